@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+# One makefile, no configure. `make help` lists the targets.
+#
+# Sources are found by wildcard. Objects live in build/obj (sanitizer builds in build/san-NAME), so
+# that kinds of builds never collide.
+
+CC      ?= gcc
+PREFIX  ?= /usr/local
+DESTDIR ?=
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+SAN     ?=
+COMMA   := ,
+B       := build$(if $(SAN),/san-$(subst $(COMMA),-,$(SAN)),)
+O       := $(B)/obj
+
+WARN    := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wpointer-arith
+CFLAGS  ?= -O2 -g
+BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
+           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,)
+LINK    := $(if $(SAN),-fsanitize=$(SAN),)
+PIC     := -fPIC -fvisibility=hidden
+ZSTD    := -l:libzstd.a
+
+# CUDA headers: an installed toolkit, else the pinned wheels of `make setup`. Only simgpu/ needs them.
+WHEELS  := $(firstword $(wildcard .venv/lib/python3*/site-packages/nvidia))
+CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(WHEELS)/cu13/include))
+CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/include $(WHEELS)/nccl/include))
+HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
+
+FORMAT  := $(wildcard format/*.c)
+SHIM    := $(wildcard shim/*.c)
+CUPTI   := $(wildcard cupti/*.c)
+VIEWER  := $(wildcard viewer/*.c)
+SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*.c),)
+UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZ    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+PROGRAMS := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/programs/*.c))
+objs     = $(patsubst %.c,$(O)/%.o,$(1))
+
+PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace \
+            $(if $(SIMGPU),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
+
+.SECONDARY:
+.PHONY: all
+all: $(PRODUCTS)  ## build the library, the tool and the simulated device
+ifeq ($(HAVE_CUDA),)
+	@echo 'note: no CUDA headers (CUDA_HOME or `make setup`): simgpu/ is left out'
+endif
+
+$(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
+$(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
+$(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
+
+build/system-ok:
+	@mkdir -p build
+	@printf '#include <zstd.h>\n#include <elfutils/libdwfl.h>\n' | $(CC) -E -x c -o /dev/null - 2>/dev/null || \
+	  { echo 'zstd.h or libdwfl.h is not there: `scripts/setup.sh system` installs what is missing'; exit 1; }
+	@touch $@
+
+$(O)/%.o: %.c Makefile | build/system-ok
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(PARTFLAGS) -c -o $@ $<
+
+# What the library exports is its hooks and nothing else.
+$(B)/exports.map: shim/hooks.def Makefile
+	@mkdir -p $(@D)
+	$(Q){ echo '{ global:'; $(CC) -E -P -x c -DEXPORT_LIST shim/hooks.def | tr ';' '\n' | sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\) *$$/  \1;/p'; \
+	  echo 'local: *; };'; } > $@.new && mv $@.new $@
+
+$(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(LINK) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
+	  -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -Wl,-z,now $(ZSTD) -ldl -lpthread
+
+$(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD) -ldw -lelf -ldl -lm
+
+$(B)/gpumemtrace.1: viewer/gpumemtrace.1.md scripts/man.sh
+	$(Q)bash scripts/man.sh $< > $@
+
+$(B)/libsimgpu.so: $(call objs,$(SIMGPU))
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(LINK) -Wl,-soname,libsimgpu.so -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm
+
+# The driver's and NVML's names: empty libraries that need libsimgpu.so, so that dlsym on them finds its functions.
+$(B)/simgpu/%.so.1: $(B)/libsimgpu.so
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -nostdlib -Wl,-soname,$(notdir $@) -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/..' -o $@ -x c /dev/null -x none $(B)/libsimgpu.so
+	$(Q)ln -sf $(notdir $@) $(@:.1=)
+
+# Unit tests: one binary a file. Each may use all of format/ and viewer/ (an archive, so that only what
+# it names is linked); objects of other folders by a line ` * links: shim/ring.c shim/queue*.c` in the test.
+$(B)/parts.a: $(call objs,$(FORMAT) $(filter-out viewer/main.c,$(VIEWER)))
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+links    = $(call objs,$(wildcard $(shell sed -n 's/^ \* links: *//p' $(1))))
+cuda     = $(if $(findstring cuda,$(shell sed -n 's/^ \* needs: *//p' $(1))),$(CUDA_INCS),)
+
+.SECONDEXPANSION:
+$(UNITS:%=$(B)/unit/%): $(B)/unit/%: $(O)/tests/unit/%.o $$(call links,tests/unit/$$*.c) $(B)/parts.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(ZSTD) -ldw -lelf -ldl -lpthread -lm
+
+# Fuzz targets: over their corpus as an ordinary test; `make fuzz` looks for more with clang's fuzzer.
+$(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/corpus.o $(B)/parts.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD)
+
+# Benches in C take the library's objects as they are.
+$(B)/bench_%: $(O)/tests/bench/bench_%.o $(call objs,$(FORMAT) $(SHIM))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD) -ldl -lpthread -lm
+
+# Programs that make the recordings in tests/data.
+$(B)/data/%: $(O)/tests/data/%.o $(O)/tests/unit/recordings.o $(O)/tests/unit/training.o $(B)/parts.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ -lcmocka $(ZSTD) -lm
+
+# Programs for the end-to-end tests. They name CUDA functions as weak symbols and link no CUDA library.
+$(B)/programs/%: tests/programs/%.c Makefile
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(CFLAGS) $(call cuda,$<) -pie -fPIE -rdynamic -Wl,-z,dynamic-undefined-weak -o $@ $< -ldl -lpthread
+
+.PHONY: programs
+programs: $(PROGRAMS)
+
+.PHONY: unit $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)
+unit: $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
+$(UNITS:%=run-%): run-%: $(B)/unit/%
+	@if timeout 300 $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
+	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
+
+$(FUZZ:%=run-corpus_%): run-corpus_%: $(B)/unit/corpus_%
+	@if timeout 300 $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
+	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:  ## look for new inputs that break the reader and the codec (clang), FUZZ_SECONDS each
+	@mkdir -p build/fuzz && cd build/fuzz && for t in $(FUZZ); do mkdir -p found_$$t && \
+	 clang -g -O1 -std=gnu11 -D_GNU_SOURCE -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -o fuzz_$$t \
+	   ../../tests/fuzz/fuzz_$$t.c $(FORMAT:%=../../%) $(ZSTD) && \
+	 ./fuzz_$$t -max_total_time=$(FUZZ_SECONDS) -max_len=20000 -rss_limit_mb=2000 -timeout=10 found_$$t ../../tests/fuzz/corpus/$$t || exit 1; done
+
+.PHONY: tsan
+tsan: export TSAN_OPTIONS := halt_on_error=1
+tsan:  ## unit tests that start threads, under the thread sanitizer
+	@$(MAKE) --no-print-directory SAN=thread $(patsubst tests/unit/%.c,run-%,$(shell grep -l pthread_create tests/unit/*.c 2>/dev/null))
+
+.PHONY: setup
+setup:  ## system packages, and .venv with pinned torch (5 GB in your cache, once)
+	@scripts/setup.sh system cu13
+
+.PHONY: demo
+demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU) and report
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh
+
+.PHONY: test test-matrix bench lint
+test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
+	@scripts/setup.sh newest headers
+	@scripts/test.sh
+test-matrix: setup  ## the same, with CUDA 12's torch too
+	@scripts/setup.sh newest headers cu12
+	@scripts/test.sh cu12
+bench: setup  ## costs and sizes, beside PyTorch's own recorder
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python tests/bench/bench.py
+lint:  ## the promises that a script can check
+	@scripts/lint.sh
+
+.PHONY: install uninstall
+BIN = $(DESTDIR)$(PREFIX)/bin
+LIB = $(DESTDIR)$(PREFIX)/lib/gpumemtrace
+MAN = $(DESTDIR)$(PREFIX)/share/man/man1
+INC = $(DESTDIR)$(PREFIX)/include
+install: all build/gpumemtrace.1  ## under PREFIX (default /usr/local), below DESTDIR
+	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
+	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
+	$(if $(SIMGPU),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
+	$(if $(SIMGPU),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
+	install -D -m 644 build/gpumemtrace.1 $(MAN)/gpumemtrace.1
+	$(if $(wildcard shim/gpumemtrace.h),install -D -m 644 shim/gpumemtrace.h $(INC)/gpumemtrace.h)
+uninstall:  ## take it away again
+	rm -f $(BIN)/gpumemtrace $(MAN)/gpumemtrace.1 $(INC)/gpumemtrace.h
+	rm -rf $(LIB)
+
+.PHONY: clean
+clean:  ## remove build/
+	rm -rf build
+
+.PHONY: help
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 16
+
+-include $(shell find $(O) $(B)/programs -name '*.d' 2>/dev/null)

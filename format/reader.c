@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens a recording, its live file, or both, and runs through them. One thread a reader; it prints
+ * nothing and believes no length that it has not compared with what is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "reader_parts.h"
+
+#define LIVE_SUFFIX ".live"
+#define NOT_A_FILE  EINVAL /* a device, a pipe */
+
+/* A regular file for reading: its descriptor, else -1 with errno. */
+static int open_file(const char *path, uint64_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st = { 0 };
+	int saved;
+
+	*size = 0;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		*size = (uint64_t)st.st_size;
+		return fd;
+	}
+	saved = S_ISDIR(st.st_mode) ? EISDIR : NOT_A_FILE;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
+static bool has_suffix(const char *path)
+{
+	size_t n = strlen(path), m = strlen(LIVE_SUFFIX);
+
+	return n > m && strcmp(path + n - m, LIVE_SUFFIX) == 0;
+}
+
+/* The other file of the pair: FILE.live of FILE, FILE of FILE.live. */
+static int open_sibling(const char *path, bool is_live, uint64_t *size)
+{
+	size_t n = strlen(path) + sizeof(LIVE_SUFFIX);
+	char *other = malloc(n);
+	int fd = -1;
+
+	*size = 0;
+	if (!other)
+		return -1;
+	snprintf(other, n, "%s%s", path, is_live ? "" : LIVE_SUFFIX);
+	if (is_live && has_suffix(path))
+		other[strlen(path) - strlen(LIVE_SUFFIX)] = 0;
+	if (!is_live || has_suffix(path))
+		fd = open_file(other, size);
+	free(other);
+	return fd;
+}
+
+struct pair {
+	int fd, live;
+	uint64_t size, live_size;
+	struct gmt_live_header live_head;
+	struct gmt_file_header head;
+	bool head_valid;
+};
+
+/* Opens both files of the pair, as far as they are there. 0 or -GMT_ERR_*. */
+static int open_pair(struct pair *p, const char *path)
+{
+	int saved;
+
+	p->fd = open_file(path, &p->size);
+	saved = errno;
+	if (p->fd >= 0 && reader_live_header(p->fd, p->size, &p->live_head)) {
+		p->live = p->fd;
+		p->live_size = p->size;
+		p->fd = open_sibling(path, true, &p->size);
+		return 0;
+	}
+	if (p->fd < 0 && saved != ENOENT) {
+		errno = saved;
+		return saved == NOT_A_FILE ? -GMT_ERR_NOT_A_RECORDING : -GMT_ERR_SYS;
+	}
+	p->live = open_sibling(path, false, &p->live_size);
+	if (p->live >= 0 && !reader_live_header(p->live, p->live_size, &p->live_head)) {
+		close(p->live);
+		p->live = -1;
+	}
+	errno = saved;
+	return p->fd < 0 && p->live < 0 ? -GMT_ERR_SYS : 0;
+}
+
+/* Files of different processes do not belong together; the recording counts. */
+static void match_pair(struct pair *p)
+{
+	p->head_valid = p->fd >= 0 &&
+			reader_read(p->fd, 0, &p->head, sizeof(p->head)) == sizeof(p->head) &&
+			gmt_file_header_valid(&p->head);
+	if (p->live >= 0 && p->head_valid &&
+	    (p->live_head.pid != p->head.pid || p->live_head.version > GMT_VERSION)) {
+		close(p->live);
+		p->live = -1;
+	}
+}
+
+static struct gmt_reader *new_reader(int fd, uint64_t size)
+{
+	struct gmt_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->fd = fd;
+	r->size = size;
+	r->info.file_bytes = size;
+	r->stored = malloc(GMT_BLOCK_STORED_MAX);
+	r->raw = malloc(GMT_BLOCK_RAW_MAX);
+	r->codec = malloc(sizeof(*r->codec));
+	r->zstd = ZSTD_createDCtx();
+	if (r->stored && r->raw && r->codec && r->zstd)
+		return r;
+	gmt_reader_close(r);
+	return NULL;
+}
+
+/* The recording has neither a valid header nor a block: what is it then? */
+static int refusal(int fd, uint64_t size)
+{
+	uint64_t magic = GMT_FILE_MAGIC, found = 0;
+	size_t n = fd < 0 ? 0 : reader_read(fd, 0, &found, sizeof(found));
+
+	if (size == 0)
+		return -GMT_ERR_EMPTY;
+	return n && memcmp(&found, &magic, n) == 0 ? -GMT_ERR_DAMAGED_HEADER
+						   : -GMT_ERR_NOT_A_RECORDING;
+}
+
+static int read_recording(struct gmt_reader *r, const struct pair *p)
+{
+	if (p->head_valid) {
+		r->info.version = p->head.version;
+		r->info.pid = p->head.pid;
+		r->info.realtime_minus_monotonic_ns = p->head.realtime_minus_monotonic_ns;
+	}
+	if (r->fd < 0)
+		return 0;
+	if (p->head_valid && p->head.version > GMT_VERSION)
+		return -GMT_ERR_NEWER_VERSION;
+	return reader_scan(r, p->head_valid ? p->head.header_bytes : 0);
+}
+
+static int read_live(struct gmt_reader *r, const struct pair *p)
+{
+	const struct gmt_live_header *h = &p->live_head;
+
+	if (p->live < 0)
+		return 0;
+	if (h->version > GMT_VERSION)
+		return -GMT_ERR_NEWER_VERSION;
+	if (!p->head_valid) {
+		r->info.version = h->version;
+		r->info.pid = h->pid;
+		r->info.realtime_minus_monotonic_ns = h->realtime_minus_monotonic_ns;
+	}
+	return reader_live_take(r, p->live, p->live_size, h);
+}
+
+/* The live file first: what its rings give back meanwhile is in the recording by then. */
+static int read_pair(struct gmt_reader *r, struct pair *p)
+{
+	struct stat st;
+	int rc = read_live(r, p);
+
+	if (rc)
+		return rc;
+	if (r->fd >= 0 && fstat(r->fd, &st) == 0) {
+		r->info.file_bytes += (uint64_t)st.st_size - r->size;
+		r->size = (uint64_t)st.st_size;
+	}
+	rc = read_recording(r, p);
+	if (rc == 0 && !p->head_valid && p->live < 0 && r->info.blocks == 0)
+		rc = refusal(r->fd, r->size);
+	r->info.truncated = !r->info.clean_end || r->info.skipped_bytes || r->info.damaged_blocks;
+	return rc;
+}
+
+struct gmt_reader *gmt_reader_open(const char *path, int *err)
+{
+	struct pair p = { .fd = -1, .live = -1 };
+	struct gmt_reader *r;
+
+	*err = open_pair(&p, path);
+	if (*err)
+		return NULL;
+	match_pair(&p);
+	r = new_reader(p.fd, p.size);
+	*err = r ? read_pair(r, &p) : -GMT_ERR_NO_MEMORY;
+	if (!r && p.fd >= 0)
+		close(p.fd);
+	if (p.live >= 0)
+		close(p.live);
+	if (r && *err) {
+		gmt_reader_close(r);
+		r = NULL;
+	}
+	return r;
+}
+
+void gmt_reader_close(struct gmt_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	reader_live_free(&r->live);
+	ZSTD_freeDCtx(r->zstd);
+	free(r->blocks);
+	free(r->stored);
+	free(r->raw);
+	free(r->codec);
+	free(r);
+}
+
+const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r)
+{
+	return &r->info;
+}
+
+static int tell_defs(struct gmt_reader *r, struct reader_block *b, const struct gmt_tool *tool,
+		     void *ctx)
+{
+	const uint8_t *p = r->raw, *end = p + b->head.raw_bytes;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < b->head.count && rc == 0; i++) {
+		struct gmt_def d;
+		long n = gmt_decode_def(p, (size_t)(end - p), &d);
+
+		if (n < 0) {
+			reader_count_damage(r, b);
+			break;
+		}
+		p += n;
+		rc = tool->def(ctx, &d);
+	}
+	return rc;
+}
+
+int gmt_reader_run(struct gmt_reader *r, uint64_t from_ns, uint64_t to_ns,
+		   const struct gmt_tool *tool, void *ctx)
+{
+	size_t i = 0;
+	int rc = 0;
+
+	for (; i < r->blocks_used && r->blocks[i].head.type == GMT_BLOCK_DEFS; i++) {
+		if (rc == 0 && tool->def && reader_load(r, &r->blocks[i]))
+			rc = tell_defs(r, &r->blocks[i], tool, ctx);
+	}
+	for (size_t k = 0; k < r->live.defs_used && rc == 0 && tool->def; k++)
+		rc = tool->def(ctx, &r->live.defs[k]);
+	return rc ? rc : reader_merge(r, i, from_ns, to_ns, tool, ctx);
+}

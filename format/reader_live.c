@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes up what a live file's rings hold: of a process that was killed, or of one that still runs.
+ * Each region is copied by pread, then its tail is read again: slots from that tail on had not been
+ * given back when they were copied, so the producer cannot have written over them meanwhile. What
+ * the rings gave back before is in the recording, which is therefore read after the live file.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader_parts.h"
+
+static bool keep_event(struct reader_live *l, const struct gmt_event *e)
+{
+	if (!reader_grow((void **)&l->events, &l->events_room, l->events_used, sizeof(*e)))
+		return false;
+	l->events[l->events_used] = *e;
+	if (!(gmt_kind_fields(e->kind) & F_DEVICE))
+		l->events[l->events_used].device = -1;
+	l->events_used++;
+	return true;
+}
+
+static bool keep_def(struct reader_live *l, const struct gmt_def *d)
+{
+	size_t need = l->bytes_used + d->len;
+
+	if (need > l->bytes_room) {
+		uint8_t *p = realloc(l->bytes, need * 2);
+
+		if (!p)
+			return false;
+		l->bytes = p;
+		l->bytes_room = need * 2;
+	}
+	if (!reader_grow((void **)&l->defs, &l->defs_room, l->defs_used, sizeof(*d)))
+		return false;
+	if (d->len)
+		memcpy(l->bytes + l->bytes_used, d->payload, d->len);
+	l->defs[l->defs_used] = *d;
+	l->defs[l->defs_used++].payload = (const void *)l->bytes_used;
+	l->bytes_used = need;
+	return true;
+}
+
+/* All from pos on: up to the first slot that holds nothing, past those that make no sense. */
+static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, void *buf)
+{
+	uint64_t end = pos + GMT_RING_SLOTS;
+	struct gmt_ring_item item;
+
+	while (pos < end) {
+		int rc = gmt_ring_peek(ring, &pos, &item, buf);
+		bool kept = true;
+
+		if (rc == 0)
+			break;
+		if (rc < 0) {
+			r->info.skipped_bytes += GMT_SLOT_BYTES;
+			pos++;
+		} else if (item.is_def) {
+			kept = keep_def(&r->live, &item.def);
+		} else {
+			kept = keep_event(&r->live, &item.event);
+		}
+		if (!kept)
+			return -GMT_ERR_NO_MEMORY;
+	}
+	return 0;
+}
+
+/* Nothing is pending: all was given back, and nothing was committed behind the head. */
+static bool is_idle(int fd, uint64_t at, const struct gmt_ring *ring)
+{
+	uint64_t slot = at + GMT_RING_HEAD + ring->head % GMT_RING_SLOTS * GMT_SLOT_BYTES;
+	uint64_t commit = 0;
+
+	reader_read(fd, slot, &commit, sizeof(commit));
+	return ring->head == ring->tail && commit != ring->head + 1;
+}
+
+static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *region, void *buf)
+{
+	struct gmt_ring *ring = (struct gmt_ring *)region;
+	struct gmt_ring again;
+	size_t got = reader_read(fd, at, region, sizeof(*ring));
+
+	if (got < sizeof(*ring) || is_idle(fd, at, ring))
+		return 0;
+	if (ring->head - ring->tail > GMT_RING_SLOTS) {
+		r->info.skipped_bytes += GMT_RING_REGION;
+		return 0;
+	}
+	got = reader_read(fd, at + GMT_RING_HEAD, region + GMT_RING_HEAD,
+			  GMT_RING_REGION - GMT_RING_HEAD);
+	got -= got % GMT_SLOT_BYTES;
+	memset(region + GMT_RING_HEAD + got, 0, GMT_RING_REGION - GMT_RING_HEAD - got);
+	__sync_synchronize();
+	if (reader_read(fd, at, &again, sizeof(again)) < sizeof(again))
+		return 0;
+	return take_ring(r, ring, again.tail, buf);
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct gmt_event *x = a, *y = b;
+
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static void finish(struct gmt_reader *r)
+{
+	struct reader_live *l = &r->live;
+	struct gmt_reader_info *info = &r->info;
+
+	for (size_t i = 0; i < l->defs_used; i++)
+		l->defs[i].payload = l->bytes + (uintptr_t)l->defs[i].payload;
+	if (l->events_used)
+		qsort(l->events, l->events_used, sizeof(l->events[0]), by_seq);
+	for (size_t i = 0; i < l->events_used; i++) {
+		const struct gmt_event *e = &l->events[i];
+
+		if (info->last_seq == 0 || e->seq < info->first_seq)
+			info->first_seq = e->seq;
+		if (e->seq > info->last_seq)
+			info->last_seq = e->seq;
+		if (info->last_ns == 0 || e->time_ns < info->first_ns)
+			info->first_ns = e->time_ns;
+		if (e->time_ns > info->last_ns)
+			info->last_ns = e->time_ns;
+	}
+}
+
+bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h)
+{
+	return size >= sizeof(*h) && reader_read(fd, 0, h, sizeof(*h)) == sizeof(*h) &&
+	       h->magic == GMT_LIVE_MAGIC;
+}
+
+int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h)
+{
+	uint8_t *region = aligned_alloc(64, GMT_RING_REGION);
+	void *buf = malloc(GMT_DEF_MAX);
+	int rc = region && buf ? 0 : -GMT_ERR_NO_MEMORY;
+
+	r->info.file_bytes += size;
+	if (h->page != GMT_LIVE_PAGE || h->region != GMT_RING_REGION ||
+	    h->slots != GMT_RING_SLOTS || h->slot_bytes != GMT_SLOT_BYTES)
+		r->info.skipped_bytes += size;
+	else
+		for (uint64_t at = GMT_LIVE_PAGE; at < size && rc == 0; at += GMT_RING_REGION)
+			rc = take_region(r, fd, at, region, buf);
+	free(region);
+	free(buf);
+	finish(r);
+	return rc;
+}
+
+void reader_live_free(struct reader_live *l)
+{
+	free(l->events);
+	free(l->defs);
+	free(l->bytes);
+}

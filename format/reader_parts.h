@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the reader's files share: reader.c opens and runs, reader_scan.c finds the blocks,
+ * reader_live.c takes up the live file, reader_merge.c puts events in order. One thread a reader.
+ */
+#ifndef GMT_READER_PARTS_H
+#define GMT_READER_PARTS_H
+
+#include "block.h"
+#include "codec.h"
+#include "reader.h"
+#include "ring.h"
+
+struct ZSTD_DCtx_s;
+
+/* A whole block that the scan found. */
+struct reader_block {
+	uint64_t offset;
+	struct gmt_block_header head;
+	bool counted; /* its damage is in info already */
+};
+
+/* Events of the live file by seq, and its definitions; payloads lie in `bytes`. */
+struct reader_live {
+	struct gmt_event *events;
+	size_t events_used, events_room;
+	struct gmt_def *defs; /* payload = offset into bytes */
+	size_t defs_used, defs_room;
+	uint8_t *bytes;
+	size_t bytes_used, bytes_room;
+};
+
+struct gmt_reader {
+	int fd;	       /* -1 = only a live file */
+	uint64_t size; /* of the recording when it was opened; what grows later is not read */
+	struct gmt_reader_info info;
+	struct reader_block *blocks; /* DEFS in order of the file, then EVENTS by first_seq */
+	size_t blocks_used, blocks_room;
+	uint32_t index_blocks; /* whole ones */
+	uint64_t read_in_vain; /* payloads that the scan checked and found damaged, bytes */
+	struct reader_live live;
+	struct ZSTD_DCtx_s *zstd;
+	uint8_t *stored, *raw; /* one block, as in the file and decompressed */
+	struct gmt_codec *codec;
+};
+
+/* Up to len bytes from `at`; returns how many there were (0 on an error). */
+size_t reader_read(int fd, uint64_t at, void *to, size_t len);
+
+/* Makes room for one more of `size` bytes in a growing array; false if there is no memory. */
+bool reader_grow(void **array, size_t *room, size_t used, size_t size);
+
+/* Finds all blocks from offset `at` on and fills r->blocks and info. 0 or -GMT_ERR_*. */
+int reader_scan(struct gmt_reader *r, uint64_t at);
+
+/* The block's payload, checked and decompressed, in r->raw; false (and counted) if it is damaged.
+ */
+bool reader_load(struct gmt_reader *r, struct reader_block *b);
+void reader_count_damage(struct gmt_reader *r, struct reader_block *b);
+
+/* Takes all that the live file holds into r->live and info. 0 or -GMT_ERR_*. */
+int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h);
+bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h);
+void reader_live_free(struct reader_live *l);
+
+/* Calls tool->event for blocks[first..] and the live events, by seq. */
+int reader_merge(struct gmt_reader *r, size_t first, uint64_t from_ns, uint64_t to_ns,
+		 const struct gmt_tool *tool, void *ctx);
+
+#endif

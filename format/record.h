@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The vocabulary: one event, one definition, and the names of everything. The same struct gmt_event
+ * stands at both ends: what a hook says is what a command hears, all between is storage.
+ * No state, no allocation; every function may be called from any thread.
+ */
+#ifndef GMT_RECORD_H
+#define GMT_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One thing that happened. Members that a kind does not carry (records.def) are 0, device is -1. */
+struct gmt_event {
+	uint64_t seq;	  /* order in the process, from 1; a gap is an event that was dropped */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, nanoseconds */
+	uint64_t addr;	  /* device or host address, or a handle */
+	uint64_t size;	  /* bytes */
+	uint64_t arg0;	  /* by kind */
+	uint64_t arg1;	  /* by kind */
+	uint64_t stream;  /* CUDA stream (handle or framework's id), 0 = default */
+	uint32_t stack;	  /* id of a STACK definition, 0 = none */
+	uint32_t thread;  /* id of a THREAD definition */
+	uint32_t name;	  /* id of a STRING definition, 0 = none */
+	uint32_t scope;	  /* ordinal of the running backward node's evaluation, 0 = none */
+	uint16_t kind;	  /* enum gmt_kind */
+	uint16_t flags;	  /* enum gmt_flag */
+	int32_t device;	  /* CUDA ordinal, -1 = none or unknown */
+};
+
+/* Variable-length knowledge that events refer to by id. The payload's layout is in FORMAT.md. */
+struct gmt_def {
+	uint32_t kind; /* enum gmt_def_kind */
+	uint32_t id;
+	uint32_t len; /* bytes of payload */
+	const void *payload;
+};
+
+enum gmt_kind {
+#define EVENT(name, number, layer, text, fields, meaning) GMT_##name = number,
+#include "records.def"
+};
+
+enum gmt_def_kind {
+#define DEF(name, number, text, meaning) GMT_DEF_##name = number,
+#include "records.def"
+};
+
+enum gmt_layer {
+	GMT_LAYER_FRAMEWORK = 1,
+	GMT_LAYER_CUDA,
+	GMT_LAYER_TAG,
+	GMT_LAYER_RANGE,
+	GMT_LAYER_SAMPLE,
+	GMT_LAYER_INTERNAL,
+};
+
+/* Members of struct gmt_event that a kind carries; the codec writes them in this order. */
+enum gmt_field {
+	F_ADDR = 1 << 0,
+	F_SIZE = 1 << 1,
+	F_ARG0 = 1 << 2,
+	F_ARG1 = 1 << 3,
+	F_STREAM = 1 << 4,
+	F_NAME = 1 << 5,
+	F_SCOPE = 1 << 6,
+	F_DEVICE = 1 << 7,
+	F_STACK = 1 << 8,
+};
+
+enum gmt_flag {
+	GMT_FLAG_NESTED = 1 << 0, /* an inner layer's call was seen inside this one */
+	GMT_FLAG_FRAMEWORK =
+		1 << 1,		 /* called by the framework's allocator (a segment of its cache) */
+	GMT_FLAG_CUPTI = 1 << 2, /* told by CUPTI, not by a hook */
+	GMT_FLAG_CAPTURING = 1 << 3, /* inside a CUDA graph capture */
+	GMT_FLAG_TRUNCATED = 1 << 4, /* the stack was deeper than what is kept */
+	GMT_FLAG_NO_PYTHON = 1 << 5, /* the thread has no Python state */
+	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its birth: its true age is unknown */
+};
+
+/* What kind of memory a MEM_* or PHYS_* event is about (arg0). */
+enum gmt_mem {
+	GMT_MEM_DEVICE = 1,	/* cudaMalloc, cuMemAlloc */
+	GMT_MEM_PITCHED = 2,	/* cudaMallocPitch, cudaMalloc3D: size = pitch x rows */
+	GMT_MEM_MANAGED = 3,	/* cudaMallocManaged */
+	GMT_MEM_HOST = 4,	/* pinned host memory: cudaHostAlloc, cudaMallocHost */
+	GMT_MEM_REGISTERED = 5, /* host memory pinned afterwards: cudaHostRegister */
+	GMT_MEM_ASYNC = 6,	/* cudaMallocAsync, cudaMallocFromPoolAsync */
+	GMT_MEM_ARRAY = 7,	/* CUDA arrays */
+	GMT_MEM_PHYSICAL = 8,	/* cuMemCreate on a device */
+	GMT_MEM_IMPORTED = 9,	/* another process's memory opened here: addresses only */
+};
+
+/* How a tensor was saved for backward (arg1 of TAG_SAVED), bits. */
+enum gmt_saved {
+	GMT_SAVED_OUTPUT = 1 << 0, /* it is the node's own output */
+	GMT_SAVED_PLAIN = 1 << 1,  /* no differentiable operation made it: an input, a weight */
+	GMT_SAVED_PACKED = 1 << 2, /* a hook took it and may keep something else; arg0 is 0 */
+};
+
+enum gmt_range {
+	GMT_RANGE_FRAMEWORK = 1, /* record_function and everything that uses it */
+	GMT_RANGE_NVTX = 2,
+	GMT_RANGE_API = 3, /* gpumemtrace.h */
+};
+
+/* One node of the stack tree: what value means. Payload of DEF STACK. */
+enum gmt_frame {
+	GMT_FRAME_NATIVE = 1, /* value = return address: the call is one byte before it */
+	GMT_FRAME_PYTHON = 2, /* value = code id << 32 | lasti in bytes << 1 | entry */
+	GMT_FRAME_JOIN =
+		3, /* value = node of the Python chain; parent = node of the native chain */
+};
+
+enum gmt_err {
+#define ERR(name, number, text) GMT_ERR_##name = number,
+#include "errors.def"
+#undef ERR
+};
+
+/* Payloads of definitions, all little-endian, no padding; strings follow without terminator. */
+struct gmt_def_thread {
+	uint32_t tid;
+	uint32_t name_len; /* name follows */
+} __attribute__((packed));
+
+struct gmt_def_module {
+	uint64_t start, end; /* addresses of the mapped object, end exclusive */
+	uint64_t bias;	     /* address in memory minus address in the file's ELF headers */
+	uint64_t seq;	     /* events from this one on may have frames in it */
+	uint16_t build_id_len;
+	uint16_t path_len; /* build-id bytes, then path bytes follow */
+} __attribute__((packed));
+
+struct gmt_def_code {
+	uint32_t first_line;
+	uint16_t python;   /* major << 8 | minor: says how to read the line table */
+	uint16_t flags;	   /* 1 = line table cut off */
+	uint32_t file_len; /* file name, qualified name, line table follow */
+	uint32_t name_len;
+	uint32_t table_len;
+} __attribute__((packed));
+
+struct gmt_def_stack {
+	uint64_t value;
+	uint32_t parent;
+	uint32_t frame; /* enum gmt_frame */
+} __attribute__((packed));
+
+struct gmt_def_meta {
+	uint16_t key_len; /* key, then value (the rest) follow */
+} __attribute__((packed));
+
+const char *gmt_kind_name(unsigned kind);    /* "block_alloc"; "?" if unknown */
+unsigned gmt_kind_fields(unsigned kind);     /* enum gmt_field; 0 if unknown */
+unsigned gmt_kind_layer(unsigned kind);	     /* enum gmt_layer; 0 if unknown */
+const char *gmt_kind_meaning(unsigned kind); /* one line */
+const char *gmt_def_name(unsigned kind);     /* "string"; "?" if unknown */
+const char *gmt_mem_name(unsigned mem);	     /* "device", "pinned host", ... */
+const char *gmt_strerror(int err);	     /* sentence of errors.def for err or -err */
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers of variable length, and a cursor that cannot leave its buffer: a read past the end gives
+ * 0 and sets `bad`. Pure; any thread.
+ */
+#ifndef GMT_VARINT_H
+#define GMT_VARINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Seven bits a byte, low ones first, top bit = more follows. */
+static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)v | 0x80;
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static inline size_t varint_size(uint64_t v)
+{
+	size_t n = 1;
+
+	for (; v >= 0x80; v >>= 7)
+		n++;
+	return n;
+}
+
+static inline uint64_t zigzag(uint64_t delta)
+{
+	return delta << 1 ^ (0 - (delta >> 63));
+}
+
+static inline uint64_t unzigzag(uint64_t v)
+{
+	return v >> 1 ^ (0 - (v & 1));
+}
+
+/* Byte counts and addresses: bit 0 says in units of 1 (1) or of 512 (0), the value follows. */
+static inline uint8_t *put_packed(uint8_t *p, uint64_t v)
+{
+	uint64_t unit = (v & 511) != 0;
+	uint64_t n = unit ? v : v >> 9;
+
+	*p = (uint8_t)(unit | (n & 63) << 1 | (n > 63) << 7);
+	return n > 63 ? put_varint(p + 1, n >> 6) : p + 1;
+}
+
+struct cursor {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static inline uint8_t get_byte(struct cursor *c)
+{
+	if (c->p < c->end)
+		return *c->p++;
+	c->bad = true;
+	return 0;
+}
+
+static inline uint64_t get_varint(struct cursor *c)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t b = get_byte(c);
+
+		if (shift == 63 && b > 1)
+			break;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+static inline uint32_t get_varint32(struct cursor *c)
+{
+	uint64_t v = get_varint(c);
+
+	if (v > UINT32_MAX)
+		c->bad = true;
+	return (uint32_t)v;
+}
+
+static inline uint64_t get_packed(struct cursor *c)
+{
+	uint8_t b = get_byte(c);
+	uint64_t high = b & 0x80 ? get_varint(c) : 0;
+	uint64_t n = (uint64_t)(b >> 1 & 63) | high << 6;
+
+	if (high >> 58 || (!(b & 1) && n >> 55))
+		c->bad = true;
+	return b & 1 ? n : n << 9;
+}
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Appends a recording to a file descriptor. Runs on the drain's thread; no malloc: everything is in
+ * the caller's workspace. Nothing that is written is ever changed; a block is one write. What
+ * cannot be written is counted, and the writer goes on: a reader skips a half block by its
+ * checksum.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+#include "block.h"
+#include "codec.h"
+#include "writer.h"
+
+#define LEVEL_DEFAULT 3
+#define LEVEL_MAX     9
+#define ALIGN	      64u
+
+/* A block being filled. */
+struct pending {
+	uint8_t *raw;
+	struct gmt_block_header head;
+};
+
+struct gmt_writer {
+	int fd, level;
+	uint32_t blocks;
+	uint64_t bytes, lost, events_written, defs_written;
+	uint64_t index_offset, index_count;
+	bool index_lost; /* a part of the index could not be written: the file goes without */
+	struct pending events, defs;
+	uint8_t *out; /* block header and stored payload */
+	ZSTD_CCtx *zstd;
+	uint32_t index_used;
+	struct gmt_index_entry index[GMT_INDEX_BLOCK_MAX];
+	struct gmt_codec codec;
+};
+
+_Static_assert(GMT_INDEX_BLOCK_MAX * sizeof(struct gmt_index_entry) + 8 <= GMT_BLOCK_RAW_MAX,
+	       "an INDEX block holds a whole index");
+
+static size_t aligned(size_t n)
+{
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static size_t out_bytes(void)
+{
+	return aligned(sizeof(struct gmt_block_header) + ZSTD_compressBound(GMT_BLOCK_RAW_MAX));
+}
+
+size_t gmt_writer_workspace(void)
+{
+	return aligned(sizeof(struct gmt_writer)) + 2 * GMT_BLOCK_RAW_MAX + out_bytes() +
+	       aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
+}
+
+static int write_all(struct gmt_writer *w, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(w->fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -GMT_ERR_SYS;
+		p += n;
+		len -= (size_t)n;
+		w->bytes += (uint64_t)n;
+	}
+	return 0;
+}
+
+static void reset(struct pending *b, enum gmt_block_type type)
+{
+	b->head = (struct gmt_block_header){ .type = type };
+}
+
+/* Payload into w->out after the header's place; compressed if that makes it smaller. */
+static void store(struct gmt_writer *w, struct gmt_block_header *h, const void *raw, bool compress)
+{
+	uint8_t *to = w->out + sizeof(*h);
+	size_t n = 0;
+
+	if (compress)
+		n = ZSTD_compressCCtx(w->zstd, to, ZSTD_compressBound(GMT_BLOCK_RAW_MAX), raw,
+				      h->raw_bytes, w->level);
+	if (!compress || ZSTD_isError(n) || n >= h->raw_bytes) {
+		h->codec = GMT_CODEC_STORED;
+		h->stored_bytes = h->raw_bytes;
+		memcpy(to, raw, h->raw_bytes);
+		return;
+	}
+	h->codec = GMT_CODEC_ZSTD;
+	h->stored_bytes = (uint32_t)n;
+}
+
+static int append(struct gmt_writer *w, struct gmt_block_header *h, const void *raw)
+{
+	store(w, h, raw, h->type != GMT_BLOCK_END);
+	h->number = w->blocks;
+	gmt_block_seal(h, w->out + sizeof(*h));
+	memcpy(w->out, h, sizeof(*h));
+	if (write_all(w, w->out, sizeof(*h) + h->stored_bytes) < 0)
+		return -GMT_ERR_SYS;
+	w->blocks++;
+	return 0;
+}
+
+/* The index so far as a block: the offset of the INDEX block before it, then the entries. */
+static int append_index(struct gmt_writer *w)
+{
+	struct gmt_block_header h = { .type = GMT_BLOCK_INDEX, .count = w->index_used };
+	uint8_t *raw = w->events.raw; /* empty whenever an index is written */
+	uint64_t offset = w->bytes;
+	int rc;
+
+	h.raw_bytes = (uint32_t)(8 + w->index_used * sizeof(w->index[0]));
+	memcpy(raw, &w->index_offset, 8);
+	memcpy(raw + 8, w->index, h.raw_bytes - 8);
+	w->index_used = 0;
+	rc = append(w, &h, raw);
+	w->index_lost |= rc < 0;
+	w->index_offset = w->index_lost ? 0 : offset;
+	w->index_count = w->index_lost ? 0 : w->index_count + 1;
+	return rc;
+}
+
+static void note(struct gmt_writer *w, const struct gmt_block_header *h, uint64_t offset)
+{
+	w->index[w->index_used++] = (struct gmt_index_entry){
+		.offset = offset,
+		.first_seq = h->first_seq,
+		.last_seq = h->last_seq,
+		.first_ns = h->first_ns,
+		.last_ns = h->last_ns,
+		.type = h->type,
+		.count = h->count,
+	};
+}
+
+/* A failed DEFS block stays pending: later events need it. */
+static int flush_defs(struct gmt_writer *w)
+{
+	struct gmt_block_header *h = &w->defs.head;
+	uint64_t offset = w->bytes;
+
+	if (h->count == 0)
+		return 0;
+	if (append(w, h, w->defs.raw) < 0)
+		return -GMT_ERR_SYS;
+	note(w, h, offset);
+	w->defs_written += h->count;
+	reset(&w->defs, GMT_BLOCK_DEFS);
+	return 0;
+}
+
+static int flush_events(struct gmt_writer *w)
+{
+	struct gmt_block_header *h = &w->events.head;
+	uint64_t offset = w->bytes;
+	int rc = 0;
+
+	if (h->count) {
+		rc = append(w, h, w->events.raw);
+		if (rc == 0)
+			note(w, h, offset);
+		*(rc == 0 ? &w->events_written : &w->lost) += h->count;
+		reset(&w->events, GMT_BLOCK_EVENTS);
+		memset(&w->codec, 0, sizeof(w->codec));
+	}
+	return rc;
+}
+
+int gmt_writer_flush(struct gmt_writer *w)
+{
+	int defs = flush_defs(w);
+	int events = flush_events(w);
+	int index = w->index_used + 2 > GMT_INDEX_BLOCK_MAX ? append_index(w) : 0;
+
+	return defs ? defs : events ? events : index;
+}
+
+static void widen(struct gmt_block_header *h, const struct gmt_event *e)
+{
+	if (h->count == 0 || e->seq < h->first_seq)
+		h->first_seq = e->seq;
+	if (h->count == 0 || e->seq > h->last_seq)
+		h->last_seq = e->seq;
+	if (h->count == 0 || e->time_ns < h->first_ns)
+		h->first_ns = e->time_ns;
+	if (h->count == 0 || e->time_ns > h->last_ns)
+		h->last_ns = e->time_ns;
+}
+
+int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e)
+{
+	struct gmt_block_header *h = &w->events.head;
+	int rc = 0;
+
+	if (h->raw_bytes + GMT_EVENT_MAX > GMT_BLOCK_RAW_MAX)
+		rc = gmt_writer_flush(w);
+	widen(h, e);
+	h->raw_bytes += (uint32_t)gmt_encode_event(&w->codec, e, w->events.raw + h->raw_bytes);
+	h->count++;
+	return rc;
+}
+
+int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d)
+{
+	struct gmt_block_header *h = &w->defs.head;
+	size_t n = gmt_encoded_def_size(d);
+	int rc = 0;
+
+	if (n > GMT_BLOCK_RAW_MAX)
+		return -GMT_ERR_RANGE;
+	if (h->raw_bytes + n > GMT_BLOCK_RAW_MAX)
+		rc = gmt_writer_flush(w);
+	if (h->raw_bytes + n > GMT_BLOCK_RAW_MAX)
+		return rc ? rc : -GMT_ERR_FULL;
+	h->raw_bytes += (uint32_t)gmt_encode_def(d, w->defs.raw + h->raw_bytes);
+	h->count++;
+	return rc;
+}
+
+int gmt_writer_finish(struct gmt_writer *w)
+{
+	struct gmt_block_header h = { .type = GMT_BLOCK_END, .count = 1 };
+	int rc = gmt_writer_flush(w);
+	int index = w->index_used ? append_index(w) : 0;
+	struct gmt_end end = {
+		.index_offset = w->index_offset,
+		.index_count = w->index_count,
+		.events = w->events_written,
+		.defs = w->defs_written,
+		.lost = w->lost,
+	};
+
+	h.raw_bytes = sizeof(end);
+	if (append(w, &h, &end) < 0)
+		return -GMT_ERR_SYS;
+	return rc ? rc : index;
+}
+
+static int write_header(struct gmt_writer *w, const struct gmt_writer_info *info)
+{
+	struct gmt_file_header h = {
+		.version = GMT_VERSION,
+		.header_bytes = sizeof(h),
+		.pid = info->pid,
+		.realtime_minus_monotonic_ns = info->realtime_minus_monotonic_ns,
+	};
+
+	gmt_file_header_seal(&h);
+	return write_all(w, &h, sizeof(h));
+}
+
+struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
+				   const struct gmt_writer_info *info, int *err)
+{
+	struct gmt_writer *w = workspace;
+	uint8_t *p = (uint8_t *)workspace + aligned(sizeof(*w));
+	size_t zstd_bytes = aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
+
+	*err = -GMT_ERR_NO_MEMORY;
+	if ((uintptr_t)workspace % ALIGN || bytes < gmt_writer_workspace())
+		return NULL;
+	memset(w, 0, sizeof(*w));
+	w->fd = fd;
+	w->level = info->level ? info->level : LEVEL_DEFAULT;
+	if (w->level > LEVEL_MAX)
+		w->level = LEVEL_MAX;
+	w->events.raw = p;
+	w->defs.raw = p + GMT_BLOCK_RAW_MAX;
+	w->out = p + 2 * GMT_BLOCK_RAW_MAX;
+	w->zstd = ZSTD_initStaticCCtx(w->out + out_bytes(), zstd_bytes);
+	if (!w->zstd)
+		return NULL;
+	reset(&w->events, GMT_BLOCK_EVENTS);
+	reset(&w->defs, GMT_BLOCK_DEFS);
+	*err = write_header(w, info);
+	return *err ? NULL : w;
+}
+
+uint64_t gmt_writer_bytes(const struct gmt_writer *w)
+{
+	return w->bytes;
+}
+
+uint64_t gmt_writer_lost(const struct gmt_writer *w)
+{
+	return w->lost;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Appends a recording to a file descriptor: header, then independent blocks, at the end an index.
+ * Runs on one thread (the drain). No malloc: all memory is in struct gmt_writer's workspace, given
+ * by the caller. After an error the writer stays usable: it counts what it could not write.
+ */
+#ifndef GMT_WRITER_H
+#define GMT_WRITER_H
+
+#include "record.h"
+
+struct gmt_writer;
+
+struct gmt_writer_info {
+	uint32_t pid;
+	int64_t realtime_minus_monotonic_ns;
+	int level; /* zstd level, 0 = default */
+};
+
+size_t gmt_writer_workspace(void); /* bytes the caller must provide, 64-aligned */
+
+/* Builds a writer in `workspace` and writes the file header. NULL and *err = -GMT_ERR_* if it
+ * can't. */
+struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
+				   const struct gmt_writer_info *info, int *err);
+
+/* Both keep what they get until a block is full or gmt_writer_flush is called. 0 or -GMT_ERR_*.
+ * Events should come in order of seq; a reader puts blocks that overlap back in order. */
+int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e);
+int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d);
+
+/* Writes out what is kept: definitions first, then the events that use them. */
+int gmt_writer_flush(struct gmt_writer *w);
+
+/* Flushes and writes the index and the end mark. The fd stays open and belongs to the caller. */
+int gmt_writer_finish(struct gmt_writer *w);
+
+uint64_t gmt_writer_bytes(const struct gmt_writer *w); /* written to the file so far */
+uint64_t gmt_writer_lost(const struct gmt_writer *w);  /* events that could not be written */
+
+#endif
