@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a callback of CUPTI means: the table of callbacks.def, and events made from it.
+ */
+#ifndef GMT_CUPTI_CALLS_H
+#define GMT_CUPTI_CALLS_H
+
+#include "cupti_abi.h"
+
+void cupti_calls_each(void (*fn)(int domain, uint32_t id, void *ctx), void *ctx);
+
+/* Asks for the device of a context; NULL = there is no such function. */
+extern int (*cupti_device_of)(void *context, uint32_t *device);
+
+/* The subscriber's callback. */
+void cupti_call(void *user, int domain, uint32_t id, const struct cupti_data *data);
+
+#endif

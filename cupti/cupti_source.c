@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI as a second source of the same events, for calls that no hook sees. Off unless
+ * GPUMEMTRACE_CUPTI is on: a subscription keeps the framework's own profiler from the device.
+ * Begins where the driver starts (CUDA_INJECTION64_PATH names this library then) or with the first
+ * event, whichever is first. A refusal is said once, and all else goes on.
+ */
+#include "cupti_calls.h"
+
+#include "../shim/capture.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOADER "CUDA_INJECTION64_PATH"
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+struct functions {
+	int (*version)(uint32_t *version);
+	int (*subscribe)(void **subscriber, void *callback, void *user);
+	int (*subscribe_v2)(void **subscriber, void *callback, void *user,
+			    struct cupti_subscriber *params);
+	int (*enable)(uint32_t on, void *subscriber, int domain, uint32_t id);
+};
+
+struct enabling {
+	const struct functions *f;
+	void *subscriber;
+	unsigned refused;
+};
+
+static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+					 "libcupti.so" };
+
+#define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+/* One that is loaded is the one: a second copy of CUPTI in a process is trouble. */
+static void *library(void)
+{
+	void *handle = NULL;
+
+	if (dlsym(RTLD_DEFAULT, "cuptiSubscribe"))
+		return dlopen(NULL, RTLD_LAZY);
+	for (size_t i = 0; i < LIBRARIES && !handle; i++)
+		handle = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+	for (size_t i = 0; i < LIBRARIES && !handle; i++)
+		handle = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+	return handle;
+}
+
+static bool load(struct functions *f)
+{
+	void *handle = library();
+
+	if (!handle)
+		return false;
+	*(void **)&f->version = dlsym(handle, "cuptiGetVersion");
+	*(void **)&f->subscribe = dlsym(handle, "cuptiSubscribe");
+	*(void **)&f->subscribe_v2 = dlsym(handle, "cuptiSubscribe_v2");
+	*(void **)&f->enable = dlsym(handle, "cuptiEnableCallback");
+	*(void **)&cupti_device_of = dlsym(handle, "cuptiGetDeviceId");
+	return f->subscribe && f->enable;
+}
+
+/* Beside other subscribers where CUPTI can do that. */
+static int subscribe(const struct functions *f, void **subscriber)
+{
+	struct cupti_subscriber params = { .bytes = sizeof(params),
+					   .name = "gpumemtrace",
+					   .allow_others = 1 };
+	uint32_t version = 0;
+
+	if (f->subscribe_v2 && f->version && !f->version(&version) && version >= CUPTI_SHARED_SINCE)
+		return f->subscribe_v2(subscriber, (void *)cupti_call, NULL, &params);
+	return f->subscribe(subscriber, (void *)cupti_call, NULL);
+}
+
+static void enable(int domain, uint32_t id, void *ctx)
+{
+	struct enabling *e = ctx;
+
+	if (e->f->enable(1, e->subscriber, domain, id))
+		e->refused++;
+}
+
+static const char *start(void)
+{
+	struct functions f = { 0 };
+	struct enabling e = { .f = &f };
+
+	if (!load(&f))
+		return "there is no libcupti to load";
+	if (subscribe(&f, &e.subscriber))
+		return "it has a subscriber already, or refuses tools";
+	cupti_calls_each(enable, &e);
+	return NULL;
+}
+
+static void begin(void)
+{
+	static uint32_t begun;
+	static bool said;
+	const char *trouble;
+	const char *state;
+
+	if (!gmt_wants_cupti() || __atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
+		return;
+	trouble = start();
+	state = trouble ? trouble : "subscribed";
+	gmt_meta("cupti", state, strlen(state));
+	if (trouble)
+		gmt_say(&said, "CUPTI is not used: there is no libcupti, or it has a subscriber "
+			       "already; everything else goes on");
+}
+
+int InitializeInjection(void)
+{
+	begin();
+	return 1;
+}
+
+/* LD_PRELOAD may name the library from the directory that the program starts in. */
+static bool own_path(char *path, size_t room)
+{
+	size_t n = 0;
+	Dl_info us;
+
+	if (!dladdr((void *)own_path, &us) || !us.dli_fname)
+		return false;
+	if (us.dli_fname[0] != '/') {
+		if (!getcwd(path, room / 2))
+			return false;
+		n = strlen(path);
+		path[n++] = '/';
+	}
+	if (strlen(us.dli_fname) >= room - n)
+		return false;
+	strcpy(path + n, us.dli_fname);
+	return true;
+}
+
+__attribute__((constructor)) static void name_us(void)
+{
+	char path[4096];
+
+	if (gmt_wants_cupti() && !getenv(LOADER) && own_path(path, sizeof(path)))
+		setenv(LOADER, path, 0);
+}
+
+GMT_SOURCE(cupti, begin, NULL, NULL);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The little of CUDA's binary interface that the library needs, so that it builds without CUDA's
+ * headers. tests/e2e/test_abi.py compares it with the headers of CUDA 11, 12 and 13. Results are
+ * int, device addresses uint64_t, handles void *.
+ */
+#ifndef GMT_CUDA_ABI_H
+#define GMT_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Both interfaces: nothing to call this on. */
+#define CUDA_NOT_INITIALIZED 3
+
+#define CUDA_PER_THREAD_STREAM 2     /* flag of cuGetProcAddress */
+#define CUDA_ABI_NEWEST	       13050 /* the newest version that hooks.def was compared with */
+
+enum { CUDA_CAPTURE_ACTIVE = 1 };  /* CUstreamCaptureStatus */
+enum { CUDA_CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode */
+
+enum cuda_attribute {
+	CUDA_SM_COUNT = 16,
+	CUDA_CAPABILITY_MAJOR = 75,
+	CUDA_CAPABILITY_MINOR = 76,
+};
+
+struct cuda_extent {
+	size_t width, height, depth;
+};
+
+struct cuda_pitched {
+	void *ptr;
+	size_t pitch, xsize, ysize;
+};
+
+/* Bits of each channel of an element. */
+struct cuda_channels {
+	int x, y, z, w;
+	int format;
+};
+
+struct cuda_ipc_handle {
+	char reserved[64];
+};
+
+enum { CUDA_LOCATION_DEVICE = 1 };
+
+struct cuda_location {
+	int type;
+	int id;
+};
+
+/* CUmemPoolProps and cudaMemPoolProps, as far as they are read here. */
+struct cuda_pool_props {
+	int type;
+	int handles;
+	struct cuda_location location;
+};
+
+/* CUmemAllocationProp, likewise. */
+struct cuda_phys_props {
+	int type;
+	int handles;
+	struct cuda_location location;
+};
+
+struct cuda_array {
+	size_t width, height;
+	int format;
+	unsigned channels;
+};
+
+struct cuda_array3d {
+	size_t width, height, depth;
+	int format;
+	unsigned channels;
+	unsigned flags;
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Driver hooks that a row of hooks.def cannot say: physical memory lies where its properties say,
+ * and a context ends when the last who retained it lets go. Application threads, any lock held.
+ */
+#include "hook_body.h"
+
+int cuMemCreate(uint64_t *handle, size_t n, const struct cuda_phys_props *props,
+		unsigned long long flags)
+{
+	DRIVER_CALL(cuMemCreate);
+	rc = real(handle, n, props, flags);
+	event.size = n;
+	event.arg0 = GMT_MEM_PHYSICAL;
+	if (props) {
+		event.device = location_device(&props->location);
+		event.arg0 = event.device >= 0 ? GMT_MEM_PHYSICAL : GMT_MEM_HOST;
+	}
+	if (rc) {
+		event.kind = GMT_MEM_FAIL;
+		event.arg1 = (uint64_t)rc;
+	} else {
+		event.kind = GMT_PHYS_CREATE;
+		event.addr = *handle;
+	}
+	call_end(&call, &event);
+	return rc;
+}
+
+/* A context that is not current says nothing of its device: only the handle is recorded then. */
+static struct gmt_event context_ends(const void *context)
+{
+	typeof(&cuCtxGetCurrent) ask = MAYBE_DRIVER(cuCtxGetCurrent);
+	void *current = NULL;
+	bool is_current = ask && !ask(&current) && current == context;
+
+	return (struct gmt_event){ .kind = GMT_CTX_DESTROY,
+				   .addr = (uint64_t)context,
+				   .device = is_current ? DEVICE_CURRENT : -1 };
+}
+
+#define CONTEXT_DESTROY(symbol)                \
+	int symbol(void *context)              \
+	{                                      \
+		DRIVER_CALL(symbol);           \
+		event = context_ends(context); \
+		call_before(&call, &event);    \
+		rc = real(context);            \
+		call_end(&call, NULL);         \
+		return rc;                     \
+	}
+
+CONTEXT_DESTROY(cuCtxDestroy_v2)
+CONTEXT_DESTROY(cuCtxDestroy)
+
+static bool is_active(int device)
+{
+	typeof(&cuDevicePrimaryCtxGetState) ask = MAYBE_DRIVER(cuDevicePrimaryCtxGetState);
+	unsigned flags;
+	int active = 1;
+
+	return !ask || ask(device, &flags, &active) || active;
+}
+
+#define PRIMARY_RELEASE(symbol)                                                                  \
+	int symbol(int device)                                                                   \
+	{                                                                                        \
+		DRIVER_CALL(symbol);                                                             \
+		rc = real(device);                                                               \
+		if (!rc && !is_active(device))                                                   \
+			event = (struct gmt_event){ .kind = GMT_CTX_DESTROY, .device = device }; \
+		call_end(&call, &event);                                                         \
+		return rc;                                                                       \
+	}
+
+PRIMARY_RELEASE(cuDevicePrimaryCtxRelease_v2)
+PRIMARY_RELEASE(cuDevicePrimaryCtxRelease)
+
+#define PRIMARY_RESET(symbol)                                                            \
+	int symbol(int device)                                                           \
+	{                                                                                \
+		DRIVER_CALL(symbol);                                                     \
+		event = (struct gmt_event){ .kind = GMT_CTX_DESTROY, .device = device }; \
+		call_before(&call, &event);                                              \
+		rc = real(device);                                                       \
+		call_end(&call, NULL);                                                   \
+		return rc;                                                               \
+	}
+
+PRIMARY_RESET(cuDevicePrimaryCtxReset_v2)
+PRIMARY_RESET(cuDevicePrimaryCtxReset)

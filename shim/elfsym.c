@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Symbol lookup without the loader: walks the objects, then an object's GNU hash table. Any thread,
+ * hook path included; allocates nothing, calls nothing of the objects it reads.
+ */
+#include "elfsym.h"
+
+#include <elf.h>
+#include <string.h>
+
+struct tables {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+struct wanted {
+	const char *name;
+	uint32_t hash;
+	void *found;
+};
+
+struct library {
+	const char *base;
+	char *path;
+	size_t room;
+};
+
+static uint32_t gnu_hash(const char *s)
+{
+	uint32_t h = 5381;
+
+	while (*s)
+		h = h * 33 + (uint8_t)*s++;
+	return h;
+}
+
+static const ElfW(Phdr) * segment(const struct dl_phdr_info *info, uint32_t type)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == type)
+			return &info->dlpi_phdr[i];
+	return NULL;
+}
+
+bool elfsym_holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && address - info->dlpi_addr - p->p_vaddr < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* glibc relocates these entries in place, other loaders do not. */
+static const void *pointer(const struct dl_phdr_info *info, const ElfW(Dyn) * d)
+{
+	uintptr_t p = d->d_un.d_ptr;
+
+	return (const void *)(elfsym_holds(info, p) ? p : p + info->dlpi_addr);
+}
+
+const char *elfsym_entry(const struct dl_phdr_info *info, int64_t tag, const char *prefix)
+{
+	const ElfW(Phdr) *dynamic = segment(info, PT_DYNAMIC);
+	const ElfW(Dyn) * first, *d;
+	const char *strings = NULL;
+
+	if (!dynamic)
+		return NULL;
+	first = (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr);
+	for (d = first; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_STRTAB)
+			strings = pointer(info, d);
+	for (d = first; strings && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag && !strncmp(strings + d->d_un.d_val, prefix, strlen(prefix)))
+			return strings + d->d_un.d_val;
+	return NULL;
+}
+
+static bool read_tables(const struct dl_phdr_info *info, struct tables *t)
+{
+	const ElfW(Phdr) *dynamic = segment(info, PT_DYNAMIC);
+
+	memset(t, 0, sizeof(*t));
+	if (!dynamic)
+		return false;
+	for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr);
+	     d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			t->symbols = pointer(info, d);
+		else if (d->d_tag == DT_STRTAB)
+			t->strings = pointer(info, d);
+		else if (d->d_tag == DT_GNU_HASH)
+			t->hash = pointer(info, d);
+	}
+	return t->symbols && t->strings && t->hash;
+}
+
+static bool is_it(const struct tables *t, uint32_t i, const char *name)
+{
+	const ElfW(Sym) *s = &t->symbols[i];
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	return s->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_OBJECT) &&
+	       !strcmp(t->strings + s->st_name, name);
+}
+
+/* Layout: buckets, first symbol, words of the filter, its shift; filter; buckets; chains. */
+static const ElfW(Sym) * look_up(const struct tables *t, const struct wanted *w)
+{
+	uint32_t count = t->hash[0], first = t->hash[1], words = t->hash[2];
+	const uint64_t *filter = (const uint64_t *)(t->hash + 4);
+	const uint32_t *buckets = (const uint32_t *)(filter + words);
+	const uint32_t *chains = buckets + count;
+	uint64_t word, mask = 1ull << (w->hash % 64) | 1ull << ((w->hash >> t->hash[3]) % 64);
+	uint32_t i;
+
+	if (!count || !words)
+		return NULL;
+	word = filter[w->hash / 64 % words];
+	i = buckets[w->hash % count];
+	if ((word & mask) != mask || i < first)
+		return NULL;
+	for (;; i++) {
+		uint32_t h = chains[i - first];
+
+		if ((h | 1) == (w->hash | 1) && is_it(t, i, w->name))
+			return &t->symbols[i];
+		if (h & 1)
+			return NULL;
+	}
+}
+
+void *elfsym_in(const struct dl_phdr_info *info, const char *name)
+{
+	struct wanted w = { .name = name, .hash = gnu_hash(name) };
+	const ElfW(Sym) * s;
+	struct tables t;
+
+	if (!read_tables(info, &t))
+		return NULL;
+	s = look_up(&t, &w);
+	return s ? (void *)(info->dlpi_addr + s->st_value) : NULL;
+}
+
+static int find_in(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct wanted *w = ctx;
+	struct tables t;
+	const ElfW(Sym) * s;
+
+	(void)size;
+	if (elfsym_holds(info, (uintptr_t)&find_in) || !read_tables(info, &t))
+		return 0;
+	s = look_up(&t, w);
+	if (s)
+		w->found = (void *)(info->dlpi_addr + s->st_value);
+	return s != NULL;
+}
+
+void *elfsym_find(const char *name)
+{
+	struct wanted w = { .name = name, .hash = gnu_hash(name) };
+
+	dl_iterate_phdr(find_in, &w);
+	return w.found;
+}
+
+static int is_library(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct library *l = ctx;
+	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	size_t n;
+
+	(void)size;
+	if (!slash || strcmp(slash + 1, l->base))
+		return 0;
+	n = strnlen(info->dlpi_name, l->room - 1);
+	memcpy(l->path, info->dlpi_name, n);
+	l->path[n] = 0;
+	return 1;
+}
+
+bool elfsym_path(const char *base, char *path, size_t room)
+{
+	struct library l = { base, path, room };
+
+	return dl_iterate_phdr(is_library, &l) == 1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The waiting sides of the gate: by the clock, never for ever.
+ */
+#include "forkgate.h"
+
+#define MS	  1000000ull
+#define WALK_WAIT (20 * MS)
+#define FORK_WAIT (100 * MS)
+
+struct forkgate forkgate;
+
+/* A walk that came while a fork is going on. */
+void forkgate_wait(void)
+{
+	uint64_t began = os_now();
+
+	forkgate_leave();
+	while (__atomic_load_n(&forkgate.closed, __ATOMIC_SEQ_CST) && os_now() - began < WALK_WAIT)
+		os_futex_wait(&forkgate.closed, 1, MS);
+	__atomic_add_fetch(&forkgate.inside, 1, __ATOMIC_SEQ_CST);
+}
+
+void forkgate_close(void)
+{
+	uint64_t began = os_now();
+
+	__atomic_store_n(&forkgate.closed, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&forkgate.inside, __ATOMIC_SEQ_CST) && os_now() - began < FORK_WAIT)
+		os_pause();
+}
+
+void forkgate_open(void)
+{
+	__atomic_store_n(&forkgate.closed, 0, __ATOMIC_SEQ_CST);
+	os_futex_wake(&forkgate.closed);
+}
+
+void forkgate_reset(void)
+{
+	__atomic_store_n(&forkgate.inside, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&forkgate.closed, 0, __ATOMIC_SEQ_CST);
+}

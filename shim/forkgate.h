@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C library does not renew the lock of its list of loaded objects in a forked child. A fork
+ * while some thread is in dl_iterate_phdr (an unwinder on new code, our module scans) would leave a
+ * child that hangs in its first dlopen. So a fork waits until none of our walks is going on, and
+ * walks wait until a fork is over: both for a few milliseconds at most, then they go on regardless.
+ */
+#ifndef GMT_FORKGATE_H
+#define GMT_FORKGATE_H
+
+#include "os.h"
+
+struct forkgate {
+	uint32_t inside;
+	uint32_t closed;
+} __attribute__((aligned(64)));
+
+extern struct forkgate forkgate;
+
+void forkgate_wait(void);
+void forkgate_close(void); /* before a fork */
+void forkgate_open(void);  /* after it, in the parent */
+void forkgate_reset(void); /* in the child */
+
+static inline void forkgate_enter(void)
+{
+	__atomic_add_fetch(&forkgate.inside, 1, __ATOMIC_SEQ_CST);
+	if (OS_UNLIKELY(__atomic_load_n(&forkgate.closed, __ATOMIC_SEQ_CST)))
+		forkgate_wait();
+}
+
+static inline void forkgate_leave(void)
+{
+	__atomic_sub_fetch(&forkgate.inside, 1, __ATOMIC_RELEASE);
+}
+
+#endif

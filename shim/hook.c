@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frame of every CUDA hook: nesting, names, flags, the door. What is asked of CUDA is asked
+ * while the hook still counts as running, so that no question is recorded. Application threads, any
+ * lock held.
+ */
+#include "hook.h"
+
+#include <string.h>
+
+/* `c` lies in the hook's frame, so all that runs inside the hook lies below it. */
+void call_begin(struct call *c)
+{
+	c->depth = gmt_recording() ? gmt_enter_at((uintptr_t)c) : -1;
+	if (c->depth > 0)
+		gmt_saw_nested();
+}
+
+/* Ids of a forked child start anew: the generation is kept beside them. */
+static uint32_t name_of(const struct call *c)
+{
+	uint32_t generation = gmt_generation();
+	uint32_t id = __atomic_load_n(&c->name_id[0], __ATOMIC_RELAXED);
+
+	if (id && __atomic_load_n(&c->name_id[1], __ATOMIC_ACQUIRE) == generation)
+		return id;
+	id = gmt_string(c->name, strlen(c->name));
+	__atomic_store_n(&c->name_id[0], id, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->name_id[1], generation, __ATOMIC_RELEASE);
+	return id;
+}
+
+static bool is_growth(const struct gmt_event *e)
+{
+	return e->kind == GMT_CODE_LOAD || e->kind == GMT_PHYS_CREATE ||
+	       (e->kind == GMT_MEM_ALLOC && e->arg0 != GMT_MEM_HOST &&
+		e->arg0 != GMT_MEM_REGISTERED);
+}
+
+static void complete(const struct call *c, struct gmt_event *e)
+{
+	e->name = name_of(c);
+	if (c->caller->framework)
+		e->flags |= GMT_FLAG_FRAMEWORK;
+	if (e->device == DEVICE_CURRENT)
+		e->device = device_current(c);
+	if (gmt_kind_fields(e->kind) & F_STREAM && e->arg0 == GMT_MEM_ASYNC &&
+	    device_capturing(e->stream))
+		e->flags |= GMT_FLAG_CAPTURING;
+}
+
+static void record_after(const struct call *c, struct gmt_event *e)
+{
+	bool nested = gmt_had_nested(), ask;
+
+	complete(c, e);
+	if (nested)
+		e->flags |= GMT_FLAG_NESTED;
+	ask = e->device >= 0 && !(e->flags & GMT_FLAG_CAPTURING);
+	gmt_capture(e);
+	if (e->device >= 0)
+		device_describe(c, e->device);
+	if (ask && (is_growth(e) || e->kind == GMT_MEM_FAIL))
+		meminfo_sample(e->kind == GMT_MEM_FAIL);
+}
+
+void call_end(struct call *c, struct gmt_event *e)
+{
+	if (c->depth < 0)
+		return;
+	if (c->depth == 0 && e && e->kind)
+		record_after(c, e);
+	gmt_leave();
+}
+
+void call_before(struct call *c, struct gmt_event *e)
+{
+	if (c->depth != 0 || !e->kind)
+		return;
+	complete(c, e);
+	gmt_capture(e);
+}
+
+void call_freeing(struct call *c, enum gmt_mem mem, uint64_t addr, uint64_t stream)
+{
+	struct gmt_event e = {
+		.kind = addr ? GMT_MEM_FREE : 0,
+		.addr = addr,
+		.arg0 = mem,
+		.stream = stream,
+		.device = -1,
+	};
+
+	call_before(c, &e);
+}
+
+void call_doing(struct call *c, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0)
+{
+	struct gmt_event e = {
+		.kind = kind,
+		.addr = addr,
+		.size = size,
+		.arg0 = arg0,
+		.device = gmt_kind_fields(kind) & F_DEVICE ? DEVICE_CURRENT : -1,
+	};
+
+	call_before(c, &e);
+}
+
+struct gmt_event call_did(int rc, enum gmt_kind kind, uint64_t addr, uint64_t size, uint64_t arg0,
+			  uint64_t arg1, int device)
+{
+	return (struct gmt_event){
+		.kind = rc ? 0 : kind,
+		.addr = addr,
+		.size = size,
+		.arg0 = arg0,
+		.arg1 = arg1,
+		.device = device,
+	};
+}
+
+struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_t size,
+				uint64_t stream)
+{
+	bool host = mem == GMT_MEM_HOST || mem == GMT_MEM_REGISTERED;
+	struct gmt_event e = {
+		.kind = rc ? GMT_MEM_FAIL : GMT_MEM_ALLOC,
+		.addr = addr,
+		.size = size,
+		.arg0 = mem,
+		.arg1 = rc ? (uint64_t)rc : 0,
+		.stream = stream,
+		.device = host ? -1 : DEVICE_CURRENT,
+	};
+
+	if (!rc && !addr)
+		e.kind = 0; /* 0 bytes */
+	return e;
+}
+
+uint64_t driver_range_size(uint64_t address)
+{
+	typeof(&cuMemGetAddressRange_v2) ask = MAYBE_DRIVER(cuMemGetAddressRange_v2);
+	uint64_t base = 0;
+	size_t size = 0;
+
+	return address && ask && !ask(&base, &size, address) ? size : 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a row of hooks.def to a function: who calls, the real function, an event before or after it.
+ * Included by the files that turn rows into hooks.
+ */
+#ifndef GMT_HOOK_BODY_H
+#define GMT_HOOK_BODY_H
+
+#include "hook.h"
+
+/* Effects: how, what is done before, what is done after. */
+#define ALLOC(mem, address, size, stream)                                                     \
+	ROW, ,                                                                                \
+		event = call_allocated(rc, GMT_MEM_##mem, rc ? 0 : (uint64_t)(address), size, \
+				       (uint64_t)(stream))
+#define FREE(mem, address, stream) \
+	ROW, call_freeing(&call, GMT_MEM_##mem, (uint64_t)(address), (uint64_t)(stream)),
+#define AFTER(what, address, size, first, second, device)                                   \
+	ROW, ,                                                                              \
+		event = call_did(rc, GMT_##what, rc ? 0 : (uint64_t)(address), size, first, \
+				 second, rc ? 0 : (device))
+#define BEFORE(what, address, size, first) \
+	ROW, call_doing(&call, GMT_##what, (uint64_t)(address), size, first),
+#define OWN BY_HAND, ,
+
+/* The beginning of every hook: `call`, `real`, `event` and `rc`. */
+#define CALL(function, is_driver, find)                                                      \
+	static uint32_t name_id[2];                                                          \
+	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0)); \
+	struct call call = { &caller, #function, 0, is_driver, name_id };                    \
+	struct gmt_event event = { .device = -1 };                                           \
+	typeof(&function) real = find;                                                       \
+	int rc = CUDA_NOT_INITIALIZED;                                                       \
+                                                                                             \
+	if (!real)                                                                           \
+		return rc;                                                                   \
+	call_begin(&call)
+
+#define RUNTIME_CALL(function) CALL(function, false, REAL_RUNTIME(&caller, function))
+#define DRIVER_CALL(function)  CALL(function, true, REAL_DRIVER(function))
+
+#define BODY_BY_HAND(start, name, proto, args, before, after)
+#define BODY_ROW(start, name, proto, args, before, after) \
+	int name proto                                    \
+	{                                                 \
+		start(name);                              \
+		before;                                   \
+		rc = real args;                           \
+		after;                                    \
+		call_end(&call, &event);                  \
+		return rc;                                \
+	}
+#define BODY(start, name, proto, args, how, before, after) \
+	BODY_##how(start, name, proto, args, before, after)
+
+/* ---- what rows compute sizes and devices with ---- */
+
+static inline int location_device(const struct cuda_location *l)
+{
+	return l->type == CUDA_LOCATION_DEVICE ? l->id : -1;
+}
+
+static inline size_t at_least_1(size_t n)
+{
+	return n ? n : 1;
+}
+
+/* Each level of a mipmap has half the width, height and depth of the one before. */
+static inline uint64_t extent_cells(struct cuda_extent e, unsigned levels)
+{
+	uint64_t cells = 0;
+
+	for (unsigned i = 0; i < levels && i < 32; i++)
+		cells += at_least_1(e.width >> i) * at_least_1(e.height >> i) *
+			 at_least_1(e.depth >> i);
+	return cells;
+}
+
+#endif

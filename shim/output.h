@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two files of a session: the recording and the live file beside it.
+ */
+#ifndef GMT_OUTPUT_H
+#define GMT_OUTPUT_H
+
+#include <stdbool.h>
+
+struct output {
+	int fd, live_fd;
+	const char *path, *live_path;
+};
+
+void output_setup(void); /* in the constructor: relative names are meant from here */
+
+/* Makes both files, never over an existing one. false: errno says why, output_get()->path what. */
+bool output_open(void);
+const struct output *output_get(void);
+
+bool output_is_ours(void); /* the descriptor still is the file that was opened */
+void output_drop(void);	   /* close and remove both: nothing could be recorded */
+void output_remove_live(void);
+void output_forget(bool close_them); /* in a forked child */
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calling thread's Python frames, read from the interpreter's own structures without the GIL: a
+ * thread's frame chain changes only by that thread's own doing, and frames keep their code alive.
+ */
+#ifndef GMT_PYTHON_H
+#define GMT_PYTHON_H
+
+#include "python_offsets.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct python_frame {
+	uintptr_t code; /* address of the code object */
+	uint64_t check; /* tells a code object from a later one at the same address */
+	uint32_t where; /* lasti in bytes << 1 | entered from C */
+};
+
+/* Looks for an interpreter in the process: in the constructor among what the program was linked
+ * with, later, on the drain's thread only, everywhere. */
+void python_find(bool everywhere);
+
+/* NULL, or why there are no Python stacks. */
+const char *python_trouble(void);
+/* "3.11", or NULL if there is no Python. */
+const char *python_version(void);
+
+/* Innermost first. -1: this thread has no Python. most: no more frames than that are looked at. */
+int python_walk(struct python_frame *out, int most);
+
+/* The offsets in use; valid once python_walk gave frames. */
+const struct python_offsets *python_layout(void);
+
+#endif

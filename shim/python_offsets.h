@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the interpreter keeps what we read. One table for released versions (python_offsets.def),
+ * the interpreter's own table of offsets from 3.13 on.
+ */
+#ifndef GMT_PYTHON_OFFSETS_H
+#define GMT_PYTHON_OFFSETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum python_lasti {
+	PYTHON_LASTI_BYTES = 1, /* int, bytes */
+	PYTHON_LASTI_UNITS = 2, /* int, code units of two bytes */
+	PYTHON_LASTI_POINTER = 3,
+};
+
+/* Bytes from the start of the struct; -1 = this version has no such thing. */
+struct python_offsets {
+	int16_t minor;
+	int16_t lasti_kind;   /* enum python_lasti */
+	int16_t thread_frame; /* current frame, or the cframe that has it */
+	int16_t cframe_frame; /* in the cframe */
+	int16_t thread_id;    /* pthread_self */
+	int16_t frame_code, frame_back, frame_lasti, frame_owner, frame_entry;
+	int16_t code_first_line, code_file, code_name, code_qualname, code_table, code_version;
+	int16_t code_start; /* first instruction */
+	int16_t object_type;
+	int16_t str_length, str_hash, str_state, str_ascii, str_compact;
+	int16_t bytes_size, bytes_data;
+	int16_t shim_owner; /* frame owners from here on are not Python code */
+	/* free threading: instructions are in a copy of the thread's own */
+	int16_t frame_tlbc, code_tlbc;
+	uint16_t tag_mask;   /* bits of a code reference that are not address */
+	uint16_t kind_shift; /* of the kind bits in a str's state */
+};
+
+/*
+ * Offsets for version major.minor, from the interpreter's own table at `runtime` if it has one
+ * (NULL: it has none). false = a version nobody has verified, or a table that makes no sense.
+ */
+bool python_offsets_for(struct python_offsets *out, int minor, const void *runtime);
+
+#endif

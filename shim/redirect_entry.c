@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks of the functions that give out the driver's functions. The real one is asked first, with
+ * whatever it was asked (also the empty name that the runtime begins with), and its result and
+ * status are passed on; then a found function is exchanged. Application threads, any lock held.
+ */
+#include "hook_body.h"
+#include "redirect.h"
+
+static int exchange(int rc, const char *name, void **fn, int version, uint64_t flags)
+{
+	if (!rc && name && fn && *fn)
+		*fn = redirect_entry(name, version, flags, *fn);
+	return rc;
+}
+
+int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
+{
+	typeof(&cuGetProcAddress_v2) real = REAL_DRIVER(cuGetProcAddress_v2);
+
+	if (!real)
+		return CUDA_NOT_INITIALIZED;
+	return exchange(real(name, fn, version, flags, status), name, fn, version, flags);
+}
+
+int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
+{
+	typeof(&cuGetProcAddress) real = REAL_DRIVER(cuGetProcAddress);
+
+	if (!real)
+		return CUDA_NOT_INITIALIZED;
+	return exchange(real(name, fn, version, flags), name, fn, version, flags);
+}
+
+/* The runtime's own version is what it asks the driver for. */
+static int runtime_version(const struct caller *caller)
+{
+	typeof(&cudaRuntimeGetVersion) ask = REAL_RUNTIME(caller, cudaRuntimeGetVersion);
+	int version = 0;
+
+	return ask && !ask(&version) ? version : 0;
+}
+
+#define WITHOUT_VERSION(function, default_stream)                                         \
+	int function(const char *name, void **fn, unsigned long long flags, void *status) \
+	{                                                                                 \
+		const struct caller caller =                                              \
+			resolve_caller((uintptr_t)__builtin_return_address(0));           \
+		typeof(&function) real = REAL_RUNTIME(&caller, function);                 \
+		int rc;                                                                   \
+                                                                                          \
+		if (!real)                                                                \
+			return CUDA_NOT_INITIALIZED;                                      \
+		rc = real(name, fn, flags, status);                                       \
+		return exchange(rc, name, fn, runtime_version(&caller),                   \
+				flags ? flags : (default_stream));                        \
+	}
+
+#define BY_VERSION(function, default_stream)                                                    \
+	int function(const char *name, void **fn, unsigned version, unsigned long long flags,   \
+		     void *status)                                                              \
+	{                                                                                       \
+		const struct caller caller =                                                    \
+			resolve_caller((uintptr_t)__builtin_return_address(0));                 \
+		typeof(&function) real = REAL_RUNTIME(&caller, function);                       \
+                                                                                                \
+		if (!real)                                                                      \
+			return CUDA_NOT_INITIALIZED;                                            \
+		return exchange(real(name, fn, version, flags, status), name, fn, (int)version, \
+				flags ? flags : (default_stream));                              \
+	}
+
+WITHOUT_VERSION(cudaGetDriverEntryPoint, 0)
+WITHOUT_VERSION(cudaGetDriverEntryPoint_ptsz, CUDA_PER_THREAD_STREAM)
+BY_VERSION(cudaGetDriverEntryPointByVersion, 0)
+BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz, CUDA_PER_THREAD_STREAM)
