@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which card is simulated: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like
+ * card of that memory. Read once, at the first question; runs on whatever thread asks first.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+#define MIB ((size_t)1 << 20)
+#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory, \
+	     context, clock, mclock, bus)                                                      \
+	{ name,                                                                                \
+	  model,                                                                               \
+	  major,                                                                               \
+	  minor,                                                                               \
+	  code,                                                                                \
+	  sms,                                                                                 \
+	  threads,                                                                             \
+	  blocks,                                                                              \
+	  (size_t)(shared) << 10,                                                              \
+	  (size_t)(optin) << 10,                                                               \
+	  (size_t)(l2) << 20,                                                                  \
+	  (memory)*MIB,                                                                        \
+	  (context)*MIB,                                                                       \
+	  (clock)*1000,                                                                        \
+	  (mclock)*1000,                                                                       \
+	  bus },
+
+static const struct sim_card cards[] = {
+#include "cards.def"
+};
+
+#define CARDS	     (sizeof(cards) / sizeof(cards[0]))
+#define DEFAULT_NAME "h100-80g"
+
+static struct sim_card chosen;
+static char chosen_name[64];
+static bool known;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const struct sim_card *find(const char *name)
+{
+	for (size_t i = 0; i < CARDS; i++)
+		if (!strcmp(cards[i].name, name))
+			return &cards[i];
+	return NULL;
+}
+
+/* "24GiB", "24G", "24576MiB", "24GB", or plain bytes; 0 if it is none of these. */
+static size_t parse_size(const char *s)
+{
+	static const struct {
+		const char *unit;
+		double bytes;
+	} units[] = {
+		{ "", 1 },
+		{ "B", 1 },
+		{ "KiB", 1024 },
+		{ "K", 1024 },
+		{ "MiB", 1 << 20 },
+		{ "M", 1 << 20 },
+		{ "GiB", 1 << 30 },
+		{ "G", 1 << 30 },
+		{ "MB", 1e6 },
+		{ "GB", 1e9 },
+		{ "TiB", 1099511627776. },
+		{ "T", 1099511627776. },
+		{ "TB", 1e12 },
+	};
+	char *end;
+	double n = strtod(s, &end);
+
+	if (end == s || !(n > 0))
+		return 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcasecmp(end, units[i].unit))
+			return n * units[i].bytes < 4e12 ? (size_t)(n * units[i].bytes) : 0;
+	return 0;
+}
+
+/* A card of the user's own: NAME=SIZE. NAME may be a known card, which is then resized. */
+static bool make_own(const char *spec)
+{
+	const char *eq = strchr(spec, '=');
+	size_t bytes = eq ? parse_size(eq + 1) : 0;
+	const struct sim_card *base;
+
+	if (!eq || eq == spec || (size_t)(eq - spec) >= sizeof(chosen_name) ||
+	    bytes < 16 * SIM_PAGE)
+		return false;
+	memcpy(chosen_name, spec, eq - spec);
+	base = find(chosen_name);
+	chosen = base ? *base : *find(DEFAULT_NAME);
+	if (!base)
+		chosen.model = chosen_name;
+	chosen.name = chosen_name;
+	chosen.memory = bytes;
+	if (chosen.context > bytes / 8)
+		chosen.context = bytes / 8 & ~(SIM_PAGE - 1);
+	return true;
+}
+
+static void complain(const char *name)
+{
+	fprintf(stderr, "simgpu: unknown card '%s' in SIMGPU_CARD; known are", name);
+	for (size_t i = 0; i < CARDS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", cards[i].name);
+	fprintf(stderr, ", or NAME=SIZE such as mycard=24GiB\n");
+}
+
+static void choose(void)
+{
+	const char *name = getenv("SIMGPU_CARD");
+	const struct sim_card *card;
+
+	if (!name || !*name)
+		name = DEFAULT_NAME;
+	card = find(name);
+	known = true;
+	if (card)
+		chosen = *card;
+	else if (!make_own(name)) {
+		complain(name);
+		chosen = *find(DEFAULT_NAME);
+		known = false;
+	}
+}
+
+const struct sim_card *sim_card(void)
+{
+	pthread_once(&once, choose);
+	return &chosen;
+}
+
+bool card_known(void)
+{
+	pthread_once(&once, choose);
+	return known;
+}

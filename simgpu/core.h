@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the runtime's and the driver's functions share beyond sim.h: contexts, blocks of device
+ * memory, host ranges, pools, streams and graphs. Results are the ints of sim.h.
+ */
+#ifndef SIMGPU_CORE_H
+#define SIMGPU_CORE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+#include "sim.h"
+#include "slots.h"
+
+enum {
+	ERR_DEINITIALIZED = 4,
+	ERR_INVALID_CONTEXT = 201,
+	ERR_CONTEXT_IN_USE = 216,
+	ERR_PEER_ALREADY = 704,
+	ERR_PEER_NOT_ENABLED = 705,
+	ERR_HOST_REGISTERED = 712,
+	ERR_HOST_NOT_REGISTERED = 713,
+	ERR_ILLEGAL_STATE = 401,
+	ERR_CAPTURE_UNSUPPORTED = 900,
+	ERR_CAPTURE_INVALIDATED = 901,
+	ERR_CAPTURE_MERGE = 902,
+	ERR_CAPTURE_UNMATCHED = 903,
+	ERR_CAPTURE_UNJOINED = 904,
+	ERR_CAPTURE_IMPLICIT = 906,
+	ERR_CAPTURE_WRONG_THREAD = 908,
+};
+
+/* ---- cards.c ---- */
+bool card_known(void);
+
+/* ---- device.c: initialisation, contexts, the thread's current one ---- */
+struct sim_ctx {
+	uint32_t kind;
+	int device;
+	bool primary, active;
+	unsigned int flags, refs;
+	uint64_t id;
+};
+
+int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
+int device_physical(int ordinal);		 /* which of them the program calls so */
+int device_by_name(const char *s, int physical); /* "1" or "GPU-uuid", ended by a comma; or -1 */
+int sim_init(void); /* as cuInit: 0, 3 in a forked child, 100 without a device */
+bool sim_is_init(void);
+/* Prologue of runtime calls that need a device: initialises, makes the current device's primary
+ * context. */
+int sim_enter(void);
+/* Prologue of driver calls: 3 before cuInit, 201 without a current context. */
+int sim_enter_driver(void);
+struct sim_ctx *ctx_current(void); /* may be NULL */
+struct sim_ctx *ctx_primary(int device);
+struct sim_ctx *ctx_check(void *handle); /* NULL if it is not a context */
+struct sim_ctx *ctx_create(int device, unsigned int flags);
+void ctx_destroy(struct sim_ctx *ctx);
+int ctx_activate(int device); /* the primary context takes its memory */
+void ctx_reset(int device);   /* and gives it back, with everything allocated on the device */
+void ctx_set(struct sim_ctx *ctx);
+int ctx_push(struct sim_ctx *ctx);
+int ctx_pop(struct sim_ctx **ctx);
+int device_attribute(int *value, int attribute, int device);
+/* Of physical devices. */
+void device_bus_id(char *s, size_t n, int physical);
+void device_uuid(unsigned char *uuid, int physical);
+void device_uuid_text(char *s, size_t n, int physical);
+
+/* ---- memory.c ---- */
+/* A span of device memory cut into pieces: a page of small allocations, or what a pool has taken
+ * from the device. */
+struct arena {
+	struct slots slots;
+	uintptr_t base;
+	size_t pages, piece;
+	int device;
+	void *pool;
+	struct arena *next, *prev;
+};
+
+struct block {
+	uintptr_t base;
+	size_t bytes;
+	int device;
+	struct arena *arena; /* NULL: whole pages */
+};
+
+extern pthread_mutex_t memory_lock; /* protects what follows, pools and VMM */
+int memory_init(void);
+bool memory_charge(int device, size_t bytes);
+void memory_uncharge(int device, size_t bytes);
+size_t memory_used(int device);
+/* All with memory_lock held. */
+uintptr_t pages_take(int device, size_t pages, uint64_t bytes); /* charged; 0 if full */
+void pages_give(uintptr_t base);
+struct arena *arena_new(int device, size_t pages, size_t piece, void *pool);
+void arena_drop(struct arena *a);
+uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
+size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that are free again */
+bool block_find(uintptr_t addr, struct block *out);
+void memory_reset(int device);
+/* Locks itself. */
+int memory_alloc(int device, uintptr_t *out, size_t bytes);
+int memory_free(uintptr_t addr);
+uintptr_t vmm_base(void);
+size_t vmm_pages(void);
+
+/* ---- vmm.c ---- */
+bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
+int vmm_create(void **handle, size_t bytes, int device, bool on_host, const void *prop);
+int vmm_release(void *handle);
+int vmm_retain(void **handle, uintptr_t addr);
+const void *vmm_properties(void *handle);
+int vmm_reserve(uintptr_t *addr, size_t bytes, size_t align, uintptr_t hint);
+int vmm_unreserve(uintptr_t addr, size_t bytes);
+int vmm_map(uintptr_t addr, size_t bytes, size_t offset, void *handle);
+int vmm_unmap(uintptr_t addr, size_t bytes);
+int vmm_set_access(uintptr_t addr, size_t bytes, int device, int access);
+int vmm_get_access(uintptr_t addr, int device, int *access);
+int vmm_share(int *fd, void *handle); /* as a file descriptor */
+int vmm_import(void **handle, int fd);
+
+/* ---- host.c: pinned, registered and managed host memory ---- */
+enum host_kind { HOST_PINNED = 1, HOST_REGISTERED, HOST_MANAGED };
+struct host_range {
+	uintptr_t base;
+	size_t bytes;
+	enum host_kind kind;
+	unsigned int flags;
+	int device;
+	size_t charged;
+};
+int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind);
+int host_free(void *ptr, enum host_kind kind);
+int host_register(void *ptr, size_t bytes, unsigned int flags);
+int host_unregister(void *ptr);
+bool host_find(const void *ptr, struct host_range *out);
+
+/* ---- contents.c ---- */
+void contents_drop(uintptr_t base, size_t bytes);   /* memory was freed */
+void contents_launch(void **args);		    /* a kernel takes these arguments */
+void contents_scan(const void *data, size_t bytes); /* or these packed ones */
+
+/* ---- pools.c ---- */
+struct sim_pool;
+struct sim_pool *pool_default(int device);
+struct sim_pool *pool_current(int device);
+int pool_set_current(int device, struct sim_pool *pool);
+int pool_create(struct sim_pool **out, int device, size_t max_size);
+int pool_destroy(struct sim_pool *pool);
+struct sim_pool *pool_check(void *handle);
+int pool_alloc(struct sim_pool *pool, uintptr_t *out, size_t bytes);
+void pool_block_free(struct arena *a, uintptr_t addr); /* memory_lock held */
+int pool_trim(struct sim_pool *pool, size_t keep);
+int pool_get(struct sim_pool *pool, int attribute, void *value);
+int pool_set(struct sim_pool *pool, int attribute, const void *value);
+int pool_device(const struct sim_pool *pool);
+void pools_sync(int device); /* a synchronization: what is over the thresholds goes back */
+void pools_reset(int device);
+bool pools_release(
+	int device); /* memory_lock held: gives back all that is unused; was there any? */
+
+/* ---- stream.c, graph.c ---- */
+struct sim_graph;
+struct sim_stream;
+struct sim_event;
+struct capture {
+	unsigned long long id;
+	struct sim_graph *graph;
+	struct sim_stream *origin;
+	int mode;
+	pid_t thread;
+	bool own_graph; /* given by the caller, not made by us */
+};
+
+int stream_create(void **out, unsigned int flags, int priority);
+int stream_destroy(void *stream);
+int stream_sync(void *stream);
+int stream_query(void *stream);
+int stream_device(void *stream, int *device);
+int stream_flags(void *stream, unsigned int *flags);
+int stream_priority(void *stream, int *priority);
+int stream_id(void *stream, unsigned long long *id);
+int stream_wait(void *stream, void *event);
+int stream_valid(void *stream);
+struct sim_ctx *stream_ctx(void *stream);
+int device_sync(int device);
+
+int capture_begin(void *stream, struct sim_graph *graph, int mode);
+int capture_end(void *stream, struct sim_graph **out);
+int capture_info(void *stream, int *status, struct capture *out);
+int capture_thread_mode(int *mode);
+/* 0, or the error of a call that may not be made while a graph is recorded (and the recording is
+ * then spoilt, as on a real device). */
+int capture_forbids(void);
+int capture_legacy(void *stream); /* work on the default stream while others record */
+
+int event_create(void **out, unsigned int flags);
+int event_destroy(void *event);
+int event_record(void *event, void *stream);
+int event_query(void *event);
+int event_sync(void *event);
+int event_elapsed(float *ms, void *start, void *end);
+int event_share(void *event, void *handle64);
+int event_open(void **out, const void *handle64);
+
+/* Work put on a stream; a capturing stream gets a node instead (returns true: do nothing now). */
+enum node_type {
+	NODE_KERNEL = 0,
+	NODE_MEMCPY = 1,
+	NODE_MEMSET = 2,
+	NODE_HOST = 3,
+	NODE_GRAPH = 4,
+	NODE_EMPTY = 5,
+	NODE_WAIT_EVENT = 6,
+	NODE_EVENT_RECORD = 7,
+	NODE_MEM_ALLOC = 10,
+	NODE_MEM_FREE = 11,
+};
+bool stream_captures(void *stream, enum node_type type, uintptr_t addr, void *fn, void *data);
+
+int graph_create(struct sim_graph **out);
+struct sim_graph *graph_check(void *handle);
+int graph_destroy(struct sim_graph *g);
+int graph_add(struct sim_graph *g, enum node_type type, uintptr_t addr, void *fn, void *data,
+	      void **node);
+int graph_nodes(struct sim_graph *g, void **nodes, size_t *n);
+int graph_instantiate(void **exec, struct sim_graph *g);
+int graph_exec_destroy(void *exec);
+int graph_launch(void *exec);
+int graph_node_type(void *node, int *type);
+
+/* ---- launch.c ---- */
+int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);
+int launch_host(void *stream, void (*fn)(void *), void *data);
+int occupancy(int *blocks, int threads, size_t shared);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For the files that define the public functions of runtime and driver: the headers with every
+ * ABI version of the driver declared, and the prologues.
+ */
+#ifndef SIMGPU_CUDART_H
+#define SIMGPU_CUDART_H
+
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include "core.h"
+#include "tools.h"
+
+/* A runtime call's result: remembered as the thread's last error. */
+#define RT(result) ((cudaError_t)(call_result = sim_error(result)))
+/* Runtime calls that need a device begin with this. */
+#define RT_ENTER()                          \
+	do {                                \
+		int entered = sim_enter();  \
+		if (entered)                \
+			return RT(entered); \
+	} while (0)
+#define DRV(result) ((CUresult)(call_result = (int)(result)))
+#define DRV_ENTER()                               \
+	do {                                      \
+		int entered = sim_enter_driver(); \
+		if (entered)                      \
+			return DRV(entered);      \
+	} while (0)
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Initialisation, contexts and who is current. A device's primary context takes its share of the
+ * memory when it is first needed. After a fork every call of the child answers "not initialized"
+ * if the parent had initialised, as with the real driver.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+#define CTX_KIND   SIM_KIND('C', 'T', 'X', '1')
+#define STACK_MOST 32
+
+static struct sim_ctx primary[SIM_MAX_DEVICES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int init_state; /* 0 not yet, 1 done, 2 failed */
+static int init_result;
+static bool forked;
+static uint64_t next_id = 1;
+
+static __thread struct sim_ctx *stack[STACK_MOST];
+static __thread int depth;
+static __thread int chosen; /* cudaSetDevice's, while no context is current */
+
+/* ---- versions ---- */
+
+static int find_runtime(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *at = strstr(info->dlpi_name, "libcudart.so.");
+	void *handle;
+	int (*version)(int *);
+
+	(void)size;
+	if (!at)
+		return 0;
+	*(int *)data = atoi(at + strlen("libcudart.so.")) * 1000;
+	handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+	version = handle ? (int (*)(int *))dlsym(handle, "cudaRuntimeGetVersion") : NULL;
+	if (version && version != (int (*)(int *))dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion")) {
+		int n = 0;
+
+		if (!version(&n) && n / 1000 == *(int *)data / 1000)
+			*(int *)data = n;
+	}
+	return 1;
+}
+
+int sim_cuda_version(void)
+{
+	static int version;
+	int found = 0;
+	const char *want;
+
+	if (version)
+		return version;
+	want = getenv("SIMGPU_CUDA");
+	if (want && atoi(want) >= 11)
+		found = atoi(want) * 1000 +
+			(strchr(want, '.') ? atoi(strchr(want, '.') + 1) * 10 : 0);
+	if (!found)
+		dl_iterate_phdr(find_runtime, &found);
+	version = found >= 11000 ? found : 13000;
+	return version;
+}
+
+int sim_cuda_major(void)
+{
+	return sim_cuda_version() / 1000;
+}
+
+/* ---- initialisation ---- */
+
+static void in_child(void)
+{
+	if (init_state == 1)
+		forked = true;
+}
+
+int sim_init(void)
+{
+	if (forked)
+		return SIM_NOT_INITIALIZED;
+	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE))
+		return init_result;
+	pthread_mutex_lock(&lock);
+	if (!init_state) {
+		init_result = sim_device_count() ? memory_init() : SIM_NO_DEVICE;
+		for (int i = 0; i < SIM_MAX_DEVICES; i++)
+			primary[i] = (struct sim_ctx){ CTX_KIND, i, true, false, 0, 0, 0 };
+		pthread_atfork(NULL, NULL, in_child);
+		__atomic_store_n(&init_state, init_result ? 2 : 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return init_result;
+}
+
+bool sim_is_init(void)
+{
+	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) == 1;
+}
+
+int sim_enter(void)
+{
+	int result = sim_init();
+
+	if (result)
+		return result;
+	if (!depth)
+		ctx_set(&primary[chosen]);
+	return ctx_activate(ctx_current()->device);
+}
+
+int sim_enter_driver(void)
+{
+	if (!sim_is_init() || forked)
+		return SIM_NOT_INITIALIZED;
+	return depth ? SIM_OK : ERR_INVALID_CONTEXT;
+}
+
+/* ---- contexts ---- */
+
+int ctx_activate(int device)
+{
+	struct sim_ctx *ctx = &primary[device];
+	int result = SIM_OK;
+
+	if (__atomic_load_n(&ctx->active, __ATOMIC_ACQUIRE))
+		return SIM_OK;
+	pthread_mutex_lock(&memory_lock);
+	if (!ctx->active) {
+		if (memory_charge(device, sim_card()->context)) {
+			ctx->id = next_id++;
+			__atomic_store_n(&ctx->active, true, __ATOMIC_RELEASE);
+		} else {
+			result = SIM_NOMEM;
+		}
+	}
+	pthread_mutex_unlock(&memory_lock);
+	return result;
+}
+
+void ctx_reset(int device)
+{
+	pthread_mutex_lock(&memory_lock);
+	pools_reset(device);
+	memory_reset(device);
+	if (primary[device].active)
+		memory_uncharge(device, sim_card()->context);
+	primary[device].active = false;
+	pthread_mutex_unlock(&memory_lock);
+}
+
+struct sim_ctx *ctx_primary(int device)
+{
+	return &primary[device];
+}
+
+struct sim_ctx *ctx_check(void *handle)
+{
+	struct sim_ctx *ctx = handle;
+
+	if (ctx >= primary && ctx < primary + SIM_MAX_DEVICES)
+		return ctx;
+	return sim_handle_check(handle, CTX_KIND) ? ctx : NULL;
+}
+
+struct sim_ctx *ctx_create(int device, unsigned int flags)
+{
+	struct sim_ctx *ctx = sim_handle(CTX_KIND, sizeof(*ctx));
+	bool charged;
+
+	if (!ctx)
+		return NULL;
+	pthread_mutex_lock(&memory_lock);
+	charged = memory_charge(device, sim_card()->context);
+	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, flags, 1, next_id++ };
+	pthread_mutex_unlock(&memory_lock);
+	if (!charged) {
+		sim_handle_free(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+void ctx_destroy(struct sim_ctx *ctx)
+{
+	int left = 0;
+
+	for (int i = 0; i < depth; i++)
+		if (stack[i] != ctx)
+			stack[left++] = stack[i];
+	depth = left;
+	pthread_mutex_lock(&memory_lock);
+	memory_uncharge(ctx->device, sim_card()->context);
+	pthread_mutex_unlock(&memory_lock);
+	sim_handle_free(ctx);
+}
+
+struct sim_ctx *ctx_current(void)
+{
+	return depth ? stack[depth - 1] : NULL;
+}
+
+void ctx_set(struct sim_ctx *ctx)
+{
+	if (!ctx) {
+		depth -= depth > 0;
+		return;
+	}
+	if (!depth)
+		depth = 1;
+	stack[depth - 1] = ctx;
+}
+
+int ctx_push(struct sim_ctx *ctx)
+{
+	if (depth == STACK_MOST)
+		return SIM_INVALID;
+	stack[depth++] = ctx;
+	return SIM_OK;
+}
+
+int ctx_pop(struct sim_ctx **ctx)
+{
+	if (!depth)
+		return ERR_INVALID_CONTEXT;
+	depth--;
+	if (ctx)
+		*ctx = stack[depth];
+	return SIM_OK;
+}
+
+int sim_device(void)
+{
+	return depth ? stack[depth - 1]->device : chosen;
+}
+
+int sim_set_device(int ordinal)
+{
+	int result = sim_init();
+
+	if (result)
+		return result;
+	if (ordinal < 0 || ordinal >= sim_device_count())
+		return SIM_BAD_DEVICE;
+	chosen = ordinal;
+	ctx_set(&primary[ordinal]);
+	/* Since CUDA 12 the context is made at once. */
+	return sim_cuda_major() >= 12 ? ctx_activate(ordinal) : SIM_OK;
+}
+
+/* ---- handles ---- */
+
+#define HANDLE_MARK 0x73696d68616e646cull
+
+struct handle_head {
+	uint64_t mark;
+	uint32_t kind;
+	uint32_t spare;
+};
+
+void *sim_handle(uint32_t kind, size_t bytes)
+{
+	struct handle_head *h = calloc(1, sizeof(*h) + bytes);
+
+	if (!h)
+		return NULL;
+	h->mark = HANDLE_MARK;
+	h->kind = kind;
+	return h + 1;
+}
+
+void *sim_handle_check(void *handle, uint32_t kind)
+{
+	struct handle_head *h = handle;
+
+	if ((uintptr_t)handle < 65536 || (uintptr_t)handle % 8)
+		return NULL;
+	return h[-1].mark == HANDLE_MARK && h[-1].kind == kind ? handle : NULL;
+}
+
+void sim_handle_free(void *handle)
+{
+	struct handle_head *h = handle;
+
+	if (!handle)
+		return;
+	h[-1].mark = 0;
+	free(h - 1);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The driver's initialisation, devices and contexts.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "cudart.h"
+
+static int check(CUdevice device)
+{
+	if (!sim_is_init())
+		return SIM_NOT_INITIALIZED;
+	return device >= 0 && device < sim_device_count() ? SIM_OK : SIM_BAD_DEVICE;
+}
+
+SIM_API CUresult cuInit(unsigned int flags)
+{
+	return flags ? CUDA_ERROR_INVALID_VALUE : DRV(sim_init());
+}
+
+SIM_API CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = sim_cuda_version();
+	return CUDA_SUCCESS;
+}
+
+/* ---- devices ---- */
+
+SIM_API CUresult cuDeviceGetCount(int *count)
+{
+	if (!sim_is_init())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*count = sim_device_count();
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	int result = check(ordinal);
+
+	if (!result)
+		*device = ordinal;
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceGetName(char *name, int len, CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		snprintf(name, len, "%s", sim_card()->model);
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		*bytes = sim_card()->memory;
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		device_uuid((unsigned char *)uuid, device_physical(device));
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+SIM_API CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		device_bus_id(id, len, device_physical(device));
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+	return DRV(cudaDeviceGetByPCIBusId(device, id));
+}
+
+SIM_API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+	int result = check(device);
+
+	*major = sim_card()->major;
+	*minor = sim_card()->minor;
+	return DRV(result);
+}
+
+SIM_API CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type,
+						CUdevice device)
+{
+	(void)type;
+	*supported = 0;
+	return DRV(check(device));
+}
+
+/* ---- primary contexts ---- */
+
+SIM_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		result = ctx_activate(device);
+	if (!result) {
+		ctx_primary(device)->refs++;
+		*out = (CUcontext)ctx_primary(device);
+	}
+	return DRV(result);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	struct sim_ctx *ctx;
+	int result = check(device);
+
+	if (result)
+		return DRV(result);
+	ctx = ctx_primary(device);
+	if (!ctx->active)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	/* The runtime holds one reference that is never counted: only the last retained goes. */
+	if (ctx->refs)
+		ctx->refs--;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+	return cuDevicePrimaryCtxRelease_v2(device);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	int result = check(device);
+
+	if (!result)
+		ctx_reset(device);
+	return DRV(result);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxReset(CUdevice device)
+{
+	return cuDevicePrimaryCtxReset_v2(device);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *active)
+{
+	int result = check(device);
+
+	if (!result) {
+		*flags = ctx_primary(device)->flags;
+		*active = ctx_primary(device)->active;
+	}
+	return DRV(result);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
+{
+	int result = check(device);
+
+	if (!result)
+		ctx_primary(device)->flags = flags;
+	return DRV(result);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
+{
+	return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+}
+
+/* ---- contexts of the program's own ---- */
+
+static int create(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	struct sim_ctx *ctx;
+	int result = check(device);
+
+	if (result)
+		return result;
+	ctx = ctx_create(device, flags);
+	if (!ctx)
+		return SIM_NOMEM;
+	*out = (CUcontext)ctx;
+	return ctx_push(ctx);
+}
+
+SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	return DRV(create(out, flags, device));
+}
+
+SIM_API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params, int n,
+				unsigned int flags, CUdevice device)
+{
+	(void)params, (void)n;
+	return DRV(create(out, flags, device));
+}
+
+SIM_API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int flags,
+				CUdevice device)
+{
+	(void)params;
+	return DRV(create(out, flags, device));
+}
+
+SIM_API CUresult cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice device)
+{
+	return DRV(create(out, flags, device));
+}
+
+SIM_API CUresult cuCtxDestroy_v2(CUcontext handle)
+{
+	struct sim_ctx *ctx = ctx_check(handle);
+
+	if (!ctx || ctx->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	ctx_destroy(ctx);
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxDestroy(CUcontext handle)
+{
+	return cuCtxDestroy_v2(handle);
+}
+
+/* ---- the current one ---- */
+
+SIM_API CUresult cuCtxGetCurrent(CUcontext *out)
+{
+	if (!sim_is_init())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	*out = (CUcontext)ctx_current();
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxSetCurrent(CUcontext handle)
+{
+	struct sim_ctx *ctx = handle ? ctx_check(handle) : NULL;
+
+	if (!sim_is_init())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (handle && !ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	ctx_set(ctx);
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxPushCurrent_v2(CUcontext handle)
+{
+	struct sim_ctx *ctx = ctx_check(handle);
+
+	if (!sim_is_init())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return ctx ? DRV(ctx_push(ctx)) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+SIM_API CUresult cuCtxPushCurrent(CUcontext handle)
+{
+	return cuCtxPushCurrent_v2(handle);
+}
+
+SIM_API CUresult cuCtxPopCurrent_v2(CUcontext *out)
+{
+	if (!sim_is_init())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return DRV(ctx_pop((struct sim_ctx **)out));
+}
+
+SIM_API CUresult cuCtxPopCurrent(CUcontext *out)
+{
+	return cuCtxPopCurrent_v2(out);
+}
+
+SIM_API CUresult cuCtxGetDevice(CUdevice *device)
+{
+	DRV_ENTER();
+	*device = ctx_current()->device;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
+{
+	struct sim_ctx *ctx = handle ? ctx_check(handle) : ctx_current();
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*device = ctx->device;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	DRV_ENTER();
+	*flags = ctx_current()->flags;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+	struct sim_ctx *ctx = handle ? ctx_check(handle) : ctx_current();
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*id = ctx->id;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
+{
+	(void)handle;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuCtxSynchronize(void)
+{
+	DRV_ENTER();
+	return DRV(device_sync(sim_device()));
+}
+
+SIM_API CUresult cuCtxSynchronize_v2(CUcontext handle)
+{
+	struct sim_ctx *ctx = handle ? ctx_check(handle) : ctx_current();
+
+	return ctx ? DRV(device_sync(ctx->device)) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+SIM_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	DRV_ENTER();
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return CUDA_SUCCESS;
+}

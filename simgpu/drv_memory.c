@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The driver's functions that give and take memory, and those that ask about it.
+ */
+#include <string.h>
+#include "told.h"
+
+static int alloc(CUdeviceptr *ptr, size_t bytes)
+{
+	uintptr_t addr = 0;
+	int result = ptr ? capture_forbids() : SIM_INVALID;
+
+	if (!result)
+		result = memory_alloc(sim_device(), &addr, bytes);
+	if (!result)
+		*ptr = addr;
+	return result;
+}
+
+SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
+{
+	TOLD_DRV(cuMemAlloc_v2, ptr, bytes);
+	DRV_ENTER();
+	return DRV(alloc(ptr, bytes));
+}
+
+SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
+				    unsigned int element)
+{
+	TOLD_DRV(cuMemAllocPitch_v2, ptr, pitch, width, height, element);
+	DRV_ENTER();
+	if (!pitch || (element != 4 && element != 8 && element != 16))
+		return DRV(SIM_INVALID);
+	*pitch = (width + 511) & ~(size_t)511;
+	return DRV(alloc(ptr, *pitch * height));
+}
+
+static int release(void *ptr)
+{
+	struct host_range r;
+	int result = capture_forbids();
+
+	if (result || !ptr)
+		return result;
+	if (host_find(ptr, &r) && r.kind == HOST_MANAGED)
+		return host_free(ptr, HOST_MANAGED);
+	return memory_free((uintptr_t)ptr);
+}
+
+SIM_API CUresult cuMemFree_v2(CUdeviceptr ptr)
+{
+	TOLD_DRV(cuMemFree_v2, ptr);
+	DRV_ENTER();
+	return DRV(release((void *)ptr));
+}
+
+SIM_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_DRV(cuMemAllocManaged, ptr, bytes, flags);
+	DRV_ENTER();
+	return DRV(host_alloc((void **)ptr, bytes, flags, HOST_MANAGED));
+}
+
+SIM_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	DRV_ENTER();
+	sim_mem_info(sim_device(), free_bytes, total);
+	return CUDA_SUCCESS;
+}
+
+/* ---- host memory ---- */
+
+SIM_API CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_DRV(cuMemHostAlloc, ptr, bytes, flags);
+	DRV_ENTER();
+	return DRV(flags & ~7u ? SIM_INVALID : host_alloc(ptr, bytes, flags, HOST_PINNED));
+}
+
+SIM_API CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
+{
+	TOLD_DRV(cuMemAllocHost_v2, ptr, bytes);
+	DRV_ENTER();
+	return DRV(host_alloc(ptr, bytes, 0, HOST_PINNED));
+}
+
+SIM_API CUresult cuMemFreeHost(void *ptr)
+{
+	TOLD_DRV(cuMemFreeHost, ptr);
+	DRV_ENTER();
+	return DRV(host_free(ptr, HOST_PINNED));
+}
+
+SIM_API CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_DRV(cuMemHostRegister_v2, ptr, bytes, flags);
+	DRV_ENTER();
+	return DRV(host_register(ptr, bytes, flags));
+}
+
+SIM_API CUresult cuMemHostUnregister(void *ptr)
+{
+	TOLD_DRV(cuMemHostUnregister, ptr);
+	DRV_ENTER();
+	return DRV(host_unregister(ptr));
+}
+
+SIM_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned int flags)
+{
+	return DRV(cudaHostGetDevicePointer((void **)device, host, flags));
+}
+
+SIM_API CUresult cuMemHostGetFlags(unsigned int *flags, void *host)
+{
+	return DRV(cudaHostGetFlags(flags, host));
+}
+
+/* ---- what is this address? ---- */
+
+static bool find_block(uintptr_t addr, struct block *out)
+{
+	struct host_range r;
+	bool found;
+
+	pthread_mutex_lock(&memory_lock);
+	found = block_find(addr, out);
+	pthread_mutex_unlock(&memory_lock);
+	if (!found && host_find((void *)addr, &r)) {
+		*out = (struct block){ r.base, r.bytes, r.device, NULL };
+		found = true;
+	}
+	return found;
+}
+
+SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
+{
+	struct block b;
+
+	DRV_ENTER();
+	if (!find_block(ptr, &b))
+		return CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = b.base;
+	if (bytes)
+		*bytes = b.bytes;
+	return CUDA_SUCCESS;
+}
+
+static uint64_t buffer_id(uintptr_t base)
+{
+	return base >> 9;
+}
+
+SIM_API CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct host_range r = { 0 };
+	struct block b;
+	bool host = host_find((void *)ptr, &r);
+
+	if (!data || !find_block(ptr, &b))
+		return CUDA_ERROR_INVALID_VALUE;
+	switch ((int)attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(void **)data = ctx_primary(b.device);
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(int *)data =
+			host && r.kind != HOST_MANAGED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(CUdeviceptr *)data = ptr;
+		break;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		if (!host)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(CUdeviceptr *)data = ptr;
+		break;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(uint64_t *)data = buffer_id(b.base);
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(int *)data = host && r.kind == HOST_MANAGED;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = b.device;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(int *)data = !host && ptr < vmm_base();
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = b.base;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = b.bytes;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(int *)data = 1;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(void **)data = b.arena ? b.arena->pool : NULL;
+		break;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(int *)data = 3;
+		break;
+	default: /* flags and handles that nothing here has */
+		*(int *)data = 0;
+	}
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attributes,
+					void **data, CUdeviceptr ptr)
+{
+	/* Unlike the function for one, this never fails for an address that is not known. */
+	for (unsigned int i = 0; i < n; i++)
+		if (cuPointerGetAttribute(data[i], attributes[i], ptr))
+			*(int *)data[i] = 0;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The driver's modules, libraries, kernels and launches. Code is not looked at: any image loads,
+ * any name in it is a kernel.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "cudart.h"
+
+#define MODULE_KIND   SIM_KIND('M', 'O', 'D', '1')
+#define FUNCTION_KIND SIM_KIND('F', 'U', 'N', '1')
+#define NAME_MOST     256
+
+struct module {
+	unsigned int functions;
+};
+
+struct function {
+	struct module *module;
+	char name[NAME_MOST];
+};
+
+static int load(void **out, const void *image)
+{
+	if (!out || !image)
+		return SIM_INVALID;
+	*out = sim_handle(MODULE_KIND, sizeof(struct module));
+	return *out ? SIM_OK : SIM_NOMEM;
+}
+
+static int get_function(void **out, void *module, const char *name)
+{
+	struct function *f;
+
+	if (!out || !name)
+		return SIM_INVALID;
+	if (!sim_handle_check(module, MODULE_KIND))
+		return SIM_BAD_HANDLE;
+	f = sim_handle(FUNCTION_KIND, sizeof(*f));
+	if (!f)
+		return SIM_NOMEM;
+	f->module = module;
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	*out = f;
+	return SIM_OK;
+}
+
+static int unload(void *module)
+{
+	if (!sim_handle_check(module, MODULE_KIND))
+		return SIM_BAD_HANDLE;
+	sim_handle_free(module);
+	return SIM_OK;
+}
+
+/* ---- modules ---- */
+
+SIM_API CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+	DRV_ENTER();
+	return DRV(load((void **)module, path));
+}
+
+SIM_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	DRV_ENTER();
+	return DRV(load((void **)module, image));
+}
+
+SIM_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int n,
+				    CUjit_option *options, void **values)
+{
+	(void)n, (void)options, (void)values;
+	return cuModuleLoadData(module, image);
+}
+
+SIM_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	return cuModuleLoadData(module, image);
+}
+
+SIM_API CUresult cuModuleUnload(CUmodule module)
+{
+	return DRV(unload(module));
+}
+
+SIM_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+	DRV_ENTER();
+	return DRV(get_function((void **)function, module, name));
+}
+
+SIM_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
+{
+	(void)module;
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+static int get_global(CUdeviceptr *ptr, size_t *bytes)
+{
+	uintptr_t addr;
+	int result = memory_alloc(sim_device(), &addr, 4096);
+
+	if (result)
+		return result;
+	if (ptr)
+		*ptr = addr;
+	if (bytes)
+		*bytes = 4096;
+	return SIM_OK;
+}
+
+SIM_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module,
+				      const char *name)
+{
+	(void)name;
+	DRV_ENTER();
+	return sim_handle_check(module, MODULE_KIND) ? DRV(get_global(ptr, bytes))
+						     : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* ---- linking: the result is a few bytes that load ---- */
+
+SIM_API CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options, void **values,
+				 CUlinkState *state)
+{
+	(void)n, (void)options, (void)values;
+	return DRV(load((void **)state, state));
+}
+
+SIM_API CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes)
+{
+	*cubin = state;
+	*bytes = sizeof(struct module);
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuLinkDestroy(CUlinkState state)
+{
+	return DRV(unload(state));
+}
+
+/* ---- libraries and their kernels ---- */
+
+SIM_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
+				   void **jit_values, unsigned int n_jit, CUlibraryOption *options,
+				   void **values, unsigned int n)
+{
+	(void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
+	return DRV(load((void **)library, code));
+}
+
+SIM_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
+				       void **jit_values, unsigned int n_jit,
+				       CUlibraryOption *options, void **values, unsigned int n)
+{
+	return cuLibraryLoadData(library, path, jit, jit_values, n_jit, options, values, n);
+}
+
+SIM_API CUresult cuLibraryUnload(CUlibrary library)
+{
+	return DRV(unload(library));
+}
+
+SIM_API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+	return DRV(get_function((void **)kernel, library, name));
+}
+
+SIM_API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	*module = (CUmodule)library;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary library)
+{
+	(void)library;
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+				    const char *name)
+{
+	(void)library, (void)name;
+	DRV_ENTER();
+	return DRV(get_global(ptr, bytes));
+}
+
+SIM_API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+	*function = (CUfunction)kernel;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuFuncGetName(const char **name, CUfunction function)
+{
+	struct function *f = sim_handle_check(function, FUNCTION_KIND);
+
+	*name = f ? f->name : "kernel";
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+	return cuFuncGetName(name, (CUfunction)kernel);
+}
+
+SIM_API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
+{
+	struct function *f = sim_handle_check(function, FUNCTION_KIND);
+
+	*module = f ? (CUmodule)f->module : NULL;
+	return f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static int attribute_of(int *value, int attribute)
+{
+	static const int values[] = {
+		[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024,
+		[CU_FUNC_ATTRIBUTE_NUM_REGS] = 32,
+		[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = 48 << 10,
+		[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1,
+		[CU_FUNC_ATTRIBUTE_MAX - 1] = 0,
+	};
+
+	if (!value || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX)
+		return SIM_INVALID;
+	*value = values[attribute];
+	if (attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION ||
+	    attribute == CU_FUNC_ATTRIBUTE_BINARY_VERSION)
+		*value = sim_card()->code_version;
+	return SIM_OK;
+}
+
+SIM_API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+	return function ? DRV(attribute_of(value, attribute)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+SIM_API CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
+				      CUdevice device)
+{
+	(void)device;
+	return kernel ? DRV(attribute_of(value, attribute)) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+SIM_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+	(void)function;
+	if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+	    (size_t)value > sim_card()->shared_optin)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+	(void)function;
+	*state = CU_FUNCTION_LOADING_STATE_LOADED;
+	return CUDA_SUCCESS;
+}
+
+/* ---- launches ---- */
+
+SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy,
+				unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
+				unsigned int shared, CUstream stream, void **params, void **extra)
+{
+	DRV_ENTER();
+	if (!function)
+		return CUDA_ERROR_INVALID_HANDLE;
+	/* Packed arguments: pairs of a key and a value, the buffer and its size. */
+	if (extra && extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
+	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+		contents_scan(extra[1], *(size_t *)extra[3]);
+	return DRV(launch_kernel(stream, params, gx * gy * gz, bx * by * bz, shared));
+}
+
+SIM_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,
+				  void **extra)
+{
+	if (!c)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+			      c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, params,
+			      extra);
+}
+
+SIM_API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx, unsigned int gy,
+					   unsigned int gz, unsigned int bx, unsigned int by,
+					   unsigned int bz, unsigned int shared, CUstream stream,
+					   void **params)
+{
+	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, NULL);
+}
+
+/* ---- occupancy ---- */
+
+SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+							     int threads, size_t shared)
+{
+	(void)function;
+	return DRV(occupancy(blocks, threads, shared));
+}
+
+SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
+								      CUfunction function,
+								      int threads, size_t shared,
+								      unsigned int flags)
+{
+	(void)flags;
+	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
+}
+
+SIM_API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+						  CUoccupancyB2DSize sizes, size_t shared,
+						  int limit)
+{
+	(void)function, (void)sizes, (void)shared;
+	*block = limit > 0 && limit < 1024 ? limit : 1024;
+	*grid = 2 * sim_card()->sms;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
+							   CUfunction function,
+							   CUoccupancyB2DSize sizes, size_t shared,
+							   int limit, unsigned int flags)
+{
+	(void)flags;
+	return cuOccupancyMaxPotentialBlockSize(grid, block, function, sizes, shared, limit);
+}
+
+SIM_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function,
+							 int blocks, int threads)
+{
+	return DRV(cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads));
+}
+
+SIM_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
+					      const CUlaunchConfig *config)
+{
+	(void)function, (void)config;
+	*clusters = sim_card()->sms / 2;
+	return CUDA_SUCCESS;
+}
+
+SIM_API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+						    const CUlaunchConfig *config)
+{
+	(void)function, (void)config;
+	*size = 8;
+	return CUDA_SUCCESS;
+}

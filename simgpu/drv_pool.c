@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stream-ordered allocation: the driver's and the runtime's functions for pools (pools.c).
+ */
+#include <string.h>
+#include "told.h"
+
+#define POOL(p) ((struct sim_pool *)(p))
+
+static int check_device(int device)
+{
+	return device >= 0 && device < sim_device_count() ? SIM_OK : SIM_BAD_DEVICE;
+}
+
+static int create(void **pool, int type, int id, size_t most)
+{
+	/* Only memory of a device is counted here; host pools are taken for the device's. */
+	int device = type == CU_MEM_LOCATION_TYPE_DEVICE ? id : sim_device();
+	int result = sim_init();
+
+	if (!result)
+		result = pool ? check_device(device) : SIM_INVALID;
+	return result ? result : pool_create((struct sim_pool **)pool, device, most);
+}
+
+static int get_pool(void **pool, int device, bool builtin)
+{
+	int result = pool ? check_device(device) : SIM_INVALID;
+
+	if (!result)
+		*pool = builtin ? pool_default(device) : pool_current(device);
+	return result;
+}
+
+static int set_pool(void *pool, int device)
+{
+	int result = check_device(device);
+
+	return result ? result : pool_set_current(device, POOL(pool));
+}
+
+static int destroy(void *pool)
+{
+	return pool_destroy(POOL(pool));
+}
+
+static int trim(void *pool, size_t keep)
+{
+	return pool_check(pool) ? pool_trim(POOL(pool), keep) : SIM_INVALID;
+}
+
+static int get(void *pool, int attribute, void *value)
+{
+	return pool_check(pool) ? pool_get(POOL(pool), attribute, value) : SIM_INVALID;
+}
+
+static int set(void *pool, int attribute, void *value)
+{
+	return pool_check(pool) ? pool_set(POOL(pool), attribute, value) : SIM_INVALID;
+}
+
+static int get_access(int *flags, void *pool)
+{
+	if (!pool_check(pool))
+		return SIM_INVALID;
+	*flags = 3;
+	return SIM_OK;
+}
+
+/* ---- driver ---- */
+
+SIM_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *p)
+{
+	TOLD_DRV(cuMemPoolCreate, pool, p);
+	return DRV(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		     : SIM_INVALID);
+}
+
+SIM_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	TOLD_DRV(cuMemPoolDestroy, pool);
+	return DRV(destroy(pool));
+}
+
+SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
+{
+	TOLD_DRV(cuMemPoolTrimTo, pool, keep);
+	return DRV(trim(pool, keep));
+}
+
+SIM_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+				       void *value)
+{
+	return DRV(get(pool, attribute, value));
+}
+
+SIM_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+				       void *value)
+{
+	return DRV(set(pool, attribute, value));
+}
+
+SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t n)
+{
+	(void)map, (void)n;
+	return pool_check(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+SIM_API CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
+				    CUmemLocation *location)
+{
+	(void)location;
+	return DRV(get_access((int *)flags, pool));
+}
+
+SIM_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+	return DRV(get_pool((void **)pool, device, true));
+}
+
+SIM_API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
+{
+	return DRV(get_pool((void **)pool, device, false));
+}
+
+SIM_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+	return DRV(set_pool(pool, device));
+}
+
+SIM_API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+					CUmemAllocationType type)
+{
+	(void)type;
+	return location ? DRV(get_pool((void **)pool, location->id, true))
+			: CUDA_ERROR_INVALID_VALUE;
+}
+
+SIM_API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
+				 CUmemAllocationType type)
+{
+	(void)type;
+	return location ? DRV(get_pool((void **)pool, location->id, false))
+			: CUDA_ERROR_INVALID_VALUE;
+}
+
+SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
+				 CUmemoryPool pool)
+{
+	(void)type;
+	return location ? DRV(set_pool(pool, location->id)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int alloc_async(CUdeviceptr *ptr, size_t bytes, struct sim_pool *pool, void *stream)
+{
+	uintptr_t addr = 0;
+	int result = stream_valid(stream);
+
+	if (result || !ptr || !bytes || !pool_check(pool))
+		return result ? result : SIM_INVALID;
+	result = capture_legacy(stream);
+	if (!result)
+		result = pool_alloc(pool, &addr, bytes);
+	if (result)
+		return result;
+	stream_captures(stream, NODE_MEM_ALLOC, addr, NULL, NULL);
+	*ptr = addr;
+	return SIM_OK;
+}
+
+static int free_async(CUdeviceptr ptr, void *stream)
+{
+	int result = stream_valid(stream);
+
+	if (result)
+		return result;
+	stream_captures(stream, NODE_MEM_FREE, ptr, NULL, NULL);
+	return memory_free(ptr);
+}
+
+SIM_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
+					 CUstream stream)
+{
+	TOLD_DRV(cuMemAllocFromPoolAsync, ptr, bytes, pool, stream);
+	DRV_ENTER();
+	return DRV(alloc_async(ptr, bytes, POOL(pool), stream));
+}
+
+SIM_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
+{
+	int device = 0;
+
+	TOLD_DRV(cuMemAllocAsync, ptr, bytes, stream);
+	DRV_ENTER();
+	if (stream_device(stream, &device))
+		return DRV(SIM_BAD_HANDLE);
+	return DRV(alloc_async(ptr, bytes, pool_current(device), stream));
+}
+
+SIM_API CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
+{
+	TOLD_DRV(cuMemFreeAsync, ptr, stream);
+	DRV_ENTER();
+	return DRV(free_async(ptr, stream));
+}
+
+/* ---- runtime ---- */
+
+SIM_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *p)
+{
+	TOLD_RT(cudaMemPoolCreate_v11020, pool, p);
+	return RT(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
+		    : SIM_INVALID);
+}
+
+SIM_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+	TOLD_RT(cudaMemPoolDestroy_v11020, pool);
+	return RT(destroy(pool));
+}
+
+SIM_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
+{
+	TOLD_RT(cudaMemPoolTrimTo_v11020, pool, keep);
+	return RT(trim(pool, keep));
+}
+
+SIM_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+					    void *value)
+{
+	return RT(get(pool, attribute, value));
+}
+
+SIM_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+					    void *value)
+{
+	return RT(set(pool, attribute, value));
+}
+
+SIM_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *map,
+					 size_t n)
+{
+	(void)map, (void)n;
+	return RT(pool_check(pool) ? SIM_OK : SIM_INVALID);
+}
+
+SIM_API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+					 struct cudaMemLocation *location)
+{
+	(void)location;
+	return RT(get_access((int *)flags, pool));
+}
+
+SIM_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
+{
+	int result = sim_init();
+
+	return RT(result ? result : get_pool((void **)pool, device, true));
+}
+
+SIM_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device)
+{
+	int result = sim_init();
+
+	return RT(result ? result : get_pool((void **)pool, device, false));
+}
+
+SIM_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
+{
+	int result = sim_init();
+
+	return RT(result ? result : set_pool(pool, device));
+}
+
+SIM_API cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+					     enum cudaMemAllocationType type)
+{
+	(void)type;
+	return location ? cudaDeviceGetDefaultMemPool(pool, location->id) : RT(SIM_INVALID);
+}
+
+SIM_API cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+				      enum cudaMemAllocationType type)
+{
+	(void)type;
+	return location ? cudaDeviceGetMemPool(pool, location->id) : RT(SIM_INVALID);
+}
+
+SIM_API cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location,
+				      enum cudaMemAllocationType type, cudaMemPool_t pool)
+{
+	(void)type;
+	return location ? cudaDeviceSetMemPool(location->id, pool) : RT(SIM_INVALID);
+}

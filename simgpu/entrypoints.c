@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuGetProcAddress and its relatives: from a function's base name, the CUDA version whose ABI the
+ * caller wants and its choice of default stream to an exported symbol, by the table
+ * entrypoints.def. The runtime's versions ask the driver's as the real runtime does: through
+ * dlsym, so that a tool that stands between them sees the question.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cudart.h"
+
+enum { FOUND = 0, NO_SYMBOL = 1, NO_VERSION = 2 };
+
+#define ENTRY(base, version, per_thread, symbol) extern int symbol##_entry(void) __asm__(#symbol);
+#include "entrypoints.def"
+#undef ENTRY
+
+static const struct entry {
+	const char *base;
+	int version;
+	bool per_thread; /* the form for the per-thread default stream */
+	void *address;
+} entries[] = {
+#define ENTRY(base, version, per_thread, symbol) \
+	{ #base, version, per_thread, (void *)symbol##_entry },
+#include "entrypoints.def"
+};
+
+#define ENTRIES (sizeof(entries) / sizeof(entries[0]))
+
+/* The table is sorted by name. */
+static size_t first(const char *name)
+{
+	size_t low = 0, high = ENTRIES;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (strcmp(entries[mid].base, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The newest ABI that is not newer than asked for; the per-thread form if there is one. */
+static void *lookup(const char *name, int version, bool per_thread, int *status)
+{
+	const struct entry *best = NULL;
+	bool known = false;
+
+	for (size_t i = first(name); i < ENTRIES && !strcmp(entries[i].base, name); i++) {
+		const struct entry *e = &entries[i];
+
+		known = true;
+		if (e->version > version || (e->per_thread && !per_thread))
+			continue;
+		if (!best || e->per_thread > best->per_thread ||
+		    (e->per_thread == best->per_thread && e->version > best->version))
+			best = e;
+	}
+	*status = best ? FOUND : known ? NO_VERSION : NO_SYMBOL;
+	return best ? best->address : NULL;
+}
+
+SIM_API CUresult cuGetProcAddress_v2(const char *symbol, void **fn, int version, cuuint64_t flags,
+				     CUdriverProcAddressQueryResult *status)
+{
+	int found;
+
+	if (!symbol || !fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	*fn = lookup(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+		     &found);
+	if (status)
+		*status = (CUdriverProcAddressQueryResult)found;
+	return *fn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+SIM_API CUresult cuGetProcAddress(const char *symbol, void **fn, int version, cuuint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, fn, version, flags, NULL);
+}
+
+/* Private tables are not imitated. */
+SIM_API CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	(void)id;
+	*table = NULL;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- the runtime's side ---- */
+
+const int simgpu_marker SIM_API = 1;
+
+static typeof(cuGetProcAddress_v2) *driver;
+
+static void find_driver(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	/* Ours only, if a real driver is installed as well. */
+	if (lib && dlsym(lib, "simgpu_marker") == (void *)&simgpu_marker)
+		driver = (typeof(driver))dlsym(lib, "cuGetProcAddress_v2");
+	if (!driver)
+		driver = cuGetProcAddress_v2;
+}
+
+static int ask(const char *symbol, void **fn, int version, unsigned long long flags, int *status)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
+	int result = sim_init();
+
+	if (result)
+		return result;
+	if (!symbol || !fn)
+		return SIM_INVALID;
+	pthread_once(&once, find_driver);
+	result = driver(symbol, fn, version, flags, &found);
+	if (status)
+		*status = found;
+	return result == CUDA_ERROR_NOT_FOUND ? SIM_OK : result;
+}
+
+SIM_API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **fn,
+						     unsigned int version, unsigned long long flags,
+						     enum cudaDriverEntryPointQueryResult *status)
+{
+	return RT(ask(symbol, fn, (int)version, flags, (int *)status));
+}
+
+SIM_API cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long flags,
+					    enum cudaDriverEntryPointQueryResult *status)
+{
+	return RT(ask(symbol, fn, sim_cuda_version(), flags, (int *)status));
+}
+
+SIM_API cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
+{
+	(void)id;
+	*table = NULL;
+	return RT(SIM_INVALID);
+}

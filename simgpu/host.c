@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Host memory that the device knows of: pinned, registered and managed ranges, sorted by address.
+ * All of it is real memory. Managed memory also takes room on the device as long as there is some,
+ * as if kernels had touched all of it. Any thread; one lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "core.h"
+
+#define PAGE ((size_t)4096)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct host_range *ranges;
+static size_t n, room;
+
+/* The first range that ends after an address. */
+static size_t place(uintptr_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (ranges[mid].base + ranges[mid].bytes <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int insert(struct host_range r)
+{
+	size_t at = place(r.base);
+
+	if (at < n && ranges[at].base < r.base + r.bytes)
+		return ERR_HOST_REGISTERED;
+	if (n == room) {
+		size_t more = room ? 2 * room : 256;
+		struct host_range *grown = realloc(ranges, more * sizeof(*ranges));
+
+		if (!grown)
+			return SIM_NOMEM;
+		ranges = grown;
+		room = more;
+	}
+	memmove(ranges + at + 1, ranges + at, (n - at) * sizeof(*ranges));
+	ranges[at] = r;
+	n++;
+	return SIM_OK;
+}
+
+static int add(struct host_range r)
+{
+	int result;
+
+	pthread_mutex_lock(&lock);
+	result = insert(r);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* Takes out the range that begins exactly here. */
+static bool take(uintptr_t base, bool registered, struct host_range *out)
+{
+	bool found = false;
+	size_t at;
+
+	pthread_mutex_lock(&lock);
+	at = place(base);
+	if (at < n && ranges[at].base == base &&
+	    (ranges[at].kind == HOST_REGISTERED) == registered) {
+		*out = ranges[at];
+		memmove(ranges + at, ranges + at + 1, (--n - at) * sizeof(*ranges));
+		found = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static size_t charge_managed(int device, size_t bytes)
+{
+	size_t charged = 0;
+
+	pthread_mutex_lock(&memory_lock);
+	if (memory_charge(device, bytes))
+		charged = bytes;
+	pthread_mutex_unlock(&memory_lock);
+	return charged;
+}
+
+int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind)
+{
+	size_t length = (bytes + PAGE - 1) & ~(PAGE - 1);
+	struct host_range r = { 0, bytes, kind, flags, sim_device(), 0 };
+	void *m;
+	int result;
+
+	if (!ptr)
+		return SIM_INVALID;
+	*ptr = NULL;
+	if (!bytes)
+		return kind == HOST_MANAGED ? SIM_INVALID : SIM_OK;
+	if (length < bytes)
+		return SIM_NOMEM;
+	m = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (m == MAP_FAILED)
+		return SIM_NOMEM;
+	r.base = (uintptr_t)m;
+	if (kind == HOST_MANAGED)
+		r.charged = charge_managed(r.device, (bytes + SIM_PAGE - 1) & ~(SIM_PAGE - 1));
+	result = add(r);
+	if (result)
+		munmap(m, length);
+	else
+		*ptr = m;
+	return result;
+}
+
+int host_free(void *ptr, enum host_kind kind)
+{
+	struct host_range r;
+
+	(void)kind;
+	if (!take((uintptr_t)ptr, false, &r))
+		return SIM_INVALID;
+	if (r.charged) {
+		pthread_mutex_lock(&memory_lock);
+		memory_uncharge(r.device, r.charged);
+		pthread_mutex_unlock(&memory_lock);
+	}
+	munmap(ptr, (r.bytes + PAGE - 1) & ~(PAGE - 1));
+	return SIM_OK;
+}
+
+int host_register(void *ptr, size_t bytes, unsigned int flags)
+{
+	if (!ptr || !bytes)
+		return SIM_INVALID;
+	return add((struct host_range){ (uintptr_t)ptr, bytes, HOST_REGISTERED, flags, sim_device(),
+					0 });
+}
+
+int host_unregister(void *ptr)
+{
+	struct host_range r;
+
+	return take((uintptr_t)ptr, true, &r) ? SIM_OK : ERR_HOST_NOT_REGISTERED;
+}
+
+bool host_find(const void *ptr, struct host_range *out)
+{
+	bool found;
+	size_t at;
+
+	pthread_mutex_lock(&lock);
+	at = place((uintptr_t)ptr);
+	found = at < n && ranges[at].base <= (uintptr_t)ptr;
+	if (found)
+		*out = ranges[at];
+	pthread_mutex_unlock(&lock);
+	return found;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuBLAS: handles and their settings. Products are stubs, except that small results are forgotten
+ * (lib_cublas_compute.c). Any thread.
+ */
+#include "lib.h"
+
+enum { CUBLAS_OK = 0, CUBLAS_NOT_INITIALIZED = 1, CUBLAS_NO_ROOM = 3, CUBLAS_INVALID = 7 };
+
+struct blas {
+	void *stream;
+	int pointer_mode, atomics_mode, math_mode, sm_target;
+	int emulation_strategy, special_values, mantissa_control, mantissa_bits, mantissa_offset;
+	void *mantissa_pointer;
+	void *workspace;
+};
+
+#define KIND LIB_BLAS
+
+/* The library's default workspace, made with the handle: documented as 32 MiB from compute
+ * capability 9.0 on, 4 MiB before. */
+static size_t default_workspace(void)
+{
+	return lib_capability() >= 90 ? 32 * MIB : 4 * MIB;
+}
+
+API(int, cublasCreate_v2, struct blas **out)
+{
+	struct blas *b;
+
+	if (!out)
+		return CUBLAS_INVALID;
+	b = sim_handle(KIND, sizeof(*b));
+	if (!b)
+		return CUBLAS_NO_ROOM;
+	b->workspace = lib_alloc(default_workspace());
+	if (!b->workspace) {
+		sim_handle_free(b);
+		return CUBLAS_NO_ROOM;
+	}
+	*out = b;
+	return CUBLAS_OK;
+}
+
+API(int, cublasDestroy_v2, struct blas *b)
+{
+	if (!sim_handle_check(b, KIND))
+		return CUBLAS_NOT_INITIALIZED;
+	lib_free(b->workspace);
+	sim_handle_free(b);
+	return CUBLAS_OK;
+}
+
+/* cublasSetX and cublasGetX of a field. */
+#define SETTING(set, get, type, field)                 \
+	API(int, set, struct blas *b, type value)      \
+	{                                              \
+		if (!sim_handle_check(b, KIND))        \
+			return CUBLAS_NOT_INITIALIZED; \
+		b->field = value;                      \
+		return CUBLAS_OK;                      \
+	}                                              \
+	API(int, get, struct blas *b, type *value)     \
+	{                                              \
+		if (!sim_handle_check(b, KIND))        \
+			return CUBLAS_NOT_INITIALIZED; \
+		if (!value)                            \
+			return CUBLAS_INVALID;         \
+		*value = b->field;                     \
+		return CUBLAS_OK;                      \
+	}
+
+SETTING(cublasSetStream_v2, cublasGetStream_v2, void *, stream)
+SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, int, pointer_mode)
+SETTING(cublasSetAtomicsMode, cublasGetAtomicsMode, int, atomics_mode)
+SETTING(cublasSetMathMode, cublasGetMathMode, int, math_mode)
+SETTING(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sm_target)
+SETTING(cublasSetEmulationStrategy, cublasGetEmulationStrategy, int, emulation_strategy)
+SETTING(cublasSetEmulationSpecialValuesSupport, cublasGetEmulationSpecialValuesSupport, int,
+	special_values)
+SETTING(cublasSetFixedPointEmulationMantissaControl, cublasGetFixedPointEmulationMantissaControl,
+	int, mantissa_control)
+SETTING(cublasSetFixedPointEmulationMaxMantissaBitCount,
+	cublasGetFixedPointEmulationMaxMantissaBitCount, int, mantissa_bits)
+SETTING(cublasSetFixedPointEmulationMantissaBitOffset,
+	cublasGetFixedPointEmulationMantissaBitOffset, int, mantissa_offset)
+SETTING(cublasSetFixedPointEmulationMantissaBitCountPointer,
+	cublasGetFixedPointEmulationMantissaBitCountPointer, void *, mantissa_pointer)
+
+API(int, cublasGetVersion_v2, struct blas *b, int *out)
+{
+	(void)b;
+	if (!out)
+		return CUBLAS_INVALID;
+	*out = lib_version("cublas", 0) * 10000 + lib_version("cublas", 1) * 100 +
+	       lib_version("cublas", 2);
+	return CUBLAS_OK;
+}
+
+API(int, cublasGetProperty, int part, int *out)
+{
+	if (!out || part < 0 || part > 2)
+		return CUBLAS_INVALID;
+	*out = lib_version("cublas", part);
+	return CUBLAS_OK;
+}
+
+API(size_t, cublasGetCudartVersion, void)
+{
+	return sim_cuda_version();
+}
+
+API(int, cublasGetLoggerCallback, void **callback)
+{
+	if (!callback)
+		return CUBLAS_INVALID;
+	*callback = NULL;
+	return CUBLAS_OK;
+}
+
+static const struct {
+	int status;
+	const char *name, *text;
+} statuses[] = {
+	{ 0, "CUBLAS_STATUS_SUCCESS", "success" },
+	{ 1, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized" },
+	{ 3, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed" },
+	{ 7, "CUBLAS_STATUS_INVALID_VALUE", "an invalid value was given" },
+	{ 8, "CUBLAS_STATUS_ARCH_MISMATCH", "the device lacks a feature" },
+	{ 11, "CUBLAS_STATUS_MAPPING_ERROR", "texture memory could not be used" },
+	{ 13, "CUBLAS_STATUS_EXECUTION_FAILED", "the program failed on the device" },
+	{ 14, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed" },
+	{ 15, "CUBLAS_STATUS_NOT_SUPPORTED", "the operation is not supported" },
+	{ 16, "CUBLAS_STATUS_LICENSE_ERROR", "the licence does not allow it" },
+};
+
+#define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
+
+static const char *status_string(int status, bool name)
+{
+	for (size_t i = 0; i < STATUSES; i++)
+		if (statuses[i].status == status)
+			return name ? statuses[i].name : statuses[i].text;
+	return "unknown cuBLAS status";
+}
+
+API(const char *, cublasGetStatusName, int status)
+{
+	return status_string(status, true);
+}
+
+API(const char *, cublasGetStatusString, int status)
+{
+	return status_string(status, false);
+}
+
+API(const char *, cublasLtGetStatusName, int status)
+{
+	return status_string(status, true);
+}
+
+API(const char *, cublasLtGetStatusString, int status)
+{
+	return status_string(status, false);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuBLASLt: descriptors that keep their attributes, and a heuristic that always has one answer,
+ * which needs no workspace (torch allocates the workspace before it asks). Any thread.
+ */
+#include <string.h>
+#include "lib.h"
+
+enum { LT_OK = 0, LT_NO_ROOM = 3, LT_INVALID = 7 };
+
+#define KIND	   SIM_KIND('b', 'l', 'L', 't')
+#define ATTRIBUTES 64
+#define VALUE	   32
+
+/* A descriptor of any sort. Callers may also hold one by value (64 or 256 bytes) and have it
+ * initialised in place: those are left zeroed and their attributes are not kept. */
+struct descriptor {
+	struct {
+		unsigned char bytes[VALUE];
+		size_t size;
+	} attributes[ATTRIBUTES];
+};
+
+struct algorithm {
+	uint64_t data[8];
+};
+
+struct heuristic {
+	struct algorithm algorithm;
+	size_t workspace;
+	int state;
+	float waves;
+	int reserved[4];
+};
+
+static int create(void **out)
+{
+	if (!out)
+		return LT_INVALID;
+	*out = sim_handle(KIND, sizeof(struct descriptor));
+	return *out ? LT_OK : LT_NO_ROOM;
+}
+
+static int destroy(void *handle)
+{
+	sim_handle_free(sim_handle_check(handle, KIND));
+	return LT_OK;
+}
+
+static int set(void *handle, int attribute, const void *value, size_t size)
+{
+	struct descriptor *d = sim_handle_check(handle, KIND);
+
+	if (!value)
+		return LT_INVALID;
+	if (!d || attribute < 0 || attribute >= ATTRIBUTES || size > VALUE)
+		return LT_OK;
+	memcpy(d->attributes[attribute].bytes, value, size);
+	d->attributes[attribute].size = size;
+	return LT_OK;
+}
+
+static int get(void *handle, int attribute, void *value, size_t size, size_t *written)
+{
+	struct descriptor *d = sim_handle_check(handle, KIND);
+	bool known = d && attribute >= 0 && attribute < ATTRIBUTES && size <= VALUE;
+
+	if (value && size)
+		memset(value, 0, size);
+	if (value && known)
+		memcpy(value, d->attributes[attribute].bytes, size);
+	if (written)
+		*written = size;
+	return LT_OK;
+}
+
+static int init(void *memory, size_t size)
+{
+	if (!memory)
+		return LT_INVALID;
+	memset(memory, 0, size);
+	return LT_OK;
+}
+
+API(int, cublasLtCreate, void **handle)
+{
+	return create(handle);
+}
+
+API(int, cublasLtDestroy, void *handle)
+{
+	return destroy(handle);
+}
+
+/* Create, Destroy, Set, Get and Init of one sort of descriptor. */
+#define DESCRIPTOR(sort, create_args, init_args, unused)                                         \
+	API(int, cublasLt##sort##Create, create_args)                                            \
+	{                                                                                        \
+		unused;                                                                          \
+		return create(out);                                                              \
+	}                                                                                        \
+	API(int, cublasLt##sort##Init_internal, init_args)                                       \
+	{                                                                                        \
+		unused;                                                                          \
+		return init(out, size);                                                          \
+	}                                                                                        \
+	API(int, cublasLt##sort##Destroy, void *d)                                               \
+	{                                                                                        \
+		return destroy(d);                                                               \
+	}                                                                                        \
+	API(int, cublasLt##sort##SetAttribute, void *d, int attribute, const void *value,        \
+	    size_t size)                                                                         \
+	{                                                                                        \
+		return set(d, attribute, value, size);                                           \
+	}                                                                                        \
+	API(int, cublasLt##sort##GetAttribute, void *d, int attribute, void *value, size_t size, \
+	    size_t *written)                                                                     \
+	{                                                                                        \
+		return get(d, attribute, value, size, written);                                  \
+	}
+
+#define ARGS(...) __VA_ARGS__
+
+DESCRIPTOR(MatrixLayout, ARGS(void **out, int type, uint64_t rows, uint64_t cols, int64_t ld),
+	   ARGS(void *out, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld),
+	   ARGS((void)type, (void)rows, (void)cols, (void)ld))
+DESCRIPTOR(MatmulDesc, ARGS(void **out, int compute, int scale),
+	   ARGS(void *out, size_t size, int compute, int scale), ARGS((void)compute, (void)scale))
+DESCRIPTOR(MatrixTransformDesc, ARGS(void **out, int scale),
+	   ARGS(void *out, size_t size, int scale), (void)scale)
+DESCRIPTOR(EmulationDesc, ARGS(void **out), ARGS(void *out, size_t size), )
+DESCRIPTOR(MatmulPreference, ARGS(void **out), ARGS(void *out, size_t size), )
+
+API(int, cublasLtGroupedMatrixLayoutCreate, void **out, int type, int groups, const void *rows,
+    const void *cols, const void *ld)
+{
+	(void)type, (void)groups, (void)rows, (void)cols, (void)ld;
+	return create(out);
+}
+
+/* ---- algorithms ---- */
+
+API(int, cublasLtMatmulAlgoGetHeuristic, void *handle, void *operation, void *a, void *b, void *c,
+    void *d, void *preference, int wanted, struct heuristic *results, int *found)
+{
+	(void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d, (void)preference;
+	if (!results || !found || wanted < 1)
+		return LT_INVALID;
+	memset(results, 0, sizeof(*results));
+	results->waves = 1;
+	*found = 1;
+	return LT_OK;
+}
+
+API(int, cublasLtMatmulAlgoCheck, void *handle, void *operation, void *a, void *b, void *c, void *d,
+    const struct algorithm *algorithm, struct heuristic *result)
+{
+	(void)handle, (void)operation, (void)a, (void)b, (void)c, (void)d;
+	if (!algorithm || !result)
+		return LT_INVALID;
+	memset(result, 0, sizeof(*result));
+	result->algorithm = *algorithm;
+	result->waves = 1;
+	return LT_OK;
+}
+
+API(int, cublasLtMatmulAlgoGetIds, void *handle, int compute, int scale, int a, int b, int c, int d,
+    int wanted, int *ids, int *found)
+{
+	(void)handle, (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d;
+	if (!ids || wanted < 1)
+		return LT_INVALID;
+	ids[0] = 1;
+	if (found)
+		*found = 1;
+	return LT_OK;
+}
+
+API(int, cublasLtMatmulAlgoInit, void *handle, int compute, int scale, int a, int b, int c, int d,
+    int id, struct algorithm *algorithm)
+{
+	(void)handle, (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d;
+	if (!algorithm)
+		return LT_INVALID;
+	memset(algorithm, 0, sizeof(*algorithm));
+	algorithm->data[0] = id;
+	return LT_OK;
+}
+
+API(int, cublasLtMatmulAlgoCapGetAttribute, const struct algorithm *algorithm, int attribute,
+    void *value, size_t size, size_t *written)
+{
+	(void)algorithm;
+	return get(NULL, attribute, value, size, written);
+}
+
+API(int, cublasLtMatmulAlgoConfigGetAttribute, const struct algorithm *algorithm, int attribute,
+    void *value, size_t size, size_t *written)
+{
+	(void)algorithm;
+	return get(NULL, attribute, value, size, written);
+}
+
+API(int, cublasLtMatmul, void *handle, void *operation, const void *alpha, const void *a,
+    void *a_layout, const void *b, void *b_layout, const void *beta, const void *c, void *c_layout,
+    void *d, void *d_layout, const struct algorithm *algorithm, void *workspace, size_t bytes,
+    void *stream)
+{
+	(void)handle, (void)operation, (void)alpha, (void)a, (void)a_layout, (void)b,
+		(void)b_layout;
+	(void)beta, (void)c, (void)c_layout, (void)d_layout, (void)algorithm, (void)workspace;
+	(void)bytes;
+	if (!d)
+		return LT_INVALID;
+	sim_forget(d);
+	lib_launch(stream);
+	return LT_OK;
+}
+
+/* ---- the rest ---- */
+
+API(int, cublasLtHeuristicsCacheGetCapacity, size_t *capacity)
+{
+	if (!capacity)
+		return LT_INVALID;
+	*capacity = 8192;
+	return LT_OK;
+}
+
+API(int, cublasLtGetProperty, int part, int *out)
+{
+	if (!out || part < 0 || part > 2)
+		return LT_INVALID;
+	*out = lib_version("cublas", part);
+	return LT_OK;
+}
+
+API(size_t, cublasLtGetVersion, void)
+{
+	return lib_version("cublas", 0) * 10000 + lib_version("cublas", 1) * 100 +
+	       lib_version("cublas", 2);
+}
+
+API(size_t, cublasLtGetCudartVersion, void)
+{
+	return sim_cuda_version();
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuRAND: generators exist and have a state on the device; what they generate is not computed. The
+ * state is an approximation: 48 bytes for each of 64 blocks of 256 threads. Any thread.
+ */
+#include "lib.h"
+
+enum { RAND_OK = 0, RAND_NOT_INITIALIZED = 101, RAND_ALLOC_FAILED = 102, RAND_RANGE = 104 };
+
+#define KIND  SIM_KIND('r', 'a', 'n', 'd')
+#define STATE ((size_t)48 * 64 * 256)
+
+struct generator {
+	void *state;
+};
+
+static int create(struct generator **out, bool on_device)
+{
+	struct generator *g;
+
+	if (!out)
+		return RAND_RANGE;
+	g = sim_handle(KIND, sizeof(*g));
+	if (!g)
+		return RAND_ALLOC_FAILED;
+	g->state = on_device ? lib_alloc(STATE) : NULL;
+	if (on_device && !g->state) {
+		sim_handle_free(g);
+		return RAND_ALLOC_FAILED;
+	}
+	*out = g;
+	return RAND_OK;
+}
+
+API(int, curandCreateGenerator, struct generator **out, int type)
+{
+	(void)type;
+	return create(out, true);
+}
+
+API(int, curandCreateGeneratorHost, struct generator **out, int type)
+{
+	(void)type;
+	return create(out, false);
+}
+
+API(int, curandDestroyGenerator, struct generator *g)
+{
+	if (!sim_handle_check(g, KIND))
+		return RAND_NOT_INITIALIZED;
+	lib_free(g->state);
+	sim_handle_free(g);
+	return RAND_OK;
+}
+
+API(int, curandGetProperty, int part, int *out)
+{
+	if (!out || part < 0 || part > 2)
+		return RAND_RANGE;
+	*out = lib_version("curand", part);
+	return RAND_OK;
+}
+
+API(int, curandGetVersion, int *out)
+{
+	if (!out)
+		return RAND_RANGE;
+	*out = lib_version("curand", 0) * 1000 + lib_version("curand", 1) * 100 +
+	       lib_version("curand", 2);
+	return RAND_OK;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuSOLVER: handles, and how much workspace each solver asks for. The sizes follow LAPACK's blocked
+ * algorithms (a block of 32 columns): an approximation, and never zero. What a solver says on the
+ * device (its `info`) is zero, for all went well. Any thread.
+ */
+#include "lib.h"
+
+enum { SOLVER_OK = 0, SOLVER_ALLOC_FAILED = 2, SOLVER_INVALID = 3 };
+
+#define KIND  LIB_SOLVER
+#define BLOCK 32
+
+struct solver {
+	void *stream;
+	int deterministic, math, emulation;
+};
+
+static int create(void **out)
+{
+	if (!out)
+		return SOLVER_INVALID;
+	*out = sim_handle(KIND, sizeof(struct solver));
+	return *out ? SOLVER_OK : SOLVER_ALLOC_FAILED;
+}
+
+static int destroy(void *handle)
+{
+	sim_handle_free(sim_handle_check(handle, KIND));
+	return SOLVER_OK;
+}
+
+#define OBJECT(make, unmake)            \
+	API(int, make, void **out)      \
+	{                               \
+		return create(out);     \
+	}                               \
+	API(int, unmake, void *handle)  \
+	{                               \
+		return destroy(handle); \
+	}
+
+OBJECT(cusolverDnCreate, cusolverDnDestroy)
+OBJECT(cusolverSpCreate, cusolverSpDestroy)
+OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
+OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)
+OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
+OBJECT(cusolverDnIRSParamsCreate, cusolverDnIRSParamsDestroy)
+OBJECT(cusolverDnIRSInfosCreate, cusolverDnIRSInfosDestroy)
+
+#define SETTING(set, get, type, field)                             \
+	API(int, set, void *handle, type value)                    \
+	{                                                          \
+		struct solver *s = sim_handle_check(handle, KIND); \
+                                                                   \
+		if (!s)                                            \
+			return SOLVER_INVALID;                     \
+		s->field = value;                                  \
+		return SOLVER_OK;                                  \
+	}                                                          \
+	API(int, get, void *handle, type *value)                   \
+	{                                                          \
+		struct solver *s = sim_handle_check(handle, KIND); \
+                                                                   \
+		if (!s || !value)                                  \
+			return SOLVER_INVALID;                     \
+		*value = s->field;                                 \
+		return SOLVER_OK;                                  \
+	}
+
+SETTING(cusolverDnSetStream, cusolverDnGetStream, void *, stream)
+SETTING(cusolverSpSetStream, cusolverSpGetStream, void *, stream)
+SETTING(cusolverDnSetDeterministicMode, cusolverDnGetDeterministicMode, int, deterministic)
+SETTING(cusolverDnSetMathMode, cusolverDnGetMathMode, int, math)
+SETTING(cusolverDnSetEmulationStrategy, cusolverDnGetEmulationStrategy, int, emulation)
+
+API(int, cusolverGetVersion, int *out)
+{
+	if (!out)
+		return SOLVER_INVALID;
+	*out = lib_version("cusolver", 0) * 1000 + lib_version("cusolver", 1) * 100 +
+	       lib_version("cusolver", 2);
+	return SOLVER_OK;
+}
+
+API(int, cusolverGetProperty, int part, int *out)
+{
+	if (!out || part < 0 || part > 2)
+		return SOLVER_INVALID;
+	*out = lib_version("cusolver", part);
+	return SOLVER_OK;
+}
+
+/* ---- workspaces, in elements ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t panel(int64_t m, int64_t n)
+{
+	return BLOCK * larger(larger(m, n), 1);
+}
+
+/* Eigenvectors by divide and conquer, or by Jacobi rotations. */
+static int64_t eigen(int64_t n)
+{
+	return 1 + 6 * n + 2 * n * n;
+}
+
+/* The bidiagonal form, its two factors' scalars, and a panel. */
+static int64_t singular(int64_t m, int64_t n)
+{
+	return 4 * larger(m, n) + panel(m, n) + larger(n, 1) * larger(n, 1);
+}
+
+static int tell(int *out, int64_t elements)
+{
+	if (!out)
+		return SOLVER_INVALID;
+	*out = lib_round_int(elements);
+	return SOLVER_OK;
+}
+
+static int tell_bytes(size_t *device, size_t *host, int type, int64_t elements)
+{
+	if (!device || !host)
+		return SOLVER_INVALID;
+	*device = elements * lib_type_bytes(type);
+	*host = 0;
+	return SOLVER_OK;
+}
+
+#define UNUSED __attribute__((unused))
+#define SIZE(name, elements, ...)                                                 \
+	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
+	{                                                                         \
+		return tell(lwork, elements);                                     \
+	}
+/* A matrix and its leading dimension; those that the sizes do not depend on. */
+#define MATRIX	 UNUSED void *a, UNUSED int lda
+#define SIDES	 UNUSED int side, UNUSED int trans
+#define OTHER(x) UNUSED void *x, UNUSED int ld##x
+#define LWORK	 int *lwork
+#define STEPS	 UNUSED long long
+
+/* For every number type. */
+#define ALL_TYPES(T)                                                                              \
+	SIZE(T##potrf, panel(n, n), UNUSED int uplo, int n, MATRIX, LWORK)                        \
+	SIZE(T##potri, panel(n, n), UNUSED int uplo, int n, MATRIX, LWORK)                        \
+	SIZE(T##lauum, panel(n, n), UNUSED int uplo, int n, MATRIX, LWORK)                        \
+	SIZE(T##getrf, panel(m, n), int m, int n, MATRIX, LWORK)                                  \
+	SIZE(T##geqrf, panel(m, n), int m, int n, MATRIX, LWORK)                                  \
+	SIZE(T##sytrf, panel(n, n), int n, MATRIX, LWORK)                                         \
+	SIZE(T##sytri, panel(n, n), UNUSED int uplo, int n, MATRIX, UNUSED void *pivot, LWORK)    \
+	SIZE(T##gebrd, panel(m, n), int m, int n, LWORK)                                          \
+	SIZE(T##gesvd, singular(m, n), int m, int n, LWORK)                                       \
+	SIZE(T##gesvdj, singular(m, n), UNUSED int job, UNUSED int economy, int m, int n, MATRIX, \
+	     UNUSED void *s, OTHER(u), OTHER(v), LWORK, UNUSED void *params)                      \
+	SIZE(T##gesvdjBatched, larger(batch, 1) * singular(m, n), UNUSED int job, int m, int n,   \
+	     MATRIX, UNUSED void *s, OTHER(u), OTHER(v), LWORK, UNUSED void *params, int batch)   \
+	SIZE(T##gesvdaStridedBatched, larger(batch, 1) * singular(m, n), UNUSED int job,          \
+	     UNUSED int rank, int m, int n, MATRIX, STEPS sa, UNUSED void *s, STEPS ss, OTHER(u), \
+	     STEPS su, OTHER(v), STEPS sv, LWORK, int batch)
+
+/* Real and complex types call the same solver by two names. */
+#define SIDED_TYPES(T, gqr, mqr, gbr, gtr, mtr, trd)                                              \
+	SIZE(T##gqr, panel(m, n), int m, int n, UNUSED int k, MATRIX, UNUSED void *tau, LWORK)    \
+	SIZE(T##mqr, panel(m, n), SIDES, int m, int n, UNUSED int k, MATRIX, UNUSED void *tau,    \
+	     OTHER(c), LWORK)                                                                     \
+	SIZE(T##gbr, panel(m, n), UNUSED int side, int m, int n, UNUSED int k, MATRIX,            \
+	     UNUSED void *tau, LWORK)                                                             \
+	SIZE(T##gtr, panel(n, n), UNUSED int uplo, int n, MATRIX, UNUSED void *tau, LWORK)        \
+	SIZE(T##mtr, panel(m, n), UNUSED int side, UNUSED int uplo, UNUSED int trans, int m,      \
+	     int n, MATRIX, UNUSED void *tau, OTHER(c), LWORK)                                    \
+	SIZE(T##trd, panel(n, n), UNUSED int uplo, int n, MATRIX, UNUSED void *d, UNUSED void *e, \
+	     UNUSED void *tau, LWORK)
+
+#define VECTORS UNUSED int job, UNUSED int uplo
+#define EIGEN_TYPES(T, evd, evj, evjb, gvd, gvj)                                                   \
+	SIZE(T##evd, eigen(n), VECTORS, int n, MATRIX, UNUSED void *w, LWORK)                      \
+	SIZE(T##evj, eigen(n), VECTORS, int n, MATRIX, UNUSED void *w, LWORK, UNUSED void *params) \
+	SIZE(T##evjb, larger(batch, 1) * eigen(n), VECTORS, int n, MATRIX, UNUSED void *w, LWORK,  \
+	     UNUSED void *params, int batch)                                                       \
+	SIZE(T##gvd, eigen(n), UNUSED int type, VECTORS, int n, MATRIX, OTHER(b), UNUSED void *w,  \
+	     LWORK)                                                                                \
+	SIZE(T##gvj, eigen(n), UNUSED int type, VECTORS, int n, MATRIX, OTHER(b), UNUSED void *w,  \
+	     LWORK, UNUSED void *params)
+
+ALL_TYPES(S)
+ALL_TYPES(D)
+ALL_TYPES(C)
+ALL_TYPES(Z)
+SIDED_TYPES(S, orgqr, ormqr, orgbr, orgtr, ormtr, sytrd)
+SIDED_TYPES(D, orgqr, ormqr, orgbr, orgtr, ormtr, sytrd)
+SIDED_TYPES(C, ungqr, unmqr, ungbr, ungtr, unmtr, hetrd)
+SIDED_TYPES(Z, ungqr, unmqr, ungbr, ungtr, unmtr, hetrd)
+EIGEN_TYPES(S, syevd, syevj, syevjBatched, sygvd, sygvj)
+EIGEN_TYPES(D, syevd, syevj, syevjBatched, sygvd, sygvj)
+EIGEN_TYPES(C, heevd, heevj, heevjBatched, hegvd, hegvj)
+EIGEN_TYPES(Z, heevd, heevj, heevjBatched, hegvd, hegvj)
+
+/* ---- the newer interface, which asks in bytes and for any type ---- */
+
+#define XSIZE(name, type, elements, ...)                                          \
+	API(int, cusolverDn##name##_bufferSize, UNUSED void *handle, __VA_ARGS__) \
+	{                                                                         \
+		return tell_bytes(device, host, type, elements);                  \
+	}
+#define PARAMS	   UNUSED void *params
+#define XMATRIX	   int type, UNUSED const void *a, UNUSED int64_t lda
+#define XVECTOR(x) UNUSED int type_##x, UNUSED const void *x
+#define XOTHER(x)  XVECTOR(x), UNUSED int64_t ld##x
+#define RESULT	   size_t *device, size_t *host
+#define COMPUTE	   UNUSED int compute
+
+XSIZE(Xpotrf, type, panel(n, n), PARAMS, UNUSED int uplo, int64_t n, XMATRIX, COMPUTE, RESULT)
+XSIZE(Xgetrf, type, panel(m, n), PARAMS, int64_t m, int64_t n, XMATRIX, COMPUTE, RESULT)
+XSIZE(Xgeqrf, type, panel(m, n), PARAMS, int64_t m, int64_t n, XMATRIX, XVECTOR(tau), COMPUTE,
+      RESULT)
+XSIZE(Xsyevd, type, eigen(n), PARAMS, VECTORS, int64_t n, XMATRIX, XVECTOR(w), COMPUTE, RESULT)
+XSIZE(XsyevBatched, type, larger(batch, 1) * eigen(n), PARAMS, VECTORS, int64_t n, XMATRIX,
+      XVECTOR(w), COMPUTE, RESULT, int64_t batch)
+XSIZE(Xgeev, type, 2 * eigen(n), PARAMS, UNUSED int left, UNUSED int right, int64_t n, XMATRIX,
+      XVECTOR(w), XOTHER(vl), XOTHER(vr), COMPUTE, RESULT)
+XSIZE(Xgesvd, type, singular(m, n), PARAMS, UNUSED signed char jobu, UNUSED signed char jobv,
+      int64_t m, int64_t n, XMATRIX, XVECTOR(s), XOTHER(u), XOTHER(v), COMPUTE, RESULT)
+XSIZE(Xgesvdp, type, singular(m, n), PARAMS, UNUSED int job, UNUSED int economy, int64_t m,
+      int64_t n, XMATRIX, XVECTOR(s), XOTHER(u), XOTHER(v), COMPUTE, RESULT)
+XSIZE(Xtrtri, type, panel(n, n), UNUSED int uplo, UNUSED int diagonal, int64_t n, XMATRIX, RESULT)
+XSIZE(Xsytrs, type, panel(n, columns), UNUSED int uplo, int64_t n, int64_t columns, XMATRIX,
+      UNUSED const int64_t *pivot, XOTHER(b), RESULT)
+XSIZE(Xlarft, type, panel(n, k), PARAMS, UNUSED int direct, UNUSED int stored, int64_t n, int64_t k,
+      XMATRIX, XVECTOR(tau), XOTHER(t), COMPUTE, RESULT)
+
+/* ---- what an iterative solver reports ---- */
+
+API(int, cusolverDnXsyevjGetSweeps, void *handle, void *info, int *sweeps)
+{
+	(void)handle, (void)info;
+	return tell(sweeps, 1);
+}
+
+API(int, cusolverDnXgesvdjGetSweeps, void *handle, void *info, int *sweeps)
+{
+	(void)handle, (void)info;
+	return tell(sweeps, 1);
+}
+
+static int tell_residual(double *residual)
+{
+	if (!residual)
+		return SOLVER_INVALID;
+	*residual = 0;
+	return SOLVER_OK;
+}
+
+API(int, cusolverDnXsyevjGetResidual, void *handle, void *info, double *residual)
+{
+	(void)handle, (void)info;
+	return tell_residual(residual);
+}
+
+API(int, cusolverDnXgesvdjGetResidual, void *handle, void *info, double *residual)
+{
+	(void)handle, (void)info;
+	return tell_residual(residual);
+}

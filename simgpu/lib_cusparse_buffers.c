@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuSPARSE: how large a buffer each operation asks its caller for. Approximations: an index or a
+ * value for each row, or for each entry where something is sorted. Any thread.
+ */
+#include "lib.h"
+
+#define UNUSED	__attribute__((unused))
+#define INVALID 3
+#define LEAST	512
+
+int cusparseSpMatGetSize(const void *matrix, int64_t *rows, int64_t *columns, int64_t *entries);
+
+static int tell(size_t *out, size_t bytes)
+{
+	if (!out)
+		return INVALID;
+	*out = bytes > LEAST ? bytes : LEAST;
+	return 0;
+}
+
+/* `of_row` bytes for each row of a sparse matrix and `of_entry` for each of its entries. */
+static int tell_matrix(size_t *out, const void *matrix, size_t of_row, size_t of_entry)
+{
+	int64_t rows, columns, entries;
+	int result = cusparseSpMatGetSize(matrix, &rows, &columns, &entries);
+
+	return result ? result : tell(out, rows * of_row + entries * of_entry);
+}
+
+#define SPARSE(x) const void *x
+#define ANY(x)	  UNUSED const void *x
+#define NUMBER(x) UNUSED int x
+
+API(int, cusparseSpMV_bufferSize, ANY(handle), NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(beta),
+    ANY(y), int type, NUMBER(algorithm), size_t *out)
+{
+	return tell_matrix(out, a, lib_type_bytes(type), 0);
+}
+
+API(int, cusparseSpMM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
+    ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), size_t *out)
+{
+	return tell_matrix(out, a, lib_type_bytes(type), 0);
+}
+
+API(int, cusparseSDDMM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), ANY(a),
+    ANY(b), ANY(beta), SPARSE(c), int type, NUMBER(algorithm), size_t *out)
+{
+	return tell_matrix(out, c, lib_type_bytes(type), 0);
+}
+
+API(int, cusparseSpSV_bufferSize, ANY(handle), NUMBER(op), ANY(alpha), SPARSE(a), ANY(x), ANY(y),
+    int type, NUMBER(algorithm), ANY(state), size_t *out)
+{
+	return tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int));
+}
+
+API(int, cusparseSpSM_bufferSize, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
+    ANY(b), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out)
+{
+	return tell_matrix(out, a, 4 * sizeof(int) + lib_type_bytes(type), sizeof(int));
+}
+
+/* Both are called twice: without a buffer for its size, then with one. */
+API(int, cusparseSpGEMM_workEstimation, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha),
+    SPARSE(a), ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
+    const void *buffer)
+{
+	return buffer ? 0 : tell_matrix(out, a, sizeof(int), lib_type_bytes(type));
+}
+
+API(int, cusparseSpGEMM_compute, ANY(handle), NUMBER(op_a), NUMBER(op_b), ANY(alpha), SPARSE(a),
+    ANY(b), ANY(beta), ANY(c), int type, NUMBER(algorithm), ANY(state), size_t *out,
+    const void *buffer)
+{
+	return buffer ? 0
+		      : tell_matrix(out, a, sizeof(int), 2 * (sizeof(int) + lib_type_bytes(type)));
+}
+
+/* ---- sorting and conversion ---- */
+
+API(int, cusparseXcoosort_bufferSizeExt, ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows),
+    ANY(columns), size_t *out)
+{
+	return tell(out, 4 * sizeof(int) * (size_t)entries);
+}
+
+API(int, cusparseXcsrsort_bufferSizeExt, ANY(handle), NUMBER(m), NUMBER(n), int entries, ANY(rows),
+    ANY(columns), size_t *out)
+{
+	return tell(out, 4 * sizeof(int) * (size_t)entries);
+}
+
+/* The number of entries of a sum is not known: as many as both have is the most it could be, but
+ * what is computed here is nothing. */
+API(int, cusparseXcsrgeam2Nnz, ANY(handle), NUMBER(m), NUMBER(n), ANY(describe_a),
+    NUMBER(entries_a), ANY(rows_a), ANY(columns_a), ANY(describe_b), NUMBER(entries_b), ANY(rows_b),
+    ANY(columns_b), ANY(describe_c), const void *rows_c, int *total, ANY(workspace))
+{
+	sim_forget(rows_c);
+	if (!total)
+		return INVALID;
+	if (sim_is_device_ptr(total))
+		sim_forget(total);
+	else
+		*total = 0;
+	return 0;
+}
+
+/* For each number type: the legacy interface. */
+#define TYPES(T)                                                                                 \
+	API(int, cusparse##T##csrgeam2_bufferSizeExt, ANY(handle), int m, NUMBER(n), ANY(alpha), \
+	    ANY(describe_a), NUMBER(entries_a), ANY(values_a), ANY(rows_a), ANY(columns_a),      \
+	    ANY(beta), ANY(describe_b), NUMBER(entries_b), ANY(values_b), ANY(rows_b),           \
+	    ANY(columns_b), ANY(describe_c), ANY(values_c), ANY(rows_c), ANY(columns_c),         \
+	    size_t *out)                                                                         \
+	{                                                                                        \
+		return tell(out, sizeof(int) * (size_t)m);                                       \
+	}                                                                                        \
+	API(int, cusparse##T##bsrsv2_bufferSize, ANY(handle), NUMBER(direction), NUMBER(op),     \
+	    int rows, int entries, ANY(describe), ANY(values), ANY(offsets), ANY(columns),       \
+	    NUMBER(block), ANY(info), int *out)                                                  \
+	{                                                                                        \
+		size_t bytes;                                                                    \
+                                                                                                 \
+		if (!out)                                                                        \
+			return INVALID;                                                          \
+		tell(&bytes, sizeof(int) * ((size_t)rows + entries));                            \
+		*out = lib_round_int(bytes);                                                     \
+		return 0;                                                                        \
+	}                                                                                        \
+	API(int, cusparse##T##bsrsm2_bufferSize, ANY(handle), NUMBER(direction), NUMBER(op_a),   \
+	    NUMBER(op_x), int rows, NUMBER(n), int entries, ANY(describe), ANY(values),          \
+	    ANY(offsets), ANY(columns), NUMBER(block), ANY(info), int *out)                      \
+	{                                                                                        \
+		size_t bytes;                                                                    \
+                                                                                                 \
+		if (!out)                                                                        \
+			return INVALID;                                                          \
+		tell(&bytes, sizeof(int) * ((size_t)rows + entries));                            \
+		*out = lib_round_int(bytes);                                                     \
+		return 0;                                                                        \
+	}
+
+TYPES(S)
+TYPES(D)
+TYPES(C)
+TYPES(Z)
+
+/* No zero pivot was met: the position is -1. */
+#define PIVOT(name)                                                                  \
+	API(int, name, ANY(handle), ANY(info), int *position)                        \
+	{                                                                            \
+		int none = -1;                                                       \
+                                                                                     \
+		return position ? sim_copy(position, &none, sizeof(none)) : INVALID; \
+	}
+
+PIVOT(cusparseXbsrsv2_zeroPivot)
+PIVOT(cusparseXbsrsm2_zeroPivot)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which version a library says it is. Frameworks compare it with the one they were built for, so
+ * the real library is asked, which stands in the process as the framework's dependency: its answer
+ * is a constant and needs no device. Where there is none, the table's figure. Any thread.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+#include "lib.h"
+
+enum how { BY_PART, BY_NUMBER, BY_POINTER };
+
+struct library {
+	const char *name, *file, *function;
+	enum how how;
+	int cuda; /* of this major version; 0: of any */
+	int version[3];
+	int scale; /* of BY_NUMBER and BY_POINTER: major = number / scale */
+	bool asked;
+};
+
+static struct library libraries[] = {
+	{ "cublas",
+	  "libcublasLt.so.13",
+	  "cublasLtGetProperty",
+	  BY_PART,
+	  13,
+	  { 13, 1, 0 },
+	  0,
+	  false },
+	{ "cublas",
+	  "libcublasLt.so.12",
+	  "cublasLtGetProperty",
+	  BY_PART,
+	  12,
+	  { 12, 4, 5 },
+	  0,
+	  false },
+	{ "cusparse",
+	  "libcusparse.so.12",
+	  "cusparseGetProperty",
+	  BY_PART,
+	  13,
+	  { 12, 6, 3 },
+	  0,
+	  false },
+	{ "cusparse",
+	  "libcusparse.so.12",
+	  "cusparseGetProperty",
+	  BY_PART,
+	  12,
+	  { 12, 3, 1 },
+	  0,
+	  false },
+	{ "cusolver",
+	  "libcusolver.so.12",
+	  "cusolverGetProperty",
+	  BY_PART,
+	  13,
+	  { 12, 0, 4 },
+	  0,
+	  false },
+	{ "cusolver",
+	  "libcusolver.so.11",
+	  "cusolverGetProperty",
+	  BY_PART,
+	  12,
+	  { 11, 6, 1 },
+	  0,
+	  false },
+	{ "cufft", "libcufft.so.12", "cufftGetProperty", BY_PART, 13, { 12, 0, 0 }, 0, false },
+	{ "cufft", "libcufft.so.11", "cufftGetProperty", BY_PART, 12, { 11, 2, 1 }, 0, false },
+	{ "curand", "libcurand.so.10", "curandGetProperty", BY_PART, 0, { 10, 4, 0 }, 0, false },
+	{ "cudnn", "libcudnn.so.9", "cudnnGetVersion", BY_NUMBER, 0, { 9, 19, 0 }, 10000, false },
+	{ "nccl", "libnccl.so.2", "ncclGetVersion", BY_POINTER, 0, { 2, 28, 9 }, 10000, false },
+};
+
+#define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool asking;
+
+static int number_of(const struct library *l, void *function)
+{
+	int number = 0;
+
+	if (l->how == BY_NUMBER)
+		return (int)((size_t(*)(void))function)();
+	return ((int (*)(int *))function)(&number) ? 0 : number;
+}
+
+static void ask(struct library *l)
+{
+	void *handle = dlopen(l->file, RTLD_LAZY | RTLD_NOLOAD);
+	void *function = handle ? dlsym(handle, l->function) : NULL;
+	int number;
+
+	if (!function)
+		return;
+	if (l->how == BY_PART) {
+		for (int i = 0; i < 3; i++)
+			((int (*)(int, int *))function)(i, &l->version[i]);
+		return;
+	}
+	number = number_of(l, function);
+	if (number < l->scale)
+		return;
+	l->version[0] = number / l->scale;
+	l->version[1] = number % l->scale / 100;
+	l->version[2] = number % 100;
+}
+
+/* A real library may ask others in turn, and so come back to us: it then gets the table's figure.
+ */
+static void ask_once(struct library *l)
+{
+	if (asking)
+		return;
+	pthread_mutex_lock(&lock);
+	asking = true;
+	if (!l->asked)
+		ask(l);
+	l->asked = true;
+	asking = false;
+	pthread_mutex_unlock(&lock);
+}
+
+int lib_version(const char *library, int part)
+{
+	int cuda = sim_cuda_major() >= 13 ? 13 : 12;
+
+	for (struct library *l = libraries; l < libraries + LIBRARIES; l++) {
+		if (strcmp(l->name, library) || (l->cuda && l->cuda != cuda))
+			continue;
+		ask_once(l);
+		return l->version[part];
+	}
+	return 0;
+}

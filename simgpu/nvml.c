@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NVML: what monitoring tools and out-of-memory messages ask. It sees all devices, also those that
+ * CUDA_VISIBLE_DEVICES hides, but only this process's memory. Needs no CUDA initialisation and
+ * makes no context.
+ */
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include <nvml.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "core.h"
+
+static unsigned int users;	      /* of nvmlInit */
+static char devices[SIM_MAX_DEVICES]; /* their addresses are the handles */
+
+static int ordinal(nvmlDevice_t device)
+{
+	uintptr_t i = (uintptr_t)device - (uintptr_t)devices;
+
+	return i < (uintptr_t)device_physical_count() ? (int)i : -1;
+}
+
+/* What this process has taken of a physical device. */
+static size_t used_of(int physical)
+{
+	for (int i = 0; sim_is_init() && i < sim_device_count(); i++)
+		if (device_physical(i) == physical)
+			return memory_used(i);
+	return 0;
+}
+
+/* Every question about a device begins so. */
+#define DEVICE(i, device)                        \
+	int i = ordinal(device);                 \
+	if (!users)                              \
+		return NVML_ERROR_UNINITIALIZED; \
+	if (i < 0)                               \
+	return NVML_ERROR_INVALID_ARGUMENT
+
+static nvmlReturn_t open_library(void)
+{
+	if (!device_physical_count())
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	__atomic_add_fetch(&users, 1, __ATOMIC_RELAXED);
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlInit_v2(void)
+{
+	return open_library();
+}
+
+SIM_API nvmlReturn_t nvmlInit(void)
+{
+	return open_library();
+}
+
+SIM_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+	(void)flags;
+	return open_library();
+}
+
+SIM_API nvmlReturn_t nvmlShutdown(void)
+{
+	if (!users)
+		return NVML_ERROR_UNINITIALIZED;
+	__atomic_sub_fetch(&users, 1, __ATOMIC_RELAXED);
+	return NVML_SUCCESS;
+}
+
+SIM_API const char *nvmlErrorString(nvmlReturn_t result)
+{
+	static const char *const texts[] = { "Success",
+					     "Uninitialized",
+					     "Invalid Argument",
+					     "Not Supported",
+					     "Insufficient Permissions",
+					     "Already Initialized",
+					     "Not Found",
+					     "Insufficient Size" };
+
+	return (unsigned int)result < sizeof(texts) / sizeof(texts[0]) ? texts[result]
+								       : "Unknown Error";
+}
+
+/* ---- system ---- */
+
+SIM_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+	*version = sim_cuda_version();
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion(version);
+}
+
+SIM_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int len)
+{
+	snprintf(version, len, "%s", sim_cuda_major() >= 13 ? "580.00.00" : "550.00.00");
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int len)
+{
+	snprintf(version, len, "%d.%s", sim_cuda_major(),
+		 sim_cuda_major() >= 13 ? "580.00.00" : "550.00.00");
+	return NVML_SUCCESS;
+}
+
+/* ---- which devices ---- */
+
+SIM_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	if (!users)
+		return NVML_ERROR_UNINITIALIZED;
+	*count = device_physical_count();
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
+{
+	return nvmlDeviceGetCount_v2(count);
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+	if (!users)
+		return NVML_ERROR_UNINITIALIZED;
+	if (index >= (unsigned int)device_physical_count())
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = (nvmlDevice_t)&devices[index];
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+/* Both "0000:10:00.0" and NVML's own "00000000:10:00.0". */
+SIM_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
+{
+	char s[32];
+
+	for (int i = 0; id && i < device_physical_count(); i++) {
+		device_bus_id(s, sizeof(s), i);
+		if (strlen(id) >= strlen(s) && !strcasecmp(id + strlen(id) - strlen(s), s))
+			return nvmlDeviceGetHandleByIndex_v2(i, device);
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(id, device);
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+	char s[64];
+
+	for (int i = 0; uuid && i < device_physical_count(); i++) {
+		device_uuid_text(s, sizeof(s), i);
+		if (!strcmp(uuid, s))
+			return nvmlDeviceGetHandleByIndex_v2(i, device);
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+/* ---- one device ---- */
+
+SIM_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+	DEVICE(i, device);
+	*index = i;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *number)
+{
+	return nvmlDeviceGetIndex(device, number);
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len)
+{
+	DEVICE(i, device);
+	(void)i;
+	snprintf(name, len, "%s", sim_card()->model);
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len)
+{
+	DEVICE(i, device);
+	device_uuid_text(uuid, len, i);
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+	DEVICE(i, device);
+	memset(pci, 0, sizeof(*pci));
+	pci->bus = 0x10 + i;
+	device_bus_id(pci->busIdLegacy, sizeof(pci->busIdLegacy), i);
+	snprintf(pci->busId, sizeof(pci->busId), "0000%.20s", pci->busIdLegacy);
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+	DEVICE(i, device);
+	(void)i;
+	*major = sim_card()->major;
+	*minor = sim_card()->minor;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+	DEVICE(i, device);
+	memory->total = sim_card()->memory;
+	memory->used = used_of(i);
+	memory->free = memory->total - memory->used;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+	DEVICE(i, device);
+	memory->total = sim_card()->memory;
+	memory->reserved = 0;
+	memory->used = used_of(i);
+	memory->free = memory->total - memory->used;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
+{
+	DEVICE(i, device);
+	(void)i;
+	*rates = (nvmlUtilization_t){ 0, 0 };
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
+					      unsigned int *celsius)
+{
+	(void)sensor;
+	DEVICE(i, device);
+	(void)i;
+	*celsius = 30;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts)
+{
+	DEVICE(i, device);
+	(void)i;
+	*milliwatts = 70000;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+					    unsigned int *mhz)
+{
+	DEVICE(i, device);
+	(void)i;
+	*mhz = (type == NVML_CLOCK_MEM ? sim_card()->memory_clock_khz : sim_card()->clock_khz) /
+	       1000;
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+					       unsigned int *mhz)
+{
+	return nvmlDeviceGetClockInfo(device, type, mhz);
+}
+
+/* ---- processes: this one, once it holds memory ---- */
+
+static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *room, void *infos, size_t size)
+{
+	nvmlProcessInfo_t info = { .pid = (unsigned int)getpid(),
+				   .gpuInstanceId = ~0u,
+				   .computeInstanceId = ~0u };
+	unsigned int had = *room;
+
+	DEVICE(i, device);
+	info.usedGpuMemory = used_of(i);
+	*room = info.usedGpuMemory ? 1 : 0;
+	if (*room > had || (*room && !infos))
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	if (*room)
+		memcpy(infos, &info, size);
+	return NVML_SUCCESS;
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *n,
+							  nvmlProcessInfo_v1_t *infos)
+{
+	return processes(device, n, infos, sizeof(*infos));
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *n,
+							     nvmlProcessInfo_v2_t *infos)
+{
+	return processes(device, n, infos, sizeof(*infos));
+}
+
+SIM_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *n,
+							     nvmlProcessInfo_t *infos)
+{
+	return processes(device, n, infos, sizeof(*infos));
+}
+
+#define NO_PROCESSES(name, type)                                                     \
+	SIM_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *n, type *infos) \
+	{                                                                            \
+		DEVICE(i, device);                                                   \
+		(void)i, (void)infos;                                                \
+		*n = 0;                                                              \
+		return NVML_SUCCESS;                                                 \
+	}
+
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t)
+NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
+NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)

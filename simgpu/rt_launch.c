@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The runtime's kernels and modules: what compiled programs register, launch and ask about.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "cudart.h"
+#include "kernels.h"
+
+#define CONFIGURATIONS 16
+
+/* ---- modules: programs register them in their constructors ---- */
+
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+char __cudaInitModule(void **handle);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+			    int threads, void *tid, void *bid, void *block, void *grid, int *warp);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+		       size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext,
+			      size_t size, int constant, int global);
+
+static void *module_handle[2];
+
+SIM_API void **__cudaRegisterFatBinary(void *binary)
+{
+	(void)binary;
+	return module_handle;
+}
+
+SIM_API void __cudaRegisterFatBinaryEnd(void **handle)
+{
+	(void)handle;
+}
+
+SIM_API void __cudaUnregisterFatBinary(void **handle)
+{
+	(void)handle;
+}
+
+SIM_API char __cudaInitModule(void **handle)
+{
+	(void)handle;
+	return 1;
+}
+
+SIM_API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+				    int threads, void *tid, void *bid, void *block, void *grid,
+				    int *warp)
+{
+	(void)handle, (void)device, (void)threads, (void)tid, (void)bid;
+	(void)block, (void)grid, (void)warp;
+	kernel_register(host, name);
+}
+
+/* ---- device variables: memory when somebody asks where they are ---- */
+
+struct variable {
+	const void *host;
+	size_t size;
+	uintptr_t addr[SIM_MAX_DEVICES];
+	struct variable *next;
+};
+
+static struct variable *variables;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+SIM_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+			       size_t size, int constant, int global)
+{
+	struct variable *v = calloc(1, sizeof(*v));
+
+	(void)handle, (void)device, (void)name, (void)ext, (void)constant, (void)global;
+	if (!v)
+		return;
+	v->host = host;
+	v->size = size;
+	pthread_mutex_lock(&lock);
+	v->next = variables;
+	variables = v;
+	pthread_mutex_unlock(&lock);
+}
+
+SIM_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+				      int ext, size_t size, int constant, int global)
+{
+	(void)device, (void)handle, (void)name, (void)ext, (void)constant, (void)global;
+	*host = calloc(1, size);
+}
+
+static int find_variable(const void *symbol, uintptr_t *addr, size_t *size)
+{
+	struct variable *v;
+	int result = SIM_OK;
+
+	pthread_mutex_lock(&lock);
+	for (v = variables; v && v->host != symbol; v = v->next)
+		;
+	if (!v)
+		result = cudaErrorInvalidSymbol;
+	else if (addr && !v->addr[sim_device()])
+		result = memory_alloc(sim_device(), &v->addr[sim_device()], v->size);
+	if (!result && addr)
+		*addr = v->addr[sim_device()];
+	if (!result && size)
+		*size = v->size;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+SIM_API cudaError_t cudaGetSymbolAddress(void **ptr, const void *symbol)
+{
+	RT_ENTER();
+	return RT(find_variable(symbol, (uintptr_t *)ptr, NULL));
+}
+
+SIM_API cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
+{
+	RT_ENTER();
+	return RT(find_variable(symbol, NULL, size));
+}
+
+SIM_API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes,
+				       size_t offset, enum cudaMemcpyKind kind)
+{
+	uintptr_t addr;
+	int result;
+
+	(void)kind;
+	RT_ENTER();
+	result = find_variable(symbol, &addr, NULL);
+	return RT(result ? result : sim_copy((void *)(addr + offset), src, bytes));
+}
+
+SIM_API cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset,
+					 enum cudaMemcpyKind kind)
+{
+	uintptr_t addr;
+	int result;
+
+	(void)kind;
+	RT_ENTER();
+	result = find_variable(symbol, &addr, NULL);
+	return RT(result ? result : sim_copy(dst, (void *)(addr + offset), bytes));
+}
+
+SIM_API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes,
+					    size_t offset, enum cudaMemcpyKind kind,
+					    cudaStream_t stream)
+{
+	(void)stream;
+	return cudaMemcpyToSymbol(symbol, src, bytes, offset, kind);
+}
+
+SIM_API cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes,
+					      size_t offset, enum cudaMemcpyKind kind,
+					      cudaStream_t stream)
+{
+	(void)stream;
+	return cudaMemcpyFromSymbol(dst, symbol, bytes, offset, kind);
+}
+
+/* ---- launches ---- */
+
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *fn);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+			       size_t shared, cudaStream_t stream);
+
+static __thread struct configuration {
+	dim3 grid, block;
+	size_t shared;
+	void *stream;
+} configurations[CONFIGURATIONS];
+static __thread unsigned int depth;
+
+SIM_API unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream)
+{
+	if (depth == CONFIGURATIONS)
+		return 1;
+	configurations[depth++] = (struct configuration){ grid, block, shared, stream };
+	return 0;
+}
+
+SIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+					       void *stream)
+{
+	const struct configuration *c;
+
+	if (!depth)
+		return cudaErrorMissingConfiguration;
+	c = &configurations[--depth];
+	*grid = c->grid;
+	*block = c->block;
+	*shared = c->shared;
+	*(void **)stream = c->stream;
+	return cudaSuccess;
+}
+
+static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
+{
+	bool done = small_launch(fn, stream, args);
+	int result = launch_kernel(stream, done ? NULL : args, grid.x * grid.y * grid.z,
+				   block.x * block.y * block.z, shared);
+
+	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
+}
+
+SIM_API cudaError_t cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void **args,
+				     size_t shared, cudaStream_t stream)
+{
+	RT_ENTER();
+	if (!fn)
+		return RT(cudaErrorInvalidDeviceFunction);
+	return RT(launch(fn, grid, block, args, shared, stream));
+}
+
+SIM_API cudaError_t cudaLaunchCooperativeKernel(const void *fn, dim3 grid, dim3 block, void **args,
+						size_t shared, cudaStream_t stream)
+{
+	return cudaLaunchKernel(fn, grid, block, args, shared, stream);
+}
+
+SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *fn, void **args)
+{
+	if (!c)
+		return RT(SIM_INVALID);
+	return cudaLaunchKernel(fn, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream);
+}
+
+SIM_API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *fn)
+{
+	*kernel = (cudaKernel_t)fn;
+	return cudaSuccess;
+}
+
+SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+				       size_t shared, cudaStream_t stream)
+{
+	return cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+
+SIM_API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *fn)
+{
+	return __cudaGetKernel(kernel, fn);
+}
+
+SIM_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *fn)
+{
+	*function = (cudaFunction_t)fn;
+	return cudaSuccess;
+}
+
+/* ---- what is this kernel like? ---- */
+
+SIM_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *fn)
+{
+	RT_ENTER();
+	if (!a || !fn)
+		return RT(!a ? SIM_INVALID : cudaErrorInvalidDeviceFunction);
+	memset(a, 0, sizeof(*a));
+	a->maxThreadsPerBlock = 1024;
+	a->numRegs = 32;
+	a->ptxVersion = a->binaryVersion = sim_card()->code_version;
+	a->maxDynamicSharedSizeBytes = 48 << 10;
+	a->preferredShmemCarveout = -1;
+	return RT(SIM_OK);
+}
+
+SIM_API cudaError_t cudaFuncSetAttribute(const void *fn, enum cudaFuncAttribute attribute,
+					 int value)
+{
+	RT_ENTER();
+	if (!fn)
+		return RT(cudaErrorInvalidDeviceFunction);
+	if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
+	    (size_t)value > sim_card()->shared_optin)
+		return RT(SIM_INVALID);
+	return RT(SIM_OK);
+}
+
+SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *fn,
+								  int threads, size_t shared)
+{
+	(void)fn;
+	RT_ENTER();
+	return RT(occupancy(blocks, threads, shared));
+}
+
+SIM_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+	int *blocks, const void *fn, int threads, size_t shared, unsigned int flags)
+{
+	(void)flags;
+	return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, fn, threads, shared);
+}
+
+SIM_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *fn,
+							      int blocks, int threads)
+{
+	(void)fn, (void)threads;
+	RT_ENTER();
+	if (!bytes || blocks < 1)
+		return RT(SIM_INVALID);
+	*bytes = sim_card()->shared_per_sm / blocks - 1024;
+	return RT(SIM_OK);
+}
+
+SIM_API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *fn,
+						   const cudaLaunchConfig_t *config)
+{
+	(void)fn, (void)config;
+	RT_ENTER();
+	*clusters = sim_card()->sms / 2;
+	return RT(SIM_OK);
+}
+
+SIM_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *fn,
+							 const cudaLaunchConfig_t *config)
+{
+	(void)fn, (void)config;
+	RT_ENTER();
+	*size = 8;
+	return RT(SIM_OK);
+}

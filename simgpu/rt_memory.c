@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The runtime's functions that give and take memory, and those that ask about it. They call the
+ * driver's, directly: nobody who stands between programs and the driver sees these calls.
+ */
+#include <string.h>
+#include "told.h"
+
+/* cudaMalloc and its relatives: 0 bytes succeed with NULL. */
+static int alloc(void **ptr, size_t bytes)
+{
+	CUdeviceptr addr = 0;
+	int result = ptr ? SIM_OK : SIM_INVALID;
+
+	if (!result && bytes)
+		result = cuMemAlloc_v2(&addr, bytes);
+	if (!result)
+		*ptr = (void *)addr;
+	return result;
+}
+
+SIM_API cudaError_t cudaMalloc(void **ptr, size_t bytes)
+{
+	TOLD_RT(cudaMalloc_v3020, ptr, bytes);
+	RT_ENTER();
+	return RT(alloc(ptr, bytes));
+}
+
+SIM_API cudaError_t cudaFree(void *ptr)
+{
+	TOLD_RT(cudaFree_v3020, ptr);
+	RT_ENTER();
+	return RT(ptr ? (int)cuMemFree_v2((CUdeviceptr)ptr) : SIM_OK);
+}
+
+SIM_API cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
+{
+	TOLD_RT(cudaMallocPitch_v3020, ptr, pitch, width, height);
+	RT_ENTER();
+	return RT(cuMemAllocPitch_v2((CUdeviceptr *)ptr, pitch, width, height, 4));
+}
+
+SIM_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ptr, struct cudaExtent extent)
+{
+	TOLD_RT(cudaMalloc3D_v3020, ptr, extent);
+	RT_ENTER();
+	if (!ptr)
+		return RT(SIM_INVALID);
+	ptr->xsize = extent.width;
+	ptr->ysize = extent.height;
+	return RT(cuMemAllocPitch_v2((CUdeviceptr *)&ptr->ptr, &ptr->pitch, extent.width,
+				     extent.height * extent.depth, 4));
+}
+
+SIM_API cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_RT(cudaMallocManaged_v6000, ptr, bytes, flags);
+	RT_ENTER();
+	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+		return RT(SIM_INVALID);
+	return RT(cuMemAllocManaged((CUdeviceptr *)ptr, bytes, flags));
+}
+
+SIM_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	size_t f, t;
+
+	RT_ENTER();
+	sim_mem_info(sim_device(), &f, &t);
+	if (free_bytes)
+		*free_bytes = f;
+	if (total)
+		*total = t;
+	return RT(SIM_OK);
+}
+
+/* ---- host memory ---- */
+
+SIM_API cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_RT(cudaHostAlloc_v3020, ptr, bytes, flags);
+	RT_ENTER();
+	return RT(cuMemHostAlloc(ptr, bytes, flags));
+}
+
+SIM_API cudaError_t cudaMallocHost(void **ptr, size_t bytes)
+{
+	TOLD_RT(cudaMallocHost_v3020, ptr, bytes);
+	RT_ENTER();
+	return RT(cuMemHostAlloc(ptr, bytes, 0));
+}
+
+SIM_API cudaError_t cudaFreeHost(void *ptr)
+{
+	TOLD_RT(cudaFreeHost_v3020, ptr);
+	RT_ENTER();
+	return RT(ptr ? (int)cuMemFreeHost(ptr) : SIM_OK);
+}
+
+SIM_API cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned int flags)
+{
+	TOLD_RT(cudaHostRegister_v4000, ptr, bytes, flags);
+	RT_ENTER();
+	return RT(cuMemHostRegister_v2(ptr, bytes, flags));
+}
+
+SIM_API cudaError_t cudaHostUnregister(void *ptr)
+{
+	TOLD_RT(cudaHostUnregister_v4000, ptr);
+	RT_ENTER();
+	return RT(cuMemHostUnregister(ptr));
+}
+
+SIM_API cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
+	struct host_range r;
+
+	RT_ENTER();
+	if (!device || flags || !host_find(host, &r))
+		return RT(SIM_INVALID);
+	*device = host;
+	return RT(SIM_OK);
+}
+
+SIM_API cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
+{
+	struct host_range r;
+
+	RT_ENTER();
+	if (!flags || !host_find(host, &r) || r.kind != HOST_PINNED)
+		return RT(SIM_INVALID);
+	*flags = r.flags;
+	return RT(SIM_OK);
+}
+
+/* ---- what is this address? ---- */
+
+/* The structure grew in CUDA 13: only what both have is written. */
+SIM_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *ptr)
+{
+	struct host_range r;
+	int device, result = sim_init();
+
+	if (result || !a)
+		return RT(result ? result : SIM_INVALID);
+	device = sim_ptr_device(ptr);
+	memset(a, 0, sim_cuda_major() >= 13 ? sizeof(*a) : 24);
+	a->device = cudaInvalidDeviceId;
+	if (device >= 0) {
+		a->type = cudaMemoryTypeDevice;
+		a->device = device;
+		a->devicePointer = (void *)ptr;
+	} else if (host_find(ptr, &r)) {
+		a->type = r.kind == HOST_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+		a->device = r.device;
+		a->devicePointer = a->hostPointer = (void *)ptr;
+	} else {
+		a->hostPointer = (void *)ptr;
+		a->device = -2;
+	}
+	return RT(SIM_OK);
+}
+
+/* ---- stream-ordered ---- */
+
+SIM_API cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
+{
+	TOLD_RT(cudaMallocAsync_v11020, ptr, bytes, stream);
+	RT_ENTER();
+	if (!ptr || bytes)
+		return RT(cuMemAllocAsync((CUdeviceptr *)ptr, bytes, stream));
+	*ptr = NULL;
+	return RT(stream_valid(stream));
+}
+
+SIM_API cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPool_t pool,
+					    cudaStream_t stream)
+{
+	TOLD_RT(cudaMallocFromPoolAsync_v11020, ptr, bytes, pool, stream);
+	RT_ENTER();
+	if (!ptr || bytes)
+		return RT(cuMemAllocFromPoolAsync((CUdeviceptr *)ptr, bytes, pool, stream));
+	*ptr = NULL;
+	return RT(stream_valid(stream));
+}
+
+SIM_API cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
+{
+	TOLD_RT(cudaFreeAsync_v11020, ptr, stream);
+	RT_ENTER();
+	return RT(ptr ? (int)cuMemFreeAsync((CUdeviceptr)ptr, stream) : stream_valid(stream));
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * First fit over numbered slots of one size: pages of a device, pieces of a page, pages of a
+ * reservation. One bit a slot says taken, another says that a block begins here.
+ * Not locked; the owner is.
+ */
+#ifndef SIMGPU_SLOTS_H
+#define SIMGPU_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLOTS_NONE ((size_t)-1)
+
+struct slots {
+	uint64_t *taken, *begins;
+	uint64_t *bytes;      /* of the block that begins at a slot */
+	uint32_t *count;      /* its slots */
+	size_t n, free, hint; /* no free slot lies below hint */
+	size_t mapped;
+};
+
+bool slots_init(struct slots *s, size_t n);
+void slots_done(struct slots *s);
+/* The first run of `count` free slots whose number is a multiple of `align`, or SLOTS_NONE. */
+size_t slots_take(struct slots *s, size_t count, size_t align, uint64_t bytes);
+/* Takes exactly these slots; false where one is taken. */
+bool slots_take_at(struct slots *s, size_t at, size_t count, uint64_t bytes);
+/* Gives the block back that begins at a slot; its slots, or 0 where none begins there. */
+size_t slots_give(struct slots *s, size_t at);
+/* Where the block begins that holds a slot, or SLOTS_NONE. */
+size_t slots_find(const struct slots *s, size_t at);
+
+#endif

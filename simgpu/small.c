@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small kernels that are computed: flags and counters that a program keeps on the device and reads
+ * back to decide how to go on ("has every sequence ended?", "are all values finite?"). Only a few
+ * of PyTorch's element-wise kernels and whole reductions, only of up to 256 elements; memory of
+ * unknown contents counts as zero, as it reads. Everything else about values is not simulated. Any
+ * thread.
+ */
+#include <math.h>
+#include <string.h>
+#include "kernels.h"
+
+#define MOST	     256 /* elements */
+#define REDUCE_WORDS 160 /* of ReduceOp are looked at */
+#define CONFIG_INTS  24	 /* where its configuration must begin */
+
+/* Numbers of any type: the mantissa of a long double holds every 64-bit integer. */
+static int size_of(char type)
+{
+	return strchr("bah", type) ? 1 : strchr("st", type) ? 2 : strchr("lmd", type) ? 8 : 4;
+}
+
+static long double load(char type, const void *p)
+{
+	union {
+		int8_t a;
+		uint8_t h;
+		int16_t s;
+		uint16_t t;
+		int32_t i;
+		uint32_t j;
+		int64_t l;
+		uint64_t m;
+		float f;
+		double d;
+	} v;
+
+	memcpy(&v, p, size_of(type));
+	switch (type) {
+	case 'b':
+		return v.h != 0;
+	case 'a':
+		return v.a;
+	case 'h':
+		return v.h;
+	case 's':
+		return v.s;
+	case 't':
+		return v.t;
+	case 'i':
+		return v.i;
+	case 'j':
+		return v.j;
+	case 'l':
+		return v.l;
+	case 'm':
+		return v.m;
+	case 'f':
+		return v.f;
+	default:
+		return v.d;
+	}
+}
+
+static void store(char type, void *p, long double x)
+{
+	int64_t whole = x >= -9.3e18L && x <= 9.2e18L ? (int64_t)x : 0;
+	float f = (float)x;
+	double d = (double)x;
+	uint8_t flag = x != 0;
+
+	if (type == 'f')
+		memcpy(p, &f, sizeof(f));
+	else if (type == 'd')
+		memcpy(p, &d, sizeof(d));
+	else if (type == 'b')
+		memcpy(p, &flag, 1);
+	else
+		memcpy(p, &whole, size_of(type));
+}
+
+static long double compare(int mode, long double a, long double b)
+{
+	return mode == 0 ? a >= b : mode == 1 ? a > b : mode == 2 ? a <= b : a < b;
+}
+
+/* One element; `mode` is the functor's first int. */
+static long double compute(const struct kernel *k, int mode, long double a, long double b)
+{
+	switch (k->what) {
+	case WHAT_FILL:
+	case WHAT_COPY:
+		return a;
+	case WHAT_OR:
+		return (int64_t)a | (int64_t)b;
+	case WHAT_AND:
+		return (int64_t)a & (int64_t)b;
+	case WHAT_XOR:
+		return (int64_t)a ^ (int64_t)b;
+	case WHAT_NOT:
+		return !a;
+	case WHAT_EQUAL:
+		return (a == b) == (mode == 0);
+	case WHAT_COMPARE:
+		return compare(mode, a, b);
+	case WHAT_MULTIPLY:
+		return a * b;
+	case WHAT_ADD:
+		return a + b;
+	default:
+		return fabsl(a);
+	}
+}
+
+/* ---- element-wise kernels ---- */
+
+#define OPERANDS 3 /* with the result */
+
+/* Where an element lies: PyTorch's OffsetCalculator for that many pointers, of which the number of
+ * dimensions comes first, then 25 sizes of three words each, then 25 rows of strides in bytes. */
+#define DIMS	   25
+#define SIZE_AT(d) (1 + 3 * (d))
+#define STRIDES_AT SIZE_AT(DIMS)
+
+struct small {
+	const struct kernel *k;
+	int n, mode;
+	long double scalar, factor;
+	char *const *at;       /* the result, then the operands */
+	const uint32_t *steps; /* of an OffsetCalculator; NULL: one behind the other */
+	char types[OPERANDS];
+};
+
+/* c10::ScalarType -> as C++ mangles it; 0 for what is not computed. */
+static char scalar_type(int8_t t)
+{
+	static const char types[] = { 'h', 'a', 's', 'i', 'l', 0, 'f', 'd', 0, 0, 0, 'b' };
+
+	return t >= 0 && t < (int)sizeof(types) ? types[t] : 0;
+}
+
+/* What the functor holds: a mode, an operand, and for sums a factor of the second operand. */
+static void read_functor(struct small *s, const char *functor)
+{
+	const struct kernel *k = s->k;
+	int size = size_of(k->in);
+
+	s->factor = 1;
+	if (k->what == WHAT_EQUAL || k->what == WHAT_COMPARE)
+		memcpy(&s->mode, functor, sizeof(s->mode));
+	if (k->scalar >= 0)
+		s->scalar = load(k->in, functor + k->scalar);
+	if (k->what == WHAT_ADD)
+		s->factor = load(k->in, functor + (k->operands == 2 ? 0 : size));
+}
+
+static bool read_types(struct small *s, void **args)
+{
+	const struct kernel *k = s->k;
+	const int8_t *in, *out;
+
+	s->types[0] = k->out;
+	s->types[1] = s->types[2] = k->in;
+	if (k->family != KERNEL_CASTING)
+		return true;
+	in = args[5];
+	out = args[6];
+	s->types[0] = scalar_type(out[0]);
+	s->types[1] = scalar_type(in[0]);
+	if (k->operands == 2)
+		s->types[2] = scalar_type(in[1]);
+	return s->types[0] && s->types[1] && s->types[2];
+}
+
+/* The pointers stand behind an OffsetCalculator, whose size depends on how many they are. */
+static char *const *pointers_of(void *structure, int n)
+{
+	char *const *words = structure;
+
+	words += (4 * (STRIDES_AT + DIMS * n) + 7) / 8;
+	for (int i = 0; i < n; i++)
+		if (!sim_is_device_ptr(words[i]))
+			return NULL;
+	return words;
+}
+
+/* What can be said of the call: false if it is not computed; `at` is set wherever it is known. */
+static bool read_call(struct small *s, void **args)
+{
+	static const int counts[] = { 3, 2, 4, 1 };
+	const struct kernel *k = s->k;
+	const char *functor = args[1];
+
+	memcpy(&s->n, args[0], sizeof(s->n));
+	if (k->family == KERNEL_STRIDED || k->family == KERNEL_STEPPING) {
+		s->steps = args[1];
+		if (k->what != WHAT_UNKNOWN)
+			s->at = pointers_of(args[1], k->operands + 1);
+		for (int i = 0; !s->at && k->what == WHAT_UNKNOWN && i < 4; i++)
+			s->at = pointers_of(args[1], counts[i]);
+		functor = (const char *)(s->at + k->operands + 1);
+	} else {
+		s->at = args[2];
+	}
+	if (!s->at || s->n < 1 || s->n > MOST || k->what == WHAT_UNKNOWN ||
+	    k->family == KERNEL_STEPPING || !read_types(s, args))
+		return false;
+	read_functor(s, functor);
+	return true;
+}
+
+static char *place(const struct small *s, int operand, uint32_t i)
+{
+	int pointers = s->k->operands + 1;
+	size_t offset = 0;
+
+	if (!s->steps)
+		return s->at[operand] + (size_t)i * size_of(s->types[operand]);
+	for (uint32_t d = 0; d < s->steps[0] && d < DIMS && s->steps[SIZE_AT(d)]; d++) {
+		uint32_t size = s->steps[SIZE_AT(d)];
+
+		offset += (size_t)(i % size) * s->steps[STRIDES_AT + d * pointers + operand];
+		i /= size;
+	}
+	return s->at[operand] + offset;
+}
+
+/* As a C cast would: an operand takes the functor's type, and so does the result. */
+static long double as_type(char type, long double x)
+{
+	char bytes[16];
+
+	store(type, bytes, x);
+	return load(type, bytes);
+}
+
+static long double operand(const struct small *s, int which, int i)
+{
+	char bytes[16];
+
+	sim_copy(bytes, place(s, which, i), size_of(s->types[which]));
+	return as_type(s->k->in, load(s->types[which], bytes));
+}
+
+static long double element(const struct small *s, int i)
+{
+	const struct kernel *k = s->k;
+	long double a, b = s->scalar;
+
+	if (k->operands == 0)
+		return s->scalar;
+	a = operand(s, 1, i);
+	if (k->operands == 2)
+		b = operand(s, 2, i);
+	/* A scalar first: only for sums does it matter which of the two has the factor. */
+	if (k->what == WHAT_ADD && strstr(k->name, "OnOther"))
+		return s->scalar + s->factor * a;
+	return compute(k, s->mode, a, k->what == WHAT_ADD ? b * s->factor : b);
+}
+
+/* Nothing but zeros need not be kept: that is what unknown memory reads as. All results are worked
+ * out before the first is written, which may be where an operand lies. */
+static void do_elements(const struct kernel *k, void **args)
+{
+	long double results[MOST];
+	struct small s = { .k = k };
+	bool computed = read_call(&s, args), any = false;
+	char bytes[16];
+
+	for (int i = 0; computed && i < s.n; i++) {
+		results[i] = as_type(k->out, element(&s, i));
+		any = any || results[i] != 0;
+	}
+	if (s.at)
+		sim_forget(s.at[0]);
+	for (int i = 0; any && i < s.n; i++) {
+		store(s.types[0], bytes, results[i]);
+		sim_copy(place(&s, 0, i), bytes, size_of(s.types[0]));
+	}
+}
+
+/* ---- reductions of a whole tensor ---- */
+
+static long double reduce(const struct kernel *k, const char *values, int n)
+{
+	long double total = k->what == WHAT_ALL;
+	int size = size_of(k->in);
+
+	for (int i = 0; i < n; i++) {
+		long double x = load(k->in, values + i * size);
+
+		if (k->what == WHAT_SUM)
+			total += x;
+		else if (k->what == WHAT_ANY)
+			total = total || x;
+		else if (k->what == WHAT_ALL)
+			total = total && x;
+		else if (!i || (k->what == WHAT_MAXIMUM ? x > total : x < total))
+			total = x;
+	}
+	return total;
+}
+
+/* How many elements go into the one result; 0 if there are more results. ReduceOp's configuration
+ * is a row of ints: an element's size, inputs, outputs, eight steps and factors, then a block's
+ * width, height and threads, by which it is told from what happens to stand before it. */
+static int inputs_of(const struct kernel *k, const int *ints)
+{
+	for (int i = 0; i < CONFIG_INTS; i++) {
+		const int *c = ints + i;
+
+		if (c[0] == size_of(k->in) && c[1] > 0 && c[2] > 0 && c[11] > 0 && c[12] > 0 &&
+		    c[13] == c[11] * c[12] && c[13] <= 1024)
+			return c[2] == 1 ? c[1] : 0;
+	}
+	return 0;
+}
+
+/* Where the structure holds the source's address. Behind it stand the result's, three that a small
+ * reduction leaves empty (a second result, two buffers), its semaphores and a first index of 0.
+ * Parts of the structure are not initialised and may hold other addresses. */
+static void *const *addresses_in(void *const *words)
+{
+	static void *const empty[5];
+
+	for (int i = 0; i < REDUCE_WORDS; i++)
+		if (sim_is_device_ptr(words[i]) && sim_is_device_ptr(words[i + 1]) &&
+		    !memcmp(words + i + 2, empty, sizeof(empty)))
+			return words + i;
+	return NULL;
+}
+
+static void do_reduction(const struct kernel *k, void *structure)
+{
+	static __thread char values[SIM_SMALL];
+	void *const *at = addresses_in(structure);
+	int n = k->what == WHAT_UNKNOWN ? 0 : inputs_of(k, structure);
+	char result[16] = { 0 };
+
+	if (!at)
+		return;
+	if (n < 1 || n > MOST) {
+		sim_forget(at[1]);
+		return;
+	}
+	sim_copy(values, at[0], (size_t)n * size_of(k->in));
+	store(k->out, result, as_type(k->out, reduce(k, values, n)));
+	sim_copy(at[1], result, size_of(k->out));
+}
+
+bool small_launch(const void *host, void *stream, void **args)
+{
+	const struct kernel *k = args ? kernel_find(host) : NULL;
+
+	if (!k || k->family == KERNEL_OTHER || sim_capturing(stream))
+		return false;
+	if (k->family == KERNEL_REDUCE)
+		do_reduction(k, args[0]);
+	else
+		do_elements(k, args);
+	return true;
+}

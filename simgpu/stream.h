@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams, events and recordings as stream.c, stream_capture.c and graph.c see them.
+ */
+#ifndef SIMGPU_STREAM_H
+#define SIMGPU_STREAM_H
+
+#include "core.h"
+
+#define STREAM_KIND SIM_KIND('S', 'T', 'R', '1')
+#define EVENT_KIND  SIM_KIND('E', 'V', 'T', '1')
+
+#define EVENT_NO_TIMING	   2u
+#define EVENT_INTERPROCESS 4u
+#define ERR_CAPTURED_EVENT 907
+
+struct recording; /* a graph being recorded: stream_capture.c */
+
+struct sim_stream {
+	struct sim_ctx *ctx;
+	int device;
+	unsigned int flags; /* 1: does not wait for the legacy stream */
+	int priority;
+	unsigned long long id;
+	struct recording *capture;    /* NULL, or what its work is recorded to */
+	struct sim_stream *next_same; /* streams of one recording */
+};
+
+struct sim_event {
+	unsigned int flags;
+	int device;
+	uint64_t recorded;	    /* ns; 0 = never */
+	unsigned long long capture; /* id of the recording it was recorded in, or 0 */
+};
+
+struct sim_stream *stream_find(void *handle); /* NULL: not a stream */
+bool stream_is_default(const struct sim_stream *s);
+
+int capture_spoil(struct sim_stream *s, int error); /* the recording fails; returns error */
+int capture_join(struct sim_stream *s, const struct sim_event *e);
+void capture_forget(struct sim_stream *s);		   /* it is being destroyed */
+unsigned long long capture_id(const struct sim_stream *s); /* 0: not recording */
+bool capture_lives(unsigned long long id);
+
+#endif

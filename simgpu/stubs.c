@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions that need do nothing: one tiny function for each STUB and DENY row of the tables.
+ * No CUDA header may be included here: the stubs are declared without their real arguments. A WORK
+ * row's function takes every argument for a word, beyond the last one into its caller's frame.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "lib.h"
+
+#define WORK(name) STUB(name)
+
+enum {
+#define STUB(name)	 ROW_##name,
+#define DENY(name, code) ROW_##name,
+#define IMPL(name)
+#define TWIN(name, other)
+#include "exports.def"
+#undef STUB
+#undef DENY
+	ROWS
+};
+
+static const char *const names[ROWS + 1] = {
+#define STUB(name)	 #name,
+#define DENY(name, code) #name,
+#include "exports.def"
+#undef STUB
+#undef DENY
+	NULL
+};
+
+static unsigned int calls[ROWS + 1];
+
+int sim_stub(int row, int result)
+{
+	__atomic_fetch_add(&calls[row], 1, __ATOMIC_RELAXED);
+	return result;
+}
+
+#define WORDS 20
+
+static int sim_work(int row, const uintptr_t words[WORDS])
+{
+	lib_work(words, WORDS);
+	return sim_stub(row, 0);
+}
+
+#define TYPES                                                                                      \
+	uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f, uintptr_t g, \
+		uintptr_t h, uintptr_t i, uintptr_t j, uintptr_t k, uintptr_t l, uintptr_t m,      \
+		uintptr_t n, uintptr_t o, uintptr_t p, uintptr_t q, uintptr_t r, uintptr_t s,      \
+		uintptr_t t
+#undef WORK
+#define WORK(name)                                                               \
+	SIM_API int name(TYPES);                                                 \
+	SIM_API int name(TYPES)                                                  \
+	{                                                                        \
+		const uintptr_t words[WORDS] = { a, b, c, d, e, f, g, h, i, j,   \
+						 k, l, m, n, o, p, q, r, s, t }; \
+                                                                                 \
+		return sim_work(ROW_##name, words);                              \
+	}
+#define STUB(name) DENY(name, 0)
+#define DENY(name, code)                           \
+	SIM_API int name(void);                    \
+	SIM_API int name(void)                     \
+	{                                          \
+		return sim_stub(ROW_##name, code); \
+	}
+#include "exports.def"
+
+/* Second names: a jump, which passes any arguments on. */
+#if defined(__x86_64__)
+#define JUMP "jmp "
+#define TO   "@PLT"
+#elif defined(__aarch64__)
+#define JUMP "b "
+#define TO   ""
+#else
+#error "no jump for this machine"
+#endif
+#undef STUB
+#undef DENY
+#undef TWIN
+#undef WORK
+#define WORK(name)
+#define STUB(name)
+#define DENY(name, code)
+#define TWIN(name, other)                                                         \
+	__asm__(".text\n\t.globl " #name "\n\t.type " #name ", @function\n" #name \
+		":\n\t" JUMP #other TO "\n\t.size " #name ", . - " #name "\n");
+#include "exports.def"
+
+/* For whoever extends the device: which stubs did a program call? */
+__attribute__((destructor)) static void list_calls(void)
+{
+	if (!getenv("SIMGPU_STUBS"))
+		return;
+	for (int i = 0; i < ROWS; i++)
+		if (calls[i])
+			fprintf(stderr, "simgpu: %8u %s\n", calls[i], names[i]);
+}

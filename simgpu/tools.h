@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls that a CUPTI subscriber can be told of: the functions that give and take memory, of runtime
+ * and driver, when they begin and when they end. Costs one load where nobody listens.
+ */
+#ifndef SIMGPU_TOOLS_H
+#define SIMGPU_TOOLS_H
+
+#include <stdint.h>
+
+enum { TOOL_DRIVER = 1, TOOL_RUNTIME = 2 }; /* CUPTI's domains */
+
+struct tool_call {
+	int domain;
+	uint32_t id;
+	const char *name;
+	const void *params;
+	uint32_t correlation; /* 0: nobody is told */
+	uint64_t data;	      /* the subscriber's own */
+};
+
+/* What the innermost call under way returns. */
+extern __thread int call_result;
+
+extern unsigned int tool_active;
+void tool_begin(struct tool_call *call);
+void tool_end(struct tool_call *call);
+
+#endif
