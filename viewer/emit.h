@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one way out for what a command found: the same calls give an aligned table or a JSON
+ * document. Strings are any bytes: JSON gets them escaped (a byte that is no UTF-8 becomes the lone
+ * surrogate U+DC00 + byte, which Python's "surrogateescape" turns back), a terminal gets no control
+ * characters.
+ *
+ * In JSON each command prints one document (or, with emit_line_end, one a line).
+ */
+#ifndef VIEWER_EMIT_H
+#define VIEWER_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct emit;
+
+struct emit *emit_open(FILE *f, bool json);
+int emit_close(struct emit *e); /* not 0: something could not be written */
+bool emit_json(const struct emit *e);
+
+/* JSON only: nothing in text. key is NULL inside arrays and for the document itself. */
+void emit_object(struct emit *e, const char *key);
+void emit_array(struct emit *e, const char *key);
+void emit_end(struct emit *e);
+void emit_line_end(struct emit *e); /* the document is complete; another may follow */
+
+/* Members of an object; in text a line "key  value". */
+void emit_number(struct emit *e, const char *key, uint64_t n);
+void emit_signed(struct emit *e, const char *key, int64_t n);
+void emit_decimal(struct emit *e, const char *key, double n);
+void emit_flag(struct emit *e, const char *key, bool b);
+void emit_text(struct emit *e, const char *key, const char *s);
+void emit_bytes(struct emit *e, const char *key, const char *s, size_t len);
+
+/* Text only: nothing in JSON. A title stands out where the terminal can do that. */
+void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void emit_title(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A table: an array of objects in JSON. Each row is as many emit_cell calls as there are columns.
+ */
+enum emit_format {
+	EMIT_TEXT = 1, /* to the left */
+	EMIT_COUNT,    /* to the right, all others too */
+	EMIT_SIZE,     /* bytes */
+	EMIT_HEX,
+	EMIT_SIGNED,
+	EMIT_TIME, /* nanoseconds; text: since emit_time_zero */
+};
+
+struct emit_column {
+	const char *key;   /* NULL: text only */
+	const char *title; /* NULL: JSON only */
+	enum emit_format format;
+};
+
+void emit_time_zero(struct emit *e, uint64_t ns);
+void emit_table(struct emit *e, const char *key, const struct emit_column *columns, size_t count);
+void emit_cell(struct emit *e, uint64_t n);
+void emit_cell_text(struct emit *e, const char *s, size_t len);
+void emit_table_end(struct emit *e);
+
+#endif

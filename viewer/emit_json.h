@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes strings of any bytes: as JSON, or for a terminal. */
+#ifndef VIEWER_EMIT_JSON_H
+#define VIEWER_EMIT_JSON_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+void emit_json_string(FILE *f, const char *s, size_t len);  /* with its quotes */
+void emit_plain_string(FILE *f, const char *s, size_t len); /* control characters as \xNN */
+size_t emit_plain_width(const char *s, size_t len);	    /* columns of what that prints */
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "human.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = bytes / 1024.0;
+	unsigned u = 0;
+
+	if (bytes < 1024) {
+		snprintf(buf, HUMAN_MAX, "%" PRIu64 " B", bytes);
+		return buf;
+	}
+	for (; value >= 1023.95 && u < 5; u++)
+		value /= 1024;
+	snprintf(buf, HUMAN_MAX, "%.1f %s", value, units[u]);
+	return buf;
+}
+
+const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns)
+{
+	double s = ns / 1e9;
+
+	if (ns < 1000)
+		snprintf(buf, HUMAN_MAX, "%u ns", (unsigned)ns);
+	else if (s < 0.001)
+		snprintf(buf, HUMAN_MAX, "%.0f us", s * 1e6);
+	else if (s < 0.1)
+		snprintf(buf, HUMAN_MAX, "%.1f ms", s * 1e3);
+	else if (s < 100)
+		snprintf(buf, HUMAN_MAX, "%.2f s", s);
+	else
+		snprintf(buf, HUMAN_MAX, "%.0f min %02.0f s", (double)(uint64_t)(s / 60),
+			 s - 60 * (double)(uint64_t)(s / 60));
+	return buf;
+}
+
+const char *human_share(char buf[HUMAN_MAX], uint64_t part, uint64_t all)
+{
+	snprintf(buf, HUMAN_MAX, "%.0f %%", all ? 100.0 * part / all : 0.0);
+	return buf;
+}
+
+const char *human_count(char buf[HUMAN_MAX], uint64_t n)
+{
+	char digits[HUMAN_MAX];
+	size_t len = snprintf(digits, sizeof(digits), "%" PRIu64, n), out = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[out++] = ',';
+		buf[out++] = digits[i];
+	}
+	buf[out] = 0;
+	return buf;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as people read them. Each function writes into the caller's buffer and returns it. */
+#ifndef VIEWER_HUMAN_H
+#define VIEWER_HUMAN_H
+
+#include <stdint.h>
+
+#define HUMAN_MAX 32
+
+const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes);		   /* "43.8 GiB" */
+const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns);		   /* "1.83 s" */
+const char *human_share(char buf[HUMAN_MAX], uint64_t part, uint64_t all); /* "60 %" */
+const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */
+
+#endif

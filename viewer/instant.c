@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "instant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPS "at::_ops::"
+
+/* The operator that the program called: the outermost one below Python. */
+static void operator_name(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
+{
+	buf[0] = 0;
+	stacks_read(s, stack, seq);
+	for (size_t i = 0; i < s->count && !s->frames[i].python; i++) {
+		const char *f = s->frames[i].function, *end;
+
+		if (strncmp(f, OPS, sizeof(OPS) - 1))
+			continue;
+		f += sizeof(OPS) - 1;
+		end = strstr(f, "::");
+		if (end)
+			snprintf(buf, room, "%.*s", (int)(end - f), f);
+	}
+}
+
+/* "AdamW" of the range "Optimizer.step#AdamW.step", or of the frame "AdamW.step". */
+static void optimizer_name(struct stacks *s, const struct span *span, const struct extent *x,
+			   char *buf, size_t room)
+{
+	const char *name = defs_string(s->defs, span->name).s, *hash, *dot;
+
+	buf[0] = 0;
+	hash = strchr(name, '#');
+	if (!hash)
+		stacks_read_python(s, x->peak_stack);
+	for (size_t i = 0; !hash && i < s->count; i++)
+		if (strstr(s->frames[i].file, "/torch/optim/") &&
+		    strstr(s->frames[i].function, ".step"))
+			name = s->frames[i].function;
+	name = hash ? hash + 1 : name;
+	dot = strrchr(name, '.');
+	if (dot)
+		snprintf(buf, room, "%.*s", (int)(dot - name), name);
+}
+
+static void line_text(const struct owner *o, char *buf, size_t room)
+{
+	if (o->file[0] && o->line)
+		snprintf(buf, room, "%.48s %.40s:%u", o->function, owners_base(o->file), o->line);
+	else
+		snprintf(buf, room, "%.60s", o->function);
+}
+
+static void what_of(struct instant *out, const struct span *span, const struct extent *x,
+		    struct owners *owners)
+{
+	struct block b = { .stack = x->peak_stack, .name = x->peak_node, .seq = x->peak_seq };
+	struct owner o = owners_find(owners, &b);
+	char first[48], op[48], line[128];
+
+	line_text(&o, line, sizeof(line));
+	operator_name(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
+	if (out->phase == PHASE_OPTIMIZER) {
+		optimizer_name(owners->stacks, span, x, first, sizeof(first));
+		snprintf(out->what, sizeof(out->what), "%s%s%s", first, first[0] ? " " : "", op);
+	} else if (o.backward || !op[0]) {
+		snprintf(out->what, sizeof(out->what), "%.120s", line);
+	} else {
+		snprintf(out->what, sizeof(out->what), "%.40s (%.80s)", op, line);
+	}
+}
+
+void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,
+		     const struct extent *x, struct owners *owners)
+{
+	const struct span *span = steps_span(steps, spans, x->peak_seq);
+	char head[64] = "";
+
+	*out = (struct instant){ .step = steps_at(steps, x->peak_seq) };
+	if (!span)
+		return;
+	out->phase = span->phase;
+	what_of(out, span, x, owners);
+	if (steps->tail && out->step == steps->count - 1)
+		snprintf(head, sizeof(head), "after the last step");
+	else if (out->step)
+		snprintf(head, sizeof(head), "step %zu, %s", out->step, phase_text(out->phase));
+	else if (steps->count > 1)
+		snprintf(head, sizeof(head), "before the first step");
+	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
+		 out->what);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What CUDA calls give: device memory (the framework's segments and everybody else's), pinned host
+ * memory, physical memory and its mappings. Physical memory is free when neither a handle nor a
+ * mapping refers to it.
+ */
+#include "model_parts.h"
+
+static bool is_device_memory(uint64_t memory)
+{
+	return memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED || memory == GMT_MEM_ASYNC ||
+	       memory == GMT_MEM_ARRAY || memory == GMT_MEM_PHYSICAL;
+}
+
+static bool is_host_memory(uint64_t memory)
+{
+	return memory == GMT_MEM_HOST || memory == GMT_MEM_REGISTERED;
+}
+
+/* With the framework's cudaMallocAsync backend its calls are its blocks. */
+static bool is_framework_block(const struct gmt_event *e)
+{
+	return e->arg0 == GMT_MEM_ASYNC && e->flags & GMT_FLAG_FRAMEWORK;
+}
+
+static bool is_segment(uint64_t memory, unsigned flags)
+{
+	return (memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED) &&
+	       flags & GMT_FLAG_FRAMEWORK;
+}
+
+static void note_release(struct model_device *d, unsigned flags)
+{
+	if (flags & GMT_FLAG_FRAMEWORK && d->retry == RETRY_FAILED)
+		d->retry = RETRY_FREED;
+}
+
+/* Takes a block off the books: its curves fall. */
+static void forget(struct model *m, struct tree *t, struct block *b, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, b->device);
+
+	if (is_host_memory(b->memory))
+		model_fall(&m->host, b->size);
+	else if (d && is_device_memory(b->memory)) {
+		model_fall(&d->driver, b->size);
+		d->driver_frees++;
+		if (is_segment(b->memory, b->flags))
+			model_fall(&d->reserved, b->size);
+		note_release(d, b->flags);
+	}
+	model_note_death(m, b, e);
+	tree_remove(t, b->addr);
+}
+
+static void alloc_framework_block(struct model *m, struct model_device *d,
+				  const struct gmt_event *e)
+{
+	struct block *old = tree_find(&d->live, e->addr);
+	struct block *b;
+
+	if (old) {
+		model_fall(&d->blocks, old->size);
+		model_fall(&d->driver, old->size);
+		model_note_death(m, old, e);
+	}
+	b = model_birth(m, &d->live, e);
+	b->memory = GMT_MEM_ASYNC;
+	b->name = 0;
+	d->framework = true;
+	d->block_allocs++;
+	d->driver_allocs++;
+	model_rise(m, &d->blocks, e->size, e);
+	model_rise(m, &d->driver, e->size, e);
+}
+
+void model_mem_alloc(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, e->device);
+	struct block *old = tree_find(&m->memory, e->addr);
+
+	if (d && is_framework_block(e)) {
+		alloc_framework_block(m, d, e);
+		return;
+	}
+	if (old)
+		forget(m, &m->memory, old, e);
+	model_birth(m, &m->memory, e)->memory = e->arg0;
+	if (is_host_memory(e->arg0))
+		model_rise(m, &m->host, e->size, e);
+	if (!d || !is_device_memory(e->arg0))
+		return;
+	d->driver_allocs++;
+	model_rise(m, &d->driver, e->size, e);
+	if (is_segment(e->arg0, e->flags))
+		model_rise(m, &d->reserved, e->size, e);
+}
+
+static bool free_framework_block(struct model *m, const struct gmt_event *e)
+{
+	for (int i = 0; i < MODEL_DEVICES; i++) {
+		struct model_device *d = &m->devices[i];
+		struct block *b = d->live.count ? tree_find(&d->live, e->addr) : NULL;
+
+		if (!b || b->memory != GMT_MEM_ASYNC)
+			continue;
+		model_fall(&d->blocks, b->size);
+		model_fall(&d->driver, b->size);
+		d->block_frees++;
+		d->driver_frees++;
+		model_note_death(m, b, e);
+		tree_remove(&d->live, e->addr);
+		return true;
+	}
+	return false;
+}
+
+void model_mem_free(struct model *m, const struct gmt_event *e)
+{
+	struct block *b = tree_find(&m->memory, e->addr);
+
+	if (b)
+		forget(m, &m->memory, b, e);
+	else if (!free_framework_block(m, e))
+		m->unknown_frees++;
+}
+
+void model_mem_fail(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, e->device);
+
+	if (!d || !is_device_memory(e->arg0))
+		return;
+	d->driver_fails++;
+	if (!d->told)
+		d->oom_asked = e->size;
+	if (e->flags & GMT_FLAG_FRAMEWORK)
+		d->retry = RETRY_FAILED;
+}
+
+void model_meminfo(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, e->device);
+
+	if (!d)
+		return;
+	d->free_bytes = e->arg0;
+	d->total_bytes = e->arg1;
+	d->context = e->arg1 > e->arg0 + d->driver.now ? e->arg1 - e->arg0 - d->driver.now : 0;
+}
+
+void model_phys_create(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, e->device);
+	struct block *old = tree_find(&m->physical, e->addr), *b;
+
+	if (old)
+		forget(m, &m->physical, old, e);
+	b = model_birth(m, &m->physical, e);
+	b->memory = GMT_MEM_PHYSICAL;
+	b->refs = 1;
+	if (!d)
+		return;
+	d->driver_allocs++;
+	model_rise(m, &d->driver, e->size, e);
+}
+
+void model_phys_retain(struct model *m, const struct gmt_event *e)
+{
+	struct block *b = tree_find(&m->physical, e->addr);
+
+	if (!b) {
+		b = model_birth(m, &m->physical, e);
+		b->memory = GMT_MEM_IMPORTED;
+		b->device = -1;
+	}
+	b->refs++;
+}
+
+static void drop_reference(struct model *m, uint64_t handle, const struct gmt_event *e)
+{
+	struct block *b = tree_find(&m->physical, handle);
+
+	if (!b)
+		m->unknown_frees++;
+	else if (b->refs > 1)
+		b->refs--;
+	else
+		forget(m, &m->physical, b, e);
+}
+
+void model_phys_release(struct model *m, const struct gmt_event *e)
+{
+	drop_reference(m, e->addr, e);
+}
+
+static void unmap_one(struct model *m, const struct block *mapping, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, mapping->device);
+	uint64_t handle = mapping->handle;
+
+	if (d && mapping->flags & GMT_FLAG_FRAMEWORK) {
+		model_fall(&d->reserved, mapping->size);
+		note_release(d, mapping->flags);
+	}
+	tree_remove(&m->mapped, mapping->addr);
+	drop_reference(m, handle, e);
+}
+
+void model_map(struct model *m, const struct gmt_event *e)
+{
+	struct block *physical = tree_find(&m->physical, e->arg0), *b;
+	const struct block *old = tree_find(&m->mapped, e->addr);
+	struct model_device *d;
+
+	if (old)
+		unmap_one(m, old, e);
+	b = model_birth(m, &m->mapped, e);
+	b->handle = e->arg0;
+	b->device = physical ? physical->device : -1;
+	if (!physical)
+		return;
+	physical->refs++;
+	b->flags |= physical->flags & GMT_FLAG_FRAMEWORK;
+	d = model_device(m, b->device);
+	if (d && b->flags & GMT_FLAG_FRAMEWORK)
+		model_rise(m, &d->reserved, b->size, e);
+}
+
+void model_unmap(struct model *m, const struct gmt_event *e)
+{
+	const struct block *b = tree_from(&m->mapped, e->addr);
+
+	if (!b || b->addr - e->addr >= e->size)
+		m->unknown_frees++;
+	while (b && b->addr - e->addr < e->size) {
+		unmap_one(m, b, e);
+		b = tree_from(&m->mapped, e->addr);
+	}
+}
+
+/* Everything on that device but the framework's own blocks, which it reports itself. */
+void model_ctx_destroy(struct model *m, const struct gmt_event *e)
+{
+	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };
+	struct block *b;
+
+	for (int t = 0; t < 3 && e->device >= 0; t++) {
+		uint64_t from = 0;
+
+		while ((b = tree_from(trees[t], from)) && from != UINT64_MAX) {
+			from = b->addr == UINT64_MAX ? UINT64_MAX : b->addr + 1;
+			if (b->device != e->device || is_host_memory(b->memory))
+				continue;
+			if (t == 0)
+				unmap_one(m, b, e);
+			else
+				forget(m, trees[t], b, e);
+		}
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the model only. */
+#ifndef VIEWER_MODEL_PARTS_H
+#define VIEWER_MODEL_PARTS_H
+
+#include "model.h"
+
+struct model_device *model_device(struct model *m, int device); /* NULL if no such device is kept */
+struct model_thread *model_thread(struct model *m, uint32_t thread);
+struct block *model_birth(struct model *m, struct tree *t, const struct gmt_event *e);
+void model_rise(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e);
+void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e);
+void model_fall(struct curve *c, uint64_t bytes);
+enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_t *signs);
+void model_note_stage(struct model *m, enum block_stage stage, bool birth,
+		      const struct gmt_event *e);
+void model_note_size(struct model *m, const struct block *b);
+void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);
+
+typedef void model_handler(struct model *m, const struct gmt_event *e);
+
+model_handler model_block_alloc, model_block_free, model_block_oom;
+model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_destroy, model_meminfo;
+model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
+model_handler model_tag_leaf, model_tag_saved, model_tag_released, model_tag_grad;
+model_handler model_range_begin, model_range_end;
+
+void model_take_moments(struct model *m, const struct gmt_event *e);
+
+#endif

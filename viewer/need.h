@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for a command: it is there, or the command says so and ends with 3. Only the viewer may do
+ * that; nothing here ever runs inside a traced program.
+ */
+#ifndef VIEWER_NEED_H
+#define VIEWER_NEED_H
+
+#include <stddef.h>
+
+void *need_new(size_t bytes);			/* zeroed */
+char *need_copy(const void *bytes, size_t len); /* with a terminating zero */
+
+/* Room for one more than count elements of `each` bytes in v; returns v, perhaps moved. */
+void *need_grow(void *v, size_t *room, size_t count, size_t each);
+
+#endif

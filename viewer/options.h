@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command's options as a table that fills the command's own struct; the help text is made from
+ * the same table.
+ */
+#ifndef VIEWER_OPTIONS_H
+#define VIEWER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum option_kind {
+	OPTION_SWITCH = 1, /* bool */
+	OPTION_TEXT,	   /* const char * */
+	OPTION_NUMBER,	   /* long */
+};
+
+struct option_row {
+	const char *name; /* without "--"; NULL ends the table */
+	char letter;	  /* 0 = none */
+	enum option_kind kind;
+	size_t offset;
+	const char *argument; /* its name in the help; NULL for a switch */
+	const char *help;
+};
+
+enum operand_kind {
+	OPERAND_ONE = 1,  /* const char * */
+	OPERAND_OPTIONAL, /* const char *, NULL if not given */
+	OPERAND_REST,	  /* char **, all that is left, at least one; options end before it */
+};
+
+struct operand_row {
+	const char *name; /* NULL ends the table */
+	enum operand_kind kind;
+	size_t offset;
+};
+
+struct command;
+
+/* What every command understands. */
+struct options_common {
+	bool json;
+	bool help;
+};
+
+/* Fills `into` (command->size bytes, zeroed by the caller). 0, or a sentence was said and
+ * EXIT_USAGE. */
+int options_parse(const struct command *c, char **argv, void *into, struct options_common *common);
+
+void options_help(const struct command *c, FILE *out);
+
+/* The word of the list that `word` was probably meant to be, or NULL. next(ctx, i) = NULL ends it.
+ */
+const char *options_guess(const char *word, const char *(*next)(const void *ctx, size_t i),
+			  const void *ctx);
+
+#endif

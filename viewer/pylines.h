@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which line of a Python code object an instruction belongs to, from the raw line table. */
+#ifndef VIEWER_PYLINES_H
+#define VIEWER_PYLINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * python = major << 8 | minor; lasti = byte offset of the instruction (negative: the code has not
+ * begun). Never reads past len; a table that breaks off gives the last line it told of. 0 = no
+ * line.
+ */
+unsigned pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
+		      long lasti);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report is made from, for its two faces. */
+#ifndef VIEWER_REPORT_H
+#define VIEWER_REPORT_H
+
+#include "classify.h"
+#include "emit.h"
+#include "holders.h"
+#include "instant.h"
+#include "moments.h"
+
+struct report {
+	const struct recording *recording;
+	struct model survey, model;	      /* first run, second run */
+	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
+	size_t count;
+	struct stacks stacks;
+	struct owners owners;
+	struct classifier *classifier;
+	struct spans spans; /* of the device with the highest peak */
+	struct steps steps;
+	long top; /* lines of a table */
+};
+
+void report_json(struct report *r, struct emit *out);
+void report_text(struct report *r, struct emit *out);
+/* "Function file.py:12", shorter if it must be. */
+const char *report_owner(const struct owner *o, char *buf, size_t room);
+void report_classes(struct report *r, const struct moment *mo, struct emit *out);
+void report_classes_json(struct report *r, const struct moment *mo, struct emit *out);
+void report_head(const struct report *r, struct emit *out); /* text: the run in one line */
+
+#endif

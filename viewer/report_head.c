@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first line of a report: which program, how long, which commit, which framework and device. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "human.h"
+#include "report.h"
+
+#define WIDTH 79
+
+/* One line that grows by parts; a part that does not fit begins the next line. */
+struct line {
+	struct emit *out;
+	char text[512];
+	size_t len;
+};
+
+static void flush(struct line *l)
+{
+	if (l->len)
+		emit_line(l->out, "%s", l->text);
+	l->len = 0;
+}
+
+static void part(struct line *l, const char *text)
+{
+	if (l->len && l->len + 5 + strlen(text) > WIDTH)
+		flush(l);
+	l->len += snprintf(l->text + l->len, sizeof(l->text) - l->len, "%s%s",
+			   l->len ? "  |  " : "", text);
+	if (l->len >= sizeof(l->text))
+		l->len = sizeof(l->text) - 1;
+}
+
+/* argv as recorded: each argument ends with a zero. The program's folder is left out. */
+static void command_part(struct line *l, const struct defs *d)
+{
+	struct defs_text argv = defs_meta(d, "argv");
+	char text[WIDTH - 10] = "";
+	const char *first = argv.s;
+	size_t len = 0;
+
+	if (!argv.len)
+		return;
+	first = owners_base(argv.s);
+	for (const char *p = first; p < argv.s + argv.len && len < sizeof(text) - 1; p++)
+		text[len++] = *p ? (*p < 32 && *p > 0 ? '?' : *p) : ' ';
+	while (len && text[len - 1] == ' ')
+		len--;
+	text[len] = 0;
+	if (len == sizeof(text) - 1)
+		memcpy(text + len - 2, "..", 2);
+	part(l, text);
+}
+
+static void git_part(struct line *l, const struct defs *d)
+{
+	struct defs_text commit = defs_meta(d, "git.commit");
+	char text[64];
+
+	if (!commit.len)
+		return;
+	snprintf(text, sizeof(text), "commit %.7s", commit.s);
+	part(l, text);
+}
+
+static void versions_part(struct line *l, const struct defs *d)
+{
+	struct defs_text torch = defs_meta(d, "torch.version");
+	struct defs_text device = defs_meta(d, "device.0.name");
+	char text[128];
+
+	if (!torch.len && !device.len)
+		return;
+	snprintf(text, sizeof(text), "%s%.20s%s%.60s", torch.len ? "torch " : "", torch.s,
+		 torch.len && device.len ? ", " : "", device.s);
+	part(l, text);
+}
+
+void report_head(const struct report *r, struct emit *out)
+{
+	struct line l = { .out = out };
+	const struct model *m = &r->survey;
+	char text[64], t[HUMAN_MAX];
+
+	command_part(&l, &r->recording->defs);
+	human_seconds(t, m->last_ns - m->first_ns);
+	if (m->steps)
+		snprintf(text, sizeof(text), "%" PRIu64 " step%s in %s", m->steps,
+			 m->steps == 1 ? "" : "s", t);
+	else
+		snprintf(text, sizeof(text), "%s", t);
+	part(&l, text);
+	git_part(&l, &r->recording->defs);
+	versions_part(&l, &r->recording->defs);
+	flush(&l);
+	emit_line(out, "%s", "");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules on the functions of the stack that a block was born with. */
+#include "rules.h"
+
+static bool is_module_memory(const struct block *b)
+{
+	return b->signs & (STACK_PARAM | STACK_COPY) && !(b->signs & STACK_BUCKET) &&
+	       !stage_is_backward(b->stage) && b->stage != STAGE_OPTIMIZER;
+}
+
+bool frame_buffer(struct classifier *c, const struct block *b)
+{
+	if (!is_module_memory(b) || b->tags & BLOCK_LEAF)
+		return false;
+	return (b->signs & STACK_COPY && !(b->signs & STACK_PARAM)) ||
+	       place_of_python(c, b) & PLACE_BUFFER;
+}
+
+/* Frozen weights, copies, what runs without gradients. */
+bool frame_parameter(struct classifier *c, const struct block *b)
+{
+	return is_module_memory(b) && !frame_buffer(c, b);
+}
+
+/* What is only copied on from a file is soon gone. */
+bool frame_loaded(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->signs & STACK_LOAD && b->stage == STAGE_OUTSIDE && !b->save_ns &&
+	       (!b->died_seq || b->died_forward > b->born_forward + 1);
+}
+
+/* Weights are copied into those that the model has; what stays is the optimizer's. */
+bool frame_loaded_state(struct classifier *c, const struct block *b)
+{
+	return c->m->backwards && !(b->signs & STACK_PARAM) && frame_loaded(c, b);
+}
+
+bool frame_unsharded(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->signs & STACK_UNSHARDED;
+}
+
+bool frame_state(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER;
+}
+
+bool frame_input(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->signs & STACK_DATA;
+}
+
+/* Made or copied to the device by the script itself, not computed. */
+bool frame_made_outside(struct classifier *c, const struct block *b)
+{
+	if (b->stage != STAGE_OUTSIDE || b->tags & BLOCK_GRAPH ||
+	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
+		return false;
+	return place_of_native(c, b) & PLACE_MAKER;
+}
+
+bool frame_cache(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->signs & STACK_CACHE && !b->save_ns;
+}
+
+bool frame_workspace(struct classifier *c, const struct block *b)
+{
+	return !b->tags && place_of_native(c, b) & PLACE_WORKSPACE;
+}
+
+bool frame_communication(struct classifier *c, const struct block *b)
+{
+	return b->signs & (STACK_COLLECTIVE | STACK_BUCKET) ||
+	       place_of_native(c, b) & PLACE_NETWORK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules on what ran when a block was born: the optimizer's step, a backward node, a forward pass.
+ */
+#include "rules.h"
+
+bool stage_is_backward(unsigned stage)
+{
+	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
+}
+
+/* Born inside an optimizer's step, and it outlived that step. */
+bool phase_state(struct classifier *c, const struct block *b)
+{
+	uint64_t end = b->step ? model_step_end(c->m, b->step) : 0;
+
+	if (b->stage != STAGE_OPTIMIZER)
+		return false;
+	if (!b->step)
+		return !b->died_seq || b->died_stage != STAGE_OPTIMIZER ||
+		       b->died_forward > b->born_forward;
+	return end && (!b->died_seq || b->died_seq > end);
+}
+
+bool phase_optimizer(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->stage == STAGE_OPTIMIZER || b->signs & STACK_CLIP;
+}
+
+bool phase_backward(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return stage_is_backward(b->stage);
+}
+
+bool phase_forward(struct classifier *c, const struct block *b)
+{
+	(void)c;
+	return b->stage == STAGE_FORWARD;
+}
+
+/* Computed by the script itself: it was part of a graph, or soon gone, or its stack says so. */
+bool phase_outside(struct classifier *c, const struct block *b)
+{
+	if (b->signs & STACK_CAPTURE)
+		return true;
+	if (b->stage != STAGE_OUTSIDE || !(b->signs & STACK_PYTHON) || !c->m->forwards)
+		return false;
+	return b->tags & BLOCK_GRAPH || (b->died_seq && b->died_backward <= b->born_backward + 1) ||
+	       (b->after_forward && place_of_native(c, b) & PLACE_COMPUTED);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the classifier only: what a rule may look at, and the rules by their kind of
+ * evidence. */
+#ifndef VIEWER_RULES_H
+#define VIEWER_RULES_H
+
+#include "classify.h"
+
+struct classifier {
+	const struct model *m;
+	struct owners *owners;
+	const char *without; /* the name of a rule that is left out: for tests of the rules */
+	struct map places;   /* stack -> what native frames and source lines say */
+	struct map cached;   /* stacks whose blocks went from one forward pass into the next */
+};
+
+typedef bool rule_fits(struct classifier *c, const struct block *b);
+
+/* rule_tags.c: what autograd said */
+rule_fits tag_parameter_made, tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
+rule_fits tag_saved_soon;
+/* rule_phases.c: what ran when it was born and when it died */
+rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_outside;
+/* rule_lives.c: how long it lived, and where it ended */
+rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
+rule_fits life_reduced, life_copies, life_copied_gradients;
+/* rule_frames.c: the functions on its stack */
+rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
+rule_fits frame_loaded, frame_loaded_state;
+rule_fits frame_workspace, frame_communication, frame_unsharded;
+
+/* What the frames of a block's stack say beyond their names (places.c). */
+enum place {
+	PLACE_KNOWN = 1 << 0,
+	PLACE_BUFFER = 1 << 1,	  /* a module registers a buffer there */
+	PLACE_WORKSPACE = 1 << 2, /* a library's scratch memory */
+	PLACE_MAKER = 1 << 3,	  /* a tensor is made or copied to the device, not computed */
+	PLACE_COMPUTED = 1 << 4,  /* a call from Python that computes */
+	PLACE_NETWORK = 1 << 5,	  /* a collective's own memory */
+};
+uint32_t place_of_python(struct classifier *c, const struct block *b);
+uint32_t place_of_native(struct classifier *c, const struct block *b);
+
+/* Facts that several rules ask. */
+bool block_lived_past_backward(const struct classifier *c, const struct block *b);
+bool stage_is_backward(unsigned stage);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *command;
+static bool progress_shown;
+
+void say_command(const char *name)
+{
+	command = name;
+}
+
+static void say(const char *format, va_list args)
+{
+	say_progress_end();
+	fflush(stdout);
+	if (command)
+		fprintf(stderr, "gpumemtrace %s: ", command);
+	else
+		fprintf(stderr, "gpumemtrace: ");
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+int say_error(int code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	return code;
+}
+
+void say_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+void say_progress(const char *what, uint64_t done, uint64_t all)
+{
+	static double begin, last;
+	double t = now();
+
+	if (begin == 0)
+		begin = last = t;
+	if (t - begin < 2 || t - last < 0.2 || !all || !isatty(STDERR_FILENO))
+		return;
+	last = t;
+	progress_shown = true;
+	fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * done / all);
+	fflush(stderr);
+}
+
+void say_progress_end(void)
+{
+	if (progress_shown)
+		fprintf(stderr, "\r\033[K");
+	progress_shown = false;
+}

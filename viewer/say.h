@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a command says on stderr, and the exit codes. The name of the running command stands before
+ * each sentence.
+ */
+#ifndef VIEWER_SAY_H
+#define VIEWER_SAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_CHECK = 1,	     /* a check failed */
+	EXIT_USAGE = 2,	     /* wrong usage */
+	EXIT_UNREADABLE = 3, /* a file cannot be read or written */
+};
+
+void say_command(const char *name); /* NULL: the program itself */
+
+/* One line on stderr; returns code, so that `return say_error(...)` says why. */
+int say_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A progress line, on a terminal only and only after two seconds; say_progress_end wipes it. */
+void say_progress(const char *what, uint64_t done, uint64_t all);
+void say_progress_end(void);
+
+#endif

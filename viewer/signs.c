@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signs.h"
+
+#include <string.h>
+
+#include "signs_table.h"
+
+#define DEPTH 4096 /* a chain longer than that is cut */
+
+enum learned { IS_MODULE = 1, IS_OPTIMIZER = 2, IS_DRIVER = 4 };
+
+void signs_init(struct signs *s, const struct defs *defs)
+{
+	*s = (struct signs){ .defs = defs };
+}
+
+void signs_free(struct signs *s)
+{
+	map_free(&s->codes);
+	map_free(&s->nodes);
+	map_free(&s->learned);
+}
+
+/* "Net.forward" -> "forward". Up to Python 3.10 that is the whole name. */
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+static uint64_t hash(uint64_t h, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)s[i]) * 0x100000001b3;
+	return h;
+}
+
+/* The class that a method is of, by its file and the part of its name before the last dot. */
+static uint64_t class_of(const struct defs_code *c)
+{
+	uint64_t h = hash(0xcbf29ce484222325, c->file.s, c->file.len);
+
+	return hash(h, c->name.s, last_part(c->name.s) - c->name.s);
+}
+
+static const struct defs_code *code_of(const struct signs *s, uint32_t id)
+{
+	const struct defs_node *n = defs_node(s->defs, id);
+
+	return n && n->frame == GMT_FRAME_PYTHON ? defs_code(s->defs, n->value >> 32) : NULL;
+}
+
+static void learn(struct signs *s, const struct defs_code *c, uint32_t what)
+{
+	bool fresh;
+	uint32_t *at = map_put(&s->learned, class_of(c), &fresh);
+
+	*at = (fresh ? 0 : *at) | what;
+}
+
+static bool is(const struct defs_code *c, const char *name)
+{
+	return !strcmp(last_part(c->name.s), name);
+}
+
+/* Module._call_impl calls forward; Optimizer.profile_hook_step's wrapper calls step, through
+ * another wrapper or not. */
+static void learn_node(struct signs *s, const struct defs_node *n)
+{
+	const struct defs_code *c = defs_code(s->defs, n->value >> 32), *caller, *before;
+	const struct defs_node *parent = defs_node(s->defs, n->parent);
+
+	if (!c || !(caller = code_of(s, n->parent)))
+		return;
+	before = parent ? code_of(s, parent->parent) : NULL;
+	if (is(c, "forward") && is(caller, "_call_impl"))
+		learn(s, c, IS_MODULE);
+	if (is(c, "step") &&
+	    (signs_of_code(caller) & STACK_STEP || (before && signs_of_code(before) & STACK_STEP)))
+		learn(s, c, IS_OPTIMIZER);
+}
+
+/* Whatever leads to a forward or a backward pass drives the training: its `step` is no optimizer's.
+ */
+static void learn_driver(struct signs *s, const struct defs_node *n)
+{
+	const struct defs_code *c = defs_code(s->defs, n->value >> 32);
+	const uint32_t *what;
+
+	if (!c || !(signs_of_code(c) & (STACK_FORWARD | STACK_BACKWARD)))
+		return;
+	for (size_t i = 0; i < DEPTH && (n = defs_node(s->defs, n->parent)); i++) {
+		c = n->frame == GMT_FRAME_PYTHON ? defs_code(s->defs, n->value >> 32) : NULL;
+		if (!c)
+			break;
+		what = map_get(&s->learned, class_of(c));
+		if (!is(c, "step"))
+			continue;
+		if (what && *what & IS_DRIVER)
+			break;
+		learn(s, c, IS_DRIVER);
+	}
+}
+
+static void learn_all(struct signs *s)
+{
+	const struct defs_node *nodes = s->defs->nodes.items;
+	const struct defs_code *codes = s->defs->codes.items;
+
+	s->ready = true;
+	for (size_t i = 0; i < s->defs->nodes.count; i++)
+		if (nodes[i].frame == GMT_FRAME_PYTHON) {
+			learn_node(s, &nodes[i]);
+			learn_driver(s, &nodes[i]);
+		}
+	/* an optimizer of the program's own, that is no torch.optim.Optimizer */
+	for (size_t i = 0; i < s->defs->codes.count; i++)
+		if (is(&codes[i], "step") && last_part(codes[i].name.s) != codes[i].name.s &&
+		    !strstr(codes[i].name.s, "<locals>.step") &&
+		    !map_get(&s->learned, class_of(&codes[i])))
+			learn(s, &codes[i], IS_OPTIMIZER);
+}
+
+static bool makes_a_module(const char *method)
+{
+	static const char *const names[] = { "__init__", "reset_parameters", "init_weights",
+					     "_init_weights", "__deepcopy__" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(method, names[i]))
+			return true;
+	return false;
+}
+
+static uint32_t find_code(struct signs *s, uint32_t id)
+{
+	const struct defs_code *c = defs_code(s->defs, id);
+	const uint32_t *what;
+	uint32_t bits;
+
+	if (!c)
+		return STACK_PYTHON;
+	bits = signs_of_code(c) | STACK_PYTHON;
+	what = map_get(&s->learned, class_of(c));
+	if (what && *what & IS_MODULE && makes_a_module(last_part(c->name.s)))
+		bits |= STACK_PARAM;
+	if (what && *what & IS_OPTIMIZER && !is(c, "step"))
+		bits |= STACK_STATE;
+	if (what && *what & IS_OPTIMIZER && is(c, "step"))
+		bits |= STACK_STEP;
+	return bits;
+}
+
+static uint32_t code_signs(struct signs *s, uint32_t id)
+{
+	bool fresh;
+	uint32_t *at = map_put(&s->codes, id, &fresh);
+
+	if (fresh)
+		*at = find_code(s, id);
+	return *at;
+}
+
+/* From the outside to the inside: what begins later ends what it cannot be part of. */
+static uint32_t enter(uint32_t outer, uint32_t frame)
+{
+	if (frame & STACK_STEP)
+		outer &= ~(STACK_FORWARD | STACK_PARAM);
+	if (frame & STACK_BACKWARD)
+		outer &= ~(STACK_FORWARD | STACK_RECOMPUTE | STACK_PARAM | STACK_STEP);
+	if (frame & STACK_FORWARD)
+		outer &= ~(STACK_PARAM | STACK_STATE | STACK_STEP | STACK_BACKWARD);
+	return outer | frame;
+}
+
+static uint32_t find_chain(struct signs *s, uint32_t id)
+{
+	uint32_t chain[DEPTH], bits = 0;
+	size_t n = 0;
+	const uint32_t *known = NULL;
+	const struct defs_node *node;
+	bool fresh;
+
+	while (id && n < DEPTH && !(known = map_get(&s->nodes, id)) &&
+	       (node = defs_node(s->defs, id)) && node->frame == GMT_FRAME_PYTHON) {
+		chain[n++] = id;
+		id = node->parent;
+	}
+	bits = known ? *known : 0;
+	while (n--) {
+		bits = enter(bits, code_signs(s, defs_node(s->defs, chain[n])->value >> 32));
+		*map_put(&s->nodes, chain[n], &fresh) = bits;
+	}
+	return bits;
+}
+
+uint32_t signs_find(struct signs *s, uint32_t stack)
+{
+	const struct defs_node *n = stack ? defs_node(s->defs, stack) : NULL;
+
+	if (!n)
+		return 0;
+	if (!s->ready)
+		learn_all(s);
+	return find_chain(s, n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack);
+}

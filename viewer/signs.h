@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the Python frames of a stack say of a block, as bits: made from the names of functions and
+ * files alone, once for each node of the tree of stacks. Which classes are modules or optimizers is
+ * learned from the recording: whose `forward` nn.Module calls, whose `step` the optimizers'
+ * wrapper.
+ */
+#ifndef VIEWER_SIGNS_H
+#define VIEWER_SIGNS_H
+
+#include "defs.h"
+
+enum stack_sign {
+	STACK_PYTHON = 1 << 0,	    /* there are Python frames at all */
+	STACK_FORWARD = 1 << 1,	    /* inside a module's call */
+	STACK_PARAM = 1 << 2,	    /* a module is made, moved, copied or filled */
+	STACK_STEP = 1 << 3,	    /* inside an optimizer's step */
+	STACK_STATE = 1 << 4,	    /* an optimizer makes or loads its state */
+	STACK_ZERO_GRAD = 1 << 5,   /* gradients are cleared */
+	STACK_RECOMPUTE = 1 << 6,   /* checkpointing runs a forward pass again */
+	STACK_DATA = 1 << 7,	    /* data loading */
+	STACK_CACHE = 1 << 8,	    /* a class of keys and values kept between passes */
+	STACK_BUCKET = 1 << 9,	    /* gradient buckets of data parallelism */
+	STACK_COLLECTIVE = 1 << 10, /* collective communication */
+	STACK_UNSHARDED = 1 << 11,  /* a sharded parameter is gathered */
+	STACK_REDUCED = 1 << 12,    /* gradients are reduced and scattered */
+	STACK_COPY = 1 << 13,	    /* copy.deepcopy of a tensor that is no parameter */
+	STACK_CLIP = 1 << 14,	    /* between backward and the optimizer: clipping, unscaling */
+	STACK_LOAD = 1 << 15,	    /* a file's tensors */
+	STACK_BACKWARD = 1 << 16,   /* a backward pass is being started */
+	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
+};
+
+struct signs {
+	const struct defs *defs;
+	struct map codes;   /* code id -> bits to set */
+	struct map nodes;   /* stack node -> bits */
+	struct map learned; /* hash of file and class -> what it is */
+	bool ready;
+};
+
+void signs_init(struct signs *s, const struct defs *defs);
+void signs_free(struct signs *s);
+uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stack ids -> frames as people know them: Python frames in place of the interpreter's own C
+ * frames, innermost first.
+ */
+#ifndef VIEWER_STACKS_H
+#define VIEWER_STACKS_H
+
+#include "defs.h"
+#include "symbols.h"
+
+#define STACKS_DEPTH \
+	4096 /* a chain longer than that is cut (or a damaged one that runs in a circle) */
+
+struct frame {
+	bool python;
+	bool entry;	      /* Python: called from C, by the interpreter frame that it replaces */
+	const char *function; /* "" if unknown */
+	const char *file;     /* source file, "" if unknown */
+	const char *module;   /* native: path of the object */
+	unsigned line;	      /* 0 if unknown */
+	uint64_t ip, offset;  /* native */
+};
+
+struct stacks {
+	const struct defs *defs;
+	struct symbols *symbols;
+	struct frame *frames; /* of the latest stack, innermost first */
+	size_t count, room;
+	uint64_t *native, *python; /* chains of the latest stack */
+	size_t native_count, native_room, python_count, python_room;
+};
+
+void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols);
+void stacks_free(struct stacks *s);
+
+/* Fills s->frames. seq: of an event with that stack, UINT64_MAX if none is at hand. */
+void stacks_read(struct stacks *s, uint32_t id, uint64_t seq);
+/* Only the Python frames, or only the native ones without names (module and ip): cheap. */
+void stacks_read_python(struct stacks *s, uint32_t id);
+void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
+
+#endif

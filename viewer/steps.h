@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The training steps of a run, found from its spans. A step ends with the optimizer; several
+ * optimizers are one step until the first of them comes again, and one that is called from the
+ * backward pass does not end it. Ranges of torch.profiler ("ProfilerStep#") say it themselves.
+ * Without an optimizer a step is a forward and a backward pass, without a backward pass it is one
+ * call of the outermost module.
+ */
+#ifndef VIEWER_STEPS_H
+#define VIEWER_STEPS_H
+
+#include "spans.h"
+
+enum steps_basis {
+	STEPS_NONE, /* there are none */
+	STEPS_PROFILER,
+	STEPS_OPTIMIZER,
+	STEPS_BACKWARD,
+	STEPS_FORWARD,
+};
+
+struct step {
+	size_t first, last;    /* its spans, inclusive */
+	struct extent extent;  /* the whole */
+	enum phase peak_phase; /* in which its peak was */
+	bool ended;	       /* it came to its optimizer, or needs none */
+	struct extent phases[PHASES];
+	unsigned times[PHASES]; /* how often each phase came; 0 = not */
+};
+
+struct steps {
+	enum steps_basis basis;
+	struct step *items; /* items[0] is what was before the first step */
+	size_t count, room;
+	bool tail; /* the last item is no step but what was after them all */
+};
+
+void steps_find(struct steps *out, struct spans *s);
+void steps_free(struct steps *steps);
+
+size_t steps_number(const struct steps *steps); /* of real ones */
+
+/* The item and the span that an event is in. */
+size_t steps_at(const struct steps *steps, uint64_t seq);
+const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq);
+
+const char *steps_basis_name(enum steps_basis basis); /* "optimizer" */
+const char *steps_basis_text(enum steps_basis basis); /* "by the optimizer's steps" */
+
+#endif

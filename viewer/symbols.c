@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "elf_names.h"
+#include "need.h"
+
+/* A recorded object and, once somebody asked, its file. */
+struct object {
+	const struct defs_module *module;
+	struct elf_names *names;
+	bool tried;
+};
+
+struct symbols {
+	struct object *objects;
+	size_t count;
+	struct map known; /* ip and object -> index in found */
+	struct symbol **found;
+	size_t found_count, found_room;
+};
+
+struct symbols *symbols_new(const struct defs *defs)
+{
+	struct symbols *s = need_new(sizeof(*s));
+	const struct defs_module *m = defs_modules(defs, &s->count);
+
+	s->objects = need_new(s->count * sizeof(*s->objects));
+	for (size_t i = 0; i < s->count; i++)
+		s->objects[i].module = &m[i];
+	return s;
+}
+
+void symbols_free(struct symbols *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		elf_names_close(s->objects[i].names);
+	for (size_t i = 0; i < s->found_count; i++) {
+		struct symbol *sym = s->found[i];
+
+		if (sym->function != sym->raw)
+			free((char *)sym->function);
+		if (*sym->raw)
+			free((char *)sym->raw);
+		if (*sym->file)
+			free((char *)sym->file);
+		free(sym);
+	}
+	free(s->found);
+	free(s->objects);
+	map_free(&s->known);
+	free(s);
+}
+
+/* Of the objects that ever lay there, the latest that lay there at seq; if that was never said, the
+ * earliest after it. */
+static struct object *object_at(const struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	struct object *best = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct object *o = &s->objects[i];
+
+		if (ip < o->module->start || ip >= o->module->end)
+			continue;
+		if (!best ||
+		    (o->module->seq <= seq &&
+		     (best->module->seq > seq || o->module->seq >= best->module->seq)) ||
+		    (o->module->seq > seq && best->module->seq > o->module->seq))
+			best = o;
+	}
+	return best;
+}
+
+const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	const struct object *o = object_at(s, ip - 1, seq);
+
+	return o ? o->module : NULL;
+}
+
+/* Without the version that a library's own table writes behind a name ("fopen@@GLIBC_2.2.5"). */
+static const char *plain_name(const char *raw)
+{
+	size_t len = raw ? strcspn(raw, "@") : 0;
+
+	return len ? need_copy(raw, len) : "";
+}
+
+static void name(struct object *o, struct symbol *out, uint64_t address)
+{
+	const struct defs_module *m = o->module;
+	const char *file;
+
+	out->module = m->path.s;
+	out->offset = address - m->bias;
+	if (!o->tried) {
+		o->tried = true;
+		o->names = elf_names_open(m->path.s, m->build_id.s, m->build_id.len);
+	}
+	if (!o->names)
+		return;
+	out->raw = plain_name(elf_names_function(o->names, out->offset));
+	out->function = demangle(out->raw);
+	if (!out->function)
+		out->function = out->raw;
+	file = elf_names_line(o->names, out->offset, &out->line);
+	if (file && *file)
+		out->file = need_copy(file, strlen(file));
+}
+
+const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	struct object *o = object_at(s, ip - 1, seq);
+	uint64_t key = ip ^ (o ? (uint64_t)(o - s->objects + 1) << 48 : 0);
+	struct symbol *sym;
+	bool fresh;
+	uint32_t *at = map_put(&s->known, key, &fresh);
+
+	if (!fresh)
+		return s->found[*at];
+	*at = s->found_count;
+	sym = need_new(sizeof(*sym));
+	sym->function = sym->raw = sym->module = sym->file = "";
+	if (o)
+		name(o, sym, ip - 1);
+	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
+	s->found[s->found_count++] = sym;
+	return sym;
+}

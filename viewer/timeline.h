@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recording with its steps: what the commands that speak of steps and modules open. */
+#ifndef VIEWER_TIMELINE_H
+#define VIEWER_TIMELINE_H
+
+#include "instant.h"
+#include "recording.h"
+#include "steps.h"
+
+struct timeline {
+	struct recording *recording;
+	struct model model; /* at the end of the run */
+	struct spans spans;
+	struct steps steps;
+	struct stacks stacks;
+	struct owners owners;
+	int device;
+	bool framework;
+};
+
+/* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
+int timeline_open(struct timeline *t, struct recording *r, long device);
+void timeline_close(struct timeline *t);
+
+/* The whole run's highest extent; the index of its item in *step. */
+const struct extent *timeline_peak(const struct timeline *t, size_t *step);
+
+#endif
