@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Proves that a fresh machine needs git, make, gcc and python3 and nothing else: a Debian 12 chroot with
+# just these, a clone of HEAD in it, and the two commands of README run as written, timed.
+#
+# Usage (root): scripts/fresh-machine.sh [--dir DIR] [--pip-cache DIR] [--keep] [--run COMMAND]
+#   --dir        where to build it (20 GB; default: below /var/tmp)
+#   --pip-cache  a pip cache to mount, so that wheels are not downloaded again
+#   --run        this command in place of README's two
+#   --keep       leave the chroot there
+# Packages come from where this machine's own apt and pip settings say.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+dir='' cache='' keep='' run=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--dir) dir=$2; shift ;;
+	--pip-cache) cache=$2; shift ;;
+	--run) run=$2; shift ;;
+	--keep) keep=1 ;;
+	*) sed -n 's/^# //p' "$0" | sed -n '4,10p' >&2; exit 2 ;;
+	esac
+	shift
+done
+[ "$(id -u)" = 0 ] || { echo 'fresh-machine: must be root' >&2; exit 2; }
+command -v debootstrap >/dev/null || { echo 'fresh-machine: please run: apt-get install -y debootstrap' >&2; exit 2; }
+
+# Mounts live in a namespace of our own and are gone with it, however we end.
+if [ -z "${FRESH_NAMESPACE:-}" ]; then
+	export FRESH_DIR=${dir:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
+	rc=0
+	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
+	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR.log"
+	exit $rc
+fi
+
+root=$FRESH_DIR
+times=''
+timed() { # name command...
+	local name=$1 start=$SECONDS rc=0
+	shift
+	printf '\n== %s\n' "$name"
+	"$@" || rc=$?
+	times="$times$(printf '%-28s %4d s   exit %d' "$name" $((SECONDS - start)) $rc)"$'\n'
+	return $rc
+}
+
+mirror() { cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)([a-z]+:[^ ]*debian\/?)( .*|$)/\3/p' | head -1; }
+
+base() { debootstrap --variant=minbase --include=git,make,gcc,python3,ca-certificates bookworm "$root" "$(mirror)" >"$root.log" 2>&1 || { tail -5 "$root.log"; return 1; }; }
+
+# What belongs to this machine's network and not to the project: certificates, apt and pip settings.
+settings() {
+	local f
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	rm -f "$root/etc/apt/sources.list"
+	for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/keyrings; do
+		[ ! -e "$f" ] || { mkdir -p "$root$(dirname "$f")" && cp -aT "$f" "$root$f"; }
+	done
+	mount -t proc proc "$root/proc"
+	mount --bind /dev "$root/dev"
+	mount --bind /dev/pts "$root/dev/pts"
+	mount -t tmpfs tmpfs "$root/dev/shm"
+	[ -z "$cache" ] || { mkdir -p "$root/root/.cache/pip" && mount --bind "$cache" "$root/root/.cache/pip"; }
+	git clone -q . "$root/root/gpumemtrace"
+}
+
+inside() {
+	local pass
+	mapfile -t pass < <(env | grep -E '^(PIP_|SSL_CERT|[a-z]+_proxy=|[A-Z]+_PROXY=)' || true)
+	chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "${pass[@]}" \
+		bash -c "cd /root/gpumemtrace && $1" </dev/null
+}
+
+timed debootstrap base
+timed settings settings
+commands() { sed -n '/^<!-- two commands -->/,/^<!-- end -->/p' README.md | grep '^make ' | sed 's/ *#.*//'; }
+rc=0
+while read -r command; do
+	timed "$command" inside "$command" || rc=1
+done < <([ -n "$run" ] && echo "$run" || commands)
+[ -n "$run" ] || timed 'make demo, again' inside 'make demo' >/dev/null || rc=1
+printf '\n%s' "$times"
+exit $rc

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Makes tests/requirements/*.txt (full pins for CPython 3.10 and later) from the *.in beside them.
+# For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
+set -eu
+cd "$(dirname "$0")/../tests/requirements"
+[ $# -gt 0 ] || set -- cu13 newest cu12
+for name; do
+	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
+		-o "$name.new" "$name.in" >/dev/null
+	{
+		echo "# From $name.in by scripts/pin.sh: change that one."
+		grep -v -e "== 'win32'" -e "== 'emscripten'" "$name.new" |
+			sed -e "s/ and sys_platform [!=]= '[a-z]*'//" \
+			    -e "s/ ; sys_platform [!=]= '[a-z]*'//" -e "s/ ; platform_machine == .*//"
+	} >"$name.txt"
+	rm "$name.new"
+done

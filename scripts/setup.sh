@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes this machine ready: system packages, then Python environments with pinned packages.
+#
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers]      (no word: system cu13)
+#
+# Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
+# cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12 and .cuda-headers
+# (headers of CUDA 11 and 12) link to it: a second clone is ready at once. An interrupted set-up leaves
+# no `complete` file and is made anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PYTHON=${PYTHON:-python3}
+CACHE=${GPUMEMTRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/gpumemtrace}
+PINS=tests/requirements
+PACKAGES='libc6-dev g++ libzstd-dev libdw-dev libelf-dev libcmocka-dev libunwind8'
+
+say() { printf 'setup: %s\n' "$*"; }
+stop() { printf 'setup: %s\n' "$*" >&2; exit 2; }
+
+# The packages of our list that this machine lacks.
+missing() {
+	local p
+	for p in $PACKAGES; do
+		dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || echo "$p"
+	done
+	# A Python built by hand brings these itself; Debian's needs two more packages.
+	"$PYTHON" - 2>/dev/null <<-'EOF' || printf 'python3-venv\npython3-dev\n'
+		import ensurepip, os, sysconfig
+		assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))
+	EOF
+}
+
+install_packages() {
+	local root='' run
+	[ "$(id -u)" = 0 ] || root='sudo -n'
+	run="$root env DEBIAN_FRONTEND=noninteractive apt-get -qq"
+	if [ -n "$root" ] && ! sudo -n true 2>/dev/null; then
+		stop "these packages are missing; please run: sudo apt-get install -y $*"
+	fi
+	say "installing $*"
+	$run -y --no-install-recommends install "$@" >/dev/null 2>&1 ||
+		{ $run update && $run -y --no-install-recommends install "$@" >/dev/null; } ||
+		stop "apt-get could not install them; please run: apt-get install -y $*"
+}
+
+setup_system() {
+	local want
+	command -v "$PYTHON" >/dev/null || stop "no $PYTHON on the PATH; install python3, or name one: PYTHON=/path make setup"
+	command -v dpkg-query >/dev/null || { say 'not a Debian-like system: packages are left to you'; return; }
+	want=$(missing)
+	[ -z "$want" ] || install_packages $want
+}
+
+room() { # GB
+	local free
+	free=$(df -Pk "$CACHE" | awk 'NR == 2 { print int($4 / 1048576) }')
+	[ "$free" -ge "$1" ] || stop "$CACHE has $free GB free, $1 are needed; set XDG_CACHE_HOME to a larger place"
+}
+
+make_env() { # folder requirements
+	room 8
+	say "making $1 (about 5 GB, once for all clones)"
+	"$PYTHON" -m venv "$1"
+	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
+}
+
+# One folder for each version: two of them would write over each other.
+make_headers() { # folder requirements...
+	local dir=$1 file
+	shift
+	say "making $dir"
+	for file; do
+		.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target "$dir/$(basename "$file" .txt)" -r "$file"
+	done
+}
+
+# A folder in the cache, made once by MAKER under the hash of all that it depends on, and the link to it.
+setup_part() { # name link maker requirements...
+	local name=$1 link=$2 maker=$3 hash dir
+	shift 3
+	hash=$({ cat "$@"; "$PYTHON" -c 'import sys; print(sys.version, sys.base_prefix)'; } | sha256sum | cut -c1-12)
+	dir=$CACHE/$name-$hash
+	if [ ! -e "$dir/complete" ]; then
+		mkdir -p "$CACHE"
+		(
+			flock -n 9 || { say "another set-up is making $dir; waiting for it"; flock 9; }
+			[ ! -e "$dir/complete" ] || exit 0
+			rm -rf "$dir"
+			mkdir "$dir"
+			"$maker" "$dir" "$@"
+			touch "$dir/complete"
+		) 9>"$dir.lock"
+	fi
+	[ "$(readlink "$link" 2>/dev/null)" != "$dir" ] || return 0
+	[ -L "$link" ] || [ ! -e "$link" ] || stop "$link is there and not a link of ours; please move it away"
+	ln -sfn "$dir" "$link"
+	say "$link is ready"
+}
+
+[ $# -gt 0 ] || set -- system cu13
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || [ "$1" = system ] ||
+	stop "$PYTHON is missing or older than 3.10; name another: PYTHON=/path make setup"
+for part; do
+	case $part in
+	system) setup_system ;;
+	cu13) setup_part venv-cu13 .venv make_env $PINS/cu13.txt ;;
+	newest) setup_part venv-newest .venv-newest make_env $PINS/newest.txt ;;
+	cu12) setup_part venv-cu12 .venv-cu12 make_env $PINS/cu12.txt ;;
+	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers" ;;
+	esac
+done

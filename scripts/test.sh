@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The stages of `make test`, each timed; a failed stage does not keep the others from running, but for
+# the build. Usage: scripts/test.sh [cu12]        (after scripts/setup.sh system cu13 newest)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+JOBS=$(nproc)
+LOGS=build/test-logs
+failed=''
+table=''
+
+stage() { # name command...
+	local name=$1 start=$SECONDS verdict=ok
+	shift
+	printf '\n== %s\n' "$name"
+	"$@" 2>&1 | tee "$LOGS/$name.log" || { verdict=FAILED; failed="$failed $name"; }
+	table="$table$(printf '%-14s %-7s %4d s' "$name" "$verdict" $((SECONDS - start)))"$'\n'
+	[ "$verdict" = ok ]
+}
+
+# End to end with one environment. Some tests share a core well, none needs the machine to itself.
+pytests() { # environment pytest-arguments...
+	local env=$1
+	shift
+	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n "$JOBS" --dist worksteal "$@" tests/e2e
+}
+
+mkdir -p "$LOGS"
+stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
+stage lint make lint
+stage unit make -j"$JOBS" -k unit
+stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
+stage unit-tsan make tsan
+stage e2e pytests .venv
+stage e2e-newest pytests .venv-newest -m matrix
+for env; do
+	stage "e2e-$env" pytests ".venv-$env" -m matrix
+done
+
+printf '\n%s' "$table"
+[ -z "$failed" ] || printf 'failed:%s (logs in %s)\n' "$failed" "$LOGS"
+# The sum of what the test runners said, in the form that any reader of logs knows.
+cat "$LOGS"/unit*.log "$LOGS"/e2e*.log | awk '
+	/test\(s\) run/ { p += $(NF - 2) }
+	/^ +FAILED / { f++ }
+	/^(=+ )?[0-9]+ (passed|failed|error|skipped|deselected).* in [0-9.]+s/ {
+		for (i = 2; i <= NF; i++) {
+			if ($i ~ /^passed/) p += $(i - 1)
+			if ($i ~ /^(failed|error)/) f += $(i - 1)
+			if ($i ~ /^skipped/) s += $(i - 1)
+		}
+	}
+	END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
+[ -z "$failed" ]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make bench`: what recording costs, beside PyTorch's own recorder. Prints "name value unit" lines.
+
+Every figure that is compared comes from this one run: rounds alternate between the variants and the
+best of each counts, as other work on the machine only ever adds time. Nothing passes or fails here.
+The device is simulated (GPUMEMTRACE_TEST_DEVICE=real: the machine's own).
+"""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent.parent / "build"
+SIMULATED = os.environ.get("GPUMEMTRACE_TEST_DEVICE", "sim") != "real"
+ROUNDS = 3
+STACKS = ("all", "python", "none")
+
+
+def environment(preload, **settings):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
+    libraries = [BUILD / "libgpumemtrace.so"] if preload else []
+    if SIMULATED:
+        libraries.append(BUILD / "libsimgpu.so")
+        env["LD_LIBRARY_PATH"] = f"{BUILD / 'simgpu'}:{env.get('LD_LIBRARY_PATH', '')}"
+        env["SIMGPU_CARD"] = "h100-80g"
+    env["LD_PRELOAD"] = ":".join(map(str, libraries))
+    return env | settings
+
+
+def python(script, *arguments, **options):
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
+
+
+def tool(*arguments):
+    command = [str(BUILD / "gpumemtrace"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def events(recording):
+    return json.loads(tool("report", "--json", recording))["events"]
+
+
+def show(name, value, unit):
+    print(f"{name:<42} {value:>12} {unit}", flush=True)
+
+
+def keep_best(best, output, name=None):
+    for line in output.splitlines():
+        variant, depth, ns = line.split()
+        key = name or variant, int(depth)
+        best[key] = min(best.get(key, 1e12), float(ns))
+
+
+def bench_pairs(folder):
+    """Cost of one allocation and its free. Leaves the recordings behind, for the readers' bench."""
+    best = {}
+    for _ in range(ROUNDS):
+        keep_best(best, python("pairs.py", "nothing", "recorder-python", "recorder-all", env=environment(False)))
+        for stacks in STACKS:
+            out = folder / f"pairs-{stacks}.gmt"
+            out.unlink(missing_ok=True)
+            env = environment(True, GPUMEMTRACE_OUTPUT=str(out), GPUMEMTRACE_STACKS=stacks)
+            keep_best(best, python("pairs.py", "nothing", env=env), f"gpumemtrace-{stacks}")
+    for depth in sorted({d for _, d in best}):
+        rest = best["recorder-all", depth] - best["nothing", depth]
+        for (name, d), ns in best.items():
+            if d == depth:
+                show(f"pair.depth{d}.{name}", f"{ns:.0f}", "ns")
+        ours = best["gpumemtrace-all", depth] - best["nothing", depth]
+        show(f"pair.depth{depth}.added-over-recorder-all", f"{ours / rest:.2f}", "ratio")
+
+
+def bench_training(folder):
+    """One step of GPT-2: time, and bytes of recording."""
+    times = {}
+    for _ in range(ROUNDS):
+        recording = folder / "gpt2.gmt"
+        recording.unlink(missing_ok=True)
+        ours = environment(True, GPUMEMTRACE_OUTPUT=str(recording))
+        for name, env, snapshot in (("nothing", environment(False), ()), ("gpumemtrace", ours, ()),
+                                    ("recorder", environment(False), (folder / "gpt2.pickle",))):
+            ms = float(python("gpt2.py", 10, *snapshot, env=env))
+            times[name] = min(times.get(name, 1e9), ms)
+    for name, ms in times.items():
+        show(f"gpt2.step.{name}", f"{ms:.2f}", "ms")
+    with open(folder / "gpt2.pickle", "rb") as file:
+        entries = sum(map(len, pickle.load(file)["device_traces"]))
+    count = events(recording)
+    show("gpt2.events.gpumemtrace", count, "events")
+    show("gpt2.events.recorder", entries, "events")
+    show("gpt2.size.gpumemtrace", f"{recording.stat().st_size / count:.1f}", "bytes/event")
+    show("gpt2.size.recorder", f"{(folder / 'gpt2.pickle').stat().st_size / entries:.1f}", "bytes/event")
+
+
+def bench_reading(folder):
+    for name in ("gpt2", "pairs-all"):
+        recording = folder / f"{name}.gmt"
+        best = 1e9
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            count = events(recording)
+            best = min(best, time.perf_counter() - start)
+        show(f"report.{name}", f"{count / best:.0f}", "events/s")
+
+
+def bench_idle():
+    """A process that never touches CUDA."""
+    best = {}
+    for _ in range(40):
+        for name in ("nothing", "gpumemtrace"):
+            env = dict(os.environ)
+            if name == "gpumemtrace":
+                env["LD_PRELOAD"] = str(BUILD / "libgpumemtrace.so")
+            start = time.perf_counter()
+            subprocess.run(["/bin/true"], env=env, check=True)
+            best[name] = min(best.get(name, 1e9), time.perf_counter() - start)
+    show("idle.added", f"{(best['gpumemtrace'] - best['nothing']) * 1000:.2f}", "ms")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        bench_idle()
+        bench_pairs(Path(name))
+        bench_training(Path(name))
+        bench_reading(Path(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one captured event costs, by part: nanoseconds for the door with and without stacks, at
+ * several native depths. Build and run: `make build/bench_capture && build/bench_capture` (in a
+ * directory that can be written; it leaves a recording there).
+ */
+#include "../../shim/capture.h"
+#include "../../shim/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define ROUNDS 200000
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* At most 2000 events a millisecond, as a busy training run has them, so that the drain keeps up.
+ */
+static double measure(uint16_t kind, bool deeper);
+
+static __attribute__((noinline)) void one_event(uint16_t kind, uint64_t i)
+{
+	struct gmt_event e = { .kind = kind,
+			       .addr = 0x7f0000000000 + (i << 9),
+			       .size = 512 * (i % 9) };
+
+	gmt_capture(&e);
+}
+
+static __attribute__((noinline)) void one_deeper(uint16_t kind, uint64_t i)
+{
+	one_event(kind, i);
+	__asm__ volatile("");
+}
+
+static double measure(uint16_t kind, bool deeper)
+{
+	uint64_t spent = 0;
+
+	for (int burst = 0; burst < 100; burst++) {
+		const struct timespec pause = { 0, 1000000 };
+		uint64_t start = now();
+
+		for (uint64_t i = 0; i < ROUNDS / 100; i++)
+			deeper &&i % 2 ? one_deeper(kind, i) : one_event(kind, i);
+		spent += now() - start;
+		nanosleep(&pause, NULL);
+	}
+	return (double)spent / ROUNDS;
+}
+
+static __attribute__((noinline)) double at_depth(int depth, uint16_t kind, bool deeper)
+{
+	volatile double result;
+
+	if (depth == 0)
+		return measure(kind, deeper);
+	result = at_depth(depth - 1, kind, deeper);
+	return result;
+}
+
+int main(void)
+{
+	static const int depths[] = { 1, 10, 40, 100 };
+
+	printf("%6s %14s %14s %14s   (ns an event)\n", "depth", "no stack", "same stack",
+	       "alternating");
+	for (unsigned i = 0; i < 4; i++)
+		printf("%6d %14.0f %14.0f %14.0f\n", depths[i],
+		       at_depth(depths[i], GMT_TAG_LEAF, false),
+		       at_depth(depths[i], GMT_BLOCK_ALLOC, false),
+		       at_depth(depths[i], GMT_BLOCK_ALLOC, true));
+	return 0;
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs under the library on the device of this test run: the simulated one, or a real card with
+GPUMEMTRACE_TEST_DEVICE=real."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
+WORKLOADS = ROOT / "tests/workloads"
+REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
+
+
+class Tool:
+    """The command gpumemtrace."""
+
+    path = str(BUILD / "gpumemtrace")
+
+    def __call__(self, *args, code=0):
+        done = subprocess.run([self.path, *map(str, args)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == code, (args, done.returncode, done.stderr)
+        return done.stdout
+
+    def json(self, *args):
+        return json.loads(self(*args, "--json"))
+
+    def events(self, file):
+        """All events and definitions, in order."""
+        return [json.loads(line) for line in self("dump", file, "--json").splitlines() if line]
+
+
+class Programs:
+    """Starts programs, each in the test's own folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def environment(self, traced=True, card="h100-80g", count=1, **more):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
+        preload = [str(BUILD / "libgpumemtrace.so")] if traced else []
+        if not REAL:
+            preload.append(str(BUILD / "libsimgpu.so"))
+            env.update(LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU_CARD=card, SIMGPU_COUNT=str(count))
+        env.update(LD_PRELOAD=":".join(preload), PYTHONPATH=str(WORKLOADS), OMP_NUM_THREADS="1",
+                   TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"), TRITON_CACHE_DIR=str(self.folder / "triton"))
+        env.update({k: str(v) for k, v in more.items()})
+        return env
+
+    @staticmethod
+    def workload(name):
+        return str(WORKLOADS / name)
+
+    def __call__(self, *args, timeout=150, **kw):
+        """Runs Python with these arguments; names of workloads are found by themselves."""
+        args = [str(WORKLOADS / a) if str(a).endswith(".py") and not os.path.exists(str(a)) else str(a) for a in args]
+        return subprocess.run([sys.executable, *args], env=self.environment(**kw), cwd=self.folder, capture_output=True,
+                              text=True, timeout=timeout)
+
+    def traced(self, *args, output="run.gmt", **kw):
+        """Runs Python under the library; the program must succeed. Returns its recording."""
+        done = self(*args, GPUMEMTRACE_OUTPUT=output, **kw)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+        assert "gpumemtrace:" not in done.stderr
+        return self.folder / output
+
+
+@pytest.fixture
+def tool():
+    return Tool()
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return Programs(tmp_path)
+
+
+def blocks_of(live):
+    return sorted((b["addr"], b["size"]) for b in live["blocks"])
+
+
+def check_marks(tool, recording, truth):
+    """At every mark: sum, every address and size; over the whole run: peaks of each device."""
+    assert truth["marks"]
+    for mark in truth["marks"]:
+        for said in mark["devices"]:
+            at = "mark:%s#%d" % (mark["name"], mark["time"])
+            live = tool.json("live", recording, "--at", at, "--device", said["device"])
+            assert live["bytes"] == said["allocated"], at
+            assert blocks_of(live) == [tuple(b) for b in said["blocks"]], at
+    report = tool.json("report", recording)
+    assert report["dropped"] == 0 and not report["truncated"]
+    for said in truth["marks"][-1]["devices"]:
+        device = next(d for d in report["devices"] if d["device"] == said["device"])
+        assert device["peak_bytes"] == said["max_allocated"]
+        assert device["peak_reserved_bytes"] == said["max_reserved"]

@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what each command answers about recordings of known content, and that wrong use gets one
+clear sentence and the right exit code."""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOL = os.environ.get("GPUMEMTRACE_TEST_TOOL", os.path.join(ROOT, "build/gpumemtrace"))
+BAD = os.path.join(ROOT, "tests/data/bad")
+GOLDEN = os.path.join(ROOT, "tests/data/v1/training.gmt")
+COMMANDS = re.findall(r"^COMMAND\((\w+)\)", open(os.path.join(ROOT, "viewer/commands.def")).read(), re.M)
+READERS = [c for c in COMMANDS if c != "run"]
+
+MIB = 1 << 20
+STEP = "Optimizer.step#AdamW.step"
+
+# Two devices. On device 0: a weight, an input, an activation (the peak, with a gap), a free, optimizer state.
+SAMPLE = f"""
+string 1 fwd
+string 2 {STEP}
+string 3 AddmmBackward0
+string 4 cudaMalloc
+thread 1 4711 main
+thread 2 4712 pt_autograd_0
+meta torch.version 2.11.0
+code 1 779 10 /home/u/train.py <module> 80 00
+code 2 779 40 /home/u/model.py Model.forward 80 00
+code 3 779 99 /v/lib/python3.11/site-packages/torch/nn/modules/module.py Module._call_impl 80 00
+node 1 0 2 {1 << 32 | 1}
+node 2 1 2 {2 << 32 | 1}
+node 3 2 2 {3 << 32 | 1}
+event meminfo time_ns=90 arg0={60 * MIB} arg1={80 * MIB} device=0
+event mem_alloc time_ns=100 addr=0x10000000 size={20 * MIB} arg0=1 flags=2 name=4 stack=3 thread=1
+event block_alloc time_ns=110 addr=0x10000000 size={4 * MIB} arg0={4 * MIB} arg1={20 * MIB} stack=1 thread=1
+event tag_leaf time_ns=115 addr=0x10000000 size={4 * MIB} arg0=77 thread=1
+event range_begin time_ns=120 arg0=1 arg1=1 name=1 thread=1
+event block_alloc time_ns=130 addr=0x10400000 size={2 * MIB} arg0={6 * MIB} arg1={20 * MIB} stack=2 thread=1
+event block_alloc time_ns=140 addr=0x10800000 size={8 * MIB} arg0={14 * MIB} arg1={20 * MIB} stack=3 thread=1
+event tag_saved time_ns=145 addr=0x10800000 size={8 * MIB} arg0=501 name=3 stack=3 thread=1
+event range_end time_ns=150 arg0=1 arg1=1 name=1 thread=1
+event range_begin time_ns=160 arg0=2 arg1=1 name=1 thread=1
+event block_free time_ns=170 addr=0x10800000 size={8 * MIB} arg0={6 * MIB} arg1={20 * MIB} thread=2
+event tag_released time_ns=171 arg0=501 thread=2
+event block_alloc time_ns=175 addr=0x10600000 size={1 * MIB} arg0={7 * MIB} arg1={20 * MIB} name=3 scope=1 thread=2
+event tag_grad time_ns=176 addr=0x10600000 size={1 * MIB} arg0=77 thread=2
+event range_begin time_ns=180 arg0=3 arg1=1 name=2 thread=1
+event block_alloc time_ns=185 addr=0x10c00000 size={3 * MIB} arg0={10 * MIB} arg1={20 * MIB} stack=1 thread=1
+event range_end time_ns=190 arg0=3 arg1=1 name=2 thread=1
+event block_oom time_ns=195 size={90 * MIB} arg0={10 * MIB} arg1={20 * MIB} stack=1 thread=1
+event block_alloc time_ns=200 device=1 addr=0x90000000 size=512 arg0=512 arg1={2 * MIB} stack=1 thread=1
+event block_free time_ns=210 device=1 addr=0x90000000 size=512 arg0=0 arg1={2 * MIB} stack=1 thread=1
+event block_free time_ns=220 device=1 addr=0x95550000 size=512 arg0=0 arg1={2 * MIB} stack=1 thread=1
+event dropped time_ns=225 arg0=3 thread=2
+event end time_ns=230
+"""
+
+
+def run(*args, **kwargs):
+    return subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=60, **kwargs)
+
+
+def ok(*args, **kwargs):
+    done = run(*args, **kwargs)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def answer(*args):
+    return json.loads(ok(*args, "--json"))
+
+
+@pytest.fixture(scope="session")
+def make(tmp_path_factory):
+    """make(text): the path of a recording with that content."""
+    subprocess.run(["make", "-s", "build/data/make_recording"], cwd=ROOT, check=True)
+    folder = tmp_path_factory.mktemp("recordings")
+
+    def write(text, name="r.gmt"):
+        path = os.path.join(str(folder), name)
+        subprocess.run([os.path.join(ROOT, "build/data/make_recording"), path], input=text, text=True, check=True)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def sample(make):
+    return make(SAMPLE, "sample.gmt")
+
+
+# What the commands answer
+
+
+def test_report(sample):
+    assert answer("report", sample) == {
+        "events": 23, "allocs": 6, "frees": 2, "dropped": 3, "truncated": False,
+        "devices": [
+            {"device": 0, "peak_bytes": 14 * MIB, "peak_time_ns": 140, "end_bytes": 10 * MIB,
+             "peak_reserved_bytes": 20 * MIB, "ooms": 1,
+             "categories_at_peak": {"parameters": 4 * MIB, "activations": 8 * MIB, "unknown": 2 * MIB}},
+            {"device": 1, "peak_bytes": 512, "peak_time_ns": 200, "end_bytes": 0,
+             "peak_reserved_bytes": 2 * MIB, "ooms": 0, "categories_at_peak": {"forward_temporaries": 512}}],
+        "file_bytes": os.path.getsize(sample)}
+
+
+def test_report_text_answers_first_and_fits(sample):
+    text = ok("report", os.path.basename(sample), cwd=os.path.dirname(sample))
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    peak = next(line for line in lines if "peak" in line)
+    assert "14.0 MiB of 80.0 MiB" in peak
+    assert lines[lines.index(peak) + 1] == "In step 1, forward, Model.forward model.py:40"
+    assert lines.index(peak) < 4
+    assert re.search(r"Model\.forward model\.py:40\s+10\.0 MiB\s+71 %\s+2$", text, re.M)
+    assert re.search(r"<module> train\.py:10\s+4\.0 MiB\s+29 %\s+1$", text, re.M)
+    assert re.search(r"cached, not in use\s+6\.0 MiB\s+largest hole 4\.0 MiB \(reserved 20\.0 MiB\)", text)
+    assert "90.0 MiB were asked for" in text
+    assert "3 events were lost" in text
+
+
+@pytest.mark.parametrize("at, time_ns, sizes", [
+    ("peak", 140, {4, 2, 8}), ("end", 230, {4, 2, 1, 3}), ("oom", 195, {4, 2, 1, 3}),
+    ("115", 115, {4}), ("139", 130, {4, 2}), ("5", 5, set()), ("999999", 230, {4, 2, 1, 3}),
+    ("mark:fwd", 120, {4}), ("mark:fwd#1", 120, {4}), ("mark:fwd#2", 160, {4, 2, 8}),
+    (f"mark:{STEP}", 180, {4, 2, 1}), ("0.00000003s", 120, {4}),
+])
+def test_live(sample, at, time_ns, sizes):
+    live = answer("live", sample, "--at", at)
+    assert set(live) == {"device", "time_ns", "bytes", "blocks"}
+    assert (live["device"], live["bytes"]) == (0, sum(sizes) * MIB)
+    assert {b["size"] // MIB for b in live["blocks"]} == sizes
+    if sizes:
+        assert live["time_ns"] == time_ns
+    for b in live["blocks"]:
+        assert set(b) == {"addr", "size", "category", "stack", "born_ns"}
+
+
+def test_live_says_what_blocks_are(sample):
+    end = {b["size"] // MIB: b for b in answer("live", sample, "--at", "end")["blocks"]}
+    assert {size: b["category"] for size, b in end.items()} == {
+        4: "parameters", 2: "unknown", 1: "gradients", 3: "optimizer_state"}
+    assert end[2] == {"addr": 0x10400000, "size": 2 * MIB, "category": "unknown", "stack": 2, "born_ns": 130}
+    forward = {b["size"] // MIB: b["category"] for b in answer("live", sample, "--at", "mark:fwd#2")["blocks"]}
+    assert forward == {4: "parameters", 2: "unknown", 8: "activations"}
+
+
+def test_live_of_a_device(sample):
+    assert answer("live", sample, "--device", 1) == {
+        "device": 1, "time_ns": 200, "bytes": 512,
+        "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200}]}
+
+
+def test_stack(sample):
+    assert answer("stack", sample, 3) == {"frames": [
+        {"kind": "python", "function": "Module._call_impl", "line": 99,
+         "file": "/v/lib/python3.11/site-packages/torch/nn/modules/module.py"},
+        {"kind": "python", "function": "Model.forward", "file": "/home/u/model.py", "line": 40},
+        {"kind": "python", "function": "<module>", "file": "/home/u/train.py", "line": 10}]}
+    assert answer("stack", sample, 3, "--native") == {"frames": []}
+    assert "Model.forward (/home/u/model.py:40)" in ok("stack", sample, 3)
+
+
+def test_all_stacks(sample):
+    found = [json.loads(line) for line in ok("stack", sample, "--all", "--json").splitlines()]
+    assert [s["stack"] for s in found] == [3, 1, 2]
+    for s in found:
+        assert {"frames": s["frames"]} == answer("stack", sample, s["stack"])
+    assert_refused(run("stack", sample, "1", "--all"), 2)
+
+
+def test_dump_says_what_was_recorded(sample):
+    said = [line.split() for line in SAMPLE.splitlines() if line.startswith("event ")]
+    events = [json.loads(line) for line in ok("dump", sample, "--json").splitlines()]
+    assert [e["kind"] for e in events] == [words[1] for words in said]
+    assert [e["seq"] for e in events] == list(range(1, len(said) + 1))
+    names = {1: "fwd", 2: STEP, 3: "AddmmBackward0", 4: "cudaMalloc", 0: ""}
+    for event, words in zip(events, said):
+        for word in words[2:]:
+            key, value = word.split("=")
+            want = int(value, 0)
+            assert event[key] == (names[want] if key == "name" else want), (event, word)
+    assert len(ok("dump", sample).splitlines()) == len(said)
+
+
+def test_definitions(sample):
+    defs = [json.loads(line) for line in ok("dump", sample, "--defs", "--json").splitlines()]
+    assert {(d["id"], d["text"]) for d in defs if d["def"] == "string"} == {
+        (1, "fwd"), (2, STEP), (3, "AddmmBackward0"), (4, "cudaMalloc")}
+    assert {(d["id"], d["parent"], d["value"]) for d in defs if d["def"] == "stack"} == {
+        (1, 0, 1 << 32 | 1), (2, 1, 2 << 32 | 1), (3, 2, 3 << 32 | 1)}
+
+
+def test_info(sample):
+    info = answer("info", sample)
+    assert (info["events"], info["dropped"], info["pid"], info["clean_end"]) == (23, 3, 4242, True)
+    assert info["meta"] == {"torch.version": "2.11.0"}
+    assert info["duration_ns"] == 140
+    assert {k["kind"]: k["count"] for k in info["kinds"]}["block_alloc"] == 6
+    assert "2.11.0" in ok("info", sample)
+
+
+def test_a_program_without_a_framework(make):
+    path = make("""
+event mem_alloc time_ns=1 addr=0x1000 size=1000 arg0=1
+event mem_alloc time_ns=2 addr=0x9000 size=50 arg0=4 device=-1
+event phys_create time_ns=3 addr=0x77 size=4000 arg0=8
+event mem_free time_ns=4 addr=0x1000 arg0=1
+event mem_fail time_ns=5 size=99 arg0=1 arg1=2
+event end time_ns=6
+""")
+    report = answer("report", path)
+    assert (report["allocs"], report["frees"]) == (2, 1)
+    assert report["devices"] == [{
+        "device": 0, "peak_bytes": 5000, "peak_time_ns": 3, "end_bytes": 4000, "peak_reserved_bytes": 5000,
+        "categories_at_peak": {"unknown": 5000}, "ooms": 1}]
+    assert {b["size"] for b in answer("live", path)["blocks"]} == {1000, 4000}
+
+
+def test_other_libraries_have_their_names(make):
+    text = ok("report", make(f"""
+module 1 0x100000 0x200000 /usr/lib/libnccl.so.2
+node 1 0 1 0x100500
+event mem_alloc time_ns=1 addr=0x10000000 size={2 * MIB} arg0=1 flags=2
+event block_alloc time_ns=2 addr=0x10000000 size=512 arg0=512 arg1={2 * MIB}
+event mem_alloc time_ns=3 addr=0x20000000 size={4 * MIB} arg0=1 stack=1
+event mem_alloc time_ns=4 addr=0x30000000 size={3 * MIB} arg0=4 device=-1
+event block_alloc time_ns=5 addr=0x10000200 size=512 arg0=1024 arg1={2 * MIB}
+event end time_ns=6
+"""))
+    assert re.search(r"NCCL\s+4\.0 MiB", text)
+    assert re.search(r"pinned host memory\s+3\.0 MiB", text)
+
+
+def test_names_of_any_bytes(make):
+    path = make("string 1 a\x1b[31mb\"\\\xe9\nevent mark time_ns=1 arg1=3 name=1\nevent end time_ns=2\n"
+                .encode("latin-1").decode("latin-1"))
+    assert json.loads(ok("dump", path, "--json").splitlines()[0])["name"] == "a\x1b[31mb\"\\\xe9"
+
+
+# Broken and interrupted recordings
+
+EXPECTED = [line.split() for line in open(os.path.join(BAD, "expected.txt")) if line.strip() and line[0] != "#"]
+
+
+@pytest.mark.parametrize("words", EXPECTED, ids=lambda w: w[0])
+def test_broken_files(words, tmp_path):
+    path, opens = os.path.join(BAD, words[0]), words[1] == "OK"
+    verify = run("verify", path)
+    assert verify.returncode == (1 if opens else 3)
+    if not opens:
+        for command in READERS:
+            extra = ["1"] if command in ("stack", "why") else ["-o", tmp_path / "x.gmt"] if command == "recover" else []
+            assert_refused(run(command, path, *extra), 3)
+        return
+    assert len(ok("dump", path).splitlines()) == int(words[2])
+    out = tmp_path / "out.gmt"
+    assert answer("recover", path, "-o", out)["events"] == int(words[2])
+    assert run("verify", out).returncode == 0
+    assert ok("dump", out) == ok("dump", path)
+    assert oct(os.stat(out).st_mode)[-3:] == "600"
+
+
+def test_verify_of_a_good_file(sample):
+    assert answer("verify", sample)["ok"] is True
+    assert "good" in ok("verify", GOLDEN)
+
+
+def test_recover_keeps_all(sample, tmp_path):
+    out = tmp_path / "out.gmt"
+    ok("recover", sample, "-o", out)
+    for args in (["dump"], ["live", "--json"], ["stack", "--json"]):
+        more = ["3"] if args[0] == "stack" else []
+        assert ok(args[0], sample, *more, *args[1:]) == ok(args[0], out, *more, *args[1:])
+    assert os.listdir(tmp_path) == ["out.gmt"]
+
+
+def test_recover_touches_nobody_elses_file(sample, tmp_path):
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    assert_refused(run("recover", sample, "-o", other), 2)
+    assert other.read_text() == "mine"
+    assert_refused(run("recover", sample, "-o", sample), 2)
+    assert_refused(run("recover", sample), 2)
+    assert_refused(run("recover", sample, "-o", tmp_path / "no" / "such"), 3)
+
+
+def test_an_interrupted_recording(make):
+    path = make(SAMPLE.replace("event end time_ns=230", "unfinished"), "unfinished.gmt")
+    report = answer("report", path)
+    assert report["truncated"] is True and report["events"] == 22
+    assert "did not end by itself" in ok("report", path)
+    assert run("verify", path).returncode == 1
+
+
+# Wrong use
+
+
+def assert_refused(done, code):
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    sentence = done.stderr.strip()
+    assert sentence and "\n" not in sentence and sentence.startswith("gpumemtrace")
+
+
+@pytest.mark.parametrize("args, code, says", [
+    (["frobnicate"], 2, "frobnicate"), (["reprot"], 2, "report"), (["--frob"], 2, "--frob"),
+    (["report"], 2, "FILE"), (["report", "a", "b"], 2, '"b"'), (["report", "--frob", "a"], 2, "--frob"),
+    (["live", "a", "--tp", "3"], 2, "--top"), (["live", "a", "--top", "x"], 2, "x"),
+    (["live", "a", "--top"], 2, "--top"), (["live", "a", "--at", "noon"], 2, "noon"),
+    (["live", "a", "--at", "mark:"], 2, "mark"), (["live", "a", "--at", "-5"], 2, "-5"),
+    (["stack", "a"], 2, "ID"), (["stack", "a", "xyz"], 2, "xyz"), (["run"], 2, "command"),
+    (["run", "--"], 2, "command"), (["run", "-o"], 2, "output"), (["run", "--stacks", "some", "--", "true"], 2, "some"),
+    (["run", "--sim", "h100-80g,x", "--", "true"], 2, "h100-80g,x"),
+    (["report", "/nonexistent/file.gmt"], 3, "No such file"), (["report", "/"], 3, "/"),
+    (["report", "/etc/passwd"], 3, "not a gpumemtrace recording"), (["report", TOOL], 3, "not a gpumemtrace"),
+    (["report", os.path.join(BAD, "newer.gmt")], 3, "newer"), (["report", os.path.join(BAD, "empty.gmt")], 3, "empty"),
+])
+def test_wrong_use(args, code, says):
+    done = run(*args)
+    assert_refused(done, code)
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize("args, says", [
+    (["live", "--at", "mark:nothing"], "nothing"), (["live", "--at", "mark:fwd#3"], "2 times"),
+    (["live", "--device", "7"], "7"), (["stack", "999"], "999"),
+])
+def test_questions_without_answer(sample, args, says):
+    done = run(args[0], sample, *args[1:])
+    assert_refused(done, 2)
+    assert says in done.stderr
+
+
+def test_no_arguments_gives_the_help():
+    done = run()
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == ok("--help")
+    assert ok("--version").startswith("gpumemtrace ")
+
+
+def test_output_that_cannot_be_written(sample):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TOOL, "dump", sample], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3 and "cannot be written" in done.stderr
+
+
+def on_terminal(*args, **env):
+    parent, child = pty.openpty()
+    done = subprocess.Popen([TOOL, *args], stdout=child, stderr=child, env=dict(os.environ, **env))
+    os.close(child)
+    out = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        out += piece
+    os.close(parent)
+    assert done.wait(60) == 0
+    return out
+
+
+def test_colour_is_for_terminals_that_want_it(sample):
+    assert b"\x1b[" in on_terminal("report", sample, NO_COLOR="")
+    assert b"\x1b[" not in on_terminal("report", sample, NO_COLOR="1")
+    assert "\x1b[" not in ok("report", sample)
+
+
+# run
+
+
+def test_run_is_like_the_program(tmp_path):
+    program = ["sh", "-c", "cat; echo out; echo err >&2; exit 7"]
+    done = run("run", "--", *program, input="in\n", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, "in\nout\n")
+    assert done.stderr == "err\ngpumemtrace: nothing was recorded: the program allocated no CUDA memory\n"
+    done = run("run", "-q", *program, input="", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (7, "err\n")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_run_of_a_program_that_a_signal_ends(number, tmp_path):
+    assert run("run", "sh", "-c", f"kill -{int(number)} $$", cwd=tmp_path).returncode == 128 + number
+
+
+def test_run_passes_signals_on(tmp_path):
+    script = "import signal,sys,time\nsignal.signal(signal.SIGTERM, lambda *a: sys.exit(42))\nprint(1, flush=True)\ntime.sleep(30)"
+    p = subprocess.Popen([TOOL, "run", "-q", sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path)
+    assert p.stdout.readline() == b"1\n"
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(20) == 42
+
+
+def test_run_of_what_is_no_program(tmp_path):
+    assert_refused(run("run", "--", "no-such-program-here", cwd=tmp_path), 127)
+    assert_refused(run("run", "--", "/etc/passwd", cwd=tmp_path), 126)
+
+
+def test_run_sets_the_environment(tmp_path):
+    env = dict(os.environ, LD_PRELOAD="/lib/x86_64-linux-gnu/libm.so.6", LD_LIBRARY_PATH="/some/where")
+    program = [sys.executable, "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
+    seen = json.loads(run("run", "-q", "-o", "a.gmt", "--stacks", "python", *program, env=env, cwd=tmp_path).stdout)
+    build = os.path.dirname(os.path.realpath(TOOL))
+    assert seen["LD_PRELOAD"] == f"{build}/libgpumemtrace.so:/lib/x86_64-linux-gnu/libm.so.6"
+    assert (seen["GPUMEMTRACE_OUTPUT"], seen["GPUMEMTRACE_STACKS"]) == ("a.gmt", "python")
+    assert "SIMGPU_CARD" not in seen and seen["LD_LIBRARY_PATH"] == "/some/where"
+    seen = json.loads(run("run", "-q", "--sim", "my=24GiB,2", "--", *program, env=env, cwd=tmp_path).stdout)
+    assert (seen["SIMGPU_CARD"], seen["SIMGPU_COUNT"]) == ("my=24GiB", "2")
+    assert seen["LD_PRELOAD"].split(":")[:2] == [f"{build}/libgpumemtrace.so", f"{build}/libsimgpu.so"]
+    assert seen["LD_LIBRARY_PATH"] == f"{build}/simgpu:/some/where"
+
+
+def test_run_replaces_recordings_only(sample, tmp_path):
+    old, empty, notes = tmp_path / "old.gmt", tmp_path / "empty.gmt", tmp_path / "notes.gmt"
+    old.write_bytes(open(sample, "rb").read())
+    empty.write_bytes(b"")
+    notes.write_text("mine")
+    for path in (old, empty):
+        assert run("run", "-o", path, "true").returncode == 0
+        assert not path.exists()
+    marker = tmp_path / "ran"
+    done = run("run", "-o", notes, "--", "touch", marker)
+    assert_refused(done, 2)
+    assert notes.read_text() == "mine" and not marker.exists()
+    assert_refused(run("run", "-o", tmp_path, "true"), 2)
+    assert_refused(run("run", "-o", tmp_path / "no" / "x.gmt", "true"), 3)
+
+
+# The manual
+
+
+MANUAL = open(os.path.join(ROOT, "viewer/gpumemtrace.1.md")).read()
+
+
+def test_manual_has_every_command_and_option():
+    chapters = re.split(r"^### ", MANUAL.split("\n## COMMANDS")[1].split("\n## ")[0], flags=re.M)[1:]
+    assert [c.split("\n")[0] for c in chapters] == COMMANDS
+    for chapter in chapters:
+        command = chapter.split("\n")[0]
+        said = set(re.findall(r"^  -?.?,? *(--[a-z-]+)", ok(command, "--help"), re.M)) - {"--json", "--help"}
+        assert set(re.findall(r"^- (?:`-.`, )?`(--[a-z-]+)`", chapter, re.M)) == said, command
+        assert command in ok("--help")
+
+
+def test_manual_has_every_setting():
+    table = open(os.path.join(ROOT, "shim/settings.def")).read()
+    settings = re.findall(r"^(?:TEXT|SWITCH|NUMBER|CHOICE)\((\w+)", table, re.M)
+    assert re.findall(r"^- `GPUMEMTRACE_(\w+)`", MANUAL, re.M) == settings
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff to judge the page")
+def test_manual_is_a_page(tmp_path):
+    page = subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), os.path.join(ROOT, "viewer/gpumemtrace.1.md")],
+                          capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=page, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    for chapter in re.findall(r"^##+ (.*)", MANUAL, re.M):
+        assert chapter in done.stdout
+    assert "`" not in done.stdout and "**" not in done.stdout
+
+
+def test_help_fits_on_a_terminal():
+    for args in [["--help"]] + [[c, "--help"] for c in COMMANDS]:
+        assert max(map(len, ok(*args).splitlines())) <= 80

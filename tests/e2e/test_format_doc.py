@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FORMAT.md says what the source does: its tables against records.def, errors in its figures against the headers, its
+worked example against the golden file, which is then decoded by a reader written from the document alone."""
+
+import ctypes
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = (ROOT / "format/FORMAT.md").read_text()
+RECORDS = (ROOT / "format/records.def").read_text()
+TINY = (ROOT / "tests/data/v1/tiny.gmt").read_bytes()
+FIELDS = ["addr", "size", "arg0", "arg1", "stream", "name", "scope", "device", "stack"]
+
+
+def section(number):
+    return re.search(rf"^#+ {re.escape(number)}[. ].*?(?=^#+ \d|\Z)", DOC, re.M | re.S).group(0)
+
+
+def rows(text):
+    cells = [[c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return [r for r in cells if r and r[0].isdigit()]
+
+
+def test_event_kinds():
+    source = re.findall(r'^EVENT\(\w+, (\d+), (\w+), "([^"]+)", ([^"]*?), "([^"]+)"\)', RECORDS, re.M)
+    assert len(source) == RECORDS.count("\nEVENT(") >= 31
+    expected = []
+    for number, layer, name, fields, meaning in source:
+        carried = [f for f in FIELDS if f"F_{f.upper()}" in re.split(r"[ |]+", fields)]
+        expected.append([number, name, layer.lower(), ", ".join(carried) or "-", meaning])
+    assert rows(section("5.3")) == expected
+
+
+def test_definition_kinds():
+    source = re.findall(r'^DEF\(\w+, (\d+), "([^"]+)", "([^"]+)"\)', RECORDS, re.M)
+    table = rows(section("6"))
+    assert [r for r in table if len(r) == 3] == [list(s) for s in source]
+
+
+def constant(header, name):
+    text = re.search(rf"#define {name}\s+([^/\n]+)", (ROOT / "format" / header).read_text()).group(1)
+    return eval(re.sub(r"(?<=[0-9a-fA-F])(u|ULL)\b", "", text.strip()))
+
+
+def test_figures():
+    raw, stored = constant("block.h", "GMT_BLOCK_RAW_MAX"), 256 * 1024 + 2048
+    assert f"at most {raw} " in section("4.1") and f"at most {stored} " in section("4.1")
+    slots, slot = constant("ring.h", "GMT_RING_SLOTS"), constant("ring.h", "GMT_SLOT_BYTES")
+    region = constant("ring.h", "GMT_RING_HEAD") + slots * slot
+    live = section("7")
+    assert f"| region | u32 | {region} |" in live and f"| slots | u32 | {slots} |" in live
+    assert f"| slot bytes | u32 | {slot} |" in live
+    assert f"| magic | u64 | {hex(constant('ring.h', 'GMT_LIVE_MAGIC'))} " in live
+    assert f"(at most {constant('ring.h', 'GMT_DEF_MAX')})" in live
+    magic = struct.pack("<Q", constant("block.h", "GMT_FILE_MAGIC")).hex(" ")
+    assert f"| magic | u8[8] | {magic} " in section("3")
+    assert struct.pack("<I", constant("block.h", "GMT_BLOCK_MAGIC")).hex(" ") in section("4.1")
+    assert f"Version {constant('block.h', 'GMT_VERSION')}, " in DOC
+
+
+def dump_bytes():
+    dump = section("10").split("```")[1]
+    found = bytearray()
+    for line in filter(None, dump.splitlines()):
+        offset, data = re.fullmatch(r"([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+?) *(?:  .*)?", line).groups()
+        assert int(offset, 16) == len(found), line
+        found += bytes.fromhex(data)
+    return bytes(found)
+
+
+def test_worked_example():
+    assert dump_bytes() == TINY
+
+
+# ---- a reader from the document ----
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+class Bytes:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def delta(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def packed(self):
+        first = self.data[self.at]
+        self.at += 1
+        count = first >> 1 & 63
+        if first & 0x80:
+            count += 64 * self.varint()
+        return count if first & 1 else count * 512
+
+
+KINDS = {int(r[0]): (r[1], r[3].split(", ")) for r in rows(section("5.3"))}
+BIT = {name: int(bit) for row in rows(section("5.1")) for bit, name in (row[0:2], row[2:4])}
+
+
+class Events:
+    """Section 5."""
+
+    def __init__(self):
+        self.seq = self.time = self.thread = 0
+        self.groups, self.places = {}, {}
+
+    def record(self, b):
+        length = b.data[b.at]
+        end = b.at + 1 + length
+        b.at += 1
+        kind, mask = b.varint(), b.varint()
+
+        def has(name):
+            return mask >> BIT[name] & 1
+
+        self.time = (self.time + b.delta()) % 2**64
+        self.seq = (self.seq + (b.delta() if has("SEQ") else 1)) % 2**64
+        self.thread = b.varint() if has("THREAD") else self.thread
+        flags = b.varint() if has("FLAGS") else 0
+        event = {"seq": self.seq, "time": self.time, "kind": kind, "thread": self.thread, "flags": flags}
+        event.update(dict.fromkeys(FIELDS, 0), device=-1)
+        if kind < 64 and kind in KINDS:
+            self.fields(b, kind, KINDS[kind][1], has, event)
+        b.at = end
+        return event
+
+    def address(self, b, carried, last, event):
+        token = b.varint() if "addr" in carried else 0
+        place = self.places.get((token - 1) // 2, (0, 0)) if token else (0, 0)
+        if "addr" in carried:
+            event["addr"] = place[0] if token else (last.get("addr", 0) + self.unzigzag(b.packed())) % 2**64
+        if "size" in carried:
+            event["size"] = place[1] if token & 1 else b.packed()
+
+    @staticmethod
+    def unzigzag(value):
+        return value >> 1 ^ -(value & 1)
+
+    def fields(self, b, kind, carried, has, event):
+        last = self.groups.setdefault(1 if kind <= 3 else kind, {})
+        self.address(b, carried, last, event)
+        for name in FIELDS[2:]:
+            if name not in carried:
+                continue
+            old = last.get(name, 0)
+            predicted = old + (event["size"] if kind == 1 else -event["size"] if kind == 2 else 0) if name == "arg0" else old
+            if not has(name.upper()):
+                value = predicted
+            elif name in ("arg0", "arg1", "scope"):
+                value = old + b.delta()
+            else:
+                value = b.delta() if name == "device" else b.varint()
+            event[name] = value % 2 ** (32 if name == "scope" else 64) if name != "device" else value
+        last.update({name: event[name] for name in carried if name in event})
+        if kind <= 39 and "addr" in carried and "size" in carried:
+            self.places[event["addr"] * 0x9E3779B97F4A7C15 % 2**64 >> 52] = (event["addr"], event["size"])
+
+
+def decompressed(frame, size):
+    out = ctypes.create_string_buffer(size)
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), frame, ctypes.c_size_t(len(frame)))
+    assert got == size
+    return out.raw
+
+
+def read_by_the_document(data):
+    lines_of_defs, lines_of_events = [], []
+    assert crc32c(data[:60]) == struct.unpack_from("<I", data, 60)[0]
+    at = struct.unpack_from("<I", data, 12)[0]
+    while at < len(data):
+        magic, kind, codec, _, raw, stored, count, _ = struct.unpack_from("<IBBHIIII", data, at)
+        payload = data[at + 64 : at + 64 + stored]
+        assert crc32c(data[at : at + 60]) == struct.unpack_from("<I", data, at + 60)[0]
+        assert crc32c(payload) == struct.unpack_from("<I", data, at + 56)[0]
+        at += 64 + stored
+        payload = decompressed(payload, raw) if codec else payload
+        b, events = Bytes(payload), Events()
+        for _ in range(count if kind == 1 else 0):
+            number, id_, length = b.varint(), b.varint(), b.varint()
+            lines_of_defs.append(f"def kind={number} id={id_} payload={payload[b.at:b.at + length].hex()}")
+            b.at += length
+        for _ in range(count if kind == 2 else 0):
+            e = events.record(b)
+            lines_of_events.append(
+                f"event seq={e['seq']} time={e['time']} kind={e['kind']} thread={e['thread']} flags={e['flags']} "
+                f"addr={hex(e['addr'])} size={e['size']} arg0={e['arg0']} arg1={e['arg1']} stream={e['stream']} "
+                f"name={e['name']} scope={e['scope']} device={e['device']} stack={e['stack']}"
+            )
+        assert b.at == len(payload) or kind > 2
+    return lines_of_defs + lines_of_events
+
+
+@pytest.mark.parametrize("name", ["tiny", "kinds", "training"])
+def test_a_reader_written_from_the_document(name):
+    data = (ROOT / f"tests/data/v1/{name}.gmt").read_bytes()
+    expected = (ROOT / f"tests/data/v1/{name}.gmt.txt").read_text().splitlines()
+    assert read_by_the_document(data) == expected

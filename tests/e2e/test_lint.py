@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each lint script finds what it is for: in a small tree with one offence, and in none without it."""
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+LONG = SPDX + "int x;\n" * 500
+OFFENCES = [
+    ("layers", "viewer/a.c", SPDX + '#include "../shim/capture.h"\n', "viewer/ must not include shim/capture.h"),
+    ("layers", "cupti/a.c", SPDX + '#include "../shim/ring.h"\n', "cupti/ must not include shim/ring.h"),
+    ("layers", "format/reader.c", SPDX + '#include "writer.h"\n', "siblings"),
+    ("size", "shim/a.c", LONG, "at most 500"),
+    ("headers", "shim/a.c", "int x;\n", "no SPDX line"),
+    ("hosts", "scripts/a.sh", "#!/bin/sh\ncurl -O something\n", "scripts/a.sh"),
+    ("scripts", "scripts/a.sh", "if true\n", "syntax error"),
+    ("format", "shim/a.c", SPDX + "int  x ;\n", "not laid out"),
+    ("hookpath", "shim/a.c", SPDX + "#include <stdlib.h>\nvoid *f(void);\nvoid *f(void)\n{\n\treturn malloc(1);\n}\n",
+     "shim/a.c calls malloc"),
+    ("exports", "shim/a.c", SPDX + "int stray(void);\nint stray(void)\n{\n\treturn 1;\n}\n", "not in shim/hooks.def: stray"),
+]
+
+
+def run(tree, *command):
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=60)
+
+
+def lint(tree, name):
+    done = run(tree, "bash", f"scripts/lint-{name}.sh")
+    return done.returncode, done.stdout + done.stderr
+
+
+def compiled(tree):
+    """What the checks of objects look at, made from shim/*.c."""
+    (tree / "build/obj/shim").mkdir(parents=True, exist_ok=True)
+    (tree / "build/exports.map").write_text("{ global:\nlocal: *; };\n")
+    objects = []
+    for source in (tree / "shim").glob("*.c"):
+        objects.append(f"build/obj/shim/{source.stem}.o")
+        assert run(tree, "gcc", "-fPIC", "-c", str(source), "-o", objects[-1]).returncode == 0
+    assert run(tree, "gcc", "-shared", "-o", "build/libgpumemtrace.so", *objects).returncode == 0
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for folder in ("scripts", "shim", "format", "viewer", "cupti", "simgpu"):
+        (tmp_path / folder).mkdir()
+    for script in (ROOT / "scripts").glob("lint*"):
+        shutil.copy(script, tmp_path / "scripts")
+    (tmp_path / "scripts/lint-hookpath.allow").write_text("")
+    shutil.copy(ROOT / ".clang-format", tmp_path)
+    if (ROOT / ".venv").exists():
+        (tmp_path / ".venv").symlink_to((ROOT / ".venv").resolve())
+    (tmp_path / ".gitignore").write_text(".venv\nbuild\n")
+    (tmp_path / "shim/good.c").write_text(SPDX + "static int x;\nint *gmt_good(void);\n")
+    run(tmp_path, "git", "init", "-q")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name, path, text, message", OFFENCES, ids=[f"{o[0]}-{o[1]}" for o in OFFENCES])
+def test_finds_offence(tree, name, path, text, message):
+    for content, bad in ((None, False), (text, True)):
+        if content is not None:
+            (tree / path).write_text(content)
+            (tree / path).chmod(0o755)
+        compiled(tree)
+        run(tree, "git", "add", "-A")
+        code, said = lint(tree, name)
+        assert bool(code) == bad, said
+    assert message in said

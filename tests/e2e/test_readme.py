@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents promise exists: commands run as written, options, make targets, files, links."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md"]
+TRAIN = """
+import os, torch
+torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+model = torch.nn.Linear(64, 64, device="cuda")
+model(torch.randn(8, 64, device="cuda")).sum().backward()
+"""
+
+
+def blocks(page):
+    return re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+
+
+def commands(page):
+    """Lines of the sh blocks, and the code in tables and sentences that names a command."""
+    lines = [re.sub(r"\s+#.*", "", line) for block in blocks(page) for line in block.splitlines()]
+    inline = re.findall(r"`((?:gpumemtrace|make|scripts/)[^`]*)`", (ROOT / page).read_text())
+    return [c.replace("\\|", "|") for c in lines + inline if c.strip()]
+
+
+def all_commands():
+    return [(page, command) for page in PAGES for command in commands(page)]
+
+
+def tool_help(*words):
+    done = subprocess.run([ROOT / "build/gpumemtrace", *words, "--help"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, (words, done.stderr)
+    return done.stdout
+
+
+def check_tool(words):
+    name = next((w for w in words[1:] if not w.startswith("-")), None)
+    if name is None or not re.fullmatch(r"[a-z]+", name):
+        return
+    text = tool_help(name)
+    for option in re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(words[2:]).split(" -- ")[0]):
+        assert option in text, f"gpumemtrace {name} has no {option}"
+
+
+def check_make(words):
+    targets = re.findall(r"^([a-z-]+(?: [a-z-]+)*):", (ROOT / "Makefile").read_text(), re.M)
+    known = {t for line in targets for t in line.split()}
+    for word in words[1:]:
+        if "=" not in word and not word.startswith(("-", "build/", "run-")):
+            assert word in known, f"make has no target {word}"
+
+
+@pytest.mark.parametrize("page, command", all_commands())
+def test_command_exists(page, command):
+    words = command.split()
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        words.pop(0)
+    if words[0] == "gpumemtrace":
+        check_tool(words)
+    elif words[0] == "make":
+        check_make(words)
+    elif words[0].startswith("scripts/") and "*" not in words[0]:
+        mode = os.X_OK if words[0].endswith(".sh") else os.R_OK
+        assert os.access(ROOT / words[0], mode), words[0]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+        if "://" not in target:
+            assert ((ROOT / page).parent / target).exists(), target
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory where README's commands mean something: build/, train.py and the tool on the PATH."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "build").symlink_to(ROOT / "build")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "bin" / "gpumemtrace").symlink_to(ROOT / "build/gpumemtrace")
+    return tmp_path
+
+
+def on_simulated_card(command):
+    """The same command for a machine without a GPU, as README says to write it."""
+    if "--sim" not in command:
+        command = command.replace("gpumemtrace run", "gpumemtrace run --sim h100-80g")
+    return command.replace("LD_PRELOAD=build/libgpumemtrace.so",
+                           "LD_PRELOAD=build/libgpumemtrace.so:build/libsimgpu.so LD_LIBRARY_PATH=build/simgpu")
+
+
+@pytest.mark.parametrize("block", [b for b in blocks("README.md") if "train.py" in b])
+def test_block_runs(place, block):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
+    env["PATH"] = f"{place / 'bin'}:{Path(sys.executable).parent}:{env['PATH']}"
+    done = subprocess.run(["bash", "-ec", on_simulated_card(block)], cwd=place, env=env, capture_output=True,
+                          text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    recordings = sorted(place.glob("*.gmt"))
+    assert len(recordings) == sum(4 if "torchrun" in line else 1 for line in block.splitlines() if "train.py" in line)
+    for recording in recordings:
+        assert shutil.which("gpumemtrace", path=env["PATH"])
+        assert "gpumemtrace" in subprocess.run(["gpumemtrace", "report", recording], env=env, capture_output=True,
+                                               text=True, check=True).stdout

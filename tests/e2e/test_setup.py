@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The set-up script: made once, never twice at a time, and made anew after an interruption. Its smallest
+part (the headers) is run in a tree of its own, with a stand-in for pip that leaves a trace of each call."""
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STAND_IN = """#!/bin/sh
+echo call >>"$CALLS"
+[ ! -e "$CALLS.fail" ] || exit 1
+sleep 0.3
+"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "tests/requirements", tree / "tests/requirements")
+    (tree / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/setup.sh", tree / "scripts")
+    (tree / ".venv/bin").mkdir(parents=True)
+    (tree / ".venv/bin/python").write_text(STAND_IN)
+    (tree / ".venv/bin/python").chmod(0o755)
+    return tree
+
+
+def start(tree, *parts):
+    env = os.environ | {"GPUMEMTRACE_CACHE": str(tree.parent / "cache"), "CALLS": str(tree.parent / "calls")}
+    return subprocess.Popen([tree / "scripts/setup.sh", *parts], env=env, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def calls(tree):
+    log = tree.parent / "calls"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def finish(process):
+    said = "".join(process.communicate(timeout=30))
+    return process.returncode, said
+
+
+def test_once_for_all_clones(tree):
+    assert finish(start(tree, "headers"))[0] == 0
+    assert calls(tree) == 2
+    link = (tree / ".cuda-headers").readlink()
+    assert link.parent == tree.parent / "cache"
+    (tree / ".cuda-headers").unlink()
+    begin = time.monotonic()
+    assert finish(start(tree, "headers"))[0] == 0
+    assert time.monotonic() - begin < 5
+    assert calls(tree) == 2 and (tree / ".cuda-headers").readlink() == link
+
+
+def test_two_at_a_time(tree):
+    both = [start(tree, "headers") for _ in range(2)]
+    assert [finish(p)[0] for p in both] == [0, 0]
+    assert calls(tree) == 2
+
+
+def test_interrupted(tree):
+    (tree.parent / "calls.fail").touch()
+    assert finish(start(tree, "headers"))[0] != 0
+    assert not (tree / ".cuda-headers").is_symlink()
+    (tree.parent / "calls.fail").unlink()
+    assert finish(start(tree, "headers"))[0] == 0
+    assert calls(tree) == 3
+
+
+def test_something_else_in_the_way(tree):
+    (tree / ".cuda-headers").mkdir()
+    code, said = finish(start(tree, "headers"))
+    assert code == 2 and "move it away" in said
+
+
+def test_unknown_part(tree):
+    code, said = finish(start(tree, "everything"))
+    assert code == 2 and "unknown part everything" in said

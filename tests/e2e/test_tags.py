@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What autograd's hooks say of tensors, against the tensors themselves."""
+import collections
+import json
+
+import pytest
+
+PACKED = 4  # GMT_SAVED_PACKED
+
+
+def moments(events):
+    """For each pair of marks: what was tagged since the last one. Saved ones are those not released yet."""
+    held = collections.Counter()
+    addr_of = {}
+    leaves, grads = set(), set()
+    out = []
+    for e in events:
+        kind = e.get("kind")
+        if kind == "tag_saved" and e["arg1"] & PACKED:
+            continue
+        elif kind == "tag_saved":
+            held[e["arg0"]] += 1
+            addr_of[e["arg0"]] = e["addr"]
+        elif kind == "tag_released":
+            held[e["arg0"]] -= 1
+            assert held[e["arg0"]] >= 0, e
+        elif kind == "tag_leaf":
+            leaves.add(e["addr"])
+        elif kind == "tag_grad":
+            grads.add(e["addr"])
+        elif kind == "range_begin" and e["name"] == "mark_forward":
+            out.append({"saved": sorted(addr_of[t] for t, n in held.items() for _ in range(n))})
+        elif kind == "range_begin" and e["name"] == "mark_backward":
+            out[-1].update(leaves=set(leaves), grads=set(grads), left=sum(held.values()))
+            grads.clear()
+    return out
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_leaves_saved_gradients(programs, tool):
+    recording = programs.traced("tags.py", "truth.json", "blocks", "mlp", "unet")
+    truth = json.loads((programs.folder / "truth.json").read_text())
+    seen = moments(tool.events(recording))
+    assert len(seen) == len(truth) == 6
+    for ours, said in zip(seen, truth):
+        assert set(said["leaves"]) <= ours["leaves"]
+        assert ours["grads"] == set(said["grads"])
+        assert len(said["saved"]) > 3
+        assert ours["saved"] == said["saved"], said["model"]
+        assert ours["left"] == 0  # a backward pass that keeps no graph gives everything up
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_backward_nodes_by_name(programs, tool):
+    """A block born in a backward node carries its class, and all of one evaluation one ordinal."""
+    events = tool.events(programs.traced("tags.py", "truth.json", "mlp"))
+    blocks = [e for e in events if e.get("kind") == "block_alloc" and e["scope"]]
+    assert {"GeluBackward0", "AddmmBackward0", "MeanBackward0"} <= {e["name"] for e in blocks}
+    names = {}
+    for e in blocks:
+        assert names.setdefault(e["scope"], e["name"]) == e["name"]
+    main = events[0]["thread"]
+    assert not [e for e in events if e.get("kind") == "block_alloc" and e["thread"] == main and e["scope"]]
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_strange_tensors_are_let_be(programs, tool):
+    """Wrapped, fake, meta, sparse, lazily copied tensors and transforms go through the same hooks."""
+    done = programs("strange.py", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == programs("strange.py", traced=False).stdout
+    assert "aoti" not in done.stderr.lower() and "gpumemtrace:" not in done.stderr
+    ranges = [(e["addr"], e["addr"] + e["size"]) for e in tool.events(programs.folder / "run.gmt")
+              if e.get("kind") == "block_alloc"]
+    for e in tool.events(programs.folder / "run.gmt"):
+        if e.get("kind") in ("tag_leaf", "tag_saved", "tag_grad"):
+            assert any(a <= e["addr"] < b for a, b in ranges), e
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_off(programs, tool):
+    events = tool.events(programs.traced("tags.py", "truth.json", "mlp", GPUMEMTRACE_TAGS="off"))
+    assert not [e for e in events if e.get("kind", "").startswith("tag_")]
+    assert not [e for e in events if e.get("scope")]
+    assert [e for e in events if e.get("kind") == "range_begin"]
+
+
+PACKS = """
+import time, torch
+from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
+x = torch.randn(10, device="cuda", requires_grad=True)
+with saved_tensors_hooks(lambda t: t, lambda t: t):
+    x.exp().sum().backward()
+with save_on_cpu():
+    x.sin().sum().backward()
+time.sleep(1)  # the thread of the backward pass drops the hooks; ended before that, PyTorch itself aborts at times
+"""
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_packed_by_hooks(programs, tool):
+    """What a pack hook took is told of, and that nobody will tell of its release."""
+    events = tool.events(programs.traced("-c", PACKS))
+    saved = [e for e in events if e.get("kind") == "tag_saved"]
+    assert len(saved) == 2 and all(e["arg1"] & PACKED and e["arg0"] == 0 and e["addr"] for e in saved)
+    assert not [e for e in events if e.get("kind") == "tag_released"]

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled to assembly against a PyTorch's own headers (-fno-access-control): each line "#OFF name=value"
+// in the output is a fact that shim/torch_*.c rely on.
+#include <type_traits>
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/csrc/autograd/variable.h>
+
+using namespace torch::autograd;
+using at::RecordFunctionCallback;
+
+#define SAY(name, value) asm volatile("#OFF " name "=%c0" ::"i"((int)(value)))
+#define AT(name, type, member) SAY(name, offsetof(type, member))
+
+void say()
+{
+	AT("IMPL_STORAGE", c10::TensorImpl, storage_);
+	AT("IMPL_AUTOGRAD", c10::TensorImpl, autograd_meta_);
+	AT("offset", c10::TensorImpl, storage_offset_);
+	AT("dtype", c10::TensorImpl, data_type_);
+	SAY("STORAGE_DATA", offsetof(c10::StorageImpl, data_ptr_) + offsetof(c10::DataPtr, ptr_) +
+				    offsetof(c10::detail::UniqueVoidPtr, data_));
+	SAY("STORAGE_DEVICE", offsetof(c10::StorageImpl, data_ptr_) + offsetof(c10::DataPtr, device_));
+	AT("STORAGE_BYTES", c10::StorageImpl, size_bytes_);
+	AT("META_NAME", AutogradMeta, name_);
+	AT("grad", AutogradMeta, grad_);
+	AT("variable", AccumulateGrad, variable);
+	AT("saved", SavedVariable, data_);
+	SAY("CUDA", c10::DeviceType::CUDA);
+	SAY("type_bytes", sizeof(caffe2::TypeMeta));
+	SAY("types", c10::ScalarType::NumOptions);
+	SAY("callback_bytes", sizeof(RecordFunctionCallback));
+	SAY("callback_in_registers", !std::is_trivially_copyable<RecordFunctionCallback>::value);
+	AT("callback_end", RecordFunctionCallback, end_);
+	AT("callback_probability", RecordFunctionCallback, sampling_prob_);
+	AT("callback_scopes", RecordFunctionCallback, scopes_);
+	AT("callback_inputs", RecordFunctionCallback, needs_inputs_);
+	SAY("SCOPES", at::RecordScope::NUM_SCOPES);
+	SAY("USER_SCOPE", at::RecordScope::USER_SCOPE);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ways in which processes and threads live and end, each a word on the command line. What was
+ * allocated and freed is written to the file LOG ("PID alloc ADDRESS SIZE" when it is done, "PID
+ * free ADDRESS" before): the truth that the recording is compared with.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern int cudaMalloc(void **p, size_t n) __attribute__((weak));
+extern int cudaFree(void *p) __attribute__((weak));
+extern void (*toy_escape)(void) __attribute__((weak));
+
+static int (*do_malloc)(void **, size_t);
+static int (*do_free)(void *);
+static int log_fd = -1;
+static const char *self;
+
+static void say(const char *text)
+{
+	if (write(log_fd, text, strlen(text)) < 0)
+		_exit(99);
+}
+
+static void *allocate(size_t n)
+{
+	char line[80];
+	void *p = NULL;
+
+	do_malloc(&p, n);
+	snprintf(line, sizeof(line), "%d alloc %#lx %zu\n", (int)getpid(), (unsigned long)p, n);
+	say(line);
+	return p;
+}
+
+static void release(void *p)
+{
+	char line[80];
+
+	snprintf(line, sizeof(line), "%d free %#lx\n", (int)getpid(), (unsigned long)p);
+	say(line);
+	do_free(p);
+}
+
+static void *churn(void *arg)
+{
+	void *kept[8] = { 0 };
+	long rounds = (long)(intptr_t)arg;
+
+	for (long i = 0; i < rounds; i++) {
+		if (kept[i % 8])
+			release(kept[i % 8]);
+		kept[i % 8] = allocate(512 + (size_t)i);
+	}
+	return NULL;
+}
+
+static void *one(void *arg)
+{
+	allocate(100);
+	return arg;
+}
+
+static void in_threads(int count, void *(*fn)(void *), void *arg)
+{
+	pthread_t t[64];
+
+	for (int i = 0; i < count; i++)
+		pthread_create(&t[i], NULL, fn, arg);
+	for (int i = 0; i < count; i++)
+		pthread_join(t[i], NULL);
+}
+
+static void mode_plain(void)
+{
+	release(allocate(1000));
+	allocate(2000);
+}
+
+static void mode_threads(void)
+{
+	in_threads(16, churn, (void *)(intptr_t)1000);
+}
+
+static void mode_visitors(void)
+{
+	for (int i = 0; i < 20; i++)
+		in_threads(50, one, NULL);
+}
+
+static void wait_for(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* A child that does nothing, one that records, one of a child; one made behind pthread_atfork's
+ * back. */
+static void mode_fork(void)
+{
+	pid_t pid;
+
+	allocate(1);
+	if ((pid = fork()) == 0)
+		exit(0);
+	wait_for(pid);
+	if ((pid = fork()) == 0) {
+		allocate(2);
+		if ((pid = fork()) == 0) {
+			in_threads(4, one, NULL);
+			exit(0);
+		}
+		wait_for(pid);
+		exit(0);
+	}
+	wait_for(pid);
+	allocate(3);
+}
+
+static void mode_rawfork(void)
+{
+	pid_t pid;
+
+	allocate(1);
+	pid = (pid_t)syscall(SYS_fork);
+	if (pid == 0) {
+		allocate(2);
+		exit(0);
+	}
+	wait_for(pid);
+	allocate(3);
+}
+
+/* fork while other threads record */
+static void mode_forkstorm(void)
+{
+	pthread_t t[4];
+	pid_t pid;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(intptr_t)2000);
+	for (int i = 0; i < 20; i++) {
+		if ((pid = fork()) == 0) {
+			if (i % 4 == 0)
+				allocate(5);
+			exit(0);
+		}
+		wait_for(pid);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+
+static void mode_spawn(void)
+{
+	char *argv[] = { "true", NULL };
+	pid_t pid;
+
+	allocate(1);
+	if (!posix_spawnp(&pid, "true", NULL, NULL, argv, NULL))
+		wait_for(pid);
+	if ((pid = vfork()) == 0) {
+		execlp("true", "true", (char *)NULL);
+		_exit(1);
+	}
+	wait_for(pid);
+	if (system("true"))
+		_exit(3);
+	allocate(2);
+}
+
+static void mode_exec(void)
+{
+	allocate(1);
+	execl(self, self, "plain", (char *)NULL);
+}
+
+static void mode_late(void)
+{
+	void *lib = dlopen(getenv("TOY_CUDART"), RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib)
+		_exit(4);
+	do_malloc = (int (*)(void **, size_t))dlsym(lib, "cudaMalloc");
+	do_free = (int (*)(void *))dlsym(lib, "cudaFree");
+	mode_plain();
+}
+
+static void mode__exit(void)
+{
+	in_threads(4, churn, (void *)(intptr_t)300);
+	_exit(7);
+}
+
+static void mode_quick_exit(void)
+{
+	mode_plain();
+	quick_exit(7);
+}
+
+static void mode_abort(void)
+{
+	signal(SIGABRT, SIG_DFL);
+	mode_plain();
+	abort();
+}
+
+static void mode_kill(void)
+{
+	in_threads(4, churn, (void *)(intptr_t)300);
+	kill(getpid(), SIGKILL);
+}
+
+/* To be killed. */
+static void mode_churn(void)
+{
+	in_threads(4, churn, (void *)(intptr_t)100000000);
+}
+
+/* exit() while others record */
+static void mode_busy_exit(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t, NULL, churn, (void *)(intptr_t)100000000);
+	usleep(50000);
+	exit(7);
+}
+
+static void mode_close_all(void)
+{
+	allocate(1);
+	for (int fd = 3; fd < 1024; fd++)
+		if (fd != log_fd)
+			close(fd);
+	for (int fd = 0; fd < 1000; fd++)
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	churn((void *)(intptr_t)10000);
+}
+
+static void in_handler(int signal)
+{
+	void *p;
+
+	(void)signal;
+	do_malloc(&p, 7);
+	do_free(p);
+}
+
+/* A handler that allocates too, at any moment of the thread's work. */
+static void mode_signals(void)
+{
+	struct sigaction sa = { .sa_handler = in_handler, .sa_flags = SA_RESTART };
+	struct itimerspec every = { { 0, 200000 }, { 0, 200000 } };
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	timer_t timer;
+
+	sigaction(SIGUSR1, &sa, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &ev, &timer) || timer_settime(timer, 0, &every, NULL))
+		_exit(5);
+	churn((void *)(intptr_t)20000);
+}
+
+static jmp_buf back;
+
+static void jump(void)
+{
+	longjmp(back, 1);
+}
+
+static void *leave_thread(void *arg)
+{
+	allocate(3);
+	do_malloc((void **)arg, 13);
+	return NULL;
+}
+
+static void end_thread(void)
+{
+	pthread_exit(NULL);
+}
+
+/* The real call never returns: by longjmp, by the end of its thread. */
+static void mode_escape(void)
+{
+	void *p;
+
+	allocate(1);
+	toy_escape = jump;
+	if (!setjmp(back))
+		do_malloc(&p, 13);
+	do_malloc(&p, 13 * 512); /* from where the one before was called */
+	allocate(2);
+	toy_escape = end_thread;
+	in_threads(3, leave_thread, &p);
+	allocate(4);
+}
+
+static void mode_none(void)
+{
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "plain", mode_plain },
+	{ "threads", mode_threads },
+	{ "visitors", mode_visitors },
+	{ "fork", mode_fork },
+	{ "rawfork", mode_rawfork },
+	{ "forkstorm", mode_forkstorm },
+	{ "spawn", mode_spawn },
+	{ "exec", mode_exec },
+	{ "late", mode_late },
+	{ "_exit", mode__exit },
+	{ "quick_exit", mode_quick_exit },
+	{ "abort", mode_abort },
+	{ "kill", mode_kill },
+	{ "busy_exit", mode_busy_exit },
+	{ "close_all", mode_close_all },
+	{ "signals", mode_signals },
+	{ "escape", mode_escape },
+	{ "none", mode_none },
+	{ "churn", mode_churn },
+};
+
+int main(int argc, char **argv)
+{
+	self = argv[0];
+	do_malloc = cudaMalloc;
+	do_free = cudaFree;
+	log_fd = open(getenv("LOG"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (argc == 2 && !strcmp(argv[1], modes[i].name)) {
+			modes[i].run();
+			printf("done\n");
+			return 0;
+		}
+	}
+	return 2;
+}

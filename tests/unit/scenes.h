@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Short lives of blocks, told event by event to a model, with stacks of Python or native frames:
+ * for the tests of the classifier's rules.
+ */
+#ifndef SCENES_H
+#define SCENES_H
+
+#include "recordings.h"
+
+#include "../../viewer/model.h"
+
+#define TORCH "/v/lib/python3.11/site-packages/torch/"
+
+enum { MAIN = 1, ENGINE = 2 }; /* threads: the program's, autograd's */
+
+extern struct defs defs;
+extern struct model m;
+extern struct moment moment;
+
+void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
+void scene_end(void);
+
+uint32_t frame_at(uint32_t parent, const char *file, const char *function, uint32_t line);
+uint32_t frame(uint32_t parent, const char *file, const char *function);
+uint32_t script(void);
+uint32_t forward(void);
+void born(uint64_t addr, uint32_t stack); /* 4096 bytes */
+void born_of_size(uint64_t addr, uint64_t size, uint32_t stack);
+void died(uint64_t addr, uint32_t stack);
+void born_in_backward(uint64_t addr, uint32_t stack);
+void died_in_backward(uint64_t addr);
+void leaf(uint64_t addr, uint64_t node);
+void grad(uint64_t addr, uint64_t node);
+void saved(uint64_t addr, uint64_t tensor, unsigned how);
+void range(unsigned kind, uint64_t number, const char *name);
+void backward_pass(void);
+void now(void);
+void some_tags(void);
+uint32_t native_frame(void *(*function)(void));
+uint32_t join(uint32_t native, uint32_t python);
+
+/* Functions whose names rules look for. */
+void *getCurrentCUDABlasHandle(void);
+void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
+void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every rule of the classifier: a short life of a block that the rule, and no other, decides. Each
+ * is judged twice: with all rules, and with that rule left out, where the answer must be another.
+ * links: tests/unit/recordings.c tests/unit/scenes.c
+ */
+#include "scenes.h"
+
+#include <stdio.h>
+
+#include "../../viewer/rules.h"
+
+/* The scenes. The block in question lies at 0x1000. */
+
+static void leaf_of_module(void)
+{
+	born(0x1000, frame(frame(forward(), TORCH "nn/modules/lazy.py", "LazyLinear.materialize"),
+			   TORCH "nn/parameter.py", "Parameter.__new__"));
+	leaf(0x1000, 1);
+	now();
+}
+
+static void leaf_elsewhere(void)
+{
+	born(0x1000, script());
+	for (int i = 0; i < 3; i++) {
+		leaf(0x1000, 1);
+		backward_pass();
+	}
+	now();
+}
+
+static void unsharded(void)
+{
+	born(0x1000, frame(forward(), TORCH "distributed/fsdp/_fully_shard/_fsdp_param.py",
+			   "FSDPParam.alloc_all_gather_outputs"));
+	now();
+}
+
+static void gradient(void)
+{
+	leaf(0x9000, 1);
+	born_in_backward(0x1000, 0);
+	grad(0x1000, 1);
+	now();
+}
+
+/* The gradient that arrives is given up in backward; the bucket stays. */
+static void buckets(void)
+{
+	born(0x1000, frame(script(), TORCH "nn/parallel/distributed.py", "_ddp_init_helper"));
+	leaf(0x9000, 1);
+	born_in_backward(0x2000, 0);
+	grad(0x2000, 1);
+	died_in_backward(0x2000);
+	now();
+}
+
+static void reduced(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "distributed/fsdp/_fully_shard/_fsdp_collectives.py",
+			       "foreach_reduce"));
+	now();
+	died(0x1000, script());
+}
+
+static void loaded(void)
+{
+	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
+	now();
+}
+
+static void loaded_and_trained(void)
+{
+	some_tags();
+	loaded();
+	backward_pass();
+}
+
+static void two_parameters(void)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+
+	some_tags();
+	born(0x8000, made);
+	born_of_size(0xa000, 8192, made);
+}
+
+static void copies(void)
+{
+	uint32_t line = script();
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
+	now();
+}
+
+static void copied_gradients(void)
+{
+	uint32_t line = script();
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	now();
+	died(0x1000, line);
+}
+
+static void state(void)
+{
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	born(0x1000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+	now();
+}
+
+static void state_by_frames(void)
+{
+	born(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.load_state_dict"));
+	now();
+}
+
+static char *source_file(const char *text)
+{
+	char *path = (char *)scratch_path("net.py");
+
+	write_file(path, text, strlen(text));
+	return path;
+}
+
+static void buffer_by_frames(void)
+{
+	char *path = source_file("class Net(nn.Module):\n"
+				 "    def __init__(self):\n"
+				 "        self.register_buffer(\n"
+				 "            'order', torch.arange(10, device='cuda'))\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+
+	frame(call, path, "Net.forward");
+	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
+	now();
+}
+
+static void parameter_by_frames(void)
+{
+	born(0x1000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	now();
+}
+
+static void workspace(void)
+{
+	born_in_backward(0x1000, native_frame(getCurrentCUDABlasHandle));
+	now();
+}
+
+static void made_outside(void)
+{
+	some_tags();
+	born(0x1000, native_frame(maker));
+	now();
+}
+
+static void data_by_frames(void)
+{
+	born(0x1000, frame(forward(), TORCH "utils/data/_utils/pin_memory.py", "pin_memory"));
+	now();
+}
+
+static void input(void)
+{
+	born(0x1000, script());
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+}
+
+static void activation(void)
+{
+	born(0x1000, forward());
+	saved(0x1000, 1, 0);
+	now();
+}
+
+/* Saved though nothing differentiable made it, but computed from what a forward pass gave. */
+static void answer_of_another(void)
+{
+	born(0x2000, forward());
+	born(0x1000, join(native_frame(computes), script()));
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+}
+
+static void packed(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "utils/checkpoint.py", "X.<locals>.recompute_fn"));
+	saved(0x1000, 0, GMT_SAVED_PACKED);
+	now();
+}
+
+static void saved_soon(void)
+{
+	born(0x1000, forward());
+	now();
+	saved(0x1000, 1, GMT_SAVED_OUTPUT);
+}
+
+static void gradient_by_life(void)
+{
+	born_in_backward(0x1000, 0);
+	now();
+	died(0x1000, script());
+}
+
+static void activation_by_life(void)
+{
+	born(0x1000, forward());
+	now();
+	died_in_backward(0x1000);
+}
+
+static void cache_by_frames(void)
+{
+	born(0x1000, frame(forward(), "/home/u/net.py", "KVCache.update"));
+	now();
+}
+
+static void cache_by_life(void)
+{
+	uint32_t inside = forward();
+
+	born(0x1000, inside);
+	now();
+	born(0x8000, script());
+	born(0x2000, inside);
+	died(0x1000, inside);
+}
+
+static void parameter_by_life(void)
+{
+	born(0x1000, script());
+	for (int i = 0; i < 2; i++) {
+		born(0x2000 + i * 0x1000, forward());
+		backward_pass();
+	}
+	now();
+}
+
+static void communication(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "distributed/distributed_c10d.py", "all_reduce"));
+	now();
+}
+
+static void optimizer_temporary(void)
+{
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	born(0x1000, script());
+	now();
+	died(0x1000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+}
+
+static void backward_temporary(void)
+{
+	some_tags();
+	born_in_backward(0x1000, 0);
+	now();
+	died_in_backward(0x1000);
+}
+
+static void forward_temporary(void)
+{
+	born(0x1000, forward());
+	now();
+	died(0x1000, forward());
+}
+
+static void computed_outside(void)
+{
+	some_tags();
+	born(0x2000, forward());
+	born(0x1000, script());
+	now();
+	died(0x1000, script());
+}
+
+static void nothing(void)
+{
+	some_tags();
+	born(0x1000, script());
+	now();
+}
+
+static const struct scene {
+	const char *rule, *category;
+	const char *next; /* the rule that decides without it */
+	void (*play)(void);
+} scenes[] = {
+	{ "leaf-of-module", "parameters", "module-frames", leaf_of_module },
+	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
+	{ "unsharded", "parameters", "forward", unsharded },
+	{ "gradient", "gradients", "backward", gradient },
+	{ "gradient-buckets", "gradients", "communication", buckets },
+	{ "reduced", "gradients", "communication", reduced },
+	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
+	{ "loaded", "parameters", "nothing", loaded },
+	{ "copies", "optimizer_state", "copied-gradients", copies },
+	{ "copied-gradients", "gradients", "nothing", copied_gradients },
+	{ "made-outside", "inputs", "nothing", made_outside },
+	{ "state", "optimizer_state", "optimizer", state },
+	{ "state-frames", "optimizer_state", "nothing", state_by_frames },
+	{ "buffer-frames", "buffers", "nothing", buffer_by_frames },
+	{ "module-frames", "parameters", "nothing", parameter_by_frames },
+	{ "workspace", "workspace", "gradient-life", workspace },
+	{ "data-frames", "inputs", "forward", data_by_frames },
+	{ "plain-saved", "inputs", "saved", input },
+	{ "saved", "activations", "forward", activation },
+	{ "saved", "activations", "computed-outside", answer_of_another },
+	{ "packed", "activations", "backward", packed },
+	{ "saved-soon", "activations", "forward", saved_soon },
+	{ "gradient-life", "gradients", "backward", gradient_by_life },
+	{ "activation-life", "activations", "forward", activation_by_life },
+	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
+	{ "cache-life", "kv_cache", "forward", cache_by_life },
+	{ "parameter-life", "parameters", "nothing", parameter_by_life },
+	{ "communication", "communication", "gradient-life", communication },
+	{ "optimizer", "optimizer_temporaries", "nothing", optimizer_temporary },
+	{ "backward", "backward_temporaries", "nothing", backward_temporary },
+	{ "forward", "forward_temporaries", "nothing", forward_temporary },
+	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
+	{ "nothing", "unknown", "nothing", nothing },
+};
+
+static struct verdict judge(const char *without, const struct block **block)
+{
+	struct stacks stacks;
+	struct owners owners;
+	struct classifier *c;
+	struct verdict v = { 0 };
+	char reason[1024];
+
+	stacks_init(&stacks, &defs, symbols_new(&defs));
+	owners_init(&owners, &stacks);
+	if (without)
+		setenv("GPUMEMTRACE_TEST_WITHOUT_RULE", without, 1);
+	else
+		unsetenv("GPUMEMTRACE_TEST_WITHOUT_RULE");
+	c = classifier_new(&m, &owners);
+	*block = NULL;
+	for (size_t i = 0; i < moment.count; i++)
+		if (moment.blocks[i].addr == 0x1000) {
+			*block = &moment.blocks[i];
+			v = classify(c, *block);
+			verdict_reason(c, v, *block, reason, sizeof(reason));
+			assert_non_null(strstr(reason, "It was born at "));
+		}
+	classifier_free(c);
+	owners_free(&owners);
+	symbols_free(stacks.symbols);
+	stacks_free(&stacks);
+	assert_non_null(*block);
+	return v;
+}
+
+/* Plays a scene twice: the first time finds the moment's number. */
+static void play(const struct scene *s)
+{
+	uint64_t wanted;
+
+	scene_begin(UINT64_MAX);
+	s->play();
+	wanted = moment.seq;
+	scene_end();
+	scene_begin(wanted);
+	s->play();
+	model_settle(&m);
+}
+
+/* A rule without a scene would be judged by nobody. */
+static void every_rule_has_a_scene(void **state_)
+{
+	enum { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED };
+	static const struct {
+		const char *name;
+		enum category category;
+		unsigned confidence, when;
+		rule_fits *fits;
+		const char *because;
+	} rules[] = {
+#include "../../viewer/rules.def"
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < sizeof(scenes) / sizeof(scenes[0]); k++)
+			found |= !strcmp(scenes[k].rule, rules[i].name) &&
+				 !strcmp(scenes[k].category, category_name(rules[i].category));
+		if (!found)
+			fail_msg("rule %s has no scene", rules[i].name);
+	}
+}
+
+static void every_rule(void **state_)
+{
+	const struct block *b;
+	struct verdict v;
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		play(&scenes[i]);
+		v = judge(NULL, &b);
+		assert_string_equal(verdict_rule(v), scenes[i].rule);
+		assert_string_equal(category_name(v.category), scenes[i].category);
+		assert_in_range(verdict_confidence(v), 50, 100);
+		v = judge(scenes[i].rule, &b);
+		assert_string_equal(verdict_rule(v), scenes[i].next);
+		scene_end();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_rule_has_a_scene),
+		cmocka_unit_test(every_rule),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The emitter: documents of any bytes that a JSON reader takes, tables whose columns stand.
+ * links: tests/unit/recordings.c
+ */
+#include "recordings.h"
+
+#include <stdio.h>
+
+#include "../../viewer/emit.h"
+#include "../../viewer/emit_json.h"
+#include "../../viewer/human.h"
+
+static char text[65536];
+
+static FILE *memory(void)
+{
+	memset(text, 0, sizeof(text));
+	return fmemopen(text, sizeof(text), "w");
+}
+
+static const char *quoted(const char *s, size_t len)
+{
+	FILE *f = memory();
+
+	emit_json_string(f, s, len);
+	fclose(f);
+	return text;
+}
+
+#define QUOTED(s) quoted(s, sizeof(s) - 1)
+
+static void strings_of_any_bytes(void **state)
+{
+	(void)state;
+	assert_string_equal(QUOTED("plain"), "\"plain\"");
+	assert_string_equal(QUOTED("a\"b\\c"), "\"a\\\"b\\\\c\"");
+	assert_string_equal(QUOTED("\n\t\x01\x7f"), "\"\\n\\t\\u0001\\u007f\"");
+	assert_string_equal(QUOTED("a\0b"), "\"a\\u0000b\"");
+	assert_string_equal(QUOTED("h\xc3\xa9llo \xf0\x9f\x98\x80"),
+			    "\"h\xc3\xa9llo \xf0\x9f\x98\x80\"");
+	/* not UTF-8: a lone byte, a cut character, an overlong zero, a surrogate, beyond U+10FFFF
+	 */
+	assert_string_equal(QUOTED("\xff"), "\"\\udcff\"");
+	assert_string_equal(QUOTED("\xe2\x82"), "\"\\udce2\\udc82\"");
+	assert_string_equal(QUOTED("\xc0\x80"), "\"\\udcc0\\udc80\"");
+	assert_string_equal(QUOTED("\xed\xa0\x80"), "\"\\udced\\udca0\\udc80\"");
+	assert_string_equal(QUOTED("\xf4\x90\x80\x80"), "\"\\udcf4\\udc90\\udc80\\udc80\"");
+}
+
+static void documents(void **state)
+{
+	FILE *f = memory();
+	struct emit *e = emit_open(f, true);
+
+	(void)state;
+	emit_object(e, NULL);
+	emit_number(e, "n", UINT64_MAX);
+	emit_signed(e, "d", -1);
+	emit_flag(e, "yes", true);
+	emit_array(e, "list");
+	emit_object(e, NULL);
+	emit_text(e, "s", "x");
+	emit_end(e);
+	emit_object(e, NULL);
+	emit_end(e);
+	emit_end(e);
+	emit_line(e, "not in JSON");
+	emit_title(e, "nor this");
+	emit_object(e, "empty");
+	emit_end(e);
+	emit_end(e);
+	emit_object(e, NULL);
+	emit_end(e);
+	assert_int_equal(emit_close(e), 0);
+	fclose(f);
+	assert_string_equal(text, "{\"n\":18446744073709551615,\"d\":-1,\"yes\":true,\"list\":"
+				  "[{\"s\":\"x\"},{}],\"empty\":{}}\n{}\n");
+}
+
+static const struct emit_column columns[] = {
+	{ "addr", "address", EMIT_HEX }, { "size", "size", EMIT_SIZE }, { "who", "who", EMIT_TEXT },
+	{ NULL, "note", EMIT_TEXT },	 { "raw", NULL, EMIT_SIGNED },
+};
+
+static void table(struct emit *e)
+{
+	emit_table(e, "rows", columns, 5);
+	emit_cell(e, 0x1000);
+	emit_cell(e, 1536);
+	emit_cell_text(e, "h\xc3\xa9", 3);
+	emit_cell_text(e, "first", 5);
+	emit_cell(e, (uint64_t)-5);
+	emit_cell(e, 0x20);
+	emit_cell(e, 7);
+	emit_cell_text(e, "\x1b[31m", 5);
+	emit_cell_text(e, "", 0);
+	emit_cell(e, 6);
+	emit_table_end(e);
+}
+
+static void tables(void **state)
+{
+	FILE *f = memory();
+	struct emit *e = emit_open(f, true);
+
+	(void)state;
+	emit_object(e, NULL);
+	table(e);
+	emit_close(e);
+	fclose(f);
+	assert_string_equal(
+		text, "{\"rows\":[{\"addr\":4096,\"size\":1536,\"who\":\"h\xc3\xa9\",\"raw\":-5},"
+		      "{\"addr\":32,\"size\":7,\"who\":\"\\u001b[31m\",\"raw\":6}]}\n");
+	f = memory();
+	e = emit_open(f, false);
+	table(e);
+	emit_close(e);
+	fclose(f);
+	assert_string_equal(text, "  address     size  who       note\n"
+				  "   0x1000  1.5 KiB  h\xc3\xa9        first\n"
+				  "     0x20      7 B  \\x1b[31m\n");
+}
+
+/* A thousand strings of random bytes give documents without a raw control character. */
+static void no_control_characters(void **state)
+{
+	struct chance c = { 3 };
+	char bytes[64];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		size_t len = chance_below(&c, sizeof(bytes));
+
+		for (size_t j = 0; j < len; j++)
+			bytes[j] = (char)chance_next(&c);
+		quoted(bytes, len);
+		for (const char *p = text; *p; p++)
+			assert_true((unsigned char)*p >= 32 && *p != 0x7f);
+	}
+}
+
+static void figures(void **state)
+{
+	char b[HUMAN_MAX];
+
+	(void)state;
+	assert_string_equal(human_bytes(b, 0), "0 B");
+	assert_string_equal(human_bytes(b, 1023), "1023 B");
+	assert_string_equal(human_bytes(b, 1024), "1.0 KiB");
+	assert_string_equal(human_bytes(b, 1048575), "1.0 MiB");
+	assert_string_equal(human_bytes(b, 47029900000), "43.8 GiB");
+	assert_string_equal(human_bytes(b, UINT64_MAX), "16.0 EiB");
+	assert_string_equal(human_seconds(b, 1830000000), "1.83 s");
+	assert_string_equal(human_seconds(b, 725000000000), "12 min 05 s");
+	assert_string_equal(human_share(b, 1, 3), "33 %");
+	assert_string_equal(human_share(b, 1, 0), "0 %");
+	assert_string_equal(human_count(b, 1234567), "1,234,567");
+	assert_string_equal(human_count(b, 123), "123");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_of_any_bytes),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(tables),
+		cmocka_unit_test(figures),
+		cmocka_unit_test(no_control_characters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated device's recordings of streams into graphs, and what small transfers leave in
+ * device memory.
+ *
+ * links: simgpu/slots.c simgpu/memory.c simgpu/contents.c simgpu/cards.c simgpu/device.c
+ * links: simgpu/identity.c simgpu/pools.c simgpu/vmm.c simgpu/stream.c
+ * links: simgpu/stream_capture.c simgpu/graph.c simgpu/launch.c
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "../../simgpu/core.h"
+
+enum { GLOBAL, THREAD_LOCAL, RELAXED };
+
+static int start(void **state)
+{
+	(void)state;
+	setenv("SIMGPU_CARD", "small=256MiB", 1);
+	return sim_enter();
+}
+
+static int status_of(void *stream)
+{
+	int status = -1;
+
+	assert_int_equal(capture_info(stream, &status, NULL), SIM_OK);
+	return status;
+}
+
+static int calls;
+
+static void call(void *data)
+{
+	(void)data;
+	calls++;
+}
+
+static void a_graph_repeats_its_host_functions(void **state)
+{
+	struct sim_graph *graph;
+	void *s, *exec;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(stream_create(&s, 1, 0), SIM_OK);
+	assert_int_equal(capture_begin(s, NULL, GLOBAL), SIM_OK);
+	assert_int_equal(capture_begin(s, NULL, GLOBAL), ERR_ILLEGAL_STATE);
+	assert_int_equal(status_of(s), 1);
+	assert_true(sim_capturing(s));
+	calls = 0;
+	assert_int_equal(launch_host(s, call, NULL), SIM_OK);
+	assert_int_equal(launch_kernel(s, NULL, 1, 1, 0), SIM_OK);
+	assert_int_equal(calls, 0);
+	assert_int_equal(capture_end(s, &graph), SIM_OK);
+	assert_false(sim_capturing(s));
+	assert_int_equal(graph_nodes(graph, NULL, &n), SIM_OK);
+	assert_int_equal(n, 2);
+	assert_int_equal(graph_instantiate(&exec, graph), SIM_OK);
+	assert_int_equal(graph_destroy(graph), SIM_OK);
+	assert_int_equal(graph_launch(exec) + graph_launch(exec), SIM_OK);
+	assert_int_equal(calls, 2);
+	assert_int_equal(graph_exec_destroy(exec), SIM_OK);
+	assert_int_equal(stream_destroy(s), SIM_OK);
+}
+
+static void other_streams_join_by_an_event(void **state)
+{
+	struct sim_graph *graph;
+	void *a, *b, *e;
+
+	(void)state;
+	stream_create(&a, 1, 0);
+	stream_create(&b, 1, 0);
+	event_create(&e, 0);
+	assert_int_equal(capture_begin(a, NULL, GLOBAL), SIM_OK);
+	assert_int_equal(status_of(b), 0);
+	assert_int_equal(event_record(e, a), SIM_OK);
+	assert_int_equal(stream_wait(b, e), SIM_OK);
+	assert_int_equal(status_of(b), 1);
+	assert_int_equal(capture_end(b, &graph), ERR_CAPTURE_UNMATCHED);
+	assert_int_equal(capture_end(a, &graph), SIM_OK);
+	assert_int_equal(status_of(b), 0);
+	/* The event is of a recording that is over. */
+	assert_int_equal(stream_wait(b, e), SIM_OK);
+	assert_int_equal(status_of(b), 0);
+	graph_destroy(graph);
+	event_destroy(e);
+	stream_destroy(a);
+	stream_destroy(b);
+}
+
+static void waiting_spoils_a_recording(void **state)
+{
+	struct sim_graph *graph = (void *)1;
+	int mode = RELAXED;
+	void *s;
+
+	(void)state;
+	stream_create(&s, 1, 0);
+	assert_int_equal(capture_begin(s, NULL, GLOBAL), SIM_OK);
+	assert_int_equal(capture_thread_mode(&mode), SIM_OK);
+	assert_int_equal(mode, GLOBAL);
+	assert_int_equal(capture_forbids(), SIM_OK); /* a relaxed thread may */
+	mode = GLOBAL;
+	capture_thread_mode(&mode);
+	assert_int_equal(mode, RELAXED);
+	assert_int_equal(device_sync(0), ERR_CAPTURE_UNSUPPORTED);
+	assert_int_equal(status_of(s), 2);
+	assert_int_equal(capture_end(s, &graph), ERR_CAPTURE_INVALIDATED);
+	assert_null(graph);
+	assert_int_equal(capture_end(s, &graph), ERR_ILLEGAL_STATE);
+	assert_int_equal(device_sync(0), SIM_OK);
+	stream_destroy(s);
+}
+
+static void *elsewhere(void *stream)
+{
+	return (void *)(intptr_t)(stream ? capture_end(stream, NULL) : capture_forbids());
+}
+
+static int on_another_thread(void *stream)
+{
+	pthread_t t;
+	void *result;
+
+	pthread_create(&t, NULL, elsewhere, stream);
+	pthread_join(t, &result);
+	return (int)(intptr_t)result;
+}
+
+static void threads_are_bound_by_the_mode(void **state)
+{
+	struct sim_graph *graph;
+	void *s;
+
+	(void)state;
+	stream_create(&s, 1, 0);
+	capture_begin(s, NULL, THREAD_LOCAL);
+	assert_int_equal(on_another_thread(NULL), SIM_OK);
+	assert_int_equal(on_another_thread(s), ERR_CAPTURE_WRONG_THREAD);
+	assert_int_equal(capture_end(s, &graph), SIM_OK);
+	graph_destroy(graph);
+	capture_begin(s, NULL, GLOBAL);
+	assert_int_equal(on_another_thread(NULL), ERR_CAPTURE_UNSUPPORTED);
+	assert_int_equal(capture_end(s, &graph), ERR_CAPTURE_INVALIDATED);
+	stream_destroy(s);
+}
+
+static void events_tell_times_in_order(void **state)
+{
+	void *a, *b, *never;
+	float ms = -1;
+
+	(void)state;
+	event_create(&a, 0);
+	event_create(&b, 0);
+	event_create(&never, 0);
+	event_record(a, NULL);
+	event_record(b, NULL);
+	assert_int_equal(event_elapsed(&ms, a, b), SIM_OK);
+	assert_true(ms > 0 && ms < 1000);
+	assert_int_equal(event_elapsed(&ms, a, never), SIM_BAD_HANDLE);
+	assert_int_equal(event_query(never), SIM_OK);
+	event_destroy(a);
+	event_destroy(b);
+	event_destroy(never);
+}
+
+/* ---- contents ---- */
+
+static void small_things_come_back(void **state)
+{
+	int in[200], out[200], other[200];
+	void *p, *q;
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		in[i] = i + 1;
+	sim_alloc(&p, 1 << 20);
+	sim_alloc(&q, 1 << 20);
+	sim_copy(p, in, sizeof(in));
+	sim_copy(out, p, sizeof(out));
+	assert_memory_equal(in, out, sizeof(in));
+	/* A part of it, and moved on the device. */
+	sim_copy(out, (char *)p + 100 * sizeof(int), 4);
+	assert_int_equal(out[0], 101);
+	sim_copy((char *)q + 12, p, sizeof(in));
+	sim_copy(other, (char *)q + 12, sizeof(in));
+	assert_memory_equal(in, other, sizeof(in));
+	sim_fill(p, 0x7f, 400);
+	sim_copy(out, p, 404);
+	assert_int_equal(out[99], 0x7f7f7f7f);
+	assert_int_equal(out[100], 101);
+	sim_free(p);
+	sim_free(q);
+}
+
+static void what_a_kernel_was_given_reads_as_zero(void **state)
+{
+	static void *p; /* not on the stack, where it would be found */
+	void *struct_arg[3] = { NULL, NULL, NULL };
+	int in = 42, out = -1, count = 7;
+	void *args[] = { &count, struct_arg };
+
+	(void)state;
+	sim_alloc(&p, 1 << 20);
+	sim_copy(p, &in, sizeof(in));
+	launch_kernel(NULL, args, 1, 1, 0);
+	sim_copy(&out, p, sizeof(out));
+	assert_int_equal(out, 42); /* not given to that one */
+	struct_arg[2] = p;
+	launch_kernel(NULL, args, 1, 1, 0);
+	sim_copy(&out, p, sizeof(out));
+	assert_int_equal(out, 0);
+	sim_free(p);
+}
+
+static void freed_memory_forgets(void **state)
+{
+	int in = 42, out = -1;
+	void *p, *again;
+
+	(void)state;
+	sim_alloc(&p, 4 << 20);
+	sim_copy((char *)p + (3 << 20), &in, sizeof(in));
+	sim_free(p);
+	sim_alloc(&again, 4 << 20);
+	assert_ptr_equal(again, p);
+	sim_copy(&out, (char *)p + (3 << 20), sizeof(out));
+	assert_int_equal(out, 0);
+	sim_free(again);
+}
+
+static void large_transfers_are_zeros(void **state)
+{
+	static unsigned char big[3 * SIM_SMALL];
+	void *p;
+
+	(void)state;
+	memset(big, 5, sizeof(big));
+	sim_alloc(&p, sizeof(big));
+	sim_copy(p, big, sizeof(big));
+	sim_copy(big, p, sizeof(big));
+	for (size_t i = 0; i < sizeof(big); i++)
+		assert_int_equal(big[i], 0);
+	sim_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_graph_repeats_its_host_functions),
+		cmocka_unit_test(other_streams_join_by_an_event),
+		cmocka_unit_test(waiting_spoils_a_recording),
+		cmocka_unit_test(threads_are_bound_by_the_mode),
+		cmocka_unit_test(events_tell_times_in_order),
+		cmocka_unit_test(small_things_come_back),
+		cmocka_unit_test(what_a_kernel_was_given_reads_as_zero),
+		cmocka_unit_test(freed_memory_forgets),
+		cmocka_unit_test(large_transfers_are_zeros),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps and phases: runs told event by event, with the ranges, nodes and frames that real ones
+ * have; and by chance, where phases must add up to the run.
+ * links: tests/unit/recordings.c
+ */
+#include "recordings.h"
+
+#include "../../viewer/steps.h"
+
+#define ENGINE 2
+
+enum { STEP_A = 1, STEP_B, ZERO, PROFILED, NODE };
+enum { LINE_1 = 1, LINE_2, IN_MODULE, NO_PYTHON, WRAPPER, OWN_1, OWN_2 };
+
+static struct defs defs;
+static struct model m;
+static struct stacks stacks;
+static struct spans spans;
+static struct steps steps;
+static uint64_t seq, ranges, next_addr;
+static uint32_t scope;
+
+static void define(unsigned kind, uint32_t id, const void *payload, size_t len)
+{
+	struct gmt_def d = { kind, id, (uint32_t)len, payload };
+
+	assert_int_equal(defs_add(&defs, &d), 0);
+}
+
+static void define_code(uint32_t id, const char *file, const char *name)
+{
+	uint8_t bytes[256];
+	struct gmt_def_code code = { .first_line = id * 10,
+				     .python = 0x30b,
+				     .file_len = strlen(file),
+				     .name_len = strlen(name) };
+
+	memcpy(bytes, &code, sizeof(code));
+	memcpy(bytes + sizeof(code), file, code.file_len);
+	memcpy(bytes + sizeof(code) + code.file_len, name, code.name_len);
+	define(GMT_DEF_CODE, id, bytes, sizeof(code) + code.file_len + code.name_len);
+}
+
+static void define_frame(uint32_t id, uint32_t parent, uint32_t code)
+{
+	struct gmt_def_stack s = { (uint64_t)code << 32 | 1, parent, GMT_FRAME_PYTHON };
+
+	define(GMT_DEF_STACK, id, &s, sizeof(s));
+}
+
+static int set_up(void **state)
+{
+	struct gmt_def_thread engine = { 2, 13 };
+	uint8_t thread[32];
+
+	(void)state;
+	define(GMT_DEF_STRING, STEP_A, "Optimizer.step#AdamW.step", 25);
+	define(GMT_DEF_STRING, STEP_B, "Optimizer.step#SGD.step", 23);
+	define(GMT_DEF_STRING, ZERO, "Optimizer.zero_grad#AdamW.zero_grad", 35);
+	define(GMT_DEF_STRING, PROFILED, "ProfilerStep#0", 14);
+	define(GMT_DEF_STRING, NODE, "AddmmBackward0", 14);
+	memcpy(thread, &engine, sizeof(engine));
+	memcpy(thread + sizeof(engine), "pt_autograd_0", 13);
+	define(GMT_DEF_THREAD, ENGINE, thread, sizeof(engine) + 13);
+	define_code(1, "/home/me/train.py", "one");
+	define_code(2, "/home/me/train.py", "two");
+	define_code(3, "/x/site-packages/torch/nn/modules/module.py", "Module._call_impl");
+	define_code(4, "/x/site-packages/torch/optim/optimizer.py",
+		    "Optimizer.profile_hook_step.<locals>.wrapper");
+	define_code(5, "/home/me/mine.py", "MyOptimizer.step");
+	define_code(6, "/home/me/mine.py", "MyOptimizer.begin");
+	define_frame(LINE_1, 0, 1);
+	define_frame(WRAPPER, LINE_1, 4);
+	define_frame(OWN_1, WRAPPER, 5);
+	define_frame(OWN_2, WRAPPER, 6);
+	define_frame(LINE_2, 0, 2);
+	define_frame(IN_MODULE, LINE_1, 3);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	defs_free(&defs);
+	return 0;
+}
+
+static void begin(void)
+{
+	seq = ranges = 0;
+	next_addr = 0x1000;
+	scope = 0;
+	model_init(&m, &defs);
+	stacks_init(&stacks, &defs, NULL);
+	spans_init(&spans, &m, 0, true, &stacks);
+}
+
+static void end(void)
+{
+	steps_find(&steps, &spans);
+}
+
+static void clean(void)
+{
+	steps_free(&steps);
+	spans_free(&spans);
+	stacks_free(&stacks);
+	model_free(&m);
+}
+
+static void feed(struct gmt_event e)
+{
+	e.seq = ++seq;
+	e.time_ns = seq * 10;
+	e.thread = e.thread ? e.thread : 1;
+	model_event(&m, &e);
+	spans_event(&spans, &e);
+}
+
+static uint64_t alloc(uint64_t size, uint32_t stack)
+{
+	next_addr += 0x10000;
+	feed((struct gmt_event){
+		.kind = GMT_BLOCK_ALLOC, .addr = next_addr, .size = size, .stack = stack });
+	return next_addr;
+}
+
+static void drop(uint64_t addr, uint32_t stack)
+{
+	feed((struct gmt_event){ .kind = GMT_BLOCK_FREE, .addr = addr, .stack = stack });
+}
+
+static uint64_t forward(uint64_t size)
+{
+	uint64_t kept = alloc(size, IN_MODULE);
+
+	feed((struct gmt_event){
+		.kind = GMT_TAG_SAVED, .addr = kept, .arg0 = kept, .stack = IN_MODULE });
+	drop(alloc(1, LINE_1), LINE_1); /* a loss, outside of the module */
+	return kept;
+}
+
+/* A gradient comes and stays, what was saved goes. */
+static uint64_t backward(uint64_t saved, uint64_t size)
+{
+	uint64_t grad;
+
+	scope++;
+	feed((struct gmt_event){ .kind = GMT_BLOCK_ALLOC,
+				 .thread = ENGINE,
+				 .addr = grad = next_addr += 0x10000,
+				 .size = size,
+				 .name = NODE,
+				 .scope = scope });
+	feed((struct gmt_event){
+		.kind = GMT_BLOCK_FREE, .thread = ENGINE, .addr = saved, .scope = scope });
+	feed((struct gmt_event){ .kind = GMT_TAG_GRAD, .thread = ENGINE, .addr = grad });
+	return grad;
+}
+
+/* Nothing is told of what ran inside where stack is 0. */
+static void optimize(uint32_t name, uint32_t stack, uint64_t size, uint32_t thread)
+{
+	uint64_t number = ++ranges;
+
+	feed((struct gmt_event){
+		.kind = GMT_RANGE_BEGIN, .name = name, .arg0 = number, .thread = thread });
+	if (stack) {
+		uint64_t addr = next_addr += 0x10000;
+
+		feed((struct gmt_event){ .kind = GMT_BLOCK_ALLOC,
+					 .thread = thread,
+					 .addr = addr,
+					 .size = size,
+					 .stack = stack });
+		feed((struct gmt_event){ .kind = GMT_BLOCK_FREE, .thread = thread, .addr = addr });
+	}
+	feed((struct gmt_event){
+		.kind = GMT_RANGE_END, .name = name, .arg0 = number, .thread = thread });
+}
+
+static void zero_grad(uint64_t grad)
+{
+	uint64_t number = ++ranges;
+
+	feed((struct gmt_event){ .kind = GMT_RANGE_BEGIN, .name = ZERO, .arg0 = number });
+	if (grad)
+		drop(grad, LINE_1);
+	feed((struct gmt_event){ .kind = GMT_RANGE_END, .name = ZERO, .arg0 = number });
+}
+
+static const struct step *step(size_t n)
+{
+	return &steps.items[n];
+}
+
+static void plain_training(void **state)
+{
+	(void)state;
+	begin();
+	alloc(100, LINE_1); /* a parameter */
+	for (int i = 0; i < 3; i++) {
+		uint64_t grad = backward(forward(1000), 200);
+
+		optimize(STEP_A, LINE_1, 3000 + i, 1);
+		zero_grad(grad);
+	}
+	end();
+	assert_int_equal(steps.basis, STEPS_OPTIMIZER);
+	assert_int_equal(steps_number(&steps), 3);
+	assert_int_equal(step(0)->extent.peak, 100);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 1101);
+		assert_int_equal(step(i)->phases[PHASE_BACKWARD].peak, 1300);
+		assert_int_equal(step(i)->phases[PHASE_BACKWARD].end_bytes, 300);
+		assert_int_equal(step(i)->phases[PHASE_BACKWARD].growth, -800);
+		assert_int_equal(step(i)->phases[PHASE_OPTIMIZER].peak, 3300 + i - 1);
+		assert_int_equal(step(i)->phases[PHASE_ZERO_GRAD].end_bytes, 100);
+		assert_int_equal(step(i)->peak_phase, PHASE_OPTIMIZER);
+		assert_int_equal(step(i)->extent.growth, 0);
+		assert_true(step(i)->ended);
+	}
+	assert_int_equal(steps_at(&steps, step(3)->extent.peak_seq), 3);
+	assert_int_equal(steps_span(&steps, &spans, step(2)->extent.peak_seq)->phase,
+			 PHASE_OPTIMIZER);
+	clean();
+}
+
+/* Four backward passes, gradients clipped on the way, one optimizer. */
+static void accumulation(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < 4; k++)
+			backward(forward(50), 8);
+		drop(alloc(77, LINE_1), LINE_1);
+		optimize(STEP_A, LINE_1, 3, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 2);
+	assert_int_equal(step(1)->times[PHASE_FORWARD], 4);
+	assert_int_equal(step(1)->times[PHASE_BACKWARD], 4);
+	assert_int_equal(step(1)->times[PHASE_OPTIMIZER], 1);
+	assert_int_equal(step(1)->phases[PHASE_OTHER].peak, 4 * 8 + 77);
+	assert_int_equal(step(2)->extent.growth, 32);
+	clean();
+}
+
+/* Two optimizers in turn, told apart by the line that calls them; later they allocate nothing. */
+static void two_optimizers(void **state)
+{
+	(void)state;
+	for (int same_name = 0; same_name < 2; same_name++) {
+		begin();
+		for (int i = 0; i < 3; i++) {
+			backward(forward(50), 8);
+			optimize(STEP_A, i ? 0 : LINE_1, 3, 1);
+			backward(forward(50), 8);
+			optimize(same_name ? STEP_A : STEP_B, i ? 0 : LINE_2, 3, 1);
+		}
+		end();
+		assert_int_equal(steps_number(&steps), 3);
+		assert_int_equal(step(2)->times[PHASE_BACKWARD], 2);
+		assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 2);
+		clean();
+	}
+}
+
+/* Its own lines do not tell an optimizer from another: the first step makes the state. */
+static void an_optimizer_of_ones_own(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		backward(forward(50), 8);
+		optimize(STEP_B, i ? OWN_1 : OWN_2, 30, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	clean();
+}
+
+/* One after the other, with no work between: one step, even if they cannot be told apart. */
+static void one_after_the_other(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		backward(forward(50), 8);
+		for (int k = 0; k < 5; k++)
+			optimize(STEP_A, 0, 0, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 5);
+	clean();
+}
+
+static void inside_backward(void **state)
+{
+	(void)state;
+	begin();
+	alloc(100, LINE_1);
+	for (int i = 0; i < 3; i++) {
+		uint64_t kept[5];
+
+		for (int k = 0; k < 5; k++)
+			kept[k] = forward(50);
+		for (int k = 0; k < 5; k++) {
+			drop(backward(kept[k], 8), 0);
+			optimize(STEP_A, LINE_1, 500, ENGINE);
+		}
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	assert_int_equal(step(2)->times[PHASE_FORWARD], 1);
+	assert_int_equal(step(2)->phases[PHASE_BACKWARD].peak, 100 + 5 * 50 + 8);
+	assert_int_equal(step(2)->phases[PHASE_OPTIMIZER].peak, 100 + 4 * 50 + 500);
+	assert_int_equal(step(2)->extent.growth, 0);
+	clean();
+}
+
+/* A scaler that met an overflow does not call the optimizer. */
+static void optimizer_skipped(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 4; i++) {
+		uint64_t grad = backward(forward(50), 8);
+
+		if (i != 1)
+			optimize(STEP_A, LINE_1, 3, 1);
+		zero_grad(grad);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 4);
+	assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 0);
+	clean();
+}
+
+static void no_optimizer(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		uint64_t grad = backward(forward(50), 8);
+
+		drop(alloc(400, LINE_1), LINE_1); /* p -= lr * p.grad */
+		drop(grad, LINE_1);
+	}
+	end();
+	assert_int_equal(steps.basis, STEPS_BACKWARD);
+	assert_int_equal(steps_number(&steps), 3);
+	assert_int_equal(step(1)->peak_phase, PHASE_OTHER);
+	assert_int_equal(step(2)->extent.growth, 0);
+	clean();
+}
+
+static void inference(void **state)
+{
+	uint64_t out = 0;
+
+	(void)state;
+	begin();
+	alloc(100, LINE_1);
+	for (int i = 0; i < 4; i++) {
+		uint64_t in = alloc(10, LINE_1);
+
+		drop(alloc(30, IN_MODULE), IN_MODULE);
+		out = alloc(20, IN_MODULE);
+		drop(out, LINE_1);
+		drop(in, LINE_1);
+	}
+	end();
+	assert_int_equal(steps.basis, STEPS_FORWARD);
+	assert_int_equal(steps_number(&steps), 4);
+	assert_int_equal(step(4)->extent.peak, 140);
+	assert_true(steps.tail);
+	clean();
+}
+
+static void profiled(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		feed((struct gmt_event){
+			.kind = GMT_RANGE_BEGIN, .name = PROFILED, .arg0 = 900 + i });
+		for (int k = 0; k < 2; k++) {
+			backward(forward(50), 8);
+			optimize(STEP_A, LINE_1, 3, 1);
+		}
+		feed((struct gmt_event){
+			.kind = GMT_RANGE_END, .name = PROFILED, .arg0 = 900 + i });
+	}
+	end();
+	assert_int_equal(steps.basis, STEPS_PROFILER);
+	assert_int_equal(steps_number(&steps), 3);
+	assert_int_equal(step(3)->times[PHASE_OPTIMIZER], 2);
+	clean();
+}
+
+/* Stopped in the third step's backward pass. */
+static void broken_off(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		backward(forward(50), 8);
+		if (i < 2)
+			optimize(STEP_A, LINE_1, 3, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	assert_true(step(2)->ended);
+	assert_false(step(3)->ended);
+	clean();
+}
+
+/* Whatever comes: spans and steps tile the run, their peaks are the run's peak. */
+static void by_chance(void **state)
+{
+	struct chance c = { 7 };
+
+	(void)state;
+	for (int run = 0; run < 200; run++) {
+		uint64_t peak = 0;
+		int64_t growth = 0;
+
+		begin();
+		for (int i = 0; i < 300; i++) {
+			struct gmt_event e = { 0 };
+
+			e.kind = chance_below(&c, 54);
+			e.thread = 1 + chance_below(&c, 3);
+			e.addr = chance_below(&c, 20) << 12;
+			e.size = chance_below(&c, 1000);
+			e.arg0 = chance_below(&c, 6);
+			e.name = chance_below(&c, 7);
+			e.stack = chance_below(&c, 6);
+			e.scope = chance_below(&c, 4) ? 0 : 1;
+			feed(e);
+		}
+		end();
+		for (size_t i = 0; i < steps.count; i++) {
+			int64_t phases = 0;
+
+			if (i)
+				assert_int_equal(step(i)->first, step(i - 1)->last + 1);
+			for (int p = 0; p < PHASES; p++)
+				phases += step(i)->phases[p].growth;
+			assert_int_equal(phases, step(i)->extent.growth);
+			growth += phases;
+			if (step(i)->extent.peak > peak)
+				peak = step(i)->extent.peak;
+		}
+		assert_int_equal(step(steps.count - 1)->last, spans.count - 1);
+		assert_int_equal(growth, m.devices[0].blocks.now);
+		assert_int_equal(peak, m.devices[0].blocks.peak.bytes);
+		clean();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_training),  cmocka_unit_test(accumulation),
+		cmocka_unit_test(two_optimizers),  cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(inside_backward), cmocka_unit_test(optimizer_skipped),
+		cmocka_unit_test(no_optimizer),	   cmocka_unit_test(inference),
+		cmocka_unit_test(profiled),	   cmocka_unit_test(broken_off),
+		cmocka_unit_test(by_chance),	   cmocka_unit_test(an_optimizer_of_ones_own),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

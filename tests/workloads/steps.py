@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""steps.py CASE: three steps of training (four passes of inference) in the ways that people write loops."""
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self, width=256, hidden=1024, out=256):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, out)
+
+    def forward(self, x):
+        return self.down(F.gelu(self.up(x)))
+
+
+def batch():
+    return torch.randn(64, 256, device="cuda")
+
+
+def gan(fused=False):
+    g, d = Net().cuda(), Net(256, 512, 1).cuda()
+    g_opt, d_opt = (torch.optim.Adam(m.parameters(), fused=fused) for m in (g, d))
+    for _ in range(3):
+        d.zero_grad()
+        d(batch()).mean().backward()
+        fake = g(batch())
+        (-d(fake.detach())).mean().backward()
+        d_opt.step()
+        g_opt.zero_grad()
+        d(fake).mean().backward()
+        g_opt.step()
+
+
+def gan_fused():
+    gan(True)
+
+
+def one_after_the_other():
+    m = Net().cuda()
+    a, b = torch.optim.SGD([m.up.weight]), torch.optim.AdamW([m.down.weight])
+    for _ in range(3):
+        m(batch()).mean().backward()
+        torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+        a.step()
+        b.step()
+        a.zero_grad()
+        b.zero_grad()
+
+
+def hooks():
+    m = nn.Sequential(Net(), Net()).cuda()
+    opts = {p: torch.optim.AdamW([p]) for p in m.parameters()}
+
+    def hook(p):
+        opts[p].step()
+        opts[p].zero_grad()
+    for p in m.parameters():
+        p.register_post_accumulate_grad_hook(hook)
+    for _ in range(3):
+        m(batch()).mean().backward()
+
+
+def by_hand():
+    m = Net().cuda()
+    for _ in range(3):
+        m(batch()).mean().backward()
+        with torch.no_grad():
+            for p in m.parameters():
+                p -= 0.1 * p.grad
+                p.grad = None
+
+
+def accumulation():
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters(), fused=True)
+    for _ in range(3):
+        for _ in range(4):
+            F.mse_loss(m(batch()), batch()).backward()
+        torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+        o.step()
+        o.zero_grad(set_to_none=False)
+
+
+def profiled():
+    m = Net().cuda()
+    o = torch.optim.SGD(m.parameters())
+    when = torch.profiler.schedule(wait=0, warmup=1, active=2)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=when) as p:
+        for _ in range(3):
+            for _ in range(2):
+                m(batch()).mean().backward()
+                o.step()
+                o.zero_grad()
+            p.step()
+
+
+def inference():
+    m = nn.Sequential(Net(), Net()).cuda().eval()
+    with torch.no_grad():
+        for _ in range(4):
+            m(batch()).argmax(-1)
+
+
+globals()[sys.argv[1]]()
