@@ -11,12 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "functions.h"
 #include "need.h"
-
-struct function {
-	uint64_t start, end;
-	const char *name; /* in the ELF file's own memory */
-};
 
 struct elf_names {
 	int fd, debug_fd;
@@ -24,8 +20,7 @@ struct elf_names {
 	Dwarf *dwarf;
 	bool dwarf_tried;
 	char debug_path[160];
-	struct function *functions;
-	size_t count, room;
+	struct functions functions; /* names in the ELF file's own memory */
 };
 
 static bool same_build_id(Elf *elf, const void *id, size_t len)
@@ -52,6 +47,15 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
+static bool is_function(const GElf_Sym *sym)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF)
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sym->st_size);
+}
+
 static void add_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
@@ -59,15 +63,15 @@ static void add_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Sh
 	GElf_Sym sym;
 
 	for (size_t i = 0; i < total && gelf_getsym(data, i, &sym); i++) {
-		unsigned type = GELF_ST_TYPE(sym.st_info);
-		const char *name = elf_strptr(elf, header->sh_link, sym.st_name);
+		const char *name;
 
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !name ||
-		    !*name || sym.st_shndx == SHN_UNDEF || (type == STT_NOTYPE && !sym.st_size))
+		if (!sym.st_name || !is_function(&sym))
 			continue;
-		n->functions = need_grow(n->functions, &n->room, n->count, sizeof(*n->functions));
-		n->functions[n->count++] =
-			(struct function){ sym.st_value, sym.st_value + sym.st_size, name };
+		name = elf_strptr(elf, header->sh_link, sym.st_name);
+		if (name)
+			functions_add(&n->functions,
+				      (struct function){ sym.st_value, sym.st_value + sym.st_size,
+							 name });
 	}
 }
 
@@ -76,21 +80,12 @@ static bool add_symbols(struct elf_names *n, Elf *elf, unsigned type)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
-	size_t before = n->count;
+	size_t before = n->functions.count;
 
 	while ((scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &header) && header.sh_type == type)
 			add_table(n, elf, scn, &header);
-	return n->count > before;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return n->functions.count > before;
 }
 
 /* A separate file of debug information, as distributions install them. */
@@ -119,10 +114,9 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	find_debug_file(n, build_id, len);
 	if (!add_symbols(n, elf, SHT_SYMTAB) && n->debug_elf)
 		add_symbols(n, n->debug_elf, SHT_SYMTAB);
-	if (!n->count)
+	if (!n->functions.count)
 		add_symbols(n, elf, SHT_DYNSYM);
-	if (n->count)
-		qsort(n->functions, n->count, sizeof(*n->functions), by_start);
+	functions_deal(&n->functions);
 	return n;
 }
 
@@ -137,30 +131,13 @@ void elf_names_close(struct elf_names *n)
 		elf_end(n->debug_elf);
 		close(n->debug_fd);
 	}
-	free(n->functions);
+	functions_free(&n->functions);
 	free(n);
 }
 
-/* A symbol without a size reaches to the next one. */
-const char *elf_names_function(const struct elf_names *n, uint64_t address)
+const char *elf_names_function(struct elf_names *n, uint64_t address)
 {
-	size_t low = 0, high = n->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (n->functions[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t back = 0; back < 8 && low-- > 0; back++) {
-		const struct function *f = &n->functions[low];
-
-		if (address < f->end || f->start == f->end)
-			return f->name;
-	}
-	return NULL;
+	return functions_name(&n->functions, address);
 }
 
 static Dwarf *dwarf_of(struct elf_names *n)

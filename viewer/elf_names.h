@@ -14,7 +14,7 @@ struct elf_names;
 struct elf_names *elf_names_open(const char *path, const void *build_id, size_t len);
 void elf_names_close(struct elf_names *n);
 
-const char *elf_names_function(const struct elf_names *n, uint64_t address); /* NULL = unknown */
+const char *elf_names_function(struct elf_names *n, uint64_t address); /* NULL = unknown */
 const char *elf_names_line(struct elf_names *n, uint64_t address,
 			   unsigned *line); /* file or NULL */
 

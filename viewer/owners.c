@@ -81,7 +81,7 @@ static const char *backward_node(struct owners *o, const char *function)
 static struct owner of_native(struct owners *o, uint64_t seq)
 {
 	struct stacks *s = o->stacks;
-	struct owner first = { "", "", 0, false };
+	const struct symbol *first = NULL;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct symbol *sym = symbols_find(s->symbols, s->frames[i].ip, seq);
@@ -89,12 +89,14 @@ static struct owner of_native(struct owners *o, uint64_t seq)
 
 		if (node)
 			return (struct owner){ node, "", 0, true };
-		if (!first.file[0] && !is_messenger(s->frames[i].module))
-			first = (struct owner){ sym->function,
-						sym->file[0] ? sym->file : sym->module, sym->line,
-						false };
+		if ((!first || !first->module[0]) && !is_messenger(s->frames[i].module))
+			first = sym;
 	}
-	return first;
+	if (!first)
+		return (struct owner){ "", "", 0, false };
+	symbols_place(first);
+	return (struct owner){ first->function, first->file[0] ? first->file : first->module,
+			       first->line, false };
 }
 
 static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)

@@ -78,7 +78,7 @@ static void add_python(struct stacks *s, uint64_t value)
 
 static void add_native(struct stacks *s, uint64_t ip, uint64_t seq)
 {
-	const struct symbol *sym = symbols_find(s->symbols, ip, seq);
+	const struct symbol *sym = symbols_place(symbols_find(s->symbols, ip, seq));
 	struct frame *f = add(s);
 
 	f->function = sym->function;

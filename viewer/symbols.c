@@ -15,11 +15,17 @@ struct object {
 	bool tried;
 };
 
+struct known {
+	struct symbol symbol; /* first, so that the one pointer is the other */
+	struct object *object;
+	bool placed;
+};
+
 struct symbols {
 	struct object *objects;
 	size_t count;
 	struct map known; /* ip and object -> index in found */
-	struct symbol **found;
+	struct known **found;
 	size_t found_count, found_room;
 };
 
@@ -39,7 +45,7 @@ void symbols_free(struct symbols *s)
 	for (size_t i = 0; i < s->count; i++)
 		elf_names_close(s->objects[i].names);
 	for (size_t i = 0; i < s->found_count; i++) {
-		struct symbol *sym = s->found[i];
+		struct symbol *sym = &s->found[i]->symbol;
 
 		if (sym->function != sym->raw)
 			free((char *)sym->function);
@@ -47,7 +53,7 @@ void symbols_free(struct symbols *s)
 			free((char *)sym->raw);
 		if (*sym->file)
 			free((char *)sym->file);
-		free(sym);
+		free(s->found[i]);
 	}
 	free(s->found);
 	free(s->objects);
@@ -93,7 +99,6 @@ static const char *plain_name(const char *raw)
 static void name(struct object *o, struct symbol *out, uint64_t address)
 {
 	const struct defs_module *m = o->module;
-	const char *file;
 
 	out->module = m->path.s;
 	out->offset = address - m->bias;
@@ -107,27 +112,39 @@ static void name(struct object *o, struct symbol *out, uint64_t address)
 	out->function = demangle(out->raw);
 	if (!out->function)
 		out->function = out->raw;
-	file = elf_names_line(o->names, out->offset, &out->line);
+}
+
+/* Debug information is slow to open, and most who ask for a name do not ask for its line. */
+const struct symbol *symbols_place(const struct symbol *symbol)
+{
+	struct known *k = (struct known *)symbol;
+	const char *file = NULL;
+
+	if (!k->placed && k->object && k->object->names)
+		file = elf_names_line(k->object->names, symbol->offset, &k->symbol.line);
 	if (file && *file)
-		out->file = need_copy(file, strlen(file));
+		k->symbol.file = need_copy(file, strlen(file));
+	k->placed = true;
+	return symbol;
 }
 
 const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 {
 	struct object *o = object_at(s, ip - 1, seq);
 	uint64_t key = ip ^ (o ? (uint64_t)(o - s->objects + 1) << 48 : 0);
-	struct symbol *sym;
+	struct known *k;
 	bool fresh;
 	uint32_t *at = map_put(&s->known, key, &fresh);
 
 	if (!fresh)
-		return s->found[*at];
+		return &s->found[*at]->symbol;
 	*at = s->found_count;
-	sym = need_new(sizeof(*sym));
-	sym->function = sym->raw = sym->module = sym->file = "";
+	k = need_new(sizeof(*k));
+	k->object = o;
+	k->symbol.function = k->symbol.raw = k->symbol.module = k->symbol.file = "";
 	if (o)
-		name(o, sym, ip - 1);
+		name(o, &k->symbol, ip - 1);
 	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
-	s->found[s->found_count++] = sym;
-	return sym;
+	s->found[s->found_count++] = k;
+	return &k->symbol;
 }

@@ -16,7 +16,7 @@ struct symbol {
 	const char *function; /* demangled */
 	const char *raw;      /* as the object spells it */
 	const char *module;   /* path of the object */
-	const char *file;
+	const char *file;    /* this and the line: only after symbols_place */
 	unsigned line;
 	uint64_t offset; /* of the address in the object's file, for where there is no name */
 };
@@ -27,6 +27,9 @@ void symbols_free(struct symbols *s);
 /* ip: the address of a call's return, so what is looked up is the byte before it. seq: of an event
  * whose stack this is (an address may have belonged to another object before). */
 const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq);
+
+/* Looks up the file and the line, too; returns what it was given. */
+const struct symbol *symbols_place(const struct symbol *symbol);
 
 /* Only the object, without opening any file; NULL if none is known. */
 const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, uint64_t seq);
