@@ -16,7 +16,7 @@ struct symbol {
 	const char *function; /* demangled */
 	const char *raw;      /* as the object spells it */
 	const char *module;   /* path of the object */
-	const char *file;    /* this and the line: only after symbols_place */
+	const char *file;     /* this and the line: only after symbols_place */
 	unsigned line;
 	uint64_t offset; /* of the address in the object's file, for where there is no name */
 };

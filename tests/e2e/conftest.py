@@ -54,7 +54,7 @@ class Programs:
     def workload(name):
         return str(WORKLOADS / name)
 
-    def __call__(self, *args, timeout=150, **kw):
+    def __call__(self, *args, timeout=600, **kw):
         """Runs Python with these arguments; names of workloads are found by themselves."""
         args = [str(WORKLOADS / a) if str(a).endswith(".py") and not os.path.exists(str(a)) else str(a) for a in args]
         return subprocess.run([sys.executable, *args], env=self.environment(**kw), cwd=self.folder, capture_output=True,

@@ -10,7 +10,7 @@ heavy = pytest.mark.skipif(os.environ.get("GPUMEMTRACE_TEST_CLASSES") != "1", re
 MIB = 2**20
 
 
-def record(programs, case, *args, card="h100-80g", timeout=150):
+def record(programs, case, *args, card="h100-80g", timeout=600):
     recording = programs.traced("published.py", "truth.json", case, *args, card=card, timeout=timeout)
     return recording, json.loads((programs.folder / "truth.json").read_text())
 

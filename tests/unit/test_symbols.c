@@ -111,7 +111,7 @@ static void functions_and_lines(void **state)
 	caller_of_it();
 	define_module(&d, 1, &o, 0);
 	s = symbols_new(&d);
-	sym = symbols_find(s, here, UINT64_MAX);
+	sym = symbols_place(symbols_find(s, here, UINT64_MAX));
 	assert_string_equal(sym->function, "caller_of_it");
 	assert_non_null(strstr(sym->file, "test_symbols.c"));
 	assert_int_equal(sym->line, here_line);
