@@ -41,7 +41,6 @@ struct classifier *classifier_new(const struct model *m, struct owners *owners)
 void classifier_free(struct classifier *c)
 {
 	map_free(&c->places);
-	map_free(&c->cached);
 	free(c);
 }
 

@@ -76,6 +76,7 @@ void model_free(struct model *m)
 	map_free(&m->saved_ids);
 	map_free(&m->step_ids);
 	map_free(&m->leaf_nodes);
+	map_free(&m->handed_on);
 	map_free(&m->sizes);
 	map_free(&m->set_ids);
 	free(m->sets);

@@ -44,6 +44,14 @@ struct model_thread {
 
 struct moment;
 
+/* Told of each block on a device whose facts of the moment changed, after the model knows. */
+struct model_watch {
+	void (*born)(void *ctx, struct block *b, const struct gmt_event *e);
+	void (*saved)(void *ctx, struct block *b, const struct gmt_event *e); /* or let go */
+	void (*died)(void *ctx, struct block *b, const struct gmt_event *e);
+	void *ctx;
+};
+
 struct model_device {
 	bool seen;
 	bool framework;	       /* it has framework blocks; else driver allocations count */
@@ -79,6 +87,8 @@ struct model {
 	struct model_thread *threads;
 	size_t thread_count, thread_room;
 
+	const struct model_watch *watch; /* or NULL */
+
 	struct map saved_ids; /* SavedVariable -> index */
 	struct model_saved {
 		uint64_t addr, seq;
@@ -89,6 +99,7 @@ struct model {
 
 	struct signs signs;
 	struct map leaf_nodes; /* AccumulateGrad node -> 1 if its leaf is a cut in a graph */
+	struct map handed_on;  /* stacks whose blocks went from one forward pass to the next -> 1 */
 	struct map sizes;      /* of the blocks that modules made -> 1 */
 	struct map set_ids;    /* stack -> index in sets */
 	struct model_set {
@@ -146,6 +157,11 @@ uint64_t model_frees(const struct model_device *d);
 uint64_t model_ooms(const struct model_device *d);
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
+/* A block that goes by this stack was given up inside a later forward pass: its successor took
+ * over. */
+bool model_hands_on(const struct model *m, uint32_t stack);
+/* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
+bool model_bucket_filled(const struct model *m, uint64_t before);
 /* What was born of one stack outside of everything, NULL if nothing was. */
 const struct model_set *model_set_of(const struct model *m, uint32_t stack);
 /* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */

@@ -13,7 +13,7 @@ static void say_reserved(struct model *m, struct model_device *d, const struct g
 void model_block_alloc(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *old = d ? tree_find(&d->live, e->addr) : NULL;
+	struct block *old = d ? tree_find(&d->live, e->addr) : NULL, *b;
 
 	if (!d)
 		return;
@@ -21,9 +21,10 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 		model_fall(&d->blocks, old->size);
 		model_note_death(m, old, e);
 	}
-	model_birth(m, &d->live, e);
+	b = model_birth(m, &d->live, e);
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
+	model_tell_born(m, b, e);
 	d->block_allocs++;
 	d->retries += d->retry == RETRY_FREED;
 	d->retry = RETRY_NONE;

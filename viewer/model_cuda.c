@@ -6,7 +6,7 @@
  */
 #include "model_parts.h"
 
-static bool is_device_memory(uint64_t memory)
+bool model_is_device_memory(uint64_t memory)
 {
 	return memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED || memory == GMT_MEM_ASYNC ||
 	       memory == GMT_MEM_ARRAY || memory == GMT_MEM_PHYSICAL;
@@ -42,7 +42,7 @@ static void forget(struct model *m, struct tree *t, struct block *b, const struc
 
 	if (is_host_memory(b->memory))
 		model_fall(&m->host, b->size);
-	else if (d && is_device_memory(b->memory)) {
+	else if (d && model_is_device_memory(b->memory)) {
 		model_fall(&d->driver, b->size);
 		d->driver_frees++;
 		if (is_segment(b->memory, b->flags))
@@ -72,12 +72,13 @@ static void alloc_framework_block(struct model *m, struct model_device *d,
 	d->driver_allocs++;
 	model_rise(m, &d->blocks, e->size, e);
 	model_rise(m, &d->driver, e->size, e);
+	model_tell_born(m, b, e);
 }
 
 void model_mem_alloc(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *old = tree_find(&m->memory, e->addr);
+	struct block *old = tree_find(&m->memory, e->addr), *b;
 
 	if (d && is_framework_block(e)) {
 		alloc_framework_block(m, d, e);
@@ -85,15 +86,17 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	}
 	if (old)
 		forget(m, &m->memory, old, e);
-	model_birth(m, &m->memory, e)->memory = e->arg0;
+	b = model_birth(m, &m->memory, e);
+	b->memory = e->arg0;
 	if (is_host_memory(e->arg0))
 		model_rise(m, &m->host, e->size, e);
-	if (!d || !is_device_memory(e->arg0))
+	if (!d || !model_is_device_memory(e->arg0))
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
 	if (is_segment(e->arg0, e->flags))
 		model_rise(m, &d->reserved, e->size, e);
+	model_tell_born(m, b, e);
 }
 
 static bool free_framework_block(struct model *m, const struct gmt_event *e)
@@ -129,7 +132,7 @@ void model_mem_fail(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
 
-	if (!d || !is_device_memory(e->arg0))
+	if (!d || !model_is_device_memory(e->arg0))
 		return;
 	d->driver_fails++;
 	if (!d->told)
@@ -163,6 +166,7 @@ void model_phys_create(struct model *m, const struct gmt_event *e)
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
+	model_tell_born(m, b, e);
 }
 
 void model_phys_retain(struct model *m, const struct gmt_event *e)

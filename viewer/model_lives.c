@@ -97,23 +97,24 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 	m->in_backward = false;
 }
 
-/* All but what is a fact of the moment only. */
+/* All but what is a fact of the moment only; series.c keeps a history of just these facts. */
 static void tell_copy(struct model *m, const struct block *b)
 {
 	struct model_device *d = model_device(m, b->device);
 	struct block *copy;
 	uint32_t saved;
-	bool grads_live;
+	bool grads_live, save_after;
 
 	if (!b->copy || !d || !d->moment || b->copy > d->moment->count)
 		return;
 	copy = &d->moment->blocks[b->copy - 1];
 	saved = copy->saved;
 	grads_live = copy->grads_live;
+	save_after = b->save_ns && !copy->save_ns;
 	*copy = *b;
 	copy->saved = saved;
 	copy->grads_live = grads_live;
-	copy->save_after_moment = b->save_ns > d->moment->time_ns;
+	copy->save_after_moment = save_after;
 }
 
 /* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
@@ -124,6 +125,21 @@ static void note_gradient(struct model *m, const struct block *b)
 
 	if (m->tags ? b->tags & BLOCK_GRAD : b->stage == STAGE_BACKWARD)
 		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
+}
+
+/* Born in one forward pass, given up inside the next one or a later. */
+static void note_succession(struct model *m, const struct block *b)
+{
+	bool fresh;
+
+	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
+	    b->died_forward > b->born_forward && !b->save_ns)
+		*map_put(&m->handed_on, b->stack, &fresh) = 1;
+}
+
+bool model_hands_on(const struct model *m, uint32_t stack)
+{
+	return map_get(&m->handed_on, stack);
 }
 
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e)
@@ -138,7 +154,10 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 	b->died_forward = m->forwards;
 	b->died_backward = m->backwards;
 	note_gradient(m, b);
+	note_succession(m, b);
 	tell_copy(m, b);
+	if (m->watch)
+		m->watch->died(m->watch->ctx, b, e);
 }
 
 void model_settle(struct model *m)

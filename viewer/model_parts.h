@@ -17,6 +17,20 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 void model_note_size(struct model *m, const struct block *b);
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);
 
+bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
+
+static inline void model_tell_born(struct model *m, struct block *b, const struct gmt_event *e)
+{
+	if (m->watch)
+		m->watch->born(m->watch->ctx, b, e);
+}
+
+static inline void model_tell_saved(struct model *m, struct block *b, const struct gmt_event *e)
+{
+	if (m->watch)
+		m->watch->saved(m->watch->ctx, b, e);
+}
+
 typedef void model_handler(struct model *m, const struct gmt_event *e);
 
 model_handler model_block_alloc, model_block_free, model_block_oom;

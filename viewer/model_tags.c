@@ -58,13 +58,15 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 		b->grad_ns = e->time_ns;
 }
 
-static void let_go(struct model *m, const struct model_saved *s)
+static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, s->device);
 	struct block *b = d ? tree_find(&d->live, s->addr) : NULL;
 
-	if (b && b->seq == s->seq && b->saved)
-		b->saved--;
+	if (!b || b->seq != s->seq || !b->saved)
+		return;
+	b->saved--;
+	model_tell_saved(m, b, e);
 }
 
 static uint32_t saved_place(struct model *m)
@@ -106,12 +108,13 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 	if (!b)
 		return;
 	note_saving(m, b, e);
-	if (!e->arg0)
-		return;
-	at = map_put(&m->saved_ids, e->arg0, &fresh);
-	*at = saved_place(m);
-	m->saved[*at] = (struct model_saved){ b->addr, b->seq, e->device };
-	b->saved++;
+	if (e->arg0) {
+		at = map_put(&m->saved_ids, e->arg0, &fresh);
+		*at = saved_place(m);
+		m->saved[*at] = (struct model_saved){ b->addr, b->seq, e->device };
+		b->saved++;
+	}
+	model_tell_saved(m, b, e);
 }
 
 void model_tag_released(struct model *m, const struct gmt_event *e)
@@ -121,7 +124,7 @@ void model_tag_released(struct model *m, const struct gmt_event *e)
 	if (!at)
 		return;
 	place = *at;
-	let_go(m, &m->saved[place]);
+	let_go(m, &m->saved[place], e);
 	map_remove(&m->saved_ids, e->arg0);
 	m->saved[place].addr = m->saved_free;
 	m->saved_free = place + 1;

@@ -21,10 +21,9 @@ static bool is_host(const struct block *b)
 	return b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED;
 }
 
-static bool counts(const struct block *b, int device)
+static bool counts(const struct moment *mo, const struct block *b)
 {
-	return b->device == device && !is_host(b) && b->memory != GMT_MEM_MANAGED &&
-	       b->memory != GMT_MEM_IMPORTED;
+	return b->device == mo->device && (mo->framework || model_is_device_memory(b->memory));
 }
 
 static void copy_blocks(struct moment *mo, struct tree *t)
@@ -33,7 +32,7 @@ static void copy_blocks(struct moment *mo, struct tree *t)
 
 	TREE_EACH(t, b)
 	{
-		if (!counts(b, mo->device))
+		if (!counts(mo, b))
 			continue;
 		add(&l, b);
 		b->copy = l.count;
@@ -41,6 +40,11 @@ static void copy_blocks(struct moment *mo, struct tree *t)
 	}
 	mo->blocks = l.items;
 	mo->count = l.count;
+}
+
+bool model_bucket_filled(const struct model *m, uint64_t before)
+{
+	return m->grads_live && (!m->tags || m->grad_bytes > before);
 }
 
 /* Buckets of gradients are made in the order in which backward fills them. */
@@ -55,7 +59,7 @@ static void note_buckets(const struct model *m, struct moment *mo)
 		for (size_t k = 0; k < mo->count; k++)
 			if (mo->blocks[k].signs & STACK_BUCKET && mo->blocks[k].seq < b->seq)
 				before += mo->blocks[k].size;
-		b->grads_live = !m->tags || m->grad_bytes > before;
+		b->grads_live = model_bucket_filled(m, before);
 	}
 }
 

@@ -40,13 +40,9 @@ static bool went_on(const struct block *b)
 
 bool life_cache(struct classifier *c, const struct block *b)
 {
-	bool fresh;
-
-	if (went_on(b))
-		*map_put(&c->cached, b->stack, &fresh) = 1;
 	if (b->stage != STAGE_FORWARD || b->save_ns || b->died_backward != b->born_backward)
 		return false;
-	return went_on(b) || (!b->died_seq && map_get(&c->cached, b->stack));
+	return went_on(b) || (!b->died_seq && model_hands_on(c->m, b->stack));
 }
 
 /* There before anything was computed, never freed, by no module. */

@@ -11,7 +11,6 @@ struct classifier {
 	struct owners *owners;
 	const char *without; /* the name of a rule that is left out: for tests of the rules */
 	struct map places;   /* stack -> what native frames and source lines say */
-	struct map cached;   /* stacks whose blocks went from one forward pass into the next */
 };
 
 typedef bool rule_fits(struct classifier *c, const struct block *b);

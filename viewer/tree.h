@@ -44,7 +44,7 @@ struct block {
 	uint32_t name;	/* of its event: backward node of a framework block, else API function */
 	uint32_t scope; /* evaluation of a backward node, 0 = not in backward */
 	uint32_t saved; /* SavedVariables that hold a tensor in it now */
-	uint32_t copy;	/* 1 + its place in the moment of its device, 0 = not there */
+	uint32_t copy;	/* 1 + its place in the moment of its device or in a series, 0 = none */
 	int32_t device;
 	uint16_t flags;	 /* enum gmt_flag */
 	uint16_t tags;	 /* enum block_tag */
@@ -64,6 +64,7 @@ struct block {
 	bool after_forward;		       /* born after a forward pass of its step */
 	bool grads_live;		       /* a copy: gradients were there at its moment */
 	bool save_after_moment;		       /* a copy: first saved after its moment */
+	uint8_t counted_as;		       /* in a series: its class after the latest event */
 };
 
 struct tree {

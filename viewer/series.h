@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory by class at every event: each block's bytes come with its birth, move from class to class
+ * when a fact of the moment changes (it is saved for backward, or let go), and leave with its
+ * death. After every event the sums are what the model's curve says, and what `live` says there.
+ *
+ * A class may rest on what is only known later (a leaf, an end in backward), so a first run over
+ * the events decides, when a block dies, what it was in each state it had been in: 4 bytes a block
+ * are kept. Every later run replays the events with the answers at hand.
+ */
+#ifndef VIEWER_SERIES_H
+#define VIEWER_SERIES_H
+
+#include "classify.h"
+#include "recording.h"
+
+struct series_change {
+	uint64_t seq, time_ns; /* of the event */
+	int device;
+	enum category category;
+	int64_t bytes;		   /* more or less in that class */
+	const struct block *block; /* good for this call only; its birth's seq is its identity */
+};
+
+/* Either may be NULL. */
+struct series_sink {
+	void (*change)(void *ctx, const struct series_change *c);
+	/* After each event of the recording and its changes; m is the model after it. */
+	void (*event)(void *ctx, const struct gmt_event *e, const struct model *m);
+	void *ctx;
+};
+
+struct series {
+	struct recording *recording;
+	const struct model *facts;
+	uint32_t *codes; /* of each block in order of birth: a class for each state, 4 bits each */
+	size_t count, room;
+};
+
+/* facts has replayed the whole recording, and must outlive the series. 0, or a sentence was said
+ * and the exit code. */
+int series_open(struct series *s, struct recording *r, const struct model *facts,
+		struct owners *owners);
+void series_close(struct series *s);
+
+/* One run over the events, all devices. 0, or a sentence was said and the exit code. */
+int series_run(struct series *s, const struct series_sink *sink);
+
+#endif
