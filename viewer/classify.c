@@ -76,6 +76,17 @@ const char *category_words(unsigned category)
 	return all[category];
 }
 
+uint32_t category_colour(unsigned category)
+{
+	static const uint32_t all[] = {
+#define CATEGORY(name, words, colour) colour,
+#include "categories.def"
+#undef CATEGORY
+	};
+
+	return all[category];
+}
+
 const char *verdict_rule(struct verdict v)
 {
 	return v.rule->name;

@@ -35,6 +35,7 @@ struct verdict classify(struct classifier *c, const struct block *b);
 
 const char *category_name(unsigned category);  /* "optimizer_state" */
 const char *category_words(unsigned category); /* "optimizer state" */
+uint32_t category_colour(unsigned category);   /* 0xrrggbb */
 
 const char *verdict_rule(struct verdict v);    /* the rule's name */
 unsigned verdict_confidence(struct verdict v); /* percent */

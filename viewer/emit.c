@@ -176,7 +176,35 @@ void emit_text(struct emit *e, const char *key, const char *s)
 	emit_bytes(e, key, s, strlen(s));
 }
 
+bool emit_colour(const struct emit *e)
+{
+	return e->bold;
+}
+
+static void print_plain(struct emit *e, const char *format, va_list args)
+{
+	char *text;
+	int len = vasprintf(&text, format, args);
+
+	if (len < 0)
+		return;
+	emit_plain_string(e->f, text, (size_t)len);
+	free(text);
+}
+
 void emit_line(struct emit *e, const char *format, ...)
+{
+	va_list args;
+
+	if (e->json)
+		return;
+	va_start(args, format);
+	print_plain(e, format, args);
+	va_end(args);
+	fputc('\n', e->f);
+}
+
+void emit_raw(struct emit *e, const char *format, ...)
 {
 	va_list args;
 
@@ -185,7 +213,6 @@ void emit_line(struct emit *e, const char *format, ...)
 	va_start(args, format);
 	vfprintf(e->f, format, args);
 	va_end(args);
-	fputc('\n', e->f);
 }
 
 void emit_title(struct emit *e, const char *format, ...)
@@ -196,7 +223,7 @@ void emit_title(struct emit *e, const char *format, ...)
 		return;
 	fputs(e->bold ? "\033[1m" : "", e->f);
 	va_start(args, format);
-	vfprintf(e->f, format, args);
+	print_plain(e, format, args);
 	va_end(args);
 	fputs(e->bold ? "\033[0m\n" : "\n", e->f);
 }

@@ -35,9 +35,15 @@ void emit_flag(struct emit *e, const char *key, bool b);
 void emit_text(struct emit *e, const char *key, const char *s);
 void emit_bytes(struct emit *e, const char *key, const char *s, size_t len);
 
-/* Text only: nothing in JSON. A title stands out where the terminal can do that. */
+bool emit_colour(const struct emit *e); /* it is a terminal that may get colours */
+
+/* Text only: nothing in JSON. A title stands out where the terminal can do that. Control characters
+ * in what they print are shown, not sent. */
 void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_title(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same without an end of line and as it is: for what is known to hold no foreign text. */
+void emit_raw(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A table: an array of objects in JSON. Each row is as many emit_cell calls as there are columns.
  */

@@ -24,6 +24,17 @@ static size_t utf8(const unsigned char *s, size_t len)
 	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
+/* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,
+ * what is no UTF-8. */
+static size_t plain(const unsigned char *s, size_t len)
+{
+	size_t n = utf8(s, len);
+
+	if ((n == 1 && (*s < 32 || *s == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0))
+		return 0;
+	return n;
+}
+
 static void json_byte(FILE *f, unsigned char c)
 {
 	static const char named[32] = {
@@ -66,9 +77,9 @@ void emit_plain_string(FILE *f, const char *s, size_t len)
 	const unsigned char *p = (const unsigned char *)s;
 
 	while (len) {
-		size_t n = utf8(p, len);
+		size_t n = plain(p, len);
 
-		if (n > 1 || (n == 1 && *p >= 32 && *p != 0x7f))
+		if (n)
 			fwrite(p, 1, n, f);
 		else
 			fprintf(f, "\\x%02x", *p);
@@ -84,9 +95,9 @@ size_t emit_plain_width(const char *s, size_t len)
 	size_t width = 0;
 
 	while (len) {
-		size_t n = utf8(p, len);
+		size_t n = plain(p, len);
 
-		width += n > 1 || (n == 1 && *p >= 32 && *p != 0x7f) ? 1 : 4;
+		width += n ? 1 : 4;
 		n = n ? n : 1;
 		p += n;
 		len -= n;

@@ -166,10 +166,12 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	snprintf(title, sizeof(title), "Device %d: peak %s%s at %s", mo->device,
 		 human_bytes(b, p->bytes), of,
 		 human_seconds(t, p->event.time_ns - r->survey.first_ns));
-	if (strlen(title) + strlen(phase) < 80)
+	if (strlen(title) + strlen(phase) < 80) {
 		emit_title(out, "%s%s", title, phase);
-	else
-		emit_title(out, "%s\nIn%s", title, phase + 1);
+	} else {
+		emit_title(out, "%s", title);
+		emit_title(out, "In%s", phase + 1);
+	}
 	if (owner.function[0])
 		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
 			  report_owner(&owner, who, 60));

@@ -159,6 +159,38 @@ def test_live_of_a_device(sample):
         "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200}]}
 
 
+def test_timeline(sample):
+    said = answer("timeline", sample, "--by", "events", "--points", 23)
+    assert (said["device"], said["first_ns"], said["last_ns"]) == (0, 90, 230)
+    assert (said["peak_bytes"], said["peak_time_ns"]) == (14 * MIB, 140)
+    sums = {b["last_ns"]: {c: n // MIB for c, n in b["categories_at_last"].items()} for b in said["buckets"]}
+    assert sums[110] == {"parameters": 4} and sums[130] == {"parameters": 4, "unknown": 2}
+    assert sums[140] == sums[145] == {"parameters": 4, "unknown": 2, "activations": 8}
+    assert sums[175] == {"parameters": 4, "unknown": 2, "gradients": 1}
+    assert sums[230] == {"parameters": 4, "unknown": 2, "gradients": 1, "optimizer_state": 3}
+    assert {b["reserved_bytes"] for b in said["buckets"][2:]} == {20 * MIB}
+    two = answer("timeline", sample, "--points", 2)["buckets"]
+    assert [(b["first_ns"], b["last_ns"]) for b in two] == [(90, 160), (161, 230)]
+    assert two[0]["max"] == {"bytes": 14 * MIB, "time_ns": 140, "seq": 7}
+    assert two[1]["min"] == {"bytes": 6 * MIB, "time_ns": 170, "seq": 11}
+    assert two[1]["categories_at_max"] == {"parameters": 4 * MIB, "unknown": 2 * MIB, "activations": 8 * MIB}
+
+
+def test_timeline_is_a_chart(sample):
+    text = ok("timeline", sample, "--height", 7, "--by", "events", env=dict(os.environ, LC_ALL="C"))
+    assert text.isascii() and max(map(len, text.splitlines())) <= 80
+    rows = [line[12:].rstrip() for line in text.splitlines() if line[10:12] == " |"]
+    columns = ["".join(column).strip() for column in zip(*(row.ljust(23) for row in reversed(rows)))]
+    # 14 MiB in 7 rows: two MiB each; classes from the ground in their order
+    assert columns[6] == "PPAAAA." and columns[2] == "PP" and columns[5] == "PP."
+    assert columns[-1] == "PPGS."
+    assert "P parameters" in text and "A activations" in text
+    blocks = ok("timeline", sample, env=dict(os.environ, LC_ALL="C.UTF-8"))
+    assert "┤" in blocks and "\x1b" not in blocks
+    colours = on_terminal("timeline", sample, LC_ALL="C.UTF-8", NO_COLOR="", COLORTERM="truecolor")
+    assert b"\x1b[38;2;245;133;24m" in colours and "█".encode() in colours
+
+
 def test_stack(sample):
     assert answer("stack", sample, 3) == {"frames": [
         {"kind": "python", "function": "Module._call_impl", "line": 99,
@@ -246,6 +278,18 @@ def test_names_of_any_bytes(make):
     assert json.loads(ok("dump", path, "--json").splitlines()[0])["name"] == "a\x1b[31mb\"\\\xe9"
 
 
+HOSTILE = SAMPLE.replace("/home/u/model.py Model.forward", "/home/\x1b]0;x\x07/m\x9bodel.py Mo\x1b[31mdel.for\u009b2Jward")
+READERS_OF_NAMES = [["report"], ["live"], ["steps"], ["timeline"], ["modules"], ["why", "0x10400000", "--at", "end"], ["stack", "3"]]
+
+
+@pytest.mark.parametrize("args", READERS_OF_NAMES, ids=lambda a: a[0])
+def test_no_foreign_control_reaches_the_terminal(make, args):
+    """A function's or a file's name may hold any bytes; what steers a terminal is shown, not sent."""
+    path = make(HOSTILE, "hostile.gmt")
+    text = on_terminal(args[0], path, *args[1:], NO_COLOR="1", LC_ALL="C.UTF-8").decode("utf-8")
+    assert not [c for c in text if (ord(c) < 32 and c not in "\r\n") or 0x7f <= ord(c) < 0xa0], text
+
+
 # Broken and interrupted recordings
 
 EXPECTED = [line.split() for line in open(os.path.join(BAD, "expected.txt")) if line.strip() and line[0] != "#"]
@@ -320,6 +364,7 @@ def assert_refused(done, code):
     (["stack", "a"], 2, "ID"), (["stack", "a", "xyz"], 2, "xyz"), (["run"], 2, "command"),
     (["run", "--"], 2, "command"), (["run", "-o"], 2, "output"), (["run", "--stacks", "some", "--", "true"], 2, "some"),
     (["run", "--sim", "h100-80g,x", "--", "true"], 2, "h100-80g,x"),
+    (["timeline", "a", "--by", "size"], 2, "size"), (["timeline", "a", "--points", "-1"], 2, "--points"),
     (["report", "/nonexistent/file.gmt"], 3, "No such file"), (["report", "/"], 3, "/"),
     (["report", "/etc/passwd"], 3, "not a gpumemtrace recording"), (["report", TOOL], 3, "not a gpumemtrace"),
     (["report", os.path.join(BAD, "newer.gmt")], 3, "newer"), (["report", os.path.join(BAD, "empty.gmt")], 3, "empty"),
