@@ -176,6 +176,12 @@ def test_timeline(sample):
     assert two[1]["categories_at_max"] == {"parameters": 4 * MIB, "unknown": 2 * MIB, "activations": 8 * MIB}
 
 
+def test_leaks_need_steps(sample):
+    said = answer("leaks", sample)
+    assert (said["growth_per_step"], said["owners"], said["from_step"], said["to_step"]) == (0, [], 0, 0)
+    assert "three that ended are needed" in ok("leaks", sample)
+
+
 def test_timeline_is_a_chart(sample):
     text = ok("timeline", sample, "--height", 7, "--by", "events", env=dict(os.environ, LC_ALL="C"))
     assert text.isascii() and max(map(len, text.splitlines())) <= 80
@@ -279,7 +285,7 @@ def test_names_of_any_bytes(make):
 
 
 HOSTILE = SAMPLE.replace("/home/u/model.py Model.forward", "/home/\x1b]0;x\x07/m\x9bodel.py Mo\x1b[31mdel.for\u009b2Jward")
-READERS_OF_NAMES = [["report"], ["live"], ["steps"], ["timeline"], ["modules"], ["why", "0x10400000", "--at", "end"], ["stack", "3"]]
+READERS_OF_NAMES = [["report"], ["live"], ["steps"], ["timeline"], ["leaks"], ["modules"], ["why", "0x10400000", "--at", "end"], ["stack", "3"]]
 
 
 @pytest.mark.parametrize("args", READERS_OF_NAMES, ids=lambda a: a[0])

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaks of known kinds: the growth a step is what PyTorch counts, the line is the one that the script says."""
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+# case: what the source line of each owner holds, by class; the growth where PyTorch's own count varies for other reasons
+CASES = {
+    "nothing": ([], None),
+    "recent": ([], 0),
+    "graph": ([("activations", "self.down(F.gelu"), ("inputs", "torch.randn"), ("forward_temporaries", ".mean()")], None),
+    "outputs": ([("forward_temporaries", "self.down(F.gelu")], None),
+    "two": ([("forward_temporaries", "self.down(F.gelu"), ("inputs", "torch.ones(5000")], None),
+    "grow": ([("forward_temporaries", "torch.cat(")], None),
+    "varying": ([("inputs", "torch.zeros(3000")], 12288),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_leaks(programs, tool, case):
+    owners, growth = CASES[case]
+    recording = programs.traced("leaks.py", case, "counts.json")
+    counts = json.loads((programs.folder / "counts.json").read_text())
+    if growth is None:
+        growth = statistics.median(b - a for a, b in zip(counts[1:], counts[2:]))
+    said = tool.json("leaks", recording)
+    assert (said["steps"], said["from_step"], said["to_step"]) == (8, 2, 8)
+    assert said["growth_per_step"] == growth == sum(o["bytes_per_step"] for o in said["owners"])
+    lines = Path(programs.workload("leaks.py")).read_text().splitlines()
+    assert len(said["owners"]) == len(owners)
+    for owner, (category, source) in zip(said["owners"], owners):
+        assert owner["class"] == category and owner["file"].endswith("leaks.py")
+        assert source in lines[owner["line"] - 1]
+        check_blocks(tool, recording, owner, case)
+
+
+def check_blocks(tool, recording, owner, case):
+    """The first and the latest block live at the end of the training, with the stack that is named."""
+    for which in ("first", "latest"):
+        b = owner[which]
+        live = tool.json("live", recording, "--at", owner["latest"]["born_ns"])
+        same = [x for x in live["blocks"] if x["addr"] == b["addr"]]
+        assert same and same[0]["born_ns"] == b["born_ns"] and same[0]["stack"] == b["stack"]
+    if case != "grow":
+        assert (owner["first"]["step"], owner["latest"]["step"]) == (3, 8)
+        assert owner["bytes"] == 6 * owner["bytes_per_step"]
+
+
+def test_a_loop_that_keeps_nothing(programs, tool):
+    said = tool.json("leaks", programs.traced("steps.py", "gan"))
+    assert (said["owners"], said["growth_per_step"], said["from_step"], said["to_step"]) == ([], 0, 1, 3)
