@@ -19,6 +19,15 @@ struct gmt_tool {
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
 };
 
+/* A piece of the recording, or of its live file, that could not be used. */
+struct gmt_damage {
+	uint64_t offset, bytes;
+	bool live;  /* of the live file */
+	bool block; /* a whole block; else bytes that belong to none */
+};
+
+#define GMT_DAMAGES 16
+
 struct gmt_reader_info {
 	uint32_t version, pid;
 	int64_t realtime_minus_monotonic_ns;
@@ -31,7 +40,9 @@ struct gmt_reader_info {
 	uint64_t first_seq, last_seq;
 	bool clean_end; /* END was written */
 	bool has_index;
-	bool truncated; /* !clean_end, or damage was found */
+	bool truncated;				/* !clean_end, or damage was found */
+	struct gmt_damage damages[GMT_DAMAGES]; /* the first ones, as they were found */
+	size_t damages_used;
 };
 
 /*

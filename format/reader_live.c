@@ -43,8 +43,10 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 	return true;
 }
 
-/* All from pos on: up to the first slot that holds nothing, past those that make no sense. */
-static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, void *buf)
+/* All from pos on: up to the first slot that holds nothing, past those that make no sense. at:
+ * where in the file the slots begin. */
+static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, uint64_t at,
+		     void *buf)
 {
 	uint64_t end = pos + GMT_RING_SLOTS;
 	struct gmt_ring_item item;
@@ -56,7 +58,8 @@ static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t
 		if (rc == 0)
 			break;
 		if (rc < 0) {
-			r->info.skipped_bytes += GMT_SLOT_BYTES;
+			reader_count_skipped(r, at + pos % GMT_RING_SLOTS * GMT_SLOT_BYTES,
+					     GMT_SLOT_BYTES, true);
 			pos++;
 		} else if (item.is_def) {
 			kept = keep_def(&r->live, &item.def);
@@ -88,7 +91,7 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 	if (got < sizeof(*ring) || is_idle(fd, at, ring))
 		return 0;
 	if (ring->head - ring->tail > GMT_RING_SLOTS) {
-		r->info.skipped_bytes += GMT_RING_REGION;
+		reader_count_skipped(r, at, GMT_RING_REGION, true);
 		return 0;
 	}
 	got = reader_read(fd, at + GMT_RING_HEAD, region + GMT_RING_HEAD,
@@ -98,7 +101,7 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 	__sync_synchronize();
 	if (reader_read(fd, at, &again, sizeof(again)) < sizeof(again))
 		return 0;
-	return take_ring(r, ring, again.tail, buf);
+	return take_ring(r, ring, again.tail, at + GMT_RING_HEAD, buf);
 }
 
 static int by_seq(const void *a, const void *b)
@@ -146,7 +149,7 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 	r->info.file_bytes += size;
 	if (h->page != GMT_LIVE_PAGE || h->region != GMT_RING_REGION ||
 	    h->slots != GMT_RING_SLOTS || h->slot_bytes != GMT_SLOT_BYTES)
-		r->info.skipped_bytes += size;
+		reader_count_skipped(r, 0, size, true);
 	else
 		for (uint64_t at = GMT_LIVE_PAGE; at < size && rc == 0; at += GMT_RING_REGION)
 			rc = take_region(r, fd, at, region, buf);

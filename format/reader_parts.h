@@ -57,6 +57,8 @@ int reader_scan(struct gmt_reader *r, uint64_t at);
  */
 bool reader_load(struct gmt_reader *r, struct reader_block *b);
 void reader_count_damage(struct gmt_reader *r, struct reader_block *b);
+/* Bytes that are skipped, with their place. */
+void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes, bool live);
 
 /* Takes all that the live file holds into r->live and info. 0 or -GMT_ERR_*. */
 int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h);

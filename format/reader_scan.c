@@ -178,7 +178,7 @@ static int scan_blocks(struct gmt_reader *r, uint64_t at, uint8_t *window)
 			here = there;
 		} else {
 			b.offset = find_head(r, at + 1, window);
-			r->info.skipped_bytes += b.offset - at;
+			reader_count_skipped(r, at, b.offset - at, false);
 			here = read_head(r, b.offset, &b.head);
 		}
 		at = b.offset;
@@ -197,10 +197,32 @@ int reader_scan(struct gmt_reader *r, uint64_t at)
 	return rc;
 }
 
+/* What lies side by side is one piece. */
+static void note_damage(struct gmt_reader_info *info, struct gmt_damage d)
+{
+	struct gmt_damage *last =
+		info->damages_used ? &info->damages[info->damages_used - 1] : NULL;
+
+	if (last && !d.block && !last->block && d.live == last->live &&
+	    d.offset == last->offset + last->bytes)
+		last->bytes += d.bytes;
+	else if (info->damages_used < GMT_DAMAGES)
+		info->damages[info->damages_used++] = d;
+}
+
+void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes, bool live)
+{
+	r->info.skipped_bytes += bytes;
+	note_damage(&r->info, (struct gmt_damage){ offset, bytes, live, false });
+}
+
 void reader_count_damage(struct gmt_reader *r, struct reader_block *b)
 {
-	if (!b->counted)
+	if (!b->counted) {
 		r->info.damaged_blocks++;
+		note_damage(&r->info, (struct gmt_damage){ b->offset, HEAD + b->head.stored_bytes,
+							   false, true });
+	}
 	b->counted = true;
 	r->info.truncated = true;
 }

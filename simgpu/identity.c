@@ -13,7 +13,8 @@ void device_bus_id(char *s, size_t n, int physical)
 	snprintf(s, n, "0000:%02X:00.0", 0x10 + physical);
 }
 
-/* Different for each device, the same in every process. */
+/* Different for each device, the same in every process. It is where a program can see that the
+ * device is simulated: the name is a real card's. */
 void device_uuid(unsigned char *uuid, int physical)
 {
 	memcpy(uuid, "simulated gpu", 13);

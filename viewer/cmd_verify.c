@@ -45,6 +45,48 @@ static void print(struct emit *out, const struct recording *r, const struct find
 		emit_line(out, "%s: %s", r->path, f->text);
 }
 
+static void places_json(struct emit *out, const struct gmt_reader_info *i)
+{
+	emit_array(out, "damage");
+	for (size_t n = 0; n < i->damages_used; n++) {
+		const struct gmt_damage *d = &i->damages[n];
+
+		emit_object(out, NULL);
+		emit_number(out, "offset", d->offset);
+		emit_number(out, "bytes", d->bytes);
+		emit_text(out, "what", d->block ? "block" : "bytes");
+		emit_flag(out, "live", d->live);
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+/* Where the damage is: the first pieces of it. */
+static void places(struct emit *out, const struct recording *r)
+{
+	const struct gmt_reader_info *i = r->info;
+
+	if (emit_json(out)) {
+		places_json(out, i);
+		return;
+	}
+	for (size_t n = 0; n < i->damages_used; n++) {
+		const struct gmt_damage *d = &i->damages[n];
+
+		emit_line(out,
+			  d->block ? "%s: at byte %" PRIu64 "%s: a damaged block of %" PRIu64
+				     " bytes"
+				   : "%s: at byte %" PRIu64 "%s: %" PRIu64
+				     " bytes that belong to no block",
+			  r->path, d->offset, d->live ? " of the .live file" : "", d->bytes);
+	}
+	if (i->damages_used == GMT_DAMAGES)
+		emit_line(out, "%s: there may be more; these are the first %d places", r->path,
+			  GMT_DAMAGES);
+	if (!i->clean_end && !has_live_file(r->path))
+		emit_line(out, "%s: at byte %" PRIu64 ": the file ends", r->path, i->file_bytes);
+}
+
 static void json_head(struct emit *out, const struct recording *r, const struct tally *t,
 		      bool damaged)
 {
@@ -86,6 +128,7 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 		json_head(out, r, t, damaged);
 	for (size_t n = 0; n < count; n++)
 		print(out, r, &findings[n]);
+	places(out, r);
 	emit_end(out);
 	emit_line(out, "%s: %s: %" PRIu64 " events in %" PRIu64 " blocks%s", r->path,
 		  damaged ? "damaged" : "good", t->events, i->blocks,

@@ -11,7 +11,6 @@
 #include "human.h"
 #include "need.h"
 
-#define DEPTH 16
 #define LABEL 18 /* columns of a key in text */
 
 /* A table that waits for its last row, so that its columns can be aligned (text only). */
@@ -26,8 +25,8 @@ struct table {
 struct emit {
 	FILE *f;
 	bool json, bold;
-	char close[DEPTH]; /* what ends each open object or array */
-	unsigned depth;
+	char *close; /* what ends each open object or array */
+	size_t depth, room;
 	bool first; /* nothing yet in the innermost one */
 	uint64_t time_zero;
 	struct table table;
@@ -53,6 +52,7 @@ int emit_close(struct emit *e)
 		emit_end(e);
 	rc = ferror(e->f) | fflush(e->f);
 	free(e->table.cells);
+	free(e->close);
 	free(e);
 	return rc;
 }
@@ -80,10 +80,11 @@ static void member(struct emit *e, const char *key)
 
 static void open_level(struct emit *e, const char *key, const char *pair)
 {
-	if (!e->json || e->depth == DEPTH)
+	if (!e->json)
 		return;
 	member(e, key);
 	fputc(pair[0], e->f);
+	e->close = need_grow(e->close, &e->room, e->depth, sizeof(*e->close));
 	e->close[e->depth++] = pair[1];
 	e->first = true;
 }

@@ -64,16 +64,29 @@ static void git_part(struct line *l, const struct defs *d)
 	part(l, text);
 }
 
+/* A simulated device gives "simulated gpu" as its UUID, some bits of it aside. */
+static bool is_simulated(const struct defs *d)
+{
+	static const char begin[] = "73696d75-6c61-"; /* "simula" */
+	struct defs_text uuid = defs_meta(d, "device.0.uuid");
+
+	return uuid.len > sizeof(begin) && !strncmp(uuid.s, begin, sizeof(begin) - 1);
+}
+
 static void versions_part(struct line *l, const struct defs *d)
 {
 	struct defs_text torch = defs_meta(d, "torch.version");
 	struct defs_text device = defs_meta(d, "device.0.name");
+	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
+	bool simulated = is_simulated(d);
 	char text[128];
 
 	if (!torch.len && !device.len)
 		return;
-	snprintf(text, sizeof(text), "%s%.20s%s%.60s", torch.len ? "torch " : "", torch.s,
-		 torch.len && device.len ? ", " : "", device.s);
+	if (simulated && card.len)
+		device = card;
+	snprintf(text, sizeof(text), "%s%.20s%s%s%.50s", torch.len ? "torch " : "", torch.s,
+		 torch.len && device.len ? ", " : "", simulated ? "simulated " : "", device.s);
 	part(l, text);
 }
 
@@ -85,9 +98,9 @@ void report_head(const struct report *r, struct emit *out)
 
 	command_part(&l, &r->recording->defs);
 	human_seconds(t, m->last_ns - m->first_ns);
-	if (m->steps)
-		snprintf(text, sizeof(text), "%" PRIu64 " step%s in %s", m->steps,
-			 m->steps == 1 ? "" : "s", t);
+	if (steps_number(&r->steps))
+		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->steps),
+			 steps_number(&r->steps) == 1 ? "" : "s", t);
 	else
 		snprintf(text, sizeof(text), "%s", t);
 	part(&l, text);

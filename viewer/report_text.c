@@ -8,7 +8,8 @@
 #include "human.h"
 #include "report.h"
 
-#define WHO 44 /* columns for a line of code */
+#define WHO	   44	     /* columns for a line of code */
+#define HOST_LEAST (1 << 20) /* what the framework itself pins says nothing */
 
 /* "Function file.py:12", cut in the middle of the function's name if it is too long. */
 const char *report_owner(const struct owner *o, char *buf, size_t room)
@@ -121,7 +122,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	if (mo->context)
 		figure(out, "context, modules, others", mo->context,
 		       "in use on the device, nobody's call");
-	if (mo->host)
+	if (mo->host >= HOST_LEAST)
 		figure(out, "pinned host memory", mo->host, "not on the device");
 }
 

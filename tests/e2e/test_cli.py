@@ -324,6 +324,21 @@ def test_verify_of_a_good_file(sample):
     assert "good" in ok("verify", GOLDEN)
 
 
+def test_verify_says_where(tmp_path):
+    """A byte that was changed anywhere behind the file's header lies in one of the places that are named."""
+    good = open(GOLDEN, "rb").read()
+    path = tmp_path / "flipped.gmt"
+    for at in range(70, len(good), len(good) // 23):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
+        done = run("verify", path, "--json")
+        assert done.returncode == 1, at
+        damage = json.loads(done.stdout)["damage"]
+        assert any(d["offset"] <= at < d["offset"] + d["bytes"] and not d["live"] for d in damage), (at, damage)
+        assert "at byte %d: " % damage[0]["offset"] in run("verify", path).stdout
+    path.write_bytes(good[:-10])
+    assert "at byte %d: the file ends" % (len(good) - 10) in run("verify", path).stdout
+
+
 def test_recover_keeps_all(sample, tmp_path):
     out = tmp_path / "out.gmt"
     ok("recover", sample, "-o", out)

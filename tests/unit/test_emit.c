@@ -78,6 +78,28 @@ static void documents(void **state)
 				  "[{\"s\":\"x\"},{}],\"empty\":{}}\n{}\n");
 }
 
+/* However deep: what was opened is closed. */
+static void deep_documents(void **state)
+{
+	enum { DEEP = 1000 };
+	FILE *f = memory();
+	struct emit *e = emit_open(f, true);
+	char expected[6 * DEEP + 8] = "";
+	size_t n = 0;
+
+	(void)state;
+	for (int i = 0; i < DEEP; i++) {
+		emit_object(e, i ? "a" : NULL);
+		n += (size_t)sprintf(expected + n, "%s", i ? "\"a\":{" : "{");
+	}
+	for (int i = 0; i < DEEP; i++)
+		expected[n++] = '}';
+	expected[n++] = '\n';
+	emit_close(e);
+	fclose(f);
+	assert_string_equal(text, expected);
+}
+
 static const struct emit_column columns[] = {
 	{ "addr", "address", EMIT_HEX }, { "size", "size", EMIT_SIZE }, { "who", "who", EMIT_TEXT },
 	{ NULL, "note", EMIT_TEXT },	 { "raw", NULL, EMIT_SIGNED },
@@ -164,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_of_any_bytes),
 		cmocka_unit_test(documents),
+		cmocka_unit_test(deep_documents),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(figures),
 		cmocka_unit_test(no_control_characters),
