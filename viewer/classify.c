@@ -76,6 +76,14 @@ const char *category_words(unsigned category)
 	return all[category];
 }
 
+int category_by_name(const char *name)
+{
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		if (!strcmp(name, category_name(i)))
+			return (int)i;
+	return -1;
+}
+
 uint32_t category_colour(unsigned category)
 {
 	static const uint32_t all[] = {

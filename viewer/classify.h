@@ -35,6 +35,7 @@ struct verdict classify(struct classifier *c, const struct block *b);
 
 const char *category_name(unsigned category);  /* "optimizer_state" */
 const char *category_words(unsigned category); /* "optimizer state" */
+int category_by_name(const char *name);	       /* -1: there is none */
 uint32_t category_colour(unsigned category);   /* 0xrrggbb */
 
 const char *verdict_rule(struct verdict v);    /* the rule's name */

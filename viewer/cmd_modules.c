@@ -108,13 +108,8 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 
 static int class_number(const char *name, int *category)
 {
-	*category = -1;
-	if (!strcmp(name, "all"))
-		return 0;
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (!strcmp(name, category_name(i)))
-			*category = i;
-	return *category >= 0
+	*category = category_by_name(name);
+	return *category >= 0 || !strcmp(name, "all")
 		       ? 0
 		       : say_error(EXIT_USAGE, "--class \"%s\": there is no such class", name);
 }

@@ -119,12 +119,13 @@ void emit_line_end(struct emit *e)
 /* Text: the key, padded. JSON: the key. */
 static void label(struct emit *e, const char *key)
 {
-	size_t len = strlen(key);
+	size_t len;
 
 	if (e->json) {
 		member(e, key);
 		return;
 	}
+	len = strlen(key);
 	fprintf(e->f, "%s%*s", key, len < LABEL ? (int)(LABEL - len) : 1, "");
 }
 

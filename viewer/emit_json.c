@@ -24,8 +24,7 @@ static size_t utf8(const unsigned char *s, size_t len)
 	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
-/* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,
- * what is no UTF-8. */
+/* What may move a terminal's cursor, or worse, is not shown: C0, C1, what is no UTF-8. */
 static size_t plain(const unsigned char *s, size_t len)
 {
 	size_t n = utf8(s, len);
@@ -33,6 +32,11 @@ static size_t plain(const unsigned char *s, size_t len)
 	if ((n == 1 && (*s < 32 || *s == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0))
 		return 0;
 	return n;
+}
+
+size_t emit_plain_char(const char *s, size_t len)
+{
+	return plain((const unsigned char *)s, len);
 }
 
 static void json_byte(FILE *f, unsigned char c)

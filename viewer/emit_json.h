@@ -8,6 +8,8 @@
 
 void emit_json_string(FILE *f, const char *s, size_t len);  /* with its quotes */
 void emit_plain_string(FILE *f, const char *s, size_t len); /* control characters as \xNN */
-size_t emit_plain_width(const char *s, size_t len);	    /* columns of what that prints */
+/* Bytes of the character at s if it is one that can be shown, else 0. */
+size_t emit_plain_char(const char *s, size_t len);
+size_t emit_plain_width(const char *s, size_t len); /* columns of what that prints */
 
 #endif

@@ -2,7 +2,6 @@
 #include "outfile.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,4 +63,49 @@ int outfile_clear(const char *path)
 	if (snprintf(live, sizeof(live), "%s.live", path) < (int)sizeof(live) && is_recording(live))
 		unlink(live);
 	return 0;
+}
+
+static bool begins_with(const char *path, const char *head)
+{
+	char start[64] = "";
+	FILE *f = fopen(path, "r");
+	size_t got = f ? fread(start, 1, sizeof(start) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	return f && (!got || !strncmp(start, head, strlen(head)));
+}
+
+int outfile_open(struct outfile *o, const char *path, const char *head, const char *what)
+{
+	struct stat st;
+
+	*o = (struct outfile){ .path = path };
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
+				 path);
+	if (!access(path, F_OK) && !begins_with(path, head))
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not %s; remove it or choose another name", path,
+				 what);
+	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
+	    (int)sizeof(o->part))
+		return say_error(EXIT_USAGE, "the name of the output is too long");
+	o->f = fopen(o->part, "wx");
+	if (!o->f)
+		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
+				 strerror(errno));
+	return 0;
+}
+
+int outfile_commit(struct outfile *o)
+{
+	bool bad = ferror(o->f);
+	int why;
+
+	if (!(fclose(o->f) || bad) && !rename(o->part, o->path))
+		return 0;
+	why = errno;
+	unlink(o->part);
+	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
 }
