@@ -97,8 +97,9 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 	layer_bytes(a, t, s, category);
 }
 
+/* rest: at the end of the optimizer's step, NULL if there is none. */
 static int measure_forward(struct account *a, struct timeline *t, const struct step *step,
-			   const double given[SHAPE_FIGURES])
+			   const struct snapshot *rest, const double given[SHAPE_FIGURES])
 {
 	const struct span *f = span_of(t, step, PHASE_FORWARD, true);
 	struct snapshot s;
@@ -108,7 +109,7 @@ static int measure_forward(struct account *a, struct timeline *t, const struct s
 		return rc;
 	if (!a->parameters)
 		a->parameters = snapshot_bytes(&s, "parameters");
-	rc = shape_find(&a->shape, t, step, &f->extent, a->parameters, a->state, given);
+	rc = shape_find(&a->shape, t, step, &f->extent, rest ? rest : &s, a->state, given);
 	if (!rc)
 		look_at_activations(a, t, &s);
 	snapshot_free(&s);
@@ -128,21 +129,30 @@ static int measure_backward(struct account *a, struct timeline *t, const struct 
 	return 0;
 }
 
-static int measure_optimizer(struct account *a, struct timeline *t, const struct step *step)
+static void look_at_update(struct account *a, const struct snapshot *s, const struct extent *x)
+{
+	uint64_t stays = x->begin_bytes + (x->growth > 0 ? x->growth : 0);
+
+	a->parameters = snapshot_bytes(s, "parameters");
+	a->state = snapshot_bytes(s, "optimizer_state");
+	a->temporaries = x->peak > stays ? x->peak - stays : 0;
+}
+
+static int measure(struct account *a, struct timeline *t, const struct step *step,
+		   const double given[SHAPE_FIGURES])
 {
 	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
-	struct snapshot s;
-	int rc = o ? snapshot_take(&s, t, o->extent.last_seq) : 0;
+	struct snapshot rest;
+	int rc = o ? snapshot_take(&rest, t, o->extent.last_seq) : 0;
 
-	if (rc || !o)
+	if (rc)
 		return rc;
-	a->parameters = snapshot_bytes(&s, "parameters");
-	a->state = snapshot_bytes(&s, "optimizer_state");
-	if (o->extent.peak > o->extent.begin_bytes + (o->extent.growth > 0 ? o->extent.growth : 0))
-		a->temporaries = o->extent.peak - o->extent.begin_bytes -
-				 (o->extent.growth > 0 ? o->extent.growth : 0);
-	snapshot_free(&s);
-	return 0;
+	if (o)
+		look_at_update(a, &rest, &o->extent);
+	rc = measure_forward(a, t, step, o ? &rest : NULL, given);
+	if (o)
+		snapshot_free(&rest);
+	return rc;
 }
 
 static int add_rows(struct account *a, struct timeline *t)
@@ -176,10 +186,9 @@ int account_make(struct account *out, struct timeline *t, const double given[SHA
 
 	*out = (struct account){ .step = steady_step(t) };
 	step = &t->steps.items[out->step];
+	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
 	optimizer_name(out, t, step);
-	rc = measure_optimizer(out, t, step);
-	if (!rc)
-		rc = measure_forward(out, t, step, given);
+	rc = measure(out, t, step, given);
 	if (!rc)
 		rc = measure_backward(out, t, step);
 	return rc ? rc : add_rows(out, t);

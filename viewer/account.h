@@ -20,11 +20,13 @@ struct account_row {
 	enum account_unit unit;
 	bool has_measured, has_formula;
 	double measured, formula;
-	char note[96];
+	bool repeats; /* the measured figure stands in a row above; this one is for its formula */
+	char note[128];
 };
 
 struct account {
 	size_t step; /* the one that was looked at, 0 = none */
+	bool trains; /* it has a backward pass or an optimizer */
 	struct shape shape;
 	char optimizer[48]; /* "AdamW", "" = none */
 	struct account_row rows[ACCOUNT_ROWS];

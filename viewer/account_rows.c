@@ -34,6 +34,11 @@ static struct account_row *add(struct account *a, const char *section, const cha
 	return row;
 }
 
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* Tensors of the parameters' shape that an optimizer keeps, by a part of its name. */
 static double moments_of(const char *optimizer)
 {
@@ -66,31 +71,49 @@ static double state_formula(const struct account *a, double bytes, double measur
 	return moments * 4;
 }
 
+/* What is trained of the parameters: a note where it is not all. */
+static double trained_share(const struct account *a)
+{
+	double share = a->shape.exact ? (double)a->shape.trainable / a->shape.exact : 1;
+
+	return share > 0.9 || !a->shape.trainable ? 1 : share;
+}
+
+static void shard_row(struct account *a, const struct account_row *sum, double shards)
+{
+	struct account_row *row =
+		add(a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
+		    sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
+
+	snprintf(row->note, sizeof(row->note), "each device holds one of %.0f parts", shards);
+}
+
 static void parameter_rows(struct account *a)
 {
-	double n = shape_get(&a->shape, SHAPE_PARAMETERS),
-	       bytes = shape_get(&a->shape, SHAPE_BYTES);
-	double trained = a->parameters ? (double)a->shape.trainable / a->parameters : 1, state, sum;
+	double shards = greater(shape_get(&a->shape, SHAPE_SHARDS), 1), state;
+	double n = shape_get(&a->shape, SHAPE_PARAMETERS) / shards, trained = trained_share(a);
+	double bytes = shape_get(&a->shape, SHAPE_BYTES);
+	const char *s = "parameters";
 	struct account_row *row;
 
 	if (n <= 0)
 		return;
-	trained = trained > 0.9 || !a->shape.trainable ? 1 : trained;
-	state = state_formula(a, bytes, a->state / n / trained);
-	add(a, "parameters", "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n,
-	    bytes);
-	row = add(a, "parameters", "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
-		  bytes * trained);
+	state = a->trains ? state_formula(a, bytes, a->state / n / trained) : NONE;
+	add(a, s, "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n, bytes);
+	row = add(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
+		  a->trains ? bytes * trained : NONE);
 	if (trained < 1)
 		snprintf(row->note, sizeof(row->note), "%.2f %% of the parameters are trained",
 			 trained * 100);
-	row = add(a, "parameters", "optimizer_state", "optimizer state", UNIT_PER_PARAMETER,
-		  a->state / n, state < 0 ? NONE : state * trained);
+	row = add(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
+		  state < 0 ? NONE : state * trained);
 	snprintf(row->note, sizeof(row->note), "%s%s", a->optimizer,
 		 state > 8 ? ", with a copy of the parameters in 32 bits" : "");
-	sum = ((double)a->parameters + a->gradients + a->state) / n;
-	add(a, "parameters", "sum", "together", UNIT_PER_PARAMETER, sum,
-	    state < 0 ? NONE : bytes + (bytes + state) * trained);
+	row = add(a, s, "sum", "together", UNIT_PER_PARAMETER,
+		  ((double)a->parameters + a->gradients + a->state) / n,
+		  state < 0 ? NONE : bytes + (bytes + state) * trained);
+	if (shards > 1)
+		shard_row(a, row, shards);
 }
 
 static double with(const struct account *a, enum shape_figure f)
@@ -110,76 +133,118 @@ static double layers_keep(const struct account *a, double layers, bool scores)
 	return layers * (linear + (scores ? square : 0));
 }
 
+/* The ways to keep a layer: each is a row of its own for one layer and for all. */
+enum { SCORES, FLASH, CHECKPOINTED, WAYS };
+
+static const struct {
+	const char *one, *all, *title;
+} ways[WAYS] = {
+	[SCORES] = { "per_layer", "layers", "  with attention scores kept" },
+	[FLASH] = { "per_layer_flash", "layers_flash", "  with flash attention" },
+	[CHECKPOINTED] = { "per_layer_checkpointed", "checkpointed", "  checkpointed: its input" },
+};
+
+/* How far apart two figures are, as the larger's multiple of the smaller. */
+static double apart(double a, double b)
+{
+	return a > 0 && b > 0 ? greater(a / b, b / a) : 1e9;
+}
+
+static void way_rows(struct account *a, double layers, double measured, bool all)
+{
+	double t = with(a, SHAPE_TOKENS), input = t * with(a, SHAPE_WIDTH);
+	double formulas[WAYS] = {
+		[SCORES] = layers_keep(a, layers, true),
+		[FLASH] = layers_keep(a, layers, false),
+		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
+	};
+	struct account_row *nearest = NULL, *row;
+
+	for (int w = 0; w < WAYS; w++) {
+		row = add(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
+			  UNIT_BYTES, measured, formulas[w]);
+		row->repeats = true;
+		if (w == SCORES && formulas[w] < 0 && !all)
+			snprintf(row->note, sizeof(row->note), "give %s",
+				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
+		if (row->has_formula &&
+		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
+			nearest = row;
+	}
+	if (nearest && measured > 0)
+		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
+			 measured / nearest->formula);
+}
+
+static void layer_rows(struct account *a)
+{
+	double layers = with(a, SHAPE_LAYERS), all = a->layer_bytes ? a->layer_bytes : NONE;
+	struct account_row *row;
+
+	if (layers < 1)
+		return;
+	row = add(a, "activations", "layer", "of one layer", UNIT_BYTES,
+		  all < 0 ? NONE : all / layers, NONE);
+	snprintf(row->note, sizeof(row->note), "%s%.60s", all < 0 ? "" : "module ",
+		 all < 0 ? "no module was found that repeats" : a->layer_class);
+	way_rows(a, 1, all < 0 ? NONE : all / layers, false);
+	if (layers < 2)
+		return;
+	add(a, "activations", "all_layers", "of all layers", UNIT_BYTES, all, NONE);
+	way_rows(a, layers, all, true);
+}
+
 static void activation_rows(struct account *a)
 {
 	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
-	double layers = with(a, SHAPE_LAYERS), all = a->activations, n = with(a, SHAPE_PARAMETERS);
-	double inputs = layers && t ? layers * t * with(a, SHAPE_WIDTH) * p : NONE;
-	double each = layers && a->layer_bytes ? a->layer_bytes / layers : NONE;
+	double n = with(a, SHAPE_PARAMETERS);
 	struct account_row *row;
 	const char *s = "activations";
 
-	add(a, s, "total", "at the end of forward", UNIT_BYTES, all, NONE);
-	if (layers > 0) {
-		row = add(a, s, "per_layer", "for each layer, attention scores kept", UNIT_BYTES,
-			  each, layers_keep(a, 1, true));
-		if (row->has_measured)
-			snprintf(row->note, sizeof(row->note), "measured: %.60s", a->layer_class);
-		if (!row->has_formula)
-			snprintf(row->note, sizeof(row->note),
-				 "the formula needs --heads and --sequence");
-		add(a, s, "per_layer_flash", "for each layer, flash attention", UNIT_BYTES, each,
-		    layers_keep(a, 1, false));
-		add(a, s, "layers", "all layers, attention scores kept", UNIT_BYTES,
-		    a->layer_bytes ? a->layer_bytes : NONE, layers_keep(a, layers, true));
-		add(a, s, "layers_flash", "all layers, flash attention", UNIT_BYTES,
-		    a->layer_bytes ? a->layer_bytes : NONE, layers_keep(a, layers, false));
-		add(a, s, "checkpointed", "all layers, checkpointed: inputs only", UNIT_BYTES,
-		    a->layer_bytes ? a->layer_bytes : NONE, inputs);
-	}
+	add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	layer_rows(a);
 	if (t > 0 && p > 0) {
-		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT, all / t / p,
-			  n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
+		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT,
+			  a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
 		snprintf(row->note, sizeof(row->note),
-			 "the formula counts all modules' outputs, kept or not");
+			 "the formula counts the outputs of all modules, kept or not");
 	}
+	if (!a->largest_activation)
+		return;
 	row = add(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation, NONE);
-	if (a->largest_activation)
-		snprintf(row->note, sizeof(row->note), "%.40s %.30s:%u", a->largest_owner.function,
-			 owners_base(a->largest_owner.file), a->largest_owner.line);
-}
-
-static double greater(double a, double b)
-{
-	return a > b ? a : b;
+	snprintf(row->note, sizeof(row->note), "%.60s %.40s:%u", a->largest_owner.function,
+		 owners_base(a->largest_owner.file), a->largest_owner.line);
 }
 
 static void peak_rows(struct account *a, struct timeline *t)
 {
-	double update = (double)a->gradients + a->temporaries, n = with(a, SHAPE_PARAMETERS);
-	size_t step;
-	const struct extent *peak = timeline_peak(t, &step);
+	double update = (double)a->gradients + a->temporaries;
+	bool updates = update > a->activations;
+	const char *counts = "the greater: this counts", *s = "peak";
 	double sum = (double)a->parameters + a->state + greater(update, a->activations);
+	const struct extent *peak;
 	struct account_row *row;
 	struct instant at;
+	size_t step;
 
+	peak = timeline_peak(t, &step);
 	instant_of_peak(&at, &t->steps, &t->spans, peak, &t->owners);
-	row = add(a, "peak", "peak", "the peak", UNIT_BYTES, peak->peak, a->step ? sum : NONE);
-	snprintf(row->note, sizeof(row->note), "%.95s", at.text);
-	if (!a->step)
+	row = add(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
+	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
+	if (!a->trains)
 		return;
-	add(a, "peak", "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
-	add(a, "peak", "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
-	row = add(a, "peak", "update", "  + gradients, optimizer's temporaries", UNIT_BYTES, update,
-		  NONE);
-	snprintf(row->note, sizeof(row->note), "%s",
-		 update > a->activations ? "the greater: this counts" : "");
-	row = add(a, "peak", "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
-	snprintf(row->note, sizeof(row->note), "%s",
-		 update > a->activations ? "" : "the greater: this counts");
-	if (a->optimizer[0])
-		add(a, "peak", "optimizer_temporaries", "optimizer's temporaries, at most N P",
-		    UNIT_BYTES, a->temporaries, n > 0 ? greater(a->shape.trainable, 0) : NONE);
+	add(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
+	add(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
+	row = add(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update, NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? counts : "");
+	row = add(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? "" : counts);
+	if (!a->optimizer[0])
+		return;
+	row = add(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
+		  a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
+	if (row->has_formula)
+		snprintf(row->note, sizeof(row->note), "formula: at most");
 }
 
 static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
@@ -225,8 +290,7 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	if (available >= asked && hole < asked && outside < asked)
 		snprintf(row->note, sizeof(row->note),
 			 "fragmentation: enough was free, but in no one piece");
-	row = add(a, s, "free", "free: cached, not in use, and outside", UNIT_BYTES, available,
-		  NONE);
+	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
 	if (mo->total_bytes)
 		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
 			 100 * available / mo->total_bytes);

@@ -17,12 +17,15 @@ struct account_options {
 	long device;
 };
 
+enum { PEAK = 2 };
+
 static const struct {
 	const char *name, *title;
 } sections[] = {
 	{ "parameters", "Bytes for each parameter" },
 	{ "activations", "Activations" },
-	{ "peak", "The peak: parameters + state + max(gradients + temporaries, activations)" },
+	[PEAK] = { "peak",
+		   "The peak: parameters + state + max(gradients + temporaries, activations)" },
 	{ "residual", "Residual memory at the peak" },
 	{ "out_of_memory", "When memory ran out" },
 };
@@ -39,55 +42,117 @@ static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, 
 	return buf;
 }
 
-static void shape_line(struct emit *out, const struct shape *s)
+/* Words one after the other, in lines of 79 columns that begin at column `in`. */
+static void flow(struct emit *out, const char *first, int in, const char *words)
 {
-	char line[200] = "Shape:", part[96], value[HUMAN_MAX];
+	const char *head = first;
 
-	for (int f = 0; f < SHAPE_FIGURES; f++) {
+	while (*words) {
+		size_t room = 79 - in, n = strlen(words);
+
+		if (n > room) {
+			for (n = room; n && words[n] != ' '; n--)
+				;
+			n = n ? n : room;
+		}
+		emit_line(out, "%-*s%.*s", in, head, (int)n, words);
+		head = "";
+		words += n;
+		words += *words == ' ';
+	}
+}
+
+/* "parameters 1,555,972,800, layers 48": the figures that are from one source. */
+static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
+{
+	char value[HUMAN_MAX];
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (int f = 0; f < SHAPE_FIGURES && n < room; f++) {
 		const struct figure *x = &s->figures[f];
 
-		if (x->source == FIGURE_UNKNOWN)
+		if (x->source != source || (f == SHAPE_SHARDS && x->value < 2))
 			continue;
-		snprintf(part, sizeof(part), " %s %s (%s)", shape_name(f),
-			 human_count(value, x->value + 0.5), shape_source(x->source));
-		if (strlen(line) + strlen(part) > 79) {
-			emit_line(out, "%s", line);
-			snprintf(line, sizeof(line), "      ");
-		}
-		strncat(line, part, sizeof(line) - strlen(line) - 1);
+		n += snprintf(buf + n, room - n, "%s%s", n ? ", " : "", shape_name(f));
+		if (n < room && source != FIGURE_UNKNOWN)
+			n += snprintf(buf + n, room - n, " %s", human_count(value, x->value + 0.5));
 	}
+	for (char *p = buf; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+/* Where each figure of the shape is from; what is not known can be given by the option of that
+ * name. */
+static void shape_lines(struct emit *out, const struct shape *s)
+{
+	static const enum figure_source order[] = { FIGURE_GIVEN, FIGURE_INFERRED, FIGURE_ASSUMED,
+						    FIGURE_UNKNOWN };
+	char words[400], head[32];
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		figures_of(s, order[i], words, sizeof(words));
+		snprintf(head, sizeof(head), "  %s", shape_source(order[i]));
+		flow(out, head, 12, words);
+	}
+}
+
+#define NOTE 16 /* columns beside the figures */
+
+static void row_text(struct emit *out, const struct account_row *r)
+{
+	char m[HUMAN_MAX], f[HUMAN_MAX], line[160];
+	int n = snprintf(line, sizeof(line), "  %-36s %11s %11s", r->title,
+			 value_text(m, r, r->has_measured && !r->repeats, r->measured),
+			 value_text(f, r, r->has_formula, r->formula));
+
+	if (strlen(r->note) <= NOTE)
+		n += snprintf(line + n, sizeof(line) - n, "  %s", r->note);
+	while (n > 0 && line[n - 1] == ' ')
+		line[--n] = 0;
 	emit_line(out, "%s", line);
+	if (strlen(r->note) > NOTE)
+		flow(out, "", 6, r->note);
+}
+
+/* A figure of nothing that no formula speaks of. */
+static bool is_idle(const struct account_row *r)
+{
+	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);
+}
+
+static void section_text(struct emit *out, const struct account *a, const char *name,
+			 const char *title)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct account_row *r = &a->rows[i];
+
+		if (strcmp(r->section, name) || is_idle(r))
+			continue;
+		if (first) {
+			emit_line(out, "%s", "");
+			emit_title(out, "%s", title);
+			emit_line(out, "  %-36s %11s %11s", "", "measured", "by formula");
+		}
+		first = false;
+		row_text(out, r);
+	}
 }
 
 static void text(struct emit *out, const struct account *a, const struct timeline *t)
 {
-	char m[HUMAN_MAX], f[HUMAN_MAX];
-
 	if (a->step)
-		emit_title(out, "Device %d, step %zu of %zu", t->device, a->step,
-			   steps_number(&t->steps));
+		emit_title(out, "Device %d, step %zu of %zu; the model's shape:", t->device,
+			   a->step, steps_number(&t->steps));
 	else
 		emit_title(out, "Device %d; no step was found", t->device);
-	shape_line(out, &a->shape);
-	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++) {
-		bool first = true;
-
-		for (size_t i = 0; i < a->count; i++) {
-			const struct account_row *r = &a->rows[i];
-
-			if (strcmp(r->section, sections[s].name))
-				continue;
-			if (first) {
-				emit_line(out, "%s", "");
-				emit_title(out, "%s", sections[s].title);
-				emit_line(out, "  %-38s %12s %12s", "", "measured", "by formula");
-			}
-			first = false;
-			emit_line(out, "  %-38s %12s %12s  %s", r->title,
-				  value_text(m, r, r->has_measured, r->measured),
-				  value_text(f, r, r->has_formula, r->formula), r->note);
-		}
-	}
+	if (a->step)
+		shape_lines(out, &a->shape);
+	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++)
+		section_text(out, a, sections[s].name,
+			     s == PEAK && !a->trains ? "The peak" : sections[s].title);
 }
 
 static void json_shape(struct emit *out, const struct shape *s)
@@ -199,6 +264,7 @@ static void defaults(void *options)
 static const struct option_row options[] = {
 	FIGURE("parameters", SHAPE_PARAMETERS, "N", "parameters of the model"),
 	FIGURE("bytes", SHAPE_BYTES, "P", "bytes of an element of them"),
+	FIGURE("shards", SHAPE_SHARDS, "K", "parts of the model, one on each device"),
 	FIGURE("layers", SHAPE_LAYERS, "L", "layers"),
 	FIGURE("width", SHAPE_WIDTH, "D", "width of the model"),
 	FIGURE("heads", SHAPE_HEADS, "H", "heads of attention"),

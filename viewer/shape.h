@@ -6,7 +6,7 @@
 #ifndef VIEWER_SHAPE_H
 #define VIEWER_SHAPE_H
 
-#include "timeline.h"
+#include "snapshot.h"
 
 enum figure_source { FIGURE_UNKNOWN, FIGURE_GIVEN, FIGURE_INFERRED, FIGURE_ASSUMED };
 
@@ -19,6 +19,7 @@ struct figure {
 enum shape_figure {
 	SHAPE_PARAMETERS,
 	SHAPE_BYTES,
+	SHAPE_SHARDS, /* each device holds one of so many parts */
 	SHAPE_LAYERS,
 	SHAPE_WIDTH,
 	SHAPE_HEADS,
@@ -31,7 +32,8 @@ enum shape_figure {
 
 struct shape {
 	struct figure figures[SHAPE_FIGURES];
-	uint64_t trainable; /* bytes of leaves that require grad, as far as autograd told */
+	uint64_t exact;	    /* bytes of the parameters on the device, without rounding */
+	uint64_t trainable; /* of those that require grad, as far as autograd told */
 };
 
 /* Sizes in bytes -> how many, the smallest first. */
@@ -42,15 +44,22 @@ struct sizes {
 	size_t count, room;
 };
 
-/* forward: the pass of that step whose saves count. parameters, state: bytes of those classes.
- * given: 0 = not given. 0, or a sentence was said and the exit code. */
+void sizes_add(struct sizes *s, uint64_t size);
+void sizes_drop(struct sizes *s, uint64_t size);
+uint64_t sizes_count(const struct sizes *s, uint64_t size);
+
+/* forward: the pass of that step whose saves count. rest: a moment when nothing is gathered that
+ * lies in shards. state: bytes of that class. given: 0 = not given. 0, or a sentence was said and
+ * the exit code. */
 int shape_find(struct shape *out, struct timeline *t, const struct step *step,
-	       const struct extent *forward, uint64_t parameters, uint64_t state,
+	       const struct extent *forward, const struct snapshot *rest, uint64_t state,
 	       const double given[SHAPE_FIGURES]);
-/* The same from sizes that are at hand. */
+/* From sizes that are at hand: of whole parameters, of what is saved at the end of forward; bytes
+ * of all parameters. The shards are known. */
 void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,
 		 uint64_t parameters, uint64_t state);
 
+void shape_set(struct shape *s, enum shape_figure f, double value, enum figure_source source);
 bool shape_has(const struct shape *s, enum shape_figure f);
 double shape_get(const struct shape *s, enum shape_figure f); /* 0 if unknown */
 const char *shape_name(enum shape_figure f);		      /* "layers" */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """published.py TRUTH CASE [ARGUMENT...] : the examples of published articles and papers on training
-memory. What PyTorch itself says is written to TRUTH."""
+memory. What PyTorch itself says is written to TRUTH (with %r for the rank)."""
+import contextlib
+import os
 import sys
 
 import torch
@@ -10,6 +12,30 @@ from torch.nn import functional as F
 import truth
 
 CUDA = "cuda"
+
+
+class Kept:
+    """The bytes that autograd saves in a forward pass: of whole storages, without those of parameters."""
+
+    def __init__(self, model):
+        self.own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+        self.bytes = {}
+
+    def pack(self, tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self.own and tensor.is_cuda:
+            self.bytes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    def watch(self, step):
+        """In the first step only: the hooks are not part of what is measured."""
+        if step:
+            return contextlib.nullcontext()
+        return torch.autograd.graph.saved_tensors_hooks(self.pack, lambda tensor: tensor)
+
+    def of(self, model):
+        return {"parameters": sum(p.numel() for p in model.parameters()),
+                "trained": sum(p.numel() for p in model.parameters() if p.requires_grad), "kept": sum(self.bytes.values())}
 
 
 def teaching(grad):
@@ -22,6 +48,7 @@ def teaching(grad):
             truth.mark("inputs", address=inputs.data_ptr())
             outputs = model(inputs)
             truth.mark("outputs", address=outputs.data_ptr())
+    truth.mark("done")
     assert outputs.requires_grad == (grad == "grad")
 
 
@@ -87,25 +114,47 @@ class MixedAdam(torch.optim.Optimizer):
             p.copy_(state["master"])
 
 
+def train(model, optimizer, loss_of_batch, steps, flatten=False):
+    kept = Kept(model)
+    for i in range(steps):
+        with kept.watch(i):
+            loss = loss_of_batch()
+        truth.mark("forward")
+        loss.backward()
+        truth.mark("backward")
+        del loss
+        if flatten:
+            flat_norm(model)
+        optimizer.step()
+        truth.mark("updated")
+        optimizer.zero_grad()
+        truth.mark("step")
+    return kept.of(model)
+
+
+def flat_norm(model):
+    """All gradients in one flat 32-bit buffer."""
+    gradients = [p.grad for p in model.parameters()]
+    flat, at = torch.empty(sum(g.numel() for g in gradients), device=CUDA), 0
+    for g in gradients:
+        flat[at:at + g.numel()].copy_(g.flatten())
+        at += g.numel()
+    return flat.norm()
+
+
 def transformer(layers, width, heads, batch, sequence, vocabulary, how):
-    """how: some of flash, checkpoint, half (16-bit with MixedAdam), joined by commas."""
+    """how: some of flash, checkpoint, half (16-bit with MixedAdam), flatten, joined by commas."""
     layers, width, heads, batch, sequence, vocabulary = map(int, (layers, width, heads, batch, sequence, vocabulary))
     with torch.device(CUDA):
         model = Blocks(layers, width, heads, vocabulary, "flash" in how, "checkpoint" in how)
     if "half" in how:
         model.half()
     optimizer = MixedAdam(model.parameters()) if "half" in how else torch.optim.AdamW(model.parameters())
-    for _ in range(2):
+
+    def loss():
         x = torch.randint(0, vocabulary, (batch, sequence), device=CUDA)
-        loss = F.cross_entropy(model(x).flatten(0, 1), x.flatten())
-        truth.mark("forward")
-        loss.backward()
-        truth.mark("backward")
-        del loss
-        optimizer.step()
-        optimizer.zero_grad()
-        truth.mark("step")
-    return sum(p.numel() for p in model.parameters())
+        return F.cross_entropy(model(x).flatten(0, 1), x.flatten())
+    return train(model, optimizer, loss, 2, "flatten" in how)
 
 
 def qwen(batch, sequence):
@@ -114,29 +163,54 @@ def qwen(batch, sequence):
                          num_attention_heads=12, num_key_value_heads=2, tie_word_embeddings=True, use_cache=False)
     with torch.device(CUDA):
         model = Qwen2ForCausalLM(config)
-    optimizer = torch.optim.AdamW(model.parameters())
-    for _ in range(3):
+
+    def loss():
         x = torch.randint(0, 151936, (int(batch), int(sequence)), device=CUDA)
-        model(input_ids=x, labels=x).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return sum(p.numel() for p in model.parameters())
+        return model(input_ids=x, labels=x).loss
+    return train(model, torch.optim.AdamW(model.parameters()), loss, 3)
 
 
-def lora():
-    from peft import LoraConfig, get_peft_model
+def lora(adapt):
+    """GPT-2 with adapters for its attention ("adapters"), or trained whole ("whole")."""
     from transformers import GPT2Config, GPT2LMHeadModel
     with torch.device(CUDA):
-        base = GPT2LMHeadModel(GPT2Config(use_cache=False))
-    model = get_peft_model(base, LoraConfig(r=8, target_modules=["c_attn"], task_type="CAUSAL_LM")).to(CUDA)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained)
-    for _ in range(2):
+        model = GPT2LMHeadModel(GPT2Config(use_cache=False))
+    if adapt == "adapters":
+        from peft import LoraConfig, get_peft_model
+        model = get_peft_model(model, LoraConfig(r=8, target_modules=["c_attn"], task_type="CAUSAL_LM")).to(CUDA)
+
+    def loss():
         x = torch.randint(0, 50257, (4, 256), device=CUDA)
-        model(input_ids=x, labels=x).loss.backward()
+        return model(input_ids=x, labels=x).loss
+    return train(model, torch.optim.AdamW([p for p in model.parameters() if p.requires_grad]), loss, 2)
+
+
+def sharded(layers, width):
+    """FSDP: every rank holds its part of parameters, gradients and state."""
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl")
+    model = Blocks(int(layers), int(width), 16, 1024, True, False).to(CUDA)
+    whole = sum(p.numel() for p in model.parameters())
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(2):
+        x = torch.randint(0, 1024, (4, 128), device=CUDA)
+        loss = F.cross_entropy(model(x).flatten(0, 1), x.flatten())
+        truth.mark("forward", [rank])
+        loss.backward()
+        truth.mark("backward", [rank])
+        del loss
         optimizer.step()
+        truth.mark("updated", [rank])
         optimizer.zero_grad()
-    return [sum(p.numel() for p in trained), sum(p.numel() for p in model.parameters())]
+    truth.mark("end", [rank])
+    dist.destroy_process_group()
+    return {"rank": rank, "parameters": whole, "local": sum(p.to_local().numel() for p in model.parameters())}
 
 
 def fragmented():
@@ -165,8 +239,9 @@ def fragmented():
 def main():
     case, *rest = sys.argv[2:]
     said = globals()[case](*rest)
-    truth.mark("end")
-    truth.write(sys.argv[1], said=said)
+    if "RANK" not in os.environ:
+        truth.mark("end")
+    truth.write(sys.argv[1].replace("%r", os.environ.get("RANK", "")), said=said)
 
 
 if __name__ == "__main__":
