@@ -12,14 +12,16 @@ Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 SAN     ?=
+CHECK   ?=
 COMMA   := ,
-B       := build$(if $(SAN),/san-$(subst $(COMMA),-,$(SAN)),)
+B       := build$(if $(SAN),/san-$(subst $(COMMA),-,$(SAN)),)$(if $(CHECK),/check,)
 O       := $(B)/obj
 
 WARN    := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wpointer-arith
 CFLAGS  ?= -O2 -g
 BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
-           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,)
+           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,) \
+           $(if $(CHECK),-DGMT_CHECK_FRAMES,)
 LINK    := $(if $(SAN),-fsanitize=$(SAN),)
 PIC     := -fPIC -fvisibility=hidden
 ZSTD    := -l:libzstd.a
@@ -31,7 +33,7 @@ CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/includ
 HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
 
 FORMAT  := $(wildcard format/*.c)
-SHIM    := $(wildcard shim/*.c)
+SHIM    := $(wildcard shim/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*.c)
 SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*.c),)
@@ -51,6 +53,7 @@ ifeq ($(HAVE_CUDA),)
 endif
 
 $(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
+$(O)/tests/check/%.o: PARTFLAGS := $(PIC)
 $(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
 $(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
 
@@ -114,10 +117,15 @@ $(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $(O)/
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD)
 
-# Benches in C take the library's objects as they are.
-$(B)/bench_%: $(O)/tests/bench/bench_%.o $(call objs,$(FORMAT) $(SHIM))
+# Benches in C reach the library's objects through a door that stands in an object of its own.
+$(O)/tests/bench/door.o: PARTFLAGS := $(PIC)
+$(B)/door.so: $(O)/tests/bench/door.o $(call objs,$(FORMAT) $(SHIM))
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD) -ldl -lpthread -lm
+	$(Q)$(CC) -shared $(LINK) -Wl,-soname,$(notdir $@) -o $@ $^ -Wl,-Bsymbolic -Wl,--exclude-libs,ALL $(ZSTD) -ldl -lpthread
+
+$(B)/bench_%: $(O)/tests/bench/bench_%.o $(B)/door.so
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 # Programs that make the recordings in tests/data.
 $(B)/data/%: $(O)/tests/data/%.o $(O)/tests/unit/recordings.o $(O)/tests/unit/training.o $(B)/parts.a

@@ -19,14 +19,10 @@
 
 #define BUILD_ID_MOST 64u
 
-struct range {
-	uintptr_t start, end;
-};
-
 struct module_map {
 	unsigned long long adds, subs; /* the loader's counters when it was made */
 	uint32_t count, room;
-	struct range ranges[];
+	struct cfi_table ranges[];
 };
 
 struct scan {
@@ -39,8 +35,13 @@ struct scan {
 static struct module_map *current;
 static struct intern_table defined;
 static bool saw_python;
+static unsigned long long last_subs;
 
-static bool find(const struct module_map *m, uintptr_t ip)
+/* Unloadings that are going on in the low bits, above them a number that each changes. */
+static uint64_t unloads;
+#define ONE_MORE (1u << 16)
+
+static const struct cfi_table *find(const struct module_map *m, uintptr_t ip)
 {
 	uint32_t low = 0, high = m ? m->count : 0;
 
@@ -52,12 +53,12 @@ static bool find(const struct module_map *m, uintptr_t ip)
 		else if (ip >= m->ranges[middle].end)
 			low = middle + 1;
 		else
-			return true;
+			return &m->ranges[middle];
 	}
-	return false;
+	return NULL;
 }
 
-static void insert(struct module_map *m, struct range r)
+static void insert(struct module_map *m, struct cfi_table r)
 {
 	uint32_t i = m->count;
 
@@ -69,14 +70,16 @@ static void insert(struct module_map *m, struct range r)
 	m->count++;
 }
 
-static struct range range_of(const struct dl_phdr_info *info)
+static struct cfi_table range_of(const struct dl_phdr_info *info)
 {
-	struct range r = { UINTPTR_MAX, 0 };
+	struct cfi_table r = { UINTPTR_MAX, 0, 0 };
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + p->p_vaddr;
 
+		if (p->p_type == PT_GNU_EH_FRAME)
+			r.header = start;
 		if (p->p_type != PT_LOAD)
 			continue;
 		r.start = start < r.start ? start : r.start;
@@ -133,7 +136,7 @@ static uint16_t path_of(const struct dl_phdr_info *info, char *out, size_t size)
 	return link > 0 ? (uint16_t)link : 0;
 }
 
-static void define(struct scan *s, const struct dl_phdr_info *info, struct range r)
+static void define(struct scan *s, const struct dl_phdr_info *info, struct cfi_table r)
 {
 	struct {
 		struct gmt_def_module head;
@@ -183,7 +186,7 @@ static int counters_only(struct dl_phdr_info *info, size_t size, void *ctx)
 static int take_one(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct scan *s = ctx;
-	struct range r = range_of(info);
+	struct cfi_table r = range_of(info);
 
 	(void)size;
 	s->map->adds = info->dlpi_adds;
@@ -195,11 +198,21 @@ static int take_one(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
+/* true = there were some since it was asked last, by anyone. */
+static bool note_unloads(unsigned long long subs)
+{
+	if (__atomic_exchange_n(&last_subs, subs, __ATOMIC_SEQ_CST) == subs)
+		return false;
+	__atomic_add_fetch(&unloads, ONE_MORE, __ATOMIC_SEQ_CST);
+	return true;
+}
+
 static bool unchanged(const struct module_map *m)
 {
 	struct scan s = { 0 };
 
 	dl_iterate_phdr(counters_only, &s);
+	note_unloads(s.subs);
 	return m && m->adds == s.adds && m->subs == s.subs;
 }
 
@@ -211,7 +224,7 @@ static void scan_all(bool (*emit)(const struct gmt_def *d))
 
 	dl_iterate_phdr(count_one, &s);
 	s.seen += 16;
-	bytes = sizeof(*s.map) + s.seen * sizeof(struct range);
+	bytes = sizeof(*s.map) + s.seen * sizeof(struct cfi_table);
 	s.map = os_map(bytes);
 	if (!s.map)
 		return;
@@ -232,9 +245,45 @@ void modules_know(uintptr_t ip)
 {
 	const struct module_map *m = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
-	if (OS_LIKELY(find(m, ip)) || unchanged(m))
+	if (OS_LIKELY(find(m, ip) != NULL) || unchanged(m))
 		return;
 	scan_all(push_here);
+}
+
+const struct cfi_table *modules_table(uintptr_t ip)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		const struct module_map *m = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+
+		if (unchanged(m))
+			return find(m, ip);
+		scan_all(push_here);
+	}
+	return NULL;
+}
+
+uint64_t modules_unloads(bool *now)
+{
+	uint64_t n = __atomic_load_n(&unloads, __ATOMIC_ACQUIRE);
+
+	*now = n % ONE_MORE != 0;
+	return n / ONE_MORE;
+}
+
+void modules_unload_begins(void)
+{
+	__atomic_add_fetch(&unloads, 1, __ATOMIC_SEQ_CST);
+}
+
+void modules_unload_ends(void)
+{
+	struct scan s = { 0 };
+
+	forkgate_enter();
+	dl_iterate_phdr(counters_only, &s);
+	forkgate_leave();
+	note_unloads(s.subs);
+	__atomic_sub_fetch(&unloads, 1, __ATOMIC_SEQ_CST);
 }
 
 void modules_update(bool (*emit)(const struct gmt_def *d))
@@ -243,6 +292,11 @@ void modules_update(bool (*emit)(const struct gmt_def *d))
 	if (!unchanged(__atomic_load_n(&current, __ATOMIC_ACQUIRE)))
 		scan_all(emit);
 	forkgate_leave();
+}
+
+void modules_unload_reset(void)
+{
+	unloads = (unloads / ONE_MORE + 1) * ONE_MORE;
 }
 
 bool modules_have_python(void)

@@ -3,12 +3,14 @@
  * libunwind is loaded RTLD_LOCAL, never linked: it exports _Unwind_* and backtrace, and in a
  * preloaded library's DT_NEEDED they would replace the program's own.
  *
- * native_walk runs on the application's threads with any lock held. unw_backtrace keeps a cache of
- * unwind rules a thread and needs no lock once it is warm; it never calls malloc.
+ * It is asked where our own walk (frames.c) does not know the way. Application threads, any lock
+ * held. unw_backtrace keeps a cache of unwind rules a thread and needs no lock once it is warm; it
+ * never calls malloc.
  */
 #include "native.h"
 
 #include "config.h"
+#include "forkgate.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -75,10 +77,25 @@ const char *native_trouble(void)
 	return trouble;
 }
 
-int native_walk(uintptr_t *out, int most, int *skip)
+struct walk *native_by_frames(struct frames *f)
 {
-	int n = backtrace_fn ? backtrace_fn((void **)out, most) : 0, own = 0;
+	struct walk *w = backtrace_fn ? frames_walk(f, own_start, own_end) : NULL;
 
+#ifdef GMT_CHECK_FRAMES
+	native_compare(w);
+#endif
+	return w;
+}
+
+int native_by_libunwind(uintptr_t *out, int most, int *skip)
+{
+	int n, own = 0;
+
+	if (!backtrace_fn)
+		return *skip = 0;
+	forkgate_enter();
+	n = backtrace_fn((void **)out, most);
+	forkgate_leave();
 	while (own < n && out[own] >= own_start && out[own] < own_end)
 		own++;
 	*skip = own;

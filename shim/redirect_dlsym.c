@@ -6,6 +6,7 @@
  * library's dlsym takes the loader's lock in any case.
  */
 #include "capture.h"
+#include "modules.h"
 #include "redirect.h"
 #include "resolve.h"
 
@@ -155,7 +156,9 @@ __attribute__((visibility("default"))) int dlclose(void *handle)
 		f = (int (*)(void *))resolve_next("dlclose");
 		__atomic_store_n(&real, f, __ATOMIC_RELAXED);
 	}
+	modules_unload_begins();
 	rc = f(handle);
+	modules_unload_ends();
 	resolve_unloaded();
 	return rc;
 }

@@ -190,6 +190,7 @@ void session_fork_child(bool at_once)
 	bool was_off = gmt_session.state == SESSION_OFF;
 
 	forkgate_reset();
+	modules_unload_reset();
 	if (gmt_session.state == SESSION_ON || gmt_session.state == SESSION_STARTING) {
 		drain_forget();
 		live_forget();

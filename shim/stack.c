@@ -15,16 +15,14 @@
 
 #include <string.h>
 
-#define NATIVE_MOST 512
 #define PYTHON_MOST 1024
 
 /* Frames are innermost first, as they are walked; nodes outermost first, so that an unchanged outer
  * part keeps its places. */
 struct native_part {
-	uintptr_t frames[2][NATIVE_MOST];
-	uint32_t nodes[NATIVE_MOST];
-	uintptr_t *last;
-	int last_count, turn;
+	struct frames frames;
+	uintptr_t addresses[FRAMES_MOST]; /* by libunwind */
+	struct walk other;
 };
 
 struct python_part {
@@ -49,34 +47,44 @@ void stack_free_scratch(struct stack_scratch *s)
 	os_unmap(s, sizeof(*s));
 }
 
-static uint32_t native_node(struct thread *t, uint32_t parent, uintptr_t ip)
+/* What libunwind found, as a walk that is compared with its own last one by value. */
+static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 {
-	modules_know(ip);
-	return stack_node(t, parent, GMT_FRAME_NATIVE, ip);
+	struct walk *w = &p->other;
+	int skip, n = native_by_libunwind(p->addresses, FRAMES_MOST, &skip), same = 0;
+	const uintptr_t *innermost = p->addresses + skip;
+
+	if (n + skip == FRAMES_MOST)
+		*flags |= GMT_FLAG_TRUNCATED;
+	while (same < n && same < w->count && innermost[n - 1 - same] == w->frames[same].ip)
+		same++;
+	w->kept = same;
+	w->count = n;
+	forkgate_enter();
+	for (int i = same; i < n; i++) {
+		w->frames[i].ip = innermost[n - 1 - i];
+		modules_know(w->frames[i].ip);
+	}
+	forkgate_leave();
+	return w;
 }
 
 static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags)
 {
-	uintptr_t *frames = p->frames[p->turn ^= 1];
-	int skip, n = native_walk(frames, NATIVE_MOST, &skip), same = 0;
+	struct walk *w = native_by_frames(&p->frames);
 
-	if (n + skip == NATIVE_MOST)
-		*flags |= GMT_FLAG_TRUNCATED;
-	frames += skip;
-	while (same < n && same < p->last_count &&
-	       frames[n - 1 - same] == p->last[p->last_count - 1 - same])
-		same++;
-	p->last = frames;
-	p->last_count = n;
-	for (int i = same; i < n; i++) {
-		p->nodes[i] = native_node(t, i ? p->nodes[i - 1] : 0, frames[n - 1 - i]);
-		if (!p->nodes[i]) {
-			p->last_count = 0;
+	if (OS_UNLIKELY(!w))
+		w = by_libunwind(p, flags);
+	for (int i = w->kept; i < w->count; i++) {
+		uint32_t parent = i ? w->nodes[i - 1] : 0;
+
+		w->nodes[i] = stack_node(t, parent, GMT_FRAME_NATIVE, w->frames[i].ip);
+		if (!w->nodes[i]) {
+			w->count = i;
 			*flags |= GMT_FLAG_TRUNCATED;
-			return i ? p->nodes[i - 1] : 0;
 		}
 	}
-	return n ? p->nodes[n - 1] : 0;
+	return w->count ? w->nodes[w->count - 1] : 0;
 }
 
 static bool same_frame(const struct python_frame *a, const struct python_frame *b)
@@ -125,11 +133,8 @@ uint32_t stack_capture(struct thread *t, uint16_t *flags)
 
 	if (!s)
 		return 0;
-	if (gmt_config.stacks & CONFIG_STACKS_NATIVE) {
-		forkgate_enter();
+	if (gmt_config.stacks & CONFIG_STACKS_NATIVE)
 		native = native_chain(t, &s->native, flags);
-		forkgate_leave();
-	}
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
 		python = python_chain(t, &s->python, flags);
 	if (native && python)

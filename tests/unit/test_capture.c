@@ -10,7 +10,9 @@
  *
  * links: shim/forkgate.c shim/early.c shim/nvtx.c shim/ranges.c
  *
- * links: shim/output.c shim/modules.c shim/native.c shim/python*.c shim/code.c shim/stack.c
+ * links: shim/output.c shim/modules.c shim/native.c shim/frames.c shim/cfi.c
+ *
+ * links: shim/python*.c shim/code.c shim/stack.c
  */
 #include "../../format/reader.h"
 #include "../../shim/capture.h"
