@@ -210,9 +210,16 @@ static bool is_current(struct frames *f)
 
 /* Which earlier walk to compare with: the last that began in the same place, as a hook for
  * allocations and one for frees are called from different ones. */
-static struct walk *memory_for(struct frames *f, uintptr_t ip)
+static struct walk *memory_for(struct frames *f, uintptr_t began)
 {
-	return &f->memories[(ip * 0x9e3779b97f4a7c15ULL) >> 62];
+	struct walk *w;
+
+	for (unsigned i = 0; i < FRAMES_MEMORIES; i++)
+		if (f->memories[i].began == began)
+			return &f->memories[i];
+	w = &f->memories[f->next_memory++ % FRAMES_MEMORIES];
+	w->began = began;
+	return w;
 }
 
 __attribute__((noinline)) NOT_SANITIZED struct walk *
@@ -222,7 +229,6 @@ frames_walk(struct frames *f, uintptr_t own_start, uintptr_t own_end)
 	const uintptr_t *here = __builtin_frame_address(0);
 	struct frame s = { here[1], (uintptr_t)(here + 2), here[0], NULL };
 
-	_Static_assert(FRAMES_MEMORIES == 4, "two bits choose a memory");
 	if (!is_current(f))
 		return NULL;
 	while (s.ip >= own_start && s.ip < own_end)

@@ -19,14 +19,14 @@
 struct frame {
 	uintptr_t ip; /* return address; the word below sp held it */
 	uintptr_t sp, bp;
-	const uintptr_t
-		*bp_at; /* held bp; its own member bp if no memory did; NULL = ask the rule */
+	const uintptr_t *bp_at; /* held bp; the member bp if nothing did; NULL = ask the rule */
 };
 
 /* A walk: frames and the nodes of the stack tree that they became, outermost first. */
 struct walk {
 	int count, kept; /* kept: so many outer frames are the earlier walk's, with their nodes */
 	bool verifiable;
+	uintptr_t began; /* ip of the innermost frame */
 	uint32_t nodes[FRAMES_MOST];
 	struct frame frames[FRAMES_MOST];
 };
@@ -39,6 +39,7 @@ struct learned {
 /* A thread's; zeroed memory is a new one. */
 struct frames {
 	uint64_t unloads;
+	unsigned next_memory;
 	struct walk memories[FRAMES_MEMORIES];
 	struct frame fresh[FRAMES_MOST]; /* innermost first */
 	struct learned rules[FRAMES_SETS][FRAMES_WAYS];
