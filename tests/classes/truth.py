@@ -69,7 +69,10 @@ def tensors_in(thing, depth=4):
     """Every tensor in nested containers and plain objects; of a wrapper the tensors it is made of."""
     if isinstance(thing, torch.Tensor):
         local = getattr(thing, "_local_tensor", None)
-        yield thing if local is None else local
+        if thing.layout == torch.sparse_coo:
+            yield from (thing._indices(), thing._values())
+        else:
+            yield thing if local is None else local
     elif isinstance(thing, dict):
         for value in thing.values():
             yield from tensors_in(value, depth)
@@ -140,20 +143,26 @@ def meanings():
     everyone.append(("activations", "saved for backward", saved, ()))
     everyone.append(("activations", "kept in the context of a Function", kept, ("forward_temporaries",)))
     for cls, why, things, or_else in everyone:
-        for t in tensors_in(list(things)):
+        for t in tensors_in(things):
             at = storage_of(t)
             if at:
                 found.setdefault(at, {}).setdefault(cls, (why, or_else))
     return found
 
 
-def decide(held, size, born):
+def known_to_python():
+    """Storages of every tensor that Python has a reference to, whoever that may be."""
+    found = (storage_of(t) for t in gc.get_objects() if issubclass(type(t), torch.Tensor))
+    return sorted(at for at in found if at)
+
+
+def decide(held, asked, born, known):
     """The classes that are right for a block, and the reason; none if nobody can tell."""
     for cls in ORDER:
         if cls in held:
             why, or_else = held[cls]
             return [cls, *or_else], why
-    if size in WORKSPACES:
+    if asked in WORKSPACES and not known:
         return ["workspace"], "size of a workspace, held by no tensor"
     if born in BORN:
         return list(BORN[born]), "nobody holds it, born in " + born
@@ -169,6 +178,7 @@ def mark(name):
         snapshot = torch.cuda.memory._snapshot()
         allocated = torch.cuda.memory_allocated()
         found = sorted(meanings().items())
+        known = known_to_python()
         assert torch.cuda.memory_allocated() == allocated
     times[name] = times.get(name, 0) + 1
     born = lives(snapshot, device)
@@ -180,7 +190,7 @@ def mark(name):
             at, size = b["address"], b["size"]
             life, since = born.get(at, (-1, "before"))
             held = {cls: why for s, what in found if at <= s < at + size for cls, why in what.items()}
-            classes, why = decide(held, size, since)
+            classes, why = decide(held, b["requested_size"], since, any(at <= s < at + size for s in known))
             blocks.append({"addr": at, "size": size, "asked": b["requested_size"], "classes": classes, "why": why,
                            "born": since, "life": life, "held": bool(held)})
     lines.append({"mark": name, "k": times[name], "device": device, "allocated": allocated, "blocks": blocks})
