@@ -75,8 +75,9 @@ void model_free(struct model *m)
 	map_free(&m->thread_ids);
 	map_free(&m->saved_ids);
 	map_free(&m->step_ids);
-	map_free(&m->leaf_nodes);
-	map_free(&m->handed_on);
+	map_free(&m->leaf_ids);
+	free(m->leaves);
+	map_free(&m->habits);
 	map_free(&m->sizes);
 	map_free(&m->set_ids);
 	free(m->sets);
@@ -143,6 +144,7 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	b->born_backward = m->backwards;
 	b->born_steps = (uint32_t)m->steps;
 	model_note_size(m, b);
+	model_note_birth(m, b);
 	return b;
 }
 

@@ -33,10 +33,18 @@ struct curve {
 	struct peak peak;
 };
 
+/* What became of the blocks of one stack before. */
+enum habit {
+	HABIT_CLEARED = 1 << 0, /* made in backward, freed where gradients are cleared */
+	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
+};
+
 /* A thread's open ranges; deeper ones are counted but not kept. */
 struct model_thread {
 	uint64_t step;
-	bool engine; /* one of autograd's own */
+	bool engine;		      /* one of autograd's own */
+	uint64_t born_addr, born_seq; /* its latest block of the framework */
+	int32_t born_device;
 	unsigned depth;
 	uint64_t number[MODEL_RANGES];
 	uint32_t name[MODEL_RANGES];
@@ -98,10 +106,16 @@ struct model {
 	uint32_t saved_free; /* 1 + the first free one; the next is in its addr */
 
 	struct signs signs;
-	struct map leaf_nodes; /* AccumulateGrad node -> 1 if its leaf is a cut in a graph */
-	struct map handed_on;  /* stacks whose blocks went from one forward pass to the next -> 1 */
-	struct map sizes;      /* of the blocks that modules made -> 1 */
-	struct map set_ids;    /* stack -> index in sets */
+	struct map leaf_ids; /* AccumulateGrad node -> index in leaves */
+	struct model_leaf {
+		uint64_t addr, seq;
+		int32_t device;
+		bool cut; /* it is a cut in a graph */
+	} * leaves;
+	size_t leaf_count, leaf_room;
+	struct map habits;  /* stack -> enum habit: what became of its blocks */
+	struct map sizes;   /* of the blocks that modules made -> 1 */
+	struct map set_ids; /* stack -> index in sets */
 	struct model_set {
 		uint32_t blocks, alike; /* born outside of modules; as large as a module's */
 		uint32_t changes;	/* how often the size was another than before */
@@ -157,13 +171,13 @@ uint64_t model_frees(const struct model_device *d);
 uint64_t model_ooms(const struct model_device *d);
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
-/* A block that goes by this stack was given up inside a later forward pass: its successor took
- * over. */
-bool model_hands_on(const struct model *m, uint32_t stack);
 /* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
 bool model_bucket_filled(const struct model *m, uint64_t before);
 /* What was born of one stack outside of everything, NULL if nothing was. */
 const struct model_set *model_set_of(const struct model *m, uint32_t stack);
+bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
+/* Born in one forward pass, given up inside a later one: its successor took over. */
+bool model_went_on(const struct block *b);
 /* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
 uint64_t model_step_end(const struct model *m, uint64_t number);
 

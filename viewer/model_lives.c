@@ -127,21 +127,6 @@ static void note_gradient(struct model *m, const struct block *b)
 		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
 }
 
-/* Born in one forward pass, given up inside the next one or a later. */
-static void note_succession(struct model *m, const struct block *b)
-{
-	bool fresh;
-
-	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
-	    b->died_forward > b->born_forward && !b->save_ns)
-		*map_put(&m->handed_on, b->stack, &fresh) = 1;
-}
-
-bool model_hands_on(const struct model *m, uint32_t stack)
-{
-	return map_get(&m->handed_on, stack);
-}
-
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e)
 {
 	/* a birth at its address without a free: nobody knows where it ended */
@@ -154,7 +139,8 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 	b->died_forward = m->forwards;
 	b->died_backward = m->backwards;
 	note_gradient(m, b);
-	note_succession(m, b);
+	model_note_habits(m, b);
+	model_note_heir(m, b, e);
 	tell_copy(m, b);
 	if (m->watch)
 		m->watch->died(m->watch->ctx, b, e);

@@ -15,6 +15,9 @@ enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_
 void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		      const struct gmt_event *e);
 void model_note_size(struct model *m, const struct block *b);
+void model_note_birth(struct model *m, const struct block *b);
+void model_note_habits(struct model *m, const struct block *b);
+void model_note_heir(struct model *m, const struct block *b, const struct gmt_event *e);
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);
 
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */

@@ -22,14 +22,30 @@ static bool is_cut(struct model *m, const struct block *b, const struct gmt_even
 	return b->saved && model_thread(m, e->thread)->engine;
 }
 
+static void note_leaf(struct model *m, const struct gmt_event *e, const struct block *b, bool cut)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->leaf_ids, e->arg0, &fresh);
+
+	if (fresh) {
+		m->leaves = need_grow(m->leaves, &m->leaf_room, m->leaf_count, sizeof(*m->leaves));
+		*at = m->leaf_count++;
+	}
+	m->leaves[*at] = (struct model_leaf){ .cut = cut, .device = e->device };
+	if (b) {
+		m->leaves[*at].addr = b->addr;
+		m->leaves[*at].seq = b->seq;
+	}
+}
+
 void model_tag_leaf(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
 	struct block *b = enclosing(m, e, &d);
-	bool fresh, cut = b && is_cut(m, b, e);
+	bool cut = b && is_cut(m, b, e);
 
 	m->tags++;
-	*map_put(&m->leaf_nodes, e->arg0, &fresh) = cut;
+	note_leaf(m, e, b, cut);
 	if (!b)
 		return;
 	b->tags |= cut ? BLOCK_DETACHED : BLOCK_LEAF;
@@ -42,14 +58,29 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 	b->leaf_backward = m->backwards;
 }
 
+/* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
+static void note_arrival(struct model *m, const struct model_leaf *leaf)
+{
+	struct model_device *d = model_device(m, leaf->device);
+	struct block *b = d && leaf->seq ? tree_find(&d->live, leaf->addr) : NULL;
+
+	if (!b || b->seq != leaf->seq || leaf->cut)
+		return;
+	if (!b->arrivals || b->arrived_backward != m->backwards)
+		b->arrivals++;
+	b->arrived_backward = m->backwards;
+}
+
 void model_tag_grad(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
 	struct block *b = enclosing(m, e, &d);
-	const uint32_t *cut = map_get(&m->leaf_nodes, e->arg0);
+	const uint32_t *at = map_get(&m->leaf_ids, e->arg0);
 
 	m->tags++;
-	if (!b || (cut && *cut))
+	if (at)
+		note_arrival(m, &m->leaves[*at]);
+	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->tags |= BLOCK_GRAD;
 	m->grads_live = true;

@@ -58,31 +58,89 @@ static void assigned(const char *s, char *name, size_t room)
 		snprintf(name, room, "%.*s", (int)n, s);
 }
 
-/* The statement around a line registers a buffer, or makes what a later one registers. */
-static bool registers_buffer(const char *path, unsigned line)
-{
-	static char text[LOOK_BACK + LOOK_ON][WIDTH];
-	unsigned from = line > LOOK_BACK ? line - LOOK_BACK : 1;
-	int n = read_lines(path, from, LOOK_BACK + LOOK_ON, text), at = line - from, first = at;
-	char name[64];
+/* The lines around one: its statement is lines[first..at]. */
+struct source {
+	char lines[LOOK_BACK + LOOK_ON][WIDTH];
+	int n, first, at;
+	char name[64]; /* that the statement assigns to */
+};
 
-	if (at >= n)
+static bool read_statement(struct source *s, const char *path, unsigned line)
+{
+	unsigned from = line > LOOK_BACK ? line - LOOK_BACK : 1;
+
+	s->n = read_lines(path, from, LOOK_BACK + LOOK_ON, s->lines);
+	s->first = s->at = line - from;
+	if (!line || s->at >= s->n)
 		return false;
-	for (int i = at, depth = 0; i > 0 && i > at - LOOK_BACK; i--) {
-		depth += depth_of(text[i - 1]);
+	for (int i = s->at, depth = 0; i > 0 && i > s->at - LOOK_BACK; i--) {
+		depth += depth_of(s->lines[i - 1]);
 		if (depth > 0) {
-			first = i - 1;
+			s->first = i - 1;
 			break;
 		}
 	}
-	for (int i = first; i <= at; i++)
-		if (strstr(text[i], "register_buffer(") || strstr(text[i], "_buffers["))
-			return true;
-	assigned(text[first], name, sizeof(name));
-	for (int i = at + 1; i < n && name[0] && !strstr(text[i], "def "); i++)
-		if (strstr(text[i], "register_buffer(") && strstr(text[i], name))
+	assigned(s->lines[s->first], s->name, sizeof(s->name));
+	return true;
+}
+
+static bool says(const struct source *s, const char *part)
+{
+	for (int i = s->first; i <= s->at; i++)
+		if (strstr(s->lines[i], part))
 			return true;
 	return false;
+}
+
+/* A later statement of the same function says it of the name that this one assigns to. */
+static bool says_later(const struct source *s, const char *part)
+{
+	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++)
+		if (strstr(s->lines[i], part) && strstr(s->lines[i], s->name))
+			return true;
+	return false;
+}
+
+/* The statement around a line registers a buffer, or makes what a later one registers. */
+static bool registers_buffer(const char *path, unsigned line)
+{
+	static struct source s;
+
+	return read_statement(&s, path, line) &&
+	       (says(&s, "register_buffer(") || says(&s, "_buffers[") ||
+		says_later(&s, "register_buffer("));
+}
+
+/* "p.grad = torch.zeros_like(p)" */
+static bool assigns_grad(const struct source *s)
+{
+	const char *text = s->lines[s->first], *end = strchr(text, '=');
+	size_t n = end ? (size_t)(end - text) : 0;
+
+	while (n && text[n - 1] == ' ')
+		n--;
+	return n > 4 && end[1] != '=' && !memcmp(text + n - 4, "grad", 4) &&
+	       (text[n - 5] == '.' || text[n - 5] == '_');
+}
+
+static uint32_t look_at_script(struct stacks *s, uint32_t stack)
+{
+	static struct source at;
+	uint32_t found = 0;
+	size_t i = 0;
+
+	stacks_read_python(s, stack);
+	while (i < s->count && owners_is_plumbing(s->frames[i].file))
+		i++;
+	if (i == s->count || !read_statement(&at, s->frames[i].file, s->frames[i].line))
+		return 0;
+	if (assigns_grad(&at))
+		found |= PLACE_GRAD;
+	if (says(&at, "requires_grad=True") || says(&at, "requires_grad_(") ||
+	    says(&at, "Parameter(") || says_later(&at, "requires_grad") ||
+	    says_later(&at, "Parameter("))
+		found |= PLACE_LEAF;
+	return found;
 }
 
 static uint32_t look_at_python(struct stacks *s, uint32_t stack)
@@ -100,16 +158,29 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 	return 0;
 }
 
-uint32_t place_of_python(struct classifier *c, const struct block *b)
+uint32_t place_of_python(struct classifier *c, uint32_t stack)
 {
 	bool fresh;
 	uint32_t *at;
 
 	if (!c->owners)
 		return 0;
-	at = map_put(&c->places, b->stack, &fresh);
+	at = map_put(&c->places, stack, &fresh);
 	if (fresh)
-		*at = PLACE_KNOWN | look_at_python(c->owners->stacks, b->stack);
+		*at = PLACE_KNOWN | look_at_python(c->owners->stacks, stack);
+	return *at;
+}
+
+uint32_t place_of_script(struct classifier *c, const struct block *b)
+{
+	bool fresh;
+	uint32_t *at;
+
+	if (!c->owners || !(b->signs & STACK_PYTHON))
+		return 0;
+	at = map_put(&c->places, (uint64_t)2 << 32 | b->stack, &fresh);
+	if (fresh)
+		*at = PLACE_KNOWN | look_at_script(c->owners->stacks, b->stack);
 	return *at;
 }
 

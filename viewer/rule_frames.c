@@ -13,7 +13,26 @@ bool frame_buffer(struct classifier *c, const struct block *b)
 	if (!is_module_memory(b) || b->tags & BLOCK_LEAF)
 		return false;
 	return (b->signs & STACK_COPY && !(b->signs & STACK_PARAM)) ||
-	       place_of_python(c, b) & PLACE_BUFFER;
+	       place_of_python(c, b->stack) & PLACE_BUFFER;
+}
+
+/* What the script itself calls a gradient. */
+bool frame_gradient(struct classifier *c, const struct block *b)
+{
+	if (b->tags & BLOCK_LEAF || b->signs & STACK_PARAM ||
+	    (b->stage != STAGE_OUTSIDE && b->stage != STAGE_OPTIMIZER))
+		return false;
+	return place_of_script(c, b) & PLACE_GRAD;
+}
+
+/* Without tags: the script asks for a gradient of what it makes before anything is walked back, and
+ * keeps it. */
+bool frame_leaf(struct classifier *c, const struct block *b)
+{
+	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->born_backward ||
+	    b->signs & (STACK_DATA | STACK_STATE))
+		return false;
+	return (!b->died_seq || b->died_backward > 3) && place_of_script(c, b) & PLACE_LEAF;
 }
 
 /* Frozen weights, copies, what runs without gradients. */
@@ -63,10 +82,13 @@ bool frame_made_outside(struct classifier *c, const struct block *b)
 	return place_of_native(c, b) & PLACE_MAKER;
 }
 
+/* Models that could generate fill a cache while they train as well: that one ends with its pass. */
 bool frame_cache(struct classifier *c, const struct block *b)
 {
-	(void)c;
-	return b->signs & STACK_CACHE && !b->save_ns;
+	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+
+	return b->signs & STACK_CACHE && !b->save_ns &&
+	       (b->stage != STAGE_FORWARD || until == b->born_backward);
 }
 
 bool frame_workspace(struct classifier *c, const struct block *b)

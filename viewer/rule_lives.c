@@ -14,10 +14,28 @@ bool block_lived_past_backward(const struct classifier *c, const struct block *b
 	return !stage_is_backward(b->died_stage) || b->died_backward > b->born_backward;
 }
 
-/* Born in backward and kept when it was over: what else stays is a gradient. */
+/* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
+ * backward pass gives up: that belonged to a graph which backward made. */
 bool life_gradient(struct classifier *c, const struct block *b)
 {
-	return !c->m->tags && b->stage == STAGE_BACKWARD && block_lived_past_backward(c, b);
+	return !c->m->tags && b->stage == STAGE_BACKWARD && block_lived_past_backward(c, b) &&
+	       !(b->died_seq && stage_is_backward(b->died_stage));
+}
+
+/* Made in backward, and freed where gradients are cleared; or of a stack whose blocks are. */
+bool life_cleared(struct classifier *c, const struct block *b)
+{
+	if (b->stage != STAGE_BACKWARD || b->saved || !block_lived_past_backward(c, b))
+		return false;
+	return b->died_stage == STAGE_ZERO_GRAD ||
+	       (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_CLEARED));
+}
+
+/* It took the place of what a module made: a buffer if that was one. */
+bool life_heir(struct classifier *c, const struct block *b)
+{
+	return b->heir_signs & STACK_PARAM && !(b->tags & BLOCK_GRAD) &&
+	       !(place_of_python(c, b->heir_stack) & PLACE_BUFFER);
 }
 
 /* Born in forward, given up by backward. */
@@ -28,21 +46,27 @@ bool life_activation(struct classifier *c, const struct block *b)
 	if (b->stage == STAGE_OUTSIDE && b->signs & STACK_PARAM)
 		return false;
 	return b->stage == STAGE_FORWARD || b->stage == STAGE_OUTSIDE ||
-	       b->stage == STAGE_RECOMPUTE;
-}
-
-/* Born in one forward pass, given up inside the next one or a later: its successor took over. */
-static bool went_on(const struct block *b)
-{
-	return b->stage == STAGE_FORWARD && b->died_seq && b->died_stage == STAGE_FORWARD &&
-	       b->died_forward > b->born_forward && !b->save_ns;
+	       b->stage == STAGE_RECOMPUTE || b->died_backward > b->born_backward;
 }
 
 bool life_cache(struct classifier *c, const struct block *b)
 {
 	if (b->stage != STAGE_FORWARD || b->save_ns || b->died_backward != b->born_backward)
 		return false;
-	return went_on(b) || (!b->died_seq && model_hands_on(c->m, b->stack));
+	return model_went_on(b) || (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_WENT_ON));
+}
+
+/* Computed by the script before a forward pass, from nothing that a module gave, and alive in it:
+ * the batch in another form. */
+bool life_prepared(struct classifier *c, const struct block *b)
+{
+	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
+
+	if (b->stage != STAGE_OUTSIDE || b->after_forward || b->tags & BLOCK_GRAPH ||
+	    !(b->signs & STACK_PYTHON) ||
+	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
+		return false;
+	return until > b->born_forward && !(b->died_seq && stage_is_backward(b->died_stage));
 }
 
 /* There before anything was computed, never freed, by no module. */

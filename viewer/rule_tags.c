@@ -21,7 +21,8 @@ bool tag_parameter(struct classifier *c, const struct block *b)
 		return true;
 	if (b->stage == STAGE_FORWARD || stage_is_backward(b->stage))
 		return false;
-	return b->leaf_passes > 1 || c->m->backwards <= 1;
+	return b->leaf_passes > 1 || c->m->backwards <= 1 ||
+	       (b->arrivals > 1 && (!b->died_seq || b->died_backward > b->born_backward + 3));
 }
 
 bool tag_gradient(struct classifier *c, const struct block *b)

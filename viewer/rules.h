@@ -22,10 +22,10 @@ rule_fits tag_saved_soon;
 rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_outside;
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
-rule_fits life_reduced, life_copies, life_copied_gradients;
+rule_fits life_reduced, life_copies, life_copied_gradients, life_heir, life_cleared, life_prepared;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
-rule_fits frame_loaded, frame_loaded_state;
+rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
 
 /* What the frames of a block's stack say beyond their names (places.c). */
@@ -36,8 +36,11 @@ enum place {
 	PLACE_MAKER = 1 << 3,	  /* a tensor is made or copied to the device, not computed */
 	PLACE_COMPUTED = 1 << 4,  /* a call from Python that computes */
 	PLACE_NETWORK = 1 << 5,	  /* a collective's own memory */
+	PLACE_GRAD = 1 << 6,	  /* the script's statement assigns to a .grad */
+	PLACE_LEAF = 1 << 7,	  /* the script's statement makes a tensor that requires grad */
 };
-uint32_t place_of_python(struct classifier *c, const struct block *b);
+uint32_t place_of_python(struct classifier *c, uint32_t stack);
+uint32_t place_of_script(struct classifier *c, const struct block *b);
 uint32_t place_of_native(struct classifier *c, const struct block *b);
 
 /* Facts that several rules ask. */

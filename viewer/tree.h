@@ -58,6 +58,8 @@ struct block {
 	uint32_t save_backward;		       /* the same at the first saving */
 	uint32_t born_steps, save_steps;       /* optimizer steps that had begun */
 	uint32_t leaf_backward, leaf_passes;   /* as a leaf: the last pass, how many */
+	uint32_t arrived_backward, arrivals;   /* of gradients for it: the last pass, how many */
+	uint32_t heir_stack, heir_signs;       /* of the module's block whose place it took */
 	uint32_t save_stack;		       /* of the first saving */
 	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
 	uint8_t stage, died_stage;	       /* enum block_stage */

@@ -248,3 +248,24 @@ void scene_end(void)
 	defs_free(&defs);
 	defs = (struct defs){ 0 };
 }
+
+void scene_play(void (*play)(void))
+{
+	uint64_t wanted;
+
+	scene_begin(UINT64_MAX);
+	play();
+	wanted = moment.seq;
+	scene_end();
+	scene_begin(wanted);
+	play();
+	model_settle(&m);
+}
+
+const char *source_file(const char *text)
+{
+	const char *path = scratch_path("net.py");
+
+	write_file(path, text, strlen(text));
+	return path;
+}

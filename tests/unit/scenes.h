@@ -20,6 +20,9 @@ extern struct moment moment;
 
 void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
+/* Plays a scene that calls now() twice: the first time finds the moment's number. */
+void scene_play(void (*play)(void));
+const char *source_file(const char *text); /* a script with that text */
 
 uint32_t frame_at(uint32_t parent, const char *file, const char *function, uint32_t line);
 uint32_t frame(uint32_t parent, const char *file, const char *function);

@@ -30,6 +30,36 @@ static void leaf_elsewhere(void)
 	now();
 }
 
+/* The graph is kept until the next one is there, and with it the leaf's node. */
+static void leaf_told_once(void)
+{
+	born(0x1000, script());
+	leaf(0x1000, 1);
+	for (int i = 0; i < 4; i++) {
+		backward_pass();
+		born_in_backward(0x2000, 0);
+		grad(0x2000, 1);
+		died(0x2000, script());
+	}
+	now();
+}
+
+/* A module's weight is replaced by a new tensor in each forward pass. */
+static void heir(void)
+{
+	uint32_t inside = forward();
+
+	some_tags();
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	for (uint64_t i = 0; i < 2; i++) {
+		born(0xa000, script());
+		born(i ? 0x1000 : 0x9000, inside);
+		died(i ? 0x9000 : 0x8000, inside);
+		died(0xa000, script());
+	}
+	now();
+}
+
 static void unsharded(void)
 {
 	born(0x1000, frame(forward(), TORCH "distributed/fsdp/_fully_shard/_fsdp_param.py",
@@ -42,6 +72,38 @@ static void gradient(void)
 	leaf(0x9000, 1);
 	born_in_backward(0x1000, 0);
 	grad(0x1000, 1);
+	now();
+}
+
+/* No tag tells of a sparse gradient, but where it is freed does: of those of before, or itself. */
+static void cleared(void)
+{
+	uint32_t clear = frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad");
+	uint32_t node = native_frame(computes);
+
+	some_tags();
+	born_in_backward(0x2000, node);
+	died(0x2000, clear);
+	born_in_backward(0x1000, node);
+	now();
+}
+
+static void gradient_by_statement(void)
+{
+	const char *path = source_file("for p in params:\n"
+				       "    p.grad = torch.zeros_like(p)\n");
+
+	some_tags();
+	born(0x1000, frame_at(script(), path, "setup", 2));
+	now();
+}
+
+static void leaf_by_statement(void)
+{
+	const char *path = source_file("w = torch.randn(10, 10, device='cuda') / 10\n"
+				       "w.requires_grad_()\n");
+
+	born(0x1000, frame_at(0, path, "<module>", 1));
 	now();
 }
 
@@ -126,20 +188,12 @@ static void state_by_frames(void)
 	now();
 }
 
-static char *source_file(const char *text)
-{
-	char *path = (char *)scratch_path("net.py");
-
-	write_file(path, text, strlen(text));
-	return path;
-}
-
 static void buffer_by_frames(void)
 {
-	char *path = source_file("class Net(nn.Module):\n"
-				 "    def __init__(self):\n"
-				 "        self.register_buffer(\n"
-				 "            'order', torch.arange(10, device='cuda'))\n");
+	const char *path = source_file("class Net(nn.Module):\n"
+				       "    def __init__(self):\n"
+				       "        self.register_buffer(\n"
+				       "            'order', torch.arange(10, device='cuda'))\n");
 	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
 
 	frame(call, path, "Net.forward");
@@ -282,6 +336,16 @@ static void forward_temporary(void)
 	died(0x1000, forward());
 }
 
+/* The batch is normalised before the model sees it. */
+static void prepared(void)
+{
+	some_tags();
+	born(0x1000, script());
+	now();
+	born(0x2000, forward());
+	died(0x1000, script());
+}
+
 static void computed_outside(void)
 {
 	some_tags();
@@ -305,8 +369,13 @@ static const struct scene {
 } scenes[] = {
 	{ "leaf-of-module", "parameters", "module-frames", leaf_of_module },
 	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
+	{ "leaf", "parameters", "plain-saved", leaf_told_once },
+	{ "heir", "parameters", "cache-life", heir },
 	{ "unsharded", "parameters", "forward", unsharded },
 	{ "gradient", "gradients", "backward", gradient },
+	{ "cleared", "gradients", "backward", cleared },
+	{ "gradient-statement", "gradients", "nothing", gradient_by_statement },
+	{ "leaf-statement", "parameters", "nothing", leaf_by_statement },
 	{ "gradient-buckets", "gradients", "communication", buckets },
 	{ "reduced", "gradients", "communication", reduced },
 	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
@@ -329,11 +398,12 @@ static const struct scene {
 	{ "activation-life", "activations", "forward", activation_by_life },
 	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
 	{ "cache-life", "kv_cache", "forward", cache_by_life },
-	{ "parameter-life", "parameters", "nothing", parameter_by_life },
+	{ "parameter-life", "parameters", "prepared", parameter_by_life },
 	{ "communication", "communication", "gradient-life", communication },
 	{ "optimizer", "optimizer_temporaries", "nothing", optimizer_temporary },
 	{ "backward", "backward_temporaries", "nothing", backward_temporary },
 	{ "forward", "forward_temporaries", "nothing", forward_temporary },
+	{ "prepared", "inputs", "computed-outside", prepared },
 	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
 	{ "nothing", "unknown", "nothing", nothing },
 };
@@ -369,20 +439,6 @@ static struct verdict judge(const char *without, const struct block **block)
 	return v;
 }
 
-/* Plays a scene twice: the first time finds the moment's number. */
-static void play(const struct scene *s)
-{
-	uint64_t wanted;
-
-	scene_begin(UINT64_MAX);
-	s->play();
-	wanted = moment.seq;
-	scene_end();
-	scene_begin(wanted);
-	s->play();
-	model_settle(&m);
-}
-
 /* A rule without a scene would be judged by nobody. */
 static void every_rule_has_a_scene(void **state_)
 {
@@ -416,7 +472,7 @@ static void every_rule(void **state_)
 
 	(void)state_;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
-		play(&scenes[i]);
+		scene_play(scenes[i].play);
 		v = judge(NULL, &b);
 		assert_string_equal(verdict_rule(v), scenes[i].rule);
 		assert_string_equal(category_name(v.category), scenes[i].category);
