@@ -25,6 +25,7 @@ BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
 LINK    := $(if $(SAN),-fsanitize=$(SAN),)
 PIC     := -fPIC -fvisibility=hidden
 ZSTD    := -l:libzstd.a
+UNPACK  := $(ZSTD) -lz
 
 # CUDA headers: an installed toolkit, else the pinned wheels of `make setup`. Only simgpu/ needs them.
 WHEELS  := $(firstword $(wildcard .venv/lib/python3*/site-packages/nvidia))
@@ -81,7 +82,7 @@ $(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD) -ldw -lelf -ldl -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) -ldw -lelf -ldl -lm
 
 $(B)/gpumemtrace.1: viewer/gpumemtrace.1.md scripts/man.sh
 	$(Q)bash scripts/man.sh $< > $@
@@ -109,13 +110,13 @@ cuda     = $(if $(findstring cuda,$(shell sed -n 's/^ \* needs: *//p' $(1))),$(C
 $(UNITS:%=$(B)/unit/%): $(B)/unit/%: $(O)/tests/unit/%.o $$(call links,tests/unit/$$*.c) $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(ZSTD) -ldw -lelf -ldl -lpthread -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(UNPACK) -ldw -lelf -ldl -lpthread -lm
 
 # Fuzz targets: over their corpus as an ordinary test; `make fuzz` looks for more with clang's fuzzer.
 $(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/corpus.o $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(ZSTD)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK)
 
 # Benches in C reach the library's objects through a door that stands in an object of its own.
 $(O)/tests/bench/door.o: PARTFLAGS := $(PIC)
@@ -131,7 +132,7 @@ $(B)/bench_%: $(O)/tests/bench/bench_%.o $(B)/door.so
 $(B)/data/%: $(O)/tests/data/%.o $(O)/tests/unit/recordings.o $(O)/tests/unit/training.o $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ -lcmocka $(ZSTD) -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ -lcmocka $(UNPACK) -lm
 
 # Programs for the end-to-end tests. They name CUDA functions as weak symbols and link no CUDA library.
 $(B)/programs/%: tests/programs/%.c Makefile
@@ -157,7 +158,8 @@ FUZZ_SECONDS ?= 60
 fuzz:  ## look for new inputs that break the reader and the codec (clang), FUZZ_SECONDS each
 	@mkdir -p build/fuzz && cd build/fuzz && for t in $(FUZZ); do mkdir -p found_$$t && \
 	 clang -g -O1 -std=gnu11 -D_GNU_SOURCE -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -o fuzz_$$t \
-	   ../../tests/fuzz/fuzz_$$t.c $(FORMAT:%=../../%) $(ZSTD) && \
+	   ../../tests/fuzz/fuzz_$$t.c $(FORMAT:%=../../%) $$(cd ../.. && ls $$(sed -n 's/^ \* links: *//p' tests/fuzz/fuzz_$$t.c) | \
+	   sed -n 's,^viewer,../../viewer,p') $(UNPACK) && \
 	 ./fuzz_$$t -max_total_time=$(FUZZ_SECONDS) -max_len=20000 -rss_limit_mb=2000 -timeout=10 found_$$t ../../tests/fuzz/corpus/$$t || exit 1; done
 
 .PHONY: tsan

@@ -149,6 +149,13 @@ struct gmt_def_stack {
 	uint32_t frame; /* enum gmt_frame */
 } __attribute__((packed));
 
+struct gmt_def_symbol {
+	uint64_t address; /* as in the value of a native frame */
+	uint32_t line;	  /* 0 = unknown */
+	uint32_t file_len;
+	uint32_t name_len; /* file name, function's name follow */
+} __attribute__((packed));
+
 struct gmt_def_meta {
 	uint16_t key_len; /* key, then value (the rest) follow */
 } __attribute__((packed));

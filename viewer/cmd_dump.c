@@ -195,6 +195,21 @@ static void dump_modules(struct emit *out, const struct defs *d)
 	}
 }
 
+static void dump_symbols(struct emit *out, const struct defs *d)
+{
+	size_t count;
+	const struct defs_symbol *s = defs_symbols(d, &count);
+
+	for (size_t i = 0; i < count; i++, s++) {
+		def_begin(out, GMT_DEF_SYMBOL, s->id);
+		emit_bytes(out, "name", s->name.s, s->name.len);
+		emit_bytes(out, "file", s->file.s, s->file.len);
+		emit_number(out, "line", s->line);
+		emit_number(out, "address", s->address);
+		emit_end(out);
+	}
+}
+
 static void dump_defs(struct emit *out, const struct defs *d)
 {
 	const struct defs_meta *m = d->metas.items;
@@ -214,6 +229,7 @@ static void dump_defs(struct emit *out, const struct defs *d)
 	}
 	dump_modules(out, d);
 	dump_codes(out, d);
+	dump_symbols(out, d);
 	dump_strings(out, d);
 	dump_nodes(out, d);
 }

@@ -32,15 +32,15 @@ static void file_part(struct emit *out, const struct recording *r, const struct 
 	emit_number(out, "pid", i->pid);
 	emit_text(out, "start", start);
 	emit_number(out, "duration_ns", t->last_ns - t->first_ns);
-	emit_number(out, "file_bytes", i->file_bytes);
+	emit_number(out, "file_bytes", r->file_bytes);
 	if (emit_json(out)) {
 		emit_number(out, "first_ns", t->first_ns);
 		emit_number(out, "last_ns", t->last_ns);
 	}
 	emit_number(out, "events", t->events);
 	emit_line(out, "bytes an event    %.1f (%s)",
-		  t->events ? (double)i->file_bytes / t->events : 0,
-		  human_bytes(bytes, i->file_bytes));
+		  t->events ? (double)r->file_bytes / t->events : 0,
+		  human_bytes(bytes, r->file_bytes));
 	emit_number(out, "dropped", t->dropped);
 	emit_number(out, "blocks", i->blocks);
 	emit_number(out, "damaged_blocks", i->damaged_blocks);

@@ -48,7 +48,7 @@ void report_json(struct report *r, struct emit *out)
 	for (size_t i = 0; i < r->count; i++)
 		json_device(r, &r->moments[i], out);
 	emit_end(out);
-	emit_number(out, "file_bytes", r->recording->info->file_bytes);
+	emit_number(out, "file_bytes", r->recording->file_bytes);
 	emit_end(out);
 }
 

@@ -151,12 +151,27 @@ static bool add_stack(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
+static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_symbol h;
+	struct defs_symbol s = { .id = id };
+
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
+	    !take_text(d, &r, h.name_len, &s.name))
+		return false;
+	s.address = h.address;
+	s.line = h.line;
+	*(struct defs_symbol *)place(&d->symbols, id, sizeof(s)) = s;
+	return true;
+}
+
 int defs_add(void *ctx, const struct gmt_def *def)
 {
 	static bool (*const add[])(struct defs *, uint32_t, struct rest) = {
 		[GMT_DEF_STRING] = add_string, [GMT_DEF_META] = add_meta,
 		[GMT_DEF_THREAD] = add_thread, [GMT_DEF_MODULE] = add_module,
 		[GMT_DEF_CODE] = add_code,     [GMT_DEF_STACK] = add_stack,
+		[GMT_DEF_SYMBOL] = add_symbol,
 	};
 	struct defs *d = ctx;
 
@@ -196,6 +211,12 @@ const struct defs_node *defs_node(const struct defs *d, uint32_t id)
 	return get(&d->nodes, id, sizeof(struct defs_node));
 }
 
+const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count)
+{
+	*count = d->symbols.count;
+	return d->symbols.items;
+}
+
 const struct defs_module *defs_modules(const struct defs *d, size_t *count)
 {
 	*count = d->modules.count;
@@ -226,8 +247,8 @@ static void free_kind(struct defs_kind *k)
 
 void defs_free(struct defs *d)
 {
-	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules,
-				      &d->codes,   &d->nodes,	&d->metas };
+	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules, &d->codes,
+				      &d->nodes,   &d->metas,	&d->symbols };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		free_kind(kinds[i]);

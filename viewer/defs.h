@@ -39,6 +39,13 @@ struct defs_node {
 	uint32_t frame;
 };
 
+/* What a recording itself says of a native frame's address. */
+struct defs_symbol {
+	uint64_t address;
+	uint32_t id, line;
+	struct defs_text file, name;
+};
+
 struct defs_meta {
 	struct defs_text key, value;
 };
@@ -51,7 +58,7 @@ struct defs_kind {
 };
 
 struct defs {
-	struct defs_kind strings, threads, modules, codes, nodes, metas;
+	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* where texts are */
 };
@@ -66,6 +73,7 @@ struct defs_text defs_string(const struct defs *d, uint32_t id);
 const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
+const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count);
 const struct defs_module *defs_modules(const struct defs *d, size_t *count);
 const struct defs_meta *defs_metas(const struct defs *d, size_t *count);
 struct defs_text defs_meta(const struct defs *d, const char *key);

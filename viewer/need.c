@@ -29,6 +29,11 @@ char *need_copy(const void *bytes, size_t len)
 	return copy;
 }
 
+void *need_resize(void *v, size_t bytes)
+{
+	return check(realloc(v, bytes));
+}
+
 void *need_grow(void *v, size_t *room, size_t count, size_t each)
 {
 	if (count < *room)

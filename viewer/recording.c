@@ -2,10 +2,14 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "import.h"
 #include "say.h"
 
 static int cannot_open(const char *path, int err)
@@ -27,16 +31,42 @@ static int stop(void *ctx, const struct gmt_event *e)
 	return 1;
 }
 
+/* The converted snapshot needs no name: it lives as long as the reader has it open. */
+static int open_snapshot(struct recording *r, int *err)
+{
+	char name[40];
+	int fd = memfd_create("snapshot", MFD_CLOEXEC), rc;
+
+	if (fd < 0)
+		return say_error(EXIT_UNREADABLE, "%s cannot be converted: %s", r->path,
+				 strerror(errno));
+	rc = import_file(r->path, fd);
+	if (!rc) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		r->reader = gmt_reader_open(name, err);
+	}
+	close(fd);
+	return rc;
+}
+
 int recording_open(struct recording *r, const char *path)
 {
 	static const struct gmt_tool tool = { .def = defs_add, .event = stop };
-	int err = 0;
+	bool snapshot = import_recognises(path);
+	struct stat st;
+	int err = 0, rc = 0;
 
 	*r = (struct recording){ .path = path };
-	r->reader = gmt_reader_open(path, &err);
+	if (snapshot)
+		rc = open_snapshot(r, &err);
+	else
+		r->reader = gmt_reader_open(path, &err);
+	if (rc)
+		return rc;
 	if (!r->reader)
 		return cannot_open(path, err);
 	r->info = gmt_reader_info(r->reader);
+	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
 	err = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, &r->defs);
 	if (err >= 0)
 		return 0;

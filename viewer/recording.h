@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording as commands use it: opened with the right sentence if it cannot be, its definitions
- * at hand, its events replayed to a callback with progress shown.
+ * at hand, its events replayed to a callback with progress shown. A memory snapshot of PyTorch is
+ * one too: it is converted in memory, and what is read is the outcome.
  */
 #ifndef VIEWER_RECORDING_H
 #define VIEWER_RECORDING_H
@@ -14,6 +15,7 @@ struct recording {
 	struct gmt_reader *reader;
 	const struct gmt_reader_info *info;
 	struct defs defs;
+	uint64_t file_bytes; /* of path; a snapshot is larger than what it becomes */
 };
 
 /* 0, or a sentence was said and EXIT_UNREADABLE. Definitions are read. */

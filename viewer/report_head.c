@@ -106,6 +106,8 @@ void report_head(const struct report *r, struct emit *out)
 	part(&l, text);
 	git_part(&l, &r->recording->defs);
 	versions_part(&l, &r->recording->defs);
+	if (defs_meta(&r->recording->defs, "source").len)
+		part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
 	flush(&l);
 	emit_line(out, "%s", "");
 }

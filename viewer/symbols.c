@@ -24,10 +24,22 @@ struct known {
 struct symbols {
 	struct object *objects;
 	size_t count;
-	struct map known; /* ip and object -> index in found */
+	const struct defs_symbol *told;
+	struct map told_ids; /* address -> index in told */
+	struct map known;    /* ip and object -> index in found */
 	struct known **found;
 	size_t found_count, found_room;
 };
+
+static void index_told(struct symbols *s, const struct defs *defs)
+{
+	size_t count;
+	bool fresh;
+
+	s->told = defs_symbols(defs, &count);
+	for (size_t i = 0; i < count; i++)
+		*map_put(&s->told_ids, s->told[i].address, &fresh) = (uint32_t)i;
+}
 
 struct symbols *symbols_new(const struct defs *defs)
 {
@@ -37,6 +49,7 @@ struct symbols *symbols_new(const struct defs *defs)
 	s->objects = need_new(s->count * sizeof(*s->objects));
 	for (size_t i = 0; i < s->count; i++)
 		s->objects[i].module = &m[i];
+	index_told(s, defs);
 	return s;
 }
 
@@ -58,6 +71,7 @@ void symbols_free(struct symbols *s)
 	free(s->found);
 	free(s->objects);
 	map_free(&s->known);
+	map_free(&s->told_ids);
 	free(s);
 }
 
@@ -128,6 +142,22 @@ const struct symbol *symbols_place(const struct symbol *symbol)
 	return symbol;
 }
 
+/* What the recording itself says; false if it says nothing of that address. */
+static bool name_told(const struct symbols *s, struct symbol *out, uint64_t ip)
+{
+	const uint32_t *at = map_get(&s->told_ids, ip);
+	const struct defs_symbol *told = at ? &s->told[*at] : NULL;
+
+	if (!told)
+		return false;
+	if (told->name.len)
+		out->raw = out->function = need_copy(told->name.s, told->name.len);
+	if (told->file.len)
+		out->file = need_copy(told->file.s, told->file.len);
+	out->line = told->line;
+	return true;
+}
+
 const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 {
 	struct object *o = object_at(s, ip - 1, seq);
@@ -140,10 +170,12 @@ const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 		return &s->found[*at]->symbol;
 	*at = s->found_count;
 	k = need_new(sizeof(*k));
-	k->object = o;
 	k->symbol.function = k->symbol.raw = k->symbol.module = k->symbol.file = "";
-	if (o)
-		name(o, &k->symbol, ip - 1);
+	if (!name_told(s, &k->symbol, ip)) {
+		k->object = o;
+		if (o)
+			name(o, &k->symbol, ip - 1);
+	}
 	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
 	s->found[s->found_count++] = k;
 	return &k->symbol;

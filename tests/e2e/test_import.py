@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's memory snapshots as files of every command. What is right is said by Python reading the same pickle
+(the end state, the bytes that were asked for) and by PyTorch's own counters in the process that wrote it."""
+import bz2
+import gzip
+import io
+import json
+import pickle
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from conftest import REAL, ROOT, Tool
+
+RECORDINGS = sorted((ROOT.parent / "shared/realcard").glob("*.pickle.zst"))
+LOOP = "_PyEval_EvalFrameDefault"
+
+
+class Plain(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def load(path):
+    raw = path.read_bytes()
+    if path.suffix == ".zst":
+        raw = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+    return Plain(io.BytesIO(raw)).load()
+
+
+class Truth:
+    """A snapshot as Python reads it."""
+
+    def __init__(self, snapshot):
+        self.segments = snapshot if isinstance(snapshot, list) else snapshot["segments"]
+        self.traces = [] if isinstance(snapshot, list) else snapshot.get("device_traces", [])
+        self.devices = sorted({s["device"] for s in self.segments} | {i for i, t in enumerate(self.traces) if t})
+        self.ooms = {d: sum(e["action"] == "oom" for e in self.trace(d)) for d in self.devices}
+
+    def trace(self, device):
+        return self.traces[device] if device < len(self.traces) else []
+
+    def blocks(self, device):
+        """address -> block, alive at the end."""
+        found = {}
+        for segment in self.segments:
+            address = segment["address"]
+            for block in segment["blocks"]:
+                address = block.get("address", address)
+                if segment["device"] == device and block["state"] == "active_allocated":
+                    found[address] = block
+                address += block["size"]
+        return found
+
+    def reserved(self, device):
+        return sum(s["total_size"] for s in self.segments if s["device"] == device)
+
+    def asked(self, device):
+        """Bytes that were asked for: at the end, and at most (undoing the trace from the end)."""
+        end = now = peak = sum(
+            b.get("requested_size", b["size"]) for b in self.blocks(device).values())
+        for entry in reversed(self.trace(device)):
+            if entry["action"] == "alloc":
+                now -= entry["size"]
+            elif entry["action"] == "free_requested":
+                now += entry["size"]
+            peak = max(peak, now)
+        return end, peak
+
+    @staticmethod
+    def frames(block):
+        frames = block.get("frames")
+        if frames is None:
+            frames = (block.get("history") or [{}])[0].get("frames", [])
+        return [(f["name"], f["line"]) for f in frames if not f["name"].startswith(LOOP)]
+
+
+def check(tool, path, truth):
+    report = tool.json("report", path)
+    facts = tool.json("info", path)["meta"]
+    assert report["file_bytes"] == path.stat().st_size
+    assert [d["device"] for d in report["devices"]] == truth.devices
+    assert not report["truncated"] and tool.json("verify", path)["ok"]
+    signs = {"mem_alloc": 1, "map": 1, "mem_free": -1, "unmap": -1}
+    assert sum(signs.get(e["kind"], 0) * e.get("size", 0) for e in tool.events(path)) == sum(
+        truth.reserved(device) for device in truth.devices)
+    for device in report["devices"]:
+        number = device["device"]
+        blocks = truth.blocks(number)
+        assert device["end_bytes"] == sum(b["size"] for b in blocks.values())
+        assert device["ooms"] == truth.ooms[number]
+        end, peak = truth.asked(number)
+        assert int(facts[f"device.{number}.asked_bytes_at_end"]) == end
+        assert int(facts[f"device.{number}.asked_bytes_peak"]) == peak
+        assert peak <= device["peak_bytes"] <= 1.05 * peak + 2**21
+        assert sum(device["categories_at_peak"].values()) == device["peak_bytes"]
+        live = tool.json("live", path, "--at", "end", "--device", number)["blocks"]
+        assert {b["addr"]: b["size"] for b in live} == {a: b["size"] for a, b in blocks.items()}
+        check_stacks(tool, path, [(b["stack"], truth.frames(blocks[b["addr"]])) for b in live])
+
+
+def check_stacks(tool, path, stacks):
+    """The frames of up to four blocks, in order; the line too where there is one."""
+    for stack, frames in stacks[:: max(1, len(stacks) // 4)]:
+        assert bool(stack) == bool(frames)
+        if not stack:
+            continue
+        said = [(f["function"], f["line"]) for f in tool.json("stack", path, stack)["frames"]]
+        assert said == frames
+
+
+@pytest.mark.skipif(not RECORDINGS or not shutil.which("zstd"), reason="no recordings of real cards")
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name.split(".")[0])
+def test_snapshots_of_real_cards(tool, path):
+    check(tool, path, Truth(load(path)))
+
+
+TRAIN = """
+import json, os, sys, torch
+kind = sys.argv[1]
+how = {"stacks": sys.argv[2], "max_entries": int(sys.argv[3])}
+torch.manual_seed(0)
+torch.cuda.memory._record_memory_history(**how)
+model = torch.nn.Sequential(torch.nn.Linear(1000, 3000), torch.nn.ReLU(), torch.nn.Linear(3000, 10)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+side = torch.cuda.Stream()
+peaks = []
+for step in range(4):
+    if kind == "late" and step == 2:
+        torch.cuda.memory._record_memory_history(None)
+        torch.cuda.memory._record_memory_history(**how)
+        torch.cuda.reset_peak_memory_stats()
+    with torch.profiler.record_function(f"forward"):
+        loss = model(torch.randn(700 + step, 1000, device="cuda")).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with torch.cuda.stream(side):
+        extra = torch.empty(3_000_001 * (step + 1), device="cuda")
+if kind == "oom":
+    try:
+        torch.empty(1 << 45, device="cuda")
+    except torch.OutOfMemoryError:
+        pass
+if kind == "two":
+    kept = torch.empty(12345, device="cuda:1")
+del extra
+torch.cuda.empty_cache()
+said = {d: {"peak": torch.cuda.max_memory_allocated(d), "end": torch.cuda.memory_allocated(d),
+            "reserved": torch.cuda.max_memory_reserved(d)} for d in range(torch.cuda.device_count())}
+torch.cuda.memory._dump_snapshot("snapshot.pickle")
+print(json.dumps(said))
+"""
+
+KINDS = {
+    "plain": (["plain", "all", "1000000"], {}),
+    "python": (["plain", "python", "1000000"], {}),
+    "expandable": (["plain", "all", "1000000"], {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+    "rounded": (["plain", "all", "1000000"], {"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:[256:1,512:2,>:8]"}),
+    "late": (["late", "all", "1000000"], {}),
+    "ring": (["plain", "all", "200"], {}),
+    "oom": (["oom", "all", "1000000"], {}),
+    "two": (["two", "all", "1000000"], {"count": 2}),
+}
+
+
+@pytest.mark.matrix
+@pytest.mark.skipif(REAL, reason="for the simulated device")
+@pytest.mark.parametrize("kind", KINDS)
+def test_snapshots_of_this_torch(programs, tool, kind):
+    """PyTorch's counters say what the peak was; where the trace is whole, so does the snapshot."""
+    args, env = KINDS[kind]
+    done = programs("-c", TRAIN, *args, traced=False, **env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = {int(d): s for d, s in json.loads(done.stdout.splitlines()[-1]).items()}
+    path = programs.folder / "snapshot.pickle"
+    truth = Truth(load(path))
+    check(tool, path, truth)
+    for device in tool.json("report", path)["devices"]:
+        counters = said[device["device"]]
+        assert device["end_bytes"] == counters["end"]
+        if kind != "ring":
+            assert device["peak_bytes"] == counters["peak"]
+            assert kind == "late" or device["peak_reserved_bytes"] == counters["reserved"]
+        else:
+            assert device["end_bytes"] <= device["peak_bytes"] <= counters["peak"]
+    if kind in ("plain", "python", "late"):
+        classes(tool, path)
+
+
+def classes(tool, path):
+    """Parameters by module frames, activations by their lives, state by the frames of the optimizer."""
+    live = tool.json("live", path, "--at", "end")["blocks"]
+    held = {}
+    for block in live:
+        held[block["category"]] = held.get(block["category"], 0) + block["size"]
+    parameters = 4 * (1000 * 3000 + 3000 + 3000 * 10 + 10)
+    assert parameters <= held["parameters"] <= parameters + 2**20
+    assert 2 * parameters <= held["optimizer_state"] <= 2 * parameters + 2 * 2**20
+    at_peak = tool.json("report", path)["devices"][0]["categories_at_peak"]
+    assert at_peak.get("unknown", 0) < 0.05 * sum(at_peak.values())
+
+
+# Small snapshots by hand
+
+
+def segment(address, size, blocks, **more):
+    """blocks: (size, asked, state) one behind the other."""
+    rows, at = [], address
+    for block_size, asked, state in blocks:
+        rows.append({"address": at, "size": block_size, "requested_size": asked, "state": state, "frames": []})
+        at += block_size
+    return {"device": 0, "address": address, "total_size": size, "allocated_size": 0, "active_size": 0, "stream": 0,
+            "segment_type": "large", "blocks": rows, "frames": [], **more}
+
+
+def entry(action, addr, size, time, **more):
+    return {"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time, "frames": [], **more}
+
+
+M = 1 << 20
+BASE = 0x7F0000000000
+
+
+def small():
+    """Of a trace that begins late: one block was freed in it, one stays, one comes."""
+    return {
+        "segments": [segment(BASE, 20 * M, [(2 * M, 2 * M, "inactive"), (3 * M, 3 * M - 5, "active_allocated"),
+                                            (4 * M, 4 * M, "active_allocated"), (11 * M, 0, "inactive")])],
+        "device_traces": [[entry("free_requested", BASE, 2 * M - 100, 10), entry("free_completed", BASE, 2 * M - 100, 11),
+                           entry("alloc", BASE + 5 * M, 4 * M, 20, user_metadata="attention"),
+                           entry("oom", 7 * M, 99 * M, 30)]],
+        "external_annotations": [{"stage": "END", "name": "before", "device": 0, "time_us": 9},
+                                 {"stage": "START", "name": "fwd", "device": 0, "time_us": 15},
+                                 {"stage": "END", "name": "fwd", "device": 0, "time_us": 25}],
+        "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64", "max_split_size": 64 * M}}
+
+
+def write(path, snapshot, protocol=4):
+    path.write_bytes(pickle.dumps(snapshot, protocol=protocol))
+    return path
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_trace_that_lost_its_beginning(tool, tmp_path, protocol):
+    path = write(tmp_path / "s.pickle", small(), protocol)
+    check(tool, path, Truth(small()))
+    device = tool.json("report", path)["devices"][0]
+    assert (device["peak_bytes"], device["end_bytes"], device["ooms"]) == (7 * M, 7 * M, 1)
+    kinds = [(e["kind"], e.get("name", "")) for e in tool.events(path)]
+    assert kinds == [
+        ("mem_alloc", "cudaMalloc"), ("block_alloc", ""), ("block_alloc", ""), ("range_begin", "before"),
+        ("range_end", "before"), ("block_free", ""), ("range_begin", "fwd"), ("range_begin", "attention"),
+        ("block_alloc", ""), ("range_end", "fwd"), ("meminfo", ""), ("block_oom", ""), ("range_end", "attention"),
+        ("end", "")]
+    times = [e["time_ns"] - 10**9 for e in tool.events(path) if e["kind"] == "block_alloc"]
+    assert times == [0, 0, 11_000]
+    notes = tool.json("import", path, "-o", tmp_path / "s.gmt")["notes"]
+    assert any("2 blocks (5242880 bytes) were there before" in n["text"] for n in notes)
+    assert tool.json("live", tmp_path / "s.gmt") == tool.json("live", path)
+    assert tool.json("live", path, "--at", "mark:fwd")["bytes"] == 3 * M
+    assert tool.json("info", path)["start"] == "1970-01-01T00:00:00Z"
+
+
+def test_expandable_segments_grow_and_shrink(tool, tmp_path):
+    trace = [entry("segment_map", BASE, 20 * M, 1), entry("alloc", BASE, 18 * M, 2),
+             entry("segment_map", BASE + 20 * M, 20 * M, 3), entry("alloc", BASE + 18 * M, 15 * M, 4),
+             entry("free_requested", BASE, 18 * M, 5), entry("free_completed", BASE, 18 * M, 6),
+             entry("segment_unmap", BASE, 16 * M, 7)]
+    snapshot = {"device_traces": [trace], "segments": [segment(
+        BASE + 16 * M, 24 * M, [(2 * M, 0, "inactive"), (15 * M, 15 * M, "active_allocated"), (7 * M, 0, "inactive")],
+        is_expandable=True)]}
+    path = write(tmp_path / "s.pickle", snapshot)
+    check(tool, path, Truth(snapshot))
+    device = tool.json("report", path)["devices"][0]
+    assert (device["peak_bytes"], device["peak_reserved_bytes"]) == (33 * M, 40 * M)
+    mapped = {}
+    for event in tool.events(path):
+        if event["kind"] == "map":
+            mapped[event["addr"]] = event["size"]
+        elif event["kind"] == "unmap":
+            assert mapped.pop(event["addr"]) == event["size"]
+    assert mapped == {BASE + 16 * M: 4 * M, BASE + 20 * M: 20 * M}
+
+
+def test_old_forms(tool, tmp_path):
+    frames = [{"name": "f", "filename": "a.py", "line": 3}, {"name": "<module>", "filename": "a.py", "line": 9}]
+    blocks = [{"size": M, "state": "inactive"}, {"size": 2 * M, "state": "active_allocated", "history": [
+        {"addr": BASE + M, "real_size": 2 * M - 7, "frames": frames}, {"addr": BASE, "real_size": 5}]}]
+    old = [{"device": 1, "address": BASE, "total_size": 20 * M, "allocated_size": 2 * M, "active_size": 2 * M, "stream": 0,
+            "segment_type": "large", "blocks": blocks}]
+    path = write(tmp_path / "s.pickle", old)
+    live = tool.json("live", path)
+    assert (live["device"], [(b["addr"], b["size"]) for b in live["blocks"]]) == (1, [(BASE + M, 2 * M)])
+    assert tool.json("stack", path, live["blocks"][0]["stack"])["frames"] == [
+        {"kind": "python", "function": "f", "file": "a.py", "line": 3},
+        {"kind": "python", "function": "<module>", "file": "a.py", "line": 9}]
+    assert tool.json("info", path)["meta"]["device.1.asked_bytes_at_end"] == str(2 * M - 7)
+
+
+def test_packed(tool, tmp_path):
+    plain = write(tmp_path / "s.pickle", small())
+    (tmp_path / "s.pickle.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    subprocess.run(["zstd", "-q", plain], check=True)
+    for name in ("s.pickle.gz", "s.pickle.zst"):
+        assert tool.json("live", tmp_path / name) == tool.json("live", plain)
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / "cut").write_bytes(whole[:-9])
+        refused(tmp_path / "cut", "breaks off")
+        (tmp_path / "bad").write_bytes(whole[:30] + bytes([whole[30] ^ 255, whole[31] ^ 255]) + whole[32:])
+        refused(tmp_path / "bad", "")
+
+
+def refused(path, says):
+    """One sentence, exit code 3, no output, and no long wait."""
+    for command in (["report", path], ["import", path, "-o", path.parent / "out.gmt"]):
+        done = subprocess.run([Tool.path, *command], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and done.stdout == "" and len(done.stderr.strip().splitlines()) == 1, done
+        assert says in done.stderr, done.stderr
+    assert not (path.parent / "out.gmt").exists()
+
+
+class Evil:
+    def __reduce__(self):
+        import os
+        return os.system, ("touch /tmp/gpumemtrace-was-executed",)
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def text4(n):
+    return b"X" + struct.pack("<I", n)
+
+
+# A list that holds the one before it ten times, thirty times over.
+LAUGHS = b"\x80\x04]\x94" + b"".join(
+    b"]\x94(" + bytes([ord("h"), i]) * 10 + b"e" for i in range(30)) + b"."
+
+REFUSED = {
+    "executes": (pickle.dumps({"segments": Evil()}, 4), "STACK_GLOBAL"),
+    "executes in protocol 2": (pickle.dumps([Evil()], 2), "GLOBAL"),
+    "persistent": (b"\x80\x02Kxq\x00Q.", "BINPERSID"),
+    "extension": (b"\x80\x02\x82\x01.", "EXT1"),
+    "a set": (pickle.dumps({"segments": {1, 2}}, 4), "EMPTY_SET"),
+    "no opcode": (b"\x80\x04\xff.", "0xff"),
+    "cut": (pickle.dumps(small(), 4)[:-1], "breaks off"),
+    "long text": (b"\x80\x04" + text4(1 << 31) + b"abc.", "longer than what is left"),
+    "large memo": (b"\x80\x02]r\xff\xff\xff\x7f.", "too large"),
+    "unknown memo": (b"\x80\x02h\x05.", "not kept"),
+    "huge number": (b"\x80\x02\x8b\xff\xff\xff\x7f.", "64 bits"),
+    "empty stack": (b"\x80\x02e.", "mark"),
+    "into no list": (b"\x80\x02K\x01K\x02a.", "no list"),
+    "odd pairs": (b"\x80\x02}(K\x01u.", "key"),
+    "nothing": (b"\x80\x04N.", "segments"),
+    "a number": (b"\x80\x04K\x01.", "segments"),
+    "a dictionary": (pickle.dumps({"a": 1}), "segments"),
+    "no segments in it": (pickle.dumps([1, 2, 3]), "segment"),
+    "deep": (b"\x80\x02" + b"]" * 3_000_000 + b"a" * 2_999_999 + b".", "segment"),
+    "laughs": (LAUGHS, "segment"),
+    "device": (pickle.dumps([dict(segment(BASE, M, []), device=1000)]), "device"),
+    "trace": (pickle.dumps({"segments": [], "device_traces": [7]}), "trace"),
+    "a loop": (b"\x80\x02]q\x00h\x00a.", "segment"),
+    "same segment": (pickle.dumps([segment(BASE, M, [(512, 512, "inactive")] * 3000)] * 3000), "again and again"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(tmp_path, name):
+    data, says = REFUSED[name]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(data)
+    refused(path, says)
+
+
+def test_bombs_stay_packed(tmp_path):
+    path = tmp_path / "s.pickle.gz"
+    with gzip.open(path, "wb", compresslevel=9) as f:
+        f.write(b"\x80\x04")
+        for _ in range(200):
+            f.write(b"N" * (1 << 20))
+    (tmp_path / "bomb").write_bytes(subprocess.run(["zstd", "-qc", "-19"], input=gzip.decompress(path.read_bytes()),
+                                                   capture_output=True, check=True).stdout)
+    refused(tmp_path / "bomb", "far more")
+    (tmp_path / "other").write_bytes(bz2.compress(b"x"))
+    refused(tmp_path / "other", "")
+
+
+def test_names_of_any_kind(tool, tmp_path):
+    odd = small()
+    odd["segments"][0]["blocks"][1]["frames"] = [
+        {"name": "<script>\x1b[31m" + "x" * 100_000, "filename": "é\ud800.py" * 2, "line": -1},
+        {"name": 7, "filename": None}, "no frame", {"name": "f(int)", "filename": "??", "line": 2**40}]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(odd, 4))
+    live = tool.json("live", path)["blocks"]
+    frames = tool.json("stack", path, live[0]["stack"])["frames"]
+    assert len(frames) == 4 and frames[0]["function"].startswith("<script>\x1b[31mxxx")
+
+
+def test_import_says_what_is_wrong(tmp_path):
+    def sentence(code, *args):
+        done = subprocess.run([Tool.path, "import", *map(str, args)], capture_output=True, text=True)
+        assert done.returncode == code and len(done.stderr.strip().splitlines()) == 1, done
+        return done.stderr
+
+    path = write(tmp_path / "s.pickle", small())
+    assert "-o" in sentence(2, path)
+    assert "No such file" in sentence(3, tmp_path / "none", "-o", tmp_path / "x")
+    assert "protocol" in sentence(3, "/etc/passwd", "-o", tmp_path / "x")
+    assert "not a recording" in sentence(2, path, "-o", path)
+    assert pickle.loads(path.read_bytes()) == small()

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's memory snapshots (pickles of torch.cuda.memory._snapshot) as recordings: every command
+ * takes one as its file. What a snapshot lacks is not made up; what had to be found by a rule is
+ * said in the recording's facts ("note.1" and so on).
+ */
+#ifndef VIEWER_IMPORT_H
+#define VIEWER_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The file begins like a pickle, or like a packed one (zstd, gzip). */
+bool import_recognises(const char *path);
+
+/* Writes the snapshot as a recording to fd. 0, or a sentence was said and EXIT_UNREADABLE. */
+int import_file(const char *path, int fd);
+
+/* The same for what is in memory; `error` gets what is wrong with it. */
+bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranges of the program: what record_function and the optimizers told the snapshot, and the texts
+ * that the program set as metadata of what it allocates. All on the main thread: a snapshot does
+ * not know threads.
+ */
+#include "import_parts.h"
+
+/* What an export of a recording writes as metadata is a class, not a phase of the program. */
+#define OWN_METADATA " (gpumemtrace)"
+
+static void range(struct import *im, unsigned kind, uint32_t name, uint64_t number)
+{
+	import_event(im, (struct gmt_event){ .kind = kind,
+					     .name = name,
+					     .arg0 = number,
+					     .arg1 = GMT_RANGE_FRAMEWORK,
+					     .thread = THREAD_MAIN,
+					     .device = -1 });
+}
+
+static void begin(struct import *im, uint32_t name)
+{
+	bool fresh;
+	uint32_t *at = map_put(&im->open, name, &fresh);
+
+	if (!fresh && *at) /* one of that name is open: it ends where the next begins */
+		range(im, GMT_RANGE_END, name, *at);
+	*at = (uint32_t)++im->ranges;
+	range(im, GMT_RANGE_BEGIN, name, *at);
+}
+
+void import_mark_begin(struct import *im, const char *name, size_t len)
+{
+	begin(im, import_string(im, name, len));
+}
+
+void import_mark_end(struct import *im, const char *name, size_t len)
+{
+	uint32_t id = import_string(im, name, len), *at = map_get(&im->open, id);
+
+	if (!at || !*at)
+		return;
+	range(im, GMT_RANGE_END, id, *at);
+	*at = 0;
+}
+
+/* In order of time: an end whose beginning is not there belongs to a range from before. */
+void import_marks_early(struct import *im)
+{
+	struct map seen = { 0 };
+	bool fresh;
+
+	for (size_t i = 0; i < im->item_count; i++) {
+		const struct import_item *item = &im->items[i];
+		const struct pickle_value *a, *name;
+
+		if (item->what == ITEM_ENTRY)
+			continue;
+		a = pickle_item(&im->p, im->annotations, item->index);
+		name = pickle_text(&im->p, a, "name");
+		*map_put(&seen, import_hash(0, name->text, name->count), &fresh) = 1;
+		if (fresh && item->what == ITEM_END)
+			import_mark_begin(im, name->text, name->count);
+	}
+	map_free(&seen);
+}
+
+static bool is_own(const struct pickle_value *t)
+{
+	const size_t n = sizeof(OWN_METADATA) - 1;
+
+	return t->count >= n && !__builtin_memcmp(t->text + t->count - n, OWN_METADATA, n);
+}
+
+void import_metadata(struct import *im, const struct pickle_value *text)
+{
+	uint32_t name = text && text->count && !is_own(text)
+				? import_string(im, text->text, text->count)
+				: 0;
+
+	if (name == im->metadata)
+		return;
+	if (im->metadata)
+		range(im, GMT_RANGE_END, im->metadata, im->metadata_range);
+	im->metadata = name;
+	if (!name)
+		return;
+	im->metadata_range = ++im->ranges;
+	range(im, GMT_RANGE_BEGIN, name, im->metadata_range);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the import writes: events in order, and the definitions they need. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import_parts.h"
+
+#define TEXT_MAX (16u * 1024)
+
+uint64_t import_hash(uint64_t h, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	h ^= 0xcbf29ce484222325 + len;
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3;
+	return h;
+}
+
+void import_def(struct import *im, uint32_t kind, uint32_t id, const void *payload, size_t len)
+{
+	struct gmt_def d = { kind, id, (uint32_t)len, payload };
+	int rc = gmt_writer_def(im->w, &d);
+
+	if (rc && !im->err)
+		im->err = rc;
+}
+
+uint32_t import_string(struct import *im, const char *s, size_t len)
+{
+	bool fresh;
+	uint32_t *at;
+
+	if (len > TEXT_MAX)
+		len = TEXT_MAX;
+	at = map_put(&im->strings, import_hash(0, s, len), &fresh);
+	if (fresh) {
+		*at = ++im->string_count;
+		import_def(im, GMT_DEF_STRING, *at, s, len);
+	}
+	return *at;
+}
+
+void import_event(struct import *im, struct gmt_event e)
+{
+	int rc;
+
+	e.seq = ++im->seq;
+	e.time_ns = im->now;
+	rc = gmt_writer_event(im->w, &e);
+	if (rc && !im->err)
+		im->err = rc;
+}
+
+static void write_meta(struct import *im, const char *key, const char *value, size_t len)
+{
+	char payload[512];
+	struct gmt_def_meta head = { (uint16_t)strlen(key) };
+	size_t at = sizeof(head);
+
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + at, key, head.key_len);
+	at += head.key_len;
+	if (len > sizeof(payload) - at)
+		len = sizeof(payload) - at;
+	memcpy(payload + at, value, len);
+	import_def(im, GMT_DEF_META, 0, payload, at + len);
+}
+
+static void format_meta(struct import *im, const char *key, const char *format, va_list args)
+{
+	char value[400];
+	int n = vsnprintf(value, sizeof(value), format, args);
+
+	if (n > 0)
+		write_meta(im, key, value,
+			   (size_t)n < sizeof(value) ? (size_t)n : sizeof(value) - 1);
+}
+
+void import_meta(struct import *im, const char *key, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	format_meta(im, key, format, args);
+	va_end(args);
+}
+
+void import_note(struct import *im, const char *format, ...)
+{
+	char key[16];
+	va_list args;
+
+	snprintf(key, sizeof(key), "note.%u", ++im->notes);
+	va_start(args, format);
+	format_meta(im, key, format, args);
+	va_end(args);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trace says how many bytes were asked for; a block is larger: rounded up, and what is too small
+ * to be split off stays with it. PyTorch's allocator decides that from the free room behind the
+ * address, which is known here, so its rule gives the size that its own counters have.
+ */
+#include "import_parts.h"
+
+#define UNIT	  512u
+#define SMALL	  (1u << 20) /* up to here blocks lie in small segments, and are split finely */
+#define LOG_SMALL 20
+
+/* "roundup_power2_divisions": one number for each power of two of MiB. */
+void import_sizes_settings(struct import *im, const struct pickle_value *settings)
+{
+	const struct pickle_value *rows = pickle_get(&im->p, settings, "roundup_power2_divisions");
+	char key[8] = "";
+
+	im->max_split = pickle_number(&im->p, settings, "max_split_size");
+	if (!im->max_split)
+		im->max_split = UINT64_MAX;
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned n = 1u << i, len = 0;
+
+		for (unsigned d = 10000; d; d /= 10)
+			if (n >= d)
+				key[len++] = (char)('0' + n / d % 10);
+		key[len] = 0;
+		im->round_divisions[i] = pickle_number(&im->p, rows, key);
+	}
+}
+
+static unsigned log2_of(uint64_t n)
+{
+	return n ? 63 - (unsigned)__builtin_clzll(n) : 0;
+}
+
+static uint64_t rounded(const struct import *im, uint64_t asked)
+{
+	unsigned log = log2_of(asked), row = log > LOG_SMALL ? log - LOG_SMALL : 0;
+	uint64_t divisions = im->round_divisions[row < 16 ? row : 15], part;
+
+	if (asked < UNIT)
+		return UNIT;
+	if (divisions <= 1 || asked <= UNIT * divisions || !(asked & (asked - 1)))
+		return (asked + UNIT - 1) / UNIT * UNIT;
+	part = (UINT64_C(1) << log) >> log2_of(divisions);
+	return part ? (asked + part - 1) & ~(part - 1) : asked;
+}
+
+uint64_t import_block_size(const struct import *im, const struct import_device *d, uint64_t addr,
+			   uint64_t asked)
+{
+	const struct block *segment = tree_enclosing(&d->segments, addr);
+	const struct block *next = tree_from(&d->blocks, addr + 1);
+	uint64_t size = rounded(im, asked), room, left;
+	bool fine = size <= SMALL || (segment && segment->tags);
+
+	if (!segment || size < asked)
+		return size < asked ? asked : size;
+	room = segment->addr + segment->size - addr;
+	if (next && next->addr - addr < room)
+		room = next->addr - addr;
+	if (room <= size)
+		return room > asked || !asked ? room : size;
+	left = room - size;
+	return fine				      ? (left < UNIT ? room : size)
+	       : left > SMALL && size < im->max_split ? size
+						      : room;
+}

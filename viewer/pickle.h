@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a Python pickle of plain data (protocols 2 to 5) and executes nothing: numbers, texts,
+ * lists, tuples and dictionaries only; any other opcode is refused. Memory is bounded by the length
+ * of the input: no opcode makes more than it takes bytes to ask for. A list may hold itself, so who
+ * walks over values must know how deep.
+ */
+#ifndef VIEWER_PICKLE_H
+#define VIEWER_PICKLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pickle_type {
+	PICKLE_NONE = 1,
+	PICKLE_BOOL,
+	PICKLE_INT,
+	PICKLE_FLOAT,
+	PICKLE_TEXT, /* texts and bytes; lie in the input, without a zero at the end */
+	PICKLE_LIST, /* tuples too */
+	PICKLE_DICT,
+};
+
+struct pickle_value {
+	uint32_t type;
+	uint32_t count; /* bytes of a text, elements of a list, pairs of a dictionary */
+	union {
+		int64_t number; /* all 64 bits of an unsigned one */
+		double real;
+		const char *text;
+		uint32_t *items; /* numbers of values; of a dictionary key, value, key, value... */
+	};
+};
+
+struct pickle {
+	struct pickle_value *values;
+	size_t count, room;
+	uint32_t root;
+	char error[240]; /* what was wrong, for a sentence; "" if nothing */
+};
+
+/* False: p->error says why. data must outlive p. */
+bool pickle_read(struct pickle *p, const void *data, size_t len);
+void pickle_free(struct pickle *p);
+
+const struct pickle_value *pickle_at(const struct pickle *p, uint32_t ref);
+/* Element i of a list; NULL if v is no list or shorter. v may be NULL, here and below. */
+const struct pickle_value *pickle_item(const struct pickle *p, const struct pickle_value *v,
+				       uint32_t i);
+/* The value of a key, NULL if there is none. Only the last 64 pairs are looked at. */
+const struct pickle_value *pickle_get(const struct pickle *p, const struct pickle_value *dict,
+				      const char *key);
+
+/* Members of a dictionary by type; what is missing or of another type reads as 0, "" or NULL. */
+uint64_t pickle_number(const struct pickle *p, const struct pickle_value *dict, const char *key);
+const struct pickle_value *pickle_text(const struct pickle *p, const struct pickle_value *dict,
+				       const char *key);
+const struct pickle_value *pickle_list(const struct pickle *p, const struct pickle_value *dict,
+				       const char *key);
+bool pickle_is(const struct pickle_value *text, const char *s);
+
+#endif
