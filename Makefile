@@ -80,6 +80,9 @@ $(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(Q)$(CC) -shared $(LINK) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
 	  -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -Wl,-z,now $(ZSTD) -ldl -lpthread
 
+# What a page is made of lies inside the tool.
+$(O)/viewer/page_write.o: $(wildcard viewer/page/*)
+
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) -ldw -lelf -ldl -lm

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "need.h"
 #include "say.h"
 
 /* One run over the arguments of one command. */
@@ -15,6 +16,7 @@ struct parse {
 	char *into;
 	struct options_common *common;
 	const struct operand_row *operand;
+	size_t many; /* operands in a list so far */
 };
 
 static const struct option_row common_rows[] = {
@@ -155,6 +157,24 @@ static int parse_option(struct parse *p, const char *word)
 	return set(p, r, into, value);
 }
 
+/* One more of a list, which lives as long as the program. */
+static int add_operand(struct parse *p, char *word)
+{
+	char ***list = (char ***)(p->into + p->operand->offset);
+	size_t room = p->many + 2, count = 0;
+	char **longer = need_new(room * sizeof(*longer));
+
+	while (count < p->many) {
+		longer[count] = (*list)[count];
+		count++;
+	}
+	longer[count] = word;
+	free(*list);
+	*list = longer;
+	p->many++;
+	return 0;
+}
+
 static int parse_operand(struct parse *p, char **word)
 {
 	if (!p->operand || !p->operand->name)
@@ -165,6 +185,8 @@ static int parse_operand(struct parse *p, char **word)
 		*(char ***)(p->into + p->operand->offset) = word;
 		while (*p->next)
 			p->next++;
+	} else if (p->operand->kind == OPERAND_MANY) {
+		return add_operand(p, *word);
 	} else {
 		*(const char **)(p->into + p->operand->offset) = *word;
 	}
@@ -176,7 +198,7 @@ static int missing_operand(const struct parse *p)
 {
 	const struct operand_row *o = p->operand;
 
-	if (!o || !o->name || o->kind == OPERAND_OPTIONAL || p->common->help)
+	if (!o || !o->name || o->kind == OPERAND_OPTIONAL || p->many || p->common->help)
 		return 0;
 	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
 			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
@@ -185,7 +207,7 @@ static int missing_operand(const struct parse *p)
 
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common)
 {
-	struct parse p = { c, argv, into, common, c->operands };
+	struct parse p = { c, argv, into, common, c->operands, 0 };
 	bool ended = false;
 	int rc = 0;
 
@@ -239,6 +261,8 @@ void options_help(const struct command *c, FILE *out)
 	for (const struct operand_row *o = c->operands; o && o->name; o++) {
 		if (o->kind == OPERAND_REST)
 			fprintf(out, " [--] %s...", o->name);
+		else if (o->kind == OPERAND_MANY)
+			fprintf(out, " %s...", o->name);
 		else
 			fprintf(out, o->kind == OPERAND_OPTIONAL ? " [%s]" : " %s", o->name);
 	}

@@ -29,6 +29,7 @@ enum operand_kind {
 	OPERAND_ONE = 1,  /* const char * */
 	OPERAND_OPTIONAL, /* const char *, NULL if not given */
 	OPERAND_REST,	  /* char **, all that is left, at least one; options end before it */
+	OPERAND_MANY,	  /* char **, at least one, a NULL behind the last; options may follow */
 };
 
 struct operand_row {

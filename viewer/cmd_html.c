@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html: one page that explains a run, and needs nothing but a browser. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "human.h"
+#include "moments.h"
+#include "need.h"
+#include "page.h"
+#include "page_write.h"
+#include "say.h"
+#include "version.h"
+
+#define TRACKS 64
+
+struct html_options {
+	char **files;
+	const char *output;
+	bool redact;
+};
+
+struct source {
+	struct recording recording;
+	int devices[MODEL_DEVICES];
+	int count;
+};
+
+/* The devices of a recording that had memory. */
+static int find_devices(struct source *s)
+{
+	struct model m;
+	int rc = moments_survey(&s->recording, &m, NULL);
+
+	for (int d = 0; !rc && d < MODEL_DEVICES; d++)
+		if (m.devices[d].seen &&
+		    (model_curve(&m.devices[d])->peak.bytes || model_ooms(&m.devices[d])))
+			s->devices[s->count++] = d;
+	model_free(&m);
+	return rc;
+}
+
+static void emit_classes(struct emit *out)
+{
+	static const unsigned colours[] = {
+#define CATEGORY(name, words, colour) colour,
+#include "categories.def"
+#undef CATEGORY
+	};
+
+	emit_array(out, "classes");
+	for (unsigned i = 0; i < CATEGORIES; i++) {
+		char colour[8];
+
+		snprintf(colour, sizeof(colour), "#%06x", colours[i] & 0xffffff);
+		emit_object(out, NULL);
+		emit_text(out, "name", category_name(i));
+		emit_text(out, "words", category_words(i));
+		emit_text(out, "colour", colour);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_array(out, "phases");
+	for (int i = 0; i < PHASES; i++)
+		emit_text(out, NULL, phase_text(i));
+	emit_end(out);
+}
+
+static int write_tracks(struct page *p, struct source *sources, size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		p->tracks += sources[i].count;
+	p->tracks = p->tracks ? p->tracks : 1;
+	emit_object(p->out, NULL);
+	emit_text(p->out, "tool", VIEWER_VERSION);
+	emit_flag(p->out, "redacted", p->redact);
+	emit_classes(p->out);
+	emit_array(p->out, "tracks");
+	for (size_t i = 0; i < count; i++)
+		for (int d = 0; d < sources[i].count && !rc; d++)
+			rc = track_write(p, &sources[i].recording, sources[i].devices[d]);
+	emit_end(p->out);
+	names_emit(&p->names, p->out);
+	emit_end(p->out);
+	return rc;
+}
+
+/* The document in memory; free it. */
+static int make(const struct html_options *o, struct source *sources, size_t count, char **json,
+		size_t *len)
+{
+	FILE *f = open_memstream(json, len);
+	struct page p = { .redact = o->redact };
+	int rc;
+
+	if (!f)
+		return say_error(EXIT_UNREADABLE, "not enough memory");
+	p.out = emit_open(f, true);
+	names_init(&p.names, o->redact);
+	rc = write_tracks(&p, sources, count);
+	names_free(&p.names);
+	emit_close(p.out);
+	fclose(f);
+	return rc;
+}
+
+/* A page may be written over, or an empty file; anything else stays. */
+static int check_output(const char *path)
+{
+	static const char head[] = "<!doctype html>";
+	char start[sizeof(head)] = "";
+	struct stat st;
+	FILE *f;
+	size_t got;
+
+	if (stat(path, &st))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
+				 path);
+	f = fopen(path, "r");
+	got = f ? fread(start, 1, sizeof(head) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	if (!st.st_size || (got == sizeof(head) - 1 && !strncasecmp(start, head, got)))
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "%s exists and is not a page; remove it or choose another name", path);
+}
+
+static int write_file(struct emit *out, const char *path, const char *title, const char *json,
+		      size_t len)
+{
+	char name[PATH_MAX], size[HUMAN_MAX];
+	int why, bad;
+	long bytes;
+	FILE *f;
+
+	if (snprintf(name, sizeof(name), "%s.%d.part", path, (int)getpid()) >= (int)sizeof(name))
+		return say_error(EXIT_USAGE, "the name of the output is too long");
+	f = fopen(name, "wx");
+	if (!f)
+		return say_error(EXIT_UNREADABLE, "%s: %s", name, strerror(errno));
+	page_write(f, title, json, len);
+	bytes = ftell(f);
+	bad = ferror(f);
+	bad |= fclose(f);
+	if (bad || rename(name, path)) {
+		why = errno;
+		unlink(name);
+		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(why));
+	}
+	emit_object(out, NULL);
+	if (emit_json(out)) {
+		emit_text(out, "file", path);
+		emit_number(out, "bytes", bytes);
+	}
+	emit_end(out);
+	emit_line(out, "%s: %s, opens in any browser", path, human_bytes(size, bytes));
+	return EXIT_OK;
+}
+
+static int open_all(const struct html_options *o, struct source *sources, size_t *opened)
+{
+	int rc = 0, devices = 0;
+
+	for (size_t i = 0; o->files[i] && !rc; i++) {
+		rc = recording_open(&sources[i].recording, o->files[i]);
+		if (rc)
+			break;
+		*opened = i + 1;
+		rc = find_devices(&sources[i]);
+		devices += sources[i].count;
+	}
+	if (!rc && !devices)
+		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
+				 o->files[0]);
+	if (!rc && devices > TRACKS)
+		return say_error(EXIT_USAGE, "%d devices in all; a page shows at most %d", devices,
+				 TRACKS);
+	return rc;
+}
+
+static int run_html(const void *options, struct emit *out)
+{
+	const struct html_options *o = options;
+	struct source *sources;
+	char *json = NULL;
+	size_t count = 0, opened = 0, len = 0;
+	int rc;
+
+	if (!o->output)
+		return say_error(EXIT_USAGE, "-o OUT.html is missing: where to write the page");
+	rc = check_output(o->output);
+	if (rc)
+		return rc;
+	while (o->files[count])
+		count++;
+	sources = need_new(count * sizeof(*sources));
+	rc = open_all(o, sources, &opened);
+	if (!rc)
+		rc = make(o, sources, count, &json, &len);
+	if (!rc)
+		rc = write_file(out, o->output, owners_base(o->files[0]), json, len);
+	for (size_t i = 0; i < opened; i++)
+		recording_close(&sources[i].recording);
+	free(sources);
+	free(json);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	{ "output", 'o', OPTION_TEXT, offsetof(struct html_options, output), "OUT",
+	  "page to write (needed)" },
+	{ "redact", 0, OPTION_SWITCH, offsetof(struct html_options, redact), NULL,
+	  "leave out paths, arguments and host names" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_MANY, offsetof(struct html_options, files) },
+	{ 0 },
+};
+
+const struct command command_html = {
+	.name = "html",
+	.summary = "one page that explains the run, for any browser",
+	.text = "Writes one page that needs no network: memory by class over time, what lived at "
+		"any moment as a table and as a flame graph, the map of segments, steps, leaks, "
+		"the account. Several FILEs are the ranks of one run. A long run is reduced to "
+		"at most 5 MB: exact at every peak, envelopes in between.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct html_options),
+	.run = run_html,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One block: its life, its class and why, and who made and freed it. */
+
+function blockCard(parent) {
+  const card = h('aside', { class: 'card', 'aria-label': 'Block', 'aria-live': 'polite' });
+  parent.append(card);
+
+  function stack(title, node) {
+    const list = h('ol', { class: 'stack' });
+    const frames = framesOf(app.doc, node).reverse();
+    let native = null;
+    for (const f of frames) {
+      if (f.bits & FRAME.python) {
+        native = null;
+        list.append(h('li', { class: f.bits & FRAME.plumbing ? 'plumbing' : 'own' }, h('span', { class: 'fn' }, f.fn), ' ',
+          h('span', { class: 'file', title: f.file }, baseName(f.file) + ':' + f.line)));
+        continue;
+      }
+      if (!native) {
+        const inner = h('ol', { class: 'stack' }), words = h('summary', {});
+        native = { count: 0, words, inner };
+        list.append(h('li', { class: 'native' }, h('details', {}, words, inner)));
+      }
+      native.words.textContent = plural(++native.count, 'native frame');
+      native.inner.append(h('li', {}, h('span', { class: 'fn' }, f.fn || '?'), ' ', h('span', { class: 'file', title: f.file || f.module }, f.file ? baseName(f.file) + ':' + f.line : baseName(f.module))));
+    }
+    if (!frames.length) list.append(h('li', { class: 'plumbing' }, 'no stack was recorded'));
+    return [h('h4', {}, title), list];
+  }
+
+  function life(b) {
+    const t = b.track, all = t.last_ns - t.first_ns || 1, from = b.ns - t.first_ns, to = (b.endSeq ? b.endNs : t.last_ns) - t.first_ns;
+    const pieces = b.stretches.map((s, i) => {
+      const next = b.stretches[i + 1], ns = i ? timeOf(t, s.seq) : b.ns, end = next ? timeOf(t, next.seq) : b.endSeq ? b.endNs : t.last_ns;
+      return h('span', { style: { left: 100 * (ns - t.first_ns) / all + '%', width: Math.max(0.4, 100 * (end - ns) / all) + '%', background: colourOf(s.evidence.category) },
+        title: app.doc.classes[s.evidence.category].words });
+    });
+    const now = h('i', { style: { left: 100 * (moment().ns - t.first_ns) / all + '%' } });
+    return [h('div', { class: 'life' }, pieces, now),
+      h('p', { class: 'lifetext' }, 'Born at ', h('b', {}, secondsText(from)), ' (' + (whereText(app.doc, t, b.seq) || 'event ' + countText(b.seq)) + '), ',
+        b.endSeq ? ['freed at ', h('b', {}, secondsText(to)), ' (' + (whereText(app.doc, t, b.endSeq) || 'event ' + countText(b.endSeq)) + '), lived ' + secondsText(to - from)]
+          : 'never freed', '.')];
+  }
+
+  function timeOf(t, seq) {
+    return t.points[pointIndex(t.points, seq)].ns;
+  }
+
+  function verdicts(b) {
+    return b.stretches.map((s, i) => {
+      const e = s.evidence, now = stretchAt(b, app.seq) === s;
+      return h('div', { class: 'verdict' + (now ? ' now' : '') },
+        h('p', {}, swatch(colourOf(e.category)), h('b', {}, app.doc.classes[e.category].words), h('span', { class: 'sure' }, e.confidence + ' % sure, rule ' + e.rule),
+          b.stretches.length > 1 ? h('span', { class: 'sure' }, i ? 'from ' + secondsText(timeOf(b.track, s.seq) - b.track.first_ns) : 'at first') : null),
+        h('p', { class: 'evidence' }, evidenceText(b, e)));
+    });
+  }
+
+  function show() {
+    const b = app.block;
+    card.hidden = !b;
+    parent.classList.toggle('with-card', Boolean(b));
+    if (!b) return;
+    const o = b.origin;
+    replace(card,
+      h('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => chooseBlock(null) }, '\u00d7'),
+      h('h3', {}, h('span', { class: 'num' }, bytesText(b.size)), ' ', h('code', {}, '0x' + b.addr.toString(16))),
+      h('p', { class: 'where', title: o.file || null }, originText(o)),
+      h('p', { class: 'note num' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
+      life(b), verdicts(b), stack('Born', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
+  }
+
+  on('block', show);
+  on('moment', () => app.block && show());
+  show();
+}
+
+function evidenceText(b, e) {
+  return e.because + e.when + '. It was born at ' + secondsText(b.ns - b.track.first_ns) + e.place;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's document: columns of variable-length numbers become arrays. */
+
+class Column {
+  constructor(base64) {
+    this.text = atob(base64);
+    this.at = 0;
+  }
+  done() {
+    return this.at >= this.text.length;
+  }
+  number() {
+    let value = 0, scale = 1, byte;
+    do {
+      byte = this.text.charCodeAt(this.at++);
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte > 127);
+    return value;
+  }
+  signed() {
+    const n = this.number();
+    return n % 2 ? -(n + 1) / 2 : n / 2;
+  }
+}
+
+const FRAME = { python: 1, call: 2, forward: 4, plumbing: 8 };
+const STAGES = ['outside of forward and backward', 'in a forward pass', 'in backward', 'recomputed in backward',
+  'while gradients were cleared', 'in the optimizer\u2019s step'];
+
+function readDocument() {
+  const doc = JSON.parse(document.getElementById('data').textContent);
+  doc.texts = doc.texts.map(visible);
+  const frames = new Column(doc.frames);
+  doc.frames = [];
+  while (!frames.done()) {
+    const f = { fn: doc.texts[frames.number()], file: doc.texts[frames.number()], line: frames.number() };
+    f.module = doc.texts[frames.number()];
+    f.bits = frames.number();
+    doc.frames.push(f);
+  }
+  const nodes = new Column(doc.nodes);
+  doc.nodes = [{ caller: 0, frame: 0 }];
+  while (!nodes.done()) doc.nodes.push({ caller: doc.nodes.length - nodes.number(), frame: nodes.number() });
+  doc.tracks.forEach((track, i) => prepareTrack(doc, track, i));
+  return doc;
+}
+
+function prepareTrack(doc, t, index) {
+  t.index = index;
+  t.file = doc.texts[t.file];
+  t.peak_text = doc.texts[t.peak_text];
+  t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
+  t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');
+  t.points = readCurve(doc, t);
+  t.spans = readSpans(t.steps, t.first_ns);
+  t.steps.items = readSteps(doc, t.steps);
+  for (const mark of t.marks) if (mark.text !== undefined) mark.text = doc.texts[mark.text];
+}
+
+/* Numbers that are mostly zero: which are not, as bits, then those. */
+function readSparse(column, count, signed) {
+  const bits = column.number(), values = new Array(count).fill(0);
+  for (let i = 0; i < count; i++) if (bits & 1 << i) values[i] = signed ? column.signed() : column.number();
+  return values;
+}
+
+/* The points in order: each is what held from its event on. */
+function readCurve(doc, t) {
+  const c = t.curve, kinds = doc.classes.length, groups = new Column(c.groups), most = new Column(c.most);
+  const seq = new Column(c.seq), time = new Column(c.time), reserved = new Column(c.reserved), used = new Column(c.used);
+  const classes = new Column(c.classes), points = [], now = new Array(kinds).fill(0);
+  let s = 0, ns = t.first_ns, r = 0, u = 0;
+  c.most = [];
+  while (!groups.done()) {
+    const count = groups.number();
+    for (let i = 0; i < count; i++) {
+      s += seq.number();
+      ns += time.signed();
+      r += reserved.signed();
+      u += used.signed();
+      readSparse(classes, kinds, true).forEach((d, k) => { now[k] += d; });
+      points.push({ seq: s, ns, reserved: r, used: u, classes: now.slice(), bytes: now.reduce((a, b) => a + b, 0) });
+    }
+    c.most.push({ end: points.length, more: readSparse(most, kinds + 2, false) });
+  }
+  return addMoments(t, points, kinds);
+}
+
+/* Key moments have all their figures too; most of them are points already. */
+function addMoments(t, points, kinds) {
+  const known = new Set(points.map((p) => p.seq));
+  for (const m of t.moments) {
+    const figures = new Column(m.figures);
+    m.reserved = figures.number();
+    m.used = figures.number();
+    m.classes = readSparse(figures, kinds, false);
+    m.ns = m.time_ns;
+    m.bytes = m.classes.reduce((a, b) => a + b, 0);
+    if (known.has(m.seq)) continue;
+    known.add(m.seq);
+    points.push({ seq: m.seq, ns: m.ns, reserved: m.reserved, used: m.used, classes: m.classes, bytes: m.bytes });
+  }
+  return points.sort((a, b) => a.seq - b.seq);
+}
+
+function readSpans(steps, first) {
+  const c = new Column(steps.spans), spans = [];
+  let seq = 0, ns = first;
+  while (!c.done()) {
+    const phase = c.number();
+    seq += c.signed();
+    ns += c.signed();
+    spans.push({ phase, seq, ns, lastSeq: seq + c.number(), lastNs: ns + c.signed() });
+  }
+  return spans;
+}
+
+function readSteps(doc, steps) {
+  const c = new Column(steps.rows), items = [];
+  while (!c.done()) {
+    const s = { firstSeq: c.number(), lastSeq: c.number(), firstNs: c.number(), lastNs: c.number(), begin: c.number(),
+      end: c.number(), peak: c.number(), peakSeq: c.number(), peakNs: c.number(), growth: c.signed(),
+      phase: c.number(), ended: c.number(), what: doc.texts[c.number()], phases: [] };
+    for (let p = 0; p < doc.phases.length; p++) {
+      const times = c.number();
+      s.phases.push(times ? { times, peak: c.number(), end: c.number(), growth: c.signed() } : null);
+    }
+    s.number = items.length;
+    s.kind = s.number === 0 ? 'before' : 'step';
+    items.push(s);
+  }
+  if (steps.tail && items.length) items[items.length - 1].kind = 'after';
+  return items;
+}
+
+function readTable(doc, base64, names, texts) {
+  const c = new Column(base64), rows = [];
+  while (!c.done()) {
+    const row = {};
+    for (let i = 0; i < 6; i++) {
+      const n = c.number(), name = names[i];
+      if (name) row[name] = texts.includes(name) ? doc.texts[n] : n;
+    }
+    rows.push(row);
+  }
+  return rows;
+}
+
+/* The lives of blocks, when somebody asks for them first. */
+function livesOf(doc, t) {
+  if (t.blocks) return t.blocks;
+  const l = t.lives, c = {};
+  for (const key of ['seq', 'time', 'addr', 'size', 'origin', 'context', 'end', 'end_stack', 'stretches']) c[key] = new Column(l[key]);
+  t.origins = readTable(doc, l.origins, ['node', 'fn', 'file', 'line', 'backward'], ['fn', 'file']);
+  t.contexts = readTable(doc, l.contexts, ['thread', 'stream', 'stage', 'memory', 'tid'], ['thread', 'stream']);
+  t.evidence = readTable(doc, l.evidence, ['category', 'confidence', 'rule', 'because', 'when', 'place'], ['rule', 'because', 'when', 'place']);
+  t.blocks = [];
+  let seq = 0, ns = t.first_ns, addr = 0;
+  for (let i = 0; i < l.count; i++) {
+    seq += c.seq.number();
+    ns += c.time.signed();
+    addr += c.addr.signed();
+    const b = { id: i, track: t, seq, ns, addr, size: c.size.number(), origin: t.origins[c.origin.number()],
+      context: t.contexts[c.context.number()], endSeq: 0, endNs: 0, endNode: 0, stretches: [] };
+    const life = c.end.number();
+    if (life) {
+      b.endSeq = seq + life;
+      b.endNs = ns + c.end.signed();
+      b.endNode = c.end_stack.number();
+    }
+    const more = c.stretches.number();
+    for (let k = 0, from = seq; k <= more; k++) {
+      if (k) from += c.stretches.number();
+      b.stretches.push({ seq: from, evidence: t.evidence[c.stretches.number()] });
+    }
+    t.blocks.push(b);
+  }
+  readSegments(t);
+  return t.blocks;
+}
+
+function readSegments(t) {
+  const c = new Column(t.segments.rows);
+  let seq = 0, addr = 0;
+  t.segments.items = [];
+  while (!c.done()) {
+    seq += c.number();
+    const life = c.number();
+    addr += c.signed();
+    t.segments.items.push({ seq, endSeq: life ? seq + life : 0, addr, size: c.number(), mapped: c.number() === 0, node: c.number() });
+  }
+}
+
+function stretchAt(block, seq) {
+  let found = block.stretches[0];
+  for (const s of block.stretches) if (s.seq <= seq) found = s;
+  return found;
+}
+
+function isAlive(b, seq) {
+  return b.seq <= seq && (!b.endSeq || seq < b.endSeq);
+}
+
+/* What lives after the event of that number: listed blocks with their class then, the figures of the moment if they
+ * are stored, and by class what is not listed. */
+function momentAt(doc, t, seq) {
+  const blocks = livesOf(doc, t).filter((b) => isAlive(b, seq));
+  const at = pointIndex(t.points, seq), point = t.points[at], exact = point && (point.seq === seq || t.curve.group === 1);
+  const m = { track: t, seq, point: exact ? point : null, ns: point ? point.ns : t.first_ns, blocks: [], rest: [], listed: 0 };
+  const sums = new Array(doc.classes.length).fill(0);
+  for (const b of blocks) {
+    const category = stretchAt(b, seq).evidence.category;
+    sums[category] += b.size;
+    m.listed += b.size;
+    m.blocks.push({ block: b, category, size: b.size });
+  }
+  m.classes = exact ? point.classes : sums;
+  m.bytes = exact ? point.bytes : m.listed;
+  m.rest = m.classes.map((n, i) => n - sums[i]);
+  m.complete = exact ? m.bytes === m.listed : t.lives.left_out === 0;
+  return m;
+}
+
+/* The last point at or before that event, 0 if there is none. */
+function pointIndex(points, seq) {
+  let low = 0, high = points.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle].seq <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
+function stepAt(t, seq) {
+  const items = t.steps.items;
+  let low = 0, high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle].firstSeq <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return items[Math.max(0, low - 1)];
+}
+
+function spanAt(t, seq) {
+  let low = 0, high = t.spans.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (t.spans[middle].seq <= seq) low = middle + 1;
+    else high = middle;
+  }
+  return t.spans[Math.max(0, low - 1)];
+}
+
+/* "step 2, backward" */
+function whereText(doc, t, seq) {
+  const step = stepAt(t, seq), span = spanAt(t, seq);
+  if (!step || t.steps.items.length < 2) return span ? doc.phases[span.phase] : '';
+  if (step.kind === 'before') return 'before the first step';
+  if (step.kind === 'after') return 'after the last step';
+  return 'step ' + step.number + (span ? ', ' + doc.phases[span.phase] : '');
+}
+
+/* "Net.forward model.py:12" */
+function originText(o) {
+  if (o.backward) return o.fn + ' (backward)';
+  if (!o.fn && !o.file) return '(no stack)';
+  return o.fn + (o.file ? ' ' + baseName(o.file) + (o.line ? ':' + o.line : '') : '');
+}
+
+/* From the outermost frame to the innermost. */
+function framesOf(doc, node) {
+  const frames = [];
+  for (; node; node = doc.nodes[node].caller) frames.push(doc.frames[doc.nodes[node].frame]);
+  return frames.reverse();
+}

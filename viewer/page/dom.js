@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements. Texts are set as texts only, never as markup. */
+
+function h(tag, props, ...children) {
+  const e = document.createElement(tag);
+  for (const [key, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith('on')) e.addEventListener(key.slice(2), value);
+    else if (key === 'class') e.className = value;
+    else if (key === 'style') for (const [k, v] of Object.entries(value)) e.style.setProperty(k, v);
+    else e.setAttribute(key, value === true ? '' : value);
+  }
+  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  return e;
+}
+
+function replace(parent, ...children) {
+  parent.replaceChildren(...children.flat().filter(Boolean));
+  return parent;
+}
+
+function swatch(colour) {
+  return h('i', { class: 'swatch', style: { '--colour': colour }, 'aria-hidden': 'true' });
+}
+
+/* A section of the page with its heading; the body is filled by the panel. */
+function panel(id, title, note) {
+  const body = h('div', { class: 'body' });
+  const head = h('header', {}, h('h2', {}, title), note ? h('p', { class: 'note' }, note) : null);
+  document.getElementById('panels').append(h('section', { id, 'aria-label': title }, head, body));
+  document.getElementById('nav').append(h('a', { href: '#' + id }, title));
+  const link = document.getElementById('nav').lastChild;
+  return { body, head, show: (yes) => { body.parentNode.hidden = link.hidden = !yes; }, note: (text) => { let p = head.querySelector('.note'); if (!p) head.append(p = h('p', { class: 'note' })); p.textContent = text; } };
+}
+
+/* Buttons of which one is on. */
+function choice(label, names, chosen, choose) {
+  const group = h('span', { class: 'choice', role: 'group', 'aria-label': label });
+  const show = (now) => { for (const b of group.children) b.setAttribute('aria-pressed', b.value === now); };
+  for (const [value, text] of names)
+    group.append(h('button', { type: 'button', value, onclick: () => { show(value); choose(value); } }, text));
+  show(chosen);
+  group.show = show;
+  return group;
+}
+
+/* rows: arrays of cells; columns: { title, right, class }. */
+function table(columns, rows, props) {
+  const cell = (tag, column, content) => h(tag, { class: (column.right ? 'num ' : '') + (column.class || ''), scope: tag === 'th' ? 'col' : null }, content);
+  return h('table', props || {}, h('thead', {}, h('tr', {}, columns.map((c) => cell('th', c, c.title)))),
+    h('tbody', {}, rows.map((r) => {
+      const tr = h('tr', r.props || {}, columns.map((c, i) => cell('td', c, (r.cells || r)[i])));
+      return tr;
+    })));
+}
+
+function bar(part, all, colour) {
+  return h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: { width: (all ? Math.max(0, 100 * part / all) : 0) + '%', background: colour || 'var(--ink-3)' } }));
+}
+
+/* A canvas in device pixels that is drawn again when its room changes. */
+function canvas(parent, height, draw) {
+  const c = h('canvas', {});
+  parent.append(c);
+  let queued = false;
+  const paint = () => {
+    queued = false;
+    const ratio = window.devicePixelRatio || 1, width = c.clientWidth;
+    const tall = typeof height === 'function' ? height() : height;
+    if (!width) return;
+    c.style.height = tall + 'px';
+    c.width = Math.round(width * ratio);
+    c.height = Math.round(tall * ratio);
+    const g = c.getContext('2d');
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(g, width, tall);
+  };
+  c.redraw = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
+  c.paint = paint;
+  new ResizeObserver(c.redraw).observe(parent);
+  return c;
+}
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+const FONT = (px, weight) => (weight || 400) + ' ' + px + 'px ' + css('--sans');
+
+/* The text, or as much of it as has room. */
+function clip(g, text, room) {
+  if (g.measureText(text).width <= room) return text;
+  let low = 0, high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (g.measureText(text.slice(0, middle) + '\u2026').width <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low ? text.slice(0, low) + '\u2026' : '';
+}

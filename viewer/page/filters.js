@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a moment is looked at: the table, the flame graph and the segments follow it. */
+
+const filters = { text: '', classes: null, least: 0, age: 0, thread: '', stream: '', ms: 0 };
+
+const SIZES = [[0, 'any size'], [1024, '1 KiB or more'], [1 << 20, '1 MiB or more'], [16 << 20, '16 MiB or more'], [256 << 20, '256 MiB or more']];
+const AGES = [['0', 'any age'], ['step', 'born in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'born before the steps']];
+
+function matches(entry) {
+  const b = entry.block, f = filters;
+  if (f.category !== undefined && f.category !== '' && entry.category !== Number(f.category)) return false;
+  if (b.size < f.least) return false;
+  if (f.thread && b.context.thread !== f.thread) return false;
+  if (f.stream && b.context.stream !== f.stream) return false;
+  if (f.age !== '0' && !ageMatches(b)) return false;
+  return !f.text || haystack(b, entry.category).includes(f.text);
+}
+
+function ageMatches(b) {
+  const t = b.track, now = stepAt(t, app.seq), born = stepAt(t, b.seq);
+  if (!now || !born) return true;
+  if (filters.age === 'step') return born === now;
+  if (filters.age === 'first') return born.kind === 'before';
+  return born.number <= now.number - Number(filters.age);
+}
+
+/* All that a search looks in: the line, every frame, the class, the address. */
+function haystack(b, category) {
+  if (b.origin.words === undefined)
+    b.origin.words = [originText(b.origin), b.origin.file, ...framesOf(app.doc, b.origin.node).map((f) => f.fn + ' ' + f.file)].join('\n').toLowerCase();
+  return b.origin.words + '\n' + app.doc.classes[category].words + '\n0x' + b.addr.toString(16);
+}
+
+/* What of the moment is looked at, and whether anything is left out by the reader's wish. */
+function chosen() {
+  const m = moment();
+  if (m.chosen !== filters.version || !m.entries) {
+    m.entries = m.blocks.filter(matches);
+    m.chosen = filters.version;
+  }
+  return m.entries;
+}
+
+function filtering() {
+  return Boolean(filters.text || (filters.category !== undefined && filters.category !== '') || filters.least || filters.age !== '0' || filters.thread || filters.stream);
+}
+
+function setFilter(name, value) {
+  filters[name] = value;
+  filters.version = (filters.version || 0) + 1;
+  tell('filter');
+}
+
+function filterBar() {
+  filters.age = '0';
+  const select = (name, label, options) => h('select', { 'aria-label': label, onchange: (e) => setFilter(name, name === 'least' ? Number(e.target.value) : e.target.value) },
+    options.map(([value, text]) => h('option', { value }, text)));
+  const kinds = select('category', 'Class', []), threads = select('thread', 'Thread', []), streams = select('stream', 'Stream', []);
+  let wait = 0;
+  const search = h('input', { type: 'search', placeholder: 'Search functions, files, classes, addresses', 'aria-label': 'Search',
+    oninput: (e) => { clearTimeout(wait); wait = setTimeout(() => setFilter('text', e.target.value.trim().toLowerCase()), 120); } });
+  const bar = h('div', { class: 'filters' }, search, kinds, select('least', 'Size', SIZES), select('age', 'Age', AGES), threads, streams);
+  const fill = (element, all, options) => replace(element, h('option', { value: '' }, all), options.map(([value, text]) => h('option', { value }, text)));
+  on('moment', () => {
+    const m = moment(), t = app.track, names = (key) => [...new Set(t.contexts.map((c) => c[key]))].sort();
+    fill(kinds, 'all classes', m.classes.map((n, k) => [k, n]).filter(([, n]) => n).map(([k, n]) => [k, app.doc.classes[k].words + ' \u2013 ' + bytesText(n)]));
+    kinds.value = filters.category || '';
+    if (kinds.value !== (filters.category || '')) filters.category = '';
+    if (threads.dataset.track === String(t.index)) return;
+    threads.dataset.track = t.index;
+    filters.thread = filters.stream = '';
+    fill(threads, 'all threads', names('thread').map((n) => [n, n || '(no name)']));
+    fill(streams, 'all streams', names('stream').map((n) => [n, 'stream ' + n]));
+    threads.hidden = names('thread').length < 2;
+    streams.hidden = names('stream').length < 2;
+  });
+  return bar;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as people read them: the same words as the tool's own text. */
+
+/* Halves go to the even digit, as printf has it. */
+function fixed(x, digits) {
+  const scaled = x * 10 ** digits, low = Math.floor(scaled);
+  if (scaled - low === 0.5) return ((low % 2 ? low + 1 : low) / 10 ** digits).toFixed(digits);
+  return x.toFixed(digits);
+}
+
+function bytesText(n) {
+  if (n < 0) return '-' + bytesText(-n);
+  if (n < 1024) return n + ' B';
+  const units = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+  let value = n / 1024, u = 0;
+  for (; value >= 1023.95 && u < 5; u++) value /= 1024;
+  return fixed(value, 1) + ' ' + units[u];
+}
+
+function countText(n) {
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+function exactText(n) {
+  return countText(n) + ' B';
+}
+
+function secondsText(ns) {
+  const s = ns / 1e9;
+  if (ns < 0) return '-' + secondsText(-ns);
+  if (ns < 1000) return ns + ' ns';
+  if (s < 0.001) return fixed(s * 1e6, 0) + ' us';
+  if (s < 0.1) return fixed(s * 1e3, 1) + ' ms';
+  if (s < 100) return fixed(s, 2) + ' s';
+  const minutes = Math.floor(s / 60);
+  return minutes + ' min ' + fixed(s - 60 * minutes, 0).padStart(2, '0') + ' s';
+}
+
+function shareText(part, all) {
+  return fixed(all ? 100 * part / all : 0, 0) + ' %';
+}
+
+function growthText(n) {
+  return n === 0 ? '0' : (n > 0 ? '+' : '-') + bytesText(Math.abs(n));
+}
+
+function plural(n, word) {
+  return countText(n) + ' ' + word + (n === 1 ? '' : 's');
+}
+
+function baseName(path) {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */
+function visible(text) {
+  const hex = (c, n) => c.toString(16).padStart(n, '0');
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+    (c) => {
+      const code = c.charCodeAt(0);
+      if (code >= 0xdc80 && code <= 0xdcff) return '\\x' + hex(code & 0xff, 2);
+      return code < 256 ? '\\x' + hex(code, 2) : '\\u' + hex(code, 4);
+    });
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page: head, panels in their order, theme. */
+
+function momentPanel() {
+  const p = panel('moment', 'Moment');
+  const tabs = [['blocks', 'Blocks'], ['flame', 'Flame graph'], ['segments', 'Segments']], parts = {};
+  const show = (name) => { for (const [key] of tabs) parts[key].hidden = key !== name; };
+  const main = h('div', { class: 'main' }), split = h('div', { class: 'split' }, main);
+  for (const [key] of tabs) main.append(parts[key] = h('div', { class: 'tab ' + key }));
+  p.body.append(h('div', { class: 'tools' }, choice('View', tabs, 'blocks', show), h('b', { id: 'moment-bytes' }), h('span', { id: 'moment-where' })), filterBar(), split);
+  blocksTable(parts.blocks);
+  flamePanel(parts.flame);
+  segmentsPanel(parts.segments);
+  blockCard(split);
+  show('blocks');
+  on('moment', () => {
+    const m = moment(), bytes = document.getElementById('moment-bytes');
+    bytes.textContent = bytesText(m.bytes);
+    bytes.dataset.bytes = m.bytes;
+    document.getElementById('moment-where').textContent = 'at ' + secondsText(m.ns - app.track.first_ns) + ', event ' + countText(m.seq) +
+      (whereText(app.doc, app.track, m.seq) ? ' \u2014 ' + whereText(app.doc, app.track, m.seq) : '') + (m.seq === app.track.peak_seq ? ' \u2014 the peak' : '');
+  });
+}
+
+function factsPanel() {
+  const p = panel('run', 'Recording');
+  on('track', () => {
+    const t = app.track, d = app.doc;
+    const left = [
+      t.curve.group > 1 ? 'The timeline keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : 'The timeline has every change.',
+      t.lives.left_out ? countText(t.lives.count) + ' of ' + countText(t.lives.count + t.lives.left_out) + ' blocks are listed: all that lived at the peak, at the end, when memory ran out and at the peaks of the first steps; of the others those that held most for longest. The rest is in the sums of its class.' : 'Every block is listed.',
+      d.cut_texts ? plural(d.cut_texts, 'long name') + ' cut.' : null, d.cut_nodes ? plural(d.cut_nodes, 'frame') + ' of stacks left out.' : null,
+      t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
+      d.redacted ? 'Paths, arguments and host names were left out on purpose.' : null].filter(Boolean);
+    replace(p.body, h('dl', { class: 'facts' }, [['file', t.file], ...t.facts, ['events', countText(t.events)], ['allocations', countText(t.allocs)], ['frees', countText(t.frees)],
+      ['lasted', secondsText(t.last_ns - t.first_ns)]].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
+    h('p', { class: 'note' }, 'Made by gpumemtrace ' + d.tool + '.'));
+  });
+}
+
+function headLine() {
+  const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps.items.filter((s) => s.kind === 'step').length;
+  document.getElementById('command').textContent = fact('command') || t.file;
+  document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : secondsText(t.last_ns - t.first_ns),
+    commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
+}
+
+function themeSwitch() {
+  const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme');
+  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark';
+  const show = () => { button.textContent = isDark() ? 'Light' : 'Dark'; tell('theme'); };
+  button.addEventListener('click', () => { document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'; show(); });
+  dark.addEventListener('change', show);
+  show();
+}
+
+function start() {
+  app.doc = readDocument();
+  app.shown = app.doc.classes.map(() => true);
+  app.lines = true;
+  const main = app.doc.tracks.reduce((a, b) => (b.peak_bytes > a.peak_bytes ? b : a));
+  on('track', headLine);
+  ranksPanel();
+  peakPanel();
+  oomPanel();
+  timelinePanel();
+  momentPanel();
+  stepsPanel();
+  leaksPanel();
+  accountPanel();
+  factsPanel();
+  chooseTrack(main.index);
+  themeSwitch();
+  window.gpumemtrace = { app, chooseMoment, chooseTrack, chooseBlock, moment, livesOf: () => livesOf(app.doc, app.track) };
+  document.documentElement.dataset.ready = 'yes';
+}
+
+start();

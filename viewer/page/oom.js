@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where memory ran out: what was asked for, what was there, and who held it. */
+
+function oomPanel() {
+  const p = panel('oom', 'Out of memory');
+
+  function holders(m) {
+    const lines = new Map();
+    for (const e of m.blocks) {
+      const key = e.category + '\n' + originText(e.block.origin) + '\n' + e.block.origin.file, l = lines.get(key) || { entry: e, bytes: 0, blocks: 0 };
+      l.bytes += e.size;
+      l.blocks++;
+      lines.set(key, l);
+    }
+    return [...lines.values()].sort((a, b) => b.bytes - a.bytes).slice(0, 10);
+  }
+
+  function one(t, mark, number, count) {
+    const m = momentAt(app.doc, t, mark.seq), point = m.point, segments = t.segments.items.length ? fillSegments(segmentsAt(t, mark.seq), m.blocks) : [];
+    const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), facts = [['asked for', bytesText(mark.asked)], ['allocated', bytesText(m.bytes)]];
+    if (point && t.told) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes))]);
+    if (m.complete && segments.length) facts.push(['largest hole in it', bytesText(hole)]);
+    if (point && t.total_bytes) facts.push(['free on the device', bytesText(Math.max(0, t.total_bytes - point.used))]);
+    const frame = framesOf(app.doc, mark.stack).reverse().find((f) => f.bits & FRAME.python && !(f.bits & FRAME.plumbing));
+    return h('article', {},
+      h('h3', {}, (count > 1 ? 'No. ' + number + ', at ' : 'At ') + secondsText(mark.time_ns - t.first_ns) + ', ' + (whereText(app.doc, t, mark.seq) || 'event ' + countText(mark.seq)),
+        frame ? h('span', { class: 'where' }, ' ' + frame.fn + ' ' + baseName(frame.file) + ':' + frame.line) : null),
+      h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
+      table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
+        holders(m).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
+          cells: [h('span', {}, swatch(colourOf(l.entry.category)), app.doc.classes[l.entry.category].words), bytesText(l.bytes), countText(l.blocks), originText(l.entry.block.origin)] }))));
+  }
+
+  function show() {
+    const t = app.track, marks = t.marks.filter((m) => m.kind === 'oom');
+    p.show(marks.length > 0);
+    if (!marks.length) return;
+    const kept = marks.length > 4 ? [...marks.slice(0, 3), marks[marks.length - 1]] : marks;
+    p.note(marks.length > 4 ? countText(t.ooms) + ' times; the first three and the last' : '');
+    replace(p.body, kept.map((m) => one(t, m, marks.indexOf(m) + 1, marks.length)));
+  }
+  on('track', show);
+}

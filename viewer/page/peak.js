@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first answer: how high, when, and what held it. The same figures as the tool's `report`. */
+
+function peakPanel() {
+  const p = panel('peak', 'Peak');
+
+  function classRows(m) {
+    const holders = new Map();
+    for (const e of m.blocks) {
+      const key = e.category + '\n' + originText(e.block.origin) + '\n' + e.block.origin.file, x = holders.get(key) || { category: e.category, words: originText(e.block.origin), bytes: 0 };
+      x.bytes += e.size;
+      holders.set(key, x);
+    }
+    const first = (k) => [...holders.values()].filter((x) => x.category === k).sort((a, b) => b.bytes - a.bytes)[0];
+    return m.classes.map((n, k) => ({ k, n, count: m.blocks.filter((e) => e.category === k).length, first: first(k) })).filter((r) => r.n).sort((a, b) => b.n - a.n || a.k - b.k);
+  }
+
+  function classTable(t, m) {
+    const columns = [{ title: 'class' }, { title: 'at peak', right: true }, { title: 'share', right: true }, { title: '', class: 'bars' },
+      { title: 'blocks', right: true, class: 'wide-only' }, { title: 'held mostly by', class: 'wide' }, { title: '', right: true, class: 'wide-only' }];
+    const rows = classRows(m).map((r) => ({
+      props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n },
+      cells: [h('span', {}, swatch(colourOf(r.k)), app.doc.classes[r.k].words), bytesText(r.n), shareText(r.n, m.bytes), bar(r.n, m.bytes, colourOf(r.k)),
+        countText(r.count) + (m.complete ? '' : ' listed'), r.first ? r.first.words : '', r.first ? bytesText(r.first.bytes) : ''],
+    }));
+    const reserved = m.point ? m.point.reserved : 0, used = m.point ? m.point.used : 0, extra = [];
+    if (t.told && reserved > m.bytes) extra.push(['cached, not in use', reserved - m.bytes, 'reserved ' + bytesText(reserved)]);
+    if (t.context) extra.push(['context, modules, others', t.context, 'in use on the device, nobody\u2019s call']);
+    if (t.framework && used > reserved + t.context) extra.push(['asked for by libraries', used - reserved - t.context, 'not by the framework']);
+    const more = extra.map(([words, n, note]) => ({ props: { class: 'more' }, cells: [words, bytesText(n), '', '', '', note, ''] }));
+    return table(columns, rows.concat(more), { class: 'classes' });
+  }
+
+  function show() {
+    const t = app.track, m = momentAt(app.doc, t, t.peak_seq), used = m.point ? m.point.used : 0;
+    const total = t.total_bytes ? ' of ' + bytesText(t.total_bytes) : '';
+    const strip = h('div', { class: 'strip', role: 'img', 'aria-label': 'Shares of the classes' },
+      stackOrder().filter((k) => m.classes[k]).map((k) => h('span', { style: { 'flex-grow': m.classes[k], background: colourOf(k) }, title: app.doc.classes[k].words + ': ' + bytesText(m.classes[k]) })));
+    const where = t.peak_text || whereText(app.doc, t, t.peak_seq);
+    replace(p.body,
+      h('p', { class: 'headline' }, h('b', { class: 'num', id: 'peak-bytes', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), h('span', {}, total + ' at ' + secondsText(t.peak_time_ns - t.first_ns)),
+        where ? h('span', {}, where) : null),
+      strip, classTable(t, m),
+      h('p', { class: 'note' }, 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
+        t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
+        t.ooms ? h('b', { class: 'alarm' }, ' Out of memory ' + plural(t.ooms, 'time') + '; the last time ' + bytesText(t.oom_asked) + ' were asked for.') : null,
+        t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording; figures may be off by them.') : null,
+        !t.ended || t.truncated ? ' The program did not end by itself: this is all up to its last moment.' : null));
+  }
+  on('track', show);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several ranks or devices: a small chart each, on one scale, and the one that is not like the others. */
+
+function median(values) {
+  const v = values.slice().sort((a, b) => a - b), n = v.length >> 1;
+  return v.length % 2 ? v[n] : (v[n - 1] + v[n]) / 2;
+}
+
+/* The peak that is furthest from the median, if that is much: over 2 % and over three times the usual distance. */
+function outlier(tracks) {
+  if (tracks.length < 3) return null;
+  const middle = median(tracks.map((t) => t.peak_bytes)), far = (t) => Math.abs(t.peak_bytes - middle);
+  const worst = tracks.reduce((a, b) => (far(b) > far(a) ? b : a)), usual = median(tracks.map(far));
+  return far(worst) > middle * 0.02 && far(worst) > 3 * usual ? { track: worst, by: worst.peak_bytes - middle } : null;
+}
+
+function ranksPanel() {
+  const tracks = app.doc.tracks;
+  if (tracks.length < 2) return;
+  const p = panel('ranks', 'Ranks'), odd = outlier(tracks), most = Math.max(...tracks.map((t) => t.peak_bytes));
+  const dead = tracks.filter((t) => t.ooms).sort((a, b) => a.last_ns - b.last_ns)[0];
+  p.body.append(h('p', { class: 'headline small' }, odd ? [h('b', {}, odd.track.label), h('span', {}, 'peaks ' + bytesText(Math.abs(odd.by)) + (odd.by > 0 ? ' above' : ' below') + ' the median of all ' + tracks.length)]
+    : h('span', {}, 'All ' + tracks.length + ' peak within a few per cent of each other.'),
+  dead ? h('b', { class: 'alarm' }, dead.label + ' was the first to run out of memory.') : null));
+  const grid = h('div', { class: 'multiples' });
+  p.body.append(grid);
+  for (const t of tracks) {
+    const b = h('button', { type: 'button', class: odd && odd.track === t ? 'odd' : '', onclick: () => chooseTrack(t.index) }, h('span', { class: 'name' }, t.label), h('span', { class: 'num' }, bytesText(t.peak_bytes)));
+    grid.append(b);
+    const holder = h('span', { class: 'mini' });
+    b.append(holder);
+    const c = canvas(holder, 54, (g, width, height) => {
+      const chart = new Chart(t), order = stackOrder();
+      g.clearRect(0, 0, width, height);
+      drawStack(g, chart, order, chart.columns(Math.max(1, Math.round(width)), order), { left: 0, top: 2, width, height: height - 3 }, most);
+    });
+    on('theme', c.redraw);
+    on('track', () => b.setAttribute('aria-pressed', app.track === t));
+  }
+}

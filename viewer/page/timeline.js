@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timeline: chart, strip of phases, overview with a brush, legend that reads out the moment under the pointer. */
+
+const EDGE = { left: 62, right: 14, top: 14, strip: 16, steps: 16 };
+
+function timelinePanel() {
+  const p = panel('timeline', 'Timeline');
+  const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
+  let chart = null, drag = null, charts = new Map();
+  const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
+  const legend = h('div', { class: 'legend' });
+  const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
+    'aria-label': 'Memory by class over time. Arrow keys move the moment, plus and minus zoom, 0 shows all, P goes to the peak.' });
+  const small = h('div', { class: 'overview' });
+  const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
+  const tools = h('div', { class: 'tools' }, axis,
+    h('span', { class: 'choice' },
+      h('button', { type: 'button', title: 'Zoom in (+)', onclick: () => { chart.zoom(0.5, center()); redraw(); } }, '+'),
+      h('button', { type: 'button', title: 'Zoom out (-)', onclick: () => { chart.zoom(2, center()); redraw(); } }, '\u2212'),
+      h('button', { type: 'button', title: 'Show all (0)', onclick: () => { chart.reset(); redraw(); } }, 'all')),
+    h('span', { class: 'moments' }));
+  p.body.append(tools, readout, holder, small, legend);
+  const main = canvas(holder, () => (window.innerWidth < 700 ? 280 : 360), draw);
+  const overview = canvas(small, 44, drawOverview);
+  main.setAttribute('aria-hidden', 'true');
+
+  const shown = () => stackOrder().filter((k) => app.shown[k]);
+  const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
+  const at = (e) => Math.max(0, Math.min(box.width, e.clientX - main.getBoundingClientRect().left - box.left));
+  const xOf = (px) => chart.view[0] + px / box.width * (chart.view[1] - chart.view[0]);
+  const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
+
+  /* The highest point that the column under the pointer stands for. */
+  function pointAt(px) {
+    const width = Math.max(1, Math.round(box.width)), columns = chart.columns(width, shown());
+    const i = columns[Math.min(width - 1, Math.floor(px / box.width * width))];
+    return i < 0 ? null : app.track.points[i];
+  }
+
+  function highest() {
+    const [from, to] = chart.view;
+    let most = 0;
+    for (let i = Math.max(0, chart.before(from)); i < app.track.points.length && chart.x(app.track.points[i]) <= to; i++) {
+      const q = app.track.points[i];
+      let s = 0;
+      for (const k of shown()) s += q.classes[k];
+      most = Math.max(most, s, app.lines ? q.reserved : 0, app.lines ? q.used : 0);
+    }
+    const total = app.track.total_bytes;
+    return Math.max(1, app.lines && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
+  }
+
+  function draw(g, width, height) {
+    if (!chart) return;
+    box.width = width - EDGE.left - EDGE.right;
+    box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
+    const top = highest(), columns = chart.columns(Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1))), shown());
+    g.clearRect(0, 0, width, height);
+    drawGrid(g, top, width);
+    g.save();
+    g.beginPath();
+    g.rect(box.left, 0, box.width, height);
+    g.clip();
+    drawStack(g, chart, shown(), columns, box, top);
+    drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
+    if (app.lines) {
+      drawLine(g, chart, 'reserved', columns, box, top, css('--ink-1'), []);
+      drawLine(g, chart, 'used', columns, box, top, css('--ink-2'), [2, 3]);
+      capacity(g, top);
+    }
+    drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
+    drawMarks(g, chart, box);
+    g.restore();
+    drawTimes(g, height);
+    drawMoment(g, top);
+  }
+
+  function drawGrid(g, top, width) {
+    g.font = FONT(11);
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    for (const t of byteTicks(top)) {
+      const y = Math.round(box.top + box.height - t / top * box.height) + 0.5;
+      g.fillStyle = css('--rule');
+      g.fillRect(box.left, y - 0.5, width - EDGE.left - EDGE.right, 1);
+      g.fillStyle = css('--ink-3');
+      g.fillText(tickText(t, top), box.left - 8, y);
+    }
+    g.textAlign = 'left';
+  }
+
+  function capacity(g, top) {
+    const total = app.track.total_bytes;
+    if (!total || total > top) return;
+    const y = box.top + box.height - total / top * box.height;
+    g.fillStyle = css('--alarm');
+    g.fillRect(box.left, y, box.width, 1);
+    g.font = FONT(10.5);
+    g.textBaseline = 'top';
+    g.fillText('the device: ' + bytesText(total), box.left + 6, y + 3);
+  }
+
+  function drawTimes(g, height) {
+    const [from, to] = chart.view, count = Math.max(2, Math.floor(box.width / 110));
+    const step = chart.axis === 'time' ? niceStep(to - from, count) : Math.max(1, niceStep(to - from, count));
+    g.font = FONT(11);
+    g.fillStyle = css('--ink-3');
+    g.textAlign = 'center';
+    g.textBaseline = 'alphabetic';
+    for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
+      const x = box.left + (v - from) / (to - from) * box.width;
+      if (x > box.left + box.width - 12) break;
+      g.fillText(chart.axis === 'time' ? axisTime(v, step) : countText(v), Math.max(x, box.left + 12), height - 5);
+    }
+    g.textAlign = 'left';
+  }
+
+  /* The selected moment, and the one under the pointer. */
+  function drawMoment(g, top) {
+    const line = (point, style, knob) => {
+      const x = box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
+      if (x < box.left - 0.5 || x > box.left + box.width + 0.5) return;
+      g.fillStyle = css(style);
+      g.fillRect(Math.round(x) - 0.5, box.top - 4, 1, box.height + 4 + EDGE.strip);
+      if (!knob) return;
+      g.beginPath();
+      g.arc(Math.round(x), box.top - 5, 4, 0, 7);
+      g.fill();
+    };
+    if (app.hover) line(app.hover, '--ink-3', false);
+    line(app.track.points[pointIndex(app.track.points, app.seq)], '--accent', true);
+    if (!drag || drag.kind !== 'brush' || Math.abs(drag.to - drag.from) < 4) return;
+    g.fillStyle = css('--accent');
+    g.globalAlpha = 0.14;
+    g.fillRect(box.left + Math.min(drag.from, drag.to), box.top, Math.abs(drag.to - drag.from), box.height);
+    g.globalAlpha = 1;
+  }
+
+  function drawOverview(g, width, height) {
+    if (!chart) return;
+    const whole = new Chart(app.track), area = { left: EDGE.left, top: 4, width: width - EDGE.left - EDGE.right, height: height - 8 };
+    whole.axis = chart.axis;
+    whole.reset();
+    const columns = whole.columns(Math.max(1, Math.round(area.width)), shown()), span = whole.view[1] - whole.view[0];
+    let top = 1;
+    for (const q of app.track.points) top = Math.max(top, q.bytes);
+    g.clearRect(0, 0, width, height);
+    g.globalAlpha = chart.isWhole() ? 0.55 : 0.8;
+    drawStack(g, whole, shown(), columns, area, top);
+    g.globalAlpha = 1;
+    const a = area.left + chart.view[0] / span * area.width, b = area.left + chart.view[1] / span * area.width;
+    g.fillStyle = css('--paper');
+    g.globalAlpha = 0.72;
+    g.fillRect(area.left, 0, a - area.left, height);
+    g.fillRect(b, 0, area.left + area.width - b, height);
+    g.globalAlpha = 1;
+    g.strokeStyle = css(chart.isWhole() ? '--rule' : '--accent');
+    g.strokeRect(Math.round(a) + 0.5, 1.5, Math.max(2, Math.round(b - a) - 1), height - 3);
+  }
+
+  /* What the legend and the line above the chart say: of the point under the pointer, else of the moment. */
+  function readOut() {
+    const t = app.track, p0 = app.hover || t.points[pointIndex(t.points, app.seq)];
+    if (!p0) return;
+    const where = whereText(app.doc, t, p0.seq), peak = p0.seq === t.peak_seq ? 'the peak' : '';
+    replace(readout,
+      h('b', { class: 'num' }, bytesText(p0.bytes)), h('span', { class: 'exact num' }, exactText(p0.bytes)),
+      h('span', {}, 'at ' + secondsText(p0.ns - t.first_ns) + ', event ' + countText(p0.seq)),
+      h('span', {}, [where, peak].filter(Boolean).join(' \u2014 ')),
+      t.framework ? h('span', { class: 'line-reserved' }, 'reserved ', h('b', { class: 'num' }, bytesText(p0.reserved))) : null,
+      h('span', { class: 'line-used' }, 'device ', h('b', { class: 'num' }, bytesText(p0.used))));
+    for (const item of legend.children) {
+      const k = Number(item.dataset.kind), n = p0.classes[k];
+      item.querySelector('.num').textContent = n ? bytesText(n) : '\u2013';
+      item.title = item.dataset.words + ': ' + exactText(n) + ', ' + shareText(n, p0.bytes);
+    }
+  }
+
+  function buildLegend() {
+    const used = new Array(app.doc.classes.length).fill(0);
+    for (const q of app.track.points) q.classes.forEach((n, k) => { used[k] = Math.max(used[k], n); });
+    replace(legend, stackOrder().filter((k) => used[k]).reverse().map((k) => {
+      const c = app.doc.classes[k];
+      const b = h('button', { type: 'button', 'data-kind': k, 'data-words': c.words, 'aria-pressed': app.shown[k],
+        onclick: (e) => {
+          if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
+          else app.shown[k] = !app.shown[k];
+          if (!shown().some((i) => used[i])) app.shown.fill(true);
+          for (const item of legend.children) item.setAttribute('aria-pressed', app.shown[Number(item.dataset.kind)]);
+          redraw();
+        } }, swatch(c.colour), h('span', {}, c.words), h('span', { class: 'num' }));
+      return b;
+    }));
+  }
+
+  function buildMoments() {
+    const t = app.track, list = tools.querySelector('.moments'), ooms = t.moments.filter((m) => m.name === 'oom');
+    const button = (text, seq) => h('button', { type: 'button', onclick: () => chooseMoment(seq) }, text);
+    replace(list, 'Go to ', button('peak', t.peak_seq),
+      ooms.map((m, i) => button(ooms.length > 1 ? 'out of memory ' + (i + 1) : 'out of memory', m.seq)), button('end', t.last_seq));
+    p.note(t.curve.group === 1 ? 'Every one of ' + countText(t.curve.changes) + ' changes is shown.'
+      : 'Each point is exact; between two, ' + countText(t.curve.group) + ' changes at a time are shown by their highest, lowest and last.');
+  }
+
+  function key(e) {
+    const points = app.track.points, i = pointIndex(points, app.seq), jump = e.shiftKey ? 20 : 1;
+    const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1 };
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key in moves) {
+      const q = points[Math.max(0, Math.min(points.length - 1, moves[e.key]))];
+      chooseMoment(q.seq);
+      follow(q);
+    } else if (e.key === '+' || e.key === '=') chart.zoom(0.5, center());
+    else if (e.key === '-') chart.zoom(2, center());
+    else if (e.key === '0' || e.key === 'Escape') chart.reset();
+    else if (e.key === 'p') { chooseMoment(app.track.peak_seq); follow(points[pointIndex(points, app.seq)]); }
+    else if (e.key === '[') chart.pan(-0.25);
+    else if (e.key === ']') chart.pan(0.25);
+    else return;
+    e.preventDefault();
+    redraw();
+  }
+
+  function follow(q) {
+    const x = chart.x(q), [from, to] = chart.view;
+    if (x < from || x > to) chart.setView(x - (to - from) / 2, x + (to - from) / 2);
+  }
+
+  function down(e) {
+    if (e.button) return;
+    main.setPointerCapture(e.pointerId);
+    drag = { kind: e.shiftKey ? 'pan' : 'brush', from: at(e), to: at(e), view: chart.view.slice() };
+    holder.focus({ preventScroll: true });
+  }
+
+  function move(e) {
+    if (drag) {
+      drag.to = at(e);
+      if (drag.kind === 'pan') {
+        const d = (drag.from - drag.to) / box.width * (drag.view[1] - drag.view[0]);
+        chart.setView(drag.view[0] + d, drag.view[1] + d);
+      }
+    }
+    app.hover = pointAt(at(e));
+    redraw();
+  }
+
+  function up() {
+    if (!drag) return;
+    const d = drag;
+    drag = null;
+    if (d.kind === 'brush' && Math.abs(d.to - d.from) >= 4) {
+      chart.setView(xOf(Math.min(d.from, d.to)), xOf(Math.max(d.from, d.to)));
+    } else if (d.kind === 'brush') {
+      const q = pointAt(d.from);
+      if (q) chooseMoment(q.seq);
+    }
+    redraw();
+  }
+
+  function brushOverview(e) {
+    if (e.type === 'pointerdown') overview.setPointerCapture(e.pointerId);
+    else if (!overview.hasPointerCapture(e.pointerId)) return;
+    const r = overview.getBoundingClientRect(), [a, b] = chart.all, span = chart.view[1] - chart.view[0];
+    const x = a + (e.clientX - r.left - EDGE.left) / (r.width - EDGE.left - EDGE.right) * (b - a);
+    chart.setView(x - span / 2, x + span / 2);
+    redraw();
+  }
+
+  main.addEventListener('pointerdown', down);
+  main.addEventListener('pointermove', move);
+  main.addEventListener('pointerup', up);
+  main.addEventListener('pointerleave', () => { app.hover = null; redraw(); });
+  main.addEventListener('dblclick', () => { chart.reset(); redraw(); });
+  main.addEventListener('wheel', (e) => {
+    if (!e.ctrlKey && !e.metaKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
+    e.preventDefault();
+    if (e.ctrlKey || e.metaKey) chart.zoom(Math.exp(e.deltaY / 200), xOf(at(e)));
+    else chart.pan(e.deltaX / box.width);
+    redraw();
+  }, { passive: false });
+  overview.addEventListener('pointerdown', brushOverview);
+  overview.addEventListener('pointermove', brushOverview);
+  holder.addEventListener('keydown', key);
+  holder.addEventListener('focus', redraw);
+  on('track', () => {
+    app.hover = null;
+    if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
+    chart = charts.get(app.track);
+    axis.show(chart.axis);
+    buildLegend();
+    buildMoments();
+    redraw();
+  });
+  on('moment', redraw);
+  on('theme', redraw);
+}
+
+/* As many digits as the distance of two ticks needs. */
+function axisTime(ns, step) {
+  const [unit, name] = step >= 1e9 ? [1e9, ' s'] : step >= 1e6 ? (ns >= 1e9 ? [1e9, ' s'] : [1e6, ' ms']) : step >= 1e3 ? [1e6, ' ms'] : [1e3, ' us'];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
+  return ns === 0 ? '0' : (ns / unit).toFixed(digits) + name;
+}

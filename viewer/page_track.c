@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A track of the page: runs over the recording once with all that it gathers, then writes it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "page.h"
+
+#define CURVE_GROUPS 6000
+#define LIFE_ROWS    60000
+
+static void change(void *ctx, const struct series_change *c)
+{
+	struct track *t = ctx;
+
+	if (c->device != t->timeline.device)
+		return;
+	t->curve.now.classes[c->category] += (uint64_t)c->bytes;
+	lives_change(&t->blocks, c);
+}
+
+static void follow_curve(struct track *t, const struct gmt_event *e, const struct model *m)
+{
+	const struct model_device *d = &m->devices[t->timeline.device];
+	struct point *now = &t->curve.now, before = *now;
+	const struct curve *blocks = t->timeline.framework ? &d->blocks : &d->driver;
+
+	now->bytes = blocks->now;
+	now->reserved = d->reserved.now;
+	now->used = d->driver.now + d->context;
+	if (t->curve.count &&
+	    !memcmp(t->curve.groups[t->curve.count - 1].last.classes, now->classes,
+		    sizeof(now->classes)) &&
+	    before.bytes == now->bytes && before.reserved == now->reserved &&
+	    before.used == now->used)
+		return;
+	now->seq = e->seq;
+	now->time_ns = e->time_ns;
+	page_curve_add(&t->curve);
+}
+
+static void note_keys(struct track *t, uint64_t seq)
+{
+	for (size_t i = 0; i < t->blocks.key_count; i++)
+		if (t->blocks.keys[i].seq == seq)
+			t->blocks.keys[i].at = t->curve.now;
+}
+
+static void event(void *ctx, const struct gmt_event *e, const struct model *m)
+{
+	struct track *t = ctx;
+
+	follow_curve(t, e, m);
+	lives_event(&t->blocks, e, m);
+	segments_event(t, e, m);
+	marks_event(t, e, m);
+	note_keys(t, e->seq);
+}
+
+uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
+{
+	return names_stack(&t->page->names, &t->timeline.stacks, &t->stacks, stack, seq);
+}
+
+static void add_key(struct lives *l, const char *name, size_t number, uint64_t seq, uint64_t ns)
+{
+	if (l->key_count < LIVES_KEYS - 4) /* room for those out of memory */
+		l->keys[l->key_count++] = (struct key_moment){
+			.seq = seq, .time_ns = ns, .name = name, .number = number
+		};
+}
+
+/* Each step's highest moment: of many steps the first ones, the last, and the one with the peak. */
+static void add_steps(struct lives *l, const struct steps *steps, const struct extent *peak)
+{
+	size_t last = steps->count - 1 - steps->tail;
+
+	for (size_t i = 1; i <= last; i++) {
+		const struct extent *x = &steps->items[i].extent;
+
+		if (i <= 8 || i == last || x->peak_seq == peak->peak_seq)
+			add_key(l, "step", i, x->peak_seq, x->peak_ns);
+	}
+}
+
+static void choose_keys(struct track *t)
+{
+	const struct model *m = &t->timeline.model;
+	const struct peak *peak = &model_curve(&m->devices[t->timeline.device])->peak;
+	size_t step;
+
+	add_key(&t->blocks, "peak", 0, peak->event.seq, peak->event.time_ns);
+	add_key(&t->blocks, "end", 0, m->last_seq, m->last_ns);
+	add_steps(&t->blocks, &t->timeline.steps, timeline_peak(&t->timeline, &step));
+}
+
+static int run(struct track *t)
+{
+	const struct series_sink sink = { change, event, t };
+	int rc = series_open(&t->series, t->recording, &t->timeline.model, &t->timeline.owners);
+
+	if (rc)
+		return rc;
+	t->blocks.device = t->timeline.device;
+	t->blocks.last_seq = t->timeline.model.last_seq;
+	t->blocks.limit = LIFE_ROWS / t->page->tracks;
+	page_curve_init(&t->curve, CURVE_GROUPS / (t->page->tracks > 4 ? 4 : t->page->tracks));
+	choose_keys(t);
+	rc = series_run(&t->series, &sink);
+	lives_finish(&t->blocks);
+	series_close(&t->series);
+	return rc;
+}
+
+static void emit_moments(struct track *t)
+{
+	struct emit *out = t->page->out;
+
+	emit_array(out, "moments");
+	for (size_t i = 0; i < t->blocks.key_count; i++) {
+		const struct key_moment *k = &t->blocks.keys[i];
+
+		emit_object(out, NULL);
+		emit_text(out, "name", k->name);
+		emit_number(out, "number", k->number);
+		emit_number(out, "seq", k->seq);
+		emit_number(out, "time_ns", k->time_ns);
+		page_curve_point(&k->at, out, "figures");
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+static int emit_track(struct track *t)
+{
+	struct emit *out = t->page->out;
+	int rc;
+
+	emit_object(out, NULL);
+	page_facts_emit(t);
+	page_curve_emit(&t->curve, t->timeline.model.first_ns, out);
+	emit_moments(t);
+	page_steps_emit(t);
+	marks_emit(t);
+	page_lives_emit(t);
+	segments_emit(t);
+	rc = page_account_emit(t);
+	emit_end(out);
+	return rc;
+}
+
+int track_write(struct page *p, struct recording *r, int device)
+{
+	struct track t = { .page = p, .recording = r };
+	int rc = timeline_open(&t.timeline, r, device);
+
+	if (rc)
+		return rc;
+	rc = run(&t);
+	if (!rc)
+		rc = emit_track(&t);
+	page_curve_free(&t.curve);
+	lives_free(&t.blocks);
+	free(t.segments.items);
+	map_free(&t.segments.alive);
+	free(t.marks);
+	map_free(&t.stacks);
+	timeline_close(&t.timeline);
+	return rc;
+}

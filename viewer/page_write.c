@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "page_write.h"
+
+#include <string.h>
+
+/* The bytes of a file at build time, in this object. */
+#define ASSET(name, path)                                                              \
+	__asm__(".section .rodata\n"                                                   \
+		".global page_asset_" #name "\n.global page_asset_end_" #name          \
+		"\npage_asset_" #name ":\n.incbin \"" path "\"\npage_asset_end_" #name \
+		":\n.byte 0\n.previous\n");                                            \
+	extern const char page_asset_##name[], page_asset_end_##name[];
+#include "page_assets.def"
+
+static const struct asset {
+	const char *start, *end;
+} scripts[] = {
+#define ASSET(name, path)
+#define SCRIPT(name, path) { page_asset_##name, page_asset_end_##name },
+#include "page_assets.def"
+};
+
+static void put(FILE *f, const char *start, const char *end)
+{
+	fwrite(start, 1, end - start, f);
+}
+
+/* JSON inside a script element: "<" stands in texts only, and there its number does as well. */
+static void put_json(FILE *f, const char *json, size_t len)
+{
+	const char *end = json + len, *at;
+
+	for (; (at = memchr(json, '<', end - json)); json = at + 1) {
+		put(f, json, at);
+		fputs("\\u003c", f);
+	}
+	put(f, json, end);
+}
+
+static void put_text(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = *s;
+
+		if (c == '<' || c == '&' || c < 32 || c >= 127)
+			fprintf(f, "&#%u;", c < 32 || c >= 127 ? '?' : c);
+		else
+			fputc(c, f);
+	}
+}
+
+static void put_scripts(FILE *f)
+{
+	fputs("(() => {\n'use strict';\n", f);
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		put(f, scripts[i].start, scripts[i].end);
+	fputs("})();\n", f);
+}
+
+void page_write(FILE *f, const char *title, const char *json, size_t len)
+{
+	const char *at = page_asset_frame, *open, *close;
+
+	while ((open = strstr(at, "{{")) && (close = strstr(open, "}}"))) {
+		put(f, at, open);
+		if (!strncmp(open, "{{title", 7))
+			put_text(f, title);
+		else if (!strncmp(open, "{{style", 7))
+			put(f, page_asset_style, page_asset_end_style);
+		else if (!strncmp(open, "{{data", 6))
+			put_json(f, json, len);
+		else
+			put_scripts(f);
+		at = close + 2;
+	}
+	put(f, at, page_asset_end_frame);
+}
