@@ -41,7 +41,7 @@ static void what_is_unknown_says_so(void **state)
 	assert_int_equal(gmt_kind_fields(UINT32_MAX), 0);
 	assert_int_equal(gmt_kind_layer(UINT32_MAX), 0);
 	assert_string_equal(gmt_def_name(0), "?");
-	assert_string_equal(gmt_def_name(7), "?");
+	assert_string_equal(gmt_def_name(99), "?");
 	assert_string_equal(gmt_mem_name(0), "?");
 	assert_string_equal(gmt_mem_name(UINT32_MAX), "?");
 	assert_string_equal(gmt_strerror(7777), "unknown error");
