@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks of the native stack that use what earlier ones left, beside libunwind's of the same moment,
+ * in programs that do to their stacks whatever a program may.
+ *
+ * links: shim/os.c shim/config.c shim/intern*.c shim/live.c shim/thread.c shim/session.c
+ *
+ * links: shim/drain.c shim/capture.c shim/process.c shim/meta.c shim/gitinfo.c shim/facts.c
+ *
+ * links: shim/forkgate.c shim/early.c shim/nvtx.c shim/ranges.c
+ *
+ * links: shim/output.c shim/modules.c shim/native.c shim/frames.c shim/cfi.c
+ *
+ * links: shim/python*.c shim/code.c shim/stack.c tests/unit/walks.c
+ */
+#include "walks.h"
+
+#include <alloca.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define STACK (256u << 10)
+
+static void test_random_programs(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3000; i++)
+		any((int)chance(40));
+	expect_right(false);
+	assert_true(my.walks > 10000);
+	assert_true(my.kept > my.walks);
+}
+
+static NOINLINE void jump_out(int depth)
+{
+	if (depth)
+		jump_out(depth - 1);
+	else
+		walk_both_ways();
+	if (depth == 3)
+		longjmp(my.back, 1);
+	__asm__ volatile("");
+}
+
+static void test_jumps(void **state)
+{
+	volatile int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < 500; i++) {
+		any(5);
+		if (!setjmp(my.back))
+			jump_out(4 + i % 7);
+		walk_both_ways();
+	}
+	expect_right(false);
+}
+
+/*
+ * Two callees that use rbp for a number of their own and keep the caller's in different words of
+ * their frames; the other word is left as it was.
+ */
+void keeps_first(void (*f)(void)), keeps_second(void (*f)(void));
+
+#define KEEPS(name, before, after, offset)                                             \
+	__asm__(".text\n.type " name ", @function\n" name ":\n.cfi_startproc\n"        \
+		"subq $" before ", %rsp\n.cfi_adjust_cfa_offset " before "\n"          \
+		"pushq %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, " offset "\n" \
+		"subq $" after ", %rsp\n.cfi_adjust_cfa_offset " after "\n"            \
+		"movl $1, %ebp\ncall *%rdi\n"                                          \
+		"addq $" after ", %rsp\n.cfi_adjust_cfa_offset -" after "\n"           \
+		"popq %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbp\n"            \
+		"addq $" before ", %rsp\n.cfi_adjust_cfa_offset -" before "\n"         \
+		"ret\n.cfi_endproc\n.size " name ", .-" name "\n")
+
+KEEPS("keeps_first", "0", "16", "-16");
+KEEPS("keeps_second", "8", "8", "-24");
+
+static NOINLINE void of_size(int size, void (*callee)(void (*)(void)))
+{
+	volatile char *p = alloca((size_t)size);
+
+	callee(walk_both_ways);
+	p[0] = 1;
+}
+
+static NOINLINE void one_caller(int size, int inner, void (*callee)(void (*)(void)))
+{
+	volatile char *p = alloca((size_t)size);
+
+	of_size(inner, callee);
+	p[0] = 1;
+}
+
+static NOINLINE void other_caller(int size, int inner, void (*callee)(void (*)(void)))
+{
+	volatile char *p = alloca((size_t)size);
+
+	of_size(inner, callee);
+	p[0] = 2;
+}
+
+/*
+ * The callee's frame is the same in the same place, but where its caller's frame ends, which only
+ * the saved rbp tells, is not; and behind the new end lies, as a word that nobody wrote again, all
+ * that was behind the old one.
+ */
+static void test_only_the_saved_register_differs(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 20; i++) {
+		one_caller(64, 192, keeps_first);
+		other_caller(192, 64, keeps_first);
+		one_caller(64, 192, keeps_first);
+		one_caller(64, 192, keeps_second);
+		other_caller(192, 64, keeps_second);
+	}
+	expect_right(false);
+	assert_true(my.kept > 0);
+}
+
+static NOINLINE void deep(int depth)
+{
+	if (depth)
+		deep(depth - 1);
+	else
+		walk_both_ways();
+	__asm__ volatile("");
+}
+
+/* More frames than are kept: libunwind is asked. Then it goes on as before. */
+static void test_deeper_than_kept(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 50; i++) {
+		deep(400);
+		deep(2 * FRAMES_MOST);
+		deep(20);
+	}
+	expect_right(true);
+	assert_int_equal(my.asked, 50);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	any(3);
+}
+
+static void test_signals(void **state)
+{
+	stack_t other = { .ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			  .ss_size = STACK };
+	struct sigaction a = { .sa_handler = on_signal };
+
+	(void)state;
+	begin();
+	sigaltstack(&other, NULL);
+	for (int i = 0; i < 200; i++) {
+		a.sa_flags = i % 2 ? SA_ONSTACK : 0;
+		sigaction(SIGUSR1, &a, NULL);
+		walk_both_ways();
+		raise(SIGUSR1);
+		any(4);
+	}
+	expect_right(true);
+	assert_true(my.asked < my.walks / 2 + 400);
+}
+
+#ifndef __SANITIZE_THREAD__
+static ucontext_t outside, inside;
+
+static void visit(void)
+{
+	for (;;) {
+		any(6);
+		swapcontext(&inside, &outside);
+	}
+}
+
+/* Stacks that come and go at the same addresses, and two in turn. */
+static void test_other_stacks(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 100; i++) {
+		char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+		getcontext(&inside);
+		inside.uc_stack.ss_sp = stack;
+		inside.uc_stack.ss_size = STACK;
+		makecontext(&inside, visit, 0);
+		for (int turn = 0; turn < 5; turn++) {
+			swapcontext(&outside, &inside);
+			any(4);
+		}
+		munmap(stack, STACK);
+		walk_both_ways();
+	}
+	expect_right(true);
+}
+#endif
+
+/* Code that no object has: a frame like any other, but nothing says so. */
+static void test_code_without_information(void **state)
+{
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	begin();
+	assert_ptr_not_equal(made, MAP_FAILED);
+	memcpy(made, code, sizeof(code));
+	for (int i = 0; i < 20; i++) {
+		((void (*)(void (*)(void)))made)(walk_both_ways);
+		walk_both_ways();
+	}
+	expect_right(true);
+	assert_int_equal(my.asked, 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_programs),
+		cmocka_unit_test(test_jumps),
+		cmocka_unit_test(test_only_the_saved_register_differs),
+		cmocka_unit_test(test_deeper_than_kept),
+		cmocka_unit_test(test_signals),
+#ifndef __SANITIZE_THREAD__
+		cmocka_unit_test(test_other_stacks),
+#endif
+		cmocka_unit_test(test_code_without_information),
+	};
+
+	return cmocka_run_group_tests(tests, find_libunwind, NULL);
+}
