@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native stacks that were verified instead of unwound, against libunwind's walk of the same moment, at every
+event of real programs. The library is built to take both (`make CHECK=1`)."""
+import fcntl
+import re
+import subprocess
+
+import pytest
+from conftest import BUILD, REAL, ROOT
+
+
+@pytest.fixture(scope="session")
+def comparing():
+    with open(ROOT / "build/check.lock", "w") as lock:  # other processes of this test run want it too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", "CHECK=1", "build/check/libgpumemtrace.so"], cwd=ROOT, check=True)
+    return ROOT / "build/check/libgpumemtrace.so"
+
+
+def compare(programs, library, *script):
+    log = programs.folder / "frames.log"
+    preload = [str(library)] + ([] if REAL else [str(BUILD / "libsimgpu.so")])
+    recording = programs.traced(*script, LD_PRELOAD=":".join(preload), FRAMES_CHECK_LOG=log)
+    text = log.read_text()
+    counts = [dict((name, int(n)) for name, n in re.findall(r"(\w+) (\d+)", line))
+              for line in text.splitlines() if line.startswith("frames:")]
+    total = {name: sum(c[name] for c in counts) for name in counts[0]}
+    assert total["differ"] == 0, text[:4000]
+    return recording, total
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("script,least", [
+    pytest.param(("frames.py",), 9000, marks=pytest.mark.matrix),
+    (("strange.py", "truth.json"), 200),
+    (("stacks.py", "truth.json", "blocks"), 1000),
+])
+def test_same_as_libunwind(programs, tool, comparing, script, least):
+    recording, total = compare(programs, comparing, *script)
+    with_stack = sum(1 for e in tool.events(recording) if e.get("stack"))
+    assert total["compared"] + total["asked"] >= with_stack >= least
+    assert total["asked"] <= total["compared"] / 100
+    assert total["kept"] > total["frames"] / 4
