@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#define FRAME_MOST    (64u << 20) /* bytes */
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 static inline NOT_SANITIZED uintptr_t load(uintptr_t address)
@@ -77,6 +78,12 @@ static const uintptr_t not_saved;
 
 enum outcome { WENT, REACHED_END, LOST };
 
+/* Where information is wrong, a register holds anything: only what may be stack is read. */
+static inline bool near(uintptr_t sp, uintptr_t end)
+{
+	return end > sp && end - sp < FRAME_MOST && !(end & 7);
+}
+
 /* To the caller of s, in place. */
 static inline NOT_SANITIZED enum outcome step(struct frames *f, struct frame *s)
 {
@@ -90,9 +97,12 @@ static inline NOT_SANITIZED enum outcome step(struct frames *f, struct frame *s)
 		return LOST;
 	bp_at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
 				    (uintptr_t)(intptr_t)r.bp);
-	if (OS_UNLIKELY(r.how == CFI_BP_LOAD))
+	if (OS_UNLIKELY(r.how == CFI_BP_LOAD)) {
+		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)bp_at))
+			return LOST;
 		end = load(end);
-	if (OS_UNLIKELY(end <= s->sp || end & 7))
+	}
+	if (OS_UNLIKELY(!near(s->sp, end)))
 		return LOST;
 	if (r.saved)
 		s->bp = *bp_at;
@@ -168,21 +178,21 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 
 static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 {
-	int fresh = 0, near = w->verifiable ? w->count - 1 : -1, right;
+	int fresh = 0, at = w->verifiable ? w->count - 1 : -1, right;
 	enum outcome outcome = WENT;
 
 	while (outcome == WENT) {
-		while (near >= 0 && w->frames[near].sp < s.sp)
-			near--;
-		if (near >= 0 && same(&w->frames[near], &s)) {
-			w->frames[near].bp_at = s.bp_at; /* it was reached from another one */
-			settle(&w->frames[near]);
-			right = verify(f, w, near, &s, &outcome);
+		while (at >= 0 && w->frames[at].sp < s.sp)
+			at--;
+		if (at >= 0 && same(&w->frames[at], &s)) {
+			w->frames[at].bp_at = s.bp_at; /* it was reached from another one */
+			settle(&w->frames[at]);
+			right = verify(f, w, at, &s, &outcome);
 			if (right == 0 && outcome == REACHED_END)
-				return finish(f, w, fresh, near + 1);
-			if (!take_over(f, &fresh, w, near, right))
+				return finish(f, w, fresh, at + 1);
+			if (!take_over(f, &fresh, w, at, right))
 				return NULL;
-			near = right - 1;
+			at = right - 1;
 			continue;
 		}
 		if (fresh == FRAMES_MOST)
