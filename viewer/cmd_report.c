@@ -12,6 +12,7 @@
 struct report_options {
 	const char *file;
 	long top;
+	bool steps;
 };
 
 static void json_device(struct report *r, const struct moment *mo, struct emit *out)
@@ -48,6 +49,8 @@ void report_json(struct report *r, struct emit *out)
 	for (size_t i = 0; i < r->count; i++)
 		json_device(r, &r->moments[i], out);
 	emit_end(out);
+	if (r->each_step)
+		report_steps_json(r, out);
 	emit_number(out, "file_bytes", r->recording->file_bytes);
 	emit_end(out);
 }
@@ -81,7 +84,7 @@ static int take(struct report *r, struct recording *recording)
 {
 	int device = model_main_device(&r->survey), rc;
 
-	device = device < 0 ? 0 : device;
+	device = r->device = device < 0 ? 0 : device;
 	model_init(&r->model, &recording->defs);
 	for (size_t i = 0; i < r->count; i++)
 		model_want(&r->model, &r->moments[i]);
@@ -104,7 +107,7 @@ static int build(struct report *r, struct recording *recording)
 	owners_init(&r->owners, &r->stacks);
 	rc = take(r, recording);
 	r->classifier = classifier_new(&r->model, &r->owners);
-	return rc;
+	return rc || !r->each_step ? rc : report_steps_find(r, recording);
 }
 
 static void take_down(struct report *r)
@@ -112,6 +115,7 @@ static void take_down(struct report *r)
 	for (size_t i = 0; i < r->count; i++)
 		moment_free(&r->moments[i]);
 	classifier_free(r->classifier);
+	free(r->step_bytes);
 	steps_free(&r->steps);
 	spans_free(&r->spans);
 	owners_free(&r->owners);
@@ -133,6 +137,7 @@ static int run_report(const void *options, struct emit *out)
 		return rc;
 	r = need_new(sizeof(*r));
 	r->top = o->top;
+	r->each_step = o->steps;
 	rc = build(r, &recording);
 	if (!rc && emit_json(out))
 		report_json(r, out);
@@ -152,6 +157,8 @@ static void defaults(void *options)
 static const struct option_row options[] = {
 	{ "top", 0, OPTION_NUMBER, offsetof(struct report_options, top), "N",
 	  "lines of code to name; default 12" },
+	{ "steps", 0, OPTION_SWITCH, offsetof(struct report_options, steps), NULL,
+	  "also the classes at the peak of each step" },
 	{ 0 },
 };
 

@@ -17,9 +17,12 @@ struct report {
 	struct stacks stacks;
 	struct owners owners;
 	struct classifier *classifier;
-	struct spans spans; /* of the device with the highest peak */
+	int device;	    /* the one with the highest peak */
+	struct spans spans; /* of that device */
 	struct steps steps;
 	long top; /* lines of a table */
+	bool each_step;
+	uint64_t (*step_bytes)[CATEGORIES]; /* of each of steps.items at its peak; with each_step */
 };
 
 void report_json(struct report *r, struct emit *out);
@@ -28,6 +31,10 @@ void report_text(struct report *r, struct emit *out);
 const char *report_owner(const struct owner *o, char *buf, size_t room);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes_json(struct report *r, const struct moment *mo, struct emit *out);
+/* Fills step_bytes. 0, or a sentence was said and the exit code. */
+int report_steps_find(struct report *r, struct recording *recording);
+void report_steps(struct report *r, struct emit *out);
+void report_steps_json(struct report *r, struct emit *out);
 void report_head(const struct report *r, struct emit *out); /* text: the run in one line */
 
 #endif

@@ -6,7 +6,8 @@
 #include "human.h"
 #include "report.h"
 
-#define WHO 22 /* columns for a line of code */
+#define WHO	22 /* columns for a line of code */
+#define HOLDERS 3  /* lines of code to name for a class */
 
 struct share {
 	enum category category;
@@ -51,6 +52,18 @@ static void holder_words(const struct owner *o, char *buf, size_t room, size_t m
 		report_owner(o, buf, most + 1);
 }
 
+/* A line below the first, unless it says next to nothing. */
+static void next_holder(struct emit *out, const struct share *s, const struct holder *h,
+			uint64_t all)
+{
+	char bytes[HUMAN_MAX], who[256];
+
+	if (h->bytes < s->bytes / 10 || h->bytes < all / 50)
+		return;
+	holder_words(&h->owner, who, sizeof(who), WHO);
+	emit_line(out, "  %-46s%-*s%10s", "", WHO, who, human_bytes(bytes, h->bytes));
+}
+
 static void class_line(struct emit *out, const struct share *s, uint64_t all)
 {
 	char b[HUMAN_MAX], p[HUMAN_MAX], n[HUMAN_MAX], h[HUMAN_MAX], who[256];
@@ -61,6 +74,8 @@ static void class_line(struct emit *out, const struct share *s, uint64_t all)
 	emit_line(out, "  %-21s%10s%6s%7s  %-*s%10s", category_words(s->category),
 		  human_bytes(b, s->bytes), human_share(p, s->bytes, all),
 		  human_count(n, s->blocks), WHO, who, h);
+	for (size_t i = 1; i < s->holders.count && i < HOLDERS; i++)
+		next_holder(out, s, &s->holders.items[i], all);
 }
 
 void report_classes(struct report *r, const struct moment *mo, struct emit *out)

@@ -64,21 +64,30 @@ static void git_part(struct line *l, const struct defs *d)
 	part(l, text);
 }
 
+static struct defs_text device_fact(const struct report *r, const char *what)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "device.%d.%s", r->device, what);
+	return defs_meta(&r->recording->defs, key);
+}
+
 /* A simulated device gives "simulated gpu" as its UUID, some bits of it aside. */
-static bool is_simulated(const struct defs *d)
+static bool is_simulated(const struct report *r)
 {
 	static const char begin[] = "73696d75-6c61-"; /* "simula" */
-	struct defs_text uuid = defs_meta(d, "device.0.uuid");
+	struct defs_text uuid = device_fact(r, "uuid");
 
 	return uuid.len > sizeof(begin) && !strncmp(uuid.s, begin, sizeof(begin) - 1);
 }
 
-static void versions_part(struct line *l, const struct defs *d)
+static void versions_part(struct line *l, const struct report *r)
 {
+	const struct defs *d = &r->recording->defs;
 	struct defs_text torch = defs_meta(d, "torch.version");
-	struct defs_text device = defs_meta(d, "device.0.name");
+	struct defs_text device = device_fact(r, "name");
 	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
-	bool simulated = is_simulated(d);
+	bool simulated = is_simulated(r);
 	char text[128];
 
 	if (!torch.len && !device.len)
@@ -105,7 +114,7 @@ void report_head(const struct report *r, struct emit *out)
 		snprintf(text, sizeof(text), "%s", t);
 	part(&l, text);
 	git_part(&l, &r->recording->defs);
-	versions_part(&l, &r->recording->defs);
+	versions_part(&l, r);
 	if (defs_meta(&r->recording->defs, "source").len)
 		part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
 	flush(&l);

@@ -79,9 +79,9 @@ static void figure(struct emit *out, const char *what, uint64_t bytes, const cha
 	char b[HUMAN_MAX];
 
 	if (note && *note)
-		emit_line(out, "  %-24s %10s  %s", what, human_bytes(b, bytes), note);
+		emit_line(out, "  %-22s%10s  %s", what, human_bytes(b, bytes), note);
 	else
-		emit_line(out, "  %-24s %10s", what, human_bytes(b, bytes));
+		emit_line(out, "  %-22s%10s", what, human_bytes(b, bytes));
 }
 
 static void cache_lines(const struct report *r, const struct moment *mo, struct emit *out)
@@ -102,7 +102,7 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 	figure(out, "cached, not in use", unused, note);
 	if (d->retries) {
 		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
-		emit_line(out, "  %-24s %10s  the cache was emptied to make room, which stalls",
+		emit_line(out, "  %-22s%10s  the cache was emptied to make room: a stall",
 			  "allocation retries", note);
 	}
 }
@@ -120,7 +120,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	}
 	free(all.items);
 	if (mo->context)
-		figure(out, "context, modules, others", mo->context,
+		figure(out, "context and modules", mo->context,
 		       "in use on the device, nobody's call");
 	if (mo->host >= HOST_LEAST)
 		figure(out, "pinned host memory", mo->host, "not on the device");
@@ -190,7 +190,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	holders_table(r, mo, out);
 	cache_lines(r, mo, out);
 	library_lines(r, mo, out);
-	figure(out, "still allocated at the end", model_curve(d)->now, "");
+	figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
 		emit_title(
 			out, "  Out of memory %" PRIu64 " time%s; the last time %s were asked for.",
@@ -224,6 +224,8 @@ void report_text(struct report *r, struct emit *out)
 	report_head(r, out);
 	for (size_t i = 0; i < r->count; i++)
 		device_part(r, &r->moments[i], out);
+	if (r->each_step)
+		report_steps(r, out);
 	trouble_lines(r, out);
 	emit_line(out, "Where next: gpumemtrace live %s --at peak", path);
 	emit_line(out, "            gpumemtrace why %s ADDRESS", path);

@@ -69,6 +69,8 @@ def test_teaching_example(programs, tool):
     gone = {b["addr"] for b in tool.json("live", recording, "--at", "mark:mark_outputs#2")["blocks"]}
     assert first not in gone
     assert tool.json("steps", recording)["peak"]["text"].startswith("step 2, forward, linear (teaching published.py:")
+    head = tool("report", recording).split("\n\n")[0]
+    assert "simulated h100-80g" in head and "3 steps in " in head
 
 
 def test_teaching_example_without_gradients(programs, tool):

@@ -29,7 +29,26 @@ def check(tool, recording, case):
         inner = [r for r in said["rows"] if r["step"] == n and r["phase"] != "step"]
         assert sum(r["growth_bytes"] for r in inner) == rows[n, "step"]["growth_bytes"]
         assert max(r["peak_bytes"] for r in inner) == rows[n, "step"]["peak_bytes"]
+    check_classes(tool, recording, said)
     return said
+
+
+def check_classes(tool, recording, said):
+    """The classes at each step's peak sum up to it, and are those that `live` gives for that moment."""
+    report = tool.json("report", "--steps", recording)
+    whole = [r for r in said["rows"] if r["phase"] in ("setup", "step", "after")]
+    assert [(s["step"], s["peak_bytes"], s["peak_at"]) for s in report["steps"]] == [
+        (r["step"], r["peak_bytes"], r["peak_at"]) for r in whole]
+    for step in report["steps"]:
+        assert sum(step["categories_at_peak"].values()) == step["peak_bytes"]
+        blocks = tool.json("live", recording, "--at", step["peak_time_ns"])["blocks"]
+        classes = {b["category"] for b in blocks}
+        if step["step"]:  # what is outside of steps may be highest before its first event
+            assert step["categories_at_peak"] == {
+                c: sum(b["size"] for b in blocks if b["category"] == c) for c in classes}
+    text = tool("report", "--steps", recording)
+    assert text.count("step %d" % said["steps"]) >= 1 and "at the peak of" in text
+    assert not [line for line in text.split("Where next")[0].splitlines() if len(line) > 80]
 
 
 @pytest.mark.parametrize("case", CASES)
