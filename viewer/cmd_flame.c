@@ -179,7 +179,7 @@ static int answer(struct emit *out, struct recording *r, const struct flame_opti
 		return rc;
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	owners_init(&owners, &stacks);
-	snapshot_sort(&s, &owners);
+	snapshot_sort(&s, &s.model, &owners);
 	flame_build(&f, &s, &owners, how);
 	if (o->output)
 		rc = write_svg(out, &f, &s, o);

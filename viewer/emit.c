@@ -44,6 +44,14 @@ struct emit *emit_open(FILE *f, bool json)
 	return e;
 }
 
+struct emit *emit_like(const struct emit *e, FILE *f)
+{
+	struct emit *other = emit_open(f, e->json);
+
+	other->bold = e->bold;
+	return other;
+}
+
 int emit_close(struct emit *e)
 {
 	int rc;

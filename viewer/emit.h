@@ -18,7 +18,8 @@
 struct emit;
 
 struct emit *emit_open(FILE *f, bool json);
-int emit_close(struct emit *e); /* not 0: something could not be written */
+struct emit *emit_like(const struct emit *e, FILE *f); /* the same kind of output to f */
+int emit_close(struct emit *e);			       /* not 0: something could not be written */
 bool emit_json(const struct emit *e);
 
 /* JSON only: nothing in text. key is NULL inside arrays and for the document itself. */

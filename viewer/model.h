@@ -161,6 +161,8 @@ void model_free(struct model *m);
 /* After the last event: what a moment's blocks became is told to its copies. */
 void model_settle(struct model *m);
 void model_want(struct model *m, struct moment *mo); /* one for each device at most */
+/* The moment after the latest event, of a model that will see no more. */
+void model_now(struct model *m, struct moment *mo);
 void moment_free(struct moment *mo);
 
 /* The curve that counts on a device, and the counts that belong to it. */

@@ -126,6 +126,12 @@ void model_want(struct model *m, struct moment *mo)
 	m->next_moment = 0;
 }
 
+void model_now(struct model *m, struct moment *mo)
+{
+	mo->seq = m->last_seq;
+	take(m, &m->devices[mo->device], mo, m->last_ns);
+}
+
 void moment_free(struct moment *mo)
 {
 	free(mo->blocks);

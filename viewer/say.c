@@ -8,6 +8,7 @@
 
 static const char *command;
 static bool progress_shown;
+static bool progress_off;
 
 void say_command(const char *name)
 {
@@ -60,12 +61,17 @@ void say_progress(const char *what, uint64_t done, uint64_t all)
 
 	if (begin == 0)
 		begin = last = t;
-	if (t - begin < 2 || t - last < 0.2 || !all || !isatty(STDERR_FILENO))
+	if (progress_off || t - begin < 2 || t - last < 0.2 || !all || !isatty(STDERR_FILENO))
 		return;
 	last = t;
 	progress_shown = true;
 	fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * done / all);
 	fflush(stderr);
+}
+
+void say_progress_off(void)
+{
+	progress_off = true;
 }
 
 void say_progress_end(void)

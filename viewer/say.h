@@ -25,5 +25,6 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A progress line, on a terminal only and only after two seconds; say_progress_end wipes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);
 void say_progress_end(void);
+void say_progress_off(void); /* for a command that owns the screen */
 
 #endif

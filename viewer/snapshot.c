@@ -7,9 +7,9 @@
 #include "moments.h"
 #include "need.h"
 
-void snapshot_sort(struct snapshot *s, struct owners *owners)
+void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners)
 {
-	struct classifier *c = classifier_new(&s->model, owners);
+	struct classifier *c = classifier_new(facts, owners);
 
 	s->classes = need_new(s->moment.count + 1);
 	for (size_t i = 0; i < s->moment.count; i++) {
@@ -35,7 +35,7 @@ int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
 		model_free(&s->model);
 		return rc;
 	}
-	snapshot_sort(s, &t->owners);
+	snapshot_sort(s, &s->model, &t->owners);
 	return 0;
 }
 

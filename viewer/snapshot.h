@@ -15,8 +15,8 @@ struct snapshot {
 
 /* After the event `seq`, on the timeline's device. 0, or a sentence was said and the exit code. */
 int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
-/* Fills the classes and sums where model and moment are there already. */
-void snapshot_sort(struct snapshot *s, struct owners *owners);
+/* Fills the classes and sums where the moment is there already. facts: the whole recording. */
+void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners);
 void snapshot_free(struct snapshot *s);
 
 /* Bytes of the class of that name ("optimizer_state"); 0 if there is no such class. */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recording that a running process writes, found by what it has mapped. */
+#ifndef VIEWER_RUNNING_H
+#define VIEWER_RUNNING_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* what: a file, or a process id if there is no file of that name. Fills path. 0, or a sentence was
+ * said and the exit code. */
+int running_find(const char *what, char path[PATH_MAX], long *pid);
+bool running_lives(long pid);
+
+#endif
