@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
-# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers]      (no word: system cu13)
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [browser]   (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
-# cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12 and .cuda-headers
-# (headers of CUDA 11 and 12) link to it: a second clone is ready at once. An interrupted set-up leaves
+# cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .cuda-headers
+# (headers of CUDA 11 and 12) and .venv-browser (drives the system's Chromium) link to it: a second clone is ready at once. An interrupted set-up leaves
 # no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,6 +66,18 @@ make_env() { # folder requirements
 	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
 }
 
+# Without Chromium the tests that need it are skipped.
+make_browser() { # folder requirements
+	say "making $1"
+	"$PYTHON" -m venv "$1"
+	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
+}
+
+setup_chromium() {
+	command -v chromium >/dev/null || ! command -v dpkg-query >/dev/null ||
+		(install_packages chromium fonts-dejavu-core) || say 'no chromium: the tests of the page in a browser are skipped'
+}
+
 # One folder for each version: two of them would write over each other.
 make_headers() { # folder requirements...
 	local dir=$1 file
@@ -109,6 +121,7 @@ for part; do
 	newest) setup_part venv-newest .venv-newest make_env $PINS/newest.txt ;;
 	cu12) setup_part venv-cu12 .venv-cu12 make_env $PINS/cu12.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers" ;;
+	browser) setup_chromium; setup_part venv-browser .venv-browser make_browser $PINS/browser.txt ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, browser" ;;
 	esac
 done

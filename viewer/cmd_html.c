@@ -18,7 +18,8 @@
 #include "say.h"
 #include "version.h"
 
-#define TRACKS 64
+#define TRACKS	  64
+#define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
 
 struct html_options {
 	char **files;
@@ -94,21 +95,36 @@ static int write_tracks(struct page *p, struct source *sources, size_t count)
 }
 
 /* The document in memory; free it. */
-static int make(const struct html_options *o, struct source *sources, size_t count, char **json,
-		size_t *len)
+static int make_once(const struct html_options *o, struct source *sources, size_t count,
+		     double scale, char **json, size_t *len)
 {
 	FILE *f = open_memstream(json, len);
-	struct page p = { .redact = o->redact };
+	struct page p = { .redact = o->redact, .scale = scale };
 	int rc;
 
 	if (!f)
 		return say_error(EXIT_UNREADABLE, "not enough memory");
 	p.out = emit_open(f, true);
-	names_init(&p.names, o->redact);
+	names_init(&p.names, o->redact, scale);
 	rc = write_tracks(&p, sources, count);
 	names_free(&p.names);
 	emit_close(p.out);
 	fclose(f);
+	return rc;
+}
+
+/* Nearly always the first is small enough; else with less room. */
+static int make(const struct html_options *o, struct source *sources, size_t count, char **json,
+		size_t *len)
+{
+	double scale = 1;
+	int rc = make_once(o, sources, count, scale, json, len);
+
+	for (int i = 0; !rc && *len > PAGE_ROOM && i < 8; i++) {
+		scale *= 0.85 * PAGE_ROOM / *len;
+		free(*json);
+		rc = make_once(o, sources, count, scale, json, len);
+	}
 	return rc;
 }
 

@@ -18,7 +18,11 @@ struct page {
 	struct names names;
 	bool redact;
 	size_t tracks; /* how many share the room */
+	double scale;  /* 1, or less where that was too much */
 };
+
+/* A track's part of a number of rows, `least` at least. */
+size_t page_room(const struct page *p, size_t rows, size_t least);
 
 /* What one event said that a chart marks. */
 struct track_mark {

@@ -20,6 +20,15 @@ void column_put_signed(struct column *c, int64_t n)
 	column_put(c, (uint64_t)n << 1 ^ (uint64_t)(n >> 63));
 }
 
+void column_join(struct column *c, struct column *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		c->bytes = need_grow(c->bytes, &c->room, c->count, 1);
+		c->bytes[c->count++] = more->bytes[i];
+	}
+	free(more->bytes);
+}
+
 static void base64(const uint8_t *in, size_t len, char *out)
 {
 	static const char digits[] =

@@ -17,7 +17,8 @@ struct column {
 };
 
 void column_put(struct column *c, uint64_t n);
-void column_put_signed(struct column *c, int64_t n); /* 0, -1, 1, -2, ... */
+void column_put_signed(struct column *c, int64_t n);	 /* 0, -1, 1, -2, ... */
+void column_join(struct column *c, struct column *more); /* which is freed */
 /* Writes the column as the member `key` and frees it. */
 void column_emit(struct column *c, struct emit *out, const char *key);
 

@@ -146,6 +146,20 @@ static void bury(struct lives *l, const struct gmt_event *e)
 	}
 }
 
+/* Saved for backward: the class may stay what it is, and have a better reason from here on. */
+static void note_saved(struct lives *l, const struct gmt_event *e, const struct model *m)
+{
+	const struct block *b = tree_enclosing(&m->devices[l->device].live, e->addr);
+	const uint32_t *at = b ? map_get(&l->alive, b->seq) : NULL;
+	struct life *life = at ? &l->items[*at] : NULL;
+	const struct stretch *last = life ? lives_stretch(life, life->more_count) : NULL;
+
+	if (!life || (!last->saved == !b->saved && last->save_after == !b->save_ns))
+		return;
+	add_stretch(life, &(struct series_change){
+				  .seq = e->seq, .category = last->category, .block = b });
+}
+
 /* What the whole run has told of the blocks that are alive in the end. */
 static void learn(struct lives *l, const struct model *m)
 {
@@ -166,6 +180,8 @@ static void learn(struct lives *l, const struct model *m)
 void lives_event(struct lives *l, const struct gmt_event *e, const struct model *m)
 {
 	bury(l, e);
+	if (e->kind == GMT_TAG_SAVED)
+		note_saved(l, e, m);
 	if (e->seq == l->last_seq)
 		learn(l, m);
 	if (l->count > 2 * l->limit + 2 * l->alive.count)

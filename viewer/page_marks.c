@@ -10,7 +10,9 @@ enum { MARKS = 3000, OOM_KEYS = 4 };
 
 static void add(struct track *t, int kind, const struct gmt_event *e)
 {
-	if (t->mark_count >= (kind == MARK_RANGE ? MARKS : 2 * MARKS)) {
+	size_t room = page_room(t->page, kind == MARK_RANGE ? MARKS : 2 * MARKS, 50);
+
+	if (t->mark_count >= room) {
 		t->marks_left_out++;
 		return;
 	}

@@ -7,16 +7,20 @@
 #include "emit.h"
 #include "need.h"
 
-#define TEXT_MAX   300		/* bytes of one text */
-#define TEXT_LIMIT (1000 << 10) /* of all */
-#define NODE_LIMIT 80000
-#define DEPTH_MAX  400 /* frames of one stack, the innermost */
+enum {
+	TEXT_MAX = 300,		 /* bytes of one text */
+	TEXT_LIMIT = 1000 << 10, /* of all */
+	NODE_LIMIT = 80000,
+	DEPTH_MAX = 400 /* frames of one stack, the innermost */
+};
 
 static const char left_out[] = "(left out)";
 
-void names_init(struct names *n, bool redact)
+void names_init(struct names *n, bool redact, double scale)
 {
-	*n = (struct names){ .redact = redact, .node_limit = NODE_LIMIT, .text_limit = TEXT_LIMIT };
+	*n = (struct names){ .redact = redact,
+			     .node_limit = NODE_LIMIT * scale,
+			     .text_limit = TEXT_LIMIT * scale };
 	names_text(n, "", 0);
 	names_text(n, left_out, sizeof(left_out) - 1);
 	n->frames = need_grow(n->frames, &n->frame_room, 0, sizeof(*n->frames));
@@ -63,6 +67,17 @@ static size_t cut(const char *s, size_t len)
 	return len;
 }
 
+/* Bytes in the page: what is escaped takes six. */
+static size_t weight(const char *s, size_t len)
+{
+	size_t bytes = len;
+
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] == '<' || s[i] == 0x7f)
+			bytes += 5;
+	return bytes;
+}
+
 static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 {
 	struct names_text *t;
@@ -76,7 +91,7 @@ static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 		memcpy(t->s + len, "...", 3);
 		t->len += 3;
 	}
-	n->text_bytes += t->len;
+	n->text_bytes += weight(t->s, t->len);
 	n->cut_texts += !whole;
 	return n->text_count++;
 }
@@ -98,7 +113,7 @@ uint32_t names_text(struct names *n, const char *s, size_t len)
 		if (t->len == kept + (whole ? 0 : 3) && !memcmp(t->s, s, kept))
 			return *at;
 	}
-	if (n->text_count > 1 && n->text_bytes + kept > n->text_limit) {
+	if (n->text_count > 1 && n->text_bytes + weight(s, kept) > n->text_limit) {
 		n->cut_texts++;
 		map_remove(&n->text_ids, hash);
 		return 1;

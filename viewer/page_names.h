@@ -45,7 +45,8 @@ struct names {
 	uint64_t cut_texts, cut_nodes;
 };
 
-void names_init(struct names *n, bool redact);
+/* scale: 1, or less room. */
+void names_init(struct names *n, bool redact, double scale);
 void names_free(struct names *n);
 
 uint32_t names_text(struct names *n, const char *s, size_t len);

@@ -124,20 +124,29 @@ static uint32_t evidence_of(struct rows *r, const struct block *b, unsigned cate
 	return intern(&r->evidence, row);
 }
 
+/* Each class and reason that a block had; what says the same as before is no new one. */
 static void put_stretches(struct rows *r, const struct life *life)
 {
 	uint64_t seq = life->block.seq;
+	uint32_t before = UINT32_MAX, count = 0;
+	struct column c = { 0 };
 
-	column_put(&r->stretches, life->more_count);
 	for (size_t i = 0; i <= life->more_count; i++) {
 		const struct stretch *s = lives_stretch(life, i);
 		struct block b = lives_copy(life, i);
+		uint32_t evidence = evidence_of(r, &b, s->category);
 
-		if (i)
-			column_put(&r->stretches, s->seq - seq);
-		column_put(&r->stretches, evidence_of(r, &b, s->category));
-		seq = s->seq;
+		if (evidence == before)
+			continue;
+		if (count++) {
+			column_put(&c, s->seq - seq);
+			seq = s->seq;
+		}
+		column_put(&c, evidence);
+		before = evidence;
 	}
+	column_put(&r->stretches, count - 1);
+	column_join(&r->stretches, &c);
 }
 
 static void put_life(struct rows *r, const struct life *life)

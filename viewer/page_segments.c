@@ -5,7 +5,7 @@
 #include "need.h"
 #include "page.h"
 
-#define ROWS 20000
+enum { ROWS = 20000 };
 
 static bool is_segment(const struct track *t, const struct block *b)
 {
@@ -94,7 +94,7 @@ void segments_emit(struct track *t)
 	struct emit *out = t->page->out;
 	struct column c = { 0 };
 	uint64_t before = 0, addr = 0;
-	size_t rows = s->count < ROWS ? s->count : ROWS;
+	size_t room = page_room(t->page, ROWS, 500), rows = s->count < room ? s->count : room;
 
 	for (size_t i = 0; i < rows; i++) {
 		const struct block *b = &s->items[i].block;

@@ -6,8 +6,7 @@
 #include "instant.h"
 #include "page.h"
 
-#define STEP_ROWS 20000
-#define SPAN_ROWS 60000
+enum { STEP_ROWS = 4000, SPAN_ROWS = 30000 };
 
 static uint32_t peak_words(struct track *t, const struct extent *x)
 {
@@ -18,23 +17,23 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 	return names_word(&t->page->names, at.what);
 }
 
-static void put_extent(struct column *c, const struct extent *x)
+/* Numbers are told as what they are more than those of the step before. */
+static void put_extent(struct column *c, const struct extent *x, const struct extent *before)
 {
-	column_put(c, x->first_seq);
-	column_put(c, x->last_seq);
-	column_put(c, x->first_ns);
-	column_put(c, x->last_ns);
+	column_put(c, x->first_seq - before->first_seq);
+	column_put(c, x->last_seq - x->first_seq);
+	column_put_signed(c, (int64_t)(x->first_ns - before->first_ns));
+	column_put_signed(c, (int64_t)(x->last_ns - x->first_ns));
 	column_put(c, x->begin_bytes);
 	column_put(c, x->end_bytes);
 	column_put(c, x->peak);
-	column_put(c, x->peak_seq);
-	column_put(c, x->peak_ns);
+	column_put(c, x->peak_seq - x->first_seq);
+	column_put_signed(c, (int64_t)(x->peak_ns - x->first_ns));
 	column_put_signed(c, x->growth);
 }
 
 static void put_step(struct column *c, struct track *t, const struct step *s)
 {
-	put_extent(c, &s->extent);
 	column_put(c, s->peak_phase);
 	column_put(c, s->ended);
 	column_put(c, peak_words(t, &s->extent));
@@ -48,10 +47,31 @@ static void put_step(struct column *c, struct track *t, const struct step *s)
 	}
 }
 
+/* Of more steps than there is room for: the first, the last, and the highest. Returns how many. */
+static size_t put_steps(struct column *c, struct track *t, size_t room)
+{
+	const struct steps *s = &t->timeline.steps;
+	struct extent before = { .first_ns = t->timeline.model.first_ns };
+	size_t rows = 0, number = 0, best;
+
+	timeline_peak(&t->timeline, &best);
+	for (size_t i = 0; i < s->count; i++) {
+		if (i > room / 2 && i + room / 2 < s->count && i != best)
+			continue;
+		column_put(c, i - number);
+		put_extent(c, &s->items[i].extent, &before);
+		put_step(c, t, &s->items[i]);
+		number = i;
+		before = s->items[i].extent;
+		rows++;
+	}
+	return rows;
+}
+
 static void emit_spans(struct track *t)
 {
 	const struct spans *s = &t->timeline.spans;
-	size_t rows = s->count < SPAN_ROWS ? s->count : SPAN_ROWS;
+	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
 	uint64_t before = 0, ns = t->timeline.model.first_ns;
 	struct column c = { 0 };
 
@@ -74,16 +94,14 @@ static void emit_spans(struct track *t)
 void page_steps_emit(struct track *t)
 {
 	const struct steps *s = &t->timeline.steps;
-	size_t rows = s->count < STEP_ROWS ? s->count : STEP_ROWS;
 	struct emit *out = t->page->out;
 	struct column c = { 0 };
+	size_t rows = put_steps(&c, t, page_room(t->page, STEP_ROWS, 200));
 
-	for (size_t i = 0; i < rows; i++)
-		put_step(&c, t, &s->items[i]);
 	emit_object(out, "steps");
-	emit_number(out, "count", rows);
+	emit_number(out, "count", s->count);
 	emit_number(out, "left_out", s->count - rows);
-	emit_flag(out, "tail", s->tail && rows == s->count);
+	emit_flag(out, "tail", s->tail);
 	emit_text(out, "basis", steps_basis_text(s->basis));
 	column_emit(&c, out, "rows");
 	emit_spans(t);

@@ -5,8 +5,14 @@
 
 #include "page.h"
 
-#define CURVE_GROUPS 6000
-#define LIFE_ROWS    60000
+enum { CURVE_GROUPS = 6000, LIFE_ROWS = 60000 };
+
+size_t page_room(const struct page *p, size_t rows, size_t least)
+{
+	size_t room = rows * p->scale / p->tracks;
+
+	return room < least ? least : room;
+}
 
 static void change(void *ctx, const struct series_change *c)
 {
@@ -102,8 +108,8 @@ static int run(struct track *t)
 		return rc;
 	t->blocks.device = t->timeline.device;
 	t->blocks.last_seq = t->timeline.model.last_seq;
-	t->blocks.limit = LIFE_ROWS / t->page->tracks;
-	page_curve_init(&t->curve, CURVE_GROUPS / (t->page->tracks > 4 ? 4 : t->page->tracks));
+	t->blocks.limit = page_room(t->page, LIFE_ROWS, 100);
+	page_curve_init(&t->curve, page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1);
 	choose_keys(t);
 	rc = series_run(&t->series, &sink);
 	lives_finish(&t->blocks);

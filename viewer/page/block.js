@@ -29,13 +29,15 @@ function blockCard(parent) {
   }
 
   function life(b) {
-    const t = b.track, all = t.last_ns - t.first_ns || 1, from = b.ns - t.first_ns, to = (b.endSeq ? b.endNs : t.last_ns) - t.first_ns;
+    const t = b.track, from = b.ns - t.first_ns, to = (b.endSeq ? b.endNs : t.last_ns) - t.first_ns;
+    const byEvent = new Chart(t).axis === 'events', share = (seq, ns) => 100 * (byEvent ? seq / t.last_seq : (ns - t.first_ns) / (t.last_ns - t.first_ns || 1));
     const pieces = b.stretches.map((s, i) => {
-      const next = b.stretches[i + 1], ns = i ? timeOf(t, s.seq) : b.ns, end = next ? timeOf(t, next.seq) : b.endSeq ? b.endNs : t.last_ns;
-      return h('span', { style: { left: 100 * (ns - t.first_ns) / all + '%', width: Math.max(0.4, 100 * (end - ns) / all) + '%', background: colourOf(s.evidence.category) },
+      const next = b.stretches[i + 1], start = share(s.seq, i ? timeOf(t, s.seq) : b.ns);
+      const end = next ? share(next.seq, timeOf(t, next.seq)) : b.endSeq ? share(b.endSeq, b.endNs) : 100;
+      return h('span', { style: { left: Math.min(99.6, start) + '%', width: Math.max(0.4, end - start) + '%', background: colourOf(s.evidence.category) },
         title: app.doc.classes[s.evidence.category].words });
     });
-    const now = h('i', { style: { left: 100 * (moment().ns - t.first_ns) / all + '%' } });
+    const now = h('i', { style: { left: share(app.seq, moment().ns) + '%' } });
     return [h('div', { class: 'life' }, pieces, now),
       h('p', { class: 'lifetext' }, 'Born at ', h('b', {}, secondsText(from)), ' (' + (whereText(app.doc, t, b.seq) || 'event ' + countText(b.seq)) + '), ',
         b.endSeq ? ['freed at ', h('b', {}, secondsText(to)), ' (' + (whereText(app.doc, t, b.endSeq) || 'event ' + countText(b.endSeq)) + '), lived ' + secondsText(to - from)]
@@ -66,7 +68,7 @@ function blockCard(parent) {
       h('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => chooseBlock(null) }, '\u00d7'),
       h('h3', {}, h('span', { class: 'num' }, bytesText(b.size)), ' ', h('code', {}, '0x' + b.addr.toString(16))),
       h('p', { class: 'where', title: o.file || null }, originText(o)),
-      h('p', { class: 'note num' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
+      h('p', { class: 'note' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
       life(b), verdicts(b), stack('Born', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
   }
 

@@ -96,7 +96,7 @@ function tickText(bytes, most) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   const u = Math.min(5, Math.max(0, Math.floor(Math.log(Math.max(1, most)) / Math.log(1024))));
   const v = bytes / 1024 ** u;
-  return (v === 0 ? '0' : Number(v.toPrecision(3))) + ' ' + units[u];
+  return v === 0 ? '0' : Number(v.toPrecision(3)) + ' ' + units[u];
 }
 
 /* One polygon a class, from the bottom up. */

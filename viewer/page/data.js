@@ -54,7 +54,7 @@ function prepareTrack(doc, t, index) {
   t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');
   t.points = readCurve(doc, t);
   t.spans = readSpans(t.steps, t.first_ns);
-  t.steps.items = readSteps(doc, t.steps);
+  t.steps.items = readSteps(doc, t.steps, t.first_ns);
   for (const mark of t.marks) if (mark.text !== undefined) mark.text = doc.texts[mark.text];
 }
 
@@ -116,17 +116,17 @@ function readSpans(steps, first) {
   return spans;
 }
 
-function readSteps(doc, steps) {
+function readSteps(doc, steps, first) {
   const c = new Column(steps.rows), items = [];
+  let number = 0, seq = 0, ns = first;
   while (!c.done()) {
-    const s = { firstSeq: c.number(), lastSeq: c.number(), firstNs: c.number(), lastNs: c.number(), begin: c.number(),
-      end: c.number(), peak: c.number(), peakSeq: c.number(), peakNs: c.number(), growth: c.signed(),
-      phase: c.number(), ended: c.number(), what: doc.texts[c.number()], phases: [] };
+    const s = { number: number += c.number(), firstSeq: seq += c.number(), lastSeq: seq + c.number(), firstNs: ns += c.signed(),
+      lastNs: ns + c.signed(), begin: c.number(), end: c.number(), peak: c.number(), peakSeq: seq + c.number(), peakNs: ns + c.signed(),
+      growth: c.signed(), phase: c.number(), ended: c.number(), what: doc.texts[c.number()], phases: [] };
     for (let p = 0; p < doc.phases.length; p++) {
       const times = c.number();
       s.phases.push(times ? { times, peak: c.number(), end: c.number(), growth: c.signed() } : null);
     }
-    s.number = items.length;
     s.kind = s.number === 0 ? 'before' : 'step';
     items.push(s);
   }
@@ -202,6 +202,12 @@ function isAlive(b, seq) {
   return b.seq <= seq && (!b.endSeq || seq < b.endSeq);
 }
 
+/* The same without any block, for the first picture. */
+function sumsAt(doc, t, seq) {
+  const point = t.points[pointIndex(t.points, seq)];
+  return { track: t, seq, point, ns: point.ns, blocks: [], classes: point.classes, bytes: point.bytes, complete: true };
+}
+
 /* What lives after the event of that number: listed blocks with their class then, the figures of the moment if they
  * are stored, and by class what is not listed. */
 function momentAt(doc, t, seq) {
@@ -256,10 +262,12 @@ function spanAt(t, seq) {
 
 /* "step 2, backward" */
 function whereText(doc, t, seq) {
-  const step = stepAt(t, seq), span = spanAt(t, seq);
+  const step = stepAt(t, seq), near = spanAt(t, seq), span = near && seq <= near.lastSeq ? near : null;
   if (!step || t.steps.items.length < 2) return span ? doc.phases[span.phase] : '';
   if (step.kind === 'before') return 'before the first step';
   if (step.kind === 'after') return 'after the last step';
+  const next = t.steps.items[t.steps.items.indexOf(step) + 1];
+  if (seq > step.lastSeq && next && next.number > step.number + 1) return 'a step between ' + step.number + ' and ' + next.number;
   return 'step ' + step.number + (span ? ', ' + doc.phases[span.phase] : '');
 }
 

@@ -81,8 +81,12 @@ function canvas(parent, height, draw) {
   return c;
 }
 
+/* Colours and fonts of the style sheet; asked once for each theme. */
+const styles = new Map();
+
 function css(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  if (!styles.has(name)) styles.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return styles.get(name);
 }
 
 const FONT = (px, weight) => (weight || 400) + ' ' + px + 'px ' + css('--sans');

@@ -9,7 +9,7 @@ function momentPanel() {
   for (const [key] of tabs) main.append(parts[key] = h('div', { class: 'tab ' + key }));
   p.body.append(h('div', { class: 'tools' }, choice('View', tabs, 'blocks', show), h('b', { id: 'moment-bytes' }), h('span', { id: 'moment-where' })), filterBar(), split);
   blocksTable(parts.blocks);
-  flamePanel(parts.flame);
+  app.flame = flamePanel(parts.flame);
   segmentsPanel(parts.segments);
   blockCard(split);
   show('blocks');
@@ -48,7 +48,7 @@ function headLine() {
 function themeSwitch() {
   const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme');
   const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark';
-  const show = () => { button.textContent = isDark() ? 'Light' : 'Dark'; tell('theme'); };
+  const show = () => { styles.clear(); button.textContent = isDark() ? 'Light' : 'Dark'; tell('theme'); };
   button.addEventListener('click', () => { document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'; show(); });
   dark.addEventListener('change', show);
   show();
@@ -59,19 +59,27 @@ function start() {
   app.shown = app.doc.classes.map(() => true);
   app.lines = true;
   const main = app.doc.tracks.reduce((a, b) => (b.peak_bytes > a.peak_bytes ? b : a));
-  on('track', headLine);
+  on('track', headLine, true);
   ranksPanel();
   peakPanel();
-  oomPanel();
   timelinePanel();
+  oomPanel();
   momentPanel();
   stepsPanel();
   leaksPanel();
   accountPanel();
   factsPanel();
-  chooseTrack(main.index);
   themeSwitch();
-  window.gpumemtrace = { app, chooseMoment, chooseTrack, chooseBlock, moment, livesOf: () => livesOf(app.doc, app.track) };
+  chooseTrack(main.index);
+  requestAnimationFrame(() => setTimeout(finish, 0));
+}
+
+/* The first picture is there: now all that reads the blocks. */
+function finish() {
+  app.ready = true;
+  tell('track');
+  tell('moment');
+  window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -21,7 +21,7 @@ function peakPanel() {
     const rows = classRows(m).map((r) => ({
       props: { 'data-class': app.doc.classes[r.k].name, 'data-bytes': r.n },
       cells: [h('span', {}, swatch(colourOf(r.k)), app.doc.classes[r.k].words), bytesText(r.n), shareText(r.n, m.bytes), bar(r.n, m.bytes, colourOf(r.k)),
-        countText(r.count) + (m.complete ? '' : ' listed'), r.first ? r.first.words : '', r.first ? bytesText(r.first.bytes) : ''],
+        app.ready ? countText(r.count) + (m.complete ? '' : ' listed') : '', r.first ? r.first.words : '', r.first ? bytesText(r.first.bytes) : ''],
     }));
     const reserved = m.point ? m.point.reserved : 0, used = m.point ? m.point.used : 0, extra = [];
     if (t.told && reserved > m.bytes) extra.push(['cached, not in use', reserved - m.bytes, 'reserved ' + bytesText(reserved)]);
@@ -32,7 +32,7 @@ function peakPanel() {
   }
 
   function show() {
-    const t = app.track, m = momentAt(app.doc, t, t.peak_seq), used = m.point ? m.point.used : 0;
+    const t = app.track, m = app.ready ? momentAt(app.doc, t, t.peak_seq) : sumsAt(app.doc, t, t.peak_seq), used = m.point ? m.point.used : 0;
     const total = t.total_bytes ? ' of ' + bytesText(t.total_bytes) : '';
     const strip = h('div', { class: 'strip', role: 'img', 'aria-label': 'Shares of the classes' },
       stackOrder().filter((k) => m.classes[k]).map((k) => h('span', { style: { 'flex-grow': m.classes[k], background: colourOf(k) }, title: app.doc.classes[k].words + ': ' + bytesText(m.classes[k]) })));
@@ -47,5 +47,5 @@ function peakPanel() {
         t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording; figures may be off by them.') : null,
         !t.ended || t.truncated ? ' The program did not end by itself: this is all up to its last moment.' : null));
   }
-  on('track', show);
+  on('track', show, true);
 }

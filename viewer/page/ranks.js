@@ -35,6 +35,6 @@ function ranksPanel() {
       drawStack(g, chart, order, chart.columns(Math.max(1, Math.round(width)), order), { left: 0, top: 2, width, height: height - 3 }, most);
     });
     on('theme', c.redraw);
-    on('track', () => b.setAttribute('aria-pressed', app.track === t));
+    on('track', () => b.setAttribute('aria-pressed', app.track === t), true);
   }
 }

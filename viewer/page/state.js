@@ -6,17 +6,19 @@ const app = {
   track: null,
   seq: 0, /* the moment: after this event */
   block: null,
+  ready: false, /* the blocks may be read */
   hover: null, /* a point under the pointer */
   shown: null, /* which classes the charts show */
   listeners: {},
 };
 
-function on(what, listener) {
-  (app.listeners[what] = app.listeners[what] || []).push(listener);
+/* An early listener needs no blocks: it is told before the first picture, the others after it. */
+function on(what, listener, early) {
+  (app.listeners[what] = app.listeners[what] || []).push({ listener, early });
 }
 
 function tell(what) {
-  for (const listener of app.listeners[what] || []) listener();
+  for (const l of app.listeners[what] || []) if (app.ready || l.early) l.listener();
 }
 
 function chooseTrack(index) {

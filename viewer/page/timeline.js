@@ -121,10 +121,10 @@ function timelinePanel() {
       const x = box.left + (chart.x(point) - chart.view[0]) / (chart.view[1] - chart.view[0]) * box.width;
       if (x < box.left - 0.5 || x > box.left + box.width + 0.5) return;
       g.fillStyle = css(style);
-      g.fillRect(Math.round(x) - 0.5, box.top - 4, 1, box.height + 4 + EDGE.strip);
+      g.fillRect(Math.round(x) - 0.5, box.top, 1, box.height + EDGE.strip);
       if (!knob) return;
       g.beginPath();
-      g.arc(Math.round(x), box.top - 5, 4, 0, 7);
+      g.arc(Math.round(x), box.top + box.height + EDGE.strip + 4, 4, 0, 7);
       g.fill();
     };
     if (app.hover) line(app.hover, '--ink-3', false);
@@ -291,8 +291,8 @@ function timelinePanel() {
     buildLegend();
     buildMoments();
     redraw();
-  });
-  on('moment', redraw);
+  }, true);
+  on('moment', redraw, true);
   on('theme', redraw);
 }
 

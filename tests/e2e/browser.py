@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""browser.py PAGE [THEME [WIDTH]] < ACTIONS: opens a page in Chromium and does what the lines of JSON on stdin say;
+prints one line of JSON: what each action gave, what the console said, what the page asked the network for.
+Run by .venv-browser/bin/python: the tests' own environment has no browser."""
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+ACTIONS = {
+    "evaluate": lambda page, a: page.evaluate(a["evaluate"]),
+    "press": lambda page, a: page.press(a.get("on", "body"), a["press"]),
+    "click": lambda page, a: page.click(a["click"], position=a.get("at")),
+    "hover": lambda page, a: page.hover(a["hover"], position=a.get("at")),
+    "type": lambda page, a: page.fill(a["on"], a["type"]),
+    "choose": lambda page, a: page.select_option(a["on"], a["choose"]),
+    "wheel": lambda page, a: (page.hover(a["on"]), page.keyboard.down("Control"), page.mouse.wheel(0, a["wheel"]), page.keyboard.up("Control")) and None,
+    "drag": lambda page, a: drag(page, a),
+    "wait": lambda page, a: page.wait_for_timeout(a["wait"]),
+    "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
+}
+
+
+def drag(page, action):
+    box = page.locator(action["drag"]).bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + action["from"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + (action["from"] + action["to"]) / 2, y)
+    page.mouse.move(box["x"] + action["to"], y)
+    page.mouse.up()
+
+
+def main():
+    path, theme, width = (sys.argv[1:] + ["light", "1280"])[:3] if len(sys.argv) < 4 else sys.argv[1:4]
+    said, asked, results = [], [], []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": int(width), "height": 900}, color_scheme=theme).new_page()
+        page.on("console", lambda m: said.append(m.type + ": " + m.text))
+        page.on("pageerror", lambda e: said.append("error: " + str(e)))
+        page.on("dialog", lambda d: (said.append("dialog: " + d.message), d.dismiss()))
+        page.on("request", lambda r: asked.append(r.url))
+        page.goto(Path(path).resolve().as_uri())
+        page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+        for line in sys.stdin:
+            action = json.loads(line)
+            do = next(ACTIONS[key] for key in ACTIONS if key in action)
+            results.append(do(page, action))
+        browser.close()
+    print(json.dumps({"results": results, "said": said, "asked": asked[1:]}))
+
+
+main()

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `gpumemtrace html`: its numbers are those of the other commands, it says nothing on the console and asks
+the network for nothing, hostile names stay text, and however long the run it stays small. In a real browser where
+there is one; what can be seen in the file itself is checked without."""
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
+DRIVER = ROOT / ".venv-browser/bin/python"
+MIB = 1 << 20
+
+needs_browser = pytest.mark.skipif(not shutil.which("chromium") or not DRIVER.exists(),
+                                   reason="no chromium or no .venv-browser (scripts/setup.sh browser)")
+
+
+def browse(page, *actions, theme="light", width=1280):
+    """What each action gave. The console must stay silent and the network untouched."""
+    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", page, theme, str(width)], text=True, capture_output=True, timeout=120,
+                          input="".join(json.dumps(a if isinstance(a, dict) else {"evaluate": a}) + "\n" for a in actions))
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer = json.loads(done.stdout)
+    assert answer["said"] == []
+    assert [u for u in answer["asked"] if not u.startswith("data:")] == []
+    return answer["results"]
+
+
+def document(page):
+    text = Path(page).read_text()
+    return json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+
+
+def record(tmp_path, text, name="run.gmt"):
+    path = tmp_path / name
+    subprocess.run([BUILD / "data/make_recording", path], input=text.encode("utf-8", "surrogateescape"), check=True)
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def makers():
+    subprocess.run(["make", "-s", "build/data/make_recording", "build/data/make_long"], cwd=ROOT, check=True)
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    """A small GPT-2 trained on the simulated device; every test of this file only reads it."""
+    from conftest import Programs
+    folder = tmp_path_factory.mktemp("gpt2")
+    return Programs(folder).traced("train.py", "truth.json", "gpt2")
+
+
+@pytest.fixture(scope="module")
+def page(gpt2):
+    from conftest import Tool
+    Tool()("html", gpt2, "-o", gpt2.parent / "run.html")
+    return gpt2.parent / "run.html"
+
+
+# The numbers
+
+AT = """(seq) => { const g = window.gpumemtrace; g.chooseMoment(seq); const m = g.moment();
+  return { ns: m.ns, bytes: m.bytes, complete: m.complete, classes: Object.fromEntries(m.classes.map((n, k) => [g.app.doc.classes[k].name, n]).filter(([, n]) => n)),
+    blocks: m.blocks.map((e) => [e.block.addr, e.size, g.app.doc.classes[e.category].name]) } }"""
+
+
+def at(seq):
+    return f"({AT})({seq})"
+
+
+def sums(live):
+    out = {}
+    for b in live["blocks"]:
+        out[b["category"]] = out.get(b["category"], 0) + b["size"]
+    return out
+
+
+@needs_browser
+def test_same_numbers_as_text_and_json(tool, gpt2, page):
+    report, text = tool.json("report", gpt2)["devices"][0], tool("report", gpt2)
+    shown, rows, headline = browse(
+        page, "document.getElementById('peak-bytes').dataset.bytes",
+        "[...document.querySelectorAll('#peak tr[data-class]')].map((r) => [r.dataset.class, Number(r.dataset.bytes), r.cells[1].textContent, r.cells[0].textContent])",
+        "document.querySelector('#peak .headline').textContent")
+    assert int(shown) == report["peak_bytes"]
+    assert {name: n for name, n, _, _ in rows} == {k: v for k, v in report["categories_at_peak"].items() if v}
+    for _, _, human, words in rows:
+        assert re.search(rf"^  {words} +{re.escape(human)} ", text, re.M), (words, human)
+    assert re.search(r"peak ([\d.]+ \w+)", text).group(1) in headline
+
+
+@needs_browser
+def test_what_lived_at_any_moment(tool, gpt2, page):
+    points = browse(page, "window.gpumemtrace.app.track.points.map((p) => [p.seq, p.ns])")[0]
+    times = [ns for _, ns in points]
+    alone = [p for i, p in enumerate(points) if times.count(p[1]) == 1 and all(t <= p[1] for t in times[:i]) and all(t > p[1] for t in times[i + 1:])]
+    picked = random.Random(7).sample(alone, 12)
+    for (seq, ns), said in zip(picked, browse(page, *[at(seq) for seq, _ in picked])):
+        live = tool.json("live", gpt2, "--at", ns)
+        assert said["ns"] == ns and said["complete"]
+        assert said["bytes"] == live["bytes"]
+        assert sorted(map(tuple, said["blocks"])) == sorted((b["addr"], b["size"], b["category"]) for b in live["blocks"])
+        assert said["classes"] == sums(live)
+
+
+@needs_browser
+def test_same_reason_as_why(tool, gpt2, page):
+    blocks = browse(page, """(() => { const g = window.gpumemtrace, m = g.moment();
+      return m.blocks.filter((e, i) => i % Math.ceil(m.blocks.length / 8) === 0).map((e) => {
+        g.chooseBlock(e.block);
+        return [e.block.addr, document.querySelector('.verdict.now .evidence').textContent] }) })()""")[0]
+    assert len(blocks) >= 6
+    for addr, said in blocks:
+        assert said == tool.json("why", gpt2, hex(addr))["evidence"]
+
+
+@needs_browser
+def test_stacks_of_a_block(tool, gpt2, page):
+    live = tool.json("live", gpt2)["blocks"]
+    for b in random.Random(3).sample(live, 4):
+        frames = [(f["kind"], f["function"], f["file"], f["line"]) for f in tool.json("stack", gpt2, b["stack"])["frames"]]
+        said = browse(page, f"""(() => {{ const g = window.gpumemtrace, e = g.moment().blocks.find((e) => e.block.addr === {b['addr']}), d = g.app.doc, out = [];
+          for (let n = e.block.origin.node; n; n = d.nodes[n].caller) {{ const f = d.frames[d.nodes[n].frame]; out.push([f.bits & 1 ? 'python' : 'native', f.fn, f.file, f.line]); }}
+          return out }})()""")[0]
+        assert [tuple(f) for f in said if f[0] == "python"] == [f for f in frames if f[0] == "python"]
+        assert [f[1][:290] for f in said] == [f[1][:290] for f in frames]
+
+
+@needs_browser
+def test_steps_are_those_of_the_command(tool, gpt2, page):
+    rows = [r for r in tool.json("steps", gpt2)["rows"] if r["phase"] == "step"]
+    said = browse(page, "window.gpumemtrace.app.track.steps.items.filter((s) => s.kind === 'step').map((s) => [s.number, s.peak, s.end, s.growth, s.firstNs, s.lastNs])")[0]
+    assert said == [[r["step"], r["peak_bytes"], r["end_bytes"], r["growth_bytes"], r["begin_ns"], r["end_ns"]] for r in rows]
+
+
+# The reader's hands
+
+@needs_browser
+@pytest.mark.parametrize("theme,width", [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_panels_and_controls(page, theme, width):
+    chart = ".chart canvas"
+    got = browse(
+        page,
+        "[...document.querySelectorAll('#panels > section:not([hidden])')].map((s) => s.id)",
+        "[...document.querySelectorAll('canvas')].filter((c) => c.offsetParent).every((c) => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size > 3)",
+        "document.documentElement.scrollWidth <= window.innerWidth",
+        {"click": chart, "at": {"x": 200, "y": 100}},
+        "window.gpumemtrace.app.seq",
+        {"press": "ArrowRight", "on": ".chart"}, "window.gpumemtrace.app.seq",
+        {"press": "p", "on": ".chart"}, "[window.gpumemtrace.app.seq, window.gpumemtrace.app.track.peak_seq]",
+        {"wheel": -300, "on": chart}, {"drag": chart, "from": 120, "to": 260}, {"press": "0", "on": ".chart"},
+        {"click": "button[value=flame]"}, {"click": "button[value=module]"}, {"click": "button[value=up]"}, {"click": ".flame canvas", "at": {"x": 100, "y": 30}},
+        {"click": "button[value=segments]"}, {"hover": ".segments canvas", "at": {"x": 40, "y": 10}}, "document.querySelector('.tab.segments .readout').textContent",
+        {"click": "button[value=blocks]"}, {"type": "mlp", "on": "input[type=search]"}, {"wait": 300},
+        "document.querySelectorAll('.space .row').length && document.querySelector('.tab.blocks .summary').textContent",
+        {"click": ".space .row >> nth=0"}, "document.querySelector('.card h3').textContent",
+        {"click": "#theme"}, "document.documentElement.dataset.theme")
+    assert got[0] == ["peak", "timeline", "moment", "steps", "leaks", "account", "run"]
+    assert got[1] and got[2]
+    assert got[6] > got[4]
+    assert got[8][0] == got[8][1]
+    assert "in the segment" in got[18]
+    assert re.match(r"[\d.]+ \w+ of [\d.]+ \w+ in \d+ blocks?$", got[22]), got[22]
+    assert "iB" in got[24] or " B" in got[24]
+    assert got[26] == ("light" if theme == "dark" else "dark")
+
+
+@needs_browser
+def test_flame_graph_sums(page):
+    total, roots = browse(page, "window.gpumemtrace.moment().bytes",
+                          """['python', 'native', 'both', 'module'].flatMap((mode) => ['down', 'up'].map((way) => {
+                            document.querySelector(`button[value=${mode}]`).click(); document.querySelector(`button[value=${way}]`).click();
+                            const sum = (n) => [...n.children.values()].reduce((s, c) => s + c.bytes, 0), root = window.gpumemtrace.flame.tree();
+                            return [root.bytes, sum(root)]; }))""")
+    assert roots == [[total, total]] * 8
+
+
+# Names of any bytes
+
+HOSTILE = [
+    "</script><script>alert(1)</script>", '"><img/src=x/onerror=alert(1)>', "<!--", "{{script}}", "\\u003c\\\"'", "\x1b[31mred", "\u202egnp.exe",
+    "\udcff\udcfe\udc80", "a" * 3000, "&lt;b&gt;", "__proto__", "constructor", "\u2028\u2029", "${7*7}",
+]
+
+
+def hostile(tmp_path):
+    lines = ["thread 1 4711 </script><b>"]
+    for i, name in enumerate(HOSTILE, 1):
+        lines += [f"string {i} {name}", f"code {i} 779 {i} /x/{name.replace(' ', '_')}.py {name.replace(' ', '_')} 80 00", f"node {i} 0 2 {i << 32 | 1}"]
+    lines += ["meta argv train.py </script><script>alert(2)</script>", "meta git.commit <b>0123456", "meta device.0.name \"><svg/onload=alert(3)>"]
+    for i in range(1, len(HOSTILE) + 1):
+        lines += [f"event range_begin time_ns={i * 100} arg0={i} arg1=1 name={i} thread=1",
+                  f"event block_alloc time_ns={i * 100 + 10} addr={0x10000000 + i * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} name={i if i % 2 else 0} stack={i} thread=1",
+                  f"event range_end time_ns={i * 100 + 20} arg0={i} arg1=1 name={i} thread=1"]
+    return record(tmp_path, "\n".join(lines) + "\n")
+
+
+@needs_browser
+def test_hostile_names_stay_text(tool, tmp_path):
+    tool("html", hostile(tmp_path), "-o", tmp_path / "x.html")
+    scripts, images, rows, text = browse(
+        tmp_path / "x.html", "document.scripts.length", "document.querySelectorAll('img, svg, iframe, b b').length",
+        "window.gpumemtrace.moment().blocks.length", "(() => { for (const e of window.gpumemtrace.moment().blocks) window.gpumemtrace.chooseBlock(e.block); return document.body.innerText })()")
+    assert scripts == 2 and images == 0 and rows == len(HOSTILE)
+    for name in ["</script><script>alert(1)</script>", "<!--", "&lt;b&gt;", "__proto__", "\\x1b[31mred", "\\u202egnp.exe", "\\xff\\xfe\\x80"]:
+        assert name in text, name
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_no_name_ends_the_document(tool, tmp_path):
+    tool("html", hostile(tmp_path), "-o", tmp_path / "x.html")
+    text = (tmp_path / "x.html").read_text()
+    assert text.count("</script>") == 2 and "<script>alert" not in text and "<img" not in text
+    assert len(text) < 400_000
+
+
+# What is left out
+
+def test_redacted(tool, programs, tmp_path):
+    folder = tmp_path / "secretfolder"
+    folder.mkdir()
+    shutil.copy(ROOT / "tests/workloads/train.py", folder / "train.py")
+    run = programs.traced(str(folder / "train.py"), "secretargument.json", "gpt2")
+    host = os.uname().nodename
+    tool("html", run, "-o", tmp_path / "whole.html")
+    tool("html", run, "-o", tmp_path / "redacted.html", "--redact")
+    whole, redacted = (tmp_path / "whole.html").read_text(), (tmp_path / "redacted.html").read_text()
+    assert "secretfolder" in whole and "secretargument" in whole and f'"{host}"' in whole
+    for secret in ["secretfolder", "secretargument", f'"{host}"', str(tmp_path), "site-packages"]:
+        assert secret not in redacted
+    assert "train.py" in redacted
+    assert document(tmp_path / "redacted.html")["tracks"][0]["peak_bytes"] == document(tmp_path / "whole.html")["tracks"][0]["peak_bytes"]
+
+
+@pytest.fixture(scope="module")
+def long_run(gpt2):
+    """Its third step, five hundred times over."""
+    from conftest import Tool
+    steps = [r for r in Tool().json("steps", gpt2)["rows"] if r["phase"] == "step"]
+    path = gpt2.parent / "long.gmt"
+    subprocess.run([BUILD / "data/make_long", gpt2, path, str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), "500"], check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_page(long_run):
+    from conftest import Tool
+    Tool()("html", long_run, "-o", long_run.with_suffix(".html"))
+    return long_run.with_suffix(".html")
+
+
+def test_long_runs_stay_small(long_page):
+    track = document(long_page)["tracks"][0]
+    assert track["events"] > 300_000 and track["curve"]["group"] > 1 and track["lives"]["left_out"] > 0
+    assert os.path.getsize(long_page) < 5_000_000
+
+
+@needs_browser
+def test_reduced_and_still_exact(tool, long_run, long_page):
+    points, highest, peak = browse(
+        long_page, "window.gpumemtrace.app.track.points.map((p) => [p.seq, p.ns, p.bytes])",
+        "window.gpumemtrace.app.track.steps.items.map((s) => [s.firstSeq, s.lastSeq, s.peak])", at("window.gpumemtrace.app.track.peak_seq"))
+    live = tool.json("live", long_run, "--at", "peak")
+    assert peak["complete"] and peak["bytes"] == live["bytes"] == tool.json("report", long_run)["devices"][0]["peak_bytes"]
+    assert sorted(map(tuple, peak["blocks"])) == sorted((b["addr"], b["size"], b["category"]) for b in live["blocks"])
+    # No spike is hidden: over any stretch of groups the highest point is the highest there was.
+    assert max(n for _, _, n in points) == peak["bytes"]
+    for first, last, most in highest[2:-2:50]:
+        inside = [n for seq, _, n in points if first <= seq <= last]
+        assert not inside or max(inside) <= most
+    # Sums stay exact where blocks are left out.
+    seq, ns, n = next(p for p in points[len(points) // 2:] if sum(q[1] == p[1] for q in points) == 1)
+    said, live = browse(long_page, at(seq))[0], tool.json("live", long_run, "--at", ns)
+    assert said["bytes"] == n == live["bytes"] and said["classes"] == sums(live)
+    known = {(b["addr"], b["size"], b["category"]) for b in live["blocks"]}
+    assert {tuple(b) for b in said["blocks"]} <= known
+
+
+# Several ranks
+
+def rank(tmp_path, number, blocks):
+    lines = [f"meta rank {number}", "thread 1 1 main"]
+    lines += [f"event block_alloc time_ns={100 + i} addr={0x10000000 + i * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} thread=1" for i in range(blocks)]
+    return record(tmp_path, "\n".join(lines) + "\n", f"rank{number}.gmt")
+
+
+@needs_browser
+def test_ranks_and_the_odd_one(tool, tmp_path):
+    tool("html", *[rank(tmp_path, i, 20 if i == 2 else 10) for i in range(4)], "-o", tmp_path / "ranks.html")
+    said, names, chosen, other = browse(
+        tmp_path / "ranks.html", "document.querySelector('#ranks .headline').textContent", "[...document.querySelectorAll('.multiples .name')].map((e) => e.textContent)",
+        "window.gpumemtrace.app.track.rank", "(() => { document.querySelectorAll('.multiples button')[0].click(); return [window.gpumemtrace.app.track.rank, document.getElementById('peak-bytes').textContent] })()")
+    assert said.startswith("rank 2") and "10.0 MiB above the median" in said
+    assert [n.split(",")[0] for n in names] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert chosen == "2" and other == ["0", "10.0 MiB"]
+
+
+@needs_browser
+def test_out_of_memory(tool, tmp_path):
+    run = record(tmp_path, f"""thread 1 1 main
+event meminfo time_ns=90 arg0={60 * MIB} arg1={80 * MIB} device=0
+event mem_alloc time_ns=95 addr=0x10000000 size={20 * MIB} arg0=1 flags=2 thread=1
+event block_alloc time_ns=100 addr=0x10000000 size={8 * MIB} arg0={8 * MIB} arg1={20 * MIB} thread=1
+event block_oom time_ns=200 size={512 * MIB} arg0={8 * MIB} arg1={20 * MIB} thread=1
+event block_free time_ns=300 addr=0x10000000 size={8 * MIB} arg0=0 arg1={20 * MIB} thread=1
+""")
+    tool("html", run, "-o", tmp_path / "oom.html")
+    figures = browse(tmp_path / "oom.html", "Object.fromEntries([...document.querySelectorAll('#oom .figures div')].map((d) => [d.firstChild.textContent, d.lastChild.textContent]))")[0]
+    assert figures == {"asked for": "512.0 MiB", "allocated": "8.0 MiB", "cached, not in use": "12.0 MiB", "largest hole in it": "12.0 MiB", "free on the device": "40.0 MiB"}
+
+
+# The file
+
+def test_output_is_written_whole_or_not(tool, page, gpt2, tmp_path):
+    assert "-o" in subprocess.run([tool.path, "html", gpt2], capture_output=True, text=True).stderr
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    done = subprocess.run([tool.path, "html", gpt2, "-o", notes], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and notes.read_text() == "mine"
+    tool("html", gpt2, tmp_path / "missing.gmt", "-o", tmp_path / "x.html", code=3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt"]
+    said = tool.json("html", gpt2, "-o", tmp_path / "x.html")
+    assert said == {"file": str(tmp_path / "x.html"), "bytes": os.path.getsize(tmp_path / "x.html")}
+    tool("html", gpt2, "-o", tmp_path / "x.html")
+    assert (tmp_path / "x.html").read_text() == page.read_text()
+
+
+def test_page_names_no_address(page):
+    markup = page.read_text()
+    outside = markup.replace(markup.split('id="data">')[1].split("</script>")[0], "")
+    assert not re.search(r"https?:|//[a-z]+\.[a-z]|@import|url\(", outside)
+    assert "default-src 'none'" in outside
