@@ -160,7 +160,7 @@ def test_panels_and_controls(page, theme, width):
         {"click": "button[value=blocks]"}, {"type": "mlp", "on": "input[type=search]"}, {"wait": 300},
         "document.querySelectorAll('.space .row').length && document.querySelector('.tab.blocks .summary').textContent",
         {"click": ".space .row >> nth=0"}, "document.querySelector('.card h3').textContent",
-        {"click": "#theme"}, "document.documentElement.dataset.theme")
+        {"click": "#theme"}, "document.documentElement.dataset.theme", theme=theme, width=width)
     assert got[0] == ["peak", "timeline", "moment", "steps", "leaks", "account", "run"]
     assert got[1] and got[2]
     assert got[6] > got[4]

@@ -186,21 +186,12 @@ function drawSteps(g, chart, box, below) {
 
 function drawMarks(g, chart, box) {
   const [from, to] = chart.view, scale = box.width / (to - from);
-  let text = -1e9;
-  for (const m of chart.track.marks) {
-    const x = box.left + ((chart.axis === 'time' ? m.time_ns - chart.track.first_ns : m.seq) - from) * scale;
-    if (x < box.left - 1 || x > box.left + box.width + 1) continue;
-    g.fillStyle = css(m.kind === 'oom' ? '--alarm' : m.kind === 'retry' ? '--warning' : '--ink-3');
-    if (m.kind === 'range') {
-      g.fillRect(x, box.top, 0.75, 6);
-      if (x - text < 10) continue;
-      g.font = FONT(10.5);
-      g.textBaseline = 'top';
-      const words = clip(g, m.text, 120);
-      g.fillText(words, x + 3, box.top);
-      text = x + g.measureText(words).width;
-      continue;
-    }
+  const all = chart.track.marks.map((m) => ({ m, x: box.left + ((chart.axis === 'time' ? m.time_ns - chart.track.first_ns : m.seq) - from) * scale }))
+    .filter(({ x }) => x >= box.left - 1 && x <= box.left + box.width + 1);
+  drawRanges(g, all.filter(({ m }) => m.kind === 'range'), box);
+  for (const { m, x } of all) {
+    if (m.kind === 'range') continue;
+    g.fillStyle = css(m.kind === 'oom' ? '--alarm' : '--warning');
     if (m.kind === 'oom') g.fillRect(x - 0.75, box.top, 1.5, box.height);
     g.beginPath();
     g.moveTo(x - 5, box.top - 9);
@@ -208,4 +199,16 @@ function drawMarks(g, chart, box) {
     g.lineTo(x, box.top - 1);
     g.fill();
   }
+}
+
+/* The user's ranges: a tick each, and its name where the next one leaves room for it. */
+function drawRanges(g, ranges, box) {
+  g.fillStyle = css('--ink-3');
+  g.font = FONT(10.5);
+  g.textBaseline = 'alphabetic';
+  ranges.forEach(({ m, x }, i) => {
+    const room = (i + 1 < ranges.length ? ranges[i + 1].x : box.left + box.width) - x - 8;
+    g.fillRect(x, box.top - 6, 0.75, 6);
+    if (room > 30) g.fillText(clip(g, m.text, Math.min(room, 160)), x + 3, box.top - 3);
+  });
 }

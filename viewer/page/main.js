@@ -57,7 +57,6 @@ function themeSwitch() {
 function start() {
   app.doc = readDocument();
   app.shown = app.doc.classes.map(() => true);
-  app.lines = true;
   const main = app.doc.tracks.reduce((a, b) => (b.peak_bytes > a.peak_bytes ? b : a));
   on('track', headLine, true);
   ranksPanel();

@@ -20,7 +20,7 @@ function ranksPanel() {
   const p = panel('ranks', 'Ranks'), odd = outlier(tracks), most = Math.max(...tracks.map((t) => t.peak_bytes));
   const dead = tracks.filter((t) => t.ooms).sort((a, b) => a.last_ns - b.last_ns)[0];
   p.body.append(h('p', { class: 'headline small' }, odd ? [h('b', {}, odd.track.label), h('span', {}, 'peaks ' + bytesText(Math.abs(odd.by)) + (odd.by > 0 ? ' above' : ' below') + ' the median of all ' + tracks.length)]
-    : h('span', {}, 'All ' + tracks.length + ' peak within a few per cent of each other.'),
+    : h('span', {}, 'All ' + tracks.length + ' peak within ' + fixed(100 * (most - Math.min(...tracks.map((t) => t.peak_bytes))) / most, 1) + ' % of each other.'),
   dead ? h('b', { class: 'alarm' }, dead.label + ' was the first to run out of memory.') : null));
   const grid = h('div', { class: 'multiples' });
   p.body.append(grid);

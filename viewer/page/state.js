@@ -8,6 +8,7 @@ const app = {
   block: null,
   ready: false, /* the blocks may be read */
   hover: null, /* a point under the pointer */
+  lines: {}, /* which lines the chart shows */
   shown: null, /* which classes the charts show */
   listeners: {},
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline: chart, strip of phases, overview with a brush, legend that reads out the moment under the pointer. */
 
-const EDGE = { left: 62, right: 14, top: 14, strip: 16, steps: 16 };
+const EDGE = { left: 62, right: 14, top: 16, strip: 16, steps: 16 };
 
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let chart = null, drag = null, charts = new Map();
+  let chart = null, drag = null, lastTrack = null, charts = new Map();
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
   const legend = h('div', { class: 'legend' });
   const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
@@ -44,10 +44,10 @@ function timelinePanel() {
       const q = app.track.points[i];
       let s = 0;
       for (const k of shown()) s += q.classes[k];
-      most = Math.max(most, s, app.lines ? q.reserved : 0, app.lines ? q.used : 0);
+      most = Math.max(most, s, app.lines.reserved ? q.reserved : 0, app.lines.used ? q.used : 0);
     }
     const total = app.track.total_bytes;
-    return Math.max(1, app.lines && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
+    return Math.max(1, app.lines.used && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
   }
 
   function draw(g, width, height) {
@@ -63,11 +63,9 @@ function timelinePanel() {
     g.clip();
     drawStack(g, chart, shown(), columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
-    if (app.lines) {
-      drawLine(g, chart, 'reserved', columns, box, top, css('--ink-1'), []);
-      drawLine(g, chart, 'used', columns, box, top, css('--ink-2'), [2, 3]);
-      capacity(g, top);
-    }
+    if (app.lines.reserved) drawLine(g, chart, 'reserved', columns, box, top, css('--ink-1'), []);
+    if (app.lines.used) drawLine(g, chart, 'used', columns, box, top, css('--ink-2'), [2, 3]);
+    if (app.lines.used) capacity(g, top);
     drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
     drawMarks(g, chart, box);
     g.restore();
@@ -167,13 +165,23 @@ function timelinePanel() {
       h('b', { class: 'num' }, bytesText(p0.bytes)), h('span', { class: 'exact num' }, exactText(p0.bytes)),
       h('span', {}, 'at ' + secondsText(p0.ns - t.first_ns) + ', event ' + countText(p0.seq)),
       h('span', {}, [where, peak].filter(Boolean).join(' \u2014 ')),
-      t.framework ? h('span', { class: 'line-reserved' }, 'reserved ', h('b', { class: 'num' }, bytesText(p0.reserved))) : null,
-      h('span', { class: 'line-used' }, 'device ', h('b', { class: 'num' }, bytesText(p0.used))));
+      t.framework ? line('reserved', 'reserved ', p0.reserved) : null, line('used', 'device ', p0.used));
     for (const item of legend.children) {
       const k = Number(item.dataset.kind), n = p0.classes[k];
       item.querySelector('.num').textContent = n ? bytesText(n) : '\u2013';
       item.title = item.dataset.words + ': ' + exactText(n) + ', ' + shareText(n, p0.bytes);
     }
+  }
+
+  function line(key, words, bytes) {
+    return h('button', { type: 'button', class: 'line-' + key, 'aria-pressed': app.lines[key], title: 'Show or hide this line',
+      onclick: () => { app.lines[key] = !app.lines[key]; redraw(); } }, words, h('b', { class: 'num' }, bytesText(bytes)));
+  }
+
+  /* A line that is far above all blocks would press them flat: it waits for a click. */
+  function chooseLines() {
+    const most = (key) => app.track.points.reduce((m, q) => Math.max(m, q[key]), 0), blocks = most('bytes');
+    app.lines = { reserved: most('reserved') < 3 * blocks, used: most('used') < 3 * blocks };
   }
 
   function buildLegend() {
@@ -288,6 +296,8 @@ function timelinePanel() {
     if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
     chart = charts.get(app.track);
     axis.show(chart.axis);
+    if (lastTrack !== app.track) chooseLines();
+    lastTrack = app.track;
     buildLegend();
     buildMoments();
     redraw();
