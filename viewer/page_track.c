@@ -5,7 +5,7 @@
 
 #include "page.h"
 
-enum { CURVE_GROUPS = 6000, LIFE_ROWS = 60000 };
+enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, LIFE_ROWS = 60000 };
 
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
@@ -102,6 +102,7 @@ static void choose_keys(struct track *t)
 static int run(struct track *t)
 {
 	const struct series_sink sink = { change, event, t };
+	size_t groups;
 	int rc = series_open(&t->series, t->recording, &t->timeline.model, &t->timeline.owners);
 
 	if (rc)
@@ -109,7 +110,8 @@ static int run(struct track *t)
 	t->blocks.device = t->timeline.device;
 	t->blocks.last_seq = t->timeline.model.last_seq;
 	t->blocks.limit = page_room(t->page, LIFE_ROWS, 100);
-	page_curve_init(&t->curve, page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1);
+	groups = page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1;
+	page_curve_init(&t->curve, groups < CURVE_MOST ? groups : CURVE_MOST);
 	choose_keys(t);
 	rc = series_run(&t->series, &sink);
 	lives_finish(&t->blocks);
