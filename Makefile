@@ -181,10 +181,10 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 
 .PHONY: test test-matrix bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
-	@scripts/setup.sh newest headers browser
+	@scripts/setup.sh newest headers tools browser
 	@scripts/test.sh
 test-matrix: setup  ## the same, with CUDA 12's torch too
-	@scripts/setup.sh newest headers browser cu12
+	@scripts/setup.sh newest headers tools browser cu12
 	@scripts/test.sh cu12
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
-# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [browser]   (no word: system cu13)
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [tools] [browser]
+#        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
-# cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .cuda-headers
-# (headers of CUDA 11 and 12) and .venv-browser (drives the system's Chromium) link to it: a second clone is ready at once. An interrupted set-up leaves
+# cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
+# (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium) and .cuda-headers
+# (of CUDA 11 and 12) link to it: a second clone is ready at once. An interrupted set-up leaves
 # no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,7 +63,7 @@ room() { # GB
 
 make_env() { # folder requirements
 	room 8
-	say "making $1 (about 5 GB, once for all clones)"
+	say "making $1 (up to 5 GB, once for all clones)"
 	"$PYTHON" -m venv "$1"
 	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
 }
@@ -120,8 +122,9 @@ for part; do
 	cu13) setup_part venv-cu13 .venv make_env $PINS/cu13.txt ;;
 	newest) setup_part venv-newest .venv-newest make_env $PINS/newest.txt ;;
 	cu12) setup_part venv-cu12 .venv-cu12 make_env $PINS/cu12.txt ;;
+	tools) setup_part venv-tools .venv-tools make_env $PINS/tools.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_browser $PINS/browser.txt ;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, browser" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, tools, browser" ;;
 	esac
 done

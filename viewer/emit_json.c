@@ -24,7 +24,13 @@ static size_t utf8(const unsigned char *s, size_t len)
 	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }
 
-/* What may move a terminal's cursor, or worse, is not shown: C0, C1, what is no UTF-8. */
+size_t emit_utf8(const char *s, size_t len)
+{
+	return utf8((const unsigned char *)s, len);
+}
+
+/* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,
+ * what is no UTF-8. */
 static size_t plain(const unsigned char *s, size_t len)
 {
 	size_t n = utf8(s, len);

@@ -12,4 +12,7 @@ void emit_plain_string(FILE *f, const char *s, size_t len); /* control character
 size_t emit_plain_char(const char *s, size_t len);
 size_t emit_plain_width(const char *s, size_t len); /* columns of what that prints */
 
+/* Bytes of the UTF-8 character at s, 0 if there is none; len is not 0. */
+size_t emit_utf8(const char *s, size_t len);
+
 #endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is alive at a moment, summed by class and stack: what profiles are made of. */
+#ifndef VIEWER_EXPORT_STACKS_H
+#define VIEWER_EXPORT_STACKS_H
+
+#include "export.h"
+
+struct stack_sum {
+	unsigned category;
+	uint32_t stack, name; /* name: the backward node where there is no stack */
+	uint64_t seq, bytes, blocks;
+	uint64_t all_bytes, all_blocks; /* ever born with that stack and class, if asked for */
+};
+
+struct stack_sums {
+	struct stack_sum *items; /* most bytes first */
+	size_t count, room;
+	struct map ids;
+	uint64_t bytes, time_ns;
+	int device;
+};
+
+int stack_sums_take(struct stack_sums *s, struct export *x);
+/* The place of a class and stack, made if it was not there. */
+struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b);
+void stack_sums_sort(struct stack_sums *s);
+/* Those of its frames that --stacks asks for, innermost first, in x->stacks; how many. */
+size_t stack_sum_frames(const struct stack_sum *s, struct export *x);
+void stack_sums_free(struct stack_sums *s);
+
+#endif
