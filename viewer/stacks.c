@@ -73,6 +73,7 @@ static void add_python(struct stacks *s, uint64_t value)
 		return;
 	f->function = c->name.s;
 	f->file = c->file.s;
+	f->first_line = c->first_line;
 	f->line = pylines_line(c->python, c->first_line, c->table.s, c->table.len, lasti);
 }
 

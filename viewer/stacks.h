@@ -19,6 +19,7 @@ struct frame {
 	const char *file;     /* source file, "" if unknown */
 	const char *module;   /* native: path of the object */
 	unsigned line;	      /* 0 if unknown */
+	unsigned first_line;  /* Python: where the function begins */
 	uint64_t ip, offset;  /* native */
 };
 

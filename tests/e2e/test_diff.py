@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two versions of one program, with one known change between them: it is the first finding, and its bytes are what
+PyTorch counts. Every new version has its lines moved, too."""
+import json
+import re
+import shutil
+
+import pytest
+
+EMA = "        ema = copy.deepcopy(net)\n"
+SDPA = """        y = F.scaled_dot_product_attention(q, k, v)
+"""
+EAGER = """        scores = q @ k.transpose(-1, -2)
+        weights = F.softmax(scores / shape[-1] ** 0.5, -1)
+        y = weights @ v
+"""
+CHECK = """            check = loss_of(net, ids)
+            history.append(%s)
+"""
+
+
+def edit(*changes):
+    """Changes of the program: (old text, new text), each found once."""
+    def apply(files):
+        for before, after in changes:
+            hit = [name for name, text in files.items() if before in text]
+            assert len(hit) == 1 and files[hit[0]].count(before) == 1, before
+            files[hit[0]] = files[hit[0]].replace(before, after)
+        return files
+    return apply
+
+
+def moved(files):
+    """Other line numbers everywhere, within functions too; nothing else."""
+    for name, text in files.items():
+        text = text.replace("\nimport torch\n", "\n# one\n# two\n\nimport torch\n")
+        text = text.replace("\nclass ", "\n# A remark.\nclass ").replace("        optimizer.step()", "\n        # step\n        optimizer.step()")
+        files[name] = text.replace("        self.heads = heads\n", "\n        self.heads = heads\n")
+    return files
+
+
+def renamed(files):
+    files["network.py"] = files.pop("model.py")
+    files["train.py"] = files["train.py"].replace("import model", "import network").replace("model.Net", "network.Net")
+    return files
+
+
+def pipeline(*parts):
+    def apply(files):
+        for part in parts:
+            files = part(files)
+        return files
+    return apply
+
+
+def keeping(what):
+    return edit(("        loss.backward()\n", "        loss.backward()\n" + CHECK.replace("            ", "        ") % what),
+                ("    optimizer = make_optimizer(net)\n", "    optimizer = make_optimizer(net)\n    history = []\n"))
+
+
+NOTHING = edit()
+ADAM = "return torch.optim.AdamW(net.parameters(), lr=1e-3)"
+SGD = (ADAM, "return torch.optim.SGD(net.parameters(), lr=1e-3)")
+RENAMED_FUNCTIONS = edit(("def loss_of(net, ids):", "def cost(net, ids):"), ("loss = loss_of(", "loss = cost("))
+
+# the old version, the new one; of the first finding: kind, classes it may have, the function, words in its text
+CASES = {
+    "layer": (NOTHING, edit(("WIDTH, LAYERS = 8, 128, 512, 128, 4", "WIDTH, LAYERS = 8, 128, 512, 128, 5")),
+              "grown", "activations", "(Attention|MLP|Block).forward", "5 blocks, were 4"),
+    "module": (NOTHING, edit(("        self.head = ", "        self.middle = nn.Linear(width, 8 * width)\n        self.head = "),
+                             ("width, words)\n\n    def forward(self, ids)", "8 * width, words)\n\n    def forward(self, ids)"),
+                             ("return self.head(x)", "x = self.middle(x)\n        return self.head(x)")),
+               "grown", "activations|parameters", "Net.forward|make_model", "model"),
+    "batch": (NOTHING, edit(("WIDTH, LAYERS = 8,", "WIDTH, LAYERS = 16,")),
+              "grown", "activations|inputs", "Attention.forward", r"inputs are 2 times.*main train.py"),
+    "sequence": (NOTHING, edit(("LAYERS = 8, 128,", "LAYERS = 8, 256,")),
+                 "grown", "activations|inputs", "Attention.forward", r"inputs are 2 times.*sequence"),
+    "graph": (keeping("check.detach()"), keeping("check"), "grown", "activations", "Attention.forward", "Kept from step to step"),
+    "losses": (NOTHING, edit(("        optimizer.step()", "        losses.append(loss)\n        optimizer.step()"),
+                             ("    for step", "    losses = []\n    for step")),
+               "grown", "forward_temporaries", "loss_of", "Kept from step to step: 512 B"),
+    "optimizer": (edit(SGD), NOTHING, "new", "optimizer_state", "main", "SGD -> AdamW"),
+    "checkpoint": (NOTHING, edit(("import torch\nfrom torch import nn", "import torch\nimport torch.utils.checkpoint\nfrom torch import nn"),
+                                 ("x = block(x)", "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)")),
+                   "shrunk", "activations", "Attention.forward", "checkpointing"),
+    "sdpa": (NOTHING, edit((EAGER, SDPA)), "shrunk", "activations", "Attention.forward", "activations of Attention.forward"),
+    "bf16": (NOTHING, edit(("return net.cuda()", "return net.cuda().bfloat16()")),
+             "shrunk", "activations", "Attention.forward", "0.5 times.*precision"),
+    "set_to_none": (NOTHING, edit(("optimizer.zero_grad()", "optimizer.zero_grad(set_to_none=False)")),
+                    "new|grown", "gradients", ".*", "set_to_none|gradients"),
+    "accumulate": (NOTHING, edit(("        loss.backward()\n        optimizer.step()", "        loss.backward()\n        if step % 2:\n            continue\n        optimizer.step()")),
+                   "new|grown", "gradients", ".*", "gradients"),
+    "no_zero_grad": (NOTHING, edit(("        optimizer.zero_grad()\n", "")), "new|grown", "gradients", ".*", "gradients"),
+    "ema": (NOTHING, edit(("import torch\nfrom torch.nn import", "import copy\n\nimport torch\nfrom torch.nn import"),
+                          ("    for step", "    ema = copy.deepcopy(net)\n    for step")),
+            "new", "parameters", "main", "New: parameters of main"),
+}
+SAME = {"moved": moved, "renamed": pipeline(moved, renamed), "functions": pipeline(moved, renamed, RENAMED_FUNCTIONS)}
+
+
+def versions(programs, name, change):
+    folder = programs.folder / name
+    base = {p: open(programs.workload("diff/" + p)).read() for p in ("model.py", "train.py")}
+    folder.mkdir()
+    for file, text in change(base).items():
+        (folder / file).write_text(text)
+    return programs.traced(str(folder / "train.py"), output=name + ".gmt")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """The recording of the program as it is: made once."""
+    kept = {}
+
+    def make(programs):
+        if not kept:
+            folder = tmp_path_factory.mktemp("base")
+            kept["file"] = shutil.copy(versions(programs, "base", NOTHING), folder / "base.gmt")
+        return kept["file"]
+    return make
+
+
+def check_sums(tool, said, old, new):
+    """Peaks and classes are those of report; what the findings say makes up the difference of the compared moments."""
+    for side, file in (("old", old), ("new", new)):
+        device = tool.json("report", file)["devices"][0]
+        assert said["peak_" + side] == device["peak_bytes"]
+        assert {c["class"]: c["bytes_" + side] for c in said["classes"] if c["bytes_" + side]} == \
+            {k: v for k, v in device["categories_at_peak"].items() if v}
+    assert said["delta"] == said["peak_new"] - said["peak_old"]
+    compared = said["new"]["compared"]["bytes"] - said["old"]["compared"]["bytes"]
+    findings = [f for f in said["findings"] if f["kind"] != "moved"]
+    assert all(f["delta"] == f["bytes_new"] - f["bytes_old"] for f in said["findings"])
+    assert sum(f["delta"] for f in findings) == compared
+    for f in findings:
+        assert sum(p["delta"] for p in f["parts"]) == f["delta"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_known_change(programs, tool, base, case):
+    before, after, kind, classes, function, words = CASES[case]
+    old = base(programs) if before is NOTHING else versions(programs, "old", before)
+    new = versions(programs, "new", pipeline(after, moved))
+    said = tool.json("diff", old, new)
+    first = said["findings"][0]
+    print(json.dumps(said["findings"][:4], indent=1)[:3000])
+    check_sums(tool, said, old, new)
+    assert re.fullmatch(kind, first["kind"]) and re.fullmatch(classes, first["class"])
+    assert re.fullmatch(function, first["function"]) and re.search(words, first["text"])
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_the_same_program(programs, tool, base, case):
+    said = tool.json("diff", base(programs), versions(programs, "new", SAME[case]))
+    assert said["findings"] == [] and said["delta"] == 0 and said["modules"] == []
