@@ -4,6 +4,7 @@
  * Called with the lock of the allocator's device held: never the GIL, the loader's lock, or a wait.
  * What the report is for (the framework's profiler) still gets it.
  */
+#include "hook.h"
 #include "torch.h"
 
 struct device {
@@ -59,6 +60,7 @@ static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct
 
 	if (d.type != CUDA || !gmt_recording())
 		return;
+	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
 	e.stream = current_stream(d.index);
 	torch_node_now(&e);
 	gmt_capture(&e);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which card is simulated: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like
- * card of that memory. Read once, at the first question; runs on whatever thread asks first.
+ * card of that memory. SIMGPU_TAKEN=SIZE is what other programs hold of it: the card is as large as
+ * before, so much of it is never free, and it is nobody's here. Read once, at the first question;
+ * runs on whatever thread asks first.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -27,7 +29,8 @@
 	  (context)*MIB,                                                                       \
 	  (clock)*1000,                                                                        \
 	  (mclock)*1000,                                                                       \
-	  bus },
+	  bus,                                                                                 \
+	  0 },
 
 static const struct sim_card cards[] = {
 #include "cards.def"
@@ -111,6 +114,20 @@ static void complain(const char *name)
 	fprintf(stderr, ", or NAME=SIZE such as mycard=24GiB\n");
 }
 
+/* false: it says nothing that can be understood, or more than there is. */
+static bool take(const char *size)
+{
+	if (!size || !*size)
+		return true;
+	chosen.taken = parse_size(size);
+	if (chosen.taken && chosen.taken <= chosen.memory - chosen.context)
+		return true;
+	fprintf(stderr,
+		"simgpu: SIMGPU_TAKEN=%s is no size that the card could spare, such as 20GiB\n",
+		size);
+	return false;
+}
+
 static void choose(void)
 {
 	const char *name = getenv("SIMGPU_CARD");
@@ -127,6 +144,7 @@ static void choose(void)
 		chosen = *find(DEFAULT_NAME);
 		known = false;
 	}
+	known = take(getenv("SIMGPU_TAKEN")) && known;
 }
 
 const struct sim_card *sim_card(void)

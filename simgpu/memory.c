@@ -92,9 +92,10 @@ size_t vmm_pages(void)
 
 bool memory_charge(int device, size_t bytes)
 {
+	const size_t room = sim_card()->memory - sim_card()->taken;
 	struct device_memory *m = &devices[device];
 
-	if (bytes > sim_card()->memory || m->used > sim_card()->memory - bytes)
+	if (bytes > room || m->used > room - bytes)
 		return false;
 	m->used += bytes;
 	return true;
@@ -115,7 +116,7 @@ size_t memory_used(int device)
 void sim_mem_info(int device, size_t *free_bytes, size_t *total)
 {
 	*total = sim_card()->memory;
-	*free_bytes = *total - memory_used(device);
+	*free_bytes = *total - sim_card()->taken - memory_used(device);
 }
 
 /* ---- whole pages ---- */

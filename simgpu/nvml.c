@@ -223,7 +223,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 {
 	DEVICE(i, device);
 	memory->total = sim_card()->memory;
-	memory->used = used_of(i);
+	memory->used = sim_card()->taken + used_of(i);
 	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }
@@ -233,7 +233,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 	DEVICE(i, device);
 	memory->total = sim_card()->memory;
 	memory->reserved = 0;
-	memory->used = used_of(i);
+	memory->used = sim_card()->taken + used_of(i);
 	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }

@@ -56,6 +56,7 @@ struct sim_card {
 	size_t memory;	/* as cudaMemGetInfo's total */
 	size_t context; /* used by a context before the first allocation */
 	int clock_khz, memory_clock_khz, bus_width;
+	size_t taken; /* of memory, by programs that are not there (SIMGPU_TAKEN) */
 };
 
 /* ---- device.c: who we are ---- */

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`oom` on programs that run out of memory for a known reason: it names that reason, agrees with the numbers of
+PyTorch's own message, and what it says would have helped does help when it is done."""
+import json
+import os
+import re
+
+import pytest
+
+MIB = 1 << 20
+CARD = "card=2GiB"
+
+# case: cause, the function and the class that hold most
+CASES = {
+    "batch_too_large": ("batch_too_large", "Layer.forward", "activations"),
+    "retained_graph": ("retained_graph", "Layer.forward", "activations"),
+    "fragmentation": ("fragmentation", "fragmentation", None),
+    "other_process": ("other_process", "Layer.forward", "activations"),
+    "optimizer_state": ("model_too_large", None, None),
+    "activation_spike": ("activation_spike", "Net.forward", "activations"),
+    "workspace": ("workspace", "workspace", None),
+    "memory_limit": ("memory_limit", "Layer.forward", "activations"),
+    "evaluation_graph": ("retained_graph", "Layer.forward", "activations"),
+    "outputs": ("retained_graph", "Net.forward", "forward_temporaries"),
+    "growing": ("growing", "<lambda>", None),
+    "holes": ("fragmentation", None, None),
+    "optimizer_temporaries": ("model_too_large", None, None),
+    "model_too_large": ("model_too_large", "model_too_large", "parameters"),
+    "backward": ("batch_too_large", "Layer.forward", "activations"),
+    "caught": ("batch_too_large", "Layer.forward", "activations"),
+    "kv_cache": ("growing", "kv_cache", None),
+    "batch_grows": ("batch_too_large", "Layer.forward", "activations"),
+}
+
+
+def settings(case):
+    return {"SIMGPU_TAKEN": "1100MiB"} if case == "other_process" else {}
+
+
+def staged(programs, tool, case):
+    recording = programs.traced("oom.py", case, "truth.json", card=CARD, **settings(case))
+    truth = json.loads((programs.folder / "truth.json").read_text())
+    assert truth["ooms"], truth
+    return tool.json("oom", recording, "--nth", 1), truth, recording
+
+
+def near(said, truth):
+    """PyTorch rounds to a hundredth of its unit."""
+    unit = next(u for u in (1 << 30, MIB, 1 << 10, 1) if truth >= u)
+    return abs(said - truth) <= 0.006 * unit
+
+
+def check_numbers(said, truth):
+    """Asked, total, free, allocated, cached: in the order of PyTorch's message (a limit is a number more)."""
+    asked, total, free, *rest = truth["said"]
+    assert near(said["asked_bytes"], asked)
+    assert near(said["total_bytes"], total)
+    assert near(said["free_bytes"], free)
+    allocated, cached = rest[-2:]
+    assert near(said["allocated_bytes"], allocated)
+    assert near(said["cached_bytes"], cached)
+    assert said["reserved_bytes"] == said["allocated_bytes"] + said["cached_bytes"]
+    assert sum(said["categories"].values()) == said["allocated_bytes"] == sum(h["bytes"] for h in said["holders"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cause(programs, tool, case):
+    cause, function, category = CASES[case]
+    said, truth, recording = staged(programs, tool, case)
+    assert said["cause"] == cause, said["text"]
+    if "Tried to allocate" in truth["message"]:
+        check_numbers(said, truth)
+    holders = said["holders"]
+    assert holders == sorted(holders, key=lambda h: -h["bytes"])
+    if function:
+        assert holders[0]["function"] == function
+    if category:
+        assert holders[0]["class"] == category
+    assert said["remedies"] and all(r["what"] and r["how_known"] and r["saves_bytes"] > 0 for r in said["remedies"])
+    check_text(tool, recording, said)
+    assert said["went_on"] == (case == "caught")
+
+
+def check_text(tool, recording, said):
+    """The same cause and the ten lines, in 80 columns where no name is longer."""
+    text = tool("oom", recording, "--nth", 1)
+    assert "Cause: %s." % said["cause"] in text
+    assert re.sub(r"\s+", "", said["text"]) in re.sub(r"\s+", "", text)
+    for remedy in said["remedies"]:
+        assert re.sub(r"\s+", "", remedy["what"]) in re.sub(r"\s+", "", text)
+
+
+# case: the remedy's name, as it is called in the script or as an environment
+REMEDIES = {
+    "batch_too_large": [("smaller_batch", {}), ("checkpoint", {})],
+    "evaluation_graph": [("no_grad", {})],
+    "optimizer_temporaries": [("foreach_off", {})],
+    "holes": [("expandable", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})],
+}
+
+
+@pytest.mark.parametrize("case", REMEDIES)
+def test_what_would_help_does(programs, tool, case):
+    said, _, _ = staged(programs, tool, case)
+    for name, environment in REMEDIES[case]:
+        told = next(r for r in said["remedies"] if r["name"] == name)
+        assert told["enough"], told
+        programs.traced("oom.py", case, "after.json", name, output="after.gmt", card=CARD, **environment)
+        after = json.loads((programs.folder / "after.json").read_text())
+        assert not after["ooms"], after.get("message")
+
+
+def test_no_failure_is_one_sentence(tool):
+    golden = os.path.join(os.path.dirname(__file__), "../data/v1/training.gmt")
+    assert tool("oom", golden, code=1) == ""

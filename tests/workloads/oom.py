@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oom.py CASE TRUTH [REMEDY]: a training or an inference that runs out of memory for one known reason, and what PyTorch
+says of it: its message, and its counters when it refused. The numbers are for a card of 2 GiB. With REMEDY the same
+program goes another way."""
+import json
+import re
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+MIB = 1 << 20
+UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
+remedy = sys.argv[3] if len(sys.argv) > 3 else ""
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self, width=256, layers=6, vocabulary=512):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(Layer(width) for _ in range(layers))
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, x):
+        h = self.embedding(x)
+        for layer in self.layers:
+            h = checkpoint(layer, h, use_reentrant=False) if remedy == "checkpoint" else layer(h)
+        return self.head(h)
+
+
+def tokens(batch, length=128, vocabulary=512):
+    return torch.randint(0, vocabulary, (batch, length), device="cuda")
+
+
+def loss_of(model, x):
+    y = model(x)
+    return F.cross_entropy(y.flatten(0, 1), x.flatten())
+
+
+def train(steps, batch, model=None, optimizer=torch.optim.AdamW, each=None, vocabulary=512, **options):
+    model = model or Net(vocabulary=vocabulary).cuda()
+    optimizer = optimizer(model.parameters(), **options)
+    for step in range(steps):
+        loss = loss_of(model, tokens(batch(step) if callable(batch) else batch, vocabulary=vocabulary))
+        loss.backward(retain_graph=each is keep_loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        if each:
+            each(loss)
+
+
+losses, kept = [], []
+
+
+def keep_loss(loss):
+    losses.append(loss)
+
+
+def batch_too_large():
+    train(3, 240 if remedy == "smaller_batch" else 480)
+
+
+def batch_grows():
+    train(6, lambda step: 40 + 80 * step)
+
+
+def retained_graph():
+    train(60, 24, each=keep_loss)
+
+
+def evaluation_graph():
+    model = Net().cuda()
+    with torch.set_grad_enabled(remedy != "no_grad"):
+        for _ in range(60):
+            losses.append(loss_of(model, tokens(32)))
+
+
+def outputs():
+    model = Net().cuda().eval()
+    with torch.no_grad():
+        for _ in range(200):
+            kept.append(model(tokens(128)))
+
+
+def growing():
+    bank = [torch.zeros(0, 256, device="cuda")]
+    train(80, 8, each=lambda loss: kept.append(torch.cat([bank[0], torch.ones(40000, 256, device="cuda")])))
+
+
+def fragmentation():
+    pieces = [torch.empty(30 * MIB, dtype=torch.uint8, device="cuda") for _ in range(2)]
+    model = Net().cuda()
+    for _ in range(29):
+        pieces.append(torch.empty(30 * MIB, dtype=torch.uint8, device="cuda"))
+        kept.append(torch.empty(30 * MIB, dtype=torch.uint8, device="cuda"))
+    del pieces
+    loss_of(model, tokens(4)).backward()
+    return torch.empty(300 * MIB, dtype=torch.uint8, device="cuda")
+
+
+def holes():
+    """Blocks of one segment: every other one goes."""
+    big = torch.empty(1500 * MIB, dtype=torch.uint8, device="cuda")
+    del big
+    pieces = [torch.empty(50 * MIB, dtype=torch.uint8, device="cuda") for _ in range(30)]
+    del pieces[::2]
+    return torch.empty(600 * MIB, dtype=torch.uint8, device="cuda")
+
+
+def other_process():
+    train(4, 160)
+
+
+def memory_limit():
+    torch.cuda.set_per_process_memory_fraction(0.3)
+    train(4, 160)
+
+
+def optimizer_state():
+    train(2, 1, nn_model(1024, 20))
+
+
+def optimizer_temporaries():
+    train(2, 1, nn_model(1024, 12), foreach=remedy != "foreach_off")
+
+
+def nn_model(width, layers):
+    return Net(width, layers).cuda()
+
+
+def model_too_large():
+    Net(1024, 80).cuda()
+
+
+def activation_spike():
+    train(2, 24 if not remedy else 3, vocabulary=60000)
+
+
+def workspace():
+    torch.backends.cudnn.benchmark = True
+    conv = nn.Conv2d(64, 64, 3, padding=1).cuda()
+    x = torch.randn(16, 64, 224, 224, device="cuda")
+    ballast = torch.empty(700 * MIB, dtype=torch.uint8, device="cuda")
+    conv(x).mean().backward()
+    return ballast
+
+
+def caught():
+    model = Net().cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in (640, 16, 16):
+        try:
+            loss_of(model, tokens(batch)).backward()
+            optimizer.step()
+        except torch.cuda.OutOfMemoryError as e:
+            note(e)
+        optimizer.zero_grad()
+
+
+def backward():
+    train(2, 190)
+
+
+def kv_cache():
+    model = Net().cuda().eval()
+    keys = None
+    with torch.no_grad():
+        for _ in range(400):
+            h = model(tokens(16))[:, :, :256]
+            keys = h if keys is None else torch.cat([keys, h], 1)
+
+
+def all_gather():
+    import torch.distributed as dist
+    import torch.distributed._functional_collectives as collectives
+    dist.init_process_group("nccl")
+    shard = nn.Parameter(torch.empty(80 * MIB, device="cuda"))
+    whole = collectives.all_gather_tensor(shard.detach(), 0, dist.group.WORLD)
+    return whole.sum()
+
+
+truth = {}
+
+
+def note(error):
+    """What PyTorch says: the message, and the counters."""
+    said = re.findall(r"([\d.]+) (bytes|KiB|MiB|GiB)", str(error))
+    truth.update(message=str(error), said=[float(n) * UNITS[u] for n, u in said],
+                 free=torch.cuda.mem_get_info()[0])
+
+
+def main():
+    torch.manual_seed(0)
+    try:
+        globals()[sys.argv[1]]()
+    except (torch.cuda.OutOfMemoryError, RuntimeError) as e:
+        note(e)
+    stats = torch.cuda.memory_stats()
+    truth.update(ooms=stats["num_ooms"], peak=stats["allocated_bytes.all.peak"])
+    with open(sys.argv[2], "w") as f:
+        json.dump(truth, f)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was true when memory was refused. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "oom.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+/* What PyTorch's allocator asks the device for to hold a block: it says this number itself. */
+static uint64_t segment_of(uint64_t block)
+{
+	if (block <= MIB)
+		return 2 * MIB;
+	if (block < 10 * MIB)
+		return 20 * MIB;
+	return (block + 2 * MIB - 1) & ~(2 * MIB - 1);
+}
+
+static void find_asked(struct oom *o)
+{
+	const struct refusal *r = &o->refusal;
+	bool whole = r->fail.kind && r->fail.arg0 == GMT_MEM_DEVICE && r->fail.size >= o->block;
+
+	o->block = r->event.size;
+	if (r->event.kind != GMT_BLOCK_OOM)
+		o->asked = o->block;
+	else
+		o->asked = whole ? r->fail.size : segment_of(o->block);
+}
+
+/* The memory of a context and of loaded device code: hundreds of MiB, an eighth of a small card. */
+static uint64_t context_most(uint64_t total)
+{
+	return total / 8 < 3 * GIB / 2 ? total / 8 : 3 * GIB / 2;
+}
+
+static void find_room(struct oom *o)
+{
+	const struct moment *mo = &o->shot.moment;
+	uint64_t most = context_most(mo->total_bytes), own = o->refusal.context;
+	uint64_t taken = mo->driver + mo->context;
+
+	own = own < most ? own : most;
+	o->sampled = mo->total_bytes != 0;
+	o->total = mo->total_bytes;
+	o->free = mo->total_bytes > taken ? mo->total_bytes - taken : 0;
+	o->allocated = mo->bytes;
+	o->reserved = mo->framework && mo->reserved ? mo->reserved : mo->bytes;
+	o->cached = o->reserved > o->allocated ? o->reserved - o->allocated : 0;
+	o->hole = o->cached ? holders_largest_hole(mo) : 0;
+	o->libraries = mo->driver > o->reserved ? mo->driver - o->reserved : 0;
+	o->context = mo->context;
+	o->others = mo->context > own + mo->total_bytes / 16 ? mo->context - own : 0;
+	o->capacity = o->reserved + o->free;
+}
+
+static unsigned stage_of(const struct oom *o, const struct gmt_event *e, uint32_t signs)
+{
+	if (signs & STACK_STEP || o->phase == PHASE_OPTIMIZER)
+		return STAGE_OPTIMIZER;
+	if (e->scope)
+		return signs & (STACK_FORWARD | STACK_RECOMPUTE) ? STAGE_RECOMPUTE :
+								    STAGE_BACKWARD;
+	if (signs & STACK_ZERO_GRAD)
+		return STAGE_ZERO_GRAD;
+	if (signs & STACK_FORWARD)
+		return STAGE_FORWARD;
+	return signs & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
+}
+
+/* The block that it would have been: as if it had died at once, so that no rule waits for more. */
+static void imagine(struct oom *o)
+{
+	const struct gmt_event *e = &o->refusal.event;
+	struct model *m = &o->shot.model;
+	struct block *b = &o->wanted;
+	struct classifier *c;
+
+	*b = (struct block){ .size = e->size,
+			     .seq = e->seq,
+			     .born_ns = e->time_ns,
+			     .stack = e->stack,
+			     .thread = e->thread,
+			     .scope = e->scope,
+			     .device = e->device,
+			     .name = e->kind == GMT_BLOCK_OOM ? e->name : 0,
+			     .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->arg0,
+			     .flags = e->flags };
+	b->signs = b->died_signs = signs_find(&m->signs, e->stack);
+	b->stage = b->died_stage = stage_of(o, e, b->signs);
+	b->died_seq = e->seq + 1;
+	b->died_ns = e->time_ns;
+	b->born_forward = b->died_forward = m->forwards;
+	b->born_backward = b->died_backward = m->backwards;
+	c = classifier_new(m, &o->timeline.owners);
+	o->wanted_category = classify(c, b).category;
+	classifier_free(c);
+	o->wanted_owner = owners_find(&o->timeline.owners, b);
+}
+
+static void find_place(struct oom *o)
+{
+	const struct gmt_event *e = &o->refusal.event;
+	struct timeline *t = &o->timeline;
+	struct extent x = { .peak_seq = e->seq,
+			    .peak_stack = e->stack,
+			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
+
+	instant_of_peak(&o->instant, &t->steps, &t->spans, &x, &t->owners);
+	o->step = t->steps.count > 1 ? o->instant.step : 0;
+	/* Calls of a model as steps: what comes after the last one still belongs to it. */
+	if (t->steps.basis == STEPS_FORWARD && t->steps.tail && o->step == t->steps.count - 1)
+		o->step--;
+	o->phase = o->instant.phase;
+}
+
+bool oom_is_passing(enum category c)
+{
+	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
+	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
+}
+
+static bool is_lasting(enum category c)
+{
+	return c == CATEGORY_parameters || c == CATEGORY_gradients ||
+	       c == CATEGORY_optimizer_state || c == CATEGORY_buffers ||
+	       c == CATEGORY_optimizer_temporaries;
+}
+
+static void sum_up(struct oom *o)
+{
+	const struct snapshot *s = &o->shot;
+
+	for (unsigned c = 0; c < CATEGORIES; c++) {
+		o->lasting += is_lasting(c) ? s->bytes[c] : 0;
+		o->passing += oom_is_passing(c) ? s->bytes[c] : 0;
+	}
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (s->classes[i] == CATEGORY_parameters && b->tags & BLOCK_LEAF)
+			o->trainable += b->size;
+		if (b->signs & STACK_UNSHARDED)
+			o->unsharded += b->size;
+	}
+}
+
+/* How many values of a parameter's size an optimizer keeps. */
+static unsigned kept_by(const char *optimizer)
+{
+	static const struct {
+		const char *word;
+		unsigned values;
+	} known[] = { { "Adam", 2 }, { "SGD", 1 }, { "RMSprop", 1 }, { "Adagrad", 1 },
+		      { "Lion", 1 } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(optimizer, known[i].word))
+			return known[i].values;
+	return 0;
+}
+
+/* Only while the first step makes it. */
+static void project_state(struct oom *o)
+{
+	const struct span *span = steps_span(&o->timeline.steps, &o->timeline.spans,
+					     o->refusal.event.seq);
+	uint64_t all;
+
+	if (o->phase != PHASE_OPTIMIZER || !span)
+		return;
+	all = kept_by(defs_string(o->timeline.spans.model->defs, span->name).s) * o->trainable;
+	if (all > o->shot.bytes[CATEGORY_optimizer_state])
+		o->projected = all;
+}
+
+/* The peak of an earlier step that ended, the latest that is no later than this one. */
+static int compare(struct oom *o, struct timeline *t)
+{
+	struct snapshot before;
+	size_t n = o->step;
+	int rc;
+
+	while (n > 1 && !t->steps.items[n - 1].ended)
+		n--;
+	if (n < 2)
+		return 0;
+	rc = snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
+	if (rc)
+		return rc;
+	o->compared_step = n - 1;
+	o->compared_bytes = before.moment.bytes;
+	memcpy(o->compared, before.bytes, sizeof(o->compared));
+	snapshot_free(&before);
+	return 0;
+}
+
+static unsigned world_of(const struct recording *r)
+{
+	unsigned n = (unsigned)strtoul(defs_meta(&r->defs, "env.WORLD_SIZE").s, NULL, 10);
+
+	return n > 1 && n < 1000000 ? n : 1;
+}
+
+static int gather(struct oom *o, struct recording *r)
+{
+	struct timeline *t = &o->timeline;
+	int rc;
+
+	find_place(o);
+	find_asked(o);
+	find_room(o);
+	imagine(o);
+	sum_up(o);
+	project_state(o);
+	o->world = world_of(r);
+	rc = compare(o, t);
+	if (!rc)
+		rc = leaks_find(&o->leaks, t);
+	if (!rc)
+		oom_holders(o);
+	return rc;
+}
+
+int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
+{
+	int rc;
+
+	*o = (struct oom){ .refusal = *refusal };
+	rc = timeline_open(&o->timeline, r, refusal->event.device < 0 ? 0 : refusal->event.device);
+	if (rc)
+		return rc;
+	rc = snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
+	if (rc) {
+		timeline_close(&o->timeline);
+		return rc;
+	}
+	rc = gather(o, r);
+	if (rc)
+		oom_close(o);
+	return rc;
+}
+
+void oom_close(struct oom *o)
+{
+	free(o->holders.items);
+	leaks_free(&o->leaks);
+	snapshot_free(&o->shot);
+	timeline_close(&o->timeline);
+}
+
+uint64_t oom_missing(const struct oom *o)
+{
+	if (o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind)
+		return o->asked;
+	return o->asked > o->free ? o->asked - o->free : o->asked;
+}
