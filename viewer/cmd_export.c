@@ -16,7 +16,7 @@
 
 static const struct export_format formats[] = {
 #define EXPORT(name, moment, summary) { #name, summary, moment, export_##name },
-#include "exports.def"
+#include "export_formats.def"
 #undef EXPORT
 };
 

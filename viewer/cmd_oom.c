@@ -41,8 +41,8 @@ static void text_ranks(struct emit *out, const struct ranks *all)
 
 	if (all->count == 1)
 		return;
-	emit_title(out, "%s was the first of %zu to run out of memory; %zu did in all",
-		   first->name, all->count, all->failed);
+	emit_title(out, "%s was the first of %zu to run out of memory; %zu did in all", first->name,
+		   all->count, all->failed);
 	for (size_t i = 1; i < all->failed && i < 8; i++)
 		emit_line(out, "  %s %s later", all->items[i].name,
 			  human_seconds(t, all->items[i].wall_ns - first->wall_ns));
@@ -126,7 +126,8 @@ static const struct operand_row operands[] = {
 const struct command command_oom = {
 	.name = "oom",
 	.summary = "why memory ran out, and what would have made it fit",
-	.text = "Explains an out-of-memory failure: what was asked for and where, what was free and "
+	.text = "Explains an out-of-memory failure: what was asked for and where, what was free "
+		"and "
 		"why that did not help, what held the rest, what grew since the step before, and "
 		"what would have made room, each with its bytes and how they are known. FILE may "
 		"be a folder with the recordings of several ranks: the first to fail is explained. "

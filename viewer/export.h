@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in the formats of other tools: one file a format, one row in exports.def. All see the
+ * A recording in the formats of other tools: one file a format, one row in export_formats.def. All see the
  * same: each block's birth and end with its class, each event after it, what is alive at a moment.
  */
 #ifndef VIEWER_EXPORT_H
@@ -36,7 +36,7 @@ struct export_format {
 };
 
 #define EXPORT(name, moment, summary) int export_##name(struct export *x);
-#include "exports.def"
+#include "export_formats.def"
 #undef EXPORT
 
 /* A block that counts: framework blocks where there are any, else what CUDA calls gave. */

@@ -48,15 +48,15 @@ struct oom {
 	struct snapshot shot;	  /* after it */
 	struct leaks leaks;
 
-	uint64_t asked;	      /* what the framework wanted from the device */
-	uint64_t block;	      /* what the program wanted of the framework */
-	struct block wanted;  /* as the block that it would have become */
+	uint64_t asked;	     /* what the framework wanted from the device */
+	uint64_t block;	     /* what the program wanted of the framework */
+	struct block wanted; /* as the block that it would have become */
 	enum category wanted_category;
 	struct owner wanted_owner;
 	struct instant instant;
 	enum phase phase;
 
-	bool sampled;	  /* what is free on the device is known */
+	bool sampled; /* what is free on the device is known */
 	uint64_t total, free;
 	uint64_t allocated, reserved;
 	uint64_t cached;    /* reserved, and in no block */
@@ -66,12 +66,12 @@ struct oom {
 	uint64_t others;    /* of that, more than a context takes */
 	uint64_t capacity;  /* reserved and free: what the framework could have had */
 
-	uint64_t lasting;   /* parameters, gradients, optimizer state, buffers, its temporaries */
-	uint64_t passing;   /* inputs, activations, temporaries: what goes with the batch */
-	uint64_t trainable; /* parameters that a leaf was seen in */
-	uint64_t projected; /* what the optimizer will keep, by its kind; 0 = not known */
-	uint64_t unsharded; /* gathered parameters */
-	uint64_t grown;	    /* kept from earlier steps at lines that grow */
+	uint64_t lasting;     /* parameters, gradients, optimizer state, buffers, its temporaries */
+	uint64_t passing;     /* inputs, activations, temporaries: what goes with the batch */
+	uint64_t trainable;   /* parameters that a leaf was seen in */
+	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
+	uint64_t unsharded;   /* gathered parameters */
+	uint64_t grown;	      /* kept from earlier steps at lines that grow */
 	uint64_t grown_graph; /* of that: graphs and outputs of modules */
 	struct oom_holders holders;
 	struct oom_spike spike;
@@ -112,8 +112,7 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 const char *oom_cause_name(enum oom_cause cause);
 
 /* The most useful first; returns how many. */
-size_t oom_remedies(const struct oom *o, enum oom_cause cause,
-		    struct oom_remedy out[OOM_REMEDIES]);
+size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 /* What checkpointing the modules that repeat would save; the name of their class in *name. */
 uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *calls);
 

@@ -12,7 +12,7 @@
 #include "oom.h"
 #include "report.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define WHO(o) report_owner(o, (char[96]){ 0 }, 96)
 
 static bool say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -86,8 +86,7 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	char per[HUMAN_MAX + 40] = "";
 
 	if (o->leaks.bytes_per_step)
-		snprintf(per, sizeof(per), ", %s more with each step",
-			 B(o->leaks.bytes_per_step));
+		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
 	return say(text,
 		   "%s: %s of the %s in use were made in earlier steps and are still held%s, most "
 		   "by %s.",
@@ -137,8 +136,7 @@ static bool is_gathered_size(const struct oom *o)
 static bool is_unsharded(const struct oom *o, char *text)
 {
 	uint32_t gathers = STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE;
-	bool asked = o->wanted.signs & gathers ||
-		     o->wanted_category == CATEGORY_communication ||
+	bool asked = o->wanted.signs & gathers || o->wanted_category == CATEGORY_communication ||
 		     (o->phase != PHASE_OPTIMIZER && is_gathered_size(o));
 	uint64_t all = o->unsharded + (asked ? o->block : 0);
 
@@ -174,9 +172,9 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 	return say(text,
 		   "%s: parameters %s, gradients %s, optimizer state %s and what the optimizer "
 		   "needs for its step %s are %s of the %s that could be had, before any batch.",
-		   what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]),
-		   B(b[CATEGORY_gradients]), B(b[CATEGORY_optimizer_state]),
-		   B(b[CATEGORY_optimizer_temporaries]), B(o->lasting), B(o->capacity));
+		   what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]), B(b[CATEGORY_gradients]),
+		   B(b[CATEGORY_optimizer_state]), B(b[CATEGORY_optimizer_temporaries]),
+		   B(o->lasting), B(o->capacity));
 }
 
 static bool is_model_too_large(const struct oom *o, char *text)
@@ -192,8 +190,8 @@ static bool is_model_too_large(const struct oom *o, char *text)
 	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
 		return say_model(o, text,
 				 o->projected ? "The optimizer's state does not fit: its first "
-						"step makes it" :
-						"The optimizer's step does not fit");
+						"step makes it"
+					      : "The optimizer's step does not fit");
 	return o->lasting >= all / 4 * 3 && say_model(o, text, "The model alone fills the device");
 }
 
@@ -225,8 +223,8 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		   "it%s, %s in all, while PyTorch could have %s and the model takes %s of that.",
 		   B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		   B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
-		   input ? ", another batch was being made" : ", with what was asked",
-		   B(all), B(o->capacity), B(o->lasting));
+		   input ? ", another batch was being made" : ", with what was asked", B(all),
+		   B(o->capacity), B(o->lasting));
 }
 
 static bool is_unknown(const struct oom *o, char *text)

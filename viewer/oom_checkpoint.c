@@ -110,8 +110,7 @@ static uint64_t saves_of(struct site *site, const struct block *blocks, size_t *
 		return 0;
 	do
 		kept += blocks[site->blocks[i++]].size;
-	while (i < site->count &&
-	       blocks[site->blocks[i]].stack != blocks[site->blocks[0]].stack);
+	while (i < site->count && blocks[site->blocks[i]].stack != blocks[site->blocks[0]].stack);
 	kept += (*calls - 1) * blocks[site->blocks[i - 1]].size;
 	return site->bytes > kept ? site->bytes - kept : 0;
 }

@@ -61,8 +61,7 @@ static unsigned stage_of(const struct oom *o, const struct gmt_event *e, uint32_
 	if (signs & STACK_STEP || o->phase == PHASE_OPTIMIZER)
 		return STAGE_OPTIMIZER;
 	if (e->scope)
-		return signs & (STACK_FORWARD | STACK_RECOMPUTE) ? STAGE_RECOMPUTE :
-								    STAGE_BACKWARD;
+		return signs & (STACK_FORWARD | STACK_RECOMPUTE) ? STAGE_RECOMPUTE : STAGE_BACKWARD;
 	if (signs & STACK_ZERO_GRAD)
 		return STAGE_ZERO_GRAD;
 	if (signs & STACK_FORWARD)
@@ -153,8 +152,9 @@ static unsigned kept_by(const char *optimizer)
 	static const struct {
 		const char *word;
 		unsigned values;
-	} known[] = { { "Adam", 2 }, { "SGD", 1 }, { "RMSprop", 1 }, { "Adagrad", 1 },
-		      { "Lion", 1 } };
+	} known[] = {
+		{ "Adam", 2 }, { "SGD", 1 }, { "RMSprop", 1 }, { "Adagrad", 1 }, { "Lion", 1 }
+	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strstr(optimizer, known[i].word))
@@ -165,8 +165,8 @@ static unsigned kept_by(const char *optimizer)
 /* Only while the first step makes it. */
 static void project_state(struct oom *o)
 {
-	const struct span *span = steps_span(&o->timeline.steps, &o->timeline.spans,
-					     o->refusal.event.seq);
+	const struct span *span =
+		steps_span(&o->timeline.steps, &o->timeline.spans, o->refusal.event.seq);
 	uint64_t all;
 
 	if (o->phase != PHASE_OPTIMIZER || !span)

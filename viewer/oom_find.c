@@ -12,8 +12,8 @@ enum { DEVICES = 64 };
 struct find {
 	uint64_t nth, count;
 	struct refusal found;
-	struct gmt_event fail;	     /* the latest refused call of the framework */
-	bool first_known[DEVICES];   /* of the context's share */
+	struct gmt_event fail;	   /* the latest refused call of the framework */
+	bool first_known[DEVICES]; /* of the context's share */
 	uint64_t first[DEVICES];
 	struct model model;
 	bool reports; /* the framework reports refusals itself */

@@ -7,7 +7,7 @@
 #include "oom.h"
 #include "report.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B(n)  human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define WIDTH 78
 
 static void json_holders(const struct oom *o, struct emit *out)
@@ -180,8 +180,7 @@ static void text_room(const struct oom *o, struct emit *out)
 	if (o->context > o->others)
 		figure(out, "context, loaded code", o->context - o->others, "");
 	if (o->others)
-		figure(out, "other processes", o->others,
-		       "or more than a context mostly takes");
+		figure(out, "other processes", o->others, "or more than a context mostly takes");
 	emit_line(out, "%s", "");
 }
 

@@ -13,7 +13,7 @@
 #include "oom.h"
 #include "report.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define WHO(o) report_owner(o, (char[96]){ 0 }, 96)
 
 enum { PIECES = 8 };
@@ -66,8 +66,7 @@ static const struct oom_holder *oldest(const struct oom *o)
 	for (size_t i = 0; i < o->holders.count; i++) {
 		const struct oom_holder *h = &o->holders.items[i];
 
-		if (oom_is_passing(h->category) && h->before &&
-		    (!best || h->before > best->before))
+		if (oom_is_passing(h->category) && h->before && (!best || h->before > best->before))
 			best = h;
 	}
 	return best;
@@ -98,8 +97,7 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 
 static uint64_t expandable(const struct oom *o, char *what, char *how)
 {
-	if (o->shot.moment.mapped_count || !o->timeline.framework ||
-	    o->cached < o->reserved / 20)
+	if (o->shot.moment.mapped_count || !o->timeline.framework || o->cached < o->reserved / 20)
 		return 0;
 	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that free pieces of "
 		  "the cache can be used together");
@@ -117,8 +115,9 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 		return 0;
 	put(what, "Gather less at a time: shard each layer by itself (fully_shard on the layers, "
 		  "then on the model) and reshard after forward");
-	put(how, "%s held by gathered parameters, and half of the %s that were asked for, in units "
-		 "half as large",
+	put(how,
+	    "%s held by gathered parameters, and half of the %s that were asked for, in units "
+	    "half as large",
 	    B(o->unsharded), B(o->block));
 	return o->unsharded + o->block / 2;
 }
@@ -146,8 +145,9 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 
 	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || p->largest < 5 * p->next)
 		return 0;
-	put(what, "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
-		  "fused or chunked loss)",
+	put(what,
+	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
+	    "fused or chunked loss)",
 	    PIECES, WHO(&p->owner));
 	put(how, "%zu tensor%s of %s to %s, %s together: all but one piece", p->count,
 	    p->count == 1 ? "" : "s", B(p->largest / 2), B(p->largest), B(p->bytes));
@@ -162,8 +162,7 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 		return 0;
 	put(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
 		  "backward then");
-	put(how, "Saved for backward in %zu passes, and the program never ran backward",
-	    o->step);
+	put(how, "Saved for backward in %zu passes, and the program never ran backward", o->step);
 	return bytes;
 }
 
@@ -208,8 +207,8 @@ static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
 	put(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
 		  "optimizer with less of it");
 	put(how,
-	    o->projected ? "Trainable parameters %s, and that optimizer keeps so much for them" :
-			   "Blocks of the optimizer's state, beside %s of trainable parameters",
+	    o->projected ? "Trainable parameters %s, and that optimizer keeps so much for them"
+			 : "Blocks of the optimizer's state, beside %s of trainable parameters",
 	    B(o->trainable));
 	return state;
 }
@@ -239,8 +238,9 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	if (o->phase == PHASE_OPTIMIZER || all < o->capacity / 20)
 		return 0;
 	put(what, "Take half the batch (and accumulate gradients over two)");
-	put(how, "Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
-		 "half of them",
+	put(how,
+	    "Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
+	    "half of them",
 	    asked ? " with what was asked for" : "", B(all));
 	return all / 2;
 }
@@ -255,8 +255,9 @@ static uint64_t checkpoint(const struct oom *o, char *what, char *how)
 		return 0;
 	put(what, "Checkpoint %s (torch.utils.checkpoint): compute its inside again in backward",
 	    name);
-	put(how, "Activations made inside %zu calls of it, less the inside of one and the output of "
-		 "each",
+	put(how,
+	    "Activations made inside %zu calls of it, less the inside of one and the output of "
+	    "each",
 	    calls);
 	return saves;
 }
