@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in the formats of other tools: one file a format, one row in export_formats.def. All see the
- * same: each block's birth and end with its class, each event after it, what is alive at a moment.
+ * A recording in the formats of other tools: one file a format, one row in export_formats.def. All
+ * see the same: each block's birth and end with its class, each event after it, what is alive at a
+ * moment.
  */
 #ifndef VIEWER_EXPORT_H
 #define VIEWER_EXPORT_H
