@@ -141,6 +141,7 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	model_note_stage(m, b->stage, true, e);
 	b->born_forward = m->forwards;
 	b->after_forward = m->forwards > m->forwards_before;
+	b->after_step = m->stepped;
 	b->born_backward = m->backwards;
 	b->born_steps = (uint32_t)m->steps;
 	model_note_size(m, b);

@@ -37,6 +37,7 @@ struct curve {
 enum habit {
 	HABIT_CLEARED = 1 << 0, /* made in backward, freed where gradients are cleared */
 	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
+	HABIT_KEPT = 1 << 2,	/* or after the next one, and no backward pass came between */
 };
 
 /* A thread's open ranges; deeper ones are counted but not kept. */
@@ -128,6 +129,7 @@ struct model {
 	uint32_t backwards;		 /* the same, by backward nodes */
 	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
 	bool in_forward, in_backward;
+	bool stepped;	     /* the optimizer did, since the latest backward pass began */
 	bool grads_live;     /* gradients arrived since they were last cleared, */
 	uint64_t grad_bytes; /* so many */
 
@@ -180,6 +182,7 @@ const struct model_set *model_set_of(const struct model *m, uint32_t stack);
 bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
 bool model_went_on(const struct block *b);
+bool model_was_kept(const struct block *b); /* or after that pass */
 /* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
 uint64_t model_step_end(const struct model *m, uint64_t number);
 

@@ -84,6 +84,7 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 {
 	if (is_backward(stage)) {
 		m->backwards += !m->in_backward;
+		m->stepped &= m->in_backward;
 		m->in_backward = true;
 		m->grads_live |= !m->tags;
 		return;
@@ -92,6 +93,7 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		return;
 	m->forwards += stage == STAGE_FORWARD && !m->in_forward;
 	m->in_forward = stage == STAGE_FORWARD;
+	m->stepped |= stage == STAGE_OPTIMIZER;
 	if (stage == STAGE_OPTIMIZER || m->in_backward)
 		m->forwards_before = m->forwards;
 	m->in_backward = false;

@@ -59,7 +59,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 }
 
 /* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
-static void note_arrival(struct model *m, const struct model_leaf *leaf)
+static void note_arrival(struct model *m, const struct model_leaf *leaf, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, leaf->device);
 	struct block *b = d && leaf->seq ? tree_find(&d->live, leaf->addr) : NULL;
@@ -69,6 +69,12 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf)
 	if (!b->arrivals || b->arrived_backward != m->backwards)
 		b->arrivals++;
 	b->arrived_backward = m->backwards;
+	/* A result that was made a leaf: all that had saved it has been walked back by now, but
+	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
+	if (b->stage == STAGE_FORWARD && b->saved) {
+		b->saved = 0;
+		model_tell_saved(m, b, e);
+	}
 }
 
 void model_tag_grad(struct model *m, const struct gmt_event *e)
@@ -79,7 +85,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	if (at)
-		note_arrival(m, &m->leaves[*at]);
+		note_arrival(m, &m->leaves[*at], e);
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->tags |= BLOCK_GRAD;
@@ -194,6 +200,7 @@ void model_range_begin(struct model *m, const struct gmt_event *e)
 		return;
 	t->step = e->arg0;
 	m->steps++;
+	m->stepped = true;
 	at = map_put(&m->step_ids, e->arg0, &fresh);
 	if (fresh) {
 		m->step_ends = need_grow(m->step_ends, &m->step_room, m->step_count,

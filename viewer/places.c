@@ -3,12 +3,9 @@
  * What needs a line of source or the name of a native function: asked once for each stack, and only
  * when a rule comes to it, because names of native functions are slow.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "rules.h"
-
-enum { LOOK_BACK = 6, LOOK_ON = 40, WIDTH = 1024 };
 
 static const char *last_part(const char *name)
 {
@@ -17,130 +14,20 @@ static const char *last_part(const char *name)
 	return dot ? dot + 1 : name;
 }
 
-/* Reads lines [from, from + n) into text, one behind the other; how many there are. */
-static int read_lines(const char *path, unsigned from, int n, char text[][WIDTH])
-{
-	FILE *f = fopen(path, "r");
-	unsigned line = 0;
-	int got = 0;
-	char skipped[WIDTH];
-
-	while (f && got < n) {
-		char *to = ++line < from ? skipped : text[got];
-
-		if (!fgets(to, WIDTH, f))
-			break;
-		got += line >= from;
-	}
-	if (f)
-		fclose(f);
-	return got;
-}
-
-static int depth_of(const char *s)
-{
-	int depth = 0;
-
-	for (; *s; s++)
-		depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
-	return depth;
-}
-
-/* The first name that a statement assigns to, "" if it is none. */
-static void assigned(const char *s, char *name, size_t room)
-{
-	size_t n;
-
-	s += strspn(s, " \t");
-	n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-	name[0] = 0;
-	if (n && n < room && strchr(s, '=') && strchr(" ,=:", s[n]))
-		snprintf(name, room, "%.*s", (int)n, s);
-}
-
-/* The lines around one: its statement is lines[first..at]. */
-struct source {
-	char lines[LOOK_BACK + LOOK_ON][WIDTH];
-	int n, first, at;
-	char name[64]; /* that the statement assigns to */
-};
-
-static bool read_statement(struct source *s, const char *path, unsigned line)
-{
-	unsigned from = line > LOOK_BACK ? line - LOOK_BACK : 1;
-
-	s->n = read_lines(path, from, LOOK_BACK + LOOK_ON, s->lines);
-	s->first = s->at = line - from;
-	if (!line || s->at >= s->n)
-		return false;
-	for (int i = s->at, depth = 0; i > 0 && i > s->at - LOOK_BACK; i--) {
-		depth += depth_of(s->lines[i - 1]);
-		if (depth > 0) {
-			s->first = i - 1;
-			break;
-		}
-	}
-	assigned(s->lines[s->first], s->name, sizeof(s->name));
-	return true;
-}
-
-static bool says(const struct source *s, const char *part)
-{
-	for (int i = s->first; i <= s->at; i++)
-		if (strstr(s->lines[i], part))
-			return true;
-	return false;
-}
-
-/* A later statement of the same function says it of the name that this one assigns to. */
-static bool says_later(const struct source *s, const char *part)
-{
-	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++)
-		if (strstr(s->lines[i], part) && strstr(s->lines[i], s->name))
-			return true;
-	return false;
-}
-
-/* The statement around a line registers a buffer, or makes what a later one registers. */
-static bool registers_buffer(const char *path, unsigned line)
-{
-	static struct source s;
-
-	return read_statement(&s, path, line) &&
-	       (says(&s, "register_buffer(") || says(&s, "_buffers[") ||
-		says_later(&s, "register_buffer("));
-}
-
-/* "p.grad = torch.zeros_like(p)" */
-static bool assigns_grad(const struct source *s)
-{
-	const char *text = s->lines[s->first], *end = strchr(text, '=');
-	size_t n = end ? (size_t)(end - text) : 0;
-
-	while (n && text[n - 1] == ' ')
-		n--;
-	return n > 4 && end[1] != '=' && !memcmp(text + n - 4, "grad", 4) &&
-	       (text[n - 5] == '.' || text[n - 5] == '_');
-}
-
+/* What the innermost line of the script says: the frames within it are a library's. */
 static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 {
-	static struct source at;
-	uint32_t found = 0;
+	uint32_t found;
+	bool module = false;
 	size_t i = 0;
 
 	stacks_read_python(s, stack);
-	while (i < s->count && owners_is_plumbing(s->frames[i].file))
-		i++;
-	if (i == s->count || !read_statement(&at, s->frames[i].file, s->frames[i].line))
+	for (; i < s->count && owners_is_plumbing(s->frames[i].file); i++)
+		module |= strstr(s->frames[i].file, "torch/nn/modules/") != NULL;
+	if (i == s->count)
 		return 0;
-	if (assigns_grad(&at))
-		found |= PLACE_GRAD;
-	if (says(&at, "requires_grad=True") || says(&at, "requires_grad_(") ||
-	    says(&at, "Parameter(") || says_later(&at, "requires_grad") ||
-	    says_later(&at, "Parameter("))
-		found |= PLACE_LEAF;
-	return found;
+	found = statement_places(s->frames[i].file, s->frames[i].line);
+	return module ? found & ~(PLACE_ATTRIBUTE | PLACE_CACHE) : found;
 }
 
 static uint32_t look_at_python(struct stacks *s, uint32_t stack)
@@ -150,7 +37,7 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 		const struct frame *f = &s->frames[i];
 		const char *name = last_part(f->function);
 
-		if (registers_buffer(f->file, f->line))
+		if (statement_registers_buffer(f->file, f->line))
 			return PLACE_BUFFER;
 		if (!strcmp(name, "_apply") || !strcmp(name, "__init__"))
 			break;
@@ -207,6 +94,13 @@ static bool is_maker(const char *op)
 	return false;
 }
 
+static uint32_t place_of_op(const char *op)
+{
+	if (!strncmp(op, "cat(", 4) || !strncmp(op, "concat", 6))
+		return PLACE_COMPUTED | PLACE_CAT;
+	return is_maker(op) ? PLACE_MAKER : PLACE_COMPUTED;
+}
+
 static uint32_t look_at_native(struct stacks *s, const struct block *b)
 {
 	static const char binding[] = "torch::autograd::THPVariable_";
@@ -220,8 +114,7 @@ static uint32_t look_at_native(struct stacks *s, const struct block *b)
 			if (strstr(f, functions[k].part))
 				found = functions[k].place;
 		if (!strncmp(f, binding, sizeof(binding) - 1))
-			return found |
-			       (is_maker(f + sizeof(binding) - 1) ? PLACE_MAKER : PLACE_COMPUTED);
+			return found | place_of_op(f + sizeof(binding) - 1);
 	}
 	return found;
 }

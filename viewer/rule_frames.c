@@ -8,12 +8,28 @@ static bool is_module_memory(const struct block *b)
 	       !stage_is_backward(b->stage) && b->stage != STAGE_OPTIMIZER;
 }
 
+/* A plain attribute of a module is a buffer in all but name. */
+static bool is_attribute(struct classifier *c, const struct block *b)
+{
+	uint32_t place = place_of_script(c, b);
+
+	return place & PLACE_ATTRIBUTE && !(place & (PLACE_PARAMETER | PLACE_LEAF));
+}
+
 bool frame_buffer(struct classifier *c, const struct block *b)
 {
 	if (!is_module_memory(b) || b->tags & BLOCK_LEAF)
 		return false;
 	return (b->signs & STACK_COPY && !(b->signs & STACK_PARAM)) ||
-	       place_of_python(c, b->stack) & PLACE_BUFFER;
+	       place_of_python(c, b->stack) & PLACE_BUFFER || is_attribute(c, b);
+}
+
+/* Keys and values kept as plain attributes of a module, made with it. */
+bool frame_named_cache(struct classifier *c, const struct block *b)
+{
+	return is_module_memory(b) && !b->tags && is_attribute(c, b) &&
+	       place_of_script(c, b) & PLACE_CACHE &&
+	       !(place_of_python(c, b->stack) & PLACE_BUFFER);
 }
 
 /* What the script itself calls a gradient. */

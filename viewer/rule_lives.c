@@ -14,6 +14,13 @@ bool block_lived_past_backward(const struct classifier *c, const struct block *b
 	return !stage_is_backward(b->died_stage) || b->died_backward > b->born_backward;
 }
 
+/* It was there when the next pass had begun. */
+bool block_lived_on(const struct classifier *c, const struct block *b)
+{
+	return !b->died_seq || b->died_forward > b->born_forward ||
+	       (!c->m->forwards && b->died_backward > b->born_backward);
+}
+
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
  * backward pass gives up: that belonged to a graph which backward made. */
 bool life_gradient(struct classifier *c, const struct block *b)
@@ -49,11 +56,24 @@ bool life_activation(struct classifier *c, const struct block *b)
 	       b->stage == STAGE_RECOMPUTE || b->died_backward > b->born_backward;
 }
 
+/* Given up inside a later forward pass, or appended to and given up after the next one: by itself
+ * or, if it still lives, by those that its stack made before. */
 bool life_cache(struct classifier *c, const struct block *b)
 {
-	if (b->stage != STAGE_FORWARD || b->save_ns || b->died_backward != b->born_backward)
+	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+
+	if (b->stage != STAGE_FORWARD || b->save_ns || until != b->born_backward)
 		return false;
-	return model_went_on(b) || (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_WENT_ON));
+	if (model_went_on(b) || (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_WENT_ON)))
+		return true;
+	return (b->died_seq ? model_was_kept(b) : model_has_habit(c->m, b->stack, HABIT_KEPT)) &&
+	       place_of_native(c, b) & PLACE_CAT;
+}
+
+/* It took the place of what an optimizer kept: state that grows with its parameter. */
+bool life_heir_state(struct classifier *c, const struct block *b)
+{
+	return b->heir_signs & STACK_STATE && block_lived_on(c, b);
 }
 
 /* Computed by the script before a forward pass, from nothing that a module gave, and alive in it:
@@ -112,10 +132,10 @@ bool life_copies(struct classifier *c, const struct block *b)
 	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
 
 	return is_of_the_script(b) && is_of_a_set(c, b) &&
-	       (until > b->born_backward + 1 || (!b->died_seq && !b->born_backward));
+	       (until > b->born_backward + !b->after_step || (!b->died_seq && !b->born_backward));
 }
 
 bool life_copied_gradients(struct classifier *c, const struct block *b)
 {
-	return is_of_the_script(b) && is_of_a_set(c, b) && b->born_backward;
+	return is_of_the_script(b) && is_of_a_set(c, b) && b->born_backward && !b->after_step;
 }

@@ -8,7 +8,8 @@ bool stage_is_backward(unsigned stage)
 	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
 }
 
-/* Born inside an optimizer's step, and it outlived that step. */
+/* Born inside an optimizer's step, and it outlived that step: without a range that says where it
+ * ended, it lived into the next pass. */
 bool phase_state(struct classifier *c, const struct block *b)
 {
 	uint64_t end = b->step ? model_step_end(c->m, b->step) : 0;
@@ -16,8 +17,7 @@ bool phase_state(struct classifier *c, const struct block *b)
 	if (b->stage != STAGE_OPTIMIZER)
 		return false;
 	if (!b->step)
-		return !b->died_seq || b->died_stage != STAGE_OPTIMIZER ||
-		       b->died_forward > b->born_forward;
+		return block_lived_on(c, b);
 	return end && (!b->died_seq || b->died_seq > end);
 }
 

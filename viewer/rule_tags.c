@@ -10,8 +10,9 @@ bool tag_parameter_made(struct classifier *c, const struct block *b)
 }
 
 /*
- * A leaf made elsewhere is a parameter if more than one pass used it; an input may require grad
- * too, but lives for one. What forward or backward computed is a result that was cut off its graph.
+ * A leaf made elsewhere is a parameter if more than one pass used it or the script says so; an
+ * input may require grad too, but lives for one. What forward or backward computed is a result that
+ * was cut off its graph.
  */
 bool tag_parameter(struct classifier *c, const struct block *b)
 {
@@ -22,6 +23,7 @@ bool tag_parameter(struct classifier *c, const struct block *b)
 	if (b->stage == STAGE_FORWARD || stage_is_backward(b->stage))
 		return false;
 	return b->leaf_passes > 1 || c->m->backwards <= 1 ||
+	       place_of_script(c, b) & PLACE_PARAMETER ||
 	       (b->arrivals > 1 && (!b->died_seq || b->died_backward > b->born_backward + 3));
 }
 

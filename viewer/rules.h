@@ -23,9 +23,11 @@ rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_out
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
 rule_fits life_reduced, life_copies, life_copied_gradients, life_heir, life_cleared, life_prepared;
+rule_fits life_heir_state;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
 rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
+rule_fits frame_named_cache;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
 
 /* What the frames of a block's stack say beyond their names (places.c). */
@@ -38,13 +40,22 @@ enum place {
 	PLACE_NETWORK = 1 << 5,	  /* a collective's own memory */
 	PLACE_GRAD = 1 << 6,	  /* the script's statement assigns to a .grad */
 	PLACE_LEAF = 1 << 7,	  /* the script's statement makes a tensor that requires grad */
+	PLACE_PARAMETER = 1 << 8, /* or wraps it in a Parameter */
+	PLACE_ATTRIBUTE = 1 << 9, /* or makes a plain attribute of an object */
+	PLACE_CACHE = 1 << 10,	  /* of a name that says it is a cache */
+	PLACE_CAT = 1 << 11,	  /* tensors are appended to one another */
 };
+/* statements.c */
+bool statement_registers_buffer(const char *path, unsigned line);
+uint32_t statement_places(const char *path, unsigned line); /* PLACE_GRAD ... PLACE_CACHE */
+/* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct block *b);
 uint32_t place_of_native(struct classifier *c, const struct block *b);
 
 /* Facts that several rules ask. */
 bool block_lived_past_backward(const struct classifier *c, const struct block *b);
+bool block_lived_on(const struct classifier *c, const struct block *b);
 bool stage_is_backward(unsigned stage);
 
 #endif

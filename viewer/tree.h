@@ -64,6 +64,7 @@ struct block {
 	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
 	uint8_t stage, died_stage;	       /* enum block_stage */
 	bool after_forward;		       /* born after a forward pass of its step */
+	bool after_step;		       /* born after the optimizer's step */
 	bool grads_live;		       /* a copy: gradients were there at its moment */
 	bool save_after_moment;		       /* a copy: first saved after its moment */
 	uint8_t counted_as;		       /* in a series: its class after the latest event */

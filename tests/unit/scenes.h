@@ -18,6 +18,14 @@ extern struct defs defs;
 extern struct model m;
 extern struct moment moment;
 
+/* One for each rule or more. The block in question lies at 0x1000. */
+extern const struct scene {
+	const char *rule, *category;
+	const char *next; /* the rule that decides without it */
+	void (*play)(void);
+} all_scenes[];
+extern const size_t scene_count;
+
 void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
 /* Plays a scene that calls now() twice: the first time finds the moment's number. */
@@ -46,6 +54,7 @@ uint32_t join(uint32_t native, uint32_t python);
 /* Functions whose names rules look for. */
 void *getCurrentCUDABlasHandle(void);
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
+void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");
 
 #endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For each rule of the classifier a short life of a block that it, and no other, decides. */
+#include "scenes.h"
+
+/* The scenes. The block in question lies at 0x1000. */
+
+static void leaf_of_module(void)
+{
+	born(0x1000, frame(frame(forward(), TORCH "nn/modules/lazy.py", "LazyLinear.materialize"),
+			   TORCH "nn/parameter.py", "Parameter.__new__"));
+	leaf(0x1000, 1);
+	now();
+}
+
+static void leaf_elsewhere(void)
+{
+	born(0x1000, script());
+	for (int i = 0; i < 3; i++) {
+		leaf(0x1000, 1);
+		backward_pass();
+	}
+	now();
+}
+
+/* The graph is kept until the next one is there, and with it the leaf's node. */
+static void leaf_told_once(void)
+{
+	born(0x1000, script());
+	leaf(0x1000, 1);
+	for (int i = 0; i < 4; i++) {
+		backward_pass();
+		born_in_backward(0x2000, 0);
+		grad(0x2000, 1);
+		died(0x2000, script());
+	}
+	now();
+}
+
+/* A module's weight is replaced by a new tensor in each forward pass. */
+static void heir(void)
+{
+	uint32_t inside = forward();
+
+	some_tags();
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	for (uint64_t i = 0; i < 2; i++) {
+		born(0xa000, script());
+		born(i ? 0x1000 : 0x9000, inside);
+		died(i ? 0x9000 : 0x8000, inside);
+		died(0xa000, script());
+	}
+	now();
+}
+
+/* What an optimizer keeps is replaced by a larger one, with its parameter. */
+static void heir_of_state(void)
+{
+	some_tags();
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	born(0x8000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+	backward_pass();
+	born_of_size(0x1000, 6144, script());
+	died(0x8000, script());
+	now();
+}
+
+static void unsharded(void)
+{
+	born(0x1000, frame(forward(), TORCH "distributed/fsdp/_fully_shard/_fsdp_param.py",
+			   "FSDPParam.alloc_all_gather_outputs"));
+	now();
+}
+
+static void gradient(void)
+{
+	leaf(0x9000, 1);
+	born_in_backward(0x1000, 0);
+	grad(0x1000, 1);
+	now();
+}
+
+/* No tag tells of a sparse gradient, but where it is freed does: of those of before, or itself. */
+static void cleared(void)
+{
+	uint32_t clear = frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad");
+	uint32_t node = native_frame(computes);
+
+	some_tags();
+	born_in_backward(0x2000, node);
+	died(0x2000, clear);
+	born_in_backward(0x1000, node);
+	now();
+}
+
+static void gradient_by_statement(void)
+{
+	const char *path = source_file("for p in params:\n"
+				       "    p.grad = torch.zeros_like(p)\n");
+
+	some_tags();
+	born(0x1000, frame_at(script(), path, "setup", 2));
+	now();
+}
+
+static void leaf_by_statement(void)
+{
+	const char *path = source_file("w = torch.randn(10, 10, device='cuda') / 10\n"
+				       "w.requires_grad_()\n");
+
+	born(0x1000, frame_at(0, path, "<module>", 1));
+	now();
+}
+
+/* The gradient that arrives is given up in backward; the bucket stays. */
+static void buckets(void)
+{
+	born(0x1000, frame(script(), TORCH "nn/parallel/distributed.py", "_ddp_init_helper"));
+	leaf(0x9000, 1);
+	born_in_backward(0x2000, 0);
+	grad(0x2000, 1);
+	died_in_backward(0x2000);
+	now();
+}
+
+static void reduced(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "distributed/fsdp/_fully_shard/_fsdp_collectives.py",
+			       "foreach_reduce"));
+	now();
+	died(0x1000, script());
+}
+
+static void loaded(void)
+{
+	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
+	now();
+}
+
+static void loaded_and_trained(void)
+{
+	some_tags();
+	loaded();
+	backward_pass();
+}
+
+static void two_parameters(void)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+
+	some_tags();
+	born(0x8000, made);
+	born_of_size(0xa000, 8192, made);
+}
+
+static void copies(void)
+{
+	uint32_t line = script();
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
+	now();
+}
+
+static void copied_gradients(void)
+{
+	uint32_t line = script();
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	now();
+	died(0x1000, line);
+}
+
+static void state(void)
+{
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	born(0x1000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+	now();
+}
+
+static void state_by_frames(void)
+{
+	born(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.load_state_dict"));
+	now();
+}
+
+static void buffer_by_frames(void)
+{
+	const char *path = source_file("class Net(nn.Module):\n"
+				       "    def __init__(self):\n"
+				       "        self.register_buffer(\n"
+				       "            'order', torch.arange(10, device='cuda'))\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+
+	frame(call, path, "Net.forward");
+	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
+	now();
+}
+
+static void cache_by_statement(void)
+{
+	const char *path = source_file("class Attention(nn.Module):\n"
+				       "    def __init__(self):\n"
+				       "        self.cache_k = torch.zeros(16, 16).cuda()\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+
+	frame(call, path, "Attention.forward");
+	born(0x1000, frame_at(script(), path, "Attention.__init__", 3));
+	now();
+}
+
+static void parameter_by_frames(void)
+{
+	born(0x1000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	now();
+}
+
+static void workspace(void)
+{
+	born_in_backward(0x1000, native_frame(getCurrentCUDABlasHandle));
+	now();
+}
+
+static void made_outside(void)
+{
+	some_tags();
+	born(0x1000, native_frame(maker));
+	now();
+}
+
+static void data_by_frames(void)
+{
+	born(0x1000, frame(forward(), TORCH "utils/data/_utils/pin_memory.py", "pin_memory"));
+	now();
+}
+
+static void input(void)
+{
+	born(0x1000, script());
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+}
+
+static void activation(void)
+{
+	born(0x1000, forward());
+	saved(0x1000, 1, 0);
+	now();
+}
+
+/* Saved though nothing differentiable made it, but computed from what a forward pass gave. */
+static void answer_of_another(void)
+{
+	born(0x2000, forward());
+	born(0x1000, join(native_frame(computes), script()));
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+}
+
+static void packed(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "utils/checkpoint.py", "X.<locals>.recompute_fn"));
+	saved(0x1000, 0, GMT_SAVED_PACKED);
+	now();
+}
+
+static void saved_soon(void)
+{
+	born(0x1000, forward());
+	now();
+	saved(0x1000, 1, GMT_SAVED_OUTPUT);
+}
+
+static void gradient_by_life(void)
+{
+	born_in_backward(0x1000, 0);
+	now();
+	died(0x1000, script());
+}
+
+static void activation_by_life(void)
+{
+	born(0x1000, forward());
+	now();
+	died_in_backward(0x1000);
+}
+
+static void cache_by_frames(void)
+{
+	born(0x1000, frame(forward(), "/home/u/net.py", "KVCache.update"));
+	now();
+}
+
+static void cache_by_life(void)
+{
+	uint32_t inside = forward();
+
+	born(0x1000, inside);
+	now();
+	born(0x8000, script());
+	born(0x2000, inside);
+	died(0x1000, inside);
+}
+
+/* Keys are appended to those of before, which the caller gives up after the pass. */
+static void cache_by_appending(void)
+{
+	uint32_t inside = join(native_frame(appends), forward());
+
+	born(0x1000, inside);
+	now();
+	born(0x8000, script());
+	born(0x2000, inside);
+	died(0x1000, script());
+}
+
+static void parameter_by_life(void)
+{
+	born(0x1000, script());
+	for (int i = 0; i < 2; i++) {
+		born(0x2000 + i * 0x1000, forward());
+		backward_pass();
+	}
+	now();
+}
+
+static void communication(void)
+{
+	born_in_backward(0x1000,
+			 frame(script(), TORCH "distributed/distributed_c10d.py", "all_reduce"));
+	now();
+}
+
+static void optimizer_temporary(void)
+{
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	born(0x1000, script());
+	now();
+	died(0x1000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+}
+
+static void backward_temporary(void)
+{
+	some_tags();
+	born_in_backward(0x1000, 0);
+	now();
+	died_in_backward(0x1000);
+}
+
+static void forward_temporary(void)
+{
+	born(0x1000, forward());
+	now();
+	died(0x1000, forward());
+}
+
+/* The batch is normalised before the model sees it. */
+static void prepared(void)
+{
+	some_tags();
+	born(0x1000, script());
+	now();
+	born(0x2000, forward());
+	died(0x1000, script());
+}
+
+static void computed_outside(void)
+{
+	some_tags();
+	born(0x2000, forward());
+	born(0x1000, script());
+	now();
+	died(0x1000, script());
+}
+
+static void nothing(void)
+{
+	some_tags();
+	born(0x1000, script());
+	now();
+}
+
+const struct scene all_scenes[] = {
+	{ "leaf-of-module", "parameters", "module-frames", leaf_of_module },
+	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
+	{ "leaf", "parameters", "plain-saved", leaf_told_once },
+	{ "heir", "parameters", "cache-life", heir },
+	{ "heir-state", "optimizer_state", "nothing", heir_of_state },
+	{ "unsharded", "parameters", "forward", unsharded },
+	{ "gradient", "gradients", "backward", gradient },
+	{ "cleared", "gradients", "backward", cleared },
+	{ "gradient-statement", "gradients", "nothing", gradient_by_statement },
+	{ "leaf-statement", "parameters", "nothing", leaf_by_statement },
+	{ "gradient-buckets", "gradients", "communication", buckets },
+	{ "reduced", "gradients", "communication", reduced },
+	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
+	{ "loaded", "parameters", "nothing", loaded },
+	{ "copies", "optimizer_state", "copied-gradients", copies },
+	{ "copied-gradients", "gradients", "nothing", copied_gradients },
+	{ "made-outside", "inputs", "nothing", made_outside },
+	{ "state", "optimizer_state", "optimizer", state },
+	{ "state-frames", "optimizer_state", "nothing", state_by_frames },
+	{ "buffer-frames", "buffers", "nothing", buffer_by_frames },
+	{ "module-frames", "parameters", "nothing", parameter_by_frames },
+	{ "workspace", "workspace", "gradient-life", workspace },
+	{ "data-frames", "inputs", "forward", data_by_frames },
+	{ "plain-saved", "inputs", "saved", input },
+	{ "saved", "activations", "forward", activation },
+	{ "saved", "activations", "computed-outside", answer_of_another },
+	{ "packed", "activations", "backward", packed },
+	{ "saved-soon", "activations", "forward", saved_soon },
+	{ "gradient-life", "gradients", "backward", gradient_by_life },
+	{ "activation-life", "activations", "forward", activation_by_life },
+	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
+	{ "cache-life", "kv_cache", "forward", cache_by_life },
+	{ "cache-statement", "kv_cache", "buffer-frames", cache_by_statement },
+	{ "cache-life", "kv_cache", "forward", cache_by_appending },
+	{ "parameter-life", "parameters", "prepared", parameter_by_life },
+	{ "communication", "communication", "gradient-life", communication },
+	{ "optimizer", "optimizer_temporaries", "nothing", optimizer_temporary },
+	{ "backward", "backward_temporaries", "nothing", backward_temporary },
+	{ "forward", "forward_temporaries", "nothing", forward_temporary },
+	{ "prepared", "inputs", "computed-outside", prepared },
+	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
+	{ "nothing", "unknown", "nothing", nothing },
+};
+
+const size_t scene_count = sizeof(all_scenes) / sizeof(all_scenes[0]);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a line of the program's source says of the tensor that it makes: read as text, as far as the
+ * file is there, and never taken for more than a hint.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "rules.h"
+
+enum { LOOK_BACK = 6, LOOK_ON = 40, WIDTH = 1024 };
+
+/* Reads lines [from, from + n) into text, one behind the other; how many there are. */
+static int read_lines(const char *path, unsigned from, int n, char text[][WIDTH])
+{
+	FILE *f = fopen(path, "r");
+	unsigned line = 0;
+	int got = 0;
+	char skipped[WIDTH];
+
+	while (f && got < n) {
+		char *to = ++line < from ? skipped : text[got];
+
+		if (!fgets(to, WIDTH, f))
+			break;
+		got += line >= from;
+	}
+	if (f)
+		fclose(f);
+	return got;
+}
+
+static int depth_of(const char *s)
+{
+	int depth = 0;
+
+	for (; *s; s++)
+		depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
+	return depth;
+}
+
+/* The first name that a statement assigns to, "" if it is none. */
+static void assigned(const char *s, char *name, size_t room)
+{
+	size_t n;
+
+	s += strspn(s, " \t");
+	n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	name[0] = 0;
+	if (n && n < room && strchr(s, '=') && strchr(" ,=:", s[n]))
+		snprintf(name, room, "%.*s", (int)n, s);
+}
+
+/* The lines around one: its statement is lines[first..at]. */
+struct source {
+	char lines[LOOK_BACK + LOOK_ON][WIDTH];
+	int n, first, at;
+	char name[64]; /* that the statement assigns to */
+};
+
+static bool read_statement(struct source *s, const char *path, unsigned line)
+{
+	unsigned from = line > LOOK_BACK ? line - LOOK_BACK : 1;
+
+	s->n = read_lines(path, from, LOOK_BACK + LOOK_ON, s->lines);
+	s->first = s->at = line - from;
+	if (!line || s->at >= s->n)
+		return false;
+	for (int i = s->at, depth = 0; i > 0 && i > s->at - LOOK_BACK; i--) {
+		depth += depth_of(s->lines[i - 1]);
+		if (depth > 0) {
+			s->first = i - 1;
+			break;
+		}
+	}
+	assigned(s->lines[s->first], s->name, sizeof(s->name));
+	return true;
+}
+
+static bool says(const struct source *s, const char *part)
+{
+	for (int i = s->first; i <= s->at; i++)
+		if (strstr(s->lines[i], part))
+			return true;
+	return false;
+}
+
+/* A later statement of the same function says it of the name that this one assigns to. */
+static bool says_later(const struct source *s, const char *part)
+{
+	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++)
+		if (strstr(s->lines[i], part) && strstr(s->lines[i], s->name))
+			return true;
+	return false;
+}
+
+/* The statement around a line registers a buffer, or makes what a later one registers. */
+bool statement_registers_buffer(const char *path, unsigned line)
+{
+	static struct source s;
+
+	return read_statement(&s, path, line) &&
+	       (says(&s, "register_buffer(") || says(&s, "_buffers[") ||
+		says_later(&s, "register_buffer("));
+}
+
+/* What stands before the first '=' of the statement, without blanks. */
+static size_t target_of(const struct source *s, const char **target)
+{
+	const char *text = s->lines[s->first] + strspn(s->lines[s->first], " \t");
+	const char *end = strchr(text, '=');
+	size_t n = end && end[1] != '=' ? (size_t)(end - text) : 0;
+
+	while (n && text[n - 1] == ' ')
+		n--;
+	*target = text;
+	return n;
+}
+
+static bool has(const char *s, size_t n, const char *part)
+{
+	return memmem(s, n, part, strlen(part)) != NULL;
+}
+
+/* Tables of angles and masks are cached too, but are no keys or values. */
+static bool names_cache(const char *s, size_t n)
+{
+	static const char *const others[] = { "cos", "sin", "rope", "freq", "mask", "pos" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (has(s, n, others[i]))
+			return false;
+	return has(s, n, "cache") || has(s, n, "past");
+}
+
+/* "p.grad = ...", "p.main_grad = ...", "self.cache_k = ..." */
+static uint32_t places_of_target(const struct source *s)
+{
+	const char *t;
+	size_t n = target_of(s, &t);
+	uint32_t found = 0;
+
+	if (n > 5 && !memcmp(t + n - 4, "grad", 4) && (t[n - 5] == '.' || t[n - 5] == '_'))
+		found |= PLACE_GRAD;
+	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
+		found |= PLACE_ATTRIBUTE | (names_cache(t, n) ? PLACE_CACHE : 0);
+	return found;
+}
+
+uint32_t statement_places(const char *path, unsigned line)
+{
+	static struct source s;
+	uint32_t found;
+
+	if (!read_statement(&s, path, line))
+		return 0;
+	found = places_of_target(&s);
+	if (says(&s, "requires_grad=True") || says(&s, "requires_grad_(") ||
+	    says_later(&s, "requires_grad"))
+		found |= PLACE_LEAF;
+	if (says(&s, "Parameter(") || says_later(&s, "Parameter("))
+		found |= PLACE_PARAMETER | PLACE_LEAF;
+	return found;
+}
