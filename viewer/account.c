@@ -50,8 +50,18 @@ static void optimizer_name(struct account *a, const struct timeline *t, const st
 			 hash + 1);
 }
 
-/* The layer among the modules: its blocks are a multiple of the layers. Of all such the largest,
- * and inside of it the innermost that still has nearly all. */
+/* Whether a module seems to be called once for each layer: everything in it is there so often, but
+ * for the first or the last one's. */
+static bool is_repeated(const struct modules *m, const struct module *x, uint64_t layers)
+{
+	for (uint32_t i = x->first; i; i = m->items[i].next)
+		if (m->items[i].blocks + 1 < layers)
+			return false;
+	return x->first;
+}
+
+/* The layer among the modules: of all that are repeated the largest, and inside of it the innermost
+ * that still has nearly all. */
 static void layer_bytes(struct account *a, struct timeline *t, const struct snapshot *s,
 			int category)
 {
@@ -64,7 +74,7 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 	for (size_t i = 1; i < m.count; i++) {
 		const struct module *x = &m.items[i];
 
-		if (x->line || !x->blocks || x->blocks % layers || x->bytes * 5 < most * 4)
+		if (x->line || !is_repeated(&m, x, layers) || x->bytes * 5 < most * 4)
 			continue;
 		most = x->bytes > most ? x->bytes : most;
 		a->layer_bytes = x->bytes;

@@ -160,6 +160,8 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 	};
 	struct account_row *nearest = NULL, *row;
 
+	if (!input)
+		return;
 	for (int w = 0; w < WAYS; w++) {
 		row = add(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
 			  UNIT_BYTES, measured, formulas[w]);
@@ -171,6 +173,8 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
 			nearest = row;
 	}
+	if (formulas[SCORES] < 0 && nearest && measured > 1.25 * nearest->formula)
+		nearest = NULL; /* the one that is not known may be nearer */
 	if (nearest && measured > 0)
 		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
 			 measured / nearest->formula);
@@ -181,7 +185,7 @@ static void layer_rows(struct account *a)
 	double layers = with(a, SHAPE_LAYERS), all = a->layer_bytes ? a->layer_bytes : NONE;
 	struct account_row *row;
 
-	if (layers < 1)
+	if (layers < 1 || (all < 0 && !with(a, SHAPE_TOKENS)))
 		return;
 	row = add(a, "activations", "layer", "of one layer", UNIT_BYTES,
 		  all < 0 ? NONE : all / layers, NONE);
@@ -201,7 +205,10 @@ static void activation_rows(struct account *a)
 	struct account_row *row;
 	const char *s = "activations";
 
-	add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	row = add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
+		snprintf(row->note, sizeof(row->note),
+			 "no formula fits: no transformer's width, batch and sequence are known");
 	layer_rows(a);
 	if (t > 0 && p > 0) {
 		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT,

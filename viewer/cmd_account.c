@@ -97,7 +97,7 @@ static void shape_lines(struct emit *out, const struct shape *s)
 	}
 }
 
-#define NOTE 16 /* columns beside the figures */
+#define NOTE 15 /* columns beside the figures */
 
 static void row_text(struct emit *out, const struct account_row *r)
 {

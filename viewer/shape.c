@@ -7,6 +7,8 @@
 #include "need.h"
 
 #define HEAD_WIDTH 64 /* what most models have */
+#define HEAD_LEAST 16
+#define HEAD_MOST  256
 
 static const char *const names[SHAPE_FIGURES] = {
 	[SHAPE_PARAMETERS] = "parameters", [SHAPE_BYTES] = "bytes",
@@ -188,6 +190,46 @@ static void infer_tokens(struct shape *s, const struct sizes *saved)
 				return;
 }
 
+/* Flash attention keeps the logarithm of a sum for each token and head, 4 bytes. */
+static void infer_heads(struct shape *s, const struct sizes *saved)
+{
+	uint64_t each = shape_get(s, SHAPE_TOKENS) * 4, width = shape_get(s, SHAPE_WIDTH);
+	uint64_t layers = shape_get(s, SHAPE_LAYERS), found = 0;
+
+	for (size_t i = 0; each && i < saved->count; i++) {
+		const struct size_count *c = &saved->items[i];
+		uint64_t heads = c->size / each;
+
+		if (c->size % each || heads < 2 || c->count < layers || width % heads ||
+		    width / heads < HEAD_LEAST || width / heads > HEAD_MOST)
+			continue;
+		if (found)
+			return;
+		found = heads;
+	}
+	shape_set(s, SHAPE_HEADS, found, FIGURE_INFERRED);
+}
+
+static void forget(struct shape *s, enum shape_figure f)
+{
+	if (s->figures[f].source == FIGURE_INFERRED)
+		s->figures[f] = (struct figure){ 0 };
+}
+
+/* No layers, or few and no tokens: what was found is a network's of another kind. */
+static void forget_chance(struct shape *s)
+{
+	double layers = shape_get(s, SHAPE_LAYERS);
+
+	if (s->figures[SHAPE_LAYERS].source == FIGURE_GIVEN || layers >= 4 ||
+	    (layers >= 2 && shape_has(s, SHAPE_TOKENS)))
+		return;
+	forget(s, SHAPE_LAYERS);
+	forget(s, SHAPE_WIDTH);
+	forget(s, SHAPE_TOKENS);
+	forget(s, SHAPE_ACTIVATION_BYTES);
+}
+
 /* Figures that follow from others. */
 static void complete(struct shape *s)
 {
@@ -200,8 +242,9 @@ static void complete(struct shape *s)
 		shape_set(s, SHAPE_SEQUENCE, tokens / batch, FIGURE_INFERRED);
 	else if (tokens && sequence)
 		shape_set(s, SHAPE_BATCH, tokens / sequence, FIGURE_INFERRED);
-	shape_set(s, SHAPE_HEADS, (uint64_t)(shape_get(s, SHAPE_WIDTH) / HEAD_WIDTH),
-		  FIGURE_ASSUMED);
+	if (shape_has(s, SHAPE_TOKENS))
+		shape_set(s, SHAPE_HEADS, (uint64_t)(shape_get(s, SHAPE_WIDTH) / HEAD_WIDTH),
+			  FIGURE_ASSUMED);
 	shape_set(s, SHAPE_ACTIVATION_BYTES, shape_get(s, SHAPE_BYTES), FIGURE_ASSUMED);
 }
 
@@ -217,5 +260,7 @@ void shape_infer(struct shape *out, const struct sizes *leaves, const struct siz
 	infer_width(out, leaves);
 	infer_layers(out, leaves);
 	infer_tokens(out, saved);
+	forget_chance(out);
+	infer_heads(out, saved);
 	complete(out);
 }

@@ -285,7 +285,7 @@ def test_names_of_any_bytes(make):
 
 
 HOSTILE = SAMPLE.replace("/home/u/model.py Model.forward", "/home/\x1b]0;x\x07/m\x9bodel.py Mo\x1b[31mdel.for\u009b2Jward")
-READERS_OF_NAMES = [["report"], ["live"], ["steps"], ["peak"], ["timeline"], ["flame", "--frames", "both"], ["leaks"], ["modules"], ["why", "0x10400000", "--at", "end"], ["stack", "3"]]
+READERS_OF_NAMES = [["report"], ["report", "--steps"], ["account"], ["live"], ["steps"], ["peak"], ["timeline"], ["flame", "--frames", "both"], ["leaks"], ["modules"], ["why", "0x10400000", "--at", "end"], ["stack", "3"]]
 
 
 @pytest.mark.parametrize("args", READERS_OF_NAMES, ids=lambda a: a[0])

@@ -23,6 +23,8 @@ class Account:
     def __init__(self, tool, recording, *options):
         self.all = tool.json("account", recording, *options)
         self.rows = {(r["section"], r["key"]): r for r in self.all["rows"]}
+        self.text = tool("account", recording, *options)
+        assert max(map(len, self.text.splitlines())) < 80
 
     def measured(self, section, key):
         return self.rows[section, key]["measured"]
@@ -250,6 +252,18 @@ def test_lora(programs, tool):
     assert measured["adapters"]["optimizer_state"] < 0.01 * measured["whole"]["optimizer_state"]
     assert measured["adapters"]["update"] < 0.01 * measured["whole"]["update"]
     assert measured["adapters"]["activations"] > 0.75 * measured["whole"]["activations"]
+
+
+def test_no_transformer(programs, tool):
+    """A network of convolutions: what needs no shape is told, formulas of layers are not."""
+    recording, truth = record(programs, tool, "convolutions")
+    account, said = Account(tool, recording), truth["said"]
+    assert account.shape("parameters") == said["parameters"]
+    assert not {"layers", "width", "tokens"} & set(account.all["shape"])
+    check_parameters(account, (4, 4, 4), 0.1)
+    assert account.measured("activations", "total") == pytest.approx(said["kept"], rel=0.05)
+    assert "no formula fits" in account.rows["activations", "total"]["note"]
+    assert not any("formula" in r for r in account.rows.values() if r["section"] == "activations")
 
 
 def test_sharded_over_four_devices(programs, tool):

@@ -185,6 +185,15 @@ def lora(adapt):
     return train(model, torch.optim.AdamW([p for p in model.parameters() if p.requires_grad]), loss, 2)
 
 
+def convolutions():
+    from torchvision.models import resnet18
+    model = resnet18().to(CUDA)
+
+    def loss():
+        return F.cross_entropy(model(torch.randn(16, 3, 224, 224, device=CUDA)), torch.zeros(16, dtype=torch.long, device=CUDA))
+    return train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), loss, 3)
+
+
 def sharded(layers, width):
     """FSDP: every rank holds its part of parameters, gradients and state."""
     import torch.distributed as dist
