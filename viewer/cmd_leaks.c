@@ -105,16 +105,18 @@ static int answer(struct emit *out, struct recording *r, const struct leaks_opti
 {
 	struct timeline t = { 0 };
 	struct leaks leaks = { 0 };
-	int rc = timeline_open(&t, r, o->device);
+	struct series series;
+	int rc = timeline_open_series(&t, r, o->device, &series);
 
 	if (rc)
 		return rc;
-	rc = leaks_find(&leaks, &t);
+	rc = leaks_find_in(&leaks, &t, &series);
 	if (!rc && emit_json(out))
 		json(out, &t, &leaks);
 	else if (!rc)
 		text(out, &t, &leaks, o->top);
 	leaks_free(&leaks);
+	series_close(&series);
 	timeline_close(&t);
 	return rc;
 }

@@ -126,20 +126,16 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
 }
 
-static int fill(struct view *v, struct recording *r, enum envelope_axis axis, size_t most)
+static int fill(struct view *v, struct series *series, enum envelope_axis axis, size_t most)
 {
 	const struct timeline *t = &v->timeline;
-	struct series series;
 	size_t step;
-	int rc = series_open(&series, r, &t->model, &v->timeline.owners);
+	int rc;
 
-	if (rc)
-		return rc;
 	envelope_init(&v->envelope, &t->model, t->device, axis, most);
-	rc = series_run(&series,
+	rc = series_run(series,
 			&(struct series_sink){ envelope_change, envelope_event, &v->envelope });
 	envelope_end(&v->envelope);
-	series_close(&series);
 	instant_of_peak(&v->peak, &t->steps, &t->spans, timeline_peak(t, &step),
 			&v->timeline.owners);
 	return rc;
@@ -148,17 +144,20 @@ static int fill(struct view *v, struct recording *r, enum envelope_axis axis, si
 static int answer(struct emit *out, struct recording *r, const struct timeline_options *o)
 {
 	bool events = o->by && !strcmp(o->by, "events");
+	struct series series;
 	struct view v = { 0 };
-	int rc = timeline_open(&v.timeline, r, o->device);
+	int rc = timeline_open_series(&v.timeline, r, o->device, &series);
 
 	if (rc)
 		return rc;
-	rc = fill(&v, r, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
+	rc = fill(&v, &series, events ? ENVELOPE_EVENTS : ENVELOPE_TIME,
+		  most_buckets(o, emit_json(out)));
 	if (!rc && emit_json(out))
 		json(out, &v);
 	else if (!rc)
 		text(out, &v, o);
 	envelope_free(&v.envelope);
+	series_close(&series);
 	timeline_close(&v.timeline);
 	return rc;
 }

@@ -225,15 +225,10 @@ static int find_blocks(struct leaks *out, const struct search *s, struct timelin
 	return 0;
 }
 
-static int compare(struct leaks *out, struct search *s, struct timeline *t)
+static int compare(struct leaks *out, struct search *s, struct timeline *t, struct series *series)
 {
-	struct series series;
-	int rc = series_open(&series, t->recording, &t->model, &t->owners);
+	int rc = series_run(series, &(struct series_sink){ change, after, s });
 
-	if (rc)
-		return rc;
-	rc = series_run(&series, &(struct series_sink){ change, after, s });
-	series_close(&series);
 	if (rc)
 		return rc;
 	collect(out, s);
@@ -244,7 +239,7 @@ static int compare(struct leaks *out, struct search *s, struct timeline *t)
 	return out->count ? find_blocks(out, s, t) : 0;
 }
 
-int leaks_find(struct leaks *out, struct timeline *t)
+int leaks_find_in(struct leaks *out, struct timeline *t, struct series *series)
 {
 	struct search s = { .owners = &t->owners, .device = t->device };
 	int rc = 0;
@@ -254,13 +249,25 @@ int leaks_find(struct leaks *out, struct timeline *t)
 	if (s.samples >= FEWEST) {
 		out->from_step = s.steps[0];
 		out->to_step = s.steps[s.samples];
-		rc = compare(out, &s, t);
+		rc = compare(out, &s, t, series);
 	}
 	map_free(&s.owner_ids);
 	free(s.found);
 	free(s.groups);
 	if (rc)
 		leaks_free(out);
+	return rc;
+}
+
+int leaks_find(struct leaks *out, struct timeline *t)
+{
+	struct series series;
+	int rc = series_open(&series, t->recording, &t->model, &t->owners);
+
+	if (rc)
+		return rc;
+	rc = leaks_find_in(out, t, &series);
+	series_close(&series);
 	return rc;
 }
 

@@ -29,6 +29,8 @@ struct leaks {
 
 /* 0, or a sentence was said and the exit code. */
 int leaks_find(struct leaks *out, struct timeline *t);
+/* The same where a series of the recording is at hand. */
+int leaks_find_in(struct leaks *out, struct timeline *t, struct series *s);
 void leaks_free(struct leaks *l);
 
 #endif

@@ -17,9 +17,10 @@ struct bucket_facts {
 	uint64_t bytes;
 };
 
-struct replay {
+struct series_replay {
 	struct series *series;
-	struct model model;
+	struct model *model;
+	struct model_watch watch;
 	struct classifier *classifier; /* in the first run */
 	const struct series_sink *sink;
 	size_t born;
@@ -40,7 +41,8 @@ static unsigned class_of(const struct series *s, const struct block *b)
 	return s->codes[b->copy - 1] >> 4 * state_of(b) & 15;
 }
 
-static void tell(struct replay *r, const struct block *b, const struct gmt_event *e, int64_t bytes)
+static void tell(struct series_replay *r, const struct block *b, const struct gmt_event *e,
+		 int64_t bytes)
 {
 	struct series_change c = { e->seq, e->time_ns, b->device, b->counted_as, bytes, b };
 
@@ -49,7 +51,7 @@ static void tell(struct replay *r, const struct block *b, const struct gmt_event
 }
 
 /* The block may be in another state. The first run only marks it, a bit each. */
-static void look(struct replay *r, struct block *b, const struct gmt_event *e)
+static void look_at(struct series_replay *r, struct block *b, const struct gmt_event *e)
 {
 	unsigned class;
 
@@ -66,7 +68,7 @@ static void look(struct replay *r, struct block *b, const struct gmt_event *e)
 }
 
 /* Marks -> classes, now that all is known of the block. */
-static void decide(struct replay *r, const struct block *b)
+static void decide(struct series_replay *r, const struct block *b)
 {
 	uint32_t *code = &r->series->codes[b->copy - 1], marks = *code;
 	struct block copy = *b;
@@ -83,15 +85,15 @@ static void decide(struct replay *r, const struct block *b)
 }
 
 /* Framework blocks where there are any, else what CUDA calls gave. */
-static bool counts(const struct replay *r, const struct block *b)
+static bool counts(const struct series_replay *r, const struct block *b)
 {
 	bool block = !b->memory || (b->memory == GMT_MEM_ASYNC && b->flags & GMT_FLAG_FRAMEWORK);
 
-	return block == r->series->facts->devices[b->device].framework;
+	return block == r->series->framework[b->device];
 }
 
 /* A recording that is still being written may have more blocks in a later run. */
-static bool give_number(struct replay *r, struct block *b)
+static bool give_number(struct series_replay *r, struct block *b)
 {
 	struct series *s = r->series;
 
@@ -107,7 +109,7 @@ static bool give_number(struct replay *r, struct block *b)
 
 static void born(void *ctx, struct block *b, const struct gmt_event *e)
 {
-	struct replay *r = ctx;
+	struct series_replay *r = ctx;
 
 	if (!counts(r, b) || !give_number(r, b))
 		return;
@@ -118,7 +120,7 @@ static void born(void *ctx, struct block *b, const struct gmt_event *e)
 		r->buckets_changed = true;
 	}
 	if (r->classifier) {
-		look(r, b, e);
+		look_at(r, b, e);
 		return;
 	}
 	b->counted_as = class_of(r->series, b);
@@ -128,10 +130,10 @@ static void born(void *ctx, struct block *b, const struct gmt_event *e)
 static void saved(void *ctx, struct block *b, const struct gmt_event *e)
 {
 	if (b->copy)
-		look(ctx, b, e);
+		look_at(ctx, b, e);
 }
 
-static void forget_bucket(struct replay *r, const struct block *b)
+static void forget_bucket(struct series_replay *r, const struct block *b)
 {
 	size_t kept = 0;
 
@@ -144,7 +146,7 @@ static void forget_bucket(struct replay *r, const struct block *b)
 
 static void died(void *ctx, struct block *b, const struct gmt_event *e)
 {
-	struct replay *r = ctx;
+	struct series_replay *r = ctx;
 
 	if (!b->copy)
 		return;
@@ -157,9 +159,9 @@ static void died(void *ctx, struct block *b, const struct gmt_event *e)
 }
 
 /* Which buckets hold gradients may change with any of a few facts of the model. */
-static void look_at_buckets(struct replay *r, const struct gmt_event *e)
+void series_look(struct series_replay *r, const struct gmt_event *e)
 {
-	const struct model *m = &r->model;
+	const struct model *m = r->model;
 	struct bucket_facts now = { m->grads_live, m->tags != 0, m->grad_bytes };
 
 	if (!r->bucket_count || (!r->buckets_changed && now.live == r->facts.live &&
@@ -175,61 +177,84 @@ static void look_at_buckets(struct replay *r, const struct gmt_event *e)
 			if (r->buckets[k]->device == b->device)
 				before += r->buckets[k]->size;
 		b->grads_live = model_bucket_filled(m, before);
-		look(r, b, e);
+		look_at(r, b, e);
 	}
+}
+
+static struct series_replay *new_replay(struct series *s, struct model *m)
+{
+	struct series_replay *r = need_new(sizeof(*r));
+
+	r->series = s;
+	r->model = m;
+	r->watch = (struct model_watch){ born, saved, died, r };
+	m->watch = &r->watch;
+	return r;
+}
+
+static void free_replay(struct series_replay *r)
+{
+	r->model->watch = NULL;
+	free(r->buckets);
+	free(r);
+}
+
+struct series_replay *series_begin(struct series *s, struct recording *r, const struct model *facts,
+				   struct owners *owners, struct model *m)
+{
+	struct series_replay *replay;
+
+	*s = (struct series){ .recording = r };
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		s->framework[d] = facts->devices[d].framework;
+	replay = new_replay(s, m);
+	replay->classifier = classifier_new(facts, owners);
+	return replay;
+}
+
+static void decide_all(struct series_replay *r, struct tree *t)
+{
+	TREE_EACH(t, b)
+	{
+		if (b->copy)
+			decide(r, b);
+		b->copy = 0;
+	}
+}
+
+void series_end(struct series_replay *r)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		decide_all(r, &r->model->devices[d].live);
+	decide_all(r, &r->model->memory);
+	decide_all(r, &r->model->physical);
+	classifier_free(r->classifier);
+	free_replay(r);
 }
 
 static int event(void *ctx, const struct gmt_event *e)
 {
-	struct replay *r = ctx;
+	struct series_replay *r = ctx;
 
-	model_event(&r->model, e);
-	look_at_buckets(r, e);
+	model_event(r->model, e);
+	series_look(r, e);
 	if (r->sink && r->sink->event)
-		r->sink->event(r->sink->ctx, e, &r->model);
+		r->sink->event(r->sink->ctx, e, r->model);
 	return 0;
-}
-
-static int replay(struct replay *r)
-{
-	struct series *s = r->series;
-	struct model_watch watch = { born, saved, died, r };
-	int rc;
-
-	model_init(&r->model, &s->recording->defs);
-	r->model.watch = &watch;
-	rc = recording_run(s->recording, UINT64_MAX, event, r);
-	r->model.watch = NULL;
-	return rc;
-}
-
-static void end_replay(struct replay *r)
-{
-	model_free(&r->model);
-	free(r->buckets);
-}
-
-static void decide_all(struct replay *r, struct tree *t)
-{
-	TREE_EACH(t, b)
-	if (b->copy)
-		decide(r, b);
 }
 
 int series_open(struct series *s, struct recording *r, const struct model *facts,
 		struct owners *owners)
 {
-	struct replay replayed = { .series = s, .classifier = classifier_new(facts, owners) };
+	struct series_replay *replay;
+	struct model m;
 	int rc;
 
-	*s = (struct series){ .recording = r, .facts = facts };
-	rc = replay(&replayed);
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		decide_all(&replayed, &replayed.model.devices[d].live);
-	decide_all(&replayed, &replayed.model.memory);
-	decide_all(&replayed, &replayed.model.physical);
-	classifier_free(replayed.classifier);
-	end_replay(&replayed);
+	model_init(&m, &r->defs);
+	replay = series_begin(s, r, facts, owners, &m);
+	rc = recording_run(r, UINT64_MAX, event, replay);
+	series_end(replay);
+	model_free(&m);
 	if (rc)
 		series_close(s);
 	return rc;
@@ -243,9 +268,15 @@ void series_close(struct series *s)
 
 int series_run(struct series *s, const struct series_sink *sink)
 {
-	struct replay replayed = { .series = s, .sink = sink };
-	int rc = replay(&replayed);
+	struct series_replay *replay;
+	struct model m;
+	int rc;
 
-	end_replay(&replayed);
+	model_init(&m, &s->recording->defs);
+	replay = new_replay(s, &m);
+	replay->sink = sink;
+	rc = recording_run(s->recording, UINT64_MAX, event, replay);
+	free_replay(replay);
+	model_free(&m);
 	return rc;
 }

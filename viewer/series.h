@@ -32,16 +32,24 @@ struct series_sink {
 
 struct series {
 	struct recording *recording;
-	const struct model *facts;
+	bool framework[MODEL_DEVICES]; /* its blocks count there, not driver allocations */
 	uint32_t *codes; /* of each block in order of birth: a class for each state, 4 bits each */
 	size_t count, room;
 };
 
-/* facts has replayed the whole recording, and must outlive the series. 0, or a sentence was said
- * and the exit code. */
+/* The first run. facts has replayed the whole recording; it and owners are asked in this run only.
+ * 0, or a sentence was said and the exit code. */
 int series_open(struct series *s, struct recording *r, const struct model *facts,
 		struct owners *owners);
 void series_close(struct series *s);
+
+/* The same inside of somebody else's run: m is a fresh model, and series_look is told of each event
+ * that it has seen. series_end comes after the last one, before m is freed. */
+struct series_replay;
+struct series_replay *series_begin(struct series *s, struct recording *r, const struct model *facts,
+				   struct owners *owners, struct model *m);
+void series_look(struct series_replay *r, const struct gmt_event *e);
+void series_end(struct series_replay *r);
 
 /* One run over the events, all devices. 0, or a sentence was said and the exit code. */
 int series_run(struct series *s, const struct series_sink *sink);

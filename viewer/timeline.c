@@ -3,45 +3,62 @@
 
 #include "moments.h"
 
+struct run {
+	struct timeline *timeline;
+	struct series_replay *replay; /* or NULL */
+};
+
 static int event(void *ctx, const struct gmt_event *e)
 {
-	struct timeline *t = ctx;
+	struct run *run = ctx;
 
-	model_event(&t->model, e);
-	spans_event(&t->spans, e);
+	model_event(&run->timeline->model, e);
+	if (run->replay)
+		series_look(run->replay, e);
+	spans_event(&run->timeline->spans, e);
 	return 0;
 }
 
-/* A first run over the events. */
-static int choose_device(struct timeline *t, struct recording *r, long wanted)
+static int second_run(struct timeline *t, struct recording *r, const struct model *facts,
+		      struct series *s)
+{
+	struct run run = { .timeline = t };
+	int rc;
+
+	t->recording = r;
+	t->framework = facts->devices[t->device].framework;
+	model_init(&t->model, &r->defs);
+	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
+	owners_init(&t->owners, &t->stacks);
+	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
+	if (s)
+		run.replay = series_begin(s, r, facts, &t->owners, &t->model);
+	rc = recording_run(r, UINT64_MAX, event, &run);
+	if (s)
+		series_end(run.replay);
+	steps_find(&t->steps, &t->spans);
+	return rc;
+}
+
+int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s)
 {
 	struct model survey;
 	int rc = moments_survey(r, &survey, NULL);
 
 	if (!rc)
-		rc = moments_device(r, &survey, wanted, &t->device);
-	if (!rc)
-		t->framework = survey.devices[t->device].framework;
+		rc = moments_device(r, &survey, device, &t->device);
+	if (!rc && (rc = second_run(t, r, &survey, s))) {
+		timeline_close(t);
+		if (s)
+			series_close(s);
+	}
 	model_free(&survey);
 	return rc;
 }
 
 int timeline_open(struct timeline *t, struct recording *r, long device)
 {
-	int rc = choose_device(t, r, device);
-
-	if (rc)
-		return rc;
-	t->recording = r;
-	model_init(&t->model, &r->defs);
-	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&t->owners, &t->stacks);
-	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
-	rc = recording_run(r, UINT64_MAX, event, t);
-	steps_find(&t->steps, &t->spans);
-	if (rc)
-		timeline_close(t);
-	return rc;
+	return timeline_open_series(t, r, device, NULL);
 }
 
 void timeline_close(struct timeline *t)

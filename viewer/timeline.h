@@ -5,6 +5,7 @@
 
 #include "instant.h"
 #include "recording.h"
+#include "series.h"
 #include "steps.h"
 
 struct timeline {
@@ -20,6 +21,8 @@ struct timeline {
 
 /* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
 int timeline_open(struct timeline *t, struct recording *r, long device);
+/* The same, with the first run of a series on the way; close it too. */
+int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s);
 void timeline_close(struct timeline *t);
 
 /* The whole run's highest extent; the index of its item in *step. */
