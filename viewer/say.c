@@ -3,8 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "emit_json.h"
 
 static const char *command;
 static bool progress_shown;
@@ -15,15 +18,22 @@ void say_command(const char *name)
 	command = name;
 }
 
+/* What it names (files, marks) may hold any bytes: control characters are shown, not sent. */
 static void say(const char *format, va_list args)
 {
+	char *text;
+	int len = vasprintf(&text, format, args);
+
 	say_progress_end();
 	fflush(stdout);
 	if (command)
 		fprintf(stderr, "gpumemtrace %s: ", command);
 	else
 		fprintf(stderr, "gpumemtrace: ");
-	vfprintf(stderr, format, args);
+	if (len >= 0) {
+		emit_plain_string(stderr, text, (size_t)len);
+		free(text);
+	}
 	fputc('\n', stderr);
 }
 

@@ -296,6 +296,13 @@ def test_no_foreign_control_reaches_the_terminal(make, args):
     assert not [c for c in text if (ord(c) < 32 and c not in "\r\n") or 0x7f <= ord(c) < 0xa0], text
 
 
+def test_no_foreign_control_in_a_sentence(sample):
+    for args in (["report", "/no\x1b[31m/su\u009bch"], ["live", sample, "--at", "mark:\x1b]0;x\x07"], ["\x1b[2J"]):
+        done = run(*args)
+        assert done.returncode and done.stderr.count("\n") == 1
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stderr), done.stderr
+
+
 # Broken and interrupted recordings
 
 EXPECTED = [line.split() for line in open(os.path.join(BAD, "expected.txt")) if line.strip() and line[0] != "#"]
