@@ -190,13 +190,13 @@ static void defaults(void *options)
 
 static const struct option_row options[] = {
 	{ "to", 't', OPTION_TEXT, offsetof(struct export_options, to), "FORMAT",
-	  "torch, perfetto, speedscope, folded, pprof, csv..." },
+	  "torch, perfetto, speedscope, folded, pprof, csv.." },
 	{ "output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "OUT",
 	  "file to write, - for stdout (needed)" },
 	{ "at", 0, OPTION_TEXT, offsetof(struct export_options, at), "MOMENT",
-	  "of profiles: peak (default), end, oom, TIME, mark:NAME#K" },
+	  "of profiles: as of live; default peak" },
 	{ "device", 0, OPTION_NUMBER, offsetof(struct export_options, device), "N",
-	  "of profiles; default: the one with the highest peak" },
+	  "of profiles; default: that with the highest peak" },
 	{ "stacks", 0, OPTION_TEXT, offsetof(struct export_options, stacks), "WHICH",
 	  "of profiles: all (default), python or native" },
 	{ 0 },

@@ -39,7 +39,8 @@ struct arrow {
 
 static void put(struct arrow *a, const void *bytes, size_t len)
 {
-	fwrite(bytes, 1, len, a->f);
+	if (len)
+		fwrite(bytes, 1, len, a->f);
 	a->at += len;
 }
 

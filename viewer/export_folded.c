@@ -27,8 +27,11 @@ static void line(struct export *x, const struct stack_sum *s)
 
 		fputc(';', x->f);
 		put(x->f, export_frame_name(f, unnamed, sizeof(unnamed)));
-		if (f->python)
-			fprintf(x->f, " (%s:%u)", owners_base(f->file), f->line);
+		if (!f->python)
+			continue;
+		fputs(" (", x->f);
+		put(x->f, owners_base(f->file));
+		fprintf(x->f, ":%u)", f->line);
 	}
 	if (!n && s->name) {
 		fputc(';', x->f);
