@@ -23,7 +23,7 @@ needs_browser = pytest.mark.skipif(not shutil.which("chromium") or not DRIVER.ex
 
 def browse(page, *actions, theme="light", width=1280):
     """What each action gave. The console must stay silent and the network untouched."""
-    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", page, theme, str(width)], text=True, capture_output=True, timeout=120,
+    done = subprocess.run([DRIVER, ROOT / "tests/e2e/browser.py", page, theme, str(width)], text=True, capture_output=True, timeout=400,
                           input="".join(json.dumps(a if isinstance(a, dict) else {"evaluate": a}) + "\n" for a in actions))
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout)

@@ -49,20 +49,29 @@ class Chart {
     if (whole || inView.length < 2) this.reset();
     else this.setView(this.x(inView[0]), this.x(inView[inView.length - 1]));
   }
-  /* The points that stand for each column: [index] with the highest sum of what is shown, -1 before the first. */
+  /* For each column of the screen the point with the highest sum of what is shown, -1 before the first, and the most of
+   * the two lines; of a single class also what it reached between points. */
   columns(width, shown) {
-    const points = this.track.points, [from, to] = this.view, scale = (to - from) / width, out = new Int32Array(width);
-    const sum = (i) => { let s = 0; for (const k of shown) s += points[i].classes[k]; return s; };
+    const points = this.track.points, [from, to] = this.view, scale = (to - from) / width, kinds = app.doc.classes.length;
+    const out = { best: new Int32Array(width), reserved: new Float64Array(width), used: new Float64Array(width), only: shown.length === 1 ? new Float64Array(width) : null };
+    const sum = (p) => { let s = 0; for (const k of shown) s += p.classes[k]; return s; };
+    const note = (c, p, most) => {
+      out.reserved[c] = Math.max(out.reserved[c], p.reserved, most ? most[kinds] : 0);
+      out.used[c] = Math.max(out.used[c], p.used, most ? most[kinds + 1] : 0);
+      if (out.only) out.only[c] = Math.max(out.only[c], p.classes[shown[0]], most ? most[shown[0]] : 0);
+    };
     let at = this.before(from), next = at + 1;
     for (let c = 0; c < width; c++) {
       const end = from + (c + 1) * scale;
-      let best = at, most = at < 0 ? -1 : sum(at);
+      let best = at, most = at < 0 ? -1 : sum(points[at]);
+      if (at >= 0) note(c, points[at], null);
       for (; next < points.length && this.x(points[next]) < end; next++) {
-        const s = sum(next);
+        const s = sum(points[next]);
+        note(c, points[next], points[next].most);
         if (s > most) { best = next; most = s; }
         at = next;
       }
-      out[c] = best;
+      out.best[c] = best;
     }
     return out;
   }
@@ -101,7 +110,7 @@ function tickText(bytes, most) {
 
 /* One polygon a class, from the bottom up. */
 function drawStack(g, chart, shown, columns, box, top) {
-  const points = chart.track.points, width = columns.length, base = new Float64Array(width), n = box.width / width;
+  const points = chart.track.points, width = columns.best.length, base = new Float64Array(width), n = box.width / width;
   const y = (bytes) => box.top + box.height - bytes / top * box.height;
   for (const k of shown) {
     g.beginPath();
@@ -111,7 +120,7 @@ function drawStack(g, chart, shown, columns, box, top) {
       g.lineTo(box.left + (c + 1) * n, v);
     }
     for (let c = width - 1; c >= 0; c--) {
-      if (columns[c] >= 0) base[c] += points[columns[c]].classes[k];
+      if (columns.best[c] >= 0) base[c] += columns.only ? columns.only[c] : points[columns.best[c]].classes[k];
       const v = y(base[c]);
       g.lineTo(box.left + (c + 1) * n, v);
       g.lineTo(box.left + c * n, v);
@@ -122,13 +131,12 @@ function drawStack(g, chart, shown, columns, box, top) {
   }
 }
 
-function drawLine(g, chart, key, columns, box, top, style, dash) {
-  const points = chart.track.points, n = box.width / columns.length;
+function drawLine(g, values, box, top, style, dash) {
+  const n = box.width / values.length;
   let before = null;
   g.beginPath();
-  columns.forEach((i, c) => {
-    if (i < 0) return;
-    const v = box.top + box.height - points[i][key] / top * box.height, x = box.left + c * n;
+  values.forEach((value, c) => {
+    const v = box.top + box.height - value / top * box.height, x = box.left + c * n;
     if (before === null) g.moveTo(x, v);
     else if (before !== v) { g.lineTo(x, before); g.lineTo(x, v); }
     g.lineTo(x + n, v);

@@ -71,7 +71,6 @@ function readCurve(doc, t) {
   const seq = new Column(c.seq), time = new Column(c.time), reserved = new Column(c.reserved), used = new Column(c.used);
   const classes = new Column(c.classes), points = [], now = new Array(kinds).fill(0);
   let s = 0, ns = t.first_ns, r = 0, u = 0;
-  c.most = [];
   while (!groups.done()) {
     const count = groups.number();
     for (let i = 0; i < count; i++) {
@@ -82,9 +81,16 @@ function readCurve(doc, t) {
       readSparse(classes, kinds, true).forEach((d, k) => { now[k] += d; });
       points.push({ seq: s, ns, reserved: r, used: u, classes: now.slice(), bytes: now.reduce((a, b) => a + b, 0) });
     }
-    c.most.push({ end: points.length, more: readSparse(most, kinds + 2, false) });
+    keepMost(points, count, readSparse(most, kinds + 2, false), kinds);
   }
   return addMoments(t, points, kinds);
+}
+
+/* Where a class by itself, the cache or the device was higher between a group's points than at any of them. */
+function keepMost(points, count, more, kinds) {
+  if (!more.some((n) => n)) return;
+  const group = points.slice(-count), last = group[count - 1], highest = (get) => Math.max(...group.map(get));
+  last.most = more.map((n, k) => (n ? n + highest((p) => (k < kinds ? p.classes[k] : k === kinds ? p.reserved : p.used)) : 0));
 }
 
 /* Key moments have all their figures too; most of them are points already. */

@@ -33,18 +33,20 @@ function timelinePanel() {
   /* The highest point that the column under the pointer stands for. */
   function pointAt(px) {
     const width = Math.max(1, Math.round(box.width)), columns = chart.columns(width, shown());
-    const i = columns[Math.min(width - 1, Math.floor(px / box.width * width))];
+    const i = columns.best[Math.min(width - 1, Math.floor(px / box.width * width))];
     return i < 0 ? null : app.track.points[i];
   }
 
   function highest() {
-    const [from, to] = chart.view;
+    const [from, to] = chart.view, kinds = shown();
     let most = 0;
     for (let i = Math.max(0, chart.before(from)); i < app.track.points.length && chart.x(app.track.points[i]) <= to; i++) {
       const q = app.track.points[i];
       let s = 0;
-      for (const k of shown()) s += q.classes[k];
-      most = Math.max(most, s, app.lines.reserved ? q.reserved : 0, app.lines.used ? q.used : 0);
+      for (const k of kinds) s += q.classes[k];
+      if (kinds.length === 1 && q.most) s = Math.max(s, q.most[kinds[0]]);
+      most = Math.max(most, s, app.lines.reserved ? q.reserved : 0, app.lines.used ? q.used : 0,
+        app.lines.reserved && q.most ? q.most[app.doc.classes.length] : 0);
     }
     const total = app.track.total_bytes;
     return Math.max(1, app.lines.used && total && total < most * 1.5 ? Math.max(most, total) * 1.03 : most * 1.08);
@@ -63,8 +65,8 @@ function timelinePanel() {
     g.clip();
     drawStack(g, chart, shown(), columns, box, top);
     drawSteps(g, chart, box, box.top + box.height + EDGE.strip + 10);
-    if (app.lines.reserved) drawLine(g, chart, 'reserved', columns, box, top, css('--ink-1'), []);
-    if (app.lines.used) drawLine(g, chart, 'used', columns, box, top, css('--ink-2'), [2, 3]);
+    if (app.lines.reserved) drawLine(g, columns.reserved, box, top, css('--ink-1'), []);
+    if (app.lines.used) drawLine(g, columns.used, box, top, css('--ink-2'), [2, 3]);
     if (app.lines.used) capacity(g, top);
     drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
     drawMarks(g, chart, box);
