@@ -152,6 +152,7 @@ static int emit_track(struct track *t)
 	page_lives_emit(t);
 	segments_emit(t);
 	rc = page_account_emit(t);
+	rc = rc ? rc : page_leaks_emit(t);
 	emit_end(out);
 	return rc;
 }

@@ -139,6 +139,27 @@ def test_steps_are_those_of_the_command(tool, gpt2, page):
     assert said == [[r["step"], r["peak_bytes"], r["end_bytes"], r["growth_bytes"], r["begin_ns"], r["end_ns"]] for r in rows]
 
 
+def test_growth_is_that_of_the_command(tool, programs, tmp_path):
+    (tmp_path / "grow.py").write_text("""
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64)).cuda()
+optimizer, kept = torch.optim.AdamW(model.parameters()), []
+for _ in range(8):
+    out = model(torch.randn(512, 64, device="cuda"))
+    out.square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept.append(out)
+""")
+    run = programs.traced(str(tmp_path / "grow.py"))
+    tool("html", run, "-o", tmp_path / "x.html")
+    doc, leaks = document(tmp_path / "x.html"), tool.json("leaks", run)
+    said = doc["tracks"][0]["leaks"]
+    assert said["bytes_per_step"] == leaks["growth_per_step"] > 0
+    assert [(doc["classes"][x["category"]]["name"], doc["texts"][x["fn"]], x["line"], x["bytes_per_step"], x["bytes"], x["blocks"]) for x in said["lines"]] == [
+        (x["class"], x["function"], x["line"], x["bytes_per_step"], x["bytes"], x["blocks"]) for x in leaks["owners"]]
+
+
 # The reader's hands
 
 @needs_browser

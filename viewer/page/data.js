@@ -55,6 +55,10 @@ function prepareTrack(doc, t, index) {
   t.points = readCurve(doc, t);
   t.spans = readSpans(t.steps, t.first_ns);
   t.steps.items = readSteps(doc, t.steps, t.first_ns);
+  for (const line of t.leaks ? t.leaks.lines : []) {
+    line.fn = doc.texts[line.fn];
+    line.file = doc.texts[line.file];
+  }
   for (const mark of t.marks) if (mark.text !== undefined) mark.text = doc.texts[mark.text];
 }
 
