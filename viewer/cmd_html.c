@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html: one page that explains a run, and needs nothing but a browser. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "human.h"
 #include "moments.h"
 #include "need.h"
+#include "outfile.h"
 #include "page.h"
 #include "page_write.h"
 #include "say.h"
@@ -128,52 +123,19 @@ static int make(const struct html_options *o, struct source *sources, size_t cou
 	return rc;
 }
 
-/* A page may be written over, or an empty file; anything else stays. */
-static int check_output(const char *path)
-{
-	static const char head[] = "<!doctype html>";
-	char start[sizeof(head)] = "";
-	struct stat st;
-	FILE *f;
-	size_t got;
-
-	if (stat(path, &st))
-		return 0;
-	if (!S_ISREG(st.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
-				 path);
-	f = fopen(path, "r");
-	got = f ? fread(start, 1, sizeof(head) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	if (!st.st_size || (got == sizeof(head) - 1 && !strncasecmp(start, head, got)))
-		return 0;
-	return say_error(EXIT_USAGE,
-			 "%s exists and is not a page; remove it or choose another name", path);
-}
-
-static int write_file(struct emit *out, const char *path, const char *title, const char *json,
+static int write_file(struct emit *out, struct outfile *file, const char *title, const char *json,
 		      size_t len)
 {
-	char name[PATH_MAX], size[HUMAN_MAX];
-	int why, bad;
+	const char *path = file->path;
+	char size[HUMAN_MAX];
 	long bytes;
-	FILE *f;
+	int rc;
 
-	if (snprintf(name, sizeof(name), "%s.%d.part", path, (int)getpid()) >= (int)sizeof(name))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
-	f = fopen(name, "wx");
-	if (!f)
-		return say_error(EXIT_UNREADABLE, "%s: %s", name, strerror(errno));
-	page_write(f, title, json, len);
-	bytes = ftell(f);
-	bad = ferror(f);
-	bad |= fclose(f);
-	if (bad || rename(name, path)) {
-		why = errno;
-		unlink(name);
-		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(why));
-	}
+	page_write(file->f, title, json, len);
+	bytes = ftell(file->f);
+	rc = outfile_commit(file);
+	if (rc)
+		return rc;
 	emit_object(out, NULL);
 	if (emit_json(out)) {
 		emit_text(out, "file", path);
@@ -205,31 +167,43 @@ static int open_all(const struct html_options *o, struct source *sources, size_t
 	return rc;
 }
 
+static int answer(struct emit *out, const struct html_options *o, struct source *sources,
+		  size_t count, struct outfile *file)
+{
+	char *json = NULL;
+	size_t opened = 0, len = 0;
+	int rc = open_all(o, sources, &opened);
+
+	if (!rc)
+		rc = make(o, sources, count, &json, &len);
+	if (rc)
+		outfile_drop(file);
+	else
+		rc = write_file(out, file, owners_base(o->files[0]), json, len);
+	for (size_t i = 0; i < opened; i++)
+		recording_close(&sources[i].recording);
+	free(json);
+	return rc;
+}
+
 static int run_html(const void *options, struct emit *out)
 {
 	const struct html_options *o = options;
 	struct source *sources;
-	char *json = NULL;
-	size_t count = 0, opened = 0, len = 0;
+	struct outfile file;
+	size_t count = 0;
 	int rc;
 
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT.html is missing: where to write the page");
-	rc = check_output(o->output);
+	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
 	while (o->files[count])
 		count++;
 	sources = need_new(count * sizeof(*sources));
-	rc = open_all(o, sources, &opened);
-	if (!rc)
-		rc = make(o, sources, count, &json, &len);
-	if (!rc)
-		rc = write_file(out, o->output, owners_base(o->files[0]), json, len);
-	for (size_t i = 0; i < opened; i++)
-		recording_close(&sources[i].recording);
+	rc = answer(out, o, sources, count, &file);
 	free(sources);
-	free(json);
 	return rc;
 }
 

@@ -109,3 +109,9 @@ int outfile_commit(struct outfile *o)
 	unlink(o->part);
 	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
 }
+
+void outfile_drop(struct outfile *o)
+{
+	fclose(o->f);
+	unlink(o->part);
+}

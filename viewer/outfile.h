@@ -28,5 +28,6 @@ struct outfile {
  * the sentence ("a flame graph"). 0, or a sentence was said and the exit code. */
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what);
 int outfile_commit(struct outfile *o);
+void outfile_drop(struct outfile *o); /* nothing is written after all */
 
 #endif

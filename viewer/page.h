@@ -67,6 +67,7 @@ void page_facts_emit(struct track *t);
 void page_steps_emit(struct track *t);
 int page_account_emit(struct track *t);
 int page_leaks_emit(struct track *t);
+int page_oom_emit(struct track *t);
 
 /* The node of a stack of the track's recording. */
 uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq);

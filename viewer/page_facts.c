@@ -134,6 +134,7 @@ static void emit_figures(struct track *t)
 	emit_number(out, "first_ns", m->first_ns);
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);
+	emit_signed(out, "wall", t->recording->info->realtime_minus_monotonic_ns);
 }
 
 static void emit_rank(struct track *t)

@@ -8,7 +8,7 @@
 #include "need.h"
 
 enum {
-	TEXT_MAX = 300,		 /* bytes of one text */
+	TEXT_MAX = 600,		 /* bytes of one text */
 	TEXT_LIMIT = 1000 << 10, /* of all */
 	NODE_LIMIT = 80000,
 	DEPTH_MAX = 400 /* frames of one stack, the innermost */

@@ -153,6 +153,7 @@ static int emit_track(struct track *t)
 	segments_emit(t);
 	rc = page_account_emit(t);
 	rc = rc ? rc : page_leaks_emit(t);
+	rc = rc ? rc : page_oom_emit(t);
 	emit_end(out);
 	return rc;
 }

@@ -55,6 +55,13 @@ function prepareTrack(doc, t, index) {
   t.points = readCurve(doc, t);
   t.spans = readSpans(t.steps, t.first_ns);
   t.steps.items = readSteps(doc, t.steps, t.first_ns);
+  if (t.oom) {
+    t.oom.why = doc.texts[t.oom.why];
+    for (const r of t.oom.remedies) {
+      r.what = doc.texts[r.what];
+      r.how = doc.texts[r.how];
+    }
+  }
   for (const line of t.leaks ? t.leaks.lines : []) {
     line.fn = doc.texts[line.fn];
     line.file = doc.texts[line.file];

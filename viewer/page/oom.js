@@ -25,10 +25,17 @@ function oomPanel() {
     return h('article', {},
       h('h3', {}, (count > 1 ? 'No. ' + number + ', at ' : 'At ') + secondsText(mark.time_ns - t.first_ns) + ', ' + (whereText(app.doc, t, mark.seq) || 'event ' + countText(mark.seq)),
         frame ? h('span', { class: 'where' }, ' ' + frame.fn + ' ' + baseName(frame.file) + ':' + frame.line) : null),
+      t.oom && t.oom.seq === mark.seq ? h('p', { class: 'why' }, t.oom.why) : null,
       h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
       table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
         holders(m).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
-          cells: [h('span', {}, swatch(colourOf(l.entry.category)), app.doc.classes[l.entry.category].words), bytesText(l.bytes), countText(l.blocks), originText(l.entry.block.origin)] }))));
+          cells: [h('span', {}, swatch(colourOf(l.entry.category)), app.doc.classes[l.entry.category].words), bytesText(l.bytes), countText(l.blocks), originText(l.entry.block.origin)] }))),
+      t.oom && t.oom.seq === mark.seq && t.oom.remedies.length ? remedies(t.oom) : null);
+  }
+
+  function remedies(oom) {
+    return [h('h4', {}, 'What would have made room'), table([{ title: '' }, { title: 'saves', right: true }, { title: '' }, { title: 'how it is known', class: 'wide' }],
+      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'enough' : '', r.how]), { class: 'remedies' })];
   }
 
   function show() {
