@@ -132,7 +132,7 @@ function flamePanel(parent) {
   function cell(g, node, x, row, w, past) {
     const y = row * FLAME_ROW, found = filters.text && label(node.frame).toLowerCase().includes(filters.text);
     cells.push({ node, x, y, w });
-    g.globalAlpha = past ? 0.25 : node === root ? 0.18 : found ? 1 : 0.62;
+    g.globalAlpha = past ? 0.25 : node === root ? 0.18 : found ? 1 : Number(css('--flame-alpha'));
     g.fillStyle = node === root ? css('--ink-3') : colourOf(main(node));
     g.fillRect(x, y, Math.max(0.5, w - 0.75), FLAME_ROW - 1);
     g.globalAlpha = 1;
@@ -141,7 +141,7 @@ function flamePanel(parent) {
       g.strokeRect(x + 0.5, y + 0.5, Math.max(0.5, w - 1.75), FLAME_ROW - 2);
     }
     if (w < 26) return;
-    g.fillStyle = css('--flame-ink');
+    g.fillStyle = found ? '#16181a' : css('--flame-ink');
     g.fillText(clip(g, label(node.frame), w - 9), x + 5, y + FLAME_ROW / 2);
   }
 
