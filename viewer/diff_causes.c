@@ -26,13 +26,22 @@ static void sum_up(const struct diff *d, struct sums *s)
 	}
 }
 
-/* The same blocks, each as large by the factor; small ones are rounded up by the allocator. */
+/* The same blocks, each as large by the factor. Small ones are rounded up by the allocator; a large
+ * one may get up to a MiB more than it asked for, if what is left over is too little to be used. */
+static bool fits(const struct diff_pair *p, double factor, bool spare)
+{
+	double want = factor * (double)p->bytes_old, blocks = (double)p->blocks_new;
+	double slack = 0.03 * want + 512 * blocks;
+
+	if (spare && fmax((double)p->bytes_old, (double)p->bytes_new) > 1048576 * blocks)
+		slack += fmin(1048576 * blocks, 0.12 * want);
+	return p->bytes_old && p->blocks_old == p->blocks_new &&
+	       fabs((double)p->bytes_new - want) <= slack;
+}
+
 static bool scaled(const struct diff_pair *p, double factor)
 {
-	double want = factor * (double)p->bytes_old;
-
-	return p->bytes_old && p->blocks_old == p->blocks_new &&
-	       fabs((double)p->bytes_new - want) <= 0.03 * want + 512.0 * (double)p->blocks_new;
+	return fits(p, factor, true);
 }
 
 static double factor_of(const struct diff_pair *p)
@@ -82,15 +91,15 @@ static bool takes_factor(const struct diff *d, const struct diff_pair *p, const 
 static void find_precision(struct diff *d, const struct sums *s)
 {
 	static const double factors[] = { 0.25, 0.5, 2, 4 };
-	double fits;
+	double sum;
 
 	for (size_t k = 0; k < sizeof(factors) / sizeof(factors[0]); k++) {
-		fits = 0;
+		sum = 0;
 		for (size_t i = 0; i < d->pair_count; i++)
 			if (d->pairs[i].category == CATEGORY_parameters &&
 			    diff_differs(&d->pairs[i]) && scaled(&d->pairs[i], factors[k]))
-				fits += (double)d->pairs[i].bytes_old;
-		if (fits > 0.8 * s->old[CATEGORY_parameters] && fits > 0) {
+				sum += (double)d->pairs[i].bytes_old;
+		if (sum > 0.8 * s->old[CATEGORY_parameters] && sum > 0) {
 			struct diff_finding *f =
 				diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &factors[k]);
 
@@ -118,7 +127,7 @@ static double weight_of(const struct diff *d, double factor)
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		if (is_pass_result(&d->pairs[i]) && diff_differs(&d->pairs[i]) &&
-		    scaled(&d->pairs[i], factor))
+		    fits(&d->pairs[i], factor, false))
 			w += fabs((double)diff_delta(&d->pairs[i]));
 	return w;
 }
@@ -164,28 +173,53 @@ static bool takes_scale(const struct diff *d, const struct diff_pair *p, const v
 	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base));
 }
 
+/* The inputs say it best, where they are large enough to tell. */
+static double factor_of_inputs(const struct diff *d)
+{
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (p->category == CATEGORY_inputs && diff_differs(p) && p->bytes_old &&
+		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old)
+			return factor_of(p);
+	}
+	return 0;
+}
+
+/* f: what most bytes grew by, which may be the square of what the inputs did. */
+static struct scale scale_of(const struct diff *d, double f, double *weight)
+{
+	double inputs = factor_of_inputs(d), root = sqrt(f), other;
+
+	if (inputs > 0 && fabs(inputs / f - 1) < 0.1)
+		return (struct scale){ inputs, weight_of(d, inputs * inputs) > 0 };
+	other = weight_of(d, root);
+	if ((inputs > 0 && fabs(inputs / root - 1) < 0.1) ||
+	    (other > 0.02 * *weight && (f > 1.2 || f < 0.8))) {
+		*weight += other;
+		return (struct scale){ inputs > 0 ? inputs : root, true };
+	}
+	other = weight_of(d, f * f);
+	*weight += other;
+	return (struct scale){ f, other > 0 };
+}
+
 static void find_scale(struct diff *d)
 {
-	double weight, other, all = all_changes(d), f = heaviest_factor(d, &weight);
-	struct scale s = { .base = f };
+	double weight, f = heaviest_factor(d, &weight);
 	struct diff_finding *made;
+	struct scale s;
 
-	if (!weight)
+	if (weight <= 0)
 		return;
-	other = weight_of(d, sqrt(f));
-	if (other > 0.02 * weight && (f > 1.2 || f < 0.8)) {
-		s = (struct scale){ sqrt(f), true };
-		weight += other;
-	} else {
-		other = weight_of(d, f * f);
-		s.square = other > 0;
-		weight += other;
-	}
-	if (weight < 0.5 * all)
+	s = scale_of(d, f, &weight);
+	if (weight < 0.5 * all_changes(d))
 		return;
 	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
-	if (made)
-		made->factor = s.base;
+	if (!made)
+		return;
+	made->factor = s.base;
+	made->square = s.square;
 }
 
 /* ---- checkpointing */

@@ -210,6 +210,9 @@ static void say_scale(struct sentence *s, const struct diff *d, const struct dif
 		    f->factor);
 	}
 	add_classes(s, d, f);
+	if (f->square)
+		add(s, "; some even %.3g times, as scores between tokens are",
+		    f->factor * f->factor);
 	add(s, "; most of it ");
 	add_owner(s, &f->owner);
 }
