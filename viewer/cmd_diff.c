@@ -135,7 +135,7 @@ static const struct option_row options[] = {
 	{ "device", 0, OPTION_NUMBER, offsetof(struct diff_options, device), "N",
 	  "device; default: the one with the highest peak" },
 	{ "top", 0, OPTION_NUMBER, offsetof(struct diff_options, top), "N",
-	  "findings, modules and lines to name; default 8, 0 = all" },
+	  "findings and rows to print; default 8, 0 = all" },
 	{ 0 },
 };
 
