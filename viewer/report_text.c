@@ -192,9 +192,11 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	library_lines(r, mo, out);
 	figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
-		emit_title(
-			out, "  Out of memory %" PRIu64 " time%s; the last time %s were asked for.",
-			model_ooms(d), model_ooms(d) == 1 ? "" : "s", human_bytes(b, d->oom_asked));
+		emit_title(out,
+			   "  Out of memory %" PRIu64
+			   " time%s; the last time %s were asked for: gpumemtrace oom",
+			   model_ooms(d), model_ooms(d) == 1 ? "" : "s",
+			   human_bytes(b, d->oom_asked));
 	emit_line(out, "%s", "");
 }
 

@@ -156,6 +156,7 @@ def test_fragmentation(programs, tool):
     assert account.measured("out_of_memory", "largest_hole") < 20 * MIB
     reserved = tool.json("report", recording)["devices"][0]["peak_reserved_bytes"]
     assert free == pytest.approx(reserved - truth["said"], rel=0.1)
+    assert tool.json("oom", recording)["cause"] == "fragmentation"
 
 
 def test_qwen_of_a_large_batch(programs, tool):
