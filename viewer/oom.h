@@ -70,7 +70,7 @@ struct oom {
 	uint64_t passing;     /* inputs, activations, temporaries: what goes with the batch */
 	uint64_t trainable;   /* parameters that a leaf was seen in */
 	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
-	uint64_t unsharded;   /* gathered parameters */
+	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
 	uint64_t grown;	      /* kept from earlier steps at lines that grow */
 	uint64_t grown_graph; /* of that: graphs and outputs of modules */
 	struct oom_holders holders;
@@ -79,7 +79,8 @@ struct oom {
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES], compared_bytes;
-	unsigned world; /* ranks, 1 if not told */
+	unsigned world;	 /* ranks, 1 if not told */
+	bool collective; /* what was asked for is a collective's */
 };
 
 enum oom_cause {

@@ -38,7 +38,7 @@ static bool is_memory_limit(const struct oom *o, char *text)
 {
 	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind || !o->sampled)
 		return false;
-	if (o->free < o->asked || !is_share(o->free, o->total, 20))
+	if (o->free < o->asked || !is_share(o->free, o->capacity, 20))
 		return false;
 	return say(text,
 		   "The program has set itself a limit: PyTorch refused %s without asking the "
@@ -49,13 +49,13 @@ static bool is_memory_limit(const struct oom *o, char *text)
 
 static bool is_other_process(const struct oom *o, char *text)
 {
-	if (!o->sampled || !is_share(o->others, o->total, 10) || o->grown > o->others)
+	if (!is_share(o->others, o->total, 10) || o->grown > o->others)
 		return false;
 	if (o->free + o->others < o->asked)
 		return false;
 	return say(text,
 		   "Others use the device: of its %s only %s were free, while this program held %s "
-		   "of it. About %s belong to other processes; with them free, %s would have "
+		   "of it. At least %s belong to other processes; with them free, %s would have "
 		   "fitted.",
 		   B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others),
 		   B(o->asked));
@@ -122,32 +122,63 @@ static bool is_fragmentation(const struct oom *o, char *text)
 		   B(o->cached), B(o->cached + o->free), B(o->hole), B(o->block));
 }
 
-/* As large as a parameter on all ranks together. */
-static bool is_gathered_size(const struct oom *o)
+/* Pieces as large as a parameter, of one line, one for each rank. */
+static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 {
-	for (size_t i = 0; o->world > 1 && i < o->shot.moment.count; i++)
-		if (o->shot.classes[i] == CATEGORY_parameters &&
-		    o->shot.moment.blocks[i].size * o->world >= o->block &&
-		    (o->shot.moment.blocks[i].size - 512) * o->world < o->block)
-			return true;
-	return false;
+	struct owners *owners = (struct owners *)&o->timeline.owners;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		struct owner owner;
+
+		if (b->size != size || o->shot.classes[i] == CATEGORY_parameters)
+			continue;
+		owner = owners_find(owners, b);
+		if (owners_same(&owner, &o->wanted_owner))
+			bytes += b->size;
+	}
+	return bytes;
+}
+
+/* What the program gathers by its own calls: the whole is as large as a parameter on all ranks, or
+ * piece after piece is as large as one. */
+static uint64_t by_hand(const struct oom *o)
+{
+	uint64_t pieces;
+
+	if (o->world == 1 || o->phase == PHASE_OPTIMIZER)
+		return 0;
+	pieces = piece_bytes(o, o->block);
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		uint64_t size = o->shot.moment.blocks[i].size;
+
+		if (o->shot.classes[i] != CATEGORY_parameters)
+			continue;
+		if ((size == o->block && pieces) ||
+		    (size * o->world >= o->block && (size - 512) * o->world < o->block))
+			return pieces + o->block;
+	}
+	return 0;
 }
 
 static bool is_unsharded(const struct oom *o, char *text)
 {
-	uint32_t gathers = STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE;
-	bool asked = o->wanted.signs & gathers || o->wanted_category == CATEGORY_communication ||
-		     (o->phase != PHASE_OPTIMIZER && is_gathered_size(o));
-	uint64_t all = o->unsharded + (asked ? o->block : 0);
+	bool told = o->collective;
+	uint64_t asked = told ? o->block : by_hand(o), all = o->unsharded + asked;
 
 	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
 		return false;
+	if (told || !asked)
+		return say(text,
+			   "A sharded tensor was made whole: %s more were asked%s, and %s are held "
+			   "by what was gathered before.",
+			   B(o->block), told ? " for it" : "", B(o->unsharded));
 	return say(text,
-		   "A sharded tensor was made whole: %s%s for it%s, and %s are held by parameters "
-		   "that are gathered already.",
-		   asked ? B(o->block) : "nothing", asked ? " were asked" : " was asked",
-		   asked && is_gathered_size(o) ? " (a parameter's size times the ranks)" : "",
-		   B(o->unsharded));
+		   "A sharded tensor was made whole: what was asked (%s) and %s from the same line "
+		   "are as large as one parameter on each of %u ranks.",
+		   B(o->block), B(asked - o->block), o->world);
 }
 
 static bool is_workspace(const struct oom *o, char *text)
@@ -200,7 +231,8 @@ static bool is_activation_spike(const struct oom *o, char *text)
 	const struct oom_spike *p = &o->spike;
 	bool alone = o->block >= o->capacity / 2 && o->passing < o->capacity / 4 &&
 		     p->largest == o->block;
-	bool stands_out = p->others >= 3 && p->count <= 8 && p->largest >= 5 * p->next;
+	unsigned times = p->others >= 3 ? 5 : 20;
+	bool stands_out = p->others && p->count <= 8 && p->largest >= times * p->next;
 
 	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
 		return false;

@@ -30,29 +30,43 @@ static void find_asked(struct oom *o)
 		o->asked = whole ? r->fail.size : segment_of(o->block);
 }
 
-/* The memory of a context and of loaded device code: hundreds of MiB, an eighth of a small card. */
-static uint64_t context_most(uint64_t total)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	return total / 8 < 3 * GIB / 2 ? total / 8 : 3 * GIB / 2;
+	return a < b ? a : b;
+}
+
+/*
+ * What of the memory that no known call gave must be others'. At the first sample: all but the most
+ * that a context takes. Since then: all, if it is more than loaded code and the buffers of
+ * libraries (of NCCL too, where there are ranks) may have come to.
+ */
+static uint64_t others_of(const struct oom *o)
+{
+	uint64_t own = least(o->total / 8, GIB), first = least(o->refusal.context, o->context);
+	uint64_t since = o->context - first, libraries = least(o->total / 8, GIB / 2);
+
+	if (o->world > 1)
+		libraries *= 2;
+	return (first > own ? first - own : 0) + (since > libraries ? since : 0);
 }
 
 static void find_room(struct oom *o)
 {
 	const struct moment *mo = &o->shot.moment;
-	uint64_t most = context_most(mo->total_bytes), own = o->refusal.context;
 	uint64_t taken = mo->driver + mo->context;
 
-	own = own < most ? own : most;
-	o->sampled = mo->total_bytes != 0;
+	o->sampled = mo->total_bytes || mo->free_bytes;
 	o->total = mo->total_bytes;
-	o->free = mo->total_bytes > taken ? mo->total_bytes - taken : 0;
+	o->free = mo->free_bytes; /* an imported snapshot tells no total */
+	if (o->total)
+		o->free = o->total > taken ? o->total - taken : 0;
 	o->allocated = mo->bytes;
 	o->reserved = mo->framework && mo->reserved ? mo->reserved : mo->bytes;
 	o->cached = o->reserved > o->allocated ? o->reserved - o->allocated : 0;
 	o->hole = o->cached ? holders_largest_hole(mo) : 0;
 	o->libraries = mo->driver > o->reserved ? mo->driver - o->reserved : 0;
 	o->context = mo->context;
-	o->others = mo->context > own + mo->total_bytes / 16 ? mo->context - own : 0;
+	o->others = others_of(o);
 	o->capacity = o->reserved + o->free;
 }
 
@@ -99,6 +113,22 @@ static void imagine(struct oom *o)
 	o->wanted_owner = owners_find(&o->timeline.owners, b);
 }
 
+/* Sharding gathers or reduces, or a collective makes its own result. */
+static bool is_collective(struct oom *o)
+{
+	static const char file[] = "torch/distributed/_functional_collectives.py";
+	struct stacks *s = &o->timeline.stacks;
+
+	if (o->wanted.signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
+	    o->wanted_category == CATEGORY_communication)
+		return true;
+	stacks_read_python(s, o->refusal.event.stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].file, file))
+			return true;
+	return false;
+}
+
 static void find_place(struct oom *o)
 {
 	const struct gmt_event *e = &o->refusal.event;
@@ -141,7 +171,7 @@ static void sum_up(struct oom *o)
 
 		if (s->classes[i] == CATEGORY_parameters && b->tags & BLOCK_LEAF)
 			o->trainable += b->size;
-		if (b->signs & STACK_UNSHARDED)
+		if (b->signs & STACK_UNSHARDED || s->classes[i] == CATEGORY_communication)
 			o->unsharded += b->size;
 	}
 }
@@ -209,13 +239,14 @@ static int gather(struct oom *o, struct recording *r)
 	struct timeline *t = &o->timeline;
 	int rc;
 
+	o->world = world_of(r);
 	find_place(o);
 	find_asked(o);
 	find_room(o);
 	imagine(o);
+	o->collective = is_collective(o);
 	sum_up(o);
 	project_state(o);
-	o->world = world_of(r);
 	rc = compare(o, t);
 	if (!rc)
 		rc = leaks_find(&o->leaks, t);
@@ -255,5 +286,7 @@ uint64_t oom_missing(const struct oom *o)
 {
 	if (o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind)
 		return o->asked;
+	if (o->projected > o->shot.bytes[CATEGORY_optimizer_state])
+		return o->projected - o->shot.bytes[CATEGORY_optimizer_state];
 	return o->asked > o->free ? o->asked - o->free : o->asked;
 }

@@ -133,7 +133,7 @@ static void find_spike(struct oom *o)
 		if (b->size >= p->largest / 2) {
 			p->bytes += b->size;
 			p->count++;
-		} else if (b->size >= p->largest / 1000) {
+		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;
 			p->others++;
 		}

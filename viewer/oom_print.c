@@ -136,9 +136,13 @@ static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[64], where[INSTANT_MAX + 8] = "";
 
-	if (o->instant.text[0])
-		snprintf(where, sizeof(where), "%s%s",
-			 strncmp(o->instant.text, "step", 4) ? "Then: " : "In ", o->instant.text);
+	if (o->timeline.steps.tail && o->instant.step == o->timeline.steps.count - 1)
+		snprintf(where, sizeof(where), "After the passes of step %zu, %s",
+			 o->instant.step - 1, o->instant.what);
+	else if (!strncmp(o->instant.text, "before", 6))
+		snprintf(where, sizeof(where), "B%s", o->instant.text + 1);
+	else if (o->instant.text[0])
+		snprintf(where, sizeof(where), "In %s", o->instant.text);
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
 		   B(o->asked), report_owner(&o->wanted_owner, who, 36));
 	if (where[0])
@@ -168,7 +172,7 @@ static void text_room(const struct oom *o, struct emit *out)
 	}
 	if (o->sampled) {
 		snprintf(note, sizeof(note), "of %s", B(o->total));
-		figure(out, "free on the device", o->free, note);
+		figure(out, "free on the device", o->free, o->total ? note : "");
 	}
 	figure(out, "in tensors", o->allocated, "");
 	if (o->timeline.framework) {
@@ -180,7 +184,7 @@ static void text_room(const struct oom *o, struct emit *out)
 	if (o->context > o->others)
 		figure(out, "context, loaded code", o->context - o->others, "");
 	if (o->others)
-		figure(out, "other processes", o->others, "or more than a context mostly takes");
+		figure(out, "other processes", o->others, "at least");
 	emit_line(out, "%s", "");
 }
 

@@ -93,6 +93,7 @@ static int by_time(const void *a, const void *b)
 int ranks_find(struct ranks *out, const char *path, uint64_t nth)
 {
 	struct stat st;
+	size_t bad = 0;
 	int rc = 0;
 
 	*out = (struct ranks){ 0 };
@@ -100,10 +101,16 @@ int ranks_find(struct ranks *out, const char *path, uint64_t nth)
 		rc = list(out, path);
 	else
 		add(out, need_copy(path, strlen(path)));
-	for (size_t i = 0; i < out->count && !rc; i++) {
-		rc = look(&out->items[i], nth);
+	for (size_t i = 0; i < out->count; i++) {
+		int err = look(&out->items[i], nth);
+
 		out->failed += out->items[i].failed;
+		bad += err != 0;
+		rc = err ? err : rc;
 	}
+	/* Of a rank that was killed early nothing may be left; the others still tell. */
+	if (bad < out->count)
+		rc = 0;
 	if (!rc)
 		qsort(out->items, out->count, sizeof(*out->items), by_time);
 	else

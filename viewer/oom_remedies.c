@@ -48,7 +48,7 @@ static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 
 static uint64_t free_device(const struct oom *o, char *what, char *how)
 {
-	if (!o->sampled || o->others < o->total / 20)
+	if (!o->others)
 		return 0;
 	put(what, "End the other programs on this device (nvidia-smi names them), or take another "
 		  "device");
@@ -82,8 +82,8 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 	if (!h)
 		return 0;
 	put(what,
-	    "Let go of what %s made in earlier steps: keep x.item() or x.detach().cpu(), or delete "
-	    "it before the next step",
+	    "Let go of what %s made in earlier steps (x.item() or x.detach().cpu() in its place, "
+	    "or del), or bound how much of it is kept",
 	    WHO(&h->owner));
 	if (o->leaks.count)
 		put(how,
@@ -108,15 +108,12 @@ static uint64_t expandable(const struct oom *o, char *what, char *how)
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
-	bool asked = o->wanted.signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
-		     o->wanted_category == CATEGORY_communication;
-
-	if (!o->unsharded && !asked && o->world == 1)
+	if (!o->unsharded && !o->collective && o->world == 1)
 		return 0;
 	put(what, "Gather less at a time: shard each layer by itself (fully_shard on the layers, "
 		  "then on the model) and reshard after forward");
 	put(how,
-	    "%s held by gathered parameters, and half of the %s that were asked for, in units "
+	    "%s held by what is gathered, and half of the %s that were asked for, in units "
 	    "half as large",
 	    B(o->unsharded), B(o->block));
 	return o->unsharded + o->block / 2;
@@ -143,7 +140,8 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
-	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || p->largest < 5 * p->next)
+	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !o->shot.model.forwards ||
+	    p->largest < 5 * p->next)
 		return 0;
 	put(what,
 	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
@@ -235,7 +233,7 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		if (oom_is_passing(o->holders.items[i].category))
 			old += o->holders.items[i].before;
 	all = o->passing - old + (asked ? o->block : 0);
-	if (o->phase == PHASE_OPTIMIZER || all < o->capacity / 20)
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model.forwards || all < o->capacity / 20)
 		return 0;
 	put(what, "Take half the batch (and accumulate gradients over two)");
 	put(how,

@@ -76,8 +76,14 @@ static const struct {
 	const char *part;
 	uint32_t place;
 } functions[] = {
-	{ "CUDABlasWorkspace", PLACE_WORKSPACE },	 { "CUDABlasLtWorkspace", PLACE_WORKSPACE },
-	{ "getCurrentCUDABlasHandle", PLACE_WORKSPACE }, { "getNewWorkspace", PLACE_WORKSPACE },
+	{ "CUDABlasWorkspace", PLACE_WORKSPACE },
+	{ "CUDABlasLtWorkspace", PLACE_WORKSPACE },
+	{ "getCurrentCUDABlasHandle", PLACE_WORKSPACE },
+	{ "getNewWorkspace", PLACE_WORKSPACE },
+	{ "at::native::run_single_conv", PLACE_WORKSPACE },
+	{ "at::native::run_fused_conv", PLACE_WORKSPACE },
+	{ "at::native::run_conv_plan", PLACE_WORKSPACE },
+	{ "at::native::generate_and_filter_plans", PLACE_WORKSPACE },
 	{ "c10d::ProcessGroup", PLACE_NETWORK },
 };
 

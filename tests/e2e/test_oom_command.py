@@ -17,7 +17,7 @@ CASES = {
     "fragmentation": ("fragmentation", "fragmentation", None),
     "other_process": ("other_process", "Layer.forward", "activations"),
     "optimizer_state": ("model_too_large", None, None),
-    "activation_spike": ("activation_spike", "Net.forward", "activations"),
+    "activation_spike": ("activation_spike", "Net.forward", None),
     "workspace": ("workspace", "workspace", None),
     "memory_limit": ("memory_limit", "Layer.forward", "activations"),
     "evaluation_graph": ("retained_graph", "Layer.forward", "activations"),
@@ -90,6 +90,33 @@ def check_text(tool, recording, said):
         assert re.sub(r"\s+", "", remedy["what"]) in re.sub(r"\s+", "", text)
 
 
+# case: ranks, card, cause
+RANKS = {
+    "fsdp": (2, "card=1.5GiB", "unsharded"),
+    "all_gather": (2, "card=1GiB", "unsharded"),
+    "gather_by_hand": (2, "card=768MiB", "unsharded"),
+    "uneven": (2, CARD, "batch_too_large"),
+}
+
+
+@pytest.mark.parametrize("case", RANKS)
+def test_ranks(programs, tool, case):
+    ranks, card, cause = RANKS[case]
+    done = programs("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}",
+                    programs.workload("oom.py"), case, "truth.json", count=ranks, card=card,
+                    GPUMEMTRACE_OUTPUT="run.%r.gmt")
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = tool.json("oom", programs.folder)
+    first = min((r for r in said["ranks"] if r["failed"]), key=lambda r: r["wall_ns"])
+    assert said["ranks"][0] == first and said["rank"] == first["rank"] and len(said["ranks"]) == ranks
+    if case == "uneven":
+        assert first["rank"] == "rank 1"
+    truth = json.loads((programs.folder / ("truth.json." + first["rank"].split()[1])).read_text())
+    assert said["cause"] == cause, said["text"]
+    check_numbers(said, truth)
+    assert first["rank"] in tool("oom", programs.folder)
+
+
 # case: the remedy's name, as it is called in the script or as an environment
 REMEDIES = {
     "batch_too_large": [("smaller_batch", {}), ("checkpoint", {})],
@@ -113,3 +140,10 @@ def test_what_would_help_does(programs, tool, case):
 def test_no_failure_is_one_sentence(tool):
     golden = os.path.join(os.path.dirname(__file__), "../data/v1/training.gmt")
     assert tool("oom", golden, code=1) == ""
+    assert tool("oom", golden, "--nth", -1, code=2) == ""
+
+
+def test_a_folder_without_recordings(tool, tmp_path):
+    assert tool("oom", tmp_path, code=3) == ""
+    (tmp_path / "run.gmt").write_bytes(b"")
+    assert tool("oom", tmp_path, code=3) == ""

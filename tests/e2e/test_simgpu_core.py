@@ -342,3 +342,27 @@ def test_cupti_tells_of_allocating_calls():
         L.cuptiUnsubscribe(q); told.clear(); alloc(10); print(told)
         """)
     assert lines == ["[] 0 []", "0 0 0 0 True", "True [None, None, 0, 0, None, None, 0, 0, None, None, 2, 2]", "[]"]
+
+
+# ---- memory that other programs hold ----
+
+def test_taken():
+    """The card is as large as ever, less of it is free, and no allocation gets at the rest."""
+    lines = ask("""
+    alloc(1 << 20); n = free()
+    print(b.value, n)
+    print(alloc(n + 1)[0], alloc(n // 2)[0], free() < n // 2 + 1)
+    """, card="mycard=8GiB", SIMGPU_TAKEN="5GiB")
+    whole = ask("""
+    alloc(1 << 20); n = free()
+    print(b.value, n)
+    """, card="mycard=8GiB")
+    (total, left), (same_total, all_left) = [map(int, x[0].split()) for x in (lines, whole)]
+    assert total == same_total == 8 * GIB and all_left - left == 5 * GIB
+    assert lines[1] == "2 0 True"
+
+
+@pytest.mark.parametrize("size", ["much", "9GiB"])
+def test_taken_cannot_be(size):
+    lines = ask("print(L.cudaGetDeviceCount(byref(i)), i.value)", card="mycard=8GiB", SIMGPU_TAKEN=size)
+    assert lines[0].split()[0] == "100"

@@ -3,10 +3,13 @@
 says of it: its message, and its counters when it refused. The numbers are for a card of 2 GiB. With REMEDY the same
 program goes another way."""
 import json
+import os
 import re
 import sys
+import time
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
@@ -99,14 +102,15 @@ def growing():
 
 
 def fragmentation():
-    pieces = [torch.empty(30 * MIB, dtype=torch.uint8, device="cuda") for _ in range(2)]
-    model = Net().cuda()
-    for _ in range(29):
-        pieces.append(torch.empty(30 * MIB, dtype=torch.uint8, device="cuda"))
-        kept.append(torch.empty(30 * MIB, dtype=torch.uint8, device="cuda"))
-    del pieces
+    """Small tensors that are kept pin the segments of others that are gone."""
+    model, pieces = Net().cuda(), []
+    for _ in range(80):
+        pieces.append(torch.empty(9 * MIB, dtype=torch.uint8, device="cuda"))
+        kept.append(torch.empty(3 * MIB, dtype=torch.uint8, device="cuda"))
+        pieces.append(torch.empty(7 * MIB, dtype=torch.uint8, device="cuda"))
+    pieces.clear()
     loss_of(model, tokens(4)).backward()
-    return torch.empty(300 * MIB, dtype=torch.uint8, device="cuda")
+    return torch.empty(500 * MIB, dtype=torch.uint8, device="cuda")
 
 
 def holes():
@@ -148,12 +152,8 @@ def activation_spike():
 
 
 def workspace():
-    torch.backends.cudnn.benchmark = True
-    conv = nn.Conv2d(64, 64, 3, padding=1).cuda()
-    x = torch.randn(16, 64, 224, 224, device="cuda")
-    ballast = torch.empty(700 * MIB, dtype=torch.uint8, device="cuda")
-    conv(x).mean().backward()
-    return ballast
+    convolutions = nn.Sequential(*(nn.Conv2d(64, 64, 3, padding=1) for _ in range(8))).cuda()
+    convolutions(torch.randn(26, 64, 224, 224, device="cuda")).mean().backward()
 
 
 def caught():
@@ -166,6 +166,7 @@ def caught():
         except torch.cuda.OutOfMemoryError as e:
             note(e)
         optimizer.zero_grad()
+        torch.cuda.empty_cache()
 
 
 def backward():
@@ -177,17 +178,47 @@ def kv_cache():
     keys = None
     with torch.no_grad():
         for _ in range(400):
-            h = model(tokens(16))[:, :, :256]
+            h = model(tokens(32))[:, :, :256]
             keys = h if keys is None else torch.cat([keys, h], 1)
 
 
-def all_gather():
-    import torch.distributed as dist
-    import torch.distributed._functional_collectives as collectives
+def join_group():
+    torch.cuda.set_device(int(os.environ["RANK"]))
     dist.init_process_group("nccl")
+
+
+def fsdp():
+    """One unit for the whole model: every parameter is gathered at once."""
+    from torch.distributed.fsdp import fully_shard
+    join_group()
+    with torch.device("meta"):
+        model = Net(1024, 16)
+    train(2, 1, fully_shard(model).to_empty(device="cuda"))
+
+
+def all_gather():
+    from torch.distributed._functional_collectives import all_gather_tensor
+    join_group()
     shard = nn.Parameter(torch.empty(80 * MIB, device="cuda"))
-    whole = collectives.all_gather_tensor(shard.detach(), 0, dist.group.WORLD)
-    return whole.sum()
+    return all_gather_tensor(shard.detach(), 0, dist.group.WORLD).sum()
+
+
+def gather_by_hand():
+    join_group()
+    shard = nn.Linear(1024, 60000, bias=False, device="cuda").weight
+    pieces = [torch.empty_like(shard) for _ in range(dist.get_world_size())]
+    dist.all_gather(pieces, shard.detach())
+    return torch.cat(pieces)
+
+
+def uneven():
+    """Rank 1 first; rank 0 when that has written what it knows."""
+    join_group()
+    for _ in range(3000):
+        if os.environ["RANK"] == "1" or os.path.exists(sys.argv[2] + ".1"):
+            break
+        time.sleep(0.1)
+    train(3, 480)
 
 
 truth = {}
@@ -208,8 +239,10 @@ def main():
         note(e)
     stats = torch.cuda.memory_stats()
     truth.update(ooms=stats["num_ooms"], peak=stats["allocated_bytes.all.peak"])
-    with open(sys.argv[2], "w") as f:
+    name = sys.argv[2] + ("." + os.environ["RANK"] if "RANK" in os.environ else "")
+    with open(name + ".new", "w") as f:
         json.dump(truth, f)
+    os.rename(name + ".new", name)
 
 
 if __name__ == "__main__":
