@@ -59,7 +59,7 @@ class Decoder(nn.Module):
 
 model = Decoder().half().cuda()
 truth.model(model)
-truth.holds("kv_cache", "cache_k and cache_v", lambda: [[l.attention.cache_k, l.attention.cache_v] for l in model.layers], or_else=["buffers"])
+truth.holds("kv_cache", "cache_k and cache_v", lambda: [[l.attention.cache_k, l.attention.cache_v] for l in model.layers])
 truth.holds("buffers", "angles", lambda: [model.angles], or_else=["kv_cache"])
 tokens = torch.full((16, 300), 0).cuda().long()
 truth.holds("inputs", "tokens", lambda: [tokens])
