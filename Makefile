@@ -144,7 +144,7 @@ $(B)/programs/%: tests/programs/%.c Makefile
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(call cuda,$<) -pie -fPIE -rdynamic -Wl,-z,dynamic-undefined-weak -o $@ $< -ldl -lpthread
 
 .PHONY: programs
-programs: $(PROGRAMS)
+programs: $(PROGRAMS) $(patsubst tests/data/%.c,$(B)/data/%,$(wildcard tests/data/*.c))
 
 .PHONY: unit $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)
 unit: $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
