@@ -129,7 +129,7 @@ static const struct option_row options[] = {
 	{ "markdown", 0, OPTION_SWITCH, offsetof(struct diff_options, markdown), NULL,
 	  "print a comment for a pull request" },
 	{ "fail-above", 0, OPTION_TEXT, offsetof(struct diff_options, fail_above), "LIMIT",
-	  "exit with 1 if the peak grew by more than 2% or 64MiB, say" },
+	  "exit with 1 if the peak grew by more: 2%, 64MiB" },
 	{ "class", 0, OPTION_TEXT, offsetof(struct diff_options, class), "CLASS",
 	  "--fail-above looks at this class alone" },
 	{ "device", 0, OPTION_NUMBER, offsetof(struct diff_options, device), "N",

@@ -194,11 +194,7 @@ static const struct option_row options[] = {
 	{ "output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "OUT",
 	  "file to write, - for stdout (needed)" },
 	{ "at", 0, OPTION_TEXT, offsetof(struct export_options, at), "MOMENT",
-<<<<<<< HEAD
 	  "of profiles: as of live; default peak" },
-=======
-	  "of profiles, as for live; default peak" },
->>>>>>> 5247b61 (Tests: diff of unreadable files; help of diff and export within 80 columns)
 	{ "device", 0, OPTION_NUMBER, offsetof(struct export_options, device), "N",
 	  "of profiles; default: that with the highest peak" },
 	{ "stacks", 0, OPTION_TEXT, offsetof(struct export_options, stacks), "WHICH",
