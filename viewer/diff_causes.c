@@ -153,14 +153,24 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-static double all_changes(const struct diff *d)
+/* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
+static bool is_general(const struct diff *d, const struct scale *s)
 {
-	double all = 0;
+	double all = 0, fit = 0;
+	bool results = false;
 
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (is_pass_result(&d->pairs[i]) && diff_differs(&d->pairs[i]))
-			all += fabs((double)diff_delta(&d->pairs[i]));
-	return all;
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+		bool goes = diff_differs(p) &&
+			    (scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)));
+
+		if (!is_pass_result(p) || p->finding || !p->bytes_old)
+			continue;
+		all += (double)p->bytes_old;
+		fit += goes ? (double)p->bytes_old : 0;
+		results |= goes && p->category != CATEGORY_inputs;
+	}
+	return results && fit > 0.5 * all;
 }
 
 static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
@@ -213,7 +223,7 @@ static void find_scale(struct diff *d)
 	if (weight <= 0)
 		return;
 	s = scale_of(d, f, &weight);
-	if (weight < 0.5 * all_changes(d))
+	if (!is_general(d, &s))
 		return;
 	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
 	if (!made)
@@ -253,6 +263,14 @@ static bool follows(const struct sums *s, unsigned category)
 	return p0 <= 0 || p1 <= 0 || fabs(after - before) <= 0.15 * fmax(before, after);
 }
 
+/* At many moments only some of them are there. */
+static bool gradients_follow(const struct sums *s, double parameters)
+{
+	double change = s->new[CATEGORY_gradients] - s->old[CATEGORY_gradients];
+
+	return change * parameters > 0 && fabs(change) < 1.2 * fabs(parameters);
+}
+
 struct model_change {
 	bool more, gradients, state, results;
 };
@@ -262,10 +280,10 @@ static bool same_way(const struct diff_pair *p, bool more)
 	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
 }
 
-static bool is_other_count(const struct diff_pair *p, bool more)
+/* What more or wider layers make; a batch has taken its own before. */
+static bool is_result(const struct diff_pair *p, bool more)
 {
-	return 1u << p->category & PASS_RESULTS && p->blocks_old != p->blocks_new &&
-	       same_way(p, more) && p->category != CATEGORY_inputs;
+	return is_pass_result(p) && same_way(p, more) && p->category != CATEGORY_inputs;
 }
 
 static bool takes_model(const struct diff *d, const struct diff_pair *p, const void *ctx)
@@ -278,7 +296,7 @@ static bool takes_model(const struct diff *d, const struct diff_pair *p, const v
 	return p->category == CATEGORY_parameters || p->category == CATEGORY_buffers ||
 	       (m->gradients && p->category == CATEGORY_gradients) ||
 	       (m->state && p->category == CATEGORY_optimizer_state) ||
-	       (m->results && is_other_count(p, m->more)) ||
+	       (m->results && is_result(p, m->more)) ||
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
@@ -286,13 +304,13 @@ static void find_model(struct diff *d, const struct sums *s)
 {
 	double change = s->new[CATEGORY_parameters] - s->old[CATEGORY_parameters];
 	struct model_change m = { .more = change > 0,
-				  .gradients = follows(s, CATEGORY_gradients),
+				  .gradients = gradients_follow(s, change),
 				  .state = follows(s, CATEGORY_optimizer_state) };
 
 	if (change == 0)
 		return;
 	for (size_t i = 0; i < d->pair_count; i++)
-		m.results |= !d->pairs[i].finding && is_other_count(&d->pairs[i], m.more);
+		m.results |= !d->pairs[i].finding && is_result(&d->pairs[i], m.more);
 	/* A copy of the weights has neither gradients nor state. */
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))

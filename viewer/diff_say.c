@@ -107,6 +107,27 @@ static const struct diff_pair *greatest(const struct diff *d, const struct diff_
 	return best;
 }
 
+/* The most backward passes that a step had. */
+static unsigned passes(const struct diff_side *s)
+{
+	const struct steps *steps = &s->timeline.steps;
+	unsigned most = 0;
+
+	for (size_t i = 1; i <= steps_number(steps); i++)
+		if (steps->items[i].times[PHASE_BACKWARD] > most)
+			most = steps->items[i].times[PHASE_BACKWARD];
+	return most;
+}
+
+static void add_passes(struct sentence *s, const struct diff *d)
+{
+	unsigned before = passes(&d->old), after = passes(&d->new);
+
+	if (before && after && before != after)
+		add(s, "; a step has %u backward pass%s, had %u", after, after == 1 ? "" : "es",
+		    before);
+}
+
 /* ---- one for each cause */
 
 static void say_line(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -120,6 +141,8 @@ static void say_line(struct sentence *s, const struct diff *d, const struct diff
 		add(s, "%s %s of ", f->kind == DIFF_GROWN ? "More" : "Less",
 		    category_words(f->category));
 	add_owner(s, &f->owner);
+	if (f->kind != DIFF_GONE && !d->pairs[f->pair].new_site)
+		add(s, " of the old version");
 	if (lines > 1)
 		add(s, " and %zu other line%s", lines - 1, lines > 2 ? "s" : "");
 	add(s, ": ");
@@ -215,6 +238,7 @@ static void say_scale(struct sentence *s, const struct diff *d, const struct dif
 		    f->factor * f->factor);
 	add(s, "; most of it ");
 	add_owner(s, &f->owner);
+	add_passes(s, d);
 }
 
 static void say_model(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -258,7 +282,11 @@ static void say_optimizer(struct sentence *s, const struct diff *d, const struct
 {
 	bool more = f->bytes_new > f->bytes_old;
 
-	add(s, "%s optimizer state", more ? "More" : "Less");
+	add(s, "%s optimizer state",
+	    f->kind == DIFF_NEW	   ? "New"
+	    : f->kind == DIFF_GONE ? "No"
+	    : more		   ? "More"
+				   : "Less");
 	if (d->old_shot.bytes[CATEGORY_parameters] == d->new_shot.bytes[CATEGORY_parameters])
 		add(s, " for the same parameters");
 	add(s, ", %c", more ? '+' : '-');
@@ -286,6 +314,7 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 		add(s, "; they are given back before it now");
 	add(s, "; most of it ");
 	add_owner(s, &f->owner);
+	add_passes(s, d);
 }
 
 static void say_recompute(struct sentence *s, const struct diff *d, const struct diff_finding *f)
