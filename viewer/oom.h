@@ -73,6 +73,7 @@ struct oom {
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
 	uint64_t grown;	      /* kept from earlier steps at lines that grow */
 	uint64_t grown_graph; /* of that: graphs and outputs of modules */
+	struct block root;    /* the last tensor of an earlier step's forward pass that is kept */
 	struct oom_holders holders;
 	struct oom_spike spike;
 

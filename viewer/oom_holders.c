@@ -50,6 +50,11 @@ static bool is_of_graph(const struct block *b, enum category c)
 	       (c == CATEGORY_forward_temporaries && b->signs & STACK_FORWARD);
 }
 
+static bool is_result(enum category c)
+{
+	return c == CATEGORY_activations || c == CATEGORY_forward_temporaries;
+}
+
 /* With too few steps to see a growth: activations of a step that is over are kept graphs. Calls of
  * a model without a backward pass may be one step that is not over. */
 static void add_growth(struct oom *o, const struct block *b, enum category c,
@@ -63,6 +68,8 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 	o->grown += b->size;
 	if (is_of_graph(b, c))
 		o->grown_graph += b->size;
+	if (is_result(c) && b->stage <= STAGE_FORWARD && b->seq > o->root.seq)
+		o->root = *b;
 }
 
 static void collect(struct oom *o)

@@ -144,7 +144,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	else if (o->instant.text[0])
 		snprintf(where, sizeof(where), "In %s", o->instant.text);
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
-		   B(o->asked), report_owner(&o->wanted_owner, who, 36));
+		   B(o->asked), report_owner(&o->wanted_owner, who, 30));
 	if (where[0])
 		paragraph(out, "", "  ", where);
 	if (o->refusal.count > 1)
@@ -229,7 +229,7 @@ static void text_holders(const struct oom *o, long top, struct emit *out)
 
 		old[0] = 0;
 		if (h->before && oom_is_passing(h->category))
-			snprintf(old, sizeof(old), ", %s of earlier steps", B(h->before));
+			snprintf(old, sizeof(old), ", %s older", B(h->before));
 		emit_line(out, "  %-28s %10s  %s%s", report_owner(&h->owner, who, 29), B(h->bytes),
 			  category_words(h->category), old);
 	}

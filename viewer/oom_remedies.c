@@ -72,6 +72,26 @@ static const struct oom_holder *oldest(const struct oom *o)
 	return best;
 }
 
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct oom_holder *h, char *what)
+{
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline.owners, &o->root);
+	if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
+		put(what,
+		    "Let go of what %s made in earlier steps: its graph is kept alive, most likely "
+		    "by the tensor of %s, the last of each step (loss.item() or .detach() in its "
+		    "place)",
+		    WHO(&h->owner), WHO(&root));
+	else
+		put(what,
+		    "Let go of what %s made in earlier steps (x.item() or x.detach().cpu() in its "
+		    "place, or del), or bound how much of it is kept",
+		    WHO(&h->owner));
+}
+
 static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
 	const struct oom_holder *h = oldest(o);
@@ -81,10 +101,7 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 			h = o->holders.items[i].before ? &o->holders.items[i] : NULL;
 	if (!h)
 		return 0;
-	put(what,
-	    "Let go of what %s made in earlier steps (x.item() or x.detach().cpu() in its place, "
-	    "or del), or bound how much of it is kept",
-	    WHO(&h->owner));
+	say_let_go(o, h, what);
 	if (o->leaks.count)
 		put(how,
 		    "Blocks from before step %zu at lines that grew by %s with each step, from "
