@@ -71,7 +71,7 @@ def keep_loss(loss):
 
 
 def batch_too_large():
-    train(3, 240 if remedy == "smaller_batch" else 480)
+    train(3, 160 if remedy == "smaller_batch" else 320)
 
 
 def batch_grows():
