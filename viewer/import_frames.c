@@ -52,6 +52,15 @@ static bool contains(struct text t, const char *what)
 	return memmem(t.s, t.len, what, strlen(what)) != NULL;
 }
 
+/* Where a source is not known, the newest PyTorch names the object: a library or the interpreter. */
+static bool is_object(struct text file)
+{
+	const char *slash = memrchr(file.s, '/', file.len);
+
+	return ends(file, ".so") || contains(file, ".so.") ||
+	       (slash && file.s + file.len - slash > 6 && !memcmp(slash + 1, "python", 6));
+}
+
 /* C++ names have arguments or scopes, and files of their own kinds, "??" or none. */
 static bool is_native(struct text name, struct text file)
 {
@@ -60,7 +69,7 @@ static bool is_native(struct text name, struct text file)
 
 	if (ends(file, ".py") || begins(file, "<"))
 		return false;
-	if (!file.len || (file.len == 2 && !memcmp(file.s, "??", 2)))
+	if (!file.len || (file.len == 2 && !memcmp(file.s, "??", 2)) || is_object(file))
 		return true;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (ends(file, kinds[i]))
