@@ -52,7 +52,8 @@ static bool contains(struct text t, const char *what)
 	return memmem(t.s, t.len, what, strlen(what)) != NULL;
 }
 
-/* Where a source is not known, the newest PyTorch names the object: a library or the interpreter. */
+/* Where a source is not known, the newest PyTorch names the object: a library or the interpreter.
+ */
 static bool is_object(struct text file)
 {
 	const char *slash = memrchr(file.s, '/', file.len);
