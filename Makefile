@@ -196,16 +196,19 @@ lint:  ## the promises that a script can check
 BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/gpumemtrace
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
-INC = $(DESTDIR)$(PREFIX)/include
+BASHC = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHC = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 install: all build/gpumemtrace.1  ## under PREFIX (default /usr/local), below DESTDIR
 	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
 	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
 	$(if $(SIMGPU),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
 	$(if $(SIMGPU),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
 	install -D -m 644 build/gpumemtrace.1 $(MAN)/gpumemtrace.1
-	$(if $(wildcard shim/gpumemtrace.h),install -D -m 644 shim/gpumemtrace.h $(INC)/gpumemtrace.h)
+	@mkdir -p $(BASHC) $(ZSHC)
+	build/gpumemtrace --completions bash >$(BASHC)/gpumemtrace
+	build/gpumemtrace --completions zsh >$(ZSHC)/_gpumemtrace
 uninstall:  ## take it away again
-	rm -f $(BIN)/gpumemtrace $(MAN)/gpumemtrace.1 $(INC)/gpumemtrace.h
+	rm -f $(BIN)/gpumemtrace $(MAN)/gpumemtrace.1 $(BASHC)/gpumemtrace $(ZSHC)/_gpumemtrace
 	rm -rf $(LIB)
 
 .PHONY: clean

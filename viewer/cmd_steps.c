@@ -108,7 +108,7 @@ static void text_row(struct emit *out, const char *what, const struct extent *x,
 {
 	char p[HUMAN_MAX], e[HUMAN_MAX], g[HUMAN_MAX];
 
-	emit_line(out, "  %-18s %10s %10s %11s  %s", what, human_bytes(p, x->peak),
+	emit_line(out, "  %-20s %10s %10s %11s  %s", what, human_bytes(p, x->peak),
 		  human_bytes(e, x->end_bytes), growth_text(g, x->growth), note);
 }
 
@@ -169,7 +169,7 @@ static void text(struct emit *out, struct timeline *v, long top)
 	emit_line(out, "%zu step%s; %s", steps_number(&v->steps),
 		  steps_number(&v->steps) == 1 ? "" : "s", steps_basis_text(v->steps.basis));
 	emit_line(out, "%s", "");
-	emit_title(out, "  %-18s %10s %10s %11s  %s", "", "peak", "at its end", "growth",
+	emit_title(out, "  %-20s %10s %10s %11s  %s", "", "peak", "at its end", "growth",
 		   "the peak in it");
 	for (size_t i = 0; i < v->steps.count; i++) {
 		if (!is_shown(&v->steps, i, top > 0 ? top : 0, best)) {

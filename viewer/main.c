@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "completions.h"
 #include "emit.h"
 #include "need.h"
 #include "say.h"
@@ -94,6 +95,8 @@ int main(int argc, char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
 		return printf("gpumemtrace %s\n", VIEWER_VERSION) < 0;
+	if (!strcmp(argv[1], "--completions"))
+		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (argv[1][0] == '-')
 		return say_error(EXIT_USAGE, "unknown option %s; gpumemtrace --help", argv[1]);
 	c = find(argv[1]);

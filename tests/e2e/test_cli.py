@@ -547,3 +547,39 @@ def test_manual_is_a_page(tmp_path):
 def test_help_fits_on_a_terminal():
     for args in [["--help"]] + [[c, "--help"] for c in COMMANDS]:
         assert max(map(len, ok(*args).splitlines())) <= 80
+
+
+def options_of(command):
+    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", ok(command, "--help"), re.M))
+
+
+COMPLETE = """
+source <("$1" --completions bash)
+complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpumemtrace; echo "${COMPREPLY[@]}"; }
+complete_words gpumemtrace ""
+for command in "${@:2}"; do complete_words gpumemtrace "$command" --; complete_words gpumemtrace "$command" x; done
+"""
+
+
+def test_completions_in_bash():
+    """The shell itself is asked: all commands, each one's options, and files where no option can be meant."""
+    said = subprocess.run(["bash", "-c", COMPLETE, "bash", TOOL, *COMMANDS], capture_output=True, text=True, check=True)
+    first, *rest = said.stdout.splitlines()
+    assert first.split() == COMMANDS + ["--help", "--version"]
+    for command, options, nothing in zip(COMMANDS, rest[::2], rest[1::2], strict=True):
+        assert set(options.split()) == options_of(command) and nothing == ""
+
+
+def test_completions_for_zsh(tmp_path):
+    script = ok("--completions", "zsh")
+    for command in COMMANDS:
+        part = re.search(rf"^\t{command}\) _arguments(.*?) ;;$", script, re.M | re.S).group(1)
+        assert set(re.findall(r"'(--[\w-]+)\[", part)) == options_of(command)
+    if shutil.which("zsh"):
+        (tmp_path / "_gpumemtrace").write_text(script)
+        assert subprocess.run(["zsh", "-n", tmp_path / "_gpumemtrace"]).returncode == 0
+
+
+def test_completions_of_another_shell():
+    assert_refused(run("--completions", "fish"), 2)
+    assert_refused(run("--completions"), 2)
