@@ -61,7 +61,7 @@ def train(case):
     kind = next((k for k in OPTIMIZERS if k in how), "adamw")
     optimizer = OPTIMIZERS[kind](trained)
     scaler = torch.amp.GradScaler("cuda", enabled="amp" in how)
-    losses, after, gradients = [], [], None
+    losses, after, gradients, reached = [], [], None, set()
     saved = []
     for step in range(4):
         with torch.autocast("cuda", dtype=torch.float16, enabled="amp" in how), keeping(saved if step == 2 else None):
@@ -70,6 +70,7 @@ def train(case):
         scaler.scale(loss).backward()
         held = [p.grad for p in trained if p.grad is not None]
         gradients = weigh(held), sum(p.numel() * p.element_size() for p in trained if p.grad is not None)
+        reached |= {p for p in trained if p.grad is not None}  # an expert that is given no token has none
         del held
         if step == 2:
             own |= {t.untyped_storage().data_ptr() for t in [*model.parameters(), *model.buffers()]}
@@ -83,7 +84,7 @@ def train(case):
     kept = weigh([*model.parameters(), *model.buffers()])
     return {
         "case": case, "kind": kind, "losses_finite": all(map(math.isfinite, losses)), "built": built, "model": kept,
-        "states": weigh(states(optimizer)), "trained_numel": sum(p.numel() for p in trained),
+        "states": weigh(states(optimizer)), "trained_numel": sum(p.numel() for p in reached),
         "states_numel": sum(t.numel() for t in states(optimizer) if t.dim()), "gradients": gradients, "after": after,
         "activations": activations, "peak": torch.cuda.max_memory_allocated() - before, "reserved": torch.cuda.memory_reserved(),
         "limit": torch.cuda.get_device_properties(0).total_memory,
