@@ -34,10 +34,12 @@ def check_case(said):
     assert said["losses_finite"], case
     assert model[0] <= said["built"] <= model[1], case
     assert said["states_numel"] == STATES[said["kind"]] * said["trained_numel"], case
-    # Every step ends with the weights and the optimizer's state and nothing else, the first one too.
+    # Every step ends with the weights and the optimizer's state and nothing else, the first one too. Which
+    # experts get tokens is decided by values, which are not computed: their share may grow.
     extra = SCALER if "amp" in case else 0
-    assert len(set(said["after"])) == 1, case
-    assert model[0] + states[0] <= said["after"][0] - extra <= model[1] + states[1], case
+    if said["all_reached"]:
+        assert len(set(said["after"])) == 1, case
+        assert model[0] + states[0] <= said["after"][0] - extra <= model[1] + states[1], case
     assert said["peak"] >= model[0] + states[0] + max(said["activations"][0], gradients[0]), case
     assert said["activations"][0] > 0 and gradients[0] >= said["gradients"][1] > 0, case
     assert said["peak"] <= said["reserved"], case

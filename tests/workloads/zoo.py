@@ -85,6 +85,7 @@ def train(case):
     return {
         "case": case, "kind": kind, "losses_finite": all(map(math.isfinite, losses)), "built": built, "model": kept,
         "states": weigh(states(optimizer)), "trained_numel": sum(p.numel() for p in reached),
+        "all_reached": len(reached) == len(trained),
         "states_numel": sum(t.numel() for t in states(optimizer) if t.dim()), "gradients": gradients, "after": after,
         "activations": activations, "peak": torch.cuda.max_memory_allocated() - before, "reserved": torch.cuda.memory_reserved(),
         "limit": torch.cuda.get_device_properties(0).total_memory,
