@@ -36,7 +36,7 @@ HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
 FORMAT  := $(wildcard format/*.c)
 SHIM    := $(wildcard shim/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
-VIEWER  := $(wildcard viewer/*.c)
+VIEWER  := $(wildcard viewer/*/*.c)
 SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*.c),)
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -81,7 +81,7 @@ $(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
 	  -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -Wl,-z,now $(ZSTD) -ldl -lpthread
 
 # What a page is made of lies inside the tool.
-$(O)/viewer/page_write.o: $(wildcard viewer/page/*)
+$(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
@@ -102,7 +102,7 @@ $(B)/simgpu/%.so.1: $(B)/libsimgpu.so
 
 # Unit tests: one binary a file. Each may use all of format/ and viewer/ (an archive, so that only what
 # it names is linked); objects of other folders by a line ` * links: shim/ring.c shim/queue*.c` in the test.
-$(B)/parts.a: $(call objs,$(FORMAT) $(filter-out viewer/main.c,$(VIEWER)))
+$(B)/parts.a: $(call objs,$(FORMAT) $(filter-out viewer/commands/main.c,$(VIEWER)))
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 

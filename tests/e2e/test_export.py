@@ -320,11 +320,11 @@ def test_arrow(run):
 def test_the_manual_names_every_column_and_format():
     import re
     manual = (ROOT / "viewer/gpumemtrace.1.md").read_text().split("### export")[1].split("\n#")[0]
-    columns = re.findall(r'^COLUMN\((\w+), \w+, "(.*?)", "(.*?)"\)', (ROOT / "viewer/export_columns.def").read_text(), re.M)
+    columns = re.findall(r'^COLUMN\((\w+), \w+, "(.*?)", "(.*?)"\)', (ROOT / "viewer/export/export_columns.def").read_text(), re.M)
     assert len(columns) == 15
     for name, unit, meaning in columns:
         assert f"- *{name}*{f' ({unit})' if unit else ''}: {meaning}.\n" in manual
-    assert re.findall(r"^EXPORT\((\w+),", (ROOT / "viewer/export_formats.def").read_text(), re.M) == FORMATS
+    assert re.findall(r"^EXPORT\((\w+),", (ROOT / "viewer/export/export_formats.def").read_text(), re.M) == FORMATS
     assert all(f"*{name}*" in manual for name in FORMATS)
 
 

@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 LONG = SPDX + "int x;\n" * 500
 OFFENCES = [
-    ("layers", "viewer/a.c", SPDX + '#include "../shim/capture.h"\n', "viewer/ must not include shim/capture.h"),
+    ("layers", "viewer/base/a.c", SPDX + '#include "../../shim/capture.h"\n', "viewer/ must not include shim/capture.h"),
+    ("layers", "viewer/base/a.c", SPDX + '#include "../model/b.h"\n', "viewer/model/b.h stands below it"),
     ("layers", "cupti/a.c", SPDX + '#include "../shim/ring.h"\n', "cupti/ must not include shim/ring.h"),
     ("layers", "format/reader.c", SPDX + '#include "writer.h"\n', "siblings"),
     ("size", "shim/a.c", LONG, "at most 500"),
@@ -46,8 +47,9 @@ def compiled(tree):
 
 @pytest.fixture
 def tree(tmp_path):
-    for folder in ("scripts", "shim", "format", "viewer", "cupti", "simgpu"):
-        (tmp_path / folder).mkdir()
+    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "cupti", "simgpu"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n")
     for script in (ROOT / "scripts").glob("lint*"):
         shutil.copy(script, tmp_path / "scripts")
     (tmp_path / "scripts/lint-hookpath.allow").write_text("")

@@ -49,7 +49,7 @@ json.dump({"version": sys.version_info[0] << 8 | sys.version_info[1], "codes": o
 @pytest.fixture(scope="module")
 def pylines(tmp_path_factory):
     so = tmp_path_factory.mktemp("pylines") / "pylines.so"
-    source = os.path.join(ROOT, "viewer/pylines.c")
+    source = os.path.join(ROOT, "viewer/stacks/pylines.c")
     subprocess.run(["gcc", "-std=gnu11", "-shared", "-fPIC", "-o", so, source], check=True)
     f = ctypes.CDLL(str(so)).pylines_line
     f.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long]

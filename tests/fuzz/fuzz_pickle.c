@@ -2,8 +2,8 @@
 /*
  * Any bytes as a memory snapshot of PyTorch: never a crash, a hang, or memory without bound; what
  * is taken becomes a recording that reads back without damage.
- * links: viewer/pickle*.c viewer/import*.c viewer/unpack.c viewer/map.c viewer/tree.c viewer/need.c
- * viewer/say.c
+ * links: viewer/pickle/pickle*.c viewer/import/import*.c viewer/base/unpack.c viewer/base/map.c
+ * viewer/base/tree.c viewer/base/need.c viewer/base/say.c
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
-#include "../../viewer/import.h"
+#include "../../viewer/import/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

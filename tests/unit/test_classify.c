@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "../../viewer/rules.h"
+#include "../../viewer/classes/rules.h"
 
 static struct verdict judge(const char *without, const struct block **block)
 {
@@ -52,7 +52,7 @@ static void every_rule_has_a_scene(void **state_)
 		rule_fits *fits;
 		const char *because;
 	} rules[] = {
-#include "../../viewer/rules.def"
+#include "../../viewer/classes/rules.def"
 	};
 
 	(void)state_;

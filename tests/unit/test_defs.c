@@ -6,8 +6,8 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/defs.h"
-#include "../../viewer/owners.h"
+#include "../../viewer/stacks/defs.h"
+#include "../../viewer/stacks/owners.h"
 
 static void add(struct defs *d, unsigned kind, uint32_t id, const void *payload, size_t len)
 {

@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-#include "../../viewer/emit.h"
-#include "../../viewer/emit_json.h"
-#include "../../viewer/human.h"
+#include "../../viewer/base/emit.h"
+#include "../../viewer/base/emit_json.h"
+#include "../../viewer/base/human.h"
 
 static char text[65536];
 

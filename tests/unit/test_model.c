@@ -6,9 +6,9 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/classify.h"
-#include "../../viewer/holders.h"
-#include "../../viewer/model.h"
+#include "../../viewer/classes/classify.h"
+#include "../../viewer/answers/holders.h"
+#include "../../viewer/model/model.h"
 
 #define MIB (1024 * 1024ull)
 

@@ -5,8 +5,8 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/command.h"
-#include "../../viewer/say.h"
+#include "../../viewer/commands/command.h"
+#include "../../viewer/base/say.h"
 
 struct sample {
 	bool quiet;

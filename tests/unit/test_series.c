@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../../viewer/envelope.h"
-#include "../../viewer/moments.h"
+#include "../../viewer/moments/envelope.h"
+#include "../../viewer/moments/moments.h"
 
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 

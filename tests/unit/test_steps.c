@@ -6,7 +6,7 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/steps.h"
+#include "../../viewer/model/steps.h"
 
 #define ENGINE 2
 

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../viewer/demangle.h"
-#include "../../viewer/elf_names.h"
-#include "../../viewer/stacks.h"
+#include "../../viewer/stacks/demangle.h"
+#include "../../viewer/stacks/elf_names.h"
+#include "../../viewer/stacks/stacks.h"
 
 struct object {
 	const void *address; /* wanted: the object that holds it */

@@ -6,8 +6,8 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/map.h"
-#include "../../viewer/tree.h"
+#include "../../viewer/base/map.h"
+#include "../../viewer/base/tree.h"
 
 #define PLACES 600
 

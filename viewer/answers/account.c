@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measures: what lay in memory at the ends of the phases of one step in the steady state. */
+#include "account.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../moments/moments.h"
+#include "module_tree.h"
+
+/* The last step that ended and has both passes: its predecessors made all the state. Without one,
+ * the last with a forward pass. */
+static size_t steady_step(const struct timeline *t)
+{
+	size_t last = steps_number(&t->steps), forward = 0;
+
+	for (size_t i = last; i > 0; i--) {
+		const struct step *s = &t->steps.items[i];
+
+		if (s->ended && s->times[PHASE_FORWARD] && s->times[PHASE_BACKWARD])
+			return i;
+		if (s->times[PHASE_FORWARD] && !forward)
+			forward = i;
+	}
+	return forward;
+}
+
+static const struct span *span_of(const struct timeline *t, const struct step *step,
+				  enum phase phase, bool last)
+{
+	const struct span *found = NULL;
+
+	for (size_t i = step->first; i <= step->last; i++) {
+		const struct span *s = &t->spans.items[i];
+
+		if (s->phase == phase && (!found || last))
+			found = s;
+	}
+	return found;
+}
+
+static void optimizer_name(struct account *a, const struct timeline *t, const struct step *step)
+{
+	const struct span *s = span_of(t, step, PHASE_OPTIMIZER, true);
+	const char *name = s ? defs_string(t->model.defs, s->name).s : "";
+	const char *hash = strchr(name, '#'), *dot = strrchr(name, '.');
+
+	if (hash && dot > hash)
+		snprintf(a->optimizer, sizeof(a->optimizer), "%.*s", (int)(dot - hash - 1),
+			 hash + 1);
+}
+
+/* Whether a module seems to be called once for each layer: everything in it is there so often, but
+ * for the first or the last one's. */
+static bool is_repeated(const struct modules *m, const struct module *x, uint64_t layers)
+{
+	for (uint32_t i = x->first; i; i = m->items[i].next)
+		if (m->items[i].blocks + 1 < layers)
+			return false;
+	return x->first;
+}
+
+/* The layer among the modules: of all that are repeated the largest, and inside of it the innermost
+ * that still has nearly all. */
+static void layer_bytes(struct account *a, struct timeline *t, const struct snapshot *s,
+			int category)
+{
+	uint64_t layers = shape_get(&a->shape, SHAPE_LAYERS), most = 0;
+	struct modules m;
+
+	if (layers < 2)
+		return;
+	modules_find(&m, s, category, &t->stacks);
+	for (size_t i = 1; i < m.count; i++) {
+		const struct module *x = &m.items[i];
+
+		if (x->line || !is_repeated(&m, x, layers) || x->bytes * 5 < most * 4)
+			continue;
+		most = x->bytes > most ? x->bytes : most;
+		a->layer_bytes = x->bytes;
+		snprintf(a->layer_class, sizeof(a->layer_class), "%.60s", x->name);
+	}
+	modules_free(&m);
+}
+
+static int category_of(const char *name)
+{
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		if (!strcmp(category_name(i), name))
+			return i;
+	return -1;
+}
+
+static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)
+{
+	int category = category_of("activations");
+
+	a->activations = snapshot_bytes(s, "activations");
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (s->classes[i] != category || b->size <= a->largest_activation)
+			continue;
+		a->largest_activation = b->size;
+		a->largest_owner = owners_find(&t->owners, b);
+	}
+	layer_bytes(a, t, s, category);
+}
+
+/* rest: at the end of the optimizer's step, NULL if there is none. */
+static int measure_forward(struct account *a, struct timeline *t, const struct step *step,
+			   const struct snapshot *rest, const double given[SHAPE_FIGURES])
+{
+	const struct span *f = span_of(t, step, PHASE_FORWARD, true);
+	struct snapshot s;
+	int rc = f ? snapshot_take(&s, t, f->extent.last_seq) : 0;
+
+	if (rc || !f)
+		return rc;
+	if (!a->parameters)
+		a->parameters = snapshot_bytes(&s, "parameters");
+	rc = shape_find(&a->shape, t, step, &f->extent, rest ? rest : &s, a->state, given);
+	if (!rc)
+		look_at_activations(a, t, &s);
+	snapshot_free(&s);
+	return rc;
+}
+
+static int measure_backward(struct account *a, struct timeline *t, const struct step *step)
+{
+	const struct span *b = span_of(t, step, PHASE_BACKWARD, true);
+	struct snapshot s;
+	int rc = b ? snapshot_take(&s, t, b->extent.last_seq) : 0;
+
+	if (rc || !b)
+		return rc;
+	a->gradients = snapshot_bytes(&s, "gradients");
+	snapshot_free(&s);
+	return 0;
+}
+
+static void look_at_update(struct account *a, const struct snapshot *s, const struct extent *x)
+{
+	uint64_t stays = x->begin_bytes + (x->growth > 0 ? x->growth : 0);
+
+	a->parameters = snapshot_bytes(s, "parameters");
+	a->state = snapshot_bytes(s, "optimizer_state");
+	a->temporaries = x->peak > stays ? x->peak - stays : 0;
+}
+
+static int measure(struct account *a, struct timeline *t, const struct step *step,
+		   const double given[SHAPE_FIGURES])
+{
+	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
+	struct snapshot rest;
+	int rc = o ? snapshot_take(&rest, t, o->extent.last_seq) : 0;
+
+	if (rc)
+		return rc;
+	if (o)
+		look_at_update(a, &rest, &o->extent);
+	rc = measure_forward(a, t, step, o ? &rest : NULL, given);
+	if (o)
+		snapshot_free(&rest);
+	return rc;
+}
+
+static int add_rows(struct account *a, struct timeline *t)
+{
+	size_t step;
+	struct moment_query q;
+	struct model survey;
+	struct snapshot peak, oom;
+	bool ran_out = false;
+	int rc = snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
+
+	if (rc)
+		return rc;
+	moments_parse("oom", &q);
+	if (model_ooms(&t->model.devices[t->device])) {
+		rc = moments_survey(t->recording, &survey, &q);
+		model_free(&survey);
+		ran_out = !rc && q.found && !snapshot_take(&oom, t, q.seq);
+	}
+	account_rows(a, t, &peak, ran_out ? &oom : NULL);
+	snapshot_free(&peak);
+	if (ran_out)
+		snapshot_free(&oom);
+	return rc;
+}
+
+int account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])
+{
+	const struct step *step;
+	int rc;
+
+	*out = (struct account){ .step = steady_step(t) };
+	step = &t->steps.items[out->step];
+	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
+	optimizer_name(out, t, step);
+	rc = measure(out, t, step, given);
+	if (!rc)
+		rc = measure_backward(out, t, step);
+	return rc ? rc : add_rows(out, t);
+}

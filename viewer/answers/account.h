@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The published accounts of training memory beside what was measured: rows of one figure each,
+ * measured, by formula, or both.
+ */
+#ifndef VIEWER_ACCOUNT_H
+#define VIEWER_ACCOUNT_H
+
+#include "../moments/snapshot.h"
+#include "shape.h"
+
+#define ACCOUNT_ROWS 48
+
+enum account_unit { UNIT_BYTES, UNIT_PER_PARAMETER, UNIT_COUNT };
+
+struct account_row {
+	const char *section; /* "activations" */
+	const char *key;     /* "per_layer_flash" */
+	const char *title;
+	enum account_unit unit;
+	bool has_measured, has_formula;
+	double measured, formula;
+	bool repeats; /* the measured figure stands in a row above; this one is for its formula */
+	char note[128];
+};
+
+struct account {
+	size_t step; /* the one that was looked at, 0 = none */
+	bool trains; /* it has a backward pass or an optimizer */
+	struct shape shape;
+	char optimizer[48]; /* "AdamW", "" = none */
+	struct account_row rows[ACCOUNT_ROWS];
+	size_t count;
+	/* Bytes by class at moments of that step, in it: */
+	uint64_t parameters, state, gradients, activations, temporaries;
+	uint64_t largest_activation;
+	struct owner largest_owner;
+	uint64_t layer_bytes; /* activations made in the modules that repeat; 0 = not found */
+	char layer_class[64];
+};
+
+/* 0, or a sentence was said and the exit code. */
+int account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES]);
+
+/* Between account.c, which measures, and account_rows.c, which compares. */
+void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
+		  const struct snapshot *oom);
+
+#endif

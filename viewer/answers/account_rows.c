@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The formulas, as published (b batch, s sequence, d width, h heads, L layers, N parameters, P
+ * bytes of an element): a block keeps about 34 b s d + 5 b h s^2 bytes in 16 bits, that is 16
+ * tensors of the width, two masks of a byte, and for the scores two tensors and a mask;
+ * mixed-precision Adam takes 16 bytes a parameter; the peak is parameters + state + the greater of
+ * gradients with the optimizer's temporaries, and activations.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "account.h"
+#include "holders.h"
+
+#define NONE -1.0
+
+static struct account_row *add(struct account *a, const char *section, const char *key,
+			       const char *title, enum account_unit unit, double measured,
+			       double formula)
+{
+	static struct account_row beyond;
+	struct account_row *row = a->count < ACCOUNT_ROWS ? &a->rows[a->count++] : &beyond;
+
+	*row = (struct account_row){ .section = section,
+				     .key = key,
+				     .title = title,
+				     .unit = unit,
+				     .has_measured = measured >= 0,
+				     .has_formula = formula >= 0,
+				     .measured = measured,
+				     .formula = formula };
+	return row;
+}
+
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Tensors of the parameters' shape that an optimizer keeps, by a part of its name. */
+static double moments_of(const char *optimizer)
+{
+	static const struct {
+		const char *part;
+		double moments;
+	} known[] = { { "8bit", NONE }, { "Adamax", 2 },  { "Adam", 2 }, { "Adadelta", 2 },
+		      { "Adagrad", 1 }, { "RMSprop", 1 }, { "Lion", 1 }, { "SGD", 1 } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(optimizer, known[i].part))
+			return known[i].moments;
+	return NONE;
+}
+
+/* Bytes of state for each trained parameter: moments of 4 bytes, with 16-bit weights a 32-bit copy
+ * too where the measured state is large enough for one; moments of 2 bytes if it is that small. */
+static double state_formula(const struct account *a, double bytes, double measured)
+{
+	double moments = moments_of(a->optimizer);
+
+	if (moments < 0)
+		return NONE;
+	if (bytes < 4 && measured > moments * 4 + 2)
+		return moments * 4 + 4;
+	if (bytes < 4 && measured < moments * bytes * 1.5)
+		return moments * bytes;
+	if (!strcmp(a->optimizer, "SGD") && measured < 1)
+		return 0;
+	return moments * 4;
+}
+
+/* What is trained of the parameters: a note where it is not all. */
+static double trained_share(const struct account *a)
+{
+	double share = a->shape.exact ? (double)a->shape.trainable / a->shape.exact : 1;
+
+	return share > 0.9 || !a->shape.trainable ? 1 : share;
+}
+
+static void shard_row(struct account *a, const struct account_row *sum, double shards)
+{
+	struct account_row *row =
+		add(a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
+		    sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
+
+	snprintf(row->note, sizeof(row->note), "each device holds one of %.0f parts", shards);
+}
+
+static void parameter_rows(struct account *a)
+{
+	double shards = greater(shape_get(&a->shape, SHAPE_SHARDS), 1), state;
+	double n = shape_get(&a->shape, SHAPE_PARAMETERS) / shards, trained = trained_share(a);
+	double bytes = shape_get(&a->shape, SHAPE_BYTES);
+	const char *s = "parameters";
+	struct account_row *row;
+
+	if (n <= 0)
+		return;
+	state = a->trains ? state_formula(a, bytes, a->state / n / trained) : NONE;
+	add(a, s, "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n, bytes);
+	row = add(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
+		  a->trains ? bytes * trained : NONE);
+	if (trained < 1)
+		snprintf(row->note, sizeof(row->note), "%.2f %% of the parameters are trained",
+			 trained * 100);
+	row = add(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
+		  state < 0 ? NONE : state * trained);
+	snprintf(row->note, sizeof(row->note), "%s%s", a->optimizer,
+		 state > 8 ? ", with a copy of the parameters in 32 bits" : "");
+	row = add(a, s, "sum", "together", UNIT_PER_PARAMETER,
+		  ((double)a->parameters + a->gradients + a->state) / n,
+		  state < 0 ? NONE : bytes + (bytes + state) * trained);
+	if (shards > 1)
+		shard_row(a, row, shards);
+}
+
+static double with(const struct account *a, enum shape_figure f)
+{
+	return shape_get(&a->shape, f);
+}
+
+/* What L layers keep: scores = with the tensors of attention scores. */
+static double layers_keep(const struct account *a, double layers, bool scores)
+{
+	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
+	double linear = (16 * p + 2) * t * with(a, SHAPE_WIDTH);
+	double square = (2 * p + 1) * t * with(a, SHAPE_HEADS) * with(a, SHAPE_SEQUENCE);
+
+	if (!linear || (scores && !square))
+		return NONE;
+	return layers * (linear + (scores ? square : 0));
+}
+
+/* The ways to keep a layer: each is a row of its own for one layer and for all. */
+enum { SCORES, FLASH, CHECKPOINTED, WAYS };
+
+static const struct {
+	const char *one, *all, *title;
+} ways[WAYS] = {
+	[SCORES] = { "per_layer", "layers", "  with attention scores kept" },
+	[FLASH] = { "per_layer_flash", "layers_flash", "  with flash attention" },
+	[CHECKPOINTED] = { "per_layer_checkpointed", "checkpointed", "  checkpointed: its input" },
+};
+
+/* How far apart two figures are, as the larger's multiple of the smaller. */
+static double apart(double a, double b)
+{
+	return a > 0 && b > 0 ? greater(a / b, b / a) : 1e9;
+}
+
+static void way_rows(struct account *a, double layers, double measured, bool all)
+{
+	double t = with(a, SHAPE_TOKENS), input = t * with(a, SHAPE_WIDTH);
+	double formulas[WAYS] = {
+		[SCORES] = layers_keep(a, layers, true),
+		[FLASH] = layers_keep(a, layers, false),
+		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
+	};
+	struct account_row *nearest = NULL, *row;
+
+	if (!input)
+		return;
+	for (int w = 0; w < WAYS; w++) {
+		row = add(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
+			  UNIT_BYTES, measured, formulas[w]);
+		row->repeats = true;
+		if (w == SCORES && formulas[w] < 0 && !all)
+			snprintf(row->note, sizeof(row->note), "give %s",
+				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
+		if (row->has_formula &&
+		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
+			nearest = row;
+	}
+	if (formulas[SCORES] < 0 && nearest && measured > 1.25 * nearest->formula)
+		nearest = NULL; /* the one that is not known may be nearer */
+	if (nearest && measured > 0)
+		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
+			 measured / nearest->formula);
+}
+
+static void layer_rows(struct account *a)
+{
+	double layers = with(a, SHAPE_LAYERS), all = a->layer_bytes ? a->layer_bytes : NONE;
+	struct account_row *row;
+
+	if (layers < 1 || (all < 0 && !with(a, SHAPE_TOKENS)))
+		return;
+	row = add(a, "activations", "layer", "of one layer", UNIT_BYTES,
+		  all < 0 ? NONE : all / layers, NONE);
+	snprintf(row->note, sizeof(row->note), "%s%.60s", all < 0 ? "" : "module ",
+		 all < 0 ? "no module was found that repeats" : a->layer_class);
+	way_rows(a, 1, all < 0 ? NONE : all / layers, false);
+	if (layers < 2)
+		return;
+	add(a, "activations", "all_layers", "of all layers", UNIT_BYTES, all, NONE);
+	way_rows(a, layers, all, true);
+}
+
+static void activation_rows(struct account *a)
+{
+	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
+	double n = with(a, SHAPE_PARAMETERS);
+	struct account_row *row;
+	const char *s = "activations";
+
+	row = add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
+		snprintf(row->note, sizeof(row->note),
+			 "no formula fits: no transformer's width, batch and sequence are known");
+	layer_rows(a);
+	if (t > 0 && p > 0) {
+		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT,
+			  a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
+		snprintf(row->note, sizeof(row->note),
+			 "the formula counts the outputs of all modules, kept or not");
+	}
+	if (!a->largest_activation)
+		return;
+	row = add(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation, NONE);
+	snprintf(row->note, sizeof(row->note), "%.60s %.40s:%u", a->largest_owner.function,
+		 owners_base(a->largest_owner.file), a->largest_owner.line);
+}
+
+static void peak_rows(struct account *a, struct timeline *t)
+{
+	double update = (double)a->gradients + a->temporaries;
+	bool updates = update > a->activations;
+	const char *counts = "the greater: this counts", *s = "peak";
+	double sum = (double)a->parameters + a->state + greater(update, a->activations);
+	const struct extent *peak;
+	struct account_row *row;
+	struct instant at;
+	size_t step;
+
+	peak = timeline_peak(t, &step);
+	instant_of_peak(&at, &t->steps, &t->spans, peak, &t->owners);
+	row = add(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
+	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
+	if (!a->trains)
+		return;
+	add(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
+	add(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
+	row = add(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update, NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? counts : "");
+	row = add(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
+	snprintf(row->note, sizeof(row->note), "%s", updates ? "" : counts);
+	if (!a->optimizer[0])
+		return;
+	row = add(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
+		  a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
+	if (row->has_formula)
+		snprintf(row->note, sizeof(row->note), "formula: at most");
+}
+
+static void residual_rows(struct account *a, struct timeline *t, const struct snapshot *peak)
+{
+	static const char *const temporary[] = { "optimizer_temporaries", "backward_temporaries",
+						 "forward_temporaries" };
+	const struct moment *mo = &peak->moment;
+	const char *s = "residual";
+	uint64_t bytes = 0, unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
+	struct account_row *row;
+	char b[HUMAN_MAX];
+
+	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
+		bytes += snapshot_bytes(peak, temporary[i]);
+	add(a, s, "temporaries", "temporary buffers", UNIT_BYTES, bytes, NONE);
+	add(a, s, "workspace", "workspaces of libraries", UNIT_BYTES,
+	    snapshot_bytes(peak, "workspace"), NONE);
+	add(a, s, "communication", "communication", UNIT_BYTES,
+	    snapshot_bytes(peak, "communication"), NONE);
+	add(a, s, "unknown", "of no known class", UNIT_BYTES, snapshot_bytes(peak, "unknown"),
+	    NONE);
+	if (t->framework) {
+		row = add(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, unused, NONE);
+		if (unused)
+			snprintf(row->note, sizeof(row->note), "largest hole %s",
+				 human_bytes(b, holders_largest_hole(mo)));
+	}
+	add(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
+}
+
+/* What was free when memory ran out, and why it was not enough. */
+static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
+{
+	const struct model_device *d = &t->model.devices[t->device];
+	const struct moment *mo = &oom->moment;
+	double cached = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
+	double outside = mo->free_bytes, hole = holders_largest_hole(mo);
+	double available = cached + outside, asked = d->oom_asked;
+	const char *s = "out_of_memory";
+	struct account_row *row;
+
+	row = add(a, s, "asked", "asked for", UNIT_BYTES, asked, NONE);
+	if (available >= asked && hole < asked && outside < asked)
+		snprintf(row->note, sizeof(row->note),
+			 "fragmentation: enough was free, but in no one piece");
+	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
+	if (mo->total_bytes)
+		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
+			 100 * available / mo->total_bytes);
+	add(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole, NONE);
+	add(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
+}
+
+void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,
+		  const struct snapshot *oom)
+{
+	if (!a->parameters)
+		a->parameters = snapshot_bytes(peak, "parameters");
+	parameter_rows(a);
+	if (a->step)
+		activation_rows(a);
+	peak_rows(a, t);
+	residual_rows(a, t, peak);
+	if (oom)
+		oom_rows(a, t, oom);
+}

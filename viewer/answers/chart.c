@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chart.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "../base/human.h"
+
+enum { EIGHTHS = 8, NO_CLASS = CATEGORIES };
+
+void chart_screen(unsigned *columns, unsigned *rows)
+{
+	struct winsize size;
+	bool known = !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row;
+
+	*columns = known ? size.ws_col : 80;
+	*rows = known ? size.ws_row : 24;
+}
+
+bool chart_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+void chart_colour(struct emit *out, unsigned category, bool background)
+{
+	uint32_t c = category_colour(category);
+	unsigned r = c >> 16, g = c >> 8 & 255, b = c & 255;
+	const char *can = getenv("COLORTERM");
+
+	if (!emit_colour(out))
+		return;
+	if (can && (!strcmp(can, "truecolor") || !strcmp(can, "24bit")))
+		emit_raw(out, "\033[%u;2;%u;%u;%um", background ? 48 : 38, r, g, b);
+	else /* the cube of 6 x 6 x 6 colours */
+		emit_raw(out, "\033[%u;5;%um", background ? 48 : 38,
+			 16 + 36 * (r * 5 / 255) + 6 * (g * 5 / 255) + b * 5 / 255);
+}
+
+void chart_colour_end(struct emit *out)
+{
+	if (emit_colour(out))
+		emit_raw(out, "\033[0m");
+}
+
+char chart_letter(unsigned category)
+{
+	static const char letters[] = {
+		[CATEGORY_parameters] = 'P',
+		[CATEGORY_gradients] = 'G',
+		[CATEGORY_optimizer_state] = 'S',
+		[CATEGORY_buffers] = 'B',
+		[CATEGORY_inputs] = 'I',
+		[CATEGORY_activations] = 'A',
+		[CATEGORY_kv_cache] = 'K',
+		[CATEGORY_optimizer_temporaries] = 'o',
+		[CATEGORY_backward_temporaries] = 'b',
+		[CATEGORY_forward_temporaries] = 'f',
+		[CATEGORY_workspace] = 'w',
+		[CATEGORY_communication] = 'c',
+		[CATEGORY_unknown] = '.',
+	};
+
+	return category < sizeof(letters) && letters[category] ? letters[category] : '.';
+}
+
+/* Where each class ends, in eighths of a character from the ground. What is there at all shows. */
+static void stack(const struct chart *c, const uint64_t *bytes, uint64_t most,
+		  unsigned tops[CATEGORIES])
+{
+	unsigned __int128 sum = 0, full = c->height * EIGHTHS;
+
+	for (unsigned i = 0; i < CATEGORIES; i++) {
+		sum += bytes[i];
+		tops[i] = most ? (unsigned)((sum * full + most / 2) / most) : 0;
+		if (sum && !tops[i])
+			tops[i] = 1;
+	}
+}
+
+static unsigned class_at(const unsigned tops[CATEGORIES], unsigned eighth)
+{
+	unsigned i = 0;
+
+	while (i < CATEGORIES && tops[i] <= eighth)
+		i++;
+	return i;
+}
+
+/* The lowest class of the cell as a block of so many eighths, on the colour of the highest. */
+static void block_cell(struct emit *out, const unsigned tops[CATEGORIES], unsigned from)
+{
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	unsigned low = class_at(tops, from), high = class_at(tops, from + EIGHTHS - 1), n = 1;
+
+	if (low == NO_CLASS) {
+		emit_raw(out, " ");
+		return;
+	}
+	while (n < EIGHTHS && class_at(tops, from + n) == low)
+		n++;
+	chart_colour(out, low, false);
+	if (high != NO_CLASS && high != low)
+		chart_colour(out, high, true);
+	emit_raw(out, "%s", blocks[n]);
+	chart_colour_end(out);
+}
+
+/* The class that has most of the cell. */
+static void letter_cell(struct emit *out, const unsigned tops[CATEGORIES], unsigned from)
+{
+	unsigned share[CATEGORIES + 1] = { 0 }, best = NO_CLASS;
+
+	for (unsigned i = 0; i < EIGHTHS; i++)
+		share[class_at(tops, from + i)]++;
+	if (from && share[NO_CLASS] > EIGHTHS / 2)
+		best = NO_CLASS;
+	else
+		for (unsigned i = CATEGORIES; i-- > 0;)
+			if (share[i] && (best == NO_CLASS || share[i] >= share[best]))
+				best = i;
+	if (best == NO_CLASS) {
+		emit_raw(out, " ");
+		return;
+	}
+	chart_colour(out, best, false);
+	emit_raw(out, "%c", chart_letter(best));
+	chart_colour_end(out);
+}
+
+static void print_row(const struct chart *c, struct emit *out, unsigned row, uint64_t most)
+{
+	const struct envelope *e = c->envelope;
+	bool labelled = row + 1 == c->height || row == c->height / 2 || !row;
+	char label[HUMAN_MAX] = "";
+
+	if (labelled)
+		human_bytes(label, row + 1 == c->height ? most : most / c->height * row);
+	emit_raw(out, "%*s %s", CHART_MARGIN - 2, label, c->blocks ? (labelled ? "┤" : "│") : "|");
+	for (size_t i = 0; i < e->count; i++) {
+		unsigned tops[CATEGORIES];
+
+		stack(c, e->buckets[i].at_max, most, tops);
+		if (c->blocks && emit_colour(out))
+			block_cell(out, tops, row * EIGHTHS);
+		else
+			letter_cell(out, tops, row * EIGHTHS);
+	}
+	emit_raw(out, "\n");
+}
+
+/* Beginning, middle and end of the time. */
+static void print_times(const struct chart *c, struct emit *out)
+{
+	const struct envelope *e = c->envelope;
+	char left[HUMAN_MAX], middle[HUMAN_MAX], right[HUMAN_MAX];
+	int half = (int)e->count / 2;
+	uint64_t start = e->buckets[0].first_ns;
+
+	emit_raw(out, "%*s%s", CHART_MARGIN - 1, "", c->blocks ? "└" : "+");
+	for (size_t i = 0; i < e->count; i++)
+		emit_raw(out, "%s", c->blocks ? "─" : "-");
+	human_seconds(left, 0);
+	human_seconds(middle, e->buckets[half].first_ns - start);
+	human_seconds(right, e->buckets[e->count - 1].last_ns - start);
+	if (e->count < 40)
+		emit_raw(out, "\n%*s%-*s%s\n", CHART_MARGIN, "", (int)e->count - (int)strlen(right),
+			 left, right);
+	else
+		emit_raw(out, "\n%*s%-*s%-*s%s\n", CHART_MARGIN, "", half, left,
+			 (int)e->count - half - (int)strlen(right), middle, right);
+}
+
+/* The phase that takes most of the bucket's time. */
+static const struct span *span_of(const struct timeline *t, const struct envelope_bucket *b,
+				  size_t *from)
+{
+	const struct span *best = NULL;
+	uint64_t longest = 0;
+
+	while (*from + 1 < t->spans.count &&
+	       t->spans.items[*from + 1].extent.first_ns < b->first_ns)
+		++*from;
+	for (size_t i = *from; i < t->spans.count; i++) {
+		const struct span *s = &t->spans.items[i];
+		uint64_t begin = s->extent.first_ns, end = b->last_ns;
+
+		if (begin > b->last_ns)
+			break;
+		if (i + 1 < t->spans.count && s[1].extent.first_ns < end)
+			end = s[1].extent.first_ns;
+		begin = begin > b->first_ns ? begin : b->first_ns;
+		if (!best || end - begin > longest) {
+			best = s;
+			longest = end - begin;
+		}
+	}
+	return best;
+}
+
+static void print_phases(const struct chart *c, struct emit *out)
+{
+	static const char letters[PHASES] = {
+		[PHASE_SETUP] = 's', [PHASE_FORWARD] = 'F',   [PHASE_BACKWARD] = 'B',
+		[PHASE_OTHER] = '-', [PHASE_OPTIMIZER] = 'O', [PHASE_ZERO_GRAD] = 'z'
+	};
+	size_t from = 0;
+
+	emit_raw(out, "%*s", CHART_MARGIN, "phase ");
+	for (size_t i = 0; i < c->envelope->count; i++) {
+		const struct span *s = span_of(c->timeline, &c->envelope->buckets[i], &from);
+
+		emit_raw(out, "%c", s ? letters[s->phase] : ' ');
+	}
+	emit_raw(out, "\n");
+}
+
+/* A step's number where it begins, if there is room for it. */
+static void print_steps(const struct chart *c, struct emit *out)
+{
+	const struct steps *steps = &c->timeline->steps;
+	size_t real = steps_number(steps), column = 0;
+	char number[24];
+
+	emit_raw(out, "%*s", CHART_MARGIN, "step ");
+	for (size_t n = 1, i = 0; n <= real && i < c->envelope->count; n++) {
+		uint64_t begin = steps->items[n].extent.first_ns;
+		int len = snprintf(number, sizeof(number), "%zu", n);
+
+		while (i < c->envelope->count && c->envelope->buckets[i].last_ns < begin)
+			i++;
+		if ((column && i <= column) || i + (size_t)len > c->envelope->count)
+			continue;
+		emit_raw(out, "%*s%s", (int)(i - column), "", number);
+		column = i + (size_t)len;
+	}
+	emit_raw(out, "\n");
+}
+
+/* What the letters or colours mean, with the bytes at the peak; two in a row. */
+static void print_legend(const struct chart *c, struct emit *out)
+{
+	const struct envelope_bucket *peak = envelope_peak(c->envelope);
+	bool used[CATEGORIES] = { 0 }, colour = emit_colour(out);
+	char b[HUMAN_MAX];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < c->envelope->count; i++)
+		for (unsigned k = 0; k < CATEGORIES; k++)
+			used[k] |= c->envelope->buckets[i].at_max[k] > 0;
+	emit_raw(out, "\n%*s", CHART_MARGIN, "at peak ");
+	for (unsigned k = 0; k < CATEGORIES; k++) {
+		if (!used[k])
+			continue;
+		if (n && n % 2 == 0)
+			emit_raw(out, "\n%*s", CHART_MARGIN, "");
+		chart_colour(out, k, false);
+		emit_raw(out, colour && c->blocks ? "█" : "%c", chart_letter(k));
+		chart_colour_end(out);
+		emit_raw(out, n++ % 2 ? " %-21s%9s" : " %-21s%9s  ", category_words(k),
+			 human_bytes(b, peak->at_max[k]));
+	}
+	emit_raw(out, "\n");
+}
+
+void chart_print(const struct chart *c, struct emit *out)
+{
+	uint64_t most = envelope_peak(c->envelope)->max.bytes;
+
+	for (unsigned row = c->height; row-- > 0;)
+		print_row(c, out, row, most);
+	print_times(c, out);
+	if (c->timeline->spans.count)
+		print_phases(c, out);
+	if (steps_number(&c->timeline->steps))
+		print_steps(c, out);
+	print_legend(c, out);
+}

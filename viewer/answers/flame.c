@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flame.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../stacks/demangle.h"
+#include "module_tree.h"
+
+#define NAME 512
+
+/* The frames of one stack, outermost first. */
+struct path {
+	struct path_frame {
+		char name[NAME];
+		enum flame_kind kind;
+	} * frames;
+	size_t count, room;
+};
+
+static void push(struct path *p, enum flame_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void push(struct path *p, enum flame_kind kind, const char *format, ...)
+{
+	va_list args;
+
+	p->frames = need_grow(p->frames, &p->room, p->count, sizeof(*p->frames));
+	va_start(args, format);
+	if (vsnprintf(p->frames[p->count].name, NAME, format, args) < 0)
+		p->frames[p->count].name[0] = 0;
+	va_end(args);
+	p->frames[p->count++].kind = kind;
+}
+
+static uint32_t new_node(struct flame *f, uint32_t parent, const char *name, enum flame_kind kind)
+{
+	uint32_t id = (uint32_t)f->count;
+
+	f->nodes = need_grow(f->nodes, &f->room, f->count, sizeof(*f->nodes));
+	f->nodes[f->count++] = (struct flame_node){ .name = need_copy(name, strlen(name)),
+						    .parent = parent,
+						    .kind = kind };
+	if (id) {
+		f->nodes[id].next = f->nodes[parent].first;
+		f->nodes[parent].first = id;
+	}
+	return id;
+}
+
+static uint32_t child(struct flame *f, uint32_t parent, const struct path_frame *frame)
+{
+	for (uint32_t i = f->nodes[parent].first; i; i = f->nodes[i].next)
+		if (f->nodes[i].kind == frame->kind && !strcmp(f->nodes[i].name, frame->name))
+			return i;
+	return new_node(f, parent, frame->name, frame->kind);
+}
+
+static void count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category)
+{
+	f->nodes[at].own_bytes += bytes;
+	f->nodes[at].own_blocks += blocks;
+	for (;; at = f->nodes[at].parent) {
+		struct flame_node *n = &f->nodes[at];
+
+		n->category = n->blocks && n->category != category ? CATEGORIES : category;
+		n->bytes += bytes;
+		n->blocks += blocks;
+		if (!at)
+			break;
+	}
+}
+
+static void add(struct flame *f, const struct path *p, const struct flame_how *how, uint64_t bytes,
+		uint64_t blocks, unsigned category)
+{
+	uint32_t at = 0;
+
+	if (how->classes) {
+		struct path_frame class = { .kind = FLAME_CLASS };
+
+		snprintf(class.name, sizeof(class.name), "%s", category_words(category));
+		at = child(f, at, &class);
+	}
+	for (size_t i = 0; i < p->count; i++)
+		at = child(f, at, &p->frames[how->inverted ? p->count - 1 - i : i]);
+	count(f, at, bytes, blocks, category);
+}
+
+static void push_native(struct path *p, const struct frame *f)
+{
+	char brief[200];
+
+	if (f->function[0])
+		push(p, FLAME_NATIVE, "%s", demangle_brief(f->function, brief, sizeof(brief)));
+	else
+		push(p, FLAME_NATIVE, "%s+0x%" PRIx64, owners_base(f->module), f->offset);
+}
+
+/* Python runs on no thread of autograd's: there the node that asked stands for it. */
+static void read_frames(struct path *p, struct stacks *s, const struct block *b,
+			enum flame_frames which)
+{
+	p->count = 0;
+	if (which == FRAMES_PYTHON)
+		stacks_read_python(s, b->stack);
+	else
+		stacks_read(s, b->stack, b->seq);
+	if (!b->memory && b->name && (which == FRAMES_PYTHON ? !s->count : true))
+		push(p, FLAME_NATIVE, "%s (backward)", defs_string(s->defs, b->name).s);
+	for (size_t i = s->count; i-- > 0;) {
+		const struct frame *f = &s->frames[i];
+
+		if (f->python && which != FRAMES_NATIVE)
+			push(p, FLAME_PYTHON, "%s (%s:%u)", f->function, owners_base(f->file),
+			     f->line);
+		else if (!f->python && which != FRAMES_PYTHON)
+			push_native(p, f);
+	}
+	if (!p->count)
+		push(p, FLAME_NATIVE, "(no %s frames)",
+		     which == FRAMES_PYTHON ? "Python" : "recorded");
+}
+
+static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks *stacks,
+		       const struct flame_how *how)
+{
+	struct path p = { 0 };
+
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (how->category >= 0 && s->classes[i] != how->category)
+			continue;
+		read_frames(&p, stacks, b, how->frames);
+		add(f, &p, how, b->size, 1, s->classes[i]);
+	}
+	free(p.frames);
+}
+
+/* Root to node. */
+static void module_path(struct path *p, const struct modules *m, uint32_t at)
+{
+	const struct module *x = &m->items[at];
+
+	if (!at)
+		return;
+	module_path(p, m, x->parent);
+	if (x->line)
+		push(p, FLAME_PYTHON, "%s (%s:%u)", x->name, owners_base(x->file), x->line);
+	else
+		push(p, FLAME_MODULE, "%s", x->name);
+}
+
+static void add_modules_of(struct flame *f, const struct snapshot *s, struct stacks *stacks,
+			   const struct flame_how *how, int category)
+{
+	struct path p = { 0 };
+	struct modules m;
+
+	modules_find(&m, s, category, stacks);
+	for (uint32_t i = 1; i < m.count; i++) {
+		uint64_t bytes = m.items[i].bytes, blocks = m.items[i].blocks;
+
+		for (uint32_t k = m.items[i].first; k; k = m.items[k].next) {
+			bytes -= m.items[k].bytes;
+			blocks -= m.items[k].blocks;
+		}
+		p.count = 0;
+		module_path(&p, &m, i);
+		if (blocks)
+			add(f, &p, how, bytes, blocks, (unsigned)category);
+	}
+	p.count = 0;
+	push(&p, FLAME_MODULE, "(outside of modules)");
+	if (m.outside_blocks)
+		add(f, &p, how, m.outside_bytes, m.outside_blocks, (unsigned)category);
+	modules_free(&m);
+	free(p.frames);
+}
+
+/* Children from the largest to the smallest: insertion, for there are few. */
+static void sort_children(struct flame *f, uint32_t parent)
+{
+	uint32_t sorted = 0, next;
+
+	for (uint32_t i = f->nodes[parent].first; i; i = next) {
+		uint32_t *at = &sorted;
+
+		next = f->nodes[i].next;
+		while (*at && f->nodes[*at].bytes >= f->nodes[i].bytes)
+			at = &f->nodes[*at].next;
+		f->nodes[i].next = *at;
+		*at = i;
+	}
+	f->nodes[parent].first = sorted;
+}
+
+void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
+		 const struct flame_how *how)
+{
+	*f = (struct flame){ 0 };
+	new_node(f, 0, "all", FLAME_ALL);
+	if (!how->modules)
+		add_stacks(f, s, owners->stacks, how);
+	for (int c = 0; how->modules && c < CATEGORIES; c++)
+		if (s->blocks[c] && (how->category < 0 || how->category == c))
+			add_modules_of(f, s, owners->stacks, how, c);
+	for (uint32_t i = 0; i < f->count; i++)
+		sort_children(f, i);
+}
+
+void flame_free(struct flame *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->nodes[i].name);
+	free(f->nodes);
+	*f = (struct flame){ 0 };
+}

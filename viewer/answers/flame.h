@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The blocks of a moment as a tree of the frames that lead to them, from the outermost inwards (or
+ * the other way round): what a flame graph draws and folded stacks list.
+ */
+#ifndef VIEWER_FLAME_H
+#define VIEWER_FLAME_H
+
+#include <stdio.h>
+
+#include "../moments/snapshot.h"
+
+enum flame_kind { FLAME_ALL, FLAME_PYTHON, FLAME_NATIVE, FLAME_MODULE, FLAME_CLASS };
+enum flame_frames { FRAMES_PYTHON, FRAMES_NATIVE, FRAMES_BOTH };
+
+struct flame_node {
+	char *name;
+	uint64_t bytes, blocks;		/* with all inside */
+	uint64_t own_bytes, own_blocks; /* that end here */
+	uint32_t parent, first, next;	/* children are a list, the largest first; 0 = none */
+	uint8_t kind;			/* enum flame_kind */
+	uint8_t category;		/* of all inside, CATEGORIES = of several */
+};
+
+/* nodes[0] is all. */
+struct flame {
+	struct flame_node *nodes;
+	size_t count, room;
+};
+
+struct flame_how {
+	enum flame_frames frames;
+	bool modules;  /* the modules of the forward pass in place of frames */
+	bool inverted; /* innermost first */
+	bool classes;  /* the class is the outermost */
+	int category;  /* only these blocks, -1 = all */
+};
+
+void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
+		 const struct flame_how *how);
+void flame_free(struct flame *f);
+
+/* A self-contained SVG with a little script: click to enlarge, / to search. */
+void flame_svg(const struct flame *f, const char *title, FILE *out);
+
+/* What each of these files begins with. */
+#define FLAME_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg"
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "holders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+/* The holder that is the same as h, made if there is none. Linear over the last few first would
+ * not help: there are as many holders as lines that allocate, some hundreds. */
+static struct holder *place(struct holders *all, const struct holder *h)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct holder *other = &all->items[i];
+
+		if (h->library ? other->library && !strcmp(h->library, other->library)
+			       : owners_same(&other->owner, &h->owner))
+			return other;
+	}
+	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
+	all->items[all->count] = *h;
+	return &all->items[all->count++];
+}
+
+void holders_add(struct holders *all, struct holder h, uint64_t bytes)
+{
+	struct holder *at = place(all, &h);
+
+	at->bytes += bytes;
+	at->blocks++;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return strcmp(x->owner.function ? x->owner.function : "",
+		      y->owner.function ? y->owner.function : "");
+}
+
+void holders_sort(struct holders *all)
+{
+	if (all->count)
+		qsort(all->items, all->count, sizeof(*all->items), by_bytes);
+}
+
+struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
+{
+	struct holders all = { 0 };
+
+	for (size_t i = 0; i < mo->count; i++)
+		holders_add(&all, (struct holder){ .owner = owners_find(owners, &mo->blocks[i]) },
+			    mo->blocks[i].size);
+	holders_sort(&all);
+	return all;
+}
+
+struct holders holders_of_libraries(const struct moment *mo, struct owners *owners)
+{
+	struct holders all = { 0 };
+
+	for (size_t i = 0; i < mo->memory_count; i++) {
+		const struct block *b = &mo->memory[i];
+
+		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
+		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
+			continue;
+		holders_add(&all, (struct holder){ .library = owners_library(owners, b) }, b->size);
+	}
+	holders_sort(&all);
+	return all;
+}
+
+/* Gaps between the blocks inside [start, end); *at walks along the blocks. */
+static uint64_t hole_in(const struct moment *mo, uint64_t start, uint64_t end, size_t *at)
+{
+	uint64_t free_from = start, largest = 0;
+
+	while (*at < mo->count && mo->blocks[*at].addr < end) {
+		const struct block *b = &mo->blocks[(*at)++];
+
+		if (b->addr + b->size <= start)
+			continue;
+		if (b->addr > free_from && b->addr - free_from > largest)
+			largest = b->addr - free_from;
+		if (b->addr + b->size > free_from)
+			free_from = b->addr + b->size;
+	}
+	if (end > free_from && end - free_from > largest)
+		largest = end - free_from;
+	return largest;
+}
+
+static bool is_segment(const struct block *b, int device)
+{
+	return b->flags & GMT_FLAG_FRAMEWORK && b->device == device &&
+	       (b->memory == GMT_MEM_DEVICE || b->memory == GMT_MEM_PITCHED);
+}
+
+/* Mappings that touch are one piece. */
+uint64_t holders_largest_hole(const struct moment *mo)
+{
+	uint64_t largest = 0, hole;
+	size_t at = 0;
+
+	for (size_t i = 0; i < mo->memory_count; i++)
+		if (is_segment(&mo->memory[i], mo->device)) {
+			hole = hole_in(mo, mo->memory[i].addr,
+				       mo->memory[i].addr + mo->memory[i].size, &at);
+			largest = hole > largest ? hole : largest;
+		}
+	at = 0;
+	for (size_t i = 0; i < mo->mapped_count; i++) {
+		uint64_t start = mo->mapped[i].addr, end = start + mo->mapped[i].size;
+
+		while (i + 1 < mo->mapped_count && mo->mapped[i + 1].addr == end)
+			end += mo->mapped[++i].size;
+		hole = hole_in(mo, start, end, &at);
+		largest = hole > largest ? hole : largest;
+	}
+	return largest;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The blocks of a moment, summed up by the line that holds them or the library that asked. */
+#ifndef VIEWER_HOLDERS_H
+#define VIEWER_HOLDERS_H
+
+#include "../model/model.h"
+#include "../stacks/owners.h"
+
+struct holder {
+	struct owner owner;
+	const char *library; /* of memory that is not the framework's */
+	uint64_t bytes, blocks;
+};
+
+struct holders {
+	struct holder *items; /* the largest first */
+	size_t count, room;
+};
+
+/* One more block of h; then, when all are there, the largest first. */
+void holders_add(struct holders *all, struct holder h, uint64_t bytes);
+void holders_sort(struct holders *all);
+
+struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);
+/* Device memory that the framework did not ask for, by library. */
+struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);
+
+/* The largest piece of the framework's memory that no block lies in. */
+uint64_t holders_largest_hole(const struct moment *mo);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leaks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../moments/snapshot.h"
+
+enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2 };
+
+/* One class of one owner. What lives is counted by the window of steps that it was born in; before
+ * them all is window 0. */
+struct group {
+	uint64_t bytes;
+	uint64_t at[SAMPLES + 1];
+	uint32_t blocks[WINDOWS + 1];
+};
+
+struct search {
+	struct owners *owners;
+	int device;
+	struct map owner_ids; /* stack and backward node -> index in found */
+	struct owner *found;
+	size_t found_count, found_room;
+	struct group *groups; /* CATEGORIES for each owner */
+	size_t group_room;
+
+	uint64_t seqs[SAMPLES + 1]; /* the events after which samples are taken */
+	size_t steps[SAMPLES + 1];
+	size_t samples; /* intervals between them */
+	size_t taken;
+	size_t windows;
+};
+
+/* When the last pass or optimizer of the step was over. */
+static uint64_t work_end(const struct timeline *t, const struct step *step)
+{
+	for (size_t i = step->last + 1; i-- > step->first;) {
+		enum phase p = t->spans.items[i].phase;
+
+		if (p == PHASE_FORWARD || p == PHASE_BACKWARD || p == PHASE_OPTIMIZER)
+			return t->spans.items[i].extent.last_seq;
+	}
+	return step->extent.last_seq;
+}
+
+static size_t ended_steps(const struct steps *s)
+{
+	size_t n = steps_number(s);
+
+	while (n && !s->items[n].ended)
+		n--;
+	return n;
+}
+
+/* Which steps are compared: at most SAMPLES intervals, evenly over those after the first ones. */
+static void choose(struct search *s, const struct timeline *t)
+{
+	size_t last = ended_steps(&t->steps), first = last / 4 ? last / 4 : 1;
+	size_t all = last > first ? last - first : 0;
+
+	s->samples = all < SAMPLES ? all : SAMPLES;
+	s->windows = s->samples < WINDOWS ? s->samples : WINDOWS;
+	for (size_t i = 0; i <= s->samples && last; i++) {
+		s->steps[i] = s->samples ? first + i * all / s->samples : last;
+		s->seqs[i] = work_end(t, &t->steps.items[s->steps[i]]);
+	}
+}
+
+static size_t same_owner(struct search *s, const struct owner *o)
+{
+	for (size_t i = 0; i < s->found_count; i++)
+		if (owners_same(&s->found[i], o))
+			return i;
+	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
+	s->found[s->found_count] = *o;
+	return s->found_count++;
+}
+
+static struct group *group_of(struct search *s, const struct block *b, unsigned category)
+{
+	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	size_t before = s->found_count;
+	struct owner o;
+	bool fresh;
+	uint32_t *at = map_put(&s->owner_ids, key, &fresh);
+
+	if (fresh) {
+		o = owners_find(s->owners, b);
+		*at = (uint32_t)same_owner(s, &o);
+	}
+	if (s->found_count > before && s->found_count > s->group_room) {
+		size_t room = 2 * s->found_count, each = CATEGORIES * sizeof(struct group);
+		struct group *larger = need_new(room * each);
+
+		if (s->groups)
+			memcpy(larger, s->groups, s->group_room * each);
+		free(s->groups);
+		s->groups = larger;
+		s->group_room = room;
+	}
+	return &s->groups[*at * CATEGORIES + category];
+}
+
+/* Windows begin with a sample each; born before the first one is 0. */
+static size_t window_of(const struct search *s, uint64_t seq)
+{
+	size_t w = 0;
+
+	while (w < s->windows && seq > s->seqs[w * s->samples / s->windows])
+		w++;
+	return w;
+}
+
+static void change(void *ctx, const struct series_change *c)
+{
+	struct search *s = ctx;
+	struct group *g;
+
+	if (c->device != s->device || s->taken > s->samples)
+		return;
+	g = group_of(s, c->block, c->category);
+	g->bytes += (uint64_t)c->bytes;
+	g->blocks[window_of(s, c->block->seq)] += c->bytes < 0 ? -1 : 1;
+}
+
+static void after(void *ctx, const struct gmt_event *e, const struct model *m)
+{
+	struct search *s = ctx;
+
+	(void)m;
+	while (s->taken <= s->samples && e->seq >= s->seqs[s->taken]) {
+		for (size_t i = 0; i < s->found_count * CATEGORIES; i++)
+			s->groups[i].at[s->taken] = s->groups[i].bytes;
+		s->taken++;
+	}
+}
+
+/* More after each window than before it; and either blocks of every window stay (a list that
+ * grows), or it never gets less (a buffer that is made anew, larger). */
+static bool grows(const struct search *s, const struct group *g)
+{
+	bool stays = true, falls = false;
+
+	for (size_t w = 0; w < s->windows; w++) {
+		if (g->at[(w + 1) * s->samples / s->windows] <= g->at[w * s->samples / s->windows])
+			return false;
+		stays &= g->blocks[w + 1] > 0;
+	}
+	for (size_t i = 0; i < s->samples; i++)
+		falls |= g->at[i + 1] < g->at[i];
+	return stays || (!falls && s->samples > FEWEST);
+}
+
+/* From the first sample at which there was any: a line may come into play late. */
+static uint64_t per_step(const struct search *s, const struct group *g)
+{
+	size_t first = 0, steps;
+
+	while (first + 1 < s->samples && !g->at[first])
+		first++;
+	steps = s->steps[s->samples] - s->steps[first];
+	return (g->at[s->samples] - g->at[first] + steps / 2) / steps;
+}
+
+static void collect(struct leaks *out, const struct search *s)
+{
+	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
+		const struct group *g = &s->groups[i];
+
+		if (!grows(s, g))
+			continue;
+		out->items = need_grow(out->items, &out->room, out->count, sizeof(*out->items));
+		out->items[out->count++] =
+			(struct leak){ .category = (enum category)(i % CATEGORIES),
+				       .owner = s->found[i / CATEGORIES],
+				       .bytes_per_step = per_step(s, g) };
+	}
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct leak *x = a, *y = b;
+
+	if (x->bytes_per_step != y->bytes_per_step)
+		return x->bytes_per_step < y->bytes_per_step ? 1 : -1;
+	return strcmp(x->owner.function, y->owner.function);
+}
+
+static struct leak *leak_of(struct leaks *out, unsigned category, const struct owner *o)
+{
+	for (size_t i = 0; i < out->count; i++)
+		if (out->items[i].category == category && owners_same(&out->items[i].owner, o))
+			return &out->items[i];
+	return NULL;
+}
+
+/* The blocks behind the figures, from a copy of what lived after the last step. */
+static int find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
+{
+	struct snapshot shot;
+	int rc = snapshot_take(&shot, t, s->seqs[s->samples]);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < shot.moment.count; i++) {
+		const struct block *b = &shot.moment.blocks[i];
+		struct owner o = owners_find(s->owners, b);
+		struct leak *leak = leak_of(out, shot.classes[i], &o);
+
+		if (!leak || b->seq <= s->seqs[0])
+			continue;
+		leak->bytes += b->size;
+		if (!leak->blocks || b->seq < leak->first.seq)
+			leak->first = *b;
+		if (!leak->blocks++ || b->seq > leak->latest.seq)
+			leak->latest = *b;
+	}
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].first_step = steps_at(&t->steps, out->items[i].first.seq);
+		out->items[i].latest_step = steps_at(&t->steps, out->items[i].latest.seq);
+	}
+	snapshot_free(&shot);
+	return 0;
+}
+
+static int compare(struct leaks *out, struct search *s, struct timeline *t, struct series *series)
+{
+	int rc = series_run(series, &(struct series_sink){ change, after, s });
+
+	if (rc)
+		return rc;
+	collect(out, s);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_growth);
+	for (size_t i = 0; i < out->count; i++)
+		out->bytes_per_step += out->items[i].bytes_per_step;
+	return out->count ? find_blocks(out, s, t) : 0;
+}
+
+int leaks_find_in(struct leaks *out, struct timeline *t, struct series *series)
+{
+	struct search s = { .owners = &t->owners, .device = t->device };
+	int rc = 0;
+
+	*out = (struct leaks){ 0 };
+	choose(&s, t);
+	if (s.samples >= FEWEST) {
+		out->from_step = s.steps[0];
+		out->to_step = s.steps[s.samples];
+		rc = compare(out, &s, t, series);
+	}
+	map_free(&s.owner_ids);
+	free(s.found);
+	free(s.groups);
+	if (rc)
+		leaks_free(out);
+	return rc;
+}
+
+int leaks_find(struct leaks *out, struct timeline *t)
+{
+	struct series series;
+	int rc = series_open(&series, t->recording, &t->model, &t->owners);
+
+	if (rc)
+		return rc;
+	rc = leaks_find_in(out, t, &series);
+	series_close(&series);
+	return rc;
+}
+
+void leaks_free(struct leaks *l)
+{
+	free(l->items);
+	*l = (struct leaks){ 0 };
+}

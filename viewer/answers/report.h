@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report is made from, for its two faces. */
+#ifndef VIEWER_REPORT_H
+#define VIEWER_REPORT_H
+
+#include "../base/emit.h"
+#include "../classes/classify.h"
+#include "../moments/instant.h"
+#include "../moments/moments.h"
+#include "holders.h"
+
+struct report {
+	const struct recording *recording;
+	struct model survey, model;	      /* first run, second run */
+	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
+	size_t count;
+	struct stacks stacks;
+	struct owners owners;
+	struct classifier *classifier;
+	int device;	    /* the one with the highest peak */
+	struct spans spans; /* of that device */
+	struct steps steps;
+	long top; /* lines of a table */
+	bool each_step;
+	uint64_t (*step_bytes)[CATEGORIES]; /* of each of steps.items at its peak; with each_step */
+};
+
+void report_json(struct report *r, struct emit *out);
+void report_text(struct report *r, struct emit *out);
+/* "Function file.py:12", shorter if it must be. */
+const char *report_owner(const struct owner *o, char *buf, size_t room);
+void report_classes(struct report *r, const struct moment *mo, struct emit *out);
+void report_classes_json(struct report *r, const struct moment *mo, struct emit *out);
+/* Fills step_bytes. 0, or a sentence was said and the exit code. */
+int report_steps_find(struct report *r, struct recording *recording);
+void report_steps(struct report *r, struct emit *out);
+void report_steps_json(struct report *r, struct emit *out);
+void report_head(const struct report *r, struct emit *out); /* text: the run in one line */
+
+#endif

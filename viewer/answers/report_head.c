@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first line of a report: which program, how long, which commit, which framework and device. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "report.h"
+
+#define WIDTH 79
+
+/* One line that grows by parts; a part that does not fit begins the next line. */
+struct line {
+	struct emit *out;
+	char text[512];
+	size_t len;
+};
+
+static void flush(struct line *l)
+{
+	if (l->len)
+		emit_line(l->out, "%s", l->text);
+	l->len = 0;
+}
+
+static void part(struct line *l, const char *text)
+{
+	if (l->len && l->len + 5 + strlen(text) > WIDTH)
+		flush(l);
+	l->len += snprintf(l->text + l->len, sizeof(l->text) - l->len, "%s%s",
+			   l->len ? "  |  " : "", text);
+	if (l->len >= sizeof(l->text))
+		l->len = sizeof(l->text) - 1;
+}
+
+/* argv as recorded: each argument ends with a zero. The program's folder is left out. */
+static void command_part(struct line *l, const struct defs *d)
+{
+	struct defs_text argv = defs_meta(d, "argv");
+	char text[WIDTH - 10] = "";
+	const char *first = argv.s;
+	size_t len = 0;
+
+	if (!argv.len)
+		return;
+	first = owners_base(argv.s);
+	for (const char *p = first; p < argv.s + argv.len && len < sizeof(text) - 1; p++)
+		text[len++] = *p ? (*p < 32 && *p > 0 ? '?' : *p) : ' ';
+	while (len && text[len - 1] == ' ')
+		len--;
+	text[len] = 0;
+	if (len == sizeof(text) - 1)
+		memcpy(text + len - 2, "..", 2);
+	part(l, text);
+}
+
+static void git_part(struct line *l, const struct defs *d)
+{
+	struct defs_text commit = defs_meta(d, "git.commit");
+	char text[64];
+
+	if (!commit.len)
+		return;
+	snprintf(text, sizeof(text), "commit %.7s", commit.s);
+	part(l, text);
+}
+
+static struct defs_text device_fact(const struct report *r, const char *what)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "device.%d.%s", r->device, what);
+	return defs_meta(&r->recording->defs, key);
+}
+
+/* A simulated device gives "simulated gpu" as its UUID, some bits of it aside. */
+static bool is_simulated(const struct report *r)
+{
+	static const char begin[] = "73696d75-6c61-"; /* "simula" */
+	struct defs_text uuid = device_fact(r, "uuid");
+
+	return uuid.len > sizeof(begin) && !strncmp(uuid.s, begin, sizeof(begin) - 1);
+}
+
+static void versions_part(struct line *l, const struct report *r)
+{
+	const struct defs *d = &r->recording->defs;
+	struct defs_text torch = defs_meta(d, "torch.version");
+	struct defs_text device = device_fact(r, "name");
+	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
+	bool simulated = is_simulated(r);
+	char text[128];
+
+	if (!torch.len && !device.len)
+		return;
+	if (simulated && card.len)
+		device = card;
+	snprintf(text, sizeof(text), "%s%.20s%s%s%.50s", torch.len ? "torch " : "", torch.s,
+		 torch.len && device.len ? ", " : "", simulated ? "simulated " : "", device.s);
+	part(l, text);
+}
+
+void report_head(const struct report *r, struct emit *out)
+{
+	struct line l = { .out = out };
+	const struct model *m = &r->survey;
+	char text[64], t[HUMAN_MAX];
+
+	command_part(&l, &r->recording->defs);
+	human_seconds(t, m->last_ns - m->first_ns);
+	if (steps_number(&r->steps))
+		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->steps),
+			 steps_number(&r->steps) == 1 ? "" : "s", t);
+	else
+		snprintf(text, sizeof(text), "%s", t);
+	part(&l, text);
+	git_part(&l, &r->recording->defs);
+	versions_part(&l, r);
+	if (defs_meta(&r->recording->defs, "source").len)
+		part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
+	flush(&l);
+	emit_line(out, "%s", "");
+}

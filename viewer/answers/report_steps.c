@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The classes of memory at the peak of each step, side by side: does a step hold more than the one
+ * before, and of what. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../moments/series.h"
+#include "report.h"
+
+#define COLUMNS 5 /* steps in text */
+
+struct collect {
+	struct report *r;
+	int device;
+	size_t next;				     /* item of the steps whose peak is to come */
+	int64_t now[CATEGORIES], before[CATEGORIES]; /* after the latest event, and before it */
+};
+
+static void change(void *ctx, const struct series_change *c)
+{
+	struct collect *k = ctx;
+
+	if (c->device == k->device)
+		k->now[c->category] += c->bytes;
+}
+
+/* A step may be highest where it begins, before its first event. */
+static void event(void *ctx, const struct gmt_event *e, const struct model *m)
+{
+	struct collect *k = ctx;
+	const struct steps *steps = &k->r->steps;
+
+	(void)m;
+	for (; k->next < steps->count; k->next++) {
+		const struct extent *x = &steps->items[k->next].extent;
+		bool begins = x->peak_seq == x->first_seq && x->peak == x->begin_bytes;
+		const int64_t *at = begins ? k->before : k->now;
+
+		if (x->peak_seq > e->seq)
+			break;
+		for (unsigned c = 0; c < CATEGORIES; c++)
+			k->r->step_bytes[k->next][c] = at[c] > 0 ? at[c] : 0;
+	}
+	memcpy(k->before, k->now, sizeof(k->now));
+}
+
+int report_steps_find(struct report *r, struct recording *recording)
+{
+	struct collect k = { .r = r, .device = r->device };
+	struct series_sink sink = { change, event, &k };
+	struct series s;
+	int rc;
+
+	r->step_bytes = need_new((r->steps.count + 1) * sizeof(*r->step_bytes));
+	rc = series_open(&s, recording, &r->model, &r->owners);
+	if (rc)
+		return rc;
+	rc = series_run(&s, &sink);
+	series_close(&s);
+	return rc;
+}
+
+static size_t highest(const struct steps *s)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < s->count; i++)
+		if (s->items[i].extent.peak > s->items[best].extent.peak)
+			best = i;
+	return best;
+}
+
+/* Items with a column: of many steps the first and last two, and the highest; what was before them
+ * if there are none. */
+static unsigned choose(const struct steps *s, size_t columns[COLUMNS])
+{
+	size_t best = highest(s), n = steps_number(s);
+	unsigned count = 0;
+
+	for (size_t i = 1; i <= n && count < COLUMNS; i++)
+		if (n <= COLUMNS || i <= 2 || i == best || i > n - 2)
+			columns[count++] = i;
+	if (!count)
+		columns[count++] = 0;
+	return count;
+}
+
+static void line(struct emit *out, const struct report *r, const size_t *columns, unsigned count,
+		 int category)
+{
+	char text[128], b[HUMAN_MAX];
+	int n = snprintf(text, sizeof(text), "  %-21s",
+			 category < 0 ? "all" : category_words(category));
+	bool any = false;
+
+	for (unsigned c = 0; c < count; c++) {
+		uint64_t bytes = category < 0 ? r->steps.items[columns[c]].extent.peak
+					      : r->step_bytes[columns[c]][category];
+
+		any |= bytes;
+		n += snprintf(text + n, sizeof(text) - n, "%11s",
+			      bytes ? human_bytes(b, bytes) : "-");
+	}
+	if (any)
+		emit_line(out, "%s", text);
+}
+
+static void head(struct emit *out, const size_t *columns, unsigned count)
+{
+	char text[128], name[32];
+	int n = snprintf(text, sizeof(text), "  %-21s", "at the peak of");
+
+	for (unsigned c = 0; c < count; c++) {
+		snprintf(name, sizeof(name), "step %zu", columns[c]);
+		n += snprintf(text + n, sizeof(text) - n, "%11s", columns[c] ? name : "all");
+	}
+	emit_title(out, "%s", text);
+}
+
+void report_steps(struct report *r, struct emit *out)
+{
+	size_t columns[COLUMNS];
+	unsigned count = choose(&r->steps, columns);
+
+	head(out, columns, count);
+	for (int c = 0; c < CATEGORIES; c++)
+		line(out, r, columns, count, c);
+	line(out, r, columns, count, -1);
+	emit_line(out, "%s", "");
+}
+
+static void step_json(struct report *r, size_t i, struct emit *out)
+{
+	const struct extent *x = &r->steps.items[i].extent;
+	struct instant at;
+
+	instant_of_peak(&at, &r->steps, &r->spans, x, &r->owners);
+	emit_object(out, NULL);
+	emit_number(out, "step", r->steps.tail && i == r->steps.count - 1 ? 0 : i);
+	emit_number(out, "peak_bytes", x->peak);
+	emit_number(out, "peak_time_ns", x->peak_ns);
+	emit_text(out, "peak_phase", phase_name(at.phase));
+	emit_text(out, "peak_at", at.text);
+	emit_object(out, "categories_at_peak");
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (r->step_bytes[i][c])
+			emit_number(out, category_name(c), r->step_bytes[i][c]);
+	emit_end(out);
+	emit_end(out);
+}
+
+void report_steps_json(struct report *r, struct emit *out)
+{
+	emit_array(out, "steps");
+	for (size_t i = 0; i < r->steps.count; i++)
+		step_json(r, i, out);
+	emit_end(out);
+}

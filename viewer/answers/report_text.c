@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report for people, in 80 columns: first the number they came for, then when, then who. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../stacks/demangle.h"
+#include "report.h"
+
+#define WHO	   44	     /* columns for a line of code */
+#define HOST_LEAST (1 << 20) /* what the framework itself pins says nothing */
+
+/* "Function file.py:12", cut in the middle of the function's name if it is too long. */
+const char *report_owner(const struct owner *o, char *buf, size_t room)
+{
+	char where[64] = "";
+	const char *name = o->function[0] ? o->function : "(no stack)";
+	char brief[256];
+	bool fits;
+	int left;
+
+	if (strstr(name, "::"))
+		name = demangle_brief(name, brief, sizeof(brief));
+	if (o->backward)
+		snprintf(where, sizeof(where), " (backward)");
+	else if (o->file[0] && o->line)
+		snprintf(where, sizeof(where), " %.40s:%u", owners_base(o->file), o->line);
+	else if (o->file[0])
+		snprintf(where, sizeof(where), " %.40s", owners_base(o->file));
+	left = (int)room - 1 - (int)strlen(where);
+	left = left < 8 ? 8 : left;
+	fits = (int)strlen(name) <= left;
+	if (snprintf(buf, room, "%.*s%s%s", fits ? left : left - 2, name, fits ? "" : "..", where) <
+	    0)
+		return "";
+	return buf;
+}
+
+static void row(struct emit *out, const char *who, uint64_t bytes, uint64_t all, uint64_t blocks)
+{
+	char b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
+
+	emit_line(out, "  %-*s %10s  %5s  %8s", WHO, who, human_bytes(b, bytes),
+		  human_share(s, bytes, all), human_count(n, blocks));
+}
+
+static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
+{
+	struct holders all = holders_of_blocks(mo, &r->owners);
+	size_t most = r->top > 0 ? (size_t)r->top : SIZE_MAX;
+	uint64_t bytes = 0, blocks = 0;
+	char who[WHO + 1];
+
+	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "held by", "at peak", "share", "blocks");
+	for (size_t i = 0; i < all.count; i++) {
+		const struct holder *h = &all.items[i];
+
+		if (i < most) {
+			row(out, report_owner(&h->owner, who, sizeof(who)), h->bytes, mo->bytes,
+			    h->blocks);
+			continue;
+		}
+		bytes += h->bytes;
+		blocks += h->blocks;
+	}
+	if (blocks) {
+		snprintf(who, sizeof(who), "%zu other lines", all.count - most);
+		row(out, who, bytes, mo->bytes, blocks);
+	}
+	emit_line(
+		out, "  %.*s", WHO + 28,
+		"--------------------------------------------------------------------------------");
+	free(all.items);
+}
+
+static void figure(struct emit *out, const char *what, uint64_t bytes, const char *note)
+{
+	char b[HUMAN_MAX];
+
+	if (note && *note)
+		emit_line(out, "  %-22s%10s  %s", what, human_bytes(b, bytes), note);
+	else
+		emit_line(out, "  %-22s%10s", what, human_bytes(b, bytes));
+}
+
+static void cache_lines(const struct report *r, const struct moment *mo, struct emit *out)
+{
+	const struct model_device *d = &r->survey.devices[mo->device];
+	char a[HUMAN_MAX], b[HUMAN_MAX], note[128];
+	uint64_t unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
+	uint64_t hole = holders_largest_hole(mo);
+
+	if (!mo->framework || !d->told)
+		return;
+	human_bytes(b, mo->reserved);
+	if (hole)
+		snprintf(note, sizeof(note), "largest hole %s (reserved %s)", human_bytes(a, hole),
+			 b);
+	else
+		snprintf(note, sizeof(note), "reserved %s", b);
+	figure(out, "cached, not in use", unused, note);
+	if (d->retries) {
+		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
+		emit_line(out, "  %-22s%10s  the cache was emptied to make room: a stall",
+			  "allocation retries", note);
+	}
+}
+
+static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
+{
+	struct holders all = { 0 };
+	char what[64];
+
+	if (mo->framework)
+		all = holders_of_libraries(mo, &r->owners);
+	for (size_t i = 0; i < all.count; i++) {
+		snprintf(what, sizeof(what), "%.20s%s", all.items[i].library, "");
+		figure(out, what, all.items[i].bytes, "asked for by that library itself");
+	}
+	free(all.items);
+	if (mo->context)
+		figure(out, "context and modules", mo->context,
+		       "in use on the device, nobody's call");
+	if (mo->host >= HOST_LEAST)
+		figure(out, "pinned host memory", mo->host, "not on the device");
+}
+
+/* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code has a line of its own. */
+static void when(struct report *r, const struct peak *p, char *buf, size_t room)
+{
+	bool block = p->event.kind == GMT_BLOCK_ALLOC;
+	struct extent x = { .peak_seq = p->event.seq,
+			    .peak_stack = p->event.stack,
+			    .peak_node = block ? p->event.name : 0 };
+	struct defs_text range = defs_string(&r->recording->defs, p->range);
+	struct instant at = { 0 };
+	char *line;
+
+	buf[0] = 0;
+	if (r->steps.count > 1)
+		instant_of_peak(&at, &r->steps, &r->spans, &x, &r->owners);
+	line = strstr(at.text, " (");
+	if (line)
+		*line = 0;
+	if (at.text[0])
+		snprintf(buf, room, ", %.190s", at.text);
+	else if (range.len)
+		snprintf(buf, room, ", in \"%.20s\"", range.s);
+}
+
+static void peak_lines(struct report *r, const struct moment *mo, struct emit *out)
+{
+	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct peak *p = &model_curve(d)->peak;
+	char b[HUMAN_MAX], t[HUMAN_MAX], total[HUMAN_MAX], phase[200], who[120], of[64] = "",
+										 title[160];
+	struct block last = { .stack = p->event.stack,
+			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
+			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
+			      .seq = p->event.seq };
+	struct owner owner = owners_find(&r->owners, &last);
+
+	if (d->total_bytes)
+		snprintf(of, sizeof(of), " of %s", human_bytes(total, d->total_bytes));
+	when(r, p, phase, sizeof(phase));
+	snprintf(title, sizeof(title), "Device %d: peak %s%s at %s", mo->device,
+		 human_bytes(b, p->bytes), of,
+		 human_seconds(t, p->event.time_ns - r->survey.first_ns));
+	if (strlen(title) + strlen(phase) < 80) {
+		emit_title(out, "%s%s", title, phase);
+	} else {
+		emit_title(out, "%s", title);
+		emit_title(out, "In%s", phase + 1);
+	}
+	if (owner.function[0])
+		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
+			  report_owner(&owner, who, 60));
+	emit_line(out, "%s", "");
+}
+
+static void device_part(struct report *r, const struct moment *mo, struct emit *out)
+{
+	const struct model_device *d = &r->survey.devices[mo->device];
+	char b[HUMAN_MAX];
+
+	peak_lines(r, mo, out);
+	if (mo->framework)
+		report_classes(r, mo, out);
+	holders_table(r, mo, out);
+	cache_lines(r, mo, out);
+	library_lines(r, mo, out);
+	figure(out, "allocated at the end", model_curve(d)->now, "");
+	if (model_ooms(d))
+		emit_title(out,
+			   "  Out of memory %" PRIu64
+			   " time%s; the last time %s were asked for: gpumemtrace oom",
+			   model_ooms(d), model_ooms(d) == 1 ? "" : "s",
+			   human_bytes(b, d->oom_asked));
+	emit_line(out, "%s", "");
+}
+
+static void trouble_lines(const struct report *r, struct emit *out)
+{
+	const struct gmt_reader_info *i = r->recording->info;
+
+	if (r->survey.dropped)
+		emit_line(out,
+			  "%" PRIu64
+			  " events were lost while recording; figures may be off by them.",
+			  r->survey.dropped);
+	if (i->damaged_blocks || i->skipped_bytes)
+		emit_line(out,
+			  "The file is damaged (see gpumemtrace verify): this is what is left.");
+	else if (i->truncated || !r->survey.ended)
+		emit_line(out,
+			  "The program did not end by itself: this is all up to its last moment.");
+	if (!r->count)
+		emit_line(out, "No device memory was allocated in this recording.");
+}
+
+void report_text(struct report *r, struct emit *out)
+{
+	const char *path = r->recording->path;
+
+	report_head(r, out);
+	for (size_t i = 0; i < r->count; i++)
+		device_part(r, &r->moments[i], out);
+	if (r->each_step)
+		report_steps(r, out);
+	trouble_lines(r, out);
+	emit_line(out, "Where next: gpumemtrace live %s --at peak", path);
+	emit_line(out, "            gpumemtrace why %s ADDRESS", path);
+	emit_line(out, "            gpumemtrace info %s", path);
+}

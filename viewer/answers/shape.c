@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+#define HEAD_WIDTH 64 /* what most models have */
+#define HEAD_LEAST 16
+#define HEAD_MOST  256
+
+static const char *const names[SHAPE_FIGURES] = {
+	[SHAPE_PARAMETERS] = "parameters", [SHAPE_BYTES] = "bytes",
+	[SHAPE_SHARDS] = "shards",	   [SHAPE_LAYERS] = "layers",
+	[SHAPE_WIDTH] = "width",	   [SHAPE_HEADS] = "heads",
+	[SHAPE_TOKENS] = "tokens",	   [SHAPE_BATCH] = "batch",
+	[SHAPE_SEQUENCE] = "sequence",	   [SHAPE_ACTIVATION_BYTES] = "activation_bytes",
+};
+
+const char *shape_name(enum shape_figure f)
+{
+	return names[f];
+}
+
+const char *shape_source(enum figure_source s)
+{
+	static const char *const words[] = { "unknown", "given", "inferred", "assumed" };
+
+	return words[s];
+}
+
+bool shape_has(const struct shape *s, enum shape_figure f)
+{
+	return s->figures[f].source != FIGURE_UNKNOWN;
+}
+
+double shape_get(const struct shape *s, enum shape_figure f)
+{
+	return s->figures[f].value;
+}
+
+void shape_set(struct shape *s, enum shape_figure f, double value, enum figure_source source)
+{
+	if (s->figures[f].source == FIGURE_UNKNOWN && value > 0)
+		s->figures[f] = (struct figure){ value, source };
+}
+
+void sizes_add(struct sizes *s, uint64_t size)
+{
+	size_t i = 0;
+
+	while (i < s->count && s->items[i].size < size)
+		i++;
+	if (i < s->count && s->items[i].size == size) {
+		s->items[i].count++;
+		return;
+	}
+	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+	for (size_t k = s->count++; k > i; k--)
+		s->items[k] = s->items[k - 1];
+	s->items[i] = (struct size_count){ size, 1 };
+}
+
+void sizes_drop(struct sizes *s, uint64_t size)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->items[i].size != size)
+			continue;
+		if (!--s->items[i].count)
+			memmove(&s->items[i], &s->items[i + 1],
+				(--s->count - i) * sizeof(*s->items));
+		return;
+	}
+}
+
+uint64_t sizes_count(const struct sizes *s, uint64_t size)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].size == size)
+			return s->items[i].count;
+	return 0;
+}
+
+/* 16-bit weights beside 32-bit moments, and perhaps a 32-bit copy, are 4 or 6 times as much state
+ * as parameters; all of one width is twice as much. */
+static void infer_bytes(struct shape *s, uint64_t parameters, uint64_t state)
+{
+	double ratio = parameters ? (double)state / parameters : 0;
+
+	if (ratio > 3.5)
+		shape_set(s, SHAPE_BYTES, 2, FIGURE_INFERRED);
+	shape_set(s, SHAPE_BYTES, 4, FIGURE_ASSUMED);
+}
+
+/* Norms and biases are vectors of the width: the most frequent size whose square is a matrix too.
+ */
+static void infer_width(struct shape *s, const struct sizes *leaves)
+{
+	double bytes = shape_get(s, SHAPE_BYTES);
+	uint64_t largest = leaves->count ? leaves->items[leaves->count - 1].size : 0;
+	const struct size_count *best = NULL;
+
+	for (size_t i = 0; i < leaves->count; i++) {
+		const struct size_count *c = &leaves->items[i];
+
+		if (c->count < 2 || c->size / bytes < 16 ||
+		    c->size * (c->size / bytes) > largest * 4.0)
+			continue;
+		if (!best || c->count > best->count)
+			best = c;
+	}
+	if (best)
+		shape_set(s, SHAPE_WIDTH, best->size / bytes, FIGURE_INFERRED);
+}
+
+/* How many bytes of the matrices are there a multiple of `layers` times; 0 if one of them is there
+ * neither so often nor, give or take one (of many layers), nearly so. */
+static double evenly(const struct sizes *matrices, size_t first, uint64_t least, uint64_t layers)
+{
+	double bytes = 0;
+
+	for (size_t i = first; i < matrices->count; i++) {
+		const struct size_count *c = &matrices->items[i];
+		uint64_t over = c->count % layers;
+
+		if (c->count < least)
+			continue;
+		if (over && (layers < 4 || (over != 1 && over != layers - 1)))
+			return 0;
+		bytes += over ? 0 : (double)c->size * c->count;
+	}
+	return bytes;
+}
+
+/* Every layer has the same matrices: the largest number that divides how often each size is there,
+ * but for some of which one is elsewhere or was not seen. */
+static void infer_layers(struct shape *s, const struct sizes *leaves)
+{
+	double matrix = shape_get(s, SHAPE_WIDTH) * shape_get(s, SHAPE_WIDTH) *
+			shape_get(s, SHAPE_BYTES) / 16;
+	size_t first = 0;
+	uint64_t most = 0;
+
+	while (first < leaves->count && leaves->items[first].size < matrix)
+		first++;
+	for (size_t i = first; i < leaves->count; i++)
+		if (leaves->items[i].count > most)
+			most = leaves->items[i].count;
+	if (matrix <= 0 || most < 2)
+		return;
+	for (uint64_t layers = most; layers > 0; layers--)
+		if (evenly(leaves, first, most > 2 ? 3 : 2, layers) >
+		    0.6 * evenly(leaves, first, most > 2 ? 3 : 2, 1)) {
+			shape_set(s, SHAPE_LAYERS, layers, FIGURE_INFERRED);
+			return;
+		}
+}
+
+/* A tensor of the width for each token is saved in every layer. That it is one for each token is
+ * seen by what else is saved: statistics of norms in every layer, 4 bytes a token, or else indices,
+ * 8 bytes a token. */
+static bool find_tokens(struct shape *s, const struct sizes *saved, double bytes, bool by_norms)
+{
+	uint64_t each = shape_get(s, SHAPE_WIDTH) * bytes, layers = shape_get(s, SHAPE_LAYERS);
+	uint64_t tokens = 0;
+
+	for (size_t i = 0; each && i < saved->count; i++) {
+		const struct size_count *c = &saved->items[i];
+		uint64_t n = c->size / each;
+
+		if (c->size % each || n < 2 || c->count < 2 || c->count < layers)
+			continue;
+		if (by_norms ? sizes_count(saved, n * 4) >= layers : sizes_count(saved, n * 8) > 0)
+			tokens = n;
+	}
+	shape_set(s, SHAPE_TOKENS, tokens, FIGURE_INFERRED);
+	if (tokens)
+		shape_set(s, SHAPE_ACTIVATION_BYTES, bytes, FIGURE_INFERRED);
+	return tokens;
+}
+
+static void infer_tokens(struct shape *s, const struct sizes *saved)
+{
+	double widths[] = { shape_get(s, SHAPE_ACTIVATION_BYTES), shape_get(s, SHAPE_BYTES), 2, 4 };
+
+	for (int norms = 1; norms >= 0; norms--)
+		for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); w++)
+			if (find_tokens(s, saved, widths[w], norms))
+				return;
+}
+
+/* Flash attention keeps the logarithm of a sum for each token and head, 4 bytes. */
+static void infer_heads(struct shape *s, const struct sizes *saved)
+{
+	uint64_t each = shape_get(s, SHAPE_TOKENS) * 4, width = shape_get(s, SHAPE_WIDTH);
+	uint64_t layers = shape_get(s, SHAPE_LAYERS), found = 0;
+
+	for (size_t i = 0; each && i < saved->count; i++) {
+		const struct size_count *c = &saved->items[i];
+		uint64_t heads = c->size / each;
+
+		if (c->size % each || heads < 2 || c->count < layers || width % heads ||
+		    width / heads < HEAD_LEAST || width / heads > HEAD_MOST)
+			continue;
+		if (found)
+			return;
+		found = heads;
+	}
+	shape_set(s, SHAPE_HEADS, found, FIGURE_INFERRED);
+}
+
+static void forget(struct shape *s, enum shape_figure f)
+{
+	if (s->figures[f].source == FIGURE_INFERRED)
+		s->figures[f] = (struct figure){ 0 };
+}
+
+/* No layers, or few and no tokens: what was found is a network's of another kind. */
+static void forget_chance(struct shape *s)
+{
+	double layers = shape_get(s, SHAPE_LAYERS);
+
+	if (s->figures[SHAPE_LAYERS].source == FIGURE_GIVEN || layers >= 4 ||
+	    (layers >= 2 && shape_has(s, SHAPE_TOKENS)))
+		return;
+	forget(s, SHAPE_LAYERS);
+	forget(s, SHAPE_WIDTH);
+	forget(s, SHAPE_TOKENS);
+	forget(s, SHAPE_ACTIVATION_BYTES);
+}
+
+/* Figures that follow from others. */
+static void complete(struct shape *s)
+{
+	double tokens = shape_get(s, SHAPE_TOKENS), batch = shape_get(s, SHAPE_BATCH);
+	double sequence = shape_get(s, SHAPE_SEQUENCE);
+
+	if (batch && sequence)
+		s->figures[SHAPE_TOKENS] = (struct figure){ batch * sequence, FIGURE_GIVEN };
+	else if (tokens && batch)
+		shape_set(s, SHAPE_SEQUENCE, tokens / batch, FIGURE_INFERRED);
+	else if (tokens && sequence)
+		shape_set(s, SHAPE_BATCH, tokens / sequence, FIGURE_INFERRED);
+	if (shape_has(s, SHAPE_TOKENS))
+		shape_set(s, SHAPE_HEADS, (uint64_t)(shape_get(s, SHAPE_WIDTH) / HEAD_WIDTH),
+			  FIGURE_ASSUMED);
+	shape_set(s, SHAPE_ACTIVATION_BYTES, shape_get(s, SHAPE_BYTES), FIGURE_ASSUMED);
+}
+
+void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,
+		 uint64_t parameters, uint64_t state)
+{
+	if (out->trainable > parameters * 0.9)
+		parameters = out->trainable;
+	infer_bytes(out, parameters, state);
+	shape_set(out, SHAPE_PARAMETERS,
+		  parameters / shape_get(out, SHAPE_BYTES) * shape_get(out, SHAPE_SHARDS),
+		  FIGURE_INFERRED);
+	infer_width(out, leaves);
+	infer_layers(out, leaves);
+	infer_tokens(out, saved);
+	forget_chance(out);
+	infer_heads(out, saved);
+	complete(out);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shape of a trained transformer: given by the user, else inferred from the exact sizes of its
+ * parameters and of what it saves for backward. Each figure says where it is from.
+ */
+#ifndef VIEWER_SHAPE_H
+#define VIEWER_SHAPE_H
+
+#include "../moments/snapshot.h"
+
+enum figure_source { FIGURE_UNKNOWN, FIGURE_GIVEN, FIGURE_INFERRED, FIGURE_ASSUMED };
+
+struct figure {
+	double value;
+	enum figure_source source;
+};
+
+/* In the order of the figures in struct shape. */
+enum shape_figure {
+	SHAPE_PARAMETERS,
+	SHAPE_BYTES,
+	SHAPE_SHARDS, /* each device holds one of so many parts */
+	SHAPE_LAYERS,
+	SHAPE_WIDTH,
+	SHAPE_HEADS,
+	SHAPE_TOKENS,
+	SHAPE_BATCH,
+	SHAPE_SEQUENCE,
+	SHAPE_ACTIVATION_BYTES,
+	SHAPE_FIGURES
+};
+
+struct shape {
+	struct figure figures[SHAPE_FIGURES];
+	uint64_t exact;	    /* bytes of the parameters on the device, without rounding */
+	uint64_t trainable; /* of those that require grad, as far as autograd told */
+};
+
+/* Sizes in bytes -> how many, the smallest first. */
+struct sizes {
+	struct size_count {
+		uint64_t size, count;
+	} * items;
+	size_t count, room;
+};
+
+void sizes_add(struct sizes *s, uint64_t size);
+void sizes_drop(struct sizes *s, uint64_t size);
+uint64_t sizes_count(const struct sizes *s, uint64_t size);
+
+/* forward: the pass of that step whose saves count. rest: a moment when nothing is gathered that
+ * lies in shards. state: bytes of that class. given: 0 = not given. 0, or a sentence was said and
+ * the exit code. */
+int shape_find(struct shape *out, struct timeline *t, const struct step *step,
+	       const struct extent *forward, const struct snapshot *rest, uint64_t state,
+	       const double given[SHAPE_FIGURES]);
+/* From sizes that are at hand: of whole parameters, of what is saved at the end of forward; bytes
+ * of all parameters. The shards are known. */
+void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,
+		 uint64_t parameters, uint64_t state);
+
+void shape_set(struct shape *s, enum shape_figure f, double value, enum figure_source source);
+bool shape_has(const struct shape *s, enum shape_figure f);
+double shape_get(const struct shape *s, enum shape_figure f); /* 0 if unknown */
+const char *shape_name(enum shape_figure f);		      /* "layers" */
+const char *shape_source(enum figure_source s);		      /* "inferred" */
+
+#endif

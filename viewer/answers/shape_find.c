@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exact sizes from which a shape is inferred: autograd tells them of leaves and of what it
+ * saves, blocks are rounded. A leaf that lies in no parameter's block at rest is one gathered from
+ * shards.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "shape.h"
+
+#define SHARDS_MOST 4096
+#define SMALL	    (1u << 20)
+
+struct tensor {
+	uint64_t addr, size, seq; /* seq: when it was seen last */
+	bool leaf, latest;	  /* latest: no other came to that address */
+	bool stays;		  /* in a parameter's block at rest */
+};
+
+struct collect {
+	int device;
+	uint64_t since, first, last;
+	struct map places; /* address -> 1 + index of the latest tensor there */
+	struct tensor *tensors;
+	size_t count, room;
+	struct map born, kept; /* of the step: blocks; saved address -> 1 + index of its size */
+	uint64_t *kept_sizes;
+	size_t kept_count, kept_room;
+	struct sizes saved;
+	struct sizes whole;    /* tensors in blocks of parameters */
+	struct sizes bare;     /* such blocks without a tensor */
+	struct sizes gathered; /* leaves in no such block */
+};
+
+static void note(struct collect *c, const struct gmt_event *e, bool leaf)
+{
+	uint32_t *at = map_put(&c->places, e->addr, NULL);
+	struct tensor *before = *at ? &c->tensors[*at - 1] : NULL;
+
+	if (!e->size || (before && before->leaf && !leaf))
+		return;
+	if (before && before->size == e->size) {
+		before->leaf |= leaf;
+		before->seq = e->seq;
+		return;
+	}
+	if (before)
+		before->latest = false;
+	c->tensors = need_grow(c->tensors, &c->room, c->count, sizeof(*c->tensors));
+	c->tensors[c->count++] = (struct tensor){ e->addr, e->size, e->seq, leaf, true, false };
+	*at = c->count;
+}
+
+/* What is saved counts as kept if it was made in the same step and is there until the end of the
+ * pass; else it is a weight that was saved. */
+static void meet_saved(struct collect *c, const struct gmt_event *e)
+{
+	bool fresh;
+	uint32_t *at;
+
+	if (!map_get(&c->born, e->addr)) {
+		note(c, e, false);
+		return;
+	}
+	at = map_put(&c->kept, e->addr, &fresh);
+	if (!fresh || !e->size)
+		return;
+	c->kept_sizes =
+		need_grow(c->kept_sizes, &c->kept_room, c->kept_count, sizeof(*c->kept_sizes));
+	c->kept_sizes[c->kept_count++] = e->size;
+	*at = c->kept_count;
+	sizes_add(&c->saved, e->size);
+}
+
+static void meet_free(struct collect *c, uint64_t addr)
+{
+	const uint32_t *at = map_get(&c->kept, addr);
+
+	if (at && *at)
+		sizes_drop(&c->saved, c->kept_sizes[*at - 1]);
+	map_remove(&c->kept, addr);
+	map_remove(&c->born, addr);
+}
+
+static int collect_event(void *ctx, const struct gmt_event *e)
+{
+	struct collect *c = ctx;
+	bool inside = e->seq >= c->since && e->seq <= c->last;
+
+	if (e->device != c->device)
+		return 0;
+	if (e->kind == GMT_TAG_LEAF)
+		note(c, e, true);
+	else if (e->kind == GMT_BLOCK_ALLOC && inside)
+		map_put(&c->born, e->addr, NULL);
+	else if (e->kind == GMT_BLOCK_FREE && inside)
+		meet_free(c, e->addr);
+	else if (e->kind == GMT_TAG_SAVED && e->seq >= c->first && e->seq <= c->last)
+		meet_saved(c, e);
+	return 0;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct tensor *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The tensors in a parameter's block, 0 = none was told: their bytes, and those of leaves. */
+static uint64_t tensors_in(struct collect *c, size_t *i, const struct block *b, uint64_t *leaves)
+{
+	uint64_t sum = 0;
+
+	while (*i < c->count && c->tensors[*i].addr < b->addr)
+		++*i;
+	for (; *i < c->count && c->tensors[*i].addr < b->addr + b->size; ++*i) {
+		struct tensor *t = &c->tensors[*i];
+
+		t->stays = t->latest && t->seq >= b->seq &&
+			   t->addr + t->size <= b->addr + b->size && sum + t->size <= b->size;
+		if (!t->stays)
+			continue;
+		sizes_add(&c->whole, t->size);
+		sum += t->size;
+		*leaves += t->leaf ? t->size : 0;
+	}
+	return sum;
+}
+
+/* Parameters' blocks and the tensors in them; both are in order of address. */
+static void match(struct shape *out, struct collect *c, const struct snapshot *rest)
+{
+	size_t i = 0;
+
+	if (c->count)
+		qsort(c->tensors, c->count, sizeof(*c->tensors), by_addr);
+	for (size_t n = 0; n < rest->moment.count; n++) {
+		const struct block *b = &rest->moment.blocks[n];
+		uint64_t sum;
+
+		if (rest->classes[n] != CATEGORY_parameters)
+			continue;
+		sum = tensors_in(c, &i, b, &out->trainable);
+		out->exact += sum;
+		if (!sum)
+			sizes_add(&c->bare, b->size);
+	}
+	for (size_t n = 0; n < c->count; n++)
+		if (c->tensors[n].leaf && !c->tensors[n].stays)
+			sizes_add(&c->gathered, c->tensors[n].size);
+}
+
+/* What a block may be larger than its tensor: the allocator cuts off no rest below its least. */
+static uint64_t rounded(uint64_t part)
+{
+	return part > SMALL ? SMALL : 511;
+}
+
+/* The gathered tensor of which a block of that size holds a part. */
+static uint64_t part_of(const struct sizes *gathered, uint64_t size, uint64_t shards)
+{
+	for (size_t i = gathered->count; i > 0; i--) {
+		uint64_t whole = gathered->items[i - 1].size, part = whole / shards;
+
+		if (whole % shards == 0 && part <= size && size - part <= rounded(part))
+			return whole;
+	}
+	return 0;
+}
+
+/* Of the bytes in blocks that no leaf lies in, those that are parts of gathered leaves. */
+static uint64_t parts(const struct collect *c, uint64_t shards)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->bare.count; i++)
+		if (part_of(&c->gathered, c->bare.items[i].size, shards))
+			bytes += c->bare.items[i].size * c->bare.items[i].count;
+	return bytes;
+}
+
+/* Parameters that autograd never sees, and leaves that nobody keeps: parts of a whole, if the same
+ * fraction holds for nearly all of them. The least such number of parts. */
+static uint64_t shards_of(const struct collect *c)
+{
+	const struct sizes *bare = &c->bare, *gathered = &c->gathered;
+	uint64_t all = 0, largest;
+
+	for (size_t i = 0; i < bare->count; i++)
+		all += bare->items[i].size * bare->items[i].count;
+	if (gathered->count < 2 || !all)
+		return 1;
+	largest = gathered->items[gathered->count - 1].size;
+	for (uint64_t n = 2; n <= SHARDS_MOST && n <= largest; n++)
+		if (largest % n == 0 && parts(c, n) > all / 10 * 9)
+			return n;
+	return 1;
+}
+
+/* What is known of blocks without tensors: they are parts, or else as large as they are. */
+static void add_bare(struct shape *out, struct collect *c)
+{
+	uint64_t shards = shape_get(out, SHAPE_SHARDS);
+
+	for (size_t i = 0; i < c->bare.count; i++) {
+		uint64_t size = c->bare.items[i].size, n = c->bare.items[i].count;
+		uint64_t whole = shards > 1 ? part_of(&c->gathered, size, shards) : 0;
+
+		out->exact += (whole ? whole / shards : size) * n;
+		out->trainable += (whole ? whole / shards : 0) * n;
+		for (uint64_t k = 0; whole && k < n; k++)
+			sizes_add(&c->whole, whole);
+	}
+}
+
+int shape_find(struct shape *out, struct timeline *t, const struct step *step,
+	       const struct extent *forward, const struct snapshot *rest, uint64_t state,
+	       const double given[SHAPE_FIGURES])
+{
+	struct collect c = { .device = t->device,
+			     .since = step->extent.first_seq,
+			     .first = forward->first_seq,
+			     .last = forward->last_seq };
+	int rc = recording_run(t->recording, UINT64_MAX, collect_event, &c);
+
+	*out = (struct shape){ 0 };
+	for (int f = 0; f < SHAPE_FIGURES; f++)
+		shape_set(out, f, given[f], FIGURE_GIVEN);
+	match(out, &c, rest);
+	shape_set(out, SHAPE_SHARDS, shards_of(&c), FIGURE_INFERRED);
+	add_bare(out, &c);
+	shape_infer(out, &c.whole, &c.saved, out->exact, state);
+	map_free(&c.places);
+	map_free(&c.born);
+	map_free(&c.kept);
+	free(c.tensors);
+	free(c.kept_sizes);
+	free(c.saved.items);
+	free(c.whole.items);
+	free(c.bare.items);
+	free(c.gathered.items);
+	return rc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "outfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../format/reader.h"
+#include "say.h"
+
+static bool is_recording(const char *path)
+{
+	int err = 0;
+	struct gmt_reader *r = gmt_reader_open(path, &err);
+
+	if (r)
+		gmt_reader_close(r);
+	return r || err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_EMPTY;
+}
+
+static int check_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path),
+			 path);
+	if (!access(folder, W_OK | X_OK))
+		return 0;
+	return say_error(EXIT_UNREADABLE, "%s: nothing can be written to the folder %s: %s", path,
+			 folder, strerror(errno));
+}
+
+int outfile_check(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return check_folder(path);
+	if (!S_ISREG(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
+				 path);
+	if (st.st_size && !is_recording(path))
+		return say_error(
+			EXIT_USAGE,
+			"%s exists and is not a recording; remove it or choose another name", path);
+	return check_folder(path);
+}
+
+int outfile_clear(const char *path)
+{
+	char live[PATH_MAX];
+	int rc = outfile_check(path);
+
+	if (rc)
+		return rc;
+	if (unlink(path) && errno != ENOENT)
+		return say_error(EXIT_UNREADABLE, "%s cannot be removed: %s", path,
+				 strerror(errno));
+	if (snprintf(live, sizeof(live), "%s.live", path) < (int)sizeof(live) && is_recording(live))
+		unlink(live);
+	return 0;
+}
+
+static bool begins_with(const char *path, const char *head)
+{
+	char start[64] = "";
+	FILE *f = fopen(path, "r");
+	size_t got = f ? fread(start, 1, sizeof(start) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	return f && (!got || !strncmp(start, head, strlen(head)));
+}
+
+int outfile_open(struct outfile *o, const char *path, const char *head, const char *what)
+{
+	struct stat st;
+
+	*o = (struct outfile){ .path = path };
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
+				 path);
+	if (!access(path, F_OK) && !begins_with(path, head))
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not %s; remove it or choose another name", path,
+				 what);
+	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
+	    (int)sizeof(o->part))
+		return say_error(EXIT_USAGE, "the name of the output is too long");
+	o->f = fopen(o->part, "wx");
+	if (!o->f)
+		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
+				 strerror(errno));
+	return 0;
+}
+
+int outfile_commit(struct outfile *o)
+{
+	bool bad = ferror(o->f);
+	int why;
+
+	if (!(fclose(o->f) || bad) && !rename(o->part, o->path))
+		return 0;
+	why = errno;
+	unlink(o->part);
+	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
+}
+
+void outfile_drop(struct outfile *o)
+{
+	fclose(o->f);
+	unlink(o->part);
+}

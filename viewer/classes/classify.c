@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "classify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "rules.h"
+
+/* Whose time belongs into the reason. */
+enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED };
+
+struct rule {
+	const char *name;
+	enum category category;
+	unsigned confidence; /* percent */
+	enum when when;
+	rule_fits *fits;
+	const char *because;
+};
+
+/* The first row that fits counts. */
+static const struct rule rules[] = {
+#include "rules.def"
+};
+
+#define RULES (sizeof(rules) / sizeof(rules[0]))
+
+struct classifier *classifier_new(const struct model *m, struct owners *owners)
+{
+	struct classifier *c = need_new(sizeof(*c));
+
+	c->m = m;
+	c->owners = owners;
+	c->without = getenv("GPUMEMTRACE_TEST_WITHOUT_RULE");
+	return c;
+}
+
+void classifier_free(struct classifier *c)
+{
+	map_free(&c->places);
+	free(c);
+}
+
+struct verdict classify(struct classifier *c, const struct block *b)
+{
+	size_t i = 0;
+
+	while (i < RULES - 1 &&
+	       ((c->without && !strcmp(c->without, rules[i].name)) || !rules[i].fits(c, b)))
+		i++;
+	return (struct verdict){ rules[i].category, &rules[i] };
+}
+
+const char *category_name(unsigned category)
+{
+	static const char *const names[] = {
+#define CATEGORY(name, words, colour) #name,
+#include "categories.def"
+#undef CATEGORY
+	};
+
+	return names[category];
+}
+
+const char *category_words(unsigned category)
+{
+	static const char *const all[] = {
+#define CATEGORY(name, words, colour) words,
+#include "categories.def"
+#undef CATEGORY
+	};
+
+	return all[category];
+}
+
+int category_by_name(const char *name)
+{
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		if (!strcmp(name, category_name(i)))
+			return (int)i;
+	return -1;
+}
+
+uint32_t category_colour(unsigned category)
+{
+	static const uint32_t all[] = {
+#define CATEGORY(name, words, colour) colour,
+#include "categories.def"
+#undef CATEGORY
+	};
+
+	return all[category];
+}
+
+const char *verdict_rule(struct verdict v)
+{
+	return v.rule->name;
+}
+
+unsigned verdict_confidence(struct verdict v)
+{
+	return v.rule->confidence;
+}
+
+/* " (first at 1.20 s)" */
+static void time_of(const struct classifier *c, const struct rule *r, const struct block *b,
+		    char *buf, size_t room)
+{
+	uint64_t ns = 0;
+	char t[HUMAN_MAX];
+
+	if (r->when == WHEN_LEAF)
+		ns = b->leaf_ns;
+	else if (r->when == WHEN_GRAD)
+		ns = b->grad_ns;
+	else if (r->when == WHEN_SAVED)
+		ns = b->save_ns;
+	else if (r->when == WHEN_DIED)
+		ns = b->died_ns;
+	buf[0] = 0;
+	if (ns)
+		snprintf(buf, room, " (%s %s)", r->when == WHEN_DIED ? "at" : "first at",
+			 human_seconds(t, ns - c->m->first_ns));
+}
+
+static const char *const stage_words[STAGES] = {
+	[STAGE_OUTSIDE] = "outside of forward and backward",
+	[STAGE_FORWARD] = "in a forward pass",
+	[STAGE_BACKWARD] = "in backward",
+	[STAGE_RECOMPUTE] = "recomputed in backward",
+	[STAGE_ZERO_GRAD] = "while gradients were cleared",
+	[STAGE_OPTIMIZER] = "in the optimizer's step",
+};
+
+/* ", at Net.forward model.py:12" */
+static void place_words(struct classifier *c, const struct block *b, char *buf, size_t room)
+{
+	struct owner o = { "", "", 0, false };
+
+	buf[0] = 0;
+	if (c->owners)
+		o = owners_find(c->owners, b);
+	if (o.backward)
+		snprintf(buf, room, ", for the node %s", o.function);
+	else if (o.function[0] && o.file[0])
+		snprintf(buf, room, ", at %s %s:%u", o.function, owners_base(o.file), o.line);
+	else if (o.function[0])
+		snprintf(buf, room, ", at %s", o.function);
+}
+
+void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
+		    size_t room)
+{
+	char when[64], born[HUMAN_MAX], place[512];
+
+	time_of(c, v.rule, b, when, sizeof(when));
+	place_words(c, b, place, sizeof(place));
+	if (snprintf(buf, room, "%s%s. It was born at %s %s%s.", v.rule->because, when,
+		     human_seconds(born, b->born_ns - c->m->first_ns), stage_words[b->stage],
+		     place) < 0)
+		buf[0] = 0;
+}

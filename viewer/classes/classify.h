@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a block is for at a moment: the first rule of a table that fits. A verdict keeps the rule
+ * and what it rests on, so that the reason can be told.
+ */
+#ifndef VIEWER_CLASSIFY_H
+#define VIEWER_CLASSIFY_H
+
+#include "../model/model.h"
+#include "../stacks/owners.h"
+
+enum category {
+#define CATEGORY(name, words, colour) CATEGORY_##name,
+#include "categories.def"
+#undef CATEGORY
+	CATEGORIES
+};
+
+struct rule;
+
+struct verdict {
+	enum category category;
+	const struct rule *rule;
+};
+
+struct classifier;
+
+/* m has replayed the whole recording and must outlive it, like owners (NULL: no frames are read).
+ */
+struct classifier *classifier_new(const struct model *m, struct owners *owners);
+void classifier_free(struct classifier *c);
+
+/* b is a moment's copy. */
+struct verdict classify(struct classifier *c, const struct block *b);
+
+const char *category_name(unsigned category);  /* "optimizer_state" */
+const char *category_words(unsigned category); /* "optimizer state" */
+int category_by_name(const char *name);	       /* -1: there is none */
+uint32_t category_colour(unsigned category);   /* 0xrrggbb */
+
+const char *verdict_rule(struct verdict v);    /* the rule's name */
+unsigned verdict_confidence(struct verdict v); /* percent */
+/* One or two sentences: what the verdict rests on, and where and when the block was born. */
+void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
+		    size_t room);
+
+#endif

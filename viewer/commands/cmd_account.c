@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* account: the published formulas of training memory beside what was measured. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/account.h"
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "command.h"
+
+struct account_options {
+	const char *file;
+	const char *figures[SHAPE_FIGURES];
+	long device;
+};
+
+enum { PEAK = 2 };
+
+static const struct {
+	const char *name, *title;
+} sections[] = {
+	{ "parameters", "Bytes for each parameter" },
+	{ "activations", "Activations" },
+	[PEAK] = { "peak",
+		   "The peak: parameters + state + max(gradients + temporaries, activations)" },
+	{ "residual", "Residual memory at the peak" },
+	{ "out_of_memory", "When memory ran out" },
+};
+
+static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, bool has, double v)
+{
+	if (!has)
+		return "";
+	if (r->unit == UNIT_BYTES)
+		return human_bytes(buf, v < 0 ? 0 : v);
+	if (r->unit == UNIT_COUNT)
+		return human_count(buf, v);
+	snprintf(buf, HUMAN_MAX, "%.2f", v);
+	return buf;
+}
+
+/* Words one after the other, in lines of 79 columns that begin at column `in`. */
+static void flow(struct emit *out, const char *first, int in, const char *words)
+{
+	const char *head = first;
+
+	while (*words) {
+		size_t room = 79 - in, n = strlen(words);
+
+		if (n > room) {
+			for (n = room; n && words[n] != ' '; n--)
+				;
+			n = n ? n : room;
+		}
+		emit_line(out, "%-*s%.*s", in, head, (int)n, words);
+		head = "";
+		words += n;
+		words += *words == ' ';
+	}
+}
+
+/* "parameters 1,555,972,800, layers 48": the figures that are from one source. */
+static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
+{
+	char value[HUMAN_MAX];
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (int f = 0; f < SHAPE_FIGURES && n < room; f++) {
+		const struct figure *x = &s->figures[f];
+
+		if (x->source != source || (f == SHAPE_SHARDS && x->value < 2))
+			continue;
+		n += snprintf(buf + n, room - n, "%s%s", n ? ", " : "", shape_name(f));
+		if (n < room && source != FIGURE_UNKNOWN)
+			n += snprintf(buf + n, room - n, " %s", human_count(value, x->value + 0.5));
+	}
+	for (char *p = buf; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+/* Where each figure of the shape is from; what is not known can be given by the option of that
+ * name. */
+static void shape_lines(struct emit *out, const struct shape *s)
+{
+	static const enum figure_source order[] = { FIGURE_GIVEN, FIGURE_INFERRED, FIGURE_ASSUMED,
+						    FIGURE_UNKNOWN };
+	char words[400], head[32];
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		figures_of(s, order[i], words, sizeof(words));
+		snprintf(head, sizeof(head), "  %s", shape_source(order[i]));
+		flow(out, head, 12, words);
+	}
+}
+
+#define NOTE 15 /* columns beside the figures */
+
+static void row_text(struct emit *out, const struct account_row *r)
+{
+	char m[HUMAN_MAX], f[HUMAN_MAX], line[160];
+	int n = snprintf(line, sizeof(line), "  %-36s %11s %11s", r->title,
+			 value_text(m, r, r->has_measured && !r->repeats, r->measured),
+			 value_text(f, r, r->has_formula, r->formula));
+
+	if (strlen(r->note) <= NOTE)
+		n += snprintf(line + n, sizeof(line) - n, "  %s", r->note);
+	while (n > 0 && line[n - 1] == ' ')
+		line[--n] = 0;
+	emit_line(out, "%s", line);
+	if (strlen(r->note) > NOTE)
+		flow(out, "", 6, r->note);
+}
+
+/* A figure of nothing that no formula speaks of. */
+static bool is_idle(const struct account_row *r)
+{
+	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);
+}
+
+static void section_text(struct emit *out, const struct account *a, const char *name,
+			 const char *title)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct account_row *r = &a->rows[i];
+
+		if (strcmp(r->section, name) || is_idle(r))
+			continue;
+		if (first) {
+			emit_line(out, "%s", "");
+			emit_title(out, "%s", title);
+			emit_line(out, "  %-36s %11s %11s", "", "measured", "by formula");
+		}
+		first = false;
+		row_text(out, r);
+	}
+}
+
+static void text(struct emit *out, const struct account *a, const struct timeline *t)
+{
+	if (a->step)
+		emit_title(out, "Device %d, step %zu of %zu; the model's shape:", t->device,
+			   a->step, steps_number(&t->steps));
+	else
+		emit_title(out, "Device %d; no step was found", t->device);
+	if (a->step)
+		shape_lines(out, &a->shape);
+	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++)
+		section_text(out, a, sections[s].name,
+			     s == PEAK && !a->trains ? "The peak" : sections[s].title);
+}
+
+static void json_shape(struct emit *out, const struct shape *s)
+{
+	emit_object(out, "shape");
+	for (int f = 0; f < SHAPE_FIGURES; f++) {
+		if (!shape_has(s, f))
+			continue;
+		emit_object(out, shape_name(f));
+		emit_decimal(out, "value", shape_get(s, f));
+		emit_text(out, "source", shape_source(s->figures[f].source));
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+static void json(struct emit *out, const struct account *a, const struct timeline *t)
+{
+	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
+
+	emit_object(out, NULL);
+	emit_signed(out, "device", t->device);
+	emit_number(out, "step", a->step);
+	emit_text(out, "optimizer", a->optimizer);
+	json_shape(out, &a->shape);
+	emit_array(out, "rows");
+	for (size_t i = 0; i < a->count; i++) {
+		const struct account_row *r = &a->rows[i];
+
+		emit_object(out, NULL);
+		emit_text(out, "section", r->section);
+		emit_text(out, "key", r->key);
+		emit_text(out, "unit", units[r->unit]);
+		if (r->has_measured)
+			emit_decimal(out, "measured", r->measured);
+		if (r->has_formula)
+			emit_decimal(out, "formula", r->formula);
+		if (r->note[0])
+			emit_text(out, "note", r->note);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_end(out);
+}
+
+static int read_figures(const struct account_options *o, double given[SHAPE_FIGURES])
+{
+	char *end;
+
+	for (int f = 0; f < SHAPE_FIGURES; f++) {
+		given[f] = 0;
+		if (!o->figures[f])
+			continue;
+		errno = 0;
+		given[f] = strtod(o->figures[f], &end);
+		if (errno || end == o->figures[f] || *end || !(given[f] > 0 && given[f] < 1e18))
+			return say_error(EXIT_USAGE, "\"%s\" is no number above zero",
+					 o->figures[f]);
+	}
+	return 0;
+}
+
+static int answer(struct emit *out, struct recording *r, const struct account_options *o,
+		  const double given[SHAPE_FIGURES])
+{
+	struct timeline t = { 0 };
+	struct account a;
+	int rc = timeline_open(&t, r, o->device);
+
+	if (rc)
+		return rc;
+	rc = account_make(&a, &t, given);
+	if (!rc && emit_json(out))
+		json(out, &a, &t);
+	else if (!rc)
+		text(out, &a, &t);
+	timeline_close(&t);
+	return rc;
+}
+
+static int run_account(const void *options, struct emit *out)
+{
+	const struct account_options *o = options;
+	double given[SHAPE_FIGURES];
+	struct recording r;
+	int rc = read_figures(o, given);
+
+	if (!rc)
+		rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o, given);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	((struct account_options *)options)->device = -1;
+}
+
+#define FIGURE(option, which, letter, text)                                                       \
+	{                                                                                         \
+		option, 0, OPTION_TEXT,                                                           \
+			offsetof(struct account_options, figures) + sizeof(const char *) * which, \
+			letter, text                                                              \
+	}
+
+static const struct option_row options[] = {
+	FIGURE("parameters", SHAPE_PARAMETERS, "N", "parameters of the model"),
+	FIGURE("bytes", SHAPE_BYTES, "P", "bytes of an element of them"),
+	FIGURE("shards", SHAPE_SHARDS, "K", "parts of the model, one on each device"),
+	FIGURE("layers", SHAPE_LAYERS, "L", "layers"),
+	FIGURE("width", SHAPE_WIDTH, "D", "width of the model"),
+	FIGURE("heads", SHAPE_HEADS, "H", "heads of attention"),
+	FIGURE("batch", SHAPE_BATCH, "B", "sequences in a batch"),
+	FIGURE("sequence", SHAPE_SEQUENCE, "S", "tokens in a sequence"),
+	FIGURE("activation-bytes", SHAPE_ACTIVATION_BYTES, "P",
+	       "bytes of an element of activations"),
+	{ "device", 0, OPTION_NUMBER, offsetof(struct account_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct account_options, file) },
+	{ 0 },
+};
+
+const struct command command_account = {
+	.name = "account",
+	.summary = "the published formulas of training memory, beside what was measured",
+	.text = "Prints next to each other what one step in the steady state measured and what the "
+		"formulas say that people use: bytes for each parameter, activations of a layer "
+		"with and without flash attention and under checkpointing, the rule for the peak, "
+		"the optimizer's temporaries, residual memory. The shape of the model is inferred "
+		"from exact sizes where it is not given.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct account_options),
+	.defaults = defaults,
+	.run = run_account,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff: what makes the memory of two runs differ; a check for a pull request. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../diff/diff.h"
+#include "command.h"
+
+struct diff_options {
+	const char *old, *new, *fail_above, *class;
+	bool markdown;
+	long device, top;
+};
+
+/* "2%" or "64MiB": the growth that is still fine. */
+struct limit {
+	bool set, percent;
+	double amount;
+	int category; /* -1 = the whole peak */
+};
+
+static bool parse_amount(const char *text, struct limit *l)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} units[] = { { "", 1 },
+		      { "B", 1 },
+		      { "KiB", 1024 },
+		      { "MiB", 1048576 },
+		      { "GiB", 1073741824 },
+		      { "KB", 1e3 },
+		      { "MB", 1e6 },
+		      { "GB", 1e9 } };
+	char *end;
+
+	errno = 0;
+	l->amount = strtod(text, &end);
+	if (errno || end == text || !(l->amount >= 0) || !isfinite(l->amount))
+		return false;
+	end += strspn(end, " ");
+	l->percent = !strcmp(end, "%");
+	if (l->percent)
+		return true;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcasecmp(end, units[i].name)) {
+			l->amount *= units[i].bytes;
+			return true;
+		}
+	return false;
+}
+
+static int parse_limit(const struct diff_options *o, struct limit *l)
+{
+	*l = (struct limit){ .set = o->fail_above != NULL, .category = -1 };
+	if (o->fail_above && !parse_amount(o->fail_above, l))
+		return say_error(EXIT_USAGE,
+				 "--fail-above \"%s\" is neither a part (2%%) nor bytes (64MiB)",
+				 o->fail_above);
+	if (o->class && !o->fail_above)
+		return say_error(EXIT_USAGE, "--class says what --fail-above looks at; give both");
+	for (unsigned c = 0; o->class && c < CATEGORIES; c++)
+		if (!strcmp(category_name(c), o->class))
+			l->category = (int)c;
+	if (o->class && l->category < 0)
+		return say_error(EXIT_USAGE,
+				 "there is no class \"%s\"; \"activations\" and "
+				 "\"optimizer_state\" are some, see why in the manual",
+				 o->class);
+	return 0;
+}
+
+static int check(const struct diff *d, const struct limit *l, const char *text)
+{
+	uint64_t before = l->category < 0 ? d->old.peak : d->old_classes[l->category];
+	uint64_t after = l->category < 0 ? d->new.peak : d->new_classes[l->category];
+	double most = l->percent ? l->amount / 100 * (double)before : l->amount;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
+
+	if (!l->set || after <= before || (double)(after - before) <= most)
+		return 0;
+	return say_error(EXIT_CHECK,
+			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
+			 l->category < 0 ? "the peak" : category_words((unsigned)l->category),
+			 l->category < 0 ? "" : " at the peak", human_bytes(a, before),
+			 human_bytes(b, after), diff_change(c, before, after),
+			 before ? diff_percent(p, before, after) : "from nothing", text,
+			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
+}
+
+static int run_diff(const void *options, struct emit *out)
+{
+	const struct diff_options *o = options;
+	struct limit limit;
+	struct diff d;
+	int rc = parse_limit(o, &limit);
+
+	if (!rc && o->markdown && emit_json(out))
+		rc = say_error(EXIT_USAGE, "--markdown and --json are two forms; choose one");
+	if (!rc)
+		rc = diff_make(&d, o->old, o->new, o->device);
+	if (rc)
+		return rc;
+	if (emit_json(out))
+		diff_json(&d, out);
+	else if (o->markdown)
+		diff_markdown(&d, out, o->top);
+	else
+		diff_text(&d, out, o->top);
+	rc = check(&d, &limit, o->fail_above);
+	diff_free(&d);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct diff_options *o = options;
+
+	o->device = -1;
+	o->top = 8;
+}
+
+static const struct option_row options[] = {
+	{ "markdown", 0, OPTION_SWITCH, offsetof(struct diff_options, markdown), NULL,
+	  "print a comment for a pull request" },
+	{ "fail-above", 0, OPTION_TEXT, offsetof(struct diff_options, fail_above), "LIMIT",
+	  "exit with 1 if the peak grew by more: 2%, 64MiB" },
+	{ "class", 0, OPTION_TEXT, offsetof(struct diff_options, class), "CLASS",
+	  "--fail-above looks at this class alone" },
+	{ "device", 0, OPTION_NUMBER, offsetof(struct diff_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct diff_options, top), "N",
+	  "findings and rows to print; default 8, 0 = all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "OLD", OPERAND_ONE, offsetof(struct diff_options, old) },
+	{ "NEW", OPERAND_ONE, offsetof(struct diff_options, new) },
+	{ 0 },
+};
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "what makes the memory of two runs differ",
+	.text = "Compares two recordings, of two commits for instance: the peaks, and what lived "
+		"there by class, module and line. Moved lines, renamed files and other addresses "
+		"make no difference. What changed comes as findings, the first the one to read.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct diff_options),
+	.defaults = defaults,
+	.run = run_diff,
+};

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flame: the blocks of a moment by the frames that led to them, as folded stacks or as a picture.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/flame.h"
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../moments/moments.h"
+#include "command.h"
+
+struct flame_options {
+	const char *file, *at, *output, *frames, *by, *class;
+	long device;
+	bool inverted, classes;
+};
+
+struct choice {
+	const char *word;
+	int value;
+};
+
+/* 0, or a sentence was said. */
+static int choose(const char *option, const char *word, const struct choice *choices, int *value)
+{
+	for (; choices->word; choices++)
+		if (!strcmp(word, choices->word)) {
+			*value = choices->value;
+			return 0;
+		}
+	return say_error(EXIT_USAGE,
+			 "--%s \"%s\": there is no such choice; see gpumemtrace flame "
+			 "--help",
+			 option, word);
+}
+
+static int parse(const struct flame_options *o, struct flame_how *how)
+{
+	static const struct choice frames[] = { { "python", FRAMES_PYTHON },
+						{ "native", FRAMES_NATIVE },
+						{ "both", FRAMES_BOTH },
+						{ 0 } };
+	static const struct choice by[] = { { "stack", 0 }, { "module", 1 }, { 0 } };
+	int which = FRAMES_PYTHON, modules = 0;
+	size_t len = o->output ? strlen(o->output) : 0;
+
+	*how = (struct flame_how){ .inverted = o->inverted,
+				   .classes = o->classes,
+				   .category = o->class ? category_by_name(o->class) : -1 };
+	if ((o->frames && choose("frames", o->frames, frames, &which)) ||
+	    (o->by && choose("by", o->by, by, &modules)))
+		return EXIT_USAGE;
+	how->frames = (enum flame_frames)which;
+	how->modules = modules;
+	if (o->class && how->category < 0)
+		return say_error(EXIT_USAGE, "--class \"%s\": there is no such class", o->class);
+	if (o->output && (len < 4 || strcmp(o->output + len - 4, ".svg")))
+		return say_error(EXIT_USAGE,
+				 "-o %s: a picture's name ends with .svg; folded stacks go to "
+				 "stdout",
+				 o->output);
+	return 0;
+}
+
+/* The frames of a node, outermost first. */
+static size_t path_of(const struct flame *f, uint32_t at, const char **names, size_t room)
+{
+	size_t n = 0, depth = 0;
+
+	for (uint32_t i = at; i; i = f->nodes[i].parent)
+		depth++;
+	for (uint32_t i = at; i; i = f->nodes[i].parent)
+		if (--depth < room) {
+			names[depth] = f->nodes[i].name;
+			n++;
+		}
+	return n;
+}
+
+/* "outer;inner bytes": a semicolon in a name becomes a comma. */
+static void folded(struct emit *out, const struct flame *f, uint32_t at)
+{
+	const char *names[STACKS_DEPTH];
+	size_t n = path_of(f, at, names, STACKS_DEPTH), len = 1;
+	char *line, *to;
+
+	for (size_t i = 0; i < n; i++)
+		len += strlen(names[i]) + 1;
+	to = line = need_new(len);
+	for (size_t i = 0; i < n; i++) {
+		for (const char *s = names[i]; *s; s++)
+			*to++ = *s == ';' ? ',' : *s;
+		*to++ = i + 1 < n ? ';' : 0;
+	}
+	emit_line(out, "%s %" PRIu64, line, f->nodes[at].own_bytes);
+	free(line);
+}
+
+static void json_stack(struct emit *out, const struct flame *f, uint32_t at)
+{
+	const char *names[STACKS_DEPTH];
+	size_t n = path_of(f, at, names, STACKS_DEPTH);
+
+	emit_object(out, NULL);
+	emit_array(out, "frames");
+	for (size_t i = 0; i < n; i++)
+		emit_text(out, NULL, names[i]);
+	emit_end(out);
+	emit_number(out, "bytes", f->nodes[at].own_bytes);
+	emit_number(out, "blocks", f->nodes[at].own_blocks);
+	emit_end(out);
+}
+
+static void print(struct emit *out, const struct flame *f, const struct snapshot *s)
+{
+	emit_object(out, NULL);
+	if (emit_json(out)) {
+		emit_signed(out, "device", s->moment.device);
+		emit_number(out, "time_ns", s->moment.time_ns);
+		emit_number(out, "bytes", f->nodes[0].bytes);
+		emit_number(out, "blocks", f->nodes[0].blocks);
+	}
+	emit_array(out, "stacks");
+	for (uint32_t i = 1; i < f->count; i++) {
+		if (!f->nodes[i].own_blocks)
+			continue;
+		if (emit_json(out))
+			json_stack(out, f, i);
+		else
+			folded(out, f, i);
+	}
+	emit_end(out);
+	emit_end(out);
+}
+
+static int write_svg(struct emit *out, const struct flame *f, const struct snapshot *s,
+		     const struct flame_options *o)
+{
+	char title[200], bytes[HUMAN_MAX], when[HUMAN_MAX];
+	struct outfile file;
+	int rc = outfile_open(&file, o->output, FLAME_HEAD, "a flame graph");
+
+	if (rc)
+		return rc;
+	snprintf(title, sizeof(title), "%.80s: %s on device %d at %s (%.40s)", owners_base(o->file),
+		 human_bytes(bytes, f->nodes[0].bytes), s->moment.device,
+		 human_seconds(when, s->moment.time_ns - s->model.first_ns),
+		 o->at ? o->at : "peak");
+	flame_svg(f, title, file.f);
+	rc = outfile_commit(&file);
+	if (rc)
+		return rc;
+	emit_object(out, NULL);
+	if (emit_json(out)) {
+		emit_text(out, "file", o->output);
+		emit_number(out, "bytes", f->nodes[0].bytes);
+	}
+	emit_end(out);
+	emit_line(out, "%s: %s, opens in any browser", o->output, title);
+	return 0;
+}
+
+/* Everything between the recording and the tree. */
+static int answer(struct emit *out, struct recording *r, const struct flame_options *o,
+		  const struct flame_how *how, struct moment_query *q)
+{
+	struct snapshot s = { 0 };
+	struct stacks stacks;
+	struct owners owners;
+	struct flame f;
+	int rc = moments_one(r, &s.model, &s.moment, q, o->device);
+
+	if (rc)
+		return rc;
+	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
+	owners_init(&owners, &stacks);
+	snapshot_sort(&s, &s.model, &owners);
+	flame_build(&f, &s, &owners, how);
+	if (o->output)
+		rc = write_svg(out, &f, &s, o);
+	else
+		print(out, &f, &s);
+	flame_free(&f);
+	owners_free(&owners);
+	symbols_free(stacks.symbols);
+	stacks_free(&stacks);
+	snapshot_free(&s);
+	return rc;
+}
+
+static int run_flame(const void *options, struct emit *out)
+{
+	const struct flame_options *o = options;
+	struct flame_how how;
+	struct moment_query q;
+	struct recording r;
+	int rc = parse(o, &how);
+
+	if (!rc)
+		rc = moments_parse(o->at ? o->at : "peak", &q);
+	if (!rc)
+		rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o, &how, &q);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct flame_options *o = options;
+
+	o->device = -1;
+}
+
+#define OPTION(name, letter, kind, member, argument, help)                                 \
+	{                                                                                  \
+		name, letter, kind, offsetof(struct flame_options, member), argument, help \
+	}
+
+static const struct option_row options[] = {
+	OPTION("output", 'o', OPTION_TEXT, output, "X.svg", "a picture, in place of folded stacks"),
+	OPTION("at", 0, OPTION_TEXT, at, "MOMENT", "as for live; default peak"),
+	OPTION("frames", 0, OPTION_TEXT, frames, "KIND", "python (default), native or both"),
+	OPTION("by", 0, OPTION_TEXT, by, "WHAT", "stack (default), or module: of the forward pass"),
+	OPTION("class", 0, OPTION_TEXT, class, "CLASS", "only blocks of this class"),
+	OPTION("classes", 0, OPTION_SWITCH, classes, NULL, "the class is the outermost frame"),
+	OPTION("inverted", 0, OPTION_SWITCH, inverted, NULL, "innermost frames first"),
+	OPTION("device", 0, OPTION_NUMBER, device, "N",
+	       "device; default: the one with the highest peak"),
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct flame_options, file) },
+	{ 0 },
+};
+
+const struct command command_flame = {
+	.name = "flame",
+	.summary = "a flame graph of a moment, or folded stacks",
+	.text = "Sums up the blocks of a moment by the frames that led to them. Without -o, one "
+		"line for each stack on stdout: frames from the outermost to the innermost with "
+		"semicolons between them, a space, the bytes; flame-graph tools read that. With -o "
+		"an SVG that stands alone: a click enlarges a frame, / searches.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct flame_options),
+	.defaults = defaults,
+	.run = run_flame,
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html: one page that explains a run, and needs nothing but a browser. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../base/version.h"
+#include "../moments/moments.h"
+#include "../page/page.h"
+#include "../page/page_write.h"
+#include "command.h"
+
+#define TRACKS	  64
+#define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
+
+struct html_options {
+	char **files;
+	const char *output;
+	bool redact;
+};
+
+struct source {
+	struct recording recording;
+	int devices[MODEL_DEVICES];
+	int count;
+};
+
+/* The devices of a recording that had memory. */
+static int find_devices(struct source *s)
+{
+	struct model m;
+	int rc = moments_survey(&s->recording, &m, NULL);
+
+	for (int d = 0; !rc && d < MODEL_DEVICES; d++)
+		if (m.devices[d].seen &&
+		    (model_curve(&m.devices[d])->peak.bytes || model_ooms(&m.devices[d])))
+			s->devices[s->count++] = d;
+	model_free(&m);
+	return rc;
+}
+
+static void emit_classes(struct emit *out)
+{
+	static const unsigned colours[] = {
+#define CATEGORY(name, words, colour) colour,
+#include "../classes/categories.def"
+#undef CATEGORY
+	};
+
+	emit_array(out, "classes");
+	for (unsigned i = 0; i < CATEGORIES; i++) {
+		char colour[8];
+
+		snprintf(colour, sizeof(colour), "#%06x", colours[i] & 0xffffff);
+		emit_object(out, NULL);
+		emit_text(out, "name", category_name(i));
+		emit_text(out, "words", category_words(i));
+		emit_text(out, "colour", colour);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_array(out, "phases");
+	for (int i = 0; i < PHASES; i++)
+		emit_text(out, NULL, phase_text(i));
+	emit_end(out);
+}
+
+static int write_tracks(struct page *p, struct source *sources, size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++)
+		p->tracks += sources[i].count;
+	p->tracks = p->tracks ? p->tracks : 1;
+	emit_object(p->out, NULL);
+	emit_text(p->out, "tool", VIEWER_VERSION);
+	emit_flag(p->out, "redacted", p->redact);
+	emit_classes(p->out);
+	emit_array(p->out, "tracks");
+	for (size_t i = 0; i < count; i++)
+		for (int d = 0; d < sources[i].count && !rc; d++)
+			rc = track_write(p, &sources[i].recording, sources[i].devices[d]);
+	emit_end(p->out);
+	names_emit(&p->names, p->out);
+	emit_end(p->out);
+	return rc;
+}
+
+/* The document in memory; free it. */
+static int make_once(const struct html_options *o, struct source *sources, size_t count,
+		     double scale, char **json, size_t *len)
+{
+	FILE *f = open_memstream(json, len);
+	struct page p = { .redact = o->redact, .scale = scale };
+	int rc;
+
+	if (!f)
+		return say_error(EXIT_UNREADABLE, "not enough memory");
+	p.out = emit_open(f, true);
+	names_init(&p.names, o->redact, scale);
+	rc = write_tracks(&p, sources, count);
+	names_free(&p.names);
+	emit_close(p.out);
+	fclose(f);
+	return rc;
+}
+
+/* Nearly always the first is small enough; else with less room. */
+static int make(const struct html_options *o, struct source *sources, size_t count, char **json,
+		size_t *len)
+{
+	double scale = 1;
+	int rc = make_once(o, sources, count, scale, json, len);
+
+	for (int i = 0; !rc && *len > PAGE_ROOM && i < 8; i++) {
+		scale *= 0.85 * PAGE_ROOM / *len;
+		free(*json);
+		rc = make_once(o, sources, count, scale, json, len);
+	}
+	return rc;
+}
+
+static int write_file(struct emit *out, struct outfile *file, const char *title, const char *json,
+		      size_t len)
+{
+	const char *path = file->path;
+	char size[HUMAN_MAX];
+	long bytes;
+	int rc;
+
+	page_write(file->f, title, json, len);
+	bytes = ftell(file->f);
+	rc = outfile_commit(file);
+	if (rc)
+		return rc;
+	emit_object(out, NULL);
+	if (emit_json(out)) {
+		emit_text(out, "file", path);
+		emit_number(out, "bytes", bytes);
+	}
+	emit_end(out);
+	emit_line(out, "%s: %s, opens in any browser", path, human_bytes(size, bytes));
+	return EXIT_OK;
+}
+
+static int open_all(const struct html_options *o, struct source *sources, size_t *opened)
+{
+	int rc = 0, devices = 0;
+
+	for (size_t i = 0; o->files[i] && !rc; i++) {
+		rc = recording_open(&sources[i].recording, o->files[i]);
+		if (rc)
+			break;
+		*opened = i + 1;
+		rc = find_devices(&sources[i]);
+		devices += sources[i].count;
+	}
+	if (!rc && !devices)
+		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
+				 o->files[0]);
+	if (!rc && devices > TRACKS)
+		return say_error(EXIT_USAGE, "%d devices in all; a page shows at most %d", devices,
+				 TRACKS);
+	return rc;
+}
+
+static int answer(struct emit *out, const struct html_options *o, struct source *sources,
+		  size_t count, struct outfile *file)
+{
+	char *json = NULL;
+	size_t opened = 0, len = 0;
+	int rc = open_all(o, sources, &opened);
+
+	if (!rc)
+		rc = make(o, sources, count, &json, &len);
+	if (rc)
+		outfile_drop(file);
+	else
+		rc = write_file(out, file, owners_base(o->files[0]), json, len);
+	for (size_t i = 0; i < opened; i++)
+		recording_close(&sources[i].recording);
+	free(json);
+	return rc;
+}
+
+static int run_html(const void *options, struct emit *out)
+{
+	const struct html_options *o = options;
+	struct source *sources;
+	struct outfile file;
+	size_t count = 0;
+	int rc;
+
+	if (!o->output)
+		return say_error(EXIT_USAGE, "-o OUT.html is missing: where to write the page");
+	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
+	if (rc)
+		return rc;
+	while (o->files[count])
+		count++;
+	sources = need_new(count * sizeof(*sources));
+	rc = answer(out, o, sources, count, &file);
+	free(sources);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	{ "output", 'o', OPTION_TEXT, offsetof(struct html_options, output), "OUT",
+	  "page to write (needed)" },
+	{ "redact", 0, OPTION_SWITCH, offsetof(struct html_options, redact), NULL,
+	  "leave out paths, arguments and host names" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_MANY, offsetof(struct html_options, files) },
+	{ 0 },
+};
+
+const struct command command_html = {
+	.name = "html",
+	.summary = "one page that explains the run, for any browser",
+	.text = "Writes one page that needs no network: memory by class over time, what lived at "
+		"any moment as a table and as a flame graph, the map of segments, steps, leaks, "
+		"the account. Several FILEs are the ranks of one run. A long run is reduced to "
+		"at most 5 MB: exact at every peak, envelopes in between.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct html_options),
+	.run = run_html,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaks: what grows from step to step, and which lines hold it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../answers/leaks.h"
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "command.h"
+
+struct leaks_options {
+	const char *file;
+	long device, top;
+};
+
+static void json_block(struct emit *out, const char *key, const struct block *b, size_t step)
+{
+	emit_object(out, key);
+	emit_number(out, "addr", b->addr);
+	emit_number(out, "size", b->size);
+	emit_number(out, "stack", b->stack);
+	emit_number(out, "born_ns", b->born_ns);
+	emit_number(out, "step", step);
+	emit_end(out);
+}
+
+static void json_owner(struct emit *out, const struct leak *l)
+{
+	emit_object(out, NULL);
+	emit_text(out, "class", category_name(l->category));
+	emit_text(out, "function", l->owner.function);
+	emit_text(out, "file", l->owner.file);
+	emit_number(out, "line", l->owner.line);
+	emit_number(out, "bytes_per_step", l->bytes_per_step);
+	emit_number(out, "bytes", l->bytes);
+	emit_number(out, "blocks", l->blocks);
+	if (l->blocks) {
+		json_block(out, "first", &l->first, l->first_step);
+		json_block(out, "latest", &l->latest, l->latest_step);
+	}
+	emit_end(out);
+}
+
+static void json(struct emit *out, const struct timeline *t, const struct leaks *l)
+{
+	emit_object(out, NULL);
+	emit_signed(out, "device", t->device);
+	emit_number(out, "steps", steps_number(&t->steps));
+	emit_number(out, "from_step", l->from_step);
+	emit_number(out, "to_step", l->to_step);
+	emit_number(out, "growth_per_step", l->bytes_per_step);
+	emit_array(out, "owners");
+	for (size_t i = 0; i < l->count; i++)
+		json_owner(out, &l->items[i]);
+	emit_end(out);
+	emit_end(out);
+}
+
+static void text_owner(struct emit *out, const struct leak *l)
+{
+	char bytes[HUMAN_MAX], all[HUMAN_MAX], who[256];
+	const struct owner *o = &l->owner;
+
+	if (o->file[0])
+		snprintf(who, sizeof(who), "%.100s %.100s:%u", o->function, owners_base(o->file),
+			 o->line);
+	else
+		snprintf(who, sizeof(who), "%.200s", o->function);
+	emit_line(out, "  %10s  %-21s %s", human_bytes(bytes, l->bytes_per_step),
+		  category_words(l->category), who);
+	if (!l->blocks)
+		return;
+	emit_line(out, "              %s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64 ")",
+		  human_bytes(all, l->bytes), l->blocks, l->first_step, l->first.addr);
+	emit_line(out, "              to step %zu (0x%" PRIx64 ", stack %u)", l->latest_step,
+		  l->latest.addr, l->latest.stack);
+}
+
+static void text(struct emit *out, const struct timeline *t, const struct leaks *l, long top)
+{
+	size_t n = steps_number(&t->steps), most = top > 0 ? (size_t)top : l->count;
+	char bytes[HUMAN_MAX];
+
+	if (l->from_step == l->to_step) {
+		emit_line(out, "Too few steps to tell: %zu found, three that ended are needed (%s)",
+			  n, steps_basis_text(t->steps.basis));
+		return;
+	}
+	if (!l->count) {
+		emit_title(out, "Device %d: nothing grows from step %zu to step %zu", t->device,
+			   l->from_step, l->to_step);
+		return;
+	}
+	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
+		   t->device, human_bytes(bytes, l->bytes_per_step), l->from_step, l->to_step, n);
+	emit_line(out, "%s", "");
+	emit_title(out, "  %10s  %-21s %s", "per step", "class", "held by");
+	for (size_t i = 0; i < l->count && i < most; i++)
+		text_owner(out, &l->items[i]);
+	if (most < l->count)
+		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", l->count - most);
+}
+
+static int answer(struct emit *out, struct recording *r, const struct leaks_options *o)
+{
+	struct timeline t = { 0 };
+	struct leaks leaks = { 0 };
+	struct series series;
+	int rc = timeline_open_series(&t, r, o->device, &series);
+
+	if (rc)
+		return rc;
+	rc = leaks_find_in(&leaks, &t, &series);
+	if (!rc && emit_json(out))
+		json(out, &t, &leaks);
+	else if (!rc)
+		text(out, &t, &leaks, o->top);
+	leaks_free(&leaks);
+	series_close(&series);
+	timeline_close(&t);
+	return rc;
+}
+
+static int run_leaks(const void *options, struct emit *out)
+{
+	const struct leaks_options *o = options;
+	struct recording r;
+	int rc = recording_open(&r, o->file);
+
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct leaks_options *o = options;
+
+	o->device = -1;
+	o->top = 10;
+}
+
+static const struct option_row options[] = {
+	{ "device", 0, OPTION_NUMBER, offsetof(struct leaks_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct leaks_options, top), "N",
+	  "lines of code to name; default 10, 0 = all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct leaks_options, file) },
+	{ 0 },
+};
+
+const struct command command_leaks = {
+	.name = "leaks",
+	.summary = "what grows from step to step, and who holds it",
+	.text = "Compares the same moment of all training steps but the first ones, and names the "
+		"lines of code whose blocks become more with every step: by how many bytes a step, "
+		"since which, and the first and the latest block that stayed.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct leaks_options),
+	.defaults = defaults,
+	.run = run_leaks,
+};

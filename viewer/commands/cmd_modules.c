@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* modules: which modules' forward passes made what is alive at a moment. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/module_tree.h"
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../moments/moments.h"
+#include "command.h"
+
+#define WHO 46
+
+struct modules_options {
+	const char *file, *at, *class;
+	long device, top;
+};
+
+struct tree_print {
+	struct emit *out;
+	const struct modules *modules;
+	uint64_t least; /* smaller ones are left out */
+};
+
+static void line_of(char *buf, size_t room, const struct module *x, unsigned depth)
+{
+	int indent = depth * 2 > 24 ? 24 : depth * 2;
+
+	if (x->line)
+		snprintf(buf, room, "%*s%.30s:%u", indent, "", owners_base(x->file), x->line);
+	else
+		snprintf(buf, room, "%*s%.40s", indent, "", x->name);
+}
+
+static void print_node(const struct tree_print *p, uint32_t at, unsigned depth)
+{
+	const struct module *x = &p->modules->items[at];
+	char who[128], b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
+
+	if (x->bytes < p->least)
+		return;
+	line_of(who, sizeof(who), x, depth);
+	emit_line(p->out, "  %-*.*s %10s  %5s  %8s", WHO, WHO, who, human_bytes(b, x->bytes),
+		  human_share(s, x->bytes, p->modules->items[0].bytes), human_count(n, x->blocks));
+	for (uint32_t i = x->first; i; i = p->modules->items[i].next)
+		print_node(p, i, depth + 1);
+}
+
+/* Every node before its children. */
+static void json_node(struct emit *out, const struct modules *m, uint32_t at)
+{
+	const struct module *x = &m->items[at];
+
+	emit_object(out, NULL);
+	emit_number(out, "id", at);
+	emit_number(out, "parent", x->parent);
+	emit_text(out, "kind", x->line ? "line" : "module");
+	emit_text(out, "name", x->name);
+	emit_text(out, "file", x->file);
+	if (x->line)
+		emit_number(out, "line", x->line);
+	emit_number(out, "bytes", x->bytes);
+	emit_number(out, "blocks", x->blocks);
+	emit_end(out);
+	for (uint32_t i = x->first; i; i = m->items[i].next)
+		json_node(out, m, i);
+}
+
+static void json(struct emit *out, const struct modules *m, const struct snapshot *s,
+		 const char *class)
+{
+	emit_object(out, NULL);
+	emit_signed(out, "device", s->moment.device);
+	emit_number(out, "time_ns", s->moment.time_ns);
+	emit_text(out, "class", class);
+	emit_number(out, "bytes", m->items[0].bytes);
+	emit_number(out, "outside_bytes", m->outside_bytes);
+	emit_array(out, "modules");
+	for (uint32_t i = m->items[0].first; i; i = m->items[i].next)
+		json_node(out, m, i);
+	emit_end(out);
+	emit_end(out);
+}
+
+static void text(struct emit *out, const struct modules *m, const struct timeline *t,
+		 const struct snapshot *s, const char *class, long top)
+{
+	struct tree_print p = { out, m, 0 };
+	char b[HUMAN_MAX], w[HUMAN_MAX], n[HUMAN_MAX];
+
+	p.least = top > 0 ? m->items[0].bytes / top : 0;
+	emit_title(out, "Device %d at %s: %s of %s in %s blocks", s->moment.device,
+		   human_seconds(w, s->moment.time_ns - t->model.first_ns),
+		   human_bytes(b, m->items[0].bytes), class, human_count(n, m->items[0].blocks));
+	emit_line(out, "%s", "");
+	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "made in the forward pass of", "bytes",
+		   "share", "blocks");
+	for (uint32_t i = m->items[0].first; i; i = m->items[i].next)
+		print_node(&p, i, 0);
+	if (m->outside_blocks)
+		emit_line(out, "  %-*s %10s  %5s  %8s", WHO, "outside of modules",
+			  human_bytes(b, m->outside_bytes),
+			  human_share(w, m->outside_bytes, m->items[0].bytes),
+			  human_count(n, m->outside_blocks));
+}
+
+static int class_number(const char *name, int *category)
+{
+	*category = category_by_name(name);
+	return *category >= 0 || !strcmp(name, "all")
+		       ? 0
+		       : say_error(EXIT_USAGE, "--class \"%s\": there is no such class", name);
+}
+
+/* The seq of the moment; its own run over the events, as marks and times need one. */
+static int find_moment(struct timeline *t, struct recording *r, struct moment_query *q,
+		       uint64_t *seq)
+{
+	struct model survey;
+	int rc = moments_survey(r, &survey, q);
+
+	if (!rc)
+		rc = moments_resolve(&survey, t->device, q, seq);
+	model_free(&survey);
+	return rc;
+}
+
+/* The highest moment of all forward and backward passes: an optimizer's step, where the run's peak
+ * may be, holds no activations. */
+static uint64_t highest_pass(const struct timeline *t)
+{
+	const struct extent *best = NULL;
+
+	for (size_t i = 0; i < t->spans.count; i++) {
+		const struct span *s = &t->spans.items[i];
+
+		if ((s->phase == PHASE_FORWARD || s->phase == PHASE_BACKWARD) &&
+		    (!best || s->extent.peak > best->peak))
+			best = &s->extent;
+	}
+	return best ? best->peak_seq : t->model.devices[t->device].blocks.peak.event.seq;
+}
+
+static int answer(struct emit *out, struct recording *r, const struct modules_options *o,
+		  struct moment_query *q, int category)
+{
+	const char *class = o->class ? o->class : "activations";
+	struct timeline t = { 0 };
+	struct snapshot s;
+	struct modules m;
+	uint64_t seq;
+	int rc = timeline_open(&t, r, o->device);
+
+	if (rc)
+		return rc;
+	rc = o->at ? find_moment(&t, r, q, &seq) : 0;
+	if (!o->at)
+		seq = highest_pass(&t);
+	if (!rc)
+		rc = snapshot_take(&s, &t, seq);
+	if (!rc) {
+		modules_find(&m, &s, category, &t.stacks);
+		if (emit_json(out))
+			json(out, &m, &s, class);
+		else
+			text(out, &m, &t, &s, class, o->top);
+		modules_free(&m);
+		snapshot_free(&s);
+	}
+	timeline_close(&t);
+	return rc;
+}
+
+static int run_modules(const void *options, struct emit *out)
+{
+	const struct modules_options *o = options;
+	struct moment_query q;
+	struct recording r;
+	int category;
+	int rc = moments_parse(o->at ? o->at : "peak", &q);
+
+	if (!rc)
+		rc = class_number(o->class ? o->class : "activations", &category);
+	if (!rc)
+		rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o, &q, category);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct modules_options *o = options;
+
+	o->device = -1;
+	o->top = 200;
+}
+
+static const struct option_row options[] = {
+	{ "at", 0, OPTION_TEXT, offsetof(struct modules_options, at), "MOMENT",
+	  "as of live; default: highest forward or backward" },
+	{ "class", 0, OPTION_TEXT, offsetof(struct modules_options, class), "CLASS",
+	  "blocks of this class (activations), or all" },
+	{ "device", 0, OPTION_NUMBER, offsetof(struct modules_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct modules_options, top), "N",
+	  "leave out what is under 1/N (200); 0 = show all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct modules_options, file) },
+	{ 0 },
+};
+
+const struct command command_modules = {
+	.name = "modules",
+	.summary = "which modules hold the activations",
+	.text = "Prints the activations of a moment as a tree of the modules whose forward pass "
+		"made them, with the lines of each forward. Modules of one class that are called "
+		"from one line are one row.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct modules_options),
+	.defaults = defaults,
+	.run = run_modules,
+};

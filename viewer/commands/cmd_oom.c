@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oom: why memory ran out, who held it, and what would have made it fit. */
+#include <inttypes.h>
+
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../oom/oom_ranks.h"
+#include "command.h"
+
+struct oom_options {
+	const char *file;
+	long nth, top;
+};
+
+static void json_ranks(struct emit *out, const struct ranks *all)
+{
+	emit_text(out, "file", all->items[0].path);
+	emit_text(out, "rank", all->items[0].name);
+	emit_array(out, "ranks");
+	for (size_t i = 0; i < all->count; i++) {
+		const struct rank *x = &all->items[i];
+
+		emit_object(out, NULL);
+		emit_text(out, "file", x->path);
+		emit_text(out, "rank", x->name);
+		emit_flag(out, "failed", x->failed);
+		if (x->failed) {
+			emit_signed(out, "wall_ns", x->wall_ns);
+			emit_number(out, "asked_bytes", x->refusal.event.size);
+		}
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+static void text_ranks(struct emit *out, const struct ranks *all)
+{
+	const struct rank *first = &all->items[0];
+	char t[HUMAN_MAX];
+
+	if (all->count == 1)
+		return;
+	emit_title(out, "%s was the first of %zu to run out of memory; %zu did in all", first->name,
+		   all->count, all->failed);
+	for (size_t i = 1; i < all->failed && i < 8; i++)
+		emit_line(out, "  %s %s later", all->items[i].name,
+			  human_seconds(t, all->items[i].wall_ns - first->wall_ns));
+	emit_line(out, "%s", "");
+}
+
+static int explain(struct emit *out, const struct ranks *all, long top)
+{
+	const struct rank *first = &all->items[0];
+	struct recording r;
+	struct oom o;
+	char why[OOM_TEXT];
+	enum oom_cause cause;
+	int rc = recording_open(&r, first->path);
+
+	if (rc)
+		return rc;
+	rc = oom_open(&o, &r, &first->refusal);
+	if (rc) {
+		recording_close(&r);
+		return rc;
+	}
+	cause = oom_cause(&o, why);
+	if (emit_json(out)) {
+		emit_object(out, NULL);
+		oom_json(&o, cause, why, out);
+		json_ranks(out, all);
+		emit_end(out);
+	} else {
+		text_ranks(out, all);
+		oom_text(&o, cause, why, top, out);
+	}
+	oom_close(&o);
+	recording_close(&r);
+	return 0;
+}
+
+static int none(const char *file, long nth)
+{
+	if (nth)
+		return say_error(EXIT_CHECK, "%s: memory did not run out %ld times", file, nth);
+	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording", file);
+}
+
+static int run_oom(const void *options, struct emit *out)
+{
+	const struct oom_options *o = options;
+	struct ranks all;
+	int rc;
+
+	if (o->nth < 0)
+		return say_error(EXIT_USAGE, "--nth counts from 1, not %ld", o->nth);
+	rc = ranks_find(&all, o->file, (uint64_t)o->nth);
+	if (rc)
+		return rc;
+	rc = all.failed ? explain(out, &all, o->top) : none(o->file, o->nth);
+	ranks_free(&all);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct oom_options *o = options;
+
+	o->top = 10;
+}
+
+static const struct option_row options[] = {
+	{ "nth", 0, OPTION_NUMBER, offsetof(struct oom_options, nth), "N",
+	  "the Nth refusal, from 1; default the last one" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct oom_options, top), "N",
+	  "lines of code to name; default 10, 0 = all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct oom_options, file) },
+	{ 0 },
+};
+
+const struct command command_oom = {
+	.name = "oom",
+	.summary = "why memory ran out, and what would have made it fit",
+	.text = "Explains an out-of-memory failure: what was asked for and where, what was free "
+		"and "
+		"why that did not help, what held the rest, what grew since the step before, and "
+		"what would have made room, each with its bytes and how they are known. FILE may "
+		"be a folder with the recordings of several ranks: the first to fail is explained. "
+		"Exit code 1 if memory never ran out.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct oom_options),
+	.defaults = defaults,
+	.run = run_oom,
+};

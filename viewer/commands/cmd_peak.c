@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peak: the highest moment in a few lines: when, what, and the lines of code that hold it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/holders.h"
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../moments/snapshot.h"
+#include "command.h"
+
+#define WHO 40
+
+struct peak_options {
+	const char *file;
+	long device, top;
+};
+
+/* One line of one class, the largest of them all first. */
+struct line {
+	enum category category;
+	const struct holder *holder;
+};
+
+struct view {
+	struct timeline timeline;
+	struct snapshot shot;
+	struct instant instant;
+	struct holders holders[CATEGORIES];
+	struct line *lines;
+	size_t count;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->holder->bytes != y->holder->bytes)
+		return x->holder->bytes < y->holder->bytes ? 1 : -1;
+	return x->category < y->category ? -1 : x->category > y->category;
+}
+
+static void find_lines(struct view *v)
+{
+	const struct moment *mo = &v->shot.moment;
+	size_t n = 0;
+
+	for (size_t i = 0; i < mo->count; i++)
+		holders_add(&v->holders[v->shot.classes[i]],
+			    (struct holder){
+				    .owner = owners_find(&v->timeline.owners, &mo->blocks[i]) },
+			    mo->blocks[i].size);
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		v->count += v->holders[c].count;
+	v->lines = need_new((v->count + 1) * sizeof(*v->lines));
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		for (size_t i = 0; i < v->holders[c].count; i++)
+			v->lines[n++] = (struct line){ c, &v->holders[c].items[i] };
+	qsort(v->lines, v->count, sizeof(*v->lines), by_bytes);
+}
+
+static void json(struct emit *out, const struct view *v)
+{
+	const struct moment *mo = &v->shot.moment;
+
+	emit_object(out, NULL);
+	emit_signed(out, "device", mo->device);
+	emit_number(out, "bytes", mo->bytes);
+	emit_number(out, "time_ns", mo->time_ns);
+	emit_number(out, "seq", mo->seq);
+	emit_number(out, "step", v->instant.step);
+	emit_text(out, "phase", phase_name(v->instant.phase));
+	emit_text(out, "text", v->instant.text);
+	emit_number(out, "reserved_bytes", mo->reserved);
+	emit_number(out, "total_bytes", mo->total_bytes);
+	emit_object(out, "categories");
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (v->shot.blocks[c])
+			emit_number(out, category_name(c), v->shot.bytes[c]);
+	emit_end(out);
+	emit_array(out, "lines");
+	for (size_t i = 0; i < v->count; i++) {
+		const struct holder *h = v->lines[i].holder;
+
+		emit_object(out, NULL);
+		emit_text(out, "class", category_name(v->lines[i].category));
+		emit_text(out, "function", h->owner.function);
+		emit_text(out, "file", h->owner.file);
+		emit_number(out, "line", h->owner.line);
+		emit_number(out, "bytes", h->bytes);
+		emit_number(out, "blocks", h->blocks);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_end(out);
+}
+
+/* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
+static void text_classes(struct emit *out, const struct view *v)
+{
+	bool said[CATEGORIES] = { 0 };
+	char line[80] = "", one[64], b[HUMAN_MAX];
+
+	for (;;) {
+		unsigned best = CATEGORIES;
+
+		for (unsigned c = 0; c < CATEGORIES; c++)
+			if (!said[c] && v->shot.bytes[c] &&
+			    (best == CATEGORIES || v->shot.bytes[c] > v->shot.bytes[best]))
+				best = c;
+		if (best == CATEGORIES)
+			break;
+		said[best] = true;
+		snprintf(one, sizeof(one), "%s %s", human_bytes(b, v->shot.bytes[best]),
+			 category_words(best));
+		if (line[0] && strlen(line) + strlen(one) > 74) {
+			emit_line(out, "  %s,", line);
+			line[0] = 0;
+		}
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s",
+			 line[0] ? ", " : "", one);
+	}
+	if (line[0])
+		emit_line(out, "  %s", line);
+}
+
+static void text_line(struct emit *out, const struct line *l, uint64_t all)
+{
+	const struct owner *o = &l->holder->owner;
+	char who[256], b[HUMAN_MAX], s[HUMAN_MAX];
+
+	if (o->file[0] && o->line)
+		snprintf(who, sizeof(who), "%.100s %.100s:%u", o->function, owners_base(o->file),
+			 o->line);
+	else
+		snprintf(who, sizeof(who), "%.200s", o->function);
+	if (strlen(who) > WHO && o->file[0] && o->line)
+		snprintf(who, sizeof(who), "%.30s:%u", owners_base(o->file), o->line);
+	emit_line(out, "  %10s %5s  %-21s  %.*s", human_bytes(b, l->holder->bytes),
+		  human_share(s, l->holder->bytes, all), category_words(l->category), WHO, who);
+}
+
+static void text(struct emit *out, const struct view *v, long top)
+{
+	const struct moment *mo = &v->shot.moment;
+	size_t most = top > 0 ? (size_t)top : v->count;
+	char b[HUMAN_MAX], t[HUMAN_MAX], of[HUMAN_MAX + 8] = "";
+
+	if (mo->total_bytes)
+		snprintf(of, sizeof(of), " of %s", human_bytes(b, mo->total_bytes));
+	emit_title(out, "Device %d: peak %s%s at %s", mo->device, human_bytes(b, mo->bytes), of,
+		   human_seconds(t, mo->time_ns - v->timeline.model.first_ns));
+	if (v->instant.text[0])
+		emit_title(out, "In %s", v->instant.text);
+	text_classes(out, v);
+	emit_line(out, "%s", "");
+	for (size_t i = 0; i < v->count && i < most; i++)
+		text_line(out, &v->lines[i], mo->bytes);
+	if (most < v->count)
+		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", v->count - most);
+}
+
+static int answer(struct emit *out, struct recording *r, const struct peak_options *o)
+{
+	struct view v = { 0 };
+	const struct peak *peak;
+	size_t step;
+	int rc = timeline_open(&v.timeline, r, o->device);
+
+	if (rc)
+		return rc;
+	peak = &model_curve(&v.timeline.model.devices[v.timeline.device])->peak;
+	rc = snapshot_take(&v.shot, &v.timeline, peak->event.seq);
+	if (!rc) {
+		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.spans,
+				timeline_peak(&v.timeline, &step), &v.timeline.owners);
+		find_lines(&v);
+		if (emit_json(out))
+			json(out, &v);
+		else
+			text(out, &v, o->top);
+		for (unsigned c = 0; c < CATEGORIES; c++)
+			free(v.holders[c].items);
+		free(v.lines);
+		snapshot_free(&v.shot);
+	}
+	timeline_close(&v.timeline);
+	return rc;
+}
+
+static int run_peak(const void *options, struct emit *out)
+{
+	const struct peak_options *o = options;
+	struct recording r;
+	int rc = recording_open(&r, o->file);
+
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct peak_options *o = options;
+
+	o->device = -1;
+	o->top = 8;
+}
+
+static const struct option_row options[] = {
+	{ "device", 0, OPTION_NUMBER, offsetof(struct peak_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct peak_options, top), "N",
+	  "lines of code to name; default 8, 0 = all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct peak_options, file) },
+	{ 0 },
+};
+
+const struct command command_peak = {
+	.name = "peak",
+	.summary = "the highest moment, and the lines that hold it",
+	.text = "Prints when memory was highest, in which step and phase, what it was for, and the "
+		"lines of code that held most of it, each with its class.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct peak_options),
+	.defaults = defaults,
+	.run = run_peak,
+};

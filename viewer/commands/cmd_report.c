@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report: how high was the peak, when, and what held it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/report.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../classes/classify.h"
+#include "command.h"
+
+struct report_options {
+	const char *file;
+	long top;
+	bool steps;
+};
+
+static void json_device(struct report *r, const struct moment *mo, struct emit *out)
+{
+	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct curve *c = model_curve(d);
+
+	emit_object(out, NULL);
+	emit_signed(out, "device", mo->device);
+	emit_number(out, "peak_bytes", c->peak.bytes);
+	emit_number(out, "peak_time_ns", c->peak.event.time_ns);
+	emit_number(out, "end_bytes", c->now);
+	emit_number(out, "peak_reserved_bytes", model_peak_reserved(d));
+	report_classes_json(r, mo, out);
+	emit_number(out, "ooms", model_ooms(d));
+	emit_end(out);
+}
+
+void report_json(struct report *r, struct emit *out)
+{
+	uint64_t allocs = 0, frees = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		allocs += model_allocs(&r->survey.devices[r->moments[i].device]);
+		frees += model_frees(&r->survey.devices[r->moments[i].device]);
+	}
+	emit_object(out, NULL);
+	emit_number(out, "events", r->survey.events);
+	emit_number(out, "allocs", allocs);
+	emit_number(out, "frees", frees);
+	emit_number(out, "dropped", r->survey.dropped);
+	emit_flag(out, "truncated", r->recording->info->truncated);
+	emit_array(out, "devices");
+	for (size_t i = 0; i < r->count; i++)
+		json_device(r, &r->moments[i], out);
+	emit_end(out);
+	if (r->each_step)
+		report_steps_json(r, out);
+	emit_number(out, "file_bytes", r->recording->file_bytes);
+	emit_end(out);
+}
+
+/* The devices that had memory, and on each the moment of its peak. */
+static void want_peaks(struct report *r)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		const struct model_device *device = &r->survey.devices[d];
+		const struct curve *c = model_curve(device);
+
+		if (!device->seen || (!c->peak.bytes && !model_ooms(device)))
+			continue;
+		r->moments[r->count++] = (struct moment){ .device = d,
+							  .seq = c->peak.event.seq,
+							  .framework = device->framework };
+	}
+}
+
+static int second_run(void *ctx, const struct gmt_event *e)
+{
+	struct report *r = ctx;
+
+	model_event(&r->model, e);
+	spans_event(&r->spans, e);
+	return 0;
+}
+
+/* The moments, and the steps that they are in. */
+static int take(struct report *r, struct recording *recording)
+{
+	int device = model_main_device(&r->survey), rc;
+
+	device = r->device = device < 0 ? 0 : device;
+	model_init(&r->model, &recording->defs);
+	for (size_t i = 0; i < r->count; i++)
+		model_want(&r->model, &r->moments[i]);
+	spans_init(&r->spans, &r->model, device, r->survey.devices[device].framework, &r->stacks);
+	rc = recording_run(recording, UINT64_MAX, second_run, r);
+	model_settle(&r->model);
+	steps_find(&r->steps, &r->spans);
+	return rc;
+}
+
+static int build(struct report *r, struct recording *recording)
+{
+	int rc = moments_survey(recording, &r->survey, NULL);
+
+	if (rc)
+		return rc;
+	r->recording = recording;
+	want_peaks(r);
+	stacks_init(&r->stacks, &recording->defs, symbols_new(&recording->defs));
+	owners_init(&r->owners, &r->stacks);
+	rc = take(r, recording);
+	r->classifier = classifier_new(&r->model, &r->owners);
+	return rc || !r->each_step ? rc : report_steps_find(r, recording);
+}
+
+static void take_down(struct report *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		moment_free(&r->moments[i]);
+	classifier_free(r->classifier);
+	free(r->step_bytes);
+	steps_free(&r->steps);
+	spans_free(&r->spans);
+	owners_free(&r->owners);
+	symbols_free(r->stacks.symbols);
+	stacks_free(&r->stacks);
+	model_free(&r->survey);
+	model_free(&r->model);
+	free(r);
+}
+
+static int run_report(const void *options, struct emit *out)
+{
+	const struct report_options *o = options;
+	struct recording recording;
+	struct report *r;
+	int rc = recording_open(&recording, o->file);
+
+	if (rc)
+		return rc;
+	r = need_new(sizeof(*r));
+	r->top = o->top;
+	r->each_step = o->steps;
+	rc = build(r, &recording);
+	if (!rc && emit_json(out))
+		report_json(r, out);
+	else if (!rc)
+		report_text(r, out);
+	if (!rc)
+		take_down(r);
+	recording_close(&recording);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	((struct report_options *)options)->top = 12;
+}
+
+static const struct option_row options[] = {
+	{ "top", 0, OPTION_NUMBER, offsetof(struct report_options, top), "N",
+	  "lines of code to name; default 12" },
+	{ "steps", 0, OPTION_SWITCH, offsetof(struct report_options, steps), NULL,
+	  "also the classes at the peak of each step" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct report_options, file) },
+	{ 0 },
+};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "how high the peak was, when, and what held it",
+	.text = "Prints, for each device: the highest number of bytes that were allocated at once, "
+		"when that "
+		"was, which lines of code held them, what the framework's cache held without use, "
+		"and what "
+		"other libraries took. Bytes of framework blocks; for programs without a "
+		"framework, of "
+		"allocations by CUDA calls.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct report_options),
+	.defaults = defaults,
+	.run = run_report,
+};

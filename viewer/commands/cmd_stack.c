@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack: the frames of one stack id, Python and native merged, innermost first. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../recording/recording.h"
+#include "../stacks/demangle.h"
+#include "../stacks/owners.h"
+#include "../stacks/stacks.h"
+#include "command.h"
+
+struct stack_options {
+	const char *file, *id;
+	bool python, native, full, all;
+};
+
+static void print_text(struct emit *out, const struct stack_options *o, const struct frame *f)
+{
+	const char *kind = f->python ? "python" : "native", *name = f->function;
+	char brief[200];
+
+	if (!name[0])
+		name = "??";
+	else if (!f->python && !o->full)
+		name = demangle_brief(name, brief, sizeof(brief));
+	if (f->file[0])
+		emit_line(out, "  %s %s (%s:%u)", kind, name, f->file, f->line);
+	else if (f->module[0])
+		emit_line(out, "  %s %s (%s+0x%" PRIx64 ")", kind, name,
+			  o->full ? f->module : owners_base(f->module), f->offset);
+	else
+		emit_line(out, "  %s %s [0x%" PRIx64 "]", kind, name, f->ip);
+}
+
+static void print_json(struct emit *out, const struct frame *f)
+{
+	emit_object(out, NULL);
+	emit_text(out, "kind", f->python ? "python" : "native");
+	emit_text(out, "function", f->function);
+	emit_text(out, "file", f->file[0] || f->python ? f->file : f->module);
+	emit_number(out, "line", f->line);
+	emit_end(out);
+}
+
+static void print_frames(struct emit *out, const struct stack_options *o, const struct stacks *s)
+{
+	bool both = o->python == o->native;
+
+	emit_array(out, "frames");
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frame *f = &s->frames[i];
+
+		if (!both && f->python != o->python)
+			continue;
+		if (emit_json(out))
+			print_json(out, f);
+		else
+			print_text(out, o, f);
+	}
+	emit_end(out);
+}
+
+/* The stacks to show, each with its first event, which says what was loaded then. */
+struct wanted {
+	bool all;
+	struct map first; /* id -> index in stacks */
+	struct wanted_stack {
+		uint32_t id;
+		uint64_t seq;
+	} * stacks;
+	size_t count, room;
+};
+
+static int look(void *ctx, const struct gmt_event *e)
+{
+	struct wanted *w = ctx;
+	bool fresh;
+	uint32_t *at;
+
+	if (!e->stack || (!w->all && e->stack != w->stacks[0].id))
+		return 0;
+	if (!w->all) {
+		w->stacks[0].seq = e->seq;
+		return 1;
+	}
+	at = map_put(&w->first, e->stack, &fresh);
+	if (!fresh)
+		return 0;
+	*at = w->count;
+	w->stacks = need_grow(w->stacks, &w->room, w->count, sizeof(*w->stacks));
+	w->stacks[w->count++] = (struct wanted_stack){ e->stack, e->seq };
+	return 0;
+}
+
+static int parse_id(const char *text, uint32_t *id)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 0);
+	if (errno || end == text || *end || text[0] == '-' || value > UINT32_MAX)
+		return say_error(EXIT_USAGE,
+				 "a stack's id is a number (see gpumemtrace live), not \"%s\"",
+				 text);
+	*id = value;
+	return 0;
+}
+
+static void show(struct emit *out, const struct recording *r, const struct stack_options *o,
+		 const struct wanted *w)
+{
+	struct stacks stacks;
+
+	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
+	for (size_t i = 0; i < w->count; i++) {
+		stacks_read(&stacks, w->stacks[i].id, w->stacks[i].seq);
+		emit_object(out, NULL);
+		if (w->all && emit_json(out))
+			emit_number(out, "stack", w->stacks[i].id);
+		else if (w->all)
+			emit_title(out, "stack %u", w->stacks[i].id);
+		print_frames(out, o, &stacks);
+		emit_end(out);
+	}
+	symbols_free(stacks.symbols);
+	stacks_free(&stacks);
+}
+
+static int answer(struct emit *out, struct recording *r, const struct stack_options *o, uint32_t id)
+{
+	struct wanted w = { .all = o->all };
+	int rc;
+
+	if (!o->all && !defs_node(&r->defs, id))
+		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, id);
+	if (!o->all) {
+		w.stacks = need_grow(NULL, &w.room, 0, sizeof(*w.stacks));
+		w.stacks[w.count++] = (struct wanted_stack){ id, UINT64_MAX };
+	}
+	rc = recording_run(r, UINT64_MAX, look, &w);
+	if (!rc)
+		show(out, r, o, &w);
+	map_free(&w.first);
+	free(w.stacks);
+	return rc;
+}
+
+static int run_stack(const void *options, struct emit *out)
+{
+	const struct stack_options *o = options;
+	struct recording r;
+	uint32_t id = 0;
+	int rc = 0;
+
+	if (!o->id && !o->all)
+		return say_error(EXIT_USAGE, "ID is missing; see gpumemtrace stack --help");
+	if (o->id && o->all)
+		return say_error(EXIT_USAGE, "an ID or --all, not both");
+	if (o->id)
+		rc = parse_id(o->id, &id);
+	if (!rc)
+		rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o, id);
+	recording_close(&r);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	{ "python", 0, OPTION_SWITCH, offsetof(struct stack_options, python), NULL,
+	  "Python frames only" },
+	{ "native", 0, OPTION_SWITCH, offsetof(struct stack_options, native), NULL,
+	  "native frames only" },
+	{ "all", 0, OPTION_SWITCH, offsetof(struct stack_options, all), NULL,
+	  "every stack that an event has (JSON: one a line)" },
+	{ "full", 0, OPTION_SWITCH, offsetof(struct stack_options, full), NULL,
+	  "C++ names with parameters, whole paths" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct stack_options, file) },
+	{ "ID", OPERAND_OPTIONAL, offsetof(struct stack_options, id) },
+	{ 0 },
+};
+
+const struct command command_stack = {
+	.name = "stack",
+	.summary = "the frames of one stack",
+	.text = "Prints the frames of the stack with that id (live and dump give the ids), "
+		"innermost first. "
+		"Python frames stand in place of the interpreter's own. Names of native functions "
+		"come from "
+		"the object files on this machine, if they are the same as in the recording.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct stack_options),
+	.run = run_stack,
+};

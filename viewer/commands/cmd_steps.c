@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps: the training steps, the phases in each, how high each came and what stayed after it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/human.h"
+#include "../moments/timeline.h"
+#include "command.h"
+
+#define WHAT 24 /* columns for what the peak was for */
+
+struct steps_options {
+	const char *file;
+	long device, top;
+};
+
+static const struct emit_column columns[] = {
+	{ "step", NULL, EMIT_COUNT },	    { "phase", NULL, EMIT_TEXT },
+	{ "times", NULL, EMIT_COUNT },	    { "begin_ns", NULL, EMIT_COUNT },
+	{ "end_ns", NULL, EMIT_COUNT },	    { "begin_bytes", NULL, EMIT_COUNT },
+	{ "peak_bytes", NULL, EMIT_COUNT }, { "peak_ns", NULL, EMIT_COUNT },
+	{ "end_bytes", NULL, EMIT_COUNT },  { "growth_bytes", NULL, EMIT_SIGNED },
+	{ "peak_phase", NULL, EMIT_TEXT },  { "peak_at", NULL, EMIT_TEXT },
+};
+
+static void cell_text(struct emit *out, const char *s)
+{
+	emit_cell_text(out, s, strlen(s));
+}
+
+static void json_row(struct emit *out, struct timeline *v, size_t step, const char *phase,
+		     unsigned times, const struct extent *x)
+{
+	struct instant at;
+
+	instant_of_peak(&at, &v->steps, &v->spans, x, &v->owners);
+	emit_cell(out, step);
+	cell_text(out, phase);
+	emit_cell(out, times);
+	emit_cell(out, x->first_ns);
+	emit_cell(out, x->last_ns);
+	emit_cell(out, x->begin_bytes);
+	emit_cell(out, x->peak);
+	emit_cell(out, x->peak_ns);
+	emit_cell(out, x->end_bytes);
+	emit_cell(out, x->growth);
+	cell_text(out, phase_name(at.phase));
+	cell_text(out, at.text);
+}
+
+static void json_rows(struct emit *out, struct timeline *v)
+{
+	emit_table(out, "rows", columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < v->steps.count; i++) {
+		const struct step *step = &v->steps.items[i];
+		bool tail = v->steps.tail && i == v->steps.count - 1, real = i && !tail;
+
+		json_row(out, v, real ? i : 0,
+			 real	? "step"
+			 : tail ? "after"
+				: "setup",
+			 1, &step->extent);
+		for (int p = 0; real && p < PHASES; p++)
+			if (step->times[p])
+				json_row(out, v, i, phase_name(p), step->times[p],
+					 &step->phases[p]);
+	}
+	emit_table_end(out);
+}
+
+static void json(struct emit *out, struct timeline *v)
+{
+	size_t step;
+	const struct extent *peak = timeline_peak(v, &step);
+	struct instant at;
+
+	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
+	emit_object(out, NULL);
+	emit_signed(out, "device", v->device);
+	emit_text(out, "basis", steps_basis_name(v->steps.basis));
+	emit_number(out, "steps", steps_number(&v->steps));
+	emit_object(out, "peak");
+	emit_number(out, "bytes", peak->peak);
+	emit_number(out, "time_ns", peak->peak_ns);
+	emit_number(out, "step", at.step);
+	emit_text(out, "phase", phase_name(at.phase));
+	emit_text(out, "what", at.what);
+	emit_text(out, "text", at.text);
+	emit_end(out);
+	json_rows(out, v);
+	emit_end(out);
+}
+
+static const char *growth_text(char buf[HUMAN_MAX], int64_t growth)
+{
+	char b[HUMAN_MAX];
+
+	if (!growth)
+		return "0";
+	human_bytes(b, growth > 0 ? growth : -growth);
+	snprintf(buf, HUMAN_MAX, "%c%.20s", growth > 0 ? '+' : '-', b);
+	return buf;
+}
+
+static void text_row(struct emit *out, const char *what, const struct extent *x, const char *note)
+{
+	char p[HUMAN_MAX], e[HUMAN_MAX], g[HUMAN_MAX];
+
+	emit_line(out, "  %-20s %10s %10s %11s  %s", what, human_bytes(p, x->peak),
+		  human_bytes(e, x->end_bytes), growth_text(g, x->growth), note);
+}
+
+/* The operator alone, where that says enough: the line stands in the title. */
+static void brief(char *what)
+{
+	char *line = strstr(what, " (");
+
+	if (line)
+		*line = 0;
+	if (strlen(what) > WHAT)
+		memcpy(what + WHAT - 2, "..", 3);
+}
+
+static void text_step(struct emit *out, struct timeline *v, size_t n)
+{
+	const struct step *step = &v->steps.items[n];
+	bool tail = v->steps.tail && n == v->steps.count - 1;
+	struct instant at;
+	char what[48];
+
+	instant_of_peak(&at, &v->steps, &v->spans, &step->extent, &v->owners);
+	brief(at.what);
+	if (n && !tail)
+		snprintf(what, sizeof(what), "step %zu%s", n, step->ended ? "" : " (not ended)");
+	else
+		snprintf(what, sizeof(what), "%s", tail ? "after them" : "before them");
+	text_row(out, what, &step->extent, at.what);
+	for (int p = 0; n && !tail && p < PHASES; p++) {
+		if (!step->times[p])
+			continue;
+		if (step->times[p] > 1)
+			snprintf(what, sizeof(what), "  %s x %u", phase_text(p), step->times[p]);
+		else
+			snprintf(what, sizeof(what), "  %s", phase_text(p));
+		text_row(out, what, &step->phases[p], (enum phase)p == at.phase ? "<" : "");
+	}
+}
+
+/* Of many steps: the first two, the highest, the last. */
+static bool is_shown(const struct steps *steps, size_t i, size_t most, size_t best)
+{
+	return !most || steps->count - 1 <= most || i <= (most + 1) / 2 || i == best ||
+	       i + most / 2 > steps->count - 1;
+}
+
+static void text(struct emit *out, struct timeline *v, long top)
+{
+	size_t best, hidden = 0;
+	const struct extent *peak = timeline_peak(v, &best);
+	char b[HUMAN_MAX], t[HUMAN_MAX];
+	struct instant at;
+
+	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
+	emit_title(out, "Device %d: peak %s at %s%s%s", v->device, human_bytes(b, peak->peak),
+		   human_seconds(t, peak->peak_ns - v->model.first_ns), at.text[0] ? ": " : "",
+		   at.text);
+	emit_line(out, "%zu step%s; %s", steps_number(&v->steps),
+		  steps_number(&v->steps) == 1 ? "" : "s", steps_basis_text(v->steps.basis));
+	emit_line(out, "%s", "");
+	emit_title(out, "  %-20s %10s %10s %11s  %s", "", "peak", "at its end", "growth",
+		   "the peak in it");
+	for (size_t i = 0; i < v->steps.count; i++) {
+		if (!is_shown(&v->steps, i, top > 0 ? top : 0, best)) {
+			hidden++;
+			continue;
+		}
+		if (hidden)
+			emit_line(out, "  ... %zu steps", hidden);
+		hidden = 0;
+		text_step(out, v, i);
+	}
+}
+
+static int answer(struct emit *out, struct recording *r, const struct steps_options *o)
+{
+	struct timeline t = { 0 };
+	int rc = timeline_open(&t, r, o->device);
+
+	if (rc)
+		return rc;
+	if (emit_json(out))
+		json(out, &t);
+	else
+		text(out, &t, o->top);
+	timeline_close(&t);
+	return 0;
+}
+
+static int run_steps(const void *options, struct emit *out)
+{
+	const struct steps_options *o = options;
+	struct recording r;
+	int rc = recording_open(&r, o->file);
+
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct steps_options *o = options;
+
+	o->device = -1;
+	o->top = 8;
+}
+
+static const struct option_row options[] = {
+	{ "device", 0, OPTION_NUMBER, offsetof(struct steps_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct steps_options, top), "N",
+	  "steps to show; default 8, 0 = all" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct steps_options, file) },
+	{ 0 },
+};
+
+const struct command command_steps = {
+	.name = "steps",
+	.summary = "the training steps, and how high each phase of them came",
+	.text = "Finds the training steps by themselves and prints, for each and for its forward, "
+		"backward and optimizer: the highest number of bytes, what was still allocated at "
+		"its end, and by how much that grew since its beginning. JSON has every step.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct steps_options),
+	.defaults = defaults,
+	.run = run_steps,
+};

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline: memory by class over the time of the run, as a chart or as a reduced series. */
+#include <string.h>
+
+#include "../answers/chart.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "command.h"
+
+struct timeline_options {
+	const char *file, *by;
+	long device, points, height;
+	bool ascii;
+};
+
+/* Everything about one device that the two faces print. */
+struct view {
+	struct timeline timeline;
+	struct envelope envelope;
+	struct instant peak;
+};
+
+static void classes(struct emit *out, const char *key, const uint64_t *bytes)
+{
+	emit_object(out, key);
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		if (bytes[i])
+			emit_number(out, category_name(i), bytes[i]);
+	emit_end(out);
+}
+
+static void point(struct emit *out, const char *key, const struct envelope_point *p)
+{
+	emit_object(out, key);
+	emit_number(out, "bytes", p->bytes);
+	emit_number(out, "time_ns", p->time_ns);
+	emit_number(out, "seq", p->seq);
+	emit_end(out);
+}
+
+static void json_buckets(struct emit *out, const struct envelope *e)
+{
+	emit_array(out, "buckets");
+	for (size_t i = 0; i < e->count; i++) {
+		const struct envelope_bucket *b = &e->buckets[i];
+
+		emit_object(out, NULL);
+		emit_number(out, "first_ns", b->first_ns);
+		emit_number(out, "last_ns", b->last_ns);
+		emit_number(out, "events", b->events);
+		point(out, "min", &b->min);
+		point(out, "max", &b->max);
+		point(out, "last", &b->last);
+		classes(out, "categories_at_max", b->at_max);
+		classes(out, "categories_at_last", b->at_last);
+		emit_number(out, "reserved_bytes", b->reserved);
+		emit_number(out, "device_bytes", b->used);
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
+static void json_phases(struct emit *out, const struct timeline *t)
+{
+	emit_array(out, "phases");
+	for (size_t n = 0; n < t->steps.count; n++) {
+		const struct step *s = &t->steps.items[n];
+		bool tail = t->steps.tail && n == t->steps.count - 1;
+
+		for (size_t i = s->first; i <= s->last && i < t->spans.count; i++) {
+			const struct span *span = &t->spans.items[i];
+
+			emit_object(out, NULL);
+			emit_number(out, "step", tail ? 0 : n);
+			emit_text(out, "phase", phase_name(span->phase));
+			emit_number(out, "first_ns", span->extent.first_ns);
+			emit_number(out, "last_ns", span->extent.last_ns);
+			emit_end(out);
+		}
+	}
+	emit_end(out);
+}
+
+static void json(struct emit *out, const struct view *v)
+{
+	const struct model *m = &v->timeline.model;
+	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
+
+	emit_object(out, NULL);
+	emit_signed(out, "device", v->timeline.device);
+	emit_number(out, "first_ns", m->first_ns);
+	emit_number(out, "last_ns", m->last_ns);
+	emit_number(out, "peak_bytes", peak->max.bytes);
+	emit_number(out, "peak_time_ns", peak->max.time_ns);
+	emit_text(out, "peak_text", v->peak.text);
+	json_buckets(out, &v->envelope);
+	json_phases(out, &v->timeline);
+	emit_end(out);
+}
+
+static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
+{
+	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
+	char bytes[HUMAN_MAX], at[HUMAN_MAX];
+	struct chart chart = { .envelope = &v->envelope,
+			       .timeline = &v->timeline,
+			       .height = o->height > 0 ? (unsigned)o->height : 16,
+			       .blocks = !o->ascii && chart_utf8() };
+
+	emit_title(out, "Device %d: peak %s at %s%s%s", v->timeline.device,
+		   human_bytes(bytes, peak->max.bytes),
+		   human_seconds(at, peak->max.time_ns - v->timeline.model.first_ns),
+		   v->peak.text[0] ? ": " : "", v->peak.text);
+	chart_print(&chart, out);
+}
+
+static size_t most_buckets(const struct timeline_options *o, bool as_json)
+{
+	unsigned columns, rows;
+
+	if (o->points > 0)
+		return (size_t)o->points;
+	if (as_json)
+		return 1000;
+	chart_screen(&columns, &rows);
+	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
+}
+
+static int fill(struct view *v, struct series *series, enum envelope_axis axis, size_t most)
+{
+	const struct timeline *t = &v->timeline;
+	size_t step;
+	int rc;
+
+	envelope_init(&v->envelope, &t->model, t->device, axis, most);
+	rc = series_run(series,
+			&(struct series_sink){ envelope_change, envelope_event, &v->envelope });
+	envelope_end(&v->envelope);
+	instant_of_peak(&v->peak, &t->steps, &t->spans, timeline_peak(t, &step),
+			&v->timeline.owners);
+	return rc;
+}
+
+static int answer(struct emit *out, struct recording *r, const struct timeline_options *o)
+{
+	bool events = o->by && !strcmp(o->by, "events");
+	struct series series;
+	struct view v = { 0 };
+	int rc = timeline_open_series(&v.timeline, r, o->device, &series);
+
+	if (rc)
+		return rc;
+	rc = fill(&v, &series, events ? ENVELOPE_EVENTS : ENVELOPE_TIME,
+		  most_buckets(o, emit_json(out)));
+	if (!rc && emit_json(out))
+		json(out, &v);
+	else if (!rc)
+		text(out, &v, o);
+	envelope_free(&v.envelope);
+	series_close(&series);
+	timeline_close(&v.timeline);
+	return rc;
+}
+
+static int check(const struct timeline_options *o)
+{
+	if (o->by && strcmp(o->by, "time") && strcmp(o->by, "events"))
+		return say_error(EXIT_USAGE, "--by \"%s\" is none of time, events", o->by);
+	if (o->points < 0 || o->points > 1000000 || o->height < 0 || o->height > 1000)
+		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000, "
+					     "neither below 0");
+	return 0;
+}
+
+static int run_timeline(const void *options, struct emit *out)
+{
+	const struct timeline_options *o = options;
+	struct recording r;
+	int rc = check(o);
+
+	if (rc)
+		return rc;
+	rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer(out, &r, o);
+	recording_close(&r);
+	return rc;
+}
+
+static void defaults(void *options)
+{
+	struct timeline_options *o = options;
+
+	o->device = -1;
+}
+
+static const struct option_row options[] = {
+	{ "device", 0, OPTION_NUMBER, offsetof(struct timeline_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "points", 0, OPTION_NUMBER, offsetof(struct timeline_options, points), "N",
+	  "columns; default the terminal's; of JSON 1000" },
+	{ "height", 0, OPTION_NUMBER, offsetof(struct timeline_options, height), "N",
+	  "rows of the chart; default 16" },
+	{ "by", 0, OPTION_TEXT, offsetof(struct timeline_options, by), "AXIS",
+	  "time (default), or events: as many in each column" },
+	{ "ascii", 0, OPTION_SWITCH, offsetof(struct timeline_options, ascii), NULL,
+	  "letters in place of blocks" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_ONE, offsetof(struct timeline_options, file) },
+	{ 0 },
+};
+
+const struct command command_timeline = {
+	.name = "timeline",
+	.summary = "a chart of the memory by class over the time",
+	.text = "Draws the memory of a device over the time of the run, the classes upon each "
+		"other. A column is as high as the most that was in use within it, so no spike is "
+		"lost; below stand the phase that took most of its time, and the steps. JSON has "
+		"the reduced series: least, most and last of each bucket, exact, with the classes.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct timeline_options),
+	.defaults = defaults,
+	.run = run_timeline,
+};

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * top: what a running process holds now, again and again. Each frame reads the recording anew, so
+ * it waits the longer, the longer that took.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../answers/chart.h"
+#include "../answers/holders.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../moments/snapshot.h"
+#include "../recording/running.h"
+#include "command.h"
+#include "screen.h"
+
+enum { BAR = 36, WHO = 50 };
+
+struct top_options {
+	const char *what;
+	long device, top, every;
+};
+
+/* What one frame shows. */
+struct view {
+	struct recording recording;
+	struct timeline timeline;
+	struct snapshot shot;
+	struct holders holders;
+	long pid;
+};
+
+static int open_view(struct view *v, const char *path, long device)
+{
+	int rc = recording_open(&v->recording, path);
+
+	if (rc)
+		return rc;
+	rc = timeline_open(&v->timeline, &v->recording, device);
+	if (rc) {
+		recording_close(&v->recording);
+		return rc;
+	}
+	v->shot = (struct snapshot){ .moment = { .device = v->timeline.device,
+						 .framework = v->timeline.framework } };
+	model_now(&v->timeline.model, &v->shot.moment);
+	snapshot_sort(&v->shot, &v->timeline.model, &v->timeline.owners);
+	v->holders = holders_of_blocks(&v->shot.moment, &v->timeline.owners);
+	return 0;
+}
+
+static void close_view(struct view *v)
+{
+	free(v->holders.items);
+	free(v->shot.classes);
+	moment_free(&v->shot.moment);
+	timeline_close(&v->timeline);
+	recording_close(&v->recording);
+}
+
+static enum phase phase_now(const struct view *v)
+{
+	const struct spans *s = &v->timeline.spans;
+
+	return s->count ? s->items[s->count - 1].phase : PHASE_SETUP;
+}
+
+/* The step that is going on or was the last. */
+static size_t step_now(const struct view *v)
+{
+	return steps_number(&v->timeline.steps);
+}
+
+static void json(struct emit *out, const struct view *v)
+{
+	const struct moment *mo = &v->shot.moment;
+	const struct model *m = &v->timeline.model;
+
+	emit_object(out, NULL);
+	emit_number(out, "pid", v->recording.info->pid);
+	emit_flag(out, "ended", m->ended);
+	emit_signed(out, "device", mo->device);
+	emit_number(out, "time_ns", mo->time_ns);
+	emit_number(out, "events", m->events);
+	emit_number(out, "bytes", mo->bytes);
+	emit_number(out, "peak_bytes", model_curve(&m->devices[mo->device])->peak.bytes);
+	emit_number(out, "reserved_bytes", mo->reserved);
+	emit_number(out, "total_bytes", mo->total_bytes);
+	emit_number(out, "step", step_now(v));
+	emit_text(out, "phase", phase_name(phase_now(v)));
+	emit_object(out, "categories");
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (v->shot.blocks[c])
+			emit_number(out, category_name(c), v->shot.bytes[c]);
+	emit_end(out);
+	emit_array(out, "lines");
+	for (size_t i = 0; i < v->holders.count; i++) {
+		const struct holder *h = &v->holders.items[i];
+
+		emit_object(out, NULL);
+		emit_text(out, "function", h->owner.function);
+		emit_text(out, "file", h->owner.file);
+		emit_number(out, "line", h->owner.line);
+		emit_number(out, "bytes", h->bytes);
+		emit_number(out, "blocks", h->blocks);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_end(out);
+}
+
+/* argv as recorded: each argument ends with a zero. */
+static void program(const struct view *v, char *buf, size_t room)
+{
+	struct defs_text argv = defs_meta(&v->recording.defs, "argv");
+	size_t n = 0;
+
+	for (const char *p = owners_base(argv.s); p < argv.s + argv.len && n + 1 < room; p++)
+		buf[n++] = *p ? *p : ' ';
+	buf[n] = 0;
+}
+
+static void head(struct emit *out, const struct view *v)
+{
+	const struct moment *mo = &v->shot.moment;
+	const struct model *m = &v->timeline.model;
+	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "", who[48];
+
+	program(v, who, sizeof(who));
+	emit_title(out, "Process %u%s  %s", v->recording.info->pid, m->ended ? " (ended)" : "",
+		   who);
+	if (mo->total_bytes)
+		snprintf(of, sizeof(of), " of %s", human_bytes(a, mo->total_bytes));
+	emit_line(out, "Device %d: %s%s now, peak %s at %s", mo->device, human_bytes(b, mo->bytes),
+		  of, human_bytes(a, peak->bytes),
+		  human_seconds(c, peak->event.time_ns - m->first_ns));
+	human_seconds(a, m->last_ns - m->first_ns);
+	human_count(b, m->events);
+	if (step_now(v))
+		emit_line(out, "Step %zu, %s, after %s and %s events", step_now(v),
+			  phase_text(phase_now(v)), a, b);
+	else
+		emit_line(out, "%s, after %s and %s events", phase_text(phase_now(v)), a, b);
+	emit_line(out, "%s", "");
+}
+
+static void bar(struct emit *out, unsigned category, uint64_t bytes, uint64_t all)
+{
+	unsigned n = all ? (unsigned)(bytes * (unsigned __int128)BAR / all) : 0;
+	const char *piece = emit_colour(out) && chart_utf8() ? "█" : "#";
+
+	chart_colour(out, category, false);
+	for (unsigned i = 0; i < n || (!i && bytes); i++)
+		emit_raw(out, "%s", piece);
+	chart_colour_end(out);
+}
+
+static void classes(struct emit *out, const struct view *v)
+{
+	const struct snapshot *s = &v->shot;
+	char b[HUMAN_MAX], p[HUMAN_MAX];
+
+	for (unsigned c = 0; c < CATEGORIES; c++) {
+		if (!s->bytes[c])
+			continue;
+		emit_raw(out, "  %-21s %10s %5s  ", category_words(c), human_bytes(b, s->bytes[c]),
+			 human_share(p, s->bytes[c], s->moment.bytes));
+		bar(out, c, s->bytes[c], s->moment.bytes);
+		emit_raw(out, "\n");
+	}
+	if (s->moment.reserved > s->moment.bytes)
+		emit_line(out, "  %-21s %10s", "cached, not in use",
+			  human_bytes(b, s->moment.reserved - s->moment.bytes));
+	emit_line(out, "%s", "");
+}
+
+static void lines(struct emit *out, const struct view *v, long top)
+{
+	size_t most = top > 0 ? (size_t)top : v->holders.count;
+	char who[256], b[HUMAN_MAX], n[HUMAN_MAX];
+
+	emit_title(out, "  %-*s %10s %8s", WHO, "held by", "bytes", "blocks");
+	for (size_t i = 0; i < v->holders.count && i < most; i++) {
+		const struct holder *h = &v->holders.items[i];
+
+		if (h->owner.file[0] && h->owner.line)
+			snprintf(who, sizeof(who), "%.100s %.100s:%u", h->owner.function,
+				 owners_base(h->owner.file), h->owner.line);
+		else
+			snprintf(who, sizeof(who), "%.200s", h->owner.function);
+		emit_line(out, "  %-*.*s %10s %8s", WHO, WHO, who, human_bytes(b, h->bytes),
+			  human_count(n, h->blocks));
+	}
+}
+
+static int print(struct emit *out, const struct top_options *o, const char *path, bool *ended)
+{
+	struct view v = { 0 };
+	int rc = open_view(&v, path, o->device);
+
+	if (rc)
+		return rc;
+	*ended = v.timeline.model.ended;
+	if (emit_json(out)) {
+		json(out, &v);
+	} else {
+		head(out, &v);
+		classes(out, &v);
+		lines(out, &v, o->top);
+	}
+	close_view(&v);
+	return 0;
+}
+
+/* One frame onto the screen. */
+static int show(struct emit *out, const struct top_options *o, const char *path, bool *ended)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct emit *page;
+	int rc;
+
+	if (!f)
+		return say_error(EXIT_UNREADABLE, "out of memory");
+	page = emit_like(out, f);
+	rc = print(page, o, path, ended);
+	emit_line(page, "%s", "");
+	emit_line(page, *ended ? "The program has ended. q quits." : "q quits.");
+	emit_close(page);
+	fclose(f);
+	if (!rc)
+		screen_show(text, len);
+	free(text);
+	return rc;
+}
+
+static uint64_t milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* At most a fifth of the time is spent on reading. */
+static int follow(struct emit *out, const struct top_options *o, const char *path, long pid)
+{
+	bool ended = false;
+	int rc = 0, key = 0;
+
+	while (!rc && key != 'q') {
+		uint64_t start = milliseconds(), took;
+
+		if (!ended)
+			rc = show(out, o, path, &ended);
+		ended |= pid && !running_lives(pid);
+		took = milliseconds() - start;
+		if (!rc)
+			key = screen_key((unsigned)(4 * took > (uint64_t)o->every * 1000
+							    ? 4 * took
+							    : (uint64_t)o->every * 1000));
+	}
+	return rc;
+}
+
+static int run_top(const void *options, struct emit *out)
+{
+	const struct top_options *o = options;
+	char path[PATH_MAX];
+	bool ended;
+	long pid;
+	int rc;
+
+	if (o->every < 1 || o->every > 3600)
+		return say_error(EXIT_USAGE, "--every takes 1 to 3600 seconds");
+	rc = running_find(o->what, path, &pid);
+	if (rc)
+		return rc;
+	if (emit_json(out) || !screen_open())
+		return print(out, o, path, &ended);
+	say_progress_off();
+	rc = follow(out, o, path, pid);
+	screen_close();
+	/* what was wrong is said again, where it can be read */
+	return rc ? print(out, o, path, &ended) : 0;
+}
+
+static void defaults(void *options)
+{
+	struct top_options *o = options;
+
+	o->device = -1;
+	o->top = 10;
+	o->every = 1;
+}
+
+static const struct option_row options[] = {
+	{ "device", 0, OPTION_NUMBER, offsetof(struct top_options, device), "N",
+	  "device; default: the one with the highest peak" },
+	{ "top", 0, OPTION_NUMBER, offsetof(struct top_options, top), "N",
+	  "lines of code to name; default 10, 0 = all" },
+	{ "every", 0, OPTION_NUMBER, offsetof(struct top_options, every), "S",
+	  "seconds between two looks, at least; default 1" },
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "PID|FILE", OPERAND_ONE, offsetof(struct top_options, what) },
+	{ 0 },
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "what a running process holds now",
+	.text = "Follows a process that is being recorded, by its id or by its recording: the "
+		"memory by class, the lines of code that hold most, the step and the phase. q "
+		"quits. Where stdin or stdout is no terminal, and with --json, one look is "
+		"printed.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct top_options),
+	.defaults = defaults,
+	.run = run_top,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "completions.h"
+
+#include <string.h>
+
+#include "../base/say.h"
+
+struct shell {
+	const char *name;
+	void (*print)(FILE *out, const struct command *const *commands, size_t count);
+};
+
+static void print_bash(FILE *out, const struct command *const *commands, size_t count)
+{
+	fprintf(out, "# bash completion for gpumemtrace\n"
+		     "_gpumemtrace() {\n"
+		     "\tlocal word=${COMP_WORDS[COMP_CWORD]} options=\n"
+		     "\tCOMPREPLY=()\n"
+		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
+		     "\t\tCOMPREPLY=($(compgen -W '");
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%s ", commands[i]->name);
+	fprintf(out, "--help --version' -- \"$word\"))\n"
+		     "\t\treturn\n"
+		     "\tfi\n"
+		     "\tcase ${COMP_WORDS[1]} in\n");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "\t%s) options='", commands[i]->name);
+		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
+			fprintf(out, "--%s ", o->name);
+		fprintf(out, "--json --help' ;;\n");
+	}
+	fprintf(out, "\tesac\n"
+		     "\tcase $word in\n"
+		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
+		     "\tesac\n"
+		     "}\n"
+		     "complete -o default -F _gpumemtrace gpumemtrace\n");
+}
+
+/* Inside '...' of a shell; in brackets and before a colon zsh wants these escaped. */
+static void print_quoted(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\'", out);
+		else if (strchr("[]:\\", *text))
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static void print_zsh_option(FILE *out, const struct option_row *o)
+{
+	fprintf(out, " \\\n\t\t'--%s[", o->name);
+	print_quoted(out, o->help);
+	fputc(']', out);
+	if (o->argument) {
+		fputc(':', out);
+		print_quoted(out, o->argument);
+		fputs(":_files", out);
+	}
+	fputc('\'', out);
+}
+
+static void print_zsh(FILE *out, const struct command *const *commands, size_t count)
+{
+	fprintf(out, "#compdef gpumemtrace\n"
+		     "_gpumemtrace() {\n"
+		     "\tlocal -a commands=(");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "\n\t\t'%s:", commands[i]->name);
+		print_quoted(out, commands[i]->summary);
+		fputc('\'', out);
+	}
+	fprintf(out, "\n\t)\n"
+		     "\tif (( CURRENT == 2 )); then\n"
+		     "\t\t_describe command commands\n"
+		     "\t\treturn\n"
+		     "\tfi\n"
+		     "\tshift words\n"
+		     "\t(( CURRENT-- ))\n"
+		     "\tcase $words[1] in\n");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "\t%s) _arguments", commands[i]->name);
+		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
+			print_zsh_option(out, o);
+		fprintf(out,
+			" \\\n\t\t'--json[print JSON]' '--help[say more]' '*:file:_files' ;;\n");
+	}
+	fprintf(out, "\tesac\n"
+		     "}\n"
+		     "_gpumemtrace \"$@\"\n");
+}
+
+int completions_print(FILE *out, const char *shell, const struct command *const *commands,
+		      size_t count)
+{
+	static const struct shell shells[] = { { "bash", print_bash }, { "zsh", print_zsh } };
+
+	for (size_t i = 0; shell && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(shells[i].name, shell))
+			continue;
+		shells[i].print(out, commands, count);
+		return EXIT_OK;
+	}
+	return say_error(EXIT_USAGE, "--completions takes bash or zsh");
+}

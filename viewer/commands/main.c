@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpumemtrace: reads recordings and answers questions about them, one command each. What commands
+ * there are stands in commands.def; what each one does, in its own cmd_NAME.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../base/version.h"
+#include "command.h"
+#include "completions.h"
+
+static const struct command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "commands.def"
+#undef COMMAND
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(FILE *out)
+{
+	fprintf(out, "gpumemtrace records where the GPU memory of a program goes, and tells.\n\n"
+		     "usage: gpumemtrace COMMAND [OPTION...] [ARGUMENT...]\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	fprintf(out, "\n"
+		     "gpumemtrace COMMAND --help says more; every command takes --json.\n"
+		     "First steps:  gpumemtrace run -o run.gmt -- python train.py\n"
+		     "              gpumemtrace report run.gmt\n");
+	return EXIT_OK;
+}
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+static const char *command_name(const void *ctx, size_t i)
+{
+	(void)ctx;
+	return i < COMMANDS ? commands[i]->name : NULL;
+}
+
+static int unknown(const char *name)
+{
+	const char *guess = options_guess(name, command_name, NULL);
+
+	if (guess)
+		return say_error(EXIT_USAGE, "unknown command \"%s\"; did you mean %s?", name,
+				 guess);
+	return say_error(EXIT_USAGE, "unknown command \"%s\"; gpumemtrace --help lists them all",
+			 name);
+}
+
+static int run(const struct command *c, char **argv)
+{
+	void *options = need_new(c->size);
+	struct options_common common = { 0 };
+	struct emit *out;
+	int rc;
+
+	say_command(c->name);
+	if (c->defaults)
+		c->defaults(options);
+	rc = options_parse(c, argv, options, &common);
+	if (rc == EXIT_OK && common.help) {
+		options_help(c, stdout);
+	} else if (rc == EXIT_OK) {
+		out = emit_open(stdout, common.json);
+		rc = c->run(options, out);
+		say_progress_end();
+		if (emit_close(out) && rc == EXIT_OK)
+			rc = say_error(EXIT_UNREADABLE, "the output cannot be written");
+	}
+	free(options);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(stdout);
+	if (!strcmp(argv[1], "--version"))
+		return printf("gpumemtrace %s\n", VIEWER_VERSION) < 0;
+	if (!strcmp(argv[1], "--completions"))
+		return completions_print(stdout, argv[2], commands, COMMANDS);
+	if (argv[1][0] == '-')
+		return say_error(EXIT_USAGE, "unknown option %s; gpumemtrace --help", argv[1]);
+	c = find(argv[1]);
+	return c ? run(c, argv + 2) : unknown(argv[1]);
+}

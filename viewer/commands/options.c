@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "command.h"
+
+/* One run over the arguments of one command. */
+struct parse {
+	const struct command *command;
+	char **next;
+	char *into;
+	struct options_common *common;
+	const struct operand_row *operand;
+	size_t many; /* operands in a list so far */
+};
+
+static const struct option_row common_rows[] = {
+	{ "json", 0, OPTION_SWITCH, offsetof(struct options_common, json), NULL, "print JSON" },
+	{ "help", 'h', OPTION_SWITCH, offsetof(struct options_common, help), NULL,
+	  "print this text" },
+	{ 0 },
+};
+
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[64], n = strlen(b), before, keep;
+
+	if (n >= 64 || strlen(a) >= 64)
+		return 64;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; *a; i++, a++) {
+		before = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t best = before + (*a != b[j - 1]);
+
+			keep = row[j];
+			if (keep + 1 < best)
+				best = keep + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			before = keep;
+		}
+	}
+	return row[n];
+}
+
+const char *options_guess(const char *word, const char *(*next)(const void *ctx, size_t i),
+			  const void *ctx)
+{
+	const char *best = NULL, *candidate;
+	size_t least = strlen(word) < 5 ? 2 : 3;
+
+	for (size_t i = 0; (candidate = next(ctx, i)); i++) {
+		size_t d = distance(word, candidate);
+
+		if (d < least || (strlen(word) >= 3 && !strncmp(word, candidate, strlen(word)))) {
+			best = candidate;
+			least = d;
+		}
+	}
+	return best;
+}
+
+static const char *option_name(const void *ctx, size_t i)
+{
+	const struct command *c = ctx;
+	size_t n = 0;
+
+	while (c->options && c->options[n].name)
+		n++;
+	return i < n ? c->options[i].name : common_rows[i - n].name;
+}
+
+static int unknown_option(const struct parse *p, const char *word)
+{
+	const char *guess = options_guess(word + strspn(word, "-"), option_name, p->command);
+
+	if (guess)
+		return say_error(EXIT_USAGE, "unknown option %s; did you mean --%s?", word, guess);
+	return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace %s --help", word,
+			 p->command->name);
+}
+
+/* The row for the word at `name` (len bytes; a single letter if `letter`), and the struct it fills.
+ */
+static const struct option_row *find(const struct parse *p, const char *name, size_t len,
+				     bool letter, char **into)
+{
+	const struct option_row *tables[] = { p->command->options, common_rows };
+
+	for (size_t t = 0; t < 2; t++) {
+		*into = t ? (char *)p->common : p->into;
+		for (const struct option_row *r = tables[t]; r && r->name; r++)
+			if (letter ? r->letter && r->letter == *name
+				   : strlen(r->name) == len && !memcmp(r->name, name, len))
+				return r;
+	}
+	return NULL;
+}
+
+static int set_number(const struct option_row *r, const char *value, long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtol(value, &end, 0);
+	if (errno || end == value || *end)
+		return say_error(EXIT_USAGE, "--%s needs a number, not \"%s\"", r->name, value);
+	return 0;
+}
+
+static int set(struct parse *p, const struct option_row *r, char *into, const char *value)
+{
+	if (r->kind == OPTION_SWITCH) {
+		if (value)
+			return say_error(EXIT_USAGE, "--%s takes no value", r->name);
+		*(bool *)(into + r->offset) = true;
+		return 0;
+	}
+	if (!value)
+		value = *p->next ? *p->next++ : NULL;
+	if (!value)
+		return say_error(EXIT_USAGE, "--%s needs a value: %s", r->name, r->argument);
+	if (r->kind == OPTION_NUMBER)
+		return set_number(r, value, (long *)(into + r->offset));
+	*(const char **)(into + r->offset) = value;
+	return 0;
+}
+
+static int parse_option(struct parse *p, const char *word)
+{
+	const struct option_row *r;
+	const char *value = NULL;
+	char *into;
+
+	if (word[1] == '-') {
+		size_t len = strcspn(word + 2, "=");
+
+		r = find(p, word + 2, len, false, &into);
+		if (word[2 + len])
+			value = word + 2 + len + 1;
+	} else {
+		r = find(p, word + 1, 1, true, &into);
+		if (word[2])
+			value = word + 2;
+	}
+	if (!r)
+		return unknown_option(p, word);
+	return set(p, r, into, value);
+}
+
+/* One more of a list, which lives as long as the program. */
+static int add_operand(struct parse *p, char *word)
+{
+	char ***list = (char ***)(p->into + p->operand->offset);
+	size_t room = p->many + 2, count = 0;
+	char **longer = need_new(room * sizeof(*longer));
+
+	while (count < p->many) {
+		longer[count] = (*list)[count];
+		count++;
+	}
+	longer[count] = word;
+	free(*list);
+	*list = longer;
+	p->many++;
+	return 0;
+}
+
+static int parse_operand(struct parse *p, char **word)
+{
+	if (!p->operand || !p->operand->name)
+		return say_error(EXIT_USAGE,
+				 "one argument too many: \"%s\"; see gpumemtrace %s --help", *word,
+				 p->command->name);
+	if (p->operand->kind == OPERAND_REST) {
+		*(char ***)(p->into + p->operand->offset) = word;
+		while (*p->next)
+			p->next++;
+	} else if (p->operand->kind == OPERAND_MANY) {
+		return add_operand(p, *word);
+	} else {
+		*(const char **)(p->into + p->operand->offset) = *word;
+	}
+	p->operand++;
+	return 0;
+}
+
+static int missing_operand(const struct parse *p)
+{
+	const struct operand_row *o = p->operand;
+
+	if (!o || !o->name || o->kind == OPERAND_OPTIONAL || p->many || p->common->help)
+		return 0;
+	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
+			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
+			 p->command->name);
+}
+
+int options_parse(const struct command *c, char **argv, void *into, struct options_common *common)
+{
+	struct parse p = { c, argv, into, common, c->operands, 0 };
+	bool ended = false;
+	int rc = 0;
+
+	while (!rc && *p.next) {
+		char **word = p.next++;
+
+		if (!ended && !strcmp(*word, "--"))
+			ended = true;
+		else if (!ended && (*word)[0] == '-' && (*word)[1])
+			rc = parse_option(&p, *word);
+		else
+			rc = parse_operand(&p, word);
+	}
+	return rc ? rc : missing_operand(&p);
+}
+
+static void help_rows(const struct option_row *r, FILE *out)
+{
+	char left[64];
+
+	for (; r && r->name; r++) {
+		int n = snprintf(left, sizeof(left), "  %c%c%c --%s", r->letter ? '-' : ' ',
+				 r->letter ? r->letter : ' ', r->letter ? ',' : ' ', r->name);
+
+		if (r->argument)
+			snprintf(left + n, sizeof(left) - n, " %s", r->argument);
+		fprintf(out, "%-28s %s\n", left, r->help);
+	}
+}
+
+static void wrapped(const char *text, FILE *out)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column && column + 1 + len > 79) {
+			fputc('\n', out);
+			column = 0;
+		}
+		column += fprintf(out, "%s%.*s", column ? " " : "", (int)len, text);
+		text += len + strspn(text + len, " ");
+	}
+	fputc('\n', out);
+}
+
+void options_help(const struct command *c, FILE *out)
+{
+	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
+	for (const struct operand_row *o = c->operands; o && o->name; o++) {
+		if (o->kind == OPERAND_REST)
+			fprintf(out, " [--] %s...", o->name);
+		else if (o->kind == OPERAND_MANY)
+			fprintf(out, " %s...", o->name);
+		else
+			fprintf(out, o->kind == OPERAND_OPTIONAL ? " [%s]" : " %s", o->name);
+	}
+	fputs("\n\n", out);
+	wrapped(c->text, out);
+	fputc('\n', out);
+	help_rows(c->options, out);
+	help_rows(common_rows, out);
+}

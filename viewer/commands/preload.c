@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preload.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/say.h"
+
+/* Relative to the folder of this program: a build folder, an installation. */
+static const char *const places[] = { "", "../lib/", "../lib/gpumemtrace/", "build/" };
+
+static bool own_folder(char folder[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+	char *slash;
+
+	if (n <= 0)
+		return false;
+	folder[n] = 0;
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[1] = 0;
+	return slash;
+}
+
+static bool find(const char *name, char path[PATH_MAX])
+{
+	char folder[PATH_MAX], candidate[PATH_MAX + 64];
+
+	if (!own_folder(folder))
+		return false;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(candidate, sizeof(candidate), "%s%s%s", folder, places[i], name);
+		if (realpath(candidate, path))
+			return true;
+	}
+	return false;
+}
+
+static int prepend(const char *variable, const char *path)
+{
+	const char *old = getenv(variable);
+	char *value;
+
+	if (strpbrk(path, " :"))
+		return say_error(EXIT_UNREADABLE,
+				 "%s: a path with a space or a colon cannot be preloaded; move it",
+				 path);
+	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "", old ? old : "") < 0)
+		return say_error(EXIT_UNREADABLE, "out of memory");
+	setenv(variable, value, 1);
+	free(value);
+	return 0;
+}
+
+static int load(const char *variable, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!find(name, path))
+		return say_error(EXIT_UNREADABLE,
+				 "%s was not found beside this program or in ../lib", name);
+	return prepend(variable, path);
+}
+
+int preload_set(bool simulated)
+{
+	int rc = 0;
+
+	if (simulated)
+		rc = load("LD_PRELOAD", "libsimgpu.so");
+	if (!rc && simulated)
+		rc = load("LD_LIBRARY_PATH", "simgpu");
+	return rc ? rc : load("LD_PRELOAD", "libgpumemtrace.so");
+}

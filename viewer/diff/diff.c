@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which moments are compared: where the peak is higher, that peak, and on the other side the like
+ * moment of the same phase; so that a peak that moved does not make everything look new. If nothing
+ * differs there, the other phases are compared.
+ */
+#include "diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+static int classes_at_peak(struct diff_side *s, const struct diff_shot *shot, uint64_t *out)
+{
+	struct diff_shot peak;
+	int rc;
+
+	if (shot->seq == s->peak_seq) {
+		memcpy(out, shot->bytes, sizeof(shot->bytes));
+		return 0;
+	}
+	rc = diff_shot_take(&peak, s, s->peak_seq);
+	memcpy(out, peak.bytes, sizeof(peak.bytes));
+	diff_shot_free(&peak);
+	return rc;
+}
+
+/* Nothing grows if the last step ends as the first one did. */
+static int find_leaks(struct leaks *out, struct diff_side *s)
+{
+	const struct steps *steps = &s->timeline.steps;
+	size_t n = steps_number(steps);
+
+	*out = (struct leaks){ 0 };
+	if (n < 3 || steps->items[n].extent.end_bytes <= steps->items[1].extent.begin_bytes)
+		return 0;
+	return leaks_find(out, &s->timeline);
+}
+
+/* Takes both shots, seq being of the side that leads. */
+static int take_shots(struct diff *d, bool new_leads, uint64_t seq)
+{
+	struct diff_side *lead = new_leads ? &d->new : &d->old;
+	struct diff_side *other = new_leads ? &d->old : &d->new;
+	uint64_t like;
+	int rc = diff_moment_like(other, lead, seq, &like);
+
+	if (!rc)
+		rc = diff_shot_take(new_leads ? &d->new_shot : &d->old_shot, lead, seq);
+	if (!rc)
+		rc = diff_shot_take(new_leads ? &d->old_shot : &d->new_shot, other, like);
+	return rc;
+}
+
+static void drop_findings(struct diff *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		free(d->findings[i].text);
+	free(d->findings);
+	free(d->pairs);
+	d->findings = NULL;
+	d->pairs = NULL;
+	d->count = d->room = d->pair_count = d->pair_room = 0;
+}
+
+static void drop_shots(struct diff *d)
+{
+	drop_findings(d);
+	diff_shot_free(&d->old_shot);
+	diff_shot_free(&d->new_shot);
+}
+
+static int compare(struct diff *d, bool new_leads, uint64_t seq)
+{
+	int rc = take_shots(d, new_leads, seq);
+
+	if (rc)
+		return rc;
+	diff_pair_rows(d);
+	diff_find(d);
+	return 0;
+}
+
+static uint64_t first_weight(const struct diff *d)
+{
+	const struct diff_finding *f = d->findings;
+
+	if (!d->count)
+		return 0;
+	return f->bytes_new > f->bytes_old ? f->bytes_new - f->bytes_old
+					   : f->bytes_old - f->bytes_new;
+}
+
+/* Each phase that both have, where it is highest; the one that differs most stays. */
+static int compare_phases(struct diff *d)
+{
+	const struct span *best = NULL;
+	uint64_t most = 0;
+	int rc;
+
+	d->below_peak = true;
+	for (int p = PHASE_FORWARD; p < PHASES; p++) {
+		const struct span *span = diff_highest(&d->new, p);
+
+		if (!span || !diff_highest(&d->old, p))
+			continue;
+		drop_shots(d);
+		rc = compare(d, true, span->extent.peak_seq);
+		if (rc)
+			return rc;
+		if (first_weight(d) > most) {
+			most = first_weight(d);
+			best = span;
+		}
+	}
+	drop_shots(d);
+	d->below_peak = best != NULL;
+	return compare(d, true, best ? best->extent.peak_seq : d->new.peak_seq);
+}
+
+static int compare_all(struct diff *d)
+{
+	bool new_leads = d->new.peak >= d->old.peak;
+	int rc = find_leaks(&d->old_leaks, &d->old);
+
+	if (!rc)
+		rc = find_leaks(&d->new_leaks, &d->new);
+	if (!rc)
+		rc = compare(d, new_leads, new_leads ? d->new.peak_seq : d->old.peak_seq);
+	if (!rc)
+		rc = classes_at_peak(&d->old, &d->old_shot, d->old_classes);
+	if (!rc)
+		rc = classes_at_peak(&d->new, &d->new_shot, d->new_classes);
+	if (!rc && !d->count)
+		rc = compare_phases(d);
+	return rc;
+}
+
+int diff_make(struct diff *d, const char *old_path, const char *new_path, long device)
+{
+	int rc;
+
+	*d = (struct diff){ 0 };
+	rc = diff_side_open(&d->old, old_path, device);
+	if (rc)
+		return rc;
+	rc = diff_side_open(&d->new, new_path, device);
+	if (rc) {
+		diff_side_close(&d->old);
+		return rc;
+	}
+	rc = compare_all(d);
+	if (rc)
+		diff_free(d);
+	return rc;
+}
+
+void diff_free(struct diff *d)
+{
+	drop_shots(d);
+	leaks_free(&d->old_leaks);
+	leaks_free(&d->new_leaks);
+	diff_side_close(&d->old);
+	diff_side_close(&d->new);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two recordings beside each other: what lived at a moment of the one and at the like moment of the
+ * other, paired by class and call path, and what the differences amount to, as findings of which
+ * the first is the one to read.
+ */
+#ifndef VIEWER_DIFF_H
+#define VIEWER_DIFF_H
+
+#include "../answers/leaks.h"
+#include "../base/emit.h"
+#include "diff_side.h"
+
+enum diff_kind { DIFF_GROWN, DIFF_SHRUNK, DIFF_NEW, DIFF_GONE, DIFF_MOVED };
+
+/* What the findings say about how they came about. */
+enum diff_cause {
+	CAUSE_LINE,	 /* one line of code, or one backward node */
+	CAUSE_FUNCTION,	 /* several lines of one forward method */
+	CAUSE_KEPT,	 /* grows from step to step */
+	CAUSE_PRECISION, /* all is larger by the same power of two, the parameters too */
+	CAUSE_SCALE,	 /* batch or sequence: what a pass makes is larger by one factor */
+	CAUSE_MODEL,	 /* parameters, with all that follows them */
+	CAUSE_OPTIMIZER, /* state for the same parameters */
+	CAUSE_GRADIENTS, /* gradients live where they did not */
+	CAUSE_RECOMPUTE, /* checkpointing */
+	CAUSE_PEAK,	 /* the peak moved to another phase */
+};
+
+/* The same call path on both sides, or a path that only one of them has. */
+struct diff_pair {
+	unsigned category;
+	const struct diff_site *old_site, *new_site; /* the largest, NULL = none */
+	uint64_t old_largest, new_largest;	     /* bytes of those */
+	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
+	uint32_t finding; /* 1 + index, 0 = none yet */
+};
+
+struct diff_finding {
+	enum diff_kind kind;
+	enum diff_cause cause;
+	unsigned category;
+	struct owner owner;
+	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
+	double factor; /* of CAUSE_SCALE and CAUSE_PRECISION */
+	bool square;   /* some of it by the factor's square */
+	char *text;
+	size_t pair; /* the one that gave class and owner */
+	uint32_t id; /* what its pairs have as `finding` */
+};
+
+struct diff {
+	struct diff_side old, new;
+	struct diff_shot old_shot, new_shot; /* the compared moments */
+	bool below_peak;		     /* they are not the peaks, there nothing differs */
+	struct leaks old_leaks, new_leaks;
+	struct diff_pair *pairs;
+	size_t pair_count, pair_room;
+	struct diff_finding *findings;
+	size_t count, room;
+	/* Classes at each side's own peak. */
+	uint64_t old_classes[CATEGORIES], new_classes[CATEGORIES];
+};
+
+/* 0, or a sentence was said, the exit code, and nothing is to be freed. */
+int diff_make(struct diff *d, const char *old_path, const char *new_path, long device);
+void diff_free(struct diff *d);
+
+/* Gives the same line the same number on both sides, whatever moved. */
+void diff_align(struct diff_side *old, struct diff_side *new);
+void diff_pair_rows(struct diff *d);
+void diff_find(struct diff *d);
+
+/* Between diff_causes.c, diff_findings.c and diff_say.c. */
+int64_t diff_delta(const struct diff_pair *p);
+const struct owner *diff_owner(const struct diff_pair *p);
+bool diff_differs(const struct diff_pair *p); /* and belongs to no finding yet */
+/* A finding of those pairs that takes() accepts, named by the largest of the classes that name it
+ * (a set of bits; 0 = any). NULL if there are none. */
+struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
+				  bool (*takes)(const struct diff *, const struct diff_pair *,
+						const void *),
+				  const void *ctx);
+void diff_causes(struct diff *d);
+void diff_say(struct diff *d, struct diff_finding *f);
+
+/* Bytes at the compared moments by module, the greatest change first; equal ones are left out. */
+struct diff_modules {
+	struct diff_module {
+		const char *path; /* "Net/Block", of the recording's functions */
+		uint64_t bytes_old, bytes_new;
+	} * items;
+	size_t count, room;
+};
+
+struct diff_modules diff_modules(const struct diff *d);
+void diff_modules_free(struct diff_modules *m);
+/* Indexes of the pairs that differ, the greatest change first; free it. */
+size_t *diff_lines(const struct diff *d, size_t *count);
+
+/* The faces. */
+void diff_text(const struct diff *d, struct emit *out, long top);
+void diff_json(const struct diff *d, struct emit *out);
+void diff_markdown(const struct diff *d, struct emit *out, long top);
+const char *diff_kind_name(enum diff_kind kind);
+const char *diff_cause_name(enum diff_cause cause);
+const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */
+const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
+const char *diff_command(const struct diff_side *s, char *buf, size_t room);
+const char *diff_commit(const struct diff_side *s, char *buf, size_t room);
+
+#endif

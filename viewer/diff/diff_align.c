@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which function and which line of the new program is which of the old one. Functions go by name,
+ * file and what they call, the best match first, so that a renamed file or function is found
+ * again. Lines of two functions that belong together keep their order: the alignment of the two
+ * lists with the most in common, by what the lines call.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "diff.h"
+
+#define LINES_MOST 1500 /* of one function; what is beyond them is paired by number alone */
+
+struct lines {
+	uint32_t *places; /* in order of line */
+	size_t count;
+};
+
+/* Of all functions of a side: their lines, their calls. */
+struct shelf {
+	struct diff_side *side;
+	struct lines *lines;
+	uint32_t *partner; /* 1 + function on the other side */
+};
+
+struct candidate {
+	uint32_t old, new;
+	double score;
+};
+
+static int by_line(const void *a, const void *b, void *ctx)
+{
+	const struct diff_side *sorting = ctx;
+	const struct diff_place *x = &sorting->places[*(const uint32_t *)a];
+	const struct diff_place *y = &sorting->places[*(const uint32_t *)b];
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static void shelf_make(struct shelf *s, struct diff_side *side)
+{
+	uint32_t *all = need_new((side->place_count + 1) * sizeof(*all));
+
+	*s = (struct shelf){ .side = side };
+	s->lines = need_new((side->function_count + 1) * sizeof(*s->lines));
+	s->partner = need_new((side->function_count + 1) * sizeof(*s->partner));
+	for (size_t i = 0; i < side->place_count; i++)
+		all[i] = (uint32_t)i;
+	qsort_r(all, side->place_count, sizeof(*all), by_line, side);
+	for (size_t i = 0; i < side->place_count; i++) {
+		struct lines *l = &s->lines[side->places[all[i]].function];
+
+		if (!l->count++)
+			l->places = &all[i];
+	}
+	if (!side->place_count)
+		free(all);
+	else
+		s->lines[side->function_count].places = all;
+}
+
+static void shelf_free(struct shelf *s)
+{
+	free(s->lines[s->side->function_count].places);
+	free(s->lines);
+	free(s->partner);
+}
+
+static bool has_token(const struct diff_place *p, uint64_t token)
+{
+	for (unsigned i = 0; i < p->token_count; i++)
+		if (p->tokens[i] == token)
+			return true;
+	return false;
+}
+
+/* Shared calls as a part of all calls of two lines. */
+static double alike(const struct diff_place *a, const struct diff_place *b)
+{
+	unsigned common = 0;
+
+	for (unsigned i = 0; i < a->token_count; i++)
+		common += has_token(b, a->tokens[i]);
+	return (double)common / (a->token_count + b->token_count - common + 1e-9);
+}
+
+/* Lines of the one that have a like one in the other, as a part of all. */
+static double functions_alike(const struct shelf *o, const struct lines *a, const struct shelf *n,
+			      const struct lines *b)
+{
+	size_t found = 0, most = a->count > b->count ? a->count : b->count;
+
+	for (size_t i = 0; i < a->count; i++) {
+		bool any = false;
+
+		for (size_t j = 0; j < b->count && !any; j++)
+			any = alike(&o->side->places[a->places[i]],
+				    &n->side->places[b->places[j]]) > 0.6;
+		found += any;
+	}
+	return (double)found / (double)most;
+}
+
+/* The innermost folders that two files have in common, the name too. */
+static unsigned common_tail(const char *a, const char *b)
+{
+	size_t x = strlen(a), y = strlen(b);
+	unsigned parts = 0;
+
+	while (x && y && a[x - 1] == b[y - 1]) {
+		x--;
+		y--;
+		parts += a[x] == '/';
+	}
+	return parts + (!x && !y);
+}
+
+static double score(const struct shelf *o, uint32_t i, const struct shelf *n, uint32_t j)
+{
+	const struct diff_function *a = &o->side->functions[i], *b = &n->side->functions[j];
+	bool same_name = !strcmp(a->name, b->name), same_file = !strcmp(a->file, b->file);
+	bool same_base = !strcmp(owners_base(a->file), owners_base(b->file));
+	unsigned tail = common_tail(a->file, b->file);
+	double calls = functions_alike(o, &o->lines[i], n, &n->lines[j]);
+
+	if (!same_name && calls < 0.6)
+		return 0;
+	if (same_name && !same_base && !strcmp(a->name, "<module>") && calls < 0.3)
+		return 0;
+	return 4 * same_name + 3 * same_file + 2 * same_base + 0.1 * (tail > 9 ? 9 : tail) +
+	       2 * calls + 0.5 * (a->first_line == b->first_line);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	if (x->old != y->old)
+		return x->old < y->old ? -1 : 1;
+	return x->new < y->new ? -1 : x->new > y->new;
+}
+
+static void match_functions(struct shelf *o, struct shelf *n)
+{
+	struct candidate *all = NULL;
+	size_t count = 0, room = 0;
+
+	for (uint32_t i = 0; i < o->side->function_count; i++)
+		for (uint32_t j = 0; j < n->side->function_count; j++) {
+			double s = score(o, i, n, j);
+
+			if (s <= 0)
+				continue;
+			all = need_grow(all, &room, count, sizeof(*all));
+			all[count++] = (struct candidate){ i, j, s };
+		}
+	if (count)
+		qsort(all, count, sizeof(*all), by_score);
+	for (size_t k = 0; k < count; k++) {
+		if (o->partner[all[k].old] || n->partner[all[k].new])
+			continue;
+		o->partner[all[k].old] = all[k].new + 1;
+		n->partner[all[k].new] = all[k].old + 1;
+	}
+	free(all);
+}
+
+/* How well two lines of functions that belong together go together; 0 = not at all. */
+static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf *n, uint32_t j)
+{
+	const struct diff_place *a = &o->side->places[i], *b = &n->side->places[j];
+	unsigned from_a = a->line - o->side->functions[a->function].first_line;
+	unsigned from_b = b->line - n->side->functions[b->function].first_line;
+	double s = 4 * alike(a, b) + (from_a == from_b);
+
+	if (s < 1)
+		return 0;
+	return s + (a->largest == b->largest);
+}
+
+/* table[i][j]: the best that can be had from the first i and j lines. */
+static void align_lines(const struct shelf *o, const struct lines *a, const struct shelf *n,
+			const struct lines *b)
+{
+	size_t rows = a->count < LINES_MOST ? a->count : LINES_MOST;
+	size_t width = (b->count < LINES_MOST ? b->count : LINES_MOST) + 1;
+	double *t = need_new((rows + 1) * width * sizeof(*t));
+	size_t i, j;
+
+	for (i = 1; i <= rows; i++)
+		for (j = 1; j < width; j++) {
+			double s = lines_alike(o, a->places[i - 1], n, b->places[j - 1]);
+			double up = t[(i - 1) * width + j], left = t[i * width + j - 1];
+			double both = s > 0 ? t[(i - 1) * width + j - 1] + s : 0;
+
+			t[i * width + j] = both >= up && both >= left ? both
+					   : up > left		      ? up
+								      : left;
+		}
+	for (i = rows, j = width - 1; i && j;) {
+		double here = t[i * width + j];
+
+		if (here == t[(i - 1) * width + j]) {
+			i--;
+		} else if (here == t[i * width + j - 1]) {
+			j--;
+		} else {
+			i--, j--;
+			o->side->places[a->places[i]].common = b->places[j];
+		}
+	}
+	free(t);
+}
+
+void diff_align(struct diff_side *old, struct diff_side *new)
+{
+	struct shelf o, n;
+
+	for (size_t j = 0; j < new->place_count; j++)
+		new->places[j].common = (uint32_t)j;
+	for (size_t i = 0; i < old->place_count; i++)
+		old->places[i].common = (uint32_t)(new->place_count + i);
+	shelf_make(&o, old);
+	shelf_make(&n, new);
+	match_functions(&o, &n);
+	for (size_t i = 0; i < old->function_count; i++)
+		if (o.partner[i])
+			align_lines(&o, &o.lines[i], &n, &n.lines[o.partner[i] - 1]);
+	for (size_t i = 0; i < old->function_count; i++)
+		old->functions[i].common =
+			o.partner[i] ? o.partner[i] - 1 : (uint32_t)(new->function_count + i);
+	for (size_t j = 0; j < new->function_count; j++)
+		new->functions[j].common = (uint32_t)j;
+	shelf_free(&o);
+	shelf_free(&n);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lived on the two sides, paired: first by the whole call path, then by ever less of it, for
+ * what is left over. Rows of the last two levels only pair if they are also as large: a moved
+ * function makes no difference.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "diff.h"
+
+enum level { WHOLE_PATH, LINE_AND_CALL, LINE, FUNCTION_AND_CALL, CALL_AND_SIZE, SIZE, LEVELS };
+
+static uint64_t key_of(const struct diff_side *s, const struct diff_row *row, enum level level)
+{
+	const struct diff_site *site = &s->sites[row->site];
+	uint64_t h = diff_hash(level, &row->category, sizeof(row->category));
+	const struct diff_place *inner =
+		site->depth ? &s->places[site->places[site->depth - 1]] : NULL;
+
+	if (level == WHOLE_PATH)
+		for (unsigned i = 0; i < site->depth; i++)
+			h = diff_hash(h, &s->places[site->places[i]].common, sizeof(uint32_t));
+	if (level == LINE_AND_CALL || level == LINE)
+		h = inner ? diff_hash(h, &inner->common, sizeof(inner->common)) : h;
+	if (level == FUNCTION_AND_CALL && inner)
+		h = diff_hash(h, &s->functions[inner->function].common, sizeof(uint32_t));
+	if (level >= CALL_AND_SIZE) {
+		h = diff_hash(h, &row->bytes, sizeof(row->bytes));
+		h = diff_hash(h, &row->blocks, sizeof(row->blocks));
+	}
+	if (level != LINE && level != SIZE)
+		h = diff_hash_text(h, site->op);
+	return inner ? h : diff_hash_text(h, site->owner.function);
+}
+
+static struct diff_pair *new_pair(struct diff *d, unsigned category)
+{
+	d->pairs = need_grow(d->pairs, &d->pair_room, d->pair_count, sizeof(*d->pairs));
+	d->pairs[d->pair_count] = (struct diff_pair){ .category = category };
+	return &d->pairs[d->pair_count++];
+}
+
+static void join(struct diff_pair *p, const struct diff_side *s, const struct diff_row *row,
+		 bool old)
+{
+	const struct diff_site **site = old ? &p->old_site : &p->new_site;
+	uint64_t *largest = old ? &p->old_largest : &p->new_largest;
+
+	*(old ? &p->bytes_old : &p->bytes_new) += row->bytes;
+	*(old ? &p->blocks_old : &p->blocks_new) += row->blocks;
+	if (*site && row->bytes <= *largest)
+		return;
+	*site = &s->sites[row->site];
+	*largest = row->bytes;
+}
+
+static void take(struct diff *d, const struct diff_side *s, struct diff_shot *shot,
+		 const struct map *pairs, enum level level)
+{
+	for (size_t i = 0; i < shot->count; i++) {
+		struct diff_row *row = &shot->rows[i];
+		uint32_t *at = row->pair ? NULL : map_get(pairs, key_of(s, row, level));
+
+		if (!at || !*at)
+			continue;
+		row->pair = *at;
+		join(&d->pairs[*at - 1], s, row, shot == &d->old_shot);
+	}
+}
+
+/* A key of the old side is 0 in the map until a row of the new side has it too. */
+static void pair_level(struct diff *d, enum level level)
+{
+	struct map keys = { 0 };
+	bool fresh;
+
+	for (size_t i = 0; i < d->old_shot.count; i++)
+		if (!d->old_shot.rows[i].pair)
+			*map_put(&keys, key_of(&d->old, &d->old_shot.rows[i], level), &fresh) = 0;
+	for (size_t i = 0; i < d->new_shot.count; i++) {
+		const struct diff_row *row = &d->new_shot.rows[i];
+		uint32_t *at = row->pair ? NULL : map_get(&keys, key_of(&d->new, row, level));
+
+		if (!at || *at)
+			continue;
+		new_pair(d, row->category);
+		*at = (uint32_t)d->pair_count;
+	}
+	take(d, &d->old, &d->old_shot, &keys, level);
+	take(d, &d->new, &d->new_shot, &keys, level);
+	map_free(&keys);
+}
+
+static void leftovers(struct diff *d, const struct diff_side *s, struct diff_shot *shot)
+{
+	for (size_t i = 0; i < shot->count; i++) {
+		struct diff_row *row = &shot->rows[i];
+
+		if (row->pair)
+			continue;
+		join(new_pair(d, row->category), s, row, shot == &d->old_shot);
+		row->pair = (uint32_t)d->pair_count;
+	}
+}
+
+void diff_pair_rows(struct diff *d)
+{
+	diff_align(&d->old, &d->new);
+	for (int level = 0; level < LEVELS; level++)
+		pair_level(d, level);
+	leftovers(d, &d->old, &d->old_shot);
+	leftovers(d, &d->new, &d->new_shot);
+}

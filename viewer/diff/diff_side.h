@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One of the two recordings that are compared: its steps, its call paths in words that can be
+ * compared with the other's, and what lived at a moment, summed up by class and call path.
+ */
+#ifndef VIEWER_DIFF_SIDE_H
+#define VIEWER_DIFF_SIDE_H
+
+#include "../moments/snapshot.h"
+
+#define DIFF_TOKENS 24 /* of a place; more are not kept */
+
+/* A function of the program's or the model's own code. */
+struct diff_function {
+	const char *file, *name;
+	unsigned first_line;
+	uint32_t common; /* number that the same function has on both sides */
+};
+
+/* A line of one, and what it calls: hashes of names. */
+struct diff_place {
+	uint32_t function;
+	unsigned line;
+	uint64_t tokens[DIFF_TOKENS];
+	unsigned token_count;
+	uint64_t largest; /* block that it made itself */
+	uint32_t common;  /* number that the same line has on both sides */
+};
+
+/* A call path: lines from the outermost inwards, then what the innermost one called. */
+struct diff_site {
+	uint32_t *places;
+	unsigned depth;
+	uint64_t hash;
+	const char *outer, *op; /* the framework's functions next to that line and the innermost */
+	struct owner owner;
+	char *module; /* "Net/Block/Attention" from the forward methods on it; "" = none */
+};
+
+struct diff_row {
+	unsigned category;
+	uint32_t site;
+	uint64_t bytes, blocks;
+	uint32_t pair; /* 1 + index, 0 = not paired yet */
+};
+
+/* What lived after an event. */
+struct diff_shot {
+	uint64_t seq, time_ns, total;
+	enum phase phase;
+	size_t step;
+	uint64_t bytes[CATEGORIES];
+	struct diff_row *rows;
+	size_t count, room;
+	struct map ids; /* class and site -> row */
+};
+
+struct diff_side {
+	struct recording recording;
+	struct timeline timeline;
+	uint64_t peak, peak_seq;
+	bool recomputes; /* checkpointing was seen */
+
+	struct diff_function *functions;
+	size_t function_count, function_room;
+	struct diff_place *places;
+	size_t place_count, place_room;
+	struct diff_site *sites;
+	size_t site_count, site_room;
+	struct map function_ids, place_ids, site_ids, stack_ids;
+};
+
+/* 0, or a sentence was said, the exit code, and nothing is to be closed. */
+int diff_side_open(struct diff_side *s, const char *path, long device);
+void diff_side_close(struct diff_side *s);
+
+/* 0, or a sentence was said and the exit code. */
+int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
+void diff_shot_free(struct diff_shot *shot);
+
+/* The call path of a block. */
+uint32_t diff_site_find(struct diff_side *s, const struct block *b);
+void diff_sites_free(struct diff_side *s);
+
+enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);
+/* The span of that phase that came highest, NULL = there is none. */
+const struct span *diff_highest(const struct diff_side *s, enum phase phase);
+/* The moment on this side that is like `seq` on the other: in the same phase, about as far in it,
+ * and there the highest. 0, or a sentence was said and the exit code. */
+int diff_moment_like(struct diff_side *s, const struct diff_side *other, uint64_t seq,
+		     uint64_t *out);
+
+uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len);
+uint64_t diff_hash_text(uint64_t seed, const char *text);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call paths of one recording: functions, lines and paths, each once. Frames of the framework are
+ * left out, but for the names of the two that say what a line called. Nothing here knows the other
+ * recording.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "diff_side.h"
+
+uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint64_t h = seed ^ 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	return h ^ h >> 29;
+}
+
+uint64_t diff_hash_text(uint64_t seed, const char *text)
+{
+	return diff_hash(seed, text, strlen(text));
+}
+
+static uint32_t function_of(struct diff_side *s, const struct frame *f)
+{
+	uint64_t key = diff_hash_text(diff_hash_text(f->first_line, f->file), f->function);
+	bool fresh;
+	uint32_t *at = map_put(&s->function_ids, key, &fresh);
+
+	if (!fresh)
+		return *at;
+	*at = s->function_count;
+	s->functions = need_grow(s->functions, &s->function_room, s->function_count,
+				 sizeof(*s->functions));
+	s->functions[s->function_count] =
+		(struct diff_function){ f->file, f->function, f->first_line, 0 };
+	return s->function_count++;
+}
+
+static uint32_t place_of(struct diff_side *s, const struct frame *f)
+{
+	uint32_t function = function_of(s, f);
+	bool fresh;
+	uint32_t *at = map_put(&s->place_ids, (uint64_t)function << 32 | f->line, &fresh);
+
+	if (!fresh)
+		return *at;
+	*at = s->place_count;
+	s->places = need_grow(s->places, &s->place_room, s->place_count, sizeof(*s->places));
+	s->places[s->place_count] = (struct diff_place){ .function = function, .line = f->line };
+	return s->place_count++;
+}
+
+static void add_token(struct diff_place *p, const char *name)
+{
+	uint64_t token = diff_hash_text(0, name);
+
+	for (unsigned i = 0; i < p->token_count; i++)
+		if (p->tokens[i] == token)
+			return;
+	if (p->token_count < DIFF_TOKENS)
+		p->tokens[p->token_count++] = token;
+}
+
+/* "Net/Block" of the forward methods on the path. */
+static char *module_path(const struct diff_side *s, const struct diff_site *site)
+{
+	static const char method[] = ".forward";
+	char text[512];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < site->depth; i++) {
+		const char *name = s->functions[s->places[site->places[i]].function].name;
+		const char *dot = strrchr(name, '.'), *start = name;
+
+		if (!dot || strcmp(dot, method))
+			continue;
+		for (const char *p = name; p < dot; p++)
+			if (*p == '.')
+				start = p + 1;
+		len += snprintf(text + len, sizeof(text) - len, "%s%.*s", len ? "/" : "",
+				(int)(dot - start > 60 ? 60 : dot - start), start);
+		if (len > sizeof(text) - 80)
+			break;
+	}
+	return need_copy(text, len);
+}
+
+/* Every line calls the next one; the innermost calls the framework. */
+static void learn_calls(struct diff_side *s, const struct diff_site *site)
+{
+	for (unsigned i = 0; i < site->depth; i++) {
+		struct diff_place *p = &s->places[site->places[i]];
+
+		if (i + 1 < site->depth) {
+			add_token(p, s->functions[s->places[site->places[i + 1]].function].name);
+			continue;
+		}
+		add_token(p, site->outer);
+		add_token(p, site->op);
+	}
+}
+
+static struct diff_site read_path(struct diff_side *s, const struct block *b)
+{
+	struct diff_site site = { .outer = "", .op = "" };
+	struct stacks *st = &s->timeline.stacks;
+	size_t inner = 0;
+
+	site.owner = owners_find(&s->timeline.owners, b);
+	stacks_read_python(st, b->stack);
+	if (!st->count) {
+		site.op = site.owner.function;
+		return site;
+	}
+	while (inner < st->count && owners_is_plumbing(st->frames[inner].file))
+		inner++;
+	if (inner)
+		site.op = st->frames[0].function;
+	if (inner)
+		site.outer = st->frames[inner - 1].function;
+	site.places = need_new((st->count + 1) * sizeof(*site.places));
+	for (size_t i = st->count; i-- > inner;)
+		if (!owners_is_plumbing(st->frames[i].file))
+			site.places[site.depth++] = place_of(s, &st->frames[i]);
+	return site;
+}
+
+static uint64_t hash_site(const struct diff_site *site)
+{
+	uint64_t h = diff_hash(1, site->places, site->depth * sizeof(*site->places));
+
+	return diff_hash_text(diff_hash_text(h, site->op), site->owner.function);
+}
+
+static uint32_t make_site(struct diff_side *s, const struct block *b)
+{
+	struct diff_site site = read_path(s, b);
+	bool fresh;
+	uint32_t *at;
+
+	site.hash = hash_site(&site);
+	at = map_put(&s->site_ids, site.hash, &fresh);
+	if (!fresh) {
+		free(site.places);
+		return *at;
+	}
+	*at = s->site_count;
+	site.module = module_path(s, &site);
+	learn_calls(s, &site);
+	s->sites = need_grow(s->sites, &s->site_room, s->site_count, sizeof(*s->sites));
+	s->sites[s->site_count] = site;
+	return s->site_count++;
+}
+
+uint32_t diff_site_find(struct diff_side *s, const struct block *b)
+{
+	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	uint32_t *known = map_get(&s->stack_ids, key), site;
+	struct diff_site *found;
+	bool fresh;
+
+	site = known ? *known : make_site(s, b);
+	if (!known)
+		*map_put(&s->stack_ids, key, &fresh) = site;
+	found = &s->sites[site];
+	if (found->depth) {
+		struct diff_place *p = &s->places[found->places[found->depth - 1]];
+
+		p->largest = b->size > p->largest ? b->size : p->largest;
+	}
+	return site;
+}
+
+void diff_sites_free(struct diff_side *s)
+{
+	for (size_t i = 0; i < s->site_count; i++) {
+		free(s->sites[i].places);
+		free(s->sites[i].module);
+	}
+	free(s->sites);
+	free(s->places);
+	free(s->functions);
+	map_free(&s->function_ids);
+	map_free(&s->place_ids);
+	map_free(&s->site_ids);
+	map_free(&s->stack_ids);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trace event format (JSON) that Perfetto and chrome://tracing read: a counter for each class
+ * on each device, reserved memory, ranges on their threads, instants for what ran out. Times are
+ * microseconds since the first event, to the nanosecond.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit_json.h"
+#include "../base/need.h"
+#include "export.h"
+
+struct range {
+	uint64_t number, begin_ns;
+	uint32_t name, thread;
+};
+
+struct trace {
+	struct export *x;
+	FILE *f;
+	bool any;
+	int64_t bytes[MODEL_DEVICES][CATEGORIES];
+	bool changed[MODEL_DEVICES][CATEGORIES];
+	int low, high; /* devices with changes in this event */
+	uint64_t reserved[MODEL_DEVICES];
+	struct range *open;
+	size_t open_count, open_room;
+};
+
+static void begin(struct trace *t, const char *phase, const char *name, size_t len, uint64_t ns,
+		  uint32_t thread)
+{
+	uint64_t at = ns - t->x->facts.first_ns;
+
+	fprintf(t->f, "%s{\"ph\":\"%s\",\"name\":", t->any ? ",\n" : "\n", phase);
+	emit_json_string(t->f, name, len);
+	fprintf(t->f, ",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03" PRIu64,
+		t->x->recording.info->pid, thread, at / 1000, at % 1000);
+	t->any = true;
+}
+
+static void counter(struct trace *t, int device, const char *what, uint64_t bytes, uint64_t ns)
+{
+	char name[64];
+	int n = snprintf(name, sizeof(name), "GPU %d %s", device, what);
+
+	begin(t, "C", name, (size_t)n, ns, 0);
+	fprintf(t->f, ",\"args\":{\"bytes\":%" PRIu64 "}}", bytes);
+}
+
+static void on_change(void *ctx, const struct series_change *c)
+{
+	struct trace *t = ctx;
+
+	t->bytes[c->device][c->category] += c->bytes;
+	t->changed[c->device][c->category] = true;
+	t->low = c->device < t->low ? c->device : t->low;
+	t->high = c->device > t->high ? c->device : t->high;
+}
+
+static void write_counters(struct trace *t, const struct gmt_event *e)
+{
+	for (int d = t->low; d <= t->high; d++)
+		for (unsigned c = 0; c < CATEGORIES; c++) {
+			if (t->changed[d][c])
+				counter(t, d, category_words(c), (uint64_t)t->bytes[d][c],
+					e->time_ns);
+			t->changed[d][c] = false;
+		}
+	t->low = MODEL_DEVICES;
+	t->high = -1;
+}
+
+static void write_reserved(struct trace *t, const struct gmt_event *e, const struct model *m)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		uint64_t now = m->devices[d].reserved.now;
+
+		if (!m->devices[d].seen || now == t->reserved[d])
+			continue;
+		t->reserved[d] = now;
+		counter(t, d, "reserved", now, e->time_ns);
+	}
+}
+
+/* Slices of a thread must lie in one another: a range that ends out of turn is told as one that
+ * belongs to no thread. */
+static void end_range(struct trace *t, size_t i, uint64_t ns)
+{
+	const struct range r = t->open[i];
+	struct defs_text name = defs_string(&t->x->recording.defs, r.name);
+	uint64_t ns_long = ns - r.begin_ns;
+	bool inner = true;
+
+	for (size_t k = i + 1; k < t->open_count; k++)
+		inner &= t->open[k].thread != r.thread;
+	memmove(&t->open[i], &t->open[i + 1], (t->open_count - i - 1) * sizeof(r));
+	t->open_count--;
+	if (inner) {
+		begin(t, "X", name.s, name.len, r.begin_ns, r.thread);
+		fprintf(t->f, ",\"dur\":%" PRIu64 ".%03" PRIu64 "}", ns_long / 1000,
+			ns_long % 1000);
+		return;
+	}
+	begin(t, "b", name.s, name.len, r.begin_ns, r.thread);
+	fprintf(t->f, ",\"cat\":\"range\",\"id\":%" PRIu64 "}", r.number);
+	begin(t, "e", name.s, name.len, ns, r.thread);
+	fprintf(t->f, ",\"cat\":\"range\",\"id\":%" PRIu64 "}", r.number);
+}
+
+static void on_range(struct trace *t, const struct gmt_event *e)
+{
+	if (e->kind == GMT_RANGE_BEGIN) {
+		t->open = need_grow(t->open, &t->open_room, t->open_count, sizeof(*t->open));
+		t->open[t->open_count++] =
+			(struct range){ e->arg0, e->time_ns, e->name, e->thread };
+		return;
+	}
+	for (size_t i = t->open_count; i-- > 0;)
+		if (t->open[i].number == e->arg0) {
+			end_range(t, i, e->time_ns);
+			return;
+		}
+}
+
+static void on_instant(struct trace *t, const struct gmt_event *e)
+{
+	struct defs_text name = defs_string(&t->x->recording.defs, e->name);
+
+	if (e->kind == GMT_BLOCK_OOM) {
+		begin(t, "i", "out of memory", 13, e->time_ns, e->thread);
+		fprintf(t->f, ",\"s\":\"p\",\"args\":{\"asked_bytes\":%" PRIu64 "}}", e->size);
+	} else {
+		begin(t, "i", name.s, name.len, e->time_ns, e->thread);
+		fprintf(t->f, ",\"s\":\"t\"}");
+	}
+}
+
+static void on_event(void *ctx, const struct gmt_event *e, const struct model *m)
+{
+	struct trace *t = ctx;
+
+	write_counters(t, e);
+	if (e->kind < GMT_VA_RESERVE || e->kind == GMT_MAP || e->kind == GMT_UNMAP)
+		write_reserved(t, e, m);
+	if (e->kind == GMT_RANGE_BEGIN || e->kind == GMT_RANGE_END)
+		on_range(t, e);
+	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MARK)
+		on_instant(t, e);
+}
+
+static void write_name(struct trace *t, const char *what, uint32_t thread, const char *s,
+		       size_t len)
+{
+	begin(t, "M", what, strlen(what), t->x->facts.first_ns, thread);
+	fprintf(t->f, ",\"args\":{\"name\":");
+	emit_json_string(t->f, s, len);
+	fprintf(t->f, "}}");
+}
+
+static void write_names(struct trace *t)
+{
+	const struct defs *d = &t->x->recording.defs;
+	const struct defs_thread *threads = d->threads.items;
+	struct defs_text argv = defs_meta(d, "argv");
+
+	write_name(t, "process_name", 0, argv.len ? argv.s : "recorded process",
+		   argv.len ? strlen(argv.s) : 16);
+	for (size_t i = 0; i < d->threads.count; i++)
+		write_name(t, "thread_name", threads[i].id, threads[i].name.s, threads[i].name.len);
+}
+
+int export_perfetto(struct export *x)
+{
+	struct trace *t = need_new(sizeof(*t));
+	const struct export_walk walk = { .change = on_change, .event = on_event, .ctx = t };
+	int rc;
+
+	t->x = x;
+	t->f = x->f;
+	t->low = MODEL_DEVICES;
+	t->high = -1;
+	fprintf(t->f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	write_names(t);
+	rc = export_walk(x, &walk);
+	while (t->open_count)
+		end_range(t, t->open_count - 1, x->facts.last_ns);
+	fprintf(t->f, "\n]}\n");
+	free(t->open);
+	free(t);
+	return rc;
+}

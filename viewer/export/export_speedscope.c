@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * speedscope's own format: one profile of bytes with all classes (the class is the outermost
+ * frame), then one for each class. Frames stand once, in `shared`.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit_json.h"
+#include "../base/need.h"
+#include "../base/version.h"
+#include "export_stacks.h"
+
+struct speedscope {
+	struct export *x;
+	FILE *f;
+	struct stack_sums sums;
+	struct map ids; /* hash of a frame -> its index */
+	uint32_t frames;
+	uint32_t classes[CATEGORIES]; /* 1 + index of the frame that stands for a class */
+	uint32_t **samples;	      /* of each sum: frames from the outermost on, */
+	size_t *lengths;	      /* so many */
+};
+
+static uint64_t hash(const struct frame *f, const char *name)
+{
+	uint64_t h = f->line + 0x9e3779b97f4a7c15;
+
+	for (const char *s = name; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3;
+	for (const char *s = f->file; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b7;
+	return h;
+}
+
+static void frame_begin(struct speedscope *s, const char *name)
+{
+	fprintf(s->f, "%s{\"name\":", s->frames++ ? ",\n" : "\n");
+	emit_json_string(s->f, name, strlen(name));
+}
+
+static uint32_t frame_index(struct speedscope *s, const struct frame *f)
+{
+	char unnamed[256];
+	const char *name = export_frame_name(f, unnamed, sizeof(unnamed));
+	bool fresh;
+	uint32_t *at = map_put(&s->ids, hash(f, name), &fresh);
+
+	if (!fresh)
+		return *at;
+	*at = s->frames;
+	frame_begin(s, name);
+	if (f->file[0]) {
+		fputs(",\"file\":", s->f);
+		emit_json_string(s->f, f->file, strlen(f->file));
+	}
+	if (f->line)
+		fprintf(s->f, ",\"line\":%u", f->line);
+	fputc('}', s->f);
+	return *at;
+}
+
+static uint32_t class_index(struct speedscope *s, unsigned category)
+{
+	if (!s->classes[category]) {
+		frame_begin(s, category_words(category));
+		fputc('}', s->f);
+		s->classes[category] = s->frames;
+	}
+	return s->classes[category] - 1;
+}
+
+static void write_frames(struct speedscope *s)
+{
+	for (size_t i = 0; i < s->sums.count; i++) {
+		const struct stack_sum *sum = &s->sums.items[i];
+		size_t n = stack_sum_frames(sum, s->x);
+		struct frame node = { .function = "", .file = "", .module = "" };
+
+		s->samples[i] = need_new((n + 2) * sizeof(uint32_t));
+		s->samples[i][s->lengths[i]++] = class_index(s, sum->category);
+		for (size_t k = n; k-- > 0;)
+			s->samples[i][s->lengths[i]++] = frame_index(s, &s->x->stacks.frames[k]);
+		node.function = defs_string(&s->x->recording.defs, sum->name).s;
+		if (!n && node.function[0])
+			s->samples[i][s->lengths[i]++] = frame_index(s, &node);
+	}
+}
+
+/* category < 0: all. */
+static void write_profile(struct speedscope *s, const char *name, int category)
+{
+	uint64_t sum = 0;
+	bool any = false;
+
+	fputs("{\"type\":\"sampled\",\"name\":", s->f);
+	emit_json_string(s->f, name, strlen(name));
+	fputs(",\"unit\":\"bytes\",\"startValue\":0,\"samples\":[", s->f);
+	for (size_t i = 0; i < s->sums.count; i++) {
+		if (category >= 0 && s->sums.items[i].category != (unsigned)category)
+			continue;
+		fprintf(s->f, "%s[", any ? ",\n" : "\n");
+		for (size_t k = 0; k < s->lengths[i]; k++)
+			fprintf(s->f, "%s%u", k ? "," : "", s->samples[i][k]);
+		fputc(']', s->f);
+		any = true;
+	}
+	fputs("],\"weights\":[", s->f);
+	any = false;
+	for (size_t i = 0; i < s->sums.count; i++) {
+		if (category >= 0 && s->sums.items[i].category != (unsigned)category)
+			continue;
+		fprintf(s->f, "%s%" PRIu64, any ? "," : "", s->sums.items[i].bytes);
+		sum += s->sums.items[i].bytes;
+		any = true;
+	}
+	fprintf(s->f, "],\"endValue\":%" PRIu64 "}", sum);
+}
+
+static void write_all(struct speedscope *s)
+{
+	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+	      "\"exporter\":\"gpumemtrace " VIEWER_VERSION "\",\"name\":",
+	      s->f);
+	emit_json_string(s->f, s->x->options->file, strlen(s->x->options->file));
+	fputs(",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[", s->f);
+	write_frames(s);
+	fputs("]},\n\"profiles\":[\n", s->f);
+	write_profile(s, "all classes", -1);
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (s->classes[c]) {
+			fputs(",\n", s->f);
+			write_profile(s, category_words(c), (int)c);
+		}
+	fputs("]}\n", s->f);
+}
+
+int export_speedscope(struct export *x)
+{
+	struct speedscope s = { .x = x, .f = x->f };
+	int rc = stack_sums_take(&s.sums, x);
+
+	if (rc)
+		return rc;
+	s.samples = need_new(s.sums.count * sizeof(*s.samples));
+	s.lengths = need_new(s.sums.count * sizeof(*s.lengths));
+	write_all(&s);
+	for (size_t i = 0; i < s.sums.count; i++)
+		free(s.samples[i]);
+	free(s.samples);
+	free(s.lengths);
+	map_free(&s.ids);
+	stack_sums_free(&s.sums);
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b)
+{
+	uint64_t key = (uint64_t)b->stack << 28 | (b->stack ? 0 : b->name & 0xfffffff);
+	bool fresh;
+	uint32_t *at = map_put(&s->ids, key * CATEGORIES + category, &fresh);
+
+	if (fresh) {
+		s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+		*at = (uint32_t)s->count;
+		s->items[s->count++] = (struct stack_sum){ .category = category,
+							   .stack = b->stack,
+							   .name = b->memory ? 0 : b->name,
+							   .seq = b->seq };
+	}
+	return &s->items[*at];
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct stack_sum *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->category != y->category)
+		return x->category < y->category ? -1 : 1;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+void stack_sums_sort(struct stack_sums *s)
+{
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), compare);
+}
+
+int stack_sums_take(struct stack_sums *s, struct export *x)
+{
+	struct export_moment m;
+	int rc = export_moment(x, &m);
+
+	*s = (struct stack_sums){ 0 };
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < m.moment.count; i++) {
+		struct stack_sum *one = stack_sums_at(s, m.classes[i], &m.moment.blocks[i]);
+
+		one->bytes += m.moment.blocks[i].size;
+		one->blocks++;
+		s->bytes += m.moment.blocks[i].size;
+	}
+	s->time_ns = m.moment.time_ns;
+	s->device = m.moment.device;
+	stack_sums_sort(s);
+	export_moment_free(&m);
+	return 0;
+}
+
+/* What PyTorch's own recorder put on top of the stacks of a snapshot. */
+static bool is_recorder(const struct frame *f)
+{
+	static const char *const names[] = { "torch::unwind::unwind",
+					     "torch::CapturedTraceback::gather",
+					     "torch::cuda::(anonymous namespace)::gather" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(f->function, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
+{
+	const char *which = x->options->stacks ? x->options->stacks : "all";
+	size_t n = export_frames(x, s->stack, s->seq), kept = 0;
+	struct frame *frames = x->stacks.frames;
+
+	for (size_t i = 0; i < n; i++)
+		if ((which[0] == 'a' || frames[i].python == (which[0] == 'p')) &&
+		    !(kept == 0 && is_recorder(&frames[i])))
+			frames[kept++] = frames[i];
+	return kept;
+}
+
+void stack_sums_free(struct stack_sums *s)
+{
+	free(s->items);
+	map_free(&s->ids);
+}

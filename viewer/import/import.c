@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the values of a snapshot to a recording: read the end, go back to the beginning, then tell
+ * everything forwards. Of several devices the entries come in order of their times.
+ */
+#include "import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../base/unpack.h"
+#include "import_parts.h"
+
+#define TIME_MAX (UINT64_C(1) << 52) /* microseconds */
+
+bool import_recognises(const char *path)
+{
+	uint8_t start[4];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : pread(fd, start, sizeof(start), 0);
+
+	if (fd >= 0)
+		close(fd);
+	return n == sizeof(start) &&
+	       ((start[0] == 0x80 && start[1] >= 2 && start[1] <= 5) ||
+		unpack_is_zstd(start, sizeof(start)) || unpack_is_gzip(start, sizeof(start)));
+}
+
+static void add_item(struct import *im, struct import_item item)
+{
+	im->items = need_grow(im->items, &im->item_room, im->item_count, sizeof(*im->items));
+	item.order = (uint32_t)im->item_count;
+	im->items[im->item_count++] = item;
+}
+
+/* Times never go back within a device; without times the entries are counted. */
+static void add_entries(struct import *im, uint16_t device)
+{
+	const struct import_device *d = &im->devices[device];
+	uint64_t last = 0;
+
+	if (d->trace && d->trace->type != PICKLE_LIST)
+		im->error = "a trace that is no list";
+	for (uint32_t i = 0; !im->error && d->trace && i < d->trace->count && import_visit(im);
+	     i++) {
+		const struct pickle_value *e = pickle_item(&im->p, d->trace, i);
+		uint64_t t = pickle_number(&im->p, e, "time_us");
+
+		im->times |= t != 0;
+		if (t > last && t < TIME_MAX)
+			last = t;
+		add_item(im,
+			 (struct import_item){
+				 .time = last, .index = i, .device = device, .what = ITEM_ENTRY });
+		im->entries++;
+	}
+}
+
+static void add_annotations(struct import *im)
+{
+	const struct pickle_value *a;
+
+	for (uint32_t i = 0; (a = pickle_item(&im->p, im->annotations, i)) && import_visit(im);
+	     i++) {
+		const struct pickle_value *stage = pickle_text(&im->p, a, "stage");
+		uint64_t t = pickle_number(&im->p, a, "time_us");
+		bool end = pickle_is(stage, "END");
+
+		if (!pickle_text(&im->p, a, "name") || !t || t >= TIME_MAX ||
+		    (!end && !pickle_is(stage, "START")))
+			continue;
+		add_item(im, (struct import_item){
+				     .time = t, .index = i, .what = end ? ITEM_END : ITEM_BEGIN });
+	}
+}
+
+/* At the same time a range begins before what is in it, and ends after it. */
+static int compare(const void *a, const void *b)
+{
+	const struct import_item *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->what != y->what)
+		return x->what < y->what ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static bool collect(struct import *im)
+{
+	const struct pickle_value *root = pickle_at(&im->p, im->p.root), *traces, *segments = root;
+
+	if (root->type == PICKLE_DICT) {
+		segments = pickle_list(&im->p, root, "segments");
+		traces = pickle_list(&im->p, root, "device_traces");
+		im->annotations = pickle_list(&im->p, root, "external_annotations");
+		for (uint16_t i = 0; traces && i < traces->count && i < IMPORT_DEVICES; i++)
+			im->devices[i].trace = pickle_item(&im->p, traces, i);
+	}
+	im->segments = segments;
+	if (!segments || segments->type != PICKLE_LIST || (segments == root && !root->count))
+		im->error = "a pickle, but no memory snapshot of PyTorch: it has no segments";
+	for (uint16_t i = 0; i < IMPORT_DEVICES && !im->error; i++)
+		add_entries(im, i);
+	if (im->times)
+		add_annotations(im);
+	if (im->item_count)
+		qsort(im->items, im->item_count, sizeof(*im->items), compare);
+	return !im->error;
+}
+
+static void tell_item(struct import *im, const struct import_item *item)
+{
+	const struct pickle_value *name;
+
+	if (item->what == ITEM_ENTRY) {
+		import_entry(im, item->device, item->index);
+		return;
+	}
+	name = pickle_text(&im->p, pickle_item(&im->p, im->annotations, item->index), "name");
+	if (item->what == ITEM_BEGIN)
+		import_mark_begin(im, name->text, name->count);
+	else
+		import_mark_end(im, name->text, name->count);
+}
+
+static void define_threads(struct import *im)
+{
+	char payload[sizeof(struct gmt_def_thread) + 24];
+	struct gmt_def_thread head = { .name_len = 4 };
+
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), "main", 4);
+	import_def(im, GMT_DEF_THREAD, THREAD_MAIN, payload, sizeof(head) + 4);
+	for (int i = 0; i < IMPORT_DEVICES; i++) {
+		if (!im->devices[i].seen)
+			continue;
+		head.name_len = (uint32_t)snprintf(payload + sizeof(head), 24, "pt_autograd_%d", i);
+		memcpy(payload, &head, sizeof(head));
+		import_def(im, GMT_DEF_THREAD, THREAD_ENGINE + (unsigned)i, payload,
+			   sizeof(head) + head.name_len);
+	}
+}
+
+/* What the file lacks, or had to be found by a rule, one sentence each. */
+static void write_notes(struct import *im)
+{
+	if (!im->entries)
+		import_note(im, "no trace: only the end is known, not how it came to it");
+	if (im->entries && !im->times)
+		import_note(im, "no times: one microsecond stands between two events");
+	if (im->entries && im->late_blocks)
+		import_note(im,
+			    "the trace begins late: %" PRIu64 " blocks (%" PRIu64
+			    " bytes) were there before its first event, of unknown age",
+			    im->late_blocks, im->late_bytes);
+	if (!im->any_python && !im->any_native)
+		import_note(im, "no stacks: nothing says what the blocks are for");
+	else if (!im->any_python)
+		import_note(im, "no Python frames");
+	else if (!im->any_native)
+		import_note(im,
+			    "no native frames: backward is where Python frames are missing "
+			    "(%" PRIu64 " events)",
+			    im->bare);
+	if (im->guessed)
+		import_note(im,
+			    "sizes of %" PRIu64 " blocks by the allocator's rule from what was "
+			    "asked for; those alive at the end are exact",
+			    im->guessed);
+	if (im->free_missing)
+		import_note(im, "%" PRIu64 " blocks were given back without an entry of the trace",
+			    im->free_missing);
+	if (im->alloc_missing)
+		import_note(im, "%" PRIu64 " blocks came or went without an entry of the trace",
+			    im->alloc_missing);
+	if (im->unknown)
+		import_note(im, "%" PRIu64 " entries of unknown actions, left out", im->unknown);
+	import_note(im, "no word of autograd: classes rest on frames, phases and lives");
+}
+
+static void write_settings(struct import *im)
+{
+	const struct pickle_value *root = pickle_at(&im->p, im->p.root);
+	const struct pickle_value *s = pickle_get(&im->p, root, "allocator_settings");
+	const struct pickle_value *conf = pickle_text(&im->p, s, "PYTORCH_CUDA_ALLOC_CONF");
+
+	import_sizes_settings(im, s);
+	import_meta(im, "source", "PyTorch memory snapshot");
+	if (conf && conf->count)
+		import_meta(im, "PYTORCH_CUDA_ALLOC_CONF", "%.*s",
+			    conf->count < 300 ? (int)conf->count : 300, conf->text);
+}
+
+static void write_facts(struct import *im)
+{
+	char key[48];
+
+	for (int i = 0; i < IMPORT_DEVICES; i++) {
+		if (!im->devices[i].seen)
+			continue;
+		snprintf(key, sizeof(key), "device.%d.asked_bytes_at_end", i);
+		import_meta(im, key, "%" PRIu64, im->devices[i].asked);
+		snprintf(key, sizeof(key), "device.%d.asked_bytes_peak", i);
+		import_meta(im, key, "%" PRIu64, im->devices[i].asked_peak);
+	}
+	write_notes(im);
+}
+
+static void tell(struct import *im)
+{
+	uint64_t first = im->item_count ? im->items[0].time : 0;
+
+	im->now = IMPORT_START;
+	define_threads(im);
+	for (int i = 0; i < IMPORT_DEVICES; i++)
+		if (im->devices[i].seen)
+			import_begin_device(im, i);
+	import_marks_early(im);
+	for (size_t i = 0; i < im->item_count && !im->err; i++) {
+		im->now =
+			IMPORT_START + 1000 * (im->times ? im->items[i].time - first : (uint64_t)i);
+		tell_item(im, &im->items[i]);
+	}
+	import_metadata(im, NULL);
+	for (int i = 0; i < IMPORT_DEVICES; i++)
+		import_finish_device(im, i);
+	import_event(im,
+		     (struct gmt_event){ .kind = GMT_END, .thread = THREAD_MAIN, .device = -1 });
+	write_facts(im);
+}
+
+static bool rewind_devices(struct import *im)
+{
+	bool ok = import_read_segments(im, im->segments);
+
+	for (int i = 0; i < IMPORT_DEVICES && ok; i++)
+		import_rewind(im, &im->devices[i]);
+	return ok && !im->error;
+}
+
+static bool write_recording(struct import *im, int fd)
+{
+	size_t bytes = (gmt_writer_workspace() + 63) & ~(size_t)63;
+	void *workspace = aligned_alloc(64, bytes);
+	struct gmt_writer_info info = { 0 };
+
+	if (!workspace)
+		exit(say_error(EXIT_UNREADABLE, "out of memory"));
+	if (im->times)
+		info.realtime_minus_monotonic_ns = (int64_t)im->items[0].time * 1000 - IMPORT_START;
+	im->w = gmt_writer_open(workspace, bytes, fd, &info, &im->err);
+	if (im->w) {
+		write_settings(im);
+		if (rewind_devices(im))
+			tell(im);
+		if (!im->error && !im->err)
+			im->err = gmt_writer_finish(im->w);
+	}
+	free(workspace);
+	return !im->err && !im->error;
+}
+
+static void release(struct import *im)
+{
+	for (int i = 0; i < IMPORT_DEVICES; i++) {
+		struct import_device *d = &im->devices[i];
+
+		tree_free(&d->segments);
+		tree_free(&d->blocks);
+		tree_free(&d->end);
+		tree_free(&d->pieces);
+		free(d->exact);
+	}
+	free(im->devices);
+	free(im->items);
+	map_free(&im->strings);
+	map_free(&im->open);
+	import_frames_free(&im->frames);
+	pickle_free(&im->p);
+}
+
+bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room)
+{
+	struct import im = { .budget = len < SIZE_MAX / 8 ? 8 * len : SIZE_MAX };
+	bool ok = pickle_read(&im.p, data, len);
+
+	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
+	if (!ok)
+		snprintf(error, room, "cannot be read as a memory snapshot: %s", im.p.error);
+	else if (!collect(&im) || !write_recording(&im, fd)) {
+		ok = false;
+		if (im.error)
+			snprintf(error, room, "%s", im.error);
+		else
+			snprintf(error, room, "cannot be converted: %s",
+				 im.err == -GMT_ERR_SYS ? strerror(errno) : gmt_strerror(im.err));
+	}
+	release(&im);
+	return ok;
+}
+
+int import_file(const char *path, int fd)
+{
+	struct unpacked u;
+	char error[300];
+	int rc = unpack_file(path, &u);
+
+	if (rc)
+		return rc;
+	if (!import_bytes(u.data, u.len, fd, error, sizeof(error)))
+		rc = say_error(EXIT_UNREADABLE, "%s: %s", path, error);
+	unpack_free(&u);
+	return rc;
+}

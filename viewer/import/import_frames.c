@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of frames -> nodes of the stack tree. A snapshot mixes Python frames into native ones; a
+ * recording keeps two chains and puts Python frames where the native chain has the interpreter's
+ * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
+ * are made once; hashes of 64 bits tell them apart.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "import_parts.h"
+
+#define NAME_MAX_BYTES (16u * 1024)
+#define LOOP	       "_PyEval_EvalFrameDefault"
+
+struct import_frame {
+	uint64_t value; /* of a node */
+	bool native, loop, engine, evaluates;
+	uint32_t node; /* string, if it runs a backward node */
+};
+
+struct text {
+	const char *s;
+	size_t len;
+};
+
+static struct text text_of(const struct import *im, const struct pickle_value *dict,
+			   const char *key)
+{
+	const struct pickle_value *v = pickle_text(&im->p, dict, key);
+
+	if (!v)
+		return (struct text){ "", 0 };
+	return (struct text){ v->text, v->count < NAME_MAX_BYTES ? v->count : NAME_MAX_BYTES };
+}
+
+static bool begins(struct text t, const char *with)
+{
+	return t.len >= strlen(with) && !memcmp(t.s, with, strlen(with));
+}
+
+static bool ends(struct text t, const char *with)
+{
+	size_t n = strlen(with);
+
+	return t.len >= n && !memcmp(t.s + t.len - n, with, n);
+}
+
+static bool contains(struct text t, const char *what)
+{
+	return memmem(t.s, t.len, what, strlen(what)) != NULL;
+}
+
+/* Where a source is not known, the newest PyTorch names the object: a library or the interpreter.
+ */
+static bool is_object(struct text file)
+{
+	const char *slash = memrchr(file.s, '/', file.len);
+
+	return ends(file, ".so") || contains(file, ".so.") ||
+	       (slash && file.s + file.len - slash > 6 && !memcmp(slash + 1, "python", 6));
+}
+
+/* C++ names have arguments or scopes, and files of their own kinds, "??" or none. */
+static bool is_native(struct text name, struct text file)
+{
+	static const char *const kinds[] = { ".c",  ".cc", ".cpp", ".cxx", ".cu",  ".cuh", ".h",
+					     ".hh", ".S",  ".hpp", ".inc", ".inl", ".o",   ".rs" };
+
+	if (ends(file, ".py") || begins(file, "<"))
+		return false;
+	if (!file.len || (file.len == 2 && !memcmp(file.s, "??", 2)) || is_object(file))
+		return true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (ends(file, kinds[i]))
+			return true;
+	return contains(name, "(") || contains(name, "::");
+}
+
+static uint64_t define_code(struct import *im, struct text name, struct text file, uint32_t line)
+{
+	struct gmt_def_code head = { .first_line = line,
+				     .file_len = (uint32_t)file.len,
+				     .name_len = (uint32_t)name.len };
+	char payload[sizeof(head) + 2 * NAME_MAX_BYTES];
+
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), file.s, file.len);
+	memcpy(payload + sizeof(head) + file.len, name.s, name.len);
+	import_def(im, GMT_DEF_CODE, ++im->frames.code_count, payload,
+		   sizeof(head) + file.len + name.len);
+	/* before the first instruction: the line of the code object itself */
+	return (uint64_t)im->frames.code_count << 32 | 0xfffffffe;
+}
+
+static uint64_t define_symbol(struct import *im, struct text name, struct text file, uint32_t line)
+{
+	struct gmt_def_symbol head = { .address = ++im->frames.symbol_count, .line = line };
+	char payload[sizeof(head) + 2 * NAME_MAX_BYTES];
+
+	if (file.len == 2 && !memcmp(file.s, "??", 2))
+		file.len = 0;
+	head.file_len = (uint32_t)file.len;
+	head.name_len = (uint32_t)name.len;
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), file.s, file.len);
+	memcpy(payload + sizeof(head) + file.len, name.s, name.len);
+	import_def(im, GMT_DEF_SYMBOL, im->frames.symbol_count, payload,
+		   sizeof(head) + file.len + name.len);
+	return head.address;
+}
+
+/* "torch::autograd::generated::AddmmBackward0::apply(..." -> "AddmmBackward0" */
+static uint32_t node_name(struct import *im, struct text name)
+{
+	static const char space[] = "torch::autograd::";
+	const char *apply = memmem(name.s, name.len, "::apply(", 8), *from = apply;
+
+	if (!begins(name, space) || !apply || memchr(name.s, '(', apply - name.s))
+		return 0;
+	while (from > name.s && from[-1] != ':')
+		from--;
+	return import_string(im, from, apply - from);
+}
+
+static struct import_frame define(struct import *im, struct text name, struct text file,
+				  uint32_t line)
+{
+	struct import_frame f = { .native = is_native(name, file) };
+
+	if (!f.native) {
+		f.value = define_code(im, name, file, line);
+		return f;
+	}
+	f.loop = begins(name, LOOP);
+	f.engine = contains(name, "torch::autograd::Engine::thread_init(");
+	f.evaluates = begins(name, "torch::autograd::Engine::evaluate_function(");
+	f.node = node_name(im, name);
+	f.value = f.loop ? 0 : define_symbol(im, name, file, line);
+	return f;
+}
+
+static const struct import_frame *frame_of(struct import *im, const struct pickle_value *dict)
+{
+	struct import_frames *fs = &im->frames;
+	bool fresh, fresh_text;
+	uint32_t *at = map_put(&fs->frames, (uint64_t)(dict - im->p.values), &fresh);
+
+	if (fresh) {
+		struct text name = text_of(im, dict, "name"), file = text_of(im, dict, "filename");
+		uint32_t line = (uint32_t)pickle_number(&im->p, dict, "line");
+		uint64_t h = import_hash(import_hash(line, name.s, name.len), file.s, file.len);
+		uint32_t *same = map_put(&fs->texts, h, &fresh_text);
+
+		if (fresh_text) {
+			fs->known = need_grow(fs->known, &fs->known_room, fs->known_count,
+					      sizeof(*fs->known));
+			*same = (uint32_t)fs->known_count;
+			fs->known[fs->known_count++] = define(im, name, file, line);
+		}
+		*at = *same;
+	}
+	return &fs->known[*at];
+}
+
+static uint32_t add_node(struct import *im, uint32_t parent, uint32_t kind, uint64_t value)
+{
+	struct gmt_def_stack s = { value, parent, kind };
+	bool fresh;
+	uint32_t *at = map_put(&im->frames.nodes, import_hash(0, &s, sizeof(s)), &fresh);
+
+	if (fresh) {
+		*at = ++im->frames.node_count;
+		import_def(im, GMT_DEF_STACK, *at, &s, sizeof(s));
+	}
+	return *at;
+}
+
+static uint64_t interpreter(struct import *im)
+{
+	static const struct text name = { LOOP, sizeof(LOOP) - 1 }, no_file = { "", 0 };
+
+	if (!im->frames.interpreter)
+		im->frames.interpreter = define_symbol(im, name, no_file, 0);
+	return im->frames.interpreter;
+}
+
+/* From the outermost frame to the innermost; the interpreter's own loop is put in anew. */
+static void build(struct import *im, const struct pickle_value *list, struct import_stack *s)
+{
+	uint32_t native = 0, python = 0;
+	bool in_python = false;
+
+	for (uint32_t i = list->count; i-- > 0 && import_visit(im);) {
+		const struct import_frame *f = frame_of(im, pickle_item(&im->p, list, i));
+
+		if (f->loop)
+			continue;
+		if (f->native) {
+			native = add_node(im, native, GMT_FRAME_NATIVE, f->value);
+			s->engine |= f->engine;
+			s->node = f->node ? f->node : f->evaluates ? 0 : s->node;
+		} else {
+			if (!in_python)
+				native = add_node(im, native, GMT_FRAME_NATIVE, interpreter(im));
+			python = add_node(im, python, GMT_FRAME_PYTHON, f->value | !in_python);
+		}
+		in_python = !f->native;
+		s->native |= f->native;
+		s->python |= !f->native;
+	}
+	s->id = !s->native ? python
+		: !python  ? native
+			   : add_node(im, native, GMT_FRAME_JOIN, python);
+}
+
+struct import_stack import_stack(struct import *im, const struct pickle_value *frames)
+{
+	struct import_frames *fs = &im->frames;
+	struct import_stack s = { 0 };
+	bool fresh;
+	uint32_t *at;
+
+	if (!frames || frames->type != PICKLE_LIST || !frames->count)
+		return s;
+	at = map_put(&fs->lists, (uint64_t)(frames - im->p.values), &fresh);
+	if (!fresh)
+		return fs->stacks[*at];
+	*at = (uint32_t)fs->count;
+	build(im, frames, &s);
+	fs->stacks = need_grow(fs->stacks, &fs->room, fs->count, sizeof(*fs->stacks));
+	fs->stacks[fs->count++] = s;
+	im->any_python |= s.python;
+	im->any_native |= s.native;
+	return s;
+}
+
+void import_frames_free(struct import_frames *f)
+{
+	map_free(&f->lists);
+	map_free(&f->frames);
+	map_free(&f->texts);
+	map_free(&f->nodes);
+	free(f->stacks);
+	free(f->known);
+}

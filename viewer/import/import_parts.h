@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the import only. */
+#ifndef VIEWER_IMPORT_PARTS_H
+#define VIEWER_IMPORT_PARTS_H
+
+#include "../../format/writer.h"
+#include "../base/map.h"
+#include "../base/tree.h"
+#include "../pickle/pickle.h"
+
+#define IMPORT_DEVICES 256
+#define IMPORT_NOTES   16
+#define IMPORT_START   1000000000u /* time of the first event: 0 means "never" elsewhere */
+
+enum import_action {
+	ACTION_OTHER,
+#define ACTION(name) ACTION_##name,
+#include "import_actions.def"
+#undef ACTION
+	ACTIONS
+};
+enum import_thread { THREAD_MAIN = 1, THREAD_ENGINE = 2 }; /* + device */
+
+/* A list of frames as a stack of the recording. */
+struct import_stack {
+	uint32_t id;
+	uint32_t node; /* name of the backward node whose evaluation is on it */
+	bool engine;   /* of one of autograd's own threads */
+	bool python, native;
+};
+
+struct import_frames {
+	struct map lists; /* value -> index in stacks */
+	struct import_stack *stacks;
+	size_t count, room;
+	struct map frames; /* value -> index in known */
+	struct map texts;  /* hash of name, file and line -> the same */
+	struct import_frame *known;
+	size_t known_count, known_room;
+	struct map nodes; /* hash of parent, kind and value -> id */
+	uint32_t node_count, code_count, symbol_count;
+	uint64_t interpreter; /* address of the frame that stands for Python's own loop, 0 = none */
+};
+
+/* What a device's allocator holds, at first at the end, then rewound to the beginning. */
+struct import_device {
+	bool seen;
+	bool told; /* its segments are in the file */
+	const struct pickle_value *trace;
+	struct tree segments; /* what is reserved; tags = 1: expandable */
+	struct tree blocks;   /* size 0 = not known yet, handle = asked; refs = 1: only awaits its
+				 stream, and is nobody's block any more */
+	struct tree end;      /* live blocks as the file has them at the end */
+	struct tree pieces;   /* mappings; handle = their physical memory */
+	uint64_t *exact;      /* by entry of the trace: the block's size, 0 = not known */
+	bool no_requests, no_completions;
+	uint64_t allocated, reserved, asked, asked_peak;
+};
+
+struct import_item {
+	uint64_t time; /* microseconds, or the entry's number */
+	uint32_t order, index;
+	uint16_t device;
+	uint8_t what; /* enum import_what */
+};
+
+enum import_what { ITEM_BEGIN, ITEM_ENTRY, ITEM_END };
+
+struct import {
+	struct pickle p;
+	size_t budget; /* elements that may be looked at: a file has no more than bytes */
+	const char *error;
+	struct gmt_writer *w;
+	int err; /* of the writer */
+	uint64_t seq, now;
+	struct import_device *devices;
+	struct import_frames frames;
+	struct map strings; /* hash -> id */
+	uint32_t string_count;
+	struct import_item *items;
+	size_t item_count, item_room;
+	const struct pickle_value *segments, *annotations;
+	struct map open; /* name -> number of the range that is open */
+	uint64_t ranges, evaluations, handles;
+	uint32_t metadata; /* name of the open range of user_metadata, 0 = none */
+	uint64_t metadata_range;
+	uint32_t evaluating; /* the backward node that made the latest event */
+	uint64_t max_split, round_divisions[16];
+	bool any_python, any_native, any_frames[ACTIONS];
+
+	/* for the notes */
+	bool times;
+	uint64_t entries, late_blocks, late_bytes, guessed, free_missing, alloc_missing, unknown;
+	uint64_t bare; /* allocations and frees without frames, of a thread without Python */
+	unsigned notes;
+};
+
+/* import_out.c */
+uint32_t import_string(struct import *im, const char *s, size_t len);
+void import_def(struct import *im, uint32_t kind, uint32_t id, const void *payload, size_t len);
+void import_event(struct import *im, struct gmt_event e); /* gets seq and time */
+void import_meta(struct import *im, const char *key, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void import_note(struct import *im, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t import_hash(uint64_t h, const void *bytes, size_t len);
+
+/* import_frames.c: NULL or no list gives no stack. */
+struct import_stack import_stack(struct import *im, const struct pickle_value *frames);
+void import_frames_free(struct import_frames *f);
+
+/* import_state.c: the end as the file has it, and from there back to the beginning. */
+bool import_read_segments(struct import *im, const struct pickle_value *segments);
+void import_rewind(struct import *im, struct import_device *d);
+bool import_visit(struct import *im); /* false: im->error is set */
+
+/* import_ranges.c: reserved addresses. */
+void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable);
+void ranges_cut(struct tree *t, uint64_t addr, uint64_t size);
+
+/* import_sizes.c: how large the allocator made a block that was asked for with so many bytes. */
+uint64_t import_block_size(const struct import *im, const struct import_device *d, uint64_t addr,
+			   uint64_t asked);
+void import_sizes_settings(struct import *im, const struct pickle_value *settings);
+
+/* import_replay.c: the beginning, then every entry. */
+void import_begin_device(struct import *im, int device);
+void import_entry(struct import *im, int device, uint32_t index);
+void import_finish_device(struct import *im, int device);
+
+/* import_marks.c: ranges. */
+void import_mark_begin(struct import *im, const char *name, size_t len);
+void import_mark_end(struct import *im, const char *name, size_t len);
+void import_marks_early(struct import *im); /* those that were open before the first event */
+void import_metadata(struct import *im, const struct pickle_value *text);
+
+enum import_action import_action(const struct import *im, const struct pickle_value *entry);
+
+#endif

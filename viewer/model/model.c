@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "model_parts.h"
+
+static void dropped(struct model *m, const struct gmt_event *e)
+{
+	m->dropped += e->arg0;
+}
+
+static void ended(struct model *m, const struct gmt_event *e)
+{
+	(void)e;
+	m->ended = true;
+}
+
+static model_handler *const handlers[] = {
+	[GMT_BLOCK_ALLOC] = model_block_alloc,
+	[GMT_BLOCK_FREE] = model_block_free,
+	[GMT_BLOCK_OOM] = model_block_oom,
+	[GMT_MEM_ALLOC] = model_mem_alloc,
+	[GMT_MEM_FREE] = model_mem_free,
+	[GMT_MEM_FAIL] = model_mem_fail,
+	[GMT_PHYS_CREATE] = model_phys_create,
+	[GMT_PHYS_RELEASE] = model_phys_release,
+	[GMT_PHYS_RETAIN] = model_phys_retain,
+	[GMT_MAP] = model_map,
+	[GMT_UNMAP] = model_unmap,
+	[GMT_CTX_DESTROY] = model_ctx_destroy,
+	[GMT_MEMINFO] = model_meminfo,
+	[GMT_TAG_LEAF] = model_tag_leaf,
+	[GMT_TAG_SAVED] = model_tag_saved,
+	[GMT_TAG_RELEASED] = model_tag_released,
+	[GMT_TAG_GRAD] = model_tag_grad,
+	[GMT_RANGE_BEGIN] = model_range_begin,
+	[GMT_RANGE_END] = model_range_end,
+	[GMT_DROPPED] = dropped,
+	[GMT_END] = ended,
+};
+
+void model_init(struct model *m, const struct defs *defs)
+{
+	*m = (struct model){ .defs = defs };
+	m->devices = need_new(MODEL_DEVICES * sizeof(*m->devices));
+	signs_init(&m->signs, defs);
+}
+
+int model_event(void *model, const struct gmt_event *e)
+{
+	struct model *m = model;
+
+	if (!m->events++)
+		m->first_ns = e->time_ns;
+	if (e->time_ns > m->last_ns)
+		m->last_ns = e->time_ns;
+	m->last_seq = e->seq;
+	if (e->kind < sizeof(handlers) / sizeof(handlers[0]) && handlers[e->kind])
+		handlers[e->kind](m, e);
+	model_take_moments(m, e);
+	return 0;
+}
+
+void model_free(struct model *m)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		tree_free(&m->devices[d].live);
+	free(m->devices);
+	tree_free(&m->memory);
+	tree_free(&m->physical);
+	tree_free(&m->mapped);
+	map_free(&m->thread_ids);
+	map_free(&m->saved_ids);
+	map_free(&m->step_ids);
+	map_free(&m->leaf_ids);
+	free(m->leaves);
+	map_free(&m->habits);
+	map_free(&m->sizes);
+	map_free(&m->set_ids);
+	free(m->sets);
+	signs_free(&m->signs);
+	free(m->threads);
+	free(m->saved);
+	free(m->step_ends);
+}
+
+struct model_device *model_device(struct model *m, int device)
+{
+	if (device < 0 || device >= MODEL_DEVICES)
+		return NULL;
+	m->devices[device].seen = true;
+	return &m->devices[device];
+}
+
+/* Autograd names its threads "pt_autograd_0". */
+static bool is_engine(const struct model *m, uint32_t thread)
+{
+	const struct defs_thread *t = defs_thread(m->defs, thread);
+
+	return t && !strncmp(t->name.s, "pt_autograd", 11);
+}
+
+struct model_thread *model_thread(struct model *m, uint32_t thread)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->thread_ids, thread, &fresh);
+
+	if (fresh) {
+		m->threads = need_grow(m->threads, &m->thread_room, m->thread_count,
+				       sizeof(*m->threads));
+		*at = m->thread_count;
+		m->threads[m->thread_count++] =
+			(struct model_thread){ .engine = is_engine(m, thread) };
+	}
+	return &m->threads[*at];
+}
+
+/* A block in place of whatever the recording says was still at that address. */
+struct block *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
+{
+	struct block *b;
+
+	if (tree_find(t, e->addr))
+		tree_remove(t, e->addr);
+	b = tree_insert(t, e->addr);
+	b->size = e->size;
+	b->seq = e->seq;
+	b->born_ns = e->time_ns;
+	b->stream = e->stream;
+	b->step = model_thread(m, e->thread)->step;
+	b->stack = e->stack;
+	b->thread = e->thread;
+	b->name = e->name;
+	b->scope = e->scope;
+	b->device = e->device;
+	b->flags = e->flags;
+	b->stage = model_stage(m, e, &b->signs);
+	model_note_stage(m, b->stage, true, e);
+	b->born_forward = m->forwards;
+	b->after_forward = m->forwards > m->forwards_before;
+	b->after_step = m->stepped;
+	b->born_backward = m->backwards;
+	b->born_steps = (uint32_t)m->steps;
+	model_note_size(m, b);
+	model_note_birth(m, b);
+	return b;
+}
+
+static void note_peak(struct model *m, struct curve *c, const struct gmt_event *e)
+{
+	const struct model_thread *t = model_thread(m, e->thread);
+	unsigned kept = t->depth < MODEL_RANGES ? t->depth : MODEL_RANGES;
+
+	c->peak = (struct peak){ .bytes = c->now,
+				 .event = *e,
+				 .steps = m->steps,
+				 .in_step = t->step != 0,
+				 .range = kept ? t->name[kept - 1] : 0 };
+}
+
+void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
+{
+	c->now = bytes;
+	if (c->now > c->peak.bytes)
+		note_peak(m, c, e);
+}
+
+void model_rise(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
+{
+	model_set(m, c, c->now + bytes, e);
+}
+
+void model_fall(struct curve *c, uint64_t bytes)
+{
+	c->now -= bytes < c->now ? bytes : c->now;
+}
+
+const struct curve *model_curve(const struct model_device *d)
+{
+	return d->framework ? &d->blocks : &d->driver;
+}
+
+uint64_t model_peak_reserved(const struct model_device *d)
+{
+	return d->reserved.peak.bytes ? d->reserved.peak.bytes : model_curve(d)->peak.bytes;
+}
+
+uint64_t model_allocs(const struct model_device *d)
+{
+	return d->framework ? d->block_allocs : d->driver_allocs;
+}
+
+uint64_t model_frees(const struct model_device *d)
+{
+	return d->framework ? d->block_frees : d->driver_frees;
+}
+
+uint64_t model_ooms(const struct model_device *d)
+{
+	return d->told ? d->block_ooms : d->driver_fails;
+}
+
+int model_main_device(const struct model *m)
+{
+	int best = -1;
+
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		if (m->devices[d].seen &&
+		    (best < 0 || model_curve(&m->devices[d])->peak.bytes >
+					 model_curve(&m->devices[best])->peak.bytes))
+			best = d;
+	return best;
+}
+
+uint64_t model_step_end(const struct model *m, uint64_t number)
+{
+	const uint32_t *at = map_get(&m->step_ids, number);
+
+	return at ? m->step_ends[*at] : 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replays events: what is alive on each device, what each curve's peak was. Memory grows with live
+ * blocks and the names of things, not with events.
+ *
+ * A question about a moment takes two runs: the first finds the moment's event, the second keeps a
+ * copy of what is alive after that event, and goes on to the end because later events tell more of
+ * the same blocks (a parameter may be seen as a leaf only after it, a block's death comes later).
+ */
+#ifndef VIEWER_MODEL_H
+#define VIEWER_MODEL_H
+
+#include "../base/map.h"
+#include "../base/tree.h"
+#include "../stacks/defs.h"
+#include "../stacks/signs.h"
+
+#define MODEL_DEVICES 256
+#define MODEL_RANGES  16
+
+/* When a curve was highest, and what was going on then. */
+struct peak {
+	uint64_t bytes;
+	struct gmt_event event;
+	uint64_t steps; /* optimizer steps that had begun */
+	bool in_step;	/* inside one, on that thread */
+	uint32_t range; /* name of the thread's innermost range, 0 = none */
+	uint64_t reserved;
+};
+
+struct curve {
+	uint64_t now;
+	struct peak peak;
+};
+
+/* What became of the blocks of one stack before. */
+enum habit {
+	HABIT_CLEARED = 1 << 0, /* made in backward, freed where gradients are cleared */
+	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
+	HABIT_KEPT = 1 << 2,	/* or after the next one, and no backward pass came between */
+};
+
+/* A thread's open ranges; deeper ones are counted but not kept. */
+struct model_thread {
+	uint64_t step;
+	bool engine;		      /* one of autograd's own */
+	uint64_t born_addr, born_seq; /* its latest block of the framework */
+	int32_t born_device;
+	unsigned depth;
+	uint64_t number[MODEL_RANGES];
+	uint32_t name[MODEL_RANGES];
+};
+
+struct moment;
+
+/* Told of each block on a device whose facts of the moment changed, after the model knows. */
+struct model_watch {
+	void (*born)(void *ctx, struct block *b, const struct gmt_event *e);
+	void (*saved)(void *ctx, struct block *b, const struct gmt_event *e); /* or let go */
+	void (*died)(void *ctx, struct block *b, const struct gmt_event *e);
+	void *ctx;
+};
+
+struct model_device {
+	bool seen;
+	bool framework;	       /* it has framework blocks; else driver allocations count */
+	bool told;	       /* the framework reports them itself, out-of-memory too */
+	struct curve blocks;   /* framework blocks */
+	struct curve driver;   /* device memory that CUDA calls gave, to anybody */
+	struct curve reserved; /* what the framework's cache holds */
+	uint64_t block_allocs, block_frees, driver_allocs, driver_frees;
+	uint64_t block_ooms, driver_fails, retries;
+	uint64_t oom_asked; /* bytes, the last time */
+	uint64_t context;   /* at the latest sample: in use on the device, given by no call */
+	/* A refused call, then memory given back, then a block after all: the cache was emptied. */
+	enum { RETRY_NONE, RETRY_FAILED, RETRY_FREED } retry;
+	uint64_t free_bytes, total_bytes; /* latest sample */
+	struct tree live;		  /* framework blocks */
+	struct moment *moment;		  /* wanted, or NULL */
+};
+
+struct model {
+	const struct defs *defs;
+	struct model_device *devices; /* MODEL_DEVICES of them */
+	struct tree memory;	      /* everything else that CUDA calls gave, host memory too */
+	struct tree physical;	      /* by handle */
+	struct tree mapped;	      /* by address, handle = the physical memory behind */
+	struct curve host;	      /* pinned host memory */
+	uint64_t events, dropped, unknown_frees;
+	uint64_t first_ns, last_ns, last_seq;
+	bool ended;  /* the program came to its end */
+	bool wanted; /* moments are; next_moment: nothing to do before this seq */
+	uint64_t next_moment;
+
+	struct map thread_ids;
+	struct model_thread *threads;
+	size_t thread_count, thread_room;
+
+	const struct model_watch *watch; /* or NULL */
+
+	struct map saved_ids; /* SavedVariable -> index */
+	struct model_saved {
+		uint64_t addr, seq;
+		int32_t device;
+	} * saved;
+	size_t saved_count, saved_room;
+	uint32_t saved_free; /* 1 + the first free one; the next is in its addr */
+
+	struct signs signs;
+	struct map leaf_ids; /* AccumulateGrad node -> index in leaves */
+	struct model_leaf {
+		uint64_t addr, seq;
+		int32_t device;
+		bool cut; /* it is a cut in a graph */
+	} * leaves;
+	size_t leaf_count, leaf_room;
+	struct map habits;  /* stack -> enum habit: what became of its blocks */
+	struct map sizes;   /* of the blocks that modules made -> 1 */
+	struct map set_ids; /* stack -> index in sets */
+	struct model_set {
+		uint32_t blocks, alike; /* born outside of modules; as large as a module's */
+		uint32_t changes;	/* how often the size was another than before */
+		uint64_t last;
+	} * sets;
+	size_t set_count, set_room;
+	uint64_t tags;			 /* events of autograd */
+	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
+	uint32_t forwards;		 /* passes that began, by the frames of blocks' stacks */
+	uint32_t backwards;		 /* the same, by backward nodes */
+	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
+	bool in_forward, in_backward;
+	bool stepped;	     /* the optimizer did, since the latest backward pass began */
+	bool grads_live;     /* gradients arrived since they were last cleared, */
+	uint64_t grad_bytes; /* so many */
+
+	uint64_t steps;	     /* Optimizer.step ranges that began */
+	struct map step_ids; /* number of such a range -> index of its end */
+	uint64_t *step_ends; /* seq, 0 = still open */
+	size_t step_count, step_room;
+};
+
+/* What was alive after one event. Arrays are in order of address. */
+struct moment {
+	int device;
+	uint64_t seq;	/* wanted: after the event with this number */
+	bool framework; /* framework blocks count, not driver allocations */
+	bool taken;
+	uint64_t time_ns;
+	uint64_t bytes, reserved, driver, host, context;
+	uint64_t free_bytes, total_bytes;
+	struct block
+		*blocks; /* what counts on this device: framework blocks or driver allocations */
+	size_t count;
+	struct block *memory; /* what CUDA calls gave: device, and all host memory */
+	size_t memory_count;
+	struct block *mapped; /* mappings of this device */
+	size_t mapped_count;
+};
+
+void model_init(struct model *m, const struct defs *defs);
+int model_event(void *model, const struct gmt_event *e); /* for recording_run */
+void model_free(struct model *m);
+/* After the last event: what a moment's blocks became is told to its copies. */
+void model_settle(struct model *m);
+void model_want(struct model *m, struct moment *mo); /* one for each device at most */
+/* The moment after the latest event, of a model that will see no more. */
+void model_now(struct model *m, struct moment *mo);
+void moment_free(struct moment *mo);
+
+/* The curve that counts on a device, and the counts that belong to it. */
+const struct curve *model_curve(const struct model_device *d);
+uint64_t model_peak_reserved(const struct model_device *d);
+uint64_t model_allocs(const struct model_device *d);
+uint64_t model_frees(const struct model_device *d);
+uint64_t model_ooms(const struct model_device *d);
+/* The device with the highest peak, -1 if there is none. */
+int model_main_device(const struct model *m);
+/* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
+bool model_bucket_filled(const struct model *m, uint64_t before);
+/* What was born of one stack outside of everything, NULL if nothing was. */
+const struct model_set *model_set_of(const struct model *m, uint32_t stack);
+bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
+/* Born in one forward pass, given up inside a later one: its successor took over. */
+bool model_went_on(const struct block *b);
+bool model_was_kept(const struct block *b); /* or after that pass */
+/* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
+uint64_t model_step_end(const struct model *m, uint64_t number);
+
+#endif

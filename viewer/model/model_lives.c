@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a thread does while a block is born or dies, passes through the network, and how a moment's
+ * copies of blocks learn what became of them.
+ */
+#include "../base/need.h"
+#include "model_parts.h"
+
+/* Frames decide where a range or a thread holds several things: the closure of an optimizer runs
+ * forward passes inside its step, checkpointing runs them inside backward. */
+enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_t *signs)
+{
+	const struct model_thread *t = model_thread(m, e->thread);
+	uint32_t s = *signs = signs_find(&m->signs, e->stack);
+
+	if (s & STACK_STEP || (t->step && !(s & (STACK_FORWARD | STACK_BACKWARD))))
+		return STAGE_OPTIMIZER;
+	if (e->scope || t->engine)
+		return s & (STACK_FORWARD | STACK_RECOMPUTE) ? STAGE_RECOMPUTE : STAGE_BACKWARD;
+	if (s & STACK_ZERO_GRAD)
+		return STAGE_ZERO_GRAD;
+	if (s & STACK_FORWARD)
+		return STAGE_FORWARD;
+	return s & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
+}
+
+static struct model_set *set_of(struct model *m, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->set_ids, stack, &fresh);
+
+	if (fresh) {
+		m->sets = need_grow(m->sets, &m->set_room, m->set_count, sizeof(*m->sets));
+		*at = m->set_count++;
+		m->sets[*at] = (struct model_set){ 0 };
+	}
+	return &m->sets[*at];
+}
+
+/* As large as a module's block, or twice as large: a copy in twice the precision. Blocks are
+ * multiples of 512 bytes. */
+static bool is_alike(const struct model *m, uint64_t size)
+{
+	uint64_t half = size / 2;
+
+	return map_get(&m->sizes, size) || map_get(&m->sizes, half) ||
+	       map_get(&m->sizes, (half + 511) & ~511ull);
+}
+
+void model_note_size(struct model *m, const struct block *b)
+{
+	struct model_set *s;
+	bool fresh;
+
+	if (b->memory)
+		return;
+	if (b->signs & STACK_PARAM) {
+		*map_put(&m->sizes, b->size, &fresh) = 1;
+	} else if (b->stage == STAGE_OUTSIDE && b->stack) {
+		s = set_of(m, b->stack);
+		s->blocks++;
+		s->changes += s->last != b->size;
+		s->last = b->size;
+		s->alike += is_alike(m, b->size);
+	}
+}
+
+const struct model_set *model_set_of(const struct model *m, uint32_t stack)
+{
+	const uint32_t *at = map_get(&m->set_ids, stack);
+
+	return at ? &m->sets[*at] : NULL;
+}
+
+static bool is_backward(enum block_stage stage)
+{
+	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
+}
+
+/* A pass begins with its first block, and ends with one from outside of it on a thread that is no
+ * thread of autograd's (those also run the hooks of optimizers inside the backward pass). */
+void model_note_stage(struct model *m, enum block_stage stage, bool birth,
+		      const struct gmt_event *e)
+{
+	if (is_backward(stage)) {
+		m->backwards += !m->in_backward;
+		m->stepped &= m->in_backward;
+		m->in_backward = true;
+		m->grads_live |= !m->tags;
+		return;
+	}
+	if (!birth || model_thread(m, e->thread)->engine)
+		return;
+	m->forwards += stage == STAGE_FORWARD && !m->in_forward;
+	m->in_forward = stage == STAGE_FORWARD;
+	m->stepped |= stage == STAGE_OPTIMIZER;
+	if (stage == STAGE_OPTIMIZER || m->in_backward)
+		m->forwards_before = m->forwards;
+	m->in_backward = false;
+}
+
+/* All but what is a fact of the moment only; series.c keeps a history of just these facts. */
+static void tell_copy(struct model *m, const struct block *b)
+{
+	struct model_device *d = model_device(m, b->device);
+	struct block *copy;
+	uint32_t saved;
+	bool grads_live, save_after;
+
+	if (!b->copy || !d || !d->moment || b->copy > d->moment->count)
+		return;
+	copy = &d->moment->blocks[b->copy - 1];
+	saved = copy->saved;
+	grads_live = copy->grads_live;
+	save_after = b->save_ns && !copy->save_ns;
+	*copy = *b;
+	copy->saved = saved;
+	copy->grads_live = grads_live;
+	copy->save_after_moment = save_after;
+}
+
+/* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
+ */
+static void note_gradient(struct model *m, const struct block *b)
+{
+	bool gone = is_backward(b->died_stage);
+
+	if (m->tags ? b->tags & BLOCK_GRAD : b->stage == STAGE_BACKWARD)
+		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
+}
+
+void model_note_death(struct model *m, struct block *b, const struct gmt_event *e)
+{
+	/* a birth at its address without a free: nobody knows where it ended */
+	if (e->kind != GMT_BLOCK_ALLOC && e->kind != GMT_MEM_ALLOC) {
+		b->died_stage = model_stage(m, e, &b->died_signs);
+		model_note_stage(m, b->died_stage, false, e);
+	}
+	b->died_seq = e->seq;
+	b->died_ns = e->time_ns;
+	b->died_forward = m->forwards;
+	b->died_backward = m->backwards;
+	note_gradient(m, b);
+	model_note_habits(m, b);
+	model_note_heir(m, b, e);
+	tell_copy(m, b);
+	if (m->watch)
+		m->watch->died(m->watch->ctx, b, e);
+}
+
+void model_settle(struct model *m)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		struct model_device *device = &m->devices[d];
+
+		if (!device->moment)
+			continue;
+		TREE_EACH(&device->live, b)
+		tell_copy(m, b);
+	}
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What autograd and the ranges say. A tag belongs to the one life of the block that its address
+ * lies in; said after a moment it still counts for the block's copy there, save for what is a fact
+ * of the moment only (saved for backward).
+ */
+#include <string.h>
+
+#include "../base/need.h"
+#include "model_parts.h"
+
+static struct block *enclosing(struct model *m, const struct gmt_event *e, struct model_device **d)
+{
+	*d = model_device(m, e->device);
+	return *d ? tree_enclosing(&(*d)->live, e->addr) : NULL;
+}
+
+/* A leaf that a graph has saved meanwhile, in backward: an activation that checkpointing cut off.
+ */
+static bool is_cut(struct model *m, const struct block *b, const struct gmt_event *e)
+{
+	return b->saved && model_thread(m, e->thread)->engine;
+}
+
+static void note_leaf(struct model *m, const struct gmt_event *e, const struct block *b, bool cut)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->leaf_ids, e->arg0, &fresh);
+
+	if (fresh) {
+		m->leaves = need_grow(m->leaves, &m->leaf_room, m->leaf_count, sizeof(*m->leaves));
+		*at = m->leaf_count++;
+	}
+	m->leaves[*at] = (struct model_leaf){ .cut = cut, .device = e->device };
+	if (b) {
+		m->leaves[*at].addr = b->addr;
+		m->leaves[*at].seq = b->seq;
+	}
+}
+
+void model_tag_leaf(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d;
+	struct block *b = enclosing(m, e, &d);
+	bool cut = b && is_cut(m, b, e);
+
+	m->tags++;
+	note_leaf(m, e, b, cut);
+	if (!b)
+		return;
+	b->tags |= cut ? BLOCK_DETACHED : BLOCK_LEAF;
+	if (cut)
+		return;
+	if (!b->leaf_ns)
+		b->leaf_ns = e->time_ns;
+	if (!b->leaf_passes || b->leaf_backward != m->backwards)
+		b->leaf_passes++;
+	b->leaf_backward = m->backwards;
+}
+
+/* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
+static void note_arrival(struct model *m, const struct model_leaf *leaf, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, leaf->device);
+	struct block *b = d && leaf->seq ? tree_find(&d->live, leaf->addr) : NULL;
+
+	if (!b || b->seq != leaf->seq || leaf->cut)
+		return;
+	if (!b->arrivals || b->arrived_backward != m->backwards)
+		b->arrivals++;
+	b->arrived_backward = m->backwards;
+	/* A result that was made a leaf: all that had saved it has been walked back by now, but
+	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
+	if (b->stage == STAGE_FORWARD && b->saved) {
+		b->saved = 0;
+		model_tell_saved(m, b, e);
+	}
+}
+
+void model_tag_grad(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d;
+	struct block *b = enclosing(m, e, &d);
+	const uint32_t *at = map_get(&m->leaf_ids, e->arg0);
+
+	m->tags++;
+	if (at)
+		note_arrival(m, &m->leaves[*at], e);
+	if (!b || (at && m->leaves[*at].cut))
+		return;
+	b->tags |= BLOCK_GRAD;
+	m->grads_live = true;
+	m->grad_bytes += e->size;
+	if (!b->grad_ns)
+		b->grad_ns = e->time_ns;
+}
+
+static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
+{
+	struct model_device *d = model_device(m, s->device);
+	struct block *b = d ? tree_find(&d->live, s->addr) : NULL;
+
+	if (!b || b->seq != s->seq || !b->saved)
+		return;
+	b->saved--;
+	model_tell_saved(m, b, e);
+}
+
+static uint32_t saved_place(struct model *m)
+{
+	uint32_t free_one = m->saved_free;
+
+	if (free_one) {
+		m->saved_free = (uint32_t)m->saved[free_one - 1].addr;
+		return free_one - 1;
+	}
+	m->saved = need_grow(m->saved, &m->saved_room, m->saved_count, sizeof(*m->saved));
+	return m->saved_count++;
+}
+
+static void note_saving(struct model *m, struct block *b, const struct gmt_event *e)
+{
+	b->tags |= e->arg1 & GMT_SAVED_PLAIN ? BLOCK_PLAIN : BLOCK_GRAPH;
+	if (e->arg1 & GMT_SAVED_PACKED)
+		b->tags |= BLOCK_PACKED;
+	if (b->save_ns)
+		return;
+	b->save_ns = e->time_ns;
+	b->save_stack = e->stack;
+	b->save_backward = m->backwards;
+	b->save_steps = (uint32_t)m->steps;
+}
+
+void model_tag_saved(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d;
+	struct block *b;
+	uint32_t *at;
+	bool fresh;
+
+	m->tags++;
+	if (e->arg0)
+		model_tag_released(m, e);
+	b = enclosing(m, e, &d);
+	if (!b)
+		return;
+	note_saving(m, b, e);
+	if (e->arg0) {
+		at = map_put(&m->saved_ids, e->arg0, &fresh);
+		*at = saved_place(m);
+		m->saved[*at] = (struct model_saved){ b->addr, b->seq, e->device };
+		b->saved++;
+	}
+	model_tell_saved(m, b, e);
+}
+
+void model_tag_released(struct model *m, const struct gmt_event *e)
+{
+	uint32_t *at = map_get(&m->saved_ids, e->arg0), place;
+
+	if (!at)
+		return;
+	place = *at;
+	let_go(m, &m->saved[place], e);
+	map_remove(&m->saved_ids, e->arg0);
+	m->saved[place].addr = m->saved_free;
+	m->saved_free = place + 1;
+}
+
+static bool is_clearing(const struct model *m, uint32_t name)
+{
+	struct defs_text s = defs_string(m->defs, name);
+
+	return s.len >= 19 && !memcmp(s.s, "Optimizer.zero_grad", 19);
+}
+
+static bool is_step(const struct model *m, uint32_t name)
+{
+	struct defs_text s = defs_string(m->defs, name);
+
+	return s.len >= 14 && !memcmp(s.s, "Optimizer.step", 14);
+}
+
+void model_range_begin(struct model *m, const struct gmt_event *e)
+{
+	struct model_thread *t = model_thread(m, e->thread);
+	bool fresh;
+	uint32_t *at;
+
+	if (t->depth < MODEL_RANGES) {
+		t->number[t->depth] = e->arg0;
+		t->name[t->depth] = e->name;
+	}
+	t->depth++;
+	if (is_clearing(m, e->name)) {
+		m->grads_live = false;
+		m->grad_bytes = 0;
+	}
+	if (!is_step(m, e->name))
+		return;
+	t->step = e->arg0;
+	m->steps++;
+	m->stepped = true;
+	at = map_put(&m->step_ids, e->arg0, &fresh);
+	if (fresh) {
+		m->step_ends = need_grow(m->step_ends, &m->step_room, m->step_count,
+					 sizeof(*m->step_ends));
+		*at = m->step_count++;
+	}
+	m->step_ends[*at] = 0;
+}
+
+/* A range may end on another thread than it began, or out of order; then only its own entry goes.
+ */
+void model_range_end(struct model *m, const struct gmt_event *e)
+{
+	struct model_thread *t = model_thread(m, e->thread);
+	const uint32_t *at = map_get(&m->step_ids, e->arg0);
+	unsigned kept = t->depth < MODEL_RANGES ? t->depth : MODEL_RANGES;
+
+	if (at && is_step(m, e->name))
+		m->step_ends[*at] = e->seq;
+	if (t->step == e->arg0)
+		t->step = 0;
+	if (t->depth > MODEL_RANGES) {
+		t->depth--;
+		return;
+	}
+	for (unsigned i = kept; i-- > 0;) {
+		if (t->number[i] != e->arg0)
+			continue;
+		memmove(&t->number[i], &t->number[i + 1], (kept - i - 1) * sizeof(t->number[0]));
+		memmove(&t->name[i], &t->name[i + 1], (kept - i - 1) * sizeof(t->name[0]));
+		t->depth--;
+		break;
+	}
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "steps.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+static const struct {
+	const char *name, *text;
+} bases[] = {
+	[STEPS_NONE] = { "none", "no step was found" },
+	[STEPS_PROFILER] = { "profiler", "steps as torch.profiler counts them" },
+	[STEPS_OPTIMIZER] = { "optimizer", "a step ends with the optimizer" },
+	[STEPS_BACKWARD] = { "backward", "no optimizer: a step is a forward and a backward pass" },
+	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of the model" },
+};
+
+const char *steps_basis_name(enum steps_basis basis)
+{
+	return bases[basis].name;
+}
+
+const char *steps_basis_text(enum steps_basis basis)
+{
+	return bases[basis].text;
+}
+
+#define OPTIMIZERS 64
+
+/* The grouping while it walks over the spans. */
+struct walk {
+	struct steps *steps;
+	const struct spans *spans;
+	size_t open;	      /* first span after the last optimizer's step */
+	bool worked;	      /* forward or backward since then */
+	bool backward;	      /* backward since then */
+	bool closed;	      /* the next work belongs to a new step */
+	bool hooked;	      /* the optimizer was called from the backward pass */
+	uint64_t seen;	      /* optimizers of this step, a bit each */
+	unsigned known, last; /* optimizers of the run; the latest */
+	struct {
+		uint64_t caller;
+		uint32_t name;
+	} optimizers[OPTIMIZERS];
+};
+
+static struct step *current(struct walk *w)
+{
+	return &w->steps->items[w->steps->count - 1];
+}
+
+static void new_step(struct walk *w, size_t first)
+{
+	struct steps *s = w->steps;
+
+	if (s->count > 1 && first <= current(w)->first)
+		return;
+	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+	s->items[s->count++] = (struct step){ .first = first };
+	w->seen = 0;
+	w->closed = w->hooked = false;
+}
+
+/* The first step begins where the first work does. */
+static void begin_work(struct walk *w, size_t i)
+{
+	if (w->steps->count == 1)
+		new_step(w, i);
+}
+
+static enum steps_basis basis_of(const struct spans *s)
+{
+	static const enum steps_basis says[PHASES] = { [PHASE_OPTIMIZER] = STEPS_OPTIMIZER,
+						       [PHASE_BACKWARD] = STEPS_BACKWARD,
+						       [PHASE_FORWARD] = STEPS_FORWARD };
+	enum steps_basis basis = STEPS_NONE;
+
+	for (size_t i = 0; i < s->count; i++) {
+		enum steps_basis b = says[s->items[i].phase];
+
+		if (s->items[i].profiler)
+			return STEPS_PROFILER;
+		if (b && (!basis || b < basis))
+			basis = b;
+	}
+	return basis;
+}
+
+/* Which optimizer this is: who called it; where that is not known, the next in turn by its name. */
+static unsigned optimizer_of(struct walk *w, const struct span *span)
+{
+	for (unsigned i = 1; i <= w->known; i++) {
+		unsigned at = (w->last + i) % w->known;
+
+		if (w->optimizers[at].name == span->name &&
+		    (!span->caller || w->optimizers[at].caller == span->caller))
+			return at;
+	}
+	if (w->known == OPTIMIZERS)
+		return 0;
+	w->optimizers[w->known].name = span->name;
+	w->optimizers[w->known].caller = span->caller;
+	return w->known++;
+}
+
+static void go_on_from(struct walk *w, size_t i)
+{
+	w->open = i;
+	w->worked = w->backward = false;
+}
+
+static void meet_optimizer(struct walk *w, size_t i)
+{
+	const struct span *span = &w->spans->items[i];
+	uint64_t bit;
+
+	begin_work(w, i);
+	current(w)->ended = true;
+	if (span->in_backward) {
+		w->hooked = true;
+		return;
+	}
+	w->last = optimizer_of(w, span);
+	bit = 1ull << w->last;
+	if (w->worked && (w->closed || (w->seen & bit)))
+		new_step(w, w->open);
+	current(w)->ended = true;
+	w->seen |= bit;
+	go_on_from(w, i + 1);
+}
+
+/* Gradients thrown away after a backward pass and no optimizer since: it was skipped (a scaler that
+ * met an overflow), and the step is over. */
+static void meet_zero_grad(struct walk *w, size_t i)
+{
+	if (w->worked && !w->backward)
+		return;
+	if (w->backward && !w->hooked) {
+		if (current(w)->ended || w->closed)
+			new_step(w, w->open);
+		w->closed = true;
+	}
+	go_on_from(w, i + 1);
+}
+
+static void by_optimizer(struct walk *w, size_t i)
+{
+	enum phase phase = w->spans->items[i].phase;
+
+	if (phase == PHASE_FORWARD || phase == PHASE_BACKWARD) {
+		begin_work(w, i);
+		if (phase == PHASE_FORWARD && w->hooked)
+			new_step(w, i);
+		w->worked = true;
+		w->backward |= phase == PHASE_BACKWARD;
+	} else if (phase == PHASE_OPTIMIZER) {
+		meet_optimizer(w, i);
+	} else if (phase == PHASE_ZERO_GRAD && w->steps->count > 1) {
+		meet_zero_grad(w, i);
+	}
+}
+
+static void by_profiler(struct walk *w, size_t i)
+{
+	const struct span *s = w->spans->items;
+
+	if (s[i].profiler && (!i || s[i].profiler != s[i - 1].profiler))
+		new_step(w, i);
+	current(w)->ended = true;
+}
+
+static void by_backward(struct walk *w, size_t i)
+{
+	enum phase phase = w->spans->items[i].phase;
+
+	if (phase == PHASE_FORWARD && (w->steps->count == 1 || w->backward)) {
+		new_step(w, i);
+		w->backward = false;
+	} else if (phase == PHASE_BACKWARD) {
+		begin_work(w, i);
+		w->backward = current(w)->ended = true;
+	}
+}
+
+static void by_forward(struct walk *w, size_t i)
+{
+	if (w->spans->items[i].phase != PHASE_FORWARD)
+		return;
+	new_step(w, i);
+	current(w)->ended = true;
+}
+
+static void by_nothing(struct walk *w, size_t i)
+{
+	(void)w;
+	(void)i;
+}
+
+static void add_span(struct step *step, const struct span *span, enum phase before)
+{
+	struct extent *phase = &step->phases[span->phase];
+
+	if (step->times[span->phase])
+		extent_join(phase, &span->extent);
+	else
+		*phase = span->extent;
+	step->times[span->phase] += span->phase == PHASE_OPTIMIZER || span->phase != before;
+}
+
+/* The step's own figures, from its spans. */
+static void sum_up(struct steps *steps, const struct spans *s, size_t n)
+{
+	struct step *step = &steps->items[n];
+
+	step->last = (n + 1 < steps->count ? steps->items[n + 1].first : s->count) - 1;
+	for (size_t i = step->first; i <= step->last && i < s->count; i++) {
+		const struct span *span = &s->items[i];
+
+		if (i == step->first || span->extent.peak > step->extent.peak)
+			step->peak_phase = span->phase;
+		if (i == step->first)
+			step->extent = span->extent;
+		else
+			extent_join(&step->extent, &span->extent);
+		add_span(step, span, i > step->first ? span[-1].phase : PHASES);
+	}
+}
+
+/* What the program did after its last step, most often its end. */
+static void cut_tail(struct walk *w)
+{
+	const struct span *spans = w->spans->items;
+	size_t at = w->spans->count;
+
+	while (at && spans[at - 1].phase == PHASE_OTHER)
+		at--;
+	if (w->steps->count == 1 || at == w->spans->count ||
+	    (w->steps->basis == STEPS_OPTIMIZER && spans[at - 1].phase == PHASE_BACKWARD))
+		return;
+	if (current(w)->first < at)
+		new_step(w, at);
+	w->steps->tail = true;
+}
+
+void steps_find(struct steps *out, struct spans *s)
+{
+	static void (*const meet[])(struct walk *, size_t) = {
+		[STEPS_NONE] = by_nothing,	  [STEPS_PROFILER] = by_profiler,
+		[STEPS_OPTIMIZER] = by_optimizer, [STEPS_BACKWARD] = by_backward,
+		[STEPS_FORWARD] = by_forward,
+	};
+	struct walk w = { .steps = out, .spans = s };
+
+	*out = (struct steps){ .basis = basis_of(s) };
+	new_step(&w, 0);
+	for (size_t i = 0; i < s->count; i++)
+		meet[out->basis](&w, i);
+	if (out->basis == STEPS_OPTIMIZER && w.worked && current(&w)->ended && !w.hooked)
+		new_step(&w, w.open);
+	cut_tail(&w);
+	for (size_t i = 0; s->count && i < out->count; i++)
+		sum_up(out, s, i);
+}
+
+size_t steps_number(const struct steps *steps)
+{
+	return steps->count - 1 - steps->tail;
+}
+
+void steps_free(struct steps *steps)
+{
+	free(steps->items);
+}
+
+size_t steps_at(const struct steps *steps, uint64_t seq)
+{
+	size_t i = steps->count - 1;
+
+	while (i && steps->items[i].extent.first_seq > seq)
+		i--;
+	return i;
+}
+
+const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq)
+{
+	const struct step *step = &steps->items[steps_at(steps, seq)];
+	const struct span *best = NULL;
+
+	for (size_t i = step->first; i <= step->last && i < s->count; i++)
+		if (s->items[i].extent.first_seq <= seq && (!best || best->extent.peak_seq != seq))
+			best = &s->items[i];
+	return best;
+}

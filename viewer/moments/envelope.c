@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "envelope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+/* The bucket's edge on the time axis: where place * span / count first is i. */
+static uint64_t edge(const struct envelope *e, size_t i)
+{
+	return e->from + (uint64_t)(((unsigned __int128)e->span * i + e->count - 1) / e->count);
+}
+
+/* Begins with what held before it. */
+static void open_bucket(struct envelope *e, size_t i, uint64_t time_ns)
+{
+	struct envelope_bucket *b = &e->buckets[i];
+
+	if (i)
+		*b = e->buckets[i - 1];
+	b->events = 0;
+	b->min = b->max = b->last;
+	memcpy(b->at_max, b->at_last, sizeof(b->at_max));
+	b->reserved = e->reserved;
+	b->used = e->used;
+	b->first_ns = b->last_ns = time_ns;
+	if (e->axis == ENVELOPE_TIME) {
+		b->first_ns = edge(e, i);
+		b->last_ns = edge(e, i + 1) - 1;
+	}
+}
+
+void envelope_init(struct envelope *e, const struct model *facts, int device,
+		   enum envelope_axis axis, size_t most)
+{
+	bool time = axis == ENVELOPE_TIME;
+
+	*e = (struct envelope){ .device = device, .axis = axis };
+	e->from = time ? facts->first_ns : 0;
+	e->span = time ? facts->last_ns - facts->first_ns + 1 : facts->events;
+	e->span += !e->span;
+	e->count = most < e->span ? most : (size_t)e->span;
+	e->buckets = need_new(e->count * sizeof(*e->buckets));
+	e->buckets[0].last.time_ns = facts->first_ns;
+	open_bucket(e, 0, facts->first_ns);
+}
+
+void envelope_free(struct envelope *e)
+{
+	free(e->buckets);
+	*e = (struct envelope){ 0 };
+}
+
+void envelope_change(void *ctx, const struct series_change *c)
+{
+	struct envelope *e = ctx;
+
+	if (c->device != e->device)
+		return;
+	e->now[c->category] += (uint64_t)c->bytes;
+	e->bytes += (uint64_t)c->bytes;
+	e->changed = true;
+}
+
+/* Never backwards: threads may disagree on the time by a little. */
+static void advance(struct envelope *e, uint64_t place, uint64_t time_ns)
+{
+	size_t to = (size_t)((unsigned __int128)place * e->count / e->span);
+
+	if (to >= e->count)
+		to = e->count - 1;
+	while (e->at < to)
+		open_bucket(e, ++e->at, time_ns);
+}
+
+static void note(struct envelope *e, struct envelope_bucket *b, const struct gmt_event *ev)
+{
+	b->events++;
+	b->last = (struct envelope_point){ ev->seq, ev->time_ns, e->bytes };
+	memcpy(b->at_last, e->now, sizeof(e->now));
+	if (e->bytes < b->min.bytes)
+		b->min = b->last;
+	if (e->bytes <= b->max.bytes)
+		return;
+	b->max = b->last;
+	memcpy(b->at_max, e->now, sizeof(e->now));
+}
+
+void envelope_event(void *ctx, const struct gmt_event *ev, const struct model *m)
+{
+	struct envelope *e = ctx;
+	const struct model_device *d = &m->devices[e->device];
+	uint64_t place = e->events++;
+	struct envelope_bucket *b;
+
+	if (e->axis == ENVELOPE_TIME)
+		place = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
+	advance(e, place, ev->time_ns);
+	b = &e->buckets[e->at];
+	if (e->axis == ENVELOPE_EVENTS)
+		b->last_ns = ev->time_ns;
+	if (e->changed)
+		note(e, b, ev);
+	e->changed = false;
+	e->reserved = d->reserved.now;
+	e->used = d->driver.now + d->context;
+	b->reserved = e->reserved > b->reserved ? e->reserved : b->reserved;
+	b->used = e->used > b->used ? e->used : b->used;
+}
+
+void envelope_end(struct envelope *e)
+{
+	while (e->at + 1 < e->count)
+		open_bucket(e, e->at + 1, e->buckets[e->at].last_ns), e->at++;
+}
+
+const struct envelope_bucket *envelope_peak(const struct envelope *e)
+{
+	const struct envelope_bucket *best = &e->buckets[0];
+
+	for (size_t i = 1; i < e->count; i++)
+		if (e->buckets[i].max.bytes > best->max.bytes)
+			best = &e->buckets[i];
+	return best;
+}

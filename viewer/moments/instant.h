@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A moment in words: "step 2, optimizer step, AdamW _foreach_sqrt". */
+#ifndef VIEWER_INSTANT_H
+#define VIEWER_INSTANT_H
+
+#include "../model/steps.h"
+#include "../stacks/owners.h"
+
+#define INSTANT_MAX 256
+
+struct instant {
+	size_t step; /* 0 = before the first */
+	enum phase phase;
+	char what[INSTANT_MAX / 2]; /* "AdamW _foreach_sqrt"; "" = nothing known */
+	char text[INSTANT_MAX];	    /* all of it */
+};
+
+/* Of the event after which x was at its highest. */
+void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,
+		     const struct extent *x, struct owners *owners);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "moments.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/say.h"
+
+/* TIME_NS as in the events, or seconds since the start as "1.83s". */
+static bool parse_time(const char *text, struct moment_query *q)
+{
+	char *end;
+	double seconds;
+
+	errno = 0;
+	q->kind = AT_TIME;
+	q->time_ns = strtoull(text, &end, 10);
+	if (!errno && end != text && !*end && text[0] != '-')
+		return true;
+	seconds = strtod(text, &end);
+	if (end == text || strcmp(end, "s") || !(seconds >= 0 && seconds < 1e9))
+		return false;
+	q->since_start = true;
+	q->time_ns = seconds * 1e9 + 0.5;
+	return true;
+}
+
+static bool parse_mark(const char *text, struct moment_query *q)
+{
+	const char *hash = strrchr(text, '#');
+	char *end;
+
+	q->kind = AT_MARK;
+	q->name = text;
+	q->name_len = strlen(text);
+	q->nth = 1;
+	if (hash && hash[1] >= '0' && hash[1] <= '9') {
+		uint64_t nth = strtoull(hash + 1, &end, 10);
+
+		if (!*end) {
+			q->nth = nth;
+			q->name_len = hash - text;
+		}
+	}
+	return q->nth > 0 && q->name_len > 0;
+}
+
+int moments_parse(const char *text, struct moment_query *q)
+{
+	static const struct {
+		const char *word;
+		enum moment_kind kind;
+	} words[] = { { "peak", AT_PEAK }, { "end", AT_END }, { "oom", AT_OOM } };
+
+	*q = (struct moment_query){ .text = text };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(text, words[i].word)) {
+			q->kind = words[i].kind;
+			return 0;
+		}
+	if (!strncmp(text, "mark:", 5) ? parse_mark(text + 5, q) : parse_time(text, q))
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "--at \"%s\" is none of peak, end, oom, nanoseconds, seconds "
+			 "(1.5s), mark:NAME, mark:NAME#K",
+			 text);
+}
+
+struct survey {
+	struct model *model;
+	struct moment_query *query;
+};
+
+static bool is_oom(const struct gmt_event *e)
+{
+	return e->kind == GMT_BLOCK_OOM || (e->kind == GMT_MEM_FAIL && e->device >= 0);
+}
+
+static bool is_mark(const struct model *m, const struct moment_query *q, const struct gmt_event *e)
+{
+	struct defs_text name;
+
+	if (e->kind != GMT_RANGE_BEGIN && e->kind != GMT_MARK)
+		return false;
+	name = defs_string(m->defs, e->name);
+	return name.len == q->name_len && !memcmp(name.s, q->name, name.len);
+}
+
+static void watch(const struct model *m, struct moment_query *q, const struct gmt_event *e)
+{
+	uint64_t start = q->since_start ? m->first_ns : 0;
+	bool hit = (q->kind == AT_TIME && e->time_ns - start <= q->time_ns) ||
+		   (q->kind == AT_OOM && is_oom(e)) ||
+		   (q->kind == AT_MARK && is_mark(m, q, e) && ++q->seen == q->nth);
+
+	if (!hit)
+		return;
+	q->found = true;
+	q->seq = e->seq;
+}
+
+static int survey_event(void *ctx, const struct gmt_event *e)
+{
+	struct survey *s = ctx;
+
+	model_event(s->model, e);
+	if (s->query)
+		watch(s->model, s->query, e);
+	return 0;
+}
+
+int moments_survey(struct recording *r, struct model *m, struct moment_query *q)
+{
+	struct survey s = { m, q };
+
+	model_init(m, &r->defs);
+	return recording_run(r, UINT64_MAX, survey_event, &s);
+}
+
+static int not_found(const struct moment_query *q)
+{
+	if (q->kind == AT_OOM)
+		return say_error(EXIT_USAGE,
+				 "--at oom: nothing ran out of memory in this recording");
+	if (q->kind == AT_MARK && q->seen)
+		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %" PRIu64 " times",
+				 q->text, q->seen);
+	return say_error(EXIT_USAGE, "--at %s: no range or mark of that name in this recording",
+			 q->text);
+}
+
+int moments_resolve(const struct model *m, int device, const struct moment_query *q, uint64_t *seq)
+{
+	if (q->kind == AT_PEAK)
+		*seq = model_curve(&m->devices[device])->peak.event.seq;
+	else if (q->kind == AT_END)
+		*seq = m->last_seq;
+	else
+		*seq = q->seq;
+	return q->found || q->kind == AT_PEAK || q->kind == AT_END || q->kind == AT_TIME
+		       ? 0
+		       : not_found(q);
+}
+
+int moments_take(struct recording *r, struct model *m, struct moment *moments, size_t count)
+{
+	int rc;
+
+	model_init(m, &r->defs);
+	for (size_t i = 0; i < count; i++)
+		model_want(m, &moments[i]);
+	rc = recording_run(r, UINT64_MAX, model_event, m);
+	model_settle(m);
+	return rc;
+}
+
+int moments_device(const struct recording *r, const struct model *m, long wanted, int *device)
+{
+	*device = wanted < 0 ? model_main_device(m) : (int)wanted;
+	if (*device < 0)
+		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
+				 r->path);
+	if (wanted >= MODEL_DEVICES || !m->devices[*device].seen)
+		return say_error(EXIT_USAGE, "%s: nothing was recorded of device %ld", r->path,
+				 wanted);
+	return 0;
+}
+
+int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
+		long device)
+{
+	struct model survey;
+	int rc = moments_survey(r, &survey, q);
+
+	if (!rc)
+		rc = moments_device(r, &survey, device, &mo->device);
+	if (!rc)
+		rc = moments_resolve(&survey, mo->device, q, &mo->seq);
+	if (!rc)
+		mo->framework = survey.devices[mo->device].framework;
+	model_free(&survey);
+	if (rc)
+		return rc;
+	rc = moments_take(r, m, mo, 1);
+	if (rc) {
+		model_free(m);
+		moment_free(mo);
+	}
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which event a moment is: what a user writes after --at, found in the first run over the events.
+ */
+#ifndef VIEWER_MOMENTS_H
+#define VIEWER_MOMENTS_H
+
+#include "../model/model.h"
+#include "../recording/recording.h"
+
+enum moment_kind { AT_PEAK = 1, AT_END, AT_OOM, AT_TIME, AT_MARK };
+
+struct moment_query {
+	const char *text;
+	enum moment_kind kind;
+	uint64_t time_ns;
+	bool since_start; /* time_ns counts from the first event */
+	const char *name; /* of a mark, */
+	size_t name_len;
+	uint64_t nth; /* its occurrence, from 1 */
+
+	uint64_t seen; /* occurrences so far */
+	uint64_t seq;  /* found, if `found` */
+	bool found;
+};
+
+/* 0, or a sentence was said and EXIT_USAGE. */
+int moments_parse(const char *text, struct moment_query *q);
+
+/*
+ * First run: fills m and, where q is not NULL, q->seq. 0, or a sentence was said and the exit code.
+ */
+int moments_survey(struct recording *r, struct model *m, struct moment_query *q);
+
+/* The seq that q means on that device after the survey. 0, or a sentence and EXIT_USAGE. */
+int moments_resolve(const struct model *m, int device, const struct moment_query *q, uint64_t *seq);
+
+/* wanted < 0: the device with the highest peak. 0, or a sentence was said and EXIT_USAGE. */
+int moments_device(const struct recording *r, const struct model *m, long wanted, int *device);
+
+/* Second run: m takes each wanted moment (device, seq and framework are set). */
+int moments_take(struct recording *r, struct model *m, struct moment *moments, size_t count);
+
+/*
+ * Both runs for one moment; device < 0: the one with the highest peak. 0: m and mo are to be freed.
+ * Else a sentence was said, the exit code, and nothing is to be freed.
+ */
+int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
+		long device);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is alive at one moment, with the class of each block and the sum of each class. */
+#ifndef VIEWER_SNAPSHOT_H
+#define VIEWER_SNAPSHOT_H
+
+#include "../classes/classify.h"
+#include "timeline.h"
+
+struct snapshot {
+	struct model model;
+	struct moment moment;
+	uint8_t *classes; /* of moment.blocks */
+	uint64_t bytes[CATEGORIES], blocks[CATEGORIES];
+};
+
+/* After the event `seq`, on the timeline's device. 0, or a sentence was said and the exit code. */
+int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
+/* Fills the classes and sums where the moment is there already. facts: the whole recording. */
+void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners);
+void snapshot_free(struct snapshot *s);
+
+/* Bytes of the class of that name ("optimizer_state"); 0 if there is no such class. */
+uint64_t snapshot_bytes(const struct snapshot *s, const char *category);
+
+#endif

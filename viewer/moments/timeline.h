@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recording with its steps: what the commands that speak of steps and modules open. */
+#ifndef VIEWER_TIMELINE_H
+#define VIEWER_TIMELINE_H
+
+#include "../model/steps.h"
+#include "../recording/recording.h"
+#include "instant.h"
+#include "series.h"
+
+struct timeline {
+	struct recording *recording;
+	struct model model; /* at the end of the run */
+	struct spans spans;
+	struct steps steps;
+	struct stacks stacks;
+	struct owners owners;
+	int device;
+	bool framework;
+};
+
+/* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
+int timeline_open(struct timeline *t, struct recording *r, long device);
+/* The same, with the first run of a series on the way; close it too. */
+int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s);
+void timeline_close(struct timeline *t);
+
+/* The whole run's highest extent; the index of its item in *step. */
+const struct extent *timeline_peak(const struct timeline *t, size_t *step);
+
+#endif

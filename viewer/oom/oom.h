@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A refusal of memory: what was asked for, what was there, what held the rest, why it did not fit
+ * and what would have made it fit. Facts come from the recording alone; what is concluded from them
+ * stands in two tables, oom_causes.def and oom_remedies.def.
+ */
+#ifndef VIEWER_OOM_H
+#define VIEWER_OOM_H
+
+#include "../answers/holders.h"
+#include "../answers/leaks.h"
+#include "../base/emit.h"
+#include "../moments/snapshot.h"
+#include "../moments/timeline.h"
+
+/* Which refusal, found in one run over the events. */
+struct refusal {
+	struct gmt_event event;
+	struct gmt_event fail; /* the CUDA call that was refused for it; kind 0 = there was none */
+	uint64_t nth, count;   /* of all refusals in the recording */
+	uint64_t later_allocs; /* blocks on its device after it: the program went on */
+	uint64_t context;      /* in use on the device by no known call, at the first sample */
+};
+
+struct oom_holder {
+	enum category category;
+	struct owner owner;
+	uint64_t bytes, blocks;
+	uint64_t before; /* bytes of these that were made in earlier steps */
+};
+
+struct oom_holders {
+	struct oom_holder *items; /* the largest first */
+	size_t count, room;
+};
+
+/* Blocks that stand out: the largest of what the passes made, and those like it. */
+struct oom_spike {
+	uint64_t largest, next; /* bytes of one block; next: the largest of the others */
+	uint64_t bytes;		/* of all that stand out, with what was asked for */
+	size_t count, others;
+	struct owner owner;
+};
+
+struct oom {
+	struct refusal refusal;
+	struct timeline timeline; /* of its device */
+	struct snapshot shot;	  /* after it */
+	struct leaks leaks;
+
+	uint64_t asked;	     /* what the framework wanted from the device */
+	uint64_t block;	     /* what the program wanted of the framework */
+	struct block wanted; /* as the block that it would have become */
+	enum category wanted_category;
+	struct owner wanted_owner;
+	struct instant instant;
+	enum phase phase;
+
+	bool sampled; /* what is free on the device is known */
+	uint64_t total, free;
+	uint64_t allocated, reserved;
+	uint64_t cached;    /* reserved, and in no block */
+	uint64_t hole;	    /* the largest piece of that */
+	uint64_t libraries; /* memory of this program that the framework did not ask for */
+	uint64_t context;   /* in use on the device by no known call: own context, and others */
+	uint64_t others;    /* of that, more than a context takes */
+	uint64_t capacity;  /* reserved and free: what the framework could have had */
+
+	uint64_t lasting;     /* parameters, gradients, optimizer state, buffers, its temporaries */
+	uint64_t passing;     /* inputs, activations, temporaries: what goes with the batch */
+	uint64_t trainable;   /* parameters that a leaf was seen in */
+	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
+	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
+	uint64_t grown;	      /* kept from earlier steps at lines that grow */
+	uint64_t grown_graph; /* of that: graphs and outputs of modules */
+	struct block root;    /* the last tensor of an earlier step's forward pass that is kept */
+	struct oom_holders holders;
+	struct oom_spike spike;
+
+	size_t step;	      /* 0 = before the first */
+	size_t compared_step; /* an earlier one that ended; 0 = none */
+	uint64_t compared[CATEGORIES], compared_bytes;
+	unsigned world;	 /* ranks, 1 if not told */
+	bool collective; /* what was asked for is a collective's */
+};
+
+enum oom_cause {
+#define CAUSE(name) CAUSE_##name,
+#include "oom_causes.def"
+#undef CAUSE
+	OOM_CAUSES
+};
+
+#define OOM_TEXT 600
+
+struct oom_remedy {
+	const char *name;
+	uint64_t saves;
+	bool enough; /* as much as was missing, or more */
+	char what[OOM_TEXT], how[OOM_TEXT];
+};
+
+#define OOM_REMEDIES 16
+
+/* nth: from 1, 0 = the last one. false: there is none. The exit code in *rc. */
+bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, int *rc);
+
+/* 0, or a sentence was said and the exit code. */
+int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal);
+void oom_close(struct oom *o);
+void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
+
+enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
+const char *oom_cause_name(enum oom_cause cause);
+
+/* The most useful first; returns how many. */
+size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
+/* What checkpointing the modules that repeat would save; the name of their class in *name. */
+uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *calls);
+
+bool oom_is_passing(enum category c);
+/* How much more was needed. */
+uint64_t oom_missing(const struct oom *o);
+
+void oom_text(struct oom *o, enum oom_cause cause, const char *why, long top, struct emit *out);
+void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit *out);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A test for each cause: whether the facts show it, and the sentence that says by which. Shares are
+ * of the memory that the framework could have had.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../answers/report.h"
+#include "../base/human.h"
+#include "oom.h"
+
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define WHO(o) report_owner(o, (char[96]){ 0 }, 96)
+
+static bool say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool say(char *text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, OOM_TEXT, format, args);
+	va_end(args);
+	return true;
+}
+
+/* Is part at least one `of`th of all? */
+static bool is_share(uint64_t part, uint64_t all, unsigned of)
+{
+	return part && part >= all / of;
+}
+
+/* No CUDA call was refused, though the device had room. */
+static bool is_memory_limit(const struct oom *o, char *text)
+{
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind || !o->sampled)
+		return false;
+	if (o->free < o->asked || !is_share(o->free, o->capacity, 20))
+		return false;
+	return say(text,
+		   "The program has set itself a limit: PyTorch refused %s without asking the "
+		   "device, of which %s were free. It held %s, so the limit lies between that and "
+		   "%s (torch.cuda.set_per_process_memory_fraction).",
+		   B(o->asked), B(o->free), B(o->reserved), B(o->reserved + o->asked));
+}
+
+static bool is_other_process(const struct oom *o, char *text)
+{
+	if (!is_share(o->others, o->total, 10) || o->grown > o->others)
+		return false;
+	if (o->free + o->others < o->asked)
+		return false;
+	return say(text,
+		   "Others use the device: of its %s only %s were free, while this program held %s "
+		   "of it. At least %s belong to other processes; with them free, %s would have "
+		   "fitted.",
+		   B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others),
+		   B(o->asked));
+}
+
+static bool has_grown(const struct oom *o)
+{
+	return is_share(o->grown, o->allocated, 4) && o->grown >= o->cached;
+}
+
+static const struct oom_holder *grown_most(const struct oom *o)
+{
+	const struct oom_holder *best = NULL;
+
+	for (size_t i = 0; i < o->holders.count; i++) {
+		const struct oom_holder *h = &o->holders.items[i];
+		bool counts = oom_is_passing(h->category) || o->leaks.count;
+
+		if (h->before && counts && (!best || h->before > best->before))
+			best = h;
+	}
+	return best;
+}
+
+static bool say_growth(const struct oom *o, char *text, const char *what)
+{
+	const struct oom_holder *h = grown_most(o);
+	char per[HUMAN_MAX + 40] = "";
+
+	if (o->leaks.bytes_per_step)
+		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
+	return say(text,
+		   "%s: %s of the %s in use were made in earlier steps and are still held%s, most "
+		   "by %s.",
+		   what, B(o->grown), B(o->allocated), per, h ? WHO(&h->owner) : "unknown lines");
+}
+
+static bool is_retained_graph(const struct oom *o, char *text)
+{
+	if (!has_grown(o) || o->grown_graph < o->grown / 2)
+		return false;
+	return say_growth(o, text, "Graphs or outputs are kept from step to step");
+}
+
+static bool is_growing(const struct oom *o, char *text)
+{
+	return has_grown(o) && say_growth(o, text, "Something grows from step to step");
+}
+
+/* All that was free would have been enough, but not in one piece. */
+static bool is_fragmentation(const struct oom *o, char *text)
+{
+	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
+	uint64_t needed = o->projected > state ? o->projected - state : 0;
+
+	needed = needed > o->asked ? needed : o->asked;
+	if (o->cached + o->free < needed || o->hole >= o->block ||
+	    !is_share(o->cached, o->reserved, 6))
+		return false;
+	return say(text,
+		   "The free memory is in pieces: the framework's cache held %s that no tensor "
+		   "used, %s in all with what the device had, but the largest hole was %s and %s "
+		   "were needed in one piece.",
+		   B(o->cached), B(o->cached + o->free), B(o->hole), B(o->block));
+}
+
+/* Pieces as large as a parameter, of one line, one for each rank. */
+static uint64_t piece_bytes(const struct oom *o, uint64_t size)
+{
+	struct owners *owners = (struct owners *)&o->timeline.owners;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		struct owner owner;
+
+		if (b->size != size || o->shot.classes[i] == CATEGORY_parameters)
+			continue;
+		owner = owners_find(owners, b);
+		if (owners_same(&owner, &o->wanted_owner))
+			bytes += b->size;
+	}
+	return bytes;
+}
+
+/* What the program gathers by its own calls: the whole is as large as a parameter on all ranks, or
+ * piece after piece is as large as one. */
+static uint64_t by_hand(const struct oom *o)
+{
+	uint64_t pieces;
+
+	if (o->world == 1 || o->phase == PHASE_OPTIMIZER)
+		return 0;
+	pieces = piece_bytes(o, o->block);
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		uint64_t size = o->shot.moment.blocks[i].size;
+
+		if (o->shot.classes[i] != CATEGORY_parameters)
+			continue;
+		if ((size == o->block && pieces) ||
+		    (size * o->world >= o->block && (size - 512) * o->world < o->block))
+			return pieces + o->block;
+	}
+	return 0;
+}
+
+static bool is_unsharded(const struct oom *o, char *text)
+{
+	bool told = o->collective;
+	uint64_t asked = told ? o->block : by_hand(o), all = o->unsharded + asked;
+
+	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
+		return false;
+	if (told || !asked)
+		return say(text,
+			   "A sharded tensor was made whole: %s more were asked%s, and %s are held "
+			   "by what was gathered before.",
+			   B(o->block), told ? " for it" : "", B(o->unsharded));
+	return say(text,
+		   "A sharded tensor was made whole: what was asked (%s) and %s from the same line "
+		   "are as large as one parameter on each of %u ranks.",
+		   B(o->block), B(asked - o->block), o->world);
+}
+
+static bool is_workspace(const struct oom *o, char *text)
+{
+	bool asked = o->wanted_category == CATEGORY_workspace ||
+		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline.framework);
+	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
+	uint64_t all = held + (asked ? o->block : 0);
+
+	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3))
+		return false;
+	return say(text,
+		   "A library's scratch memory: %s%s for the workspace of an operator, and %s are "
+		   "held by workspaces and libraries.",
+		   asked ? B(o->block) : "nothing", asked ? " were asked" : " was asked", B(held));
+}
+
+static bool say_model(const struct oom *o, char *text, const char *what)
+{
+	const uint64_t *b = o->shot.bytes;
+
+	return say(text,
+		   "%s: parameters %s, gradients %s, optimizer state %s and what the optimizer "
+		   "needs for its step %s are %s of the %s that could be had, before any batch.",
+		   what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]), B(b[CATEGORY_gradients]),
+		   B(b[CATEGORY_optimizer_state]), B(b[CATEGORY_optimizer_temporaries]),
+		   B(o->lasting), B(o->capacity));
+}
+
+static bool is_model_too_large(const struct oom *o, char *text)
+{
+	uint64_t all = o->allocated + o->block;
+	bool setup = o->wanted.signs & STACK_PARAM ||
+		     (o->wanted_category == CATEGORY_parameters && !o->shot.model.forwards);
+
+	if (setup && is_share(o->lasting + o->block, all, 2))
+		return say_model(o, text,
+				 "The model does not fit: memory ran out while it was made or "
+				 "moved to the device");
+	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
+		return say_model(o, text,
+				 o->projected ? "The optimizer's state does not fit: its first "
+						"step makes it"
+					      : "The optimizer's step does not fit");
+	return o->lasting >= all / 4 * 3 && say_model(o, text, "The model alone fills the device");
+}
+
+static bool is_activation_spike(const struct oom *o, char *text)
+{
+	const struct oom_spike *p = &o->spike;
+	bool alone = o->block >= o->capacity / 2 && o->passing < o->capacity / 4 &&
+		     p->largest == o->block;
+	unsigned times = p->others >= 3 ? 5 : 20;
+	bool stands_out = p->others && p->count <= 8 && p->largest >= times * p->next;
+
+	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
+		return false;
+	return say(text,
+		   "One operator's result stands out: %s for one tensor in %s, %s with the %zu "
+		   "like it; the largest of the other %zu results is %s.",
+		   B(p->largest), WHO(&p->owner), B(p->bytes), p->count, p->others, B(p->next));
+}
+
+static bool is_batch_too_large(const struct oom *o, char *text)
+{
+	bool input = o->wanted_category == CATEGORY_inputs;
+	uint64_t all = o->passing + (oom_is_passing(o->wanted_category) ? o->block : 0);
+	const uint64_t *b = o->shot.bytes;
+
+	if (!is_share(all, o->allocated + o->block, 3))
+		return false;
+	return say(text,
+		   "The batch is too large: inputs %s, activations %s and temporaries %s go with "
+		   "it%s, %s in all, while PyTorch could have %s and the model takes %s of that.",
+		   B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
+		   B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
+		   input ? ", another batch was being made" : ", with what was asked", B(all),
+		   B(o->capacity), B(o->lasting));
+}
+
+static bool is_unknown(const struct oom *o, char *text)
+{
+	return say(text,
+		   "Nothing in the recording singles out one cause: %s were asked, %s were free, "
+		   "and the table says what held the rest.",
+		   B(o->asked), B(o->free));
+}
+
+static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {
+#define CAUSE(name) is_##name,
+#include "oom_causes.def"
+#undef CAUSE
+};
+
+static const char *const names[OOM_CAUSES] = {
+#define CAUSE(name) #name,
+#include "oom_causes.def"
+#undef CAUSE
+};
+
+enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
+{
+	unsigned c = 0;
+
+	while (!tests[c](o, text))
+		c++;
+	return c;
+}
+
+const char *oom_cause_name(enum oom_cause cause)
+{
+	return names[cause];
+}

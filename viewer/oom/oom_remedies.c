@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each remedy as a function: the bytes it would have saved at that moment, 0 if it is none here,
+ * with the words for what to do and how the figure is known. No figure is a guess: it is a sum of
+ * blocks that lived, or a share of one that the words state.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/report.h"
+#include "../base/human.h"
+#include "oom.h"
+
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define WHO(o) report_owner(o, (char[96]){ 0 }, 96)
+
+enum { PIECES = 8 };
+
+typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
+
+static void put(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(char *text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, OOM_TEXT, format, args);
+	va_end(args);
+}
+
+static bool is_limited(const struct oom *o)
+{
+	return o->refusal.event.kind == GMT_BLOCK_OOM && !o->refusal.fail.kind;
+}
+
+static uint64_t raise_limit(const struct oom *o, char *what, char *how)
+{
+	if (!is_limited(o) || o->free < o->asked)
+		return 0;
+	put(what, "Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
+	    B(o->asked));
+	put(how, "%s were free on the device when PyTorch refused", B(o->free));
+	return o->free;
+}
+
+static uint64_t free_device(const struct oom *o, char *what, char *how)
+{
+	if (!o->others)
+		return 0;
+	put(what, "End the other programs on this device (nvidia-smi names them), or take another "
+		  "device");
+	put(how,
+	    "In use on the device %s; of that %s by this program's calls, the rest less what a "
+	    "context takes",
+	    B(o->total - o->free), B(o->reserved + o->libraries));
+	return o->others;
+}
+
+static const struct oom_holder *oldest(const struct oom *o)
+{
+	const struct oom_holder *best = NULL;
+
+	for (size_t i = 0; i < o->holders.count; i++) {
+		const struct oom_holder *h = &o->holders.items[i];
+
+		if (oom_is_passing(h->category) && h->before && (!best || h->before > best->before))
+			best = h;
+	}
+	return best;
+}
+
+/* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
+static void say_let_go(const struct oom *o, const struct oom_holder *h, char *what)
+{
+	struct owner root = { 0 };
+
+	if (o->root.seq)
+		root = owners_find((struct owners *)&o->timeline.owners, &o->root);
+	if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
+		put(what,
+		    "Let go of what %s made in earlier steps: its graph is kept alive, most likely "
+		    "by the tensor of %s, the last of each step (loss.item() or .detach() in its "
+		    "place)",
+		    WHO(&h->owner), WHO(&root));
+	else
+		put(what,
+		    "Let go of what %s made in earlier steps (x.item() or x.detach().cpu() in its "
+		    "place, or del), or bound how much of it is kept",
+		    WHO(&h->owner));
+}
+
+static uint64_t let_go(const struct oom *o, char *what, char *how)
+{
+	const struct oom_holder *h = oldest(o);
+
+	if (!h && o->leaks.count)
+		for (size_t i = 0; i < o->holders.count && !h; i++)
+			h = o->holders.items[i].before ? &o->holders.items[i] : NULL;
+	if (!h)
+		return 0;
+	say_let_go(o, h, what);
+	if (o->leaks.count)
+		put(how,
+		    "Blocks from before step %zu at lines that grew by %s with each step, from "
+		    "step %zu to step %zu",
+		    o->step, B(o->leaks.bytes_per_step), o->leaks.from_step, o->leaks.to_step);
+	else
+		put(how, "Blocks of that line that were made before step %zu and lived", o->step);
+	return o->leaks.count || o->grown > h->before ? o->grown : h->before;
+}
+
+static uint64_t expandable(const struct oom *o, char *what, char *how)
+{
+	if (o->shot.moment.mapped_count || !o->timeline.framework || o->cached < o->reserved / 20)
+		return 0;
+	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that free pieces of "
+		  "the cache can be used together");
+	put(how, "The cache held %s, tensors used %s of it, the largest hole was %s",
+	    B(o->reserved), B(o->allocated), B(o->hole));
+	return o->cached;
+}
+
+static uint64_t gather_less(const struct oom *o, char *what, char *how)
+{
+	if (!o->unsharded && !o->collective && o->world == 1)
+		return 0;
+	put(what, "Gather less at a time: shard each layer by itself (fully_shard on the layers, "
+		  "then on the model) and reshard after forward");
+	put(how,
+	    "%s held by what is gathered, and half of the %s that were asked for, in units "
+	    "half as large",
+	    B(o->unsharded), B(o->block));
+	return o->unsharded + o->block / 2;
+}
+
+static uint64_t less_workspace(const struct oom *o, char *what, char *how)
+{
+	uint64_t held = o->shot.bytes[CATEGORY_workspace];
+
+	if (o->wanted_category == CATEGORY_workspace) {
+		put(what, "Let the library choose an algorithm without workspace: "
+			  "torch.backends.cudnn.benchmark = False, or deterministic = True");
+		put(how, "The workspace is what was asked for");
+		return o->block;
+	}
+	if (held < o->capacity / 20)
+		return 0;
+	put(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
+	put(how, "Blocks that functions of the libraries' workspaces made");
+	return held;
+}
+
+static uint64_t in_pieces(const struct oom *o, char *what, char *how)
+{
+	const struct oom_spike *p = &o->spike;
+
+	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !o->shot.model.forwards ||
+	    p->largest < 5 * p->next)
+		return 0;
+	put(what,
+	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
+	    "fused or chunked loss)",
+	    PIECES, WHO(&p->owner));
+	put(how, "%zu tensor%s of %s to %s, %s together: all but one piece", p->count,
+	    p->count == 1 ? "" : "s", B(p->largest / 2), B(p->largest), B(p->bytes));
+	return p->bytes - p->bytes / PIECES;
+}
+
+static uint64_t no_grad(const struct oom *o, char *what, char *how)
+{
+	uint64_t bytes = o->shot.bytes[CATEGORY_activations];
+
+	if (o->timeline.spans.trains || !bytes || o->step < 2)
+		return 0;
+	put(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
+		  "backward then");
+	put(how, "Saved for backward in %zu passes, and the program never ran backward", o->step);
+	return bytes;
+}
+
+static bool has_frame(const struct oom *o, const char *word)
+{
+	struct stacks *s = (struct stacks *)&o->timeline.stacks;
+
+	stacks_read_python(s, o->refusal.event.stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].function, word))
+			return true;
+	return false;
+}
+
+static uint64_t foreach_off(const struct oom *o, char *what, char *how)
+{
+	uint64_t largest = o->block, all = o->block;
+
+	if (o->phase != PHASE_OPTIMIZER || !has_frame(o, "_multi_tensor"))
+		return 0;
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		if (o->shot.classes[i] != CATEGORY_optimizer_temporaries)
+			continue;
+		all += o->shot.moment.blocks[i].size;
+		if (o->shot.moment.blocks[i].size > largest)
+			largest = o->shot.moment.blocks[i].size;
+	}
+	put(what, "Make the optimizer with foreach=False (or fused=True): one parameter's "
+		  "temporaries at a time");
+	put(how, "Temporaries of the optimizer's step, with the one that was asked for, less the "
+		 "largest");
+	return all - largest;
+}
+
+static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
+{
+	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
+
+	state = o->projected > state ? o->projected : state;
+	if (!state)
+		return 0;
+	put(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
+		  "optimizer with less of it");
+	put(how,
+	    o->projected ? "Trainable parameters %s, and that optimizer keeps so much for them"
+			 : "Blocks of the optimizer's state, beside %s of trainable parameters",
+	    B(o->trainable));
+	return state;
+}
+
+static uint64_t shard(const struct oom *o, char *what, char *how)
+{
+	const uint64_t *b = o->shot.bytes;
+	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
+		       (o->projected ? o->projected : b[CATEGORY_optimizer_state]);
+
+	if (all < o->capacity / 3)
+		return 0;
+	put(what, "Shard the model over two devices (FSDP), or use parameters of half the bytes");
+	put(how, "Half of the parameters, gradients and optimizer state");
+	return all / 2;
+}
+
+static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
+{
+	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
+	uint64_t old = 0, all;
+
+	for (size_t i = 0; i < o->holders.count; i++)
+		if (oom_is_passing(o->holders.items[i].category))
+			old += o->holders.items[i].before;
+	all = o->passing - old + (asked ? o->block : 0);
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model.forwards || all < o->capacity / 20)
+		return 0;
+	put(what, "Take half the batch (and accumulate gradients over two)");
+	put(how,
+	    "Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
+	    "half of them",
+	    asked ? " with what was asked for" : "", B(all));
+	return all / 2;
+}
+
+static uint64_t checkpoint(const struct oom *o, char *what, char *how)
+{
+	char name[64];
+	size_t calls;
+	uint64_t saves = oom_checkpoint(o, name, sizeof(name), &calls);
+
+	if (!saves)
+		return 0;
+	put(what, "Checkpoint %s (torch.utils.checkpoint): compute its inside again in backward",
+	    name);
+	put(how,
+	    "Activations made inside %zu calls of it, less the inside of one and the output of "
+	    "each",
+	    calls);
+	return saves;
+}
+
+static uint64_t set_to_none(const struct oom *o, char *what, char *how)
+{
+	if (o->phase != PHASE_FORWARD || !o->shot.bytes[CATEGORY_gradients])
+		return 0;
+	put(what, "Give up the gradients before the forward pass: zero_grad(set_to_none=True) "
+		  "(unless they are accumulated)");
+	put(how, "Gradients that were held while the forward pass ran");
+	return o->shot.bytes[CATEGORY_gradients];
+}
+
+static const struct {
+	const char *name;
+	remedy_fn *test;
+	unsigned causes;
+} table[] = {
+#define REMEDY(name, causes) { #name, name, causes },
+#include "oom_remedies.def"
+#undef REMEDY
+};
+
+#define ROWS (sizeof(table) / sizeof(table[0]))
+_Static_assert(ROWS <= OOM_REMEDIES, "room for every remedy");
+
+static unsigned rank_of(const struct oom_remedy *r)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (table[i].name == r->name)
+			return table[i].causes;
+	return 0;
+}
+
+/* Insertion: there are few. */
+static void insert(struct oom_remedy *list, size_t n, const struct oom_remedy *r, unsigned cause)
+{
+	bool first = rank_of(r) & 1u << cause;
+
+	for (; n; n--) {
+		bool before = rank_of(&list[n - 1]) & 1u << cause;
+
+		if (before || (first == before && list[n - 1].saves >= r->saves))
+			break;
+		list[n] = list[n - 1];
+	}
+	list[n] = *r;
+}
+
+size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ROWS; i++) {
+		struct oom_remedy r = { .name = table[i].name };
+
+		r.saves = table[i].test(o, r.what, r.how);
+		r.enough = r.saves >= oom_missing(o);
+		if (r.saves < o->capacity / 200 && !r.enough)
+			continue;
+		insert(out, n++, &r, cause);
+	}
+	return n;
+}

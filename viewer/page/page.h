@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data of one page: what page_*.c write for each track, that is a device of a recording, into
+ * one JSON document. The page's own scripts (viewer/page) read nothing else. Everything is bounded:
+ * see page_curve.h, page_lives.h and page_names.h for what is kept and what is summed up.
+ */
+#ifndef VIEWER_PAGE_H
+#define VIEWER_PAGE_H
+
+#include "../base/emit.h"
+#include "../moments/timeline.h"
+#include "page_curve.h"
+#include "page_lives.h"
+#include "page_names.h"
+
+struct page {
+	struct emit *out;
+	struct names names;
+	bool redact;
+	size_t tracks; /* how many share the room */
+	double scale;  /* 1, or less where that was too much */
+};
+
+/* A track's part of a number of rows, `least` at least. */
+size_t page_room(const struct page *p, size_t rows, size_t least);
+
+/* What one event said that a chart marks. */
+struct track_mark {
+	enum { MARK_OOM, MARK_RETRY, MARK_RANGE } kind;
+	uint64_t seq, time_ns, bytes;
+	uint32_t name, stack; /* name: string of the recording */
+};
+
+struct track {
+	struct page *page;
+	struct recording *recording;
+	struct timeline timeline; /* of this device */
+	struct series series;
+	struct page_curve curve;
+	struct lives blocks;
+	struct segments {
+		struct segment {
+			struct block block;
+			uint32_t died_stack;
+		} * items;
+		size_t count, room;
+		struct map alive; /* address -> index */
+	} segments;
+	struct track_mark *marks;
+	size_t mark_count, mark_room;
+	uint64_t marks_left_out;
+	uint64_t retries, ooms;
+	size_t oom_key;	   /* the key moment of the latest */
+	struct map stacks; /* of this recording -> node of the page */
+};
+
+/* Replays what the page shows of that device and writes it as one object. 0, or the exit code. */
+int track_write(struct page *p, struct recording *r, int device);
+
+/* Parts of it, one file each. */
+void segments_event(struct track *t, const struct gmt_event *e, const struct model *m);
+void segments_emit(struct track *t);
+void marks_event(struct track *t, const struct gmt_event *e, const struct model *m);
+void marks_emit(struct track *t);
+void page_lives_emit(struct track *t);
+void page_facts_emit(struct track *t);
+void page_steps_emit(struct track *t);
+int page_account_emit(struct track *t);
+int page_leaks_emit(struct track *t);
+int page_oom_emit(struct track *t);
+
+/* The node of a stack of the track's recording. */
+uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq);
+
+#endif

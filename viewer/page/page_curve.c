@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "page_curve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/need.h"
+#include "page_column.h"
+
+void page_curve_init(struct page_curve *c, size_t limit)
+{
+	*c = (struct page_curve){ .size = 1, .limit = limit };
+}
+
+void page_curve_free(struct page_curve *c)
+{
+	free(c->groups);
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void join(struct group *a, const struct group *b)
+{
+	if (b->high.bytes > a->high.bytes)
+		a->high = b->high;
+	if (b->low.bytes < a->low.bytes)
+		a->low = b->low;
+	a->last = b->last;
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		a->most[i] = greater(a->most[i], b->most[i]);
+	a->most_reserved = greater(a->most_reserved, b->most_reserved);
+	a->most_used = greater(a->most_used, b->most_used);
+}
+
+/* Two groups become one. */
+static void halve(struct page_curve *c)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i + 1 < c->count; i += 2) {
+		struct group both = c->groups[i];
+
+		join(&both, &c->groups[i + 1]);
+		c->groups[to++] = both;
+	}
+	if (c->count % 2) {
+		c->groups[to++] = c->groups[c->count - 1];
+		c->filled = c->size;
+	} else {
+		c->filled = 2 * c->size;
+	}
+	c->count = to;
+	c->size *= 2;
+}
+
+void page_curve_add(struct page_curve *c)
+{
+	struct group one = { .high = c->now,
+			     .low = c->now,
+			     .last = c->now,
+			     .most_reserved = c->now.reserved,
+			     .most_used = c->now.used };
+
+	memcpy(one.most, c->now.classes, sizeof(one.most));
+	c->changes++;
+	if (c->count && c->filled < c->size) {
+		join(&c->groups[c->count - 1], &one);
+		c->filled++;
+		return;
+	}
+	c->groups = need_grow(c->groups, &c->room, c->count, sizeof(*c->groups));
+	c->groups[c->count++] = one;
+	c->filled = 1;
+	if (c->count == c->limit)
+		halve(c);
+}
+
+struct columns {
+	struct column seq, time, reserved, used, classes, groups, most;
+	struct point before;
+	uint64_t most_reserved;
+};
+
+/* Mostly zeros: which are not, as bits, then those. */
+static void put_sparse(struct column *c, const int64_t *values, unsigned count, bool with_sign)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		bits |= (uint64_t)(values[i] != 0) << i;
+	column_put(c, bits);
+	for (unsigned i = 0; i < count; i++)
+		if (values[i] && with_sign)
+			column_put_signed(c, values[i]);
+		else if (values[i])
+			column_put(c, (uint64_t)values[i]);
+}
+
+static void put_point(struct columns *o, const struct point *p)
+{
+	const struct point *b = &o->before;
+	int64_t more[CATEGORIES];
+
+	column_put(&o->seq, p->seq - b->seq);
+	column_put_signed(&o->time, (int64_t)(p->time_ns - b->time_ns));
+	column_put_signed(&o->reserved, (int64_t)(p->reserved - b->reserved));
+	column_put_signed(&o->used, (int64_t)(p->used - b->used));
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		more[i] = (int64_t)(p->classes[i] - b->classes[i]);
+	put_sparse(&o->classes, more, CATEGORIES, true);
+	o->before = *p;
+}
+
+/* In order of seq, each once; how many. */
+static unsigned put_group(struct columns *o, const struct group *g)
+{
+	const struct point *first = &g->high, *second = &g->low;
+	unsigned n = 0;
+
+	if (g->low.seq < g->high.seq) {
+		first = &g->low;
+		second = &g->high;
+	}
+	if (first->seq != g->last.seq) {
+		put_point(o, first);
+		n++;
+	}
+	if (second->seq != first->seq && second->seq != g->last.seq) {
+		put_point(o, second);
+		n++;
+	}
+	put_point(o, &g->last);
+	return n + 1;
+}
+
+/* By how much a class, the cache and the device were higher somewhere in the group than at its
+ * points. */
+static void put_most(struct columns *o, const struct group *g)
+{
+	const struct point *p[] = { &g->high, &g->low, &g->last };
+	uint64_t most[CATEGORIES + 2] = { 0 };
+	int64_t more[CATEGORIES + 2];
+
+	for (int k = 0; k < 3; k++) {
+		for (unsigned i = 0; i < CATEGORIES; i++)
+			most[i] = greater(most[i], p[k]->classes[i]);
+		most[CATEGORIES] = greater(most[CATEGORIES], p[k]->reserved);
+		most[CATEGORIES + 1] = greater(most[CATEGORIES + 1], p[k]->used);
+	}
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		more[i] = (int64_t)(g->most[i] - most[i]);
+	more[CATEGORIES] = (int64_t)(g->most_reserved - most[CATEGORIES]);
+	more[CATEGORIES + 1] = (int64_t)(g->most_used - most[CATEGORIES + 1]);
+	put_sparse(&o->most, more, CATEGORIES + 2, false);
+}
+
+void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit *out)
+{
+	struct columns o = { .before = { .time_ns = first_ns } };
+
+	for (size_t i = 0; i < c->count; i++) {
+		column_put(&o.groups, put_group(&o, &c->groups[i]));
+		put_most(&o, &c->groups[i]);
+	}
+	emit_object(out, "curve");
+	emit_number(out, "changes", c->changes);
+	emit_number(out, "group", c->size);
+	column_emit(&o.groups, out, "groups");
+	column_emit(&o.seq, out, "seq");
+	column_emit(&o.time, out, "time");
+	column_emit(&o.reserved, out, "reserved");
+	column_emit(&o.used, out, "used");
+	column_emit(&o.classes, out, "classes");
+	column_emit(&o.most, out, "most");
+	emit_end(out);
+}
+
+void page_curve_point(const struct point *p, struct emit *out, const char *key)
+{
+	struct column c = { 0 };
+	int64_t classes[CATEGORIES];
+
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		classes[i] = (int64_t)p->classes[i];
+	column_put(&c, p->reserved);
+	column_put(&c, p->used);
+	put_sparse(&c, classes, CATEGORIES, false);
+	column_emit(&c, out, key);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a track is: the program, the device, and the figures that `report` gives too. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../answers/holders.h"
+#include "../moments/instant.h"
+#include "page.h"
+
+enum how { SHOW, PATH, HIDE /* where paths, arguments and hosts are left out */ };
+
+static const struct {
+	const char *key, *label;
+	enum how how;
+} rows[] = {
+	{ "argv", "command", HIDE },
+	{ "cwd", "folder", HIDE },
+	{ "host", "host", HIDE },
+	{ "pid", "process", SHOW },
+	{ "rank", "rank", SHOW },
+	{ "git.commit", "commit", SHOW },
+	{ "git.branch", "branch", SHOW },
+	{ "git.state", "changes", SHOW },
+	{ "torch.version", "torch", SHOW },
+	{ "torch.cuda", "torch's CUDA", SHOW },
+	{ "python.version", "Python", SHOW },
+	{ "driver.version", "CUDA driver", SHOW },
+	{ "runtime.version", "CUDA runtime", SHOW },
+	{ "env.PYTORCH_CUDA_ALLOC_CONF", "allocator settings", SHOW },
+	{ "env.PYTORCH_ALLOC_CONF", "allocator settings", SHOW },
+	{ "exe", "executable", PATH },
+};
+
+/* argv: each argument ends with a zero. Redacted: the program without its folder. */
+static void command_text(const struct track *t, struct defs_text argv, char *buf, size_t room)
+{
+	size_t len = argv.len < room - 1 ? argv.len : room - 1;
+
+	if (t->page->redact) {
+		snprintf(buf, room, "%s", owners_base(argv.s));
+		return;
+	}
+	memcpy(buf, argv.s, len);
+	for (size_t i = 0; i < len; i++)
+		buf[i] = buf[i] ? buf[i] : ' ';
+	while (len && buf[len - 1] == ' ')
+		len--;
+	buf[len] = 0;
+}
+
+static void fact(struct track *t, const char *label, const char *text)
+{
+	emit_array(t->page->out, NULL);
+	emit_text(t->page->out, NULL, label);
+	emit_number(t->page->out, NULL, names_word(&t->page->names, text));
+	emit_end(t->page->out);
+}
+
+static void emit_rows(struct track *t)
+{
+	const struct defs *d = &t->recording->defs;
+	char key[48], text[280];
+	struct defs_text v;
+
+	emit_array(t->page->out, "facts");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		v = defs_meta(d, rows[i].key);
+		if (!v.len || (t->page->redact && rows[i].how == HIDE && i))
+			continue;
+		if (!i)
+			command_text(t, v, text, sizeof(text));
+		else
+			snprintf(text, sizeof(text), "%s",
+				 t->page->redact && rows[i].how == PATH ? owners_base(v.s) : v.s);
+		fact(t, rows[i].label, text);
+	}
+	snprintf(key, sizeof(key), "device.%d.name", t->timeline.device);
+	v = defs_meta(d, key);
+	if (v.len)
+		fact(t, "device", v.s);
+	emit_end(t->page->out);
+}
+
+static void emit_libraries(struct track *t)
+{
+	const struct model_device *d = &t->timeline.model.devices[t->timeline.device];
+	struct emit *out = t->page->out;
+
+	emit_number(out, "context", d->context);
+	emit_number(out, "host", t->timeline.model.host.now);
+}
+
+static void emit_peak(struct track *t)
+{
+	const struct model *m = &t->timeline.model;
+	const struct peak *p = &model_curve(&m->devices[t->timeline.device])->peak;
+	bool block = p->event.kind == GMT_BLOCK_ALLOC;
+	struct extent x = { .peak_seq = p->event.seq,
+			    .peak_stack = p->event.stack,
+			    .peak_node = block ? p->event.name : 0 };
+	struct instant at = { 0 };
+	struct emit *out = t->page->out;
+
+	if (t->timeline.spans.count)
+		instant_of_peak(&at, &t->timeline.steps, &t->timeline.spans, &x,
+				&t->timeline.owners);
+	emit_number(out, "peak_bytes", p->bytes);
+	emit_number(out, "peak_time_ns", p->event.time_ns);
+	emit_number(out, "peak_seq", p->event.seq);
+	emit_number(out, "peak_last", p->event.size);
+	emit_number(out, "peak_text", names_word(&t->page->names, at.text));
+}
+
+static void emit_figures(struct track *t)
+{
+	const struct model *m = &t->timeline.model;
+	const struct model_device *d = &m->devices[t->timeline.device];
+	struct emit *out = t->page->out;
+
+	emit_number(out, "end_bytes", model_curve(d)->now);
+	emit_number(out, "peak_reserved_bytes", model_peak_reserved(d));
+	emit_number(out, "total_bytes", d->total_bytes);
+	emit_number(out, "allocs", model_allocs(d));
+	emit_number(out, "frees", model_frees(d));
+	emit_number(out, "ooms", model_ooms(d));
+	emit_number(out, "oom_asked", d->oom_asked);
+	emit_number(out, "retries", d->retries);
+	emit_number(out, "events", m->events);
+	emit_number(out, "dropped", m->dropped);
+	emit_flag(out, "truncated", t->recording->info->truncated);
+	emit_flag(out, "ended", m->ended);
+	emit_number(out, "first_ns", m->first_ns);
+	emit_number(out, "last_ns", m->last_ns);
+	emit_number(out, "last_seq", m->last_seq);
+	emit_signed(out, "wall", t->recording->info->realtime_minus_monotonic_ns);
+}
+
+static void emit_rank(struct track *t)
+{
+	struct defs_text rank = defs_meta(&t->recording->defs, "rank");
+
+	if (!rank.len)
+		rank = defs_meta(&t->recording->defs, "env.RANK");
+	emit_bytes(t->page->out, "rank", rank.s, rank.len < 16 ? rank.len : 16);
+}
+
+void page_facts_emit(struct track *t)
+{
+	struct emit *out = t->page->out;
+	const char *base = owners_base(t->recording->path);
+
+	emit_number(out, "file", names_word(&t->page->names, base));
+	emit_signed(out, "device", t->timeline.device);
+	emit_flag(out, "framework", t->timeline.framework);
+	emit_flag(out, "told", t->timeline.model.devices[t->timeline.device].told);
+	emit_rank(t);
+	emit_rows(t);
+	emit_peak(t);
+	emit_figures(t);
+	emit_libraries(t);
+}

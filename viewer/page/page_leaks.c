@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What grows from step to step, as `leaks` finds it. */
+#include <string.h>
+
+#include "../answers/leaks.h"
+#include "../stacks/demangle.h"
+#include "page.h"
+
+enum { LINES = 40 };
+
+static void emit_owner(struct track *t, const struct owner *o)
+{
+	struct names *n = &t->page->names;
+	char brief[256];
+	const char *function = o->function;
+
+	if (strstr(function, "::"))
+		function = demangle_brief(function, brief, sizeof(brief));
+	emit_number(t->page->out, "fn", names_word(n, function));
+	emit_number(t->page->out, "file", names_path(n, o->file));
+	emit_number(t->page->out, "line", o->line);
+	emit_flag(t->page->out, "backward", o->backward);
+}
+
+static void emit_leak(struct track *t, const struct leak *l)
+{
+	struct emit *out = t->page->out;
+
+	emit_object(out, NULL);
+	emit_number(out, "category", l->category);
+	emit_owner(t, &l->owner);
+	emit_number(out, "bytes_per_step", l->bytes_per_step);
+	emit_number(out, "bytes", l->bytes);
+	emit_number(out, "blocks", l->blocks);
+	if (l->blocks) {
+		emit_number(out, "first_step", l->first_step);
+		emit_number(out, "latest_step", l->latest_step);
+		emit_number(out, "latest", l->latest.seq);
+	}
+	emit_end(out);
+}
+
+int page_leaks_emit(struct track *t)
+{
+	struct emit *out = t->page->out;
+	struct leaks leaks = { 0 };
+	int rc;
+
+	if (t->timeline.steps.count < 4)
+		return 0;
+	rc = leaks_find(&leaks, &t->timeline);
+	if (rc)
+		return rc;
+	emit_object(out, "leaks");
+	emit_number(out, "from_step", leaks.from_step);
+	emit_number(out, "to_step", leaks.to_step);
+	emit_number(out, "bytes_per_step", leaks.bytes_per_step);
+	emit_number(out, "left_out", leaks.count > LINES ? leaks.count - LINES : 0);
+	emit_array(out, "lines");
+	for (size_t i = 0; i < leaks.count && i < LINES; i++)
+		emit_leak(t, &leaks.items[i]);
+	emit_end(out);
+	emit_end(out);
+	leaks_free(&leaks);
+	return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "page_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/need.h"
+
+enum {
+	TEXT_MAX = 600,		 /* bytes of one text */
+	TEXT_LIMIT = 1000 << 10, /* of all */
+	NODE_LIMIT = 80000,
+	DEPTH_MAX = 400 /* frames of one stack, the innermost */
+};
+
+static const char left_out[] = "(left out)";
+
+void names_init(struct names *n, bool redact, double scale)
+{
+	*n = (struct names){ .redact = redact,
+			     .node_limit = NODE_LIMIT * scale,
+			     .text_limit = TEXT_LIMIT * scale };
+	names_text(n, "", 0);
+	names_text(n, left_out, sizeof(left_out) - 1);
+	n->frames = need_grow(n->frames, &n->frame_room, 0, sizeof(*n->frames));
+	n->nodes = need_grow(n->nodes, &n->node_room, 0, sizeof(*n->nodes));
+	n->frames[n->frame_count++] = (struct names_row){ 0 };
+	n->nodes[n->node_count++] = (struct names_node){ 0 };
+}
+
+void names_free(struct names *n)
+{
+	for (size_t i = 0; i < n->text_count; i++)
+		free(n->texts[i].s);
+	free(n->texts);
+	free(n->frames);
+	free(n->nodes);
+	map_free(&n->text_ids);
+	map_free(&n->frame_ids);
+	map_free(&n->node_ids);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_text(const char *s, size_t len)
+{
+	uint64_t hash = len;
+
+	for (size_t i = 0; i < len; i++)
+		hash = mix(hash, (unsigned char)s[i]);
+	return hash;
+}
+
+/* At most TEXT_MAX bytes, and no character cut in two. */
+static size_t cut(const char *s, size_t len)
+{
+	if (len <= TEXT_MAX)
+		return len;
+	len = TEXT_MAX;
+	while (len > TEXT_MAX - 4 && ((unsigned char)s[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
+/* Bytes in the page: what is escaped takes six. */
+static size_t weight(const char *s, size_t len)
+{
+	size_t bytes = len;
+
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] == '<' || s[i] == 0x7f)
+			bytes += 5;
+	return bytes;
+}
+
+static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
+{
+	struct names_text *t;
+
+	n->texts = need_grow(n->texts, &n->text_room, n->text_count, sizeof(*n->texts));
+	t = &n->texts[n->text_count];
+	t->s = need_new(len + 4);
+	memcpy(t->s, s, len);
+	t->len = len;
+	if (!whole) {
+		memcpy(t->s + len, "...", 3);
+		t->len += 3;
+	}
+	n->text_bytes += weight(t->s, t->len);
+	n->cut_texts += !whole;
+	return n->text_count++;
+}
+
+uint32_t names_text(struct names *n, const char *s, size_t len)
+{
+	uint64_t hash = hash_text(s, len);
+	size_t kept = cut(s, len);
+	bool fresh, whole = kept == len;
+	uint32_t *at;
+
+	for (;; hash++) {
+		const struct names_text *t;
+
+		at = map_put(&n->text_ids, hash, &fresh);
+		if (fresh)
+			break;
+		t = &n->texts[*at];
+		if (t->len == kept + (whole ? 0 : 3) && !memcmp(t->s, s, kept))
+			return *at;
+	}
+	if (n->text_count > 1 && n->text_bytes + weight(s, kept) > n->text_limit) {
+		n->cut_texts++;
+		map_remove(&n->text_ids, hash);
+		return 1;
+	}
+	return *at = new_text(n, s, kept, whole);
+}
+
+uint32_t names_word(struct names *n, const char *s)
+{
+	return names_text(n, s, strlen(s));
+}
+
+uint32_t names_path(struct names *n, const char *path)
+{
+	return names_word(n, n->redact ? owners_base(path) : path);
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t a = strlen(s), b = strlen(end);
+
+	return a >= b && !strcmp(s + a - b, end);
+}
+
+static uint32_t bits_of(const struct frame *f)
+{
+	uint32_t bits = 0;
+
+	if (!f->python)
+		return 0;
+	bits |= NAMES_PYTHON;
+	if (ends_with(f->file, "torch/nn/modules/module.py"))
+		bits |= NAMES_CALL;
+	else if (ends_with(f->function, ".forward"))
+		bits |= NAMES_FORWARD;
+	if (owners_is_plumbing(f->file))
+		bits |= NAMES_PLUMBING;
+	return bits;
+}
+
+static bool same_row(const struct names_row *a, const struct names_row *b)
+{
+	return a->function == b->function && a->file == b->file && a->line == b->line &&
+	       a->module == b->module && a->bits == b->bits;
+}
+
+static uint32_t add_frame(struct names *n, const struct frame *f)
+{
+	struct names_row r = { names_word(n, f->function), names_path(n, f->file), f->line,
+			       names_path(n, f->python ? "" : f->module), bits_of(f) };
+	uint64_t hash = mix(mix(mix(mix(mix(1, r.function), r.file), r.line), r.module), r.bits);
+	bool fresh;
+	uint32_t *at;
+
+	for (;; hash++) {
+		at = map_put(&n->frame_ids, hash, &fresh);
+		if (fresh)
+			break;
+		if (same_row(&n->frames[*at], &r))
+			return *at;
+	}
+	*at = n->frame_count;
+	n->frames = need_grow(n->frames, &n->frame_room, n->frame_count, sizeof(*n->frames));
+	n->frames[n->frame_count] = r;
+	return n->frame_count++;
+}
+
+static uint32_t add_node(struct names *n, uint32_t caller, uint32_t frame)
+{
+	bool fresh;
+	uint32_t *at;
+
+	if (n->node_count >= n->node_limit) {
+		at = map_get(&n->node_ids, (uint64_t)caller << 32 | frame);
+		n->cut_nodes += !at;
+		return at ? *at : caller;
+	}
+	at = map_put(&n->node_ids, (uint64_t)caller << 32 | frame, &fresh);
+	if (!fresh)
+		return *at;
+	*at = n->node_count;
+	n->nodes = need_grow(n->nodes, &n->node_room, n->node_count, sizeof(*n->nodes));
+	n->nodes[n->node_count] = (struct names_node){ caller, frame };
+	return n->node_count++;
+}
+
+uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,
+		     uint64_t seq)
+{
+	uint32_t node = 0, *at;
+	bool fresh;
+
+	if (!id)
+		return 0;
+	at = map_put(known, id, &fresh);
+	if (!fresh)
+		return *at;
+	stacks_read(s, id, seq);
+	for (size_t i = s->count < DEPTH_MAX ? s->count : DEPTH_MAX; i-- > 0;)
+		node = add_node(n, node, add_frame(n, &s->frames[i]));
+	*map_put(known, id, &fresh) = node;
+	return node;
+}
+
+static void emit_frames(struct names *n, struct emit *out)
+{
+	struct column c = { 0 };
+
+	for (size_t i = 0; i < n->frame_count; i++) {
+		const struct names_row *r = &n->frames[i];
+
+		column_put(&c, r->function);
+		column_put(&c, r->file);
+		column_put(&c, r->line);
+		column_put(&c, r->module);
+		column_put(&c, r->bits);
+	}
+	column_emit(&c, out, "frames");
+}
+
+static void emit_nodes(struct names *n, struct emit *out)
+{
+	struct column c = { 0 };
+
+	for (size_t i = 1; i < n->node_count; i++) {
+		column_put(&c, i - n->nodes[i].caller);
+		column_put(&c, n->nodes[i].frame);
+	}
+	column_emit(&c, out, "nodes");
+}
+
+void names_emit(struct names *n, struct emit *out)
+{
+	emit_array(out, "texts");
+	for (size_t i = 0; i < n->text_count; i++)
+		emit_bytes(out, NULL, n->texts[i].s, n->texts[i].len);
+	emit_end(out);
+	emit_frames(n, out);
+	emit_nodes(n, out);
+	emit_number(out, "cut_texts", n->cut_texts);
+	emit_number(out, "cut_nodes", n->cut_nodes);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names of a page, each once: texts, frames, and the tree of stacks (a node is a frame and the
+ * node that called it, 0 = nothing). Bounded: a text is cut when it is long, and when the room is
+ * used up a new one is "(left out)" and a new node is the one that called it. What was left out is
+ * counted and said on the page.
+ */
+#ifndef VIEWER_PAGE_NAMES_H
+#define VIEWER_PAGE_NAMES_H
+
+#include "../stacks/owners.h"
+#include "page_column.h"
+
+/* How JavaScript is to read a frame, bits. */
+enum names_frame {
+	NAMES_PYTHON = 1 << 0,
+	NAMES_CALL = 1 << 1,	/* nn.Module's own call */
+	NAMES_FORWARD = 1 << 2, /* a forward method of a class */
+	NAMES_PLUMBING = 1 << 3 /* carries out what a model or a script wants */
+};
+
+struct names {
+	bool redact; /* of paths, only the last part */
+
+	struct map text_ids; /* hash -> index, the next hash if that one is another text's */
+	struct names_text {
+		char *s;
+		uint32_t len;
+	} * texts;
+	size_t text_count, text_room, text_bytes;
+
+	struct map frame_ids;
+	struct names_row {
+		uint32_t function, file, line, module, bits;
+	} * frames;
+	size_t frame_count, frame_room;
+
+	struct map node_ids; /* caller << 32 | frame */
+	struct names_node {
+		uint32_t caller, frame;
+	} * nodes;
+	size_t node_count, node_room;
+
+	size_t node_limit, text_limit; /* how many nodes, bytes of text */
+	uint64_t cut_texts, cut_nodes;
+};
+
+/* scale: 1, or less room. */
+void names_init(struct names *n, bool redact, double scale);
+void names_free(struct names *n);
+
+uint32_t names_text(struct names *n, const char *s, size_t len);
+uint32_t names_word(struct names *n, const char *s);
+uint32_t names_path(struct names *n, const char *path); /* the last part if redacted */
+
+/* The node of a stack; `known` remembers the answers of one recording. seq as in stacks.h. */
+uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,
+		     uint64_t seq);
+
+void names_emit(struct names *n, struct emit *out);
+
+#endif

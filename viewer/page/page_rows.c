@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lives of a track as columns, and the two tables that they refer to: origins (stack of birth
+ * and the line that holds the block) and evidence (why it is of its class).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../stacks/demangle.h"
+#include "page.h"
+
+enum { WIDTH = 6 };
+
+/* Rows of small numbers, each once. */
+struct interned {
+	uint32_t (*rows)[WIDTH];
+	size_t count, room;
+	struct map ids; /* hash -> index */
+};
+
+static uint32_t intern(struct interned *t, const uint32_t row[WIDTH])
+{
+	uint64_t hash = 0;
+	bool fresh;
+	uint32_t *at;
+
+	for (int i = 0; i < WIDTH; i++)
+		hash = (hash ^ row[i]) * 0x9e3779b97f4a7c15u + (hash >> 31);
+	for (;; hash++) {
+		at = map_put(&t->ids, hash, &fresh);
+		if (fresh)
+			break;
+		if (!memcmp(t->rows[*at], row, sizeof(*t->rows)))
+			return *at;
+	}
+	*at = t->count;
+	t->rows = need_grow(t->rows, &t->room, t->count, sizeof(*t->rows));
+	memcpy(t->rows[t->count], row, sizeof(*t->rows));
+	return t->count++;
+}
+
+static void intern_emit(struct interned *t, struct emit *out, const char *key)
+{
+	struct column c = { 0 };
+
+	for (size_t i = 0; i < t->count; i++)
+		for (int k = 0; k < WIDTH; k++)
+			column_put(&c, t->rows[i][k]);
+	column_emit(&c, out, key);
+	free(t->rows);
+	map_free(&t->ids);
+}
+
+struct rows {
+	struct track *track;
+	struct classifier *classifier;
+	struct interned origins, contexts, evidence;
+	struct column seq, time, addr, size, origin, context, end, end_stack, stretches;
+	struct life before;
+};
+
+/* Stack, function, file, line, whether it is a backward node. */
+static uint32_t origin_of(struct rows *r, const struct block *b)
+{
+	struct names *n = &r->track->page->names;
+	struct owner o = owners_find(&r->track->timeline.owners, b);
+	char brief[256];
+	const char *function = o.function;
+	uint32_t row[WIDTH] = { track_stack(r->track, b->stack, b->seq) };
+
+	if (strstr(function, "::"))
+		function = demangle_brief(function, brief, sizeof(brief));
+	row[1] = names_word(n, function);
+	row[2] = names_path(n, o.file);
+	row[3] = o.line;
+	row[4] = o.backward;
+	return intern(&r->origins, row);
+}
+
+/* Thread, stream, what the thread did, kind of memory. */
+static uint32_t context_of(struct rows *r, const struct block *b)
+{
+	struct names *n = &r->track->page->names;
+	const struct defs_thread *d = defs_thread(&r->track->recording->defs, b->thread);
+	char stream[32];
+	uint32_t row[WIDTH] = { names_text(n, d ? d->name.s : "", d ? d->name.len : 0) };
+
+	snprintf(stream, sizeof(stream), b->stream ? "0x%llx" : "default",
+		 (unsigned long long)b->stream);
+	row[1] = names_word(n, stream);
+	row[2] = b->stage;
+	row[3] = b->memory;
+	row[4] = d ? d->tid : 0;
+	return intern(&r->contexts, row);
+}
+
+/* The sentence of a verdict in the parts that repeat: what it rests on, the time of that, and where
+ * the block was born; the page puts them together again with the block's own time. */
+static uint32_t evidence_of(struct rows *r, const struct block *b, unsigned category)
+{
+	static const char born[] = ". It was born at ";
+	struct names *n = &r->track->page->names;
+	struct verdict v = classify(r->classifier, b);
+	uint32_t row[WIDTH] = { category, verdict_confidence(v), names_word(n, verdict_rule(v)) };
+	char text[1024], seconds[HUMAN_MAX], *place, *when;
+
+	verdict_reason(r->classifier, v, b, text, sizeof(text));
+	place = strstr(text, born);
+	if (place) {
+		*place = 0;
+		human_seconds(seconds, b->born_ns - r->track->timeline.model.first_ns);
+		place += sizeof(born) - 1 + strlen(seconds);
+	}
+	when = strstr(text, " (first at ");
+	when = when ? when : strstr(text, " (at ");
+	if (when && when[strlen(when) - 1] == ')') {
+		row[4] = names_word(n, when);
+		*when = 0;
+	}
+	row[3] = names_word(n, text);
+	row[5] = names_word(n, place ? place : "");
+	return intern(&r->evidence, row);
+}
+
+/* Each class and reason that a block had; what says the same as before is no new one. */
+static void put_stretches(struct rows *r, const struct life *life)
+{
+	uint64_t seq = life->block.seq;
+	uint32_t before = UINT32_MAX, count = 0;
+	struct column c = { 0 };
+
+	for (size_t i = 0; i <= life->more_count; i++) {
+		const struct stretch *s = lives_stretch(life, i);
+		struct block b = lives_copy(life, i);
+		uint32_t evidence = evidence_of(r, &b, s->category);
+
+		if (evidence == before)
+			continue;
+		if (count++) {
+			column_put(&c, s->seq - seq);
+			seq = s->seq;
+		}
+		column_put(&c, evidence);
+		before = evidence;
+	}
+	column_put(&r->stretches, count - 1);
+	column_join(&r->stretches, &c);
+}
+
+static void put_life(struct rows *r, const struct life *life)
+{
+	const struct block *b = &life->block, *before = &r->before.block;
+
+	column_put(&r->seq, b->seq - before->seq);
+	column_put_signed(&r->time, (int64_t)(b->born_ns - before->born_ns));
+	column_put_signed(&r->addr, (int64_t)(b->addr - before->addr));
+	column_put(&r->size, b->size);
+	column_put(&r->origin, origin_of(r, b));
+	column_put(&r->context, context_of(r, b));
+	column_put(&r->end, b->died_seq ? b->died_seq - b->seq : 0);
+	if (b->died_seq) {
+		column_put_signed(&r->end, (int64_t)(b->died_ns - b->born_ns));
+		column_put(&r->end_stack, track_stack(r->track, life->died_stack, b->died_seq));
+	}
+	put_stretches(r, life);
+	r->before = *life;
+}
+
+static void emit_rows(struct rows *r)
+{
+	struct lives *l = &r->track->blocks;
+	struct emit *out = r->track->page->out;
+
+	emit_object(out, "lives");
+	emit_number(out, "count", l->count);
+	emit_number(out, "left_out", l->left_out);
+	column_emit(&r->seq, out, "seq");
+	column_emit(&r->time, out, "time");
+	column_emit(&r->addr, out, "addr");
+	column_emit(&r->size, out, "size");
+	column_emit(&r->origin, out, "origin");
+	column_emit(&r->context, out, "context");
+	column_emit(&r->end, out, "end");
+	column_emit(&r->end_stack, out, "end_stack");
+	column_emit(&r->stretches, out, "stretches");
+	intern_emit(&r->origins, out, "origins");
+	intern_emit(&r->contexts, out, "contexts");
+	intern_emit(&r->evidence, out, "evidence");
+	emit_end(out);
+}
+
+void page_lives_emit(struct track *t)
+{
+	struct rows r = { .track = t,
+			  .classifier = classifier_new(&t->timeline.model, &t->timeline.owners),
+			  .before.block.born_ns = t->timeline.model.first_ns };
+
+	for (size_t i = 0; i < t->blocks.count; i++)
+		put_life(&r, &t->blocks.items[i]);
+	emit_rows(&r);
+	classifier_free(r.classifier);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a track, its phases as bands, and the published account beside what was measured. */
+#include <string.h>
+
+#include "../answers/account.h"
+#include "../moments/instant.h"
+#include "page.h"
+
+enum { STEP_ROWS = 4000, SPAN_ROWS = 30000 };
+
+static uint32_t peak_words(struct track *t, const struct extent *x)
+{
+	struct timeline *v = &t->timeline;
+	struct instant at;
+
+	instant_of_peak(&at, &v->steps, &v->spans, x, &v->owners);
+	return names_word(&t->page->names, at.what);
+}
+
+/* Numbers are told as what they are more than those of the step before. */
+static void put_extent(struct column *c, const struct extent *x, const struct extent *before)
+{
+	column_put(c, x->first_seq - before->first_seq);
+	column_put(c, x->last_seq - x->first_seq);
+	column_put_signed(c, (int64_t)(x->first_ns - before->first_ns));
+	column_put_signed(c, (int64_t)(x->last_ns - x->first_ns));
+	column_put(c, x->begin_bytes);
+	column_put(c, x->end_bytes);
+	column_put(c, x->peak);
+	column_put(c, x->peak_seq - x->first_seq);
+	column_put_signed(c, (int64_t)(x->peak_ns - x->first_ns));
+	column_put_signed(c, x->growth);
+}
+
+static void put_step(struct column *c, struct track *t, const struct step *s)
+{
+	column_put(c, s->peak_phase);
+	column_put(c, s->ended);
+	column_put(c, peak_words(t, &s->extent));
+	for (int p = 0; p < PHASES; p++) {
+		column_put(c, s->times[p]);
+		if (!s->times[p])
+			continue;
+		column_put(c, s->phases[p].peak);
+		column_put(c, s->phases[p].end_bytes);
+		column_put_signed(c, s->phases[p].growth);
+	}
+}
+
+/* Of more steps than there is room for: the first, the last, and the highest. Returns how many. */
+static size_t put_steps(struct column *c, struct track *t, size_t room)
+{
+	const struct steps *s = &t->timeline.steps;
+	struct extent before = { .first_ns = t->timeline.model.first_ns };
+	size_t rows = 0, number = 0, best;
+
+	timeline_peak(&t->timeline, &best);
+	for (size_t i = 0; i < s->count; i++) {
+		if (i > room / 2 && i + room / 2 < s->count && i != best)
+			continue;
+		column_put(c, i - number);
+		put_extent(c, &s->items[i].extent, &before);
+		put_step(c, t, &s->items[i]);
+		number = i;
+		before = s->items[i].extent;
+		rows++;
+	}
+	return rows;
+}
+
+static void emit_spans(struct track *t)
+{
+	const struct spans *s = &t->timeline.spans;
+	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
+	uint64_t before = 0, ns = t->timeline.model.first_ns;
+	struct column c = { 0 };
+
+	for (size_t i = 0; i < rows; i++) {
+		const struct extent *x = &s->items[i].extent;
+
+		column_put(&c, s->items[i].phase);
+		column_put_signed(&c, (int64_t)(x->first_seq - before));
+		column_put_signed(&c, (int64_t)(x->first_ns - ns));
+		column_put(&c, x->last_seq - x->first_seq);
+		column_put_signed(&c, (int64_t)(x->last_ns - x->first_ns));
+		before = x->first_seq;
+		ns = x->first_ns;
+	}
+	emit_number(t->page->out, "span_count", rows);
+	emit_number(t->page->out, "spans_left_out", s->count - rows);
+	column_emit(&c, t->page->out, "spans");
+}
+
+void page_steps_emit(struct track *t)
+{
+	const struct steps *s = &t->timeline.steps;
+	struct emit *out = t->page->out;
+	struct column c = { 0 };
+	size_t rows = put_steps(&c, t, page_room(t->page, STEP_ROWS, 200));
+
+	emit_object(out, "steps");
+	emit_number(out, "count", s->count);
+	emit_number(out, "left_out", s->count - rows);
+	emit_flag(out, "tail", s->tail);
+	emit_text(out, "basis", steps_basis_text(s->basis));
+	column_emit(&c, out, "rows");
+	emit_spans(t);
+	emit_end(out);
+}
+
+static void emit_account_row(struct emit *out, const struct account_row *r)
+{
+	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
+
+	emit_object(out, NULL);
+	emit_text(out, "section", r->section);
+	emit_text(out, "title", r->title);
+	emit_text(out, "unit", units[r->unit]);
+	if (r->has_measured)
+		emit_decimal(out, "measured", r->measured);
+	if (r->has_formula)
+		emit_decimal(out, "formula", r->formula);
+	emit_text(out, "note", r->note);
+	emit_end(out);
+}
+
+int page_account_emit(struct track *t)
+{
+	const double given[SHAPE_FIGURES] = { 0 };
+	struct emit *out = t->page->out;
+	struct account a;
+	int rc;
+
+	if (!t->timeline.framework || t->timeline.steps.count < 2)
+		return 0;
+	rc = account_make(&a, &t->timeline, given);
+	if (rc)
+		return rc;
+	emit_object(out, "account");
+	emit_number(out, "step", a.step);
+	emit_array(out, "shape");
+	for (int f = 0; f < SHAPE_FIGURES; f++) {
+		if (!shape_has(&a.shape, f))
+			continue;
+		emit_object(out, NULL);
+		emit_text(out, "name", shape_name(f));
+		emit_decimal(out, "value", shape_get(&a.shape, f));
+		emit_text(out, "source", shape_source(a.shape.figures[f].source));
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_array(out, "rows");
+	for (size_t i = 0; i < a.count; i++)
+		emit_account_row(out, &a.rows[i]);
+	emit_end(out);
+	emit_end(out);
+	return 0;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine of a pickle: a stack of values, marks in it, and a memo of values by number. Nothing
+ * here follows a value into others, so that no nesting is too deep. Every length is compared with
+ * what is left of the input before it is believed.
+ */
+#include "pickle_machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+#define UNSET UINT32_MAX
+
+bool machine_fail(struct machine *m, const char *what)
+{
+	snprintf(m->p->error, sizeof(m->p->error), "%s at byte %td of the pickle", what,
+		 m->at - m->start - 1);
+	return false;
+}
+
+static void push_ref(struct refs *r, uint32_t ref)
+{
+	r->v = need_grow(r->v, &r->room, r->count, sizeof(*r->v));
+	r->v[r->count++] = ref;
+}
+
+bool machine_take(struct machine *m, unsigned n, uint64_t *out)
+{
+	*out = 0;
+	if ((size_t)(m->end - m->at) < n)
+		return machine_fail(m, "it breaks off");
+	for (unsigned i = 0; i < n; i++)
+		*out |= (uint64_t)m->at[i] << 8 * i;
+	m->at += n;
+	return true;
+}
+
+bool machine_push(struct machine *m, struct pickle_value v)
+{
+	struct pickle *p = m->p;
+
+	if (p->count >= PICKLE_VALUES)
+		return machine_fail(m, "too many values");
+	p->values = need_grow(p->values, &p->room, p->count, sizeof(*p->values));
+	p->values[p->count] = v;
+	push_ref(&m->stack, (uint32_t)p->count++);
+	return true;
+}
+
+/* Values that lie above the innermost mark. */
+static size_t above(const struct machine *m)
+{
+	return m->stack.count - (m->marks.count ? m->marks.v[m->marks.count - 1] : 0);
+}
+
+static bool has(struct machine *m, size_t n)
+{
+	return above(m) >= n || machine_fail(m, "the stack is too short");
+}
+
+/* The index in the stack of the innermost mark, which goes. */
+static bool pop_mark(struct machine *m, size_t *from)
+{
+	if (!m->marks.count)
+		return machine_fail(m, "a mark is missing");
+	*from = m->marks.v[--m->marks.count];
+	return true;
+}
+
+/* Elements double whenever their count reaches a power of two. */
+static void grow_items(struct pickle_value *v, uint32_t each)
+{
+	if (v->count < 4 ? v->count != 0 : v->count & (v->count - 1))
+		return;
+	v->items = need_resize(v->items, (v->count < 4 ? 4 : 2 * (size_t)v->count) * each * 4);
+}
+
+static void append(struct pickle_value *list, uint32_t ref)
+{
+	grow_items(list, 1);
+	list->items[list->count++] = ref;
+}
+
+static void set_pair(struct pickle_value *dict, uint32_t key, uint32_t value)
+{
+	grow_items(dict, 2);
+	dict->items[2 * (size_t)dict->count] = key;
+	dict->items[2 * (size_t)dict->count++ + 1] = value;
+}
+
+static bool do_proto(struct machine *m)
+{
+	uint64_t version;
+
+	if (!machine_take(m, 1, &version))
+		return false;
+	return (version >= 2 && version <= 5) ||
+	       machine_fail(m, "a protocol that is none of 2 to 5");
+}
+
+/* Frames are advice for readers of streams. */
+static bool do_frame(struct machine *m)
+{
+	uint64_t len;
+
+	return machine_take(m, 8, &len);
+}
+
+static bool do_stop(struct machine *m)
+{
+	if (!has(m, 1))
+		return false;
+	m->p->root = m->stack.v[m->stack.count - 1];
+	return m->stopped = true;
+}
+
+static bool do_mark(struct machine *m)
+{
+	if (m->stack.count >= PICKLE_VALUES)
+		return machine_fail(m, "too many values");
+	push_ref(&m->marks, (uint32_t)m->stack.count);
+	return true;
+}
+
+static bool do_pop(struct machine *m)
+{
+	if (!has(m, 1))
+		return false;
+	m->stack.count--;
+	return true;
+}
+
+static bool do_pop_mark(struct machine *m)
+{
+	return pop_mark(m, &m->stack.count);
+}
+
+static bool do_list(struct machine *m)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_LIST });
+}
+
+static bool do_dict(struct machine *m)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_DICT });
+}
+
+/* The value that lies at stack[i], if it is of that type. */
+static struct pickle_value *container(struct machine *m, size_t i, unsigned type)
+{
+	struct pickle_value *v = &m->p->values[m->stack.v[i]];
+
+	if (v->type == type)
+		return v;
+	machine_fail(m, type == PICKLE_LIST ? "something is put into what is no list"
+					    : "something is put into what is no dictionary");
+	return NULL;
+}
+
+static bool do_append(struct machine *m)
+{
+	struct pickle_value *list;
+
+	if (!has(m, 2) || !(list = container(m, m->stack.count - 2, PICKLE_LIST)))
+		return false;
+	append(list, m->stack.v[--m->stack.count]);
+	return true;
+}
+
+static bool do_appends(struct machine *m)
+{
+	struct pickle_value *list;
+	size_t from;
+
+	if (!pop_mark(m, &from) || !has(m, m->stack.count - from + 1) ||
+	    !(list = container(m, from - 1, PICKLE_LIST)))
+		return false;
+	for (size_t i = from; i < m->stack.count; i++)
+		append(list, m->stack.v[i]);
+	m->stack.count = from;
+	return true;
+}
+
+static bool do_setitem(struct machine *m)
+{
+	struct pickle_value *dict;
+
+	if (!has(m, 3) || !(dict = container(m, m->stack.count - 3, PICKLE_DICT)))
+		return false;
+	m->stack.count -= 2;
+	set_pair(dict, m->stack.v[m->stack.count], m->stack.v[m->stack.count + 1]);
+	return true;
+}
+
+static bool do_setitems(struct machine *m)
+{
+	struct pickle_value *dict;
+	size_t from;
+
+	if (!pop_mark(m, &from) || !has(m, m->stack.count - from + 1) ||
+	    !(dict = container(m, from - 1, PICKLE_DICT)))
+		return false;
+	if ((m->stack.count - from) % 2)
+		return machine_fail(m, "a key without a value");
+	for (size_t i = from; i < m->stack.count; i += 2)
+		set_pair(dict, m->stack.v[i], m->stack.v[i + 1]);
+	m->stack.count = from;
+	return true;
+}
+
+/* The topmost values from stack[from] on become one. */
+static bool tuple_from(struct machine *m, size_t from)
+{
+	struct pickle_value v = { .type = PICKLE_LIST };
+
+	for (size_t i = from; i < m->stack.count; i++)
+		append(&v, m->stack.v[i]);
+	m->stack.count = from;
+	return machine_push(m, v);
+}
+
+static bool do_tuple(struct machine *m)
+{
+	size_t from;
+
+	return pop_mark(m, &from) && tuple_from(m, from);
+}
+
+static bool do_tuple1(struct machine *m)
+{
+	return has(m, 1) && tuple_from(m, m->stack.count - 1);
+}
+
+static bool do_tuple2(struct machine *m)
+{
+	return has(m, 2) && tuple_from(m, m->stack.count - 2);
+}
+
+static bool do_tuple3(struct machine *m)
+{
+	return has(m, 3) && tuple_from(m, m->stack.count - 3);
+}
+
+static bool get(struct machine *m, unsigned width)
+{
+	uint64_t i;
+
+	if (!machine_take(m, width, &i))
+		return false;
+	if (i >= m->memo.count || m->memo.v[i] == UNSET)
+		return machine_fail(m, "a value is asked for that was not kept");
+	push_ref(&m->stack, m->memo.v[i]);
+	return true;
+}
+
+static bool do_get1(struct machine *m)
+{
+	return get(m, 1);
+}
+
+static bool do_get4(struct machine *m)
+{
+	return get(m, 4);
+}
+
+/* Numbers come nearly in order: one beyond the bytes that were read is no pickler's. */
+static bool put(struct machine *m, uint64_t i)
+{
+	if (!has(m, 1))
+		return false;
+	if (i > (uint64_t)(m->at - m->start))
+		return machine_fail(m, "a value is kept under a number that is too large");
+	while (m->memo.count <= i)
+		push_ref(&m->memo, UNSET);
+	m->memo.v[i] = m->stack.v[m->stack.count - 1];
+	return true;
+}
+
+static bool do_put1(struct machine *m)
+{
+	uint64_t i;
+
+	return machine_take(m, 1, &i) && put(m, i);
+}
+
+static bool do_put4(struct machine *m)
+{
+	uint64_t i;
+
+	return machine_take(m, 4, &i) && put(m, i);
+}
+
+static bool do_memoize(struct machine *m)
+{
+	return put(m, m->memo.count);
+}
+
+static const struct {
+	const char *name;
+	operation *run;
+} operations[256] = {
+#define OP(code, name, run) [code] = { #name, run },
+#include "pickle_ops.def"
+#undef OP
+};
+
+static bool refuse(struct machine *m, unsigned code)
+{
+	char what[120];
+
+	if (operations[code].name)
+		snprintf(what, sizeof(what),
+			 "the opcode %s, which a memory snapshot does not need and nobody should "
+			 "execute,",
+			 operations[code].name);
+	else
+		snprintf(what, sizeof(what), "0x%02x, which is no opcode of a pickle,", code);
+	return machine_fail(m, what);
+}
+
+static bool run(struct machine *m)
+{
+	while (!m->stopped) {
+		unsigned code;
+
+		if (m->at == m->end) {
+			m->at++;
+			return machine_fail(m, "it breaks off");
+		}
+		code = *m->at++;
+		if (!(operations[code].run ? operations[code].run(m) : refuse(m, code)))
+			return false;
+	}
+	return true;
+}
+
+bool pickle_read(struct pickle *p, const void *data, size_t len)
+{
+	const uint8_t *start = data;
+	struct machine m = { .p = p, .start = start, .at = start, .end = start + len };
+	bool ok;
+
+	*p = (struct pickle){ 0 };
+	ok = run(&m);
+	free(m.stack.v);
+	free(m.marks.v);
+	free(m.memo.v);
+	return ok;
+}
+
+void pickle_free(struct pickle *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->values[i].type >= PICKLE_LIST)
+			free(p->values[i].items);
+	free(p->values);
+	p->values = NULL;
+	p->count = p->room = 0;
+}

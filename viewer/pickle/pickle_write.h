@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a pickle of plain data in protocol 2 and with the few opcodes that every reader of memory
+ * snapshots knows. Texts are written once each; other values where the caller keeps them.
+ */
+#ifndef VIEWER_PICKLE_WRITE_H
+#define VIEWER_PICKLE_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../base/map.h"
+
+struct pickler {
+	FILE *f;
+	uint32_t kept; /* values in the memo */
+	struct map texts;
+};
+
+void pickler_start(struct pickler *p, FILE *f);
+void pickler_stop(struct pickler *p); /* after the last value; frees what it has */
+
+void pickler_int(struct pickler *p, int64_t n);
+void pickler_bool(struct pickler *p, bool b);
+void pickler_float(struct pickler *p, double d);
+void pickler_text(struct pickler *p, const char *s, size_t len);
+void pickler_word(struct pickler *p, const char *s);
+
+/* Elements follow; many are given out in batches by pickler_next. */
+void pickler_list(struct pickler *p);
+void pickler_next(struct pickler *p, uint64_t index); /* before element index, from 0 */
+void pickler_list_end(struct pickler *p, uint64_t count);
+
+/* Key, value, key, value follow. */
+void pickler_dict(struct pickler *p);
+void pickler_dict_end(struct pickler *p);
+void pickler_pair(struct pickler *p); /* the two latest values become one */
+
+uint32_t pickler_keep(struct pickler *p); /* the latest value */
+void pickler_again(struct pickler *p, uint32_t kept);
+
+/* Members of a dictionary. */
+void pickler_int_at(struct pickler *p, const char *key, int64_t n);
+void pickler_text_at(struct pickler *p, const char *key, const char *s, size_t len);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/say.h"
+#include "../import/import.h"
+
+static int cannot_open(const char *path, int err)
+{
+	int why = errno;
+	struct stat st;
+
+	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
+		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(why));
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return say_error(EXIT_UNREADABLE, "%s: a folder, not a recording", path);
+	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
+}
+
+static int stop(void *ctx, const struct gmt_event *e)
+{
+	(void)ctx;
+	(void)e;
+	return 1;
+}
+
+/* The converted snapshot needs no name: it lives as long as the reader has it open. */
+static int open_snapshot(struct recording *r, int *err)
+{
+	char name[40];
+	int fd = memfd_create("snapshot", MFD_CLOEXEC), rc;
+
+	if (fd < 0)
+		return say_error(EXIT_UNREADABLE, "%s cannot be converted: %s", r->path,
+				 strerror(errno));
+	rc = import_file(r->path, fd);
+	if (!rc) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		r->reader = gmt_reader_open(name, err);
+	}
+	close(fd);
+	return rc;
+}
+
+int recording_open(struct recording *r, const char *path)
+{
+	static const struct gmt_tool tool = { .def = defs_add, .event = stop };
+	bool snapshot = import_recognises(path);
+	struct stat st;
+	int err = 0, rc = 0;
+
+	*r = (struct recording){ .path = path };
+	if (snapshot)
+		rc = open_snapshot(r, &err);
+	else
+		r->reader = gmt_reader_open(path, &err);
+	if (rc)
+		return rc;
+	if (!r->reader)
+		return cannot_open(path, err);
+	r->info = gmt_reader_info(r->reader);
+	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
+	err = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, &r->defs);
+	if (err >= 0)
+		return 0;
+	recording_close(r);
+	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
+}
+
+void recording_close(struct recording *r)
+{
+	gmt_reader_close(r->reader);
+	defs_free(&r->defs);
+}
+
+struct run {
+	const char *path;
+	int (*event)(void *, const struct gmt_event *);
+	void *ctx;
+};
+
+static int pass_event(void *ctx, const struct gmt_event *e)
+{
+	struct run *run = ctx;
+
+	return run->event(run->ctx, e);
+}
+
+static void pass_progress(void *ctx, uint64_t done, uint64_t all)
+{
+	struct run *run = ctx;
+
+	say_progress(run->path, done, all);
+}
+
+int recording_run(struct recording *r, uint64_t until,
+		  int (*event)(void *, const struct gmt_event *), void *ctx)
+{
+	static const struct gmt_tool tool = { .event = pass_event, .progress = pass_progress };
+	struct run run = { r->path, event, ctx };
+	int rc = gmt_reader_run(r->reader, 0, until, &tool, &run);
+
+	say_progress_end();
+	if (rc < 0)
+		return say_error(EXIT_UNREADABLE, "%s: %s", r->path, gmt_strerror(rc));
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording as commands use it: opened with the right sentence if it cannot be, its definitions
+ * at hand, its events replayed to a callback with progress shown. A memory snapshot of PyTorch is
+ * one too: it is converted in memory, and what is read is the outcome.
+ */
+#ifndef VIEWER_RECORDING_H
+#define VIEWER_RECORDING_H
+
+#include "../../format/reader.h"
+#include "../stacks/defs.h"
+
+struct recording {
+	const char *path;
+	struct gmt_reader *reader;
+	const struct gmt_reader_info *info;
+	struct defs defs;
+	uint64_t file_bytes; /* of path; a snapshot is larger than what it becomes */
+};
+
+/* 0, or a sentence was said and EXIT_UNREADABLE. Definitions are read. */
+int recording_open(struct recording *r, const char *path);
+void recording_close(struct recording *r);
+
+/* Events up to `until` nanoseconds to event(ctx, e). 0, or a sentence was said and EXIT_UNREADABLE.
+ */
+int recording_run(struct recording *r, uint64_t until,
+		  int (*event)(void *, const struct gmt_event *), void *ctx);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "running.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/say.h"
+
+#define LIVE ".live"
+
+bool running_lives(long pid)
+{
+	return !kill((pid_t)pid, 0) || errno == EPERM;
+}
+
+/* The path at the end of a line of /proc/PID/maps, if it is that of a live file. */
+static char *live_path(char *line)
+{
+	char *path = strchr(line, '/');
+	size_t len = path ? strcspn(path, "\n") : 0, end = sizeof(LIVE) - 1;
+
+	if (len <= end || strncmp(path + len - end, LIVE, end))
+		return NULL;
+	path[len - end] = 0;
+	return path;
+}
+
+static int find_mapped(long pid, char path[PATH_MAX])
+{
+	char maps[64], line[PATH_MAX + 128], *found = NULL;
+	FILE *f;
+
+	snprintf(maps, sizeof(maps), "/proc/%ld/maps", pid);
+	f = fopen(maps, "r");
+	if (!f && !running_lives(pid))
+		return say_error(EXIT_USAGE, "there is no process %ld, and no file of that name",
+				 pid);
+	if (!f)
+		return say_error(EXIT_UNREADABLE, "process %ld: %s; name its recording instead",
+				 pid, strerror(errno));
+	while (!found && fgets(line, sizeof(line), f))
+		found = live_path(line);
+	fclose(f);
+	if (!found)
+		return say_error(
+			EXIT_USAGE,
+			"process %ld writes no recording: it was not started by gpumemtrace "
+			"run, or has not used a device yet",
+			pid);
+	snprintf(path, PATH_MAX, "%s", found);
+	return 0;
+}
+
+int running_find(const char *what, char path[PATH_MAX], long *pid)
+{
+	char *end;
+	long n;
+
+	n = strtol(what, &end, 10);
+	*pid = 0;
+	if (end != what && !*end && n > 0 && n <= INT_MAX && access(what, F_OK)) {
+		*pid = n;
+		return find_mapped(n, path);
+	}
+	if (snprintf(path, PATH_MAX, "%s", what) >= PATH_MAX)
+		return say_error(EXIT_USAGE, "the name of the file is too long");
+	return 0;
+}

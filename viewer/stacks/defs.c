@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "defs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+/* What is left of a payload. */
+struct rest {
+	const char *p;
+	size_t len;
+};
+
+static bool take(struct rest *r, void *out, size_t n)
+{
+	if (r->len < n)
+		return false;
+	memcpy(out, r->p, n);
+	r->p += n;
+	r->len -= n;
+	return true;
+}
+
+/* Texts lie one behind the other in chunks: there are many, and they go together. */
+struct defs_chunk {
+	struct defs_chunk *next;
+	size_t used, room;
+	char bytes[];
+};
+
+#define CHUNK (256 * 1024)
+
+static const char *keep(struct defs *d, const void *bytes, size_t len)
+{
+	struct defs_chunk *c = d->chunks;
+	char *at;
+
+	if (!c || c->room - c->used < len + 1) {
+		size_t room = len + 1 > CHUNK ? len + 1 : CHUNK;
+
+		c = need_new(sizeof(*c) + room);
+		c->room = room;
+		c->next = d->chunks;
+		d->chunks = c;
+	}
+	at = c->bytes + c->used;
+	if (len)
+		memcpy(at, bytes, len);
+	at[len] = 0;
+	c->used += len + 1;
+	return at;
+}
+
+static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text *out)
+{
+	if (r->len < n)
+		return false;
+	*out = (struct defs_text){ keep(d, r->p, n), n };
+	r->p += n;
+	r->len -= n;
+	return true;
+}
+
+/* The place for id; an id that comes again replaces what it was. */
+static void *place(struct defs_kind *k, uint32_t id, size_t each)
+{
+	bool fresh;
+	uint32_t *at = map_put(&k->ids, id, &fresh);
+
+	if (fresh) {
+		k->items = need_grow(k->items, &k->room, k->count, each);
+		*at = k->count++;
+	}
+	return (char *)k->items + *at * each;
+}
+
+static bool add_string(struct defs *d, uint32_t id, struct rest r)
+{
+	struct defs_text t;
+
+	take_text(d, &r, r.len, &t);
+	*(struct defs_text *)place(&d->strings, id, sizeof(t)) = t;
+	return true;
+}
+
+static bool add_meta(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_meta h;
+	struct defs_meta m;
+
+	(void)id;
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.key_len, &m.key) ||
+	    !take_text(d, &r, r.len, &m.value))
+		return false;
+	*(struct defs_meta *)place(&d->metas, d->metas.count, sizeof(m)) = m;
+	return true;
+}
+
+static bool add_thread(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_thread h;
+	struct defs_thread t = { .id = id };
+
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.name_len, &t.name))
+		return false;
+	t.tid = h.tid;
+	*(struct defs_thread *)place(&d->threads, id, sizeof(t)) = t;
+	return true;
+}
+
+static bool add_module(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_module h;
+	struct defs_module m = { .id = id };
+
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.build_id_len, &m.build_id) ||
+	    !take_text(d, &r, h.path_len, &m.path))
+		return false;
+	m.start = h.start;
+	m.end = h.end;
+	m.bias = h.bias;
+	m.seq = h.seq;
+	*(struct defs_module *)place(&d->modules, id, sizeof(m)) = m;
+	return true;
+}
+
+static bool add_code(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_code h;
+	struct defs_code c = { .id = id };
+
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &c.file) ||
+	    !take_text(d, &r, h.name_len, &c.name) || !take_text(d, &r, h.table_len, &c.table))
+		return false;
+	c.first_line = h.first_line;
+	c.python = h.python;
+	c.flags = h.flags;
+	*(struct defs_code *)place(&d->codes, id, sizeof(c)) = c;
+	return true;
+}
+
+static bool add_stack(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_stack h;
+
+	if (!take(&r, &h, sizeof(h)))
+		return false;
+	*(struct defs_node *)place(&d->nodes, id, sizeof(struct defs_node)) =
+		(struct defs_node){ h.value, h.parent, h.frame };
+	return true;
+}
+
+static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_symbol h;
+	struct defs_symbol s = { .id = id };
+
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
+	    !take_text(d, &r, h.name_len, &s.name))
+		return false;
+	s.address = h.address;
+	s.line = h.line;
+	*(struct defs_symbol *)place(&d->symbols, id, sizeof(s)) = s;
+	return true;
+}
+
+int defs_add(void *ctx, const struct gmt_def *def)
+{
+	static bool (*const add[])(struct defs *, uint32_t, struct rest) = {
+		[GMT_DEF_STRING] = add_string, [GMT_DEF_META] = add_meta,
+		[GMT_DEF_THREAD] = add_thread, [GMT_DEF_MODULE] = add_module,
+		[GMT_DEF_CODE] = add_code,     [GMT_DEF_STACK] = add_stack,
+		[GMT_DEF_SYMBOL] = add_symbol,
+	};
+	struct defs *d = ctx;
+
+	if (def->kind >= sizeof(add) / sizeof(add[0]) || !add[def->kind])
+		return 0;
+	if (!add[def->kind](d, def->id, (struct rest){ def->payload, def->len }))
+		d->bad++;
+	return 0;
+}
+
+static const void *get(const struct defs_kind *k, uint32_t id, size_t each)
+{
+	const uint32_t *at = map_get(&k->ids, id);
+
+	return at ? (const char *)k->items + *at * each : NULL;
+}
+
+struct defs_text defs_string(const struct defs *d, uint32_t id)
+{
+	const struct defs_text *t = get(&d->strings, id, sizeof(*t));
+
+	return t ? *t : (struct defs_text){ "", 0 };
+}
+
+const struct defs_thread *defs_thread(const struct defs *d, uint32_t id)
+{
+	return get(&d->threads, id, sizeof(struct defs_thread));
+}
+
+const struct defs_code *defs_code(const struct defs *d, uint32_t id)
+{
+	return get(&d->codes, id, sizeof(struct defs_code));
+}
+
+const struct defs_node *defs_node(const struct defs *d, uint32_t id)
+{
+	return get(&d->nodes, id, sizeof(struct defs_node));
+}
+
+const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count)
+{
+	*count = d->symbols.count;
+	return d->symbols.items;
+}
+
+const struct defs_module *defs_modules(const struct defs *d, size_t *count)
+{
+	*count = d->modules.count;
+	return d->modules.items;
+}
+
+const struct defs_meta *defs_metas(const struct defs *d, size_t *count)
+{
+	*count = d->metas.count;
+	return d->metas.items;
+}
+
+struct defs_text defs_meta(const struct defs *d, const char *key)
+{
+	const struct defs_meta *m = d->metas.items;
+
+	for (size_t i = d->metas.count; i-- > 0;)
+		if (!strcmp(m[i].key.s, key))
+			return m[i].value;
+	return (struct defs_text){ "", 0 };
+}
+
+static void free_kind(struct defs_kind *k)
+{
+	free(k->items);
+	map_free(&k->ids);
+}
+
+void defs_free(struct defs *d)
+{
+	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules, &d->codes,
+				      &d->nodes,   &d->metas,	&d->symbols };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		free_kind(kinds[i]);
+	while (d->chunks) {
+		struct defs_chunk *next = d->chunks->next;
+
+		free(d->chunks);
+		d->chunks = next;
+	}
+	*d = (struct defs){ 0 };
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a recording defines: strings, threads, modules, code objects, nodes of the stack tree,
+ * facts. Payloads are checked when they come in; what does not hold its own lengths is counted and
+ * left out.
+ */
+#ifndef VIEWER_DEFS_H
+#define VIEWER_DEFS_H
+
+#include "../../format/record.h"
+#include "../base/map.h"
+
+struct defs_text {
+	const char *s; /* ends with a zero, which len does not count */
+	size_t len;
+};
+
+struct defs_thread {
+	uint32_t id, tid;
+	struct defs_text name;
+};
+
+struct defs_module {
+	uint32_t id;
+	uint64_t start, end, bias, seq;
+	struct defs_text path, build_id;
+};
+
+struct defs_code {
+	uint32_t id;
+	uint32_t first_line;
+	uint16_t python, flags;
+	struct defs_text file, name, table;
+};
+
+struct defs_node {
+	uint64_t value;
+	uint32_t parent;
+	uint32_t frame;
+};
+
+/* What a recording itself says of a native frame's address. */
+struct defs_symbol {
+	uint64_t address;
+	uint32_t id, line;
+	struct defs_text file, name;
+};
+
+struct defs_meta {
+	struct defs_text key, value;
+};
+
+/* One kind: elements in the order of their coming, and where each id is. */
+struct defs_kind {
+	void *items;
+	size_t count, room;
+	struct map ids;
+};
+
+struct defs {
+	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols;
+	uint64_t bad;		   /* payloads that could not be read */
+	struct defs_chunk *chunks; /* where texts are */
+};
+
+void defs_free(struct defs *d);
+
+/* A reader's def callback; ctx is a struct defs. */
+int defs_add(void *ctx, const struct gmt_def *d);
+
+/* All return NULL (or an empty text) for an unknown id. */
+struct defs_text defs_string(const struct defs *d, uint32_t id);
+const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
+const struct defs_code *defs_code(const struct defs *d, uint32_t id);
+const struct defs_node *defs_node(const struct defs *d, uint32_t id);
+const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count);
+const struct defs_module *defs_modules(const struct defs *d, size_t *count);
+const struct defs_meta *defs_metas(const struct defs *d, size_t *count);
+struct defs_text defs_meta(const struct defs *d, const char *key);
+
+#endif

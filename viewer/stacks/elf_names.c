@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf_names.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "functions.h"
+
+struct elf_names {
+	int fd, debug_fd;
+	Elf *elf, *debug_elf;
+	Dwarf *dwarf;
+	bool dwarf_tried;
+	char debug_path[160];
+	struct functions functions; /* names in the ELF file's own memory */
+};
+
+static bool same_build_id(Elf *elf, const void *id, size_t len)
+{
+	const void *own;
+	ssize_t n = dwelf_elf_gnu_build_id(elf, &own);
+
+	return n > 0 ? (size_t)n == len && !memcmp(own, id, len) : len == 0;
+}
+
+static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
+		return NULL;
+	elf = elf_begin(*fd, ELF_C_READ_MMAP, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF && same_build_id(elf, id, len))
+		return elf;
+	elf_end(elf);
+	close(*fd);
+	return NULL;
+}
+
+static bool is_function(const GElf_Sym *sym)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF)
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sym->st_size);
+}
+
+static void add_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t total = data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym sym;
+
+	for (size_t i = 0; i < total && gelf_getsym(data, i, &sym); i++) {
+		const char *name;
+
+		if (!sym.st_name || !is_function(&sym))
+			continue;
+		name = elf_strptr(elf, header->sh_link, sym.st_name);
+		if (name)
+			functions_add(&n->functions,
+				      (struct function){ sym.st_value, sym.st_value + sym.st_size,
+							 name });
+	}
+}
+
+/* The full symbol table where there is one, else the dynamic one. */
+static bool add_symbols(struct elf_names *n, Elf *elf, unsigned type)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+	size_t before = n->functions.count;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &header) && header.sh_type == type)
+			add_table(n, elf, scn, &header);
+	return n->functions.count > before;
+}
+
+/* A separate file of debug information, as distributions install them. */
+static void find_debug_file(struct elf_names *n, const unsigned char *id, size_t len)
+{
+	size_t at = snprintf(n->debug_path, sizeof(n->debug_path), "/usr/lib/debug/.build-id/%02x/",
+			     len ? id[0] : 0);
+
+	for (size_t i = 1; i < len && at + 10 < sizeof(n->debug_path); i++)
+		at += snprintf(n->debug_path + at, sizeof(n->debug_path) - at, "%02x", id[i]);
+	snprintf(n->debug_path + at, sizeof(n->debug_path) - at, ".debug");
+	n->debug_elf = len > 1 ? open_elf(n->debug_path, id, len, &n->debug_fd) : NULL;
+}
+
+struct elf_names *elf_names_open(const char *path, const void *build_id, size_t len)
+{
+	int fd;
+	Elf *elf = open_elf(path, build_id, len, &fd);
+	struct elf_names *n;
+
+	if (!elf)
+		return NULL;
+	n = need_new(sizeof(*n));
+	n->fd = fd;
+	n->elf = elf;
+	find_debug_file(n, build_id, len);
+	if (!add_symbols(n, elf, SHT_SYMTAB) && n->debug_elf)
+		add_symbols(n, n->debug_elf, SHT_SYMTAB);
+	if (!n->functions.count)
+		add_symbols(n, elf, SHT_DYNSYM);
+	functions_deal(&n->functions);
+	return n;
+}
+
+void elf_names_close(struct elf_names *n)
+{
+	if (!n)
+		return;
+	dwarf_end(n->dwarf);
+	elf_end(n->elf);
+	close(n->fd);
+	if (n->debug_elf) {
+		elf_end(n->debug_elf);
+		close(n->debug_fd);
+	}
+	functions_free(&n->functions);
+	free(n);
+}
+
+const char *elf_names_function(struct elf_names *n, uint64_t address)
+{
+	return functions_name(&n->functions, address);
+}
+
+static Dwarf *dwarf_of(struct elf_names *n)
+{
+	if (!n->dwarf_tried) {
+		n->dwarf_tried = true;
+		n->dwarf = dwarf_begin_elf(n->elf, DWARF_C_READ, NULL);
+		if (!n->dwarf && n->debug_elf)
+			n->dwarf = dwarf_begin_elf(n->debug_elf, DWARF_C_READ, NULL);
+	}
+	return n->dwarf;
+}
+
+/* By the address index, else by asking each unit. */
+static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
+{
+	Dwarf_Off offset = 0, next;
+	size_t header;
+
+	if (dwarf_addrdie(dwarf, address, unit))
+		return true;
+	while (!dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL)) {
+		if (dwarf_offdie(dwarf, offset + header, unit) && dwarf_haspc(unit, address) > 0)
+			return true;
+		offset = next;
+	}
+	return false;
+}
+
+const char *elf_names_line(struct elf_names *n, uint64_t address, unsigned *line)
+{
+	Dwarf *dwarf = dwarf_of(n);
+	Dwarf_Die unit;
+	Dwarf_Line *found;
+	int number;
+
+	*line = 0;
+	if (!dwarf || !find_unit(dwarf, address, &unit))
+		return NULL;
+	found = dwarf_getsrc_die(&unit, address);
+	if (!found || dwarf_lineno(found, &number) || number < 0)
+		return NULL;
+	*line = number;
+	return dwarf_linesrc(found, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "owners.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+void owners_init(struct owners *o, struct stacks *stacks)
+{
+	*o = (struct owners){ .stacks = stacks };
+}
+
+void owners_free(struct owners *o)
+{
+	for (size_t i = 0; i < o->text_count; i++)
+		free(o->texts[i]);
+	free(o->texts);
+	free(o->found);
+	map_free(&o->known);
+}
+
+const char *owners_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Installed packages, or parts of one, that only carry out what a model or a script wants. */
+bool owners_is_plumbing(const char *file)
+{
+	static const char *const packages[] = {
+		"torch/",      "triton/",    "functorch/",	   "transformers/modeling_utils.py",
+		"accelerate/", "lightning/", "pytorch_lightning/", "transformers/trainer.py",
+	};
+	const char *lib = strstr(file, "/lib/python3"), *package = strstr(file, "-packages/");
+
+	if (file[0] == '<' || !file[0])
+		return true;
+	for (size_t i = 0; package && i < sizeof(packages) / sizeof(packages[0]); i++)
+		if (!strncmp(package + 10, packages[i], strlen(packages[i])))
+			return true;
+	return lib && !package;
+}
+
+static struct owner of_frame(const struct frame *f)
+{
+	return (struct owner){ f->function, f->file, f->line, false };
+}
+
+/* Objects that only pass a request on. */
+static bool is_messenger(const char *module)
+{
+	static const char *const names[] = { "libgpumemtrace.so", "libsimgpu.so",   "libcuda.so",
+					     "libcudart.so",	  "libc10_cuda.so", "libc10.so",
+					     "libc.so",		  "libstdc++.so" };
+	const char *base = owners_base(module);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return true;
+	return !base[0];
+}
+
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(...)", kept for ever. */
+static const char *backward_node(struct owners *o, const char *function)
+{
+	static const char space[] = "torch::autograd::generated::";
+	const char *name = function + sizeof(space) - 1, *end;
+	char *copy;
+
+	if (strncmp(function, space, sizeof(space) - 1) || !(end = strstr(name, "::apply")))
+		return NULL;
+	copy = need_copy(name, end - name);
+	o->texts = need_grow(o->texts, &o->text_room, o->text_count, sizeof(*o->texts));
+	return o->texts[o->text_count++] = copy;
+}
+
+/* The backward node if one is on the stack, else the first that is no messenger. */
+static struct owner of_native(struct owners *o, uint64_t seq)
+{
+	struct stacks *s = o->stacks;
+	const struct symbol *first = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct symbol *sym = symbols_find(s->symbols, s->frames[i].ip, seq);
+		const char *node = backward_node(o, sym->function);
+
+		if (node)
+			return (struct owner){ node, "", 0, true };
+		if ((!first || !first->module[0]) && !is_messenger(s->frames[i].module))
+			first = sym;
+	}
+	if (!first)
+		return (struct owner){ "", "", 0, false };
+	symbols_place(first);
+	return (struct owner){ first->function, first->file[0] ? first->file : first->module,
+			       first->line, false };
+}
+
+static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)
+{
+	struct stacks *s = o->stacks;
+
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (!owners_is_plumbing(s->frames[i].file))
+			return of_frame(&s->frames[i]);
+	if (s->count)
+		return of_frame(&s->frames[0]);
+	stacks_read_native(s, stack, seq);
+	return of_native(o, seq);
+}
+
+/* The engine's threads run no Python: what the block was made for is the backward node. */
+static bool of_backward(struct owners *o, const struct block *b, struct owner *out)
+{
+	if (b->memory || !b->name)
+		return false;
+	stacks_read_python(o->stacks, b->stack);
+	if (o->stacks->count)
+		return false;
+	*out = (struct owner){ defs_string(o->stacks->defs, b->name).s, "", 0, true };
+	return true;
+}
+
+struct owner owners_find(struct owners *o, const struct block *b)
+{
+	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	bool fresh;
+	uint32_t *at = map_put(&o->known, key, &fresh);
+	struct owner found;
+
+	if (!fresh)
+		return o->found[*at];
+	*at = o->count;
+	if (!of_backward(o, b, &found))
+		found = of_stack(o, b->stack, b->seq);
+	o->found = need_grow(o->found, &o->room, o->count, sizeof(*o->found));
+	o->found[o->count++] = found;
+	return found;
+}
+
+bool owners_same(const struct owner *a, const struct owner *b)
+{
+	return a->line == b->line && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
+}
+
+const char *owners_library(struct owners *o, const struct block *b)
+{
+	static const struct {
+		const char *prefix, *name;
+	} known[] = { { "libnccl", "NCCL" },	     { "libcublas", "cuBLAS" },
+		      { "libcudnn", "cuDNN" },	     { "libcufft", "cuFFT" },
+		      { "libcusolver", "cuSOLVER" }, { "libcusparse", "cuSPARSE" },
+		      { "libcurand", "cuRAND" },     { "libnvshmem", "NVSHMEM" } };
+	struct stacks *s = o->stacks;
+	const char *base = "";
+
+	stacks_read_native(s, b->stack, b->seq);
+	for (size_t i = 0; i < s->count && !base[0]; i++)
+		if (!is_messenger(s->frames[i].module))
+			base = owners_base(s->frames[i].module);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strncmp(base, known[i].prefix, strlen(known[i].prefix)))
+			return known[i].name;
+	return base[0] ? base : "(unknown)";
+}

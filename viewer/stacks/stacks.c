@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "pylines.h"
+
+void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols)
+{
+	*s = (struct stacks){ .defs = defs, .symbols = symbols };
+}
+
+void stacks_free(struct stacks *s)
+{
+	free(s->frames);
+	free(s->native);
+	free(s->python);
+}
+
+static void push(uint64_t **v, size_t *count, size_t *room, uint64_t value)
+{
+	*v = need_grow(*v, room, *count, sizeof(**v));
+	(*v)[(*count)++] = value;
+}
+
+/* Follows one chain of nodes of one kind; a node of another kind belongs to the other chain. */
+static void follow(struct stacks *s, uint32_t id)
+{
+	const struct defs_node *n;
+
+	for (size_t i = 0; id && i < STACKS_DEPTH && (n = defs_node(s->defs, id)); i++) {
+		if (n->frame == GMT_FRAME_NATIVE)
+			push(&s->native, &s->native_count, &s->native_room, n->value);
+		else if (n->frame == GMT_FRAME_PYTHON)
+			push(&s->python, &s->python_count, &s->python_room, n->value);
+		else
+			break;
+		id = n->parent;
+	}
+}
+
+static void split(struct stacks *s, uint32_t id)
+{
+	const struct defs_node *n = defs_node(s->defs, id);
+
+	s->count = s->native_count = s->python_count = 0;
+	if (n && n->frame == GMT_FRAME_JOIN) {
+		follow(s, (uint32_t)n->value);
+		follow(s, n->parent);
+	} else {
+		follow(s, id);
+	}
+}
+
+static struct frame *add(struct stacks *s)
+{
+	s->frames = need_grow(s->frames, &s->room, s->count, sizeof(*s->frames));
+	s->frames[s->count] = (struct frame){ .function = "", .file = "", .module = "" };
+	return &s->frames[s->count++];
+}
+
+static void add_python(struct stacks *s, uint64_t value)
+{
+	const struct defs_code *c = defs_code(s->defs, value >> 32);
+	long lasti = (int32_t)(uint32_t)value >> 1;
+	struct frame *f = add(s);
+
+	f->python = true;
+	f->entry = value & 1;
+	if (!c)
+		return;
+	f->function = c->name.s;
+	f->file = c->file.s;
+	f->first_line = c->first_line;
+	f->line = pylines_line(c->python, c->first_line, c->table.s, c->table.len, lasti);
+}
+
+static void add_native(struct stacks *s, uint64_t ip, uint64_t seq)
+{
+	const struct symbol *sym = symbols_place(symbols_find(s->symbols, ip, seq));
+	struct frame *f = add(s);
+
+	f->function = sym->function;
+	f->file = sym->file;
+	f->module = sym->module;
+	f->line = sym->line;
+	f->offset = sym->offset;
+	f->ip = ip;
+}
+
+enum interpreter { NOT_INTERPRETER, EVAL_FRAME, TAIL_CALL };
+
+/* The C functions that run Python code. Since 3.14 each instruction may be a function of its own,
+ * which calls the next as its last act: a run of those is one interpreter. */
+static enum interpreter interpreter(const struct symbol *s)
+{
+	if (!strncmp(s->raw, "_PyEval_EvalFrameDefault", 24))
+		return EVAL_FRAME;
+	return strncmp(s->raw, "_TAIL_CALL_", 11) ? NOT_INTERPRETER : TAIL_CALL;
+}
+
+/* Each call of the interpreter ran Python frames up to the one that C called. */
+static void merge(struct stacks *s, uint64_t seq)
+{
+	enum interpreter before = NOT_INTERPRETER, now;
+	size_t python = 0;
+
+	for (size_t i = 0; i < s->native_count; i++, before = now) {
+		bool done = false;
+
+		now = interpreter(symbols_find(s->symbols, s->native[i], seq));
+		if (now == NOT_INTERPRETER)
+			add_native(s, s->native[i], seq);
+		if (now == NOT_INTERPRETER || (now == TAIL_CALL && before == TAIL_CALL))
+			continue;
+		while (python < s->python_count && !done) {
+			done = s->python[python] & 1;
+			add_python(s, s->python[python++]);
+		}
+	}
+	while (python < s->python_count)
+		add_python(s, s->python[python++]);
+}
+
+void stacks_read(struct stacks *s, uint32_t id, uint64_t seq)
+{
+	split(s, id);
+	merge(s, seq);
+}
+
+void stacks_read_python(struct stacks *s, uint32_t id)
+{
+	split(s, id);
+	for (size_t i = 0; i < s->python_count; i++)
+		add_python(s, s->python[i]);
+}
+
+void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
+{
+	split(s, id);
+	for (size_t i = 0; i < s->native_count; i++) {
+		const struct defs_module *m = symbols_module(s->symbols, s->native[i], seq);
+		struct frame *f = add(s);
+
+		f->ip = s->native[i];
+		f->module = m ? m->path.s : "";
+	}
+}

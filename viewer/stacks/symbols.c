@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "demangle.h"
+#include "elf_names.h"
+
+/* A recorded object and, once somebody asked, its file. */
+struct object {
+	const struct defs_module *module;
+	struct elf_names *names;
+	bool tried;
+};
+
+struct known {
+	struct symbol symbol; /* first, so that the one pointer is the other */
+	struct object *object;
+	bool placed;
+};
+
+struct symbols {
+	struct object *objects;
+	size_t count;
+	const struct defs_symbol *told;
+	struct map told_ids; /* address -> index in told */
+	struct map known;    /* ip and object -> index in found */
+	struct known **found;
+	size_t found_count, found_room;
+};
+
+static void index_told(struct symbols *s, const struct defs *defs)
+{
+	size_t count;
+	bool fresh;
+
+	s->told = defs_symbols(defs, &count);
+	for (size_t i = 0; i < count; i++)
+		*map_put(&s->told_ids, s->told[i].address, &fresh) = (uint32_t)i;
+}
+
+struct symbols *symbols_new(const struct defs *defs)
+{
+	struct symbols *s = need_new(sizeof(*s));
+	const struct defs_module *m = defs_modules(defs, &s->count);
+
+	s->objects = need_new(s->count * sizeof(*s->objects));
+	for (size_t i = 0; i < s->count; i++)
+		s->objects[i].module = &m[i];
+	index_told(s, defs);
+	return s;
+}
+
+void symbols_free(struct symbols *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		elf_names_close(s->objects[i].names);
+	for (size_t i = 0; i < s->found_count; i++) {
+		struct symbol *sym = &s->found[i]->symbol;
+
+		if (sym->function != sym->raw)
+			free((char *)sym->function);
+		if (*sym->raw)
+			free((char *)sym->raw);
+		if (*sym->file)
+			free((char *)sym->file);
+		free(s->found[i]);
+	}
+	free(s->found);
+	free(s->objects);
+	map_free(&s->known);
+	map_free(&s->told_ids);
+	free(s);
+}
+
+/* Of the objects that ever lay there, the latest that lay there at seq; if that was never said, the
+ * earliest after it. */
+static struct object *object_at(const struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	struct object *best = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct object *o = &s->objects[i];
+
+		if (ip < o->module->start || ip >= o->module->end)
+			continue;
+		if (!best ||
+		    (o->module->seq <= seq &&
+		     (best->module->seq > seq || o->module->seq >= best->module->seq)) ||
+		    (o->module->seq > seq && best->module->seq > o->module->seq))
+			best = o;
+	}
+	return best;
+}
+
+const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	const struct object *o = object_at(s, ip - 1, seq);
+
+	return o ? o->module : NULL;
+}
+
+/* Without the version that a library's own table writes behind a name ("fopen@@GLIBC_2.2.5"). */
+static const char *plain_name(const char *raw)
+{
+	size_t len = raw ? strcspn(raw, "@") : 0;
+
+	return len ? need_copy(raw, len) : "";
+}
+
+static void name(struct object *o, struct symbol *out, uint64_t address)
+{
+	const struct defs_module *m = o->module;
+
+	out->module = m->path.s;
+	out->offset = address - m->bias;
+	if (!o->tried) {
+		o->tried = true;
+		o->names = elf_names_open(m->path.s, m->build_id.s, m->build_id.len);
+	}
+	if (!o->names)
+		return;
+	out->raw = plain_name(elf_names_function(o->names, out->offset));
+	out->function = demangle(out->raw);
+	if (!out->function)
+		out->function = out->raw;
+}
+
+/* Debug information is slow to open, and most who ask for a name do not ask for its line. */
+const struct symbol *symbols_place(const struct symbol *symbol)
+{
+	struct known *k = (struct known *)symbol;
+	const char *file = NULL;
+
+	if (!k->placed && k->object && k->object->names)
+		file = elf_names_line(k->object->names, symbol->offset, &k->symbol.line);
+	if (file && *file)
+		k->symbol.file = need_copy(file, strlen(file));
+	k->placed = true;
+	return symbol;
+}
+
+/* What the recording itself says; false if it says nothing of that address. */
+static bool name_told(const struct symbols *s, struct symbol *out, uint64_t ip)
+{
+	const uint32_t *at = map_get(&s->told_ids, ip);
+	const struct defs_symbol *told = at ? &s->told[*at] : NULL;
+
+	if (!told)
+		return false;
+	if (told->name.len)
+		out->raw = out->function = need_copy(told->name.s, told->name.len);
+	if (told->file.len)
+		out->file = need_copy(told->file.s, told->file.len);
+	out->line = told->line;
+	return true;
+}
+
+const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
+{
+	struct object *o = object_at(s, ip - 1, seq);
+	uint64_t key = ip ^ (o ? (uint64_t)(o - s->objects + 1) << 48 : 0);
+	struct known *k;
+	bool fresh;
+	uint32_t *at = map_put(&s->known, key, &fresh);
+
+	if (!fresh)
+		return &s->found[*at]->symbol;
+	*at = s->found_count;
+	k = need_new(sizeof(*k));
+	k->symbol.function = k->symbol.raw = k->symbol.module = k->symbol.file = "";
+	if (!name_told(s, &k->symbol, ip)) {
+		k->object = o;
+		if (o)
+			name(o, &k->symbol, ip - 1);
+	}
+	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
+	s->found[s->found_count++] = k;
+	return &k->symbol;
+}
