@@ -61,20 +61,23 @@ room() { # GB
 	[ "$free" -ge "$1" ] || stop "$CACHE has $free GB free, $1 are needed; set XDG_CACHE_HOME to a larger place"
 }
 
+venv() { # folder requirements
+	"$PYTHON" -m venv "$1"
+	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
+}
+
 make_env() { # folder requirements
 	room 8
 	say "making $1 (up to 5 GB, once for all clones)"
-	"$PYTHON" -m venv "$1"
-	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
+	venv "$@"
+}
+
+make_browser() { # folder requirements
+	say "making $1"
+	venv "$@"
 }
 
 # Without Chromium the tests that need it are skipped.
-make_browser() { # folder requirements
-	say "making $1"
-	"$PYTHON" -m venv "$1"
-	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$2"
-}
-
 setup_chromium() {
 	command -v chromium >/dev/null || ! command -v dpkg-query >/dev/null ||
 		(install_packages chromium fonts-dejavu-core) || say 'no chromium: the tests of the page in a browser are skipped'

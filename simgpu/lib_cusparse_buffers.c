@@ -19,6 +19,16 @@ static int tell(size_t *out, size_t bytes)
 	return 0;
 }
 
+/* The legacy interface counts bytes as int. */
+static int tell_int(int *out, size_t bytes)
+{
+	if (!out)
+		return INVALID;
+	tell(&bytes, bytes);
+	*out = lib_round_int(bytes);
+	return 0;
+}
+
 /* `of_row` bytes for each row of a sparse matrix and `of_entry` for each of its entries. */
 static int tell_matrix(size_t *out, const void *matrix, size_t of_row, size_t of_entry)
 {
@@ -122,25 +132,13 @@ API(int, cusparseXcsrgeam2Nnz, ANY(handle), NUMBER(m), NUMBER(n), ANY(describe_a
 	    int rows, int entries, ANY(describe), ANY(values), ANY(offsets), ANY(columns),       \
 	    NUMBER(block), ANY(info), int *out)                                                  \
 	{                                                                                        \
-		size_t bytes;                                                                    \
-                                                                                                 \
-		if (!out)                                                                        \
-			return INVALID;                                                          \
-		tell(&bytes, sizeof(int) * ((size_t)rows + entries));                            \
-		*out = lib_round_int(bytes);                                                     \
-		return 0;                                                                        \
+		return tell_int(out, sizeof(int) * ((size_t)rows + entries));                    \
 	}                                                                                        \
 	API(int, cusparse##T##bsrsm2_bufferSize, ANY(handle), NUMBER(direction), NUMBER(op_a),   \
 	    NUMBER(op_x), int rows, NUMBER(n), int entries, ANY(describe), ANY(values),          \
 	    ANY(offsets), ANY(columns), NUMBER(block), ANY(info), int *out)                      \
 	{                                                                                        \
-		size_t bytes;                                                                    \
-                                                                                                 \
-		if (!out)                                                                        \
-			return INVALID;                                                          \
-		tell(&bytes, sizeof(int) * ((size_t)rows + entries));                            \
-		*out = lib_round_int(bytes);                                                     \
-		return 0;                                                                        \
+		return tell_int(out, sizeof(int) * ((size_t)rows + entries));                    \
 	}
 
 TYPES(S)

@@ -20,8 +20,9 @@ static int take_part(struct nccl_comm *c, void *stream)
 	return nccl_connect_ring(c);
 }
 
-/* One buffer to one buffer. */
-static int carry(void *comm, void *to, const void *from, size_t count, int type, void *stream)
+/* One buffer to another, or to a slot of another for each rank. */
+static int copy(void *comm, void *to, const void *from, size_t count, int type, void *stream,
+		bool each_rank)
 {
 	struct nccl_comm *c = nccl_check(comm);
 	size_t bytes = count * type_bytes(type);
@@ -31,26 +32,20 @@ static int carry(void *comm, void *to, const void *from, size_t count, int type,
 		return NCCL_INVALID;
 	result = nccl_connect_ring(c);
 	lib_launch(stream);
-	if (!result && bytes && to != from)
-		sim_copy(to, from, bytes);
-	return result;
-}
-
-/* One buffer to a slot for each rank. */
-static int spread(void *comm, void *to, const void *from, size_t count, int type, void *stream)
-{
-	struct nccl_comm *c = nccl_check(comm);
-	size_t bytes = count * type_bytes(type);
-	int result;
-
-	if (!c || !type_bytes(type) || (bytes && (!to || !from)))
-		return NCCL_INVALID;
-	result = nccl_connect_ring(c);
-	lib_launch(stream);
-	for (int i = 0; !result && bytes && i < c->ranks; i++)
+	for (int i = 0; !result && bytes && i < (each_rank ? c->ranks : 1); i++)
 		if ((char *)to + i * bytes != from)
 			sim_copy((char *)to + i * bytes, from, bytes);
 	return result;
+}
+
+static int carry(void *comm, void *to, const void *from, size_t count, int type, void *stream)
+{
+	return copy(comm, to, from, count, type, stream, false);
+}
+
+static int spread(void *comm, void *to, const void *from, size_t count, int type, void *stream)
+{
+	return copy(comm, to, from, count, type, stream, true);
 }
 
 API(int, ncclAllReduce, const void *from, void *to, size_t count, int type, int op, void *comm,

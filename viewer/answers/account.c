@@ -83,17 +83,9 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 	modules_free(&m);
 }
 
-static int category_of(const char *name)
-{
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (!strcmp(category_name(i), name))
-			return i;
-	return -1;
-}
-
 static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)
 {
-	int category = category_of("activations");
+	int category = category_by_name("activations");
 
 	a->activations = snapshot_bytes(s, "activations");
 	for (size_t i = 0; i < s->moment.count; i++) {

@@ -53,7 +53,7 @@ void chart_colour_end(struct emit *out)
 		emit_raw(out, "\033[0m");
 }
 
-char chart_letter(unsigned category)
+static char chart_letter(unsigned category)
 {
 	static const char letters[] = {
 		[CATEGORY_parameters] = 'P',

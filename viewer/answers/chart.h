@@ -29,6 +29,5 @@ bool chart_utf8(void);
 /* Starts the class's colour for what emit_raw prints next; nothing without colours. */
 void chart_colour(struct emit *out, unsigned category, bool background);
 void chart_colour_end(struct emit *out);
-char chart_letter(unsigned category);
 
 #endif

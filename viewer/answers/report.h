@@ -25,10 +25,7 @@ struct report {
 	uint64_t (*step_bytes)[CATEGORIES]; /* of each of steps.items at its peak; with each_step */
 };
 
-void report_json(struct report *r, struct emit *out);
 void report_text(struct report *r, struct emit *out);
-/* "Function file.py:12", shorter if it must be. */
-const char *report_owner(const struct owner *o, char *buf, size_t room);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes_json(struct report *r, const struct moment *mo, struct emit *out);
 /* Fills step_bytes. 0, or a sentence was said and the exit code. */

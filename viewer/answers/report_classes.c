@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "parts.h"
 #include "report.h"
 
 #define WHO	22 /* columns for a line of code */
@@ -42,16 +43,6 @@ static void sum_up(struct report *r, const struct moment *mo, struct share share
 	qsort(shares, CATEGORIES, sizeof(*shares), by_bytes);
 }
 
-/* The line in full if it fits, else its file only. */
-static void holder_words(const struct owner *o, char *buf, size_t room, size_t most)
-{
-	report_owner(o, buf, room);
-	if (strlen(buf) > most && o->file[0])
-		snprintf(buf, room, "%s:%u", owners_base(o->file), o->line);
-	if (strlen(buf) > most)
-		report_owner(o, buf, most + 1);
-}
-
 /* A line below the first, unless it says next to nothing. */
 static void next_holder(struct emit *out, const struct share *s, const struct holder *h,
 			uint64_t all)
@@ -60,7 +51,7 @@ static void next_holder(struct emit *out, const struct share *s, const struct ho
 
 	if (h->bytes < s->bytes / 10 || h->bytes < all / 50)
 		return;
-	holder_words(&h->owner, who, sizeof(who), WHO);
+	owner_words_within(&h->owner, who, sizeof(who), WHO);
 	emit_line(out, "  %-46s%-*s%10s", "", WHO, who, human_bytes(bytes, h->bytes));
 }
 
@@ -70,7 +61,7 @@ static void class_line(struct emit *out, const struct share *s, uint64_t all)
 	const struct holder *first = &s->holders.items[0];
 
 	human_bytes(h, first->bytes);
-	holder_words(&first->owner, who, sizeof(who), WHO);
+	owner_words_within(&first->owner, who, sizeof(who), WHO);
 	emit_line(out, "  %-21s%10s%6s%7s  %-*s%10s", category_words(s->category),
 		  human_bytes(b, s->bytes), human_share(p, s->bytes, all),
 		  human_count(n, s->blocks), WHO, who, h);
@@ -99,9 +90,5 @@ void report_classes_json(struct report *r, const struct moment *mo, struct emit 
 
 	for (size_t i = 0; i < mo->count; i++)
 		bytes[classify(r->classifier, &mo->blocks[i]).category] += mo->blocks[i].size;
-	emit_object(out, "categories_at_peak");
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (bytes[i])
-			emit_number(out, category_name(i), bytes[i]);
-	emit_end(out);
+	emit_by_class(out, "categories_at_peak", bytes);
 }

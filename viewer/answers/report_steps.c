@@ -7,6 +7,7 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../moments/series.h"
+#include "parts.h"
 #include "report.h"
 
 #define COLUMNS 5 /* steps in text */
@@ -143,11 +144,7 @@ static void step_json(struct report *r, size_t i, struct emit *out)
 	emit_number(out, "peak_time_ns", x->peak_ns);
 	emit_text(out, "peak_phase", phase_name(at.phase));
 	emit_text(out, "peak_at", at.text);
-	emit_object(out, "categories_at_peak");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (r->step_bytes[i][c])
-			emit_number(out, category_name(c), r->step_bytes[i][c]);
-	emit_end(out);
+	emit_by_class(out, "categories_at_peak", r->step_bytes[i]);
 	emit_end(out);
 }
 

@@ -5,37 +5,11 @@
 #include <string.h>
 
 #include "../base/human.h"
-#include "../stacks/demangle.h"
+#include "parts.h"
 #include "report.h"
 
 #define WHO	   44	     /* columns for a line of code */
 #define HOST_LEAST (1 << 20) /* what the framework itself pins says nothing */
-
-/* "Function file.py:12", cut in the middle of the function's name if it is too long. */
-const char *report_owner(const struct owner *o, char *buf, size_t room)
-{
-	char where[64] = "";
-	const char *name = o->function[0] ? o->function : "(no stack)";
-	char brief[256];
-	bool fits;
-	int left;
-
-	if (strstr(name, "::"))
-		name = demangle_brief(name, brief, sizeof(brief));
-	if (o->backward)
-		snprintf(where, sizeof(where), " (backward)");
-	else if (o->file[0] && o->line)
-		snprintf(where, sizeof(where), " %.40s:%u", owners_base(o->file), o->line);
-	else if (o->file[0])
-		snprintf(where, sizeof(where), " %.40s", owners_base(o->file));
-	left = (int)room - 1 - (int)strlen(where);
-	left = left < 8 ? 8 : left;
-	fits = (int)strlen(name) <= left;
-	if (snprintf(buf, room, "%.*s%s%s", fits ? left : left - 2, name, fits ? "" : "..", where) <
-	    0)
-		return "";
-	return buf;
-}
 
 static void row(struct emit *out, const char *who, uint64_t bytes, uint64_t all, uint64_t blocks)
 {
@@ -57,7 +31,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 		const struct holder *h = &all.items[i];
 
 		if (i < most) {
-			row(out, report_owner(&h->owner, who, sizeof(who)), h->bytes, mo->bytes,
+			row(out, owner_words(&h->owner, who, sizeof(who)), h->bytes, mo->bytes,
 			    h->blocks);
 			continue;
 		}
@@ -175,7 +149,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	}
 	if (owner.function[0])
 		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
-			  report_owner(&owner, who, 60));
+			  owner_words(&owner, who, 60));
 	emit_line(out, "%s", "");
 }
 

@@ -74,7 +74,7 @@ void sizes_drop(struct sizes *s, uint64_t size)
 	}
 }
 
-uint64_t sizes_count(const struct sizes *s, uint64_t size)
+static uint64_t sizes_count(const struct sizes *s, uint64_t size)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].size == size)

@@ -46,7 +46,6 @@ struct sizes {
 
 void sizes_add(struct sizes *s, uint64_t size);
 void sizes_drop(struct sizes *s, uint64_t size);
-uint64_t sizes_count(const struct sizes *s, uint64_t size);
 
 /* forward: the pass of that step whose saves count. rest: a moment when nothing is gathered that
  * lies in shards. state: bytes of that class. given: 0 = not given. 0, or a sentence was said and

@@ -6,7 +6,7 @@
 #include "rules.h"
 
 /* It saw the end of the backward pass it was born in. */
-bool block_lived_past_backward(const struct classifier *c, const struct block *b)
+static bool block_lived_past_backward(const struct classifier *c, const struct block *b)
 {
 	(void)c;
 	if (!b->died_seq)

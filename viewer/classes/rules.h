@@ -53,8 +53,6 @@ uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct block *b);
 uint32_t place_of_native(struct classifier *c, const struct block *b);
 
-/* Facts that several rules ask. */
-bool block_lived_past_backward(const struct classifier *c, const struct block *b);
 bool block_lived_on(const struct classifier *c, const struct block *b);
 bool stage_is_backward(unsigned stage);
 

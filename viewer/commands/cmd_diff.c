@@ -64,9 +64,8 @@ static int parse_limit(const struct diff_options *o, struct limit *l)
 				 o->fail_above);
 	if (o->class && !o->fail_above)
 		return say_error(EXIT_USAGE, "--class says what --fail-above looks at; give both");
-	for (unsigned c = 0; o->class && c < CATEGORIES; c++)
-		if (!strcmp(category_name(c), o->class))
-			l->category = (int)c;
+	if (o->class)
+		l->category = category_by_name(o->class);
 	if (o->class && l->category < 0)
 		return say_error(EXIT_USAGE,
 				 "there is no class \"%s\"; \"activations\" and "

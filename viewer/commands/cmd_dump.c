@@ -234,21 +234,15 @@ static void dump_defs(struct emit *out, const struct defs *d)
 	dump_nodes(out, d);
 }
 
-static int run_dump(const void *options, struct emit *out)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct dump_options *o = options;
-	struct recording r;
-	struct dump d = { out, &r };
-	int rc = recording_open(&r, o->file);
+	struct dump d = { out, r };
 
-	if (rc)
-		return rc;
-	if (o->defs)
-		dump_defs(out, &r.defs);
-	else
-		rc = recording_run(&r, UINT64_MAX, dump_event, &d);
-	recording_close(&r);
-	return rc;
+	if (!o->defs)
+		return recording_run(r, UINT64_MAX, dump_event, &d);
+	dump_defs(out, &r->defs);
+	return 0;
 }
 
 static const struct option_row options[] = {
@@ -271,5 +265,6 @@ const struct command command_dump = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct dump_options),
-	.run = run_dump,
+	.answer = answer,
+	.file = offsetof(struct dump_options, file),
 };

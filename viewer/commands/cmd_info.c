@@ -140,28 +140,23 @@ static void modules_part(struct emit *out, const struct defs *d)
 	emit_table_end(out);
 }
 
-static int run_info(const void *options, struct emit *out)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct info_options *o = options;
-	struct recording r;
-	struct tally t = { .defs = &r.defs };
-	int rc = recording_open(&r, o->file);
+	struct tally t = { .defs = &r->defs };
+	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
 	if (rc)
 		return rc;
-	rc = recording_run(&r, UINT64_MAX, tally_event, &t);
-	if (!rc) {
-		emit_object(out, NULL);
-		file_part(out, &r, &t);
-		definitions_part(out, &r.defs);
-		meta_part(out, &r.defs);
-		counts_part(out, &t);
-		if (o->modules || emit_json(out))
-			modules_part(out, &r.defs);
-		emit_end(out);
-	}
-	recording_close(&r);
-	return rc;
+	emit_object(out, NULL);
+	file_part(out, r, &t);
+	definitions_part(out, &r->defs);
+	meta_part(out, &r->defs);
+	counts_part(out, &t);
+	if (o->modules || emit_json(out))
+		modules_part(out, &r->defs);
+	emit_end(out);
+	return 0;
 }
 
 static const struct option_row options[] = {
@@ -185,5 +180,6 @@ const struct command command_info = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct info_options),
-	.run = run_info,
+	.answer = answer,
+	.file = offsetof(struct info_options, file),
 };

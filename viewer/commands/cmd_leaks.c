@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
+#include "../answers/parts.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "command.h"
@@ -28,9 +29,7 @@ static void json_owner(struct emit *out, const struct leak *l)
 {
 	emit_object(out, NULL);
 	emit_text(out, "class", category_name(l->category));
-	emit_text(out, "function", l->owner.function);
-	emit_text(out, "file", l->owner.file);
-	emit_number(out, "line", l->owner.line);
+	emit_owner(out, &l->owner);
 	emit_number(out, "bytes_per_step", l->bytes_per_step);
 	emit_number(out, "bytes", l->bytes);
 	emit_number(out, "blocks", l->blocks);
@@ -59,15 +58,9 @@ static void json(struct emit *out, const struct timeline *t, const struct leaks 
 static void text_owner(struct emit *out, const struct leak *l)
 {
 	char bytes[HUMAN_MAX], all[HUMAN_MAX], who[256];
-	const struct owner *o = &l->owner;
 
-	if (o->file[0])
-		snprintf(who, sizeof(who), "%.100s %.100s:%u", o->function, owners_base(o->file),
-			 o->line);
-	else
-		snprintf(who, sizeof(who), "%.200s", o->function);
 	emit_line(out, "  %10s  %-21s %s", human_bytes(bytes, l->bytes_per_step),
-		  category_words(l->category), who);
+		  category_words(l->category), owner_words(&l->owner, who, sizeof(who)));
 	if (!l->blocks)
 		return;
 	emit_line(out, "              %s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64 ")",
@@ -101,8 +94,9 @@ static void text(struct emit *out, const struct timeline *t, const struct leaks 
 		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", l->count - most);
 }
 
-static int answer(struct emit *out, struct recording *r, const struct leaks_options *o)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct leaks_options *o = options;
 	struct timeline t = { 0 };
 	struct leaks leaks = { 0 };
 	struct series series;
@@ -118,19 +112,6 @@ static int answer(struct emit *out, struct recording *r, const struct leaks_opti
 	leaks_free(&leaks);
 	series_close(&series);
 	timeline_close(&t);
-	return rc;
-}
-
-static int run_leaks(const void *options, struct emit *out)
-{
-	const struct leaks_options *o = options;
-	struct recording r;
-	int rc = recording_open(&r, o->file);
-
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o);
-	recording_close(&r);
 	return rc;
 }
 
@@ -165,5 +146,6 @@ const struct command command_leaks = {
 	.operands = operands,
 	.size = sizeof(struct leaks_options),
 	.defaults = defaults,
-	.run = run_leaks,
+	.answer = answer,
+	.file = offsetof(struct leaks_options, file),
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../answers/holders.h"
+#include "../answers/parts.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/need.h"
@@ -75,20 +76,14 @@ static void json(struct emit *out, const struct view *v)
 	emit_text(out, "text", v->instant.text);
 	emit_number(out, "reserved_bytes", mo->reserved);
 	emit_number(out, "total_bytes", mo->total_bytes);
-	emit_object(out, "categories");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (v->shot.blocks[c])
-			emit_number(out, category_name(c), v->shot.bytes[c]);
-	emit_end(out);
+	emit_by_class(out, "categories", v->shot.bytes);
 	emit_array(out, "lines");
 	for (size_t i = 0; i < v->count; i++) {
 		const struct holder *h = v->lines[i].holder;
 
 		emit_object(out, NULL);
 		emit_text(out, "class", category_name(v->lines[i].category));
-		emit_text(out, "function", h->owner.function);
-		emit_text(out, "file", h->owner.file);
-		emit_number(out, "line", h->owner.line);
+		emit_owner(out, &h->owner);
 		emit_number(out, "bytes", h->bytes);
 		emit_number(out, "blocks", h->blocks);
 		emit_end(out);
@@ -128,18 +123,11 @@ static void text_classes(struct emit *out, const struct view *v)
 
 static void text_line(struct emit *out, const struct line *l, uint64_t all)
 {
-	const struct owner *o = &l->holder->owner;
 	char who[256], b[HUMAN_MAX], s[HUMAN_MAX];
 
-	if (o->file[0] && o->line)
-		snprintf(who, sizeof(who), "%.100s %.100s:%u", o->function, owners_base(o->file),
-			 o->line);
-	else
-		snprintf(who, sizeof(who), "%.200s", o->function);
-	if (strlen(who) > WHO && o->file[0] && o->line)
-		snprintf(who, sizeof(who), "%.30s:%u", owners_base(o->file), o->line);
-	emit_line(out, "  %10s %5s  %-21s  %.*s", human_bytes(b, l->holder->bytes),
-		  human_share(s, l->holder->bytes, all), category_words(l->category), WHO, who);
+	owner_words_within(&l->holder->owner, who, sizeof(who), WHO);
+	emit_line(out, "  %10s %5s  %-21s  %s", human_bytes(b, l->holder->bytes),
+		  human_share(s, l->holder->bytes, all), category_words(l->category), who);
 }
 
 static void text(struct emit *out, const struct view *v, long top)
@@ -162,8 +150,9 @@ static void text(struct emit *out, const struct view *v, long top)
 		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", v->count - most);
 }
 
-static int answer(struct emit *out, struct recording *r, const struct peak_options *o)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct peak_options *o = options;
 	struct view v = { 0 };
 	const struct peak *peak;
 	size_t step;
@@ -187,19 +176,6 @@ static int answer(struct emit *out, struct recording *r, const struct peak_optio
 		snapshot_free(&v.shot);
 	}
 	timeline_close(&v.timeline);
-	return rc;
-}
-
-static int run_peak(const void *options, struct emit *out)
-{
-	const struct peak_options *o = options;
-	struct recording r;
-	int rc = recording_open(&r, o->file);
-
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o);
-	recording_close(&r);
 	return rc;
 }
 
@@ -233,5 +209,6 @@ const struct command command_peak = {
 	.operands = operands,
 	.size = sizeof(struct peak_options),
 	.defaults = defaults,
-	.run = run_peak,
+	.answer = answer,
+	.file = offsetof(struct peak_options, file),
 };

@@ -31,7 +31,7 @@ static void json_device(struct report *r, const struct moment *mo, struct emit *
 	emit_end(out);
 }
 
-void report_json(struct report *r, struct emit *out)
+static void report_json(struct report *r, struct emit *out)
 {
 	uint64_t allocs = 0, frees = 0;
 
@@ -126,26 +126,21 @@ static void take_down(struct report *r)
 	free(r);
 }
 
-static int run_report(const void *options, struct emit *out)
+static int answer(const void *options, struct emit *out, struct recording *recording)
 {
 	const struct report_options *o = options;
-	struct recording recording;
-	struct report *r;
-	int rc = recording_open(&recording, o->file);
+	struct report *r = need_new(sizeof(*r));
+	int rc;
 
-	if (rc)
-		return rc;
-	r = need_new(sizeof(*r));
 	r->top = o->top;
 	r->each_step = o->steps;
-	rc = build(r, &recording);
+	rc = build(r, recording);
 	if (!rc && emit_json(out))
 		report_json(r, out);
 	else if (!rc)
 		report_text(r, out);
 	if (!rc)
 		take_down(r);
-	recording_close(&recording);
 	return rc;
 }
 
@@ -181,5 +176,6 @@ const struct command command_report = {
 	.operands = operands,
 	.size = sizeof(struct report_options),
 	.defaults = defaults,
-	.run = run_report,
+	.answer = answer,
+	.file = offsetof(struct report_options, file),
 };

@@ -183,8 +183,9 @@ static void text(struct emit *out, struct timeline *v, long top)
 	}
 }
 
-static int answer(struct emit *out, struct recording *r, const struct steps_options *o)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct steps_options *o = options;
 	struct timeline t = { 0 };
 	int rc = timeline_open(&t, r, o->device);
 
@@ -196,19 +197,6 @@ static int answer(struct emit *out, struct recording *r, const struct steps_opti
 		text(out, &t, o->top);
 	timeline_close(&t);
 	return 0;
-}
-
-static int run_steps(const void *options, struct emit *out)
-{
-	const struct steps_options *o = options;
-	struct recording r;
-	int rc = recording_open(&r, o->file);
-
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o);
-	recording_close(&r);
-	return rc;
 }
 
 static void defaults(void *options)
@@ -242,5 +230,6 @@ const struct command command_steps = {
 	.operands = operands,
 	.size = sizeof(struct steps_options),
 	.defaults = defaults,
-	.run = run_steps,
+	.answer = answer,
+	.file = offsetof(struct steps_options, file),
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../answers/chart.h"
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "command.h"
@@ -19,15 +20,6 @@ struct view {
 	struct envelope envelope;
 	struct instant peak;
 };
-
-static void classes(struct emit *out, const char *key, const uint64_t *bytes)
-{
-	emit_object(out, key);
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (bytes[i])
-			emit_number(out, category_name(i), bytes[i]);
-	emit_end(out);
-}
 
 static void point(struct emit *out, const char *key, const struct envelope_point *p)
 {
@@ -51,8 +43,8 @@ static void json_buckets(struct emit *out, const struct envelope *e)
 		point(out, "min", &b->min);
 		point(out, "max", &b->max);
 		point(out, "last", &b->last);
-		classes(out, "categories_at_max", b->at_max);
-		classes(out, "categories_at_last", b->at_last);
+		emit_by_class(out, "categories_at_max", b->at_max);
+		emit_by_class(out, "categories_at_last", b->at_last);
 		emit_number(out, "reserved_bytes", b->reserved);
 		emit_number(out, "device_bytes", b->used);
 		emit_end(out);
@@ -141,8 +133,9 @@ static int fill(struct view *v, struct series *series, enum envelope_axis axis, 
 	return rc;
 }
 
-static int answer(struct emit *out, struct recording *r, const struct timeline_options *o)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct timeline_options *o = options;
 	bool events = o->by && !strcmp(o->by, "events");
 	struct series series;
 	struct view v = { 0 };
@@ -162,30 +155,16 @@ static int answer(struct emit *out, struct recording *r, const struct timeline_o
 	return rc;
 }
 
-static int check(const struct timeline_options *o)
+static int check(const void *options)
 {
+	const struct timeline_options *o = options;
+
 	if (o->by && strcmp(o->by, "time") && strcmp(o->by, "events"))
 		return say_error(EXIT_USAGE, "--by \"%s\" is none of time, events", o->by);
 	if (o->points < 0 || o->points > 1000000 || o->height < 0 || o->height > 1000)
 		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000, "
 					     "neither below 0");
 	return 0;
-}
-
-static int run_timeline(const void *options, struct emit *out)
-{
-	const struct timeline_options *o = options;
-	struct recording r;
-	int rc = check(o);
-
-	if (rc)
-		return rc;
-	rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o);
-	recording_close(&r);
-	return rc;
 }
 
 static void defaults(void *options)
@@ -225,5 +204,7 @@ const struct command command_timeline = {
 	.operands = operands,
 	.size = sizeof(struct timeline_options),
 	.defaults = defaults,
-	.run = run_timeline,
+	.check = check,
+	.answer = answer,
+	.file = offsetof(struct timeline_options, file),
 };

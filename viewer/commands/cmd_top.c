@@ -10,6 +10,7 @@
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../moments/snapshot.h"
@@ -91,19 +92,13 @@ static void json(struct emit *out, const struct view *v)
 	emit_number(out, "total_bytes", mo->total_bytes);
 	emit_number(out, "step", step_now(v));
 	emit_text(out, "phase", phase_name(phase_now(v)));
-	emit_object(out, "categories");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (v->shot.blocks[c])
-			emit_number(out, category_name(c), v->shot.bytes[c]);
-	emit_end(out);
+	emit_by_class(out, "categories", v->shot.bytes);
 	emit_array(out, "lines");
 	for (size_t i = 0; i < v->holders.count; i++) {
 		const struct holder *h = &v->holders.items[i];
 
 		emit_object(out, NULL);
-		emit_text(out, "function", h->owner.function);
-		emit_text(out, "file", h->owner.file);
-		emit_number(out, "line", h->owner.line);
+		emit_owner(out, &h->owner);
 		emit_number(out, "bytes", h->bytes);
 		emit_number(out, "blocks", h->blocks);
 		emit_end(out);
@@ -187,12 +182,8 @@ static void lines(struct emit *out, const struct view *v, long top)
 	for (size_t i = 0; i < v->holders.count && i < most; i++) {
 		const struct holder *h = &v->holders.items[i];
 
-		if (h->owner.file[0] && h->owner.line)
-			snprintf(who, sizeof(who), "%.100s %.100s:%u", h->owner.function,
-				 owners_base(h->owner.file), h->owner.line);
-		else
-			snprintf(who, sizeof(who), "%.200s", h->owner.function);
-		emit_line(out, "  %-*.*s %10s %8s", WHO, WHO, who, human_bytes(b, h->bytes),
+		owner_words_within(&h->owner, who, sizeof(who), WHO);
+		emit_line(out, "  %-*s %10s %8s", WHO, who, human_bytes(b, h->bytes),
 			  human_count(n, h->blocks));
 	}
 }

@@ -11,6 +11,7 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../base/version.h"
+#include "../recording/recording.h"
 #include "command.h"
 #include "completions.h"
 
@@ -59,6 +60,27 @@ static int unknown(const char *name)
 			 name);
 }
 
+static int answer(const struct command *c, const void *options, struct emit *out)
+{
+	struct recording r;
+	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
+
+	if (rc)
+		return rc;
+	rc = c->answer(options, out, &r);
+	recording_close(&r);
+	return rc;
+}
+
+static int perform(const struct command *c, const void *options, struct emit *out)
+{
+	int rc = c->check ? c->check(options) : 0;
+
+	if (rc)
+		return rc;
+	return c->run ? c->run(options, out) : answer(c, options, out);
+}
+
 static int run(const struct command *c, char **argv)
 {
 	void *options = need_new(c->size);
@@ -74,7 +96,7 @@ static int run(const struct command *c, char **argv)
 		options_help(c, stdout);
 	} else if (rc == EXIT_OK) {
 		out = emit_open(stdout, common.json);
-		rc = c->run(options, out);
+		rc = perform(c, options, out);
 		say_progress_end();
 		if (emit_close(out) && rc == EXIT_OK)
 			rc = say_error(EXIT_UNREADABLE, "the output cannot be written");

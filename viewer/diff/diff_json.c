@@ -2,6 +2,7 @@
 /* A comparison as JSON. */
 #include <string.h>
 
+#include "../answers/parts.h"
 #include "diff.h"
 
 static void json_side(struct emit *out, const char *key, const struct diff_side *s,
@@ -39,9 +40,7 @@ static void json_bytes(struct emit *out, uint64_t before, uint64_t after)
 static void json_owner(struct emit *out, unsigned category, const struct owner *o)
 {
 	emit_text(out, "class", category_name(category));
-	emit_text(out, "function", o->function);
-	emit_text(out, "file", o->file);
-	emit_number(out, "line", o->line);
+	emit_owner(out, o);
 }
 
 static void json_pair(struct emit *out, const struct diff_pair *p)

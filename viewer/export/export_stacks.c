@@ -34,7 +34,7 @@ static int compare(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-void stack_sums_sort(struct stack_sums *s)
+static void stack_sums_sort(struct stack_sums *s)
 {
 	if (s->count)
 		qsort(s->items, s->count, sizeof(*s->items), compare);

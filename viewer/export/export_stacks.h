@@ -23,7 +23,6 @@ struct stack_sums {
 int stack_sums_take(struct stack_sums *s, struct export *x);
 /* The place of a class and stack, made if it was not there. */
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b);
-void stack_sums_sort(struct stack_sums *s);
 /* Those of its frames that --stacks asks for, innermost first, in x->stacks; how many. */
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x);
 void stack_sums_free(struct stack_sums *s);

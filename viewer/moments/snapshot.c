@@ -48,8 +48,7 @@ void snapshot_free(struct snapshot *s)
 
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 {
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		if (!strcmp(category_name(i), category))
-			return s->bytes[i];
-	return 0;
+	int c = category_by_name(category);
+
+	return c < 0 ? 0 : s->bytes[c];
 }

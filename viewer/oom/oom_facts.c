@@ -234,7 +234,7 @@ static unsigned world_of(const struct recording *r)
 	return n > 1 && n < 1000000 ? n : 1;
 }
 
-static int gather(struct oom *o, struct recording *r)
+static int gather(struct oom *o, struct recording *r, struct series *series)
 {
 	struct timeline *t = &o->timeline;
 	int rc;
@@ -249,7 +249,7 @@ static int gather(struct oom *o, struct recording *r)
 	project_state(o);
 	rc = compare(o, t);
 	if (!rc)
-		rc = leaks_find(&o->leaks, t);
+		rc = leaks_find_in(&o->leaks, t, series);
 	if (!rc)
 		oom_holders(o);
 	return rc;
@@ -257,20 +257,22 @@ static int gather(struct oom *o, struct recording *r)
 
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
 {
-	int rc;
+	int device = refusal->event.device < 0 ? 0 : refusal->event.device, rc;
+	struct series series;
 
 	*o = (struct oom){ .refusal = *refusal };
-	rc = timeline_open(&o->timeline, r, refusal->event.device < 0 ? 0 : refusal->event.device);
+	rc = timeline_open_series(&o->timeline, r, device, &series);
 	if (rc)
 		return rc;
 	rc = snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
 	if (rc) {
 		timeline_close(&o->timeline);
-		return rc;
+	} else {
+		rc = gather(o, r, &series);
+		if (rc)
+			oom_close(o);
 	}
-	rc = gather(o, r);
-	if (rc)
-		oom_close(o);
+	series_close(&series);
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../answers/report.h"
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "oom.h"
 
@@ -18,9 +18,7 @@ static void json_holders(const struct oom *o, struct emit *out)
 
 		emit_object(out, NULL);
 		emit_text(out, "class", category_name(h->category));
-		emit_text(out, "function", h->owner.function);
-		emit_text(out, "file", h->owner.file);
-		emit_number(out, "line", h->owner.line);
+		emit_owner(out, &h->owner);
 		emit_number(out, "bytes", h->bytes);
 		emit_number(out, "blocks", h->blocks);
 		emit_number(out, "earlier_bytes", h->before);
@@ -75,9 +73,7 @@ static void json_where(const struct oom *o, struct emit *out)
 	emit_text(out, "phase", phase_name(o->phase));
 	emit_number(out, "stack", o->refusal.event.stack);
 	emit_text(out, "class", category_name(o->wanted_category));
-	emit_text(out, "function", o->wanted_owner.function);
-	emit_text(out, "file", o->wanted_owner.file);
-	emit_number(out, "line", o->wanted_owner.line);
+	emit_owner(out, &o->wanted_owner);
 }
 
 static void json_room(const struct oom *o, struct emit *out)
@@ -90,11 +86,7 @@ static void json_room(const struct oom *o, struct emit *out)
 	emit_number(out, "library_bytes", o->libraries);
 	emit_number(out, "context_bytes", o->context);
 	emit_number(out, "other_bytes", o->others);
-	emit_object(out, "categories");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (o->shot.bytes[c])
-			emit_number(out, category_name(c), o->shot.bytes[c]);
-	emit_end(out);
+	emit_by_class(out, "categories", o->shot.bytes);
 }
 
 void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit *out)
@@ -144,7 +136,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	else if (o->instant.text[0])
 		snprintf(where, sizeof(where), "In %s", o->instant.text);
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
-		   B(o->asked), report_owner(&o->wanted_owner, who, 30));
+		   B(o->asked), owner_words(&o->wanted_owner, who, 30));
 	if (where[0])
 		paragraph(out, "", "  ", where);
 	if (o->refusal.count > 1)
@@ -230,7 +222,7 @@ static void text_holders(const struct oom *o, long top, struct emit *out)
 		old[0] = 0;
 		if (h->before && oom_is_passing(h->category))
 			snprintf(old, sizeof(old), ", %s older", B(h->before));
-		emit_line(out, "  %-28s %10s  %s%s", report_owner(&h->owner, who, 29), B(h->bytes),
+		emit_line(out, "  %-28s %10s  %s%s", owner_words(&h->owner, who, 29), B(h->bytes),
 			  category_words(h->category), old);
 	}
 	if (most < o->holders.count)

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/report.h"
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "oom.h"
 
 #define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO(o) report_owner(o, (char[96]){ 0 }, 96)
+#define WHO(o) owner_words(o, (char[96]){ 0 }, 96)
 
 enum { PIECES = 8 };
 

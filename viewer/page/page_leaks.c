@@ -48,7 +48,7 @@ int page_leaks_emit(struct track *t)
 
 	if (t->timeline.steps.count < 4)
 		return 0;
-	rc = leaks_find(&leaks, &t->timeline);
+	rc = leaks_find_in(&leaks, &t->timeline, &t->series);
 	if (rc)
 		return rc;
 	emit_object(out, "leaks");

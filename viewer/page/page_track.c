@@ -103,10 +103,8 @@ static int run(struct track *t)
 {
 	const struct series_sink sink = { change, event, t };
 	size_t groups;
-	int rc = series_open(&t->series, t->recording, &t->timeline.model, &t->timeline.owners);
+	int rc;
 
-	if (rc)
-		return rc;
 	t->blocks.device = t->timeline.device;
 	t->blocks.last_seq = t->timeline.model.last_seq;
 	t->blocks.limit = page_room(t->page, LIFE_ROWS, 100);
@@ -115,7 +113,6 @@ static int run(struct track *t)
 	choose_keys(t);
 	rc = series_run(&t->series, &sink);
 	lives_finish(&t->blocks);
-	series_close(&t->series);
 	return rc;
 }
 
@@ -161,7 +158,7 @@ static int emit_track(struct track *t)
 int track_write(struct page *p, struct recording *r, int device)
 {
 	struct track t = { .page = p, .recording = r };
-	int rc = timeline_open(&t.timeline, r, device);
+	int rc = timeline_open_series(&t.timeline, r, device, &t.series);
 
 	if (rc)
 		return rc;
@@ -174,6 +171,7 @@ int track_write(struct page *p, struct recording *r, int device)
 	map_free(&t.segments.alive);
 	free(t.marks);
 	map_free(&t.stacks);
+	series_close(&t.series);
 	timeline_close(&t.timeline);
 	return rc;
 }

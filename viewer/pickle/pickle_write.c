@@ -99,7 +99,7 @@ static uint64_t hash(const char *s, size_t len)
 	return h;
 }
 
-void pickler_text(struct pickler *p, const char *s, size_t len)
+static void pickler_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;
 	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);

@@ -25,7 +25,6 @@ void pickler_stop(struct pickler *p); /* after the last value; frees what it has
 void pickler_int(struct pickler *p, int64_t n);
 void pickler_bool(struct pickler *p, bool b);
 void pickler_float(struct pickler *p, double d);
-void pickler_text(struct pickler *p, const char *s, size_t len);
 void pickler_word(struct pickler *p, const char *s);
 
 /* Elements follow; many are given out in batches by pickler_next. */
