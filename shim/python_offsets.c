@@ -102,8 +102,9 @@ static bool from_own_table(struct python_offsets *o, int minor, const void *runt
 		if (at->minor != minor || !os_peek(w, (uintptr_t)runtime, (size_t)at->words * 8) ||
 		    memcmp(w, "xdebugpy", 8) || w[1] >> 16 != (0x0300u | (unsigned)minor))
 			continue;
-		for (int j = 3; j < at->words; j++)
-			if (!fits(w[j]) && j > 18)
+		/* Before them stand offsets in the interpreter's state, which is larger. */
+		for (int j = at->current_frame; j < at->words; j++)
+			if (!fits(w[j]))
 				return false;
 		read_own_table(o, at, w);
 		return makes_sense(o);

@@ -25,6 +25,18 @@ static const struct {
 	{ 65, 16 },	   { 66, 32 },	{ 68, 32 }, { 69, 16 },	 { 70, 40 },
 };
 
+/* All of it that is read, of CPython 3.14.10 (Debian's build): the interpreter's state is larger
+ * than a page. */
+static const uint64_t cpython_3_14[] = {
+	0,    0x030e0af0, 0,	316616, 784,  808, 225864, 7280, 7272, 7344, 7360, 7408,
+	7688, 7672,	  7680, 16,	7784, 0,   7800,   7792, 7992, 0,    832,  0,
+	8,    16,	  72,	152,	160,  232, 32,	   88,	 8,    0,    56,   80,
+	74,   64,	  0,	216,	112,  120, 128,	   136,	 68,   52,   96,   104,
+	208,  0,	  16,	8,	416,  24,  88,	   168,	 40,   32,   16,   40,
+	24,   16,	  200,	24,	40,   32,  48,	   32,	 40,   24,   16,   32,
+	16,   24,	  40,	16,	32,   64,  32,	   16,	 40,
+};
+
 static uint64_t table[96];
 
 static int fill(void **state)
@@ -46,6 +58,22 @@ static void own_table_equals_verified(void **state)
 	assert_true(python_offsets_for(&own, 13, table));
 	assert_true(python_offsets_for(&verified, 13, NULL));
 	assert_memory_equal(&own, &verified, sizeof(own));
+}
+
+static void of_3_14(void **state)
+{
+	struct python_offsets o;
+
+	(void)state;
+	memcpy(table + 1, cpython_3_14 + 1, sizeof(cpython_3_14) - 8);
+	assert_true(python_offsets_for(&o, 14, table));
+	assert_int_equal(o.thread_frame, 72);
+	assert_int_equal(o.frame_lasti, 56);
+	assert_int_equal(o.code_qualname, 128);
+	assert_int_equal(o.code_start, 208);
+	assert_int_equal(o.str_ascii, 40);
+	assert_int_equal(o.tag_mask, 3);
+	assert_int_equal(o.frame_tlbc, -1);
 }
 
 static void versions_without_a_layout(void **state)
@@ -91,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(own_table_equals_verified, fill),
+		cmocka_unit_test_setup(of_3_14, fill),
 		cmocka_unit_test_setup(versions_without_a_layout, fill),
 		cmocka_unit_test_setup(nothing_there, fill),
 		cmocka_unit_test_setup(damaged, fill),
