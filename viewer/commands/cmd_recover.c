@@ -50,10 +50,12 @@ static int add_mark(struct gmt_writer *w)
 {
 	struct {
 		struct gmt_def_meta head;
-		char text[12];
-	} __attribute__((packed)) payload = { { 9 }, "recoveredyes" };
+		char key[9], value[3]; /* no zero at the ends */
+	} __attribute__((packed)) payload = { .head = { sizeof(payload.key) } };
 	struct gmt_def d = { GMT_DEF_META, 0, sizeof(payload), &payload };
 
+	memcpy(payload.key, "recovered", sizeof(payload.key));
+	memcpy(payload.value, "yes", sizeof(payload.value));
 	return gmt_writer_def(w, &d);
 }
 
