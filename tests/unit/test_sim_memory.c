@@ -3,15 +3,15 @@
  * The simulated device's memory: slots against a plain array, allocations against a list of ranges,
  * capacity, pages of 2 MiB, and what a wrong free says.
  *
- * links: simgpu/slots.c simgpu/memory.c simgpu/contents.c simgpu/cards.c simgpu/device.c
- * links: simgpu/identity.c simgpu/pools.c simgpu/vmm.c
+ * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/cards.c
+ * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../simgpu/core.h"
+#include "../../simgpu/core/core.h"
 
 #define MIB ((size_t)1 << 20)
 

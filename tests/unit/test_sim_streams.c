@@ -3,9 +3,10 @@
  * The simulated device's recordings of streams into graphs, and what small transfers leave in
  * device memory.
  *
- * links: simgpu/slots.c simgpu/memory.c simgpu/contents.c simgpu/cards.c simgpu/device.c
- * links: simgpu/identity.c simgpu/pools.c simgpu/vmm.c simgpu/stream.c
- * links: simgpu/stream_capture.c simgpu/graph.c simgpu/launch.c
+ * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/cards.c
+ * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
+ * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c
+ * links: simgpu/core/launch.c
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../simgpu/core.h"
+#include "../../simgpu/core/core.h"
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED };
 

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "../core/kernels.h"
 #include "cudart.h"
-#include "kernels.h"
 
 #define CONFIGURATIONS 16
 

@@ -11,7 +11,7 @@
 #ifndef SIMGPU_LIB_H
 #define SIMGPU_LIB_H
 
-#include "sim.h"
+#include "../core/sim.h"
 
 #define API(type, name, ...)            \
 	SIM_API type name(__VA_ARGS__); \

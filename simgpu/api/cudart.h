@@ -9,8 +9,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include "core.h"
-#include "tools.h"
+#include "../core/core.h"
+#include "../core/tools.h"
 
 /* A runtime call's result: remembered as the thread's last error. */
 #define RT(result) ((cudaError_t)(call_result = sim_error(result)))

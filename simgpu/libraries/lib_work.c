@@ -4,7 +4,7 @@
  * arguments are forgotten, as it would have written there, and a stream that records a graph gets a
  * node. Any thread.
  */
-#include "core.h"
+#include "../core/core.h"
 #include "lib.h"
 
 /* Every library's handle begins with its stream. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "core.h"
+#include "../core/core.h"
 
 static unsigned int users;	      /* of nvmlInit */
 static char devices[SIM_MAX_DEVICES]; /* their addresses are the handles */

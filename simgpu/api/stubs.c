@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "lib.h"
+#include "../libraries/lib.h"
 
 #define WORK(name) STUB(name)
 
