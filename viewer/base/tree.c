@@ -7,18 +7,23 @@
 
 #define CHUNK 1024u
 
-/* Index 0 is no node. */
+/* Index 0 is no node. addr is the block's, which never changes. */
 struct tree_node {
-	struct block block;
+	uint64_t addr;
 	uint32_t left, right, weight;
 };
 
 static struct tree_node *at(const struct tree *t, uint32_t i)
 {
-	return &t->chunks[i / CHUNK][i % CHUNK];
+	return &t->nodes[i];
 }
 
-static uint32_t take(struct tree *t)
+static struct block *block_of(const struct tree *t, uint32_t i)
+{
+	return i ? &t->chunks[i / CHUNK][i % CHUNK] : NULL;
+}
+
+static uint32_t take(struct tree *t, uint64_t addr)
 {
 	uint32_t i = t->free_list;
 
@@ -29,12 +34,14 @@ static uint32_t take(struct tree *t)
 		if (i / CHUNK >= t->chunk_count) {
 			t->chunks =
 				need_grow(t->chunks, &t->room, t->chunk_count, sizeof(*t->chunks));
-			t->chunks[t->chunk_count++] = need_new(CHUNK * sizeof(struct tree_node));
+			t->chunks[t->chunk_count++] = need_new(CHUNK * sizeof(struct block));
 		}
+		t->nodes = need_grow(t->nodes, &t->node_room, i, sizeof(*t->nodes));
 		t->used = i + 1;
 	}
 	t->seed = t->seed * 1664525u + 1013904223u;
-	*at(t, i) = (struct tree_node){ .weight = t->seed };
+	*at(t, i) = (struct tree_node){ .addr = addr, .weight = t->seed };
+	*block_of(t, i) = (struct block){ .addr = addr };
 	return i;
 }
 
@@ -44,7 +51,7 @@ static void split(struct tree *t, uint32_t i, uint64_t addr, uint32_t *low, uint
 	while (i) {
 		struct tree_node *n = at(t, i);
 
-		if (n->block.addr < addr) {
+		if (n->addr < addr) {
 			*low = i;
 			low = &n->right;
 			i = n->right;
@@ -78,64 +85,62 @@ static uint32_t merge(struct tree *t, uint32_t low, uint32_t high)
 
 struct block *tree_find(const struct tree *t, uint64_t addr)
 {
-	for (uint32_t i = t->root; i;) {
-		struct tree_node *n = at(t, i);
+	uint32_t i = t->root;
 
-		if (n->block.addr == addr)
-			return &n->block;
-		i = addr < n->block.addr ? n->left : n->right;
-	}
-	return NULL;
+	while (i && at(t, i)->addr != addr)
+		i = addr < at(t, i)->addr ? at(t, i)->left : at(t, i)->right;
+	return block_of(t, i);
 }
 
 struct block *tree_enclosing(const struct tree *t, uint64_t addr)
 {
-	struct block *best = NULL;
+	struct block *best;
+	uint32_t last = 0;
 
 	for (uint32_t i = t->root; i;) {
-		struct tree_node *n = at(t, i);
+		const struct tree_node *n = at(t, i);
 
-		if (n->block.addr <= addr)
-			best = &n->block;
-		i = addr < n->block.addr ? n->left : n->right;
+		if (n->addr <= addr)
+			last = i;
+		i = addr < n->addr ? n->left : n->right;
 	}
+	best = block_of(t, last);
 	return best && addr - best->addr < best->size ? best : NULL;
 }
 
 struct block *tree_from(const struct tree *t, uint64_t addr)
 {
-	struct block *best = NULL;
+	uint32_t first = 0;
 
 	for (uint32_t i = t->root; i;) {
-		struct tree_node *n = at(t, i);
+		const struct tree_node *n = at(t, i);
 
-		if (n->block.addr >= addr)
-			best = &n->block;
-		i = addr <= n->block.addr ? n->left : n->right;
+		if (n->addr >= addr)
+			first = i;
+		i = addr <= n->addr ? n->left : n->right;
 	}
-	return best;
+	return block_of(t, first);
 }
 
 struct block *tree_insert(struct tree *t, uint64_t addr)
 {
-	uint32_t fresh = take(t), *hole = &t->root;
+	uint32_t fresh = take(t, addr), *hole = &t->root;
 	struct tree_node *n = at(t, fresh);
 
-	n->block.addr = addr;
 	while (*hole && at(t, *hole)->weight >= n->weight)
-		hole = addr < at(t, *hole)->block.addr ? &at(t, *hole)->left : &at(t, *hole)->right;
+		hole = addr < at(t, *hole)->addr ? &at(t, *hole)->left : &at(t, *hole)->right;
 	split(t, *hole, addr, &n->left, &n->right);
 	*hole = fresh;
 	t->count++;
-	return &n->block;
+	return block_of(t, fresh);
 }
 
 void tree_remove(struct tree *t, uint64_t addr)
 {
 	uint32_t *hole = &t->root, gone;
 
-	while (*hole && at(t, *hole)->block.addr != addr)
-		hole = addr < at(t, *hole)->block.addr ? &at(t, *hole)->left : &at(t, *hole)->right;
+	while (*hole && at(t, *hole)->addr != addr)
+		hole = addr < at(t, *hole)->addr ? &at(t, *hole)->left : &at(t, *hole)->right;
 	if (!*hole)
 		return;
 	gone = *hole;
@@ -150,5 +155,6 @@ void tree_free(struct tree *t)
 	for (size_t i = 0; i < t->chunk_count; i++)
 		free(t->chunks[i]);
 	free(t->chunks);
+	free(t->nodes);
 	*t = (struct tree){ 0 };
 }

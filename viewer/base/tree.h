@@ -71,8 +71,9 @@ struct block {
 };
 
 struct tree {
-	struct tree_node **chunks;
-	size_t room, chunk_count;
+	struct block **chunks;	 /* the blocks stay where they are; */
+	struct tree_node *nodes; /* what a search walks lies close together */
+	size_t room, chunk_count, node_room;
 	uint32_t used, free_list, root;
 	uint32_t count;
 	uint32_t seed;
