@@ -33,8 +33,10 @@ def browse(page, *actions, theme="light", width=1280):
 
 
 def document(page):
+    """Both documents of a page as one."""
     text = Path(page).read_text()
-    return json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    first, rest = (json.loads(text.split(f'<script type="application/json" id="{name}">')[1].split("</script>")[0]) for name in ("first", "rest"))
+    return {**first, **rest, "words": first["texts"], "tracks": [{**a, **b} for a, b in zip(first["tracks"], rest["tracks"])]}
 
 
 def record(tmp_path, text, name="run.gmt"):
@@ -228,7 +230,7 @@ def test_hostile_names_stay_text(tool, tmp_path):
     scripts, images, rows, text = browse(
         tmp_path / "x.html", "document.scripts.length", "document.querySelectorAll('img, svg, iframe, b b').length",
         "window.gpumemtrace.moment().blocks.length", "(() => { for (const e of window.gpumemtrace.moment().blocks) window.gpumemtrace.chooseBlock(e.block); return document.body.innerText })()")
-    assert scripts == 2 and images == 0 and rows == len(HOSTILE)
+    assert scripts == 3 and images == 0 and rows == len(HOSTILE)
     for name in ["</script><script>alert(1)</script>", "<!--", "&lt;b&gt;", "__proto__", "\\x1b[31mred", "\\u202egnp.exe", "\\xff\\xfe\\x80"]:
         assert name in text, name
     assert "\x1b" not in text and "\u202e" not in text
@@ -237,7 +239,7 @@ def test_hostile_names_stay_text(tool, tmp_path):
 def test_no_name_ends_the_document(tool, tmp_path):
     tool("html", hostile(tmp_path), "-o", tmp_path / "x.html")
     text = (tmp_path / "x.html").read_text()
-    assert text.count("</script>") == 2 and "<script>alert" not in text and "<img" not in text
+    assert text.count("</script>") == 3 and "<script>alert" not in text and "<img" not in text
     assert len(text) < 400_000
 
 
@@ -280,6 +282,31 @@ def test_long_runs_stay_small(long_page):
     track = document(long_page)["tracks"][0]
     assert track["events"] > 300_000 and track["curve"]["group"] > 1 and track["lives"]["left_out"] > 0
     assert os.path.getsize(long_page) < 5_000_000
+
+
+@needs_browser
+def test_paints_before_it_is_read(long_page):
+    """`make bench` has the figure of ten million events; this page has more than half that size."""
+    assert os.path.getsize(long_page) > 2_500_000
+    tries = [browse(long_page, "[performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.getEntriesByType('navigation')[0].domInteractive]")[0]
+             for _ in range(3)]
+    assert min(paint for paint, _ in tries) < 1000, tries
+    assert any(paint < read for paint, read in tries), tries
+
+
+@needs_browser
+def test_first_picture_is_the_whole_one_reduced(long_page):
+    """The coarse curve: every point of it is true, and it hides no peak."""
+    coarse, fine = browse(long_page, """(() => { const g = window.gpumemtrace, first = g.readFirst().tracks[0], fine = g.app.track;
+      const known = new Map(fine.points.map((p) => [p.seq, p.classes.join()])), peaks = [];
+      for (let i = 0, k = 0; i < first.points.length; i++) {
+        let most = 0; /* a group has up to three points, its highest among them */
+        for (; k < fine.points.length && fine.points[k].seq <= first.points[i].seq; k++) most = Math.max(most, fine.points[k].bytes);
+        peaks.push(most <= Math.max(...first.points.slice(Math.max(0, i - 3), i + 3).map((p) => p.bytes)));
+      }
+      return [[first.points.length, first.points.every((p) => known.get(p.seq) === p.classes.join()), peaks.filter((ok) => !ok).length], fine.points.length] })()""")[0]
+    assert 500 < coarse[0] <= 1700 < fine
+    assert coarse[1] and coarse[2] == 0
 
 
 @needs_browser
@@ -354,6 +381,8 @@ def test_output_is_written_whole_or_not(tool, page, gpt2, tmp_path):
 
 def test_page_names_no_address(page):
     markup = page.read_text()
-    outside = markup.replace(markup.split('id="data">')[1].split("</script>")[0], "")
+    outside = markup
+    for name in ("first", "rest"):
+        outside = outside.replace(markup.split(f'id="{name}">')[1].split("</script>")[0], "")
     assert not re.search(r"https?:|//[a-z]+\.[a-z]|@import|url\(", outside)
     assert "default-src 'none'" in outside

@@ -75,63 +75,81 @@ static int write_tracks(struct page *p, struct source *sources, size_t count)
 	for (size_t i = 0; i < count; i++)
 		p->tracks += sources[i].count;
 	p->tracks = p->tracks ? p->tracks : 1;
-	emit_object(p->out, NULL);
-	emit_text(p->out, "tool", VIEWER_VERSION);
-	emit_flag(p->out, "redacted", p->redact);
-	emit_classes(p->out);
+	emit_array(p->first, "tracks");
 	emit_array(p->out, "tracks");
 	for (size_t i = 0; i < count; i++)
 		for (int d = 0; d < sources[i].count && !rc; d++)
 			rc = track_write(p, &sources[i].recording, sources[i].devices[d]);
-	emit_end(p->out);
-	names_emit(&p->names, p->out);
+	emit_end(p->first);
 	emit_end(p->out);
 	return rc;
 }
 
-/* The document in memory; free it. */
-static int make_once(const struct html_options *o, struct source *sources, size_t count,
-		     double scale, char **json, size_t *len)
+static int write_documents(struct page *p, struct source *sources, size_t count)
 {
-	FILE *f = open_memstream(json, len);
+	int rc;
+
+	emit_object(p->first, NULL);
+	emit_text(p->first, "tool", VIEWER_VERSION);
+	emit_flag(p->first, "redacted", p->redact);
+	emit_classes(p->first);
+	emit_object(p->out, NULL);
+	rc = write_tracks(p, sources, count);
+	names_emit_texts(&p->words, p->first);
+	names_emit(&p->names, p->out);
+	emit_end(p->first);
+	emit_end(p->out);
+	return rc;
+}
+
+/* The documents in memory; free them. */
+static int make_once(const struct html_options *o, struct source *sources, size_t count,
+		     double scale, struct page_text *text)
+{
+	FILE *first = open_memstream(&text->first, &text->first_len);
+	FILE *rest = open_memstream(&text->rest, &text->rest_len);
 	struct page p = { .redact = o->redact, .scale = scale };
 	int rc;
 
-	if (!f)
+	if (!first || !rest)
 		return say_error(EXIT_UNREADABLE, "not enough memory");
-	p.out = emit_open(f, true);
+	p.first = emit_open(first, true);
+	p.out = emit_open(rest, true);
+	names_init(&p.words, o->redact, scale);
 	names_init(&p.names, o->redact, scale);
-	rc = write_tracks(&p, sources, count);
+	rc = write_documents(&p, sources, count);
+	names_free(&p.words);
 	names_free(&p.names);
+	emit_close(p.first);
 	emit_close(p.out);
-	fclose(f);
+	fclose(first);
+	fclose(rest);
 	return rc;
 }
 
 /* Nearly always the first is small enough; else with less room. */
-static int make(const struct html_options *o, struct source *sources, size_t count, char **json,
-		size_t *len)
+static int make(const struct html_options *o, struct source *sources, size_t count,
+		struct page_text *text)
 {
 	double scale = 1;
-	int rc = make_once(o, sources, count, scale, json, len);
+	int rc = make_once(o, sources, count, scale, text);
 
-	for (int i = 0; !rc && *len > PAGE_ROOM && i < 8; i++) {
-		scale *= 0.85 * PAGE_ROOM / *len;
-		free(*json);
-		rc = make_once(o, sources, count, scale, json, len);
+	for (int i = 0; !rc && text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
+		scale *= 0.85 * PAGE_ROOM / (text->first_len + text->rest_len);
+		page_text_free(text);
+		rc = make_once(o, sources, count, scale, text);
 	}
 	return rc;
 }
 
-static int write_file(struct emit *out, struct outfile *file, const char *title, const char *json,
-		      size_t len)
+static int write_file(struct emit *out, struct outfile *file, const struct page_text *text)
 {
 	const char *path = file->path;
 	char size[HUMAN_MAX];
 	long bytes;
 	int rc;
 
-	page_write(file->f, title, json, len);
+	page_write(file->f, text);
 	bytes = ftell(file->f);
 	rc = outfile_commit(file);
 	if (rc)
@@ -170,19 +188,19 @@ static int open_all(const struct html_options *o, struct source *sources, size_t
 static int answer(struct emit *out, const struct html_options *o, struct source *sources,
 		  size_t count, struct outfile *file)
 {
-	char *json = NULL;
-	size_t opened = 0, len = 0;
+	struct page_text text = { .title = owners_base(o->files[0]) };
+	size_t opened = 0;
 	int rc = open_all(o, sources, &opened);
 
 	if (!rc)
-		rc = make(o, sources, count, &json, &len);
+		rc = make(o, sources, count, &text);
 	if (rc)
 		outfile_drop(file);
 	else
-		rc = write_file(out, file, owners_base(o->files[0]), json, len);
+		rc = write_file(out, file, &text);
 	for (size_t i = 0; i < opened; i++)
 		recording_close(&sources[i].recording);
-	free(json);
+	page_text_free(&text);
 	return rc;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data of one page: what page_*.c write for each track, that is a device of a recording, into
- * one JSON document. The page's own scripts (viewer/page) read nothing else. Everything is bounded:
- * see page_curve.h, page_lives.h and page_names.h for what is kept and what is summed up.
+ * two JSON documents. The first is small and has what the first picture needs: facts, the peak, a
+ * coarse curve, each point of it exact; the page draws it before the browser has read the rest.
+ * The page's own scripts (viewer/page) read nothing else. Everything is bounded: see page_curve.h,
+ * page_lives.h and page_names.h for what is kept and what is summed up.
  */
 #ifndef VIEWER_PAGE_H
 #define VIEWER_PAGE_H
@@ -14,8 +16,8 @@
 #include "page_names.h"
 
 struct page {
-	struct emit *out;
-	struct names names;
+	struct emit *first, *out;  /* the two documents */
+	struct names words, names; /* theirs */
 	bool redact;
 	size_t tracks; /* how many share the room */
 	double scale;  /* 1, or less where that was too much */
@@ -62,6 +64,7 @@ void segments_event(struct track *t, const struct gmt_event *e, const struct mod
 void segments_emit(struct track *t);
 void marks_event(struct track *t, const struct gmt_event *e, const struct model *m);
 void marks_emit(struct track *t);
+uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);
 void page_facts_emit(struct track *t);
 void page_steps_emit(struct track *t);

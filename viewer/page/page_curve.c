@@ -79,6 +79,18 @@ void page_curve_add(struct page_curve *c)
 		halve(c);
 }
 
+struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups)
+{
+	struct page_curve coarse = *c;
+
+	coarse.room = c->count;
+	coarse.groups = need_new(c->count * sizeof(*c->groups));
+	memcpy(coarse.groups, c->groups, c->count * sizeof(*c->groups));
+	while (coarse.count > groups)
+		halve(&coarse);
+	return coarse;
+}
+
 struct columns {
 	struct column seq, time, reserved, used, classes, groups, most;
 	struct point before;

@@ -39,6 +39,8 @@ void page_curve_init(struct page_curve *c, size_t limit);
 void page_curve_free(struct page_curve *c);
 /* c->now was brought up to date with an event that changed it. */
 void page_curve_add(struct page_curve *c);
+/* The same in at most so many groups; free it. */
+struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups);
 void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit *out);
 /* One point by itself: reserved, used, classes. */
 void page_curve_point(const struct point *p, struct emit *out, const char *key);

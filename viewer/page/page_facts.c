@@ -52,10 +52,10 @@ static void command_text(const struct track *t, struct defs_text argv, char *buf
 
 static void fact(struct track *t, const char *label, const char *text)
 {
-	emit_array(t->page->out, NULL);
-	emit_text(t->page->out, NULL, label);
-	emit_number(t->page->out, NULL, names_word(&t->page->names, text));
-	emit_end(t->page->out);
+	emit_array(t->page->first, NULL);
+	emit_text(t->page->first, NULL, label);
+	emit_number(t->page->first, NULL, names_word(&t->page->words, text));
+	emit_end(t->page->first);
 }
 
 static void emit_rows(struct track *t)
@@ -64,7 +64,7 @@ static void emit_rows(struct track *t)
 	char key[48], text[280];
 	struct defs_text v;
 
-	emit_array(t->page->out, "facts");
+	emit_array(t->page->first, "facts");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		v = defs_meta(d, rows[i].key);
 		if (!v.len || (t->page->redact && rows[i].how == HIDE && i))
@@ -80,13 +80,13 @@ static void emit_rows(struct track *t)
 	v = defs_meta(d, key);
 	if (v.len)
 		fact(t, "device", v.s);
-	emit_end(t->page->out);
+	emit_end(t->page->first);
 }
 
 static void emit_libraries(struct track *t)
 {
 	const struct model_device *d = &t->timeline.model.devices[t->timeline.device];
-	struct emit *out = t->page->out;
+	struct emit *out = t->page->first;
 
 	emit_number(out, "context", d->context);
 	emit_number(out, "host", t->timeline.model.host.now);
@@ -101,7 +101,7 @@ static void emit_peak(struct track *t)
 			    .peak_stack = p->event.stack,
 			    .peak_node = block ? p->event.name : 0 };
 	struct instant at = { 0 };
-	struct emit *out = t->page->out;
+	struct emit *out = t->page->first;
 
 	if (t->timeline.spans.count)
 		instant_of_peak(&at, &t->timeline.steps, &t->timeline.spans, &x,
@@ -110,21 +110,24 @@ static void emit_peak(struct track *t)
 	emit_number(out, "peak_time_ns", p->event.time_ns);
 	emit_number(out, "peak_seq", p->event.seq);
 	emit_number(out, "peak_last", p->event.size);
-	emit_number(out, "peak_text", names_word(&t->page->names, at.text));
+	emit_number(out, "peak_text", names_word(&t->page->words, at.text));
 }
 
 static void emit_figures(struct track *t)
 {
 	const struct model *m = &t->timeline.model;
 	const struct model_device *d = &m->devices[t->timeline.device];
-	struct emit *out = t->page->out;
+	const struct steps *s = &t->timeline.steps;
+	struct emit *out = t->page->first;
 
 	emit_number(out, "end_bytes", model_curve(d)->now);
 	emit_number(out, "peak_reserved_bytes", model_peak_reserved(d));
 	emit_number(out, "total_bytes", d->total_bytes);
 	emit_number(out, "allocs", model_allocs(d));
 	emit_number(out, "frees", model_frees(d));
+	emit_number(out, "steps_done", s->count ? s->count - 1 - s->tail : 0);
 	emit_number(out, "ooms", model_ooms(d));
+	emit_number(out, "first_oom_ns", marks_first_oom(t));
 	emit_number(out, "oom_asked", d->oom_asked);
 	emit_number(out, "retries", d->retries);
 	emit_number(out, "events", m->events);
@@ -143,15 +146,15 @@ static void emit_rank(struct track *t)
 
 	if (!rank.len)
 		rank = defs_meta(&t->recording->defs, "env.RANK");
-	emit_bytes(t->page->out, "rank", rank.s, rank.len < 16 ? rank.len : 16);
+	emit_bytes(t->page->first, "rank", rank.s, rank.len < 16 ? rank.len : 16);
 }
 
 void page_facts_emit(struct track *t)
 {
-	struct emit *out = t->page->out;
+	struct emit *out = t->page->first;
 	const char *base = owners_base(t->recording->path);
 
-	emit_number(out, "file", names_word(&t->page->names, base));
+	emit_number(out, "file", names_word(&t->page->words, base));
 	emit_signed(out, "device", t->timeline.device);
 	emit_flag(out, "framework", t->timeline.framework);
 	emit_flag(out, "told", t->timeline.model.devices[t->timeline.device].told);

@@ -61,6 +61,14 @@ void marks_event(struct track *t, const struct gmt_event *e, const struct model 
 		add(t, MARK_RANGE, e);
 }
 
+uint64_t marks_first_oom(const struct track *t)
+{
+	for (size_t i = 0; i < t->mark_count; i++)
+		if (t->marks[i].kind == MARK_OOM)
+			return t->marks[i].time_ns;
+	return 0;
+}
+
 void marks_emit(struct track *t)
 {
 	static const char *const kinds[] = { "oom", "retry", "range" };

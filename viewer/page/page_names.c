@@ -245,14 +245,19 @@ static void emit_nodes(struct names *n, struct emit *out)
 	column_emit(&c, out, "nodes");
 }
 
-void names_emit(struct names *n, struct emit *out)
+void names_emit_texts(const struct names *n, struct emit *out)
 {
 	emit_array(out, "texts");
 	for (size_t i = 0; i < n->text_count; i++)
 		emit_bytes(out, NULL, n->texts[i].s, n->texts[i].len);
 	emit_end(out);
+	emit_number(out, "cut_texts", n->cut_texts);
+}
+
+void names_emit(struct names *n, struct emit *out)
+{
+	names_emit_texts(n, out);
 	emit_frames(n, out);
 	emit_nodes(n, out);
-	emit_number(out, "cut_texts", n->cut_texts);
 	emit_number(out, "cut_nodes", n->cut_nodes);
 }

@@ -58,5 +58,6 @@ uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint3
 		     uint64_t seq);
 
 void names_emit(struct names *n, struct emit *out);
+void names_emit_texts(const struct names *n, struct emit *out);
 
 #endif

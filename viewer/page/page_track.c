@@ -5,7 +5,7 @@
 
 #include "page.h"
 
-enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, LIFE_ROWS = 60000 };
+enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, CURVE_FIRST = 500, LIFE_ROWS = 60000 };
 
 size_t page_room(const struct page *p, size_t rows, size_t least)
 {
@@ -116,9 +116,21 @@ static int run(struct track *t)
 	return rc;
 }
 
+/* What the first picture shows: the curve in few groups, all of them if they are few. */
+static size_t emit_curve(struct track *t)
+{
+	struct page_curve coarse =
+		page_curve_coarse(&t->curve, page_room(t->page, CURVE_FIRST, 60));
+	size_t groups = coarse.count;
+
+	page_curve_emit(&coarse, t->timeline.model.first_ns, t->page->first);
+	page_curve_free(&coarse);
+	return groups;
+}
+
 static void emit_moments(struct track *t)
 {
-	struct emit *out = t->page->out;
+	struct emit *out = t->page->first;
 
 	emit_array(out, "moments");
 	for (size_t i = 0; i < t->blocks.key_count; i++) {
@@ -138,12 +150,17 @@ static void emit_moments(struct track *t)
 static int emit_track(struct track *t)
 {
 	struct emit *out = t->page->out;
+	size_t groups;
 	int rc;
 
-	emit_object(out, NULL);
+	emit_object(t->page->first, NULL);
 	page_facts_emit(t);
-	page_curve_emit(&t->curve, t->timeline.model.first_ns, out);
+	groups = emit_curve(t);
 	emit_moments(t);
+	emit_end(t->page->first);
+	emit_object(out, NULL);
+	if (groups < t->curve.count)
+		page_curve_emit(&t->curve, t->timeline.model.first_ns, out);
 	page_steps_emit(t);
 	marks_emit(t);
 	page_lives_emit(t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "page_write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The bytes of a file at build time, in this object. */
@@ -49,29 +50,62 @@ static void put_text(FILE *f, const char *s)
 	}
 }
 
-static void put_scripts(FILE *f)
+static void put_scripts(FILE *f, const struct page_text *t)
 {
+	(void)t;
 	fputs("(() => {\n'use strict';\n", f);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
 		put(f, scripts[i].start, scripts[i].end);
 	fputs("})();\n", f);
 }
 
-void page_write(FILE *f, const char *title, const char *json, size_t len)
+static void put_title(FILE *f, const struct page_text *t)
+{
+	put_text(f, t->title);
+}
+
+static void put_style(FILE *f, const struct page_text *t)
+{
+	(void)t;
+	put(f, page_asset_style, page_asset_end_style);
+}
+
+static void put_first(FILE *f, const struct page_text *t)
+{
+	put_json(f, t->first, t->first_len);
+}
+
+static void put_rest(FILE *f, const struct page_text *t)
+{
+	put_json(f, t->rest, t->rest_len);
+}
+
+/* What stands for {{name}} in the frame. */
+static const struct {
+	const char *name;
+	void (*put)(FILE *f, const struct page_text *t);
+} parts[] = {
+	{ "title", put_title }, { "style", put_style },	   { "first", put_first },
+	{ "rest", put_rest },	{ "script", put_scripts },
+};
+
+void page_write(FILE *f, const struct page_text *t)
 {
 	const char *at = page_asset_frame, *open, *close;
 
 	while ((open = strstr(at, "{{")) && (close = strstr(open, "}}"))) {
 		put(f, at, open);
-		if (!strncmp(open, "{{title", 7))
-			put_text(f, title);
-		else if (!strncmp(open, "{{style", 7))
-			put(f, page_asset_style, page_asset_end_style);
-		else if (!strncmp(open, "{{data", 6))
-			put_json(f, json, len);
-		else
-			put_scripts(f);
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+			if (!strncmp(open + 2, parts[i].name, close - open - 2))
+				parts[i].put(f, t);
 		at = close + 2;
 	}
 	put(f, at, page_asset_end_frame);
+}
+
+void page_text_free(struct page_text *t)
+{
+	free(t->first);
+	free(t->rest);
+	t->first = t->rest = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One self-contained page: the files of viewer/page, which the tool carries inside it, around one
- * JSON document.
+ * One self-contained page: the files of the folder, which the tool carries inside it, around two
+ * JSON documents. The scripts stand between them: they draw the first before the other is read.
  */
 #ifndef VIEWER_PAGE_WRITE_H
 #define VIEWER_PAGE_WRITE_H
@@ -9,7 +9,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* title: any bytes. json: one document, `len` bytes. */
-void page_write(FILE *f, const char *title, const char *json, size_t len);
+struct page_text {
+	const char *title;  /* any bytes */
+	char *first, *rest; /* JSON documents, made by malloc */
+	size_t first_len, rest_len;
+};
+
+void page_write(FILE *f, const struct page_text *t);
+void page_text_free(struct page_text *t); /* the documents */
 
 #endif

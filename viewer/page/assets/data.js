@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's document: columns of variable-length numbers become arrays. */
+/* The page's two documents: the first picture's, and the rest. Columns of variable-length numbers become arrays. */
 
 class Column {
   constructor(base64) {
@@ -28,10 +28,24 @@ const FRAME = { python: 1, call: 2, forward: 4, plumbing: 8 };
 const STAGES = ['outside of forward and backward', 'in a forward pass', 'in backward', 'recomputed in backward',
   'while gradients were cleared', 'in the optimizer\u2019s step'];
 
-function readDocument() {
-  const doc = JSON.parse(document.getElementById('data').textContent);
+function readFirst() {
+  const doc = JSON.parse(document.getElementById('first').textContent);
   doc.texts = doc.texts.map(visible);
-  const frames = new Column(doc.frames);
+  doc.tracks.forEach((track, i) => prepareTrack(doc, track, i));
+  return doc;
+}
+
+function readRest(doc) {
+  const rest = JSON.parse(document.getElementById('rest').textContent);
+  doc.texts = rest.texts.map(visible);
+  doc.cut_texts += rest.cut_texts;
+  doc.cut_nodes = rest.cut_nodes;
+  readNames(doc, rest);
+  doc.tracks.forEach((track, i) => completeTrack(doc, track, rest.tracks[i]));
+}
+
+function readNames(doc, rest) {
+  const frames = new Column(rest.frames);
   doc.frames = [];
   while (!frames.done()) {
     const f = { fn: doc.texts[frames.number()], file: doc.texts[frames.number()], line: frames.number() };
@@ -39,11 +53,9 @@ function readDocument() {
     f.bits = frames.number();
     doc.frames.push(f);
   }
-  const nodes = new Column(doc.nodes);
+  const nodes = new Column(rest.nodes);
   doc.nodes = [{ caller: 0, frame: 0 }];
   while (!nodes.done()) doc.nodes.push({ caller: doc.nodes.length - nodes.number(), frame: nodes.number() });
-  doc.tracks.forEach((track, i) => prepareTrack(doc, track, i));
-  return doc;
 }
 
 function prepareTrack(doc, t, index) {
@@ -53,6 +65,13 @@ function prepareTrack(doc, t, index) {
   t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
   t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');
   t.points = readCurve(doc, t);
+  t.spans = t.marks = [];
+  t.steps = { items: [] };
+}
+
+function completeTrack(doc, t, rest) {
+  Object.assign(t, rest);
+  if (rest.curve) t.points = readCurve(doc, t);
   t.spans = readSpans(t.steps, t.first_ns);
   t.steps.items = readSteps(doc, t.steps, t.first_ns);
   if (t.oom) {

@@ -39,7 +39,7 @@ function factsPanel() {
 }
 
 function headLine() {
-  const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps.items.filter((s) => s.kind === 'step').length;
+  const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps_done;
   document.getElementById('command').textContent = fact('command') || t.file;
   document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : secondsText(t.last_ns - t.first_ns),
     commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
@@ -55,7 +55,7 @@ function themeSwitch() {
 }
 
 function start() {
-  app.doc = readDocument();
+  app.doc = readFirst();
   app.shown = app.doc.classes.map(() => true);
   const main = app.doc.tracks.reduce((a, b) => (b.peak_bytes > a.peak_bytes ? b : a));
   on('track', headLine, true);
@@ -70,15 +70,16 @@ function start() {
   factsPanel();
   themeSwitch();
   chooseTrack(main.index);
-  requestAnimationFrame(() => setTimeout(finish, 0));
+  document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(finish, 0)));
 }
 
-/* The first picture is there: now all that reads the blocks. */
+/* The first picture is there: now the rest of the page, and all that reads it. */
 function finish() {
+  readRest(app.doc);
   app.ready = true;
   tell('track');
   tell('moment');
-  window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
+  window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, readFirst, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
   document.documentElement.dataset.ready = 'yes';
 }
 

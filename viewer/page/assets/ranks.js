@@ -18,8 +18,7 @@ function ranksPanel() {
   const tracks = app.doc.tracks;
   if (tracks.length < 2) return;
   const p = panel('ranks', 'Ranks'), odd = outlier(tracks), most = Math.max(...tracks.map((t) => t.peak_bytes));
-  const died = (t) => t.marks.find((m) => m.kind === 'oom').time_ns + t.wall;
-  const dead = tracks.filter((t) => t.marks.some((m) => m.kind === 'oom')).sort((a, b) => died(a) - died(b))[0];
+  const dead = tracks.filter((t) => t.first_oom_ns).sort((a, b) => a.first_oom_ns + a.wall - b.first_oom_ns - b.wall)[0];
   p.body.append(h('p', { class: 'headline small' }, odd ? [h('b', {}, odd.track.label), h('span', {}, 'peaks ' + bytesText(Math.abs(odd.by)) + (odd.by > 0 ? ' above' : ' below') + ' the median of all ' + tracks.length)]
     : h('span', {}, 'All ' + tracks.length + ' peak within ' + fixed(100 * (most - Math.min(...tracks.map((t) => t.peak_bytes))) / most, 1) + ' % of each other.'),
   dead ? h('b', { class: 'alarm' }, dead.label + ' was the first to run out of memory.') : null));
