@@ -31,6 +31,7 @@ struct torch {
 	int device;
 	struct torch_device *now; /* of that device */
 	uint64_t entries;
+	bool named; /* an entry of no class was told */
 	struct pending *pending;
 	size_t pending_count, pending_room;
 };
@@ -98,6 +99,19 @@ static void write_class(struct torch *t, int class)
 	pickler_word(&t->p, text);
 }
 
+/* PyTorch's page colours allocations by category and names the colours. It stumbles over a
+ * snapshot with categories but without "unknown", so that one comes first: with a segment. */
+static void write_category(struct torch *t, const char *action, int class)
+{
+	bool birth = !strcmp(action, "alloc");
+
+	if (birth && (!t->named || class < 0))
+		return;
+	t->named = true;
+	pickler_word(&t->p, "category");
+	pickler_word(&t->p, birth ? category_words((unsigned)class) : "unknown");
+}
+
 static void entry(struct torch *t, const char *action, const struct gmt_event *e, uint64_t addr,
 		  uint64_t size, uint64_t stream, int class)
 {
@@ -114,6 +128,7 @@ static void entry(struct torch *t, const char *action, const struct gmt_event *e
 	pickler_word(&t->p, "compile_context");
 	pickler_word(&t->p, "N/A");
 	write_class(t, class);
+	write_category(t, action, class);
 	write_frames(t, e->stack, e->seq);
 	pickler_dict_end(&t->p);
 }
