@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Tool
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 DRIVER = ROOT / ".venv-browser/bin/python"
@@ -60,7 +62,6 @@ def gpt2(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(gpt2):
-    from conftest import Tool
     Tool()("html", gpt2, "-o", gpt2.parent / "run.html")
     return gpt2.parent / "run.html"
 
@@ -264,7 +265,6 @@ def test_redacted(tool, programs, tmp_path):
 @pytest.fixture(scope="module")
 def long_run(gpt2):
     """Its third step, five hundred times over."""
-    from conftest import Tool
     steps = [r for r in Tool().json("steps", gpt2)["rows"] if r["phase"] == "step"]
     path = gpt2.parent / "long.gmt"
     subprocess.run([BUILD / "data/make_long", gpt2, path, str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), "500"], check=True)
@@ -273,7 +273,6 @@ def long_run(gpt2):
 
 @pytest.fixture(scope="module")
 def long_page(long_run):
-    from conftest import Tool
     Tool()("html", long_run, "-o", long_run.with_suffix(".html"))
     return long_run.with_suffix(".html")
 
@@ -330,6 +329,50 @@ def test_reduced_and_still_exact(tool, long_run, long_page):
     assert {tuple(b) for b in said["blocks"]} <= known
 
 
+# Other programs: each panel that its page has, opened and used
+
+PANELS = """(() => { const g = window.gpumemtrace, t = g.app.track, used = [], click = (what) => { for (const e of document.querySelectorAll(what)) { e.click(); used.push(what); } };
+  for (const s of document.querySelectorAll('#panels > section:not([hidden])')) { s.scrollIntoView(); used.push(s.id); }
+  for (const tab of ['segments', 'flame', 'blocks']) click(`#moment button[value=${tab}]`);
+  for (const mode of ['native', 'both', 'module', 'python', 'up', 'down', 'line', 'class', 'block', 'events', 'time']) click(`button[value=${mode}]`);
+  click('.moments button'); click('#steps tr.link'); click('#leaks tr.link'); click('#oom tr.link'); click('#ranks tr.link'); click('.multiples button');
+  for (const track of g.app.doc.tracks) { g.chooseTrack(track.index); for (const e of g.moment().blocks) g.chooseBlock(e.block); }
+  click('#theme'); click('#theme');
+  g.chooseTrack(t.index);
+  return [[...new Set(used)], g.app.doc.tracks.map((t) => t.peak_bytes), document.documentElement.scrollWidth - innerWidth] })()"""
+
+
+def panels(page, *paths):
+    tool = Tool()
+    tool("html", *paths, "-o", page)
+    (used, peaks, too_wide), = browse(page, PANELS, {"wait": 200}, width=900)[:1]
+    assert peaks == [d["peak_bytes"] for path in paths for d in tool.json("report", path)["devices"]]
+    assert too_wide <= 0
+    return set(used)
+
+
+@needs_browser
+@pytest.mark.parametrize("model", ["resnet", "lora"])
+def test_panels_of_models(programs, tmp_path, model):
+    used = panels(tmp_path / "x.html", programs.traced("train.py", "truth.json", model))
+    assert used >= {"peak", "timeline", "moment", "steps", "leaks", "account", "run", "#steps tr.link", "button[value=module]"}
+
+
+@needs_browser
+def test_panels_of_a_failure(programs, tmp_path):
+    run = programs.traced("oom.py", "batch_too_large", "truth.json", card="card=2GiB")
+    assert panels(tmp_path / "x.html", run) >= {"oom", "#oom tr.link", "timeline", "moment", "run"}
+
+
+@needs_browser
+def test_panels_of_four_ranks(programs, tool, tmp_path):
+    done = programs("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4", programs.workload("distributed.py"),
+                    tmp_path, "fsdp", count=4, GPUMEMTRACE_OUTPUT="run.%r.gmt")
+    assert done.returncode == 0, done.stderr[-3000:]
+    used = panels(tmp_path / "x.html", *(tmp_path / f"run.{i}.gmt" for i in range(4)))
+    assert used >= {"ranks", "#ranks tr.link", ".multiples button", "steps", "account"}
+
+
 # Several ranks
 
 def rank(tmp_path, number, blocks):
@@ -344,7 +387,11 @@ def test_ranks_and_the_odd_one(tool, tmp_path):
     said, names, chosen, other = browse(
         tmp_path / "ranks.html", "document.querySelector('#ranks .headline').textContent", "[...document.querySelectorAll('.multiples .name')].map((e) => e.textContent)",
         "window.gpumemtrace.app.track.rank", "(() => { document.querySelectorAll('.multiples button')[0].click(); return [window.gpumemtrace.app.track.rank, document.getElementById('peak-bytes').textContent] })()")
-    assert said.startswith("rank 2") and "10.0 MiB above the median" in said
+    assert said.startswith("rank 2") and "10.0 MiB above the median of all 4, mostly in" in said
+    table = browse(tmp_path / "ranks.html", "[...document.querySelectorAll('table.ranks tbody tr')].map((r) => [r.cells[0].textContent.split(',')[0], r.cells[1].textContent, r.cells[3].textContent, r.cells[4].textContent, r.classList.contains('odd')])")[0]
+    assert [r[:3] for r in table] == [["rank 0", "10.0 MiB", "0"], ["rank 1", "10.0 MiB", "0"], ["rank 2", "20.0 MiB", "+10.0 MiB"], ["rank 3", "10.0 MiB", "0"]]
+    assert [r[4] for r in table] == [False, False, True, False]
+    assert [r[3] for r in table] == ["", "", "unknown +10.0 MiB", ""]
     assert [n.split(",")[0] for n in names] == ["rank 0", "rank 1", "rank 2", "rank 3"]
     assert chosen == "2" and other == ["0", "10.0 MiB"]
 

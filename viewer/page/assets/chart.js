@@ -8,10 +8,10 @@ class Chart {
     this.axis = this.bunched() ? 'events' : 'time';
     this.reset();
   }
-  /* Nearly all that happened lies within a small part of the time. */
+  /* Most of what happened lies within a small part of the time. */
   bunched() {
-    const p = this.track.points, n = p.length;
-    return n > 20 && p[Math.floor(n * 0.95)].ns - p[Math.floor(n * 0.05)].ns < 0.35 * (this.track.last_ns - this.track.first_ns);
+    const p = this.track.points, n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
+    return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns < limit);
   }
   x(p) {
     return this.axis === 'time' ? p.ns - this.track.first_ns : p.seq;
