@@ -246,20 +246,59 @@ def test_no_name_ends_the_document(tool, tmp_path):
 
 # What is left out
 
+SECRETS = """
+import os, sys
+import torch
+import secretmodule
+model = secretmodule.Net().cuda()
+optimizer, kept = torch.optim.AdamW(model.parameters()), []
+for step in range(6):
+    with torch.profiler.record_function(f"load {os.path.abspath(sys.argv[1])} of secretmodule.py, {sys.argv[2]} on {os.uname().nodename}"):
+        loss = model(torch.randn(256, 64, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept.append(torch.empty(1 << 20, device="cuda"))
+try:
+    while True:
+        kept.append(model(torch.randn(1 << 18, 64, device="cuda")))
+except torch.OutOfMemoryError:
+    pass
+"""
+
+SECRET_MODULE = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(64, 256), torch.nn.Linear(256, 64)
+    def forward(self, x):
+        return self.down(self.up(x).relu())
+"""
+
+
 def test_redacted(tool, programs, tmp_path):
+    """Of a run out of memory: in facts, marks, steps, stacks, growth, evidence and the failure's own panel."""
     folder = tmp_path / "secretfolder"
     folder.mkdir()
-    shutil.copy(ROOT / "tests/workloads/train.py", folder / "train.py")
-    run = programs.traced(str(folder / "train.py"), "secretargument.json", "gpt2")
+    (folder / "secretscript.py").write_text(SECRETS)
+    (folder / "secretmodule.py").write_text(SECRET_MODULE)
+    run = programs.traced(str(folder / "secretscript.py"), "data/secretdata.json", "--mode=secretmode", output="secretrecording.gmt", card="card=2GiB")
     host = os.uname().nodename
     tool("html", run, "-o", tmp_path / "whole.html")
     tool("html", run, "-o", tmp_path / "redacted.html", "--redact")
     whole, redacted = (tmp_path / "whole.html").read_text(), (tmp_path / "redacted.html").read_text()
-    assert "secretfolder" in whole and "secretargument" in whole and f'"{host}"' in whole
-    for secret in ["secretfolder", "secretargument", f'"{host}"', str(tmp_path), "site-packages"]:
-        assert secret not in redacted
-    assert "train.py" in redacted
-    assert document(tmp_path / "redacted.html")["tracks"][0]["peak_bytes"] == document(tmp_path / "whole.html")["tracks"][0]["peak_bytes"]
+    secrets = ["secretfolder", "secretscript", "secretmodule", "secretdata", "secretmode", "secretrecording", str(tmp_path)]
+    for secret in secrets:
+        assert secret in whole, secret
+        assert secret not in redacted, secret
+    assert f'"{host}"' in whole
+    names = document(tmp_path / "redacted.html")
+    words = names["words"] + names["texts"]
+    assert not [w for w in words if host in re.split(r"[^\w.-]", w)] and not [w for w in words if re.search(r"/\w|\w/[a-z]", w)]
+    assert {"local1.py", "linear.py"} <= set(words) and any("local" in w and "Net.forward" in w for w in words)
+    track, before = names["tracks"][0], document(tmp_path / "whole.html")["tracks"][0]
+    assert track["peak_bytes"] == before["peak_bytes"] and track["oom"]["cause"] == before["oom"]["cause"] and before["leaks"]["lines"]
 
 
 @pytest.fixture(scope="module")

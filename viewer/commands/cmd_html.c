@@ -28,6 +28,13 @@ struct source {
 	int count;
 };
 
+struct job {
+	const struct html_options *options;
+	struct source *sources;
+	size_t count, opened;
+	struct redact redact;
+};
+
 /* The devices of a recording that had memory. */
 static int find_devices(struct source *s)
 {
@@ -68,16 +75,17 @@ static void emit_classes(struct emit *out)
 	emit_end(out);
 }
 
-static int write_tracks(struct page *p, struct source *sources, size_t count)
+static int write_tracks(struct page *p, const struct job *j)
 {
+	struct source *sources = j->sources;
 	int rc = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < j->count; i++)
 		p->tracks += sources[i].count;
 	p->tracks = p->tracks ? p->tracks : 1;
 	emit_array(p->first, "tracks");
 	emit_array(p->out, "tracks");
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < j->count; i++)
 		for (int d = 0; d < sources[i].count && !rc; d++)
 			rc = track_write(p, &sources[i].recording, sources[i].devices[d]);
 	emit_end(p->first);
@@ -85,16 +93,16 @@ static int write_tracks(struct page *p, struct source *sources, size_t count)
 	return rc;
 }
 
-static int write_documents(struct page *p, struct source *sources, size_t count)
+static int write_documents(struct page *p, const struct job *j)
 {
 	int rc;
 
 	emit_object(p->first, NULL);
 	emit_text(p->first, "tool", VIEWER_VERSION);
-	emit_flag(p->first, "redacted", p->redact);
+	emit_flag(p->first, "redacted", p->redact != NULL);
 	emit_classes(p->first);
 	emit_object(p->out, NULL);
-	rc = write_tracks(p, sources, count);
+	rc = write_tracks(p, j);
 	names_emit_texts(&p->words, p->first);
 	names_emit(&p->names, p->out);
 	emit_end(p->first);
@@ -103,21 +111,20 @@ static int write_documents(struct page *p, struct source *sources, size_t count)
 }
 
 /* The documents in memory; free them. */
-static int make_once(const struct html_options *o, struct source *sources, size_t count,
-		     double scale, struct page_text *text)
+static int make_once(struct job *j, double scale, struct page_text *text)
 {
 	FILE *first = open_memstream(&text->first, &text->first_len);
 	FILE *rest = open_memstream(&text->rest, &text->rest_len);
-	struct page p = { .redact = o->redact, .scale = scale };
+	struct page p = { .redact = j->options->redact ? &j->redact : NULL, .scale = scale };
 	int rc;
 
 	if (!first || !rest)
 		return say_error(EXIT_UNREADABLE, "not enough memory");
 	p.first = emit_open(first, true);
 	p.out = emit_open(rest, true);
-	names_init(&p.words, o->redact, scale);
-	names_init(&p.names, o->redact, scale);
-	rc = write_documents(&p, sources, count);
+	names_init(&p.words, p.redact, scale);
+	names_init(&p.names, p.redact, scale);
+	rc = write_documents(&p, j);
 	names_free(&p.words);
 	names_free(&p.names);
 	emit_close(p.first);
@@ -128,16 +135,15 @@ static int make_once(const struct html_options *o, struct source *sources, size_
 }
 
 /* Nearly always the first is small enough; else with less room. */
-static int make(const struct html_options *o, struct source *sources, size_t count,
-		struct page_text *text)
+static int make(struct job *j, struct page_text *text)
 {
 	double scale = 1;
-	int rc = make_once(o, sources, count, scale, text);
+	int rc = make_once(j, scale, text);
 
 	for (int i = 0; !rc && text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
 		scale *= 0.85 * PAGE_ROOM / (text->first_len + text->rest_len);
 		page_text_free(text);
-		rc = make_once(o, sources, count, scale, text);
+		rc = make_once(j, scale, text);
 	}
 	return rc;
 }
@@ -164,42 +170,51 @@ static int write_file(struct emit *out, struct outfile *file, const struct page_
 	return EXIT_OK;
 }
 
-static int open_all(const struct html_options *o, struct source *sources, size_t *opened)
+static int open_one(struct job *j, struct source *s, const char *path)
 {
+	int rc = recording_open(&s->recording, path);
+
+	if (rc)
+		return rc;
+	j->opened++;
+	if (j->options->redact)
+		redact_recording(&j->redact, &s->recording);
+	return find_devices(s);
+}
+
+static int open_all(struct job *j)
+{
+	char *const *files = j->options->files;
 	int rc = 0, devices = 0;
 
-	for (size_t i = 0; o->files[i] && !rc; i++) {
-		rc = recording_open(&sources[i].recording, o->files[i]);
-		if (rc)
-			break;
-		*opened = i + 1;
-		rc = find_devices(&sources[i]);
-		devices += sources[i].count;
+	for (size_t i = 0; i < j->count && !rc; i++) {
+		rc = open_one(j, &j->sources[i], files[i]);
+		devices += j->sources[i].count;
 	}
 	if (!rc && !devices)
 		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
-				 o->files[0]);
+				 files[0]);
 	if (!rc && devices > TRACKS)
 		return say_error(EXIT_USAGE, "%d devices in all; a page shows at most %d", devices,
 				 TRACKS);
 	return rc;
 }
 
-static int answer(struct emit *out, const struct html_options *o, struct source *sources,
-		  size_t count, struct outfile *file)
+static int answer(struct emit *out, struct job *j, struct outfile *file)
 {
-	struct page_text text = { .title = owners_base(o->files[0]) };
-	size_t opened = 0;
-	int rc = open_all(o, sources, &opened);
+	const struct html_options *o = j->options;
+	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
+	int rc = open_all(j);
 
 	if (!rc)
-		rc = make(o, sources, count, &text);
+		rc = make(j, &text);
 	if (rc)
 		outfile_drop(file);
 	else
 		rc = write_file(out, file, &text);
-	for (size_t i = 0; i < opened; i++)
-		recording_close(&sources[i].recording);
+	for (size_t i = 0; i < j->opened; i++)
+		recording_close(&j->sources[i].recording);
+	redact_free(&j->redact);
 	page_text_free(&text);
 	return rc;
 }
@@ -207,9 +222,8 @@ static int answer(struct emit *out, const struct html_options *o, struct source 
 static int run_html(const void *options, struct emit *out)
 {
 	const struct html_options *o = options;
-	struct source *sources;
+	struct job j = { .options = o };
 	struct outfile file;
-	size_t count = 0;
 	int rc;
 
 	if (!o->output)
@@ -217,11 +231,11 @@ static int run_html(const void *options, struct emit *out)
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	while (o->files[count])
-		count++;
-	sources = need_new(count * sizeof(*sources));
-	rc = answer(out, o, sources, count, &file);
-	free(sources);
+	while (o->files[j.count])
+		j.count++;
+	j.sources = need_new(j.count * sizeof(*j.sources));
+	rc = answer(out, &j, &file);
+	free(j.sources);
 	return rc;
 }
 
@@ -229,7 +243,7 @@ static const struct option_row options[] = {
 	{ "output", 'o', OPTION_TEXT, offsetof(struct html_options, output), "OUT",
 	  "page to write (needed)" },
 	{ "redact", 0, OPTION_SWITCH, offsetof(struct html_options, redact), NULL,
-	  "leave out paths, arguments and host names" },
+	  "leave out paths, names of files, arguments and hosts" },
 	{ 0 },
 };
 

@@ -18,9 +18,9 @@
 struct page {
 	struct emit *first, *out;  /* the two documents */
 	struct names words, names; /* theirs */
-	bool redact;
-	size_t tracks; /* how many share the room */
-	double scale;  /* 1, or less where that was too much */
+	struct redact *redact;	   /* or NULL */
+	size_t tracks;		   /* how many share the room */
+	double scale;		   /* 1, or less where that was too much */
 };
 
 /* A track's part of a number of rows, `least` at least. */

@@ -9,7 +9,7 @@
 #include "../moments/instant.h"
 #include "page.h"
 
-enum how { SHOW, PATH, HIDE /* where paths, arguments and hosts are left out */ };
+enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
 
 static const struct {
 	const char *key, *label;
@@ -21,7 +21,7 @@ static const struct {
 	{ "pid", "process", SHOW },
 	{ "rank", "rank", SHOW },
 	{ "git.commit", "commit", SHOW },
-	{ "git.branch", "branch", SHOW },
+	{ "git.branch", "branch", HIDE },
 	{ "git.state", "changes", SHOW },
 	{ "torch.version", "torch", SHOW },
 	{ "torch.cuda", "torch's CUDA", SHOW },
@@ -30,19 +30,15 @@ static const struct {
 	{ "runtime.version", "CUDA runtime", SHOW },
 	{ "env.PYTORCH_CUDA_ALLOC_CONF", "allocator settings", SHOW },
 	{ "env.PYTORCH_ALLOC_CONF", "allocator settings", SHOW },
-	{ "exe", "executable", PATH },
+	{ "exe", "executable", HIDE },
 };
 
-/* argv: each argument ends with a zero. Redacted: the program without its folder. */
-static void command_text(const struct track *t, struct defs_text argv, char *buf, size_t room)
+/* argv: each argument ends with a zero. */
+static void fact_text(struct defs_text value, char *buf, size_t room)
 {
-	size_t len = argv.len < room - 1 ? argv.len : room - 1;
+	size_t len = value.len < room - 1 ? value.len : room - 1;
 
-	if (t->page->redact) {
-		snprintf(buf, room, "%s", owners_base(argv.s));
-		return;
-	}
-	memcpy(buf, argv.s, len);
+	memcpy(buf, value.s, len);
 	for (size_t i = 0; i < len; i++)
 		buf[i] = buf[i] ? buf[i] : ' ';
 	while (len && buf[len - 1] == ' ')
@@ -67,13 +63,9 @@ static void emit_rows(struct track *t)
 	emit_array(t->page->first, "facts");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		v = defs_meta(d, rows[i].key);
-		if (!v.len || (t->page->redact && rows[i].how == HIDE && i))
+		if (!v.len || (t->page->redact && rows[i].how == HIDE))
 			continue;
-		if (!i)
-			command_text(t, v, text, sizeof(text));
-		else
-			snprintf(text, sizeof(text), "%s",
-				 t->page->redact && rows[i].how == PATH ? owners_base(v.s) : v.s);
+		fact_text(v, text, sizeof(text));
 		fact(t, rows[i].label, text);
 	}
 	snprintf(key, sizeof(key), "device.%d.name", t->timeline.device);
@@ -152,7 +144,7 @@ static void emit_rank(struct track *t)
 void page_facts_emit(struct track *t)
 {
 	struct emit *out = t->page->first;
-	const char *base = owners_base(t->recording->path);
+	const char *base = t->page->redact ? "a recording" : owners_base(t->recording->path);
 
 	emit_number(out, "file", names_word(&t->page->words, base));
 	emit_signed(out, "device", t->timeline.device);

@@ -16,7 +16,7 @@ enum {
 
 static const char left_out[] = "(left out)";
 
-void names_init(struct names *n, bool redact, double scale)
+void names_init(struct names *n, struct redact *redact, double scale)
 {
 	*n = (struct names){ .redact = redact,
 			     .node_limit = NODE_LIMIT * scale,
@@ -128,7 +128,7 @@ uint32_t names_word(struct names *n, const char *s)
 
 uint32_t names_path(struct names *n, const char *path)
 {
-	return names_word(n, n->redact ? owners_base(path) : path);
+	return names_word(n, n->redact ? redact_path(n->redact, path) : path);
 }
 
 static bool ends_with(const char *s, const char *end)

@@ -10,6 +10,7 @@
 
 #include "../stacks/owners.h"
 #include "page_column.h"
+#include "page_redact.h"
 
 /* How JavaScript is to read a frame, bits. */
 enum names_frame {
@@ -20,7 +21,7 @@ enum names_frame {
 };
 
 struct names {
-	bool redact; /* of paths, only the last part */
+	struct redact *redact; /* what paths are called, or NULL */
 
 	struct map text_ids; /* hash -> index, the next hash if that one is another text's */
 	struct names_text {
@@ -46,12 +47,12 @@ struct names {
 };
 
 /* scale: 1, or less room. */
-void names_init(struct names *n, bool redact, double scale);
+void names_init(struct names *n, struct redact *redact, double scale);
 void names_free(struct names *n);
 
 uint32_t names_text(struct names *n, const char *s, size_t len);
 uint32_t names_word(struct names *n, const char *s);
-uint32_t names_path(struct names *n, const char *path); /* the last part if redacted */
+uint32_t names_path(struct names *n, const char *path); /* another name if redacted */
 
 /* The node of a stack; `known` remembers the answers of one recording. seq as in stacks.h. */
 uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,

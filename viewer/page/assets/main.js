@@ -31,7 +31,7 @@ function factsPanel() {
       t.lives.left_out ? countText(t.lives.count) + ' of ' + countText(t.lives.count + t.lives.left_out) + ' blocks are listed: all that lived at the peak, at the end, when memory ran out and at the peaks of the first steps; of the others those that held most for longest. The rest is in the sums of its class.' : 'Every block is listed.',
       d.cut_texts ? plural(d.cut_texts, 'long name') + ' cut.' : null, d.cut_nodes ? plural(d.cut_nodes, 'frame') + ' of stacks left out.' : null,
       t.marks_left_out ? plural(t.marks_left_out, 'mark') + ' left out.' : null, t.segments.left_out ? plural(t.segments.left_out, 'segment') + ' left out.' : null,
-      d.redacted ? 'Paths, arguments and host names were left out on purpose.' : null].filter(Boolean);
+      d.redacted ? 'Paths, names of files, arguments and host names were left out on purpose.' : null].filter(Boolean);
     replace(p.body, h('dl', { class: 'facts' }, [['file', t.file], ...t.facts, ['events', countText(t.events)], ['allocations', countText(t.allocs)], ['frees', countText(t.frees)],
       ['lasted', secondsText(t.last_ns - t.first_ns)]].map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))), h('ul', { class: 'note' }, left.map((x) => h('li', {}, x))),
     h('p', { class: 'note' }, 'Made by gpumemtrace ' + d.tool + '.'));

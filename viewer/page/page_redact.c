@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "page_redact.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../stacks/owners.h"
+
+enum { SHORTEST = 3 /* of an argument that is looked for: "4" says nothing of anybody */ };
+
+static const char left_out[] = "(left out)";
+
+/* Packages, the standard library, the system's libraries; <string> and the like are no files. */
+static bool is_public(const char *path)
+{
+	static const char *const starts[] = {
+		"/usr/lib", "/usr/local/lib", "/usr/local/cuda", "/lib", "<", "[", "??"
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(path, starts[i], strlen(starts[i])))
+			return true;
+	return !*path || strstr(path, "-packages/") || strstr(path, "/lib/python3");
+}
+
+static struct redact_file *add_file(struct redact *r, const char *path)
+{
+	const char *base = owners_base(path), *dot = strrchr(base, '.');
+	char alias[64];
+	struct redact_file *f;
+
+	snprintf(alias, sizeof(alias), "local%zu%.8s", r->count + 1, dot ? dot : "");
+	r->files = need_grow(r->files, &r->room, r->count, sizeof(*r->files));
+	f = &r->files[r->count++];
+	f->path = need_copy(path, strlen(path));
+	f->alias = need_copy(alias, strlen(alias));
+	return f;
+}
+
+const char *redact_path(struct redact *r, const char *path)
+{
+	if (is_public(path))
+		return owners_base(path);
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->files[i].path, path) || !strcmp(r->files[i].alias, path))
+			return r->files[i].alias;
+	return add_file(r, path)->alias;
+}
+
+static void rename_file(struct redact *r, struct defs_text *file)
+{
+	if (is_public(file->s))
+		return;
+	file->s = redact_path(r, file->s);
+	file->len = strlen(file->s);
+}
+
+/* Arguments end with a zero each; --name=value is two words. */
+static bool is_argument(struct defs_text argv, const char *s, size_t len)
+{
+	const char *end = argv.s + argv.len;
+
+	for (const char *a = argv.s; len >= SHORTEST && a < end; a += strlen(a) + 1) {
+		const char *value = strchr(a, '=');
+
+		if ((strlen(a) == len && !memcmp(a, s, len)) ||
+		    (value && strlen(value + 1) == len && !memcmp(value + 1, s, len)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_file(const struct redact *r, const char *s, size_t len)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const char *base = owners_base(r->files[i].path);
+
+		if (strlen(base) == len && !memcmp(base, s, len))
+			return true;
+	}
+	return false;
+}
+
+/* A slash beside a letter: "3/10" is no path. */
+static bool is_path(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] == '/' && ((i && !isdigit((unsigned char)s[i - 1])) ||
+				    (i + 1 < len && !isdigit((unsigned char)s[i + 1]))))
+			return true;
+	return false;
+}
+
+static bool is_secret(const struct redact *r, const struct defs *d, const char *s, size_t len)
+{
+	struct defs_text host = defs_meta(d, "host");
+
+	return is_path(s, len) || is_file(r, s, len) || is_argument(defs_meta(d, "argv"), s, len) ||
+	       (len && host.len == len && !memcmp(host.s, s, len));
+}
+
+static size_t word_length(const char *s, const char *end)
+{
+	const char *at = s;
+
+	while (at < end && !strchr(" \t\n\"'()[]{}<>,;=|#", *at))
+		at++;
+	return (size_t)(at - s);
+}
+
+static void clean_text(struct redact *r, const struct defs *d, struct defs_text *t)
+{
+	const char *end = t->s + t->len, *at = t->s;
+	bool found = false;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	for (size_t n; f && at < end; at += n) {
+		n = word_length(at, end);
+		if (n && is_secret(r, d, at, n)) {
+			fputs(left_out, f);
+			found = true;
+		} else {
+			n = n ? n : 1;
+			fwrite(at, 1, n, f);
+		}
+	}
+	if (f)
+		fclose(f);
+	if (!found) {
+		free(text);
+		return;
+	}
+	r->texts = need_grow(r->texts, &r->text_room, r->text_count, sizeof(*r->texts));
+	r->texts[r->text_count++] = text;
+	*t = (struct defs_text){ text, len };
+}
+
+/* A program that is started by its own name gives it to its first thread, cut to 15 bytes. */
+static void clean_thread(struct redact *r, const struct defs *d, struct defs_text *name)
+{
+	struct defs_text argv = defs_meta(d, "argv");
+	const char *base = owners_base(argv.s);
+
+	if (name->len && strncmp(base, "python", 6) && !strncmp(base, name->s, name->len))
+		*name = (struct defs_text){ left_out, sizeof(left_out) - 1 };
+	clean_text(r, d, name);
+}
+
+void redact_recording(struct redact *r, struct recording *recording)
+{
+	struct defs *d = &recording->defs;
+	struct defs_code *codes = d->codes.items;
+	struct defs_symbol *symbols = d->symbols.items;
+	struct defs_thread *threads = d->threads.items;
+	struct defs_text *strings = d->strings.items;
+
+	for (size_t i = 0; i < d->codes.count; i++)
+		rename_file(r, &codes[i].file);
+	for (size_t i = 0; i < d->symbols.count; i++)
+		rename_file(r, &symbols[i].file);
+	for (size_t i = 0; i < d->threads.count; i++)
+		clean_thread(r, d, &threads[i].name);
+	for (size_t i = 0; i < d->strings.count; i++)
+		clean_text(r, d, &strings[i]);
+}
+
+void redact_free(struct redact *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free(r->files[i].path);
+		free(r->files[i].alias);
+	}
+	for (size_t i = 0; i < r->text_count; i++)
+		free(r->texts[i]);
+	free(r->files);
+	free(r->texts);
+	*r = (struct redact){ 0 };
+}
