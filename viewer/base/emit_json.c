@@ -71,7 +71,10 @@ void emit_json_string(FILE *f, const char *s, size_t len)
 	while (len) {
 		size_t n = utf8(p, len);
 
-		if (n > 1)
+		if (n == 2 && !plain(p, n))
+			fprintf(f, "\\u%04x",
+				p[1]); /* U+0080 to U+009F: a terminal obeys them too */
+		else if (n > 1)
 			fwrite(p, 1, n, f);
 		else
 			json_byte(f, *p);

@@ -5,19 +5,23 @@
  */
 #include <string.h>
 
+#include "../base/emit_json.h"
 #include "../base/human.h"
 #include "diff.h"
 
-/* Escaped, a character at a time; control characters become spaces. */
+/* Escaped, a character at a time; what cannot be shown becomes a space. */
 static void plain(struct emit *out, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (*p == '<' || *p == '>' || *p == '&' || *p == '@')
-			emit_raw(out, "&#%u;", *p);
-		else if (strchr("\\`*_{}[]#|~$!", *p))
-			emit_raw(out, "\\%c", *p);
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		size_t shown = emit_plain_char(text, left);
+
+		n = shown ? shown : 1;
+		if (strchr("<>&@", *text))
+			emit_raw(out, "&#%u;", (unsigned)*text);
+		else if (strchr("\\`*_{}[]#|~$!", *text))
+			emit_raw(out, "\\%c", *text);
 		else
-			emit_raw(out, "%c", *p < 32 || *p == 127 ? ' ' : *p);
+			emit_raw(out, "%.*s", (int)n, shown ? text : " ");
 	}
 }
 
