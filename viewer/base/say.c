@@ -10,12 +10,18 @@
 #include "emit_json.h"
 
 static const char *command;
+static void (*before)(void);
 static bool progress_shown;
 static bool progress_off;
 
 void say_command(const char *name)
 {
 	command = name;
+}
+
+void say_before(void (*f)(void))
+{
+	before = f;
 }
 
 /* What it names (files, marks) may hold any bytes: control characters are shown, not sent. */
@@ -25,6 +31,8 @@ static void say(const char *format, va_list args)
 	int len = vasprintf(&text, format, args);
 
 	say_progress_end();
+	if (before)
+		before();
 	fflush(stdout);
 	if (command)
 		fprintf(stderr, "gpumemtrace %s: ", command);

@@ -21,6 +21,7 @@ void say_command(const char *name); /* NULL: the program itself */
 /* One line on stderr; returns code, so that `return say_error(...)` says why. */
 int say_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_before(void (*f)(void)); /* asked before each line, or NULL */
 
 /* A progress line, on a terminal only and only after two seconds; say_progress_end wipes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);

@@ -28,7 +28,7 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		fprintf(out, "\t%s) options='", commands[i]->name);
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
 			fprintf(out, "--%s ", o->name);
-		fprintf(out, "--json --help' ;;\n");
+		fprintf(out, "--json --help --no-pager' ;;\n");
 	}
 	fprintf(out, "\tesac\n"
 		     "\tcase $word in\n"
@@ -85,8 +85,8 @@ static void print_zsh(FILE *out, const struct command *const *commands, size_t c
 		fprintf(out, "\t%s) _arguments", commands[i]->name);
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
 			print_zsh_option(out, o);
-		fprintf(out,
-			" \\\n\t\t'--json[print JSON]' '--help[say more]' '*:file:_files' ;;\n");
+		fprintf(out, " \\\n\t\t'--json[print JSON]' '--help[say more]' '--no-pager[print "
+			     "long text as it is]' '*:file:_files' ;;\n");
 	}
 	fprintf(out, "\tesac\n"
 		     "}\n"

@@ -14,6 +14,7 @@
 #include "../recording/recording.h"
 #include "command.h"
 #include "completions.h"
+#include "pager.h"
 
 static const struct command *const commands[] = {
 #define COMMAND(name) &command_##name,
@@ -81,11 +82,24 @@ static int perform(const struct command *c, const void *options, struct emit *ou
 	return c->run ? c->run(options, out) : answer(c, options, out);
 }
 
+static int print(const struct command *c, const void *options, const struct options_common *common)
+{
+	struct emit *terminal = emit_open(stdout, common->json);
+	FILE *f = common->json || common->no_pager ? stdout : pager_open();
+	struct emit *out = emit_like(terminal, f);
+	int rc = perform(c, options, out);
+
+	say_progress_end();
+	if ((emit_close(out) || emit_close(terminal)) && rc == EXIT_OK)
+		rc = say_error(EXIT_UNREADABLE, "the output cannot be written");
+	pager_close(f);
+	return rc;
+}
+
 static int run(const struct command *c, char **argv)
 {
 	void *options = need_new(c->size);
 	struct options_common common = { 0 };
-	struct emit *out;
 	int rc;
 
 	say_command(c->name);
@@ -95,11 +109,7 @@ static int run(const struct command *c, char **argv)
 	if (rc == EXIT_OK && common.help) {
 		options_help(c, stdout);
 	} else if (rc == EXIT_OK) {
-		out = emit_open(stdout, common.json);
-		rc = perform(c, options, out);
-		say_progress_end();
-		if (emit_close(out) && rc == EXIT_OK)
-			rc = say_error(EXIT_UNREADABLE, "the output cannot be written");
+		rc = print(c, options, &common);
 	}
 	free(options);
 	return rc;

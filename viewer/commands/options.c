@@ -23,6 +23,8 @@ static const struct option_row common_rows[] = {
 	{ "json", 0, OPTION_SWITCH, offsetof(struct options_common, json), NULL, "print JSON" },
 	{ "help", 'h', OPTION_SWITCH, offsetof(struct options_common, help), NULL,
 	  "print this text" },
+	{ "no-pager", 0, OPTION_SWITCH, offsetof(struct options_common, no_pager), NULL,
+	  "print long text as it is" },
 	{ 0 },
 };
 

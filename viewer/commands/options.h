@@ -44,6 +44,7 @@ struct command;
 struct options_common {
 	bool json;
 	bool help;
+	bool no_pager;
 };
 
 /* Fills `into` (command->size bytes, zeroed by the caller). 0, or a sentence was said and

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pager.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+
+static struct {
+	FILE *file;
+	char *held; /* up to a screenful */
+	size_t len, room;
+	size_t lines, column;
+	struct winsize screen;
+	int fd; /* once there is more: the pager's, or stdout */
+	pid_t pid;
+} pager;
+
+static bool wanted(void)
+{
+	const char *name = getenv("PAGER"), *term = getenv("TERM");
+
+	if (name && (!*name || !strcmp(name, "cat")))
+		return false;
+	return term && strcmp(term, "dumb") && isatty(STDOUT_FILENO) &&
+	       !ioctl(STDOUT_FILENO, TIOCGWINSZ, &pager.screen) && pager.screen.ws_row &&
+	       pager.screen.ws_col;
+}
+
+static void run_pager(int in)
+{
+	const char *name = getenv("PAGER");
+
+	dup2(in, STDIN_FILENO);
+	close(in);
+	setenv("LESS", "FRX", 0); /* leaves by itself what fits, and colours as they are */
+	signal(SIGINT, SIG_DFL);
+	if (name)
+		execl("/bin/sh", "sh", "-c", name, (char *)NULL);
+	else
+		execlp("less", "less", (char *)NULL);
+	execlp("cat", "cat", (char *)NULL);
+	_exit(127);
+}
+
+/* From here on an interrupt is for the pager. If the reader leaves it early, the next write ends
+ * this process, as it does in any pipe. */
+static void start(void)
+{
+	int ends[2] = { -1, -1 };
+
+	pager.fd = STDOUT_FILENO;
+	if (pipe(ends))
+		return;
+	pager.pid = fork();
+	if (!pager.pid) {
+		close(ends[1]);
+		run_pager(ends[0]);
+	}
+	close(ends[0]);
+	if (pager.pid < 0) {
+		close(ends[1]);
+		return;
+	}
+	pager.fd = ends[1];
+	signal(SIGINT, SIG_IGN);
+	say_progress_off();
+}
+
+static void pass_on(const char *s, size_t len)
+{
+	while (len) {
+		ssize_t n = write(pager.fd, s, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return;
+		s += n;
+		len -= (size_t)n;
+	}
+}
+
+static void hold(const char *s, size_t len)
+{
+	while (pager.len + len > pager.room)
+		pager.held = need_resize(pager.held, pager.room = 2 * (pager.room + len));
+	memcpy(pager.held + pager.len, s, len);
+	pager.len += len;
+	for (size_t i = 0; i < len; i++) {
+		bool ends = s[i] == '\n' || pager.column == pager.screen.ws_col;
+
+		pager.lines += ends;
+		pager.column = ends ? 0 : pager.column + 1;
+	}
+}
+
+static ssize_t take(void *cookie, const char *s, size_t len)
+{
+	(void)cookie;
+	if (pager.fd < 0) {
+		hold(s, len);
+		if (pager.lines < pager.screen.ws_row)
+			return (ssize_t)len;
+		start();
+		s = pager.held;
+		pass_on(s, pager.len);
+		return (ssize_t)len;
+	}
+	pass_on(s, len);
+	return (ssize_t)len;
+}
+
+/* Also before a sentence on stderr, which comes after what stands above it. */
+static void finish(void)
+{
+	fflush(pager.file);
+	if (pager.fd < 0) {
+		pager.fd = STDOUT_FILENO;
+		pass_on(pager.held, pager.len);
+	}
+	if (pager.pid <= 0)
+		return;
+	close(pager.fd);
+	pager.fd = STDOUT_FILENO;
+	while (waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	pager.pid = 0;
+	signal(SIGINT, SIG_DFL);
+}
+
+FILE *pager_open(void)
+{
+	static const cookie_io_functions_t functions = { .write = take };
+
+	pager.fd = -1;
+	if (!wanted())
+		return stdout;
+	pager.file = fopencookie(NULL, "w", functions);
+	if (!pager.file)
+		return stdout;
+	say_before(finish);
+	return pager.file;
+}
+
+void pager_close(FILE *f)
+{
+	if (f == stdout)
+		return;
+	finish();
+	say_before(NULL);
+	fclose(f);
+	free(pager.held);
+	pager.held = NULL;
+}
