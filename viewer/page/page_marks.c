@@ -33,10 +33,11 @@ static void add_key(struct track *t, const struct gmt_event *e)
 		l->keys[t->oom_key = l->key_count++] = k;
 }
 
-/* Ranges that the steps already show are left out. */
+/* Left out: ranges that the steps already show, and those that CUDA's C++ libraries push for
+ * themselves. */
 static bool is_users(const struct track *t, const struct gmt_event *e)
 {
-	static const char *const own[] = { "Optimizer.", "ProfilerStep#" };
+	static const char *const own[] = { "Optimizer.", "ProfilerStep#", "cub::", "thrust::" };
 	const char *name = defs_string(&t->recording->defs, e->name).s;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
