@@ -84,7 +84,8 @@ static void print(struct emit *out, const struct recording *r, const struct mode
 		emit_number(out, "time_ns", mo->time_ns);
 		emit_number(out, "bytes", mo->bytes);
 	} else {
-		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
+		if (mo->count)
+			qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
 		emit_title(out, "%s in %zu blocks on device %d at %s",
 			   human_bytes(bytes, mo->bytes), mo->count, mo->device,
 			   human_seconds(when, mo->time_ns - m->first_ns));
