@@ -24,6 +24,7 @@ struct html_options {
 
 struct source {
 	struct recording recording;
+	struct model facts; /* at its end */
 	int devices[MODEL_DEVICES];
 	int count;
 };
@@ -38,15 +39,21 @@ struct job {
 /* The devices of a recording that had memory. */
 static int find_devices(struct source *s)
 {
-	struct model m;
-	int rc = moments_survey(&s->recording, &m, NULL);
+	int rc = moments_survey(&s->recording, &s->facts, NULL);
 
-	for (int d = 0; !rc && d < MODEL_DEVICES; d++)
-		if (m.devices[d].seen &&
-		    (model_curve(&m.devices[d])->peak.bytes || model_ooms(&m.devices[d])))
-			s->devices[s->count++] = d;
-	model_free(&m);
+	for (int i = 0; !rc && i < MODEL_DEVICES; i++) {
+		const struct model_device *d = &s->facts.devices[i];
+
+		if (d->seen && (model_curve(d)->peak.bytes || model_ooms(d)))
+			s->devices[s->count++] = i;
+	}
 	return rc;
+}
+
+static void source_close(struct source *s)
+{
+	model_free(&s->facts);
+	recording_close(&s->recording);
 }
 
 static void emit_classes(struct emit *out)
@@ -87,7 +94,8 @@ static int write_tracks(struct page *p, const struct job *j)
 	emit_array(p->out, "tracks");
 	for (size_t i = 0; i < j->count; i++)
 		for (int d = 0; d < sources[i].count && !rc; d++)
-			rc = track_write(p, &sources[i].recording, sources[i].devices[d]);
+			rc = track_write(p, &sources[i].recording, &sources[i].facts,
+					 sources[i].devices[d]);
 	emit_end(p->first);
 	emit_end(p->out);
 	return rc;
@@ -213,7 +221,7 @@ static int answer(struct emit *out, struct job *j, struct outfile *file)
 	else
 		rc = write_file(out, file, &text);
 	for (size_t i = 0; i < j->opened; i++)
-		recording_close(&j->sources[i].recording);
+		source_close(&j->sources[i]);
 	redact_free(&j->redact);
 	page_text_free(&text);
 	return rc;
@@ -243,7 +251,7 @@ static const struct option_row options[] = {
 	{ "output", 'o', OPTION_TEXT, offsetof(struct html_options, output), "OUT",
 	  "page to write (needed)" },
 	{ "redact", 0, OPTION_SWITCH, offsetof(struct html_options, redact), NULL,
-	  "leave out paths, names of files, arguments and hosts" },
+	  "leave out paths, files, arguments and hosts" },
 	{ 0 },
 };
 

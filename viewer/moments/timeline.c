@@ -40,18 +40,29 @@ static int second_run(struct timeline *t, struct recording *r, const struct mode
 	return rc;
 }
 
+int timeline_open_known(struct timeline *t, struct recording *r, const struct model *facts,
+			long device, struct series *s)
+{
+	int rc = moments_device(r, facts, device, &t->device);
+
+	if (rc)
+		return rc;
+	rc = second_run(t, r, facts, s);
+	if (rc) {
+		timeline_close(t);
+		if (s)
+			series_close(s);
+	}
+	return rc;
+}
+
 int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s)
 {
 	struct model survey;
 	int rc = moments_survey(r, &survey, NULL);
 
 	if (!rc)
-		rc = moments_device(r, &survey, device, &t->device);
-	if (!rc && (rc = second_run(t, r, &survey, s))) {
-		timeline_close(t);
-		if (s)
-			series_close(s);
-	}
+		rc = timeline_open_known(t, r, &survey, device, s);
 	model_free(&survey);
 	return rc;
 }

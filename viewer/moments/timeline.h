@@ -23,6 +23,9 @@ struct timeline {
 int timeline_open(struct timeline *t, struct recording *r, long device);
 /* The same, with the first run of a series on the way; close it too. */
 int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s);
+/* The same where the recording was surveyed already: facts is its model after a whole run. */
+int timeline_open_known(struct timeline *t, struct recording *r, const struct model *facts,
+			long device, struct series *s);
 void timeline_close(struct timeline *t);
 
 /* The whole run's highest extent; the index of its item in *step. */

@@ -56,8 +56,9 @@ struct track {
 	struct map stacks; /* of this recording -> node of the page */
 };
 
-/* Replays what the page shows of that device and writes it as one object. 0, or the exit code. */
-int track_write(struct page *p, struct recording *r, int device);
+/* Replays what the page shows of that device and writes it as an object of each document. facts: of
+ * the whole recording. 0, or the exit code. */
+int track_write(struct page *p, struct recording *r, const struct model *facts, int device);
 
 /* Parts of it, one file each. */
 void segments_event(struct track *t, const struct gmt_event *e, const struct model *m);

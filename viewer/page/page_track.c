@@ -172,10 +172,10 @@ static int emit_track(struct track *t)
 	return rc;
 }
 
-int track_write(struct page *p, struct recording *r, int device)
+int track_write(struct page *p, struct recording *r, const struct model *facts, int device)
 {
 	struct track t = { .page = p, .recording = r };
-	int rc = timeline_open_series(&t.timeline, r, device, &t.series);
+	int rc = timeline_open_known(&t.timeline, r, facts, device, &t.series);
 
 	if (rc)
 		return rc;
