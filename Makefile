@@ -187,7 +187,7 @@ test-matrix: setup  ## the same, with CUDA 12's torch too
 	@scripts/setup.sh newest headers tools browser cu12
 	@scripts/test.sh cu12
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py
 lint:  ## the promises that a script can check
 	@scripts/lint.sh

@@ -8,11 +8,14 @@ The device is simulated (GPUMEMTRACE_TEST_DEVICE=real: the machine's own).
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import page
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent.parent / "build"
@@ -109,6 +112,14 @@ def bench_reading(folder):
         show(f"report.{name}", f"{count / best:.0f}", "events/s")
 
 
+def bench_page(folder):
+    """Only where there is a browser to open it."""
+    if not page.BROWSER.exists() or not shutil.which("chromium"):
+        return
+    for row in page.measure(folder, folder / "gpt2.gmt"):
+        show(*row)
+
+
 def bench_idle():
     """A process that never touches CUDA."""
     best = {}
@@ -129,6 +140,7 @@ def main():
         bench_pairs(Path(name))
         bench_training(Path(name))
         bench_reading(Path(name))
+        bench_page(Path(name))
 
 
 if __name__ == "__main__":

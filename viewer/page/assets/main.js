@@ -80,6 +80,7 @@ function finish() {
   tell('track');
   tell('moment');
   window.gpumemtrace = { app, flame: app.flame, chooseMoment, chooseTrack, chooseBlock, moment, readFirst, evidenceText, livesOf: () => livesOf(app.doc, app.track) };
+  performance.mark('ready');
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -73,6 +73,7 @@ function timelinePanel() {
     g.restore();
     drawTimes(g, height);
     drawMoment(g, top);
+    if (!app.ready) performance.mark('timeline-drawn');
   }
 
   function drawGrid(g, top, width) {
