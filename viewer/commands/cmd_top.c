@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top: what a running process holds now, again and again. Each frame reads the recording anew, so
- * it waits the longer, the longer that took.
+ * top: what a running process holds now, again and again. Each frame reads on in the recording; one
+ * that took long is followed by a longer wait.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 #include "command.h"
@@ -27,30 +28,19 @@ struct top_options {
 
 /* What one frame shows. */
 struct view {
-	struct recording recording;
-	struct timeline timeline;
+	struct following f;
 	struct snapshot shot;
 	struct holders holders;
-	long pid;
 };
 
-static int open_view(struct view *v, const char *path, long device)
+static void open_view(struct view *v)
 {
-	int rc = recording_open(&v->recording, path);
+	struct timeline *t = &v->f.timeline;
 
-	if (rc)
-		return rc;
-	rc = timeline_open(&v->timeline, &v->recording, device);
-	if (rc) {
-		recording_close(&v->recording);
-		return rc;
-	}
-	v->shot = (struct snapshot){ .moment = { .device = v->timeline.device,
-						 .framework = v->timeline.framework } };
-	model_now(&v->timeline.model, &v->shot.moment);
-	snapshot_sort(&v->shot, &v->timeline.model, &v->timeline.owners);
-	v->holders = holders_of_blocks(&v->shot.moment, &v->timeline.owners);
-	return 0;
+	v->shot = (struct snapshot){ .moment = { .device = t->device, .framework = t->framework } };
+	model_now(&t->model, &v->shot.moment);
+	snapshot_sort(&v->shot, &t->model, &t->owners);
+	v->holders = holders_of_blocks(&v->shot.moment, &t->owners);
 }
 
 static void close_view(struct view *v)
@@ -58,13 +48,11 @@ static void close_view(struct view *v)
 	free(v->holders.items);
 	free(v->shot.classes);
 	moment_free(&v->shot.moment);
-	timeline_close(&v->timeline);
-	recording_close(&v->recording);
 }
 
 static enum phase phase_now(const struct view *v)
 {
-	const struct spans *s = &v->timeline.spans;
+	const struct spans *s = &v->f.timeline.spans;
 
 	return s->count ? s->items[s->count - 1].phase : PHASE_SETUP;
 }
@@ -72,16 +60,16 @@ static enum phase phase_now(const struct view *v)
 /* The step that is going on or was the last. */
 static size_t step_now(const struct view *v)
 {
-	return steps_number(&v->timeline.steps);
+	return steps_number(&v->f.timeline.steps);
 }
 
 static void json(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
-	const struct model *m = &v->timeline.model;
+	const struct model *m = &v->f.timeline.model;
 
 	emit_object(out, NULL);
-	emit_number(out, "pid", v->recording.info->pid);
+	emit_number(out, "pid", v->f.recording.info->pid);
 	emit_flag(out, "ended", m->ended);
 	emit_signed(out, "device", mo->device);
 	emit_number(out, "time_ns", mo->time_ns);
@@ -110,7 +98,7 @@ static void json(struct emit *out, const struct view *v)
 /* argv as recorded: each argument ends with a zero. */
 static void program(const struct view *v, char *buf, size_t room)
 {
-	struct defs_text argv = defs_meta(&v->recording.defs, "argv");
+	struct defs_text argv = defs_meta(&v->f.recording.defs, "argv");
 	size_t n = 0;
 
 	for (const char *p = owners_base(argv.s); p < argv.s + argv.len && n + 1 < room; p++)
@@ -121,12 +109,12 @@ static void program(const struct view *v, char *buf, size_t room)
 static void head(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
-	const struct model *m = &v->timeline.model;
+	const struct model *m = &v->f.timeline.model;
 	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "", who[48];
 
 	program(v, who, sizeof(who));
-	emit_title(out, "Process %u%s  %s", v->recording.info->pid, m->ended ? " (ended)" : "",
+	emit_title(out, "Process %u%s  %s", v->f.recording.info->pid, m->ended ? " (ended)" : "",
 		   who);
 	if (mo->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(a, mo->total_bytes));
@@ -188,46 +176,38 @@ static void lines(struct emit *out, const struct view *v, long top)
 	}
 }
 
-static int print(struct emit *out, const struct top_options *o, const char *path, bool *ended)
+static void print(struct emit *out, const struct top_options *o, struct view *v)
 {
-	struct view v = { 0 };
-	int rc = open_view(&v, path, o->device);
-
-	if (rc)
-		return rc;
-	*ended = v.timeline.model.ended;
+	open_view(v);
 	if (emit_json(out)) {
-		json(out, &v);
+		json(out, v);
 	} else {
-		head(out, &v);
-		classes(out, &v);
-		lines(out, &v, o->top);
+		head(out, v);
+		classes(out, v);
+		lines(out, v, o->top);
 	}
-	close_view(&v);
-	return 0;
+	close_view(v);
 }
 
 /* One frame onto the screen. */
-static int show(struct emit *out, const struct top_options *o, const char *path, bool *ended)
+static int show(struct emit *out, const struct top_options *o, struct view *v, bool ended)
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
 	struct emit *page;
-	int rc;
 
 	if (!f)
 		return say_error(EXIT_UNREADABLE, "out of memory");
 	page = emit_like(out, f);
-	rc = print(page, o, path, ended);
+	print(page, o, v);
 	emit_line(page, "%s", "");
-	emit_line(page, *ended ? "The program has ended. q quits." : "q quits.");
+	emit_line(page, ended ? "The program has ended. q quits." : "q quits.");
 	emit_close(page);
 	fclose(f);
-	if (!rc)
-		screen_show(text, len);
+	screen_show(text, len);
 	free(text);
-	return rc;
+	return 0;
 }
 
 static uint64_t milliseconds(void)
@@ -239,31 +219,50 @@ static uint64_t milliseconds(void)
 }
 
 /* At most a fifth of the time is spent on reading. */
-static int follow(struct emit *out, const struct top_options *o, const char *path, long pid)
+static unsigned rest(const struct top_options *o, uint64_t took)
+{
+	uint64_t every = (uint64_t)o->every * 1000;
+
+	return (unsigned)(4 * took > every ? 4 * took : every);
+}
+
+static int follow(struct emit *out, const struct top_options *o, struct view *v, long pid)
 {
 	bool ended = false;
 	int rc = 0, key = 0;
 
 	while (!rc && key != 'q') {
-		uint64_t start = milliseconds(), took;
+		uint64_t start = milliseconds();
+		bool gone = pid && !running_lives(pid);
 
-		if (!ended)
-			rc = show(out, o, path, &ended);
-		ended |= pid && !running_lives(pid);
-		took = milliseconds() - start;
+		if (!ended) {
+			rc = following_look(&v->f);
+			ended = gone || (!rc && v->f.timeline.model.ended);
+			rc = rc ? rc : show(out, o, v, ended);
+		}
 		if (!rc)
-			key = screen_key((unsigned)(4 * took > (uint64_t)o->every * 1000
-							    ? 4 * took
-							    : (uint64_t)o->every * 1000));
+			key = screen_key(rest(o, milliseconds() - start));
 	}
+	return rc;
+}
+
+/* At once, or what was wrong with following it. */
+static int look_once(struct emit *out, const struct top_options *o, const char *path)
+{
+	struct view v = { .f = { .path = path, .device = o->device, .once = true } };
+	int rc = following_look(&v.f);
+
+	if (!rc)
+		print(out, o, &v);
+	following_close(&v.f);
 	return rc;
 }
 
 static int run_top(const void *options, struct emit *out)
 {
 	const struct top_options *o = options;
+	struct view v = { .f = { .device = o->device } };
 	char path[PATH_MAX];
-	bool ended;
 	long pid;
 	int rc;
 
@@ -273,12 +272,13 @@ static int run_top(const void *options, struct emit *out)
 	if (rc)
 		return rc;
 	if (emit_json(out) || !screen_open())
-		return print(out, o, path, &ended);
+		return look_once(out, o, path);
 	say_progress_off();
-	rc = follow(out, o, path, pid);
+	v.f.path = path;
+	rc = follow(out, o, &v, pid);
+	following_close(&v.f);
 	screen_close();
-	/* what was wrong is said again, where it can be read */
-	return rc ? print(out, o, path, &ended) : 0;
+	return rc ? look_once(out, o, path) : 0;
 }
 
 static void defaults(void *options)

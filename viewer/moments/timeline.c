@@ -8,6 +8,23 @@ struct run {
 	struct series_replay *replay; /* or NULL */
 };
 
+void timeline_begin(struct timeline *t, struct recording *r, const struct model *facts)
+{
+	*t = (struct timeline){ .recording = r,
+				.device = t->device,
+				.framework = facts->devices[t->device].framework };
+	model_init(&t->model, &r->defs);
+	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
+	owners_init(&t->owners, &t->stacks);
+	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
+}
+
+void timeline_event(struct timeline *t, const struct gmt_event *e)
+{
+	model_event(&t->model, e);
+	spans_event(&t->spans, e);
+}
+
 static int event(void *ctx, const struct gmt_event *e)
 {
 	struct run *run = ctx;
@@ -25,12 +42,7 @@ static int second_run(struct timeline *t, struct recording *r, const struct mode
 	struct run run = { .timeline = t };
 	int rc;
 
-	t->recording = r;
-	t->framework = facts->devices[t->device].framework;
-	model_init(&t->model, &r->defs);
-	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&t->owners, &t->stacks);
-	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
+	timeline_begin(t, r, facts);
 	if (s)
 		run.replay = series_begin(s, r, facts, &t->owners, &t->model);
 	rc = recording_run(r, UINT64_MAX, event, &run);

@@ -28,6 +28,10 @@ int timeline_open_known(struct timeline *t, struct recording *r, const struct mo
 			long device, struct series *s);
 void timeline_close(struct timeline *t);
 
+/* For who passes the events on himself: device is set; facts as far as they are known. */
+void timeline_begin(struct timeline *t, struct recording *r, const struct model *facts);
+void timeline_event(struct timeline *t, const struct gmt_event *e);
+
 /* The whole run's highest extent; the index of its item in *step. */
 const struct extent *timeline_peak(const struct timeline *t, size_t *step);
 

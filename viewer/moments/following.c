@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "following.h"
+
+#include <time.h>
+
+#include "../recording/running.h"
+#include "moments.h"
+
+#define SLACK	2000000000u /* ns before the last event in which others may come late */
+#define SETTLED 100000000u  /* ns after which an event is where it belongs */
+
+static uint32_t hash_payload(const struct gmt_def *d)
+{
+	const uint8_t *p = d->payload;
+	uint32_t hash = d->len;
+
+	for (uint32_t i = 0; i < d->len; i++)
+		hash = (hash ^ p[i]) * 16777619u;
+	return hash;
+}
+
+/* True: it was not said before. */
+static bool note_def(struct following *f, const struct gmt_def *d)
+{
+	uint32_t hash = hash_payload(d);
+	bool fresh;
+	uint32_t *at = map_put(&f->defs, (uint64_t)d->kind << 32 | d->id, &fresh);
+
+	if (!fresh && *at == hash)
+		return false;
+	*at = hash;
+	return true;
+}
+
+/* Facts have no numbers: they are read when all is. */
+static int first_def(void *ctx, const struct gmt_def *d)
+{
+	if (d->kind != GMT_DEF_META)
+		note_def(ctx, d);
+	return 0;
+}
+
+/* What the symbols are made of is taken once. */
+static int next_def(void *ctx, const struct gmt_def *d)
+{
+	struct following *f = ctx;
+
+	if (d->kind == GMT_DEF_META || !note_def(f, d))
+		return 0;
+	f->stale |= d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL;
+	return defs_add(&f->recording.defs, d);
+}
+
+static void note_gap(struct following *f, uint64_t first, uint64_t last)
+{
+	if (f->gap_count == FOLLOWING_GAPS) {
+		for (size_t i = 1; i < f->gap_count; i++)
+			f->gaps[i - 1] = f->gaps[i];
+		f->gap_count--;
+	}
+	f->gaps[f->gap_count++] = (struct gap){ first, last };
+}
+
+static bool was_missing(const struct following *f, uint64_t seq)
+{
+	for (size_t i = 0; i < f->gap_count; i++)
+		if (seq >= f->gaps[i].first && seq <= f->gaps[i].last)
+			return true;
+	return false;
+}
+
+static int event(void *ctx, const struct gmt_event *e)
+{
+	struct following *f = ctx;
+
+	f->waiting |= e->time_ns >= f->wait_ns;
+	f->stale |= e->seq <= f->seq && was_missing(f, e->seq);
+	if (f->waiting || e->seq <= f->seq)
+		return 0;
+	if (e->seq > f->seq + 1)
+		note_gap(f, f->seq + 1, e->seq - 1);
+	timeline_event(&f->timeline, e);
+	f->seq = e->seq;
+	f->ns = e->time_ns > f->ns ? e->time_ns : f->ns;
+	return 0;
+}
+
+static void begin_look(struct following *f)
+{
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	f->waiting = false;
+	f->wait_ns = UINT64_MAX;
+	if (!f->once && running_lives(f->recording.info->pid) && f->recording.info->last_ns <= now)
+		f->wait_ns = now - SETTLED;
+}
+
+static int stop(void *ctx, const struct gmt_event *e)
+{
+	(void)ctx;
+	(void)e;
+	return 1;
+}
+
+static int read_all(struct following *f)
+{
+	static const struct gmt_tool names = { .def = first_def, .event = stop };
+	struct model survey;
+	int rc;
+
+	gmt_reader_run(f->recording.reader, 0, UINT64_MAX, &names, f);
+	begin_look(f);
+	rc = moments_survey(&f->recording, &survey, NULL);
+	if (!rc)
+		rc = moments_device(&f->recording, &survey, f->device, &f->timeline.device);
+	if (rc) {
+		model_free(&survey);
+		recording_close(&f->recording);
+		return rc;
+	}
+	timeline_begin(&f->timeline, &f->recording, &survey);
+	model_free(&survey);
+	f->open = true;
+	f->whole_reads++;
+	return recording_run(&f->recording, UINT64_MAX, event, f);
+}
+
+static int open_anew(struct following *f)
+{
+	uint64_t before = f->whole_reads;
+	int rc;
+
+	following_close(f);
+	f->gap_count = 0;
+	f->seq = f->ns = 0;
+	f->stale = false;
+	f->whole_reads = before;
+	rc = recording_open(&f->recording, f->path);
+	return rc ? rc : read_all(f);
+}
+
+/* Whether it goes on where it ended. */
+static bool read_on(struct following *f)
+{
+	static const struct gmt_tool tool = { .def = next_def, .event = event };
+	uint64_t from = f->ns > SLACK ? f->ns - SLACK : 0;
+	struct gmt_reader *r;
+	int err;
+
+	r = gmt_reader_open(f->path, &err);
+	if (!r)
+		return false;
+	gmt_reader_close(f->recording.reader);
+	f->recording.reader = r;
+	f->recording.info = gmt_reader_info(r);
+	f->recording.file_bytes = f->recording.info->file_bytes;
+	begin_look(f);
+	return !gmt_reader_run(r, from, UINT64_MAX, &tool, f) && !f->stale;
+}
+
+static bool is_other(const struct following *f)
+{
+	const struct timeline *t = &f->timeline;
+	int device = f->device < 0 ? model_main_device(&t->model) : (int)f->device;
+
+	return device != t->device || t->model.devices[device].framework != t->framework;
+}
+
+static void find_steps(struct timeline *t)
+{
+	steps_free(&t->steps);
+	steps_find(&t->steps, &t->spans);
+}
+
+int following_look(struct following *f)
+{
+	int rc = 0;
+
+	if (!f->open || (!f->timeline.model.ended && (!read_on(f) || is_other(f))))
+		rc = open_anew(f);
+	if (!rc)
+		find_steps(&f->timeline);
+	else
+		following_close(f);
+	return rc;
+}
+
+void following_close(struct following *f)
+{
+	if (f->open) {
+		timeline_close(&f->timeline);
+		recording_close(&f->recording);
+	}
+	map_free(&f->defs);
+	f->defs = (struct map){ 0 };
+	f->open = false;
+}
