@@ -218,7 +218,8 @@ static uint64_t milliseconds(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* At most a fifth of the time is spent on reading. */
+/* At most a fifth of the time is spent on reading; the first look, which reads all, is no measure.
+ */
 static unsigned rest(const struct top_options *o, uint64_t took)
 {
 	uint64_t every = (uint64_t)o->every * 1000;
@@ -233,7 +234,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 
 	while (!rc && key != 'q') {
 		uint64_t start = milliseconds();
-		bool gone = pid && !running_lives(pid);
+		bool gone = pid && !running_lives(pid), first = !v->f.whole_reads;
 
 		if (!ended) {
 			rc = following_look(&v->f);
@@ -241,7 +242,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 			rc = rc ? rc : show(out, o, v, ended);
 		}
 		if (!rc)
-			key = screen_key(rest(o, milliseconds() - start));
+			key = screen_key(rest(o, first ? 0 : milliseconds() - start));
 	}
 	return rc;
 }
