@@ -7,14 +7,12 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
-#include "../base/version.h"
 #include "../moments/moments.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
 #include "command.h"
 
-#define TRACKS	  64
-#define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
+#define TRACKS 64
 
 struct html_options {
 	char **files;
@@ -56,34 +54,10 @@ static void source_close(struct source *s)
 	recording_close(&s->recording);
 }
 
-static void emit_classes(struct emit *out)
+/* A track for each device of each recording. */
+static int write_tracks(struct page *p, void *ctx)
 {
-	static const unsigned colours[] = {
-#define CATEGORY(name, words, colour) colour,
-#include "../classes/categories.def"
-#undef CATEGORY
-	};
-
-	emit_array(out, "classes");
-	for (unsigned i = 0; i < CATEGORIES; i++) {
-		char colour[8];
-
-		snprintf(colour, sizeof(colour), "#%06x", colours[i] & 0xffffff);
-		emit_object(out, NULL);
-		emit_text(out, "name", category_name(i));
-		emit_text(out, "words", category_words(i));
-		emit_text(out, "colour", colour);
-		emit_end(out);
-	}
-	emit_end(out);
-	emit_array(out, "phases");
-	for (int i = 0; i < PHASES; i++)
-		emit_text(out, NULL, phase_text(i));
-	emit_end(out);
-}
-
-static int write_tracks(struct page *p, const struct job *j)
-{
+	const struct job *j = ctx;
 	struct source *sources = j->sources;
 	int rc = 0;
 
@@ -95,64 +69,9 @@ static int write_tracks(struct page *p, const struct job *j)
 	for (size_t i = 0; i < j->count; i++)
 		for (int d = 0; d < sources[i].count && !rc; d++)
 			rc = track_write(p, &sources[i].recording, &sources[i].facts,
-					 sources[i].devices[d]);
+					 sources[i].devices[d], TRACK_WHOLE);
 	emit_end(p->first);
 	emit_end(p->out);
-	return rc;
-}
-
-static int write_documents(struct page *p, const struct job *j)
-{
-	int rc;
-
-	emit_object(p->first, NULL);
-	emit_text(p->first, "tool", VIEWER_VERSION);
-	emit_flag(p->first, "redacted", p->redact != NULL);
-	emit_classes(p->first);
-	emit_object(p->out, NULL);
-	rc = write_tracks(p, j);
-	names_emit_texts(&p->words, p->first);
-	names_emit(&p->names, p->out);
-	emit_end(p->first);
-	emit_end(p->out);
-	return rc;
-}
-
-/* The documents in memory; free them. */
-static int make_once(struct job *j, double scale, struct page_text *text)
-{
-	FILE *first = open_memstream(&text->first, &text->first_len);
-	FILE *rest = open_memstream(&text->rest, &text->rest_len);
-	struct page p = { .redact = j->options->redact ? &j->redact : NULL, .scale = scale };
-	int rc;
-
-	if (!first || !rest)
-		return say_error(EXIT_UNREADABLE, "not enough memory");
-	p.first = emit_open(first, true);
-	p.out = emit_open(rest, true);
-	names_init(&p.words, p.redact, scale);
-	names_init(&p.names, p.redact, scale);
-	rc = write_documents(&p, j);
-	names_free(&p.words);
-	names_free(&p.names);
-	emit_close(p.first);
-	emit_close(p.out);
-	fclose(first);
-	fclose(rest);
-	return rc;
-}
-
-/* Nearly always the first is small enough; else with less room. */
-static int make(struct job *j, struct page_text *text)
-{
-	double scale = 1;
-	int rc = make_once(j, scale, text);
-
-	for (int i = 0; !rc && text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
-		scale *= 0.85 * PAGE_ROOM / (text->first_len + text->rest_len);
-		page_text_free(text);
-		rc = make_once(j, scale, text);
-	}
 	return rc;
 }
 
@@ -215,7 +134,7 @@ static int answer(struct emit *out, struct job *j, struct outfile *file)
 	int rc = open_all(j);
 
 	if (!rc)
-		rc = make(j, &text);
+		rc = page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
 	if (rc)
 		outfile_drop(file);
 	else

@@ -3,7 +3,7 @@
  * The data of one page: what page_*.c write for each track, that is a device of a recording, into
  * two JSON documents. The first is small and has what the first picture needs: facts, the peak, a
  * coarse curve, each point of it exact; the page draws it before the browser has read the rest.
- * The page's own scripts (viewer/page) read nothing else. Everything is bounded: see page_curve.h,
+ * The page's own scripts (page/assets) read nothing else. Everything is bounded: see page_curve.h,
  * page_lives.h and page_names.h for what is kept and what is summed up.
  */
 #ifndef VIEWER_PAGE_H
@@ -14,6 +14,7 @@
 #include "page_curve.h"
 #include "page_lives.h"
 #include "page_names.h"
+#include "page_write.h"
 
 struct page {
 	struct emit *first, *out;  /* the two documents */
@@ -23,8 +24,18 @@ struct page {
 	double scale;		   /* 1, or less where that was too much */
 };
 
+/* Makes the two documents of a page. write() writes members of both; it may be called again, for
+ * less room. 0, or a sentence was said and the exit code; free the documents in any case. */
+int page_make(struct page_text *text, struct redact *redact, int (*write)(struct page *, void *),
+	      void *ctx);
+
 /* A track's part of a number of rows, `least` at least. */
 size_t page_room(const struct page *p, size_t rows, size_t least);
+
+enum track_parts {
+	TRACK_WHOLE, /* every panel of the page of a run */
+	TRACK_CURVE, /* facts, memory over time, steps, marks; nothing that is drawn from blocks */
+};
 
 /* What one event said that a chart marks. */
 struct track_mark {
@@ -35,6 +46,7 @@ struct track_mark {
 
 struct track {
 	struct page *page;
+	enum track_parts parts;
 	struct recording *recording;
 	struct timeline timeline; /* of this device */
 	struct series series;
@@ -58,7 +70,8 @@ struct track {
 
 /* Replays what the page shows of that device and writes it as an object of each document. facts: of
  * the whole recording. 0, or the exit code. */
-int track_write(struct page *p, struct recording *r, const struct model *facts, int device);
+int track_write(struct page *p, struct recording *r, const struct model *facts, int device,
+		enum track_parts parts);
 
 /* Parts of it, one file each. */
 void segments_event(struct track *t, const struct gmt_event *e, const struct model *m);

@@ -58,7 +58,8 @@ void marks_event(struct track *t, const struct gmt_event *e, const struct model 
 	if (d->retries > t->retries)
 		add(t, MARK_RETRY, e);
 	t->retries = d->retries;
-	if ((e->kind == GMT_RANGE_BEGIN || e->kind == GMT_MARK) && is_users(t, e))
+	if (t->parts == TRACK_WHOLE && (e->kind == GMT_RANGE_BEGIN || e->kind == GMT_MARK) &&
+	    is_users(t, e))
 		add(t, MARK_RANGE, e);
 }
 

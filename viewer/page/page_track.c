@@ -21,7 +21,8 @@ static void change(void *ctx, const struct series_change *c)
 	if (c->device != t->timeline.device)
 		return;
 	t->curve.now.classes[c->category] += (uint64_t)c->bytes;
-	lives_change(&t->blocks, c);
+	if (t->parts == TRACK_WHOLE)
+		lives_change(&t->blocks, c);
 }
 
 static void follow_curve(struct track *t, const struct gmt_event *e, const struct model *m)
@@ -56,8 +57,10 @@ static void event(void *ctx, const struct gmt_event *e, const struct model *m)
 	struct track *t = ctx;
 
 	follow_curve(t, e, m);
-	lives_event(&t->blocks, e, m);
-	segments_event(t, e, m);
+	if (t->parts == TRACK_WHOLE) {
+		lives_event(&t->blocks, e, m);
+		segments_event(t, e, m);
+	}
 	marks_event(t, e, m);
 	note_keys(t, e->seq);
 }
@@ -147,6 +150,18 @@ static void emit_moments(struct track *t)
 	emit_end(out);
 }
 
+/* What is drawn from blocks. */
+static int emit_blocks(struct track *t)
+{
+	int rc;
+
+	page_lives_emit(t);
+	segments_emit(t);
+	rc = page_account_emit(t);
+	rc = rc ? rc : page_leaks_emit(t);
+	return rc ? rc : page_oom_emit(t);
+}
+
 static int emit_track(struct track *t)
 {
 	struct emit *out = t->page->out;
@@ -163,18 +178,15 @@ static int emit_track(struct track *t)
 		page_curve_emit(&t->curve, t->timeline.model.first_ns, out);
 	page_steps_emit(t);
 	marks_emit(t);
-	page_lives_emit(t);
-	segments_emit(t);
-	rc = page_account_emit(t);
-	rc = rc ? rc : page_leaks_emit(t);
-	rc = rc ? rc : page_oom_emit(t);
+	rc = t->parts == TRACK_WHOLE ? emit_blocks(t) : 0;
 	emit_end(out);
 	return rc;
 }
 
-int track_write(struct page *p, struct recording *r, const struct model *facts, int device)
+int track_write(struct page *p, struct recording *r, const struct model *facts, int device,
+		enum track_parts parts)
 {
-	struct track t = { .page = p, .recording = r };
+	struct track t = { .page = p, .parts = parts, .recording = r };
 	int rc = timeline_open_known(&t.timeline, r, facts, device, &t.series);
 
 	if (rc)

@@ -13,11 +13,14 @@
 	extern const char page_asset_##name[], page_asset_end_##name[];
 #include "page_assets.def"
 
+enum { RUN = 1 << PAGE_RUN, DIFF = 1 << PAGE_DIFF };
+
 static const struct asset {
 	const char *start, *end;
+	unsigned pages;
 } scripts[] = {
 #define ASSET(name, path)
-#define SCRIPT(name, path) { page_asset_##name, page_asset_end_##name },
+#define SCRIPT(name, pages, path) { page_asset_##name, page_asset_end_##name, pages },
 #include "page_assets.def"
 };
 
@@ -52,10 +55,10 @@ static void put_text(FILE *f, const char *s)
 
 static void put_scripts(FILE *f, const struct page_text *t)
 {
-	(void)t;
 	fputs("(() => {\n'use strict';\n", f);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		put(f, scripts[i].start, scripts[i].end);
+		if (scripts[i].pages & 1u << t->kind)
+			put(f, scripts[i].start, scripts[i].end);
 	fputs("})();\n", f);
 }
 

@@ -9,7 +9,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+enum page_kind {
+	PAGE_RUN,  /* a recording, or the ranks of one */
+	PAGE_DIFF, /* two of them compared */
+};
+
 struct page_text {
+	enum page_kind kind;
 	const char *title;  /* any bytes */
 	char *first, *rest; /* JSON documents, made by malloc */
 	size_t first_len, rest_len;

@@ -13,8 +13,12 @@ class Chart {
     const p = this.track.points, n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
     return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns < limit);
   }
+  /* Where on the axis an event is. */
+  place(seq, ns) {
+    return this.axis === 'time' ? ns - this.track.first_ns : seq;
+  }
   x(p) {
-    return this.axis === 'time' ? p.ns - this.track.first_ns : p.seq;
+    return this.place(p.seq, p.ns);
   }
   get all() {
     const t = this.track;
@@ -158,8 +162,7 @@ function drawPhases(g, chart, box, doc) {
   g.font = FONT(10.5);
   g.textBaseline = 'middle';
   for (const span of chart.track.spans) {
-    const a = chart.axis === 'time' ? span.ns - chart.track.first_ns : span.seq;
-    const b = chart.axis === 'time' ? span.lastNs - chart.track.first_ns : span.lastSeq;
+    const a = chart.place(span.seq, span.ns), b = chart.place(span.lastSeq, span.lastNs);
     const x = Math.max(0, (a - from) * scale), end = Math.min(box.width, (b - from) * scale);
     if (end < 0 || x > box.width || end < drawn + 0.25) continue;
     drawn = Math.max(end, x + 0.5);
@@ -173,16 +176,17 @@ function drawPhases(g, chart, box, doc) {
 
 function drawSteps(g, chart, box, below) {
   const [from, to] = chart.view, scale = box.width / (to - from), steps = chart.track.steps.items;
-  let label = -1e9;
+  let label = -1e9, line = -1e9;
   g.font = FONT(10.5);
   g.textBaseline = 'middle';
   g.fillStyle = css('--ink-3');
   for (const s of steps) {
     if (s.kind === 'before') continue;
-    const x = ((chart.axis === 'time' ? s.firstNs - chart.track.first_ns : s.firstSeq) - from) * scale;
+    const x = (chart.place(s.firstSeq, s.firstNs) - from) * scale;
     if (x < 0 || x > box.width) continue;
     const text = s.kind === 'after' ? 'after' : (label < -1e8 ? 'step ' : '') + s.number;
-    if (x - label < 6) continue;
+    if (x - line < 12) continue;
+    line = x;
     g.globalAlpha = 0.35;
     g.fillRect(box.left + x, box.top, 0.5, box.height);
     g.globalAlpha = 1;
@@ -194,7 +198,7 @@ function drawSteps(g, chart, box, below) {
 
 function drawMarks(g, chart, box) {
   const [from, to] = chart.view, scale = box.width / (to - from);
-  const all = chart.track.marks.map((m) => ({ m, x: box.left + ((chart.axis === 'time' ? m.time_ns - chart.track.first_ns : m.seq) - from) * scale }))
+  const all = chart.track.marks.map((m) => ({ m, x: box.left + (chart.place(m.seq, m.time_ns) - from) * scale }))
     .filter(({ x }) => x >= box.left - 1 && x <= box.left + box.width + 1);
   drawRanges(g, all.filter(({ m }) => m.kind === 'range'), box);
   for (const { m, x } of all) {

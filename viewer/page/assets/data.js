@@ -42,6 +42,7 @@ function readRest(doc) {
   doc.cut_nodes = rest.cut_nodes;
   readNames(doc, rest);
   doc.tracks.forEach((track, i) => completeTrack(doc, track, rest.tracks[i]));
+  return rest;
 }
 
 function readNames(doc, rest) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes by stack: widths are bytes at the moment, colours the class that most of them are of. */
 
-const FLAME_ROW = 19;
-
 function flamePanel(parent) {
-  let mode = 'python', inverted = false, root = null, focus = null, hover = null, cells = [];
-  const words = h('div', { class: 'readout' }), holder = h('div', { class: 'flame', tabindex: 0, role: 'application', 'aria-label': 'Flame graph of bytes by stack. A click goes into a frame, Escape comes back.' });
+  let mode = 'python', inverted = false, root = null;
+  const words = h('div', { class: 'readout' });
+  const view = new FlameView({ label: 'Flame graph of bytes by stack.', weight: (n) => n.bytes, words: (n) => frameText(n.frame), paint, changed: say,
+    ink: (n) => (found(n) ? '#16181a' : css('--flame-ink')) });
   parent.append(h('div', { class: 'tools' },
     choice('Frames', [['python', 'Python'], ['native', 'native'], ['both', 'both'], ['module', 'by module']], mode, (v) => { mode = v; build(); }),
     choice('Direction', [['down', 'callers first'], ['up', 'inverted']], 'down', (v) => { inverted = v === 'up'; build(); }),
-    h('button', { type: 'button', class: 'plain', onclick: () => { focus = root; flame.redraw(); } }, 'all')), words, holder);
-  const flame = canvas(holder, () => Math.max(120, (depthOf(focus || root) + pathOf(focus).length + 1) * FLAME_ROW + 4), draw);
+    h('button', { type: 'button', class: 'plain', onclick: () => view.enter(root) }, 'all')), words);
+  view.open(parent);
 
   /* The names of a stack, the outermost first. */
   function pathFrames(node) {
@@ -73,10 +73,7 @@ function flamePanel(parent) {
       }
     }
     if (!filtering()) moment().rest.forEach((n, k) => { if (n > 0) restOf(n, k); });
-    focus = root;
-    hover = null;
-    say();
-    flame.redraw();
+    view.show(root);
   }
 
   function restOf(bytes, k) {
@@ -86,92 +83,31 @@ function flamePanel(parent) {
     add(child(root, { fn: 'smaller ones, not listed', file: '', line: 0, module: '', bits: 0 }, 1), sums);
   }
 
-  function depthOf(node) {
-    if (!node) return 1;
-    let most = 0;
-    for (const c of node.children.values()) if (c.bytes * 800 > node.bytes) most = Math.max(most, depthOf(c));
-    return most + 1;
-  }
-
-  function pathOf(node) {
-    const path = [];
-    for (let n = node && node.parent; n; n = n.parent) path.push(n);
-    return path.reverse();
-  }
-
   function main(node) {
     let best = 0;
     node.classes.forEach((n, k) => { if (n > node.classes[best]) best = k; });
     return best;
   }
 
-  function label(f) {
-    return f.fn + (f.line ? '  ' + baseName(f.file) + ':' + f.line : !f.file && f.module ? '  ' + baseName(f.module) : '');
+  function found(node) {
+    return filters.text && frameText(node.frame).toLowerCase().includes(filters.text);
   }
 
-  function draw(g, width) {
-    cells = [];
-    g.clearRect(0, 0, width, 1e5);
-    if (!root || !root.bytes) return;
-    g.font = FONT(11.5);
-    g.textBaseline = 'middle';
-    const path = pathOf(focus);
-    path.forEach((n, i) => cell(g, n, 0, i, width, true));
-    const walk = (node, x, room, row) => {
-      cell(g, node, x, row, room, false);
-      let left = x;
-      for (const c of [...node.children.values()].sort((a, b) => b.bytes - a.bytes)) {
-        const w = c.bytes / node.bytes * room;
-        if (w >= 0.6) walk(c, left, w, row + 1);
-        left += w;
-      }
-    };
-    walk(focus, 0, width, path.length);
-  }
-
-  function cell(g, node, x, row, w, past) {
-    const y = row * FLAME_ROW, found = filters.text && label(node.frame).toLowerCase().includes(filters.text);
-    cells.push({ node, x, y, w });
-    g.globalAlpha = past ? 0.25 : node === root ? 0.18 : found ? 1 : Number(css('--flame-alpha'));
+  function paint(g, node, x, y, w, tall, past) {
+    g.globalAlpha = past ? 0.25 : node === root ? 0.18 : found(node) ? 1 : Number(css('--flame-alpha'));
     g.fillStyle = node === root ? css('--ink-3') : colourOf(main(node));
-    g.fillRect(x, y, Math.max(0.5, w - 0.75), FLAME_ROW - 1);
-    g.globalAlpha = 1;
-    if (node === hover) {
-      g.strokeStyle = css('--ink-1');
-      g.strokeRect(x + 0.5, y + 0.5, Math.max(0.5, w - 1.75), FLAME_ROW - 2);
-    }
-    if (w < 26) return;
-    g.fillStyle = found ? '#16181a' : css('--flame-ink');
-    g.fillText(clip(g, label(node.frame), w - 9), x + 5, y + FLAME_ROW / 2);
+    g.fillRect(x, y, w, tall);
   }
 
   function say() {
-    const n = hover || focus || root;
+    const n = view.chosen;
     if (!n) return;
-    replace(words, h('b', { class: 'num' }, bytesText(n.bytes)), h('span', {}, shareText(n.bytes, root.bytes)), h('span', { class: 'frame', title: n.frame.file || null }, label(n.frame)),
+    replace(words, h('b', { class: 'num' }, bytesText(n.bytes)), h('span', {}, shareText(n.bytes, root.bytes)), h('span', { class: 'frame', title: n.frame.file || null }, frameText(n.frame)),
       n.blocks ? h('span', { class: 'exact' }, plural(n.blocks, 'block')) : null);
   }
 
-  const under = (e) => {
-    const r = flame.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
-    const hit = cells.find((c) => x >= c.x && x < c.x + c.w && y >= c.y && y < c.y + FLAME_ROW);
-    return hit ? hit.node : null;
-  };
-  flame.addEventListener('pointermove', (e) => { const n = under(e); if (n !== hover) { hover = n; say(); flame.redraw(); } });
-  flame.addEventListener('pointerleave', () => { hover = null; say(); flame.redraw(); });
-  flame.addEventListener('click', (e) => { const n = under(e); if (n) { focus = n; say(); flame.redraw(); } });
-  holder.addEventListener('keydown', (e) => {
-    if (e.key === 'Escape' && focus && focus.parent) focus = focus.parent;
-    else if (e.key === 'ArrowDown' && focus && focus.children.size) focus = [...focus.children.values()].sort((a, b) => b.bytes - a.bytes)[0];
-    else if (e.key === 'ArrowUp' && focus && focus.parent) focus = focus.parent;
-    else return;
-    e.preventDefault();
-    hover = null;
-    say();
-    flame.redraw();
-  });
   on('moment', build);
   on('filter', build);
-  on('theme', flame.redraw);
+  on('theme', () => view.canvas.redraw());
   return { build, tree: () => root };
 }

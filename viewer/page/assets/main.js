@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page: head, panels in their order, theme. */
+/* The page of a run: head, panels in their order. */
 
 function momentPanel() {
   const p = panel('moment', 'Moment');
@@ -43,15 +43,6 @@ function headLine() {
   document.getElementById('command').textContent = fact('command') || t.file;
   document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : secondsText(t.last_ns - t.first_ns),
     commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
-}
-
-function themeSwitch() {
-  const dark = window.matchMedia('(prefers-color-scheme: dark)'), button = document.getElementById('theme');
-  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark';
-  const show = () => { styles.clear(); button.textContent = isDark() ? 'Light' : 'Dark'; tell('theme'); };
-  button.addEventListener('click', () => { document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'; show(); });
-  dark.addEventListener('change', show);
-  show();
 }
 
 function start() {

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline: chart, strip of phases, overview with a brush, legend that reads out the moment under the pointer. */
 
-const EDGE = { left: 62, right: 14, top: 16, strip: 16, steps: 16 };
-
 function timelinePanel() {
   const p = panel('timeline', 'Timeline');
   const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
-  let chart = null, drag = null, lastTrack = null, charts = new Map();
+  let chart = null, hands = null, lastTrack = null, charts = new Map();
   const readout = h('div', { class: 'readout', 'aria-live': 'polite' });
   const legend = h('div', { class: 'legend' });
   const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
     'aria-label': 'Memory by class over time. Arrow keys move the moment, plus and minus zoom, 0 shows all, P goes to the peak.' });
   const small = h('div', { class: 'overview' });
   const axis = choice('Axis', [['time', 'by time'], ['events', 'by event']], 'time', (value) => { chart.setAxis(value); redraw(); });
-  const tools = h('div', { class: 'tools' }, axis,
-    h('span', { class: 'choice' },
-      h('button', { type: 'button', title: 'Zoom in (+)', onclick: () => { chart.zoom(0.5, center()); redraw(); } }, '+'),
-      h('button', { type: 'button', title: 'Zoom out (-)', onclick: () => { chart.zoom(2, center()); redraw(); } }, '\u2212'),
-      h('button', { type: 'button', title: 'Show all (0)', onclick: () => { chart.reset(); redraw(); } }, 'all')),
-    h('span', { class: 'moments' }));
+  const tools = h('div', { class: 'tools' }, axis);
   p.body.append(tools, readout, holder, small, legend);
   const main = canvas(holder, () => (window.innerWidth < 700 ? 280 : 360), draw);
   const overview = canvas(small, 44, drawOverview);
@@ -26,8 +19,6 @@ function timelinePanel() {
 
   const shown = () => stackOrder().filter((k) => app.shown[k]);
   const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
-  const at = (e) => Math.max(0, Math.min(box.width, e.clientX - main.getBoundingClientRect().left - box.left));
-  const xOf = (px) => chart.view[0] + px / box.width * (chart.view[1] - chart.view[0]);
   const center = () => { const i = pointIndex(app.track.points, app.seq), x = chart.x(app.track.points[i]); return x >= chart.view[0] && x <= chart.view[1] ? x : undefined; };
 
   /* The highest point that the column under the pointer stands for. */
@@ -58,7 +49,7 @@ function timelinePanel() {
     box.height = height - EDGE.top - EDGE.strip - EDGE.steps - 18;
     const top = highest(), columns = chart.columns(Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1))), shown());
     g.clearRect(0, 0, width, height);
-    drawGrid(g, top, width);
+    drawGrid(g, box, top);
     g.save();
     g.beginPath();
     g.rect(box.left, 0, box.width, height);
@@ -71,23 +62,9 @@ function timelinePanel() {
     drawPhases(g, chart, { left: box.left, top: box.top + box.height + 2, width: box.width, height: EDGE.strip - 2 }, app.doc);
     drawMarks(g, chart, box);
     g.restore();
-    drawTimes(g, height);
+    drawTimes(g, chart, box, height - 5);
     drawMoment(g, top);
     if (!app.ready) performance.mark('timeline-drawn');
-  }
-
-  function drawGrid(g, top, width) {
-    g.font = FONT(11);
-    g.textAlign = 'right';
-    g.textBaseline = 'middle';
-    for (const t of byteTicks(top)) {
-      const y = Math.round(box.top + box.height - t / top * box.height) + 0.5;
-      g.fillStyle = css('--rule');
-      g.fillRect(box.left, y - 0.5, width - EDGE.left - EDGE.right, 1);
-      g.fillStyle = css('--ink-3');
-      g.fillText(tickText(t, top), box.left - 8, y);
-    }
-    g.textAlign = 'left';
   }
 
   function capacity(g, top) {
@@ -99,21 +76,6 @@ function timelinePanel() {
     g.font = FONT(10.5);
     g.textBaseline = 'top';
     g.fillText('the device: ' + bytesText(total), box.left + 6, y + 3);
-  }
-
-  function drawTimes(g, height) {
-    const [from, to] = chart.view, count = Math.max(2, Math.floor(box.width / 110));
-    const step = chart.axis === 'time' ? niceStep(to - from, count) : Math.max(1, niceStep(to - from, count));
-    g.font = FONT(11);
-    g.fillStyle = css('--ink-3');
-    g.textAlign = 'center';
-    g.textBaseline = 'alphabetic';
-    for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
-      const x = box.left + (v - from) / (to - from) * box.width;
-      if (x > box.left + box.width - 12) break;
-      g.fillText(chart.axis === 'time' ? axisTime(v, step) : countText(v), Math.max(x, box.left + 12), height - 5);
-    }
-    g.textAlign = 'left';
   }
 
   /* The selected moment, and the one under the pointer. */
@@ -130,11 +92,7 @@ function timelinePanel() {
     };
     if (app.hover) line(app.hover, '--ink-3', false);
     line(app.track.points[pointIndex(app.track.points, app.seq)], '--accent', true);
-    if (!drag || drag.kind !== 'brush' || Math.abs(drag.to - drag.from) < 4) return;
-    g.fillStyle = css('--accent');
-    g.globalAlpha = 0.14;
-    g.fillRect(box.left + Math.min(drag.from, drag.to), box.top, Math.abs(drag.to - drag.from), box.height);
-    g.globalAlpha = 1;
+    drawStretch(g, hands.stretch(), box);
   }
 
   function drawOverview(g, width, height) {
@@ -142,21 +100,14 @@ function timelinePanel() {
     const whole = new Chart(app.track), area = { left: EDGE.left, top: 4, width: width - EDGE.left - EDGE.right, height: height - 8 };
     whole.axis = chart.axis;
     whole.reset();
-    const columns = whole.columns(Math.max(1, Math.round(area.width)), shown()), span = whole.view[1] - whole.view[0];
+    const columns = whole.columns(Math.max(1, Math.round(area.width)), shown());
     let top = 1;
     for (const q of app.track.points) top = Math.max(top, q.bytes);
     g.clearRect(0, 0, width, height);
     g.globalAlpha = chart.isWhole() ? 0.55 : 0.8;
     drawStack(g, whole, shown(), columns, area, top);
     g.globalAlpha = 1;
-    const a = area.left + chart.view[0] / span * area.width, b = area.left + chart.view[1] / span * area.width;
-    g.fillStyle = css('--paper');
-    g.globalAlpha = 0.72;
-    g.fillRect(area.left, 0, a - area.left, height);
-    g.fillRect(b, 0, area.left + area.width - b, height);
-    g.globalAlpha = 1;
-    g.strokeStyle = css(chart.isWhole() ? '--rule' : '--accent');
-    g.strokeRect(Math.round(a) + 0.5, 1.5, Math.max(2, Math.round(b - a) - 1), height - 3);
+    drawWindow(g, chart, area, height);
   }
 
   /* What the legend and the line above the chart say: of the point under the pointer, else of the moment. */
@@ -213,23 +164,15 @@ function timelinePanel() {
       : 'Each point is exact; between two, ' + countText(t.curve.group) + ' changes at a time are shown by their highest, lowest and last.');
   }
 
+  /* Keys that move the moment. */
   function key(e) {
     const points = app.track.points, i = pointIndex(points, app.seq), jump = e.shiftKey ? 20 : 1;
-    const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1 };
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key in moves) {
-      const q = points[Math.max(0, Math.min(points.length - 1, moves[e.key]))];
-      chooseMoment(q.seq);
-      follow(q);
-    } else if (e.key === '+' || e.key === '=') chart.zoom(0.5, center());
-    else if (e.key === '-') chart.zoom(2, center());
-    else if (e.key === '0' || e.key === 'Escape') chart.reset();
-    else if (e.key === 'p') { chooseMoment(app.track.peak_seq); follow(points[pointIndex(points, app.seq)]); }
-    else if (e.key === '[') chart.pan(-0.25);
-    else if (e.key === ']') chart.pan(0.25);
-    else return;
-    e.preventDefault();
-    redraw();
+    const moves = { ArrowLeft: i - jump, ArrowRight: i + jump, Home: 0, End: points.length - 1, p: pointIndex(points, app.track.peak_seq) };
+    if (!(e.key in moves)) return false;
+    const q = points[Math.max(0, Math.min(points.length - 1, moves[e.key]))];
+    chooseMoment(q.seq);
+    follow(q);
+    return true;
   }
 
   function follow(q) {
@@ -237,63 +180,10 @@ function timelinePanel() {
     if (x < from || x > to) chart.setView(x - (to - from) / 2, x + (to - from) / 2);
   }
 
-  function down(e) {
-    if (e.button) return;
-    main.setPointerCapture(e.pointerId);
-    drag = { kind: e.shiftKey ? 'pan' : 'brush', from: at(e), to: at(e), view: chart.view.slice() };
-    holder.focus({ preventScroll: true });
-  }
-
-  function move(e) {
-    if (drag) {
-      drag.to = at(e);
-      if (drag.kind === 'pan') {
-        const d = (drag.from - drag.to) / box.width * (drag.view[1] - drag.view[0]);
-        chart.setView(drag.view[0] + d, drag.view[1] + d);
-      }
-    }
-    app.hover = pointAt(at(e));
-    redraw();
-  }
-
-  function up() {
-    if (!drag) return;
-    const d = drag;
-    drag = null;
-    if (d.kind === 'brush' && Math.abs(d.to - d.from) >= 4) {
-      chart.setView(xOf(Math.min(d.from, d.to)), xOf(Math.max(d.from, d.to)));
-    } else if (d.kind === 'brush') {
-      const q = pointAt(d.from);
-      if (q) chooseMoment(q.seq);
-    }
-    redraw();
-  }
-
-  function brushOverview(e) {
-    if (e.type === 'pointerdown') overview.setPointerCapture(e.pointerId);
-    else if (!overview.hasPointerCapture(e.pointerId)) return;
-    const r = overview.getBoundingClientRect(), [a, b] = chart.all, span = chart.view[1] - chart.view[0];
-    const x = a + (e.clientX - r.left - EDGE.left) / (r.width - EDGE.left - EDGE.right) * (b - a);
-    chart.setView(x - span / 2, x + span / 2);
-    redraw();
-  }
-
-  main.addEventListener('pointerdown', down);
-  main.addEventListener('pointermove', move);
-  main.addEventListener('pointerup', up);
-  main.addEventListener('pointerleave', () => { app.hover = null; redraw(); });
-  main.addEventListener('dblclick', () => { chart.reset(); redraw(); });
-  main.addEventListener('wheel', (e) => {
-    if (!e.ctrlKey && !e.metaKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
-    e.preventDefault();
-    if (e.ctrlKey || e.metaKey) chart.zoom(Math.exp(e.deltaY / 200), xOf(at(e)));
-    else chart.pan(e.deltaX / box.width);
-    redraw();
-  }, { passive: false });
-  overview.addEventListener('pointerdown', brushOverview);
-  overview.addEventListener('pointermove', brushOverview);
-  holder.addEventListener('keydown', key);
-  holder.addEventListener('focus', redraw);
+  hands = chartHands({ chart: () => chart, box, holder, main, overview, center, key, changed: redraw,
+    hover: (px) => { app.hover = px === null ? null : pointAt(px); },
+    click: (px) => { const q = pointAt(px); if (q) chooseMoment(q.seq); } });
+  tools.append(hands.buttons, h('span', { class: 'moments' }));
   on('track', () => {
     app.hover = null;
     if (!charts.has(app.track)) charts.set(app.track, new Chart(app.track));
@@ -307,11 +197,4 @@ function timelinePanel() {
   }, true);
   on('moment', redraw, true);
   on('theme', redraw);
-}
-
-/* As many digits as the distance of two ticks needs. */
-function axisTime(ns, step) {
-  const [unit, name] = step >= 1e9 ? [1e9, ' s'] : step >= 1e6 ? (ns >= 1e9 ? [1e9, ' s'] : [1e6, ' ms']) : step >= 1e3 ? [1e6, ' ms'] : [1e3, ' us'];
-  const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
-  return ns === 0 ? '0' : (ns / unit).toFixed(digits) + name;
 }

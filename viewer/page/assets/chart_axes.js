@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The axes of a chart: lines of round numbers of bytes, and times or events below. */
+
+const EDGE = { left: 62, right: 14, top: 16, strip: 16, steps: 16 };
+
+function drawGrid(g, box, top) {
+  g.font = FONT(11);
+  g.textAlign = 'right';
+  g.textBaseline = 'middle';
+  for (const t of byteTicks(top)) {
+    const y = Math.round(box.top + box.height - t / top * box.height) + 0.5;
+    g.fillStyle = css('--rule');
+    g.fillRect(box.left, y - 0.5, box.width, 1);
+    g.fillStyle = css('--ink-3');
+    g.fillText(tickText(t, top), box.left - 8, y);
+  }
+  g.textAlign = 'left';
+}
+
+function drawTimes(g, chart, box, bottom) {
+  const [from, to] = chart.view, count = Math.max(2, Math.floor(box.width / 110));
+  const step = chart.axis === 'time' ? niceStep(to - from, count) : Math.max(1, niceStep(to - from, count));
+  g.font = FONT(11);
+  g.fillStyle = css('--ink-3');
+  g.textAlign = 'center';
+  g.textBaseline = 'alphabetic';
+  for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
+    const x = box.left + (v - from) / (to - from) * box.width;
+    if (x > box.left + box.width - 12) break;
+    g.fillText(chart.axis === 'time' ? axisTime(v, step) : countText(v), Math.max(x, box.left + 12), bottom);
+  }
+  g.textAlign = 'left';
+}
+
+/* As many digits as the distance of two ticks needs. */
+function axisTime(ns, step) {
+  const [unit, name] = step >= 1e9 ? [1e9, ' s'] : step >= 1e6 ? (ns >= 1e9 ? [1e9, ' s'] : [1e6, ' ms']) : step >= 1e3 ? [1e6, ' ms'] : [1e3, ' us'];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
+  return ns === 0 ? '0' : (ns / unit).toFixed(digits) + name;
+}
+
+/* What of the whole is in view, on the small chart that shows the whole. */
+function drawWindow(g, chart, area, height) {
+  const [first, last] = chart.all, place = (x) => area.left + (x - first) / (last - first) * area.width;
+  const a = place(chart.view[0]), b = place(chart.view[1]);
+  g.fillStyle = css('--paper');
+  g.globalAlpha = 0.72;
+  g.fillRect(area.left, 0, a - area.left, height);
+  g.fillRect(b, 0, area.left + area.width - b, height);
+  g.globalAlpha = 1;
+  g.strokeStyle = css(chart.isWhole() ? '--rule' : '--accent');
+  g.strokeRect(Math.round(a) + 0.5, 1.5, Math.max(2, Math.round(b - a) - 1), height - 3);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The documents that a page shows: a head that says what classes and phases are, what the caller
+ * writes, and the names that it used. If that is too much for one page, all of it is made again
+ * with less room.
+ */
+#include "page.h"
+
+#include "../base/say.h"
+#include "../base/version.h"
+
+#define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
+
+static void emit_classes(struct emit *out)
+{
+	static const unsigned colours[] = {
+#define CATEGORY(name, words, colour) colour,
+#include "../classes/categories.def"
+#undef CATEGORY
+	};
+
+	emit_array(out, "classes");
+	for (unsigned i = 0; i < CATEGORIES; i++) {
+		char colour[8];
+
+		snprintf(colour, sizeof(colour), "#%06x", colours[i] & 0xffffff);
+		emit_object(out, NULL);
+		emit_text(out, "name", category_name(i));
+		emit_text(out, "words", category_words(i));
+		emit_text(out, "colour", colour);
+		emit_end(out);
+	}
+	emit_end(out);
+	emit_array(out, "phases");
+	for (int i = 0; i < PHASES; i++)
+		emit_text(out, NULL, phase_text(i));
+	emit_end(out);
+}
+
+static int write_documents(struct page *p, int (*write)(struct page *, void *), void *ctx)
+{
+	int rc;
+
+	emit_object(p->first, NULL);
+	emit_text(p->first, "tool", VIEWER_VERSION);
+	emit_flag(p->first, "redacted", p->redact != NULL);
+	emit_classes(p->first);
+	emit_object(p->out, NULL);
+	rc = write(p, ctx);
+	names_emit_texts(&p->words, p->first);
+	names_emit(&p->names, p->out);
+	emit_end(p->first);
+	emit_end(p->out);
+	return rc;
+}
+
+/* Once, in memory. */
+static int make_once(struct page_text *text, struct redact *redact, double scale,
+		     int (*write)(struct page *, void *), void *ctx)
+{
+	FILE *first = open_memstream(&text->first, &text->first_len);
+	FILE *rest = open_memstream(&text->rest, &text->rest_len);
+	struct page p = { .redact = redact, .scale = scale };
+	int rc;
+
+	if (!first || !rest)
+		return say_error(EXIT_UNREADABLE, "not enough memory");
+	p.first = emit_open(first, true);
+	p.out = emit_open(rest, true);
+	names_init(&p.words, redact, scale);
+	names_init(&p.names, redact, scale);
+	rc = write_documents(&p, write, ctx);
+	names_free(&p.words);
+	names_free(&p.names);
+	emit_close(p.first);
+	emit_close(p.out);
+	fclose(first);
+	fclose(rest);
+	return rc;
+}
+
+/* Nearly always the first is small enough. */
+int page_make(struct page_text *text, struct redact *redact, int (*write)(struct page *, void *),
+	      void *ctx)
+{
+	double scale = 1;
+	int rc = make_once(text, redact, scale, write, ctx);
+
+	for (int i = 0; !rc && text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
+		scale *= 0.85 * PAGE_ROOM / (text->first_len + text->rest_len);
+		page_text_free(text);
+		rc = make_once(text, redact, scale, write, ctx);
+	}
+	return rc;
+}
