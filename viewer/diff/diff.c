@@ -11,19 +11,21 @@
 
 #include "../base/need.h"
 
-static int classes_at_peak(struct diff_side *s, const struct diff_shot *shot, uint64_t *out)
+/* Before functions and lines are aligned: what lives at the peaks is then part of that. */
+static int take_peaks(struct diff *d)
 {
-	struct diff_shot peak;
-	int rc;
+	int rc = diff_shot_take(&d->old_peak, &d->old, d->old.peak_seq);
 
-	if (shot->seq == s->peak_seq) {
-		memcpy(out, shot->bytes, sizeof(shot->bytes));
-		return 0;
-	}
-	rc = diff_shot_take(&peak, s, s->peak_seq);
-	memcpy(out, peak.bytes, sizeof(peak.bytes));
-	diff_shot_free(&peak);
-	return rc;
+	return rc ? rc : diff_shot_take(&d->new_peak, &d->new, d->new.peak_seq);
+}
+
+static int take_shot(struct diff_shot *out, struct diff_side *s, const struct diff_shot *peak,
+		     uint64_t seq)
+{
+	if (seq != peak->seq)
+		return diff_shot_take(out, s, seq);
+	diff_shot_copy(out, peak);
+	return 0;
 }
 
 /* Nothing grows if the last step ends as the first one did. */
@@ -41,15 +43,14 @@ static int find_leaks(struct leaks *out, struct diff_side *s)
 /* Takes both shots, seq being of the side that leads. */
 static int take_shots(struct diff *d, bool new_leads, uint64_t seq)
 {
-	struct diff_side *lead = new_leads ? &d->new : &d->old;
-	struct diff_side *other = new_leads ? &d->old : &d->new;
-	uint64_t like;
-	int rc = diff_moment_like(other, lead, seq, &like);
+	uint64_t at_old = seq, at_new = seq;
+	int rc = new_leads ? diff_moment_like(&d->old, &d->new, seq, &at_old)
+			   : diff_moment_like(&d->new, &d->old, seq, &at_new);
 
 	if (!rc)
-		rc = diff_shot_take(new_leads ? &d->new_shot : &d->old_shot, lead, seq);
+		rc = take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
 	if (!rc)
-		rc = diff_shot_take(new_leads ? &d->old_shot : &d->new_shot, other, like);
+		rc = take_shot(&d->new_shot, &d->new, &d->new_peak, at_new);
 	return rc;
 }
 
@@ -127,11 +128,9 @@ static int compare_all(struct diff *d)
 	if (!rc)
 		rc = find_leaks(&d->new_leaks, &d->new);
 	if (!rc)
+		rc = take_peaks(d);
+	if (!rc)
 		rc = compare(d, new_leads, new_leads ? d->new.peak_seq : d->old.peak_seq);
-	if (!rc)
-		rc = classes_at_peak(&d->old, &d->old_shot, d->old_classes);
-	if (!rc)
-		rc = classes_at_peak(&d->new, &d->new_shot, d->new_classes);
 	if (!rc && !d->count)
 		rc = compare_phases(d);
 	return rc;
@@ -159,6 +158,8 @@ int diff_make(struct diff *d, const char *old_path, const char *new_path, long d
 void diff_free(struct diff *d)
 {
 	drop_shots(d);
+	diff_shot_free(&d->old_peak);
+	diff_shot_free(&d->new_peak);
 	leaks_free(&d->old_leaks);
 	leaks_free(&d->new_leaks);
 	diff_side_close(&d->old);

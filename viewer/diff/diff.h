@@ -19,11 +19,14 @@ enum diff_cause {
 	CAUSE_FUNCTION,	 /* several lines of one forward method */
 	CAUSE_KEPT,	 /* grows from step to step */
 	CAUSE_PRECISION, /* all is larger by the same power of two, the parameters too */
+	CAUSE_CASTS,	 /* results are cast to another precision, the parameters are not */
 	CAUSE_SCALE,	 /* batch or sequence: what a pass makes is larger by one factor */
 	CAUSE_MODEL,	 /* parameters, with all that follows them */
+	CAUSE_TRAINED,	 /* fewer or more of the same parameters are trained */
 	CAUSE_OPTIMIZER, /* state for the same parameters */
 	CAUSE_GRADIENTS, /* gradients live where they did not */
 	CAUSE_RECOMPUTE, /* checkpointing */
+	CAUSE_ROUNDING,	 /* what the allocator left over in large blocks */
 	CAUSE_PEAK,	 /* the peak moved to another phase */
 };
 
@@ -51,6 +54,7 @@ struct diff_finding {
 
 struct diff {
 	struct diff_side old, new;
+	struct diff_shot old_peak, new_peak; /* each side's own */
 	struct diff_shot old_shot, new_shot; /* the compared moments */
 	bool below_peak;		     /* they are not the peaks, there nothing differs */
 	struct leaks old_leaks, new_leaks;
@@ -58,8 +62,6 @@ struct diff {
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;
 	size_t count, room;
-	/* Classes at each side's own peak. */
-	uint64_t old_classes[CATEGORIES], new_classes[CATEGORIES];
 };
 
 /* 0, or a sentence was said, the exit code, and nothing is to be freed. */
@@ -84,7 +86,7 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 void diff_causes(struct diff *d);
 void diff_say(struct diff *d, struct diff_finding *f);
 
-/* Bytes at the compared moments by module, the greatest change first; equal ones are left out. */
+/* Bytes at the compared moments by module, the greatest change first. */
 struct diff_modules {
 	struct diff_module {
 		const char *path; /* "Net/Block", of the recording's functions */
@@ -95,8 +97,31 @@ struct diff_modules {
 
 struct diff_modules diff_modules(const struct diff *d);
 void diff_modules_free(struct diff_modules *m);
-/* Indexes of the pairs that differ, the greatest change first; free it. */
-size_t *diff_lines(const struct diff *d, size_t *count);
+
+/* The same by class and line. */
+struct diff_lines {
+	struct diff_line {
+		unsigned category;
+		const struct diff_site *old_site, *new_site; /* one of each, NULL = none */
+		uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
+		size_t order; /* of those that changed as much */
+	} * items;
+	size_t count, room;
+};
+
+struct diff_lines diff_lines(const struct diff *d);
+void diff_lines_free(struct diff_lines *l);
+const struct owner *
+diff_line_owner(const struct diff_line *l); /* of the new version if it is there */
+
+/* What the two ran on, where that differs: torch, device, settings. */
+struct diff_ground {
+	const char *what;
+	char old[160], new[160];
+};
+
+/* The next one from *at on; false: there is none. */
+bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
 
 /* The faces. */
 void diff_text(const struct diff *d, struct emit *out, long top);
@@ -104,6 +129,9 @@ void diff_json(const struct diff *d, struct emit *out);
 void diff_markdown(const struct diff *d, struct emit *out, long top);
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
+uint64_t diff_apart(uint64_t a, uint64_t b);
+/* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */
+const char *diff_headline(const struct diff *d, char *buf, size_t room);
 const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
 const char *diff_command(const struct diff_side *s, char *buf, size_t room);

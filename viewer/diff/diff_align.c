@@ -184,6 +184,14 @@ static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf 
 	return s + (a->largest == b->largest);
 }
 
+/* Lines that call something else now, but as many of them between the same neighbours. */
+static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a, const uint32_t *b,
+		     size_t count_b)
+{
+	for (size_t i = 0; count_a == count_b && i < count_a; i++)
+		old->places[a[i]].common = b[i];
+}
+
 /* table[i][j]: the best that can be had from the first i and j lines. */
 static void align_lines(const struct shelf *o, const struct lines *a, const struct shelf *n,
 			const struct lines *b)
@@ -191,7 +199,7 @@ static void align_lines(const struct shelf *o, const struct lines *a, const stru
 	size_t rows = a->count < LINES_MOST ? a->count : LINES_MOST;
 	size_t width = (b->count < LINES_MOST ? b->count : LINES_MOST) + 1;
 	double *t = need_new((rows + 1) * width * sizeof(*t));
-	size_t i, j;
+	size_t i, j, to_a = rows, to_b = width - 1;
 
 	for (i = 1; i <= rows; i++)
 		for (j = 1; j < width; j++) {
@@ -211,10 +219,14 @@ static void align_lines(const struct shelf *o, const struct lines *a, const stru
 		} else if (here == t[i * width + j - 1]) {
 			j--;
 		} else {
+			fill_gap(o->side, &a->places[i], to_a - i, &b->places[j], to_b - j);
 			i--, j--;
 			o->side->places[a->places[i]].common = b->places[j];
+			to_a = i;
+			to_b = j;
 		}
 	}
+	fill_gap(o->side, a->places, to_a, b->places, to_b);
 	free(t);
 }
 

@@ -59,14 +59,18 @@ static void add_pair(struct diff_finding *f, const struct diff_pair *p)
 static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named_by)
 {
 	int64_t by_class[CATEGORIES] = { 0 }, most = -1;
+	uint32_t may = 0; /* classes that are there at all: their changes may sum up to nothing */
 	size_t best = SIZE_MAX;
 	unsigned class = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == finding)
+		if (d->pairs[i].finding == finding) {
 			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
+			may |= 1u << d->pairs[i].category;
+		}
+	may &= named_by ? named_by : may;
 	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (llabs(by_class[c]) > most && (!named_by || named_by & 1u << c)) {
+		if (llabs(by_class[c]) > most && may & 1u << c) {
 			most = llabs(by_class[c]);
 			class = c;
 		}

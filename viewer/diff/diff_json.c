@@ -76,11 +76,11 @@ static void json_classes(struct emit *out, const struct diff *d)
 {
 	emit_array(out, "classes");
 	for (unsigned c = 0; c < CATEGORIES; c++) {
-		if (!d->old_classes[c] && !d->new_classes[c])
+		if (!d->old_peak.bytes[c] && !d->new_peak.bytes[c])
 			continue;
 		emit_object(out, NULL);
 		emit_text(out, "class", category_name(c));
-		json_bytes(out, d->old_classes[c], d->new_classes[c]);
+		json_bytes(out, d->old_peak.bytes[c], d->new_peak.bytes[c]);
 		emit_end(out);
 	}
 	emit_end(out);
@@ -108,6 +108,8 @@ static void json_modules(struct emit *out, const struct diff *d)
 
 	emit_array(out, "modules");
 	for (size_t i = 0; i < m.count; i++) {
+		if (m.items[i].bytes_old == m.items[i].bytes_new)
+			break;
 		emit_object(out, NULL);
 		emit_text(out, "module", m.items[i].path);
 		json_bytes(out, m.items[i].bytes_old, m.items[i].bytes_new);
@@ -115,6 +117,43 @@ static void json_modules(struct emit *out, const struct diff *d)
 	}
 	emit_end(out);
 	diff_modules_free(&m);
+}
+
+static void json_lines(struct emit *out, const struct diff *d)
+{
+	struct diff_lines l = diff_lines(d);
+
+	emit_array(out, "lines");
+	for (size_t i = 0; i < l.count; i++) {
+		const struct diff_line *x = &l.items[i];
+
+		if (x->bytes_old == x->bytes_new)
+			break;
+		emit_object(out, NULL);
+		json_owner(out, x->category, diff_line_owner(x));
+		json_bytes(out, x->bytes_old, x->bytes_new);
+		emit_number(out, "blocks_old", x->blocks_old);
+		emit_number(out, "blocks_new", x->blocks_new);
+		emit_end(out);
+	}
+	emit_end(out);
+	diff_lines_free(&l);
+}
+
+/* What differs besides the program. */
+static void json_grounds(struct emit *out, const struct diff *d)
+{
+	struct diff_ground g;
+
+	emit_array(out, "besides");
+	for (size_t at = 0; diff_ground(d, &at, &g);) {
+		emit_object(out, NULL);
+		emit_text(out, "what", g.what);
+		emit_text(out, "old", g.old);
+		emit_text(out, "new", g.new);
+		emit_end(out);
+	}
+	emit_end(out);
 }
 
 void diff_json(const struct diff *d, struct emit *out)
@@ -127,6 +166,7 @@ void diff_json(const struct diff *d, struct emit *out)
 	emit_text(out, "peak_phase_new", phase_name(diff_phase_at(&d->new, d->new.peak_seq)));
 	json_side(out, "old", &d->old, &d->old_shot);
 	json_side(out, "new", &d->new, &d->new_shot);
+	json_grounds(out, d);
 	emit_array(out, "findings");
 	for (size_t i = 0; i < d->count; i++)
 		json_finding(out, d, &d->findings[i]);
@@ -134,5 +174,6 @@ void diff_json(const struct diff *d, struct emit *out)
 	json_classes(out, d);
 	json_phases(out, d);
 	json_modules(out, d);
+	json_lines(out, d);
 	emit_end(out);
 }

@@ -44,6 +44,21 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 	emit_raw(out, "\n");
 }
 
+static void besides(struct emit *out, const struct diff *d)
+{
+	struct diff_ground g;
+
+	for (size_t at = 0; diff_ground(d, &at, &g);) {
+		emit_raw(out, "- besides: ");
+		plain(out, g.what);
+		emit_raw(out, " ");
+		plain(out, g.old[0] ? g.old : "none");
+		emit_raw(out, " -> ");
+		plain(out, g.new[0] ? g.new : "none");
+		emit_raw(out, "\n");
+	}
+}
+
 static void head(const struct diff *d, struct emit *out)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
@@ -84,8 +99,8 @@ void diff_markdown(const struct diff *d, struct emit *out, long top)
 	emit_raw(out, "\n<details><summary>By class and phase</summary>\n");
 	table(out, "class, each at its own peak");
 	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (d->old_classes[c] || d->new_classes[c])
-			row(out, category_words(c), d->old_classes[c], d->new_classes[c]);
+		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
+			row(out, category_words(c), d->old_peak.bytes[c], d->new_peak.bytes[c]);
 	table(out, "highest in");
 	for (int p = 0; p < PHASES; p++) {
 		const struct span *old = diff_highest(&d->old, p), *new = diff_highest(&d->new, p);
@@ -97,5 +112,6 @@ void diff_markdown(const struct diff *d, struct emit *out, long top)
 	emit_raw(out, "\n");
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);
+	besides(out, d);
 	emit_raw(out, "\n</details>\n");
 }

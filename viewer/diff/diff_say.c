@@ -1,165 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A finding in one sentence: what changed, by how many bytes, where. */
+/* A finding in one sentence: what changed, by how many bytes, where. One function for each cause.
+ */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "diff.h"
-
-struct sentence {
-	char text[1200];
-	size_t len;
-};
-
-static void add(struct sentence *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct sentence *s, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, format, args);
-	va_end(args);
-	if (n > 0)
-		s->len += (size_t)n;
-	if (s->len >= sizeof(s->text))
-		s->len = sizeof(s->text) - 1;
-}
-
-static void add_owner(struct sentence *s, const struct owner *o)
-{
-	if (o->file[0])
-		add(s, "%.80s %.60s:%u", o->function, owners_base(o->file), o->line);
-	else
-		add(s, "%.80s%s", o->function[0] ? o->function : "(no stack)",
-		    o->backward ? " (backward)" : "");
-}
-
-static void add_bytes(struct sentence *s, uint64_t bytes)
-{
-	char b[HUMAN_MAX];
-
-	add(s, "%s", human_bytes(b, bytes));
-}
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a < b ? b - a : a - b;
-}
-
-/* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
-static void add_classes(struct sentence *s, const struct diff *d, const struct diff_finding *f)
-{
-	int64_t by_class[CATEGORIES] = { 0 };
-	const char *comma = "";
-
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].finding == f->id)
-			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
-	for (;;) {
-		unsigned best = 0;
-		char b[HUMAN_MAX];
-
-		for (unsigned c = 1; c < CATEGORIES; c++)
-			if (llabs(by_class[c]) > llabs(by_class[best]))
-				best = c;
-		if (!by_class[best])
-			return;
-		add(s, "%s%s %c%s", comma, category_words(best), by_class[best] < 0 ? '-' : '+',
-		    human_bytes(b, (uint64_t)llabs(by_class[best])));
-		by_class[best] = 0;
-		comma = ", ";
-	}
-}
-
-static size_t lines_of(const struct diff *d, const struct diff_finding *f)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->pair_count; i++) {
-		bool again = d->pairs[i].finding != f->id;
-
-		for (size_t j = 0; j < i && !again; j++)
-			again = d->pairs[j].finding == f->id &&
-				owners_same(diff_owner(&d->pairs[i]), diff_owner(&d->pairs[j]));
-		n += !again;
-	}
-	return n;
-}
-
-/* The pair of that class with the greatest change; NULL: none. */
-static const struct diff_pair *greatest(const struct diff *d, const struct diff_finding *f,
-					unsigned category)
-{
-	const struct diff_pair *best = NULL;
-
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-
-		if (p->finding == f->id && p->category == category &&
-		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
-			best = p;
-	}
-	return best;
-}
-
-/* The most backward passes that a step had. */
-static unsigned passes(const struct diff_side *s)
-{
-	const struct steps *steps = &s->timeline.steps;
-	unsigned most = 0;
-
-	for (size_t i = 1; i <= steps_number(steps); i++)
-		if (steps->items[i].times[PHASE_BACKWARD] > most)
-			most = steps->items[i].times[PHASE_BACKWARD];
-	return most;
-}
-
-static void add_passes(struct sentence *s, const struct diff *d)
-{
-	unsigned before = passes(&d->old), after = passes(&d->new);
-
-	if (before && after && before != after)
-		add(s, "; a step has %u backward pass%s, had %u", after, after == 1 ? "" : "es",
-		    before);
-}
+#include "diff_sentence.h"
 
 /* ---- one for each cause */
 
 static void say_line(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	size_t lines = lines_of(d, f);
+	size_t lines = sentence_lines(d, f);
 
 	if (f->kind == DIFF_NEW || f->kind == DIFF_GONE)
-		add(s, "%s: %s of ", f->kind == DIFF_NEW ? "New" : "Gone",
-		    category_words(f->category));
+		sentence_add(s, "%s: %s of ", f->kind == DIFF_NEW ? "New" : "Gone",
+			     category_words(f->category));
 	else
-		add(s, "%s %s of ", f->kind == DIFF_GROWN ? "More" : "Less",
-		    category_words(f->category));
-	add_owner(s, &f->owner);
+		sentence_add(s, "%s %s of ", f->kind == DIFF_GROWN ? "More" : "Less",
+			     category_words(f->category));
+	sentence_owner(s, &f->owner);
 	if (f->kind != DIFF_GONE && !d->pairs[f->pair].new_site)
-		add(s, " of the old version");
+		sentence_add(s, " of the old version");
 	if (lines > 1)
-		add(s, " and %zu other line%s", lines - 1, lines > 2 ? "s" : "");
-	add(s, ": ");
+		sentence_add(s, " and %zu other line%s", lines - 1, lines > 2 ? "s" : "");
+	sentence_add(s, ": ");
 	if (f->kind == DIFF_GROWN || f->kind == DIFF_SHRUNK) {
-		add_bytes(s, f->bytes_old);
-		add(s, " -> ");
-		add_bytes(s, f->bytes_new);
-		add(s, ", ");
+		sentence_bytes(s, f->bytes_old);
+		sentence_add(s, " -> ");
+		sentence_bytes(s, f->bytes_new);
+		sentence_add(s, ", ");
 	}
-	add(s, "%c", f->bytes_new < f->bytes_old ? '-' : '+');
-	add_bytes(s, apart(f->bytes_old, f->bytes_new));
+	sentence_add(s, "%c", f->bytes_new < f->bytes_old ? '-' : '+');
+	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
 	if (f->blocks_old != f->blocks_new)
-		add(s, " (%" PRIu64 " block%s, were %" PRIu64 ")", f->blocks_new,
-		    f->blocks_new == 1 ? "" : "s", f->blocks_old);
+		sentence_add(s, " (%" PRIu64 " block%s, were %" PRIu64 ")", f->blocks_new,
+			     f->blocks_new == 1 ? "" : "s", f->blocks_old);
 	else if (f->blocks_old)
-		add(s, " (each block %.3g times as large)",
-		    (double)f->bytes_new / (double)f->bytes_old);
+		sentence_add(s, " (each block %.3g times as large)",
+			     (double)f->bytes_new / (double)f->bytes_old);
 }
 
 static uint64_t per_step(const struct diff *d, const struct diff_finding *f, const struct leaks *l)
@@ -186,22 +67,34 @@ static void say_kept(struct sentence *s, const struct diff *d, const struct diff
 {
 	bool gained = f->bytes_new > f->bytes_old;
 
-	add(s, gained ? "Kept from step to step: " : "No longer kept from step to step: ");
-	add_bytes(s, per_step(d, f, gained ? &d->new_leaks : &d->old_leaks));
-	add(s, gained ? " more with every step (a list, or a result kept with its graph); "
-		      : " with every step before; ");
-	add_classes(s, d, f);
-	add(s, "; most of it ");
-	add_owner(s, &f->owner);
+	sentence_add(s, gained ? "Kept from step to step: " : "No longer kept from step to step: ");
+	sentence_bytes(s, per_step(d, f, gained ? &d->new_leaks : &d->old_leaks));
+	sentence_add(s, gained ? " more with every step (a list, or a result kept with its graph); "
+			       : " with every step before; ");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
 }
 
 static void say_precision(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	add(s, "All is %.3g times as large, the parameters too, as with another precision: ",
-	    f->factor);
-	add_classes(s, d, f);
-	add(s, "; most of it ");
-	add_owner(s, &f->owner);
+	sentence_add(s,
+		     "All is %.3g times as large, the parameters too, as with another precision: ",
+		     f->factor);
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+}
+
+static void say_casts(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	sentence_add(s, d->new.casts
+				? "Results are cast to another precision (autocast), the "
+				  "parameters are not: "
+				: "Results are no longer cast to another precision (autocast): ");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
 }
 
 static bool inputs_stayed(const struct diff *d)
@@ -215,49 +108,60 @@ static bool inputs_stayed(const struct diff *d)
 
 static void say_scale(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	const struct diff_pair *inputs = greatest(d, f, CATEGORY_inputs);
+	const struct diff_pair *inputs = sentence_greatest(d, f, CATEGORY_inputs);
 
 	if (inputs) {
-		add(s, "The inputs are %.3g times as large (", f->factor);
-		add_owner(s, diff_owner(inputs));
-		add(s, "), as with another batch or sequence, and so is what a pass makes: ");
+		sentence_add(s, "The inputs are %.3g times as large (", f->factor);
+		sentence_owner(s, diff_owner(inputs));
+		sentence_add(s,
+			     "), as with another batch or sequence, and so is what a pass makes: ");
 	} else if (inputs_stayed(d)) {
-		add(s,
-		    "What a pass makes is %.3g times as large, the inputs are not, as with "
-		    "another precision or width: ",
-		    f->factor);
+		sentence_add(
+			s,
+			"What a pass makes is %.3g times as large, the inputs are not, as with "
+			"another precision or width: ",
+			f->factor);
 	} else {
-		add(s,
-		    "What a pass makes is %.3g times as large, as with another batch or "
-		    "sequence: ",
-		    f->factor);
+		sentence_add(s,
+			     "What a pass makes is %.3g times as large, as with another batch or "
+			     "sequence: ",
+			     f->factor);
 	}
-	add_classes(s, d, f);
+	sentence_classes(s, d, f);
 	if (f->square)
-		add(s, "; some even %.3g times, as scores between tokens are",
-		    f->factor * f->factor);
-	add(s, "; most of it ");
-	add_owner(s, &f->owner);
-	add_passes(s, d);
+		sentence_add(s, "; some even %.3g times, as scores between tokens are",
+			     f->factor * f->factor);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+	sentence_passes(s, d);
+}
+
+static void say_result(struct sentence *s, const struct diff_pair *p)
+{
+	if (p->blocks_new == p->blocks_old && p->bytes_old)
+		sentence_add(s, " holds blocks %.3g times as large",
+			     (double)p->bytes_new / (double)p->bytes_old);
+	else
+		sentence_add(s, " holds %" PRIu64 " block%s, were %" PRIu64, p->blocks_new,
+			     p->blocks_new == 1 ? "" : "s", p->blocks_old);
 }
 
 static void say_model(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	const struct diff_pair *made = greatest(d, f, CATEGORY_activations);
-	const struct diff_pair *weights = greatest(d, f, CATEGORY_parameters);
+	const struct diff_pair *made = sentence_greatest(d, f, CATEGORY_activations);
+	const struct diff_pair *weights = sentence_greatest(d, f, CATEGORY_parameters);
 
-	made = made ? made : greatest(d, f, CATEGORY_forward_temporaries);
-	add(s, "%s model: ", f->bytes_new > f->bytes_old ? "A larger" : "A smaller");
-	add_classes(s, d, f);
+	made = made ? made : sentence_greatest(d, f, CATEGORY_forward_temporaries);
+	sentence_add(s, "%s model: ", f->bytes_new > f->bytes_old ? "A larger" : "A smaller");
+	sentence_classes(s, d, f);
 	if (made) {
-		add(s, "; ");
-		add_owner(s, diff_owner(made));
-		add(s, " holds %" PRIu64 " block%s, were %" PRIu64, made->blocks_new,
-		    made->blocks_new == 1 ? "" : "s", made->blocks_old);
+		sentence_add(s, "; ");
+		sentence_owner(s, diff_owner(made));
+		say_result(s, made);
 	}
 	if (weights) {
-		add(s, "; parameters of ");
-		add_owner(s, diff_owner(weights));
+		sentence_add(s, "; parameters of ");
+		sentence_owner(s, diff_owner(weights));
 	}
 }
 
@@ -272,59 +176,96 @@ static void add_optimizer(struct sentence *s, const struct diff_side *side)
 
 		if (all->items[i].phase != PHASE_OPTIMIZER || !hash || !dot || dot < hash)
 			continue;
-		add(s, "%.*s", (int)(dot - hash - 1), hash + 1);
+		sentence_add(s, "%.*s", (int)(dot - hash - 1), hash + 1);
 		return;
 	}
-	add(s, "unknown");
+	sentence_add(s, "unknown");
 }
 
 static void say_optimizer(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
 	bool more = f->bytes_new > f->bytes_old;
 
-	add(s, "%s optimizer state",
-	    f->kind == DIFF_NEW	   ? "New"
-	    : f->kind == DIFF_GONE ? "No"
-	    : more		   ? "More"
-				   : "Less");
+	sentence_add(s, "%s optimizer state",
+		     !d->old_shot.bytes[f->category]   ? "New"
+		     : !d->new_shot.bytes[f->category] ? "No"
+		     : more			       ? "More"
+						       : "Less");
 	if (d->old_shot.bytes[CATEGORY_parameters] == d->new_shot.bytes[CATEGORY_parameters])
-		add(s, " for the same parameters");
-	add(s, ", %c", more ? '+' : '-');
-	add_bytes(s, apart(f->bytes_old, f->bytes_new));
-	add(s, " at ");
-	add_owner(s, &f->owner);
-	add(s, " (");
+		sentence_add(s, " for the same parameters");
+	sentence_add(s, ", %c", more ? '+' : '-');
+	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
+	sentence_add(s, " at ");
+	sentence_owner(s, &f->owner);
+	sentence_add(s, " (");
 	add_optimizer(s, &d->old);
-	add(s, " -> ");
+	sentence_add(s, " -> ");
 	add_optimizer(s, &d->new);
-	add(s, ")");
+	sentence_add(s, ")");
 }
 
 static void say_gradients(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
+	uint64_t before = d->old_shot.bytes[f->category], after = d->new_shot.bytes[f->category];
 	bool more = f->bytes_new > f->bytes_old;
 
-	add(s, "%s gradients in the %s: %c", more ? "More" : "Less", phase_text(d->new_shot.phase),
-	    more ? '+' : '-');
-	add_bytes(s, apart(f->bytes_old, f->bytes_new));
-	if (f->kind == DIFF_NEW)
-		add(s, "; they were not there before (set_to_none=False, no zero_grad, or sums "
-		       "over several passes)");
-	if (f->kind == DIFF_GONE)
-		add(s, "; they are given back before it now");
-	add(s, "; most of it ");
-	add_owner(s, &f->owner);
-	add_passes(s, d);
+	sentence_add(s, "%s gradients in the %s: %c", more ? "More" : "Less",
+		     phase_text(d->new_shot.phase), more ? '+' : '-');
+	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
+	if (before < after / 10)
+		sentence_add(s,
+			     "; there were %s before (set_to_none=False, no zero_grad, or sums "
+			     "over several passes)",
+			     before ? "hardly any" : "none");
+	if (after < before / 10)
+		sentence_add(s, "; they are given back before it now");
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+	sentence_passes(s, d);
+}
+
+static void say_share(struct sentence *s, const struct diff_shot *shot)
+{
+	uint64_t all = shot->bytes[CATEGORY_parameters];
+
+	sentence_bytes(s, shot->trained);
+	sentence_add(s, " of ");
+	sentence_bytes(s, all);
+}
+
+static void say_trained(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	bool more = d->new_shot.trained > d->old_shot.trained;
+
+	sentence_add(s, "%s of the parameters are trained (", more ? "More" : "Fewer");
+	say_share(s, &d->new_shot);
+	sentence_add(s, ", were ");
+	say_share(s, &d->old_shot);
+	sentence_add(s, "), as with layers %s: ", more ? "set free" : "frozen");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
 }
 
 static void say_recompute(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	add(s, "Activations are %s in backward (checkpointing): ",
-	    d->new.recomputes ? "now made again" : "no longer made again");
-	add_bytes(s, apart(f->bytes_old, f->bytes_new));
-	add(s, " %s of them kept, in %zu lines, most of it ",
-	    f->bytes_new < f->bytes_old ? "less" : "more", lines_of(d, f));
-	add_owner(s, &f->owner);
+	sentence_add(s, "Activations are %s in backward (checkpointing): ",
+		     d->new.recomputes ? "now made again" : "no longer made again");
+	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
+	sentence_add(s, " %s of them kept, in %zu lines, most of it ",
+		     f->bytes_new < f->bytes_old ? "less" : "more", sentence_lines(d, f));
+	sentence_owner(s, &f->owner);
+}
+
+static void say_rounding(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	size_t lines = sentence_lines(d, f);
+
+	sentence_add(s,
+		     "Blocks of %zu line%s have other remainders, which the allocator leaves in "
+		     "blocks over 1 MiB: ",
+		     lines, lines == 1 ? "" : "s");
+	sentence_classes(s, d, f);
 }
 
 static void say_peak(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -332,14 +273,15 @@ static void say_peak(struct sentence *s, const struct diff *d, const struct diff
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
 	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
 
-	add(s, "The peak moved: it was in the %s and is in the %s; in the %s it went from ",
-	    phase_text(before), phase_text(after),
-	    phase_text(d->new.peak >= d->old.peak ? after : before));
-	add_bytes(s, f->bytes_old);
-	add(s, " to ");
-	add_bytes(s, f->bytes_new);
-	add(s, ", mostly by %s of ", category_words(f->category));
-	add_owner(s, &f->owner);
+	sentence_add(s,
+		     "The peak moved: it was in the %s and is in the %s; in the %s it went from ",
+		     phase_text(before), phase_text(after),
+		     phase_text(d->new.peak >= d->old.peak ? after : before));
+	sentence_bytes(s, f->bytes_old);
+	sentence_add(s, " to ");
+	sentence_bytes(s, f->bytes_new);
+	sentence_add(s, ", mostly by %s of ", category_words(f->category));
+	sentence_owner(s, &f->owner);
 }
 
 void diff_say(struct diff *d, struct diff_finding *f)
@@ -348,16 +290,18 @@ void diff_say(struct diff *d, struct diff_finding *f)
 				   const struct diff_finding *) = {
 		[CAUSE_LINE] = say_line,	   [CAUSE_FUNCTION] = say_line,
 		[CAUSE_KEPT] = say_kept,	   [CAUSE_PRECISION] = say_precision,
-		[CAUSE_SCALE] = say_scale,	   [CAUSE_MODEL] = say_model,
-		[CAUSE_OPTIMIZER] = say_optimizer, [CAUSE_GRADIENTS] = say_gradients,
-		[CAUSE_RECOMPUTE] = say_recompute, [CAUSE_PEAK] = say_peak,
+		[CAUSE_CASTS] = say_casts,	   [CAUSE_SCALE] = say_scale,
+		[CAUSE_MODEL] = say_model,	   [CAUSE_OPTIMIZER] = say_optimizer,
+		[CAUSE_GRADIENTS] = say_gradients, [CAUSE_TRAINED] = say_trained,
+		[CAUSE_RECOMPUTE] = say_recompute, [CAUSE_ROUNDING] = say_rounding,
+		[CAUSE_PEAK] = say_peak,
 	};
 	struct sentence s = { .len = 0 };
 
 	say[f->cause](&s, d, f);
 	if (d->below_peak)
-		add(&s, "; not at the peak but in the %s", phase_text(d->new_shot.phase));
-	add(&s, ".");
+		sentence_add(&s, "; not at the peak but in the %s", phase_text(d->new_shot.phase));
+	sentence_add(&s, ".");
 	free(f->text);
 	f->text = need_copy(s.text, s.len);
 }

@@ -26,6 +26,19 @@ static bool find_recompute(struct diff_side *s)
 	return found;
 }
 
+/* The backward node of a cast. */
+static bool find_casts(const struct diff_side *s)
+{
+	const struct defs *defs = &s->recording.defs;
+	const struct map *ids = &defs->strings.ids;
+
+	for (size_t i = 0; i < ids->room; i++)
+		if (ids->slots[i].used &&
+		    !strcmp(defs_string(defs, (uint32_t)ids->slots[i].key).s, "ToCopyBackward0"))
+			return true;
+	return false;
+}
+
 int diff_side_open(struct diff_side *s, const char *path, long device)
 {
 	const struct curve *curve;
@@ -44,6 +57,7 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	s->peak = curve->peak.bytes;
 	s->peak_seq = curve->peak.event.seq;
 	s->recomputes = find_recompute(s);
+	s->casts = find_casts(s);
 	return 0;
 }
 
@@ -84,11 +98,21 @@ int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 		const struct block *b = &snap.moment.blocks[i];
 		struct diff_row *row = row_of(out, snap.classes[i], diff_site_find(s, b));
 
+		if (snap.classes[i] == CATEGORY_parameters && b->leaf_ns)
+			out->trained += b->size;
 		row->bytes += b->size;
 		row->blocks++;
 	}
 	snapshot_free(&snap);
 	return 0;
+}
+
+void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot)
+{
+	*out = *shot;
+	out->ids = (struct map){ 0 };
+	out->rows = need_new((shot->count + 1) * sizeof(*out->rows));
+	memcpy(out->rows, shot->rows, shot->count * sizeof(*out->rows));
 }
 
 void diff_shot_free(struct diff_shot *shot)
@@ -117,36 +141,59 @@ const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 	return best;
 }
 
-/* Looks for the highest moment between two events. */
+/* What a block was made for, in words that both recordings have: the backward node, or the function
+ * of the line. */
+static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
+{
+	const struct block b = { .stack = stack, .name = node };
+
+	if (node)
+		return diff_hash_text(1, defs_string(&s->recording.defs, node).s);
+	return diff_hash_text(2, owners_find(&s->timeline.owners, &b).function);
+}
+
+/* Looks for the highest moment between two events, and for the highest one of that maker. */
 struct search {
+	struct diff_side *side;
 	struct model model;
-	int device;
-	uint64_t from, to, best, seq;
+	uint64_t from, to, maker;
+	struct found {
+		uint64_t bytes, seq;
+	} any, alike;
 };
 
 static int look(void *ctx, const struct gmt_event *e)
 {
 	struct search *s = ctx;
-	uint64_t now;
+	struct found now = { .seq = e->seq };
 
 	model_event(&s->model, e);
 	if (e->seq < s->from || e->seq > s->to)
 		return 0;
-	now = model_curve(&s->model.devices[s->device])->now;
-	if (now > s->best || !s->seq) {
-		s->best = now;
-		s->seq = e->seq;
-	}
+	now.bytes = model_curve(&s->model.devices[s->side->timeline.device])->now;
+	if (now.bytes > s->any.bytes || !s->any.seq)
+		s->any = now;
+	if (s->maker && e->kind == GMT_BLOCK_ALLOC && now.bytes > s->alike.bytes &&
+	    maker(s->side, e->stack, e->name) == s->maker)
+		s->alike = now;
 	return 0;
 }
 
-int diff_moment_like(struct diff_side *s, const struct diff_side *other, uint64_t seq,
-		     uint64_t *out)
+/* The like one, if it is nearly as high: of two moments that are about as high, either may be the
+ * highest. */
+static uint64_t best_of(const struct search *s, uint64_t otherwise)
+{
+	if (s->alike.seq && (double)s->alike.bytes > 0.8 * (double)s->any.bytes)
+		return s->alike.seq;
+	return s->any.seq ? s->any.seq : otherwise;
+}
+
+int diff_moment_like(struct diff_side *s, struct diff_side *other, uint64_t seq, uint64_t *out)
 {
 	const struct span *theirs = steps_span(&other->timeline.steps, &other->timeline.spans, seq);
 	const struct span *ours = theirs ? diff_highest(s, theirs->phase) : NULL;
 	const double window = 0.1;
-	struct search search = { .device = s->timeline.device };
+	struct search search = { .side = s };
 	const struct extent *x, *y;
 	double at, length;
 	int rc;
@@ -162,9 +209,11 @@ int diff_moment_like(struct diff_side *s, const struct diff_side *other, uint64_
 	length = (double)(y->last_seq - y->first_seq);
 	search.from = y->first_seq + (uint64_t)(at > window ? (at - window) * length : 0);
 	search.to = y->first_seq + (uint64_t)((at + window < 1 ? at + window : 1) * length);
+	if (x->peak_seq == seq)
+		search.maker = maker(other, x->peak_stack, x->peak_node);
 	model_init(&search.model, &s->recording.defs);
 	rc = recording_run(&s->recording, UINT64_MAX, look, &search);
 	model_free(&search.model);
-	*out = search.seq ? search.seq : y->peak_seq;
+	*out = best_of(&search, y->peak_seq);
 	return rc;
 }

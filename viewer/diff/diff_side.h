@@ -47,6 +47,7 @@ struct diff_row {
 /* What lived after an event. */
 struct diff_shot {
 	uint64_t seq, time_ns, total;
+	uint64_t trained; /* of the parameters, those that autograd is to give a gradient */
 	enum phase phase;
 	size_t step;
 	uint64_t bytes[CATEGORIES];
@@ -60,6 +61,7 @@ struct diff_side {
 	struct timeline timeline;
 	uint64_t peak, peak_seq;
 	bool recomputes; /* checkpointing was seen */
+	bool casts;	 /* so were results that were cast on the way, as autocast does */
 
 	struct diff_function *functions;
 	size_t function_count, function_room;
@@ -76,6 +78,7 @@ void diff_side_close(struct diff_side *s);
 
 /* 0, or a sentence was said and the exit code. */
 int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
+void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot);
 void diff_shot_free(struct diff_shot *shot);
 
 /* The call path of a block. */
@@ -86,9 +89,9 @@ enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);
 /* The span of that phase that came highest, NULL = there is none. */
 const struct span *diff_highest(const struct diff_side *s, enum phase phase);
 /* The moment on this side that is like `seq` on the other: in the same phase, about as far in it,
- * and there the highest. 0, or a sentence was said and the exit code. */
-int diff_moment_like(struct diff_side *s, const struct diff_side *other, uint64_t seq,
-		     uint64_t *out);
+ * and there the highest, or nearly so and for the same line or backward node. 0, or a sentence was
+ * said and the exit code. */
+int diff_moment_like(struct diff_side *s, struct diff_side *other, uint64_t seq, uint64_t *out);
 
 uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len);
 uint64_t diff_hash_text(uint64_t seed, const char *text);

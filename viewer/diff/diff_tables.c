@@ -1,83 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all faces of a comparison need: names, changes as words, tables by module and by line. */
+/* What lived at the compared moments by module and by line, the greatest change first. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
 #include "../base/need.h"
 #include "diff.h"
-
-const char *diff_kind_name(enum diff_kind kind)
-{
-	static const char *const names[] = { "grown", "shrunk", "new", "gone", "moved" };
-
-	return names[kind];
-}
-
-const char *diff_cause_name(enum diff_cause cause)
-{
-	static const char *const names[] = {
-		[CAUSE_LINE] = "line",		 [CAUSE_FUNCTION] = "function",
-		[CAUSE_KEPT] = "kept",		 [CAUSE_PRECISION] = "precision",
-		[CAUSE_SCALE] = "scale",	 [CAUSE_MODEL] = "model",
-		[CAUSE_OPTIMIZER] = "optimizer", [CAUSE_GRADIENTS] = "gradients",
-		[CAUSE_RECOMPUTE] = "recompute", [CAUSE_PEAK] = "peak",
-	};
-
-	return names[cause];
-}
-
-const char *diff_change(char buf[48], uint64_t before, uint64_t after)
-{
-	char b[HUMAN_MAX];
-
-	if (before == after)
-		return "0";
-	human_bytes(b, before < after ? after - before : before - after);
-	snprintf(buf, 48, "%c%s", before < after ? '+' : '-', b);
-	return buf;
-}
-
-const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
-{
-	if (!before || before == after)
-		return "";
-	snprintf(buf, 48, "%+.1f %%", 100 * ((double)after - (double)before) / (double)before);
-	return buf;
-}
-
-/* argv as recorded: each argument ends with a zero. */
-const char *diff_command(const struct diff_side *s, char *buf, size_t room)
-{
-	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
-	const char *p = argv.len ? owners_base(argv.s) : "";
-	size_t len = 0;
-
-	for (; argv.len && p < argv.s + argv.len && len < room - 1; p++)
-		buf[len++] = *p ? *p : ' ';
-	while (len && buf[len - 1] == ' ')
-		len--;
-	buf[len] = 0;
-	return buf;
-}
-
-const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
-{
-	struct defs_text commit = defs_meta(&s->recording.defs, "git.commit");
-
-	snprintf(buf, room, commit.len ? "commit %.7s" : "no commit", commit.s);
-	return buf;
-}
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a < b ? b - a : a - b;
-}
 
 static int by_change(const void *a, const void *b)
 {
 	const struct diff_module *x = a, *y = b;
-	uint64_t v = apart(x->bytes_old, x->bytes_new), w = apart(y->bytes_old, y->bytes_new);
+	uint64_t v = diff_apart(x->bytes_old, x->bytes_new);
+	uint64_t w = diff_apart(y->bytes_old, y->bytes_new);
 
 	if (v != w)
 		return v < w ? 1 : -1;
@@ -97,8 +30,6 @@ static struct diff_module *module_of(struct diff_modules *m, const char *path)
 struct diff_modules diff_modules(const struct diff *d)
 {
 	struct diff_modules m = { 0 };
-	size_t kept = 0;
-
 	for (size_t i = 0; i < d->pair_count; i++) {
 		const struct diff_pair *p = &d->pairs[i];
 		const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
@@ -109,12 +40,8 @@ struct diff_modules diff_modules(const struct diff *d)
 		at->bytes_old += p->bytes_old;
 		at->bytes_new += p->bytes_new;
 	}
-	for (size_t i = 0; i < m.count; i++)
-		if (m.items[i].bytes_old != m.items[i].bytes_new)
-			m.items[kept++] = m.items[i];
-	m.count = kept;
-	if (kept)
-		qsort(m.items, kept, sizeof(*m.items), by_change);
+	if (m.count)
+		qsort(m.items, m.count, sizeof(*m.items), by_change);
 	return m;
 }
 
@@ -123,26 +50,69 @@ void diff_modules_free(struct diff_modules *m)
 	free(m->items);
 }
 
-static int by_delta(const void *a, const void *b, void *ctx)
+/* The same for all pairs of one class and one line, whatever led to it. */
+static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
 {
-	const struct diff *d = ctx;
-	const struct diff_pair *x = &d->pairs[*(const size_t *)a];
-	const struct diff_pair *y = &d->pairs[*(const size_t *)b];
-	uint64_t v = apart(x->bytes_old, x->bytes_new), w = apart(y->bytes_old, y->bytes_new);
+	const struct diff_side *s = p->new_site ? &d->new : &d->old;
+	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
+	uint64_t h = diff_hash(site->depth > 0, &p->category, sizeof(p->category));
+
+	if (!site->depth)
+		return diff_hash_text(h, site->owner.function);
+	return diff_hash(h, &s->places[site->places[site->depth - 1]].common, sizeof(uint32_t));
+}
+
+static int by_delta(const void *a, const void *b)
+{
+	const struct diff_line *x = a, *y = b;
+	uint64_t v = diff_apart(x->bytes_old, x->bytes_new);
+	uint64_t w = diff_apart(y->bytes_old, y->bytes_new);
 
 	if (v != w)
 		return v < w ? 1 : -1;
-	return x < y ? -1 : x > y;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-size_t *diff_lines(const struct diff *d, size_t *count)
+static void add_pair(struct diff_line *l, const struct diff_pair *p)
 {
-	size_t *all = need_new((d->pair_count + 1) * sizeof(*all));
+	l->old_site = l->old_site ? l->old_site : p->old_site;
+	l->new_site = l->new_site ? l->new_site : p->new_site;
+	l->bytes_old += p->bytes_old;
+	l->bytes_new += p->bytes_new;
+	l->blocks_old += p->blocks_old;
+	l->blocks_new += p->blocks_new;
+}
 
-	*count = 0;
-	for (size_t i = 0; i < d->pair_count; i++)
-		if (d->pairs[i].bytes_old != d->pairs[i].bytes_new)
-			all[(*count)++] = i;
-	qsort_r(all, *count, sizeof(*all), by_delta, (void *)(uintptr_t)d);
-	return all;
+struct diff_lines diff_lines(const struct diff *d)
+{
+	struct diff_lines out = { 0 };
+	struct map known = { 0 };
+	bool fresh;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		uint32_t *at = map_put(&known, line_key(d, &d->pairs[i]), &fresh);
+
+		if (fresh) {
+			*at = out.count;
+			out.items = need_grow(out.items, &out.room, out.count, sizeof(*out.items));
+			out.items[out.count] = (struct diff_line){ .category = d->pairs[i].category,
+								   .order = out.count };
+			out.count++;
+		}
+		add_pair(&out.items[*at], &d->pairs[i]);
+	}
+	map_free(&known);
+	if (out.count)
+		qsort(out.items, out.count, sizeof(*out.items), by_delta);
+	return out;
+}
+
+void diff_lines_free(struct diff_lines *l)
+{
+	free(l->items);
+}
+
+const struct owner *diff_line_owner(const struct diff_line *l)
+{
+	return l->new_site ? &l->new_site->owner : &l->old_site->owner;
 }

@@ -15,27 +15,22 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 	char commit[32], command[200];
 
 	diff_command(s, command, sizeof(command));
-	emit_line(out, "%s  %.30s  |  %s  |  %.40s", name, owners_base(s->recording.path),
-		  diff_commit(s, commit, sizeof(commit)), command);
+	emit_line(out, "%s  %.30s  |  %s%s%.40s", name, owners_base(s->recording.path),
+		  diff_commit(s, commit, sizeof(commit)), command[0] ? "  |  " : "", command);
 }
 
 static void head(const struct diff *d, struct emit *out)
 {
-	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
-	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
+	struct diff_ground g;
+	char text[400];
 
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);
+	for (size_t at = 0; diff_ground(d, &at, &g);)
+		emit_line(out, "     besides: %s %.30s -> %.30s", g.what, g.old[0] ? g.old : "none",
+			  g.new[0] ? g.new : "none");
 	emit_line(out, "%s", "");
-	diff_percent(p, d->old.peak, d->new.peak);
-	emit_title(out, "Peak %s -> %s: %s%s%s%s, in the %s%s%s", human_bytes(a, d->old.peak),
-		   human_bytes(b, d->new.peak), diff_change(c, d->old.peak, d->new.peak),
-		   d->old.peak && d->old.peak != d->new.peak ? " (" : "",
-		   d->old.peak && d->old.peak != d->new.peak ? p : "",
-		   d->old.peak && d->old.peak != d->new.peak ? ")" : "", phase_text(before),
-		   before == after ? "" : ", now in the ",
-		   before == after ? "" : phase_text(after));
+	emit_title(out, "%s", diff_headline(d, text, sizeof(text)));
 	emit_line(out, "%s", "");
 }
 
@@ -91,8 +86,8 @@ static void tables_by_time(const struct diff *d, struct emit *out)
 {
 	title(out, "class, each at its own peak");
 	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (d->old_classes[c] || d->new_classes[c])
-			row(out, category_words(c), d->old_classes[c], d->new_classes[c]);
+		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
+			row(out, category_words(c), d->old_peak.bytes[c], d->new_peak.bytes[c]);
 	title(out, "highest in");
 	for (int p = 0; p < PHASES; p++) {
 		const struct span *old = diff_highest(&d->old, p), *new = diff_highest(&d->new, p);
@@ -103,32 +98,55 @@ static void tables_by_time(const struct diff *d, struct emit *out)
 	}
 }
 
-static void tables_by_place(const struct diff *d, struct emit *out, size_t most)
+/* The end of a path says more than its beginning. */
+static const char *tail(const char *path, char buf[NAME + 1])
+{
+	size_t len = strlen(path);
+
+	if (len <= NAME)
+		return path;
+	snprintf(buf, NAME + 1, "..%s", path + len - (NAME - 2));
+	return buf;
+}
+
+static void table_of_modules(const struct diff *d, struct emit *out, size_t most)
 {
 	struct diff_modules m = diff_modules(d);
-	size_t count, *lines = diff_lines(d, &count);
+	char name[NAME + 1];
 
-	if (m.count)
-		title(out, "module");
-	for (size_t i = 0; i < m.count && i < most; i++)
-		row(out, m.items[i].path, m.items[i].bytes_old, m.items[i].bytes_new);
-	if (count)
-		title(out, "line");
-	for (size_t i = 0; i < count && i < most; i++) {
-		const struct diff_pair *p = &d->pairs[lines[i]];
-		const struct owner *o = diff_owner(p);
+	for (size_t i = 0; i < m.count && i < most; i++) {
+		if (m.items[i].bytes_old == m.items[i].bytes_new)
+			break;
+		if (!i)
+			title(out, "module");
+		row(out, tail(m.items[i].path, name), m.items[i].bytes_old, m.items[i].bytes_new);
+	}
+	diff_modules_free(&m);
+}
+
+static void table_of_lines(const struct diff *d, struct emit *out, size_t most)
+{
+	struct diff_lines l = diff_lines(d);
+
+	for (size_t i = 0; i < l.count && i < most; i++) {
+		const struct diff_line *x = &l.items[i];
+		const struct owner *o = diff_line_owner(x);
 		char name[160];
 
+		if (x->bytes_old == x->bytes_new)
+			break;
+		if (!i)
+			title(out, "line");
 		if (o->file[0])
 			snprintf(name, sizeof(name), "%.22s:%u %.40s", owners_base(o->file),
-				 o->line, category_words(p->category));
+				 o->line, category_words(x->category));
 		else
-			snprintf(name, sizeof(name), "%.22s %.40s", o->function,
-				 category_words(p->category));
-		row(out, name, p->bytes_old, p->bytes_new);
+			snprintf(name, sizeof(name), "%.22s %.40s",
+				 o->function[0] ? o->function : "(no stack)",
+				 category_words(x->category));
+		row(out, name, x->bytes_old, x->bytes_new);
 	}
-	free(lines);
-	diff_modules_free(&m);
+	diff_lines_free(&l);
 }
 
 void diff_text(const struct diff *d, struct emit *out, long top)
@@ -138,5 +156,6 @@ void diff_text(const struct diff *d, struct emit *out, long top)
 	head(d, out);
 	findings(d, out, most);
 	tables_by_time(d, out);
-	tables_by_place(d, out, most);
+	table_of_modules(d, out, most);
+	table_of_lines(d, out, most);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The causes of a comparison, between the files that know them: each looks for its own and makes a
+ * finding of what it takes. */
+#ifndef VIEWER_DIFF_CAUSES_H
+#define VIEWER_DIFF_CAUSES_H
+
+#include "diff.h"
+
+#define BIT(c)	       (1u << CATEGORY_##c)
+#define PASS_RESULTS   (BIT(activations) | BIT(inputs) | BIT(forward_temporaries))
+#define MODEL_FOLLOWED (BIT(gradients) | BIT(optimizer_state))
+
+/* Bytes of all pairs by class. */
+struct diff_sums {
+	double old[CATEGORIES], new[CATEGORIES];
+};
+
+static inline bool diff_is_result(const struct diff_pair *p)
+{
+	return 1u << p->category & PASS_RESULTS;
+}
+
+void diff_find_precision(struct diff *d, const struct diff_sums *s);
+void diff_find_casts(struct diff *d, const struct diff_sums *s);
+void diff_find_scale(struct diff *d, const struct diff_sums *sums);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Causes that make many blocks larger by one factor: another size of elements, another batch or
+ * sequence.
+ */
+#include <math.h>
+
+#include "diff_causes.h"
+
+/* The same blocks, each as large by the factor. Small ones are rounded up by the allocator; a large
+ * one may get up to a MiB more than it asked for, if what is left over is too little to be used. */
+static bool fits(const struct diff_pair *p, double factor, bool spare)
+{
+	double want = factor * (double)p->bytes_old, blocks = (double)p->blocks_new;
+	double slack = 0.03 * want + 512 * blocks;
+
+	if (spare && fmax((double)p->bytes_old, (double)p->bytes_new) > 1048576 * blocks)
+		slack += fmin(1048576 * blocks, 0.12 * want);
+	return p->bytes_old && p->blocks_old == p->blocks_new &&
+	       fabs((double)p->bytes_new - want) <= slack;
+}
+
+static bool scaled(const struct diff_pair *p, double factor)
+{
+	return fits(p, factor, true);
+}
+
+static double factor_of(const struct diff_pair *p)
+{
+	return (double)p->bytes_new / (double)p->bytes_old;
+}
+
+/* ---- elements of another size */
+
+static bool takes_factor(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	return scaled(p, *(const double *)ctx);
+}
+
+void diff_find_precision(struct diff *d, const struct diff_sums *s)
+{
+	static const double factors[] = { 0.25, 0.5, 2, 4 };
+	double sum;
+
+	for (size_t k = 0; k < sizeof(factors) / sizeof(factors[0]); k++) {
+		sum = 0;
+		for (size_t i = 0; i < d->pair_count; i++)
+			if (d->pairs[i].category == CATEGORY_parameters &&
+			    diff_differs(&d->pairs[i]) && scaled(&d->pairs[i], factors[k]))
+				sum += (double)d->pairs[i].bytes_old;
+		if (sum > 0.8 * s->old[CATEGORY_parameters] && sum > 0) {
+			struct diff_finding *f =
+				diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &factors[k]);
+
+			f->factor = factors[k];
+			return;
+		}
+	}
+}
+
+/* ---- batch and sequence: what a pass makes, by one factor (scores of attention by its square) */
+
+struct scale {
+	double base;
+	bool square;
+};
+
+static double weight_of(const struct diff *d, double factor)
+{
+	double w = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (diff_is_result(&d->pairs[i]) && diff_differs(&d->pairs[i]) &&
+		    fits(&d->pairs[i], factor, false))
+			w += fabs((double)diff_delta(&d->pairs[i]));
+	return w;
+}
+
+static double heaviest_factor(const struct diff *d, double *weight)
+{
+	double best = 1;
+
+	*weight = 0;
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+		double w;
+
+		if (!diff_is_result(p) || !diff_differs(p) || !p->bytes_old || !p->bytes_new ||
+		    p->blocks_old != p->blocks_new || fabs(factor_of(p) - 1) < 0.02)
+			continue;
+		w = weight_of(d, factor_of(p));
+		if (w > *weight) {
+			*weight = w;
+			best = factor_of(p);
+		}
+	}
+	return best;
+}
+
+/* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
+static bool is_general(const struct diff *d, const struct scale *s)
+{
+	double all = 0, fit = 0;
+	bool results = false;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+		bool goes = diff_differs(p) &&
+			    (scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)));
+
+		if (!diff_is_result(p) || p->finding || !p->bytes_old)
+			continue;
+		all += (double)p->bytes_old;
+		fit += goes ? (double)p->bytes_old : 0;
+		results |= goes && p->category != CATEGORY_inputs;
+	}
+	return results && fit > 0.5 * all;
+}
+
+static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct scale *s = ctx;
+
+	(void)d;
+	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
+		return false;
+	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base));
+}
+
+/* The inputs say it best, where they are large enough to tell. */
+static double factor_of_inputs(const struct diff *d)
+{
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (p->category == CATEGORY_inputs && diff_differs(p) && p->bytes_old &&
+		    p->blocks_old == p->blocks_new && p->bytes_old >= 2048 * p->blocks_old)
+			return factor_of(p);
+	}
+	return 0;
+}
+
+/* f: what most bytes grew by, which may be the square of what the inputs did. */
+static struct scale scale_of(const struct diff *d, double f, double *weight)
+{
+	double inputs = factor_of_inputs(d), root = sqrt(f), other;
+
+	if (inputs > 0 && fabs(inputs / f - 1) < 0.1)
+		return (struct scale){ inputs, weight_of(d, inputs * inputs) > 0 };
+	other = weight_of(d, root);
+	if ((inputs > 0 && fabs(inputs / root - 1) < 0.1) ||
+	    (other > 0.02 * *weight && (f > 1.2 || f < 0.8))) {
+		*weight += other;
+		return (struct scale){ inputs > 0 ? inputs : root, true };
+	}
+	other = weight_of(d, f * f);
+	*weight += other;
+	return (struct scale){ f, other > 0 };
+}
+
+/* The weights went the same way while the inputs stayed: wider layers, or a larger vocabulary. */
+static bool is_wider(const struct diff *d, const struct diff_sums *s, double factor)
+{
+	double change = s->new[CATEGORY_parameters] - s->old[CATEGORY_parameters];
+
+	return factor_of_inputs(d) == 0 && change * (factor - 1) > 0 &&
+	       fabs(change) > 0.01 * s->old[CATEGORY_parameters];
+}
+
+void diff_find_scale(struct diff *d, const struct diff_sums *sums)
+{
+	double weight, f = heaviest_factor(d, &weight);
+	struct diff_finding *made;
+	struct scale s;
+
+	if (weight <= 0)
+		return;
+	s = scale_of(d, f, &weight);
+	if (!is_general(d, &s) || is_wider(d, sums, s.base))
+		return;
+	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
+	if (!made)
+		return;
+	made->factor = s.base;
+	made->square = s.square;
+}
+
+/* ---- results that are cast to smaller elements, or no longer; inputs and parameters stayed */
+
+static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	(void)ctx;
+	return 1u << p->category &
+	       (BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries));
+}
+
+void diff_find_casts(struct diff *d, const struct diff_sums *s)
+{
+	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
+	double parameters = s->old[CATEGORY_parameters];
+
+	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
+	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
+		return;
+	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
+		diff_collect(d, CAUSE_CASTS, BIT(activations), takes_cast, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sentences of findings are put together from. */
+#include "diff_sentence.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "../base/human.h"
+
+void sentence_add(struct sentence *s, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, format, args);
+	va_end(args);
+	if (n > 0)
+		s->len += (size_t)n;
+	if (s->len >= sizeof(s->text))
+		s->len = sizeof(s->text) - 1;
+}
+
+void sentence_owner(struct sentence *s, const struct owner *o)
+{
+	if (o->file[0])
+		sentence_add(s, "%.80s %.60s:%u", o->function, owners_base(o->file), o->line);
+	else
+		sentence_add(s, "%.80s%s", o->function[0] ? o->function : "(no stack)",
+			     o->backward ? " (backward)" : "");
+}
+
+void sentence_bytes(struct sentence *s, uint64_t bytes)
+{
+	char b[HUMAN_MAX];
+
+	sentence_add(s, "%s", human_bytes(b, bytes));
+}
+
+/* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
+void sentence_classes(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	int64_t by_class[CATEGORIES] = { 0 };
+	const char *comma = "";
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (d->pairs[i].finding == f->id)
+			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
+	for (;;) {
+		unsigned best = 0;
+		char b[HUMAN_MAX];
+
+		for (unsigned c = 1; c < CATEGORIES; c++)
+			if (llabs(by_class[c]) > llabs(by_class[best]))
+				best = c;
+		if (!by_class[best])
+			return;
+		sentence_add(s, "%s%s %c%s", comma, category_words(best),
+			     by_class[best] < 0 ? '-' : '+',
+			     human_bytes(b, (uint64_t)llabs(by_class[best])));
+		by_class[best] = 0;
+		comma = ", ";
+	}
+}
+
+size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		bool again = d->pairs[i].finding != f->id;
+
+		for (size_t j = 0; j < i && !again; j++)
+			again = d->pairs[j].finding == f->id &&
+				owners_same(diff_owner(&d->pairs[i]), diff_owner(&d->pairs[j]));
+		n += !again;
+	}
+	return n;
+}
+
+/* The pair of that class with the greatest change; NULL: none. */
+const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
+					  unsigned category)
+{
+	const struct diff_pair *best = NULL;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (p->finding == f->id && p->category == category &&
+		    (!best || llabs(diff_delta(p)) > llabs(diff_delta(best))))
+			best = p;
+	}
+	return best;
+}
+
+/* The most backward passes that a step had. */
+static unsigned passes(const struct diff_side *s)
+{
+	const struct steps *steps = &s->timeline.steps;
+	unsigned most = 0;
+
+	for (size_t i = 1; i <= steps_number(steps); i++)
+		if (steps->items[i].times[PHASE_BACKWARD] > most)
+			most = steps->items[i].times[PHASE_BACKWARD];
+	return most;
+}
+
+void sentence_passes(struct sentence *s, const struct diff *d)
+{
+	unsigned before = passes(&d->old), after = passes(&d->new);
+
+	if (before && after && before != after)
+		sentence_add(s, "; a step has %u backward pass%s, had %u", after,
+			     after == 1 ? "" : "es", before);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words that all faces of a comparison share: names, changes, the sides, the peak in one sentence.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "diff.h"
+
+const char *diff_kind_name(enum diff_kind kind)
+{
+	static const char *const names[] = { "grown", "shrunk", "new", "gone", "moved" };
+
+	return names[kind];
+}
+
+const char *diff_cause_name(enum diff_cause cause)
+{
+	static const char *const names[] = {
+		[CAUSE_LINE] = "line",		 [CAUSE_FUNCTION] = "function",
+		[CAUSE_KEPT] = "kept",		 [CAUSE_PRECISION] = "precision",
+		[CAUSE_CASTS] = "casts",	 [CAUSE_SCALE] = "scale",
+		[CAUSE_MODEL] = "model",	 [CAUSE_TRAINED] = "trained",
+		[CAUSE_OPTIMIZER] = "optimizer", [CAUSE_GRADIENTS] = "gradients",
+		[CAUSE_RECOMPUTE] = "recompute", [CAUSE_ROUNDING] = "rounding",
+		[CAUSE_PEAK] = "peak",
+	};
+
+	return names[cause];
+}
+
+const char *diff_change(char buf[48], uint64_t before, uint64_t after)
+{
+	char b[HUMAN_MAX];
+
+	if (before == after)
+		return "0";
+	human_bytes(b, before < after ? after - before : before - after);
+	snprintf(buf, 48, "%c%s", before < after ? '+' : '-', b);
+	return buf;
+}
+
+const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
+{
+	if (!before || before == after)
+		return "";
+	if (after / before >= 100)
+		snprintf(buf, 48, "%" PRIu64 " times", after / before);
+	else
+		snprintf(buf, 48, "%+.1f %%",
+			 100 * ((double)after - (double)before) / (double)before);
+	return buf;
+}
+
+/* argv as recorded: each argument ends with a zero. */
+const char *diff_command(const struct diff_side *s, char *buf, size_t room)
+{
+	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
+	const char *p = argv.len ? owners_base(argv.s) : "";
+	size_t len = 0;
+
+	for (; argv.len && p < argv.s + argv.len && len < room - 1; p++)
+		buf[len++] = *p ? *p : ' ';
+	while (len && buf[len - 1] == ' ')
+		len--;
+	buf[len] = 0;
+	return buf;
+}
+
+const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
+{
+	struct defs_text commit = defs_meta(&s->recording.defs, "git.commit");
+
+	snprintf(buf, room, commit.len ? "commit %.7s" : "no commit", commit.s);
+	return buf;
+}
+
+uint64_t diff_apart(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+const char *diff_headline(const struct diff *d, char *buf, size_t room)
+{
+	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
+	enum phase after = diff_phase_at(&d->new, d->new.peak_seq);
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48] = "";
+	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
+
+	snprintf(buf, room, "Peak %s -> %s: %s%s%s%s, %s%s%s%s", human_bytes(a, d->old.peak),
+		 human_bytes(b, d->new.peak), diff_change(c, d->old.peak, d->new.peak),
+		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "",
+		 before == after ? "in the " : "", phase_text(before),
+		 before == after ? "" : " -> ", before == after ? "" : phase_text(after));
+	return buf;
+}
+
+/* What both recordings say of where they ran. */
+static const struct {
+	const char *key, *what;
+} grounds[] = {
+	{ "torch.version", "torch" },
+	{ "python.version", "Python" },
+	{ "driver.version", "CUDA driver" },
+	{ "device.%d.name", "device" },
+	{ "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" },
+	{ "env.PYTORCH_ALLOC_CONF", "PYTORCH_ALLOC_CONF" },
+};
+
+static const char *ground(const struct diff_side *s, const char *key, char *buf, size_t room)
+{
+	char name[64];
+	struct defs_text t;
+
+	snprintf(name, sizeof(name), key, s->timeline.device);
+	t = defs_meta(&s->recording.defs, name);
+	snprintf(buf, room, "%s", t.len ? t.s : "");
+	return buf;
+}
+
+bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out)
+{
+	for (; *at < sizeof(grounds) / sizeof(grounds[0]); ++*at) {
+		ground(&d->old, grounds[*at].key, out->old, sizeof(out->old));
+		ground(&d->new, grounds[*at].key, out->new, sizeof(out->new));
+		if (!strcmp(out->old, out->new))
+			continue;
+		out->what = grounds[(*at)++].what;
+		return true;
+	}
+	return false;
+}
