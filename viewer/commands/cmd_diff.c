@@ -7,13 +7,15 @@
 #include <strings.h>
 
 #include "../base/human.h"
+#include "../base/outfile.h"
 #include "../base/say.h"
-#include "../diff/diff.h"
+#include "../diff/diff_page.h"
+#include "../page/page_write.h"
 #include "command.h"
 
 struct diff_options {
-	const char *old, *new, *fail_above, *class;
-	bool markdown;
+	const char *old, *new, *output, *fail_above, *class;
+	bool markdown, redact;
 	long device, top;
 };
 
@@ -92,26 +94,94 @@ static int check(const struct diff *d, const struct limit *l, const char *text)
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }
 
+static int parse(const struct diff_options *o, const struct emit *out, struct limit *limit)
+{
+	size_t len = o->output ? strlen(o->output) : 0;
+
+	if (o->markdown && emit_json(out))
+		return say_error(EXIT_USAGE, "--markdown and --json are two forms; choose one");
+	if (o->output && (len < 6 || strcmp(o->output + len - 5, ".html")))
+		return say_error(EXIT_USAGE,
+				 "-o \"%s\": diff writes a page; give a name that ends with .html",
+				 o->output);
+	if (o->redact && !o->output)
+		return say_error(EXIT_USAGE, "--redact is for the page; say with -o where it goes");
+	return parse_limit(o, limit);
+}
+
+static int write_page(const struct diff_options *o, struct diff *d, struct emit *out,
+		      struct outfile *file)
+{
+	struct page_text text = { .kind = PAGE_DIFF };
+	struct redact redact = { 0 };
+	char title[200], size[HUMAN_MAX];
+	long bytes = 0;
+	int rc = diff_page(d, &text, o->redact ? &redact : NULL);
+
+	if (rc) {
+		outfile_drop(file);
+	} else {
+		snprintf(title, sizeof(title), "%.90s -> %.90s", owners_base(o->old),
+			 owners_base(o->new));
+		text.title = o->redact ? "two recordings" : title;
+		page_write(file->f, &text);
+		bytes = ftell(file->f);
+		rc = outfile_commit(file);
+	}
+	page_text_free(&text);
+	redact_free(&redact);
+	if (rc || o->markdown)
+		return rc;
+	emit_line(out, "%s", "");
+	emit_line(out, "%s: %s, opens in any browser", o->output,
+		  human_bytes(size, (uint64_t)bytes));
+	return 0;
+}
+
+static void print(const struct diff_options *o, const struct diff *d, struct emit *out)
+{
+	if (emit_json(out))
+		diff_json(d, out);
+	else if (o->markdown)
+		diff_markdown(d, out, o->top);
+	else
+		diff_text(d, out, o->top);
+}
+
+/* The page last: what it leaves out is gone from the comparison then. */
+static int answer(const struct diff_options *o, struct diff *d, const struct limit *limit,
+		  struct emit *out, struct outfile *file)
+{
+	int rc;
+
+	print(o, d, out);
+	rc = check(d, limit, o->fail_above);
+	if (o->output) {
+		int written = write_page(o, d, out, file);
+
+		rc = rc ? rc : written;
+	}
+	return rc;
+}
+
 static int run_diff(const void *options, struct emit *out)
 {
 	const struct diff_options *o = options;
-	struct limit limit;
+	struct limit limit = { .category = -1 };
+	struct outfile file;
 	struct diff d;
-	int rc = parse_limit(o, &limit);
+	int rc = parse(o, out, &limit);
 
-	if (!rc && o->markdown && emit_json(out))
-		rc = say_error(EXIT_USAGE, "--markdown and --json are two forms; choose one");
-	if (!rc)
-		rc = diff_make(&d, o->old, o->new, o->device);
+	if (!rc && o->output)
+		rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	if (emit_json(out))
-		diff_json(&d, out);
-	else if (o->markdown)
-		diff_markdown(&d, out, o->top);
-	else
-		diff_text(&d, out, o->top);
-	rc = check(&d, &limit, o->fail_above);
+	rc = diff_make(&d, o->old, o->new, o->device);
+	if (rc && o->output)
+		outfile_drop(&file);
+	if (rc)
+		return rc;
+	rc = answer(o, &d, &limit, out, &file);
 	diff_free(&d);
 	return rc;
 }
@@ -125,6 +195,10 @@ static void defaults(void *options)
 }
 
 static const struct option_row options[] = {
+	{ "output", 'o', OPTION_TEXT, offsetof(struct diff_options, output), "X.html",
+	  "also write a page that needs no network" },
+	{ "redact", 0, OPTION_SWITCH, offsetof(struct diff_options, redact), NULL,
+	  "leave out paths, names of files, arguments, hosts" },
 	{ "markdown", 0, OPTION_SWITCH, offsetof(struct diff_options, markdown), NULL,
 	  "print a comment for a pull request" },
 	{ "fail-above", 0, OPTION_TEXT, offsetof(struct diff_options, fail_above), "LIMIT",
@@ -149,7 +223,9 @@ const struct command command_diff = {
 	.summary = "what makes the memory of two runs differ",
 	.text = "Compares two recordings, of two commits for instance: the peaks, and what lived "
 		"there by class, module and line. Moved lines, renamed files and other addresses "
-		"make no difference. What changed comes as findings, the first the one to read.",
+		"make no difference. What changed comes as findings, the first the one to read. "
+		"With -o also as a page: both runs on one axis, a differential flame graph, "
+		"tables to sort.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct diff_options),

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A comparison as the document of a page: both runs over time, the findings, the tables. Its call
+ * paths are diff_page_stacks.c. Bounded: what is beyond the limits is counted and said.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff_page.h"
+
+enum { MODULE_ROWS = 2000, LINE_ROWS = 5000 };
+
+static uint64_t word(struct page *p, const char *text)
+{
+	return names_word(&p->names, text);
+}
+
+static void emit_shot(struct page *p, const char *key, const struct diff_shot *shot)
+{
+	emit_object(p->out, key);
+	emit_number(p->out, "seq", shot->seq);
+	emit_number(p->out, "time_ns", shot->time_ns);
+	emit_number(p->out, "bytes", shot->total);
+	emit_number(p->out, "step", shot->step);
+	emit_number(p->out, "phase", shot->phase);
+	emit_end(p->out);
+}
+
+static void emit_head(struct page *p, const struct diff *d)
+{
+	struct diff_ground g;
+	char text[400];
+
+	emit_number(p->out, "headline", word(p, diff_headline(d, text, sizeof(text))));
+	emit_shot(p, "old", &d->old_shot);
+	emit_shot(p, "new", &d->new_shot);
+	emit_flag(p->out, "below_peak", d->below_peak);
+	emit_array(p->out, "besides");
+	for (size_t at = 0; diff_ground(d, &at, &g);) {
+		emit_array(p->out, NULL);
+		emit_text(p->out, NULL, g.what);
+		emit_number(p->out, NULL, word(p, g.old));
+		emit_number(p->out, NULL, word(p, g.new));
+		emit_end(p->out);
+	}
+	emit_end(p->out);
+}
+
+static void emit_findings(struct page *p, const struct diff *d)
+{
+	size_t rows = d->count < DIFF_PAGE_FINDINGS ? d->count : DIFF_PAGE_FINDINGS;
+
+	emit_array(p->out, "findings");
+	for (size_t i = 0; i < rows; i++) {
+		const struct diff_finding *f = &d->findings[i];
+
+		emit_object(p->out, NULL);
+		emit_text(p->out, "kind", diff_kind_name(f->kind));
+		emit_number(p->out, "category", f->category);
+		emit_number(p->out, "text", word(p, f->text));
+		emit_number(p->out, "old", f->bytes_old);
+		emit_number(p->out, "new", f->bytes_new);
+		emit_end(p->out);
+	}
+	emit_end(p->out);
+	emit_number(p->out, "findings_left_out", d->count - rows);
+}
+
+static void emit_row(struct page *p, uint64_t name, uint64_t before, uint64_t after)
+{
+	emit_array(p->out, NULL);
+	emit_number(p->out, NULL, name);
+	emit_number(p->out, NULL, before);
+	emit_number(p->out, NULL, after);
+	emit_end(p->out);
+}
+
+static void emit_times(struct page *p, const struct diff *d)
+{
+	emit_array(p->out, "classes");
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
+			emit_row(p, c, d->old_peak.bytes[c], d->new_peak.bytes[c]);
+	emit_end(p->out);
+	emit_array(p->out, "phases");
+	for (int i = 0; i < PHASES; i++) {
+		const struct span *old = diff_highest(&d->old, i), *new = diff_highest(&d->new, i);
+
+		if (old || new)
+			emit_row(p, i, old ? old->extent.peak : 0, new ? new->extent.peak : 0);
+	}
+	emit_end(p->out);
+}
+
+static void emit_modules(struct page *p, const struct diff *d)
+{
+	struct diff_modules m = diff_modules(d);
+	size_t rows = m.count < MODULE_ROWS ? m.count : MODULE_ROWS;
+
+	emit_array(p->out, "modules");
+	for (size_t i = 0; i < rows; i++)
+		emit_row(p, word(p, m.items[i].path), m.items[i].bytes_old, m.items[i].bytes_new);
+	emit_end(p->out);
+	emit_number(p->out, "modules_left_out", m.count - rows);
+	diff_modules_free(&m);
+}
+
+static void put_owner(struct page *p, struct column *c, const struct diff_site *site)
+{
+	static const struct owner nobody = { "", "", 0, false };
+	const struct owner *o = site ? &site->owner : &nobody;
+
+	column_put(c, word(p, o->function));
+	column_put(c, names_path(&p->names, o->file));
+	column_put(c, o->line);
+	column_put(c, o->backward);
+}
+
+static void emit_lines(struct page *p, const struct diff *d)
+{
+	struct diff_lines l = diff_lines(d);
+	size_t room = page_room(p, LINE_ROWS, 100), rows = l.count < room ? l.count : room;
+	struct column c = { 0 };
+
+	for (size_t i = 0; i < rows; i++) {
+		const struct diff_line *x = &l.items[i];
+
+		column_put(&c, x->category);
+		put_owner(p, &c, x->old_site);
+		put_owner(p, &c, x->new_site);
+		column_put(&c, x->bytes_old);
+		column_put(&c, x->bytes_new);
+		column_put(&c, x->blocks_old);
+		column_put(&c, x->blocks_new);
+	}
+	column_emit(&c, p->out, "lines");
+	emit_number(p->out, "lines_left_out", l.count - rows);
+	diff_lines_free(&l);
+}
+
+static int write_track(struct page *p, struct diff_side *s)
+{
+	return track_write(p, &s->recording, &s->timeline.model, s->timeline.device, TRACK_CURVE);
+}
+
+static int write_tracks(struct page *p, struct diff *d)
+{
+	int rc;
+
+	p->tracks = 2;
+	emit_array(p->first, "tracks");
+	emit_array(p->out, "tracks");
+	rc = write_track(p, &d->old);
+	if (!rc)
+		rc = write_track(p, &d->new);
+	emit_end(p->first);
+	emit_end(p->out);
+	return rc;
+}
+
+static int write_document(struct page *p, void *ctx)
+{
+	struct diff *d = ctx;
+	int rc = write_tracks(p, d);
+
+	emit_object(p->out, "diff");
+	emit_head(p, d);
+	emit_findings(p, d);
+	emit_times(p, d);
+	emit_modules(p, d);
+	emit_lines(p, d);
+	diff_stacks_emit(p, d);
+	emit_end(p->out);
+	return rc;
+}
+
+static void redact_side(struct diff_side *s, struct leaks *leaks, struct redact *r)
+{
+	redact_recording(r, &s->recording);
+	for (size_t i = 0; i < s->function_count; i++)
+		s->functions[i].file = redact_path(r, s->functions[i].file);
+	for (size_t i = 0; i < s->site_count; i++)
+		s->sites[i].owner.file = redact_path(r, s->sites[i].owner.file);
+	for (size_t i = 0; i < leaks->count; i++)
+		leaks->items[i].owner.file = redact_path(r, leaks->items[i].owner.file);
+}
+
+/* Files get their other names, and the findings are said again with those. */
+static void redact_all(struct diff *d, struct redact *r)
+{
+	redact_side(&d->old, &d->old_leaks, r);
+	redact_side(&d->new, &d->new_leaks, r);
+	for (size_t i = 0; i < d->count; i++) {
+		d->findings[i].owner.file = redact_path(r, d->findings[i].owner.file);
+		diff_say(d, &d->findings[i]);
+	}
+}
+
+int diff_page(struct diff *d, struct page_text *text, struct redact *redact)
+{
+	if (redact)
+		redact_all(d, redact);
+	return page_make(text, redact, write_document, d);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call paths of both sides as one tree, for the differential flame graph. What is the same line
+ * on both sides is one node, wherever it moved to; and what was paired stands on the path of the
+ * new version, so that only what the comparison calls new or gone stands alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "diff_page.h"
+
+enum { NODES = 40000, ROWS = 40000 };
+
+struct node {
+	uint32_t caller;
+	uint64_t function, file;
+	unsigned line, was; /* in the new version, and before; 0 = not there */
+	bool backward;
+};
+
+/* Bytes of one class on one node that belong to one finding (1 + its place, 0 = none). */
+struct weight {
+	uint32_t node, finding;
+	unsigned category;
+	uint64_t bytes[2], blocks[2];
+};
+
+struct stacks_page {
+	struct page *page;
+	const struct diff *diff;
+	uint32_t *was;	 /* line of the new version -> 1 + the old one that it is */
+	uint32_t *shown; /* id of a finding -> 1 + its place among them */
+	struct node *nodes;
+	size_t node_count, node_room, node_limit;
+	struct map node_ids;
+	uint64_t left_out;
+};
+
+/* The bytes of one pair of moments. */
+struct weights {
+	struct weight *rows;
+	size_t count, room, limit;
+	struct map ids;
+};
+
+static void find_partners(struct stacks_page *s)
+{
+	const struct diff *d = s->diff;
+	uint32_t most = 0;
+
+	s->was = need_new((d->new.place_count + 1) * sizeof(*s->was));
+	for (size_t i = 0; i < d->old.place_count; i++)
+		if (d->old.places[i].common < d->new.place_count)
+			s->was[d->old.places[i].common] = (uint32_t)i + 1;
+	for (size_t i = 0; i < d->count; i++)
+		most = d->findings[i].id > most ? d->findings[i].id : most;
+	for (size_t i = 0; i < d->pair_count; i++)
+		most = d->pairs[i].finding > most ? d->pairs[i].finding : most;
+	s->shown = need_new((most + 1) * sizeof(*s->shown));
+	for (size_t i = 0; i < d->count; i++)
+		if (d->findings[i].kind != DIFF_MOVED)
+			s->shown[d->findings[i].id] = (uint32_t)i + 1;
+}
+
+/* The node below `caller` that has that key; 0 in *fresh: it was there. */
+static uint32_t child(struct stacks_page *s, uint32_t caller, uint64_t key, bool *fresh)
+{
+	uint64_t id = diff_hash(caller, &key, sizeof(key));
+	uint32_t *at;
+
+	*fresh = false;
+	if (s->node_count >= s->node_limit) {
+		at = map_get(&s->node_ids, id);
+		s->left_out += !at;
+		return at ? *at : caller;
+	}
+	at = map_put(&s->node_ids, id, fresh);
+	if (!*fresh)
+		return *at;
+	*at = s->node_count;
+	s->nodes = need_grow(s->nodes, &s->node_room, s->node_count, sizeof(*s->nodes));
+	s->nodes[s->node_count] = (struct node){ .caller = caller };
+	return s->node_count++;
+}
+
+static uint32_t line_node(struct stacks_page *s, uint32_t caller, const struct diff_side *side,
+			  uint32_t place)
+{
+	const struct diff *d = s->diff;
+	const struct diff_place *p = &side->places[place];
+	const struct diff_function *f = &side->functions[p->function];
+	uint32_t partner = side == &d->new ? s->was[place] : 0;
+	bool fresh;
+	uint32_t at = child(s, caller, 2 * (uint64_t)p->common, &fresh);
+	struct node *n = &s->nodes[at];
+
+	if (fresh) {
+		n->function = names_word(&s->page->names, f->name);
+		n->file = names_path(&s->page->names, f->file);
+	}
+	if (fresh && side == &d->new) {
+		n->line = p->line;
+		n->was = partner ? d->old.places[partner - 1].line : 0;
+	} else if (fresh) {
+		n->was = p->line;
+	}
+	return at;
+}
+
+/* What the innermost line called, or what there is in place of lines. */
+static uint32_t call_node(struct stacks_page *s, uint32_t caller, const struct diff_site *site)
+{
+	const char *name = site->depth ? site->op : site->owner.function;
+	bool fresh;
+	uint32_t at;
+
+	if (!name[0] && site->depth)
+		return caller;
+	at = child(s, caller, diff_hash_text(0, name) | 1, &fresh);
+	if (fresh) {
+		s->nodes[at].function = names_word(&s->page->names, name[0] ? name : "(no stack)");
+		s->nodes[at].file = names_word(&s->page->names, "");
+		s->nodes[at].backward = !site->depth && site->owner.backward;
+	}
+	return at;
+}
+
+static uint32_t path_node(struct stacks_page *s, const struct diff_side *side,
+			  const struct diff_site *site)
+{
+	uint32_t at = 0;
+
+	for (unsigned i = 0; i < site->depth; i++)
+		at = line_node(s, at, side, site->places[i]);
+	return call_node(s, at, site);
+}
+
+/* Past the limit all is added to the root, so that sums stay right. */
+static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint32_t node,
+				unsigned category, uint32_t finding)
+{
+	uint64_t key = ((uint64_t)node << 16 | category) << 16 | finding;
+	bool fresh;
+	uint32_t *at = map_get(&all->ids, key);
+
+	if (at)
+		return &all->rows[*at];
+	if (all->count >= all->limit && (node || finding)) {
+		s->left_out++;
+		return weight_of(s, all, 0, category, 0);
+	}
+	*map_put(&all->ids, key, &fresh) = all->count;
+	all->rows = need_grow(all->rows, &all->room, all->count, sizeof(*all->rows));
+	all->rows[all->count] =
+		(struct weight){ .node = node, .finding = finding, .category = category };
+	return &all->rows[all->count++];
+}
+
+static void add_bytes(struct weight *w, const struct diff_row *row, bool new)
+{
+	w->bytes[new] += row->bytes;
+	w->blocks[new] += row->blocks;
+}
+
+/* What of the page's findings a pair belongs to. */
+static uint32_t finding_of(const struct stacks_page *s, const struct diff_pair *pair)
+{
+	uint32_t at = pair->finding ? s->shown[pair->finding] : 0;
+
+	return at <= DIFF_PAGE_FINDINGS ? at : 0;
+}
+
+static void add_compared(struct stacks_page *s, struct weights *all, bool new)
+{
+	const struct diff *d = s->diff;
+	const struct diff_side *side = new ? &d->new : &d->old;
+	const struct diff_shot *shot = new ? &d->new_shot : &d->old_shot;
+
+	for (size_t i = 0; i < shot->count; i++) {
+		const struct diff_row *row = &shot->rows[i];
+		const struct diff_pair *pair = &d->pairs[row->pair - 1];
+		bool follows = !new && pair->new_site;
+		uint32_t node = path_node(s, follows ? &d->new : side,
+					  follows ? pair->new_site : &side->sites[row->site]);
+
+		add_bytes(weight_of(s, all, node, pair->category, finding_of(s, pair)), row, new);
+	}
+}
+
+/* At its own peak a side has its own paths; findings are not about that. */
+static void add_peak(struct stacks_page *s, struct weights *all, bool new)
+{
+	const struct diff_side *side = new ? &s->diff->new : &s->diff->old;
+	const struct diff_shot *shot = new ? &s->diff->new_peak : &s->diff->old_peak;
+
+	for (size_t i = 0; i < shot->count; i++) {
+		const struct diff_row *row = &shot->rows[i];
+		uint32_t node = path_node(s, side, &side->sites[row->site]);
+
+		add_bytes(weight_of(s, all, node, row->category, 0), row, new);
+	}
+}
+
+static void emit_nodes(const struct stacks_page *s)
+{
+	struct column nodes = { 0 };
+
+	for (size_t i = 1; i < s->node_count; i++) {
+		const struct node *n = &s->nodes[i];
+
+		column_put(&nodes, i - n->caller);
+		column_put(&nodes, n->function);
+		column_put(&nodes, n->file);
+		column_put(&nodes, n->line);
+		column_put(&nodes, n->was);
+		column_put(&nodes, n->backward);
+	}
+	column_emit(&nodes, s->page->out, "paths");
+}
+
+static void emit_weights(const struct stacks_page *s, struct weights *all, const char *key)
+{
+	struct column rows = { 0 };
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct weight *w = &all->rows[i];
+
+		column_put(&rows, w->node);
+		column_put(&rows, w->category);
+		column_put(&rows, w->finding);
+		for (int side = 0; side < 2; side++) {
+			column_put(&rows, w->bytes[side]);
+			column_put(&rows, w->blocks[side]);
+		}
+	}
+	column_emit(&rows, s->page->out, key);
+	free(all->rows);
+	map_free(&all->ids);
+}
+
+void diff_stacks_emit(struct page *p, const struct diff *d)
+{
+	struct stacks_page s = { .page = p, .diff = d, .node_limit = NODES * p->scale };
+	struct weights compared = { .limit = ROWS * p->scale };
+	struct weights peaks = { .limit = ROWS * p->scale };
+
+	find_partners(&s);
+	s.nodes = need_grow(s.nodes, &s.node_room, 0, sizeof(*s.nodes));
+	s.nodes[s.node_count++] = (struct node){ 0 };
+	add_compared(&s, &compared, true);
+	add_compared(&s, &compared, false);
+	if (d->old_shot.seq != d->old_peak.seq || d->new_shot.seq != d->new_peak.seq) {
+		add_peak(&s, &peaks, true);
+		add_peak(&s, &peaks, false);
+	}
+	emit_nodes(&s);
+	emit_weights(&s, &compared, "weights");
+	emit_weights(&s, &peaks, "peak_weights");
+	emit_number(p->out, "weights_left_out", s.left_out);
+	free(s.was);
+	free(s.shown);
+	free(s.nodes);
+	map_free(&s.node_ids);
+}

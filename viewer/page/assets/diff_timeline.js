@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both runs over time on one axis: the two totals as lines, then each run by class, all on one scale. What the pointer
+ * or the keys stand on is read out for both. */
+
+function diffTimelinePanel(doc) {
+  const p = panel('timeline', 'Timeline'), tracks = doc.tracks, pair = new PairChart(tracks);
+  const box = { left: EDGE.left, top: EDGE.top, width: 0, height: 0 };
+  let at = null, hands = null;
+  const readout = h('div', { class: 'readout', 'aria-live': 'polite' }), legend = h('div', { class: 'legend' });
+  const holder = h('div', { class: 'chart', tabindex: 0, role: 'application',
+    'aria-label': 'Memory of both runs on one axis. Arrow keys move along it, plus and minus zoom, 0 shows all, P goes to the new peak, O to the old one.' });
+  const small = h('div', { class: 'overview' });
+  const axes = [pair.stepped ? ['step', 'by step'] : null, ['time', 'by time'], ['events', 'by event']].filter(Boolean);
+  const tools = h('div', { class: 'tools' }, choice('Axis', axes, pair.axis, (value) => { at = null; pair.setAxis(value); redraw(); }));
+  p.body.append(tools, readout, holder, small, legend);
+  const main = canvas(holder, () => (window.innerWidth < 700 ? 470 : 620), draw), overview = canvas(small, 44, drawOverview);
+  main.setAttribute('aria-hidden', 'true');
+  p.note(pair.stepped ? 'By step, like steps and phases stand above each other, whatever time they took.' : '');
+
+  const shown = () => stackOrder().filter((k) => app.shown[k]);
+  const redraw = () => { main.redraw(); overview.redraw(); readOut(); };
+  const sumOf = (q, kinds) => kinds.reduce((s, k) => s + q.classes[k], 0);
+  const pixels = () => Math.max(1, Math.round(box.width * (window.devicePixelRatio || 1)));
+  const valuesOf = (columns, track, kinds) => Float64Array.from(columns.best, (i, c) => (columns.only ? columns.only[c] : i < 0 ? 0 : sumOf(track.points[i], kinds)));
+
+  /* What is drawn at that place of the screen: of each run the highest point of its column. */
+  function pointsAt(x) {
+    const width = Math.max(1, Math.round(box.width || 1)), [from, to] = pair.view;
+    const column = Math.max(0, Math.min(width - 1, Math.floor((x - from) / (to - from) * width)));
+    return pair.charts.map((c) => { const i = c.columns(width, shown()).best[column]; return i < 0 ? null : c.track.points[i]; });
+  }
+
+  function highest(values) {
+    let most = 1;
+    for (const v of values) for (const n of v) most = Math.max(most, n);
+    return most * 1.1;
+  }
+
+  function draw(g, width, height) {
+    box.width = width - EDGE.left - EDGE.right;
+    const kinds = shown(), columns = pair.charts.map((c) => c.columns(pixels(), kinds));
+    const values = columns.map((c, i) => valuesOf(c, tracks[i], kinds)), top = highest(values), part = (height - 26) / 3;
+    const area = (i) => ({ left: box.left, top: i * part + EDGE.top, width: box.width, height: part - EDGE.top - EDGE.strip - 4 });
+    box.height = height - 26 - EDGE.top;
+    g.clearRect(0, 0, width, height);
+    for (let i = 0; i < 3; i++) drawGrid(g, area(i), top);
+    g.save();
+    g.beginPath();
+    g.rect(box.left, 0, box.width, height);
+    g.clip();
+    drawBetween(g, values, area(0), top);
+    drawLine(g, values[0], area(0), top, css('--old'), []);
+    drawLine(g, values[1], area(0), top, css('--new'), []);
+    pair.charts.forEach((c, i) => {
+      drawStack(g, c, kinds, columns[i], area(i + 1), top);
+      drawPhases(g, c, strip(area(i + 1)), doc);
+      drawMarks(g, c, area(i + 1));
+      drawLine(g, values[1 - i], area(i + 1), top, css(1 - i ? '--new' : '--old'), [2, 3]);
+    });
+    const longer = tracks[0].steps.items.length > tracks[1].steps.items.length ? 0 : 1;
+    drawSteps(g, pair.charts[longer], { left: box.left, top: EDGE.top, width: box.width, height: box.height - EDGE.strip }, height - 6);
+    g.restore();
+    drawNames(g, area, top);
+    if (pair.axis !== 'step') drawTimes(g, pair.charts[0], box, height - 6);
+    if (at !== null) drawAt(g, height);
+    drawStretch(g, hands.stretch(), box);
+  }
+
+  const strip = (a) => ({ left: a.left, top: a.top + a.height + 2, width: a.width, height: EDGE.strip - 2 });
+  const screen = (x) => box.left + (x - pair.view[0]) / (pair.view[1] - pair.view[0]) * box.width;
+
+  /* Between the two lines: more in the colour of growth, less in that of shrinking. */
+  function drawBetween(g, values, a, top) {
+    const n = a.width / values[0].length, y = (v) => a.top + a.height - v / top * a.height;
+    g.globalAlpha = 0.22;
+    for (const [style, more] of [['--grown', 1], ['--shrunk', -1]]) {
+      g.fillStyle = css(style);
+      values[0].forEach((before, c) => {
+        const after = values[1][c];
+        if ((after - before) * more > 0) g.fillRect(a.left + c * n, y(Math.max(before, after)), n, y(Math.min(before, after)) - y(Math.max(before, after)));
+      });
+    }
+    g.globalAlpha = 1;
+  }
+
+  /* Whose chart it is, and its peak with its phase. */
+  function drawNames(g, area, top) {
+    g.font = FONT(11.5, 600);
+    g.textBaseline = 'middle';
+    SIDES.forEach((side, i) => {
+      const t = tracks[i], q = t.points[pointIndex(t.points, t.peak_seq)], x = screen(pair.charts[i].x(q));
+      const where = whereText(doc, t, t.peak_seq), text = side + ' peak ' + bytesText(t.peak_bytes) + (where ? ', ' + where : '');
+      for (const a of [area(0), area(i + 1)]) {
+        if (x < box.left - 1 || x > box.left + box.width + 1 || shown().length < doc.classes.length) continue;
+        g.beginPath();
+        g.arc(x, a.top + a.height - t.peak_bytes / top * a.height, 3.5, 0, 7);
+        g.fillStyle = css('--' + side);
+        g.fill();
+        g.strokeStyle = css('--paper');
+        g.stroke();
+      }
+      halo(g, text, area(i + 1).left + 6, area(i + 1).top - 7, css('--' + side));
+    });
+    const middle = area(0).top - 7, words = 'total: ';
+    halo(g, words, box.left + 6, middle, css('--ink-2'));
+    let x = box.left + 6 + g.measureText(words).width;
+    SIDES.forEach((side) => { halo(g, side + '  ', x, middle, css('--' + side)); x += g.measureText(side + '  ').width; });
+  }
+
+  function halo(g, text, x, y, style) {
+    text = clip(g, text, box.width - 12);
+    g.lineWidth = 3;
+    g.strokeStyle = css('--paper');
+    g.strokeText(text, x, y);
+    g.fillStyle = style;
+    g.fillText(text, x, y);
+  }
+
+  function drawAt(g, height) {
+    const x = Math.round(screen(at));
+    if (x < box.left || x > box.left + box.width) return;
+    g.fillStyle = css('--accent');
+    g.fillRect(x - 0.5, EDGE.top, 1, height - 26 - EDGE.top);
+  }
+
+  function drawOverview(g, width, height) {
+    const area = { left: EDGE.left, top: 4, width: width - EDGE.left - EDGE.right, height: height - 8 }, view = pair.view, all = pair.all, kinds = shown();
+    pair.both((c) => { c.view = all; });
+    const values = pair.charts.map((c, i) => valuesOf(c.columns(Math.max(1, Math.round(area.width)), kinds), tracks[i], kinds));
+    pair.both((c) => { c.view = view; });
+    g.clearRect(0, 0, width, height);
+    drawBetween(g, values, area, highest(values));
+    values.forEach((v, i) => drawLine(g, v, area, highest(values), css('--' + SIDES[i]), []));
+    drawWindow(g, pair, area, height);
+  }
+
+  /* Exact bytes of both at the place; of each run's peak when there is no place. */
+  function readOut() {
+    const points = at === null ? tracks.map((t) => t.points[pointIndex(t.points, t.peak_seq)]) : pointsAt(at), kinds = shown(), all = kinds.length === doc.classes.length;
+    const bytes = points.map((q) => (q ? (all ? q.bytes : sumOf(q, kinds)) : 0));
+    const where = points.map((q, i) => (q ? whereText(doc, tracks[i], q.seq) || 'at ' + secondsText(q.ns - tracks[i].first_ns) : 'not running'));
+    replace(readout, h('span', {}, at === null ? 'at the peaks' : where[0] === where[1] ? where[0] : ''),
+      SIDES.map((side, i) => h('span', { class: 'side ' + side }, side + ' ', h('b', { class: 'num', 'data-bytes': bytes[i] }, bytesText(bytes[i])), h('span', { class: 'exact num' }, ' ' + exactText(bytes[i])),
+        at === null || where[0] !== where[1] ? ' ' + where[i] : '')),
+      h('span', {}, 'difference ', h('b', { class: 'num' }, growthText(bytes[1] - bytes[0]))));
+    for (const item of legend.children) {
+      const k = Number(item.dataset.kind), n = points.map((q) => (q ? q.classes[k] : 0));
+      item.querySelector('.num').textContent = bytesText(n[0]) + ' \u2192 ' + bytesText(n[1]);
+      item.title = item.dataset.words + ': old ' + exactText(n[0]) + ', new ' + exactText(n[1]) + ', ' + growthText(n[1] - n[0]);
+    }
+  }
+
+  function buildLegend() {
+    const used = (k) => tracks.some((t) => t.points.some((q) => q.classes[k]));
+    replace(legend, stackOrder().filter(used).reverse().map((k) => {
+      const c = doc.classes[k];
+      return h('button', { type: 'button', 'data-kind': k, 'data-words': c.words, 'aria-pressed': app.shown[k], onclick: (e) => {
+        if (e.altKey || e.shiftKey) app.shown = app.shown.map((_, i) => i === k);
+        else app.shown[k] = !app.shown[k];
+        if (!shown().some(used)) app.shown.fill(true);
+        for (const item of legend.children) item.setAttribute('aria-pressed', app.shown[Number(item.dataset.kind)]);
+        redraw();
+      } }, swatch(c.colour), h('span', {}, c.words), h('span', { class: 'num' }));
+    }));
+  }
+
+  const peakOf = (i) => pair.charts[i].x(tracks[i].points[pointIndex(tracks[i].points, tracks[i].peak_seq)]);
+
+  function go(x) {
+    const [from, to] = pair.view;
+    at = x;
+    if (x < from || x > to) pair.setView(x - (to - from) / 2, x + (to - from) / 2);
+  }
+
+  function key(e) {
+    const [from, to] = pair.view, here = at === null ? peakOf(1) : at, jump = (to - from) / 20;
+    const moves = { ArrowLeft: () => (e.shiftKey ? here - jump : pair.beside(here, -1)), ArrowRight: () => (e.shiftKey ? here + jump : pair.beside(here, 1)),
+      Home: () => pair.all[0], End: () => pair.all[1], p: () => peakOf(1), o: () => peakOf(0) };
+    if (!(e.key in moves)) return false;
+    go(Math.max(pair.all[0], Math.min(pair.all[1], moves[e.key]())));
+    return true;
+  }
+
+  const placed = (px) => pair.view[0] + px / box.width * (pair.view[1] - pair.view[0]);
+  hands = chartHands({ chart: () => pair, box, holder, main, overview, key, changed: redraw, center: () => (at === null ? undefined : at),
+    hover: (px) => { at = px === null ? null : placed(px); }, click: (px) => { at = placed(px); } });
+  const button = (text, i) => h('button', { type: 'button', onclick: () => { go(peakOf(i)); redraw(); } }, text);
+  tools.append(hands.buttons, h('span', { class: 'moments' }, 'Go to ', button('old peak', 0), button('new peak', 1)));
+  buildLegend();
+  redraw();
+  on('theme', redraw);
+  return { pair, pointsAt };
+}
