@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md"]
@@ -109,3 +110,30 @@ def test_block_runs(place, block):
         assert shutil.which("gpumemtrace", path=env["PATH"])
         assert "gpumemtrace" in subprocess.run(["gpumemtrace", "report", recording], env=env, capture_output=True,
                                                text=True, check=True).stdout
+
+
+def test_check_of_pull_requests(place):
+    """The example job: its steps, run as GitHub runs them, on a repository whose second commit doubles the model. The
+    check fails, the summary says why, and the page is there."""
+    job = yaml.safe_load(re.search(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1])
+    assert job[True] == "pull_request"  # YAML's own reading of "on"
+    env = {**os.environ, "PATH": f"{place / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(place / "summary.md"),
+           **{f"GIT_{who}_{what}": "x@x.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
+
+    def sh(script):
+        return subprocess.run(["bash", "-e", "-c", script], cwd=place, env=env, capture_output=True, text=True, timeout=240)
+    commit = "git add train.py && git commit -qm %s"
+    assert sh("git init -q && " + commit % "old").returncode == 0
+    base = sh("git rev-parse HEAD").stdout.strip()
+    (place / "train.py").write_text("import torch\n" + TRAIN.replace("Linear(64, 64", "Linear(64, 4096"))
+    assert sh(commit % "new").returncode == 0
+    scripts = [step["run"] for step in job["jobs"]["memory"]["steps"] if "gpumemtrace " in step.get("run", "")]
+    record, check = (s.replace("${{ github.event.pull_request.base.sha }}", base) for s in scripts)
+    assert "${{" not in record + check
+    done = sh(record)
+    assert done.returncode == 0, done.stderr
+    done = sh(check)
+    assert done.returncode == 1 and "more than the 2% that is allowed" in done.stderr, done.stderr
+    assert "### GPU memory: peak" in (place / "summary.md").read_text() and f"old: commit {base[:7]}" in (place / "summary.md").read_text()
+    page = job["jobs"]["memory"]["steps"][-1]["with"]["path"]
+    assert (place / page).read_text().startswith("<!doctype html>")
