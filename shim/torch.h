@@ -14,6 +14,12 @@ struct torch_layout {
 	uint16_t offset, dtype, variable;
 };
 
+/* Offsets of Functions written in Python: of the object in its node, of the vector of saved tensors
+ * in that, and the bytes of an element. */
+struct torch_function {
+	uint16_t object, saved, stride;
+};
+
 /* Memory of a tensor on a CUDA device. */
 struct torch_memory {
 	uint64_t addr; /* its first element */
@@ -23,6 +29,7 @@ struct torch_memory {
 
 /* The layout of the release that is loaded; NULL = none, or not a verified one. */
 const struct torch_layout *torch_layout(void);
+const struct torch_function *torch_function(void); /* the same */
 bool torch_old_strings(void); /* built with the C++ library's old std::string */
 
 /* Whether tags are wanted, and can be had. */
@@ -34,6 +41,14 @@ bool torch_memory_of(const void *impl, struct torch_memory *m);
 const void *torch_grad_of(const void *impl);
 /* Whether a differentiable operation made the tensor `impl`. */
 bool torch_has_grad_fn(const void *impl);
+
+/* Tells of a tensor's memory: enum gmt_kind; arg0 = the tensor or node. */
+void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0, unsigned arg1);
+
+/* Runs the real evaluation of a node, and tells what a Function in Python gives up by it. */
+typedef void torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue);
+void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, void *inputs,
+		    void *queue);
 
 /* Fills name and scope with the backward node that runs on this thread (0, 0 = none). */
 void torch_node_now(struct gmt_event *e);

@@ -95,15 +95,13 @@ void torch_node_now(struct gmt_event *e)
 #define TEXT(x) #x
 #define NAME(x) TEXT(x)
 
-typedef void evaluate_fn(void *, void *, void *, void *, void *);
-
 __attribute__((visibility("default"))) void EVALUATE(void *engine, void *task, void *node,
 						     void *inputs, void *queue);
 
 void EVALUATE(void *engine, void *task, void *node, void *inputs, void *queue)
 {
 	static void *cache;
-	evaluate_fn *real = (evaluate_fn *)torch_real(&cache, NAME(EVALUATE));
+	torch_evaluate *real = (torch_evaluate *)torch_real(&cache, NAME(EVALUATE));
 	__typeof__(running) outer = running;
 
 	if (!torch_tags()) {
@@ -113,6 +111,6 @@ void EVALUATE(void *engine, void *task, void *node, void *inputs, void *queue)
 	running.name = name_of(node);
 	running.ordinal = __atomic_add_fetch(&evaluations, 1, __ATOMIC_RELAXED);
 	running.frame = (uintptr_t)__builtin_frame_address(0);
-	real(engine, task, node, inputs, queue);
+	torch_run_node(real, engine, task, node, inputs, queue);
 	running = outer;
 }

@@ -37,7 +37,7 @@ typedef void *arrive_fn(void *, void *, struct tensors *);
 typedef void save_fn(struct tensor *, const struct tensor *, bool, bool);
 typedef void release_fn(struct tensor *);
 
-static void tag(uint16_t kind, const struct torch_memory *m, const void *arg0, unsigned arg1)
+void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0, unsigned arg1)
 {
 	struct gmt_event e = {
 		.kind = kind,
@@ -60,7 +60,7 @@ void LEAF(void *node, struct tensor *variable)
 	struct torch_memory m;
 
 	if (torch_tags() && torch_memory_of(variable->impl, &m))
-		tag(GMT_TAG_LEAF, &m, node, 0);
+		torch_tag(GMT_TAG_LEAF, &m, node, 0);
 	real(node, variable);
 }
 
@@ -84,9 +84,9 @@ void *ARRIVE(void *result, void *node, struct tensors *grads)
 	parameter = *(const void *const *)((char *)node + torch_layout()->variable);
 	grad = parameter ? torch_grad_of(parameter) : NULL;
 	if (torch_memory_of(grad, &now))
-		tag(GMT_TAG_GRAD, &now, node, 0);
+		torch_tag(GMT_TAG_GRAD, &now, node, 0);
 	else if (came.addr)
-		tag(GMT_TAG_GRAD, &came, node, 0);
+		torch_tag(GMT_TAG_GRAD, &came, node, 0);
 	return result;
 }
 
@@ -107,9 +107,9 @@ void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, b
 	if (!is_output && !torch_has_grad_fn(variable->impl))
 		how |= GMT_SAVED_PLAIN;
 	if (torch_memory_of(saved->impl, &m))
-		tag(GMT_TAG_SAVED, &m, saved->impl, how);
+		torch_tag(GMT_TAG_SAVED, &m, saved->impl, how);
 	else if (torch_memory_of(variable->impl, &m))
-		tag(GMT_TAG_SAVED, &m, NULL, how | GMT_SAVED_PACKED);
+		torch_tag(GMT_TAG_SAVED, &m, NULL, how | GMT_SAVED_PACKED);
 }
 
 void RELEASE(struct tensor *saved)
@@ -118,6 +118,6 @@ void RELEASE(struct tensor *saved)
 	struct torch_memory m;
 
 	if (torch_tags() && torch_memory_of(saved->impl, &m))
-		tag(GMT_TAG_RELEASED, &m, saved->impl, 0);
+		torch_tag(GMT_TAG_RELEASED, &m, saved->impl, 0);
 	real(saved);
 }

@@ -36,10 +36,19 @@ static const struct release {
 #include "torch_versions.def"
 };
 
+static const struct function_release {
+	int major, minor;
+	struct torch_function offsets;
+} functions[] = {
+#define FUNCTION(major, minor, object, saved, stride) { major, minor, { object, saved, stride } },
+#include "torch_versions.def"
+};
+
 static struct {
 	uint32_t state;
 	uint32_t generation; /* that has the facts below in its file */
 	const struct torch_layout *layout;
+	const struct torch_function *function;
 	bool old_strings;
 	char version[64], cuda[16];
 } torch;
@@ -96,7 +105,8 @@ static bool read_version(void)
 	return n > 0;
 }
 
-static const struct torch_layout *verified(void)
+/* Finds what was verified of the release that runs. */
+static void look_up_release(void)
 {
 	char *dot;
 	long major = strtol(torch.version, &dot, 10);
@@ -104,8 +114,10 @@ static const struct torch_layout *verified(void)
 
 	for (unsigned i = 0; i < sizeof(releases) / sizeof(releases[0]); i++)
 		if (releases[i].major == major && releases[i].minor == minor)
-			return &layouts[releases[i].layout];
-	return NULL;
+			torch.layout = &layouts[releases[i].layout];
+	for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (functions[i].major == major && functions[i].minor == minor)
+			torch.function = &functions[i].offsets;
 }
 
 static uint32_t read_release(void)
@@ -116,7 +128,7 @@ static uint32_t read_release(void)
 					 __ATOMIC_ACQUIRE))
 		return state;
 	if (read_version())
-		torch.layout = verified();
+		look_up_release();
 	torch.old_strings = !elfsym_find(CXX11_SYMBOL);
 	state = elfsym_find("_ZN3c1010TensorImpl17release_resourcesEv") ? READ : UNREAD;
 	__atomic_store_n(&torch.state, state, __ATOMIC_RELEASE);
@@ -135,6 +147,11 @@ static bool ready(void)
 const struct torch_layout *torch_layout(void)
 {
 	return ready() ? torch.layout : NULL;
+}
+
+const struct torch_function *torch_function(void)
+{
+	return ready() ? torch.function : NULL;
 }
 
 bool torch_old_strings(void)

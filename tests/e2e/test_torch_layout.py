@@ -4,6 +4,7 @@ its Python, then add its row to shim/torch_versions.def."""
 import re
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ HERE = Path(__file__).parent
 def said_by_headers(torch):
     include = Path(torch.__file__).parent / "include"
     for standard in ("c++17", "c++20"):
-        done = subprocess.run(["g++", "-fno-access-control", "-w", f"-std={standard}", "-S", "-o", "-", "-I", include, "-I",
+        done = subprocess.run(["g++", "-fno-access-control", "-I", sysconfig.get_path("include"), "-w", f"-std={standard}", "-S", "-o", "-", "-I", include, "-I",
                                include / "torch/csrc/api/include", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
                                HERE / "torch_layout.cpp"], capture_output=True, text=True)
         if done.returncode == 0:
@@ -46,6 +47,11 @@ def test_table_against_headers():
     torch = pytest.importorskip("torch")
     truth = said_by_headers(torch)
     assert row_of(torch) == [truth["offset"], truth["dtype"], truth["variable"]]
+    if "function_stride" in truth:
+        text = (ROOT / "shim/torch_versions.def").read_text()
+        major, minor = torch.__version__.split(".")[:2]
+        row = re.search(rf"^FUNCTION\({major}, {minor}, (\d+), (\d+), (\d+)\)", text, re.M)
+        assert row and [int(n) for n in row.groups()] == [truth[f"function_{k}"] for k in ("object", "saved", "stride")]
     ours = constants("torch_tensor.c")
     for name in ("IMPL_STORAGE", "IMPL_AUTOGRAD", "STORAGE_DATA", "STORAGE_DEVICE", "STORAGE_BYTES", "META_NAME", "CUDA"):
         assert ours[name] == truth[name], name

@@ -2,17 +2,34 @@
 // Compiled to assembly against a PyTorch's own headers (-fno-access-control): each line "#OFF name=value"
 // in the output is a fact that shim/torch_*.c rely on.
 #include <type_traits>
+#include <utility>
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
+#if __has_include(<Python.h>)
+#include <torch/csrc/autograd/python_function.h>
+#endif
 
 using namespace torch::autograd;
 using at::RecordFunctionCallback;
 
 #define SAY(name, value) asm volatile("#OFF " name "=%c0" ::"i"((int)(value)))
 #define AT(name, type, member) SAY(name, offsetof(type, member))
+
+#if __has_include(<Python.h>)
+/* Where a node keeps the object of the Function in Python: in a member of its own, later in a slot. */
+template <class T> constexpr auto object_of(int) -> decltype(std::declval<T>().obj, size_t())
+{
+	return offsetof(T, obj);
+}
+
+template <class T> constexpr auto object_of(long) -> decltype(std::declval<T>().pyobj_slot_, size_t())
+{
+	return offsetof(T, pyobj_slot_);
+}
+#endif
 
 void say()
 {
@@ -37,6 +54,11 @@ void say()
 	AT("callback_probability", RecordFunctionCallback, sampling_prob_);
 	AT("callback_scopes", RecordFunctionCallback, scopes_);
 	AT("callback_inputs", RecordFunctionCallback, needs_inputs_);
+#if __has_include(<Python.h>)
+	SAY("function_object", object_of<PyNode>(0));
+	AT("function_saved", THPFunction, saved_variables);
+	SAY("function_stride", sizeof(SavedVariable));
+#endif
 	SAY("SCOPES", at::RecordScope::NUM_SCOPES);
 	SAY("USER_SCOPE", at::RecordScope::USER_SCOPE);
 }
