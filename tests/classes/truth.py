@@ -10,6 +10,7 @@ import contextlib
 import gc
 import json
 import os
+import time
 
 import torch
 
@@ -169,10 +170,19 @@ def decide(held, asked, born, known):
     return [], "nobody holds it, born in " + born
 
 
+def settle():
+    """Autograd's thread may give up memory after the results of a pass have been handed over: until it is done."""
+    before = -1
+    while before != (now := torch.cuda.memory_allocated()):
+        before = now
+        time.sleep(0.05)
+
+
 @torch.no_grad()
 def mark(name):
     name = "truth_" + name
     torch.cuda.synchronize()
+    settle()
     with torch.profiler.record_function(name):
         device = torch.cuda.current_device()
         snapshot = torch.cuda.memory._snapshot()
