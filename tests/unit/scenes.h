@@ -19,12 +19,16 @@ extern struct model m;
 extern struct moment moment;
 
 /* One for each rule or more. The block in question lies at 0x1000. */
-extern const struct scene {
+struct scene {
 	const char *rule, *category;
 	const char *next; /* the rule that decides without it */
 	void (*play)(void);
-} all_scenes[];
-extern const size_t scene_count;
+};
+
+extern const struct scenes {
+	const struct scene *items;
+	size_t count;
+} scenes_of_rules, scenes_of_graphs;
 
 void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
@@ -53,6 +57,8 @@ uint32_t join(uint32_t native, uint32_t python);
 
 /* Functions whose names rules look for. */
 void *getCurrentCUDABlasHandle(void);
+void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
+void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For each rule of the classifier a short life of a block that it, and no other, decides. */
+/* For each rule of the classifier a short life of a block that it, and no other, decides; those on
+ * graphs that nobody tells of are in scenes_of_graphs.c. */
 #include "scenes.h"
 
 /* The scenes. The block in question lies at 0x1000. */
@@ -391,7 +392,7 @@ static void nothing(void)
 	now();
 }
 
-const struct scene all_scenes[] = {
+static const struct scene scenes[] = {
 	{ "leaf-of-module", "parameters", "module-frames", leaf_of_module },
 	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
 	{ "leaf", "parameters", "plain-saved", leaf_told_once },
@@ -421,7 +422,7 @@ const struct scene all_scenes[] = {
 	{ "packed", "activations", "backward", packed },
 	{ "saved-soon", "activations", "forward", saved_soon },
 	{ "gradient-life", "gradients", "backward", gradient_by_life },
-	{ "activation-life", "activations", "forward", activation_by_life },
+	{ "activation-life", "activations", "activation-result", activation_by_life },
 	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
 	{ "cache-life", "kv_cache", "forward", cache_by_life },
 	{ "cache-statement", "kv_cache", "buffer-frames", cache_by_statement },
@@ -436,4 +437,4 @@ const struct scene all_scenes[] = {
 	{ "nothing", "unknown", "nothing", nothing },
 };
 
-const size_t scene_count = sizeof(all_scenes) / sizeof(all_scenes[0]);
+const struct scenes scenes_of_rules = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

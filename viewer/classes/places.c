@@ -27,6 +27,8 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 	if (i == s->count)
 		return 0;
 	found = statement_places(s->frames[i].file, s->frames[i].line);
+	if (statement_registers_buffer(s->frames[i].file, s->frames[i].line))
+		found |= PLACE_BUFFER;
 	return module ? found & ~(PLACE_ATTRIBUTE | PLACE_CACHE) : found;
 }
 
@@ -87,34 +89,80 @@ static const struct {
 	{ "c10d::ProcessGroup", PLACE_NETWORK },
 };
 
-/* Python's own names of functions that make a tensor, or bring one to the device. */
-static bool is_maker(const char *op)
-{
-	static const char *const makers[] = { "empty",	"zeros",  "ones",   "full", "rand",
-					      "arange", "tensor", "to(",    "to_",  "cuda",
-					      "new_",	"copy_",  "normal", "eye",  "linspace" };
-
-	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
-		if (!strncmp(op, makers[i], strlen(makers[i])))
-			return true;
-	return false;
-}
+/* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
+ * append tensors to one another, compute one that their gradient needs, or need what they are
+ * given. */
+static const struct {
+	const char *begin;
+	uint32_t place;
+} ops[] = {
+	{ "empty", PLACE_MAKER },
+	{ "zeros", PLACE_MAKER },
+	{ "ones", PLACE_MAKER },
+	{ "full", PLACE_MAKER },
+	{ "rand", PLACE_MAKER },
+	{ "arange", PLACE_MAKER },
+	{ "tensor", PLACE_MAKER },
+	{ "to_", PLACE_MAKER },
+	{ "new_", PLACE_MAKER },
+	{ "normal", PLACE_MAKER },
+	{ "eye", PLACE_MAKER },
+	{ "linspace", PLACE_MAKER },
+	{ "to(", PLACE_MAKER | PLACE_MOVED },
+	{ "cuda", PLACE_MAKER | PLACE_MOVED },
+	{ "copy_", PLACE_MAKER | PLACE_MOVED },
+	{ "cat(", PLACE_CAT },
+	{ "concat", PLACE_CAT },
+	{ "relu", PLACE_RESULT },
+	{ "sigmoid", PLACE_RESULT },
+	{ "tanh", PLACE_RESULT },
+	{ "softmax", PLACE_RESULT },
+	{ "log_softmax", PLACE_RESULT },
+	{ "exp(", PLACE_RESULT },
+	{ "exp_(", PLACE_RESULT },
+	{ "sqrt", PLACE_RESULT },
+	{ "rsqrt", PLACE_RESULT },
+	{ "elu", PLACE_RESULT },
+	{ "logsumexp", PLACE_RESULT },
+	{ "scaled_dot_product_attention", PLACE_TAKES | PLACE_RESULT },
+	{ "linear(", PLACE_TAKES },
+	{ "conv", PLACE_TAKES },
+	{ "matmul", PLACE_TAKES },
+	{ "mm(", PLACE_TAKES },
+	{ "bmm(", PLACE_TAKES },
+	{ "addmm", PLACE_TAKES },
+	{ "baddbmm", PLACE_TAKES },
+	{ "einsum", PLACE_TAKES },
+	{ "layer_norm", PLACE_TAKES },
+	{ "rms_norm", PLACE_TAKES },
+	{ "group_norm", PLACE_TAKES },
+	{ "batch_norm", PLACE_TAKES },
+	{ "gelu", PLACE_TAKES },
+	{ "silu", PLACE_TAKES },
+	{ "mul(", PLACE_TAKES },
+	{ "pow", PLACE_TAKES },
+	{ "square", PLACE_TAKES },
+	{ "mse_loss", PLACE_TAKES },
+};
 
 static uint32_t place_of_op(const char *op)
 {
-	if (!strncmp(op, "cat(", 4) || !strncmp(op, "concat", 6))
-		return PLACE_COMPUTED | PLACE_CAT;
-	return is_maker(op) ? PLACE_MAKER : PLACE_COMPUTED;
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (!strncmp(op, ops[i].begin, strlen(ops[i].begin)))
+			found |= ops[i].place;
+	return found & PLACE_MAKER ? found : found | PLACE_COMPUTED;
 }
 
-static uint32_t look_at_native(struct stacks *s, const struct block *b)
+static uint32_t look_at_native(struct stacks *s, uint32_t stack, uint64_t seq)
 {
 	static const char binding[] = "torch::autograd::THPVariable_";
 	uint32_t found = 0;
 
-	stacks_read_native(s, b->stack, b->seq);
+	stacks_read_native(s, stack, seq);
 	for (size_t i = 0; i < s->count; i++) {
-		const char *f = symbols_find(s->symbols, s->frames[i].ip, b->seq)->function;
+		const char *f = symbols_find(s->symbols, s->frames[i].ip, seq)->function;
 
 		for (size_t k = 0; !found && k < sizeof(functions) / sizeof(functions[0]); k++)
 			if (strstr(f, functions[k].part))
@@ -125,15 +173,20 @@ static uint32_t look_at_native(struct stacks *s, const struct block *b)
 	return found;
 }
 
-uint32_t place_of_native(struct classifier *c, const struct block *b)
+uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq)
 {
 	bool fresh;
 	uint32_t *at;
 
-	if (!c->owners || !b->stack)
+	if (!c->owners || !stack)
 		return 0;
-	at = map_put(&c->places, (uint64_t)1 << 32 | b->stack, &fresh);
+	at = map_put(&c->places, (uint64_t)1 << 32 | stack, &fresh);
 	if (fresh)
-		*at = PLACE_KNOWN | look_at_native(c->owners->stacks, b);
+		*at = PLACE_KNOWN | look_at_native(c->owners->stacks, stack, seq);
 	return *at;
+}
+
+uint32_t place_of_native(struct classifier *c, const struct block *b)
+{
+	return place_of_stack(c, b->stack, b->seq);
 }

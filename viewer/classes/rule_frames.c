@@ -16,20 +16,33 @@ static bool is_attribute(struct classifier *c, const struct block *b)
 	return place & PLACE_ATTRIBUTE && !(place & (PLACE_PARAMETER | PLACE_LEAF));
 }
 
+/* A table that a module makes of itself before anything runs: caches, masks, angles. */
+static bool is_set_up(struct classifier *c, const struct block *b)
+{
+	return b->signs & STACK_METHOD && !b->tags && !b->born_forward && !b->born_backward &&
+	       block_lived_on(c, b) && is_attribute(c, b);
+}
+
 bool frame_buffer(struct classifier *c, const struct block *b)
 {
-	if (!is_module_memory(b) || b->tags & BLOCK_LEAF)
+	if (b->tags & BLOCK_LEAF)
 		return false;
+	if (!is_module_memory(b))
+		return b->stage == STAGE_OUTSIDE &&
+		       (place_of_script(c, b) & PLACE_BUFFER || is_set_up(c, b));
 	return (b->signs & STACK_COPY && !(b->signs & STACK_PARAM)) ||
 	       place_of_python(c, b->stack) & PLACE_BUFFER || is_attribute(c, b);
 }
 
-/* Keys and values kept as plain attributes of a module, made with it. */
+/* Keys and values kept as plain attributes of a module, made with it; or by the script. */
 bool frame_named_cache(struct classifier *c, const struct block *b)
 {
-	return is_module_memory(b) && !b->tags && is_attribute(c, b) &&
-	       place_of_script(c, b) & PLACE_CACHE &&
-	       !(place_of_python(c, b->stack) & PLACE_BUFFER);
+	if (b->tags || !(place_of_script(c, b) & PLACE_CACHE) ||
+	    place_of_python(c, b->stack) & PLACE_BUFFER)
+		return false;
+	return is_module_memory(b) ? is_attribute(c, b)
+				   : b->stage == STAGE_OUTSIDE && block_lived_on(c, b) &&
+					     place_of_native(c, b) & PLACE_MAKER;
 }
 
 /* What the script itself calls a gradient. */
@@ -41,14 +54,16 @@ bool frame_gradient(struct classifier *c, const struct block *b)
 	return place_of_script(c, b) & PLACE_GRAD;
 }
 
-/* Without tags: the script asks for a gradient of what it makes before anything is walked back, and
- * keeps it. */
+/* Without tags: the script asks for a gradient of what it makes before anything is walked back, or
+ * calls it a parameter, and keeps it. */
 bool frame_leaf(struct classifier *c, const struct block *b)
 {
-	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->born_backward ||
-	    b->signs & (STACK_DATA | STACK_STATE))
+	uint32_t wanted = b->born_backward ? PLACE_PARAMETER : PLACE_LEAF;
+	uint32_t least = b->born_backward ? b->born_backward : 3;
+
+	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->signs & (STACK_DATA | STACK_STATE))
 		return false;
-	return (!b->died_seq || b->died_backward > 3) && place_of_script(c, b) & PLACE_LEAF;
+	return (!b->died_seq || b->died_backward > least) && place_of_script(c, b) & wanted;
 }
 
 /* Frozen weights, copies, what runs without gradients. */

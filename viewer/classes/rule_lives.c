@@ -25,7 +25,8 @@ bool block_lived_on(const struct classifier *c, const struct block *b)
  * backward pass gives up: that belonged to a graph which backward made. */
 bool life_gradient(struct classifier *c, const struct block *b)
 {
-	return !c->m->tags && b->stage == STAGE_BACKWARD && block_lived_past_backward(c, b) &&
+	return !c->m->tags && b->stage == STAGE_BACKWARD && !(b->signs & STACK_ASKED) &&
+	       block_lived_past_backward(c, b) &&
 	       !(b->died_seq && stage_is_backward(b->died_stage));
 }
 
@@ -45,6 +46,13 @@ bool life_heir(struct classifier *c, const struct block *b)
 	       !(place_of_python(c, b->heir_stack) & PLACE_BUFFER);
 }
 
+/* The same in a forward pass: moving averages, queues. */
+bool life_heir_buffer(struct classifier *c, const struct block *b)
+{
+	return b->heir_signs & STACK_PARAM && !b->tags && block_lived_on(c, b) &&
+	       place_of_python(c, b->heir_stack) & PLACE_BUFFER;
+}
+
 /* Born in forward, given up by backward. */
 bool life_activation(struct classifier *c, const struct block *b)
 {
@@ -54,6 +62,62 @@ bool life_activation(struct classifier *c, const struct block *b)
 		return false;
 	return b->stage == STAGE_FORWARD || b->stage == STAGE_OUTSIDE ||
 	       b->stage == STAGE_RECOMPUTE || b->died_backward > b->born_backward;
+}
+
+/* It was there when a backward pass had begun. */
+static bool lived_into_backward(const struct classifier *c, const struct block *b)
+{
+	return (b->died_seq ? b->died_backward : c->m->backwards) > b->born_backward;
+}
+
+/* A variable holds it past the backward pass: others of its kind show that the graph held it too.
+ */
+bool life_result(struct classifier *c, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	if (c->m->tags || b->stage != STAGE_FORWARD || b->walked || !p || !p->walked ||
+	    !lived_into_backward(c, b))
+		return false;
+	return model_has_habit(c->m, b->stack, HABIT_WALKED) ||
+	       place_of_native(c, b) & PLACE_RESULT ||
+	       place_of_stack(c, b->next_stack, b->seq) & PLACE_TAKES;
+}
+
+static bool outlived_its_pass(const struct block *b)
+{
+	return !b->died_seq || b->died_stage != STAGE_FORWARD || b->died_forward > b->born_forward;
+}
+
+/* A result that is kept with its graph, which nobody walks back. */
+bool life_graph(struct classifier *c, const struct block *b)
+{
+	enum { FEW = 8 };
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	if (c->m->tags || b->stage != STAGE_FORWARD || !c->m->backwards || !p || p->walked)
+		return false;
+	return p->blocks >= FEW && p->gone < p->blocks - p->blocks / 4 && outlived_its_pass(b) &&
+	       model_stem_is_walked(c->m, b->stem);
+}
+
+bool life_script_graph(struct classifier *c, const struct block *b)
+{
+	return !c->m->tags && !b->walked && model_is_of_graph(c->m, b) &&
+	       lived_into_backward(c, b) && place_of_native(c, b) & PLACE_COMPUTED;
+}
+
+/* No result of its pass, and what the next pass kept was appended to something: the first keys and
+ * values lie in what computed them. */
+static bool is_appended_to(struct classifier *c, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+	const struct model_pass *next = model_pass_of(c->m, b->born_forward + 1);
+
+	for (int i = 0; p && next && p->last != b->seq && i < MODEL_MADE && next->kept[i]; i++)
+		if (place_of_stack(c, next->kept[i], b->seq) & PLACE_CAT)
+			return true;
+	return false;
 }
 
 /* Given up inside a later forward pass, or appended to and given up after the next one: by itself
@@ -66,8 +130,10 @@ bool life_cache(struct classifier *c, const struct block *b)
 		return false;
 	if (model_went_on(b) || (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_WENT_ON)))
 		return true;
-	return (b->died_seq ? model_was_kept(b) : model_has_habit(c->m, b->stack, HABIT_KEPT)) &&
-	       place_of_native(c, b) & PLACE_CAT;
+	if (!model_was_kept(b) &&
+	    (b->died_stage == STAGE_FORWARD || !model_has_habit(c->m, b->stack, HABIT_KEPT)))
+		return false;
+	return place_of_native(c, b) & PLACE_CAT || is_appended_to(c, b);
 }
 
 /* It took the place of what an optimizer kept: state that grows with its parameter. */
@@ -76,14 +142,28 @@ bool life_heir_state(struct classifier *c, const struct block *b)
 	return b->heir_signs & STACK_STATE && block_lived_on(c, b);
 }
 
+/* Without backward passes nothing parts the results of one pass from the batch of the next, but
+ * that a tensor came to the device between them. */
+static bool is_of_another_pass(struct classifier *c, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	if (!b->after_forward || c->m->backwards || !p)
+		return b->after_forward;
+	for (int i = 0; i < MODEL_MADE && p->made[i] && p->made[i] != b->stack; i++)
+		if (place_of_stack(c, p->made[i], b->seq) & PLACE_MOVED)
+			return false;
+	return true;
+}
+
 /* Computed by the script before a forward pass, from nothing that a module gave, and alive in it:
  * the batch in another form. */
 bool life_prepared(struct classifier *c, const struct block *b)
 {
 	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
 
-	if (b->stage != STAGE_OUTSIDE || b->after_forward || b->tags & BLOCK_GRAPH ||
-	    !(b->signs & STACK_PYTHON) ||
+	if (b->stage != STAGE_OUTSIDE || is_of_another_pass(c, b) || b->tags & BLOCK_GRAPH ||
+	    model_is_of_graph(c->m, b) || !(b->signs & STACK_PYTHON) ||
 	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
 	return until > b->born_forward && !(b->died_seq && stage_is_backward(b->died_stage));
@@ -93,7 +173,7 @@ bool life_prepared(struct classifier *c, const struct block *b)
 bool life_parameter(struct classifier *c, const struct block *b)
 {
 	return !c->m->tags && b->stage == STAGE_OUTSIDE && !b->died_seq && !b->born_backward &&
-	       c->m->backwards > 1;
+	       !b->after_forward && c->m->backwards > 1;
 }
 
 /* Buckets hold the gradients themselves if those that arrive die at once: from the first that
@@ -131,7 +211,7 @@ bool life_copies(struct classifier *c, const struct block *b)
 {
 	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
 
-	return is_of_the_script(b) && is_of_a_set(c, b) &&
+	return c->m->backwards && is_of_the_script(b) && is_of_a_set(c, b) &&
 	       (until > b->born_backward + !b->after_step || (!b->died_seq && !b->born_backward));
 }
 

@@ -46,6 +46,7 @@ bool phase_outside(struct classifier *c, const struct block *b)
 		return true;
 	if (b->stage != STAGE_OUTSIDE || !(b->signs & STACK_PYTHON) || !c->m->forwards)
 		return false;
-	return b->tags & BLOCK_GRAPH || (b->died_seq && b->died_backward <= b->born_backward + 1) ||
+	return b->tags & BLOCK_GRAPH || model_is_of_graph(c->m, b) ||
+	       (b->died_seq && b->died_backward <= b->born_backward + 1) ||
 	       (b->after_forward && place_of_native(c, b) & PLACE_COMPUTED);
 }

@@ -35,7 +35,8 @@ bool tag_gradient(struct classifier *c, const struct block *b)
 
 /*
  * Saved though no differentiable operation made it, and born outside of every module. What is
- * computed, not made or copied, after a forward pass comes from that pass: a teacher's answer.
+ * computed, not made or copied, after a forward pass comes from that pass: a teacher's answer. What
+ * dies in backward was held by the graph alone: a step on the way from the batch to the model.
  */
 bool tag_input(struct classifier *c, const struct block *b)
 {
@@ -45,7 +46,8 @@ bool tag_input(struct classifier *c, const struct block *b)
 		return true;
 	if (!(b->tags & BLOCK_PLAIN) || b->tags & BLOCK_GRAPH)
 		return false;
-	return !b->after_forward || !(place_of_native(c, b) & PLACE_COMPUTED);
+	return (!b->after_forward && !(b->died_seq && stage_is_backward(b->died_stage))) ||
+	       !(place_of_native(c, b) & PLACE_COMPUTED);
 }
 
 bool tag_saved(struct classifier *c, const struct block *b)

@@ -23,7 +23,7 @@ rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_out
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
 rule_fits life_reduced, life_copies, life_copied_gradients, life_heir, life_cleared, life_prepared;
-rule_fits life_heir_state;
+rule_fits life_heir_state, life_heir_buffer, life_result, life_graph, life_script_graph;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
 rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
@@ -44,6 +44,9 @@ enum place {
 	PLACE_ATTRIBUTE = 1 << 9, /* or makes a plain attribute of an object */
 	PLACE_CACHE = 1 << 10,	  /* of a name that says it is a cache */
 	PLACE_CAT = 1 << 11,	  /* tensors are appended to one another */
+	PLACE_RESULT = 1 << 12,	  /* an operation whose gradient needs its result */
+	PLACE_TAKES = 1 << 14,	  /* an operation whose gradient needs what it is given */
+	PLACE_MOVED = 1 << 13,	  /* a tensor is brought to the device */
 };
 /* statements.c */
 bool statement_registers_buffer(const char *path, unsigned line);
@@ -52,6 +55,7 @@ uint32_t statement_places(const char *path, unsigned line); /* PLACE_GRAD ... PL
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct block *b);
 uint32_t place_of_native(struct classifier *c, const struct block *b);
+uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
 bool block_lived_on(const struct classifier *c, const struct block *b);
 bool stage_is_backward(unsigned stage);

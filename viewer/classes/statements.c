@@ -85,12 +85,34 @@ static bool says(const struct source *s, const char *part)
 	return false;
 }
 
-/* A later statement of the same function says it of the name that this one assigns to. */
-static bool says_later(const struct source *s, const char *part)
+static bool is_word(char c)
 {
-	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++)
-		if (strstr(s->lines[i], part) && strstr(s->lines[i], s->name))
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
+}
+
+/* The name as a word of its own in the line, from there on; NULL if it is not there. */
+static const char *find_name(const char *line, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *s = line; (s = strstr(s, name)); s += n)
+		if (!is_word(s[n]) && (s == line || !is_word(s[-1])))
+			return s;
+	return NULL;
+}
+
+/* A later statement of the same function says it of the name that this one assigns to: before the
+ * name, or right behind it. */
+static bool says_later(const struct source *s, const char *part, bool behind)
+{
+	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++) {
+		const char *said = strstr(s->lines[i], part);
+		const char *name = find_name(behind ? s->lines[i] : said ? said : "", s->name);
+
+		if (said && name && (!behind || said == name + strlen(s->name)))
 			return true;
+	}
 	return false;
 }
 
@@ -101,7 +123,7 @@ bool statement_registers_buffer(const char *path, unsigned line)
 
 	return read_statement(&s, path, line) &&
 	       (says(&s, "register_buffer(") || says(&s, "_buffers[") ||
-		says_later(&s, "register_buffer("));
+		says_later(&s, "register_buffer(", false));
 }
 
 /* What stands before the first '=' of the statement, without blanks. */
@@ -143,7 +165,9 @@ static uint32_t places_of_target(const struct source *s)
 	if (n > 5 && !memcmp(t + n - 4, "grad", 4) && (t[n - 5] == '.' || t[n - 5] == '_'))
 		found |= PLACE_GRAD;
 	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
-		found |= PLACE_ATTRIBUTE | (names_cache(t, n) ? PLACE_CACHE : 0);
+		found |= PLACE_ATTRIBUTE;
+	if (n && !has(t, n, ".data") && names_cache(t, n))
+		found |= PLACE_CACHE;
 	return found;
 }
 
@@ -156,9 +180,9 @@ uint32_t statement_places(const char *path, unsigned line)
 		return 0;
 	found = places_of_target(&s);
 	if (says(&s, "requires_grad=True") || says(&s, "requires_grad_(") ||
-	    says_later(&s, "requires_grad"))
+	    says_later(&s, ".requires_grad", true))
 		found |= PLACE_LEAF;
-	if (says(&s, "Parameter(") || says_later(&s, "Parameter("))
+	if (says(&s, "Parameter(") || says_later(&s, "Parameter(", false))
 		found |= PLACE_PARAMETER | PLACE_LEAF;
 	return found;
 }

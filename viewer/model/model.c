@@ -78,9 +78,11 @@ void model_free(struct model *m)
 	map_free(&m->leaf_ids);
 	free(m->leaves);
 	map_free(&m->habits);
+	map_free(&m->walked);
 	map_free(&m->sizes);
 	map_free(&m->set_ids);
 	free(m->sets);
+	free(m->passes);
 	signs_free(&m->signs);
 	free(m->threads);
 	free(m->saved);
@@ -139,6 +141,8 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	b->flags = e->flags;
 	b->stage = model_stage(m, e, &b->signs);
 	model_note_stage(m, b->stage, true, e);
+	if (m->asked && b->stage == STAGE_BACKWARD)
+		b->signs |= STACK_ASKED;
 	b->born_forward = m->forwards;
 	b->after_forward = m->forwards > m->forwards_before;
 	b->after_step = m->stepped;
@@ -146,6 +150,7 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	b->born_steps = (uint32_t)m->steps;
 	model_note_size(m, b);
 	model_note_birth(m, b);
+	model_note_pass(m, b);
 	return b;
 }
 

@@ -17,6 +17,8 @@
 
 #define MODEL_DEVICES 256
 #define MODEL_RANGES  16
+#define MODEL_BIRTHS  4
+#define MODEL_MADE    8
 
 /* When a curve was highest, and what was going on then. */
 struct peak {
@@ -38,14 +40,36 @@ enum habit {
 	HABIT_CLEARED = 1 << 0, /* made in backward, freed where gradients are cleared */
 	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
 	HABIT_KEPT = 1 << 2,	/* or after the next one, and no backward pass came between */
+	HABIT_WALKED = 1 << 3,	/* made in forward, given up in backward */
+};
+
+/* A forward pass, and what the script made after the one before it. */
+struct model_pass {
+	uint32_t blocks, gone; /* made in it; of those, given up before it was over */
+	uint32_t walked;       /* the first backward pass that gave up some, 0 = none */
+	struct {
+		uint64_t from;	   /* seq: what the script makes from here on is of a graph, */
+		uint32_t backward; /* that leads to the backward pass after this one */
+	} graphs[2];		   /* before, and after a backward pass */
+	uint32_t made[MODEL_MADE]; /* stacks of what the script made, in order, */
+	uint32_t kept[MODEL_MADE]; /* and of what the next pass still had */
+	uint64_t last;		   /* seq of its last block: its result */
+};
+
+/* One of a thread's latest blocks of the framework. */
+struct model_birth {
+	uint64_t addr, seq;
+	int32_t device;
 };
 
 /* A thread's open ranges; deeper ones are counted but not kept. */
 struct model_thread {
 	uint64_t step;
-	bool engine;		      /* one of autograd's own */
-	uint64_t born_addr, born_seq; /* its latest block of the framework */
-	int32_t born_device;
+	bool engine; /* one of autograd's own */
+	struct model_birth births[MODEL_BIRTHS];
+	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
+	unsigned lost;	     /* modules' blocks that died since, */
+	uint64_t lost_bytes; /* so large */
 	unsigned depth;
 	uint64_t number[MODEL_RANGES];
 	uint32_t name[MODEL_RANGES];
@@ -115,6 +139,7 @@ struct model {
 	} * leaves;
 	size_t leaf_count, leaf_room;
 	struct map habits;  /* stack -> enum habit: what became of its blocks */
+	struct map walked;  /* stem -> 1: backward gave up a block that its frames made */
 	struct map sizes;   /* of the blocks that modules made -> 1 */
 	struct map set_ids; /* stack -> index in sets */
 	struct model_set {
@@ -123,12 +148,16 @@ struct model {
 		uint64_t last;
 	} * sets;
 	size_t set_count, set_room;
+	struct model_pass *passes; /* by their number: block.born_forward */
+	size_t pass_count, pass_room;
 	uint64_t tags;			 /* events of autograd */
 	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
 	uint32_t forwards;		 /* passes that began, by the frames of blocks' stacks */
 	uint32_t backwards;		 /* the same, by backward nodes */
 	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
 	bool in_forward, in_backward;
+	bool asked;	     /* this backward pass began with torch.autograd.grad */
+	uint32_t walks_over; /* the backward pass that is over and was told of */
 	bool stepped;	     /* the optimizer did, since the latest backward pass began */
 	bool grads_live;     /* gradients arrived since they were last cleared, */
 	uint64_t grad_bytes; /* so many */
@@ -179,6 +208,12 @@ int model_main_device(const struct model *m);
 bool model_bucket_filled(const struct model *m, uint64_t before);
 /* What was born of one stack outside of everything, NULL if nothing was. */
 const struct model_set *model_set_of(const struct model *m, uint32_t stack);
+/* The script's own part of a graph had begun when it made the block. */
+bool model_is_of_graph(const struct model *m, const struct block *b);
+/* NULL if nothing was made in it or before it. */
+const struct model_pass *model_pass_of(const struct model *m, uint32_t number);
+/* Backward gives up what these frames make, whoever called the module. */
+bool model_stem_is_walked(const struct model *m, uint32_t stem);
 bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
 bool model_went_on(const struct block *b);

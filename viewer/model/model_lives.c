@@ -77,13 +77,21 @@ static bool is_backward(enum block_stage stage)
 	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
 }
 
+static void begin_backward(struct model *m, bool birth, const struct gmt_event *e)
+{
+	m->backwards += !m->in_backward;
+	m->in_forward &= m->in_backward;
+	if (birth && !model_thread(m, e->thread)->engine)
+		m->asked = signs_find(&m->signs, e->stack) & STACK_ASKED;
+}
+
 /* A pass begins with its first block, and ends with one from outside of it on a thread that is no
  * thread of autograd's (those also run the hooks of optimizers inside the backward pass). */
 void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		      const struct gmt_event *e)
 {
 	if (is_backward(stage)) {
-		m->backwards += !m->in_backward;
+		begin_backward(m, birth, e);
 		m->stepped &= m->in_backward;
 		m->in_backward = true;
 		m->grads_live |= !m->tags;
@@ -96,7 +104,9 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 	m->stepped |= stage == STAGE_OPTIMIZER;
 	if (stage == STAGE_OPTIMIZER || m->in_backward)
 		m->forwards_before = m->forwards;
-	m->in_backward = false;
+	if (m->in_backward)
+		model_end_walk(m, e);
+	m->in_backward = m->asked = false;
 }
 
 /* All but what is a fact of the moment only; series.c keeps a history of just these facts. */
@@ -105,17 +115,19 @@ static void tell_copy(struct model *m, const struct block *b)
 	struct model_device *d = model_device(m, b->device);
 	struct block *copy;
 	uint32_t saved;
-	bool grads_live, save_after;
+	bool grads_live, save_after, walked;
 
 	if (!b->copy || !d || !d->moment || b->copy > d->moment->count)
 		return;
 	copy = &d->moment->blocks[b->copy - 1];
 	saved = copy->saved;
 	grads_live = copy->grads_live;
+	walked = copy->walked;
 	save_after = b->save_ns && !copy->save_ns;
 	*copy = *b;
 	copy->saved = saved;
 	copy->grads_live = grads_live;
+	copy->walked = walked;
 	copy->save_after_moment = save_after;
 }
 
@@ -142,6 +154,7 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 	b->died_backward = m->backwards;
 	note_gradient(m, b);
 	model_note_habits(m, b);
+	model_note_pass_end(m, b);
 	model_note_heir(m, b, e);
 	tell_copy(m, b);
 	if (m->watch)

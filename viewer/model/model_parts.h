@@ -16,6 +16,9 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		      const struct gmt_event *e);
 void model_note_size(struct model *m, const struct block *b);
 void model_note_birth(struct model *m, const struct block *b);
+void model_note_pass(struct model *m, struct block *b);
+void model_note_pass_end(struct model *m, const struct block *b);
+void model_end_walk(struct model *m, const struct gmt_event *e);
 void model_note_habits(struct model *m, const struct block *b);
 void model_note_heir(struct model *m, const struct block *b, const struct gmt_event *e);
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);

@@ -187,6 +187,8 @@ void model_range_begin(struct model *m, const struct gmt_event *e)
 	bool fresh;
 	uint32_t *at;
 
+	if (m->in_backward && !t->engine)
+		model_end_walk(m, e);
 	if (t->depth < MODEL_RANGES) {
 		t->number[t->depth] = e->arg0;
 		t->name[t->depth] = e->name;

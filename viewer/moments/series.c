@@ -7,7 +7,12 @@
 #include "../base/need.h"
 
 /* The facts of a moment that the rules look at; all else in a block is the same at all times. */
-enum state { STATE_SAVED = 1, STATE_SAVED_BEFORE = 2, STATE_BUCKET_LIVE = 4, STATES = 8 };
+enum state {
+	STATE_SAVED = 1 /* or, without tags, walked back */,
+	STATE_SAVED_BEFORE = 2,
+	STATE_BUCKET_LIVE = 4,
+	STATES = 8
+};
 
 _Static_assert(CATEGORIES <= 16, "a class takes 4 bits");
 
@@ -32,7 +37,7 @@ struct series_replay {
 
 static unsigned state_of(const struct block *b)
 {
-	return (b->saved ? STATE_SAVED : 0) | (b->save_ns ? STATE_SAVED_BEFORE : 0) |
+	return (b->saved || b->walked ? STATE_SAVED : 0) | (b->save_ns ? STATE_SAVED_BEFORE : 0) |
 	       (b->grads_live ? STATE_BUCKET_LIVE : 0);
 }
 
@@ -77,7 +82,8 @@ static void decide(struct series_replay *r, const struct block *b)
 	for (unsigned state = 0; state < STATES; state++) {
 		if (!(marks & 1u << state))
 			continue;
-		copy.saved = state & STATE_SAVED ? 1 : 0;
+		copy.saved = !b->walked && state & STATE_SAVED ? 1 : 0;
+		copy.walked = b->walked && state & STATE_SAVED;
 		copy.save_after_moment = b->save_ns && !(state & STATE_SAVED_BEFORE);
 		copy.grads_live = state & STATE_BUCKET_LIVE;
 		*code |= (uint32_t)classify(r->classifier, &copy).category << 4 * state;

@@ -11,6 +11,7 @@ static struct stretch stretch_of(const struct series_change *c)
 				 .saved = c->block->saved,
 				 .save_after = !c->block->save_ns,
 				 .grads_live = c->block->grads_live,
+				 .walked = c->block->walked,
 				 .category = c->category };
 }
 
@@ -215,5 +216,6 @@ struct block lives_copy(const struct life *life, size_t i)
 	copy.saved = s->saved;
 	copy.save_after_moment = life->block.save_ns && s->save_after;
 	copy.grads_live = s->grads_live;
+	copy.walked = s->walked;
 	return copy;
 }

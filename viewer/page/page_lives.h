@@ -16,7 +16,7 @@
 struct stretch {
 	uint64_t seq;
 	uint32_t saved;
-	bool save_after, grads_live;
+	bool save_after, grads_live, walked;
 	uint8_t category;
 };
 

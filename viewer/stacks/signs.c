@@ -18,6 +18,7 @@ void signs_free(struct signs *s)
 {
 	map_free(&s->codes);
 	map_free(&s->nodes);
+	map_free(&s->stems);
 	map_free(&s->learned);
 }
 
@@ -143,8 +144,8 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 		return STACK_PYTHON;
 	bits = signs_of_code(c) | STACK_PYTHON;
 	what = map_get(&s->learned, class_of(c));
-	if (what && *what & IS_MODULE && makes_a_module(last_part(c->name.s)))
-		bits |= STACK_PARAM;
+	if (what && *what & IS_MODULE)
+		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
 	if (what && *what & IS_OPTIMIZER && !is(c, "step"))
 		bits |= STACK_STATE;
 	if (what && *what & IS_OPTIMIZER && is(c, "step"))
@@ -174,6 +175,18 @@ static uint32_t enter(uint32_t outer, uint32_t frame)
 	return outer | frame;
 }
 
+/* The first frame inside of a module's call begins a stem, each one within goes on with it. */
+static void note_stem(struct signs *s, uint32_t id, uint32_t bits, const struct defs_node *n)
+{
+	const uint32_t *outer = map_get(&s->stems, n->parent);
+	bool fresh;
+
+	if (!(bits & STACK_FORWARD))
+		return;
+	*map_put(&s->stems, id, &fresh) =
+		(uint32_t)hash(outer ? *outer : 1, (const char *)&n->value, sizeof(n->value)) | 1;
+}
+
 static uint32_t find_chain(struct signs *s, uint32_t id)
 {
 	uint32_t chain[DEPTH], bits = 0;
@@ -189,19 +202,34 @@ static uint32_t find_chain(struct signs *s, uint32_t id)
 	}
 	bits = known ? *known : 0;
 	while (n--) {
-		bits = enter(bits, code_signs(s, defs_node(s->defs, chain[n])->value >> 32));
+		node = defs_node(s->defs, chain[n]);
+		bits = enter(bits, code_signs(s, node->value >> 32));
 		*map_put(&s->nodes, chain[n], &fresh) = bits;
+		note_stem(s, chain[n], bits, node);
 	}
 	return bits;
 }
 
-uint32_t signs_find(struct signs *s, uint32_t stack)
+/* The Python part of a stack of both kinds. */
+static uint32_t python_of(const struct signs *s, uint32_t stack)
 {
 	const struct defs_node *n = stack ? defs_node(s->defs, stack) : NULL;
 
-	if (!n)
+	return n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
+}
+
+uint32_t signs_find(struct signs *s, uint32_t stack)
+{
+	if (!stack || !defs_node(s->defs, stack))
 		return 0;
 	if (!s->ready)
 		learn_all(s);
-	return find_chain(s, n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack);
+	return find_chain(s, python_of(s, stack));
+}
+
+uint32_t signs_stem(struct signs *s, uint32_t stack)
+{
+	const uint32_t *at = signs_find(s, stack) ? map_get(&s->stems, python_of(s, stack)) : NULL;
+
+	return at ? *at : 0;
 }

@@ -29,12 +29,15 @@ enum stack_sign {
 	STACK_LOAD = 1 << 15,	    /* a file's tensors */
 	STACK_BACKWARD = 1 << 16,   /* a backward pass is being started */
 	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
+	STACK_ASKED = 1 << 18,	    /* gradients are asked for, and go to no parameter */
+	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
 };
 
 struct signs {
 	const struct defs *defs;
 	struct map codes;   /* code id -> bits to set */
 	struct map nodes;   /* stack node -> bits */
+	struct map stems;   /* stack node -> see signs_stem */
 	struct map learned; /* hash of file and class -> what it is */
 	bool ready;
 };
@@ -42,5 +45,7 @@ struct signs {
 void signs_init(struct signs *s, const struct defs *defs);
 void signs_free(struct signs *s);
 uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
+/* The frames inside of a module's call as one number: the same whoever calls it; 0 = none. */
+uint32_t signs_stem(struct signs *s, uint32_t stack);
 
 #endif

@@ -40,7 +40,7 @@ static const struct row {
 	{ "torch/utils/checkpoint.py", "CheckpointFunction", "backward", STACK_RECOMPUTE },
 	{ "torch/autograd/__init__.py", NULL, "backward", STACK_BACKWARD },
 	{ "torch/autograd/graph.py", NULL, "_engine_run_backward", STACK_BACKWARD },
-	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD },
+	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD | STACK_ASKED },
 	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD },
 	{ "torch/cuda/graphs.py", NULL, "make_graphed_callables", STACK_CAPTURE },
 	{ "torch/utils/data/", NULL, NULL, STACK_DATA },

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * More scenes for the rules of the classifier: what shows that a graph holds a block where no tag
+ * says so, and what takes the place of something else.
+ */
+#include "scenes.h"
+
+/* A pass of some blocks that backward walks, but for the one in question, which a variable holds.
+ */
+static void walked_pass(uint32_t stack, uint32_t others)
+{
+	born(0x9000, others);
+	born(0x1000, stack);
+	now();
+	died_in_backward(0x9000);
+	backward_pass();
+	died(0x1000, script());
+}
+
+static void result_that_is_saved(void)
+{
+	walked_pass(join(native_frame(rectifies), forward()), forward());
+}
+
+/* The same lines made what backward gave up. */
+static void result_of_walked_lines(void)
+{
+	uint32_t inside = forward();
+
+	walked_pass(inside, inside);
+}
+
+/* Nothing walks the second pass back, and what it made is there when it is over. */
+static void kept_graph(void)
+{
+	uint32_t call = frame(0, TORCH "nn/modules/module.py", "Module._call_impl");
+	uint32_t inside = frame(call, "/home/u/net.py", "Net.forward");
+
+	born(0x9000, inside);
+	died_in_backward(0x9000);
+	for (uint64_t i = 0; i < 8; i++)
+		born(0x1000 * (i + 1), inside);
+	now();
+	born(0xf0000, script());
+	born(0xe0000, forward());
+	died(0x1000, script());
+}
+
+/* The script computes with what has a graph, outside of modules. */
+static void graph_of_the_script(void)
+{
+	born(0x2000, script());
+	born(0x1000, join(native_frame(computes), script()));
+	now();
+	died_in_backward(0x2000);
+	died(0x1000, script());
+}
+
+/* Of a module's buffer a new one is made in each forward pass. */
+static void heir_of_buffer(void)
+{
+	const char *path = source_file("class Net(nn.Module):\n"
+				       "    def __init__(self):\n"
+				       "        self.register_buffer('queue', torch.zeros(10))\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+	uint32_t inside = frame(call, path, "Net.forward");
+
+	some_tags();
+	born(0x8000, frame_at(script(), path, "Net.__init__", 3));
+	for (uint64_t i = 0; i < 2; i++) {
+		born(0xa000, script());
+		born(i ? 0x1000 : 0x9000, inside);
+		died(i ? 0x9000 : 0x8000, inside);
+		died(0xa000, script());
+	}
+	now();
+}
+
+/* All weights become views of one block that was made for them. */
+static void flat_heir(void)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+	uint32_t setup = frame(script(), TORCH "optim/optimizer.py", "Optimizer.load_state_dict");
+
+	some_tags();
+	born(0x8000, made);
+	born(0x9000, made);
+	born_of_size(0x1000, 8192, setup);
+	born_of_size(0x4000, 16384, setup);
+	died(0x8000, setup);
+	died(0x9000, setup);
+	now();
+}
+
+/* Only passes forward: what comes to the device after one is the batch of the next. */
+static void prepared_again(void)
+{
+	born(0x2000, forward());
+	born(0x3000, join(native_frame(moves), script()));
+	born(0x1000, join(native_frame(computes), script()));
+	now();
+	born(0x4000, forward());
+	died(0x1000, script());
+}
+
+/* Computed of the batch, and held by nothing but the graph. */
+static void step_to_the_model(void)
+{
+	born(0x1000, join(native_frame(computes), script()));
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+	died_in_backward(0x1000);
+}
+
+/* Gradients that torch.autograd.grad gives out belong to no parameter. */
+static void asked_gradient(void)
+{
+	born(0x2000, forward());
+	born(0x3000, frame(script(), TORCH "autograd/__init__.py", "grad"));
+	born_in_backward(0x1000, 0);
+	now();
+	died(0x1000, script());
+}
+
+/* A parameter that grows while it is trained. */
+static void parameter_made_late(void)
+{
+	const char *path = source_file("new = nn.Parameter(torch.cat([old, more]))\n");
+
+	born(0x2000, forward());
+	backward_pass();
+	born(0x1000, frame_at(0, path, "<module>", 1));
+	now();
+	born(0x3000, forward());
+	backward_pass();
+}
+
+static void buffer_of_no_module(void)
+{
+	const char *path = source_file("class Table(nn.Module):\n"
+				       "    def setup(self):\n"
+				       "        self.register_buffer('k', torch.zeros(10))\n");
+
+	some_tags();
+	born(0x1000, frame_at(script(), path, "Table.setup", 3));
+	now();
+}
+
+static void cache_of_the_script(void)
+{
+	const char *path = source_file("k_cache = [torch.zeros(16, 16).cuda()]\n");
+
+	born(0x1000, join(native_frame(maker), frame_at(0, path, "<module>", 1)));
+	now();
+}
+
+/* A module makes a table of itself before anything runs. */
+static void table_of_module(void)
+{
+	const char *path = source_file("class Net(nn.Module):\n"
+				       "    def setup_caches(self):\n"
+				       "        self.angles = torch.randn(10)\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+	uint32_t inside = frame(call, path, "Net.forward");
+
+	some_tags();
+	born(0x1000, frame_at(script(), path, "Net.setup_caches", 3));
+	now();
+	born(0x2000, inside);
+}
+
+/* Keys and values of the prompt lie in what computed them; those of the next pass are appended. */
+static void first_keys(void)
+{
+	uint32_t inside = forward(), append = join(native_frame(appends), inside);
+
+	born(0x1000, inside);
+	born(0x2000, inside);
+	now();
+	for (uint64_t i = 0; i < 2; i++) {
+		born(0x8000 + i * 0x4000, script());
+		born(0x9000 + i * 0x4000, append);
+		born(0xa000 + i * 0x4000, inside);
+		born(0x7000 + i * 0x4000, script());
+		died(i ? 0x9000 : 0x1000, script());
+	}
+}
+
+static const struct scene scenes[] = {
+	{ "buffer-frames", "buffers", "prepared", table_of_module },
+	{ "cache-life", "kv_cache", "forward", first_keys },
+	{ "heir", "parameters", "state-frames", flat_heir },
+	{ "heir-buffer", "buffers", "cache-life", heir_of_buffer },
+	{ "activation-result", "activations", "forward", result_that_is_saved },
+	{ "activation-result", "activations", "forward", result_of_walked_lines },
+	{ "activation-graph", "activations", "forward", kept_graph },
+	{ "activation-script", "activations", "nothing", graph_of_the_script },
+	{ "buffer-frames", "buffers", "nothing", buffer_of_no_module },
+	{ "cache-statement", "kv_cache", "made-outside", cache_of_the_script },
+	{ "prepared", "inputs", "computed-outside", prepared_again },
+	{ "saved", "activations", "nothing", step_to_the_model },
+	{ "backward", "backward_temporaries", "nothing", asked_gradient },
+	{ "leaf-statement", "parameters", "prepared", parameter_made_late },
+};
+
+const struct scenes scenes_of_graphs = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

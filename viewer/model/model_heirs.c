@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that take the place of what a module or an optimizer made: one for one, or one for many.
+ * Only what has happened counts, nothing is guessed ahead.
+ */
+#include "model_parts.h"
+
+/* What a module or an optimizer made, or what took the place of that. */
+static uint32_t maker_signs(const struct block *b)
+{
+	if (b->heir_stack)
+		return b->heir_signs;
+	if (b->stage == STAGE_OPTIMIZER)
+		return STACK_STATE;
+	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
+}
+
+/* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
+static bool is_as_large(uint64_t a, uint64_t b)
+{
+	enum { REST = 1 << 20 };
+
+	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
+}
+
+/* Outside of everything a successor may be larger or smaller: weights that grow or are pruned. */
+static bool may_follow(const struct block *b, const struct block *heir, uint64_t seq)
+{
+	enum { NEAR = 8 };
+
+	if (is_as_large(heir->size, b->size))
+		return true;
+	return heir->stage == STAGE_OUTSIDE && seq - heir->seq <= NEAR &&
+	       heir->size / 2 <= b->size && b->size / 2 <= heir->size;
+}
+
+/* The thread's latest block but `back`, if it lives; NULL = none. */
+static struct block *made_before(struct model *m, const struct model_thread *t, unsigned back)
+{
+	const struct model_birth *at;
+	struct model_device *d;
+	struct block *b;
+
+	if (back >= MODEL_BIRTHS || back >= t->birth)
+		return NULL;
+	at = &t->births[(t->birth - 1 - back) % MODEL_BIRTHS];
+	d = model_device(m, at->device);
+	b = d ? tree_find(&d->live, at->addr) : NULL;
+	return b && b->seq == at->seq ? b : NULL;
+}
+
+/* Many blocks keep a rest each. */
+static bool is_about(uint64_t all, uint64_t sum)
+{
+	return sum >= all && sum - all <= all / 16;
+}
+
+static void inherit(struct block *heir, const struct block *b, uint32_t signs)
+{
+	heir->heir_stack = b->heir_stack ? b->heir_stack : b->stack;
+	heir->heir_signs = signs;
+}
+
+/*
+ * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
+ * block that was made just before is as large as all of them, but for what each is rounded up by.
+ */
+static void note_flat_heir(struct model *m, struct model_thread *t, const struct block *b)
+{
+	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
+		return;
+	t->lost_bytes += b->size;
+	t->lost++;
+	for (unsigned back = 0; t->lost > 1 && back < MODEL_BIRTHS; back++) {
+		struct block *heir = made_before(m, t, back);
+
+		if (heir && heir->stage == STAGE_OUTSIDE && !heir->heir_stack &&
+		    !(heir->signs & STACK_PARAM) && is_about(heir->size, t->lost_bytes))
+			inherit(heir, b, STACK_PARAM);
+	}
+}
+
+/*
+ * `p.data = p.data * m + q.data * n`: the old block dies when the new one, as large, is there; the
+ * thread has made nothing since.
+ */
+void model_note_heir(struct model *m, const struct block *b, const struct gmt_event *e)
+{
+	struct model_thread *t = model_thread(m, e->thread);
+	uint32_t signs = maker_signs(b);
+	struct block *heir;
+
+	if (b->memory || !signs)
+		return;
+	note_flat_heir(m, t, b);
+	if (m->forwards == b->born_forward && m->backwards == b->born_backward)
+		return;
+	heir = made_before(m, t, 0);
+	if (heir && heir->seq > b->seq && heir->device == b->device &&
+	    may_follow(b, heir, e->seq) && !heir->heir_stack && !(heir->signs & STACK_PARAM))
+		inherit(heir, b, signs);
+}
+
+void model_note_birth(struct model *m, const struct block *b)
+{
+	struct model_thread *t = model_thread(m, b->thread);
+	struct block *before;
+
+	if (b->memory)
+		return;
+	before = m->tags ? NULL : made_before(m, t, 0);
+	if (before && before->stage == STAGE_FORWARD)
+		before->next_stack = b->stack;
+	t->births[t->birth++ % MODEL_BIRTHS] = (struct model_birth){ b->addr, b->seq, b->device };
+	t->lost_bytes = t->lost = 0;
+}

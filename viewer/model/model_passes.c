@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forward passes, for recordings without autograd's tags: how much of what a pass made was there
+ * when it was over (a graph keeps most of it, no graph next to nothing), and which backward pass
+ * walked it back.
+ */
+#include "../base/need.h"
+#include "model_parts.h"
+
+static struct model_pass *pass_of(struct model *m, uint32_t number)
+{
+	while (number >= m->pass_count) {
+		m->passes = need_grow(m->passes, &m->pass_room, m->pass_count, sizeof(*m->passes));
+		m->passes[m->pass_count++] = (struct model_pass){ 0 };
+	}
+	return &m->passes[number];
+}
+
+const struct model_pass *model_pass_of(const struct model *m, uint32_t number)
+{
+	return number < m->pass_count ? &m->passes[number] : NULL;
+}
+
+static void note_stack(uint32_t stacks[MODEL_MADE], uint32_t stack)
+{
+	for (int i = 0; i < MODEL_MADE; i++) {
+		if (!stacks[i])
+			stacks[i] = stack;
+		if (stacks[i] == stack)
+			break;
+	}
+}
+
+void model_note_pass(struct model *m, struct block *b)
+{
+	struct model_pass *p;
+
+	if (b->memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+		return;
+	p = pass_of(m, b->born_forward);
+	if (b->stage == STAGE_FORWARD) {
+		p->blocks++;
+		p->last = b->seq;
+		b->stem = m->tags ? 0 : signs_stem(&m->signs, b->stack);
+	} else if (b->stack) {
+		note_stack(p->made, b->stack);
+	}
+}
+
+static void note_graph(struct model_pass *p, const struct block *b)
+{
+	int i = p->graphs[0].from && p->graphs[0].backward != b->born_backward;
+
+	if (p->graphs[i].from && p->graphs[i].backward == b->born_backward &&
+	    p->graphs[i].from < b->seq)
+		return;
+	p->graphs[i].from = b->seq;
+	p->graphs[i].backward = b->born_backward;
+}
+
+bool model_is_of_graph(const struct model *m, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(m, b->born_forward);
+
+	for (int i = 0; b->stage == STAGE_OUTSIDE && p && i < 2; i++)
+		if (p->graphs[i].from && p->graphs[i].from < b->seq &&
+		    p->graphs[i].backward == b->born_backward)
+			return true;
+	return false;
+}
+
+/* What backward gives up was of a graph: the pass was walked back, or the script's own part. */
+static void note_walk(struct model *m, struct model_pass *p, const struct block *b)
+{
+	bool fresh;
+
+	if (b->stem)
+		*map_put(&m->walked, b->stem, &fresh) = 1;
+	if (b->stage == STAGE_FORWARD && !p->walked)
+		p->walked = b->died_backward;
+	if (b->stage == STAGE_OUTSIDE && b->died_backward == b->born_backward + 1)
+		note_graph(p, b);
+}
+
+void model_note_pass_end(struct model *m, const struct block *b)
+{
+	struct model_pass *p;
+
+	if (b->memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+		return;
+	p = pass_of(m, b->born_forward);
+	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
+	    b->died_forward == b->born_forward)
+		p->gone++;
+	if (b->stack && model_was_kept(b))
+		note_stack(p->kept, b->stack);
+	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&
+	    b->died_backward > b->born_backward)
+		note_walk(m, p, b);
+}
+
+bool model_stem_is_walked(const struct model *m, uint32_t stem)
+{
+	return stem && map_get(&m->walked, stem);
+}
+
+/* Of a pass of the script's own, outside of modules, nothing tells which backward pass it led to:
+ * the next one. */
+static bool is_walked(const struct model *m, const struct block *b)
+{
+	if (b->walked || b->born_backward == m->backwards)
+		return false;
+	return b->stage == STAGE_OUTSIDE ||
+	       (b->stage == STAGE_FORWARD && model_pass_of(m, b->born_forward)->walked);
+}
+
+void model_end_walk(struct model *m, const struct gmt_event *e)
+{
+	if (m->tags || m->walks_over == m->backwards)
+		return;
+	m->walks_over = m->backwards;
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		TREE_EACH(&m->devices[d].live, b)
+		{
+			if (!is_walked(m, b))
+				continue;
+			b->walked = true;
+			model_tell_saved(m, b, e);
+		}
+	}
+}
