@@ -112,6 +112,16 @@ static void step_to_the_model(void)
 	died_in_backward(0x1000);
 }
 
+/* Labels in another form, for the loss: made after the model's answer, held by the graph alone. */
+static void labels_of_the_loss(void)
+{
+	born(0x2000, forward());
+	born(0x1000, join(native_frame(maker), script()));
+	saved(0x1000, 1, GMT_SAVED_PLAIN);
+	now();
+	died_in_backward(0x1000);
+}
+
 /* Gradients that torch.autograd.grad gives out belong to no parameter. */
 static void asked_gradient(void)
 {
@@ -154,6 +164,33 @@ static void cache_of_the_script(void)
 	now();
 }
 
+/* A loop over a module's buffers makes each anew where it is wanted. */
+static void buffer_of_a_loop(void)
+{
+	const char *path = source_file("for key, buffer in net.named_buffers():\n"
+				       "    where = place_of(key)\n"
+				       "    value = torch.empty_like(buffer, device=where)\n");
+	uint32_t load = frame(script(), "/v/transformers/modeling_utils.py", "Net.from_pretrained");
+
+	born(0x1000, frame_at(load, path, "Net._move", 3));
+	now();
+}
+
+/* The newer way to say that a tensor is a buffer; a memory for replays is none. */
+static void buffer_by_its_class(void)
+{
+	const char *path = source_file("class Net(nn.Module):\n"
+				       "    def __init__(self):\n"
+				       "        memory = ReplayBuffer(order)\n"
+				       "        angles = torch.randn(10)\n"
+				       "        self.angles = nn.Buffer(angles)\n");
+	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
+
+	frame(call, path, "Net.forward");
+	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
+	now();
+}
+
 /* A module makes a table of itself before anything runs. */
 static void table_of_module(void)
 {
@@ -188,6 +225,8 @@ static void first_keys(void)
 
 static const struct scene scenes[] = {
 	{ "buffer-frames", "buffers", "prepared", table_of_module },
+	{ "buffer-frames", "buffers", "nothing", buffer_of_a_loop },
+	{ "buffer-frames", "buffers", "nothing", buffer_by_its_class },
 	{ "cache-life", "kv_cache", "forward", first_keys },
 	{ "heir", "parameters", "state-frames", flat_heir },
 	{ "heir-buffer", "buffers", "cache-life", heir_of_buffer },
@@ -199,6 +238,7 @@ static const struct scene scenes[] = {
 	{ "cache-statement", "kv_cache", "made-outside", cache_of_the_script },
 	{ "prepared", "inputs", "computed-outside", prepared_again },
 	{ "saved", "activations", "nothing", step_to_the_model },
+	{ "saved", "activations", "computed-outside", labels_of_the_loss },
 	{ "backward", "backward_temporaries", "nothing", asked_gradient },
 	{ "leaf-statement", "parameters", "prepared", parameter_made_late },
 };

@@ -110,7 +110,7 @@ bool frame_made_outside(struct classifier *c, const struct block *b)
 	if (b->stage != STAGE_OUTSIDE || b->tags & BLOCK_GRAPH ||
 	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
 		return false;
-	return place_of_native(c, b) & PLACE_MAKER;
+	return place_of_native(c, b) & PLACE_MAKER && !block_is_of_graph_alone(c, b);
 }
 
 /* Models that could generate fill a cache while they train as well: that one ends with its pass. */

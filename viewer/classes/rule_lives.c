@@ -21,6 +21,18 @@ bool block_lived_on(const struct classifier *c, const struct block *b)
 	       (!c->m->forwards && b->died_backward > b->born_backward);
 }
 
+/* The graph alone held it: a step on the way from the batch to the model, noise, labels in another
+ * form. A batch that is brought to the device on the way is one all the same. */
+bool block_is_of_graph_alone(struct classifier *c, const struct block *b)
+{
+	uint32_t place;
+
+	if (!b->died_seq || !stage_is_backward(b->died_stage))
+		return false;
+	place = place_of_native(c, b);
+	return place & PLACE_COMPUTED || (b->after_forward && !(place & PLACE_MOVED));
+}
+
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
  * backward pass gives up: that belonged to a graph which backward made. */
 bool life_gradient(struct classifier *c, const struct block *b)

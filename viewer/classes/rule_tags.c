@@ -35,8 +35,7 @@ bool tag_gradient(struct classifier *c, const struct block *b)
 
 /*
  * Saved though no differentiable operation made it, and born outside of every module. What is
- * computed, not made or copied, after a forward pass comes from that pass: a teacher's answer. What
- * dies in backward was held by the graph alone: a step on the way from the batch to the model.
+ * computed, not made or copied, after a forward pass comes from that pass: a teacher's answer.
  */
 bool tag_input(struct classifier *c, const struct block *b)
 {
@@ -44,10 +43,9 @@ bool tag_input(struct classifier *c, const struct block *b)
 		return false;
 	if (b->tags & BLOCK_LEAF)
 		return true;
-	if (!(b->tags & BLOCK_PLAIN) || b->tags & BLOCK_GRAPH)
+	if (!(b->tags & BLOCK_PLAIN) || b->tags & BLOCK_GRAPH || block_is_of_graph_alone(c, b))
 		return false;
-	return (!b->after_forward && !(b->died_seq && stage_is_backward(b->died_stage))) ||
-	       !(place_of_native(c, b) & PLACE_COMPUTED);
+	return !b->after_forward || !(place_of_native(c, b) & PLACE_COMPUTED);
 }
 
 bool tag_saved(struct classifier *c, const struct block *b)

@@ -58,6 +58,7 @@ uint32_t place_of_native(struct classifier *c, const struct block *b);
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
 bool block_lived_on(const struct classifier *c, const struct block *b);
+bool block_is_of_graph_alone(struct classifier *c, const struct block *b);
 bool stage_is_backward(unsigned stage);
 
 #endif

@@ -77,18 +77,28 @@ static bool read_statement(struct source *s, const char *path, unsigned line)
 	return true;
 }
 
-static bool says(const struct source *s, const char *part)
-{
-	for (int i = s->first; i <= s->at; i++)
-		if (strstr(s->lines[i], part))
-			return true;
-	return false;
-}
-
 static bool is_word(char c)
 {
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z');
+}
+
+/* Where the part begins in the line and is not the end of a longer word: "nn.Buffer(" holds
+ * "Buffer(", "ReplayBuffer(" does not. */
+static const char *find_part(const char *line, const char *part)
+{
+	for (const char *s = line; (s = strstr(s, part)); s++)
+		if (s == line || !is_word(*s) || !is_word(s[-1]))
+			return s;
+	return NULL;
+}
+
+static bool says(const struct source *s, const char *part)
+{
+	for (int i = s->first; i <= s->at; i++)
+		if (find_part(s->lines[i], part))
+			return true;
+	return false;
 }
 
 /* The name as a word of its own in the line, from there on; NULL if it is not there. */
@@ -107,7 +117,7 @@ static const char *find_name(const char *line, const char *name)
 static bool says_later(const struct source *s, const char *part, bool behind)
 {
 	for (int i = s->at + 1; i < s->n && s->name[0] && !strstr(s->lines[i], "def "); i++) {
-		const char *said = strstr(s->lines[i], part);
+		const char *said = find_part(s->lines[i], part);
 		const char *name = find_name(behind ? s->lines[i] : said ? said : "", s->name);
 
 		if (said && name && (!behind || said == name + strlen(s->name)))
@@ -116,14 +126,36 @@ static bool says_later(const struct source *s, const char *part, bool behind)
 	return false;
 }
 
+/* The statement uses what a loop over buffers gives: "for name, buf in net.named_buffers():". */
+static bool walks_buffers(const struct source *s)
+{
+	char name[64];
+
+	for (int i = s->first - 1; i >= 0; i--) {
+		const char *in = strstr(s->lines[i], " in "), *start = in;
+
+		if (!in || !strstr(in, "buffers(") || !find_part(s->lines[i], "for "))
+			continue;
+		while (start > s->lines[i] && is_word(start[-1]))
+			start--;
+		snprintf(name, sizeof(name), "%.*s", (int)(in - start), start);
+		return name[0] && find_name(s->lines[s->at], name);
+	}
+	return false;
+}
+
 /* The statement around a line registers a buffer, or makes what a later one registers. */
 bool statement_registers_buffer(const char *path, unsigned line)
 {
+	static const char *const parts[] = { "register_buffer(", "Buffer(" };
 	static struct source s;
 
-	return read_statement(&s, path, line) &&
-	       (says(&s, "register_buffer(") || says(&s, "_buffers[") ||
-		says_later(&s, "register_buffer(", false));
+	if (!read_statement(&s, path, line))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (says(&s, parts[i]) || says_later(&s, parts[i], false))
+			return true;
+	return says(&s, "_buffers[") || walks_buffers(&s);
 }
 
 /* What stands before the first '=' of the statement, without blanks. */
