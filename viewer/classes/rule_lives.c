@@ -58,10 +58,10 @@ bool life_heir(struct classifier *c, const struct block *b)
 	       !(place_of_python(c, b->heir_stack) & PLACE_BUFFER);
 }
 
-/* The same in a forward pass: moving averages, queues. */
+/* The same in a forward pass: moving averages, queues. What a graph saves of them stays one. */
 bool life_heir_buffer(struct classifier *c, const struct block *b)
 {
-	return b->heir_signs & STACK_PARAM && !b->tags && block_lived_on(c, b) &&
+	return b->heir_signs & STACK_PARAM && !(b->tags & ~BLOCK_PLAIN) && block_lived_on(c, b) &&
 	       place_of_python(c, b->heir_stack) & PLACE_BUFFER;
 }
 
