@@ -16,13 +16,13 @@ import score  # noqa: E402
 RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
 ALWAYS = ("adamw", "bare_tensors", "checkpoint_reentrant", "contrast", "ddp_views", "ema", "fast_text", "flat", "generate", "handwritten",
-          "kept_function", "kv_cache", "lora", "points", "recommender", "resume", "retained", "static_attributes", "style", "truncated")
+          "kept_function", "kv_cache", "lora", "points", "recommender", "resume", "retained", "static_attributes", "static_cache",
+          "style", "truncated")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 
 # A rule that may be left out without harm would be no rule: case, tags, and rules whose absence the score must show.
 MATTERS = {
     ("adamw", "on"): ("state", "saved", "workspace"),
-    ("adamw", "off"): ("activation-life",),
     ("bare_tensors", "off"): ("gradient-life", "activation-life"),
     ("resume", "off"): ("state-frames",),
     ("bare_tensors", "on"): ("leaf", "gradient"),
@@ -31,7 +31,7 @@ MATTERS = {
     ("ema", "on"): ("copies",),
     ("fast_text", "on"): ("buffer-frames",),
     ("flat", "off"): ("heir",),
-    ("generate", "on"): ("cache-frames", "cache-life"),
+    ("generate", "on"): ("cache-life",),
     ("handwritten", "off"): ("gradient-statement",),
     ("kv_cache", "on"): ("module-frames",),
     ("lora", "on"): ("module-frames",),
@@ -39,6 +39,7 @@ MATTERS = {
     ("recommender", "on"): ("cleared",),
     ("resume", "on"): ("state-frames",),
     ("retained", "off"): ("activation-graph",),
+    ("static_cache", "on"): ("cache-frames",),
     ("static_attributes", "on"): ("cache-statement", "module-frames"),
     ("style", "off"): ("activation-result",),
     ("truncated", "off"): ("activation-result",),
