@@ -36,7 +36,7 @@ def test_what_pytorch_needs_is_exported():
 
 
 def rows():
-    for table in sorted((ROOT / "simgpu").glob("lib_*.def")):
+    for table in sorted((ROOT / "simgpu/libraries").glob("lib_*.def")):
         for kind, name in re.findall(r"^(\w+)\((\w+)", table.read_text(), re.M):
             yield table.name, kind, name
 
@@ -85,9 +85,9 @@ def headers():
 def written_by_hand():
     """Our own definitions, as the preprocessor sees them."""
     found = {}
-    for source in sorted((ROOT / "simgpu").glob("lib_*.c")):
+    for source in sorted((ROOT / "simgpu/libraries").glob("lib_*.c")):
         text = subprocess.run(["cc", "-E", "-P", "-D_GNU_SOURCE", str(source)], capture_output=True, text=True, check=True,
-                              cwd=ROOT / "simgpu").stdout
+                              cwd=ROOT / "simgpu/libraries").stdout
         found.update(prototypes(text))
     return found
 
