@@ -203,7 +203,7 @@ void report_text(struct report *r, struct emit *out)
 	if (r->each_step)
 		report_steps(r, out);
 	trouble_lines(r, out);
-	emit_line(out, "Where next: gpumemtrace live %s --at peak", path);
+	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);
+	emit_line(out, "            gpumemtrace live %s --at peak", path);
 	emit_line(out, "            gpumemtrace why %s ADDRESS", path);
-	emit_line(out, "            gpumemtrace info %s", path);
 }
