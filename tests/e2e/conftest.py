@@ -64,9 +64,10 @@ class Programs:
         args = [str(WORKLOADS / a) if str(a).endswith(".py") and not os.path.exists(str(a)) else str(a) for a in args]
         command = [sys.executable, *args]
         settings = {"env": self.environment(**kw), "cwd": self.folder, "capture_output": True, "text": True, "timeout": timeout}
+        before = set(self.folder.glob("*.gmt*"))
         done = subprocess.run(command, **settings)
         if done.returncode == -6 and done.stderr.endswith(ENDS_BADLY):
-            for recording in self.folder.glob("*.gmt*"):
+            for recording in set(self.folder.glob("*.gmt*")) - before:
                 recording.unlink()
             done = subprocess.run(command, **settings)
         return done
