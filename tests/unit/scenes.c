@@ -60,10 +60,15 @@ uint32_t script(void)
 }
 
 /* Inside the call of a module of the program's own. */
+uint32_t method(const char *file, const char *name)
+{
+	return frame(frame(script(), TORCH "nn/modules/module.py", "Module._call_impl"), file,
+		     name);
+}
+
 uint32_t forward(void)
 {
-	return frame(frame(script(), TORCH "nn/modules/module.py", "Module._call_impl"),
-		     "/home/u/net.py", "Net.forward");
+	return method("/home/u/net.py", "Net.forward");
 }
 
 static void feed(struct gmt_event e)

@@ -39,6 +39,7 @@ const char *source_file(const char *text); /* a script with that text */
 uint32_t frame_at(uint32_t parent, const char *file, const char *function, uint32_t line);
 uint32_t frame(uint32_t parent, const char *file, const char *function);
 uint32_t script(void);
+uint32_t method(const char *file, const char *name); /* of a module that the script calls */
 uint32_t forward(void);
 void born(uint64_t addr, uint32_t stack); /* 4096 bytes */
 void born_of_size(uint64_t addr, uint64_t size, uint32_t stack);

@@ -62,8 +62,7 @@ static void heir_of_buffer(void)
 	const char *path = source_file("class Net(nn.Module):\n"
 				       "    def __init__(self):\n"
 				       "        self.register_buffer('queue', torch.zeros(10))\n");
-	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
-	uint32_t inside = frame(call, path, "Net.forward");
+	uint32_t inside = method(path, "Net.forward");
 
 	some_tags();
 	born(0x8000, frame_at(script(), path, "Net.__init__", 3));
@@ -184,9 +183,8 @@ static void buffer_by_its_class(void)
 				       "        memory = ReplayBuffer(order)\n"
 				       "        angles = torch.randn(10)\n"
 				       "        self.angles = nn.Buffer(angles)\n");
-	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
 
-	frame(call, path, "Net.forward");
+	method(path, "Net.forward");
 	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
 	now();
 }
@@ -197,8 +195,7 @@ static void table_of_module(void)
 	const char *path = source_file("class Net(nn.Module):\n"
 				       "    def setup_caches(self):\n"
 				       "        self.angles = torch.randn(10)\n");
-	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
-	uint32_t inside = frame(call, path, "Net.forward");
+	uint32_t inside = method(path, "Net.forward");
 
 	some_tags();
 	born(0x1000, frame_at(script(), path, "Net.setup_caches", 3));

@@ -200,9 +200,8 @@ static void buffer_by_frames(void)
 				       "    def __init__(self):\n"
 				       "        self.register_buffer(\n"
 				       "            'order', torch.arange(10, device='cuda'))\n");
-	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
 
-	frame(call, path, "Net.forward");
+	method(path, "Net.forward");
 	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
 	now();
 }
@@ -212,9 +211,8 @@ static void cache_by_statement(void)
 	const char *path = source_file("class Attention(nn.Module):\n"
 				       "    def __init__(self):\n"
 				       "        self.cache_k = torch.zeros(16, 16).cuda()\n");
-	uint32_t call = frame(script(), TORCH "nn/modules/module.py", "Module._call_impl");
 
-	frame(call, path, "Attention.forward");
+	method(path, "Attention.forward");
 	born(0x1000, frame_at(script(), path, "Attention.__init__", 3));
 	now();
 }
