@@ -107,6 +107,14 @@ void emit_array(struct emit *e, const char *key)
 	open_level(e, key, "[]");
 }
 
+/* The document is complete; another may follow. */
+static void end_document(struct emit *e)
+{
+	if (e->json && !e->first)
+		fputc('\n', e->f);
+	e->first = true;
+}
+
 void emit_end(struct emit *e)
 {
 	if (!e->depth)
@@ -114,14 +122,7 @@ void emit_end(struct emit *e)
 	fputc(e->close[--e->depth], e->f);
 	e->first = false;
 	if (!e->depth)
-		emit_line_end(e);
-}
-
-void emit_line_end(struct emit *e)
-{
-	if (e->json && !e->first)
-		fputc('\n', e->f);
-	e->first = true;
+		end_document(e);
 }
 
 /* Text: the key, padded. JSON: the key. */

@@ -5,7 +5,7 @@
  * surrogate U+DC00 + byte, which Python's "surrogateescape" turns back), a terminal gets no control
  * characters.
  *
- * In JSON each command prints one document (or, with emit_line_end, one a line).
+ * In JSON each command prints one document (or several, one a line).
  */
 #ifndef VIEWER_EMIT_H
 #define VIEWER_EMIT_H
@@ -26,7 +26,6 @@ bool emit_json(const struct emit *e);
 void emit_object(struct emit *e, const char *key);
 void emit_array(struct emit *e, const char *key);
 void emit_end(struct emit *e);
-void emit_line_end(struct emit *e); /* the document is complete; another may follow */
 
 /* Members of an object; in text a line "key  value". */
 void emit_number(struct emit *e, const char *key, uint64_t n);
