@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from terminal import Terminal
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 WORKLOADS = ROOT / "tests/workloads"
@@ -83,6 +85,20 @@ class Programs:
 @pytest.fixture
 def tool():
     return Tool()
+
+
+@pytest.fixture
+def terminal():
+    """Starts commands on terminals of their own."""
+    started = []
+
+    def start(*command, **settings):
+        started.append(Terminal(command, **settings))
+        return started[-1]
+
+    yield start
+    for t in started:
+        t.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 clear sentence and the right exit code."""
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -182,7 +181,7 @@ def test_leaks_need_steps(sample):
     assert "three that ended are needed" in ok("leaks", sample)
 
 
-def test_timeline_is_a_chart(sample):
+def test_timeline_is_a_chart(sample, on_terminal):
     text = ok("timeline", sample, "--height", 7, "--by", "events", env=dict(os.environ, LC_ALL="C"))
     assert text.isascii() and max(map(len, text.splitlines())) <= 80
     rows = [line[12:].rstrip() for line in text.splitlines() if line[10:12] == " |"]
@@ -193,8 +192,8 @@ def test_timeline_is_a_chart(sample):
     assert "P parameters" in text and "A activations" in text
     blocks = ok("timeline", sample, env=dict(os.environ, LC_ALL="C.UTF-8"))
     assert "┤" in blocks and "\x1b" not in blocks
-    colours = on_terminal("timeline", sample, LC_ALL="C.UTF-8", NO_COLOR="", COLORTERM="truecolor")
-    assert b"\x1b[38;2;245;133;24m" in colours and "█".encode() in colours
+    colours = on_terminal("timeline", sample, NO_COLOR="", COLORTERM="truecolor")
+    assert "\x1b[38;2;245;133;24m" in colours and "█" in colours
 
 
 def test_stack(sample):
@@ -289,10 +288,10 @@ READERS_OF_NAMES = [["report"], ["report", "--steps"], ["account"], ["live"], ["
 
 
 @pytest.mark.parametrize("args", READERS_OF_NAMES, ids=lambda a: a[0])
-def test_no_foreign_control_reaches_the_terminal(make, args):
+def test_no_foreign_control_reaches_the_terminal(make, on_terminal, args):
     """A function's or a file's name may hold any bytes; what steers a terminal is shown, not sent."""
     path = make(HOSTILE, "hostile.gmt")
-    text = on_terminal(args[0], path, *args[1:], NO_COLOR="1", LC_ALL="C.UTF-8").decode("utf-8")
+    text = on_terminal(args[0], path, *args[1:], NO_COLOR="1")
     assert not [c for c in text if (ord(c) < 32 and c not in "\r\n") or 0x7f <= ord(c) < 0xa0], text
 
 
@@ -426,27 +425,19 @@ def test_output_that_cannot_be_written(sample):
     assert done.returncode == 3 and "cannot be written" in done.stderr
 
 
-def on_terminal(*args, **env):
-    parent, child = pty.openpty()
-    done = subprocess.Popen([TOOL, *args], stdout=child, stderr=child, env=dict(os.environ, **env))
-    os.close(child)
-    out = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        out += piece
-    os.close(parent)
-    assert done.wait(60) == 0
-    return out
+@pytest.fixture
+def on_terminal(terminal):
+    """What a command writes on a terminal that does not know its size, where nothing is paged."""
+    def text(*args, **env):
+        t = terminal(TOOL, *args, lines=0, columns=0, **env)
+        assert t.ended() == 0
+        return t.text
+    return text
 
 
-def test_colour_is_for_terminals_that_want_it(sample):
-    assert b"\x1b[" in on_terminal("report", sample, NO_COLOR="")
-    assert b"\x1b[" not in on_terminal("report", sample, NO_COLOR="1")
+def test_colour_is_for_terminals_that_want_it(sample, on_terminal):
+    assert "\x1b[" in on_terminal("report", sample, NO_COLOR="")
+    assert "\x1b[" not in on_terminal("report", sample, NO_COLOR="1")
     assert "\x1b[" not in ok("report", sample)
 
 

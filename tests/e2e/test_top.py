@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """top follows a running process: what it says is what PyTorch counts in that process at that moment."""
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
-import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -43,38 +39,8 @@ def held(programs):
         h.process.wait()
 
 
-class Screen:
-    """top on a terminal of 24 by 80."""
-
-    def __init__(self, tool, *args):
-        parent, child = pty.openpty()
-        termios.tcsetwinsize(child, (40, 80)) if hasattr(termios, "tcsetwinsize") else None
-        self.before = termios.tcgetattr(child)
-        self.process = subprocess.Popen([tool.path, "top", *map(str, args)], stdin=child, stdout=child, stderr=child,
-                                        env=dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR=""))
-        self.parent, self.child, self.text = parent, child, ""
-
-    def read(self, seconds):
-        if not select.select([self.parent], [], [], seconds)[0]:
-            return False
-        self.text += os.read(self.parent, 65536).decode("utf-8", "replace")
-        return True
-
-    def wait_for(self, pattern, seconds=30):
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.text):
-            assert time.monotonic() < end, (pattern, self.text[-3000:])
-            self.read(1)
-
-    def key(self, key):
-        os.write(self.parent, key)
-
-    def ended(self):
-        while self.process.poll() is None:
-            self.read(0.2)
-        while self.read(0.2):
-            pass
-        return self.process.returncode
+def seen(pattern):
+    return lambda text: re.search(pattern, text)
 
 
 def mib(n):
@@ -100,27 +66,27 @@ def test_a_look_is_what_pytorch_counts(held, tool, programs):
     assert tool.json("top", held.file)["ended"] is True
 
 
-def test_it_follows(held, tool):
-    screen = Screen(tool, held.pid)
-    screen.wait_for(mib(held.allocated) + " of .* now")
+def test_it_follows(held, tool, terminal):
+    screen = terminal(tool.path, "top", held.pid, lines=40, NO_COLOR="")
+    screen.wait_for(seen(mib(held.allocated) + " of .* now"))
     for size in (50 * MIB, 100 * MIB):
         held.take(size)
-        screen.wait_for(mib(held.allocated) + " of .* now")
-    screen.wait_for("held.py:")
+        screen.wait_for(seen(mib(held.allocated) + " of .* now"))
+    screen.wait_for(seen("held.py:"))
     held.end()
-    screen.wait_for("has ended")
+    screen.wait_for(seen("has ended"))
     screen.key(b"q")
     assert screen.ended() == 0
     assert screen.text.startswith("\x1b[?1049h") and screen.text.rstrip().endswith("\x1b[?25h\x1b[?1049l")
-    assert termios.tcgetattr(screen.child) == screen.before
+    assert screen.settings_are_back()
 
 
-def test_a_signal_gives_the_terminal_back(held, tool):
-    screen = Screen(tool, held.file, "--every", 3600)
-    screen.wait_for("q quits")
+def test_a_signal_gives_the_terminal_back(held, tool, terminal):
+    screen = terminal(tool.path, "top", held.file, "--every", 3600, lines=40, NO_COLOR="")
+    screen.wait_for(seen("q quits"))
     screen.process.terminate()
     assert screen.ended() == 0
-    assert termios.tcgetattr(screen.child) == screen.before and "\x1b[?1049l" in screen.text
+    assert screen.settings_are_back() and "\x1b[?1049l" in screen.text
 
 
 def test_what_cannot_be_followed(tool, tmp_path):
