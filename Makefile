@@ -34,7 +34,7 @@ CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/includ
 HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
 
 FORMAT  := $(wildcard format/*.c)
-SHIM    := $(wildcard shim/*.c) $(if $(CHECK),tests/check/compare_walks.c)
+SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*/*.c)
 SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*/*.c),)
@@ -101,7 +101,7 @@ $(B)/simgpu/%.so.1: $(B)/libsimgpu.so
 	$(Q)ln -sf $(notdir $@) $(@:.1=)
 
 # Unit tests: one binary a file. Each may use all of format/ and viewer/ (an archive, so that only what
-# it names is linked); objects of other folders by a line ` * links: shim/ring.c shim/queue*.c` in the test.
+# it names is linked); objects of other folders by a line ` * links: shim/base/*.c shim/rings/*.c` in the test.
 $(B)/parts.a: $(call objs,$(FORMAT) $(filter-out viewer/commands/main.c,$(VIEWER)))
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^

@@ -12,7 +12,7 @@ banned='malloc|calloc|realloc|reallocarray|free|posix_memalign|aligned_alloc|str
 banned=$(tr -d '\n' <<<"$banned")
 allow=scripts/lint-hookpath.allow
 rc=0
-for o in build/obj/shim/*.o build/obj/cupti/*.o $(ls build/obj/format/*.o 2>/dev/null | grep -v /reader); do
+for o in $(find build/obj/shim build/obj/cupti build/obj/format -name '*.o' 2>/dev/null | grep -v format/reader | sort); do
 	[ -e "$o" ] || continue
 	src=${o#build/obj/}
 	src=${src%.o}.c
@@ -22,7 +22,7 @@ for o in build/obj/shim/*.o build/obj/cupti/*.o $(ls build/obj/format/*.o 2>/dev
 			{ echo "$src calls $name (an exception needs a line with its reason in $allow)"; rc=1; }
 	done
 done
-grep -nE 'PyGILState_(Ensure|Release)|Py_AddPendingCall' shim/*.[ch] shim/*.def cupti/*.[ch] 2>/dev/null | grep -vE '^[^:]*:[0-9]*:[[:space:]]*(/?\*|//)' &&
+grep -rnE 'PyGILState_(Ensure|Release)|Py_AddPendingCall' --include='*.[ch]' --include='*.def' shim cupti 2>/dev/null | grep -vE '^[^:]*:[0-9]*:[[:space:]]*(/?\*|//)' &&
 	{ echo 'the GIL is never taken'; rc=1; }
 while read -r src name _; do
 	case $src in '#'*|'') continue ;; esac

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Folders know each other one way only. Of the top ones, an edge that is not in the table is an error;
-# of format/, the writer and the reader are siblings; those of viewer/ and simgpu/ stand as in the README
-# of each, and include only what stands above them there. Tests and scripts may use anything.
+# of format/, the writer and the reader are siblings; those of shim/, viewer/ and simgpu/ stand as in the
+# README of each, and include and call only what stands above them there (calls are read from the objects,
+# where there are any). What lies beside these folders is for all of them. Tests and scripts may use anything.
 exec python3 - <<'EOF'
-import glob, os, re, sys
+import glob, os, re, subprocess, sys
 
 ALLOWED = {("shim", "format"), ("viewer", "format"), ("cupti", "format"), ("cupti", "shim/capture.h")}
 SIBLINGS = {("writer", "reader"), ("reader", "writer"), ("codec", "reader"), ("codec", "writer")}
+OF_THE_C_LIBRARY = {"dlsym", "dlclose"}  # hooked as well: whoever calls them means the C library's
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(.*)"')
 
 
@@ -36,16 +38,31 @@ def verdict(file, path):
         return None if fine else f"{here[0]}/ must not include {path}"
     if here[0] == "format" and any(here[1].startswith(a) and there[1].startswith(b) for a, b in SIBLINGS):
         return "the writer and the reader are siblings over the codec"
-    if here[0] in FLOORS and FLOORS[here[0]].index(here[1]) < FLOORS[here[0]].index(there[1]):
+    if len(here) == len(there) == 3 and here[0] in FLOORS and FLOORS[here[0]].index(here[1]) < FLOORS[here[0]].index(there[1]):
         return f"{path} stands below it in {here[0]}/README.md"
     return None
 
 
-FLOORS = {folder: floors(folder) for folder in ("viewer", "simgpu")}
+def calls(top):
+    """Each file of the folder, and the files in it whose functions or data it uses."""
+    objects = {path: path[len("build/obj/"):-2] + ".c" for path in sorted(glob.glob(f"build/obj/{top}/*/*.o"))}
+    objects = {path: source for path, source in objects.items() if os.path.exists(source)}
+    if not objects:
+        return
+    listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
+    rows = [(objects[path], *rest.split()[-2:]) for path, rest in (line.split(":", 1) for line in listed.splitlines())]
+    home = {symbol: source for source, kind, symbol in rows if kind in "TDBRC"}
+    for source, kind, symbol in rows:
+        if kind == "U" and symbol in home and symbol not in OF_THE_C_LIBRARY:
+            yield source, symbol, home[symbol]
+
+
+FLOORS = {folder: floors(folder) for folder in ("shim", "viewer", "simgpu")}
 bad = [f"{folder}: no row in {top}/README.md" for top in FLOORS for folder in glob.glob(f"{top}/*/")
        if folder.split("/")[1] not in FLOORS[top]]
 if not bad:
     bad = [f"{file}:{number}: {why}" for file, number, path in edges() if (why := verdict(file, path))]
+    bad += [f"{file}: {symbol}: {why}" for top in FLOORS for file, symbol, path in calls(top) if (why := verdict(file, path))]
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))
 EOF

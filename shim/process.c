@@ -5,14 +5,14 @@
  * all.
  */
 #include "capture.h"
-#include "config.h"
-#include "forkgate.h"
-#include "native.h"
-#include "nvtx.h"
-#include "output.h"
-#include "python.h"
-#include "session.h"
-#include "thread.h"
+#include "base/config.h"
+#include "base/forkgate.h"
+#include "stacks/native.h"
+#include "cuda/nvtx.h"
+#include "recording/output.h"
+#include "stacks/python.h"
+#include "recording/session.h"
+#include "rings/thread.h"
 
 #include <pthread.h>
 

@@ -15,7 +15,6 @@ static const struct error {
 };
 
 static __thread int last;
-__thread int call_result;
 
 static const struct error *find(int code)
 {

@@ -8,6 +8,8 @@
 #include "core.h"
 #include "tools.h"
 
+__thread int call_result;
+
 #define SUBSCRIBER_KIND SIM_KIND('S', 'U', 'B', '1')
 #define IDS		2048
 #define DOMAINS		8

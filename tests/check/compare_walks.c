@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every walk of shim/frames.c beside libunwind's of the same moment, in a library built with
+ * Every walk of shim/stacks/frames.c beside libunwind's of the same moment, in a library built with
  * `make CHECK=1` (build/check). What it found is appended to the file that FRAMES_CHECK_LOG names:
  * both walks where they differ, and at the end of the process a line of counts. Not thread safe
  * about its text: the first differences matter, not all.
  */
-#include "../../shim/native.h"
+#include "../../shim/stacks/native.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -61,7 +61,7 @@ FRAME = """
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 namespace ours {
-#include "shim/cuda_abi.h"
+#include "shim/cuda/cuda_abi.h"
 }
 template <class A, class B> constexpr bool like()
 {
@@ -154,7 +154,7 @@ def test_every_form_of_a_hooked_function_is_known(version):
 
 
 def test_the_newest_version_that_was_compared():
-    with open(os.path.join(toy.ROOT, "shim/cuda_abi.h")) as f:
+    with open(os.path.join(toy.ROOT, "shim/cuda/cuda_abi.h")) as f:
         newest = int(re.search(r"CUDA_ABI_NEWEST\s+(\d+)", f.read()).group(1))
     assert int(re.search(r"#define CUDA_VERSION (\d+)", text_of("newest", "cuda.h")).group(1)) <= newest
 

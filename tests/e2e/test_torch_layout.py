@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ layouts in shim/torch_*: PyTorch's own headers are the judge. For a new release: run this file with
-its Python, then add its row to shim/torch_versions.def."""
+"""The C++ layouts in shim/torch/: PyTorch's own headers are the judge. For a new release: run this file with
+its Python, then add its row to shim/torch/torch_versions.def."""
 import re
 import shutil
 import subprocess
@@ -31,12 +31,12 @@ def constants(file):
 
 
 def row_of(torch):
-    table = (ROOT / "shim/torch_versions.def").read_text()
+    table = (ROOT / "shim/torch/torch_versions.def").read_text()
     layouts = {name: [int(n) for n in numbers.split(",")]
                for name, numbers in re.findall(r"^LAYOUT\((\w+), ([\d, ]+)\)", table, re.M)}
     major, minor = torch.__version__.split(".")[:2]
     layout = re.search(rf"^TORCH\({major}, {minor}, (\w+)\)", table, re.M)
-    assert layout, f"torch {torch.__version__} has no row in shim/torch_versions.def"
+    assert layout, f"torch {torch.__version__} has no row in shim/torch/torch_versions.def"
     return layouts[layout[1]]
 
 
@@ -48,7 +48,7 @@ def test_table_against_headers():
     truth = said_by_headers(torch)
     assert row_of(torch) == [truth["offset"], truth["dtype"], truth["variable"]]
     if "function_stride" in truth:
-        text = (ROOT / "shim/torch_versions.def").read_text()
+        text = (ROOT / "shim/torch/torch_versions.def").read_text()
         major, minor = torch.__version__.split(".")[:2]
         row = re.search(rf"^FUNCTION\({major}, {minor}, (\d+), (\d+), (\d+)\)", text, re.M)
         assert row and [int(n) for n in row.groups()] == [truth[f"function_{k}"] for k in ("object", "saved", "stride")]
@@ -67,7 +67,7 @@ def test_table_against_headers():
 @pytest.mark.matrix
 def test_bytes_of_an_element():
     torch = pytest.importorskip("torch")
-    text = (ROOT / "shim/torch_tensor.c").read_text()
+    text = (ROOT / "shim/torch/torch_tensor.c").read_text()
     table = [int(n) for n in re.search(r"element_bytes\[\] = \{([^}]*)\}", text)[1].replace(",", " ").split()]
     header = (Path(torch.__file__).parent / "include")
     names = next(h.read_text() for h in (header / "torch/headeronly/core/ScalarType.h", header / "c10/core/ScalarType.h")

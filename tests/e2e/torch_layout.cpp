@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled to assembly against a PyTorch's own headers (-fno-access-control): each line "#OFF name=value"
-// in the output is a fact that shim/torch_*.c rely on.
+// in the output is a fact that shim/torch/ rely on.
 #include <type_traits>
 #include <utility>
 

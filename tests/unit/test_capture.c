@@ -4,20 +4,14 @@
  * drain writes; what the reader finds is what they said, every reference is defined, drops are
  * counted.
  *
- * links: shim/os.c shim/config.c shim/intern*.c shim/live.c shim/thread.c shim/session.c
+ * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
  *
- * links: shim/drain.c shim/capture.c shim/process.c shim/meta.c shim/gitinfo.c shim/facts.c
- *
- * links: shim/forkgate.c shim/early.c shim/nvtx.c shim/ranges.c
- *
- * links: shim/output.c shim/modules.c shim/native.c shim/frames.c shim/cfi.c
- *
- * links: shim/python*.c shim/code.c shim/stack.c
+ * links: shim/process.c shim/cuda/nvtx.c
  */
 #include "../../format/reader.h"
 #include "../../shim/capture.h"
-#include "../../shim/config.h"
-#include "../../shim/session.h"
+#include "../../shim/base/config.h"
+#include "../../shim/recording/session.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,9 +2,9 @@
 /*
  * Symbols found by reading tables against what the loader finds, for every name that the loaded
  * libraries export.
- * links: shim/elfsym.c
+ * links: shim/base/elfsym.c
  */
-#include "../../shim/elfsym.h"
+#include "../../shim/base/elfsym.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

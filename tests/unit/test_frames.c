@@ -3,15 +3,9 @@
  * Walks of the native stack that use what earlier ones left, beside libunwind's of the same moment,
  * in programs that do to their stacks whatever a program may.
  *
- * links: shim/os.c shim/config.c shim/intern*.c shim/live.c shim/thread.c shim/session.c
+ * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
  *
- * links: shim/drain.c shim/capture.c shim/process.c shim/meta.c shim/gitinfo.c shim/facts.c
- *
- * links: shim/forkgate.c shim/early.c shim/nvtx.c shim/ranges.c
- *
- * links: shim/output.c shim/modules.c shim/native.c shim/frames.c shim/cfi.c
- *
- * links: shim/python*.c shim/code.c shim/stack.c tests/unit/walks.c
+ * links: shim/process.c shim/cuda/nvtx.c tests/unit/walks.c
  */
 #include "walks.h"
 

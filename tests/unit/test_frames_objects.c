@@ -2,17 +2,11 @@
 /*
  * Walks of native stacks while objects are loaded and unloaded, and in many threads at once.
  *
- * links: shim/os.c shim/config.c shim/intern*.c shim/live.c shim/thread.c shim/session.c
+ * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
  *
- * links: shim/drain.c shim/capture.c shim/process.c shim/meta.c shim/gitinfo.c shim/facts.c
- *
- * links: shim/forkgate.c shim/early.c shim/nvtx.c shim/ranges.c
- *
- * links: shim/output.c shim/modules.c shim/native.c shim/frames.c shim/cfi.c
- *
- * links: shim/python*.c shim/code.c shim/stack.c tests/unit/walks.c
+ * links: shim/process.c shim/cuda/nvtx.c tests/unit/walks.c
  */
-#include "../../shim/modules.h"
+#include "../../shim/stacks/modules.h"
 #include "walks.h"
 
 #include <dlfcn.h>

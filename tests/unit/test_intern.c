@@ -3,9 +3,9 @@
  * The lock-free interning table: one id for a key as long as nobody is in the way, growth through
  * its levels, and with 16 threads at once never one id for two keys.
  *
- * links: shim/intern.c shim/os.c
+ * links: shim/base/intern.c shim/base/os.c
  */
-#include "../../shim/intern.h"
+#include "../../shim/base/intern.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -4,9 +4,9 @@
  * damaged or of another version, an address where nothing is: no offsets, so no Python stacks, and
  * no crash.
  *
- * links: shim/python_offsets.c shim/os.c
+ * links: shim/stacks/python_offsets.c shim/base/os.c
  */
-#include "../../shim/python_offsets.h"
+#include "../../shim/stacks/python_offsets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stack walks of shim/frames.c beside libunwind's of the same moment, and functions with every kind
- * of frame that call each other at random.
+ * Stack walks of shim/stacks/frames.c beside libunwind's of the same moment, and functions with
+ * every kind of frame that call each other at random.
  */
 #ifndef GMT_TEST_WALKS_H
 #define GMT_TEST_WALKS_H
 
-#include "../../shim/frames.h"
+#include "../../shim/stacks/frames.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

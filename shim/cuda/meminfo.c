@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of what is free on the device: what nobody allocated by name is the rest. Application
+ * threads, inside a hook; asks the driver of the context that is there and makes none.
+ */
+#include "hook.h"
+#include "../base/os.h"
+
+#define LEAST_NS 10000000ull
+
+static bool too_soon(void)
+{
+	static uint64_t last;
+	uint64_t now = os_now(), then = __atomic_load_n(&last, __ATOMIC_RELAXED);
+
+	if (now - then < LEAST_NS)
+		return true;
+	return !__atomic_compare_exchange_n(&last, &then, now, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+/* While a stream is being captured a thread may be forbidden much; in this mode nothing is. */
+static void exchange_mode(int *mode)
+{
+	typeof(&cuThreadExchangeStreamCaptureMode) exchange =
+		MAYBE_DRIVER(cuThreadExchangeStreamCaptureMode);
+
+	if (exchange)
+		exchange(mode);
+}
+
+static bool read_info(size_t *unused, size_t *total)
+{
+	typeof(&cuMemGetInfo_v2) ask = MAYBE_DRIVER(cuMemGetInfo_v2);
+	int mode = CUDA_CAPTURE_RELAXED, rc;
+
+	exchange_mode(&mode);
+	rc = ask ? ask(unused, total) : CUDA_NOT_INITIALIZED;
+	exchange_mode(&mode);
+	return rc == 0;
+}
+
+void meminfo_sample(bool now)
+{
+	typeof(&cuCtxGetCurrent) current = MAYBE_DRIVER(cuCtxGetCurrent);
+	struct gmt_event e = { .kind = GMT_MEMINFO };
+	void *context = NULL;
+	size_t unused, total;
+
+	if (!current || (too_soon() && !now))
+		return;
+	if (current(&context) || !context || !read_info(&unused, &total))
+		return;
+	e.device = device_of_driver();
+	e.arg0 = unused;
+	e.arg1 = total;
+	gmt_capture(&e);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dlsym and dlclose, exported in front of the C library's. Programs and CUDA's own libraries find
+ * the driver through dlsym. Any other name jumps on to the real dlsym with the caller's own return
+ * address still in place, which RTLD_NEXT and RTLD_DEFAULT depend on. Application threads; the C
+ * library's dlsym takes the loader's lock in any case.
+ */
+#include "../capture.h"
+#include "../stacks/modules.h"
+#include "redirect.h"
+#include "resolve.h"
+
+#include <dlfcn.h>
+
+/* Where the stub goes: on to `jump`, or if that is NULL back to the caller with `value`. */
+struct verdict {
+	void *jump;
+	void *value;
+};
+
+__attribute__((used, visibility("hidden"))) struct verdict
+redirect_dlsym(void *handle, const char *name, const void *caller);
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl dlsym\n"
+	".type dlsym, @function\n"
+	"dlsym:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	pushq %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	movq 24(%rsp), %rdx\n"
+	"	call redirect_dlsym\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testq %rax, %rax\n"
+	"	je 1f\n"
+	"	jmp *%rax\n"
+	"1:	movq %rdx, %rax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size dlsym, .-dlsym\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl dlsym\n"
+	".type dlsym, %function\n"
+	"dlsym:\n"
+	"	.cfi_startproc\n"
+	"	hint #34\n" /* bti c */
+	"	stp x29, x30, [sp, #-32]!\n"
+	"	.cfi_def_cfa_offset 32\n"
+	"	.cfi_offset 29, -32\n"
+	"	.cfi_offset 30, -24\n"
+	"	stp x0, x1, [sp, #16]\n"
+	"	mov x29, sp\n"
+	"	mov x2, x30\n"
+	"	bl redirect_dlsym\n"
+	"	mov x16, x0\n"
+	"	mov x17, x1\n"
+	"	ldp x0, x1, [sp, #16]\n"
+	"	ldp x29, x30, [sp], #32\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_restore 30\n"
+	"	cbz x16, 1f\n"
+	"	br x16\n"
+	"1:	mov x0, x17\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size dlsym, .-dlsym\n");
+#else
+#error "the jump to dlsym is written for x86-64 and aarch64"
+#endif
+
+typedef void *dlsym_fn(void *handle, const char *name);
+
+static dlsym_fn *real_dlsym(void)
+{
+	static void *real;
+	void *p = __atomic_load_n(&real, __ATOMIC_RELAXED);
+
+	if (!p) {
+		p = resolve_next("dlsym");
+		__atomic_store_n(&real, p, __ATOMIC_RELAXED);
+	}
+	return (dlsym_fn *)p;
+}
+
+static const char *object_of(const void *address)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) ? info.dli_fname : NULL;
+}
+
+/* In the scope of the caller's own object: what it was linked with. */
+static void *find_beside(const char *name, const void *caller)
+{
+	const char *path = object_of(caller);
+	void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL, *p = NULL;
+
+	if (handle) {
+		p = real_dlsym()(handle, name);
+		dlclose(handle);
+	}
+	return p;
+}
+
+/*
+ * Our own exports stand in front of everybody, so a search through all objects always ends at them.
+ * What would it have found without us? NULL also where nothing is there: programs ask so whether
+ * they need to load CUDA first.
+ */
+static void *find_behind_us(const char *name, const void *caller)
+{
+	void *p = real_dlsym()(RTLD_NEXT, name); /* next after us: we are who asks */
+
+	if (!p)
+		p = find_beside(name, caller);
+	if (!p || resolve_is_ours(p))
+		p = real_dlsym()(RTLD_NEXT, name); /* for dlerror */
+	return p;
+}
+
+struct verdict redirect_dlsym(void *handle, const char *name, const void *caller)
+{
+	struct verdict on = { (void *)real_dlsym(), NULL };
+	void *p;
+
+	if (handle == RTLD_NEXT || !name || !redirect_knows(name) || !gmt_recording())
+		return on;
+	p = real_dlsym()(handle, name);
+	if (p && resolve_is_ours(p))
+		p = find_behind_us(name, caller);
+	return (struct verdict){ NULL, p ? redirect_symbol(name, p, caller) : NULL };
+}
+
+/* What was found in an object that is unloaded must be forgotten. (To be told costs a hook less
+ * than asking: the loader's list is behind a lock, and a hook may run in a signal handler.) */
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+	static int (*real)(void *);
+	int (*f)(void *) = __atomic_load_n(&real, __ATOMIC_RELAXED);
+	int rc;
+
+	if (!f) {
+		f = (int (*)(void *))resolve_next("dlclose");
+		__atomic_store_n(&real, f, __ATOMIC_RELAXED);
+	}
+	modules_unload_begins();
+	rc = f(handle);
+	modules_unload_ends();
+	resolve_unloaded();
+	return rc;
+}

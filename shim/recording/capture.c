@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door. Application threads, with any lock held; returns quickly, never fails, never blocks.
+ * The stack is taken before the number, so that all that an event refers to is defined before its
+ * seq is (the drain relies on it).
+ */
+#include "../capture.h"
+
+#include "../base/config.h"
+#include "early.h"
+#include "session.h"
+#include "../stacks/stack.h"
+#include "../rings/thread.h"
+
+#include <errno.h>
+
+/*
+ * A hook whose real call threw or jumped away never left. It is found by its place: a hook that
+ * really runs inside another one is deeper in the stack.
+ */
+int gmt_enter_at(uintptr_t here)
+{
+	struct thread *t = thread_self();
+
+	if (t->depth < THREAD_DEPTH_OWN && (t->depth == 0 || here >= t->outermost)) {
+		t->depth = 0;
+		t->outermost = here;
+		t->nested = false;
+	}
+	return (int)t->depth++;
+}
+
+int gmt_enter(void)
+{
+	return gmt_enter_at((uintptr_t)__builtin_frame_address(0));
+}
+
+void gmt_leave(void)
+{
+	struct thread *t = thread_self();
+
+	if (t->depth & (THREAD_DEPTH_OWN - 1))
+		t->depth--;
+}
+
+void gmt_saw_nested(void)
+{
+	thread_self()->nested = true;
+}
+
+bool gmt_had_nested(void)
+{
+	struct thread *t = thread_self();
+	bool had = t->nested;
+
+	t->nested = false;
+	return had;
+}
+
+/* Only what happens on a device begins a recording: a program that never uses one leaves no file.
+ */
+static bool begins_session(uint16_t kind)
+{
+	unsigned layer = gmt_kind_layer(kind);
+
+	return layer == GMT_LAYER_FRAMEWORK || layer == GMT_LAYER_CUDA;
+}
+
+static bool begin(struct thread *t, const struct gmt_event *e)
+{
+	if (begins_session(e->kind))
+		return session_begin();
+	if (gmt_kind_layer(e->kind) == GMT_LAYER_RANGE)
+		early_keep(t, e);
+	return false;
+}
+
+bool gmt_wants_cupti(void)
+{
+	return gmt_config.enabled && gmt_config.cupti;
+}
+
+static void capture(struct thread *t, struct gmt_event *e)
+{
+	if (!session_on() && !begin(t, e))
+		return;
+	if (!thread_ready(t)) {
+		__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	e->thread = t->id;
+	e->stack = gmt_kind_fields(e->kind) & F_STACK ? stack_capture(t, &e->flags) : 0;
+	e->seq = session_next_seq();
+	e->time_ns = os_now();
+	thread_push(t, e);
+}
+
+void gmt_capture(struct gmt_event *e)
+{
+	struct thread *t = thread_self();
+	int saved = errno;
+
+	if (OS_UNLIKELY(t->busy || !gmt_recording()))
+		return;
+	t->busy = true;
+	t->depth += THREAD_DEPTH_OWN;
+	capture(t, e);
+	t->depth -= THREAD_DEPTH_OWN;
+	t->busy = false;
+	errno = saved;
+}

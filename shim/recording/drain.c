@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The drain. Every few milliseconds: merge the rings by seq into the writer. Slots are given back
+ * only after the block with their contents has been written, so a kill loses nothing (a reader
+ * drops what it finds twice).
+ *
+ * Order. A thread defines what its event refers to before it takes the event's seq. So when a pass
+ * notes the highest seq first and reads the rings then, all definitions that events up to that seq
+ * use are there, and a merge by seq writes each before its users. A seq that is missing belongs to
+ * a thread between taking its number and storing its event: those after it are held back for a
+ * moment.
+ */
+#include "drain.h"
+
+#include "../../format/writer.h"
+#include "../base/config.h"
+#include "facts.h"
+#include "../capture.h"
+#include "../rings/live.h"
+#include "../stacks/modules.h"
+#include "output.h"
+#include "../stacks/python.h"
+#include "session.h"
+#include "../rings/thread.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define MS	     1000000ull
+#define NAP_LEAST    (10 * MS)
+#define NAP_MOST     (160 * MS)
+#define GAP_PATIENCE (50 * MS)
+#define STOP_WAIT    (30 * 1000 * MS)
+#define STACK_BYTES  (512u * 1024u)
+
+/* What is known of a ring beyond what is in it. */
+struct cursor {
+	uint64_t next;	  /* position to be read next */
+	uint64_t written; /* all before it is with the writer */
+	uint64_t dropped;
+	bool has_head; /* heads[] has an event of it */
+};
+
+static struct {
+	struct gmt_writer *writer;
+	void *workspace;
+	uint32_t stop, done;
+	uint64_t next_seq, gap_since;
+	uint64_t last_flush, last_look;
+	uint64_t lost;
+	uint32_t unflushed; /* events and definitions since the last flush */
+	bool pressed;	    /* a ring is filling up */
+	bool failed, gone;
+} drain;
+
+static struct cursor cursors[LIVE_RINGS_MAX];
+static struct gmt_event heads[LIVE_RINGS_MAX];
+static uint16_t heap[LIVE_RINGS_MAX];
+static uint32_t heap_count;
+static uint8_t definition[GMT_DEF_MAX];
+
+bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
+{
+	struct gmt_writer_info info = {
+		.pid = pid,
+		.realtime_minus_monotonic_ns = realtime_minus_monotonic_ns,
+		.level = gmt_config.level,
+	};
+	int err;
+
+	drain.workspace = os_map(gmt_writer_workspace());
+	drain.next_seq = 1;
+	if (!drain.workspace)
+		return false;
+	drain.writer = gmt_writer_open(drain.workspace, gmt_writer_workspace(), fd, &info, &err);
+	return drain.writer != NULL;
+}
+
+static void note_result(int rc)
+{
+	static bool said;
+
+	if (!rc)
+		return;
+	drain.failed = true;
+	gmt_say(&said, "the recording cannot be written any more (is the disk full?); "
+		       "the program goes on without it");
+}
+
+bool drain_def(const struct gmt_def *d)
+{
+	note_result(gmt_writer_def(drain.writer, d));
+	drain.unflushed++;
+	return true;
+}
+
+static void write_event(const struct gmt_event *e)
+{
+	note_result(gmt_writer_event(drain.writer, e));
+	drain.unflushed++;
+}
+
+/* An event of ours: thread 0 unless it speaks for another. */
+static void write_own(uint16_t kind, uint32_t thread, uint64_t arg0)
+{
+	struct gmt_event e = {
+		.seq = session_next_seq(),
+		.time_ns = os_now(),
+		.arg0 = arg0,
+		.thread = thread,
+		.kind = kind,
+		.device = -1,
+	};
+
+	write_event(&e);
+}
+
+/* ---- the heap of rings by the seq of their next event ---- */
+
+static bool earlier(uint32_t a, uint32_t b)
+{
+	return heads[heap[a]].seq < heads[heap[b]].seq;
+}
+
+static void swap(uint32_t a, uint32_t b)
+{
+	uint16_t ring = heap[a];
+
+	heap[a] = heap[b];
+	heap[b] = ring;
+}
+
+static void sift_down(uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i;
+
+		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2; child++)
+			if (child < heap_count && earlier(child, least))
+				least = child;
+		if (least == i)
+			return;
+		swap(i, least);
+		i = least;
+	}
+}
+
+static void heap_add(uint16_t ring)
+{
+	uint32_t i = heap_count++;
+
+	heap[i] = ring;
+	for (; i && earlier(i, (i - 1) / 2); i = (i - 1) / 2)
+		swap(i, (i - 1) / 2);
+}
+
+/* ---- reading ---- */
+
+/* Reads on to the ring's next event, handing definitions to the writer on the way. */
+static void advance(uint32_t i, const struct gmt_ring *r)
+{
+	struct cursor *c = &cursors[i];
+	struct gmt_ring_item item;
+	int rc;
+
+	c->has_head = false;
+	while ((rc = gmt_ring_peek(r, &c->next, &item, definition)) != 0) {
+		if (rc < 0) {
+			c->next++; /* cannot be; pass it, but never the head */
+			if (c->next >= __atomic_load_n(&r->head, __ATOMIC_ACQUIRE))
+				return;
+		} else if (item.is_def) {
+			drain_def(&item.def);
+		} else {
+			heads[i] = item.event;
+			c->has_head = true;
+			return;
+		}
+		c->written = c->next;
+	}
+}
+
+static void note_dropped(uint32_t i, const struct gmt_ring *r)
+{
+	uint64_t dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+
+	if (dropped != cursors[i].dropped)
+		write_own(GMT_DROPPED, r->thread, dropped - cursors[i].dropped);
+	cursors[i].dropped = dropped;
+}
+
+static void look_at_rings(void)
+{
+	drain.pressed = false;
+	heap_count = 0;
+	for (uint32_t i = 0, n = live_count(); i < n; i++) {
+		struct gmt_ring *r = live_ring(i);
+
+		if (!r)
+			continue;
+		note_dropped(i, r);
+		if (gmt_ring_used(r) > GMT_RING_SLOTS / 4)
+			drain.pressed = true;
+		if (!cursors[i].has_head)
+			advance(i, r);
+		if (cursors[i].has_head)
+			heap_add((uint16_t)i);
+	}
+}
+
+/* May the event with this seq be written, or is one before it still on its way? */
+static bool is_due(uint64_t seq, uint64_t now, bool all)
+{
+	if (seq <= drain.next_seq || all)
+		return true;
+	if (!drain.gap_since)
+		drain.gap_since = now;
+	return now - drain.gap_since > (drain.pressed ? GAP_PATIENCE / 10 : GAP_PATIENCE);
+}
+
+static uint32_t merge(uint64_t horizon, bool all)
+{
+	uint64_t now = os_now();
+	uint32_t n = 0;
+
+	while (heap_count) {
+		uint32_t i = heap[0];
+		uint64_t seq = heads[i].seq;
+
+		if (seq > horizon || !is_due(seq, now, all))
+			break;
+		write_event(&heads[i]);
+		n++;
+		drain.gap_since = 0;
+		if (seq >= drain.next_seq)
+			drain.next_seq = seq + 1;
+		cursors[i].written = cursors[i].next;
+		advance(i, live_ring(i));
+		if (!cursors[i].has_head)
+			heap[0] = heap[--heap_count];
+		sift_down(0);
+	}
+	return n;
+}
+
+/* ---- writing ---- */
+
+static void give_back_slots(void)
+{
+	for (uint32_t i = 0, n = live_count(); i < n; i++) {
+		struct gmt_ring *r = live_ring(i);
+
+		if (r && cursors[i].written != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
+			gmt_ring_release(r, cursors[i].written);
+	}
+}
+
+void drain_flush(void)
+{
+	note_result(gmt_writer_flush(drain.writer));
+	give_back_slots();
+	drain.unflushed = 0;
+	drain.last_flush = os_now();
+}
+
+static bool flush_is_due(void)
+{
+	return drain.unflushed &&
+	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
+}
+
+/* Things that change seldom. */
+static void look_around(void)
+{
+	uint64_t lost = __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED), now = os_now();
+
+	if (lost != drain.lost)
+		write_own(GMT_DROPPED, 0, lost - drain.lost);
+	drain.lost = lost;
+	facts_emit_new(drain_def);
+	if (now - drain.last_look < 1000 * MS)
+		return;
+	drain.last_look = now;
+	modules_update(drain_def);
+	if (modules_have_python())
+		python_find(true);
+}
+
+/* The program closed our descriptor: whatever has its number by now is not ours to write to. */
+static void file_is_gone(void)
+{
+	static bool said;
+
+	gmt_say(&said, "the program closed the recording's file; it runs on without a recording");
+	drain.gone = true;
+	__atomic_store_n(&gmt_session.state, SESSION_OFF, __ATOMIC_RELEASE);
+}
+
+/* One round; how many events it wrote. */
+static uint32_t pass(bool all)
+{
+	uint64_t horizon = all ? UINT64_MAX : __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
+	uint32_t n;
+
+	if (!output_is_ours()) {
+		file_is_gone();
+		return 0;
+	}
+	look_around();
+	look_at_rings();
+	n = merge(horizon, all);
+	if (n)
+		meta_emit_python(drain_def); /* known by the first event's stack */
+	if (flush_is_due())
+		drain_flush();
+	return n;
+}
+
+static void finish(void)
+{
+	while (!drain.gone && pass(true))
+		;
+	if (drain.gone)
+		return;
+	write_own(GMT_END, 0, 0);
+	note_result(gmt_writer_finish(drain.writer));
+	give_back_slots();
+}
+
+static void *run(void *arg)
+{
+	uint64_t sleep = NAP_LEAST;
+
+	(void)arg;
+	thread_self()->busy = true;
+	thread_self()->depth = THREAD_DEPTH_OWN;
+	prctl(PR_SET_NAME, "gpumemtrace");
+	gitinfo_emit(drain_def);
+	while (!drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE)) {
+		sleep = pass(false) ? NAP_LEAST : sleep < NAP_MOST ? sleep * 2 : NAP_MOST;
+		session_await_call(sleep);
+	}
+	finish();
+	__atomic_store_n(&drain.done, 1, __ATOMIC_RELEASE);
+	os_futex_wake(&drain.done);
+	return NULL;
+}
+
+bool drain_start(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t old;
+	bool ok;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	os_block_signals(&old);
+	ok = !pthread_create(&thread, &attr, run, NULL);
+	os_restore_signals(&old);
+	pthread_attr_destroy(&attr);
+	return ok;
+}
+
+bool drain_stop(void)
+{
+	uint64_t start = os_now();
+
+	__atomic_store_n(&drain.stop, 1, __ATOMIC_RELEASE);
+	session_call_drain();
+	while (!__atomic_load_n(&drain.done, __ATOMIC_ACQUIRE)) {
+		if (os_now() - start > STOP_WAIT)
+			return false;
+		os_futex_wait(&drain.done, 0, 100 * MS);
+	}
+	return !drain.failed && !drain.gone;
+}
+
+void drain_forget(void)
+{
+	memset(&drain, 0, sizeof(drain));
+	memset(cursors, 0, live_count() * sizeof(cursors[0]));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our own thread: takes what the rings hold, puts it in order, hands it to the writer.
+ */
+#ifndef GMT_DRAIN_H
+#define GMT_DRAIN_H
+
+#include "../../format/record.h"
+
+bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns);
+
+/* Straight into the file: before drain_start on the thread that starts the session, then on the
+ * drain's own. */
+bool drain_def(const struct gmt_def *d);
+void drain_flush(void);
+
+bool drain_start(void);
+
+/* The last events, the end mark, the index. Waits for the drain, but not for ever. true = all is in
+ * the file. */
+bool drain_stop(void);
+void drain_forget(void); /* in a forked child */
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys and values about the process. gmt_meta itself is in capture.h.
+ */
+#ifndef GMT_FACTS_H
+#define GMT_FACTS_H
+
+#include "../../format/record.h"
+
+/* On the thread that writes the file. */
+void facts_emit_new(bool (*emit)(const struct gmt_def *d)); /* what gmt_meta was told meanwhile */
+void facts_emit(bool (*emit)(const struct gmt_def *d), const char *key, const char *value,
+		size_t len);
+void facts_repeat(void); /* a forked child tells all of them again */
+
+/* meta.c: the facts about the process that need no source. */
+void meta_emit(bool (*emit)(const struct gmt_def *d));
+void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again when it changed */
+void meta_forget(void);
+
+/* gitinfo.c: the commit of the working directory, by reading .git. */
+void gitinfo_emit(bool (*emit)(const struct gmt_def *d));
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commit of the working directory, read from .git by hand: no process is started in someone's
+ * training job. Whether files differ from the commit cannot be known that way, and is not claimed.
+ * Runs once, on the drain's thread.
+ */
+#include "facts.h"
+
+#include "../base/os.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PACKED_MOST (4u * 1024u * 1024u)
+
+static char git_dir[PATH_MAX], common_dir[PATH_MAX], where[PATH_MAX], path[PATH_MAX + 256];
+static char line[1024];
+
+/* The file's first line, without its end; false if there is none. */
+static bool first_line(const char *dir, const char *name)
+{
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	n = os_read_file(path, line, sizeof(line) - 1);
+	if (n <= 0)
+		return false;
+	line[n] = 0;
+	line[strcspn(line, "\r\n")] = 0;
+	return line[0] != 0;
+}
+
+static bool is_hash(const char *s)
+{
+	size_t n = 0;
+
+	while (isxdigit((unsigned char)s[n]))
+		n++;
+	return (n == 40 || n == 64) && (s[n] == 0 || isspace((unsigned char)s[n]));
+}
+
+static void join(char *out, const char *dir, const char *name)
+{
+	if (name[0] == '/')
+		snprintf(out, PATH_MAX, "%s", name);
+	else
+		snprintf(out, PATH_MAX, "%.3000s/%.1000s", dir, name);
+}
+
+/* dir/.git: a folder, or (in a worktree or submodule) a file that names one. */
+static bool open_git(const char *dir)
+{
+	char name[PATH_MAX];
+
+	snprintf(git_dir, sizeof(git_dir), "%.4000s/.git", dir);
+	if (first_line(dir, ".git") && !strncmp(line, "gitdir: ", 8)) {
+		snprintf(name, sizeof(name), "%s", line + 8);
+		join(git_dir, dir, name);
+	}
+	if (!first_line(git_dir, "HEAD"))
+		return false;
+	snprintf(common_dir, sizeof(common_dir), "%s", git_dir);
+	if (first_line(git_dir, "commondir")) {
+		snprintf(name, sizeof(name), "%s", line);
+		join(common_dir, git_dir, name);
+	}
+	return true;
+}
+
+static bool find_git(void)
+{
+	char *slash;
+
+	if (!getcwd(where, sizeof(where)))
+		return false;
+	while (!open_git(where)) {
+		slash = strrchr(where, '/');
+		if (!slash || slash == where)
+			return slash && where[1] && (where[1] = 0, open_git("/"));
+		*slash = 0;
+	}
+	return true;
+}
+
+/* "<hash> <ref>" among the lines of packed-refs; the hash stays in `line`. */
+static bool find_packed(const char *ref)
+{
+	char *all = os_map(PACKED_MOST), *at = all, *end;
+	size_t len = strlen(ref);
+	bool found = false;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/packed-refs", common_dir);
+	n = all ? os_read_file(path, all, PACKED_MOST - 1) : -1;
+	for (; n > 0 && !found && at && *at; at = end ? end + 1 : NULL) {
+		const char *space = strchr(at, ' ');
+
+		end = strchr(at, '\n');
+		if (!is_hash(at) || !space || strncmp(space + 1, ref, len) ||
+		    (space[1 + len] != '\n' && space[1 + len] != 0))
+			continue;
+		snprintf(line, sizeof(line), "%.*s", (int)(space - at), at);
+		found = true;
+	}
+	os_unmap(all, PACKED_MOST);
+	return found;
+}
+
+/* The commit of a ref into `line`. */
+static bool resolve(const char *ref)
+{
+	if (first_line(git_dir, ref) && is_hash(line))
+		return true;
+	if (first_line(common_dir, ref) && is_hash(line))
+		return true;
+	return find_packed(ref);
+}
+
+static void text_fact(bool (*emit)(const struct gmt_def *d), const char *key, const char *value)
+{
+	facts_emit(emit, key, value, strlen(value));
+}
+
+void gitinfo_emit(bool (*emit)(const struct gmt_def *d))
+{
+	char ref[512];
+
+	if (!find_git()) {
+		text_fact(emit, "git.state",
+			  "no repository was found from the working directory up");
+		return;
+	}
+	text_fact(emit, "git.root", where);
+	if (!first_line(git_dir, "HEAD")) {
+		text_fact(emit, "git.state", "HEAD could not be read");
+		return;
+	}
+	if (!strncmp(line, "ref: ", 5)) {
+		snprintf(ref, sizeof(ref), "%.500s", line + 5);
+		text_fact(emit, "git.branch", strncmp(ref, "refs/heads/", 11) ? ref : ref + 11);
+		if (!resolve(ref)) {
+			text_fact(emit, "git.state", "the branch has no commit that could be read");
+			return;
+		}
+	}
+	if (is_hash(line))
+		text_fact(emit, "git.commit", line);
+	text_fact(emit, "git.state",
+		  is_hash(line) ? "read; changes since the commit were not checked"
+				: "HEAD could not be understood");
+}

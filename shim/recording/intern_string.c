@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The string table. Any thread, before and during a session; never blocks. Copies live in chunks
+ * that are never freed.
+ */
+#include "intern_string.h"
+
+#include "../capture.h"
+#include "../base/intern.h"
+#include "../rings/thread.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES (256u * 1024u)
+
+struct chunk {
+	size_t used;
+	char bytes[];
+};
+
+static struct intern_table strings;
+static struct chunk *chunk;
+
+static bool same_text(const struct intern_entry *e, uint64_t a, uint64_t b)
+{
+	return e->b == b && !memcmp((const void *)(uintptr_t)e->a, (const void *)(uintptr_t)a, b);
+}
+
+static struct chunk *next_chunk(struct chunk *full)
+{
+	struct chunk *mine = os_map(CHUNK_BYTES);
+
+	if (!mine)
+		return NULL;
+	if (__atomic_compare_exchange_n(&chunk, &full, mine, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return mine;
+	os_unmap(mine, CHUNK_BYTES);
+	return full;
+}
+
+static const char *keep(const char *s, size_t len)
+{
+	struct chunk *c = __atomic_load_n(&chunk, __ATOMIC_ACQUIRE);
+
+	for (int tries = 0; tries < 8; tries++) {
+		size_t at = c ? __atomic_fetch_add(&c->used, len, __ATOMIC_RELAXED) : CHUNK_BYTES;
+
+		if (c && at + len <= CHUNK_BYTES - sizeof(*c))
+			return memcpy(c->bytes + at, s, len);
+		c = next_chunk(c);
+	}
+	return NULL;
+}
+
+static bool define_now(uint32_t id, const char *s, size_t len)
+{
+	struct gmt_def d = { .kind = GMT_DEF_STRING, .id = id, .len = (uint32_t)len, .payload = s };
+	struct thread *t = thread_self();
+
+	return thread_ready(t) && thread_push_def(t, &d);
+}
+
+uint32_t gmt_string(const char *s, size_t len)
+{
+	struct intern_entry *claimed;
+	bool defined = session_on();
+	const char *copy;
+	uint64_t hash;
+	uint32_t id;
+
+	if (!s)
+		return 0;
+	len = len < STRING_MAX ? len : STRING_MAX;
+	hash = intern_hash_bytes(s, len);
+	id = intern_find(&strings, hash, (uintptr_t)s, len, same_text, &claimed);
+	if (id)
+		return id;
+	copy = claimed ? keep(s, len) : s;
+	id = copy ? intern_new_id(&strings) : INTERN_DEAD;
+	if (copy && defined && !define_now(id, s, len))
+		id = INTERN_DEAD;
+	intern_publish(claimed, (uintptr_t)copy, len, id);
+	/* the session may have gone through the table before this one was in it */
+	if (copy && !defined &&
+	    __atomic_fetch_or(&gmt_session.state, 0, __ATOMIC_SEQ_CST) == SESSION_ON)
+		define_now(id, s, len);
+	return id == INTERN_DEAD ? 0 : id;
+}
+
+static void define_entry(void *ctx, const struct intern_entry *e)
+{
+	bool (*emit)(const struct gmt_def *d) = *(bool (**)(const struct gmt_def *))ctx;
+	struct gmt_def d = {
+		.kind = GMT_DEF_STRING,
+		.id = e->id,
+		.len = (uint32_t)e->b,
+		.payload = (const void *)(uintptr_t)e->a,
+	};
+
+	emit(&d);
+}
+
+void strings_each(bool (*emit)(const struct gmt_def *d))
+{
+	intern_each(&strings, define_entry, &emit);
+}
+
+void strings_forget(void)
+{
+	memset(&strings, 0, sizeof(strings));
+	chunk = NULL;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings <-> ids. gmt_string itself is in capture.h.
+ */
+#ifndef GMT_INTERN_STRING_H
+#define GMT_INTERN_STRING_H
+
+#include "../../format/record.h"
+
+#define STRING_MAX 4096u /* longer ones are cut */
+
+/* The definitions of all strings so far: those from before the session never went through a ring.
+ */
+void strings_each(bool (*emit)(const struct gmt_def *d));
+void strings_forget(void);
+
+#endif

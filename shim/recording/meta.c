@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a report wants to know of the process: command, place, versions, and those environment
+ * variables that change how memory is used. Runs on the one thread that writes the file. Never a
+ * variable that is not in the table: the environment is full of secrets.
+ */
+#include "facts.h"
+
+#include "../base/config.h"
+#include "../rings/live.h"
+#include "../stacks/native.h"
+#include "../base/os.h"
+#include "output.h"
+#include "../stacks/python.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* A name that ends in '*' stands for all that begin so. */
+static const char *const environment[] = {
+	"CUDA_VISIBLE_DEVICES",
+	"CUDA_DEVICE_ORDER",
+	"CUDA_LAUNCH_BLOCKING",
+	"CUDA_MODULE_LOADING",
+	"CUDA_DEVICE_MAX_CONNECTIONS",
+	"CUDA_MPS_*",
+	"PYTORCH_ALLOC_CONF",
+	"PYTORCH_CUDA_ALLOC_CONF",
+	"PYTORCH_HIP_ALLOC_CONF",
+	"PYTORCH_NO_CUDA_MEMORY_CACHING",
+	"PYTORCH_NVML_BASED_CUDA_CHECK",
+	"CUBLAS_WORKSPACE_CONFIG",
+	"CUBLASLT_WORKSPACE_SIZE",
+	"NCCL_*",
+	"TORCH_NCCL_*",
+	"TORCHINDUCTOR_*",
+	"TORCH_CUDNN_*",
+	"RANK",
+	"LOCAL_RANK",
+	"GROUP_RANK",
+	"WORLD_SIZE",
+	"LOCAL_WORLD_SIZE",
+	"MASTER_ADDR",
+	"MASTER_PORT",
+	"OMPI_COMM_WORLD_RANK",
+	"SLURM_PROCID",
+	"SLURM_JOB_ID",
+	"OMP_NUM_THREADS",
+	"PYTHONMALLOC",
+	"SIMGPU_*",
+	"GPUMEMTRACE_*",
+	"LD_PRELOAD",
+	"LD_LIBRARY_PATH",
+};
+
+static bool (*emit)(const struct gmt_def *d);
+static char buffer[32 * 1024];
+static const char *last_trouble = ""; /* what was said of Python */
+
+static void text_fact(const char *key, const char *value)
+{
+	facts_emit(emit, key, value, strlen(value));
+}
+
+static void number_fact(const char *key, long long value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	text_fact(key, text);
+}
+
+static void link_fact(const char *key, const char *path)
+{
+	ssize_t n = readlink(path, buffer, sizeof(buffer));
+
+	if (n > 0)
+		facts_emit(emit, key, buffer, (size_t)n);
+}
+
+static void file_fact(const char *key, const char *path)
+{
+	ssize_t n = os_read_file(path, buffer, sizeof(buffer));
+
+	if (n > 0)
+		facts_emit(emit, key, buffer, (size_t)n);
+}
+
+static bool is_listed(const char *name, size_t len)
+{
+	for (unsigned i = 0; i < sizeof(environment) / sizeof(environment[0]); i++) {
+		size_t n = strlen(environment[i]);
+
+		if (environment[i][n - 1] == '*') {
+			if (len >= n - 1 && !strncmp(name, environment[i], n - 1))
+				return true;
+		} else if (n == len && !strncmp(name, environment[i], n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* As the program sees it now (a launcher written in Python sets RANK after the start). */
+static void environment_facts(void)
+{
+	for (char **e = environ; e && *e; e++) {
+		const char *equal = strchr(*e, '=');
+		char key[64];
+
+		if (!equal || !is_listed(*e, (size_t)(equal - *e)))
+			continue;
+		snprintf(key, sizeof(key), "env.%.*s", (int)(equal - *e), *e);
+		text_fact(key, equal + 1);
+	}
+}
+
+/* Field 22 of /proc/self/stat, in clock ticks since boot. */
+static void start_fact(void)
+{
+	struct timespec real, boot;
+	unsigned long long ticks;
+	const char *p;
+	ssize_t n = os_read_file("/proc/self/stat", buffer, sizeof(buffer) - 1);
+
+	if (n <= 0)
+		return;
+	buffer[n] = 0;
+	p = strrchr(buffer, ')');
+	if (!p || sscanf(p + 1,
+			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			 "%*d %llu",
+			 &ticks) != 1)
+		return;
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	number_fact(
+		"start_unix_ns",
+		(long long)(real.tv_sec - boot.tv_sec) * 1000000000 + real.tv_nsec - boot.tv_nsec +
+			(long long)(ticks * (1000000000ull / (unsigned long)sysconf(_SC_CLK_TCK))));
+}
+
+static void system_facts(void)
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return;
+	text_fact("host", u.nodename);
+	snprintf(buffer, sizeof(buffer), "%s %s %s", u.sysname, u.release, u.machine);
+	text_fact("kernel", buffer);
+	number_fact("cpus", sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void yes_or_reason(const char *key, const char *trouble)
+{
+	snprintf(buffer, sizeof(buffer), trouble ? "no: %s" : "yes", trouble);
+	text_fact(key, buffer);
+}
+
+void meta_emit(bool (*to)(const struct gmt_def *d))
+{
+	emit = to;
+	file_fact("argv", "/proc/self/cmdline");
+	link_fact("exe", "/proc/self/exe");
+	link_fact("cwd", "/proc/self/cwd");
+	number_fact("pid", getpid());
+	number_fact("ppid", getppid());
+	start_fact();
+	system_facts();
+	text_fact("output", output_get()->path);
+	yes_or_reason("live_file", live_is_shared() ? NULL : "this place cannot share mappings");
+	yes_or_reason("native_stacks", native_trouble());
+	if (gmt_config.misread)
+		text_fact("setting_not_understood", gmt_config.misread);
+	environment_facts();
+}
+
+void meta_emit_python(bool (*to)(const struct gmt_def *d))
+{
+	const char *trouble = gmt_config.stacks & CONFIG_STACKS_PYTHON
+				      ? python_trouble()
+				      : "Python stacks are switched off";
+
+	if (trouble == last_trouble)
+		return;
+	last_trouble = trouble;
+	emit = to;
+	yes_or_reason("python_stacks", trouble);
+	if (python_version())
+		text_fact("python.version", python_version());
+}
+
+void meta_forget(void)
+{
+	last_trouble = "";
+}

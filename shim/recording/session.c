@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start, end and fork of a recording. The start runs on the thread of the first event, with
+ * whatever locks the program holds; it waits for nobody. Other threads wait for it a moment, by the
+ * clock.
+ */
+#include "session.h"
+
+#include "../stacks/code.h"
+#include "../capture.h"
+#include "../base/config.h"
+#include "drain.h"
+#include "early.h"
+#include "facts.h"
+#include "../base/forkgate.h"
+#include "../stacks/intern_stack.h"
+#include "intern_string.h"
+#include "../rings/live.h"
+#include "../stacks/modules.h"
+#include "output.h"
+#include "../rings/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define START_WAIT_NS 500000000ull
+
+extern const struct gmt_source __start_gmt_sources[] __attribute__((weak, visibility("hidden")));
+extern const struct gmt_source __stop_gmt_sources[] __attribute__((weak, visibility("hidden")));
+
+#define FOR_EACH_SOURCE(s) \
+	for (const struct gmt_source *s = __start_gmt_sources; s < __stop_gmt_sources; s++)
+
+static void set_state(uint32_t state)
+{
+	__atomic_store_n(&gmt_session.state, state, __ATOMIC_SEQ_CST);
+	os_futex_wake(&gmt_session.state);
+}
+
+static bool place_marker(void)
+{
+	if (!gmt_session.marker) {
+		gmt_session.marker = os_map(4096);
+		if (!gmt_session.marker)
+			return false;
+		madvise(gmt_session.marker, 4096, MADV_WIPEONFORK);
+	}
+	*gmt_session.marker = 1;
+	return true;
+}
+
+static int64_t clock_offset(void)
+{
+	struct timespec real;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	return (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)os_now();
+}
+
+static bool say_failed(int err)
+{
+	static bool said;
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "cannot write %.300s: %s; the program runs without a recording",
+		 output_get()->path, strerrordesc_np(err));
+	gmt_say(&said, text);
+	return false;
+}
+
+static bool open_files(void)
+{
+	uint32_t pid = (uint32_t)getpid();
+	int64_t offset = clock_offset();
+	int err;
+
+	if (!output_open())
+		return say_failed(errno);
+	errno = ENOSPC;
+	if (os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) &&
+	    live_open(output_get()->live_fd, pid, offset) &&
+	    drain_open(output_get()->fd, pid, offset))
+		return true;
+	err = errno;
+	output_drop();
+	live_forget();
+	return say_failed(err);
+}
+
+/* What stacks and names of the first events need is in the file before the first event. */
+static void write_beginning(void)
+{
+	meta_emit(drain_def);
+	strings_each(drain_def);
+	modules_update(drain_def);
+	drain_flush();
+}
+
+static bool start(void)
+{
+	sigset_t old;
+	bool ok;
+
+	os_block_signals(&old);
+	ok = place_marker() && open_files();
+	if (ok) {
+		early_replay(thread_self()); /* before any other thread has an event */
+		set_state(SESSION_ON);
+		write_beginning();
+		ok = drain_start() || say_failed(EAGAIN);
+	}
+	if (!ok)
+		set_state(SESSION_OFF);
+	os_restore_signals(&old);
+	if (!ok)
+		return false;
+	FOR_EACH_SOURCE (s)
+		if (s->start)
+			s->start();
+	return true;
+}
+
+static bool wait_for_start(void)
+{
+	uint64_t began = os_now();
+
+	while (__atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE) == SESSION_STARTING &&
+	       os_now() - began < START_WAIT_NS)
+		os_futex_wait(&gmt_session.state, SESSION_STARTING, 1000000);
+	return session_on();
+}
+
+bool session_begin(void)
+{
+	uint32_t state = __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE);
+
+	if (state == SESSION_OFF)
+		return false;
+	if (state == SESSION_ON && *gmt_session.marker == 1)
+		return true;
+	if (state == SESSION_ON)
+		session_fork_child(false);
+	state = SESSION_IDLE;
+	if (__atomic_compare_exchange_n(&gmt_session.state, &state, SESSION_STARTING, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+		return start();
+	return state == SESSION_ON || wait_for_start();
+}
+
+void session_end(void)
+{
+	uint32_t state = __atomic_exchange_n(&gmt_session.state, SESSION_OFF, __ATOMIC_SEQ_CST);
+
+	if (state != SESSION_ON || *gmt_session.marker != 1)
+		return;
+	FOR_EACH_SOURCE (s)
+		if (s->stop)
+			s->stop();
+	if (!drain_stop())
+		return;
+	live_close();
+	output_remove_live();
+}
+
+static void forget_thread(struct thread *t)
+{
+	t->generation = 0;
+	t->ring = NULL;
+	t->scratch = NULL;
+	t->scratch_bytes = 0;
+	t->pushing = false;
+}
+
+void session_fork_child(bool at_once)
+{
+	bool was_off = gmt_session.state == SESSION_OFF;
+
+	forkgate_reset();
+	modules_unload_reset();
+	if (gmt_session.state == SESSION_ON || gmt_session.state == SESSION_STARTING) {
+		drain_forget();
+		live_forget();
+		output_forget(at_once);
+		modules_forget();
+		codes_forget();
+		stack_nodes_forget();
+		forget_thread(thread_self());
+	}
+	strings_forget();
+	early_forget();
+	facts_repeat();
+	meta_forget();
+	gmt_session.generation++;
+	gmt_session.seq = gmt_session.lost = 0;
+	gmt_session.last_thread = gmt_session.called = 0;
+	FOR_EACH_SOURCE (s)
+		if (s->fork_child)
+			s->fork_child();
+	if (!was_off)
+		set_state(SESSION_IDLE);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The live file: all threads' rings in one MAP_SHARED mapping, so that what the drain has not yet
+ * written survives a kill. Rings are taken and given back by application threads without a lock; a
+ * ring that was given back is taken again by the next thread, drained or not.
+ */
+#ifndef GMT_LIVE_H
+#define GMT_LIVE_H
+
+#include "../../format/ring.h"
+
+#define LIVE_RINGS_MAX 4096u
+
+/* fd < 0: rings in plain memory (the place cannot share mappings). false: no room for the first
+ * ring. */
+bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns);
+bool live_is_shared(void);
+
+struct gmt_ring *live_take(uint32_t thread); /* NULL: no room left */
+void live_give(struct gmt_ring *r);
+
+uint32_t live_count(void);
+struct gmt_ring *live_ring(uint32_t i); /* NULL: not (yet) usable */
+
+void live_close(void);	/* all is in the recording: say so in the header */
+void live_forget(void); /* in a forked child: the mapping is the parent's */
+
+#endif

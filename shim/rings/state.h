@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the process stands: idle until the first event, then on, at the end (or when the recording
+ * cannot be written) off. A forked child starts over with a new generation. session.h changes it;
+ * here is what all others read.
+ */
+#ifndef GMT_STATE_H
+#define GMT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/os.h"
+
+enum session_state {
+	SESSION_OFF = 0, /* also before the constructor */
+	SESSION_IDLE = 1,
+	SESSION_STARTING = 2,
+	SESSION_ON = 3,
+};
+
+struct session {
+	uint32_t state;
+	uint32_t generation;
+	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
+	 * went past pthread_atfork. */
+	uint32_t *marker;
+	uint64_t seq __attribute__((aligned(64)));
+	uint64_t lost; /* events of threads that have no ring */
+	uint32_t last_thread;
+	uint32_t called __attribute__((aligned(64))); /* somebody wants the drain */
+} __attribute__((aligned(64)));
+
+extern struct session gmt_session;
+
+static inline bool session_on(void)
+{
+	return __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE) == SESSION_ON &&
+	       OS_LIKELY(*gmt_session.marker == 1);
+}
+
+static inline uint64_t session_next_seq(void)
+{
+	return __atomic_add_fetch(&gmt_session.seq, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A ring is filling up, or there is something else to write. Any thread, hook path. */
+void session_call_drain(void);
+void session_await_call(uint64_t most_ns); /* the drain, between two looks */
+
+#endif

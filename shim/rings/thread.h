@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a thread of the application carries for us: its number, its ring, room for its last stacks.
+ * All but the small struct in initial-exec TLS is taken at the thread's first events and given back
+ * when it ends.
+ */
+#ifndef GMT_THREAD_H
+#define GMT_THREAD_H
+
+#include "../../format/ring.h"
+#include "state.h"
+
+struct thread {
+	uint32_t generation; /* of the session that ring and scratch belong to */
+	uint32_t id;
+	uint32_t id_generation; /* of the session that id belongs to */
+	uint32_t tid;
+	struct gmt_ring *ring;
+	void *scratch; /* room for the last stacks, from the first one on */
+	size_t scratch_bytes;
+	uintptr_t outermost; /* stack address of the outermost hook */
+	uint32_t depth;	     /* hooks that are running */
+	uint32_t pushes;
+	uint32_t starved; /* events lost since there is no ring */
+	bool nested;	  /* a hook ran inside the outermost one */
+	bool busy;	  /* in our own work: nothing is recorded */
+	bool pushing;	  /* in the ring: a signal handler must keep out */
+};
+
+#define THREAD_DEPTH_OWN 0x10000u /* added to depth during our own work */
+
+extern __thread struct thread thread_tls __attribute__((tls_model("initial-exec")));
+
+static inline struct thread *thread_self(void)
+{
+	return &thread_tls;
+}
+
+void thread_setup(void); /* once, in the constructor */
+
+uint32_t thread_number(struct thread *t); /* id, also before the thread has anything else */
+
+/* true = the thread has a number and a ring. */
+bool thread_attach(struct thread *t);
+
+static inline bool thread_ready(struct thread *t)
+{
+	if (OS_LIKELY(t->ring && t->generation == gmt_session.generation))
+		return true;
+	return thread_attach(t);
+}
+
+/* Into the thread's ring, a second one if it is full. false = dropped (and counted if an event). */
+bool thread_push(struct thread *t, const struct gmt_event *e);
+bool thread_push_def(struct thread *t, const struct gmt_def *d);
+
+#endif

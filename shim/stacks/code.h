@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Python code objects <-> ids.
+ */
+#ifndef GMT_CODE_H
+#define GMT_CODE_H
+
+#include "python.h"
+#include "../rings/thread.h"
+
+/* Id of the frame's code object, its definition copied at first sight (the frame keeps it alive).
+ * buf holds GMT_DEF_MAX bytes. 0 = could not be defined. */
+uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf);
+void codes_forget(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of stack nodes. Any thread; never blocks.
+ */
+#include "intern_stack.h"
+
+#include "../base/intern.h"
+
+#include <string.h>
+
+static struct intern_table nodes;
+
+static bool define_node(struct thread *t, uint32_t id, uint32_t parent, enum gmt_frame frame,
+			uint64_t value)
+{
+	struct gmt_def_stack payload = { .value = value, .parent = parent, .frame = frame };
+	struct gmt_def d = {
+		.kind = GMT_DEF_STACK,
+		.id = id,
+		.len = sizeof(payload),
+		.payload = &payload,
+	};
+
+	return thread_push_def(t, &d);
+}
+
+uint32_t stack_node(struct thread *t, uint32_t parent, enum gmt_frame frame, uint64_t value)
+{
+	uint64_t b = (uint64_t)parent << 8 | frame;
+	struct intern_entry *claimed;
+	uint32_t id = intern_find(&nodes, intern_mix(value + intern_mix(b)), value, b,
+				  intern_same_words, &claimed);
+
+	if (OS_LIKELY(id != 0))
+		return id;
+	id = intern_new_id(&nodes);
+	if (!define_node(t, id, parent, frame, value))
+		id = INTERN_DEAD;
+	intern_publish(claimed, value, b, id);
+	return id == INTERN_DEAD ? 0 : id;
+}
+
+void stack_nodes_forget(void)
+{
+	memset(&nodes, 0, sizeof(nodes));
+}

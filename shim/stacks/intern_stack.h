@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stack tree: a stack is the id of its innermost node; a node is an edge (parent, frame).
+ */
+#ifndef GMT_INTERN_STACK_H
+#define GMT_INTERN_STACK_H
+
+#include "../rings/thread.h"
+
+/* Id of the node, defined in the thread's ring before it is known to anyone; 0 = could not be. */
+uint32_t stack_node(struct thread *t, uint32_t parent, enum gmt_frame frame, uint64_t value);
+void stack_nodes_forget(void);
+
+#endif

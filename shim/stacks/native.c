@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libunwind is loaded RTLD_LOCAL, never linked: it exports _Unwind_* and backtrace, and in a
+ * preloaded library's DT_NEEDED they would replace the program's own.
+ *
+ * It is asked where our own walk (frames.c) does not know the way. Application threads, any lock
+ * held. unw_backtrace keeps a cache of unwind rules a thread and needs no lock once it is warm; it
+ * never calls malloc.
+ */
+#include "native.h"
+
+#include "../base/config.h"
+#include "../base/forkgate.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+
+#define UNW_CACHE_PER_THREAD 2
+
+static int (*backtrace_fn)(void **, int);
+static const char *trouble = "native stacks are switched off";
+static uintptr_t own_start, own_end;
+
+static int note_own_range(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	uintptr_t here = (uintptr_t)ctx, start = UINTPTR_MAX, end = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (info->dlpi_addr + p->p_vaddr < start)
+			start = info->dlpi_addr + p->p_vaddr;
+		if (info->dlpi_addr + p->p_vaddr + p->p_memsz > end)
+			end = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+	}
+	if (here < start || here >= end)
+		return 0;
+	own_start = start;
+	own_end = end;
+	return 1;
+}
+
+static void set_up_cache(void *unwind)
+{
+	int (*policy)(void *, int) =
+		(int (*)(void *, int))dlsym(unwind, "_ULx86_64_set_caching_policy");
+	void *space = dlsym(unwind, "_ULx86_64_local_addr_space");
+
+	if (policy && space)
+		policy(*(void **)space, UNW_CACHE_PER_THREAD);
+}
+
+void native_setup(void)
+{
+	void *unwind;
+
+	dl_iterate_phdr(note_own_range, (void *)&backtrace_fn);
+	if (!(gmt_config.stacks & CONFIG_STACKS_NATIVE))
+		return;
+	unwind = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+	if (!unwind) {
+		trouble = "libunwind.so.8 is not installed";
+		return;
+	}
+	backtrace_fn = (int (*)(void **, int))dlsym(unwind, "unw_backtrace");
+	trouble = backtrace_fn ? NULL : "libunwind.so.8 has no unw_backtrace";
+	if (backtrace_fn)
+		set_up_cache(unwind);
+}
+
+const char *native_trouble(void)
+{
+	return trouble;
+}
+
+struct walk *native_by_frames(struct frames *f)
+{
+	struct walk *w = backtrace_fn ? frames_walk(f, own_start, own_end) : NULL;
+
+#ifdef GMT_CHECK_FRAMES
+	native_compare(w);
+#endif
+	return w;
+}
+
+int native_by_libunwind(uintptr_t *out, int most, int *skip)
+{
+	int n, own = 0;
+
+	if (!backtrace_fn)
+		return *skip = 0;
+	forkgate_enter();
+	n = backtrace_fn((void **)out, most);
+	forkgate_leave();
+	while (own < n && out[own] >= own_start && out[own] < own_end)
+		own++;
+	*skip = own;
+	return n > own ? n - own : 0;
+}

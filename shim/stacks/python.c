@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the calling thread's frame chain by offsets. Application threads, any lock held, GIL held
+ * or not: plain loads only. Before the first walk is believed, the same chain is followed by reads
+ * that cannot fault and every object on the way must be of the type it should be; else Python
+ * stacks stay off.
+ */
+#include "python.h"
+
+#include "../base/intern.h"
+#include "../base/os.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNCHECKED = 0, RIGHT = 1, WRONG = 2 };
+
+static struct {
+	bool found;
+	int checked;
+	void *(*this_thread)(void); /* this OS thread's state, right without the GIL too */
+	int (*finalizing)(void);
+	uintptr_t code_type, str_type, bytes_type;
+	struct python_offsets at;
+	char version[16];
+	const char *trouble;
+} py = { .trouble = "there is no Python in this process" };
+
+static uintptr_t load(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+static uintptr_t peek(uintptr_t address)
+{
+	uintptr_t value = 0;
+
+	return os_peek(&value, address, sizeof(value)) ? value : 0;
+}
+
+const char *python_trouble(void)
+{
+	return __atomic_load_n(&py.trouble, __ATOMIC_ACQUIRE);
+}
+
+const char *python_version(void)
+{
+	return py.version[0] ? py.version : NULL;
+}
+
+const struct python_offsets *python_layout(void)
+{
+	return &py.at;
+}
+
+/* Before ~3.11 there is only the function, which returns a constant text and needs no GIL. */
+static int minor_version(void *handle)
+{
+	const unsigned long *hex = dlsym(handle, "Py_Version");
+	const char *(*text)(void) = (const char *(*)(void))dlsym(handle, "Py_GetVersion");
+
+	if (hex && *hex >> 24 == 3)
+		return (int)(*hex >> 16 & 0xff);
+	if (!hex && text && !strncmp(text(), "3.", 2))
+		return atoi(text() + 2);
+	return -1;
+}
+
+static bool find_in(void *handle)
+{
+	int minor = minor_version(handle);
+
+	py.this_thread = (void *(*)(void))dlsym(handle, "PyGILState_GetThisThreadState");
+	py.finalizing = (int (*)(void))dlsym(handle, "_Py_IsFinalizing");
+	if (!py.finalizing)
+		py.finalizing = (int (*)(void))dlsym(handle, "Py_IsFinalizing");
+	py.code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
+	py.str_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
+	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
+	if (minor < 0 || !py.this_thread || !py.finalizing || !py.code_type || !py.str_type ||
+	    !py.bytes_type)
+		return false;
+	snprintf(py.version, sizeof(py.version), "3.%d", minor);
+	if (!python_offsets_for(&py.at, minor, dlsym(handle, "_PyRuntime"))) {
+		py.trouble = "this version of Python has a layout nobody has verified";
+		return false;
+	}
+	__atomic_store_n(&py.trouble, NULL, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* A program that loads libpython itself may have hidden it from everyone. */
+static bool find_hidden(void)
+{
+	char name[32];
+
+	for (int minor = 9; minor <= 14; minor++) {
+		void *handle;
+		bool ok;
+
+		snprintf(name, sizeof(name), "libpython3.%d.so.1.0", minor);
+		handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+		ok = handle && find_in(handle);
+		if (handle && !ok)
+			dlclose(handle);
+		if (ok)
+			return true;
+	}
+	return false;
+}
+
+void python_find(bool everywhere)
+{
+	if (!py.found && !py.version[0] && (find_in(RTLD_DEFAULT) || (everywhere && find_hidden())))
+		__atomic_store_n(&py.found, true, __ATOMIC_RELEASE);
+}
+
+static uintptr_t first_frame(uintptr_t thread, uintptr_t (*get)(uintptr_t))
+{
+	uintptr_t frame = get(thread + (uintptr_t)py.at.thread_frame);
+
+	return py.at.cframe_frame >= 0 && frame ? get(frame + (uintptr_t)py.at.cframe_frame)
+						: frame;
+}
+
+static bool has_type(uintptr_t object, uintptr_t type)
+{
+	return object && peek(object + (uintptr_t)py.at.object_type) == type;
+}
+
+/* Where the three kind bits of a str stand differs between builds; one place gives a possible kind.
+ */
+static bool learn_kind_shift(uintptr_t str)
+{
+	static const uint16_t shifts[] = { 2, 8, 16 };
+	uint32_t state = (uint32_t)peek(str + (uintptr_t)py.at.str_state);
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t bits = state >> shifts[i], kind = bits & 7;
+
+		if ((kind == 1 || kind == 2 || kind == 4) && bits & 8) {
+			__atomic_store_n(&py.at.kind_shift, shifts[i], __ATOMIC_RELAXED);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool code_is_right(uintptr_t code)
+{
+	const struct python_offsets *o = &py.at;
+	uintptr_t file = peek(code + (uintptr_t)o->code_file);
+	int name_at = o->code_qualname >= 0 ? o->code_qualname : o->code_name;
+
+	return has_type(code, py.code_type) && has_type(file, py.str_type) &&
+	       has_type(peek(code + (uintptr_t)name_at), py.str_type) &&
+	       has_type(peek(code + (uintptr_t)o->code_table), py.bytes_type) &&
+	       learn_kind_shift(file);
+}
+
+/* UNCHECKED: no frame to judge by. */
+static int check_chain(uintptr_t thread)
+{
+	const struct python_offsets *o = &py.at;
+	uintptr_t frame;
+	int result = UNCHECKED;
+
+	if (peek(thread + (uintptr_t)o->thread_id) != (uintptr_t)pthread_self())
+		return WRONG;
+	frame = first_frame(thread, peek);
+	for (int i = 0; frame && i < 64; i++) {
+		uintptr_t code = peek(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
+		uint8_t owner = 0;
+
+		if (o->frame_owner >= 0 && !os_peek(&owner, frame + (uintptr_t)o->frame_owner, 1))
+			return WRONG;
+		if (owner < o->shim_owner && !code_is_right(code))
+			return WRONG;
+		if (owner < o->shim_owner)
+			result = RIGHT;
+		frame = peek(frame + (uintptr_t)o->frame_back);
+	}
+	return result;
+}
+
+static bool believe(uintptr_t thread)
+{
+	int checked = __atomic_load_n(&py.checked, __ATOMIC_ACQUIRE);
+
+	if (OS_LIKELY(checked == RIGHT))
+		return true;
+	if (checked == WRONG)
+		return false;
+	checked = check_chain(thread);
+	if (checked == WRONG)
+		__atomic_store_n(&py.trouble,
+				 "the interpreter's structures are not where they should be",
+				 __ATOMIC_RELEASE);
+	__atomic_store_n(&py.checked, checked, __ATOMIC_RELEASE);
+	return checked == RIGHT;
+}
+
+static uint64_t name_hash(const struct python_offsets *o, uintptr_t name)
+{
+	uint64_t hash = load(name + (uintptr_t)o->str_hash), len;
+
+	if (hash != UINT64_MAX)
+		return hash;
+	len = load(name + (uintptr_t)o->str_length);
+	return intern_hash_bytes((const void *)(name + (uintptr_t)o->str_ascii),
+				 len < 64 ? len : 64);
+}
+
+/* 3.12 on numbers every code object; before, what two code objects at one address do not share. */
+static uint64_t code_check(const struct python_offsets *o, uintptr_t code)
+{
+	uint32_t version =
+		o->code_version >= 0 ? *(const uint32_t *)(code + (uintptr_t)o->code_version) : 0;
+	uintptr_t name;
+	uint64_t h;
+
+	if (version)
+		return version;
+	name = load(code + (uintptr_t)o->code_name);
+	h = name_hash(o, name) ^ *(const uint32_t *)(code + (uintptr_t)o->code_first_line);
+	h = h * 0xd6e8feb86659fd93ULL + name;
+	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + load(code + (uintptr_t)o->code_file);
+	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + load(code + (uintptr_t)o->code_table);
+	return h | 1ULL << 63; /* never a version */
+}
+
+static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
+{
+	uintptr_t copies;
+	int32_t index;
+
+	if (OS_LIKELY(o->frame_tlbc < 0))
+		return code + (uintptr_t)o->code_start;
+	copies = load(code + (uintptr_t)o->code_tlbc);
+	index = *(const int32_t *)(frame + (uintptr_t)o->frame_tlbc);
+	if (!copies || index < 0 || (uintptr_t)index >= load(copies))
+		return code + (uintptr_t)o->code_start;
+	return load(copies + 8 + 8 * (uintptr_t)index);
+}
+
+static uint32_t lasti_bytes(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
+{
+	uintptr_t at = frame + (uintptr_t)o->frame_lasti;
+	int64_t lasti;
+
+	if (o->lasti_kind == PYTHON_LASTI_POINTER)
+		lasti = (int64_t)(load(at) - code_begin(o, frame, code));
+	else
+		lasti = *(const int32_t *)at * (int64_t)o->lasti_kind;
+	return lasti < 0 || lasti > 0x3fffffff ? 0 : (uint32_t)lasti; /* < 0: not started yet */
+}
+
+static void read_frame(const struct python_offsets *o, uintptr_t frame, struct python_frame *out)
+{
+	uint32_t entry = o->frame_owner < 0; /* before 3.11 every call enters from C */
+
+	if (o->frame_entry >= 0)
+		entry = *(const uint8_t *)(frame + (uintptr_t)o->frame_entry) != 0;
+	out->code = load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
+	out->check = code_check(o, out->code);
+	out->where = lasti_bytes(o, frame, out->code) << 1 | entry;
+}
+
+static bool is_shim(const struct python_offsets *o, uintptr_t frame)
+{
+	return o->frame_owner >= 0 &&
+	       *(const int8_t *)(frame + (uintptr_t)o->frame_owner) >= o->shim_owner;
+}
+
+int python_walk(struct python_frame *out, int most)
+{
+	const struct python_offsets *o = &py.at;
+	uintptr_t thread, frame;
+	int n = 0;
+
+	if (!__atomic_load_n(&py.found, __ATOMIC_ACQUIRE) || py.checked == WRONG)
+		return -1;
+	thread = (uintptr_t)py.this_thread();
+	if (!thread || py.finalizing() || !believe(thread))
+		return -1;
+	frame = first_frame(thread, load);
+	for (int steps = 0; frame && n < most && steps < 2 * most; steps++) {
+		if (is_shim(o, frame)) { /* the frame inside it was entered from C */
+			if (n)
+				out[n - 1].where |= 1;
+		} else {
+			read_frame(o, frame, &out[n++]);
+		}
+		frame = load(frame + (uintptr_t)o->frame_back);
+	}
+	return n;
+}

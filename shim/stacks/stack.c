@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Native and Python chains to nodes of the stack tree. A thread's stacks differ mostly at their
+ * inner end, so each is compared with the one before from the outermost frame on, by value, and
+ * only what differs is looked up. Application threads, any lock held; never blocks or allocates.
+ */
+#include "stack.h"
+
+#include "code.h"
+#include "../base/config.h"
+#include "../base/forkgate.h"
+#include "intern_stack.h"
+#include "modules.h"
+#include "native.h"
+
+#include <string.h>
+
+#define PYTHON_MOST 1024
+
+/* Frames are innermost first, as they are walked; nodes outermost first, so that an unchanged outer
+ * part keeps its places. */
+struct native_part {
+	struct frames frames;
+	uintptr_t addresses[FRAMES_MOST]; /* by libunwind */
+	struct walk other;
+};
+
+struct python_part {
+	struct python_frame frames[2][PYTHON_MOST];
+	uint32_t nodes[PYTHON_MOST];
+	int last_count, turn;
+	uint8_t definition[GMT_DEF_MAX];
+};
+
+struct stack_scratch {
+	struct native_part native;
+	struct python_part python;
+};
+
+/* Taken at the thread's first stack; NULL if there is no room (that thread has no stacks then). */
+static struct stack_scratch *scratch_of(struct thread *t)
+{
+	if (OS_UNLIKELY(!t->scratch_bytes)) {
+		t->scratch_bytes = sizeof(struct stack_scratch);
+		t->scratch = os_map(t->scratch_bytes);
+	}
+	return t->scratch;
+}
+
+/* What libunwind found, as a walk that is compared with its own last one by value. */
+static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
+{
+	struct walk *w = &p->other;
+	int skip, n = native_by_libunwind(p->addresses, FRAMES_MOST, &skip), same = 0;
+	const uintptr_t *innermost = p->addresses + skip;
+
+	if (n + skip == FRAMES_MOST)
+		*flags |= GMT_FLAG_TRUNCATED;
+	while (same < n && same < w->count && innermost[n - 1 - same] == w->frames[same].ip)
+		same++;
+	w->kept = same;
+	w->count = n;
+	forkgate_enter();
+	for (int i = same; i < n; i++) {
+		w->frames[i].ip = innermost[n - 1 - i];
+		modules_know(w->frames[i].ip);
+	}
+	forkgate_leave();
+	return w;
+}
+
+static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags)
+{
+	struct walk *w = native_by_frames(&p->frames);
+
+	if (OS_UNLIKELY(!w))
+		w = by_libunwind(p, flags);
+	for (int i = w->kept; i < w->count; i++) {
+		uint32_t parent = i ? w->nodes[i - 1] : 0;
+
+		w->nodes[i] = stack_node(t, parent, GMT_FRAME_NATIVE, w->frames[i].ip);
+		if (!w->nodes[i]) {
+			w->count = i;
+			*flags |= GMT_FLAG_TRUNCATED;
+		}
+	}
+	return w->count ? w->nodes[w->count - 1] : 0;
+}
+
+static bool same_frame(const struct python_frame *a, const struct python_frame *b)
+{
+	return a->code == b->code && a->check == b->check && a->where == b->where;
+}
+
+static uint32_t python_node(struct thread *t, struct python_part *p, uint32_t parent,
+			    const struct python_frame *f)
+{
+	uint32_t code = code_id(t, f, p->definition);
+
+	if (!code)
+		return 0;
+	return stack_node(t, parent, GMT_FRAME_PYTHON, (uint64_t)code << 32 | f->where);
+}
+
+static uint32_t python_chain(struct thread *t, struct python_part *p, uint16_t *flags)
+{
+	const struct python_frame *last = p->frames[p->turn];
+	struct python_frame *frames = p->frames[p->turn ^= 1];
+	int n = python_walk(frames, PYTHON_MOST), same = 0;
+
+	if (n < 0)
+		*flags |= GMT_FLAG_NO_PYTHON;
+	if (n == PYTHON_MOST)
+		*flags |= GMT_FLAG_TRUNCATED;
+	while (same < n && same < p->last_count &&
+	       same_frame(&frames[n - 1 - same], &last[p->last_count - 1 - same]))
+		same++;
+	p->last_count = n > 0 ? n : 0;
+	for (int i = same; i < n; i++) {
+		p->nodes[i] = python_node(t, p, i ? p->nodes[i - 1] : 0, &frames[n - 1 - i]);
+		if (!p->nodes[i]) {
+			p->last_count = 0;
+			*flags |= GMT_FLAG_TRUNCATED;
+			return i ? p->nodes[i - 1] : 0;
+		}
+	}
+	return n > 0 ? p->nodes[n - 1] : 0;
+}
+
+uint32_t stack_capture(struct thread *t, uint16_t *flags)
+{
+	struct stack_scratch *s = scratch_of(t);
+	uint32_t native = 0, python = 0;
+
+	if (!s)
+		return 0;
+	if (gmt_config.stacks & CONFIG_STACKS_NATIVE)
+		native = native_chain(t, &s->native, flags);
+	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
+		python = python_chain(t, &s->python, flags);
+	if (native && python)
+		return stack_node(t, native, GMT_FRAME_JOIN, python);
+	return native ? native : python;
+}

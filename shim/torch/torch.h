@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the PyTorch sources share: which release runs, how its tensors lie in memory, which backward
+ * node runs on this thread. Application threads, with any lock held: only loads, no calls into the
+ * framework but the ones that a hook stands for.
+ */
+#ifndef GMT_TORCH_H
+#define GMT_TORCH_H
+
+#include "../capture.h"
+
+/* Offsets that differ between releases (torch_versions.def). */
+struct torch_layout {
+	uint16_t offset, dtype, variable;
+};
+
+/* Offsets of Functions written in Python: of the object in its node, of the vector of saved tensors
+ * in that, and the bytes of an element. */
+struct torch_function {
+	uint16_t object, saved, stride;
+};
+
+/* Memory of a tensor on a CUDA device. */
+struct torch_memory {
+	uint64_t addr; /* its first element */
+	uint64_t size; /* of its storage */
+	int32_t device;
+};
+
+/* The layout of the release that is loaded; NULL = none, or not a verified one. */
+const struct torch_layout *torch_layout(void);
+const struct torch_function *torch_function(void); /* the same */
+bool torch_old_strings(void); /* built with the C++ library's old std::string */
+
+/* Whether tags are wanted, and can be had. */
+bool torch_tags(void);
+
+/* `impl` = TensorImpl. false: no memory of its own (undefined, wrapped, fake), or not on CUDA. */
+bool torch_memory_of(const void *impl, struct torch_memory *m);
+/* p.grad of the parameter `impl`; NULL = none. */
+const void *torch_grad_of(const void *impl);
+/* Whether a differentiable operation made the tensor `impl`. */
+bool torch_has_grad_fn(const void *impl);
+
+/* What is to be told of a tensor's memory: enum gmt_kind; arg0 = the tensor or node. */
+struct gmt_event torch_event(uint16_t kind, const struct torch_memory *m, const void *arg0,
+			     unsigned arg1);
+void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0); /* tells it */
+
+/* Runs the real evaluation of a node, and tells what a Function in Python gives up by it. */
+typedef void torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue);
+void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, void *inputs,
+		    void *queue);
+
+/* Fills name and scope with the backward node that runs on this thread (0, 0 = none). */
+void torch_node_now(struct gmt_event *e);
+
+/* Called once a session, when the release is known. */
+void torch_ranges_start(void);
+
+/*
+ * The real function behind a hook, looked up once. `cache` is a static of the hook.
+ */
+void *torch_real(void **cache, const char *name);
+
+#endif

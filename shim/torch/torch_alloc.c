@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The caching allocator's own reports: every block handed out and taken back, and every refusal.
+ * Called with the lock of the allocator's device held: never the GIL, the loader's lock, or a wait.
+ * What the report is for (the framework's profiler) still gets it.
+ */
+#include "../cuda/hook.h"
+#include "torch.h"
+
+struct device {
+	int8_t type, index;
+};
+
+/* c10::cuda::CUDAStream as it is returned in two registers. */
+struct stream {
+	uint64_t device, id;
+};
+
+enum { CUDA = 1 };
+
+static uint64_t current_stream(int8_t index)
+{
+	static void *cache;
+	struct stream (*get)(int8_t) = (struct stream(*)(int8_t))torch_real(
+		&cache, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+
+	return get ? get(index).id : 0;
+}
+
+/* The stream is the thread's current one. A free may come when the thread's variables are gone:
+ * it does not ask. */
+static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)
+{
+	struct gmt_event e = {
+		.kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC,
+		.addr = (uint64_t)(uintptr_t)ptr,
+		.size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes,
+		.arg0 = allocated,
+		.arg1 = reserved,
+		.device = d.index,
+	};
+
+	if (d.type != CUDA || !gmt_recording())
+		return;
+	if (bytes > 0)
+		e.stream = current_stream(d.index);
+	torch_node_now(&e);
+	gmt_capture(&e);
+}
+
+static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)
+{
+	struct gmt_event e = {
+		.kind = GMT_BLOCK_OOM,
+		.size = (uint64_t)bytes,
+		.arg0 = allocated,
+		.arg1 = reserved,
+		.device = d.index,
+	};
+
+	if (d.type != CUDA || !gmt_recording())
+		return;
+	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
+	e.stream = current_stream(d.index);
+	torch_node_now(&e);
+	gmt_capture(&e);
+}
+
+typedef void memory_fn(void *, int64_t, uint64_t, uint64_t, struct device);
+typedef void refusal_fn(int64_t, uint64_t, uint64_t, struct device);
+
+/* The totals became unsigned in 2.0, and with that the functions' names changed. */
+#define MEMORY_REPORT(symbol)                                                        \
+	void symbol(void *, int64_t, uint64_t, uint64_t, struct device);             \
+	void symbol(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, \
+		    struct device d)                                                 \
+	{                                                                            \
+		static void *cache;                                                  \
+		memory_fn *real = (memory_fn *)torch_real(&cache, #symbol);          \
+                                                                                     \
+		memory(ptr, bytes, allocated, reserved, d);                          \
+		if (real)                                                            \
+			real(ptr, bytes, allocated, reserved, d);                    \
+	}
+
+#define REFUSAL_REPORT(symbol)                                                             \
+	void symbol(int64_t, uint64_t, uint64_t, struct device);                           \
+	void symbol(int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d) \
+	{                                                                                  \
+		static void *cache;                                                        \
+		refusal_fn *real = (refusal_fn *)torch_real(&cache, #symbol);              \
+                                                                                           \
+		refusal(bytes, allocated, reserved, d);                                    \
+		if (real)                                                                  \
+			real(bytes, allocated, reserved, d);                               \
+	}
+
+#pragma GCC visibility push(default)
+MEMORY_REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
+MEMORY_REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
+REFUSAL_REPORT(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
+REFUSAL_REPORT(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE)
+#pragma GCC visibility pop

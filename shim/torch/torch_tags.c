@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What autograd says of tensors: a leaf that requires grad, a tensor saved for backward, that one
+ * released, a gradient arrived. Application threads; the framework's functions run as ever.
+ */
+#include "torch.h"
+
+#define LEAF	_ZN5torch8autograd14AccumulateGradC1EN2at6TensorE
+#define ARRIVE	_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE
+#define SAVE	_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb
+#define RELEASE _ZN5torch8autograd13SavedVariable10reset_dataEv
+#define TEXT(x) #x
+#define NAME(x) TEXT(x)
+
+#define REAL(type, symbol)  \
+	static void *cache; \
+	type *real = (type *)torch_real(&cache, NAME(symbol))
+
+struct tensor {
+	const void *impl;
+};
+
+/* std::vector<at::Tensor> */
+struct tensors {
+	const struct tensor *begin, *end;
+};
+
+#pragma GCC visibility push(default)
+void LEAF(void *node, struct tensor *variable);
+void *ARRIVE(void *result, void *node, struct tensors *grads);
+void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, bool is_inplace);
+void RELEASE(struct tensor *saved);
+#pragma GCC visibility pop
+
+typedef void leaf_fn(void *, struct tensor *);
+typedef void *arrive_fn(void *, void *, struct tensors *);
+typedef void save_fn(struct tensor *, const struct tensor *, bool, bool);
+typedef void release_fn(struct tensor *);
+
+static void tell_saved(const struct torch_memory *m, const void *impl, unsigned how)
+{
+	struct gmt_event e = torch_event(GMT_TAG_SAVED, m, impl, how);
+
+	torch_node_now(&e);
+	gmt_capture(&e);
+}
+
+/* The constructor moves the tensor away. */
+void LEAF(void *node, struct tensor *variable)
+{
+	REAL(leaf_fn, LEAF);
+	struct torch_memory m;
+
+	if (torch_tags() && torch_memory_of(variable->impl, &m))
+		torch_tag(GMT_TAG_LEAF, &m, node);
+	real(node, variable);
+}
+
+/*
+ * p.grad afterwards is what counts: the tensor that arrives is taken as it is, copied, or added to
+ * the one that is there. Without one afterwards (a hook took it away), it is the one that came.
+ */
+void *ARRIVE(void *result, void *node, struct tensors *grads)
+{
+	REAL(arrive_fn, ARRIVE);
+	struct torch_memory came, now;
+	const void *parameter, *grad;
+	bool tags = torch_tags();
+
+	came.addr = 0;
+	if (tags && grads->begin != grads->end && !torch_memory_of(grads->begin->impl, &came))
+		came.addr = 0;
+	result = real(result, node, grads);
+	if (!tags)
+		return result;
+	parameter = *(const void *const *)((char *)node + torch_layout()->variable);
+	grad = parameter ? torch_grad_of(parameter) : NULL;
+	if (torch_memory_of(grad, &now))
+		torch_tag(GMT_TAG_GRAD, &now, node);
+	else if (came.addr)
+		torch_tag(GMT_TAG_GRAD, &came, node);
+	return result;
+}
+
+/*
+ * A SavedVariable begins with the tensor it holds and is moved about, so the tensor (its
+ * TensorImpl) is what saving and release have in common. With pack hooks it holds none, and nobody
+ * will tell of a release.
+ */
+void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, bool is_inplace)
+{
+	REAL(save_fn, SAVE);
+	struct torch_memory m;
+	unsigned how = is_output ? GMT_SAVED_OUTPUT : 0;
+
+	real(saved, variable, is_output, is_inplace);
+	if (!torch_tags())
+		return;
+	if (!is_output && !torch_has_grad_fn(variable->impl))
+		how |= GMT_SAVED_PLAIN;
+	if (torch_memory_of(saved->impl, &m))
+		tell_saved(&m, saved->impl, how);
+	else if (torch_memory_of(variable->impl, &m))
+		tell_saved(&m, NULL, how | GMT_SAVED_PACKED);
+}
+
+void RELEASE(struct tensor *saved)
+{
+	REAL(release_fn, RELEASE);
+	struct torch_memory m;
+
+	if (torch_tags() && torch_memory_of(saved->impl, &m))
+		torch_tag(GMT_TAG_RELEASED, &m, saved->impl);
+	real(saved);
+}

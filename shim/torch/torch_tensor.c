@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a tensor's memory is, by loads alone: asking the framework could run Python (a tensor that
+ * is a wrapper), throw (no storage), or copy (a lazy copy). Application threads, any lock held.
+ */
+#include "torch.h"
+
+/* The same in every release of torch_versions.def. */
+enum {
+	IMPL_STORAGE = 16,  /* TensorImpl.storage_ */
+	IMPL_AUTOGRAD = 24, /* TensorImpl.autograd_meta_ */
+	STORAGE_DATA = 16,  /* StorageImpl.data_ptr_: pointer, ... */
+	STORAGE_DEVICE = 40,
+	STORAGE_BYTES = 48,
+	META_NAME = 8, /* AutogradMeta.name_, then grad_ */
+	STRING_OLD = 8,
+	STRING_NEW = 32,
+	CUDA = 1, /* c10::DeviceType */
+};
+
+/* Bytes of an element by c10::ScalarType. */
+static const uint8_t element_bytes[] = {
+	1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 1, 1, 1, 1, 2, 1,
+	1, 1, 1, 2, 4, 8, 1, 1, 1, 1, 1,  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4,
+};
+
+static uint64_t word(const void *object, unsigned offset)
+{
+	return *(const uint64_t *)((const char *)object + offset);
+}
+
+static const void *pointer(const void *object, unsigned offset)
+{
+	return (const void *)word(object, offset);
+}
+
+static uint64_t bytes_before(const void *impl, const struct torch_layout *l)
+{
+	uint64_t elements = word(impl, l->offset);
+	uint16_t type = *(const uint16_t *)((const char *)impl + l->dtype);
+
+	return type < sizeof(element_bytes) ? elements * element_bytes[type] : 0;
+}
+
+bool torch_memory_of(const void *impl, struct torch_memory *m)
+{
+	const struct torch_layout *l = torch_layout();
+	const void *storage = impl && l ? pointer(impl, IMPL_STORAGE) : NULL;
+	const int8_t *device;
+	uint64_t before;
+
+	if (!storage)
+		return false;
+	device = (const int8_t *)storage + STORAGE_DEVICE;
+	m->addr = word(storage, STORAGE_DATA);
+	m->size = word(storage, STORAGE_BYTES);
+	m->device = device[1];
+	/* a size that is a symbol is negative */
+	if (device[0] != CUDA || !m->addr || (int64_t)m->size <= 0)
+		return false;
+	before = bytes_before(impl, l);
+	if (before < m->size)
+		m->addr += before;
+	return true;
+}
+
+const void *torch_grad_of(const void *impl)
+{
+	const void *meta = pointer(impl, IMPL_AUTOGRAD);
+
+	if (!meta)
+		return NULL;
+	return pointer(meta, META_NAME + (torch_old_strings() ? STRING_OLD : STRING_NEW));
+}
+
+/* grad_fn_ follows grad_; the graph's nodes of a view may be made only when they are asked for. */
+bool torch_has_grad_fn(const void *impl)
+{
+	const void *meta = impl ? pointer(impl, IMPL_AUTOGRAD) : NULL;
+	unsigned grad = META_NAME + (torch_old_strings() ? STRING_OLD : STRING_NEW);
+
+	return meta && pointer(meta, grad + sizeof(void *));
+}
+
+struct gmt_event torch_event(uint16_t kind, const struct torch_memory *m, const void *arg0,
+			     unsigned arg1)
+{
+	return (struct gmt_event){
+		.kind = kind,
+		.addr = m->addr,
+		.size = m->size,
+		.device = m->device,
+		.arg0 = (uint64_t)(uintptr_t)arg0,
+		.arg1 = arg1,
+	};
+}
+
+void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0)
+{
+	struct gmt_event e = torch_event(kind, m, arg0, 0);
+
+	gmt_capture(&e);
+}
