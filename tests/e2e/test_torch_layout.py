@@ -26,7 +26,7 @@ def said_by_headers(torch):
 
 
 def constants(file):
-    text = (ROOT / "shim" / file).read_text()
+    text = (ROOT / "shim/torch" / file).read_text()
     return {k: int(v) for k, v in re.findall(r"^(?:#define\s+|\t)(\w+)(?:\s+|\s*=\s*)(\d+)u?\b", text, re.M)}
 
 
