@@ -309,9 +309,8 @@ def test_without_a_device_nothing_is_left_and_nothing_is_paid(cudart, tmp_path):
         subprocess.run(["/bin/true"], env=env, cwd=tmp_path, check=True)
         return (time.perf_counter() - began) * 1000
 
-    alone = sorted(milliseconds() for _ in range(40))
-    ours = sorted(milliseconds(LD_PRELOAD=toy.SHIM) for _ in range(40))
-    assert ours[10] - alone[10] < 5
+    alone, ours = zip(*((milliseconds(), milliseconds(LD_PRELOAD=toy.SHIM)) for _ in range(40)))
+    assert min(ours) - min(alone) < 5
     assert list(tmp_path.glob("*.gmt")) == []
 
 

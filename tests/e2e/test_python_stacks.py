@@ -23,7 +23,7 @@ def interpreters():
     candidates += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")))
     for path in filter(None, candidates):
         try:
-            words = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=30).stdout.split()
+            words = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=120).stdout.split()
         except OSError:
             continue
         if len(words) == 4 and words[2] == "cpython" and (int(words[0]), int(words[1])) in VERSIONS:

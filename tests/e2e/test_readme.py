@@ -36,7 +36,7 @@ def all_commands():
 
 
 def tool_help(*words):
-    done = subprocess.run([ROOT / "build/gpumemtrace", *words, "--help"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([ROOT / "build/gpumemtrace", *words, "--help"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
 
