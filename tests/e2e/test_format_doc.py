@@ -2,12 +2,13 @@
 """FORMAT.md says what the source does: its tables against records.def, errors in its figures against the headers, its
 worked example against the golden file, which is then decoded by a reader written from the document alone."""
 
-import ctypes
 import re
 import struct
 from pathlib import Path
 
 import pytest
+
+from packed import decompressed
 
 ROOT = Path(__file__).resolve().parents[2]
 DOC = (ROOT / "format/FORMAT.md").read_text()
@@ -176,15 +177,6 @@ class Events:
         last.update({name: event[name] for name in carried if name in event})
         if kind <= 39 and "addr" in carried and "size" in carried:
             self.places[event["addr"] * 0x9E3779B97F4A7C15 % 2**64 >> 52] = (event["addr"], event["size"])
-
-
-def decompressed(frame, size):
-    out = ctypes.create_string_buffer(size)
-    zstd = ctypes.CDLL("libzstd.so.1")
-    zstd.ZSTD_decompress.restype = ctypes.c_size_t
-    got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), frame, ctypes.c_size_t(len(frame)))
-    assert got == size
-    return out.raw
 
 
 def read_by_the_document(data):

@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from conftest import REAL, ROOT, Tool
+from packed import compressed
 
 RECORDINGS = sorted((ROOT.parent / "shared/realcard").glob("*.pickle.zst"))
 LOOP = "_PyEval_EvalFrameDefault"
@@ -303,7 +304,7 @@ def test_old_forms(tool, tmp_path):
 def test_packed(tool, tmp_path):
     plain = write(tmp_path / "s.pickle", small())
     (tmp_path / "s.pickle.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    subprocess.run(["zstd", "-q", plain], check=True)
+    (tmp_path / "s.pickle.zst").write_bytes(compressed(plain.read_bytes()))
     for name in ("s.pickle.gz", "s.pickle.zst"):
         assert tool.json("live", tmp_path / name) == tool.json("live", plain)
         whole = (tmp_path / name).read_bytes()
@@ -385,8 +386,7 @@ def test_bombs_stay_packed(tmp_path):
         f.write(b"\x80\x04")
         for _ in range(200):
             f.write(b"N" * (1 << 20))
-    (tmp_path / "bomb").write_bytes(subprocess.run(["zstd", "-qc", "-19"], input=gzip.decompress(path.read_bytes()),
-                                                   capture_output=True, check=True).stdout)
+    (tmp_path / "bomb").write_bytes(compressed(gzip.decompress(path.read_bytes()), 19))
     refused(tmp_path / "bomb", "far more")
     (tmp_path / "other").write_bytes(bz2.compress(b"x"))
     refused(tmp_path / "other", "")
