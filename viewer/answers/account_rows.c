@@ -293,10 +293,10 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	const char *s = "out_of_memory";
 	struct account_row *row;
 
-	row = add(a, s, "asked", "asked for", UNIT_BYTES, asked, NONE);
+	row = add(a, s, "asked", "the tensor that was asked for", UNIT_BYTES, asked, NONE);
 	if (available >= asked && hole < asked && outside < asked)
 		snprintf(row->note, sizeof(row->note),
-			 "fragmentation: enough was free, but in no one piece");
+			 "as much was free, but in no one piece: see oom");
 	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
 	if (mo->total_bytes)
 		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",

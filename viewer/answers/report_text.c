@@ -128,7 +128,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	const struct model_device *d = &r->survey.devices[mo->device];
 	const struct peak *p = &model_curve(d)->peak;
 	char b[HUMAN_MAX], t[HUMAN_MAX], total[HUMAN_MAX], phase[200], who[120], of[64] = "",
-										 title[160];
+										 title[200];
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
 			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
@@ -145,7 +145,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 		emit_title(out, "%s%s", title, phase);
 	} else {
 		emit_title(out, "%s", title);
-		emit_title(out, "In%s", phase + 1);
+		emit_title(out, "%s", instant_line(phase + 2, title, sizeof(title)));
 	}
 	if (owner.function[0])
 		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
@@ -166,10 +166,9 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	library_lines(r, mo, out);
 	figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
-		emit_title(out,
-			   "  Out of memory %" PRIu64
-			   " time%s; the last time %s were asked for: gpumemtrace oom",
+		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s: see gpumemtrace oom",
 			   model_ooms(d), model_ooms(d) == 1 ? "" : "s",
+			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
 			   human_bytes(b, d->oom_asked));
 	emit_line(out, "%s", "");
 }

@@ -199,6 +199,8 @@ static void print_plain(struct emit *e, const char *format, va_list args)
 
 	if (len < 0)
 		return;
+	while (len && text[len - 1] == ' ')
+		len--;
 	emit_plain_string(e->f, text, (size_t)len);
 	free(text);
 }

@@ -75,8 +75,8 @@ static void text(struct emit *out, const struct timeline *t, const struct leaks 
 	char bytes[HUMAN_MAX];
 
 	if (l->from_step == l->to_step) {
-		emit_line(out, "Too few steps to tell: %zu found, three that ended are needed (%s)",
-			  n, steps_basis_text(t->steps.basis));
+		emit_line(out, "Too few steps to tell: %zu found, three that ended are needed", n);
+		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));
 		return;
 	}
 	if (!l->count) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/chart.h"
+#include "../answers/parts.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
@@ -11,6 +13,8 @@
 #include "../moments/moments.h"
 #include "../stacks/owners.h"
 #include "command.h"
+
+#define BEFORE 59 /* columns in front of the line of code, at most */
 
 struct live_options {
 	const char *file, *at;
@@ -26,15 +30,21 @@ static int by_size(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static void owner_cell(struct emit *out, struct owners *owners, const struct block *b)
+/* Columns for the line of code that holds a block: what the screen has left. */
+static size_t columns_left(void)
+{
+	unsigned columns, rows;
+
+	chart_screen(&columns, &rows);
+	return columns > BEFORE + 21 ? columns - BEFORE : 21;
+}
+
+static void owner_cell(struct emit *out, struct owners *owners, const struct block *b, size_t room)
 {
 	char text[256];
 	struct owner o = owners_find(owners, b);
 
-	if (o.file[0])
-		snprintf(text, sizeof(text), "%s %s:%u", o.function, owners_base(o.file), o.line);
-	else
-		snprintf(text, sizeof(text), "%s", o.function);
+	owner_words_within(&o, text, sizeof(text), room < sizeof(text) ? room : sizeof(text) - 1);
 	emit_cell_text(out, text, strlen(text));
 }
 
@@ -42,10 +52,12 @@ static void rows(struct emit *out, struct classifier *c, const struct moment *mo
 		 struct owners *owners)
 {
 	static const struct emit_column columns[] = {
-		{ "addr", "address", EMIT_HEX },       { "size", "size", EMIT_SIZE },
-		{ "category", "category", EMIT_TEXT }, { "stack", "stack", EMIT_COUNT },
-		{ "born_ns", "born", EMIT_TIME },      { NULL, "held by", EMIT_TEXT },
+		{ "addr", "address", EMIT_HEX },    { "size", "size", EMIT_SIZE },
+		{ "category", "class", EMIT_TEXT }, { "stack", "stack", EMIT_COUNT },
+		{ "born_ns", NULL, EMIT_TIME },	    { NULL, "held by", EMIT_TEXT },
 	};
+
+	const size_t room = columns_left();
 
 	emit_table(out, "blocks", columns, 6);
 	for (size_t i = 0; i < mo->count && i < most; i++) {
@@ -54,13 +66,15 @@ static void rows(struct emit *out, struct classifier *c, const struct moment *mo
 
 		emit_cell(out, b->addr);
 		emit_cell(out, b->size);
+		if (!emit_json(out))
+			category = category_words(classify(c, b).category);
 		emit_cell_text(out, category, strlen(category));
 		emit_cell(out, b->stack);
 		emit_cell(out, b->born_ns);
 		if (emit_json(out))
 			emit_cell_text(out, "", 0);
 		else
-			owner_cell(out, owners, b);
+			owner_cell(out, owners, b, room);
 	}
 	emit_table_end(out);
 }

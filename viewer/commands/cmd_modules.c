@@ -93,7 +93,9 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 	p.least = top > 0 ? m->items[0].bytes / top : 0;
 	emit_title(out, "Device %d at %s: %s of %s in %s blocks", s->moment.device,
 		   human_seconds(w, s->moment.time_ns - t->model.first_ns),
-		   human_bytes(b, m->items[0].bytes), class, human_count(n, m->items[0].blocks));
+		   human_bytes(b, m->items[0].bytes),
+		   strcmp(class, "all") ? category_words(category_by_name(class)) : "all classes",
+		   human_count(n, m->items[0].blocks));
 	emit_line(out, "%s", "");
 	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "made in the forward pass of", "bytes",
 		   "share", "blocks");

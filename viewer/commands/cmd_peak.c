@@ -12,7 +12,7 @@
 #include "../moments/snapshot.h"
 #include "command.h"
 
-#define WHO 40
+#define WHO 37
 
 struct peak_options {
 	const char *file;
@@ -134,14 +134,14 @@ static void text(struct emit *out, const struct view *v, long top)
 {
 	const struct moment *mo = &v->shot.moment;
 	size_t most = top > 0 ? (size_t)top : v->count;
-	char b[HUMAN_MAX], t[HUMAN_MAX], of[HUMAN_MAX + 8] = "";
+	char b[HUMAN_MAX], t[HUMAN_MAX], of[HUMAN_MAX + 8] = "", where[INSTANT_MAX + 8];
 
 	if (mo->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(b, mo->total_bytes));
 	emit_title(out, "Device %d: peak %s%s at %s", mo->device, human_bytes(b, mo->bytes), of,
 		   human_seconds(t, mo->time_ns - v->timeline.model.first_ns));
 	if (v->instant.text[0])
-		emit_title(out, "In %s", v->instant.text);
+		emit_title(out, "%s", instant_line(v->instant.text, where, sizeof(where)));
 	text_classes(out, v);
 	emit_line(out, "%s", "");
 	for (size_t i = 0; i < v->count && i < most; i++)

@@ -9,7 +9,7 @@
 #include "../moments/timeline.h"
 #include "command.h"
 
-#define WHAT 24 /* columns for what the peak was for */
+#define WHAT 22 /* columns for what the peak was for */
 
 struct steps_options {
 	const char *file;
@@ -135,7 +135,10 @@ static void text_step(struct emit *out, struct timeline *v, size_t n)
 	if (n && !tail)
 		snprintf(what, sizeof(what), "step %zu%s", n, step->ended ? "" : " (not ended)");
 	else
-		snprintf(what, sizeof(what), "%s", tail ? "after them" : "before them");
+		snprintf(what, sizeof(what), "%s",
+			 tail			   ? "after them"
+			 : steps_number(&v->steps) ? "before them"
+						   : "the whole run");
 	text_row(out, what, &step->extent, at.what);
 	for (int p = 0; n && !tail && p < PHASES; p++) {
 		if (!step->times[p])
@@ -159,13 +162,14 @@ static void text(struct emit *out, struct timeline *v, long top)
 {
 	size_t best, hidden = 0;
 	const struct extent *peak = timeline_peak(v, &best);
-	char b[HUMAN_MAX], t[HUMAN_MAX];
+	char b[HUMAN_MAX], t[HUMAN_MAX], line[INSTANT_MAX + 8];
 	struct instant at;
 
 	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
-	emit_title(out, "Device %d: peak %s at %s%s%s", v->device, human_bytes(b, peak->peak),
-		   human_seconds(t, peak->peak_ns - v->model.first_ns), at.text[0] ? ": " : "",
-		   at.text);
+	emit_title(out, "Device %d: peak %s at %s", v->device, human_bytes(b, peak->peak),
+		   human_seconds(t, peak->peak_ns - v->model.first_ns));
+	if (at.text[0])
+		emit_title(out, "%s", instant_line(at.text, line, sizeof(line)));
 	emit_line(out, "%zu step%s; %s", steps_number(&v->steps),
 		  steps_number(&v->steps) == 1 ? "" : "s", steps_basis_text(v->steps.basis));
 	emit_line(out, "%s", "");

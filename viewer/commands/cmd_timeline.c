@@ -93,16 +93,17 @@ static void json(struct emit *out, const struct view *v)
 static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
-	char bytes[HUMAN_MAX], at[HUMAN_MAX];
+	char bytes[HUMAN_MAX], at[HUMAN_MAX], line[INSTANT_MAX + 8];
 	struct chart chart = { .envelope = &v->envelope,
 			       .timeline = &v->timeline,
 			       .height = o->height > 0 ? (unsigned)o->height : 16,
 			       .blocks = !o->ascii && chart_utf8() };
 
-	emit_title(out, "Device %d: peak %s at %s%s%s", v->timeline.device,
+	emit_title(out, "Device %d: peak %s at %s", v->timeline.device,
 		   human_bytes(bytes, peak->max.bytes),
-		   human_seconds(at, peak->max.time_ns - v->timeline.model.first_ns),
-		   v->peak.text[0] ? ": " : "", v->peak.text);
+		   human_seconds(at, peak->max.time_ns - v->timeline.model.first_ns));
+	if (v->peak.text[0])
+		emit_title(out, "%s", instant_line(v->peak.text, line, sizeof(line)));
 	chart_print(&chart, out);
 }
 

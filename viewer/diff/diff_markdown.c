@@ -70,8 +70,8 @@ static void head(const struct diff *d, struct emit *out)
 		 human_bytes(b, d->new.peak), diff_change(c, d->old.peak, d->new.peak),
 		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 	if (before != after)
-		emit_raw(out, "The peak was in the %s and is in the %s.\n\n", phase_text(before),
-			 phase_text(after));
+		emit_raw(out, "The peak was in the %s and is in the %s.\n\n", phase_noun(before),
+			 phase_noun(after));
 }
 
 static void findings(const struct diff *d, struct emit *out, size_t most)

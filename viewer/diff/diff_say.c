@@ -210,7 +210,7 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 	bool more = f->bytes_new > f->bytes_old;
 
 	sentence_add(s, "%s gradients in the %s: %c", more ? "More" : "Less",
-		     phase_text(d->new_shot.phase), more ? '+' : '-');
+		     phase_noun(d->new_shot.phase), more ? '+' : '-');
 	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
 	if (before < after / 10)
 		sentence_add(s,
@@ -275,8 +275,8 @@ static void say_peak(struct sentence *s, const struct diff *d, const struct diff
 
 	sentence_add(s,
 		     "The peak moved: it was in the %s and is in the %s; in the %s it went from ",
-		     phase_text(before), phase_text(after),
-		     phase_text(d->new.peak >= d->old.peak ? after : before));
+		     phase_noun(before), phase_noun(after),
+		     phase_noun(d->new.peak >= d->old.peak ? after : before));
 	sentence_bytes(s, f->bytes_old);
 	sentence_add(s, " to ");
 	sentence_bytes(s, f->bytes_new);
@@ -300,7 +300,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 
 	say[f->cause](&s, d, f);
 	if (d->below_peak)
-		sentence_add(&s, "; not at the peak but in the %s", phase_text(d->new_shot.phase));
+		sentence_add(&s, "; not at the peak but in the %s", phase_noun(d->new_shot.phase));
 	sentence_add(&s, ".");
 	free(f->text);
 	f->text = need_copy(s.text, s.len);

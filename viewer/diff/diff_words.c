@@ -90,7 +90,8 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 	snprintf(buf, room, "Peak %s -> %s: %s%s%s%s, %s%s%s%s", human_bytes(a, d->old.peak),
 		 human_bytes(b, d->new.peak), diff_change(c, d->old.peak, d->new.peak),
 		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "",
-		 before == after ? "in the " : "", phase_text(before),
+		 before == after ? "in the " : "",
+		 before == after ? phase_noun(before) : phase_text(before),
 		 before == after ? "" : " -> ", before == after ? "" : phase_text(after));
 	return buf;
 }

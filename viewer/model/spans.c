@@ -20,14 +20,14 @@ enum hint {
 enum range_kind { RANGE_OTHER, RANGE_STEP, RANGE_ZERO_GRAD, RANGE_PROFILER };
 
 static const struct {
-	const char *name, *text;
+	const char *name, *text, *noun;
 } phases[PHASES] = {
-	[PHASE_SETUP] = { "setup", "setup" },
-	[PHASE_FORWARD] = { "forward", "forward" },
-	[PHASE_BACKWARD] = { "backward", "backward" },
-	[PHASE_OTHER] = { "other", "between passes" },
-	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step" },
-	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad" },
+	[PHASE_SETUP] = { "setup", "setup", "setup" },
+	[PHASE_FORWARD] = { "forward", "forward", "forward pass" },
+	[PHASE_BACKWARD] = { "backward", "backward", "backward pass" },
+	[PHASE_OTHER] = { "other", "between passes", "time between passes" },
+	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step", "optimizer step" },
+	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad", "call of zero_grad" },
 };
 
 const char *phase_name(enum phase phase)
@@ -38,6 +38,11 @@ const char *phase_name(enum phase phase)
 const char *phase_text(enum phase phase)
 {
 	return phases[phase].text;
+}
+
+const char *phase_noun(enum phase phase)
+{
+	return phases[phase].noun;
 }
 
 void spans_init(struct spans *s, const struct model *m, int device, bool framework,

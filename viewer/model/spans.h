@@ -76,6 +76,7 @@ void spans_event(struct spans *s, const struct gmt_event *e);
 
 const char *phase_name(enum phase phase); /* "zero_grad" */
 const char *phase_text(enum phase phase); /* "optimizer step" */
+const char *phase_noun(enum phase phase); /* "backward pass": after "the" */
 
 /* a takes in b, which begins where it ended or overlaps it. */
 void extent_join(struct extent *a, const struct extent *b);

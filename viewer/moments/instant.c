@@ -65,9 +65,21 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 		snprintf(out->what, sizeof(out->what), "%s%s%s", first, first[0] ? " " : "", op);
 	} else if (o.backward || !op[0]) {
 		snprintf(out->what, sizeof(out->what), "%.120s", line);
+	} else if (!line[0]) {
+		snprintf(out->what, sizeof(out->what), "%.40s", op);
 	} else {
 		snprintf(out->what, sizeof(out->what), "%.40s (%.80s)", op, line);
 	}
+}
+
+const char *instant_line(const char *text, char *buf, size_t room)
+{
+	if (!strncmp(text, "after ", 6) || !strncmp(text, "before ", 7))
+		snprintf(buf, room, "%c%s", text[0] - 'a' + 'A', text + 1);
+	else
+		snprintf(buf, room, "%s%s",
+			 strncmp(text, "step ", 5) ? text[0] ? "At " : "" : "In ", text);
+	return buf;
 }
 
 void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,

@@ -131,10 +131,8 @@ static void text_head(const struct oom *o, struct emit *out)
 	if (o->timeline.steps.tail && o->instant.step == o->timeline.steps.count - 1)
 		snprintf(where, sizeof(where), "After the passes of step %zu, %s",
 			 o->instant.step - 1, o->instant.what);
-	else if (!strncmp(o->instant.text, "before", 6))
-		snprintf(where, sizeof(where), "B%s", o->instant.text + 1);
-	else if (o->instant.text[0])
-		snprintf(where, sizeof(where), "In %s", o->instant.text);
+	else
+		instant_line(o->instant.text, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, 30));
 	if (where[0])
