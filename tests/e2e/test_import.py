@@ -301,6 +301,21 @@ def test_old_forms(tool, tmp_path):
     assert tool.json("info", path)["meta"]["device.1.asked_bytes_at_end"] == str(2 * M - 7)
 
 
+def test_what_was_there_before_the_trace_is_no_step(tool, tmp_path):
+    """Blocks of the end lie in the order of their addresses: nothing says which came first, or how long one took."""
+    library = "/usr/lib/python3/site-packages/torch/nn/modules/module.py"
+    forward = [{"name": "forward", "filename": "model.py", "line": 5}, {"name": "_call_impl", "filename": library, "line": 1520},
+               {"name": "<module>", "filename": "train.py", "line": 9}]
+    snapshot = [segment(BASE, 20 * M, [(M, M, "active_allocated") for _ in range(20)])]
+    for i, block in enumerate(snapshot[0]["blocks"]):
+        block["frames"] = forward if i % 2 else forward[2:]
+    path = write(tmp_path / "s.pickle", snapshot)
+    assert tool.json("steps", path)["steps"] == 0
+    assert tool.json("leaks", path)["growth_per_step"] == 0
+    assert "the whole run" in tool("steps", path)
+    assert {b["category"] for b in tool.json("live", path)["blocks"]} >= {"forward_temporaries"}
+
+
 def test_packed(tool, tmp_path):
     plain = write(tmp_path / "s.pickle", small())
     (tmp_path / "s.pickle.gz").write_bytes(gzip.compress(plain.read_bytes()))

@@ -223,6 +223,7 @@ static void tell(struct import *im)
 	for (int i = 0; i < IMPORT_DEVICES; i++)
 		if (im->devices[i].seen)
 			import_begin_device(im, i);
+	import_meta(im, "state_events", "%" PRIu64, im->seq);
 	import_marks_early(im);
 	for (size_t i = 0; i < im->item_count && !im->err; i++) {
 		im->now =

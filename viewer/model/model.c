@@ -53,8 +53,10 @@ int model_event(void *model, const struct gmt_event *e)
 {
 	struct model *m = model;
 
-	if (!m->events++)
+	if (!m->events++) {
 		m->first_ns = e->time_ns;
+		m->state_seq = strtoull(defs_meta(m->defs, "state_events").s, NULL, 10);
+	}
 	if (e->time_ns > m->last_ns)
 		m->last_ns = e->time_ns;
 	m->last_seq = e->seq;

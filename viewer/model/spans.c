@@ -174,6 +174,8 @@ static enum hint block_hint(struct spans *s, const struct gmt_event *e, struct s
 
 static enum hint hint_of(struct spans *s, const struct gmt_event *e, struct span_thread *t)
 {
+	if (e->seq <= s->model->state_seq)
+		return HINT_SAME;
 	switch (e->kind) {
 	case GMT_RANGE_BEGIN:
 	case GMT_RANGE_END:
