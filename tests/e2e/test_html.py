@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Tool
+from test_import import small, write
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
@@ -87,15 +88,16 @@ def sums(live):
 @needs_browser
 def test_same_numbers_as_text_and_json(tool, gpt2, page):
     report, text = tool.json("report", gpt2)["devices"][0], tool("report", gpt2)
-    shown, rows, headline = browse(
+    shown, rows, headline, summary = browse(
         page, "document.getElementById('peak-bytes').dataset.bytes",
         "[...document.querySelectorAll('#peak tr[data-class]')].map((r) => [r.dataset.class, Number(r.dataset.bytes), r.cells[1].textContent, r.cells[0].textContent])",
-        "document.querySelector('#peak .headline').textContent")
+        "document.querySelector('#peak .headline').textContent", "document.getElementById('summary').textContent")
     assert int(shown) == report["peak_bytes"]
     assert {name: n for name, n, _, _ in rows} == {k: v for k, v in report["categories_at_peak"].items() if v}
     for _, _, human, words in rows:
         assert re.search(rf"^  {words} +{re.escape(human)} ", text, re.M), (words, human)
     assert re.search(r"peak ([\d.]+ \w+)", text).group(1) in headline
+    assert re.search(r"torch .*, (.+)", text).group(1) in summary
 
 
 @needs_browser
@@ -184,7 +186,9 @@ def test_panels_and_controls(page, theme, width):
         {"click": "button[value=blocks]"}, {"type": "mlp", "on": "input[type=search]"}, {"wait": 300},
         "document.querySelectorAll('.space .row').length && document.querySelector('.tab.blocks .summary').textContent",
         {"click": ".space .row >> nth=0"}, "document.querySelector('.card h3').textContent",
-        {"click": "#theme"}, "document.documentElement.dataset.theme", theme=theme, width=width)
+        {"click": "#theme"}, "document.documentElement.dataset.theme",
+        {"press": "Enter", "on": "#steps tr[data-step='1']"}, "[window.gpumemtrace.app.seq, window.gpumemtrace.app.track.steps.items.find((s) => s.number === 1).peakSeq]",
+        theme=theme, width=width)
     assert got[0] == ["peak", "timeline", "moment", "steps", "leaks", "account", "run"]
     assert got[1] and got[2]
     assert got[6] > got[4]
@@ -193,6 +197,7 @@ def test_panels_and_controls(page, theme, width):
     assert re.match(r"[\d.]+ \w+ of [\d.]+ \w+ in \d+ blocks?$", got[22]), got[22]
     assert "iB" in got[24] or " B" in got[24]
     assert got[26] == ("light" if theme == "dark" else "dark")
+    assert got[28][0] == got[28][1]
 
 
 @needs_browser
@@ -223,6 +228,14 @@ def hostile(tmp_path):
                   f"event block_alloc time_ns={i * 100 + 10} addr={0x10000000 + i * MIB} size={MIB} arg0={i * MIB} arg1={64 * MIB} name={i if i % 2 else 0} stack={i} thread=1",
                   f"event range_end time_ns={i * 100 + 20} arg0={i} arg1=1 name={i} thread=1"]
     return record(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_what_a_snapshot_lacks_is_said(tool, tmp_path):
+    snapshot = write(tmp_path / "s.pickle", small())
+    tool("html", snapshot, "-o", tmp_path / "x.html")
+    doc = document(tmp_path / "x.html")
+    notes = [text for key, text in sorted(tool.json("info", snapshot)["meta"].items()) if key.startswith("note.")]
+    assert len(notes) >= 3 and [doc["words"][i] for i in doc["tracks"][0]["notes"]] == notes
 
 
 @needs_browser
@@ -389,6 +402,9 @@ def panels(page, *paths):
     return set(used)
 
 
+FIGURES = "Object.fromEntries([...document.querySelectorAll('#oom .figures div')].map((d) => [d.firstChild.textContent, d.lastChild.textContent]))"
+
+
 @needs_browser
 @pytest.mark.parametrize("model", ["resnet", "lora"])
 def test_panels_of_models(programs, tmp_path, model):
@@ -397,9 +413,14 @@ def test_panels_of_models(programs, tmp_path, model):
 
 
 @needs_browser
-def test_panels_of_a_failure(programs, tmp_path):
-    run = programs.traced("oom.py", "batch_too_large", "truth.json", card="card=2GiB")
-    assert panels(tmp_path / "x.html", run) >= {"oom", "#oom tr.link", "timeline", "moment", "run"}
+def test_panels_of_a_failure(programs, tool, tmp_path):
+    run, page = programs.traced("oom.py", "retained_graph", "truth.json", card="card=2GiB"), tmp_path / "x.html"
+    assert panels(page, run) >= {"oom", "#oom tr.link", "timeline", "moment", "run"}
+    oom = tool.json("oom", run)
+    why, figures, wide = browse(page, "document.querySelector('#oom .why').textContent", FIGURES, "document.documentElement.scrollWidth", width=390)
+    assert why == f"Cause: {oom['cause'].replace('_', ' ')}. {oom['text']}"
+    assert oom["asked_bytes"] == 20 * MIB > oom["block_bytes"] and wide == 390
+    assert (figures["asked for"], figures["for a tensor of"]) == ("20.0 MiB", "%.1f MiB" % (oom["block_bytes"] / MIB))
 
 
 @needs_browser
@@ -444,7 +465,7 @@ event block_oom time_ns=200 size={512 * MIB} arg0={8 * MIB} arg1={20 * MIB} thre
 event block_free time_ns=300 addr=0x10000000 size={8 * MIB} arg0=0 arg1={20 * MIB} thread=1
 """)
     tool("html", run, "-o", tmp_path / "oom.html")
-    figures = browse(tmp_path / "oom.html", "Object.fromEntries([...document.querySelectorAll('#oom .figures div')].map((d) => [d.firstChild.textContent, d.lastChild.textContent]))")[0]
+    figures = browse(tmp_path / "oom.html", FIGURES)[0]
     assert figures == {"asked for": "512.0 MiB", "allocated": "8.0 MiB", "cached, not in use": "12.0 MiB", "largest hole in it": "12.0 MiB", "free on the device": "40.0 MiB"}
 
 

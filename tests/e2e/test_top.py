@@ -62,8 +62,9 @@ def test_a_look_is_what_pytorch_counts(held, tool, programs):
     assert line["blocks"] == 4 and line["bytes"] == 2 * (3 * MIB + (700000 + 511) // 512 * 512)
     text = tool("top", held.pid)
     assert text.startswith(f"Process {held.pid}") and "\x1b" not in text and max(map(len, text.splitlines())) <= 80
+    assert "still running" in tool("verify", held.file) and "still running" in tool("report", held.file)
     held.end()
-    assert tool.json("top", held.file)["ended"] is True
+    assert tool.json("top", held.file)["ended"] is True and "running" not in tool("verify", held.file) + tool("report", held.file)
 
 
 def test_it_follows(held, tool, terminal):

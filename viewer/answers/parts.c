@@ -57,3 +57,24 @@ const char *owner_words_within(const struct owner *o, char *buf, size_t room, si
 		owner_words(o, buf, columns + 1);
 	return buf;
 }
+
+static struct defs_text device_fact(const struct defs *d, int device, const char *what)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "device.%d.%s", device, what);
+	return defs_meta(d, key);
+}
+
+const char *device_words(const struct defs *d, int device, char *buf, size_t room)
+{
+	static const char begin[] = "73696d75-6c61-"; /* a simulated one's UUID: "simula" */
+	struct defs_text name = device_fact(d, device, "name");
+	struct defs_text uuid = device_fact(d, device, "uuid");
+	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
+	bool simulated = !strncmp(uuid.s, begin, sizeof(begin) - 1);
+
+	snprintf(buf, room, "%s%.50s", simulated ? "simulated " : "",
+		 simulated && card.len ? card.s : name.s);
+	return buf;
+}

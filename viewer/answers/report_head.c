@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "parts.h"
 #include "report.h"
 
 #define WIDTH 79
@@ -64,38 +65,17 @@ static void git_part(struct line *l, const struct defs *d)
 	part(l, text);
 }
 
-static struct defs_text device_fact(const struct report *r, const char *what)
-{
-	char key[64];
-
-	snprintf(key, sizeof(key), "device.%d.%s", r->device, what);
-	return defs_meta(&r->recording->defs, key);
-}
-
-/* A simulated device gives "simulated gpu" as its UUID, some bits of it aside. */
-static bool is_simulated(const struct report *r)
-{
-	static const char begin[] = "73696d75-6c61-"; /* "simula" */
-	struct defs_text uuid = device_fact(r, "uuid");
-
-	return uuid.len > sizeof(begin) && !strncmp(uuid.s, begin, sizeof(begin) - 1);
-}
-
 static void versions_part(struct line *l, const struct report *r)
 {
 	const struct defs *d = &r->recording->defs;
 	struct defs_text torch = defs_meta(d, "torch.version");
-	struct defs_text device = device_fact(r, "name");
-	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
-	bool simulated = is_simulated(r);
-	char text[128];
+	char text[128], device[80];
 
-	if (!torch.len && !device.len)
+	device_words(d, r->device, device, sizeof(device));
+	if (!torch.len && !device[0])
 		return;
-	if (simulated && card.len)
-		device = card;
-	snprintf(text, sizeof(text), "%s%.20s%s%s%.50s", torch.len ? "torch " : "", torch.s,
-		 torch.len && device.len ? ", " : "", simulated ? "simulated " : "", device.s);
+	snprintf(text, sizeof(text), "%s%.20s%s%s", torch.len ? "torch " : "", torch.s,
+		 torch.len && device[0] ? ", " : "", device);
 	part(l, text);
 }
 

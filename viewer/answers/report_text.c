@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../recording/running.h"
 #include "parts.h"
 #include "report.h"
 
@@ -185,6 +186,8 @@ static void trouble_lines(const struct report *r, struct emit *out)
 	if (i->damaged_blocks || i->skipped_bytes)
 		emit_line(out,
 			  "The file is damaged (see gpumemtrace verify): this is what is left.");
+	else if (running_writes(r->recording))
+		emit_line(out, "The program is still running: this is what it did so far.");
 	else if (i->truncated || !r->survey.ended)
 		emit_line(out,
 			  "The program did not end by itself: this is all up to its last moment.");

@@ -7,6 +7,7 @@
 #include "../base/emit.h"
 #include "../base/say.h"
 #include "../recording/recording.h"
+#include "../recording/running.h"
 #include "../recording/tally.h"
 #include "command.h"
 
@@ -132,7 +133,9 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	emit_end(out);
 	emit_line(out, "%s: %s: %" PRIu64 " events in %" PRIu64 " blocks%s", r->path,
 		  damaged ? "damaged" : "good", t->events, i->blocks,
-		  i->clean_end ? "" : ", the program did not end by itself");
+		  i->clean_end	      ? ""
+		  : running_writes(r) ? ", the program is still running"
+				      : ", the program did not end by itself");
 	return damaged ? EXIT_CHECK : EXIT_OK;
 }
 

@@ -165,7 +165,7 @@ static void write_notes(struct import *im)
 		import_note(im, "no stacks: nothing says what the blocks are for");
 	else if (!im->any_python)
 		import_note(im, "no Python frames");
-	else if (!im->any_native)
+	else if (im->entries && !im->any_native)
 		import_note(im,
 			    "no native frames: backward is where Python frames are missing "
 			    "(%" PRIu64 " events)",

@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include "../answers/holders.h"
+#include "../answers/parts.h"
 #include "../moments/instant.h"
+#include "../recording/running.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
@@ -31,6 +33,7 @@ static const struct {
 	{ "env.PYTORCH_CUDA_ALLOC_CONF", "allocator settings", SHOW },
 	{ "env.PYTORCH_ALLOC_CONF", "allocator settings", SHOW },
 	{ "exe", "executable", HIDE },
+	{ "source", "source", SHOW },
 };
 
 /* argv: each argument ends with a zero. */
@@ -57,7 +60,7 @@ static void fact(struct track *t, const char *label, const char *text)
 static void emit_rows(struct track *t)
 {
 	const struct defs *d = &t->recording->defs;
-	char key[48], text[280];
+	char text[280];
 	struct defs_text v;
 
 	emit_array(t->page->first, "facts");
@@ -68,10 +71,25 @@ static void emit_rows(struct track *t)
 		fact_text(v, text, sizeof(text));
 		fact(t, rows[i].label, text);
 	}
-	snprintf(key, sizeof(key), "device.%d.name", t->timeline.device);
-	v = defs_meta(d, key);
-	if (v.len)
-		fact(t, "device", v.s);
+	if (device_words(d, t->timeline.device, text, sizeof(text))[0])
+		fact(t, "device", text);
+	emit_end(t->page->first);
+}
+
+/* What a converted snapshot lacks. */
+static void emit_notes(struct track *t)
+{
+	char key[24];
+	struct defs_text v;
+
+	emit_array(t->page->first, "notes");
+	for (unsigned i = 1;; i++) {
+		snprintf(key, sizeof(key), "note.%u", i);
+		v = defs_meta(&t->recording->defs, key);
+		if (!v.len)
+			break;
+		emit_number(t->page->first, NULL, names_word(&t->page->words, v.s));
+	}
 	emit_end(t->page->first);
 }
 
@@ -126,6 +144,7 @@ static void emit_figures(struct track *t)
 	emit_number(out, "dropped", m->dropped);
 	emit_flag(out, "truncated", t->recording->info->truncated);
 	emit_flag(out, "ended", m->ended);
+	emit_flag(out, "running", running_writes(t->recording));
 	emit_number(out, "first_ns", m->first_ns);
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);
@@ -152,6 +171,7 @@ void page_facts_emit(struct track *t)
 	emit_flag(out, "told", t->timeline.model.devices[t->timeline.device].told);
 	emit_rank(t);
 	emit_rows(t);
+	emit_notes(t);
 	emit_peak(t);
 	emit_figures(t);
 	emit_libraries(t);

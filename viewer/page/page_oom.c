@@ -40,6 +40,8 @@ int page_oom_emit(struct track *t)
 	emit_object(out, "oom");
 	emit_number(out, "seq", refusal.event.seq);
 	emit_text(out, "cause", oom_cause_name(cause));
+	emit_number(out, "asked", o.asked);
+	emit_number(out, "block", o.block);
 	emit_number(out, "why", names_word(&t->page->names, why));
 	emit_remedies(t, &o, cause);
 	emit_end(out);

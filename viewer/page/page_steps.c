@@ -116,7 +116,7 @@ static void emit_account_row(struct emit *out, const struct account_row *r)
 	emit_text(out, "section", r->section);
 	emit_text(out, "title", r->title);
 	emit_text(out, "unit", units[r->unit]);
-	if (r->has_measured)
+	if (r->has_measured && !r->repeats)
 		emit_decimal(out, "measured", r->measured);
 	if (r->has_formula)
 		emit_decimal(out, "formula", r->formula);

@@ -12,16 +12,34 @@
 #include "../base/say.h"
 #include "../import/import.h"
 
+/* What to do about it, behind the sentence of the reader. */
+static const char *advice(int err)
+{
+	static const struct {
+		int err;
+		const char *text;
+	} known[] = {
+		{ GMT_ERR_NOT_A_RECORDING, ", and no memory snapshot of PyTorch" },
+		{ GMT_ERR_NEWER_VERSION, ": a newer gpumemtrace reads it" },
+		{ GMT_ERR_EMPTY, ": the program has recorded nothing in it" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (err == known[i].err || err == -known[i].err)
+			return known[i].text;
+	return "";
+}
+
 static int cannot_open(const char *path, int err)
 {
 	int why = errno;
 	struct stat st;
 
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return say_error(EXIT_UNREADABLE, "%s is a folder: name a recording in it", path);
 	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
 		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(why));
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return say_error(EXIT_UNREADABLE, "%s: a folder, not a recording", path);
-	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
+	return say_error(EXIT_UNREADABLE, "%s: %s%s", path, gmt_strerror(err), advice(err));
 }
 
 static int stop(void *ctx, const struct gmt_event *e)

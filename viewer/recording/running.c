@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/say.h"
@@ -29,30 +30,53 @@ static char *live_path(char *line)
 	return path;
 }
 
-static int find_mapped(long pid, char path[PATH_MAX])
+/* The recording that the process has mapped the live file of; false if there is none. */
+static bool read_maps(FILE *f, char path[PATH_MAX])
 {
-	char maps[64], line[PATH_MAX + 128], *found = NULL;
-	FILE *f;
+	char line[PATH_MAX + 128], *found = NULL;
+
+	while (!found && fgets(line, sizeof(line), f))
+		found = live_path(line);
+	if (found)
+		snprintf(path, PATH_MAX, "%s", found);
+	fclose(f);
+	return found;
+}
+
+static FILE *open_maps(long pid)
+{
+	char maps[64];
 
 	snprintf(maps, sizeof(maps), "/proc/%ld/maps", pid);
-	f = fopen(maps, "r");
+	return fopen(maps, "r");
+}
+
+static int find_mapped(long pid, char path[PATH_MAX])
+{
+	FILE *f = open_maps(pid);
+
 	if (!f && !running_lives(pid))
 		return say_error(EXIT_USAGE, "there is no process %ld, and no file of that name",
 				 pid);
 	if (!f)
 		return say_error(EXIT_UNREADABLE, "process %ld: %s; name its recording instead",
 				 pid, strerror(errno));
-	while (!found && fgets(line, sizeof(line), f))
-		found = live_path(line);
-	fclose(f);
-	if (!found)
-		return say_error(
-			EXIT_USAGE,
-			"process %ld writes no recording: it was not started by gpumemtrace "
-			"run, or has not used a device yet",
-			pid);
-	snprintf(path, PATH_MAX, "%s", found);
-	return 0;
+	if (read_maps(f, path))
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "process %ld writes no recording: it was not started by gpumemtrace run, "
+			 "or has not used a device yet",
+			 pid);
+}
+
+bool running_writes(const struct recording *r)
+{
+	char path[PATH_MAX];
+	struct stat mapped, own;
+	FILE *f = r->info->clean_end ? NULL : open_maps(r->info->pid);
+
+	return f && read_maps(f, path) && !stat(path, &mapped) && !stat(r->path, &own) &&
+	       mapped.st_dev == own.st_dev && mapped.st_ino == own.st_ino;
 }
 
 int running_find(const char *what, char path[PATH_MAX], long *pid)

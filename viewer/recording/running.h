@@ -6,9 +6,14 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "recording.h"
+
 /* what: a file, or a process id if there is no file of that name. Fills path. 0, or a sentence was
  * said and the exit code. */
 int running_find(const char *what, char path[PATH_MAX], long *pid);
 bool running_lives(long pid);
+
+/* Whether the process that writes this recording still does. */
+bool running_writes(const struct recording *r);
 
 #endif

@@ -11,14 +11,17 @@ function accountPanel() {
     if (v === undefined) return '';
     return row.unit === 'bytes' ? bytesText(Math.max(0, Math.floor(v))) : row.unit === 'count' ? countText(Math.floor(v)) : fixed(v, 2);
   };
+  /* A title that begins with spaces is a part of the row above. */
+  const title = (r) => h('span', { class: 'part', style: { '--depth': r.title.search(/\S/) / 2 } }, r.title.trim());
+  const idle = (r) => r.formula === undefined && !r.note && !r.measured;
   function show() {
     const a = app.track.account;
     p.show(Boolean(a));
     if (!a) return;
     p.note('What people\u2019s formulas say of step ' + a.step + ', beside what was measured');
-    const rows = SECTIONS.flatMap(([name, title]) => {
-      const of = a.rows.filter((r) => r.section === name);
-      return of.length ? [{ props: { class: 'section' }, cells: [title, '', '', ''] }, ...of.map((r) => [r.title, value(r, 'measured'), value(r, 'formula'), r.note])] : [];
+    const rows = SECTIONS.flatMap(([name, heading]) => {
+      const of = a.rows.filter((r) => r.section === name && !idle(r));
+      return of.length ? [{ props: { class: 'section' }, cells: [heading, '', '', ''] }, ...of.map((r) => [title(r), value(r, 'measured'), value(r, 'formula'), r.note])] : [];
     });
     replace(p.body, h('p', { class: 'note' }, 'Shape: ' + a.shape.map((f) => f.name.replace('_', ' ') + ' ' + countText(f.value) + ' (' + f.source + ')').join(', ')),
       table([{ title: '' }, { title: 'measured', right: true }, { title: 'by formula', right: true }, { title: '', class: 'wide' }], rows, { class: 'account' }));

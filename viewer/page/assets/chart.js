@@ -11,7 +11,7 @@ class Chart {
   /* Most of what happened lies within a small part of the time. */
   bunched() {
     const p = this.track.points, n = p.length, most = Math.floor(n * 0.75), limit = 0.35 * (this.track.last_ns - this.track.first_ns);
-    return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns < limit);
+    return n > 20 && p.some((q, i) => i + most < n && p[i + most].ns - q.ns <= limit);
   }
   /* Where on the axis an event is. */
   place(seq, ns) {
@@ -190,7 +190,7 @@ function drawSteps(g, chart, box, below) {
     g.globalAlpha = 0.35;
     g.fillRect(box.left + x, box.top, 0.5, box.height);
     g.globalAlpha = 1;
-    if (x - label < 30) continue;
+    if (x - label < 30 || x + 4 + g.measureText(text).width > box.width) continue;
     g.fillText(text, box.left + x + 4, below);
     label = x + g.measureText(text).width;
   }

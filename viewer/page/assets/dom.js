@@ -44,13 +44,17 @@ function choice(label, names, chosen, choose) {
   return group;
 }
 
+/* What a click does, Enter does too. */
+function keysOf(props) {
+  return props && props.onclick ? { tabindex: 0, onkeydown: (e) => { if (e.key === 'Enter' && e.target === e.currentTarget) props.onclick(e); } } : {};
+}
+
 /* rows: arrays of cells; columns: { title, right, class }. */
 function table(columns, rows, props) {
   const cell = (tag, column, content) => h(tag, { class: (column.right ? 'num ' : '') + (column.class || ''), scope: tag === 'th' ? 'col' : null }, content);
   return h('table', props || {}, h('thead', {}, h('tr', {}, columns.map((c) => cell('th', c, c.title)))),
     h('tbody', {}, rows.map((r) => {
-      const tr = h('tr', r.props || {}, columns.map((c, i) => cell('td', c, (r.cells || r)[i])));
-      return tr;
+      return h('tr', { ...keysOf(r.props), ...r.props }, columns.map((c, i) => cell('td', c, (r.cells || r)[i])));
     })));
 }
 

@@ -26,7 +26,7 @@ function factsPanel() {
   const p = panel('run', 'Recording');
   on('track', () => {
     const t = app.track, d = app.doc;
-    const left = [
+    const left = [...t.notes.map((note) => 'The snapshot: ' + note + '.'),
       t.curve.group > 1 ? 'The timeline keeps every peak: of ' + countText(t.curve.group) + ' changes at a time the highest, the lowest and the last moment, each exact.' : 'The timeline has every change.',
       t.lives.left_out ? countText(t.lives.count) + ' of ' + countText(t.lives.count + t.lives.left_out) + ' blocks are listed: all that lived at the peak, at the end, when memory ran out and at the peaks of the first steps; of the others those that held most for longest. The rest is in the sums of its class.' : 'Every block is listed.',
       d.cut_texts ? plural(d.cut_texts, 'long name') + ' cut.' : null, d.cut_nodes ? plural(d.cut_nodes, 'frame') + ' of stacks left out.' : null,
@@ -42,7 +42,7 @@ function headLine() {
   const t = app.track, fact = (name) => (t.facts.find(([label]) => label === name) || [])[1], commit = fact('commit'), steps = t.steps_done;
   document.getElementById('command').textContent = fact('command') || t.file;
   document.getElementById('summary').textContent = [steps ? plural(steps, 'step') + ' in ' + secondsText(t.last_ns - t.first_ns) : secondsText(t.last_ns - t.first_ns),
-    commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
+    fact('source'), commit ? 'commit ' + commit.slice(0, 7) : null, fact('torch') ? 'torch ' + fact('torch') : null, fact('device'), app.doc.tracks.length > 1 ? t.label : null].filter(Boolean).join('  \u00b7  ');
 }
 
 function start() {
