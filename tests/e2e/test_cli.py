@@ -390,7 +390,10 @@ def assert_refused(done, code):
     (["live", "a", "--at", "mark:"], 2, "mark"), (["live", "a", "--at", "-5"], 2, "-5"),
     (["stack", "a"], 2, "ID"), (["stack", "a", "xyz"], 2, "xyz"), (["run"], 2, "command"),
     (["run", "--"], 2, "command"), (["run", "-o"], 2, "output"), (["run", "--stacks", "some", "--", "true"], 2, "some"),
-    (["run", "--sim", "h100-80g,x", "--", "true"], 2, "h100-80g,x"),
+    (["run", "--sim", "h100-80g,x", "--", "true"], 2, "h100-80g,x"), (["run", "--sim", "--", "true"], 2, "CARD"),
+    (["report", "a", "--top", "-1"], 2, "from 0 up"), (["flame", "a", "--class", "weights"], 2, "optimizer_state"),
+    (["modules", "a", "--class", "weights"], 2, "optimizer_state"), (["diff", "a", "b", "--fail-above", "1", "--class", "weights"], 2, "optimizer_state"),
+    (["flame", "a", "--frames", "all"], 2, "both"), (["account", "a", "--layers", "0"], 2, "--layers"),
     (["timeline", "a", "--by", "size"], 2, "size"), (["timeline", "a", "--points", "-1"], 2, "--points"),
     (["report", "/nonexistent/file.gmt"], 3, "No such file"), (["report", "/"], 3, "/"),
     (["report", "/etc/passwd"], 3, "not a gpumemtrace recording"), (["report", TOOL], 3, "not a gpumemtrace"),
@@ -404,12 +407,18 @@ def test_wrong_use(args, code, says):
 
 @pytest.mark.parametrize("args, says", [
     (["live", "--at", "mark:nothing"], "nothing"), (["live", "--at", "mark:fwd#3"], "2 times"),
-    (["live", "--device", "7"], "7"), (["stack", "999"], "999"),
+    (["live", "--device", "7"], "7"), (["stack", "999"], "999"), (["stack", "0"], "without a stack"),
 ])
 def test_questions_without_answer(sample, args, says):
     done = run(args[0], sample, *args[1:])
     assert_refused(done, 2)
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("card", ["nosuchcard", "mycard=abc", "=4GiB"])
+def test_a_card_that_is_not_known_starts_nothing(tmp_path, card):
+    done = run("run", "--sim", card, "--", "touch", tmp_path / "started")
+    assert done.returncode == 2 and card in done.stderr and "h100-80g" in done.stderr and not (tmp_path / "started").exists()
 
 
 def test_no_arguments_gives_the_help():

@@ -196,7 +196,10 @@ def test_perfetto(run):
         ends.append((event["ts"], sum(now.values())))
     last_of = dict(ends)
     assert max(last_of.values()) == run.peak and ends[-1][1] == run.end
+    names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert events[0]["pid"] in names  # the main thread, by which viewers know it
     slices = [e for e in events if e["ph"] == "X"]
+    assert {e["tid"] for e in slices} <= names.keys()
     assert sum(e["name"] == "forward; one" for e in slices) == 3
     for thread in {e["tid"] for e in slices}:  # in one another, or apart
         open_until = []

@@ -198,6 +198,16 @@ static void json(struct emit *out, const struct account *a, const struct timelin
 	emit_end(out);
 }
 
+static int not_positive(int figure, const char *value)
+{
+	char option[32];
+
+	snprintf(option, sizeof(option), "%s", shape_name(figure));
+	for (char *p = option; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	return say_error(EXIT_USAGE, "--%s needs a number above zero, not \"%s\"", option, value);
+}
+
 static int read_figures(const struct account_options *o, double given[SHAPE_FIGURES])
 {
 	char *end;
@@ -209,8 +219,7 @@ static int read_figures(const struct account_options *o, double given[SHAPE_FIGU
 		errno = 0;
 		given[f] = strtod(o->figures[f], &end);
 		if (errno || end == o->figures[f] || *end || !(given[f] > 0 && given[f] < 1e18))
-			return say_error(EXIT_USAGE, "\"%s\" is no number above zero",
-					 o->figures[f]);
+			return not_positive(f, o->figures[f]);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "../base/say.h"
 #include "../diff/diff_page.h"
 #include "../page/page_write.h"
+#include "class_option.h"
 #include "command.h"
 
 struct diff_options {
@@ -66,14 +67,7 @@ static int parse_limit(const struct diff_options *o, struct limit *l)
 				 o->fail_above);
 	if (o->class && !o->fail_above)
 		return say_error(EXIT_USAGE, "--class says what --fail-above looks at; give both");
-	if (o->class)
-		l->category = category_by_name(o->class);
-	if (o->class && l->category < 0)
-		return say_error(EXIT_USAGE,
-				 "there is no class \"%s\"; \"activations\" and "
-				 "\"optimizer_state\" are some, see why in the manual",
-				 o->class);
-	return 0;
+	return o->class ? class_option(o->class, &l->category) : 0;
 }
 
 static int check(const struct diff *d, const struct limit *l, const char *text)

@@ -12,6 +12,7 @@
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../moments/moments.h"
+#include "class_option.h"
 #include "command.h"
 
 struct flame_options {
@@ -28,15 +29,17 @@ struct choice {
 /* 0, or a sentence was said. */
 static int choose(const char *option, const char *word, const struct choice *choices, int *value)
 {
-	for (; choices->word; choices++)
+	char all[64] = "";
+
+	for (; choices->word; choices++) {
 		if (!strcmp(word, choices->word)) {
 			*value = choices->value;
 			return 0;
 		}
-	return say_error(EXIT_USAGE,
-			 "--%s \"%s\": there is no such choice; see gpumemtrace flame "
-			 "--help",
-			 option, word);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", all[0] ? ", " : "",
+			 choices->word);
+	}
+	return say_error(EXIT_USAGE, "--%s \"%s\" is none of %s", option, word, all);
 }
 
 static int parse(const struct flame_options *o, struct flame_how *how)
@@ -49,16 +52,14 @@ static int parse(const struct flame_options *o, struct flame_how *how)
 	int which = FRAMES_PYTHON, modules = 0;
 	size_t len = o->output ? strlen(o->output) : 0;
 
-	*how = (struct flame_how){ .inverted = o->inverted,
-				   .classes = o->classes,
-				   .category = o->class ? category_by_name(o->class) : -1 };
+	*how = (struct flame_how){ .inverted = o->inverted, .classes = o->classes, .category = -1 };
+	if (o->class && class_option(o->class, &how->category))
+		return EXIT_USAGE;
 	if ((o->frames && choose("frames", o->frames, frames, &which)) ||
 	    (o->by && choose("by", o->by, by, &modules)))
 		return EXIT_USAGE;
 	how->frames = (enum flame_frames)which;
 	how->modules = modules;
-	if (o->class && how->category < 0)
-		return say_error(EXIT_USAGE, "--class \"%s\": there is no such class", o->class);
 	if (o->output && (len < 4 || strcmp(o->output + len - 4, ".svg")))
 		return say_error(EXIT_USAGE,
 				 "-o %s: a picture's name ends with .svg; folded stacks go to "

@@ -9,6 +9,7 @@
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../moments/moments.h"
+#include "class_option.h"
 #include "command.h"
 
 #define WHO 46
@@ -110,10 +111,8 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 
 static int class_number(const char *name, int *category)
 {
-	*category = category_by_name(name);
-	return *category >= 0 || !strcmp(name, "all")
-		       ? 0
-		       : say_error(EXIT_USAGE, "--class \"%s\": there is no such class", name);
+	*category = -1;
+	return strcmp(name, "all") ? class_option(name, category) : 0;
 }
 
 /* The seq of the moment; its own run over the events, as marks and times need one. */

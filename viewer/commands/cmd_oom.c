@@ -82,8 +82,8 @@ static int explain(struct emit *out, const struct ranks *all, long top)
 
 static int none(const char *file, long nth)
 {
-	if (nth)
-		return say_error(EXIT_CHECK, "%s: memory did not run out %ld times", file, nth);
+	if (nth > 1)
+		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times", file, nth);
 	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording", file);
 }
 

@@ -151,7 +151,7 @@ static void defaults(void *options)
 
 static const struct option_row options[] = {
 	{ "top", 0, OPTION_NUMBER, offsetof(struct report_options, top), "N",
-	  "lines of code to name; default 12" },
+	  "lines of code to name; default 12, 0 = all" },
 	{ "steps", 0, OPTION_SWITCH, offsetof(struct report_options, steps), NULL,
 	  "also the classes at the peak of each step" },
 	{ 0 },

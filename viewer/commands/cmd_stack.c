@@ -137,6 +137,10 @@ static int answer(struct emit *out, struct recording *r, const struct stack_opti
 	struct wanted w = { .all = o->all };
 	int rc;
 
+	if (!o->all && !id)
+		return say_error(
+			EXIT_USAGE,
+			"stack 0 stands for none: what has it was recorded without a stack");
 	if (!o->all && !defs_node(&r->defs, id))
 		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, id);
 	if (!o->all) {

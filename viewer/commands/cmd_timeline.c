@@ -162,9 +162,8 @@ static int check(const void *options)
 
 	if (o->by && strcmp(o->by, "time") && strcmp(o->by, "events"))
 		return say_error(EXIT_USAGE, "--by \"%s\" is none of time, events", o->by);
-	if (o->points < 0 || o->points > 1000000 || o->height < 0 || o->height > 1000)
-		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000, "
-					     "neither below 0");
+	if (o->points > 1000000 || o->height > 1000)
+		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000");
 	return 0;
 }
 

@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (argv[1][0] == '-')
-		return say_error(EXIT_USAGE, "unknown option %s; gpumemtrace --help", argv[1]);
+		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find(argv[1]);
 	return c ? run(c, argv + 2) : unknown(argv[1]);
 }

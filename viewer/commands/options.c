@@ -114,8 +114,9 @@ static int set_number(const struct option_row *r, const char *value, long *out)
 
 	errno = 0;
 	*out = strtol(value, &end, 0);
-	if (errno || end == value || *end)
-		return say_error(EXIT_USAGE, "--%s needs a number, not \"%s\"", r->name, value);
+	if (errno || end == value || *end || *out < 0)
+		return say_error(EXIT_USAGE, "--%s needs a number%s, not \"%s\"", r->name,
+				 *out < 0 ? " from 0 up" : "", value);
 	return 0;
 }
 
@@ -127,8 +128,8 @@ static int set(struct parse *p, const struct option_row *r, char *into, const ch
 		*(bool *)(into + r->offset) = true;
 		return 0;
 	}
-	if (!value)
-		value = *p->next ? *p->next++ : NULL;
+	if (!value && *p->next && strcmp(*p->next, "--"))
+		value = *p->next++;
 	if (!value)
 		return say_error(EXIT_USAGE, "--%s needs a value: %s", r->name, r->argument);
 	if (r->kind == OPTION_NUMBER)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preload.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,21 @@ static int load(const char *variable, const char *name)
 	return prepend(variable, path);
 }
 
+/* The simulated driver itself says whether it knows the card, and names those it knows. */
+static int check_card(void)
+{
+	char path[PATH_MAX];
+	void *driver = find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
+
+	return init && init(0) ? EXIT_USAGE : 0;
+}
+
 int preload_set(bool simulated)
 {
-	int rc = 0;
+	int rc = simulated ? check_card() : 0;
 
-	if (simulated)
+	if (simulated && !rc)
 		rc = load("LD_PRELOAD", "libsimgpu.so");
 	if (!rc && simulated)
 		rc = load("LD_LIBRARY_PATH", "simgpu");

@@ -29,6 +29,17 @@ struct trace {
 	size_t open_count, open_room;
 };
 
+/* The kernel's number of a thread: that of the main one is the process's, by which viewers know it.
+ * What is of the process stands there too (0). A converted snapshot has no such numbers. */
+static uint32_t kernel_thread(const struct trace *t, uint32_t thread)
+{
+	const struct defs_thread *d = defs_thread(&t->x->recording.defs, thread);
+
+	if (!thread)
+		return t->x->recording.info->pid;
+	return d && d->tid ? d->tid : thread;
+}
+
 static void begin(struct trace *t, const char *phase, const char *name, size_t len, uint64_t ns,
 		  uint32_t thread)
 {
@@ -37,7 +48,7 @@ static void begin(struct trace *t, const char *phase, const char *name, size_t l
 	fprintf(t->f, "%s{\"ph\":\"%s\",\"name\":", t->any ? ",\n" : "\n", phase);
 	emit_json_string(t->f, name, len);
 	fprintf(t->f, ",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03" PRIu64,
-		t->x->recording.info->pid, thread, at / 1000, at % 1000);
+		t->x->recording.info->pid, kernel_thread(t, thread), at / 1000, at % 1000);
 	t->any = true;
 }
 
