@@ -50,6 +50,13 @@ def test_same_numbers_as_text_and_json(tool, pair):
 
 
 @needs_browser
+def test_findings_are_shown_before_the_rest_is_read(tool, pair):
+    shown, read, words = browse(pair[2], "performance.getEntriesByName('findings-shown')[0].startTime", "performance.getEntriesByType('navigation')[0].domInteractive",
+                                "(() => { const first = JSON.parse(document.getElementById('first').textContent); return first.head.findings.map((f) => first.texts[f.text]) })()")
+    assert shown < read and words == [f["text"] for f in tool.json("diff", *pair[:2])["findings"]]
+
+
+@needs_browser
 def test_both_runs_on_one_axis(tool, pair):
     """Each side's curve is that of its recording, and in the aligned view step k of the one stands above step k of the other."""
     old, new, page = pair
@@ -190,8 +197,8 @@ def test_redacted(tool, programs, tmp_path):
     doc, before = document(tmp_path / "redacted.html"), document(tmp_path / "whole.html")
     assert "model.py" in json.dumps(before) and "model.py" not in json.dumps(doc) and "site-packages" not in json.dumps(doc)
     assert os.uname().nodename in before["words"] and os.uname().nodename not in doc["words"] + doc["texts"]
-    assert [(f["kind"], f["old"], f["new"]) for f in doc["diff"]["findings"]] == [(f["kind"], f["old"], f["new"]) for f in before["diff"]["findings"]] != []
-    assert re.search(r"MLP.forward local\d+.py:\d+", doc["texts"][doc["diff"]["findings"][0]["text"]])
+    assert [(f["kind"], f["old"], f["new"]) for f in doc["head"]["findings"]] == [(f["kind"], f["old"], f["new"]) for f in before["head"]["findings"]] != []
+    assert re.search(r"MLP.forward local\d+.py:\d+", doc["words"][doc["head"]["findings"][0]["text"]])
 
 
 def test_a_long_run_makes_a_small_page(tool, pair, tmp_path):

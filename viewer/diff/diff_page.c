@@ -26,44 +26,56 @@ static void emit_shot(struct page *p, const char *key, const struct diff_shot *s
 	emit_end(p->out);
 }
 
-static void emit_head(struct page *p, const struct diff *d)
+static uint64_t early_word(struct page *p, const char *text)
+{
+	return names_word(&p->words, text);
+}
+
+static void emit_besides(struct page *p, const struct diff *d)
 {
 	struct diff_ground g;
-	char text[400];
 
-	emit_number(p->out, "headline", word(p, diff_headline(d, text, sizeof(text))));
-	emit_shot(p, "old", &d->old_shot);
-	emit_shot(p, "new", &d->new_shot);
-	emit_flag(p->out, "below_peak", d->below_peak);
-	emit_array(p->out, "besides");
+	emit_array(p->first, "besides");
 	for (size_t at = 0; diff_ground(d, &at, &g);) {
-		emit_array(p->out, NULL);
-		emit_text(p->out, NULL, g.what);
-		emit_number(p->out, NULL, word(p, g.old));
-		emit_number(p->out, NULL, word(p, g.new));
-		emit_end(p->out);
+		emit_array(p->first, NULL);
+		emit_text(p->first, NULL, g.what);
+		emit_number(p->first, NULL, early_word(p, g.old));
+		emit_number(p->first, NULL, early_word(p, g.new));
+		emit_end(p->first);
 	}
-	emit_end(p->out);
+	emit_end(p->first);
 }
 
 static void emit_findings(struct page *p, const struct diff *d)
 {
 	size_t rows = d->count < DIFF_PAGE_FINDINGS ? d->count : DIFF_PAGE_FINDINGS;
 
-	emit_array(p->out, "findings");
+	emit_array(p->first, "findings");
 	for (size_t i = 0; i < rows; i++) {
 		const struct diff_finding *f = &d->findings[i];
 
-		emit_object(p->out, NULL);
-		emit_text(p->out, "kind", diff_kind_name(f->kind));
-		emit_number(p->out, "category", f->category);
-		emit_number(p->out, "text", word(p, f->text));
-		emit_number(p->out, "old", f->bytes_old);
-		emit_number(p->out, "new", f->bytes_new);
-		emit_end(p->out);
+		emit_object(p->first, NULL);
+		emit_text(p->first, "kind", diff_kind_name(f->kind));
+		emit_number(p->first, "category", f->category);
+		emit_number(p->first, "text", early_word(p, f->text));
+		emit_number(p->first, "old", f->bytes_old);
+		emit_number(p->first, "new", f->bytes_new);
+		emit_end(p->first);
 	}
-	emit_end(p->out);
-	emit_number(p->out, "findings_left_out", d->count - rows);
+	emit_end(p->first);
+	emit_number(p->first, "findings_left_out", d->count - rows);
+}
+
+/* What people came for is in the first document: it is shown before the rest is read. */
+static void emit_head(struct page *p, const struct diff *d)
+{
+	char text[400];
+
+	emit_object(p->first, "head");
+	emit_number(p->first, "headline", early_word(p, diff_headline(d, text, sizeof(text))));
+	emit_besides(p, d);
+	emit_findings(p, d);
+	emit_end(p->first);
 }
 
 static void emit_row(struct page *p, uint64_t name, uint64_t before, uint64_t after)
@@ -163,9 +175,11 @@ static int write_document(struct page *p, void *ctx)
 	struct diff *d = ctx;
 	int rc = write_tracks(p, d);
 
-	emit_object(p->out, "diff");
 	emit_head(p, d);
-	emit_findings(p, d);
+	emit_object(p->out, "diff");
+	emit_shot(p, "old", &d->old_shot);
+	emit_shot(p, "new", &d->new_shot);
+	emit_flag(p->out, "below_peak", d->below_peak);
 	emit_times(p, d);
 	emit_modules(p, d);
 	emit_lines(p, d);

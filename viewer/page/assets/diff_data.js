@@ -3,11 +3,17 @@
 
 const SIDES = ['old', 'new'];
 
-function readDiff(doc, d) {
-  const text = (i) => doc.texts[i];
+/* What is shown first. */
+function readHead(doc) {
+  const d = doc.diff = doc.head, text = (i) => doc.texts[i];
   d.headline = text(d.headline);
   d.besides = d.besides.map(([what, a, b]) => ({ what, old: text(a), new: text(b) }));
   for (const f of d.findings) f.text = text(f.text);
+  d.weights = [];
+}
+
+function readDiff(doc, d) {
+  const text = (i) => doc.texts[i];
   d.classes = d.classes.map(([category, a, b]) => ({ category, name: doc.classes[category].words, old: a, new: b }));
   d.phases = d.phases.map(([phase, a, b]) => ({ name: doc.phases[phase], old: a, new: b }));
   d.modules = d.modules.map(([name, a, b]) => ({ name: text(name), old: a, new: b }));
@@ -15,7 +21,7 @@ function readDiff(doc, d) {
   d.nodes = readPaths(doc, new Column(d.paths));
   d.weights = readWeights(new Column(d.weights));
   d.peak_weights = readWeights(new Column(d.peak_weights));
-  doc.diff = d;
+  Object.assign(doc.diff, d);
 }
 
 function readOwner(doc, c) {

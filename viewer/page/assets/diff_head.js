@@ -10,7 +10,8 @@ function diffHead(doc) {
 function findingsPanel(doc) {
   const p = panel('findings', 'What changed'), d = doc.diff, [a, b] = doc.tracks;
   const delta = b.peak_bytes - a.peak_bytes;
-  const buttons = [], MOST = 8, list = h('ol', { class: 'findings' });
+  const MOST = 8, list = h('ol', { class: 'findings' });
+  let buttons = [];
 
   function choose(i) {
     app.finding = app.finding === i ? 0 : i;
@@ -27,20 +28,29 @@ function findingsPanel(doc) {
     return h('li', { 'data-kind': f.kind, hidden: i >= MOST }, h('span', { class: 'kind ' + (f.kind === 'moved' ? '' : more ? 'up' : 'down') }, f.kind), h('span', { class: 'text' }, f.text), button);
   }
 
-  replace(p.body,
+  /* Once before the paths are read, then with the buttons that show them. */
+  function show() {
+    buttons = [];
+    replace(list, d.findings.map(item));
+    replace(p.body, ...parts());
+  }
+
+  const parts = () => [
     h('p', { class: 'headline' }, h('b', { class: 'num', id: 'delta', 'data-bytes': delta }, delta ? growthText(delta) : 'no difference'),
       h('span', {}, delta ? [percentText(a.peak_bytes, b.peak_bytes), ' at the peak: ', bytesText(a.peak_bytes), ' \u2192 ', bytesText(b.peak_bytes)].join('') : 'at the peak: ' + bytesText(b.peak_bytes) + ' in both runs')),
-    d.findings.length ? replace(list, d.findings.map(item)) : h('p', {}, 'Nothing differs.'),
+    d.findings.length ? list : h('p', {}, 'Nothing differs.'),
     d.findings.length > MOST ? h('button', { type: 'button', class: 'plain', onclick: (e) => { for (const x of list.children) x.hidden = false; e.target.remove(); } }, 'Show ' + plural(d.findings.length - MOST, 'smaller finding')) : null,
     d.findings_left_out ? h('p', { class: 'note' }, plural(d.findings_left_out, 'finding') + ' still smaller left out.') : null,
-    sidesTable(doc));
+    sidesTable(doc)];
+  show();
+  return show;
 }
 
 /* The two runs, and what else differs between them. */
 function sidesTable(doc) {
   const d = doc.diff, fact = (t, name) => (t.facts.find(([label]) => label === name) || [])[1] || '';
   const row = (side, i) => {
-    const t = doc.tracks[i], steps = t.steps.items.filter((s) => s.kind === 'step').length;
+    const t = doc.tracks[i], steps = t.steps_done;
     return [h('b', {}, side), t.file, commitOf(t), h('span', { class: 'num', 'data-bytes': t.peak_bytes }, bytesText(t.peak_bytes)), t.peak_text || whereText(doc, t, t.peak_seq), plural(steps, 'step'), fact(t, 'command')];
   };
   return h('div', {}, table([{ title: '' }, { title: 'file' }, { title: 'commit' }, { title: 'peak', right: true }, { title: 'where', class: 'wide' }, { title: '', class: 'wide-only' }, { title: 'command', class: 'wide' }], SIDES.map(row), { class: 'sides' }),

@@ -20,23 +20,27 @@ function startDiff() {
   const doc = app.doc = readFirst();
   app.finding = 0;
   app.shown = doc.classes.map(() => true);
-  document.addEventListener('DOMContentLoaded', () => showDiff(doc));
+  readHead(doc);
+  diffHead(doc);
+  themeSwitch();
+  const findings = findingsPanel(doc);
+  performance.mark('findings-shown');
+  document.addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => setTimeout(() => showDiff(doc, findings), 0)));
 }
 
-/* All that is compared is in the second document. */
-function showDiff(doc) {
+/* What was compared is in the second document. */
+function showDiff(doc, findings) {
   readDiff(doc, readRest(doc).diff);
   app.ready = true;
-  diffHead(doc);
-  findingsPanel(doc);
+  findings();
   const timeline = diffTimelinePanel(doc), flame = diffFlamePanel(doc);
   classesPanel(doc);
   phasesPanel(doc);
   modulesPanel(doc);
   linesPanel(doc);
   recordingsPanel(doc);
-  themeSwitch();
-  window.gpumemtrace = { app, timeline, flame };
+  window.gpumemtrace = { app, timeline, flame, readFirst };
+  performance.mark('ready');
   document.documentElement.dataset.ready = 'yes';
 }
 
