@@ -415,6 +415,13 @@ def test_questions_without_answer(sample, args, says):
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("args", [["html"], ["recover"], ["run", "--", "true"]])
+def test_what_is_no_stream_makes_no_file_called_minus(sample, tmp_path, args):
+    done = run(args[0], "-o", "-", *(args[1:] or [sample]), cwd=tmp_path)
+    assert_refused(done, 2)
+    assert "standard output" in done.stderr and not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("card", ["nosuchcard", "mycard=abc", "=4GiB"])
 def test_a_card_that_is_not_known_starts_nothing(tmp_path, card):
     done = run("run", "--sim", card, "--", "touch", tmp_path / "started")

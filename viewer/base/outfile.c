@@ -10,14 +10,34 @@
 #include "../../format/reader.h"
 #include "say.h"
 
-static bool is_recording(const char *path)
+/* What opening it gives: 0, or why it cannot be read. */
+static int opened(const char *path)
 {
 	int err = 0;
 	struct gmt_reader *r = gmt_reader_open(path, &err);
 
 	if (r)
 		gmt_reader_close(r);
-	return r || err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_EMPTY;
+	return r ? 0 : err;
+}
+
+bool outfile_holds_recording(const char *path)
+{
+	int err = opened(path);
+
+	return !err || err == -GMT_ERR_NEWER_VERSION;
+}
+
+static bool is_recording(const char *path)
+{
+	return outfile_holds_recording(path) || opened(path) == -GMT_ERR_EMPTY;
+}
+
+static int check_name(const char *path)
+{
+	return strcmp(path, "-") ? 0
+				 : say_error(EXIT_USAGE, "-o -: this is not for standard output; "
+							 "give a name");
 }
 
 static int check_folder(const char *path)
@@ -37,7 +57,10 @@ static int check_folder(const char *path)
 int outfile_check(const char *path)
 {
 	struct stat st;
+	int rc = check_name(path);
 
+	if (rc)
+		return rc;
 	if (lstat(path, &st))
 		return check_folder(path);
 	if (!S_ISREG(st.st_mode))
@@ -81,6 +104,8 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 	struct stat st;
 
 	*o = (struct outfile){ .path = path };
+	if (check_name(path))
+		return EXIT_USAGE;
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
 		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
 				 path);

@@ -17,6 +17,8 @@ int outfile_check(const char *path);
 /* Removes the recording (or empty file) at path and its live file. Same return values. */
 int outfile_clear(const char *path);
 
+bool outfile_holds_recording(const char *path);
+
 /* A file that gets its name when it is whole. */
 struct outfile {
 	FILE *f;

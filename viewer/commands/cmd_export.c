@@ -10,6 +10,7 @@
 
 #include "../base/emit.h"
 #include "../base/human.h"
+#include "../base/outfile.h"
 #include "../base/say.h"
 #include "../export/export.h"
 #include "command.h"
@@ -72,6 +73,8 @@ static int check_options(const struct export_options *o, const struct export_for
 	if (strcmp(o->output, "-") && !lstat(o->output, &out) && !S_ISREG(out.st_mode))
 		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
 				 o->output);
+	if (outfile_holds_recording(o->output))
+		return say_error(EXIT_USAGE, "%s is a recording; choose another name", o->output);
 	return o->at ? moments_parse(o->at, &q) : 0;
 }
 
