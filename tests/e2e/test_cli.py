@@ -564,14 +564,23 @@ COMPLETE = """
 source <("$1" --completions bash)
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpumemtrace; echo "${COMPREPLY[@]}"; }
 complete_words gpumemtrace ""
+complete_words gpumemtrace export x --to p
+complete_words gpumemtrace flame x --class act
+complete_words gpumemtrace run --stacks ""
+complete_words gpumemtrace run -- gpumemtracetest
 for command in "${@:2}"; do complete_words gpumemtrace "$command" --; complete_words gpumemtrace "$command" x; done
 """
 
 
-def test_completions_in_bash():
-    """The shell itself is asked: all commands, each one's options, and files where no option can be meant."""
-    said = subprocess.run(["bash", "-c", COMPLETE, "bash", TOOL, *COMMANDS], capture_output=True, text=True, check=True)
-    first, *rest = said.stdout.splitlines()
+def test_completions_in_bash(tmp_path):
+    """The shell itself is asked: all commands, each one's options, values that can be named, and files where no option
+    can be meant."""
+    (tmp_path / "gpumemtracetester").touch(0o755)
+    said = subprocess.run(["bash", "-c", COMPLETE, "bash", TOOL, *COMMANDS], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    first, *values, rest = said.stdout.split("\n", 5)
+    rest = rest.splitlines()
+    assert values == ["perfetto pprof", "activations", "python native all none", "gpumemtracetester"]
     assert first.split() == COMMANDS + ["--help", "--version"]
     for command, options, nothing in zip(COMMANDS, rest[::2], rest[1::2], strict=True):
         assert set(options.split()) == options_of(command) and nothing == ""
@@ -581,7 +590,7 @@ def test_completions_for_zsh(tmp_path):
     script = ok("--completions", "zsh")
     for command in COMMANDS:
         part = re.search(rf"^\t{command}\) _arguments(.*?) ;;$", script, re.M | re.S).group(1)
-        assert set(re.findall(r"'(--[\w-]+)\[", part)) == options_of(command)
+        assert set(re.findall(r"(--[\w-]+)(?:\[|\}'\[)", part)) == options_of(command)
     if shutil.which("zsh"):
         (tmp_path / "_gpumemtrace").write_text(script)
         assert subprocess.run(["zsh", "-n", tmp_path / "_gpumemtrace"]).returncode == 0

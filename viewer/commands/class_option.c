@@ -4,6 +4,12 @@
 #include "../base/say.h"
 #include "../classes/classify.h"
 
+const char class_option_words[] =
+#define CATEGORY(name, words, colour) #name " "
+#include "../classes/categories.def"
+#undef CATEGORY
+	;
+
 int class_option(const char *name, int *category)
 {
 	static const char all[] =

@@ -6,4 +6,6 @@
 /* 0, or a sentence was said that names the classes, and EXIT_USAGE. */
 int class_option(const char *name, int *category);
 
+extern const char class_option_words[]; /* all names, a space between two */
+
 #endif

@@ -4,11 +4,63 @@
 #include <string.h>
 
 #include "../base/say.h"
+#include "class_option.h"
+
+static const char format_words[] =
+#define EXPORT(name, ...) #name " "
+#include "../export/export_formats.def"
+#undef EXPORT
+	;
 
 struct shell {
 	const char *name;
 	void (*print)(FILE *out, const struct command *const *commands, size_t count);
 };
+
+/* What is offered as the value of an option; command NULL: of every one that has it. */
+static const struct values {
+	const char *command, *option, *words;
+} known[] = {
+	{ "run", "stacks", "python native all none" },
+	{ "export", "stacks", "all python native" },
+	{ "export", "to", format_words },
+	{ "timeline", "by", "time events" },
+	{ "flame", "by", "stack module" },
+	{ "flame", "frames", "python native both" },
+	{ NULL, "at", "peak end oom" },
+	{ NULL, "class", class_option_words },
+};
+
+static const char *words_of(const struct command *c, const struct option_row *o)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].option, o->name) &&
+		    (!known[i].command || !strcmp(known[i].command, c->name)))
+			return known[i].words;
+	return NULL;
+}
+
+static bool runs_a_program(const struct command *c)
+{
+	return c->operands && c->operands->kind == OPERAND_REST;
+}
+
+/* After which words of the line which values are offered. */
+static void print_bash_values(FILE *out, const struct command *c)
+{
+	for (const struct option_row *o = c->options; o && o->name; o++) {
+		if (!words_of(c, o))
+			continue;
+		fprintf(out, "\t'%s --%s'", c->name, o->name);
+		if (o->letter)
+			fprintf(out, " | '%s -%c'", c->name, o->letter);
+		fprintf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
+			words_of(c, o));
+	}
+	if (runs_a_program(c))
+		fprintf(out, "\t'%s --') COMPREPLY=($(compgen -c -- \"$word\")); return ;;\n",
+			c->name);
+}
 
 static void print_bash(FILE *out, const struct command *const *commands, size_t count)
 {
@@ -31,6 +83,10 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		fprintf(out, "--json --help --no-pager' ;;\n");
 	}
 	fprintf(out, "\tesac\n"
+		     "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in\n");
+	for (size_t i = 0; i < count; i++)
+		print_bash_values(out, commands[i]);
+	fprintf(out, "\tesac\n"
 		     "\tcase $word in\n"
 		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
 		     "\tesac\n"
@@ -50,15 +106,24 @@ static void print_quoted(FILE *out, const char *text)
 	}
 }
 
-static void print_zsh_option(FILE *out, const struct option_row *o)
+static void print_zsh_option(FILE *out, const struct command *c, const struct option_row *o)
 {
-	fprintf(out, " \\\n\t\t'--%s[", o->name);
+	const char *words = words_of(c, o);
+
+	fprintf(out, " \\\n\t\t");
+	if (o->letter)
+		fprintf(out, "'(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
+	else
+		fprintf(out, "'--%s[", o->name);
 	print_quoted(out, o->help);
 	fputc(']', out);
 	if (o->argument) {
 		fputc(':', out);
 		print_quoted(out, o->argument);
-		fputs(":_files", out);
+		if (words)
+			fprintf(out, ":(%s)", words);
+		else
+			fputs(o->kind == OPTION_NUMBER ? ": " : ":_files", out);
 	}
 	fputc('\'', out);
 }
@@ -82,11 +147,14 @@ static void print_zsh(FILE *out, const struct command *const *commands, size_t c
 		     "\t(( CURRENT-- ))\n"
 		     "\tcase $words[1] in\n");
 	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "\t%s) _arguments", commands[i]->name);
+		fprintf(out, "\t%s) _arguments%s", commands[i]->name,
+			runs_a_program(commands[i]) ? " -S" : "");
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
-			print_zsh_option(out, o);
-		fprintf(out, " \\\n\t\t'--json[print JSON]' '--help[say more]' '--no-pager[print "
-			     "long text as it is]' '*:file:_files' ;;\n");
+			print_zsh_option(out, commands[i], o);
+		fprintf(out,
+			" \\\n\t\t'--json[print JSON]' '--help[say more]' '--no-pager[print "
+			"long text as it is]' %s ;;\n",
+			runs_a_program(commands[i]) ? "'*:::command: _normal'" : "'*:file:_files'");
 	}
 	fprintf(out, "\tesac\n"
 		     "}\n"
