@@ -17,6 +17,12 @@ WORKLOADS = ROOT / "tests/workloads"
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 
 
+def once(pairs):
+    """An object of JSON in which no key stands twice."""
+    assert len(dict(pairs)) == len(pairs), [key for key, _ in pairs]
+    return dict(pairs)
+
+
 class Tool:
     """The command gpumemtrace."""
 
@@ -28,7 +34,7 @@ class Tool:
         return done.stdout
 
     def json(self, *args):
-        return json.loads(self(*args, "--json"))
+        return json.loads(self(*args, "--json"), object_pairs_hook=once)
 
     def events(self, file):
         """All events and definitions, in order."""

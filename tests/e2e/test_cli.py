@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from conftest import once
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.environ.get("GPUMEMTRACE_TEST_TOOL", os.path.join(ROOT, "build/gpumemtrace"))
 BAD = os.path.join(ROOT, "tests/data/bad")
@@ -74,7 +76,7 @@ def ok(*args, **kwargs):
 
 
 def answer(*args):
-    return json.loads(ok(*args, "--json"))
+    return json.loads(ok(*args, "--json"), object_pairs_hook=once)
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,7 @@ def test_cause(programs, tool, case):
     cause, function, category = CASES[case]
     said, truth, recording = staged(programs, tool, case)
     assert said["cause"] == cause, said["text"]
+    assert said["recording"] == str(recording) and (said["file"].endswith("oom.py") or not said["file"])
     if "Tried to allocate" in truth["message"]:
         check_numbers(said, truth)
     holders = said["holders"]

@@ -78,3 +78,10 @@ const char *device_words(const struct defs *d, int device, char *buf, size_t roo
 		 simulated && card.len ? card.s : name.s);
 	return buf;
 }
+
+void emit_left_out(struct emit *out, const char *indent, size_t count)
+{
+	if (count)
+		emit_line(out, "%s... and %zu smaller one%s (--top 0 shows all)", indent, count,
+			  count == 1 ? "" : "s");
+}

@@ -17,6 +17,9 @@ const char *owner_words(const struct owner *o, char *buf, size_t room);
 /* The same if it fits into that many columns, else its file and line only, if it has them. */
 const char *owner_words_within(const struct owner *o, char *buf, size_t room, size_t columns);
 
+/* Text: "... and 3 smaller ones", nothing of none. */
+void emit_left_out(struct emit *out, const char *indent, size_t count);
+
 /* The name of a device, and that it was a simulated one: "simulated h100-80g". "" if it is not
  * known. Returns buf. */
 const char *device_words(const struct defs *d, int device, char *buf, size_t room);

@@ -91,7 +91,7 @@ static void text(struct emit *out, const struct timeline *t, const struct leaks 
 	for (size_t i = 0; i < l->count && i < most; i++)
 		text_owner(out, &l->items[i]);
 	if (most < l->count)
-		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", l->count - most);
+		emit_left_out(out, "  ", l->count - most);
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)

@@ -100,14 +100,14 @@ static void print(struct emit *out, const struct recording *r, const struct mode
 	} else {
 		if (mo->count)
 			qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-		emit_title(out, "%s in %zu blocks on device %d at %s",
-			   human_bytes(bytes, mo->bytes), mo->count, mo->device,
-			   human_seconds(when, mo->time_ns - m->first_ns));
+		emit_title(out, "%s in %zu block%s on device %d at %s",
+			   human_bytes(bytes, mo->bytes), mo->count, mo->count == 1 ? "" : "s",
+			   mo->device, human_seconds(when, mo->time_ns - m->first_ns));
 	}
 	rows(out, c, mo, most, &owners);
 	emit_end(out);
 	if (most < mo->count)
-		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", mo->count - most);
+		emit_left_out(out, "  ", mo->count - most);
 	classifier_free(c);
 	owners_free(&owners);
 	symbols_free(stacks.symbols);

@@ -15,7 +15,7 @@ struct oom_options {
 
 static void json_ranks(struct emit *out, const struct ranks *all)
 {
-	emit_text(out, "file", all->items[0].path);
+	emit_text(out, "recording", all->items[0].path);
 	emit_text(out, "rank", all->items[0].name);
 	emit_array(out, "ranks");
 	for (size_t i = 0; i < all->count; i++) {
@@ -27,7 +27,7 @@ static void json_ranks(struct emit *out, const struct ranks *all)
 		emit_flag(out, "failed", x->failed);
 		if (x->failed) {
 			emit_signed(out, "wall_ns", x->wall_ns);
-			emit_number(out, "asked_bytes", x->refusal.event.size);
+			emit_number(out, "block_bytes", x->refusal.event.size);
 		}
 		emit_end(out);
 	}

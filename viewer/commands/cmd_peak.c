@@ -147,7 +147,7 @@ static void text(struct emit *out, const struct view *v, long top)
 	for (size_t i = 0; i < v->count && i < most; i++)
 		text_line(out, &v->lines[i], mo->bytes);
 	if (most < v->count)
-		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)", v->count - most);
+		emit_left_out(out, "  ", v->count - most);
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)

@@ -101,7 +101,7 @@ static void print(struct emit *out, const struct recording *r, const struct copy
 		  human_count(n, c->events), r->info->live_events);
 	if (r->info->damaged_blocks || r->info->skipped_bytes)
 		emit_line(out,
-			  "lost: %" PRIu64 " damaged blocks, %" PRIu64 " bytes that belong to none",
+			  "lost: damaged blocks: %" PRIu64 ", bytes that belong to none: %" PRIu64,
 			  r->info->damaged_blocks, r->info->skipped_bytes);
 }
 

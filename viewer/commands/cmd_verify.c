@@ -19,7 +19,7 @@ struct verify_options {
 struct finding {
 	uint64_t count;
 	const char *key;
-	bool counted; /* the number stands before the sentence */
+	bool counted; /* the number stands behind the sentence */
 	bool damage;  /* else it is only said */
 	const char *text;
 };
@@ -41,7 +41,7 @@ static void print(struct emit *out, const struct recording *r, const struct find
 	if (emit_json(out))
 		emit_number(out, f->key, f->count);
 	else if (f->count && f->counted)
-		emit_line(out, "%s: %" PRIu64 " %s", r->path, f->count, f->text);
+		emit_line(out, "%s: %s: %" PRIu64, r->path, f->text, f->count);
 	else if (f->count)
 		emit_line(out, "%s: %s", r->path, f->text);
 }

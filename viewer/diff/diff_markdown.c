@@ -84,7 +84,7 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_raw(out, "\n");
 	}
 	if (most < d->count)
-		emit_raw(out, "\n%zu smaller ones are left out.\n", d->count - most);
+		emit_raw(out, "\nSmaller ones that are left out: %zu.\n", d->count - most);
 }
 
 static void table(struct emit *out, const char *what)

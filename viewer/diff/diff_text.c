@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "diff.h"
 
@@ -65,7 +66,7 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		wrap(out, mark, d->findings[i].text);
 	}
 	if (most < d->count)
-		emit_line(out, "    ... and %zu smaller ones (--top 0 shows all)", d->count - most);
+		emit_left_out(out, "    ", d->count - most);
 }
 
 static void title(struct emit *out, const char *what)

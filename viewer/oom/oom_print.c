@@ -224,8 +224,7 @@ static void text_holders(const struct oom *o, long top, struct emit *out)
 			  category_words(h->category), old);
 	}
 	if (most < o->holders.count)
-		emit_line(out, "  ... and %zu smaller ones (--top 0 shows all)",
-			  o->holders.count - most);
+		emit_left_out(out, "  ", o->holders.count - most);
 	emit_line(out, "%s", "");
 }
 
