@@ -314,6 +314,9 @@ def test_what_was_there_before_the_trace_is_no_step(tool, tmp_path):
     assert tool.json("leaks", path)["growth_per_step"] == 0
     assert "the whole run" in tool("steps", path)
     assert {b["category"] for b in tool.json("live", path)["blocks"]} >= {"forward_temporaries"}
+    assert "It was there from the start, made in a forward pass" in tool.json("why", path, BASE + M)["evidence"]
+    tool("html", path, "-o", tmp_path / "x.html")
+    assert "It was born at" not in (tmp_path / "x.html").read_text().split('id="rest"')[1]
 
 
 def test_packed(tool, tmp_path):

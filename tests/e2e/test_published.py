@@ -81,7 +81,7 @@ def test_teaching_example_without_gradients(programs, tool):
     check_teaching(tool, recording, bytes_, {
         "inputs#1": MODEL + INPUT, "outputs#1": MODEL + INPUT + OUTPUT,
         "inputs#2": MODEL + INPUT + OUTPUT, "outputs#2": MODEL + INPUT + OUTPUT})
-    why = tool("why", recording, addresses["inputs#1"], "--at", "mark:mark_outputs#1")
+    why = tool.json("why", recording, addresses["inputs#1"], "--at", "mark:mark_outputs#1")["evidence"]
     assert "is saved" not in why and "saved for backward" not in why
     said = tool.json("steps", recording)
     assert (said["basis"], said["steps"]) == ("forward", 3)

@@ -85,3 +85,23 @@ void emit_left_out(struct emit *out, const char *indent, size_t count)
 		emit_line(out, "%s... and %zu smaller one%s (--top 0 shows all)", indent, count,
 			  count == 1 ? "" : "s");
 }
+
+void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text)
+{
+	const char *lead = first;
+
+	while (*text) {
+		size_t room = PARAGRAPH - strlen(lead), len = strlen(text);
+
+		if (len > room) {
+			for (len = room; len && text[len] != ' '; len--)
+				;
+			len = len ? len : room;
+		}
+		emit_line(out, "%s%.*s", lead, (int)len, text);
+		text += len;
+		while (*text == ' ')
+			text++;
+		lead = next;
+	}
+}

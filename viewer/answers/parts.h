@@ -17,6 +17,11 @@ const char *owner_words(const struct owner *o, char *buf, size_t room);
 /* The same if it fits into that many columns, else its file and line only, if it has them. */
 const char *owner_words_within(const struct owner *o, char *buf, size_t room, size_t columns);
 
+#define PARAGRAPH 78 /* columns */
+
+/* Text: a sentence in lines of that width, the first after `first`, each other after `next`. */
+void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text);
+
 /* Text: "... and 3 smaller ones", nothing of none. */
 void emit_left_out(struct emit *out, const char *indent, size_t count);
 

@@ -151,15 +151,31 @@ static void place_words(struct classifier *c, const struct block *b, char *buf, 
 		snprintf(buf, room, ", at %s", o.function);
 }
 
+/* "born at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no time
+ * is known, and nothing at all without a stack. */
+static void birth(struct classifier *c, const struct block *b, char *buf, size_t room)
+{
+	char time[HUMAN_MAX], place[512];
+
+	place_words(c, b, place, sizeof(place));
+	if (b->seq > c->m->state_seq)
+		snprintf(buf, room, "born at %s %s%s",
+			 human_seconds(time, b->born_ns - c->m->first_ns), stage_words[b->stage],
+			 place);
+	else if (b->stack)
+		snprintf(buf, room, "there from the start, made %s%s", stage_words[b->stage],
+			 place);
+	else
+		snprintf(buf, room, "there from the start");
+}
+
 void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
 		    size_t room)
 {
-	char when[64], born[HUMAN_MAX], place[512];
+	char when[64], born[640];
 
 	time_of(c, v.rule, b, when, sizeof(when));
-	place_words(c, b, place, sizeof(place));
-	if (snprintf(buf, room, "%s%s. It was born at %s %s%s.", v.rule->because, when,
-		     human_seconds(born, b->born_ns - c->m->first_ns), stage_words[b->stage],
-		     place) < 0)
+	birth(c, b, born, sizeof(born));
+	if (snprintf(buf, room, "%s%s. It was %s.", v.rule->because, when, born) < 0)
 		buf[0] = 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/parts.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
@@ -41,12 +42,14 @@ static void print(struct emit *out, struct classifier *c, const struct moment *m
 		  const struct block *b)
 {
 	struct verdict v = classify(c, b);
-	char bytes[HUMAN_MAX], reason[1024];
+	char bytes[HUMAN_MAX], reason[1024], sure[24] = "";
 
 	verdict_reason(c, v, b, reason, sizeof(reason));
-	emit_line(out, "%s at 0x%" PRIx64 ": %s (%u %% sure, rule %s)", human_bytes(bytes, b->size),
-		  b->addr, category_words(v.category), verdict_confidence(v), verdict_rule(v));
-	emit_line(out, "%s", reason);
+	if (v.category != CATEGORY_unknown)
+		snprintf(sure, sizeof(sure), "%u %% sure, ", verdict_confidence(v));
+	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, b->size), b->addr,
+		  category_words(v.category), sure, verdict_rule(v));
+	emit_paragraph(out, "", "", reason);
 	if (!emit_json(out))
 		return;
 	emit_object(out, NULL);

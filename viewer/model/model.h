@@ -112,10 +112,10 @@ struct model {
 	struct curve host;	      /* pinned host memory */
 	uint64_t events, dropped, unknown_frees;
 	uint64_t first_ns, last_ns, last_seq;
-	uint64_t
-		state_seq; /* events up to this one stand for what was there, in no order of time */
-	bool ended;	   /* the program came to its end */
-	bool wanted;	   /* moments are; next_moment: nothing to do before this seq */
+	/* Events up to this one stand for what was there at the start, in no order of time. */
+	uint64_t state_seq;
+	bool ended;  /* the program came to its end */
+	bool wanted; /* moments are; next_moment: nothing to do before this seq */
 	uint64_t next_moment;
 
 	struct map thread_ids;

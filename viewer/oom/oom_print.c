@@ -7,9 +7,7 @@
 #include "../base/human.h"
 #include "oom.h"
 
-#define B(n)  human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WIDTH 78
-
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 static void json_holders(const struct oom *o, struct emit *out)
 {
 	emit_array(out, "holders");
@@ -103,27 +101,6 @@ void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit 
 	json_grown(o, out);
 }
 
-/* A sentence in lines of the width, each but the first moved in. */
-static void paragraph(struct emit *out, const char *first, const char *next, const char *text)
-{
-	const char *lead = first;
-
-	while (*text) {
-		size_t room = WIDTH - strlen(lead), len = strlen(text);
-
-		if (len > room) {
-			for (len = room; len && text[len] != ' '; len--)
-				;
-			len = len ? len : room;
-		}
-		emit_line(out, "%s%.*s", lead, (int)len, text);
-		text += len;
-		while (*text == ' ')
-			text++;
-		lead = next;
-	}
-}
-
 static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[64], where[INSTANT_MAX + 8] = "";
@@ -136,7 +113,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, 30));
 	if (where[0])
-		paragraph(out, "", "  ", where);
+		emit_paragraph(out, "", "  ", where);
 	if (o->refusal.count > 1)
 		emit_line(out, "Refusal %" PRIu64 " of %" PRIu64 " in this recording (--nth)",
 			  o->refusal.nth, o->refusal.count);
@@ -240,8 +217,8 @@ static void text_remedies(const struct oom *o, enum oom_cause cause, struct emit
 	for (size_t i = 0; i < n; i++) {
 		snprintf(lead, sizeof(lead), "  %10s%s ", B(list[i].saves),
 			 list[i].enough ? " *" : "  ");
-		paragraph(out, lead, "               ", list[i].what);
-		paragraph(out, "               ", "               ", list[i].how);
+		emit_paragraph(out, lead, "               ", list[i].what);
+		emit_paragraph(out, "               ", "               ", list[i].how);
 	}
 	emit_line(out, "%s", "  * as much as was missing, or more");
 	emit_line(out, "%s", "");
@@ -253,7 +230,7 @@ void oom_text(struct oom *o, enum oom_cause cause, const char *why, long top, st
 
 	text_head(o, out);
 	snprintf(lead, sizeof(lead), "Cause: %s. ", oom_cause_name(cause));
-	paragraph(out, lead, "  ", why);
+	emit_paragraph(out, lead, "  ", why);
 	emit_line(out, "%s", "");
 	text_room(o, out);
 	text_classes(o, out);

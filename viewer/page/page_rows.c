@@ -97,7 +97,8 @@ static uint32_t context_of(struct rows *r, const struct block *b)
 }
 
 /* The sentence of a verdict in the parts that repeat: what it rests on, the time of that, and where
- * the block was born; the page puts them together again with the block's own time. */
+ * the block was born; the page puts them together again with the block's own time. Of a block that
+ * was there from the start the sentence stays whole. */
 static uint32_t evidence_of(struct rows *r, const struct block *b, unsigned category)
 {
 	static const char born[] = ". It was born at ";
