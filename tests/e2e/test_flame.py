@@ -94,6 +94,11 @@ def frames_of(path):
             for g in root.iter(SVG + "g")]
 
 
+def test_a_class_that_is_not_there_is_said(trained):
+    done = subprocess.run([TOOL, "flame", trained, "--class", "kv_cache"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "" and "nothing of class kv_cache" in done.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--classes"], ["--frames", "both", "--inverted"], ["--by", "module"]])
 def test_picture(trained, tmp_path, options):
     path = tmp_path / "x.svg"

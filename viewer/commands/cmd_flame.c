@@ -182,6 +182,9 @@ static int answer(struct emit *out, struct recording *r, const struct flame_opti
 	owners_init(&owners, &stacks);
 	snapshot_sort(&s, &s.model, &owners);
 	flame_build(&f, &s, &owners, how);
+	if (!f.nodes[0].blocks)
+		say_note("%s: nothing%s%s lives at that moment; --at names another", o->file,
+			 o->class ? " of class " : "", o->class ? o->class : "");
 	if (o->output)
 		rc = write_svg(out, &f, &s, o);
 	else

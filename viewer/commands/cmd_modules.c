@@ -97,6 +97,11 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 		   human_bytes(b, m->items[0].bytes),
 		   strcmp(class, "all") ? category_words(category_by_name(class)) : "all classes",
 		   human_count(n, m->items[0].blocks));
+	if (!m->items[0].blocks) {
+		emit_line(out, "Nothing of it lives then: --at names another moment, --class all "
+			       "shows the rest.");
+		return;
+	}
 	emit_line(out, "%s", "");
 	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "made in the forward pass of", "bytes",
 		   "share", "blocks");

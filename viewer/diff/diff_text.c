@@ -13,11 +13,16 @@
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
-	char commit[32], command[200];
+	char commit[32], command[200], head[96];
+	int room = WIDTH - snprintf(head, sizeof(head), "%s  %.30s  |  %s", name,
+				    owners_base(s->recording.path),
+				    diff_commit(s, commit, sizeof(commit)));
 
 	diff_command(s, command, sizeof(command));
-	emit_line(out, "%s  %.30s  |  %s%s%.40s", name, owners_base(s->recording.path),
-		  diff_commit(s, commit, sizeof(commit)), command[0] ? "  |  " : "", command);
+	room -= 5;
+	if ((int)strlen(command) > room)
+		memcpy(command + room - 2, "..", 3);
+	emit_line(out, "%s%s%s", head, command[0] ? "  |  " : "", command);
 }
 
 static void head(const struct diff *d, struct emit *out)
