@@ -7,7 +7,7 @@
 #include "../base/need.h"
 #include "../moments/snapshot.h"
 
-enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2 };
+enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
 /* One class of one owner. What lives is counted by the window of steps that it was born in; before
  * them all is window 0. */
@@ -15,6 +15,9 @@ struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];
 	uint32_t blocks[WINDOWS + 1];
+	uint32_t
+		born[SAMPLES + 1]; /* blocks that live, by the sample that came after their birth */
+	bool gave_up;		   /* one died long after its birth */
 };
 
 struct search {
@@ -113,6 +116,33 @@ static size_t window_of(const struct search *s, uint64_t seq)
 	return w;
 }
 
+/* The first sample that was taken after it. */
+static size_t sample_after(const struct search *s, uint64_t seq)
+{
+	size_t low = 0, high = s->samples;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (seq <= s->seqs[middle])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* What is kept now and then: gradients and the optimizer's own come late for other reasons. */
+static void count_birth(const struct search *s, struct group *g, const struct series_change *c)
+{
+	size_t sample = sample_after(s, c->block->seq);
+
+	if (c->category == CATEGORY_gradients || c->block->signs & STACK_STEP)
+		return;
+	g->born[sample] += c->bytes < 0 ? -1 : 1;
+	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
+}
+
 static void change(void *ctx, const struct series_change *c)
 {
 	struct search *s = ctx;
@@ -123,6 +153,7 @@ static void change(void *ctx, const struct series_change *c)
 	g = group_of(s, c->block, c->category);
 	g->bytes += (uint64_t)c->bytes;
 	g->blocks[window_of(s, c->block->seq)] += c->bytes < 0 ? -1 : 1;
+	count_birth(s, g, c);
 }
 
 static void after(void *ctx, const struct gmt_event *e, const struct model *m)
@@ -153,6 +184,20 @@ static bool grows(const struct search *s, const struct group *g)
 	return stays || (!falls && s->samples > FEWEST);
 }
 
+/* Less often than every step, as once in an epoch: blocks of several times are there, some of the
+ * later half, and none was ever given up. */
+static bool grows_at_times(const struct search *s, const struct group *g)
+{
+	unsigned times = 0;
+	bool late = false;
+
+	for (size_t i = 0; i < s->samples; i++) {
+		times += g->born[i] > 0;
+		late |= g->born[i] && 2 * i >= s->samples;
+	}
+	return times >= TIMES && late && !g->gave_up && g->at[s->samples] > g->at[0];
+}
+
 /* From the first sample at which there was any: a line may come into play late. */
 static uint64_t per_step(const struct search *s, const struct group *g)
 {
@@ -169,7 +214,7 @@ static void collect(struct leaks *out, const struct search *s)
 	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
 		const struct group *g = &s->groups[i];
 
-		if (!grows(s, g))
+		if (!grows(s, g) && !grows_at_times(s, g))
 			continue;
 		out->items = need_grow(out->items, &out->room, out->count, sizeof(*out->items));
 		out->items[out->count++] =
