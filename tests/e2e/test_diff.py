@@ -102,6 +102,102 @@ CASES = {
                "shrunk", "activations", "(Attention|MLP).forward", "Fewer of the parameters are trained"),
 }
 REARRANGED = edit(("        h = self.up(x)\n        return self.down(F.gelu(h))", "        h = F.gelu(self.up(x))\n        return self.down(h)"))
+PROGRAMS_OF_THEIR_OWN = {
+    # a generator and a critic: what the generator made is detached for the critic's own pass, or not
+    "reach": ("""
+import torch
+from torch import nn
+def layers(*widths):
+    return nn.Sequential(*(part for a, b in zip(widths, widths[1:]) for part in (nn.Linear(a, b), nn.LeakyReLU())))
+def critic_step():
+    fake = generator(torch.randn(512, 64, device="cuda"))
+    score = critic(fake.detach()).mean() - critic(torch.randn(512, 512, device="cuda")).mean()
+    second.zero_grad()
+    score.backward()
+    second.step()
+def generator_step():
+    score = -critic(generator(torch.randn(512, 64, device="cuda"))).mean()
+    first.zero_grad()
+    score.backward()
+    first.step()
+generator, critic = layers(64, 512, 512, 512).cuda(), layers(512, 64, 1).cuda()
+first, second = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
+for step in range(4):
+    critic_step()
+    generator_step()
+""", ("fake.detach()", "fake"), "activations", "critic_step", "Backward goes further.*16 gradients.*were 10.*no longer detached"),
+    # one backward pass for the losses of four forward passes
+    "passes": ("""
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 64)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+def step():
+    total = 0
+    for _ in range(4):
+        loss = model(torch.randn(2048, 64, device="cuda")).square().mean() / 4
+        loss.backward(); total += loss.item()
+    optimizer.step()
+    optimizer.zero_grad()
+for _ in range(4):
+    step()
+""", ("loss.backward(); total += loss.item()\n", "total = total + loss\n    total.backward()\n"), "activations", "step",
+               "Results of 4 forward passes are held at once, were of 1.*1 backward pass, had 4"),
+    # an evaluation that is far below the peak
+    "recorded": ("""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(256, 256) for _ in range(6))
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+@torch.no_grad()
+def evaluate():
+    return sum(net(torch.randn(512, 256, device="cuda")).mean().item() for _ in range(3))
+net = Net().cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(6):
+    net(torch.randn(4096, 256, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step % 2:
+        evaluate()
+""", ("@torch.no_grad()\n", ""), "activations", "Net.forward", "as without torch.no_grad.*called at .*in evaluate|as without.*called at (evaluate|<genexpr>)"),
+    # once in an epoch
+    "kept": ("""
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256)).cuda()
+optimizer, history = torch.optim.Adam(net.parameters()), []
+def epoch():
+    for _ in range(4):
+        y = net(torch.randn(256, 256, device="cuda"))
+        optimizer.zero_grad()
+        y.square().mean().backward()
+        optimizer.step()
+    history.append(y.cpu())
+for _ in range(5):
+    epoch()
+""", ("y.cpu()", "y"), "forward_temporaries", "epoch", "Kept from step to step: 64.0 KiB"),
+    # a copy of the weights beside the optimizer's state
+    "line": ("""
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256)).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+def start():
+    return [p.cpu() for p in net.parameters()]
+average = start()
+for _ in range(4):
+    net(torch.randn(256, 256, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""", ("p.cpu()", "p.detach().clone()"), "optimizer_state|parameters", "(start|<listcomp>)", "New: .*as large as all parameters"),
+}
 SAME = {"rearranged": pipeline(moved, REARRANGED), "moved": moved, "renamed": pipeline(moved, renamed), "functions": pipeline(moved, renamed, RENAMED_FUNCTIONS)}
 
 
@@ -153,6 +249,23 @@ def test_a_known_change(programs, tool, base, case):
     print(json.dumps(said["findings"][:4], indent=1)[:3000])
     check_sums(tool, said, old, new)
     assert re.fullmatch(kind, first["kind"]) and re.fullmatch(classes, first["class"])
+    assert re.fullmatch(function, first["function"]) and re.search(words, first["text"])
+
+
+@pytest.mark.parametrize("cause", PROGRAMS_OF_THEIR_OWN)
+def test_a_cause(programs, tool, cause):
+    text, (before, after), classes, function, words = PROGRAMS_OF_THEIR_OWN[cause]
+    assert text.count(before) == 1
+    files = []
+    for name, version in (("old", text), ("new", "# moved\n" + text.replace(before, after))):
+        (programs.folder / name).mkdir()
+        (programs.folder / name / "train.py").write_text(version)
+        files.append(programs.traced(str(programs.folder / name / "train.py"), output=name + ".gmt"))
+    said = tool.json("diff", *files)
+    first = said["findings"][0]
+    print(json.dumps(said["findings"][:4], indent=1)[:3000])
+    check_sums(tool, said, *files)
+    assert first["cause"] == cause and re.fullmatch(classes, first["class"])
     assert re.fullmatch(function, first["function"]) and re.search(words, first["text"])
 
 

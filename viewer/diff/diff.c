@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which moments are compared: where the peak is higher, that peak, and on the other side the like
- * moment of the same phase; so that a peak that moved does not make everything look new. If nothing
- * differs there, the other phases are compared.
+ * moment of the same phase; so that a peak that moved does not make everything look new. If little
+ * or nothing differs there, the passes that differ most are compared.
  */
 #include "diff.h"
 
@@ -40,12 +40,12 @@ static int find_leaks(struct leaks *out, struct diff_side *s)
 	return leaks_find(out, &s->timeline);
 }
 
-/* Takes both shots, seq being of the side that leads. */
-static int take_shots(struct diff *d, bool new_leads, uint64_t seq)
+/* Takes both shots, seq being of the side that leads, the span of the other one. */
+static int take_shots(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
 	uint64_t at_old = seq, at_new = seq;
-	int rc = new_leads ? diff_moment_like(&d->old, &d->new, seq, &at_old)
-			   : diff_moment_like(&d->new, &d->old, seq, &at_new);
+	int rc = new_leads ? diff_moment_like(&d->old, like, &d->new, seq, &at_old)
+			   : diff_moment_like(&d->new, like, &d->old, seq, &at_new);
 
 	if (!rc)
 		rc = take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
@@ -72,9 +72,9 @@ static void drop_shots(struct diff *d)
 	diff_shot_free(&d->new_shot);
 }
 
-static int compare(struct diff *d, bool new_leads, uint64_t seq)
+static int compare(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
-	int rc = take_shots(d, new_leads, seq);
+	int rc = take_shots(d, new_leads, seq, like);
 
 	if (rc)
 		return rc;
@@ -83,46 +83,41 @@ static int compare(struct diff *d, bool new_leads, uint64_t seq)
 	return 0;
 }
 
+static int compare_peaks(struct diff *d)
+{
+	bool new_leads = d->new.peak >= d->old.peak;
+	const struct diff_side *leads = new_leads ? &d->new : &d->old;
+	const struct diff_side *other = new_leads ? &d->old : &d->new;
+
+	return compare(d, new_leads, leads->peak_seq,
+		       diff_span_like(other, leads, leads->peak_seq));
+}
+
 static uint64_t first_weight(const struct diff *d)
 {
 	const struct diff_finding *f = d->findings;
 
-	if (!d->count)
-		return 0;
-	return f->bytes_new > f->bytes_old ? f->bytes_new - f->bytes_old
-					   : f->bytes_old - f->bytes_new;
+	return d->count ? diff_apart(f->bytes_old, f->bytes_new) : 0;
 }
 
-/* Each phase that both have, where it is highest; the one that differs most stays. */
-static int compare_phases(struct diff *d)
+/* Where the two are the furthest apart, if that is far more than what differs at the peak: an
+ * evaluation, say, that stays below it. */
+static int compare_below(struct diff *d)
 {
-	const struct span *best = NULL;
-	uint64_t most = 0;
-	int rc;
+	struct diff_spans s = diff_furthest_apart(&d->old, &d->new);
+	bool new_leads;
 
-	d->below_peak = true;
-	for (int p = PHASE_FORWARD; p < PHASES; p++) {
-		const struct span *span = diff_highest(&d->new, p);
-
-		if (!span || !diff_highest(&d->old, p))
-			continue;
-		drop_shots(d);
-		rc = compare(d, true, span->extent.peak_seq);
-		if (rc)
-			return rc;
-		if (first_weight(d) > most) {
-			most = first_weight(d);
-			best = span;
-		}
-	}
+	if (!s.apart || s.apart / 4 <= first_weight(d))
+		return 0;
 	drop_shots(d);
-	d->below_peak = best != NULL;
-	return compare(d, true, best ? best->extent.peak_seq : d->new.peak_seq);
+	d->below_peak = true;
+	new_leads = s.new->extent.peak >= s.old->extent.peak;
+	return compare(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
+		       new_leads ? s.old : s.new);
 }
 
 static int compare_all(struct diff *d)
 {
-	bool new_leads = d->new.peak >= d->old.peak;
 	int rc = find_leaks(&d->old_leaks, &d->old);
 
 	if (!rc)
@@ -130,10 +125,8 @@ static int compare_all(struct diff *d)
 	if (!rc)
 		rc = take_peaks(d);
 	if (!rc)
-		rc = compare(d, new_leads, new_leads ? d->new.peak_seq : d->old.peak_seq);
-	if (!rc && !d->count)
-		rc = compare_phases(d);
-	return rc;
+		rc = compare_peaks(d);
+	return rc ? rc : compare_below(d);
 }
 
 int diff_make(struct diff *d, const char *old_path, const char *new_path, long device)

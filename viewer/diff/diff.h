@@ -26,6 +26,10 @@ enum diff_cause {
 	CAUSE_OPTIMIZER, /* state for the same parameters */
 	CAUSE_GRADIENTS, /* gradients live where they did not */
 	CAUSE_RECOMPUTE, /* checkpointing */
+	CAUSE_COMPILED,	 /* torch.compile: other code makes what a pass makes */
+	CAUSE_RECORDED,	 /* forward passes without a backward pass are recorded for one */
+	CAUSE_REACH,	 /* backward goes to more of the parameters */
+	CAUSE_PASSES,	 /* more forward passes before one backward pass */
 	CAUSE_ROUNDING,	 /* what the allocator left over in large blocks */
 	CAUSE_PEAK,	 /* the peak moved to another phase */
 };
@@ -36,7 +40,8 @@ struct diff_pair {
 	const struct diff_site *old_site, *new_site; /* the largest, NULL = none */
 	uint64_t old_largest, new_largest;	     /* bytes of those */
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
-	uint32_t finding; /* 1 + index, 0 = none yet */
+	uint64_t vain_old, vain_new; /* as of rows */
+	uint32_t finding;	     /* 1 + index, 0 = none yet */
 };
 
 struct diff_finding {
@@ -56,7 +61,7 @@ struct diff {
 	struct diff_side old, new;
 	struct diff_shot old_peak, new_peak; /* each side's own */
 	struct diff_shot old_shot, new_shot; /* the compared moments */
-	bool below_peak;		     /* they are not the peaks, there nothing differs */
+	bool below_peak;		     /* they are not the peaks, there little differs */
 	struct leaks old_leaks, new_leaks;
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
@@ -84,6 +89,9 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 						const void *),
 				  const void *ctx);
 void diff_causes(struct diff *d);
+/* diff_passes.c, the most of a step: gradients that arrived at parameters, backward passes. */
+uint64_t diff_gradients(const struct diff_side *s);
+unsigned diff_backwards(const struct diff_side *s);
 void diff_say(struct diff *d, struct diff_finding *f);
 
 /* Bytes at the compared moments by module, the greatest change first. */

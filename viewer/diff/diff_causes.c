@@ -24,6 +24,11 @@ static bool same_way(const struct diff_pair *p, bool more)
 	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
 }
 
+static uint32_t signs_of(const struct diff_pair *p)
+{
+	return (p->new_site ? p->new_site : p->old_site)->signs;
+}
+
 /* ---- what grows from step to step on one side only */
 
 static const struct leak *leak_at(const struct leaks *all, const struct diff_site *site)
@@ -41,7 +46,7 @@ static bool takes_kept(const struct diff *d, const struct diff_pair *p, const vo
 	const bool *gained = ctx;
 	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
 
-	if (p->category == CATEGORY_parameters || p->category == CATEGORY_optimizer_state)
+	if (signs_of(p) & STACK_STEP)
 		return false;
 	return *gained ? diff_delta(p) > 0 && after > before + before / 4
 		       : diff_delta(p) < 0 && before > after + after / 4;
@@ -72,6 +77,22 @@ static void find_recompute(struct diff *d)
 		diff_collect(d, CAUSE_RECOMPUTE, 0, takes_recomputed, NULL);
 }
 
+/* ---- torch.compile */
+
+static bool takes_compiled(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	(void)ctx;
+	return diff_is_result(p) || p->category == CATEGORY_gradients ||
+	       p->category == CATEGORY_backward_temporaries || p->category == CATEGORY_workspace;
+}
+
+static void find_compiled(struct diff *d)
+{
+	if (d->old.compiled != d->new.compiled)
+		diff_collect(d, CAUSE_COMPILED, BIT(activations), takes_compiled, NULL);
+}
+
 /* ---- fewer or more of the same parameters are trained */
 
 static bool takes_trained(const struct diff *d, const struct diff_pair *p, const void *ctx)
@@ -100,10 +121,13 @@ static void find_trained(struct diff *d)
 
 /* ---- parameters, and what there is for each of them */
 
-/* It changed as the parameters did: as many bytes for each of theirs as before. */
-static bool follows(const struct diff_sums *s, unsigned category)
+/* It changed as the parameters did, of which only some may be trained: as many bytes for each of
+ * theirs as before. */
+static bool follows(const struct diff *d, const struct diff_sums *s, unsigned category)
 {
-	double p0 = s->old[CATEGORY_parameters], p1 = s->new[CATEGORY_parameters];
+	bool told = d->old_shot.trained && d->new_shot.trained;
+	double p0 = told ? (double)d->old_shot.trained : s->old[CATEGORY_parameters];
+	double p1 = told ? (double)d->new_shot.trained : s->new[CATEGORY_parameters];
 	double before = p0 > 0 ? s->old[category] / p0 : 0;
 	double after = p1 > 0 ? s->new[category] / p1 : 0;
 
@@ -150,7 +174,7 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 	double change = s->new[CATEGORY_parameters] - s->old[CATEGORY_parameters];
 	struct model_change m = { .more = change > 0,
 				  .gradients = gradients_follow(s, change),
-				  .state = follows(s, CATEGORY_optimizer_state) };
+				  .state = follows(d, s, CATEGORY_optimizer_state) };
 
 	if (change == 0)
 		return;
@@ -165,17 +189,32 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 
 /* ---- what there is for the same parameters */
 
+/* A copy of the weights that a line of the program keeps beside the state of the optimizer, which
+ * is on both sides: it is that line's. */
+static bool is_copy(const struct diff_pair *p)
+{
+	return (!p->old_site || !p->new_site) && !(signs_of(p) & STACK_STEP);
+}
+
+static bool takes_state(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)ctx;
+	return p->category == CATEGORY_optimizer_state &&
+	       !(d->old_shot.bytes[p->category] && d->new_shot.bytes[p->category] && is_copy(p));
+}
+
 static bool takes_class(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	(void)d;
 	return p->category == *(const unsigned *)ctx;
 }
 
-static void find_class(struct diff *d, const struct diff_sums *s, enum diff_cause cause,
-		       unsigned category)
+static void find_followers(struct diff *d)
 {
-	if (s->new[category] != s->old[category])
-		diff_collect(d, cause, 0, takes_class, &category);
+	static const unsigned gradients = CATEGORY_gradients;
+
+	diff_collect(d, CAUSE_OPTIMIZER, 0, takes_state, NULL);
+	diff_collect(d, CAUSE_GRADIENTS, 0, takes_class, &gradients);
 }
 
 /* ---- what is left over in large blocks, which is chance */
@@ -206,13 +245,16 @@ void diff_causes(struct diff *d)
 
 	sum_up(d, &s);
 	find_kept(d);
+	find_compiled(d);
+	diff_find_recorded(d);
+	diff_find_passes(d);
 	diff_find_precision(d, &s);
 	find_recompute(d);
 	diff_find_casts(d, &s);
 	diff_find_scale(d, &s);
+	diff_find_reach(d);
 	find_trained(d);
 	find_model(d, &s);
 	find_rounding(d);
-	find_class(d, &s, CAUSE_OPTIMIZER, CATEGORY_optimizer_state);
-	find_class(d, &s, CAUSE_GRADIENTS, CATEGORY_gradients);
+	find_followers(d);
 }

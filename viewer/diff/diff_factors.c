@@ -8,14 +8,15 @@
 #include "diff_causes.h"
 
 /* The same blocks, each as large by the factor. Small ones are rounded up by the allocator; a large
- * one may get up to a MiB more than it asked for, if what is left over is too little to be used. */
+ * one may get up to a MiB more than it asked for, if what is left over is too little to be used;
+ * the old one's is part of what the factor makes larger. */
 static bool fits(const struct diff_pair *p, double factor, bool spare)
 {
 	double want = factor * (double)p->bytes_old, blocks = (double)p->blocks_new;
 	double slack = 0.03 * want + 512 * blocks;
 
 	if (spare && fmax((double)p->bytes_old, (double)p->bytes_new) > 1048576 * blocks)
-		slack += fmin(1048576 * blocks, 0.12 * want);
+		slack += fmin(1048576 * blocks * fmax(factor, 1), 0.12 * want);
 	return p->bytes_old && p->blocks_old == p->blocks_new &&
 	       fabs((double)p->bytes_new - want) <= slack;
 }

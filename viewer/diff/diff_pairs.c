@@ -50,6 +50,7 @@ static void join(struct diff_pair *p, const struct diff_side *s, const struct di
 
 	*(old ? &p->bytes_old : &p->bytes_new) += row->bytes;
 	*(old ? &p->blocks_old : &p->blocks_new) += row->blocks;
+	*(old ? &p->vain_old : &p->vain_new) += row->vain;
 	if (*site && row->bytes <= *largest)
 		return;
 	*site = &s->sites[row->site];

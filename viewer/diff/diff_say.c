@@ -11,6 +11,18 @@
 
 /* ---- one for each cause */
 
+/* An average of the weights, a teacher, a snapshot. */
+static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
+{
+	const struct diff_shot *shot = f->kind == DIFF_NEW ? &d->old_shot : &d->new_shot;
+	uint64_t weights = shot->bytes[CATEGORY_parameters];
+	uint64_t bytes = f->kind == DIFF_NEW ? f->bytes_new : f->bytes_old;
+
+	return (f->kind == DIFF_NEW || f->kind == DIFF_GONE) && weights &&
+	       (f->category == CATEGORY_parameters || f->category == CATEGORY_optimizer_state) &&
+	       diff_apart(bytes, weights) < weights / 20;
+}
+
 static void say_line(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
 	size_t lines = sentence_lines(d, f);
@@ -41,6 +53,10 @@ static void say_line(struct sentence *s, const struct diff *d, const struct diff
 	else if (f->blocks_old)
 		sentence_add(s, " (each block %.3g times as large)",
 			     (double)f->bytes_new / (double)f->bytes_old);
+	if (is_copy_of_all(d, f))
+		sentence_add(s, "; as large as all parameters, as a copy of them is");
+	if (f->cause == CAUSE_FUNCTION)
+		sentence_caller(s, d, f);
 }
 
 static uint64_t per_step(const struct diff *d, const struct diff_finding *f, const struct leaks *l)
@@ -233,6 +249,14 @@ static void say_share(struct sentence *s, const struct diff_shot *shot)
 	sentence_bytes(s, all);
 }
 
+static bool same_state(const struct diff *d)
+{
+	uint64_t before = d->old_shot.bytes[CATEGORY_optimizer_state];
+
+	return before &&
+	       diff_apart(before, d->new_shot.bytes[CATEGORY_optimizer_state]) < before / 20;
+}
+
 static void say_trained(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
 	bool more = d->new_shot.trained > d->old_shot.trained;
@@ -241,10 +265,18 @@ static void say_trained(struct sentence *s, const struct diff *d, const struct d
 	say_share(s, &d->new_shot);
 	sentence_add(s, ", were ");
 	say_share(s, &d->old_shot);
-	sentence_add(s, "), as with layers %s: ", more ? "set free" : "frozen");
+	if (same_state(d) && more)
+		sentence_add(s, ") but the optimizer holds as much as before, as without "
+				"torch.no_grad() or .detach(): ");
+	else if (same_state(d))
+		sentence_add(s, ") but the optimizer holds as much as before, as with "
+				"torch.no_grad() or .detach(): ");
+	else
+		sentence_add(s, "), as with layers %s: ", more ? "set free" : "frozen");
 	sentence_classes(s, d, f);
 	sentence_add(s, "; most of it ");
 	sentence_owner(s, &f->owner);
+	sentence_caller(s, d, f);
 }
 
 static void say_recompute(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -255,6 +287,58 @@ static void say_recompute(struct sentence *s, const struct diff *d, const struct
 	sentence_add(s, " %s of them kept, in %zu lines, most of it ",
 		     f->bytes_new < f->bytes_old ? "less" : "more", sentence_lines(d, f));
 	sentence_owner(s, &f->owner);
+}
+
+static void say_compiled(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	sentence_add(s,
+		     "The model is %s (torch.compile), what a pass makes is made by other code: ",
+		     d->new.compiled ? "compiled now" : "no longer compiled");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+}
+
+static void say_recorded(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	sentence_add(s, f->bytes_new > f->bytes_old
+				? "Passes that no backward pass follows are now recorded for one, "
+				  "as without torch.no_grad(): "
+				: "Passes that no backward pass follows are no longer recorded for "
+				  "one, as with torch.no_grad(): ");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+	sentence_caller(s, d, f);
+}
+
+static void say_reach(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
+
+	sentence_add(s,
+		     "Backward goes %s: it brings %" PRIu64 " gradients to parameters in a step, "
+		     "were %" PRIu64 ", as with a result that is %s: ",
+		     after > before ? "further" : "less far", after, before,
+		     after > before ? "no longer detached" : "detached now");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+	sentence_caller(s, d, f);
+}
+
+static void say_passes(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+{
+	bool more = d->new_shot.passes > d->old_shot.passes;
+
+	sentence_add(s, "Results of %zu forward pass%s are held at once, were of %zu%s: ",
+		     d->new_shot.passes, d->new_shot.passes == 1 ? "" : "es", d->old_shot.passes,
+		     more ? ", as with one backward pass for several losses" : "");
+	sentence_classes(s, d, f);
+	sentence_add(s, "; most of it ");
+	sentence_owner(s, &f->owner);
+	sentence_caller(s, d, f);
+	sentence_passes(s, d);
 }
 
 static void say_rounding(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -293,8 +377,10 @@ void diff_say(struct diff *d, struct diff_finding *f)
 		[CAUSE_CASTS] = say_casts,	   [CAUSE_SCALE] = say_scale,
 		[CAUSE_MODEL] = say_model,	   [CAUSE_OPTIMIZER] = say_optimizer,
 		[CAUSE_GRADIENTS] = say_gradients, [CAUSE_TRAINED] = say_trained,
-		[CAUSE_RECOMPUTE] = say_recompute, [CAUSE_ROUNDING] = say_rounding,
-		[CAUSE_PEAK] = say_peak,
+		[CAUSE_RECOMPUTE] = say_recompute, [CAUSE_RECORDED] = say_recorded,
+		[CAUSE_REACH] = say_reach,	   [CAUSE_PASSES] = say_passes,
+		[CAUSE_ROUNDING] = say_rounding,   [CAUSE_PEAK] = say_peak,
+		[CAUSE_COMPILED] = say_compiled,
 	};
 	struct sentence s = { .len = 0 };
 

@@ -95,21 +95,21 @@ const struct diff_pair *sentence_greatest(const struct diff *d, const struct dif
 	return best;
 }
 
-/* The most backward passes that a step had. */
-static unsigned passes(const struct diff_side *s)
+/* Where the model was called: what the line of a module does not say. */
+void sentence_caller(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	const struct steps *steps = &s->timeline.steps;
-	unsigned most = 0;
+	const struct diff_pair *p = &d->pairs[f->pair];
+	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
 
-	for (size_t i = 1; i <= steps_number(steps); i++)
-		if (steps->items[i].times[PHASE_BACKWARD] > most)
-			most = steps->items[i].times[PHASE_BACKWARD];
-	return most;
+	if (!site->caller.file[0])
+		return;
+	sentence_add(s, ", called at ");
+	sentence_owner(s, &site->caller);
 }
 
 void sentence_passes(struct sentence *s, const struct diff *d)
 {
-	unsigned before = passes(&d->old), after = passes(&d->new);
+	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
 
 	if (before && after && before != after)
 		sentence_add(s, "; a step has %u backward pass%s, had %u", after,

@@ -16,6 +16,8 @@ void sentence_bytes(struct sentence *s, uint64_t bytes);
 void sentence_owner(struct sentence *s, const struct owner *o);
 /* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
 void sentence_classes(struct sentence *s, const struct diff *d, const struct diff_finding *f);
+/* ", called at train train.py:12", for what a module made. */
+void sentence_caller(struct sentence *s, const struct diff *d, const struct diff_finding *f);
 /* "; a step has 4 backward passes, had 1" */
 void sentence_passes(struct sentence *s, const struct diff *d);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One recording of a comparison: opened, its peak and phases found, what lived at a moment taken.
- * Which moment of it is like one of the other recording: the same phase, and about as far in it,
- * for the passes of two versions of a program are not equally long.
+/* One recording of a comparison: opened, its peak and phases found, what lived at a moment taken.
  */
 #include "diff_side.h"
 
@@ -24,6 +21,19 @@ static bool find_recompute(struct diff_side *s)
 				STACK_RECOMPUTE;
 	signs_free(&signs);
 	return found;
+}
+
+static bool find_compiled(const struct diff_side *s)
+{
+	const struct defs *defs = &s->recording.defs;
+	const struct map *ids = &defs->codes.ids;
+
+	for (size_t i = 0; i < ids->room; i++)
+		if (ids->slots[i].used &&
+		    strstr(defs_code(defs, (uint32_t)ids->slots[i].key)->file.s,
+			   "torch/_functorch/_aot_autograd/"))
+			return true;
+	return false;
 }
 
 /* The backward node of a cast. */
@@ -58,6 +68,7 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	s->peak_seq = curve->peak.event.seq;
 	s->recomputes = find_recompute(s);
 	s->casts = find_casts(s);
+	s->compiled = find_compiled(s);
 	return 0;
 }
 
@@ -76,14 +87,23 @@ static struct diff_row *row_of(struct diff_shot *shot, unsigned category, uint32
 	if (fresh) {
 		*at = shot->count;
 		shot->rows = need_grow(shot->rows, &shot->room, shot->count, sizeof(*shot->rows));
-		shot->rows[shot->count++] = (struct diff_row){ category, site, 0, 0, 0 };
+		shot->rows[shot->count++] = (struct diff_row){ .category = category, .site = site };
 	}
 	return &shot->rows[*at];
+}
+
+/* It was saved for a backward pass, and given up before any came. */
+static bool is_vain(const struct block *b, unsigned category)
+{
+	return category == CATEGORY_activations && b->died_seq &&
+	       b->died_backward == b->born_backward;
 }
 
 int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 {
 	struct snapshot snap;
+	struct map passes = { 0 };
+	bool fresh;
 	int rc = snapshot_take(&snap, &s->timeline, seq);
 
 	*out = (struct diff_shot){ .seq = seq };
@@ -101,8 +121,14 @@ int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 		if (snap.classes[i] == CATEGORY_parameters && b->leaf_ns)
 			out->trained += b->size;
 		row->bytes += b->size;
+		row->vain += is_vain(b, snap.classes[i]) ? b->size : 0;
 		row->blocks++;
+		if (snap.classes[i] == CATEGORY_activations && b->stage == STAGE_FORWARD) {
+			map_put(&passes, b->born_forward, &fresh);
+			out->passes += fresh;
+		}
 	}
+	map_free(&passes);
 	snapshot_free(&snap);
 	return 0;
 }
@@ -127,93 +153,4 @@ enum phase diff_phase_at(const struct diff_side *s, uint64_t seq)
 	const struct span *span = steps_span(&s->timeline.steps, &s->timeline.spans, seq);
 
 	return span ? span->phase : PHASE_SETUP;
-}
-
-const struct span *diff_highest(const struct diff_side *s, enum phase phase)
-{
-	const struct spans *all = &s->timeline.spans;
-	const struct span *best = NULL;
-
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].phase == phase &&
-		    (!best || all->items[i].extent.peak > best->extent.peak))
-			best = &all->items[i];
-	return best;
-}
-
-/* What a block was made for, in words that both recordings have: the backward node, or the function
- * of the line. */
-static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
-{
-	const struct block b = { .stack = stack, .name = node };
-
-	if (node)
-		return diff_hash_text(1, defs_string(&s->recording.defs, node).s);
-	return diff_hash_text(2, owners_find(&s->timeline.owners, &b).function);
-}
-
-/* Looks for the highest moment between two events, and for the highest one of that maker. */
-struct search {
-	struct diff_side *side;
-	struct model model;
-	uint64_t from, to, maker;
-	struct found {
-		uint64_t bytes, seq;
-	} any, alike;
-};
-
-static int look(void *ctx, const struct gmt_event *e)
-{
-	struct search *s = ctx;
-	struct found now = { .seq = e->seq };
-
-	model_event(&s->model, e);
-	if (e->seq < s->from || e->seq > s->to)
-		return 0;
-	now.bytes = model_curve(&s->model.devices[s->side->timeline.device])->now;
-	if (now.bytes > s->any.bytes || !s->any.seq)
-		s->any = now;
-	if (s->maker && e->kind == GMT_BLOCK_ALLOC && now.bytes > s->alike.bytes &&
-	    maker(s->side, e->stack, e->name) == s->maker)
-		s->alike = now;
-	return 0;
-}
-
-/* The like one, if it is nearly as high: of two moments that are about as high, either may be the
- * highest. */
-static uint64_t best_of(const struct search *s, uint64_t otherwise)
-{
-	if (s->alike.seq && (double)s->alike.bytes > 0.8 * (double)s->any.bytes)
-		return s->alike.seq;
-	return s->any.seq ? s->any.seq : otherwise;
-}
-
-int diff_moment_like(struct diff_side *s, struct diff_side *other, uint64_t seq, uint64_t *out)
-{
-	const struct span *theirs = steps_span(&other->timeline.steps, &other->timeline.spans, seq);
-	const struct span *ours = theirs ? diff_highest(s, theirs->phase) : NULL;
-	const double window = 0.1;
-	struct search search = { .side = s };
-	const struct extent *x, *y;
-	double at, length;
-	int rc;
-
-	*out = s->peak_seq;
-	if (!ours)
-		return 0;
-	x = &theirs->extent;
-	y = &ours->extent;
-	at = x->last_seq > x->first_seq
-		     ? (double)(seq - x->first_seq) / (double)(x->last_seq - x->first_seq)
-		     : 0;
-	length = (double)(y->last_seq - y->first_seq);
-	search.from = y->first_seq + (uint64_t)(at > window ? (at - window) * length : 0);
-	search.to = y->first_seq + (uint64_t)((at + window < 1 ? at + window : 1) * length);
-	if (x->peak_seq == seq)
-		search.maker = maker(other, x->peak_stack, x->peak_node);
-	model_init(&search.model, &s->recording.defs);
-	rc = recording_run(&s->recording, UINT64_MAX, look, &search);
-	model_free(&search.model);
-	*out = best_of(&search, y->peak_seq);
-	return rc;
 }

@@ -34,13 +34,16 @@ struct diff_site {
 	uint64_t hash;
 	const char *outer, *op; /* the framework's functions next to that line and the innermost */
 	struct owner owner;
-	char *module; /* "Net/Block/Attention" from the forward methods on it; "" = none */
+	struct owner caller; /* the line that called the outermost forward method, file "" = none */
+	uint32_t signs;	     /* enum stack_sign */
+	char *module;	     /* "Net/Block/Attention" from the forward methods on it; "" = none */
 };
 
 struct diff_row {
 	unsigned category;
 	uint32_t site;
 	uint64_t bytes, blocks;
+	uint64_t vain; /* bytes saved for a backward pass that never came */
 	uint32_t pair; /* 1 + index, 0 = not paired yet */
 };
 
@@ -50,6 +53,7 @@ struct diff_shot {
 	uint64_t trained; /* of the parameters, those that autograd is to give a gradient */
 	enum phase phase;
 	size_t step;
+	size_t passes; /* forward passes whose results are there */
 	uint64_t bytes[CATEGORIES];
 	struct diff_row *rows;
 	size_t count, room;
@@ -61,6 +65,7 @@ struct diff_side {
 	struct timeline timeline;
 	uint64_t peak, peak_seq;
 	bool recomputes; /* checkpointing was seen */
+	bool compiled;	 /* by torch.compile */
 	bool casts;	 /* so were results that were cast on the way, as autocast does */
 
 	struct diff_function *functions;
@@ -86,12 +91,24 @@ uint32_t diff_site_find(struct diff_side *s, const struct block *b);
 void diff_sites_free(struct diff_side *s);
 
 enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);
-/* The span of that phase that came highest, NULL = there is none. */
+/* diff_moments.c: the span of that phase that came highest, NULL = there is none. */
 const struct span *diff_highest(const struct diff_side *s, enum phase phase);
-/* The moment on this side that is like `seq` on the other: in the same phase, about as far in it,
- * and there the highest, or nearly so and for the same line or backward node. 0, or a sentence was
- * said and the exit code. */
-int diff_moment_like(struct diff_side *s, struct diff_side *other, uint64_t seq, uint64_t *out);
+/* The span on this side that is like the one of `seq` on the other: of the same phase, and where
+ * steps have as many of these, in the same place of a step; the highest of them, or nearly so and
+ * nearer. NULL: none. */
+const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
+				  uint64_t seq);
+/* The moment in that span that is like `seq` on the other side: about as far in it, and there the
+ * highest, or nearly so and for the same line or backward node. 0, or a sentence was said and the
+ * exit code. */
+int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
+		     uint64_t seq, uint64_t *out);
+/* Spans in the same place of the same step: those whose peaks are the furthest apart. */
+struct diff_spans {
+	const struct span *old, *new;
+	uint64_t apart; /* 0 = none are */
+};
+struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct diff_side *new);
 
 uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len);
 uint64_t diff_hash_text(uint64_t seed, const char *text);

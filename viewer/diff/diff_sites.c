@@ -70,7 +70,6 @@ static void add_token(struct diff_place *p, const char *name)
 /* "Net/Block" of the forward methods on the path. */
 static char *module_path(const struct diff_side *s, const struct diff_site *site)
 {
-	static const char method[] = ".forward";
 	char text[512];
 	size_t len = 0;
 
@@ -78,7 +77,7 @@ static char *module_path(const struct diff_side *s, const struct diff_site *site
 		const char *name = s->functions[s->places[site->places[i]].function].name;
 		const char *dot = strrchr(name, '.'), *start = name;
 
-		if (!dot || strcmp(dot, method))
+		if (!owners_is_forward(name))
 			continue;
 		for (const char *p = name; p < dot; p++)
 			if (*p == '.')
@@ -113,6 +112,7 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 	size_t inner = 0;
 
 	site.owner = owners_find(&s->timeline.owners, b);
+	site.signs = b->signs;
 	stacks_read_python(st, b->stack);
 	if (!st->count) {
 		site.op = site.owner.function;
@@ -152,6 +152,7 @@ static uint32_t make_site(struct diff_side *s, const struct block *b)
 	}
 	*at = s->site_count;
 	site.module = module_path(s, &site);
+	site.caller = owners_caller(&s->timeline.owners, b->stack);
 	learn_calls(s, &site);
 	s->sites = need_grow(s->sites, &s->site_room, s->site_count, sizeof(*s->sites));
 	s->sites[s->site_count] = site;

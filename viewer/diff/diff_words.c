@@ -22,8 +22,10 @@ const char *diff_cause_name(enum diff_cause cause)
 		[CAUSE_CASTS] = "casts",	 [CAUSE_SCALE] = "scale",
 		[CAUSE_MODEL] = "model",	 [CAUSE_TRAINED] = "trained",
 		[CAUSE_OPTIMIZER] = "optimizer", [CAUSE_GRADIENTS] = "gradients",
-		[CAUSE_RECOMPUTE] = "recompute", [CAUSE_ROUNDING] = "rounding",
-		[CAUSE_PEAK] = "peak",
+		[CAUSE_RECOMPUTE] = "recompute", [CAUSE_RECORDED] = "recorded",
+		[CAUSE_REACH] = "reach",	 [CAUSE_PASSES] = "passes",
+		[CAUSE_ROUNDING] = "rounding",	 [CAUSE_PEAK] = "peak",
+		[CAUSE_COMPILED] = "compiled",
 	};
 
 	return names[cause];

@@ -227,6 +227,7 @@ static void join_last(struct spans *s)
 
 	extent_join(&before->extent, &back(s, 0)->extent);
 	before->work |= back(s, 0)->work;
+	before->gradients += back(s, 0)->gradients;
 	s->count--;
 }
 
@@ -364,6 +365,7 @@ static void note(struct spans *s, const struct gmt_event *e)
 	}
 	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC)
 		span->work = true;
+	span->gradients += e->kind == GMT_TAG_GRAD;
 	if (span->phase == PHASE_OPTIMIZER && !span->caller && e->stack)
 		span->caller = callers_find(&s->callers, e->stack).lines;
 }

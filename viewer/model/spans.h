@@ -35,12 +35,13 @@ struct extent {
 struct span {
 	struct extent extent;
 	enum phase phase;
-	bool in_backward;  /* an optimizer's step by a hook inside the backward pass */
-	bool work;	   /* blocks came or went in it */
-	uint32_t name;	   /* string: range of the optimizer's step */
-	uint64_t number;   /* of that range, 0 = it was seen by frames */
-	uint64_t caller;   /* hash of the lines that called the optimizer, 0 = not known */
-	uint64_t profiler; /* number of the ProfilerStep range around it, 0 = none */
+	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
+	bool work;	    /* blocks came or went in it */
+	uint32_t gradients; /* that arrived at leaves in it */
+	uint32_t name;	    /* string: range of the optimizer's step */
+	uint64_t number;    /* of that range, 0 = it was seen by frames */
+	uint64_t caller;    /* hash of the lines that called the optimizer, 0 = not known */
+	uint64_t profiler;  /* number of the ProfilerStep range around it, 0 = none */
 };
 
 struct span_thread {

@@ -142,6 +142,29 @@ struct owner owners_find(struct owners *o, const struct block *b)
 	return found;
 }
 
+bool owners_is_forward(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot && !strcmp(dot, ".forward");
+}
+
+struct owner owners_caller(struct owners *o, uint32_t stack)
+{
+	struct owner caller = { .function = "", .file = "" };
+	struct stacks *s = o->stacks;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0;) {
+		if (owners_is_plumbing(s->frames[i].file))
+			continue;
+		if (owners_is_forward(s->frames[i].function))
+			return caller;
+		caller = of_frame(&s->frames[i]);
+	}
+	return (struct owner){ .function = "", .file = "" };
+}
+
 bool owners_same(const struct owner *a, const struct owner *b)
 {
 	return a->line == b->line && !strcmp(a->function, b->function) && !strcmp(a->file, b->file);

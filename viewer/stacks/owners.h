@@ -30,6 +30,10 @@ void owners_init(struct owners *o, struct stacks *stacks);
 void owners_free(struct owners *o);
 
 struct owner owners_find(struct owners *o, const struct block *b);
+/* The line that called the outermost forward method on the stack; no file = there is none. */
+struct owner owners_caller(struct owners *o, uint32_t stack);
+/* "Net.forward" */
+bool owners_is_forward(const char *function);
 bool owners_same(const struct owner *a, const struct owner *b);
 
 /* Who asked CUDA for memory: the name of the library whose code called ("NCCL"), or of the program.

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which moment of one recording is like a moment of the other: in the same phase, in the same place
+ * of a step, and about as far in it, for the passes of two versions of a program are not equally
+ * long. Which passes of the two differ most.
+ */
+#include <string.h>
+
+#include "diff_side.h"
+
+const struct span *diff_highest(const struct diff_side *s, enum phase phase)
+{
+	const struct spans *all = &s->timeline.spans;
+	const struct span *best = NULL;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].phase == phase &&
+		    (!best || all->items[i].extent.peak > best->extent.peak))
+			best = &all->items[i];
+	return best;
+}
+
+/* Which of the step's spans of that phase one is, from 0, and how many there are. */
+struct place {
+	size_t nth, of;
+};
+
+static struct place place_of(const struct diff_side *s, const struct step *step,
+			     const struct span *span)
+{
+	const struct span *items = s->timeline.spans.items;
+	struct place p = { 0 };
+
+	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++) {
+		p.nth += items[i].phase == span->phase && &items[i] < span;
+		p.of += items[i].phase == span->phase;
+	}
+	return p;
+}
+
+static const struct span *nth_of(const struct diff_side *s, const struct step *step,
+				 enum phase phase, struct place p)
+{
+	const struct span *items = s->timeline.spans.items, *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++) {
+		if (items[i].phase != phase)
+			continue;
+		if (n++ == p.nth)
+			found = &items[i];
+	}
+	return n == p.of ? found : NULL;
+}
+
+/* Of the spans in that place of a step that come up to `least`, the one whose step is the nearest.
+ */
+static const struct span *nearest(const struct diff_side *s, enum phase phase, struct place p,
+				  size_t step, uint64_t least)
+{
+	size_t steps = steps_number(&s->timeline.steps), best_step = 0;
+	const struct span *best = NULL;
+
+	for (size_t i = 1; i <= steps; i++) {
+		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+		size_t far = i < step ? step - i : i - step;
+
+		if (!span || span->extent.peak < least ||
+		    (best && far >= (best_step < step ? step - best_step : best_step - step)))
+			continue;
+		best = span;
+		best_step = i;
+	}
+	return best;
+}
+
+static uint64_t highest_of(const struct diff_side *s, enum phase phase, struct place p)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 1; i <= steps_number(&s->timeline.steps); i++) {
+		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
+
+		if (span && span->extent.peak > most)
+			most = span->extent.peak;
+	}
+	return most;
+}
+
+const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
+				  uint64_t seq)
+{
+	const struct timeline *t = &other->timeline;
+	const struct span *theirs = steps_span(&t->steps, &t->spans, seq), *found;
+	size_t step = steps_at(&t->steps, seq);
+	struct place p;
+
+	if (!theirs)
+		return NULL;
+	p = place_of(other, &t->steps.items[step], theirs);
+	found = nearest(s, theirs->phase, p, step, highest_of(s, theirs->phase, p) / 50 * 49);
+	return found ? found : diff_highest(s, theirs->phase);
+}
+
+static void compare_step(struct diff_spans *out, const struct diff_side *old,
+			 const struct diff_side *new, size_t step)
+{
+	const struct step *theirs = &old->timeline.steps.items[step];
+	const struct step *ours = &new->timeline.steps.items[step];
+	const struct spans *all = &new->timeline.spans;
+
+	for (size_t i = ours->first; i <= ours->last && i < all->count; i++) {
+		const struct span *b = &all->items[i];
+		const struct span *a = nth_of(old, theirs, b->phase, place_of(new, ours, b));
+		uint64_t x = a ? a->extent.peak : 0, y = b->extent.peak;
+		uint64_t apart = x < y ? y - x : x - y;
+
+		if (a && apart > out->apart)
+			*out = (struct diff_spans){ a, b, apart };
+	}
+}
+
+struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct diff_side *new)
+{
+	const struct steps *a = &old->timeline.steps, *b = &new->timeline.steps;
+	struct diff_spans out = { 0 };
+
+	for (size_t i = 0; i < a->count && i < b->count; i++)
+		compare_step(&out, old, new, i);
+	return out;
+}
+
+/* What a block was made for, in words that both recordings have: the backward node, or the function
+ * of the line. */
+static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
+{
+	const struct block b = { .stack = stack, .name = node };
+
+	if (node)
+		return diff_hash_text(1, defs_string(&s->recording.defs, node).s);
+	return diff_hash_text(2, owners_find(&s->timeline.owners, &b).function);
+}
+
+/* Looks for the highest moment between two events, and for the highest one of that maker. */
+struct search {
+	struct diff_side *side;
+	struct model model;
+	uint64_t from, to, maker;
+	struct found {
+		uint64_t bytes, seq;
+	} any, alike;
+};
+
+static int look(void *ctx, const struct gmt_event *e)
+{
+	struct search *s = ctx;
+	struct found now = { .seq = e->seq };
+
+	model_event(&s->model, e);
+	if (e->seq < s->from || e->seq > s->to)
+		return 0;
+	now.bytes = model_curve(&s->model.devices[s->side->timeline.device])->now;
+	if (now.bytes > s->any.bytes || !s->any.seq)
+		s->any = now;
+	if (s->maker && e->kind == GMT_BLOCK_ALLOC && now.bytes > s->alike.bytes &&
+	    maker(s->side, e->stack, e->name) == s->maker)
+		s->alike = now;
+	return 0;
+}
+
+/* The like one, if it is nearly as high: of two moments that are about as high, either may be the
+ * highest. */
+static uint64_t best_of(const struct search *s, uint64_t otherwise)
+{
+	if (s->alike.seq && (double)s->alike.bytes > 0.8 * (double)s->any.bytes)
+		return s->alike.seq;
+	return s->any.seq ? s->any.seq : otherwise;
+}
+
+int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
+		     uint64_t seq, uint64_t *out)
+{
+	const struct span *theirs = steps_span(&other->timeline.steps, &other->timeline.spans, seq);
+	const double window = 0.1;
+	struct search search = { .side = s };
+	const struct extent *x, *y;
+	double at, length;
+	int rc;
+
+	*out = s->peak_seq;
+	if (!span || !theirs)
+		return 0;
+	x = &theirs->extent;
+	y = &span->extent;
+	at = x->last_seq > x->first_seq
+		     ? (double)(seq - x->first_seq) / (double)(x->last_seq - x->first_seq)
+		     : 0;
+	length = (double)(y->last_seq - y->first_seq);
+	search.from = y->first_seq + (uint64_t)(at > window ? (at - window) * length : 0);
+	search.to = y->first_seq + (uint64_t)((at + window < 1 ? at + window : 1) * length);
+	if (x->peak_seq == seq)
+		search.maker = maker(other, x->peak_stack, x->peak_node);
+	model_init(&search.model, &s->recording.defs);
+	rc = recording_run(&s->recording, UINT64_MAX, look, &search);
+	model_free(&search.model);
+	*out = best_of(&search, y->peak_seq);
+	return rc;
+}

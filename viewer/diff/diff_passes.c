@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes of what passes are for each other: forward passes that are recorded for a backward pass
+ * that never comes, a backward pass that goes to more of the parameters, several forward passes
+ * that wait for one backward pass. What a pass makes is the same as before; how long it is held is
+ * not.
+ */
+#include "diff_causes.h"
+
+/* ---- recorded for nothing, as without torch.no_grad() */
+
+static bool takes_recorded(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	return *(const bool *)ctx ? p->vain_new > p->vain_old && diff_delta(p) > 0
+				  : p->vain_new < p->vain_old && diff_delta(p) < 0;
+}
+
+void diff_find_recorded(struct diff *d)
+{
+	uint64_t before = 0, after = 0;
+	bool gained;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		before += d->pairs[i].vain_old;
+		after += d->pairs[i].vain_new;
+	}
+	gained = after > before;
+	if (gained ? before < after / 8 : after < before / 8)
+		diff_collect(d, CAUSE_RECORDED, BIT(activations), takes_recorded, &gained);
+}
+
+/* ---- how far backward goes: a result that is detached, or no longer */
+
+uint64_t diff_gradients(const struct diff_side *s)
+{
+	const struct timeline *t = &s->timeline;
+	uint64_t most = 0;
+
+	for (size_t n = 1; n <= steps_number(&t->steps); n++) {
+		const struct step *step = &t->steps.items[n];
+		uint64_t sum = 0;
+
+		for (size_t i = step->first; i <= step->last && i < t->spans.count; i++)
+			sum += t->spans.items[i].gradients;
+		most = sum > most ? sum : most;
+	}
+	return most;
+}
+
+unsigned diff_backwards(const struct diff_side *s)
+{
+	const struct steps *steps = &s->timeline.steps;
+	unsigned most = 0;
+
+	for (size_t i = 1; i <= steps_number(steps); i++)
+		if (steps->items[i].times[PHASE_BACKWARD] > most)
+			most = steps->items[i].times[PHASE_BACKWARD];
+	return most;
+}
+
+static bool takes_reached(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const uint32_t classes = BIT(activations) | BIT(forward_temporaries) | BIT(gradients) |
+				 BIT(backward_temporaries) | BIT(workspace);
+
+	(void)d;
+	return 1u << p->category & classes && (diff_delta(p) > 0) == *(const bool *)ctx;
+}
+
+/* As many passes and as many parameters, but another number of gradients. */
+void diff_find_reach(struct diff *d)
+{
+	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
+	uint64_t most = before > after ? before : after;
+	bool further = after > before;
+
+	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
+	    diff_backwards(&d->old) != diff_backwards(&d->new) ||
+	    diff_apart(d->old_shot.trained, d->new_shot.trained) > d->old_shot.trained / 100 ||
+	    diff_apart(d->old_shot.bytes[CATEGORY_parameters],
+		       d->new_shot.bytes[CATEGORY_parameters]) > d->old_shot.trained / 100)
+		return;
+	diff_collect(d, CAUSE_REACH, BIT(activations), takes_reached, &further);
+}
+
+/* ---- several forward passes before one backward pass */
+
+struct passes {
+	double factor;
+	bool more;
+};
+
+/* As many times the same blocks, at least nearly: the last pass may have given up some. */
+static bool is_repeated(const struct diff_pair *p, const struct passes *w)
+{
+	double before = (double)(w->more ? p->bytes_old : p->bytes_new);
+	double after = (double)(w->more ? p->bytes_new : p->bytes_old);
+
+	return after > before * (0.5 + w->factor / 2) && after < before * (w->factor + 0.5);
+}
+
+static bool takes_repeated(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct passes *w = ctx;
+
+	(void)d;
+	return diff_is_result(p) && (diff_delta(p) > 0) == w->more &&
+	       (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
+}
+
+/* The inputs too: a deeper model makes more of all but these. */
+void diff_find_passes(struct diff *d)
+{
+	size_t before = d->old_shot.passes, after = d->new_shot.passes;
+	double all = 0, fit = 0;
+	struct passes w = { .more = after > before };
+
+	if (!before || !after || before == after)
+		return;
+	w.factor = w.more ? (double)after / (double)before : (double)before / (double)after;
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (p->finding || p->category != CATEGORY_activations)
+			continue;
+		all += (double)(w.more ? p->bytes_old : p->bytes_new);
+		if (is_repeated(p, &w))
+			fit += (double)(w.more ? p->bytes_old : p->bytes_new);
+	}
+	if (fit > 0.5 * all)
+		diff_collect(d, CAUSE_PASSES, BIT(activations), takes_repeated, &w);
+}
