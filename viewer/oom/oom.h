@@ -77,6 +77,9 @@ struct oom {
 	struct oom_holders holders;
 	struct oom_spike spike;
 
+	uint64_t since;	      /* seq: what is older was made in earlier steps, */
+	bool by_pass;	      /* or in earlier forward passes of this one: an evaluation, say */
+	size_t passes;	      /* forward passes of this step whose results are held */
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES], compared_bytes;
@@ -109,6 +112,10 @@ bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, int *rc);
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
+/* oom_passes.c: forward passes since that event whose results a snapshot has. */
+size_t oom_passes(const struct snapshot *s, uint64_t since);
+/* What `since` is; before: of the compared step's peak, NULL = there is none. */
+void oom_find_since(struct oom *o, size_t passes_before);
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 const char *oom_cause_name(enum oom_cause cause);

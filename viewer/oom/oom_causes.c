@@ -72,7 +72,7 @@ static const struct oom_holder *grown_most(const struct oom *o)
 
 	for (size_t i = 0; i < o->holders.count; i++) {
 		const struct oom_holder *h = &o->holders.items[i];
-		bool counts = oom_is_passing(h->category) || o->leaks.count;
+		bool counts = oom_is_passing(h->category) || (o->leaks.count && !o->by_pass);
 
 		if (h->before && counts && (!best || h->before > best->before))
 			best = h;
@@ -80,24 +80,40 @@ static const struct oom_holder *grown_most(const struct oom *o)
 	return best;
 }
 
+/* A line of a module does not say which loop keeps what it made. */
+static void say_caller(const struct oom *o, char *text, size_t room)
+{
+	struct owner caller = owners_caller((struct owners *)&o->timeline.owners, o->root.stack);
+
+	if (o->root.seq && caller.file[0])
+		snprintf(text, room, "; the model was called at %s", WHO(&caller));
+}
+
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
 	const struct oom_holder *h = grown_most(o);
-	char per[HUMAN_MAX + 40] = "";
+	const char *of = o->by_pass ? "forward passes" : "steps";
+	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
-	if (o->leaks.bytes_per_step)
+	if (o->by_pass)
+		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
+	else if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
+	say_caller(o, caller, sizeof(caller));
 	return say(text,
-		   "%s: %s of the %s in use were made in earlier steps and are still held%s, most "
-		   "by %s.",
-		   what, B(o->grown), B(o->allocated), per, h ? WHO(&h->owner) : "unknown lines");
+		   "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
+		   "by %s%s.",
+		   what, B(o->grown), B(o->allocated), of, per,
+		   h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
 {
 	if (!has_grown(o) || o->grown_graph < o->grown / 2)
 		return false;
-	return say_growth(o, text, "Graphs or outputs are kept from step to step");
+	return say_growth(o, text,
+			  o->by_pass ? "Graphs or outputs are kept from pass to pass"
+				     : "Graphs or outputs are kept from step to step");
 }
 
 static bool is_growing(const struct oom *o, char *text)

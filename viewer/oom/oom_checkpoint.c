@@ -32,13 +32,6 @@ static uint64_t mix(uint64_t h, const char *s)
 	return (h ^ 0xff) * 0x100000001b3ull;
 }
 
-static bool is_forward(const char *function)
-{
-	const char *dot = strrchr(function, '.');
-
-	return dot && !strcmp(dot, ".forward");
-}
-
 static struct site *site_of(struct sites *all, uint64_t key, const char *function)
 {
 	for (size_t i = 0; i < all->count; i++)
@@ -58,7 +51,7 @@ static void add(struct sites *all, struct stacks *s, const struct block *b, uint
 	for (size_t i = s->count; i-- > 0;) {
 		const struct frame *f = &s->frames[i];
 
-		if (is_forward(f->function)) {
+		if (owners_is_forward(f->function)) {
 			struct site *site = site_of(all, mix(path, f->function), f->function);
 
 			site->blocks = need_grow(site->blocks, &site->room, site->count,
@@ -127,13 +120,12 @@ static void name_of(const struct site *site, char *name, size_t room)
 uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *calls)
 {
 	const struct moment *mo = &o->shot.moment;
-	uint64_t since = o->timeline.steps.items[o->step].extent.first_seq;
 	struct sites all = { 0 };
 	uint64_t best = 0;
 
 	*calls = 0;
 	for (size_t i = 0; i < mo->count; i++)
-		if (o->shot.classes[i] == CATEGORY_activations && mo->blocks[i].seq >= since)
+		if (o->shot.classes[i] == CATEGORY_activations && mo->blocks[i].seq >= o->since)
 			add(&all, (struct stacks *)&o->timeline.stacks, &mo->blocks[i], i);
 	for (size_t i = 0; i < all.count; i++) {
 		size_t n;

@@ -210,11 +210,12 @@ static void project_state(struct oom *o)
 static int compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
-	size_t n = o->step;
+	size_t n = o->step, passes;
 	int rc;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
+	oom_find_since(o, 0);
 	if (n < 2)
 		return 0;
 	rc = snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
@@ -223,6 +224,8 @@ static int compare(struct oom *o, struct timeline *t)
 	o->compared_step = n - 1;
 	o->compared_bytes = before.moment.bytes;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
+	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
+	oom_find_since(o, passes);
 	snapshot_free(&before);
 	return 0;
 }

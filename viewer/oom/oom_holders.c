@@ -26,13 +26,12 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(x->owner.function, y->owner.function);
 }
 
-/* Made in a step, but in an earlier one than that which ran out of memory. */
+/* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline.steps.items;
 
-	return o->step > 1 && b->seq >= steps[1].extent.first_seq &&
-	       b->seq < steps[o->step].extent.first_seq;
+	return o->step > 1 && b->seq >= steps[1].extent.first_seq && b->seq < o->since;
 }
 
 static bool grows(const struct leaks *l, enum category c, const struct owner *o)
@@ -60,7 +59,7 @@ static bool is_result(enum category c)
 static void add_growth(struct oom *o, const struct block *b, enum category c,
 		       const struct owner *owner)
 {
-	bool told = o->leaks.from_step != o->leaks.to_step;
+	bool told = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
 	bool over = o->timeline.steps.basis != STEPS_FORWARD;
 
 	if (told ? !grows(&o->leaks, c, owner) : !oom_is_passing(c) || !over)

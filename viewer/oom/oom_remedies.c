@@ -75,21 +75,32 @@ static const struct oom_holder *oldest(const struct oom *o)
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
 static void say_let_go(const struct oom *o, const struct oom_holder *h, char *what)
 {
+	const char *of = o->by_pass ? "passes" : "steps", *one = o->by_pass ? "pass" : "step";
 	struct owner root = { 0 };
 
 	if (o->root.seq)
 		root = owners_find((struct owners *)&o->timeline.owners, &o->root);
-	if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
+	if (h->category == CATEGORY_kv_cache)
 		put(what,
-		    "Let go of what %s made in earlier steps: its graph is kept alive, most likely "
-		    "by the tensor of %s, the last of each step (loss.item() or .detach() in its "
+		    "Bound the cache of keys and values that %s makes longer: fewer tokens, a "
+		    "window, smaller elements, or the host",
+		    WHO(&h->owner));
+	else if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
+		put(what,
+		    "Let go of what %s made in earlier %s: its graph is kept alive, most likely "
+		    "by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
 		    "place)",
-		    WHO(&h->owner), WHO(&root));
+		    WHO(&h->owner), of, WHO(&root), one);
+	else if (h->category == CATEGORY_activations)
+		put(what,
+		    "Let go of the graphs that %s was part of in earlier %s (.detach() on a state "
+		    "or a result that goes on to the next, loss.item() in place of a loss)",
+		    WHO(&h->owner), of);
 	else
 		put(what,
-		    "Let go of what %s made in earlier steps (x.item() or x.detach().cpu() in its "
+		    "Let go of what %s made in earlier %s (x.item() or x.detach().cpu() in its "
 		    "place, or del), or bound how much of it is kept",
-		    WHO(&h->owner));
+		    WHO(&h->owner), of);
 }
 
 static uint64_t let_go(const struct oom *o, char *what, char *how)
@@ -102,13 +113,14 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 	if (!h)
 		return 0;
 	say_let_go(o, h, what);
-	if (o->leaks.count)
+	if (o->leaks.count && !o->by_pass)
 		put(how,
 		    "Blocks from before step %zu at lines that grew by %s with each step, from "
 		    "step %zu to step %zu",
 		    o->step, B(o->leaks.bytes_per_step), o->leaks.from_step, o->leaks.to_step);
 	else
-		put(how, "Blocks of that line that were made before step %zu and lived", o->step);
+		put(how, "Blocks that were made %s %zu and lived",
+		    o->by_pass ? "by passes before the latest, in step" : "before step", o->step);
 	return o->leaks.count || o->grown > h->before ? o->grown : h->before;
 }
 
@@ -173,11 +185,16 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 {
 	uint64_t bytes = o->shot.bytes[CATEGORY_activations];
 
-	if (o->timeline.spans.trains || !bytes || o->step < 2)
+	if ((o->timeline.spans.trains || o->step < 2) && !o->by_pass)
+		return 0;
+	if (!bytes)
 		return 0;
 	put(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
 		  "backward then");
-	put(how, "Saved for backward in %zu passes, and the program never ran backward", o->step);
+	put(how,
+	    o->by_pass ? "Saved for backward in %zu passes that no backward pass came after"
+		       : "Saved for backward in %zu passes, and the program never ran backward",
+	    o->by_pass ? o->passes : o->step);
 	return bytes;
 }
 
@@ -234,7 +251,7 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
 		       (o->projected ? o->projected : b[CATEGORY_optimizer_state]);
 
-	if (all < o->capacity / 3)
+	if (all < o->capacity / 3 || o->unsharded || o->collective)
 		return 0;
 	put(what, "Shard the model over two devices (FSDP), or use parameters of half the bytes");
 	put(how, "Half of the parameters, gradients and optimizer state");

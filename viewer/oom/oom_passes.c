@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forward passes inside of one step. A training step holds what a few passes made until backward
+ * has used it; an evaluation that holds far more of them keeps what it should let go.
+ */
+#include "oom.h"
+
+#define FEWEST 4 /* passes that are many */
+
+static bool is_computed(enum category c)
+{
+	return oom_is_passing(c) && c != CATEGORY_inputs && c != CATEGORY_kv_cache;
+}
+
+size_t oom_passes(const struct snapshot *s, uint64_t since)
+{
+	struct map passes = { 0 };
+	size_t count = 0;
+	bool fresh;
+
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (b->stage != STAGE_FORWARD || b->seq < since || !is_computed(s->classes[i]))
+			continue;
+		map_put(&passes, b->born_forward, &fresh);
+		count += fresh;
+	}
+	map_free(&passes);
+	return count;
+}
+
+/* The latest pass is at work: what it made first. */
+static uint64_t latest_pass(const struct oom *o, uint64_t since)
+{
+	const struct snapshot *s = &o->shot;
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (b->stage == STAGE_FORWARD && b->born_forward == s->model.forwards &&
+		    b->seq >= since && b->seq < first)
+			first = b->seq;
+	}
+	return first == UINT64_MAX ? o->refusal.event.seq : first;
+}
+
+void oom_find_since(struct oom *o, size_t passes_before)
+{
+	uint64_t step = o->timeline.steps.items[o->step].extent.first_seq;
+
+	o->since = step;
+	o->passes = oom_passes(&o->shot, step);
+	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
+		     o->passes > 2 * passes_before;
+	if (o->by_pass)
+		o->since = latest_pass(o, step);
+}
