@@ -110,13 +110,13 @@ from torch import nn
 def layers(*widths):
     return nn.Sequential(*(part for a, b in zip(widths, widths[1:]) for part in (nn.Linear(a, b), nn.LeakyReLU())))
 def critic_step():
-    fake = generator(torch.randn(512, 64, device="cuda"))
-    score = critic(fake.detach()).mean() - critic(torch.randn(512, 512, device="cuda")).mean()
+    fake = generator(torch.randn(4096, 64, device="cuda"))
+    score = critic(fake.detach()).mean() - critic(torch.randn(4096, 512, device="cuda")).mean()
     second.zero_grad()
     score.backward()
     second.step()
 def generator_step():
-    score = -critic(generator(torch.randn(512, 64, device="cuda"))).mean()
+    score = -critic(generator(torch.randn(4096, 64, device="cuda"))).mean()
     first.zero_grad()
     score.backward()
     first.step()
@@ -125,7 +125,7 @@ first, second = torch.optim.Adam(generator.parameters()), torch.optim.Adam(criti
 for step in range(4):
     critic_step()
     generator_step()
-""", ("fake.detach()", "fake"), "activations", "critic_step", "Backward goes further.*16 gradients.*were 10.*no longer detached"),
+""", ("fake.detach()", "fake"), "activations|backward_temporaries", "critic_step", "Backward goes further.*20 gradients.*were 14.*no longer detached"),
     # one backward pass for the losses of four forward passes
     "passes": ("""
 import torch
@@ -166,7 +166,7 @@ for step in range(6):
     optimizer.zero_grad()
     if step % 2:
         evaluate()
-""", ("@torch.no_grad()\n", ""), "activations", "Net.forward", "as without torch.no_grad.*called at .*in evaluate|as without.*called at (evaluate|<genexpr>)"),
+""", ("@torch.no_grad()\n", ""), "activations", "Net.forward", "as without torch.no_grad.*called at evaluate"),
     # once in an epoch
     "kept": ("""
 import torch
@@ -182,7 +182,7 @@ def epoch():
     history.append(y.cpu())
 for _ in range(5):
     epoch()
-""", ("y.cpu()", "y"), "forward_temporaries", "epoch", "Kept from step to step: 64.0 KiB"),
+""", ("y.cpu()", "y"), "forward_temporaries", "epoch", "Kept from step to step: .*forward temporaries"),
     # a copy of the weights beside the optimizer's state
     "line": ("""
 import torch
@@ -196,7 +196,7 @@ for _ in range(4):
     net(torch.randn(256, 256, device="cuda")).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-""", ("p.cpu()", "p.detach().clone()"), "optimizer_state|parameters", "(start|<listcomp>)", "New: .*as large as all parameters"),
+""", ("p.cpu()", "p.detach().clone()"), "optimizer_state|parameters", "start(.<locals>.<listcomp>)?|<listcomp>", "New: .*as large as all parameters"),
 }
 SAME = {"rearranged": pipeline(moved, REARRANGED), "moved": moved, "renamed": pipeline(moved, renamed), "functions": pipeline(moved, renamed, RENAMED_FUNCTIONS)}
 

@@ -21,6 +21,7 @@ CASES = {
     "workspace": ("workspace", "workspace", None),
     "memory_limit": ("memory_limit", "Layer.forward", "activations"),
     "evaluation_graph": ("retained_graph", "Layer.forward", "activations"),
+    "validation": ("retained_graph", "Layer.forward", "activations"),
     "outputs": ("retained_graph", "Net.forward", "forward_temporaries"),
     "growing": ("growing", "<lambda>", None),
     "holes": ("fragmentation", None, None),
@@ -80,6 +81,8 @@ def test_cause(programs, tool, case):
     assert said["remedies"] and all(r["what"] and r["how_known"] and r["saves_bytes"] > 0 for r in said["remedies"])
     check_text(tool, recording, said)
     assert said["went_on"] == (case == "caught")
+    if case == "validation":
+        assert "from pass to pass" in said["text"] and "last tensor of each pass was made by loss_of oom.py" in said["text"]
 
 
 def check_text(tool, recording, said):
@@ -122,6 +125,7 @@ def test_ranks(programs, tool, case):
 REMEDIES = {
     "batch_too_large": [("smaller_batch", {}), ("checkpoint", {})],
     "evaluation_graph": [("no_grad", {})],
+    "validation": [("no_grad", {})],
     "optimizer_temporaries": [("foreach_off", {})],
     "holes": [("expandable", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})],
 }

@@ -89,6 +89,15 @@ def evaluation_graph():
             losses.append(loss_of(model, tokens(32)))
 
 
+def validation():
+    """After some steps: what an evaluation keeps is of one step, and of many passes."""
+    model = Net().cuda()
+    train(2, 32, model)
+    with torch.set_grad_enabled(remedy != "no_grad"):
+        for _ in range(60):
+            losses.append(loss_of(model, tokens(32)))
+
+
 def outputs():
     model = Net().cuda().eval()
     with torch.no_grad():

@@ -74,6 +74,7 @@ void diff_find_reach(struct diff *d)
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
 	uint64_t most = before > after ? before : after;
 	bool further = after > before;
+	struct diff_finding *f;
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
 	    diff_backwards(&d->old) != diff_backwards(&d->new) ||
@@ -81,7 +82,10 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old_shot.bytes[CATEGORY_parameters],
 		       d->new_shot.bytes[CATEGORY_parameters]) > d->old_shot.trained / 100)
 		return;
-	diff_collect(d, CAUSE_REACH, BIT(activations), takes_reached, &further);
+	f = diff_collect(d, CAUSE_REACH, BIT(activations), takes_reached, &further);
+	/* Backward nodes have no line; the pass that they belong to has one. */
+	if (f && !f->owner.file[0] && d->new_shot.latest.file[0])
+		f->owner = d->new_shot.latest;
 }
 
 /* ---- several forward passes before one backward pass */
@@ -109,7 +113,24 @@ static bool takes_repeated(const struct diff *d, const struct diff_pair *p, cons
 	       (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
 }
 
-/* The inputs too: a deeper model makes more of all but these. */
+/* No larger model, no longer sequence: a step has another number of backward passes, or what
+ * repeats are the inputs too. */
+static bool may_be_passes(const struct diff *d, const struct passes *w)
+{
+	if (diff_apart(d->old_shot.bytes[CATEGORY_parameters],
+		       d->new_shot.bytes[CATEGORY_parameters]) >
+	    d->old_shot.bytes[CATEGORY_parameters] / 100)
+		return false;
+	if (diff_backwards(&d->old) != diff_backwards(&d->new))
+		return true;
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (d->pairs[i].category == CATEGORY_inputs &&
+		    d->pairs[i].blocks_old != d->pairs[i].blocks_new &&
+		    is_repeated(&d->pairs[i], w))
+			return true;
+	return false;
+}
+
 void diff_find_passes(struct diff *d)
 {
 	size_t before = d->old_shot.passes, after = d->new_shot.passes;
@@ -119,14 +140,16 @@ void diff_find_passes(struct diff *d)
 	if (!before || !after || before == after)
 		return;
 	w.factor = w.more ? (double)after / (double)before : (double)before / (double)after;
+	if (!may_be_passes(d, &w))
+		return;
 	for (size_t i = 0; i < d->pair_count; i++) {
 		const struct diff_pair *p = &d->pairs[i];
+		double bytes = (double)(w.more ? p->bytes_old : p->bytes_new);
 
 		if (p->finding || p->category != CATEGORY_activations)
 			continue;
-		all += (double)(w.more ? p->bytes_old : p->bytes_new);
-		if (is_repeated(p, &w))
-			fit += (double)(w.more ? p->bytes_old : p->bytes_new);
+		all += bytes;
+		fit += is_repeated(p, &w) ? bytes : 0;
 	}
 	if (fit > 0.5 * all)
 		diff_collect(d, CAUSE_PASSES, BIT(activations), takes_repeated, &w);

@@ -23,6 +23,14 @@ static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 	       diff_apart(bytes, weights) < weights / 20;
 }
 
+/* The optimizer's own functions: one for all parameters at once, or one after the other. */
+static void say_steps(struct sentence *s, const struct diff_pair *p)
+{
+	if (p->category == CATEGORY_optimizer_temporaries && p->old_site && p->new_site &&
+	    strcmp(p->old_site->op, p->new_site->op))
+		sentence_add(s, "; made by %.60s, were by %.60s", p->new_site->op, p->old_site->op);
+}
+
 static void say_line(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
 	size_t lines = sentence_lines(d, f);
@@ -55,6 +63,7 @@ static void say_line(struct sentence *s, const struct diff *d, const struct diff
 			     (double)f->bytes_new / (double)f->bytes_old);
 	if (is_copy_of_all(d, f))
 		sentence_add(s, "; as large as all parameters, as a copy of them is");
+	say_steps(s, &d->pairs[f->pair]);
 	if (f->cause == CAUSE_FUNCTION)
 		sentence_caller(s, d, f);
 }
@@ -315,6 +324,7 @@ static void say_recorded(struct sentence *s, const struct diff *d, const struct 
 static void say_reach(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
+	const struct owner *most = diff_owner(&d->pairs[f->pair]);
 
 	sentence_add(s,
 		     "Backward goes %s: it brings %" PRIu64 " gradients to parameters in a step, "
@@ -323,8 +333,12 @@ static void say_reach(struct sentence *s, const struct diff *d, const struct dif
 		     after > before ? "no longer detached" : "detached now");
 	sentence_classes(s, d, f);
 	sentence_add(s, "; most of it ");
-	sentence_owner(s, &f->owner);
+	sentence_owner(s, most);
 	sentence_caller(s, d, f);
+	if (owners_same(most, &f->owner))
+		return;
+	sentence_add(s, ", in the pass back from ");
+	sentence_owner(s, &f->owner);
 }
 
 static void say_passes(struct sentence *s, const struct diff *d, const struct diff_finding *f)

@@ -99,11 +99,40 @@ static bool is_vain(const struct block *b, unsigned category)
 	       b->died_backward == b->born_backward;
 }
 
+/* The line of the script that the youngest activation comes from. */
+static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
+{
+	const struct block *latest = NULL;
+	const struct diff_site *site;
+
+	for (size_t i = 0; i < snap->moment.count; i++) {
+		const struct block *b = &snap->moment.blocks[i];
+
+		if (snap->classes[i] == CATEGORY_activations && !b->scope &&
+		    (!latest || b->seq > latest->seq))
+			latest = b;
+	}
+	if (!latest)
+		return (struct owner){ .function = "", .file = "" };
+	site = &s->sites[diff_site_find(s, latest)];
+	return site->caller.file[0] ? site->caller : site->owner;
+}
+
+static void add_block(struct diff_shot *out, struct diff_side *s, const struct block *b,
+		      unsigned category)
+{
+	struct diff_row *row = row_of(out, category, diff_site_find(s, b));
+
+	if (category == CATEGORY_parameters && b->leaf_ns)
+		out->trained += b->size;
+	row->bytes += b->size;
+	row->vain += is_vain(b, category) ? b->size : 0;
+	row->blocks++;
+}
+
 int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 {
 	struct snapshot snap;
-	struct map passes = { 0 };
-	bool fresh;
 	int rc = snapshot_take(&snap, &s->timeline, seq);
 
 	*out = (struct diff_shot){ .seq = seq };
@@ -114,21 +143,10 @@ int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->phase = diff_phase_at(s, seq);
 	out->step = steps_at(&s->timeline.steps, seq);
 	memcpy(out->bytes, snap.bytes, sizeof(out->bytes));
-	for (size_t i = 0; i < snap.moment.count; i++) {
-		const struct block *b = &snap.moment.blocks[i];
-		struct diff_row *row = row_of(out, snap.classes[i], diff_site_find(s, b));
-
-		if (snap.classes[i] == CATEGORY_parameters && b->leaf_ns)
-			out->trained += b->size;
-		row->bytes += b->size;
-		row->vain += is_vain(b, snap.classes[i]) ? b->size : 0;
-		row->blocks++;
-		if (snap.classes[i] == CATEGORY_activations && b->stage == STAGE_FORWARD) {
-			map_put(&passes, b->born_forward, &fresh);
-			out->passes += fresh;
-		}
-	}
-	map_free(&passes);
+	for (size_t i = 0; i < snap.moment.count; i++)
+		add_block(out, s, &snap.moment.blocks[i], snap.classes[i]);
+	out->latest = latest_of(s, &snap);
+	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	snapshot_free(&snap);
 	return 0;
 }

@@ -53,7 +53,8 @@ struct diff_shot {
 	uint64_t trained; /* of the parameters, those that autograd is to give a gradient */
 	enum phase phase;
 	size_t step;
-	size_t passes; /* forward passes whose results are there */
+	struct owner latest; /* made the youngest activation; file "" = there is none */
+	size_t passes;	     /* forward passes whose results are there */
 	uint64_t bytes[CATEGORIES];
 	struct diff_row *rows;
 	size_t count, room;

@@ -52,3 +52,43 @@ uint64_t snapshot_bytes(const struct snapshot *s, const char *category)
 
 	return c < 0 ? 0 : s->bytes[c];
 }
+
+/* Bytes by pass, the number of the pass as the key; those are not many at a time. */
+struct passes {
+	struct map ids;
+	uint64_t *bytes, most;
+	size_t count, room;
+};
+
+static void add_to_pass(struct passes *p, const struct block *b)
+{
+	bool fresh;
+	uint32_t *at = map_put(&p->ids, b->born_forward, &fresh);
+
+	if (fresh) {
+		*at = (uint32_t)p->count;
+		p->bytes = need_grow(p->bytes, &p->room, p->count, sizeof(*p->bytes));
+		p->bytes[p->count++] = 0;
+	}
+	p->bytes[*at] += b->size;
+	if (p->bytes[*at] > p->most)
+		p->most = p->bytes[*at];
+}
+
+size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes)
+{
+	struct passes p = { .count = 0 };
+	size_t held = 0;
+
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (b->stage == STAGE_FORWARD && b->seq >= since && classes & 1u << s->classes[i])
+			add_to_pass(&p, b);
+	}
+	for (size_t i = 0; i < p.count; i++)
+		held += p.bytes[i] >= p.most / 8;
+	free(p.bytes);
+	map_free(&p.ids);
+	return held;
+}

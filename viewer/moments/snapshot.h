@@ -19,6 +19,9 @@ int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
 void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners);
 void snapshot_free(struct snapshot *s);
 
+/* Forward passes since that event that hold blocks of these classes (a set of bits), those left out
+ * that hold next to nothing of them, a loss say. */
+size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes);
 /* Bytes of the class of that name ("optimizer_state"); 0 if there is no such class. */
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category);
 

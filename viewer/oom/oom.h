@@ -69,6 +69,7 @@ struct oom {
 	uint64_t lasting;     /* parameters, gradients, optimizer state, buffers, its temporaries */
 	uint64_t passing;     /* inputs, activations, temporaries: what goes with the batch */
 	uint64_t trainable;   /* parameters that a leaf was seen in */
+	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
 	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
 	uint64_t grown;	      /* kept from earlier steps at lines that grow */

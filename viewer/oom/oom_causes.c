@@ -80,13 +80,22 @@ static const struct oom_holder *grown_most(const struct oom *o)
 	return best;
 }
 
-/* A line of a module does not say which loop keeps what it made. */
-static void say_caller(const struct oom *o, char *text, size_t room)
+/* A line of a module does not say which loop keeps what it made: the line that called the model, or
+ * that made the last tensor of the pass, does. */
+static void say_caller(const struct oom *o, const struct oom_holder *most, char *text, size_t room)
 {
-	struct owner caller = owners_caller((struct owners *)&o->timeline.owners, o->root.stack);
+	struct owners *owners = (struct owners *)&o->timeline.owners;
+	struct owner last = { .file = "" };
 
-	if (o->root.seq && caller.file[0])
-		snprintf(text, room, "; the model was called at %s", WHO(&caller));
+	if (o->root.seq)
+		last = owners_caller(owners, o->root.stack);
+	if (last.file[0])
+		snprintf(text, room, "; the model was called at %s", WHO(&last));
+	else if (o->root.seq && o->grown_graph)
+		last = owners_find(owners, &o->root);
+	if (!text[0] && last.file[0] && !(most && owners_same(&last, &most->owner)))
+		snprintf(text, room, "; the last tensor of each %s was made by %s",
+			 o->by_pass ? "pass" : "step", WHO(&last));
 }
 
 static bool say_growth(const struct oom *o, char *text, const char *what)
@@ -99,7 +108,7 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 		snprintf(per, sizeof(per), ", of %zu passes since the last step", o->passes);
 	else if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
-	say_caller(o, caller, sizeof(caller));
+	say_caller(o, h, caller, sizeof(caller));
 	return say(text,
 		   "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
 		   "by %s%s.",

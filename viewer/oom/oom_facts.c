@@ -30,9 +30,9 @@ static void find_asked(struct oom *o)
 		o->asked = whole ? r->fail.size : segment_of(o->block);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t within(uint64_t least, uint64_t n, uint64_t most)
 {
-	return a < b ? a : b;
+	return n < least ? least : n > most ? most : n;
 }
 
 /*
@@ -42,8 +42,10 @@ static uint64_t least(uint64_t a, uint64_t b)
  */
 static uint64_t others_of(const struct oom *o)
 {
-	uint64_t own = least(o->total / 8, GIB), first = least(o->refusal.context, o->context);
-	uint64_t since = o->context - first, libraries = least(o->total / 8, GIB / 2);
+	uint64_t own = within(GIB / 2, o->total / 8, GIB);
+	uint64_t libraries = within(GIB / 4, o->total / 8, GIB / 2);
+	uint64_t first = within(0, o->refusal.context, o->context);
+	uint64_t since = o->context - first;
 
 	if (o->world > 1)
 		libraries *= 2;
@@ -171,7 +173,11 @@ static void sum_up(struct oom *o)
 
 		if (s->classes[i] == CATEGORY_parameters && b->tags & BLOCK_LEAF)
 			o->trainable += b->size;
-		if (b->signs & STACK_UNSHARDED || s->classes[i] == CATEGORY_communication)
+		if (s->classes[i] == CATEGORY_optimizer_state &&
+		    (b->stage == STAGE_OPTIMIZER || b->signs & (STACK_STEP | STACK_STATE)))
+			o->state += b->size;
+		if (b->signs & STACK_UNSHARDED ||
+		    (s->classes[i] == CATEGORY_communication && !(b->signs & STACK_BUCKET)))
 			o->unsharded += b->size;
 	}
 }

@@ -7,27 +7,10 @@
 
 #define FEWEST 4 /* passes that are many */
 
-static bool is_computed(enum category c)
-{
-	return oom_is_passing(c) && c != CATEGORY_inputs && c != CATEGORY_kv_cache;
-}
-
 size_t oom_passes(const struct snapshot *s, uint64_t since)
 {
-	struct map passes = { 0 };
-	size_t count = 0;
-	bool fresh;
-
-	for (size_t i = 0; i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-
-		if (b->stage != STAGE_FORWARD || b->seq < since || !is_computed(s->classes[i]))
-			continue;
-		map_put(&passes, b->born_forward, &fresh);
-		count += fresh;
-	}
-	map_free(&passes);
-	return count;
+	return snapshot_passes(s, since,
+			       1u << CATEGORY_activations | 1u << CATEGORY_forward_temporaries);
 }
 
 /* The latest pass is at work: what it made first. */

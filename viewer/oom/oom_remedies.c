@@ -89,7 +89,7 @@ static void say_let_go(const struct oom *o, const struct oom_holder *h, char *wh
 		put(what,
 		    "Let go of what %s made in earlier %s: its graph is kept alive, most likely "
 		    "by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
-		    "place)",
+		    "place, or backward at once)",
 		    WHO(&h->owner), of, WHO(&root), one);
 	else if (h->category == CATEGORY_activations)
 		put(what,
@@ -137,7 +137,9 @@ static uint64_t expandable(const struct oom *o, char *what, char *how)
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
-	if (!o->unsharded && !o->collective && o->world == 1)
+	bool by_hand = o->world > 1 && o->wanted.stage == STAGE_OUTSIDE;
+
+	if (!o->unsharded && !o->collective && !by_hand)
 		return 0;
 	put(what, "Gather less at a time: shard each layer by itself (fully_shard on the layers, "
 		  "then on the model) and reshard after forward");
@@ -231,9 +233,8 @@ static uint64_t foreach_off(const struct oom *o, char *what, char *how)
 
 static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
 {
-	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
+	uint64_t state = o->projected > o->state ? o->projected : o->state;
 
-	state = o->projected > state ? o->projected : state;
 	if (!state)
 		return 0;
 	put(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
@@ -249,7 +250,7 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
-		       (o->projected ? o->projected : b[CATEGORY_optimizer_state]);
+		       (o->projected ? o->projected : o->state);
 
 	if (all < o->capacity / 3 || o->unsharded || o->collective)
 		return 0;
