@@ -202,7 +202,8 @@ SIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 
 static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
 {
-	bool done = small_launch(fn, stream, args);
+	unsigned int blocks[] = { grid.x, grid.y, grid.z };
+	bool done = small_launch(fn, stream, blocks, args);
 	int result = launch_kernel(stream, done ? NULL : args, grid.x * grid.y * grid.z,
 				   block.x * block.y * block.z, shared);
 

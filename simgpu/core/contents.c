@@ -87,7 +87,8 @@ static void put(uintptr_t addr, const unsigned char *src, size_t bytes)
 	}
 }
 
-/* Whether the first byte was known: then the rest is as far as known; else all is zero. */
+/* Byte for byte, zero where it is not known. False if the first cell is not: a kernel was given
+ * that address, and may have written over what follows. */
 static bool get(uintptr_t addr, unsigned char *dst, size_t bytes)
 {
 	memset(dst, 0, bytes);
@@ -96,7 +97,7 @@ static bool get(uintptr_t addr, unsigned char *dst, size_t bytes)
 		struct cell *c = *slot((addr + at) / CELL);
 		size_t low = (addr + at) % CELL;
 
-		if (!at && (!c || !(c->valid[low / 64] >> low % 64 & 1)))
+		if (!at && !c)
 			return false;
 		for (size_t i = low; c && i < low + n; i++)
 			if (c->valid[i / 64] >> i % 64 & 1)
@@ -130,6 +131,23 @@ void sim_forget(const void *ptr)
 		contents_drop((uintptr_t)ptr, 1);
 }
 
+void contents_zero(void *ptr, size_t bytes)
+{
+	uintptr_t addr = (uintptr_t)ptr;
+
+	if (!any())
+		return;
+	pthread_mutex_lock(&lock);
+	EACH_PART(addr, bytes, at, n)
+	{
+		struct cell *c = *slot((addr + at) / CELL);
+
+		if (c)
+			memset(c->data + (addr + at) % CELL, 0, n);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* Other functions' variables lie between the arguments, which sanitizers would not let us read. */
 __attribute__((no_sanitize("address"))) static void scan(const uintptr_t *words, size_t n)
 {
@@ -160,6 +178,15 @@ static uintptr_t find_stack_top(void)
 	return (uintptr_t)base + size;
 }
 
+size_t contents_reach(const void *p)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), at = (uintptr_t)p;
+
+	if (!stack_top)
+		stack_top = find_stack_top();
+	return at >= here && at < stack_top ? stack_top - at : 0;
+}
+
 /*
  * The runtime is not told how many arguments a kernel takes, nor their sizes. The compiler's launch
  * stubs keep both the array and the arguments on the stack, so everything between here and the top
@@ -171,11 +198,7 @@ __attribute__((no_sanitize("address"))) void contents_launch(void **args)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), a = (uintptr_t)args;
 
-	if (!any() || !args)
-		return;
-	if (!stack_top)
-		stack_top = find_stack_top();
-	if (a < here || a >= stack_top)
+	if (!any() || !contents_reach(args))
 		return;
 	for (int i = 0; i < ARGS_MOST && a + (i + 1) * sizeof(void *) <= stack_top; i++) {
 		uintptr_t p = (uintptr_t)args[i];

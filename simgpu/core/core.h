@@ -139,8 +139,10 @@ bool host_find(const void *ptr, struct host_range *out);
 
 /* ---- contents.c ---- */
 void contents_drop(uintptr_t base, size_t bytes);   /* memory was freed */
+void contents_zero(void *ptr, size_t bytes);	    /* a kernel wrote zeros */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */
+size_t contents_reach(const void *p); /* bytes up to the end of this thread's stack; 0: not on it */
 
 /* ---- pools.c ---- */
 struct sim_pool;

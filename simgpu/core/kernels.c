@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels.h"
+#include "numbers.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernel **table; /* open addressing, a power of two */
@@ -79,8 +80,7 @@ static bool is_type(char c)
 	return c && strchr("bahstijlmfd", c);
 }
 
-/* "...MARKt", t a type: that type, else 0. */
-static char type_after(const char *name, const char *mark)
+char kernel_type_after(const char *name, const char *mark)
 {
 	const char *at = strstr(name, mark);
 
@@ -120,20 +120,15 @@ static const struct {
 } reductions[] = {
 	{ "MaxNanFunctorI", WHAT_MAXIMUM }, { "MinNanFunctorI", WHAT_MINIMUM },
 	{ "or_kernel_cuda", WHAT_ANY },	    { "and_kernel_cuda", WHAT_ALL },
-	{ "sum_functorI", WHAT_SUM },
+	{ "sum_functorI", WHAT_SUM },	    { "MeanOpsI", WHAT_MEAN },
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-static int size_of(char type)
-{
-	return strchr("bah", type) ? 1 : strchr("st", type) ? 2 : strchr("lmd", type) ? 8 : 4;
-}
-
 /* The functor's own operand follows its mode, if it has one, at its natural alignment. */
 static int scalar_at(char type, bool has_mode)
 {
-	int size = size_of(type);
+	int size = number_size(type);
 
 	return has_mode && size < (int)sizeof(int) ? (int)sizeof(int) : size;
 }
@@ -164,7 +159,7 @@ static void parse_functor(struct kernel *k)
 	if (parse_wrapped(k))
 		return;
 	for (size_t i = 0; i < COUNT(functors); i++) {
-		k->in = type_after(k->name, functors[i].mark);
+		k->in = kernel_type_after(k->name, functors[i].mark);
 		if (!k->in)
 			continue;
 		k->what = functors[i].what;
@@ -193,7 +188,7 @@ static void parse_reduction(struct kernel *k)
 {
 	const char *out = strstr(k->name, "Ej");
 
-	k->in = type_after(k->name, "ReduceOpI");
+	k->in = kernel_type_after(k->name, "ReduceOpI");
 	while (out && !(is_type(out[2]) && out[3] == 'L'))
 		out = strstr(out + 2, "Ej");
 	k->out = out ? out[2] : 0;
@@ -217,8 +212,14 @@ void kernel_parse(struct kernel *k)
 			strstr(name, "gpu_kernel_impl_nocastI") ? KERNEL_STRIDED : KERNEL_STEPPING;
 	else if (strstr(name, "native13reduce_kernelI"))
 		k->family = KERNEL_REDUCE;
+	else if (strstr(name, "25multi_tensor_apply_kernelI"))
+		lists_parse(k);
+	else if (strstr(name, "CatArrayBatchedCopy"))
+		k->family = KERNEL_CAT;
+	else if (strstr(name, "28amp_update_scale_cuda_kernelEPfPiPKfddi"))
+		k->family = KERNEL_SCALER;
 	if (k->family == KERNEL_REDUCE)
 		parse_reduction(k);
-	else if (k->family != KERNEL_OTHER)
+	else if (k->family < KERNEL_REDUCE && k->family > KERNEL_OTHER)
 		parse_functor(k);
 }

@@ -17,6 +17,9 @@ enum kernel_family {
 	KERNEL_STRIDED,	 /* count, and a structure: how to step, pointers, functor */
 	KERNEL_STEPPING, /* the same, but of mixed types: never computed */
 	KERNEL_REDUCE,	 /* one structure */
+	KERNEL_CAT,	 /* result, a table of inputs, how they lie: cat.c */
+	KERNEL_SCALER,	 /* six arguments: scaler.c */
+	KERNEL_LISTS,	 /* a table of addresses, functor, what the functor takes */
 };
 
 enum kernel_what {
@@ -37,6 +40,7 @@ enum kernel_what {
 	WHAT_ANY,
 	WHAT_ALL,
 	WHAT_SUM,
+	WHAT_MEAN,
 };
 
 struct kernel {
@@ -45,16 +49,30 @@ struct kernel {
 	enum kernel_family family;
 	enum kernel_what what;
 	char in, out; /* types, as C++ mangles them */
-	int operands;
-	int scalar; /* where the functor keeps an operand, -1 if it does not */
+	int operands; /* or lists */
+	int scalar;   /* where the functor keeps an operand, -1 if it does not */
+	int column;   /* of lists: bytes that each tensor has beside its address and size */
+	int result;   /* of lists: which is written, -1 if any may be */
 };
 
 /* The host pointer is what a launch names. kernels.c */
 void kernel_register(const void *host, const char *name);
 struct kernel *kernel_find(const void *host); /* NULL if unknown */
 void kernel_parse(struct kernel *k);
+/* "...MARKt", t a type: that type, else 0. */
+char kernel_type_after(const char *name, const char *mark);
 
 /* A launch: true if its effect on small contents has been done here. small.c */
-bool small_launch(const void *host, void *stream, void **args);
+bool small_launch(const void *host, void *stream, const unsigned int grid[3], void **args);
+
+/* lists.c */
+void lists_parse(struct kernel *k);
+bool lists_launch(const struct kernel *k, unsigned int blocks, void **args);
+
+/* cat.c */
+bool cat_launch(const struct kernel *k, unsigned int inputs, void **args);
+
+/* scaler.c */
+bool scaler_launch(void **args);
 
 #endif

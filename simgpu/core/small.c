@@ -8,76 +8,13 @@
  */
 #include <math.h>
 #include <string.h>
+#include "core.h"
 #include "kernels.h"
+#include "numbers.h"
 
 #define MOST	     256 /* elements */
 #define REDUCE_WORDS 160 /* of ReduceOp are looked at */
 #define CONFIG_INTS  24	 /* where its configuration must begin */
-
-/* Numbers of any type: the mantissa of a long double holds every 64-bit integer. */
-static int size_of(char type)
-{
-	return strchr("bah", type) ? 1 : strchr("st", type) ? 2 : strchr("lmd", type) ? 8 : 4;
-}
-
-static long double load(char type, const void *p)
-{
-	union {
-		int8_t a;
-		uint8_t h;
-		int16_t s;
-		uint16_t t;
-		int32_t i;
-		uint32_t j;
-		int64_t l;
-		uint64_t m;
-		float f;
-		double d;
-	} v;
-
-	memcpy(&v, p, size_of(type));
-	switch (type) {
-	case 'b':
-		return v.h != 0;
-	case 'a':
-		return v.a;
-	case 'h':
-		return v.h;
-	case 's':
-		return v.s;
-	case 't':
-		return v.t;
-	case 'i':
-		return v.i;
-	case 'j':
-		return v.j;
-	case 'l':
-		return v.l;
-	case 'm':
-		return v.m;
-	case 'f':
-		return v.f;
-	default:
-		return v.d;
-	}
-}
-
-static void store(char type, void *p, long double x)
-{
-	int64_t whole = x >= -9.3e18L && x <= 9.2e18L ? (int64_t)x : 0;
-	float f = (float)x;
-	double d = (double)x;
-	uint8_t flag = x != 0;
-
-	if (type == 'f')
-		memcpy(p, &f, sizeof(f));
-	else if (type == 'd')
-		memcpy(p, &d, sizeof(d));
-	else if (type == 'b')
-		memcpy(p, &flag, 1);
-	else
-		memcpy(p, &whole, size_of(type));
-}
 
 static long double compare(int mode, long double a, long double b)
 {
@@ -143,15 +80,15 @@ static char scalar_type(int8_t t)
 static void read_functor(struct small *s, const char *functor)
 {
 	const struct kernel *k = s->k;
-	int size = size_of(k->in);
+	int size = number_size(k->in);
 
 	s->factor = 1;
 	if (k->what == WHAT_EQUAL || k->what == WHAT_COMPARE)
 		memcpy(&s->mode, functor, sizeof(s->mode));
 	if (k->scalar >= 0)
-		s->scalar = load(k->in, functor + k->scalar);
+		s->scalar = number_load(k->in, functor + k->scalar);
 	if (k->what == WHAT_ADD)
-		s->factor = load(k->in, functor + (k->operands == 2 ? 0 : size));
+		s->factor = number_load(k->in, functor + (k->operands == 2 ? 0 : size));
 }
 
 static bool read_types(struct small *s, void **args)
@@ -215,7 +152,7 @@ static char *place(const struct small *s, int operand, uint32_t i)
 	size_t offset = 0;
 
 	if (!s->steps)
-		return s->at[operand] + (size_t)i * size_of(s->types[operand]);
+		return s->at[operand] + (size_t)i * number_size(s->types[operand]);
 	for (uint32_t d = 0; d < s->steps[0] && d < DIMS && s->steps[SIZE_AT(d)]; d++) {
 		uint32_t size = s->steps[SIZE_AT(d)];
 
@@ -225,21 +162,12 @@ static char *place(const struct small *s, int operand, uint32_t i)
 	return s->at[operand] + offset;
 }
 
-/* As a C cast would: an operand takes the functor's type, and so does the result. */
-static long double as_type(char type, long double x)
-{
-	char bytes[16];
-
-	store(type, bytes, x);
-	return load(type, bytes);
-}
-
 static long double operand(const struct small *s, int which, int i)
 {
 	char bytes[16];
 
-	sim_copy(bytes, place(s, which, i), size_of(s->types[which]));
-	return as_type(s->k->in, load(s->types[which], bytes));
+	sim_copy(bytes, place(s, which, i), number_size(s->types[which]));
+	return number_cast(s->k->in, number_load(s->types[which], bytes));
 }
 
 static long double element(const struct small *s, int i)
@@ -258,8 +186,8 @@ static long double element(const struct small *s, int i)
 	return compute(k, s->mode, a, k->what == WHAT_ADD ? b * s->factor : b);
 }
 
-/* Nothing but zeros need not be kept: that is what unknown memory reads as. All results are worked
- * out before the first is written, which may be where an operand lies. */
+/* All results are worked out before the first is written, which may be where an operand lies.
+ * Nothing but zeros need not be kept: that is what unknown memory reads as. */
 static void do_elements(const struct kernel *k, void **args)
 {
 	long double results[MOST];
@@ -267,15 +195,18 @@ static void do_elements(const struct kernel *k, void **args)
 	bool computed = read_call(&s, args), any = false;
 	char bytes[16];
 
+	if (!computed && s.at)
+		sim_forget(s.at[0]);
 	for (int i = 0; computed && i < s.n; i++) {
-		results[i] = as_type(k->out, element(&s, i));
+		results[i] = number_cast(k->out, element(&s, i));
 		any = any || results[i] != 0;
 	}
-	if (s.at)
-		sim_forget(s.at[0]);
-	for (int i = 0; any && i < s.n; i++) {
-		store(s.types[0], bytes, results[i]);
-		sim_copy(place(&s, 0, i), bytes, size_of(s.types[0]));
+	for (int i = 0; computed && i < s.n; i++) {
+		number_store(s.types[0], bytes, results[i]);
+		if (any)
+			sim_copy(place(&s, 0, i), bytes, number_size(s.types[0]));
+		else
+			contents_zero(place(&s, 0, i), number_size(s.types[0]));
 	}
 }
 
@@ -284,12 +215,12 @@ static void do_elements(const struct kernel *k, void **args)
 static long double reduce(const struct kernel *k, const char *values, int n)
 {
 	long double total = k->what == WHAT_ALL;
-	int size = size_of(k->in);
+	int size = number_size(k->in);
 
 	for (int i = 0; i < n; i++) {
-		long double x = load(k->in, values + i * size);
+		long double x = number_load(k->in, values + i * size);
 
-		if (k->what == WHAT_SUM)
+		if (k->what == WHAT_SUM || k->what == WHAT_MEAN)
 			total += x;
 		else if (k->what == WHAT_ANY)
 			total = total || x;
@@ -298,7 +229,7 @@ static long double reduce(const struct kernel *k, const char *values, int n)
 		else if (!i || (k->what == WHAT_MAXIMUM ? x > total : x < total))
 			total = x;
 	}
-	return total;
+	return k->what == WHAT_MEAN ? total / n : total;
 }
 
 /* How many elements go into the one result; 0 if there are more results. ReduceOp's configuration
@@ -309,7 +240,7 @@ static int inputs_of(const struct kernel *k, const int *ints)
 	for (int i = 0; i < CONFIG_INTS; i++) {
 		const int *c = ints + i;
 
-		if (c[0] == size_of(k->in) && c[1] > 0 && c[2] > 0 && c[11] > 0 && c[12] > 0 &&
+		if (c[0] == number_size(k->in) && c[1] > 0 && c[2] > 0 && c[11] > 0 && c[12] > 0 &&
 		    c[13] == c[11] * c[12] && c[13] <= 1024)
 			return c[2] == 1 ? c[1] : 0;
 	}
@@ -343,17 +274,23 @@ static void do_reduction(const struct kernel *k, void *structure)
 		sim_forget(at[1]);
 		return;
 	}
-	sim_copy(values, at[0], (size_t)n * size_of(k->in));
-	store(k->out, result, as_type(k->out, reduce(k, values, n)));
-	sim_copy(at[1], result, size_of(k->out));
+	sim_copy(values, at[0], (size_t)n * number_size(k->in));
+	number_store(k->out, result, number_cast(k->out, reduce(k, values, n)));
+	sim_copy(at[1], result, number_size(k->out));
 }
 
-bool small_launch(const void *host, void *stream, void **args)
+bool small_launch(const void *host, void *stream, const unsigned int grid[3], void **args)
 {
 	const struct kernel *k = args ? kernel_find(host) : NULL;
 
 	if (!k || k->family == KERNEL_OTHER || sim_capturing(stream))
 		return false;
+	if (k->family == KERNEL_LISTS)
+		return lists_launch(k, grid[0], args);
+	if (k->family == KERNEL_CAT)
+		return cat_launch(k, grid[1], args);
+	if (k->family == KERNEL_SCALER)
+		return scaler_launch(args);
 	if (k->family == KERNEL_REDUCE)
 		do_reduction(k, args[0]);
 	else

@@ -211,7 +211,14 @@ cases = dict(
     every=lambda a, b: (b > 0).all(), flags=lambda a, b: a.bool(), mixed=lambda a, b: a & ~(b == 5), size=lambda a, b: a.abs(),
     finite=lambda a, b: torch.isfinite(a.float()).all(), narrow=lambda a, b: a.int() * 2, wide=lambda a, b: a.double() * 2.5,
     column=lambda a, b: a.view(2, 2)[:, 1] + b.view(2, 2)[:, 0], spread=lambda a, b: a.view(2, 2) * b[:2], turned=lambda a, b: a.view(2, 2).t() == 3,
-    in_place=lambda a, b: a.clone().add_(b), again=lambda a, b: (a + b).clone())
+    in_place=lambda a, b: a.clone().add_(b), again=lambda a, b: (a + b).clone(), mean=lambda a, b: a.float().mean(),
+    cat=lambda a, b: torch.cat([a, b[:1]]), columns=lambda a, b: torch.cat([a.view(2, 2).t(), b.view(2, 2)], 1),
+    stack=lambda a, b: torch.stack([a, b], 1), scalars=lambda a, b: torch.stack([a[0], b[3], a[2]]), flags_cat=lambda a, b: torch.cat([a > 0, b > 0]),
+    many=lambda a, b: torch.cat([a, b] * 60), vectors=lambda a, b: torch.cat([a.double().view(2, 2), b.double().view(2, 2)], 1),
+    one_by_one=lambda a, b: assigned(torch.zeros_like(a)), zeros_first=lambda a, b: torch.cat([torch.zeros(200, device=a.device), a.float()]))
+def assigned(t):
+    t[1], t[3] = 5, 7
+    return t
 a, b = torch.tensor([1, 0, 3, -2]), torch.tensor([1, 5, 3, 7])
 wrong = []
 for name, case in cases.items():
@@ -225,7 +232,40 @@ print(len(cases), wrong)
 @pytest.mark.matrix
 def test_small_results_are_those_of_the_cpu(programs):
     """Flags and counters, which programs read back to decide how to go on, are computed."""
-    assert script(programs, VALUES).split("\n")[-2] == "32 []"
+    assert script(programs, VALUES).split("\n")[-2] == "42 []"
+
+
+COUNTERS = """
+import json, torch
+torch.set_default_device("cuda")
+said = {}
+for name, options in [("Adam", {}), ("AdamW", dict(capturable=True)), ("NAdam", dict(foreach=False)), ("RAdam", {}), ("Adam", dict(fused=True))]:
+    many, few = [[torch.nn.Parameter(torch.ones(8, 8)) for _ in range(n)] for n in (3 if said else 800, 2)]
+    optimizer = getattr(torch.optim, name)([dict(params=many), dict(params=few)], **options)
+    for _ in range(3):
+        for p in many + few:
+            p.grad = torch.ones_like(p)
+        optimizer.step()
+    said[f"{name} {options}"] = sorted({state["step"].item() for state in optimizer.state.values()})
+p = torch.nn.Parameter(torch.ones(4))
+optimizer = torch.optim.SGD([p])
+scaler = torch.amp.GradScaler("cuda", init_scale=1024., growth_interval=2)
+said["scales"] = []
+for _ in range(5):
+    scaler.scale(p.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    said["scales"].append(scaler.get_scale())
+print(json.dumps(said))
+"""
+
+
+@pytest.mark.matrix
+def test_optimizers_count_their_steps(programs):
+    """Counters on the device, at first more than one launch takes: Adam divides by what it reads back of them."""
+    said = json.loads(script(programs, COUNTERS).splitlines()[-1])
+    assert said.pop("scales") == [1024.0, 2048.0, 2048.0, 4096.0, 4096.0]
+    assert len(said) == 5 and all(steps == [3.0] for steps in said.values()), said
 
 
 def test_graph_replays(programs):

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small tensors put together (PyTorch's cat and stack): sizes, flags and boxes are, before they are
+ * sent to other ranks or decided by. A kernel's name says how its arguments are laid out; what does
+ * not fit is not computed. Any thread.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "core.h"
+#include "kernels.h"
+
+#define DIMS 4	  /* that the kernels know */
+#define MOST 1024 /* units of one input */
+
+/* Another function's variable, as far as the compiler knows. */
+#define FOREIGN __attribute__((no_sanitize("address")))
+
+struct shape {
+	uint32_t sizes[DIMS], strides[DIMS];
+};
+
+/* By the kernel's name: bytes of an element, dimensions, room for so many inputs and for so many of
+ * their strides; what is copied at once, in elements. */
+struct form {
+	unsigned int bytes, dims, inputs, shapes, align, vector;
+	bool vectors;
+};
+
+/* The arguments: where to, the inputs' table, the result's shape, along which dimension, and what
+ * an input's offset there is to be multiplied with. */
+struct call {
+	struct form form;
+	char *result;
+	const char *table;
+	const struct shape *shape;
+	uint32_t dim, factor, n;
+};
+
+struct input {
+	char *data;
+	uint32_t offset, length, elements; /* along the dimension; length of it; all in all */
+	bool contiguous;
+	const struct shape *shape;
+};
+
+static bool read_form(struct form *f, const char *name)
+{
+	static const char opaque[] = "10OpaqueTypeILj";
+	const char *at = strstr(name, opaque);
+	int n = at ? sscanf(at + strlen(opaque), "%uEEEjLi%uELi%uELi%uELi%uELi%uE", &f->bytes,
+			    &f->dims, &f->inputs, &f->shapes, &f->align, &f->vector)
+		   : 0;
+
+	f->vectors = strstr(name, "CatArrayBatchedCopy_vectorizedI");
+	if (!f->vectors)
+		f->vector = 1;
+	return n >= (f->vectors ? 6 : 4) && f->bytes >= 1 && f->bytes <= 16 && f->dims >= 1 &&
+	       f->dims <= DIMS && f->inputs <= 1024 && f->shapes >= 1 && f->shapes <= 1024 &&
+	       (!f->vectors || (f->vector >= 1 && f->align == f->bytes * f->vector));
+}
+
+/* The table: a row for each thing that is known of an input. */
+FOREIGN static struct input input_at(const struct call *c, uint32_t i)
+{
+	size_t n = c->form.inputs;
+	char *const *data = (char *const *)c->table;
+	const uint32_t *numbers = (const uint32_t *)(data + n);
+	const bool *contiguous = (const bool *)(numbers + 3 * n);
+	const struct shape *shapes = (const struct shape *)(contiguous + n);
+
+	return (struct input){ .data = data[i],
+			       .offset = numbers[i],
+			       .length = numbers[n + i],
+			       .elements = numbers[2 * n + i],
+			       .contiguous = contiguous[i],
+			       .shape = &shapes[c->form.shapes > 1 ? i : 0] };
+}
+
+FOREIGN static bool inputs_fit(const struct call *c)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct input in = input_at(c, i);
+
+		if (!sim_is_device_ptr(in.data) || !in.length || in.elements % in.length ||
+		    (i && in.offset != next))
+			return false;
+		next = in.offset + in.length;
+	}
+	return true;
+}
+
+/* inputs: as many as the grid is high. */
+FOREIGN static bool read_call(struct call *c, const char *name, unsigned int inputs, void **args)
+{
+	size_t bytes;
+
+	if (!read_form(&c->form, name))
+		return false;
+	bytes = c->form.inputs * (sizeof(char *) + 3 * sizeof(uint32_t) + sizeof(bool)) +
+		c->form.shapes * sizeof(struct shape);
+	c->result = *(char **)args[0];
+	c->table = args[1];
+	c->shape = args[2];
+	c->dim = *(const uint32_t *)args[3];
+	c->factor = *(const uint32_t *)args[4];
+	c->n = inputs;
+	return sim_is_device_ptr(c->result) && c->dim < c->form.dims && inputs <= c->form.inputs &&
+	       contents_reach(c->table) >= bytes && inputs_fit(c);
+}
+
+/* How far from the start element i lies, where dimension `dim` is `length` long. */
+FOREIGN static size_t place(const struct call *c, const struct shape *s, uint32_t length,
+			    uint32_t i)
+{
+	size_t at = 0;
+
+	for (uint32_t d = c->form.dims - 1; d >= 1; d--) {
+		uint32_t size = d == c->dim ? length : s->sizes[d];
+
+		if (!size)
+			return 0;
+		at += (size_t)(i % size) * s->strides[d];
+		i /= size;
+	}
+	return at + (size_t)i * s->strides[0];
+}
+
+enum pass { LOOK, KEEP, CLEAR };
+
+/* Whether there is anything but zeros, which need not be kept: unknown memory reads as zero. */
+static bool do_input(const struct call *c, const struct input *in, enum pass pass)
+{
+	static const char zero[16];
+	uint32_t per = c->form.vector, unit = c->form.bytes * per, length = in->length;
+	size_t start = (size_t)in->offset * c->factor / per;
+	bool any = false;
+	char value[16];
+
+	if (c->form.vectors)
+		length = length * c->factor / per;
+	for (uint32_t i = 0; i < in->elements / per; i++) {
+		uint32_t from = in->contiguous ? i : place(c, in->shape, length, i);
+		char *to = c->result + (start + place(c, c->shape, length, i)) * unit;
+
+		sim_copy(value, in->data + (size_t)from * unit, unit);
+		any = any || memcmp(value, zero, unit);
+		if (pass == KEEP)
+			sim_copy(to, value, unit);
+		else if (pass == CLEAR)
+			contents_zero(to, unit);
+	}
+	return any;
+}
+
+static bool do_inputs(const struct call *c, enum pass pass)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct input in = input_at(c, i);
+
+		any = do_input(c, &in, pass) || any;
+	}
+	return any;
+}
+
+static bool is_small(const struct call *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (input_at(c, i).elements / c->form.vector > MOST)
+			return false;
+	return true;
+}
+
+bool cat_launch(const struct kernel *k, unsigned int inputs, void **args)
+{
+	struct call c = { .n = 0 };
+
+	if (!read_call(&c, k->name, inputs, args))
+		return false;
+	if (is_small(&c))
+		do_inputs(&c, do_inputs(&c, LOOK) ? KEEP : CLEAR);
+	else
+		sim_forget(c.result);
+	return true;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels over lists of tensors, as PyTorch's optimizers launch them (multi_tensor_apply). Their
+ * first argument is a table of addresses with room for more or fewer tensors, by version. Which it
+ * is shows in the table itself: its blocks must cover its tensors, one chunk behind the other. Then
+ * what is written is forgotten, and nothing that an earlier table left behind; and numbers that all
+ * get the same added are computed: an optimizer that keeps its steps on the device divides by what
+ * it makes of them. A table that fits no known form is like any other argument. Any thread.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "core.h"
+#include "kernels.h"
+#include "numbers.h"
+
+#define DEPTH 5	    /* lists in one table */
+#define CHUNK 65536 /* elements that a block works on */
+
+/* Another function's variable, as far as the compiler knows. */
+#define FOREIGN __attribute__((no_sanitize("address")))
+
+static const struct form {
+	int room[DEPTH]; /* tensors, by the number of lists */
+	int with_column; /* the same for one list and a column beside it */
+	int blocks, index_size;
+} forms[] = {
+	{ { 110, 64, 48, 36, 30 }, 96, 320, 1 },
+	{ { 770, 448, 336, 252, 210 }, 672, 2240, 2 },
+};
+
+/* Lists of addresses, the tensors' elements, for some kernels a column of numbers or of further
+ * addresses, each block's tensor, each block's chunk. */
+struct table {
+	const struct form *form;
+	void *const *addresses;
+	const int64_t *elements;
+	const char *tensor_of;
+	const int *chunk_of;
+	int room, n;
+};
+
+/* ---- the table ---- */
+
+FOREIGN static int tensor_of(const struct table *t, unsigned int block)
+{
+	if (t->form->index_size == 1)
+		return ((const uint8_t *)t->tensor_of)[block];
+	return ((const uint16_t *)t->tensor_of)[block];
+}
+
+FOREIGN static bool tensor_fits(const struct table *t, int depth, int i)
+{
+	for (int d = 0; d < depth; d++)
+		if (!sim_is_device_ptr(t->addresses[d * t->room + i]))
+			return false;
+	return t->elements[i] > 0;
+}
+
+/* A launch may begin and end within a tensor; in between, each is covered from end to end. */
+FOREIGN static bool blocks_fit(struct table *t, int depth, unsigned int blocks)
+{
+	int last = -1;
+	int64_t done = 0;
+
+	for (unsigned int b = 0; b < blocks; b++) {
+		int i = tensor_of(t, b);
+		int64_t start = (int64_t)t->chunk_of[b] * CHUNK;
+
+		if (i != last && b && (done < t->elements[last] || start))
+			return false;
+		if (i == last ? start != done : i != last + 1)
+			return false;
+		if (i >= t->room || !tensor_fits(t, depth, i) || start < 0 ||
+		    start >= t->elements[i])
+			return false;
+		last = i;
+		done = start + CHUNK;
+	}
+	t->n = last + 1;
+	return true;
+}
+
+static bool read_table(struct table *t, const struct kernel *k, const char *at, unsigned int blocks)
+{
+	const struct form *f = t->form;
+	size_t reach = contents_reach(at), room, used;
+
+	t->room = k->operands == 1 && k->column ? f->with_column : f->room[k->operands - 1];
+	room = t->room;
+	used = room * (k->operands * sizeof(void *) + sizeof(int64_t) + k->column);
+	t->addresses = (void *const *)at;
+	t->elements = (const int64_t *)(t->addresses + room * k->operands);
+	t->tensor_of = at + used;
+	used += (size_t)f->blocks * f->index_size;
+	t->chunk_of = (const int *)(at + used);
+	used += (size_t)f->blocks * sizeof(int);
+	return used <= reach && blocks <= (unsigned int)f->blocks &&
+	       blocks_fit(t, k->operands, blocks);
+}
+
+/* ---- what the kernel does ---- */
+
+/* One element: more are no counter. */
+static void add(const struct kernel *k, const struct table *t, int i, const void *number)
+{
+	char value[16];
+	long double sum;
+
+	sim_copy(value, t->addresses[i], number_size(k->in));
+	sum = number_load(k->in, value) + number_load(k->in, number);
+	number_store(k->in, value, sum);
+	sim_copy(t->addresses[k->result * t->room + i], value, number_size(k->in));
+}
+
+FOREIGN static void do_tensor(const struct kernel *k, const struct table *t, int i, void **args)
+{
+	if (k->what == WHAT_ADD && t->elements[i] == 1) {
+		add(k, t, i, args[3]); /* the table, the functor, its operator, the number */
+		return;
+	}
+	for (int d = 0; d < k->operands; d++)
+		if (k->result < 0 || k->result == d)
+			sim_forget(t->addresses[d * t->room + i]);
+}
+
+bool lists_launch(const struct kernel *k, unsigned int blocks, void **args)
+{
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		struct table t = { .form = &forms[f] };
+
+		if (!read_table(&t, k, args[0], blocks))
+			continue;
+		for (int i = 0; i < t.n; i++)
+			do_tensor(k, &t, i, args);
+		return true;
+	}
+	return false;
+}
+
+/* ---- names ---- */
+
+/* What stands beside the addresses and elements, for each tensor. */
+static const struct {
+	const char *mark;
+	bool numbers; /* of the type that comes next; else further addresses or nothing */
+	int column;
+} tables[] = {
+	{ "18TensorListMetadataI", false, 0 },
+	{ "32FusedOptimizerTensorListMetadataI", false, sizeof(void *) },
+	{ "28TensorListScalarListMetadataI", true, 0 },
+};
+
+static bool parse_table(struct kernel *k)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const char *at = strstr(k->name, tables[i].mark);
+		char type = kernel_type_after(k->name, tables[i].mark);
+
+		if (!at || (tables[i].numbers && !type))
+			continue;
+		at += strlen(tables[i].mark) + tables[i].numbers;
+		k->column = tables[i].numbers ? number_size(type) : tables[i].column;
+		return sscanf(at, "Li%1dE", &k->operands) == 1 && k->operands >= 1 &&
+		       k->operands <= DEPTH;
+	}
+	return false;
+}
+
+/* Functors end with three numbers: how many lists, how many of them are read, which is written. */
+static int parse_result(const struct kernel *k)
+{
+	int depth, read, result;
+
+	for (const char *at = k->name; (at = strstr(at, "Li")); at++)
+		if (sscanf(at, "Li%1dELi%1dELi%1dE", &depth, &read, &result) == 3 &&
+		    depth == k->operands && result < depth)
+			return result;
+	return -1;
+}
+
+void lists_parse(struct kernel *k)
+{
+	if (!parse_table(k))
+		return;
+	k->family = KERNEL_LISTS;
+	k->result = parse_result(k);
+	k->in = kernel_type_after(k->name, "21BinaryOpScalarFunctorI");
+	if (k->in && k->result >= 0 && kernel_type_after(k->name, "EEEJSt4plusI") == k->in)
+		k->what = WHAT_ADD;
+}
