@@ -127,43 +127,19 @@ FOREIGN static size_t place(const struct call *c, const struct shape *s, uint32_
 	return at + (size_t)i * s->strides[0];
 }
 
-enum pass { LOOK, KEEP, CLEAR };
-
-/* Whether there is anything but zeros, which need not be kept: unknown memory reads as zero. */
-static bool do_input(const struct call *c, const struct input *in, enum pass pass)
+static void copy_input(const struct call *c, const struct input *in)
 {
-	static const char zero[16];
 	uint32_t per = c->form.vector, unit = c->form.bytes * per, length = in->length;
 	size_t start = (size_t)in->offset * c->factor / per;
-	bool any = false;
-	char value[16];
 
 	if (c->form.vectors)
 		length = length * c->factor / per;
 	for (uint32_t i = 0; i < in->elements / per; i++) {
-		uint32_t from = in->contiguous ? i : place(c, in->shape, length, i);
-		char *to = c->result + (start + place(c, c->shape, length, i)) * unit;
+		size_t from = in->contiguous ? i : place(c, in->shape, length, i);
 
-		sim_copy(value, in->data + (size_t)from * unit, unit);
-		any = any || memcmp(value, zero, unit);
-		if (pass == KEEP)
-			sim_copy(to, value, unit);
-		else if (pass == CLEAR)
-			contents_zero(to, unit);
+		sim_copy(c->result + (start + place(c, c->shape, length, i)) * unit,
+			 in->data + from * unit, unit);
 	}
-	return any;
-}
-
-static bool do_inputs(const struct call *c, enum pass pass)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < c->n; i++) {
-		struct input in = input_at(c, i);
-
-		any = do_input(c, &in, pass) || any;
-	}
-	return any;
 }
 
 static bool is_small(const struct call *c)
@@ -180,9 +156,14 @@ bool cat_launch(const struct kernel *k, unsigned int inputs, void **args)
 
 	if (!read_call(&c, k->name, inputs, args))
 		return false;
-	if (is_small(&c))
-		do_inputs(&c, do_inputs(&c, LOOK) ? KEEP : CLEAR);
-	else
+	if (!is_small(&c)) {
 		sim_forget(c.result);
+		return true;
+	}
+	for (uint32_t i = 0; i < c.n; i++) {
+		struct input in = input_at(&c, i);
+
+		copy_input(&c, &in);
+	}
 	return true;
 }

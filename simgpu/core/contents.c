@@ -6,6 +6,9 @@
  * forget the cell there, since it would have written: what is read then is zero, never a stale
  * value that a program could take for a size.
  *
+ * What the small kernels that are computed (small.c) made of unknown values is kept as a guess: it
+ * reads as any other, but they can tell it from what is known.
+ *
  * Any thread; one lock, not taken while nothing is stored.
  */
 #include <stdlib.h>
@@ -15,20 +18,19 @@
 #define CELL	   512
 #define BUCKETS	   16384
 #define MOST_CELLS 65536
-#define ARGS_MOST  64
-#define WORDS_MOST 128 /* of each argument are looked at */
+
+enum state { UNKNOWN, GUESS, KNOWN }; /* of a byte */
 
 struct cell {
 	struct cell *next;
-	uintptr_t number; /* address / CELL */
-	uint64_t valid[CELL / 64];
-	unsigned char data[CELL];
+	uintptr_t number;	  /* address / CELL */
+	unsigned char data[CELL]; /* zero where it is unknown */
+	unsigned char states[CELL];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cell *buckets[BUCKETS];
 static size_t cells;
-static __thread uintptr_t stack_top;
 
 static struct cell **slot(uintptr_t number)
 {
@@ -61,7 +63,7 @@ static void drop(uintptr_t number)
 	__atomic_store_n(&cells, cells - 1, __ATOMIC_RELAXED);
 }
 
-static bool any(void)
+bool contents_any(void)
 {
 	return __atomic_load_n(&cells, __ATOMIC_RELAXED) != 0;
 }
@@ -72,7 +74,7 @@ static bool any(void)
 						   n = n < (bytes)-at ? n : (bytes)-at, true); \
 	     at += n)
 
-static void put(uintptr_t addr, const unsigned char *src, size_t bytes)
+static void put(uintptr_t addr, const unsigned char *src, size_t bytes, enum state state)
 {
 	EACH_PART(addr, bytes, at, n)
 	{
@@ -82,16 +84,30 @@ static void put(uintptr_t addr, const unsigned char *src, size_t bytes)
 		if (!c)
 			return;
 		memcpy(c->data + low, src + at, n);
-		for (size_t i = low; i < low + n; i++)
-			c->valid[i / 64] |= (uint64_t)1 << i % 64;
+		memset(c->states + low, state, n);
 	}
 }
 
-/* Byte for byte, zero where it is not known. False if the first cell is not: a kernel was given
+static void clear(uintptr_t addr, size_t bytes)
+{
+	EACH_PART(addr, bytes, at, n)
+	{
+		struct cell *c = *slot((addr + at) / CELL);
+		size_t low = (addr + at) % CELL;
+
+		if (!c)
+			continue;
+		memset(c->data + low, 0, n);
+		memset(c->states + low, UNKNOWN, n);
+	}
+}
+
+/* Bytes and what is known of each. False, and all unknown, if the first cell is: a kernel was given
  * that address, and may have written over what follows. */
-static bool get(uintptr_t addr, unsigned char *dst, size_t bytes)
+static bool get(uintptr_t addr, unsigned char *dst, unsigned char *states, size_t bytes)
 {
 	memset(dst, 0, bytes);
+	memset(states, UNKNOWN, bytes);
 	EACH_PART(addr, bytes, at, n)
 	{
 		struct cell *c = *slot((addr + at) / CELL);
@@ -99,16 +115,17 @@ static bool get(uintptr_t addr, unsigned char *dst, size_t bytes)
 
 		if (!at && !c)
 			return false;
-		for (size_t i = low; c && i < low + n; i++)
-			if (c->valid[i / 64] >> i % 64 & 1)
-				dst[at + i - low] = c->data[i];
+		if (!c)
+			continue;
+		memcpy(dst + at, c->data + low, n);
+		memcpy(states + at, c->states + low, n);
 	}
 	return true;
 }
 
 void contents_drop(uintptr_t base, size_t bytes)
 {
-	if (!any() || !bytes)
+	if (!contents_any() || !bytes)
 		return;
 	pthread_mutex_lock(&lock);
 	if (bytes / CELL <= 2 * BUCKETS) {
@@ -127,94 +144,45 @@ void contents_drop(uintptr_t base, size_t bytes)
 
 void sim_forget(const void *ptr)
 {
-	if (any())
+	if (contents_any())
 		contents_drop((uintptr_t)ptr, 1);
 }
 
-void contents_zero(void *ptr, size_t bytes)
+void contents_look(void *dst, bool *known, const void *src, size_t bytes)
 {
-	uintptr_t addr = (uintptr_t)ptr;
+	unsigned char states[SIM_SMALL];
 
-	if (!any())
-		return;
+	memset(dst, 0, bytes);
+	memset(states, UNKNOWN, bytes);
+	if (contents_any()) {
+		pthread_mutex_lock(&lock);
+		get((uintptr_t)src, dst, states, bytes);
+		pthread_mutex_unlock(&lock);
+	}
+	for (size_t i = 0; i < bytes; i++)
+		known[i] = states[i] == KNOWN;
+}
+
+void contents_write(void *dst, const void *src, size_t bytes, bool known)
+{
+	const unsigned char *data = src;
+	bool zero = true;
+
+	for (size_t i = 0; i < bytes; i++)
+		zero = zero && !data[i];
 	pthread_mutex_lock(&lock);
-	EACH_PART(addr, bytes, at, n)
-	{
-		struct cell *c = *slot((addr + at) / CELL);
-
-		if (c)
-			memset(c->data + (addr + at) % CELL, 0, n);
-	}
+	if (zero && !known)
+		clear((uintptr_t)dst, bytes); /* as it reads anyhow */
+	else
+		put((uintptr_t)dst, data, bytes, known ? KNOWN : GUESS);
 	pthread_mutex_unlock(&lock);
-}
-
-/* Other functions' variables lie between the arguments, which sanitizers would not let us read. */
-__attribute__((no_sanitize("address"))) static void scan(const uintptr_t *words, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (sim_is_device_ptr((void *)words[i]))
-			sim_forget((void *)words[i]);
-}
-
-void contents_scan(const void *data, size_t bytes)
-{
-	size_t skip = -(uintptr_t)data % sizeof(uintptr_t); /* pointers are aligned */
-
-	if (any() && bytes > skip)
-		scan((const uintptr_t *)((uintptr_t)data + skip),
-		     (bytes - skip) / sizeof(uintptr_t));
-}
-
-static uintptr_t find_stack_top(void)
-{
-	pthread_attr_t attr;
-	void *base = NULL;
-	size_t size = 0;
-
-	if (!pthread_getattr_np(pthread_self(), &attr)) {
-		pthread_attr_getstack(&attr, &base, &size);
-		pthread_attr_destroy(&attr);
-	}
-	return (uintptr_t)base + size;
-}
-
-size_t contents_reach(const void *p)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), at = (uintptr_t)p;
-
-	if (!stack_top)
-		stack_top = find_stack_top();
-	return at >= here && at < stack_top ? stack_top - at : 0;
-}
-
-/*
- * The runtime is not told how many arguments a kernel takes, nor their sizes. The compiler's launch
- * stubs keep both the array and the arguments on the stack, so everything between here and the top
- * of the stack may be read: the walk ends at the first pointer that leads elsewhere. What lies
- * behind an argument is looked at too; if that is an address, too much is forgotten, which is the
- * smaller harm.
- */
-__attribute__((no_sanitize("address"))) void contents_launch(void **args)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), a = (uintptr_t)args;
-
-	if (!any() || !contents_reach(args))
-		return;
-	for (int i = 0; i < ARGS_MOST && a + (i + 1) * sizeof(void *) <= stack_top; i++) {
-		uintptr_t p = (uintptr_t)args[i];
-		size_t most = WORDS_MOST * sizeof(void *);
-
-		if (p < here || p >= stack_top)
-			return;
-		contents_scan((const void *)p, stack_top - p < most ? stack_top - p : most);
-	}
 }
 
 static int copy_to_device(uintptr_t dst, const void *src, size_t bytes)
 {
 	pthread_mutex_lock(&lock);
 	if (bytes <= SIM_SMALL)
-		put(dst, src, bytes);
+		put(dst, src, bytes, KNOWN);
 	else
 		drop(dst / CELL);
 	pthread_mutex_unlock(&lock);
@@ -223,27 +191,37 @@ static int copy_to_device(uintptr_t dst, const void *src, size_t bytes)
 
 static int copy_to_host(void *dst, uintptr_t src, size_t bytes)
 {
-	if (bytes > SIM_SMALL || !any()) {
+	unsigned char states[SIM_SMALL];
+
+	if (bytes > SIM_SMALL || !contents_any()) {
 		memset(dst, 0, bytes);
 		return SIM_OK;
 	}
 	pthread_mutex_lock(&lock);
-	get(src, dst, bytes);
+	get(src, dst, states, bytes);
 	pthread_mutex_unlock(&lock);
 	return SIM_OK;
 }
 
 static int copy_on_device(uintptr_t dst, uintptr_t src, size_t bytes)
 {
-	unsigned char data[SIM_SMALL];
+	unsigned char data[SIM_SMALL], states[SIM_SMALL];
 
-	if (!any())
+	if (!contents_any())
 		return SIM_OK;
 	pthread_mutex_lock(&lock);
-	if (bytes <= SIM_SMALL && get(src, data, bytes))
-		put(dst, data, bytes);
-	else
+	if (bytes > SIM_SMALL) {
 		drop(dst / CELL);
+	} else {
+		get(src, data, states, bytes);
+		clear(dst, bytes);
+		for (size_t i = 0, n; i < bytes; i += n) {
+			for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
+				;
+			if (states[i] != UNKNOWN)
+				put(dst + i, data + i, n, states[i]);
+		}
+	}
 	pthread_mutex_unlock(&lock);
 	return SIM_OK;
 }
@@ -278,8 +256,6 @@ int sim_fill(void *dst, int byte, size_t bytes)
 		memset(dst, byte, bytes);
 		return SIM_OK;
 	}
-	if (!(byte & 0xff) && !any())
-		return SIM_OK; /* what is not known reads as zero anyhow */
 	if (bytes > SIM_SMALL) {
 		contents_drop((uintptr_t)dst, bytes);
 		return SIM_OK;

@@ -138,8 +138,12 @@ int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
 
 /* ---- contents.c ---- */
-void contents_drop(uintptr_t base, size_t bytes);   /* memory was freed */
-void contents_zero(void *ptr, size_t bytes);	    /* a kernel wrote zeros */
+/* At most SIM_SMALL bytes, and which of them are known: the rest are guesses or zero. */
+void contents_look(void *dst, bool *known, const void *src, size_t bytes);
+void contents_write(void *dst, const void *src, size_t bytes, bool known);
+bool contents_any(void);
+void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
+/* arguments.c */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */
 size_t contents_reach(const void *p); /* bytes up to the end of this thread's stack; 0: not on it */

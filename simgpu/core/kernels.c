@@ -111,7 +111,7 @@ static const struct {
 } wrapped[] = {
 	{ "BitwiseOrFunctorI", WHAT_OR, false },   { "BitwiseAndFunctorI", WHAT_AND, false },
 	{ "BitwiseXorFunctorI", WHAT_XOR, false }, { "CompareEqFunctorI", WHAT_EQUAL, true },
-	{ "10MulFunctorI", WHAT_MULTIPLY, false },
+	{ "10MulFunctorI", WHAT_MULTIPLY, false }, { "10DivFunctorI", WHAT_DIVIDE, false },
 };
 
 static const struct {
@@ -151,6 +151,7 @@ static bool parse_wrapped(struct kernel *k)
 	k->out = types[2];
 	k->operands = binary ? 2 : 1;
 	k->scalar = binary ? -1 : scalar_at(k->in, wrapped[f].has_mode);
+	k->scalar_first = strstr(k->name, "13AUnaryFunctorI") != NULL;
 	return true;
 }
 
@@ -166,6 +167,7 @@ static void parse_functor(struct kernel *k)
 		k->operands = functors[i].operands;
 		k->out = k->what == WHAT_COMPARE ? 'b' : k->in;
 		k->scalar = -1;
+		k->scalar_first = strstr(k->name, "OnOther_add") != NULL;
 		if (k->operands < 2 && k->what != WHAT_ABSOLUTE)
 			k->scalar = k->what == WHAT_COMPARE ? scalar_at(k->in, true) : 0;
 		return;

@@ -33,6 +33,7 @@ enum kernel_what {
 	WHAT_EQUAL,   /* or not, as the functor says */
 	WHAT_COMPARE, /* >=, >, <=, < */
 	WHAT_MULTIPLY,
+	WHAT_DIVIDE,
 	WHAT_ADD,
 	WHAT_ABSOLUTE,
 	WHAT_MAXIMUM,
@@ -48,11 +49,12 @@ struct kernel {
 	const char *name;
 	enum kernel_family family;
 	enum kernel_what what;
-	char in, out; /* types, as C++ mangles them */
-	int operands; /* or lists */
-	int scalar;   /* where the functor keeps an operand, -1 if it does not */
-	int column;   /* of lists: bytes that each tensor has beside its address and size */
-	int result;   /* of lists: which is written, -1 if any may be */
+	char in, out;	   /* types, as C++ mangles them */
+	int operands;	   /* or lists */
+	int scalar;	   /* where the functor keeps an operand, -1 if it does not */
+	bool scalar_first; /* that operand is the left one */
+	int column;	   /* of lists: bytes that each tensor has beside its address and size */
+	int result;	   /* of lists: which is written, -1 if any may be */
 };
 
 /* The host pointer is what a launch names. kernels.c */

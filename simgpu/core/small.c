@@ -21,7 +21,7 @@ static long double compare(int mode, long double a, long double b)
 	return mode == 0 ? a >= b : mode == 1 ? a > b : mode == 2 ? a <= b : a < b;
 }
 
-/* One element; `mode` is the functor's first int. */
+/* One element of a functor that takes its operands alike; `mode` is its first int. */
 static long double compute(const struct kernel *k, int mode, long double a, long double b)
 {
 	switch (k->what) {
@@ -42,6 +42,8 @@ static long double compute(const struct kernel *k, int mode, long double a, long
 		return compare(mode, a, b);
 	case WHAT_MULTIPLY:
 		return a * b;
+	case WHAT_DIVIDE:
+		return a / b;
 	case WHAT_ADD:
 		return a + b;
 	default:
@@ -63,6 +65,7 @@ struct small {
 	const struct kernel *k;
 	int n, mode;
 	long double scalar, factor;
+	bool known;	       /* all operands of this element */
 	char *const *at;       /* the result, then the operands */
 	const uint32_t *steps; /* of an OffsetCalculator; NULL: one behind the other */
 	char types[OPERANDS];
@@ -162,57 +165,61 @@ static char *place(const struct small *s, int operand, uint32_t i)
 	return s->at[operand] + offset;
 }
 
-static long double operand(const struct small *s, int which, int i)
+static long double operand(struct small *s, int which, int i)
 {
 	char bytes[16];
+	bool known[16];
 
-	sim_copy(bytes, place(s, which, i), number_size(s->types[which]));
+	contents_look(bytes, known, place(s, which, i), number_size(s->types[which]));
+	s->known = s->known && known[0];
 	return number_cast(s->k->in, number_load(s->types[which], bytes));
 }
 
-static long double element(const struct small *s, int i)
+/* A quotient of guesses would be no number, which programs take for a failure. */
+static long double element(struct small *s, int i)
 {
 	const struct kernel *k = s->k;
 	long double a, b = s->scalar;
 
+	s->known = true;
 	if (k->operands == 0)
 		return s->scalar;
 	a = operand(s, 1, i);
 	if (k->operands == 2)
 		b = operand(s, 2, i);
-	/* A scalar first: only for sums does it matter which of the two has the factor. */
-	if (k->what == WHAT_ADD && strstr(k->name, "OnOther"))
-		return s->scalar + s->factor * a;
-	return compute(k, s->mode, a, k->what == WHAT_ADD ? b * s->factor : b);
+	if (k->what == WHAT_DIVIDE && !s->known)
+		return 0;
+	if (k->scalar_first)
+		return compute(k, s->mode, s->scalar, a * s->factor);
+	return compute(k, s->mode, a, b * s->factor);
 }
 
-/* All results are worked out before the first is written, which may be where an operand lies.
- * Nothing but zeros need not be kept: that is what unknown memory reads as. */
+/* All results are worked out before the first is written, which may be where an operand lies. */
 static void do_elements(const struct kernel *k, void **args)
 {
 	long double results[MOST];
+	bool known[MOST];
 	struct small s = { .k = k };
-	bool computed = read_call(&s, args), any = false;
+	bool computed = read_call(&s, args);
 	char bytes[16];
 
 	if (!computed && s.at)
 		sim_forget(s.at[0]);
 	for (int i = 0; computed && i < s.n; i++) {
 		results[i] = number_cast(k->out, element(&s, i));
-		any = any || results[i] != 0;
+		known[i] = s.known;
 	}
 	for (int i = 0; computed && i < s.n; i++) {
 		number_store(s.types[0], bytes, results[i]);
-		if (any)
-			sim_copy(place(&s, 0, i), bytes, number_size(s.types[0]));
-		else
-			contents_zero(place(&s, 0, i), number_size(s.types[0]));
+		contents_write(place(&s, 0, i), bytes, number_size(s.types[0]), known[i]);
 	}
 }
 
 /* ---- reductions of a whole tensor ---- */
 
-static long double reduce(const struct kernel *k, const char *values, int n)
+/* A guess raises no alarm: whether all are true, or any, is decided by what is known, so checks of
+ * what kernels would have computed pass (is all of it finite, is each probability positive?). */
+static long double reduce(const struct kernel *k, const char *values, const bool *known, int n)
 {
 	long double total = k->what == WHAT_ALL;
 	int size = number_size(k->in);
@@ -223,9 +230,9 @@ static long double reduce(const struct kernel *k, const char *values, int n)
 		if (k->what == WHAT_SUM || k->what == WHAT_MEAN)
 			total += x;
 		else if (k->what == WHAT_ANY)
-			total = total || x;
+			total = total || (x && known[i * size]);
 		else if (k->what == WHAT_ALL)
-			total = total && x;
+			total = total && (x || !known[i * size]);
 		else if (!i || (k->what == WHAT_MAXIMUM ? x > total : x < total))
 			total = x;
 	}
@@ -247,36 +254,46 @@ static int inputs_of(const struct kernel *k, const int *ints)
 	return 0;
 }
 
-/* Where the structure holds the source's address. Behind it stand the result's, three that a small
- * reduction leaves empty (a second result, two buffers), its semaphores and a first index of 0.
- * Parts of the structure are not initialised and may hold other addresses. */
+/* Where the structure holds the source's address. Behind it stand the result's, two that are nearly
+ * always empty (a second result, a buffer), two that only a large reduction has (a buffer, its
+ * semaphores) and a first index of 0. Parts of the structure are not initialised and may hold other
+ * addresses. */
 static void *const *addresses_in(void *const *words)
 {
-	static void *const empty[5];
+	for (int i = 0; i < REDUCE_WORDS; i++) {
+		void *const *w = words + i;
+		bool large = sim_is_device_ptr(w[4]) && sim_is_device_ptr(w[5]);
 
-	for (int i = 0; i < REDUCE_WORDS; i++)
-		if (sim_is_device_ptr(words[i]) && sim_is_device_ptr(words[i + 1]) &&
-		    !memcmp(words + i + 2, empty, sizeof(empty)))
-			return words + i;
+		if (sim_is_device_ptr(w[0]) && sim_is_device_ptr(w[1]) && !w[2] && !w[3] &&
+		    (large || (!w[4] && !w[5])) && !w[6])
+			return w;
+	}
 	return NULL;
 }
 
 static void do_reduction(const struct kernel *k, void *structure)
 {
 	static __thread char values[SIM_SMALL];
+	static __thread bool known[SIM_SMALL];
 	void *const *at = addresses_in(structure);
 	int n = k->what == WHAT_UNKNOWN ? 0 : inputs_of(k, structure);
+	size_t bytes = n > 0 ? (size_t)n * number_size(k->in) : 0;
+	bool all_known = true;
 	char result[16] = { 0 };
 
 	if (!at)
 		return;
-	if (n < 1 || n > MOST) {
+	if (!bytes || (bytes > SIM_SMALL && k->what != WHAT_ALL)) {
 		sim_forget(at[1]);
 		return;
 	}
-	sim_copy(values, at[0], (size_t)n * number_size(k->in));
-	number_store(k->out, result, number_cast(k->out, reduce(k, values, n)));
-	sim_copy(at[1], result, number_size(k->out));
+	if (bytes > SIM_SMALL)
+		bytes = n = 0;
+	contents_look(values, known, at[0], bytes);
+	for (size_t i = 0; i < bytes; i++)
+		all_known = all_known && known[i];
+	number_store(k->out, result, number_cast(k->out, reduce(k, values, known, n)));
+	contents_write(at[1], result, number_size(k->out), all_known && n);
 }
 
 bool small_launch(const void *host, void *stream, const unsigned int grid[3], void **args)

@@ -212,7 +212,7 @@ cases = dict(
     finite=lambda a, b: torch.isfinite(a.float()).all(), narrow=lambda a, b: a.int() * 2, wide=lambda a, b: a.double() * 2.5,
     column=lambda a, b: a.view(2, 2)[:, 1] + b.view(2, 2)[:, 0], spread=lambda a, b: a.view(2, 2) * b[:2], turned=lambda a, b: a.view(2, 2).t() == 3,
     in_place=lambda a, b: a.clone().add_(b), again=lambda a, b: (a + b).clone(), mean=lambda a, b: a.float().mean(),
-    cat=lambda a, b: torch.cat([a, b[:1]]), columns=lambda a, b: torch.cat([a.view(2, 2).t(), b.view(2, 2)], 1),
+    quotient=lambda a, b: a / b, inverse=lambda a, b: torch.div(torch.tensor(2.0), b.float()), half=lambda a, b: a.float() / a.float().sum(), cat=lambda a, b: torch.cat([a, b[:1]]), columns=lambda a, b: torch.cat([a.view(2, 2).t(), b.view(2, 2)], 1),
     stack=lambda a, b: torch.stack([a, b], 1), scalars=lambda a, b: torch.stack([a[0], b[3], a[2]]), flags_cat=lambda a, b: torch.cat([a > 0, b > 0]),
     many=lambda a, b: torch.cat([a, b] * 60), vectors=lambda a, b: torch.cat([a.double().view(2, 2), b.double().view(2, 2)], 1),
     one_by_one=lambda a, b: assigned(torch.zeros_like(a)), zeros_first=lambda a, b: torch.cat([torch.zeros(200, device=a.device), a.float()]))
@@ -232,7 +232,34 @@ print(len(cases), wrong)
 @pytest.mark.matrix
 def test_small_results_are_those_of_the_cpu(programs):
     """Flags and counters, which programs read back to decide how to go on, are computed."""
-    assert script(programs, VALUES).split("\n")[-2] == "42 []"
+    assert script(programs, VALUES).split("\n")[-2] == "45 []"
+
+
+CHECKS = """
+import torch
+from torch.distributions import Bernoulli, Categorical, Normal
+from torchvision.models.detection import retinanet_resnet50_fpn
+big, rows = torch.randn(1000, 1000, device="cuda"), torch.randn(8, 4, device="cuda")
+assert torch.isfinite(big).all() and (rows.exp() > 0).all() and not torch.isnan(big).any() and not (rows <= rows[:, :1]).any()
+assert torch.allclose(big, big + 0) and torch.equal(rows, rows.clone())
+Normal(rows, rows.exp()).rsample(), Categorical(probs=rows.softmax(-1)).sample(), Bernoulli(rows.sigmoid()).sample()
+# What is known decides, zeros too.
+flags = torch.zeros(4, dtype=torch.bool, device="cuda")
+assert not flags.all() and not flags.any() and (~flags).all() and not torch.equal(flags, ~flags)
+flags[1] = True
+assert flags.any() and not flags.all() and flags.tolist() == [False, True, False, False]
+# Boxes that a detector scales are no empty ones; its anchors match none, which training allows.
+model = retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=5, min_size=64, max_size=80).cuda()
+target = dict(boxes=torch.tensor([[10, 10, 50, 50.]], device="cuda"), labels=torch.tensor([1], device="cuda"))
+sum(model([torch.randn(3, 64, 64, device="cuda")], [target]).values()).backward()
+print(len(model.eval()([torch.randn(3, 64, 64, device="cuda")])[0]["boxes"]))
+"""
+
+
+@pytest.mark.matrix
+def test_checks_of_what_kernels_compute_pass(programs):
+    """A guess raises no alarm: programs that look whether all is finite, positive or equal go on."""
+    assert script(programs, CHECKS).splitlines()[-1] == "0"
 
 
 COUNTERS = """
