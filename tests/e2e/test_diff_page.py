@@ -222,7 +222,7 @@ def test_what_differs_besides_the_program(tool, tmp_path):
     assert "besides: torch 2.11.0 -> 2.15.0\n" in text and "besides: PYTORCH_ALLOC_CONF none -> a:<b>\n" in text
     assert "- besides: torch 2.11.0 -> 2.15.0\n" in comment and "a:&#60;b&#62;" in comment
     doc = document(tmp_path / "x.html")
-    assert [(w, doc["texts"][a], doc["texts"][b]) for w, a, b in doc["diff"]["besides"]] == [("torch", "2.11.0", "2.15.0"), ("PYTORCH_ALLOC_CONF", "", "a:<b>")]
+    assert [(w, doc["words"][a], doc["words"][b]) for w, a, b in doc["head"]["besides"]] == [("torch", "2.11.0", "2.15.0"), ("PYTORCH_ALLOC_CONF", "", "a:<b>")]
 
 
 @pytest.mark.parametrize("words, sentence", [
