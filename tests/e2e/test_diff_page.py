@@ -215,14 +215,15 @@ def test_a_long_run_makes_a_small_page(tool, pair, tmp_path):
 
 def test_what_differs_besides_the_program(tool, tmp_path):
     block = "thread 1 1 main\nevent block_alloc time_ns=100 addr=4096 size=1048576 arg0=1048576 arg1=67108864 thread=1\n"
-    old = record(tmp_path, "meta torch.version 2.11.0\nmeta python.version 3.11\n" + block, "old.gmt")
-    new = record(tmp_path, "meta torch.version 2.15.0\nmeta python.version 3.11\nmeta env.PYTORCH_ALLOC_CONF a:<b>\n" + block, "new.gmt")
+    same = "meta python.version 3.11\nmeta device.0.name H100\n"
+    old = record(tmp_path, "meta torch.version 2.11.0\nmeta device.0.uuid 73696d75-6c61-4065-8020-677075000000\n" + same + block, "old.gmt")
+    new = record(tmp_path, "meta torch.version 2.15.0\n" + same + "meta env.PYTORCH_ALLOC_CONF a:<b>\n" + block, "new.gmt")
     said, text, comment = tool.json("diff", old, new), tool("diff", old, new, "-o", tmp_path / "x.html"), tool("diff", old, new, "--markdown")
-    assert said["besides"] == [{"what": "torch", "old": "2.11.0", "new": "2.15.0"}, {"what": "PYTORCH_ALLOC_CONF", "old": "", "new": "a:<b>"}]
+    assert said["besides"] == [{"what": "torch", "old": "2.11.0", "new": "2.15.0"}, {"what": "device", "old": "simulated H100", "new": "H100"}, {"what": "PYTORCH_ALLOC_CONF", "old": "", "new": "a:<b>"}]
     assert "besides: torch 2.11.0 -> 2.15.0\n" in text and "besides: PYTORCH_ALLOC_CONF none -> a:<b>\n" in text
     assert "- besides: torch 2.11.0 -> 2.15.0\n" in comment and "a:&#60;b&#62;" in comment
     doc = document(tmp_path / "x.html")
-    assert [(w, doc["words"][a], doc["words"][b]) for w, a, b in doc["head"]["besides"]] == [("torch", "2.11.0", "2.15.0"), ("PYTORCH_ALLOC_CONF", "", "a:<b>")]
+    assert [(w, doc["words"][a], doc["words"][b]) for w, a, b in doc["head"]["besides"]] == [("torch", "2.11.0", "2.15.0"), ("device", "simulated H100", "H100"), ("PYTORCH_ALLOC_CONF", "", "a:<b>")]
 
 
 @pytest.mark.parametrize("words, sentence", [

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../answers/parts.h"
 #include "../base/human.h"
 #include "diff.h"
 
@@ -105,18 +106,18 @@ static const struct {
 	{ "torch.version", "torch" },
 	{ "python.version", "Python" },
 	{ "driver.version", "CUDA driver" },
-	{ "device.%d.name", "device" },
+	{ NULL, "device" }, /* and whether it is a simulated one */
 	{ "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" },
 	{ "env.PYTORCH_ALLOC_CONF", "PYTORCH_ALLOC_CONF" },
 };
 
 static const char *ground(const struct diff_side *s, const char *key, char *buf, size_t room)
 {
-	char name[64];
 	struct defs_text t;
 
-	snprintf(name, sizeof(name), key, s->timeline.device);
-	t = defs_meta(&s->recording.defs, name);
+	if (!key)
+		return device_words(&s->recording.defs, s->timeline.device, buf, room);
+	t = defs_meta(&s->recording.defs, key);
 	snprintf(buf, room, "%s", t.len ? t.s : "");
 	return buf;
 }
