@@ -124,7 +124,7 @@ def test_report_text_answers_first_and_fits(sample):
     assert re.search(r"Model\.forward model\.py:40\s+10\.0 MiB\s+71 %\s+2$", text, re.M)
     assert re.search(r"<module> train\.py:10\s+4\.0 MiB\s+29 %\s+1$", text, re.M)
     assert re.search(r"cached, not in use\s+6\.0 MiB\s+largest hole 4\.0 MiB \(reserved 20\.0 MiB\)", text)
-    assert "Out of memory 1 time, for a tensor of 90.0 MiB: see gpumemtrace oom" in text
+    assert "Out of memory 1 time, for a tensor of 90.0 MiB\n" in text and "gpumemtrace oom " in text
     assert "3 events were lost" in text
 
 

@@ -167,7 +167,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	library_lines(r, mo, out);
 	figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
-		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s: see gpumemtrace oom",
+		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s",
 			   model_ooms(d), model_ooms(d) == 1 ? "" : "s",
 			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
 			   human_bytes(b, d->oom_asked));
@@ -195,17 +195,30 @@ static void trouble_lines(const struct report *r, struct emit *out)
 		emit_line(out, "No device memory was allocated in this recording.");
 }
 
-void report_text(struct report *r, struct emit *out)
+/* The commands that say more, of a recording that has something to say. */
+static void next_lines(const struct report *r, struct emit *out)
 {
 	const char *path = r->recording->path;
+	uint64_t ooms = 0;
 
+	for (size_t i = 0; i < r->count; i++)
+		ooms += model_ooms(&r->survey.devices[r->moments[i].device]);
+	if (!r->count)
+		return;
+	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);
+	if (ooms)
+		emit_line(out, "            gpumemtrace oom %s", path);
+	emit_line(out, "            gpumemtrace live %s --at peak", path);
+	emit_line(out, "            gpumemtrace why %s ADDRESS", path);
+}
+
+void report_text(struct report *r, struct emit *out)
+{
 	report_head(r, out);
 	for (size_t i = 0; i < r->count; i++)
 		device_part(r, &r->moments[i], out);
 	if (r->each_step)
 		report_steps(r, out);
 	trouble_lines(r, out);
-	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);
-	emit_line(out, "            gpumemtrace live %s --at peak", path);
-	emit_line(out, "            gpumemtrace why %s ADDRESS", path);
+	next_lines(r, out);
 }

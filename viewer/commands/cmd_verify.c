@@ -131,7 +131,7 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 		print(out, r, &findings[n]);
 	places(out, r);
 	emit_end(out);
-	emit_line(out, "%s: %s: %" PRIu64 " events in %" PRIu64 " blocks%s", r->path,
+	emit_line(out, "%s: %s, events: %" PRIu64 ", blocks: %" PRIu64 "%s", r->path,
 		  damaged ? "damaged" : "good", t->events, i->blocks,
 		  i->clean_end	      ? ""
 		  : running_writes(r) ? ", the program is still running"
