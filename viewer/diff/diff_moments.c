@@ -102,21 +102,43 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	return found ? found : diff_highest(s, theirs->phase);
 }
 
+static void count_spans(const struct diff_side *s, const struct step *step, size_t n[PHASES])
+{
+	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++)
+		n[s->timeline.spans.items[i].phase]++;
+}
+
+/* The first span of that phase from *at on, which then is behind it. */
+static const struct span *next_of(const struct diff_side *s, enum phase phase, size_t *at)
+{
+	const struct spans *all = &s->timeline.spans;
+
+	while (*at < all->count && all->items[*at].phase != phase)
+		++*at;
+	return *at < all->count ? &all->items[(*at)++] : NULL;
+}
+
+/* Spans of a phase of which both steps have as many go together in their order. */
 static void compare_step(struct diff_spans *out, const struct diff_side *old,
 			 const struct diff_side *new, size_t step)
 {
 	const struct step *theirs = &old->timeline.steps.items[step];
 	const struct step *ours = &new->timeline.steps.items[step];
-	const struct spans *all = &new->timeline.spans;
+	size_t before[PHASES] = { 0 }, after[PHASES] = { 0 };
 
-	for (size_t i = ours->first; i <= ours->last && i < all->count; i++) {
-		const struct span *b = &all->items[i];
-		const struct span *a = nth_of(old, theirs, b->phase, place_of(new, ours, b));
-		uint64_t x = a ? a->extent.peak : 0, y = b->extent.peak;
-		uint64_t apart = x < y ? y - x : x - y;
+	count_spans(old, theirs, before);
+	count_spans(new, ours, after);
+	for (unsigned p = 0; p < PHASES; p++) {
+		size_t at = theirs->first, by = ours->first;
 
-		if (a && apart > out->apart)
-			*out = (struct diff_spans){ a, b, apart };
+		for (size_t i = 0; before[p] == after[p] && i < after[p]; i++) {
+			const struct span *a = next_of(old, p, &at), *b = next_of(new, p, &by);
+			uint64_t x = a->extent.peak, y = b->extent.peak;
+			uint64_t apart = x < y ? y - x : x - y;
+
+			if (apart > out->apart)
+				*out = (struct diff_spans){ a, b, apart };
+		}
 	}
 }
 

@@ -27,4 +27,15 @@ size_t sentence_lines(const struct diff *d, const struct diff_finding *f);
 const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
 					  unsigned category);
 
+/* diff_say_passes.c: what findings of these causes say. */
+#define SAYS(name) \
+	void diff_say_##name(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+SAYS(trained);
+SAYS(recompute);
+SAYS(compiled);
+SAYS(recorded);
+SAYS(reach);
+SAYS(passes);
+#undef SAYS
+
 #endif
