@@ -206,6 +206,8 @@ static bool is_unsharded(const struct oom *o, char *text)
 		   B(o->block), B(asked - o->block), o->world);
 }
 
+/* A network of convolutions whose batch is too large most often ends at the scratch memory of one
+ * of them; that is the cause only where it is large beside what the batch made. */
 static bool is_workspace(const struct oom *o, char *text)
 {
 	bool asked = o->wanted_category == CATEGORY_workspace ||
@@ -213,7 +215,8 @@ static bool is_workspace(const struct oom *o, char *text)
 	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
 	uint64_t all = held + (asked ? o->block : 0);
 
-	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3))
+	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3) ||
+	    (asked && o->block < o->passing / 2))
 		return false;
 	return say(text,
 		   "A library's scratch memory: %s%s for the workspace of an operator, and %s are "
