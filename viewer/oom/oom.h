@@ -113,6 +113,7 @@ bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, int *rc);
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
+const struct oom_holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */
 size_t oom_passes(const struct snapshot *s, uint64_t since);
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */

@@ -66,20 +66,6 @@ static bool has_grown(const struct oom *o)
 	return is_share(o->grown, o->allocated, 4) && o->grown >= o->cached;
 }
 
-static const struct oom_holder *grown_most(const struct oom *o)
-{
-	const struct oom_holder *best = NULL;
-
-	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct oom_holder *h = &o->holders.items[i];
-		bool counts = oom_is_passing(h->category) || (o->leaks.count && !o->by_pass);
-
-		if (h->before && counts && (!best || h->before > best->before))
-			best = h;
-	}
-	return best;
-}
-
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
  * that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct oom_holder *most, char *text, size_t room)
@@ -100,7 +86,7 @@ static void say_caller(const struct oom *o, const struct oom_holder *most, char 
 
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
-	const struct oom_holder *h = grown_most(o);
+	const struct oom_holder *h = oom_grown_most(o);
 	const char *of = o->by_pass ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 

@@ -42,6 +42,23 @@ static bool grows(const struct leaks *l, enum category c, const struct owner *o)
 	return false;
 }
 
+/* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
+const struct oom_holder *oom_grown_most(const struct oom *o)
+{
+	bool told = o->leaks.count && !o->by_pass;
+	const struct oom_holder *best = NULL;
+
+	for (size_t i = 0; i < o->holders.count; i++) {
+		const struct oom_holder *h = &o->holders.items[i];
+		bool counts = told ? grows(&o->leaks, h->category, &h->owner)
+				   : oom_is_passing(h->category);
+
+		if (h->before && counts && (!best || h->before > best->before))
+			best = h;
+	}
+	return best;
+}
+
 /* Graphs, what they hold of the inputs, and what modules returned. */
 static bool is_of_graph(const struct block *b, enum category c)
 {

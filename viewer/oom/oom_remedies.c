@@ -59,19 +59,6 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 	return o->others;
 }
 
-static const struct oom_holder *oldest(const struct oom *o)
-{
-	const struct oom_holder *best = NULL;
-
-	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct oom_holder *h = &o->holders.items[i];
-
-		if (oom_is_passing(h->category) && h->before && (!best || h->before > best->before))
-			best = h;
-	}
-	return best;
-}
-
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
 static void say_let_go(const struct oom *o, const struct oom_holder *h, char *what)
 {
@@ -105,11 +92,8 @@ static void say_let_go(const struct oom *o, const struct oom_holder *h, char *wh
 
 static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
-	const struct oom_holder *h = oldest(o);
+	const struct oom_holder *h = oom_grown_most(o);
 
-	if (!h && o->leaks.count)
-		for (size_t i = 0; i < o->holders.count && !h; i++)
-			h = o->holders.items[i].before ? &o->holders.items[i] : NULL;
 	if (!h)
 		return 0;
 	say_let_go(o, h, what);
@@ -178,8 +162,11 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
 	    "fused or chunked loss)",
 	    PIECES, WHO(&p->owner));
-	put(how, "%zu tensor%s of %s to %s, %s together: all but one piece", p->count,
-	    p->count == 1 ? "" : "s", B(p->largest / 2), B(p->largest), B(p->bytes));
+	if (p->count == 1)
+		put(how, "One tensor of %s: all but one piece", B(p->bytes));
+	else
+		put(how, "%zu tensors of %s to %s, %s together: all but one piece", p->count,
+		    B(p->largest / 2), B(p->largest), B(p->bytes));
 	return p->bytes - p->bytes / PIECES;
 }
 
