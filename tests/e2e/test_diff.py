@@ -167,6 +167,28 @@ for step in range(6):
     if step % 2:
         evaluate()
 """, ("@torch.no_grad()\n", ""), "activations", "Net.forward", "as without torch.no_grad.*called at evaluate"),
+    # a loop over a sequence that is longer: more blocks, not larger ones
+    "scale": ("""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(64, 128), nn.Linear(128, 64)
+    def forward(self, x):
+        state, results = torch.zeros(len(x), 128, device="cuda"), []
+        for token in x.unbind(1):
+            state = self.cell(token, state)
+            results.append(self.out(state))
+        return torch.stack(results, 1)
+net = Net().cuda()
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(4):
+    x = torch.randn(128, 16, 64, device="cuda")
+    (net(x) - x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""", ("128, 16, 64", "128, 32, 64"), "activations|inputs", "Net.forward", "The inputs are 2 times as large.*sequence"),
     # once in an epoch
     "kept": ("""
 import torch

@@ -65,6 +65,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 struct scale {
 	double base;
 	bool square;
+	bool told; /* by the inputs */
 };
 
 static double weight_of(const struct diff *d, double factor)
@@ -99,36 +100,6 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-/* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
-static bool is_general(const struct diff *d, const struct scale *s)
-{
-	double all = 0, fit = 0;
-	bool results = false;
-
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-		bool goes = diff_differs(p) &&
-			    (scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)));
-
-		if (!diff_is_result(p) || p->finding || !p->bytes_old)
-			continue;
-		all += (double)p->bytes_old;
-		fit += goes ? (double)p->bytes_old : 0;
-		results |= goes && p->category != CATEGORY_inputs;
-	}
-	return results && fit > 0.5 * all;
-}
-
-static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	const struct scale *s = ctx;
-
-	(void)d;
-	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
-		return false;
-	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base));
-}
-
 /* The inputs say it best, where they are large enough to tell. */
 static double factor_of_inputs(const struct diff *d)
 {
@@ -142,22 +113,66 @@ static double factor_of_inputs(const struct diff *d)
 	return 0;
 }
 
+/* As many times as many blocks: a loop over a longer sequence. */
+static bool repeats(const struct diff_pair *p, double factor)
+{
+	double bytes = factor * (double)p->bytes_old, blocks = factor * (double)p->blocks_old;
+
+	return p->bytes_old && p->blocks_old != p->blocks_new &&
+	       fabs((double)p->bytes_new - bytes) < 0.05 * bytes &&
+	       fabs((double)p->blocks_new - blocks) < 0.05 * blocks;
+}
+
+static bool goes_with(const struct diff_pair *p, const struct scale *s)
+{
+	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)) ||
+	       (s->told && repeats(p, s->base));
+}
+
+/* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
+static bool is_general(const struct diff *d, const struct scale *s)
+{
+	double all = 0, fit = 0;
+	bool results = false;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+		bool goes = diff_differs(p) && goes_with(p, s);
+
+		if (!diff_is_result(p) || p->finding || !p->bytes_old)
+			continue;
+		all += (double)p->bytes_old;
+		fit += goes ? (double)p->bytes_old : 0;
+		results |= goes && p->category != CATEGORY_inputs;
+	}
+	return results && fit > 0.5 * all;
+}
+
+static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	if (1u << p->category & (BIT(parameters) | MODEL_FOLLOWED | BIT(buffers)))
+		return false;
+	return goes_with(p, ctx);
+}
+
 /* f: what most bytes grew by, which may be the square of what the inputs did. */
 static struct scale scale_of(const struct diff *d, double f, double *weight)
 {
 	double inputs = factor_of_inputs(d), root = sqrt(f), other;
 
 	if (inputs > 0 && fabs(inputs / f - 1) < 0.1)
-		return (struct scale){ inputs, weight_of(d, inputs * inputs) > 0 };
+		return (struct scale){ .base = inputs,
+				       .square = weight_of(d, inputs * inputs) > 0 };
 	other = weight_of(d, root);
 	if ((inputs > 0 && fabs(inputs / root - 1) < 0.1) ||
 	    (other > 0.02 * *weight && (f > 1.2 || f < 0.8))) {
 		*weight += other;
-		return (struct scale){ inputs > 0 ? inputs : root, true };
+		return (struct scale){ .base = inputs > 0 ? inputs : root, .square = true };
 	}
 	other = weight_of(d, f * f);
 	*weight += other;
-	return (struct scale){ f, other > 0 };
+	return (struct scale){ .base = f, .square = other > 0 };
 }
 
 /* The weights went the same way while the inputs stayed: wider layers, or a larger vocabulary. */
@@ -178,6 +193,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	if (weight <= 0)
 		return;
 	s = scale_of(d, f, &weight);
+	s.told = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
 	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);
