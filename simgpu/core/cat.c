@@ -131,14 +131,16 @@ static void copy_input(const struct call *c, const struct input *in)
 {
 	uint32_t per = c->form.vector, unit = c->form.bytes * per, length = in->length;
 	size_t start = (size_t)in->offset * c->factor / per;
+	char value[16];
 
 	if (c->form.vectors)
 		length = length * c->factor / per;
 	for (uint32_t i = 0; i < in->elements / per; i++) {
 		size_t from = in->contiguous ? i : place(c, in->shape, length, i);
+		size_t to = start + place(c, c->shape, length, i);
+		bool known = contents_look(value, in->data, from * unit, unit);
 
-		sim_copy(c->result + (start + place(c, c->shape, length, i)) * unit,
-			 in->data + from * unit, unit);
+		contents_write(c->result + to * unit, value, unit, known);
 	}
 }
 

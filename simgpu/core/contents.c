@@ -15,9 +15,10 @@
 #include <string.h>
 #include "core.h"
 
-#define CELL	   512
-#define BUCKETS	   16384
-#define MOST_CELLS 65536
+#define CELL	    512
+#define BUCKETS	    16384
+#define MOST_CELLS  65536
+#define NUMBER_MOST 16
 
 enum state { UNKNOWN, GUESS, KNOWN }; /* of a byte */
 
@@ -148,19 +149,20 @@ void sim_forget(const void *ptr)
 		contents_drop((uintptr_t)ptr, 1);
 }
 
-void contents_look(void *dst, bool *known, const void *src, size_t bytes)
+bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 {
-	unsigned char states[SIM_SMALL];
+	unsigned char states[NUMBER_MOST], first[1], states_first[1];
+	bool known = false;
 
 	memset(dst, 0, bytes);
-	memset(states, UNKNOWN, bytes);
-	if (contents_any()) {
-		pthread_mutex_lock(&lock);
-		get((uintptr_t)src, dst, states, bytes);
-		pthread_mutex_unlock(&lock);
-	}
-	for (size_t i = 0; i < bytes; i++)
-		known[i] = states[i] == KNOWN;
+	if (!contents_any())
+		return false;
+	pthread_mutex_lock(&lock);
+	if (get((uintptr_t)base, first, states_first, 1) &&
+	    get((uintptr_t)base + offset, dst, states, bytes))
+		known = !memchr(states, UNKNOWN, bytes) && !memchr(states, GUESS, bytes);
+	pthread_mutex_unlock(&lock);
+	return known;
 }
 
 void contents_write(void *dst, const void *src, size_t bytes, bool known)

@@ -138,8 +138,9 @@ int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
 
 /* ---- contents.c ---- */
-/* At most SIM_SMALL bytes, and which of them are known: the rest are guesses or zero. */
-void contents_look(void *dst, bool *known, const void *src, size_t bytes);
+/* A number (of up to 16 bytes) of what begins at `base`; false if it is not known, but a guess or
+ * zero. */
+bool contents_look(void *dst, const void *base, size_t offset, size_t bytes);
 void contents_write(void *dst, const void *src, size_t bytes, bool known);
 bool contents_any(void);
 void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */

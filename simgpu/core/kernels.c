@@ -155,6 +155,22 @@ static bool parse_wrapped(struct kernel *k)
 	return true;
 }
 
+/* One function for all types, whose argument's type comes last; or one for each pair of types. */
+static void parse_copy(struct kernel *k)
+{
+	static const char converting[] = "converting_copy_kernel_cudaI";
+	const char *pair = strstr(k->name, converting), *at = strstr(k->name, "clEvEUl");
+
+	if (pair && is_type(pair[strlen(converting)])) {
+		pair += strlen(converting);
+		k->in = pair[0];
+		k->out = is_type(pair[1]) && pair[2] == 'E' ? pair[1] : 0;
+	} else if (strstr(k->name, "direct_copy_kernel_cuda")) {
+		k->in = k->out = at && is_type(at[7]) && at[8] == 'E' ? at[7] : 0;
+	}
+	k->what = k->in && k->out ? WHAT_COPY : WHAT_UNKNOWN;
+}
+
 static void parse_functor(struct kernel *k)
 {
 	if (parse_wrapped(k))
@@ -177,11 +193,8 @@ static void parse_functor(struct kernel *k)
 	if (strstr(k->name, "bitwise_not_kernel_cuda") && strstr(k->name, "EUlbE_")) {
 		k->what = WHAT_NOT;
 		k->in = k->out = 'b';
-	} else if (strstr(k->name, "direct_copy_kernel_cuda")) {
-		const char *at = strstr(k->name, "clEvEUl");
-
-		k->in = k->out = at && is_type(at[7]) && at[8] == 'E' ? at[7] : 0;
-		k->what = k->in ? WHAT_COPY : WHAT_UNKNOWN;
+	} else {
+		parse_copy(k);
 	}
 }
 

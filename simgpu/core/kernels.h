@@ -67,6 +67,9 @@ char kernel_type_after(const char *name, const char *mark);
 /* A launch: true if its effect on small contents has been done here. small.c */
 bool small_launch(const void *host, void *stream, const unsigned int grid[3], void **args);
 
+/* reduce.c */
+void reduce_launch(const struct kernel *k, void *structure);
+
 /* lists.c */
 void lists_parse(struct kernel *k);
 bool lists_launch(const struct kernel *k, unsigned int blocks, void **args);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers in device memory, read and written as kernels would. Any thread.
+ * Numbers in device memory, read and written as kernels would, and where they lie. Any thread.
  */
 #include "numbers.h"
 #include <string.h>
@@ -75,4 +75,37 @@ long double number_cast(char type, long double x)
 
 	number_store(type, bytes, x);
 	return number_load(type, bytes);
+}
+
+/* The number of dimensions comes first, then 25 sizes of three words each, then 25 rows of strides
+ * in bytes. */
+#define DIMS	   25
+#define SIZE_AT(d) (1 + 3 * (d))
+#define STRIDES_AT SIZE_AT(DIMS)
+
+size_t steps_words(int pointers)
+{
+	return STRIDES_AT + (size_t)DIMS * pointers;
+}
+
+uint64_t steps_elements(const uint32_t *steps)
+{
+	uint64_t n = 1;
+
+	for (uint32_t d = 0; d < steps[0] && d < DIMS; d++)
+		n *= steps[SIZE_AT(d)];
+	return n;
+}
+
+size_t steps_offset(const uint32_t *steps, int pointers, int which, uint32_t i)
+{
+	size_t offset = 0;
+
+	for (uint32_t d = 0; d < steps[0] && d < DIMS && steps[SIZE_AT(d)]; d++) {
+		uint32_t size = steps[SIZE_AT(d)];
+
+		offset += (size_t)(i % size) * steps[STRIDES_AT + d * pointers + which];
+		i /= size;
+	}
+	return offset;
 }

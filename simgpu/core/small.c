@@ -2,9 +2,8 @@
  *
  * Small kernels that are computed: flags and counters that a program keeps on the device and reads
  * back to decide how to go on ("has every sequence ended?", "are all values finite?"). Only a few
- * of PyTorch's element-wise kernels and whole reductions, only of up to 256 elements; memory of
- * unknown contents counts as zero, as it reads. Everything else about values is not simulated. Any
- * thread.
+ * of PyTorch's element-wise kernels, only of up to 256 elements; memory of unknown contents counts
+ * as zero, as it reads, and what is made of it is a guess. Any thread.
  */
 #include <math.h>
 #include <string.h>
@@ -12,9 +11,7 @@
 #include "kernels.h"
 #include "numbers.h"
 
-#define MOST	     256 /* elements */
-#define REDUCE_WORDS 160 /* of ReduceOp are looked at */
-#define CONFIG_INTS  24	 /* where its configuration must begin */
+#define MOST 256 /* elements */
 
 static long double compare(int mode, long double a, long double b)
 {
@@ -51,15 +48,7 @@ static long double compute(const struct kernel *k, int mode, long double a, long
 	}
 }
 
-/* ---- element-wise kernels ---- */
-
 #define OPERANDS 3 /* with the result */
-
-/* Where an element lies: PyTorch's OffsetCalculator for that many pointers, of which the number of
- * dimensions comes first, then 25 sizes of three words each, then 25 rows of strides in bytes. */
-#define DIMS	   25
-#define SIZE_AT(d) (1 + 3 * (d))
-#define STRIDES_AT SIZE_AT(DIMS)
 
 struct small {
 	const struct kernel *k;
@@ -117,7 +106,7 @@ static char *const *pointers_of(void *structure, int n)
 {
 	char *const *words = structure;
 
-	words += (4 * (STRIDES_AT + DIMS * n) + 7) / 8;
+	words += (steps_words(n) + 1) / 2;
 	for (int i = 0; i < n; i++)
 		if (!sim_is_device_ptr(words[i]))
 			return NULL;
@@ -149,29 +138,20 @@ static bool read_call(struct small *s, void **args)
 	return true;
 }
 
-static char *place(const struct small *s, int operand, uint32_t i)
+/* How far behind its address an element lies. */
+static size_t place(const struct small *s, int operand, uint32_t i)
 {
-	int pointers = s->k->operands + 1;
-	size_t offset = 0;
-
 	if (!s->steps)
-		return s->at[operand] + (size_t)i * number_size(s->types[operand]);
-	for (uint32_t d = 0; d < s->steps[0] && d < DIMS && s->steps[SIZE_AT(d)]; d++) {
-		uint32_t size = s->steps[SIZE_AT(d)];
-
-		offset += (size_t)(i % size) * s->steps[STRIDES_AT + d * pointers + operand];
-		i /= size;
-	}
-	return s->at[operand] + offset;
+		return (size_t)i * number_size(s->types[operand]);
+	return steps_offset(s->steps, s->k->operands + 1, operand, i);
 }
 
 static long double operand(struct small *s, int which, int i)
 {
 	char bytes[16];
-	bool known[16];
 
-	contents_look(bytes, known, place(s, which, i), number_size(s->types[which]));
-	s->known = s->known && known[0];
+	if (!contents_look(bytes, s->at[which], place(s, which, i), number_size(s->types[which])))
+		s->known = false;
 	return number_cast(s->k->in, number_load(s->types[which], bytes));
 }
 
@@ -194,106 +174,44 @@ static long double element(struct small *s, int i)
 	return compute(k, s->mode, a, b * s->factor);
 }
 
+/* Results, and which of them are known. */
+struct results {
+	char bytes[MOST * 8];
+	bool known[MOST], all_known;
+};
+
+static void write_results(const struct small *s, const struct results *r)
+{
+	size_t size = number_size(s->types[0]);
+
+	if (!s->steps && r->all_known) {
+		contents_write(s->at[0], r->bytes, s->n * size, true);
+		return;
+	}
+	for (int i = 0; i < s->n; i++)
+		contents_write(s->at[0] + place(s, 0, i), r->bytes + i * size, size, r->known[i]);
+}
+
 /* All results are worked out before the first is written, which may be where an operand lies. */
 static void do_elements(const struct kernel *k, void **args)
 {
-	long double results[MOST];
-	bool known[MOST];
 	struct small s = { .k = k };
-	bool computed = read_call(&s, args);
-	char bytes[16];
+	struct results r;
 
-	if (!computed && s.at)
-		sim_forget(s.at[0]);
-	for (int i = 0; computed && i < s.n; i++) {
-		results[i] = number_cast(k->out, element(&s, i));
-		known[i] = s.known;
-	}
-	for (int i = 0; computed && i < s.n; i++) {
-		number_store(s.types[0], bytes, results[i]);
-		contents_write(place(&s, 0, i), bytes, number_size(s.types[0]), known[i]);
-	}
-}
-
-/* ---- reductions of a whole tensor ---- */
-
-/* A guess raises no alarm: whether all are true, or any, is decided by what is known, so checks of
- * what kernels would have computed pass (is all of it finite, is each probability positive?). */
-static long double reduce(const struct kernel *k, const char *values, const bool *known, int n)
-{
-	long double total = k->what == WHAT_ALL;
-	int size = number_size(k->in);
-
-	for (int i = 0; i < n; i++) {
-		long double x = number_load(k->in, values + i * size);
-
-		if (k->what == WHAT_SUM || k->what == WHAT_MEAN)
-			total += x;
-		else if (k->what == WHAT_ANY)
-			total = total || (x && known[i * size]);
-		else if (k->what == WHAT_ALL)
-			total = total && (x || !known[i * size]);
-		else if (!i || (k->what == WHAT_MAXIMUM ? x > total : x < total))
-			total = x;
-	}
-	return k->what == WHAT_MEAN ? total / n : total;
-}
-
-/* How many elements go into the one result; 0 if there are more results. ReduceOp's configuration
- * is a row of ints: an element's size, inputs, outputs, eight steps and factors, then a block's
- * width, height and threads, by which it is told from what happens to stand before it. */
-static int inputs_of(const struct kernel *k, const int *ints)
-{
-	for (int i = 0; i < CONFIG_INTS; i++) {
-		const int *c = ints + i;
-
-		if (c[0] == number_size(k->in) && c[1] > 0 && c[2] > 0 && c[11] > 0 && c[12] > 0 &&
-		    c[13] == c[11] * c[12] && c[13] <= 1024)
-			return c[2] == 1 ? c[1] : 0;
-	}
-	return 0;
-}
-
-/* Where the structure holds the source's address. Behind it stand the result's, two that are nearly
- * always empty (a second result, a buffer), two that only a large reduction has (a buffer, its
- * semaphores) and a first index of 0. Parts of the structure are not initialised and may hold other
- * addresses. */
-static void *const *addresses_in(void *const *words)
-{
-	for (int i = 0; i < REDUCE_WORDS; i++) {
-		void *const *w = words + i;
-		bool large = sim_is_device_ptr(w[4]) && sim_is_device_ptr(w[5]);
-
-		if (sim_is_device_ptr(w[0]) && sim_is_device_ptr(w[1]) && !w[2] && !w[3] &&
-		    (large || (!w[4] && !w[5])) && !w[6])
-			return w;
-	}
-	return NULL;
-}
-
-static void do_reduction(const struct kernel *k, void *structure)
-{
-	static __thread char values[SIM_SMALL];
-	static __thread bool known[SIM_SMALL];
-	void *const *at = addresses_in(structure);
-	int n = k->what == WHAT_UNKNOWN ? 0 : inputs_of(k, structure);
-	size_t bytes = n > 0 ? (size_t)n * number_size(k->in) : 0;
-	bool all_known = true;
-	char result[16] = { 0 };
-
-	if (!at)
-		return;
-	if (!bytes || (bytes > SIM_SMALL && k->what != WHAT_ALL)) {
-		sim_forget(at[1]);
+	if (!read_call(&s, args)) {
+		if (s.at)
+			sim_forget(s.at[0]);
 		return;
 	}
-	if (bytes > SIM_SMALL)
-		bytes = n = 0;
-	contents_look(values, known, at[0], bytes);
-	for (size_t i = 0; i < bytes; i++)
-		all_known = all_known && known[i];
-	number_store(k->out, result, number_cast(k->out, reduce(k, values, known, n)));
-	contents_write(at[1], result, number_size(k->out), all_known && n);
+	r.all_known = true;
+	for (int i = 0; i < s.n; i++) {
+		long double x = number_cast(k->out, element(&s, i));
+
+		number_store(s.types[0], r.bytes + i * number_size(s.types[0]), x);
+		r.known[i] = s.known;
+		r.all_known = r.all_known && s.known;
+	}
+	write_results(&s, &r);
 }
 
 bool small_launch(const void *host, void *stream, const unsigned int grid[3], void **args)
@@ -309,7 +227,7 @@ bool small_launch(const void *host, void *stream, const unsigned int grid[3], vo
 	if (k->family == KERNEL_SCALER)
 		return scaler_launch(args);
 	if (k->family == KERNEL_REDUCE)
-		do_reduction(k, args[0]);
+		reduce_launch(k, args[0]);
 	else
 		do_elements(k, args);
 	return true;

@@ -212,7 +212,9 @@ cases = dict(
     finite=lambda a, b: torch.isfinite(a.float()).all(), narrow=lambda a, b: a.int() * 2, wide=lambda a, b: a.double() * 2.5,
     column=lambda a, b: a.view(2, 2)[:, 1] + b.view(2, 2)[:, 0], spread=lambda a, b: a.view(2, 2) * b[:2], turned=lambda a, b: a.view(2, 2).t() == 3,
     in_place=lambda a, b: a.clone().add_(b), again=lambda a, b: (a + b).clone(), mean=lambda a, b: a.float().mean(),
-    quotient=lambda a, b: a / b, inverse=lambda a, b: torch.div(torch.tensor(2.0), b.float()), half=lambda a, b: a.float() / a.float().sum(), cat=lambda a, b: torch.cat([a, b[:1]]), columns=lambda a, b: torch.cat([a.view(2, 2).t(), b.view(2, 2)], 1),
+    quotient=lambda a, b: a / b, inverse=lambda a, b: torch.div(torch.tensor(2.0), b.float()), half=lambda a, b: a.float() / a.float().sum(), lengths=lambda a, b: (b.view(2, 2) > 4).sum(1),
+    rows=lambda a, b: a.view(2, 2).amax(0), each=lambda a, b: (a.view(2, 2) > 0).all(1), some_in=lambda a, b: (a.view(2, 2) == 0).any(1),
+    middle=lambda a, b: torch.stack([a, b] * 3).view(2, 3, 4).double().mean(1), every_other=lambda a, b: b[::2].sum(), cat=lambda a, b: torch.cat([a, b[:1]]), columns=lambda a, b: torch.cat([a.view(2, 2).t(), b.view(2, 2)], 1),
     stack=lambda a, b: torch.stack([a, b], 1), scalars=lambda a, b: torch.stack([a[0], b[3], a[2]]), flags_cat=lambda a, b: torch.cat([a > 0, b > 0]),
     many=lambda a, b: torch.cat([a, b] * 60), vectors=lambda a, b: torch.cat([a.double().view(2, 2), b.double().view(2, 2)], 1),
     one_by_one=lambda a, b: assigned(torch.zeros_like(a)), zeros_first=lambda a, b: torch.cat([torch.zeros(200, device=a.device), a.float()]))
@@ -232,7 +234,7 @@ print(len(cases), wrong)
 @pytest.mark.matrix
 def test_small_results_are_those_of_the_cpu(programs):
     """Flags and counters, which programs read back to decide how to go on, are computed."""
-    assert script(programs, VALUES).split("\n")[-2] == "45 []"
+    assert script(programs, VALUES).split("\n")[-2] == "51 []"
 
 
 CHECKS = """
