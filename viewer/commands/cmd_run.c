@@ -155,6 +155,15 @@ static struct found find(const char *output, const struct timespec *start)
 	return f;
 }
 
+/* A program that decides by what its kernels computed may go astray on a simulated device. */
+static void tell_why(int code)
+{
+	if (code && code < 126)
+		say_note("the program ended with %d; if a value was the reason (a zero, an empty "
+			 "tensor): kernels compute nothing on a simulated device",
+			 code);
+}
+
 static void tell(const struct found *f, int code, bool json)
 {
 	struct emit *out;
@@ -195,6 +204,8 @@ static int run_run(const void *options, struct emit *out)
 		 &start);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
 		tell(&f, code, emit_json(out));
+	if (!o->quiet && o->sim && f.files && !emit_json(out))
+		tell_why(code);
 	return code;
 }
 
