@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What autograd says of tensors: a leaf that requires grad, a tensor saved for backward, that one
- * released, a gradient arrived. Application threads; the framework's functions run as ever.
+ * What autograd says of tensors: a leaf that requires grad, or that one with other memory, a tensor
+ * saved for backward, that one released, a gradient arrived. Application threads; the framework's
+ * functions run as ever.
  */
 #include "torch.h"
 
@@ -45,15 +46,45 @@ static void tell_saved(const struct torch_memory *m, const void *impl, unsigned 
 	gmt_capture(&e);
 }
 
+/*
+ * Where the leaf of a node lay when it was told of last, as a mark in a table of fixed size. Two
+ * nodes may share a place: then one is told of again, which says nothing new.
+ */
+static uint64_t told[4096];
+
+/* Whether it lies elsewhere now. */
+static bool moved(const void *node, uint64_t addr)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)node >> 4) * 0x9e3779b97f4a7c15;
+	uint64_t *at = &told[h >> 52], mark = h ^ addr;
+
+	if (__atomic_load_n(at, __ATOMIC_RELAXED) == mark)
+		return false;
+	__atomic_store_n(at, mark, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* The constructor moves the tensor away. */
 void LEAF(void *node, struct tensor *variable)
 {
 	REAL(leaf_fn, LEAF);
 	struct torch_memory m;
 
-	if (torch_tags() && torch_memory_of(variable->impl, &m))
+	if (torch_tags() && torch_memory_of(variable->impl, &m)) {
+		moved(node, m.addr);
 		torch_tag(GMT_TAG_LEAF, &m, node);
+	}
 	real(node, variable);
+}
+
+/* p.data = ... gives a leaf other memory, and a graph that is kept keeps its node: no constructor
+ * tells of it. */
+static void tell_moved(const void *node, const void *parameter)
+{
+	struct torch_memory m;
+
+	if (torch_memory_of(parameter, &m) && moved(node, m.addr))
+		torch_tag(GMT_TAG_MOVED, &m, node);
 }
 
 /*
@@ -74,6 +105,7 @@ void *ARRIVE(void *result, void *node, struct tensors *grads)
 	if (!tags)
 		return result;
 	parameter = *(const void *const *)((char *)node + torch_layout()->variable);
+	tell_moved(node, parameter);
 	grad = parameter ? torch_grad_of(parameter) : NULL;
 	if (torch_memory_of(grad, &now))
 		torch_tag(GMT_TAG_GRAD, &now, node);
