@@ -28,7 +28,7 @@ struct scene {
 extern const struct scenes {
 	const struct scene *items;
 	size_t count;
-} scenes_of_rules, scenes_of_graphs;
+} scenes_of_rules, scenes_of_graphs, scenes_of_sets;
 
 void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
@@ -47,6 +47,7 @@ void died(uint64_t addr, uint32_t stack);
 void born_in_backward(uint64_t addr, uint32_t stack);
 void died_in_backward(uint64_t addr);
 void leaf(uint64_t addr, uint64_t node);
+void moved(uint64_t addr, uint64_t node);
 void grad(uint64_t addr, uint64_t node);
 void saved(uint64_t addr, uint64_t tensor, unsigned how);
 void range(unsigned kind, uint64_t number, const char *name);
@@ -62,6 +63,7 @@ void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
 void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
+void *takes_rows(void) __asm__("_ZN5torch8autograd24THPVariable_index_selectEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");
 
 #endif

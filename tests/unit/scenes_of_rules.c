@@ -139,47 +139,6 @@ static void loaded(void)
 	now();
 }
 
-static void loaded_and_trained(void)
-{
-	some_tags();
-	loaded();
-	backward_pass();
-}
-
-static void two_parameters(void)
-{
-	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
-
-	some_tags();
-	born(0x8000, made);
-	born_of_size(0xa000, 8192, made);
-}
-
-static void copies(void)
-{
-	uint32_t line = script();
-
-	two_parameters();
-	backward_pass();
-	born(0x1000, line);
-	born_of_size(0x2000, 8192, line);
-	backward_pass();
-	backward_pass();
-	now();
-}
-
-static void copied_gradients(void)
-{
-	uint32_t line = script();
-
-	two_parameters();
-	backward_pass();
-	born(0x1000, line);
-	born_of_size(0x2000, 8192, line);
-	now();
-	died(0x1000, line);
-}
-
 static void state(void)
 {
 	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
@@ -403,13 +362,10 @@ static const struct scene scenes[] = {
 	{ "leaf-statement", "parameters", "nothing", leaf_by_statement },
 	{ "gradient-buckets", "gradients", "communication", buckets },
 	{ "reduced", "gradients", "communication", reduced },
-	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
 	{ "loaded", "parameters", "nothing", loaded },
-	{ "copies", "optimizer_state", "copied-gradients", copies },
-	{ "copied-gradients", "gradients", "nothing", copied_gradients },
 	{ "made-outside", "inputs", "nothing", made_outside },
 	{ "state", "optimizer_state", "optimizer", state },
-	{ "state-frames", "optimizer_state", "nothing", state_by_frames },
+	{ "state-frames", "optimizer_state", "optimizer", state_by_frames },
 	{ "buffer-frames", "buffers", "nothing", buffer_by_frames },
 	{ "module-frames", "parameters", "nothing", parameter_by_frames },
 	{ "workspace", "workspace", "gradient-life", workspace },

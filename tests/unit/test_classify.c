@@ -42,14 +42,19 @@ static struct verdict judge(const char *without, const struct block **block)
 	return v;
 }
 
-/* The scene after s, of both tables; NULL before the first and after the last. */
+/* The scene after s, of all tables; NULL before the first and after the last. */
 static const struct scene *next_scene(const struct scene *s)
 {
+	static const struct scenes *const tables[] = { &scenes_of_rules, &scenes_of_graphs,
+						       &scenes_of_sets };
+	enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
+
 	if (!s)
-		return scenes_of_rules.items;
-	if (s == scenes_of_rules.items + scenes_of_rules.count - 1)
-		return scenes_of_graphs.items;
-	return s == scenes_of_graphs.items + scenes_of_graphs.count - 1 ? NULL : s + 1;
+		return tables[0]->items;
+	for (int i = 0; i < TABLES; i++)
+		if (s == tables[i]->items + tables[i]->count - 1)
+			return i + 1 < TABLES ? tables[i + 1]->items : NULL;
+	return s + 1;
 }
 
 /* A rule without a scene would be judged by nobody. */

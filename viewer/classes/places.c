@@ -90,8 +90,8 @@ static const struct {
 };
 
 /* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
- * append tensors to one another, compute one that their gradient needs, or need what they are
- * given. */
+ * append tensors to one another, take rows of one, compute one that their gradient needs, or need
+ * what they are given. */
 static const struct {
 	const char *begin;
 	uint32_t place;
@@ -111,6 +111,12 @@ static const struct {
 	{ "to(", PLACE_MAKER | PLACE_MOVED },
 	{ "cuda", PLACE_MAKER | PLACE_MOVED },
 	{ "copy_", PLACE_MAKER | PLACE_MOVED },
+	{ "index_select", PLACE_ROWS },
+	{ "gather", PLACE_ROWS },
+	{ "getitem", PLACE_ROWS },
+	{ "repeat_interleave", PLACE_ROWS },
+	{ "contiguous", PLACE_ROWS },
+	{ "clone", PLACE_ROWS },
 	{ "cat(", PLACE_CAT },
 	{ "concat", PLACE_CAT },
 	{ "relu", PLACE_RESULT },
@@ -145,30 +151,59 @@ static const struct {
 	{ "mse_loss", PLACE_TAKES },
 };
 
-static uint32_t place_of_op(const char *op)
+/* `converts`: to another type; what is converted was on the device before. */
+static uint32_t place_of_op(const char *op, bool converts)
 {
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (!strncmp(op, ops[i].begin, strlen(ops[i].begin)))
 			found |= ops[i].place;
-	return found & PLACE_MAKER ? found : found | PLACE_COMPUTED;
+	if (!(found & PLACE_MAKER))
+		return found | PLACE_COMPUTED;
+	return converts ? found & ~PLACE_MOVED : found;
+}
+
+/* What follows in the name of a function that Python calls; NULL if it is none. */
+static const char *op_of(struct stacks *s, size_t i, uint64_t seq)
+{
+	static const char binding[] = "torch::autograd::THPVariable_";
+	const char *f =
+		i < s->count ? symbols_find(s->symbols, s->frames[i].ip, seq)->function : "";
+
+	return strncmp(f, binding, sizeof(binding) - 1) ? NULL : f + sizeof(binding) - 1;
+}
+
+/* x.half() and its like are one function within another. */
+static uint32_t place_of_conversion(const char *outer)
+{
+	static const char *const narrow[] = { "half(", "bfloat16(", "byte(" };
+
+	for (size_t i = 0; outer && i < sizeof(narrow) / sizeof(narrow[0]); i++)
+		if (!strncmp(outer, narrow[i], strlen(narrow[i])))
+			return PLACE_CONVERTED | PLACE_NARROWED;
+	return PLACE_CONVERTED;
 }
 
 static uint32_t look_at_native(struct stacks *s, uint32_t stack, uint64_t seq)
 {
-	static const char binding[] = "torch::autograd::THPVariable_";
+	static const char conversion[] = "at::_ops::to_dtype::";
 	uint32_t found = 0;
+	bool converts = false;
 
 	stacks_read_native(s, stack, seq);
 	for (size_t i = 0; i < s->count; i++) {
 		const char *f = symbols_find(s->symbols, s->frames[i].ip, seq)->function;
+		const char *op = op_of(s, i, seq);
 
 		for (size_t k = 0; !found && k < sizeof(functions) / sizeof(functions[0]); k++)
 			if (strstr(f, functions[k].part))
 				found = functions[k].place;
-		if (!strncmp(f, binding, sizeof(binding) - 1))
-			return found | place_of_op(f + sizeof(binding) - 1);
+		converts |= !strncmp(f, conversion, sizeof(conversion) - 1);
+		if (op && converts)
+			found |= place_of_conversion(op_of(s, i + 1, seq));
+		if (op)
+			return found | place_of_op(op, converts);
 	}
 	return found;
 }

@@ -80,10 +80,12 @@ bool frame_loaded(struct classifier *c, const struct block *b)
 	       (!b->died_seq || b->died_forward > b->born_forward + 1);
 }
 
-/* Weights are copied into those that the model has; what stays is the optimizer's. */
+/* Weights are copied into those that the model has; what stays is the optimizer's. Where no module
+ * made memory for it, it is the weight itself. */
 bool frame_loaded_state(struct classifier *c, const struct block *b)
 {
-	return c->m->backwards && !(b->signs & STACK_PARAM) && frame_loaded(c, b);
+	return c->m->backwards && !(b->signs & STACK_PARAM) &&
+	       model_size_is_of_module(c->m, b->size) && frame_loaded(c, b);
 }
 
 bool frame_unsharded(struct classifier *c, const struct block *b)
@@ -92,10 +94,11 @@ bool frame_unsharded(struct classifier *c, const struct block *b)
 	return b->signs & STACK_UNSHARDED;
 }
 
+/* What its other methods make and give up at once is a step on the way. */
 bool frame_state(struct classifier *c, const struct block *b)
 {
-	(void)c;
-	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER;
+	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
+	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
 }
 
 bool frame_input(struct classifier *c, const struct block *b)
@@ -109,6 +112,8 @@ bool frame_made_outside(struct classifier *c, const struct block *b)
 {
 	if (b->stage != STAGE_OUTSIDE || b->tags & BLOCK_GRAPH ||
 	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
+		return false;
+	if (block_is_gathered(c, b) || block_is_narrowed(c, b))
 		return false;
 	return place_of_native(c, b) & PLACE_MAKER && !block_is_of_graph_alone(c, b);
 }

@@ -42,12 +42,13 @@ bool life_gradient(struct classifier *c, const struct block *b)
 	       !(b->died_seq && stage_is_backward(b->died_stage));
 }
 
-/* Made in backward, and freed where gradients are cleared; or of a stack whose blocks are. */
+/* Made in backward or by the script after it, and freed where gradients are cleared; or of a stack
+ * whose blocks are. */
 bool life_cleared(struct classifier *c, const struct block *b)
 {
-	if (b->stage != STAGE_BACKWARD || b->saved || !block_lived_past_backward(c, b))
+	if (b->saved || (b->stage == STAGE_BACKWARD && !block_lived_past_backward(c, b)))
 		return false;
-	return b->died_stage == STAGE_ZERO_GRAD ||
+	return model_was_cleared(b) ||
 	       (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_CLEARED));
 }
 
@@ -82,13 +83,23 @@ static bool lived_into_backward(const struct classifier *c, const struct block *
 	return (b->died_seq ? b->died_backward : c->m->backwards) > b->born_backward;
 }
 
+/* Backward went through its pass, and gave it up or left it as it is: these frames' blocks are
+ * never given up in backward. */
+static bool is_gone_through(struct classifier *c, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	if (!p || p->walked)
+		return p;
+	return model_takes_graph_on(p) && model_died_with_pass(p, b) &&
+	       !model_stem_is_walked(c->m, b->stem);
+}
+
 /* A variable holds it past the backward pass: others of its kind show that the graph held it too.
  */
 bool life_result(struct classifier *c, const struct block *b)
 {
-	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
-
-	if (c->m->tags || b->stage != STAGE_FORWARD || b->walked || !p || !p->walked ||
+	if (c->m->tags || b->stage != STAGE_FORWARD || b->walked || !is_gone_through(c, b) ||
 	    !lived_into_backward(c, b))
 		return false;
 	return model_has_habit(c->m, b->stack, HABIT_WALKED) ||
@@ -104,19 +115,22 @@ static bool outlived_its_pass(const struct block *b)
 /* A result that is kept with its graph, which nobody walks back. */
 bool life_graph(struct classifier *c, const struct block *b)
 {
-	enum { FEW = 8 };
 	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
 
-	if (c->m->tags || b->stage != STAGE_FORWARD || !c->m->backwards || !p || p->walked)
+	if (c->m->tags || b->stage != STAGE_FORWARD || !c->m->backwards || !p)
 		return false;
-	return p->blocks >= FEW && p->gone < p->blocks - p->blocks / 4 && outlived_its_pass(b) &&
-	       model_stem_is_walked(c->m, b->stem);
+	return model_keeps_graph(p) && outlived_its_pass(b) && model_stem_is_walked(c->m, b->stem);
 }
 
 bool life_script_graph(struct classifier *c, const struct block *b)
 {
-	return !c->m->tags && !b->walked && model_is_of_graph(c->m, b) &&
-	       lived_into_backward(c, b) && place_of_native(c, b) & PLACE_COMPUTED;
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->walked || !p ||
+	    !lived_into_backward(c, b))
+		return false;
+	return (model_is_of_graph(c->m, b) || (b->after_forward && model_takes_graph_on(p))) &&
+	       place_of_native(c, b) & PLACE_COMPUTED;
 }
 
 /* No result of its pass, and what the next pass kept was appended to something: the first keys and
@@ -148,24 +162,53 @@ bool life_cache(struct classifier *c, const struct block *b)
 	return place_of_native(c, b) & PLACE_CAT || is_appended_to(c, b);
 }
 
+/* Beams that win take over the keys and values of those that they grew from. */
+bool life_rows(struct classifier *c, const struct block *b)
+{
+	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+
+	return b->stage == STAGE_OUTSIDE && !b->tags && b->after_forward &&
+	       until == b->born_backward &&
+	       (block_lived_on(c, b) || model_has_habit(c->m, b->stack, HABIT_CARRIED)) &&
+	       model_makes_many(c->m, b->stack) && place_of_native(c, b) & PLACE_ROWS;
+}
+
 /* It took the place of what an optimizer kept: state that grows with its parameter. */
 bool life_heir_state(struct classifier *c, const struct block *b)
 {
 	return b->heir_signs & STACK_STATE && block_lived_on(c, b);
 }
 
+/* The script brought something to the device since the latest forward pass, before it made this. */
+static bool is_after_move(struct classifier *c, const struct block *b)
+{
+	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+
+	for (int i = 0; p && i < MODEL_MADE && p->made[i] && p->made[i] != b->stack; i++)
+		if (place_of_stack(c, p->made[i], b->seq) & PLACE_MOVED)
+			return true;
+	return false;
+}
+
 /* Without backward passes nothing parts the results of one pass from the batch of the next, but
  * that a tensor came to the device between them. */
 static bool is_of_another_pass(struct classifier *c, const struct block *b)
 {
-	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
+	return b->after_forward && (c->m->backwards || !is_after_move(c, b));
+}
 
-	if (!b->after_forward || c->m->backwards || !p)
-		return b->after_forward;
-	for (int i = 0; i < MODEL_MADE && p->made[i] && p->made[i] != b->stack; i++)
-		if (place_of_stack(c, p->made[i], b->seq) & PLACE_MOVED)
-			return false;
-	return true;
+/* y.half(): a result that is put away; a batch comes to the device before. */
+bool block_is_narrowed(struct classifier *c, const struct block *b)
+{
+	return b->after_forward && place_of_native(c, b) & PLACE_NARROWED && !is_after_move(c, b);
+}
+
+/* A result that the script keeps, with those of the passes before. */
+bool block_is_gathered(struct classifier *c, const struct block *b)
+{
+	return b->stage == STAGE_OUTSIDE && (b->born_forward || b->born_backward) &&
+	       model_gathers(c->m, b->stack) &&
+	       place_of_native(c, b) & (PLACE_COMPUTED | PLACE_CONVERTED);
 }
 
 /* Computed by the script before a forward pass, from nothing that a module gave, and alive in it:
@@ -175,7 +218,7 @@ bool life_prepared(struct classifier *c, const struct block *b)
 	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
 
 	if (b->stage != STAGE_OUTSIDE || is_of_another_pass(c, b) || b->tags & BLOCK_GRAPH ||
-	    model_is_of_graph(c->m, b) || !(b->signs & STACK_PYTHON) ||
+	    model_is_of_graph(c->m, b) || !(b->signs & STACK_PYTHON) || block_is_gathered(c, b) ||
 	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
 	return until > b->born_forward && !(b->died_seq && stage_is_backward(b->died_stage));
@@ -201,33 +244,4 @@ bool life_bucket(struct classifier *c, const struct block *b)
 bool life_reduced(struct classifier *c, const struct block *b)
 {
 	return b->signs & STACK_REDUCED && block_lived_past_backward(c, b);
-}
-
-/* Most blocks that this stack made are as large as a parameter each, and not all alike. */
-static bool is_of_a_set(const struct classifier *c, const struct block *b)
-{
-	const struct model_set *s = model_set_of(c->m, b->stack);
-
-	return s && s->blocks > 1 && s->changes > 1 && s->alike * 4 >= s->blocks * 3;
-}
-
-static bool is_of_the_script(const struct block *b)
-{
-	return b->stage == STAGE_OUTSIDE && !(b->tags & ~BLOCK_GRAD) &&
-	       !(b->signs & (STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
-			     STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE));
-}
-
-/* Kept over at least one whole step, or for good. */
-bool life_copies(struct classifier *c, const struct block *b)
-{
-	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
-
-	return c->m->backwards && is_of_the_script(b) && is_of_a_set(c, b) &&
-	       (until > b->born_backward + !b->after_step || (!b->died_seq && !b->born_backward));
-}
-
-bool life_copied_gradients(struct classifier *c, const struct block *b)
-{
-	return is_of_the_script(b) && is_of_a_set(c, b) && b->born_backward && !b->after_step;
 }

@@ -24,7 +24,8 @@ bool phase_state(struct classifier *c, const struct block *b)
 bool phase_optimizer(struct classifier *c, const struct block *b)
 {
 	(void)c;
-	return b->stage == STAGE_OPTIMIZER || b->signs & STACK_CLIP;
+	return b->stage == STAGE_OPTIMIZER || b->signs & STACK_CLIP ||
+	       (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE && !(b->tags & BLOCK_GRAPH));
 }
 
 bool phase_backward(struct classifier *c, const struct block *b)
@@ -44,9 +45,12 @@ bool phase_outside(struct classifier *c, const struct block *b)
 {
 	if (b->signs & STACK_CAPTURE)
 		return true;
-	if (b->stage != STAGE_OUTSIDE || !(b->signs & STACK_PYTHON) || !c->m->forwards)
+	if (b->stage != STAGE_OUTSIDE || !(b->signs & STACK_PYTHON) ||
+	    !(c->m->forwards || c->m->backwards))
 		return false;
 	return b->tags & BLOCK_GRAPH || model_is_of_graph(c->m, b) ||
 	       (b->died_seq && b->died_backward <= b->born_backward + 1) ||
-	       (b->after_forward && place_of_native(c, b) & PLACE_COMPUTED);
+	       block_is_gathered(c, b) ||
+	       ((b->after_forward || !c->m->forwards) &&
+		place_of_native(c, b) & (PLACE_COMPUTED | PLACE_CONVERTED));
 }

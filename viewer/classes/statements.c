@@ -203,6 +203,39 @@ static uint32_t places_of_target(const struct source *s)
 	return found;
 }
 
+/* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */
+static bool is_gradient(const char *word, size_t n)
+{
+	static const char *const others[] = { "no_grad",       "enable_grad",	 "zero_grad",
+					      "requires_grad", "requires_grad_", "grad_fn",
+					      "retain_grad",   "grad_norm" };
+	const char *at = memmem(word, n, "grad", 4);
+	const char *behind = at ? at + 4 : NULL;
+
+	if (!at || (at > word && at[-1] != '_') || (n > 5 && !memcmp(word, "clip_", 5)))
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (n == strlen(others[i]) && !memcmp(word, others[i], n))
+			return false;
+	return behind == word + n || *behind == 's' || *behind == '_' ||
+	       !strncmp(behind, "ient", 4);
+}
+
+static bool speaks_of_gradients(const struct source *s)
+{
+	for (int i = s->first; i <= s->at; i++)
+		for (const char *c = s->lines[i]; *c && *c != '#';) {
+			const char *start = c;
+
+			while (is_word(*c))
+				c++;
+			if (is_gradient(start, c - start))
+				return true;
+			c += c == start;
+		}
+	return false;
+}
+
 uint32_t statement_places(const char *path, unsigned line)
 {
 	static struct source s;
@@ -210,7 +243,9 @@ uint32_t statement_places(const char *path, unsigned line)
 
 	if (!read_statement(&s, path, line))
 		return 0;
-	found = places_of_target(&s);
+	found = places_of_target(&s) | PLACE_READ;
+	if (speaks_of_gradients(&s))
+		found |= PLACE_OF_GRAD;
 	if (says(&s, "requires_grad=True") || says(&s, "requires_grad_(") ||
 	    says_later(&s, ".requires_grad", true))
 		found |= PLACE_LEAF;

@@ -33,6 +33,7 @@ static model_handler *const handlers[] = {
 	[GMT_CTX_DESTROY] = model_ctx_destroy,
 	[GMT_MEMINFO] = model_meminfo,
 	[GMT_TAG_LEAF] = model_tag_leaf,
+	[GMT_TAG_MOVED] = model_tag_moved,
 	[GMT_TAG_SAVED] = model_tag_saved,
 	[GMT_TAG_RELEASED] = model_tag_released,
 	[GMT_TAG_GRAD] = model_tag_grad,

@@ -19,6 +19,8 @@
 #define MODEL_RANGES  16
 #define MODEL_BIRTHS  4
 #define MODEL_MADE    8
+#define MODEL_SIZES   16
+#define MODEL_SWAPS   4096
 
 /* When a curve was highest, and what was going on then. */
 struct peak {
@@ -37,16 +39,24 @@ struct curve {
 
 /* What became of the blocks of one stack before. */
 enum habit {
-	HABIT_CLEARED = 1 << 0, /* made in backward, freed where gradients are cleared */
+	HABIT_CLEARED =
+		1 << 0, /* made in backward or after it, freed where gradients are cleared */
 	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
 	HABIT_KEPT = 1 << 2,	/* or after the next one, and no backward pass came between */
 	HABIT_WALKED = 1 << 3,	/* made in forward, given up in backward */
+	HABIT_KEPT_ON = 1 << 4, /* made by the script, and kept over a backward pass, */
+	HABIT_CARRIED = 1 << 5, /* or from after a forward pass into the next one */
 };
 
 /* A forward pass, and what the script made after the one before it. */
 struct model_pass {
-	uint32_t blocks, gone; /* made in it; of those, given up before it was over */
-	uint32_t walked;       /* the first backward pass that gave up some, 0 = none */
+	uint32_t blocks, gone; /* made in it; of those, given up before it was over, */
+	uint32_t dropped;      /* or then, before the next backward pass */
+	struct model_run {
+		uint64_t from, to; /* seq */
+		uint32_t blocks;
+	} run, longest;	 /* deaths one behind the other: the latest, and most of them */
+	uint32_t walked; /* the first backward pass that gave up some, 0 = none */
 	struct {
 		uint64_t from;	   /* seq: what the script makes from here on is of a graph, */
 		uint32_t backward; /* that leads to the backward pass after this one */
@@ -73,6 +83,26 @@ struct model_thread {
 	unsigned depth;
 	uint64_t number[MODEL_RANGES];
 	uint32_t name[MODEL_RANGES];
+};
+
+/* A block that an optimizer's methods made. */
+struct model_swap {
+	struct model_birth at;
+	uint64_t size;
+};
+
+/* What one stack made outside of modules. */
+struct model_set {
+	struct {
+		uint64_t bytes;
+		uint32_t blocks;
+	} sizes[MODEL_SIZES];  /* those that came first */
+	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
+	uint32_t pass, passes; /* the latest that it made some before, and how many */
+	uint32_t at_once;      /* blocks before that pass */
+	uint64_t last;
+	struct model_birth firsts[2]; /* of the pass before the latest, and of that one */
+	bool gathers;		      /* what it made two passes before was still there */
 };
 
 struct moment;
@@ -137,19 +167,19 @@ struct model {
 	struct model_leaf {
 		uint64_t addr, seq;
 		int32_t device;
-		bool cut; /* it is a cut in a graph */
+		bool cut;	       /* it is a cut in a graph */
+		uint32_t stack, signs; /* see model_note_maker */
 	} * leaves;
 	size_t leaf_count, leaf_room;
-	struct map habits;  /* stack -> enum habit: what became of its blocks */
-	struct map walked;  /* stem -> 1: backward gave up a block that its frames made */
-	struct map sizes;   /* of the blocks that modules made -> 1 */
+	struct map habits; /* stack -> enum habit: what became of its blocks */
+	struct map walked; /* stem -> 1: backward gave up a block that its frames made */
+	struct map sizes;  /* of modules' blocks and of gradients -> which of these */
+	uint64_t largest_gradient;
 	struct map set_ids; /* stack -> index in sets */
-	struct model_set {
-		uint32_t blocks, alike; /* born outside of modules; as large as a module's */
-		uint32_t changes;	/* how often the size was another than before */
-		uint64_t last;
-	} * sets;
+	struct model_set *sets;
 	size_t set_count, set_room;
+	struct model_swap made[MODEL_SWAPS];
+	uint32_t made_count;	   /* in all; the latest are there */
 	struct model_pass *passes; /* by their number: block.born_forward */
 	size_t pass_count, pass_room;
 	uint64_t tags;			 /* events of autograd */
@@ -208,15 +238,27 @@ uint64_t model_ooms(const struct model_device *d);
 int model_main_device(const struct model *m);
 /* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
 bool model_bucket_filled(const struct model *m, uint64_t before);
-/* What was born of one stack outside of everything, NULL if nothing was. */
-const struct model_set *model_set_of(const struct model *m, uint32_t stack);
+/* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
+bool model_is_of_a_set(const struct model *m, uint32_t stack);
+/* They gather from pass to pass: something keeps them all. */
+bool model_gathers(const struct model *m, uint32_t stack);
+bool model_makes_many(const struct model *m, uint32_t stack); /* before each of several passes */
+bool model_size_is_of_module(const struct model *m, uint64_t size);
 /* The script's own part of a graph had begun when it made the block. */
 bool model_is_of_graph(const struct model *m, const struct block *b);
 /* NULL if nothing was made in it or before it. */
 const struct model_pass *model_pass_of(const struct model *m, uint32_t number);
+/* Most of what it made outlived it, and nothing has walked it back; or was there too when the next
+ * backward pass began. */
+bool model_keeps_graph(const struct model_pass *p);
+bool model_takes_graph_on(const struct model_pass *p);
+/* It died when most of its pass did, or not at all. */
+bool model_died_with_pass(const struct model_pass *p, const struct block *b);
 /* Backward gives up what these frames make, whoever called the module. */
 bool model_stem_is_walked(const struct model *m, uint32_t stem);
 bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
+/* Born in backward or after one, given up where gradients are cleared. */
+bool model_was_cleared(const struct block *b);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
 bool model_went_on(const struct block *b);
 bool model_was_kept(const struct block *b); /* or after that pass */

@@ -24,6 +24,12 @@ bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit)
 	return at && *at & habit;
 }
 
+bool model_was_cleared(const struct block *b)
+{
+	return b->died_seq && b->died_stage == STAGE_ZERO_GRAD &&
+	       (b->stage == STAGE_BACKWARD || (b->stage == STAGE_OUTSIDE && b->born_backward));
+}
+
 bool model_went_on(const struct block *b)
 {
 	return b->stage == STAGE_FORWARD && b->died_seq && b->died_stage == STAGE_FORWARD &&
@@ -38,12 +44,17 @@ bool model_was_kept(const struct block *b)
 
 void model_note_habits(struct model *m, const struct block *b)
 {
-	if (b->stage == STAGE_BACKWARD && b->died_stage == STAGE_ZERO_GRAD)
+	if (model_was_cleared(b))
 		note_habit(m, b->stack, HABIT_CLEARED);
 	if (model_went_on(b))
 		note_habit(m, b->stack, HABIT_WENT_ON);
 	if (model_was_kept(b))
 		note_habit(m, b->stack, HABIT_KEPT);
+	if (b->stage == STAGE_OUTSIDE && b->died_backward > b->born_backward + !b->after_step)
+		note_habit(m, b->stack, HABIT_KEPT_ON);
+	if (b->stage == STAGE_OUTSIDE && b->after_forward && b->died_forward > b->born_forward &&
+	    b->died_backward == b->born_backward)
+		note_habit(m, b->stack, HABIT_CARRIED);
 	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_BACKWARD &&
 	    b->died_backward > b->born_backward)
 		note_habit(m, b->stack, HABIT_WALKED);

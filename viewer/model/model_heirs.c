@@ -61,6 +61,21 @@ static void inherit(struct block *heir, const struct block *b, uint32_t signs)
 	heir->heir_signs = signs;
 }
 
+void model_note_maker(struct model_leaf *leaf, const struct block *b)
+{
+	leaf->signs = maker_signs(b) & STACK_PARAM;
+	leaf->stack = b->heir_stack ? b->heir_stack : b->stack;
+}
+
+/* `p.data = kept`, whoever made that, and however long ago. */
+void model_note_moved(const struct model_leaf *leaf, struct block *b)
+{
+	if (!leaf->signs || b->heir_stack || b->signs & STACK_PARAM)
+		return;
+	b->heir_stack = leaf->stack;
+	b->heir_signs = leaf->signs;
+}
+
 /*
  * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
  * block that was made just before is as large as all of them, but for what each is rounded up by.
@@ -78,6 +93,44 @@ static void note_flat_heir(struct model *m, struct model_thread *t, const struct
 		    !(heir->signs & STACK_PARAM) && is_about(heir->size, t->lost_bytes))
 			inherit(heir, b, STACK_PARAM);
 	}
+}
+
+/* What an optimizer makes by its methods, for what it swaps in later. */
+static void note_made(struct model *m, const struct block *b)
+{
+	if (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE)
+		m->made[m->made_count++ % MODEL_SWAPS] =
+			(struct model_swap){ { b->addr, b->seq, b->device }, b->size };
+}
+
+/* `p.data = self.state[p]["old"]`: a weight that dies in an optimizer's method. The latest block
+ * of its size that these methods made has its place. */
+static struct block *swapped_in(struct model *m, const struct block *b)
+{
+	uint32_t n = m->made_count < MODEL_SWAPS ? m->made_count : MODEL_SWAPS;
+	struct model_device *d = model_device(m, b->device);
+
+	for (uint32_t back = 1; d && back <= n; back++) {
+		const struct model_swap *s = &m->made[(m->made_count - back) % MODEL_SWAPS];
+		struct block *heir = NULL;
+
+		if (is_as_large(s->size, b->size))
+			heir = tree_find(&d->live, s->at.addr);
+		if (heir && heir->seq == s->at.seq && heir->seq > b->seq && !heir->heir_stack)
+			return heir;
+	}
+	return NULL;
+}
+
+static void note_swap(struct model *m, const struct block *b)
+{
+	struct block *heir;
+
+	if (!(b->died_signs & (STACK_STATE | STACK_STEP)) || !(maker_signs(b) & STACK_PARAM))
+		return;
+	heir = swapped_in(m, b);
+	if (heir)
+		inherit(heir, b, STACK_PARAM);
 }
 
 /*
@@ -99,6 +152,8 @@ void model_note_heir(struct model *m, const struct block *b, const struct gmt_ev
 	if (heir && heir->seq > b->seq && heir->device == b->device &&
 	    may_follow(b, heir, e->seq) && !heir->heir_stack && !(heir->signs & STACK_PARAM))
 		inherit(heir, b, signs);
+	else
+		note_swap(m, b);
 }
 
 void model_note_birth(struct model *m, const struct block *b)
@@ -108,6 +163,7 @@ void model_note_birth(struct model *m, const struct block *b)
 
 	if (b->memory)
 		return;
+	note_made(m, b);
 	before = m->tags ? NULL : made_before(m, t, 0);
 	if (before && before->stage == STAGE_FORWARD)
 		before->next_stack = b->stack;

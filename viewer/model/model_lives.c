@@ -24,54 +24,6 @@ enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_
 	return s & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
 }
 
-static struct model_set *set_of(struct model *m, uint32_t stack)
-{
-	bool fresh;
-	uint32_t *at = map_put(&m->set_ids, stack, &fresh);
-
-	if (fresh) {
-		m->sets = need_grow(m->sets, &m->set_room, m->set_count, sizeof(*m->sets));
-		*at = m->set_count++;
-		m->sets[*at] = (struct model_set){ 0 };
-	}
-	return &m->sets[*at];
-}
-
-/* As large as a module's block, or twice as large: a copy in twice the precision. Blocks are
- * multiples of 512 bytes. */
-static bool is_alike(const struct model *m, uint64_t size)
-{
-	uint64_t half = size / 2;
-
-	return map_get(&m->sizes, size) || map_get(&m->sizes, half) ||
-	       map_get(&m->sizes, (half + 511) & ~511ull);
-}
-
-void model_note_size(struct model *m, const struct block *b)
-{
-	struct model_set *s;
-	bool fresh;
-
-	if (b->memory)
-		return;
-	if (b->signs & STACK_PARAM) {
-		*map_put(&m->sizes, b->size, &fresh) = 1;
-	} else if (b->stage == STAGE_OUTSIDE && b->stack) {
-		s = set_of(m, b->stack);
-		s->blocks++;
-		s->changes += s->last != b->size;
-		s->last = b->size;
-		s->alike += is_alike(m, b->size);
-	}
-}
-
-const struct model_set *model_set_of(const struct model *m, uint32_t stack)
-{
-	const uint32_t *at = map_get(&m->set_ids, stack);
-
-	return at ? &m->sets[*at] : NULL;
-}
-
 static bool is_backward(enum block_stage stage)
 {
 	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
@@ -137,6 +89,8 @@ static void note_gradient(struct model *m, const struct block *b)
 {
 	bool gone = is_backward(b->died_stage);
 
+	if (!gone && b->stage == STAGE_BACKWARD)
+		model_note_gradient_size(m, b->size);
 	if (m->tags ? b->tags & BLOCK_GRAD : b->stage == STAGE_BACKWARD)
 		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
 }

@@ -15,12 +15,16 @@ enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_
 void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		      const struct gmt_event *e);
 void model_note_size(struct model *m, const struct block *b);
+void model_note_gradient_size(struct model *m, uint64_t size);
 void model_note_birth(struct model *m, const struct block *b);
 void model_note_pass(struct model *m, struct block *b);
 void model_note_pass_end(struct model *m, const struct block *b);
 void model_end_walk(struct model *m, const struct gmt_event *e);
 void model_note_habits(struct model *m, const struct block *b);
 void model_note_heir(struct model *m, const struct block *b, const struct gmt_event *e);
+/* Who made a leaf's memory, and that other memory has taken its place. */
+void model_note_maker(struct model_leaf *leaf, const struct block *b);
+void model_note_moved(const struct model_leaf *leaf, struct block *b);
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);
 
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
@@ -42,7 +46,7 @@ typedef void model_handler(struct model *m, const struct gmt_event *e);
 model_handler model_block_alloc, model_block_free, model_block_oom;
 model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_destroy, model_meminfo;
 model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
-model_handler model_tag_leaf, model_tag_saved, model_tag_released, model_tag_grad;
+model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad;
 model_handler model_range_begin, model_range_end;
 
 void model_take_moments(struct model *m, const struct gmt_event *e);

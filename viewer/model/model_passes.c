@@ -21,6 +21,36 @@ const struct model_pass *model_pass_of(const struct model *m, uint32_t number)
 	return number < m->pass_count ? &m->passes[number] : NULL;
 }
 
+bool model_keeps_graph(const struct model_pass *p)
+{
+	enum { FEW = 8 };
+
+	return p && !p->walked && p->blocks >= FEW && p->gone < p->blocks - p->blocks / 4;
+}
+
+bool model_takes_graph_on(const struct model_pass *p)
+{
+	return model_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;
+}
+
+/* A graph that is dropped gives up all at once. */
+static void note_run(struct model_pass *p, const struct block *b)
+{
+	enum { NEAR = 8 };
+
+	if (!p->run.blocks || b->died_seq - p->run.to > NEAR)
+		p->run = (struct model_run){ .from = b->died_seq };
+	p->run.to = b->died_seq;
+	p->run.blocks++;
+	if (p->run.blocks >= p->longest.blocks)
+		p->longest = p->run;
+}
+
+bool model_died_with_pass(const struct model_pass *p, const struct block *b)
+{
+	return !b->died_seq || (p->longest.from <= b->died_seq && b->died_seq <= p->longest.to);
+}
+
 static void note_stack(uint32_t stacks[MODEL_MADE], uint32_t stack)
 {
 	for (int i = 0; i < MODEL_MADE; i++) {
@@ -92,6 +122,10 @@ void model_note_pass_end(struct model *m, const struct block *b)
 	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
 	    b->died_forward == b->born_forward)
 		p->gone++;
+	else if (b->stage == STAGE_FORWARD && b->died_backward == b->born_backward)
+		p->dropped++;
+	if (b->stage == STAGE_FORWARD)
+		note_run(p, b);
 	if (b->stack && model_was_kept(b))
 		note_stack(p->kept, b->stack);
 	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&
@@ -108,10 +142,14 @@ bool model_stem_is_walked(const struct model *m, uint32_t stem)
  * the next one. */
 static bool is_walked(const struct model *m, const struct block *b)
 {
+	const struct model_pass *p;
+
 	if (b->walked || b->born_backward == m->backwards)
 		return false;
-	return b->stage == STAGE_OUTSIDE ||
-	       (b->stage == STAGE_FORWARD && model_pass_of(m, b->born_forward)->walked);
+	p = model_pass_of(m, b->born_forward);
+	if (b->stage == STAGE_OUTSIDE)
+		return !(b->after_forward && model_keeps_graph(p));
+	return b->stage == STAGE_FORWARD && p->walked;
 }
 
 void model_end_walk(struct model *m, const struct gmt_event *e)

@@ -22,40 +22,60 @@ static bool is_cut(struct model *m, const struct block *b, const struct gmt_even
 	return b->saved && model_thread(m, e->thread)->engine;
 }
 
-static void note_leaf(struct model *m, const struct gmt_event *e, const struct block *b, bool cut)
+static struct model_leaf *leaf_of(struct model *m, uint64_t node)
 {
 	bool fresh;
-	uint32_t *at = map_put(&m->leaf_ids, e->arg0, &fresh);
+	uint32_t *at = map_put(&m->leaf_ids, node, &fresh);
 
 	if (fresh) {
 		m->leaves = need_grow(m->leaves, &m->leaf_room, m->leaf_count, sizeof(*m->leaves));
 		*at = m->leaf_count++;
+		m->leaves[*at] = (struct model_leaf){ 0 };
 	}
-	m->leaves[*at] = (struct model_leaf){ .cut = cut, .device = e->device };
-	if (b) {
-		m->leaves[*at].addr = b->addr;
-		m->leaves[*at].seq = b->seq;
-	}
+	return &m->leaves[*at];
+}
+
+static void note_leaf(struct model_leaf *leaf, const struct gmt_event *e, struct block *b,
+		      uint32_t backward)
+{
+	leaf->device = e->device;
+	leaf->addr = leaf->seq = 0;
+	if (!b)
+		return;
+	leaf->addr = b->addr;
+	leaf->seq = b->seq;
+	b->tags |= leaf->cut ? BLOCK_DETACHED : BLOCK_LEAF;
+	if (leaf->cut)
+		return;
+	model_note_maker(leaf, b);
+	if (!b->leaf_ns)
+		b->leaf_ns = e->time_ns;
+	if (!b->leaf_passes || b->leaf_backward != backward)
+		b->leaf_passes++;
+	b->leaf_backward = backward;
 }
 
 void model_tag_leaf(struct model *m, const struct gmt_event *e)
 {
+	struct model_leaf *leaf = leaf_of(m, e->arg0);
 	struct model_device *d;
 	struct block *b = enclosing(m, e, &d);
-	bool cut = b && is_cut(m, b, e);
 
 	m->tags++;
-	note_leaf(m, e, b, cut);
-	if (!b)
-		return;
-	b->tags |= cut ? BLOCK_DETACHED : BLOCK_LEAF;
-	if (cut)
-		return;
-	if (!b->leaf_ns)
-		b->leaf_ns = e->time_ns;
-	if (!b->leaf_passes || b->leaf_backward != m->backwards)
-		b->leaf_passes++;
-	b->leaf_backward = m->backwards;
+	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b, e) };
+	note_leaf(leaf, e, b, m->backwards);
+}
+
+void model_tag_moved(struct model *m, const struct gmt_event *e)
+{
+	struct model_leaf *leaf = leaf_of(m, e->arg0);
+	struct model_device *d;
+	struct block *b = enclosing(m, e, &d);
+
+	m->tags++;
+	if (b && b->seq != leaf->seq && !leaf->cut)
+		model_note_moved(leaf, b);
+	note_leaf(leaf, e, b, m->backwards);
 }
 
 /* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
@@ -89,6 +109,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->tags |= BLOCK_GRAD;
+	model_note_gradient_size(m, b->size);
 	m->grads_live = true;
 	m->grad_bytes += e->size;
 	if (!b->grad_ns)

@@ -7,7 +7,14 @@
 
 #define DEPTH 4096 /* a chain longer than that is cut */
 
-enum learned { IS_MODULE = 1, IS_OPTIMIZER = 2, IS_DRIVER = 4 };
+enum learned {
+	IS_MODULE = 1,
+	IS_OPTIMIZER = 2, /* the framework says so */
+	IS_DRIVER = 4,	  /* its step leads to a pass */
+	STEPS = 8,	  /* it has a step of its own */
+	CALLS = 16,	  /* a method of it calls an optimizer */
+	LEADS = 32,	  /* a method of it leads to a pass */
+};
 
 void signs_init(struct signs *s, const struct defs *defs)
 {
@@ -20,6 +27,8 @@ void signs_free(struct signs *s)
 	map_free(&s->nodes);
 	map_free(&s->stems);
 	map_free(&s->learned);
+	map_free(&s->leading);
+	map_free(&s->led);
 }
 
 /* "Net.forward" -> "forward". Up to Python 3.10 that is the whole name. */
@@ -60,6 +69,13 @@ static void learn(struct signs *s, const struct defs_code *c, uint32_t what)
 	*at = (fresh ? 0 : *at) | what;
 }
 
+static bool is_learned(const struct signs *s, const struct defs_code *c, uint32_t what)
+{
+	const uint32_t *at = map_get(&s->learned, class_of(c));
+
+	return at && *at & what;
+}
+
 static bool is(const struct defs_code *c, const char *name)
 {
 	return !strcmp(last_part(c->name.s), name);
@@ -82,26 +98,38 @@ static void learn_node(struct signs *s, const struct defs_node *n)
 		learn(s, c, IS_OPTIMIZER);
 }
 
-/* Whatever leads to a forward or a backward pass drives the training: its `step` is no optimizer's.
- */
+/* Whatever leads to a forward or a backward pass drives the training: its `step` is no optimizer's,
+ * and its methods make no state of one. */
 static void learn_driver(struct signs *s, const struct defs_node *n)
 {
 	const struct defs_code *c = defs_code(s->defs, n->value >> 32);
-	const uint32_t *what;
+	bool fresh;
 
 	if (!c || !(signs_of_code(c) & (STACK_FORWARD | STACK_BACKWARD)))
 		return;
-	for (size_t i = 0; i < DEPTH && (n = defs_node(s->defs, n->parent)); i++) {
-		c = n->frame == GMT_FRAME_PYTHON ? defs_code(s->defs, n->value >> 32) : NULL;
-		if (!c)
+	for (uint32_t id = n->parent; (c = code_of(s, id)); id = n->parent) {
+		map_put(&s->led, id, &fresh);
+		if (!fresh)
 			break;
-		what = map_get(&s->learned, class_of(c));
-		if (!is(c, "step"))
-			continue;
-		if (what && *what & IS_DRIVER)
-			break;
-		learn(s, c, IS_DRIVER);
+		n = defs_node(s->defs, id);
+		map_put(&s->leading, n->value >> 32, &fresh);
+		learn(s, c, is(c, "step") ? LEADS | IS_DRIVER : LEADS);
 	}
+}
+
+/* A method that clears gradients or has an optimizer step: of an optimizer around another one, or
+ * of what drives the training. */
+static void learn_caller(struct signs *s, const struct defs_node *n)
+{
+	const struct defs_code *c = defs_code(s->defs, n->value >> 32), *caller;
+
+	if (!c || !(signs_of_code(c) & (STACK_ZERO_GRAD | STACK_STEP)) ||
+	    !strstr(c->file.s, "torch/optim/"))
+		return;
+	caller = code_of(s, n->parent);
+	if (caller && last_part(caller->name.s) != caller->name.s &&
+	    !strstr(caller->name.s, "<locals>") && !strstr(caller->file.s, "torch/optim/"))
+		learn(s, caller, CALLS);
 }
 
 static void learn_all(struct signs *s)
@@ -114,13 +142,14 @@ static void learn_all(struct signs *s)
 		if (nodes[i].frame == GMT_FRAME_PYTHON) {
 			learn_node(s, &nodes[i]);
 			learn_driver(s, &nodes[i]);
+			learn_caller(s, &nodes[i]);
 		}
 	/* an optimizer of the program's own, that is no torch.optim.Optimizer */
 	for (size_t i = 0; i < s->defs->codes.count; i++)
 		if (is(&codes[i], "step") && last_part(codes[i].name.s) != codes[i].name.s &&
 		    !strstr(codes[i].name.s, "<locals>.step") &&
-		    !map_get(&s->learned, class_of(&codes[i])))
-			learn(s, &codes[i], IS_OPTIMIZER);
+		    !is_learned(s, &codes[i], IS_MODULE | IS_OPTIMIZER | IS_DRIVER))
+			learn(s, &codes[i], STEPS);
 }
 
 static bool makes_a_module(const char *method)
@@ -134,22 +163,29 @@ static bool makes_a_module(const char *method)
 	return false;
 }
 
+/* What drives the training may hold an optimizer, but makes all kinds of things. */
+static bool keeps_state(uint32_t learned)
+{
+	return learned & IS_OPTIMIZER || (learned & (STEPS | CALLS) && !(learned & LEADS));
+}
+
 static uint32_t find_code(struct signs *s, uint32_t id)
 {
 	const struct defs_code *c = defs_code(s->defs, id);
-	const uint32_t *what;
-	uint32_t bits;
+	const uint32_t *at;
+	uint32_t bits, what;
 
 	if (!c)
 		return STACK_PYTHON;
 	bits = signs_of_code(c) | STACK_PYTHON;
-	what = map_get(&s->learned, class_of(c));
-	if (what && *what & IS_MODULE)
+	at = map_get(&s->learned, class_of(c));
+	what = at ? *at : 0;
+	if (what & IS_MODULE)
 		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
-	if (what && *what & IS_OPTIMIZER && !is(c, "step"))
+	if (is(c, "step"))
+		bits |= what & (IS_OPTIMIZER | STEPS) ? STACK_STEP : 0;
+	else if (keeps_state(what) && !map_get(&s->leading, id))
 		bits |= STACK_STATE;
-	if (what && *what & IS_OPTIMIZER && is(c, "step"))
-		bits |= STACK_STEP;
 	return bits;
 }
 
@@ -163,9 +199,16 @@ static uint32_t code_signs(struct signs *s, uint32_t id)
 	return *at;
 }
 
-/* From the outside to the inside: what begins later ends what it cannot be part of. */
+/* From the outside to the inside: what begins later ends what it cannot be part of. A module keeps
+ * its buffers in a plain dictionary; model.state_dict() is an ordered one, mostly of weights. */
 static uint32_t enter(uint32_t outer, uint32_t frame)
 {
+	if (frame & STACK_REMADE)
+		outer &= ~STACK_DICT;
+	if (frame & STACK_DICT)
+		outer &= ~STACK_REMADE;
+	if (outer & STACK_REMADE)
+		frame &= ~STACK_COPY;
 	if (frame & STACK_STEP)
 		outer &= ~(STACK_FORWARD | STACK_PARAM);
 	if (frame & STACK_BACKWARD)

@@ -31,6 +31,8 @@ enum stack_sign {
 	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
 	STACK_ASKED = 1 << 18,	    /* gradients are asked for, and go to no parameter */
 	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
+	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
+	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
 };
 
 struct signs {
@@ -39,6 +41,8 @@ struct signs {
 	struct map nodes;   /* stack node -> bits */
 	struct map stems;   /* stack node -> see signs_stem */
 	struct map learned; /* hash of file and class -> what it is */
+	struct map leading; /* code id -> it leads to a forward or backward pass */
+	struct map led;	    /* stack node -> the same of it and of all outside of it */
 	bool ready;
 };
 

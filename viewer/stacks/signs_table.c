@@ -25,6 +25,8 @@ static const struct row {
 	{ "torch/nn/parameter.py", NULL, NULL, STACK_PARAM },
 	{ "torch/nn/init.py", NULL, NULL, STACK_PARAM },
 	{ "torch/_tensor.py", "Tensor", "__deepcopy__", STACK_COPY },
+	{ "/copy.py", NULL, "_reconstruct", STACK_REMADE },
+	{ "/copy.py", NULL, "_deepcopy_dict", STACK_DICT },
 	{ "transformers/modeling_utils.py", NULL, "from_pretrained", STACK_PARAM },
 	{ "transformers/models/", NULL, "__init__", STACK_PARAM },
 	{ "safetensors/", NULL, NULL, STACK_LOAD },

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenes of the classifier's rules: sets of blocks that one line makes, blocks that take others'
+ * places by way of an optimizer or without a trace, what gathers from pass to pass. */
+#include "scenes.h"
+
+/* The scenes. The block in question lies at 0x1000. */
+
+static void two_parameters(void)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+
+	some_tags();
+	born(0x8000, made);
+	born_of_size(0xa000, 8192, made);
+}
+
+static void copies(void)
+{
+	uint32_t line = script();
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
+	now();
+}
+
+static void copied_gradients(void)
+{
+	const char *path = source_file("grads = [p.grad.clone() for p in params]\n");
+	uint32_t line = frame_at(0, path, "<module>", 1);
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	now();
+	died(0x1000, line);
+}
+
+/* The same as arithmetic of the script's own, which is given up. */
+static void update(void)
+{
+	const char *path = source_file("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]\n");
+	uint32_t line = frame_at(0, path, "<module>", 1);
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	now();
+	died(0x1000, line);
+}
+
+/* No module made any: gradients say how large parameters are. */
+static void copies_of_bare_tensors(void)
+{
+	uint32_t line = script();
+
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	some_tags();
+	for (uint64_t i = 0; i < 2; i++) {
+		backward_pass();
+		born_in_backward(0x4000 + i * 0x1000, 0);
+		grad(0x4000 + i * 0x1000, 7);
+	}
+	born(0x3000, script());
+	backward_pass();
+	now();
+}
+
+/* All of them in one. */
+static void flat_gradient(void)
+{
+	const char *path = source_file("flat = torch.cat([p.grad.flatten() for p in ps])\n");
+
+	some_tags();
+	born_in_backward(0x4000, 0);
+	grad(0x4000, 7);
+	born_of_size(0x1000, 16384, frame_at(0, path, "<module>", 1));
+	now();
+}
+
+/* The script assigns it to a parameter's grad, and zero_grad gives it up. */
+static void cleared_of_the_script(void)
+{
+	some_tags();
+	backward_pass();
+	born(0x1000, script());
+	now();
+	died(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
+}
+
+/* Modules have blocks of its size: they were filled from the file, the optimizer took its own. */
+static void loaded_and_trained(void)
+{
+	two_parameters();
+	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
+	now();
+	backward_pass();
+}
+
+/* They have none: the file's tensors are the weights. */
+static void loaded_and_assigned(void)
+{
+	some_tags();
+	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
+	now();
+	backward_pass();
+}
+
+/* The graph is kept, and with it the leaf's node, when other memory becomes the leaf. */
+static void moved_leaf(void)
+{
+	some_tags();
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	leaf(0x8000, 1);
+	backward_pass();
+	born(0x1000, script());
+	backward_pass();
+	moved(0x1000, 1);
+	now();
+}
+
+/* A class of the script's that clears gradients and leads to no pass: an optimizer's methods. */
+static uint32_t climb(void)
+{
+	uint32_t line = frame(script(), "/home/u/sam.py", "Sam.climb");
+
+	died(0x5000, frame(line, TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
+	return line;
+}
+
+static void state_by_methods(void)
+{
+	uint32_t line = climb();
+
+	some_tags();
+	backward_pass();
+	born(0x1000, line);
+	now();
+	born(0x2000, forward());
+}
+
+/* The weights of before the climb come back as the weights. */
+static void swapped_in(void)
+{
+	uint32_t line = climb();
+
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	born(0x1000, line);
+	born(0x2000, forward());
+	backward_pass();
+	died(0x8000, line);
+	now();
+}
+
+/* copy.deepcopy of a state_dict, an ordered dictionary; or of what a module keeps in a plain one.
+ */
+static uint32_t copied_dict(bool plain)
+{
+	uint32_t copy = frame(script(), "/usr/lib/python3.11/copy.py", "_reconstruct");
+
+	if (plain)
+		copy = frame(copy, "/usr/lib/python3.11/copy.py", "_deepcopy_dict");
+	return frame(copy, TORCH "_tensor.py", "Tensor.__deepcopy__");
+}
+
+static void best_weights(void)
+{
+	uint32_t line = copied_dict(false);
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
+	now();
+}
+
+static void copied_buffers(void)
+{
+	uint32_t line = copied_dict(true);
+
+	two_parameters();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	now();
+}
+
+/* After each pass the winners' rows of all keys and values. */
+static void rows_of_beams(void)
+{
+	uint32_t line = join(native_frame(takes_rows), script()), inside = forward();
+	uint64_t at = 0;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t before = at;
+
+		born(0x9000, inside);
+		at = i == 2 ? 0x1000 : 0x20000 + i * 0x10000;
+		for (uint64_t k = 0; k < 4; k++)
+			born(at + k * 0x1000, line);
+		for (uint64_t k = 0; before && k < 4; k++)
+			died(before + k * 0x1000, script());
+		died(0x9000, script());
+	}
+	now();
+	born(0xa000, script());
+	born(0x9000, inside);
+}
+
+/* kept.append(y.half()) after each step */
+static void gathered(void)
+{
+	uint32_t line = join(native_frame(computes), script());
+
+	some_tags();
+	for (uint64_t i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		backward_pass();
+		born(i == 2 ? 0x1000 : 0x20000 + i * 0x10000, line);
+		died(0x9000, script());
+	}
+	now();
+	born(0x9000, forward());
+}
+
+static const struct scene scenes[] = {
+	{ "copies", "optimizer_state", "copied-gradients", copies },
+	{ "copies", "optimizer_state", "copied-gradients", best_weights },
+	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
+	{ "buffer-frames", "buffers", "nothing", copied_buffers },
+	{ "copied-gradients", "gradients", "update", copied_gradients },
+	{ "copied-gradients", "gradients", "nothing", flat_gradient },
+	{ "update", "optimizer_temporaries", "computed-outside", update },
+	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
+	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
+	{ "loaded", "parameters", "nothing", loaded_and_assigned },
+	{ "heir", "parameters", "plain-saved", moved_leaf },
+	{ "heir", "parameters", "state-frames", swapped_in },
+	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },
+	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
+	{ "computed-outside", "forward_temporaries", "nothing", gathered },
+};
+
+const struct scenes scenes_of_sets = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

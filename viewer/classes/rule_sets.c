@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules on sets: what one line of the script makes outside of modules, a block for each parameter.
+ * How long it keeps them, and what the line says, tells copies from gradients and from steps on the
+ * way.
+ */
+#include "rules.h"
+
+static bool is_of_the_script(const struct block *b)
+{
+	return b->stage == STAGE_OUTSIDE && !(b->tags & ~BLOCK_GRAD) &&
+	       !(b->signs & (STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
+			     STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE));
+}
+
+/* Kept over at least one whole step, or for good. */
+bool set_copies(struct classifier *c, const struct block *b)
+{
+	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+
+	return c->m->backwards && is_of_the_script(b) && model_is_of_a_set(c->m, b->stack) &&
+	       (until > b->born_backward + !b->after_step ||
+		(!b->died_seq &&
+		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON))));
+}
+
+/* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
+ * all in one. */
+bool set_copied_gradients(struct classifier *c, const struct block *b)
+{
+	uint32_t place;
+
+	if (!is_of_the_script(b) || !b->born_backward || b->after_step)
+		return false;
+	place = place_of_script(c, b);
+	if (place & PLACE_OF_GRAD && !b->after_forward && b->size >= c->m->largest_gradient)
+		return true;
+	return model_is_of_a_set(c->m, b->stack) &&
+	       (place & PLACE_OF_GRAD || !(place & PLACE_READ));
+}
+
+/* The arithmetic of an update that the script does by itself. */
+bool set_update(struct classifier *c, const struct block *b)
+{
+	return is_of_the_script(b) && b->born_backward && !b->after_forward &&
+	       !(b->died_seq && stage_is_backward(b->died_stage)) &&
+	       model_is_of_a_set(c->m, b->stack);
+}

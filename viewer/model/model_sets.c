@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one line of the script makes outside of modules, taken together: blocks as large as the
+ * parameters, one each, are copies, moments, gradients of them; blocks that gather from pass to
+ * pass are results.
+ */
+#include "../base/need.h"
+#include "model_parts.h"
+
+/* What has blocks of a size. */
+enum { SIZE_OF_MODULE = 1 << 0, SIZE_OF_GRADIENT = 1 << 1 };
+
+static void note_size(struct model *m, uint64_t size, uint32_t of)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->sizes, size, &fresh);
+
+	*at = (fresh ? 0 : *at) | of;
+}
+
+void model_note_gradient_size(struct model *m, uint64_t size)
+{
+	note_size(m, size, SIZE_OF_GRADIENT);
+	if (size > m->largest_gradient)
+		m->largest_gradient = size;
+}
+
+bool model_size_is_of_module(const struct model *m, uint64_t size)
+{
+	const uint32_t *at = map_get(&m->sizes, size);
+
+	return at && *at & SIZE_OF_MODULE;
+}
+
+static struct model_set *set_of(struct model *m, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->set_ids, stack, &fresh);
+
+	if (fresh) {
+		m->sets = need_grow(m->sets, &m->set_room, m->set_count, sizeof(*m->sets));
+		*at = m->set_count++;
+		m->sets[*at] = (struct model_set){ 0 };
+	}
+	return &m->sets[*at];
+}
+
+/* Of the passes before the latest two, is the latter's first block still there? */
+static void begin_pass(struct model *m, struct model_set *s, const struct block *b)
+{
+	const struct model_birth *oldest = &s->firsts[0];
+	struct model_device *d = model_device(m, oldest->device);
+	struct block *old = d && oldest->seq ? tree_find(&d->live, oldest->addr) : NULL;
+
+	s->gathers |= old && old->seq == oldest->seq;
+	s->firsts[0] = s->firsts[1];
+	s->firsts[1] = (struct model_birth){ b->addr, b->seq, b->device };
+	s->pass = b->born_forward + b->born_backward;
+	s->passes++;
+	s->at_once = 0;
+	s->last = b->size;
+}
+
+static void note_in_set(struct model *m, struct model_set *s, const struct block *b)
+{
+	unsigned i = 0;
+
+	s->changes += !s->passes;
+	if (!s->passes || b->born_forward + b->born_backward != s->pass)
+		begin_pass(m, s, b);
+	s->at_once++;
+	s->changes += s->last != b->size;
+	s->last = b->size;
+	while (i < MODEL_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->size)
+		i++;
+	if (i < MODEL_SIZES) {
+		s->sizes[i].bytes = b->size;
+		s->sizes[i].blocks++;
+	}
+}
+
+void model_note_size(struct model *m, const struct block *b)
+{
+	if (b->memory)
+		return;
+	if (b->signs & STACK_PARAM)
+		note_size(m, b->size, SIZE_OF_MODULE);
+	else if (b->stage == STAGE_OUTSIDE && b->stack)
+		note_in_set(m, set_of(m, b->stack), b);
+}
+
+/* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples
+ * of 512 bytes. */
+static bool is_alike(const struct model *m, uint64_t size)
+{
+	uint64_t half = size / 2;
+
+	return map_get(&m->sizes, size) || map_get(&m->sizes, half) ||
+	       map_get(&m->sizes, (half + 511) & ~511ull);
+}
+
+static const struct model_set *find_set(const struct model *m, uint32_t stack)
+{
+	const uint32_t *at = stack ? map_get(&m->set_ids, stack) : NULL;
+
+	return at ? &m->sets[*at] : NULL;
+}
+
+bool model_is_of_a_set(const struct model *m, uint32_t stack)
+{
+	const struct model_set *s = find_set(m, stack);
+	uint64_t all = 0, alike = 0;
+
+	if (!s || s->changes <= 1)
+		return false;
+	for (unsigned i = 0; i < MODEL_SIZES && s->sizes[i].blocks; i++) {
+		all += s->sizes[i].blocks;
+		alike += is_alike(m, s->sizes[i].bytes) ? s->sizes[i].blocks : 0;
+	}
+	return alike * 4 >= all * 3;
+}
+
+bool model_makes_many(const struct model *m, uint32_t stack)
+{
+	enum { MANY = 4 };
+	const struct model_set *s = find_set(m, stack);
+
+	return s && s->passes > 1 && s->at_once >= MANY;
+}
+
+bool model_gathers(const struct model *m, uint32_t stack)
+{
+	const struct model_set *s = find_set(m, stack);
+
+	return s && s->gathers;
+}
