@@ -15,9 +15,9 @@ import score  # noqa: E402
 
 RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
-ALWAYS = ("adamw", "bare_tensors", "checkpoint_reentrant", "contrast", "ddp_views", "ema", "fast_text", "flat", "generate", "handwritten",
-          "kept_function", "kv_cache", "lora", "points", "recommender", "resume", "retained", "static_attributes", "static_cache",
-          "style", "truncated")
+ALWAYS = ("adamw", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema", "fast_text", "flat",
+          "generate", "handwritten", "kept_function", "kv_cache", "lora", "points", "recommender", "resume", "retained", "sharpness",
+          "static_attributes", "static_cache", "style", "truncated")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 
 # A rule that may be left out without harm would be no rule: case, tags, and rules whose absence the score must show.
@@ -26,6 +26,8 @@ MATTERS = {
     ("bare_tensors", "off"): ("gradient-life", "activation-life"),
     ("resume", "off"): ("state-frames",),
     ("bare_tensors", "on"): ("leaf", "gradient"),
+    ("beams", "off"): ("cache-rows",),
+    ("closures", "on"): ("copies", "update"),
     ("contrast", "on"): ("heir",),
     ("ddp_views", "on"): ("gradient-buckets",),
     ("ema", "on"): ("copies",),
@@ -39,6 +41,7 @@ MATTERS = {
     ("recommender", "on"): ("cleared",),
     ("resume", "on"): ("state-frames",),
     ("retained", "off"): ("activation-graph",),
+    ("sharpness", "on"): ("heir",),
     ("static_cache", "on"): ("cache-frames",),
     ("static_attributes", "on"): ("cache-statement", "module-frames"),
     ("style", "off"): ("activation-result",),
