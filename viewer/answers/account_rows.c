@@ -159,6 +159,8 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		[CHECKPOINTED] = input ? layers * input * with(a, SHAPE_ACTIVATION_BYTES) : NONE,
 	};
 	struct account_row *nearest = NULL, *row;
+	/* whose own sums told the heads */
+	bool flash = a->shape.figures[SHAPE_HEADS].source == FIGURE_INFERRED;
 
 	if (!input)
 		return;
@@ -169,11 +171,11 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 		if (w == SCORES && formulas[w] < 0 && !all)
 			snprintf(row->note, sizeof(row->note), "give %s",
 				 with(a, SHAPE_SEQUENCE) ? "--heads" : "--sequence");
-		if (row->has_formula &&
+		if (row->has_formula && (w != SCORES || !flash) &&
 		    (!nearest || apart(measured, row->formula) < apart(measured, nearest->formula)))
 			nearest = row;
 	}
-	if (formulas[SCORES] < 0 && nearest && measured > 1.25 * nearest->formula)
+	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->formula)
 		nearest = NULL; /* the one that is not known may be nearer */
 	if (nearest && measured > 0)
 		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",

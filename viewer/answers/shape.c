@@ -210,6 +210,26 @@ static void infer_heads(struct shape *s, const struct sizes *saved)
 	shape_set(s, SHAPE_HEADS, found, FIGURE_INFERRED);
 }
 
+/* Learned positions are looked up by their numbers in one sequence, 8 bytes each and saved once
+ * beside the indices of all tokens. A batch of one sequence has no two sizes to tell apart. */
+static void infer_sequence(struct shape *s, const struct sizes *saved)
+{
+	uint64_t tokens = shape_get(s, SHAPE_TOKENS), found = 0;
+
+	if (!tokens || !sizes_count(saved, tokens * 8))
+		return;
+	for (size_t i = 0; i < saved->count && saved->items[i].size < tokens * 8; i++) {
+		const struct size_count *c = &saved->items[i];
+
+		if (c->count > 1 || c->size < 16 || tokens % (c->size / 8) || c->size % 8)
+			continue;
+		if (found)
+			return;
+		found = c->size / 8;
+	}
+	shape_set(s, SHAPE_SEQUENCE, found, FIGURE_INFERRED);
+}
+
 static void forget(struct shape *s, enum shape_figure f)
 {
 	if (s->figures[f].source == FIGURE_INFERRED)
@@ -262,5 +282,7 @@ void shape_infer(struct shape *out, const struct sizes *leaves, const struct siz
 	infer_tokens(out, saved);
 	forget_chance(out);
 	infer_heads(out, saved);
+	if (!shape_has(out, SHAPE_BATCH))
+		infer_sequence(out, saved);
 	complete(out);
 }
