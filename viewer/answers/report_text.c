@@ -167,8 +167,8 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	library_lines(r, mo, out);
 	figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
-		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s",
-			   model_ooms(d), model_ooms(d) == 1 ? "" : "s",
+		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
+			   model_ooms(d) == 1 ? "" : "s",
 			   model_ooms(d) == 1 ? "for a tensor of " : "the last time for one of ",
 			   human_bytes(b, d->oom_asked));
 	emit_line(out, "%s", "");
