@@ -72,6 +72,23 @@ static void copies_of_bare_tensors(void)
 	now();
 }
 
+/* Without tags, what lives on from backward is as large as they are. */
+static void weights_of_the_script(void)
+{
+	uint32_t line = script();
+
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	for (uint64_t i = 0; i < 2; i++) {
+		born(0x9000, script());
+		born_in_backward(0x4000, 0);
+		died(0x4000, script());
+		died(0x9000, script());
+	}
+	born_in_backward(0x6000, 0);
+	now();
+}
+
 /* All of them in one. */
 static void flat_gradient(void)
 {
@@ -234,6 +251,7 @@ static const struct scene scenes[] = {
 	{ "copies", "optimizer_state", "copied-gradients", copies },
 	{ "copies", "optimizer_state", "copied-gradients", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
+	{ "weights", "parameters", "copies", weights_of_the_script },
 	{ "buffer-frames", "buffers", "nothing", copied_buffers },
 	{ "copied-gradients", "gradients", "update", copied_gradients },
 	{ "copied-gradients", "gradients", "nothing", flat_gradient },

@@ -13,6 +13,14 @@ static bool is_of_the_script(const struct block *b)
 			     STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE));
 }
 
+/* Without tags: what gradients are like was there first, and no module made it. */
+bool set_weights(struct classifier *c, const struct block *b)
+{
+	return !c->m->tags && is_of_the_script(b) && !b->born_backward && !b->died_seq &&
+	       c->m->backwards > 1 && model_is_first_of_gradients(c->m, b) &&
+	       model_is_of_a_set(c->m, b->stack);
+}
+
 /* Kept over at least one whole step, or for good. */
 bool set_copies(struct classifier *c, const struct block *b)
 {

@@ -25,7 +25,7 @@ rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucke
 rule_fits life_reduced, life_heir, life_cleared, life_prepared, life_rows;
 rule_fits life_heir_state, life_heir_buffer, life_result, life_graph, life_script_graph;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_copies, set_copied_gradients, set_update;
+rule_fits set_weights, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
 rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;

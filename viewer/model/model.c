@@ -83,6 +83,7 @@ void model_free(struct model *m)
 	map_free(&m->habits);
 	map_free(&m->walked);
 	map_free(&m->sizes);
+	map_free(&m->firsts);
 	map_free(&m->set_ids);
 	free(m->sets);
 	free(m->passes);
@@ -142,6 +143,8 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	b->scope = e->scope;
 	b->device = e->device;
 	b->flags = e->flags;
+	if (e->kind == GMT_MEM_ALLOC && !model_is_framework_block(e))
+		b->memory = e->arg0;
 	b->stage = model_stage(m, e, &b->signs);
 	model_note_stage(m, b->stage, true, e);
 	if (m->asked && b->stage == STAGE_BACKWARD)

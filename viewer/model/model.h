@@ -175,6 +175,7 @@ struct model {
 	struct map walked; /* stem -> 1: backward gave up a block that its frames made */
 	struct map sizes;  /* of modules' blocks and of gradients -> which of these */
 	uint64_t largest_gradient;
+	struct map firsts;  /* size of what was born outside of modules -> the first one's stack */
 	struct map set_ids; /* stack -> index in sets */
 	struct model_set *sets;
 	size_t set_count, set_room;
@@ -243,6 +244,9 @@ bool model_is_of_a_set(const struct model *m, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool model_gathers(const struct model *m, uint32_t stack);
 bool model_makes_many(const struct model *m, uint32_t stack); /* before each of several passes */
+/* Half of what its stack made or more is as large as gradients and no module's block, and it was
+ * the first of its size. */
+bool model_is_first_of_gradients(const struct model *m, const struct block *b);
 bool model_size_is_of_module(const struct model *m, uint64_t size);
 /* The script's own part of a graph had begun when it made the block. */
 bool model_is_of_graph(const struct model *m, const struct block *b);

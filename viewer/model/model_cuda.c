@@ -18,7 +18,7 @@ static bool is_host_memory(uint64_t memory)
 }
 
 /* With the framework's cudaMallocAsync backend its calls are its blocks. */
-static bool is_framework_block(const struct gmt_event *e)
+bool model_is_framework_block(const struct gmt_event *e)
 {
 	return e->arg0 == GMT_MEM_ASYNC && e->flags & GMT_FLAG_FRAMEWORK;
 }
@@ -80,7 +80,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	struct model_device *d = model_device(m, e->device);
 	struct block *old = tree_find(&m->memory, e->addr), *b;
 
-	if (d && is_framework_block(e)) {
+	if (d && model_is_framework_block(e)) {
 		alloc_framework_block(m, d, e);
 		return;
 	}

@@ -27,6 +27,7 @@ void model_note_maker(struct model_leaf *leaf, const struct block *b);
 void model_note_moved(const struct model_leaf *leaf, struct block *b);
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e);
 
+bool model_is_framework_block(const struct gmt_event *e); /* though a CUDA call gave it */
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
 
 static inline void model_tell_born(struct model *m, struct block *b, const struct gmt_event *e)

@@ -64,7 +64,11 @@ static void begin_pass(struct model *m, struct model_set *s, const struct block 
 static void note_in_set(struct model *m, struct model_set *s, const struct block *b)
 {
 	unsigned i = 0;
+	bool fresh;
+	uint32_t *first = map_put(&m->firsts, b->size, &fresh);
 
+	if (fresh)
+		*first = b->stack;
 	s->changes += !s->passes;
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(m, s, b);
@@ -118,6 +122,20 @@ bool model_is_of_a_set(const struct model *m, uint32_t stack)
 		alike += is_alike(m, s->sizes[i].bytes) ? s->sizes[i].blocks : 0;
 	}
 	return alike * 4 >= all * 3;
+}
+
+bool model_is_first_of_gradients(const struct model *m, const struct block *b)
+{
+	const struct model_set *s = find_set(m, b->stack);
+	const uint32_t *first = map_get(&m->firsts, b->size), *of;
+	uint64_t all = 0, exact = 0;
+
+	for (unsigned i = 0; s && i < MODEL_SIZES && s->sizes[i].blocks; i++) {
+		of = map_get(&m->sizes, s->sizes[i].bytes);
+		all += s->sizes[i].blocks;
+		exact += of && *of == SIZE_OF_GRADIENT ? s->sizes[i].blocks : 0;
+	}
+	return first && *first == b->stack && exact * 2 >= all;
 }
 
 bool model_makes_many(const struct model *m, uint32_t stack)
