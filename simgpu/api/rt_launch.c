@@ -204,9 +204,12 @@ static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t sha
 {
 	unsigned int blocks[] = { grid.x, grid.y, grid.z };
 	bool done = small_launch(fn, stream, blocks, args);
-	int result = launch_kernel(stream, done ? NULL : args, grid.x * grid.y * grid.z,
-				   block.x * block.y * block.z, shared);
+	int result;
 
+	if (done)
+		contents_wipe();
+	result = launch_kernel(stream, done ? NULL : args, grid.x * grid.y * grid.z,
+			       block.x * block.y * block.z, shared);
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 

@@ -3,10 +3,12 @@
  * What a kernel is given: each address among its arguments is forgotten, since it may be written.
  * Any thread; must not read beyond its stack.
  */
+#include <string.h>
 #include "core.h"
 
 #define ARGS_MOST  64
-#define WORDS_MOST 128 /* of each argument are looked at */
+#define WORDS_MOST 128	 /* of each argument are looked at */
+#define WIPED	   16384 /* bytes: more than any function here takes */
 
 static __thread uintptr_t stack_top;
 
@@ -70,4 +72,14 @@ __attribute__((no_sanitize("address"))) void contents_launch(void **args)
 			return;
 		contents_scan((const void *)p, stack_top - p < most ? stack_top - p : most);
 	}
+}
+
+/* The addresses that a computed kernel's functions leave behind on the stack would be taken for
+ * arguments of a later one, whose frames come to lie there. */
+__attribute__((noinline)) void contents_wipe(void)
+{
+	char frames[WIPED];
+
+	memset(frames, 0, sizeof(frames));
+	__asm__ volatile("" : : "r"(frames) : "memory");
 }

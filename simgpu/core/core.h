@@ -147,6 +147,7 @@ void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* arguments.c */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */
+void contents_wipe(void);			    /* after a kernel that was computed */
 size_t contents_reach(const void *p); /* bytes up to the end of this thread's stack; 0: not on it */
 
 /* ---- pools.c ---- */

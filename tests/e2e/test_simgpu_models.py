@@ -266,10 +266,12 @@ def test_checks_of_what_kernels_compute_pass(programs):
 
 COUNTERS = """
 import json, torch
-torch.set_default_device("cuda")
 said = {}
+norm = torch.nn.BatchNorm1d(8).cuda()
+said["batches"] = [(norm(torch.randn(4, 8, device="cuda")), norm.num_batches_tracked.item())[1] for _ in range(3)]
+torch.set_default_device("cuda")
 for name, options in [("Adam", {}), ("AdamW", dict(capturable=True)), ("NAdam", dict(foreach=False)), ("RAdam", {}), ("Adam", dict(fused=True))]:
-    many, few = [[torch.nn.Parameter(torch.ones(8, 8)) for _ in range(n)] for n in (3 if said else 800, 2)]
+    many, few = [[torch.nn.Parameter(torch.ones(8, 8)) for _ in range(n)] for n in (3 if len(said) > 1 else 800, 2)]
     optimizer = getattr(torch.optim, name)([dict(params=many), dict(params=few)], **options)
     for _ in range(3):
         for p in many + few:
@@ -293,6 +295,7 @@ print(json.dumps(said))
 def test_optimizers_count_their_steps(programs):
     """Counters on the device, at first more than one launch takes: Adam divides by what it reads back of them."""
     said = json.loads(script(programs, COUNTERS).splitlines()[-1])
+    assert said.pop("batches") == [1, 2, 3]
     assert said.pop("scales") == [1024.0, 2048.0, 2048.0, 4096.0, 4096.0]
     assert len(said) == 5 and all(steps == [3.0] for steps in said.values()), said
 
