@@ -109,3 +109,29 @@ def test_packed_by_hooks(programs, tool):
     saved = [e for e in events if e.get("kind") == "tag_saved"]
     assert len(saved) == 2 and all(e["arg1"] & PACKED and e["arg0"] == 0 and e["addr"] for e in saved)
     assert not [e for e in events if e.get("kind") == "tag_released"]
+
+
+MOVED = """
+import torch
+p = torch.nn.Parameter(torch.randn(1000, device="cuda"))
+kept, addresses = [], []
+for _ in range(3):
+    kept.append(p.square().sum())  # the graph keeps the leaf's node
+    kept[-1].backward(retain_graph=True)
+    addresses.append(p.data_ptr())
+    p.data = p.data.clone()
+print(*addresses)
+"""
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_moved_leaf(programs, tool):
+    """No constructor tells of p.data = ... while a graph keeps the node: what arrives at it does, once for each place."""
+    done = programs("-c", MOVED, GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr
+    events = tool.events(programs.folder / "run.gmt")
+    leaves = [e for e in events if e.get("kind") == "tag_leaf"]
+    moved = [e for e in events if e.get("kind") == "tag_moved"]
+    assert len(leaves) == 1 and {e["arg0"] for e in moved} == {leaves[0]["arg0"]}
+    assert [e["addr"] for e in (*leaves, *moved)] == [int(a) for a in done.stdout.split()]
