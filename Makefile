@@ -101,12 +101,12 @@ $(B)/simgpu/%.so.1: $(B)/libsimgpu.so
 	$(Q)ln -sf $(notdir $@) $(@:.1=)
 
 # Unit tests: one binary a file. Each may use all of format/ and viewer/ (an archive, so that only what
-# it names is linked); objects of other folders by a line ` * links: shim/base/*.c shim/rings/*.c` in the test.
+# it names is linked); objects of other folders by a line ` * links: shim/base/ shim/cuda/nvtx.c` in the test.
 $(B)/parts.a: $(call objs,$(FORMAT) $(filter-out viewer/commands/main.c,$(VIEWER)))
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-links    = $(call objs,$(wildcard $(shell sed -n 's/^ \* links: *//p' $(1))))
+links    = $(call objs,$(wildcard $(patsubst %/,%/*.c,$(shell sed -n 's/^ \* links: *//p' $(1)))))
 cuda     = $(if $(findstring cuda,$(shell sed -n 's/^ \* needs: *//p' $(1))),$(CUDA_INCS),)
 
 .SECONDEXPANSION:

@@ -4,7 +4,7 @@
  * drain writes; what the reader finds is what they said, every reference is defined, drops are
  * counted.
  *
- * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
+ * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
  * links: shim/process.c shim/cuda/nvtx.c
  */

@@ -3,7 +3,7 @@
  * Walks of the native stack that use what earlier ones left, beside libunwind's of the same moment,
  * in programs that do to their stacks whatever a program may.
  *
- * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
+ * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
  * links: shim/process.c shim/cuda/nvtx.c tests/unit/walks.c
  */

@@ -2,7 +2,7 @@
 /*
  * Walks of native stacks while objects are loaded and unloaded, and in many threads at once.
  *
- * links: shim/base/*.c shim/rings/*.c shim/stacks/*.c shim/recording/*.c
+ * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
  * links: shim/process.c shim/cuda/nvtx.c tests/unit/walks.c
  */
