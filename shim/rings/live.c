@@ -14,12 +14,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 static struct {
 	uint8_t *base; /* header page, then the regions */
 	uint8_t *ready;
 	uint32_t most;
-	uint32_t next; /* regions ever claimed; may exceed most */
+	uint32_t next;	  /* regions ever claimed; may exceed most */
+	uint32_t growing; /* threads that ask the disk for room at this moment */
 	int fd;
 	dev_t dev;
 	ino_t ino;
@@ -47,14 +49,22 @@ static bool still_ours(void)
 	return !fstat(live.fd, &st) && st.st_dev == live.dev && st.st_ino == live.ino;
 }
 
-static bool make_room(uint64_t offset, uint64_t bytes)
+/* Whether the disk has that much for each thread that asks at this moment. A request that fails
+ * would take all that is left until it does, and the recording could not be written meanwhile. */
+static bool disk_has(uint64_t bytes, uint32_t threads)
+{
+	struct statvfs s;
+
+	if (fstatvfs(live.fd, &s) || !s.f_blocks || s.f_bavail * s.f_frsize >= bytes * threads)
+		return true;
+	errno = ENOSPC;
+	return false;
+}
+
+static bool grow(uint64_t offset, uint64_t bytes)
 {
 	int rc;
 
-	if (live.fd < 0)
-		return true;
-	if (!os_may_grow_to(offset + bytes) || !still_ours())
-		return false;
 	do {
 		rc = fallocate(live.fd, 0, (off_t)offset, (off_t)bytes);
 	} while (rc && errno == EINTR);
@@ -63,6 +73,20 @@ static bool make_room(uint64_t offset, uint64_t bytes)
 	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
 		return false;
 	return os_write_zeros(live.fd, (off_t)offset, bytes);
+}
+
+static bool make_room(uint64_t offset, uint64_t bytes)
+{
+	bool ok;
+
+	if (live.fd < 0)
+		return true;
+	if (!os_may_grow_to(offset + bytes) || !still_ours())
+		return false;
+	ok = disk_has(bytes, __atomic_add_fetch(&live.growing, 1, __ATOMIC_SEQ_CST)) &&
+	     grow(offset, bytes);
+	__atomic_sub_fetch(&live.growing, 1, __ATOMIC_SEQ_CST);
+	return ok;
 }
 
 static void write_header(uint32_t pid, int64_t clock_offset)
