@@ -27,10 +27,10 @@ static void copies(void)
 	now();
 }
 
-static void copied_gradients(void)
+/* What a line of the script makes after a backward pass, one for each parameter, and gives up. */
+static void set_for_a_while(const char *code)
 {
-	const char *path = source_file("grads = [p.grad.clone() for p in params]\n");
-	uint32_t line = frame_at(0, path, "<module>", 1);
+	uint32_t line = frame_at(0, source_file(code), "<module>", 1);
 
 	two_parameters();
 	backward_pass();
@@ -40,18 +40,15 @@ static void copied_gradients(void)
 	died(0x1000, line);
 }
 
-/* The same as arithmetic of the script's own, which is given up. */
+static void copied_gradients(void)
+{
+	set_for_a_while("grads = [p.grad.clone() for p in params]\n");
+}
+
+/* Arithmetic of the script's own. */
 static void update(void)
 {
-	const char *path = source_file("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]\n");
-	uint32_t line = frame_at(0, path, "<module>", 1);
-
-	two_parameters();
-	backward_pass();
-	born(0x1000, line);
-	born_of_size(0x2000, 8192, line);
-	now();
-	died(0x1000, line);
+	set_for_a_while("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]\n");
 }
 
 /* No module made any: gradients say how large parameters are. */

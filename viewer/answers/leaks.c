@@ -15,9 +15,9 @@ struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];
 	uint32_t blocks[WINDOWS + 1];
-	uint32_t
-		born[SAMPLES + 1]; /* blocks that live, by the sample that came after their birth */
-	bool gave_up;		   /* one died long after its birth */
+	/* Blocks that live, by the sample that came after their birth; one died long after it. */
+	uint32_t born[SAMPLES + 1];
+	bool gave_up;
 };
 
 struct search {

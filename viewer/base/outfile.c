@@ -30,7 +30,9 @@ bool outfile_holds_recording(const char *path)
 
 static bool is_recording(const char *path)
 {
-	return outfile_holds_recording(path) || opened(path) == -GMT_ERR_EMPTY;
+	int err = opened(path);
+
+	return !err || err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_EMPTY;
 }
 
 static int check_name(const char *path)
