@@ -20,7 +20,7 @@
 #define MOST_CELLS  65536
 #define NUMBER_MOST 16
 
-enum state { UNKNOWN, GUESS, KNOWN }; /* of a byte */
+enum { UNKNOWN = CONTENTS_UNKNOWN, GUESS = CONTENTS_GUESS, KNOWN = CONTENTS_KNOWN };
 
 struct cell {
 	struct cell *next;
@@ -75,7 +75,7 @@ bool contents_any(void)
 						   n = n < (bytes)-at ? n : (bytes)-at, true); \
 	     at += n)
 
-static void put(uintptr_t addr, const unsigned char *src, size_t bytes, enum state state)
+static void put(uintptr_t addr, const unsigned char *src, size_t bytes, int state)
 {
 	EACH_PART(addr, bytes, at, n)
 	{
@@ -177,6 +177,37 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 		clear((uintptr_t)dst, bytes); /* as it reads anyhow */
 	else
 		put((uintptr_t)dst, data, bytes, known ? KNOWN : GUESS);
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_read(const void *src, void *data, unsigned char *states, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	get((uintptr_t)src, data, states, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes)
+{
+	const unsigned char *from = data;
+
+	pthread_mutex_lock(&lock);
+	clear((uintptr_t)dst, bytes);
+	for (size_t i = 0, n; i < bytes; i += n) {
+		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
+			;
+		if (states[i] != UNKNOWN)
+			put((uintptr_t)dst + i, from + i, n, states[i]);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_forget(uintptr_t addr, size_t bytes)
+{
+	if (!contents_any())
+		return;
+	pthread_mutex_lock(&lock);
+	clear(addr, bytes);
 	pthread_mutex_unlock(&lock);
 }
 

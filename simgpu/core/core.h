@@ -142,6 +142,11 @@ bool host_find(const void *ptr, struct host_range *out);
  * zero. */
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes);
 void contents_write(void *dst, const void *src, size_t bytes, bool known);
+/* Any range: data (zero where it is unknown), and of each byte what is known of it. */
+enum contents_state { CONTENTS_UNKNOWN, CONTENTS_GUESS, CONTENTS_KNOWN };
+void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
+void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
+void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */
 bool contents_any(void);
 void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* arguments.c */
