@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbol lookup without the loader: walks the objects, then an object's GNU hash table. Any thread,
- * hook path included; allocates nothing, calls nothing of the objects it reads.
+ * Symbol lookup without the loader: walks the objects, then an object's hash table: GNU's, or the
+ * older one of System V, which is all that NVIDIA's drivers before 495 have. Any thread, hook path
+ * included; allocates nothing, calls nothing of the objects it reads.
  */
 #include "elfsym.h"
 
@@ -12,6 +13,7 @@ struct tables {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *hash; /* DT_GNU_HASH */
+	const uint32_t *old;  /* DT_HASH */
 };
 
 struct wanted {
@@ -32,6 +34,17 @@ static uint32_t gnu_hash(const char *s)
 
 	while (*s)
 		h = h * 33 + (uint8_t)*s++;
+	return h;
+}
+
+static uint32_t old_hash(const char *s)
+{
+	uint32_t h = 0;
+
+	while (*s) {
+		h = (h << 4) + (uint8_t)*s++;
+		h = (h ^ (h >> 24 & 0xf0)) & 0x0fffffff;
+	}
 	return h;
 }
 
@@ -95,8 +108,10 @@ static bool read_tables(const struct dl_phdr_info *info, struct tables *t)
 			t->strings = pointer(info, d);
 		else if (d->d_tag == DT_GNU_HASH)
 			t->hash = pointer(info, d);
+		else if (d->d_tag == DT_HASH)
+			t->old = pointer(info, d);
 	}
-	return t->symbols && t->strings && t->hash;
+	return t->symbols && t->strings && (t->hash || t->old);
 }
 
 static bool is_it(const struct tables *t, uint32_t i, const char *name)
@@ -109,7 +124,7 @@ static bool is_it(const struct tables *t, uint32_t i, const char *name)
 }
 
 /* Layout: buckets, first symbol, words of the filter, its shift; filter; buckets; chains. */
-static const ElfW(Sym) * look_up(const struct tables *t, const struct wanted *w)
+static const ElfW(Sym) * look_up_gnu(const struct tables *t, const struct wanted *w)
 {
 	uint32_t count = t->hash[0], first = t->hash[1], words = t->hash[2];
 	const uint64_t *filter = (const uint64_t *)(t->hash + 4);
@@ -132,6 +147,24 @@ static const ElfW(Sym) * look_up(const struct tables *t, const struct wanted *w)
 		if (h & 1)
 			return NULL;
 	}
+}
+
+/* Layout: number of buckets, number of chains; buckets; chains. Chains end at 0. */
+static const ElfW(Sym) * look_up_old(const struct tables *t, const struct wanted *w)
+{
+	uint32_t count = t->old[0], chains = t->old[1];
+	const uint32_t *chain = t->old + 2 + count;
+	uint32_t i = count ? t->old[2 + old_hash(w->name) % count] : 0;
+
+	for (uint32_t steps = 0; i && i < chains && steps < chains; steps++, i = chain[i])
+		if (is_it(t, i, w->name))
+			return &t->symbols[i];
+	return NULL;
+}
+
+static const ElfW(Sym) * look_up(const struct tables *t, const struct wanted *w)
+{
+	return t->hash ? look_up_gnu(t, w) : look_up_old(t, w);
 }
 
 void *elfsym_in(const struct dl_phdr_info *info, const char *name)

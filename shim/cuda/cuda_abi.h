@@ -13,8 +13,7 @@
 /* Both interfaces: nothing to call this on. */
 #define CUDA_NOT_INITIALIZED 3
 
-#define CUDA_PER_THREAD_STREAM 2     /* flag of cuGetProcAddress */
-#define CUDA_ABI_NEWEST	       13050 /* the newest version that hooks.def was compared with */
+#define CUDA_ABI_NEWEST 13050 /* the newest version that hooks.def was compared with */
 
 enum { CUDA_CAPTURE_ACTIVE = 1 };  /* CUstreamCaptureStatus */
 enum { CUDA_CAPTURE_RELAXED = 2 }; /* CUstreamCaptureMode */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables behind redirect.h, from hooks.def. The driver names a function by base name, CUDA
- * version and default stream; a hook is given only if its row is the one that the driver chose too.
- * No name is ever made by adding a suffix. Application threads, any lock held.
+ * The tables behind redirect.h, from hooks.def. Which form of a function a name, a CUDA version and
+ * flags mean is the driver's decision, and a driver that is older than the program decides
+ * otherwise than a newer one. So nothing is decided here: the function that the driver gave is
+ * looked for among those that it exports under the symbols of our rows, and only its own hook takes
+ * its place. Application threads, any lock held.
  */
 #include "redirect.h"
 
@@ -12,9 +14,7 @@
 
 struct entry {
 	const char *base;
-	int version;
-	int per_thread;
-	int function; /* enum driver_function; -1 = known, not hooked */
+	int function; /* enum driver_function */
 	void *hook;
 };
 
@@ -27,8 +27,7 @@ struct symbol {
 
 static const struct entry entries[] = {
 #define DRIVER(symbol, base, version, per_thread, proto, args, effect) \
-	{ #base, version, per_thread, DRIVER_##symbol, (void *)symbol },
-#define KNOWN(base, version, per_thread) { #base, version, per_thread, -1, NULL },
+	{ #base, DRIVER_##symbol, (void *)symbol },
 #include "../hooks.def"
 };
 
@@ -41,42 +40,32 @@ static const struct symbol symbols[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/* As the driver does: of the forms that are not newer than asked for the newest; the form for the
- * per-thread default stream if it is wanted and exists. */
-static const struct entry *choose(const char *name, int version, bool per_thread)
+/* A program of a CUDA newer than our table asked for a function that we hook and was given a form
+ * that we do not know. */
+static void note_unknown(const char *base, int version)
 {
-	const struct entry *best = NULL;
+	if (version > CUDA_ABI_NEWEST)
+		gmt_meta("hook.too_new", base, strlen(base));
+}
 
+void *redirect_entry(const char *name, int version, void *real)
+{
+	const char *base = NULL;
+
+	if (!gmt_recording() || resolve_is_ours(real))
+		return real;
 	for (size_t i = 0; i < COUNT(entries); i++) {
 		const struct entry *e = &entries[i];
 
-		if (e->version > version || e->per_thread > per_thread || strcmp(e->base, name))
+		if (strcmp(e->base, name))
 			continue;
-		if (!best || e->per_thread > best->per_thread ||
-		    (e->per_thread == best->per_thread && e->version > best->version))
-			best = e;
+		if (resolve_same_driver((enum driver_function)e->function, real))
+			return e->hook;
+		base = e->base;
 	}
-	return best;
-}
-
-/* Asked for by a program of a CUDA newer than our table: it may mean other parameters. */
-static bool is_too_new(const struct entry *e, int version, const void *real)
-{
-	if (version <= CUDA_ABI_NEWEST || resolve_driver((enum driver_function)e->function) == real)
-		return false;
-	gmt_meta("hook.too_new", e->base, strlen(e->base));
-	return true;
-}
-
-void *redirect_entry(const char *name, int version, uint64_t flags, void *real)
-{
-	const struct entry *e = choose(name, version, (flags & CUDA_PER_THREAD_STREAM) != 0);
-
-	if (!e || e->function < 0 || !gmt_recording() || resolve_is_ours(real) ||
-	    is_too_new(e, version, real) ||
-	    !resolve_same_driver((enum driver_function)e->function, real))
-		return real;
-	return e->hook;
+	if (base)
+		note_unknown(base, version);
+	return real;
 }
 
 static const struct symbol *find(const char *name)

@@ -9,10 +9,11 @@
 #include <stdint.h>
 
 /*
- * What a program that asked the driver for (name, version, flags) and was given `real` is to get.
- * `real` itself for everything that is not hooked, or has parameters newer than hooks.def.
+ * What a program that asked the driver for `name` and was given `real` is to get: our hook of this
+ * very function, or `real` itself for everything that is not hooked, and for every form of a hooked
+ * function that hooks.def has no row for. `version` is only noted.
  */
-void *redirect_entry(const char *name, int version, uint64_t flags, void *real);
+void *redirect_entry(const char *name, int version, void *real);
 
 /* The same for a symbol found by dlsym, whoever asks from `caller`. */
 void *redirect_symbol(const char *symbol, void *real, const void *caller);

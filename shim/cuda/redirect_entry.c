@@ -7,10 +7,10 @@
 #include "hook_body.h"
 #include "redirect.h"
 
-static int exchange(int rc, const char *name, void **fn, int version, uint64_t flags)
+static int exchange(int rc, const char *name, void **fn, int version)
 {
 	if (!rc && name && fn && *fn)
-		*fn = redirect_entry(name, version, flags, *fn);
+		*fn = redirect_entry(name, version, *fn);
 	return rc;
 }
 
@@ -20,7 +20,7 @@ int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags
 
 	if (!real)
 		return CUDA_NOT_INITIALIZED;
-	return exchange(real(name, fn, version, flags, status), name, fn, version, flags);
+	return exchange(real(name, fn, version, flags, status), name, fn, version);
 }
 
 int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
@@ -29,7 +29,7 @@ int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 
 	if (!real)
 		return CUDA_NOT_INITIALIZED;
-	return exchange(real(name, fn, version, flags), name, fn, version, flags);
+	return exchange(real(name, fn, version, flags), name, fn, version);
 }
 
 /* The runtime's own version is what it asks the driver for. */
@@ -41,7 +41,7 @@ static int runtime_version(const struct caller *caller)
 	return ask && !ask(&version) ? version : 0;
 }
 
-#define WITHOUT_VERSION(function, default_stream)                                         \
+#define WITHOUT_VERSION(function)                                                         \
 	int function(const char *name, void **fn, unsigned long long flags, void *status) \
 	{                                                                                 \
 		const struct caller caller =                                              \
@@ -52,25 +52,23 @@ static int runtime_version(const struct caller *caller)
 		if (!real)                                                                \
 			return CUDA_NOT_INITIALIZED;                                      \
 		rc = real(name, fn, flags, status);                                       \
-		return exchange(rc, name, fn, runtime_version(&caller),                   \
-				flags ? flags : (default_stream));                        \
+		return exchange(rc, name, fn, runtime_version(&caller));                  \
 	}
 
-#define BY_VERSION(function, default_stream)                                                    \
-	int function(const char *name, void **fn, unsigned version, unsigned long long flags,   \
-		     void *status)                                                              \
-	{                                                                                       \
-		const struct caller caller =                                                    \
-			resolve_caller((uintptr_t)__builtin_return_address(0));                 \
-		typeof(&function) real = REAL_RUNTIME(&caller, function);                       \
-                                                                                                \
-		if (!real)                                                                      \
-			return CUDA_NOT_INITIALIZED;                                            \
-		return exchange(real(name, fn, version, flags, status), name, fn, (int)version, \
-				flags ? flags : (default_stream));                              \
+#define BY_VERSION(function)                                                                     \
+	int function(const char *name, void **fn, unsigned version, unsigned long long flags,    \
+		     void *status)                                                               \
+	{                                                                                        \
+		const struct caller caller =                                                     \
+			resolve_caller((uintptr_t)__builtin_return_address(0));                  \
+		typeof(&function) real = REAL_RUNTIME(&caller, function);                        \
+                                                                                                 \
+		if (!real)                                                                       \
+			return CUDA_NOT_INITIALIZED;                                             \
+		return exchange(real(name, fn, version, flags, status), name, fn, (int)version); \
 	}
 
-WITHOUT_VERSION(cudaGetDriverEntryPoint, 0)
-WITHOUT_VERSION(cudaGetDriverEntryPoint_ptsz, CUDA_PER_THREAD_STREAM)
-BY_VERSION(cudaGetDriverEntryPointByVersion, 0)
-BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz, CUDA_PER_THREAD_STREAM)
+WITHOUT_VERSION(cudaGetDriverEntryPoint)
+WITHOUT_VERSION(cudaGetDriverEntryPoint_ptsz)
+BY_VERSION(cudaGetDriverEntryPointByVersion)
+BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz)

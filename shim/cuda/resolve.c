@@ -392,11 +392,8 @@ bool resolve_same_runtime(enum runtime_function f, const void *real)
 	return resolve_runtime(&stranger, f) == real;
 }
 
-bool resolve_same_driver(enum driver_function f, void *real)
+bool resolve_same_driver(enum driver_function f, const void *real)
 {
-	void *known;
-
 	forget_unloaded();
-	known = keep(&driver_real[f], real);
-	return known == real || resolve_same_object(known, real);
+	return resolve_driver_maybe(f) == real;
 }

@@ -43,7 +43,7 @@ void *resolve_driver_maybe(enum driver_function f);
 /* Another way led a program to `real`: may our hook be given instead? That is so if the hook would
  * call the same. */
 bool resolve_same_runtime(enum runtime_function f, const void *real);
-bool resolve_same_driver(enum driver_function f, void *real);
+bool resolve_same_driver(enum driver_function f, const void *real);
 
 /* The first object behind us that has `name`. */
 void *resolve_next(const char *name);

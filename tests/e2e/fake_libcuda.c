@@ -2,7 +2,9 @@
 /*
  * A libcuda.so.1 that knows every function by name and can do none of them. It shows what a real
  * CUDA runtime asks a driver for; the runtime gives up soon after, as it should with a driver that
- * is not NVIDIA's.
+ * is not NVIDIA's. It is as old as FAKE_CUDA says, and the file FORMS lists the forms of functions
+ * that it has, FORM(symbol, name, version, per_thread): of those not newer than what is asked for
+ * it gives the newest, as NVIDIA's do.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,18 +12,38 @@
 
 #define NOT_SUPPORTED 801
 
-static int stub(void)
-{
-	return NOT_SUPPORTED;
-}
+#define FORM(symbol, name, version, per_thread) \
+	int symbol(void);                       \
+	int symbol(void)                        \
+	{                                       \
+		return NOT_SUPPORTED;           \
+	}
+#include FORMS
+#undef FORM
 
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int *version);
 int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags);
 int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status);
-int cuMemAlloc_v2(void *p, size_t n);
-int cuMemAllocAsync_ptsz(void *p, size_t n, void *stream);
 int cuNewInNextCuda(void);
+
+static const struct form {
+	const char *name;
+	int version, per_thread;
+	void *fn;
+} forms[] = {
+#define FORM(symbol, name, version, per_thread) { #name, version, per_thread, (void *)symbol },
+#include FORMS
+	{ "cuGetProcAddress", 11030, 0, (void *)cuGetProcAddress },
+	{ "cuGetProcAddress", 12000, 0, (void *)cuGetProcAddress_v2 },
+	{ "cuInit", 2000, 0, (void *)cuInit },
+	{ "cuDriverGetVersion", 2020, 0, (void *)cuDriverGetVersion },
+};
+
+static int stub(void)
+{
+	return NOT_SUPPORTED;
+}
 
 int cuInit(unsigned flags)
 {
@@ -31,52 +53,49 @@ int cuInit(unsigned flags)
 
 int cuDriverGetVersion(int *version)
 {
-	*version = 13050;
+	*version = FAKE_CUDA;
 	return 0;
+}
+
+int cuNewInNextCuda(void)
+{
+	return NOT_SUPPORTED;
+}
+
+static const struct form *choose(const char *name, int version, int per_thread)
+{
+	const struct form *best = NULL;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct form *f = &forms[i];
+
+		if (f->version > version || f->per_thread > per_thread || strcmp(f->name, name))
+			continue;
+		if (!best || f->per_thread > best->per_thread ||
+		    (f->per_thread == best->per_thread && f->version > best->version))
+			best = f;
+	}
+	return best;
 }
 
 /* The empty name is the runtime's first question. */
 int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
 {
-	(void)flags;
+	const struct form *f = choose(name, version, (flags & 2) != 0);
+
 	if (status)
 		*status = *name ? 0 : 1;
 	*fn = NULL;
 	if (!*name)
 		return 500;
-	*fn = (void *)stub;
 	if (version >= 14000) /* has other parameters by then, for all we know */
 		*fn = (void *)cuNewInNextCuda;
-	else if (!strcmp(name, "cuGetProcAddress"))
-		*fn = version < 12000 ? (void *)cuGetProcAddress : (void *)cuGetProcAddress_v2;
-	else if (!strcmp(name, "cuInit"))
-		*fn = (void *)cuInit;
-	else if (!strcmp(name, "cuDriverGetVersion"))
-		*fn = (void *)cuDriverGetVersion;
+	else
+		*fn = f ? f->fn : (void *)stub;
 	return 0;
 }
 
 int cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 {
 	return cuGetProcAddress_v2(name, fn, version, flags, NULL);
-}
-
-int cuMemAlloc_v2(void *p, size_t n)
-{
-	(void)p;
-	(void)n;
-	return NOT_SUPPORTED;
-}
-
-int cuMemAllocAsync_ptsz(void *p, size_t n, void *stream)
-{
-	(void)p;
-	(void)n;
-	(void)stream;
-	return NOT_SUPPORTED;
-}
-
-int cuNewInNextCuda(void)
-{
-	return NOT_SUPPORTED;
 }

@@ -4,9 +4,13 @@ functions; and every look-up by name gives what it would have given alone, or ou
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 import toy
+
+sys.path.insert(0, os.path.join(toy.ROOT, "tests/driver"))
+import lookups  # noqa: E402
 
 BUILD = os.path.join(toy.ROOT, "build")
 SIM = os.path.join(BUILD, "libsimgpu.so")
@@ -62,11 +66,30 @@ def every_call():
     return os.path.join(BUILD, "programs/every_call")
 
 
+def rows(kind):
+    """Rows of hooks.def, as lists of their plain columns."""
+    with open(os.path.join(toy.ROOT, "shim/hooks.def")) as f:
+        found = re.findall(r"^%s\(([^()]*)" % kind, f.read(), re.M)
+    return [[c.strip() for c in row.rstrip(", )\n").split(",")] for row in found]
+
+
+def fake_driver(folder, cuda):
+    """A driver of this version of CUDA, with all forms of the hooked functions that are not newer; before 11.5 with
+    the old hash table only, as NVIDIA's."""
+    forms = [(r[0], r[1], r[2], r[3]) for r in rows("DRIVER") if r[1] != "cuGetProcAddress"]
+    forms += [(r[0], r[0], r[1], r[2]) for r in rows("KNOWN")]
+    path = os.path.join(str(folder), "forms.def")
+    with open(path, "w") as f:
+        f.writelines("FORM(%s)\n" % ", ".join(r) for r in forms if int(r[2]) <= cuda)
+    cc(folder, "libcuda.so.1", "fake_libcuda.c", "-DFAKE_CUDA=%d" % cuda, '-DFORMS="%s"' % path,
+       "-Wl,--hash-style=" + ("sysv" if cuda < 11050 else "gnu"))
+
+
 @pytest.fixture(scope="session")
 def fake(tmp_path_factory):
     """A driver that knows every name, and a tool that watches what is given for them."""
     folder = tmp_path_factory.mktemp("fake")
-    cc(folder, "libcuda.so.1", "fake_libcuda.c")
+    fake_driver(folder, 13050)
     cc(folder, "observer.so", "observer.c")
     return folder
 
@@ -103,13 +126,6 @@ def test_facts_of_the_device(every_call, tmp_path):
     assert facts["device.0.sm_count"] == "108" and 39 << 30 < int(facts["device.0.total_bytes"]) <= 40 << 30
     assert re.fullmatch(r"1[0-9]\.[0-9]", facts["driver.version"]) and facts["runtime.version"]
     assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", facts["device.0.uuid"])
-
-
-def rows(kind):
-    """Rows of hooks.def, as lists of their plain columns."""
-    with open(os.path.join(toy.ROOT, "shim/hooks.def")) as f:
-        found = re.findall(r"^%s\(([^()]*)" % kind, f.read(), re.M)
-    return [[c.strip() for c in row.rstrip(", )\n").split(",")] for row in found]
 
 
 def expected_hook(name, version, flags):
@@ -175,6 +191,21 @@ def test_newer_than_we_know(fake, tmp_path):
     ours, driver = "0 0 libgpumemtrace.so", "0 0 libcuda.so.1"
     assert run(program, preload=[toy.SHIM], libraries=[str(fake)], folder=tmp_path).stdout.splitlines() == [
         "500 1 none", driver, ours, driver, driver, ours, driver]
+
+
+@pytest.mark.parametrize("cuda", [11040, 12020, 12050, 13050])
+def test_a_driver_older_than_the_program(tmp_path, cuda):
+    """Which form a version means is the driver's decision: one of 12.4 gives cuCtxCreate_v3 to who asks for 12.5."""
+    fake_driver(tmp_path, cuda)
+    program = lookups.build(tmp_path)
+    plain, ours = (lookups.ask(program, tmp_path, tmp_path, "cuNewInNextCuda", "cuLaunchKernel", traced=t) for t in (False, True))
+    asked, mine, wrong = lookups.compare(plain, ours)
+    assert not wrong, wrong[:5]
+    assert asked > 9000 and mine > 4500
+    given = [line for line in ours if line[:7] == "ask cuGetProcAddress_v2 cuCtxCreate 12050 0 0 0".split()]
+    form = "v3" if cuda < 12050 else "v4"
+    assert [g[-1] for g in given] == ["libgpumemtrace.so:cuCtxCreate_" + form]
+    assert not [name for name in os.listdir(tmp_path) if ".gmt" in name]
 
 
 LOOKUPS = """
