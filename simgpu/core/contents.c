@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "pending.h"
 
 #define CELL	    512
 #define BUCKETS	    16384
@@ -66,7 +67,7 @@ static void drop(uintptr_t number)
 
 bool contents_any(void)
 {
-	return __atomic_load_n(&cells, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&cells, __ATOMIC_RELAXED) != 0 || pending_any();
 }
 
 /* Calls for each part of [addr, addr + bytes) that lies in one cell. */
@@ -128,6 +129,7 @@ void contents_drop(uintptr_t base, size_t bytes)
 {
 	if (!contents_any() || !bytes)
 		return;
+	pending_write((void *)(base / CELL * CELL), (base % CELL + bytes + CELL - 1) / CELL * CELL);
 	pthread_mutex_lock(&lock);
 	if (bytes / CELL <= 2 * BUCKETS) {
 		for (uintptr_t n = base / CELL; n <= (base + bytes - 1) / CELL; n++)
@@ -157,6 +159,7 @@ bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 	memset(dst, 0, bytes);
 	if (!contents_any())
 		return false;
+	pending_read((const char *)base + offset, bytes, false);
 	pthread_mutex_lock(&lock);
 	if (get((uintptr_t)base, first, states_first, 1) &&
 	    get((uintptr_t)base + offset, dst, states, bytes))
@@ -172,6 +175,7 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 
 	for (size_t i = 0; i < bytes; i++)
 		zero = zero && !data[i];
+	pending_write(dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (zero && !known)
 		clear((uintptr_t)dst, bytes); /* as it reads anyhow */
@@ -180,32 +184,11 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 	pthread_mutex_unlock(&lock);
 }
 
-void contents_read(const void *src, void *data, unsigned char *states, size_t bytes)
-{
-	pthread_mutex_lock(&lock);
-	get((uintptr_t)src, data, states, bytes);
-	pthread_mutex_unlock(&lock);
-}
-
-void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes)
-{
-	const unsigned char *from = data;
-
-	pthread_mutex_lock(&lock);
-	clear((uintptr_t)dst, bytes);
-	for (size_t i = 0, n; i < bytes; i += n) {
-		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
-			;
-		if (states[i] != UNKNOWN)
-			put((uintptr_t)dst + i, from + i, n, states[i]);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
 void contents_forget(uintptr_t addr, size_t bytes)
 {
 	if (!contents_any())
 		return;
+	pending_write((void *)addr, bytes);
 	pthread_mutex_lock(&lock);
 	clear(addr, bytes);
 	pthread_mutex_unlock(&lock);
@@ -213,6 +196,7 @@ void contents_forget(uintptr_t addr, size_t bytes)
 
 static int copy_to_device(uintptr_t dst, const void *src, size_t bytes)
 {
+	pending_write((void *)dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (bytes <= SIM_SMALL)
 		put(dst, src, bytes, KNOWN);
@@ -225,7 +209,10 @@ static int copy_to_device(uintptr_t dst, const void *src, size_t bytes)
 static int copy_to_host(void *dst, uintptr_t src, size_t bytes)
 {
 	unsigned char states[SIM_SMALL];
+	int result = pending_read((const void *)src, bytes, true);
 
+	if (result)
+		return result;
 	if (bytes > SIM_SMALL || !contents_any()) {
 		memset(dst, 0, bytes);
 		return SIM_OK;
@@ -236,27 +223,73 @@ static int copy_to_host(void *dst, uintptr_t src, size_t bytes)
 	return SIM_OK;
 }
 
+static void put_each(uintptr_t dst, const unsigned char *data, const unsigned char *states,
+		     size_t bytes)
+{
+	clear(dst, bytes);
+	for (size_t i = 0, n; i < bytes; i += n) {
+		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
+			;
+		if (states[i] != UNKNOWN)
+			put(dst + i, data + i, n, states[i]);
+	}
+}
+
 static int copy_on_device(uintptr_t dst, uintptr_t src, size_t bytes)
 {
 	unsigned char data[SIM_SMALL], states[SIM_SMALL];
 
 	if (!contents_any())
 		return SIM_OK;
+	pending_read((const void *)src, bytes, false);
+	pending_write((void *)dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (bytes > SIM_SMALL) {
 		drop(dst / CELL);
 	} else {
 		get(src, data, states, bytes);
-		clear(dst, bytes);
-		for (size_t i = 0, n; i < bytes; i += n) {
-			for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
-				;
-			if (states[i] != UNKNOWN)
-				put(dst + i, data + i, n, states[i]);
-		}
+		put_each(dst, data, states, bytes);
 	}
 	pthread_mutex_unlock(&lock);
 	return SIM_OK;
+}
+
+void contents_read(const void *src, void *data, unsigned char *states, size_t bytes)
+{
+	pending_read(src, bytes, false);
+	pthread_mutex_lock(&lock);
+	get((uintptr_t)src, data, states, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes)
+{
+	pending_write(dst, bytes);
+	pthread_mutex_lock(&lock);
+	put_each((uintptr_t)dst, data, states, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length)
+{
+	uintptr_t addr = (uintptr_t)base;
+	size_t from = *at, to;
+
+	pending_read(base, bytes, false);
+	if (!contents_any())
+		return false;
+	pthread_mutex_lock(&lock);
+	if (!*slot(addr / CELL)) /* as for get() */
+		from = bytes;
+	while (from < bytes && !*slot((addr + from) / CELL))
+		from += CELL - (addr + from) % CELL;
+	to = from;
+	while (to < bytes && *slot((addr + to) / CELL))
+		to += CELL - (addr + to) % CELL;
+	pthread_mutex_unlock(&lock);
+	*at = from;
+	*length = (to < bytes ? to : bytes) - from;
+	return from < bytes;
 }
 
 int sim_copy(void *dst, const void *src, size_t bytes)

@@ -149,6 +149,9 @@ void contents_store(void *dst, const void *data, const unsigned char *states, si
 void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */
 bool contents_any(void);
 void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
+/* The next stretch of [base + *at, base + bytes) in which something may be known: sets its offset
+ * and length; false if there is none. */
+bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length);
 /* arguments.c */
 void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */
@@ -196,6 +199,7 @@ int stream_flags(void *stream, unsigned int *flags);
 int stream_priority(void *stream, int *priority);
 int stream_id(void *stream, unsigned long long *id);
 int stream_wait(void *stream, void *event);
+void stream_pends(void *stream, uint64_t number); /* until that work ends; pending.h */
 int stream_valid(void *stream);
 struct sim_ctx *stream_ctx(void *stream);
 int device_sync(int device);

@@ -2,7 +2,7 @@
  *
  * Streams and events. Work is done when it is asked for, so a stream is a name with flags, and an
  * event a moment; both know whether they belong to a graph that is being recorded
- * (stream_capture.c). Any thread.
+ * (stream_capture.c), and what work of other ranks they wait for (pending.c). Any thread.
  */
 #include <string.h>
 #include <time.h>
@@ -72,13 +72,15 @@ int stream_valid(void *stream)
 int stream_sync(void *stream)
 {
 	struct sim_stream *s = stream_find(stream);
+	int result;
 
 	if (!s)
 		return SIM_BAD_HANDLE;
 	if (s->capture)
 		return capture_spoil(s, ERR_CAPTURE_UNSUPPORTED);
+	result = pending_wait(s->pending);
 	pools_sync(s->device);
-	return SIM_OK;
+	return result;
 }
 
 int stream_query(void *stream)
@@ -87,15 +89,19 @@ int stream_query(void *stream)
 
 	if (!s)
 		return SIM_BAD_HANDLE;
-	return s->capture ? capture_spoil(s, ERR_CAPTURE_UNSUPPORTED) : SIM_OK;
+	if (s->capture)
+		return capture_spoil(s, ERR_CAPTURE_UNSUPPORTED);
+	return pending_busy(s->pending) ? SIM_NOT_READY : SIM_OK;
 }
 
 int device_sync(int device)
 {
 	int result = capture_forbids();
 
-	if (!result)
-		pools_sync(device);
+	if (result)
+		return result;
+	result = pending_wait_all(device);
+	pools_sync(device);
 	return result;
 }
 
@@ -124,6 +130,14 @@ struct sim_ctx *stream_ctx(void *stream)
 	return s && s->ctx ? s->ctx : ctx_primary(s ? s->device : sim_device());
 }
 
+void stream_pends(void *stream, uint64_t number)
+{
+	struct sim_stream *s = stream_find(stream);
+
+	if (s)
+		s->pending = number;
+}
+
 int stream_wait(void *stream, void *event)
 {
 	struct sim_stream *s = stream_find(stream);
@@ -133,6 +147,8 @@ int stream_wait(void *stream, void *event)
 		return SIM_BAD_HANDLE;
 	if (e->capture)
 		return capture_join(s, e);
+	if (s->pending < e->pending)
+		s->pending = e->pending;
 	return SIM_OK;
 }
 
@@ -177,6 +193,7 @@ int event_record(void *event, void *stream)
 	if (!s || !e)
 		return SIM_BAD_HANDLE;
 	e->capture = capture_id(s);
+	e->pending = s->pending;
 	e->recorded = now();
 	return SIM_OK;
 }
@@ -187,19 +204,23 @@ int event_query(void *event)
 
 	if (!e)
 		return SIM_BAD_HANDLE;
-	return e->capture && capture_lives(e->capture) ? ERR_CAPTURED_EVENT : SIM_OK;
+	if (e->capture && capture_lives(e->capture))
+		return ERR_CAPTURED_EVENT;
+	return pending_busy(e->pending) ? SIM_NOT_READY : SIM_OK;
 }
 
 int event_sync(void *event)
 {
 	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
+	int result;
 
 	if (!e)
 		return SIM_BAD_HANDLE;
 	if (e->capture && capture_lives(e->capture))
 		return ERR_CAPTURED_EVENT;
+	result = pending_wait(e->pending);
 	pools_sync(e->device);
-	return SIM_OK;
+	return result;
 }
 
 /* Device time is host time here; two events are never quite together. */

@@ -6,6 +6,7 @@
 #define SIMGPU_STREAM_H
 
 #include "core.h"
+#include "pending.h"
 
 #define STREAM_KIND SIM_KIND('S', 'T', 'R', '1')
 #define EVENT_KIND  SIM_KIND('E', 'V', 'T', '1')
@@ -24,6 +25,7 @@ struct sim_stream {
 	unsigned long long id;
 	struct recording *capture;    /* NULL, or what its work is recorded to */
 	struct sim_stream *next_same; /* streams of one recording */
+	uint64_t pending;	      /* last work of others that it waits for; pending.h */
 };
 
 struct sim_event {
@@ -31,6 +33,7 @@ struct sim_event {
 	int device;
 	uint64_t recorded;	    /* ns; 0 = never */
 	unsigned long long capture; /* id of the recording it was recorded in, or 0 */
+	uint64_t pending;	    /* as its stream's */
 };
 
 struct sim_stream *stream_find(void *handle); /* NULL: not a stream */

@@ -5,7 +5,7 @@
  *
  * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/cards.c
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
- * links: simgpu/core/arguments.c
+ * links: simgpu/core/arguments.c simgpu/core/pending.c
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/cards.c
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
  * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c
- * links: simgpu/core/launch.c simgpu/core/arguments.c
+ * simgpu/core/pending.c links: simgpu/core/launch.c simgpu/core/arguments.c
  */
 #include <pthread.h>
 #include <setjmp.h>
