@@ -155,6 +155,17 @@ struct gmt_def_symbol {
 	uint32_t name_len; /* file name, function's name follow */
 } __attribute__((packed));
 
+enum gmt_source_flag {
+	GMT_SOURCE_CUT = 1 << 0,     /* the statement is longer than its text */
+	GMT_SOURCE_CHANGED = 1 << 1, /* the file is newer than the process: no text */
+};
+
+struct gmt_def_source {
+	uint32_t line;	   /* from 1 */
+	uint32_t flags;	   /* enum gmt_source_flag */
+	uint32_t file_len; /* file name as in the code object, then the text (the rest) follow */
+} __attribute__((packed));
+
 struct gmt_def_meta {
 	uint16_t key_len; /* key, then value (the rest) follow */
 } __attribute__((packed));

@@ -12,6 +12,7 @@
 #include "recording/output.h"
 #include "stacks/python.h"
 #include "recording/session.h"
+#include "recording/source.h"
 #include "rings/thread.h"
 
 #include <pthread.h>
@@ -41,6 +42,7 @@ __attribute__((constructor)) static void process_load(void)
 	if (!gmt_config.enabled)
 		return;
 	output_setup();
+	sources_setup();
 	thread_setup();
 	native_setup();
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)

@@ -21,6 +21,7 @@
 #include "output.h"
 #include "../stacks/python.h"
 #include "session.h"
+#include "source.h"
 #include "../rings/thread.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@
 #define NAP_MOST     (160 * MS)
 #define GAP_PATIENCE (50 * MS)
 #define STOP_WAIT    (30 * 1000 * MS)
+#define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define STACK_BYTES  (512u * 1024u)
 
 /* What is known of a ring beyond what is in it. */
@@ -91,6 +93,7 @@ static void note_result(int rc)
 bool drain_def(const struct gmt_def *d)
 {
 	note_result(gmt_writer_def(drain.writer, d));
+	sources_note(d);
 	drain.unflushed++;
 	return true;
 }
@@ -314,12 +317,19 @@ static uint32_t pass(bool all)
 		meta_emit_python(drain_def); /* known by the first event's stack */
 	if (flush_is_due())
 		drain_flush();
+	if (!drain.pressed)
+		sources_write(drain_def);
 	return n;
 }
 
 static void finish(void)
 {
+	uint64_t start;
+
 	while (!drain.gone && pass(true))
+		;
+	start = os_now();
+	while (!drain.gone && os_now() - start < SOURCES_WAIT && sources_write(drain_def))
 		;
 	if (drain.gone)
 		return;

@@ -33,6 +33,11 @@ void output_setup(void)
 		start_dir[0] = 0;
 }
 
+const char *output_start_dir(void)
+{
+	return start_dir;
+}
+
 static const char *rank(void)
 {
 	static const char *const names[] = { "RANK",	  "OMPI_COMM_WORLD_RANK", "PMI_RANK",

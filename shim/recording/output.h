@@ -18,8 +18,9 @@ void output_setup(void); /* in the constructor: relative names are meant from he
 bool output_open(void);
 const struct output *output_get(void);
 
-bool output_is_ours(void); /* the descriptor still is the file that was opened */
-void output_drop(void);	   /* close and remove both: nothing could be recorded */
+const char *output_start_dir(void); /* absolute; "" if it is not known */
+bool output_is_ours(void);	    /* the descriptor still is the file that was opened */
+void output_drop(void);		    /* close and remove both: nothing could be recorded */
 void output_remove_live(void);
 void output_forget(bool close_them); /* in a forked child */
 

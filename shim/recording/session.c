@@ -18,6 +18,7 @@
 #include "../rings/live.h"
 #include "../stacks/modules.h"
 #include "output.h"
+#include "source.h"
 #include "../rings/thread.h"
 
 #include <errno.h>
@@ -188,6 +189,7 @@ void session_fork_child(bool at_once)
 		modules_forget();
 		codes_forget();
 		stack_nodes_forget();
+		sources_forget();
 		forget_thread(thread_self());
 	}
 	strings_forget();

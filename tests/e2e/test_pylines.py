@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The viewer's reading of line tables, against what each Python on this machine says itself."""
+"""Line tables as format/ reads them, against what each Python on this machine says itself."""
 
 import ctypes
 import glob
@@ -49,9 +49,9 @@ json.dump({"version": sys.version_info[0] << 8 | sys.version_info[1], "codes": o
 @pytest.fixture(scope="module")
 def pylines(tmp_path_factory):
     so = tmp_path_factory.mktemp("pylines") / "pylines.so"
-    source = os.path.join(ROOT, "viewer/stacks/pylines.c")
+    source = os.path.join(ROOT, "format/pylines.c")
     subprocess.run(["gcc", "-std=gnu11", "-shared", "-fPIC", "-o", so, source], check=True)
-    f = ctypes.CDLL(str(so)).pylines_line
+    f = ctypes.CDLL(str(so)).gmt_pylines_line
     f.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long]
     f.restype = ctypes.c_uint
     return f

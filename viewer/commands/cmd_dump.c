@@ -195,6 +195,21 @@ static void dump_modules(struct emit *out, const struct defs *d)
 	}
 }
 
+static void dump_sources(struct emit *out, const struct defs *d)
+{
+	const struct defs_source *s = d->sources.items;
+
+	for (size_t i = 0; i < d->sources.count; i++, s++) {
+		def_begin(out, GMT_DEF_SOURCE, i + 1);
+		emit_bytes(out, "file", s->file.s, s->file.len);
+		emit_number(out, "line", s->line);
+		emit_bytes(out, "text", s->text.s, s->text.len);
+		emit_flag(out, "cut", s->flags & GMT_SOURCE_CUT);
+		emit_flag(out, "changed", s->flags & GMT_SOURCE_CHANGED);
+		emit_end(out);
+	}
+}
+
 static void dump_symbols(struct emit *out, const struct defs *d)
 {
 	size_t count;
@@ -230,6 +245,7 @@ static void dump_defs(struct emit *out, const struct defs *d)
 	dump_modules(out, d);
 	dump_codes(out, d);
 	dump_symbols(out, d);
+	dump_sources(out, d);
 	dump_strings(out, d);
 	dump_nodes(out, d);
 }

@@ -19,7 +19,16 @@ struct stack_options {
 	bool python, native, full, all;
 };
 
-static void print_text(struct emit *out, const struct stack_options *o, const struct frame *f)
+/* The statement, "" if the recording does not have it. */
+static const char *statement(const struct stacks *s, const struct frame *f)
+{
+	const struct defs_source *source = defs_source(s->defs, f->file, f->line);
+
+	return f->python && source ? source->text.s : "";
+}
+
+static void print_text(struct emit *out, const struct stack_options *o, const struct stacks *s,
+		       const struct frame *f)
 {
 	const char *kind = f->python ? "python" : "native", *name = f->function;
 	char brief[200];
@@ -35,15 +44,19 @@ static void print_text(struct emit *out, const struct stack_options *o, const st
 			  o->full ? f->module : owners_base(f->module), f->offset);
 	else
 		emit_line(out, "  %s %s [0x%" PRIx64 "]", kind, name, f->ip);
+	if (statement(s, f)[0])
+		emit_line(out, "           %s", statement(s, f));
 }
 
-static void print_json(struct emit *out, const struct frame *f)
+static void print_json(struct emit *out, const struct stacks *s, const struct frame *f)
 {
 	emit_object(out, NULL);
 	emit_text(out, "kind", f->python ? "python" : "native");
 	emit_text(out, "function", f->function);
 	emit_text(out, "file", f->file[0] || f->python ? f->file : f->module);
 	emit_number(out, "line", f->line);
+	if (statement(s, f)[0])
+		emit_text(out, "text", statement(s, f));
 	emit_end(out);
 }
 
@@ -58,9 +71,9 @@ static void print_frames(struct emit *out, const struct stack_options *o, const 
 		if (!both && f->python != o->python)
 			continue;
 		if (emit_json(out))
-			print_json(out, f);
+			print_json(out, s, f);
 		else
-			print_text(out, o, f);
+			print_text(out, o, s, f);
 	}
 	emit_end(out);
 }

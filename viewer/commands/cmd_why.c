@@ -38,8 +38,27 @@ static int no_block(const struct why_options *o, const struct model *m, const st
 			 human_seconds(when, mo->time_ns - m->first_ns));
 }
 
-static void print(struct emit *out, struct classifier *c, const struct moment *mo,
-		  const struct block *b)
+/* The line that asked for the block, and its text where the recording has it. */
+static void print_maker(struct emit *out, struct owners *owners, const struct block *b)
+{
+	struct owner maker = owners_find(owners, b);
+	const struct defs_source *s = defs_source(owners->stacks->defs, maker.file, maker.line);
+	const char *text = s ? s->text.s : "";
+
+	if (emit_json(out)) {
+		emit_text(out, "function", maker.function);
+		emit_text(out, "file", maker.file);
+		emit_number(out, "line", maker.line);
+		if (text[0])
+			emit_text(out, "text", text);
+	} else if (maker.file[0]) {
+		emit_line(out, "made by %s (%s:%u)%s%s", maker.function, maker.file, maker.line,
+			  text[0] ? ": " : "", text);
+	}
+}
+
+static void print(struct emit *out, struct classifier *c, struct owners *owners,
+		  const struct moment *mo, const struct block *b)
 {
 	struct verdict v = classify(c, b);
 	char bytes[HUMAN_MAX], reason[1024], sure[24] = "";
@@ -50,8 +69,10 @@ static void print(struct emit *out, struct classifier *c, const struct moment *m
 	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, b->size), b->addr,
 		  category_words(v.category), sure, verdict_rule(v));
 	emit_paragraph(out, "", "", reason);
-	if (!emit_json(out))
+	if (!emit_json(out)) {
+		print_maker(out, owners, b);
 		return;
+	}
 	emit_object(out, NULL);
 	emit_signed(out, "device", mo->device);
 	emit_number(out, "time_ns", mo->time_ns);
@@ -61,6 +82,7 @@ static void print(struct emit *out, struct classifier *c, const struct moment *m
 	emit_number(out, "confidence_percent", verdict_confidence(v));
 	emit_text(out, "rule", verdict_rule(v));
 	emit_text(out, "evidence", reason);
+	print_maker(out, owners, b);
 	emit_number(out, "stack", b->stack);
 	emit_number(out, "born_ns", b->born_ns);
 	emit_number(out, "died_ns", b->died_ns);
@@ -80,7 +102,7 @@ static int explain(struct emit *out, struct recording *r, const struct model *m,
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	owners_init(&owners, &stacks);
 	c = classifier_new(m, &owners);
-	print(out, c, mo, b);
+	print(out, c, &owners, mo, b);
 	classifier_free(c);
 	owners_free(&owners);
 	symbols_free(stacks.symbols);

@@ -63,7 +63,7 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 }
 
 /* The place for id; an id that comes again replaces what it was. */
-static void *place(struct defs_kind *k, uint32_t id, size_t each)
+static void *place(struct defs_kind *k, uint64_t id, size_t each)
 {
 	bool fresh;
 	uint32_t *at = map_put(&k->ids, id, &fresh);
@@ -165,13 +165,52 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
+/* Sources are found by their place, not by their id. Two places may have the same hash: the key is
+ * the next one that is free or the place's own. */
+static uint64_t source_key(const struct defs *d, const char *file, unsigned line)
+{
+	const struct defs_source *sources = d->sources.items;
+	uint64_t key = 0xcbf29ce484222325ull;
+	const uint32_t *at;
+
+	for (const char *c = file; *c; c++)
+		key = (key ^ (unsigned char)*c) * 0x100000001b3ull;
+	for (key = (key ^ line) * 0x9e3779b97f4a7c15ull; (at = map_get(&d->sources.ids, key));
+	     key++)
+		if (sources[*at].line == line && !strcmp(sources[*at].file.s, file))
+			break;
+	return key;
+}
+
+static bool add_source(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_source h;
+	struct defs_source s = { 0 };
+
+	(void)id;
+	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
+	    !take_text(d, &r, r.len, &s.text))
+		return false;
+	s.line = h.line;
+	s.flags = h.flags;
+	*(struct defs_source *)place(&d->sources, source_key(d, s.file.s, s.line), sizeof(s)) = s;
+	return true;
+}
+
+const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line)
+{
+	const uint32_t *at = map_get(&d->sources.ids, source_key(d, file, line));
+
+	return at ? (const struct defs_source *)d->sources.items + *at : NULL;
+}
+
 int defs_add(void *ctx, const struct gmt_def *def)
 {
 	static bool (*const add[])(struct defs *, uint32_t, struct rest) = {
 		[GMT_DEF_STRING] = add_string, [GMT_DEF_META] = add_meta,
 		[GMT_DEF_THREAD] = add_thread, [GMT_DEF_MODULE] = add_module,
 		[GMT_DEF_CODE] = add_code,     [GMT_DEF_STACK] = add_stack,
-		[GMT_DEF_SYMBOL] = add_symbol,
+		[GMT_DEF_SYMBOL] = add_symbol, [GMT_DEF_SOURCE] = add_source,
 	};
 	struct defs *d = ctx;
 
@@ -248,7 +287,7 @@ static void free_kind(struct defs_kind *k)
 void defs_free(struct defs *d)
 {
 	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules, &d->codes,
-				      &d->nodes,   &d->metas,	&d->symbols };
+				      &d->nodes,   &d->metas,	&d->symbols, &d->sources };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		free_kind(kinds[i]);

@@ -46,6 +46,12 @@ struct defs_symbol {
 	struct defs_text file, name;
 };
 
+/* The text of a Python statement as it was when the program started. */
+struct defs_source {
+	uint32_t line, flags; /* enum gmt_source_flag */
+	struct defs_text file, text;
+};
+
 struct defs_meta {
 	struct defs_text key, value;
 };
@@ -58,7 +64,7 @@ struct defs_kind {
 };
 
 struct defs {
-	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols;
+	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* where texts are */
 };
@@ -73,6 +79,7 @@ struct defs_text defs_string(const struct defs *d, uint32_t id);
 const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
+const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
 const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count);
 const struct defs_module *defs_modules(const struct defs *d, size_t *count);
 const struct defs_meta *defs_metas(const struct defs *d, size_t *count);

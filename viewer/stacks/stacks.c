@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../format/pylines.h"
 #include "../base/need.h"
-#include "pylines.h"
 
 void stacks_init(struct stacks *s, const struct defs *defs, struct symbols *symbols)
 {
@@ -74,7 +74,7 @@ static void add_python(struct stacks *s, uint64_t value)
 	f->function = c->name.s;
 	f->file = c->file.s;
 	f->first_line = c->first_line;
-	f->line = pylines_line(c->python, c->first_line, c->table.s, c->table.len, lasti);
+	f->line = gmt_pylines_line(c->python, c->first_line, c->table.s, c->table.len, lasti);
 }
 
 static void add_native(struct stacks *s, uint64_t ip, uint64_t seq)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which line of a Python code object an instruction belongs to, from the raw line table. */
-#ifndef VIEWER_PYLINES_H
-#define VIEWER_PYLINES_H
+#ifndef GMT_PYLINES_H
+#define GMT_PYLINES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
  * begun). Never reads past len; a table that breaks off gives the last line it told of. 0 = no
  * line.
  */
-unsigned pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
-		      long lasti);
+unsigned gmt_pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
+			  long lasti);
 
 #endif

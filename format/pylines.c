@@ -113,8 +113,8 @@ static unsigned lines_3_11(struct cursor c, long line, long lasti)
 	return line > 0 ? line : 0;
 }
 
-unsigned pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
-		      long lasti)
+unsigned gmt_pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,
+			  long lasti)
 {
 	struct cursor c = { table, (const unsigned char *)table + len };
 
