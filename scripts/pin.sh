@@ -4,7 +4,7 @@
 # For maintainers, by hand; needs `uv` on the PATH. Usage: scripts/pin.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/../tests/requirements"
-[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser
+[ $# -gt 0 ] || set -- cu13 newest cu12 tools browser frameworks
 for name; do
 	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
 		-o "$name.new" "$name.in" >/dev/null
@@ -15,4 +15,8 @@ for name; do
 			    -e "s/ ; sys_platform [!=]= '[a-z]*'//" -e "s/ ; platform_machine == .*//"
 	} >"$name.txt"
 	rm "$name.new"
+	[ "$name" != frameworks ] || { # laid over the main environment
+		grep -vxFf cu13.txt frameworks.txt >frameworks.new
+		mv frameworks.new frameworks.txt
+	}
 done

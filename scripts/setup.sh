@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
-# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [tools] [browser]
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [tools] [browser] [frameworks]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
-# (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium) and .cuda-headers
-# (of CUDA 11 and 12) link to it: a second clone is ready at once. An interrupted set-up leaves
-# no `complete` file and is made anew.
+# (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
+# over .venv, 1 GB) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
+# An interrupted set-up leaves no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -77,6 +77,20 @@ make_browser() { # folder requirements
 	venv "$@"
 }
 
+# Packages of the main environment are found through a .pth file. DeepSpeed has no wheel: it is built with the
+# torch that is there, and without its own CUDA code, so that no compiler for CUDA is needed.
+make_frameworks() { # folder requirements those-of-the-main-environment
+	local main site
+	main=$(readlink -f .venv)
+	room 3
+	say "making $1 (1 GB, once for all clones)"
+	"$PYTHON" -m venv "$1"
+	site=$(cd "$1" && echo "$PWD"/lib/python3*/site-packages)
+	(cd "$main" && echo "$PWD"/lib/python3*/site-packages) >"$site/main.pth"
+	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$(grep '^setuptools==' "$3")"
+	DS_BUILD_OPS=0 "$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -r "$2"
+}
+
 # Without Chromium the tests that need it are skipped.
 setup_chromium() {
 	command -v chromium >/dev/null || ! command -v dpkg-query >/dev/null ||
@@ -128,6 +142,10 @@ for part; do
 	tools) setup_part venv-tools .venv-tools make_env $PINS/tools.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_browser $PINS/browser.txt ;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, tools, browser" ;;
+	frameworks)
+		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
+		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
+		;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, tools, browser, frameworks" ;;
 	esac
 done
