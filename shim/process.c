@@ -9,6 +9,7 @@
 #include "base/forkgate.h"
 #include "stacks/native.h"
 #include "cuda/nvtx.h"
+#include "leave.h"
 #include "recording/output.h"
 #include "stacks/python.h"
 #include "recording/session.h"
@@ -41,6 +42,8 @@ __attribute__((constructor)) static void process_load(void)
 	config_read();
 	if (!gmt_config.enabled)
 		return;
+	session_claim();
+	leave_setup();
 	output_setup();
 	sources_setup();
 	thread_setup();

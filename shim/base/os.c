@@ -33,6 +33,11 @@ uint32_t os_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
+bool os_thread_is_here(uint32_t tid)
+{
+	return !syscall(SYS_tgkill, getpid(), tid, 0);
+}
+
 ssize_t os_read_file(const char *path, void *out, size_t size)
 {
 	size_t have = 0;

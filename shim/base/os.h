@@ -19,6 +19,7 @@
 void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; NULL if refused */
 void os_unmap(void *memory, size_t bytes);
 uint32_t os_tid(void);
+bool os_thread_is_here(uint32_t tid);				/* is it one of this process? */
 ssize_t os_read_file(const char *path, void *out, size_t size); /* bytes read or -1 */
 bool os_write_zeros(int fd, off_t offset, size_t bytes);
 

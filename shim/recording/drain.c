@@ -32,7 +32,6 @@
 #define NAP_LEAST    (10 * MS)
 #define NAP_MOST     (160 * MS)
 #define GAP_PATIENCE (50 * MS)
-#define STOP_WAIT    (30 * 1000 * MS)
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define STACK_BYTES  (512u * 1024u)
 
@@ -47,7 +46,7 @@ struct cursor {
 static struct {
 	struct gmt_writer *writer;
 	void *workspace;
-	uint32_t stop, done;
+	uint32_t stop, done, tid;
 	uint64_t next_seq, gap_since;
 	uint64_t last_flush, last_look;
 	uint64_t lost;
@@ -343,6 +342,7 @@ static void *run(void *arg)
 	uint64_t sleep = NAP_LEAST;
 
 	(void)arg;
+	__atomic_store_n(&drain.tid, os_tid(), __ATOMIC_RELEASE);
 	thread_self()->busy = true;
 	thread_self()->depth = THREAD_DEPTH_OWN;
 	prctl(PR_SET_NAME, "gpumemtrace");
@@ -374,14 +374,22 @@ bool drain_start(void)
 	return ok;
 }
 
-bool drain_stop(void)
+bool drain_is_here(void)
+{
+	uint32_t tid = __atomic_load_n(&drain.tid, __ATOMIC_ACQUIRE);
+
+	/* 0: it was not started; done: its thread is gone */
+	return !tid || __atomic_load_n(&drain.done, __ATOMIC_ACQUIRE) || os_thread_is_here(tid);
+}
+
+bool drain_stop(uint64_t most_ns)
 {
 	uint64_t start = os_now();
 
 	__atomic_store_n(&drain.stop, 1, __ATOMIC_RELEASE);
 	session_call_drain();
 	while (!__atomic_load_n(&drain.done, __ATOMIC_ACQUIRE)) {
-		if (os_now() - start > STOP_WAIT)
+		if (os_now() - start > most_ns)
 			return false;
 		os_futex_wait(&drain.done, 0, 100 * MS);
 	}

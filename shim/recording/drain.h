@@ -16,9 +16,11 @@ void drain_flush(void);
 
 bool drain_start(void);
 
-/* The last events, the end mark, the index. Waits for the drain, but not for ever. true = all is in
+bool drain_is_here(void); /* its thread is one of this process */
+
+/* The last events, the end mark, the index. Waits for the drain, but not longer. true = all is in
  * the file. */
-bool drain_stop(void);
+bool drain_stop(uint64_t most_ns);
 void drain_forget(void); /* in a forked child */
 
 #endif

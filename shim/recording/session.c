@@ -28,12 +28,16 @@
 #include <unistd.h>
 
 #define START_WAIT_NS 500000000ull
+#define EXIT_WAIT_NS  30000000000ull
+#define LEAVE_WAIT_NS 2000000000ull
 
 extern const struct gmt_source __start_gmt_sources[] __attribute__((weak, visibility("hidden")));
 extern const struct gmt_source __stop_gmt_sources[] __attribute__((weak, visibility("hidden")));
 
 #define FOR_EACH_SOURCE(s) \
 	for (const struct gmt_source *s = __start_gmt_sources; s < __stop_gmt_sources; s++)
+
+static bool ending;
 
 static void set_state(uint32_t state)
 {
@@ -107,6 +111,7 @@ static bool start(void)
 	bool ok;
 
 	os_block_signals(&old);
+	session_claim();
 	ok = place_marker() && open_files();
 	if (ok) {
 		early_replay(thread_self()); /* before any other thread has an event */
@@ -152,19 +157,66 @@ bool session_begin(void)
 	return state == SESSION_ON || wait_for_start();
 }
 
+void session_claim(void)
+{
+	gmt_session.pid = (uint32_t)getpid();
+}
+
+/*
+ * A child of vfork, posix_spawn or clone that shares our memory sees all that we see, and must not
+ * end our recording: it has another process id, and our drain is not among its threads (which tells
+ * where a new namespace gives the same id).
+ */
+static bool is_own_process(void)
+{
+	return gmt_session.pid == (uint32_t)getpid() && drain_is_here();
+}
+
+/* After exit nothing is to begin any more; an exec may fail, and then the program goes on. */
+static bool switch_off(bool by_exit)
+{
+	uint32_t state = SESSION_ON;
+
+	if (!is_own_process() || (gmt_session.marker && *gmt_session.marker != 1))
+		return false;
+	if (by_exit)
+		state = __atomic_exchange_n(&gmt_session.state, SESSION_OFF, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n(&gmt_session.state, &state, SESSION_OFF, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (state == SESSION_ON)
+		__atomic_store_n(&ending, true, __ATOMIC_RELEASE);
+	return __atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+}
+
+/* Several threads may come here: each waits, so that none ends the process under the drain. */
+static bool end(uint64_t most_ns)
+{
+	if (!drain_stop(most_ns))
+		return false;
+	live_close();
+	output_remove_live();
+	return true;
+}
+
 void session_end(void)
 {
-	uint32_t state = __atomic_exchange_n(&gmt_session.state, SESSION_OFF, __ATOMIC_SEQ_CST);
-
-	if (state != SESSION_ON || *gmt_session.marker != 1)
+	if (!switch_off(true))
 		return;
 	FOR_EACH_SOURCE (s)
 		if (s->stop)
 			s->stop();
-	if (!drain_stop())
-		return;
-	live_close();
-	output_remove_live();
+	end(EXIT_WAIT_NS);
+}
+
+bool session_is_here(void)
+{
+	return session_on() && is_own_process();
+}
+
+bool session_leave(void)
+{
+	return switch_off(false) && end(LEAVE_WAIT_NS);
 }
 
 static void forget_thread(struct thread *t)
@@ -180,6 +232,8 @@ void session_fork_child(bool at_once)
 {
 	bool was_off = gmt_session.state == SESSION_OFF;
 
+	session_claim();
+	ending = false;
 	forkgate_reset();
 	modules_unload_reset();
 	if (gmt_session.state == SESSION_ON || gmt_session.state == SESSION_STARTING) {

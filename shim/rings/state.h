@@ -22,6 +22,7 @@ enum session_state {
 struct session {
 	uint32_t state;
 	uint32_t generation;
+	uint32_t pid; /* the process that all this belongs to */
 	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
 	 * went past pthread_atfork. */
 	uint32_t *marker;

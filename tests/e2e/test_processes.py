@@ -57,6 +57,18 @@ def test_one_name_for_all(programs, tool):
         check_marks(tool, file, said[pid])
 
 
+@pytest.mark.real
+def test_workers_that_end_by_exit_of_the_system(programs, tool):
+    """os._exit and exec are ends: whole recordings and no live files; workers that use no device leave nothing."""
+    done = programs("workers.py", GPUMEMTRACE_OUTPUT="run.%p.gmt")
+    assert done.returncode == 5, done.stderr
+    used = done.stdout.split()
+    assert len(used) == 5
+    assert sorted(p.name for p in programs.folder.glob("*.gmt*")) == sorted(f"run.{pid}.gmt" for pid in used)
+    for pid in used:
+        assert not tool.json("report", programs.folder / f"run.{pid}.gmt")["truncated"]
+
+
 SAME = """
 import sys, torch
 x = torch.ones(5, device="cuda", requires_grad=True)

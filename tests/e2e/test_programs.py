@@ -127,12 +127,70 @@ def test_runtime_loaded_after_start(cudart, tmp_path):
     check(tmp_path)
 
 
-@pytest.mark.parametrize("mode,code", [("_exit", 7), ("quick_exit", 7), ("abort", -6), ("kill", -9)])
+def no_core():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@pytest.mark.parametrize("mode,code", [("abort", -6), ("kill", -9)])
 def test_hard_ends_lose_nothing(cudart, tmp_path, mode, code):
-    done = start(cudart, tmp_path, mode, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    done = start(cudart, tmp_path, mode, preexec_fn=no_core)
     assert (done.returncode, done.stderr) == (code, "")
     [[path]] = check(tmp_path, in_order=False).values()
     assert os.path.exists(path + ".live")
+
+
+@pytest.mark.parametrize("mode", ["_exit", "quick_exit", "exit_race"])
+def test_ends_without_destructors_are_ends(cudart, tmp_path, mode):
+    done = start(cudart, tmp_path, mode)
+    assert (done.returncode, done.stderr) == (7, "")
+    [[path]] = check(tmp_path, in_order=False).values()
+    ends_well(path)
+
+
+def test_end_in_a_signal_handler(cudart, tmp_path):
+    began = time.monotonic()
+    done = start(cudart, tmp_path, "exit_in_handler")
+    assert (done.returncode, done.stderr) == (7, "") and time.monotonic() - began < 10
+    [[path]] = toy.recordings(tmp_path).values()
+    assert toy.dump(path)[-1]["kind"] == "end" and not os.path.exists(path + ".live")
+
+
+def test_children_that_share_our_memory_end_nothing(cudart, tmp_path):
+    assert start(cudart, tmp_path, "exits").stdout == "done\n"
+    files = check(tmp_path)
+    assert len(files) == 2
+    for [path] in files.values():
+        ends_well(path)
+
+
+@pytest.mark.parametrize("which", range(9))
+def test_exec_is_an_end(cudart, tmp_path, which):
+    env = dict(WHICH=str(which), PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
+    done = start(cudart, tmp_path, "execs", env=env)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    [paths] = toy.recordings(tmp_path).values()
+    assert len(paths) == 2
+    for path in paths:
+        ends_well(path)
+    assert sorted(recorded(paths)) == sorted(e for events in logged(tmp_path).values() for e in events)
+
+
+def test_exec_that_fails(cudart, tmp_path):
+    done = start(cudart, tmp_path, "exec_fails")
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    [[path]] = check(tmp_path).values()
+    ends_well(path)
+
+
+def test_exec_of_what_is_no_program(cudart, tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"\0\1\2\3" * 100)
+    bad.chmod(0o755)
+    done = start(cudart, tmp_path, "exec_bad", env=dict(BAD=str(bad)))
+    assert done.stdout == "done\n"
+    assert done.stderr.startswith("gpumemtrace: an exec failed") and done.stderr.count("\n") == 1
+    [[path]] = check(tmp_path).values()
+    ends_well(path)
 
 
 def test_killed_at_random_moments(cudart, tmp_path):

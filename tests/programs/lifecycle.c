@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -188,6 +189,125 @@ static void mode_exec(void)
 	execl(self, self, "plain", (char *)NULL);
 }
 
+/* Every way to become another program. */
+static void mode_execs(void)
+{
+	char *argv[] = { (char *)self, "plain", NULL };
+	extern char **environ;
+	int which = atoi(getenv("WHICH"));
+
+	allocate(1);
+	if (which == 0)
+		execv(self, argv);
+	if (which == 1)
+		execve(self, argv, environ);
+	if (which == 2)
+		execvp(self, argv);
+	if (which == 3)
+		execvpe(strrchr(self, '/') + 1, argv, environ);
+	if (which == 4)
+		execl(self, self, "plain", (char *)NULL);
+	if (which == 5)
+		execlp(strrchr(self, '/') + 1, self, "plain", (char *)NULL);
+	if (which == 6)
+		execle(self, self, "plain", (char *)NULL, environ);
+	if (which == 7)
+		fexecve(open(self, O_RDONLY | O_CLOEXEC), argv, environ);
+	if (which == 8)
+		execveat(AT_FDCWD, self, argv, environ, 0);
+	_exit(9);
+}
+
+/* Programs that are not there do not end the recording; the program goes on. */
+static void mode_exec_fails(void)
+{
+	char *argv[] = { "x", NULL }, *none[] = { NULL };
+
+	allocate(1);
+	if (execv("/nowhere/x", argv) != -1 || errno != ENOENT)
+		_exit(9);
+	if (execvp("no-such-program-here", argv) != -1 || execve("/etc", argv, none) != -1)
+		_exit(9);
+	if (execl("/etc/passwd", "x", (char *)NULL) != -1 || errno != EACCES)
+		_exit(9);
+	allocate(2);
+}
+
+/* A file that may be executed and is no program. */
+static void mode_exec_bad(void)
+{
+	char *argv[] = { "x", NULL };
+
+	allocate(1);
+	if (execv(getenv("BAD"), argv) != -1 || errno != ENOEXEC)
+		_exit(9);
+}
+
+static int leave_at_once(void *arg)
+{
+	(void)arg;
+	_exit(3);
+}
+
+/* Children that share our memory, and forked ones with nothing of their own, end by _exit. */
+static void mode_exits(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	pid_t pid;
+
+	for (volatile int i = 0; i < 2; i++) { /* before anything is recorded, and then */
+		if ((pid = vfork()) == 0)
+			_exit(3);
+		wait_for(pid);
+		if ((pid = vfork()) == 0) {
+			execl("/nowhere/x", "x", (char *)NULL);
+			_Exit(3);
+		}
+		wait_for(pid);
+		wait_for(clone(leave_at_once, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL));
+		if ((pid = fork()) == 0)
+			_exit(3);
+		wait_for(pid);
+		allocate(1);
+	}
+	if ((pid = fork()) == 0) {
+		allocate(2);
+		_Exit(3);
+	}
+	wait_for(pid);
+	allocate(3);
+}
+
+static void leave_in_handler(int signal)
+{
+	(void)signal;
+	_exit(7);
+}
+
+static void mode_exit_in_handler(void)
+{
+	pthread_t t;
+
+	signal(SIGALRM, leave_in_handler);
+	ualarm(30000, 0);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, churn, (void *)(intptr_t)100000000);
+	churn((void *)(intptr_t)100000000);
+}
+
+static void *leave_thread_7(void *arg)
+{
+	(void)arg;
+	_exit(7);
+}
+
+/* All at once. */
+static void mode_exit_race(void)
+{
+	in_threads(4, churn, (void *)(intptr_t)300);
+	in_threads(8, leave_thread_7, NULL);
+}
+
 static void mode_late(void)
 {
 	void *lib = dlopen(getenv("TOY_CUDART"), RTLD_NOW | RTLD_LOCAL);
@@ -327,6 +447,12 @@ static const struct {
 	{ "forkstorm", mode_forkstorm },
 	{ "spawn", mode_spawn },
 	{ "exec", mode_exec },
+	{ "execs", mode_execs },
+	{ "exec_fails", mode_exec_fails },
+	{ "exec_bad", mode_exec_bad },
+	{ "exits", mode_exits },
+	{ "exit_in_handler", mode_exit_in_handler },
+	{ "exit_race", mode_exit_race },
 	{ "late", mode_late },
 	{ "_exit", mode__exit },
 	{ "quick_exit", mode_quick_exit },

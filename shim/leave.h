@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ways out of a process that run no destructor.
+ */
+#ifndef GMT_LEAVE_H
+#define GMT_LEAVE_H
+
+void leave_setup(void); /* in the constructor, if anything is to be recorded */
+
+#endif
