@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../pickle/pickle_write.h"
-#include "export.h"
+#include "export_torch.h"
 
 enum { OWN_SEGMENT = 1, EXPANDABLE = 2 };
 
@@ -31,7 +30,7 @@ struct torch {
 	int device;
 	struct torch_device *now; /* of that device */
 	uint64_t entries;
-	bool named; /* an entry of no class was told */
+	bool named; /* see export_torch.h */
 	struct pending *pending;
 	size_t pending_count, pending_room;
 };
@@ -88,30 +87,6 @@ static void write_frames(struct torch *t, uint32_t stack, uint64_t seq)
 	*map_put(&t->stacks, stack, &fresh) = pickler_keep(&t->p);
 }
 
-/* The importer of recordings knows a class by this ending. */
-static void write_class(struct torch *t, int class)
-{
-	char text[64] = "";
-
-	if (class >= 0)
-		snprintf(text, sizeof(text), "%s (gpumemtrace)", category_words((unsigned)class));
-	pickler_word(&t->p, "user_metadata");
-	pickler_word(&t->p, text);
-}
-
-/* PyTorch's page colours allocations by category and names the colours. It stumbles over a
- * snapshot with categories but without "unknown", so that one comes first: with a segment. */
-static void write_category(struct torch *t, const char *action, int class)
-{
-	bool birth = !strcmp(action, "alloc");
-
-	if (birth && (!t->named || class < 0))
-		return;
-	t->named = true;
-	pickler_word(&t->p, "category");
-	pickler_word(&t->p, birth ? category_words((unsigned)class) : "unknown");
-}
-
 static void entry(struct torch *t, const char *action, const struct gmt_event *e, uint64_t addr,
 		  uint64_t size, uint64_t stream, int class)
 {
@@ -127,8 +102,8 @@ static void entry(struct torch *t, const char *action, const struct gmt_event *e
 	pickler_int_at(&t->p, "time_us", (int64_t)(export_wall(t->x, e->time_ns) / 1000));
 	pickler_word(&t->p, "compile_context");
 	pickler_word(&t->p, "N/A");
-	write_class(t, class);
-	write_category(t, action, class);
+	export_torch_class(&t->p, class);
+	export_torch_category(&t->p, &t->named, action, class);
 	write_frames(t, e->stack, e->seq);
 	pickler_dict_end(&t->p);
 }
@@ -265,7 +240,7 @@ static void write_block(struct torch *t, uint64_t addr, uint64_t size, const str
 	pickler_int_at(&t->p, "requested_size", live ? (int64_t)size : 0);
 	pickler_word(&t->p, "state");
 	pickler_word(&t->p, live ? "active_allocated" : "inactive");
-	write_class(t, live ? live->counted_as : -1);
+	export_torch_class(&t->p, live ? live->counted_as : -1);
 	write_frames(t, live ? live->stack : 0, live ? live->seq : 0);
 	pickler_dict_end(&t->p);
 }
@@ -314,7 +289,7 @@ static void write_segment(struct torch *t, const struct block *s, uint64_t end)
 	pickler_word(&t->p, "segment_pool_id");
 	pickler_int(&t->p, 0);
 	pickler_int(&t->p, 0);
-	pickler_pair(&t->p);
+	pickler_tuple(&t->p, 2);
 	pickler_word(&t->p, "is_expandable");
 	pickler_bool(&t->p, s->tags & EXPANDABLE);
 	write_frames(t, s->stack, s->seq);
@@ -441,7 +416,7 @@ static int device_count(const struct model *m)
 	return count;
 }
 
-int export_torch(struct export *x)
+static int export_events(struct export *x)
 {
 	struct torch t = { .x = x };
 	int count = device_count(&x->facts), rc, more;
@@ -459,4 +434,15 @@ int export_torch(struct export *x)
 	free(t.pending);
 	free(devices);
 	return rc ? rc : more;
+}
+
+int export_torch(struct export *x)
+{
+	struct torch_source s;
+	int rc = export_torch_source(x, &s);
+
+	if (!rc)
+		rc = s.len ? export_torch_again(x, &s) : export_events(x);
+	free(s.bytes);
+	return rc;
 }

@@ -18,7 +18,8 @@
 #include "../base/unpack.h"
 #include "import_parts.h"
 
-#define TIME_MAX (UINT64_C(1) << 52) /* microseconds */
+#define TIME_MAX    (UINT64_C(1) << 52) /* microseconds */
+#define SOURCE_PART 60000u
 
 bool import_recognises(const char *path)
 {
@@ -214,6 +215,18 @@ static void write_facts(struct import *im)
 	write_notes(im);
 }
 
+/* What events have no place for stays with them: `export` writes it again. */
+static void keep_source(struct import *im, const uint8_t *data, size_t len)
+{
+	for (uint32_t part = 0; len; part++) {
+		size_t n = len < SOURCE_PART ? len : SOURCE_PART;
+
+		import_def(im, GMT_DEF_SOURCE, part, data, n);
+		data += n;
+		len -= n;
+	}
+}
+
 static void tell(struct import *im)
 {
 	uint64_t first = im->item_count ? im->items[0].time : 0;
@@ -247,7 +260,7 @@ static bool rewind_devices(struct import *im)
 	return ok && !im->error;
 }
 
-static bool write_recording(struct import *im, int fd)
+static bool write_recording(struct import *im, int fd, const void *data, size_t len)
 {
 	size_t bytes = (gmt_writer_workspace() + 63) & ~(size_t)63;
 	void *workspace = aligned_alloc(64, bytes);
@@ -262,6 +275,7 @@ static bool write_recording(struct import *im, int fd)
 		write_settings(im);
 		if (rewind_devices(im))
 			tell(im);
+		keep_source(im, data, len);
 		if (!im->error && !im->err)
 			im->err = gmt_writer_finish(im->w);
 	}
@@ -296,7 +310,7 @@ bool import_bytes(const void *data, size_t len, int fd, char *error, size_t room
 	im.devices = need_new(IMPORT_DEVICES * sizeof(*im.devices));
 	if (!ok)
 		snprintf(error, room, "cannot be read as a memory snapshot: %s", im.p.error);
-	else if (!collect(&im) || !write_recording(&im, fd)) {
+	else if (!collect(&im) || !write_recording(&im, fd, data, len)) {
 		ok = false;
 		if (im.error)
 			snprintf(error, room, "%s", im.error);

@@ -143,6 +143,11 @@ static bool do_list(struct machine *m)
 	return machine_push(m, (struct pickle_value){ .type = PICKLE_LIST });
 }
 
+static bool do_empty_tuple(struct machine *m)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_LIST, .form = PICKLE_TUPLE });
+}
+
 static bool do_dict(struct machine *m)
 {
 	return machine_push(m, (struct pickle_value){ .type = PICKLE_DICT });
@@ -214,7 +219,7 @@ static bool do_setitems(struct machine *m)
 /* The topmost values from stack[from] on become one. */
 static bool tuple_from(struct machine *m, size_t from)
 {
-	struct pickle_value v = { .type = PICKLE_LIST };
+	struct pickle_value v = { .type = PICKLE_LIST, .form = PICKLE_TUPLE };
 
 	for (size_t i = from; i < m->stack.count; i++)
 		append(&v, m->stack.v[i]);

@@ -22,8 +22,16 @@ enum pickle_type {
 	PICKLE_DICT,
 };
 
+/* What a value was, where its type does not say all of it. */
+enum pickle_form {
+	PICKLE_PLAIN,
+	PICKLE_TUPLE,  /* a list */
+	PICKLE_BYTES,  /* a text */
+	PICKLE_BEYOND, /* a number above INT64_MAX */
+};
+
 struct pickle_value {
-	uint32_t type;
+	uint16_t type, form;
 	uint32_t count; /* bytes of a text, elements of a list, pairs of a dictionary */
 	union {
 		int64_t number; /* all 64 bits of an unsigned one */

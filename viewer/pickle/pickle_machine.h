@@ -29,6 +29,6 @@ bool machine_push(struct machine *m, struct pickle_value v);
 /* pickle_scalars.c */
 operation pickle_do_none, pickle_do_true, pickle_do_false, pickle_do_int1, pickle_do_int2,
 	pickle_do_int4, pickle_do_long1, pickle_do_long4, pickle_do_float, pickle_do_text1,
-	pickle_do_text4, pickle_do_text8;
+	pickle_do_text4, pickle_do_text8, pickle_do_bytes1, pickle_do_bytes4, pickle_do_bytes8;
 
 #endif

@@ -24,6 +24,13 @@ static bool push_int(struct machine *m, int64_t n)
 	return machine_push(m, (struct pickle_value){ .type = PICKLE_INT, .number = n });
 }
 
+static bool push_beyond(struct machine *m, uint64_t n)
+{
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_INT,
+						      .form = PICKLE_BEYOND,
+						      .number = (int64_t)n });
+}
+
 bool pickle_do_int1(struct machine *m)
 {
 	uint64_t n;
@@ -59,7 +66,7 @@ static bool long_of(struct machine *m, uint64_t len)
 		return machine_fail(m, "a number of more than 64 bits");
 	if (kept && kept < 8 && low >> (8 * kept - 1) & 1)
 		low |= UINT64_MAX << 8 * kept;
-	return push_int(m, (int64_t)low);
+	return len > 8 && !top && low >> 63 ? push_beyond(m, low) : push_int(m, (int64_t)low);
 }
 
 bool pickle_do_long1(struct machine *m)
@@ -89,9 +96,9 @@ bool pickle_do_float(struct machine *m)
 	return machine_push(m, v);
 }
 
-static bool text_of(struct machine *m, unsigned width)
+static bool text_of(struct machine *m, unsigned width, unsigned form)
 {
-	struct pickle_value v = { .type = PICKLE_TEXT };
+	struct pickle_value v = { .type = PICKLE_TEXT, .form = (uint16_t)form };
 	uint64_t len;
 
 	if (!machine_take(m, width, &len))
@@ -106,15 +113,30 @@ static bool text_of(struct machine *m, unsigned width)
 
 bool pickle_do_text1(struct machine *m)
 {
-	return text_of(m, 1);
+	return text_of(m, 1, PICKLE_PLAIN);
+}
+
+bool pickle_do_bytes1(struct machine *m)
+{
+	return text_of(m, 1, PICKLE_BYTES);
 }
 
 bool pickle_do_text4(struct machine *m)
 {
-	return text_of(m, 4);
+	return text_of(m, 4, PICKLE_PLAIN);
+}
+
+bool pickle_do_bytes4(struct machine *m)
+{
+	return text_of(m, 4, PICKLE_BYTES);
 }
 
 bool pickle_do_text8(struct machine *m)
 {
-	return text_of(m, 8);
+	return text_of(m, 8, PICKLE_PLAIN);
+}
+
+bool pickle_do_bytes8(struct machine *m)
+{
+	return text_of(m, 8, PICKLE_BYTES);
 }

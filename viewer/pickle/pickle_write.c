@@ -40,6 +40,18 @@ void pickler_int(struct pickler *p, int64_t n)
 	}
 }
 
+void pickler_beyond(struct pickler *p, uint64_t n)
+{
+	put(p, 0x8a, 9, 1);
+	fwrite(&n, 1, sizeof(n), p->f);
+	fputc(0, p->f);
+}
+
+void pickler_none(struct pickler *p)
+{
+	fputc('N', p->f);
+}
+
 void pickler_bool(struct pickler *p, bool b)
 {
 	fputc(b ? 0x88 : 0x89, p->f);
@@ -99,7 +111,7 @@ static uint64_t hash(const char *s, size_t len)
 	return h;
 }
 
-static void pickler_text(struct pickler *p, const char *s, size_t len)
+void pickler_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;
 	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);
@@ -110,6 +122,20 @@ static void pickler_text(struct pickler *p, const char *s, size_t len)
 	}
 	put(p, 'X', write_utf8(NULL, s, len, true), 4);
 	write_utf8(p->f, s, len, false);
+	*at = pickler_keep(p);
+}
+
+void pickler_utf8(struct pickler *p, const char *s, size_t len)
+{
+	bool fresh;
+	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);
+
+	if (!fresh) {
+		pickler_again(p, *at);
+		return;
+	}
+	put(p, 'X', len, 4);
+	fwrite(s, 1, len, p->f);
 	*at = pickler_keep(p);
 }
 
@@ -148,9 +174,16 @@ void pickler_dict_end(struct pickler *p)
 	fputc('u', p->f);
 }
 
-void pickler_pair(struct pickler *p)
+void pickler_mark(struct pickler *p)
 {
-	fputc(0x86, p->f);
+	fputc('(', p->f);
+}
+
+void pickler_tuple(struct pickler *p, uint64_t count)
+{
+	static const int small[] = { ')', 0x85, 0x86, 0x87 };
+
+	fputc(count < 4 ? small[count] : 't', p->f);
 }
 
 void pickler_int_at(struct pickler *p, const char *key, int64_t n)

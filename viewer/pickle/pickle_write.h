@@ -23,9 +23,13 @@ void pickler_start(struct pickler *p, FILE *f);
 void pickler_stop(struct pickler *p); /* after the last value; frees what it has */
 
 void pickler_int(struct pickler *p, int64_t n);
+void pickler_beyond(struct pickler *p, uint64_t n); /* above INT64_MAX */
+void pickler_none(struct pickler *p);
 void pickler_bool(struct pickler *p, bool b);
 void pickler_float(struct pickler *p, double d);
 void pickler_word(struct pickler *p, const char *s);
+void pickler_text(struct pickler *p, const char *s, size_t len);
+void pickler_utf8(struct pickler *p, const char *s, size_t len); /* as another pickle has it */
 
 /* Elements follow; many are given out in batches by pickler_next. */
 void pickler_list(struct pickler *p);
@@ -35,7 +39,8 @@ void pickler_list_end(struct pickler *p, uint64_t count);
 /* Key, value, key, value follow. */
 void pickler_dict(struct pickler *p);
 void pickler_dict_end(struct pickler *p);
-void pickler_pair(struct pickler *p); /* the two latest values become one */
+void pickler_mark(struct pickler *p); /* before the elements of a tuple of more than three */
+void pickler_tuple(struct pickler *p, uint64_t count); /* the latest values become one */
 
 uint32_t pickler_keep(struct pickler *p); /* the latest value */
 void pickler_again(struct pickler *p, uint32_t kept);

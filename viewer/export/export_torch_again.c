@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording that was a snapshot becomes that snapshot again: every member as it was, also those
+ * that no event has a place for. Only classes are put to it, where the program set no metadata of
+ * its own. An allocation of the trace is the event of the same number, a free is known by its
+ * address.
+ */
+#include "export_torch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../pickle/pickle_copy.h"
+
+#define OWN_METADATA " (gpumemtrace)"
+
+/* The classes of a device's allocations, in the order of its trace. */
+struct classes {
+	uint64_t *seqs; /* of their events */
+	size_t count, room, next;
+	struct map now, end; /* address -> class + 1: as the trace goes on; after it */
+};
+
+struct again {
+	struct export *x;
+	struct pickle from;
+	struct pickler p;
+	struct pickle_copy copy;
+	struct classes *devices;
+	struct map births; /* seq -> class + 1 */
+	bool named;
+};
+
+void export_torch_class(struct pickler *p, int class)
+{
+	char text[64] = "";
+
+	if (class >= 0)
+		snprintf(text, sizeof(text), "%s" OWN_METADATA, category_words((unsigned)class));
+	pickler_word(p, "user_metadata");
+	pickler_word(p, text);
+}
+
+void export_torch_category(struct pickler *p, bool *named, const char *action, int class)
+{
+	bool birth = !strcmp(action, "alloc");
+
+	if (birth && (!*named || class < 0))
+		return;
+	*named = true;
+	pickler_word(p, "category");
+	pickler_word(p, birth ? category_words((unsigned)class) : "unknown");
+}
+
+static int add_part(void *ctx, const struct gmt_def *d)
+{
+	struct torch_source *s = ctx;
+
+	if (d->kind != GMT_DEF_SOURCE || !d->len)
+		return 0;
+	while (s->room - s->len < d->len) {
+		s->room = s->room ? 2 * s->room : 1 << 20;
+		s->bytes = need_resize(s->bytes, s->room);
+	}
+	memcpy(s->bytes + s->len, d->payload, d->len);
+	s->len += d->len;
+	return 0;
+}
+
+static int stop(void *ctx, const struct gmt_event *e)
+{
+	(void)ctx;
+	(void)e;
+	return 1;
+}
+
+int export_torch_source(struct export *x, struct torch_source *s)
+{
+	static const struct gmt_tool tool = { .def = add_part, .event = stop };
+	int rc;
+
+	*s = (struct torch_source){ 0 };
+	rc = gmt_reader_run(x->recording.reader, 0, UINT64_MAX, &tool, s);
+	if (rc < 0)
+		return say_error(EXIT_UNREADABLE, "%s: %s", x->recording.path, gmt_strerror(rc));
+	return 0;
+}
+
+static void on_life(void *ctx, const struct export_life *l)
+{
+	struct again *a = ctx;
+	struct classes *c = &a->devices[l->block->device];
+	bool fresh;
+
+	if (l->ended) {
+		map_remove(&c->end, l->block->addr);
+		return;
+	}
+	*map_put(&a->births, l->block->seq, &fresh) = l->born_as + 1;
+	*map_put(&c->end, l->block->addr, &fresh) = l->born_as + 1;
+	if (l->block->flags & GMT_FLAG_LATE && !c->count)
+		*map_put(&c->now, l->block->addr, &fresh) = l->born_as + 1;
+}
+
+static void on_event(void *ctx, const struct gmt_event *e, const struct model *m)
+{
+	struct again *a = ctx;
+	struct classes *c;
+
+	(void)m;
+	if (e->kind != GMT_BLOCK_ALLOC || e->flags & GMT_FLAG_LATE || e->device < 0 ||
+	    e->device >= MODEL_DEVICES)
+		return;
+	c = &a->devices[e->device];
+	c->seqs = need_grow(c->seqs, &c->room, c->count, sizeof(*c->seqs));
+	c->seqs[c->count++] = e->seq;
+}
+
+static int class_at(const struct map *m, uint64_t key)
+{
+	const uint32_t *at = map_get(m, key);
+
+	return at ? (int)*at - 1 : -1;
+}
+
+static int class_of_entry(struct again *a, struct classes *c, const struct pickle_value *e)
+{
+	const struct pickle_value *action = pickle_text(&a->from, e, "action");
+	uint64_t addr = pickle_number(&a->from, e, "addr");
+	int class;
+	bool fresh;
+
+	if (!pickle_is(action, "alloc"))
+		return pickle_is(action, "free_requested") || pickle_is(action, "free_completed")
+			       ? class_at(&c->now, addr)
+			       : -1;
+	class = c->next < c->count ? class_at(&a->births, c->seqs[c->next++]) : -1;
+	*map_put(&c->now, addr, &fresh) = (uint32_t)(class + 1);
+	return class;
+}
+
+static bool is_free_text(const struct pickle_value *v)
+{
+	size_t n = strlen(OWN_METADATA);
+
+	return v->type == PICKLE_NONE ||
+	       (v->type == PICKLE_TEXT &&
+		(!v->count || (v->count >= n && !memcmp(v->text + v->count - n, OWN_METADATA, n))));
+}
+
+/* The members of a dictionary but those that say our classes. */
+static void members(struct again *a, const struct pickle_value *v, bool *own, bool *category)
+{
+	*own = *category = false;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct pickle_value *key = pickle_at(&a->from, v->items[2 * i]);
+		const struct pickle_value *value = pickle_at(&a->from, v->items[2 * i + 1]);
+
+		if (pickle_is(key, "user_metadata") && is_free_text(value))
+			continue;
+		*own |= pickle_is(key, "user_metadata");
+		*category |= pickle_is(key, "category");
+		pickle_copy(&a->copy, key);
+		pickle_copy(&a->copy, value);
+	}
+}
+
+static void write_entry(struct again *a, struct classes *c, const struct pickle_value *e)
+{
+	const struct pickle_value *action = pickle_text(&a->from, e, "action");
+	int class = class_of_entry(a, c, e);
+	bool own, category;
+
+	if (e->type != PICKLE_DICT) {
+		pickle_copy(&a->copy, e);
+		return;
+	}
+	pickler_dict(&a->p);
+	members(a, e, &own, &category);
+	if (!own)
+		export_torch_class(&a->p, class);
+	if (!category)
+		export_torch_category(&a->p, &a->named,
+				      pickle_is(action, "alloc") ? "alloc" : "", class);
+	pickler_dict_end(&a->p);
+}
+
+static void write_block(struct again *a, const struct classes *c, const struct pickle_value *v,
+			uint64_t addr)
+{
+	const struct pickle_value *state = pickle_text(&a->from, v, "state");
+	bool live = pickle_is(state, "active_allocated"), own, category;
+
+	if (v->type != PICKLE_DICT) {
+		pickle_copy(&a->copy, v);
+		return;
+	}
+	pickler_dict(&a->p);
+	members(a, v, &own, &category);
+	if (!own)
+		export_torch_class(&a->p, live ? class_at(&c->end, addr) : -1);
+	pickler_dict_end(&a->p);
+}
+
+static void write_blocks(struct again *a, const struct pickle_value *s,
+			 const struct pickle_value *blocks)
+{
+	uint64_t device = pickle_number(&a->from, s, "device");
+	uint64_t addr = pickle_number(&a->from, s, "address");
+
+	pickler_list(&a->p);
+	for (uint32_t i = 0; i < blocks->count; i++) {
+		const struct pickle_value *v = pickle_item(&a->from, blocks, i);
+
+		if (pickle_get(&a->from, v, "address"))
+			addr = pickle_number(&a->from, v, "address");
+		pickler_next(&a->p, i);
+		write_block(a, &a->devices[device < MODEL_DEVICES ? device : 0], v, addr);
+		addr += pickle_number(&a->from, v, "size");
+	}
+	pickler_list_end(&a->p, blocks->count);
+}
+
+static void write_segment(struct again *a, const struct pickle_value *s)
+{
+	if (s->type != PICKLE_DICT) {
+		pickle_copy(&a->copy, s);
+		return;
+	}
+	pickler_dict(&a->p);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct pickle_value *key = pickle_at(&a->from, s->items[2 * i]);
+		const struct pickle_value *value = pickle_at(&a->from, s->items[2 * i + 1]);
+
+		pickle_copy(&a->copy, key);
+		if (pickle_is(key, "blocks") && value->type == PICKLE_LIST)
+			write_blocks(a, s, value);
+		else
+			pickle_copy(&a->copy, value);
+	}
+	pickler_dict_end(&a->p);
+}
+
+static void write_segments(struct again *a, const struct pickle_value *segments)
+{
+	pickler_list(&a->p);
+	for (uint32_t i = 0; i < segments->count; i++) {
+		pickler_next(&a->p, i);
+		write_segment(a, pickle_item(&a->from, segments, i));
+	}
+	pickler_list_end(&a->p, segments->count);
+}
+
+static void write_trace(struct again *a, struct classes *c, const struct pickle_value *trace)
+{
+	if (trace->type != PICKLE_LIST) {
+		pickle_copy(&a->copy, trace);
+		return;
+	}
+	pickler_list(&a->p);
+	for (uint32_t i = 0; i < trace->count; i++) {
+		pickler_next(&a->p, i);
+		write_entry(a, c, pickle_item(&a->from, trace, i));
+	}
+	pickler_list_end(&a->p, trace->count);
+}
+
+static void write_traces(struct again *a, const struct pickle_value *traces)
+{
+	pickler_list(&a->p);
+	for (uint32_t d = 0; d < traces->count; d++) {
+		pickler_next(&a->p, d);
+		write_trace(a, &a->devices[d < MODEL_DEVICES ? d : 0],
+			    pickle_item(&a->from, traces, d));
+	}
+	pickler_list_end(&a->p, traces->count);
+}
+
+/* The oldest snapshots were the list of segments alone; readers of files want the dictionary. */
+static void write_root(struct again *a, const struct pickle_value *root)
+{
+	bool traces = false;
+
+	pickler_dict(&a->p);
+	for (size_t i = 0; root->type == PICKLE_DICT && i < root->count; i++) {
+		const struct pickle_value *key = pickle_at(&a->from, root->items[2 * i]);
+		const struct pickle_value *value = pickle_at(&a->from, root->items[2 * i + 1]);
+
+		traces |= pickle_is(key, "device_traces");
+		pickle_copy(&a->copy, key);
+		if (pickle_is(key, "segments") && value->type == PICKLE_LIST)
+			write_segments(a, value);
+		else if (pickle_is(key, "device_traces") && value->type == PICKLE_LIST)
+			write_traces(a, value);
+		else
+			pickle_copy(&a->copy, value);
+	}
+	if (root->type == PICKLE_LIST) {
+		pickler_word(&a->p, "segments");
+		write_segments(a, root);
+	}
+	if (!traces) {
+		pickler_word(&a->p, "device_traces");
+		pickler_list(&a->p);
+		pickler_list_end(&a->p, 0);
+	}
+	pickler_dict_end(&a->p);
+}
+
+static void release(struct again *a)
+{
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		struct classes *c = &a->devices[d];
+
+		free(c->seqs);
+		map_free(&c->end);
+		map_free(&c->now);
+	}
+	free(a->devices);
+	map_free(&a->births);
+	pickle_free(&a->from);
+}
+
+int export_torch_again(struct export *x, const struct torch_source *s)
+{
+	struct again a = { .x = x };
+	const struct export_walk walk = { .life = on_life, .event = on_event, .ctx = &a };
+	int rc;
+
+	if (!pickle_read(&a.from, s->bytes, s->len)) {
+		rc = say_error(EXIT_UNREADABLE, "%s: the snapshot in it cannot be read: %s",
+			       x->recording.path, a.from.error);
+		pickle_free(&a.from);
+		return rc;
+	}
+	a.devices = need_new(MODEL_DEVICES * sizeof(*a.devices));
+	rc = export_walk(x, &walk);
+	pickler_start(&a.p, x->f);
+	pickle_copy_start(&a.copy, &a.from, &a.p);
+	write_root(&a, pickle_at(&a.from, a.from.root));
+	pickle_copy_end(&a.copy);
+	pickler_stop(&a.p);
+	release(&a);
+	return rc;
+}
