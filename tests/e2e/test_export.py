@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from conftest import REAL, ROOT, Programs, Tool
-from test_import import RECORDINGS, Truth, load, small, write
+from test_import import RECORDINGS, Truth, load, small, there_and_back, write
 
 TOOLS = ROOT / ".venv-tools/bin/python"
 FORMATS = ["torch", "perfetto", "speedscope", "folded", "pprof", "csv", "jsonl", "arrow"]
@@ -173,11 +173,36 @@ def test_snapshots_of_real_cards_there_and_back(tool, tmp_path, path):
     for a, b in zip(was["devices"], now["devices"], strict=True):
         for key in ("peak_bytes", "end_bytes", "peak_reserved_bytes", "ooms"):
             assert a[key] == b[key], key
-    theirs, ours = Truth(load(path)), Truth(load(out))
-    for device in theirs.devices:
-        assert {a: b["size"] for a, b in theirs.blocks(device).items()} == {
-            a: b["size"] for a, b in ours.blocks(device).items()}
-        assert theirs.reserved(device) == ours.reserved(device)
+    there_and_back(tool, path, tmp_path)
+
+
+STATS = """
+import sys
+from torch.cuda import _memory_viz as viz
+import pickle
+raw = lambda lines: lines
+for was, now in zip(sys.argv[1::2], sys.argv[2::2]):
+    a, b = (pickle.load(open(path, "rb")) for path in (was, now))
+    a = {"segments": a, "device_traces": []} if isinstance(a, list) else a
+    for view in (viz.segsum, lambda d: viz.memory(d, raw), lambda d: viz.segments(d, raw)):
+        assert view(a) == view(b), was
+    assert viz.trace(a).count("# free completed") == viz.trace(b).count("# free completed"), was
+    print(was)
+"""
+
+
+@pytest.mark.skipif(not RECORDINGS or not shutil.which("zstd"), reason="no recordings of real cards")
+def test_torch_says_the_same_of_both(tool, tmp_path):
+    """PyTorch's own `_memory_viz stats`, `memory` and `segments` of what others recorded and of what we write again."""
+    pairs = []
+    for path in RECORDINGS:
+        plain, again = tmp_path / path.stem, tmp_path / f"again-{path.stem}"
+        plain.write_bytes(subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout)
+        tool("export", plain, "--to", "torch", "-o", again)
+        pairs += [plain, again]
+    done = subprocess.run([sys.executable, "-c", STATS, *pairs], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(done.stdout.splitlines()) == len(RECORDINGS)
 
 
 def test_perfetto(run):

@@ -187,6 +187,7 @@ def test_snapshots_of_this_torch(programs, tool, kind):
             assert kind == "late" or device["peak_reserved_bytes"] == counters["reserved"]
         else:
             assert device["end_bytes"] <= device["peak_bytes"] <= counters["peak"]
+    there_and_back(tool, path, programs.folder)
     if kind in ("plain", "python", "late"):
         classes(tool, path)
 
@@ -223,6 +224,31 @@ def entry(action, addr, size, time, **more):
 
 M = 1 << 20
 BASE = 0x7F0000000000
+
+
+def without_classes(snapshot):
+    """A snapshot as a dictionary, but for the classes that an export puts to its entries and blocks."""
+    def rest(v):
+        own = v.get("user_metadata") or ""
+        return {k: x for k, x in v.items() if k != "category" and not (
+            k == "user_metadata" and (not own or own.endswith(" (gpumemtrace)")))}
+
+    snapshot = {"segments": snapshot} if isinstance(snapshot, list) else dict(snapshot)
+    snapshot["segments"] = [{**s, "blocks": [rest(b) for b in s["blocks"]]} for s in snapshot["segments"]]
+    snapshot["device_traces"] = [[rest(e) for e in t] for t in snapshot.get("device_traces", [])]
+    return snapshot
+
+
+def there_and_back(tool, path, folder):
+    """Snapshot -> recording -> snapshot: every member is what it was, and every allocation has a class."""
+    recording, again = folder / "there.gmt", folder / "back.pickle"
+    tool("import", path, "-o", recording)
+    tool("export", recording, "--to", "torch", "-o", again)
+    was, now = load(path), load(again)
+    assert without_classes(now) == without_classes(was)
+    for trace in now["device_traces"]:
+        assert all(e["user_metadata"] for e in trace if e["action"] == "alloc")
+    return now
 
 
 def small():
@@ -317,6 +343,102 @@ def test_what_was_there_before_the_trace_is_no_step(tool, tmp_path):
     assert "It was there from the start, made in a forward pass" in tool.json("why", path, BASE + M)["evidence"]
     tool("html", path, "-o", tmp_path / "x.html")
     assert "It was born at" not in (tmp_path / "x.html").read_text().split('id="rest"')[1]
+
+
+def every_form():
+    """Actions, states and members of all versions that events have no place for."""
+    private = segment(BASE, 20 * M, [(2 * M, 2 * M - 9, "active_pending_free"), (3 * M, 3 * M - 5, "active_allocated"),
+                                     (15 * M, 0, "inactive")], segment_pool_id=(0, 7), is_expandable=True, stream=9)
+    private["stream"] = 0x55550000AAAA
+    trace = [entry("free_completed", BASE + 4 * M, 77, 1), entry("snapshot", 0, 0, 2),
+             entry("segment_map", BASE, 20 * M, 3, pool_id=(0, 7), compile_context="0/1"),
+             entry("alloc", BASE, 2 * M - 9, 4, user_metadata="mine", pool_id=(0, 7)),
+             entry("alloc", BASE + 2 * M, 3 * M - 5, 5, user_metadata="", compile_context=None),
+             entry("free_requested", BASE, 2 * M - 9, 6), entry("of a later version", 1, 2, 3, more={"a": [1.5, None, True]}),
+             entry("alloc", BASE + 9 * M, 100, 7), entry("free_requested", BASE + 9 * M, 100, 7),
+             entry("free_completed", BASE + 9 * M, 100, 8), {**entry("oom", 0, 99 * M, 9), "device_free": 7 * M}]
+    shared = [{"name": "f", "filename": "a\u00e9\ud800.py", "line": 3, "fx_node_op": "call"}]
+    for e in trace[2:6]:
+        e["frames"] = shared
+    return {"segments": [private], "device_traces": [[], trace, []], "host_segments": [], "host_traces": [[]],
+            "allocator_settings": {"roundup_power2_divisions": {"1": 0}, "numbers": (-1, 2**63, 2**64 - 1, -2**63, 2**31, 1, 2, 3)},
+            "external_annotations": [], "none": None, "empty": (), "bytes": "\udcff"}
+
+
+def test_converted_snapshots_are_written_again(tool, tmp_path):
+    whole = every_form()
+    whole["segments"][0]["device"] = 1
+    now = there_and_back(tool, write(tmp_path / "s.pickle", whole), tmp_path)
+    assert [e["user_metadata"] for e in now["device_traces"][1] if e["action"] == "alloc"][0] == "mine"
+    assert [type(x) for x in (now["empty"], now["segments"][0]["segment_pool_id"], now["host_traces"])] == [tuple, tuple, list]
+    frames = [e["frames"] for e in now["device_traces"][1][2:6]]
+    assert all(f is frames[0] for f in frames)
+    for protocol in (2, 3, 5):
+        there_and_back(tool, write(tmp_path / f"{protocol}.pickle", small(), protocol), tmp_path)
+    again = there_and_back(tool, write(tmp_path / "list.pickle", [segment(BASE, M, [(M, M - 1, "active_allocated")])]), tmp_path)
+    assert again["segments"][0]["blocks"][0]["user_metadata"].endswith(" (gpumemtrace)")
+    loop = small()
+    loop["itself"] = loop
+    tool("export", write(tmp_path / "loop.pickle", loop), "--to", "torch", "-o", tmp_path / "x")
+    assert load(tmp_path / "x")["itself"]["segments"] == loop["segments"] or load(tmp_path / "x")["itself"] is None
+
+
+def windows(snapshot):
+    """The same as it would be on Windows."""
+    text = pickle.dumps(snapshot, 2)
+    other = pickle.loads(text)
+    seen = set()
+
+    def change(v):
+        if id(v) in seen:
+            return
+        seen.add(id(v))
+        if isinstance(v, dict) and "filename" in v:
+            path = v["filename"].replace("/usr/lib/python3", "/Program Files/Python311/Lib")
+            v["filename"] = ("C:" * path.startswith("/") + path).replace("/", "\\")
+        for x in v.values() if isinstance(v, dict) else v if isinstance(v, list) else []:
+            change(x)
+
+    change(other)
+    return other
+
+
+def test_paths_of_windows(tool, tmp_path):
+    """The same answers as for the same program on Linux, and nothing between the two that differs."""
+    nn = "/usr/lib/python3/site-packages/torch/nn/modules/module.py"
+    forward = [{"name": "forward", "filename": "/home/me/net/model.py", "line": 5}, {"name": "_call_impl", "filename": nn, "line": 1520},
+               {"name": "<module>", "filename": "train.py", "line": 9}]
+    native = [{"name": "torch::autograd::Engine::thread_init(int)", "filename": "../torch/csrc/autograd/engine.cpp", "line": 1}]
+    trace = []
+    for i in range(6):
+        trace.append(entry("alloc", BASE + i * M, M, 10 + i, frames=forward))
+    for i in range(6):
+        trace += [entry("free_requested", BASE + i * M, M, 30 + i, frames=native), entry("free_completed", BASE + i * M, M, 30 + i)]
+    linux = {"segments": [segment(BASE, 20 * M, [(20 * M, 0, "inactive")])], "device_traces": [trace]}
+    a, b = write(tmp_path / "a.pickle", linux), write(tmp_path / "b.pickle", windows(linux))
+    assert tool.json("diff", a, b)["findings"] == []
+    mine, theirs = (tool.json("report", p)["devices"] for p in (a, b))
+    assert mine == theirs and "activations" in mine[0]["categories_at_peak"]
+    stack = tool.json("live", b)["blocks"][0]["stack"]
+    files = [f["file"] for f in tool.json("stack", b, stack)["frames"]]
+    assert files == ["C:/home/me/net/model.py", "C:/Program Files/Python311/Lib/site-packages/torch/nn/modules/module.py", "train.py"]
+    assert "forward model.py:5" in tool("report", b)
+
+
+def test_a_state_is_no_peak(tool, tmp_path):
+    path = write(tmp_path / "s.pickle", [segment(BASE, 20 * M, [(3 * M, 3 * M, "active_allocated"), (17 * M, 0, "inactive")])])
+    text = tool("report", path)
+    assert "Device 0: 3.0 MiB, a state at one moment" in text and "has no trace" in text
+    for command in ("report", "peak", "steps", "live", "timeline", "modules"):
+        text = tool(command, path).split("Where next")[0]
+        assert "a state at one moment" in text and "0 ns" not in text and "peak 3" not in text and "last piece" not in text, text
+    assert tool.json("report", path)["devices"][0]["state_only"] is True
+    traced = write(tmp_path / "t.pickle", small())
+    assert "a state" not in tool("report", traced) and "state_only" not in tool.json("report", traced)["devices"][0]
+    before = small()
+    before["device_traces"][0] = [entry("free_requested", BASE, 2 * M - 100, 10), entry("free_completed", BASE, 2 * M - 100, 11)]
+    text = tool("report", write(tmp_path / "u.pickle", before))
+    assert ", when the trace began" in text and "0 ns" not in text and "last piece" not in text
 
 
 def test_packed(tool, tmp_path):

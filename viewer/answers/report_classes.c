@@ -74,7 +74,8 @@ void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 	struct share shares[CATEGORIES];
 
 	sum_up(r, mo, shares);
-	emit_title(out, "  %-21s%10s%6s%7s  %s", "class", "at peak", "share", "blocks",
+	emit_title(out, "  %-21s%10s%6s%7s  %s", "class",
+		   moments_state_only(&r->survey) ? "bytes" : "at peak", "share", "blocks",
 		   "held mostly by");
 	for (unsigned i = 0; i < CATEGORIES; i++) {
 		if (shares[i].bytes)

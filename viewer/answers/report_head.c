@@ -91,7 +91,8 @@ void report_head(const struct report *r, struct emit *out)
 		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->steps),
 			 steps_number(&r->steps) == 1 ? "" : "s", t);
 	else
-		snprintf(text, sizeof(text), "%s", t);
+		snprintf(text, sizeof(text), "%s",
+			 moments_state_only(m) ? "a state at one moment" : t);
 	part(&l, text);
 	git_part(&l, &r->recording->defs);
 	versions_part(&l, r);

@@ -27,7 +27,8 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	uint64_t bytes = 0, blocks = 0;
 	char who[WHO + 1];
 
-	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "held by", "at peak", "share", "blocks");
+	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "held by",
+		   moments_state_only(&r->survey) ? "bytes" : "at peak", "share", "blocks");
 	for (size_t i = 0; i < all.count; i++) {
 		const struct holder *h = &all.items[i];
 
@@ -128,8 +129,9 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 {
 	const struct model_device *d = &r->survey.devices[mo->device];
 	const struct peak *p = &model_curve(d)->peak;
-	char b[HUMAN_MAX], t[HUMAN_MAX], total[HUMAN_MAX], phase[200], who[120], of[64] = "",
-										 title[200];
+	bool state = moments_state_only(&r->survey), early = p->event.seq <= r->survey.state_seq;
+	char b[HUMAN_MAX], total[HUMAN_MAX], phase[200], who[120], of[64] = "", title[200];
+	char t[MOMENTS_WHEN];
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
 			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
@@ -138,17 +140,22 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 
 	if (d->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(total, d->total_bytes));
-	when(r, p, phase, sizeof(phase));
-	snprintf(title, sizeof(title), "Device %d: peak %s%s at %s", mo->device,
+	phase[0] = 0;
+	if (!early)
+		when(r, p, phase, sizeof(phase));
+	snprintf(title, sizeof(title), "Device %d: %s%s%s%s", mo->device, state ? "" : "peak ",
 		 human_bytes(b, p->bytes), of,
-		 human_seconds(t, p->event.time_ns - r->survey.first_ns));
+		 moments_when(&r->survey, p->event.seq, p->event.time_ns, t, sizeof(t)));
 	if (strlen(title) + strlen(phase) < 80) {
 		emit_title(out, "%s%s", title, phase);
 	} else {
 		emit_title(out, "%s", title);
 		emit_title(out, "%s", instant_line(phase + 2, title, sizeof(title)));
 	}
-	if (owner.function[0])
+	if (state)
+		emit_line(out, "%s",
+			  "The snapshot has no trace: nothing says whether it was ever more.");
+	if (owner.function[0] && !early)
 		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
 			  owner_words(&owner, who, 60));
 	emit_line(out, "%s", "");
@@ -165,7 +172,8 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	holders_table(r, mo, out);
 	cache_lines(r, mo, out);
 	library_lines(r, mo, out);
-	figure(out, "allocated at the end", model_curve(d)->now, "");
+	if (!moments_state_only(&r->survey))
+		figure(out, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",

@@ -142,15 +142,15 @@ static void print(struct emit *out, const struct flame *f, const struct snapshot
 static int write_svg(struct emit *out, const struct flame *f, const struct snapshot *s,
 		     const struct flame_options *o)
 {
-	char title[200], bytes[HUMAN_MAX], when[HUMAN_MAX];
+	char title[200], bytes[HUMAN_MAX], when[MOMENTS_WHEN];
 	struct outfile file;
 	int rc = outfile_open(&file, o->output, FLAME_HEAD, "a flame graph");
 
 	if (rc)
 		return rc;
-	snprintf(title, sizeof(title), "%.80s: %s on device %d at %s (%.40s)", owners_base(o->file),
+	snprintf(title, sizeof(title), "%.80s: %s on device %d%s (%.40s)", owners_base(o->file),
 		 human_bytes(bytes, f->nodes[0].bytes), s->moment.device,
-		 human_seconds(when, s->moment.time_ns - s->model.first_ns),
+		 moments_when(&s->model, s->moment.seq, s->moment.time_ns, when, sizeof(when)),
 		 o->at ? o->at : "peak");
 	flame_svg(f, title, file.f);
 	rc = outfile_commit(&file);

@@ -82,7 +82,7 @@ static void rows(struct emit *out, struct classifier *c, const struct moment *mo
 static void print(struct emit *out, const struct recording *r, const struct model *m,
 		  struct moment *mo, const struct live_options *o)
 {
-	char bytes[HUMAN_MAX], when[HUMAN_MAX];
+	char bytes[HUMAN_MAX], when[MOMENTS_WHEN];
 	size_t most = emit_json(out) || o->top <= 0 ? SIZE_MAX : (size_t)o->top;
 	struct stacks stacks;
 	struct owners owners;
@@ -100,9 +100,10 @@ static void print(struct emit *out, const struct recording *r, const struct mode
 	} else {
 		if (mo->count)
 			qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-		emit_title(out, "%s in %zu block%s on device %d at %s",
+		emit_title(out, "%s in %zu block%s on device %d%s",
 			   human_bytes(bytes, mo->bytes), mo->count, mo->count == 1 ? "" : "s",
-			   mo->device, human_seconds(when, mo->time_ns - m->first_ns));
+			   mo->device,
+			   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 	}
 	rows(out, c, mo, most, &owners);
 	emit_end(out);

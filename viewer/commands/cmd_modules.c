@@ -89,11 +89,11 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 		 const struct snapshot *s, const char *class, long top)
 {
 	struct tree_print p = { out, m, 0 };
-	char b[HUMAN_MAX], w[HUMAN_MAX], n[HUMAN_MAX];
+	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MAX];
 
 	p.least = top > 0 ? m->items[0].bytes / top : 0;
-	emit_title(out, "Device %d at %s: %s of %s in %s blocks", s->moment.device,
-		   human_seconds(w, s->moment.time_ns - t->model.first_ns),
+	emit_title(out, "Device %d%s: %s of %s in %s blocks", s->moment.device,
+		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
 		   human_bytes(b, m->items[0].bytes),
 		   strcmp(class, "all") ? category_words(category_by_name(class)) : "all classes",
 		   human_count(n, m->items[0].blocks));

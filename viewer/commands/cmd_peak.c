@@ -9,6 +9,7 @@
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../moments/moments.h"
 #include "../moments/snapshot.h"
 #include "command.h"
 
@@ -134,13 +135,15 @@ static void text(struct emit *out, const struct view *v, long top)
 {
 	const struct moment *mo = &v->shot.moment;
 	size_t most = top > 0 ? (size_t)top : v->count;
-	char b[HUMAN_MAX], t[HUMAN_MAX], of[HUMAN_MAX + 8] = "", where[INSTANT_MAX + 8];
+	const struct model *m = &v->timeline.model;
+	char b[HUMAN_MAX], t[MOMENTS_WHEN], of[HUMAN_MAX + 8] = "", where[INSTANT_MAX + 8];
 
 	if (mo->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(b, mo->total_bytes));
-	emit_title(out, "Device %d: peak %s%s at %s", mo->device, human_bytes(b, mo->bytes), of,
-		   human_seconds(t, mo->time_ns - v->timeline.model.first_ns));
-	if (v->instant.text[0])
+	emit_title(out, "Device %d: %s%s%s%s", mo->device, moments_state_only(m) ? "" : "peak ",
+		   human_bytes(b, mo->bytes), of,
+		   moments_when(m, mo->seq, mo->time_ns, t, sizeof(t)));
+	if (v->instant.text[0] && mo->seq > m->state_seq)
 		emit_title(out, "%s", instant_line(v->instant.text, where, sizeof(where)));
 	text_classes(out, v);
 	emit_line(out, "%s", "");

@@ -28,6 +28,8 @@ static void json_device(struct report *r, const struct moment *mo, struct emit *
 	emit_number(out, "peak_reserved_bytes", model_peak_reserved(d));
 	report_classes_json(r, mo, out);
 	emit_number(out, "ooms", model_ooms(d));
+	if (moments_state_only(&r->survey))
+		emit_flag(out, "state_only", true);
 	emit_end(out);
 }
 

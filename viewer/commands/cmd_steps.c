@@ -6,6 +6,7 @@
 
 #include "../base/emit.h"
 #include "../base/human.h"
+#include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "command.h"
 
@@ -162,13 +163,14 @@ static void text(struct emit *out, struct timeline *v, long top)
 {
 	size_t best, hidden = 0;
 	const struct extent *peak = timeline_peak(v, &best);
-	char b[HUMAN_MAX], t[HUMAN_MAX], line[INSTANT_MAX + 8];
+	char b[HUMAN_MAX], t[MOMENTS_WHEN], line[INSTANT_MAX + 8];
 	struct instant at;
 
 	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
-	emit_title(out, "Device %d: peak %s at %s", v->device, human_bytes(b, peak->peak),
-		   human_seconds(t, peak->peak_ns - v->model.first_ns));
-	if (at.text[0])
+	emit_title(out, "Device %d: %s%s%s", v->device,
+		   moments_state_only(&v->model) ? "" : "peak ", human_bytes(b, peak->peak),
+		   moments_when(&v->model, peak->peak_seq, peak->peak_ns, t, sizeof(t)));
+	if (at.text[0] && peak->peak_seq > v->model.state_seq)
 		emit_title(out, "%s", instant_line(at.text, line, sizeof(line)));
 	emit_line(out, "%zu step%s; %s", steps_number(&v->steps),
 		  steps_number(&v->steps) == 1 ? "" : "s", steps_basis_text(v->steps.basis));

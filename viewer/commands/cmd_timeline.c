@@ -6,6 +6,7 @@
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../moments/moments.h"
 #include "command.h"
 
 struct timeline_options {
@@ -93,18 +94,22 @@ static void json(struct emit *out, const struct view *v)
 static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
-	char bytes[HUMAN_MAX], at[HUMAN_MAX], line[INSTANT_MAX + 8];
+	char bytes[HUMAN_MAX], at[MOMENTS_WHEN], line[INSTANT_MAX + 8];
+	const struct model *m = &v->timeline.model;
 	struct chart chart = { .envelope = &v->envelope,
 			       .timeline = &v->timeline,
 			       .height = o->height > 0 ? (unsigned)o->height : 16,
 			       .blocks = !o->ascii && chart_utf8() };
 
-	emit_title(out, "Device %d: peak %s at %s", v->timeline.device,
-		   human_bytes(bytes, peak->max.bytes),
-		   human_seconds(at, peak->max.time_ns - v->timeline.model.first_ns));
-	if (v->peak.text[0])
+	emit_title(out, "Device %d: %s%s%s", v->timeline.device,
+		   moments_state_only(m) ? "" : "peak ", human_bytes(bytes, peak->max.bytes),
+		   moments_when(m, peak->max.seq, peak->max.time_ns, at, sizeof(at)));
+	if (v->peak.text[0] && peak->max.seq > m->state_seq)
 		emit_title(out, "%s", instant_line(v->peak.text, line, sizeof(line)));
-	chart_print(&chart, out);
+	if (moments_state_only(m))
+		emit_line(out, "Nothing changes in it: `report` says what it holds.");
+	else
+		chart_print(&chart, out);
 }
 
 static size_t most_buckets(const struct timeline_options *o, bool as_json)

@@ -29,13 +29,13 @@ static const struct block *block_at(const struct moment *mo, uint64_t addr)
 
 static int no_block(const struct why_options *o, const struct model *m, const struct moment *mo)
 {
-	char when[HUMAN_MAX];
+	char when[MOMENTS_WHEN];
 
 	return say_error(EXIT_USAGE,
-			 "%s: no block holds address %s on device %d at %s; `live` lists those "
+			 "%s: no block holds address %s on device %d%s; `live` lists those "
 			 "that are alive, and --at names another moment",
 			 o->file, o->addr, mo->device,
-			 human_seconds(when, mo->time_ns - m->first_ns));
+			 moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
 /* The line that asked for the block, and its text where the recording has it. */

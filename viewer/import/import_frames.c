@@ -5,6 +5,7 @@
  * loop. So one frame of that name stands for each run of Python frames. A list, a frame and a node
  * are made once; hashes of 64 bits tell them apart.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,25 @@ static struct text text_of(const struct import *im, const struct pickle_value *d
 	return (struct text){ v->text, v->count < NAME_MAX_BYTES ? v->count : NAME_MAX_BYTES };
 }
 
+/* On Windows paths are parted by backslashes; everywhere else one is a letter like any other. */
+static bool is_windows(struct text file)
+{
+	bool drive = file.len > 2 && isalpha((unsigned char)file.s[0]) && file.s[1] == ':' &&
+		     (file.s[2] == '\\' || file.s[2] == '/');
+
+	return memchr(file.s, '\\', file.len) && (drive || !memchr(file.s, '/', file.len));
+}
+
+/* One form of paths from here on: C:\a\b.py is C:/a/b.py. buf holds NAME_MAX_BYTES. */
+static struct text path_of(struct text file, char *buf)
+{
+	if (!is_windows(file))
+		return file;
+	for (size_t i = 0; i < file.len; i++)
+		buf[i] = file.s[i] == '\\' ? '/' : file.s[i];
+	return (struct text){ buf, file.len };
+}
+
 static bool begins(struct text t, const char *with)
 {
 	return t.len >= strlen(with) && !memcmp(t.s, with, strlen(with));
@@ -58,7 +78,8 @@ static bool is_object(struct text file)
 {
 	const char *slash = memrchr(file.s, '/', file.len);
 
-	return ends(file, ".so") || contains(file, ".so.") ||
+	return ends(file, ".so") || contains(file, ".so.") || ends(file, ".dll") ||
+	       ends(file, ".pyd") ||
 	       (slash && file.s + file.len - slash > 6 && !memcmp(slash + 1, "python", 6));
 }
 
@@ -148,7 +169,9 @@ static const struct import_frame *frame_of(struct import *im, const struct pickl
 	uint32_t *at = map_put(&fs->frames, (uint64_t)(dict - im->p.values), &fresh);
 
 	if (fresh) {
-		struct text name = text_of(im, dict, "name"), file = text_of(im, dict, "filename");
+		char path[NAME_MAX_BYTES];
+		struct text name = text_of(im, dict, "name");
+		struct text file = path_of(text_of(im, dict, "filename"), path);
 		uint32_t line = (uint32_t)pickle_number(&im->p, dict, "line");
 		uint64_t h = import_hash(import_hash(line, name.s, name.len), file.s, file.len);
 		uint32_t *same = map_put(&fs->texts, h, &fresh_text);

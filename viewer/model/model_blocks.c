@@ -10,6 +10,12 @@ static void say_reserved(struct model *m, struct model_device *d, const struct g
 		model_set(m, &d->reserved, e->arg1, e);
 }
 
+static void note_change(struct model *m, const struct gmt_event *e)
+{
+	if (e->seq > m->state_seq && !(e->flags & GMT_FLAG_LATE))
+		m->changed_seq = e->seq;
+}
+
 void model_block_alloc(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
@@ -21,6 +27,7 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 		model_fall(&d->blocks, old->size);
 		model_note_death(m, old, e);
 	}
+	note_change(m, e);
 	b = model_birth(m, &d->live, e);
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
@@ -42,6 +49,7 @@ void model_block_free(struct model *m, const struct gmt_event *e)
 		m->unknown_frees++;
 		return;
 	}
+	note_change(m, e);
 	model_fall(&d->blocks, b->size);
 	model_note_death(m, b, e);
 	tree_remove(&d->live, e->addr);

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/human.h"
 #include "../base/say.h"
 
 /* TIME_NS as in the events, or seconds since the start as "1.83s". */
@@ -189,4 +191,23 @@ int moments_one(struct recording *r, struct model *m, struct moment *mo, struct 
 		moment_free(mo);
 	}
 	return rc;
+}
+
+bool moments_state_only(const struct model *m)
+{
+	return m->state_seq && !m->changed_seq;
+}
+
+const char *moments_when(const struct model *m, uint64_t seq, uint64_t time_ns, char *buf,
+			 size_t room)
+{
+	char t[HUMAN_MAX];
+
+	if (moments_state_only(m))
+		snprintf(buf, room, ", a state at one moment");
+	else if (seq && seq <= m->state_seq)
+		snprintf(buf, room, ", when the trace began");
+	else
+		snprintf(buf, room, " at %s", human_seconds(t, time_ns - m->first_ns));
+	return buf;
 }

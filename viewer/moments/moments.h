@@ -7,6 +7,13 @@
 #include "../model/model.h"
 #include "../recording/recording.h"
 
+/* The recording has a state only: blocks that were there, and none that came or went. */
+bool moments_state_only(const struct model *m);
+/* " at 1.83 s" behind what was then; ", a state at one moment" where there is no time. */
+const char *moments_when(const struct model *m, uint64_t seq, uint64_t time_ns, char *buf,
+			 size_t room);
+#define MOMENTS_WHEN 40 /* bytes of such a text */
+
 enum moment_kind { AT_PEAK = 1, AT_END, AT_OOM, AT_TIME, AT_MARK };
 
 struct moment_query {

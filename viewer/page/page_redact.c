@@ -23,7 +23,7 @@ static bool is_public(const char *path)
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (!strncmp(path, starts[i], strlen(starts[i])))
 			return true;
-	return !*path || strstr(path, "-packages/") || strstr(path, "/lib/python3");
+	return !*path || strstr(path, "-packages/") || owners_is_stdlib(path);
 }
 
 static struct redact_file *add_file(struct redact *r, const char *path)

@@ -27,6 +27,22 @@ const char *owners_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* C:/Users/a/Python311/Lib/threading.py, C:/miniconda3/envs/a/lib/threading.py */
+static bool is_windows_stdlib(const char *file)
+{
+	const char *lib = file[0] && file[1] == ':' ? strcasestr(file, "/lib/") : NULL;
+	const char *python = lib ? strcasestr(file, "python") : NULL;
+	const char *conda = lib ? strcasestr(file, "conda") : NULL;
+
+	return (python && python < lib) || (conda && conda < lib);
+}
+
+bool owners_is_stdlib(const char *file)
+{
+	return !strstr(file, "-packages/") &&
+	       (strstr(file, "/lib/python3") || is_windows_stdlib(file));
+}
+
 /* Installed packages, or parts of one, that only carry out what a model or a script wants. */
 bool owners_is_plumbing(const char *file)
 {
@@ -34,14 +50,14 @@ bool owners_is_plumbing(const char *file)
 		"torch/",      "triton/",    "functorch/",	   "transformers/modeling_utils.py",
 		"accelerate/", "lightning/", "pytorch_lightning/", "transformers/trainer.py",
 	};
-	const char *lib = strstr(file, "/lib/python3"), *package = strstr(file, "-packages/");
+	const char *package = strstr(file, "-packages/");
 
 	if (file[0] == '<' || !file[0])
 		return true;
 	for (size_t i = 0; package && i < sizeof(packages) / sizeof(packages[0]); i++)
 		if (!strncmp(package + 10, packages[i], strlen(packages[i])))
 			return true;
-	return lib && !package;
+	return owners_is_stdlib(file);
 }
 
 static struct owner of_frame(const struct frame *f)

@@ -40,6 +40,8 @@ bool owners_same(const struct owner *a, const struct owner *b);
  */
 const char *owners_library(struct owners *o, const struct block *b);
 
+/* A file of Python's standard library. */
+bool owners_is_stdlib(const char *file);
 /* A file that only carries out what a model or a script wants. */
 bool owners_is_plumbing(const char *file);
 
