@@ -58,7 +58,7 @@ static int add_part(void *ctx, const struct gmt_def *d)
 {
 	struct torch_source *s = ctx;
 
-	if (d->kind != GMT_DEF_SOURCE || !d->len)
+	if (d->kind != GMT_DEF_SNAPSHOT || !d->len)
 		return 0;
 	while (s->room - s->len < d->len) {
 		s->room = s->room ? 2 * s->room : 1 << 20;

@@ -19,7 +19,7 @@
 #include "import_parts.h"
 
 #define TIME_MAX    (UINT64_C(1) << 52) /* microseconds */
-#define SOURCE_PART 60000u
+#define SNAPSHOT_PART 60000u
 
 bool import_recognises(const char *path)
 {
@@ -216,12 +216,12 @@ static void write_facts(struct import *im)
 }
 
 /* What events have no place for stays with them: `export` writes it again. */
-static void keep_source(struct import *im, const uint8_t *data, size_t len)
+static void keep_snapshot(struct import *im, const uint8_t *data, size_t len)
 {
 	for (uint32_t part = 0; len; part++) {
-		size_t n = len < SOURCE_PART ? len : SOURCE_PART;
+		size_t n = len < SNAPSHOT_PART ? len : SNAPSHOT_PART;
 
-		import_def(im, GMT_DEF_SOURCE, part, data, n);
+		import_def(im, GMT_DEF_SNAPSHOT, part, data, n);
 		data += n;
 		len -= n;
 	}
@@ -275,7 +275,7 @@ static bool write_recording(struct import *im, int fd, const void *data, size_t 
 		write_settings(im);
 		if (rewind_devices(im))
 			tell(im);
-		keep_source(im, data, len);
+		keep_snapshot(im, data, len);
 		if (!im->error && !im->err)
 			im->err = gmt_writer_finish(im->w);
 	}
