@@ -100,9 +100,8 @@ static void print(struct emit *out, const struct recording *r, const struct mode
 	} else {
 		if (mo->count)
 			qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-		emit_title(out, "%s in %zu block%s on device %d%s",
-			   human_bytes(bytes, mo->bytes), mo->count, mo->count == 1 ? "" : "s",
-			   mo->device,
+		emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
+			   mo->count, mo->count == 1 ? "" : "s", mo->device,
 			   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 	}
 	rows(out, c, mo, most, &owners);

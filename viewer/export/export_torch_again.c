@@ -182,8 +182,8 @@ static void write_entry(struct again *a, struct classes *c, const struct pickle_
 	if (!own)
 		export_torch_class(&a->p, class);
 	if (!category)
-		export_torch_category(&a->p, &a->named,
-				      pickle_is(action, "alloc") ? "alloc" : "", class);
+		export_torch_category(&a->p, &a->named, pickle_is(action, "alloc") ? "alloc" : "",
+				      class);
 	pickler_dict_end(&a->p);
 }
 

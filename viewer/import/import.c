@@ -18,7 +18,7 @@
 #include "../base/unpack.h"
 #include "import_parts.h"
 
-#define TIME_MAX    (UINT64_C(1) << 52) /* microseconds */
+#define TIME_MAX      (UINT64_C(1) << 52) /* microseconds */
 #define SNAPSHOT_PART 60000u
 
 bool import_recognises(const char *path)

@@ -145,8 +145,8 @@ struct model {
 	/* Events up to this one stand for what was there at the start, in no order of time. */
 	uint64_t state_seq;
 	uint64_t changed_seq; /* of the last block that came or went after them, 0 = none */
-	bool ended;  /* the program came to its end */
-	bool wanted; /* moments are; next_moment: nothing to do before this seq */
+	bool ended;	      /* the program came to its end */
+	bool wanted;	      /* moments are; next_moment: nothing to do before this seq */
 	uint64_t next_moment;
 
 	struct map thread_ids;

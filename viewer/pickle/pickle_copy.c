@@ -5,8 +5,8 @@
 
 #include "../base/need.h"
 
-#define DEPTH	 100
-#define OPEN	 UINT32_MAX /* it is being written: who meets it there is inside of it */
+#define DEPTH 100
+#define OPEN  UINT32_MAX /* it is being written: who meets it there is inside of it */
 
 void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, struct pickler *to)
 {
@@ -14,7 +14,7 @@ void pickle_copy_start(struct pickle_copy *c, const struct pickle *from, struct 
 	c->uses = need_new((from->count + 1) * sizeof(*c->uses));
 	for (size_t i = 0; i < from->count; i++) {
 		const struct pickle_value *v = &from->values[i];
-		size_t n = v->type == PICKLE_LIST ? v->count
+		size_t n = v->type == PICKLE_LIST   ? v->count
 			   : v->type == PICKLE_DICT ? 2 * (size_t)v->count
 						    : 0;
 
