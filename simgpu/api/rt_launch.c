@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "../core/kernels.h"
+#include "../kernels/kernels.h"
 #include "cudart.h"
 
 #define CONFIGURATIONS 16
@@ -203,7 +203,7 @@ SIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
 {
 	unsigned int blocks[] = { grid.x, grid.y, grid.z };
-	bool done = small_launch(fn, stream, blocks, args);
+	bool done = kernel_launch(fn, stream, blocks, args);
 	int result;
 
 	if (done)

@@ -6,11 +6,9 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "core.h"
 #include "kernels.h"
 
-#define DIMS 4	  /* that the kernels know */
-#define MOST 1024 /* units of one input */
+#define DIMS 4 /* that the kernels know */
 
 /* Another function's variable, as far as the compiler knows. */
 #define FOREIGN __attribute__((no_sanitize("address")))
@@ -28,7 +26,7 @@ struct form {
 
 /* The arguments: where to, the inputs' table, the result's shape, along which dimension, and what
  * an input's offset there is to be multiplied with. */
-struct call {
+struct cat {
 	struct form form;
 	char *result;
 	const char *table;
@@ -60,7 +58,7 @@ static bool read_form(struct form *f, const char *name)
 }
 
 /* The table: a row for each thing that is known of an input. */
-FOREIGN static struct input input_at(const struct call *c, uint32_t i)
+FOREIGN static struct input input_at(const struct cat *c, uint32_t i)
 {
 	size_t n = c->form.inputs;
 	char *const *data = (char *const *)c->table;
@@ -76,7 +74,7 @@ FOREIGN static struct input input_at(const struct call *c, uint32_t i)
 			       .shape = &shapes[c->form.shapes > 1 ? i : 0] };
 }
 
-FOREIGN static bool inputs_fit(const struct call *c)
+FOREIGN static bool inputs_fit(const struct cat *c)
 {
 	uint32_t next = 0;
 
@@ -92,7 +90,7 @@ FOREIGN static bool inputs_fit(const struct call *c)
 }
 
 /* inputs: as many as the grid is high. */
-FOREIGN static bool read_call(struct call *c, const char *name, unsigned int inputs, void **args)
+FOREIGN static bool read_call(struct cat *c, const char *name, unsigned int inputs, void **args)
 {
 	size_t bytes;
 
@@ -111,8 +109,7 @@ FOREIGN static bool read_call(struct call *c, const char *name, unsigned int inp
 }
 
 /* How far from the start element i lies, where dimension `dim` is `length` long. */
-FOREIGN static size_t place(const struct call *c, const struct shape *s, uint32_t length,
-			    uint32_t i)
+FOREIGN static size_t place(const struct cat *c, const struct shape *s, uint32_t length, uint32_t i)
 {
 	size_t at = 0;
 
@@ -127,7 +124,7 @@ FOREIGN static size_t place(const struct call *c, const struct shape *s, uint32_
 	return at + (size_t)i * s->strides[0];
 }
 
-static void copy_input(const struct call *c, const struct input *in)
+static void copy_input(const struct cat *c, const struct input *in)
 {
 	uint32_t per = c->form.vector, unit = c->form.bytes * per, length = in->length;
 	size_t start = (size_t)in->offset * c->factor / per;
@@ -144,19 +141,26 @@ static void copy_input(const struct call *c, const struct input *in)
 	}
 }
 
-static bool is_small(const struct call *c)
+static bool is_small(const struct cat *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (input_at(c, i).elements / c->form.vector > MOST)
+		if (input_at(c, i).elements / c->form.vector > SMALL_MOST)
 			return false;
 	return true;
 }
 
-bool cat_launch(const struct kernel *k, unsigned int inputs, void **args)
+bool cat_parse(struct kernel *k)
 {
-	struct call c = { .n = 0 };
+	struct form f;
 
-	if (!read_call(&c, k->name, inputs, args))
+	return read_form(&f, k->name);
+}
+
+bool cat_launch(const struct call *launch)
+{
+	struct cat c = { .n = 0 };
+
+	if (!read_call(&c, launch->k->name, launch->grid[1], launch->args))
 		return false;
 	if (!is_small(&c)) {
 		sim_forget(c.result);

@@ -9,9 +9,10 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "core.h"
 #include "kernels.h"
 #include "numbers.h"
+
+enum { FORM_OTHER, FORM_ADD }; /* a number, to each element */
 
 #define DEPTH 5	    /* lists in one table */
 #define CHUNK 65536 /* elements that a block works on */
@@ -106,15 +107,15 @@ static void add(const struct kernel *k, const struct table *t, int i, const void
 	char value[16];
 	long double sum;
 
-	sim_copy(value, t->addresses[i], number_size(k->in));
-	sum = number_load(k->in, value) + number_load(k->in, number);
-	number_store(k->in, value, sum);
-	sim_copy(t->addresses[k->result * t->room + i], value, number_size(k->in));
+	sim_copy(value, t->addresses[i], number_size(k->types[0]));
+	sum = number_load(k->types[0], value) + number_load(k->types[0], number);
+	number_store(k->types[0], value, sum);
+	sim_copy(t->addresses[k->result * t->room + i], value, number_size(k->types[0]));
 }
 
 FOREIGN static void do_tensor(const struct kernel *k, const struct table *t, int i, void **args)
 {
-	if (k->what == WHAT_ADD && t->elements[i] == 1) {
+	if (k->form == FORM_ADD && t->elements[i] == 1) {
 		add(k, t, i, args[3]); /* the table, the functor, its operator, the number */
 		return;
 	}
@@ -123,21 +124,32 @@ FOREIGN static void do_tensor(const struct kernel *k, const struct table *t, int
 			sim_forget(t->addresses[d * t->room + i]);
 }
 
-bool lists_launch(const struct kernel *k, unsigned int blocks, void **args)
+bool lists_launch(const struct call *c)
 {
+	const struct kernel *k = c->k;
+
 	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
 		struct table t = { .form = &forms[f] };
 
-		if (!read_table(&t, k, args[0], blocks))
+		if (!read_table(&t, k, c->args[0], c->grid[0]))
 			continue;
 		for (int i = 0; i < t.n; i++)
-			do_tensor(k, &t, i, args);
+			do_tensor(k, &t, i, c->args);
 		return true;
 	}
 	return false;
 }
 
 /* ---- names ---- */
+
+/* "...MARKt", t a type: that type, else 0. */
+static char type_after(const char *name, const char *mark)
+{
+	const char *at = strstr(name, mark);
+
+	at = at ? at + strlen(mark) : "";
+	return *at && strchr("bahstijlmfd", *at) ? *at : 0;
+}
 
 /* What stands beside the addresses and elements, for each tensor. */
 static const struct {
@@ -154,7 +166,7 @@ static bool parse_table(struct kernel *k)
 {
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		const char *at = strstr(k->name, tables[i].mark);
-		char type = kernel_type_after(k->name, tables[i].mark);
+		char type = type_after(k->name, tables[i].mark);
 
 		if (!at || (tables[i].numbers && !type))
 			continue;
@@ -178,13 +190,13 @@ static int parse_result(const struct kernel *k)
 	return -1;
 }
 
-void lists_parse(struct kernel *k)
+bool lists_parse(struct kernel *k)
 {
 	if (!parse_table(k))
-		return;
-	k->family = KERNEL_LISTS;
+		return false;
 	k->result = parse_result(k);
-	k->in = kernel_type_after(k->name, "21BinaryOpScalarFunctorI");
-	if (k->in && k->result >= 0 && kernel_type_after(k->name, "EEEJSt4plusI") == k->in)
-		k->what = WHAT_ADD;
+	k->types[0] = type_after(k->name, "21BinaryOpScalarFunctorI");
+	if (k->types[0] && k->result >= 0 && type_after(k->name, "EEEJSt4plusI") == k->types[0])
+		k->form = FORM_ADD;
+	return true;
 }

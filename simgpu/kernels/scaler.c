@@ -9,8 +9,15 @@
 
 /* args: where the scale is, the good steps, how many gradients overflowed; then growth and backoff
  * factors, and after how many steps it grows. */
-bool scaler_launch(void **args)
+bool scaler_parse(struct kernel *k)
 {
+	(void)k;
+	return true;
+}
+
+bool scaler_launch(const struct call *c)
+{
+	void **args = c->args;
 	float *const *scale = args[0], *const *overflow = args[2];
 	int *const *steps = args[1];
 	double factor = *(const double *)args[3];

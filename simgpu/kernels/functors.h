@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an element-wise kernel computes of each element: one row for each function, found by the
+ * name of PyTorch's function that it stands in.
+ */
+#ifndef SIMGPU_FUNCTORS_H
+#define SIMGPU_FUNCTORS_H
+
+#include "kernels.h"
+
+#define CONSTANTS 3
+
+/* What the functor holds beside its code, read at the launch. */
+struct constants {
+	int mode;
+	long double x[CONSTANTS];
+	char type; /* of the operands, as they are computed with */
+};
+
+enum holds {
+	HOLDS_NOTHING,
+	HOLDS_MODE,	   /* an int */
+	HOLDS_NUMBERS,	   /* one or more, of the type that is computed with */
+	HOLDS_OWN,	   /* one, of the first operand's own type */
+	HOLDS_MODE_NUMBER, /* an int, then a number of the first operand's own type */
+	HOLDS_LIMITS,	   /* an int and two numbers */
+};
+
+enum gives { GIVES_SAME, GIVES_FLAG, GIVES_SECOND, GIVES_HALF, GIVES_BRAIN };
+
+struct functor {
+	const char *mark;
+	int operands;
+	enum holds holds;
+	int numbers; /* that it holds */
+	enum gives gives;
+	long double (*compute)(const struct constants *c, const long double *x);
+};
+
+/* The row for a functor's name, NULL if it is not known. */
+const struct functor *functor_find(struct text name, int operands);
+/* Reads what it holds; its size in bytes. */
+size_t functor_read(const struct functor *f, struct constants *c, const char *at, char own);
+
+#endif

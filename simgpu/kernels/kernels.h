@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels by name. A program registers thousands in its constructors; those of PyTorch that are in
+ * the table of families.c are computed where they are small, and say what else they write.
+ */
+#ifndef SIMGPU_KERNELS_H
+#define SIMGPU_KERNELS_H
+
+#include "../core/core.h"
+#include "text.h"
+
+#define SMALL_MOST    4096 /* elements of a tensor that is computed */
+#define TYPES_MOST    4
+#define OPERANDS_MOST 4 /* of an element-wise kernel, with the result */
+
+struct call;
+struct functor;
+struct reducer;
+
+/* A kind of kernels, and what they have in common. */
+struct family {
+	const char *mark; /* what a readable name of its kind begins with, after its namespaces */
+	/* At a kernel's first launch: what its name says of it. False: it is some other kernel. */
+	bool (*parse)(struct kernel *k);
+	/* True: all that it writes has been computed or forgotten. False: that is not known. */
+	bool (*launch)(const struct call *c);
+};
+
+struct kernel {
+	const void *host;
+	const char *name; /* as registered */
+	char *text;	  /* readable; NULL: not looked at yet, or there is no demangler */
+	bool seen;
+	const struct family *family;   /* NULL: some other */
+	const struct functor *functor; /* of each element: elements.c */
+	const struct reducer *reducer; /* of all: reduce.c */
+	char types[TYPES_MOST];	       /* in the order of its family; 0: one that is not known */
+	int form;		       /* of those that the family knows */
+	int operands;		       /* or lists */
+	int column;		       /* of lists: bytes beside each tensor's address and size */
+	int result;		       /* of lists: which is written, -1 if any may be */
+};
+
+struct call {
+	const struct kernel *k;
+	void **args;
+	unsigned int grid[3];
+};
+
+/* The host pointer is what a launch names. registry.c */
+void kernel_register(const void *host, const char *name);
+struct kernel *kernel_find(const void *host); /* NULL if unknown */
+
+/* families.c */
+const struct family *family_find(const char *text);
+/* A launch: true if its effect on small contents has been done here. */
+bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], void **args);
+
+/* What each family does. */
+bool elements_parse(struct kernel *k);
+bool elements_launch(const struct call *c);
+bool reduce_parse(struct kernel *k);
+bool reduce_launch(const struct call *c);
+bool lists_parse(struct kernel *k);
+bool lists_launch(const struct call *c);
+bool cat_parse(struct kernel *k);
+bool cat_launch(const struct call *c);
+bool scaler_parse(struct kernel *k);
+bool scaler_launch(const struct call *c);
+
+#endif

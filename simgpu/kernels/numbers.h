@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers of any type, which is named by the letter that C++ mangles it to ("bahstijlmfd"), and
+ * H and B for the two floats of 16 bits: the mantissa of a long double holds every 64-bit integer.
+ */
+#ifndef SIMGPU_NUMBERS_H
+#define SIMGPU_NUMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int number_size(char type);
+bool number_is_real(char type);
+long double number_load(char type, const void *p);
+void number_store(char type, void *p, long double x);
+long double number_cast(char type, long double x); /* as a C cast would */
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small reductions: sums, means, norms, variances, largest and smallest with where they stand, any
+ * and all, of whole tensors and along dimensions. Any thread.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "kernels.h"
+#include "numbers.h"
+#include "view.h"
+
+#define GUESSED_MOST 1024 /* elements that are computed although nothing is known of them */
+#define WORDS	     160  /* of ReduceOp are looked at */
+#define INTS	     24	  /* where its configuration must begin */
+#define CONFIG	     16	  /* ints of it */
+
+struct state {
+	long double total, other; /* of the elements so far */
+	int64_t n, where, other_where;
+	long double correction; /* of a variance */
+	bool root;
+};
+
+enum second { SECOND_NONE, SECOND_INDEX, SECOND_SAME };
+
+struct reducer {
+	const char *mark;
+	void (*next)(struct state *s, long double x, bool known);
+	long double (*finish)(const struct state *s);
+	enum second second; /* another result's type */
+	long double (*finish_second)(const struct state *s);
+};
+
+/* ---- one element after the other ---- */
+
+static void next_sum(struct state *s, long double x, bool known)
+{
+	(void)known;
+	s->total += x;
+}
+
+static void next_product(struct state *s, long double x, bool known)
+{
+	(void)known;
+	s->total = s->n ? s->total * x : x;
+}
+
+/* A guess raises no alarm: whether all are true, or any, is decided by what is known, so checks of
+ * what kernels would have computed pass (is all of it finite, is each probability positive?). */
+static void next_any(struct state *s, long double x, bool known)
+{
+	s->total = s->total != 0 || (x != 0 && known);
+}
+
+static void next_all(struct state *s, long double x, bool known)
+{
+	s->total = (!s->n || s->total != 0) && (x != 0 || !known);
+}
+
+static void next_largest(struct state *s, long double x, bool known)
+{
+	(void)known;
+	if (s->n && !(x > s->total) && (!isnan(x) || isnan(s->total)))
+		return;
+	s->total = x;
+	s->where = s->n;
+}
+
+static void next_smallest(struct state *s, long double x, bool known)
+{
+	(void)known;
+	if (s->n && !(x < s->total) && (!isnan(x) || isnan(s->total)))
+		return;
+	s->total = x;
+	s->where = s->n;
+}
+
+static void next_both(struct state *s, long double x, bool known)
+{
+	struct state high = *s;
+
+	high.total = s->other;
+	next_largest(&high, x, known);
+	next_smallest(s, x, known);
+	s->other = high.total;
+}
+
+static void next_squares(struct state *s, long double x, bool known)
+{
+	(void)known;
+	s->total += x * x;
+}
+
+static void next_absolutes(struct state *s, long double x, bool known)
+{
+	next_sum(s, fabsl(x), known);
+}
+
+static void next_present(struct state *s, long double x, bool known)
+{
+	next_sum(s, x != 0, known);
+}
+
+static void next_absolute_largest(struct state *s, long double x, bool known)
+{
+	next_largest(s, fabsl(x), known);
+}
+
+static void next_absolute_smallest(struct state *s, long double x, bool known)
+{
+	next_smallest(s, fabsl(x), known);
+}
+
+/* The mean, and the squares of what differs from it. */
+static void next_variance(struct state *s, long double x, bool known)
+{
+	long double off = x - s->other;
+
+	(void)known;
+	s->other += off / (s->n + 1);
+	s->total += off * (x - s->other);
+}
+
+static long double total(const struct state *s)
+{
+	return s->total;
+}
+
+static long double other(const struct state *s)
+{
+	return s->other;
+}
+
+static long double where(const struct state *s)
+{
+	return s->where;
+}
+
+static long double mean(const struct state *s)
+{
+	return s->total / s->n;
+}
+
+static long double root(const struct state *s)
+{
+	return sqrtl(s->total);
+}
+
+static long double variance(const struct state *s)
+{
+	long double freedom = s->n - s->correction, v = s->total / (freedom > 0 ? freedom : 0);
+
+	return s->root ? sqrtl(v) : v;
+}
+
+static const struct reducer reductions[] = {
+	{ "MaxNanFunctor<", next_largest, total, SECOND_NONE, NULL },
+	{ "MinNanFunctor<", next_smallest, total, SECOND_NONE, NULL },
+	{ "::MaxOps<", next_largest, total, SECOND_INDEX, where },
+	{ "::MinOps<", next_smallest, total, SECOND_INDEX, where },
+	{ "::ArgMaxOps<", next_largest, where, SECOND_NONE, NULL },
+	{ "::ArgMinOps<", next_smallest, where, SECOND_NONE, NULL },
+	{ "::MinMaxOps<", next_both, total, SECOND_SAME, other },
+	{ "or_kernel_cuda(", next_any, total, SECOND_NONE, NULL },
+	{ "and_kernel_cuda(", next_all, total, SECOND_NONE, NULL },
+	{ "nansum_functor", NULL, NULL, SECOND_NONE, NULL },
+	{ "sum_functor<", next_sum, total, SECOND_NONE, NULL },
+	{ "prod_functor<", next_product, total, SECOND_NONE, NULL },
+	{ "::MeanOps<", next_sum, mean, SECOND_NONE, NULL },
+	{ "::NormTwoOps<", next_squares, root, SECOND_NONE, NULL },
+	{ "::NormOneOps<", next_absolutes, total, SECOND_NONE, NULL },
+	{ "::NormZeroOps<", next_present, total, SECOND_NONE, NULL },
+	{ "::AbsMaxOps<", next_absolute_largest, total, SECOND_NONE, NULL },
+	{ "::AbsMinOps<", next_absolute_smallest, total, SECOND_NONE, NULL },
+	{ "::WelfordOps<", next_variance, variance, SECOND_SAME, other },
+};
+
+/* reduce_kernel<threads, vector, ReduceOp<in, functor, unsigned int, out, ...>> */
+bool reduce_parse(struct kernel *k)
+{
+	struct text op = text_argument(k, 2), name = text_argument_of(op, "ReduceOp<", 1);
+
+	k->reducer = NULL;
+	k->types[0] = text_type(text_argument_of(op, "ReduceOp<", 0));
+	k->types[1] = text_type(text_argument_of(op, "ReduceOp<", 3));
+	for (size_t i = 0; name.at && i < sizeof(reductions) / sizeof(reductions[0]); i++)
+		if (text_has(name, reductions[i].mark)) {
+			k->reducer = reductions[i].next ? &reductions[i] : NULL;
+			break;
+		}
+	if (!k->types[0] || !k->types[1])
+		k->reducer = NULL;
+	return true;
+}
+
+/* ---- PyTorch's ReduceOp ---- */
+
+struct reduction {
+	const struct kernel *k;
+	struct state start;
+	struct view results, starts, inputs; /* where each result goes, and its inputs begin */
+	char *second;
+};
+
+/* Where the structure holds the source's address. Behind it stand the result's, a second one's
+ * (that is mostly empty), a buffer's (likewise), two that only a large reduction has (a buffer, its
+ * semaphores) and a first index of 0. Parts of the structure are not initialised and may hold other
+ * addresses. */
+static void *const *addresses_in(void *const *words)
+{
+	for (int i = 0; i < WORDS; i++) {
+		void *const *w = words + i;
+		bool large = sim_is_device_ptr(w[4]) && sim_is_device_ptr(w[5]);
+
+		if (sim_is_device_ptr(w[0]) && sim_is_device_ptr(w[1]) &&
+		    (!w[2] || sim_is_device_ptr(w[2])) && !w[3] && (large || (!w[4] && !w[5])) &&
+		    !w[6])
+			return w;
+	}
+	return NULL;
+}
+
+/* Its configuration is a row of ints: an element's size, inputs, outputs, eight steps and factors,
+ * then a block's width, height and threads. Two OffsetCalculators follow, of a result's inputs and
+ * of the results, then the addresses: as they must fit, it is told from what happens to stand
+ * before it. */
+static bool read_at(struct reduction *r, const int *c)
+{
+	const uint32_t *in = (const uint32_t *)c + CONFIG, *out = in + steps_words(1);
+	uintptr_t end = (uintptr_t)(out + steps_words(2));
+	void *const *at = (void *const *)((end + 7) & ~(uintptr_t)7);
+
+	if (c[0] <= 0 || c[0] > 64 || c[1] <= 0 || c[2] <= 0 || c[11] <= 0 || c[12] <= 0 ||
+	    c[13] != c[11] * c[12] || c[13] > 1024)
+		return false;
+	if (!view_steps(&r->inputs, at[0], r->k->types[0], in, 1, 0) || r->inputs.n != c[1] ||
+	    !view_steps(&r->results, at[1], r->k->types[1], out, 2, 0) || r->results.n != c[2] ||
+	    !view_steps(&r->starts, at[0], r->k->types[0], out, 2, 1) ||
+	    (at[2] && !sim_is_device_ptr(at[2])))
+		return false;
+	r->second = at[2];
+	return true;
+}
+
+/* A variance's structure begins with what is taken from the count, and whether it is a root. */
+static bool read_config(struct reduction *r, const int *ints)
+{
+	char real = r->k->types[0] == 'd' ? 'd' : 'f';
+
+	r->start.correction = number_load(real, ints);
+	r->start.root = ((const char *)ints)[number_size(real)] != 0;
+	for (int i = 0; i < INTS; i++)
+		if (read_at(r, ints + i))
+			return true;
+	return false;
+}
+
+/* ---- what it does ---- */
+
+/* The second result lies as the first does, in elements. */
+static void put_second(const struct reduction *r, int64_t o, struct value value)
+{
+	const struct reducer *f = r->k->reducer;
+	struct view v = r->results;
+
+	v.base = r->second;
+	v.type = f->second == SECOND_INDEX ? 'l' : v.type;
+	for (int d = 0; d < v.dims; d++)
+		v.strides[d] = v.strides[d] / number_size(r->results.type) * number_size(v.type);
+	view_put(&v, o, value);
+}
+
+static void do_result(const struct reduction *r, int64_t o)
+{
+	const struct reducer *f = r->k->reducer;
+	struct view in = r->inputs;
+	struct state s = r->start;
+	struct value value, result = { 0, true };
+
+	in.base += view_offset(&r->starts, o);
+	for (s.n = 0; s.n < in.n; s.n++) {
+		value = view_look(&in, s.n);
+		f->next(&s, value.x, value.known);
+		result.known = result.known && value.known;
+	}
+	result.x = number_cast(r->k->types[1], f->finish(&s));
+	view_put(&r->results, o, result);
+	if (!r->second || f->second == SECOND_NONE)
+		return;
+	result.x = f->finish_second(&s);
+	put_second(r, o, result);
+}
+
+static bool worth_it(const struct reduction *r)
+{
+	int64_t n = r->inputs.n * r->results.n;
+
+	return n <= GUESSED_MOST ||
+	       (n <= SMALL_MOST &&
+		(view_look(&r->inputs, 0).known || view_look(&r->inputs, r->inputs.n - 1).known));
+}
+
+bool reduce_launch(const struct call *c)
+{
+	struct reduction r = { .k = c->k };
+	void *structure = c->args[0];
+	void *const *at;
+
+	if (!c->k->reducer || !read_config(&r, structure)) {
+		at = addresses_in(structure);
+		for (int i = 1; at && i <= 2; i++)
+			sim_forget(at[i]);
+		return at != NULL;
+	}
+	if (worth_it(&r)) {
+		for (int64_t o = 0; o < r.results.n; o++)
+			do_result(&r, o);
+		return true;
+	}
+	view_forget(&r.results);
+	if (r.second)
+		sim_forget(r.second);
+	if (c->k->reducer->next == next_all && r.results.n == 1)
+		view_put(&r.results, 0, (struct value){ 1, false });
+	return true;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which kernel is it? Names are kept as registered. At a kernel's first launch its name is made
+ * readable, by the C++ library of the program itself, and looked up in the table of families. Any
+ * thread.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kernel **table; /* open addressing, a power of two */
+static size_t room, used;
+
+static size_t place(struct kernel **t, size_t n, const void *host)
+{
+	size_t i = ((uintptr_t)host * 0x9e3779b97f4a7c15ull) >> 20;
+
+	for (i &= n - 1; t[i] && t[i]->host != host; i = (i + 1) & (n - 1))
+		;
+	return i;
+}
+
+static bool grow(void)
+{
+	size_t n = room ? 2 * room : 4096;
+	struct kernel **t = calloc(n, sizeof(*t));
+
+	if (!t)
+		return false;
+	for (size_t i = 0; i < room; i++)
+		if (table[i])
+			t[place(t, n, table[i]->host)] = table[i];
+	free(table);
+	table = t;
+	room = n;
+	return true;
+}
+
+void kernel_register(const void *host, const char *name)
+{
+	struct kernel *k;
+	size_t at;
+
+	if (!host || !name)
+		return;
+	pthread_mutex_lock(&lock);
+	if (2 * used < room || grow()) {
+		at = place(table, room, host);
+		k = table[at] ? table[at] : calloc(1, sizeof(*k));
+		if (k) {
+			used += !table[at];
+			table[at] = k;
+			k->host = host;
+			k->name = name;
+			k->seen = false;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Frameworks load their libraries for themselves alone, so that theirs is not found by name. */
+static char *readable(const char *name)
+{
+	static char *(*demangle)(const char *, char *, size_t *, int *);
+	static bool asked;
+	int status = 0;
+
+	if (!asked) {
+		void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+		*(void **)&demangle = library ? dlsym(library, "__cxa_demangle") : NULL;
+		asked = true;
+	}
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}
+
+static void look_at(struct kernel *k)
+{
+	k->seen = true;
+	free(k->text);
+	k->text = readable(k->name);
+	k->family = k->text ? family_find(k->text) : NULL;
+	if (k->family && !k->family->parse(k))
+		k->family = NULL;
+}
+
+struct kernel *kernel_find(const void *host)
+{
+	struct kernel *k = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (room)
+		k = table[place(table, room, host)];
+	if (k && !k->seen)
+		look_at(k);
+	pthread_mutex_unlock(&lock);
+	return k;
+}

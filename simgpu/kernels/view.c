@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a tensor's numbers lie, and what is known of them. Any thread.
+ */
+#include "view.h"
+#include <stdlib.h>
+#include <string.h>
+#include "kernels.h"
+#include "numbers.h"
+
+#define RUN 16 /* bytes that are looked at together */
+
+/* ---- what kernels are given ---- */
+
+static bool finish(struct view *v, const void *base, char type)
+{
+	v->base = (char *)(uintptr_t)base;
+	v->type = type;
+	v->n = 1;
+	for (int d = 0; d < v->dims; d++)
+		v->n = v->sizes[d] < 0 || v->sizes[d] > INT32_MAX || v->n > INT32_MAX
+			       ? -1
+			       : v->n * v->sizes[d];
+	return type && v->n >= 0 && (!v->n || sim_is_device_ptr(base));
+}
+
+bool view_row(struct view *v, const void *base, char type, int64_t n)
+{
+	v->dims = 1;
+	v->sizes[0] = n;
+	v->strides[0] = type ? number_size(type) : 0;
+	return finish(v, base, type);
+}
+
+/* The number of dimensions comes first, then 25 sizes of three words each, then 25 rows of strides
+ * in bytes. */
+#define SIZE_AT(d) (1 + 3 * (d))
+#define STRIDES_AT SIZE_AT(VIEW_DIMS)
+
+size_t steps_words(int pointers)
+{
+	return STRIDES_AT + (size_t)VIEW_DIMS * pointers;
+}
+
+bool view_steps(struct view *v, const void *base, char type, const uint32_t *steps, int pointers,
+		int which)
+{
+	if (steps[0] > VIEW_DIMS)
+		return false;
+	v->dims = (int)steps[0];
+	for (int d = 0; d < v->dims; d++) {
+		v->sizes[d] = steps[SIZE_AT(d)];
+		v->strides[d] = steps[STRIDES_AT + d * pointers + which];
+	}
+	return finish(v, base, type);
+}
+
+size_t view_info_bytes(int word)
+{
+	size_t bytes = sizeof(void *) + 2 * VIEW_DIMS * (size_t)word + sizeof(int);
+
+	return (bytes + 7) / 8 * 8;
+}
+
+/* The address, 25 sizes, 25 strides in elements, the number of dimensions, the last changing
+ * fastest. */
+bool view_info(struct view *v, const void *info, char type, int word)
+{
+	const char *sizes = (const char *)info + sizeof(void *);
+	const char *strides = sizes + (size_t)VIEW_DIMS * word;
+	const void *base;
+
+	memcpy(&base, info, sizeof(base));
+	memcpy(&v->dims, strides + (size_t)VIEW_DIMS * word, sizeof(v->dims));
+	if (v->dims < 0 || v->dims > VIEW_DIMS || !type)
+		return false;
+	for (int d = 0; d < v->dims; d++) {
+		size_t at = (size_t)(v->dims - 1 - d) * word;
+		char kind = word == 8 ? 'l' : 'i';
+
+		v->sizes[d] = (int64_t)number_load(kind, sizes + at);
+		v->strides[d] = (int64_t)number_load(kind, strides + at) * number_size(type);
+	}
+	return finish(v, base, type);
+}
+
+/* ---- numbers ---- */
+
+size_t view_offset(const struct view *v, int64_t i)
+{
+	size_t offset = 0;
+
+	if (v->dims == 1)
+		return (size_t)(i * v->strides[0]);
+	for (int d = 0; d < v->dims; d++) {
+		offset += (size_t)(i % v->sizes[d] * v->strides[d]);
+		i /= v->sizes[d];
+	}
+	return offset;
+}
+
+struct value view_look(const struct view *v, int64_t i)
+{
+	char bytes[RUN];
+	struct value value;
+
+	value.known = contents_look(bytes, v->base, view_offset(v, i), number_size(v->type));
+	value.x = number_load(v->type, bytes);
+	return value;
+}
+
+void view_put(const struct view *v, int64_t i, struct value value)
+{
+	char bytes[RUN];
+
+	number_store(v->type, bytes, value.x);
+	contents_write(v->base + view_offset(v, i), bytes, number_size(v->type), value.known);
+}
+
+static bool in_a_row(const struct view *v)
+{
+	return v->dims == 1 && v->strides[0] == number_size(v->type);
+}
+
+bool view_load(const struct view *v, struct value *out)
+{
+	size_t size = number_size(v->type), per = RUN / size;
+	bool all = true;
+	char bytes[RUN];
+
+	for (int64_t i = 0; i < v->n;) {
+		if (in_a_row(v) && i + (int64_t)per <= v->n &&
+		    contents_look(bytes, v->base, i * size, RUN)) {
+			for (size_t j = 0; j < per; j++)
+				out[i++] = (struct value){ number_load(v->type, bytes + j * size),
+							   true };
+		} else {
+			out[i] = view_look(v, i);
+			all = all && out[i].known;
+			i++;
+		}
+	}
+	return all;
+}
+
+void view_store(const struct view *v, const struct value *in)
+{
+	size_t size = number_size(v->type);
+	char *bytes;
+
+	for (int64_t i = 0, n; i < v->n; i += n) {
+		for (n = 1; in_a_row(v) && i + n < v->n && in[i + n].known == in[i].known; n++)
+			;
+		bytes = malloc(n * size);
+		if (!bytes)
+			continue;
+		for (int64_t j = 0; j < n; j++)
+			number_store(v->type, bytes + j * size, in[i + j].x);
+		contents_write(v->base + view_offset(v, i), bytes, n * size, in[i].known);
+		free(bytes);
+	}
+}
+
+bool view_small(const struct view *v)
+{
+	return v->n <= SMALL_MOST;
+}
+
+struct value *values_new(int64_t n)
+{
+	return calloc(n ? (size_t)n : 1, sizeof(struct value));
+}
+
+void view_forget(const struct view *v)
+{
+	struct value *nothing = view_small(v) ? values_new(v->n) : NULL;
+
+	if (!v->n)
+		return;
+	sim_forget(v->base);
+	if (nothing && contents_any())
+		view_store(v, nothing);
+	free(nothing);
+}
+
+struct value *view_known(const struct view *v)
+{
+	struct value *values = view_small(v) ? values_new(v->n) : NULL;
+
+	if (values && !view_load(v, values)) {
+		free(values);
+		return NULL;
+	}
+	return values;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A tensor as a kernel sees it: where it begins, the type of its numbers, its sizes and strides.
+ * All of PyTorch's ways to say so become this one; its numbers are read and written here.
+ */
+#ifndef SIMGPU_VIEW_H
+#define SIMGPU_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VIEW_DIMS 25
+
+struct view {
+	char *base;
+	char type;
+	int dims;
+	int64_t sizes[VIEW_DIMS];   /* the one that changes fastest first */
+	int64_t strides[VIEW_DIMS]; /* in bytes */
+	int64_t n;
+};
+
+struct value {
+	long double x;
+	bool known; /* else a guess */
+};
+
+/* Each is false if that cannot be a tensor on the device. */
+bool view_row(struct view *v, const void *base, char type, int64_t n); /* one behind the other */
+/* An OffsetCalculator for so many pointers, of which this one is `which`. */
+bool view_steps(struct view *v, const void *base, char type, const uint32_t *steps, int pointers,
+		int which);
+/* A TensorInfo, whose sizes are of 4 or 8 bytes. */
+bool view_info(struct view *v, const void *info, char type, int word);
+size_t view_info_bytes(int word);
+
+size_t view_offset(const struct view *v, int64_t i);
+struct value view_look(const struct view *v, int64_t i);
+void view_put(const struct view *v, int64_t i, struct value value);
+bool view_load(const struct view *v, struct value *out); /* true: all is known */
+void view_store(const struct view *v, const struct value *in);
+void view_forget(const struct view *v);
+bool view_small(const struct view *v);
+/* Zeroed values, freed by the caller; NULL if there is no memory. */
+struct value *values_new(int64_t n);
+/* All elements of a tensor that is small and known throughout; else NULL. */
+struct value *view_known(const struct view *v);
+
+/* An OffsetCalculator's length in 4-byte words. */
+size_t steps_words(int pointers);
+
+#endif
