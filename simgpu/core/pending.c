@@ -97,6 +97,15 @@ void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what)
 	pending_unlock();
 }
 
+void pending_poll(void)
+{
+	if (!pending_any() || inside)
+		return;
+	pending_lock();
+	poll_all();
+	pending_unlock();
+}
+
 /* ---- those who wait ---- */
 
 static struct pending *by_number(uint64_t number)

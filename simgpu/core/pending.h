@@ -56,6 +56,7 @@ void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what);
 void pending_store(struct pending *p, size_t at, const void *data, const unsigned char *states,
 		   size_t bytes);
 
+void pending_poll(void);
 bool pending_busy(uint64_t number);
 int pending_wait(uint64_t number); /* a result */
 int pending_wait_all(int device);

@@ -1,140 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: communicators. Each process believes itself to be heard by all others; nothing is
- * exchanged, so ranks need not even meet. Any thread.
- *
- * Device memory of a communicator is an approximation of what has been reported for NVLink machines
- * (figures of NCCL's public issue tracker): a receive buffer of 10 MiB (three protocols) and a send
- * area of 2 MiB for each channel and connection, taken when a ring or a pair is first used, and a
- * few megabytes at once. NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE act as they do on the real one. A
- * communicator of one rank needs none of that.
+ * NCCL: communicators. Its ranks meet when it is made, as on a card, and are told apart by the id
+ * they share. A rank that cannot meet the others is alone: it believes that they send what it
+ * sends. So it is with more ranks than a node has devices, and with SIMGPU_RANKS=alone. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <sys/random.h>
 #include "lib_nccl.h"
 
-#define RING_CHANNELS_NVLINK 24
-#define RING_CHANNELS_PCIE   4
-#define PAIR_CHANNELS_NVLINK 32
-#define PAIR_CHANNELS_PCIE   2
-#define BASE_BYTES	     (8 * MIB)
-#define SIMPLE_BYTES	     (4 * MIB)
-#define OTHER_PROTOCOLS	     (6 * MIB)
-#define SEND_BYTES	     (2 * MIB)
+#define BASE_BYTES (8 * MIB)
 
-struct id {
-	char bytes[128];
-};
+static __thread char last_text[96]; /* why no communicator came about */
 
 struct nccl_comm *nccl_check(const void *handle)
 {
 	return sim_handle_check((void *)handle, NCCL_COMM);
 }
 
-/* ---- device memory ---- */
+/* ---- one communicator ---- */
 
-static long environment(const char *name, long otherwise)
+/* Once a process has seen that not all ranks are here, none of its groups waits for anyone. */
+static bool by_itself(int ranks)
 {
-	const char *text = getenv(name);
-	long value = text ? atol(text) : 0;
+	static bool always;
+	const char *asked = getenv("SIMGPU_RANKS"), *world = getenv("WORLD_SIZE");
+	int devices = device_physical_count();
 
-	return value > 0 ? value : otherwise;
+	if (ranks > devices || (world && atoi(world) > devices))
+		__atomic_store_n(&always, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(&always, __ATOMIC_RELAXED) || (asked && !strcmp(asked, "alone"));
 }
 
-/* Cards of the data centre have NVLink, the others do not. */
-static bool nvlink(void)
+static void close_comm(struct nccl_comm *c)
 {
-	int capability = lib_capability();
-
-	return capability == 80 || capability == 90 || capability == 100;
-}
-
-static long channels(long on_nvlink, long on_pcie)
-{
-	long n = nvlink() ? on_nvlink : on_pcie, most = environment("NCCL_MAX_NCHANNELS", n);
-
-	return n < most ? n : most;
-}
-
-static int take(struct nccl_comm *c, size_t bytes)
-{
-	struct nccl_buffer *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return NCCL_SYSTEM_ERROR;
-	b->ptr = lib_map(bytes);
-	if (!b->ptr) {
-		free(b);
-		return NCCL_CUDA_ERROR;
+	if (c->node) {
+		nccl_end_exchanges(c);
+		nccl_node_leave(c->node);
 	}
-	b->bytes = bytes;
-	b->next = c->buffers;
-	c->buffers = b;
-	c->bytes += bytes;
-	return NCCL_OK;
+	nccl_give_back(c);
+	pthread_mutex_destroy(&c->lock);
+	sim_handle_free(c);
 }
 
-static int connect_channels(struct nccl_comm *c, long n)
-{
-	size_t receive = OTHER_PROTOCOLS + environment("NCCL_BUFFSIZE", SIMPLE_BYTES);
-	int result = NCCL_OK;
-
-	while (!result && n-- > 0) {
-		result = take(c, receive);
-		if (!result)
-			result = take(c, SEND_BYTES);
-	}
-	return result;
-}
-
-int nccl_connect_ring(struct nccl_comm *c)
-{
-	int result = NCCL_OK;
-
-	if (c->ranks < 2)
-		return NCCL_OK;
-	pthread_mutex_lock(&c->lock);
-	if (!c->ring)
-		result = connect_channels(c, channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE));
-	c->ring = !result;
-	pthread_mutex_unlock(&c->lock);
-	return result;
-}
-
-int nccl_connect_peer(struct nccl_comm *c, int peer)
-{
-	int result = NCCL_OK;
-
-	if (peer < 0 || peer >= c->ranks)
-		return NCCL_INVALID;
-	if (peer == c->rank || peer >= NCCL_MAX_PEERS)
-		return NCCL_OK;
-	pthread_mutex_lock(&c->lock);
-	if (!c->peers[peer])
-		result = connect_channels(c, channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE));
-	c->peers[peer] = !result;
-	pthread_mutex_unlock(&c->lock);
-	return result;
-}
-
-/* ---- communicators ---- */
-
-static void give_back(struct nccl_comm *c)
-{
-	while (c->buffers) {
-		struct nccl_buffer *b = c->buffers;
-
-		c->buffers = b->next;
-		lib_unmap(b->ptr, b->bytes);
-		free(b);
-	}
-	c->bytes = 0;
-}
-
-static int open_comm(void **out, int ranks, int rank, int device)
+/* Joins, and does not wait for the others yet. */
+static int open_comm(struct nccl_comm **out, int ranks, int rank, int device,
+		     const struct nccl_id *id)
 {
 	struct nccl_comm *c;
 	int result;
@@ -148,106 +59,297 @@ static int open_comm(void **out, int ranks, int rank, int device)
 	c->rank = rank;
 	c->device = device;
 	pthread_mutex_init(&c->lock, NULL);
-	result = take(c, BASE_BYTES);
+	result = nccl_take(c, BASE_BYTES);
+	if (!result && ranks > 1 && id && nccl_id_is_here(id) && !by_itself(ranks))
+		result = nccl_node_join(&c->node, id, ranks, rank, device_physical(device));
+	else if (id)
+		nccl_id_drop(id);
 	if (result) {
-		sim_handle_free(c);
+		close_comm(c);
 		return result;
 	}
 	*out = c;
 	return NCCL_OK;
 }
 
-static int close_comm(void *handle)
-{
-	struct nccl_comm *c = nccl_check(handle);
+/* ---- the others are met: now, or at the end of a group ---- */
 
-	if (!c)
-		return handle ? NCCL_INVALID : NCCL_OK;
-	give_back(c);
-	pthread_mutex_destroy(&c->lock);
-	sim_handle_free(c);
-	return NCCL_OK;
+struct meeting {
+	struct nccl_later later; /* first */
+	struct nccl_comm *comm;
+	void **out;
+};
+
+static int meet(struct nccl_later *later)
+{
+	struct meeting *m = (struct meeting *)later;
+	struct nccl_comm *c = m->comm;
+	int result = c->node ? nccl_node_meet(c->node, c->text, sizeof(c->text)) : NCCL_OK;
+
+	if (result) {
+		memcpy(last_text, c->text, sizeof(last_text));
+		close_comm(c);
+		*m->out = NULL;
+	}
+	free(m);
+	return result;
 }
 
-API(int, ncclCommInitRank, void **comm, int ranks, struct id id, int rank)
+static int open_and_meet(void **out, int ranks, int rank, int device, const struct nccl_id *id)
 {
-	(void)id;
-	return open_comm(comm, ranks, rank, sim_device());
+	struct meeting *m = out ? calloc(1, sizeof(*m)) : NULL;
+	int result;
+
+	if (!m)
+		return out ? NCCL_SYSTEM_ERROR : NCCL_INVALID;
+	result = open_comm(&m->comm, ranks, rank, device, id);
+	if (result) {
+		free(m);
+		return result;
+	}
+	*out = m->comm;
+	m->out = out;
+	m->later.finish = meet;
+	return nccl_later(&m->later);
 }
 
-API(int, ncclCommInitRankConfig, void **comm, int ranks, struct id id, int rank, void *config)
+API(int, ncclCommInitRank, void **comm, int ranks, struct nccl_id id, int rank)
 {
-	(void)id, (void)config;
-	return open_comm(comm, ranks, rank, sim_device());
+	return open_and_meet(comm, ranks, rank, sim_device(), &id);
 }
 
-API(int, ncclCommInitRankScalable, void **comm, int ranks, int rank, int ids, struct id *id,
+API(int, ncclCommInitRankConfig, void **comm, int ranks, struct nccl_id id, int rank, void *config)
+{
+	(void)config;
+	return open_and_meet(comm, ranks, rank, sim_device(), &id);
+}
+
+API(int, ncclCommInitRankScalable, void **comm, int ranks, int rank, int ids, struct nccl_id *id,
     void *config)
 {
-	(void)ids, (void)id, (void)config;
-	return open_comm(comm, ranks, rank, sim_device());
+	(void)config;
+	if (ids < 1 || !id)
+		return NCCL_INVALID;
+	return open_and_meet(comm, ranks, rank, sim_device(), id);
 }
 
 API(int, ncclCommInitAll, void **comms, int n, const int *devices)
 {
-	int before = sim_device(), result = NCCL_OK;
+	int before = sim_device(), result;
+	struct nccl_id id;
 
 	if (!comms || n < 1 || n > sim_device_count())
 		return NCCL_INVALID;
+	result = nccl_id_make(&id);
 	for (int i = 0; !result && i < n; i++) {
 		sim_set_device(devices ? devices[i] : i);
-		result = open_comm(&comms[i], n, i, sim_device());
+		result = open_comm((struct nccl_comm **)&comms[i], n, i, sim_device(), &id);
 	}
 	sim_set_device(before);
+	nccl_id_drop(&id);
 	return result;
 }
 
-/* Who else takes the same colour cannot be known here: the group counts as large as the one it is
- * split from. */
+/* ---- communicators made of others ---- */
+
+/* What each rank of the parent tells the others, on its host lane. */
+struct talk {
+	int32_t colour, key, rank, has_id;
+	struct nccl_id id;
+};
+
+struct making {
+	struct nccl_later later; /* first */
+	struct nccl_comm *parent;
+	struct talk mine, all[NCCL_HERE];
+	uint64_t number;
+	uint32_t from; /* ranks that tell */
+	int ranks, rank;
+	void **out;
+	int (*choose)(struct making *m, struct nccl_id *id); /* sets ranks, rank and the id */
+};
+
+static int hear(struct making *m)
+{
+	struct nccl_node *n = m->parent->node;
+
+	for (int r = 0; r < m->parent->ranks; r++) {
+		struct nccl_message *got = NULL;
+
+		if (!(m->from & 1u << r))
+			continue;
+		for (;;) {
+			uint32_t bell = nccl_node_bell(n);
+			bool gone = nccl_node_gone(n, 1u << r) >= 0;
+
+			got = nccl_node_look(n, r, NCCL_LANE_HOST, m->number);
+			if (got)
+				break;
+			if (gone)
+				return NCCL_REMOTE_ERROR;
+			nccl_node_sleep(n, bell);
+		}
+		if (!nccl_node_read(n, got, 0, &m->all[r], sizeof(m->all[r])))
+			return NCCL_SYSTEM_ERROR;
+		nccl_node_take(n, got);
+	}
+	return NCCL_OK;
+}
+
+static int finish_making(struct nccl_later *later)
+{
+	struct making *m = (struct making *)later;
+	int result = hear(m), device = m->parent->device;
+	struct nccl_comm *c = NULL;
+	struct nccl_id id = { 0 };
+
+	if (!result)
+		result = m->choose(m, &id);
+	if (!result && m->ranks)
+		result = open_comm(&c, m->ranks, m->rank, device, &id);
+	if (c && c->node)
+		result = nccl_node_meet(c->node, c->text, sizeof(c->text));
+	if (m->mine.has_id && memcmp(id.random, m->mine.id.random, sizeof(id.random)) != 0)
+		nccl_id_drop(&m->mine.id);
+	if (c && result)
+		close_comm(c);
+	else if (c)
+		*m->out = c;
+	free(m);
+	return result;
+}
+
+static int make(const struct making *what)
+{
+	struct making *m = malloc(sizeof(*m));
+	struct nccl_comm *c = what->parent;
+
+	if (!m)
+		return NCCL_SYSTEM_ERROR;
+	*m = *what;
+	m->later.finish = finish_making;
+	m->number = __atomic_fetch_add(&c->hosts, 1, __ATOMIC_RELAXED);
+	nccl_node_send(c->node, NCCL_LANE_HOST, m->number,
+		       (struct nccl_message){ .kind = NCCL_TALK, .readers = m->from }, NULL, 0,
+		       &m->mine, sizeof(m->mine));
+	return nccl_later(&m->later);
+}
+
+/* Of one colour, in the order of their keys; the first of them brings the id. */
+static int choose_colour(struct making *m, struct nccl_id *id)
+{
+	const struct talk *mine = &m->mine, *first = mine;
+
+	if (mine->colour < 0)
+		return NCCL_OK;
+	for (const struct talk *t = m->all; t < m->all + m->parent->ranks; t++) {
+		if (t->colour != mine->colour)
+			continue;
+		m->ranks++;
+		m->rank += t->key < mine->key || (t->key == mine->key && t->rank < mine->rank);
+		if (t->key < first->key || (t->key == first->key && t->rank < first->rank))
+			first = t;
+	}
+	*id = first->id;
+	return NCCL_OK;
+}
+
 API(int, ncclCommSplit, void *comm, int colour, int key, void **out, void *config)
 {
 	struct nccl_comm *c = nccl_check(comm);
+	struct making m = { .parent = c, .out = out, .choose = choose_colour };
 
 	(void)config;
 	if (!c || !out)
 		return NCCL_INVALID;
 	*out = NULL;
-	if (colour < 0)
+	if (!c->node && colour < 0)
 		return NCCL_OK;
-	return open_comm(out, c->ranks, key >= 0 && key < c->ranks ? key : c->rank, c->device);
+	if (!c->node) /* who else takes the same colour cannot be known */
+		return open_and_meet(out, c->ranks, key >= 0 && key < c->ranks ? key : c->rank,
+				     c->device, NULL);
+	m.mine = (struct talk){ .colour = colour, .key = key, .rank = c->rank };
+	m.from = (1u << c->ranks) - 1;
+	if (colour >= 0 && nccl_id_make(&m.mine.id))
+		return NCCL_SYSTEM_ERROR;
+	m.mine.has_id = colour >= 0;
+	return make(&m);
+}
+
+static int choose_first(struct making *m, struct nccl_id *id)
+{
+	for (int r = 0; r < m->parent->ranks; r++)
+		if (m->from & 1u << r && m->all[r].has_id) {
+			*id = m->all[r].id;
+			return NCCL_OK;
+		}
+	return NCCL_INVALID;
 }
 
 API(int, ncclCommShrink, void *comm, int *without, int n, void **out, void *config, int flags)
 {
 	struct nccl_comm *c = nccl_check(comm);
-	int rank;
+	struct making m = { .parent = c, .out = out, .choose = choose_first };
 
 	(void)config, (void)flags;
 	if (!c || !out || n < 0 || n >= c->ranks || (n && !without))
 		return NCCL_INVALID;
-	rank = c->rank;
-	for (int i = 0; i < n; i++)
-		rank -= without[i] < c->rank;
-	return open_comm(out, c->ranks - n, rank, c->device);
+	*out = NULL;
+	m.ranks = c->ranks - n;
+	m.rank = c->rank;
+	m.from = (1u << c->ranks) - 1;
+	for (int i = 0; i < n; i++) {
+		m.rank -= without[i] < c->rank;
+		m.from &= ~(1u << without[i] % 32);
+	}
+	if (!c->node)
+		return open_and_meet(out, m.ranks, m.rank, c->device, NULL);
+	m.mine.has_id = !m.rank;
+	if (!m.rank && nccl_id_make(&m.mine.id))
+		return NCCL_SYSTEM_ERROR;
+	return make(&m);
 }
 
-API(int, ncclCommGrow, void *comm, int ranks, const struct id *id, int rank, void **out,
+/* Those that are there already learn the id from the one that brings it; the new ones bring it. */
+API(int, ncclCommGrow, void *comm, int ranks, const struct nccl_id *id, int rank, void **out,
     void *config)
 {
 	struct nccl_comm *c = nccl_check(comm);
+	struct making m = { .parent = c, .out = out, .choose = choose_first, .ranks = ranks };
 
-	(void)id, (void)config;
-	return open_comm(out, ranks, c ? c->rank : rank, sim_device());
+	(void)config;
+	if (!c || !c->node)
+		return open_and_meet(out, ranks, c ? c->rank : rank, sim_device(), id);
+	if (!out)
+		return NCCL_INVALID;
+	*out = NULL;
+	m.rank = c->rank;
+	m.from = (1u << c->ranks) - 1;
+	if (id)
+		m.mine = (struct talk){ .has_id = 1, .id = *id };
+	return make(&m);
+}
+
+/* ---- their end ---- */
+
+static int end_comm(void *handle)
+{
+	struct nccl_comm *c = nccl_check(handle);
+
+	if (!c)
+		return handle ? NCCL_INVALID : NCCL_OK;
+	close_comm(c);
+	return NCCL_OK;
 }
 
 API(int, ncclCommDestroy, void *comm)
 {
-	return close_comm(comm);
+	return end_comm(comm);
 }
 
 API(int, ncclCommAbort, void *comm)
 {
-	return close_comm(comm);
+	return end_comm(comm);
 }
 
 API(int, ncclCommSuspend, void *comm, int flags)
@@ -258,7 +360,7 @@ API(int, ncclCommSuspend, void *comm, int flags)
 		return NCCL_INVALID;
 	if (flags & 1) {
 		pthread_mutex_lock(&c->lock);
-		give_back(c);
+		nccl_give_back(c);
 		c->ring = false;
 		memset(c->peers, 0, sizeof(c->peers));
 		pthread_mutex_unlock(&c->lock);
@@ -267,6 +369,12 @@ API(int, ncclCommSuspend, void *comm, int flags)
 }
 
 /* ---- questions ---- */
+
+static int async_error(struct nccl_comm *c)
+{
+	pending_poll();
+	return __atomic_load_n(&c->error, __ATOMIC_ACQUIRE);
+}
 
 #define QUESTION(name, answer)                          \
 	API(int, name, const void *comm, int *out)      \
@@ -282,7 +390,7 @@ API(int, ncclCommSuspend, void *comm, int flags)
 QUESTION(ncclCommCount, c->ranks)
 QUESTION(ncclCommUserRank, c->rank)
 QUESTION(ncclCommCuDevice, c->device)
-QUESTION(ncclCommGetAsyncError, NCCL_OK)
+QUESTION(ncclCommGetAsyncError, async_error(c))
 
 /* Which of ncclCommMemStat_t: 0 can be suspended, 1 is suspended, 2 cannot be, 3 all. */
 API(int, ncclCommMemStats, void *comm, int which, uint64_t *out)
@@ -304,16 +412,12 @@ API(int, ncclGetVersion, int *out)
 	return NCCL_OK;
 }
 
-API(int, ncclGetUniqueId, struct id *id)
+API(int, ncclGetUniqueId, struct nccl_id *id)
 {
-	if (!id)
-		return NCCL_INVALID;
-	memset(id, 0, sizeof(*id));
-	snprintf(id->bytes, sizeof(id->bytes), "simgpu %d ", (int)getpid());
-	return getrandom(id->bytes + 64, 64, 0) == 64 ? NCCL_OK : NCCL_SYSTEM_ERROR;
+	return id ? nccl_id_make(id) : NCCL_INVALID;
 }
 
-API(int, ncclCommGetUniqueId, void *comm, struct id *id)
+API(int, ncclCommGetUniqueId, void *comm, struct nccl_id *id)
 {
 	return nccl_check(comm) ? ncclGetUniqueId(id) : NCCL_INVALID;
 }
@@ -339,6 +443,7 @@ API(const char *, ncclGetErrorString, int result)
 
 API(const char *, ncclGetLastError, const void *comm)
 {
-	(void)comm;
-	return "";
+	struct nccl_comm *c = nccl_check(comm);
+
+	return c ? c->text : last_text;
 }

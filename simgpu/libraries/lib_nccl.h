@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communicators, for the files of NCCL: who is in one (lib_nccl.c), what it carries
- * (lib_nccl_collective.c) and what belongs together (lib_nccl_group.c).
+ * Communicators, for the files of NCCL:
+ *	lib_nccl.c		who is in one
+ *	lib_nccl_memory.c	the device memory it takes
+ *	lib_nccl_id.c, _node.c	how the processes of its ranks meet, and what they share
+ *	lib_nccl_payload.c	what is known of a buffer, as it travels
+ *	lib_nccl_exchange.c	collectives and messages that wait for other ranks
+ *	lib_nccl_numbers.c	sums and the like
+ *	lib_nccl_collective.c	the calls
+ *	lib_nccl_alone.c	the calls of a rank that runs by itself
+ *	lib_nccl_group.c	what belongs together
  */
 #ifndef SIMGPU_LIB_NCCL_H
 #define SIMGPU_LIB_NCCL_H
 
 #include <pthread.h>
+#include "../core/core.h"
+#include "../core/pending.h"
 #include "lib.h"
+#include "lib_nccl_node.h"
 
-enum { NCCL_OK = 0, NCCL_CUDA_ERROR = 1, NCCL_SYSTEM_ERROR = 2, NCCL_INVALID = 4 };
+enum {
+	NCCL_OK = 0,
+	NCCL_CUDA_ERROR = 1,
+	NCCL_SYSTEM_ERROR = 2,
+	NCCL_INVALID = 4,
+	NCCL_INVALID_USAGE = 5,
+	NCCL_REMOTE_ERROR = 6,
+};
 
 #define NCCL_COMM      SIM_KIND('n', 'c', 'c', 'l')
 #define NCCL_MAX_PEERS 1024
+#define NCCL_OPS       64 /* operators of its own that a communicator can hold */
 
 struct nccl_buffer {
 	void *ptr;
 	size_t bytes;
 	struct nccl_buffer *next;
+};
+
+struct nccl_op {
+	bool used;
+	unsigned char scalar[8];
+	bool known;
 };
 
 struct nccl_comm {
@@ -27,15 +52,93 @@ struct nccl_comm {
 	struct nccl_buffer *buffers;
 	size_t bytes;
 	pthread_mutex_t lock;
+	struct nccl_node *node; /* NULL: alone */
+	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
+	int error; /* asynchronous */
+	char text[96];
+	struct nccl_op ops[NCCL_OPS]; /* number 5 is the first */
 };
 
 /* The communicator, or NULL if it is not one. */
 struct nccl_comm *nccl_check(const void *handle);
+int nccl_id_open(const struct nccl_id *id); /* a descriptor, or -1; lib_nccl_id.c */
+
+/* ---- lib_nccl_memory.c ---- */
+int nccl_take(struct nccl_comm *c, size_t bytes);
+void nccl_give_back(struct nccl_comm *c);
 /* What a first collective, or a first message to a peer, makes NCCL allocate. */
 int nccl_connect_ring(struct nccl_comm *c);
 int nccl_connect_peer(struct nccl_comm *c, int peer);
-/* Notes a small transfer of the group that is open, if one is; lib_nccl_group.c. */
+
+/* ---- lib_nccl_numbers.c ---- */
+enum { NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN, NCCL_AVG, NCCL_OWN };
+size_t nccl_type_bytes(int type); /* 0: not a type */
+/* total = total op with, for each number; what is known of a number is what is known of both. */
+void nccl_combine(void *total, unsigned char *states, const void *with,
+		  const unsigned char *with_states, size_t n, int type, int op);
+void nccl_scale(void *data, size_t n, int type, const void *scalar);
+bool nccl_is_whole(int type);
+void nccl_divide(void *data, size_t n, int type, int ranks);
+void nccl_one_over(void *scalar, int type, int ranks);
+
+/* ---- lib_nccl_payload.c ---- */
+struct nccl_span { /* bytes of which the same is known */
+	uint64_t at, bytes, offset;
+	uint64_t state;
+};
+struct nccl_payload {
+	struct nccl_span *spans;
+	size_t n, room;
+	unsigned char *data;
+	size_t bytes, data_room;
+};
+void nccl_payload_of(struct nccl_payload *p, const void *from, size_t bytes);
+void nccl_payload_scale(struct nccl_payload *p, int type, const void *scalar);
+void nccl_payload_send(struct nccl_payload *p, struct nccl_node *n, int lane, uint64_t number,
+		       struct nccl_message m); /* and frees it */
+/* The spans of a message; then bytes [at, at + bytes) of the buffer with their states. */
+bool nccl_payload_open(struct nccl_payload *p, struct nccl_node *n, const struct nccl_message *m);
+void nccl_payload_read(const struct nccl_payload *p, struct nccl_node *n,
+		       const struct nccl_message *m, size_t at, unsigned char *data,
+		       unsigned char *states, size_t bytes);
+void nccl_payload_free(struct nccl_payload *p);
+
+/* ---- lib_nccl_exchange.c ---- */
+enum nccl_kind {
+	NCCL_REDUCE, /* to all, or to some */
+	NCCL_SCATTER_REDUCED,
+	NCCL_GATHER,
+	NCCL_BROADCAST,
+	NCCL_MESSAGE,
+	NCCL_TALK, /* between hosts */
+};
+struct nccl_call {
+	struct nccl_comm *comm;
+	const void *from;
+	void *to;
+	size_t count;
+	int type, op, root; /* root: -1 all */
+	void *stream;
+};
+int nccl_exchange(enum nccl_kind kind, const struct nccl_call *call);
+int nccl_send(struct nccl_comm *c, const void *from, size_t bytes, int peer);
+int nccl_receive(struct nccl_comm *c, void *to, size_t bytes, int peer, void *stream);
+void nccl_end_exchanges(struct nccl_comm *c);
+
+/* ---- lib_nccl_alone.c ---- */
+int nccl_alone(enum nccl_kind kind, const struct nccl_call *call);
+
+/* ---- lib_nccl_group.c ---- */
+int ncclGroupStart(void);
+int ncclGroupEnd(void);
+/* Notes a small transfer of the group that is open, if one is, of a rank by itself. */
 void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes);
 void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes);
+/* What must wait for other ranks: done now, or at the group's end. It frees itself. */
+struct nccl_later {
+	int (*finish)(struct nccl_later *later);
+	struct nccl_later *next;
+};
+int nccl_later(struct nccl_later *later);
 
 #endif

@@ -1,162 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: what a communicator carries. A collective does to small buffers what it would if every
- * other rank had sent the same as this one (sums are not multiplied), so that frameworks that
- * compare shapes and counts between ranks find them equal. Any thread.
+ * NCCL: the calls: collectives, messages, memory and operators. A call that is recorded into a
+ * graph does nothing but that. Any thread.
  */
+#include <string.h>
 #include "lib_nccl.h"
 
-static size_t type_bytes(int type)
+static int collective(enum nccl_kind kind, const struct nccl_call *call)
 {
-	static const unsigned char bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
-
-	return type >= 0 && type < (int)sizeof(bytes) ? bytes[type] : 0;
-}
-
-/* A rank whose memory is not written. */
-static int take_part(struct nccl_comm *c, void *stream)
-{
-	lib_launch(stream);
-	return nccl_connect_ring(c);
-}
-
-/* One buffer to another, or to a slot of another for each rank. */
-static int copy(void *comm, void *to, const void *from, size_t count, int type, void *stream,
-		bool each_rank)
-{
-	struct nccl_comm *c = nccl_check(comm);
-	size_t bytes = count * type_bytes(type);
+	struct nccl_comm *c = nccl_check(call->comm);
+	bool records = sim_capturing(call->stream);
 	int result;
 
-	if (!c || !type_bytes(type) || (bytes && (!to || !from)))
+	if (!c || !nccl_type_bytes(call->type) || call->root >= c->ranks ||
+	    (call->count && !call->from && !call->to))
 		return NCCL_INVALID;
 	result = nccl_connect_ring(c);
-	lib_launch(stream);
-	for (int i = 0; !result && bytes && i < (each_rank ? c->ranks : 1); i++)
-		if ((char *)to + i * bytes != from)
-			sim_copy((char *)to + i * bytes, from, bytes);
-	return result;
+	lib_launch(call->stream);
+	if (result || records || !call->count)
+		return result;
+	return c->node ? nccl_exchange(kind, call) : nccl_alone(kind, call);
 }
 
-static int carry(void *comm, void *to, const void *from, size_t count, int type, void *stream)
-{
-	return copy(comm, to, from, count, type, stream, false);
-}
-
-static int spread(void *comm, void *to, const void *from, size_t count, int type, void *stream)
-{
-	return copy(comm, to, from, count, type, stream, true);
-}
+#define CALL(...) (&(struct nccl_call){ .comm = comm, .stream = stream, __VA_ARGS__ })
+#define WHAT	  .from = from, .to = to, .count = count, .type = type
 
 API(int, ncclAllReduce, const void *from, void *to, size_t count, int type, int op, void *comm,
     void *stream)
 {
-	(void)op;
-	return carry(comm, to, from, count, type, stream);
+	return collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = -1));
 }
 
 API(int, ncclReduce, const void *from, void *to, size_t count, int type, int op, int root,
     void *comm, void *stream)
 {
-	struct nccl_comm *c = nccl_check(comm);
-
-	(void)op;
-	if (c && c->rank != root)
-		return take_part(c, stream);
-	return carry(comm, to, from, count, type, stream);
+	return collective(NCCL_REDUCE, CALL(WHAT, .op = op, .root = root));
 }
 
 API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int root, void *comm,
     void *stream)
 {
-	struct nccl_comm *c = nccl_check(comm);
-	size_t bytes = count * type_bytes(type);
-
-	if (c && c->rank == root)
-		nccl_group_send(c, from, bytes);
-	else if (c)
-		nccl_group_receive(c, to, bytes);
-	if (c && c->rank != root && (!from || from == to))
-		return take_part(c, stream);
-	return carry(comm, to, from, count, type, stream);
+	return collective(NCCL_BROADCAST, CALL(WHAT, .root = root));
 }
 
 API(int, ncclBcast, void *buffer, size_t count, int type, int root, void *comm, void *stream)
 {
-	(void)root;
-	return carry(comm, buffer, buffer, count, type, stream);
+	return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
 }
 
 API(int, ncclReduceScatter, const void *from, void *to, size_t count, int type, int op, void *comm,
     void *stream)
 {
-	struct nccl_comm *c = nccl_check(comm);
-	size_t skip = c ? c->rank * count * type_bytes(type) : 0;
-
-	(void)op;
-	return carry(comm, to, from ? (const char *)from + skip : NULL, count, type, stream);
+	return collective(NCCL_SCATTER_REDUCED, CALL(WHAT, .op = op, .root = -1));
 }
 
 API(int, ncclAllGather, const void *from, void *to, size_t count, int type, void *comm,
     void *stream)
 {
-	return spread(comm, to, from, count, type, stream);
+	return collective(NCCL_GATHER, CALL(WHAT, .root = -1));
+}
+
+/* ---- messages ---- */
+
+static int message(bool send, const void *from, void *to, size_t bytes, int peer, void *comm,
+		   void *stream)
+{
+	struct nccl_comm *c = nccl_check(comm);
+	bool records = sim_capturing(stream);
+	int result;
+
+	if (!c)
+		return NCCL_INVALID;
+	result = nccl_connect_peer(c, peer);
+	lib_launch(stream);
+	if (result || records || !bytes)
+		return result;
+	if (c->node)
+		return send ? nccl_send(c, from, bytes, peer)
+			    : nccl_receive(c, to, bytes, peer, stream);
+	if (send) {
+		nccl_group_send(c, from, bytes);
+	} else {
+		sim_forget(to);
+		nccl_group_receive(c, to, bytes);
+	}
+	return NCCL_OK;
+}
+
+API(int, ncclSend, const void *from, size_t count, int type, int peer, void *comm, void *stream)
+{
+	return message(true, from, NULL, count * nccl_type_bytes(type), peer, comm, stream);
+}
+
+API(int, ncclRecv, void *to, size_t count, int type, int peer, void *comm, void *stream)
+{
+	return message(false, NULL, to, count * nccl_type_bytes(type), peer, comm, stream);
+}
+
+/* Those that NCCL makes of messages. */
+API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type, void *comm, void *stream)
+{
+	struct nccl_comm *c = nccl_check(comm);
+	size_t bytes = count * nccl_type_bytes(type);
+	int result = ncclGroupStart();
+
+	if (!c)
+		result = NCCL_INVALID;
+	for (int i = 0; !result && i < c->ranks; i++)
+		result =
+			message(true, (const char *)from + i * bytes, NULL, bytes, i, comm, stream);
+	for (int i = 0; !result && i < c->ranks; i++)
+		result = message(false, NULL, (char *)to + i * bytes, bytes, i, comm, stream);
+	ncclGroupEnd();
+	return result;
 }
 
 API(int, ncclGather, const void *from, void *to, size_t count, int type, int root, void *comm,
     void *stream)
 {
 	struct nccl_comm *c = nccl_check(comm);
+	size_t bytes = count * nccl_type_bytes(type);
+	int result = ncclGroupStart();
 
-	if (c && c->rank != root)
-		return take_part(c, stream);
-	return spread(comm, to, from, count, type, stream);
+	if (!c || root < 0 || root >= c->ranks)
+		result = NCCL_INVALID;
+	if (!result)
+		result = message(true, from, NULL, bytes, root, comm, stream);
+	for (int i = 0; !result && c->rank == root && i < c->ranks; i++)
+		result = message(false, NULL, (char *)to + i * bytes, bytes, i, comm, stream);
+	ncclGroupEnd();
+	return result;
 }
 
 API(int, ncclScatter, const void *from, void *to, size_t count, int type, int root, void *comm,
     void *stream)
 {
 	struct nccl_comm *c = nccl_check(comm);
-	size_t skip = c ? c->rank * count * type_bytes(type) : 0;
+	size_t bytes = count * nccl_type_bytes(type);
+	int result = ncclGroupStart();
 
-	if (c && c->rank != root)
-		return take_part(c, stream);
-	return carry(comm, to, from ? (const char *)from + skip : NULL, count, type, stream);
-}
-
-API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type, void *comm, void *stream)
-{
-	struct nccl_comm *c = nccl_check(comm);
-	int result = NCCL_OK;
-
-	if (!c)
-		return NCCL_INVALID;
-	for (int i = 0; !result && i < c->ranks; i++)
-		result = nccl_connect_peer(c, i);
-	return result ? result : carry(comm, to, from, count * c->ranks, type, stream);
-}
-
-API(int, ncclSend, const void *from, size_t count, int type, int peer, void *comm, void *stream)
-{
-	struct nccl_comm *c = nccl_check(comm);
-
-	if (!c)
-		return NCCL_INVALID;
-	nccl_group_send(c, from, count * type_bytes(type));
-	lib_launch(stream);
-	return nccl_connect_peer(c, peer);
-}
-
-API(int, ncclRecv, void *to, size_t count, int type, int peer, void *comm, void *stream)
-{
-	struct nccl_comm *c = nccl_check(comm);
-
-	if (!c)
-		return NCCL_INVALID;
-	sim_forget(to);
-	nccl_group_receive(c, to, count * type_bytes(type));
-	lib_launch(stream);
-	return nccl_connect_peer(c, peer);
+	if (!c || root < 0 || root >= c->ranks)
+		result = NCCL_INVALID;
+	for (int i = 0; !result && c->rank == root && i < c->ranks; i++)
+		result =
+			message(true, (const char *)from + i * bytes, NULL, bytes, i, comm, stream);
+	if (!result)
+		result = message(false, NULL, to, bytes, root, comm, stream);
+	ncclGroupEnd();
+	return result;
 }
 
 /* ---- memory and operators ---- */
@@ -255,12 +246,37 @@ API(int, ncclGetLsaMultimemDevicePointer, void *window, size_t offset, void **ou
 	return NCCL_OK;
 }
 
+/* The scalar lies on the device (0) or on the host, which is read now. */
 API(int, ncclRedOpCreatePreMulSum, int *op, void *scalar, int type, int where, void *comm)
 {
-	(void)scalar, (void)type, (void)where;
-	if (!nccl_check(comm) || !op)
+	struct nccl_comm *c = nccl_check(comm);
+	size_t bytes = nccl_type_bytes(type);
+	int i = 0;
+
+	if (!c || !op || !scalar || !bytes)
 		return NCCL_INVALID;
-	*op = 5;
+	pthread_mutex_lock(&c->lock);
+	while (i < NCCL_OPS && c->ops[i].used)
+		i++;
+	if (i < NCCL_OPS)
+		c->ops[i].used = true;
+	pthread_mutex_unlock(&c->lock);
+	if (i == NCCL_OPS)
+		return NCCL_SYSTEM_ERROR;
+	c->ops[i].known = where != 0 || contents_look(c->ops[i].scalar, scalar, 0, bytes);
+	if (where)
+		memcpy(c->ops[i].scalar, scalar, bytes);
+	*op = NCCL_OWN + i;
+	return NCCL_OK;
+}
+
+API(int, ncclRedOpDestroy, int op, void *comm)
+{
+	struct nccl_comm *c = nccl_check(comm);
+
+	if (!c || op < NCCL_OWN || op >= NCCL_OWN + NCCL_OPS || !c->ops[op - NCCL_OWN].used)
+		return NCCL_INVALID;
+	c->ops[op - NCCL_OWN].used = false;
 	return NCCL_OK;
 }
 

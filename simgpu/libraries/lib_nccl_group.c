@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * NCCL: what is called between ncclGroupStart and ncclGroupEnd belongs together. Frameworks gather
- * and exchange by a group of broadcasts, or of sends and receives. As every other rank is taken to
- * send what this one sends, a receive gets the first thing of the same size that this rank sends in
- * the group. A group is a thread's own.
+ * and exchange by a group of broadcasts, or of sends and receives. Nothing waits for other ranks
+ * within a group, so what must (a communicator that is made) is done at its end. Of a rank by
+ * itself, a receive gets the first thing of the same size that this rank sends in the group, as
+ * every other rank is taken to send what this one sends. A group is a thread's own.
  */
 #include "lib_nccl.h"
 
@@ -18,6 +19,7 @@ struct transfer {
 static __thread struct {
 	int depth, sends, receives;
 	struct transfer sent[PENDING], received[PENDING];
+	struct nccl_later *later, **last;
 } group;
 
 void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes)
@@ -42,6 +44,28 @@ static void fill(const struct transfer *to)
 	}
 }
 
+static int finish_all(void)
+{
+	int result = NCCL_OK, one;
+
+	for (struct nccl_later *l = group.later, *next; l; l = next) {
+		next = l->next;
+		one = l->finish(l);
+		result = result ? result : one;
+	}
+	group.later = NULL;
+	return result;
+}
+
+int nccl_later(struct nccl_later *later)
+{
+	if (!group.later)
+		group.last = &group.later;
+	*group.last = later;
+	group.last = &later->next;
+	return group.depth ? NCCL_OK : finish_all();
+}
+
 API(int, ncclGroupStart, void)
 {
 	group.depth++;
@@ -57,5 +81,5 @@ API(int, ncclGroupEnd, void)
 	for (int i = 0; i < group.receives; i++)
 		fill(&group.received[i]);
 	group.sends = group.receives = 0;
-	return NCCL_OK;
+	return finish_all();
 }
