@@ -10,6 +10,7 @@
 #include "stacks/native.h"
 #include "cuda/nvtx.h"
 #include "leave.h"
+#include "recording/notes.h"
 #include "recording/output.h"
 #include "stacks/python.h"
 #include "recording/session.h"
@@ -40,6 +41,7 @@ static void fork_child(void)
 __attribute__((constructor)) static void process_load(void)
 {
 	config_read();
+	notes_setup(gmt_config.enabled);
 	if (!gmt_config.enabled)
 		return;
 	session_claim();

@@ -17,6 +17,7 @@
 #include "intern_string.h"
 #include "../rings/live.h"
 #include "../stacks/modules.h"
+#include "notes.h"
 #include "output.h"
 #include "source.h"
 #include "../rings/thread.h"
@@ -70,6 +71,7 @@ static bool say_failed(int err)
 	static bool said;
 	char text[512];
 
+	notes_failed(output_get()->path, err);
 	snprintf(text, sizeof(text),
 		 "cannot write %.300s: %s; the program runs without a recording",
 		 output_get()->path, strerrordesc_np(err));
@@ -114,6 +116,7 @@ static bool start(void)
 	session_claim();
 	ok = place_marker() && open_files();
 	if (ok) {
+		notes_begun(output_get()->path);
 		early_replay(thread_self()); /* before any other thread has an event */
 		set_state(SESSION_ON);
 		write_beginning();

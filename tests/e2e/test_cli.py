@@ -466,7 +466,8 @@ def test_run_is_like_the_program(tmp_path):
     program = ["sh", "-c", "cat; echo out; echo err >&2; exit 7"]
     done = run("run", "--", *program, input="in\n", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, "in\nout\n")
-    assert done.stderr == "err\ngpumemtrace: nothing was recorded: the program allocated no CUDA memory\n"
+    assert done.stderr == ("err\ngpumemtrace: nothing was recorded: no allocation of CUDA memory was seen in the programs "
+                           "from which the library reported: sh and cat\n")
     done = run("run", "-q", *program, input="", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (7, "err\n")
     assert os.listdir(tmp_path) == []
@@ -496,7 +497,7 @@ def test_run_sets_the_environment(tmp_path):
     seen = json.loads(run("run", "-q", "-o", "a.gmt", "--stacks", "python", *program, env=env, cwd=tmp_path).stdout)
     build = os.path.dirname(os.path.realpath(TOOL))
     assert seen["LD_PRELOAD"] == f"{build}/libgpumemtrace.so:/lib/x86_64-linux-gnu/libm.so.6"
-    assert (seen["GPUMEMTRACE_OUTPUT"], seen["GPUMEMTRACE_STACKS"]) == ("a.gmt", "python")
+    assert (seen["GPUMEMTRACE_OUTPUT"], seen["GPUMEMTRACE_STACKS"]) == (str(tmp_path / "a.gmt"), "python")
     assert "SIMGPU_CARD" not in seen and seen["LD_LIBRARY_PATH"] == "/some/where"
     seen = json.loads(run("run", "-q", "--sim", "my=24GiB,2", "--", *program, env=env, cwd=tmp_path).stdout)
     assert (seen["SIMGPU_CARD"], seen["SIMGPU_COUNT"]) == ("my=24GiB", "2")

@@ -42,7 +42,7 @@ static int check_name(const char *path)
 							 "give a name");
 }
 
-static int check_folder(const char *path)
+int outfile_check_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX] = ".";
@@ -64,7 +64,7 @@ int outfile_check(const char *path)
 	if (rc)
 		return rc;
 	if (lstat(path, &st))
-		return check_folder(path);
+		return outfile_check_folder(path);
 	if (!S_ISREG(st.st_mode))
 		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
 				 path);
@@ -72,7 +72,7 @@ int outfile_check(const char *path)
 		return say_error(
 			EXIT_USAGE,
 			"%s exists and is not a recording; remove it or choose another name", path);
-	return check_folder(path);
+	return outfile_check_folder(path);
 }
 
 int outfile_clear(const char *path)

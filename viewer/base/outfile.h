@@ -14,6 +14,8 @@
  * said and the exit code. */
 int outfile_check(const char *path);
 
+int outfile_check_folder(const char *path); /* only that files can be made where it is to be */
+
 /* Removes the recording (or empty file) at path and its live file. Same return values. */
 int outfile_clear(const char *path);
 

@@ -15,6 +15,7 @@ static const int passed_on[] = { SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
 #define PASSED (sizeof(passed_on) / sizeof(passed_on[0]))
 
 static volatile pid_t child;
+static int ended_by;
 
 /* What a terminal sends goes to the child by itself: it is in the same group. */
 static void pass_on(int signal, siginfo_t *info, void *context)
@@ -82,5 +83,11 @@ int child_run(char **argv)
 		;
 	if (why)
 		return not_started(argv[0], why);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	ended_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return ended_by ? 128 + ended_by : WEXITSTATUS(status);
+}
+
+int child_signal(void)
+{
+	return ended_by;
 }

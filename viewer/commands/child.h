@@ -6,5 +6,6 @@
 /* What a shell would return: its exit code, 128 + n if signal n ended it, 127 or 126 (and a
  * sentence) if it could not be started. */
 int child_run(char **argv);
+int child_signal(void); /* that ended it; 0 = it ended by itself */
 
 #endif

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run: starts a program with the recording library preloaded, on a simulated device if wanted. */
-#include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "../../format/reader.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
@@ -19,7 +14,10 @@
 #include "child.h"
 #include "command.h"
 #include "preload.h"
+#include "run_output.h"
+#include "run_result.h"
 
+#define OUTPUT	       "GPUMEMTRACE_OUTPUT"
 #define DEFAULT_OUTPUT "gpumemtrace.%p.gmt"
 
 struct run_options {
@@ -64,6 +62,23 @@ static int set_card(const char *sim)
 	return 0;
 }
 
+/* What is there from before goes only where the name is this command's own. */
+static int set_output(const char *given)
+{
+	const char *own = given ? given : getenv(OUTPUT);
+	char absolute[PATH_MAX];
+	int rc = 0;
+
+	if (given && (!*given || !strcmp(given, "-")))
+		return outfile_check("-");
+	rc = run_output_absolute(own && *own ? own : DEFAULT_OUTPUT, absolute);
+	if (!rc && given)
+		rc = run_output_clear(absolute);
+	if (!rc)
+		setenv(OUTPUT, absolute, 1);
+	return rc;
+}
+
 static int set_up(const struct run_options *o)
 {
 	int rc = check_stacks(o->stacks);
@@ -72,87 +87,15 @@ static int set_up(const struct run_options *o)
 		rc = set_card(o->sim);
 	if (!rc)
 		rc = preload_set(o->sim != NULL);
-	if (!rc && o->output && !strchr(o->output, '%'))
-		rc = outfile_clear(o->output);
+	if (!rc)
+		rc = set_output(o->output);
 	if (rc)
 		return rc;
-	if (o->output)
-		setenv("GPUMEMTRACE_OUTPUT", o->output, 1);
 	if (o->stacks)
 		setenv("GPUMEMTRACE_STACKS", o->stacks, 1);
 	if (o->quiet)
 		setenv("GPUMEMTRACE_QUIET", "1", 1);
 	return 0;
-}
-
-/* What was written since the start: the first name, its events, how many files. */
-struct found {
-	char path[PATH_MAX];
-	uint64_t events, files;
-};
-
-static void look_at(const char *path, const struct timespec *start, struct found *f)
-{
-	struct gmt_reader *r;
-	struct stat st;
-	uint64_t events;
-	int err;
-
-	if (stat(path, &st) || st.st_mtim.tv_sec < start->tv_sec ||
-	    (st.st_mtim.tv_sec == start->tv_sec && st.st_mtim.tv_nsec < start->tv_nsec))
-		return;
-	r = gmt_reader_open(path, &err);
-	if (!r)
-		return;
-	events = gmt_reader_info(r)->last_seq;
-	gmt_reader_close(r);
-	if (!f->files++ || events > f->events) {
-		f->events = events;
-		snprintf(f->path, sizeof(f->path), "%s", path);
-	}
-}
-
-/* The output's name as a pattern for glob: anything for a placeholder, and the names that further
- * processes get. */
-static void pattern_of(const char *output, const char *more, char *pattern, size_t room)
-{
-	size_t n = strlen(output), len = 0;
-	bool gmt = n > 4 && !strcmp(output + n - 4, ".gmt");
-
-	for (size_t i = 0; i < n - (gmt ? 4 : 0) && len + 8 < room; i++) {
-		if (output[i] == '%' && output[i + 1]) {
-			pattern[len++] = '*';
-			i++;
-			continue;
-		}
-		if (strchr("*?[\\", output[i]))
-			pattern[len++] = '\\';
-		pattern[len++] = output[i];
-	}
-	snprintf(pattern + len, room - len, "%s%s", more, gmt ? ".gmt" : "");
-}
-
-static struct found find(const char *output, const struct timespec *start)
-{
-	static const char *const more[] = { "", ".*" };
-	char pattern[PATH_MAX];
-	struct found f = { .files = 0 };
-	glob_t names = { 0 };
-
-	for (int i = 0; i < 2; i++) {
-		pattern_of(output, more[i], pattern, sizeof(pattern));
-		glob(pattern, i ? GLOB_APPEND : 0, NULL, &names);
-	}
-	for (size_t i = 0; i < names.gl_pathc; i++) {
-		bool again = false;
-
-		for (size_t j = 0; j < i && !again; j++)
-			again = !strcmp(names.gl_pathv[i], names.gl_pathv[j]);
-		if (!again)
-			look_at(names.gl_pathv[i], start, &f);
-	}
-	globfree(&names);
-	return f;
 }
 
 /* A program that decides by what its kernels computed may go astray on a simulated device. */
@@ -164,7 +107,7 @@ static void tell_why(int code)
 			 code);
 }
 
-static void tell(const struct found *f, int code, bool json)
+static void tell(const struct run_result *f, int code, bool json)
 {
 	struct emit *out;
 	char n[HUMAN_MAX], more[64] = "";
@@ -176,32 +119,35 @@ static void tell(const struct found *f, int code, bool json)
 		emit_number(out, "events", f->events);
 		emit_number(out, "files", f->files);
 		emit_signed(out, "exit_code", code);
+		if (!f->files)
+			emit_text(out, "why", f->why);
 		emit_close(out);
 		return;
 	}
 	say_command(NULL);
 	if (f->files > 1)
-		snprintf(more, sizeof(more), " and %" PRIu64 " more files", f->files - 1);
+		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
+			 f->files > 2 ? "s" : "");
 	if (f->files)
 		say_note("%s%s, %s events; next: gpumemtrace report %s", f->path, more,
 			 human_count(n, f->events), f->path);
 	else
-		say_note("nothing was recorded: the program allocated no CUDA memory");
+		say_note("nothing was recorded: %s", f->why);
 }
 
 static int run_run(const void *options, struct emit *out)
 {
 	const struct run_options *o = options;
 	struct timespec start;
-	struct found f;
+	struct run_result f;
 	int code = set_up(o);
 
 	if (code)
 		return code;
+	run_result_listen();
 	clock_gettime(CLOCK_REALTIME_COARSE, &start);
 	code = child_run(o->command);
-	f = find(getenv("GPUMEMTRACE_OUTPUT") ? getenv("GPUMEMTRACE_OUTPUT") : DEFAULT_OUTPUT,
-		 &start);
+	run_result_find(&f, o->command, getenv(OUTPUT), &start);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
 		tell(&f, code, emit_json(out));
 	if (!o->quiet && o->sim && f.files && !emit_json(out))

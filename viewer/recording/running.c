@@ -69,14 +69,19 @@ static int find_mapped(long pid, char path[PATH_MAX])
 			 pid);
 }
 
-bool running_writes(const struct recording *r)
+bool running_maps(long pid, const char *recording)
 {
 	char path[PATH_MAX];
 	struct stat mapped, own;
-	FILE *f = r->info->clean_end ? NULL : open_maps(r->info->pid);
+	FILE *f = open_maps(pid);
 
-	return f && read_maps(f, path) && !stat(path, &mapped) && !stat(r->path, &own) &&
+	return f && read_maps(f, path) && !stat(path, &mapped) && !stat(recording, &own) &&
 	       mapped.st_dev == own.st_dev && mapped.st_ino == own.st_ino;
+}
+
+bool running_writes(const struct recording *r)
+{
+	return !r->info->clean_end && running_maps(r->info->pid, r->path);
 }
 
 int running_find(const char *what, char path[PATH_MAX], long *pid)

@@ -12,6 +12,7 @@
  * said and the exit code. */
 int running_find(const char *what, char path[PATH_MAX], long *pid);
 bool running_lives(long pid);
+bool running_maps(long pid, const char *recording); /* does the process write it? */
 
 /* Whether the process that writes this recording still does. */
 bool running_writes(const struct recording *r);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What processes under `gpumemtrace run` note for it, in a file of this size that `run` makes in
+ * memory and names in GMT_NOTES: so `run` says what is known, and nothing else. Writers only add;
+ * each field is taken by one atomic addition. Not part of a recording.
+ */
+#ifndef GMT_RUNNOTES_H
+#define GMT_RUNNOTES_H
+
+#include <stdint.h>
+
+#define GMT_NOTES	   "GPUMEMTRACE_NOTES"
+#define GMT_NOTES_MAGIC	   0x3145544f4e544d47ull
+#define GMT_NOTES_PROGRAMS 64u
+
+struct gmt_notes {
+	uint64_t magic;
+	uint32_t loaded; /* programs that the library was loaded into */
+	uint32_t off;	 /* of them those in which it is switched off */
+	uint32_t failed; /* recordings that could not be begun */
+	int32_t error;	 /* errno of the first of them */
+	uint32_t recordings;
+	uint32_t files_used;		       /* bytes; may exceed what is there */
+	char programs[GMT_NOTES_PROGRAMS][16]; /* names, of the first ones */
+	char failed_path[4096];		       /* of the first that failed */
+	char files[(1u << 18) - 4096 - 32 - 16 * GMT_NOTES_PROGRAMS]; /* paths, each ended by 0 */
+};
+
+#endif

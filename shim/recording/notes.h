@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this process notes for the `gpumemtrace run` that it runs under, if it does.
+ */
+#ifndef GMT_NOTES_H
+#define GMT_NOTES_H
+
+#include <stdbool.h>
+
+void notes_setup(bool enabled); /* in the constructor: the library is loaded here */
+void notes_begun(const char *path);
+void notes_failed(const char *path, int error);
+
+#endif

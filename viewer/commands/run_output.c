@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_output.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../format/reader.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../recording/running.h"
+
+#define GMT    ".gmt"
+#define DIGITS '\1' /* in a name: any number */
+
+int run_output_absolute(const char *pattern, char absolute[PATH_MAX])
+{
+	char here[PATH_MAX];
+	size_t n = 0, length = strlen(pattern);
+
+	if (pattern[0] != '/' && getcwd(here, sizeof(here))) {
+		for (const char *s = here; *s && n + 2 < PATH_MAX; s++) {
+			if (*s == '%')
+				absolute[n++] = '%';
+			absolute[n++] = *s;
+		}
+		absolute[n++] = '/';
+	}
+	if (n + length >= PATH_MAX)
+		return say_error(EXIT_USAGE, "-o %.60s...: the name is too long", pattern);
+	memcpy(absolute + n, pattern, length + 1);
+	return 0;
+}
+
+const char *run_output_short(const char *path)
+{
+	char here[PATH_MAX];
+	size_t n;
+
+	if (!getcwd(here, sizeof(here)))
+		return path;
+	n = strlen(here);
+	return !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
+}
+
+static size_t length_of_stem(const char *name)
+{
+	size_t n = strlen(name), end = strlen(GMT);
+
+	return n > end && !strcmp(name + n - end, GMT) ? n - end : n;
+}
+
+void run_output_glob(const char *pattern, const char *more, char *out, int room)
+{
+	size_t stem = length_of_stem(pattern), n = 0;
+
+	for (size_t i = 0; i < stem && n + 8 < (size_t)room; i++) {
+		if (pattern[i] == '%' && pattern[i + 1] == '%') {
+			out[n++] = '%';
+			i++;
+		} else if (pattern[i] == '%' && pattern[i + 1] && strchr("phr", pattern[i + 1])) {
+			out[n++] = '*';
+			i++;
+		} else {
+			if (strchr("*?[\\", pattern[i]))
+				out[n++] = '\\';
+			out[n++] = pattern[i];
+		}
+	}
+	snprintf(out + n, (size_t)room - n, "%s%s", more, pattern + stem);
+}
+
+/* ---- which names are the pattern's ---- */
+
+/* The rank that the library takes for %r, if all processes of this run have the same. */
+static const char *own_rank(void)
+{
+	static const char *const names[] = { "RANK",	  "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+					     "PMIX_RANK", "SLURM_PROCID",	  "LOCAL_RANK" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value && strlen(value) < 16 && !strchr(value, '/'))
+			return value;
+	}
+	return NULL;
+}
+
+/* What stands for it here; "" + DIGITS: a number that is not known. */
+static const char *meaning(char which, char host[256])
+{
+	static const char number[] = { DIGITS, 0 };
+
+	if (which == '%')
+		return "%";
+	if (which == 'h')
+		return gethostname(host, 256) ? "host" : host;
+	if (which == 'r')
+		return own_rank() ? own_rank() : number;
+	return NULL;
+}
+
+/* Fills in what is known: "/tmp/x.%h.%r.gmt" is "/tmp/x.box." DIGITS ".gmt". */
+static bool names_of(const char *pattern, char names[PATH_MAX])
+{
+	char host[256];
+	size_t n = 0;
+
+	for (; *pattern; pattern++) {
+		const char *text = *pattern == '%' ? meaning(pattern[1], host) : NULL;
+		char one[2] = { *pattern, 0 };
+
+		if (text)
+			pattern++;
+		else
+			text = one;
+		if (n + strlen(text) >= PATH_MAX)
+			return false;
+		strcpy(names + n, text);
+		n += strlen(text);
+	}
+	return true;
+}
+
+static size_t digits(const char *s)
+{
+	size_t n = 0;
+
+	while (isdigit((unsigned char)s[n]))
+		n++;
+	return n;
+}
+
+/* "" or ".PID" or ".PID.N" before the end of the name: *pid is 0 or what stands there. */
+static bool is_rest(const char *s, const char *end, long *pid)
+{
+	*pid = 0;
+	if (!strcmp(s, end))
+		return true;
+	if (*s != '.' || !digits(s + 1))
+		return false;
+	*pid = strtol(s + 1, NULL, 10);
+	s += 1 + digits(s + 1);
+	if (*s == '.' && digits(s + 1))
+		s += 1 + digits(s + 1);
+	return !strcmp(s, end);
+}
+
+static bool matches(const char *names, size_t stem, const char *s, long *pid)
+{
+	size_t n = 0;
+
+	if (!stem)
+		return is_rest(s, names, pid);
+	if (*names != DIGITS)
+		return *names == *s && matches(names + 1, stem - 1, s + 1, pid);
+	for (n = digits(s); n; n--)
+		if (matches(names + 1, stem - 1, s + n, pid))
+			return true;
+	return false;
+}
+
+/* ---- clearing ---- */
+
+struct old {
+	bool recording, running;
+	long pid;
+};
+
+static struct old look_at(const char *path)
+{
+	struct old old = { .pid = 0 };
+	int err = 0;
+	struct gmt_reader *r = gmt_reader_open(path, &err);
+
+	if (!r)
+		return old;
+	old.recording = true;
+	old.pid = (long)gmt_reader_info(r)->pid;
+	old.running = !gmt_reader_info(r)->clean_end && running_maps(old.pid, path);
+	gmt_reader_close(r);
+	return old;
+}
+
+static int clear(const char *names, const char *path)
+{
+	struct old old;
+	long pid;
+
+	if (!matches(names, length_of_stem(names), path, &pid))
+		return 0;
+	old = look_at(path);
+	if (old.running || (pid && (!old.recording || old.pid != pid)))
+		return 0;
+	return outfile_clear(path);
+}
+
+static bool has_process(const char *pattern)
+{
+	for (; *pattern; pattern++) {
+		if (*pattern == '%' && pattern[1] == 'p')
+			return true;
+		if (*pattern == '%' && pattern[1])
+			pattern++;
+	}
+	return false;
+}
+
+/* The folder, unless each process has its own. */
+static int check_folder(const char *names)
+{
+	const char *slash = strrchr(names, '/');
+
+	for (const char *s = names; slash && s < slash; s++)
+		if (*s == DIGITS || (*s == '%' && s[1] == 'p'))
+			return 0;
+	return outfile_check_folder(names);
+}
+
+static int clear_all(const char *absolute, const char *names)
+{
+	static const char *const more[] = { "", ".*" };
+	char pattern[PATH_MAX];
+	glob_t found = { 0 };
+	int rc = 0;
+
+	for (int i = 0; i < 2; i++) {
+		run_output_glob(absolute, more[i], pattern, sizeof(pattern));
+		glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
+	}
+	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
+		rc = clear(names, found.gl_pathv[i]);
+	globfree(&found);
+	return rc;
+}
+
+int run_output_clear(const char *absolute)
+{
+	char names[PATH_MAX];
+	int rc;
+
+	if (!names_of(absolute, names))
+		return say_error(EXIT_USAGE, "-o %.60s...: the name is too long", absolute);
+	if (has_process(absolute))
+		return check_folder(names);
+	if (strchr(names, DIGITS))
+		rc = check_folder(names);
+	else
+		rc = look_at(names).running ? 0 : outfile_clear(names);
+	return rc ? rc : clear_all(absolute, names);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program file says about being preloaded into. */
+#ifndef VIEWER_RUN_PROGRAM_H
+#define VIEWER_RUN_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Why the loader takes no library into this program (a name as in a shell): a sentence; false: the
+ * file gives no reason. */
+bool run_program_obstacle(const char *name, char *text, size_t room);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../format/runnotes.h"
+#include "../../format/reader.h"
+#include "child.h"
+#include "run_output.h"
+#include "run_program.h"
+
+static struct gmt_notes *notes;
+
+void run_result_listen(void)
+{
+	int fd = memfd_create("gpumemtrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *p = MAP_FAILED;
+	char path[64];
+
+	if (fd < 0)
+		return;
+	if (!ftruncate(fd, sizeof(struct gmt_notes)) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		p = mmap(NULL, sizeof(struct gmt_notes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		close(fd);
+		return;
+	}
+	notes = p;
+	notes->magic = GMT_NOTES_MAGIC;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	setenv(GMT_NOTES, path, 1);
+}
+
+/* ---- files ---- */
+
+static void look_at(struct run_result *r, const char *path)
+{
+	int err;
+	struct gmt_reader *reader = gmt_reader_open(path, &err);
+	uint64_t events;
+
+	if (!reader)
+		return;
+	events = gmt_reader_info(reader)->last_seq;
+	gmt_reader_close(reader);
+	if (!r->files++ || events > r->events) {
+		r->events = events;
+		snprintf(r->path, sizeof(r->path), "%s", run_output_short(path));
+	}
+}
+
+static size_t noted_bytes(void)
+{
+	size_t most = sizeof(notes->files) - 1;
+
+	return !notes ? 0 : notes->files_used < most ? notes->files_used : most;
+}
+
+/* The next path after `at`, or the first; NULL after the last. */
+static const char *next_noted(const char *at)
+{
+	const char *next = at ? at + strlen(at) + 1 : notes ? notes->files : NULL;
+
+	return next && next < notes->files + noted_bytes() && *next ? next : NULL;
+}
+
+static bool is_since(const char *path, const struct timespec *start)
+{
+	struct stat st;
+
+	return !stat(path, &st) &&
+	       (st.st_mtim.tv_sec > start->tv_sec ||
+		(st.st_mtim.tv_sec == start->tv_sec && st.st_mtim.tv_nsec >= start->tv_nsec));
+}
+
+/* Of processes that can note nothing: in a container, of another user. Where anything was noted, a
+ * file that was not may be somebody else's. */
+static void find_by_name(struct run_result *r, const char *pattern, const struct timespec *start)
+{
+	char names[PATH_MAX];
+	glob_t found = { 0 };
+
+	run_output_glob(pattern, "*", names, sizeof(names));
+	glob(names, 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (is_since(found.gl_pathv[i], start))
+			look_at(r, found.gl_pathv[i]);
+	globfree(&found);
+}
+
+/* ---- why there is none ---- */
+
+#define SAY(...) snprintf(r->why, sizeof(r->why), __VA_ARGS__)
+
+/* "bash, env and python3" */
+static const char *programs(char *text, size_t room)
+{
+	uint32_t most = notes->loaded < GMT_NOTES_PROGRAMS ? notes->loaded : GMT_NOTES_PROGRAMS;
+	uint32_t different = 0, named = 0, last = 0;
+	bool again[GMT_NOTES_PROGRAMS] = { false };
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < most; i++) {
+		notes->programs[i][15] = 0;
+		for (uint32_t j = 0; j < i && !again[i]; j++)
+			again[i] = !strcmp(notes->programs[i], notes->programs[j]);
+		different += !again[i];
+		last = again[i] ? last : i;
+	}
+	text[0] = 0;
+	for (uint32_t i = 0; i < most && named < 5 && n < room; i++) {
+		const char *before = !named ? "" : i == last ? " and " : ", ";
+
+		if (again[i])
+			continue;
+		n += (size_t)snprintf(text + n, room - n, "%s%s", before, notes->programs[i]);
+		named++;
+	}
+	if (different > named && n < room)
+		snprintf(text + n, room - n, " and %" PRIu32 " more", different - named);
+	return text;
+}
+
+static void tell_ending(struct run_result *r)
+{
+	size_t n = strlen(r->why);
+
+	if (child_signal())
+		snprintf(r->why + n, sizeof(r->why) - n, "; signal %d (%s) ended the program",
+			 child_signal(), strsignal(child_signal()));
+}
+
+static void tell_unseen(struct run_result *r)
+{
+	char text[256];
+
+	if (notes->off == notes->loaded)
+		SAY("GPUMEMTRACE_ENABLED switches the library off");
+	else if (notes->loaded == 1)
+		SAY("no allocation of CUDA memory was seen in %s, the only program from which the "
+		    "library reported",
+		    programs(text, sizeof(text)));
+	else
+		SAY("no allocation of CUDA memory was seen in the programs from which the library "
+		    "reported: %s",
+		    programs(text, sizeof(text)));
+	tell_ending(r);
+}
+
+static void tell_not_loaded(struct run_result *r, const char *program)
+{
+	char text[PATH_MAX + 256];
+
+	if (run_program_obstacle(program, text, sizeof(text)))
+		SAY("%s", text);
+	else
+		SAY("the library reported from no process of %s: it was not loaded there, or "
+		    "another user or a container kept it from reporting",
+		    program);
+	tell_ending(r);
+}
+
+static void tell_why(struct run_result *r, const char *program)
+{
+	if (!notes)
+		SAY("no recording was found");
+	else if (notes->recordings)
+		SAY("the recording %.4000s cannot be read: %s", notes->files,
+		    access(notes->files, R_OK) ? strerror(errno) : "there is nothing in it");
+	else if (notes->failed)
+		SAY("%s could not be written: %s", notes->failed_path, strerror(notes->error));
+	else if (notes->loaded)
+		tell_unseen(r);
+	else
+		tell_not_loaded(r, program);
+}
+
+void run_result_find(struct run_result *r, char **command, const char *pattern,
+		     const struct timespec *start)
+{
+	*r = (struct run_result){ .files = 0 };
+	for (const char *p = next_noted(NULL); p; p = next_noted(p))
+		look_at(r, p);
+	if (!notes || !notes->loaded)
+		find_by_name(r, pattern, start);
+	if (!r->files)
+		tell_why(r, command[0]);
+}
