@@ -47,7 +47,7 @@ static void sum_up(struct report *r, const struct moment *mo, struct share share
 static void next_holder(struct emit *out, const struct share *s, const struct holder *h,
 			uint64_t all)
 {
-	char bytes[HUMAN_MAX], who[256];
+	char bytes[HUMAN_MAX], who[OWNER_WORDS];
 
 	if (h->bytes < s->bytes / 10 || h->bytes < all / 50)
 		return;
@@ -57,7 +57,7 @@ static void next_holder(struct emit *out, const struct share *s, const struct ho
 
 static void class_line(struct emit *out, const struct share *s, uint64_t all)
 {
-	char b[HUMAN_MAX], p[HUMAN_MAX], n[HUMAN_MAX], h[HUMAN_MAX], who[256];
+	char b[HUMAN_MAX], p[HUMAN_MAX], n[HUMAN_MAX], h[HUMAN_MAX], who[OWNER_WORDS];
 	const struct holder *first = &s->holders.items[0];
 
 	human_bytes(h, first->bytes);

@@ -33,25 +33,19 @@ static void part(struct line *l, const char *text)
 		l->len = sizeof(l->text) - 1;
 }
 
-/* argv as recorded: each argument ends with a zero. The program's folder is left out. */
+/* A command longer than a line has lines of its own. */
 static void command_part(struct line *l, const struct defs *d)
 {
-	struct defs_text argv = defs_meta(d, "argv");
-	char text[WIDTH - 10] = "";
-	const char *first = argv.s;
-	size_t len = 0;
+	char text[2048], shown[2048];
 
-	if (!argv.len)
+	command_words(d, text, sizeof(text));
+	if (strlen(text) <= WIDTH) {
+		if (text[0])
+			part(l, text);
 		return;
-	first = owners_base(argv.s);
-	for (const char *p = first; p < argv.s + argv.len && len < sizeof(text) - 1; p++)
-		text[len++] = *p ? (*p < 32 && *p > 0 ? '?' : *p) : ' ';
-	while (len && text[len - 1] == ' ')
-		len--;
-	text[len] = 0;
-	if (len == sizeof(text) - 1)
-		memcpy(text + len - 2, "..", 2);
-	part(l, text);
+	}
+	words_within(text, shown, sizeof(shown), 4 * WIDTH);
+	emit_paragraph(l->out, "", "  ", shown);
 }
 
 static void git_part(struct line *l, const struct defs *d)

@@ -12,12 +12,26 @@
 #define WHO	   44	     /* columns for a line of code */
 #define HOST_LEAST (1 << 20) /* what the framework itself pins says nothing */
 
-static void row(struct emit *out, const char *who, uint64_t bytes, uint64_t all, uint64_t blocks)
+static void row(struct emit *out, int width, const char *who, uint64_t bytes, uint64_t all,
+		uint64_t blocks)
 {
 	char b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
 
-	emit_line(out, "  %-*s %10s  %5s  %8s", WHO, who, human_bytes(b, bytes),
+	emit_line(out, "  %-*s %10s  %5s  %8s", width, who, human_bytes(b, bytes),
 		  human_share(s, bytes, all), human_count(n, blocks));
+}
+
+static int width_of(const struct holders *all, size_t most)
+{
+	size_t width = WHO;
+	char who[OWNER_WORDS];
+
+	for (size_t i = 0; i < all->count && i < most; i++) {
+		size_t len = strlen(owner_words(&all->items[i].owner, who, sizeof(who), WHO));
+
+		width = len > width ? len : width;
+	}
+	return (int)width;
 }
 
 static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
@@ -25,16 +39,17 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	struct holders all = holders_of_blocks(mo, &r->owners);
 	size_t most = r->top > 0 ? (size_t)r->top : SIZE_MAX;
 	uint64_t bytes = 0, blocks = 0;
-	char who[WHO + 1];
+	int width = width_of(&all, most);
+	char who[OWNER_WORDS];
 
-	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "held by",
+	emit_title(out, "  %-*s %10s  %5s  %8s", width, "held by",
 		   moments_state_only(&r->survey) ? "bytes" : "at peak", "share", "blocks");
 	for (size_t i = 0; i < all.count; i++) {
 		const struct holder *h = &all.items[i];
 
 		if (i < most) {
-			row(out, owner_words(&h->owner, who, sizeof(who)), h->bytes, mo->bytes,
-			    h->blocks);
+			row(out, width, owner_words(&h->owner, who, sizeof(who), WHO), h->bytes,
+			    mo->bytes, h->blocks);
 			continue;
 		}
 		bytes += h->bytes;
@@ -42,7 +57,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	}
 	if (blocks) {
 		snprintf(who, sizeof(who), "%zu other lines", all.count - most);
-		row(out, who, bytes, mo->bytes, blocks);
+		row(out, width, who, bytes, mo->bytes, blocks);
 	}
 	emit_line(
 		out, "  %.*s", WHO + 28,
@@ -91,7 +106,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	if (mo->framework)
 		all = holders_of_libraries(mo, &r->owners);
 	for (size_t i = 0; i < all.count; i++) {
-		snprintf(what, sizeof(what), "%.20s%s", all.items[i].library, "");
+		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
 		figure(out, what, all.items[i].bytes, "asked for by that library itself");
 	}
 	free(all.items);
@@ -120,9 +135,9 @@ static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 	if (line)
 		*line = 0;
 	if (at.text[0])
-		snprintf(buf, room, ", %.190s", at.text);
+		snprintf(buf, room, ", %s", at.text);
 	else if (range.len)
-		snprintf(buf, room, ", in \"%.20s\"", range.s);
+		snprintf(buf, room, ", in \"%.60s\"", range.s);
 }
 
 static void peak_lines(struct report *r, const struct moment *mo, struct emit *out)
@@ -130,7 +145,8 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	const struct model_device *d = &r->survey.devices[mo->device];
 	const struct peak *p = &model_curve(d)->peak;
 	bool state = moments_state_only(&r->survey), early = p->event.seq <= r->survey.state_seq;
-	char b[HUMAN_MAX], total[HUMAN_MAX], phase[200], who[120], of[64] = "", title[200];
+	char b[HUMAN_MAX], total[HUMAN_MAX], phase[INSTANT_MAX + 8], of[64] = "";
+	char title[INSTANT_MAX + 8], who[OWNER_WORDS];
 	char t[MOMENTS_WHEN];
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
@@ -157,7 +173,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 			  "The snapshot has no trace: nothing says whether it was ever more.");
 	if (owner.function[0] && !early)
 		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
-			  owner_words(&owner, who, 60));
+			  owner_words(&owner, who, sizeof(who), 48));
 	emit_line(out, "%s", "");
 }
 

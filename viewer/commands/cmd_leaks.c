@@ -57,10 +57,10 @@ static void json(struct emit *out, const struct timeline *t, const struct leaks 
 
 static void text_owner(struct emit *out, const struct leak *l)
 {
-	char bytes[HUMAN_MAX], all[HUMAN_MAX], who[256];
+	char bytes[HUMAN_MAX], all[HUMAN_MAX], who[OWNER_WORDS];
 
 	emit_line(out, "  %10s  %-21s %s", human_bytes(bytes, l->bytes_per_step),
-		  category_words(l->category), owner_words(&l->owner, who, sizeof(who)));
+		  category_words(l->category), owner_words(&l->owner, who, sizeof(who), 44));
 	if (!l->blocks)
 		return;
 	emit_line(out, "              %s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64 ")",

@@ -41,10 +41,10 @@ static size_t columns_left(void)
 
 static void owner_cell(struct emit *out, struct owners *owners, const struct block *b, size_t room)
 {
-	char text[256];
+	char text[OWNER_WORDS];
 	struct owner o = owners_find(owners, b);
 
-	owner_words_within(&o, text, sizeof(text), room < sizeof(text) ? room : sizeof(text) - 1);
+	owner_words_within(&o, text, sizeof(text), room);
 	emit_cell_text(out, text, strlen(text));
 }
 

@@ -10,6 +10,7 @@
 #include "../base/say.h"
 #include "../moments/moments.h"
 #include "class_option.h"
+#include "../stacks/owner_words.h"
 #include "command.h"
 
 #define WHO 46
@@ -28,22 +29,26 @@ struct tree_print {
 static void line_of(char *buf, size_t room, const struct module *x, unsigned depth)
 {
 	int indent = depth * 2 > 24 ? 24 : depth * 2;
+	size_t columns = WHO - (size_t)indent;
+	struct owner o = { .file = x->file, .line = x->line };
+	char text[OWNER_WORDS];
 
 	if (x->line)
-		snprintf(buf, room, "%*s%.30s:%u", indent, "", owners_base(x->file), x->line);
+		owner_place(&o, text, sizeof(text), columns);
 	else
-		snprintf(buf, room, "%*s%.40s", indent, "", x->name);
+		words_within(x->name, text, sizeof(text), columns);
+	snprintf(buf, room, "%*s%s", indent, "", text);
 }
 
 static void print_node(const struct tree_print *p, uint32_t at, unsigned depth)
 {
 	const struct module *x = &p->modules->items[at];
-	char who[128], b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
+	char who[OWNER_WORDS + 24], b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
 
 	if (x->bytes < p->least)
 		return;
 	line_of(who, sizeof(who), x, depth);
-	emit_line(p->out, "  %-*.*s %10s  %5s  %8s", WHO, WHO, who, human_bytes(b, x->bytes),
+	emit_line(p->out, "  %-*s %10s  %5s  %8s", WHO, who, human_bytes(b, x->bytes),
 		  human_share(s, x->bytes, p->modules->items[0].bytes), human_count(n, x->blocks));
 	for (uint32_t i = x->first; i; i = p->modules->items[i].next)
 		print_node(p, i, depth + 1);

@@ -124,7 +124,7 @@ static void text_classes(struct emit *out, const struct view *v)
 
 static void text_line(struct emit *out, const struct line *l, uint64_t all)
 {
-	char who[256], b[HUMAN_MAX], s[HUMAN_MAX];
+	char who[OWNER_WORDS], b[HUMAN_MAX], s[HUMAN_MAX];
 
 	owner_words_within(&l->holder->owner, who, sizeof(who), WHO);
 	emit_line(out, "  %10s %5s  %-21s  %s", human_bytes(b, l->holder->bytes),

@@ -8,6 +8,7 @@
 #include "../base/human.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
+#include "../stacks/owner_words.h"
 #include "command.h"
 
 #define WHAT 22 /* columns for what the peak was for */
@@ -114,14 +115,14 @@ static void text_row(struct emit *out, const char *what, const struct extent *x,
 }
 
 /* The operator alone, where that says enough: the line stands in the title. */
-static void brief(char *what)
+static void brief(struct instant *at)
 {
-	char *line = strstr(what, " (");
+	char *line = strstr(at->what, " ("), text[sizeof(at->what)];
 
-	if (line)
+	if (line && strcmp(line, " (backward)"))
 		*line = 0;
-	if (strlen(what) > WHAT)
-		memcpy(what + WHAT - 2, "..", 3);
+	words_of_place(at->what, text, sizeof(text), WHAT);
+	memcpy(at->what, text, sizeof(text));
 }
 
 static void text_step(struct emit *out, struct timeline *v, size_t n)
@@ -132,7 +133,7 @@ static void text_step(struct emit *out, struct timeline *v, size_t n)
 	char what[48];
 
 	instant_of_peak(&at, &v->steps, &v->spans, &step->extent, &v->owners);
-	brief(at.what);
+	brief(&at);
 	if (n && !tail)
 		snprintf(what, sizeof(what), "step %zu%s", n, step->ended ? "" : " (not ended)");
 	else

@@ -96,24 +96,16 @@ static void json(struct emit *out, const struct view *v)
 }
 
 /* argv as recorded: each argument ends with a zero. */
-static void program(const struct view *v, char *buf, size_t room)
-{
-	struct defs_text argv = defs_meta(&v->f.recording.defs, "argv");
-	size_t n = 0;
-
-	for (const char *p = owners_base(argv.s); p < argv.s + argv.len && n + 1 < room; p++)
-		buf[n++] = *p ? *p : ' ';
-	buf[n] = 0;
-}
-
 static void head(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
 	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "", who[48];
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "";
+	char command[1024], who[1024];
 
-	program(v, who, sizeof(who));
+	command_words(&v->f.recording.defs, command, sizeof(command));
+	words_within(command, who, sizeof(who), 48);
 	emit_title(out, "Process %u%s  %s", v->f.recording.info->pid, m->ended ? " (ended)" : "",
 		   who);
 	if (mo->total_bytes)
@@ -164,7 +156,7 @@ static void classes(struct emit *out, const struct view *v)
 static void lines(struct emit *out, const struct view *v, long top)
 {
 	size_t most = top > 0 ? (size_t)top : v->holders.count;
-	char who[256], b[HUMAN_MAX], n[HUMAN_MAX];
+	char who[OWNER_WORDS], b[HUMAN_MAX], n[HUMAN_MAX];
 
 	emit_title(out, "  %-*s %10s %8s", WHO, "held by", "bytes", "blocks");
 	for (size_t i = 0; i < v->holders.count && i < most; i++) {

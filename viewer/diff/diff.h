@@ -142,7 +142,6 @@ uint64_t diff_apart(uint64_t a, uint64_t b);
 const char *diff_headline(const struct diff *d, char *buf, size_t room);
 const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after); /* "+12.5 %" */
-const char *diff_command(const struct diff_side *s, char *buf, size_t room);
 const char *diff_commit(const struct diff_side *s, char *buf, size_t room);
 
 #endif

@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison as JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../answers/parts.h"
+#include "../base/need.h"
 #include "diff.h"
+
+/* argv as recorded: each argument ends with a zero. */
+static void command(const struct diff_side *s, struct emit *out)
+{
+	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
+	const char *from = argv.len ? owners_base(argv.s) : argv.s;
+	size_t len = (size_t)(argv.s + argv.len - from);
+	char *text = need_copy(from, len);
+
+	while (len && !text[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	emit_bytes(out, "command", text, len);
+	free(text);
+}
 
 static void json_side(struct emit *out, const char *key, const struct diff_side *s,
 		      const struct diff_shot *shot)
@@ -11,13 +29,12 @@ static void json_side(struct emit *out, const char *key, const struct diff_side 
 	const struct defs *defs = &s->recording.defs;
 	struct defs_text commit = defs_meta(defs, "git.commit");
 	struct defs_text branch = defs_meta(defs, "git.branch");
-	char command[256];
 
 	emit_object(out, key);
 	emit_text(out, "file", s->recording.path);
 	emit_bytes(out, "commit", commit.s, commit.len);
 	emit_bytes(out, "branch", branch.s, branch.len);
-	emit_text(out, "command", diff_command(s, command, sizeof(command)));
+	command(s, out);
 	emit_signed(out, "device", s->timeline.device);
 	emit_number(out, "steps", steps_number(&s->timeline.steps));
 	emit_number(out, "peak_bytes", s->peak);

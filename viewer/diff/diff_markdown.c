@@ -7,6 +7,7 @@
 
 #include "../base/emit_json.h"
 #include "../base/human.h"
+#include "../stacks/owner_words.h"
 #include "diff.h"
 
 /* Escaped, a character at a time; what cannot be shown becomes a space. */
@@ -38,7 +39,7 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 	char commit[32], command[200];
 
 	emit_raw(out, "- %s: %s, ", name, diff_commit(s, commit, sizeof(commit)));
-	plain(out, diff_command(s, command, sizeof(command)));
+	plain(out, command_words(&s->recording.defs, command, sizeof(command)));
 	emit_raw(out, ", in ");
 	plain(out, owners_base(s->recording.path));
 	emit_raw(out, "\n");

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "../stacks/owner_words.h"
 #include "../base/human.h"
 
 void sentence_add(struct sentence *s, const char *format, ...)
@@ -24,8 +25,10 @@ void sentence_add(struct sentence *s, const char *format, ...)
 
 void sentence_owner(struct sentence *s, const struct owner *o)
 {
-	if (o->file[0])
-		sentence_add(s, "%.80s %.60s:%u", o->function, owners_base(o->file), o->line);
+	char place[OWNER_WORDS];
+
+	if (o->file[0] && o->line)
+		sentence_add(s, "%.120s %s", o->function, owner_place(o, place, sizeof(place), 0));
 	else
 		sentence_add(s, "%.80s%s", o->function[0] ? o->function : "(no stack)",
 			     o->backward ? " (backward)" : "");

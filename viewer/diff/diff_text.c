@@ -13,16 +13,14 @@
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
-	char commit[32], command[200], head[96];
-	int room = WIDTH - snprintf(head, sizeof(head), "%s  %.30s  |  %s", name,
+	char commit[32], command[1024], text[1024], head[300];
+	int room = WIDTH - snprintf(head, sizeof(head), "%s  %.240s  |  %s", name,
 				    owners_base(s->recording.path),
 				    diff_commit(s, commit, sizeof(commit)));
 
-	diff_command(s, command, sizeof(command));
-	room -= 5;
-	if ((int)strlen(command) > room)
-		memcpy(command + room - 2, "..", 3);
-	emit_line(out, "%s%s%s", head, command[0] ? "  |  " : "", command);
+	command_words(&s->recording.defs, command, sizeof(command));
+	words_within(command, text, sizeof(text), room > 13 ? (size_t)room - 5 : 8);
+	emit_line(out, "%s%s%s", head, command[0] ? "  |  " : "", text);
 }
 
 static void head(const struct diff *d, struct emit *out)
@@ -84,7 +82,7 @@ static void row(struct emit *out, const char *name, uint64_t before, uint64_t af
 {
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48];
 
-	emit_line(out, "  %-*.*s %11s %11s %12s", NAME, NAME, name, human_bytes(a, before),
+	emit_line(out, "  %-*s %11s %11s %12s", NAME, name, human_bytes(a, before),
 		  human_bytes(b, after), diff_change(c, before, after));
 }
 
@@ -104,28 +102,18 @@ static void tables_by_time(const struct diff *d, struct emit *out)
 	}
 }
 
-/* The end of a path says more than its beginning. */
-static const char *tail(const char *path, char buf[NAME + 1])
-{
-	size_t len = strlen(path);
-
-	if (len <= NAME)
-		return path;
-	snprintf(buf, NAME + 1, "..%s", path + len - (NAME - 2));
-	return buf;
-}
-
 static void table_of_modules(const struct diff *d, struct emit *out, size_t most)
 {
 	struct diff_modules m = diff_modules(d);
-	char name[NAME + 1];
+	char name[1024];
 
 	for (size_t i = 0; i < m.count && i < most; i++) {
 		if (m.items[i].bytes_old == m.items[i].bytes_new)
 			break;
 		if (!i)
 			title(out, "module");
-		row(out, tail(m.items[i].path, name), m.items[i].bytes_old, m.items[i].bytes_new);
+		row(out, words_end(m.items[i].path, name, sizeof(name), NAME), m.items[i].bytes_old,
+		    m.items[i].bytes_new);
 	}
 	diff_modules_free(&m);
 }
@@ -137,19 +125,20 @@ static void table_of_lines(const struct diff *d, struct emit *out, size_t most)
 	for (size_t i = 0; i < l.count && i < most; i++) {
 		const struct diff_line *x = &l.items[i];
 		const struct owner *o = diff_line_owner(x);
-		char name[160];
+		char name[OWNER_WORDS + 48], who[OWNER_WORDS];
+		const char *class = category_words(x->category);
+		size_t left = NAME - 1 - strlen(class);
 
 		if (x->bytes_old == x->bytes_new)
 			break;
 		if (!i)
 			title(out, "line");
 		if (o->file[0])
-			snprintf(name, sizeof(name), "%.22s:%u %.40s", owners_base(o->file),
-				 o->line, category_words(x->category));
+			owner_place(o, who, sizeof(who), left);
 		else
-			snprintf(name, sizeof(name), "%.22s %.40s",
-				 o->function[0] ? o->function : "(no stack)",
-				 category_words(x->category));
+			words_within(o->function[0] ? o->function : "(no stack)", who, sizeof(who),
+				     left);
+		snprintf(name, sizeof(name), "%s %s", who, class);
 		row(out, name, x->bytes_old, x->bytes_new);
 	}
 	diff_lines_free(&l);

@@ -55,21 +55,6 @@ const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 	return buf;
 }
 
-/* argv as recorded: each argument ends with a zero. */
-const char *diff_command(const struct diff_side *s, char *buf, size_t room)
-{
-	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
-	const char *p = argv.len ? owners_base(argv.s) : "";
-	size_t len = 0;
-
-	for (; argv.len && p < argv.s + argv.len && len < room - 1; p++)
-		buf[len++] = *p ? *p : ' ';
-	while (len && buf[len - 1] == ' ')
-		len--;
-	buf[len] = 0;
-	return buf;
-}
-
 const char *diff_commit(const struct diff_side *s, char *buf, size_t room)
 {
 	struct defs_text commit = defs_meta(&s->recording.defs, "git.commit");

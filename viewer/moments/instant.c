@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../stacks/owner_words.h"
+
 #define OPS "at::_ops::"
 
 /* The operator that the program called: the outermost one below Python. */
@@ -45,10 +47,13 @@ static void optimizer_name(struct stacks *s, const struct span *span, const stru
 
 static void line_text(const struct owner *o, char *buf, size_t room)
 {
+	char place[OWNER_WORDS];
+
 	if (o->file[0] && o->line)
-		snprintf(buf, room, "%.48s %.40s:%u", o->function, owners_base(o->file), o->line);
+		snprintf(buf, room, "%.100s %s", o->function,
+			 owner_place(o, place, sizeof(place), 0));
 	else
-		snprintf(buf, room, "%.60s", o->function);
+		snprintf(buf, room, "%.200s", o->function);
 }
 
 static void what_of(struct instant *out, const struct span *span, const struct extent *x,
@@ -56,7 +61,7 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 {
 	struct block b = { .stack = x->peak_stack, .name = x->peak_node, .seq = x->peak_seq };
 	struct owner o = owners_find(owners, &b);
-	char first[48], op[48], line[128];
+	char first[48], op[100], line[OWNER_WORDS];
 
 	line_text(&o, line, sizeof(line));
 	operator_name(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
@@ -64,11 +69,11 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 		optimizer_name(owners->stacks, span, x, first, sizeof(first));
 		snprintf(out->what, sizeof(out->what), "%s%s%s", first, first[0] ? " " : "", op);
 	} else if (o.backward || !op[0]) {
-		snprintf(out->what, sizeof(out->what), "%.120s", line);
+		snprintf(out->what, sizeof(out->what), "%s", line);
 	} else if (!line[0]) {
-		snprintf(out->what, sizeof(out->what), "%.40s", op);
+		snprintf(out->what, sizeof(out->what), "%s", op);
 	} else {
-		snprintf(out->what, sizeof(out->what), "%.40s (%.80s)", op, line);
+		snprintf(out->what, sizeof(out->what), "%s (%.460s)", op, line);
 	}
 }
 

@@ -6,7 +6,7 @@
 #include "../model/steps.h"
 #include "../stacks/owners.h"
 
-#define INSTANT_MAX 256
+#define INSTANT_MAX 1200
 
 struct instant {
 	size_t step; /* 0 = before the first */

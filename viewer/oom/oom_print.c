@@ -8,6 +8,8 @@
 #include "oom.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define WHO  28 /* columns for a line of code */
+
 static void json_holders(const struct oom *o, struct emit *out)
 {
 	emit_array(out, "holders");
@@ -103,7 +105,7 @@ void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit 
 
 static void text_head(const struct oom *o, struct emit *out)
 {
-	char who[64], where[INSTANT_MAX + 8] = "";
+	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
 
 	if (o->timeline.steps.tail && o->instant.step == o->timeline.steps.count - 1)
 		snprintf(where, sizeof(where), "After the passes of step %zu, %s",
@@ -111,7 +113,7 @@ static void text_head(const struct oom *o, struct emit *out)
 	else
 		instant_line(o->instant.text, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
-		   B(o->asked), owner_words(&o->wanted_owner, who, 30));
+		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
 	if (o->refusal.count > 1)
@@ -185,19 +187,35 @@ static void text_classes(const struct oom *o, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
+static int width_of(const struct oom *o, size_t most)
+{
+	size_t width = WHO;
+	char who[OWNER_WORDS];
+
+	for (size_t i = 0; i < o->holders.count && i < most; i++) {
+		size_t len = strlen(
+			owner_words_within(&o->holders.items[i].owner, who, sizeof(who), WHO));
+
+		width = len > width ? len : width;
+	}
+	return (int)width;
+}
+
 static void text_holders(const struct oom *o, long top, struct emit *out)
 {
 	size_t most = top > 0 ? (size_t)top : o->holders.count;
-	char who[64], old[48];
+	int width = width_of(o, most);
+	char who[OWNER_WORDS], old[48];
 
-	emit_title(out, "  %-28s %10s  %s", "the lines that hold most", "bytes", "class");
+	emit_title(out, "  %-*s %10s  %s", width, "the lines that hold most", "bytes", "class");
 	for (size_t i = 0; i < o->holders.count && i < most; i++) {
 		const struct oom_holder *h = &o->holders.items[i];
 
 		old[0] = 0;
 		if (h->before && oom_is_passing(h->category))
 			snprintf(old, sizeof(old), ", %s older", B(h->before));
-		emit_line(out, "  %-28s %10s  %s%s", owner_words(&h->owner, who, 29), B(h->bytes),
+		emit_line(out, "  %-*s %10s  %s%s", width,
+			  owner_words_within(&h->owner, who, sizeof(who), WHO), B(h->bytes),
 			  category_words(h->category), old);
 	}
 	if (most < o->holders.count)

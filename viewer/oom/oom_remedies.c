@@ -14,7 +14,7 @@
 #include "oom.h"
 
 #define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO(o) owner_words(o, (char[96]){ 0 }, 96)
+#define WHO(o) owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 enum { PIECES = 8 };
 

@@ -27,6 +27,15 @@ const char *owners_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* torchinductor_me/ab/cab...: the name is "c" and 51 digits of base 32. */
+bool owners_is_generated(const char *file)
+{
+	const char *base = owners_base(file);
+	size_t len = strspn(base, "abcdefghijklmnopqrstuvwxyz234567");
+
+	return base[0] == 'c' && len >= 50 && !strcmp(base + len, ".py");
+}
+
 /* C:/Users/a/Python311/Lib/threading.py, C:/miniconda3/envs/a/lib/threading.py */
 static bool is_windows_stdlib(const char *file)
 {
@@ -62,7 +71,7 @@ bool owners_is_plumbing(const char *file)
 
 static struct owner of_frame(const struct frame *f)
 {
-	return (struct owner){ f->function, f->file, f->line, false };
+	return (struct owner){ f->function, f->file, f->line, false, false };
 }
 
 /* Objects that only pass a request on. */
@@ -104,40 +113,66 @@ static struct owner of_native(struct owners *o, uint64_t seq)
 		const char *node = backward_node(o, sym->function);
 
 		if (node)
-			return (struct owner){ node, "", 0, true };
+			return (struct owner){ .function = node, .file = "", .backward = true };
 		if ((!first || !first->module[0]) && !is_messenger(s->frames[i].module))
 			first = sym;
 	}
 	if (!first)
-		return (struct owner){ "", "", 0, false };
+		return (struct owner){ .function = "", .file = "" };
 	symbols_place(first);
-	return (struct owner){ first->function, first->file[0] ? first->file : first->module,
-			       first->line, false };
+	return (struct owner){ .function = first->function,
+			       .file = first->file[0] ? first->file : first->module,
+			       .line = first->line };
 }
 
 static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)
 {
 	struct stacks *s = o->stacks;
 
+	const struct frame *generated = NULL;
+	struct owner found;
+
 	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (!owners_is_plumbing(s->frames[i].file))
-			return of_frame(&s->frames[i]);
+	for (size_t i = 0; i < s->count; i++) {
+		if (owners_is_generated(s->frames[i].file)) {
+			generated = &s->frames[i];
+		} else if (!owners_is_plumbing(s->frames[i].file)) {
+			found = of_frame(&s->frames[i]);
+			found.compiled = generated;
+			return found;
+		}
+	}
+	if (generated)
+		return (struct owner){ .function = "compiled code",
+				       .file = generated->file,
+				       .compiled = true };
 	if (s->count)
 		return of_frame(&s->frames[0]);
 	stacks_read_native(s, stack, seq);
 	return of_native(o, seq);
 }
 
-/* The engine's threads run no Python: what the block was made for is the backward node. */
+/* The engine's threads run no Python but compiled code: what the block was made for is the backward
+ * node. */
 static bool of_backward(struct owners *o, const struct block *b, struct owner *out)
 {
+	bool compiled = false;
+
 	if (b->memory || !b->name)
 		return false;
 	stacks_read_python(o->stacks, b->stack);
-	if (o->stacks->count)
-		return false;
-	*out = (struct owner){ defs_string(o->stacks->defs, b->name).s, "", 0, true };
+	for (size_t i = 0; i < o->stacks->count; i++) {
+		const char *file = o->stacks->frames[i].file;
+
+		compiled |= owners_is_generated(file);
+		if (!owners_is_generated(file) && (!compiled || !owners_is_plumbing(file)))
+			return false;
+	}
+	*out = (struct owner){ .function = compiled ? "compiled code"
+						    : defs_string(o->stacks->defs, b->name).s,
+			       .file = "",
+			       .backward = true,
+			       .compiled = compiled };
 	return true;
 }
 

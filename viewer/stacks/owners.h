@@ -15,6 +15,7 @@ struct owner {
 	const char *file;
 	unsigned line;
 	bool backward; /* function is a backward node, there is no file */
+	bool compiled; /* code that the framework's compiler made for that line took it */
 };
 
 struct owners {
@@ -40,6 +41,8 @@ bool owners_same(const struct owner *a, const struct owner *b);
  */
 const char *owners_library(struct owners *o, const struct block *b);
 
+/* A file that PyTorch's compiler wrote: its name is a hash, its lines are nobody's. */
+bool owners_is_generated(const char *file);
 /* A file of Python's standard library. */
 bool owners_is_stdlib(const char *file);
 /* A file that only carries out what a model or a script wants. */
