@@ -138,7 +138,7 @@ static const char *const stage_words[STAGES] = {
 /* ", at Net.forward model.py:12" */
 static void place_words(struct classifier *c, const struct block *b, char *buf, size_t room)
 {
-	struct owner o = { "", "", 0, false };
+	struct owner o = { .function = "", .file = "" };
 
 	buf[0] = 0;
 	if (c->owners)

@@ -119,7 +119,7 @@ static void emit_modules(struct page *p, const struct diff *d)
 
 static void put_owner(struct page *p, struct column *c, const struct diff_site *site)
 {
-	static const struct owner nobody = { "", "", 0, false };
+	static const struct owner nobody = { .function = "", .file = "" };
 	const struct owner *o = site ? &site->owner : &nobody;
 
 	column_put(c, word(p, o->function));
