@@ -45,18 +45,13 @@ SIM_API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr sr
 static int fill(CUdeviceptr dst, unsigned int value, size_t n, size_t width, void *stream,
 		bool async)
 {
-	unsigned char pattern[SIM_SMALL];
 	int result = sim_enter_driver();
 
 	if (result || (async && stream_captures(stream, NODE_MEMSET, 0, NULL, NULL)))
 		return result;
 	if (dst % width)
 		return SIM_INVALID;
-	if (width == 1 || !value || n * width > SIM_SMALL)
-		return sim_fill((void *)dst, value & 0xff, n * width);
-	for (size_t i = 0; i < n * width; i++)
-		pattern[i] = value >> 8 * (i % width);
-	return sim_copy((void *)dst, pattern, n * width);
+	return sim_fill_pattern((void *)dst, value, width, n * width);
 }
 
 #define FILL(name, type, width)                                                              \

@@ -1,74 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What small transfers left in device memory. Kernels do nothing here, so most device memory has no
- * contents; but programs read back small things they wrote (a count, a flag, a shape), and those
- * are kept: 512-byte cells in a hash table by address. A kernel that is given an address makes us
- * forget the cell there, since it would have written: what is read then is zero, never a stale
- * value that a program could take for a size.
+ * What is known of device memory. Kernels do nothing here, so most of it has no contents; but what
+ * came from the host, what a fill or a computed kernel left there, and copies of it are kept
+ * (extents.c), with a state for each byte: known, a guess (made of unknown values by a kernel that
+ * is computed; it reads as any other), or unknown, which reads as zero.
  *
- * What the small kernels that are computed (small.c) made of unknown values is kept as a guess: it
- * reads as any other, but they can tell it from what is known.
+ * A kernel that is not computed would have written: what lies at its results is forgotten, so that
+ * nobody takes what lay there before for a size. Of most kernels the length of the result is not
+ * known. So all is forgotten that came with the same transfer, from there on; and a range whose
+ * first byte is in no extent is unknown from end to end, whatever lies behind.
  *
- * Any thread; one lock, not taken while nothing is stored.
+ * Any thread; one lock, not taken while nothing is kept nearby.
  */
-#include <stdlib.h>
 #include <string.h>
-#include "core.h"
+#include "extents.h"
 #include "pending.h"
-
-#define CELL	    512
-#define BUCKETS	    16384
-#define MOST_CELLS  65536
-#define NUMBER_MOST 16
 
 enum { UNKNOWN = CONTENTS_UNKNOWN, GUESS = CONTENTS_GUESS, KNOWN = CONTENTS_KNOWN };
 
-struct cell {
-	struct cell *next;
-	uintptr_t number;	  /* address / CELL */
-	unsigned char data[CELL]; /* zero where it is unknown */
-	unsigned char states[CELL];
-};
+#define NUMBER_MOST 16
+#define OTHER_MOST  (1 << 20) /* of one copy that is no indices: batches of images are not kept */
+#define SAMPLES	    64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cell *buckets[BUCKETS];
-static size_t cells;
-
-static struct cell **slot(uintptr_t number)
-{
-	struct cell **p = &buckets[(number * 0x9e3779b97f4a7c15ull) >> 50];
-
-	while (*p && (*p)->number != number)
-		p = &(*p)->next;
-	return p;
-}
-
-static struct cell *make(uintptr_t number)
-{
-	struct cell **p = slot(number);
-
-	if (!*p && cells < MOST_CELLS && (*p = calloc(1, sizeof(**p)))) {
-		(*p)->number = number;
-		__atomic_store_n(&cells, cells + 1, __ATOMIC_RELAXED);
-	}
-	return *p;
-}
-
-static void drop(uintptr_t number)
-{
-	struct cell **p = slot(number), *c = *p;
-
-	if (!c)
-		return;
-	*p = c->next;
-	free(c);
-	__atomic_store_n(&cells, cells - 1, __ATOMIC_RELAXED);
-}
-
-bool contents_any(void)
-{
-	return __atomic_load_n(&cells, __ATOMIC_RELAXED) != 0 || pending_any();
-}
 
 /* Calls for each part of [addr, addr + bytes) that lies in one cell. */
 #define EACH_PART(addr, bytes, at, n)                                                          \
@@ -76,93 +30,127 @@ bool contents_any(void)
 						   n = n < (bytes)-at ? n : (bytes)-at, true); \
 	     at += n)
 
+bool contents_any(void)
+{
+	return extents_any() || pending_any();
+}
+
+/* ---- with the lock held ---- */
+
+static void blank(unsigned char *dst, unsigned char *states, size_t at, size_t n)
+{
+	memset(dst + at, 0, n);
+	if (states)
+		memset(states + at, UNKNOWN, n);
+}
+
+/* Bytes, and what is known of each (unless NULL). False, and all unknown, if the first is in no
+ * extent. */
+static bool get(uintptr_t addr, unsigned char *dst, unsigned char *states, size_t bytes)
+{
+	uintptr_t at = addr, end = addr + bytes;
+	struct extent *e = extent_at(addr);
+
+	for (; e; e = at < end ? extent_next(at, end) : NULL) {
+		uintptr_t from = e->at > at ? e->at : at, last = e->at + e->bytes;
+		size_t n = (last < end ? last : end) - from;
+
+		blank(dst, states, at - addr, from - at);
+		extent_read(e, from, dst + (from - addr), states ? states + (from - addr) : NULL,
+			    n);
+		extent_use(e);
+		at = from + n;
+	}
+	blank(dst, states, at - addr, end - at);
+	return at > addr;
+}
+
+/* What lies in a cell, in a store of its own. */
+static struct extent *make_cell(uintptr_t addr)
+{
+	uintptr_t start = addr - addr % CELL;
+	struct extent *e = extent_next(start, start + CELL);
+	struct extent cell = { .at = start,
+			       .rank = RANK_SMALL,
+			       .origin = e ? e->origin : extents_origin(),
+			       .store = store_new(CELL, true) };
+	unsigned char *data, *states;
+
+	if (!cell.store)
+		return NULL;
+	data = cell.store->data;
+	states = data + CELL;
+	memset(data, 0, 2 * CELL);
+	for (uintptr_t at = start; (e = extent_next(at, start + CELL)); at = e->at + e->bytes) {
+		uintptr_t from = e->at > start ? e->at : start, last = e->at + e->bytes;
+
+		last = last < start + CELL ? last : start + CELL;
+		extent_read(e, from, data + (from - start), states + (from - start), last - from);
+	}
+	extents_remove(start, CELL);
+	extents_insert(&cell, CELL);
+	store_drop(cell.store);
+	return extent_at(addr);
+}
+
+/* A part of one cell is written: into what is there, if that can take it. */
+static void put_part(uintptr_t addr, const unsigned char *src, size_t n, int state)
+{
+	struct extent *e = extent_at(addr);
+	unsigned char *data;
+
+	if (!e || e->at + e->bytes < addr + n || !e->store || e->store->shown > 1 ||
+	    (!e->store->mixed && e->state != state))
+		e = make_cell(addr);
+	if (!e)
+		return;
+	data = e->store->data + e->from + (addr - e->at);
+	memcpy(data, src, n);
+	if (e->store->mixed)
+		memset(data + e->store->bytes, state, n);
+	extent_use(e);
+}
+
 static void put(uintptr_t addr, const unsigned char *src, size_t bytes, int state)
 {
 	EACH_PART(addr, bytes, at, n)
 	{
-		struct cell *c = make((addr + at) / CELL);
-		size_t low = (addr + at) % CELL;
-
-		if (!c)
-			return;
-		memcpy(c->data + low, src + at, n);
-		memset(c->states + low, state, n);
+		put_part(addr + at, src + at, n, state);
 	}
 }
 
+/* Unknown from now on, but what lies behind is not. */
 static void clear(uintptr_t addr, size_t bytes)
 {
-	EACH_PART(addr, bytes, at, n)
-	{
-		struct cell *c = *slot((addr + at) / CELL);
-		size_t low = (addr + at) % CELL;
+	static const unsigned char zeros[CELL];
+	size_t most = bytes;
 
-		if (!c)
-			continue;
-		memset(c->data + low, 0, n);
-		memset(c->states + low, UNKNOWN, n);
-	}
-}
-
-/* Bytes and what is known of each. False, and all unknown, if the first cell is: a kernel was given
- * that address, and may have written over what follows. */
-static bool get(uintptr_t addr, unsigned char *dst, unsigned char *states, size_t bytes)
-{
-	memset(dst, 0, bytes);
-	memset(states, UNKNOWN, bytes);
-	EACH_PART(addr, bytes, at, n)
-	{
-		struct cell *c = *slot((addr + at) / CELL);
-		size_t low = (addr + at) % CELL;
-
-		if (!at && !c)
-			return false;
-		if (!c)
-			continue;
-		memcpy(dst + at, c->data + low, n);
-		memcpy(states + at, c->states + low, n);
-	}
-	return true;
-}
-
-void contents_drop(uintptr_t base, size_t bytes)
-{
-	if (!contents_any() || !bytes)
+	if (!extent_next(addr, addr + bytes))
 		return;
-	pending_write((void *)(base / CELL * CELL), (base % CELL + bytes + CELL - 1) / CELL * CELL);
-	pthread_mutex_lock(&lock);
-	if (bytes / CELL <= 2 * BUCKETS) {
-		for (uintptr_t n = base / CELL; n <= (base + bytes - 1) / CELL; n++)
-			drop(n);
-	} else {
-		for (size_t i = 0; i < BUCKETS; i++)
-			for (struct cell *c = buckets[i], *next; c; c = next) {
-				next = c->next;
-				if (c->number * CELL - base < bytes)
-					drop(c->number);
-			}
+	if (bytes > CELL) {
+		extents_remove(addr, bytes);
+		most = 1;
 	}
-	pthread_mutex_unlock(&lock);
+	EACH_PART(addr, most, at, n)
+	{
+		if (most == 1 || extent_next(addr + at, addr + at + n))
+			put_part(addr + at, zeros, n, UNKNOWN);
+	}
 }
 
-void sim_forget(const void *ptr)
-{
-	if (contents_any())
-		contents_drop((uintptr_t)ptr, 1);
-}
+/* ---- numbers and ranges ---- */
 
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 {
-	unsigned char states[NUMBER_MOST], first[1], states_first[1];
+	unsigned char states[NUMBER_MOST];
 	bool known = false;
 
 	memset(dst, 0, bytes);
-	if (!contents_any())
+	if (!extents_near((uintptr_t)base) && !pending_any())
 		return false;
 	pending_read((const char *)base + offset, bytes, false);
 	pthread_mutex_lock(&lock);
-	if (get((uintptr_t)base, first, states_first, 1) &&
-	    get((uintptr_t)base + offset, dst, states, bytes))
+	if (extent_at((uintptr_t)base) && get((uintptr_t)base + offset, dst, states, bytes))
 		known = !memchr(states, UNKNOWN, bytes) && !memchr(states, GUESS, bytes);
 	pthread_mutex_unlock(&lock);
 	return known;
@@ -184,76 +172,6 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 	pthread_mutex_unlock(&lock);
 }
 
-void contents_forget(uintptr_t addr, size_t bytes)
-{
-	if (!contents_any())
-		return;
-	pending_write((void *)addr, bytes);
-	pthread_mutex_lock(&lock);
-	clear(addr, bytes);
-	pthread_mutex_unlock(&lock);
-}
-
-static int copy_to_device(uintptr_t dst, const void *src, size_t bytes)
-{
-	pending_write((void *)dst, bytes);
-	pthread_mutex_lock(&lock);
-	if (bytes <= SIM_SMALL)
-		put(dst, src, bytes, KNOWN);
-	else
-		drop(dst / CELL);
-	pthread_mutex_unlock(&lock);
-	return SIM_OK;
-}
-
-static int copy_to_host(void *dst, uintptr_t src, size_t bytes)
-{
-	unsigned char states[SIM_SMALL];
-	int result = pending_read((const void *)src, bytes, true);
-
-	if (result)
-		return result;
-	if (bytes > SIM_SMALL || !contents_any()) {
-		memset(dst, 0, bytes);
-		return SIM_OK;
-	}
-	pthread_mutex_lock(&lock);
-	get(src, dst, states, bytes);
-	pthread_mutex_unlock(&lock);
-	return SIM_OK;
-}
-
-static void put_each(uintptr_t dst, const unsigned char *data, const unsigned char *states,
-		     size_t bytes)
-{
-	clear(dst, bytes);
-	for (size_t i = 0, n; i < bytes; i += n) {
-		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
-			;
-		if (states[i] != UNKNOWN)
-			put(dst + i, data + i, n, states[i]);
-	}
-}
-
-static int copy_on_device(uintptr_t dst, uintptr_t src, size_t bytes)
-{
-	unsigned char data[SIM_SMALL], states[SIM_SMALL];
-
-	if (!contents_any())
-		return SIM_OK;
-	pending_read((const void *)src, bytes, false);
-	pending_write((void *)dst, bytes);
-	pthread_mutex_lock(&lock);
-	if (bytes > SIM_SMALL) {
-		drop(dst / CELL);
-	} else {
-		get(src, data, states, bytes);
-		put_each(dst, data, states, bytes);
-	}
-	pthread_mutex_unlock(&lock);
-	return SIM_OK;
-}
-
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes)
 {
 	pending_read(src, bytes, false);
@@ -262,70 +180,226 @@ void contents_read(const void *src, void *data, unsigned char *states, size_t by
 	pthread_mutex_unlock(&lock);
 }
 
-void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes)
-{
-	pending_write(dst, bytes);
-	pthread_mutex_lock(&lock);
-	put_each((uintptr_t)dst, data, states, bytes);
-	pthread_mutex_unlock(&lock);
-}
-
 bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length)
 {
-	uintptr_t addr = (uintptr_t)base;
-	size_t from = *at, to;
+	uintptr_t addr = (uintptr_t)base, end = addr + bytes, from = addr + *at, to;
+	struct extent *e = NULL;
 
 	pending_read(base, bytes, false);
-	if (!contents_any())
-		return false;
 	pthread_mutex_lock(&lock);
-	if (!*slot(addr / CELL)) /* as for get() */
-		from = bytes;
-	while (from < bytes && !*slot((addr + from) / CELL))
-		from += CELL - (addr + from) % CELL;
-	to = from;
-	while (to < bytes && *slot((addr + to) / CELL))
-		to += CELL - (addr + to) % CELL;
+	if (extent_at(addr)) /* as for get() */
+		e = extent_next(from, end);
+	from = e && e->at > from ? e->at : from;
+	for (to = from; e && to < end; e = extent_at(to))
+		to = e->at + e->bytes;
 	pthread_mutex_unlock(&lock);
-	*at = from;
-	*length = (to < bytes ? to : bytes) - from;
-	return from < bytes;
+	*at = from - addr;
+	*length = (to < end ? to : end) - from;
+	return to > from;
 }
 
-int sim_copy(void *dst, const void *src, size_t bytes)
+/* All of one state. */
+static void store_run(uintptr_t dst, const unsigned char *data, size_t bytes, int state)
 {
-	bool to = sim_is_device_ptr(dst), from = sim_is_device_ptr(src);
+	struct extent e = { .at = dst, .rank = RANK_INTEGERS, .state = (unsigned char)state };
 
-	if (!bytes)
-		return SIM_OK;
-	if (!dst || !src)
-		return SIM_INVALID;
-	if (to && from)
-		return copy_on_device((uintptr_t)dst, (uintptr_t)src, bytes);
-	if (to)
-		return copy_to_device((uintptr_t)dst, src, bytes);
-	if (from)
-		return copy_to_host(dst, (uintptr_t)src, bytes);
-	memmove(dst, src, bytes);
+	if (bytes <= CELL) {
+		put(dst, data, bytes, state);
+		return;
+	}
+	e.store = store_new(bytes, false);
+	if (!e.store)
+		return;
+	memcpy(e.store->data, data, bytes);
+	e.origin = extents_origin();
+	extents_insert(&e, bytes);
+	store_drop(e.store);
+}
+
+void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes)
+{
+	const unsigned char *from = data;
+
+	pending_write(dst, bytes);
+	pthread_mutex_lock(&lock);
+	clear((uintptr_t)dst, bytes);
+	for (size_t i = 0, n; i < bytes; i += n) {
+		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
+			;
+		if (states[i] != UNKNOWN) {
+			extents_remove((uintptr_t)dst + i, n > CELL ? n : 0);
+			store_run((uintptr_t)dst + i, from + i, n, states[i]);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- forgetting ---- */
+
+void contents_drop(uintptr_t base, size_t bytes)
+{
+	if (!contents_any() || !bytes)
+		return;
+	pending_write((void *)base, bytes);
+	pthread_mutex_lock(&lock);
+	extents_remove(base, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_forget(uintptr_t addr, size_t bytes)
+{
+	if (!contents_any() || !bytes)
+		return;
+	pending_write((void *)addr, bytes);
+	pthread_mutex_lock(&lock);
+	clear(addr, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+void sim_forget(const void *ptr)
+{
+	uintptr_t at = (uintptr_t)ptr, last;
+	struct extent *e;
+	uint64_t origin;
+
+	pending_write(ptr, CELL - at % CELL);
+	if (!extents_near(at))
+		return;
+	pthread_mutex_lock(&lock);
+	e = extent_at(at);
+	origin = e ? e->origin : 0;
+	for (; e && e->origin == origin; e = extent_at(at)) {
+		last = e->at + e->bytes;
+		extents_remove(at, last - at);
+		at = last;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- copies and fills ---- */
+
+/* Indices and lengths decide shapes: 8-byte integers of no great size. */
+static bool are_integers(const unsigned char *src, size_t bytes)
+{
+	size_t words = bytes / 8, step = words / SAMPLES + 1;
+	int64_t word;
+
+	for (size_t i = 0; i < words; i += step) {
+		memcpy(&word, src + i * 8, sizeof(word));
+		if (word != (int32_t)word)
+			return false;
+	}
+	return words && bytes % 8 == 0;
+}
+
+static enum extent_rank rank_of(const unsigned char *src, size_t bytes)
+{
+	if (bytes <= SIM_SMALL)
+		return RANK_SMALL;
+	return are_integers(src, bytes) ? RANK_INTEGERS : RANK_OTHER;
+}
+
+void contents_from_host(uintptr_t dst, const void *src, size_t bytes)
+{
+	struct extent e = { .at = dst, .rank = rank_of(src, bytes), .state = KNOWN };
+	bool keep = bytes > CELL && (e.rank != RANK_OTHER || bytes <= OTHER_MOST);
+
+	if (keep && (e.store = store_new(bytes, false)))
+		memcpy(e.store->data, src, bytes);
+	pending_write((void *)dst, bytes);
+	pthread_mutex_lock(&lock);
+	if (bytes <= CELL) {
+		put(dst, src, bytes, KNOWN);
+	} else {
+		extents_remove(dst, bytes);
+		e.origin = extents_origin();
+		if (e.store)
+			extents_insert(&e, bytes);
+		store_drop(e.store);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int contents_to_host(void *dst, uintptr_t src, size_t bytes)
+{
+	int result = pending_read((const void *)src, bytes, true);
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&lock);
+	get(src, dst, NULL, bytes);
+	pthread_mutex_unlock(&lock);
 	return SIM_OK;
 }
 
-int sim_fill(void *dst, int byte, size_t bytes)
+/* A part of an extent: small ones byte by byte, others by another view of the same store. */
+static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t bytes)
 {
-	unsigned char data[SIM_SMALL];
+	unsigned char data[CELL], states[CELL];
 
-	if (!bytes)
-		return SIM_OK;
-	if (!dst)
-		return SIM_INVALID;
-	if (!sim_is_device_ptr(dst)) {
-		memset(dst, byte, bytes);
-		return SIM_OK;
+	e.from += (uint32_t)(from - e.at);
+	e.pattern = e.pattern >> 8 * ((from - dst) % 4) |
+		    e.pattern << (32 - 8 * ((from - dst) % 4)) % 32;
+	e.at = dst;
+	if (bytes > CELL) {
+		extents_remove(dst, bytes); /* cells of what comes before may reach into it */
+		extents_insert(&e, bytes);
+		return;
 	}
-	if (bytes > SIM_SMALL) {
-		contents_drop((uintptr_t)dst, bytes);
-		return SIM_OK;
+	e.bytes = (uint32_t)bytes;
+	extent_read(&e, dst, data, states, bytes);
+	for (size_t i = 0, n; i < bytes; i += n) {
+		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
+			;
+		put(dst + i, data + i, n, states[i]);
 	}
-	memset(data, byte, bytes);
-	return copy_to_device((uintptr_t)dst, data, bytes);
+}
+
+void contents_on_device(uintptr_t dst, uintptr_t src, size_t bytes)
+{
+	uint64_t origin;
+	bool known;
+
+	if (!contents_any() || dst == src)
+		return;
+	pending_read((const void *)src, bytes, false);
+	pending_write((void *)dst, bytes);
+	pthread_mutex_lock(&lock);
+	known = extent_at(src) && (dst + bytes <= src || src + bytes <= dst);
+	origin = extents_origin();
+	extents_remove(dst, bytes);
+	for (uintptr_t at = src, end = src + bytes; known && at < end;) {
+		struct extent *e = extent_next(at, end), copy;
+		uintptr_t last;
+
+		if (!e)
+			break;
+		at = e->at > at ? e->at : at;
+		last = e->at + e->bytes < end ? e->at + e->bytes : end;
+		extent_use(e);
+		copy = *e;
+		copy.origin = origin;
+		show_part(dst + (at - src), copy, at, last - at);
+		at = last;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void contents_fill(uintptr_t dst, uint32_t pattern, size_t bytes)
+{
+	struct extent e = { .at = dst, .pattern = pattern, .state = KNOWN, .rank = RANK_SMALL };
+	unsigned char data[CELL];
+
+	pending_write((void *)dst, bytes);
+	pthread_mutex_lock(&lock);
+	if (bytes > CELL) {
+		extents_remove(dst, bytes);
+		e.origin = extents_origin();
+		extents_insert(&e, bytes);
+	} else {
+		e.bytes = (uint32_t)bytes;
+		extent_read(&e, dst, data, NULL, bytes);
+		put(dst, data, bytes, KNOWN);
+	}
+	pthread_mutex_unlock(&lock);
 }

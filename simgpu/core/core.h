@@ -103,6 +103,7 @@ void memory_reset(int device);
 /* Locks itself. */
 int memory_alloc(int device, uintptr_t *out, size_t bytes);
 int memory_free(uintptr_t addr);
+uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
 uintptr_t vmm_base(void);
 size_t vmm_pages(void);
 
@@ -147,6 +148,10 @@ enum contents_state { CONTENTS_UNKNOWN, CONTENTS_GUESS, CONTENTS_KNOWN };
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
 void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */
+void contents_from_host(uintptr_t dst, const void *src, size_t bytes);
+int contents_to_host(void *dst, uintptr_t src, size_t bytes);
+void contents_on_device(uintptr_t dst, uintptr_t src, size_t bytes);
+void contents_fill(uintptr_t dst, uint32_t pattern, size_t bytes); /* as struct extent has it */
 bool contents_any(void);
 void contents_drop(uintptr_t base, size_t bytes); /* memory was freed */
 /* The next stretch of [base + *at, base + bytes) in which something may be known: sets its offset

@@ -78,6 +78,12 @@ int memory_init(void)
 	return SIM_OK;
 }
 
+uintptr_t memory_space(size_t *bytes)
+{
+	*bytes = space_bytes;
+	return space;
+}
+
 uintptr_t vmm_base(void)
 {
 	return space + sim_device_count() * stretch;

@@ -28,7 +28,7 @@
 
 #define SIM_MAX_DEVICES 16
 #define SIM_PAGE	((size_t)2 << 20) /* physical granularity */
-#define SIM_SMALL	4096		  /* contents up to this size are really copied */
+#define SIM_SMALL	4096		  /* bytes that count as small */
 
 enum sim_result {
 	SIM_OK = 0,
@@ -74,11 +74,11 @@ void sim_mem_info(int device, size_t *free_bytes, size_t *total);
 bool sim_is_device_ptr(const void *ptr);
 int sim_ptr_device(const void *ptr); /* ordinal of the owning device, -1 for host memory */
 
-/* Contents: up to SIM_SMALL bytes are moved for real, larger transfers are dropped (host
- * destinations are zeroed). Works for any mixture of host and device pointers. */
+/* Any mixture of host and device addresses. What is not kept reads as zero (contents.c). */
 int sim_copy(void *dst, const void *src, size_t bytes);
 int sim_fill(void *dst, int byte, size_t bytes);
-/* A kernel was given this address: small contents that were stored there read as zero from now. */
+int sim_fill_pattern(void *dst, uint32_t value, unsigned int width, size_t bytes); /* 1, 2 or 4 */
+/* A kernel was given this address: what lies there reads as zero from now. */
 void sim_forget(const void *ptr);
 
 /* ---- handles: zeroed memory with a kind, so that a wrong handle is noticed ---- */

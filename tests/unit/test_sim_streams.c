@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated device's recordings of streams into graphs, and what small transfers leave in
- * device memory.
+ * The simulated device's recordings of streams into graphs.
  *
- * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/cards.c
+ * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
+ * links: simgpu/core/copies.c simgpu/core/cards.c
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
  * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c
- * simgpu/core/pending.c links: simgpu/core/launch.c simgpu/core/arguments.c
+ * links: simgpu/core/launch.c simgpu/core/arguments.c simgpu/core/pending.c
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -172,86 +172,6 @@ static void events_tell_times_in_order(void **state)
 	event_destroy(never);
 }
 
-/* ---- contents ---- */
-
-static void small_things_come_back(void **state)
-{
-	int in[200], out[200], other[200];
-	void *p, *q;
-
-	(void)state;
-	for (int i = 0; i < 200; i++)
-		in[i] = i + 1;
-	sim_alloc(&p, 1 << 20);
-	sim_alloc(&q, 1 << 20);
-	sim_copy(p, in, sizeof(in));
-	sim_copy(out, p, sizeof(out));
-	assert_memory_equal(in, out, sizeof(in));
-	/* A part of it, and moved on the device. */
-	sim_copy(out, (char *)p + 100 * sizeof(int), 4);
-	assert_int_equal(out[0], 101);
-	sim_copy((char *)q + 12, p, sizeof(in));
-	sim_copy(other, (char *)q + 12, sizeof(in));
-	assert_memory_equal(in, other, sizeof(in));
-	sim_fill(p, 0x7f, 400);
-	sim_copy(out, p, 404);
-	assert_int_equal(out[99], 0x7f7f7f7f);
-	assert_int_equal(out[100], 101);
-	sim_free(p);
-	sim_free(q);
-}
-
-static void what_a_kernel_was_given_reads_as_zero(void **state)
-{
-	static void *p; /* not on the stack, where it would be found */
-	void *struct_arg[3] = { NULL, NULL, NULL };
-	int in = 42, out = -1, count = 7;
-	void *args[] = { &count, struct_arg };
-
-	(void)state;
-	sim_alloc(&p, 1 << 20);
-	sim_copy(p, &in, sizeof(in));
-	launch_kernel(NULL, args, 1, 1, 0);
-	sim_copy(&out, p, sizeof(out));
-	assert_int_equal(out, 42); /* not given to that one */
-	struct_arg[2] = p;
-	launch_kernel(NULL, args, 1, 1, 0);
-	sim_copy(&out, p, sizeof(out));
-	assert_int_equal(out, 0);
-	sim_free(p);
-}
-
-static void freed_memory_forgets(void **state)
-{
-	int in = 42, out = -1;
-	void *p, *again;
-
-	(void)state;
-	sim_alloc(&p, 4 << 20);
-	sim_copy((char *)p + (3 << 20), &in, sizeof(in));
-	sim_free(p);
-	sim_alloc(&again, 4 << 20);
-	assert_ptr_equal(again, p);
-	sim_copy(&out, (char *)p + (3 << 20), sizeof(out));
-	assert_int_equal(out, 0);
-	sim_free(again);
-}
-
-static void large_transfers_are_zeros(void **state)
-{
-	static unsigned char big[3 * SIM_SMALL];
-	void *p;
-
-	(void)state;
-	memset(big, 5, sizeof(big));
-	sim_alloc(&p, sizeof(big));
-	sim_copy(p, big, sizeof(big));
-	sim_copy(big, p, sizeof(big));
-	for (size_t i = 0; i < sizeof(big); i++)
-		assert_int_equal(big[i], 0);
-	sim_free(p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,10 +180,6 @@ int main(void)
 		cmocka_unit_test(waiting_spoils_a_recording),
 		cmocka_unit_test(threads_are_bound_by_the_mode),
 		cmocka_unit_test(events_tell_times_in_order),
-		cmocka_unit_test(small_things_come_back),
-		cmocka_unit_test(what_a_kernel_was_given_reads_as_zero),
-		cmocka_unit_test(freed_memory_forgets),
-		cmocka_unit_test(large_transfers_are_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of device memory, as extents: ranges whose bytes are kept, or which are filled with
+ * one pattern. Extents never overlap, and none crosses a page of 2 MiB. The caller holds the one
+ * lock of contents.c.
+ */
+#ifndef SIMGPU_EXTENTS_H
+#define SIMGPU_EXTENTS_H
+
+#include "core.h"
+
+#define CELL	     512	/* what is written in smaller parts is kept in cells of so much */
+#define EXTENT_BOUND (64 << 20) /* bytes that are kept in all */
+
+/* Who goes first when there is no more room; of each, the least recently used. */
+enum extent_rank { RANK_OTHER, RANK_INTEGERS, RANK_SMALL, RANKS };
+
+/* Bytes that several extents may show parts of; where their states differ, a state of each byte
+ * stands behind them. */
+struct store {
+	unsigned int refs, shown; /* shown: by so many extents */
+	bool mixed;
+	size_t bytes, visible; /* in extents */
+	unsigned char data[];
+};
+
+struct extent {
+	uintptr_t at;
+	uint32_t bytes;
+	uint32_t from;	     /* in the store */
+	struct store *store; /* NULL: the pattern */
+	uint32_t pattern;    /* of 4 bytes, the first at addresses that 4 divides */
+	unsigned char state; /* of all bytes, where the store has none of each */
+	unsigned char rank;
+	uint64_t origin; /* the same for all that came from one transfer */
+	struct extent *newer, *older;
+};
+
+struct store *store_new(size_t bytes, bool mixed); /* one reference; NULL: no memory */
+void store_drop(struct store *s);
+
+bool extents_any(void);		   /* without the lock */
+bool extents_near(uintptr_t addr); /* without the lock: is there one in this page? */
+struct extent *extent_at(uintptr_t addr);
+/* The first that ends behind `addr` and begins before `end`. */
+struct extent *extent_next(uintptr_t addr, uintptr_t end);
+void extents_remove(uintptr_t addr, size_t bytes);
+/* Where nothing lies. Takes a reference to the store for each extent it makes. */
+void extents_insert(const struct extent *like, size_t bytes);
+uint64_t extents_origin(void); /* a new one */
+void extent_use(struct extent *e);
+void extent_read(const struct extent *e, uintptr_t addr, unsigned char *data, unsigned char *states,
+		 size_t bytes);
+
+#endif
