@@ -9,11 +9,9 @@
 #include "core.h"
 #include "pending.h"
 
-#define FAILED_WAIT_MS                                                             \
-	5000 /* for somebody to abort; PyTorch's watchdog looks ten times a second \
-	      */
-#define IDLE_MS	   10000
-#define ERR_LAUNCH 719
+#define FAILED_WAIT_MS 5000 /* for somebody to abort it, before calls that wait for it fail */
+#define IDLE_MS	       10000
+#define ERR_LAUNCH     719
 
 unsigned int pending_count;
 

@@ -54,10 +54,11 @@ struct nccl_comm {
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
-	int error; /* asynchronous */
-	char text[96];
+	int error;		      /* asynchronous */
 	struct nccl_op ops[NCCL_OPS]; /* number 5 is the first */
 };
+
+extern char nccl_last_error[96]; /* as ncclGetLastError says it */
 
 /* The communicator, or NULL if it is not one. */
 struct nccl_comm *nccl_check(const void *handle);

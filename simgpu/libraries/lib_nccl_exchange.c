@@ -141,8 +141,9 @@ static void fail(struct exchange *x, int rank)
 {
 	struct nccl_comm *c = x->comm;
 
-	snprintf(c->text, sizeof(c->text), "rank %d (process %d) has ended before this collective",
-		 rank, nccl_node_pid(x->node, rank));
+	snprintf(nccl_last_error, sizeof(nccl_last_error),
+		 "rank %d (process %d) has left before it took part in this", rank,
+		 nccl_node_pid(x->node, rank));
 	__atomic_store_n(&c->error, NCCL_REMOTE_ERROR, __ATOMIC_RELEASE);
 }
 
