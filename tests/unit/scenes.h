@@ -28,7 +28,7 @@ struct scene {
 extern const struct scenes {
 	const struct scene *items;
 	size_t count;
-} scenes_of_rules, scenes_of_graphs, scenes_of_sets;
+} scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_late;
 
 void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
@@ -54,6 +54,7 @@ void range(unsigned kind, uint64_t number, const char *name);
 void backward_pass(void);
 void now(void);
 void some_tags(void);
+void fact(const char *key, const char *value); /* of the process: before the first event */
 uint32_t native_frame(void *(*function)(void));
 uint32_t join(uint32_t native, uint32_t python);
 
@@ -62,6 +63,7 @@ void *getCurrentCUDABlasHandle(void);
 void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
 void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
+void *clones(void) __asm__("_ZN5torch8autograd17THPVariable_cloneEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
 void *takes_rows(void) __asm__("_ZN5torch8autograd24THPVariable_index_selectEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");

@@ -27,6 +27,52 @@ static void copies(void)
 	now();
 }
 
+/* Clones of the parameters, as averages of them begin. */
+static void averages(void)
+{
+	uint32_t line = join(native_frame(clones), script());
+
+	two_parameters();
+	backward_pass();
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
+	now();
+}
+
+/* One line brings many tensors of two sizes to the device, then passes use them. */
+static void loaded_by_a_line(void)
+{
+	uint32_t line = join(native_frame(moves), script());
+
+	some_tags();
+	born(0x1000, line);
+	for (uint64_t i = 0; i < 4; i++)
+		born_of_size(0x10000 + i * 0x10000, 8192, line);
+	for (uint64_t i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		died(0x9000, script());
+		born(0xa000, script());
+		died(0xa000, script());
+	}
+	now();
+}
+
+/* A weight gives way to its values in fewer bits and their scales, before any pass. */
+static void converted(void)
+{
+	uint32_t line = script();
+
+	some_tags();
+	born_of_size(0x8000, 8192, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	born(0x1000, line);
+	born_of_size(0x4000, 512, line);
+	died(0x8000, script());
+	now();
+	born(0x9000, forward());
+}
+
 /* What a line of the script makes after a backward pass, one for each parameter, and gives up. */
 static void set_for_a_while(const char *code)
 {
@@ -246,6 +292,9 @@ static void gathered(void)
 
 static const struct scene scenes[] = {
 	{ "copies", "optimizer_state", "copied-gradients", copies },
+	{ "averages", "parameters", "copies", averages },
+	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
+	{ "heir", "parameters", "prepared", converted },
 	{ "copies", "optimizer_state", "copied-gradients", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
 	{ "weights", "parameters", "copies", weights_of_the_script },

@@ -63,14 +63,17 @@ struct block {
 	uint32_t save_stack;		       /* of the first saving */
 	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
 	uint32_t stem;			       /* born in forward: its frames inside of modules */
-	uint32_t next_stack;		       /* of what its thread made next, the same */
-	uint8_t stage, died_stage;	       /* enum block_stage */
-	bool after_forward;		       /* born after a forward pass of its step */
-	bool after_step;		       /* born after the optimizer's step */
-	bool walked;		/* without tags: a backward pass is over that its pass led to */
-	bool grads_live;	/* a copy: gradients were there at its moment */
-	bool save_after_moment; /* a copy: first saved after its moment */
-	uint8_t counted_as;	/* in a series: its class after the latest event */
+	uint32_t
+		rank; /* 1 + its place among those of its size that were always there, by address */
+	uint32_t next_stack;	   /* of what its thread made next, the same */
+	uint8_t stage, died_stage; /* enum block_stage */
+	bool after_forward;	   /* born after a forward pass of its step */
+	bool next_in_function;	   /* its thread made the next one in a Function too */
+	bool after_step;	   /* born after the optimizer's step */
+	bool walked;		   /* without tags: a backward pass is over that its pass led to */
+	bool grads_live;	   /* a copy: gradients were there at its moment */
+	bool save_after_moment;	   /* a copy: first saved after its moment */
+	uint8_t counted_as;	   /* in a series: its class after the latest event */
 };
 
 struct tree {

@@ -23,7 +23,7 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 
 	stacks_read_python(s, stack);
 	for (; i < s->count && owners_is_plumbing(s->frames[i].file); i++)
-		module |= strstr(s->frames[i].file, "torch/nn/modules/") != NULL;
+		module |= strstr(s->frames[i].file, "torch/nn/") != NULL;
 	if (i == s->count)
 		return 0;
 	found = statement_places(s->frames[i].file, s->frames[i].line);
@@ -87,6 +87,7 @@ static const struct {
 	{ "at::native::run_conv_plan", PLACE_WORKSPACE },
 	{ "at::native::generate_and_filter_plans", PLACE_WORKSPACE },
 	{ "c10d::ProcessGroup", PLACE_NETWORK },
+	{ "at::autocast::cached_cast", PLACE_CAST },
 };
 
 /* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
@@ -96,7 +97,7 @@ static const struct {
 	const char *begin;
 	uint32_t place;
 } ops[] = {
-	{ "empty", PLACE_MAKER },
+	{ "empty", PLACE_MAKER | PLACE_EMPTY },
 	{ "zeros", PLACE_MAKER },
 	{ "ones", PLACE_MAKER },
 	{ "full", PLACE_MAKER },
@@ -105,6 +106,7 @@ static const struct {
 	{ "tensor", PLACE_MAKER },
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
+	{ "new_empty", PLACE_EMPTY },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },

@@ -54,6 +54,27 @@ bool frame_gradient(struct classifier *c, const struct block *b)
 	return place_of_script(c, b) & PLACE_GRAD;
 }
 
+/* Partitions and buffers that gradients are copied or reduced into, by an optimizer around another
+ * or by hooks in backward. */
+bool frame_gradient_partition(struct classifier *c, const struct block *b)
+{
+	if (b->stage == STAGE_OPTIMIZER || b->stage == STAGE_FORWARD || b->signs & STACK_PARAM ||
+	    b->tags & ~BLOCK_GRAD || !block_lived_past_backward(c, b))
+		return false;
+	if (b->signs & STACK_GRADS)
+		return stage_is_backward(b->stage) || block_lived_on(c, b);
+	return b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE && block_lived_on(c, b) &&
+	       place_of_script(c, b) & PLACE_NAMED_GRAD;
+}
+
+/* Without names of native functions this is all that says so. */
+bool frame_carried(struct classifier *c, const struct block *b)
+{
+	return b->signs & STACK_CARRIED && b->stage == STAGE_OUTSIDE && !(b->tags & BLOCK_GRAPH) &&
+	       !(b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE)) &&
+	       !block_is_gathered(c, b);
+}
+
 /* Without tags: the script asks for a gradient of what it makes before anything is walked back, or
  * calls it a parameter, and keeps it. */
 bool frame_leaf(struct classifier *c, const struct block *b)
@@ -98,6 +119,7 @@ bool frame_unsharded(struct classifier *c, const struct block *b)
 bool frame_state(struct classifier *c, const struct block *b)
 {
 	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
+	       !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
 	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
 }
 
@@ -115,7 +137,8 @@ bool frame_made_outside(struct classifier *c, const struct block *b)
 		return false;
 	if (block_is_gathered(c, b) || block_is_narrowed(c, b))
 		return false;
-	return place_of_native(c, b) & PLACE_MAKER && !block_is_of_graph_alone(c, b);
+	return place_of_native(c, b) & PLACE_MAKER && !(place_of_native(c, b) & PLACE_CAST) &&
+	       !block_is_of_graph_alone(c, b);
 }
 
 /* Models that could generate fill a cache while they train as well: that one ends with its pass. */

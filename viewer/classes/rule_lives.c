@@ -3,10 +3,12 @@
  * Rules on how long a block lived and where it ended. Where autograd's tags are there they only
  * fill gaps; without tags they carry the answer, with less confidence.
  */
+#include <string.h>
+
 #include "rules.h"
 
 /* It saw the end of the backward pass it was born in. */
-static bool block_lived_past_backward(const struct classifier *c, const struct block *b)
+bool block_lived_past_backward(const struct classifier *c, const struct block *b)
 {
 	(void)c;
 	if (!b->died_seq)
@@ -66,21 +68,24 @@ bool life_heir_buffer(struct classifier *c, const struct block *b)
 	       place_of_python(c, b->heir_stack) & PLACE_BUFFER;
 }
 
-/* Born in forward, given up by backward. */
+/* It was there when a backward pass had begun. */
+static bool lived_into_backward(const struct classifier *c, const struct block *b)
+{
+	return (b->died_seq ? b->died_backward : c->m->backwards) > b->born_backward;
+}
+
+/* Born in forward, given up by backward. Of tensors around others, as those of tensor parallelism
+ * are, autograd says that they are saved, but not where. */
 bool life_activation(struct classifier *c, const struct block *b)
 {
-	if (c->m->tags || !b->died_seq || !stage_is_backward(b->died_stage))
+	if (!b->died_seq || !stage_is_backward(b->died_stage))
+		return false;
+	if (c->m->tags && (b->stage != STAGE_FORWARD || b->save_ns || !lived_into_backward(c, b)))
 		return false;
 	if (b->stage == STAGE_OUTSIDE && b->signs & STACK_PARAM)
 		return false;
 	return b->stage == STAGE_FORWARD || b->stage == STAGE_OUTSIDE ||
 	       b->stage == STAGE_RECOMPUTE || b->died_backward > b->born_backward;
-}
-
-/* It was there when a backward pass had begun. */
-static bool lived_into_backward(const struct classifier *c, const struct block *b)
-{
-	return (b->died_seq ? b->died_backward : c->m->backwards) > b->born_backward;
 }
 
 /* Backward went through its pass, and gave it up or left it as it is: these frames' blocks are
@@ -107,19 +112,35 @@ bool life_result(struct classifier *c, const struct block *b)
 	       place_of_stack(c, b->next_stack, b->seq) & PLACE_TAKES;
 }
 
+/* A Function made it, made more, and it was there when backward began, though not saved. */
+bool life_context(struct classifier *c, const struct block *b)
+{
+	return b->stage == STAGE_FORWARD && b->signs & STACK_FUNCTION && !b->save_ns &&
+	       b->next_in_function && lived_into_backward(c, b);
+}
+
 static bool outlived_its_pass(const struct block *b)
 {
 	return !b->died_seq || b->died_stage != STAGE_FORWARD || b->died_forward > b->born_forward;
 }
 
-/* A result that is kept with its graph, which nobody walks back. */
+/* What autograd saves was not recorded. */
+static bool says_nothing(const struct model *m)
+{
+	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
+}
+
+/* A result that is kept with its graph, which nobody walks back: a recording may end before any
+ * backward pass. */
 bool life_graph(struct classifier *c, const struct block *b)
 {
 	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
 
-	if (c->m->tags || b->stage != STAGE_FORWARD || !c->m->backwards || !p)
+	if (!says_nothing(c->m) || b->stage != STAGE_FORWARD || !p || !outlived_its_pass(b))
 		return false;
-	return model_keeps_graph(p) && outlived_its_pass(b) && model_stem_is_walked(c->m, b->stem);
+	if (!c->m->backwards)
+		return model_keeps_much(p);
+	return model_keeps_graph(p) && model_stem_is_walked(c->m, b->stem);
 }
 
 bool life_script_graph(struct classifier *c, const struct block *b)
@@ -221,7 +242,8 @@ bool life_prepared(struct classifier *c, const struct block *b)
 	    model_is_of_graph(c->m, b) || !(b->signs & STACK_PYTHON) || block_is_gathered(c, b) ||
 	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
-	return until > b->born_forward && !(b->died_seq && stage_is_backward(b->died_stage));
+	return until > b->born_forward && !(b->died_seq && stage_is_backward(b->died_stage)) &&
+	       !(place_of_native(c, b) & PLACE_CAST);
 }
 
 /* There before anything was computed, never freed, by no module. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules on what ran when a block was born: the optimizer's step, a backward node, a forward pass.
  */
+#include <string.h>
+
 #include "rules.h"
 
 bool stage_is_backward(unsigned stage)
@@ -32,6 +34,13 @@ bool phase_backward(struct classifier *c, const struct block *b)
 {
 	(void)c;
 	return stage_is_backward(b->stage);
+}
+
+/* Autograd said what it saves, or would have. */
+bool phase_forward_told(struct classifier *c, const struct block *b)
+{
+	return b->stage == STAGE_FORWARD &&
+	       (c->m->tags || !strcmp(defs_meta(c->m->defs, "torch.tags").s, "on"));
 }
 
 bool phase_forward(struct classifier *c, const struct block *b)

@@ -6,11 +6,16 @@
  */
 #include "rules.h"
 
-static bool is_of_the_script(const struct block *b)
+static bool is_made_by_script(const struct block *b)
 {
-	return b->stage == STAGE_OUTSIDE && !(b->tags & ~BLOCK_GRAD) &&
+	return b->stage == STAGE_OUTSIDE &&
 	       !(b->signs & (STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
 			     STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE));
+}
+
+static bool is_of_the_script(const struct block *b)
+{
+	return is_made_by_script(b) && !(b->tags & ~BLOCK_GRAD);
 }
 
 /* Without tags: what gradients are like was there first, and no module made it. */
@@ -29,7 +34,37 @@ bool set_copies(struct classifier *c, const struct block *b)
 	return c->m->backwards && is_of_the_script(b) && model_is_of_a_set(c->m, b->stack) &&
 	       (until > b->born_backward + !b->after_step ||
 		(!b->died_seq &&
-		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON))));
+		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON)))) &&
+	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST));
+}
+
+/* Made by copying what was there, not filled anew. */
+static bool is_copied(struct classifier *c, const struct block *b)
+{
+	uint32_t place = place_of_native(c, b);
+
+	if (place & (PLACE_TAKES | PLACE_RESULT))
+		return false;
+	return place & (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS);
+}
+
+/* Copies as they are. Those in a wider type are what an optimizer works on. */
+bool set_averages(struct classifier *c, const struct block *b)
+{
+	uint32_t place = place_of_native(c, b);
+
+	return set_copies(c, b) && model_size_is_of_weight(c->m, b->size) &&
+	       (is_copied(c, b) || (place & PLACE_EMPTY && !b->born_backward)) &&
+	       (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
+}
+
+/* No batch: there before the first pass, and used by pass after pass. */
+bool set_loaded(struct classifier *c, const struct block *b)
+{
+	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
+
+	return is_made_by_script(b) && until > 1 && model_is_of_many(c->m, b) &&
+	       !(c->m->backwards && model_is_of_a_set(c->m, b->stack)) && is_copied(c, b);
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or

@@ -43,7 +43,8 @@ bool tag_input(struct classifier *c, const struct block *b)
 		return false;
 	if (b->tags & BLOCK_LEAF)
 		return true;
-	if (!(b->tags & BLOCK_PLAIN) || b->tags & BLOCK_GRAPH || block_is_of_graph_alone(c, b))
+	if (!(b->tags & BLOCK_PLAIN) || b->tags & BLOCK_GRAPH || block_is_of_graph_alone(c, b) ||
+	    place_of_native(c, b) & PLACE_CAST)
 		return false;
 	return !b->after_forward || !(place_of_native(c, b) & PLACE_COMPUTED);
 }

@@ -19,41 +19,50 @@ typedef bool rule_fits(struct classifier *c, const struct block *b);
 rule_fits tag_parameter_made, tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
 rule_fits tag_saved_soon;
 /* rule_phases.c: what ran when it was born and when it died */
-rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_outside;
+rule_fits phase_state, phase_optimizer, phase_backward, phase_forward_told, phase_forward,
+	phase_outside;
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
 rule_fits life_reduced, life_heir, life_cleared, life_prepared, life_rows;
 rule_fits life_heir_state, life_heir_buffer, life_result, life_graph, life_script_graph;
+rule_fits life_context;
+/* rule_before.c: what was there before the recording began */
+rule_fits before_state, before_gradient, before_matched, before_added, before_rest, before_weight;
+rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_weights, set_copies, set_copied_gradients, set_update;
+rule_fits set_loaded, set_weights, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
 rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
+rule_fits frame_gradient_partition, frame_carried;
 rule_fits frame_named_cache;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
 
 /* What the frames of a block's stack say beyond their names (places.c). */
 enum place {
 	PLACE_KNOWN = 1 << 0,
-	PLACE_BUFFER = 1 << 1,	   /* a module registers a buffer there */
-	PLACE_WORKSPACE = 1 << 2,  /* a library's scratch memory */
-	PLACE_MAKER = 1 << 3,	   /* a tensor is made or copied to the device, not computed */
-	PLACE_COMPUTED = 1 << 4,   /* a call from Python that computes */
-	PLACE_NETWORK = 1 << 5,	   /* a collective's own memory */
-	PLACE_GRAD = 1 << 6,	   /* the script's statement assigns to a .grad */
-	PLACE_LEAF = 1 << 7,	   /* the script's statement makes a tensor that requires grad */
-	PLACE_PARAMETER = 1 << 8,  /* or wraps it in a Parameter */
-	PLACE_ATTRIBUTE = 1 << 9,  /* or makes a plain attribute of an object */
-	PLACE_CACHE = 1 << 10,	   /* of a name that says it is a cache */
-	PLACE_CAT = 1 << 11,	   /* tensors are appended to one another */
-	PLACE_RESULT = 1 << 12,	   /* an operation whose gradient needs its result */
-	PLACE_TAKES = 1 << 14,	   /* an operation whose gradient needs what it is given */
-	PLACE_MOVED = 1 << 13,	   /* a tensor is brought to the device */
-	PLACE_CONVERTED = 1 << 17, /* a tensor of the device is converted, */
-	PLACE_NARROWED = 1 << 19,  /* to fewer bytes */
-	PLACE_ROWS = 1 << 18,	   /* rows of a tensor are taken */
-	PLACE_READ = 1 << 15,	   /* the script's source is there */
-	PLACE_OF_GRAD = 1 << 16,   /* and its statement speaks of gradients */
+	PLACE_BUFFER = 1 << 1,	    /* a module registers a buffer there */
+	PLACE_WORKSPACE = 1 << 2,   /* a library's scratch memory */
+	PLACE_MAKER = 1 << 3,	    /* a tensor is made or copied to the device, not computed */
+	PLACE_COMPUTED = 1 << 4,    /* a call from Python that computes */
+	PLACE_NETWORK = 1 << 5,	    /* a collective's own memory */
+	PLACE_GRAD = 1 << 6,	    /* the script's statement assigns to a .grad */
+	PLACE_LEAF = 1 << 7,	    /* the script's statement makes a tensor that requires grad */
+	PLACE_PARAMETER = 1 << 8,   /* or wraps it in a Parameter */
+	PLACE_ATTRIBUTE = 1 << 9,   /* or makes a plain attribute of an object */
+	PLACE_CACHE = 1 << 10,	    /* of a name that says it is a cache */
+	PLACE_CAT = 1 << 11,	    /* tensors are appended to one another */
+	PLACE_RESULT = 1 << 12,	    /* an operation whose gradient needs its result */
+	PLACE_TAKES = 1 << 14,	    /* an operation whose gradient needs what it is given */
+	PLACE_MOVED = 1 << 13,	    /* a tensor is brought to the device */
+	PLACE_CONVERTED = 1 << 17,  /* a tensor of the device is converted, */
+	PLACE_NARROWED = 1 << 19,   /* to fewer bytes */
+	PLACE_ROWS = 1 << 18,	    /* rows of a tensor are taken */
+	PLACE_READ = 1 << 15,	    /* the script's source is there */
+	PLACE_NAMED_GRAD = 1 << 22, /* the statement assigns to a name of gradients */
+	PLACE_EMPTY = 1 << 21,	    /* a tensor is made that something else fills */
+	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
+	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 };
 /* statements.c */
 bool statement_registers_buffer(const char *path, unsigned line);
@@ -64,6 +73,7 @@ uint32_t place_of_script(struct classifier *c, const struct block *b);
 uint32_t place_of_native(struct classifier *c, const struct block *b);
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
+bool block_lived_past_backward(const struct classifier *c, const struct block *b);
 bool block_lived_on(const struct classifier *c, const struct block *b);
 bool block_is_gathered(struct classifier *c, const struct block *b);
 bool block_is_narrowed(struct classifier *c, const struct block *b);

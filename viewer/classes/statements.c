@@ -187,22 +187,6 @@ static bool names_cache(const char *s, size_t n)
 	return has(s, n, "cache") || has(s, n, "past");
 }
 
-/* "p.grad = ...", "p.main_grad = ...", "self.cache_k = ..." */
-static uint32_t places_of_target(const struct source *s)
-{
-	const char *t;
-	size_t n = target_of(s, &t);
-	uint32_t found = 0;
-
-	if (n > 5 && !memcmp(t + n - 4, "grad", 4) && (t[n - 5] == '.' || t[n - 5] == '_'))
-		found |= PLACE_GRAD;
-	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
-		found |= PLACE_ATTRIBUTE;
-	if (n && !has(t, n, ".data") && names_cache(t, n))
-		found |= PLACE_CACHE;
-	return found;
-}
-
 /* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */
 static bool is_gradient(const char *word, size_t n)
 {
@@ -219,6 +203,43 @@ static bool is_gradient(const char *word, size_t n)
 			return false;
 	return behind == word + n || *behind == 's' || *behind == '_' ||
 	       !strncmp(behind, "ient", 4);
+}
+
+/* "self.grad_partitions = ...", and not what is made of gradients: "grad_avg". */
+static bool names_gradients(const char *s, size_t n)
+{
+	static const char *const others[] = { "avg", "norm", "mean", "sq", "mom", "ema" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (has(s, n, others[i]))
+			return false;
+	for (size_t i = 0; i < n; i++) {
+		size_t start = i;
+
+		while (i < n && is_word(s[i]))
+			i++;
+		if (is_gradient(s + start, i - start))
+			return true;
+	}
+	return false;
+}
+
+/* "p.grad = ...", "p.main_grad = ...", "self.cache_k = ..." */
+static uint32_t places_of_target(const struct source *s)
+{
+	const char *t;
+	size_t n = target_of(s, &t);
+	uint32_t found = 0;
+
+	if (n > 5 && !memcmp(t + n - 4, "grad", 4) && (t[n - 5] == '.' || t[n - 5] == '_'))
+		found |= PLACE_GRAD;
+	if (names_gradients(t, n))
+		found |= PLACE_NAMED_GRAD;
+	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
+		found |= PLACE_ATTRIBUTE;
+	if (n && !has(t, n, ".data") && names_cache(t, n))
+		found |= PLACE_CACHE;
+	return found;
 }
 
 static bool speaks_of_gradients(const struct source *s)

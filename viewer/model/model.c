@@ -86,6 +86,10 @@ void model_free(struct model *m)
 	map_free(&m->firsts);
 	map_free(&m->set_ids);
 	free(m->sets);
+	map_free(&m->before_ids);
+	free(m->before);
+	map_free(&m->line_ids);
+	free(m->lines);
 	free(m->passes);
 	signs_free(&m->signs);
 	free(m->threads);
@@ -155,6 +159,7 @@ struct block *model_birth(struct model *m, struct tree *t, const struct gmt_even
 	b->born_backward = m->backwards;
 	b->born_steps = (uint32_t)m->steps;
 	model_note_size(m, b);
+	model_note_line(m, b);
 	model_note_birth(m, b);
 	model_note_pass(m, b);
 	return b;

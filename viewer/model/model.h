@@ -17,7 +17,7 @@
 
 #define MODEL_DEVICES 256
 #define MODEL_RANGES  16
-#define MODEL_BIRTHS  4
+#define MODEL_BIRTHS  32
 #define MODEL_MADE    8
 #define MODEL_SIZES   16
 #define MODEL_SWAPS   4096
@@ -78,6 +78,7 @@ struct model_thread {
 	bool engine; /* one of autograd's own */
 	struct model_birth births[MODEL_BIRTHS];
 	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
+	uint64_t replaced;   /* seq of the latest weight's death that made others its heirs */
 	unsigned lost;	     /* modules' blocks that died since, */
 	uint64_t lost_bytes; /* so large */
 	unsigned depth;
@@ -103,6 +104,24 @@ struct model_set {
 	uint64_t last;
 	struct model_birth firsts[2]; /* of the pass before the latest, and of that one */
 	bool gathers;		      /* what it made two passes before was still there */
+};
+
+/* What one line of Python made outside of modules before the first pass. */
+struct model_line {
+	struct {
+		uint64_t bytes;
+		uint32_t blocks;
+	} sizes[MODEL_SIZES]; /* those that came first */
+	uint32_t blocks;
+	bool later; /* it went on when passes had begun */
+};
+
+/* Blocks of one size in a recording that begins late. */
+struct model_size {
+	uint32_t standing; /* there before it and at its end */
+	struct model_count {
+		uint32_t backward, now, most; /* the latest pass, of it, of any pass */
+	} kept, gone; /* made by a backward pass: they outlived it, or not */
 };
 
 struct moment;
@@ -180,6 +199,13 @@ struct model {
 	struct map set_ids; /* stack -> index in sets */
 	struct model_set *sets;
 	size_t set_count, set_room;
+	struct map before_ids; /* size -> index in before */
+	struct model_size *before;
+	size_t before_count, before_room;
+	bool settled;
+	struct map line_ids; /* signs_line -> index in lines */
+	struct model_line *lines;
+	size_t line_count, line_room;
 	struct model_swap made[MODEL_SWAPS];
 	uint32_t made_count;	   /* in all; the latest are there */
 	struct model_pass *passes; /* by their number: block.born_forward */
@@ -248,14 +274,23 @@ bool model_makes_many(const struct model *m, uint32_t stack); /* before each of 
 /* Half of what its stack made or more is as large as gradients and no module's block, and it was
  * the first of its size. */
 bool model_is_first_of_gradients(const struct model *m, const struct block *b);
+/* Its line made it before the first pass with many others, of some sizes more than of others, and
+ * none later. */
+bool model_is_of_many(const struct model *m, const struct block *b);
+bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */
 bool model_size_is_of_module(const struct model *m, uint64_t size);
 /* The script's own part of a graph had begun when it made the block. */
 bool model_is_of_graph(const struct model *m, const struct block *b);
+/* It was there before the recording began, and nobody knows who made it. */
+bool model_is_before(const struct model *m, const struct block *b);
+/* NULL: no such block is known. After model_settle. */
+const struct model_size *model_before_of(const struct model *m, uint64_t size);
 /* NULL if nothing was made in it or before it. */
 const struct model_pass *model_pass_of(const struct model *m, uint32_t number);
 /* Most of what it made outlived it, and nothing has walked it back; or was there too when the next
  * backward pass began. */
 bool model_keeps_graph(const struct model_pass *p);
+bool model_keeps_much(const struct model_pass *p); /* a third or more */
 bool model_takes_graph_on(const struct model_pass *p);
 /* It died when most of its pass did, or not at all. */
 bool model_died_with_pass(const struct model_pass *p, const struct block *b);

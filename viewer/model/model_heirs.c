@@ -15,23 +15,16 @@ static uint32_t maker_signs(const struct block *b)
 	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
 }
 
-/* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
-static bool is_as_large(uint64_t a, uint64_t b)
-{
-	enum { REST = 1 << 20 };
-
-	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
-}
-
 /* Outside of everything a successor may be larger or smaller: weights that grow or are pruned. */
 static bool may_follow(const struct block *b, const struct block *heir, uint64_t seq)
 {
 	enum { NEAR = 8 };
 
-	if (is_as_large(heir->size, b->size))
+	if (model_as_large(heir->size, b->size))
 		return true;
 	return heir->stage == STAGE_OUTSIDE && seq - heir->seq <= NEAR &&
-	       heir->size / 2 <= b->size && b->size / 2 <= heir->size;
+	       heir->size / 2 <= b->size + b->size / 16 &&
+	       b->size / 2 <= heir->size + heir->size / 16;
 }
 
 /* The thread's latest block but `back`, if it lives; NULL = none. */
@@ -82,11 +75,13 @@ void model_note_moved(const struct model_leaf *leaf, struct block *b)
  */
 static void note_flat_heir(struct model *m, struct model_thread *t, const struct block *b)
 {
+	enum { LATEST = 4 };
+
 	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
 		return;
 	t->lost_bytes += b->size;
 	t->lost++;
-	for (unsigned back = 0; t->lost > 1 && back < MODEL_BIRTHS; back++) {
+	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
 		struct block *heir = made_before(m, t, back);
 
 		if (heir && heir->stage == STAGE_OUTSIDE && !heir->heir_stack &&
@@ -114,7 +109,7 @@ static struct block *swapped_in(struct model *m, const struct block *b)
 		const struct model_swap *s = &m->made[(m->made_count - back) % MODEL_SWAPS];
 		struct block *heir = NULL;
 
-		if (is_as_large(s->size, b->size))
+		if (model_as_large(s->size, b->size))
 			heir = tree_find(&d->live, s->at.addr);
 		if (heir && heir->seq == s->at.seq && heir->seq > b->seq && !heir->heir_stack)
 			return heir;
@@ -134,6 +129,31 @@ static void note_swap(struct model *m, const struct block *b)
 }
 
 /*
+ * A weight that no pass has used gives way to itself in another form: `p.data = p.data.half()`, or
+ * in fewer bits with its scales. What was made since the weight before it did so is of this one.
+ */
+static void note_converted(struct model *m, struct model_thread *t, const struct block *b,
+			   const struct gmt_event *e)
+{
+	enum { NEAR = 64 };
+
+	for (unsigned back = 0; b->stage == STAGE_OUTSIDE && back < MODEL_BIRTHS; back++) {
+		struct block *heir = made_before(m, t, back);
+
+		if (!heir)
+			continue;
+		if (heir->seq <= b->seq || heir->seq <= t->replaced || e->seq - heir->seq > NEAR)
+			break;
+		if (heir->stage == STAGE_OUTSIDE && heir->device == b->device &&
+		    heir->stack != b->stack && !heir->heir_stack &&
+		    !(heir->signs & (STACK_PARAM | STACK_STATE | STACK_DATA)) &&
+		    heir->size / 2 <= b->size + b->size / 16)
+			inherit(heir, b, STACK_PARAM);
+	}
+	t->replaced = e->seq;
+}
+
+/*
  * `p.data = p.data * m + q.data * n`: the old block dies when the new one, as large, is there; the
  * thread has made nothing since.
  */
@@ -146,8 +166,11 @@ void model_note_heir(struct model *m, const struct block *b, const struct gmt_ev
 	if (b->memory || !signs)
 		return;
 	note_flat_heir(m, t, b);
-	if (m->forwards == b->born_forward && m->backwards == b->born_backward)
+	if (m->forwards == b->born_forward && m->backwards == b->born_backward) {
+		if (signs & STACK_PARAM)
+			note_converted(m, t, b, e);
 		return;
+	}
 	heir = made_before(m, t, 0);
 	if (heir && heir->seq > b->seq && heir->device == b->device &&
 	    may_follow(b, heir, e->seq) && !heir->heir_stack && !(heir->signs & STACK_PARAM))
@@ -164,9 +187,11 @@ void model_note_birth(struct model *m, const struct block *b)
 	if (b->memory)
 		return;
 	note_made(m, b);
-	before = m->tags ? NULL : made_before(m, t, 0);
-	if (before && before->stage == STAGE_FORWARD)
-		before->next_stack = b->stack;
+	before = made_before(m, t, 0);
+	if (before && before->stage == STAGE_FORWARD) {
+		before->next_stack = m->tags ? 0 : b->stack;
+		before->next_in_function = b->signs & STACK_FUNCTION;
+	}
 	t->births[t->birth++ % MODEL_BIRTHS] = (struct model_birth){ b->addr, b->seq, b->device };
 	t->lost_bytes = t->lost = 0;
 }

@@ -107,6 +107,7 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 	b->died_forward = m->forwards;
 	b->died_backward = m->backwards;
 	note_gradient(m, b);
+	model_note_before_end(m, b);
 	model_note_habits(m, b);
 	model_note_pass_end(m, b);
 	model_note_heir(m, b, e);
@@ -117,6 +118,7 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 
 void model_settle(struct model *m)
 {
+	model_settle_before(m);
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		struct model_device *device = &m->devices[d];
 

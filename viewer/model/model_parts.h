@@ -14,6 +14,11 @@ void model_fall(struct curve *c, uint64_t bytes);
 enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_t *signs);
 void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 		      const struct gmt_event *e);
+/* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
+bool model_as_large(uint64_t a, uint64_t b);
+void model_note_before_end(struct model *m, const struct block *b);
+void model_settle_before(struct model *m);
+void model_note_line(struct model *m, const struct block *b);
 void model_note_size(struct model *m, const struct block *b);
 void model_note_gradient_size(struct model *m, uint64_t size);
 void model_note_birth(struct model *m, const struct block *b);

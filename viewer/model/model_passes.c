@@ -28,6 +28,13 @@ bool model_keeps_graph(const struct model_pass *p)
 	return p && !p->walked && p->blocks >= FEW && p->gone < p->blocks - p->blocks / 4;
 }
 
+bool model_keeps_much(const struct model_pass *p)
+{
+	enum { FEW = 8 };
+
+	return p->blocks >= FEW && p->gone < p->blocks - p->blocks / 3;
+}
+
 bool model_takes_graph_on(const struct model_pass *p)
 {
 	return model_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;

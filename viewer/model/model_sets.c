@@ -7,6 +7,13 @@
 #include "../base/need.h"
 #include "model_parts.h"
 
+bool model_as_large(uint64_t a, uint64_t b)
+{
+	enum { REST = 1 << 20 };
+
+	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
+}
+
 /* What has blocks of a size. */
 enum { SIZE_OF_MODULE = 1 << 0, SIZE_OF_GRADIENT = 1 << 1 };
 
@@ -30,6 +37,11 @@ bool model_size_is_of_module(const struct model *m, uint64_t size)
 	const uint32_t *at = map_get(&m->sizes, size);
 
 	return at && *at & SIZE_OF_MODULE;
+}
+
+bool model_size_is_of_weight(const struct model *m, uint64_t size)
+{
+	return map_get(&m->sizes, size) != NULL;
 }
 
 static struct model_set *set_of(struct model *m, uint32_t stack)

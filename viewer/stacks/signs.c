@@ -11,9 +11,11 @@ enum learned {
 	IS_MODULE = 1,
 	IS_OPTIMIZER = 2, /* the framework says so */
 	IS_DRIVER = 4,	  /* its step leads to a pass */
-	STEPS = 8,	  /* it has a step of its own */
+	STEPS = 8,	  /* it is an optimizer of the program's own, with a step */
 	CALLS = 16,	  /* a method of it calls an optimizer */
 	LEADS = 32,	  /* a method of it leads to a pass */
+	CLEARS = 64,	  /* it has a zero_grad */
+	IS_FORWARD = 128, /* its `forward` calls modules */
 };
 
 void signs_init(struct signs *s, const struct defs *defs)
@@ -93,6 +95,8 @@ static void learn_node(struct signs *s, const struct defs_node *n)
 	before = parent ? code_of(s, parent->parent) : NULL;
 	if (is(c, "forward") && is(caller, "_call_impl"))
 		learn(s, c, IS_MODULE);
+	if (is(c, "_wrapped_call_impl") && is(caller, "forward"))
+		learn(s, caller, IS_FORWARD);
 	if (is(c, "step") &&
 	    (signs_of_code(caller) & STACK_STEP || (before && signs_of_code(before) & STACK_STEP)))
 		learn(s, c, IS_OPTIMIZER);
@@ -132,6 +136,29 @@ static void learn_caller(struct signs *s, const struct defs_node *n)
 		learn(s, caller, CALLS);
 }
 
+/* What calls itself one, by its class or its file. */
+static bool is_named_optimizer(const struct defs_code *c)
+{
+	static const char *const names[] = { "Optim", "Adam",	 "SGD",	    "Lion",   "Lamb",
+					     "Muon",  "RMSprop", "Adagrad", "Shampoo" };
+	size_t n = last_part(c->name.s) - c->name.s;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (memmem(c->name.s, n, names[i], strlen(names[i])))
+			return true;
+	return strstr(c->file.s, "optim") && !strstr(c->file.s, "torch/optim/");
+}
+
+/* A class with a `step` is no optimizer because of that: schedules, averages of weights,
+ * simulations and interpreters have one too. torch.optim's are known by their wrapper. */
+static bool is_own_optimizer(const struct signs *s, const struct defs_code *c)
+{
+	return is(c, "step") && last_part(c->name.s) != c->name.s &&
+	       !strstr(c->name.s, "<locals>.step") &&
+	       !is_learned(s, c, IS_MODULE | IS_OPTIMIZER | IS_DRIVER) &&
+	       (is_learned(s, c, CLEARS) || is_named_optimizer(c));
+}
+
 static void learn_all(struct signs *s)
 {
 	const struct defs_node *nodes = s->defs->nodes.items;
@@ -144,11 +171,11 @@ static void learn_all(struct signs *s)
 			learn_driver(s, &nodes[i]);
 			learn_caller(s, &nodes[i]);
 		}
-	/* an optimizer of the program's own, that is no torch.optim.Optimizer */
 	for (size_t i = 0; i < s->defs->codes.count; i++)
-		if (is(&codes[i], "step") && last_part(codes[i].name.s) != codes[i].name.s &&
-		    !strstr(codes[i].name.s, "<locals>.step") &&
-		    !is_learned(s, &codes[i], IS_MODULE | IS_OPTIMIZER | IS_DRIVER))
+		if (is(&codes[i], "zero_grad"))
+			learn(s, &codes[i], CLEARS);
+	for (size_t i = 0; i < s->defs->codes.count; i++)
+		if (is_own_optimizer(s, &codes[i]))
 			learn(s, &codes[i], STEPS);
 }
 
@@ -182,6 +209,10 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 	what = at ? *at : 0;
 	if (what & IS_MODULE)
 		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
+	if (what & (IS_MODULE | IS_OPTIMIZER | CALLS | STEPS))
+		bits &= ~STACK_CARRIED;
+	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
+		bits |= STACK_FORWARD;
 	if (is(c, "step"))
 		bits |= what & (IS_OPTIMIZER | STEPS) ? STACK_STEP : 0;
 	else if (keeps_state(what) && !map_get(&s->leading, id))
@@ -275,4 +306,17 @@ uint32_t signs_stem(struct signs *s, uint32_t stack)
 	const uint32_t *at = signs_find(s, stack) ? map_get(&s->stems, python_of(s, stack)) : NULL;
 
 	return at ? *at : 0;
+}
+
+uint64_t signs_line(const struct signs *s, uint32_t stack)
+{
+	const struct defs_code *c;
+	const struct defs_node *n;
+
+	for (uint32_t id = python_of(s, stack); (c = code_of(s, id)); id = n->parent) {
+		n = defs_node(s->defs, id);
+		if (!is(c, "__torch_function__") && !is(c, "__torch_dispatch__"))
+			return n->value;
+	}
+	return 0;
 }

@@ -33,6 +33,9 @@ enum stack_sign {
 	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
 	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
 	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
+	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python */
+	STACK_CARRIED = 1 << 23,    /* a container of tensors is brought to the device */
+	STACK_GRADS = 1 << 24,	    /* memory for gradients is made, by the function's name */
 };
 
 struct signs {
@@ -49,6 +52,8 @@ struct signs {
 void signs_init(struct signs *s, const struct defs *defs);
 void signs_free(struct signs *s);
 uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
+/* The innermost line of Python as one number, whoever calls it; 0 = none. */
+uint64_t signs_line(const struct signs *s, uint32_t stack);
 /* The frames inside of a module's call as one number: the same whoever calls it; 0 = none. */
 uint32_t signs_stem(struct signs *s, uint32_t stack);
 

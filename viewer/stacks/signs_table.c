@@ -29,6 +29,15 @@ static const struct row {
 	{ "/copy.py", NULL, "_deepcopy_dict", STACK_DICT },
 	{ "transformers/modeling_utils.py", NULL, "from_pretrained", STACK_PARAM },
 	{ "transformers/models/", NULL, "__init__", STACK_PARAM },
+	{ "torch/distributed/tensor/_api.py", NULL, "distribute_module", STACK_PARAM },
+	{ "torch/distributed/tensor/parallel/api.py", NULL, "parallelize_module", STACK_PARAM },
+	{ "torch/nn/parallel/replicate.py", NULL, NULL, STACK_UNSHARDED },
+	{ "torch_geometric/data/", NULL, NULL, STACK_DATA },
+	{ "torch_geometric/loader/", NULL, NULL, STACK_DATA },
+	{ "deepspeed/runtime/zero/partition_parameters.py", NULL, NULL, STACK_PARAM },
+	{ "model_loading", NULL, NULL, STACK_PARAM },
+	{ "model_loader", NULL, NULL, STACK_PARAM },
+	{ "accelerate/utils/modeling.py", NULL, NULL, STACK_PARAM },
 	{ "safetensors/", NULL, NULL, STACK_LOAD },
 	{ "torch/serialization.py", NULL, NULL, STACK_LOAD },
 	{ "torch/optim/optimizer.py", "Optimizer.profile_hook_step", "wrapper", STACK_STEP },
@@ -41,6 +50,7 @@ static const struct row {
 	{ "torch/utils/checkpoint.py", NULL, "recompute_fn", STACK_RECOMPUTE },
 	{ "torch/utils/checkpoint.py", "CheckpointFunction", "backward", STACK_RECOMPUTE },
 	{ "torch/autograd/__init__.py", NULL, "backward", STACK_BACKWARD },
+	{ "torch/autograd/function.py", NULL, "apply", STACK_FUNCTION },
 	{ "torch/autograd/graph.py", NULL, "_engine_run_backward", STACK_BACKWARD },
 	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD | STACK_ASKED },
 	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD },
@@ -72,10 +82,51 @@ static bool starts(const char *s, size_t len, const char *with)
 	return len >= n && !memcmp(s, with, n);
 }
 
-/* Classes of the program's own that keep keys and values: "KVCache", "StaticCache". */
-static bool is_cache(const char *name, size_t class_len)
+/* One of a list of parts, which ends with NULL, is in the name. */
+static bool has_part(const char *name, size_t len, const char *const *parts)
 {
-	return class_len >= 5 && (memmem(name, class_len, "Cache", 5) != NULL);
+	for (; *parts; parts++)
+		if (memmem(name, len, *parts, strlen(*parts)))
+			return true;
+	return false;
+}
+
+/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV"; and functions that make
+ * them: "allocate_inference_cache", "init_kv". Other caches are tables too. */
+static bool is_cache(const struct defs_code *c, const char *last)
+{
+	static const char *const classes[] = { "Cache", "KV", "KeyValue", NULL };
+	static const char *const functions[] = { "kv_cache",  "init_kv",	 "alloc_kv",
+						 "key_value", "inference_cache", NULL };
+
+	return has_part(c->name.s, last - c->name.s, classes) ||
+	       has_part(last, strlen(last), functions);
+}
+
+/* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
+static bool is_for_gradients(const char *last)
+{
+	static const char *const of[] = { "grads", "gradient", "grad_", NULL };
+	static const char *const what[] = { "partition", "bucket", "buffer", NULL };
+	size_t n = strlen(last);
+
+	return has_part(last, n, of) && has_part(last, n, what);
+}
+
+/* "all_gather_coalesced" in a file that has to do with parameters: a shard becomes the whole. */
+static bool is_gathering(const struct defs_code *c)
+{
+	static const char *const names[] = { "gather", "Gather", NULL };
+	const char *base = strrchr(c->file.s, '/');
+
+	return strstr(base ? base : c->file.s, "param") && has_part(c->name.s, c->name.len, names);
+}
+
+/* A batch of several tensors has a method of its own that brings them to the device. */
+static bool is_carrying(const char *last, const struct defs_code *c)
+{
+	return last != c->name.s && (!strcmp(last, "to") || !strcmp(last, "cuda")) &&
+	       !strstr(c->file.s, "torch/nn/") && !strstr(c->file.s, "torch/_");
 }
 
 static bool fits(const struct row *r, const struct defs_code *c, const char *last)
@@ -95,7 +146,9 @@ uint32_t signs_of_code(const struct defs_code *c)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (fits(&rows[i], c, last))
 			signs |= rows[i].signs;
-	if (is_cache(c->name.s, last - c->name.s))
-		signs |= STACK_CACHE;
+	signs |= is_cache(c, last) ? STACK_CACHE : 0;
+	signs |= is_for_gradients(last) ? STACK_GRADS : 0;
+	signs |= is_gathering(c) ? STACK_UNSHARDED : 0;
+	signs |= is_carrying(last, c) ? STACK_CARRIED : 0;
 	return signs;
 }

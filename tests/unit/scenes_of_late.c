@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenes of the classifier's rules: recordings that begin late, where blocks without a stack were
+ * there before. */
+#include "scenes.h"
+
+/* The scenes. The block in question lies at 0x1000. */
+
+static void starts_with(uint64_t n)
+{
+	fact("state_events", n == 1 ? "1" : n == 2 ? "2" : "3");
+	for (uint64_t i = 0; i < n; i++)
+		born(0x1000 + i * 0x1000, 0);
+}
+
+static void old_state(void)
+{
+	starts_with(1);
+	now();
+	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
+	died(0x1000, script());
+	range(GMT_RANGE_END, 1, "Optimizer.step#AdamW.step");
+}
+
+static void old_gradient(void)
+{
+	starts_with(1);
+	now();
+	died(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
+}
+
+/* A backward pass leaves a gradient of each size behind. */
+static void trained(uint64_t old)
+{
+	starts_with(old);
+	born(0x9000, forward());
+	born_in_backward(0x8000, 0);
+	born(0xa000, script());
+	now();
+}
+
+static void as_many_as_gradients(void)
+{
+	trained(1);
+}
+
+/* Parameter, then what the optimizer keeps of it. */
+static void more_than_gradients(void)
+{
+	fact("state_events", "3");
+	born(0x800, 0);
+	born(0x1000 - 0x400, 0);
+	born(0x1000, 0);
+	born_in_backward(0x8000, 0);
+	born(0xa000, script());
+	now();
+}
+
+/* Gradients that are there are added to: what backward makes dies in it. */
+static void added_to(void)
+{
+	fact("state_events", "2");
+	born(0x800, 0);
+	born(0x1000, 0);
+	born_in_backward(0x8000, 0);
+	died_in_backward(0x8000);
+	born(0xa000, script());
+	now();
+}
+
+static void for_all_passes(void)
+{
+	starts_with(1);
+	born(0x9000, forward());
+	died(0x9000, forward());
+	now();
+}
+
+static void as_large_as_a_workspace(void)
+{
+	fact("state_events", "1");
+	born_of_size(0x1000, 8519680, 0);
+	born(0x900000000, script());
+	now();
+}
+
+static const struct scene scenes[] = {
+	{ "before-state", "optimizer_state", "nothing", old_state },
+	{ "before-gradient", "gradients", "nothing", old_gradient },
+	{ "before-matched", "parameters", "before-weight", as_many_as_gradients },
+	{ "before-rest", "optimizer_state", "before-weight", more_than_gradients },
+	{ "before-added", "gradients", "before-weight", added_to },
+	{ "before-weight", "parameters", "nothing", for_all_passes },
+	{ "before-workspace", "workspace", "nothing", as_large_as_a_workspace },
+};
+
+const struct scenes scenes_of_late = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recordings that begin late: what was there before, without a stack, and how many gradients of
+ * each size a backward pass leaves behind or adds to what is there. Sizes that match say what the
+ * old blocks are.
+ */
+#include "../base/need.h"
+#include "model_parts.h"
+
+static struct model_size *size_of(struct model *m, uint64_t size)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->before_ids, size, &fresh);
+
+	if (fresh) {
+		m->before =
+			need_grow(m->before, &m->before_room, m->before_count, sizeof(*m->before));
+		*at = m->before_count++;
+		m->before[*at] = (struct model_size){ 0 };
+	}
+	return &m->before[*at];
+}
+
+bool model_is_before(const struct model *m, const struct block *b)
+{
+	return b->seq <= m->state_seq && !b->stack && !b->memory;
+}
+
+/* How many of a size one backward pass made: those that it kept, and those that it did not. */
+static void count(struct model_count *c, const struct block *b)
+{
+	if (c->backward != b->born_backward)
+		c->now = 0;
+	c->backward = b->born_backward;
+	if (++c->now > c->most)
+		c->most = c->now;
+}
+
+/* A block of a backward pass has died, or is there at the end. */
+static void note_end(struct model *m, const struct block *b)
+{
+	struct model_size *s;
+
+	if (b->stage != STAGE_BACKWARD || b->memory)
+		return;
+	s = size_of(m, b->size);
+	count(b->died_seq && b->died_stage == STAGE_BACKWARD ? &s->gone : &s->kept, b);
+}
+
+void model_note_before_end(struct model *m, const struct block *b)
+{
+	if (m->state_seq && !m->tags)
+		note_end(m, b);
+}
+
+void model_settle_before(struct model *m)
+{
+	for (int d = 0; m->state_seq && !m->tags && !m->settled && d < MODEL_DEVICES; d++) {
+		TREE_EACH(&m->devices[d].live, b)
+		{
+			note_end(m, b);
+			if (model_is_before(m, b))
+				b->rank = ++size_of(m, b->size)->standing;
+		}
+	}
+	m->settled = true;
+}
+
+const struct model_size *model_before_of(const struct model *m, uint64_t size)
+{
+	const uint32_t *at = map_get(&m->before_ids, size);
+
+	return at ? &m->before[*at] : NULL;
+}
