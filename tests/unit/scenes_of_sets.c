@@ -59,6 +59,22 @@ static void loaded_by_a_line(void)
 	now();
 }
 
+/* Room for each layer's keys. */
+static void room_for_keys(void)
+{
+	uint32_t line = join(native_frame(clears), script());
+
+	for (uint64_t i = 0; i < 4; i++)
+		born(0x1000 + i * 0x1000, line);
+	for (uint64_t i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		died(0x9000, script());
+		born(0xa000, script());
+		died(0xa000, script());
+	}
+	now();
+}
+
 /* A weight gives way to its values in fewer bits and their scales, before any pass. */
 static void converted(void)
 {
@@ -294,6 +310,7 @@ static const struct scene scenes[] = {
 	{ "copies", "optimizer_state", "copied-gradients", copies },
 	{ "averages", "parameters", "copies", averages },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
+	{ "cache-room", "kv_cache", "made-outside", room_for_keys },
 	{ "heir", "parameters", "prepared", converted },
 	{ "copies", "optimizer_state", "copied-gradients", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },

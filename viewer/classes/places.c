@@ -98,7 +98,7 @@ static const struct {
 	uint32_t place;
 } ops[] = {
 	{ "empty", PLACE_MAKER | PLACE_EMPTY },
-	{ "zeros", PLACE_MAKER },
+	{ "zeros", PLACE_MAKER | PLACE_ZEROS },
 	{ "ones", PLACE_MAKER },
 	{ "full", PLACE_MAKER },
 	{ "rand", PLACE_MAKER },
@@ -107,6 +107,7 @@ static const struct {
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
 	{ "new_empty", PLACE_EMPTY },
+	{ "new_zeros", PLACE_ZEROS },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },

@@ -54,12 +54,21 @@ bool frame_gradient(struct classifier *c, const struct block *b)
 	return place_of_script(c, b) & PLACE_GRAD;
 }
 
+/* In a step around that of another optimizer: gradients for its copies of the weights. */
+static bool is_wider_gradient(struct classifier *c, const struct block *b)
+{
+	return place_of_native(c, b) & (PLACE_CONVERTED | PLACE_CAT) &&
+	       place_of_script(c, b) & PLACE_NAMED_GRAD && !b->step;
+}
+
 /* Partitions and buffers that gradients are copied or reduced into, by an optimizer around another
  * or by hooks in backward. */
 bool frame_gradient_partition(struct classifier *c, const struct block *b)
 {
-	if (b->stage == STAGE_OPTIMIZER || b->stage == STAGE_FORWARD || b->signs & STACK_PARAM ||
-	    b->tags & ~BLOCK_GRAD || !block_lived_past_backward(c, b))
+	if (b->stage == STAGE_OPTIMIZER)
+		return is_wider_gradient(c, b);
+	if (b->stage == STAGE_FORWARD || b->signs & STACK_PARAM || b->tags & ~BLOCK_GRAD ||
+	    !block_lived_past_backward(c, b))
 		return false;
 	if (b->signs & STACK_GRADS)
 		return stage_is_backward(b->stage) || block_lived_on(c, b);

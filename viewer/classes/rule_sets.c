@@ -26,7 +26,8 @@ bool set_weights(struct classifier *c, const struct block *b)
 	       model_is_of_a_set(c->m, b->stack);
 }
 
-/* Kept over at least one whole step, or for good. */
+/* Kept over at least one whole step, or for good. What comes from the host again and again is a
+ * batch. */
 bool set_copies(struct classifier *c, const struct block *b)
 {
 	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
@@ -35,7 +36,8 @@ bool set_copies(struct classifier *c, const struct block *b)
 	       (until > b->born_backward + !b->after_step ||
 		(!b->died_seq &&
 		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON)))) &&
-	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST));
+	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST)) &&
+	       !(place_of_native(c, b) & PLACE_MOVED && model_line_goes_on(c->m, b));
 }
 
 /* Made by copying what was there, not filled anew. */
@@ -65,6 +67,17 @@ bool set_loaded(struct classifier *c, const struct block *b)
 
 	return is_made_by_script(b) && until > 1 && model_is_of_many(c->m, b) &&
 	       !(c->m->backwards && model_is_of_a_set(c->m, b->stack)) && is_copied(c, b);
+}
+
+/* Without a backward pass empty room that is there for pass after pass, one for each layer, is for
+ * keys and values. */
+bool set_caches(struct classifier *c, const struct block *b)
+{
+	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
+
+	return !c->m->backwards && !b->tags && is_made_by_script(b) && until > 1 &&
+	       model_is_of_many_alike(c->m, b) &&
+	       place_of_native(c, b) & (PLACE_ZEROS | PLACE_EMPTY);
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or

@@ -30,7 +30,8 @@ rule_fits life_context;
 rule_fits before_state, before_gradient, before_matched, before_added, before_rest, before_weight;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_loaded, set_weights, set_averages, set_copies, set_copied_gradients, set_update;
+rule_fits set_caches, set_loaded, set_weights, set_averages, set_copies, set_copied_gradients,
+	set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
 rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
@@ -60,6 +61,7 @@ enum place {
 	PLACE_ROWS = 1 << 18,	    /* rows of a tensor are taken */
 	PLACE_READ = 1 << 15,	    /* the script's source is there */
 	PLACE_NAMED_GRAD = 1 << 22, /* the statement assigns to a name of gradients */
+	PLACE_ZEROS = 1 << 23,	    /* it is made of zeros */
 	PLACE_EMPTY = 1 << 21,	    /* a tensor is made that something else fills */
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */

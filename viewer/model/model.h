@@ -277,6 +277,10 @@ bool model_is_first_of_gradients(const struct model *m, const struct block *b);
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool model_is_of_many(const struct model *m, const struct block *b);
+/* All of one size instead. */
+bool model_is_of_many_alike(const struct model *m, const struct block *b);
+/* Its line makes some after the first pass too. */
+bool model_line_goes_on(const struct model *m, const struct block *b);
 bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */
 bool model_size_is_of_module(const struct model *m, uint64_t size);
 /* The script's own part of a graph had begun when it made the block. */

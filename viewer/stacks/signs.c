@@ -211,6 +211,8 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
 	if (what & (IS_MODULE | IS_OPTIMIZER | CALLS | STEPS))
 		bits &= ~STACK_CARRIED;
+	if (keeps_state(what) && strstr(last_part(c->name.s), "bucket"))
+		bits |= STACK_GRADS;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
 		bits |= STACK_FORWARD;
 	if (is(c, "step"))
