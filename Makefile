@@ -179,13 +179,17 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-matrix bench lint
+.PHONY: test test-matrix test-driver bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser
 	@scripts/test.sh
 test-matrix: setup  ## the same, with CUDA 12's torch too
 	@scripts/setup.sh newest headers tools browser cu12
 	@scripts/test.sh cu12
+test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian's packages, not installed); writes docs/doors.md
+	@scripts/setup.sh headers driver
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/driver
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

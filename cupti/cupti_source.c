@@ -10,11 +10,13 @@
 #include "../shim/capture.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LOADER "CUDA_INJECTION64_PATH"
+#define LOADER		  "CUDA_INJECTION64_PATH"
+#define CUPTI_ERROR_TAKEN 39 /* ..._MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -24,6 +26,7 @@ struct functions {
 	int (*subscribe_v2)(void **subscriber, void *callback, void *user,
 			    struct cupti_subscriber *params);
 	int (*enable)(uint32_t on, void *subscriber, int domain, uint32_t id);
+	int (*name_of)(int result, const char **name);
 };
 
 struct enabling {
@@ -61,6 +64,7 @@ static bool load(struct functions *f)
 	*(void **)&f->subscribe = dlsym(handle, "cuptiSubscribe");
 	*(void **)&f->subscribe_v2 = dlsym(handle, "cuptiSubscribe_v2");
 	*(void **)&f->enable = dlsym(handle, "cuptiEnableCallback");
+	*(void **)&f->name_of = dlsym(handle, "cuptiGetResultString");
 	*(void **)&cupti_device_of = dlsym(handle, "cuptiGetDeviceId");
 	return f->subscribe && f->enable;
 }
@@ -86,34 +90,52 @@ static void enable(int domain, uint32_t id, void *ctx)
 		e->refused++;
 }
 
-static const char *start(void)
+/* "cuptiSubscribe: 39 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, another tool has it" */
+static void describe(const struct functions *f, int result, char *text, size_t room)
+{
+	const char *name = NULL;
+
+	if (!f->name_of || f->name_of(result, &name) || !name)
+		name = "";
+	snprintf(text, room, "cuptiSubscribe: %d %s%s", result, name,
+		 result == CUPTI_ERROR_TAKEN ? ", another tool has it" : "");
+}
+
+/* What came of it, for the recording; false: nothing more is seen by CUPTI. */
+static bool start(char *text, size_t room)
 {
 	struct functions f = { 0 };
 	struct enabling e = { .f = &f };
+	int result;
 
-	if (!load(&f))
-		return "there is no libcupti to load";
-	if (subscribe(&f, &e.subscriber))
-		return "it has a subscriber already, or refuses tools";
+	if (!load(&f)) {
+		snprintf(text, room, "there is no libcupti to load");
+		return false;
+	}
+	result = subscribe(&f, &e.subscriber);
+	if (result) {
+		describe(&f, result, text, room);
+		return false;
+	}
 	cupti_calls_each(enable, &e);
-	return NULL;
+	snprintf(text, room, "subscribed");
+	return true;
 }
 
 static void begin(void)
 {
 	static uint32_t begun;
 	static bool said;
-	const char *trouble;
-	const char *state;
+	char state[128], text[192];
 
 	if (!gmt_wants_cupti() || __atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
 		return;
-	trouble = start();
-	state = trouble ? trouble : "subscribed";
+	if (!start(state, sizeof(state))) {
+		snprintf(text, sizeof(text), "CUPTI is not used (%s); everything else goes on",
+			 state);
+		gmt_say(&said, text);
+	}
 	gmt_meta("cupti", state, strlen(state));
-	if (trouble)
-		gmt_say(&said, "CUPTI is not used: there is no libcupti, or it has a subscriber "
-			       "already; everything else goes on");
 }
 
 int InitializeInjection(void)

@@ -16,9 +16,9 @@ def build(folder):
     return out
 
 
-def hooked_symbols():
+def hooked_symbols(kind="DRIVER"):
     with open(os.path.join(ROOT, "shim/hooks.def")) as f:
-        return set(re.findall(r"^DRIVER\((\w+)", f.read(), re.M))
+        return set(re.findall(r"^%s\((\w+)" % kind, f.read(), re.M))
 
 
 def ask(program, libraries, folder, *more, traced):

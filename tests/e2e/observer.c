@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preloaded in front of the library, another tool of its kind: stands between a program and
- * cuGetProcAddress and writes to stderr what was asked and whose function was given:
- * "NAME VERSION FLAGS OBJECT SYMBOL".
+ * CUDA's functions by name and writes to stderr what was asked and whose function was given:
+ * "ask 'NAME' VERSION FLAGS OBJECT SYMBOL" by cuGetProcAddress, "find 'NAME' OBJECT SYMBOL" by
+ * dlsym.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,16 +18,26 @@ typedef int ask_v2(const char *name, void **fn, int version, uint64_t flags, int
 static ask *next;
 static ask_v2 *next_v2;
 
+/* The object that a function is of; *symbol is its name there. */
+static const char *object_of(void *fn, const char **symbol)
+{
+	Dl_info info = { 0 };
+	const char *slash;
+
+	*symbol = "-";
+	if (!fn || !dladdr(fn, &info) || !info.dli_fname)
+		return "-";
+	if (info.dli_sname)
+		*symbol = info.dli_sname;
+	slash = strrchr(info.dli_fname, '/');
+	return slash ? slash + 1 : info.dli_fname;
+}
+
 static int tell(int rc, const char *name, void **fn, int version, uint64_t flags)
 {
-	const char *file = "-";
-	Dl_info info = { 0 };
+	const char *symbol, *object = object_of(!rc && fn ? *fn : NULL, &symbol);
 
-	if (!rc && fn && *fn && dladdr(*fn, &info) && info.dli_fname)
-		file = strrchr(info.dli_fname, '/') ? strrchr(info.dli_fname, '/') + 1
-						    : info.dli_fname;
-	fprintf(stderr, "ask '%s' %d %d %s %s\n", name, version, (int)flags, file,
-		info.dli_sname ? info.dli_sname : "-");
+	fprintf(stderr, "ask '%s' %d %d %s %s\n", name, version, (int)flags, object, symbol);
 	return rc;
 }
 
@@ -74,7 +85,12 @@ static find *behind(void)
 void *dlsym(void *restrict handle, const char *restrict name)
 {
 	void *p = behind()(handle, name);
+	const char *symbol, *object;
 
+	if (name && !strncmp(name, "cu", 2)) {
+		object = object_of(p, &symbol);
+		fprintf(stderr, "find '%s' %s %s\n", name, object, symbol);
+	}
 	if (p && !strcmp(name, "cuGetProcAddress")) {
 		next = (ask *)p;
 		return (void *)observe;
