@@ -102,21 +102,23 @@ static void reduce(struct exchange *x)
 		nccl_payload_free(&payloads[r]);
 }
 
-/* What one rank has given, at its place in the result. */
+/* What one rank has given, at its place in the result, in pieces as large as it has them. */
 static void place(struct exchange *x, const struct nccl_message *m, size_t at)
 {
-	unsigned char data[CHUNK], states[CHUNK];
+	unsigned char *data = NULL;
 	struct nccl_payload p;
 
-	if (m->bytes && nccl_payload_open(&p, x->node, m)) {
-		for (const struct nccl_span *s = p.spans; s < p.spans + p.n; s++)
-			for (size_t i = 0, n; i < s->bytes; i += n) {
-				n = s->bytes - i < CHUNK ? s->bytes - i : CHUNK;
-				nccl_payload_read(&p, x->node, m, s->at + i, data, states, n);
-				pending_store(&x->pending, at + s->at + i, data, states, n);
-			}
-		nccl_payload_free(&p);
+	if (!m->bytes || !nccl_payload_open(&p, x->node, m))
+		return;
+	for (const struct nccl_span *s = p.spans; s < p.spans + p.n; s++) {
+		data = malloc(2 * s->bytes);
+		if (!data)
+			break;
+		nccl_payload_read(&p, x->node, m, s->at, data, data + s->bytes, s->bytes);
+		pending_store(&x->pending, at + s->at, data, data + s->bytes, s->bytes);
+		free(data);
 	}
+	nccl_payload_free(&p);
 }
 
 /* ---- waiting for the others ---- */

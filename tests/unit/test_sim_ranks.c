@@ -6,7 +6,8 @@
  * links: simgpu/libraries/lib_nccl_numbers.c simgpu/libraries/lib_nccl_payload.c
  * links: simgpu/libraries/lib_nccl_exchange.c simgpu/libraries/lib_nccl_node.c
  * links: simgpu/libraries/lib_nccl_id.c simgpu/core/slots.c simgpu/core/memory.c
- * links: simgpu/core/contents.c simgpu/core/cards.c simgpu/core/device.c simgpu/core/identity.c
+ * links: simgpu/core/contents.c simgpu/core/extents.c simgpu/core/copies.c
+ * links: simgpu/core/cards.c simgpu/core/device.c simgpu/core/identity.c
  * links: simgpu/core/pools.c simgpu/core/vmm.c simgpu/core/stream.c simgpu/core/stream_capture.c
  * links: simgpu/core/graph.c simgpu/core/pending.c simgpu/core/launch.c simgpu/core/arguments.c
  */
@@ -27,7 +28,7 @@ static int start(void **state)
 	(void)state;
 	setenv("SIMGPU_CARD", "small=256MiB", 1);
 	setenv("SIMGPU_COUNT", "4", 1);
-	return sim_enter();
+	return sim_enter() || sim_set_device(0);
 }
 
 /* ---- numbers ---- */
@@ -197,6 +198,8 @@ static void later_writes_stay(void **state)
 	assert_int_equal(stream_query(NULL), SIM_OK);
 	nccl_node_leave(a.node);
 	nccl_id_drop(&id);
+	sim_free(to);
+	sim_free(from);
 }
 
 int main(void)
