@@ -5,11 +5,14 @@
  */
 #include <string.h>
 #include "kernels.h"
+#include "numbers.h"
 
 static const struct family families[] = {
 	{ "vectorized_elementwise_kernel<", elements_parse, elements_launch },
 	{ "unrolled_elementwise_kernel<", elements_parse, elements_launch },
 	{ "native::elementwise_kernel<", elements_parse, elements_launch },
+	{ "native::index_elementwise_kernel<", index_parse, index_launch },
+	{ "native::_scatter_gather_elementwise_kernel<", index_parse, index_launch },
 	{ "native::reduce_kernel<", reduce_parse, reduce_launch },
 	{ "multi_tensor_apply_kernel<", lists_parse, lists_launch },
 	{ "CatArrayBatchedCopy", cat_parse, cat_launch },
@@ -23,6 +26,20 @@ const struct family *family_find(const char *text)
 		if (strstr(text, families[i].mark))
 			return &families[i];
 	return NULL;
+}
+
+int64_t call_number(const struct call *c, int i)
+{
+	char type = text_type(text_parameter(c->k, i));
+
+	return type ? (int64_t)number_load(type, c->args[i]) : -1;
+}
+
+void *call_address(const struct call *c, int i)
+{
+	void *address = *(void **)c->args[i];
+
+	return sim_is_device_ptr(address) ? address : NULL;
 }
 
 bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], void **args)

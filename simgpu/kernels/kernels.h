@@ -56,11 +56,17 @@ const struct family *family_find(const char *text);
 /* A launch: true if its effect on small contents has been done here. */
 bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], void **args);
 
+/* A whole number among the arguments, and an address: NULL if it leads elsewhere. */
+int64_t call_number(const struct call *c, int i);
+void *call_address(const struct call *c, int i);
+
 /* What each family does. */
 bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);
 bool reduce_parse(struct kernel *k);
 bool reduce_launch(const struct call *c);
+bool index_parse(struct kernel *k);
+bool index_launch(const struct call *c);
 bool lists_parse(struct kernel *k);
 bool lists_launch(const struct call *c);
 bool cat_parse(struct kernel *k);

@@ -134,3 +134,21 @@ char text_type(struct text t)
 			return types[i].type;
 	return t.n && t.at[t.n - 1] == '>' ? opaque(t) : 0;
 }
+
+struct text text_parameter(const struct kernel *k, int i)
+{
+	struct text t = { k->text, k->text ? strlen(k->text) : 0 };
+	const char *mark = k->family->mark, *at, *end;
+
+	t = text_after(t, mark);
+	if (!t.at)
+		return t;
+	at = t.at;
+	end = at + t.n;
+	if (mark[strlen(mark) - 1] == '<')
+		while (at < end && *(at = skip(at, end)) == ',')
+			at++;
+	at = at < end && *at == '>' ? at + 1 : at;
+	at = at < end && at[0] == '(' ? at + 1 : at;
+	return nth(at, end, i);
+}

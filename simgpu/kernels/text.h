@@ -18,6 +18,8 @@ struct text {
 
 /* The kernel's own template argument, from 0. */
 struct text text_argument(const struct kernel *k, int i);
+/* The kernel's own parameter, likewise. */
+struct text text_parameter(const struct kernel *k, int i);
 /* Within a part: argument i of what follows `mark`, which ends with '<' or '('. */
 struct text text_argument_of(struct text t, const char *mark, int i);
 /* The same of the last place where `mark` stands. */

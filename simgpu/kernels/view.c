@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "numbers.h"
 
-#define RUN 16 /* bytes that are looked at together */
+#define RUN 16 /* bytes of the widest number, and more */
 
 /* ---- what kernels are given ---- */
 
@@ -119,26 +119,39 @@ void view_put(const struct view *v, int64_t i, struct value value)
 
 static bool in_a_row(const struct view *v)
 {
-	return v->dims == 1 && v->strides[0] == number_size(v->type);
+	return v->dims == 1 && (v->n == 1 || v->strides[0] == number_size(v->type));
+}
+
+/* All at once, where they lie one behind the other. */
+static bool load_row(const struct view *v, struct value *out)
+{
+	size_t size = number_size(v->type), bytes = size * v->n;
+	unsigned char *states = malloc(2 * bytes), *data = states + bytes;
+	bool all = states != NULL;
+
+	if (!states)
+		return false;
+	contents_read(v->base, data, states, bytes);
+	for (int64_t i = 0; i < v->n; i++) {
+		out[i].x = number_load(v->type, data + i * size);
+		out[i].known = true;
+		for (size_t j = 0; j < size; j++)
+			if (states[i * size + j] != CONTENTS_KNOWN)
+				out[i].known = all = false;
+	}
+	free(states);
+	return all;
 }
 
 bool view_load(const struct view *v, struct value *out)
 {
-	size_t size = number_size(v->type), per = RUN / size;
 	bool all = true;
-	char bytes[RUN];
 
-	for (int64_t i = 0; i < v->n;) {
-		if (in_a_row(v) && i + (int64_t)per <= v->n &&
-		    contents_look(bytes, v->base, i * size, RUN)) {
-			for (size_t j = 0; j < per; j++)
-				out[i++] = (struct value){ number_load(v->type, bytes + j * size),
-							   true };
-		} else {
-			out[i] = view_look(v, i);
-			all = all && out[i].known;
-			i++;
-		}
+	if (in_a_row(v) && v->n > 4)
+		return load_row(v, out);
+	for (int64_t i = 0; i < v->n; i++) {
+		out[i] = view_look(v, i);
+		all = all && out[i].known;
 	}
 	return all;
 }
@@ -146,19 +159,16 @@ bool view_load(const struct view *v, struct value *out)
 void view_store(const struct view *v, const struct value *in)
 {
 	size_t size = number_size(v->type);
-	char *bytes;
+	char *bytes = malloc(v->n * size + 1);
 
-	for (int64_t i = 0, n; i < v->n; i += n) {
+	for (int64_t i = 0, n; bytes && i < v->n; i += n) {
 		for (n = 1; in_a_row(v) && i + n < v->n && in[i + n].known == in[i].known; n++)
 			;
-		bytes = malloc(n * size);
-		if (!bytes)
-			continue;
 		for (int64_t j = 0; j < n; j++)
 			number_store(v->type, bytes + j * size, in[i + j].x);
 		contents_write(v->base + view_offset(v, i), bytes, n * size, in[i].known);
-		free(bytes);
 	}
+	free(bytes);
 }
 
 bool view_small(const struct view *v)
@@ -171,16 +181,33 @@ struct value *values_new(int64_t n)
 	return calloc(n ? (size_t)n : 1, sizeof(struct value));
 }
 
+void forget_row(const void *base, char type, int64_t n)
+{
+	if (!sim_is_device_ptr(base) || !contents_any())
+		return;
+	if (type && n > 0 && n <= SMALL_MOST)
+		contents_forget((uintptr_t)base, n * number_size(type));
+	else
+		sim_forget(base);
+}
+
+/* Of a large one only the beginning, where it is read from. */
 void view_forget(const struct view *v)
 {
-	struct value *nothing = view_small(v) ? values_new(v->n) : NULL;
-
-	if (!v->n)
+	if (!v->n || !contents_any())
 		return;
-	sim_forget(v->base);
-	if (nothing && contents_any())
-		view_store(v, nothing);
-	free(nothing);
+	if (in_a_row(v) || !view_small(v))
+		forget_row(v->base, v->type, v->n);
+	else
+		for (int64_t i = 0; i < v->n; i++)
+			contents_forget((uintptr_t)v->base + view_offset(v, i),
+					number_size(v->type));
+}
+
+void view_sign(struct view *v)
+{
+	for (int d = 0; d < v->dims; d++)
+		v->strides[d] = (int32_t)v->strides[d];
 }
 
 struct value *view_known(const struct view *v)

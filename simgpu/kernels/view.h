@@ -47,6 +47,10 @@ struct value *values_new(int64_t n);
 /* All elements of a tensor that is small and known throughout; else NULL. */
 struct value *view_known(const struct view *v);
 
+void view_sign(struct view *v); /* its strides may lead backwards */
+/* What is behind an address, of which `n` numbers of that type were written. */
+void forget_row(const void *base, char type, int64_t n);
+
 /* An OffsetCalculator's length in 4-byte words. */
 size_t steps_words(int pointers);
 

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elements by their index: PyTorch's index, index_put, take, flip, gather, scatter and their like,
+ * whose kernels hold one structure: how to step, then addresses and sizes. Any thread.
+ */
+#include <string.h>
+#include "kernels.h"
+#include "numbers.h"
+#include "view.h"
+
+enum {
+	FORM_OTHER,
+	FORM_INDEX,
+	FORM_INDEX_PUT,
+	FORM_FLIP,
+	FORM_TAKE,
+	FORM_FILL,
+	FORM_COPY,
+	FORM_GATHER,
+	FORM_SCATTER,
+	FORM_SCATTER_VALUE
+};
+
+static const struct {
+	const char *mark;
+	int form;
+} forms[] = {
+	{ "index_kernel_impl<", FORM_INDEX },
+	{ "index_put_kernel_impl<", FORM_INDEX_PUT },
+	{ "flip_kernel_impl<", FORM_FLIP },
+	{ "native::take_kernel(", FORM_TAKE },
+	{ "index_fill_kernel_impl<", FORM_FILL },
+	{ "index_copy_kernel_impl<", FORM_COPY },
+	{ "_cuda_scatter_gather_internal_kernel<false", FORM_GATHER },
+	{ "_cuda_scatter_gather_internal_kernel<true", FORM_SCATTER },
+	{ "_cuda_scatter_fill_internal_kernel<", FORM_SCATTER_VALUE },
+};
+
+/* What happens to an element that is scattered to. */
+enum { ASSIGN, ADD, MULTIPLY, SMALLEST, LARGEST };
+static const struct {
+	const char *mark;
+	int how;
+} manners[] = {
+	{ "::TensorAssign", ASSIGN },	{ "::ReduceAdd", ADD },	       { "::ReduceMean", ADD },
+	{ "::ReduceMultiply", MULTIPLY }, { "::ReduceMinimum", SMALLEST }, { "::ReduceMaximum", LARGEST },
+};
+
+/* Types: of the elements, of the indices. */
+bool index_parse(struct kernel *k)
+{
+	struct text t = text_argument(k, 2), type = { 0 }, index = { 0 };
+
+	k->form = FORM_OTHER;
+	k->result = -1;
+	for (size_t i = 0; t.at && i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (text_has(t, forms[i].mark)) {
+			bool gathers = forms[i].form == FORM_GATHER || forms[i].form == FORM_SCATTER;
+
+			k->form = forms[i].form;
+			type = text_argument_of(t, gathers ? "_internal_kernel<" : forms[i].mark,
+						gathers);
+			index = text_argument_of(t, "_internal_kernel<", gathers + 1);
+		}
+	if (k->form == FORM_TAKE)
+		type = text_argument_of(t, "cuda_take_put_kernel<", 0);
+	k->types[0] = text_type(type);
+	k->types[1] = index.at ? text_type(index) : 'l';
+	if (k->form >= FORM_GATHER && !k->types[1])
+		k->types[1] = 'l'; /* versions without that argument */
+	for (size_t i = 0; t.at && i < sizeof(manners) / sizeof(manners[0]); i++)
+		if (text_has(t, manners[i].mark))
+			k->result = manners[i].how;
+	return t.at != NULL;
+}
+
+/* ---- the structure ---- */
+
+/* From behind the OffsetCalculator on: words of eight bytes. */
+static char *const *words_of(const void *structure, int pointers)
+{
+	return (char *const *)structure + (steps_words(pointers) + 1) / 2;
+}
+
+static int64_t number(char *const *word)
+{
+	return (int64_t)(intptr_t)*word;
+}
+
+static void put(const struct view *v, size_t offset, struct value value)
+{
+	char bytes[16];
+
+	number_store(v->type, bytes, value.x);
+	contents_write(v->base + offset, bytes, number_size(v->type), value.known);
+}
+
+static struct value look(const struct view *v, size_t offset)
+{
+	struct value value;
+	char bytes[16];
+
+	value.known = contents_look(bytes, v->base, offset, number_size(v->type));
+	value.x = number_load(v->type, bytes);
+	return value;
+}
+
+/* An index that is not known leads nowhere. */
+static bool to_index(struct value value, int64_t size, int64_t *index)
+{
+	*index = (int64_t)value.x + (value.x < 0 ? size : 0);
+	return value.known && *index >= 0 && *index < size;
+}
+
+#define INDICES 25
+
+/* The result, the source, how many indices; of each its address, its dimension's size and stride in
+ * bytes. */
+static bool do_index(const struct call *c, int64_t n)
+{
+	char *const *w = words_of(c->args[1], 3);
+	char type = c->k->types[0];
+	bool puts = c->k->form == FORM_INDEX_PUT;
+	int64_t count = number(w + 2), at, offset;
+	struct view to, from, index[INDICES];
+
+	if (!view_steps(&to, w[0], type, c->args[1], 3, 0) ||
+	    !view_steps(&from, w[1], type, c->args[1], 3, 1) || count < 1 || count > INDICES)
+		return false;
+	for (int64_t i = 0; i < count; i++)
+		if (!view_steps(&index[i], w[3 + i], 'l', c->args[1], 3, 2))
+			return false;
+	for (int64_t e = 0; e < n; e++) {
+		bool known = true;
+
+		offset = 0;
+		for (int64_t i = 0; known && i < count; i++) {
+			known = to_index(view_look(&index[i], e), number(w + 3 + INDICES + i), &at);
+			offset += at * number(w + 3 + 2 * INDICES + i);
+		}
+		if (!known && puts)
+			return false;
+		if (puts)
+			put(&to, view_offset(&to, e) + offset, view_look(&from, e));
+		else
+			view_put(&to, e,
+				 known ? look(&from, view_offset(&from, e) + offset)
+				       : (struct value){ 0, false });
+	}
+	return true;
+}
+
+static bool do_flip(const struct call *c, int64_t n)
+{
+	char *const *w = words_of(c->args[1], 2);
+	struct view to, from;
+
+	if (!view_steps(&to, w[0], c->k->types[0], c->args[1], 2, 0) ||
+	    !view_steps(&from, w[1], c->k->types[0], c->args[1], 2, 1))
+		return false;
+	view_sign(&to);
+	view_sign(&from);
+	for (int64_t e = 0; e < n; e++)
+		put(&to, view_offset(&to, e),
+		    look(&(struct view){ .base = from.base + view_offset(&from, e),
+					 .type = from.type },
+			 0));
+	return true;
+}
+
+/* The result, the indices, how many there are to take from, whether they lie in a row, how to step
+ * if not, from where. */
+static bool do_take(const struct call *c, int64_t n)
+{
+	char *const *w = words_of(c->args[1], 2);
+	bool row = *(const bool *)(w + 3);
+	const uint32_t *steps = (const uint32_t *)(w + 3) + 1;
+	char *const *source = (char *const *)(((uintptr_t)(steps + steps_words(1)) + 7) & ~7ull);
+	struct view to, index, from;
+	int64_t at;
+
+	if (!view_steps(&to, w[0], c->k->types[0], c->args[1], 2, 0) ||
+	    !view_steps(&index, w[1], 'l', c->args[1], 2, 1))
+		return false;
+	if (row ? !view_row(&from, *source, to.type, number(w + 2))
+		: !view_steps(&from, *source, to.type, steps, 1, 0))
+		return false;
+	for (int d = 0; !row && d < from.dims; d++)
+		from.strides[d] *= number_size(from.type);
+	for (int64_t e = 0; e < n; e++)
+		view_put(&to, e,
+			 to_index(view_look(&index, e), from.n, &at) ? view_look(&from, at)
+								     : (struct value){ 0, false });
+	return true;
+}
+
+/* The result, the indices, the source if there is one, the dimension's size and stride in elements,
+ * the value if there is no source. */
+static bool do_fill(const struct call *c, int64_t n)
+{
+	bool copies = c->k->form == FORM_COPY;
+	int pointers = copies ? 3 : 2;
+	char *const *w = words_of(c->args[1], pointers), *const *size = w + pointers;
+	char type = c->k->types[0];
+	struct value value = { 0, true };
+	struct view to, index, from;
+	int64_t at;
+
+	if (!view_steps(&to, w[0], type, c->args[1], pointers, 0) ||
+	    !view_steps(&index, w[1], 'l', c->args[1], pointers, 1) ||
+	    (copies && !view_steps(&from, w[2], type, c->args[1], pointers, 2)))
+		return false;
+	if (!copies)
+		value.x = number_load(type, size + 2);
+	for (int64_t e = 0; e < n; e++) {
+		if (!to_index(view_look(&index, e), number(size), &at))
+			return false;
+		put(&to, view_offset(&to, e) + at * number(size + 1) * number_size(type),
+		    copies ? view_look(&from, e) : value);
+	}
+	return true;
+}
+
+/* ---- gather and scatter ---- */
+
+static struct value combine(int how, struct value old, struct value with)
+{
+	long double x = how == ADD	  ? old.x + with.x
+			: how == MULTIPLY ? old.x * with.x
+			: how == SMALLEST ? (with.x < old.x ? with.x : old.x)
+			: how == LARGEST  ? (with.x > old.x ? with.x : old.x)
+					  : with.x;
+
+	return (struct value){ x, with.known && (how == ASSIGN || old.known) };
+}
+
+/* The indices, their dimension's size, the functor, the result, the dimension's stride in elements,
+ * how many elements, the source or the value. */
+static bool do_gather(const struct call *c, int64_t n)
+{
+	bool gathers = c->k->form == FORM_GATHER, has_value = c->k->form == FORM_SCATTER_VALUE;
+	int pointers = has_value ? 2 : 3;
+	char *const *w = words_of(c->args[1], pointers);
+	char type = c->k->types[0];
+	int64_t stride = number(w + 4) * number_size(type), at;
+	struct view to, from, index;
+	struct value value = { 0, true };
+
+	if (!view_steps(&to, w[3], type, c->args[1], pointers, 0) ||
+	    !view_steps(&index, w[0], c->k->types[1], c->args[1], pointers, pointers - 1) ||
+	    (!has_value && !view_steps(&from, w[6], type, c->args[1], pointers, 1)) ||
+	    c->k->result < 0)
+		return false;
+	if (has_value)
+		value.x = number_load(type, w + 6);
+	for (int64_t e = 0; e < n; e++) {
+		bool known = to_index(view_look(&index, e), number(w + 1), &at);
+		size_t place = view_offset(&to, e) + (gathers || !known ? 0 : at * stride);
+
+		if (!known && !gathers)
+			return false;
+		if (gathers)
+			value = known ? look(&from, view_offset(&from, e) + at * stride)
+				      : (struct value){ 0, false };
+		else if (!has_value)
+			value = view_look(&from, e);
+		put(&to, place, combine(c->k->result, look(&to, place), value));
+	}
+	return true;
+}
+
+/* Where the result's address stands, by the form. */
+static const struct {
+	bool (*launch)(const struct call *c, int64_t n);
+	int pointers, result;
+} actions[] = {
+	[FORM_INDEX] = { do_index, 3, 0 },   [FORM_INDEX_PUT] = { do_index, 3, 0 },
+	[FORM_FLIP] = { do_flip, 2, 0 },     [FORM_TAKE] = { do_take, 2, 0 },
+	[FORM_FILL] = { do_fill, 2, 0 },     [FORM_COPY] = { do_fill, 3, 0 },
+	[FORM_GATHER] = { do_gather, 3, 3 }, [FORM_SCATTER] = { do_gather, 3, 3 },
+	[FORM_SCATTER_VALUE] = { do_gather, 2, 3 },
+};
+
+bool index_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 0);
+	const void *result;
+
+	if (c->k->form == FORM_OTHER)
+		return false;
+	if (c->k->types[0] && n <= SMALL_MOST && actions[c->k->form].launch(c, n))
+		return true;
+	result = words_of(c->args[1], actions[c->k->form].pointers)[actions[c->k->form].result];
+	if (!sim_is_device_ptr(result))
+		return false;
+	sim_forget(result);
+	return true;
+}
