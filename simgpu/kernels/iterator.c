@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elements as CUB's kernels read them. Any thread.
+ */
+#include "iterator.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const asks_for_zero[] = { "NonZeroOp<", "MapNumberOfTrueValues", "LoadBoolOp",
+					     "CountMaskOp", "countMask" };
+
+/* transform_iterator<what it does, what it reads, ...>, in CUB's own form with the type before. */
+static struct text source_of(struct text t)
+{
+	if (text_has(t, "transform_iterator<"))
+		return text_argument_of(t, "transform_iterator<", 1);
+	if (text_has(t, "TransformInputIterator<"))
+		return text_argument_of(t, "TransformInputIterator<", 2);
+	return t;
+}
+
+bool iterator_read(struct iterator *it, const struct call *c, int i)
+{
+	struct text t = text_parameter(c->k, i), source = source_of(t);
+
+	*it = (struct iterator){ .start = 0 };
+	if (text_has(t, "counting_iterator<") || text_has(t, "CountingInputIterator<")) {
+		it->start = *(const int64_t *)c->args[i];
+		it->type = 'l';
+		return true;
+	}
+	if (source.at != t.at) {
+		for (size_t j = 0; j < sizeof(asks_for_zero) / sizeof(asks_for_zero[0]); j++)
+			it->flags = it->flags || text_has(t, asks_for_zero[j]);
+		if (!it->flags && !text_has(t, "identity"))
+			return false;
+	}
+	it->type = text_type(source);
+	it->base = *(void **)c->args[i];
+	return it->type && source.n && source.at[source.n - 1] == '*' && sim_is_device_ptr(it->base);
+}
+
+struct value *iterator_known(const struct iterator *it, int64_t n)
+{
+	struct value *values;
+	struct view v;
+
+	if (n < 0 || n > SMALL_MOST)
+		return NULL;
+	if (it->base) {
+		values = view_row(&v, it->base, it->type, n) ? view_known(&v) : NULL;
+		for (int64_t i = 0; values && it->flags && i < n; i++)
+			values[i].x = values[i].x != 0;
+		return values;
+	}
+	values = values_new(n);
+	for (int64_t i = 0; values && i < n; i++)
+		values[i] = (struct value){ it->start + i, true };
+	return values;
+}

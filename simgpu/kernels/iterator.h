@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What CUB's kernels read from: an address, or a structure that makes something of each element. Its
+ * type says what.
+ */
+#ifndef SIMGPU_ITERATOR_H
+#define SIMGPU_ITERATOR_H
+
+#include "kernels.h"
+#include "numbers.h"
+#include "view.h"
+
+struct iterator {
+	const void *base; /* NULL: it counts from `start` */
+	char type;
+	bool flags, inverts; /* whether an element is not zero, or is */
+	int64_t start;
+};
+
+/* Argument i of a call; false if its type is not known. */
+bool iterator_read(struct iterator *it, const struct call *c, int i);
+/* Its first n elements, freed by the caller; NULL if they are too many or not all known. */
+struct value *iterator_known(const struct iterator *it, int64_t n);
+
+#endif

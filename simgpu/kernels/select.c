@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What decides the shape of a result: how many elements are not zero and where they stand, which are
+ * unlike the one before, how often each comes. PyTorch copies the counts to the host in the middle
+ * of nonzero, unique and masks. Any thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "iterator.h"
+
+bool select_parse(struct kernel *k)
+{
+	(void)k;
+	return true;
+}
+
+/* A single number of an argument's own type. */
+static void put_one(const struct call *c, int i, int64_t number, bool known)
+{
+	struct view v;
+
+	if (view_row(&v, call_address(c, i), text_type(text_parameter(c->k, i)), 1))
+		view_put(&v, 0, (struct value){ number, known });
+}
+
+static void forget(const struct call *c, int i)
+{
+	if (call_address(c, i))
+		sim_forget(call_address(c, i));
+}
+
+/* From, to, how many, the operation. */
+bool total_launch(const struct call *c)
+{
+	bool sums = text_has(text_parameter(c->k, 3), "plus<") ||
+		    text_has(text_parameter(c->k, 3), "::Sum");
+	int64_t n = call_number(c, 2), total = 0;
+	struct value *values = NULL;
+	struct iterator in;
+
+	if (!call_address(c, 1))
+		return false;
+	if (sums && iterator_read(&in, c, 0) && (in.flags || !number_is_real(in.type)))
+		values = iterator_known(&in, n);
+	for (int64_t i = 0; values && i < n; i++)
+		total += (int64_t)values[i].x;
+	put_one(c, 1, total, values != NULL);
+	free(values);
+	return true;
+}
+
+/* From, flags, to, how many were taken; two that it works with, one of which may say that equal
+ * neighbours count once; how many. */
+bool select_launch(const struct call *c)
+{
+	bool unlike = text_has(text_parameter(c->k, 6), "equal_to<");
+	char type = text_type(text_parameter(c->k, 2));
+	int64_t n = call_number(c, 7), taken = 0;
+	struct iterator in, flags;
+	struct value *from = NULL, *flag = NULL;
+	struct view out;
+
+	if (!call_address(c, 3))
+		return false;
+	if (type && iterator_read(&in, c, 0) && (unlike || iterator_read(&flags, c, 1))) {
+		from = iterator_known(&in, n);
+		flag = unlike ? NULL : iterator_known(&flags, n);
+	}
+	if (!from || (!flag && !unlike)) {
+		forget(c, 2);
+		put_one(c, 3, 0, false);
+	}
+	for (int64_t i = 0; from && (flag || unlike) && i < n; i++) {
+		bool takes = unlike ? !i || from[i].x != from[i - 1].x : flag[i].x != 0;
+
+		if (takes && !view_row(&out, (char *)*(void **)c->args[2] + taken * number_size(type),
+				       type, 1))
+			break;
+		if (takes)
+			view_put(&out, 0, from[i]);
+		taken += takes;
+	}
+	if (from && (flag || unlike))
+		put_one(c, 3, taken, true);
+	free(from);
+	free(flag);
+	return true;
+}
+
+/* From, each one's first of a run to, ones, each run's length to, how many runs; three that it works
+ * with and the operation; how many. */
+bool runs_launch(const struct call *c)
+{
+	char type = text_type(text_parameter(c->k, 1)), count = text_type(text_parameter(c->k, 3));
+	int64_t n = call_number(c, 9), runs = 0;
+	struct value *values = NULL;
+	struct iterator in;
+	struct view out, lengths;
+
+	if (!call_address(c, 4) || !type || !count)
+		return false;
+	if (text_has(text_parameter(c->k, 2), "constant_iterator<") && iterator_read(&in, c, 0) &&
+	    view_row(&out, *(void **)c->args[1], type, n) &&
+	    view_row(&lengths, *(void **)c->args[3], count, n))
+		values = iterator_known(&in, n);
+	for (int64_t i = 0, start = 0; values && i < n; i++) {
+		if (i && values[i].x != values[i - 1].x)
+			start = i;
+		if (i + 1 < n && values[i].x == values[i + 1].x)
+			continue;
+		view_put(&out, runs, values[i]);
+		view_put(&lengths, runs++, (struct value){ i + 1 - start, true });
+	}
+	if (!values) {
+		forget(c, 1);
+		forget(c, 3);
+	}
+	put_one(c, 4, runs, values != NULL);
+	free(values);
+	return true;
+}
+
+/* How many, from, to: whether it is unlike the one before. */
+bool unlike_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 0);
+	struct iterator in;
+	struct value *values = iterator_read(&in, c, 1) ? iterator_known(&in, n) : NULL;
+	long double last = values && n ? values[0].x : 0;
+	struct view out;
+
+	if (!view_row(&out, call_address(c, 2), 'i', n))
+		return false;
+	for (int64_t i = 0; values && i < n; i++) {
+		long double x = values[i].x;
+
+		values[i].x = x != last;
+		last = x;
+	}
+	if (values)
+		view_store(&out, values);
+	else
+		view_forget(&out);
+	free(values);
+	return true;
+}
+
+/* How many, from, where to each goes, to. */
+bool scatter_each_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 0);
+	struct view from, to, where;
+	struct value *at;
+
+	if (!view_row(&from, call_address(c, 1), 'l', n) ||
+	    !view_row(&where, call_address(c, 2), 'l', n) ||
+	    !view_row(&to, call_address(c, 3), 'l', n))
+		return false;
+	at = view_known(&where);
+	for (int64_t i = 0; at && i < n; i++)
+		if (at[i].x >= 0 && at[i].x < n)
+			view_put(&to, (int64_t)at[i].x, view_look(&from, i));
+	if (!at)
+		view_forget(&to);
+	free(at);
+	return true;
+}
+
+/* Flags: how many, how many are true, the values and the counts to. */
+bool two_values_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 0);
+	struct view count, values, counts;
+	struct value number;
+	int64_t parts[2];
+	int at = 0;
+
+	if (!view_row(&count, call_address(c, 1), 'i', 1) ||
+	    !view_row(&values, call_address(c, 2), 'b', 2) ||
+	    !view_row(&counts, call_address(c, 3), 'l', 2))
+		return false;
+	number = view_look(&count, 0);
+	parts[0] = n - (int64_t)number.x;
+	parts[1] = (int64_t)number.x;
+	for (int i = 0; i < 2; i++)
+		if (parts[i] > 0) {
+			view_put(&values, at, (struct value){ i, number.known });
+			view_put(&counts, at++, (struct value){ parts[i], number.known });
+		}
+	return true;
+}
+
+/* How many, how many are true, the flags, each one's place among the values to. */
+bool two_places_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 0);
+	struct view count, flags, out;
+	struct value number, *values;
+
+	if (!view_row(&count, call_address(c, 1), 'i', 1) ||
+	    !view_row(&flags, call_address(c, 2), 'b', n) ||
+	    !view_row(&out, call_address(c, 3), 'l', n))
+		return false;
+	number = view_look(&count, 0);
+	values = number.known ? view_known(&flags) : NULL;
+	for (int64_t i = 0; values && i < n; i++)
+		values[i].x = values[i].x != 0 && number.x < n;
+	if (values)
+		view_store(&out, values);
+	else
+		view_forget(&out);
+	free(values);
+	return true;
+}

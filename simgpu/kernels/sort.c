@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small sorts: PyTorch's sorts in place of rows of keys with their places, its largest and smallest
+ * few of each row, CUB's radix sorts of one row. Any thread.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels.h"
+#include "numbers.h"
+#include "view.h"
+
+/* One element of what is sorted. */
+struct item {
+	long double key;
+	uint64_t bits; /* of a radix sort */
+	int64_t place;
+	struct value companion;
+};
+
+/* ---- orders, all stable ---- */
+
+/* What is no number comes behind all numbers. */
+static int by_key(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (isnan(x->key) != isnan(y->key))
+		return isnan(x->key) ? 1 : -1;
+	if (x->key < y->key || x->key > y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
+}
+
+static int by_key_down(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if ((isnan(x->key) && isnan(y->key)) || x->key == y->key)
+		return x->place < y->place ? -1 : 1;
+	return -by_key(a, b);
+}
+
+static int by_bits(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return x->bits != y->bits ? (x->bits < y->bits ? -1 : 1) : x->place < y->place ? -1 : 1;
+}
+
+static int by_bits_down(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return x->bits != y->bits ? (x->bits > y->bits ? -1 : 1) : x->place < y->place ? -1 : 1;
+}
+
+/* ---- rows of a TensorInfo ---- */
+
+/* Types: of the keys, of an index. */
+bool sort_parse(struct kernel *k)
+{
+	struct text keys = text_parameter(k, 0);
+
+	k->types[0] = text_type(text_argument_of(keys, "TensorInfo<", 0));
+	k->types[1] = text_type(text_argument_of(keys, "TensorInfo<", 1));
+	k->form = strstr(k->text, "GTOp<") != NULL;
+	return keys.at && k->types[1];
+}
+
+/* Row r of a tensor whose size along the rows' dimension is 1. */
+static struct view row_of(const struct view *v, int64_t r, int64_t n, int64_t stride)
+{
+	struct view row = { .base = v->base + view_offset(v, r),
+			    .type = v->type,
+			    .dims = 1,
+			    .sizes = { n },
+			    .strides = { stride * number_size(v->type) },
+			    .n = n };
+
+	return row;
+}
+
+static bool info(struct view *v, const struct call *c, int arg, char type)
+{
+	return view_info(v, c->args[arg], type, number_size(c->k->types[1]));
+}
+
+/* Sorted keys and what goes with them; NULL if not all is known. */
+static struct item *load(const struct view *keys, const struct view *with,
+			 int (*order)(const void *, const void *))
+{
+	struct value *key = view_known(keys), *companion = with ? view_known(with) : NULL;
+	struct item *items = key && (companion || !with) ? calloc(keys->n + 1, sizeof(*items)) : NULL;
+
+	for (int64_t i = 0; items && i < keys->n; i++) {
+		items[i].key = key[i].x;
+		items[i].place = i;
+		if (with)
+			items[i].companion = companion[i];
+	}
+	free(key);
+	free(companion);
+	if (items)
+		qsort(items, keys->n, sizeof(*items), order);
+	return items;
+}
+
+static void sort_row(const struct view *keys, const struct view *places, bool down)
+{
+	struct item *items = load(keys, places, down ? by_key_down : by_key);
+
+	if (!items) {
+		view_forget(keys);
+		view_forget(places);
+		return;
+	}
+	for (int64_t i = 0; i < keys->n; i++) {
+		view_put(keys, i, (struct value){ items[i].key, true });
+		view_put(places, i, items[i].companion);
+	}
+	free(items);
+}
+
+/* Keys, how many rows, their length, the keys' stride in them, values, their stride, and the order:
+ * a flag, if the name does not say it. */
+bool sort_launch(const struct call *c)
+{
+	int64_t rows = call_number(c, 1), length = call_number(c, 2), stride = call_number(c, 3);
+	char flag = text_type(text_parameter(c->k, 6));
+	bool down = flag == 'b' ? *(const bool *)c->args[6] : c->k->form;
+	struct view keys, values;
+
+	if (!c->k->types[0] || !info(&keys, c, 0, c->k->types[0]) || !info(&values, c, 4, 'l'))
+		return false;
+	if (rows * length > SMALL_MOST || keys.n < rows || values.n < rows) {
+		sim_forget(keys.base);
+		sim_forget(values.base);
+		return true;
+	}
+	for (int64_t r = 0; r < rows; r++) {
+		struct view key = row_of(&keys, r, length, stride);
+		struct view value = row_of(&values, r, length, call_number(c, 5));
+
+		sort_row(&key, &value, down);
+	}
+	return true;
+}
+
+/* ---- the first few of each row ---- */
+
+struct few {
+	struct view in, values, places;
+	int64_t length, stride, rows, n, values_stride, places_stride;
+	bool down;
+};
+
+static void few_of_row(const struct few *f, int64_t r)
+{
+	struct view in = row_of(&f->in, r, f->length, f->stride);
+	struct view values = row_of(&f->values, r, f->n, f->values_stride);
+	struct view places = row_of(&f->places, r, f->n, f->places_stride);
+	struct item *items = load(&in, NULL, f->down ? by_key_down : by_key);
+
+	if (!items) {
+		view_forget(&values);
+		view_forget(&places);
+		return;
+	}
+	for (int64_t i = 0; i < f->n; i++) {
+		view_put(&values, i, (struct value){ items[i].key, true });
+		view_put(&places, i, (struct value){ items[i].place, true });
+	}
+	free(items);
+}
+
+static bool do_few(const struct few *f)
+{
+	if (f->rows * f->length > SMALL_MOST || f->n > f->length || f->n < 0 || f->in.n < f->rows) {
+		sim_forget(f->values.base);
+		sim_forget(f->places.base);
+		return true;
+	}
+	for (int64_t r = 0; r < f->rows; r++)
+		few_of_row(f, r);
+	return true;
+}
+
+/* The source, a row's length, how many are taken, whether the largest, rows, stride; the values'
+ * place and stride, the indices' place and stride. */
+bool topk_launch(const struct call *c)
+{
+	struct few f = { .length = call_number(c, 1), .n = call_number(c, 2) };
+
+	if (!c->k->types[0] || !info(&f.in, c, 0, c->k->types[0]) ||
+	    !info(&f.values, c, 6, c->k->types[0]) || !info(&f.places, c, 8, 'l'))
+		return false;
+	f.down = *(const bool *)c->args[3];
+	f.rows = call_number(c, 4);
+	f.stride = call_number(c, 5);
+	f.values_stride = call_number(c, 7);
+	f.places_stride = call_number(c, 9);
+	return do_few(&f);
+}
+
+/* The one at a place of each row's order. */
+static bool one_of_rows(const struct call *c, struct few *f, int64_t (*place)(const struct few *,
+									      struct item *))
+{
+	if (f->rows * f->length > SMALL_MOST || f->in.n < f->rows) {
+		sim_forget(f->values.base);
+		sim_forget(f->places.base);
+		return true;
+	}
+	(void)c;
+	for (int64_t r = 0; r < f->rows; r++) {
+		struct view in = row_of(&f->in, r, f->length, f->stride);
+		struct item *items = load(&in, NULL, by_key);
+		int64_t at = items ? place(f, items) : 0;
+		bool known = items != NULL;
+
+		view_put(&f->values, r, (struct value){ known ? items[at].key : 0, known });
+		view_put(&f->places, r, (struct value){ known ? items[at].place : 0, known });
+		free(items);
+	}
+	return true;
+}
+
+static int64_t kth(const struct few *f, struct item *items)
+{
+	(void)items;
+	return f->n - 1;
+}
+
+/* The lower of two; what is no number, if there is one. */
+static int64_t middle(const struct few *f, struct item *items)
+{
+	int64_t last = f->length - 1;
+
+	if (!isnan(items[last].key))
+		return last / 2;
+	while (last && isnan(items[last - 1].key))
+		last--;
+	return last;
+}
+
+/* The source, a row's length, which, rows, stride, values, indices. */
+bool kth_launch(const struct call *c)
+{
+	struct few f = { .length = call_number(c, 1), .n = call_number(c, 2) };
+
+	if (!c->k->types[0] || !info(&f.in, c, 0, c->k->types[0]) ||
+	    !info(&f.values, c, 5, c->k->types[0]) || !info(&f.places, c, 6, 'l') || f.n < 1 ||
+	    f.n > f.length)
+		return false;
+	f.rows = call_number(c, 3);
+	f.stride = call_number(c, 4);
+	return one_of_rows(c, &f, kth);
+}
+
+/* Values, indices, the source, a row's length, rows, stride. */
+bool median_launch(const struct call *c)
+{
+	struct few f = { .length = call_number(c, 3) };
+
+	if (!c->k->types[0] || !info(&f.values, c, 0, c->k->types[0]) || !info(&f.places, c, 1, 'l') ||
+	    !info(&f.in, c, 2, c->k->types[0]) || f.length < 1)
+		return false;
+	f.rows = call_number(c, 4);
+	f.stride = call_number(c, 5);
+	return one_of_rows(c, &f, middle);
+}
+
+/* ---- CUB's radix sorts ---- */
+
+/* A number's bits in an order that is its own. */
+static uint64_t ordered_bits(char type, long double x)
+{
+	int width = 8 * number_size(type);
+	uint64_t bits = 0, sign = 1ull << (width - 1);
+
+	number_store(type, &bits, x == 0 ? 0 : x);
+	if (number_is_real(type))
+		return bits & sign ? ~bits & (sign | (sign - 1)) : bits | sign;
+	return strchr("asil", type) ? bits ^ sign : bits;
+}
+
+/* Types: of the keys, of what goes with them (0 if nothing does). */
+bool radix_parse(struct kernel *k)
+{
+	struct text t = { k->text, strlen(k->text) };
+	bool passes = strstr(k->family->mark, "Onesweep") != NULL;
+
+	k->types[0] = text_type(text_parameter(k, passes ? 4 : 0));
+	k->types[1] = text_type(text_parameter(k, passes ? 6 : 2));
+	k->form = text_has(t, "SortOrder)1");
+	k->result = text_has(text_parameter(k, passes ? 6 : 2), "NullType");
+	return k->types[0] && (k->types[1] || k->result);
+}
+
+static bool do_radix(const struct kernel *k, void *const *at, int64_t n, int begin, int bits)
+{
+	struct view in, out, with, with_out;
+	uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+	bool pairs = !k->result;
+	struct item *items;
+
+	if (!view_row(&in, at[0], k->types[0], n) || !view_row(&out, at[1], k->types[0], n) ||
+	    (pairs && (!view_row(&with, at[2], k->types[1], n) ||
+		       !view_row(&with_out, at[3], k->types[1], n))))
+		return false;
+	items = load(&in, pairs ? &with : NULL, by_key);
+	for (int64_t i = 0; items && i < n; i++)
+		items[i].bits = ordered_bits(in.type, items[i].key) >> begin & mask;
+	if (items)
+		qsort(items, n, sizeof(*items), k->form ? by_bits_down : by_bits);
+	else
+		view_forget(&out);
+	if (!items && pairs)
+		view_forget(&with_out);
+	for (int64_t i = 0; items && i < n; i++) {
+		view_put(&out, i, (struct value){ items[i].key, true });
+		if (pairs)
+			view_put(&with_out, i, items[i].companion);
+	}
+	free(items);
+	return true;
+}
+
+/* Keys from and to, companions from and to, how many, from which bit to which. */
+bool radix_launch(const struct call *c)
+{
+	int begin = (int)call_number(c, 5), end = (int)call_number(c, 6);
+	void *at[4];
+
+	for (int i = 0; i < 4; i++)
+		at[i] = *(void **)c->args[i];
+	return do_radix(c->k, at, call_number(c, 4), begin, end - begin);
+}
+
+/* One pass: four addresses of its own, then to and from; how many, which bit, how many bits. */
+bool radix_pass_launch(const struct call *c)
+{
+	static const int args[] = { 5, 4, 7, 6 };
+	void *at[4];
+
+	for (int i = 0; i < 4; i++)
+		at[i] = *(void **)c->args[args[i]];
+	return do_radix(c->k, at, call_number(c, 8), (int)call_number(c, 9),
+			(int)call_number(c, 10));
+}
+
+/* Kernels that only prepare what we do at once. */
+bool prepare_parse(struct kernel *k)
+{
+	(void)k;
+	return true;
+}
+
+bool prepare_launch(const struct call *c)
+{
+	(void)c;
+	return true;
+}
