@@ -234,6 +234,18 @@ static bool read_call(struct elements *e, void **args)
 
 /* ---- what it does ---- */
 
+/* An element of what the functor holds the address of. */
+static struct value taken(const struct elements *e, int64_t i)
+{
+	size_t size = number_size(e->k->types[1]);
+	struct value value;
+	char bytes[16];
+
+	value.known = contents_look(bytes, e->constants.address, i * size, size);
+	value.x = number_load(e->k->types[1], bytes);
+	return value;
+}
+
 /* A quotient or a logarithm of guesses would be no number, which programs take for a failure. */
 static struct value element(const struct elements *e, struct value *const *in, int32_t i)
 {
@@ -247,6 +259,8 @@ static struct value element(const struct elements *e, struct value *const *in, i
 		x[first + j] = number_cast(k->types[j + 1], in[j][i].x);
 		known = known && (in[j][i].known || (choice && j == (x[0] != 0 ? 2 : 1)));
 	}
+	if (k->functor->holds == HOLDS_ADDRESS && x[1] != 0 && known)
+		return taken(e, (int64_t)x[2]);
 	value.x = number_cast(k->types[0], k->functor->compute(&e->constants, x));
 	if (!known && !isfinite(value.x))
 		value.x = 0;

@@ -303,6 +303,7 @@ static const struct functor functors[] = {
 	{ "isneginf_kernel_impl(", 1, HOLDS_NOTHING, 0, GIVES_FLAG, do_is_minus_infinite },
 	{ "::where_kernel_impl(", 3, HOLDS_NOTHING, 0, GIVES_SECOND, do_where },
 	{ "::masked_fill_kernel(", 2, HOLDS_OWN, 1, GIVES_SAME, do_masked_fill },
+	{ "launch_masked_scatter_kernel(", 3, HOLDS_ADDRESS, 0, GIVES_SAME, do_copy },
 	{ "::addcmul_cuda_kernel(", 3, HOLDS_NUMBERS, 1, GIVES_SAME, do_multiply_in },
 	{ "::addcdiv_cuda_kernel(", 3, HOLDS_NUMBERS, 1, GIVES_SAME, do_divide_in },
 	{ "::lerp_scalar_kernel(", 2, HOLDS_NUMBERS, 1, GIVES_SAME, do_lerp_scalar },
@@ -362,6 +363,8 @@ size_t functor_read(const struct functor *f, struct constants *c, const char *at
 	size_t size = number_size(type), used = mode ? sizeof(int) : 0;
 
 	c->type = computed_with(own);
+	if (f->holds == HOLDS_ADDRESS)
+		memcpy(&c->address, at, used = sizeof(c->address));
 	if (mode)
 		memcpy(&c->mode, at, sizeof(c->mode));
 	for (int i = 0; i < f->numbers; i++) {

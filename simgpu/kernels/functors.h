@@ -15,6 +15,7 @@ struct constants {
 	int mode;
 	long double x[CONSTANTS];
 	char type; /* of the operands, as they are computed with */
+	const char *address;
 };
 
 enum holds {
@@ -24,6 +25,7 @@ enum holds {
 	HOLDS_OWN,	   /* one, of the first operand's own type */
 	HOLDS_MODE_NUMBER, /* an int, then a number of the first operand's own type */
 	HOLDS_LIMITS,	   /* an int and two numbers */
+	HOLDS_ADDRESS,	   /* of what is taken where a flag is set */
 };
 
 enum gives { GIVES_SAME, GIVES_FLAG, GIVES_SECOND, GIVES_HALF, GIVES_BRAIN };

@@ -11,10 +11,10 @@ enum { OTHER, SUM, PRODUCT, LARGEST, SMALLEST };
 
 static int how(const char *text)
 {
-	return strstr(text, "std::plus<") || strstr(text, "SumOp<")		   ? SUM
-	       : strstr(text, "std::multiplies<") || strstr(text, "ProdOp<") ? PRODUCT
-	       : strstr(text, "std::greater_equal<")				   ? LARGEST
-	       : strstr(text, "std::less_equal<")				   ? SMALLEST
+	return strstr(text, "::plus<") || strstr(text, "SumOp<")		   ? SUM
+	       : strstr(text, "::multiplies<") || strstr(text, "ProdOp<") ? PRODUCT
+	       : strstr(text, "::greater_equal<")				   ? LARGEST
+	       : strstr(text, "::less_equal<")				   ? SMALLEST
 									   : OTHER;
 }
 
