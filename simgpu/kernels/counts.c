@@ -14,20 +14,27 @@
 
 enum { RANGE, EVENLY };
 
-/* Types: of the result, of what it is computed with. The name has only the place of the function in
+/* The list of floats has complex numbers in it, which have no place in ours. */
+static int place_of_real(int i)
+{
+	return i < 1 || i == 3 || i == 4 ? 0 : 5 + (i > 4 ? i - 2 : i);
+}
+
+/* Types: of the result. The name has only the place of the function in
  * PyTorch's list of types. */
 bool range_parse(struct kernel *k)
 {
 	static const char types[] = { 'h', 'a', 'i', 'l', 's', 'd', 'f', 'H', 'B' };
 	struct text t = text_argument(k, 1);
 	bool evenly = text_has(t, "linspace_cuda_out(");
-	struct text list = text_after(t, evenly ? "::{lambda()#" : "{lambda()#1}::operator()() const::{lambda()#");
+	struct text list = text_after(t, evenly ? "::{lambda()#"
+						: "{lambda()#1}::operator()() const::{lambda()#");
 	int i = text_number(list, 0);
 
 	if (evenly && i == 1)
 		i = text_number(text_after(list, "::{lambda()#"), 0);
 	else if (evenly)
-		i = i == 2 ? 5 + text_number(text_after(list, "::{lambda()#"), 0) : 0;
+		i = place_of_real(text_number(text_after(list, "::{lambda()#"), 0));
 	if ((!evenly && !text_has(t, "arange_cuda_out(")) || i < 1 || i > (int)sizeof(types))
 		return false;
 	k->form = evenly ? EVENLY : RANGE;
@@ -42,7 +49,7 @@ struct range {
 };
 
 /* How many, the functor, to. A range holds its start and step; an even one its start, its end, how
- * many, the step, and from where it counts back. */
+ * many, and what follows from them. */
 static bool read_range(struct range *r, const struct call *c)
 {
 	char own = c->k->types[0];
@@ -61,9 +68,9 @@ static bool read_range(struct range *r, const struct call *c)
 	}
 	r->start = number_load(own, f);
 	r->end = number_load(own, f + size);
+	r->step = r->n > 1 ? (r->end - r->start) / (r->n - 1) : 0;
+	r->half = r->n / 2;
 	f += (2 * size + 7) / 8 * 8;
-	r->step = number_load(real ? own : 'f', f + 8);
-	memcpy(&r->half, f + 16, sizeof(r->half));
 	return *(const int64_t *)f == r->n;
 }
 

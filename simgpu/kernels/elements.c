@@ -52,7 +52,9 @@ static struct text find_functor(struct kernel *k)
 /* Types: the result's, then the operands'. */
 static void give(struct kernel *k)
 {
-	static const char other[] = { [GIVES_FLAG] = 'b', [GIVES_HALF] = 'H', [GIVES_BRAIN] = 'B' };
+	static const char other[] = {
+		[GIVES_FLAG] = 'b', [GIVES_HALF] = 'H', [GIVES_BRAIN] = 'B', [GIVES_NAMED] = 0
+	};
 
 	k->types[0] = k->functor->gives == GIVES_SAME	  ? k->types[1]
 		      : k->functor->gives == GIVES_SECOND ? k->types[2]
@@ -111,6 +113,8 @@ static void parse_plain(struct kernel *k, struct text t)
 	}
 	if (k->functor)
 		give(k);
+	if (k->functor && k->functor->gives == GIVES_NAMED)
+		k->types[0] = text_type(text_argument_of(t, k->functor->mark, 1));
 }
 
 bool elements_parse(struct kernel *k)

@@ -248,6 +248,7 @@ static const struct functor functors[] = {
 	{ "bfloat16_copy_kernel_cuda(", 1, HOLDS_NOTHING, 0, GIVES_BRAIN, do_copy },
 	{ "::float16_copy_kernel_cuda(", 1, HOLDS_NOTHING, 0, GIVES_HALF, do_copy },
 	{ "direct_copy_kernel_cuda(", 1, HOLDS_NOTHING, 0, GIVES_SAME, do_copy },
+	{ "converting_copy_kernel_cuda<", 1, HOLDS_NOTHING, 0, GIVES_NAMED, do_copy },
 	{ "logical_and_kernel_cuda(", 2, HOLDS_NOTHING, 0, GIVES_FLAG, do_logical_and },
 	{ "logical_or_kernel_cuda(", 2, HOLDS_NOTHING, 0, GIVES_FLAG, do_logical_or },
 	{ "logical_xor_kernel_cuda(", 2, HOLDS_NOTHING, 0, GIVES_FLAG, do_logical_xor },

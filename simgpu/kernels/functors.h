@@ -28,7 +28,7 @@ enum holds {
 	HOLDS_ADDRESS,	   /* of what is taken where a flag is set */
 };
 
-enum gives { GIVES_SAME, GIVES_FLAG, GIVES_SECOND, GIVES_HALF, GIVES_BRAIN };
+enum gives { GIVES_SAME, GIVES_FLAG, GIVES_SECOND, GIVES_HALF, GIVES_BRAIN, GIVES_NAMED };
 
 struct functor {
 	const char *mark;

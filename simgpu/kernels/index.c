@@ -42,8 +42,9 @@ static const struct {
 	const char *mark;
 	int how;
 } manners[] = {
-	{ "::TensorAssign", ASSIGN },	{ "::ReduceAdd", ADD },	       { "::ReduceMean", ADD },
-	{ "::ReduceMultiply", MULTIPLY }, { "::ReduceMinimum", SMALLEST }, { "::ReduceMaximum", LARGEST },
+	{ "::TensorAssign", ASSIGN },	 { "::ReduceAdd", ADD },
+	{ "::ReduceMean", ADD },	 { "::ReduceMultiply", MULTIPLY },
+	{ "::ReduceMinimum", SMALLEST }, { "::ReduceMaximum", LARGEST },
 };
 
 /* Types: of the elements, of the indices. */
@@ -55,7 +56,8 @@ bool index_parse(struct kernel *k)
 	k->result = -1;
 	for (size_t i = 0; t.at && i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (text_has(t, forms[i].mark)) {
-			bool gathers = forms[i].form == FORM_GATHER || forms[i].form == FORM_SCATTER;
+			bool gathers =
+				forms[i].form == FORM_GATHER || forms[i].form == FORM_SCATTER;
 
 			k->form = forms[i].form;
 			type = text_argument_of(t, gathers ? "_internal_kernel<" : forms[i].mark,
@@ -274,10 +276,14 @@ static const struct {
 	bool (*launch)(const struct call *c, int64_t n);
 	int pointers, result;
 } actions[] = {
-	[FORM_INDEX] = { do_index, 3, 0 },   [FORM_INDEX_PUT] = { do_index, 3, 0 },
-	[FORM_FLIP] = { do_flip, 2, 0 },     [FORM_TAKE] = { do_take, 2, 0 },
-	[FORM_FILL] = { do_fill, 2, 0 },     [FORM_COPY] = { do_fill, 3, 0 },
-	[FORM_GATHER] = { do_gather, 3, 3 }, [FORM_SCATTER] = { do_gather, 3, 3 },
+	[FORM_INDEX] = { do_index, 3, 0 },
+	[FORM_INDEX_PUT] = { do_index, 3, 0 },
+	[FORM_FLIP] = { do_flip, 2, 0 },
+	[FORM_TAKE] = { do_take, 2, 0 },
+	[FORM_FILL] = { do_fill, 2, 0 },
+	[FORM_COPY] = { do_fill, 3, 0 },
+	[FORM_GATHER] = { do_gather, 3, 3 },
+	[FORM_SCATTER] = { do_gather, 3, 3 },
 	[FORM_SCATTER_VALUE] = { do_gather, 2, 3 },
 };
 

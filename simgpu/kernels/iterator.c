@@ -37,7 +37,8 @@ bool iterator_read(struct iterator *it, const struct call *c, int i)
 	}
 	it->type = text_type(source);
 	it->base = *(void **)c->args[i];
-	return it->type && source.n && source.at[source.n - 1] == '*' && sim_is_device_ptr(it->base);
+	return it->type && source.n && source.at[source.n - 1] == '*' &&
+	       sim_is_device_ptr(it->base);
 }
 
 struct value *iterator_known(const struct iterator *it, int64_t n)

@@ -60,6 +60,9 @@ bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], v
 int64_t call_number(const struct call *c, int i);
 void *call_address(const struct call *c, int i);
 
+/* What a kernel may have written, by its parameters; false if its name does not say them. */
+bool signature_forget(const struct call *c);
+
 /* What each family does. */
 bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);
@@ -101,6 +104,7 @@ bool roll_launch(const struct call *c);
 bool triangle_launch(const struct call *c);
 bool repeat_launch(const struct call *c);
 bool places_launch(const struct call *c);
+bool gather_rows_launch(const struct call *c);
 bool range_launch(const struct call *c);
 bool histogram_launch(const struct call *c);
 bool search_launch(const struct call *c);

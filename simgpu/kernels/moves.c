@@ -29,7 +29,8 @@ struct along {
 static int64_t stride_of(const struct call *c, int arg, int dim)
 {
 	int word = number_size(c->k->types[2]);
-	const char *strides = (const char *)c->args[arg] + sizeof(void *) + (size_t)VIEW_DIMS * word;
+	const char *strides =
+		(const char *)c->args[arg] + sizeof(void *) + (size_t)VIEW_DIMS * word;
 
 	return (int64_t)number_load(word == 8 ? 'l' : 'i', strides + (size_t)dim * word) *
 	       number_size(c->k->types[0]);
@@ -156,6 +157,39 @@ bool index_sum_launch(const struct call *c)
 	return true;
 }
 
+/* To, from, the indices, how many; of each row its bytes, of the source its rows, the bytes from
+ * row to row of the source and of the result. */
+bool gather_rows_launch(const struct call *c)
+{
+	int64_t n = call_number(c, 3), bytes = call_number(c, 4), rows = call_number(c, 5);
+	char type = text_type(text_parameter(c->k, 2)), unit = bytes % 8 ? 'h' : 'm';
+	char *to = call_address(c, 0), *from = call_address(c, 1);
+	struct value *index = NULL;
+	struct view v, in, out;
+
+	if (!type)
+		type = text_type(text_argument(c->k, 1));
+	if (!to || !from || bytes < 1)
+		return false;
+	if (view_row(&v, call_address(c, 2), type, n) &&
+	    n * bytes / number_size(unit) <= SMALL_MOST)
+		index = view_known(&v);
+	for (int64_t i = 0; index && i < n; i++) {
+		int64_t row = (int64_t)index[i].x + (index[i].x < 0 ? rows : 0);
+
+		if (!view_row(&in, from + row * call_number(c, 6), unit,
+			      bytes / number_size(unit)) ||
+		    !view_row(&out, to + i * call_number(c, 7), unit, in.n))
+			break;
+		for (int64_t j = 0; j < in.n; j++)
+			view_put(&out, j, view_look(&in, j));
+	}
+	if (!index)
+		sim_forget(to);
+	free(index);
+	return true;
+}
+
 /* From, to, how many, the dimension, where it begins, its size and stride. */
 bool roll_launch(const struct call *c)
 {
@@ -248,7 +282,7 @@ bool places_launch(const struct call *c)
 		view_forget(&v);
 	for (int64_t d = dims - 1; flat && d >= 0; d--) {
 		int64_t size = (int64_t)number_load(word, (const char *)c->args[1] +
-								 d * number_size(word));
+								  d * number_size(word));
 
 		if (size < 1 || !view_row(&row, v.base + d * n * 8, 'l', n))
 			break;

@@ -11,11 +11,11 @@ enum { OTHER, SUM, PRODUCT, LARGEST, SMALLEST };
 
 static int how(const char *text)
 {
-	return strstr(text, "::plus<") || strstr(text, "SumOp<")		   ? SUM
+	return strstr(text, "::plus<") || strstr(text, "SumOp<")	  ? SUM
 	       : strstr(text, "::multiplies<") || strstr(text, "ProdOp<") ? PRODUCT
-	       : strstr(text, "::greater_equal<")				   ? LARGEST
-	       : strstr(text, "::less_equal<")				   ? SMALLEST
-									   : OTHER;
+	       : strstr(text, "::greater_equal<")			  ? LARGEST
+	       : strstr(text, "::less_equal<")				  ? SMALLEST
+									  : OTHER;
 }
 
 struct row {
@@ -30,8 +30,8 @@ static void scan_row(const struct row *r, bool before)
 
 	for (int64_t i = 0; i < r->in.n; i++) {
 		struct value x = view_look(&r->in, i), was = total;
-		bool takes = !i || (r->how == LARGEST ? x.x >= total.x : x.x <= total.x) ||
-			     isnan(x.x);
+		bool takes =
+			!i || (r->how == LARGEST ? x.x >= total.x : x.x <= total.x) || isnan(x.x);
 
 		total.known = total.known && x.known;
 		if (r->how == SUM || r->how == PRODUCT)
@@ -61,7 +61,8 @@ static struct view row_at(void *base, char type, int64_t start, int64_t n, int64
 			      .n = n };
 }
 
-static bool scan_all(const struct call *c, void *const at[3], int64_t outer, int64_t inner, int64_t n)
+static bool scan_all(const struct call *c, void *const at[3], int64_t outer, int64_t inner,
+		     int64_t n)
 {
 	char type = c->k->types[0];
 

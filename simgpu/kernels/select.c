@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decides the shape of a result: how many elements are not zero and where they stand, which are
- * unlike the one before, how often each comes. PyTorch copies the counts to the host in the middle
- * of nonzero, unique and masks. Any thread.
+ * What decides the shape of a result: how many elements are not zero and where they stand, which
+ * are unlike the one before, how often each comes. PyTorch copies the counts to the host in the
+ * middle of nonzero, unique and masks. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +73,9 @@ bool select_launch(const struct call *c)
 	for (int64_t i = 0; from && (flag || unlike) && i < n; i++) {
 		bool takes = unlike ? !i || from[i].x != from[i - 1].x : flag[i].x != 0;
 
-		if (takes && !view_row(&out, (char *)*(void **)c->args[2] + taken * number_size(type),
-				       type, 1))
+		if (takes &&
+		    !view_row(&out, (char *)*(void **)c->args[2] + taken * number_size(type), type,
+			      1))
 			break;
 		if (takes)
 			view_put(&out, 0, from[i]);
@@ -87,8 +88,8 @@ bool select_launch(const struct call *c)
 	return true;
 }
 
-/* From, each one's first of a run to, ones, each run's length to, how many runs; three that it works
- * with and the operation; how many. */
+/* From, each one's first of a run to, ones, each run's length to, how many runs; three that it
+ * works with and the operation; how many. */
 bool runs_launch(const struct call *c)
 {
 	char type = text_type(text_parameter(c->k, 1)), count = text_type(text_parameter(c->k, 3));

@@ -91,7 +91,8 @@ static struct item *load(const struct view *keys, const struct view *with,
 			 int (*order)(const void *, const void *))
 {
 	struct value *key = view_known(keys), *companion = with ? view_known(with) : NULL;
-	struct item *items = key && (companion || !with) ? calloc(keys->n + 1, sizeof(*items)) : NULL;
+	struct item *items =
+		key && (companion || !with) ? calloc(keys->n + 1, sizeof(*items)) : NULL;
 
 	for (int64_t i = 0; items && i < keys->n; i++) {
 		items[i].key = key[i].x;
@@ -204,8 +205,8 @@ bool topk_launch(const struct call *c)
 }
 
 /* The one at a place of each row's order. */
-static bool one_of_rows(const struct call *c, struct few *f, int64_t (*place)(const struct few *,
-									      struct item *))
+static bool one_of_rows(const struct call *c, struct few *f,
+			int64_t (*place)(const struct few *, struct item *))
 {
 	if (f->rows * f->length > SMALL_MOST || f->in.n < f->rows) {
 		sim_forget(f->values.base);
@@ -263,8 +264,8 @@ bool median_launch(const struct call *c)
 {
 	struct few f = { .length = call_number(c, 3) };
 
-	if (!c->k->types[0] || !info(&f.values, c, 0, c->k->types[0]) || !info(&f.places, c, 1, 'l') ||
-	    !info(&f.in, c, 2, c->k->types[0]) || f.length < 1)
+	if (!c->k->types[0] || !info(&f.values, c, 0, c->k->types[0]) ||
+	    !info(&f.places, c, 1, 'l') || !info(&f.in, c, 2, c->k->types[0]) || f.length < 1)
 		return false;
 	f.rows = call_number(c, 4);
 	f.stride = call_number(c, 5);

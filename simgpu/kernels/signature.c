@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a kernel that is not computed may have written: its readable name ends with its parameters.
+ * Those that are read only, and numbers, are left alone; each address is forgotten, and each one in
+ * a structure. Any thread; must not read beyond the arguments.
+ */
+#include <string.h>
+#include "kernels.h"
+
+#define ARGS_MOST  64
+#define BYTES_MOST 4096 /* of one argument */
+
+/* The brackets that the name ends with. */
+static struct text parameters(const struct kernel *k)
+{
+	size_t n = k->text ? strlen(k->text) : 0;
+	int depth = 0;
+
+	if (!n || k->text[n - 1] != ')')
+		return (struct text){ 0 };
+	for (size_t i = n; i-- > 0;) {
+		depth += k->text[i] == ')';
+		depth -= k->text[i] == '(';
+		if (!depth)
+			return (struct text){ k->text + i, n - i };
+	}
+	return (struct text){ 0 };
+}
+
+static bool ends(struct text t, const char *with)
+{
+	size_t n = strlen(with);
+
+	return t.n >= n && !memcmp(t.at + t.n - n, with, n);
+}
+
+/* The sizes of structures are not known: the next argument's place ends one. */
+static size_t room_of(const struct call *c, int i, int n)
+{
+	uintptr_t at = (uintptr_t)c->args[i];
+	size_t most = contents_reach(c->args[i]);
+
+	most = most < BYTES_MOST ? most : BYTES_MOST;
+	for (int j = 0; j < n; j++) {
+		uintptr_t other = (uintptr_t)c->args[j];
+
+		if (other > at && other - at < most)
+			most = other - at;
+	}
+	return most;
+}
+
+static void forget(const struct call *c, struct text t, int i, int n)
+{
+	if (ends(t, " const*"))
+		return;
+	if (ends(t, "*"))
+		sim_forget(*(void **)c->args[i]);
+	else if (!text_type(t))
+		contents_scan(c->args[i], room_of(c, i, n));
+}
+
+bool signature_forget(const struct call *c)
+{
+	struct text all = parameters(c->k), t;
+	int n = 0;
+
+	if (!all.at || !contents_any())
+		return all.at != NULL;
+	if (all.n == 2)
+		return true;
+	while (n < ARGS_MOST && text_argument_of(all, "(", n).at)
+		n++;
+	for (int i = 0; i < n; i++) {
+		t = text_argument_of(all, "(", i);
+		forget(c, t, i, n);
+	}
+	return true;
+}
