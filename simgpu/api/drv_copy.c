@@ -2,6 +2,7 @@
  *
  * The driver's copies and fills, all by way of the runtime's.
  */
+#include "../core/clock.h"
 #include "cudart.h"
 
 #define COPY(name, dst_type, src_type)                                                            \
@@ -47,7 +48,7 @@ static int fill(CUdeviceptr dst, unsigned int value, size_t n, size_t width, voi
 {
 	int result = sim_enter_driver();
 
-	if (result || (async && stream_captures(stream, NODE_MEMSET, 0, NULL, NULL)))
+	if (result || stream_work(async ? stream : NULL, NODE_MEMSET, time_of_bytes(n * width)))
 		return result;
 	if (dst % width)
 		return SIM_INVALID;
@@ -74,23 +75,28 @@ static void *end_of(CUmemorytype type, const void *host, CUdeviceptr device, siz
 	return (char *)(type == CU_MEMORYTYPE_HOST ? (void *)host : (void *)device) + at;
 }
 
-static int copy_2d(const CUDA_MEMCPY2D *c)
+#define TARGET(c)                                          \
+	end_of(c->dstMemoryType, c->dstHost, c->dstDevice, \
+	       c->dstY * c->dstPitch + c->dstXInBytes),    \
+		c->dstPitch ? c->dstPitch : c->WidthInBytes
+#define SOURCE(c)                                          \
+	end_of(c->srcMemoryType, c->srcHost, c->srcDevice, \
+	       c->srcY * c->srcPitch + c->srcXInBytes),    \
+		c->srcPitch ? c->srcPitch : c->WidthInBytes
+
+static int copy_2d(const CUDA_MEMCPY2D *c, void *stream, bool async)
 {
 	if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
 		return SIM_OK; /* arrays have no contents here */
-	return cudaMemcpy2D(end_of(c->dstMemoryType, c->dstHost, c->dstDevice,
-				   c->dstY * c->dstPitch + c->dstXInBytes),
-			    c->dstPitch ? c->dstPitch : c->WidthInBytes,
-			    end_of(c->srcMemoryType, c->srcHost, c->srcDevice,
-				   c->srcY * c->srcPitch + c->srcXInBytes),
-			    c->srcPitch ? c->srcPitch : c->WidthInBytes, c->WidthInBytes, c->Height,
-			    cudaMemcpyDefault);
+	if (async)
+		return cudaMemcpy2DAsync(TARGET(c), SOURCE(c), c->WidthInBytes, c->Height,
+					 cudaMemcpyDefault, stream);
+	return cudaMemcpy2D(TARGET(c), SOURCE(c), c->WidthInBytes, c->Height, cudaMemcpyDefault);
 }
-
 SIM_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
 {
 	DRV_ENTER();
-	return copy ? DRV(copy_2d(copy)) : CUDA_ERROR_INVALID_VALUE;
+	return copy ? DRV(copy_2d(copy, NULL, false)) : CUDA_ERROR_INVALID_VALUE;
 }
 
 SIM_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
@@ -101,7 +107,5 @@ SIM_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
 SIM_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
 {
 	DRV_ENTER();
-	if (stream_captures(stream, NODE_MEMCPY, 0, NULL, NULL))
-		return CUDA_SUCCESS;
-	return cuMemcpy2D_v2(copy);
+	return copy ? DRV(copy_2d(copy, stream, true)) : CUDA_ERROR_INVALID_VALUE;
 }

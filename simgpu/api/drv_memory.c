@@ -3,6 +3,7 @@
  * The driver's functions that give and take memory, and those that ask about it.
  */
 #include <string.h>
+#include "../core/clock.h"
 #include "told.h"
 
 static int alloc(CUdeviceptr *ptr, size_t bytes)
@@ -12,6 +13,7 @@ static int alloc(CUdeviceptr *ptr, size_t bytes)
 
 	if (!result)
 		result = memory_alloc(sim_device(), &addr, bytes);
+	clock_spend(sim_device(), COST_ALLOC);
 	if (!result)
 		*ptr = addr;
 	return result;
@@ -35,6 +37,15 @@ SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t widt
 	return DRV(alloc(ptr, *pitch * height));
 }
 
+/* What is given back may still be in use: the device is waited for. */
+static void wait_for_users(const void *ptr)
+{
+	int device = sim_ptr_device(ptr);
+
+	clock_wait_all(device < 0 ? sim_device() : device);
+	clock_spend(sim_device(), COST_FREE);
+}
+
 static int release(void *ptr)
 {
 	struct host_range r;
@@ -42,6 +53,7 @@ static int release(void *ptr)
 
 	if (result || !ptr)
 		return result;
+	wait_for_users(ptr);
 	if (host_find(ptr, &r) && r.kind == HOST_MANAGED)
 		return host_free(ptr, HOST_MANAGED);
 	return memory_free((uintptr_t)ptr);
@@ -74,6 +86,7 @@ SIM_API CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	TOLD_DRV(cuMemHostAlloc, ptr, bytes, flags);
 	DRV_ENTER();
+	clock_spend(sim_device(), COST_ALLOC_HOST);
 	return DRV(flags & ~7u ? SIM_INVALID : host_alloc(ptr, bytes, flags, HOST_PINNED));
 }
 
@@ -88,6 +101,7 @@ SIM_API CUresult cuMemFreeHost(void *ptr)
 {
 	TOLD_DRV(cuMemFreeHost, ptr);
 	DRV_ENTER();
+	wait_for_users(ptr);
 	return DRV(host_free(ptr, HOST_PINNED));
 }
 

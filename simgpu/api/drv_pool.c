@@ -3,6 +3,7 @@
  * Stream-ordered allocation: the driver's and the runtime's functions for pools (pools.c).
  */
 #include <string.h>
+#include "../core/clock.h"
 #include "told.h"
 
 #define POOL(p) ((struct sim_pool *)(p))
@@ -163,7 +164,8 @@ static int alloc_async(CUdeviceptr *ptr, size_t bytes, struct sim_pool *pool, vo
 		result = pool_alloc(pool, &addr, bytes);
 	if (result)
 		return result;
-	stream_captures(stream, NODE_MEM_ALLOC, addr, NULL, NULL);
+	stream_captures(stream, &(struct node_spec){ .type = NODE_MEM_ALLOC, .addr = addr });
+	clock_spend(pool_device(pool), COST_LAUNCH);
 	*ptr = addr;
 	return SIM_OK;
 }
@@ -174,7 +176,8 @@ static int free_async(CUdeviceptr ptr, void *stream)
 
 	if (result)
 		return result;
-	stream_captures(stream, NODE_MEM_FREE, ptr, NULL, NULL);
+	stream_captures(stream, &(struct node_spec){ .type = NODE_MEM_FREE, .addr = ptr });
+	clock_spend(sim_device(), COST_LAUNCH);
 	return memory_free(ptr);
 }
 

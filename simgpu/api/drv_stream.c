@@ -136,12 +136,7 @@ SIM_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatu
 		*id = c.id;
 	if (graph)
 		*graph = (CUgraph)c.graph;
-	if (deps)
-		*deps = NULL;
-	if (edges)
-		*edges = NULL;
-	if (n)
-		*n = 0;
+	capture_tell(&c, (const void **)deps, (const void **)edges, n);
 	return DRV(result);
 }
 
@@ -182,8 +177,7 @@ SIM_API CUresult cuEventRecord(CUevent event, CUstream stream)
 
 SIM_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
 {
-	(void)flags;
-	return DRV(event_record(event, stream));
+	return DRV(flags & 1 ? event_record_external(event, stream) : event_record(event, stream));
 }
 
 SIM_API CUresult cuEventQuery(CUevent event)
@@ -261,7 +255,7 @@ SIM_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
 
 SIM_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
 {
-	return cuGraphGetNodes(graph, nodes, n);
+	return DRV(graph_roots((struct sim_graph *)graph, (void **)nodes, n));
 }
 
 SIM_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
@@ -272,6 +266,95 @@ SIM_API CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 SIM_API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
 				     size_t n)
 {
-	(void)deps, (void)n;
-	return DRV(graph_add((struct sim_graph *)graph, NODE_EMPTY, 0, NULL, NULL, (void **)node));
+	return DRV(cudaGraphAddEmptyNode(node, graph, deps, n));
+}
+
+/* ---- edges ---- */
+
+static int edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+		    size_t *n)
+{
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return graph_edges((struct sim_graph *)graph, (void **)from, (void **)to, n);
+}
+
+static int nodes_of(int (*which)(void *, void **, size_t *), CUgraphNode node, CUgraphNode *nodes,
+		    CUgraphEdgeData *edges, size_t *n)
+{
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return which(node, (void **)nodes, n);
+}
+
+SIM_API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n)
+{
+	return DRV(edges_of(graph, from, to, NULL, n));
+}
+
+SIM_API CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+				    CUgraphEdgeData *edges, size_t *n)
+{
+	return DRV(edges_of(graph, from, to, edges, n));
+}
+
+SIM_API CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *n)
+{
+	return DRV(nodes_of(graph_before, node, nodes, NULL, n));
+}
+
+SIM_API CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes,
+					       CUgraphEdgeData *edges, size_t *n)
+{
+	return DRV(nodes_of(graph_before, node, nodes, edges, n));
+}
+
+SIM_API CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *n)
+{
+	return DRV(nodes_of(graph_after, node, nodes, NULL, n));
+}
+
+SIM_API CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+						 CUgraphEdgeData *edges, size_t *n)
+{
+	return DRV(nodes_of(graph_after, node, nodes, edges, n));
+}
+
+SIM_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+					   const CUgraphNode *to, const CUgraphEdgeData *edges,
+					   size_t n)
+{
+	int result = graph_check(graph) && (!n || (from && to)) ? SIM_OK : SIM_INVALID;
+
+	(void)edges;
+	for (size_t i = 0; !result && i < n; i++)
+		result = graph_depend(from[i], to[i]);
+	return DRV(result);
+}
+
+SIM_API CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
+					const CUgraphNode *to, size_t n)
+{
+	return cuGraphAddDependencies_v2(graph, from, to, NULL, n);
+}
+
+SIM_API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
+{
+	(void)flags;
+	return DRV(graph_draw((struct sim_graph *)graph, path));
+}
+
+SIM_API CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t n,
+						   unsigned int flags)
+{
+	return flags > 1 ? CUDA_ERROR_INVALID_VALUE
+			 : DRV(capture_depend(stream, (void *const *)nodes, n, flags == 1));
+}
+
+SIM_API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *nodes,
+						      const CUgraphEdgeData *edges, size_t n,
+						      unsigned int flags)
+{
+	(void)edges;
+	return cuStreamUpdateCaptureDependencies(stream, nodes, n, flags);
 }

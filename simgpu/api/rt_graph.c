@@ -3,6 +3,7 @@
  * The runtime's graphs.
  */
 #include <string.h>
+#include "../core/clock.h"
 #include "cudart.h"
 
 #define GRAPH(g) ((struct sim_graph *)(g))
@@ -49,9 +50,9 @@ SIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 	RT_ENTER();
 	if (stream_valid(stream))
 		return RT(SIM_BAD_HANDLE);
-	if (stream_captures(stream, NODE_GRAPH, 0, NULL, NULL))
+	if (stream_captures(stream, &(struct node_spec){ .type = NODE_GRAPH }))
 		return RT(SIM_OK);
-	return RT(graph_launch(exec));
+	return RT(graph_launch(exec, stream));
 }
 
 SIM_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
@@ -70,7 +71,7 @@ SIM_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes,
 
 SIM_API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
 {
-	return cudaGraphGetNodes(graph, nodes, n);
+	return RT(graph_roots(GRAPH(graph), (void **)nodes, n));
 }
 
 SIM_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
@@ -78,62 +79,134 @@ SIM_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNod
 	return RT(graph_node_type(node, (int *)type));
 }
 
-/* Edges are not kept. CUDA 12 has no edge data before the count. */
-SIM_API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *deps,
-						 cudaGraphEdgeData *edges, size_t *n)
+/* ---- edges: the first forms of CUDA 12 have no edge data before the count ---- */
+
+static size_t *plain_edges(cudaGraphEdgeData *edges, size_t *n)
 {
-	(void)node, (void)deps;
 	if (sim_cuda_major() < 13)
-		n = (size_t *)edges;
-	if (n)
-		*n = 0;
-	return RT(SIM_OK);
+		return (size_t *)edges;
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return n;
 }
 
-SIM_API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *deps,
+cudaError_t cudaGraphNodeGetDependencies_v2(cudaGraphNode_t, cudaGraphNode_t *, cudaGraphEdgeData *,
+					    size_t *);
+cudaError_t cudaGraphNodeGetDependentNodes_v2(cudaGraphNode_t, cudaGraphNode_t *,
+					      cudaGraphEdgeData *, size_t *);
+cudaError_t cudaGraphGetEdges_v2(cudaGraph_t, cudaGraphNode_t *, cudaGraphNode_t *,
+				 cudaGraphEdgeData *, size_t *);
+cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t, const cudaGraphNode_t *,
+					const cudaGraphNode_t *, const cudaGraphEdgeData *, size_t);
+
+SIM_API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+						 cudaGraphEdgeData *edges, size_t *n)
+{
+	return RT(graph_before(node, (void **)nodes, plain_edges(edges, n)));
+}
+
+SIM_API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *nodes,
 						   cudaGraphEdgeData *edges, size_t *n)
 {
-	return cudaGraphNodeGetDependencies(node, deps, edges, n);
+	return RT(graph_after(node, (void **)nodes, plain_edges(edges, n)));
 }
 
 SIM_API cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
 				      cudaGraphEdgeData *edges, size_t *n)
 {
-	(void)graph, (void)from, (void)to;
-	if (sim_cuda_major() < 13)
-		n = (size_t *)edges;
-	if (n)
-		*n = 0;
-	return RT(SIM_OK);
+	return RT(graph_edges(GRAPH(graph), (void **)from, (void **)to, plain_edges(edges, n)));
 }
 
-/* Every AddNode function ends in a node that does nothing. */
+static int depend(void *graph, void *const *from, void *const *to, size_t n)
+{
+	int result = graph_check(graph) && (!n || (from && to)) ? SIM_OK : SIM_INVALID;
+
+	for (size_t i = 0; !result && i < n; i++)
+		result = graph_owns(graph, from[i]) ? graph_depend(from[i], to[i]) : SIM_INVALID;
+	return result;
+}
+
+SIM_API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+					     const cudaGraphNode_t *to,
+					     const cudaGraphEdgeData *edges, size_t n)
+{
+	if (sim_cuda_major() < 13)
+		n = (size_t)edges;
+	return RT(depend(graph, (void *const *)from, (void *const *)to, n));
+}
+
+SIM_API cudaError_t cudaGraphNodeGetDependencies_v2(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+						    cudaGraphEdgeData *edges, size_t *n)
+{
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return RT(graph_before(node, (void **)nodes, n));
+}
+
+SIM_API cudaError_t cudaGraphNodeGetDependentNodes_v2(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+						      cudaGraphEdgeData *edges, size_t *n)
+{
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return RT(graph_after(node, (void **)nodes, n));
+}
+
+SIM_API cudaError_t cudaGraphGetEdges_v2(cudaGraph_t graph, cudaGraphNode_t *from,
+					 cudaGraphNode_t *to, cudaGraphEdgeData *edges, size_t *n)
+{
+	if (edges && n)
+		memset(edges, 0, *n * sizeof(*edges));
+	return RT(graph_edges(GRAPH(graph), (void **)from, (void **)to, n));
+}
+
+SIM_API cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, const cudaGraphNode_t *from,
+						const cudaGraphNode_t *to,
+						const cudaGraphEdgeData *edges, size_t n)
+{
+	(void)edges;
+	return RT(depend(graph, (void *const *)from, (void *const *)to, n));
+}
+
+/* ---- nodes that programs add themselves ---- */
+
+static int add(cudaGraph_t graph, const struct node_spec *spec, const cudaGraphNode_t *deps,
+	       size_t n, cudaGraphNode_t *node)
+{
+	return graph_add(GRAPH(graph), spec, (void *const *)deps, n, (void **)node);
+}
+
 SIM_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
 					  const cudaGraphNode_t *deps, size_t n)
 {
-	(void)deps, (void)n;
-	return RT(graph_add(GRAPH(graph), NODE_EMPTY, 0, NULL, NULL, (void **)node));
+	return RT(add(graph, &(struct node_spec){ .type = NODE_EMPTY }, deps, n, node));
 }
 
 SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
 					   const cudaGraphNode_t *deps, size_t n,
-					   const struct cudaKernelNodeParams *params)
+					   const struct cudaKernelNodeParams *p)
 {
-	(void)deps, (void)n, (void)params;
-	return RT(graph_add(GRAPH(graph), NODE_KERNEL, 0, NULL, NULL, (void **)node));
+	struct node_spec spec = { .type = NODE_KERNEL };
+
+	if (!p)
+		return RT(SIM_INVALID);
+	spec.ns = time_of_kernel(p->gridDim.x * p->gridDim.y * p->gridDim.z,
+				 p->blockDim.x * p->blockDim.y * p->blockDim.z);
+	return RT(add(graph, &spec, deps, n, node));
 }
 
 SIM_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
 					 const cudaGraphNode_t *deps, size_t n,
-					 const struct cudaHostNodeParams *params)
+					 const struct cudaHostNodeParams *p)
 {
-	(void)deps, (void)n;
-	return RT(graph_add(GRAPH(graph), NODE_HOST, 0, (void *)params->fn, params->userData,
-			    (void **)node));
+	if (!p)
+		return RT(SIM_INVALID);
+	return RT(add(graph,
+		      &(struct node_spec){ .type = NODE_HOST, .fn = p->fn, .data = p->userData },
+		      deps, n, node));
 }
 
 SIM_API cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags)
 {
-	(void)path, (void)flags;
-	return RT(graph_check(graph) ? SIM_OK : SIM_INVALID);
+	(void)flags;
+	return RT(graph_draw(GRAPH(graph), path));
 }

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "../core/clock.h"
 #include "../kernels/kernels.h"
 #include "cudart.h"
 
@@ -200,16 +201,25 @@ SIM_API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *
 	return cudaSuccess;
 }
 
+static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int threads, void **args)
+{
+	const struct kernel *k = args ? kernel_find(fn) : NULL;
+
+	return k && k->spins ? time_of_cycles(*(int64_t *)args[0])
+			     : time_of_kernel(blocks, threads);
+}
+
 static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
 {
 	unsigned int blocks[] = { grid.x, grid.y, grid.z };
+	unsigned int n = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
+	uint64_t ns = time_of(fn, n, threads, args);
 	bool done = kernel_launch(fn, stream, blocks, args);
 	int result;
 
 	if (done)
 		contents_wipe();
-	result = launch_kernel(stream, done ? NULL : args, grid.x * grid.y * grid.z,
-			       block.x * block.y * block.z, shared);
+	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared, ns);
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 

@@ -85,11 +85,12 @@ SIM_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph
 						  const cudaGraphEdgeData *edges, size_t n,
 						  enum cudaStreamCaptureMode mode)
 {
-	(void)deps;
+	int result;
+
 	(void)edges;
-	(void)n;
 	RT_ENTER();
-	return RT(graph ? capture_begin(stream, (struct sim_graph *)graph, mode) : SIM_INVALID);
+	result = graph ? capture_begin(stream, (struct sim_graph *)graph, mode) : SIM_INVALID;
+	return RT(result || !n ? result : capture_depend(stream, (void *const *)deps, n, true));
 }
 
 SIM_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
@@ -109,7 +110,8 @@ SIM_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCa
 	return RT(result);
 }
 
-static int info(void *stream, int *status, unsigned long long *id, void **graph)
+static int info(void *stream, int *status, unsigned long long *id, void **graph, const void **deps,
+		const void **edges, size_t *n)
 {
 	struct capture c = { 0 };
 	int value = 0, result = capture_info(stream, &value, &c);
@@ -121,6 +123,7 @@ static int info(void *stream, int *status, unsigned long long *id, void **graph)
 		*id = c.id;
 	if (value == 1 && graph)
 		*graph = c.graph;
+	capture_tell(&c, deps, edges, n);
 	return SIM_OK;
 }
 
@@ -133,38 +136,59 @@ SIM_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 {
 	RT_ENTER();
 	if (sim_cuda_major() < 13)
-		return RT(info(stream, (int *)status, id, NULL));
-	if (deps)
-		*deps = NULL;
-	if (edges)
-		*edges = NULL;
-	if (n)
-		*n = 0;
-	return RT(info(stream, (int *)status, id, (void **)graph));
+		return RT(info(stream, (int *)status, id, NULL, NULL, NULL, NULL));
+	return RT(info(stream, (int *)status, id, (void **)graph, (const void **)deps,
+		       (const void **)edges, n));
 }
 
-cudaError_t cudaStreamGetCaptureInfo_v2(void *, int *, unsigned long long *, void **, void **,
+cudaError_t cudaStreamGetCaptureInfo_v2(void *, int *, unsigned long long *, void **, const void **,
 					size_t *);
-cudaError_t cudaStreamGetCaptureInfo_v3(void *, int *, unsigned long long *, void **, void **,
-					void **, size_t *);
+cudaError_t cudaStreamGetCaptureInfo_v3(void *, int *, unsigned long long *, void **, const void **,
+					const void **, size_t *);
 
 SIM_API cudaError_t cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id,
-						void **graph, void **deps, size_t *n)
+						void **graph, const void **deps, size_t *n)
 {
 	RT_ENTER();
-	if (deps)
-		*deps = NULL;
-	if (n)
-		*n = 0;
-	return RT(info(stream, status, id, graph));
+	return RT(info(stream, status, id, graph, deps, NULL, n));
 }
 
 SIM_API cudaError_t cudaStreamGetCaptureInfo_v3(void *stream, int *status, unsigned long long *id,
-						void **graph, void **deps, void **edges, size_t *n)
+						void **graph, const void **deps, const void **edges,
+						size_t *n)
 {
-	if (edges)
-		*edges = NULL;
-	return cudaStreamGetCaptureInfo_v2(stream, status, id, graph, deps, n);
+	RT_ENTER();
+	return RT(info(stream, status, id, graph, deps, edges, n));
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t, cudaGraphNode_t *,
+						   const cudaGraphEdgeData *, size_t, unsigned int);
+
+static int depend(void *stream, cudaGraphNode_t *nodes, size_t n, unsigned int flags)
+{
+	return flags > 1 ? SIM_INVALID
+			 : capture_depend(stream, (void *const *)nodes, n, flags == 1);
+}
+
+/* CUDA 12's first form has no edge data: the count and the flags stand one place earlier. */
+SIM_API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes,
+							const cudaGraphEdgeData *edges, size_t n,
+							unsigned int flags)
+{
+	RT_ENTER();
+	if (sim_cuda_major() < 13)
+		return RT(depend(stream, nodes, (size_t)edges, (unsigned int)n));
+	return RT(depend(stream, nodes, n, flags));
+}
+
+SIM_API cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream,
+							   cudaGraphNode_t *nodes,
+							   const cudaGraphEdgeData *edges, size_t n,
+							   unsigned int flags)
+{
+	(void)edges;
+	RT_ENTER();
+	return RT(depend(stream, nodes, n, flags));
 }
 
 SIM_API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
@@ -201,8 +225,8 @@ SIM_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 SIM_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
 					     unsigned int flags)
 {
-	(void)flags;
-	return cudaEventRecord(event, stream);
+	RT_ENTER();
+	return RT(flags & 1 ? event_record_external(event, stream) : event_record(event, stream));
 }
 
 SIM_API cudaError_t cudaEventQuery(cudaEvent_t event)
@@ -249,6 +273,7 @@ SIM_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallbac
 	RT_ENTER();
 	if (!fn || flags || stream_valid(stream))
 		return RT(SIM_INVALID);
+	stream_work(stream, NODE_HOST, 0);
 	fn(stream, cudaSuccess, data);
 	return RT(SIM_OK);
 }

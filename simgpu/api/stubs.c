@@ -38,11 +38,11 @@ int sim_stub(int row, int result)
 	return result;
 }
 
-#define WORDS 20
+#define WORDS 24
 
 static int sim_work(int row, const uintptr_t words[WORDS])
 {
-	lib_work(words, WORDS);
+	lib_work(names[row], words, WORDS);
 	return sim_stub(row, 0);
 }
 
@@ -50,16 +50,16 @@ static int sim_work(int row, const uintptr_t words[WORDS])
 	uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f, uintptr_t g, \
 		uintptr_t h, uintptr_t i, uintptr_t j, uintptr_t k, uintptr_t l, uintptr_t m,      \
 		uintptr_t n, uintptr_t o, uintptr_t p, uintptr_t q, uintptr_t r, uintptr_t s,      \
-		uintptr_t t
+		uintptr_t t, uintptr_t u, uintptr_t v, uintptr_t w, uintptr_t x
 #undef WORK
-#define WORK(name)                                                               \
-	SIM_API int name(TYPES);                                                 \
-	SIM_API int name(TYPES)                                                  \
-	{                                                                        \
-		const uintptr_t words[WORDS] = { a, b, c, d, e, f, g, h, i, j,   \
-						 k, l, m, n, o, p, q, r, s, t }; \
-                                                                                 \
-		return sim_work(ROW_##name, words);                              \
+#define WORK(name)                                                                     \
+	SIM_API int name(TYPES);                                                       \
+	SIM_API int name(TYPES)                                                        \
+	{                                                                              \
+		const uintptr_t words[WORDS] = { a, b, c, d, e, f, g, h, i, j, k, l,   \
+						 m, n, o, p, q, r, s, t, u, v, w, x }; \
+                                                                                       \
+		return sim_work(ROW_##name, words);                                    \
 	}
 #define STUB(name) DENY(name, 0)
 #define DENY(name, code)                           \

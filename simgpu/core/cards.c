@@ -12,24 +12,28 @@
 #include "core.h"
 
 #define MIB ((size_t)1 << 20)
-#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory, \
-	     context, clock, mclock, bus)                                                      \
-	{ name,                                                                                \
-	  model,                                                                               \
-	  major,                                                                               \
-	  minor,                                                                               \
-	  code,                                                                                \
-	  sms,                                                                                 \
-	  threads,                                                                             \
-	  blocks,                                                                              \
-	  (size_t)(shared) << 10,                                                              \
-	  (size_t)(optin) << 10,                                                               \
-	  (size_t)(l2) << 20,                                                                  \
-	  (memory)*MIB,                                                                        \
-	  (context)*MIB,                                                                       \
-	  (clock)*1000,                                                                        \
-	  (mclock)*1000,                                                                       \
-	  bus,                                                                                 \
+#define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory,   \
+	     context, least, most, clock, mclock, bus, bandwidth, f64, f32, tf32, f16, f8, host, \
+	     card)                                                                               \
+	{ name,                                                                                  \
+	  model,                                                                                 \
+	  major,                                                                                 \
+	  minor,                                                                                 \
+	  code,                                                                                  \
+	  sms,                                                                                   \
+	  threads,                                                                               \
+	  blocks,                                                                                \
+	  (size_t)(shared) << 10,                                                                \
+	  (size_t)(optin) << 10,                                                                 \
+	  (size_t)(l2) << 20,                                                                    \
+	  (memory)*MIB,                                                                          \
+	  (context)*MIB,                                                                         \
+	  (least)*MIB,                                                                           \
+	  (most)*MIB,                                                                            \
+	  (clock)*1000,                                                                          \
+	  (mclock)*1000,                                                                         \
+	  bus,                                                                                   \
+	  { bandwidth, f64, f32, tf32, f16, f8, host, card },                                    \
 	  0 },
 
 static const struct sim_card cards[] = {

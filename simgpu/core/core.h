@@ -15,6 +15,7 @@ enum {
 	ERR_DEINITIALIZED = 4,
 	ERR_INVALID_CONTEXT = 201,
 	ERR_CONTEXT_IN_USE = 216,
+	ERR_OPERATING_SYSTEM = 304,
 	ERR_PEER_ALREADY = 704,
 	ERR_PEER_NOT_ENABLED = 705,
 	ERR_HOST_REGISTERED = 712,
@@ -192,7 +193,8 @@ struct capture {
 	struct sim_stream *origin;
 	int mode;
 	pid_t thread;
-	bool own_graph; /* given by the caller, not made by us */
+	bool own_graph;		      /* given by the caller, not made by us */
+	const struct node_list *ends; /* what the stream's next work waits for */
 };
 
 int stream_create(void **out, unsigned int flags, int priority);
@@ -212,6 +214,8 @@ int device_sync(int device);
 int capture_begin(void *stream, struct sim_graph *graph, int mode);
 int capture_end(void *stream, struct sim_graph **out);
 int capture_info(void *stream, int *status, struct capture *out);
+/* What its next work waits for, with the edges' data: one list for as long as it records. */
+void capture_tell(const struct capture *c, const void **nodes, const void **edges, size_t *n);
 int capture_thread_mode(int *mode);
 /* 0, or the error of a call that may not be made while a graph is recorded (and the recording is
  * then spoilt, as on a real device). */
@@ -221,6 +225,7 @@ int capture_legacy(void *stream); /* work on the default stream while others rec
 int event_create(void **out, unsigned int flags);
 int event_destroy(void *event);
 int event_record(void *event, void *stream);
+int event_record_external(void *event, void *stream); /* a node, where the stream is recorded */
 int event_query(void *event);
 int event_sync(void *event);
 int event_elapsed(float *ms, void *start, void *end);
@@ -240,21 +245,49 @@ enum node_type {
 	NODE_MEM_ALLOC = 10,
 	NODE_MEM_FREE = 11,
 };
-bool stream_captures(void *stream, enum node_type type, uintptr_t addr, void *fn, void *data);
+struct node_spec {
+	enum node_type type;
+	uintptr_t addr; /* of memory, or an event */
+	void (*fn)(void *);
+	void *data;
+	uint64_t ns;
+};
+/* A list of nodes that others wait for. */
+struct node_list {
+	void **nodes;
+	size_t n, room;
+};
+bool stream_captures(void *stream, const struct node_spec *spec);
+/* The same for work of so long; what is not recorded is put on the stream. */
+bool stream_work(void *stream, enum node_type type, uint64_t ns);
+int capture_depend(void *stream, void *const *nodes, size_t n, bool instead);
 
+bool nodes_add(struct node_list *list, void *const *nodes, size_t n); /* those it lacks */
+void nodes_done(struct node_list *list);
 int graph_create(struct sim_graph **out);
 struct sim_graph *graph_check(void *handle);
 int graph_destroy(struct sim_graph *g);
-int graph_add(struct sim_graph *g, enum node_type type, uintptr_t addr, void *fn, void *data,
+int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t n,
 	      void **node);
+bool graph_owns(const struct sim_graph *g, void *node);
+int graph_depend(void *from, void *to); /* `to` waits for `from` */
+bool graph_leads(const struct node_list *ends, const struct node_list *nodes); /* wait for all */
 int graph_nodes(struct sim_graph *g, void **nodes, size_t *n);
+int graph_roots(struct sim_graph *g, void **nodes, size_t *n);
+int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n);
+int graph_before(void *node, void **nodes, size_t *n);
+int graph_after(void *node, void **nodes, size_t *n);
+int graph_draw(struct sim_graph *g, const char *path);
 int graph_instantiate(void **exec, struct sim_graph *g);
 int graph_exec_destroy(void *exec);
-int graph_launch(void *exec);
+int graph_launch(void *exec, void *stream);
 int graph_node_type(void *node, int *type);
 
 /* ---- launch.c ---- */
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);
+/* The same, where its time is known. */
+int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int block,
+		      size_t shared, uint64_t ns);
 int launch_host(void *stream, void (*fn)(void *), void *data);
 int occupancy(int *blocks, int threads, size_t shared);
 

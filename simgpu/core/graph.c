@@ -1,28 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: a list of nodes, of which only the host functions and the memory nodes do anything when
- * the graph is launched. An executable graph is a copy of the list.
+ * Graphs: nodes and what each waits for. When one is launched, host functions are called, events
+ * are recorded, and the rest takes its time. An executable graph is a copy of what happens: each
+ * node with the moment, from its launch, when it ends. Any thread.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core.h"
+#include "clock.h"
 
 #define GRAPH_KIND SIM_KIND('G', 'R', 'F', '1')
 #define EXEC_KIND  SIM_KIND('G', 'E', 'X', '1')
 #define NODE_KIND  SIM_KIND('N', 'O', 'D', '1')
 
 struct node {
-	enum node_type type;
-	uintptr_t addr;
-	void (*fn)(void *);
-	void *data;
+	struct node_spec spec;
+	struct node_list before; /* it waits for these */
+	struct sim_graph *graph;
+	uint64_t end; /* as worked out last */
+	size_t place;
+	unsigned long mark; /* the last search that met it */
+	struct node *next_open;
 };
+
+static unsigned long last_mark;
 
 struct sim_graph {
 	pthread_mutex_t lock;
-	struct node **nodes;
-	size_t n, room;
+	struct node_list
+		nodes; /* none stands before one that it waits for, unless edges came later */
 };
+
+struct exec {
+	uint64_t ns;
+	size_t n;
+	struct {
+		struct node_spec spec;
+		uint64_t end;
+	} steps[];
+};
+
+/* ---- lists ---- */
+
+bool nodes_add(struct node_list *list, void *const *nodes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = 0;
+
+		while (at < list->n && list->nodes[at] != nodes[i])
+			at++;
+		if (at < list->n)
+			continue;
+		if (list->n == list->room) {
+			size_t room = list->room ? 2 * list->room : 4;
+			void **grown = realloc(list->nodes, room * sizeof(*grown));
+
+			if (!grown)
+				return false;
+			list->nodes = grown;
+			list->room = room;
+		}
+		list->nodes[list->n++] = nodes[i];
+	}
+	return true;
+}
+
+void nodes_done(struct node_list *list)
+{
+	free(list->nodes);
+	*list = (struct node_list){ 0 };
+}
+
+static struct node *check(void *node)
+{
+	return sim_handle_check(node, NODE_KIND);
+}
+
+/* ---- making them ---- */
 
 int graph_create(struct sim_graph **out)
 {
@@ -40,56 +94,60 @@ struct sim_graph *graph_check(void *handle)
 	return sim_handle_check(handle, GRAPH_KIND);
 }
 
-static void drop_nodes(struct sim_graph *g)
+static void drop_node(struct node *n)
 {
-	for (size_t i = 0; i < g->n; i++)
-		sim_handle_free(g->nodes[i]);
-	free(g->nodes);
+	nodes_done(&n->before);
+	sim_handle_free(n);
 }
 
 int graph_destroy(struct sim_graph *g)
 {
 	if (!graph_check(g))
 		return SIM_BAD_HANDLE;
-	drop_nodes(g);
+	for (size_t i = 0; i < g->nodes.n; i++)
+		drop_node(g->nodes.nodes[i]);
+	nodes_done(&g->nodes);
 	sim_handle_free(g);
 	return SIM_OK;
 }
 
-static bool grow(struct sim_graph *g)
+/* At the end of the list, without looking whether it is there: it is new. */
+static bool append(struct node_list *list, void *node)
 {
-	size_t room = g->room ? 2 * g->room : 64;
-	struct node **nodes;
+	if (list->n == list->room) {
+		size_t room = list->room ? 2 * list->room : 64;
+		void **grown = realloc(list->nodes, room * sizeof(*grown));
 
-	if (g->n < g->room)
-		return true;
-	nodes = realloc(g->nodes, room * sizeof(*nodes));
-	if (!nodes)
-		return false;
-	g->nodes = nodes;
-	g->room = room;
+		if (!grown)
+			return false;
+		list->nodes = grown;
+		list->room = room;
+	}
+	list->nodes[list->n++] = node;
 	return true;
 }
 
-int graph_add(struct sim_graph *g, enum node_type type, uintptr_t addr, void *fn, void *data,
+int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t count,
 	      void **node)
 {
 	struct node *n;
 	bool fits;
 
-	if (!graph_check(g))
+	if (!graph_check(g) || (count && !deps))
 		return SIM_INVALID;
+	for (size_t i = 0; i < count; i++)
+		if (!check(deps[i]))
+			return SIM_INVALID;
 	n = sim_handle(NODE_KIND, sizeof(*n));
 	if (!n)
 		return SIM_NOMEM;
-	*n = (struct node){ type, addr, (void (*)(void *))fn, data };
+	n->spec = *spec;
+	n->graph = g;
 	pthread_mutex_lock(&g->lock);
-	fits = grow(g);
-	if (fits)
-		g->nodes[g->n++] = n;
+	fits = nodes_add(&n->before, deps, count) && append(&g->nodes, n);
 	pthread_mutex_unlock(&g->lock);
 	if (!fits) {
-		sim_handle_free(n);
+		drop_node(n);
 		return SIM_NOMEM;
 	}
 	if (node)
@@ -97,49 +155,229 @@ int graph_add(struct sim_graph *g, enum node_type type, uintptr_t addr, void *fn
 	return SIM_OK;
 }
 
-/* As cudaGraphGetNodes: how many there are, or that many of them; the rest of the array is NULL. */
-int graph_nodes(struct sim_graph *g, void **nodes, size_t *n)
+bool graph_owns(const struct sim_graph *g, void *node)
 {
-	if (!graph_check(g) || !n)
+	return check(node) && check(node)->graph == g;
+}
+
+int graph_depend(void *from, void *to)
+{
+	struct node *a = check(from), *b = check(to);
+	bool fits;
+
+	if (!a || !b || a->graph != b->graph)
+		return SIM_INVALID;
+	pthread_mutex_lock(&b->graph->lock);
+	fits = nodes_add(&b->before, (void *[]){ a }, 1);
+	pthread_mutex_unlock(&b->graph->lock);
+	return fits ? SIM_OK : SIM_NOMEM;
+}
+
+static struct node *meet(struct node *n, unsigned long mark, struct node *open)
+{
+	if (n->mark == mark)
+		return open;
+	n->mark = mark;
+	n->next_open = open;
+	return n;
+}
+
+/* Every node that one of these waits for, and these, get the same new mark. */
+static unsigned long mark_all(const struct node_list *ends)
+{
+	unsigned long mark = __atomic_add_fetch(&last_mark, 1, __ATOMIC_RELAXED);
+	struct node *open = NULL;
+
+	for (size_t i = 0; i < ends->n; i++)
+		open = meet(ends->nodes[i], mark, open);
+	while (open) {
+		struct node *n = open;
+
+		open = n->next_open;
+		for (size_t i = 0; i < n->before.n; i++)
+			open = meet(n->before.nodes[i], mark, open);
+	}
+	return mark;
+}
+
+bool graph_leads(const struct node_list *ends, const struct node_list *nodes)
+{
+	unsigned long mark = mark_all(ends);
+
+	for (size_t i = 0; i < nodes->n; i++)
+		if (((struct node *)nodes->nodes[i])->mark != mark)
+			return false;
+	return true;
+}
+
+/* ---- looking at them ---- */
+
+/* As cudaGraphGetNodes: how many there are, or that many of them; the rest of the array is NULL. */
+static int give(const struct node_list *list, void **nodes, size_t *n)
+{
+	if (!n)
 		return SIM_INVALID;
 	if (!nodes) {
-		*n = g->n;
+		*n = list->n;
 		return SIM_OK;
 	}
 	for (size_t i = 0; i < *n; i++)
-		nodes[i] = i < g->n ? g->nodes[i] : NULL;
-	if (*n > g->n)
-		*n = g->n;
+		nodes[i] = i < list->n ? list->nodes[i] : NULL;
+	if (*n > list->n)
+		*n = list->n;
 	return SIM_OK;
+}
+
+int graph_nodes(struct sim_graph *g, void **nodes, size_t *n)
+{
+	return graph_check(g) ? give(&g->nodes, nodes, n) : SIM_INVALID;
+}
+
+int graph_roots(struct sim_graph *g, void **nodes, size_t *n)
+{
+	struct node_list roots = { 0 };
+	int result;
+
+	if (!graph_check(g))
+		return SIM_INVALID;
+	for (size_t i = 0; i < g->nodes.n; i++)
+		if (!((struct node *)g->nodes.nodes[i])->before.n)
+			append(&roots, g->nodes.nodes[i]);
+	result = give(&roots, nodes, n);
+	nodes_done(&roots);
+	return result;
+}
+
+int graph_before(void *node, void **nodes, size_t *n)
+{
+	return check(node) ? give(&check(node)->before, nodes, n) : SIM_INVALID;
+}
+
+static bool waits_for(const struct node *n, const void *other)
+{
+	for (size_t i = 0; i < n->before.n; i++)
+		if (n->before.nodes[i] == other)
+			return true;
+	return false;
+}
+
+int graph_after(void *node, void **nodes, size_t *n)
+{
+	struct node *from = check(node);
+	struct node_list after = { 0 };
+	int result;
+
+	if (!from)
+		return SIM_INVALID;
+	for (size_t i = 0; i < from->graph->nodes.n; i++)
+		if (waits_for(from->graph->nodes.nodes[i], from))
+			append(&after, from->graph->nodes.nodes[i]);
+	result = give(&after, nodes, n);
+	nodes_done(&after);
+	return result;
+}
+
+int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n)
+{
+	struct node_list a = { 0 }, b = { 0 };
+	size_t room = n ? *n : 0;
+	int result;
+
+	if (!graph_check(g) || !n || !from != !to)
+		return SIM_INVALID;
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		struct node *node = g->nodes.nodes[i];
+
+		for (size_t j = 0; j < node->before.n; j++)
+			if (!append(&a, node->before.nodes[j]) || !append(&b, node))
+				break;
+	}
+	result = give(&a, from, n);
+	if (to)
+		give(&b, to, &room);
+	nodes_done(&a);
+	nodes_done(&b);
+	return result;
 }
 
 int graph_node_type(void *node, int *type)
 {
-	struct node *n = sim_handle_check(node, NODE_KIND);
+	struct node *n = check(node);
 
 	if (!n || !type)
 		return SIM_INVALID;
-	*type = n->type;
+	*type = n->spec.type;
 	return SIM_OK;
+}
+
+static const char *type_name(enum node_type type)
+{
+	static const char *const names[] = { "KERNEL", "MEMCPY", "MEMSET",    "HOST",
+					     "GRAPH",  "EMPTY",	 "WAIT",      "EVENT_RECORD",
+					     NULL,     NULL,	 "MEM_ALLOC", "MEM_FREE" };
+
+	return (size_t)type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type]
+									      : "OTHER";
+}
+
+/* In Graphviz's language. */
+int graph_draw(struct sim_graph *g, const char *path)
+{
+	FILE *f = graph_check(g) && path ? fopen(path, "w") : NULL;
+
+	if (!f)
+		return graph_check(g) && path ? ERR_OPERATING_SYSTEM : SIM_INVALID;
+	fprintf(f, "digraph dot {\nsubgraph cluster_1 {\nlabel=\"graph_1\" "
+		   "graph[style=\"dashed\"];\n");
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		struct node *n = g->nodes.nodes[i];
+
+		n->place = i;
+		fprintf(f, "\"graph_1_node_%zu\"[label=\"%zu %s\\n%.1f us\"];\n", i, i,
+			type_name(n->spec.type), (double)n->spec.ns / 1000);
+	}
+	for (size_t i = 0; i < g->nodes.n; i++) {
+		struct node *n = g->nodes.nodes[i];
+
+		for (size_t j = 0; j < n->before.n; j++)
+			fprintf(f, "\"graph_1_node_%zu\" -> \"graph_1_node_%zu\";\n",
+				((struct node *)n->before.nodes[j])->place, i);
+	}
+	fprintf(f, "}\n}\n");
+	return fclose(f) ? ERR_OPERATING_SYSTEM : SIM_OK;
+}
+
+/* ---- launching ---- */
+
+/* Nodes stand behind what they wait for, as far as they were made by a recording. */
+static uint64_t end_of(struct node *n)
+{
+	uint64_t begin = 0;
+
+	for (size_t i = 0; i < n->before.n; i++) {
+		const struct node *other = n->before.nodes[i];
+
+		begin = other->end > begin ? other->end : begin;
+	}
+	return begin + n->spec.ns;
 }
 
 int graph_instantiate(void **exec, struct sim_graph *g)
 {
-	struct sim_graph *e;
+	struct exec *e;
 
 	if (!exec || !graph_check(g))
 		return SIM_INVALID;
-	e = sim_handle(EXEC_KIND, sizeof(*e));
+	e = sim_handle(EXEC_KIND, sizeof(*e) + g->nodes.n * sizeof(e->steps[0]));
 	if (!e)
 		return SIM_NOMEM;
-	e->nodes = calloc(g->n + 1, sizeof(*e->nodes));
-	for (size_t i = 0; e->nodes && i < g->n; i++) {
-		struct node *n = sim_handle(NODE_KIND, sizeof(*n));
+	for (; e->n < g->nodes.n; e->n++) {
+		struct node *n = g->nodes.nodes[e->n];
 
-		if (!n)
-			break;
-		*n = *g->nodes[i];
-		e->nodes[e->n++] = n;
+		n->end = end_of(n);
+		e->steps[e->n].spec = n->spec;
+		e->steps[e->n].end = n->end;
+		e->ns = n->end > e->ns ? n->end : e->ns;
 	}
 	*exec = e;
 	return SIM_OK;
@@ -147,23 +385,39 @@ int graph_instantiate(void **exec, struct sim_graph *g)
 
 int graph_exec_destroy(void *exec)
 {
-	struct sim_graph *e = sim_handle_check(exec, EXEC_KIND);
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
 
 	if (!e)
 		return SIM_BAD_HANDLE;
-	drop_nodes(e);
 	sim_handle_free(e);
 	return SIM_OK;
 }
 
-int graph_launch(void *exec)
+static void record(void *event, struct sim_stream *s, uint64_t before_end)
 {
-	struct sim_graph *e = sim_handle_check(exec, EXEC_KIND);
+	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
 
-	if (!e)
+	if (!e || !clock_on())
+		return;
+	pollers_forget(e);
+	e->recorded = clock_end(s) - before_end;
+}
+
+int graph_launch(void *exec, void *stream)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+	struct sim_stream *s = stream_find(stream);
+
+	if (!e || !s)
 		return SIM_BAD_HANDLE;
-	for (size_t i = 0; i < e->n; i++)
-		if (e->nodes[i]->type == NODE_HOST && e->nodes[i]->fn)
-			e->nodes[i]->fn(e->nodes[i]->data);
+	clock_work(s, &(struct work){ .ns = e->ns });
+	for (size_t i = 0; i < e->n; i++) {
+		const struct node_spec *spec = &e->steps[i].spec;
+
+		if (spec->type == NODE_HOST && spec->fn)
+			spec->fn(spec->data);
+		else if (spec->type == NODE_EVENT_RECORD)
+			record((void *)spec->addr, s, e->ns - e->steps[i].end);
+	}
 	return SIM_OK;
 }

@@ -2,20 +2,42 @@
  *
  * Kernels: checked, noticed, never run. Host functions on a stream are called at once.
  */
-#include "core.h"
+#include "clock.h"
 
 #define THREADS_MOST 1024
+#define HOST_NS	     5000
+
+bool stream_work(void *stream, enum node_type type, uint64_t ns)
+{
+	struct sim_stream *s = stream_find(stream);
+
+	if (stream_captures(stream, &(struct node_spec){ .type = type, .ns = ns }))
+		return true;
+	if (s)
+		clock_work(s, &(struct work){ .ns = ns });
+	return false;
+}
 
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared)
 {
+	return launch_kernel_for(stream, args, grid, block, shared, time_of_kernel(grid, block));
+}
+
+int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int block,
+		      size_t shared, uint64_t ns)
+{
+	int result;
+
 	if (!grid || !block || block > THREADS_MOST || shared > sim_card()->shared_optin)
 		return SIM_INVALID;
 	if (stream_valid(stream))
 		return SIM_BAD_HANDLE;
-	if (stream_captures(stream, NODE_KERNEL, 0, NULL, NULL))
-		return SIM_OK;
-	contents_launch(args);
-	return capture_legacy(stream);
+	result = capture_legacy(stream);
+	if (result)
+		return result;
+	if (!stream_work(stream, NODE_KERNEL, ns))
+		contents_launch(args);
+	return SIM_OK;
 }
 
 int launch_host(void *stream, void (*fn)(void *), void *data)
@@ -24,8 +46,10 @@ int launch_host(void *stream, void (*fn)(void *), void *data)
 		return SIM_INVALID;
 	if (stream_valid(stream))
 		return SIM_BAD_HANDLE;
-	if (!stream_captures(stream, NODE_HOST, 0, (void *)fn, data))
-		fn(data);
+	if (stream_captures(stream, &(struct node_spec){ NODE_HOST, 0, fn, data, HOST_NS }))
+		return SIM_OK;
+	clock_work(stream_find(stream), &(struct work){ .ns = HOST_NS });
+	fn(data);
 	return SIM_OK;
 }
 

@@ -43,19 +43,28 @@ enum sim_result {
 	SIM_UNSUPPORTED = 801,
 };
 
+/* How fast a card is, by its data sheet: GB/s and TFLOP/s. */
+struct sim_speed {
+	double memory;
+	double f64, f32, tf32, f16, f8; /* 0: not in hardware */
+	double host, card;		/* links, one way */
+};
+
 /* A card as the table cards.def describes it. */
 struct sim_card {
 	const char *name;  /* of SIMGPU_CARD */
 	const char *model; /* as the real card calls itself */
 	int major, minor;  /* compute capability */
-	int code_version;  /* cudaFuncAttributes.ptxVersion and binaryVersion: 80, 86, 90, 100 */
+	int code_version;  /* cudaFuncAttributes.ptxVersion and binaryVersion: 80, 86, 90... */
 	int sms, threads_per_sm; /* multiprocessors, resident threads on each */
 	int blocks_per_sm;
 	size_t shared_per_sm, shared_optin; /* bytes; optin = most one block may ask for */
 	size_t l2;
 	size_t memory;	/* as cudaMemGetInfo's total */
 	size_t context; /* used by a context before the first allocation */
+	size_t context_least, context_most;
 	int clock_khz, memory_clock_khz, bus_width;
+	struct sim_speed speed;
 	size_t taken; /* of memory, by programs that are not there (SIMGPU_TAKEN) */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams and events. Work is done when it is asked for, so a stream is a name with flags, and an
- * event a moment; both know whether they belong to a graph that is being recorded
- * (stream_capture.c), and what work of other ranks they wait for (pending.c). Any thread.
+ * Streams and events. What work does is done when it is asked for; when it ends is worked out by
+ * the clock (clock.h). So a stream is a name with flags and a moment, and an event a moment; both
+ * know whether they belong to a graph that is being recorded (stream_capture.c), and what work of
+ * other ranks they wait for (pending.c). Any thread.
  */
 #include <string.h>
 #include <time.h>
-#include "stream.h"
+#include "clock.h"
 
 static uint64_t next_id = 10;
 /* The default stream of each device, in its two forms: legacy and per thread. */
@@ -35,6 +36,11 @@ bool stream_is_default(const struct sim_stream *s)
 	return (uintptr_t)s - (uintptr_t)defaults < sizeof(defaults);
 }
 
+struct sim_stream *stream_legacy(int device)
+{
+	return &defaults[device][0];
+}
+
 int stream_create(void **out, unsigned int flags, int priority)
 {
 	struct sim_stream *s;
@@ -60,6 +66,7 @@ int stream_destroy(void *stream)
 	if (!s || stream_is_default(s))
 		return SIM_BAD_HANDLE;
 	capture_forget(s);
+	nodes_done(&s->ends);
 	sim_handle_free(s);
 	return SIM_OK;
 }
@@ -79,6 +86,7 @@ int stream_sync(void *stream)
 	if (s->capture)
 		return capture_spoil(s, ERR_CAPTURE_UNSUPPORTED);
 	result = pending_wait(s->pending);
+	clock_wait(s->device, clock_end(s));
 	pools_sync(s->device);
 	return result;
 }
@@ -91,7 +99,9 @@ int stream_query(void *stream)
 		return SIM_BAD_HANDLE;
 	if (s->capture)
 		return capture_spoil(s, ERR_CAPTURE_UNSUPPORTED);
-	return pending_busy(s->pending) ? SIM_NOT_READY : SIM_OK;
+	if (pending_busy(s->pending))
+		return SIM_NOT_READY;
+	return clock_reached(s->device, clock_end(s)) ? SIM_OK : SIM_NOT_READY;
 }
 
 int device_sync(int device)
@@ -101,6 +111,7 @@ int device_sync(int device)
 	if (result)
 		return result;
 	result = pending_wait_all(device);
+	clock_wait_all(device);
 	pools_sync(device);
 	return result;
 }
@@ -149,6 +160,7 @@ int stream_wait(void *stream, void *event)
 		return capture_join(s, e);
 	if (s->pending < e->pending)
 		s->pending = e->pending;
+	clock_join(s, e->recorded);
 	return SIM_OK;
 }
 
@@ -179,9 +191,13 @@ int event_create(void **out, unsigned int flags)
 
 int event_destroy(void *event)
 {
-	if (!sim_handle_check(event, EVENT_KIND))
+	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
+
+	if (!e)
 		return SIM_BAD_HANDLE;
-	sim_handle_free(event);
+	pollers_forget(e);
+	nodes_done(&e->ends);
+	sim_handle_free(e);
 	return SIM_OK;
 }
 
@@ -192,10 +208,24 @@ int event_record(void *event, void *stream)
 
 	if (!s || !e)
 		return SIM_BAD_HANDLE;
-	e->capture = capture_id(s);
+	if (e->device != s->device)
+		return SIM_BAD_HANDLE;
+	pollers_forget(e);
+	capture_note(s, e);
+	e->collective = s->collectives;
 	e->pending = s->pending;
-	e->recorded = now();
+	if (!e->capture)
+		e->recorded = clock_on() ? clock_mark(s) : now();
 	return SIM_OK;
+}
+
+int event_record_external(void *event, void *stream)
+{
+	struct node_spec spec = { .type = NODE_EVENT_RECORD, .addr = (uintptr_t)event };
+
+	if (!sim_handle_check(event, EVENT_KIND))
+		return SIM_BAD_HANDLE;
+	return stream_captures(stream, &spec) ? SIM_OK : event_record(event, stream);
 }
 
 int event_query(void *event)
@@ -206,7 +236,7 @@ int event_query(void *event)
 		return SIM_BAD_HANDLE;
 	if (e->capture && capture_lives(e->capture))
 		return ERR_CAPTURED_EVENT;
-	return pending_busy(e->pending) ? SIM_NOT_READY : SIM_OK;
+	return clock_event(e) ? SIM_OK : SIM_NOT_READY;
 }
 
 int event_sync(void *event)
@@ -219,11 +249,12 @@ int event_sync(void *event)
 	if (e->capture && capture_lives(e->capture))
 		return ERR_CAPTURED_EVENT;
 	result = pending_wait(e->pending);
+	clock_wait(e->device, e->recorded);
 	pools_sync(e->device);
 	return result;
 }
 
-/* Device time is host time here; two events are never quite together. */
+/* Two events are never quite together. */
 int event_elapsed(float *ms, void *start, void *end)
 {
 	struct sim_event *a = sim_handle_check(start, EVENT_KIND);
@@ -231,8 +262,12 @@ int event_elapsed(float *ms, void *start, void *end)
 
 	if (!a || !b || !a->recorded || !b->recorded || (a->flags | b->flags) & EVENT_NO_TIMING)
 		return SIM_BAD_HANDLE;
+	if (a->device != b->device || a->capture || b->capture)
+		return SIM_BAD_HANDLE;
 	if (!ms)
 		return SIM_INVALID;
+	if (!clock_event(a) || !clock_event(b))
+		return SIM_NOT_READY;
 	*ms = (float)(((double)b->recorded - (double)a->recorded) / 1e6);
 	if (*ms >= 0 && *ms < 0.001f)
 		*ms = 0.001f;

@@ -23,7 +23,10 @@ struct sim_stream {
 	unsigned int flags; /* 1: does not wait for the legacy stream */
 	int priority;
 	unsigned long long id;
+	uint64_t end;		      /* of all work on it: clock.c */
+	bool collectives;	      /* it carries some */
 	struct recording *capture;    /* NULL, or what its work is recorded to */
+	struct node_list ends;	      /* nodes there that its next work waits for */
 	struct sim_stream *next_same; /* streams of one recording */
 	uint64_t pending;	      /* last work of others that it waits for; pending.h */
 };
@@ -31,18 +34,24 @@ struct sim_stream {
 struct sim_event {
 	unsigned int flags;
 	int device;
-	uint64_t recorded;	    /* ns; 0 = never */
+	uint64_t recorded;	    /* the moment, in ns; 0 = never */
 	unsigned long long capture; /* id of the recording it was recorded in, or 0 */
 	uint64_t pending;	    /* as its stream's */
+	struct node_list ends;	    /* nodes there that it stands for */
+	bool collective;	    /* on a stream that carries some */
+	bool unmet;		    /* pollers.c */
+	struct sim_event *next_unmet;
 };
 
 struct sim_stream *stream_find(void *handle); /* NULL: not a stream */
 bool stream_is_default(const struct sim_stream *s);
+struct sim_stream *stream_legacy(int device);
 
 int capture_spoil(struct sim_stream *s, int error); /* the recording fails; returns error */
 int capture_join(struct sim_stream *s, const struct sim_event *e);
-void capture_forget(struct sim_stream *s);		   /* it is being destroyed */
-unsigned long long capture_id(const struct sim_stream *s); /* 0: not recording */
+void capture_note(struct sim_stream *s, struct sim_event *e); /* e is recorded on s */
+void capture_forget(struct sim_stream *s);		      /* it is being destroyed */
+unsigned long long capture_id(const struct sim_stream *s);    /* 0: not recording */
 bool capture_lives(unsigned long long id);
 
 #endif

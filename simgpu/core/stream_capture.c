@@ -10,6 +10,8 @@
 
 enum { MODE_GLOBAL, MODE_THREAD, MODE_RELAXED };
 
+#define EDGES_MOST 1024
+
 struct recording {
 	struct capture info;
 	struct sim_stream *streams; /* that take part, the origin last */
@@ -26,6 +28,7 @@ static __thread int thread_mode = MODE_GLOBAL;
 static void take_in(struct recording *r, struct sim_stream *s)
 {
 	s->capture = r;
+	s->ends.n = 0;
 	s->next_same = r->streams;
 	r->streams = s;
 }
@@ -47,7 +50,7 @@ int capture_begin(void *stream, struct sim_graph *graph, int mode)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return SIM_NOMEM;
-	r->info = (struct capture){ 0, graph, s, mode, gettid(), graph != NULL };
+	r->info = (struct capture){ 0, graph, s, mode, gettid(), graph != NULL, NULL };
 	if (!graph)
 		result = graph_create(&r->info.graph);
 	if (result) {
@@ -74,15 +77,26 @@ static void unlink_recording(struct recording *r)
 	for (struct sim_stream *s = r->streams, *next; s; s = next) {
 		next = s->next_same;
 		s->capture = NULL;
+		s->ends.n = 0;
 		s->next_same = NULL;
 	}
 	__atomic_sub_fetch(&active, 1, __ATOMIC_RELEASE);
+}
+
+/* The work of every other stream must come before something on the first one. */
+static bool all_joined(const struct recording *r)
+{
+	for (const struct sim_stream *s = r->streams; s; s = s->next_same)
+		if (s != r->info.origin && !graph_leads(&r->info.origin->ends, &s->ends))
+			return false;
+	return true;
 }
 
 int capture_end(void *stream, struct sim_graph **out)
 {
 	struct sim_stream *s = stream_find(stream);
 	struct recording *r;
+	int result;
 
 	if (!s)
 		return SIM_BAD_HANDLE;
@@ -96,15 +110,17 @@ int capture_end(void *stream, struct sim_graph **out)
 	if (r->info.mode != MODE_RELAXED && r->info.thread != gettid())
 		return ERR_CAPTURE_WRONG_THREAD;
 	pthread_mutex_lock(&lock);
+	result = r->spoilt	 ? ERR_CAPTURE_INVALIDATED
+		 : all_joined(r) ? SIM_OK
+				 : ERR_CAPTURE_UNJOINED;
 	unlink_recording(r);
 	pthread_mutex_unlock(&lock);
-	if (r->spoilt && !r->info.own_graph)
+	if (result && !r->info.own_graph)
 		graph_destroy(r->info.graph);
-	else if (!r->spoilt && out)
+	else if (!result && out)
 		*out = r->info.graph;
-	s = r->spoilt ? NULL : s;
 	free(r);
-	return s ? SIM_OK : ERR_CAPTURE_INVALIDATED;
+	return result;
 }
 
 int capture_info(void *stream, int *status, struct capture *out)
@@ -118,9 +134,55 @@ int capture_info(void *stream, int *status, struct capture *out)
 	if (!r && (uintptr_t)stream <= 1)
 		return capture_legacy(stream);
 	*status = !r ? 0 : r->spoilt ? 2 : 1;
-	if (r && out)
+	if (r && out) {
 		*out = r->info;
+		out->ends = &s->ends;
+	}
 	return SIM_OK;
+}
+
+/* All edges are plain ones: 8 bytes of 0 each. */
+void capture_tell(const struct capture *c, const void **nodes, const void **edges, size_t *n)
+{
+	static const uint64_t plain[EDGES_MOST];
+	size_t count = c->ends ? c->ends->n : 0;
+
+	if (nodes)
+		*nodes = count ? c->ends->nodes : NULL;
+	if (edges)
+		*edges = count && count <= EDGES_MOST ? plain : NULL;
+	if (n)
+		*n = count;
+}
+
+/* As cudaStreamUpdateCaptureDependencies. */
+int capture_depend(void *stream, void *const *nodes, size_t n, bool instead)
+{
+	struct sim_stream *s = stream_find(stream);
+	struct recording *r = s ? s->capture : NULL;
+	bool fits;
+
+	if (!s)
+		return SIM_BAD_HANDLE;
+	if (!r || r->spoilt)
+		return ERR_ILLEGAL_STATE;
+	for (size_t i = 0; i < n; i++)
+		if (!nodes || !graph_owns(r->info.graph, nodes[i]))
+			return SIM_INVALID;
+	pthread_mutex_lock(&lock);
+	if (instead)
+		s->ends.n = 0;
+	fits = nodes_add(&s->ends, nodes, n);
+	pthread_mutex_unlock(&lock);
+	return fits ? SIM_OK : SIM_NOMEM;
+}
+
+void capture_note(struct sim_stream *s, struct sim_event *e)
+{
+	e->capture = capture_id(s);
+	e->ends.n = 0;
+	if (e->capture)
+		nodes_add(&e->ends, s->ends.nodes, s->ends.n);
 }
 
 bool sim_capturing(const void *stream)
@@ -146,14 +208,18 @@ int capture_join(struct sim_stream *s, const struct sim_event *e)
 
 	pthread_mutex_lock(&lock);
 	for (struct recording *r = recordings; r; r = r->next) {
-		if (r->info.id != e->capture || s->capture == r)
+		if (r->info.id != e->capture)
 			continue;
-		if (s->capture || stream_is_default(s))
-			result = s->capture ? ERR_CAPTURE_MERGE : ERR_CAPTURE_IMPLICIT;
-		else
+		if (s->capture && s->capture != r)
+			result = ERR_CAPTURE_MERGE;
+		else if (!s->capture && stream_is_default(s))
+			result = ERR_CAPTURE_IMPLICIT;
+		else if (!s->capture)
 			take_in(r, s);
 		if (result)
 			r->spoilt = true;
+		else
+			nodes_add(&s->ends, e->ends.nodes, e->ends.n);
 		break;
 	}
 	pthread_mutex_unlock(&lock);
@@ -253,15 +319,20 @@ int capture_legacy(void *stream)
 	return result;
 }
 
-bool stream_captures(void *stream, enum node_type type, uintptr_t addr, void *fn, void *data)
+bool stream_captures(void *stream, const struct node_spec *spec)
 {
 	struct sim_stream *s;
+	void *node = NULL;
 
 	if (!__atomic_load_n(&active, __ATOMIC_ACQUIRE))
 		return false;
 	s = stream_find(stream);
 	if (!s || !s->capture)
 		return false;
-	graph_add(s->capture->info.graph, type, addr, fn, data, NULL);
+	graph_add(s->capture->info.graph, spec, s->ends.nodes, s->ends.n, &node);
+	if (node) {
+		s->ends.n = 0;
+		nodes_add(&s->ends, &node, 1);
+	}
 	return true;
 }

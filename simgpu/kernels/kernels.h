@@ -31,6 +31,7 @@ struct kernel {
 	const char *name; /* as registered */
 	char *text;	  /* readable; NULL: not looked at yet, or there is no demangler */
 	bool seen;
+	bool spins;		       /* for as many cycles as it is given */
 	const struct family *family;   /* NULL: some other */
 	const struct functor *functor; /* of each element: elements.c */
 	const struct reducer *reducer; /* of all: reduce.c */

@@ -80,6 +80,7 @@ static char *readable(const char *name)
 static void look_at(struct kernel *k)
 {
 	k->seen = true;
+	k->spins = strstr(k->name, "11spin_kernelEl") != NULL;
 	free(k->text);
 	k->text = readable(k->name);
 	k->family = k->text ? family_find(k->text) : NULL;

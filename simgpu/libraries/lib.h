@@ -43,9 +43,14 @@ int lib_version(const char *library, int part);
 #define LIB_SOLVER SIM_KIND('s', 'o', 'l', 'v')
 #define LIB_SPARSE SIM_KIND('s', 'p', 'a', 'r')
 
-/* A library's kernel, on a stream; or with the words of a call's arguments, the handle first. */
+/* A library's kernel, on a stream; or with a function's name and the words of its arguments, the
+ * handle first. */
 void lib_launch(void *stream);
-void lib_work(const uintptr_t *words, int n);
+/* The same where it is known what it takes: arithmetic operations and bytes of the device's memory;
+ * or what a collective moves in all. */
+void lib_product(void *stream, double operations, int cuda_type, double bytes);
+void lib_collective(void *stream, double bytes, int ranks);
+void lib_work(const char *name, const uintptr_t *words, int n);
 
 static inline int lib_round_int(size_t bytes)
 {

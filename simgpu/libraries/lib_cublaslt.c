@@ -4,7 +4,7 @@
  * which needs no workspace (torch allocates the workspace before it asks). Any thread.
  */
 #include <string.h>
-#include "lib.h"
+#include "lib_products.h"
 
 enum { LT_OK = 0, LT_NO_ROOM = 3, LT_INVALID = 7 };
 
@@ -31,6 +31,16 @@ struct heuristic {
 	int state;
 	float waves;
 	int reserved[4];
+};
+
+/* Attributes that a matrix's layout is made with, and of an operation
+ * (cublasLtMatrixLayoutAttribute_t, cublasLtMatmulDescAttributes_t). */
+enum {
+	LAYOUT_TYPE = 0,
+	LAYOUT_ROWS = 2,
+	LAYOUT_COLS = 3,
+	LAYOUT_COUNT = 5,
+	OPERATION_TRANSPOSE_A = 3
 };
 
 static int create(void **out)
@@ -74,6 +84,42 @@ static int get(void *handle, int attribute, void *value, size_t size, size_t *wr
 	return LT_OK;
 }
 
+static int create_layout(void **out, int type, uint64_t rows, uint64_t cols)
+{
+	int result = create(out);
+
+	if (!result) {
+		set(*out, LAYOUT_TYPE, &type, sizeof(type));
+		set(*out, LAYOUT_ROWS, &rows, sizeof(rows));
+		set(*out, LAYOUT_COLS, &cols, sizeof(cols));
+	}
+	return result;
+}
+
+static int64_t attribute(void *handle, int attribute, int64_t otherwise)
+{
+	struct descriptor *d = sim_handle_check(handle, KIND);
+	int64_t value = 0;
+
+	if (!d || !d->attributes[attribute].size)
+		return otherwise;
+	memcpy(&value, d->attributes[attribute].bytes,
+	       d->attributes[attribute].size < 8 ? d->attributes[attribute].size : 8);
+	return value;
+}
+
+/* The result is m x n, and k is what A has beside m. */
+static void multiply(void *stream, void *operation, void *a, void *d)
+{
+	double m = (double)attribute(d, LAYOUT_ROWS, 0), n = (double)attribute(d, LAYOUT_COLS, 0);
+	bool transposed = attribute(operation, OPERATION_TRANSPOSE_A, 0) != 0;
+	struct lib_product p;
+
+	lib_product_of(&p, m, n, (double)attribute(a, transposed ? LAYOUT_ROWS : LAYOUT_COLS, 0),
+		       (double)attribute(d, LAYOUT_COUNT, 1), (int)attribute(a, LAYOUT_TYPE, 0));
+	lib_product(stream, p.operations, p.cuda_type, p.bytes);
+}
+
 static int init(void *memory, size_t size)
 {
 	if (!memory)
@@ -93,11 +139,11 @@ API(int, cublasLtDestroy, void *handle)
 }
 
 /* Create, Destroy, Set, Get and Init of one sort of descriptor. */
-#define DESCRIPTOR(sort, create_args, init_args, unused)                                         \
+#define DESCRIPTOR(sort, created, create_args, init_args, unused)                                \
 	API(int, cublasLt##sort##Create, create_args)                                            \
 	{                                                                                        \
 		unused;                                                                          \
-		return create(out);                                                              \
+		return created;                                                                  \
 	}                                                                                        \
 	API(int, cublasLt##sort##Init_internal, init_args)                                       \
 	{                                                                                        \
@@ -121,15 +167,16 @@ API(int, cublasLtDestroy, void *handle)
 
 #define ARGS(...) __VA_ARGS__
 
-DESCRIPTOR(MatrixLayout, ARGS(void **out, int type, uint64_t rows, uint64_t cols, int64_t ld),
+DESCRIPTOR(MatrixLayout, create_layout(out, type, rows, cols),
+	   ARGS(void **out, int type, uint64_t rows, uint64_t cols, int64_t ld),
 	   ARGS(void *out, size_t size, int type, uint64_t rows, uint64_t cols, int64_t ld),
 	   ARGS((void)type, (void)rows, (void)cols, (void)ld))
-DESCRIPTOR(MatmulDesc, ARGS(void **out, int compute, int scale),
+DESCRIPTOR(MatmulDesc, create(out), ARGS(void **out, int compute, int scale),
 	   ARGS(void *out, size_t size, int compute, int scale), ARGS((void)compute, (void)scale))
-DESCRIPTOR(MatrixTransformDesc, ARGS(void **out, int scale),
+DESCRIPTOR(MatrixTransformDesc, create(out), ARGS(void **out, int scale),
 	   ARGS(void *out, size_t size, int scale), (void)scale)
-DESCRIPTOR(EmulationDesc, ARGS(void **out), ARGS(void *out, size_t size), )
-DESCRIPTOR(MatmulPreference, ARGS(void **out), ARGS(void *out, size_t size), )
+DESCRIPTOR(EmulationDesc, create(out), ARGS(void **out), ARGS(void *out, size_t size), )
+DESCRIPTOR(MatmulPreference, create(out), ARGS(void **out), ARGS(void *out, size_t size), )
 
 API(int, cublasLtGroupedMatrixLayoutCreate, void **out, int type, int groups, const void *rows,
     const void *cols, const void *ld)
@@ -206,14 +253,13 @@ API(int, cublasLtMatmul, void *handle, void *operation, const void *alpha, const
     void *d, void *d_layout, const struct algorithm *algorithm, void *workspace, size_t bytes,
     void *stream)
 {
-	(void)handle, (void)operation, (void)alpha, (void)a, (void)a_layout, (void)b,
-		(void)b_layout;
-	(void)beta, (void)c, (void)c_layout, (void)d_layout, (void)algorithm, (void)workspace;
+	(void)handle, (void)alpha, (void)a, (void)b, (void)b_layout;
+	(void)beta, (void)c, (void)c_layout, (void)algorithm, (void)workspace;
 	(void)bytes;
 	if (!d)
 		return LT_INVALID;
 	sim_forget(d);
-	lib_launch(stream);
+	multiply(stream, operation, a_layout, d_layout);
 	return LT_OK;
 }
 

@@ -147,7 +147,7 @@ API(int, cudnnBackendSetAttribute, void *handle, int name, int type, int64_t cou
 /* ---- answers ---- */
 
 /* The graph behind an engine, its configuration, a heuristic or a plan. */
-static struct cudnn_node *graph_of(struct cudnn_node *d)
+struct cudnn_node *cudnn_graph_of(struct cudnn_node *d)
 {
 	static const int ways[] = { ENGINEHEUR_GRAPH, ENGINE_GRAPH, ENGINECFG_ENGINE,
 				    PLAN_ENGINECFG };
@@ -166,7 +166,7 @@ static struct cudnn_node *graph_of(struct cudnn_node *d)
 /* Fills in the one configuration that a heuristic offers: it leads to the graph. */
 static int offer(struct cudnn_node *heuristic, int64_t room, int64_t *found, void *values)
 {
-	struct cudnn_node *graph = graph_of(heuristic), *config, *engine = NULL;
+	struct cudnn_node *graph = cudnn_graph_of(heuristic), *config, *engine = NULL;
 	int result;
 
 	if (found)
@@ -188,7 +188,7 @@ static int offer(struct cudnn_node *heuristic, int64_t room, int64_t *found, voi
 /* A configuration's engine: the caller brings a descriptor to be made like it. */
 static int tell_engine(struct cudnn_node *config, int64_t room, int64_t *found, void *values)
 {
-	struct cudnn_node *graph = graph_of(config), *engine;
+	struct cudnn_node *graph = cudnn_graph_of(config), *engine;
 
 	if (found)
 		*found = 1;
@@ -238,7 +238,8 @@ API(int, cudnnBackendGetAttribute, void *handle, int name, int type, int64_t roo
 		return tell_engine(d, room, found, values);
 	case ENGINECFG_WORKSPACE:
 	case PLAN_WORKSPACE:
-		return tell_number(cudnn_graph_workspace(graph_of(d)), 8, room, found, values);
+		return tell_number(cudnn_graph_workspace(cudnn_graph_of(d)), 8, room, found,
+				   values);
 	case ENGINECFG_SHARED_MEMORY:
 		return tell_number(0, 4, room, found, values);
 	case GRAPH_ENGINE_COUNT:

@@ -46,6 +46,7 @@ enum { /* attributes */
        ENGINE_GRAPH = 1300,
        ENGINE_INDEX = 1301,
        MATMUL_A = 1520,
+       MATMUL_B = 1521,
        MATMUL_C = 1522,
        SDPA_BACKWARD_Q = 2851,
 };
@@ -73,6 +74,9 @@ struct cudnn_node {
 };
 
 struct cudnn_attribute *cudnn_attribute(const struct cudnn_node *d, int name);
+struct cudnn_node *cudnn_graph_of(struct cudnn_node *d);      /* behind a plan; NULL: none */
 size_t cudnn_graph_workspace(const struct cudnn_node *graph); /* lib_cudnn_graph.c */
+/* Puts what a plan does on a stream; lib_cudnn_time.c. */
+void cudnn_execute(void *stream, void *plan);
 
 #endif

@@ -6,6 +6,21 @@
 #include <string.h>
 #include "lib_nccl.h"
 
+/* By all ranks of a ring, in bytes: a sum goes round twice. */
+static double moved(enum nccl_kind kind, const struct nccl_comm *c, const struct nccl_call *call)
+{
+	double bytes = (double)call->count * (double)nccl_type_bytes(call->type);
+
+	switch (kind) {
+	case NCCL_REDUCE:
+		return call->root < 0 ? 2 * bytes : bytes;
+	case NCCL_BROADCAST:
+		return bytes;
+	default:
+		return bytes * c->ranks;
+	}
+}
+
 static int collective(enum nccl_kind kind, const struct nccl_call *call)
 {
 	struct nccl_comm *c = nccl_check(call->comm);
@@ -16,7 +31,7 @@ static int collective(enum nccl_kind kind, const struct nccl_call *call)
 	    (call->count && !call->from && !call->to))
 		return NCCL_INVALID;
 	result = nccl_connect_ring(c);
-	lib_launch(call->stream);
+	lib_collective(call->stream, moved(kind, c, call), c->ranks);
 	if (result || records || !call->count)
 		return result;
 	return c->node ? nccl_exchange(kind, call) : nccl_alone(kind, call);
@@ -72,7 +87,7 @@ static int message(bool send, const void *from, void *to, size_t bytes, int peer
 	if (!c)
 		return NCCL_INVALID;
 	result = nccl_connect_peer(c, peer);
-	lib_launch(stream);
+	lib_collective(stream, (double)bytes, c->ranks);
 	if (result || records || !bytes)
 		return result;
 	if (c->node)

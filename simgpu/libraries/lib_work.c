@@ -4,8 +4,10 @@
  * arguments are forgotten, as it would have written there, and a stream that records a graph gets a
  * node. Any thread.
  */
-#include "../core/core.h"
-#include "lib.h"
+#include <string.h>
+#include "../core/clock.h"
+#include "lib_cudnn_graph.h"
+#include "lib_products.h"
 
 /* Every library's handle begins with its stream. */
 static void *stream_of(uintptr_t handle)
@@ -20,14 +22,38 @@ static void *stream_of(uintptr_t handle)
 
 void lib_launch(void *stream)
 {
-	if (sim_capturing(stream))
-		stream_captures(stream, NODE_KERNEL, 0, NULL, NULL);
+	stream_work(stream, NODE_KERNEL, time_of_kernel(1, 1));
 }
 
-void lib_work(const uintptr_t *words, int n)
+void lib_product(void *stream, double operations, int cuda_type, double bytes)
 {
-	for (int i = 0; i < n; i++)
+	stream_work(stream, NODE_KERNEL, time_of_product(operations, cuda_type, bytes));
+}
+
+void lib_collective(void *stream, double bytes, int ranks)
+{
+	struct node_spec spec = { .type = NODE_KERNEL, .ns = time_of_collective(bytes, ranks) };
+	struct sim_stream *s = stream_find(stream);
+
+	if (s && !stream_captures(stream, &spec))
+		clock_work(s, &(struct work){ .ns = spec.ns, .collective = true });
+}
+
+/* Beyond the arguments of most functions: there it only matters for a count. */
+#define WORDS_FORGOTTEN 20
+
+void lib_work(const char *name, const uintptr_t *words, int n)
+{
+	void *stream = stream_of(words[0]);
+	struct lib_product p;
+
+	for (int i = 0; i < n && i < WORDS_FORGOTTEN; i++)
 		if (sim_is_device_ptr((const void *)words[i]))
 			sim_forget((const void *)words[i]);
-	lib_launch(stream_of(words[0]));
+	if (lib_product_called(&p, name, words, n))
+		lib_product(stream, p.operations, p.cuda_type, p.bytes);
+	else if (!strcmp(name, "cudnnBackendExecute"))
+		cudnn_execute(stream, (void *)words[1]);
+	else
+		lib_launch(stream);
 }

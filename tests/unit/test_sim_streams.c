@@ -7,6 +7,7 @@
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
  * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c
  * links: simgpu/core/launch.c simgpu/core/arguments.c simgpu/core/pending.c
+ * links: simgpu/core/clock.c simgpu/core/pollers.c simgpu/core/roofline.c simgpu/core/host.c
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -63,7 +64,7 @@ static void a_graph_repeats_its_host_functions(void **state)
 	assert_int_equal(n, 2);
 	assert_int_equal(graph_instantiate(&exec, graph), SIM_OK);
 	assert_int_equal(graph_destroy(graph), SIM_OK);
-	assert_int_equal(graph_launch(exec) + graph_launch(exec), SIM_OK);
+	assert_int_equal(graph_launch(exec, s) + graph_launch(exec, s), SIM_OK);
 	assert_int_equal(calls, 2);
 	assert_int_equal(graph_exec_destroy(exec), SIM_OK);
 	assert_int_equal(stream_destroy(s), SIM_OK);

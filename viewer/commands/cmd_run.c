@@ -16,6 +16,7 @@
 #include "preload.h"
 #include "run_output.h"
 #include "run_result.h"
+#include "simnotes.h"
 
 #define OUTPUT	       "GPUMEMTRACE_OUTPUT"
 #define DEFAULT_OUTPUT "gpumemtrace.%p.gmt"
@@ -121,10 +122,13 @@ static void tell(const struct run_result *f, int code, bool json)
 		emit_signed(out, "exit_code", code);
 		if (!f->files)
 			emit_text(out, "why", f->why);
+		if (f->runtime[0])
+			emit_text(out, "runtime_inside", f->runtime);
 		emit_close(out);
 		return;
 	}
 	say_command(NULL);
+	simnotes_tell(f);
 	if (f->files > 1)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
 			 f->files > 2 ? "s" : "");
@@ -139,15 +143,19 @@ static int run_run(const void *options, struct emit *out)
 {
 	const struct run_options *o = options;
 	struct timespec start;
-	struct run_result f;
+	struct run_result f = { .files = 0 };
 	int code = set_up(o);
 
 	if (code)
 		return code;
+	if (o->sim)
+		simnotes_open();
 	run_result_listen();
 	clock_gettime(CLOCK_REALTIME_COARSE, &start);
 	code = child_run(o->command);
 	run_result_find(&f, o->command, getenv(OUTPUT), &start);
+	if (o->sim)
+		simnotes_close(&f);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
 		tell(&f, code, emit_json(out));
 	if (!o->quiet && o->sim && f.files && !emit_json(out))

@@ -11,6 +11,7 @@ struct run_result {
 	char path[PATH_MAX]; /* the recording with most events */
 	uint64_t events, files;
 	char why[2 * PATH_MAX]; /* nothing was recorded; "" if there is a file */
+	char runtime[PATH_MAX]; /* what has NVIDIA's own runtime inside (simnotes.h), or "" */
 };
 
 /* Before the start: processes of the program note there what they do. */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Time on the simulated device. Nothing really waits: the device has a clock, and so has every
+ * thread that drives it. Work on a stream takes a time worked out from the card's speed
+ * (roofline.c) and begins when the thread has asked for it and the stream is free. A call costs its
+ * thread a fixed time; waiting for the device sets the thread's clock to the end of what it waits
+ * for. So what is done and what is not depends on the program and the card alone, and not on the
+ * machine. Moments are nanoseconds since the program began, by these clocks.
+ *
+ * SIMGPU_TIME=off: all work ends when it is asked for.
+ */
+#ifndef SIMGPU_CLOCK_H
+#define SIMGPU_CLOCK_H
+
+#include "stream.h"
+
+/* What calls cost the thread that makes them: what leads to a launch in an eager framework counts
+ * as part of it. */
+enum {
+	COST_LAUNCH = 7000,
+	COST_SMALL = 1000, /* an event, a question, a wait of one stream for another */
+	COST_SYNC = 3000,
+	COST_ALLOC = 100000,
+	COST_FREE = 50000,
+	COST_ALLOC_HOST = 200000,
+};
+
+enum engine { ENGINE_NONE, ENGINE_TO_DEVICE, ENGINE_TO_HOST, ENGINES };
+
+struct work {
+	uint64_t ns;
+	enum engine engine; /* which carries one copy at a time */
+	bool collective;
+};
+
+bool clock_on(void);
+void clock_work(struct sim_stream *s, const struct work *w);
+uint64_t clock_mark(struct sim_stream *s);		/* when all that is on it now is done */
+void clock_join(struct sim_stream *s, uint64_t moment); /* it goes on no earlier */
+void clock_spend(int device, uint64_t ns);		/* by this thread, in a call */
+void clock_wait(int device, uint64_t moment);
+void clock_wait_all(int device);
+uint64_t clock_end(struct sim_stream *s); /* when what is on it now is done */
+/* Is it reached? Asking costs time too, and asking again and again ever more, so that a program
+ * that does nothing else gets on. */
+bool clock_reached(int device, uint64_t moment);
+bool clock_event(struct sim_event *e);
+void clock_sleep(uint64_t ns); /* this thread is about to sleep */
+void clock_slept(void);
+
+/* ---- pollers.c: threads that only ask ---- */
+void pollers_asked(struct sim_event *e, bool reached); /* this thread asked for it */
+void pollers_forget(struct sim_event *e);
+void pollers_expect(void);	  /* a collective was put on a stream: they may ask for its end */
+void pollers_look(uint64_t seen); /* waits until they have looked, as things are at that moment */
+
+/* ---- roofline.c: how long work takes ---- */
+uint64_t time_of_kernel(uint64_t blocks, uint64_t threads);
+uint64_t time_of_bytes(double bytes); /* read or written in the device's memory */
+uint64_t time_of_cycles(int64_t cycles);
+uint64_t time_of_product(double operations, int cuda_type, double bytes);
+uint64_t time_of_collective(double bytes, int ranks);
+struct work work_of_copy(const void *dst, const void *src, size_t bytes);
+/* What the thread that asked for a copy waits for: memory that is not pinned goes by way of the
+ * driver's own. */
+void work_copy(void *stream, const void *dst, const void *src, size_t bytes, bool blocking);
+
+#endif

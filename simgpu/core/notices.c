@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What whoever started the program should know: a line for each thing, at the end of the file that
+ * SIMGPU_NOTES names, a word and what it is about. Without that setting nothing is written. Any
+ * thread; what has been said once in a process is not said again.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "notices.h"
+
+void note_once(bool *said, const char *word, const char *about)
+{
+	const char *path = getenv("SIMGPU_NOTES");
+	char line[4096];
+	int fd, n;
+
+	if (__atomic_exchange_n(said, true, __ATOMIC_ACQ_REL) || !path || !*path)
+		return;
+	n = snprintf(line, sizeof(line), "%s %s\n", word, about);
+	if (n <= 0 || n >= (int)sizeof(line))
+		return;
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, line, (size_t)n) != n)
+		fprintf(stderr, "simgpu: %s", line);
+	close(fd);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the simulated device has to say about a program that ran on it: it writes lines to a file
+ * that we name in its environment (simgpu/README.md).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/say.h"
+#include "simnotes.h"
+
+#define RUNTIME "runtime "
+#define INSIDE                                                                           \
+	"has NVIDIA's own CUDA runtime inside, which works with NVIDIA's driver alone: " \
+	"it found no GPU on the simulated device"
+
+static char path[256];
+
+void simnotes_open(void)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/gpumemtrace-notes-XXXXXX",
+		 folder && *folder && strlen(folder) < 200 ? folder : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0) {
+		path[0] = 0;
+		return;
+	}
+	close(fd);
+	setenv("SIMGPU_NOTES", path, 1);
+}
+
+void simnotes_close(struct run_result *r)
+{
+	FILE *f = path[0] ? fopen(path, "r") : NULL;
+	char line[PATH_MAX];
+
+	r->runtime[0] = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, RUNTIME, strlen(RUNTIME)) && !r->runtime[0])
+			snprintf(r->runtime, sizeof(r->runtime), "%s", line + strlen(RUNTIME));
+	}
+	if (f)
+		fclose(f);
+	if (path[0])
+		unlink(path);
+	/* "It allocated no memory" would be said of a program that was turned away. */
+	if (r->runtime[0] && !r->files)
+		snprintf(r->why, sizeof(r->why), "%s " INSIDE, r->runtime);
+}
+
+void simnotes_tell(const struct run_result *r)
+{
+	if (r->runtime[0] && r->files)
+		say_note("%s " INSIDE, r->runtime);
+}
