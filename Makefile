@@ -179,7 +179,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-matrix test-driver bench lint
+.PHONY: test test-matrix test-driver test-frameworks bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser
 	@scripts/test.sh
@@ -190,6 +190,10 @@ test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian'
 	@scripts/setup.sh headers driver
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/driver
+test-frameworks: setup  ## programs of frameworks: do they end, are classes right; writes docs/frameworks.md (an hour)
+	@scripts/setup.sh frameworks
+	@$(MAKE) --no-print-directory all
+	@.venv-frameworks/bin/python tests/frameworks/run.py --table docs/frameworks.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

@@ -13,6 +13,7 @@ import os
 import time
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 ORDER = ("parameters", "gradients", "optimizer_state", "buffers", "inputs", "activations", "kv_cache", "communication")
 LATER = ("parameters", "gradients", "optimizer_state", "activations")
@@ -69,11 +70,12 @@ def optimizer(opt):
 def tensors_in(thing, depth=4):
     """Every tensor in nested containers and plain objects; of a wrapper the tensors it is made of."""
     if isinstance(thing, torch.Tensor):
-        local = getattr(thing, "_local_tensor", None)
-        if thing.layout == torch.sparse_coo:
+        if is_traceable_wrapper_subclass(thing):
+            yield from tensors_in([getattr(thing, name) for name in thing.__tensor_flatten__()[0]], depth)
+        elif thing.layout == torch.sparse_coo:
             yield from (thing._indices(), thing._values())
         else:
-            yield thing if local is None else local
+            yield thing
     elif isinstance(thing, dict):
         for value in thing.values():
             yield from tensors_in(value, depth)
@@ -130,10 +132,16 @@ def saved_tensors():
 
 
 def lives(snapshot, device):
-    """For each address its last birth: which one it is, and the phase it happened in. The metadata belongs to a
-    thread, and a thread without is autograd's."""
-    return {e["addr"]: (i, e.get("user_metadata") or "backward")
-            for i, e in enumerate(snapshot["device_traces"][device]) if e["action"] == "alloc"}
+    """For each address its last birth: its number among the allocations, and the phase it happened in. The
+    metadata belongs to a thread, and a thread without is autograd's."""
+    births = (e for e in snapshot["device_traces"][device] if e["action"] == "alloc")
+    return {e["addr"]: (i, e.get("user_metadata") or "backward") for i, e in enumerate(births)}
+
+
+def counts(snapshot, device):
+    """How many blocks were handed out and taken back so far."""
+    actions = [e["action"] for e in snapshot["device_traces"][device]]
+    return actions.count("alloc"), actions.count("free_completed")
 
 
 def meanings():
@@ -203,7 +211,9 @@ def mark(name):
             classes, why = decide(held, b["requested_size"], since, any(at <= s < at + size for s in known))
             blocks.append({"addr": at, "size": size, "asked": b["requested_size"], "classes": classes, "why": why,
                            "born": since, "life": life, "held": bool(held)})
-    lines.append({"mark": name, "k": times[name], "device": device, "allocated": allocated, "blocks": blocks})
+    allocs, frees = counts(snapshot, device)
+    lines.append({"mark": name, "k": times[name], "device": device, "allocated": allocated, "allocs": allocs,
+                  "frees": frees, "blocks": blocks})
 
 
 def learn_late():
