@@ -66,6 +66,7 @@ def owner(recording, stack, known={}):
 def compare(recording, line, total, wrong):
     at = "mark:%s#%d" % (line["mark"], line["k"])
     live = ask("live", recording, "--at", line.get("at", at), "--device", line["device"])
+    at += " at " + line["at"] if "at" in line else ""
     ours = {b["addr"]: b for b in live["blocks"] if b["addr"] not in line.get("not_there", ())}
     for said in line["blocks"]:
         block = ours.pop(said["addr"], None)

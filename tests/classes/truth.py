@@ -6,6 +6,7 @@ calls `mark`: a user range of the name "truth_NAME", in which no device memory i
 for it. Saved tensors are read from the graph's nodes as they lie there: no hook changes what is saved, nothing
 is unpacked or recomputed. Which life of an address a block is, and the phase it was born in, come from
 PyTorch's own allocation history, with the phase as its metadata. The lines are written by `finish`."""
+import collections
 import contextlib
 import gc
 import json
@@ -250,8 +251,10 @@ def learn_sizes():
 
 
 def learn_workspaces():
+    """A temporary does not live at half of all marks; the end of a program may give workspaces back."""
     held = {(b["addr"], b["life"]) for line in lines for b in line["blocks"] if b["held"]}
-    stays = {(b["addr"], b["life"]) for b in lines[-1]["blocks"] if b["asked"] == LT_WORKSPACE} - held
+    seen = collections.Counter((b["addr"], b["life"]) for line in lines for b in line["blocks"] if b["asked"] == LT_WORKSPACE)
+    stays = {life for life, times in seen.items() if 2 * times >= len(lines)} - held
     for b in (b for line in lines for b in line["blocks"]):
         if (b["addr"], b["life"]) in stays:
             b["classes"], b["why"] = ["workspace"], "size of a workspace, held by no tensor at any mark"

@@ -28,6 +28,8 @@ KEPT = {
     "IPGBucket": [("communication", ("buffer",), ("gradients",))],
     "IPGBucketZ3": [("communication", ("buffer",), ("gradients",))],
     "EMAModel": [("optimizer_state", ("shadow_params", "temp_stored_params"), COPIES)],
+    "GradScaler": [("optimizer_state", ("_scale", "_growth_tracker"), ("buffers",)),
+                   ("optimizer_state", ("_per_optimizer_states",), ("optimizer_temporaries",))],
     "QuantState": [("parameters", ("absmax", "code", "offset", "state2"), ("buffers",))],
     "MatmulLtState": [("parameters", ("CB", "SCB"), ("buffers",))],
 }

@@ -26,7 +26,7 @@ MARKS = int(os.environ.get("TRUTH_MARKS", "24"))
 FIRST = 3  # of each kind of mark these always, then every EVERY-th
 EVERY = 5
 main, pid = threading.get_ident(), os.getpid()
-depth, passes, calls, length = [0], [0], [0], [0]
+depth, calls, length, stepping = [0], [0], [0], [False]
 times = {}
 batches = {}  # address: weak reference to a storage that was given to an outermost module
 
@@ -83,7 +83,6 @@ def before_forward(module, args):
     if torch.compiler.is_compiling() or not here():
         return
     if depth[0] == 0:
-        passes[0] += 1
         length[0], calls[0] = calls[0], 0
         # A global hook gets no keyword arguments; they are in the frame that calls it.
         note_batches([*args, *sys._getframe(1).f_locals.get("kwargs", {}).values()])
@@ -97,20 +96,24 @@ def after_forward(module, args, result):
         return
     depth[0] = max(0, depth[0] - 1)
     if depth[0] == 0:
+        if not torch.is_grad_enabled():
+            say("after")
         mark("forward")
     elif length[0] > 8 and calls[0] == length[0] // 2 and times.get("before_step", 0) < FIRST and isinstance(result, torch.Tensor) and result.requires_grad:
         result.register_hook(lambda grad: mark("inside_backward"))
 
 
 def before_step(optimizer, args, kwargs):
-    if here() and "step" not in truth.phases:
+    if here():
         depth[0] = 0
+        stepping[0] = True
         mark("before_step")
         say("step")
 
 
 def after_step(optimizer, args, kwargs):
     if here():
+        stepping[0] = False
         mark("after_step")
         say("between")
 
@@ -126,7 +129,7 @@ def follow_engine():
         try:
             return real(*args, **kwargs)
         finally:
-            say("between")
+            say("step" if stepping[0] else "between")  # a closure runs its passes inside the step
     for module in (torch.autograd, torch.autograd.graph):
         module._engine_run_backward = run
 
@@ -158,6 +161,8 @@ def finish():
         truth.finish()
 
 
+# Between passes without gradients: what was computed is the last one's result, and the next one's batch.
+truth.BORN["after"] = ["forward_temporaries", "inputs"]
 truth.start()
 torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
 torch.nn.modules.module.register_module_forward_hook(after_forward)
