@@ -97,7 +97,7 @@ def run(name, n, folder, tags, most=8, again=False):
     folder.mkdir(parents=True, exist_ok=True)
     out = {"program": name, "ranks": n, "ends": "yes", "judged": {}}
     truths = [folder / f"truth.{r}" for r in range(n)]
-    if not again or not all(t.exists() for t in truths):
+    if not again or not all(t.exists() and t.with_suffix(t.suffix + ".gmt").exists() for t in truths):
         for old in [*truths, *folder.glob("*.gmt")]:
             old.unlink(missing_ok=True)
         done = launch(name, n, folder, True, OUTPUT="truth.%r.gmt", GPUMEMTRACE_TAGS="off", TRUTH=str(folder / "truth.%r"))
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--tags", choices=("on", "off"), help="only with, or only without autograd's tags")
     parser.add_argument("--wrong", type=int, default=8, metavar="N", help="confusions to show of each program")
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings, truths and logs there")
-    parser.add_argument("--again", action="store_true", help="judge what lies in that folder, without running it again")
+    parser.add_argument("--again", action="store_true", help="judge what lies in that folder; run what is missing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
     parser.add_argument("--table", metavar="FILE", help="put the table into this document")
     options = parser.parse_args()
