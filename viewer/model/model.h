@@ -46,6 +46,7 @@ enum habit {
 	HABIT_WALKED = 1 << 3,	/* made in forward, given up in backward */
 	HABIT_KEPT_ON = 1 << 4, /* made by the script, and kept over a backward pass, */
 	HABIT_CARRIED = 1 << 5, /* or from after a forward pass into the next one */
+	HABIT_LET_GO = 1 << 6,	/* made in forward, kept for backward, given up without one */
 };
 
 /* A forward pass, and what the script made after the one before it. */

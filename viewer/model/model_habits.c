@@ -58,4 +58,8 @@ void model_note_habits(struct model *m, const struct block *b)
 	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_BACKWARD &&
 	    b->died_backward > b->born_backward)
 		note_habit(m, b->stack, HABIT_WALKED);
+	if (b->stage == STAGE_FORWARD && b->died_stage != STAGE_BACKWARD &&
+	    b->died_backward == b->born_backward &&
+	    (b->save_ns || b->died_forward > b->born_forward))
+		note_habit(m, b->stack, HABIT_LET_GO);
 }

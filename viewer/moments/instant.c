@@ -9,7 +9,7 @@
 #define OPS "at::_ops::"
 
 /* The operator that the program called: the outermost one below Python. */
-static void operator_name(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
+void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
 {
 	buf[0] = 0;
 	stacks_read(s, stack, seq);
@@ -64,7 +64,7 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 	char first[48], op[100], line[OWNER_WORDS];
 
 	line_text(&o, line, sizeof(line));
-	operator_name(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
+	instant_operator(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
 	if (out->phase == PHASE_OPTIMIZER) {
 		optimizer_name(owners->stacks, span, x, first, sizeof(first));
 		snprintf(out->what, sizeof(out->what), "%s%s%s", first, first[0] ? " " : "", op);

@@ -19,6 +19,9 @@ struct instant {
 void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,
 		     const struct extent *x, struct owners *owners);
 
+/* The operator that the program called, "" if it is not known. */
+void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room);
+
 /* It as a line of its own: "In step 2, ...", "After the last step, ...", "At train.py:3". Empty if
  * nothing is known. Returns buf. */
 const char *instant_line(const char *text, char *buf, size_t room);

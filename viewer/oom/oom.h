@@ -127,6 +127,22 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 /* What checkpointing the modules that repeat would save; the name of their class in *name. */
 uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *calls);
 
+/* oom_places.c: activations of passes that were called from where memory ran out, if no backward
+ * pass ever came from there; the line that called them. */
+uint64_t oom_never_walked(const struct oom *o, struct owner *where);
+/* Scores of attention that stand in memory; the function that made them. */
+uint64_t oom_scores(const struct oom *o, struct owner *where);
+
+/* oom_devices.c: the other devices of this process; replicas: one model copied to all of them. */
+struct oom_devices {
+	size_t count; /* 0 = there is no other */
+	bool replicas;
+	uint64_t least, most; /* bytes of their peaks */
+	int lowest, highest;
+};
+
+struct oom_devices oom_devices(const struct oom *o);
+
 bool oom_is_passing(enum category c);
 /* How much more was needed. */
 uint64_t oom_missing(const struct oom *o);

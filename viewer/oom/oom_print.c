@@ -62,6 +62,27 @@ static void json_grown(const struct oom *o, struct emit *out)
 	emit_end(out);
 }
 
+static void json_devices(const struct oom *o, struct emit *out)
+{
+	const struct oom_devices d = oom_devices(o);
+
+	if (!d.count)
+		return;
+	emit_flag(out, "replicas", d.replicas);
+	emit_array(out, "other_devices");
+	for (int i = 0; i < MODEL_DEVICES; i++) {
+		const struct model_device *device = &o->timeline.model.devices[i];
+
+		if (i == o->timeline.device || !device->seen || !model_curve(device)->peak.bytes)
+			continue;
+		emit_object(out, NULL);
+		emit_signed(out, "device", i);
+		emit_number(out, "peak_bytes", model_curve(device)->peak.bytes);
+		emit_end(out);
+	}
+	emit_end(out);
+}
+
 static void json_where(const struct oom *o, struct emit *out)
 {
 	emit_signed(out, "device", o->timeline.device);
@@ -99,6 +120,7 @@ void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit 
 	json_holders(o, out);
 	json_remedies(o, cause, out);
 	json_where(o, out);
+	json_devices(o, out);
 	json_room(o, out);
 	json_grown(o, out);
 }
@@ -121,6 +143,32 @@ static void text_head(const struct oom *o, struct emit *out)
 			  o->refusal.nth, o->refusal.count);
 	if (o->refusal.later_allocs)
 		emit_line(out, "%s", "The program caught it and went on.");
+	emit_line(out, "%s", "");
+}
+
+/* One card of several ran out: the others say whether the work is spread evenly. */
+static void text_devices(const struct oom *o, struct emit *out)
+{
+	const struct oom_devices d = oom_devices(o);
+	uint64_t here = model_curve(&o->timeline.model.devices[o->timeline.device])->peak.bytes;
+	bool lower = d.most < here / 4 * 3;
+	char text[600], most[48] = "";
+
+	if (!d.count || (!d.replicas && !lower))
+		return;
+	if (d.highest != d.lowest)
+		snprintf(most, sizeof(most), " to %s (device %d)", B(d.most), d.highest);
+	snprintf(text, sizeof(text),
+		 "%s. This device peaked at %s, the other%s at %s (device %d)%s%s%s",
+		 d.replicas ? "The model runs as replicas on several devices (nn.DataParallel)"
+			    : "The program uses several devices",
+		 B(here), d.count == 1 ? "" : "s", B(d.least), d.lowest, most,
+		 lower ? ": far lower" : "",
+		 d.replicas && lower ? ". The first one also holds the weights that are copied, "
+				       "their gradients and all results: "
+				       "DistributedDataParallel spreads these."
+				     : ".");
+	emit_paragraph(out, "", "  ", text);
 	emit_line(out, "%s", "");
 }
 
@@ -250,6 +298,7 @@ void oom_text(struct oom *o, enum oom_cause cause, const char *why, long top, st
 	snprintf(lead, sizeof(lead), "Cause: %s. ", oom_cause_name(cause));
 	emit_paragraph(out, lead, "  ", why);
 	emit_line(out, "%s", "");
+	text_devices(o, out);
 	text_room(o, out);
 	text_classes(o, out);
 	text_holders(o, top, out);

@@ -172,10 +172,21 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 
 static uint64_t no_grad(const struct oom *o, char *what, char *how)
 {
-	uint64_t bytes = o->shot.bytes[CATEGORY_activations];
+	uint64_t bytes = o->shot.bytes[CATEGORY_activations], here;
+	struct owner where;
 
-	if ((o->timeline.spans.trains || o->step < 2) && !o->by_pass)
-		return 0;
+	if ((o->timeline.spans.trains || o->step < 2) && !o->by_pass) {
+		here = oom_never_walked(o, &where);
+		if (!here)
+			return 0;
+		put(what,
+		    "Run the passes of %s under torch.inference_mode() or torch.no_grad(): nothing "
+		    "is kept for backward then",
+		    WHO(&where));
+		put(how, "Saved for backward in passes from there, and no backward pass ever came "
+			 "after one of them");
+		return here;
+	}
 	if (!bytes)
 		return 0;
 	put(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
@@ -184,6 +195,25 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 	    o->by_pass ? "Saved for backward in %zu passes that no backward pass came after"
 		       : "Saved for backward in %zu passes, and the program never ran backward",
 	    o->by_pass ? o->passes : o->step);
+	return bytes;
+}
+
+static uint64_t fused_attention(const struct oom *o, char *what, char *how)
+{
+	struct owner where;
+	uint64_t bytes = oom_scores(o, &where);
+
+	if (!bytes)
+		return 0;
+	put(what,
+	    "Compute the attention of %s with a fused kernel, which keeps no scores: "
+	    "F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\" or "
+	    "\"flash_attention_2\")",
+	    where.function);
+	put(how,
+	    "Scores and their softmax, one value for each pair of positions, made there and "
+	    "alive%s",
+	    o->wanted.size >= o->spike.largest / 4 ? ", with what was asked for" : "");
 	return bytes;
 }
 

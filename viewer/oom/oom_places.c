@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From where the program calls its modules, and what became of what they made. A place is the line
+ * that calls them and all functions that led there: an evaluation that a trainer runs in between is
+ * another one than its training. One from which passes came and went and no backward pass ever used one keeps its
+ * activations for nothing. And scores of attention: the product and the softmax of it, as large as
+ * each other, that a fused kernel never makes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "oom.h"
+
+#define FEWEST	   4 /* passes alive at once that say as much as one that came and went, */
+#define SETTLED	   3 /* or a step before which every place of the training had its turn */
+#define SCORES_MIN (1u << 20)
+
+enum { WALKED = 1, LET_GO = 2 };
+
+static bool is_module_call(const struct frame *f)
+{
+	return owners_is_forward(f->function) || !strcmp(f->function, "forward") ||
+	       strstr(f->function, "_call_impl");
+}
+
+static uint64_t mix(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3;
+	return h;
+}
+
+/* 0 = no module is on the stack. */
+static uint64_t place_of(struct stacks *s, uint32_t stack)
+{
+	uint64_t h = 0xcbf29ce484222325;
+	unsigned line = 0;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0;) {
+		const struct frame *f = &s->frames[i];
+
+		if (is_module_call(f))
+			return (h ^ line) | 1;
+		h = mix(mix(h, f->file), f->function);
+		line = f->line;
+	}
+	return 0;
+}
+
+static void note_places(const struct oom *o, struct stacks *s, struct map *places)
+{
+	const struct map *habits = &o->shot.model.habits;
+	bool fresh;
+
+	for (size_t i = 0; i < habits->room; i++) {
+		const struct map_slot *slot = &habits->slots[i];
+		uint64_t place;
+		uint32_t *at;
+
+		if (!slot->used || !(slot->value & (HABIT_WALKED | HABIT_LET_GO)))
+			continue;
+		place = place_of(s, (uint32_t)slot->key);
+		if (!place)
+			continue;
+		at = map_put(places, place, &fresh);
+		*at = (fresh ? 0 : *at) | (slot->value & HABIT_WALKED ? WALKED : 0) |
+		      (slot->value & HABIT_LET_GO ? LET_GO : 0);
+	}
+}
+
+/* Passes of that place that hold something now. */
+static size_t passes_of(const struct oom *o, struct stacks *s, uint64_t place)
+{
+	struct map seen = { 0 };
+	size_t n;
+	bool fresh;
+
+	for (size_t i = 0; i < o->shot.moment.count; i++) {
+		const struct block *b = &o->shot.moment.blocks[i];
+
+		if (o->shot.classes[i] == CATEGORY_activations && place_of(s, b->stack) == place)
+			map_put(&seen, b->born_forward, &fresh);
+	}
+	n = seen.count;
+	map_free(&seen);
+	return n;
+}
+
+uint64_t oom_never_walked(const struct oom *o, struct owner *where)
+{
+	struct stacks *s = (struct stacks *)&o->timeline.stacks;
+	uint64_t here = place_of(s, o->wanted.stack), bytes = 0;
+	struct map places = { 0 };
+	const uint32_t *at;
+
+	if (!here || !o->shot.model.backwards)
+		return 0;
+	note_places(o, s, &places);
+	at = map_get(&places, here);
+	if ((at && *at & WALKED) ||
+	    (!(at && *at & LET_GO) && o->step < SETTLED && passes_of(o, s, here) < FEWEST))
+		here = 0;
+	for (size_t i = 0; here && i < o->shot.moment.count; i++)
+		if (o->shot.classes[i] == CATEGORY_activations &&
+		    place_of(s, o->shot.moment.blocks[i].stack) == here)
+			bytes += o->shot.moment.blocks[i].size;
+	map_free(&places);
+	*where = owners_caller((struct owners *)&o->timeline.owners, o->wanted.stack);
+	return bytes;
+}
+
+/* A function that makes products and a softmax: of its two products one is of the softmax. */
+struct attention {
+	struct owner owner; /* its line does not count */
+	bool has_softmax;
+	uint64_t softmax, product, bytes; /* the largest one alive */
+	struct map products;		  /* instructions */
+};
+
+enum made { MADE_OTHER, MADE_PRODUCT, MADE_SOFTMAX, MADE_BETWEEN };
+
+static enum made made_by(const char *op)
+{
+	static const struct {
+		const char *word;
+		enum made made;
+	} known[] = { { "log_softmax", MADE_OTHER }, { "softmax", MADE_SOFTMAX },
+		      { "baddbmm", MADE_PRODUCT },   { "bmm", MADE_PRODUCT },
+		      { "matmul", MADE_PRODUCT },    { "einsum", MADE_PRODUCT },
+		      { "dropout", MADE_BETWEEN },   { "masked_fill", MADE_BETWEEN },
+		      { "add", MADE_BETWEEN },	     { "mul", MADE_BETWEEN },
+		      { "div", MADE_BETWEEN },	     { "to", MADE_BETWEEN },
+		      { "where", MADE_BETWEEN } };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(op, known[i].word))
+			return known[i].made;
+	return MADE_OTHER;
+}
+
+/* The same number of values, in the same precision or in one of half the bytes. */
+static bool is_like(uint64_t a, uint64_t b)
+{
+	uint64_t near = (2u << 20) + (a < b ? a : b) / 50;
+
+	return (a > b ? a - b : b - a) < near || (a > 2 * b ? a - 2 * b : 2 * b - a) < near ||
+	       (b > 2 * a ? b - 2 * a : 2 * a - b) < near;
+}
+
+static void look_at(struct oom *o, const struct block *b, struct attention *a, bool sum)
+{
+	struct owner owner = owners_find(&o->timeline.owners, b);
+	enum made made;
+	char op[64];
+
+	if (b->size < SCORES_MIN || !owner.file[0] || strcmp(owner.function, a->owner.function) ||
+	    strcmp(owner.file, a->owner.file))
+		return;
+	instant_operator(&o->timeline.stacks, b->stack, b->seq, op, sizeof(op));
+	made = made_by(op);
+	if (!sum && made == MADE_SOFTMAX && b->size > a->softmax)
+		a->softmax = b->size;
+	if (!sum && made == MADE_PRODUCT && b->size > a->product)
+		a->product = b->size;
+	if (sum && made != MADE_OTHER && is_like(b->size, a->product))
+		a->bytes += b->size;
+}
+
+/* All stacks of the recording: what the function did in earlier passes says what it is. */
+static void look_at_function(struct oom *o, struct attention *a)
+{
+	const struct map *ids = &o->timeline.stacks.defs->nodes.ids;
+	struct stacks *s = &o->timeline.stacks;
+	char op[64];
+	bool fresh;
+
+	for (size_t i = 0; i < ids->room; i++) {
+		struct block b = { .stack = (uint32_t)ids->slots[i].key,
+				   .seq = o->refusal.event.seq };
+		const struct defs_node *n =
+			ids->slots[i].used ? defs_node(s->defs, b.stack) : NULL;
+		struct owner owner;
+		enum made made;
+
+		if (!n || n->frame != GMT_FRAME_JOIN)
+			continue;
+		owner = owners_find(&o->timeline.owners, &b);
+		if (strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
+			continue;
+		instant_operator(s, b.stack, b.seq, op, sizeof(op));
+		made = made_by(op);
+		a->has_softmax |= made == MADE_SOFTMAX;
+		if (made == MADE_PRODUCT && s->python_count)
+			map_put(&a->products, s->python[0], &fresh);
+	}
+}
+
+static void look_at_all(struct oom *o, struct attention *a, bool sum)
+{
+	look_at(o, &o->wanted, a, sum);
+	for (size_t i = 0; i < o->shot.moment.count; i++)
+		if (oom_is_passing(o->shot.classes[i]))
+			look_at(o, &o->shot.moment.blocks[i], a, sum);
+}
+
+uint64_t oom_scores(const struct oom *of, struct owner *where)
+{
+	struct oom *o = (struct oom *)of;
+	struct attention a = { .owner = o->wanted_owner };
+
+	if (o->wanted.size < o->spike.largest / 4 || !a.owner.file[0])
+		a.owner = o->spike.owner;
+	if (!a.owner.file[0])
+		return 0;
+	look_at_all(o, &a, false);
+	if (!a.product || (a.softmax && !is_like(a.softmax, a.product)))
+		return 0;
+	look_at_function(o, &a);
+	if (a.has_softmax && a.products.count > 1)
+		look_at_all(o, &a, true);
+	map_free(&a.products);
+	*where = a.owner;
+	return a.bytes;
+}
