@@ -94,6 +94,9 @@ uint64_t diff_gradients(const struct diff_side *s);
 unsigned diff_backwards(const struct diff_side *s);
 void diff_say(struct diff *d, struct diff_finding *f);
 
+/* One side clears gradients between its steps and the other does not. */
+bool diff_keeps_gradients(const struct diff *d);
+
 /* Bytes at the compared moments by module, the greatest change first. */
 struct diff_modules {
 	struct diff_module {

@@ -245,6 +245,7 @@ void diff_causes(struct diff *d)
 
 	sum_up(d, &s);
 	find_kept(d);
+	diff_find_cleared(d);
 	find_compiled(d);
 	diff_find_recorded(d);
 	diff_find_passes(d);

@@ -239,6 +239,18 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 	uint64_t before = d->old_shot.bytes[f->category], after = d->new_shot.bytes[f->category];
 	bool more = f->bytes_new > f->bytes_old;
 
+	if (diff_keeps_gradients(d)) {
+		sentence_add(
+			s, "%s: %c",
+			more ? "Gradients are kept from step to step (set_to_none=False, or no "
+			       "zero_grad)"
+			     : "Gradients are given up between steps now (zero_grad)",
+			more ? '+' : '-');
+		sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
+		sentence_add(s, " in the %s; the line to read is ", phase_noun(d->new_shot.phase));
+		sentence_owner(s, &f->owner);
+		return;
+	}
 	sentence_add(s, "%s gradients in the %s: %c", more ? "More" : "Less",
 		     phase_noun(d->new_shot.phase), more ? '+' : '-');
 	sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));

@@ -2,9 +2,9 @@
 /*
  * From where the program calls its modules, and what became of what they made. A place is the line
  * that calls them and all functions that led there: an evaluation that a trainer runs in between is
- * another one than its training. One from which passes came and went and no backward pass ever used one keeps its
- * activations for nothing. And scores of attention: the product and the softmax of it, as large as
- * each other, that a fused kernel never makes.
+ * another one than its training. One from which passes came and went and no backward pass ever used
+ * one keeps its activations for nothing. And scores of attention: the product and the softmax of
+ * it, as large as each other, that a fused kernel never makes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -179,8 +179,7 @@ static void look_at_function(struct oom *o, struct attention *a)
 	for (size_t i = 0; i < ids->room; i++) {
 		struct block b = { .stack = (uint32_t)ids->slots[i].key,
 				   .seq = o->refusal.event.seq };
-		const struct defs_node *n =
-			ids->slots[i].used ? defs_node(s->defs, b.stack) : NULL;
+		const struct defs_node *n = ids->slots[i].used ? defs_node(s->defs, b.stack) : NULL;
 		struct owner owner;
 		enum made made;
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gradients that one program gives up between its steps and the other keeps: zeroed in place
+ * (set_to_none=False), or never cleared. They then stand in memory at other moments, and what
+ * backward computes for them is a second copy. The line that is to be read is that of zero_grad,
+ * which makes no memory itself: it is known from what it freed, if only on the other side.
+ */
+#include <string.h>
+
+#include "diff_causes.h"
+
+#define FEWEST 2 /* steps before which nothing had to be cleared */
+
+static bool clears(const struct diff_side *s)
+{
+	const struct map *habits = &s->timeline.model.habits;
+
+	for (size_t i = 0; i < habits->room; i++)
+		if (habits->slots[i].used && habits->slots[i].value & HABIT_CLEARED)
+			return true;
+	return false;
+}
+
+static bool is_zero_grad(const struct frame *f)
+{
+	const char *dot = strrchr(f->function, '.');
+
+	return !strcmp(dot ? dot + 1 : f->function, "zero_grad") &&
+	       (strstr(f->file, "torch/optim/") || strstr(f->file, "torch/nn/modules/"));
+}
+
+/* The program's line that calls zero_grad. */
+static bool find_line(struct diff_side *s, struct owner *out)
+{
+	const struct map *ids = &s->recording.defs.nodes.ids;
+	struct stacks *st = &s->timeline.stacks;
+
+	for (size_t i = 0; i < ids->room; i++) {
+		const struct defs_node *n =
+			ids->slots[i].used
+				? defs_node(&s->recording.defs, (uint32_t)ids->slots[i].key)
+				: NULL;
+		size_t k = 0;
+
+		if (!n || n->frame != GMT_FRAME_PYTHON)
+			continue;
+		stacks_read_python(st, (uint32_t)ids->slots[i].key);
+		if (!st->count || !is_zero_grad(&st->frames[0]))
+			continue;
+		while (k < st->count && owners_is_plumbing(st->frames[k].file))
+			k++;
+		if (k == st->count)
+			continue;
+		*out = (struct owner){ .function = st->frames[k].function,
+				       .file = st->frames[k].file,
+				       .line = st->frames[k].line };
+		return true;
+	}
+	return false;
+}
+
+void diff_say_where_cleared(struct diff *d, struct diff_finding *f)
+{
+	struct owner line;
+
+	if (find_line(&d->new, &line) || find_line(&d->old, &line))
+		f->owner = line;
+}
+
+bool diff_keeps_gradients(const struct diff *d)
+{
+	return clears(&d->old) != clears(&d->new) && steps_number(&d->old.timeline.steps) >= FEWEST &&
+	       steps_number(&d->new.timeline.steps) >= FEWEST;
+}
+
+static bool takes_kept_gradients(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const bool *more = ctx;
+
+	(void)d;
+	if (*more ? diff_delta(p) < 0 : diff_delta(p) > 0)
+		return false;
+	return p->category == CATEGORY_gradients ||
+	       (p->category == CATEGORY_backward_temporaries && p->blocks_old != p->blocks_new);
+}
+
+void diff_find_cleared(struct diff *d)
+{
+	const bool more = clears(&d->old);
+	struct diff_finding *f;
+
+	if (!diff_keeps_gradients(d))
+		return;
+	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients), takes_kept_gradients, &more);
+	if (f)
+		diff_say_where_cleared(d, f);
+}
