@@ -69,7 +69,8 @@ void diff_say_where_cleared(struct diff *d, struct diff_finding *f)
 
 bool diff_keeps_gradients(const struct diff *d)
 {
-	return clears(&d->old) != clears(&d->new) && steps_number(&d->old.timeline.steps) >= FEWEST &&
+	return clears(&d->old) != clears(&d->new) &&
+	       steps_number(&d->old.timeline.steps) >= FEWEST &&
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }
 
