@@ -22,6 +22,7 @@ __attribute__((used, visibility("hidden"))) struct verdict
 redirect_dlsym(void *handle, const char *name, const void *caller);
 
 #if defined(__x86_64__)
+#define FIRST_GLIBC "GLIBC_2.2.5"
 __asm__(".text\n"
 	".globl dlsym\n"
 	".type dlsym, @function\n"
@@ -50,6 +51,7 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size dlsym, .-dlsym\n");
 #elif defined(__aarch64__)
+#define FIRST_GLIBC "GLIBC_2.17"
 __asm__(".text\n"
 	".globl dlsym\n"
 	".type dlsym, %function\n"
@@ -83,11 +85,32 @@ __asm__(".text\n"
 
 typedef void *dlsym_fn(void *handle, const char *name);
 
+static bool loaded;
+
+__attribute__((constructor)) static void redirect_load(void)
+{
+	__atomic_store_n(&loaded, true, __ATOMIC_RELEASE);
+}
+
+/* A sanitizer asks while it sets itself up, before us, and what it stands in for cannot be called
+ * yet: among it the walk over the objects. */
+static void *early_dlsym(void)
+{
+	void *p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+
+	return p ? p : dlvsym(RTLD_NEXT, "dlsym", FIRST_GLIBC);
+}
+
 static dlsym_fn *real_dlsym(void)
 {
 	static void *real;
 	void *p = __atomic_load_n(&real, __ATOMIC_RELAXED);
 
+	if (!p && !__atomic_load_n(&loaded, __ATOMIC_ACQUIRE)) {
+		p = early_dlsym();
+		if (p)
+			return (dlsym_fn *)p;
+	}
 	if (!p) {
 		p = resolve_next("dlsym");
 		__atomic_store_n(&real, p, __ATOMIC_RELAXED);

@@ -87,9 +87,8 @@ static bool open_files(void)
 
 	if (!output_open())
 		return say_failed(errno);
-	errno = ENOSPC;
-	if (os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) &&
-	    live_open(output_get()->live_fd, pid, offset) &&
+	errno = os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) ? ENOSPC : EFBIG;
+	if (errno == ENOSPC && live_open(output_get()->live_fd, pid, offset) &&
 	    drain_open(output_get()->fd, pid, offset))
 		return true;
 	err = errno;
@@ -175,12 +174,20 @@ static bool is_own_process(void)
 	return gmt_session.pid == (uint32_t)getpid() && drain_is_here();
 }
 
+/* No system call: programs that allow themselves next to none end here too. */
+static bool has_nothing_to_end(void)
+{
+	return __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE) != SESSION_ON &&
+	       !__atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+}
+
 /* After exit nothing is to begin any more; an exec may fail, and then the program goes on. */
 static bool switch_off(bool by_exit)
 {
 	uint32_t state = SESSION_ON;
 
-	if (!is_own_process() || (gmt_session.marker && *gmt_session.marker != 1))
+	if ((!by_exit && has_nothing_to_end()) || !is_own_process() ||
+	    (gmt_session.marker && *gmt_session.marker != 1))
 		return false;
 	if (by_exit)
 		state = __atomic_exchange_n(&gmt_session.state, SESSION_OFF, __ATOMIC_SEQ_CST);

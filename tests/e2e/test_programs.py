@@ -193,6 +193,23 @@ def test_exec_of_what_is_no_program(cudart, tmp_path):
     ends_well(path)
 
 
+@pytest.mark.parametrize("sanitizer,library", [("address", "libasan.so"), ("undefined", None), ("thread", "libtsan.so")])
+@pytest.mark.parametrize("mode,code", [("threads", 0), ("_exit", 7), ("fork", 0)])
+def test_programs_with_a_sanitizer(cudart, tmp_path, sanitizer, library, mode, code):
+    """A sanitizer looks functions up while it sets itself up, before anything of ours has run."""
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-w", f"-fsanitize={sanitizer}", "-rdynamic", "-Wl,-z,dynamic-undefined-weak", "-o", program,
+                    os.path.join(toy.ROOT, "tests/programs/lifecycle.c"), "-ldl", "-lpthread"], check=True)
+    first = [subprocess.run(["gcc", "-print-file-name=" + library], capture_output=True, text=True).stdout.strip()] if library else []
+    env = dict(os.environ, LOG=str(tmp_path / "log"), GPUMEMTRACE_OUTPUT=str(tmp_path / "run.%p.gmt"), ASAN_OPTIONS="detect_leaks=0",
+               TSAN_OPTIONS="die_after_fork=0",  # it refuses threads in a child of a program that has any, and ours is one
+               LD_PRELOAD=":".join([*first, toy.SHIM, cudart]))
+    done = subprocess.run([program, mode], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (code, "")
+    for [path] in check(tmp_path, in_order=False).values():
+        ends_well(path)
+
+
 def test_killed_at_random_moments(cudart, tmp_path):
     """What the program had completed before it was killed is read, whatever the recorder was doing."""
     chance, total = random.Random(11), 0
