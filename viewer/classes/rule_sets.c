@@ -100,5 +100,5 @@ bool set_update(struct classifier *c, const struct block *b)
 {
 	return is_of_the_script(b) && b->born_backward && !b->after_forward &&
 	       !(b->died_seq && stage_is_backward(b->died_stage)) &&
-	       model_is_of_a_set(c->m, b->stack);
+	       model_is_of_a_set(c->m, b->stack) && !(place_of_native(c, b) & PLACE_MOVED);
 }

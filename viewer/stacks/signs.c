@@ -212,7 +212,7 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 	if (what & (IS_MODULE | IS_OPTIMIZER | CALLS | STEPS))
 		bits &= ~STACK_CARRIED;
 	if (keeps_state(what) && strstr(last_part(c->name.s), "bucket"))
-		bits |= STACK_GRADS;
+		bits |= STACK_BUCKET;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
 		bits |= STACK_FORWARD;
 	if (is(c, "step"))
