@@ -15,14 +15,15 @@ import score  # noqa: E402
 
 RIGHT = {"on": 0.995, "off": 0.95}
 UNKNOWN = 0.005
-ALWAYS = ("adamw", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema", "fast_text", "flat",
-          "generate", "handwritten", "kept_function", "kv_cache", "lora", "points", "recommender", "resume", "retained", "sharpness",
-          "static_attributes", "static_cache", "style", "truncated")
+ALWAYS = ("adamw", "averages", "bare_tensors", "beams", "checkpoint_reentrant", "closures", "contrast", "ddp_views", "ema",
+          "fast_text", "flat", "generate", "handwritten", "kept_function", "kv_cache", "lora", "points", "recommender",
+          "resume", "retained", "sharpness", "static_attributes", "static_cache", "style", "truncated", "weights_loaded")
 CASES = score.cases() if os.environ.get("GPUMEMTRACE_TEST_CLASSES") == "1" else ALWAYS
 
 # A rule that may be left out without harm would be no rule: case, tags, and rules whose absence the score must show.
 MATTERS = {
     ("adamw", "on"): ("state", "saved", "workspace"),
+    ("averages", "on"): ("averages",),
     ("bare_tensors", "off"): ("gradient-life", "activation-life"),
     ("resume", "off"): ("state-frames",),
     ("bare_tensors", "on"): ("leaf", "gradient"),
@@ -46,6 +47,8 @@ MATTERS = {
     ("static_attributes", "on"): ("cache-statement", "module-frames"),
     ("style", "off"): ("activation-result",),
     ("truncated", "off"): ("activation-result",),
+    ("weights_loaded", "on"): ("weights-loaded",),
+    ("wrapped_tensors", "on"): ("activation-life",),
 }
 
 

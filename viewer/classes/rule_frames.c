@@ -127,8 +127,8 @@ bool frame_unsharded(struct classifier *c, const struct block *b)
 /* What its other methods make and give up at once is a step on the way. */
 bool frame_state(struct classifier *c, const struct block *b)
 {
-	return b->signs & STACK_STATE && !(b->signs & STACK_BUCKET) &&
-	       b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
+	return b->signs & STACK_STATE && !(b->signs & STACK_BUCKET) && b->stage != STAGE_FORWARD &&
+	       b->stage != STAGE_OPTIMIZER &&
 	       !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
 	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
 }
