@@ -53,3 +53,37 @@ def check_blocks(tool, recording, owner, case):
 def test_a_loop_that_keeps_nothing(programs, tool):
     said = tool.json("leaks", programs.traced("steps.py", "gan"))
     assert (said["owners"], said["growth_per_step"], said["from_step"], said["to_step"]) == ([], 0, 1, 3)
+
+
+LAYERS = """
+import torch
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(256, 256)
+    def forward(self, x):
+        return torch.relu(self.inner(x))
+
+layers, kept = [Layer().cuda() for _ in range(4)], []
+for _ in range(6):
+    x = torch.randn(100, 256, device="cuda")
+    with torch.no_grad():
+        for layer in layers:
+            x = layer(x)
+    kept.append(x)
+"""
+
+
+def test_what_was_taken_for_a_step_is_said(programs, tool):
+    """Without an optimizer it is a call of the outermost module, which here is a layer: 24 of them, not 6."""
+    (programs.folder / "layers.py").write_text(LAYERS)
+    recording = programs.traced(str(programs.folder / "layers.py"))
+    said = tool.json("leaks", recording)
+    assert (said["steps"], said["step_basis"], said["step_is"]["function"]) == (24, "forward", "Layer.forward")
+    text = " ".join(tool("leaks", recording).split())
+    line = LAYERS.splitlines().index("            x = layer(x)") + 1
+    assert "A step here is one call of Layer.forward layers.py:" in text and f"made at layers.py:{line}" in text
+    assert "no optimizer's step was seen" in text
+    trained = tool.json("leaks", programs.traced("steps.py", "gan", output="gan.gmt"))
+    assert "step_is" not in trained and trained["step_basis"] == "optimizer"

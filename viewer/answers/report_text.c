@@ -9,8 +9,9 @@
 #include "parts.h"
 #include "report.h"
 
-#define WHO	   44	     /* columns for a line of code */
-#define HOST_LEAST (1 << 20) /* what the framework itself pins says nothing */
+#define WHO	       44	 /* columns for a line of code */
+#define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
+#define ROUNDING_LEAST (1 << 19)
 
 static void row(struct emit *out, int width, const char *who, uint64_t bytes, uint64_t all,
 		uint64_t blocks)
@@ -96,6 +97,31 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 		emit_line(out, "  %-22s%10s  the cache was emptied to make room: a stall",
 			  "allocation retries", note);
 	}
+}
+
+/* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
+static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
+{
+	char key[48], n[HUMAN_MAX], note[96] = "over what was asked for";
+	uint64_t bytes, blocks = 0;
+	struct defs_text fact;
+
+	snprintf(key, sizeof(key), "device.%d.rounding_at_peak", mo->device);
+	fact = defs_meta(&r->recording->defs, key);
+	bytes = strtoull(fact.s, NULL, 10);
+	for (size_t i = 0; i < mo->count && !fact.len; i++) {
+		const struct block *b = &mo->blocks[i];
+
+		if (!b->told || b->told >= b->size)
+			continue;
+		bytes += b->size - b->told;
+		blocks++;
+	}
+	if (!fact.len)
+		snprintf(note, sizeof(note), "at least, over the tensors of %s blocks",
+			 human_count(n, blocks));
+	if (bytes >= mo->bytes / 1000 && bytes >= ROUNDING_LEAST)
+		figure(out, "lost to rounding", bytes, note);
 }
 
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
@@ -187,6 +213,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 		report_classes(r, mo, out);
 	holders_table(r, mo, out);
 	cache_lines(r, mo, out);
+	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->survey))
 		figure(out, "allocated at the end", model_curve(d)->now, "");

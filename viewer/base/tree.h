@@ -50,6 +50,7 @@ struct block {
 	uint16_t tags;	 /* enum block_tag */
 	uint16_t memory; /* enum gmt_mem, 0 = framework block */
 	uint16_t refs;	 /* of physical memory: handles and mappings */
+	uint64_t told;	 /* bytes of the largest storage that a tag had in it, 0 = none */
 
 	uint64_t leaf_ns, grad_ns, save_ns; /* when that was first said, 0 = never */
 	uint64_t died_ns;

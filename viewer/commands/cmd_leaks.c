@@ -25,6 +25,65 @@ static void json_block(struct emit *out, const char *key, const struct block *b,
 	emit_end(out);
 }
 
+/* Without an optimizer a call of the outermost module is a step: which one that is. The module is
+ * named by its method, the place by the line that calls it. */
+static bool module_of(struct timeline *t, struct owner *module, struct owner *caller)
+{
+	struct stacks *s = &t->stacks;
+	const struct extent *x;
+
+	if (t->steps.basis != STEPS_FORWARD && t->steps.basis != STEPS_BACKWARD)
+		return false;
+	for (size_t i = steps_number(&t->steps); i; i--) {
+		x = &t->steps.items[i].phases[PHASE_FORWARD];
+		stacks_read_python(s, x->peak_stack);
+		for (size_t k = s->count; k-- > 0;) {
+			const struct frame *f = &s->frames[k];
+
+			if (!owners_is_forward(f->function) && strcmp(f->function, "forward"))
+				continue;
+			*module = (struct owner){ .function = f->function,
+						  .file = f->file,
+						  .line = f->first_line ? f->first_line : f->line };
+			*caller = owners_caller(&t->owners, x->peak_stack);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void text_step(struct emit *out, struct timeline *t)
+{
+	char a[OWNER_WORDS], b[OWNER_WORDS], text[2 * OWNER_WORDS + 200];
+	struct owner module, caller;
+
+	if (!module_of(t, &module, &caller))
+		return;
+	snprintf(text, sizeof(text),
+		 "A step here is one call of %s%s%s: the outermost module's, for no optimizer's "
+		 "step "
+		 "was seen%s. If that is one layer of a model, or one of several calls, what is "
+		 "said "
+		 "of steps is of those.",
+		 owner_words(&module, a, sizeof(a), 0), caller.file[0] ? ", made at " : "",
+		 caller.file[0] ? owner_place(&caller, b, sizeof(b), 0) : "",
+		 t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
+	emit_paragraph(out, "", "", text);
+	emit_line(out, "%s", "");
+}
+
+static void json_step(struct emit *out, struct timeline *t)
+{
+	struct owner module, caller;
+
+	emit_text(out, "step_basis", steps_basis_name(t->steps.basis));
+	if (!module_of(t, &module, &caller))
+		return;
+	emit_object(out, "step_is");
+	emit_owner(out, &module);
+	emit_end(out);
+}
+
 static void json_owner(struct emit *out, const struct leak *l)
 {
 	emit_object(out, NULL);
@@ -40,7 +99,7 @@ static void json_owner(struct emit *out, const struct leak *l)
 	emit_end(out);
 }
 
-static void json(struct emit *out, const struct timeline *t, const struct leaks *l)
+static void json(struct emit *out, struct timeline *t, const struct leaks *l)
 {
 	emit_object(out, NULL);
 	emit_signed(out, "device", t->device);
@@ -48,6 +107,7 @@ static void json(struct emit *out, const struct timeline *t, const struct leaks 
 	emit_number(out, "from_step", l->from_step);
 	emit_number(out, "to_step", l->to_step);
 	emit_number(out, "growth_per_step", l->bytes_per_step);
+	json_step(out, t);
 	emit_array(out, "owners");
 	for (size_t i = 0; i < l->count; i++)
 		json_owner(out, &l->items[i]);
@@ -69,11 +129,12 @@ static void text_owner(struct emit *out, const struct leak *l)
 		  l->latest.addr, l->latest.stack);
 }
 
-static void text(struct emit *out, const struct timeline *t, const struct leaks *l, long top)
+static void text(struct emit *out, struct timeline *t, const struct leaks *l, long top)
 {
 	size_t n = steps_number(&t->steps), most = top > 0 ? (size_t)top : l->count;
 	char bytes[HUMAN_MAX];
 
+	text_step(out, t);
 	if (l->from_step == l->to_step) {
 		emit_line(out, "Too few steps to tell: %zu found, three that ended are needed", n);
 		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));

@@ -171,6 +171,9 @@ static void write_notes(struct import *im)
 			    "no native frames: backward is where Python frames are missing "
 			    "(%" PRIu64 " events)",
 			    im->bare);
+	if (import_sizes_npu(im))
+		import_note(im, "sizes round as torch_npu's allocator does (32 bytes more, then up "
+				"to 512): that is no fragmentation");
 	if (im->guessed)
 		import_note(im,
 			    "sizes of %" PRIu64 " blocks by the allocator's rule from what was "
@@ -211,6 +214,8 @@ static void write_facts(struct import *im)
 		import_meta(im, key, "%" PRIu64, im->devices[i].asked);
 		snprintf(key, sizeof(key), "device.%d.asked_bytes_peak", i);
 		import_meta(im, key, "%" PRIu64, im->devices[i].asked_peak);
+		snprintf(key, sizeof(key), "device.%d.rounding_at_peak", i);
+		import_meta(im, key, "%" PRIu64, im->devices[i].lost);
 	}
 	write_notes(im);
 }

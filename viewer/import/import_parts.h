@@ -55,6 +55,7 @@ struct import_device {
 	uint64_t *exact;      /* by entry of the trace: the block's size, 0 = not known */
 	bool no_requests, no_completions;
 	uint64_t allocated, reserved, asked, asked_peak;
+	uint64_t peak, lost; /* bytes of blocks at most; of these then more than was asked for */
 };
 
 struct import_item {
@@ -85,7 +86,7 @@ struct import {
 	uint32_t metadata; /* name of the open range of user_metadata, 0 = none */
 	uint64_t metadata_range;
 	uint32_t evaluating; /* the backward node that made the latest event */
-	uint64_t max_split, round_divisions[16];
+	uint64_t max_split, round_divisions[16], npu_votes, cuda_votes;
 	bool any_python, any_native, any_frames[ACTIONS];
 
 	/* for the notes */
@@ -120,6 +121,9 @@ void ranges_cut(struct tree *t, uint64_t addr, uint64_t size);
 /* import_sizes.c: how large the allocator made a block that was asked for with so many bytes. */
 uint64_t import_block_size(const struct import *im, const struct import_device *d, uint64_t addr,
 			   uint64_t asked);
+/* Some devices' forks of PyTorch round otherwise: the blocks of the end say it. */
+void import_sizes_look(struct import *im, uint64_t asked, uint64_t size);
+bool import_sizes_npu(const struct import *im);
 void import_sizes_settings(struct import *im, const struct pickle_value *settings);
 
 /* import_replay.c: the beginning, then every entry. */

@@ -108,6 +108,10 @@ static void block_event(struct import *im, unsigned kind, int device, const stru
 		d->asked += b->handle;
 		if (d->asked > d->asked_peak)
 			d->asked_peak = d->asked;
+		if (d->allocated > d->peak) {
+			d->peak = d->allocated;
+			d->lost = d->allocated > d->asked ? d->allocated - d->asked : 0;
+		}
 	} else {
 		d->allocated -= b->size;
 		d->asked -= b->handle;

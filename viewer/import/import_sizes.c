@@ -8,6 +8,8 @@
 
 #define UNIT	  512u
 #define SMALL	  (1u << 20) /* up to here blocks lie in small segments, and are split finely */
+#define NPU_MORE  32u	     /* bytes that torch_npu's allocator adds before it rounds up */
+#define VOTES	  4
 #define LOG_SMALL 20
 
 /* "roundup_power2_divisions": one number for each power of two of MiB. */
@@ -30,6 +32,25 @@ void import_sizes_settings(struct import *im, const struct pickle_value *setting
 	}
 }
 
+static uint64_t up(uint64_t n)
+{
+	return n < UNIT ? UNIT : (n + UNIT - 1) / UNIT * UNIT;
+}
+
+/* A size that fills its units to the last 32 bytes has one unit more there. */
+void import_sizes_look(struct import *im, uint64_t asked, uint64_t size)
+{
+	if (!asked || up(asked) == up(asked + NPU_MORE))
+		return;
+	im->npu_votes += size == up(asked + NPU_MORE);
+	im->cuda_votes += size == up(asked);
+}
+
+bool import_sizes_npu(const struct import *im)
+{
+	return im->npu_votes >= VOTES && im->npu_votes > 20 * im->cuda_votes;
+}
+
 static unsigned log2_of(uint64_t n)
 {
 	return n ? 63 - (unsigned)__builtin_clzll(n) : 0;
@@ -40,6 +61,8 @@ static uint64_t rounded(const struct import *im, uint64_t asked)
 	unsigned log = log2_of(asked), row = log > LOG_SMALL ? log - LOG_SMALL : 0;
 	uint64_t divisions = im->round_divisions[row < 16 ? row : 15], part;
 
+	if (import_sizes_npu(im))
+		return up(asked + NPU_MORE);
 	if (asked < UNIT)
 		return UNIT;
 	if (divisions <= 1 || asked <= UNIT * divisions || !(asked & (asked - 1)))

@@ -82,6 +82,7 @@ static void read_block(struct import *im, struct import_device *d, const struct 
 	if (!live)
 		return;
 	b->stack = import_stack(im, frames_of(im, v)).id;
+	import_sizes_look(im, b->handle, size);
 	put(&d->end, addr, size, b->handle);
 }
 

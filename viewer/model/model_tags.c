@@ -11,8 +11,13 @@
 
 static struct block *enclosing(struct model *m, const struct gmt_event *e, struct model_device **d)
 {
+	struct block *b;
+
 	*d = model_device(m, e->device);
-	return *d ? tree_enclosing(&(*d)->live, e->addr) : NULL;
+	b = *d ? tree_enclosing(&(*d)->live, e->addr) : NULL;
+	if (b && e->size > b->told && e->size <= b->size)
+		b->told = e->size;
+	return b;
 }
 
 /* A leaf that a graph has saved meanwhile, in backward: an activation that checkpointing cut off.
