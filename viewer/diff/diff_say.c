@@ -242,9 +242,9 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 	if (diff_keeps_gradients(d)) {
 		sentence_add(
 			s, "%s: %c",
-			more ? "Gradients are kept from step to step (set_to_none=False, or no "
+			more ? "More gradients, kept from step to step (set_to_none=False, or no "
 			       "zero_grad)"
-			     : "Gradients are given up between steps now (zero_grad)",
+			     : "Less gradients, given up between steps now (zero_grad)",
 			more ? '+' : '-');
 		sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
 		sentence_add(s, " in the %s; the line to read is ", phase_noun(d->new_shot.phase));
