@@ -112,9 +112,9 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 	for (size_t i = 0; i < mo->count && !fact.len; i++) {
 		const struct block *b = &mo->blocks[i];
 
-		if (!b->told || b->told >= b->size)
+		if (!b->storage || b->storage >= b->size)
 			continue;
-		bytes += b->size - b->told;
+		bytes += b->size - b->storage;
 		blocks++;
 	}
 	if (!fact.len)

@@ -46,11 +46,11 @@ struct block {
 	uint32_t saved; /* SavedVariables that hold a tensor in it now */
 	uint32_t copy;	/* 1 + its place in the moment of its device or in a series, 0 = none */
 	int32_t device;
-	uint16_t flags;	 /* enum gmt_flag */
-	uint16_t tags;	 /* enum block_tag */
-	uint16_t memory; /* enum gmt_mem, 0 = framework block */
-	uint16_t refs;	 /* of physical memory: handles and mappings */
-	uint64_t told;	 /* bytes of the largest storage that a tag had in it, 0 = none */
+	uint16_t flags;	  /* enum gmt_flag */
+	uint16_t tags;	  /* enum block_tag */
+	uint16_t memory;  /* enum gmt_mem, 0 = framework block */
+	uint16_t refs;	  /* of physical memory: handles and mappings */
+	uint64_t storage; /* bytes of the largest one that a tag had in it, 0 = none */
 
 	uint64_t leaf_ns, grad_ns, save_ns; /* when that was first said, 0 = never */
 	uint64_t died_ns;

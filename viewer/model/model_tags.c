@@ -15,8 +15,8 @@ static struct block *enclosing(struct model *m, const struct gmt_event *e, struc
 
 	*d = model_device(m, e->device);
 	b = *d ? tree_enclosing(&(*d)->live, e->addr) : NULL;
-	if (b && e->size > b->told && e->size <= b->size)
-		b->told = e->size;
+	if (b && e->size > b->storage && e->size <= b->size)
+		b->storage = e->size;
 	return b;
 }
 

@@ -41,7 +41,7 @@ bool owners_same(const struct owner *a, const struct owner *b);
  */
 const char *owners_library(struct owners *o, const struct block *b);
 
-/* A file that PyTorch's compiler wrote: its name is a hash, its lines are nobody's. */
+/* A file that PyTorch's compiler wrote: its name is a hash, and no line of it is in the program. */
 bool owners_is_generated(const char *file);
 /* A file of Python's standard library. */
 bool owners_is_stdlib(const char *file);
