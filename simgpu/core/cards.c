@@ -2,8 +2,8 @@
  *
  * Which card is simulated: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like
  * card of that memory. SIMGPU_TAKEN=SIZE is what other programs hold of it: the card is as large as
- * before, so much of it is never free, and it is nobody's here. Read once, at the first question;
- * runs on whatever thread asks first.
+ * before, so much of it is never free, and it is nobody's here. SIMGPU_CONTEXT is what a context
+ * takes. Read once, at the first question; runs on whatever thread asks first.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -132,6 +132,26 @@ static bool take(const char *size)
 	return false;
 }
 
+/* What a context takes is not known to the MiB: the least, the most, or so much. */
+static bool set_context(const char *what)
+{
+	size_t bytes;
+
+	if (!what || !*what)
+		return true;
+	bytes = !strcmp(what, "least")	? chosen.context_least
+		: !strcmp(what, "most") ? chosen.context_most
+					: parse_size(what);
+	if (bytes && bytes < chosen.memory - chosen.taken) {
+		chosen.context = bytes & ~(SIM_PAGE - 1);
+		return true;
+	}
+	fprintf(stderr,
+		"simgpu: SIMGPU_CONTEXT=%s is none of least, most, and a size such as 300MiB\n",
+		what);
+	return false;
+}
+
 static void choose(void)
 {
 	const char *name = getenv("SIMGPU_CARD");
@@ -149,6 +169,7 @@ static void choose(void)
 		known = false;
 	}
 	known = take(getenv("SIMGPU_TAKEN")) && known;
+	known = set_context(getenv("SIMGPU_CONTEXT")) && known;
 }
 
 const struct sim_card *sim_card(void)

@@ -40,6 +40,7 @@ struct sim_ctx {
 	bool primary, active;
 	unsigned int flags, refs;
 	uint64_t id;
+	unsigned int sms; /* it owns so many multiprocessors and no memory; 0: the card */
 };
 
 int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
@@ -56,6 +57,7 @@ struct sim_ctx *ctx_current(void); /* may be NULL */
 struct sim_ctx *ctx_primary(int device);
 struct sim_ctx *ctx_check(void *handle); /* NULL if it is not a context */
 struct sim_ctx *ctx_create(int device, unsigned int flags);
+struct sim_ctx *ctx_create_part(int device, unsigned int sms); /* within the primary one */
 void ctx_destroy(struct sim_ctx *ctx);
 int ctx_activate(int device); /* the primary context takes its memory */
 void ctx_reset(int device);   /* and gives it back, with everything allocated on the device */

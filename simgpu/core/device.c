@@ -89,7 +89,7 @@ int sim_init(void)
 	if (!init_state) {
 		init_result = sim_device_count() ? memory_init() : SIM_NO_DEVICE;
 		for (int i = 0; i < SIM_MAX_DEVICES; i++)
-			primary[i] = (struct sim_ctx){ CTX_KIND, i, true, false, 0, 0, 0 };
+			primary[i] = (struct sim_ctx){ CTX_KIND, i, true, false, 0, 0, 0, 0 };
 		pthread_atfork(NULL, NULL, in_child);
 		__atomic_store_n(&init_state, init_result ? 2 : 1, __ATOMIC_RELEASE);
 	}
@@ -176,12 +176,24 @@ struct sim_ctx *ctx_create(int device, unsigned int flags)
 		return NULL;
 	pthread_mutex_lock(&memory_lock);
 	charged = memory_charge(device, sim_card()->context);
-	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, flags, 1, next_id++ };
+	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, flags, 1, next_id++, 0 };
 	pthread_mutex_unlock(&memory_lock);
 	if (!charged) {
 		sim_handle_free(ctx);
 		return NULL;
 	}
+	return ctx;
+}
+
+struct sim_ctx *ctx_create_part(int device, unsigned int sms)
+{
+	struct sim_ctx *ctx = sim_handle(CTX_KIND, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	pthread_mutex_lock(&memory_lock);
+	*ctx = (struct sim_ctx){ CTX_KIND, device, false, true, 0, 1, next_id++, sms };
+	pthread_mutex_unlock(&memory_lock);
 	return ctx;
 }
 
@@ -194,7 +206,8 @@ void ctx_destroy(struct sim_ctx *ctx)
 			stack[left++] = stack[i];
 	depth = left;
 	pthread_mutex_lock(&memory_lock);
-	memory_uncharge(ctx->device, sim_card()->context);
+	if (!ctx->sms)
+		memory_uncharge(ctx->device, sim_card()->context);
 	pthread_mutex_unlock(&memory_lock);
 	sim_handle_free(ctx);
 }

@@ -145,7 +145,9 @@ def test_a_forked_child_is_refused_only_after_initialisation():
 # ---- memory ----
 
 @pytest.mark.parametrize("card,gib", [("rtx4090-24g", 24), ("a100-40g", 40), ("a100-80g", 80), ("h100-80g", 80),
-                                      ("h200-141g", 141), ("b200-180g", 180), ("mine=3GiB", 3)])
+                                      ("h200-141g", 141), ("b200-180g", 180), ("mine=3GiB", 3),
+                                      ("rtx3090-24g", 24), ("a10-24g", 24), ("a6000-48g", 48), ("l4-24g", 24),
+                                      ("l40s-48g", 48), ("rtx5090-32g", 32), ("rtxpro6000-96g", 96)])
 def test_cards_hold_what_they_say(card, gib):
     total, context, most = map(int, ask("""
         free(); total, before = b.value, a.value
@@ -153,9 +155,15 @@ def test_cards_hold_what_they_say(card, gib):
         while alloc(256 << 20)[0] == 0: n += 1
         print(total); print(total - before); print(n * (256 << 20))
         """, card=card))
-    assert 0.93 * gib * GIB < total <= gib * GIB
+    assert 0.91 * gib * GIB < total <= gib * GIB
     assert 300 << 20 < context < 700 << 20
     assert total - context - (256 << 20) < most <= total - context
+
+
+@pytest.mark.parametrize("said,mib", [("least", 200), ("most", 470), ("300MiB", 300)])
+def test_what_a_context_takes_can_be_chosen(said, mib):
+    total, free = map(int, ask("print(free() and b.value); print(a.value)", card="rtx4090-24g", SIMGPU_CONTEXT=said))
+    assert total - free == mib << 20
 
 
 def test_small_allocations_share_pages():
