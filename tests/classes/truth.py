@@ -228,6 +228,7 @@ def learn_late():
             if cls in TEMPORARIES or cls == "communication":
                 b["classes"] += sorted(later.get(life, ()))
             elif cls in LATER:
+                b["classes"] += {"gradients"} & later.get(life, set()) if cls == "activations" else ()
                 later.setdefault(life, set()).add(cls)
     for line in lines:
         for b in line["blocks"]:

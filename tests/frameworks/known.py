@@ -41,6 +41,8 @@ KINDS = {
     "cache": lambda kind: any(base.__name__ == "Cache" and base.__module__.startswith("transformers.") for base in kind.__mro__),
 }
 FLAT = {"gradients": ("_saved_grad_shard", "_saved_grad", "_post_backward_hook_state")}
+BESIDE = ("ds_tensor", "ds_secondary_tensor", "_local_shard", "_full_param_padded", "_mp_shard", "_full_prec_full_param_padded", "quant_state",
+          "CB", "SCB")
 caches_used = set()  # caches that a pass got from outside: what they hold is kept from one pass to the next
 
 
@@ -84,9 +86,8 @@ def gradients(params):
 def beside_weights(params):
     """What frameworks hang on a parameter: shards, full-precision and gathered forms."""
     for p in params:
-        for name, value in getattr(p, "__dict__", {}).items():
-            if "grad" not in name:
-                yield from truth.tensors_in(value, 1)
+        held = getattr(p, "__dict__", {})
+        yield from truth.tensors_in([held.get(name) for name in BESIDE], 2)
 
 
 def kept_by_frameworks(things):
@@ -115,7 +116,8 @@ def declare():
     optimizers = alive["optimizer"]
     stepped = [p for o in optimizers for g in getattr(o, "param_groups", ()) for p in g["params"]]
     loose = [p for p in alive["tensor"] if p.is_leaf and p.grad is not None]
-    mine = {id(p) for p in params} | {id(p) for p in stepped}
+    own = {id(p) for p in params}
+    mine = own | {id(p) for p in stepped}
     yield "parameters", "parameter", params, ()
     yield "parameters", "beside a parameter", list(beside_weights(params)), ("buffers",)
     yield "optimizer_state", "average of the weights", copies, COPIES
@@ -123,7 +125,8 @@ def declare():
         yield cls, why, value, or_else
     yield "optimizer_state", "the optimizer's own copy of weights", stepped, ("parameters",)
     yield "optimizer_state", "optimizer.state", [list(o.state.values()) for o in optimizers if hasattr(o, "state")], ()
-    yield "gradients", "p.grad", gradients([*params, *stepped]), ()
+    yield "gradients", "p.grad", gradients(params), ()
+    yield "gradients", "gradient of an optimizer's own copy", gradients([p for p in stepped if id(p) not in own]), ("optimizer_temporaries",)
     yield "gradients", "gradient of a leaf", [p.grad for p in loose if id(p) not in mine], ("backward_temporaries",)
     yield "buffers", "buffer", buffers, ()
     for used, tensors in in_caches(alive["cache"]):

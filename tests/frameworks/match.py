@@ -70,6 +70,8 @@ def carry_over(lines, first, second):
         one, two = walks[device]
         one.until(line["allocs"], line["frees"])
         at = two.until(line["allocs"], line["frees"])
+        if one.births != two.births and any("inside_backward" in earlier["mark"] for earlier in out):
+            return out, None, differs  # the hook that set this mark keeps autograd from adding in place: later blocks are others
         if one.births != two.births:
             return out, next((i for i, (a, b) in enumerate(zip(one.keys, two.keys)) if a[0] != b[0]), line["allocs"]), differs
         where = {key: addr for addr, key in two.live.items()}

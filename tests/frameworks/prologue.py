@@ -99,7 +99,7 @@ def after_forward(module, args, result):
         if not torch.is_grad_enabled():
             say("after")
         mark("forward")
-    elif length[0] > 8 and calls[0] == length[0] // 2 and times.get("before_step", 0) < FIRST and isinstance(result, torch.Tensor) and result.requires_grad:
+    elif length[0] > 8 and calls[0] == length[0] // 2 and times.get("after_step", 0) == FIRST - 1 and isinstance(result, torch.Tensor) and result.requires_grad:
         result.register_hook(lambda grad: mark("inside_backward"))
 
 
@@ -134,6 +134,27 @@ def follow_engine():
         module._engine_run_backward = run
 
 
+def follow_compiler():
+    """Compiled code has the hooks of modules in it, and would be other code: they go, and what is compiled is an outermost module."""
+    real = torch.compile
+
+    def compile(*args, **kwargs):
+        from torch._dynamo.eval_frame import OptimizedModule
+        if hooks:
+            while hooks:
+                hooks.pop().remove()
+            run = OptimizedModule.__call__
+
+            def call(self, *args, **kwargs):
+                before_forward(self, args)
+                result = run(self, *args, **kwargs)
+                after_forward(self, args, result)
+                return result
+            OptimizedModule.__call__ = call
+        return real(*args, **kwargs)
+    torch.compile = compile
+
+
 def follow_buckets():
     """DDP's buckets: born in its __init__, and of the sizes that it logs itself."""
     from torch.nn.parallel import DistributedDataParallel
@@ -164,11 +185,12 @@ def finish():
 # Between passes without gradients: what was computed is the last one's result, and the next one's batch.
 truth.BORN["after"] = ["forward_temporaries", "inputs"]
 truth.start()
-torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
-torch.nn.modules.module.register_module_forward_hook(after_forward)
+hooks = [torch.nn.modules.module.register_module_forward_pre_hook(before_forward),
+         torch.nn.modules.module.register_module_forward_hook(after_forward)]
 register_optimizer_step_pre_hook(before_step)
 register_optimizer_step_post_hook(after_step)
 follow_engine()
+follow_compiler()
 if torch.distributed.is_available():
     follow_buckets()
 atexit.register(finish)
