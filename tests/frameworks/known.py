@@ -13,6 +13,7 @@ AVERAGES = ("AveragedModel", "ModelEma", "ModelEmaV2", "ModelEmaV3", "EMAModel")
 KEPT = {
     "FSDPParam": [("parameters", ("all_gather_outputs", "_sharded_param_data", "_unsharded_inner_tensors", "_unsharded_param"), ()),
                   ("gradients", ("unsharded_accumulated_grad",), ())],
+    "FlatParamHandle": [("parameters", ("flat_param",), ())],
     "AllGatherResult": [("communication", ("all_gather_output",), ())],
     "AllGatherState": [("communication", ("all_gather_result",), ())],
     "ReduceScatterState": [("communication", ("reduce_scatter_input",), ())],
@@ -113,6 +114,7 @@ def declare():
     """Called at each mark, in this order; the first that names a storage says why."""
     alive = objects()
     params, buffers, copies = of_modules(alive["module"])
+    params += [handle.flat_param for handle in alive["framework"] if type(handle).__name__ == "FlatParamHandle"]
     optimizers = alive["optimizer"]
     stepped = [p for o in optimizers for g in getattr(o, "param_groups", ()) for p in g["params"]]
     loose = [p for p in alive["tensor"] if p.is_leaf and p.grad is not None]
