@@ -49,7 +49,7 @@ t.item()
 def test_a_rank_that_dies_ends_the_others(programs, how):
     shared = set(os.listdir("/dev/shm"))
     began = time.monotonic()
-    first, second = start_each(programs, 2, DIES.replace("HOW", how))
+    first, second = start_each(programs, 2, DIES.replace("HOW", how), TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC=1000)  # else a minute
     said = first.communicate(timeout=100)[1]
     assert first.returncode not in (0, None) and second.wait(30) != 0
     assert "rank 1 (process %d) has left before it took part" % second.pid in said, said[-3000:]
