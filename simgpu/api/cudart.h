@@ -29,4 +29,7 @@
 			return DRV(entered);      \
 	} while (0)
 
+/* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
+void value_read(const void *src, size_t bytes);
+
 #endif

@@ -9,9 +9,14 @@
 
 static int copy(void *dst, const void *src, size_t bytes, int kind)
 {
+	int result;
+
 	if ((unsigned int)kind > cudaMemcpyDefault)
 		return cudaErrorInvalidMemcpyDirection;
-	return sim_copy(dst, src, bytes);
+	result = sim_copy(dst, src, bytes);
+	if (!result && bytes && sim_is_device_ptr(src) && !sim_is_device_ptr(dst))
+		value_read(src, bytes);
+	return result;
 }
 
 static int put_copy(void *stream, const void *dst, const void *src, size_t bytes)

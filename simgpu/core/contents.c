@@ -138,6 +138,28 @@ static void clear(uintptr_t addr, size_t bytes)
 	}
 }
 
+/* Of any byte. */
+static int least_state(uintptr_t addr, uintptr_t end)
+{
+	int least = KNOWN;
+
+	for (struct extent *e; addr < end && least; addr = e->at + e->bytes) {
+		size_t n;
+
+		e = extent_at(addr);
+		if (!e)
+			return UNKNOWN;
+		n = e->at + e->bytes < end ? e->at + e->bytes - addr : end - addr;
+		if (!e->store || !e->store->mixed) {
+			least = e->state < least ? e->state : least;
+			continue;
+		}
+		for (const unsigned char *state = extent_states(e, addr); n--; state++)
+			least = *state < least ? *state : least;
+	}
+	return least;
+}
+
 /* ---- numbers and ranges ---- */
 
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
@@ -330,6 +352,16 @@ int contents_to_host(void *dst, uintptr_t src, size_t bytes)
 	get(src, dst, NULL, bytes);
 	pthread_mutex_unlock(&lock);
 	return SIM_OK;
+}
+
+int contents_least(uintptr_t addr, size_t bytes)
+{
+	int least;
+
+	pthread_mutex_lock(&lock);
+	least = least_state(addr, addr + bytes);
+	pthread_mutex_unlock(&lock);
+	return least;
 }
 
 /* A part of an extent: small ones byte by byte, others by another view of the same store. */

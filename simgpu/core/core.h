@@ -152,6 +152,7 @@ void contents_read(const void *src, void *data, unsigned char *states, size_t by
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
 void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */
 void contents_from_host(uintptr_t dst, const void *src, size_t bytes);
+int contents_least(uintptr_t addr, size_t bytes); /* what is known of the byte least known */
 int contents_to_host(void *dst, uintptr_t src, size_t bytes);
 void contents_on_device(uintptr_t dst, uintptr_t src, size_t bytes);
 void contents_fill(uintptr_t dst, uint32_t pattern, size_t bytes); /* as struct extent has it */

@@ -308,6 +308,11 @@ uint64_t extents_origin(void)
 
 /* ---- reading ---- */
 
+const unsigned char *extent_states(const struct extent *e, uintptr_t addr)
+{
+	return e->store->data + e->store->bytes + e->from + (addr - e->at);
+}
+
 void extent_read(const struct extent *e, uintptr_t addr, unsigned char *data, unsigned char *states,
 		 size_t bytes)
 {
@@ -323,7 +328,7 @@ void extent_read(const struct extent *e, uintptr_t addr, unsigned char *data, un
 	if (!states)
 		return;
 	if (e->store && e->store->mixed)
-		memcpy(states, e->store->data + e->store->bytes + from, bytes);
+		memcpy(states, extent_states(e, addr), bytes);
 	else
 		memset(states, e->state, bytes);
 }

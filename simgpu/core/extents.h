@@ -49,6 +49,7 @@ void extents_remove(uintptr_t addr, size_t bytes);
 void extents_insert(const struct extent *like, size_t bytes);
 uint64_t extents_origin(void); /* a new one */
 void extent_use(struct extent *e);
+const unsigned char *extent_states(const struct extent *e, uintptr_t addr); /* of a mixed store */
 void extent_read(const struct extent *e, uintptr_t addr, unsigned char *data, unsigned char *states,
 		 size_t bytes);
 

@@ -8,6 +8,7 @@
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "holders.h"
+#include "values.h"
 
 struct report {
 	const struct recording *recording;
@@ -17,8 +18,9 @@ struct report {
 	struct stacks stacks;
 	struct owners owners;
 	struct classifier *classifier;
-	int device;	    /* the one with the highest peak */
-	struct spans spans; /* of that device */
+	struct values values; /* that were not computed */
+	int device;	      /* the one with the highest peak */
+	struct spans spans;   /* of that device */
 	struct steps steps;
 	long top; /* lines of a table */
 	bool each_step;

@@ -270,6 +270,7 @@ void report_text(struct report *r, struct emit *out)
 		device_part(r, &r->moments[i], out);
 	if (r->each_step)
 		report_steps(r, out);
+	values_text(&r->values, out);
 	trouble_lines(r, out);
 	next_lines(r, out);
 }

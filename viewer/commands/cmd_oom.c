@@ -2,6 +2,7 @@
 /* oom: why memory ran out, who held it, and what would have made it fit. */
 #include <inttypes.h>
 
+#include "../answers/values.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
@@ -52,6 +53,7 @@ static void text_ranks(struct emit *out, const struct ranks *all)
 static int explain(struct emit *out, const struct ranks *all, long top)
 {
 	const struct rank *first = &all->items[0];
+	struct values values = { 0 };
 	struct recording r;
 	struct oom o;
 	char why[OOM_TEXT];
@@ -65,19 +67,23 @@ static int explain(struct emit *out, const struct ranks *all, long top)
 		recording_close(&r);
 		return rc;
 	}
+	rc = values_read(&values, &r);
 	cause = oom_cause(&o, why);
 	if (emit_json(out)) {
 		emit_object(out, NULL);
 		oom_json(&o, cause, why, out);
 		json_ranks(out, all);
+		values_json(&values, out);
 		emit_end(out);
 	} else {
 		text_ranks(out, all);
 		oom_text(&o, cause, why, top, out);
+		values_text(&values, out);
 	}
+	values_free(&values);
 	oom_close(&o);
 	recording_close(&r);
-	return 0;
+	return rc;
 }
 
 static int none(const char *file, long nth)

@@ -53,6 +53,7 @@ static void report_json(struct report *r, struct emit *out)
 	emit_end(out);
 	if (r->each_step)
 		report_steps_json(r, out);
+	values_json(&r->values, out);
 	emit_number(out, "file_bytes", r->recording->file_bytes);
 	emit_end(out);
 }
@@ -78,6 +79,7 @@ static int second_run(void *ctx, const struct gmt_event *e)
 
 	model_event(&r->model, e);
 	spans_event(&r->spans, e);
+	values_event(&r->values, e);
 	return 0;
 }
 
@@ -94,6 +96,7 @@ static int take(struct report *r, struct recording *recording)
 	rc = recording_run(recording, UINT64_MAX, second_run, r);
 	model_settle(&r->model);
 	steps_find(&r->steps, &r->spans);
+	values_settle(&r->values, &r->owners);
 	return rc;
 }
 
@@ -117,6 +120,7 @@ static void take_down(struct report *r)
 	for (size_t i = 0; i < r->count; i++)
 		moment_free(&r->moments[i]);
 	classifier_free(r->classifier);
+	values_free(&r->values);
 	free(r->step_bytes);
 	steps_free(&r->steps);
 	spans_free(&r->spans);

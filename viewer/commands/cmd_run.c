@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../answers/values.h"
 #include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
@@ -108,7 +109,23 @@ static void tell_why(int code)
 			 code);
 }
 
-static void tell(const struct run_result *f, int code, bool json)
+/* Sizes that rest on values which a simulated device did not compute: the peak may be too low. */
+static void find_values(struct values *v, struct recording *r, const struct run_result *f)
+{
+	if (!recording_open(r, f->path))
+		values_read(v, r);
+}
+
+static void tell_values(const struct values *v)
+{
+	char text[VALUES_SENTENCE];
+
+	if (v->decisions)
+		say_note("%s%s", values_sentence(v, text),
+			 v->sizes ? "; what depends on them may be too small" : "");
+}
+
+static void tell(const struct run_result *f, int code, bool json, const struct values *values)
 {
 	struct emit *out;
 	char n[HUMAN_MAX], more[64] = "";
@@ -124,6 +141,7 @@ static void tell(const struct run_result *f, int code, bool json)
 			emit_text(out, "why", f->why);
 		if (f->runtime[0])
 			emit_text(out, "runtime_inside", f->runtime);
+		values_json(values, out);
 		emit_close(out);
 		return;
 	}
@@ -137,11 +155,14 @@ static void tell(const struct run_result *f, int code, bool json)
 			 human_count(n, f->events), f->path);
 	else
 		say_note("nothing was recorded: %s", f->why);
+	tell_values(values);
 }
 
 static int run_run(const void *options, struct emit *out)
 {
 	const struct run_options *o = options;
+	struct values values = { 0 };
+	struct recording recording;
 	struct timespec start;
 	struct run_result f = { .files = 0 };
 	int code = set_up(o);
@@ -156,8 +177,10 @@ static int run_run(const void *options, struct emit *out)
 	run_result_find(&f, o->command, getenv(OUTPUT), &start);
 	if (o->sim)
 		simnotes_close(&f);
+	if (!o->quiet && o->sim && f.files)
+		find_values(&values, &recording, &f);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
-		tell(&f, code, emit_json(out));
+		tell(&f, code, emit_json(out), &values);
 	if (!o->quiet && o->sim && f.files && !emit_json(out))
 		tell_why(code);
 	return code;

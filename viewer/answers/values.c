@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a value was read for is told from the calls between the program's line and the copy. An
+ * operation that reads a value by itself goes on by it: nonzero() asks for its count, a mask for
+ * the length of its result. A copy that the program asked for, item() or cpu(), is only a read,
+ * unless it is a flag or a whole number of 8 bytes, or the statement says what it is for.
+ */
+#include "values.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../model/model.h"
+#include "../stacks/owner_words.h"
+
+/* ---- what was read where ---- */
+
+void values_event(struct values *v, const struct gmt_event *e)
+{
+	uint64_t kind = e->size == 1 || e->size == 8 ? e->size : 0;
+	uint32_t *at;
+	bool fresh;
+
+	if (e->kind != GMT_VALUE)
+		return;
+	at = map_put(&v->known, (uint64_t)e->stack << 4 | kind, &fresh);
+	if (fresh) {
+		*at = (uint32_t)v->count;
+		v->places = need_grow(v->places, &v->room, v->count, sizeof(*v->places));
+		v->places[v->count++] =
+			(struct value_place){ .stack = e->stack, .seq = e->seq, .size = e->size };
+	}
+	v->places[*at].reads++;
+	v->reads++;
+}
+
+void values_free(struct values *v)
+{
+	if (v->own) {
+		owners_free(&v->own->owners);
+		symbols_free(v->own->stacks.symbols);
+		stacks_free(&v->own->stacks);
+	}
+	free(v->own);
+	free(v->places);
+	map_free(&v->known);
+}
+
+/* ---- what for ---- */
+
+/* Operations of PyTorch that copy, as the program asked. */
+static bool only_reads(const char *operation)
+{
+	static const char *const names[] = {
+		"item",	 "_local_scalar_dense", "copy_",       "to", "_to_copy", "_copy_from",
+		"clone", "contiguous",		"resolve_conj"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(operation, names[i]))
+			return true;
+	return !operation[0] || !strncmp(operation, "to_", 3);
+}
+
+static bool is_item(const char *operation)
+{
+	return !strcmp(operation, "item") || !strcmp(operation, "_local_scalar_dense");
+}
+
+/* "at::_ops::nonzero::call(...)" -> nonzero; the overload's name is left out. */
+static void operation_of(const char *function, char *out, size_t room)
+{
+	static const char start[] = "at::_ops::";
+	const char *at = strstr(function, start), *end;
+
+	if (!at)
+		return;
+	at += strlen(start);
+	end = strstr(at, "::");
+	if (end)
+		snprintf(out, room, "%.*s", (int)(end - at), at);
+}
+
+/* As a word of its own: "print(" holds no "int(". */
+static bool holds_word(const char *text, const char *word)
+{
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		if (at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+			return true;
+	return false;
+}
+
+static bool says_decision(const char *text)
+{
+	static const char *const words[] = { "if ",    "elif ", "while ", "assert ",
+					     "range(", "int(",	"bool(",  "split(" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (holds_word(text, words[i]))
+			return true;
+	return false;
+}
+
+/* The operation that Python called, and whether Python asks for a whole number or a truth. */
+static void look_at_calls(struct value_place *p, struct owners *owners)
+{
+	const struct stacks *s = owners->stacks;
+	const struct defs_source *source = NULL;
+
+	stacks_read(owners->stacks, p->stack, p->seq);
+	for (size_t i = 0; i < s->count && !s->frames[i].python; i++) {
+		const char *f = s->frames[i].function;
+
+		operation_of(f, p->operation, sizeof(p->operation));
+		p->decides = p->decides || strstr(f, "integral_scalar") ||
+			     strstr(f, "bool_scalar") || strstr(f, "index_scalar") ||
+			     strstr(f, "is_nonzero");
+	}
+	p->owner = owners_find(owners, &(struct block){ .stack = p->stack, .seq = p->seq });
+	if (p->owner.file && p->owner.line)
+		source = defs_source(s->defs, p->owner.file, p->owner.line);
+	p->decides = p->decides || !only_reads(p->operation) || p->size == 1 ||
+		     (p->size == 8 && is_item(p->operation)) ||
+		     (source && says_decision(source->text.s));
+	p->sizes = p->decides && p->size != 1 && strcmp(p->operation, "equal") != 0;
+}
+
+void values_settle(struct values *v, struct owners *owners)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		struct value_place *p = &v->places[i];
+
+		look_at_calls(p, owners);
+		if (!p->decides)
+			continue;
+		v->decisions += p->reads;
+		v->sizes += p->sizes ? p->reads : 0;
+		if (!v->first || (p->sizes && !v->first->sizes))
+			v->first = p;
+	}
+}
+
+static int meet(void *ctx, const struct gmt_event *e)
+{
+	values_event(ctx, e);
+	return 0;
+}
+
+int values_read(struct values *v, struct recording *r)
+{
+	int rc = recording_run(r, UINT64_MAX, meet, v);
+
+	if (rc || !v->count)
+		return rc;
+	v->own = need_new(sizeof(*v->own));
+	stacks_init(&v->own->stacks, &r->defs, symbols_new(&r->defs));
+	owners_init(&v->own->owners, &v->own->stacks);
+	values_settle(v, &v->own->owners);
+	return 0;
+}
+
+/* ---- said ---- */
+
+const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
+{
+	char place[OWNER_WORDS] = "";
+
+	text[0] = 0;
+	if (!v->decisions)
+		return text;
+	if (v->first->owner.file && v->first->owner.file[0])
+		owner_place(&v->first->owner, place, sizeof(place), sizeof(place));
+	snprintf(text, VALUES_SENTENCE,
+		 "%" PRIu64 " size%s or decision%s rested on values that are not computed%s%s%s%s",
+		 v->decisions, v->decisions == 1 ? "" : "s", v->decisions == 1 ? "" : "s",
+		 place[0] || v->first->operation[0] ? "; first: " : "", place,
+		 place[0] && v->first->operation[0] ? " " : "", v->first->operation);
+	return text;
+}
+
+void values_text(const struct values *v, struct emit *out)
+{
+	char text[VALUES_SENTENCE];
+
+	if (!v->decisions)
+		return;
+	emit_title(out, "%s", values_sentence(v, text));
+	emit_line(out, "%s",
+		  v->sizes ? "  What depends on them may be too small: on a card the peak may be "
+			     "higher."
+			   : "  All of them were a yes or no: on a card the program may go on "
+			     "another way.");
+}
+
+static void place_json(const struct value_place *p, struct emit *out)
+{
+	emit_object(out, NULL);
+	emit_text(out, "function", p->owner.function ? p->owner.function : "");
+	emit_text(out, "file", p->owner.file ? p->owner.file : "");
+	emit_number(out, "line", p->owner.line);
+	emit_text(out, "operation", p->operation);
+	emit_flag(out, "decides", p->decides);
+	emit_number(out, "reads", p->reads);
+	emit_number(out, "stack", p->stack);
+	emit_end(out);
+}
+
+void values_json(const struct values *v, struct emit *out)
+{
+	if (!v->reads)
+		return;
+	emit_object(out, "values_not_computed");
+	emit_number(out, "reads", v->reads);
+	emit_number(out, "decisions", v->decisions);
+	emit_number(out, "sizes", v->sizes);
+	emit_array(out, "places");
+	for (size_t i = 0; i < v->count; i++)
+		place_json(&v->places[i], out);
+	emit_end(out);
+	emit_end(out);
+}

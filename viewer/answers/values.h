@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values that a simulated device had not computed and the program read: what a size or a decision
+ * rested on, and what was only read (a loss that is logged).
+ */
+#ifndef VIEWER_VALUES_H
+#define VIEWER_VALUES_H
+
+#include "../base/emit.h"
+#include "../recording/recording.h"
+#include "../stacks/owners.h"
+
+#define VALUES_SENTENCE 400
+
+struct value_place {
+	uint32_t stack;
+	uint64_t seq; /* of the first read there */
+	uint64_t size, reads;
+	bool decides; /* a size or a decision rests on it, */
+	bool sizes;   /* and it is no mere yes or no */
+	struct owner owner;
+	char operation[48]; /* as PyTorch calls it: "nonzero"; "" if not known */
+};
+
+struct values {
+	struct value_place *places; /* in the order of the first reads */
+	size_t count, room;
+	struct map known;
+	uint64_t reads, decisions, sizes; /* in all */
+	const struct value_place *first;  /* that a size rests on, else that decides; or NULL */
+	struct values_own {
+		struct stacks stacks;
+		struct owners owners;
+	} * own; /* where the names are that values_read found */
+};
+
+void values_event(struct values *v, const struct gmt_event *e);
+/* After the last event: who read, and what for. */
+void values_settle(struct values *v, struct owners *owners);
+/* The same for a recording by itself: 0, or a sentence was said and the exit code. */
+int values_read(struct values *v, struct recording *r);
+void values_free(struct values *v);
+
+/* "3 sizes or decisions rested on values that are not computed; ..."; "" if none did. */
+const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE]);
+void values_text(const struct values *v, struct emit *out);
+void values_json(const struct values *v, struct emit *out); /* nothing if none was read */
+
+#endif
