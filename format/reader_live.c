@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes up what a live file's rings hold: of a process that was killed, or of one that still runs.
- * Each region is copied by pread, then its tail is read again: slots from that tail on had not been
- * given back when they were copied, so the producer cannot have written over them meanwhile. What
- * the rings gave back before is in the recording, which is therefore read after the live file.
+ * Each region is copied twice by pread. What was committed in the first copy is whole in the
+ * second: a copy says nothing of the order in which its parts were read. Then the tail is read
+ * again: slots from that tail on had not been given back when they were copied, so the producer
+ * cannot have written over them meanwhile. What the rings gave back before is in the recording,
+ * which is therefore read after the live file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +45,11 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 	return true;
 }
 
-/* All from pos on: up to the first slot that holds nothing, past those that make no sense. at:
+/* From pos to end: up to the first slot that holds nothing, past those that make no sense. at:
  * where in the file the slots begin. */
-static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, uint64_t at,
-		     void *buf)
+static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t pos, uint64_t end,
+		     uint64_t at, void *buf)
 {
-	uint64_t end = pos + GMT_RING_SLOTS;
 	struct gmt_ring_item item;
 
 	while (pos < end) {
@@ -82,11 +83,37 @@ static bool is_idle(int fd, uint64_t at, const struct gmt_ring *ring)
 	return ring->head == ring->tail && commit != ring->head + 1;
 }
 
+/* The slots of a region as the file has them now. */
+static void copy_slots(int fd, uint64_t at, uint8_t *region)
+{
+	size_t got = reader_read(fd, at + GMT_RING_HEAD, region + GMT_RING_HEAD,
+				 GMT_RING_REGION - GMT_RING_HEAD);
+
+	got -= got % GMT_SLOT_BYTES;
+	memset(region + GMT_RING_HEAD + got, 0, GMT_RING_REGION - GMT_RING_HEAD - got);
+	__sync_synchronize();
+}
+
+/* Behind the last slot that was committed; a thread may have died before it moved the head on. */
+static uint64_t committed(const struct gmt_ring *ring, const uint8_t *region)
+{
+	uint64_t pos = ring->head, commit;
+
+	for (; pos - ring->tail < GMT_RING_SLOTS; pos++) {
+		memcpy(&commit, region + GMT_RING_HEAD + pos % GMT_RING_SLOTS * GMT_SLOT_BYTES,
+		       sizeof(commit));
+		if (commit != pos + 1)
+			break;
+	}
+	return pos;
+}
+
 static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *region, void *buf)
 {
 	struct gmt_ring *ring = (struct gmt_ring *)region;
 	struct gmt_ring again;
 	size_t got = reader_read(fd, at, region, sizeof(*ring));
+	uint64_t end;
 
 	if (got < sizeof(*ring) || is_idle(fd, at, ring))
 		return 0;
@@ -94,14 +121,12 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 		reader_count_skipped(r, at, GMT_RING_REGION, true);
 		return 0;
 	}
-	got = reader_read(fd, at + GMT_RING_HEAD, region + GMT_RING_HEAD,
-			  GMT_RING_REGION - GMT_RING_HEAD);
-	got -= got % GMT_SLOT_BYTES;
-	memset(region + GMT_RING_HEAD + got, 0, GMT_RING_REGION - GMT_RING_HEAD - got);
-	__sync_synchronize();
+	copy_slots(fd, at, region);
+	end = committed(ring, region);
+	copy_slots(fd, at, region);
 	if (reader_read(fd, at, &again, sizeof(again)) < sizeof(again))
 		return 0;
-	return take_ring(r, ring, again.tail, at + GMT_RING_HEAD, buf);
+	return take_ring(r, ring, again.tail, end, at + GMT_RING_HEAD, buf);
 }
 
 static int by_seq(const void *a, const void *b)
