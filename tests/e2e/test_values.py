@@ -88,6 +88,9 @@ def test_sizes_and_decisions_are_told_from_what_is_only_read(programs, tool):
     first = min(lines_of(program, "size"))
     said = f"{found['decisions']} sizes or decisions rested on values that are not computed; first: program.py:{first} nonzero"
     assert said in tool("report", recording)
+    page = programs.folder / "page.html"
+    tool("html", recording, "-o", page)
+    assert said in page.read_text()
     reads = [e for e in tool.events(recording) if e.get("kind") == "value"]
     assert len(reads) == found["reads"]
 

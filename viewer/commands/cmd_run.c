@@ -100,13 +100,14 @@ static int set_up(const struct run_options *o)
 	return 0;
 }
 
-/* A program that decides by what its kernels computed may go astray on a simulated device. */
-static void tell_why(int code)
+/* A program that failed after it had read such values may have failed for them; one that read none
+ * has another reason. */
+static void tell_why(int code, const struct values *v)
 {
-	if (code && code < 126)
-		say_note("the program ended with %d; if a value was the reason (a zero, an empty "
-			 "tensor): kernels compute nothing on a simulated device",
-			 code);
+	if (code && code < 126 && v->reads)
+		say_note("the program ended with %d; before, it read %" PRIu64 " value%s that the "
+			 "simulated device does not compute: on a card it may not fail",
+			 code, v->reads, v->reads == 1 ? "" : "s");
 }
 
 /* Sizes that rest on values which a simulated device did not compute: the peak may be too low. */
@@ -182,7 +183,7 @@ static int run_run(const void *options, struct emit *out)
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
 		tell(&f, code, emit_json(out), &values);
 	if (!o->quiet && o->sim && f.files && !emit_json(out))
-		tell_why(code);
+		tell_why(code, &values);
 	return code;
 }
 

@@ -7,6 +7,7 @@
 
 #include "../answers/holders.h"
 #include "../answers/parts.h"
+#include "../answers/values.h"
 #include "../moments/instant.h"
 #include "../recording/running.h"
 #include "page.h"
@@ -93,6 +94,18 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
+/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. */
+static void emit_values(struct track *t)
+{
+	struct values v = { 0 };
+	char text[VALUES_SENTENCE] = "";
+
+	if (!values_read(&v, t->recording))
+		values_sentence(&v, text);
+	emit_number(t->page->first, "values", names_word(&t->page->words, text));
+	values_free(&v);
+}
+
 static void emit_libraries(struct track *t)
 {
 	const struct model_device *d = &t->timeline.model.devices[t->timeline.device];
@@ -172,6 +185,7 @@ void page_facts_emit(struct track *t)
 	emit_rank(t);
 	emit_rows(t);
 	emit_notes(t);
+	emit_values(t);
 	emit_peak(t);
 	emit_figures(t);
 	emit_libraries(t);

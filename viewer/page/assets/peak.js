@@ -44,6 +44,7 @@ function peakPanel() {
       h('p', { class: 'note' }, 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
         t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
         t.ooms ? h('b', { class: 'alarm' }, ' Out of memory' + (t.ooms > 1 ? ' ' + plural(t.ooms, 'time') + '; the last time ' : ': ') + 'a tensor of ' + bytesText(t.oom_asked) + ' did not fit.') : null,
+        t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
         t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording; figures may be off by them.') : null,
         t.running ? ' The program was still running: this is what it did so far.' : !t.ended || t.truncated ? ' The program did not end by itself: this is all up to its last moment.' : null));
   }
