@@ -41,6 +41,45 @@ static void averages(void)
 	now();
 }
 
+/* A loop over two models, each with an average that one line of a library brings to the device. */
+static void averages_of_two_models(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t caller = frame_at(script(), "/home/u/train.py", "train", 20 + i);
+		uint32_t line = join(native_frame(moves), frame(caller, "/v/ema.py", "Ema.to"));
+
+		two_parameters();
+		born(i ? 0x20000 : 0x1000, line);
+		born_of_size(i ? 0x30000 : 0x2000, 8192, line);
+		for (unsigned k = 0; k < 3; k++) {
+			born(0x9000, forward());
+			backward_pass();
+			died(0x9000, script());
+		}
+		if (!i)
+			now();
+	}
+}
+
+/* Batches of two tensors that are by chance as large as the parameters. */
+static void batches_as_large_as_weights(void)
+{
+	uint32_t line = join(native_frame(moves), script());
+
+	two_parameters();
+	for (unsigned i = 0; i < 3; i++) {
+		born(0x1000, line);
+		born_of_size(0x2000, 8192, line);
+		born(0x9000, forward());
+		backward_pass();
+		died(0x9000, script());
+		if (i == 1)
+			now();
+		died(0x1000, script());
+		died(0x2000, script());
+	}
+}
+
 /* One line brings many tensors of two sizes to the device, then passes use them. */
 static void loaded_by_a_line(void)
 {
@@ -168,6 +207,21 @@ static void cleared_of_the_script(void)
 	born(0x1000, script());
 	now();
 	died(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
+}
+
+/* A loss computes the head's gradient in its forward pass, and zero_grad gives it up. */
+static void cleared_of_a_function(void)
+{
+	uint32_t apply = frame(forward(), TORCH "autograd/function.py", "Function.apply");
+	uint32_t clear = frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad");
+	uint32_t inside = frame(apply, "/home/u/loss.py", "Loss.forward");
+
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	born(0x1000, inside);
+	born(0x2000, inside);
+	now();
+	died_in_backward(0x2000);
+	died(0x1000, clear);
 }
 
 /* Modules have blocks of its size: they were filled from the file, the optimizer took its own. */
@@ -309,6 +363,8 @@ static void gathered(void)
 static const struct scene scenes[] = {
 	{ "copies", "optimizer_state", "copied-gradients", copies },
 	{ "averages", "parameters", "copies", averages },
+	{ "averages", "parameters", "copies", averages_of_two_models },
+	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "cache-room", "kv_cache", "made-outside", room_for_keys },
 	{ "heir", "parameters", "prepared", converted },
@@ -320,6 +376,7 @@ static const struct scene scenes[] = {
 	{ "copied-gradients", "gradients", "nothing", flat_gradient },
 	{ "update", "optimizer_temporaries", "computed-outside", update },
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
+	{ "cleared", "gradients", "context", cleared_of_a_function },
 	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
 	{ "loaded", "parameters", "nothing", loaded_and_assigned },
 	{ "heir", "parameters", "plain-saved", moved_leaf },

@@ -44,13 +44,13 @@ bool life_gradient(struct classifier *c, const struct block *b)
 	       !(b->died_seq && stage_is_backward(b->died_stage));
 }
 
-/* Made in backward or by the script after it, and freed where gradients are cleared; or of a stack
- * whose blocks are. */
+/* Made in backward, by the script after it or by a Function ahead of it, and freed where gradients
+ * are cleared; or of a stack whose blocks are. */
 bool life_cleared(struct classifier *c, const struct block *b)
 {
 	if (b->saved || (b->stage == STAGE_BACKWARD && !block_lived_past_backward(c, b)))
 		return false;
-	return model_was_cleared(b) ||
+	return model_was_cleared(c->m, b) ||
 	       (!b->died_seq && model_has_habit(c->m, b->stack, HABIT_CLEARED));
 }
 

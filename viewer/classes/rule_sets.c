@@ -26,8 +26,18 @@ bool set_weights(struct classifier *c, const struct block *b)
 	       model_is_of_a_set(c->m, b->stack);
 }
 
-/* Kept over at least one whole step, or for good. What comes from the host again and again is a
- * batch. */
+/* It came from the host by a line that brings more of them later, and did not stay. A line that is
+ * called for each of several models makes many at once, or what stays. */
+static bool is_batch(struct classifier *c, const struct block *b)
+{
+	enum { SOON = 2 };
+	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+
+	return place_of_native(c, b) & PLACE_MOVED && until <= b->born_backward + SOON &&
+	       model_line_goes_on(c->m, b) && !model_makes_many_once(c->m, b->stack);
+}
+
+/* Kept over at least one whole step, or for good. */
 bool set_copies(struct classifier *c, const struct block *b)
 {
 	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
@@ -36,8 +46,7 @@ bool set_copies(struct classifier *c, const struct block *b)
 	       (until > b->born_backward + !b->after_step ||
 		(!b->died_seq &&
 		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON)))) &&
-	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST)) &&
-	       !(place_of_native(c, b) & PLACE_MOVED && model_line_goes_on(c->m, b));
+	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, b);
 }
 
 /* Made by copying what was there, not filled anew. */
@@ -81,7 +90,7 @@ bool set_caches(struct classifier *c, const struct block *b)
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
- * all in one. */
+ * all in one. A line whose source is not there may speak of them unless it brings a batch. */
 bool set_copied_gradients(struct classifier *c, const struct block *b)
 {
 	uint32_t place;
@@ -92,7 +101,8 @@ bool set_copied_gradients(struct classifier *c, const struct block *b)
 	if (place & PLACE_OF_GRAD && !b->after_forward && b->size >= c->m->largest_gradient)
 		return true;
 	return model_is_of_a_set(c->m, b->stack) &&
-	       (place & PLACE_OF_GRAD || !(place & PLACE_READ));
+	       (place & PLACE_OF_GRAD ||
+		!(place & PLACE_READ || place_of_native(c, b) & PLACE_MOVED));
 }
 
 /* The arithmetic of an update that the script does by itself. */

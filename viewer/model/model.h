@@ -272,6 +272,7 @@ bool model_is_of_a_set(const struct model *m, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool model_gathers(const struct model *m, uint32_t stack);
 bool model_makes_many(const struct model *m, uint32_t stack); /* before each of several passes */
+bool model_makes_many_once(const struct model *m, uint32_t stack); /* and never again */
 /* Half of what its stack made or more is as large as gradients and no module's block, and it was
  * the first of its size. */
 bool model_is_first_of_gradients(const struct model *m, const struct block *b);
@@ -302,8 +303,9 @@ bool model_died_with_pass(const struct model_pass *p, const struct block *b);
 /* Backward gives up what these frames make, whoever called the module. */
 bool model_stem_is_walked(const struct model *m, uint32_t stem);
 bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
-/* Born in backward or after one, given up where gradients are cleared. */
-bool model_was_cleared(const struct block *b);
+/* Born in backward, after one or ahead of it in a Function, given up where gradients are cleared.
+ */
+bool model_was_cleared(const struct model *m, const struct block *b);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
 bool model_went_on(const struct block *b);
 bool model_was_kept(const struct block *b); /* or after that pass */

@@ -24,10 +24,19 @@ bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit)
 	return at && *at & habit;
 }
 
-bool model_was_cleared(const struct block *b)
+/* A Function may compute gradients ahead, in its forward pass, as losses of large vocabularies do.
+ */
+static bool is_ahead(const struct model *m, const struct block *b)
+{
+	return b->stage == STAGE_FORWARD && b->signs & STACK_FUNCTION &&
+	       b->died_backward > b->born_backward && model_size_is_of_weight(m, b->size);
+}
+
+bool model_was_cleared(const struct model *m, const struct block *b)
 {
 	return b->died_seq && b->died_stage == STAGE_ZERO_GRAD &&
-	       (b->stage == STAGE_BACKWARD || (b->stage == STAGE_OUTSIDE && b->born_backward));
+	       (b->stage == STAGE_BACKWARD || (b->stage == STAGE_OUTSIDE && b->born_backward) ||
+		is_ahead(m, b));
 }
 
 bool model_went_on(const struct block *b)
@@ -44,7 +53,7 @@ bool model_was_kept(const struct block *b)
 
 void model_note_habits(struct model *m, const struct block *b)
 {
-	if (model_was_cleared(b))
+	if (model_was_cleared(m, b))
 		note_habit(m, b->stack, HABIT_CLEARED);
 	if (model_went_on(b))
 		note_habit(m, b->stack, HABIT_WENT_ON);

@@ -150,12 +150,20 @@ bool model_is_first_of_gradients(const struct model *m, const struct block *b)
 	return first && *first == b->stack && exact * 2 >= all;
 }
 
+enum { MANY = 4 };
+
 bool model_makes_many(const struct model *m, uint32_t stack)
 {
-	enum { MANY = 4 };
 	const struct model_set *s = find_set(m, stack);
 
 	return s && s->passes > 1 && s->at_once >= MANY;
+}
+
+bool model_makes_many_once(const struct model *m, uint32_t stack)
+{
+	const struct model_set *s = find_set(m, stack);
+
+	return s && s->passes == 1 && s->at_once >= MANY;
 }
 
 bool model_gathers(const struct model *m, uint32_t stack)

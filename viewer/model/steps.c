@@ -11,7 +11,8 @@ static const struct {
 	[STEPS_NONE] = { "none", "no step was found" },
 	[STEPS_PROFILER] = { "profiler", "steps as torch.profiler counts them" },
 	[STEPS_OPTIMIZER] = { "optimizer", "a step ends with the optimizer" },
-	[STEPS_BACKWARD] = { "backward", "no optimizer: a step is a forward and a backward pass" },
+	[STEPS_BACKWARD] = { "backward", "no optimizer's step was seen: a step is a forward and a "
+					 "backward pass" },
 	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of the model" },
 };
 
