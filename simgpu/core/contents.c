@@ -2,8 +2,9 @@
  *
  * What is known of device memory. Kernels do nothing here, so most of it has no contents; but what
  * came from the host, what a fill or a computed kernel left there, and copies of it are kept
- * (extents.c), with a state for each byte: known, a guess (made of unknown values by a kernel that
- * is computed; it reads as any other), or unknown, which reads as zero.
+ * (extents.c), with a state for each byte: known, assumed (as good as known, but to be said where
+ * it is read), a guess (made of unknown values by a kernel that is computed; it reads as any
+ * other), or unknown, which reads as zero.
  *
  * A kernel that is not computed would have written: what lies at its results is forgotten, so that
  * nobody takes what lay there before for a size. Of most kernels the length of the result is not
@@ -23,6 +24,7 @@ enum { UNKNOWN = CONTENTS_UNKNOWN, GUESS = CONTENTS_GUESS, KNOWN = CONTENTS_KNOW
 #define SAMPLES	    64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread int made_of = CONTENTS_KNOWN; /* what this thread's kernel writes */
 
 /* Calls for each part of [addr, addr + bytes) that lies in one cell. */
 #define EACH_PART(addr, bytes, at, n)                                                          \
@@ -162,10 +164,20 @@ static int least_state(uintptr_t addr, uintptr_t end)
 
 /* ---- numbers and ranges ---- */
 
+void contents_begin(void)
+{
+	made_of = KNOWN;
+}
+
+void contents_assume(int state)
+{
+	made_of = state < made_of ? state : made_of;
+}
+
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 {
 	unsigned char states[NUMBER_MOST];
-	bool known = false;
+	int least = UNKNOWN;
 
 	memset(dst, 0, bytes);
 	if (!extents_near((uintptr_t)base) && !pending_any())
@@ -173,9 +185,13 @@ bool contents_look(void *dst, const void *base, size_t offset, size_t bytes)
 	pending_read((const char *)base + offset, bytes, false);
 	pthread_mutex_lock(&lock);
 	if (extent_at((uintptr_t)base) && get((uintptr_t)base + offset, dst, states, bytes))
-		known = !memchr(states, UNKNOWN, bytes) && !memchr(states, GUESS, bytes);
+		least = KNOWN;
 	pthread_mutex_unlock(&lock);
-	return known;
+	for (size_t i = 0; i < bytes && least > GUESS; i++)
+		least = states[i] < least ? states[i] : least;
+	if (least > GUESS)
+		contents_assume(least);
+	return least > GUESS;
 }
 
 void contents_write(void *dst, const void *src, size_t bytes, bool known)
@@ -190,7 +206,7 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 	if (zero && !known)
 		clear((uintptr_t)dst, bytes); /* as it reads anyhow */
 	else
-		put((uintptr_t)dst, data, bytes, known ? KNOWN : GUESS);
+		put((uintptr_t)dst, data, bytes, known ? made_of : GUESS);
 	pthread_mutex_unlock(&lock);
 }
 

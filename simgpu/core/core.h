@@ -142,12 +142,22 @@ int host_unregister(void *ptr);
 bool host_find(const void *ptr, struct host_range *out);
 
 /* ---- contents.c ---- */
+/* Assumed values count as known: that masks are all true, that choices are spread evenly. What a
+ * kernel makes of known values is known, and assumed if any that it has looked at was. */
+enum contents_state {
+	CONTENTS_UNKNOWN,
+	CONTENTS_GUESS,
+	CONTENTS_ALL_TRUE,
+	CONTENTS_EVEN,
+	CONTENTS_KNOWN
+};
+void contents_begin(void);	 /* this thread comes to the next kernel */
+void contents_assume(int state); /* it has looked at such a value, or makes one */
 /* A number (of up to 16 bytes) of what begins at `base`; false if it is not known, but a guess or
  * zero. */
 bool contents_look(void *dst, const void *base, size_t offset, size_t bytes);
 void contents_write(void *dst, const void *src, size_t bytes, bool known);
 /* Any range: data (zero where it is unknown), and of each byte what is known of it. */
-enum contents_state { CONTENTS_UNKNOWN, CONTENTS_GUESS, CONTENTS_KNOWN };
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
 void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */

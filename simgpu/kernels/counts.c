@@ -76,6 +76,7 @@ static bool read_range(struct range *r, const struct call *c)
 
 bool range_launch(const struct call *c)
 {
+	struct value *values;
 	struct range r;
 
 	if (!read_range(&r, c)) {
@@ -83,16 +84,18 @@ bool range_launch(const struct call *c)
 			sim_forget(call_address(c, 2));
 		return call_address(c, 2) != NULL;
 	}
-	if (!view_small(&r.out)) {
+	values = r.n <= whole_most(r.out.type) ? values_new(r.n) : NULL;
+	if (!values) {
 		view_forget(&r.out);
 		return true;
 	}
 	for (int64_t i = 0; i < r.n; i++)
-		view_put(&r.out, i,
-			 (struct value){ c->k->form == EVENLY && i >= r.half
-						 ? r.end - r.step * (r.n - 1 - i)
-						 : r.start + r.step * i,
-					 true });
+		values[i] = (struct value){ c->k->form == EVENLY && i >= r.half
+						    ? r.end - r.step * (r.n - 1 - i)
+						    : r.start + r.step * i,
+					    true };
+	view_store(&r.out, values);
+	free(values);
 	return true;
 }
 
@@ -132,7 +135,7 @@ bool histogram_launch(const struct call *c)
 	if (!view_info(&out, c->args[0], c->k->types[0], word))
 		return false;
 	bins = *(const int64_t *)c->args[3];
-	if (own && view_info(&from, c->args[2], own, word) && view_small(&from))
+	if (own && view_info(&from, c->args[2], own, word))
 		in = view_known(&from);
 	if (in && weighs && view_info(&weight, c->args[7], c->k->types[0], word) &&
 	    weight.n == from.n)

@@ -302,6 +302,15 @@ static bool compute(const struct elements *e)
 	return done;
 }
 
+static int64_t most_of(const struct elements *e)
+{
+	int64_t most = WHOLE_MOST;
+
+	for (int i = 0; i <= e->k->operands; i++)
+		most = whole_most(e->views[i].type) < most ? whole_most(e->views[i].type) : most;
+	return most;
+}
+
 bool elements_launch(const struct call *c)
 {
 	struct elements e = { .k = c->k };
@@ -312,7 +321,7 @@ bool elements_launch(const struct call *c)
 		sim_forget(e.pointers[0]);
 		return true;
 	}
-	if (e.n > SMALL_MOST || (e.n > GUESSED_MOST && !any_known(&e)) || !compute(&e))
+	if (e.n > most_of(&e) || (e.n > GUESSED_MOST && !any_known(&e)) || !compute(&e))
 		view_forget(&e.views[0]);
 	return true;
 }

@@ -32,6 +32,7 @@ static const struct family families[] = {
 	{ "DeviceScanKernel<", scan_parse, scan_row_launch },
 	{ "DeviceCompactInitKernel<", prepare_parse, prepare_launch },
 	{ "DeviceReduceSingleTileKernel<", select_parse, total_launch },
+	{ "DeviceReduceKernel<", select_parse, parts_launch },
 	{ "DeviceSelectSweepKernel<", select_parse, select_launch },
 	{ "DeviceReduceByKeyKernel<", select_parse, runs_launch },
 	{ "internal::(anonymous namespace)::adjacent_difference_kernel<", select_parse,
@@ -96,5 +97,6 @@ bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], v
 	c.k = args ? kernel_find(host) : NULL;
 	if (!c.k || sim_capturing(stream))
 		return false;
+	contents_begin();
 	return (c.k->family && c.k->family->launch(&c)) || signature_forget(&c);
 }

@@ -294,7 +294,7 @@ bool index_launch(const struct call *c)
 
 	if (c->k->form == FORM_OTHER)
 		return false;
-	if (c->k->types[0] && n <= SMALL_MOST && actions[c->k->form].launch(c, n))
+	if (c->k->types[0] && n <= whole_most(c->k->types[0]) && actions[c->k->form].launch(c, n))
 		return true;
 	result = words_of(c->args[1], actions[c->k->form].pointers)[actions[c->k->form].result];
 	if (!sim_is_device_ptr(result))

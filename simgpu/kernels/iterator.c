@@ -41,15 +41,45 @@ bool iterator_read(struct iterator *it, const struct call *c, int i)
 	       sim_is_device_ptr(it->base);
 }
 
+/* Of a mask, what is not known is assumed to be true; not so of whole numbers, which say where
+ * something is, as one_hot's do. */
+static struct value *masks(const struct view *v)
+{
+	bool mask = v->type == 'b' || number_is_real(v->type);
+	struct value *values;
+
+	if (!mask || !view_worth(v))
+		return view_known(v);
+	values = values_new(v->n);
+	if (values && !view_load(v, values) && !assumes(CONTENTS_ALL_TRUE)) {
+		free(values);
+		return NULL;
+	}
+	for (int64_t i = 0; values && i < v->n; i++)
+		if (!values[i].known)
+			values[i] = (struct value){ 1, true };
+	return values;
+}
+
+bool iterator_all_true(const struct iterator *it, int64_t n)
+{
+	struct view v;
+
+	return it->base && it->flags && (it->type == 'b' || number_is_real(it->type)) &&
+	       view_row(&v, it->base, it->type, n) && !view_worth(&v) && assumes(CONTENTS_ALL_TRUE);
+}
+
 struct value *iterator_known(const struct iterator *it, int64_t n)
 {
 	struct value *values;
 	struct view v;
 
-	if (n < 0 || n > SMALL_MOST)
+	if (n < 0 || n > WHOLE_MOST)
 		return NULL;
 	if (it->base) {
-		values = view_row(&v, it->base, it->type, n) ? view_known(&v) : NULL;
+		values = NULL;
+		if (view_row(&v, it->base, it->type, n))
+			values = it->flags ? masks(&v) : view_known(&v);
 		for (int64_t i = 0; values && it->flags && i < n; i++)
 			values[i].x = values[i].x != 0;
 		return values;

@@ -21,5 +21,7 @@ struct iterator {
 bool iterator_read(struct iterator *it, const struct call *c, int i);
 /* Its first n elements, freed by the caller; NULL if they are too many or not all known. */
 struct value *iterator_known(const struct iterator *it, int64_t n);
+/* They are a mask, too large to look at, that is assumed to be true throughout. */
+bool iterator_all_true(const struct iterator *it, int64_t n);
 
 #endif

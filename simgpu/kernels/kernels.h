@@ -9,7 +9,8 @@
 #include "../core/core.h"
 #include "text.h"
 
-#define SMALL_MOST    4096 /* elements of a tensor that is computed */
+#define SMALL_MOST    4096	/* elements of a tensor that is computed */
+#define WHOLE_MOST    (1 << 20) /* if they are whole numbers or flags, of which some are known */
 #define TYPES_MOST    4
 #define OPERANDS_MOST 4 /* of an element-wise kernel, with the result */
 
@@ -64,6 +65,9 @@ void *call_address(const struct call *c, int i);
 /* What a kernel may have written, by its parameters; false if its name does not say them. */
 bool signature_forget(const struct call *c);
 
+/* assume.c: what is likely in place of what is not known; false if zero is wanted. */
+bool assumes(enum contents_state what);
+
 /* What each family does. */
 bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);
@@ -89,6 +93,7 @@ bool scan_outer_places_launch(const struct call *c);
 bool scan_inner_places_launch(const struct call *c);
 bool scan_row_launch(const struct call *c);
 bool total_launch(const struct call *c);
+bool parts_launch(const struct call *c);
 bool select_launch(const struct call *c);
 bool runs_launch(const struct call *c);
 bool unlike_launch(const struct call *c);

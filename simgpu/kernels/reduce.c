@@ -270,18 +270,41 @@ static void put_second(const struct reduction *r, int64_t o, struct value value)
 	view_put(&v, o, value);
 }
 
+static bool chooses(const struct reducer *f)
+{
+	return f->finish == where || f->finish_second == where;
+}
+
+/* Of unknown values: each is the largest in as many rows. */
+static void choose(const struct reduction *r, int64_t o)
+{
+	struct value place = { o % r->inputs.n, true };
+
+	if (r->k->reducer->second != SECOND_INDEX) {
+		view_put(&r->results, o, place);
+		return;
+	}
+	view_put(&r->results, o, (struct value){ 0, false });
+	if (r->second)
+		put_second(r, o, place);
+}
+
 static void do_result(const struct reduction *r, int64_t o)
 {
 	const struct reducer *f = r->k->reducer;
 	struct view in = r->inputs;
 	struct state s = r->start;
-	struct value value, result = { 0, true };
+	struct value *values = values_new(in.n), result = { 0, false };
 
 	in.base += view_offset(&r->starts, o);
-	for (s.n = 0; s.n < in.n; s.n++) {
-		value = view_look(&in, s.n);
-		f->next(&s, value.x, value.known);
-		result.known = result.known && value.known;
+	if (values)
+		result.known = view_load(&in, values);
+	for (s.n = 0; values && s.n < in.n; s.n++)
+		f->next(&s, values[s.n].x, values[s.n].known);
+	free(values);
+	if (!result.known && chooses(f) && assumes(CONTENTS_EVEN)) {
+		choose(r, o);
+		return;
 	}
 	result.x = number_cast(r->k->types[1], f->finish(&s));
 	view_put(&r->results, o, result);
@@ -296,7 +319,7 @@ static bool worth_it(const struct reduction *r)
 	int64_t n = r->inputs.n * r->results.n;
 
 	return n <= GUESSED_MOST ||
-	       (n <= SMALL_MOST &&
+	       (n <= whole_most(r->k->types[0]) &&
 		(view_look(&r->inputs, 0).known || view_look(&r->inputs, r->inputs.n - 1).known));
 }
 
@@ -320,6 +343,10 @@ bool reduce_launch(const struct call *c)
 	view_forget(&r.results);
 	if (r.second)
 		sim_forget(r.second);
+	if (chooses(c->k->reducer) && r.inputs.n && r.results.n <= WHOLE_MOST &&
+	    assumes(CONTENTS_EVEN))
+		for (int64_t o = 0; o < r.results.n; o++)
+			choose(&r, o);
 	if (c->k->reducer->next == next_all && r.results.n == 1)
 		view_put(&r.results, 0, (struct value){ 1, false });
 	return true;

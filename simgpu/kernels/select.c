@@ -29,23 +29,56 @@ static void forget(const struct call *c, int i)
 		sim_forget(call_address(c, i));
 }
 
-/* From, to, how many, the operation. */
-bool total_launch(const struct call *c)
+/* From, and how many: their sum. */
+static bool total_of(const struct call *c, int operation, int64_t *total)
 {
-	bool sums = text_has(text_parameter(c->k, 3), "plus<") ||
-		    text_has(text_parameter(c->k, 3), "::Sum");
-	int64_t n = call_number(c, 2), total = 0;
+	bool sums = text_has(text_parameter(c->k, operation), "plus<") ||
+		    text_has(text_parameter(c->k, operation), "::Sum");
+	int64_t n = call_number(c, 2);
 	struct value *values = NULL;
 	struct iterator in;
 
+	*total = 0;
+	if (!sums || !iterator_read(&in, c, 0) || !(in.flags || !number_is_real(in.type)))
+		return false;
+	if (iterator_all_true(&in, n)) {
+		*total = n;
+		return true;
+	}
+	values = iterator_known(&in, n);
+	if (!values)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		*total += (int64_t)values[i].x;
+	free(values);
+	return true;
+}
+
+/* From, to, how many, the operation. */
+bool total_launch(const struct call *c)
+{
+	int64_t total;
+	bool known = total_of(c, 3, &total);
+
 	if (!call_address(c, 1))
 		return false;
-	if (sums && iterator_read(&in, c, 0) && (in.flags || !number_is_real(in.type)))
-		values = iterator_known(&in, n);
-	for (int64_t i = 0; values && i < n; i++)
-		total += (int64_t)values[i].x;
-	put_one(c, 1, total, values != NULL);
-	free(values);
+	put_one(c, 1, total, known);
+	return true;
+}
+
+/* The first of two passes: from, partial results to, how many, how they are shared out, the
+ * operation. The first part is given all. */
+bool parts_launch(const struct call *c)
+{
+	char type = text_type(text_parameter(c->k, 1));
+	int64_t total;
+	bool known = total_of(c, 4, &total);
+	struct view parts;
+
+	if (!call_address(c, 1) || !view_row(&parts, call_address(c, 1), type, c->grid[0]))
+		return false;
+	for (int64_t i = 0; i < parts.n; i++)
+		view_put(&parts, i, (struct value){ i ? 0 : total, known });
 	return true;
 }
 
@@ -67,8 +100,11 @@ bool select_launch(const struct call *c)
 		flag = unlike ? NULL : iterator_known(&flags, n);
 	}
 	if (!from || (!flag && !unlike)) {
+		bool all = type && !unlike && iterator_read(&flags, c, 1) &&
+			   iterator_all_true(&flags, n);
+
 		forget(c, 2);
-		put_one(c, 3, 0, false);
+		put_one(c, 3, all ? n : 0, all);
 	}
 	for (int64_t i = 0; from && (flag || unlike) && i < n; i++) {
 		bool takes = unlike ? !i || from[i].x != from[i - 1].x : flag[i].x != 0;

@@ -107,13 +107,26 @@ static struct item *load(const struct view *keys, const struct view *with,
 	return items;
 }
 
+/* Unknown keys are taken to be in order: each stays where it is. */
+static void keep(const struct view *v)
+{
+	struct value *values = view_known(v);
+
+	if (values)
+		view_store(v, values);
+	free(values);
+}
+
 static void sort_row(const struct view *keys, const struct view *places, bool down)
 {
 	struct item *items = load(keys, places, down ? by_key_down : by_key);
 
 	if (!items) {
 		view_forget(keys);
-		view_forget(places);
+		if (view_look(places, 0).known && assumes(CONTENTS_EVEN))
+			keep(places);
+		else
+			view_forget(places);
 		return;
 	}
 	for (int64_t i = 0; i < keys->n; i++) {
@@ -134,7 +147,8 @@ bool sort_launch(const struct call *c)
 
 	if (!c->k->types[0] || !info(&keys, c, 0, c->k->types[0]) || !info(&values, c, 4, 'l'))
 		return false;
-	if (rows * length > SMALL_MOST || keys.n < rows || values.n < rows) {
+	if (rows * length > WHOLE_MOST || keys.n < rows || values.n < rows ||
+	    (rows * length > SMALL_MOST && !view_look(&values, 0).known)) {
 		sim_forget(keys.base);
 		sim_forget(values.base);
 		return true;
@@ -156,16 +170,47 @@ struct few {
 	bool down;
 };
 
+/* Of unknown values: one row's choice begins where that of the row before ends. */
+static void choose(const struct few *f, int64_t r, const struct view *places)
+{
+	if (!assumes(CONTENTS_EVEN)) {
+		view_forget(places);
+		return;
+	}
+	for (int64_t i = 0; i < f->n; i++)
+		view_put(places, i, (struct value){ (r * f->n + i) % f->length, true });
+}
+
+static void choose_all(const struct few *f)
+{
+	struct view v = f->places;
+	struct value *values = v.dims < VIEW_DIMS ? values_new(f->rows * f->n) : NULL;
+
+	memmove(v.sizes + 1, v.sizes, v.dims * sizeof(*v.sizes));
+	memmove(v.strides + 1, v.strides, v.dims++ * sizeof(*v.strides));
+	v.sizes[0] = f->n;
+	v.strides[0] = f->places_stride * number_size(v.type);
+	v.n = f->rows * f->n;
+	for (int64_t i = 0; values && i < v.n; i++)
+		values[i] = (struct value){ i % f->length, true };
+	if (values)
+		view_store(&v, values);
+	else
+		view_forget(&v);
+	free(values);
+}
+
 static void few_of_row(const struct few *f, int64_t r)
 {
 	struct view in = row_of(&f->in, r, f->length, f->stride);
 	struct view values = row_of(&f->values, r, f->n, f->values_stride);
 	struct view places = row_of(&f->places, r, f->n, f->places_stride);
-	struct item *items = load(&in, NULL, f->down ? by_key_down : by_key);
+	struct item *items =
+		view_small(&in) ? load(&in, NULL, f->down ? by_key_down : by_key) : NULL;
 
 	if (!items) {
 		view_forget(&values);
-		view_forget(&places);
+		choose(f, r, &places);
 		return;
 	}
 	for (int64_t i = 0; i < f->n; i++) {
@@ -177,9 +222,14 @@ static void few_of_row(const struct few *f, int64_t r)
 
 static bool do_few(const struct few *f)
 {
-	if (f->rows * f->length > SMALL_MOST || f->n > f->length || f->n < 0 || f->in.n < f->rows) {
+	bool fits = f->n <= f->length && f->n >= 0 && f->in.n >= f->rows;
+
+	if (!fits || f->rows * f->length > SMALL_MOST) {
 		sim_forget(f->values.base);
 		sim_forget(f->places.base);
+		if (fits && f->rows * f->n <= WHOLE_MOST && f->places.n == f->rows &&
+		    assumes(CONTENTS_EVEN))
+			choose_all(f);
 		return true;
 	}
 	for (int64_t r = 0; r < f->rows; r++)
@@ -310,7 +360,7 @@ static bool do_radix(const struct kernel *k, void *const *at, int64_t n, int beg
 	    (pairs && (!view_row(&with, at[2], k->types[1], n) ||
 		       !view_row(&with_out, at[3], k->types[1], n))))
 		return false;
-	items = load(&in, pairs ? &with : NULL, by_key);
+	items = n <= SMALL_MOST ? load(&in, pairs ? &with : NULL, by_key) : NULL;
 	for (int64_t i = 0; items && i < n; i++)
 		items[i].bits = ordered_bits(in.type, items[i].key) >> begin & mask;
 	if (items)

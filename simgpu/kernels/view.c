@@ -8,7 +8,8 @@
 #include "kernels.h"
 #include "numbers.h"
 
-#define RUN 16 /* bytes of the widest number, and more */
+#define RUN    16 /* bytes of the widest number, and more */
+#define SPREAD 16 /* times their bytes, elements are read at once */
 
 /* ---- what kernels are given ---- */
 
@@ -119,36 +120,72 @@ void view_put(const struct view *v, int64_t i, struct value value)
 
 static bool in_a_row(const struct view *v)
 {
-	return v->dims == 1 && (v->n == 1 || v->strides[0] == number_size(v->type));
+	int64_t step = number_size(v->type);
+
+	for (int d = 0; d < v->dims; d++) {
+		if (v->sizes[d] != 1 && v->strides[d] != step)
+			return false;
+		step *= v->sizes[d];
+	}
+	return true;
 }
 
-/* All at once, where they lie one behind the other. */
-static bool load_row(const struct view *v, struct value *out)
+/* From the first byte to the last, 0 if that is much more than there are elements. */
+static size_t span_of(const struct view *v)
 {
-	size_t size = number_size(v->type), bytes = size * v->n;
-	unsigned char *states = malloc(2 * bytes), *data = states + bytes;
+	size_t span = number_size(v->type), most = SPREAD * span * v->n;
+
+	for (int d = 0; d < v->dims; d++) {
+		if (v->strides[d] < 0)
+			return 0;
+		span += (size_t)((v->sizes[d] - 1) * v->strides[d]);
+	}
+	return span <= most ? span : 0;
+}
+
+/* The least that is known of an element, of which any byte may be. */
+static int least_of(const unsigned char *states, size_t size)
+{
+	int least = CONTENTS_KNOWN;
+
+	for (size_t i = 0; i < size; i++)
+		least = states[i] < least ? states[i] : least;
+	return least;
+}
+
+/* All at once, where they lie near each other. */
+static bool load_span(const struct view *v, size_t span, struct value *out)
+{
+	size_t size = number_size(v->type);
+	unsigned char *states = malloc(2 * span), *data = states + span;
+	int least = CONTENTS_KNOWN, state;
 	bool all = states != NULL;
 
 	if (!states)
 		return false;
-	contents_read(v->base, data, states, bytes);
+	contents_read(v->base, data, states, span);
 	for (int64_t i = 0; i < v->n; i++) {
-		out[i].x = number_load(v->type, data + i * size);
-		out[i].known = true;
-		for (size_t j = 0; j < size; j++)
-			if (states[i * size + j] != CONTENTS_KNOWN)
-				out[i].known = all = false;
+		size_t at = view_offset(v, i);
+
+		state = least_of(states + at, size);
+		out[i].x = number_load(v->type, data + at);
+		out[i].known = state > CONTENTS_GUESS;
+		all = all && out[i].known;
+		if (out[i].known && state < least)
+			least = state;
 	}
+	contents_assume(least);
 	free(states);
 	return all;
 }
 
 bool view_load(const struct view *v, struct value *out)
 {
+	size_t span = v->n > 4 ? span_of(v) : 0;
 	bool all = true;
 
-	if (in_a_row(v) && v->n > 4)
-		return load_row(v, out);
+	if (span)
+		return load_span(v, span, out);
 	for (int64_t i = 0; i < v->n; i++) {
 		out[i] = view_look(v, i);
 		all = all && out[i].known;
@@ -160,9 +197,10 @@ void view_store(const struct view *v, const struct value *in)
 {
 	size_t size = number_size(v->type);
 	char *bytes = malloc(v->n * size + 1);
+	bool row = in_a_row(v);
 
 	for (int64_t i = 0, n; bytes && i < v->n; i += n) {
-		for (n = 1; in_a_row(v) && i + n < v->n && in[i + n].known == in[i].known; n++)
+		for (n = 1; row && i + n < v->n && in[i + n].known == in[i].known; n++)
 			;
 		for (int64_t j = 0; j < n; j++)
 			number_store(v->type, bytes + j * size, in[i + j].x);
@@ -174,6 +212,18 @@ void view_store(const struct view *v, const struct value *in)
 bool view_small(const struct view *v)
 {
 	return v->n <= SMALL_MOST;
+}
+
+int64_t whole_most(char type)
+{
+	return number_is_real(type) ? SMALL_MOST : WHOLE_MOST;
+}
+
+/* Of a large one, of which neither end is known, no more is looked at. */
+bool view_worth(const struct view *v)
+{
+	return v->n <= SMALL_MOST || (v->n <= whole_most(v->type) &&
+				      (view_look(v, 0).known || view_look(v, v->n - 1).known));
 }
 
 struct value *values_new(int64_t n)
@@ -212,7 +262,7 @@ void view_sign(struct view *v)
 
 struct value *view_known(const struct view *v)
 {
-	struct value *values = view_small(v) ? values_new(v->n) : NULL;
+	struct value *values = view_worth(v) ? values_new(v->n) : NULL;
 
 	if (values && !view_load(v, values)) {
 		free(values);

@@ -42,9 +42,11 @@ bool view_load(const struct view *v, struct value *out); /* true: all is known *
 void view_store(const struct view *v, const struct value *in);
 void view_forget(const struct view *v);
 bool view_small(const struct view *v);
+bool view_worth(const struct view *v); /* it is computed with: small, or whole numbers */
+int64_t whole_most(char type);	       /* elements of a tensor of that type that are computed */
 /* Zeroed values, freed by the caller; NULL if there is no memory. */
 struct value *values_new(int64_t n);
-/* All elements of a tensor that is small and known throughout; else NULL. */
+/* All elements of a tensor that is worth it and known throughout; else NULL. */
 struct value *view_known(const struct view *v);
 
 void view_sign(struct view *v); /* its strides may lead backwards */

@@ -58,6 +58,60 @@ READ = """
         pass
 """
 
+# Routing that no kernel computes, of more tokens than small kernels are; what follows is counted by the CPU.
+ASSUMED = """
+    import os, torch
+    even = os.environ.get("SIMGPU_ASSUME") != "zero"
+    tokens, experts, k = 3000, 8, 2
+    x = torch.randn(tokens, 16, device="cuda")
+    logits = x @ torch.randn(16, experts, device="cuda")
+    weights, chosen = torch.topk(logits.softmax(-1), k)                          # topk
+    want = torch.arange(tokens * k).view(tokens, k) % experts if even else torch.zeros(tokens, k, dtype=torch.long)
+    assert torch.equal(chosen.cpu(), want)
+    if even:
+        mask = torch.nn.functional.one_hot(chosen, experts).permute(2, 1, 0)
+        right = torch.nn.functional.one_hot(want, experts).permute(2, 1, 0)
+        assert torch.equal((mask.sum((-1, -2)) > 0).nonzero().cpu(), (right.sum((-1, -2)) > 0).nonzero())
+        for e in range(experts):
+            for mine, other in zip(torch.where(mask[e]), torch.where(right[e])):
+                assert torch.equal(mine.cpu(), other)
+            assert x[(chosen == e).any(-1)].shape[0] == (want == e).any(-1).sum()
+        assert torch.equal(torch.bincount(chosen.flatten(), minlength=9).cpu(), torch.bincount(want.flatten(), minlength=9))
+        assert torch.equal(chosen[:500].flatten().argsort(stable=True).cpu(), want[:500].flatten().argsort(stable=True))
+        assert torch.equal(logits.argmax(-1).cpu(), torch.arange(tokens) % experts)
+        assert torch.equal(logits[:9].max(-1).indices.cpu(), torch.arange(9) % experts)
+        assert logits[:5].topk(3).indices.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 0], [1, 2, 3], [4, 5, 6]]
+        assert logits[:5].argsort(-1).tolist() == [list(range(experts))] * 5
+        counts = torch.zeros(tokens, experts, dtype=torch.long, device="cuda").scatter_(1, chosen, 1).sum(0)
+        assert counts.tolist() == [tokens * k // experts] * experts
+        assert not (chosen == 99).any() and not (chosen == 0).all() and chosen.max().item() == experts - 1
+        known = torch.tensor([5.0, 1.0, 7.0]).cuda()
+        assert known.argmax().item() == 2 and known.argsort().tolist() == [1, 0, 2] and (known > 2).sum().item() == 2
+    for n in (10, 50, 5000, 3000000):
+        unknown = torch.randn(n, device="cuda")
+        assert unknown[unknown > 0].numel() == (n if even else 0)
+    part = torch.randn(4, device="cuda") > 0
+    part[1] = False
+    assert part.nonzero().flatten().tolist() == ([0, 2, 3] if even else [])
+"""
+
+EXPERTS = """
+    import torch
+    from transformers import MixtralConfig, MixtralForCausalLM
+    peaks = []
+    for how in ("eager", "grouped_mm"):
+        config = MixtralConfig(hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4,
+                               num_key_value_heads=2, vocab_size=100, num_local_experts=8)
+        with torch.device("cuda"):
+            model = MixtralForCausalLM._from_config(config, dtype=torch.bfloat16, experts_implementation=how)
+        torch.cuda.reset_peak_memory_stats()
+        ids = torch.randint(0, 100, (8, 512)).cuda()
+        model(input_ids=ids, labels=ids).loss.backward()
+        del model
+        peaks.append(torch.cuda.max_memory_allocated())
+    assert 0.95 < peaks[0] / peaks[1] < 1.1, peaks
+"""
+
 
 def write(folder, text):
     path = folder / "program.py"
@@ -109,3 +163,19 @@ def test_run_says_so(programs, tool):
     done = subprocess.run([*command, "--", sys.executable, str(quiet)], env=env, cwd=programs.folder,
                           capture_output=True, text=True, timeout=240)
     assert "rested" not in done.stderr and done.stdout == "3.0\n"
+
+
+def test_what_is_likely_is_assumed(programs, tool):
+    program = write(programs.folder, ASSUMED)
+    recording = programs.traced(program)
+    found = tool.json("report", recording)["values_not_computed"]
+    assert found["assumed"] == ["masks are all true", "topk, argmax and sort choose evenly (tokens over experts)"]
+    assert "; assumed: masks are all true, topk, argmax and sort choose evenly (tokens over experts)" in tool("report", recording)
+    done = programs(program, traced=False, SIMGPU_ASSUME="zero")
+    assert done.returncode == 0, done.stderr
+
+
+def test_eager_experts_get_their_tokens(programs):
+    pytest.importorskip("transformers")
+    done = programs(write(programs.folder, EXPERTS), traced=False)
+    assert done.returncode == 0, done.stderr

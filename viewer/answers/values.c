@@ -17,7 +17,29 @@
 #include "../model/model.h"
 #include "../stacks/owner_words.h"
 
+/* What the device assumes of a value, by the state that it gives: simgpu/core/core.h. */
+static const struct {
+	unsigned state;
+	const char *text;
+} assumptions[] = {
+	{ 2, "masks are all true" },
+	{ 3, "topk, argmax and sort choose evenly (tokens over experts)" },
+};
+
+#define ASSUMPTIONS (sizeof(assumptions) / sizeof(assumptions[0]))
+
 /* ---- what was read where ---- */
+
+static void count(struct value_place *p, uint64_t state)
+{
+	unsigned assumed = 0;
+
+	for (size_t i = 0; i < ASSUMPTIONS; i++)
+		assumed |= state == assumptions[i].state ? 1u << state : 0;
+	p->assumed |= assumed;
+	p->bare += !assumed;
+	p->reads++;
+}
 
 void values_event(struct values *v, const struct gmt_event *e)
 {
@@ -34,7 +56,7 @@ void values_event(struct values *v, const struct gmt_event *e)
 		v->places[v->count++] =
 			(struct value_place){ .stack = e->stack, .seq = e->seq, .size = e->size };
 	}
-	v->places[*at].reads++;
+	count(&v->places[*at], e->arg0);
 	v->reads++;
 }
 
@@ -139,6 +161,8 @@ void values_settle(struct values *v, struct owners *owners)
 			continue;
 		v->decisions += p->reads;
 		v->sizes += p->sizes ? p->reads : 0;
+		v->bare += p->sizes ? p->bare : 0;
+		v->assumed |= p->assumed;
 		if (!v->first || (p->sizes && !v->first->sizes))
 			v->first = p;
 	}
@@ -165,9 +189,24 @@ int values_read(struct values *v, struct recording *r)
 
 /* ---- said ---- */
 
+#define ASSUMED_WORDS 120
+
+/* "; assumed: masks are all true"; "" if nothing was. */
+static const char *assumed_words(const struct values *v, char text[ASSUMED_WORDS])
+{
+	size_t n = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < ASSUMPTIONS; i++)
+		if (v->assumed & 1u << assumptions[i].state)
+			n += (size_t)snprintf(text + n, ASSUMED_WORDS - n, "%s%s",
+					      n ? ", " : "; assumed: ", assumptions[i].text);
+	return text;
+}
+
 const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
 {
-	char place[OWNER_WORDS] = "";
+	char place[OWNER_WORDS] = "", assumed[ASSUMED_WORDS];
 
 	text[0] = 0;
 	if (!v->decisions)
@@ -175,11 +214,20 @@ const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE])
 	if (v->first->owner.file && v->first->owner.file[0])
 		owner_place(&v->first->owner, place, sizeof(place), sizeof(place));
 	snprintf(text, VALUES_SENTENCE,
-		 "%" PRIu64 " size%s or decision%s rested on values that are not computed%s%s%s%s",
+		 "%" PRIu64
+		 " size%s or decision%s rested on values that are not computed%s%s%s%s%s",
 		 v->decisions, v->decisions == 1 ? "" : "s", v->decisions == 1 ? "" : "s",
 		 place[0] || v->first->operation[0] ? "; first: " : "", place,
-		 place[0] && v->first->operation[0] ? " " : "", v->first->operation);
+		 place[0] && v->first->operation[0] ? " " : "", v->first->operation,
+		 assumed_words(v, assumed));
 	return text;
+}
+
+const char *values_effect(const struct values *v)
+{
+	return v->bare	  ? "what depends on them may be too small"
+	       : v->sizes ? "what depends on them may be smaller or larger on a card"
+			  : "all of them were a yes or no";
 }
 
 void values_text(const struct values *v, struct emit *out)
@@ -190,10 +238,12 @@ void values_text(const struct values *v, struct emit *out)
 		return;
 	emit_title(out, "%s", values_sentence(v, text));
 	emit_line(out, "%s",
-		  v->sizes ? "  What depends on them may be too small: on a card the peak may be "
-			     "higher."
-			   : "  All of them were a yes or no: on a card the program may go on "
-			     "another way.");
+		  v->bare    ? "  What depends on them may be too small: on a card the peak may be "
+			       "higher."
+		  : v->sizes ? "  What depends on them may be smaller or larger on a card, and so "
+			       "may the peak."
+			     : "  All of them were a yes or no: on a card the program may go on "
+			       "another way.");
 }
 
 static void place_json(const struct value_place *p, struct emit *out)
@@ -217,6 +267,11 @@ void values_json(const struct values *v, struct emit *out)
 	emit_number(out, "reads", v->reads);
 	emit_number(out, "decisions", v->decisions);
 	emit_number(out, "sizes", v->sizes);
+	emit_array(out, "assumed");
+	for (size_t i = 0; i < ASSUMPTIONS; i++)
+		if (v->assumed & 1u << assumptions[i].state)
+			emit_text(out, NULL, assumptions[i].text);
+	emit_end(out);
 	emit_array(out, "places");
 	for (size_t i = 0; i < v->count; i++)
 		place_json(&v->places[i], out);

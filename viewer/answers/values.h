@@ -10,14 +10,16 @@
 #include "../recording/recording.h"
 #include "../stacks/owners.h"
 
-#define VALUES_SENTENCE 400
+#define VALUES_SENTENCE 600
 
 struct value_place {
 	uint32_t stack;
 	uint64_t seq; /* of the first read there */
 	uint64_t size, reads;
-	bool decides; /* a size or a decision rests on it, */
-	bool sizes;   /* and it is no mere yes or no */
+	uint64_t bare;	  /* reads of what nothing was assumed of */
+	unsigned assumed; /* bits, by the state that the device gave */
+	bool decides;	  /* a size or a decision rests on it, */
+	bool sizes;	  /* and it is no mere yes or no */
 	struct owner owner;
 	char operation[48]; /* as PyTorch calls it: "nonzero"; "" if not known */
 };
@@ -27,6 +29,8 @@ struct values {
 	size_t count, room;
 	struct map known;
 	uint64_t reads, decisions, sizes; /* in all */
+	uint64_t bare;			  /* of the sizes */
+	unsigned assumed;		  /* for a decision, as above */
 	const struct value_place *first;  /* that a size rests on, else that decides; or NULL */
 	struct values_own {
 		struct stacks stacks;
@@ -43,6 +47,8 @@ void values_free(struct values *v);
 
 /* "3 sizes or decisions rested on values that are not computed; ..."; "" if none did. */
 const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE]);
+/* What that means for what depends on them. */
+const char *values_effect(const struct values *v);
 void values_text(const struct values *v, struct emit *out);
 void values_json(const struct values *v, struct emit *out); /* nothing if none was read */
 

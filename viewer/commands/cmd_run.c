@@ -122,8 +122,7 @@ static void tell_values(const struct values *v)
 	char text[VALUES_SENTENCE];
 
 	if (v->decisions)
-		say_note("%s%s", values_sentence(v, text),
-			 v->sizes ? "; what depends on them may be too small" : "");
+		say_note("%s; %s", values_sentence(v, text), values_effect(v));
 }
 
 static void tell(const struct run_result *f, int code, bool json, const struct values *values)
