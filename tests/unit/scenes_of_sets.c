@@ -275,6 +275,21 @@ static void state_by_methods(void)
 	born(0x2000, forward());
 }
 
+/* An optimizer around another makes room for what it sends. */
+static void bucket_of_an_optimizer(void)
+{
+	const char *path = source_file("for dtype, bucket in self.buckets.items():\n"
+				       "    bucket.buffer = torch.empty(self.size)\n");
+	uint32_t line = frame_at(script(), path, "Around.prepare", 2);
+
+	some_tags();
+	died(0x5000, frame(line, TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
+	born(0x1000, line);
+	now();
+	backward_pass();
+	born(0x2000, forward());
+}
+
 /* The weights of before the climb come back as the weights. */
 static void swapped_in(void)
 {
@@ -382,6 +397,7 @@ static const struct scene scenes[] = {
 	{ "heir", "parameters", "plain-saved", moved_leaf },
 	{ "heir", "parameters", "state-frames", swapped_in },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },
+	{ "communication", "communication", "optimizer", bucket_of_an_optimizer },
 	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
 	{ "computed-outside", "forward_temporaries", "nothing", gathered },
 };

@@ -127,9 +127,8 @@ bool frame_unsharded(struct classifier *c, const struct block *b)
 /* What its other methods make and give up at once is a step on the way. */
 bool frame_state(struct classifier *c, const struct block *b)
 {
-	return b->signs & STACK_STATE && !(b->signs & STACK_BUCKET) && b->stage != STAGE_FORWARD &&
-	       b->stage != STAGE_OPTIMIZER &&
-	       !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
+	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
+	       !block_is_bucket(c, b) && !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
 	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
 }
 
@@ -167,6 +166,6 @@ bool frame_workspace(struct classifier *c, const struct block *b)
 
 bool frame_communication(struct classifier *c, const struct block *b)
 {
-	return b->signs & (STACK_COLLECTIVE | STACK_BUCKET) ||
+	return b->signs & STACK_COLLECTIVE || block_is_bucket(c, b) ||
 	       place_of_native(c, b) & PLACE_NETWORK;
 }

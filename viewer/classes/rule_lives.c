@@ -253,13 +253,20 @@ bool life_parameter(struct classifier *c, const struct block *b)
 	       !b->after_forward && c->m->backwards > 1;
 }
 
+/* Made by data parallelism, or by an optimizer around another that calls it so. */
+bool block_is_bucket(struct classifier *c, const struct block *b)
+{
+	return b->signs & STACK_BUCKET || (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE &&
+					   place_of_script(c, b) & PLACE_BUCKET);
+}
+
 /* Buckets hold the gradients themselves if those that arrive die at once: from the first that
  * arrives until they are cleared. */
 bool life_bucket(struct classifier *c, const struct block *b)
 {
 	const struct model *m = c->m;
 
-	return b->signs & STACK_BUCKET && b->grads_live && !b->tags &&
+	return block_is_bucket(c, b) && b->grads_live && !b->tags &&
 	       (m->tags ? m->grads_gone > m->grads_kept : m->grads_gone > 16 * m->grads_kept);
 }
 

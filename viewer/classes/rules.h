@@ -65,10 +65,11 @@ enum place {
 	PLACE_EMPTY = 1 << 21,	    /* a tensor is made that something else fills */
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
+	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
 };
 /* statements.c */
 bool statement_registers_buffer(const char *path, unsigned line);
-uint32_t statement_places(const char *path, unsigned line); /* PLACE_GRAD ... PLACE_CACHE */
+uint32_t statement_places(const char *path, unsigned line); /* PLACE_GRAD ... PLACE_BUCKET */
 /* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct block *b);
@@ -78,6 +79,7 @@ uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* 
 bool block_lived_past_backward(const struct classifier *c, const struct block *b);
 bool block_lived_on(const struct classifier *c, const struct block *b);
 bool block_is_gathered(struct classifier *c, const struct block *b);
+bool block_is_bucket(struct classifier *c, const struct block *b);
 bool block_is_narrowed(struct classifier *c, const struct block *b);
 bool block_is_of_graph_alone(struct classifier *c, const struct block *b);
 bool stage_is_backward(unsigned stage);

@@ -224,6 +224,18 @@ static bool names_gradients(const char *s, size_t n)
 	return false;
 }
 
+/* "bucket.buffer = ...", and not what an optimizer keeps in buckets: "bucket.exp_avg". */
+static bool names_bucket(const char *s, size_t n)
+{
+	static const char *const others[] = { "avg",   "mom",	 "ema",	   "sq",
+					      "param", "weight", "master", "state" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (has(s, n, others[i]))
+			return false;
+	return has(s, n, "bucket");
+}
+
 /* "p.grad = ...", "p.main_grad = ...", "self.cache_k = ..." */
 static uint32_t places_of_target(const struct source *s)
 {
@@ -235,6 +247,8 @@ static uint32_t places_of_target(const struct source *s)
 		found |= PLACE_GRAD;
 	if (names_gradients(t, n))
 		found |= PLACE_NAMED_GRAD;
+	if (names_bucket(t, n))
+		found |= PLACE_BUCKET;
 	if (n > 5 && !memcmp(t, "self.", 5) && !has(t, n, ".data"))
 		found |= PLACE_ATTRIBUTE;
 	if (n && !has(t, n, ".data") && names_cache(t, n))
