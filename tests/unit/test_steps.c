@@ -340,6 +340,21 @@ static void optimizer_skipped(void **state)
 	clean();
 }
 
+/* An optimizer may take its steps unseen: its zero_grad shows that there is one. */
+static void unseen_steps(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++)
+		zero_grad(backward(forward(50), 8));
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	assert_string_equal(
+		steps_basis_text(steps.basis),
+		"no optimizer's step was seen: a step is a forward and a backward pass");
+	clean();
+}
+
 static void no_optimizer(void **state)
 {
 	(void)state;
@@ -465,14 +480,19 @@ static void by_chance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_training),  cmocka_unit_test(accumulation),
-		cmocka_unit_test(two_optimizers),  cmocka_unit_test(one_after_the_other),
-		cmocka_unit_test(inside_backward), cmocka_unit_test(optimizer_skipped),
-		cmocka_unit_test(no_optimizer),	   cmocka_unit_test(inference),
-		cmocka_unit_test(profiled),	   cmocka_unit_test(broken_off),
-		cmocka_unit_test(by_chance),	   cmocka_unit_test(an_optimizer_of_ones_own),
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_training),
+					    cmocka_unit_test(accumulation),
+					    cmocka_unit_test(two_optimizers),
+					    cmocka_unit_test(one_after_the_other),
+					    cmocka_unit_test(inside_backward),
+					    cmocka_unit_test(optimizer_skipped),
+					    cmocka_unit_test(unseen_steps),
+					    cmocka_unit_test(no_optimizer),
+					    cmocka_unit_test(inference),
+					    cmocka_unit_test(profiled),
+					    cmocka_unit_test(broken_off),
+					    cmocka_unit_test(by_chance),
+					    cmocka_unit_test(an_optimizer_of_ones_own) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
