@@ -7,7 +7,9 @@
  * A thread that never gave the device work (a watchdog) would make what it sees depend on when it
  * looks. Where it looks for the end of collectives, it sees the device as it was at the last tick:
  * a tenth of a second by the device's clock, later a tenth of the time so far, at most a second.
- * At a tick the thread that works waits for it to look (pollers.c).
+ * At a tick the thread that works waits for it to look (pollers.c). The end of the program is one
+ * too, with all work done: what asks for the device while the program's libraries are being taken
+ * down fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,7 @@ struct device_clock {
 
 static struct device_clock clocks[SIM_MAX_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
 
 static __thread uint64_t mine;
 static __thread bool works; /* this thread has given a device work... */
@@ -125,6 +128,25 @@ static bool ticks(struct device_clock *c)
 	return true;
 }
 
+static void end_of_program(void)
+{
+	for (int i = 0; i < SIM_MAX_DEVICES; i++) {
+		struct device_clock *c = &clocks[i];
+
+		pthread_mutex_lock(&lock);
+		c->seen = later(c->seen, c->all);
+		pthread_mutex_unlock(&lock);
+		if (c->collectives)
+			pollers_look(c->seen);
+	}
+}
+
+/* Handlers run before the destructors of libraries that were loaded before. */
+static void watch_for_the_end(void)
+{
+	atexit(end_of_program);
+}
+
 void clock_work(struct sim_stream *s, const struct work *w)
 {
 	struct device_clock *c = &clocks[s->device];
@@ -145,8 +167,10 @@ void clock_work(struct sim_stream *s, const struct work *w)
 	pthread_mutex_unlock(&lock);
 	if (tick)
 		pollers_look(c->seen);
-	if (w->collective)
+	if (w->collective) {
+		pthread_once(&watched, watch_for_the_end);
 		pollers_expect();
+	}
 }
 
 uint64_t clock_end(struct sim_stream *s)

@@ -89,8 +89,10 @@ def test_answers(recording, tmp_path, command):
     assert is_plain(said)
     for line in said.splitlines():
         json.loads(line)
+    # A converted snapshot is written again as it was, with its names; all else cuts them.
+    room = 22 * MIB if "--to torch" in command else 4 * MIB
     for file in tmp_path.iterdir():
-        assert file.stat().st_size < 4 * MIB
+        assert file.stat().st_size < room
     for picture in tmp_path.glob("*.svg"):
         assert "<b>" not in picture.read_text() and is_plain(picture.read_text())
 

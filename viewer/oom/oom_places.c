@@ -149,14 +149,19 @@ static bool is_like(uint64_t a, uint64_t b)
 	       (b > 2 * a ? b - 2 * a : 2 * a - b) < near;
 }
 
+static bool has_file(const struct owner *owner)
+{
+	return owner->file && owner->file[0];
+}
+
 static void look_at(struct oom *o, const struct block *b, struct attention *a, bool sum)
 {
 	struct owner owner = owners_find(&o->timeline.owners, b);
 	enum made made;
 	char op[64];
 
-	if (b->size < SCORES_MIN || !owner.file[0] || strcmp(owner.function, a->owner.function) ||
-	    strcmp(owner.file, a->owner.file))
+	if (b->size < SCORES_MIN || !has_file(&owner) ||
+	    strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
 		return;
 	instant_operator(&o->timeline.stacks, b->stack, b->seq, op, sizeof(op));
 	made = made_by(op);
@@ -209,9 +214,9 @@ uint64_t oom_scores(const struct oom *of, struct owner *where)
 	struct oom *o = (struct oom *)of;
 	struct attention a = { .owner = o->wanted_owner };
 
-	if (o->wanted.size < o->spike.largest / 4 || !a.owner.file[0])
+	if (o->wanted.size < o->spike.largest / 4 || !has_file(&a.owner))
 		a.owner = o->spike.owner;
-	if (!a.owner.file[0])
+	if (!has_file(&a.owner))
 		return 0;
 	look_at_all(o, &a, false);
 	if (!a.product || (a.softmax && !is_like(a.softmax, a.product)))
