@@ -8,8 +8,8 @@
  * looks. Where it looks for the end of collectives, it sees the device as it was at the last tick:
  * a tenth of a second by the device's clock, later a tenth of the time so far, at most a second.
  * At a tick the thread that works waits for it to look (pollers.c). The end of the program is one
- * too, with all work done: what asks for the device while the program's libraries are being taken
- * down fails.
+ * too, with all work done whoever else it waits for: what asks for the device while the program's
+ * libraries are being taken down fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,23 +128,10 @@ static bool ticks(struct device_clock *c)
 	return true;
 }
 
-static void end_of_program(void)
-{
-	for (int i = 0; i < SIM_MAX_DEVICES; i++) {
-		struct device_clock *c = &clocks[i];
-
-		pthread_mutex_lock(&lock);
-		c->seen = later(c->seen, c->all);
-		pthread_mutex_unlock(&lock);
-		if (c->collectives)
-			pollers_look(c->seen);
-	}
-}
-
 /* Handlers run before the destructors of libraries that were loaded before. */
 static void watch_for_the_end(void)
 {
-	atexit(end_of_program);
+	atexit(pollers_end);
 }
 
 void clock_work(struct sim_stream *s, const struct work *w)
@@ -285,7 +272,8 @@ bool clock_event(struct sim_event *e)
 
 	if (!clock_on())
 		return yes;
-	yes = yes && reached(&clocks[e->device], e->recorded, by_ticks);
+	yes = (by_ticks && pollers_ended()) ||
+	      (yes && reached(&clocks[e->device], e->recorded, by_ticks));
 	if (by_ticks)
 		pollers_asked(e, yes);
 	return yes;

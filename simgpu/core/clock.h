@@ -51,7 +51,9 @@ void clock_slept(void);
 /* ---- pollers.c: threads that only ask ---- */
 void pollers_asked(struct sim_event *e, bool reached); /* this thread asked for it */
 void pollers_forget(struct sim_event *e);
-void pollers_expect(void);	  /* a collective was put on a stream: they may ask for its end */
+void pollers_expect(void); /* a collective was put on a stream: they may ask for its end */
+void pollers_end(void);	   /* the program ends: all is done, and they have a moment to see it */
+bool pollers_ended(void);
 void pollers_look(uint64_t seen); /* waits until they have looked, as things are at that moment */
 
 /* ---- roofline.c: how long work takes ---- */

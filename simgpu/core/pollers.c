@@ -16,6 +16,7 @@
 #define STEP_NS	   200000
 #define FIRST_NS   1000000000ull /* for one to appear, once a process */
 #define LOOK_NS	   2000000000ull
+#define END_NS	   1000000000ull /* at the end of the program */
 #define FAILS_MOST 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,6 +25,7 @@ static pid_t poller;		/* the thread that asked last; 0: none yet */
 static unsigned int times;	/* so often */
 static unsigned int expected;	/* collectives since the last look */
 static unsigned int fails;
+static bool ended;
 
 static void drop(struct sim_event *e)
 {
@@ -138,4 +140,40 @@ void pollers_look(uint64_t seen)
 		fails = 0;
 	else
 		fails = first ? FAILS_MOST : fails + 1;
+}
+
+/* ---- the end of the program ---- */
+
+static bool all_met(void)
+{
+	bool met;
+
+	pthread_mutex_lock(&lock);
+	met = !unmet;
+	pthread_mutex_unlock(&lock);
+	return met;
+}
+
+bool pollers_ended(void)
+{
+	return __atomic_load_n(&ended, __ATOMIC_ACQUIRE);
+}
+
+void pollers_end(void)
+{
+	unsigned int before = asked();
+	bool news = __atomic_exchange_n(&expected, 0, __ATOMIC_ACQ_REL) != 0;
+	int asleep = 0;
+
+	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
+	if (!__atomic_load_n(&poller, __ATOMIC_ACQUIRE))
+		return;
+	for (uint64_t t = 0; t < END_NS && asleep < 2; t += STEP_NS) {
+		bool done = (!news || asked() != before) && all_met() &&
+			    sleeps(__atomic_load_n(&poller, __ATOMIC_ACQUIRE));
+
+		asleep = done ? asleep + 1 : 0;
+		if (asleep < 2)
+			pause_a_little();
+	}
 }
