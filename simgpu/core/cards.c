@@ -2,8 +2,8 @@
  *
  * Which card is simulated: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like
  * card of that memory. SIMGPU_TAKEN=SIZE is what other programs hold of it: the card is as large as
- * before, so much of it is never free, and it is nobody's here. SIMGPU_CONTEXT is what a context
- * takes. Read once, at the first question; runs on whatever thread asks first.
+ * before, so much of it is never free, and no process here owns it. SIMGPU_CONTEXT is what a
+ * context takes. Read once, at the first question; runs on whatever thread asks first.
  */
 #include <pthread.h>
 #include <stdio.h>

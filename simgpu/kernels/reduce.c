@@ -222,8 +222,8 @@ static void *const *addresses_in(void *const *words)
 
 /* Its configuration is a row of ints: an element's size, inputs, outputs, eight steps and factors,
  * then a block's width, height and threads. Two OffsetCalculators follow, of a result's inputs and
- * of the results, then the addresses: as they must fit, it is told from what happens to stand
- * before it. */
+ * of the results, then the addresses. All of them must fit, so that other words are
+ * not mistaken for it. */
 static bool read_at(struct reduction *r, const int *c)
 {
 	const uint32_t *in = (const uint32_t *)c + CONFIG, *out = in + steps_words(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: communicators. Its ranks meet when it is made, as on a card, and are told apart by the id
+ * NCCL: communicators. Its ranks meet when it is made, as on a card, and find each other by the id
  * they share. A rank that cannot meet the others is alone: it believes that they send what it
  * sends. So it is with more ranks than a node has devices, and with SIMGPU_RANKS=alone. Any thread.
  */

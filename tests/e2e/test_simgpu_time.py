@@ -24,7 +24,7 @@ def ms(work, times=4):
     end.record(); end.synchronize()
     return start.elapsed_time(end) / times
 
-# A kernel that spins as long as it is told, at the card's clock of 1.98 GHz.
+# A kernel that spins for a given number of cycles, at the card's clock of 1.98 GHz.
 cuda._sleep(1)
 start.record(); cuda._sleep(50_000_000); end.record()
 assert not end.query() and not now.query()

@@ -30,13 +30,18 @@ static struct defs_text device_fact(const struct defs *d, int device, const char
 	return defs_meta(d, key);
 }
 
-const char *device_words(const struct defs *d, int device, char *buf, size_t room)
+bool device_is_simulated(const struct defs *d, int device)
 {
 	static const char begin[] = "73696d75-6c61-"; /* a simulated one's UUID: "simula" */
+
+	return !strncmp(device_fact(d, device, "uuid").s, begin, sizeof(begin) - 1);
+}
+
+const char *device_words(const struct defs *d, int device, char *buf, size_t room)
+{
 	struct defs_text name = device_fact(d, device, "name");
-	struct defs_text uuid = device_fact(d, device, "uuid");
 	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
-	bool simulated = !strncmp(uuid.s, begin, sizeof(begin) - 1);
+	bool simulated = device_is_simulated(d, device);
 
 	snprintf(buf, room, "%s%.50s", simulated ? "simulated " : "",
 		 simulated && card.len ? card.s : name.s);

@@ -20,6 +20,8 @@ void emit_paragraph(struct emit *out, const char *first, const char *next, const
 /* Text: "... and 3 smaller ones", nothing of none. */
 void emit_left_out(struct emit *out, const char *indent, size_t count);
 
+bool device_is_simulated(const struct defs *d, int device);
+
 /* The name of a device, and that it was a simulated one: "simulated h100-80g". "" if it is not
  * known. Returns buf. */
 const char *device_words(const struct defs *d, int device, char *buf, size_t room);

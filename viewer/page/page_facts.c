@@ -94,13 +94,15 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
-/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. */
+/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. Reads the
+ * events once more, so only where there can be such a value. */
 static void emit_values(struct track *t)
 {
 	struct values v = { 0 };
 	char text[VALUES_SENTENCE] = "";
 
-	if (!values_read(&v, t->recording))
+	if (device_is_simulated(&t->recording->defs, t->timeline.device) &&
+	    !values_read(&v, t->recording))
 		values_sentence(&v, text);
 	emit_number(t->page->first, "values", names_word(&t->page->words, text));
 	values_free(&v);
