@@ -22,10 +22,16 @@ void *os_map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/*
+ * Whole pages, as the kernel unmaps them anyway: of a part of a page the thread sanitizer keeps its
+ * notes, and takes the next object that the loader maps there for the memory that was.
+ */
 void os_unmap(void *memory, size_t bytes)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
 	if (memory)
-		munmap(memory, bytes);
+		munmap(memory, (bytes + page - 1) & ~(page - 1));
 }
 
 uint32_t os_tid(void)
