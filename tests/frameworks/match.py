@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs of one program: the truth of the first, said of the blocks of the second. A block is known by the number
-of its allocation among those of its size: threads that load weights take turns as they like. As many blocks of each size must
+"""Two runs of one program: the truth of the first, said of the blocks of the second. A block is known by where it was
+made (its lines of Python) and by its number among those of that place: which cached block the allocator hands out, and so the
+size, depends on when the device was done with others. Where as many of each size came from a place, it is the
+number among those of that size: threads that load weights take turns as they like. As many blocks of each place must
 have been handed out up to a mark, or the runs part there."""
 import collections
 import json
@@ -9,20 +11,50 @@ import subprocess
 from score import TOOL
 
 PASSES = ("tag_saved", "tag_leaf", "tag_grad", "mem_alloc", "mem_free", "meminfo")  # may stand between a block's event and its mark
+# Frames that are there, or on another line, because of the truth's hooks.
+HOOKED = ("tests/frameworks/prologue.py", "tests/classes/truth.py", "<frozen runpy>", "/runpy.py", "torch/nn/modules/module.py",
+          "torch/autograd/graph.py")
+PYTHON, BOTH = 2, 3  # kinds of a stack's nodes: a frame of Python, a native stack on top of one of Python
+
+
+def lines_of(what, recording, *options):
+    done = subprocess.run([TOOL, "dump", str(recording), "--json", *options], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"dump {recording}: {done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines() if what in line]
+
+
+class Places:
+    """Stack ids of a recording: their lines of Python as one number that is the same in another run."""
+
+    def __init__(self, recording):
+        defs = lines_of('"def":"', recording, "--defs")
+        self.codes = {d["id"]: (d["file"], d["name"]) for d in defs if d["def"] == "code"}
+        self.nodes = {d["id"]: d for d in defs if d["def"] == "stack"}
+        self.known = {0: 0}
+
+    def of(self, stack):
+        node = self.nodes.get(stack)
+        if node and node["frame"] == BOTH:
+            stack = node["value"]
+        chain = []
+        while stack not in self.known and (node := self.nodes.get(stack)) and node["frame"] == PYTHON:
+            chain.append((stack, node["value"]))
+            stack = node["parent"]
+        place = self.known.get(stack, 0)
+        for stack, value in reversed(chain):
+            code = self.codes.get(value >> 32, ("", ""))
+            if not any(part in code[0] for part in HOOKED):
+                place = hash((place, *code, value & 0xffffffff))
+            self.known[stack] = place
+        return place
 
 
 def story(recording, device):
     """Events of a run on a device, in order."""
-    done = subprocess.run([TOOL, "dump", str(recording), "--json"], capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        raise RuntimeError(f"dump {recording}: {done.stderr}")
-    events = []
-    for line in done.stdout.splitlines():
-        if '"kind":"' in line:
-            e = json.loads(line)
-            if e.get("device", device) == device:
-                events.append((e["kind"], e["time_ns"], e.get("addr"), e.get("size")))
-    return events
+    places = Places(recording)
+    return [(e["kind"], e["time_ns"], e.get("addr"), e.get("size"), places.of(e.get("stack", 0)))
+            for e in lines_of('"kind":"', recording) if e.get("device", device) == device]
 
 
 class Walk:
@@ -31,17 +63,19 @@ class Walk:
     def __init__(self, events):
         self.events = events
         self.i = self.allocs = self.frees = 0
-        self.live = {}  # address: size, and number among the blocks of that size
+        self.live = {}  # address: place, size, number among the blocks of that place, and among those of that size too
         self.births = collections.Counter()
+        self.sizes = collections.defaultdict(collections.Counter)
         self.keys = []  # of each allocation
 
     def take(self):
-        kind, _, addr, size = self.events[self.i]
+        kind, _, addr, size, place = self.events[self.i]
         self.i += 1
         if kind == "block_alloc":
-            self.live[addr] = (size, self.births[size])
+            self.live[addr] = (place, size, self.births[place], self.sizes[place][size])
             self.keys.append(self.live[addr])
-            self.births[size] += 1
+            self.births[place] += 1
+            self.sizes[place][size] += 1
             self.allocs += 1
         elif kind == "block_free":
             self.live.pop(addr, None)
@@ -58,6 +92,16 @@ class Walk:
             self.take()
         return self.events[self.i - 1][1]
 
+    def name_of(self, key, other):
+        """What the same block is called in both runs."""
+        place, size, number, of_size = key
+        return (place, size, of_size) if self.sizes[place] == other.sizes[place] else (place, number)
+
+
+def parting(one, two, otherwise):
+    """The first allocation that another place made in the other run."""
+    return next((i for i, (a, b) in enumerate(zip(one.keys, two.keys)) if a[0] != b[0]), otherwise)
+
 
 def carry_over(lines, first, second):
     """The truth's lines with the second run's addresses and moments; where both runs part, if they do; bytes that
@@ -73,11 +117,14 @@ def carry_over(lines, first, second):
         if one.births != two.births and any("inside_backward" in earlier["mark"] for earlier in out):
             return out, None, differs  # the hook that set this mark keeps autograd from adding in place: later blocks are others
         if one.births != two.births:
-            return out, next((i for i, (a, b) in enumerate(zip(one.keys, two.keys)) if a[0] != b[0]), line["allocs"]), differs
-        where = {key: addr for addr, key in two.live.items()}
-        keys = {one.keys[b["life"]]: b for b in line["blocks"]}
-        assert all(key[0] == b["size"] for key, b in keys.items()), "the truth's own recording has other blocks"
-        blocks = [{**b, "addr": where[key]} for key, b in keys.items() if key in where]
-        differs += sum(size for size, _ in keys.keys() ^ where.keys())
-        out.append({**line, "blocks": blocks, "at": str(at), "not_there": {where[key] for key in where.keys() - keys.keys()}})
+            return out, parting(one, two, line["allocs"]), differs
+        where = {two.name_of(key, one): (addr, key[1]) for addr, key in two.live.items()}
+        said = {}
+        for b in line["blocks"]:
+            assert one.keys[b["life"]][1] == b["size"], "the truth's own recording has other blocks"
+            said[one.name_of(one.keys[b["life"]], two)] = b
+        blocks = [{**b, "addr": where[name][0], "size": where[name][1]} for name, b in said.items() if name in where]
+        differs += sum(b["size"] for name, b in said.items() if name not in where)
+        differs += sum(size for name, (_, size) in where.items() if name not in said)
+        out.append({**line, "blocks": blocks, "at": str(at), "not_there": {where[name][0] for name in where.keys() - said.keys()}})
     return out, None, differs

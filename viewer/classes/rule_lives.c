@@ -260,14 +260,17 @@ bool block_is_bucket(struct classifier *c, const struct block *b)
 					   place_of_script(c, b) & PLACE_BUCKET);
 }
 
-/* Buckets hold the gradients themselves if those that arrive die at once: from the first that
- * arrives until they are cleared. */
+/* Those that arrive die at once; without tags: no backward pass leaves as much behind as the
+ * buckets are made for, once or twice. */
+static bool holds_gradients(const struct model *m)
+{
+	return m->tags ? m->grads_gone > m->grads_kept : 4 * m->left.most < m->buckets;
+}
+
+/* Buckets hold the gradients themselves from the first that arrives until they are cleared. */
 bool life_bucket(struct classifier *c, const struct block *b)
 {
-	const struct model *m = c->m;
-
-	return block_is_bucket(c, b) && b->grads_live && !b->tags &&
-	       (m->tags ? m->grads_gone > m->grads_kept : m->grads_gone > 16 * m->grads_kept);
+	return block_is_bucket(c, b) && b->grads_live && !b->tags && holds_gradients(c->m);
 }
 
 bool life_reduced(struct classifier *c, const struct block *b)

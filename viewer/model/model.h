@@ -125,6 +125,12 @@ struct model_size {
 	} kept, gone; /* made by a backward pass: they outlived it, or not */
 };
 
+/* What a backward pass left behind. */
+struct model_left {
+	uint32_t backward, blocks; /* of the latest that some are known of */
+	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
+};
+
 struct moment;
 
 /* Told of each block on a device whose facts of the moment changed, after the model knows. */
@@ -213,6 +219,8 @@ struct model {
 	size_t pass_count, pass_room;
 	uint64_t tags;			 /* events of autograd */
 	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
+	uint64_t buckets;		 /* bytes that data parallelism made for them */
+	struct model_left left;		 /* without tags */
 	uint32_t forwards;		 /* passes that began, by the frames of blocks' stacks */
 	uint32_t backwards;		 /* the same, by backward nodes */
 	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */

@@ -83,16 +83,31 @@ static void tell_copy(struct model *m, const struct block *b)
 	copy->save_after_moment = save_after;
 }
 
+static void note_left(struct model_left *l, const struct block *b)
+{
+	enum { WORKSPACES = 2 };
+
+	if (l->backward != b->born_backward)
+		*l = (struct model_left){ .backward = b->born_backward, .most = l->most };
+	l->bytes += b->size;
+	if (++l->blocks > WORKSPACES && l->bytes > l->most)
+		l->most = l->bytes;
+}
+
 /* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
  */
 static void note_gradient(struct model *m, const struct block *b)
 {
-	bool gone = is_backward(b->died_stage);
+	bool gone = b->died_seq && is_backward(b->died_stage);
 
-	if (!gone && b->stage == STAGE_BACKWARD)
+	if (b->died_seq && !gone && b->stage == STAGE_BACKWARD)
 		model_note_gradient_size(m, b->size);
-	if (m->tags ? b->tags & BLOCK_GRAD : b->stage == STAGE_BACKWARD)
+	if (b->signs & STACK_BUCKET)
+		m->buckets += b->size;
+	if (b->tags & BLOCK_GRAD)
 		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
+	else if (!m->tags && !gone && b->stage == STAGE_BACKWARD)
+		note_left(&m->left, b);
 }
 
 void model_note_death(struct model *m, struct block *b, const struct gmt_event *e)
@@ -118,10 +133,15 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 
 void model_settle(struct model *m)
 {
+	bool settled = m->settled;
+
 	model_settle_before(m);
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		struct model_device *device = &m->devices[d];
 
+		TREE_EACH(&device->live, b)
+		if (!settled)
+			note_gradient(m, b);
 		if (!device->moment)
 			continue;
 		TREE_EACH(&device->live, b)
