@@ -9,19 +9,32 @@
 static const char *const asks_for_zero[] = { "NonZeroOp<", "MapNumberOfTrueValues", "LoadBoolOp",
 					     "CountMaskOp", "countMask" };
 
-/* transform_iterator<what it does, what it reads, ...>, in CUB's own form with the type before. */
-static struct text source_of(struct text t)
+/* Structures that make something of what they read: which of their types says what that is, and
+ * where its address stands. The function has no fields; in CUB's own form it comes first. */
+static const struct {
+	const char *mark;
+	int type;
+	size_t address;
+} makers[] = {
+	{ "transform_iterator<", 1, 0 },
+	{ "TransformInputIterator<", 2, sizeof(void *) },
+};
+
+static struct text source_of(struct text t, size_t *address)
 {
-	if (text_has(t, "transform_iterator<"))
-		return text_argument_of(t, "transform_iterator<", 1);
-	if (text_has(t, "TransformInputIterator<"))
-		return text_argument_of(t, "TransformInputIterator<", 2);
+	*address = 0;
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (text_has(t, makers[i].mark)) {
+			*address = makers[i].address;
+			return text_argument_of(t, makers[i].mark, makers[i].type);
+		}
 	return t;
 }
 
 bool iterator_read(struct iterator *it, const struct call *c, int i)
 {
-	struct text t = text_parameter(c->k, i), source = source_of(t);
+	size_t address;
+	struct text t = text_parameter(c->k, i), source = source_of(t, &address);
 
 	*it = (struct iterator){ .start = 0 };
 	if (text_has(t, "counting_iterator<") || text_has(t, "CountingInputIterator<")) {
@@ -36,7 +49,7 @@ bool iterator_read(struct iterator *it, const struct call *c, int i)
 			return false;
 	}
 	it->type = text_type(source);
-	it->base = *(void **)c->args[i];
+	it->base = *(void **)((char *)c->args[i] + address);
 	return it->type && source.n && source.at[source.n - 1] == '*' &&
 	       sim_is_device_ptr(it->base);
 }

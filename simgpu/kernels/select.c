@@ -124,6 +124,11 @@ bool select_launch(const struct call *c)
 	return true;
 }
 
+static bool counts_ones(struct text t)
+{
+	return text_has(t, "constant_iterator<") || text_has(t, "ConstantInputIterator<");
+}
+
 /* From, each one's first of a run to, ones, each run's length to, how many runs; three that it
  * works with and the operation; how many. */
 bool runs_launch(const struct call *c)
@@ -136,7 +141,7 @@ bool runs_launch(const struct call *c)
 
 	if (!call_address(c, 4) || !type || !count)
 		return false;
-	if (text_has(text_parameter(c->k, 2), "constant_iterator<") && iterator_read(&in, c, 0) &&
+	if (counts_ones(text_parameter(c->k, 2)) && iterator_read(&in, c, 0) &&
 	    view_row(&out, *(void **)c->args[1], type, n) &&
 	    view_row(&lengths, *(void **)c->args[3], count, n))
 		values = iterator_known(&in, n);

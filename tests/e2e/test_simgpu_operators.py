@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), r
 NOT_COMPUTED = ("prod ", "cross_entropy ", "randperm ", "unique dim", "mode")
 
 
+@pytest.mark.matrix
 def test_small_tensors_are_computed(programs):
     done = programs("operators.py", "operators.json", traced=False, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
