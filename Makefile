@@ -87,8 +87,11 @@ $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) -ldw -lelf -ldl -lm
 
-$(B)/gpumemtrace.1: viewer/gpumemtrace.1.md scripts/man.sh
-	$(Q)bash scripts/man.sh $< > $@
+# Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
+MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
+build/man/%: viewer/man/%.md scripts/man.sh build/gpumemtrace
+	@mkdir -p $(@D)
+	$(Q)bash scripts/man.sh $< >$@.new && mv $@.new $@
 
 $(B)/libsimgpu.so: $(call objs,$(SIMGPU))
 	$(call say,LINK,$@)
@@ -206,17 +209,17 @@ LIB = $(DESTDIR)$(PREFIX)/lib/gpumemtrace
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 BASHC = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 ZSHC = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-install: all build/gpumemtrace.1  ## under PREFIX (default /usr/local), below DESTDIR
+install: all $(MANUAL)  ## under PREFIX (default /usr/local), below DESTDIR
 	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
 	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
 	$(if $(SIMGPU),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
 	$(if $(SIMGPU),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
-	install -D -m 644 build/gpumemtrace.1 $(MAN)/gpumemtrace.1
+	install -D -m 644 -t $(MAN) $(MANUAL)
 	@mkdir -p $(BASHC) $(ZSHC)
 	build/gpumemtrace --completions bash >$(BASHC)/gpumemtrace
 	build/gpumemtrace --completions zsh >$(ZSHC)/_gpumemtrace
 uninstall:  ## take it away again
-	rm -f $(BIN)/gpumemtrace $(MAN)/gpumemtrace.1 $(BASHC)/gpumemtrace $(ZSHC)/_gpumemtrace
+	rm -f $(BIN)/gpumemtrace $(addprefix $(MAN)/,$(notdir $(MANUAL))) $(BASHC)/gpumemtrace $(ZSHC)/_gpumemtrace
 	rm -rf $(LIB)
 
 .PHONY: clean

@@ -524,34 +524,54 @@ def test_run_replaces_recordings_only(sample, tmp_path):
 # The manual
 
 
-MANUAL = open(os.path.join(ROOT, "viewer/gpumemtrace.1.md")).read()
+PAGES = ["gpumemtrace", *(f"gpumemtrace-{c}" for c in COMMANDS)]
 
 
-def test_manual_has_every_command_and_option():
-    chapters = re.split(r"^### ", MANUAL.split("\n## COMMANDS")[1].split("\n## ")[0], flags=re.M)[1:]
-    assert [c.split("\n")[0] for c in chapters] == COMMANDS
-    for chapter in chapters:
-        command = chapter.split("\n")[0]
-        said = set(re.findall(r"^  -?.?,? *(--[a-z-]+)", ok(command, "--help"), re.M)) - {"--json", "--help", "--no-pager"}
-        assert set(re.findall(r"^- (?:`-.`, )?`(--[a-z-]+)`", chapter, re.M)) == said, command
-        assert command in ok("--help")
+def man(page, *words):
+    source = os.path.join(ROOT, "viewer/man", f"{page}.1.md")
+    return subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), *words, source], capture_output=True, text=True, check=True).stdout
 
 
-def test_manual_has_every_setting():
+@pytest.mark.parametrize("command", COMMANDS)
+def test_manual_of_a_command(command):
+    """Every option stands on its page once; an example has run and said something that is no complaint of wrong use."""
+    page, said = man(f"gpumemtrace-{command}", "--markdown"), ok(command, "--help")
+    assert re.findall(r"^- (?:`-.`, )?`--([a-z-]+)`", page, re.M) == re.findall(r"^  -?.?,? *--([a-z-]+)", said, re.M)[:-3] + ["json"]
+    assert f"`gpumemtrace {command}`" in page and f"man gpumemtrace-{command}" in said
+    assert ok("help", command) == said
+    runs = re.findall(r"^\$ (gpumemtrace .*)\n((?:(?!\$ |```).*\n)*)", page.split("## EXAMPLE")[1], re.M)
+    assert runs and all(output.strip() or command == "run" for _, output in runs)
+    assert "--help" not in "".join(output for _, output in runs)
+
+
+def test_manual_is_whole():
+    whole = man("gpumemtrace", "--markdown")
+    assert re.findall(r"^- `([a-z]+)`: .*; gpumemtrace-\1\(1\)$", whole, re.M) == COMMANDS
     table = open(os.path.join(ROOT, "shim/settings.def")).read()
     settings = re.findall(r"^(?:TEXT|SWITCH|NUMBER|CHOICE)\((\w+)", table, re.M)
-    assert re.findall(r"^- `GPUMEMTRACE_(\w+)`", MANUAL, re.M) == settings
+    assert re.findall(r"^- `GPUMEMTRACE_(\w+)`", whole, re.M) == settings
+
+
+def test_manual_refuses_an_option_that_is_not_there(tmp_path):
+    page = tmp_path / "gpumemtrace-peak.1.md"
+    page.write_text("# x\n\n## OPTIONS\n\n- `--nonsense`: x\n")
+    done = subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), page], capture_output=True, text=True)
+    assert done.returncode and "no option --nonsense" in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff to judge the page")
-def test_manual_is_a_page(tmp_path):
-    page = subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), os.path.join(ROOT, "viewer/gpumemtrace.1.md")],
-                          capture_output=True, text=True, check=True).stdout
-    done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=page, capture_output=True, text=True)
-    assert done.returncode == 0 and done.stderr == ""
-    for chapter in re.findall(r"^##+ (.*)", MANUAL, re.M):
-        assert chapter in done.stdout
-    assert "`" not in done.stdout and "**" not in done.stdout
+def test_manual_pages_are_pages():
+    for page in PAGES:
+        done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=man(page), capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == "", page
+        for chapter in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLE"):
+            assert chapter in done.stdout
+        assert "`" not in done.stdout and "**" not in done.stdout, page
+
+
+def test_help_of_what_is_no_command():
+    assert ok("help") == ok("--help")
+    assert_refused(run("help", "reprot"), 2)
 
 
 def test_help_fits_on_a_terminal():

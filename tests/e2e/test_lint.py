@@ -18,6 +18,7 @@ OFFENCES = [
     ("layers", "format/reader.c", SPDX + '#include "writer.h"\n', "siblings"),
     ("size", "shim/a.c", LONG, "at most 500"),
     ("headers", "shim/a.c", "int x;\n", "no SPDX line"),
+    ("manual", "viewer/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
     ("hosts", "scripts/a.sh", "#!/bin/sh\ncurl -O something\n", "scripts/a.sh"),
     ("scripts", "scripts/a.sh", "if true\n", "syntax error"),
     ("format", "shim/a.c", SPDX + "int  x ;\n", "not laid out"),
@@ -52,9 +53,9 @@ def compiled(tree):
 
 @pytest.fixture
 def tree(tmp_path):
-    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "cupti", "simgpu"):
+    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "viewer/man", "cupti", "simgpu"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n")
+    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n| `man/` | x |\n")
     for script in (ROOT / "scripts").glob("lint*"):
         shutil.copy(script, tmp_path / "scripts")
     (tmp_path / "scripts/lint-hookpath.allow").write_text("")

@@ -43,7 +43,7 @@ def tool_help(*words):
 
 def check_tool(words):
     name = next((w for w in words[1:] if not w.startswith("-")), None)
-    if name is None or not re.fullmatch(r"[a-z]+", name):
+    if name in (None, "help") or not re.fullmatch(r"[a-z]+", name):
         return
     text = tool_help(name)
     for option in re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(words[2:]).split(" -- ")[0]):

@@ -25,14 +25,15 @@ static const struct command *const commands[] = {
 
 static int help(FILE *out)
 {
-	fprintf(out, "gpumemtrace records where the GPU memory of a program goes, and tells.\n\n"
+	fprintf(out, "gpumemtrace records where the GPU memory of a program goes.\n\n"
 		     "usage: gpumemtrace COMMAND [OPTION...] [ARGUMENT...]\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	fprintf(out, "\n"
-		     "gpumemtrace COMMAND --help says more; every command takes --json.\n"
-		     "First steps:  gpumemtrace run -o run.gmt -- python train.py\n"
-		     "              gpumemtrace report run.gmt\n");
+	fprintf(out,
+		"\n"
+		"More: gpumemtrace help COMMAND, man gpumemtrace. Every command takes --json.\n"
+		"First steps:  gpumemtrace run -o run.gmt -- python train.py\n"
+		"              gpumemtrace report run.gmt\n");
 	return EXIT_OK;
 }
 
@@ -59,6 +60,18 @@ static int unknown(const char *name)
 				 guess);
 	return say_error(EXIT_USAGE, "unknown command \"%s\"; gpumemtrace --help lists them all",
 			 name);
+}
+
+static int help_on(const char *name)
+{
+	const struct command *c = name ? find(name) : NULL;
+
+	if (!name)
+		return help(stdout);
+	if (!c)
+		return unknown(name);
+	options_help(c, stdout);
+	return EXIT_OK;
 }
 
 static int answer(const struct command *c, const void *options, struct emit *out)
@@ -125,6 +138,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(stdout);
+	if (!strcmp(argv[1], "help"))
+		return help_on(argv[2]);
 	if (!strcmp(argv[1], "--version"))
 		return printf("gpumemtrace %s\n", VIEWER_VERSION) < 0;
 	if (!strcmp(argv[1], "--completions"))

@@ -274,4 +274,5 @@ void options_help(const struct command *c, FILE *out)
 	fputc('\n', out);
 	help_rows(c->options, out);
 	help_rows(common_rows, out);
+	fprintf(out, "\nManual: man gpumemtrace-%s\n", c->name);
 }
