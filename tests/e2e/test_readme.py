@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md", "docs/benchmarks.md"]
 TRAIN = """
 import os, torch
 torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
@@ -77,6 +77,15 @@ def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
         if "://" not in target:
             assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_figures_are_those_of_the_table():
+    """README's three figures and the chart are made from the table of docs/benchmarks.md."""
+    def made(*words):
+        return subprocess.run([sys.executable, ROOT / "scripts/benchmark_chart.py", *words], capture_output=True, text=True, check=True).stdout
+    said = made("--figures")
+    assert said.count("\n") == 3 and f"<!-- figures -->\n{said}<!-- end -->" in (ROOT / "README.md").read_text()
+    assert made() == (ROOT / "docs/benchmarks.svg").read_text()
 
 
 @pytest.fixture
