@@ -20,5 +20,5 @@ with truth.phase("communication"):
     parallel = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
 truth.holds_sizes("communication", "bucket", lambda: [
     b.buffer().nbytes for b in parallel.reducer._get_zeros_like_grad_buckets()])
-runner.train(parallel, optimizer, model.batch, parts=2)
+runner.train(parallel, optimizer, lambda: model.batch(24), parts=2)
 dist.destroy_process_group()
