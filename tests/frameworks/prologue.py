@@ -135,12 +135,14 @@ def follow_engine():
 
 
 def follow_compiler():
-    """Compiled code has the hooks of modules in it, and would be other code: they go, and what is compiled is an outermost module."""
+    """A compiled module's code has the hooks of modules in it, and would be other code: they go, and what is compiled is an
+    outermost module. Functions are compiled by libraries as they are imported."""
     real = torch.compile
 
     def compile(*args, **kwargs):
         from torch._dynamo.eval_frame import OptimizedModule
-        if hooks:
+        what = args[0] if args else kwargs.get("model")
+        if hooks and isinstance(getattr(what, "__self__", what), torch.nn.Module):
             while hooks:
                 hooks.pop().remove()
             run = OptimizedModule.__call__

@@ -100,6 +100,8 @@ def run(name, n, folder, tags, most=8, again=False):
     if not again or not all(t.exists() and t.with_suffix(t.suffix + ".gmt").exists() for t in truths):
         for old in [*truths, *folder.glob("*.gmt")]:
             old.unlink(missing_ok=True)
+        if header(name, "warm", "no") == "yes":
+            launch(name, n, folder, False, OUTPUT="warm.%r.gmt", GPUMEMTRACE_TAGS="off")
         done = launch(name, n, folder, True, OUTPUT="truth.%r.gmt", GPUMEMTRACE_TAGS="off", TRUTH=str(folder / "truth.%r"))
         out["truth_seconds"] = done["seconds"]
         if done["code"]:

@@ -81,7 +81,8 @@ struct model_thread {
 	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
 	uint64_t replaced;   /* seq of the latest weight's death that made others its heirs */
 	unsigned lost;	     /* modules' blocks that died since, */
-	uint64_t lost_bytes; /* so large */
+	uint64_t lost_bytes; /* so large, */
+	uint32_t lost_stack; /* the latest made there */
 	unsigned depth;
 	uint64_t number[MODEL_RANGES];
 	uint32_t name[MODEL_RANGES];

@@ -80,6 +80,7 @@ static void note_flat_heir(struct model *m, struct model_thread *t, const struct
 	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
 		return;
 	t->lost_bytes += b->size;
+	t->lost_stack = b->heir_stack ? b->heir_stack : b->stack;
 	t->lost++;
 	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
 		struct block *heir = made_before(m, t, back);
@@ -88,6 +89,17 @@ static void note_flat_heir(struct model *m, struct model_thread *t, const struct
 		    !(heir->signs & STACK_PARAM) && is_about(heir->size, t->lost_bytes))
 			inherit(heir, b, STACK_PARAM);
 	}
+}
+
+/* By way of the host: they have died one behind the other, and the next block is as large as all.
+ */
+static void note_flat_return(const struct model_thread *t, struct block *b)
+{
+	if (t->lost < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
+	    !is_about(b->size, t->lost_bytes))
+		return;
+	b->heir_stack = t->lost_stack;
+	b->heir_signs = STACK_PARAM;
 }
 
 /* What an optimizer makes by its methods, for what it swaps in later. */
@@ -179,7 +191,7 @@ void model_note_heir(struct model *m, const struct block *b, const struct gmt_ev
 		note_swap(m, b);
 }
 
-void model_note_birth(struct model *m, const struct block *b)
+void model_note_birth(struct model *m, struct block *b)
 {
 	struct model_thread *t = model_thread(m, b->thread);
 	struct block *before;
@@ -187,6 +199,7 @@ void model_note_birth(struct model *m, const struct block *b)
 	if (b->memory)
 		return;
 	note_made(m, b);
+	note_flat_return(t, b);
 	before = made_before(m, t, 0);
 	if (before && before->stage == STAGE_FORWARD) {
 		before->next_stack = m->tags ? 0 : b->stack;

@@ -21,7 +21,7 @@ void model_settle_before(struct model *m);
 void model_note_line(struct model *m, const struct block *b);
 void model_note_size(struct model *m, const struct block *b);
 void model_note_gradient_size(struct model *m, uint64_t size);
-void model_note_birth(struct model *m, const struct block *b);
+void model_note_birth(struct model *m, struct block *b);
 void model_note_pass(struct model *m, struct block *b);
 void model_note_pass_end(struct model *m, const struct block *b);
 void model_end_walk(struct model *m, const struct gmt_event *e);

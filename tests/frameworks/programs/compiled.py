@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: transformers
 # seconds: 580
+# warm: yes
 """A compiled decoder: training, then text from it."""
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
