@@ -81,8 +81,12 @@ struct model_thread {
 	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
 	uint64_t replaced;   /* seq of the latest weight's death that made others its heirs */
 	unsigned lost;	     /* modules' blocks that died since, */
-	uint64_t lost_bytes; /* so large, */
-	uint32_t lost_stack; /* the latest made there */
+	uint64_t lost_bytes; /* so large */
+	struct model_let_go {
+		uint32_t stack, blocks; /* of them those that one line gave up */
+		uint32_t maker;		/* where the latest was made */
+		uint64_t bytes;
+	} let_go;
 	unsigned depth;
 	uint64_t number[MODEL_RANGES];
 	uint32_t name[MODEL_RANGES];

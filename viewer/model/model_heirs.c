@@ -42,10 +42,10 @@ static struct block *made_before(struct model *m, const struct model_thread *t, 
 	return b && b->seq == at->seq ? b : NULL;
 }
 
-/* Many blocks keep a rest each. */
+/* Many blocks keep a rest each, and the one what the allocator does not split off. */
 static bool is_about(uint64_t all, uint64_t sum)
 {
-	return sum >= all && sum - all <= all / 16;
+	return (sum >= all && sum - all <= all / 16) || model_as_large(all, sum);
 }
 
 static void inherit(struct block *heir, const struct block *b, uint32_t signs)
@@ -73,15 +73,20 @@ void model_note_moved(const struct model_leaf *leaf, struct block *b)
  * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
  * block that was made just before is as large as all of them, but for what each is rounded up by.
  */
-static void note_flat_heir(struct model *m, struct model_thread *t, const struct block *b)
+static void note_flat_heir(struct model *m, struct model_thread *t, const struct block *b,
+			   const struct gmt_event *e)
 {
 	enum { LATEST = 4 };
 
 	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
 		return;
 	t->lost_bytes += b->size;
-	t->lost_stack = b->heir_stack ? b->heir_stack : b->stack;
 	t->lost++;
+	if (t->let_go.stack != e->stack)
+		t->let_go = (struct model_let_go){ .stack = e->stack };
+	t->let_go.maker = b->heir_stack ? b->heir_stack : b->stack;
+	t->let_go.bytes += b->size;
+	t->let_go.blocks++;
 	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
 		struct block *heir = made_before(m, t, back);
 
@@ -91,14 +96,13 @@ static void note_flat_heir(struct model *m, struct model_thread *t, const struct
 	}
 }
 
-/* By way of the host: they have died one behind the other, and the next block is as large as all.
- */
-static void note_flat_return(const struct model_thread *t, struct block *b)
+/* By way of the host: one line has let them go, and the next block is as large as all. */
+static void note_flat_return(const struct model_let_go *l, struct block *b)
 {
-	if (t->lost < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
-	    !is_about(b->size, t->lost_bytes))
+	if (l->blocks < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
+	    !is_about(b->size, l->bytes))
 		return;
-	b->heir_stack = t->lost_stack;
+	b->heir_stack = l->maker;
 	b->heir_signs = STACK_PARAM;
 }
 
@@ -177,7 +181,7 @@ void model_note_heir(struct model *m, const struct block *b, const struct gmt_ev
 
 	if (b->memory || !signs)
 		return;
-	note_flat_heir(m, t, b);
+	note_flat_heir(m, t, b, e);
 	if (m->forwards == b->born_forward && m->backwards == b->born_backward) {
 		if (signs & STACK_PARAM)
 			note_converted(m, t, b, e);
@@ -199,7 +203,7 @@ void model_note_birth(struct model *m, struct block *b)
 	if (b->memory)
 		return;
 	note_made(m, b);
-	note_flat_return(t, b);
+	note_flat_return(&t->let_go, b);
 	before = made_before(m, t, 0);
 	if (before && before->stage == STAGE_FORWARD) {
 		before->next_stack = m->tags ? 0 : b->stack;
@@ -207,4 +211,5 @@ void model_note_birth(struct model *m, struct block *b)
 	}
 	t->births[t->birth++ % MODEL_BIRTHS] = (struct model_birth){ b->addr, b->seq, b->device };
 	t->lost_bytes = t->lost = 0;
+	t->let_go.blocks = t->let_go.bytes = 0;
 }
