@@ -171,7 +171,8 @@ def decide(held, asked, born, known):
     for cls in ORDER:
         if cls in held:
             why, or_else = held[cls]
-            return [cls, *or_else], why
+            also = [other for other, (_, names) in held.items() if cls in names and other not in or_else]
+            return [cls, *or_else, *also], why
     if asked in WORKSPACES and not known:
         return ["workspace"], "size of a workspace, held by no tensor"
     if born in BORN:
