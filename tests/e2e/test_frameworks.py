@@ -15,6 +15,40 @@ frameworks = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(frameworks)
 
 
+def story(*blocks):
+    """Allocations as (place, size, address), each followed by the mark's moment."""
+    return [("block_alloc", 10 * i, addr, size, place) for i, (place, size, addr) in enumerate(blocks)]
+
+
+def said(*blocks):
+    """One line of truth after all blocks: of each its number, address and size, and its class."""
+    return {"mark": "truth_forward", "device": 0, "allocs": len(blocks), "frees": 0,
+            "blocks": [{"life": i, "addr": addr, "size": size, "classes": [cls]} for i, (addr, size, cls) in enumerate(blocks)]}
+
+
+def carried(monkeypatch, first, second, line):
+    monkeypatch.setattr(frameworks.match, "story", lambda recording, device: recording)
+    lines, apart, differs = frameworks.match.carry_over([line], first, second)
+    return [{b["addr"]: b["classes"][0] for b in line["blocks"]} for line in lines], apart, differs
+
+
+def test_a_larger_cached_block_is_the_same(monkeypatch):
+    first, second = story((1, 100, 5), (2, 600, 6)), story((1, 100, 7), (2, 700, 8))
+    truth = said((5, 100, "inputs"), (6, 600, "activations"))
+    assert carried(monkeypatch, first, second, truth) == ([{7: "inputs", 8: "activations"}], None, 0)
+
+
+def test_threads_take_turns(monkeypatch):
+    first, second = story((1, 100, 5), (1, 600, 6)), story((1, 600, 7), (1, 100, 8))
+    truth = said((5, 100, "buffers"), (6, 600, "parameters"))
+    assert carried(monkeypatch, first, second, truth) == ([{8: "buffers", 7: "parameters"}], None, 0)
+
+
+def test_runs_part(monkeypatch):
+    first, second = story((1, 100, 5), (2, 600, 6)), story((1, 100, 5), (3, 600, 6))
+    assert carried(monkeypatch, first, second, said((5, 100, "inputs"), (6, 600, "activations"))) == ([], 1, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["accelerate_shuffle"])
 def test_program(name, tmp_path):
