@@ -46,6 +46,8 @@ static const char *const environment[] = {
 	"MASTER_ADDR",
 	"MASTER_PORT",
 	"OMPI_COMM_WORLD_RANK",
+	"PMI_RANK",
+	"PMIX_RANK",
 	"SLURM_PROCID",
 	"SLURM_JOB_ID",
 	"OMP_NUM_THREADS",

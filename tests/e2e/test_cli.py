@@ -386,7 +386,7 @@ def assert_refused(done, code):
 
 @pytest.mark.parametrize("args, code, says", [
     (["frobnicate"], 2, "frobnicate"), (["reprot"], 2, "report"), (["--frob"], 2, "--frob"),
-    (["report"], 2, "FILE"), (["report", "a", "b"], 2, '"b"'), (["report", "--frob", "a"], 2, "--frob"),
+    (["report"], 2, "FILE"), (["why", "a", "b", "c"], 2, '"c"'), (["report", "--frob", "a"], 2, "--frob"),
     (["live", "a", "--tp", "3"], 2, "--top"), (["live", "a", "--top", "x"], 2, "x"),
     (["live", "a", "--top"], 2, "--top"), (["live", "a", "--at", "noon"], 2, "noon"),
     (["live", "a", "--at", "mark:"], 2, "mark"), (["live", "a", "--at", "-5"], 2, "-5"),

@@ -125,6 +125,14 @@ void emit_end(struct emit *e)
 		end_document(e);
 }
 
+void emit_members(struct emit *e, const char *s, size_t len)
+{
+	if (!e->json || len <= 2)
+		return;
+	member(e, NULL);
+	fwrite(s + 1, 1, len - 2, e->f);
+}
+
 /* Text: the key, padded. JSON: the key. */
 static void label(struct emit *e, const char *key)
 {

@@ -287,7 +287,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct account_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct account_options, file) },
 	{ 0 },
 };
 
@@ -304,4 +304,6 @@ const struct command command_account = {
 	.size = sizeof(struct account_options),
 	.defaults = defaults,
 	.run = run_account,
+	.ranks = COMMAND_ROWS,
+	.file = offsetof(struct account_options, file),
 };

@@ -188,6 +188,14 @@ static void defaults(void *options)
 	o->top = 8;
 }
 
+static void plain(void *options)
+{
+	struct diff_options *o = options;
+
+	o->output = NULL;
+	o->markdown = o->redact = false;
+}
+
 static const struct option_row options[] = {
 	{ "output", 'o', OPTION_TEXT, offsetof(struct diff_options, output), "X.html",
 	  "also write a page that needs no network" },
@@ -225,4 +233,8 @@ const struct command command_diff = {
 	.size = sizeof(struct diff_options),
 	.defaults = defaults,
 	.run = run_diff,
+	.ranks = COMMAND_PAIRS,
+	.file = offsetof(struct diff_options, old),
+	.other = offsetof(struct diff_options, new),
+	.plain = plain,
 };

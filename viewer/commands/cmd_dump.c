@@ -283,4 +283,5 @@ const struct command command_dump = {
 	.size = sizeof(struct dump_options),
 	.answer = answer,
 	.file = offsetof(struct dump_options, file),
+	.ranks = COMMAND_ONE,
 };

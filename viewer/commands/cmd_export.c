@@ -225,4 +225,6 @@ const struct command command_export = {
 	.size = sizeof(struct export_options),
 	.defaults = defaults,
 	.run = run_export,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct export_options, file),
 };

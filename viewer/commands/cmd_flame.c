@@ -258,4 +258,6 @@ const struct command command_flame = {
 	.size = sizeof(struct flame_options),
 	.defaults = defaults,
 	.run = run_flame,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct flame_options, file),
 };

@@ -190,4 +190,6 @@ const struct command command_html = {
 	.operands = operands,
 	.size = sizeof(struct html_options),
 	.run = run_html,
+	.ranks = COMMAND_ALL,
+	.file = offsetof(struct html_options, files),
 };

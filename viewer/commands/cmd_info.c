@@ -166,7 +166,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct info_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct info_options, file) },
 	{ 0 },
 };
 
@@ -182,4 +182,5 @@ const struct command command_info = {
 	.size = sizeof(struct info_options),
 	.answer = answer,
 	.file = offsetof(struct info_options, file),
+	.ranks = COMMAND_ROWS,
 };

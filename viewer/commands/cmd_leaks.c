@@ -193,7 +193,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct leaks_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct leaks_options, file) },
 	{ 0 },
 };
 
@@ -209,4 +209,5 @@ const struct command command_leaks = {
 	.defaults = defaults,
 	.answer = answer,
 	.file = offsetof(struct leaks_options, file),
+	.ranks = COMMAND_ROWS,
 };

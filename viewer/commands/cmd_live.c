@@ -165,7 +165,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct live_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct live_options, file) },
 	{ 0 },
 };
 
@@ -184,4 +184,6 @@ const struct command command_live = {
 	.size = sizeof(struct live_options),
 	.defaults = defaults,
 	.run = run_live,
+	.ranks = COMMAND_ROWS,
+	.file = offsetof(struct live_options, file),
 };

@@ -224,7 +224,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct modules_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct modules_options, file) },
 	{ 0 },
 };
 
@@ -239,4 +239,6 @@ const struct command command_modules = {
 	.size = sizeof(struct modules_options),
 	.defaults = defaults,
 	.run = run_modules,
+	.ranks = COMMAND_ROWS,
+	.file = offsetof(struct modules_options, file),
 };

@@ -10,17 +10,17 @@
 #include "command.h"
 
 struct oom_options {
-	const char *file;
+	char **files;
 	long nth, top;
 };
 
-static void json_ranks(struct emit *out, const struct ranks *all)
+static void json_ranks(struct emit *out, const struct oom_ranks *all)
 {
 	emit_text(out, "recording", all->items[0].path);
 	emit_text(out, "rank", all->items[0].name);
 	emit_array(out, "ranks");
 	for (size_t i = 0; i < all->count; i++) {
-		const struct rank *x = &all->items[i];
+		const struct oom_rank *x = &all->items[i];
 
 		emit_object(out, NULL);
 		emit_text(out, "file", x->path);
@@ -35,9 +35,9 @@ static void json_ranks(struct emit *out, const struct ranks *all)
 	emit_end(out);
 }
 
-static void text_ranks(struct emit *out, const struct ranks *all)
+static void text_ranks(struct emit *out, const struct oom_ranks *all)
 {
-	const struct rank *first = &all->items[0];
+	const struct oom_rank *first = &all->items[0];
 	char t[HUMAN_MAX];
 
 	if (all->count == 1)
@@ -50,9 +50,9 @@ static void text_ranks(struct emit *out, const struct ranks *all)
 	emit_line(out, "%s", "");
 }
 
-static int explain(struct emit *out, const struct ranks *all, long top)
+static int explain(struct emit *out, const struct oom_ranks *all, long top)
 {
-	const struct rank *first = &all->items[0];
+	const struct oom_rank *first = &all->items[0];
 	struct values values = { 0 };
 	struct recording r;
 	struct oom o;
@@ -86,26 +86,32 @@ static int explain(struct emit *out, const struct ranks *all, long top)
 	return rc;
 }
 
-static int none(const char *file, long nth)
+static int none(const struct oom_options *o)
 {
-	if (nth > 1)
-		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times", file, nth);
+	const char *file = o->files[0];
+
+	if (o->files[1])
+		return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s",
+				 o->nth > 1 ? " so often" : "");
+	if (o->nth > 1)
+		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times", file,
+				 o->nth);
 	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording", file);
 }
 
 static int run_oom(const void *options, struct emit *out)
 {
 	const struct oom_options *o = options;
-	struct ranks all;
+	struct oom_ranks all;
 	int rc;
 
 	if (o->nth < 0)
 		return say_error(EXIT_USAGE, "--nth counts from 1, not %ld", o->nth);
-	rc = ranks_find(&all, o->file, (uint64_t)o->nth);
+	rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
 	if (rc)
 		return rc;
-	rc = all.failed ? explain(out, &all, o->top) : none(o->file, o->nth);
-	ranks_free(&all);
+	rc = all.failed ? explain(out, &all, o->top) : none(o);
+	oom_ranks_free(&all);
 	return rc;
 }
 
@@ -125,7 +131,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct oom_options, file) },
+	{ "FILE", OPERAND_MANY, offsetof(struct oom_options, files) },
 	{ 0 },
 };
 
@@ -143,4 +149,6 @@ const struct command command_oom = {
 	.size = sizeof(struct oom_options),
 	.defaults = defaults,
 	.run = run_oom,
+	.ranks = COMMAND_ALL,
+	.file = offsetof(struct oom_options, files),
 };

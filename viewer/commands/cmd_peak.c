@@ -199,7 +199,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct peak_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct peak_options, file) },
 	{ 0 },
 };
 
@@ -214,4 +214,5 @@ const struct command command_peak = {
 	.defaults = defaults,
 	.answer = answer,
 	.file = offsetof(struct peak_options, file),
+	.ranks = COMMAND_ROWS,
 };

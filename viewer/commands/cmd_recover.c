@@ -186,4 +186,6 @@ const struct command command_recover = {
 	.operands = operands,
 	.size = sizeof(struct recover_options),
 	.run = run_recover,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct recover_options, file),
 };

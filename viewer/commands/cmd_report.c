@@ -164,7 +164,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct report_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct report_options, file) },
 	{ 0 },
 };
 
@@ -184,4 +184,5 @@ const struct command command_report = {
 	.defaults = defaults,
 	.answer = answer,
 	.file = offsetof(struct report_options, file),
+	.ranks = COMMAND_ROWS,
 };

@@ -220,4 +220,6 @@ const struct command command_stack = {
 	.operands = operands,
 	.size = sizeof(struct stack_options),
 	.run = run_stack,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct stack_options, file),
 };

@@ -223,7 +223,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct steps_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct steps_options, file) },
 	{ 0 },
 };
 
@@ -239,4 +239,5 @@ const struct command command_steps = {
 	.defaults = defaults,
 	.answer = answer,
 	.file = offsetof(struct steps_options, file),
+	.ranks = COMMAND_ROWS,
 };

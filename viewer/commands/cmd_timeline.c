@@ -194,7 +194,7 @@ static const struct option_row options[] = {
 };
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct timeline_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct timeline_options, file) },
 	{ 0 },
 };
 
@@ -212,4 +212,5 @@ const struct command command_timeline = {
 	.check = check,
 	.answer = answer,
 	.file = offsetof(struct timeline_options, file),
+	.ranks = COMMAND_ROWS,
 };

@@ -310,4 +310,6 @@ const struct command command_top = {
 	.size = sizeof(struct top_options),
 	.defaults = defaults,
 	.run = run_top,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct top_options, what),
 };

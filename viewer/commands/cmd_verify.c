@@ -156,7 +156,7 @@ static int run_verify(const void *options, struct emit *out)
 }
 
 static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct verify_options, file) },
+	{ "FILE", OPERAND_RUN, offsetof(struct verify_options, file) },
 	{ 0 },
 };
 
@@ -171,4 +171,6 @@ const struct command command_verify = {
 	.operands = operands,
 	.size = sizeof(struct verify_options),
 	.run = run_verify,
+	.ranks = COMMAND_ROWS,
+	.file = offsetof(struct verify_options, file),
 };

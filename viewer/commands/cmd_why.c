@@ -186,4 +186,6 @@ const struct command command_why = {
 	.size = sizeof(struct why_options),
 	.defaults = defaults,
 	.run = run_why,
+	.ranks = COMMAND_ONE,
+	.file = offsetof(struct why_options, file),
 };

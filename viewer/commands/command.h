@@ -11,6 +11,15 @@
 struct emit;
 struct recording;
 
+/* What a command makes of a run with several recordings: a folder of them, or several files. */
+enum command_ranks {
+	COMMAND_ALONE, /* it knows of no ranks */
+	COMMAND_ROWS,  /* a row for each (ranks/ranks_columns.def) */
+	COMMAND_ONE,   /* what it shows is of one recording: --rank says which */
+	COMMAND_ALL,   /* it reads them itself: `file` is a list, folders are replaced by theirs */
+	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
+};
+
 struct command {
 	const char *name;
 	const char *summary; /* one line for the list */
@@ -23,8 +32,14 @@ struct command {
 	/* One of the two. An answer is of the recording `file`, open while it runs. Exit codes. */
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
-	size_t file; /* offset of its path in the options */
+	enum command_ranks ranks;
+	size_t file;		      /* offset of its path in the options */
+	size_t other;		      /* of the second one */
+	void (*plain)(void *options); /* of pairs: leaves out what is written of one of them only */
 };
+
+/* Runs it on one recording. An exit code. */
+int command_perform(const struct command *c, const void *options, struct emit *out);
 
 #define COMMAND(name) extern const struct command command_##name;
 #include "commands.def"

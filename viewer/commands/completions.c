@@ -80,6 +80,9 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		fprintf(out, "\t%s) options='", commands[i]->name);
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
 			fprintf(out, "--%s ", o->name);
+		for (const struct option_row *o = options_of_ranks; commands[i]->ranks && o->name;
+		     o++)
+			fprintf(out, "--%s ", o->name);
 		fprintf(out, "--json --help --no-pager' ;;\n");
 	}
 	fprintf(out, "\tesac\n"
@@ -123,7 +126,9 @@ static void print_zsh_option(FILE *out, const struct command *c, const struct op
 		if (words)
 			fprintf(out, ":(%s)", words);
 		else
-			fputs(o->kind == OPTION_NUMBER ? ": " : ":_files", out);
+			fputs(o->kind == OPTION_NUMBER || !strcmp(o->argument, "N") ? ": "
+										    : ":_files",
+			      out);
 	}
 	fputc('\'', out);
 }
@@ -150,6 +155,9 @@ static void print_zsh(FILE *out, const struct command *const *commands, size_t c
 		fprintf(out, "\t%s) _arguments%s", commands[i]->name,
 			runs_a_program(commands[i]) ? " -S" : "");
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
+			print_zsh_option(out, commands[i], o);
+		for (const struct option_row *o = options_of_ranks; commands[i]->ranks && o->name;
+		     o++)
 			print_zsh_option(out, commands[i], o);
 		fprintf(out,
 			" \\\n\t\t'--json[print JSON]' '--help[say more]' '--no-pager[print "

@@ -11,9 +11,9 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../base/version.h"
-#include "../recording/recording.h"
 #include "command.h"
 #include "completions.h"
+#include "of_ranks.h"
 #include "pager.h"
 
 static const struct command *const commands[] = {
@@ -74,34 +74,16 @@ static int help_on(const char *name)
 	return EXIT_OK;
 }
 
-static int answer(const struct command *c, const void *options, struct emit *out)
-{
-	struct recording r;
-	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
-
-	if (rc)
-		return rc;
-	rc = c->answer(options, out, &r);
-	recording_close(&r);
-	return rc;
-}
-
-static int perform(const struct command *c, const void *options, struct emit *out)
-{
-	int rc = c->check ? c->check(options) : 0;
-
-	if (rc)
-		return rc;
-	return c->run ? c->run(options, out) : answer(c, options, out);
-}
-
-static int print(const struct command *c, const void *options, const struct options_common *common)
+static int print(const struct command *c, void *options, const struct options_common *common)
 {
 	struct emit *terminal = emit_open(stdout, common->json);
 	FILE *f = common->json || common->no_pager ? stdout : pager_open();
 	struct emit *out = emit_like(terminal, f);
-	int rc = perform(c, options, out);
+	int rc = c->check ? c->check(options) : 0;
 
+	if (!rc)
+		rc = c->ranks ? of_ranks(c, options, common, out)
+			      : command_perform(c, options, out);
 	say_progress_end();
 	if ((emit_close(out) || emit_close(terminal)) && rc == EXIT_OK)
 		rc = say_error(EXIT_UNREADABLE, "the output cannot be written");

@@ -28,6 +28,19 @@ static const struct option_row common_rows[] = {
 	{ 0 },
 };
 
+const struct option_row options_of_ranks[] = {
+	{ "rank", 0, OPTION_TEXT, offsetof(struct options_common, rank), "N",
+	  "of several recordings, that of this rank" },
+	{ 0 },
+};
+
+static const struct option_row none[] = { { 0 } };
+
+static const struct option_row *rank_rows(const struct command *c)
+{
+	return c->ranks ? options_of_ranks : none;
+}
+
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[64], n = strlen(b), before, keep;
@@ -96,9 +109,10 @@ static int unknown_option(const struct parse *p, const char *word)
 static const struct option_row *find(const struct parse *p, const char *name, size_t len,
 				     bool letter, char **into)
 {
-	const struct option_row *tables[] = { p->command->options, common_rows };
+	const struct option_row *tables[] = { p->command->options, common_rows,
+					      rank_rows(p->command) };
 
-	for (size_t t = 0; t < 2; t++) {
+	for (size_t t = 0; t < 3; t++) {
 		*into = t ? (char *)p->common : p->into;
 		for (const struct option_row *r = tables[t]; r && r->name; r++)
 			if (letter ? r->letter && r->letter == *name
@@ -161,9 +175,8 @@ static int parse_option(struct parse *p, const char *word)
 }
 
 /* One more of a list, which lives as long as the program. */
-static int add_operand(struct parse *p, char *word)
+static int add_operand(struct parse *p, char ***list, char *word)
 {
-	char ***list = (char ***)(p->into + p->operand->offset);
 	size_t room = p->many + 2, count = 0;
 	char **longer = need_new(room * sizeof(*longer));
 
@@ -189,7 +202,11 @@ static int parse_operand(struct parse *p, char **word)
 		while (*p->next)
 			p->next++;
 	} else if (p->operand->kind == OPERAND_MANY) {
-		return add_operand(p, *word);
+		return add_operand(p, (char ***)(p->into + p->operand->offset), *word);
+	} else if (p->operand->kind == OPERAND_RUN) {
+		if (!p->many)
+			*(const char **)(p->into + p->operand->offset) = *word;
+		return add_operand(p, &p->common->files, *word);
 	} else {
 		*(const char **)(p->into + p->operand->offset) = *word;
 	}
@@ -264,7 +281,7 @@ void options_help(const struct command *c, FILE *out)
 	for (const struct operand_row *o = c->operands; o && o->name; o++) {
 		if (o->kind == OPERAND_REST)
 			fprintf(out, " [--] %s...", o->name);
-		else if (o->kind == OPERAND_MANY)
+		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else
 			fprintf(out, o->kind == OPERAND_OPTIONAL ? " [%s]" : " %s", o->name);
@@ -273,6 +290,7 @@ void options_help(const struct command *c, FILE *out)
 	wrapped(c->text, out);
 	fputc('\n', out);
 	help_rows(c->options, out);
+	help_rows(rank_rows(c), out);
 	help_rows(common_rows, out);
 	fprintf(out, "\nManual: man gpumemtrace-%s\n", c->name);
 }

@@ -30,6 +30,7 @@ enum operand_kind {
 	OPERAND_OPTIONAL, /* const char *, NULL if not given */
 	OPERAND_REST,	  /* char **, all that is left, at least one; options end before it */
 	OPERAND_MANY,	  /* char **, at least one, a NULL behind the last; options may follow */
+	OPERAND_RUN,	  /* const char *, a recording; several, or a folder, are one run */
 };
 
 struct operand_row {
@@ -45,7 +46,12 @@ struct options_common {
 	bool json;
 	bool help;
 	bool no_pager;
+	const char *rank; /* NULL: none was chosen */
+	char **files;	  /* all of an OPERAND_RUN, a NULL behind the last */
 };
+
+/* What a command understands that reads recordings. */
+extern const struct option_row options_of_ranks[];
 
 /* Fills `into` (command->size bytes, zeroed by the caller). 0, or a sentence was said and
  * EXIT_USAGE. */

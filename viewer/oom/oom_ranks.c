@@ -1,71 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oom_ranks.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/need.h"
-#include "../base/say.h"
+#include "../ranks/ranks_look.h"
 
-static struct rank *add(struct ranks *all, char *path)
+static void add(struct oom_ranks *all, char *path)
 {
 	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count] = (struct rank){ .path = path };
-	return &all->items[all->count++];
+	all->items[all->count++] = (struct oom_rank){ .path = path };
 }
 
-static bool ends_with(const char *s, const char *end)
+static void name_rank(struct oom_rank *x, const struct recording *r)
 {
-	size_t a = strlen(s), b = strlen(end);
+	struct rank_file f;
 
-	return a > b && !strcmp(s + a - b, end);
+	ranks_look(&f, need_copy(x->path, strlen(x->path)));
+	if (f.rank >= 0)
+		snprintf(x->name, sizeof(x->name), "%s", f.name);
+	else
+		snprintf(x->name, sizeof(x->name), "process %u", r->info->pid);
+	ranks_look_free(&f);
 }
 
-static char *join(const char *folder, const char *name)
-{
-	size_t n = strlen(folder) + strlen(name) + 2;
-	char *path = need_new(n);
-
-	snprintf(path, n, "%s/%s", folder, name);
-	return path;
-}
-
-static int list(struct ranks *all, const char *folder)
-{
-	DIR *d = opendir(folder);
-	struct dirent *e;
-
-	if (!d)
-		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
-	while ((e = readdir(d)))
-		if (ends_with(e->d_name, ".gmt"))
-			add(all, join(folder, e->d_name));
-	closedir(d);
-	if (!all->count)
-		return say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder",
-				 folder);
-	return 0;
-}
-
-static void name_rank(struct rank *x, const struct recording *r)
-{
-	static const char *const keys[] = { "env.RANK", "env.OMPI_COMM_WORLD_RANK",
-					    "env.SLURM_PROCID" };
-
-	snprintf(x->name, sizeof(x->name), "process %u", r->info->pid);
-	for (size_t i = sizeof(keys) / sizeof(keys[0]); i-- > 0;) {
-		struct defs_text t = defs_meta(&r->defs, keys[i]);
-
-		if (t.len)
-			snprintf(x->name, sizeof(x->name), "rank %.10s", t.s);
-	}
-}
-
-static int look(struct rank *x, uint64_t nth)
+static int look(struct oom_rank *x, uint64_t nth)
 {
 	struct recording r;
 	int rc = recording_open(&r, x->path);
@@ -81,7 +42,7 @@ static int look(struct rank *x, uint64_t nth)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct rank *x = a, *y = b;
+	const struct oom_rank *x = a, *y = b;
 
 	if (x->failed != y->failed)
 		return x->failed ? -1 : 1;
@@ -90,17 +51,14 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int ranks_find(struct ranks *out, const char *path, uint64_t nth)
+int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 {
-	struct stat st;
 	size_t bad = 0;
 	int rc = 0;
 
-	*out = (struct ranks){ 0 };
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		rc = list(out, path);
-	else
-		add(out, need_copy(path, strlen(path)));
+	*out = (struct oom_ranks){ 0 };
+	for (; *paths; paths++)
+		add(out, need_copy(*paths, strlen(*paths)));
 	for (size_t i = 0; i < out->count; i++) {
 		int err = look(&out->items[i], nth);
 
@@ -114,14 +72,14 @@ int ranks_find(struct ranks *out, const char *path, uint64_t nth)
 	if (!rc)
 		qsort(out->items, out->count, sizeof(*out->items), by_time);
 	else
-		ranks_free(out);
+		oom_ranks_free(out);
 	return rc;
 }
 
-void ranks_free(struct ranks *r)
+void oom_ranks_free(struct oom_ranks *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		free(r->items[i].path);
 	free(r->items);
-	*r = (struct ranks){ 0 };
+	*r = (struct oom_ranks){ 0 };
 }

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several recordings as one run: rows, strays, sums, one rank of them, comparisons of two folders; broken files,
+folders of two runs, folders without any."""
+import json
+import re
+import shutil
+import statistics
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+MIB = 1 << 20
+SECOND = 10**9
+LINES = {1: ("train.py", "<module>", 10), 2: ("model.py", "Model.forward", 40), 3: ("model.py", "Loss.forward", 71)}
+
+
+def script(rank, activations=8, weights=4, world=4, start=1000, parent=77, pid=None, extra=0, oom=False, facts=(), steps=1):
+    """A rank that keeps weights, and in each step saves activations (MiB) for backward, some of them on another line;
+    `extra` MiB a step stay for ever."""
+    lines = [*(f"meta {fact}" for fact in facts), f"meta env.WORLD_SIZE {world}", f"meta ppid {parent}", "meta host one",
+             f"meta start_unix_ns {start * SECOND}", "string 1 fwd", "string 2 Optimizer.step#AdamW.step", "string 3 MmBackward0",
+             "thread 1 4711 main"]
+    if rank is not None:
+        lines.insert(0, f"meta env.RANK {rank}")
+    for i, (file, function, line) in LINES.items():
+        lines += [f"code {i} 779 {line} /home/u/{file} {function} 80 00", f"node {i} 0 2 {i << 32 | 1}"]
+    now, seq, held = 100, 0, 0
+
+    def event(kind, **members):
+        nonlocal now
+        now += 10
+        lines.append(f"event {kind} time_ns={now} thread=1 " + " ".join(f"{k}={v}" for k, v in members.items()))
+
+    def take(addr, mib, stack):
+        nonlocal held
+        held += mib * MIB
+        event("block_alloc", addr=addr, size=mib * MIB, arg0=held, arg1=64 * MIB, stack=stack)
+
+    def give(addr, mib):
+        nonlocal held
+        held -= mib * MIB
+        event("block_free", addr=addr, size=mib * MIB, arg0=held, arg1=64 * MIB)
+
+    event("mem_alloc", addr=1 << 28, size=64 * MIB, arg0=1, flags=2, stack=1)
+    take(1 << 28, weights, 1)
+    event("tag_leaf", addr=1 << 28, size=weights * MIB, arg0=77)
+    for step in range(1, steps + 1):
+        for nth, (mib, stack) in enumerate([(4, 2), (activations - 4, 3)]):
+            if mib:
+                addr = (1 << 29) + (nth << 27)
+                take(addr, mib, stack)
+                event("tag_saved", addr=addr, size=mib * MIB, arg0=500 + 2 * step + nth, name=3, stack=stack)
+        if extra:
+            take((1 << 33) + (step << 28), extra, 3)
+        for nth, mib in enumerate([4, activations - 4]):
+            if mib:
+                event("tag_released", arg0=500 + 2 * step + nth)
+                give((1 << 29) + (nth << 27), mib)
+        event("range_begin", arg0=step, arg1=1, name=2)
+        event("range_end", arg0=step, arg1=1, name=2)
+    if oom:
+        event("block_oom", size=90 * MIB, arg0=held, arg1=64 * MIB, stack=2)
+    event("end")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def maker():
+    subprocess.run(["make", "-s", "build/data/make_recording"], cwd=ROOT, check=True)
+
+
+def write(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    subprocess.run([ROOT / "build/data/make_recording", folder / name], input=text, text=True, check=True)
+    return folder / name
+
+
+def run_of(folder, ranks=4, **of):
+    """A folder with a recording of each rank; of[f"r{n}"] are the settings of rank n."""
+    for rank in range(ranks):
+        settings = {"world": ranks, **of.get("every", {}), **of.get(f"r{rank}", {})}
+        write(folder, f"run.{rank}.gmt", script(rank, **settings))
+    return folder
+
+
+def failed(tool, *args):
+    done = subprocess.run([tool.path, *map(str, args)], capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+# Rows
+
+
+def test_each_rank_says_what_it_says_alone(tool, tmp_path):
+    """Every command's row has the members of its answer for that file."""
+    run = run_of(tmp_path / "run", r2={"activations": 14}, every={"steps": 3})
+    for command in ["report", "peak", "timeline", "live", "steps", "modules", "account", "leaks", "info", "verify"]:
+        said = tool.json(command, run)
+        assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3], command
+        for row in said["ranks"]:
+            alone = tool.json(command, run / f"run.{row['rank']}.gmt")
+            assert row["file"] == str(run / f"run.{row['rank']}.gmt")
+            assert {k: row[k] for k in alone} == alone, command
+        text = tool(command, run)
+        assert re.search(r"^  rank ", text, re.M) and len(re.findall(r"^  [0-3]  ", text, re.M)) == 4, (command, text)
+        assert max(map(len, text.splitlines())) <= 120
+
+
+def test_sums_and_the_median(tool, tmp_path):
+    run = run_of(tmp_path / "run", r2={"activations": 14}, r1={"activations": 9, "oom": True})
+    said = tool.json("report", run)
+    peaks = [r["devices"][0]["peak_bytes"] for r in said["ranks"]]
+    assert peaks == [12 * MIB, 13 * MIB, 18 * MIB, 12 * MIB]
+    assert said["totals"]["peak_bytes"] == sum(peaks) and said["totals"]["ranks"] == 4 and said["totals"]["ooms"] == 1
+    assert said["totals"]["events"] == sum(r["events"] for r in said["ranks"])
+    assert said["median"]["peak_bytes"] == statistics.median_low(peaks)
+    assert [h["host"] for h in said["totals"]["hosts"]] == ["one"]
+    text = tool("report", run)
+    assert re.search(r"^  sum +55\.0 MiB", text, re.M) and "ran out" in text
+
+
+def test_the_one_that_strays_is_named_with_its_class_and_line(tool, tmp_path):
+    run = run_of(tmp_path / "run", r3={"activations": 14})
+    (stray,) = tool.json("report", run)["stray"]
+    assert (stray["rank"], stray["recording"]) == (3, str(run / "run.3.gmt"))
+    assert (stray["peak_bytes"], stray["median"], stray["from_median"]) == (18 * MIB, 12 * MIB, 6 * MIB)
+    assert (stray["class"], stray["class_delta"]) == ("activations", 6 * MIB)
+    assert (stray["function"], stray["file"], stray["line"], stray["line_delta"]) == ("Loss.forward", "/home/u/model.py", 71, 6 * MIB)
+    assert "1 of 4 strays from the median" in tool("report", run)
+    assert ("rank 3: 18.0 MiB, 6.0 MiB more than the median; activations +6.0 MiB, most of it Loss.forward model.py:71 (+6.0 MiB)"
+            in " ".join(tool("report", run).split()))
+
+
+def test_one_that_has_less_strays_too(tool, tmp_path):
+    run = run_of(tmp_path / "run", every={"activations": 20}, r0={"activations": 20, "weights": 16}, r1={"activations": 6})
+    low, high = sorted(tool.json("peak", run)["stray"], key=lambda s: s["from_median"])
+    assert (low["rank"], low["from_median"], low["class"], low["line"]) == (1, -14 * MIB, "activations", 71)
+    assert (high["rank"], high["from_median"], high["class"], high["line"]) == (0, 12 * MIB, "parameters", 10)
+
+
+def test_equal_ranks_stray_nowhere(tool, tmp_path):
+    said = tool.json("report", run_of(tmp_path / "run"))
+    assert said["stray"] == [] and said["missing"] == []
+    assert "All: peak 12.0 MiB" in tool("report", tmp_path / "run") and "from the median" not in tool("report", tmp_path / "run")
+
+
+def test_a_leak_of_one_rank(tool, tmp_path):
+    run = run_of(tmp_path / "run", every={"steps": 6}, r2={"steps": 6, "extra": 1})
+    said = tool.json("leaks", run)
+    assert [r["growth_per_step"] for r in said["ranks"]] == [0, 0, MIB, 0]
+    assert [s["rank"] for s in said["stray"]] == [2]
+    assert re.search(r"^  2 +1\.0 MiB +6 +\S.*Loss\.forward model\.py:71$", tool("leaks", run), re.M)
+
+
+def test_many_ranks_are_grouped(tool, tmp_path):
+    """512 of them: the text stays short, JSON has each."""
+    run = tmp_path / "run"
+    for rank in range(512):
+        write(run, f"run.{rank}.gmt", script(rank, world=512, activations=14 if rank == 511 else 8, oom=rank == 17))
+    text = tool("report", run)
+    assert len(text.splitlines()) < 16, text
+    assert re.search(r"^  0-16, 18-510 +12\.0 MiB", text, re.M) and re.search(r"^  17 +12\.0 MiB", text, re.M)
+    assert re.search(r"^  511 +18\.0 MiB", text, re.M) and "rank 511: 18.0 MiB, 6.0 MiB more" in text
+    said = tool.json("report", run)
+    assert [r["rank"] for r in said["ranks"]] == list(range(512)) and [s["rank"] for s in said["stray"]] == [511]
+
+
+# Which files
+
+
+def test_files_by_name_are_a_run_in_any_order(tool, tmp_path):
+    run = run_of(tmp_path / "run", r1={"activations": 14})
+    said = tool.json("report", *[run / f"run.{i}.gmt" for i in (3, 1, 0, 2)])
+    assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3] and [s["rank"] for s in said["stray"]] == [1]
+    both = tool.json("report", run / "run.2.gmt", run / "run.0.gmt")
+    assert [r["rank"] for r in both["ranks"]] == [0, 2] and [m["rank"] for m in both["missing"]] == [1, 3]
+
+
+def test_one_file_is_no_run(tool, tmp_path):
+    run = run_of(tmp_path / "run")
+    assert "ranks" not in tool.json("report", run / "run.0.gmt")
+    assert [r["rank"] for r in tool.json("report", run_of(tmp_path / "single", ranks=1))["ranks"]] == [0]
+
+
+def test_without_ranks_by_name(tool, tmp_path):
+    for i, pid in ((0, 10), (1, 9), (2, 100)):
+        write(tmp_path / "run", f"run.{pid}.gmt", script(None, world=0))
+    said = tool.json("report", tmp_path / "run")
+    assert [r["file"].rsplit("/")[-1] for r in said["ranks"]] == ["run.9.gmt", "run.10.gmt", "run.100.gmt"]
+    assert all("rank" not in r for r in said["ranks"])
+    assert re.search(r"^  run\.9\.gmt ", tool("report", tmp_path / "run"), re.M)
+
+
+def test_other_files_are_left_alone_and_counted(tool, tmp_path):
+    run = run_of(tmp_path / "run")
+    (run / "train.log").write_text("loss 1.0\n")
+    (run / "run.0.gmt.live").write_bytes(b"")
+    (run / ".hidden.gmt").write_bytes(b"x")
+    (run / "checkpoints").mkdir()
+    shutil.copy(run / "run.3.gmt", run / "three")  # a recording by its content
+    (run / "run.3.gmt").unlink()
+    said = tool.json("report", run)
+    assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3] and said["other_files"] == 1
+    assert said["left_alone"] == [{"file": str(run / "train.log")}]
+    assert "Left alone in the folder: 1 other file\n" in tool("report", run)
+
+
+def test_a_broken_recording_spoils_nothing(tool, tmp_path):
+    run = run_of(tmp_path / "run")
+    (run / "run.1.gmt").write_bytes(b"")
+    (run / "run.2.gmt").write_bytes(b"no recording at all" * 10)
+    said = tool.json("report", run)
+    assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3]
+    assert ["error" in r for r in said["ranks"]] == [False, True, True, False]
+    assert str(run / "run.1.gmt") in said["ranks"][1]["error"] and said["totals"]["ranks"] == 2
+    text = tool("report", run)
+    assert re.search(r"^  1 .*run\.1\.gmt: .*empty", text, re.M) or re.search(r"^  1 .*recorded nothing", text, re.M), text
+    assert failed(tool, "verify", run)[0] == 1
+    for rank in (0, 3):
+        (run / f"run.{rank}.gmt").write_bytes(b"")
+    code, said = failed(tool, "report", run)
+    assert code == 3 and "of 4 recordings none gives an answer" in said
+
+
+def test_folders_without_a_recording(tool, tmp_path):
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path, tmp_path / "empty"):
+        for command in ("report", "leaks", "oom", "stack", "html"):
+            more = ["-o", tmp_path / "x.html"] if command == "html" else []
+            code, said = failed(tool, command, folder, *more)
+            assert code == 3 and said.endswith("no recording (*.gmt) in this folder\n"), (command, said)
+    assert failed(tool, "report", tmp_path / "nowhere")[0] == 3
+
+
+def test_of_two_runs_the_last_is_taken_and_that_is_said(tool, tmp_path):
+    run = tmp_path / "run"
+    for nth, start in enumerate((1000, 5000)):
+        for rank in range(4):
+            if (nth, rank) != (0, 2):  # of the first run one recording is missing
+                write(run, f"run.{rank}.{nth}.gmt", script(rank, start=start + rank, activations=8 + 2 * nth))
+    said = tool.json("report", run)
+    assert [r["file"][-5] for r in said["ranks"]] == ["1"] * 4
+    assert said["note"].startswith("2 runs lie here: 3 recordings of 1970-01-01 00:16:40 UTC") and "4 recordings of 1970-01-01 01:23:20" in said["note"]
+    assert said["other_files"] == 3
+    assert "2 runs lie here" in tool("report", run) and "name its files" in " ".join(tool("report", run).split())
+    assert len(tool.json("report", *run.glob("*.0.gmt"))["ranks"]) == 3
+    code, said = failed(tool, "report", *run.glob("run.1.*.gmt"))
+    assert code == 2 and "are both of rank 1: two runs" in said
+
+
+def test_two_jobs_at_the_same_time(tool, tmp_path):
+    for port, start in ((1, 2000), (2, 2001)):
+        for rank in range(2):
+            write(tmp_path / "run", f"{port}.{rank}.gmt", script(rank, world=2, start=start + 2 * rank, facts=[f"env.MASTER_PORT {port}"]))
+    said = tool.json("peak", tmp_path / "run")
+    assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs lie here" in said["note"]
+
+
+def test_what_a_rank_starts_is_no_rank(tool, tmp_path):
+    run = run_of(tmp_path / "run")
+    pid = tool.json("info", run / "run.1.gmt")["pid"]
+    write(run, "run.1.4711.gmt", script(1, start=1500, parent=pid))
+    said = tool.json("report", run)
+    assert [r["file"] for r in said["ranks"]] == [str(run / f"run.{i}.gmt") for i in range(4)]
+    assert "run.1.4711.gmt is of a process that rank 1 started" in said["note"]
+
+
+def test_a_batch_scripts_task_number_is_no_rank(tool, tmp_path):
+    for i in range(3):
+        write(tmp_path / "run", f"{i}.gmt", script(None, world=0, facts=["env.SLURM_PROCID 0"]))
+    assert all("rank" not in r for r in tool.json("report", tmp_path / "run")["ranks"])
+    for i in range(3):
+        write(tmp_path / "srun", f"{i}.gmt", script(None, world=0, facts=[f"env.SLURM_PROCID {2 - i}"]))
+    assert [r["file"][-5] for r in tool.json("report", tmp_path / "srun")["ranks"]] == ["2", "1", "0"]
+
+
+# One rank
+
+
+def test_rank_chooses_one(tool, tmp_path):
+    run = run_of(tmp_path / "run", r2={"activations": 14})
+    for command in (["report"], ["live"], ["stack", "1"], ["flame"], ["steps"], ["dump"], ["why", hex(1 << 28)]):
+        here = [command[0], run, *command[1:]]
+        for form in ([], ["--json"]):
+            assert tool(*here, "--rank", "2", *form) == tool(command[0], run / "run.2.gmt", *command[1:], *form), command
+
+
+def test_what_only_one_recording_can_answer(tool, tmp_path):
+    run = run_of(tmp_path / "run")
+    for command in (["stack", run, "1"], ["why", run, "0x10"], ["flame", run], ["dump", run], ["export", run, "-t", "csv", "-o", "-"],
+                    ["recover", run, "-o", tmp_path / "x.gmt"], ["top", run]):
+        code, said = failed(tool, *command)
+        assert code == 2 and said.count("\n") == 1 and "--rank N" in said and "ranks 0-3" in said, (command, said)
+    assert failed(tool, "report", run, "--rank", "9")[0] == 2
+    assert "no recording of rank 9; there are those of 0-3" in failed(tool, "report", run, "--rank", "9")[1]
+    assert "number from 0 up" in failed(tool, "report", run, "--rank", "x")[1]
+    assert failed(tool, "report", run / "run.1.gmt", "--rank", "2")[0] == 2
+    assert tool("report", run / "run.1.gmt", "--rank", "1") == tool("report", run / "run.1.gmt")
+
+
+def test_page_and_oom_of_a_folder(tool, tmp_path):
+    run = run_of(tmp_path / "run", r1={"oom": True})
+    (run / "run.2.gmt").write_bytes(b"")
+    tool("html", run, "-o", tmp_path / "x.html")
+    tool("html", run, "--rank", "1", "-o", tmp_path / "one.html")
+    assert (tmp_path / "x.html").stat().st_size > (tmp_path / "one.html").stat().st_size
+    said = tool.json("oom", run)
+    assert said["rank"] == "rank 1" and len(said["ranks"]) == 3
+    assert tool.json("oom", run, "--rank", "1")["asked_bytes"] == said["asked_bytes"]
+    code, words = failed(tool, "oom", run, "--rank", "0")
+    assert code == 1 and "did not run out" in words
+
+
+# Two runs
+
+
+def test_diff_of_two_folders(tool, tmp_path):
+    old = run_of(tmp_path / "old")
+    new = run_of(tmp_path / "new", every={"activations": 12}, r2={"activations": 20})
+    said = tool.json("diff", old, new)
+    assert [(r["rank"], r["delta"]) for r in said["ranks"]] == [(0, 4 * MIB), (1, 4 * MIB), (2, 12 * MIB), (3, 4 * MIB)]
+    for r in said["ranks"]:
+        alone = tool.json("diff", old / f"run.{r['rank']}.gmt", new / f"run.{r['rank']}.gmt")
+        assert {k: r[k] for k in alone} == alone
+    assert said["worst"]["rank"] == 2 and said["shared"][0] == {"finding": 1, "ranks": 4}
+    assert said["totals"]["delta"] == 24 * MIB and [s["rank"] for s in said["stray"]] == [2]
+    text = tool("diff", old, new)
+    assert "The most growth, or the least shrinking: rank 2" in text and "Finding 1: all 4 ranks have it." in text
+    assert text.endswith(tool("diff", old / "run.2.gmt", new / "run.2.gmt"))
+
+
+def test_fail_above_counts_the_worst(tool, tmp_path):
+    old, new = run_of(tmp_path / "old"), run_of(tmp_path / "new", r2={"activations": 10})
+    assert failed(tool, "diff", old, new, "--fail-above", "3MiB")[0] == 0
+    for form in ([], ["--json"], ["--markdown"]):
+        code, said = failed(tool, "diff", old, new, "--fail-above", "1MiB", *form)
+        assert code == 1 and "12.0 MiB to 14.0 MiB" in said, (form, said)
+    assert failed(tool, "diff", old, new, "--fail-above", "1MiB", "--rank", "1")[0] == 0
+    assert failed(tool, "diff", old, new, "--fail-above", "1MiB", "--rank", "2")[0] == 1
+
+
+def test_diff_where_ranks_are_missing(tool, tmp_path):
+    old, new = run_of(tmp_path / "old", ranks=3), run_of(tmp_path / "new", ranks=4)
+    (new / "run.1.gmt").unlink()
+    said = tool.json("diff", old, new)
+    assert [(r["rank"], "error" in r) for r in said["ranks"]] == [(0, False), (2, False), (3, True)]
+    assert "the new run has no recording of: 1" in subprocess.run([tool.path, "diff", old, new], capture_output=True, text=True).stderr
+    code, words = failed(tool, "diff", old, new / "run.0.gmt")
+    assert code == 2 and "is a folder and" in words
+
+
+# A real one
+
+
+def test_two_ranks_of_torchrun(programs, tool):
+    """PyTorch's own counters of each rank are what the rows say."""
+    done = programs("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", programs.workload("distributed.py"),
+                    ".", "fsdp", count=2, GPUMEMTRACE_OUTPUT="run.%r.gmt")
+    assert done.returncode == 0, done.stderr[-3000:]
+    truth = [json.loads((programs.folder / f"truth.{i}.json").read_text())["marks"][-1]["devices"][0] for i in range(2)]
+    said = tool.json("report", programs.folder)
+    assert [r["rank"] for r in said["ranks"]] == [0, 1] and said["missing"] == [] and "note" not in said
+    assert [r["devices"][0]["peak_bytes"] for r in said["ranks"]] == [t["max_allocated"] for t in truth]
+    assert [r["devices"][0]["peak_reserved_bytes"] for r in said["ranks"]] == [t["max_reserved"] for t in truth]
+    assert said["totals"]["peak_bytes"] == sum(t["max_allocated"] for t in truth)
+    for command in ("steps", "leaks", "account", "modules", "timeline", "live", "peak", "info", "verify"):
+        tool(command, programs.folder)
+    assert all(r["delta"] == 0 for r in tool.json("diff", programs.folder, programs.folder)["ranks"])

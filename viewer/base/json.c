@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct json none;
+
+static const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+		p++;
+	return p;
+}
+
+/* Behind the string that begins at p, or NULL. */
+static const char *string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && ++p == end)
+			return NULL;
+	return p < end ? p + 1 : NULL;
+}
+
+/* Behind the value that begins at p, or NULL. */
+static const char *value_end(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	do {
+		if (p >= end)
+			return NULL;
+		if (*p == '"') {
+			p = string_end(p, end);
+			if (!p)
+				return NULL;
+			continue;
+		}
+		if (*p == '{' || *p == '[') {
+			depth++;
+		} else if (*p == '}' || *p == ']') {
+			if (!depth--)
+				return NULL;
+		} else if (!depth) {
+			while (p < end && !strchr(",]} \n\t\r", *p))
+				p++;
+			return p;
+		}
+		p++;
+	} while (depth);
+	return p;
+}
+
+static struct json value(const char *p, const char *end)
+{
+	struct json v = none;
+
+	p = skip_space(p, end);
+	v.end = p < end ? value_end(p, end) : NULL;
+	v.s = v.end && v.end > p ? p : NULL;
+	return v;
+}
+
+struct json json_text(const char *s, size_t len)
+{
+	return value(s, s + len);
+}
+
+/* What stands at p: an item, or a name and its value. */
+static struct json entry(struct json of, const char *p, struct json *key)
+{
+	struct json v;
+
+	if (*of.s == '[')
+		return value(p, of.end);
+	v = value(p, of.end);
+	if (key)
+		*key = v;
+	if (!v.s || *v.s != '"')
+		return none;
+	p = skip_space(v.end, of.end);
+	return p < of.end && *p == ':' ? value(p + 1, of.end) : none;
+}
+
+struct json json_first(struct json of, struct json *key)
+{
+	if (!of.s || (*of.s != '[' && *of.s != '{'))
+		return none;
+	return entry(of, of.s + 1, key);
+}
+
+struct json json_next(struct json of, struct json item, struct json *key)
+{
+	const char *p = skip_space(item.end, of.end);
+
+	return p < of.end && *p == ',' ? entry(of, p + 1, key) : none;
+}
+
+static bool same(struct json v, const char *text, size_t len)
+{
+	return v.s && *v.s == '"' && (size_t)(v.end - v.s) == len + 2 &&
+	       !memcmp(v.s + 1, text, len);
+}
+
+bool json_is(struct json v, const char *text)
+{
+	return same(v, text, strlen(text));
+}
+
+static struct json member(struct json object, const char *name, size_t len)
+{
+	struct json key, v;
+
+	if (!object.s || *object.s != '{')
+		return none;
+	for (v = json_first(object, &key); v.s; v = json_next(object, v, &key))
+		if (same(key, name, len))
+			return v;
+	return none;
+}
+
+struct json json_member(struct json object, const char *key)
+{
+	return member(object, key, strlen(key));
+}
+
+static struct json item_with(struct json array, const char *part, size_t len)
+{
+	const char *equal = memchr(part, '=', len);
+	struct json v;
+
+	for (v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
+		if (same(member(v, part, (size_t)(equal - part)), equal + 1,
+			 len - (size_t)(equal + 1 - part)))
+			return v;
+	return none;
+}
+
+static struct json item_number(struct json array, size_t n)
+{
+	struct json v = json_first(array, NULL);
+
+	while (v.s && n--)
+		v = json_next(array, v, NULL);
+	return v;
+}
+
+struct json json_at(struct json v, const char *path)
+{
+	while (*path && v.s) {
+		size_t len = strcspn(path, ".");
+
+		if (memchr(path, '=', len))
+			v = item_with(v, path, len);
+		else if (*v.s == '[')
+			v = item_number(v, strtoul(path, NULL, 10));
+		else
+			v = member(v, path, len);
+		path += len + (path[len] == '.');
+	}
+	return v;
+}
+
+/* A number is followed by something that ends it, or by the end of the text. */
+static void copy_number(struct json v, char buf[32])
+{
+	size_t len = v.s ? (size_t)(v.end - v.s) : 0;
+
+	len = len < 31 ? len : 31;
+	memcpy(buf, v.s ? v.s : "", len);
+	buf[len] = 0;
+}
+
+double json_number(struct json v)
+{
+	char buf[32];
+
+	copy_number(v, buf);
+	return !strcmp(buf, "true") ? 1 : strtod(buf, NULL);
+}
+
+uint64_t json_unsigned(struct json v)
+{
+	char buf[32];
+
+	copy_number(v, buf);
+	return !strcmp(buf, "true") ? 1 : strtoull(buf, NULL, 10);
+}
+
+int64_t json_signed(struct json v)
+{
+	char buf[32];
+
+	copy_number(v, buf);
+	return strtoll(buf, NULL, 10);
+}
+
+/* The character that \uXXXX at p says, as UTF-8; U+DC00 to U+DCFF are bytes that are no text. */
+static size_t unescape(const char *p, char out[4])
+{
+	char digits[5] = { p[0], p[1], p[2], p[3], 0 };
+	unsigned c = (unsigned)strtoul(digits, NULL, 16);
+
+	if (c < 0x80 || (c >= 0xdc00 && c <= 0xdcff)) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	out[0] = (char)(0xe0 | c >> 12);
+	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[2] = (char)(0x80 | (c & 0x3f));
+	return 3;
+}
+
+const char *json_string(struct json v, char *buf, size_t room)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	size_t n = 0;
+
+	for (const char *p = v.s && *v.s == '"' ? v.s + 1 : v.end;
+	     p && p + 1 < v.end && n + 4 < room; p++) {
+		const char *known;
+
+		if (*p != '\\') {
+			buf[n++] = *p;
+			continue;
+		}
+		p++;
+		known = strchr(from, *p);
+		if (*p == 'u' && v.end - p > 5) {
+			n += unescape(p + 1, buf + n);
+			p += 4;
+		} else {
+			buf[n++] = known && *known ? to[known - from] : *p;
+		}
+	}
+	buf[n] = 0;
+	return buf;
+}

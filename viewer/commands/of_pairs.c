@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison of two runs: ranks are matched by number, each pair is compared as two recordings
+ * are, and the one whose memory grew most is shown whole. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/parts.h"
+#include "../base/emit.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../ranks/ranks_print.h"
+#include "of_ranks.h"
+
+#define FINDINGS 3 /* of which it is said whether all ranks have them */
+
+/* What a pair's comparison found, each finding by a number made of what it names. */
+struct found {
+	uint64_t *items;
+	size_t count, room;
+};
+
+struct pairs {
+	const struct command *command;
+	void *options;
+	struct emit *out;
+	const struct ranks_run *old, *new;
+	const char **partner; /* of each recording of the new run, NULL: there is none */
+	struct found *found;
+	struct ranks_table table;
+};
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Of the same rank; of recordings that say none, that of the same name. */
+static const char *partner_of(const struct ranks_run *old, const struct rank_file *f)
+{
+	for (size_t i = 0; i < old->count; i++) {
+		const struct rank_file *g = &old->items[i];
+
+		if (f->rank >= 0 ? g->rank == f->rank
+				 : g->rank < 0 && !strcmp(base(g->path), base(f->path)))
+			return g->path;
+	}
+	return NULL;
+}
+
+static void set_files(const struct command *c, void *options, const char *old, const char *new)
+{
+	memcpy((char *)options + c->file, &old, sizeof(old));
+	memcpy((char *)options + c->other, &new, sizeof(new));
+}
+
+static int work(void *ctx, size_t i, FILE *f)
+{
+	struct pairs *p = ctx;
+	struct emit *out;
+	int rc;
+
+	if (!p->partner[i])
+		return say_error(EXIT_UNREADABLE, "the old run has no recording of it");
+	out = emit_open(f, true);
+	p->command->plain(p->options);
+	set_files(p->command, p->options, p->partner[i], p->new->items[i].path);
+	rc = command_perform(p->command, p->options, out);
+	emit_close(out);
+	return rc;
+}
+
+static void mix(uint64_t *hash, struct json v)
+{
+	for (const char *s = v.s; s && s < v.end; s++)
+		*hash = (*hash ^ (uint8_t)*s) * 1099511628211u;
+	*hash = (*hash ^ 0xff) * 1099511628211u;
+}
+
+static void keep_findings(struct found *f, struct json findings)
+{
+	static const char *const names[] = { "kind", "class", "function", "file", "line" };
+
+	for (struct json v = json_first(findings, NULL); v.s; v = json_next(findings, v, NULL)) {
+		uint64_t hash = 14695981039346656037u;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			mix(&hash, json_member(v, names[i]));
+		f->items = need_grow(f->items, &f->room, f->count, sizeof(*f->items));
+		f->items[f->count++] = hash;
+	}
+}
+
+static void done(void *ctx, size_t i, const struct ranks_result *result)
+{
+	struct pairs *p = ctx;
+	struct json documents[2];
+
+	ranks_table_add(&p->table, i, result);
+	ranks_documents(result, documents);
+	keep_findings(&p->found[i], json_member(documents[0], "findings"));
+	if (emit_json(p->out))
+		ranks_print_row(p->out, &p->table.rows[i], result);
+	if (p->table.rows[i].fine && result->rc) {
+		free(p->table.rows[i].error);
+		p->table.rows[i].error = need_copy(result->error, strlen(result->error));
+	}
+}
+
+/* That which failed the check before those that did not, then the one that grew most. */
+static bool is_worse(const struct ranks_table *t, size_t a, size_t b)
+{
+	const struct ranks_row *x = &t->rows[a], *y = &t->rows[b];
+
+	if (x->fine != y->fine)
+		return x->fine;
+	if (!x->fine)
+		return false;
+	if (x->rc != y->rc)
+		return x->rc > y->rc;
+	return x->values[t->main].n > y->values[t->main].n;
+}
+
+static size_t find_worst(const struct ranks_table *t)
+{
+	size_t worst = 0;
+
+	for (size_t i = 1; i < t->run->count; i++)
+		if (is_worse(t, i, worst))
+			worst = i;
+	return worst;
+}
+
+static bool has_found(const struct found *f, uint64_t finding)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->items[i] == finding)
+			return true;
+	return false;
+}
+
+static size_t mark_sharing(const struct pairs *p, uint64_t finding, bool *marked)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->new->count; i++)
+		n += marked[i] = p->table.rows[i].fine && has_found(&p->found[i], finding);
+	return n;
+}
+
+static size_t compared(const struct pairs *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->new->count; i++)
+		n += p->table.rows[i].fine;
+	return n;
+}
+
+static void shared(const struct pairs *p, size_t worst)
+{
+	bool *marked = need_new(p->new->count + 1);
+	size_t all = compared(p), n;
+	char ranks[80], text[200];
+
+	emit_array(p->out, "shared");
+	for (size_t i = 0; i < p->found[worst].count && i < FINDINGS; i++) {
+		n = mark_sharing(p, p->found[worst].items[i], marked);
+		emit_object(p->out, NULL);
+		if (emit_json(p->out)) {
+			emit_number(p->out, "finding", i + 1);
+			emit_number(p->out, "ranks", n);
+		}
+		emit_end(p->out);
+		ranks_words(p->new, marked, ranks, sizeof(ranks));
+		if (n == all)
+			snprintf(text, sizeof(text), "Finding %zu: all %zu ranks have it.", i + 1,
+				 n);
+		else
+			snprintf(text, sizeof(text), "Finding %zu: %zu of %zu ranks have it: %s.",
+				 i + 1, n, all, ranks);
+		if (all > 1)
+			emit_paragraph(p->out, "", "  ", text);
+	}
+	emit_end(p->out);
+	free(marked);
+}
+
+static void print_json(struct pairs *p, const struct ranks_strays *s, size_t worst)
+{
+	const struct ranks_row *row = &p->table.rows[worst];
+
+	ranks_print_rest(p->out, &p->table, s);
+	if (!row->fine)
+		return;
+	emit_object(p->out, "worst");
+	if (row->file->rank >= 0)
+		emit_signed(p->out, "rank", row->file->rank);
+	emit_text(p->out, "recording", row->file->path);
+	emit_end(p->out);
+	shared(p, worst);
+}
+
+/* The exit code is that of the worst, which says itself why. */
+static int print_text(struct pairs *p, const struct ranks_strays *s, size_t worst)
+{
+	const struct rank_file *f = &p->new->items[worst];
+
+	ranks_print_text(p->out, &p->table, s);
+	emit_line(p->out, "%s", "");
+	shared(p, worst);
+	if (compared(p) > 1)
+		emit_title(p->out, "The most growth, or the least shrinking: %s",
+			   f->name[0] ? f->name : base(f->path));
+	emit_line(p->out, "%s", "");
+	set_files(p->command, p->options, p->partner[worst], f->path);
+	return command_perform(p->command, p->options, p->out);
+}
+
+static int print(struct pairs *p)
+{
+	size_t worst = find_worst(&p->table);
+	const struct ranks_row *row = &p->table.rows[worst];
+	struct ranks_strays strays;
+	int rc = row->rc;
+
+	ranks_strays(&strays, &p->table);
+	if (emit_json(p->out))
+		print_json(p, &strays, worst);
+	if (!row->fine)
+		rc = say_error(rc, "no rank can be compared; the first: %s", row->error);
+	else if (!emit_json(p->out))
+		rc = print_text(p, &strays, worst);
+	else if (row->rc)
+		say_error(rc, "%s: %s", row->file->name, row->error);
+	ranks_strays_free(&strays);
+	return rc;
+}
+
+static int compare(struct pairs *p)
+{
+	const struct ranks_work job = { p->new->count, work, done, p };
+	int rc;
+
+	p->partner = need_new((p->new->count + 1) * sizeof(*p->partner));
+	p->found = need_new((p->new->count + 1) * sizeof(*p->found));
+	for (size_t i = 0; i < p->new->count; i++)
+		p->partner[i] = partner_of(p->old, &p->new->items[i]);
+	ranks_table_init(&p->table, p->new, p->command->name);
+	emit_object(p->out, NULL);
+	emit_array(p->out, "ranks");
+	ranks_work(&job);
+	emit_end(p->out);
+	rc = print(p);
+	emit_end(p->out);
+	for (size_t i = 0; i < p->new->count; i++)
+		free(p->found[i].items);
+	free(p->found);
+	free(p->partner);
+	ranks_table_free(&p->table);
+	return rc;
+}
+
+static int one_pair(struct pairs *p, const char *rank, const char *old, const char *new)
+{
+	size_t a = 0, b = 0;
+	int rc = of_ranks_choose(p->old, rank, old, &a);
+
+	if (!rc)
+		rc = of_ranks_choose(p->new, rank, new, &b);
+	if (rc)
+		return rc;
+	set_files(p->command, p->options, p->old->items[a].path, p->new->items[b].path);
+	return command_perform(p->command, p->options, p->out);
+}
+
+static void say_gone(const struct ranks_run *old, const struct ranks_run *new)
+{
+	bool *gone = need_new(old->count + 1);
+	char words[200];
+	size_t n = 0;
+
+	for (size_t i = 0; i < old->count; i++)
+		n += gone[i] = !partner_of(new, &old->items[i]);
+	if (n)
+		say_note("the new run has no recording of: %s",
+			 ranks_words(old, gone, words, sizeof(words)));
+	free(gone);
+}
+
+int of_pairs(const struct command *c, void *options, const struct options_common *common,
+	     struct emit *out)
+{
+	char *old[] = { *(char **)((char *)options + c->file), NULL };
+	char *new[] = { *(char **)((char *)options + c->other), NULL };
+	struct ranks_run before = { 0 }, after = { 0 };
+	struct pairs p = {
+		.command = c, .options = options, .out = out, .old = &before, .new = &after
+	};
+	int rc;
+
+	if (!common->rank && !ranks_is_run(old) && !ranks_is_run(new))
+		return command_perform(c, options, out);
+	if (!common->rank && ranks_is_run(old) != ranks_is_run(new))
+		return say_error(EXIT_USAGE,
+				 "%s is a folder and %s is not: name two folders, two recordings, "
+				 "or a rank with --rank N",
+				 ranks_is_run(old) ? old[0] : new[0],
+				 ranks_is_run(old) ? new[0] : old[0]);
+	rc = ranks_find(&before, old);
+	if (!rc)
+		rc = ranks_find(&after, new);
+	if (!rc && before.note[0])
+		say_note("%s: %s", old[0], before.note);
+	if (!rc && !common->rank)
+		say_gone(&before, &after);
+	if (!rc)
+		rc = common->rank ? one_pair(&p, common->rank, old[0], new[0]) : compare(&p);
+	ranks_free(&before);
+	ranks_free(&after);
+	return rc;
+}

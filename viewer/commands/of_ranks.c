@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "of_ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../ranks/ranks_print.h"
+#include "../recording/recording.h"
+
+static int answer(const struct command *c, const void *options, struct emit *out)
+{
+	struct recording r;
+	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
+
+	if (rc)
+		return rc;
+	rc = c->answer(options, out, &r);
+	recording_close(&r);
+	return rc;
+}
+
+int command_perform(const struct command *c, const void *options, struct emit *out)
+{
+	return c->run ? c->run(options, out) : answer(c, options, out);
+}
+
+static void set_file(const struct command *c, void *options, const char *path)
+{
+	memcpy((char *)options + c->file, &path, sizeof(path));
+}
+
+/* ---- a row for each ---- */
+
+struct rows {
+	const struct command *command;
+	void *options;
+	struct emit *out;
+	struct ranks_table table;
+};
+
+/* `peak` with its own defaults, on the recording at path. */
+static int peak_of(const char *path, struct emit *out)
+{
+	void *options = need_new(command_peak.size);
+
+	if (command_peak.defaults)
+		command_peak.defaults(options);
+	set_file(&command_peak, options, path);
+	return command_perform(&command_peak, options, out);
+}
+
+static int work(void *ctx, size_t i, FILE *f)
+{
+	struct rows *r = ctx;
+	const char *path = r->table.run->items[i].path;
+	struct emit *out = emit_open(f, true);
+	int rc;
+
+	set_file(r->command, r->options, path);
+	rc = command_perform(r->command, r->options, out);
+	if (rc == EXIT_OK && ranks_needs_peak(r->command->name))
+		rc = peak_of(path, out);
+	emit_close(out);
+	return rc;
+}
+
+static void done(void *ctx, size_t i, const struct ranks_result *result)
+{
+	struct rows *r = ctx;
+
+	ranks_table_add(&r->table, i, result);
+	if (emit_json(r->out))
+		ranks_print_row(r->out, &r->table.rows[i], result);
+}
+
+/* Of the rows that there are the worst code, of none the first one's; to a check a recording that
+ * cannot be read is one that failed. */
+static int outcome(const struct rows *r)
+{
+	const struct ranks_table *t = &r->table;
+	bool any = false, check = r->command == &command_verify;
+	int rc = EXIT_OK;
+
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_row *row = &t->rows[i];
+
+		any |= row->fine;
+		if (row->fine ? row->rc > rc : check && !rc)
+			rc = row->fine ? row->rc : EXIT_CHECK;
+	}
+	if (any)
+		return rc;
+	return say_error(t->rows[0].rc, "of %zu recordings none gives an answer; the first: %s",
+			 t->run->count, t->rows[0].error);
+}
+
+static void where_next(const struct rows *r)
+{
+	const struct ranks_table *t = &r->table;
+	size_t i = 0;
+
+	while (i < t->run->count && !t->rows[i].fine)
+		i++;
+	emit_line(r->out, "%s", "");
+	emit_line(r->out, "One of them: gpumemtrace %s %s", r->command->name,
+		  t->rows[i].file->path);
+}
+
+static int each_rank(const struct command *c, void *options, const struct ranks_run *run,
+		     struct emit *out)
+{
+	struct rows r = { c, options, out, { 0 } };
+	const struct ranks_work job = { run->count, work, done, &r };
+	struct ranks_strays strays;
+	int rc;
+
+	ranks_table_init(&r.table, run, c->name);
+	emit_object(out, NULL);
+	emit_array(out, "ranks");
+	ranks_work(&job);
+	emit_end(out);
+	ranks_strays(&strays, &r.table);
+	if (emit_json(out))
+		ranks_print_rest(out, &r.table, &strays);
+	rc = outcome(&r);
+	if (!emit_json(out) && (rc == EXIT_OK || rc == EXIT_CHECK)) {
+		ranks_print_text(out, &r.table, &strays);
+		where_next(&r);
+	}
+	emit_end(out);
+	ranks_strays_free(&strays);
+	ranks_table_free(&r.table);
+	return rc;
+}
+
+/* ---- one of them ---- */
+
+/* "ranks 0-3", or the names of files. */
+static const char *all_words(const struct ranks_run *run, char *buf, size_t room)
+{
+	bool *all = need_new(run->count + 1);
+
+	memset(all, true, run->count);
+	ranks_words(run, all, buf, room);
+	free(all);
+	return buf;
+}
+
+int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
+{
+	char words[200], *end;
+	long n = strtol(rank, &end, 10);
+
+	if (end == rank || *end || n < 0)
+		return say_error(EXIT_USAGE, "--rank needs a number from 0 up, not \"%s\"", rank);
+	for (*row = 0; *row < run->count; ++*row)
+		if (run->items[*row].rank == n)
+			return 0;
+	if (run->items[0].rank < 0)
+		return say_error(EXIT_USAGE,
+				 "%s: no recording says which rank it is of; name one: %s", where,
+				 all_words(run, words, sizeof(words)));
+	return say_error(EXIT_USAGE, "%s: no recording of rank %ld; there are those of %s", where,
+			 n, all_words(run, words, sizeof(words)));
+}
+
+static int only_one(const struct command *c, const struct ranks_run *run, const char *where)
+{
+	char words[200];
+
+	if (run->items[0].rank < 0)
+		return say_error(EXIT_USAGE,
+				 "%s answers for one recording; name one of those in %s: %s",
+				 c->name, where, all_words(run, words, sizeof(words)));
+	return say_error(EXIT_USAGE,
+			 "%s answers for one recording; choose one with --rank N: %s has those of "
+			 "ranks %s",
+			 c->name, where, all_words(run, words, sizeof(words)));
+}
+
+static void say_run_note(const struct ranks_run *run)
+{
+	size_t n = strlen(run->note);
+
+	if (n)
+		say_note("%.*s", (int)(n - (run->note[n - 1] == ' ')), run->note);
+}
+
+static int one_rank(const struct command *c, void *options, const struct ranks_run *run,
+		    const struct options_common *common, const char *where, struct emit *out)
+{
+	size_t row = 0;
+	int rc = 0;
+
+	if (common->rank)
+		rc = of_ranks_choose(run, common->rank, where, &row);
+	else if (run->count > 1)
+		rc = only_one(c, run, where);
+	if (rc)
+		return rc;
+	say_run_note(run);
+	set_file(c, options, run->items[row].path);
+	return command_perform(c, options, out);
+}
+
+/* ---- the list of them ---- */
+
+static int whole_list(const struct command *c, void *options, const struct ranks_run *run,
+		      const struct options_common *common, const char *where, struct emit *out)
+{
+	char **paths = need_new((run->count + 1) * sizeof(*paths));
+	size_t row, n = 0;
+	int rc = 0;
+
+	say_run_note(run);
+	if (common->rank) {
+		rc = of_ranks_choose(run, common->rank, where, &row);
+		paths[n++] = rc ? NULL : run->items[row].path;
+	}
+	for (size_t i = 0; i < run->count && !common->rank; i++) {
+		if (run->items[i].readable || !run->readable)
+			paths[n++] = run->items[i].path;
+		else
+			say_note("%s cannot be read and is left out", run->items[i].path);
+	}
+	if (!rc) {
+		memcpy((char *)options + c->file, &paths, sizeof(paths));
+		rc = command_perform(c, options, out);
+	}
+	free(paths);
+	return rc;
+}
+
+static int with_run(const struct command *c, void *options, const struct options_common *common,
+		    char *const *paths, struct emit *out)
+{
+	struct ranks_run run;
+	int rc = ranks_find(&run, paths);
+
+	if (rc)
+		return rc;
+	if (c->ranks == COMMAND_ALL)
+		rc = whole_list(c, options, &run, common, paths[0], out);
+	else if (c->ranks == COMMAND_ONE || common->rank)
+		rc = one_rank(c, options, &run, common, paths[0], out);
+	else
+		rc = each_rank(c, options, &run, out);
+	ranks_free(&run);
+	return rc;
+}
+
+/* Recordings that are named one by one are all meant, whatever they are of. */
+static bool any_folder(char *const *paths)
+{
+	for (; *paths; paths++) {
+		char *one[] = { *paths, NULL };
+
+		if (ranks_is_run(one))
+			return true;
+	}
+	return false;
+}
+
+int of_ranks(const struct command *c, void *options, const struct options_common *common,
+	     struct emit *out)
+{
+	void *at = (char *)options + c->file;
+	char *one[] = { c->ranks == COMMAND_ALL ? NULL : *(char **)at, NULL };
+	char *const *paths = c->ranks == COMMAND_ALL ? *(char ***)at
+			     : common->files	     ? common->files
+						     : one;
+
+	if (c->ranks == COMMAND_PAIRS)
+		return of_pairs(c, options, common, out);
+	if (common->rank || (c->ranks == COMMAND_ALL ? any_folder(paths) : ranks_is_run(paths)))
+		return with_run(c, options, common, paths, out);
+	return command_perform(c, options, out);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../import/import.h"
+#include "ranks_runs.h"
+
+#define LIVE ".live"
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+bool ranks_is_run(char *const *paths)
+{
+	return paths[0] && (paths[1] || is_folder(paths[0]));
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t a = strlen(s), b = strlen(end);
+
+	return a > b && !strcmp(s + a - b, end);
+}
+
+static char *join(const char *folder, const char *name)
+{
+	size_t n = strlen(folder), room = n + strlen(name) + 2;
+	char *path = need_new(room);
+
+	while (n > 1 && folder[n - 1] == '/')
+		n--;
+	snprintf(path, room, "%.*s/%s", (int)n, folder, name);
+	return path;
+}
+
+static void add(struct ranks_run *run, char *path)
+{
+	run->items = need_grow(run->items, &run->room, run->count, sizeof(*run->items));
+	ranks_look(&run->items[run->count++], path);
+}
+
+void ranks_leave(struct ranks_run *run, char *path)
+{
+	run->left = need_grow(run->left, &run->left_room, run->left_count, sizeof(*run->left));
+	run->left[run->left_count++] = path;
+}
+
+/* The rings of a recording lie beside it and are read with it. */
+static bool is_beside(const char *path)
+{
+	char base[PATH_MAX];
+	size_t n = strlen(path) - strlen(LIVE);
+
+	if (!ends_with(path, LIVE) || n >= sizeof(base))
+		return false;
+	snprintf(base, sizeof(base), "%.*s", (int)n, path);
+	return !is_folder(base) && outfile_holds_recording(base);
+}
+
+/* A file that is named like a recording is one, if only a broken one. */
+static void sort_out(struct ranks_run *run, char *path, bool snapshots)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || is_beside(path))
+		free(path);
+	else if (ends_with(path, ".gmt") ||
+		 (snapshots ? import_recognises(path) : outfile_holds_recording(path)))
+		add(run, path);
+	else
+		ranks_leave(run, path);
+}
+
+/* Memory snapshots of PyTorch are looked for only where there is no recording. */
+static void second_look(struct ranks_run *run, size_t first)
+{
+	size_t count = run->left_count;
+	char **left = run->left;
+
+	if (run->count > first)
+		return;
+	run->left = NULL;
+	run->left_count = run->left_room = 0;
+	for (size_t i = 0; i < count; i++)
+		sort_out(run, left[i], true);
+	free(left);
+}
+
+static int list(struct ranks_run *run, const char *folder)
+{
+	size_t first = run->count;
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	if (!d)
+		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			sort_out(run, join(folder, e->d_name), false);
+	closedir(d);
+	second_look(run, first);
+	if (run->count == first)
+		return say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder",
+				 folder);
+	return 0;
+}
+
+static int in_order(const void *a, const void *b)
+{
+	const struct rank_file *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < 0 || (y->rank >= 0 && x->rank > y->rank) ? 1 : -1;
+	return strverscmp(x->path, y->path);
+}
+
+static void count(struct ranks_run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		run->readable += run->items[i].readable;
+		run->world = run->items[i].world > run->world ? run->items[i].world : run->world;
+	}
+}
+
+int ranks_find(struct ranks_run *out, char *const *paths)
+{
+	bool folders = true;
+	int rc = 0;
+
+	*out = (struct ranks_run){ 0 };
+	for (; *paths && !rc; paths++) {
+		bool folder = is_folder(*paths);
+
+		folders &= folder;
+		if (folder)
+			rc = list(out, *paths);
+		else
+			add(out, need_copy(*paths, strlen(*paths)));
+	}
+	if (!rc)
+		qsort(out->items, out->count, sizeof(*out->items), in_order);
+	if (!rc)
+		rc = ranks_one_run(out, folders);
+	if (rc) {
+		ranks_free(out);
+		return rc;
+	}
+	qsort(out->items, out->count, sizeof(*out->items), in_order);
+	count(out);
+	return 0;
+}
+
+void ranks_free(struct ranks_run *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		ranks_look_free(&r->items[i]);
+	for (size_t i = 0; i < r->left_count; i++)
+		free(r->left[i]);
+	free(r->items);
+	free(r->left);
+	*r = (struct ranks_run){ 0 };
+}
+
+static size_t one_range(const struct ranks_run *r, size_t first, size_t last, char *buf,
+			size_t room)
+{
+	const struct rank_file *a = &r->items[first], *b = &r->items[last];
+	const char *slash = strrchr(a->path, '/');
+
+	if (a->rank < 0)
+		return (size_t)snprintf(buf, room, "%s", slash ? slash + 1 : a->path);
+	if (first == last)
+		return (size_t)snprintf(buf, room, "%ld", a->rank);
+	return (size_t)snprintf(buf, room, "%ld-%ld", a->rank, b->rank);
+}
+
+const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room)
+{
+	size_t n = 0, last;
+	char one[300];
+
+	buf[0] = 0;
+	for (size_t i = 0; i < r->count; i = last + 1) {
+		last = i;
+		if (!marked[i])
+			continue;
+		while (last + 1 < r->count && marked[last + 1] && r->items[i].rank >= 0 &&
+		       r->items[last + 1].rank == r->items[last].rank + 1)
+			last++;
+		if (n + one_range(r, i, last, one, sizeof(one)) + 8 > room) {
+			snprintf(buf + n, room - n, ", ..");
+			break;
+		}
+		n += (size_t)snprintf(buf + n, room - n, "%s%s", n ? ", " : "", one);
+	}
+	return buf;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recordings of one run: those of a folder, or files that were named. A run has one of each
+ * rank; what else lies in the folder is left alone and counted.
+ */
+#ifndef VIEWER_RANKS_FIND_H
+#define VIEWER_RANKS_FIND_H
+
+#include "ranks_look.h"
+
+struct ranks_run {
+	struct rank_file *items; /* by rank; without one, by name */
+	size_t count, room;
+	char **left; /* files of a folder that are no recording of this run */
+	size_t left_count, left_room;
+	size_t readable;
+	long world;	 /* ranks that it had; 0 = not known */
+	char note[1024]; /* what was left out and why, one sentence or several; "" */
+};
+
+/* Whether these operands are a run and not one recording. */
+bool ranks_is_run(char *const *paths);
+
+/* 0, or a sentence was said and the exit code. A file that cannot be read is an item too. */
+int ranks_find(struct ranks_run *out, char *const *paths);
+void ranks_free(struct ranks_run *r);
+
+/* "0-3, 7", at most `most` bytes of it, of the ranks in this list that are marked. */
+const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room);
+
+#endif

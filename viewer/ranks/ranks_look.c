@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks_look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../format/reader.h"
+#include "../base/need.h"
+#include "../import/import.h"
+#include "../stacks/defs.h"
+#include "../stacks/owner_words.h"
+
+/* Which process of a run it is, by who says it: the one that trains first, launchers after it. */
+static const char *const rank_keys[] = { "env.RANK",	     "env.OMPI_COMM_WORLD_RANK",
+					 "env.PMI_RANK",     "env.PMIX_RANK",
+					 "env.SLURM_PROCID", "env.LOCAL_RANK" };
+#define RANK_KEYS (sizeof(rank_keys) / sizeof(rank_keys[0]))
+
+static int keep_meta(void *ctx, const struct gmt_def *d)
+{
+	return d->kind == GMT_DEF_META ? defs_add(ctx, d) : 0;
+}
+
+static int stop(void *ctx, const struct gmt_event *e)
+{
+	(void)ctx;
+	(void)e;
+	return 1;
+}
+
+static long number(const struct defs *d, const char *key, long otherwise)
+{
+	struct defs_text t = defs_meta(d, key);
+	char *end;
+	long n;
+
+	if (!t.len)
+		return otherwise;
+	n = strtol(t.s, &end, 10);
+	return *end || n < 0 || n > INT_MAX ? otherwise : n;
+}
+
+static void find_rank(struct rank_file *f, const struct defs *d)
+{
+	f->rank = -1;
+	for (size_t i = 0; i < RANK_KEYS && f->rank < 0; i++) {
+		f->rank = number(d, rank_keys[i], -1);
+		f->by_script = !i;
+	}
+}
+
+static char *job_words(const struct defs *d)
+{
+	static const char *const keys[] = { "env.WORLD_SIZE", "env.MASTER_ADDR", "env.MASTER_PORT",
+					    "env.SLURM_JOB_ID" };
+	char words[512] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct defs_text t = defs_meta(d, keys[i]);
+
+		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", t.len ? t.s : "");
+	}
+	return need_copy(words, strlen(words));
+}
+
+static void facts(struct rank_file *f, const struct defs *d)
+{
+	struct defs_text host = defs_meta(d, "host"), start = defs_meta(d, "start_unix_ns");
+	char command[1024];
+
+	find_rank(f, d);
+	f->world = number(d, "env.WORLD_SIZE", 0);
+	f->parent = (uint32_t)number(d, "ppid", 0);
+	snprintf(f->host, sizeof(f->host), "%.60s", host.len ? host.s : "");
+	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
+	f->job = job_words(d);
+	command_words(d, command, sizeof(command));
+	f->command = need_copy(command, strlen(command));
+}
+
+void ranks_name(struct rank_file *f)
+{
+	if (f->rank >= 0)
+		snprintf(f->name, sizeof(f->name), "rank %ld", f->rank);
+	else if (f->pid)
+		snprintf(f->name, sizeof(f->name), "process %u", f->pid);
+}
+
+void ranks_look(struct rank_file *f, char *path)
+{
+	static const struct gmt_tool tool = { .def = keep_meta, .event = stop };
+	struct gmt_reader *reader;
+	struct defs defs = { 0 };
+	int err;
+
+	*f = (struct rank_file){ .path = path, .rank = -1 };
+	reader = gmt_reader_open(path, &err);
+	f->readable = reader || import_recognises(path);
+	if (reader) {
+		f->pid = gmt_reader_info(reader)->pid;
+		f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
+			      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
+		gmt_reader_run(reader, 0, UINT64_MAX, &tool, &defs);
+		facts(f, &defs);
+		defs_free(&defs);
+		gmt_reader_close(reader);
+	}
+	f->job = f->job ? f->job : need_copy("", 0);
+	f->command = f->command ? f->command : need_copy("", 0);
+	ranks_name(f);
+}
+
+void ranks_look_free(struct rank_file *f)
+{
+	free(f->path);
+	free(f->job);
+	free(f->command);
+}

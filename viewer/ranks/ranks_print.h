@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run's rows as text, and what stands behind them in JSON. */
+#ifndef VIEWER_RANKS_PRINT_H
+#define VIEWER_RANKS_PRINT_H
+
+#include "../base/emit.h"
+#include "ranks_stray.h"
+
+/* JSON, in the array "ranks", as soon as a row is there: what the command says, whole. */
+void ranks_print_row(struct emit *out, const struct ranks_row *row, const struct ranks_result *r);
+
+/* JSON: the members behind "ranks". */
+void ranks_print_rest(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
+
+void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
+
+/* "run/: 4 ranks on 2 hosts, python train.py", and what was left out. */
+void ranks_print_head(struct emit *out, const struct ranks_run *run);
+
+#endif

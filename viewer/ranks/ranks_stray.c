@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks_stray.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+struct entry {
+	double n;
+	size_t row;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static double number(const struct ranks_table *t, size_t row)
+{
+	return t->rows[row].values[t->main].n;
+}
+
+/* Of an even number of rows the lower one in the middle: the figure of a rank that there is. */
+static void find_median(struct ranks_strays *s, const struct ranks_table *t)
+{
+	struct entry *all = need_new((t->run->count + 1) * sizeof(*all));
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->run->count; i++)
+		if (t->rows[i].fine)
+			all[n++] = (struct entry){ number(t, i), i };
+	qsort(all, n, sizeof(*all), by_number);
+	s->known = n;
+	if (n) {
+		s->median = all[(n - 1) / 2].n;
+		s->middle = all[(n - 1) / 2].row;
+	}
+	free(all);
+}
+
+static bool is_apart(const struct ranks_table *t, double a, double b)
+{
+	bool bytes = !(t->columns[t->main].flags & RANKS_EXACT);
+	double least = bytes ? STRAY_BYTES : 0, part = fabs(b) * STRAY_PERCENT / 100;
+
+	return fabs(a - b) > (part > least ? part : least);
+}
+
+static bool same_value(const struct ranks_value *a, const struct ranks_value *b)
+{
+	return a->known == b->known && a->n == b->n &&
+	       (!a->words == !b->words && (!a->words || !strcmp(a->words, b->words)));
+}
+
+/* The class by its name alone: the figure behind it differs from rank to rank. */
+static bool same_class(const struct ranks_value *a, const struct ranks_value *b)
+{
+	size_t n = strcspn(a->words, "0123456789");
+
+	return n == strcspn(b->words, "0123456789") && !strncmp(a->words, b->words, n);
+}
+
+static bool same_group(const struct ranks_table *t, size_t a, size_t b)
+{
+	const struct ranks_row *x = &t->rows[a], *y = &t->rows[b];
+
+	if (!x->fine || !y->fine)
+		return false;
+	if (t->main >= 0 && is_apart(t, number(t, b), number(t, a)))
+		return false;
+	for (size_t c = 0; c < t->count; c++) {
+		if (!(t->columns[c].flags & RANKS_APART))
+			continue;
+		if (t->columns[c].kind == RANKS_CLASS ? !same_class(&x->values[c], &y->values[c])
+						      : !same_value(&x->values[c], &y->values[c]))
+			return false;
+	}
+	return true;
+}
+
+/* A row joins the group of the first row that is like it. */
+static void find_groups(struct ranks_strays *s, const struct ranks_table *t)
+{
+	for (uint32_t i = 0; i < t->run->count; i++) {
+		s->group[i] = i;
+		for (uint32_t k = 0; k < i && s->group[i] == i; k++)
+			if (s->group[k] == k && same_group(t, k, i))
+				s->group[i] = k;
+	}
+}
+
+void ranks_strays(struct ranks_strays *s, const struct ranks_table *t)
+{
+	*s = (struct ranks_strays){ 0 };
+	s->stray = need_new(t->run->count + 1);
+	s->group = need_new((t->run->count + 1) * sizeof(*s->group));
+	find_groups(s, t);
+	if (t->main < 0)
+		return;
+	find_median(s, t);
+	for (size_t i = 0; i < t->run->count; i++) {
+		s->stray[i] = t->rows[i].fine && is_apart(t, number(t, i), s->median);
+		s->count += s->stray[i];
+	}
+}
+
+void ranks_strays_free(struct ranks_strays *s)
+{
+	free(s->stray);
+	free(s->group);
+}
+
+static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t place)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < row->line_count; i++)
+		if (row->lines[i].category == category && row->lines[i].place == place)
+			bytes += (int64_t)row->lines[i].bytes;
+	return bytes;
+}
+
+/* The greatest difference of a line, of those in `of`. */
+static void greatest(struct ranks_stray *w, const struct ranks_row *of, const struct ranks_row *row,
+		     const struct ranks_row *middle, int sign)
+{
+	for (size_t i = 0; i < of->line_count; i++) {
+		const struct ranks_line *l = &of->lines[i];
+		int64_t more;
+
+		if ((int)l->category != w->category)
+			continue;
+		more = held(row, l->category, l->place) - held(middle, l->category, l->place);
+		if (more * sign > w->place_more * sign) {
+			w->place = l->place;
+			w->place_more = more;
+		}
+	}
+}
+
+struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ranks_table *t,
+				   size_t i)
+{
+	const struct ranks_row *row = &t->rows[i], *middle = &t->rows[s->middle];
+	struct ranks_stray w = { .more = number(t, i) - s->median, .category = -1, .place = -1 };
+	int sign = w.more < 0 ? -1 : 1;
+
+	for (unsigned c = 0; t->classes && c < CATEGORIES; c++) {
+		int64_t more = (int64_t)row->classes[c] - (int64_t)middle->classes[c];
+
+		if (more * sign > w.category_more * sign) {
+			w.category = (int)c;
+			w.category_more = more;
+		}
+	}
+	if (w.category >= 0) {
+		greatest(&w, row, row, middle, sign);
+		greatest(&w, middle, row, middle, sign);
+	}
+	return w;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ranks are not like the others, and which class and line of code make the difference. */
+#ifndef VIEWER_RANKS_STRAY_H
+#define VIEWER_RANKS_STRAY_H
+
+#include "ranks_table.h"
+
+/* A rank strays that is further from the median than both. */
+#define STRAY_PERCENT 2
+#define STRAY_BYTES   (2u << 20) /* the smallest piece that an allocator takes from the device */
+
+struct ranks_stray {
+	double more;	       /* than the median; negative: less */
+	int category;	       /* that differs most in the same direction, -1 = not known */
+	int64_t category_more; /* than in the rank of the median */
+	int64_t place;	       /* of that class, in the table's list; -1 = not known */
+	int64_t place_more;
+};
+
+struct ranks_strays {
+	bool known; /* there is a median */
+	double median;
+	size_t middle;	 /* the row that it is of */
+	bool *stray;	 /* each row */
+	size_t count;	 /* how many */
+	uint32_t *group; /* each row: equal ones have one number, that of their first row */
+};
+
+void ranks_strays(struct ranks_strays *s, const struct ranks_table *t);
+void ranks_strays_free(struct ranks_strays *s);
+
+struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ranks_table *t,
+				   size_t row);
+
+#endif

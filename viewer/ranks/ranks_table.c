@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranks_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/parts.h"
+#include "../base/human.h"
+#include "../base/need.h"
+
+#define MAIN  RANKS_MAIN
+#define SUM   RANKS_SUM
+#define APART RANKS_APART
+#define SOME  RANKS_SOME
+#define QUIET RANKS_QUIET
+#define EXACT RANKS_EXACT
+
+static const struct ranks_column all_columns[] = {
+#define COLUMN(command, key, title, document, path, kind, flags) \
+	{ #command, #key, title, RANKS_##document, path, RANKS_##kind, flags },
+#include "ranks_columns.def"
+#undef COLUMN
+};
+#define ALL (sizeof(all_columns) / sizeof(all_columns[0]))
+
+/* Those of a command stand one behind the other. */
+static const struct ranks_column *columns_of(const char *command, size_t *count)
+{
+	const struct ranks_column *first = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < ALL; i++) {
+		if (strcmp(all_columns[i].command, command))
+			continue;
+		first = first ? first : &all_columns[i];
+		++*count;
+	}
+	return first;
+}
+
+bool ranks_has_columns(const char *command)
+{
+	size_t count;
+
+	return columns_of(command, &count);
+}
+
+bool ranks_needs_peak(const char *command)
+{
+	size_t count;
+	const struct ranks_column *c = columns_of(command, &count);
+
+	while (count--)
+		if (c[count].document == RANKS_SECOND)
+			return true;
+	return false;
+}
+
+void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command)
+{
+	*t = (struct ranks_table){ .run = run, .main = -1 };
+	t->columns = columns_of(command, &t->count);
+	t->rows = need_new((run->count + 1) * sizeof(*t->rows));
+	for (size_t i = 0; i < run->count; i++)
+		t->rows[i].file = &run->items[i];
+	for (size_t c = 0; c < t->count; c++) {
+		if (t->columns[c].flags & RANKS_MAIN)
+			t->main = (int)c;
+		t->classes |= t->columns[c].kind == RANKS_CLASS;
+	}
+}
+
+static void free_row(const struct ranks_table *t, struct ranks_row *row)
+{
+	for (size_t c = 0; row->values && c < t->count; c++)
+		free(row->values[c].words);
+	free(row->values);
+	free(row->lines);
+	free(row->error);
+}
+
+void ranks_table_free(struct ranks_table *t)
+{
+	for (size_t i = 0; i < t->run->count; i++)
+		free_row(t, &t->rows[i]);
+	for (size_t i = 0; i < t->place_count; i++) {
+		free(t->places[i].function);
+		free(t->places[i].file);
+	}
+	free(t->places);
+	free(t->rows);
+	map_free(&t->place_ids);
+}
+
+void ranks_documents(const struct ranks_result *r, struct json out[2])
+{
+	const char *end = r->text + r->len;
+
+	out[0] = json_text(r->text, r->len);
+	out[1] = (struct json){ 0 };
+	if (out[0].s)
+		out[1] = json_text(out[0].end, (size_t)(end - out[0].end));
+}
+
+static size_t items(struct json array)
+{
+	size_t n = 0;
+
+	for (struct json v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
+		n++;
+	return n;
+}
+
+/* Of "devices.*.ooms" the sum, of "blocks.#" their number, of "last_ns - first_ns" the difference.
+ */
+static double number_at(struct json doc, const char *path, bool *known)
+{
+	const char *every = strstr(path, ".*."), *minus = strstr(path, " - ");
+	size_t len = strlen(path);
+	char head[64];
+	struct json v;
+	double sum = 0;
+
+	if (every || minus) {
+		snprintf(head, sizeof(head), "%.*s", (int)((every ? every : minus) - path), path);
+	} else {
+		bool number = len > 2 && !strcmp(path + len - 2, ".#");
+
+		snprintf(head, sizeof(head), "%.*s", (int)(number ? len - 2 : len), path);
+		v = json_at(doc, head);
+		*known = v.s && strncmp(v.s, "null", 4);
+		return number ? (double)items(v) : json_number(v);
+	}
+	v = json_at(doc, head);
+	*known = v.s;
+	if (minus)
+		return (double)(json_signed(v) - json_signed(json_at(doc, minus + 3)));
+	for (struct json x = json_first(v, NULL); x.s; x = json_next(v, x, NULL))
+		sum += json_number(json_at(x, every + 3));
+	return sum;
+}
+
+static uint32_t place_id(struct ranks_table *t, struct json v)
+{
+	char function[512], file[1024];
+	unsigned line = (unsigned)json_unsigned(json_member(v, "line"));
+	uint64_t hash = 14695981039346656037u ^ line;
+	bool fresh;
+	uint32_t *id;
+
+	json_string(json_member(v, "function"), function, sizeof(function));
+	json_string(json_member(v, "file"), file, sizeof(file));
+	for (const char *p = function; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 1099511628211u;
+	for (const char *p = file; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 1099511628211u;
+	id = map_put(&t->place_ids, hash, &fresh);
+	if (!fresh)
+		return *id;
+	*id = (uint32_t)t->place_count;
+	t->places = need_grow(t->places, &t->place_room, t->place_count, sizeof(*t->places));
+	t->places[t->place_count++] = (struct ranks_place){ need_copy(function, strlen(function)),
+							    need_copy(file, strlen(file)), line };
+	return *id;
+}
+
+static int category_at(struct json name)
+{
+	char word[64];
+
+	return category_by_name(json_string(name, word, sizeof(word)));
+}
+
+static void read_classes(struct ranks_row *row, struct json object)
+{
+	struct json key;
+
+	for (struct json v = json_first(object, &key); v.s; v = json_next(object, v, &key)) {
+		int category = category_at(key);
+
+		if (category >= 0)
+			row->classes[category] = json_unsigned(v);
+	}
+}
+
+static void read_lines(struct ranks_table *t, struct ranks_row *row, struct json lines)
+{
+	for (struct json v = json_first(lines, NULL); v.s; v = json_next(lines, v, NULL)) {
+		int category = category_at(json_member(v, "class"));
+
+		if (category < 0)
+			continue;
+		row->lines = need_grow(row->lines, &row->line_room, row->line_count,
+				       sizeof(*row->lines));
+		row->lines[row->line_count++] =
+			(struct ranks_line){ place_id(t, v), (uint32_t)category,
+					     json_unsigned(json_member(v, "bytes")) };
+	}
+}
+
+static char *copy(const char *text)
+{
+	return need_copy(text, strlen(text));
+}
+
+static char *largest_class(const struct ranks_row *row)
+{
+	char text[96] = "", b[HUMAN_MAX];
+	unsigned best = 0;
+
+	for (unsigned c = 1; c < CATEGORIES; c++)
+		best = row->classes[c] > row->classes[best] ? c : best;
+	if (row->classes[best])
+		snprintf(text, sizeof(text), "%s %s", category_words(best),
+			 human_bytes(b, row->classes[best]));
+	return copy(text);
+}
+
+static char *place_words(struct json v)
+{
+	char function[256], file[512], words[OWNER_WORDS];
+	struct owner o = { .function = json_string(json_member(v, "function"), function,
+						   sizeof(function)),
+			   .file = json_string(json_member(v, "file"), file, sizeof(file)),
+			   .line = (unsigned)json_unsigned(json_member(v, "line")) };
+
+	return copy(v.s ? owner_words(&o, words, sizeof(words), 44) : "");
+}
+
+static void read_value(struct ranks_value *v, const struct ranks_column *c, struct ranks_row *row,
+		       struct json doc)
+{
+	char text[512];
+	int category;
+
+	switch (c->kind) {
+	case RANKS_WORDS:
+		v->words = copy(json_string(json_at(doc, c->path), text, sizeof(text)));
+		break;
+	case RANKS_CATEGORY:
+		category = category_at(json_at(doc, c->path));
+		v->words = copy(category < 0 ? "" : category_words((unsigned)category));
+		break;
+	case RANKS_PLACE:
+		v->words = place_words(json_at(doc, c->path));
+		break;
+	case RANKS_CLASS:
+		read_classes(row, json_at(doc, c->path));
+		v->words = largest_class(row);
+		break;
+	default:
+		v->n = number_at(doc, c->path, &v->known);
+		return;
+	}
+	v->known = v->words[0];
+}
+
+void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result *r)
+{
+	struct ranks_row *row = &t->rows[i];
+	struct json documents[2];
+
+	ranks_documents(r, documents);
+	row->rc = r->rc;
+	row->fine = documents[0].s;
+	if (!row->fine) {
+		row->error = copy(r->error[0] ? r->error : "nothing was found");
+		return;
+	}
+	row->values = need_new((t->count + 1) * sizeof(*row->values));
+	for (size_t c = 0; c < t->count; c++)
+		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
+	if (t->classes)
+		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
+}
+
+uint64_t ranks_bytes(const struct ranks_table *t, const struct ranks_row *row)
+{
+	double n = row->fine && t->main >= 0 ? row->values[t->main].n : 0;
+
+	return n > 0 ? (uint64_t)n : 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run as text: a row for each rank, of many ranks one for those that are alike; then the ones
+ * that stray, and why. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/parts.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "ranks_print.h"
+
+#define EACH	16 /* ranks that have a row each */
+#define STRAYS	8  /* groups of them that are named */
+#define HOSTS	8
+#define COLUMNS 16
+#define WIDE	44 /* columns of a text in a row */
+#define ROOM	300
+
+static const char *growth(char buf[ROOM], double n)
+{
+	char b[HUMAN_MAX];
+
+	if (n == 0)
+		return "0";
+	snprintf(buf, ROOM, "%c%s", n < 0 ? '-' : '+', human_bytes(b, (uint64_t)(n < 0 ? -n : n)));
+	return buf;
+}
+
+static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
+{
+	uint64_t count = n > 0 ? (uint64_t)n : 0;
+
+	switch (kind) {
+	case RANKS_BYTES:
+		return human_bytes(buf, count);
+	case RANKS_SECONDS:
+		return human_seconds(buf, count);
+	case RANKS_COUNT:
+		return human_count(buf, count);
+	case RANKS_GROWTH:
+		return growth(buf, n);
+	case RANKS_FLAG:
+		return n != 0 ? "yes" : "no";
+	case RANKS_DECIMAL:
+		snprintf(buf, ROOM, "%.2f", n);
+		return buf;
+	default:
+		snprintf(buf, ROOM, "%.0f", n);
+		return buf;
+	}
+}
+
+/* What the texts of a group have in common, in whole parts of "step 2, backward, MmBackward0". */
+static void shorten(char *text, const char *other)
+{
+	size_t n = 0, whole = 0;
+
+	while (text[n] && text[n] == other[n]) {
+		n++;
+		if (text[n] == ',' && other[n] == ',')
+			whole = n;
+	}
+	if (text[n] || other[n])
+		text[whole] = 0;
+}
+
+/* The figures of the rows of a group in one column: one, or the least and the most. */
+static void group_words(const struct ranks_table *t, const bool *of, size_t column, char buf[ROOM])
+{
+	const struct ranks_column *c = &t->columns[column];
+	double least = 0, most = 0;
+	char a[ROOM], b[ROOM];
+	bool known = false;
+
+	buf[0] = 0;
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_value *v =
+			of[i] && t->rows[i].fine ? &t->rows[i].values[column] : NULL;
+
+		if (!v || !v->known)
+			continue;
+		if (v->words && !known)
+			snprintf(buf, ROOM, "%s", v->words);
+		else if (v->words && c->kind != RANKS_CLASS)
+			shorten(buf, v->words);
+		least = known && least < v->n ? least : v->n;
+		most = known && most > v->n ? most : v->n;
+		known = true;
+	}
+	if (buf[0] || !known || c->kind >= RANKS_WORDS)
+		return;
+	snprintf(a, sizeof(a), "%s", number_words(c->kind, least, b));
+	snprintf(buf, ROOM, "%s", number_words(c->kind, most, b));
+	if (strcmp(a, buf))
+		snprintf(buf, ROOM, "%.100s to %.100s", a, number_words(c->kind, most, b));
+}
+
+static bool is_shown(const struct ranks_table *t, size_t column)
+{
+	const struct ranks_column *c = &t->columns[column];
+
+	if (c->flags & RANKS_QUIET)
+		return false;
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_value *v = t->rows[i].fine ? &t->rows[i].values[column] : NULL;
+
+		if (v && v->known && (v->n != 0 || !(c->flags & RANKS_SOME)))
+			return true;
+	}
+	return false;
+}
+
+static bool any_error(const struct ranks_table *t)
+{
+	for (size_t i = 0; i < t->run->count; i++)
+		if (!t->rows[i].fine)
+			return true;
+	return false;
+}
+
+static enum emit_format format_of(enum ranks_kind kind)
+{
+	return kind >= RANKS_FLAG ? EMIT_TEXT : EMIT_SIZE;
+}
+
+static size_t find_columns(const struct ranks_table *t, struct emit_column columns[COLUMNS],
+			   size_t of[COLUMNS])
+{
+	size_t n = 1;
+
+	columns[0] = (struct emit_column){ NULL, t->run->items[0].rank < 0 ? "recording" : "rank",
+					   EMIT_TEXT };
+	for (size_t c = 0; c < t->count && n < COLUMNS - 1; c++) {
+		if (!is_shown(t, c))
+			continue;
+		columns[n] = (struct emit_column){ NULL, t->columns[c].title,
+						   format_of(t->columns[c].kind) };
+		of[n++] = c;
+	}
+	if (any_error(t))
+		columns[n++] = (struct emit_column){ NULL, "", EMIT_TEXT };
+	return n;
+}
+
+static void cell(struct emit *out, const char *text)
+{
+	emit_cell_text(out, text, strlen(text));
+}
+
+static void row(struct emit *out, const struct ranks_table *t, const bool *of, size_t first,
+		const size_t *columns, size_t shown)
+{
+	char text[ROOM], short_text[ROOM];
+	size_t last = shown - any_error(t);
+
+	cell(out, ranks_words(t->run, of, text, 60));
+	for (size_t n = 1; n < last; n++) {
+		group_words(t, of, columns[n], text);
+		cell(out, words_within(text, short_text, sizeof(short_text), WIDE));
+	}
+	if (last < shown)
+		cell(out, t->rows[first].fine ? "" : t->rows[first].error);
+}
+
+/* Under the rows, where that means something. */
+static void sum_row(struct emit *out, const struct ranks_table *t, const char *host,
+		    const size_t *columns, size_t shown)
+{
+	char text[ROOM];
+
+	snprintf(text, sizeof(text), "%s%s", host ? "on " : "sum", host ? host : "");
+	cell(out, text);
+	for (size_t n = 1; n < shown; n++) {
+		bool last = n == shown - any_error(t);
+		const struct ranks_column *c = last ? NULL : &t->columns[columns[n]];
+		double all = 0;
+
+		for (size_t i = 0; c && i < t->run->count; i++)
+			if (t->rows[i].fine && (!host || !strcmp(host, t->rows[i].file->host)))
+				all += t->rows[i].values[columns[n]].n;
+		cell(out, c && c->flags & RANKS_SUM ? number_words(c->kind, all, text) : "");
+	}
+}
+
+/* Up to `most` of them; how many there are. */
+static size_t find_hosts(const struct ranks_run *run, const char **hosts, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->count; i++) {
+		const char *host = run->items[i].host;
+		size_t k = 0;
+
+		while (k < n && k < most && strcmp(hosts[k], host))
+			k++;
+		if (!host[0] || (k < n && k < most))
+			continue;
+		if (n < most)
+			hosts[n] = host;
+		n++;
+	}
+	return n;
+}
+
+static bool any_sum(const struct ranks_table *t)
+{
+	for (size_t c = 0; c < t->count; c++)
+		if (t->columns[c].flags & RANKS_SUM && !(t->columns[c].flags & RANKS_QUIET))
+			return true;
+	return false;
+}
+
+static void sum_rows(struct emit *out, const struct ranks_table *t, const size_t *columns,
+		     size_t shown)
+{
+	const char *hosts[HOSTS];
+	size_t count = find_hosts(t->run, hosts, HOSTS);
+
+	if (t->run->count < 2 || !any_sum(t))
+		return;
+	for (size_t i = 0; count > 1 && count <= HOSTS && i < count; i++)
+		sum_row(out, t, hosts[i], columns, shown);
+	sum_row(out, t, NULL, columns, shown);
+}
+
+/* Marks the rows of a group; of few rows each is its own. */
+static size_t mark(const struct ranks_strays *s, size_t count, size_t first, bool each, bool *of)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += of[i] = each ? i == first : s->group[i] == first;
+	return n;
+}
+
+static void rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+{
+	size_t of[COLUMNS] = { 0 }, count = t->run->count, shown;
+	bool *marked = need_new(count + 1);
+	struct emit_column columns[COLUMNS];
+
+	shown = find_columns(t, columns, of);
+	emit_table(out, NULL, columns, shown);
+	for (size_t i = 0; i < count; i++)
+		if (mark(s, count, i, count <= EACH, marked))
+			row(out, t, marked, i, of, shown);
+	sum_rows(out, t, of, shown);
+	emit_table_end(out);
+	free(marked);
+}
+
+/* "rank 3", "ranks 0-2, 5", or the names of the recordings. */
+static const char *whom(const struct ranks_run *run, const bool *of, size_t n, char buf[ROOM])
+{
+	char ranks[200];
+
+	ranks_words(run, of, ranks, sizeof(ranks));
+	snprintf(buf, ROOM, "%s%s",
+		 run->items[0].rank < 0 ? ""
+		 : n > 1		? "ranks "
+					: "rank ",
+		 ranks);
+	return buf;
+}
+
+static void say_stray(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s,
+		      size_t i, const bool *of, size_t n)
+{
+	struct ranks_stray w = ranks_stray_why(s, t, i);
+	const struct ranks_column *c = &t->columns[t->main];
+	char who[ROOM], a[ROOM], b[ROOM], line[3 * ROOM], more[ROOM], place[OWNER_WORDS] = "";
+	size_t len;
+
+	len = (size_t)snprintf(line, sizeof(line), "%s: %s, %s %s than the median",
+			       whom(t->run, of, n, who),
+			       number_words(c->kind, t->rows[i].values[t->main].n, a),
+			       human_bytes(b, (uint64_t)(w.more < 0 ? -w.more : w.more)),
+			       w.more < 0 ? "less" : "more");
+	if (w.place >= 0) {
+		const struct ranks_place *p = &t->places[w.place];
+		struct owner o = { .function = p->function, .file = p->file, .line = p->line };
+
+		owner_words(&o, place, sizeof(place), 0);
+	}
+	if (w.category >= 0 && len < sizeof(line))
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "; %s %s",
+					category_words((unsigned)w.category),
+					growth(more, (double)w.category_more));
+	if (place[0] && len < sizeof(line))
+		snprintf(line + len, sizeof(line) - len, ", most of it %s (%s)", place,
+			 growth(more, (double)w.place_more));
+	emit_paragraph(out, "  ", "    ", line);
+}
+
+static void strays(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+{
+	size_t count = t->run->count, said = 0, left = 0, n;
+	bool *marked = need_new(count + 1);
+
+	if (s->count) {
+		emit_line(out, "%s", "");
+		emit_title(out, "%zu of %zu %s from the median", s->count, count,
+			   s->count == 1 ? "strays" : "stray");
+	}
+	for (size_t i = 0; i < count; i++) {
+		n = s->stray[i] && s->group[i] == i ? mark(s, count, i, false, marked) : 0;
+		if (n && said++ < STRAYS)
+			say_stray(out, t, s, i, marked, n);
+		else if (n)
+			left += n;
+	}
+	if (left)
+		emit_line(out, "  ... and %zu more ranks (--json names all)", left);
+	free(marked);
+}
+
+static void say_missing(struct emit *out, const struct ranks_run *run)
+{
+	long n = run->world;
+	char text[ROOM];
+
+	for (size_t i = 0; i < run->count; i++)
+		n -= run->items[i].rank >= 0;
+	if (n <= 0 || !run->world)
+		return;
+	snprintf(text, sizeof(text), "Of the %ld ranks of this run %ld left no recording here.",
+		 run->world, n);
+	emit_paragraph(out, "", "", text);
+}
+
+void ranks_print_head(struct emit *out, const struct ranks_run *run)
+{
+	const char *hosts[HOSTS], *command = "";
+	char text[2048], many[ROOM] = "";
+	size_t count = find_hosts(run, hosts, HOSTS);
+
+	for (size_t i = 0; i < run->count && !command[0]; i++)
+		command = run->items[i].command;
+	if (count > 1)
+		snprintf(many, sizeof(many), " on %zu%s hosts", count < HOSTS ? count : HOSTS,
+			 count < HOSTS ? "" : " or more");
+	snprintf(text, sizeof(text), "%zu %s%s%s%s", run->count,
+		 run->items[0].rank < 0 ? "recordings"
+		 : run->count == 1	? "rank"
+					: "ranks",
+		 many, command[0] ? "  |  " : "", command);
+	emit_paragraph(out, "", "  ", text);
+	if (run->note[0])
+		emit_paragraph(out, "", "", run->note);
+	if (run->left_count)
+		emit_line(out, "Left alone in the folder: %zu other file%s", run->left_count,
+			  run->left_count == 1 ? "" : "s");
+	say_missing(out, run);
+	emit_line(out, "%s", "");
+}
+
+static void summary(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+{
+	const struct ranks_column *c = &t->columns[t->main];
+	char a[ROOM], b[ROOM];
+	size_t best = s->middle;
+	bool equal = true;
+
+	for (size_t i = 0; i < t->run->count; i++) {
+		if (!t->rows[i].fine)
+			continue;
+		equal &= t->rows[i].values[t->main].n == s->median;
+		if (t->rows[i].values[t->main].n > t->rows[best].values[t->main].n)
+			best = i;
+	}
+	if (equal)
+		emit_title(out, "All: %s %s", c->title, number_words(c->kind, s->median, a));
+	else
+		emit_title(out, "Highest %s: %s, %s; median %s", c->title,
+			   number_words(c->kind, t->rows[best].values[t->main].n, b),
+			   t->rows[best].file->name, number_words(c->kind, s->median, a));
+	emit_line(out, "%s", "");
+}
+
+void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+{
+	ranks_print_head(out, t->run);
+	if (s->known && t->columns[t->main].kind == RANKS_BYTES)
+		summary(out, t, s);
+	rows(out, t, s);
+	if (s->known)
+		strays(out, t, s);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Works through recordings, each in a process of its own, a few at a time: what one of them needs
+ * is given back before the next, and one that breaks the reader does not end the others. The
+ * results come back in order.
+ */
+#ifndef VIEWER_RANKS_WORK_H
+#define VIEWER_RANKS_WORK_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct ranks_result {
+	int rc;		  /* its exit code */
+	const char *text; /* what it wrote, readable until done() returns */
+	size_t len;
+	const char *error; /* what it said on stderr, without the command's name; "" = nothing */
+};
+
+struct ranks_work {
+	size_t count;
+	int (*work)(void *ctx, size_t i, FILE *out);			      /* an exit code */
+	void (*done)(void *ctx, size_t i, const struct ranks_result *result); /* in order */
+	void *ctx;
+};
+
+void ranks_work(const struct ranks_work *w);
+
+#endif
