@@ -31,5 +31,7 @@
 
 /* uncomputed.c: a copy to the host was made; counted if not all of it was known. */
 void value_read(const void *src, size_t bytes);
+/* A pattern of 1, 2 or 4 bytes; rt_copy.c. */
+int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream);
 
 #endif

@@ -48,11 +48,9 @@ static int fill(CUdeviceptr dst, unsigned int value, size_t n, size_t width, voi
 {
 	int result = sim_enter_driver();
 
-	if (result || stream_work(async ? stream : NULL, NODE_MEMSET, time_of_bytes(n * width)))
-		return result;
-	if (dst % width)
-		return SIM_INVALID;
-	return sim_fill_pattern((void *)dst, value, width, n * width);
+	if (result || dst % width)
+		return result ? result : SIM_INVALID;
+	return fill_async((void *)dst, value, width, n * width, async ? stream : NULL);
 }
 
 #define FILL(name, type, width)                                                              \

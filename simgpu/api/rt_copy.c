@@ -19,17 +19,73 @@ static int copy(void *dst, const void *src, size_t bytes, int kind)
 	return result;
 }
 
-static int put_copy(void *stream, const void *dst, const void *src, size_t bytes)
+/* ---- recorded ---- */
+
+/* Rows that are copied, or filled if there is no source. */
+struct rows {
+	struct act act;
+	void *dst;
+	const void *src;
+	size_t dpitch, spitch, width, height;
+	uint32_t value;
+	unsigned int unit;
+};
+
+/* A graph may be launched when memory of the host has long gone, unless that is pinned. */
+static bool is_there(const void *p)
 {
-	struct node_spec spec = { .type = NODE_MEMCPY, .ns = work_of_copy(dst, src, bytes).ns };
+	struct host_range range;
+
+	return sim_is_device_ptr(p) || host_find(p, &range);
+}
+
+static void copy_rows(struct act *act, void *stream)
+{
+	const struct rows *r = (const struct rows *)act;
+
+	(void)stream;
+	if (!is_there(r->dst) || (r->src && !is_there(r->src)))
+		return;
+	for (size_t i = 0; i < r->height; i++) {
+		char *to = (char *)r->dst + i * r->dpitch;
+
+		if (r->src)
+			copy(to, (const char *)r->src + i * r->spitch, r->width, cudaMemcpyDefault);
+		else
+			sim_fill_pattern(to, r->value, r->unit, r->width);
+	}
+}
+
+static void record_rows(void *stream, const struct rows *what)
+{
+	struct rows *r = (struct rows *)act_new(sizeof(*r), copy_rows);
+
+	if (r) {
+		struct act act = r->act;
+
+		*r = *what;
+		r->act = act;
+	}
+	capture_act(stream, &r->act);
+}
+
+/* Less than 0: it was recorded. */
+static int put_copy(void *stream, const struct rows *r)
+{
+	size_t bytes = r->width * r->height;
+	struct node_spec spec = { .type = NODE_MEMCPY,
+				  .ns = work_of_copy(r->dst, r->src, bytes).ns };
 	int result = stream_valid(stream);
 
 	if (result)
 		return result;
-	return stream_captures(stream, &spec) ? -1 : capture_legacy(stream);
+	if (!stream_captures(stream, &spec))
+		return capture_legacy(stream);
+	record_rows(stream, r);
+	return -1;
 }
 
-static int put_fill(void *stream, size_t bytes)
+static int put_fill(void *stream, const struct rows *r)
 {
 	int result = stream_valid(stream);
 
@@ -37,12 +93,26 @@ static int put_fill(void *stream, size_t bytes)
 		result = capture_legacy(stream);
 	if (result)
 		return result;
-	return stream_work(stream, NODE_MEMSET, time_of_bytes((double)bytes)) ? -1 : SIM_OK;
+	if (!stream_work(stream, NODE_MEMSET, time_of_bytes((double)r->width * r->height)))
+		return SIM_OK;
+	record_rows(stream, r);
+	return -1;
 }
+
+int fill_async(void *dst, uint32_t value, unsigned int unit, size_t bytes, void *stream)
+{
+	struct rows r = { .dst = dst, .value = value, .unit = unit, .width = bytes, .height = 1 };
+	int result = put_fill(stream, &r);
+
+	return result ? (result < 0 ? SIM_OK : result) : sim_fill_pattern(dst, value, unit, bytes);
+}
+
+/* ---- done at once ---- */
 
 static int copy_async(void *dst, const void *src, size_t bytes, int kind, void *stream)
 {
-	int result = put_copy(stream, dst, src, bytes);
+	struct rows r = { .dst = dst, .src = src, .width = bytes, .height = 1 };
+	int result = put_copy(stream, &r);
 
 	if (result)
 		return result < 0 ? SIM_OK : result;
@@ -76,8 +146,18 @@ static int copy_2d(void *dst, size_t dpitch, const void *src, size_t spitch, siz
 	return SIM_OK;
 }
 
-static int fill_2d(void *dst, size_t pitch, int value, size_t width, size_t height)
+static int fill_2d(void *dst, size_t pitch, int value, size_t width, size_t height, void *stream)
 {
+	struct rows r = { .dst = dst,
+			  .value = (unsigned char)value,
+			  .unit = 1,
+			  .width = width,
+			  .height = height,
+			  .dpitch = pitch };
+	int result = put_fill(stream, &r);
+
+	if (result)
+		return result < 0 ? SIM_OK : result;
 	for (size_t i = 0; i < height; i++)
 		sim_fill((char *)dst + i * pitch, value, width);
 	return SIM_OK;
@@ -132,10 +212,16 @@ SIM_API cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
 				      size_t width, size_t height, enum cudaMemcpyKind kind,
 				      cudaStream_t stream)
 {
+	struct rows r = { .dst = dst,
+			  .src = src,
+			  .width = width,
+			  .height = height,
+			  .dpitch = dpitch,
+			  .spitch = spitch };
 	int result;
 
 	RT_ENTER();
-	result = put_copy(stream, dst, src, width * height);
+	result = put_copy(stream, &r);
 	if (result)
 		return RT(result < 0 ? SIM_OK : result);
 	result = copy_2d(dst, dpitch, src, spitch, width, height, kind);
@@ -146,41 +232,25 @@ SIM_API cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
 
 SIM_API cudaError_t cudaMemset(void *dst, int value, size_t bytes)
 {
-	int result;
-
 	RT_ENTER();
-	result = put_fill(NULL, bytes);
-	return RT(result ? result : sim_fill(dst, value, bytes));
+	return RT(fill_async(dst, (unsigned char)value, 1, bytes, NULL));
 }
 
 SIM_API cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream)
 {
-	int result;
-
 	RT_ENTER();
-	result = put_fill(stream, bytes);
-	if (result)
-		return RT(result < 0 ? SIM_OK : result);
-	return RT(sim_fill(dst, value, bytes));
+	return RT(fill_async(dst, (unsigned char)value, 1, bytes, stream));
 }
 
 SIM_API cudaError_t cudaMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
-	int result;
-
 	RT_ENTER();
-	result = put_fill(NULL, width * height);
-	return RT(result ? result : fill_2d(dst, pitch, value, width, height));
+	return RT(fill_2d(dst, pitch, value, width, height, NULL));
 }
 
 SIM_API cudaError_t cudaMemset2DAsync(void *dst, size_t pitch, int value, size_t width,
 				      size_t height, cudaStream_t stream)
 {
-	int result;
-
 	RT_ENTER();
-	result = put_fill(stream, width * height);
-	if (result)
-		return RT(result < 0 ? SIM_OK : result);
-	return RT(fill_2d(dst, pitch, value, width, height));
+	return RT(fill_2d(dst, pitch, value, width, height, stream));
 }

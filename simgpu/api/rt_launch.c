@@ -214,12 +214,15 @@ static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t sha
 	unsigned int blocks[] = { grid.x, grid.y, grid.z };
 	unsigned int n = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
 	uint64_t ns = time_of(fn, n, threads, args);
-	bool done = kernel_launch(fn, stream, blocks, args);
+	bool records = sim_capturing(stream);
+	bool done = !records && kernel_launch(fn, blocks, args);
 	int result;
 
 	if (done)
 		contents_wipe();
 	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared, ns);
+	if (records && !result)
+		kernel_record(fn, stream, blocks, args);
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 

@@ -11,22 +11,35 @@
 #define WIPED	   16384 /* bytes: more than any function here takes */
 
 static __thread uintptr_t stack_top;
+static __thread uintptr_t kept_from, kept_to;
+
+/* What is done with each address; false: no more. */
+typedef bool each(uintptr_t address, void *data);
 
 /* Other functions' variables lie between the arguments, which sanitizers would not let us read. */
-__attribute__((no_sanitize("address"))) static void scan(const uintptr_t *words, size_t n)
+__attribute__((no_sanitize("address"))) static bool scan(const void *from, size_t bytes, each *f,
+							 void *data)
 {
-	for (size_t i = 0; i < n; i++)
-		if (sim_is_device_ptr((void *)words[i]))
-			sim_forget((void *)words[i]);
+	size_t skip = -(uintptr_t)from % sizeof(uintptr_t); /* pointers are aligned */
+	const uintptr_t *words = (const uintptr_t *)((uintptr_t)from + skip);
+
+	for (size_t i = 0; bytes > skip && i < (bytes - skip) / sizeof(*words); i++)
+		if (sim_is_device_ptr((void *)words[i]) && !f(words[i], data))
+			return false;
+	return true;
+}
+
+static bool forget(uintptr_t address, void *data)
+{
+	(void)data;
+	sim_forget((void *)address);
+	return true;
 }
 
 void contents_scan(const void *data, size_t bytes)
 {
-	size_t skip = -(uintptr_t)data % sizeof(uintptr_t); /* pointers are aligned */
-
-	if (contents_any() && bytes > skip)
-		scan((const uintptr_t *)((uintptr_t)data + skip),
-		     (bytes - skip) / sizeof(uintptr_t));
+	if (contents_any())
+		scan(data, bytes, forget, NULL);
 }
 
 static uintptr_t find_stack_top(void)
@@ -42,10 +55,18 @@ static uintptr_t find_stack_top(void)
 	return (uintptr_t)base + size;
 }
 
+void contents_kept(const void *from, size_t bytes)
+{
+	kept_from = (uintptr_t)from;
+	kept_to = kept_from + bytes;
+}
+
 size_t contents_reach(const void *p)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), at = (uintptr_t)p;
 
+	if (at >= kept_from && at < kept_to)
+		return kept_to - at;
 	if (!stack_top)
 		stack_top = find_stack_top();
 	return at >= here && at < stack_top ? stack_top - at : 0;
@@ -58,20 +79,50 @@ size_t contents_reach(const void *p)
  * behind an argument is looked at too; if that is an address, too much is forgotten, which is the
  * smaller harm.
  */
-__attribute__((no_sanitize("address"))) void contents_launch(void **args)
+__attribute__((no_sanitize("address"))) static void each_address(void **args, each *f, void *data)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0), a = (uintptr_t)args;
 
-	if (!contents_any() || !contents_reach(args))
+	if (!contents_reach(args))
 		return;
 	for (int i = 0; i < ARGS_MOST && a + (i + 1) * sizeof(void *) <= stack_top; i++) {
 		uintptr_t p = (uintptr_t)args[i];
 		size_t most = WORDS_MOST * sizeof(void *);
 
-		if (p < here || p >= stack_top)
+		if (p < here || p >= stack_top ||
+		    !scan((const void *)p, stack_top - p < most ? stack_top - p : most, f, data))
 			return;
-		contents_scan((const void *)p, stack_top - p < most ? stack_top - p : most);
 	}
+}
+
+void contents_launch(void **args)
+{
+	if (contents_any())
+		each_address(args, forget, NULL);
+}
+
+struct found {
+	uintptr_t *out;
+	size_t n, most;
+};
+
+static bool find(uintptr_t address, void *data)
+{
+	struct found *f = data;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->out[i] == address)
+			return true;
+	f->out[f->n++] = address;
+	return f->n < f->most;
+}
+
+size_t arguments_addresses(void **args, uintptr_t *out, size_t most)
+{
+	struct found f = { .out = out, .most = most };
+
+	each_address(args, find, &f);
+	return f.n;
 }
 
 /* The addresses that a computed kernel's functions leave behind on the stack would be taken for

@@ -176,6 +176,9 @@ void contents_launch(void **args);		    /* a kernel takes these arguments */
 void contents_scan(const void *data, size_t bytes); /* or these packed ones */
 void contents_wipe(void);			    /* after a kernel that was computed */
 size_t contents_reach(const void *p); /* bytes up to the end of this thread's stack; 0: not on it */
+/* Arguments that were kept are taken for a part of it, until it is said that there are none. */
+void contents_kept(const void *from, size_t bytes);
+size_t arguments_addresses(void **args, uintptr_t *out, size_t most); /* in the device's memory */
 
 /* ---- pools.c ---- */
 struct sim_pool;
@@ -245,6 +248,20 @@ int event_elapsed(float *ms, void *start, void *end);
 int event_share(void *event, void *handle64);
 int event_open(void **out, const void *handle64);
 
+/* What a node does whenever its graph is launched: acts.c. */
+struct act {
+	unsigned int refs;
+	void (*run)(struct act *act, void *stream);
+};
+struct act *act_new(size_t bytes, void (*run)(struct act *act, void *stream)); /* zeroed, or NULL */
+struct act *act_keep(struct act *a);
+void act_drop(struct act *a);
+struct act *act_forget(const uintptr_t *words, size_t n); /* those of them that are addresses */
+struct act *act_launch(void **args);			  /* of a kernel that is not computed */
+/* Of the node that was recorded on this stream last. Takes it over; NULL: it does nothing. */
+void capture_act(void *stream, struct act *act);
+void graph_act(void *node, struct act *act);
+
 /* Work put on a stream; a capturing stream gets a node instead (returns true: do nothing now). */
 enum node_type {
 	NODE_KERNEL = 0,
@@ -264,6 +281,7 @@ struct node_spec {
 	void (*fn)(void *);
 	void *data;
 	uint64_t ns;
+	struct act *act;
 };
 /* A list of nodes that others wait for. */
 struct node_list {

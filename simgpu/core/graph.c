@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Graphs: nodes and what each waits for. When one is launched, host functions are called, events
- * are recorded, and the rest takes its time. An executable graph is a copy of what happens: each
- * node with the moment, from its launch, when it ends. Any thread.
+ * are recorded, the rest does what it would have done by itself (acts.c), and all takes its time.
+ * An executable graph is a copy of what happens: each node with the moment, from its launch, when
+ * it ends. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,7 @@ struct sim_graph *graph_check(void *handle)
 static void drop_node(struct node *n)
 {
 	nodes_done(&n->before);
+	act_drop(n->spec.act);
 	sim_handle_free(n);
 }
 
@@ -153,6 +155,12 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 	if (node)
 		*node = n;
 	return SIM_OK;
+}
+
+void graph_act(void *node, struct act *act)
+{
+	act_drop(check(node)->spec.act);
+	check(node)->spec.act = act;
 }
 
 bool graph_owns(const struct sim_graph *g, void *node)
@@ -376,6 +384,7 @@ int graph_instantiate(void **exec, struct sim_graph *g)
 
 		n->end = end_of(n);
 		e->steps[e->n].spec = n->spec;
+		act_keep(n->spec.act);
 		e->steps[e->n].end = n->end;
 		e->ns = n->end > e->ns ? n->end : e->ns;
 	}
@@ -389,6 +398,8 @@ int graph_exec_destroy(void *exec)
 
 	if (!e)
 		return SIM_BAD_HANDLE;
+	for (size_t i = 0; i < e->n; i++)
+		act_drop(e->steps[i].spec.act);
 	sim_handle_free(e);
 	return SIM_OK;
 }
@@ -418,6 +429,8 @@ int graph_launch(void *exec, void *stream)
 			spec->fn(spec->data);
 		else if (spec->type == NODE_EVENT_RECORD)
 			record((void *)spec->addr, s, e->ns - e->steps[i].end);
+		else if (spec->act)
+			spec->act->run(spec->act, stream);
 	}
 	return SIM_OK;
 }

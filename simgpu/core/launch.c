@@ -37,6 +37,8 @@ int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int
 		return result;
 	if (!stream_work(stream, NODE_KERNEL, ns))
 		contents_launch(args);
+	else
+		capture_act(stream, act_launch(args));
 	return SIM_OK;
 }
 
@@ -46,7 +48,9 @@ int launch_host(void *stream, void (*fn)(void *), void *data)
 		return SIM_INVALID;
 	if (stream_valid(stream))
 		return SIM_BAD_HANDLE;
-	if (stream_captures(stream, &(struct node_spec){ NODE_HOST, 0, fn, data, HOST_NS }))
+	if (stream_captures(stream,
+			    &(struct node_spec){
+				    .type = NODE_HOST, .fn = fn, .data = data, .ns = HOST_NS }))
 		return SIM_OK;
 	clock_work(stream_find(stream), &(struct work){ .ns = HOST_NS });
 	fn(data);

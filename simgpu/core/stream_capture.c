@@ -319,6 +319,16 @@ int capture_legacy(void *stream)
 	return result;
 }
 
+void capture_act(void *stream, struct act *act)
+{
+	struct sim_stream *s = stream_find(stream);
+
+	if (s && s->capture && s->ends.n)
+		graph_act(s->ends.nodes[s->ends.n - 1], act);
+	else
+		act_drop(act);
+}
+
 bool stream_captures(void *stream, const struct node_spec *spec)
 {
 	struct sim_stream *s;

@@ -25,6 +25,7 @@ struct family {
 	bool (*parse)(struct kernel *k);
 	/* True: all that it writes has been computed or forgotten. False: that is not known. */
 	bool (*launch)(const struct call *c);
+	bool large; /* an argument may take 32 KiB, as from CUDA 12.1 on, and not only 4 */
 };
 
 struct kernel {
@@ -56,7 +57,9 @@ struct kernel *kernel_find(const void *host); /* NULL if unknown */
 /* families.c */
 const struct family *family_find(const char *text);
 /* A launch: true if its effect on small contents has been done here. */
-bool kernel_launch(const void *host, void *stream, const unsigned int grid[3], void **args);
+bool kernel_launch(const void *host, const unsigned int grid[3], void **args);
+/* One that is recorded into a graph: recorded.c. */
+void kernel_record(const void *host, void *stream, const unsigned int grid[3], void **args);
 
 /* A whole number among the arguments, and an address: NULL if it leads elsewhere. */
 int64_t call_number(const struct call *c, int i);
@@ -64,6 +67,7 @@ void *call_address(const struct call *c, int i);
 
 /* What a kernel may have written, by its parameters; false if its name does not say them. */
 bool signature_forget(const struct call *c);
+int signature_count(const struct kernel *k); /* of its parameters; -1: not known */
 
 /* assume.c: what is likely in place of what is not known; false if zero is wanted. */
 bool assumes(enum contents_state what);

@@ -60,17 +60,26 @@ static void forget(const struct call *c, struct text t, int i, int n)
 		contents_scan(c->args[i], room_of(c, i, n));
 }
 
+int signature_count(const struct kernel *k)
+{
+	struct text all = parameters(k);
+	int n = 0;
+
+	if (!all.at || all.n == 2)
+		return all.at ? 0 : -1;
+	while (n < ARGS_MOST && text_argument_of(all, "(", n).at)
+		n++;
+	return n;
+}
+
 bool signature_forget(const struct call *c)
 {
 	struct text all = parameters(c->k), t;
-	int n = 0;
+	int n;
 
 	if (!all.at || !contents_any())
 		return all.at != NULL;
-	if (all.n == 2)
-		return true;
-	while (n < ARGS_MOST && text_argument_of(all, "(", n).at)
-		n++;
+	n = signature_count(c->k);
 	for (int i = 0; i < n; i++) {
 		t = text_argument_of(all, "(", i);
 		forget(c, t, i, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: the calls: collectives, messages, memory and operators. A call that is recorded into a
- * graph does nothing but that. Any thread.
+ * NCCL: the calls: collectives, messages, memory and operators. What is recorded into a graph is
+ * done when that is launched, as if it were called then. Any thread.
  */
 #include <string.h>
 #include "lib_nccl.h"
@@ -21,10 +21,61 @@ static double moved(enum nccl_kind kind, const struct nccl_comm *c, const struct
 	}
 }
 
+struct recorded {
+	struct act act;
+	enum nccl_kind kind;
+	bool send; /* of messages */
+	struct nccl_call call;
+};
+
+static int start(enum nccl_kind kind, bool send, const struct nccl_call *call)
+{
+	struct nccl_comm *c = call->comm;
+
+	if (kind != NCCL_MESSAGE)
+		return c->node ? nccl_exchange(kind, call) : nccl_alone(kind, call);
+	if (c->node)
+		return send ? nccl_send(c, call->from, call->count, call->root)
+			    : nccl_receive(c, call->to, call->count, call->root, call->stream);
+	if (send) {
+		nccl_group_send(c, call->from, call->count);
+	} else {
+		sim_forget(call->to);
+		nccl_group_receive(c, call->to, call->count);
+	}
+	return NCCL_OK;
+}
+
+/* Its communicator may have gone since. */
+static void run(struct act *act, void *stream)
+{
+	struct recorded *r = (struct recorded *)act;
+	struct nccl_call call = r->call;
+
+	call.stream = stream;
+	if (nccl_check(call.comm))
+		start(r->kind, r->send, &call);
+}
+
+static int start_or_record(enum nccl_kind kind, bool send, const struct nccl_call *call)
+{
+	struct recorded *r;
+
+	if (!sim_capturing(call->stream))
+		return start(kind, send, call);
+	r = (struct recorded *)act_new(sizeof(*r), run);
+	if (!r)
+		return NCCL_SYSTEM_ERROR;
+	r->kind = kind;
+	r->send = send;
+	r->call = *call;
+	capture_act(call->stream, &r->act);
+	return NCCL_OK;
+}
+
 static int collective(enum nccl_kind kind, const struct nccl_call *call)
 {
 	struct nccl_comm *c = nccl_check(call->comm);
-	bool records = sim_capturing(call->stream);
 	int result;
 
 	if (!c || !nccl_type_bytes(call->type) || call->root >= c->ranks ||
@@ -32,9 +83,7 @@ static int collective(enum nccl_kind kind, const struct nccl_call *call)
 		return NCCL_INVALID;
 	result = nccl_connect_ring(c);
 	lib_collective(call->stream, moved(kind, c, call), c->ranks);
-	if (result || records || !call->count)
-		return result;
-	return c->node ? nccl_exchange(kind, call) : nccl_alone(kind, call);
+	return result || !call->count ? result : start_or_record(kind, false, call);
 }
 
 #define CALL(...) (&(struct nccl_call){ .comm = comm, .stream = stream, __VA_ARGS__ })
@@ -80,26 +129,15 @@ API(int, ncclAllGather, const void *from, void *to, size_t count, int type, void
 static int message(bool send, const void *from, void *to, size_t bytes, int peer, void *comm,
 		   void *stream)
 {
+	struct nccl_call call = { comm, from, to, bytes, 0, 0, peer, stream };
 	struct nccl_comm *c = nccl_check(comm);
-	bool records = sim_capturing(stream);
 	int result;
 
 	if (!c)
 		return NCCL_INVALID;
 	result = nccl_connect_peer(c, peer);
 	lib_collective(stream, (double)bytes, c->ranks);
-	if (result || records || !bytes)
-		return result;
-	if (c->node)
-		return send ? nccl_send(c, from, bytes, peer)
-			    : nccl_receive(c, to, bytes, peer, stream);
-	if (send) {
-		nccl_group_send(c, from, bytes);
-	} else {
-		sim_forget(to);
-		nccl_group_receive(c, to, bytes);
-	}
-	return NCCL_OK;
+	return result || !bytes ? result : start_or_record(NCCL_MESSAGE, send, &call);
 }
 
 API(int, ncclSend, const void *from, size_t count, int type, int peer, void *comm, void *stream)

@@ -56,4 +56,6 @@ void lib_work(const char *name, const uintptr_t *words, int n)
 		cudnn_execute(stream, (void *)words[1]);
 	else
 		lib_launch(stream);
+	if (sim_capturing(stream))
+		capture_act(stream, act_forget(words, n < WORDS_FORGOTTEN ? n : WORDS_FORGOTTEN));
 }

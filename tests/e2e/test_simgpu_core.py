@@ -257,6 +257,39 @@ def test_graphs_streams_events_and_the_profiler():
 
 
 @pytest.mark.matrix
+def test_a_graph_does_again_what_was_recorded():
+    """Whenever it is launched, with what its tensors hold then; what is not computed is forgotten again."""
+    lines = run("""
+        import torch
+        def steps(device):
+            x, y, z = (torch.zeros(4, device=device) for _ in range(3))
+            n, w = torch.zeros((), dtype=torch.long, device=device), torch.ones(4, 4, device=device)
+            host = torch.zeros(4, pin_memory=device == "cuda")
+            found = {"product": w @ w}  # on a device it needs its library first
+            def body():
+                x.add_(1); n.add_(2)
+                z.copy_(x * 2)
+                y.zero_(); y.add_(torch.cat([z[:2], z[2:]]))
+                found["large"], found["sums"] = (y > 3).sum(), y.cumsum(0)
+                host.copy_(y, non_blocking=True)
+                found["product"] = w @ w
+            graph = torch.cuda.CUDAGraph() if device == "cuda" else None
+            if graph:
+                with torch.cuda.graph(graph): body()
+            for i in range(3):
+                graph.replay() if graph else body()
+                if graph: torch.cuda.synchronize()
+                yield [v.tolist() for v in (x, y, z, n, host, found["large"], found["sums"])]
+                if device == "cuda":
+                    assert found["product"].sum().item() == 0
+                    found["product"].fill_(7)
+                n.fill_(10 * i)
+        print(list(steps("cpu")) == list(steps("cuda")))
+        """)
+    assert lines == ["True"]
+
+
+@pytest.mark.matrix
 def test_properties_have_the_layout_that_this_torch_expects():
     """Fields from the start, the middle and the end of a structure that differs between CUDA 12 and 13."""
     lines = run("""

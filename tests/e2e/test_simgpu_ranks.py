@@ -50,10 +50,10 @@ def test_a_rank_that_dies_ends_the_others(programs, how):
     shared = set(os.listdir("/dev/shm"))
     began = time.monotonic()
     first, second = start_each(programs, 2, DIES.replace("HOW", how), TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC=1000)  # else a minute
-    said = first.communicate(timeout=100)[1]
-    assert first.returncode not in (0, None) and second.wait(30) != 0
+    said = first.communicate(timeout=300)[1]
+    assert first.returncode not in (0, None) and second.wait(100) != 0
     assert "rank 1 (process %d) has left before it took part" % second.pid in said, said[-3000:]
-    assert time.monotonic() - began < 90
+    assert time.monotonic() - began < 300  # PyTorch itself waits ten minutes
     second.communicate()
     assert {n for n in os.listdir("/dev/shm") if "simgpu" in n} <= shared
 
@@ -61,7 +61,7 @@ def test_a_rank_that_dies_ends_the_others(programs, how):
 def test_two_ranks_of_one_device(programs):
     """As NCCL: a device is of one rank."""
     for rank in start_each(programs, 2, "torch.cuda.set_device(0)\ndist.all_reduce(t.to('cuda:0'))", count=2):
-        said = rank.communicate(timeout=100)[1]
+        said = rank.communicate(timeout=300)[1]
         assert rank.returncode != 0 and "Duplicate GPU detected" in said, said[-2000:]
 
 
@@ -73,5 +73,5 @@ def test_one_rank_of_many(programs, ranks, setting):
             f"t = torch.tensor([5.0]).cuda()\ndist.all_reduce(t)\n"
             f"parts = [torch.zeros(1).cuda() for _ in range({ranks})]\ndist.all_gather(parts, t)\n"
             f"print([p.item() for p in parts])\n")
-    done = programs("-c", code, traced=False, count=2, timeout=100, **setting)
+    done = programs("-c", code, traced=False, count=2, timeout=300, **setting)
     assert done.returncode == 0 and done.stdout == f"{[5.0] * ranks}\n", done.stdout + done.stderr[-3000:]

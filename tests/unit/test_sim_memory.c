@@ -6,7 +6,7 @@
  * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
  * links: simgpu/core/copies.c simgpu/core/cards.c
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
- * links: simgpu/core/arguments.c simgpu/core/pending.c
+ * links: simgpu/core/arguments.c simgpu/core/pending.c simgpu/core/acts.c
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
  * links: simgpu/core/pools.c simgpu/core/vmm.c simgpu/core/stream.c simgpu/core/stream_capture.c
  * links: simgpu/core/graph.c simgpu/core/pending.c simgpu/core/launch.c simgpu/core/arguments.c
  * links: simgpu/core/clock.c simgpu/core/pollers.c simgpu/core/roofline.c simgpu/core/host.c
- * links: simgpu/core/extents.c simgpu/core/copies.c
+ * links: simgpu/core/extents.c simgpu/core/copies.c simgpu/core/acts.c
  */
 #include <pthread.h>
 #include <setjmp.h>

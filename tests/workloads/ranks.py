@@ -153,6 +153,42 @@ def nobody_waits_in_the_call():
     assert t.item() == RANKS * (RANKS + 1) / 2, t
 
 
+def in_a_graph():
+    """A graph exchanges, whenever it is launched, what its buffers hold then; and takes its time."""
+    t, all_of_them, part, root, got = (torch.zeros(n).cuda() for n in (4, 4 * RANKS, 2, 2, 2))
+
+    def body():
+        dist.all_reduce(t)
+        dist.all_gather_into_tensor(all_of_them, t * 2 + RANK)
+        dist.reduce_scatter_tensor(part, torch.cat([part] * RANKS))
+        dist.broadcast(root, 1)
+        ops = [dist.P2POp(dist.irecv, got, (RANK - 1) % RANKS), dist.P2POp(dist.isend, part, (RANK + 1) % RANKS)]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
+
+    body()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        body()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for i in range(3):
+        t.fill_(RANK + i)
+        part.fill_(RANK * i)
+        root.copy_(torch.tensor([RANK, float(i)]))
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        ranks = RANKS * (RANKS - 1) // 2
+        total = ranks + RANKS * i
+        assert t.tolist() == [total] * 4, t
+        assert all_of_them.tolist() == [2 * total + r for r in range(RANKS) for _ in range(4)], all_of_them
+        assert part.tolist() == got.tolist() == [ranks * i] * 2, (part, got)
+        assert root.tolist() == [1, i], root
+        assert start.elapsed_time(end) > 0.05, start.elapsed_time(end)
+
+
 PARTS = {"reductions": reductions, "copies": copies, "messages": messages, "groups": groups, "objects": objects, "weights": weights}
 
 
@@ -164,6 +200,7 @@ def main():
         compare(PARTS[name], gloo, nccl)
     own_operators()
     nobody_waits_in_the_call()
+    in_a_graph()
     dist.barrier()
     dist.destroy_process_group()
 
