@@ -117,7 +117,7 @@ def saved_tensors():
     saved, kept = [], []
     for thing in gc.get_objects():
         if issubclass(type(thing), torch.Tensor):
-            if thing.grad_fn is not None:
+            with contextlib.suppress(RuntimeError):  # a view whose base was changed in place
                 waiting.append(thing.grad_fn)
         elif type(thing).__name__ == "_CheckpointFrame":
             for waits in thing.recomputed.values():

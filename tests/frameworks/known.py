@@ -21,6 +21,7 @@ KEPT = {
         ("parameters", ("bit16_groups", "bit16_groups_flat", "parallel_partitioned_bit16_groups"), ()),
         ("optimizer_state", ("single_partition_of_fp32_groups",), ("parameters",)),
         ("gradients", ("averaged_gradients", "all_grad_tensors", "previous_reduced_grads"), ()),
+        ("gradients", ("temp_grad_buffer_for_gpu_offload", "temp_grad_gpu_buffer"), ("communication",)),
         ("communication", ("extra_large_param_to_reduce",), ("gradients",))],
     "DeepSpeedZeroOptimizer_Stage3": [
         ("parameters", ("fp16_groups", "fp16_partitioned_groups", "fp16_partitioned_groups_flat", "persistent_parameters"), ()),
@@ -110,6 +111,14 @@ def in_caches(caches):
             yield id(cache) in caches_used, list(truth.tensors_in(vars(layer)))
 
 
+def is_leaf_with_grad(t):
+    """Of a view whose base was changed in place nobody may ask."""
+    try:
+        return t.is_leaf and t.grad is not None
+    except RuntimeError:
+        return False
+
+
 def declare():
     """Called at each mark, in this order; the first that names a storage says why."""
     alive = objects()
@@ -117,7 +126,7 @@ def declare():
     params += [handle.flat_param for handle in alive["framework"] if type(handle).__name__ == "FlatParamHandle"]
     optimizers = alive["optimizer"]
     stepped = [p for o in optimizers for g in getattr(o, "param_groups", ()) for p in g["params"]]
-    loose = [p for p in alive["tensor"] if p.is_leaf and p.grad is not None]
+    loose = [p for p in alive["tensor"] if is_leaf_with_grad(p)]
     own = {id(p) for p in params}
     mine = own | {id(p) for p in stepped}
     yield "parameters", "parameter", params, ()

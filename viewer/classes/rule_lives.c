@@ -36,12 +36,14 @@ bool block_is_of_graph_alone(struct classifier *c, const struct block *b)
 }
 
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
- * backward pass gives up: that belonged to a graph which backward made. */
+ * backward pass gives up: that belonged to a graph which backward made, or was added to after
+ * another forward pass. */
 bool life_gradient(struct classifier *c, const struct block *b)
 {
 	return !c->m->tags && b->stage == STAGE_BACKWARD && !(b->signs & STACK_ASKED) &&
 	       block_lived_past_backward(c, b) &&
-	       !(b->died_seq && stage_is_backward(b->died_stage));
+	       !(b->died_seq && stage_is_backward(b->died_stage) &&
+		 b->died_forward == b->born_forward);
 }
 
 /* Made in backward, by the script after it or by a Function ahead of it, and freed where gradients
