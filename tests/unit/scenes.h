@@ -34,10 +34,11 @@ void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
 void scene_end(void);
 /* Plays a scene that calls now() twice: the first time finds the moment's number. */
 void scene_play(void (*play)(void));
-const char *source_file(const char *text); /* a script with that text */
 
 uint32_t frame_at(uint32_t parent, const char *file, const char *function, uint32_t line);
 uint32_t frame(uint32_t parent, const char *file, const char *function);
+/* A frame of net.py, whose statement the recording keeps. */
+uint32_t statement(uint32_t parent, const char *function, const char *text);
 uint32_t script(void);
 uint32_t method(const char *file, const char *name); /* of a module that the script calls */
 uint32_t forward(void);

@@ -59,13 +59,11 @@ static void graph_of_the_script(void)
 /* Of a module's buffer a new one is made in each forward pass. */
 static void heir_of_buffer(void)
 {
-	const char *path = source_file("class Net(nn.Module):\n"
-				       "    def __init__(self):\n"
-				       "        self.register_buffer('queue', torch.zeros(10))\n");
-	uint32_t inside = method(path, "Net.forward");
+	uint32_t inside = forward();
 
 	some_tags();
-	born(0x8000, frame_at(script(), path, "Net.__init__", 3));
+	born(0x8000,
+	     statement(script(), "Net.__init__", "self.register_buffer('queue', torch.zeros(10))"));
 	for (uint64_t i = 0; i < 2; i++) {
 		born(0xa000, script());
 		born(i ? 0x1000 : 0x9000, inside);
@@ -134,11 +132,9 @@ static void asked_gradient(void)
 /* A parameter that grows while it is trained. */
 static void parameter_made_late(void)
 {
-	const char *path = source_file("new = nn.Parameter(torch.cat([old, more]))\n");
-
 	born(0x2000, forward());
 	backward_pass();
-	born(0x1000, frame_at(0, path, "<module>", 1));
+	born(0x1000, statement(0, "<module>", "new = nn.Parameter(torch.cat([old, more]))"));
 	now();
 	born(0x3000, forward());
 	backward_pass();
@@ -146,59 +142,36 @@ static void parameter_made_late(void)
 
 static void buffer_of_no_module(void)
 {
-	const char *path = source_file("class Table(nn.Module):\n"
-				       "    def setup(self):\n"
-				       "        self.register_buffer('k', torch.zeros(10))\n");
-
 	some_tags();
-	born(0x1000, frame_at(script(), path, "Table.setup", 3));
+	born(0x1000,
+	     statement(script(), "Table.setup", "self.register_buffer('k', torch.zeros(10))"));
 	now();
 }
 
 static void cache_of_the_script(void)
 {
-	const char *path = source_file("k_cache = [torch.zeros(16, 16).cuda()]\n");
+	uint32_t line = statement(0, "<module>", "k_cache = [torch.zeros(16, 16).cuda()]");
 
-	born(0x1000, join(native_frame(maker), frame_at(0, path, "<module>", 1)));
-	now();
-}
-
-/* A loop over a module's buffers makes each anew where it is wanted. */
-static void buffer_of_a_loop(void)
-{
-	const char *path = source_file("for key, buffer in net.named_buffers():\n"
-				       "    where = place_of(key)\n"
-				       "    value = torch.empty_like(buffer, device=where)\n");
-	uint32_t load = frame(script(), "/v/transformers/modeling_utils.py", "Net.from_pretrained");
-
-	born(0x1000, frame_at(load, path, "Net._move", 3));
+	born(0x1000, join(native_frame(maker), line));
 	now();
 }
 
 /* The newer way to say that a tensor is a buffer; a memory for replays is none. */
 static void buffer_by_its_class(void)
 {
-	const char *path = source_file("class Net(nn.Module):\n"
-				       "    def __init__(self):\n"
-				       "        memory = ReplayBuffer(order)\n"
-				       "        angles = torch.randn(10)\n"
-				       "        self.angles = nn.Buffer(angles)\n");
-
-	method(path, "Net.forward");
-	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
+	forward();
+	born(0x1000,
+	     statement(script(), "Net.__init__", "self.angles = nn.Buffer(torch.randn(10))"));
 	now();
 }
 
 /* A module makes a table of itself before anything runs. */
 static void table_of_module(void)
 {
-	const char *path = source_file("class Net(nn.Module):\n"
-				       "    def setup_caches(self):\n"
-				       "        self.angles = torch.randn(10)\n");
-	uint32_t inside = method(path, "Net.forward");
+	uint32_t inside = forward();
 
 	some_tags();
-	born(0x1000, frame_at(script(), path, "Net.setup_caches", 3));
+	born(0x1000, statement(script(), "Net.setup_caches", "self.angles = torch.randn(10)"));
 	now();
 	born(0x2000, inside);
 }
@@ -222,7 +195,6 @@ static void first_keys(void)
 
 static const struct scene scenes[] = {
 	{ "buffer-frames", "buffers", "prepared", table_of_module },
-	{ "buffer-frames", "buffers", "nothing", buffer_of_a_loop },
 	{ "buffer-frames", "buffers", "nothing", buffer_by_its_class },
 	{ "cache-life", "kv_cache", "forward-unsaved", first_keys },
 	{ "heir", "parameters", "state-frames", flat_heir },

@@ -96,20 +96,14 @@ static void cleared(void)
 
 static void gradient_by_statement(void)
 {
-	const char *path = source_file("for p in params:\n"
-				       "    p.grad = torch.zeros_like(p)\n");
-
 	some_tags();
-	born(0x1000, frame_at(script(), path, "setup", 2));
+	born(0x1000, statement(script(), "setup", "p.grad = torch.zeros_like(p)"));
 	now();
 }
 
 static void leaf_by_statement(void)
 {
-	const char *path = source_file("w = torch.randn(10, 10, device='cuda') / 10\n"
-				       "w.requires_grad_()\n");
-
-	born(0x1000, frame_at(0, path, "<module>", 1));
+	born(0x1000, statement(0, "<module>", "w = torch.randn(10, requires_grad=True)"));
 	now();
 }
 
@@ -155,24 +149,16 @@ static void state_by_frames(void)
 
 static void buffer_by_frames(void)
 {
-	const char *path = source_file("class Net(nn.Module):\n"
-				       "    def __init__(self):\n"
-				       "        self.register_buffer(\n"
-				       "            'order', torch.arange(10, device='cuda'))\n");
-
-	method(path, "Net.forward");
-	born(0x1000, frame_at(script(), path, "Net.__init__", 4));
+	forward();
+	born(0x1000, statement(script(), "Net.__init__",
+			       "self.register_buffer('order', torch.arange(10))"));
 	now();
 }
 
 static void cache_by_statement(void)
 {
-	const char *path = source_file("class Attention(nn.Module):\n"
-				       "    def __init__(self):\n"
-				       "        self.cache_k = torch.zeros(16, 16).cuda()\n");
-
-	method(path, "Attention.forward");
-	born(0x1000, frame_at(script(), path, "Attention.__init__", 3));
+	forward();
+	born(0x1000, statement(script(), "Net.__init__", "self.cache_k = torch.zeros(16)"));
 	now();
 }
 

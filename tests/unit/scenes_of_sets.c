@@ -131,7 +131,7 @@ static void converted(void)
 /* What a line of the script makes after a backward pass, one for each parameter, and gives up. */
 static void set_for_a_while(const char *code)
 {
-	uint32_t line = frame_at(0, source_file(code), "<module>", 1);
+	uint32_t line = statement(0, "<module>", code);
 
 	two_parameters();
 	backward_pass();
@@ -143,13 +143,13 @@ static void set_for_a_while(const char *code)
 
 static void copied_gradients(void)
 {
-	set_for_a_while("grads = [p.grad.clone() for p in params]\n");
+	set_for_a_while("grads = [p.grad.clone() for p in params]");
 }
 
 /* Arithmetic of the script's own. */
 static void update(void)
 {
-	set_for_a_while("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]\n");
+	set_for_a_while("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]");
 }
 
 /* No module made any: gradients say how large parameters are. */
@@ -190,12 +190,12 @@ static void weights_of_the_script(void)
 /* All of them in one. */
 static void flat_gradient(void)
 {
-	const char *path = source_file("flat = torch.cat([p.grad.flatten() for p in ps])\n");
+	static const char text[] = "flat = torch.cat([p.grad.flatten() for p in ps])";
 
 	some_tags();
 	born_in_backward(0x4000, 0);
 	grad(0x4000, 7);
-	born_of_size(0x1000, 16384, frame_at(0, path, "<module>", 1));
+	born_of_size(0x1000, 16384, statement(0, "<module>", text));
 	now();
 }
 
@@ -278,9 +278,8 @@ static void state_by_methods(void)
 /* An optimizer around another makes room for what it sends. */
 static void bucket_of_an_optimizer(void)
 {
-	const char *path = source_file("for dtype, bucket in self.buckets.items():\n"
-				       "    bucket.buffer = torch.empty(self.size)\n");
-	uint32_t line = frame_at(script(), path, "Around.prepare", 2);
+	uint32_t line =
+		statement(script(), "Around.prepare", "bucket.buffer = torch.empty(self.size)");
 
 	some_tags();
 	died(0x5000, frame(line, TORCH "optim/optimizer.py", "Optimizer.zero_grad"));

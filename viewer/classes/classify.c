@@ -54,6 +54,15 @@ struct verdict classify(struct classifier *c, const struct block *b)
 	return (struct verdict){ rules[i].category, &rules[i] };
 }
 
+void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < RULES && n < room; i++)
+		if (i == RULES - 1 || rules[i].fits(c, b))
+			n += snprintf(buf + n, room - n, "%s%s", n ? " " : "", rules[i].name);
+}
+
 const char *category_name(unsigned category)
 {
 	static const char *const names[] = {

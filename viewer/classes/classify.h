@@ -33,6 +33,10 @@ void classifier_free(struct classifier *c);
 /* b is a moment's copy. */
 struct verdict classify(struct classifier *c, const struct block *b);
 
+/* The names of all rules that fit, the deciding one first: "saved forward nothing". For tests. */
+void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room);
+#define CLASSIFY_RULES 1024 /* bytes of such a text */
+
 const char *category_name(unsigned category);  /* "optimizer_state" */
 const char *category_words(unsigned category); /* "optimizer state" */
 int category_by_name(const char *name);	       /* -1: there is none */

@@ -14,6 +14,13 @@ static const char *last_part(const char *name)
 	return dot ? dot + 1 : name;
 }
 
+static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
+{
+	const struct defs_source *found = defs_source(s->defs, f->file, f->line);
+
+	return found && found->text.len ? statement_places(found->text.s) : 0;
+}
+
 /* What the innermost line of the script says: the frames within it are a library's. */
 static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 {
@@ -26,9 +33,7 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 		module |= strstr(s->frames[i].file, "torch/nn/") != NULL;
 	if (i == s->count)
 		return 0;
-	found = statement_places(s->frames[i].file, s->frames[i].line);
-	if (statement_registers_buffer(s->frames[i].file, s->frames[i].line))
-		found |= PLACE_BUFFER;
+	found = look_at_statement(s, &s->frames[i]);
 	return module ? found & ~(PLACE_ATTRIBUTE | PLACE_CACHE) : found;
 }
 
@@ -39,7 +44,7 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 		const struct frame *f = &s->frames[i];
 		const char *name = last_part(f->function);
 
-		if (statement_registers_buffer(f->file, f->line))
+		if (look_at_statement(s, f) & PLACE_BUFFER)
 			return PLACE_BUFFER;
 		if (!strcmp(name, "_apply") || !strcmp(name, "__init__"))
 			break;

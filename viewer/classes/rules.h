@@ -68,8 +68,7 @@ enum place {
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */
 };
 /* statements.c */
-bool statement_registers_buffer(const char *path, unsigned line);
-uint32_t statement_places(const char *path, unsigned line); /* PLACE_GRAD ... PLACE_BUCKET */
+uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */
 /* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
 uint32_t place_of_script(struct classifier *c, const struct block *b);
