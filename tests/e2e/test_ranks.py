@@ -259,6 +259,18 @@ def test_two_jobs_at_the_same_time(tool, tmp_path):
     assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs lie here" in said["note"]
 
 
+def test_a_program_that_runs(tool, tmp_path):
+    """What is not in the recording yet lies beside it: one row, whether there is anything in the first or not."""
+    golden = ROOT / "tests/data/v1"
+    (tmp_path / "run").mkdir()
+    for name in ("killed.gmt", "killed.gmt.live"):
+        shutil.copy(golden / name, tmp_path / "run" / name)
+    shutil.copy(golden / "killed.gmt.live", tmp_path / "run/late.gmt.live")
+    rows = tool.json("info", tmp_path / "run")["ranks"]
+    assert [r["file"].rsplit("/")[-1] for r in rows] == ["killed.gmt", "late.gmt.live"]
+    assert rows[0]["events"] == tool.json("info", golden / "killed.gmt")["events"] > rows[1]["events"] > 0
+
+
 def test_what_a_rank_starts_is_no_rank(tool, tmp_path):
     run = run_of(tmp_path / "run")
     pid = tool.json("info", run / "run.1.gmt")["pid"]
@@ -329,7 +341,15 @@ def test_diff_of_two_folders(tool, tmp_path):
     assert said["totals"]["delta"] == 24 * MIB and [s["rank"] for s in said["stray"]] == [2]
     text = tool("diff", old, new)
     assert "The most growth, or the least shrinking: rank 2" in text and "Finding 1: all 4 ranks have it." in text
-    assert text.endswith(tool("diff", old / "run.2.gmt", new / "run.2.gmt"))
+    worst = old / "run.2.gmt", new / "run.2.gmt"
+    assert text.endswith(tool("diff", *worst))
+    comment = tool("diff", old, new, "--markdown")
+    assert comment.startswith("```\n4 ranks") and comment.count("```") == 2 and comment.endswith("rank 2\n\n" + tool("diff", *worst, "--markdown"))
+    for form in ([], ["--json"]):
+        tool("diff", old, new, "-o", tmp_path / "x.html", *form)
+        assert "run.2.gmt" in (tmp_path / "x.html").read_text()
+        (tmp_path / "x.html").unlink()
+    assert failed(tool, "diff", old, new, "--json", "--markdown")[0] == 2
 
 
 def test_fail_above_counts_the_worst(tool, tmp_path):

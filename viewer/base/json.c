@@ -69,13 +69,12 @@ struct json json_text(const char *s, size_t len)
 /* What stands at p: an item, or a name and its value. */
 static struct json entry(struct json of, const char *p, struct json *key)
 {
-	struct json v;
+	struct json v = value(p, of.end);
 
-	if (*of.s == '[')
-		return value(p, of.end);
-	v = value(p, of.end);
 	if (key)
-		*key = v;
+		*key = *of.s == '{' ? v : none;
+	if (*of.s == '[')
+		return v;
 	if (!v.s || *v.s != '"')
 		return none;
 	p = skip_space(v.end, of.end);

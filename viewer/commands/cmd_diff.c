@@ -188,12 +188,14 @@ static void defaults(void *options)
 	o->top = 8;
 }
 
-static void plain(void *options)
+static bool plain(void *options)
 {
 	struct diff_options *o = options;
+	bool markdown = o->markdown;
 
 	o->output = NULL;
 	o->markdown = o->redact = false;
+	return markdown;
 }
 
 static const struct option_row options[] = {

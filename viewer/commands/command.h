@@ -33,9 +33,10 @@ struct command {
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
 	enum command_ranks ranks;
-	size_t file;		      /* offset of its path in the options */
-	size_t other;		      /* of the second one */
-	void (*plain)(void *options); /* of pairs: leaves out what is written of one of them only */
+	size_t file;  /* offset of its path in the options */
+	size_t other; /* of the second one */
+	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
+	bool (*plain)(void *options);
 };
 
 /* Runs it on one recording. An exit code. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison of two runs: ranks are matched by number, each pair is compared as two recordings
  * are, and the one whose memory grew most is shown whole. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ struct found {
 
 struct pairs {
 	const struct command *command;
-	void *options;
+	void *options, *plain; /* as they were given; for one of many */
+	bool markdown;
 	struct emit *out;
 	const struct ranks_run *old, *new;
 	const char **partner; /* of each recording of the new run, NULL: there is none */
@@ -64,9 +66,8 @@ static int work(void *ctx, size_t i, FILE *f)
 	if (!p->partner[i])
 		return say_error(EXIT_UNREADABLE, "the old run has no recording of it");
 	out = emit_open(f, true);
-	p->command->plain(p->options);
-	set_files(p->command, p->options, p->partner[i], p->new->items[i].path);
-	rc = command_perform(p->command, p->options, out);
+	set_files(p->command, p->plain, p->partner[i], p->new->items[i].path);
+	rc = command_perform(p->command, p->plain, out);
 	emit_close(out);
 	return rc;
 }
@@ -207,15 +208,35 @@ static int print_text(struct pairs *p, const struct ranks_strays *s, size_t wors
 {
 	const struct rank_file *f = &p->new->items[worst];
 
+	if (p->markdown)
+		emit_line(p->out, "```");
 	ranks_print_text(p->out, &p->table, s);
 	emit_line(p->out, "%s", "");
 	shared(p, worst);
+	if (p->markdown)
+		emit_line(p->out, "```");
 	if (compared(p) > 1)
 		emit_title(p->out, "The most growth, or the least shrinking: %s",
 			   f->name[0] ? f->name : base(f->path));
 	emit_line(p->out, "%s", "");
 	set_files(p->command, p->options, p->partner[worst], f->path);
 	return command_perform(p->command, p->options, p->out);
+}
+
+/* The answer is said; what is written besides it is of the worst. */
+static int write_besides(struct pairs *p, size_t worst)
+{
+	FILE *nowhere = fopen("/dev/null", "w");
+	struct emit *out = nowhere ? emit_open(nowhere, true) : NULL;
+	int rc;
+
+	if (!out)
+		return say_error(EXIT_UNREADABLE, "/dev/null: %s", strerror(errno));
+	set_files(p->command, p->options, p->partner[worst], p->new->items[worst].path);
+	rc = command_perform(p->command, p->options, out);
+	emit_close(out);
+	fclose(nowhere);
+	return rc;
 }
 
 static int print(struct pairs *p)
@@ -232,6 +253,8 @@ static int print(struct pairs *p)
 		rc = say_error(rc, "no rank can be compared; the first: %s", row->error);
 	else if (!emit_json(p->out))
 		rc = print_text(p, &strays, worst);
+	else if (memcmp(p->options, p->plain, p->command->size))
+		rc = write_besides(p, worst);
 	else if (row->rc)
 		say_error(rc, "%s: %s", row->file->name, row->error);
 	ranks_strays_free(&strays);
@@ -243,6 +266,8 @@ static int compare(struct pairs *p)
 	const struct ranks_work job = { p->new->count, work, done, p };
 	int rc;
 
+	p->plain = need_copy(p->options, p->command->size);
+	p->markdown = p->command->plain(p->plain);
 	p->partner = need_new((p->new->count + 1) * sizeof(*p->partner));
 	p->found = need_new((p->new->count + 1) * sizeof(*p->found));
 	for (size_t i = 0; i < p->new->count; i++)
@@ -258,6 +283,7 @@ static int compare(struct pairs *p)
 		free(p->found[i].items);
 	free(p->found);
 	free(p->partner);
+	free(p->plain);
 	ranks_table_free(&p->table);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/need.h"
 #include "../base/outfile.h"
@@ -67,7 +68,7 @@ static bool is_beside(const char *path)
 	if (!ends_with(path, LIVE) || n >= sizeof(base))
 		return false;
 	snprintf(base, sizeof(base), "%.*s", (int)n, path);
-	return !is_folder(base) && outfile_holds_recording(base);
+	return !access(base, F_OK);
 }
 
 /* A file that is named like a recording is one, if only a broken one. */

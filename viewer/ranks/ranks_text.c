@@ -341,11 +341,9 @@ void ranks_print_head(struct emit *out, const struct ranks_run *run)
 	if (count > 1)
 		snprintf(many, sizeof(many), " on %zu%s hosts", count < HOSTS ? count : HOSTS,
 			 count < HOSTS ? "" : " or more");
-	snprintf(text, sizeof(text), "%zu %s%s%s%s", run->count,
-		 run->items[0].rank < 0 ? "recordings"
-		 : run->count == 1	? "rank"
-					: "ranks",
-		 many, command[0] ? "  |  " : "", command);
+	snprintf(text, sizeof(text), "%zu %s%s%s%s%s", run->count,
+		 run->items[0].rank < 0 ? "recording" : "rank", run->count == 1 ? "" : "s", many,
+		 command[0] ? "  |  " : "", command);
 	emit_paragraph(out, "", "  ", text);
 	if (run->note[0])
 		emit_paragraph(out, "", "", run->note);
