@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "../kernels/kernels.h"
 #include "cudart.h"
 
 #define MODULE_KIND   SIM_KIND('M', 'O', 'D', '1')
@@ -41,6 +42,7 @@ static int get_function(void **out, void *module, const char *name)
 		return SIM_NOMEM;
 	f->module = module;
 	snprintf(f->name, sizeof(f->name), "%s", name);
+	kernel_register(f, f->name);
 	*out = f;
 	return SIM_OK;
 }
@@ -282,7 +284,8 @@ SIM_API CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned i
 	if (extra && extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
 	    extra[2] == CU_LAUNCH_PARAM_BUFFER_SIZE)
 		contents_scan(extra[1], *(size_t *)extra[3]);
-	return DRV(launch_kernel(stream, params, gx * gy * gz, bx * by * bz, shared));
+	return DRV(launch_known(function, (unsigned int[]){ gx, gy, gz }, bx * by * bz, params,
+				shared, stream));
 }
 
 SIM_API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params,

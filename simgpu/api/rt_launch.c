@@ -209,10 +209,10 @@ static uint64_t time_of(const void *fn, unsigned int blocks, unsigned int thread
 			     : time_of_kernel(blocks, threads);
 }
 
-static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
+int launch_known(const void *fn, const unsigned int blocks[3], unsigned int threads, void **args,
+		 size_t shared, void *stream)
 {
-	unsigned int blocks[] = { grid.x, grid.y, grid.z };
-	unsigned int n = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
+	unsigned int n = blocks[0] * blocks[1] * blocks[2];
 	uint64_t ns = time_of(fn, n, threads, args);
 	bool records = sim_capturing(stream);
 	bool done = !records && kernel_launch(fn, blocks, args);
@@ -223,6 +223,14 @@ static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t sha
 	result = launch_kernel_for(stream, done ? NULL : args, n, threads, shared, ns);
 	if (records && !result)
 		kernel_record(fn, stream, blocks, args);
+	return result;
+}
+
+static int launch(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, void *stream)
+{
+	unsigned int blocks[] = { grid.x, grid.y, grid.z };
+	int result = launch_known(fn, blocks, block.x * block.y * block.z, args, shared, stream);
+
 	return result == SIM_INVALID ? cudaErrorInvalidConfiguration : result;
 }
 

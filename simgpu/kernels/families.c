@@ -14,6 +14,7 @@ static const struct family families[] = {
 	{ "native::index_elementwise_kernel<", index_parse, index_launch, false },
 	{ "native::_scatter_gather_elementwise_kernel<", index_parse, index_launch, false },
 	{ "native::reduce_kernel<", reduce_parse, reduce_launch, false },
+	{ "reduction_prod_kernel", product_parse, product_launch, false },
 	{ "bitonicSortKVInPlace<", sort_parse, sort_launch, false },
 	{ "warpMergeSortKVInPlace<", sort_parse, sort_launch, false },
 	{ "radixSortKVInPlace<", sort_parse, sort_launch, false },

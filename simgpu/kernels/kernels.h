@@ -31,7 +31,7 @@ struct family {
 struct kernel {
 	const void *host;
 	const char *name; /* as registered */
-	char *text;	  /* readable; NULL: not looked at yet, or there is no demangler */
+	char *text;	  /* readable; as registered, if that is not C++; NULL: not looked at yet */
 	bool seen;
 	bool spins;		       /* for as many cycles as it is given */
 	const struct family *family;   /* NULL: some other */
@@ -77,6 +77,8 @@ bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);
 bool reduce_parse(struct kernel *k);
 bool reduce_launch(const struct call *c);
+bool product_parse(struct kernel *k);
+bool product_launch(const struct call *c);
 bool index_parse(struct kernel *k);
 bool index_launch(const struct call *c);
 bool prepare_parse(struct kernel *k);

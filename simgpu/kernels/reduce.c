@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "kernels.h"
 #include "numbers.h"
 #include "view.h"
@@ -235,11 +236,12 @@ static bool read_at(struct reduction *r, const int *c)
 		return false;
 	if (!view_steps(&r->inputs, at[0], r->k->types[0], in, 1, 0) || r->inputs.n != c[1] ||
 	    !view_steps(&r->results, at[1], r->k->types[1], out, 2, 0) || r->results.n != c[2] ||
-	    !view_steps(&r->starts, at[0], r->k->types[0], out, 2, 1) ||
-	    (at[2] && !sim_is_device_ptr(at[2])))
+	    !view_steps(&r->starts, at[0], r->k->types[0], out, 2, 1))
 		return false;
+	if (r->k->reducer->second == SECOND_NONE)
+		return true; /* and that address may be anything */
 	r->second = at[2];
-	return true;
+	return !r->second || sim_is_device_ptr(r->second);
 }
 
 /* A variance's structure begins with what is taken from the count, and whether it is a root. */
@@ -350,4 +352,46 @@ bool reduce_launch(const struct call *c)
 	if (c->k->reducer->next == next_all && r.results.n == 1)
 		view_put(&r.results, 0, (struct value){ 1, false });
 	return true;
+}
+
+/* ---- products, which PyTorch compiles at run time ---- */
+
+bool product_parse(struct kernel *k)
+{
+	static const struct reducer product = { "", next_product, total, SECOND_NONE, NULL };
+
+	k->reducer = &product;
+	return true;
+}
+
+/* Its name says no type, but the structure begins with the 1 that it starts from. Halves are
+ * multiplied as floats, and nothing says which of them they are. */
+static char type_of_one(const void *one)
+{
+	static const char types[] = { 'l', 'd', 'i', 'f' };
+	char bytes[16];
+
+	for (size_t i = 0; i < sizeof(types); i++) {
+		memset(bytes, 0, sizeof(bytes));
+		number_store(types[i], bytes, 1);
+		if (!memcmp(bytes, one, number_size(types[i])))
+			return types[i];
+	}
+	return 0;
+}
+
+bool product_launch(const struct call *c)
+{
+	struct kernel typed = *c->k;
+	struct call call = *c;
+	struct reduction r = { .k = &typed };
+
+	typed.types[0] = typed.types[1] = type_of_one(c->args[0]);
+	call.k = &typed;
+	if (!typed.types[0] || !read_config(&r, c->args[0]))
+		typed.reducer = NULL;
+	for (int d = 0; typed.reducer && d < r.inputs.dims; d++)
+		if (r.inputs.strides[d] % number_size(typed.types[0]))
+			typed.reducer = NULL;
+	return reduce_launch(&call);
 }

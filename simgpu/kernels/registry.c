@@ -83,6 +83,8 @@ static void look_at(struct kernel *k)
 	k->spins = strstr(k->name, "11spin_kernelEl") != NULL;
 	free(k->text);
 	k->text = readable(k->name);
+	if (!k->text)
+		k->text = strdup(k->name);
 	k->family = k->text ? family_find(k->text) : NULL;
 	if (k->family && !k->family->parse(k))
 		k->family = NULL;

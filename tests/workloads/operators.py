@@ -285,6 +285,11 @@ def unpad(m):
     i = T.nonzero(m.flatten(), as_tuple=False).flatten()
     s = m.sum(-1, dtype=T.int32)
     return i, s, s.max().item(), F.pad(T.cumsum(s, 0, dtype=T.int32), (1, 0))
+def image_grids(g):
+    """Vision encoders: the patches of each image, from its height and width in patches."""
+    n = (g.prod(-1) // 4).tolist()
+    return n, [len(p) for p in T.split(T.zeros(sum(n), device=g.device), n)], g.prod(0), int(g.prod())
+case("programs", "image grids", image_grids, T.tensor([[1, 16, 24], [2, 8, 8]]))
 case("programs", "unpad", unpad, T.tensor([[1, 1, 0], [1, 0, 0]]))
 def coalesce(e):
     k = e[0] * 5 + e[1]
