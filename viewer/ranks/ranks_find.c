@@ -209,3 +209,38 @@ const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf
 	}
 	return buf;
 }
+
+bool *ranks_missing(const struct ranks_run *r)
+{
+	bool *gone;
+
+	if (r->world <= 0 || r->items[0].rank < 0)
+		return NULL;
+	gone = need_new((size_t)r->world);
+	memset(gone, true, (size_t)r->world);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->items[i].rank >= 0 && r->items[i].rank < r->world)
+			gone[r->items[i].rank] = false;
+	return gone;
+}
+
+const char *ranks_words_of(const bool *marked, long count, char *buf, size_t room)
+{
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (long i = 0, last; i < count; i = last + 1) {
+		last = i;
+		if (!marked[i])
+			continue;
+		while (last + 1 < count && marked[last + 1])
+			last++;
+		if (n + 40 > room) {
+			snprintf(buf + n, room - n, ", ..");
+			break;
+		}
+		n += (size_t)snprintf(buf + n, room - n, last > i ? "%s%ld-%ld" : "%s%ld",
+				      n ? ", " : "", i, last);
+	}
+	return buf;
+}

@@ -25,6 +25,12 @@ bool ranks_is_run(char *const *paths);
 int ranks_find(struct ranks_run *out, char *const *paths);
 void ranks_free(struct ranks_run *r);
 
+/* Which of the ranks 0..world-1 have no recording; NULL: it is not known how many there were. */
+bool *ranks_missing(const struct ranks_run *r);
+
+/* "0-3, 7" of such a list. */
+const char *ranks_words_of(const bool *marked, long count, char *buf, size_t room);
+
 /* "0-3, 7", at most `most` bytes of it, of the ranks in this list that are marked. */
 const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room);
 

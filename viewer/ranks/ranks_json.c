@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a run in JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../answers/parts.h"
@@ -116,30 +117,23 @@ static void stray(struct emit *out, const struct ranks_table *t, const struct ra
 
 static void missing(struct emit *out, const struct ranks_run *run)
 {
-	static const struct emit_column columns[] = { { "rank", NULL, EMIT_COUNT } };
-	size_t at = 0;
+	bool *gone = ranks_missing(run);
 
-	if (!run->world || run->items[0].rank < 0)
-		return;
-	emit_table(out, "missing", columns, 1);
-	for (long rank = 0; rank < run->world; rank++) {
-		while (at < run->count && run->items[at].rank >= 0 && run->items[at].rank < rank)
-			at++;
-		if (at >= run->count || run->items[at].rank != rank)
-			emit_cell(out, (uint64_t)rank);
-	}
-	emit_table_end(out);
+	emit_array(out, "missing");
+	for (long rank = 0; gone && rank < run->world; rank++)
+		if (gone[rank])
+			emit_signed(out, NULL, rank);
+	emit_end(out);
+	free(gone);
 }
 
 static void left(struct emit *out, const struct ranks_run *run)
 {
-	static const struct emit_column columns[] = { { "file", NULL, EMIT_TEXT } };
-
 	emit_number(out, "other_files", run->left_count);
-	emit_table(out, "left_alone", columns, 1);
+	emit_array(out, "left_alone");
 	for (size_t i = 0; i < run->left_count && i < LEFT_MAX; i++)
-		emit_cell_text(out, run->left[i], strlen(run->left[i]));
-	emit_table_end(out);
+		emit_text(out, NULL, run->left[i]);
+	emit_end(out);
 	if (run->note[0])
 		emit_text(out, "note", run->note);
 }

@@ -7,6 +7,8 @@
 
 #include "../base/need.h"
 
+#define ALIKE 10 /* two that stray alike differ by less than this part of it */
+
 struct entry {
 	double n;
 	size_t row;
@@ -66,12 +68,29 @@ static bool same_class(const struct ranks_value *a, const struct ranks_value *b)
 	return n == strcspn(b->words, "0123456789") && !strncmp(a->words, b->words, n);
 }
 
-static bool same_group(const struct ranks_table *t, size_t a, size_t b)
+/* What makes them stray is one thing. */
+static bool same_stray(const struct ranks_strays *s, const struct ranks_table *t, size_t a,
+		       size_t b)
+{
+	struct ranks_stray x, y;
+
+	if (t->main < 0 || s->stray[a] != s->stray[b])
+		return t->main < 0;
+	if (!s->stray[a])
+		return true;
+	x = ranks_stray_why(s, t, a);
+	y = ranks_stray_why(s, t, b);
+	return x.category == y.category && x.place == y.place &&
+	       fabs(x.more - y.more) <= fabs(x.more) / ALIKE;
+}
+
+static bool same_group(const struct ranks_strays *s, const struct ranks_table *t, size_t a,
+		       size_t b)
 {
 	const struct ranks_row *x = &t->rows[a], *y = &t->rows[b];
 
 	if (!x->fine || !y->fine)
-		return false;
+		return !x->fine && !y->fine && !strcmp(x->error, y->error);
 	if (t->main >= 0 && is_apart(t, number(t, b), number(t, a)))
 		return false;
 	for (size_t c = 0; c < t->count; c++) {
@@ -81,7 +100,7 @@ static bool same_group(const struct ranks_table *t, size_t a, size_t b)
 						      : !same_value(&x->values[c], &y->values[c]))
 			return false;
 	}
-	return true;
+	return same_stray(s, t, a, b);
 }
 
 /* A row joins the group of the first row that is like it. */
@@ -90,7 +109,7 @@ static void find_groups(struct ranks_strays *s, const struct ranks_table *t)
 	for (uint32_t i = 0; i < t->run->count; i++) {
 		s->group[i] = i;
 		for (uint32_t k = 0; k < i && s->group[i] == i; k++)
-			if (s->group[k] == k && same_group(t, k, i))
+			if (s->group[k] == k && same_group(s, t, k, i))
 				s->group[i] = k;
 	}
 }
@@ -100,14 +119,13 @@ void ranks_strays(struct ranks_strays *s, const struct ranks_table *t)
 	*s = (struct ranks_strays){ 0 };
 	s->stray = need_new(t->run->count + 1);
 	s->group = need_new((t->run->count + 1) * sizeof(*s->group));
-	find_groups(s, t);
-	if (t->main < 0)
-		return;
-	find_median(s, t);
-	for (size_t i = 0; i < t->run->count; i++) {
+	if (t->main >= 0)
+		find_median(s, t);
+	for (size_t i = 0; i < t->run->count && s->known; i++) {
 		s->stray[i] = t->rows[i].fine && is_apart(t, number(t, i), s->median);
 		s->count += s->stray[i];
 	}
+	find_groups(s, t);
 }
 
 void ranks_strays_free(struct ranks_strays *s)

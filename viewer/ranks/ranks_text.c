@@ -85,6 +85,8 @@ static void group_words(const struct ranks_table *t, const bool *of, size_t colu
 			snprintf(buf, ROOM, "%s", v->words);
 		else if (v->words && c->kind != RANKS_CLASS)
 			shorten(buf, v->words);
+		else if (v->words && strcmp(buf, v->words))
+			buf[strcspn(buf, "0123456789")] = 0; /* the class alone */
 		least = known && least < v->n ? least : v->n;
 		most = known && most > v->n ? most : v->n;
 		known = true;
@@ -112,14 +114,6 @@ static bool is_shown(const struct ranks_table *t, size_t column)
 	return false;
 }
 
-static bool any_error(const struct ranks_table *t)
-{
-	for (size_t i = 0; i < t->run->count; i++)
-		if (!t->rows[i].fine)
-			return true;
-	return false;
-}
-
 static enum emit_format format_of(enum ranks_kind kind)
 {
 	return kind >= RANKS_FLAG ? EMIT_TEXT : EMIT_SIZE;
@@ -132,15 +126,13 @@ static size_t find_columns(const struct ranks_table *t, struct emit_column colum
 
 	columns[0] = (struct emit_column){ NULL, t->run->items[0].rank < 0 ? "recording" : "rank",
 					   EMIT_TEXT };
-	for (size_t c = 0; c < t->count && n < COLUMNS - 1; c++) {
+	for (size_t c = 0; c < t->count && n < COLUMNS; c++) {
 		if (!is_shown(t, c))
 			continue;
 		columns[n] = (struct emit_column){ NULL, t->columns[c].title,
 						   format_of(t->columns[c].kind) };
 		of[n++] = c;
 	}
-	if (any_error(t))
-		columns[n++] = (struct emit_column){ NULL, "", EMIT_TEXT };
 	return n;
 }
 
@@ -149,19 +141,16 @@ static void cell(struct emit *out, const char *text)
 	emit_cell_text(out, text, strlen(text));
 }
 
-static void row(struct emit *out, const struct ranks_table *t, const bool *of, size_t first,
+static void row(struct emit *out, const struct ranks_table *t, const bool *of,
 		const size_t *columns, size_t shown)
 {
 	char text[ROOM], short_text[ROOM];
-	size_t last = shown - any_error(t);
 
 	cell(out, ranks_words(t->run, of, text, 60));
-	for (size_t n = 1; n < last; n++) {
+	for (size_t n = 1; n < shown; n++) {
 		group_words(t, of, columns[n], text);
 		cell(out, words_within(text, short_text, sizeof(short_text), WIDE));
 	}
-	if (last < shown)
-		cell(out, t->rows[first].fine ? "" : t->rows[first].error);
 }
 
 /* Under the rows, where that means something. */
@@ -173,14 +162,13 @@ static void sum_row(struct emit *out, const struct ranks_table *t, const char *h
 	snprintf(text, sizeof(text), "%s%s", host ? "on " : "sum", host ? host : "");
 	cell(out, text);
 	for (size_t n = 1; n < shown; n++) {
-		bool last = n == shown - any_error(t);
-		const struct ranks_column *c = last ? NULL : &t->columns[columns[n]];
+		const struct ranks_column *c = &t->columns[columns[n]];
 		double all = 0;
 
-		for (size_t i = 0; c && i < t->run->count; i++)
+		for (size_t i = 0; i < t->run->count; i++)
 			if (t->rows[i].fine && (!host || !strcmp(host, t->rows[i].file->host)))
 				all += t->rows[i].values[columns[n]].n;
-		cell(out, c && c->flags & RANKS_SUM ? number_words(c->kind, all, text) : "");
+		cell(out, c->flags & RANKS_SUM ? number_words(c->kind, all, text) : "");
 	}
 }
 
@@ -235,6 +223,19 @@ static size_t mark(const struct ranks_strays *s, size_t count, size_t first, boo
 	return n;
 }
 
+static void errors(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s,
+		   bool *marked)
+{
+	char ranks[80];
+
+	for (size_t i = 0; i < t->run->count; i++)
+		if (!t->rows[i].fine && mark(s, t->run->count, i, false, marked))
+			emit_line(out, "  %s  %s",
+				  ranks_words(t->run, marked, ranks, sizeof(ranks)),
+				  t->rows[i].error);
+}
+
+/* Those that there is nothing of stand behind the others. */
 static void rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
 	size_t of[COLUMNS] = { 0 }, count = t->run->count, shown;
@@ -244,10 +245,11 @@ static void rows(struct emit *out, const struct ranks_table *t, const struct ran
 	shown = find_columns(t, columns, of);
 	emit_table(out, NULL, columns, shown);
 	for (size_t i = 0; i < count; i++)
-		if (mark(s, count, i, count <= EACH, marked))
-			row(out, t, marked, i, of, shown);
+		if (t->rows[i].fine && mark(s, count, i, count <= EACH, marked))
+			row(out, t, marked, of, shown);
 	sum_rows(out, t, of, shown);
 	emit_table_end(out);
+	errors(out, t, s, marked);
 	free(marked);
 }
 
@@ -288,6 +290,12 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 		len += (size_t)snprintf(line + len, sizeof(line) - len, "; %s %s",
 					category_words((unsigned)w.category),
 					growth(more, (double)w.category_more));
+	for (size_t k = 0; !t->classes && k < t->count && len < sizeof(line); k++)
+		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&
+		    t->rows[i].values[k].known)
+			len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%s",
+						t->columns[k].kind == RANKS_PLACE ? " of " : "; ",
+						t->rows[i].values[k].words);
 	if (place[0] && len < sizeof(line))
 		snprintf(line + len, sizeof(line) - len, ", most of it %s (%s)", place,
 			 growth(more, (double)w.place_more));
@@ -318,16 +326,21 @@ static void strays(struct emit *out, const struct ranks_table *t, const struct r
 
 static void say_missing(struct emit *out, const struct ranks_run *run)
 {
-	long n = run->world;
-	char text[ROOM];
+	bool *gone = ranks_missing(run);
+	char ranks[200], text[ROOM];
+	long n = 0;
 
-	for (size_t i = 0; i < run->count; i++)
-		n -= run->items[i].rank >= 0;
-	if (n <= 0 || !run->world)
-		return;
-	snprintf(text, sizeof(text), "Of the %ld ranks of this run %ld left no recording here.",
-		 run->world, n);
-	emit_paragraph(out, "", "", text);
+	for (long i = 0; gone && i < run->world; i++)
+		n += gone[i];
+	if (n) {
+		ranks_words_of(gone, run->world, ranks, sizeof(ranks));
+		snprintf(text, sizeof(text),
+			 "Of the %ld ranks of this run %ld left no recording "
+			 "here: %s.",
+			 run->world, n, ranks);
+		emit_paragraph(out, "", "", text);
+	}
+	free(gone);
 }
 
 void ranks_print_head(struct emit *out, const struct ranks_run *run)
