@@ -3,8 +3,8 @@
 #ifndef VIEWER_REPORT_H
 #define VIEWER_REPORT_H
 
-#include "../base/emit.h"
 #include "../classes/classify.h"
+#include "../documents/document.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "holders.h"
@@ -23,17 +23,20 @@ struct report {
 	struct spans spans;   /* of that device */
 	struct steps steps;
 	long top; /* lines of a table */
+	uint64_t by_class[CATEGORIES];
+	struct instant at; /* of the peak of the step that is being written */
 	bool each_step;
 	uint64_t (*step_bytes)[CATEGORIES]; /* of each of steps.items at its peak; with each_step */
 };
 
 void report_text(struct report *r, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
-void report_classes_json(struct report *r, const struct moment *mo, struct emit *out);
+/* Bytes of each class at that moment; until the next call. */
+const uint64_t *report_by_class(struct report *r, const struct moment *mo);
 /* Fills step_bytes. 0, or a sentence was said and the exit code. */
 int report_steps_find(struct report *r, struct recording *recording);
 void report_steps(struct report *r, struct emit *out);
-void report_steps_json(struct report *r, struct emit *out);
+struct rows_report_step report_steps_rows(struct report *r);
 void report_head(const struct report *r, struct emit *out); /* text: the run in one line */
 
 #endif

@@ -85,11 +85,10 @@ void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
-void report_classes_json(struct report *r, const struct moment *mo, struct emit *out)
+const uint64_t *report_by_class(struct report *r, const struct moment *mo)
 {
-	uint64_t bytes[CATEGORIES] = { 0 };
-
+	memset(r->by_class, 0, sizeof(r->by_class));
 	for (size_t i = 0; i < mo->count; i++)
-		bytes[classify(r->classifier, &mo->blocks[i]).category] += mo->blocks[i].size;
-	emit_by_class(out, "categories_at_peak", bytes);
+		r->by_class[classify(r->classifier, &mo->blocks[i]).category] += mo->blocks[i].size;
+	return r->by_class;
 }

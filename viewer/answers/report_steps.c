@@ -132,26 +132,24 @@ void report_steps(struct report *r, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
-static void step_json(struct report *r, size_t i, struct emit *out)
+static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 {
+	struct report *r = ctx;
 	const struct extent *x = &r->steps.items[i].extent;
-	struct instant at;
 
-	instant_of_peak(&at, &r->steps, &r->spans, x, &r->owners);
-	emit_object(out, NULL);
-	emit_number(out, "step", r->steps.tail && i == r->steps.count - 1 ? 0 : i);
-	emit_number(out, "peak_bytes", x->peak);
-	emit_number(out, "peak_time_ns", x->peak_ns);
-	emit_text(out, "peak_phase", phase_name(at.phase));
-	emit_text(out, "peak_at", at.text);
-	emit_by_class(out, "categories_at_peak", r->step_bytes[i]);
-	emit_end(out);
+	instant_of_peak(&r->at, &r->steps, &r->spans, x, &r->owners);
+	*row = (struct row_report_step){
+		.step = r->steps.tail && i == r->steps.count - 1 ? 0 : i,
+		.peak_bytes = x->peak,
+		.peak_time_ns = x->peak_ns,
+		.peak_phase = phase_name(r->at.phase),
+		.peak_at = r->at.text,
+		.categories_at_peak = r->step_bytes[i],
+	};
+	return true;
 }
 
-void report_steps_json(struct report *r, struct emit *out)
+struct rows_report_step report_steps_rows(struct report *r)
 {
-	emit_array(out, "steps");
-	for (size_t i = 0; i < r->steps.count; i++)
-		step_json(r, i, out);
-	emit_end(out);
+	return (struct rows_report_step){ r->steps.count, step_row, r };
 }

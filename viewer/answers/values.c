@@ -246,35 +246,32 @@ void values_text(const struct values *v, struct emit *out)
 			       "another way.");
 }
 
-static void place_json(const struct value_place *p, struct emit *out)
+static bool place_row(void *ctx, size_t i, struct row_value_place *row)
 {
-	emit_object(out, NULL);
-	emit_text(out, "function", p->owner.function ? p->owner.function : "");
-	emit_text(out, "file", p->owner.file ? p->owner.file : "");
-	emit_number(out, "line", p->owner.line);
-	emit_text(out, "operation", p->operation);
-	emit_flag(out, "decides", p->decides);
-	emit_number(out, "reads", p->reads);
-	emit_number(out, "stack", p->stack);
-	emit_end(out);
+	const struct values *v = ctx;
+	const struct value_place *p = &v->places[i];
+
+	*row = (struct row_value_place){ .owner = p->owner,
+					 .operation = p->operation,
+					 .decides = p->decides,
+					 .reads = p->reads,
+					 .stack = p->stack };
+	return true;
 }
 
-void values_json(const struct values *v, struct emit *out)
+static const char *assumption(const void *ctx, size_t i)
 {
-	if (!v->reads)
-		return;
-	emit_object(out, "values_not_computed");
-	emit_number(out, "reads", v->reads);
-	emit_number(out, "decisions", v->decisions);
-	emit_number(out, "sizes", v->sizes);
-	emit_array(out, "assumed");
-	for (size_t i = 0; i < ASSUMPTIONS; i++)
-		if (v->assumed & 1u << assumptions[i].state)
-			emit_text(out, NULL, assumptions[i].text);
-	emit_end(out);
-	emit_array(out, "places");
-	for (size_t i = 0; i < v->count; i++)
-		place_json(&v->places[i], out);
-	emit_end(out);
-	emit_end(out);
+	const struct values *v = ctx;
+
+	return v->assumed & 1u << assumptions[i].state ? assumptions[i].text : NULL;
+}
+
+bool values_document(const struct values *v, struct row_values *row)
+{
+	*row = (struct row_values){ .reads = v->reads,
+				    .decisions = v->decisions,
+				    .sizes = v->sizes,
+				    .assumed = { ASSUMPTIONS, assumption, v },
+				    .places = { v->count, place_row, (void *)v } };
+	return v->reads;
 }

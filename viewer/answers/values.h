@@ -6,7 +6,7 @@
 #ifndef VIEWER_VALUES_H
 #define VIEWER_VALUES_H
 
-#include "../base/emit.h"
+#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "../stacks/owners.h"
 
@@ -50,6 +50,7 @@ const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE]);
 /* What that means for what depends on them. */
 const char *values_effect(const struct values *v);
 void values_text(const struct values *v, struct emit *out);
-void values_json(const struct values *v, struct emit *out); /* nothing if none was read */
+/* As a part of a document; false: none was read. */
+bool values_document(const struct values *v, struct row_values *row);
 
 #endif

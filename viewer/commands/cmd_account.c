@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "../answers/account.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "command.h"
 
 struct account_options {
@@ -155,47 +155,43 @@ static void text(struct emit *out, const struct account *a, const struct timelin
 			     s == PEAK && !a->trains ? "The peak" : sections[s].title);
 }
 
-static void json_shape(struct emit *out, const struct shape *s)
+static bool figure_row(void *ctx, size_t f, struct row_account_figure *row)
 {
-	emit_object(out, "shape");
-	for (int f = 0; f < SHAPE_FIGURES; f++) {
-		if (!shape_has(s, f))
-			continue;
-		emit_object(out, shape_name(f));
-		emit_decimal(out, "value", shape_get(s, f));
-		emit_text(out, "source", shape_source(s->figures[f].source));
-		emit_end(out);
-	}
-	emit_end(out);
+	const struct shape *s = ctx;
+
+	*row = (struct row_account_figure){ .name = shape_name(f),
+					    .value = shape_get(s, f),
+					    .source = shape_source(s->figures[f].source) };
+	return shape_has(s, f);
 }
 
-static void json(struct emit *out, const struct account *a, const struct timeline *t)
+static bool row_row(void *ctx, size_t i, struct row_account_row *row)
 {
 	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
+	const struct account *a = ctx;
+	const struct account_row *r = &a->rows[i];
 
-	emit_object(out, NULL);
-	emit_signed(out, "device", t->device);
-	emit_number(out, "step", a->step);
-	emit_text(out, "optimizer", a->optimizer);
-	json_shape(out, &a->shape);
-	emit_array(out, "rows");
-	for (size_t i = 0; i < a->count; i++) {
-		const struct account_row *r = &a->rows[i];
+	*row = (struct row_account_row){ .section = r->section,
+					 .key = r->key,
+					 .unit = units[r->unit],
+					 .has_measured = r->has_measured,
+					 .measured = r->measured,
+					 .has_formula = r->has_formula,
+					 .formula = r->formula,
+					 .has_note = r->note[0],
+					 .note = r->note };
+	return true;
+}
 
-		emit_object(out, NULL);
-		emit_text(out, "section", r->section);
-		emit_text(out, "key", r->key);
-		emit_text(out, "unit", units[r->unit]);
-		if (r->has_measured)
-			emit_decimal(out, "measured", r->measured);
-		if (r->has_formula)
-			emit_decimal(out, "formula", r->formula);
-		if (r->note[0])
-			emit_text(out, "note", r->note);
-		emit_end(out);
-	}
-	emit_end(out);
-	emit_end(out);
+static void document(struct emit *out, struct account *a, const struct timeline *t)
+{
+	struct row_account row = { .device = t->device,
+				   .step = a->step,
+				   .optimizer = a->optimizer,
+				   .shape = { SHAPE_FIGURES, figure_row, &a->shape },
+				   .rows = { a->count, row_row, a } };
+
+	emit_document(out, account, &row);
 }
 
 static int not_positive(int figure, const char *value)
@@ -234,10 +230,10 @@ static int answer(struct emit *out, struct recording *r, const struct account_op
 	if (rc)
 		return rc;
 	rc = account_make(&a, &t, given);
-	if (!rc && emit_json(out))
-		json(out, &a, &t);
-	else if (!rc)
+	if (!rc) {
+		document(out, &a, &t);
 		text(out, &a, &t);
+	}
 	timeline_close(&t);
 	return rc;
 }

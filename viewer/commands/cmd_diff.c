@@ -9,6 +9,7 @@
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
 #include "../page/page_write.h"
 #include "class_option.h"
@@ -134,12 +135,15 @@ static int write_page(const struct diff_options *o, struct diff *d, struct emit 
 
 static void print(const struct diff_options *o, const struct diff *d, struct emit *out)
 {
-	if (emit_json(out))
-		diff_json(d, out);
-	else if (o->markdown)
-		diff_markdown(d, out, o->top);
+	struct diff_document doc;
+
+	diff_document(&doc, d);
+	emit_document(out, diff, &doc.row);
+	if (o->markdown)
+		diff_markdown(&doc, out, o->top);
 	else
-		diff_text(d, out, o->top);
+		diff_text(&doc, out, o->top);
+	diff_document_free(&doc);
 }
 
 /* The page last: what it leaves out is gone from the comparison then. */

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/emit.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "command.h"
 
@@ -20,11 +20,13 @@ static const struct field {
 	size_t offset;
 	unsigned bytes;
 	bool hex;
+	size_t has, row; /* in the document */
 } fields[] = {
-#define FIELD(bit, member, hex)                                      \
-	{                                                            \
-		bit, #member, offsetof(struct gmt_event, member),    \
-			sizeof(((struct gmt_event *)0)->member), hex \
+#define FIELD(bit, member, hex)                                                                    \
+	{                                                                                          \
+		bit, #member, offsetof(struct gmt_event, member),                                  \
+			sizeof(((struct gmt_event *)0)->member), hex,                              \
+			offsetof(struct row_dump, has_##member), offsetof(struct row_dump, member) \
 	}
 	FIELD(F_ADDR, addr, true),	FIELD(F_SIZE, size, false),    FIELD(F_ARG0, arg0, false),
 	FIELD(F_ARG1, arg1, false),	FIELD(F_STREAM, stream, true), FIELD(F_SCOPE, scope, false),
@@ -60,25 +62,24 @@ static bool has_memory(unsigned kind)
 static void dump_json(const struct dump *d, const struct gmt_event *e)
 {
 	unsigned has = gmt_kind_fields(e->kind);
-	struct defs_text name = defs_string(&d->recording->defs, e->name);
+	struct row_dump row = { .seq = e->seq,
+				.time_ns = e->time_ns,
+				.kind = gmt_kind_name(e->kind),
+				.thread = e->thread,
+				.has_name = has & F_NAME,
+				.name = defs_string(&d->recording->defs, e->name),
+				.has_memory = has_memory(e->kind),
+				.flags = e->flags };
+	int64_t n;
 
-	emit_object(d->out, NULL);
-	emit_number(d->out, "seq", e->seq);
-	emit_number(d->out, "time_ns", e->time_ns);
-	emit_text(d->out, "kind", gmt_kind_name(e->kind));
-	emit_number(d->out, "thread", e->thread);
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
-		if (f->bit == F_DEVICE && has & F_DEVICE)
-			emit_signed(d->out, f->key, e->device);
-		else if (has & f->bit)
-			emit_number(d->out, f->key, (uint64_t)value(e, f));
+		n = value(e, f);
+		*(bool *)((char *)&row + f->has) = has & f->bit;
+		memcpy((char *)&row + f->row, &n, sizeof(n));
 	}
-	if (has & F_NAME)
-		emit_bytes(d->out, "name", name.s, name.len);
-	if (has_memory(e->kind))
-		emit_text(d->out, "memory", gmt_mem_name(e->arg0));
-	emit_number(d->out, "flags", e->flags);
-	emit_end(d->out);
+	if (row.has_memory)
+		row.memory = gmt_mem_name(e->arg0);
+	emit_document(d->out, dump, &row);
 }
 
 static const char *flag_names(unsigned flags, char *buf, size_t room)
@@ -126,12 +127,13 @@ static int dump_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static void def_begin(struct emit *out, unsigned kind, uint32_t id)
-{
-	emit_object(out, NULL);
-	emit_text(out, "def", gmt_def_name(kind));
-	emit_number(out, "id", id);
-}
+/* As JSON, and as lines of text. */
+#define EMIT(out, table, ...)                                    \
+	do {                                                     \
+		const struct row_##table row_ = { __VA_ARGS__ }; \
+		emit_document(out, table, &row_);                \
+		emit_lines(out, table, &row_, NULL, NULL);       \
+	} while (0)
 
 static void dump_nodes(struct emit *out, const struct defs *d)
 {
@@ -140,13 +142,10 @@ static void dump_nodes(struct emit *out, const struct defs *d)
 	for (size_t i = 0; i < d->nodes.ids.room; i++) {
 		const struct map_slot *s = &d->nodes.ids.slots[i];
 
-		if (!s->used)
-			continue;
-		def_begin(out, GMT_DEF_STACK, s->key);
-		emit_number(out, "parent", nodes[s->value].parent);
-		emit_number(out, "frame", nodes[s->value].frame);
-		emit_number(out, "value", nodes[s->value].value);
-		emit_end(out);
+		if (s->used)
+			EMIT(out, dump_node, .def = gmt_def_name(GMT_DEF_STACK), .id = s->key,
+			     .parent = nodes[s->value].parent, .frame = nodes[s->value].frame,
+			     .value = nodes[s->value].value);
 	}
 }
 
@@ -154,14 +153,10 @@ static void dump_strings(struct emit *out, const struct defs *d)
 {
 	for (size_t i = 0; i < d->strings.ids.room; i++) {
 		const struct map_slot *s = &d->strings.ids.slots[i];
-		struct defs_text text;
 
-		if (!s->used)
-			continue;
-		text = defs_string(d, s->key);
-		def_begin(out, GMT_DEF_STRING, s->key);
-		emit_bytes(out, "text", text.s, text.len);
-		emit_end(out);
+		if (s->used)
+			EMIT(out, dump_string, .def = gmt_def_name(GMT_DEF_STRING), .id = s->key,
+			     .text = defs_string(d, s->key));
 	}
 }
 
@@ -169,45 +164,30 @@ static void dump_codes(struct emit *out, const struct defs *d)
 {
 	const struct defs_code *c = d->codes.items;
 
-	for (size_t i = 0; i < d->codes.count; i++, c++) {
-		def_begin(out, GMT_DEF_CODE, c->id);
-		emit_bytes(out, "name", c->name.s, c->name.len);
-		emit_bytes(out, "file", c->file.s, c->file.len);
-		emit_number(out, "first_line", c->first_line);
-		emit_number(out, "python", c->python);
-		emit_number(out, "table_bytes", c->table.len);
-		emit_end(out);
-	}
+	for (size_t i = 0; i < d->codes.count; i++, c++)
+		EMIT(out, dump_code, .def = gmt_def_name(GMT_DEF_CODE), .id = c->id,
+		     .name = c->name, .file = c->file, .first_line = c->first_line,
+		     .python = c->python, .table_bytes = c->table.len);
 }
 
 static void dump_modules(struct emit *out, const struct defs *d)
 {
 	const struct defs_module *m = d->modules.items;
 
-	for (size_t i = 0; i < d->modules.count; i++, m++) {
-		def_begin(out, GMT_DEF_MODULE, m->id);
-		emit_bytes(out, "path", m->path.s, m->path.len);
-		emit_number(out, "start", m->start);
-		emit_number(out, "end", m->end);
-		emit_number(out, "bias", m->bias);
-		emit_number(out, "seq", m->seq);
-		emit_end(out);
-	}
+	for (size_t i = 0; i < d->modules.count; i++, m++)
+		EMIT(out, dump_module, .def = gmt_def_name(GMT_DEF_MODULE), .id = m->id,
+		     .path = m->path, .start = m->start, .end = m->end, .bias = m->bias,
+		     .seq = m->seq);
 }
 
 static void dump_sources(struct emit *out, const struct defs *d)
 {
 	const struct defs_source *s = d->sources.items;
 
-	for (size_t i = 0; i < d->sources.count; i++, s++) {
-		def_begin(out, GMT_DEF_SOURCE, i + 1);
-		emit_bytes(out, "file", s->file.s, s->file.len);
-		emit_number(out, "line", s->line);
-		emit_bytes(out, "text", s->text.s, s->text.len);
-		emit_flag(out, "cut", s->flags & GMT_SOURCE_CUT);
-		emit_flag(out, "changed", s->flags & GMT_SOURCE_CHANGED);
-		emit_end(out);
-	}
+	for (size_t i = 0; i < d->sources.count; i++, s++)
+		EMIT(out, dump_source, .def = gmt_def_name(GMT_DEF_SOURCE), .id = i + 1,
+		     .file = s->file, .line = s->line, .text = s->text,
+		     .cut = s->flags & GMT_SOURCE_CUT, .changed = s->flags & GMT_SOURCE_CHANGED);
 }
 
 static void dump_symbols(struct emit *out, const struct defs *d)
@@ -215,14 +195,9 @@ static void dump_symbols(struct emit *out, const struct defs *d)
 	size_t count;
 	const struct defs_symbol *s = defs_symbols(d, &count);
 
-	for (size_t i = 0; i < count; i++, s++) {
-		def_begin(out, GMT_DEF_SYMBOL, s->id);
-		emit_bytes(out, "name", s->name.s, s->name.len);
-		emit_bytes(out, "file", s->file.s, s->file.len);
-		emit_number(out, "line", s->line);
-		emit_number(out, "address", s->address);
-		emit_end(out);
-	}
+	for (size_t i = 0; i < count; i++, s++)
+		EMIT(out, dump_symbol, .def = gmt_def_name(GMT_DEF_SYMBOL), .id = s->id,
+		     .name = s->name, .file = s->file, .line = s->line, .address = s->address);
 }
 
 static void dump_defs(struct emit *out, const struct defs *d)
@@ -230,18 +205,12 @@ static void dump_defs(struct emit *out, const struct defs *d)
 	const struct defs_meta *m = d->metas.items;
 	const struct defs_thread *t = d->threads.items;
 
-	for (size_t i = 0; i < d->metas.count; i++, m++) {
-		def_begin(out, GMT_DEF_META, 0);
-		emit_bytes(out, "key", m->key.s, m->key.len);
-		emit_bytes(out, "value", m->value.s, m->value.len);
-		emit_end(out);
-	}
-	for (size_t i = 0; i < d->threads.count; i++, t++) {
-		def_begin(out, GMT_DEF_THREAD, t->id);
-		emit_number(out, "tid", t->tid);
-		emit_bytes(out, "name", t->name.s, t->name.len);
-		emit_end(out);
-	}
+	for (size_t i = 0; i < d->metas.count; i++, m++)
+		EMIT(out, dump_fact, .def = gmt_def_name(GMT_DEF_META), .key = m->key,
+		     .value = m->value);
+	for (size_t i = 0; i < d->threads.count; i++, t++)
+		EMIT(out, dump_thread, .def = gmt_def_name(GMT_DEF_THREAD), .id = t->id,
+		     .tid = t->tid, .name = t->name);
 	dump_modules(out, d);
 	dump_codes(out, d);
 	dump_symbols(out, d);

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../export/export.h"
 #include "command.h"
 
@@ -151,18 +151,16 @@ static int write_stdout(struct export *x, const struct export_format *format)
 
 static void print(struct emit *out, const struct export_options *o)
 {
+	struct row_export row;
 	struct stat st;
 	char n[HUMAN_MAX];
 
 	if (stat(o->output, &st))
 		return;
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_text(out, "file", o->output);
-		emit_text(out, "format", o->to);
-		emit_number(out, "file_bytes", (uint64_t)st.st_size);
-	}
-	emit_end(out);
+	row = (struct row_export){ .file = o->output,
+				   .format = o->to,
+				   .file_bytes = (uint64_t)st.st_size };
+	emit_document(out, export, &row);
 	emit_line(out, "%s: %s for %s", o->output, human_bytes(n, (uint64_t)st.st_size), o->to);
 }
 

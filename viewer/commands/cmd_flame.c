@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "../answers/flame.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "class_option.h"
 #include "command.h"
@@ -102,47 +102,55 @@ static void folded(struct emit *out, const struct flame *f, uint32_t at)
 	free(line);
 }
 
-static void json_stack(struct emit *out, const struct flame *f, uint32_t at)
-{
-	const char *names[STACKS_DEPTH];
-	size_t n = path_of(f, at, names, STACKS_DEPTH);
+struct view {
+	const struct flame *flame;
+	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
+};
 
-	emit_object(out, NULL);
-	emit_array(out, "frames");
-	for (size_t i = 0; i < n; i++)
-		emit_text(out, NULL, names[i]);
-	emit_end(out);
-	emit_number(out, "bytes", f->nodes[at].own_bytes);
-	emit_number(out, "blocks", f->nodes[at].own_blocks);
-	emit_end(out);
+static const char *name_of(const void *ctx, size_t i)
+{
+	const struct view *v = ctx;
+
+	return v->names[i];
+}
+
+static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
+{
+	struct view *v = ctx;
+	const struct flame_node *node = &v->flame->nodes[i];
+
+	if (!i || !node->own_blocks)
+		return false;
+	*row = (struct row_flame_stack){
+		.frames = { path_of(v->flame, (uint32_t)i, v->names, STACKS_DEPTH), name_of, v },
+		.bytes = node->own_bytes,
+		.blocks = node->own_blocks,
+	};
+	return true;
 }
 
 static void print(struct emit *out, const struct flame *f, const struct snapshot *s)
 {
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_signed(out, "device", s->moment.device);
-		emit_number(out, "time_ns", s->moment.time_ns);
-		emit_number(out, "bytes", f->nodes[0].bytes);
-		emit_number(out, "blocks", f->nodes[0].blocks);
-	}
-	emit_array(out, "stacks");
-	for (uint32_t i = 1; i < f->count; i++) {
-		if (!f->nodes[i].own_blocks)
-			continue;
-		if (emit_json(out))
-			json_stack(out, f, i);
-		else
+	struct view view = { .flame = f };
+	struct row_flame row = { .device = s->moment.device,
+				 .time_ns = s->moment.time_ns,
+				 .bytes = f->nodes[0].bytes,
+				 .blocks = f->nodes[0].blocks,
+				 .stacks = { f->count, stack_row, &view } };
+
+	emit_document(out, flame, &row);
+	if (emit_json(out))
+		return;
+	for (uint32_t i = 1; i < f->count; i++)
+		if (f->nodes[i].own_blocks)
 			folded(out, f, i);
-	}
-	emit_end(out);
-	emit_end(out);
 }
 
 static int write_svg(struct emit *out, const struct flame *f, const struct snapshot *s,
 		     const struct flame_options *o)
 {
 	char title[200], bytes[HUMAN_MAX], when[MOMENTS_WHEN];
+	struct row_flame_file row;
 	struct outfile file;
 	int rc = outfile_open(&file, o->output, FLAME_HEAD, "a flame graph");
 
@@ -156,12 +164,8 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 	rc = outfile_commit(&file);
 	if (rc)
 		return rc;
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_text(out, "file", o->output);
-		emit_number(out, "bytes", f->nodes[0].bytes);
-	}
-	emit_end(out);
+	row = (struct row_flame_file){ .file = o->output, .bytes = f->nodes[0].bytes };
+	emit_document(out, flame_file, &row);
 	emit_line(out, "%s: %s, opens in any browser", o->output, title);
 	return 0;
 }

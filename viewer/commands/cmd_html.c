@@ -7,6 +7,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
@@ -79,6 +80,7 @@ static int write_file(struct emit *out, struct outfile *file, const struct page_
 {
 	const char *path = file->path;
 	char size[HUMAN_MAX];
+	struct row_html row;
 	long bytes;
 	int rc;
 
@@ -87,12 +89,8 @@ static int write_file(struct emit *out, struct outfile *file, const struct page_
 	rc = outfile_commit(file);
 	if (rc)
 		return rc;
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_text(out, "file", path);
-		emit_number(out, "bytes", bytes);
-	}
-	emit_end(out);
+	row = (struct row_html){ .file = path, .bytes = (uint64_t)bytes };
+	emit_document(out, html, &row);
 	emit_line(out, "%s: %s, opens in any browser", path, human_bytes(size, bytes));
 	return EXIT_OK;
 }

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../documents/columns.h"
 #include "../import/import.h"
 #include "../recording/recording.h"
 #include "../recording/tally.h"
@@ -21,47 +21,37 @@ struct import_options {
 	const char *file, *output;
 };
 
-static bool is_note(const struct defs_meta *m)
+/* What a snapshot lacks stands in the recording as facts. */
+static bool note_row(void *ctx, size_t i, struct row_import_note *row)
 {
-	return !strncmp(m->key.s, "note.", 5);
-}
-
-static void print_notes(struct emit *out, const struct defs *d)
-{
+	const struct defs *d = ctx;
 	size_t count;
-	const struct defs_meta *m = defs_metas(d, &count);
-	static const struct emit_column columns[] = { { "text", NULL, EMIT_TEXT } };
+	const struct defs_meta *m = &defs_metas(d, &count)[i];
 
-	if (emit_json(out))
-		emit_table(out, "notes", columns, 1);
-	for (size_t i = 0; emit_json(out) && i < count; i++)
-		if (is_note(&m[i]))
-			emit_cell_text(out, m[i].value.s, m[i].value.len);
-	if (emit_json(out))
-		emit_table_end(out);
-	for (size_t i = 0; i < count; i++)
-		if (is_note(&m[i]))
-			emit_line(out, "  %s", m[i].value.s);
+	*row = (struct row_import_note){ .text = m->value };
+	return !strncmp(m->key.s, "note.", 5);
 }
 
 static int print(struct emit *out, const struct import_options *o)
 {
+	static const struct text_column columns[] = { TEXT_COLUMN("", import_note_text, 2, -1) };
 	struct recording r;
 	struct tally t = { .defs = &r.defs };
+	struct row_import row;
 	char n[HUMAN_MAX];
+	size_t facts;
 	int rc = recording_open(&r, o->output);
 
 	if (rc)
 		return rc;
 	rc = recording_run(&r, UINT64_MAX, tally_event, &t);
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_text(out, "file", o->output);
-		emit_number(out, "events", t.events);
-	}
+	defs_metas(&r.defs, &facts);
+	row = (struct row_import){ .file = o->output,
+				   .events = t.events,
+				   .notes = { facts, note_row, &r.defs } };
+	emit_document(out, import, &row);
 	emit_line(out, "%s: %s events", o->output, human_count(n, t.events));
-	print_notes(out, &r.defs);
-	emit_end(out);
+	emit_columns(out, import_note, &row.notes, columns, 0);
 	recording_close(&r);
 	return rc;
 }

@@ -5,10 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../base/say.h"
+#include "../documents/columns.h"
 #include "../recording/recording.h"
 #include "../recording/tally.h"
 #include "command.h"
@@ -18,71 +17,87 @@ struct info_options {
 	bool modules;
 };
 
-static void file_part(struct emit *out, const struct recording *r, const struct tally *t)
+/* What the lists of the document are made from. */
+struct view {
+	const struct defs *defs;
+	const struct tally *tally;
+	char start[64];
+	char id[2 * 64 + 1]; /* of the module that is being written */
+};
+
+static bool kind_row(void *ctx, size_t k, struct row_info_kind *row)
+{
+	const struct view *v = ctx;
+
+	*row = (struct row_info_kind){ .kind = k ? gmt_kind_name((unsigned)k) : "(unknown)",
+				       .count = v->tally->kinds[k] };
+	return row->count;
+}
+
+static bool fact_row(void *ctx, size_t i, struct row_fact *row)
+{
+	const struct view *v = ctx;
+	size_t count;
+	const struct defs_meta *m = defs_metas(v->defs, &count);
+
+	*row = (struct row_fact){ .name = m[i].key.s, .value = m[i].value };
+	return true;
+}
+
+static bool module_row(void *ctx, size_t i, struct row_info_module *row)
+{
+	struct view *v = ctx;
+	size_t count;
+	const struct defs_module *m = &defs_modules(v->defs, &count)[i];
+	size_t n = m->build_id.len < 64 ? m->build_id.len : 64;
+
+	v->id[0] = 0;
+	for (size_t b = 0; b < n; b++)
+		snprintf(v->id + 2 * b, 3, "%02x", (unsigned char)m->build_id.s[b]);
+	*row = (struct row_info_module){
+		.start = m->start, .end = m->end, .build_id = v->id, .path = m->path
+	};
+	return true;
+}
+
+static void fill(struct row_info *out, struct view *v, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
-	char start[64] = "", bytes[HUMAN_MAX];
+	const struct tally *t = v->tally;
 	time_t when = ((int64_t)t->first_ns + i->realtime_minus_monotonic_ns) / 1000000000;
+	size_t facts, modules;
 	struct tm tm;
 
 	if (t->events && gmtime_r(&when, &tm))
-		strftime(start, sizeof(start), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	emit_text(out, "file", r->path);
-	emit_number(out, "format_version", i->version);
-	emit_number(out, "pid", i->pid);
-	emit_text(out, "start", start);
-	emit_number(out, "duration_ns", t->last_ns - t->first_ns);
-	emit_number(out, "file_bytes", r->file_bytes);
-	if (emit_json(out)) {
-		emit_number(out, "first_ns", t->first_ns);
-		emit_number(out, "last_ns", t->last_ns);
-	}
-	emit_number(out, "events", t->events);
-	emit_line(out, "bytes an event    %.1f (%s)",
-		  t->events ? (double)r->file_bytes / t->events : 0,
-		  human_bytes(bytes, r->file_bytes));
-	emit_number(out, "dropped", t->dropped);
-	emit_number(out, "blocks", i->blocks);
-	emit_number(out, "damaged_blocks", i->damaged_blocks);
-	emit_number(out, "skipped_bytes", i->skipped_bytes);
-	emit_number(out, "live_events", i->live_events);
-	emit_flag(out, "clean_end", i->clean_end);
-	emit_flag(out, "truncated", i->truncated);
-}
-
-static void counts_part(struct emit *out, const struct tally *t)
-{
-	static const struct emit_column columns[] = { { "kind", "kind", EMIT_TEXT },
-						      { "count", "events", EMIT_COUNT } };
-
-	emit_line(out, "%s", "");
-	emit_table(out, "kinds", columns, 2);
-	for (unsigned k = 0; k < TALLY_KINDS; k++) {
-		const char *name = k ? gmt_kind_name(k) : "(unknown)";
-
-		if (!t->kinds[k])
-			continue;
-		emit_cell_text(out, name, strlen(name));
-		emit_cell(out, t->kinds[k]);
-	}
-	emit_table_end(out);
-}
-
-static void definitions_part(struct emit *out, const struct defs *d)
-{
-	const struct {
-		const char *name;
-		const struct defs_kind *kind;
-	} rows[] = { { "strings", &d->strings },
-		     { "threads", &d->threads },
-		     { "modules", &d->modules },
-		     { "codes", &d->codes },
-		     { "stack_nodes", &d->nodes } };
-
-	emit_object(out, "definitions");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		emit_number(out, rows[i].name, rows[i].kind->count);
-	emit_end(out);
+		strftime(v->start, sizeof(v->start), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	defs_metas(v->defs, &facts);
+	defs_modules(v->defs, &modules);
+	*out = (struct row_info){
+		.file = r->path,
+		.format_version = i->version,
+		.pid = i->pid,
+		.start = v->start,
+		.duration_ns = t->last_ns - t->first_ns,
+		.file_bytes = r->file_bytes,
+		.first_ns = t->first_ns,
+		.last_ns = t->last_ns,
+		.events = t->events,
+		.dropped = t->dropped,
+		.blocks = i->blocks,
+		.damaged_blocks = i->damaged_blocks,
+		.skipped_bytes = i->skipped_bytes,
+		.live_events = i->live_events,
+		.clean_end = i->clean_end,
+		.truncated = i->truncated,
+		.definitions = { .strings = v->defs->strings.count,
+				 .threads = v->defs->threads.count,
+				 .modules = v->defs->modules.count,
+				 .codes = v->defs->codes.count,
+				 .stack_nodes = v->defs->nodes.count },
+		.meta = { facts, fact_row, v },
+		.kinds = { TALLY_KINDS, kind_row, v },
+		.modules = { modules, module_row, v },
+	};
 }
 
 /* Arguments end with a zero each. */
@@ -99,63 +114,58 @@ static void argv_line(struct emit *out, const struct defs_text *argv)
 	free(line);
 }
 
-static void meta_part(struct emit *out, const struct defs *d)
+static void text(struct emit *out, const struct row_info *info, bool modules)
 {
-	size_t count;
-	const struct defs_meta *m = defs_metas(d, &count);
+	static const struct text_column kinds[] = {
+		TEXT_COLUMN("kind", info_kind_kind, 2, -1),
+		TEXT_COLUMN("events", info_kind_count, 2, 0, .style = COLUMN_PLAIN),
+	};
+	static const struct text_column objects[] = {
+		TEXT_COLUMN("start", info_module_start, 2, 0),
+		TEXT_COLUMN("end", info_module_end, 2, 0),
+		TEXT_COLUMN("build id", info_module_build_id, 2, -1),
+		TEXT_COLUMN("path", info_module_path, 2, -1),
+	};
+	struct row_fact fact;
+	char bytes[HUMAN_MAX];
 
+	emit_lines(out, info, info, NULL, "file_bytes");
+	emit_lines(out, info, info, "events", "events");
+	emit_line(out, "bytes an event    %.1f (%s)",
+		  info->events ? (double)info->file_bytes / info->events : 0,
+		  human_bytes(bytes, info->file_bytes));
+	emit_lines(out, info, info, "dropped", NULL);
+	emit_lines(out, info_definitions, &info->definitions, NULL, NULL);
 	emit_line(out, "%s", "");
-	emit_object(out, "meta");
-	for (size_t i = 0; i < count; i++) {
-		if (!emit_json(out) && !strcmp(m[i].key.s, "argv"))
-			argv_line(out, &m[i].value);
+	for (size_t i = 0; i < info->meta.count; i++) {
+		info->meta.fill(info->meta.ctx, i, &fact);
+		if (!strcmp(fact.name, "argv"))
+			argv_line(out, &fact.value);
 		else
-			emit_bytes(out, m[i].key.s, m[i].value.s, m[i].value.len);
+			emit_bytes(out, fact.name, fact.value.s, fact.value.len);
 	}
-	emit_end(out);
-}
-
-static void modules_part(struct emit *out, const struct defs *d)
-{
-	static const struct emit_column columns[] = { { "start", "start", EMIT_HEX },
-						      { "end", "end", EMIT_HEX },
-						      { "build_id", "build id", EMIT_TEXT },
-						      { "path", "path", EMIT_TEXT } };
-	size_t count;
-	const struct defs_module *m = defs_modules(d, &count);
-	char id[2 * 64 + 1];
-
 	emit_line(out, "%s", "");
-	emit_table(out, "modules", columns, 4);
-	for (size_t i = 0; i < count; i++, m++) {
-		size_t n = m->build_id.len < 64 ? m->build_id.len : 64;
-
-		for (size_t b = 0; b < n; b++)
-			snprintf(id + 2 * b, 3, "%02x", (unsigned char)m->build_id.s[b]);
-		emit_cell(out, m->start);
-		emit_cell(out, m->end);
-		emit_cell_text(out, id, 2 * n);
-		emit_cell_text(out, m->path.s, m->path.len);
-	}
-	emit_table_end(out);
+	emit_columns(out, info_kind, &info->kinds, kinds, 0);
+	if (!modules)
+		return;
+	emit_line(out, "%s", "");
+	emit_columns(out, info_module, &info->modules, objects, 0);
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct info_options *o = options;
 	struct tally t = { .defs = &r->defs };
+	struct view v = { .defs = &r->defs, .tally = &t };
+	struct row_info info;
 	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
 	if (rc)
 		return rc;
-	emit_object(out, NULL);
-	file_part(out, r, &t);
-	definitions_part(out, &r->defs);
-	meta_part(out, &r->defs);
-	counts_part(out, &t);
-	if (o->modules || emit_json(out))
-		modules_part(out, &r->defs);
-	emit_end(out);
+	fill(&info, &v, r);
+	emit_document(out, info, &info);
+	if (!emit_json(out))
+		text(out, &info, o->modules);
 	return 0;
 }
 

@@ -5,8 +5,8 @@
 
 #include "../answers/leaks.h"
 #include "../answers/parts.h"
-#include "../base/emit.h"
 #include "../base/human.h"
+#include "../documents/document.h"
 #include "command.h"
 
 struct leaks_options {
@@ -14,15 +14,13 @@ struct leaks_options {
 	long device, top;
 };
 
-static void json_block(struct emit *out, const char *key, const struct block *b, size_t step)
+static struct row_leaks_block block_row(const struct block *b, size_t step)
 {
-	emit_object(out, key);
-	emit_number(out, "addr", b->addr);
-	emit_number(out, "size", b->size);
-	emit_number(out, "stack", b->stack);
-	emit_number(out, "born_ns", b->born_ns);
-	emit_number(out, "step", step);
-	emit_end(out);
+	return (struct row_leaks_block){ .addr = b->addr,
+					 .size = b->size,
+					 .stack = b->stack,
+					 .born_ns = b->born_ns,
+					 .step = step };
 }
 
 /* Without an optimizer a call of the outermost module is a step: which one that is. The module is
@@ -72,47 +70,36 @@ static void text_step(struct emit *out, struct timeline *t)
 	emit_line(out, "%s", "");
 }
 
-static void json_step(struct emit *out, struct timeline *t)
+static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
-	struct owner module, caller;
+	const struct leaks *all = ctx;
+	const struct leak *l = &all->items[i];
 
-	emit_text(out, "step_basis", steps_basis_name(t->steps.basis));
-	if (!module_of(t, &module, &caller))
-		return;
-	emit_object(out, "step_is");
-	emit_owner(out, &module);
-	emit_end(out);
+	*row = (struct row_leaks_owner){ .class = l->category,
+					 .owner = l->owner,
+					 .bytes_per_step = l->bytes_per_step,
+					 .bytes = l->bytes,
+					 .blocks = l->blocks,
+					 .has_first = l->blocks,
+					 .first = block_row(&l->first, l->first_step),
+					 .has_latest = l->blocks,
+					 .latest = block_row(&l->latest, l->latest_step) };
+	return true;
 }
 
-static void json_owner(struct emit *out, const struct leak *l)
+static void document(struct emit *out, struct timeline *t, struct leaks *l)
 {
-	emit_object(out, NULL);
-	emit_text(out, "class", category_name(l->category));
-	emit_owner(out, &l->owner);
-	emit_number(out, "bytes_per_step", l->bytes_per_step);
-	emit_number(out, "bytes", l->bytes);
-	emit_number(out, "blocks", l->blocks);
-	if (l->blocks) {
-		json_block(out, "first", &l->first, l->first_step);
-		json_block(out, "latest", &l->latest, l->latest_step);
-	}
-	emit_end(out);
-}
+	struct row_leaks row = { .device = t->device,
+				 .steps = steps_number(&t->steps),
+				 .from_step = l->from_step,
+				 .to_step = l->to_step,
+				 .growth_per_step = l->bytes_per_step,
+				 .step_basis = steps_basis_name(t->steps.basis),
+				 .owners = { l->count, owner_row, l } };
+	struct owner caller;
 
-static void json(struct emit *out, struct timeline *t, const struct leaks *l)
-{
-	emit_object(out, NULL);
-	emit_signed(out, "device", t->device);
-	emit_number(out, "steps", steps_number(&t->steps));
-	emit_number(out, "from_step", l->from_step);
-	emit_number(out, "to_step", l->to_step);
-	emit_number(out, "growth_per_step", l->bytes_per_step);
-	json_step(out, t);
-	emit_array(out, "owners");
-	for (size_t i = 0; i < l->count; i++)
-		json_owner(out, &l->items[i]);
-	emit_end(out);
-	emit_end(out);
+	row.has_step_is = module_of(t, &row.step_is.owner, &caller);
+	emit_document(out, leaks, &row);
 }
 
 static void text_owner(struct emit *out, const struct leak *l)
@@ -166,10 +153,10 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	if (rc)
 		return rc;
 	rc = leaks_find_in(&leaks, &t, &series);
-	if (!rc && emit_json(out))
-		json(out, &t, &leaks);
-	else if (!rc)
+	if (!rc) {
+		document(out, &t, &leaks);
 		text(out, &t, &leaks, o->top);
+	}
 	leaks_free(&leaks);
 	series_close(&series);
 	timeline_close(&t);

@@ -6,10 +6,10 @@
 
 #include "../answers/chart.h"
 #include "../answers/parts.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../classes/classify.h"
+#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../stacks/owners.h"
 #include "command.h"
@@ -39,79 +39,75 @@ static size_t columns_left(void)
 	return columns > BEFORE + 21 ? columns - BEFORE : 21;
 }
 
-static void owner_cell(struct emit *out, struct owners *owners, const struct block *b, size_t room)
-{
-	char text[OWNER_WORDS];
-	struct owner o = owners_find(owners, b);
+struct view {
+	const struct moment *moment;
+	struct classifier *classifier;
+	struct owners *owners; /* NULL: who holds a block is not shown */
+	bool with_rules;       /* all that fit, for tests/classes/score.py */
+	char rules[CLASSIFY_RULES];
+};
 
-	owner_words_within(&o, text, sizeof(text), room);
-	emit_cell_text(out, text, strlen(text));
+static bool block_row(void *ctx, size_t i, struct row_live_block *row)
+{
+	struct view *v = ctx;
+	const struct block *b = &v->moment->blocks[i];
+
+	*row = (struct row_live_block){ .addr = b->addr,
+					.size = b->size,
+					.category = classify(v->classifier, b).category,
+					.stack = b->stack,
+					.born_ns = b->born_ns,
+					.has_rules = v->with_rules,
+					.rules = v->rules };
+	if (v->with_rules)
+		classify_all(v->classifier, b, v->rules, sizeof(v->rules));
+	if (v->owners)
+		row->held_by = owners_find(v->owners, b);
+	return true;
 }
 
-static void rows(struct emit *out, struct classifier *c, const struct moment *mo, size_t most,
-		 struct owners *owners)
+static void text(struct emit *out, const struct model *m, struct moment *mo,
+		 const struct row_live *row, long top)
 {
-	const char *rules = getenv("GPUMEMTRACE_TEST_RULES") ? "rules" : NULL; /* for score.py */
-	const struct emit_column columns[] = {
-		{ "addr", "address", EMIT_HEX },    { "size", "size", EMIT_SIZE },
-		{ "category", "class", EMIT_TEXT }, { "stack", "stack", EMIT_COUNT },
-		{ "born_ns", NULL, EMIT_TIME },	    { rules, "held by", EMIT_TEXT },
+	const struct text_column columns[] = {
+		TEXT_COLUMN("address", live_block_addr, 2, 0),
+		TEXT_COLUMN("size", live_block_size, 2, 0),
+		TEXT_COLUMN("class", live_block_category, 2, -1),
+		TEXT_COLUMN("stack", live_block_stack, 2, 0),
+		TEXT_COLUMN("held by", live_block_held_by, 2, -1, .room = columns_left()),
 	};
-	const size_t room = columns_left();
-	char fitting[CLASSIFY_RULES] = "";
+	char bytes[HUMAN_MAX], when[MOMENTS_WHEN];
 
-	emit_table(out, "blocks", columns, 6);
-	for (size_t i = 0; i < mo->count && i < most; i++) {
-		const struct block *b = &mo->blocks[i];
-		const char *category = category_name(classify(c, b).category);
-
-		emit_cell(out, b->addr);
-		emit_cell(out, b->size);
-		if (!emit_json(out))
-			category = category_words(classify(c, b).category);
-		emit_cell_text(out, category, strlen(category));
-		emit_cell(out, b->stack);
-		emit_cell(out, b->born_ns);
-		if (rules)
-			classify_all(c, b, fitting, sizeof(fitting));
-		if (emit_json(out))
-			emit_cell_text(out, fitting, strlen(fitting));
-		else
-			owner_cell(out, owners, b, room);
-	}
-	emit_table_end(out);
+	if (mo->count)
+		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
+	emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
+		   mo->count, mo->count == 1 ? "" : "s", mo->device,
+		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
+	emit_left_out(
+		out, "  ",
+		emit_columns(out, live_block, &row->blocks, columns, top > 0 ? (size_t)top : 0));
 }
 
 static void print(struct emit *out, const struct recording *r, const struct model *m,
 		  struct moment *mo, const struct live_options *o)
 {
-	char bytes[HUMAN_MAX], when[MOMENTS_WHEN];
-	size_t most = emit_json(out) || o->top <= 0 ? SIZE_MAX : (size_t)o->top;
 	struct stacks stacks;
 	struct owners owners;
-	struct classifier *c;
+	struct view view = { .moment = mo,
+			     .owners = emit_json(out) ? NULL : &owners,
+			     .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
+	struct row_live row = { .device = mo->device,
+				.time_ns = mo->time_ns,
+				.bytes = mo->bytes,
+				.blocks = { mo->count, block_row, &view } };
 
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	owners_init(&owners, &stacks);
-	c = classifier_new(m, &owners);
-	emit_time_zero(out, m->first_ns);
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_signed(out, "device", mo->device);
-		emit_number(out, "time_ns", mo->time_ns);
-		emit_number(out, "bytes", mo->bytes);
-	} else {
-		if (mo->count)
-			qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
-		emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
-			   mo->count, mo->count == 1 ? "" : "s", mo->device,
-			   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
-	}
-	rows(out, c, mo, most, &owners);
-	emit_end(out);
-	if (most < mo->count)
-		emit_left_out(out, "  ", mo->count - most);
-	classifier_free(c);
+	view.classifier = classifier_new(m, &owners);
+	emit_document(out, live, &row);
+	if (!emit_json(out))
+		text(out, m, mo, &row, o->top);
+	classifier_free(view.classifier);
 	owners_free(&owners);
 	symbols_free(stacks.symbols);
 	stacks_free(&stacks);

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "../answers/module_tree.h"
-#include "../base/emit.h"
 #include "../base/human.h"
+#include "../base/need.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "class_option.h"
 #include "../stacks/owner_words.h"
@@ -55,39 +56,50 @@ static void print_node(const struct tree_print *p, uint32_t at, unsigned depth)
 }
 
 /* Every node before its children. */
-static void json_node(struct emit *out, const struct modules *m, uint32_t at)
+static size_t order(const struct modules *m, uint32_t at, uint32_t *list, size_t n)
 {
-	const struct module *x = &m->items[at];
-
-	emit_object(out, NULL);
-	emit_number(out, "id", at);
-	emit_number(out, "parent", x->parent);
-	emit_text(out, "kind", x->line ? "line" : "module");
-	emit_text(out, "name", x->name);
-	emit_text(out, "file", x->file);
-	if (x->line)
-		emit_number(out, "line", x->line);
-	emit_number(out, "bytes", x->bytes);
-	emit_number(out, "blocks", x->blocks);
-	emit_end(out);
-	for (uint32_t i = x->first; i; i = m->items[i].next)
-		json_node(out, m, i);
+	for (uint32_t i = m->items[at].first; i; i = m->items[i].next) {
+		list[n++] = i;
+		n = order(m, i, list, n);
+	}
+	return n;
 }
 
-static void json(struct emit *out, const struct modules *m, const struct snapshot *s,
-		 const char *class)
+struct nodes {
+	const struct modules *modules;
+	uint32_t *order;
+};
+
+static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 {
-	emit_object(out, NULL);
-	emit_signed(out, "device", s->moment.device);
-	emit_number(out, "time_ns", s->moment.time_ns);
-	emit_text(out, "class", class);
-	emit_number(out, "bytes", m->items[0].bytes);
-	emit_number(out, "outside_bytes", m->outside_bytes);
-	emit_array(out, "modules");
-	for (uint32_t i = m->items[0].first; i; i = m->items[i].next)
-		json_node(out, m, i);
-	emit_end(out);
-	emit_end(out);
+	const struct nodes *n = ctx;
+	const struct module *x = &n->modules->items[n->order[i]];
+
+	*row = (struct row_modules_node){ .id = n->order[i],
+					  .parent = x->parent,
+					  .kind = x->line ? "line" : "module",
+					  .name = x->name,
+					  .file = x->file,
+					  .has_line = x->line,
+					  .line = x->line,
+					  .bytes = x->bytes,
+					  .blocks = x->blocks };
+	return true;
+}
+
+static void document(struct emit *out, const struct modules *m, const struct snapshot *s,
+		     const char *class)
+{
+	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)) };
+	struct row_modules row = { .device = s->moment.device,
+				   .time_ns = s->moment.time_ns,
+				   .class = class,
+				   .bytes = m->items[0].bytes,
+				   .outside_bytes = m->outside_bytes,
+				   .modules = { order(m, 0, nodes.order, 0), node_row, &nodes } };
+
+	emit_document(out, modules, &row);
+	free(nodes.order);
 }
 
 static void text(struct emit *out, const struct modules *m, const struct timeline *t,
@@ -173,10 +185,8 @@ static int answer(struct emit *out, struct recording *r, const struct modules_op
 		rc = snapshot_take(&s, &t, seq);
 	if (!rc) {
 		modules_find(&m, &s, category, &t.stacks);
-		if (emit_json(out))
-			json(out, &m, &s, class);
-		else
-			text(out, &m, &t, &s, class, o->top);
+		document(out, &m, &s, class);
+		text(out, &m, &t, &s, class, o->top);
 		modules_free(&m);
 		snapshot_free(&s);
 	}

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "../answers/values.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../oom/oom_ranks.h"
@@ -14,25 +13,19 @@ struct oom_options {
 	long nth, top;
 };
 
-static void json_ranks(struct emit *out, const struct oom_ranks *all)
+static bool rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 {
-	emit_text(out, "recording", all->items[0].path);
-	emit_text(out, "rank", all->items[0].name);
-	emit_array(out, "ranks");
-	for (size_t i = 0; i < all->count; i++) {
-		const struct oom_rank *x = &all->items[i];
+	const struct oom_ranks *all = ctx;
+	const struct oom_rank *x = &all->items[i];
 
-		emit_object(out, NULL);
-		emit_text(out, "file", x->path);
-		emit_text(out, "rank", x->name);
-		emit_flag(out, "failed", x->failed);
-		if (x->failed) {
-			emit_signed(out, "wall_ns", x->wall_ns);
-			emit_number(out, "block_bytes", x->refusal.event.size);
-		}
-		emit_end(out);
-	}
-	emit_end(out);
+	*row = (struct row_oom_rank){ .file = x->path,
+				      .rank = x->name,
+				      .failed = x->failed,
+				      .has_wall_ns = x->failed,
+				      .wall_ns = x->wall_ns,
+				      .has_block_bytes = x->failed,
+				      .block_bytes = x->refusal.event.size };
+	return true;
 }
 
 static void text_ranks(struct emit *out, const struct oom_ranks *all)
@@ -50,14 +43,14 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 	emit_line(out, "%s", "");
 }
 
-static int explain(struct emit *out, const struct oom_ranks *all, long top)
+static int explain(struct emit *out, struct oom_ranks *all, long top)
 {
 	const struct oom_rank *first = &all->items[0];
 	struct values values = { 0 };
 	struct recording r;
 	struct oom o;
-	char why[OOM_TEXT];
-	enum oom_cause cause;
+	struct oom_answer a;
+	struct row_oom row;
 	int rc = recording_open(&r, first->path);
 
 	if (rc)
@@ -68,18 +61,16 @@ static int explain(struct emit *out, const struct oom_ranks *all, long top)
 		return rc;
 	}
 	rc = values_read(&values, &r);
-	cause = oom_cause(&o, why);
-	if (emit_json(out)) {
-		emit_object(out, NULL);
-		oom_json(&o, cause, why, out);
-		json_ranks(out, all);
-		values_json(&values, out);
-		emit_end(out);
-	} else {
-		text_ranks(out, all);
-		oom_text(&o, cause, why, top, out);
-		values_text(&values, out);
-	}
+	oom_answer(&a, &o);
+	row = oom_document(&a);
+	row.recording = first->path;
+	row.rank = first->name;
+	row.ranks = (struct rows_oom_rank){ all->count, rank_row, all };
+	row.has_values_not_computed = values_document(&values, &row.values_not_computed);
+	emit_document(out, oom, &row);
+	text_ranks(out, all);
+	oom_text(&a, &row, top, out);
+	values_text(&values, out);
 	values_free(&values);
 	oom_close(&o);
 	recording_close(&r);

@@ -6,9 +6,9 @@
 
 #include "../answers/holders.h"
 #include "../answers/parts.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../moments/snapshot.h"
 #include "command.h"
@@ -63,34 +63,33 @@ static void find_lines(struct view *v)
 	qsort(v->lines, v->count, sizeof(*v->lines), by_bytes);
 }
 
-static void json(struct emit *out, const struct view *v)
+static bool line_row(void *ctx, size_t i, struct row_class_line *row)
+{
+	const struct view *v = ctx;
+	const struct holder *h = v->lines[i].holder;
+
+	*row = (struct row_class_line){ .class = v->lines[i].category,
+					.owner = h->owner,
+					.bytes = h->bytes,
+					.blocks = h->blocks };
+	return true;
+}
+
+static struct row_peak document(struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 
-	emit_object(out, NULL);
-	emit_signed(out, "device", mo->device);
-	emit_number(out, "bytes", mo->bytes);
-	emit_number(out, "time_ns", mo->time_ns);
-	emit_number(out, "seq", mo->seq);
-	emit_number(out, "step", v->instant.step);
-	emit_text(out, "phase", phase_name(v->instant.phase));
-	emit_text(out, "text", v->instant.text);
-	emit_number(out, "reserved_bytes", mo->reserved);
-	emit_number(out, "total_bytes", mo->total_bytes);
-	emit_by_class(out, "categories", v->shot.bytes);
-	emit_array(out, "lines");
-	for (size_t i = 0; i < v->count; i++) {
-		const struct holder *h = v->lines[i].holder;
-
-		emit_object(out, NULL);
-		emit_text(out, "class", category_name(v->lines[i].category));
-		emit_owner(out, &h->owner);
-		emit_number(out, "bytes", h->bytes);
-		emit_number(out, "blocks", h->blocks);
-		emit_end(out);
-	}
-	emit_end(out);
-	emit_end(out);
+	return (struct row_peak){ .device = mo->device,
+				  .bytes = mo->bytes,
+				  .time_ns = mo->time_ns,
+				  .seq = mo->seq,
+				  .step = v->instant.step,
+				  .phase = phase_name(v->instant.phase),
+				  .text = v->instant.text,
+				  .reserved_bytes = mo->reserved,
+				  .total_bytes = mo->total_bytes,
+				  .categories = v->shot.bytes,
+				  .lines = { v->count, line_row, v } };
 }
 
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
@@ -122,20 +121,16 @@ static void text_classes(struct emit *out, const struct view *v)
 		emit_line(out, "  %s", line);
 }
 
-static void text_line(struct emit *out, const struct line *l, uint64_t all)
-{
-	char who[OWNER_WORDS], b[HUMAN_MAX], s[HUMAN_MAX];
-
-	owner_words_within(&l->holder->owner, who, sizeof(who), WHO);
-	emit_line(out, "  %10s %5s  %-21s  %s", human_bytes(b, l->holder->bytes),
-		  human_share(s, l->holder->bytes, all), category_words(l->category), who);
-}
-
-static void text(struct emit *out, const struct view *v, long top)
+static void text(struct emit *out, const struct view *v, const struct row_peak *row, long top)
 {
 	const struct moment *mo = &v->shot.moment;
-	size_t most = top > 0 ? (size_t)top : v->count;
 	const struct model *m = &v->timeline.model;
+	const struct text_column columns[] = {
+		TEXT_COLUMN("", class_line_bytes, 2, 10),
+		TEXT_COLUMN("", class_line_bytes, 1, 5, .style = COLUMN_SHARE, .all = mo->bytes),
+		TEXT_COLUMN("", class_line_class, 2, -21),
+		TEXT_COLUMN("", class_line_owner, 2, -1, .room = WHO),
+	};
 	char b[HUMAN_MAX], t[MOMENTS_WHEN], of[HUMAN_MAX + 8] = "", where[INSTANT_MAX + 8];
 
 	if (mo->total_bytes)
@@ -147,10 +142,9 @@ static void text(struct emit *out, const struct view *v, long top)
 		emit_title(out, "%s", instant_line(v->instant.text, where, sizeof(where)));
 	text_classes(out, v);
 	emit_line(out, "%s", "");
-	for (size_t i = 0; i < v->count && i < most; i++)
-		text_line(out, &v->lines[i], mo->bytes);
-	if (most < v->count)
-		emit_left_out(out, "  ", v->count - most);
+	emit_left_out(
+		out, "  ",
+		emit_columns(out, class_line, &row->lines, columns, top > 0 ? (size_t)top : 0));
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)
@@ -158,6 +152,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	const struct peak_options *o = options;
 	struct view v = { 0 };
 	const struct peak *peak;
+	struct row_peak row;
 	size_t step;
 	int rc = timeline_open(&v.timeline, r, o->device);
 
@@ -169,10 +164,9 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.spans,
 				timeline_peak(&v.timeline, &step), &v.timeline.owners);
 		find_lines(&v);
-		if (emit_json(out))
-			json(out, &v);
-		else
-			text(out, &v, o->top);
+		row = document(&v);
+		emit_document(out, peak, &row);
+		text(out, &v, &row, o->top);
 		for (unsigned c = 0; c < CATEGORIES; c++)
 			free(v.holders[c].items);
 		free(v.lines);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "../../format/writer.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "command.h"
 
@@ -86,17 +86,14 @@ static int copy_all(const struct recording *r, int fd, struct copy *c)
 static void print(struct emit *out, const struct recording *r, const struct copy *c,
 		  const struct recover_options *o)
 {
+	const struct row_recover row = { .file = o->output,
+					 .events = c->events,
+					 .live_events = r->info->live_events,
+					 .damaged_blocks = r->info->damaged_blocks,
+					 .skipped_bytes = r->info->skipped_bytes };
 	char n[HUMAN_MAX];
 
-	emit_object(out, NULL);
-	if (emit_json(out)) {
-		emit_text(out, "file", o->output);
-		emit_number(out, "events", c->events);
-		emit_number(out, "live_events", r->info->live_events);
-		emit_number(out, "damaged_blocks", r->info->damaged_blocks);
-		emit_number(out, "skipped_bytes", r->info->skipped_bytes);
-	}
-	emit_end(out);
+	emit_document(out, recover, &row);
 	emit_line(out, "%s: %s events, %" PRIu64 " of them from the live file", o->output,
 		  human_count(n, c->events), r->info->live_events);
 	if (r->info->damaged_blocks || r->info->skipped_bytes)

@@ -15,47 +15,41 @@ struct report_options {
 	bool steps;
 };
 
-static void json_device(struct report *r, const struct moment *mo, struct emit *out)
+static bool device_row(void *ctx, size_t i, struct row_report_device *row)
 {
+	struct report *r = ctx;
+	const struct moment *mo = &r->moments[i];
 	const struct model_device *d = &r->survey.devices[mo->device];
 	const struct curve *c = model_curve(d);
 
-	emit_object(out, NULL);
-	emit_signed(out, "device", mo->device);
-	emit_number(out, "peak_bytes", c->peak.bytes);
-	emit_number(out, "peak_time_ns", c->peak.event.time_ns);
-	emit_number(out, "end_bytes", c->now);
-	emit_number(out, "peak_reserved_bytes", model_peak_reserved(d));
-	report_classes_json(r, mo, out);
-	emit_number(out, "ooms", model_ooms(d));
-	if (moments_state_only(&r->survey))
-		emit_flag(out, "state_only", true);
-	emit_end(out);
+	*row = (struct row_report_device){ .device = mo->device,
+					   .peak_bytes = c->peak.bytes,
+					   .peak_time_ns = c->peak.event.time_ns,
+					   .end_bytes = c->now,
+					   .peak_reserved_bytes = model_peak_reserved(d),
+					   .categories_at_peak = report_by_class(r, mo),
+					   .ooms = model_ooms(d),
+					   .has_state_only = moments_state_only(&r->survey),
+					   .state_only = true };
+	return true;
 }
 
-static void report_json(struct report *r, struct emit *out)
+static void document(struct report *r, struct emit *out)
 {
-	uint64_t allocs = 0, frees = 0;
+	struct row_report row = { .events = r->survey.events,
+				  .dropped = r->survey.dropped,
+				  .truncated = r->recording->info->truncated,
+				  .devices = { r->count, device_row, r },
+				  .has_steps = r->each_step,
+				  .steps = report_steps_rows(r),
+				  .file_bytes = r->recording->file_bytes };
 
 	for (size_t i = 0; i < r->count; i++) {
-		allocs += model_allocs(&r->survey.devices[r->moments[i].device]);
-		frees += model_frees(&r->survey.devices[r->moments[i].device]);
+		row.allocs += model_allocs(&r->survey.devices[r->moments[i].device]);
+		row.frees += model_frees(&r->survey.devices[r->moments[i].device]);
 	}
-	emit_object(out, NULL);
-	emit_number(out, "events", r->survey.events);
-	emit_number(out, "allocs", allocs);
-	emit_number(out, "frees", frees);
-	emit_number(out, "dropped", r->survey.dropped);
-	emit_flag(out, "truncated", r->recording->info->truncated);
-	emit_array(out, "devices");
-	for (size_t i = 0; i < r->count; i++)
-		json_device(r, &r->moments[i], out);
-	emit_end(out);
-	if (r->each_step)
-		report_steps_json(r, out);
-	values_json(&r->values, out);
-	emit_number(out, "file_bytes", r->recording->file_bytes);
-	emit_end(out);
+	row.has_values_not_computed = values_document(&r->values, &row.values_not_computed);
+	emit_document(out, report, &row);
 }
 
 /* The devices that had memory, and on each the moment of its peak. */
@@ -141,9 +135,9 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	r->top = o->top;
 	r->each_step = o->steps;
 	rc = build(r, recording);
-	if (!rc && emit_json(out))
-		report_json(r, out);
-	else if (!rc)
+	if (!rc)
+		document(r, out);
+	if (!rc && !emit_json(out))
 		report_text(r, out);
 	if (!rc)
 		take_down(r);

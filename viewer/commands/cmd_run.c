@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "../answers/values.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
@@ -125,26 +124,27 @@ static void tell_values(const struct values *v)
 		say_note("%s; %s", values_sentence(v, text), values_effect(v));
 }
 
-static void tell(const struct run_result *f, int code, bool json, const struct values *values)
+static void document(const struct run_result *f, int code, const struct values *values)
 {
-	struct emit *out;
+	struct emit *out = emit_open(stderr, true);
+	struct row_run row = { .file = f->path,
+			       .events = f->events,
+			       .files = f->files,
+			       .exit_code = code,
+			       .has_why = !f->files,
+			       .why = f->why,
+			       .has_runtime_inside = f->runtime[0],
+			       .runtime_inside = f->runtime };
+
+	row.has_values_not_computed = values_document(values, &row.values_not_computed);
+	emit_document(out, run, &row);
+	emit_close(out);
+}
+
+static void tell(const struct run_result *f, const struct values *values)
+{
 	char n[HUMAN_MAX], more[64] = "";
 
-	if (json) {
-		out = emit_open(stderr, true);
-		emit_object(out, NULL);
-		emit_text(out, "file", f->path);
-		emit_number(out, "events", f->events);
-		emit_number(out, "files", f->files);
-		emit_signed(out, "exit_code", code);
-		if (!f->files)
-			emit_text(out, "why", f->why);
-		if (f->runtime[0])
-			emit_text(out, "runtime_inside", f->runtime);
-		values_json(values, out);
-		emit_close(out);
-		return;
-	}
 	say_command(NULL);
 	simnotes_tell(f);
 	if (f->files > 1)
@@ -180,7 +180,7 @@ static int run_run(const void *options, struct emit *out)
 	if (!o->quiet && o->sim && f.files)
 		find_values(&values, &recording, &f);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
-		tell(&f, code, emit_json(out), &values);
+		emit_json(out) ? document(&f, code, &values) : tell(&f, &values);
 	if (!o->quiet && o->sim && f.files && !emit_json(out))
 		tell_why(code, &values);
 	return code;

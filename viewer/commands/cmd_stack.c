@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/emit.h"
 #include "../base/need.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "../stacks/demangle.h"
 #include "../stacks/owners.h"
@@ -48,34 +48,30 @@ static void print_text(struct emit *out, const struct stack_options *o, const st
 		emit_line(out, "           %s", statement(s, f));
 }
 
-static void print_json(struct emit *out, const struct stacks *s, const struct frame *f)
+/* The frames of a stack that were asked for. */
+struct view {
+	const struct stack_options *options;
+	const struct stacks *stacks;
+};
+
+static bool is_wanted(const struct view *v, const struct frame *f)
 {
-	emit_object(out, NULL);
-	emit_text(out, "kind", f->python ? "python" : "native");
-	emit_text(out, "function", f->function);
-	emit_text(out, "file", f->file[0] || f->python ? f->file : f->module);
-	emit_number(out, "line", f->line);
-	if (statement(s, f)[0])
-		emit_text(out, "text", statement(s, f));
-	emit_end(out);
+	return v->options->python == v->options->native || f->python == v->options->python;
 }
 
-static void print_frames(struct emit *out, const struct stack_options *o, const struct stacks *s)
+static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 {
-	bool both = o->python == o->native;
+	const struct view *v = ctx;
+	const struct frame *f = &v->stacks->frames[i];
+	const char *text = statement(v->stacks, f);
 
-	emit_array(out, "frames");
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frame *f = &s->frames[i];
-
-		if (!both && f->python != o->python)
-			continue;
-		if (emit_json(out))
-			print_json(out, s, f);
-		else
-			print_text(out, o, s, f);
-	}
-	emit_end(out);
+	*row = (struct row_stack_frame){ .kind = f->python ? "python" : "native",
+					 .function = f->function,
+					 .file = f->file[0] || f->python ? f->file : f->module,
+					 .line = f->line,
+					 .has_text = text[0],
+					 .text = text };
+	return is_wanted(v, f);
 }
 
 /* The stacks to show, each with its first event, which says what was loaded then. */
@@ -129,17 +125,21 @@ static void show(struct emit *out, const struct recording *r, const struct stack
 		 const struct wanted *w)
 {
 	struct stacks stacks;
+	struct view v = { o, &stacks };
+	struct row_stack row;
 
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	for (size_t i = 0; i < w->count; i++) {
 		stacks_read(&stacks, w->stacks[i].id, w->stacks[i].seq);
-		emit_object(out, NULL);
-		if (w->all && emit_json(out))
-			emit_number(out, "stack", w->stacks[i].id);
-		else if (w->all)
+		row = (struct row_stack){ .has_stack = w->all,
+					  .stack = w->stacks[i].id,
+					  .frames = { stacks.count, frame_row, &v } };
+		emit_document(out, stack, &row);
+		if (w->all)
 			emit_title(out, "stack %u", w->stacks[i].id);
-		print_frames(out, o, &stacks);
-		emit_end(out);
+		for (size_t k = 0; k < stacks.count; k++)
+			if (is_wanted(&v, &stacks.frames[k]))
+				print_text(out, o, &stacks, &stacks.frames[k]);
 	}
 	symbols_free(stacks.symbols);
 	stacks_free(&stacks);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/emit.h"
 #include "../base/human.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
@@ -18,81 +18,66 @@ struct steps_options {
 	long device, top;
 };
 
-static const struct emit_column columns[] = {
-	{ "step", NULL, EMIT_COUNT },	    { "phase", NULL, EMIT_TEXT },
-	{ "times", NULL, EMIT_COUNT },	    { "begin_ns", NULL, EMIT_COUNT },
-	{ "end_ns", NULL, EMIT_COUNT },	    { "begin_bytes", NULL, EMIT_COUNT },
-	{ "peak_bytes", NULL, EMIT_COUNT }, { "peak_ns", NULL, EMIT_COUNT },
-	{ "end_bytes", NULL, EMIT_COUNT },  { "growth_bytes", NULL, EMIT_SIGNED },
-	{ "peak_phase", NULL, EMIT_TEXT },  { "peak_at", NULL, EMIT_TEXT },
+struct view {
+	struct timeline *timeline;
+	struct instant at; /* of the row that is being written */
 };
 
-static void cell_text(struct emit *out, const char *s)
+/* A step is a row, and each phase that it has is one. */
+static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 {
-	emit_cell_text(out, s, strlen(s));
-}
+	struct view *view = ctx;
+	struct timeline *v = view->timeline;
+	size_t n = i / (PHASES + 1), p = i % (PHASES + 1);
+	const struct step *step = &v->steps.items[n];
+	bool tail = v->steps.tail && n == v->steps.count - 1, real = n && !tail;
+	const struct extent *x = p ? &step->phases[p - 1] : &step->extent;
 
-static void json_row(struct emit *out, struct timeline *v, size_t step, const char *phase,
-		     unsigned times, const struct extent *x)
-{
-	struct instant at;
-
-	instant_of_peak(&at, &v->steps, &v->spans, x, &v->owners);
-	emit_cell(out, step);
-	cell_text(out, phase);
-	emit_cell(out, times);
-	emit_cell(out, x->first_ns);
-	emit_cell(out, x->last_ns);
-	emit_cell(out, x->begin_bytes);
-	emit_cell(out, x->peak);
-	emit_cell(out, x->peak_ns);
-	emit_cell(out, x->end_bytes);
-	emit_cell(out, x->growth);
-	cell_text(out, phase_name(at.phase));
-	cell_text(out, at.text);
-}
-
-static void json_rows(struct emit *out, struct timeline *v)
-{
-	emit_table(out, "rows", columns, sizeof(columns) / sizeof(columns[0]));
-	for (size_t i = 0; i < v->steps.count; i++) {
-		const struct step *step = &v->steps.items[i];
-		bool tail = v->steps.tail && i == v->steps.count - 1, real = i && !tail;
-
-		json_row(out, v, real ? i : 0,
-			 real	? "step"
+	if (p && (!real || !step->times[p - 1]))
+		return false;
+	instant_of_peak(&view->at, &v->steps, &v->spans, x, &v->owners);
+	*row = (struct row_steps_row){
+		.step = real ? n : 0,
+		.phase = p	? phase_name((int)p - 1)
+			 : real ? "step"
 			 : tail ? "after"
 				: "setup",
-			 1, &step->extent);
-		for (int p = 0; real && p < PHASES; p++)
-			if (step->times[p])
-				json_row(out, v, i, phase_name(p), step->times[p],
-					 &step->phases[p]);
-	}
-	emit_table_end(out);
+		.times = p ? step->times[p - 1] : 1,
+		.begin_ns = x->first_ns,
+		.end_ns = x->last_ns,
+		.begin_bytes = x->begin_bytes,
+		.peak_bytes = x->peak,
+		.peak_ns = x->peak_ns,
+		.end_bytes = x->end_bytes,
+		.growth_bytes = x->growth,
+		.peak_phase = phase_name(view->at.phase),
+		.peak_at = view->at.text,
+	};
+	return true;
 }
 
-static void json(struct emit *out, struct timeline *v)
+static void document(struct emit *out, struct timeline *v)
 {
 	size_t step;
 	const struct extent *peak = timeline_peak(v, &step);
+	struct view view = { .timeline = v };
+	struct row_steps row;
 	struct instant at;
 
 	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
-	emit_object(out, NULL);
-	emit_signed(out, "device", v->device);
-	emit_text(out, "basis", steps_basis_name(v->steps.basis));
-	emit_number(out, "steps", steps_number(&v->steps));
-	emit_object(out, "peak");
-	emit_number(out, "bytes", peak->peak);
-	emit_number(out, "time_ns", peak->peak_ns);
-	emit_number(out, "step", at.step);
-	emit_text(out, "phase", phase_name(at.phase));
-	emit_text(out, "what", at.what);
-	emit_text(out, "text", at.text);
-	emit_end(out);
-	json_rows(out, v);
-	emit_end(out);
+	row = (struct row_steps){
+		.device = v->device,
+		.basis = steps_basis_name(v->steps.basis),
+		.steps = steps_number(&v->steps),
+		.peak = { .bytes = peak->peak,
+			  .time_ns = peak->peak_ns,
+			  .step = at.step,
+			  .phase = phase_name(at.phase),
+			  .what = at.what,
+			  .text = at.text },
+		.rows = { v->steps.count * (PHASES + 1), step_row, &view },
+	};
+	emit_document(out, steps, &row);
 }
 
 static const char *growth_text(char buf[HUMAN_MAX], int64_t growth)
@@ -198,10 +183,8 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 
 	if (rc)
 		return rc;
-	if (emit_json(out))
-		json(out, &t);
-	else
-		text(out, &t, o->top);
+	document(out, &t);
+	text(out, &t, o->top);
 	timeline_close(&t);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "command.h"
 
@@ -15,80 +16,73 @@ struct timeline_options {
 	bool ascii;
 };
 
-/* Everything about one device that the two faces print. */
+/* Everything about one device. */
 struct view {
 	struct timeline timeline;
 	struct envelope envelope;
 	struct instant peak;
+	size_t step; /* of the phase that is being written */
 };
 
-static void point(struct emit *out, const char *key, const struct envelope_point *p)
+static struct row_timeline_point point(const struct envelope_point *p)
 {
-	emit_object(out, key);
-	emit_number(out, "bytes", p->bytes);
-	emit_number(out, "time_ns", p->time_ns);
-	emit_number(out, "seq", p->seq);
-	emit_end(out);
+	return (struct row_timeline_point){ .bytes = p->bytes,
+					    .time_ns = p->time_ns,
+					    .seq = p->seq };
 }
 
-static void json_buckets(struct emit *out, const struct envelope *e)
+static bool bucket_row(void *ctx, size_t i, struct row_timeline_bucket *row)
 {
-	emit_array(out, "buckets");
-	for (size_t i = 0; i < e->count; i++) {
-		const struct envelope_bucket *b = &e->buckets[i];
+	const struct envelope *e = ctx;
+	const struct envelope_bucket *b = &e->buckets[i];
 
-		emit_object(out, NULL);
-		emit_number(out, "first_ns", b->first_ns);
-		emit_number(out, "last_ns", b->last_ns);
-		emit_number(out, "events", b->events);
-		point(out, "min", &b->min);
-		point(out, "max", &b->max);
-		point(out, "last", &b->last);
-		emit_by_class(out, "categories_at_max", b->at_max);
-		emit_by_class(out, "categories_at_last", b->at_last);
-		emit_number(out, "reserved_bytes", b->reserved);
-		emit_number(out, "device_bytes", b->used);
-		emit_end(out);
-	}
-	emit_end(out);
+	*row = (struct row_timeline_bucket){ .first_ns = b->first_ns,
+					     .last_ns = b->last_ns,
+					     .events = b->events,
+					     .min = point(&b->min),
+					     .max = point(&b->max),
+					     .last = point(&b->last),
+					     .categories_at_max = b->at_max,
+					     .categories_at_last = b->at_last,
+					     .reserved_bytes = b->reserved,
+					     .device_bytes = b->used };
+	return true;
 }
 
-static void json_phases(struct emit *out, const struct timeline *t)
+/* Spans in the order of time are those of the steps, one step after the other. */
+static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 {
-	emit_array(out, "phases");
-	for (size_t n = 0; n < t->steps.count; n++) {
-		const struct step *s = &t->steps.items[n];
-		bool tail = t->steps.tail && n == t->steps.count - 1;
+	struct view *v = ctx;
+	const struct timeline *t = &v->timeline;
+	const struct span *span = &t->spans.items[i];
+	bool tail;
 
-		for (size_t i = s->first; i <= s->last && i < t->spans.count; i++) {
-			const struct span *span = &t->spans.items[i];
-
-			emit_object(out, NULL);
-			emit_number(out, "step", tail ? 0 : n);
-			emit_text(out, "phase", phase_name(span->phase));
-			emit_number(out, "first_ns", span->extent.first_ns);
-			emit_number(out, "last_ns", span->extent.last_ns);
-			emit_end(out);
-		}
-	}
-	emit_end(out);
+	while (v->step < t->steps.count && i > t->steps.items[v->step].last)
+		v->step++;
+	if (v->step == t->steps.count || i < t->steps.items[v->step].first)
+		return false;
+	tail = t->steps.tail && v->step == t->steps.count - 1;
+	*row = (struct row_timeline_phase){ .step = tail ? 0 : v->step,
+					    .phase = phase_name(span->phase),
+					    .first_ns = span->extent.first_ns,
+					    .last_ns = span->extent.last_ns };
+	return true;
 }
 
-static void json(struct emit *out, const struct view *v)
+static void document(struct emit *out, struct view *v)
 {
 	const struct model *m = &v->timeline.model;
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
+	struct row_timeline row = { .device = v->timeline.device,
+				    .first_ns = m->first_ns,
+				    .last_ns = m->last_ns,
+				    .peak_bytes = peak->max.bytes,
+				    .peak_time_ns = peak->max.time_ns,
+				    .peak_text = v->peak.text,
+				    .buckets = { v->envelope.count, bucket_row, &v->envelope },
+				    .phases = { v->timeline.spans.count, phase_row, v } };
 
-	emit_object(out, NULL);
-	emit_signed(out, "device", v->timeline.device);
-	emit_number(out, "first_ns", m->first_ns);
-	emit_number(out, "last_ns", m->last_ns);
-	emit_number(out, "peak_bytes", peak->max.bytes);
-	emit_number(out, "peak_time_ns", peak->max.time_ns);
-	emit_text(out, "peak_text", v->peak.text);
-	json_buckets(out, &v->envelope);
-	json_phases(out, &v->timeline);
-	emit_end(out);
+	emit_document(out, timeline, &row);
 }
 
 static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
@@ -151,9 +145,9 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 		return rc;
 	rc = fill(&v, &series, events ? ENVELOPE_EVENTS : ENVELOPE_TIME,
 		  most_buckets(o, emit_json(out)));
-	if (!rc && emit_json(out))
-		json(out, &v);
-	else if (!rc)
+	if (!rc)
+		document(out, &v);
+	if (!rc && !emit_json(out))
 		text(out, &v, o);
 	envelope_free(&v.envelope);
 	series_close(&series);

@@ -13,6 +13,7 @@
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../documents/columns.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -63,36 +64,33 @@ static size_t step_now(const struct view *v)
 	return steps_number(&v->f.timeline.steps);
 }
 
-static void json(struct emit *out, const struct view *v)
+static bool line_row(void *ctx, size_t i, struct row_line *row)
+{
+	const struct holders *all = ctx;
+	const struct holder *h = &all->items[i];
+
+	*row = (struct row_line){ .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks };
+	return true;
+}
+
+static struct row_top document(struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
 
-	emit_object(out, NULL);
-	emit_number(out, "pid", v->f.recording.info->pid);
-	emit_flag(out, "ended", m->ended);
-	emit_signed(out, "device", mo->device);
-	emit_number(out, "time_ns", mo->time_ns);
-	emit_number(out, "events", m->events);
-	emit_number(out, "bytes", mo->bytes);
-	emit_number(out, "peak_bytes", model_curve(&m->devices[mo->device])->peak.bytes);
-	emit_number(out, "reserved_bytes", mo->reserved);
-	emit_number(out, "total_bytes", mo->total_bytes);
-	emit_number(out, "step", step_now(v));
-	emit_text(out, "phase", phase_name(phase_now(v)));
-	emit_by_class(out, "categories", v->shot.bytes);
-	emit_array(out, "lines");
-	for (size_t i = 0; i < v->holders.count; i++) {
-		const struct holder *h = &v->holders.items[i];
-
-		emit_object(out, NULL);
-		emit_owner(out, &h->owner);
-		emit_number(out, "bytes", h->bytes);
-		emit_number(out, "blocks", h->blocks);
-		emit_end(out);
-	}
-	emit_end(out);
-	emit_end(out);
+	return (struct row_top){ .pid = v->f.recording.info->pid,
+				 .ended = m->ended,
+				 .device = mo->device,
+				 .time_ns = mo->time_ns,
+				 .events = m->events,
+				 .bytes = mo->bytes,
+				 .peak_bytes = model_curve(&m->devices[mo->device])->peak.bytes,
+				 .reserved_bytes = mo->reserved,
+				 .total_bytes = mo->total_bytes,
+				 .step = step_now(v),
+				 .phase = phase_name(phase_now(v)),
+				 .categories = v->shot.bytes,
+				 .lines = { v->holders.count, line_row, &v->holders } };
 }
 
 /* argv as recorded: each argument ends with a zero. */
@@ -153,31 +151,23 @@ static void classes(struct emit *out, const struct view *v)
 	emit_line(out, "%s", "");
 }
 
-static void lines(struct emit *out, const struct view *v, long top)
-{
-	size_t most = top > 0 ? (size_t)top : v->holders.count;
-	char who[OWNER_WORDS], b[HUMAN_MAX], n[HUMAN_MAX];
-
-	emit_title(out, "  %-*s %10s %8s", WHO, "held by", "bytes", "blocks");
-	for (size_t i = 0; i < v->holders.count && i < most; i++) {
-		const struct holder *h = &v->holders.items[i];
-
-		owner_words_within(&h->owner, who, sizeof(who), WHO);
-		emit_line(out, "  %-*s %10s %8s", WHO, who, human_bytes(b, h->bytes),
-			  human_count(n, h->blocks));
-	}
-}
-
 static void print(struct emit *out, const struct top_options *o, struct view *v)
 {
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO),
+		TEXT_COLUMN("bytes", line_bytes, 1, 10),
+		TEXT_COLUMN("blocks", line_blocks, 1, 8),
+	};
+	struct row_top row;
+
 	open_view(v);
-	if (emit_json(out)) {
-		json(out, v);
-	} else {
+	row = document(v);
+	emit_document(out, top, &row);
+	if (!emit_json(out)) {
 		head(out, v);
 		classes(out, v);
-		lines(out, v, o->top);
 	}
+	emit_columns(out, line, &row.lines, columns, o->top > 0 ? (size_t)o->top : 0);
 	close_view(v);
 }
 

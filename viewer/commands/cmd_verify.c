@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/emit.h"
 #include "../base/say.h"
+#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "../recording/running.h"
 #include "../recording/tally.h"
@@ -15,14 +15,37 @@ struct verify_options {
 	const char *file;
 };
 
-/* A number that should be 0, and the sentence for when it is not. */
-struct finding {
-	uint64_t count;
-	const char *key;
-	bool counted; /* the number stands behind the sentence */
-	bool damage;  /* else it is only said */
+/* A number of the document that should be 0, and the sentence for when it is not. */
+static const struct finding {
+	size_t number; /* offset in the document */
+	bool counted;  /* the number stands behind the sentence */
+	bool damage;   /* else it is only said */
 	const char *text;
+} findings[] = {
+#define FINDING(member, counted, damage, text)                             \
+	{                                                                  \
+		offsetof(struct row_verify, member), counted, damage, text \
+	}
+	FINDING(damaged_header, false, true, "the file header is damaged or missing"),
+	FINDING(damaged_blocks, true, true, "damaged blocks, left out"),
+	FINDING(skipped_bytes, true, true, "bytes that belong to no block"),
+	FINDING(bad_definitions, true, true, "definitions that cannot be read"),
+	FINDING(disorder, true, true, "events out of order"),
+	FINDING(no_end, false, true,
+		"no end mark, and no .live file beside it: the end of the run is lost"),
+	FINDING(undefined_stacks, true, false, "events with a stack not defined"),
+	FINDING(undefined_strings, true, false, "events with a name not defined"),
+	FINDING(undefined_threads, true, false, "events with a thread not defined"),
+	FINDING(dropped, true, false, "events that the program could not keep"),
+	FINDING(missing_numbers, true, false, "numbers in the sequence without event"),
+#undef FINDING
 };
+#define FINDINGS (sizeof(findings) / sizeof(findings[0]))
+
+static uint64_t number_of(const struct row_verify *v, const struct finding *f)
+{
+	return *(const uint64_t *)((const char *)v + f->number);
+}
 
 static bool has_live_file(const char *path)
 {
@@ -36,30 +59,16 @@ static bool has_live_file(const char *path)
 	       !stat(name, &st);
 }
 
-static void print(struct emit *out, const struct recording *r, const struct finding *f)
+static bool damage_row(void *ctx, size_t i, struct row_verify_damage *row)
 {
-	if (emit_json(out))
-		emit_number(out, f->key, f->count);
-	else if (f->count && f->counted)
-		emit_line(out, "%s: %s: %" PRIu64, r->path, f->text, f->count);
-	else if (f->count)
-		emit_line(out, "%s: %s", r->path, f->text);
-}
+	const struct gmt_reader_info *info = ctx;
+	const struct gmt_damage *d = &info->damages[i];
 
-static void places_json(struct emit *out, const struct gmt_reader_info *i)
-{
-	emit_array(out, "damage");
-	for (size_t n = 0; n < i->damages_used; n++) {
-		const struct gmt_damage *d = &i->damages[n];
-
-		emit_object(out, NULL);
-		emit_number(out, "offset", d->offset);
-		emit_number(out, "bytes", d->bytes);
-		emit_text(out, "what", d->block ? "block" : "bytes");
-		emit_flag(out, "live", d->live);
-		emit_end(out);
-	}
-	emit_end(out);
+	*row = (struct row_verify_damage){ .offset = d->offset,
+					   .bytes = d->bytes,
+					   .what = d->block ? "block" : "bytes",
+					   .live = d->live };
+	return true;
 }
 
 /* Where the damage is: the first pieces of it. */
@@ -67,10 +76,6 @@ static void places(struct emit *out, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 
-	if (emit_json(out)) {
-		places_json(out, i);
-		return;
-	}
 	for (size_t n = 0; n < i->damages_used; n++) {
 		const struct gmt_damage *d = &i->damages[n];
 
@@ -88,55 +93,50 @@ static void places(struct emit *out, const struct recording *r)
 		emit_line(out, "%s: at byte %" PRIu64 ": the file ends", r->path, i->file_bytes);
 }
 
-static void json_head(struct emit *out, const struct recording *r, const struct tally *t,
-		      bool damaged)
+static void text(struct emit *out, const struct recording *r, const struct row_verify *v)
 {
-	emit_flag(out, "ok", !damaged);
-	emit_number(out, "events", t->events);
-	emit_number(out, "blocks", r->info->blocks);
-	emit_number(out, "live_events", r->info->live_events);
-	emit_flag(out, "clean_end", r->info->clean_end);
+	for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
+		if (number_of(v, f) && f->counted)
+			emit_line(out, "%s: %s: %" PRIu64, r->path, f->text, number_of(v, f));
+		else if (number_of(v, f))
+			emit_line(out, "%s: %s", r->path, f->text);
+	}
+	places(out, r);
+	emit_line(out, "%s: %s, events: %" PRIu64 ", blocks: %" PRIu64 "%s", r->path,
+		  v->ok ? "good" : "damaged", v->events, v->blocks,
+		  v->clean_end	      ? ""
+		  : running_writes(r) ? ", the program is still running"
+				      : ", the program did not end by itself");
 }
 
 static int report(struct emit *out, const struct recording *r, const struct tally *t)
 {
 	const struct gmt_reader_info *i = r->info;
-	bool header = i->version == 0;
-	const struct finding findings[] = {
-		{ header, "damaged_header", false, true, "the file header is damaged or missing" },
-		{ i->damaged_blocks, "damaged_blocks", true, true, "damaged blocks, left out" },
-		{ i->skipped_bytes, "skipped_bytes", true, true, "bytes that belong to no block" },
-		{ r->defs.bad, "bad_definitions", true, true, "definitions that cannot be read" },
-		{ t->disorder, "disorder", true, true, "events out of order" },
-		{ !i->clean_end && !has_live_file(r->path), "no_end", false, true,
-		  "no end mark, and no .live file beside it: the end of the run is lost" },
-		{ t->no_stack, "undefined_stacks", true, false, "events with a stack not defined" },
-		{ t->no_string, "undefined_strings", true, false,
-		  "events with a name not defined" },
-		{ t->no_thread, "undefined_threads", true, false,
-		  "events with a thread not defined" },
-		{ t->dropped, "dropped", true, false, "events that the program could not keep" },
-		{ t->missing, "missing_numbers", true, false,
-		  "numbers in the sequence without event" },
+	struct row_verify v = {
+		.ok = true,
+		.events = t->events,
+		.blocks = i->blocks,
+		.live_events = i->live_events,
+		.clean_end = i->clean_end,
+		.damaged_header = i->version == 0,
+		.damaged_blocks = i->damaged_blocks,
+		.skipped_bytes = i->skipped_bytes,
+		.bad_definitions = r->defs.bad,
+		.disorder = t->disorder,
+		.no_end = !i->clean_end && !has_live_file(r->path),
+		.undefined_stacks = t->no_stack,
+		.undefined_strings = t->no_string,
+		.undefined_threads = t->no_thread,
+		.dropped = t->dropped,
+		.missing_numbers = t->missing,
+		.damage = { i->damages_used, damage_row, (void *)i },
 	};
-	const size_t count = sizeof(findings) / sizeof(findings[0]);
-	bool damaged = false;
 
-	for (size_t n = 0; n < count; n++)
-		damaged |= findings[n].damage && findings[n].count;
-	emit_object(out, NULL);
-	if (emit_json(out))
-		json_head(out, r, t, damaged);
-	for (size_t n = 0; n < count; n++)
-		print(out, r, &findings[n]);
-	places(out, r);
-	emit_end(out);
-	emit_line(out, "%s: %s, events: %" PRIu64 ", blocks: %" PRIu64 "%s", r->path,
-		  damaged ? "damaged" : "good", t->events, i->blocks,
-		  i->clean_end	      ? ""
-		  : running_writes(r) ? ", the program is still running"
-				      : ", the program did not end by itself");
-	return damaged ? EXIT_CHECK : EXIT_OK;
+	for (const struct finding *f = findings; f < findings + FINDINGS; f++)
+		v.ok &= !f->damage || !number_of(&v, f);
+	emit_document(out, verify, &v);
+	text(out, r, &v);
+	return v.ok ? EXIT_OK : EXIT_CHECK;
 }
 
 static int run_verify(const void *options, struct emit *out)

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "../answers/parts.h"
-#include "../base/emit.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../classes/classify.h"
+#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "command.h"
 
@@ -38,55 +38,45 @@ static int no_block(const struct why_options *o, const struct model *m, const st
 			 moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
-/* The line that asked for the block, and its text where the recording has it. */
-static void print_maker(struct emit *out, struct owners *owners, const struct block *b)
+static void text(struct emit *out, const struct row_why *w)
 {
-	struct owner maker = owners_find(owners, b);
-	const struct defs_source *s = defs_source(owners->stacks->defs, maker.file, maker.line);
-	const char *text = s ? s->text.s : "";
+	char bytes[HUMAN_MAX], sure[24] = "";
 
-	if (emit_json(out)) {
-		emit_text(out, "function", maker.function);
-		emit_text(out, "file", maker.file);
-		emit_number(out, "line", maker.line);
-		if (text[0])
-			emit_text(out, "text", text);
-	} else if (maker.file[0]) {
-		emit_line(out, "made by %s (%s:%u)%s%s", maker.function, maker.file, maker.line,
-			  text[0] ? ": " : "", text);
-	}
+	if (w->category != CATEGORY_unknown)
+		snprintf(sure, sizeof(sure), "%u %% sure, ", (unsigned)w->confidence_percent);
+	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, w->size), w->addr,
+		  category_words(w->category), sure, w->rule);
+	emit_paragraph(out, "", "", w->evidence);
+	if (w->owner.file[0])
+		emit_line(out, "made by %s (%s:%u)%s%s", w->owner.function, w->owner.file,
+			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
 static void print(struct emit *out, struct classifier *c, struct owners *owners,
 		  const struct moment *mo, const struct block *b)
 {
 	struct verdict v = classify(c, b);
-	char bytes[HUMAN_MAX], reason[1024], sure[24] = "";
+	struct owner maker = owners_find(owners, b);
+	const struct defs_source *s = defs_source(owners->stacks->defs, maker.file, maker.line);
+	char reason[1024];
+	struct row_why row = { .device = mo->device,
+			       .time_ns = mo->time_ns,
+			       .addr = b->addr,
+			       .size = b->size,
+			       .category = v.category,
+			       .confidence_percent = verdict_confidence(v),
+			       .rule = verdict_rule(v),
+			       .evidence = reason,
+			       .owner = maker,
+			       .has_text = s && s->text.s[0],
+			       .text = s ? s->text.s : "",
+			       .stack = b->stack,
+			       .born_ns = b->born_ns,
+			       .died_ns = b->died_ns };
 
 	verdict_reason(c, v, b, reason, sizeof(reason));
-	if (v.category != CATEGORY_unknown)
-		snprintf(sure, sizeof(sure), "%u %% sure, ", verdict_confidence(v));
-	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, b->size), b->addr,
-		  category_words(v.category), sure, verdict_rule(v));
-	emit_paragraph(out, "", "", reason);
-	if (!emit_json(out)) {
-		print_maker(out, owners, b);
-		return;
-	}
-	emit_object(out, NULL);
-	emit_signed(out, "device", mo->device);
-	emit_number(out, "time_ns", mo->time_ns);
-	emit_number(out, "addr", b->addr);
-	emit_number(out, "size", b->size);
-	emit_text(out, "category", category_name(v.category));
-	emit_number(out, "confidence_percent", verdict_confidence(v));
-	emit_text(out, "rule", verdict_rule(v));
-	emit_text(out, "evidence", reason);
-	print_maker(out, owners, b);
-	emit_number(out, "stack", b->stack);
-	emit_number(out, "born_ns", b->born_ns);
-	emit_number(out, "died_ns", b->died_ns);
-	emit_end(out);
+	emit_document(out, why, &row);
+	text(out, &row);
 }
 
 static int explain(struct emit *out, struct recording *r, const struct model *m,

@@ -134,10 +134,6 @@ struct diff_ground {
 /* The next one from *at on; false: there is none. */
 bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
 
-/* The faces. */
-void diff_text(const struct diff *d, struct emit *out, long top);
-void diff_json(const struct diff *d, struct emit *out);
-void diff_markdown(const struct diff *d, struct emit *out, long top);
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
 uint64_t diff_apart(uint64_t a, uint64_t b);

@@ -5,43 +5,18 @@
  */
 #include <string.h>
 
-#include "../base/emit_json.h"
 #include "../base/human.h"
 #include "../stacks/owner_words.h"
-#include "diff.h"
-
-/* Escaped, a character at a time; what cannot be shown becomes a space. */
-static void plain(struct emit *out, const char *text)
-{
-	for (size_t left = strlen(text), n; left; text += n, left -= n) {
-		size_t shown = emit_plain_char(text, left);
-
-		n = shown ? shown : 1;
-		if (strchr("<>&@", *text))
-			emit_raw(out, "&#%u;", (unsigned)*text);
-		else if (strchr("\\`*_{}[]#|~$!", *text))
-			emit_raw(out, "\\%c", *text);
-		else
-			emit_raw(out, "%.*s", (int)n, shown ? text : " ");
-	}
-}
-
-static void row(struct emit *out, const char *name, uint64_t before, uint64_t after)
-{
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[48];
-
-	emit_raw(out, "| %s | %s | %s | %s |\n", name, human_bytes(a, before),
-		 human_bytes(b, after), diff_change(c, before, after));
-}
+#include "diff_document.h"
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
 	char commit[32], command[200];
 
 	emit_raw(out, "- %s: %s, ", name, diff_commit(s, commit, sizeof(commit)));
-	plain(out, command_words(&s->recording.defs, command, sizeof(command)));
+	emit_markdown(out, command_words(&s->recording.defs, command, sizeof(command)));
 	emit_raw(out, ", in ");
-	plain(out, owners_base(s->recording.path));
+	emit_markdown(out, owners_base(s->recording.path));
 	emit_raw(out, "\n");
 }
 
@@ -51,11 +26,11 @@ static void besides(struct emit *out, const struct diff *d)
 
 	for (size_t at = 0; diff_ground(d, &at, &g);) {
 		emit_raw(out, "- besides: ");
-		plain(out, g.what);
+		emit_markdown(out, g.what);
 		emit_raw(out, " ");
-		plain(out, g.old[0] ? g.old : "none");
+		emit_markdown(out, g.old[0] ? g.old : "none");
 		emit_raw(out, " -> ");
-		plain(out, g.new[0] ? g.new : "none");
+		emit_markdown(out, g.new[0] ? g.new : "none");
 		emit_raw(out, "\n");
 	}
 }
@@ -81,35 +56,26 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_raw(out, "Nothing differs.\n");
 	for (size_t i = 0; i < d->count && i < most; i++) {
 		emit_raw(out, "%zu. ", i + 1);
-		plain(out, d->findings[i].text);
+		emit_markdown(out, d->findings[i].text);
 		emit_raw(out, "\n");
 	}
 	if (most < d->count)
 		emit_raw(out, "\nSmaller ones that are left out: %zu.\n", d->count - most);
 }
 
-static void table(struct emit *out, const char *what)
+void diff_markdown(const struct diff_document *doc, struct emit *out, long top)
 {
-	emit_raw(out, "\n| %s | old | new | change |\n|---|---:|---:|---:|\n", what);
-}
+	static const struct text_column classes[] =
+		DIFF_COLUMNS("class, each at its own peak", diff_class, class);
+	static const struct text_column phases[] = DIFF_COLUMNS("highest in", diff_phase, words);
+	const struct diff *d = doc->diff;
 
-void diff_markdown(const struct diff *d, struct emit *out, long top)
-{
 	head(d, out);
 	findings(d, out, top > 0 ? (size_t)top : SIZE_MAX);
-	emit_raw(out, "\n<details><summary>By class and phase</summary>\n");
-	table(out, "class, each at its own peak");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
-			row(out, category_words(c), d->old_peak.bytes[c], d->new_peak.bytes[c]);
-	table(out, "highest in");
-	for (int p = 0; p < PHASES; p++) {
-		const struct span *old = diff_highest(&d->old, p), *new = diff_highest(&d->new, p);
-
-		if (old || new)
-			row(out, phase_text(p), old ? old->extent.peak : 0,
-			    new ? new->extent.peak : 0);
-	}
+	emit_raw(out, "\n<details><summary>By class and phase</summary>\n\n");
+	emit_markdown_columns(out, diff_class, &doc->row.classes, classes, 0);
+	emit_raw(out, "\n");
+	emit_markdown_columns(out, diff_phase, &doc->row.phases, phases, 0);
 	emit_raw(out, "\n");
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);

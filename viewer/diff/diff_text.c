@@ -6,10 +6,9 @@
 
 #include "../answers/parts.h"
 #include "../base/human.h"
-#include "diff.h"
+#include "diff_document.h"
 
 #define WIDTH 79
-#define NAME  38 /* columns of the first column of a table */
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
@@ -72,85 +71,43 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_left_out(out, "    ", d->count - most);
 }
 
-static void title(struct emit *out, const char *what)
+static void tables_by_time(const struct row_diff *row, struct emit *out)
 {
+	static const struct text_column classes[] =
+		DIFF_COLUMNS("class, each at its own peak", diff_class, class);
+	static const struct text_column phases[] = DIFF_COLUMNS("highest in", diff_phase, words);
+
 	emit_line(out, "%s", "");
-	emit_title(out, "  %-*s %11s %11s %12s", NAME, what, "old", "new", "change");
+	emit_columns(out, diff_class, &row->classes, classes, 0);
+	emit_line(out, "%s", "");
+	emit_columns(out, diff_phase, &row->phases, phases, 0);
 }
 
-static void row(struct emit *out, const char *name, uint64_t before, uint64_t after)
+/* What changed most; nothing if nothing did. */
+static void tables_by_place(const struct diff_document *doc, struct emit *out, size_t most)
 {
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[48];
+	static const struct text_column modules[] =
+		DIFF_COLUMNS("module", diff_module, module, .room = DIFF_NAME, .style = COLUMN_END);
+	static const struct text_column lines[] = DIFF_COLUMNS("line", diff_line, words);
+	const struct diff_module *m = doc->modules.items;
+	const struct diff_line *l = doc->lines.items;
 
-	emit_line(out, "  %-*s %11s %11s %12s", NAME, name, human_bytes(a, before),
-		  human_bytes(b, after), diff_change(c, before, after));
-}
-
-static void tables_by_time(const struct diff *d, struct emit *out)
-{
-	title(out, "class, each at its own peak");
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
-			row(out, category_words(c), d->old_peak.bytes[c], d->new_peak.bytes[c]);
-	title(out, "highest in");
-	for (int p = 0; p < PHASES; p++) {
-		const struct span *old = diff_highest(&d->old, p), *new = diff_highest(&d->new, p);
-
-		if (old || new)
-			row(out, phase_text(p), old ? old->extent.peak : 0,
-			    new ? new->extent.peak : 0);
+	if (doc->modules.count && m->bytes_old != m->bytes_new) {
+		emit_line(out, "%s", "");
+		emit_columns(out, diff_module, &doc->row.modules, modules, most);
+	}
+	if (doc->lines.count && l->bytes_old != l->bytes_new) {
+		emit_line(out, "%s", "");
+		emit_columns(out, diff_line, &doc->row.lines, lines, most);
 	}
 }
 
-static void table_of_modules(const struct diff *d, struct emit *out, size_t most)
+void diff_text(const struct diff_document *doc, struct emit *out, long top)
 {
-	struct diff_modules m = diff_modules(d);
-	char name[1024];
+	size_t most = top > 0 ? (size_t)top : 0;
 
-	for (size_t i = 0; i < m.count && i < most; i++) {
-		if (m.items[i].bytes_old == m.items[i].bytes_new)
-			break;
-		if (!i)
-			title(out, "module");
-		row(out, words_end(m.items[i].path, name, sizeof(name), NAME), m.items[i].bytes_old,
-		    m.items[i].bytes_new);
-	}
-	diff_modules_free(&m);
-}
-
-static void table_of_lines(const struct diff *d, struct emit *out, size_t most)
-{
-	struct diff_lines l = diff_lines(d);
-
-	for (size_t i = 0; i < l.count && i < most; i++) {
-		const struct diff_line *x = &l.items[i];
-		const struct owner *o = diff_line_owner(x);
-		char name[OWNER_WORDS + 48], who[OWNER_WORDS];
-		const char *class = category_words(x->category);
-		size_t left = NAME - 1 - strlen(class);
-
-		if (x->bytes_old == x->bytes_new)
-			break;
-		if (!i)
-			title(out, "line");
-		if (o->file[0])
-			owner_place(o, who, sizeof(who), left);
-		else
-			words_within(o->function[0] ? o->function : "(no stack)", who, sizeof(who),
-				     left);
-		snprintf(name, sizeof(name), "%s %s", who, class);
-		row(out, name, x->bytes_old, x->bytes_new);
-	}
-	diff_lines_free(&l);
-}
-
-void diff_text(const struct diff *d, struct emit *out, long top)
-{
-	size_t most = top > 0 ? (size_t)top : SIZE_MAX;
-
-	head(d, out);
-	findings(d, out, most);
-	tables_by_time(d, out);
-	table_of_modules(d, out, most);
-	table_of_lines(d, out, most);
+	head(doc->diff, out);
+	findings(doc->diff, out, most ? most : SIZE_MAX);
+	tables_by_time(&doc->row, out);
+	tables_by_place(doc, out, most);
 }

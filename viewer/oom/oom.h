@@ -9,7 +9,7 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
-#include "../base/emit.h"
+#include "../documents/document.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 
@@ -147,7 +147,19 @@ bool oom_is_passing(enum category c);
 /* How much more was needed. */
 uint64_t oom_missing(const struct oom *o);
 
-void oom_text(struct oom *o, enum oom_cause cause, const char *why, long top, struct emit *out);
-void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit *out);
+/* All that is said of it. */
+struct oom_answer {
+	struct oom *oom;
+	enum oom_cause cause;
+	char why[OOM_TEXT];
+	struct oom_remedy remedies[OOM_REMEDIES];
+	size_t count;
+	char note[96]; /* of the row that is being written */
+};
+
+void oom_answer(struct oom_answer *a, struct oom *o);
+/* Without what it says of ranks and of values; lives as long as a and its oom. */
+struct row_oom oom_document(struct oom_answer *a);
+void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, struct emit *out);
 
 #endif

@@ -5,124 +5,111 @@
 
 #include "../answers/parts.h"
 #include "../base/human.h"
+#include "../documents/columns.h"
 #include "oom.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define WHO  28 /* columns for a line of code */
 
-static void json_holders(const struct oom *o, struct emit *out)
+static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 {
-	emit_array(out, "holders");
-	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct oom_holder *h = &o->holders.items[i];
+	struct oom_answer *a = ctx;
+	const struct oom_holder *h = &a->oom->holders.items[i];
 
-		emit_object(out, NULL);
-		emit_text(out, "class", category_name(h->category));
-		emit_owner(out, &h->owner);
-		emit_number(out, "bytes", h->bytes);
-		emit_number(out, "blocks", h->blocks);
-		emit_number(out, "earlier_bytes", h->before);
-		emit_end(out);
-	}
-	emit_end(out);
+	snprintf(a->note, sizeof(a->note), "%s", category_words(h->category));
+	if (h->before && oom_is_passing(h->category))
+		snprintf(a->note, sizeof(a->note), "%s, %s older", category_words(h->category),
+			 B(h->before));
+	*row = (struct row_oom_holder){ .class = h->category,
+					.owner = h->owner,
+					.bytes = h->bytes,
+					.blocks = h->blocks,
+					.earlier_bytes = h->before,
+					.note = a->note };
+	return true;
 }
 
-static void json_remedies(const struct oom *o, enum oom_cause cause, struct emit *out)
+static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 {
-	struct oom_remedy list[OOM_REMEDIES];
-	size_t n = oom_remedies(o, cause, list);
+	const struct oom_answer *a = ctx;
+	const struct oom_remedy *r = &a->remedies[i];
 
-	emit_array(out, "remedies");
-	for (size_t i = 0; i < n; i++) {
-		emit_object(out, NULL);
-		emit_text(out, "name", list[i].name);
-		emit_text(out, "what", list[i].what);
-		emit_number(out, "saves_bytes", list[i].saves);
-		emit_flag(out, "enough", list[i].enough);
-		emit_text(out, "how_known", list[i].how);
-		emit_end(out);
-	}
-	emit_end(out);
+	*row = (struct row_oom_remedy){ .name = r->name,
+					.what = r->what,
+					.saves_bytes = r->saves,
+					.enough = r->enough,
+					.how_known = r->how };
+	return true;
 }
 
-static void json_grown(const struct oom *o, struct emit *out)
+static bool grown_row(void *ctx, size_t c, struct row_oom_grown *row)
 {
-	emit_number(out, "compared_step", o->compared_step);
-	emit_array(out, "grown");
-	for (unsigned c = 0; c < CATEGORIES && o->compared_step; c++) {
-		if (!o->compared[c] && !o->shot.bytes[c])
-			continue;
-		emit_object(out, NULL);
-		emit_text(out, "class", category_name(c));
-		emit_number(out, "bytes_before", o->compared[c]);
-		emit_number(out, "bytes", o->shot.bytes[c]);
-		emit_signed(out, "delta", (int64_t)(o->shot.bytes[c] - o->compared[c]));
-		emit_end(out);
-	}
-	emit_end(out);
+	const struct oom *o = ctx;
+	uint64_t before = o->compared[c], bytes = o->shot.bytes[c];
+
+	*row = (struct row_oom_grown){ .class = (unsigned)c,
+				       .bytes_before = before,
+				       .bytes = bytes,
+				       .delta = (int64_t)(bytes - before) };
+	return before || bytes;
 }
 
-static void json_devices(const struct oom *o, struct emit *out)
+static bool device_row(void *ctx, size_t i, struct row_oom_device *row)
 {
+	const struct oom *o = ctx;
+	const struct model_device *d = &o->timeline.model.devices[i];
+
+	*row = (struct row_oom_device){ .device = (int64_t)i,
+					.peak_bytes = model_curve(d)->peak.bytes };
+	return (int)i != o->timeline.device && d->seen && row->peak_bytes;
+}
+
+void oom_answer(struct oom_answer *a, struct oom *o)
+{
+	a->oom = o;
+	a->cause = oom_cause(o, a->why);
+	a->count = oom_remedies(o, a->cause, a->remedies);
+}
+
+struct row_oom oom_document(struct oom_answer *a)
+{
+	struct oom *o = a->oom;
 	const struct oom_devices d = oom_devices(o);
 
-	if (!d.count)
-		return;
-	emit_flag(out, "replicas", d.replicas);
-	emit_array(out, "other_devices");
-	for (int i = 0; i < MODEL_DEVICES; i++) {
-		const struct model_device *device = &o->timeline.model.devices[i];
-
-		if (i == o->timeline.device || !device->seen || !model_curve(device)->peak.bytes)
-			continue;
-		emit_object(out, NULL);
-		emit_signed(out, "device", i);
-		emit_number(out, "peak_bytes", model_curve(device)->peak.bytes);
-		emit_end(out);
-	}
-	emit_end(out);
-}
-
-static void json_where(const struct oom *o, struct emit *out)
-{
-	emit_signed(out, "device", o->timeline.device);
-	emit_number(out, "time_ns", o->refusal.event.time_ns);
-	emit_number(out, "nth", o->refusal.nth);
-	emit_number(out, "ooms", o->refusal.count);
-	emit_flag(out, "went_on", o->refusal.later_allocs != 0);
-	emit_number(out, "step", o->step);
-	emit_text(out, "phase", phase_name(o->phase));
-	emit_number(out, "stack", o->refusal.event.stack);
-	emit_text(out, "class", category_name(o->wanted_category));
-	emit_owner(out, &o->wanted_owner);
-}
-
-static void json_room(const struct oom *o, struct emit *out)
-{
-	emit_number(out, "block_bytes", o->block);
-	emit_number(out, "total_bytes", o->total);
-	emit_number(out, "allocated_bytes", o->allocated);
-	emit_number(out, "reserved_bytes", o->reserved);
-	emit_number(out, "cached_bytes", o->cached);
-	emit_number(out, "library_bytes", o->libraries);
-	emit_number(out, "context_bytes", o->context);
-	emit_number(out, "other_bytes", o->others);
-	emit_by_class(out, "categories", o->shot.bytes);
-}
-
-void oom_json(struct oom *o, enum oom_cause cause, const char *why, struct emit *out)
-{
-	emit_number(out, "asked_bytes", o->asked);
-	emit_number(out, "free_bytes", o->free);
-	emit_number(out, "largest_hole", o->hole);
-	emit_text(out, "cause", oom_cause_name(cause));
-	emit_text(out, "text", why);
-	json_holders(o, out);
-	json_remedies(o, cause, out);
-	json_where(o, out);
-	json_devices(o, out);
-	json_room(o, out);
-	json_grown(o, out);
+	return (struct row_oom){
+		.asked_bytes = o->asked,
+		.free_bytes = o->free,
+		.largest_hole = o->hole,
+		.cause = oom_cause_name(a->cause),
+		.text = a->why,
+		.holders = { o->holders.count, holder_row, a },
+		.remedies = { a->count, remedy_row, a },
+		.device = o->timeline.device,
+		.time_ns = o->refusal.event.time_ns,
+		.nth = o->refusal.nth,
+		.ooms = o->refusal.count,
+		.went_on = o->refusal.later_allocs,
+		.step = o->step,
+		.phase = phase_name(o->phase),
+		.stack = o->refusal.event.stack,
+		.class = o->wanted_category,
+		.owner = o->wanted_owner,
+		.has_replicas = d.count,
+		.replicas = d.replicas,
+		.has_other_devices = d.count,
+		.other_devices = { MODEL_DEVICES, device_row, o },
+		.block_bytes = o->block,
+		.total_bytes = o->total,
+		.allocated_bytes = o->allocated,
+		.reserved_bytes = o->reserved,
+		.cached_bytes = o->cached,
+		.library_bytes = o->libraries,
+		.context_bytes = o->context,
+		.other_bytes = o->others,
+		.categories = o->shot.bytes,
+		.compared_step = o->compared_step,
+		.grown = { o->compared_step ? CATEGORIES : 0, grown_row, o },
+	};
 }
 
 static void text_head(const struct oom *o, struct emit *out)
@@ -235,74 +222,50 @@ static void text_classes(const struct oom *o, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
-static int width_of(const struct oom *o, size_t most)
+static void text_holders(const struct row_oom *row, long top, struct emit *out)
 {
-	size_t width = WHO;
-	char who[OWNER_WORDS];
+	const struct text_column columns[] = {
+		TEXT_COLUMN("the lines that hold most", oom_holder_owner, 2, -WHO, .room = WHO),
+		TEXT_COLUMN("bytes", oom_holder_bytes, 1, 10),
+		TEXT_COLUMN("class", oom_holder_note, 2, -1),
+	};
 
-	for (size_t i = 0; i < o->holders.count && i < most; i++) {
-		size_t len = strlen(
-			owner_words_within(&o->holders.items[i].owner, who, sizeof(who), WHO));
-
-		width = len > width ? len : width;
-	}
-	return (int)width;
-}
-
-static void text_holders(const struct oom *o, long top, struct emit *out)
-{
-	size_t most = top > 0 ? (size_t)top : o->holders.count;
-	int width = width_of(o, most);
-	char who[OWNER_WORDS], old[48];
-
-	emit_title(out, "  %-*s %10s  %s", width, "the lines that hold most", "bytes", "class");
-	for (size_t i = 0; i < o->holders.count && i < most; i++) {
-		const struct oom_holder *h = &o->holders.items[i];
-
-		old[0] = 0;
-		if (h->before && oom_is_passing(h->category))
-			snprintf(old, sizeof(old), ", %s older", B(h->before));
-		emit_line(out, "  %-*s %10s  %s%s", width,
-			  owner_words_within(&h->owner, who, sizeof(who), WHO), B(h->bytes),
-			  category_words(h->category), old);
-	}
-	if (most < o->holders.count)
-		emit_left_out(out, "  ", o->holders.count - most);
+	emit_left_out(
+		out, "  ",
+		emit_columns(out, oom_holder, &row->holders, columns, top > 0 ? (size_t)top : 0));
 	emit_line(out, "%s", "");
 }
 
-static void text_remedies(const struct oom *o, enum oom_cause cause, struct emit *out)
+static void text_remedies(const struct oom_answer *a, struct emit *out)
 {
-	struct oom_remedy list[OOM_REMEDIES];
-	size_t n = oom_remedies(o, cause, list);
 	char lead[40];
 
-	if (!n)
+	if (!a->count)
 		return;
 	emit_title(out, "%s", "What would have made room, by what was measured then");
-	for (size_t i = 0; i < n; i++) {
-		snprintf(lead, sizeof(lead), "  %10s%s ", B(list[i].saves),
-			 list[i].enough ? " *" : "  ");
-		emit_paragraph(out, lead, "               ", list[i].what);
-		emit_paragraph(out, "               ", "               ", list[i].how);
+	for (const struct oom_remedy *r = a->remedies; r < a->remedies + a->count; r++) {
+		snprintf(lead, sizeof(lead), "  %10s%s ", B(r->saves), r->enough ? " *" : "  ");
+		emit_paragraph(out, lead, "               ", r->what);
+		emit_paragraph(out, "               ", "               ", r->how);
 	}
 	emit_line(out, "%s", "  * as much as was missing, or more");
 	emit_line(out, "%s", "");
 }
 
-void oom_text(struct oom *o, enum oom_cause cause, const char *why, long top, struct emit *out)
+void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, struct emit *out)
 {
+	const struct oom *o = a->oom;
 	char lead[64];
 
 	text_head(o, out);
-	snprintf(lead, sizeof(lead), "Cause: %s. ", oom_cause_name(cause));
-	emit_paragraph(out, lead, "  ", why);
+	snprintf(lead, sizeof(lead), "Cause: %s. ", row->cause);
+	emit_paragraph(out, lead, "  ", row->text);
 	emit_line(out, "%s", "");
 	text_devices(o, out);
 	text_room(o, out);
 	text_classes(o, out);
-	text_holders(o, top, out);
-	text_remedies(o, cause, out);
+	text_holders(row, top, out);
+	text_remedies(a, out);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", o->timeline.recording->path);
 	emit_line(out, "            gpumemtrace stack %s %u", o->timeline.recording->path,
 		  o->refusal.event.stack);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison as a document: what JSON, text and Markdown print. */
+#include "diff_document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+/* argv as recorded: each argument ends with a zero. */
+static struct defs_text command(const struct diff_side *s)
+{
+	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
+	const char *from = argv.len ? owners_base(argv.s) : argv.s;
+	size_t len = (size_t)(argv.s + argv.len - from);
+	char *text = need_copy(from, len);
+
+	while (len && !text[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	return (struct defs_text){ text, len };
+}
+
+static struct row_diff_side side(const struct diff_side *s, const struct diff_shot *shot)
+{
+	const struct defs *defs = &s->recording.defs;
+
+	return (struct row_diff_side){ .file = s->recording.path,
+				       .commit = defs_meta(defs, "git.commit"),
+				       .branch = defs_meta(defs, "git.branch"),
+				       .command = command(s),
+				       .device = s->timeline.device,
+				       .steps = steps_number(&s->timeline.steps),
+				       .peak_bytes = s->peak,
+				       .compared = { .time_ns = shot->time_ns,
+						     .step = shot->step,
+						     .phase = phase_name(shot->phase),
+						     .bytes = shot->total } };
+}
+
+/* The three members that say how much. */
+#define BYTES(before, after) \
+	.bytes_old = (before), .bytes_new = (after), .delta = (int64_t)((after) - (before))
+
+static bool part_row(void *ctx, size_t i, struct row_diff_part *row)
+{
+	const struct diff_document *doc = ctx;
+	const struct diff_pair *p = &doc->diff->pairs[i];
+	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
+
+	if (p->finding != doc->finding->id)
+		return false;
+	*row = (struct row_diff_part){ .class = p->category,
+				       .owner = *diff_owner(p),
+				       .module = site->module,
+				       BYTES(p->bytes_old, p->bytes_new),
+				       .blocks_old = p->blocks_old,
+				       .blocks_new = p->blocks_new };
+	return true;
+}
+
+static bool finding_row(void *ctx, size_t i, struct row_diff_finding *row)
+{
+	struct diff_document *doc = ctx;
+	const struct diff_finding *f = doc->finding = &doc->diff->findings[i];
+	size_t parts = f->kind == DIFF_MOVED ? 0 : doc->diff->pair_count;
+
+	*row = (struct row_diff_finding){ .kind = diff_kind_name(f->kind),
+					  .class = f->category,
+					  .owner = f->owner,
+					  BYTES(f->bytes_old, f->bytes_new),
+					  .text = f->text,
+					  .cause = diff_cause_name(f->cause),
+					  .parts = { parts, part_row, doc } };
+	return true;
+}
+
+static bool class_row(void *ctx, size_t c, struct row_diff_class *row)
+{
+	const struct diff_document *doc = ctx;
+	uint64_t before = doc->diff->old_peak.bytes[c], after = doc->diff->new_peak.bytes[c];
+
+	*row = (struct row_diff_class){ .class = (unsigned)c, BYTES(before, after) };
+	return before || after;
+}
+
+static bool phase_row(void *ctx, size_t p, struct row_diff_phase *row)
+{
+	const struct diff_document *doc = ctx;
+	const struct span *old = diff_highest(&doc->diff->old, (int)p);
+	const struct span *new = diff_highest(&doc->diff->new, (int)p);
+	uint64_t before = old ? old->extent.peak : 0, after = new ? new->extent.peak : 0;
+
+	*row = (struct row_diff_phase){ .phase = phase_name((int)p),
+					BYTES(before, after),
+					.words = phase_text((int)p) };
+	return old || new;
+}
+
+static bool module_row(void *ctx, size_t i, struct row_diff_module *row)
+{
+	const struct diff_document *doc = ctx;
+	const struct diff_module *m = &doc->modules.items[i];
+
+	*row = (struct row_diff_module){ .module = m->path, BYTES(m->bytes_old, m->bytes_new) };
+	return m->bytes_old != m->bytes_new;
+}
+
+/* "model.py:12 activations", for text. */
+static const char *line_words(char *buf, size_t room, const struct owner *o, unsigned category)
+{
+	const char *class = category_words(category);
+	size_t left = DIFF_NAME - 1 - strlen(class);
+	char who[OWNER_WORDS];
+
+	if (o->file[0])
+		owner_place(o, who, sizeof(who), left);
+	else
+		words_within(o->function[0] ? o->function : "(no stack)", who, sizeof(who), left);
+	snprintf(buf, room, "%s %s", who, class);
+	return buf;
+}
+
+static bool line_row(void *ctx, size_t i, struct row_diff_line *row)
+{
+	struct diff_document *doc = ctx;
+	const struct diff_line *x = &doc->lines.items[i];
+	const struct owner *o = diff_line_owner(x);
+
+	*row = (struct row_diff_line){ .class = x->category,
+				       .owner = *o,
+				       BYTES(x->bytes_old, x->bytes_new),
+				       .blocks_old = x->blocks_old,
+				       .blocks_new = x->blocks_new,
+				       .words = line_words(doc->words, sizeof(doc->words), o,
+							   x->category) };
+	return x->bytes_old != x->bytes_new;
+}
+
+static bool besides_row(void *ctx, size_t i, struct row_diff_besides *row)
+{
+	struct diff_document *doc = ctx;
+
+	doc->ground_at = i ? doc->ground_at : 0;
+	if (!diff_ground(doc->diff, &doc->ground_at, &doc->ground))
+		return false;
+	*row = (struct row_diff_besides){ .what = doc->ground.what,
+					  .old = doc->ground.old,
+					  .new = doc->ground.new };
+	return true;
+}
+
+static size_t count_grounds(const struct diff *d)
+{
+	struct diff_ground g;
+	size_t n = 0;
+
+	for (size_t at = 0; diff_ground(d, &at, &g);)
+		n++;
+	return n;
+}
+
+void diff_document(struct diff_document *doc, const struct diff *d)
+{
+	*doc = (struct diff_document){ .diff = d,
+				       .modules = diff_modules(d),
+				       .lines = diff_lines(d) };
+	doc->row = (struct row_diff){
+		.peak_old = d->old.peak,
+		.peak_new = d->new.peak,
+		.delta = (int64_t)(d->new.peak - d->old.peak),
+		.peak_phase_old = phase_name(diff_phase_at(&d->old, d->old.peak_seq)),
+		.peak_phase_new = phase_name(diff_phase_at(&d->new, d->new.peak_seq)),
+		.old = side(&d->old, &d->old_shot),
+		.new = side(&d->new, &d->new_shot),
+		.besides = { count_grounds(d), besides_row, doc },
+		.findings = { d->count, finding_row, doc },
+		.classes = { CATEGORIES, class_row, doc },
+		.phases = { PHASES, phase_row, doc },
+		.modules = { doc->modules.count, module_row, doc },
+		.lines = { doc->lines.count, line_row, doc },
+	};
+}
+
+void diff_document_free(struct diff_document *doc)
+{
+	diff_modules_free(&doc->modules);
+	diff_lines_free(&doc->lines);
+	free((char *)doc->row.old.command.s);
+	free((char *)doc->row.new.command.s);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "columns.h"
+
+#include <inttypes.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/emit_json.h"
+#include "../base/human.h"
+#include "../classes/classify.h"
+#include "../stacks/owner_words.h"
+
+#define COLUMNS 16
+#define CELL	1024
+
+struct printer {
+	struct emit *out;
+	const struct document *document;
+	const struct text_column *columns;
+	size_t count;
+	size_t widths[COLUMNS];
+	char line[4 * CELL];
+	size_t len, gap; /* gap: spaces to come before the next text */
+};
+
+static const char *owner_cell(const struct text_column *c, const struct owner *o, char buf[CELL])
+{
+	if (c->style == COLUMN_PLACE)
+		return owner_place(o, buf, CELL, c->room);
+	if (c->style == COLUMN_CUT)
+		return owner_words(o, buf, CELL, c->room);
+	return owner_words_within(o, buf, CELL, c->room);
+}
+
+static void change(char buf[CELL], int64_t n)
+{
+	char b[HUMAN_MAX];
+
+	human_bytes(b, (uint64_t)(n < 0 ? -n : n));
+	snprintf(buf, CELL, n ? "%c%s" : "0", n < 0 ? '-' : '+', b);
+}
+
+static const char *number_cell(const struct text_column *c, enum member_type type, uint64_t n,
+			       char buf[CELL])
+{
+	if (c->style == COLUMN_SHARE)
+		return human_share(buf, n, c->all);
+	if (type == MEMBER_ADDRESS)
+		snprintf(buf, CELL, "0x%" PRIx64, n);
+	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
+		human_bytes(buf, n);
+	else if (type == MEMBER_CHANGE)
+		change(buf, (int64_t)n);
+	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
+		human_count(buf, n);
+	else
+		snprintf(buf, CELL, "%" PRIu64, n);
+	return buf;
+}
+
+static const char *cell(const struct printer *p, const struct text_column *c, const char *row,
+			char buf[CELL])
+{
+	const struct member *m = &p->document->members[c->member];
+	const char *at = row + m->offset;
+	const struct defs_text *raw = (const void *)at;
+	const char *text;
+
+	if (m->has && !*(const bool *)(row + m->has - 1))
+		return "";
+	switch (m->type) {
+	case MEMBER_FUNCTION:
+		return owner_cell(c, (const void *)at, buf);
+	case MEMBER_TEXT:
+		memcpy(&text, at, sizeof(text));
+		if (text && c->style == COLUMN_END)
+			return words_end(text, buf, CELL, c->room);
+		return text ? text : "";
+	case MEMBER_RAW:
+		snprintf(buf, CELL, "%.*s", (int)raw->len, raw->s ? raw->s : "");
+		return buf;
+	case MEMBER_CLASS:
+		return category_words(*(const unsigned *)at);
+	default:
+		return number_cell(c, m->type, *(const uint64_t *)at, buf);
+	}
+}
+
+static void measure(struct printer *p, const char *row)
+{
+	char buf[CELL];
+
+	for (size_t i = 0; i < p->count; i++) {
+		const char *text = row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title;
+		size_t width = emit_plain_width(text, strlen(text));
+
+		p->widths[i] = width > p->widths[i] ? width : p->widths[i];
+	}
+}
+
+/* Spaces are printed only when something follows them on the line. */
+static void add(struct printer *p, size_t i, const char *text)
+{
+	const struct text_column *c = &p->columns[i];
+	size_t width = emit_plain_width(text, strlen(text));
+	size_t pad = p->widths[i] > width ? p->widths[i] - width : 0;
+
+	p->gap += c->gap + (c->width < 0 ? 0 : pad);
+	if (*text) {
+		p->len += (size_t)snprintf(p->line + p->len, sizeof(p->line) - p->len, "%*s%s",
+					   (int)p->gap, "", text);
+		p->len = p->len < sizeof(p->line) ? p->len : sizeof(p->line) - 1;
+		p->gap = 0;
+	}
+	p->gap += c->width < 0 ? pad : 0;
+}
+
+static bool has_titles(const struct printer *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->columns[i].title[0])
+			return true;
+	return false;
+}
+
+static void print(struct printer *p, const char *row)
+{
+	char buf[CELL];
+
+	if (!row && !has_titles(p))
+		return;
+	p->len = p->gap = 0;
+	p->line[0] = 0;
+	for (size_t i = 0; i < p->count; i++)
+		add(p, i, row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
+	if (row)
+		emit_line(p->out, "%s", p->line);
+	else
+		emit_title(p->out, "%s", p->line);
+}
+
+/* Once to see how wide the columns are, once to print. Returns how many rows were left out. */
+static size_t walk(struct printer *p, const void *rows, size_t most,
+		   void (*look)(struct printer *p, const char *row))
+{
+	alignas(max_align_t) char row[ROW_MOST];
+	enum rows_next next;
+	size_t n = 0;
+
+	look(p, NULL);
+	for (size_t i = 0; (next = p->document->next(rows, i, row)) != ROWS_END; i++)
+		if (next == ROWS_ROW && (n++ < most || !most))
+			look(p, row);
+	return most && n > most ? n - most : 0;
+}
+
+size_t columns_write(struct emit *out, const struct document *d, const struct text_column *columns,
+		     size_t count, const void *rows, size_t most)
+{
+	struct printer p = { .out = out, .document = d, .columns = columns, .count = count };
+
+	if (emit_json(out))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		p.widths[i] = (size_t)(columns[i].width < 0 ? -columns[i].width : columns[i].width);
+	walk(&p, rows, most, measure);
+	return walk(&p, rows, most, print);
+}
+
+/* ---- Markdown ---- */
+
+void emit_markdown(struct emit *out, const char *text)
+{
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		size_t shown = emit_plain_char(text, left);
+
+		n = shown ? shown : 1;
+		if (strchr("<>&@", *text))
+			emit_raw(out, "&#%u;", (unsigned)*text);
+		else if (strchr("\\`*_{}[]#|~$!", *text))
+			emit_raw(out, "\\%c", *text);
+		else
+			emit_raw(out, "%.*s", (int)n, shown ? text : " ");
+	}
+}
+
+static void print_markdown(struct printer *p, const char *row)
+{
+	char buf[CELL];
+
+	emit_raw(p->out, "|");
+	for (size_t i = 0; i < p->count; i++) {
+		emit_raw(p->out, " ");
+		emit_markdown(p->out,
+			      row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
+		emit_raw(p->out, " |");
+	}
+	emit_raw(p->out, row ? "\n" : "\n|");
+	for (size_t i = 0; !row && i < p->count; i++)
+		emit_raw(p->out, "%s%s", p->columns[i].width < 0 ? "---|" : "---:|",
+			 i + 1 < p->count ? "" : "\n");
+}
+
+size_t columns_markdown(struct emit *out, const struct document *d,
+			const struct text_column *columns, size_t count, const void *rows,
+			size_t most)
+{
+	struct printer p = { .out = out, .document = d, .columns = columns, .count = count };
+
+	return emit_json(out) ? 0 : walk(&p, rows, most, print_markdown);
+}
