@@ -245,10 +245,12 @@ def learn_late():
 
 
 def learn_sizes():
+    """What such a memory is for lasts: a result of a forward pass may be as large, but is gone by the next mark."""
+    seen = collections.Counter((b["addr"], b["life"]) for line in lines for b in line["blocks"])
     for cls, why, bytes_of_each in sizes:
         known = set(bytes_of_each())
         for b in (b for line in lines for b in line["blocks"]):
-            if not b["held"] and b["asked"] in known:
+            if not b["held"] and b["asked"] in known and (b["born"] != "forward" or seen[b["addr"], b["life"]] > 1):
                 b["classes"], b["why"] = [cls], why
 
 

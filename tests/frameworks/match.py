@@ -7,6 +7,7 @@ have been handed out up to a mark, or the runs part there."""
 import collections
 import json
 import subprocess
+import tempfile
 
 from score import TOOL
 
@@ -24,12 +25,17 @@ def lines_of(what, recording, *options):
     return [json.loads(line) for line in done.stdout.splitlines() if what in line]
 
 
+def stable(file):
+    """Code that was written as the program ran has another name in each run."""
+    return "" if file.startswith(tempfile.gettempdir() + "/") else file
+
+
 class Places:
     """Stack ids of a recording: their lines of Python as one number that is the same in another run."""
 
     def __init__(self, recording):
         defs = lines_of('"def":"', recording, "--defs")
-        self.codes = {d["id"]: (d["file"], d["name"]) for d in defs if d["def"] == "code"}
+        self.codes = {d["id"]: (stable(d["file"]), d["name"]) for d in defs if d["def"] == "code"}
         self.nodes = {d["id"]: d for d in defs if d["def"] == "stack"}
         self.known = {0: 0}
 
