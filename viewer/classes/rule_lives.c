@@ -277,5 +277,5 @@ bool life_bucket(struct classifier *c, const struct block *b)
 
 bool life_reduced(struct classifier *c, const struct block *b)
 {
-	return b->signs & STACK_REDUCED && block_lived_past_backward(c, b);
+	return b->signs & STACK_REDUCED && (b->piled || block_lived_past_backward(c, b));
 }

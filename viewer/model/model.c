@@ -90,6 +90,8 @@ void model_free(struct model *m)
 	free(m->before);
 	map_free(&m->line_ids);
 	free(m->lines);
+	map_free(&m->reduced_ids);
+	free(m->reduced);
 	free(m->passes);
 	signs_free(&m->signs);
 	free(m->threads);

@@ -3,6 +3,7 @@
  * Blocks that take the place of what a module or an optimizer made: one for one, or one for many.
  * Only what has happened counts, nothing is guessed ahead.
  */
+#include "../base/need.h"
 #include "model_parts.h"
 
 /* What a module or an optimizer made, or what took the place of that. */
@@ -195,6 +196,38 @@ void model_note_heir(struct model *m, const struct block *b, const struct gmt_ev
 		note_swap(m, b);
 }
 
+static struct model_birth *reduced_by(struct model *m, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&m->reduced_ids, stack, &fresh);
+
+	if (fresh) {
+		m->reduced = need_grow(m->reduced, &m->reduced_room, m->reduced_count,
+				       sizeof(*m->reduced));
+		*at = m->reduced_count++;
+		m->reduced[*at] = (struct model_birth){ 0 };
+	}
+	return &m->reduced[*at];
+}
+
+/* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;
+ * what it only passes on through is gone when the next one comes. */
+static void note_reduced(struct model *m, struct block *b)
+{
+	struct model_birth *at;
+	struct model_device *d;
+	struct block *before;
+
+	if (!(b->signs & STACK_REDUCED))
+		return;
+	at = reduced_by(m, b->stack);
+	d = model_device(m, at->device);
+	before = d ? tree_find(&d->live, at->addr) : NULL;
+	if (before && before->seq == at->seq)
+		before->piled = b->piled = true;
+	*at = (struct model_birth){ b->addr, b->seq, b->device };
+}
+
 void model_note_birth(struct model *m, struct block *b)
 {
 	struct model_thread *t = model_thread(m, b->thread);
@@ -203,6 +236,7 @@ void model_note_birth(struct model *m, struct block *b)
 	if (b->memory)
 		return;
 	note_made(m, b);
+	note_reduced(m, b);
 	note_flat_return(&t->let_go, b);
 	before = made_before(m, t, 0);
 	if (before && before->stage == STAGE_FORWARD) {
