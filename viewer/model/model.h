@@ -219,8 +219,8 @@ struct model {
 	struct model_line *lines;
 	size_t line_count, line_room;
 	struct model_swap made[MODEL_SWAPS];
-	uint32_t made_count;	   /* in all; the latest are there */
-	struct map reduced_ids;	   /* stack -> index of the latest that it reduced gradients into */
+	uint32_t made_count;	/* in all; the latest are there */
+	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
 	struct model_birth *reduced;
 	size_t reduced_count, reduced_room;
 	struct model_pass *passes; /* by their number: block.born_forward */
