@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from terminal import Terminal
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import json_page  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 WORKLOADS = ROOT / "tests/workloads"
+TABLES = json_page.tables()  # what the commands' JSON is like
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 
 
@@ -34,7 +37,10 @@ class Tool:
         return done.stdout
 
     def json(self, *args):
-        return json.loads(self(*args, "--json"), object_pairs_hook=once)
+        document = json.loads(self(*args, "--json"), object_pairs_hook=once)
+        if "totals" not in document:  # of several ranks
+            assert json_page.check(TABLES, args[0], document) == [], args
+        return document
 
     def events(self, file):
         """All events and definitions, in order."""

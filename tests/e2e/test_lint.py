@@ -19,6 +19,8 @@ OFFENCES = [
     ("size", "shim/a.c", LONG, "at most 500"),
     ("headers", "shim/a.c", "int x;\n", "no SPDX line"),
     ("manual", "viewer/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
+    ("documents", "viewer/commands/a.c", SPDX + "void emit_number(int n);\nvoid a(void);\nvoid a(void)\n{\n\temit_number(1);\n}\n",
+     "documents.def"),
     ("hosts", "scripts/a.sh", "#!/bin/sh\ncurl -O something\n", "scripts/a.sh"),
     ("scripts", "scripts/a.sh", "if true\n", "syntax error"),
     ("format", "shim/a.c", SPDX + "int  x ;\n", "not laid out"),
@@ -53,9 +55,9 @@ def compiled(tree):
 
 @pytest.fixture
 def tree(tmp_path):
-    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "viewer/man", "cupti", "simgpu"):
+    for folder in ("scripts", "shim", "format", "viewer/base", "viewer/model", "viewer/man", "viewer/commands", "cupti", "simgpu"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n| `man/` | x |\n")
+    (tmp_path / "viewer/README.md").write_text("| `base/` | x |\n| `model/` | x |\n| `man/` | x |\n| `commands/` | x |\n")
     for script in (ROOT / "scripts").glob("lint*"):
         shutil.copy(script, tmp_path / "scripts")
     (tmp_path / "scripts/lint-hookpath.allow").write_text("")
