@@ -2,159 +2,213 @@
 #include "tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "need.h"
 
 #define CHUNK 1024u
+#define GROUP 256u
 
-/* Index 0 is no node. addr is the block's, which never changes. */
-struct tree_node {
-	uint64_t addr;
-	uint32_t left, right, weight;
+struct tree_group {
+	unsigned count; /* never 0 */
+	uint64_t addrs[GROUP];
+	uint32_t places[GROUP];
 };
 
-static struct tree_node *at(const struct tree *t, uint32_t i)
+/* Where an address is or would be. */
+struct spot {
+	size_t group;
+	unsigned i;
+};
+
+static struct block *block_at(const struct tree *t, uint32_t place)
 {
-	return &t->nodes[i];
+	return &t->chunks[place / CHUNK][place % CHUNK];
 }
 
-static struct block *block_of(const struct tree *t, uint32_t i)
+/* How many of n sorted addresses are at most `addr`; no branch depends on the addresses. */
+static size_t up_to(const uint64_t *addrs, size_t n, uint64_t addr)
 {
-	return i ? &t->chunks[i / CHUNK][i % CHUNK] : NULL;
-}
+	const uint64_t *from = addrs;
 
-static uint32_t take(struct tree *t, uint64_t addr)
-{
-	uint32_t i = t->free_list;
+	while (n > 1) {
+		size_t half = n / 2;
 
-	if (i) {
-		t->free_list = at(t, i)->left;
-	} else {
-		i = t->used ? t->used : 1;
-		if (i / CHUNK >= t->chunk_count) {
-			t->chunks =
-				need_grow(t->chunks, &t->room, t->chunk_count, sizeof(*t->chunks));
-			t->chunks[t->chunk_count++] = need_new(CHUNK * sizeof(struct block));
-		}
-		t->nodes = need_grow(t->nodes, &t->node_room, i, sizeof(*t->nodes));
-		t->used = i + 1;
+		from = from[half - 1] <= addr ? from + half : from;
+		n -= half;
 	}
-	t->seed = t->seed * 1664525u + 1013904223u;
-	*at(t, i) = (struct tree_node){ .addr = addr, .weight = t->seed };
-	*block_of(t, i) = (struct block){ .addr = addr };
-	return i;
+	return (size_t)(from - addrs) + (n && *from <= addr);
 }
 
-/* Splits what hangs under i: below addr to *low, the others to *high. */
-static void split(struct tree *t, uint32_t i, uint64_t addr, uint32_t *low, uint32_t *high)
+/* The last block at addr or below it; false: there is none. */
+static bool last_up_to(const struct tree *t, uint64_t addr, struct spot *s)
 {
-	while (i) {
-		struct tree_node *n = at(t, i);
+	const struct tree_group *g;
 
-		if (n->addr < addr) {
-			*low = i;
-			low = &n->right;
-			i = n->right;
-		} else {
-			*high = i;
-			high = &n->left;
-			i = n->left;
-		}
-	}
-	*low = *high = 0;
+	s->group = up_to(t->firsts, t->group_count, addr);
+	if (!s->group)
+		return false;
+	g = t->groups[--s->group];
+	s->i = (unsigned)up_to(g->addrs, g->count, addr) - 1;
+	return true;
 }
 
-static uint32_t merge(struct tree *t, uint32_t low, uint32_t high)
+static bool find(const struct tree *t, uint64_t addr, struct spot *s)
 {
-	uint32_t top, *hole = &top;
+	return last_up_to(t, addr, s) && t->groups[s->group]->addrs[s->i] == addr;
+}
 
-	while (low && high) {
-		if (at(t, low)->weight > at(t, high)->weight) {
-			*hole = low;
-			hole = &at(t, low)->right;
-			low = *hole;
-		} else {
-			*hole = high;
-			hole = &at(t, high)->left;
-			high = *hole;
-		}
-	}
-	*hole = low ? low : high;
-	return top;
+static struct block *block_of(const struct tree *t, struct spot s)
+{
+	return block_at(t, t->groups[s.group]->places[s.i]);
 }
 
 struct block *tree_find(const struct tree *t, uint64_t addr)
 {
-	uint32_t i = t->root;
+	struct spot s;
 
-	while (i && at(t, i)->addr != addr)
-		i = addr < at(t, i)->addr ? at(t, i)->left : at(t, i)->right;
-	return block_of(t, i);
+	return find(t, addr, &s) ? block_of(t, s) : NULL;
 }
 
 struct block *tree_enclosing(const struct tree *t, uint64_t addr)
 {
-	struct block *best;
-	uint32_t last = 0;
+	struct spot s;
+	struct block *b = last_up_to(t, addr, &s) ? block_of(t, s) : NULL;
 
-	for (uint32_t i = t->root; i;) {
-		const struct tree_node *n = at(t, i);
-
-		if (n->addr <= addr)
-			last = i;
-		i = addr < n->addr ? n->left : n->right;
-	}
-	best = block_of(t, last);
-	return best && addr - best->addr < best->size ? best : NULL;
+	return b && addr - b->addr < b->size ? b : NULL;
 }
 
 struct block *tree_from(const struct tree *t, uint64_t addr)
 {
-	uint32_t first = 0;
+	struct spot s = { 0 };
 
-	for (uint32_t i = t->root; i;) {
-		const struct tree_node *n = at(t, i);
+	if (last_up_to(t, addr, &s)) {
+		const struct tree_group *g = t->groups[s.group];
 
-		if (n->addr >= addr)
-			first = i;
-		i = addr <= n->addr ? n->left : n->right;
+		s.i += g->addrs[s.i] != addr;
+		if (s.i == g->count)
+			s = (struct spot){ s.group + 1, 0 };
 	}
-	return block_of(t, first);
+	return s.group < t->group_count ? block_of(t, s) : NULL;
+}
+
+static uint32_t take(struct tree *t, uint64_t addr)
+{
+	uint32_t place;
+
+	if (t->free_count) {
+		place = t->free[--t->free_count];
+	} else {
+		place = t->used++;
+		if (place / CHUNK >= t->chunk_count) {
+			t->chunks =
+				need_grow(t->chunks, &t->room, t->chunk_count, sizeof(*t->chunks));
+			t->chunks[t->chunk_count++] = need_new(CHUNK * sizeof(struct block));
+		}
+	}
+	*block_at(t, place) = (struct block){ .addr = addr };
+	return place;
+}
+
+/* An empty group at `at`; what is behind moves on. */
+static struct tree_group *make_group(struct tree *t, size_t at)
+{
+	size_t behind = t->group_count - at;
+
+	t->groups = need_grow(t->groups, &t->group_room, t->group_count, sizeof(*t->groups));
+	t->firsts = need_grow(t->firsts, &t->first_room, t->group_count, sizeof(*t->firsts));
+	memmove(&t->groups[at + 1], &t->groups[at], behind * sizeof(*t->groups));
+	memmove(&t->firsts[at + 1], &t->firsts[at], behind * sizeof(*t->firsts));
+	t->group_count++;
+	return t->groups[at] = need_new(sizeof(struct tree_group));
+}
+
+/* The latter half of a full group becomes one of its own. */
+static void split(struct tree *t, size_t at)
+{
+	enum { HALF = GROUP / 2 };
+	struct tree_group *g = t->groups[at], *next = make_group(t, at + 1);
+
+	memcpy(next->addrs, &g->addrs[HALF], HALF * sizeof(g->addrs[0]));
+	memcpy(next->places, &g->places[HALF], HALF * sizeof(g->places[0]));
+	g->count = next->count = HALF;
+	t->firsts[at + 1] = next->addrs[0];
+}
+
+/* Where a new address belongs; its group has room. */
+static struct spot spot_for(struct tree *t, uint64_t addr)
+{
+	struct spot s = { 0 };
+
+	if (!t->group_count) {
+		make_group(t, 0);
+		return s;
+	}
+	if (last_up_to(t, addr, &s))
+		s.i++;
+	if (t->groups[s.group]->count < GROUP)
+		return s;
+	split(t, s.group);
+	if (s.i > GROUP / 2)
+		s = (struct spot){ s.group + 1, s.i - GROUP / 2 };
+	return s;
 }
 
 struct block *tree_insert(struct tree *t, uint64_t addr)
 {
-	uint32_t fresh = take(t, addr), *hole = &t->root;
-	struct tree_node *n = at(t, fresh);
+	struct spot s = spot_for(t, addr);
+	struct tree_group *g = t->groups[s.group];
+	unsigned behind = g->count - s.i;
 
-	while (*hole && at(t, *hole)->weight >= n->weight)
-		hole = addr < at(t, *hole)->addr ? &at(t, *hole)->left : &at(t, *hole)->right;
-	split(t, *hole, addr, &n->left, &n->right);
-	*hole = fresh;
+	memmove(&g->addrs[s.i + 1], &g->addrs[s.i], behind * sizeof(g->addrs[0]));
+	memmove(&g->places[s.i + 1], &g->places[s.i], behind * sizeof(g->places[0]));
+	g->addrs[s.i] = addr;
+	g->places[s.i] = take(t, addr);
+	g->count++;
+	t->firsts[s.group] = g->addrs[0];
 	t->count++;
-	return block_of(t, fresh);
+	return block_of(t, s);
+}
+
+static void drop_group(struct tree *t, size_t at)
+{
+	size_t behind = t->group_count - at - 1;
+
+	free(t->groups[at]);
+	memmove(&t->groups[at], &t->groups[at + 1], behind * sizeof(*t->groups));
+	memmove(&t->firsts[at], &t->firsts[at + 1], behind * sizeof(*t->firsts));
+	t->group_count--;
 }
 
 void tree_remove(struct tree *t, uint64_t addr)
 {
-	uint32_t *hole = &t->root, gone;
+	struct spot s;
+	struct tree_group *g;
+	unsigned behind;
 
-	while (*hole && at(t, *hole)->addr != addr)
-		hole = addr < at(t, *hole)->addr ? &at(t, *hole)->left : &at(t, *hole)->right;
-	if (!*hole)
+	if (!find(t, addr, &s))
 		return;
-	gone = *hole;
-	*hole = merge(t, at(t, gone)->left, at(t, gone)->right);
-	at(t, gone)->left = t->free_list;
-	t->free_list = gone;
+	g = t->groups[s.group];
+	t->free = need_grow(t->free, &t->free_room, t->free_count, sizeof(*t->free));
+	t->free[t->free_count++] = g->places[s.i];
 	t->count--;
+	behind = --g->count - s.i;
+	memmove(&g->addrs[s.i], &g->addrs[s.i + 1], behind * sizeof(g->addrs[0]));
+	memmove(&g->places[s.i], &g->places[s.i + 1], behind * sizeof(g->places[0]));
+	t->firsts[s.group] = g->addrs[0];
+	if (!g->count)
+		drop_group(t, s.group);
 }
 
 void tree_free(struct tree *t)
 {
 	for (size_t i = 0; i < t->chunk_count; i++)
 		free(t->chunks[i]);
+	for (size_t i = 0; i < t->group_count; i++)
+		free(t->groups[i]);
 	free(t->chunks);
-	free(t->nodes);
+	free(t->free);
+	free(t->groups);
+	free(t->firsts);
 	*t = (struct tree){ 0 };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live blocks in order of address: found by their address or by any address inside them. A treap
- * (a search tree by address, a heap by random weight), so that no order of coming makes it slow.
- * Blocks never move while they live.
+ * Live blocks in order of address: found by their address or by any address inside them. Groups of
+ * up to 256 sorted addresses, and a sorted row of the groups' first addresses: a search reads two
+ * short rows, and no order of coming makes it slow. Blocks never move while they live.
  */
 #ifndef VIEWER_TREE_H
 #define VIEWER_TREE_H
@@ -78,13 +78,18 @@ struct block {
 	uint8_t counted_as;	   /* in a series: its class after the latest event */
 };
 
+struct tree_group;
+
 struct tree {
-	struct block **chunks;	 /* the blocks stay where they are; */
-	struct tree_node *nodes; /* what a search walks lies close together */
-	size_t room, chunk_count, node_room;
-	uint32_t used, free_list, root;
-	uint32_t count;
-	uint32_t seed;
+	struct block **chunks; /* the blocks stay where they are */
+	size_t room, chunk_count;
+	uint32_t *free; /* places in chunks that can be used again, */
+	size_t free_count, free_room;
+	uint32_t used;	/* and how many were used at all */
+	uint32_t count; /* blocks that are there */
+	struct tree_group **groups;
+	uint64_t *firsts; /* the first address of each group */
+	size_t group_count, group_room, first_room;
 };
 
 struct block *tree_find(const struct tree *t, uint64_t addr);
