@@ -282,7 +282,7 @@ uint32_t native_frame(void *(*function)(void))
 	return ids;
 }
 
-void scene_begin(uint64_t moment_seq)
+void scene_begin(void)
 {
 	struct gmt_def_thread main_thread = { 1, 4 }, engine = { 2, 13 };
 
@@ -290,9 +290,7 @@ void scene_begin(uint64_t moment_seq)
 	define(GMT_DEF_THREAD, MAIN, &main_thread, sizeof(main_thread), "main", NULL, NULL);
 	define(GMT_DEF_THREAD, ENGINE, &engine, sizeof(engine), "pt_autograd_0", NULL, NULL);
 	model_init(&m, &defs);
-	moment = (struct moment){ .device = 0, .framework = true, .seq = moment_seq };
-	if (moment_seq != UINT64_MAX)
-		model_want(&m, &moment);
+	moment = (struct moment){ .device = 0, .framework = true, .seq = UINT64_MAX };
 }
 
 void scene_end(void)
@@ -305,15 +303,10 @@ void scene_end(void)
 
 void scene_play(void (*play)(void))
 {
-	uint64_t wanted;
-
-	scene_begin(UINT64_MAX);
-	play();
-	wanted = moment.seq;
-	scene_end();
-	scene_begin(wanted);
+	scene_begin();
 	play();
 	model_settle(&m);
+	model_take(&m, &moment);
 }
 
 uint32_t statement(uint32_t parent, const char *function, const char *text)

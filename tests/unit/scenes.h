@@ -30,9 +30,9 @@ extern const struct scenes {
 	size_t count;
 } scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_late;
 
-void scene_begin(uint64_t moment_seq); /* UINT64_MAX: no moment is taken */
+void scene_begin(void); /* no moment is taken */
 void scene_end(void);
-/* Plays a scene that calls now() twice: the first time finds the moment's number. */
+/* Plays a scene that calls now(), and takes that moment. */
 void scene_play(void (*play)(void));
 
 uint32_t frame_at(uint32_t parent, const char *file, const char *function, uint32_t line);

@@ -228,12 +228,14 @@ static void retries(void **state)
 	model_free(&m);
 }
 
+/* After the events were fed. */
 static struct moment *at(uint64_t when)
 {
 	static struct moment mo;
 
 	mo = (struct moment){ .seq = when, .framework = true };
-	model_want(&m, &mo);
+	model_settle(&m);
+	model_take(&m, &mo);
 	return &mo;
 }
 
@@ -248,11 +250,11 @@ static void moments(void **state)
 		struct moment *mo;
 
 		fresh();
-		mo = at(when);
 		block(GMT_BLOCK_ALLOC, 0, 0x1000, 10);
 		block(GMT_BLOCK_ALLOC, 0, 0x2000, 20);
 		block(GMT_BLOCK_FREE, 0, 0x1000, 10);
 		block(GMT_BLOCK_ALLOC, 0, 0x1000, 40);
+		mo = at(when);
 		assert_int_equal(mo->bytes, bytes[when - 1]);
 		assert_int_equal(mo->count, counts[when - 1]);
 		assert_int_equal(mo->time_ns, when * 10);
@@ -308,7 +310,6 @@ static void tags(void **state)
 
 	(void)state;
 	fresh();
-	mo = at(14);
 	for (uint64_t addr = 0x1000; addr <= 0x6000; addr += 0x1000)
 		block(GMT_BLOCK_ALLOC, 0, addr, 0x800); /* events 1 to 6 */
 	tag(GMT_TAG_SAVED, 0x2010, 0x51);
@@ -325,7 +326,7 @@ static void tags(void **state)
 	tag(GMT_TAG_GRAD, 0x4000, 0x61);
 	tag(GMT_TAG_LEAF, 0x1800, 0x62); /* just behind the first block: nobody's */
 	tag(GMT_TAG_SAVED, 0x5000, 0x53);
-	model_settle(&m);
+	mo = at(14);
 	assert_true(mo->taken);
 	assert_string_equal(class_at(mo, 0x1000), "parameters");
 	assert_string_equal(class_at(mo, 0x2000), "activations");
@@ -346,7 +347,6 @@ static void saved_belongs_to_one_life(void **state)
 
 	(void)state;
 	fresh();
-	mo = at(7);
 	block(GMT_BLOCK_ALLOC, 0, 0x1000, 8);
 	tag(GMT_TAG_SAVED, 0x1000, 0x51);
 	block(GMT_BLOCK_FREE, 0, 0x1000, 8);
@@ -354,6 +354,7 @@ static void saved_belongs_to_one_life(void **state)
 	tag(GMT_TAG_SAVED, 0x1000, 0x52);
 	tag(GMT_TAG_RELEASED, 0, 0x51);
 	tag(GMT_TAG_RELEASED, 0, 0x99);
+	mo = at(7);
 	assert_string_equal(class_at(mo, 0x1000), "activations");
 	moment_free(mo);
 	model_free(&m);
@@ -365,12 +366,12 @@ static void largest_hole(void **state)
 
 	(void)state;
 	fresh();
-	mo = at(5);
 	memory(GMT_MEM_ALLOC, GMT_MEM_DEVICE, GMT_FLAG_FRAMEWORK, 0x10000, 0x1000);
 	memory(GMT_MEM_ALLOC, GMT_MEM_DEVICE, 0, 0x90000, 0x8000); /* not the cache's */
 	block(GMT_BLOCK_ALLOC, 0, 0x10200, 0x200);
 	block(GMT_BLOCK_ALLOC, 0, 0x10400, 0x200);
 	block(GMT_BLOCK_ALLOC, 0, 0x10e00, 0x100);
+	mo = at(5);
 	assert_int_equal(holders_largest_hole(mo), 0x800);
 	moment_free(mo);
 	model_free(&m);
@@ -384,7 +385,6 @@ static void anything_goes(void **state)
 
 	(void)state;
 	fresh();
-	mo = at(100000);
 	for (int i = 0; i < 200000; i++) {
 		struct gmt_event e = chance_event(&c);
 
@@ -394,6 +394,7 @@ static void anything_goes(void **state)
 			e.addr = UINT64_MAX - chance_below(&c, 3);
 		feed(e);
 	}
+	mo = at(100000);
 	holders_largest_hole(mo);
 	for (size_t i = 0; i < mo->count; i++)
 		class_of(&mo->blocks[i]);

@@ -258,7 +258,7 @@ static void open_scene(struct scene *s, uint64_t seed)
 	snprintf(path, sizeof(path), "%s", scratch_path("series.gmt"));
 	write_run(path, seed);
 	assert_int_equal(recording_open(&s->recording, path), 0);
-	assert_int_equal(moments_survey(&s->recording, &s->facts, NULL), 0);
+	assert_int_equal(moments_read(&s->recording, &s->facts, NULL), 0);
 	stacks_init(&s->stacks, &s->recording.defs, symbols_new(&s->recording.defs));
 	owners_init(&s->owners, &s->stacks);
 	assert_int_equal(series_open(&s->series, &s->recording, &s->facts, &s->owners), 0);
@@ -285,18 +285,15 @@ static void close_scene(struct scene *s)
 static void compare_moment(struct scene *s, uint64_t seq)
 {
 	struct moment moments[DEVICES];
-	struct model m;
-	struct classifier *c;
+	struct classifier *c = classifier_new(&s->facts, &s->owners);
 
-	for (int d = 0; d < DEVICES; d++)
-		moments[d] = (struct moment){ .device = d,
-					      .seq = seq,
-					      .framework = s->facts.devices[d].framework };
-	assert_int_equal(moments_take(&s->recording, &m, moments, DEVICES), 0);
-	c = classifier_new(&m, &s->owners);
 	for (int d = 0; d < DEVICES; d++) {
 		uint64_t sums[CATEGORIES] = { 0 };
 
+		moments[d] = (struct moment){ .device = d,
+					      .seq = seq,
+					      .framework = s->facts.devices[d].framework };
+		model_take(&s->facts, &moments[d]);
 		assert_true(moments[d].taken);
 		for (size_t i = 0; i < moments[d].count; i++)
 			sums[classify(c, &moments[d].blocks[i]).category] +=
@@ -306,7 +303,6 @@ static void compare_moment(struct scene *s, uint64_t seq)
 		moment_free(&moments[d]);
 	}
 	classifier_free(c);
-	model_free(&m);
 }
 
 static void sums_are_those_of_moments(void **state)

@@ -105,10 +105,11 @@ static int measure_forward(struct account *a, struct timeline *t, const struct s
 {
 	const struct span *f = span_of(t, step, PHASE_FORWARD, true);
 	struct snapshot s;
-	int rc = f ? snapshot_take(&s, t, f->extent.last_seq) : 0;
+	int rc;
 
-	if (rc || !f)
-		return rc;
+	if (!f)
+		return 0;
+	snapshot_take(&s, t, f->extent.last_seq);
 	if (!a->parameters)
 		a->parameters = snapshot_bytes(&s, "parameters");
 	rc = shape_find(&a->shape, t, step, &f->extent, rest ? rest : &s, a->state, given);
@@ -118,17 +119,16 @@ static int measure_forward(struct account *a, struct timeline *t, const struct s
 	return rc;
 }
 
-static int measure_backward(struct account *a, struct timeline *t, const struct step *step)
+static void measure_backward(struct account *a, struct timeline *t, const struct step *step)
 {
 	const struct span *b = span_of(t, step, PHASE_BACKWARD, true);
 	struct snapshot s;
-	int rc = b ? snapshot_take(&s, t, b->extent.last_seq) : 0;
 
-	if (rc || !b)
-		return rc;
+	if (!b)
+		return;
+	snapshot_take(&s, t, b->extent.last_seq);
 	a->gradients = snapshot_bytes(&s, "gradients");
 	snapshot_free(&s);
-	return 0;
 }
 
 static void look_at_update(struct account *a, const struct snapshot *s, const struct extent *x)
@@ -145,12 +145,12 @@ static int measure(struct account *a, struct timeline *t, const struct step *ste
 {
 	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
 	struct snapshot rest;
-	int rc = o ? snapshot_take(&rest, t, o->extent.last_seq) : 0;
+	int rc;
 
-	if (rc)
-		return rc;
-	if (o)
+	if (o) {
+		snapshot_take(&rest, t, o->extent.last_seq);
 		look_at_update(a, &rest, &o->extent);
+	}
 	rc = measure_forward(a, t, step, o ? &rest : NULL, given);
 	if (o)
 		snapshot_free(&rest);
@@ -164,15 +164,16 @@ static int add_rows(struct account *a, struct timeline *t)
 	struct model survey;
 	struct snapshot peak, oom;
 	bool ran_out = false;
-	int rc = snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
+	int rc = 0;
 
-	if (rc)
-		return rc;
+	snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
 	moments_parse("oom", &q);
 	if (model_ooms(&t->model.devices[t->device])) {
 		rc = moments_survey(t->recording, &survey, &q);
 		model_free(&survey);
-		ran_out = !rc && q.found && !snapshot_take(&oom, t, q.seq);
+		ran_out = !rc && q.found;
+		if (ran_out)
+			snapshot_take(&oom, t, q.seq);
 	}
 	account_rows(a, t, &peak, ran_out ? &oom : NULL);
 	snapshot_free(&peak);
@@ -191,7 +192,6 @@ int account_make(struct account *out, struct timeline *t, const double given[SHA
 	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
 	optimizer_name(out, t, step);
 	rc = measure(out, t, step, given);
-	if (!rc)
-		rc = measure_backward(out, t, step);
+	measure_backward(out, t, step);
 	return rc ? rc : add_rows(out, t);
 }

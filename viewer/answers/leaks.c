@@ -242,13 +242,11 @@ static struct leak *leak_of(struct leaks *out, unsigned category, const struct o
 }
 
 /* The blocks behind the figures, from a copy of what lived after the last step. */
-static int find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
+static void find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
 {
 	struct snapshot shot;
-	int rc = snapshot_take(&shot, t, s->seqs[s->samples]);
 
-	if (rc)
-		return rc;
+	snapshot_take(&shot, t, s->seqs[s->samples]);
 	for (size_t i = 0; i < shot.moment.count; i++) {
 		const struct block *b = &shot.moment.blocks[i];
 		struct owner o = owners_find(s->owners, b);
@@ -267,7 +265,6 @@ static int find_blocks(struct leaks *out, const struct search *s, struct timelin
 		out->items[i].latest_step = steps_at(&t->steps, out->items[i].latest.seq);
 	}
 	snapshot_free(&shot);
-	return 0;
 }
 
 static int compare(struct leaks *out, struct search *s, struct timeline *t, struct series *series)
@@ -281,7 +278,9 @@ static int compare(struct leaks *out, struct search *s, struct timeline *t, stru
 		qsort(out->items, out->count, sizeof(*out->items), by_growth);
 	for (size_t i = 0; i < out->count; i++)
 		out->bytes_per_step += out->items[i].bytes_per_step;
-	return out->count ? find_blocks(out, s, t) : 0;
+	if (out->count)
+		find_blocks(out, s, t);
+	return 0;
 }
 
 int leaks_find_in(struct leaks *out, struct timeline *t, struct series *series)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "say.h"
 
@@ -27,6 +28,13 @@ char *need_copy(const void *bytes, size_t len)
 		memcpy(copy, bytes, len);
 	copy[len] = 0;
 	return copy;
+}
+
+void *need_pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return check(p == MAP_FAILED ? NULL : p);
 }
 
 void *need_resize(void *v, size_t bytes)

@@ -10,7 +10,8 @@
 
 void *need_new(size_t bytes);			/* zeroed */
 char *need_copy(const void *bytes, size_t len); /* with a terminating zero */
-void *need_resize(void *v, size_t bytes);	/* not zeroed */
+void *need_pages(size_t bytes); /* zeroed, for munmap; what is not written to takes none */
+void *need_resize(void *v, size_t bytes); /* not zeroed */
 
 /* Room for one more than count elements of `each` bytes in v; returns v, perhaps moved. */
 void *need_grow(void *v, size_t *room, size_t count, size_t each);

@@ -6,8 +6,9 @@
 
 #include "need.h"
 
-#define CHUNK 1024u
-#define GROUP 256u
+#define CHUNK	    1024u
+#define GROUP	    256u
+#define RECENT_BITS 12
 
 struct tree_group {
 	unsigned count; /* never 0 */
@@ -63,18 +64,37 @@ static struct block *block_of(const struct tree *t, struct spot s)
 	return block_at(t, t->groups[s.group]->places[s.i]);
 }
 
+static uint32_t *recent_of(const struct tree *t, uint64_t addr)
+{
+	return &t->recent[addr * 0x9e3779b97f4a7c15u >> (64 - RECENT_BITS)];
+}
+
+/* NULL: not among the latest ones. */
+static struct block *find_recent(const struct tree *t, uint64_t addr)
+{
+	uint32_t place = t->recent ? *recent_of(t, addr) : 0;
+	struct block *b = place ? block_at(t, place - 1) : NULL;
+
+	return b && b->addr == addr ? b : NULL;
+}
+
 struct block *tree_find(const struct tree *t, uint64_t addr)
 {
+	struct block *b = find_recent(t, addr);
 	struct spot s;
 
+	if (b)
+		return b;
 	return find(t, addr, &s) ? block_of(t, s) : NULL;
 }
 
 struct block *tree_enclosing(const struct tree *t, uint64_t addr)
 {
+	struct block *b = find_recent(t, addr);
 	struct spot s;
-	struct block *b = last_up_to(t, addr, &s) ? block_of(t, s) : NULL;
 
+	if (!b && last_up_to(t, addr, &s))
+		b = block_of(t, s);
 	return b && addr - b->addr < b->size ? b : NULL;
 }
 
@@ -141,6 +161,8 @@ static struct spot spot_for(struct tree *t, uint64_t addr)
 	struct spot s = { 0 };
 
 	if (!t->group_count) {
+		if (!t->recent)
+			t->recent = need_new(sizeof(*t->recent) << RECENT_BITS);
 		make_group(t, 0);
 		return s;
 	}
@@ -164,6 +186,7 @@ struct block *tree_insert(struct tree *t, uint64_t addr)
 	memmove(&g->places[s.i + 1], &g->places[s.i], behind * sizeof(g->places[0]));
 	g->addrs[s.i] = addr;
 	g->places[s.i] = take(t, addr);
+	*recent_of(t, addr) = g->places[s.i] + 1;
 	g->count++;
 	t->firsts[s.group] = g->addrs[0];
 	t->count++;
@@ -189,6 +212,8 @@ void tree_remove(struct tree *t, uint64_t addr)
 	if (!find(t, addr, &s))
 		return;
 	g = t->groups[s.group];
+	if (*recent_of(t, addr) == g->places[s.i] + 1)
+		*recent_of(t, addr) = 0;
 	t->free = need_grow(t->free, &t->free_room, t->free_count, sizeof(*t->free));
 	t->free[t->free_count++] = g->places[s.i];
 	t->count--;
@@ -210,5 +235,6 @@ void tree_free(struct tree *t)
 	free(t->free);
 	free(t->groups);
 	free(t->firsts);
+	free(t->recent);
 	*t = (struct tree){ 0 };
 }

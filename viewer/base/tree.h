@@ -2,7 +2,8 @@
 /*
  * Live blocks in order of address: found by their address or by any address inside them. Groups of
  * up to 256 sorted addresses, and a sorted row of the groups' first addresses: a search reads two
- * short rows, and no order of coming makes it slow. Blocks never move while they live.
+ * short rows, and no order of coming makes it slow; most are spared by a table of the latest ones.
+ * Blocks never move while they live.
  */
 #ifndef VIEWER_TREE_H
 #define VIEWER_TREE_H
@@ -44,7 +45,8 @@ struct block {
 	uint32_t name;	/* of its event: backward node of a framework block, else API function */
 	uint32_t scope; /* evaluation of a backward node, 0 = not in backward */
 	uint32_t saved; /* SavedVariables that hold a tensor in it now */
-	uint32_t copy;	/* 1 + its place in the moment of its device or in a series, 0 = none */
+	uint32_t life;	/* 1 + its row in the table of lives, 0 = none */
+	uint32_t copy;	/* 1 + its place in a series, 0 = none */
 	int32_t device;
 	uint16_t flags;	  /* enum gmt_flag */
 	uint16_t tags;	  /* enum block_tag */
@@ -90,6 +92,7 @@ struct tree {
 	struct tree_group **groups;
 	uint64_t *firsts; /* the first address of each group */
 	size_t group_count, group_room, first_room;
+	uint32_t *recent; /* 1 + place of the latest block of each hash of an address, 0 = none */
 };
 
 struct block *tree_find(const struct tree *t, uint64_t addr);

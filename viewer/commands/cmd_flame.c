@@ -158,7 +158,7 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 		return rc;
 	snprintf(title, sizeof(title), "%.80s: %s on device %d%s (%.40s)", owners_base(o->file),
 		 human_bytes(bytes, f->nodes[0].bytes), s->moment.device,
-		 moments_when(&s->model, s->moment.seq, s->moment.time_ns, when, sizeof(when)),
+		 moments_when(s->model, s->moment.seq, s->moment.time_ns, when, sizeof(when)),
 		 o->at ? o->at : "peak");
 	flame_svg(f, title, file.f);
 	rc = outfile_commit(&file);
@@ -174,17 +174,18 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 static int answer(struct emit *out, struct recording *r, const struct flame_options *o,
 		  const struct flame_how *how, struct moment_query *q)
 {
-	struct snapshot s = { 0 };
+	struct model model;
+	struct snapshot s = { .model = &model };
 	struct stacks stacks;
 	struct owners owners;
 	struct flame f;
-	int rc = moments_one(r, &s.model, &s.moment, q, o->device);
+	int rc = moments_one(r, &model, &s.moment, q, o->device);
 
 	if (rc)
 		return rc;
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
 	owners_init(&owners, &stacks);
-	snapshot_sort(&s, &s.model, &owners);
+	snapshot_sort(&s, &owners);
 	flame_build(&f, &s, &owners, how);
 	if (!f.nodes[0].blocks)
 		say_note("%s: nothing%s%s lives at that moment; --at names another", o->file,
@@ -198,6 +199,7 @@ static int answer(struct emit *out, struct recording *r, const struct flame_opti
 	symbols_free(stacks.symbols);
 	stacks_free(&stacks);
 	snapshot_free(&s);
+	model_free(&model);
 	return rc;
 }
 

@@ -181,9 +181,8 @@ static int answer(struct emit *out, struct recording *r, const struct modules_op
 	rc = o->at ? find_moment(&t, r, q, &seq) : 0;
 	if (!o->at)
 		seq = highest_pass(&t);
-	if (!rc)
-		rc = snapshot_take(&s, &t, seq);
 	if (!rc) {
+		snapshot_take(&s, &t, seq);
 		modules_find(&m, &s, category, &t.stacks);
 		document(out, &m, &s, class);
 		text(out, &m, &t, &s, class, o->top);

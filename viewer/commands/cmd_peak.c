@@ -159,7 +159,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	if (rc)
 		return rc;
 	peak = &model_curve(&v.timeline.model.devices[v.timeline.device])->peak;
-	rc = snapshot_take(&v.shot, &v.timeline, peak->event.seq);
+	snapshot_take(&v.shot, &v.timeline, peak->event.seq);
 	if (!rc) {
 		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.spans,
 				timeline_peak(&v.timeline, &step), &v.timeline.owners);

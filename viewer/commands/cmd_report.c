@@ -63,7 +63,9 @@ static void want_peaks(struct report *r)
 			continue;
 		r->moments[r->count++] = (struct moment){ .device = d,
 							  .seq = c->peak.event.seq,
+							  .time_ns = c->peak.event.time_ns,
 							  .framework = device->framework };
+		model_take(&r->survey, &r->moments[r->count - 1]);
 	}
 }
 
@@ -84,8 +86,7 @@ static int take(struct report *r, struct recording *recording)
 
 	device = r->device = device < 0 ? 0 : device;
 	model_init(&r->model, &recording->defs);
-	for (size_t i = 0; i < r->count; i++)
-		model_want(&r->model, &r->moments[i]);
+	r->model.bare = true;
 	spans_init(&r->spans, &r->model, device, r->survey.devices[device].framework, &r->stacks);
 	rc = recording_run(recording, UINT64_MAX, second_run, r);
 	model_settle(&r->model);
@@ -96,7 +97,7 @@ static int take(struct report *r, struct recording *recording)
 
 static int build(struct report *r, struct recording *recording)
 {
-	int rc = moments_survey(recording, &r->survey, NULL);
+	int rc = moments_read(recording, &r->survey, NULL);
 
 	if (rc)
 		return rc;

@@ -38,9 +38,10 @@ static void open_view(struct view *v)
 {
 	struct timeline *t = &v->f.timeline;
 
-	v->shot = (struct snapshot){ .moment = { .device = t->device, .framework = t->framework } };
+	v->shot = (struct snapshot){ .model = &t->model,
+				     .moment = { .device = t->device, .framework = t->framework } };
 	model_now(&t->model, &v->shot.moment);
-	snapshot_sort(&v->shot, &t->model, &t->owners);
+	snapshot_sort(&v->shot, &t->owners);
 	v->holders = holders_of_blocks(&v->shot.moment, &t->owners);
 }
 

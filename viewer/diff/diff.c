@@ -12,20 +12,19 @@
 #include "../base/need.h"
 
 /* Before functions and lines are aligned: what lives at the peaks is then part of that. */
-static int take_peaks(struct diff *d)
+static void take_peaks(struct diff *d)
 {
-	int rc = diff_shot_take(&d->old_peak, &d->old, d->old.peak_seq);
-
-	return rc ? rc : diff_shot_take(&d->new_peak, &d->new, d->new.peak_seq);
+	diff_shot_take(&d->old_peak, &d->old, d->old.peak_seq);
+	diff_shot_take(&d->new_peak, &d->new, d->new.peak_seq);
 }
 
-static int take_shot(struct diff_shot *out, struct diff_side *s, const struct diff_shot *peak,
-		     uint64_t seq)
+static void take_shot(struct diff_shot *out, struct diff_side *s, const struct diff_shot *peak,
+		      uint64_t seq)
 {
 	if (seq != peak->seq)
-		return diff_shot_take(out, s, seq);
-	diff_shot_copy(out, peak);
-	return 0;
+		diff_shot_take(out, s, seq);
+	else
+		diff_shot_copy(out, peak);
 }
 
 /* Nothing grows if the last step ends as the first one did. */
@@ -47,11 +46,11 @@ static int take_shots(struct diff *d, bool new_leads, uint64_t seq, const struct
 	int rc = new_leads ? diff_moment_like(&d->old, like, &d->new, seq, &at_old)
 			   : diff_moment_like(&d->new, like, &d->old, seq, &at_new);
 
-	if (!rc)
-		rc = take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
-	if (!rc)
-		rc = take_shot(&d->new_shot, &d->new, &d->new_peak, at_new);
-	return rc;
+	if (rc)
+		return rc;
+	take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
+	take_shot(&d->new_shot, &d->new, &d->new_peak, at_new);
+	return 0;
 }
 
 static void drop_findings(struct diff *d)
@@ -122,10 +121,10 @@ static int compare_all(struct diff *d)
 
 	if (!rc)
 		rc = find_leaks(&d->new_leaks, &d->new);
-	if (!rc)
-		rc = take_peaks(d);
-	if (!rc)
-		rc = compare_peaks(d);
+	if (rc)
+		return rc;
+	take_peaks(d);
+	rc = compare_peaks(d);
 	return rc ? rc : compare_below(d);
 }
 

@@ -130,14 +130,12 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 	row->blocks++;
 }
 
-int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
+void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 {
 	struct snapshot snap;
-	int rc = snapshot_take(&snap, &s->timeline, seq);
 
+	snapshot_take(&snap, &s->timeline, seq);
 	*out = (struct diff_shot){ .seq = seq };
-	if (rc)
-		return rc;
 	out->time_ns = snap.moment.time_ns;
 	out->total = snap.moment.bytes;
 	out->phase = diff_phase_at(s, seq);
@@ -148,7 +146,6 @@ int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	snapshot_free(&snap);
-	return 0;
 }
 
 void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot)

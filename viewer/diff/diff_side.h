@@ -83,7 +83,7 @@ int diff_side_open(struct diff_side *s, const char *path, long device);
 void diff_side_close(struct diff_side *s);
 
 /* 0, or a sentence was said and the exit code. */
-int diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
+void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
 void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot);
 void diff_shot_free(struct diff_shot *shot);
 

@@ -48,6 +48,33 @@ void model_init(struct model *m, const struct defs *defs)
 	*m = (struct model){ .defs = defs };
 	m->devices = need_new(MODEL_DEVICES * sizeof(*m->devices));
 	signs_init(&m->signs, defs);
+	lives_init(&m->lives);
+}
+
+/* What the cache and the device are, where the event changed it. */
+static void note_level(struct model *m, const struct gmt_event *e, int device)
+{
+	const struct model_device *d = &m->devices[device];
+	struct device_level *last = &m->devices[device].level;
+
+	if (d->reserved.now == last->reserved && d->context == last->context &&
+	    d->free_bytes == last->free_bytes && d->total_bytes == last->total_bytes)
+		return;
+	*last = (struct device_level){ e->seq,	      e->time_ns,     d->reserved.now, d->context,
+				       d->free_bytes, d->total_bytes, device };
+	lives_add_level(&m->lives, last);
+}
+
+/* Calls of CUDA need not say on which device they work. */
+static void note_levels(struct model *m, const struct gmt_event *e)
+{
+	enum gmt_layer layer = gmt_kind_layer(e->kind);
+
+	if (layer == GMT_LAYER_FRAMEWORK && e->device >= 0 && e->device < m->device_end)
+		note_level(m, e, e->device);
+	else if (layer == GMT_LAYER_CUDA || layer == GMT_LAYER_SAMPLE)
+		for (int d = 0; d < m->device_end; d++)
+			note_level(m, e, d);
 }
 
 int model_event(void *model, const struct gmt_event *e)
@@ -56,14 +83,19 @@ int model_event(void *model, const struct gmt_event *e)
 
 	if (!m->events++) {
 		m->first_ns = e->time_ns;
+		m->first_seq = e->seq;
 		m->state_seq = strtoull(defs_meta(m->defs, "state_events").s, NULL, 10);
 	}
 	if (e->time_ns > m->last_ns)
 		m->last_ns = e->time_ns;
 	m->last_seq = e->seq;
+	m->end_ns = e->time_ns;
 	if (e->kind < sizeof(handlers) / sizeof(handlers[0]) && handlers[e->kind])
 		handlers[e->kind](m, e);
-	model_take_moments(m, e);
+	if (m->bucket_count)
+		model_look_at_buckets(m, e);
+	if (!m->bare)
+		note_levels(m, e);
 	return 0;
 }
 
@@ -75,6 +107,8 @@ void model_free(struct model *m)
 	tree_free(&m->memory);
 	tree_free(&m->physical);
 	tree_free(&m->mapped);
+	lives_free(&m->lives);
+	free(m->bucket_list);
 	map_free(&m->thread_ids);
 	map_free(&m->saved_ids);
 	map_free(&m->step_ids);
@@ -104,6 +138,8 @@ struct model_device *model_device(struct model *m, int device)
 	if (device < 0 || device >= MODEL_DEVICES)
 		return NULL;
 	m->devices[device].seen = true;
+	if (device >= m->device_end)
+		m->device_end = device + 1;
 	return &m->devices[device];
 }
 

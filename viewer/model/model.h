@@ -3,15 +3,15 @@
  * Replays events: what is alive on each device, what each curve's peak was. Memory grows with live
  * blocks and the names of things, not with events.
  *
- * A question about a moment takes two runs: the first finds the moment's event, the second keeps a
- * copy of what is alive after that event, and goes on to the end because later events tell more of
- * the same blocks (a parameter may be seen as a leaf only after it, a block's death comes later).
+ * After one run over the events and model_settle the table of lives knows every block, dead or
+ * alive, and a question about a moment is a scan over it.
  */
 #ifndef VIEWER_MODEL_H
 #define VIEWER_MODEL_H
 
 #include "../base/map.h"
 #include "../base/tree.h"
+#include "../facts/lives.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
 
@@ -136,8 +136,6 @@ struct model_left {
 	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
 };
 
-struct moment;
-
 /* Told of each block on a device whose facts of the moment changed, after the model knows. */
 struct model_watch {
 	void (*born)(void *ctx, struct block *b, const struct gmt_event *e);
@@ -161,7 +159,7 @@ struct model_device {
 	enum { RETRY_NONE, RETRY_FAILED, RETRY_FREED } retry;
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
-	struct moment *moment;		  /* wanted, or NULL */
+	struct device_level level;	  /* the latest that was written */
 };
 
 struct model {
@@ -170,15 +168,27 @@ struct model {
 	struct tree memory;	      /* everything else that CUDA calls gave, host memory too */
 	struct tree physical;	      /* by handle */
 	struct tree mapped;	      /* by address, handle = the physical memory behind */
-	struct curve host;	      /* pinned host memory */
+	struct model_bucket {
+		struct block *block;
+		bool framework;
+	} * bucket_list; /* buckets that live, in order of birth */
+	size_t bucket_count, bucket_room;
+	struct bucket_facts {
+		bool live, tags;
+		uint64_t bytes;
+	} bucket_facts; /* what decides which of them hold gradients */
+	bool buckets_changed;
+	struct curve host; /* pinned host memory */
 	uint64_t events, dropped, unknown_frees;
 	uint64_t first_ns, last_ns, last_seq;
 	/* Events up to this one stand for what was there at the start, in no order of time. */
 	uint64_t state_seq;
-	uint64_t changed_seq; /* of the last block that came or went after them, 0 = none */
-	bool ended;	      /* the program came to its end */
-	bool wanted;	      /* moments are; next_moment: nothing to do before this seq */
-	uint64_t next_moment;
+	uint64_t changed_seq;	    /* of the last block that came or went after them, 0 = none */
+	bool ended;		    /* the program came to its end */
+	uint64_t first_seq, end_ns; /* of the first event, of the last one */
+	int device_end;		    /* 1 + the highest number of a device that was seen */
+	bool bare;		    /* no lives are kept */
+	struct lives lives;
 
 	struct map thread_ids;
 	struct model_thread *threads;
@@ -245,7 +255,7 @@ struct model {
 	size_t step_count, step_room;
 };
 
-/* What was alive after one event. Arrays are in order of address. */
+/* What was alive after one event; time_ns may be set before. Arrays are in order of address. */
 struct moment {
 	int device;
 	uint64_t seq;	/* wanted: after the event with this number */
@@ -266,10 +276,13 @@ struct moment {
 void model_init(struct model *m, const struct defs *defs);
 int model_event(void *model, const struct gmt_event *e); /* for recording_run */
 void model_free(struct model *m);
-/* After the last event: what a moment's blocks became is told to its copies. */
+/* After the last event. */
 void model_settle(struct model *m);
-void model_want(struct model *m, struct moment *mo); /* one for each device at most */
-/* The moment after the latest event, of a model that will see no more. */
+/* The moment after an event, of a model that has settled: device, seq and framework are set. */
+void model_take(struct model *m, struct moment *mo);
+/* A life by its number, with all that is true of it at all times. */
+void model_block(struct model *m, uint32_t life, struct block *b);
+/* The moment after the latest event. */
 void model_now(struct model *m, struct moment *mo);
 void moment_free(struct moment *mo);
 

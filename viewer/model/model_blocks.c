@@ -31,6 +31,7 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	b = model_birth(m, &d->live, e);
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
+	model_row_born(m, b, LIFE_BLOCK);
 	model_tell_born(m, b, e);
 	d->block_allocs++;
 	d->retries += d->retry == RETRY_FREED;

@@ -72,6 +72,7 @@ static void alloc_framework_block(struct model *m, struct model_device *d,
 	d->driver_allocs++;
 	model_rise(m, &d->blocks, e->size, e);
 	model_rise(m, &d->driver, e->size, e);
+	model_row_born(m, b, LIFE_BLOCK);
 	model_tell_born(m, b, e);
 }
 
@@ -88,6 +89,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 		forget(m, &m->memory, old, e);
 	b = model_birth(m, &m->memory, e);
 	b->memory = e->arg0;
+	model_row_born(m, b, LIFE_MEMORY);
 	if (is_host_memory(e->arg0))
 		model_rise(m, &m->host, e->size, e);
 	if (!d || !model_is_device_memory(e->arg0))
@@ -162,6 +164,7 @@ void model_phys_create(struct model *m, const struct gmt_event *e)
 	b = model_birth(m, &m->physical, e);
 	b->memory = GMT_MEM_PHYSICAL;
 	b->refs = 1;
+	model_row_born(m, b, LIFE_PHYSICAL);
 	if (!d)
 		return;
 	d->driver_allocs++;
@@ -177,6 +180,7 @@ void model_phys_retain(struct model *m, const struct gmt_event *e)
 		b = model_birth(m, &m->physical, e);
 		b->memory = GMT_MEM_IMPORTED;
 		b->device = -1;
+		model_row_born(m, b, LIFE_PHYSICAL);
 	}
 	b->refs++;
 }
@@ -198,7 +202,7 @@ void model_phys_release(struct model *m, const struct gmt_event *e)
 	drop_reference(m, e->addr, e);
 }
 
-static void unmap_one(struct model *m, const struct block *mapping, const struct gmt_event *e)
+static void unmap_one(struct model *m, struct block *mapping, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, mapping->device);
 	uint64_t handle = mapping->handle;
@@ -207,6 +211,7 @@ static void unmap_one(struct model *m, const struct block *mapping, const struct
 		model_fall(&d->reserved, mapping->size);
 		note_release(d, mapping->flags);
 	}
+	model_row_died(m, mapping, e);
 	tree_remove(&m->mapped, mapping->addr);
 	drop_reference(m, handle, e);
 }
@@ -214,7 +219,7 @@ static void unmap_one(struct model *m, const struct block *mapping, const struct
 void model_map(struct model *m, const struct gmt_event *e)
 {
 	struct block *physical = tree_find(&m->physical, e->arg0), *b;
-	const struct block *old = tree_find(&m->mapped, e->addr);
+	struct block *old = tree_find(&m->mapped, e->addr);
 	struct model_device *d;
 
 	if (old)
@@ -222,10 +227,11 @@ void model_map(struct model *m, const struct gmt_event *e)
 	b = model_birth(m, &m->mapped, e);
 	b->handle = e->arg0;
 	b->device = physical ? physical->device : -1;
+	b->flags |= physical ? physical->flags & GMT_FLAG_FRAMEWORK : 0;
+	model_row_born(m, b, LIFE_MAPPED);
 	if (!physical)
 		return;
 	physical->refs++;
-	b->flags |= physical->flags & GMT_FLAG_FRAMEWORK;
 	d = model_device(m, b->device);
 	if (d && b->flags & GMT_FLAG_FRAMEWORK)
 		model_rise(m, &d->reserved, b->size, e);
@@ -233,7 +239,7 @@ void model_map(struct model *m, const struct gmt_event *e)
 
 void model_unmap(struct model *m, const struct gmt_event *e)
 {
-	const struct block *b = tree_from(&m->mapped, e->addr);
+	struct block *b = tree_from(&m->mapped, e->addr);
 
 	if (!b || b->addr - e->addr >= e->size)
 		m->unknown_frees++;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread does while a block is born or dies, passes through the network, and how a moment's
- * copies of blocks learn what became of them.
+ * What a thread does while a block is born or dies, and passes through the network.
  */
 #include "../base/need.h"
 #include "model_parts.h"
@@ -61,28 +60,6 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 	m->in_backward = m->asked = false;
 }
 
-/* All but what is a fact of the moment only; series.c keeps a history of just these facts. */
-static void tell_copy(struct model *m, const struct block *b)
-{
-	struct model_device *d = model_device(m, b->device);
-	struct block *copy;
-	uint32_t saved;
-	bool grads_live, save_after, walked;
-
-	if (!b->copy || !d || !d->moment || b->copy > d->moment->count)
-		return;
-	copy = &d->moment->blocks[b->copy - 1];
-	saved = copy->saved;
-	grads_live = copy->grads_live;
-	walked = copy->walked;
-	save_after = b->save_ns && !copy->save_ns;
-	*copy = *b;
-	copy->saved = saved;
-	copy->grads_live = grads_live;
-	copy->walked = walked;
-	copy->save_after_moment = save_after;
-}
-
 static void note_left(struct model_left *l, const struct block *b)
 {
 	enum { WORKSPACES = 2 };
@@ -126,9 +103,9 @@ void model_note_death(struct model *m, struct block *b, const struct gmt_event *
 	model_note_habits(m, b);
 	model_note_pass_end(m, b);
 	model_note_heir(m, b, e);
-	tell_copy(m, b);
 	if (m->watch)
 		m->watch->died(m->watch->ctx, b, e);
+	model_row_died(m, b, e);
 }
 
 void model_settle(struct model *m)
@@ -136,15 +113,9 @@ void model_settle(struct model *m)
 	bool settled = m->settled;
 
 	model_settle_before(m);
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		struct model_device *device = &m->devices[d];
-
-		TREE_EACH(&device->live, b)
-		if (!settled)
-			note_gradient(m, b);
-		if (!device->moment)
-			continue;
-		TREE_EACH(&device->live, b)
-		tell_copy(m, b);
+	for (int d = 0; d < MODEL_DEVICES && !settled; d++) {
+		TREE_EACH(&m->devices[d].live, b)
+		note_gradient(m, b);
 	}
+	model_rows_settle(m);
 }

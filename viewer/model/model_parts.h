@@ -55,6 +55,13 @@ model_handler model_phys_create, model_phys_release, model_phys_retain, model_ma
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad;
 model_handler model_range_begin, model_range_end;
 
-void model_take_moments(struct model *m, const struct gmt_event *e);
+void model_row_born(struct model *m, struct block *b, enum life_layer layer);
+void model_row_change(struct model *m, const struct block *b, enum life_change change,
+		      const struct gmt_event *e);
+void model_row_died(struct model *m, struct block *b, const struct gmt_event *e);
+void model_rows_settle(struct model *m);
+void model_add_bucket(struct model *m, struct block *b, enum life_layer layer);
+void model_drop_bucket(struct model *m, const struct block *b);
+void model_look_at_buckets(struct model *m, const struct gmt_event *e);
 
 #endif

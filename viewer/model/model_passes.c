@@ -170,6 +170,7 @@ void model_end_walk(struct model *m, const struct gmt_event *e)
 			if (!is_walked(m, b))
 				continue;
 			b->walked = true;
+			model_row_change(m, b, CHANGE_WALKED, e);
 			model_tell_saved(m, b, e);
 		}
 	}

@@ -98,6 +98,7 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
 	if (b->stage == STAGE_FORWARD && b->saved) {
 		b->saved = 0;
+		model_row_change(m, b, CHANGE_RELEASED, e);
 		model_tell_saved(m, b, e);
 	}
 }
@@ -128,7 +129,8 @@ static void let_go(struct model *m, const struct model_saved *s, const struct gm
 
 	if (!b || b->seq != s->seq || !b->saved)
 		return;
-	b->saved--;
+	if (!--b->saved)
+		model_row_change(m, b, CHANGE_RELEASED, e);
 	model_tell_saved(m, b, e);
 }
 
@@ -151,6 +153,7 @@ static void note_saving(struct model *m, struct block *b, const struct gmt_event
 		b->tags |= BLOCK_PACKED;
 	if (b->save_ns)
 		return;
+	model_row_change(m, b, CHANGE_SAVED_FIRST, e);
 	b->save_ns = e->time_ns;
 	b->save_stack = e->stack;
 	b->save_backward = m->backwards;
@@ -175,7 +178,8 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 		at = map_put(&m->saved_ids, e->arg0, &fresh);
 		*at = saved_place(m);
 		m->saved[*at] = (struct model_saved){ b->addr, b->seq, e->device };
-		b->saved++;
+		if (!b->saved++)
+			model_row_change(m, b, CHANGE_SAVED, e);
 	}
 	model_tell_saved(m, b, e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of what is alive, taken right after the wanted event. */
+/* What was alive after one event: a scan over the table of lives, and over their changes. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 #include "model_parts.h"
@@ -10,36 +11,212 @@ struct list {
 	size_t count, room;
 };
 
-static void add(struct list *l, const struct block *b)
+/* What is known of a life at the moment only. */
+enum { SAVED = 1, SAVED_BEFORE = 2, WALKED = 4, FILLED = 8 };
+
+struct taking {
+	struct model *model;
+	struct moment *moment;
+	uint32_t end;	   /* lives from here on were born later */
+	uint64_t *alive;   /* a bit for each life of the moment's blocks */
+	struct map states; /* those that have any */
+	struct list blocks, memory, mapped;
+};
+
+static bool is_host(unsigned memory)
 {
-	l->items = need_grow(l->items, &l->room, l->count, sizeof(*l->items));
-	l->items[l->count++] = *b;
+	return memory == GMT_MEM_HOST || memory == GMT_MEM_REGISTERED;
 }
 
-static bool is_host(const struct block *b)
+static bool is_alive(const struct lives *l, const struct life *life, uint64_t seq)
 {
-	return b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED;
+	return !life->died.position || lives_seq(l, &life->died) > seq;
 }
 
-static bool counts(const struct moment *mo, const struct block *b)
+/* The first life that was born after the event. */
+static uint32_t first_after(const struct lives *l, uint64_t seq)
 {
-	return b->device == mo->device && (mo->framework || model_is_device_memory(b->memory));
-}
+	uint32_t from = 0, to = l->rows.count;
 
-static void copy_blocks(struct moment *mo, struct tree *t)
-{
-	struct list l = { mo->blocks, mo->count, mo->count };
+	while (from < to) {
+		uint32_t i = from + (to - from) / 2;
 
-	TREE_EACH(t, b)
-	{
-		if (!counts(mo, b))
-			continue;
-		add(&l, b);
-		b->copy = l.count;
-		mo->bytes += b->size;
+		if (lives_seq(l, &lives_at(l, i)->born) <= seq)
+			from = i + 1;
+		else
+			to = i;
 	}
-	mo->blocks = l.items;
-	mo->count = l.count;
+	return from;
+}
+
+static void add(struct taking *t, struct list *list, uint32_t i)
+{
+	list->items = need_grow(list->items, &list->room, list->count, sizeof(*list->items));
+	model_block(t->model, i, &list->items[list->count++]);
+}
+
+/* Memory that CUDA calls gave: on this device, and all host memory. */
+static void add_memory(struct taking *t, const struct position *p, uint32_t i)
+{
+	struct moment *mo = t->moment;
+	bool here = p->device == mo->device;
+
+	if (p->layer == LIFE_MAPPED && here)
+		add(t, &t->mapped, i);
+	else if (p->layer == LIFE_PHYSICAL ? here : here || is_host(p->memory))
+		add(t, &t->memory, i);
+	if (here && p->counts && p->layer != LIFE_MAPPED)
+		mo->driver += lives_at(&t->model->lives, i)->size;
+	if (p->layer == LIFE_MEMORY && is_host(p->memory))
+		mo->host += lives_at(&t->model->lives, i)->size;
+}
+
+static void look_at(struct taking *t, uint32_t i)
+{
+	const struct lives *l = &t->model->lives;
+	const struct life *life = lives_at(l, i);
+	const struct position *p = lives_position(l, life->born.position);
+	struct moment *mo = t->moment;
+
+	if (p->layer != LIFE_BLOCK)
+		add_memory(t, p, i);
+	else if (p->device == mo->device && p->memory == GMT_MEM_ASYNC)
+		mo->driver += life->size;
+	if (!p->counts || p->device != mo->device || (p->layer == LIFE_BLOCK) != mo->framework)
+		return;
+	add(t, &t->blocks, i);
+	mo->bytes += life->size;
+	t->alive[i / 64] |= 1ull << i % 64;
+}
+
+static void find_blocks(struct taking *t)
+{
+	const struct lives *l = &t->model->lives;
+
+	t->end = first_after(l, t->moment->seq);
+	t->alive = need_new(t->end / 8 + 8);
+	for (uint32_t i = 0; i < t->end; i++)
+		if (is_alive(l, lives_at(l, i), t->moment->seq))
+			look_at(t, i);
+}
+
+static void note_change(struct taking *t, enum life_change change, uint32_t life)
+{
+	static const struct {
+		unsigned clear, set;
+	} does[] = {
+		[CHANGE_SAVED_FIRST] = { 0, SAVED_BEFORE },
+		[CHANGE_SAVED] = { 0, SAVED },
+		[CHANGE_RELEASED] = { SAVED, 0 },
+		[CHANGE_WALKED] = { 0, WALKED },
+		[CHANGE_FILLED] = { 0, FILLED },
+		[CHANGE_EMPTIED] = { FILLED, 0 },
+	};
+	bool fresh;
+	uint32_t *state = map_put(&t->states, life, &fresh);
+
+	if (fresh)
+		*state = 0;
+	*state = (*state & ~does[change].clear) | does[change].set;
+}
+
+static void find_states(struct taking *t)
+{
+	struct lives_cursor c;
+
+	for (lives_first(&c, &t->model->lives); c.change && c.now.seq <= t->moment->seq;
+	     lives_next(&c)) {
+		if (c.now.seq == t->moment->seq && c.change != CHANGE_DIED)
+			t->moment->time_ns = c.now.ns;
+		if (c.change != CHANGE_DIED && t->alive[c.now.life / 64] >> c.now.life % 64 & 1)
+			note_change(t, c.change, c.now.life);
+	}
+}
+
+static void put_states(struct taking *t)
+{
+	for (size_t i = 0; i < t->blocks.count; i++) {
+		struct block *b = &t->blocks.items[i];
+		const uint32_t *at = map_get(&t->states, b->life - 1);
+		unsigned state = at ? *at : 0;
+
+		b->saved = state & SAVED;
+		b->save_after_moment = b->save_ns && !(state & SAVED_BEFORE);
+		b->walked = state & WALKED;
+		b->grads_live = state & FILLED;
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+	bool px = x->memory == GMT_MEM_PHYSICAL || x->memory == GMT_MEM_IMPORTED;
+	bool py = y->memory == GMT_MEM_PHYSICAL || y->memory == GMT_MEM_IMPORTED;
+
+	if (px != py)
+		return px - py;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static struct block *in_order(struct list *list, size_t *count)
+{
+	if (list->count)
+		qsort(list->items, list->count, sizeof(*list->items), by_address);
+	*count = list->count;
+	return list->items;
+}
+
+static void find_level(const struct lives *l, struct moment *mo)
+{
+	for (uint32_t i = l->levels.count; i-- > 0;) {
+		const struct device_level *level = rows_at(&l->levels, i);
+
+		if (level->seq > mo->seq || level->device != mo->device)
+			continue;
+		mo->reserved = level->reserved;
+		mo->context = level->context;
+		mo->free_bytes = level->free_bytes;
+		mo->total_bytes = level->total_bytes;
+		break;
+	}
+}
+
+/* Of a birth or a death; changes of a life say it themselves. */
+static void find_time(struct taking *t)
+{
+	const struct lives *l = &t->model->lives;
+	struct moment *mo = t->moment;
+	const struct life *last = t->end ? lives_at(l, t->end - 1) : NULL;
+
+	if (last && lives_seq(l, &last->born) == mo->seq)
+		mo->time_ns = lives_ns(l, &last->born);
+	for (uint32_t i = 0; !mo->time_ns && i < t->end; i++)
+		if (lives_seq(l, &lives_at(l, i)->died) == mo->seq)
+			mo->time_ns = lives_ns(l, &lives_at(l, i)->died);
+}
+
+void model_take(struct model *m, struct moment *mo)
+{
+	struct taking t = { .model = m, .moment = mo };
+	uint64_t known = mo->time_ns;
+
+	if (mo->seq > m->last_seq)
+		return;
+	if (mo->seq < m->first_seq)
+		mo->seq = m->first_seq;
+	mo->taken = true;
+	find_blocks(&t);
+	find_states(&t);
+	put_states(&t);
+	find_level(&m->lives, mo);
+	find_time(&t);
+	if (known)
+		mo->time_ns = known;
+	mo->blocks = in_order(&t.blocks, &mo->count);
+	mo->memory = in_order(&t.memory, &mo->memory_count);
+	mo->mapped = in_order(&t.mapped, &mo->mapped_count);
+	map_free(&t.states);
+	free(t.alive);
 }
 
 bool model_bucket_filled(const struct model *m, uint64_t before)
@@ -47,89 +224,12 @@ bool model_bucket_filled(const struct model *m, uint64_t before)
 	return m->grads_live && (!m->tags || m->grad_bytes > before);
 }
 
-/* Buckets of gradients are made in the order in which backward fills them. */
-static void note_buckets(const struct model *m, struct moment *mo)
-{
-	for (size_t i = 0; i < mo->count; i++) {
-		struct block *b = &mo->blocks[i];
-		uint64_t before = 0;
-
-		if (!(b->signs & STACK_BUCKET) || !m->grads_live)
-			continue;
-		for (size_t k = 0; k < mo->count; k++)
-			if (mo->blocks[k].signs & STACK_BUCKET && mo->blocks[k].seq < b->seq)
-				before += mo->blocks[k].size;
-		b->grads_live = model_bucket_filled(m, before);
-	}
-}
-
-static void copy_memory(struct model *m, struct moment *mo)
-{
-	struct list memory = { 0 }, mapped = { 0 };
-
-	TREE_EACH(&m->memory, b)
-	if (b->device == mo->device || is_host(b))
-		add(&memory, b);
-	TREE_EACH(&m->physical, b)
-	if (b->device == mo->device)
-		add(&memory, b);
-	TREE_EACH(&m->mapped, b)
-	if (b->device == mo->device)
-		add(&mapped, b);
-	mo->memory = memory.items;
-	mo->memory_count = memory.count;
-	mo->mapped = mapped.items;
-	mo->mapped_count = mapped.count;
-}
-
-static void take(struct model *m, struct model_device *d, struct moment *mo, uint64_t time_ns)
-{
-	mo->taken = true;
-	mo->time_ns = time_ns;
-	mo->reserved = d->reserved.now;
-	mo->driver = d->driver.now;
-	mo->host = m->host.now;
-	mo->context = d->context;
-	mo->free_bytes = d->free_bytes;
-	mo->total_bytes = d->total_bytes;
-	if (mo->framework) {
-		copy_blocks(mo, &d->live);
-	} else {
-		copy_blocks(mo, &m->memory);
-		copy_blocks(mo, &m->physical);
-	}
-	copy_memory(m, mo);
-	note_buckets(m, mo);
-}
-
-void model_take_moments(struct model *m, const struct gmt_event *e)
-{
-	if (!m->wanted || e->seq < m->next_moment)
-		return;
-	m->next_moment = UINT64_MAX;
-	for (int i = 0; i < MODEL_DEVICES; i++) {
-		struct moment *mo = m->devices[i].moment;
-
-		if (!mo || mo->taken)
-			continue;
-		if (e->seq >= mo->seq)
-			take(m, &m->devices[i], mo, e->time_ns);
-		else if (mo->seq < m->next_moment)
-			m->next_moment = mo->seq;
-	}
-}
-
-void model_want(struct model *m, struct moment *mo)
-{
-	m->devices[mo->device].moment = mo;
-	m->wanted = true;
-	m->next_moment = 0;
-}
-
 void model_now(struct model *m, struct moment *mo)
 {
+	model_rows_settle(m);
 	mo->seq = m->last_seq;
-	take(m, &m->devices[mo->device], mo, m->last_ns);
+	mo->time_ns = m->last_ns;
+	model_take(m, mo);
 }
 
 void moment_free(struct moment *mo)

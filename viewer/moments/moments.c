@@ -101,6 +101,7 @@ static void watch(const struct model *m, struct moment_query *q, const struct gm
 		return;
 	q->found = true;
 	q->seq = e->seq;
+	q->ns = e->time_ns;
 }
 
 static int survey_event(void *ctx, const struct gmt_event *e)
@@ -113,12 +114,26 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-int moments_survey(struct recording *r, struct model *m, struct moment_query *q)
+static int survey(struct recording *r, struct model *m, struct moment_query *q, bool bare)
 {
 	struct survey s = { m, q };
+	int rc;
 
 	model_init(m, &r->defs);
-	return recording_run(r, UINT64_MAX, survey_event, &s);
+	m->bare = bare;
+	rc = recording_run(r, UINT64_MAX, survey_event, &s);
+	model_settle(m);
+	return rc;
+}
+
+int moments_read(struct recording *r, struct model *m, struct moment_query *q)
+{
+	return survey(r, m, q, false);
+}
+
+int moments_survey(struct recording *r, struct model *m, struct moment_query *q)
+{
+	return survey(r, m, q, true);
 }
 
 static int not_found(const struct moment_query *q)
@@ -146,18 +161,6 @@ int moments_resolve(const struct model *m, int device, const struct moment_query
 		       : not_found(q);
 }
 
-int moments_take(struct recording *r, struct model *m, struct moment *moments, size_t count)
-{
-	int rc;
-
-	model_init(m, &r->defs);
-	for (size_t i = 0; i < count; i++)
-		model_want(m, &moments[i]);
-	rc = recording_run(r, UINT64_MAX, model_event, m);
-	model_settle(m);
-	return rc;
-}
-
 int moments_device(const struct recording *r, const struct model *m, long wanted, int *device)
 {
 	*device = wanted < 0 ? model_main_device(m) : (int)wanted;
@@ -170,27 +173,30 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 	return 0;
 }
 
+static uint64_t time_of(const struct model *m, int device, const struct moment_query *q)
+{
+	if (q->kind == AT_PEAK)
+		return model_curve(&m->devices[device])->peak.event.time_ns;
+	return q->kind == AT_END ? m->end_ns : q->ns;
+}
+
 int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
 		long device)
 {
-	struct model survey;
-	int rc = moments_survey(r, &survey, q);
+	int rc = moments_read(r, m, q);
 
 	if (!rc)
-		rc = moments_device(r, &survey, device, &mo->device);
+		rc = moments_device(r, m, device, &mo->device);
 	if (!rc)
-		rc = moments_resolve(&survey, mo->device, q, &mo->seq);
-	if (!rc)
-		mo->framework = survey.devices[mo->device].framework;
-	model_free(&survey);
-	if (rc)
-		return rc;
-	rc = moments_take(r, m, mo, 1);
+		rc = moments_resolve(m, mo->device, q, &mo->seq);
 	if (rc) {
 		model_free(m);
-		moment_free(mo);
+		return rc;
 	}
-	return rc;
+	mo->framework = m->devices[mo->device].framework;
+	mo->time_ns = time_of(m, mo->device, q);
+	model_take(m, mo);
+	return 0;
 }
 
 bool moments_state_only(const struct model *m)

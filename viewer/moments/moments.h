@@ -26,16 +26,19 @@ struct moment_query {
 	uint64_t nth; /* its occurrence, from 1 */
 
 	uint64_t seen; /* occurrences so far */
-	uint64_t seq;  /* found, if `found` */
+	uint64_t seq;  /* found, if `found`, */
+	uint64_t ns;   /* and its time */
 	bool found;
 };
 
 /* 0, or a sentence was said and EXIT_USAGE. */
 int moments_parse(const char *text, struct moment_query *q);
 
-/*
- * First run: fills m and, where q is not NULL, q->seq. 0, or a sentence was said and the exit code.
- */
+/* One run: fills m and, where q is not NULL, q->seq. m is to be freed in any case. 0, or a sentence
+ * was said and the exit code. */
+int moments_read(struct recording *r, struct model *m, struct moment_query *q);
+
+/* The same without the table of lives: no moment can be taken afterwards. */
 int moments_survey(struct recording *r, struct model *m, struct moment_query *q);
 
 /* The seq that q means on that device after the survey. 0, or a sentence and EXIT_USAGE. */
@@ -44,11 +47,8 @@ int moments_resolve(const struct model *m, int device, const struct moment_query
 /* wanted < 0: the device with the highest peak. 0, or a sentence was said and EXIT_USAGE. */
 int moments_device(const struct recording *r, const struct model *m, long wanted, int *device);
 
-/* Second run: m takes each wanted moment (device, seq and framework are set). */
-int moments_take(struct recording *r, struct model *m, struct moment *moments, size_t count);
-
 /*
- * Both runs for one moment; device < 0: the one with the highest peak. 0: m and mo are to be freed.
+ * A run for one moment; device < 0: the one with the highest peak. 0: m and mo are to be freed.
  * Else a sentence was said, the exit code, and nothing is to be freed.
  */
 int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,

@@ -16,12 +16,6 @@ enum state {
 
 _Static_assert(CATEGORIES <= 16, "a class takes 4 bits");
 
-/* What decides whether buckets of gradients hold any; see model_bucket_filled. */
-struct bucket_facts {
-	bool live, tags;
-	uint64_t bytes;
-};
-
 struct series_replay {
 	struct series *series;
 	struct model *model;
@@ -257,6 +251,7 @@ int series_open(struct series *s, struct recording *r, const struct model *facts
 	int rc;
 
 	model_init(&m, &r->defs);
+	m.bare = true;
 	replay = series_begin(s, r, facts, owners, &m);
 	rc = recording_run(r, UINT64_MAX, event, replay);
 	series_end(replay);
@@ -279,6 +274,7 @@ int series_run(struct series *s, const struct series_sink *sink)
 	int rc;
 
 	model_init(&m, &s->recording->defs);
+	m.bare = true;
 	replay = new_replay(s, &m);
 	replay->sink = sink;
 	rc = recording_run(s->recording, UINT64_MAX, event, replay);

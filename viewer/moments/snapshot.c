@@ -7,9 +7,9 @@
 #include "../base/need.h"
 #include "moments.h"
 
-void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners)
+void snapshot_sort(struct snapshot *s, struct owners *owners)
 {
-	struct classifier *c = classifier_new(facts, owners);
+	struct classifier *c = classifier_new(s->model, owners);
 
 	s->classes = need_new(s->moment.count + 1);
 	for (size_t i = 0; i < s->moment.count; i++) {
@@ -23,27 +23,37 @@ void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners 
 	classifier_free(c);
 }
 
-int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
+/* Spans know the time of what need not be of a block. */
+static uint64_t time_of(const struct timeline *t, uint64_t seq)
 {
-	int rc;
+	for (size_t i = 0; i < t->spans.count; i++) {
+		const struct extent *x = &t->spans.items[i].extent;
 
-	*s = (struct snapshot){
-		.moment = { .device = t->device, .seq = seq, .framework = t->framework }
-	};
-	rc = moments_take(t->recording, &s->model, &s->moment, 1);
-	if (rc) {
-		model_free(&s->model);
-		return rc;
+		if (x->last_seq == seq)
+			return x->last_ns;
+		if (x->first_seq == seq)
+			return x->first_ns;
+		if (x->peak_seq == seq)
+			return x->peak_ns;
 	}
-	snapshot_sort(s, &s->model, &t->owners);
 	return 0;
+}
+
+void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
+{
+	*s = (struct snapshot){ .model = &t->model,
+				.moment = { .device = t->device,
+					    .seq = seq,
+					    .framework = t->framework,
+					    .time_ns = time_of(t, seq) } };
+	model_take(&t->model, &s->moment);
+	snapshot_sort(s, &t->owners);
 }
 
 void snapshot_free(struct snapshot *s)
 {
 	free(s->classes);
 	moment_free(&s->moment);
-	model_free(&s->model);
 }
 
 uint64_t snapshot_bytes(const struct snapshot *s, const char *category)

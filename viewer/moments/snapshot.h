@@ -7,16 +7,16 @@
 #include "timeline.h"
 
 struct snapshot {
-	struct model model;
+	struct model *model; /* of the whole recording */
 	struct moment moment;
 	uint8_t *classes; /* of moment.blocks */
 	uint64_t bytes[CATEGORIES], blocks[CATEGORIES];
 };
 
-/* After the event `seq`, on the timeline's device. 0, or a sentence was said and the exit code. */
-int snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
-/* Fills the classes and sums where the moment is there already. facts: the whole recording. */
-void snapshot_sort(struct snapshot *s, const struct model *facts, struct owners *owners);
+/* After the event `seq`, on the timeline's device. */
+void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq);
+/* Fills the classes and sums where the model and the moment are there already. */
+void snapshot_sort(struct snapshot *s, struct owners *owners);
 void snapshot_free(struct snapshot *s);
 
 /* Forward passes since that event that hold blocks of these classes (a set of bits), those left out

@@ -48,6 +48,7 @@ static int second_run(struct timeline *t, struct recording *r, const struct mode
 	rc = recording_run(r, UINT64_MAX, event, &run);
 	if (s)
 		series_end(run.replay);
+	model_settle(&t->model);
 	steps_find(&t->steps, &t->spans);
 	return rc;
 }

@@ -89,7 +89,7 @@ static unsigned stage_of(const struct oom *o, const struct gmt_event *e, uint32_
 static void imagine(struct oom *o)
 {
 	const struct gmt_event *e = &o->refusal.event;
-	struct model *m = &o->shot.model;
+	struct model *m = o->shot.model;
 	struct block *b = &o->wanted;
 	struct classifier *c;
 
@@ -217,16 +217,13 @@ static int compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
 	size_t n = o->step, passes;
-	int rc;
 
 	while (n > 1 && !t->steps.items[n - 1].ended)
 		n--;
 	oom_find_since(o, 0);
 	if (n < 2)
 		return 0;
-	rc = snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
-	if (rc)
-		return rc;
+	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
 	o->compared_bytes = before.moment.bytes;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
@@ -273,14 +270,10 @@ int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
 	rc = timeline_open_series(&o->timeline, r, device, &series);
 	if (rc)
 		return rc;
-	rc = snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
-	if (rc) {
-		timeline_close(&o->timeline);
-	} else {
-		rc = gather(o, r, &series);
-		if (rc)
-			oom_close(o);
-	}
+	snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
+	rc = gather(o, r, &series);
+	if (rc)
+		oom_close(o);
 	series_close(&series);
 	return rc;
 }

@@ -22,7 +22,7 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
 
-		if (b->stage == STAGE_FORWARD && b->born_forward == s->model.forwards &&
+		if (b->stage == STAGE_FORWARD && b->born_forward == s->model->forwards &&
 		    b->seq >= since && b->seq < first)
 			first = b->seq;
 	}

@@ -51,7 +51,7 @@ static uint64_t place_of(struct stacks *s, uint32_t stack)
 
 static void note_places(const struct oom *o, struct stacks *s, struct map *places)
 {
-	const struct map *habits = &o->shot.model.habits;
+	const struct map *habits = &o->shot.model->habits;
 	bool fresh;
 
 	for (size_t i = 0; i < habits->room; i++) {
@@ -95,7 +95,7 @@ uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 	struct map places = { 0 };
 	const uint32_t *at;
 
-	if (!here || !o->shot.model.backwards)
+	if (!here || !o->shot.model->backwards)
 		return 0;
 	note_places(o, s, &places);
 	at = map_get(&places, here);

@@ -155,7 +155,7 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
-	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !o->shot.model.forwards ||
+	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !o->shot.model->forwards ||
 	    p->largest < 5 * p->next)
 		return 0;
 	put(what,
@@ -285,7 +285,7 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		if (oom_is_passing(o->holders.items[i].category))
 			old += o->holders.items[i].before;
 	all = o->passing - old + (asked ? o->block : 0);
-	if (o->phase == PHASE_OPTIMIZER || !o->shot.model.forwards || all < o->capacity / 20)
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->forwards || all < o->capacity / 20)
 		return 0;
 	put(what, "Take half the batch (and accumulate gradients over two)");
 	put(how,

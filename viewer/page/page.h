@@ -51,7 +51,7 @@ struct track {
 	struct timeline timeline; /* of this device */
 	struct series series;
 	struct page_curve curve;
-	struct lives blocks;
+	struct page_lives blocks;
 	struct segments {
 		struct segment {
 			struct block block;

@@ -15,27 +15,27 @@ static struct stretch stretch_of(const struct series_change *c)
 				 .category = c->category };
 }
 
-static void begin(struct lives *l, const struct series_change *c)
+static void begin(struct page_lives *l, const struct series_change *c)
 {
 	bool fresh;
 
 	l->items = need_grow(l->items, &l->room, l->count, sizeof(*l->items));
-	l->items[l->count] = (struct life){ .block = *c->block, .first = stretch_of(c) };
+	l->items[l->count] = (struct page_life){ .block = *c->block, .first = stretch_of(c) };
 	*map_put(&l->alive, c->block->seq, &fresh) = l->count++;
 	l->blocks++;
 }
 
-static void add_stretch(struct life *life, const struct series_change *c)
+static void add_stretch(struct page_life *life, const struct series_change *c)
 {
 	life->more = need_grow(life->more, &life->more_room, life->more_count, sizeof(*life->more));
 	life->more[life->more_count++] = stretch_of(c);
 }
 
 /* A class that loses a block is told before the one that gets it: until then the block is dead. */
-void lives_change(struct lives *l, const struct series_change *c)
+void lives_change(struct page_lives *l, const struct series_change *c)
 {
 	uint32_t *at = map_get(&l->alive, c->block->seq);
-	struct life *life = at ? &l->items[*at] : NULL;
+	struct page_life *life = at ? &l->items[*at] : NULL;
 
 	if (c->device != l->device)
 		return;
@@ -55,7 +55,7 @@ void lives_change(struct lives *l, const struct series_change *c)
 	}
 }
 
-static bool lives_at_key(const struct lives *l, const struct block *b)
+static bool lives_at_key(const struct page_lives *l, const struct block *b)
 {
 	for (size_t i = 0; i < l->key_count; i++)
 		if (b->seq <= l->keys[i].seq && (!b->died_seq || l->keys[i].seq < b->died_seq))
@@ -79,7 +79,7 @@ static int by_area(const void *a, const void *b)
 
 /* All that may go, those that held most first. In the end, when too many live at key moments, those
  * may go too. */
-static struct rank *candidates(const struct lives *l, bool final, size_t *count)
+static struct rank *candidates(const struct page_lives *l, bool final, size_t *count)
 {
 	struct rank *ranks = need_new((l->count + 1) * sizeof(*ranks));
 	size_t keys = 0;
@@ -99,13 +99,13 @@ static struct rank *candidates(const struct lives *l, bool final, size_t *count)
 	return ranks;
 }
 
-static void close_ranks(struct lives *l)
+static void close_ranks(struct page_lives *l)
 {
 	size_t to = 0;
 	bool fresh;
 
 	for (size_t i = 0; i < l->count; i++) {
-		struct life *life = &l->items[i];
+		struct page_life *life = &l->items[i];
 
 		if (life->gone) {
 			free(life->more);
@@ -120,7 +120,7 @@ static void close_ranks(struct lives *l)
 }
 
 /* Leaves out the least, down to the limit. */
-static void trim(struct lives *l, bool final)
+static void trim(struct page_lives *l, bool final)
 {
 	size_t count, keep;
 	struct rank *ranks = candidates(l, final, &count);
@@ -133,11 +133,11 @@ static void trim(struct lives *l, bool final)
 }
 
 /* What the event ended, and by whom. */
-static void bury(struct lives *l, const struct gmt_event *e)
+static void bury(struct page_lives *l, const struct gmt_event *e)
 {
 	while (l->pending_count) {
 		uint32_t i = l->pending[--l->pending_count];
-		struct life *life = &l->items[i];
+		struct page_life *life = &l->items[i];
 
 		if (!life->block.died_seq)
 			continue;
@@ -148,11 +148,11 @@ static void bury(struct lives *l, const struct gmt_event *e)
 }
 
 /* Saved for backward: the class may stay what it is, and have a better reason from here on. */
-static void note_saved(struct lives *l, const struct gmt_event *e, const struct model *m)
+static void note_saved(struct page_lives *l, const struct gmt_event *e, const struct model *m)
 {
 	const struct block *b = tree_enclosing(&m->devices[l->device].live, e->addr);
 	const uint32_t *at = b ? map_get(&l->alive, b->seq) : NULL;
-	struct life *life = at ? &l->items[*at] : NULL;
+	struct page_life *life = at ? &l->items[*at] : NULL;
 	const struct stretch *last = life ? lives_stretch(life, life->more_count) : NULL;
 
 	if (!life || (!last->saved == !b->saved && last->save_after == !b->save_ns))
@@ -162,7 +162,7 @@ static void note_saved(struct lives *l, const struct gmt_event *e, const struct 
 }
 
 /* What the whole run has told of the blocks that are alive in the end. */
-static void learn(struct lives *l, const struct model *m)
+static void learn(struct page_lives *l, const struct model *m)
 {
 	const struct tree *trees[] = { &m->devices[l->device].live, &m->memory, &m->physical };
 
@@ -178,7 +178,7 @@ static void learn(struct lives *l, const struct model *m)
 	}
 }
 
-void lives_event(struct lives *l, const struct gmt_event *e, const struct model *m)
+void lives_event(struct page_lives *l, const struct gmt_event *e, const struct model *m)
 {
 	bury(l, e);
 	if (e->kind == GMT_TAG_SAVED)
@@ -189,12 +189,12 @@ void lives_event(struct lives *l, const struct gmt_event *e, const struct model 
 		trim(l, false);
 }
 
-void lives_finish(struct lives *l)
+void lives_finish(struct page_lives *l)
 {
 	trim(l, true);
 }
 
-void lives_free(struct lives *l)
+void page_lives_free(struct page_lives *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		free(l->items[i].more);
@@ -203,12 +203,12 @@ void lives_free(struct lives *l)
 	map_free(&l->alive);
 }
 
-const struct stretch *lives_stretch(const struct life *life, size_t i)
+const struct stretch *lives_stretch(const struct page_life *life, size_t i)
 {
 	return i ? &life->more[i - 1] : &life->first;
 }
 
-struct block lives_copy(const struct life *life, size_t i)
+struct block lives_copy(const struct page_life *life, size_t i)
 {
 	const struct stretch *s = lives_stretch(life, i);
 	struct block copy = life->block;

@@ -20,7 +20,7 @@ struct stretch {
 	uint8_t category;
 };
 
-struct life {
+struct page_life {
 	struct block block; /* all that was known of it in the end */
 	uint32_t died_stack, died_thread;
 	bool gone; /* left out */
@@ -37,14 +37,14 @@ struct key_moment {
 	struct point at;
 };
 
-struct lives {
+struct page_lives {
 	int device;
 	uint64_t last_seq; /* of the recording */
 	size_t limit;	   /* lives to keep */
 	struct key_moment keys[LIVES_KEYS];
 	size_t key_count;
 
-	struct life *items; /* in order of birth */
+	struct page_life *items; /* in order of birth */
 	size_t count, room;
 	uint64_t blocks, left_out; /* how many there were; of them not kept */
 	struct map alive;	   /* seq of birth -> index */
@@ -53,13 +53,13 @@ struct lives {
 };
 
 /* device, last_seq, limit and keys are set. In the order of the series' calls: */
-void lives_change(struct lives *l, const struct series_change *c);
-void lives_event(struct lives *l, const struct gmt_event *e, const struct model *m);
-void lives_finish(struct lives *l);
-void lives_free(struct lives *l);
+void lives_change(struct page_lives *l, const struct series_change *c);
+void lives_event(struct page_lives *l, const struct gmt_event *e, const struct model *m);
+void lives_finish(struct page_lives *l);
+void page_lives_free(struct page_lives *l);
 
-const struct stretch *lives_stretch(const struct life *life, size_t i); /* 0 = the first */
+const struct stretch *lives_stretch(const struct page_life *life, size_t i); /* 0 = the first */
 /* The block as a moment's copy would be in that stretch, for classify. */
-struct block lives_copy(const struct life *life, size_t i);
+struct block lives_copy(const struct page_life *life, size_t i);
 
 #endif

@@ -24,7 +24,7 @@ static void add(struct track *t, int kind, const struct gmt_event *e)
 /* Memory ran out: what lived then is kept, of the first times and of the last. */
 static void add_key(struct track *t, const struct gmt_event *e)
 {
-	struct lives *l = &t->blocks;
+	struct page_lives *l = &t->blocks;
 	struct key_moment k = { e->seq, e->time_ns, "oom", ++t->ooms, t->curve.now };
 
 	if (t->ooms > OOM_KEYS)

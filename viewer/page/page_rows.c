@@ -53,16 +53,16 @@ static void intern_emit(struct interned *t, struct emit *out, const char *key)
 	map_free(&t->ids);
 }
 
-struct rows {
+struct page_rows {
 	struct track *track;
 	struct classifier *classifier;
 	struct interned origins, contexts, evidence;
 	struct column seq, time, addr, size, origin, context, end, end_stack, stretches;
-	struct life before;
+	struct page_life before;
 };
 
 /* Stack, function, file, line, whether it is a backward node. */
-static uint32_t origin_of(struct rows *r, const struct block *b)
+static uint32_t origin_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
 	struct owner o = owners_find(&r->track->timeline.owners, b);
@@ -80,7 +80,7 @@ static uint32_t origin_of(struct rows *r, const struct block *b)
 }
 
 /* Thread, stream, what the thread did, kind of memory. */
-static uint32_t context_of(struct rows *r, const struct block *b)
+static uint32_t context_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
 	const struct defs_thread *d = defs_thread(&r->track->recording->defs, b->thread);
@@ -99,7 +99,7 @@ static uint32_t context_of(struct rows *r, const struct block *b)
 /* The sentence of a verdict in the parts that repeat: what it rests on, the time of that, and where
  * the block was born; the page puts them together again with the block's own time. Of a block that
  * was there from the start the sentence stays whole. */
-static uint32_t evidence_of(struct rows *r, const struct block *b, unsigned category)
+static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned category)
 {
 	static const char born[] = ". It was born at ";
 	struct names *n = &r->track->page->names;
@@ -126,7 +126,7 @@ static uint32_t evidence_of(struct rows *r, const struct block *b, unsigned cate
 }
 
 /* Each class and reason that a block had; what says the same as before is no new one. */
-static void put_stretches(struct rows *r, const struct life *life)
+static void put_stretches(struct page_rows *r, const struct page_life *life)
 {
 	uint64_t seq = life->block.seq;
 	uint32_t before = UINT32_MAX, count = 0;
@@ -150,7 +150,7 @@ static void put_stretches(struct rows *r, const struct life *life)
 	column_join(&r->stretches, &c);
 }
 
-static void put_life(struct rows *r, const struct life *life)
+static void put_life(struct page_rows *r, const struct page_life *life)
 {
 	const struct block *b = &life->block, *before = &r->before.block;
 
@@ -169,9 +169,9 @@ static void put_life(struct rows *r, const struct life *life)
 	r->before = *life;
 }
 
-static void emit_rows(struct rows *r)
+static void emit_rows(struct page_rows *r)
 {
-	struct lives *l = &r->track->blocks;
+	struct page_lives *l = &r->track->blocks;
 	struct emit *out = r->track->page->out;
 
 	emit_object(out, "lives");
@@ -194,9 +194,10 @@ static void emit_rows(struct rows *r)
 
 void page_lives_emit(struct track *t)
 {
-	struct rows r = { .track = t,
-			  .classifier = classifier_new(&t->timeline.model, &t->timeline.owners),
-			  .before.block.born_ns = t->timeline.model.first_ns };
+	struct page_rows r = { .track = t,
+			       .classifier =
+				       classifier_new(&t->timeline.model, &t->timeline.owners),
+			       .before.block.born_ns = t->timeline.model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)
 		put_life(&r, &t->blocks.items[i]);

@@ -70,7 +70,8 @@ uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
 	return names_stack(&t->page->names, &t->timeline.stacks, &t->stacks, stack, seq);
 }
 
-static void add_key(struct lives *l, const char *name, size_t number, uint64_t seq, uint64_t ns)
+static void add_key(struct page_lives *l, const char *name, size_t number, uint64_t seq,
+		    uint64_t ns)
 {
 	if (l->key_count < LIVES_KEYS - 4) /* room for those out of memory */
 		l->keys[l->key_count++] = (struct key_moment){
@@ -79,7 +80,7 @@ static void add_key(struct lives *l, const char *name, size_t number, uint64_t s
 }
 
 /* Each step's highest moment: of many steps the first ones, the last, and the one with the peak. */
-static void add_steps(struct lives *l, const struct steps *steps, const struct extent *peak)
+static void add_steps(struct page_lives *l, const struct steps *steps, const struct extent *peak)
 {
 	size_t last = steps->count - 1 - steps->tail;
 
@@ -195,7 +196,7 @@ int track_write(struct page *p, struct recording *r, const struct model *facts, 
 	if (!rc)
 		rc = emit_track(&t);
 	page_curve_free(&t.curve);
-	lives_free(&t.blocks);
+	page_lives_free(&t.blocks);
 	free(t.segments.items);
 	map_free(&t.segments.alive);
 	free(t.marks);

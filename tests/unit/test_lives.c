@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of lives against plain arrays: what was put in comes out, far apart in time too, and
+ * changes come back in order.
+ * links: tests/unit/recordings.c
+ */
+#include "recordings.h"
+
+#include "../../viewer/facts/lives.h"
+
+#define COUNT 70000
+
+static struct plain {
+	struct position born, died;
+	enum life_change change;
+	uint32_t life;
+	uint64_t seq, ns;
+} plain[COUNT];
+
+/* Most steps are short, some longer than an offset can say. */
+static uint64_t step(struct chance *c)
+{
+	return chance_below(c, 500) ? 1 + chance_below(c, 60) : (uint64_t)1 << 33;
+}
+
+static struct position position(struct chance *c, uint64_t seq, uint64_t ns)
+{
+	return (struct position){ .seq = seq,
+				  .ns = ns,
+				  .thread = (uint32_t)chance_below(c, 3),
+				  .forwards = (uint32_t)(seq / 1000),
+				  .device = (int)chance_below(c, 3) - 1,
+				  .stage = (uint8_t)chance_below(c, 6) };
+}
+
+static void same(const struct lives *l, const struct life_moment *m, const struct position *as)
+{
+	const struct position *p = lives_position(l, m->position);
+
+	assert_int_equal(lives_seq(l, m), as->seq);
+	assert_int_equal(lives_ns(l, m), as->ns);
+	assert_int_equal(p->thread, as->thread);
+	assert_int_equal(p->forwards, as->forwards);
+	assert_int_equal(p->device, as->device);
+	assert_int_equal(p->stage, as->stage);
+}
+
+static void fill(struct lives *l, struct chance *c)
+{
+	uint64_t seq = 0, ns = 1000;
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		struct plain *p = &plain[i];
+		struct life *life = lives_at(l, lives_add(l));
+
+		seq += step(c);
+		ns = chance_below(c, 50) ? ns + step(c) : ns - 3; /* clocks of threads disagree */
+		p->born = position(c, seq, ns);
+		p->died = position(c, seq + step(c), ns + step(c));
+		life->addr = i * 512ull;
+		life->born = lives_moment(l, &p->born);
+		if (i % 3)
+			life->died = lives_moment(l, &p->died);
+		p->change = 1 + chance_below(c, CHANGE_EMPTIED);
+		p->life = (uint32_t)chance_below(c, i + 1);
+		p->seq = seq;
+		p->ns = ns;
+		lives_note(l, p->change, p->life, seq, ns);
+	}
+}
+
+static void rows_come_back(void **state)
+{
+	struct lives l;
+	struct chance c = { 3 };
+	struct lives_cursor at;
+
+	(void)state;
+	lives_init(&l);
+	fill(&l, &c);
+	lives_first(&at, &l);
+	for (uint32_t i = 0; i < COUNT; i++, lives_next(&at)) {
+		const struct life *life = lives_at(&l, i);
+
+		assert_int_equal(life->addr, i * 512ull);
+		same(&l, &life->born, &plain[i].born);
+		if (i % 3)
+			same(&l, &life->died, &plain[i].died);
+		else
+			assert_int_equal(lives_seq(&l, &life->died), 0);
+		assert_int_equal(at.change, plain[i].change);
+		assert_int_equal(at.now.life, plain[i].life);
+		assert_int_equal(at.now.seq, plain[i].seq);
+		if (at.change != CHANGE_DIED)
+			assert_int_equal(at.now.ns, plain[i].ns);
+	}
+	assert_int_equal(at.change, CHANGE_NONE);
+	lives_free(&l);
+}
+
+/* Many lives share a position, or the table would not be small. */
+static void positions_are_shared(void **state)
+{
+	struct lives l;
+	struct position p[2] = { { .thread = 1 }, { .thread = 2, .stage = 3 } };
+
+	(void)state;
+	lives_init(&l);
+	for (uint64_t i = 0; i < 100000; i++) {
+		p[i % 2].seq = p[i % 2].ns = i;
+		lives_moment(&l, &p[i % 2]);
+	}
+	assert_int_equal(l.positions.count, 3);
+	lives_free(&l);
+}
+
+static void facts_are_one_of_a_kind(void **state)
+{
+	struct lives l;
+	struct life *life;
+	const struct life_fact *f;
+
+	(void)state;
+	lives_init(&l);
+	life = lives_at(&l, lives_add(&l));
+	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_SAVED, .ns = 1 });
+	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_LEAF, .ns = 2 });
+	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_SAVED, .ns = 3 });
+	f = lives_fact(&l, life->facts);
+	assert_int_equal(f->kind, FACT_LEAF);
+	f = lives_fact(&l, f->next);
+	assert_int_equal(f->kind, FACT_SAVED);
+	assert_int_equal(f->ns, 3);
+	assert_null(lives_fact(&l, f->next));
+	lives_free(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_come_back),
+		cmocka_unit_test(positions_are_shared),
+		cmocka_unit_test(facts_are_one_of_a_kind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

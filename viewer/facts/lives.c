@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../base/need.h"
+
+#define LOG_PIECE (1u << 18)
+#define LOG_MOST  32 /* bytes of one change */
+
+void lives_init(struct lives *l)
+{
+	*l = (struct lives){ 0 };
+	rows_init(&l->rows, sizeof(struct life));
+	rows_init(&l->positions, sizeof(struct position));
+	rows_init(&l->facts, sizeof(struct life_fact));
+	rows_init(&l->levels, sizeof(struct device_level));
+	rows_add(&l->positions);
+	rows_add(&l->facts);
+}
+
+void lives_free(struct lives *l)
+{
+	rows_free(&l->rows);
+	rows_free(&l->positions);
+	rows_free(&l->facts);
+	rows_free(&l->levels);
+	for (size_t i = 0; i < l->log_count; i++)
+		munmap(l->log[i], LOG_PIECE);
+	free(l->log);
+	l->log = NULL;
+	l->log_count = 0;
+}
+
+static bool same(const struct position *a, const struct position *b)
+{
+	return a->step == b->step && a->stream == b->stream && a->thread == b->thread &&
+	       a->forwards == b->forwards && a->backwards == b->backwards && a->steps == b->steps &&
+	       a->device == b->device && a->flags == b->flags && a->memory == b->memory &&
+	       a->stage == b->stage && a->layer == b->layer &&
+	       a->after_forward == b->after_forward && a->after_step == b->after_step &&
+	       a->in_node == b->in_node && a->asked == b->asked && a->counts == b->counts;
+}
+
+/* Offsets from it are short. */
+static bool reaches(const struct position *p, const struct position *as)
+{
+	return as->seq >= p->seq && as->seq - p->seq <= UINT32_MAX && as->ns >= p->ns &&
+	       as->ns - p->ns <= UINT32_MAX;
+}
+
+static unsigned hash(const struct position *p)
+{
+	uint64_t h = p->step ^ p->stream * 3;
+
+	h = (h ^ p->thread) * 0x9e3779b97f4a7c15u;
+	h = (h ^ ((uint64_t)p->forwards << 32 | p->backwards)) * 0x9e3779b97f4a7c15u;
+	h ^= (uint64_t)p->flags << 40 | (uint64_t)p->memory << 24 | p->stage << 16 | p->layer << 8;
+	h ^= (uint32_t)p->device | p->after_forward << 4 | p->after_step << 5 | p->in_node << 6;
+	h = (h ^ h >> 29 ^ p->steps) * 0x9e3779b97f4a7c15u;
+	return h >> 56;
+}
+
+struct life_moment lives_moment(struct lives *l, const struct position *as)
+{
+	uint32_t *at = &l->recent[hash(as)];
+	struct position *p = rows_at(&l->positions, *at);
+
+	if (!*at || !same(p, as) || !reaches(p, as)) {
+		*at = l->positions.count;
+		p = rows_add(&l->positions);
+		*p = *as;
+	}
+	return (struct life_moment){ *at, (uint32_t)(as->seq - p->seq),
+				     (uint32_t)(as->ns - p->ns) };
+}
+
+uint32_t lives_add(struct lives *l)
+{
+	rows_add(&l->rows);
+	return l->rows.count - 1;
+}
+
+static struct life_fact *fact_of_kind(struct lives *l, const struct life *life, uint16_t kind)
+{
+	struct life_fact *f = life->facts ? rows_at(&l->facts, life->facts) : NULL;
+
+	while (f && f->kind != kind)
+		f = f->next ? rows_at(&l->facts, f->next) : NULL;
+	return f;
+}
+
+void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact)
+{
+	struct life_fact *f = fact_of_kind(l, life, fact->kind);
+	uint32_t next = f ? f->next : life->facts;
+
+	if (!f) {
+		life->facts = l->facts.count;
+		f = rows_add(&l->facts);
+	}
+	*f = *fact;
+	f->next = next;
+}
+
+void lives_add_level(struct lives *l, const struct device_level *level)
+{
+	*(struct device_level *)rows_add(&l->levels) = *level;
+}
+
+const struct life_fact *lives_fact(const struct lives *l, uint32_t i)
+{
+	return i ? rows_at(&l->facts, i) : NULL;
+}
+
+static uint8_t *room_for_change(struct lives *l)
+{
+	if (!l->log_count || l->log_used + LOG_MOST > LOG_PIECE) {
+		l->log = need_grow(l->log, &l->log_room, l->log_count, sizeof(*l->log));
+		l->log[l->log_count++] = need_pages(LOG_PIECE);
+		l->log_used = 0;
+	}
+	return l->log[l->log_count - 1] + l->log_used;
+}
+
+static uint8_t *put(uint8_t *p, uint64_t v)
+{
+	for (; v > 127; v >>= 7)
+		*p++ = (uint8_t)(v | 128);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static const uint8_t *get(const uint8_t *p, uint64_t *v)
+{
+	unsigned shift = 0;
+
+	for (*v = 0; *p & 128; shift += 7)
+		*v |= (uint64_t)(*p++ & 127) << shift;
+	*v |= (uint64_t)*p++ << shift;
+	return p;
+}
+
+static uint64_t zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/* A byte with the change and events since the one before (31: they follow), then the difference of
+ * the life's number, then that of the time. A 0 ends a piece. */
+void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns)
+{
+	uint8_t *from = room_for_change(l), *p = from;
+	uint64_t more = seq - l->last.seq;
+
+	*p++ = (uint8_t)(change | (more < 31 ? more : 31) << 3);
+	if (more >= 31)
+		p = put(p, more);
+	p = put(p, zigzag((int64_t)life - (int64_t)l->last.life));
+	if (change != CHANGE_DIED) {
+		p = put(p, zigzag((int64_t)(ns - l->last.ns)));
+		l->last.ns = ns;
+	}
+	l->last.seq = seq;
+	l->last.life = life;
+	l->log_used += (size_t)(p - from);
+}
+
+void lives_first(struct lives_cursor *c, const struct lives *l)
+{
+	*c = (struct lives_cursor){ .lives = l };
+	lives_next(c);
+}
+
+static const uint8_t *change_at(struct lives_cursor *c)
+{
+	const struct lives *l = c->lives;
+
+	while (c->piece < l->log_count) {
+		size_t end = c->piece + 1 == l->log_count ? l->log_used : LOG_PIECE;
+
+		if (c->at < end && l->log[c->piece][c->at])
+			return l->log[c->piece] + c->at;
+		c->piece++;
+		c->at = 0;
+	}
+	return NULL;
+}
+
+void lives_next(struct lives_cursor *c)
+{
+	const uint8_t *from = change_at(c), *p = from;
+	uint64_t v;
+
+	c->change = from ? *p & 7 : CHANGE_NONE;
+	if (!from)
+		return;
+	v = *p++ >> 3;
+	if (v == 31)
+		p = get(p, &v);
+	c->now.seq += v;
+	p = get(p, &v);
+	c->now.life = (uint32_t)((int64_t)c->now.life + unzigzag(v));
+	if (c->change != CHANGE_DIED) {
+		p = get(p, &v);
+		c->now.ns += (uint64_t)unzigzag(v);
+	}
+	c->at += (size_t)(p - from);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of lives: a narrow row for every allocation of any layer, dead or alive, in order of
+ * birth; beside it what few lives have (facts), and what threads were doing (positions), which many
+ * lives share. Changes of a life (saved, released, over) stand in one row of bytes in order of
+ * events. No name, no rule and no guess is in here.
+ *
+ * A question about a moment is a scan: born at or before it, and not dead at it.
+ */
+#ifndef VIEWER_LIVES_H
+#define VIEWER_LIVES_H
+
+#include "rows.h"
+
+/* Where a life was made, or ended: times of lives count from the position's. */
+struct position {
+	uint64_t seq, ns;
+	uint64_t step, stream;
+	uint32_t thread, forwards, backwards, steps;
+	int32_t device;
+	uint16_t flags, memory;
+	uint8_t stage, layer;
+	bool after_forward, after_step;
+	bool in_node, asked; /* a backward node ran; for torch.autograd.grad */
+	bool counts;	     /* it takes room on a device */
+};
+
+enum life_layer { LIFE_BLOCK, LIFE_MEMORY, LIFE_PHYSICAL, LIFE_MAPPED };
+
+struct life_moment {
+	uint32_t position; /* 0: not yet */
+	uint32_t seq, ns;  /* more than the position's */
+} __attribute__((packed));
+
+struct life {
+	uint64_t addr, size;
+	struct life_moment born, died;
+	uint32_t stack, name;
+	uint32_t facts; /* the first one, 0 = none */
+} __attribute__((packed, aligned(4)));
+
+_Static_assert(sizeof(struct life) == 52, "many of them");
+
+enum life_fact_kind {
+	FACT_OTHER,
+	FACT_SAVED,	/* first: ns, a = backward passes, b = steps, c = stack */
+	FACT_GRADIENT,	/* first arrival: ns */
+	FACT_LEAF,	/* first: ns, a = latest backward pass, b = passes */
+	FACT_ARRIVALS,	/* a = latest backward pass, b = how many */
+	FACT_SUCCESSOR, /* a = stack, b = signs of what it took the place of */
+	FACT_NEXT,	/* a = stack of what its thread made next, b = in a Function, c = walked */
+	FACT_STORAGE,	/* ns = bytes of the largest storage in it, where it leaves very many */
+	FACT_PLACE,	/* ns = handle, a = rank, b = references */
+};
+
+struct life_fact {
+	uint64_t ns;
+	uint32_t next, a, b, c;
+	uint32_t unused; /* 1 + bytes of the block that the largest storage in it leaves, 0 = not
+			    known */
+	uint16_t kind, tags;
+};
+
+_Static_assert(sizeof(struct life_fact) == 32, "every third life has one");
+
+enum life_change {
+	CHANGE_NONE,
+	CHANGE_DIED,
+	CHANGE_SAVED_FIRST,
+	CHANGE_SAVED,
+	CHANGE_RELEASED,
+	CHANGE_WALKED,
+	CHANGE_FILLED, /* a bucket holds gradients, */
+	CHANGE_EMPTIED,
+};
+
+/* What the framework's cache and the whole device were, from this event on. */
+struct device_level {
+	uint64_t seq, ns;
+	uint64_t reserved, context, free_bytes, total_bytes;
+	int32_t device;
+};
+
+struct lives_writer {
+	uint64_t seq, ns;
+	uint32_t life;
+};
+
+#define LIVES_RECENT 256
+
+struct lives {
+	struct row_store rows, positions, facts, levels; /* row 0 of positions and facts is none */
+	uint8_t **log;					 /* pieces of bytes: changes */
+	size_t log_count, log_room, log_used;		 /* used: of the last piece */
+	struct lives_writer last;
+	uint32_t recent[LIVES_RECENT]; /* positions by a hash of what they say */
+};
+
+void lives_init(struct lives *l);
+void lives_free(struct lives *l);
+
+static inline struct life *lives_at(const struct lives *l, uint32_t i)
+{
+	return rows_at(&l->rows, i);
+}
+
+static inline const struct position *lives_position(const struct lives *l, uint32_t i)
+{
+	return rows_at(&l->positions, i);
+}
+
+/* The position that says what `as` says, seen at as->seq and as->ns: one from before if it fits. */
+struct life_moment lives_moment(struct lives *l, const struct position *as);
+uint32_t lives_add(struct lives *l); /* an empty row's number */
+/* One of each kind: what was said before of that kind is said anew. */
+void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact);
+void lives_add_level(struct lives *l, const struct device_level *level);
+
+static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
+{
+	return m->position ? lives_position(l, m->position)->seq + m->seq : 0;
+}
+
+static inline uint64_t lives_ns(const struct lives *l, const struct life_moment *m)
+{
+	return m->position ? lives_position(l, m->position)->ns + m->ns : 0;
+}
+
+/* NULL: there is none, or no more. */
+const struct life_fact *lives_fact(const struct lives *l, uint32_t i);
+
+void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns);
+
+/* Changes in order; ns stands for none of CHANGE_DIED, whose time is in its row. */
+struct lives_cursor {
+	const struct lives *lives;
+	size_t piece, at;
+	enum life_change change; /* CHANGE_NONE: there are no more */
+	struct lives_writer now;
+};
+
+void lives_first(struct lives_cursor *c, const struct lives *l);
+void lives_next(struct lives_cursor *c);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Storage of a table's rows: pieces of equal length, so that a row never moves. Beyond 1 GB in all
+ * the pieces lie in a file without a name, which the system can write out.
+ */
+#ifndef VIEWER_ROWS_H
+#define VIEWER_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROWS_PIECE_BITS 14 /* rows in a piece */
+#define ROWS_PIECE	(1u << ROWS_PIECE_BITS)
+
+struct row_store {
+	uint8_t **pieces;
+	size_t piece_count, piece_room;
+	size_t each; /* bytes of a row */
+	uint32_t count;
+};
+
+void rows_init(struct row_store *r, size_t each);
+void rows_free(struct row_store *r);
+void *rows_add(struct row_store *r); /* zeroed */
+
+static inline void *rows_at(const struct row_store *r, uint32_t i)
+{
+	return r->pieces[i >> ROWS_PIECE_BITS] + (i & (ROWS_PIECE - 1)) * r->each;
+}
+
+#endif
