@@ -14,6 +14,7 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 SAN     ?=
 CHECK   ?=
 COMMA   := ,
+# packaging/ builds for other machines: B=, CC=, CFLAGS=, LDFLAGS= and DWARF= on the command line.
 B       := build$(if $(SAN),/san-$(subst $(COMMA),-,$(SAN)),)$(if $(CHECK),/check,)
 O       := $(B)/obj
 
@@ -22,10 +23,12 @@ CFLAGS  ?= -O2 -g
 BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
            $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,) \
            $(if $(CHECK),-DGMT_CHECK_FRAMES,)
-LINK    := $(if $(SAN),-fsanitize=$(SAN),)
+LDFLAGS ?=
+LINK    := $(if $(SAN),-fsanitize=$(SAN),) $(LDFLAGS)
 PIC     := -fPIC -fvisibility=hidden
 ZSTD    := -l:libzstd.a
 UNPACK  := $(ZSTD) -lz
+DWARF   ?= -ldw -lelf
 
 # CUDA headers: an installed toolkit, else the pinned wheels of `make setup`. Only simgpu/ needs them.
 WHEELS  := $(firstword $(wildcard .venv/lib/python3*/site-packages/nvidia))
@@ -58,13 +61,13 @@ $(O)/tests/check/%.o: PARTFLAGS := $(PIC)
 $(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
 $(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
 
-build/system-ok:
-	@mkdir -p build
-	@printf '#include <zstd.h>\n#include <elfutils/libdwfl.h>\n' | $(CC) -E -x c -o /dev/null - 2>/dev/null || \
-	  { echo 'zstd.h or libdwfl.h is not there: `scripts/setup.sh system` installs what is missing'; exit 1; }
+$(B)/system-ok:
+	@mkdir -p $(B)
+	@printf '#include <zstd.h>\n#include <elfutils/libdwelf.h>\n' | $(CC) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
+	  { echo 'zstd.h or libdwelf.h is not there: `scripts/setup.sh system` installs what is missing'; exit 1; }
 	@touch $@
 
-$(O)/%.o: %.c Makefile | build/system-ok
+$(O)/%.o: %.c Makefile | $(B)/system-ok
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(PARTFLAGS) -c -o $@ $<
@@ -85,7 +88,7 @@ $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) -ldw -lelf -ldl -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lm
 
 # Pages of the manual: prose by hand, the rest from the tables, and examples run on tests/data/example.
 MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
@@ -116,7 +119,7 @@ cuda     = $(if $(findstring cuda,$(shell sed -n 's/^ \* needs: *//p' $(1))),$(C
 $(UNITS:%=$(B)/unit/%): $(B)/unit/%: $(O)/tests/unit/%.o $$(call links,tests/unit/$$*.c) $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(UNPACK) -ldw -lelf -ldl -lpthread -lm
+	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # Fuzz targets: over their corpus as an ordinary test; `make fuzz` looks for more with clang's fuzzer.
 $(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/corpus.o $(B)/parts.a
@@ -202,6 +205,14 @@ bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@.venv/bin/python tests/bench/bench.py
 lint:  ## the promises that a script can check
 	@scripts/lint.sh
+
+.PHONY: wheel
+wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (packaging/README.md)
+	@scripts/setup.sh cu13 wheel
+	@packaging/wheels.sh
+.PHONY: test-wheel
+test-wheel: wheel  ## install the wheel of this machine and use it
+	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/wheel
 
 .PHONY: install uninstall
 BIN = $(DESTDIR)$(PREFIX)/bin

@@ -55,8 +55,8 @@ static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t by_processor(uint32_t crc, const uint8_t *p,
-							       size_t len)
+__attribute__((target("sse4.2,crc32"))) static uint32_t by_processor(uint32_t crc, const uint8_t *p,
+								     size_t len)
 {
 	uint64_t c = crc, word;
 

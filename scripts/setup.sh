@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
-# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks]
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
-# over .venv, 1 GB), .driver-packages (for `make test-driver`) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
+# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-wheel (compiler of `make wheel`) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,7 +72,7 @@ make_env() { # folder requirements
 	venv "$@"
 }
 
-make_browser() { # folder requirements
+make_small() { # folder requirements
 	say "making $1"
 	venv "$@"
 }
@@ -142,11 +142,12 @@ for part; do
 	tools) setup_part venv-tools .venv-tools make_env $PINS/tools.txt ;;
 	driver) setup_part driver-packages .driver-packages make_headers $PINS/driver-cu12.txt $PINS/driver-cu13.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
-	browser) setup_chromium; setup_part venv-browser .venv-browser make_browser $PINS/browser.txt ;;
+	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
+	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel" ;;
 	esac
 done

@@ -13,10 +13,19 @@
 #include "../base/forkgate.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 
 #define UNW_CACHE_PER_THREAD 2
+
+/* libunwind puts the machine's name into those of its own functions. */
+#if defined(__x86_64__)
+#define OF_UNWIND(name) "_ULx86_64_" name
+#else
+#define OF_UNWIND(name) "_ULaarch64_" name
+#endif
 
 static int (*backtrace_fn)(void **, int);
 static const char *trouble = "native stacks are switched off";
@@ -47,11 +56,31 @@ static int note_own_range(struct dl_phdr_info *info, size_t size, void *ctx)
 static void set_up_cache(void *unwind)
 {
 	int (*policy)(void *, int) =
-		(int (*)(void *, int))dlsym(unwind, "_ULx86_64_set_caching_policy");
-	void *space = dlsym(unwind, "_ULx86_64_local_addr_space");
+		(int (*)(void *, int))dlsym(unwind, OF_UNWIND("set_caching_policy"));
+	void *space = dlsym(unwind, OF_UNWIND("local_addr_space"));
 
 	if (policy && space)
 		policy(*(void **)space, UNW_CACHE_PER_THREAD);
+}
+
+/* A package brings one of its own, beside this library; else the system's. */
+static void *open_unwind(void)
+{
+	char path[PATH_MAX];
+	Dl_info own;
+	const char *slash;
+	void *unwind = NULL;
+
+	if (dladdr((void *)&backtrace_fn, &own) && own.dli_fname &&
+	    (slash = strrchr(own.dli_fname, '/')) &&
+	    slash - own.dli_fname < (ptrdiff_t)(sizeof(path) - sizeof("/libunwind.so.8"))) {
+		size_t n = (size_t)(slash - own.dli_fname);
+
+		memcpy(path, own.dli_fname, n);
+		memcpy(path + n, "/libunwind.so.8", sizeof("/libunwind.so.8"));
+		unwind = dlopen(path, RTLD_LOCAL | RTLD_NOW);
+	}
+	return unwind ? unwind : dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
 }
 
 void native_setup(void)
@@ -61,7 +90,7 @@ void native_setup(void)
 	dl_iterate_phdr(note_own_range, (void *)&backtrace_fn);
 	if (!(gmt_config.stacks & CONFIG_STACKS_NATIVE))
 		return;
-	unwind = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
+	unwind = open_unwind();
 	if (!unwind) {
 		trouble = "libunwind.so.8 is not installed";
 		return;

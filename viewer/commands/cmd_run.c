@@ -15,6 +15,7 @@
 #include "command.h"
 #include "preload.h"
 #include "run_output.h"
+#include "run_program.h"
 #include "run_result.h"
 #include "simnotes.h"
 
@@ -165,6 +166,7 @@ static int run_run(const void *options, struct emit *out)
 	struct recording recording;
 	struct timespec start;
 	struct run_result f = { .files = 0 };
+	char **command = run_program_python(o->command);
 	int code = set_up(o);
 
 	if (code)
@@ -173,8 +175,8 @@ static int run_run(const void *options, struct emit *out)
 		simnotes_open();
 	run_result_listen();
 	clock_gettime(CLOCK_REALTIME_COARSE, &start);
-	code = child_run(o->command);
-	run_result_find(&f, o->command, getenv(OUTPUT), &start);
+	code = child_run(command);
+	run_result_find(&f, command, getenv(OUTPUT), &start);
 	if (o->sim)
 		simnotes_close(&f);
 	if (!o->quiet && o->sim && f.files)

@@ -11,6 +11,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "../base/need.h"
+
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
 #else
@@ -107,4 +109,22 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 	if (why)
 		snprintf(text, room, "%s %s, so the library is not loaded into it", path, why);
 	return why;
+}
+
+char **run_program_python(char **command)
+{
+	const char *python = getenv("GPUMEMTRACE_PYTHON"), *name = command[0];
+	size_t len = strlen(name), count = 0;
+	struct stat st;
+	char **with;
+
+	if (len < 4 || strcmp(name + len - 3, ".py") || stat(name, &st) || !S_ISREG(st.st_mode) ||
+	    !access(name, X_OK))
+		return command;
+	while (command[count])
+		count++;
+	with = need_new((count + 2) * sizeof(*with));
+	with[0] = (char *)(python && *python ? python : "python3");
+	memcpy(with + 1, command, count * sizeof(*with));
+	return with;
 }

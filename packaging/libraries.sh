@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# zlib, zstd, libelf, libdw as static libraries and libunwind as one of its own, built for glibc 2.28 with
+# packaging/cc.sh, in a folder of your cache: made once for each set of pins. Prints the folder.
+# Usage: packaging/libraries.sh x86_64|aarch64
+set -euo pipefail
+cd "$(dirname "$0")"
+
+export WHEEL_ARCH=${1:?which machine: x86_64 or aarch64}
+CACHE=${GPUMEMTRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/gpumemtrace}
+HOST=$WHEEL_ARCH-linux-gnu
+export CC=$PWD/cc.sh ZERO_AR_DATE=1
+ZIG=$(echo ../.venv-wheel/lib/python3*/site-packages/ziglang/zig)
+export AR="$(readlink -f "$ZIG") ar" RANLIB="$(readlink -f "$ZIG") ranlib"
+OUT=$CACHE/libraries-$WHEEL_ARCH-$(cat sources.txt libraries.sh cc.sh no_disassembler.c ../tests/requirements/wheel.txt | sha256sum | cut -c1-12)
+JOBS=$(nproc)
+
+stop() { tail -20 "$2" >&2; printf 'libraries: %s was not built; all of its output: %s\n' "$1" "$2" >&2; exit 2; }
+
+exec 9>"$CACHE/libraries-$WHEEL_ARCH.lock"
+flock 9
+[ ! -e "$OUT/complete" ] || { echo "$OUT"; exit 0; }
+SOURCES=$(./sources.sh)
+rm -rf "$OUT"
+mkdir -p "$OUT/lib" "$OUT/include" "$OUT/licences" "$OUT/src"
+FLAGS="-O2 -g0 -fPIC -ffile-prefix-map=$OUT=."
+
+# Several of the build systems below look at CC with options that it does not have; what they print is kept.
+build() { # name function: in the unpacked source
+	local archive
+	archive=$(awk -v name="$1" '$1 == name { print $3 }' sources.txt)
+	printf 'libraries: building %s for %s\n' "$1" "$WHEEL_ARCH" >&2
+	tar -xf "$SOURCES/$archive" -C "$OUT/src"
+	(cd "$OUT/src/$1"-* && "$2") >"$OUT/$1.log" 2>&1 </dev/null || stop "$1" "$OUT/$1.log"
+	rm -f "$OUT/$1.log"
+}
+
+build_zlib() {
+	CHOST=$HOST CFLAGS=$FLAGS ./configure --static --prefix="$OUT"
+	make -j"$JOBS" libz.a
+	cp libz.a "$OUT/lib/"
+	cp zlib.h zconf.h "$OUT/include/"
+	cp LICENSE "$OUT/licences/zlib.txt"
+}
+
+build_zstd() {
+	make -C lib -j"$JOBS" libzstd.a ZSTD_LEGACY_SUPPORT=0 CFLAGS="$FLAGS"
+	cp lib/libzstd.a "$OUT/lib/"
+	cp lib/zstd.h lib/zstd_errors.h lib/zdict.h "$OUT/include/"
+	cp LICENSE "$OUT/licences/zstd.txt"
+}
+
+# The libraries only. The disassemblers are made by programs that would have to run here, so they stay out.
+build_elfutils() {
+	local part
+	./configure --host="$HOST" --disable-libdebuginfod --disable-debuginfod --disable-nls --disable-demangler \
+		--disable-symbol-versioning --without-bzlib --without-lzma --without-zstd --enable-deterministic-archives \
+		CFLAGS="$FLAGS -Wno-error" CPPFLAGS="-I$OUT/include" LDFLAGS="-L$OUT/lib"
+	touch libcpu/empty.c
+	(cd libcpu && "$CC" -c empty.c -o empty.o && $AR rcs libcpu.a empty.o && $AR rcs libcpu_pic.a empty.o)
+	for part in config lib libelf backends libebl libdwelf libdwfl; do
+		make -C "$part" -j"$JOBS"
+	done
+	make -C libdw -j"$JOBS" libdw.a
+	cp libelf/libelf.a libdw/libdw.a lib/libeu.a "$OUT/lib/"
+	"$CC" $FLAGS -c -o "$OUT/lib/no_disassembler.o" "$HERE/no_disassembler.c"
+	mkdir -p "$OUT/include/elfutils"
+	cp libelf/libelf.h libelf/gelf.h libdw/dwarf.h "$OUT/include/"
+	cp libdw/libdw.h libdwelf/libdwelf.h libelf/elf-knowledge.h version.h "$OUT/include/elfutils/"
+	cp COPYING-LGPLV3 "$OUT/licences/elfutils.txt"
+}
+
+build_libunwind() {
+	./configure --host="$HOST" --disable-static --enable-shared --disable-tests --disable-documentation \
+		--disable-minidebuginfo --disable-zlibdebuginfo --disable-cxx-exceptions --disable-ptrace --disable-coredump \
+		--disable-setjmp CFLAGS="$FLAGS" LDFLAGS=-s
+	make -C src -j"$JOBS" libunwind.la
+	cp "$(find src/.libs -name 'libunwind.so.8.*' -type f)" "$OUT/lib/libunwind.so.8"
+	cp COPYING "$OUT/licences/libunwind.txt"
+}
+
+HERE=$PWD
+build zlib build_zlib
+build zstd build_zstd
+build elfutils build_elfutils
+build libunwind build_libunwind
+rm -rf "$OUT/src"
+touch "$OUT/complete"
+echo "$OUT"

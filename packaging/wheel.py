@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wheel from a build folder, the same to the byte each time.
+
+    packaging/wheel.py ARCH BUILD LIBRARIES    writes dist/gpumemtrace-VERSION-py3-none-PLATFORM.whl
+    packaging/wheel.py version                 prints the version (viewer/base/version.h)
+"""
+
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+
+GLIBC = "manylinux_2_28"
+SUMMARY = "Records and explains the device memory of CUDA programs"
+PACKAGE = "gpumemtrace"
+
+
+def read(path, mode="r"):
+    with open(path, mode) as file:
+        return file.read()
+
+
+def version():
+    return re.search(r'VIEWER_VERSION "(.*)"', read("viewer/base/version.h"))[1]
+
+
+def metadata():
+    return f"""Metadata-Version: 2.4
+Name: gpumemtrace
+Version: {version()}
+Summary: {SUMMARY}
+License-Expression: Apache-2.0
+License-File: LICENSE
+Requires-Python: >=3.9
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Topic :: Software Development :: Debuggers
+Description-Content-Type: text/markdown
+
+{read("README.md")}"""
+
+
+def tags(arch):
+    return [f"py3-none-{GLIBC}_{arch}"]
+
+
+def wheel_file(arch):
+    lines = "".join(f"Tag: {tag}\n" for tag in tags(arch))
+    return f"Wheel-Version: 1.0\nGenerator: gpumemtrace packaging/wheel.py\nRoot-Is-Purelib: false\n{lines}"
+
+
+def shell_completion(shell):
+    return subprocess.run(["build/gpumemtrace", "--completions", shell], check=True, stdout=subprocess.PIPE).stdout
+
+
+def contents(arch, build, libraries):
+    """(name in the wheel, bytes, executable)"""
+    info, data = f"{PACKAGE}-{version()}.dist-info", f"{PACKAGE}-{version()}.data/data/share"
+    for name in sorted(os.listdir("python/gpumemtrace")):
+        if name.endswith((".py", ".pyi", ".typed")):
+            yield f"{PACKAGE}/{name}", read(f"python/gpumemtrace/{name}", "rb"), False
+    yield f"{PACKAGE}/_version.py", f'# SPDX-License-Identifier: Apache-2.0\n__version__ = "{version()}"\n'.encode(), False
+    yield f"{PACKAGE}/bin/gpumemtrace", read(f"{build}/gpumemtrace", "rb"), True
+    for name in ("libgpumemtrace.so", "libsimgpu.so"):
+        yield f"{PACKAGE}/lib/{name}", read(f"{build}/{name}", "rb"), True
+    yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
+    for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
+        yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True
+    for page in sorted(name for name in os.listdir("build") if name.endswith(".1")):
+        yield f"{data}/man/man1/{page}", read(f"build/{page}", "rb"), False
+    yield f"{data}/bash-completion/completions/gpumemtrace", shell_completion("bash"), False
+    yield f"{data}/zsh/site-functions/_gpumemtrace", shell_completion("zsh"), False
+    yield f"{info}/METADATA", metadata().encode(), False
+    yield f"{info}/WHEEL", wheel_file(arch).encode(), False
+    yield f"{info}/entry_points.txt", b"[console_scripts]\ngpumemtrace = gpumemtrace.__main__:main\n", False
+    yield f"{info}/licenses/LICENSE", read("LICENSE", "rb"), False
+    for name in sorted(os.listdir(f"{libraries}/licences")):
+        yield f"{info}/licenses/{name}", read(f"{libraries}/licences/{name}", "rb"), False
+
+
+def digest(content):
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def write(archive, name, content, executable):
+    entry = zipfile.ZipInfo(name, time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6])
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = (0o100755 if executable else 0o100644) << 16
+    entry.create_system = 3
+    archive.writestr(entry, content, compresslevel=9)
+
+
+def make(arch, build, libraries):
+    path = f"dist/{PACKAGE}-{version()}-{tags(arch)[0]}.whl"
+    record = f"{PACKAGE}-{version()}.dist-info/RECORD"
+    rows = []
+    with zipfile.ZipFile(path + ".new", "w") as archive:
+        for name, content, executable in contents(arch, build, libraries):
+            write(archive, name, content, executable)
+            rows.append(f"{name},{digest(content)},{len(content)}\n")
+        write(archive, record, "".join(rows) + f"{record},,\n", False)
+    os.replace(path + ".new", path)
+    print(f"wheels: {path}, {os.path.getsize(path) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["version"]:
+        print(version())
+    else:
+        make(*sys.argv[1:])

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# dist/: a wheel for each machine, the source archive and their SHA-256 sums. What is built from one commit is
+# the same to the byte each time. Usage: packaging/wheels.sh [ARCH...], default x86_64 aarch64
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ $# -gt 0 ] || set -- x86_64 aarch64
+PYTHON=.venv-wheel/bin/python
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+
+build() { # arch libraries
+	printf 'wheels: building for %s\n' "$1"
+	rm -rf "build/wheel-$1"
+	mkdir -p build
+	WHEEL_ARCH=$1 make -s -j"$(nproc)" B="build/wheel-$1" CC=packaging/cc.sh \
+		CFLAGS="-O2 -g0 -I$2/include -ffile-prefix-map=$PWD=. -ffile-prefix-map=$2=libraries" \
+		LDFLAGS="-s -L$2/lib" DWARF="-ldw $2/lib/no_disassembler.o -lelf -leu -lz" >"build/wheel-$1.log" 2>&1 ||
+		{ tail -20 "build/wheel-$1.log" >&2; echo "wheels: the build for $1 failed: build/wheel-$1.log" >&2; exit 2; }
+}
+
+# Completions and manual pages are the same everywhere; they come from a tool that runs here.
+make -s all build/gpumemtrace.1 >/dev/null
+mkdir -p dist
+rm -f dist/*
+for arch; do
+	libraries=$(packaging/libraries.sh "$arch")
+	build "$arch" "$libraries"
+	$PYTHON packaging/wheel.py "$arch" "build/wheel-$arch" "$libraries"
+	$PYTHON -m auditwheel show dist/*"$arch".whl >"build/auditwheel-$arch.log" 2>&1 ||
+		{ cat "build/auditwheel-$arch.log" >&2; echo "wheels: auditwheel refuses the wheel for $arch" >&2; exit 2; }
+done
+git archive --format=tar --prefix="gpumemtrace-$($PYTHON packaging/wheel.py version)/" HEAD |
+	gzip -n -9 >"dist/gpumemtrace-$($PYTHON packaging/wheel.py version).tar.gz"
+(cd dist && sha256sum * >SHA256SUMS)
+ls -l dist
