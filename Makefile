@@ -214,7 +214,8 @@ wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (p
 test-wheel: wheel  ## install the wheel of this machine and use it
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/wheel
 
-.PHONY: install uninstall
+.PHONY: manual install uninstall
+manual: $(MANUAL)  ## pages of the manual, in build/man
 BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/gpumemtrace
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1

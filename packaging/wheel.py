@@ -72,8 +72,8 @@ def contents(arch, build, libraries):
     yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
     for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
         yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True
-    for page in sorted(name for name in os.listdir("build") if name.endswith(".1")):
-        yield f"{data}/man/man1/{page}", read(f"build/{page}", "rb"), False
+    for page in sorted(os.listdir("build/man")):
+        yield f"{data}/man/man1/{page}", read(f"build/man/{page}", "rb"), False
     yield f"{data}/bash-completion/completions/gpumemtrace", shell_completion("bash"), False
     yield f"{data}/zsh/site-functions/_gpumemtrace", shell_completion("zsh"), False
     yield f"{info}/METADATA", metadata().encode(), False
