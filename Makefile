@@ -81,7 +81,7 @@ $(B)/exports.map: shim/hooks.def Makefile
 $(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
-	  -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -Wl,-z,now $(ZSTD) -ldl -lpthread
+	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)

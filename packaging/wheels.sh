@@ -20,7 +20,7 @@ build() { # arch libraries
 }
 
 # Completions and manual pages are the same everywhere; they come from a tool that runs here.
-make -s all manual >/dev/null
+make -s CC="${CC:-gcc}" all manual >/dev/null
 mkdir -p dist
 rm -f dist/*
 for arch; do
