@@ -10,8 +10,8 @@
  * file gives no reason. */
 bool run_program_obstacle(const char *name, char *text, size_t room);
 
-/* "train.py" that is no executable file is run by Python: $GPUMEMTRACE_PYTHON, else python3. Returns
- * command or a new one. */
+/* "train.py" that is no executable file is run by Python: $GPUMEMTRACE_PYTHON, else python3.
+ * Returns command or a new one. */
 char **run_program_python(char **command);
 
 #endif
