@@ -244,6 +244,18 @@ def test_folders_without_a_recording(tool, tmp_path):
     assert failed(tool, "report", tmp_path / "nowhere")[0] == 3
 
 
+def test_a_folder_for_each_host(tool, tmp_path):
+    for rank in range(4):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        write(tmp_path / "run" / f"node{rank // 2}", f"{rank}.gmt", script(rank).replace("host one", f"host node{rank // 2}"))
+    code, said = failed(tool, "report", tmp_path / "run")
+    assert code == 3 and re.search(r"in a folder in it: name \S+/run/node[01], or several", said)
+    said = tool.json("report", tmp_path / "run/node1", tmp_path / "run/node0")
+    assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3]
+    assert {h["host"]: (h["ranks"], h["peak_bytes"]) for h in said["totals"]["hosts"]} == {f"node{i}": (2, 24 * MIB) for i in (0, 1)}
+    assert "4 ranks on 2 hosts" in tool("report", tmp_path / "run/node1", tmp_path / "run/node0")
+
+
 def test_of_two_runs_the_last_is_taken_and_that_is_said(tool, tmp_path):
     run = tmp_path / "run"
     for nth, start in enumerate((1000, 5000)):

@@ -106,7 +106,7 @@ static int run(const struct command *c, char **argv)
 	} else if (rc == EXIT_OK) {
 		rc = print(c, options, &common);
 	}
-	free(options);
+	options_free(c, options, &common);
 	return rc;
 }
 

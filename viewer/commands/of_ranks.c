@@ -211,10 +211,12 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 static int whole_list(const struct command *c, void *options, const struct ranks_run *run,
 		      const struct options_common *common, const char *where, struct emit *out)
 {
-	char **paths = need_new((run->count + 1) * sizeof(*paths));
+	char **paths = need_new((run->count + 1) * sizeof(*paths)), **given;
+	void *at = (char *)options + c->file;
 	size_t row, n = 0;
 	int rc = 0;
 
+	memcpy(&given, at, sizeof(given));
 	say_run_note(run);
 	if (common->rank) {
 		rc = of_ranks_choose(run, common->rank, where, &row);
@@ -227,8 +229,9 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 			say_note("%s cannot be read and is left out", run->items[i].path);
 	}
 	if (!rc) {
-		memcpy((char *)options + c->file, &paths, sizeof(paths));
+		memcpy(at, &paths, sizeof(paths));
 		rc = command_perform(c, options, out);
+		memcpy(at, &given, sizeof(given));
 	}
 	free(paths);
 	return rc;

@@ -174,7 +174,7 @@ static int parse_option(struct parse *p, const char *word)
 	return set(p, r, into, value);
 }
 
-/* One more of a list, which lives as long as the program. */
+/* One more of a list. */
 static int add_operand(struct parse *p, char ***list, char *word)
 {
 	size_t room = p->many + 2, count = 0;
@@ -242,6 +242,15 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 			rc = parse_operand(&p, word);
 	}
 	return rc ? rc : missing_operand(&p);
+}
+
+void options_free(const struct command *c, void *into, struct options_common *common)
+{
+	for (const struct operand_row *o = c->operands; o && o->name; o++)
+		if (o->kind == OPERAND_MANY)
+			free(*(char ***)((char *)into + o->offset));
+	free(common->files);
+	free(into);
 }
 
 static void help_rows(const struct option_row *r, FILE *out)

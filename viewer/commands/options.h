@@ -57,6 +57,8 @@ extern const struct option_row options_of_ranks[];
  * EXIT_USAGE. */
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common);
 
+void options_free(const struct command *c, void *into, struct options_common *common);
+
 void options_help(const struct command *c, FILE *out);
 
 /* The word of the list that `word` was probably meant to be, or NULL. next(ctx, i) = NULL ends it.

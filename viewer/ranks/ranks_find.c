@@ -100,6 +100,47 @@ static void second_look(struct ranks_run *run, size_t first)
 	free(left);
 }
 
+static bool has_recordings(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e = NULL;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d)))
+		found = ends_with(e->d_name, ".gmt");
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* A folder for each host, for instance. */
+static int nothing_here(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e = NULL;
+	char *below = NULL;
+
+	while (d && !below && (e = readdir(d))) {
+		char *path = e->d_name[0] == '.' ? NULL : join(folder, e->d_name);
+
+		if (path && has_recordings(path))
+			below = path;
+		else
+			free(path);
+	}
+	if (d)
+		closedir(d);
+	if (!below)
+		return say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder",
+				 folder);
+	say_error(EXIT_UNREADABLE,
+		  "%s: no recording (*.gmt) in this folder, but in a folder in it: name %s, or "
+		  "several of them",
+		  folder, below);
+	free(below);
+	return EXIT_UNREADABLE;
+}
+
 static int list(struct ranks_run *run, const char *folder)
 {
 	size_t first = run->count;
@@ -113,10 +154,7 @@ static int list(struct ranks_run *run, const char *folder)
 			sort_out(run, join(folder, e->d_name), false);
 	closedir(d);
 	second_look(run, first);
-	if (run->count == first)
-		return say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder",
-				 folder);
-	return 0;
+	return run->count == first ? nothing_here(folder) : 0;
 }
 
 static int in_order(const void *a, const void *b)
