@@ -63,7 +63,7 @@ def numbers(text):
 def test_no_number_is_cut(snapshots, command):
     args = [*command, *snapshots] if command[0] == "diff" else [*command, snapshots[0]]
     terminal = Terminal([Tool.path, *args], lines=500, columns=80)
-    terminal.wait_for(lambda _: terminal.process.poll() is not None)
+    terminal.ended()
     on_screen = re.sub(r"\x1b\[[0-9;]*m", "", terminal.text)
     piped = subprocess.run([Tool.path, *map(str, args)], capture_output=True, text=True, check=True).stdout
     for text in (on_screen, piped):
