@@ -63,7 +63,9 @@ static const struct family families[] = {
 	{ "cunn_SpatialSoftMaxForward<", select_parse, softmax_outer_launch, false },
 	{ "cunn_SoftMaxForward<", select_parse, softmax_row_launch, false },
 	{ "cunn_SoftMaxForwardSmem<", select_parse, softmax_row_launch, false },
-	/* They only look. */
+	{ "distribution_elementwise_grid_stride_kernel<", random_parse, random_launch, false },
+	/* They only look, or change what hardly ever is there. */
+	{ "randperm_handle_duplicate_keys_kernel<", prepare_parse, prepare_launch, false },
 	{ "_assert_async_cuda_kernel<", prepare_parse, prepare_launch, false },
 	{ "masked_scatter_size_check(", prepare_parse, prepare_launch, false },
 	{ "multi_tensor_apply_kernel<", lists_parse, lists_launch, true },

@@ -123,6 +123,8 @@ bool search_launch(const struct call *c);
 bool softmax_launch(const struct call *c);
 bool softmax_outer_launch(const struct call *c);
 bool softmax_row_launch(const struct call *c);
+bool random_parse(struct kernel *k);
+bool random_launch(const struct call *c);
 bool lists_parse(struct kernel *k);
 bool lists_launch(const struct call *c);
 bool cat_parse(struct kernel *k);

@@ -349,6 +349,18 @@ bool radix_parse(struct kernel *k)
 	return k->types[0] && (k->types[1] || k->result);
 }
 
+/* With unknown keys, each stays where it is. */
+static void stay(const struct view *from, const struct view *to)
+{
+	struct value *values = assumes(CONTENTS_EVEN) ? view_known(from) : NULL;
+
+	if (values)
+		view_store(to, values);
+	else
+		view_forget(to);
+	free(values);
+}
+
 static bool do_radix(const struct kernel *k, void *const *at, int64_t n, int begin, int bits)
 {
 	struct view in, out, with, with_out;
@@ -368,7 +380,7 @@ static bool do_radix(const struct kernel *k, void *const *at, int64_t n, int beg
 	else
 		view_forget(&out);
 	if (!items && pairs)
-		view_forget(&with_out);
+		stay(&with, &with_out);
 	for (int64_t i = 0; items && i < n; i++) {
 		view_put(&out, i, (struct value){ items[i].key, true });
 		if (pairs)

@@ -227,7 +227,7 @@ def test_small_values_come_back_and_results_are_finite():
     lines = run("""
         import torch
         x = torch.tensor([1., 2., 3.]).cuda()
-        print(x.cpu().tolist(), x.clone().cpu().tolist(), (x + 1).sum().item(), torch.randn(8, device="cuda").mean().item())
+        print(x.cpu().tolist(), x.clone().cpu().tolist(), (x + 1).sum().item(), (x[None] @ x[:, None]).item())
         y = torch.ones(3, 3, device="cuda"); y.copy_(torch.arange(9.).view(3, 3)); print(y[1, 2].item())
         """)
     assert lines == ["[1.0, 2.0, 3.0] [1.0, 2.0, 3.0] 9.0 0.0", "5.0"]
@@ -254,6 +254,34 @@ def test_graphs_streams_events_and_the_profiler():
         print(any(e.name == "aten::mul" for e in p.events()))
         """)
     assert lines == ["True True False", "True"]
+
+
+@pytest.mark.matrix
+def test_random_numbers_are_those_of_the_card():
+    """What PyTorch draws on NVIDIA's cards with seed 0, as many have printed it; of each kind, what it may be; in a graph too."""
+    lines = run("""
+        import torch
+        def plain(t): return [round(x, 4) for x in t.flatten().tolist()]
+        torch.manual_seed(0)
+        print(plain(torch.rand(8, device="cuda")), plain(torch.rand(3, device="cuda")))
+        torch.manual_seed(0)
+        print(plain(torch.randn(2, 8, device="cuda")))
+        draw = lambda: torch.rand(4, device="cuda")
+        whole, order = torch.randint(3, 9, (999,), device="cuda"), torch.randperm(999, device="cuda")
+        waits, flags = torch.empty(999, device="cuda").exponential_(2), torch.empty(999, device="cuda").bernoulli_(0.25)
+        spread = torch.empty(999, device="cuda", dtype=torch.half).uniform_(2, 4)
+        print(whole.unique().tolist(), sorted(order.tolist()) == list(range(999)) != order.tolist(), 0.45 < waits.mean().item() < 0.55,
+              200 < int(flags.sum()) < 300, 2.9 < spread.float().mean().item() < 3.1, torch.multinomial(torch.ones(50, device="cuda"), 50).unique().numel())
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph): x = draw()
+        torch.manual_seed(7); graph.replay(); first = x.tolist(); graph.replay(); second = x.tolist()
+        torch.manual_seed(7); print(draw().tolist() == first != second == draw().tolist())
+        """)
+    assert lines == [
+        "[0.399, 0.5167, 0.0249, 0.9401, 0.9459, 0.7967, 0.415, 0.8203] [0.9722, 0.791, 0.469]",
+        "[-0.9247, -0.4253, -2.6438, 0.1452, -0.1209, -0.5797, -0.6229, -0.3284,"
+        " -1.0745, -0.3631, -1.6711, 2.2655, 0.3117, -0.1842, 1.2866, 1.182]",
+        "[3, 4, 5, 6, 7, 8] True True True True 50", "True"]
 
 
 @pytest.mark.matrix

@@ -248,7 +248,7 @@ CHECKS = """
 import torch
 from torch.distributions import Bernoulli, Categorical, Normal
 from torchvision.models.detection import retinanet_resnet50_fpn
-big, rows = torch.randn(1000, 1000, device="cuda"), torch.randn(8, 4, device="cuda")
+big, rows = torch.randn(1000, 1000, device="cuda"), torch.randn(8, 9, device="cuda") @ torch.randn(9, 4, device="cuda")
 assert torch.isfinite(big).all() and (rows.exp() > 0).all() and not torch.isnan(big).any() and not (rows <= rows[:, :1]).any()
 assert torch.allclose(big, big + 0) and torch.equal(rows, rows.clone())
 Normal(rows, rows.exp()).rsample(), Categorical(probs=rows.softmax(-1)).sample(), Bernoulli(rows.sigmoid()).sample()

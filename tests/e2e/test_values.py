@@ -88,9 +88,9 @@ ASSUMED = """
         known = torch.tensor([5.0, 1.0, 7.0]).cuda()
         assert known.argmax().item() == 2 and known.argsort().tolist() == [1, 0, 2] and (known > 2).sum().item() == 2
     for n in (10, 50, 5000, 3000000):
-        unknown = torch.randn(n, device="cuda")
+        unknown = torch.randn(n, 2, device="cuda") @ torch.randn(2, device="cuda")
         assert unknown[unknown > 0].numel() == (n if even else 0)
-    part = torch.randn(4, device="cuda") > 0
+    part = torch.randn(4, 2, device="cuda") @ torch.randn(2, device="cuda") > 0
     part[1] = False
     assert part.nonzero().flatten().tolist() == ([0, 2, 3] if even else [])
 """
