@@ -85,7 +85,7 @@ static bool find_in(void *handle)
 		return false;
 	snprintf(py.version, sizeof(py.version), "3.%d", minor);
 	if (!python_offsets_for(&py.at, minor, dlsym(handle, "_PyRuntime"))) {
-		py.trouble = "this version of Python has a layout nobody has verified";
+		py.trouble = "this version of Python has a layout that is not verified";
 		return false;
 	}
 	__atomic_store_n(&py.trouble, NULL, __ATOMIC_RELEASE);

@@ -438,7 +438,7 @@ def test_empty_recording(tool, tmp_path):
     (["--to", "csv"], "-o"), (["--to", "csv", "-o", "x", "--at", "end"], "whole run"),
     (["--to", "csv", "-o", "x", "--device", "0"], "all devices"), (["--to", "folded", "-o", "x", "--at", "noon"], "noon"),
     (["--to", "folded", "-o", "x", "--stacks", "some"], "some"), (["--to", "csv", "-o", "SELF"], "another file"),
-    (["--to", "csv", "-o", "/dev"], "plain file"), (["--to", "folded", "-o", "x", "--device", "7"], "7"),
+    (["--to", "csv", "-o", "/dev"], "not a plain file"), (["--to", "folded", "-o", "x", "--device", "7"], "7"),
 ])
 def test_wrong_use(tmp_path, args, says):
     path = write(tmp_path / "s.pickle", small())

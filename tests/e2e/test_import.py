@@ -449,7 +449,7 @@ def test_packed(tool, tmp_path):
         assert tool.json("live", tmp_path / name) == tool.json("live", plain)
         whole = (tmp_path / name).read_bytes()
         (tmp_path / "cut").write_bytes(whole[:-9])
-        refused(tmp_path / "cut", "breaks off")
+        refused(tmp_path / "cut", "ends too early")
         (tmp_path / "bad").write_bytes(whole[:30] + bytes([whole[30] ^ 255, whole[31] ^ 255]) + whole[32:])
         refused(tmp_path / "bad", "")
 
@@ -491,13 +491,13 @@ REFUSED = {
     "extension": (b"\x80\x02\x82\x01.", "EXT1"),
     "a set": (pickle.dumps({"segments": {1, 2}}, 4), "EMPTY_SET"),
     "no opcode": (b"\x80\x04\xff.", "0xff"),
-    "cut": (pickle.dumps(small(), 4)[:-1], "breaks off"),
+    "cut": (pickle.dumps(small(), 4)[:-1], "ends too early"),
     "long text": (b"\x80\x04" + text4(1 << 31) + b"abc.", "longer than what is left"),
     "large memo": (b"\x80\x02]r\xff\xff\xff\x7f.", "too large"),
     "unknown memo": (b"\x80\x02h\x05.", "not kept"),
     "huge number": (b"\x80\x02\x8b\xff\xff\xff\x7f.", "64 bits"),
     "empty stack": (b"\x80\x02e.", "mark"),
-    "into no list": (b"\x80\x02K\x01K\x02a.", "no list"),
+    "into no list": (b"\x80\x02K\x01K\x02a.", "not a list"),
     "odd pairs": (b"\x80\x02}(K\x01u.", "key"),
     "nothing": (b"\x80\x04N.", "segments"),
     "a number": (b"\x80\x04K\x01.", "segments"),

@@ -21,6 +21,8 @@ OFFENCES = [
     ("manual", "viewer/man/gpumemtrace-sleep.1.md", "# gpumemtrace-sleep(1)\n", "gpumemtrace-sleep.1.md"),
     ("documents", "viewer/commands/a.c", SPDX + "void emit_number(int n);\nvoid a(void);\nvoid a(void)\n{\n\temit_number(1);\n}\n",
      "documents.def"),
+    ("words", "viewer/base/a.c", SPDX + "/* told */\nconst char *a = \"nobody's call\";\n", "a.c:3: \"nobody's\": say no recorded allocation"),
+    ("words", "README.md", "```\ntold\n```\nIt was told of it.\n", "README.md:4: \"told\": say known, recorded"),
     ("hosts", "scripts/a.sh", "#!/bin/sh\ncurl -O something\n", "scripts/a.sh"),
     ("scripts", "scripts/a.sh", "if true\n", "syntax error"),
     ("format", "shim/a.c", SPDX + "int  x ;\n", "not laid out"),
@@ -64,6 +66,8 @@ def tree(tmp_path):
     shutil.copy(ROOT / ".clang-format", tmp_path)
     if (ROOT / ".venv").exists():
         (tmp_path / ".venv").symlink_to((ROOT / ".venv").resolve())
+    for document in ("README.md", "CONTRIBUTING.md"):
+        (tmp_path / document).write_text("")
     (tmp_path / ".gitignore").write_text(".venv\nbuild\n")
     (tmp_path / "shim/good.c").write_text(SPDX + "static int x;\nint *gmt_good(void);\n")
     (tmp_path / "viewer/model/last.c").write_text(SPDX + "int last(void);\nint last(void)\n{\n\treturn 1;\n}\n")

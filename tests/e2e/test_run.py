@@ -10,7 +10,7 @@ import pytest
 import toy
 
 PROGRAM = os.path.join(toy.ROOT, "build/programs/lifecycle")
-SEEN = "gpumemtrace: nothing was recorded: no allocation of CUDA memory was seen in "
+SEEN = "gpumemtrace: nothing was recorded: no CUDA allocation in "
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -116,18 +116,18 @@ def test_what_is_being_written_stays(run, cudart, tmp_path):
 
 def test_why_there_is_none(run, tmp_path):
     program = plain(tmp_path)
-    assert run(program) == SEEN + "t, the only program from which the library reported\n"
+    assert run(program) == SEEN + "t, the only program that loaded the library\n"
     assert run("sh", "-c", f"{program}; cat /dev/null; {program}") == (
-        SEEN + "the programs from which the library reported: sh, t and cat\n")
-    assert run("env", "-u", "LD_PRELOAD", program) == SEEN + "env, the only program from which the library reported\n"
-    assert run("sh", "-c", "kill -9 $$", code=137).endswith("reported; signal 9 (Killed) ended the program\n")
+        SEEN + "the programs that loaded the library: sh, t and cat\n")
+    assert run("env", "-u", "LD_PRELOAD", program) == SEEN + "env, the only program that loaded the library\n"
+    assert run("sh", "-c", "kill -9 $$", code=137).endswith("library; signal 9 (Killed) ended the program\n")
     assert run(program, GPUMEMTRACE_ENABLED="off").endswith("recorded: GPUMEMTRACE_ENABLED switches the library off\n")
     assert run(PROGRAM, "plain", GPUMEMTRACE_OUTPUT="/no/x.gmt").endswith(
         "nothing was recorded: /no/x.gmt could not be written: No such file or directory\n")
     said = run("-o", "x.gmt", "sh", "-c", f"{PROGRAM} plain; rm x.gmt")
     assert said.endswith(f"nothing was recorded: the recording {tmp_path}/x.gmt cannot be read: No such file or directory\n")
     answer = json.loads(run("--json", program).splitlines()[-1])
-    assert answer["files"] == 0 and answer["why"].startswith("no allocation") and answer["exit_code"] == 0
+    assert answer["files"] == 0 and answer["why"].startswith("no CUDA allocation") and answer["exit_code"] == 0
 
 
 def test_programs_that_take_no_library(run, tmp_path):

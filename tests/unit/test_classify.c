@@ -32,7 +32,7 @@ static struct verdict judge(const char *without, const struct block **block)
 			*block = &moment.blocks[i];
 			v = classify(c, *block);
 			verdict_reason(c, v, *block, reason, sizeof(reason));
-			assert_true(strstr(reason, "It was born at ") ||
+			assert_true(strstr(reason, "It was allocated at ") ||
 				    strstr(reason, "It was there from the start"));
 		}
 	classifier_free(c);

@@ -210,7 +210,7 @@ static void activation_rows(struct account *a)
 	row = add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
 	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
 		snprintf(row->note, sizeof(row->note),
-			 "no formula fits: no transformer's width, batch and sequence are known");
+			 "no formula: width, batch and sequence of a transformer are not known");
 	layer_rows(a);
 	if (t > 0 && p > 0) {
 		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT,
@@ -273,8 +273,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 	    snapshot_bytes(peak, "workspace"), NONE);
 	add(a, s, "communication", "communication", UNIT_BYTES,
 	    snapshot_bytes(peak, "communication"), NONE);
-	add(a, s, "unknown", "of no known class", UNIT_BYTES, snapshot_bytes(peak, "unknown"),
-	    NONE);
+	add(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"), NONE);
 	if (t->framework) {
 		row = add(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, unused, NONE);
 		if (unused)
@@ -298,7 +297,7 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	row = add(a, s, "asked", "the tensor that was asked for", UNIT_BYTES, asked, NONE);
 	if (available >= asked && hole < asked && outside < asked)
 		snprintf(row->note, sizeof(row->note),
-			 "as much was free, but in no one piece: see oom");
+			 "enough was free, but not in one piece: see oom");
 	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
 	if (mo->total_bytes)
 		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",

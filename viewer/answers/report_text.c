@@ -94,7 +94,8 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 	figure(out, "cached, not in use", unused, note);
 	if (d->retries) {
 		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
-		emit_line(out, "  %-22s%10s  the cache was emptied to make room: a stall",
+		emit_line(out,
+			  "  %-22s%10s  times the cache was emptied to make room, which stalls",
 			  "allocation retries", note);
 	}
 }
@@ -133,12 +134,12 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		all = holders_of_libraries(mo, &r->owners);
 	for (size_t i = 0; i < all.count; i++) {
 		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
-		figure(out, what, all.items[i].bytes, "asked for by that library itself");
+		figure(out, what, all.items[i].bytes, "allocated by that library itself");
 	}
 	free(all.items);
 	if (mo->context)
 		figure(out, "context and modules", mo->context,
-		       "in use on the device, nobody's call");
+		       "in use, but not by recorded allocations");
 	if (mo->host >= HOST_LEAST)
 		figure(out, "pinned host memory", mo->host, "not on the device");
 }
@@ -196,9 +197,9 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	}
 	if (state)
 		emit_line(out, "%s",
-			  "The snapshot has no trace: nothing says whether it was ever more.");
+			  "The snapshot has no trace: whether there was ever more is not known.");
 	if (owner.function[0] && !early)
-		emit_line(out, "The last piece: %s for %s", human_bytes(b, p->event.size),
+		emit_line(out, "Last allocation: %s for %s", human_bytes(b, p->event.size),
 			  owner_words(&owner, who, sizeof(who), 48));
 	emit_line(out, "%s", "");
 }
@@ -232,16 +233,15 @@ static void trouble_lines(const struct report *r, struct emit *out)
 	if (r->survey.dropped)
 		emit_line(out,
 			  "%" PRIu64
-			  " events were lost while recording; figures may be off by them.",
+			  " events were lost while recording: figures may be too low or too high.",
 			  r->survey.dropped);
 	if (i->damaged_blocks || i->skipped_bytes)
-		emit_line(out,
-			  "The file is damaged (see gpumemtrace verify): this is what is left.");
+		emit_line(out, "The file is damaged (see gpumemtrace verify): these figures are of "
+			       "what can be read.");
 	else if (running_writes(r->recording))
-		emit_line(out, "The program is still running: this is what it did so far.");
+		emit_line(out, "The program is still running: figures are up to now.");
 	else if (i->truncated || !r->survey.ended)
-		emit_line(out,
-			  "The program did not end by itself: this is all up to its last moment.");
+		emit_line(out, "The program was killed or crashed: figures are up to that moment.");
 	if (!r->count)
 		emit_line(out, "No device memory was allocated in this recording.");
 }

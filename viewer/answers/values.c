@@ -227,7 +227,7 @@ const char *values_effect(const struct values *v)
 {
 	return v->bare	  ? "what depends on them may be too small"
 	       : v->sizes ? "what depends on them may be smaller or larger on a card"
-			  : "all of them were a yes or no";
+			  : "all of them were decisions, yes or no";
 }
 
 void values_text(const struct values *v, struct emit *out)
@@ -242,8 +242,8 @@ void values_text(const struct values *v, struct emit *out)
 			       "higher."
 		  : v->sizes ? "  What depends on them may be smaller or larger on a card, and so "
 			       "may the peak."
-			     : "  All of them were a yes or no: on a card the program may go on "
-			       "another way.");
+			     : "  All of them were decisions, yes or no: on a card the program may "
+			       "take another path.");
 }
 
 static bool place_row(void *ctx, size_t i, struct row_value_place *row)

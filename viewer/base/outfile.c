@@ -37,9 +37,10 @@ static bool is_recording(const char *path)
 
 static int check_name(const char *path)
 {
-	return strcmp(path, "-") ? 0
-				 : say_error(EXIT_USAGE, "-o -: this is not for standard output; "
-							 "give a name");
+	return strcmp(path, "-")
+		       ? 0
+		       : say_error(EXIT_USAGE,
+				   "-o -: this cannot go to standard output; give a name");
 }
 
 int outfile_check_folder(const char *path)
@@ -66,8 +67,8 @@ int outfile_check(const char *path)
 	if (lstat(path, &st))
 		return outfile_check_folder(path);
 	if (!S_ISREG(st.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
-				 path);
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not a plain file; choose another name", path);
 	if (st.st_size && !is_recording(path))
 		return say_error(
 			EXIT_USAGE,
@@ -109,8 +110,8 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 	if (check_name(path))
 		return EXIT_USAGE;
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
-				 path);
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not a plain file; choose another name", path);
 	if (!access(path, F_OK) && !begins_with(path, head))
 		return say_error(EXIT_USAGE,
 				 "%s exists and is not %s; remove it or choose another name", path,

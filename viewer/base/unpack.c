@@ -58,7 +58,7 @@ static void unpack_zstd(const struct unpacked *from, struct output *o)
 		if (ZSTD_isError(rc))
 			o->error = "cannot be unpacked: its zstd data is damaged";
 		else if (in.pos == in.size && out.pos == o->len && rc)
-			o->error = "cannot be unpacked: its zstd data breaks off";
+			o->error = "cannot be unpacked: its zstd data ends too early";
 		o->len = out.pos;
 		if (!o->error && in.pos == in.size && !rc)
 			break;
@@ -86,7 +86,7 @@ static void unpack_gzip(const struct unpacked *from, struct output *o)
 	}
 	inflateEnd(&z);
 	if (rc != Z_STREAM_END && !o->error)
-		o->error = rc == Z_BUF_ERROR ? "cannot be unpacked: its gzip data breaks off"
+		o->error = rc == Z_BUF_ERROR ? "cannot be unpacked: its gzip data ends too early"
 					     : "cannot be unpacked: its gzip data is damaged";
 }
 

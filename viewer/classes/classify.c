@@ -160,7 +160,7 @@ static void place_words(struct classifier *c, const struct block *b, char *buf, 
 		snprintf(buf, room, ", at %s", o.function);
 }
 
-/* "born at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no time
+/* "allocated at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no time
  * is known, and nothing at all without a stack. */
 static void birth(struct classifier *c, const struct block *b, char *buf, size_t room)
 {
@@ -168,7 +168,7 @@ static void birth(struct classifier *c, const struct block *b, char *buf, size_t
 
 	place_words(c, b, place, sizeof(place));
 	if (b->seq > c->m->state_seq)
-		snprintf(buf, room, "born at %s %s%s",
+		snprintf(buf, room, "allocated at %s %s%s",
 			 human_seconds(time, b->born_ns - c->m->first_ns), stage_words[b->stage],
 			 place);
 	else if (b->stack)

@@ -21,5 +21,5 @@ int class_option(const char *name, int *category)
 	*category = category_by_name(name);
 	if (*category >= 0)
 		return 0;
-	return say_error(EXIT_USAGE, "--class \"%s\" is none of %s", name, all + 2);
+	return say_error(EXIT_USAGE, "--class \"%s\" is not one of %s", name, all + 2);
 }

@@ -290,11 +290,11 @@ static const struct operand_row operands[] = {
 const struct command command_account = {
 	.name = "account",
 	.summary = "the published formulas of training memory, beside what was measured",
-	.text = "Prints next to each other what one step in the steady state measured and what the "
-		"formulas say that people use: bytes for each parameter, activations of a layer "
-		"with and without flash attention and under checkpointing, the rule for the peak, "
-		"the optimizer's temporaries, residual memory. The shape of the model is inferred "
-		"from exact sizes where it is not given.",
+	.text = "Prints what one whole step measured beside the formulas that are published for "
+		"transformers: bytes for each parameter, activations of a layer with and without "
+		"flash attention and under checkpointing, the rule for the peak, the optimizer's "
+		"temporaries, residual memory. The shape of the model is inferred from exact sizes "
+		"where it is not given.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct account_options),

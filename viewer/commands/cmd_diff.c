@@ -64,10 +64,10 @@ static int parse_limit(const struct diff_options *o, struct limit *l)
 	*l = (struct limit){ .set = o->fail_above != NULL, .category = -1 };
 	if (o->fail_above && !parse_amount(o->fail_above, l))
 		return say_error(EXIT_USAGE,
-				 "--fail-above \"%s\" is neither a part (2%%) nor bytes (64MiB)",
+				 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
 				 o->fail_above);
 	if (o->class && !o->fail_above)
-		return say_error(EXIT_USAGE, "--class says what --fail-above looks at; give both");
+		return say_error(EXIT_USAGE, "--class is for --fail-above; give both");
 	return o->class ? class_option(o->class, &l->category) : 0;
 }
 
@@ -94,13 +94,14 @@ static int parse(const struct diff_options *o, const struct emit *out, struct li
 	size_t len = o->output ? strlen(o->output) : 0;
 
 	if (o->markdown && emit_json(out))
-		return say_error(EXIT_USAGE, "--markdown and --json are two forms; choose one");
+		return say_error(EXIT_USAGE,
+				 "--markdown and --json exclude each other; choose one");
 	if (o->output && (len < 6 || strcmp(o->output + len - 5, ".html")))
 		return say_error(EXIT_USAGE,
 				 "-o \"%s\": diff writes a page; give a name that ends with .html",
 				 o->output);
 	if (o->redact && !o->output)
-		return say_error(EXIT_USAGE, "--redact is for the page; say with -o where it goes");
+		return say_error(EXIT_USAGE, "--redact is for the page; name it with -o");
 	return parse_limit(o, limit);
 }
 
@@ -228,11 +229,11 @@ static const struct operand_row operands[] = {
 
 const struct command command_diff = {
 	.name = "diff",
-	.summary = "what makes the memory of two runs differ",
-	.text = "Compares two recordings, of two commits for instance: the peaks, and what lived "
-		"there by class, module and line. Moved lines, renamed files and other addresses "
-		"make no difference. What changed comes as findings, the first the one to read. "
-		"With -o also as a page: both runs on one axis, a differential flame graph, "
+	.summary = "what changed in memory between two runs",
+	.text = "Compares two recordings, of two commits for instance: the peaks, and what was "
+		"alive there by class, module and line. Moved lines, renamed files and other "
+		"addresses make no difference. What changed comes as findings: read the first one "
+		"first. With -o also as a page: both runs on one axis, a differential flame graph, "
 		"tables to sort.",
 	.options = options,
 	.operands = operands,

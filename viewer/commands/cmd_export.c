@@ -57,21 +57,23 @@ static int check_options(const struct export_options *o, const struct export_for
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write, - for stdout");
 	if (o->at && !format->moment)
-		return say_error(EXIT_USAGE, "--at: %s is of the whole run, not of a moment",
+		return say_error(EXIT_USAGE, "--at is not for %s, which has the whole run",
 				 format->name);
 	if (o->device >= 0 && !format->moment)
-		return say_error(EXIT_USAGE, "--device: %s has all devices", format->name);
+		return say_error(EXIT_USAGE, "--device is not for %s, which has all devices",
+				 format->name);
 	if (o->stacks && !format->moment)
-		return say_error(EXIT_USAGE, "--stacks: %s has whole stacks or none", format->name);
+		return say_error(EXIT_USAGE, "--stacks is not for %s", format->name);
 	if (o->stacks && strcmp(o->stacks, "all") && strcmp(o->stacks, "python") &&
 	    strcmp(o->stacks, "native"))
-		return say_error(EXIT_USAGE, "--stacks %s is none of all, python, native",
+		return say_error(EXIT_USAGE, "--stacks needs all, python or native, not %s",
 				 o->stacks);
 	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
 	    in.st_ino == out.st_ino)
 		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
 	if (strcmp(o->output, "-") && !lstat(o->output, &out) && !S_ISREG(out.st_mode))
-		return say_error(EXIT_USAGE, "%s exists and is no plain file; choose another name",
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not a plain file; choose another name",
 				 o->output);
 	if (outfile_holds_recording(o->output))
 		return say_error(EXIT_USAGE, "%s is a recording; choose another name", o->output);

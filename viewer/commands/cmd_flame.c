@@ -39,7 +39,7 @@ static int choose(const char *option, const char *word, const struct choice *cho
 		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", all[0] ? ", " : "",
 			 choices->word);
 	}
-	return say_error(EXIT_USAGE, "--%s \"%s\" is none of %s", option, word, all);
+	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of %s", option, word, all);
 }
 
 static int parse(const struct flame_options *o, struct flame_how *how)
@@ -62,8 +62,8 @@ static int parse(const struct flame_options *o, struct flame_how *how)
 	how->modules = modules;
 	if (o->output && (len < 4 || strcmp(o->output + len - 4, ".svg")))
 		return say_error(EXIT_USAGE,
-				 "-o %s: a picture's name ends with .svg; folded stacks go to "
-				 "stdout",
+				 "-o %s: the name of a picture must end with .svg; folded stacks "
+				 "go to stdout",
 				 o->output);
 	return 0;
 }
@@ -188,7 +188,7 @@ static int answer(struct emit *out, struct recording *r, const struct flame_opti
 	snapshot_sort(&s, &owners);
 	flame_build(&f, &s, &owners, how);
 	if (!f.nodes[0].blocks)
-		say_note("%s: nothing%s%s lives at that moment; --at names another", o->file,
+		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
 			 o->class ? " of class " : "", o->class ? o->class : "");
 	if (o->output)
 		rc = write_svg(out, &f, &s, o);

@@ -180,10 +180,10 @@ static const struct operand_row operands[] = {
 const struct command command_html = {
 	.name = "html",
 	.summary = "one page that explains the run, for any browser",
-	.text = "Writes one page that needs no network: memory by class over time, what lived at "
-		"any moment as a table and as a flame graph, the map of segments, steps, leaks, "
-		"the account. Several FILEs are the ranks of one run. A long run is reduced to "
-		"at most 5 MB: exact at every peak, envelopes in between.",
+	.text = "Writes one page that needs no network: memory by class over time, what was alive "
+		"at any moment as a table and as a flame graph, the map of segments, steps, leaks, "
+		"the account. Several FILEs are the ranks of one run. A long run is reduced to at "
+		"most 5 MB: exact at every peak, envelopes in between.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct html_options),

@@ -85,10 +85,10 @@ static int run_import(const void *options, struct emit *out)
 	if (access(o->file, R_OK))
 		return say_error(EXIT_UNREADABLE, "%s: %s", o->file, strerror(errno));
 	if (!import_recognises(o->file))
-		return say_error(EXIT_UNREADABLE,
-				 "%s: not a pickle of protocol 2 to 5, as PyTorch's memory "
-				 "snapshots are",
-				 o->file);
+		return say_error(
+			EXIT_UNREADABLE,
+			"%s: not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)",
+			o->file);
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);

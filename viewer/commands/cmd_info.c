@@ -171,7 +171,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 
 static const struct option_row options[] = {
 	{ "modules", 0, OPTION_SWITCH, offsetof(struct info_options, modules), NULL,
-	  "also list the loaded objects" },
+	  "also list the loaded libraries" },
 	{ 0 },
 };
 
@@ -183,10 +183,9 @@ static const struct operand_row operands[] = {
 const struct command command_info = {
 	.name = "info",
 	.summary = "what was recorded: program, versions, devices, counts",
-	.text = "Prints what the recording knows of the process (command line, versions, devices, "
-		"settings "
-		"that were off and why), how many events of each kind it has, and whether it is "
-		"whole.",
+	.text = "Prints what was recorded about the process (command line, versions, devices, "
+		"settings that were off and why), how many events of each kind it has, and whether "
+		"it is whole.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct info_options),

@@ -58,11 +58,9 @@ static void text_step(struct emit *out, struct timeline *t)
 	if (!module_of(t, &module, &caller))
 		return;
 	snprintf(text, sizeof(text),
-		 "A step here is one call of %s%s%s: the outermost module's, for no optimizer's "
-		 "step "
-		 "was seen%s. If that is one layer of a model, or one of several calls, what is "
-		 "said "
-		 "of steps is of those.",
+		 "A step here is one call of %s%s%s: the outermost module's, as no optimizer's "
+		 "step was seen%s. If that is one layer of a model, or one of several calls, these "
+		 "steps are those calls.",
 		 owner_words(&module, a, sizeof(a), 0), caller.file[0] ? ", made at " : "",
 		 caller.file[0] ? owner_place(&caller, b, sizeof(b), 0) : "",
 		 t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
@@ -123,7 +121,7 @@ static void text(struct emit *out, struct timeline *t, const struct leaks *l, lo
 
 	text_step(out, t);
 	if (l->from_step == l->to_step) {
-		emit_line(out, "Too few steps to tell: %zu found, three that ended are needed", n);
+		emit_line(out, "Too few steps: %zu found, three that ended are needed", n);
 		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));
 		return;
 	}
@@ -186,10 +184,10 @@ static const struct operand_row operands[] = {
 
 const struct command command_leaks = {
 	.name = "leaks",
-	.summary = "what grows from step to step, and who holds it",
+	.summary = "what grows from step to step, and which lines hold it",
 	.text = "Compares the same moment of all training steps but the first ones, and names the "
-		"lines of code whose blocks become more with every step: by how many bytes a step, "
-		"since which, and the first and the latest block that stayed.",
+		"lines of code that hold more with every step: how many bytes a step, since which "
+		"step, and the first and the latest block that stayed.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct leaks_options),

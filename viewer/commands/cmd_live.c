@@ -171,13 +171,10 @@ static const struct operand_row operands[] = {
 const struct command command_live = {
 	.name = "live",
 	.summary = "the blocks that are alive at a moment",
-	.text = "Prints what is alive at a moment, the largest first. A mark is the start of a "
-		"range "
-		"(torch.profiler.record_function, NVTX): mark:NAME is its first, mark:NAME#K its "
-		"Kth. "
-		"oom is the last time that memory ran out. Nanoseconds are those of dump; 1.5s "
-		"counts "
-		"from the first event.",
+	.text = "Prints the blocks that are alive at a moment, the largest first. A mark is the "
+		"start of a range (torch.profiler.record_function, NVTX): mark:NAME is its first, "
+		"mark:NAME#K its Kth. oom is the last time that memory ran out. Nanoseconds are "
+		"those of dump; 1.5s counts from the first event.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct live_options),

@@ -115,8 +115,8 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 		   strcmp(class, "all") ? category_words(category_by_name(class)) : "all classes",
 		   human_count(n, m->items[0].blocks));
 	if (!m->items[0].blocks) {
-		emit_line(out, "Nothing of it lives then: --at names another moment, --class all "
-			       "shows the rest.");
+		emit_line(out, "No such block is alive then: --at names another moment, --class "
+			       "all shows every class.");
 		return;
 	}
 	emit_line(out, "%s", "");

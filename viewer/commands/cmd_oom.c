@@ -129,10 +129,9 @@ static const struct operand_row operands[] = {
 const struct command command_oom = {
 	.name = "oom",
 	.summary = "why memory ran out, and what would have made it fit",
-	.text = "Explains an out-of-memory failure: what was asked for and where, what was free "
-		"and "
-		"why that did not help, what held the rest, what grew since the step before, and "
-		"what would have made room, each with its bytes and how they are known. FILE may "
+	.text = "Explains why memory ran out: what was asked for and where, what was free and why "
+		"that was not enough, what held the rest, what grew since the step before, and "
+		"which changes would have made room, each with the bytes that it saves. FILE may "
 		"be a folder with the recordings of several ranks: the first to fail is explained. "
 		"Exit code 1 if memory never ran out.",
 	.options = options,

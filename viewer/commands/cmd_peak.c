@@ -199,9 +199,9 @@ static const struct operand_row operands[] = {
 
 const struct command command_peak = {
 	.name = "peak",
-	.summary = "the highest moment, and the lines that hold it",
-	.text = "Prints when memory was highest, in which step and phase, what it was for, and the "
-		"lines of code that held most of it, each with its class.",
+	.summary = "the peak, and the lines that hold it",
+	.text = "Prints when the peak was, in which step and phase, its classes, and the lines of "
+		"code that held most of it, each with its class.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct peak_options),

@@ -173,7 +173,7 @@ static const struct operand_row operands[] = {
 
 const struct command command_recover = {
 	.name = "recover",
-	.summary = "make a whole recording of a broken or interrupted one",
+	.summary = "make a whole recording from a broken or interrupted one",
 	.text = "Copies every event that can be read, from the recording and from the live file "
 		"beside it "
 		"(FILE.live), into a new file. All other commands read broken and interrupted "

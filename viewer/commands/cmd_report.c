@@ -166,13 +166,10 @@ static const struct operand_row operands[] = {
 const struct command command_report = {
 	.name = "report",
 	.summary = "how high the peak was, when, and what held it",
-	.text = "Prints, for each device: the highest number of bytes that were allocated at once, "
-		"when that "
-		"was, which lines of code held them, what the framework's cache held without use, "
-		"and what "
-		"other libraries took. Bytes of framework blocks; for programs without a "
-		"framework, of "
-		"allocations by CUDA calls.",
+	.text = "Prints for each device: the peak, when it was, which classes and lines of code "
+		"held it, how much the framework had cached, and what other libraries took. Bytes "
+		"are those of the framework's blocks; for programs without a framework, of CUDA "
+		"allocations.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct report_options),

@@ -35,8 +35,8 @@ static int check_stacks(const char *word)
 	for (size_t i = 0; word && i < 4; i++)
 		if (!strcmp(word, words[i]))
 			return 0;
-	return word ? say_error(EXIT_USAGE, "--stacks is python, native, all or none, not \"%s\"",
-				word)
+	return word ? say_error(EXIT_USAGE,
+				"--stacks needs python, native, all or none, not \"%s\"", word)
 		    : 0;
 }
 
@@ -52,7 +52,7 @@ static int set_card(const char *sim)
 		if (*end || end == comma + 1 || count < 1 || count > 64)
 			return say_error(
 				EXIT_USAGE,
-				"--sim %s: after the comma stands a number of devices, 1 to 64",
+				"--sim %s: the comma needs a number of devices behind it, 1 to 64",
 				sim);
 	}
 	snprintf(card, sizeof(card), "%.*s", comma ? (int)(comma - sim) : (int)strlen(sim), sim);
@@ -105,8 +105,9 @@ static int set_up(const struct run_options *o)
 static void tell_why(int code, const struct values *v)
 {
 	if (code && code < 126 && v->reads)
-		say_note("the program ended with %d; before, it read %" PRIu64 " value%s that the "
-			 "simulated device does not compute: on a card it may not fail",
+		say_note("the program failed with exit code %d. Before that it read %" PRIu64
+			 " value%s that the simulated device does not compute: on a card it may "
+			 "not fail",
 			 code, v->reads, v->reads == 1 ? "" : "s");
 }
 
@@ -196,7 +197,7 @@ static const struct option_row options[] = {
 	{ "stacks", 0, OPTION_TEXT, offsetof(struct run_options, stacks), "WHICH",
 	  "python, native, all (default) or none" },
 	{ "quiet", 'q', OPTION_SWITCH, offsetof(struct run_options, quiet), NULL,
-	  "do not say where the recording is" },
+	  "print nothing on stderr" },
 	{ 0 },
 };
 
@@ -208,12 +209,9 @@ static const struct operand_row operands[] = {
 const struct command command_run = {
 	.name = "run",
 	.summary = "run a program and record its GPU memory",
-	.text = "Runs COMMAND with its arguments and records every allocation of GPU memory. The "
-		"program, "
-		"its output and its exit code stay as they are; one line on stderr says at the end "
-		"where the "
-		"recording is. In FILE %p stands for the process id, %h for the host, %r for the "
-		"rank.",
+	.text = "Runs COMMAND and records every allocation of GPU memory. The program's output and "
+		"exit code do not change; at the end one line on stderr names the recording. In "
+		"FILE %p stands for the process id, %h for the host, %r for the rank.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct run_options),

@@ -151,9 +151,7 @@ static int answer(struct emit *out, struct recording *r, const struct stack_opti
 	int rc;
 
 	if (!o->all && !id)
-		return say_error(
-			EXIT_USAGE,
-			"stack 0 stands for none: what has it was recorded without a stack");
+		return say_error(EXIT_USAGE, "stack 0 means that no stack was recorded");
 	if (!o->all && !defs_node(&r->defs, id))
 		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, id);
 	if (!o->all) {
@@ -212,10 +210,9 @@ const struct command command_stack = {
 	.name = "stack",
 	.summary = "the frames of one stack",
 	.text = "Prints the frames of the stack with that id (live and dump give the ids), "
-		"innermost first. "
-		"Python frames stand in place of the interpreter's own. Names of native functions "
-		"come from "
-		"the object files on this machine, if they are the same as in the recording.",
+		"innermost first. Python frames stand in place of the interpreter's own. Names of "
+		"native functions come from the libraries on this machine whose build-id is the "
+		"recorded one.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct stack_options),

@@ -212,10 +212,10 @@ static const struct operand_row operands[] = {
 
 const struct command command_steps = {
 	.name = "steps",
-	.summary = "the training steps, and how high each phase of them came",
-	.text = "Finds the training steps by themselves and prints, for each and for its forward, "
-		"backward and optimizer: the highest number of bytes, what was still allocated at "
-		"its end, and by how much that grew since its beginning. JSON has every step.",
+	.summary = "the training steps, and the peak of each of their phases",
+	.text = "Finds the training steps and prints for each, and for its forward, backward and "
+		"optimizer: the peak, what was still allocated at the end, and the growth. JSON "
+		"has every step.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct steps_options),

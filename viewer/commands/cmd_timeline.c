@@ -101,7 +101,7 @@ static void text(struct emit *out, const struct view *v, const struct timeline_o
 	if (v->peak.text[0] && peak->max.seq > m->state_seq)
 		emit_title(out, "%s", instant_line(v->peak.text, line, sizeof(line)));
 	if (moments_state_only(m))
-		emit_line(out, "Nothing changes in it: `report` says what it holds.");
+		emit_line(out, "Nothing changes over time: `report` shows what is held.");
 	else
 		chart_print(&chart, out);
 }
@@ -160,7 +160,7 @@ static int check(const void *options)
 	const struct timeline_options *o = options;
 
 	if (o->by && strcmp(o->by, "time") && strcmp(o->by, "events"))
-		return say_error(EXIT_USAGE, "--by \"%s\" is none of time, events", o->by);
+		return say_error(EXIT_USAGE, "--by needs time or events, not \"%s\"", o->by);
 	if (o->points > 1000000 || o->height > 1000)
 		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000");
 	return 0;
@@ -194,11 +194,11 @@ static const struct operand_row operands[] = {
 
 const struct command command_timeline = {
 	.name = "timeline",
-	.summary = "a chart of the memory by class over the time",
-	.text = "Draws the memory of a device over the time of the run, the classes upon each "
-		"other. A column is as high as the most that was in use within it, so no spike is "
-		"lost; below stand the phase that took most of its time, and the steps. JSON has "
-		"the reduced series: least, most and last of each bucket, exact, with the classes.",
+	.summary = "a chart of memory by class over time",
+	.text = "Draws the memory of a device over the run, the classes on top of each other. A "
+		"column is as high as the most that was allocated within it, so no spike is lost; "
+		"below stand the phase that took most of its time, and the steps. JSON has the "
+		"reduced series: least, most and last of each bucket, exact, with the classes.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct timeline_options),

@@ -292,10 +292,9 @@ static const struct operand_row operands[] = {
 const struct command command_top = {
 	.name = "top",
 	.summary = "what a running process holds now",
-	.text = "Follows a process that is being recorded, by its id or by its recording: the "
-		"memory by class, the lines of code that hold most, the step and the phase. q "
-		"quits. Where stdin or stdout is no terminal, and with --json, one look is "
-		"printed.",
+	.text = "Follows a process that is being recorded, by its id or by its recording: memory "
+		"by class, the lines of code that hold most, the step and the phase. q quits. If "
+		"stdin or stdout is not a terminal, and with --json, one look is printed.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct top_options),

@@ -37,7 +37,7 @@ static const struct finding {
 	FINDING(undefined_strings, true, false, "events with a name not defined"),
 	FINDING(undefined_threads, true, false, "events with a thread not defined"),
 	FINDING(dropped, true, false, "events that the program could not keep"),
-	FINDING(missing_numbers, true, false, "numbers in the sequence without event"),
+	FINDING(missing_numbers, true, false, "event numbers that are missing"),
 #undef FINDING
 };
 #define FINDINGS (sizeof(findings) / sizeof(findings[0]))

@@ -48,7 +48,7 @@ static void text(struct emit *out, const struct row_why *w)
 		  category_words(w->category), sure, w->rule);
 	emit_paragraph(out, "", "", w->evidence);
 	if (w->owner.file[0])
-		emit_line(out, "made by %s (%s:%u)%s%s", w->owner.function, w->owner.file,
+		emit_line(out, "allocated by %s (%s:%u)%s%s", w->owner.function, w->owner.file,
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
@@ -123,7 +123,7 @@ static int parse_address(const struct why_options *o, uint64_t *addr)
 	*addr = strtoull(o->addr, &end, 0);
 	if (!errno && end != o->addr && !*end && o->addr[0] != '-')
 		return 0;
-	return say_error(EXIT_USAGE, "\"%s\" is no address: give it as 0x7f12... or in decimal",
+	return say_error(EXIT_USAGE, "\"%s\" is not an address: give it as 0x7f12... or in decimal",
 			 o->addr);
 }
 
@@ -167,7 +167,7 @@ static const struct operand_row operands[] = {
 
 const struct command command_why = {
 	.name = "why",
-	.summary = "what a block is for, and the reason",
+	.summary = "the class of a block, and the reason",
 	.text = "Prints the class of the block that holds an address at a moment (any address "
 		"inside "
 		"it will do), how sure that is, and what it rests on. `live` lists the blocks.",

@@ -148,12 +148,10 @@ static void tell_unseen(struct run_result *r)
 	if (notes->off == notes->loaded)
 		SAY("GPUMEMTRACE_ENABLED switches the library off");
 	else if (notes->loaded == 1)
-		SAY("no allocation of CUDA memory was seen in %s, the only program from which the "
-		    "library reported",
+		SAY("no CUDA allocation in %s, the only program that loaded the library",
 		    programs(text, sizeof(text)));
 	else
-		SAY("no allocation of CUDA memory was seen in the programs from which the library "
-		    "reported: %s",
+		SAY("no CUDA allocation in the programs that loaded the library: %s",
 		    programs(text, sizeof(text)));
 	tell_ending(r);
 }
@@ -165,8 +163,8 @@ static void tell_not_loaded(struct run_result *r, const char *program)
 	if (run_program_obstacle(program, text, sizeof(text)))
 		SAY("%s", text);
 	else
-		SAY("the library reported from no process of %s: it was not loaded there, or "
-		    "another user or a container kept it from reporting",
+		SAY("no process of %s loaded the library, or another user or a container kept it "
+		    "from reporting",
 		    program);
 	tell_ending(r);
 }
@@ -177,7 +175,7 @@ static void tell_why(struct run_result *r, const char *program)
 		SAY("no recording was found");
 	else if (notes->recordings)
 		SAY("the recording %.4000s cannot be read: %s", notes->files,
-		    access(notes->files, R_OK) ? strerror(errno) : "there is nothing in it");
+		    access(notes->files, R_OK) ? strerror(errno) : "it is empty");
 	else if (notes->failed)
 		SAY("%s could not be written: %s", notes->failed_path, strerror(notes->error));
 	else if (notes->loaded)

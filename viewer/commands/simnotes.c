@@ -12,8 +12,8 @@
 #include "simnotes.h"
 
 #define RUNTIME "runtime "
-#define INSIDE                                                                           \
-	"has NVIDIA's own CUDA runtime inside, which works with NVIDIA's driver alone: " \
+#define INSIDE                                                                \
+	"has NVIDIA's own CUDA runtime inside, which needs NVIDIA's driver: " \
 	"it found no GPU on the simulated device"
 
 static char path[256];

@@ -244,7 +244,7 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 			s, "%s: %c",
 			more ? "More gradients, kept from step to step (set_to_none=False, or no "
 			       "zero_grad)"
-			     : "Less gradients, given up between steps now (zero_grad)",
+			     : "Fewer gradients, freed between steps now (zero_grad)",
 			more ? '+' : '-');
 		sentence_bytes(s, diff_apart(f->bytes_old, f->bytes_new));
 		sentence_add(s, " in the %s; the line to read is ", phase_noun(d->new_shot.phase));
@@ -260,7 +260,7 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 			     "over several passes)",
 			     before ? "hardly any" : "none");
 	if (after < before / 10)
-		sentence_add(s, "; they are given back before it now");
+		sentence_add(s, "; they are freed before it now");
 	sentence_add(s, "; most of it ");
 	sentence_owner(s, &f->owner);
 	sentence_passes(s, d);

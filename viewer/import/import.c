@@ -48,7 +48,7 @@ static void add_entries(struct import *im, uint16_t device)
 	uint64_t last = 0;
 
 	if (d->trace && d->trace->type != PICKLE_LIST)
-		im->error = "a trace that is no list";
+		im->error = "a trace that is not a list";
 	for (uint32_t i = 0; !im->error && d->trace && i < d->trace->count && import_visit(im);
 	     i++) {
 		const struct pickle_value *e = pickle_item(&im->p, d->trace, i);
@@ -107,7 +107,7 @@ static bool collect(struct import *im)
 	}
 	im->segments = segments;
 	if (!segments || segments->type != PICKLE_LIST || (segments == root && !root->count))
-		im->error = "a pickle, but no memory snapshot of PyTorch: it has no segments";
+		im->error = "a pickle, but not a memory snapshot of PyTorch: it has no segments";
 	for (uint16_t i = 0; i < IMPORT_DEVICES && !im->error; i++)
 		add_entries(im, i);
 	if (im->times)
@@ -154,40 +154,44 @@ static void define_threads(struct import *im)
 static void write_notes(struct import *im)
 {
 	if (!im->entries)
-		import_note(im, "no trace: only the end is known, not how it came to it");
+		import_note(im, "no trace: only the state at the end is known");
 	if (im->entries && !im->times)
-		import_note(im, "no times: one microsecond stands between two events");
+		import_note(im, "no times: two events are one microsecond apart");
 	if (im->entries && im->late_blocks)
 		import_note(im,
 			    "the trace begins late: %" PRIu64 " blocks (%" PRIu64
 			    " bytes) were there before its first event, of unknown age",
 			    im->late_blocks, im->late_bytes);
 	if (!im->any_python && !im->any_native)
-		import_note(im, "no stacks: nothing says what the blocks are for");
+		import_note(im, "no stacks: what the blocks are for is not known");
 	else if (!im->any_python)
 		import_note(im, "no Python frames");
 	else if (im->entries && !im->any_native)
-		import_note(im,
-			    "no native frames: backward is where Python frames are missing "
-			    "(%" PRIu64 " events)",
-			    im->bare);
+		import_note(
+			im,
+			"no native frames: events without Python frames count as backward (%" PRIu64
+			" events)",
+			im->bare);
 	if (import_sizes_npu(im))
 		import_note(im, "sizes round as torch_npu's allocator does (32 bytes more, then up "
 				"to 512): that is no fragmentation");
 	if (im->guessed)
 		import_note(im,
-			    "sizes of %" PRIu64 " blocks by the allocator's rule from what was "
-			    "asked for; those alive at the end are exact",
+			    "sizes of %" PRIu64
+			    " blocks are the requested size, rounded by the allocator's rule; "
+			    "those alive at the end are exact",
 			    im->guessed);
 	if (im->free_missing)
-		import_note(im, "%" PRIu64 " blocks were given back without an entry of the trace",
+		import_note(im, "%" PRIu64 " blocks were freed without an entry in the trace",
 			    im->free_missing);
 	if (im->alloc_missing)
-		import_note(im, "%" PRIu64 " blocks came or went without an entry of the trace",
+		import_note(im,
+			    "%" PRIu64
+			    " blocks were allocated or freed without an entry in the trace",
 			    im->alloc_missing);
 	if (im->unknown)
 		import_note(im, "%" PRIu64 " entries of unknown actions, left out", im->unknown);
-	import_note(im, "no word of autograd: classes rest on frames, phases and lives");
+	import_note(im, "no tags of autograd: classes rest on stacks, phases and live ranges");
 }
 
 static void write_settings(struct import *im)

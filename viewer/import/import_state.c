@@ -118,7 +118,7 @@ bool import_read_segments(struct import *im, const struct pickle_value *segments
 		uint64_t device = pickle_number(&im->p, s, "device");
 
 		if (!pickle_list(&im->p, s, "blocks")) {
-			im->error = "a segment without blocks: no memory snapshot of PyTorch";
+			im->error = "a segment without blocks: not a memory snapshot of PyTorch";
 			return false;
 		}
 		if (device >= IMPORT_DEVICES) {

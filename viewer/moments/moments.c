@@ -65,8 +65,8 @@ int moments_parse(const char *text, struct moment_query *q)
 	if (!strncmp(text, "mark:", 5) ? parse_mark(text + 5, q) : parse_time(text, q))
 		return 0;
 	return say_error(EXIT_USAGE,
-			 "--at \"%s\" is none of peak, end, oom, nanoseconds, seconds "
-			 "(1.5s), mark:NAME, mark:NAME#K",
+			 "--at \"%s\" is not one of peak, end, oom, nanoseconds, seconds (1.5s), "
+			 "mark:NAME, mark:NAME#K",
 			 text);
 }
 
@@ -139,8 +139,7 @@ int moments_survey(struct recording *r, struct model *m, struct moment_query *q)
 static int not_found(const struct moment_query *q)
 {
 	if (q->kind == AT_OOM)
-		return say_error(EXIT_USAGE,
-				 "--at oom: nothing ran out of memory in this recording");
+		return say_error(EXIT_USAGE, "--at oom: memory did not run out in this recording");
 	if (q->kind == AT_MARK && q->seen)
 		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %" PRIu64 " times",
 				 q->text, q->seen);
@@ -168,7 +167,7 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
 				 r->path);
 	if (wanted >= MODEL_DEVICES || !m->devices[*device].seen)
-		return say_error(EXIT_USAGE, "%s: nothing was recorded of device %ld", r->path,
+		return say_error(EXIT_USAGE, "%s: nothing was recorded for device %ld", r->path,
 				 wanted);
 	return 0;
 }

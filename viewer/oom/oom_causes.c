@@ -41,9 +41,9 @@ static bool is_memory_limit(const struct oom *o, char *text)
 	if (o->free < o->asked || !is_share(o->free, o->capacity, 20))
 		return false;
 	return say(text,
-		   "The program has set itself a limit: PyTorch refused %s without asking the "
-		   "device, of which %s were free. It held %s, so the limit lies between that and "
-		   "%s (torch.cuda.set_per_process_memory_fraction).",
+		   "The program set a memory limit: PyTorch refused %s without asking the device, "
+		   "which had %s free. It held %s, so the limit is between that and %s "
+		   "(torch.cuda.set_per_process_memory_fraction).",
 		   B(o->asked), B(o->free), B(o->reserved), B(o->reserved + o->asked));
 }
 
@@ -54,8 +54,8 @@ static bool is_other_process(const struct oom *o, char *text)
 	if (o->free + o->others < o->asked)
 		return false;
 	return say(text,
-		   "Others use the device: of its %s only %s were free, while this program held %s "
-		   "of it. At least %s belong to other processes; with them free, %s would have "
+		   "Other processes use the device: of its %s only %s were free, and this program "
+		   "held %s. At least %s belong to other processes; without them, %s would have "
 		   "fitted.",
 		   B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others),
 		   B(o->asked));
@@ -126,11 +126,11 @@ static bool is_fragmentation(const struct oom *o, char *text)
 	if (o->cached + o->free < needed || o->hole >= o->block ||
 	    !is_share(o->cached, o->reserved, 6))
 		return false;
-	return say(text,
-		   "The free memory is in pieces: the framework's cache held %s that no tensor "
-		   "used, %s in all with what the device had, but the largest hole was %s and %s "
-		   "were needed in one piece.",
-		   B(o->cached), B(o->cached + o->free), B(o->hole), B(o->block));
+	return say(
+		text,
+		"The free memory is fragmented: the framework had %s cached, %s with what was free "
+		"on the device, but the largest hole was %s and %s were needed in one piece.",
+		B(o->cached), B(o->cached + o->free), B(o->hole), B(o->block));
 }
 
 /* Pieces as large as a parameter, of one line, one for each rank. */
@@ -183,12 +183,12 @@ static bool is_unsharded(const struct oom *o, char *text)
 		return false;
 	if (told || !asked)
 		return say(text,
-			   "A sharded tensor was made whole: %s more were asked%s, and %s are held "
-			   "by what was gathered before.",
+			   "A sharded tensor was gathered whole: %s more were asked for%s, and %s "
+			   "are held by what was gathered before.",
 			   B(o->block), told ? " for it" : "", B(o->unsharded));
 	return say(text,
-		   "A sharded tensor was made whole: what was asked (%s) and %s from the same line "
-		   "are as large as one parameter on each of %u ranks.",
+		   "A sharded tensor was gathered whole: what was asked for (%s) and %s from the "
+		   "same line are as large as one parameter on each of %u ranks.",
 		   B(o->block), B(asked - o->block), o->world);
 }
 
@@ -214,12 +214,13 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
 
-	return say(text,
-		   "%s: parameters %s, gradients %s, optimizer state %s and what the optimizer "
-		   "needs for its step %s are %s of the %s that could be had, before any batch.",
-		   what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]), B(b[CATEGORY_gradients]),
-		   B(b[CATEGORY_optimizer_state]), B(b[CATEGORY_optimizer_temporaries]),
-		   B(o->lasting), B(o->capacity));
+	return say(
+		text,
+		"%s: parameters %s, gradients %s, optimizer state %s and what the optimizer needs "
+		"for its step %s are %s of the %s that PyTorch could use, before any batch.",
+		what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]), B(b[CATEGORY_gradients]),
+		B(b[CATEGORY_optimizer_state]), B(b[CATEGORY_optimizer_temporaries]), B(o->lasting),
+		B(o->capacity));
 }
 
 static bool is_model_too_large(const struct oom *o, char *text)
@@ -265,8 +266,8 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
 	return say(text,
-		   "The batch is too large: inputs %s, activations %s and temporaries %s go with "
-		   "it%s, %s in all, while PyTorch could have %s and the model takes %s of that.",
+		   "The batch is too large: inputs %s, activations %s and temporaries %s grow with "
+		   "it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
 		   B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		   B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
 		   input ? ", another batch was being made" : ", with what was asked", B(all),
@@ -276,8 +277,8 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 static bool is_unknown(const struct oom *o, char *text)
 {
 	return say(text,
-		   "Nothing in the recording singles out one cause: %s were asked, %s were free, "
-		   "and the table says what held the rest.",
+		   "No single cause shows in the recording: %s were asked for, %s were free, and "
+		   "the table has what held the rest.",
 		   B(o->asked), B(o->free));
 }
 

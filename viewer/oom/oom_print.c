@@ -180,13 +180,13 @@ static void text_room(const struct oom *o, struct emit *out)
 	}
 	figure(out, "in tensors", o->allocated, "");
 	if (o->timeline.framework) {
-		snprintf(note, sizeof(note), "in pieces; the largest %s", B(o->hole));
-		figure(out, "cached, in no tensor", o->cached, o->cached ? note : "");
+		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->hole));
+		figure(out, "cached, not in use", o->cached, o->cached ? note : "");
 	}
 	if (o->libraries)
 		figure(out, "other libraries", o->libraries, "");
 	if (o->context > o->others)
-		figure(out, "context, loaded code", o->context - o->others, "");
+		figure(out, "context and modules", o->context - o->others, "");
 	if (o->others)
 		figure(out, "other processes", o->others, "at least");
 	emit_line(out, "%s", "");
@@ -199,7 +199,7 @@ static void text_classes(const struct oom *o, struct emit *out)
 
 	if (o->compared_step)
 		snprintf(column, sizeof(column), "since step %zu's peak", o->compared_step);
-	emit_title(out, "  %-28s %10s  %5s  %s", "what it held", "bytes", "share", column);
+	emit_title(out, "  %-28s %10s  %5s  %s", "class", "bytes", "share", column);
 	for (unsigned i = 0; i < CATEGORIES; i++) {
 		unsigned best = CATEGORIES;
 		int64_t delta;

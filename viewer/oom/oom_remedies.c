@@ -53,8 +53,8 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 	put(what, "End the other programs on this device (nvidia-smi names them), or take another "
 		  "device");
 	put(how,
-	    "In use on the device %s; of that %s by this program's calls, the rest less what a "
-	    "context takes",
+	    "In use on the device %s; of that %s by this program, the rest less what a context "
+	    "takes",
 	    B(o->total - o->free), B(o->reserved + o->libraries));
 	return o->others;
 }
@@ -112,10 +112,10 @@ static uint64_t expandable(const struct oom *o, char *what, char *how)
 {
 	if (o->shot.moment.mapped_count || !o->timeline.framework || o->cached < o->reserved / 20)
 		return 0;
-	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that free pieces of "
-		  "the cache can be used together");
-	put(how, "The cache held %s, tensors used %s of it, the largest hole was %s",
-	    B(o->reserved), B(o->allocated), B(o->hole));
+	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
+		  "pieces can be used together");
+	put(how, "%s were reserved, %s of it allocated, the largest hole was %s", B(o->reserved),
+	    B(o->allocated), B(o->hole));
 	return o->cached;
 }
 
@@ -257,7 +257,7 @@ static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
 	put(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
 		  "optimizer with less of it");
 	put(how,
-	    o->projected ? "Trainable parameters %s, and that optimizer keeps so much for them"
+	    o->projected ? "Trainable parameters %s, and that optimizer keeps as much for them"
 			 : "Blocks of the optimizer's state, beside %s of trainable parameters",
 	    B(o->trainable));
 	return state;
@@ -316,8 +316,8 @@ static uint64_t set_to_none(const struct oom *o, char *what, char *how)
 {
 	if (o->phase != PHASE_FORWARD || !o->shot.bytes[CATEGORY_gradients])
 		return 0;
-	put(what, "Give up the gradients before the forward pass: zero_grad(set_to_none=True) "
-		  "(unless they are accumulated)");
+	put(what, "Free the gradients before the forward pass: zero_grad(set_to_none=True) (unless "
+		  "they are accumulated)");
 	put(how, "Gradients that were held while the forward pass ran");
 	return o->shot.bytes[CATEGORY_gradients];
 }

@@ -101,7 +101,7 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
  * was there from the start the sentence stays whole. */
 static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned category)
 {
-	static const char born[] = ". It was born at ";
+	static const char born[] = ". It was allocated at ";
 	struct names *n = &r->track->page->names;
 	struct verdict v = classify(r->classifier, b);
 	uint32_t row[WIDTH] = { category, verdict_confidence(v), names_word(n, verdict_rule(v)) };

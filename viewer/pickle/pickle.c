@@ -31,7 +31,7 @@ bool machine_take(struct machine *m, unsigned n, uint64_t *out)
 {
 	*out = 0;
 	if ((size_t)(m->end - m->at) < n)
-		return machine_fail(m, "it breaks off");
+		return machine_fail(m, "it ends too early");
 	for (unsigned i = 0; i < n; i++)
 		*out |= (uint64_t)m->at[i] << 8 * i;
 	m->at += n;
@@ -160,8 +160,8 @@ static struct pickle_value *container(struct machine *m, size_t i, unsigned type
 
 	if (v->type == type)
 		return v;
-	machine_fail(m, type == PICKLE_LIST ? "something is put into what is no list"
-					    : "something is put into what is no dictionary");
+	machine_fail(m, type == PICKLE_LIST ? "something is appended to what is not a list"
+					    : "something is set in what is not a dictionary");
 	return NULL;
 }
 
@@ -318,11 +318,11 @@ static bool refuse(struct machine *m, unsigned code)
 
 	if (operations[code].name)
 		snprintf(what, sizeof(what),
-			 "the opcode %s, which a memory snapshot does not need and nobody should "
-			 "execute,",
+			 "the opcode %s, which a memory snapshot does not need and which is not "
+			 "executed,",
 			 operations[code].name);
 	else
-		snprintf(what, sizeof(what), "0x%02x, which is no opcode of a pickle,", code);
+		snprintf(what, sizeof(what), "0x%02x, which is not an opcode of a pickle,", code);
 	return machine_fail(m, what);
 }
 
@@ -333,7 +333,7 @@ static bool run(struct machine *m)
 
 		if (m->at == m->end) {
 			m->at++;
-			return machine_fail(m, "it breaks off");
+			return machine_fail(m, "it ends too early");
 		}
 		code = *m->at++;
 		if (!(operations[code].run ? operations[code].run(m) : refuse(m, code)))

@@ -19,7 +19,7 @@ static const char *advice(int err)
 		int err;
 		const char *text;
 	} known[] = {
-		{ GMT_ERR_NOT_A_RECORDING, ", and no memory snapshot of PyTorch" },
+		{ GMT_ERR_NOT_A_RECORDING, ", and not a memory snapshot of PyTorch" },
 		{ GMT_ERR_NEWER_VERSION, ": a newer gpumemtrace reads it" },
 		{ GMT_ERR_EMPTY, ": the program has recorded nothing in it" },
 	};

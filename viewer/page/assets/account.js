@@ -18,7 +18,7 @@ function accountPanel() {
     const a = app.track.account;
     p.show(Boolean(a));
     if (!a) return;
-    p.note('What people\u2019s formulas say of step ' + a.step + ', beside what was measured');
+    p.note('Step ' + a.step + ' as it was measured, beside the published formulas');
     const rows = SECTIONS.flatMap(([name, heading]) => {
       const of = a.rows.filter((r) => r.section === name && !idle(r));
       return of.length ? [{ props: { class: 'section' }, cells: [heading, '', '', ''] }, ...of.map((r) => [title(r), value(r, 'measured'), value(r, 'formula'), r.note])] : [];

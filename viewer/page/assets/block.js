@@ -39,7 +39,7 @@ function blockCard(parent) {
     });
     const now = h('i', { style: { left: share(app.seq, moment().ns) + '%' } });
     return [h('div', { class: 'life' }, pieces, now),
-      h('p', { class: 'lifetext' }, 'Born at ', h('b', {}, secondsText(from)), ' (' + (whereText(app.doc, t, b.seq) || 'event ' + countText(b.seq)) + '), ',
+      h('p', { class: 'lifetext' }, 'Allocated at ', h('b', {}, secondsText(from)), ' (' + (whereText(app.doc, t, b.seq) || 'event ' + countText(b.seq)) + '), ',
         b.endSeq ? ['freed at ', h('b', {}, secondsText(to)), ' (' + (whereText(app.doc, t, b.endSeq) || 'event ' + countText(b.endSeq)) + '), lived ' + secondsText(to - from)]
           : 'never freed', '.')];
   }
@@ -69,7 +69,7 @@ function blockCard(parent) {
       h('h3', {}, h('span', { class: 'num' }, bytesText(b.size)), ' ', h('code', {}, '0x' + b.addr.toString(16))),
       h('p', { class: 'where', title: o.file || null }, originText(o)),
       h('p', { class: 'note' }, exactText(b.size) + ', stream ' + b.context.stream + ', thread ' + (b.context.thread || b.context.tid)),
-      life(b), verdicts(b), stack('Born', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
+      life(b), verdicts(b), stack('Allocated', b.origin.node), b.endSeq ? stack('Freed', b.endNode) : null);
   }
 
   on('block', show);
@@ -78,5 +78,5 @@ function blockCard(parent) {
 }
 
 function evidenceText(b, e) {
-  return e.place ? e.because + e.when + '. It was born at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;
+  return e.place ? e.because + e.when + '. It was allocated at ' + secondsText(b.ns - b.track.first_ns) + e.place : e.because + e.when;
 }

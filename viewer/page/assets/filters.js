@@ -4,7 +4,7 @@
 const filters = { text: '', classes: null, least: 0, age: 0, thread: '', stream: '', ms: 0 };
 
 const SIZES = [[0, 'any size'], [1024, '1 KiB or more'], [1 << 20, '1 MiB or more'], [16 << 20, '16 MiB or more'], [256 << 20, '256 MiB or more']];
-const AGES = [['0', 'any age'], ['step', 'born in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'born before the steps']];
+const AGES = [['0', 'any age'], ['step', 'allocated in this step'], ['1', 'older than this step'], ['2', 'older than 2 steps'], ['first', 'allocated before the steps']];
 
 function matches(entry) {
   const b = entry.block, f = filters;

@@ -25,8 +25,8 @@ function peakPanel() {
     }));
     const reserved = m.point ? m.point.reserved : 0, used = m.point ? m.point.used : 0, extra = [];
     if (t.told && reserved > m.bytes) extra.push(['cached, not in use', reserved - m.bytes, 'reserved ' + bytesText(reserved)]);
-    if (t.context) extra.push(['context, modules, others', t.context, 'in use on the device, nobody\u2019s call']);
-    if (t.framework && used > reserved + t.context) extra.push(['asked for by libraries', used - reserved - t.context, 'not by the framework']);
+    if (t.context) extra.push(['context and modules', t.context, 'in use, but not by recorded allocations']);
+    if (t.framework && used > reserved + t.context) extra.push(['other libraries', used - reserved - t.context, 'not by the framework']);
     const more = extra.map(([words, n, note]) => ({ props: { class: 'more' }, cells: [words, bytesText(n), '', '', '', note, ''] }));
     return table(columns, rows.concat(more), { class: 'classes' });
   }
@@ -45,8 +45,8 @@ function peakPanel() {
         t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
         t.ooms ? h('b', { class: 'alarm' }, ' Out of memory' + (t.ooms > 1 ? ' ' + plural(t.ooms, 'time') + '; the last time ' : ': ') + 'a tensor of ' + bytesText(t.oom_asked) + ' did not fit.') : null,
         t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
-        t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording; figures may be off by them.') : null,
-        t.running ? ' The program was still running: this is what it did so far.' : !t.ended || t.truncated ? ' The program did not end by itself: this is all up to its last moment.' : null));
+        t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording: figures may be too low or too high.') : null,
+        t.running ? ' The program was still running: figures are up to now.' : !t.ended || t.truncated ? ' The program was killed or crashed: figures are up to that moment.' : null));
   }
   on('track', show, true);
 }
