@@ -8,7 +8,7 @@
 
 /*
  * python = major << 8 | minor; lasti = byte offset of the instruction (negative: the code has not
- * begun). Never reads past len; a table that breaks off gives the last line it told of. 0 = no
+ * begun). Never reads past len; a table that ends too early gives its last line. 0 = no
  * line.
  */
 unsigned gmt_pylines_line(unsigned python, unsigned first_line, const void *table, size_t len,

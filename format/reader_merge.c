@@ -2,7 +2,7 @@
 /*
  * Puts events in order of seq. Blocks are opened in order of their first seq, only when an event
  * that they could precede is due, so few are open at a time; the live events are one more source.
- * An event that comes twice (in a block and still in a ring) is told once.
+ * An event that comes twice (in a block and still in a ring) is passed on once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ struct merge {
 	size_t next; /* block to open next */
 	uint64_t done_bytes, live_events;
 	struct source sources[OPEN_MAX + 1];
-	struct gmt_event told;
-	bool any_told;
+	struct gmt_event last;
+	bool any_passed;
 };
 
 static int by_seq_and_time(const void *a, const void *b)
@@ -123,27 +123,27 @@ static struct source *pick(struct merge *m, uint64_t *limit)
 	return best;
 }
 
-static int tell(struct merge *m, const struct gmt_event *e, bool live)
+static int pass_on(struct merge *m, const struct gmt_event *e, bool live)
 {
-	const struct gmt_event *t = &m->told;
+	const struct gmt_event *t = &m->last;
 
-	if (m->any_told && t->seq == e->seq && t->time_ns == e->time_ns && t->kind == e->kind &&
+	if (m->any_passed && t->seq == e->seq && t->time_ns == e->time_ns && t->kind == e->kind &&
 	    t->thread == e->thread)
 		return 0;
-	m->told = *e;
-	m->any_told = true;
+	m->last = *e;
+	m->any_passed = true;
 	if (!wanted(m, e))
 		return 0;
 	m->live_events += live;
 	return m->tool->event ? m->tool->event(m->ctx, e) : 0;
 }
 
-static int tell_run(struct merge *m, struct source *s, uint64_t limit)
+static int pass_run(struct merge *m, struct source *s, uint64_t limit)
 {
 	int rc = 0;
 
 	do
-		rc = tell(m, &s->events[s->at++], s == &m->sources[LIVE]);
+		rc = pass_on(m, &s->events[s->at++], s == &m->sources[LIVE]);
 	while (rc == 0 && s->at < s->used && s->events[s->at].seq < limit);
 	return rc;
 }
@@ -162,7 +162,7 @@ static int merge_all(struct merge *m)
 		if (spare && (!s || m->r->blocks[m->next].head.first_seq <= head_of(s)->seq))
 			rc = open_block(m, spare);
 		else
-			rc = tell_run(m, s, limit);
+			rc = pass_run(m, s, limit);
 		if (rc)
 			return rc;
 	}

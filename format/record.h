@@ -73,7 +73,7 @@ enum gmt_flag {
 	GMT_FLAG_NESTED = 1 << 0, /* an inner layer's call was seen inside this one */
 	GMT_FLAG_FRAMEWORK =
 		1 << 1,		 /* called by the framework's allocator (a segment of its cache) */
-	GMT_FLAG_CUPTI = 1 << 2, /* told by CUPTI, not by a hook */
+	GMT_FLAG_CUPTI = 1 << 2, /* recorded by CUPTI, not by a hook */
 	GMT_FLAG_CAPTURING = 1 << 3, /* inside a CUDA graph capture */
 	GMT_FLAG_TRUNCATED = 1 << 4, /* the stack was deeper than what is kept */
 	GMT_FLAG_NO_PYTHON = 1 << 5, /* the thread has no Python state */

@@ -23,7 +23,7 @@
  *(stack walks, session start) the depth is large, so our own calls are never recorded.
  */
 int gmt_enter(void);
-int gmt_enter_at(uintptr_t place); /* for one who is told of a call: a stack address in its frame */
+int gmt_enter_at(uintptr_t place); /* for a callback about a call: a stack address in its frame */
 void gmt_leave(void);
 void gmt_saw_nested(void);
 bool gmt_had_nested(
@@ -58,7 +58,7 @@ void gmt_meta(const char *key, const char *value, size_t len);
 void gmt_say(bool *once, const char *text);
 
 /* A source's start: called once when the session starts, on the thread of the first event, outside
- * the framework's locks as far as can be told. Register from any object:
+ * the framework's locks as far as is known. Register from any object:
  *	GMT_SOURCE(cupti, cupti_start, cupti_stop);
  */
 struct gmt_source {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of what is free on the device: what nobody allocated by name is the rest. Application
+ * Samples of what is free on the device: the rest is what no recorded call allocated. Application
  * threads, inside a hook; asks the driver of the context that is there and makes none.
  */
 #include "hook.h"

@@ -167,7 +167,7 @@ struct verdict redirect_dlsym(void *handle, const char *name, const void *caller
 	return (struct verdict){ NULL, p ? redirect_symbol(name, p, caller) : NULL };
 }
 
-/* What was found in an object that is unloaded must be forgotten. (To be told costs a hook less
+/* What was found in an object that is unloaded must be forgotten. (A callback costs a hook less
  * than asking: the loader's list is behind a lock, and a hook may run in a signal handler.) */
 __attribute__((visibility("default"))) int dlclose(void *handle)
 {

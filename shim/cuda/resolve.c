@@ -68,7 +68,7 @@ static struct world worlds[WORLDS_MAX]; /* the first is the one of base 0 */
 static uint32_t world_count = 1;
 static struct entry callers[CALLERS_MAX];
 static uint32_t caller_count;
-static const struct caller stranger = { &worlds[0], false };
+static const struct caller unknown_caller = { &worlds[0], false };
 static void *driver_real[DRIVER_FUNCTIONS];
 static uint64_t driver_missed[DRIVER_FUNCTIONS];
 static int start_count; /* objects that were there at the start */
@@ -279,7 +279,7 @@ static struct world *world_at(uintptr_t base)
 	return &worlds[0];
 }
 
-/* An entry that nobody uses: a forgotten one or a new one. */
+/* An entry that is not in use: a forgotten one or a new one. */
 static struct entry *new_entry(void)
 {
 	uint32_t n = __atomic_load_n(&caller_count, __ATOMIC_RELAXED);
@@ -334,7 +334,7 @@ struct caller resolve_caller(uintptr_t address)
 	for (uint32_t i = 0; i < n && i < CALLERS_MAX; i++)
 		if (is_of(&callers[i], address, &c))
 			return c;
-	return dl_iterate_phdr(is_there, &w) ? add_caller(&w) : stranger;
+	return dl_iterate_phdr(is_there, &w) ? add_caller(&w) : unknown_caller;
 }
 
 /* ---- functions ---- */
@@ -389,7 +389,7 @@ void *resolve_driver_maybe(enum driver_function f)
 bool resolve_same_runtime(enum runtime_function f, const void *real)
 {
 	forget_unloaded();
-	return resolve_runtime(&stranger, f) == real;
+	return resolve_runtime(&unknown_caller, f) == real;
 }
 
 bool resolve_same_driver(enum driver_function f, const void *real)

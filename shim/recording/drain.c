@@ -103,7 +103,7 @@ static void write_event(const struct gmt_event *e)
 	drain.unflushed++;
 }
 
-/* An event of ours: thread 0 unless it speaks for another. */
+/* An event of ours: thread 0 unless it stands for another's. */
 static void write_own(uint16_t kind, uint32_t thread, uint64_t arg0)
 {
 	struct gmt_event e = {

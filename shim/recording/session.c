@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start, end and fork of a recording. The start runs on the thread of the first event, with
- * whatever locks the program holds; it waits for nobody. Other threads wait for it a moment, by the
- * clock.
+ * whatever locks the program holds; it waits for no other thread. Other threads wait for it a
+ * moment, by the clock.
  */
 #include "session.h"
 

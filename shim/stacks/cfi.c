@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads call frame information for one address and keeps only what a walk by stack pointer and rbp
- * needs. Everything else (expressions, other registers as frame, signal frames, forms that no
- * compiler for x86-64 writes) gives CFI_UNKNOWN: whoever asks then goes another way, so no guess is
- * ever made here. Application threads, any lock held; loads only, each within the entry that is
- * read.
+ * needs: the canonical frame address (CFA) and the rules of rbp and of the return address.
+ * Everything else (expressions, a CFA by another register, signal frames, forms that no compiler
+ * for x86-64 writes) gives CFI_UNKNOWN: the caller then unwinds in another way, so no guess is made
+ * here. Application threads, any lock held; loads only, each within the entry that is read.
  */
 #include "cfi.h"
 
@@ -18,8 +18,8 @@
 #define REGS	 3
 #define REMEMBER 4
 
-#define OP_DEREF 0x06
-#define OP_BP	 0x76 /* DW_OP_breg6 */
+#define DW_OP_deref 0x06
+#define DW_OP_breg6 0x76 /* rbp */
 
 #define POINTER_RELATIVE 0x10
 #define POINTER_OMITTED	 0xff
@@ -30,25 +30,26 @@ struct bytes {
 	bool bad;
 };
 
-enum where { SAME, SAVED, AT_BP, NOWHERE, ELSEWHERE };
+/* A register's rule, as DWARF has them; EXPRESSION_OF_BP: at rbp + offset. */
+enum where { SAME_VALUE, OFFSET, EXPRESSION_OF_BP, UNDEFINED, OTHER };
 
 struct place {
 	enum where where;
 	int64_t offset;
 };
 
-enum frame_by { BY_REGISTER, BY_LOAD, BY_OTHER };
+enum cfa_by { BY_REGISTER, BY_LOAD, BY_OTHER };
 
 struct row {
-	enum frame_by by;
+	enum cfa_by by;
 	uint64_t reg;
 	int64_t offset;
 	struct place bp, ra;
 };
 
 struct program {
-	uint64_t code_unit;
-	int64_t data_unit;
+	uint64_t code_align;
+	int64_t data_align;
 	uint8_t pointers; /* encoding */
 	bool has_data, signal;
 	struct bytes initial;
@@ -127,20 +128,52 @@ static uint64_t take_pointer(struct bytes *b, uint8_t encoding, bool relative_to
 
 /* ---- instructions ---- */
 
+/* Instructions, under DWARF's own names. An opcode's upper two bits, if any, are one of three more,
+ * whose operand is in the lower six. */
+enum {
+	DW_CFA_nop = 0x00,
+	DW_CFA_set_loc = 0x01,
+	DW_CFA_advance_loc1 = 0x02,
+	DW_CFA_advance_loc2 = 0x03,
+	DW_CFA_advance_loc4 = 0x04,
+	DW_CFA_offset_extended = 0x05,
+	DW_CFA_restore_extended = 0x06,
+	DW_CFA_undefined = 0x07,
+	DW_CFA_same_value = 0x08,
+	DW_CFA_register = 0x09,
+	DW_CFA_remember_state = 0x0a,
+	DW_CFA_restore_state = 0x0b,
+	DW_CFA_def_cfa = 0x0c,
+	DW_CFA_def_cfa_register = 0x0d,
+	DW_CFA_def_cfa_offset = 0x0e,
+	DW_CFA_def_cfa_expression = 0x0f,
+	DW_CFA_expression = 0x10,
+	DW_CFA_offset_extended_sf = 0x11,
+	DW_CFA_def_cfa_sf = 0x12,
+	DW_CFA_def_cfa_offset_sf = 0x13,
+	DW_CFA_val_offset = 0x14,
+	DW_CFA_val_offset_sf = 0x15,
+	DW_CFA_val_expression = 0x16,
+	DW_CFA_GNU_args_size = 0x2e,
+	DW_CFA_GNU_negative_offset_extended = 0x2f,
+};
+
 enum operand { NONE, ULEB, SLEB, BYTE1, BYTE2, BYTE4, POINTER, BLOCK };
 enum effect {
 	BAD,
 	NOTHING,
 	ADVANCE,
-	SET_AT,
-	SET_PLACE,
+	SET_LOC,
+	SET_RULE,
 	RESTORE,
-	KEEP,
-	BACK,
-	FRAME,
-	FRAME_REGISTER
+	REMEMBER_STATE,
+	RESTORE_STATE,
+	DEF_CFA,
+	DEF_CFA_REGISTER,
+	DEF_CFA_OFFSET,
+	DEF_CFA_EXPRESSION,
+	SET_EXPRESSION,
 };
-enum more { FRAME_OFFSET = FRAME_REGISTER + 1, FRAME_BLOCK, PLACE_BLOCK };
 
 #define SCALED	 1 /* the last operand counts data units */
 #define NEGATIVE 2
@@ -148,31 +181,31 @@ enum more { FRAME_OFFSET = FRAME_REGISTER + 1, FRAME_BLOCK, PLACE_BLOCK };
 static const struct instruction {
 	uint8_t first, second, effect, where, flags;
 } instructions[64] = {
-	[0x00] = { NONE, NONE, NOTHING, 0, 0 },
-	[0x01] = { POINTER, NONE, SET_AT, 0, 0 },
-	[0x02] = { BYTE1, NONE, ADVANCE, 0, 0 },
-	[0x03] = { BYTE2, NONE, ADVANCE, 0, 0 },
-	[0x04] = { BYTE4, NONE, ADVANCE, 0, 0 },
-	[0x05] = { ULEB, ULEB, SET_PLACE, SAVED, SCALED },
-	[0x06] = { ULEB, NONE, RESTORE, 0, 0 },
-	[0x07] = { ULEB, NONE, SET_PLACE, NOWHERE, 0 },
-	[0x08] = { ULEB, NONE, SET_PLACE, SAME, 0 },
-	[0x09] = { ULEB, ULEB, SET_PLACE, ELSEWHERE, 0 },
-	[0x0a] = { NONE, NONE, KEEP, 0, 0 },
-	[0x0b] = { NONE, NONE, BACK, 0, 0 },
-	[0x0c] = { ULEB, ULEB, FRAME, 0, 0 },
-	[0x0d] = { ULEB, NONE, FRAME_REGISTER, 0, 0 },
-	[0x0e] = { ULEB, NONE, FRAME_OFFSET, 0, 0 },
-	[0x0f] = { BLOCK, NONE, FRAME_BLOCK, 0, 0 },
-	[0x10] = { ULEB, BLOCK, PLACE_BLOCK, 0, 0 },
-	[0x11] = { ULEB, SLEB, SET_PLACE, SAVED, SCALED },
-	[0x12] = { ULEB, SLEB, FRAME, 0, SCALED },
-	[0x13] = { SLEB, NONE, FRAME_OFFSET, 0, SCALED },
-	[0x14] = { ULEB, ULEB, SET_PLACE, ELSEWHERE, 0 },
-	[0x15] = { ULEB, SLEB, SET_PLACE, ELSEWHERE, 0 },
-	[0x16] = { ULEB, BLOCK, SET_PLACE, ELSEWHERE, 0 },
-	[0x2e] = { ULEB, NONE, NOTHING, 0, 0 },
-	[0x2f] = { ULEB, ULEB, SET_PLACE, SAVED, SCALED | NEGATIVE },
+	[DW_CFA_nop] = { NONE, NONE, NOTHING, 0, 0 },
+	[DW_CFA_set_loc] = { POINTER, NONE, SET_LOC, 0, 0 },
+	[DW_CFA_advance_loc1] = { BYTE1, NONE, ADVANCE, 0, 0 },
+	[DW_CFA_advance_loc2] = { BYTE2, NONE, ADVANCE, 0, 0 },
+	[DW_CFA_advance_loc4] = { BYTE4, NONE, ADVANCE, 0, 0 },
+	[DW_CFA_offset_extended] = { ULEB, ULEB, SET_RULE, OFFSET, SCALED },
+	[DW_CFA_restore_extended] = { ULEB, NONE, RESTORE, 0, 0 },
+	[DW_CFA_undefined] = { ULEB, NONE, SET_RULE, UNDEFINED, 0 },
+	[DW_CFA_same_value] = { ULEB, NONE, SET_RULE, SAME_VALUE, 0 },
+	[DW_CFA_register] = { ULEB, ULEB, SET_RULE, OTHER, 0 },
+	[DW_CFA_remember_state] = { NONE, NONE, REMEMBER_STATE, 0, 0 },
+	[DW_CFA_restore_state] = { NONE, NONE, RESTORE_STATE, 0, 0 },
+	[DW_CFA_def_cfa] = { ULEB, ULEB, DEF_CFA, 0, 0 },
+	[DW_CFA_def_cfa_register] = { ULEB, NONE, DEF_CFA_REGISTER, 0, 0 },
+	[DW_CFA_def_cfa_offset] = { ULEB, NONE, DEF_CFA_OFFSET, 0, 0 },
+	[DW_CFA_def_cfa_expression] = { BLOCK, NONE, DEF_CFA_EXPRESSION, 0, 0 },
+	[DW_CFA_expression] = { ULEB, BLOCK, SET_EXPRESSION, 0, 0 },
+	[DW_CFA_offset_extended_sf] = { ULEB, SLEB, SET_RULE, OFFSET, SCALED },
+	[DW_CFA_def_cfa_sf] = { ULEB, SLEB, DEF_CFA, 0, SCALED },
+	[DW_CFA_def_cfa_offset_sf] = { SLEB, NONE, DEF_CFA_OFFSET, 0, SCALED },
+	[DW_CFA_val_offset] = { ULEB, ULEB, SET_RULE, OTHER, 0 },
+	[DW_CFA_val_offset_sf] = { ULEB, SLEB, SET_RULE, OTHER, 0 },
+	[DW_CFA_val_expression] = { ULEB, BLOCK, SET_RULE, OTHER, 0 },
+	[DW_CFA_GNU_args_size] = { ULEB, NONE, NOTHING, 0, 0 },
+	[DW_CFA_GNU_negative_offset_extended] = { ULEB, ULEB, SET_RULE, OFFSET, SCALED | NEGATIVE },
 };
 
 static uint64_t take_operand(struct machine *m, struct bytes *code, enum operand kind,
@@ -196,7 +229,7 @@ static uint64_t take_operand(struct machine *m, struct bytes *code, enum operand
 	}
 }
 
-static void set_place(struct row *row, uint64_t reg, struct place to)
+static void set_rule(struct row *row, uint64_t reg, struct place to)
 {
 	if (reg == REG_BP)
 		row->bp = to;
@@ -207,10 +240,10 @@ static void set_place(struct row *row, uint64_t reg, struct place to)
 /* `rbp + offset`, and with `load` what is stored there; nothing else is understood. */
 static bool reads_bp(struct bytes block, bool load, int64_t *offset)
 {
-	if (take(&block, 1) != OP_BP)
+	if (take(&block, 1) != DW_OP_breg6)
 		return false;
 	*offset = (int64_t)take_leb(&block, true);
-	if (load && take(&block, 1) != OP_DEREF)
+	if (load && take(&block, 1) != DW_OP_deref)
 		return false;
 	return !block.bad && block.p == block.end;
 }
@@ -223,10 +256,10 @@ static void advance(struct machine *m, uintptr_t to)
 
 static void restore(struct machine *m, uint64_t reg)
 {
-	set_place(&m->now, reg, reg == REG_BP ? m->first.bp : m->first.ra);
+	set_rule(&m->now, reg, reg == REG_BP ? m->first.bp : m->first.ra);
 }
 
-static void keep_or_go_back(struct machine *m, bool keep)
+static void remember_or_restore(struct machine *m, bool keep)
 {
 	if (keep && m->kept_count < REMEMBER)
 		m->kept[m->kept_count++] = m->now;
@@ -236,12 +269,12 @@ static void keep_or_go_back(struct machine *m, bool keep)
 		m->bad = true;
 }
 
-static void set_frame(struct row *row, enum effect effect, uint64_t a, int64_t b)
+static void set_cfa(struct row *row, enum effect effect, uint64_t a, int64_t b)
 {
-	row->by = effect == FRAME || row->by == BY_REGISTER ? BY_REGISTER : BY_OTHER;
-	if (effect != (enum effect)FRAME_OFFSET)
+	row->by = effect == DEF_CFA || row->by == BY_REGISTER ? BY_REGISTER : BY_OTHER;
+	if (effect != DEF_CFA_OFFSET)
 		row->reg = a;
-	if (effect != FRAME_REGISTER)
+	if (effect != DEF_CFA_REGISTER)
 		row->offset = b;
 }
 
@@ -254,26 +287,26 @@ static void apply(struct machine *m, const struct instruction *i, uint64_t a, in
 	case NOTHING:
 		return;
 	case ADVANCE:
-		return advance(m, m->at + a * m->program->code_unit);
-	case SET_AT:
+		return advance(m, m->at + a * m->program->code_align);
+	case SET_LOC:
 		return advance(m, a);
 	case RESTORE:
 		return restore(m, a);
-	case KEEP:
-	case BACK:
-		return keep_or_go_back(m, i->effect == KEEP);
-	case FRAME:
-	case FRAME_REGISTER:
-	case FRAME_OFFSET:
-		return set_frame(&m->now, (enum effect)i->effect, a, b);
-	case FRAME_BLOCK:
+	case REMEMBER_STATE:
+	case RESTORE_STATE:
+		return remember_or_restore(m, i->effect == REMEMBER_STATE);
+	case DEF_CFA:
+	case DEF_CFA_REGISTER:
+	case DEF_CFA_OFFSET:
+		return set_cfa(&m->now, (enum effect)i->effect, a, b);
+	case DEF_CFA_EXPRESSION:
 		m->now.by = reads_bp(block, true, &m->now.offset) ? BY_LOAD : BY_OTHER;
 		return;
-	case PLACE_BLOCK:
-		to.where = reads_bp(block, false, &to.offset) ? AT_BP : ELSEWHERE;
-		return set_place(&m->now, a, to);
-	case SET_PLACE:
-		return set_place(&m->now, a, to);
+	case SET_EXPRESSION:
+		to.where = reads_bp(block, false, &to.offset) ? EXPRESSION_OF_BP : OTHER;
+		return set_rule(&m->now, a, to);
+	case SET_RULE:
+		return set_rule(&m->now, a, to);
 	default:
 		m->bad = true;
 	}
@@ -283,16 +316,17 @@ static void apply(struct machine *m, const struct instruction *i, uint64_t a, in
 static void one_instruction(struct machine *m, struct bytes *code)
 {
 	uint8_t op = (uint8_t)take(code, 1);
-	const uint8_t long_form[4] = { 0, 0x02, 0x05, 0x06 };
+	const uint8_t long_form[4] = { 0, DW_CFA_advance_loc1, DW_CFA_offset_extended,
+				       DW_CFA_restore_extended };
 	const struct instruction *i = &instructions[op >> 6 ? long_form[op >> 6] : op];
 	struct bytes block = { NULL, NULL, false };
 	uint64_t a = op >> 6 ? op & 63u : take_operand(m, code, (enum operand)i->first, &block);
 	int64_t b = (int64_t)take_operand(m, code, (enum operand)i->second, &block);
 
-	if (i->effect == FRAME_OFFSET)
+	if (i->effect == DEF_CFA_OFFSET)
 		b = (int64_t)a;
 	if (i->flags & SCALED)
-		b *= i->flags & NEGATIVE ? -m->program->data_unit : m->program->data_unit;
+		b *= i->flags & NEGATIVE ? -m->program->data_align : m->program->data_align;
 	apply(m, i, a, b, block);
 }
 
@@ -350,8 +384,8 @@ static bool read_common(struct program *out, struct bytes b)
 	letters = (const char *)b.p;
 	while (take(&b, 1) && !b.bad)
 		;
-	out->code_unit = take_leb(&b, false);
-	out->data_unit = (int64_t)take_leb(&b, true);
+	out->code_align = take_leb(&b, false);
+	out->data_align = (int64_t)take_leb(&b, true);
 	if (b.bad || (version != 1 && version != 3) ||
 	    (version == 1 ? take(&b, 1) : take_leb(&b, false)) != REG_RA)
 		return false;
@@ -377,15 +411,15 @@ static struct cfi_rule rule_of(const struct row *r)
 	struct cfi_rule rule = { .how = CFI_UNKNOWN };
 	bool load = r->by == BY_LOAD;
 
-	if (r->ra.where == NOWHERE)
+	if (r->ra.where == UNDEFINED)
 		return (struct cfi_rule){ .how = CFI_OUTERMOST };
 	if (r->by == BY_OTHER || (!load && r->reg != REG_SP && r->reg != REG_BP) ||
-	    r->ra.where != SAVED || r->ra.offset != -8 || !narrow(r->offset, INT32_MAX))
+	    r->ra.where != OFFSET || r->ra.offset != -8 || !narrow(r->offset, INT32_MAX))
 		return rule;
-	if (r->bp.where == (load ? AT_BP : SAVED) && narrow(r->bp.offset, INT16_MAX)) {
+	if (r->bp.where == (load ? EXPRESSION_OF_BP : OFFSET) && narrow(r->bp.offset, INT16_MAX)) {
 		rule.saved = 1;
 		rule.bp = (int16_t)r->bp.offset;
-	} else if (r->bp.where != SAME) {
+	} else if (r->bp.where != SAME_VALUE) {
 		return rule;
 	}
 	rule.end = (int32_t)r->offset;
@@ -439,7 +473,7 @@ struct cfi_rule cfi_rule(const struct cfi_table *t, uintptr_t pc)
 		return unknown;
 	if (program.has_data)
 		take_bytes(&b, take_leb(&b, false));
-	m.now.ra.where = ELSEWHERE;
+	m.now.ra.where = OTHER;
 	m.now.by = BY_OTHER;
 	run(&m, program.initial);
 	m.first = m.now;

@@ -16,8 +16,8 @@ const struct cfi_table *modules_table(uintptr_t ip);
 
 /*
  * Grows with every unloading: what was learned about addresses in objects is then void. *now: one
- * is going on. Told by our dlclose before and after the real one; unloadings that went past it are
- * seen at the next look at the loader's list.
+ * is going on. Called by our dlclose before and after the real one; unloadings that went past it
+ * are seen at the next look at the loader's list.
  */
 uint64_t modules_unloads(bool *now);
 void modules_unload_begins(void);

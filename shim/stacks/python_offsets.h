@@ -37,7 +37,7 @@ struct python_offsets {
 
 /*
  * Offsets for version major.minor, from the interpreter's own table at `runtime` if it has one
- * (NULL: it has none). false = a version nobody has verified, or a table that makes no sense.
+ * (NULL: it has none). false = a version that is not verified, or a table that makes no sense.
  */
 bool python_offsets_for(struct python_offsets *out, int minor, const void *runtime);
 

@@ -42,7 +42,7 @@ const void *torch_grad_of(const void *impl);
 /* Whether a differentiable operation made the tensor `impl`. */
 bool torch_has_grad_fn(const void *impl);
 
-/* What is to be told of a tensor's memory: enum gmt_kind; arg0 = the tensor or node. */
+/* An event about a tensor's memory: enum gmt_kind; arg0 = the tensor or node. */
 struct gmt_event torch_event(uint16_t kind, const struct torch_memory *m, const void *arg0,
 			     unsigned arg1);
 void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0); /* tells it */

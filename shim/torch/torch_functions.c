@@ -101,8 +101,9 @@ static __attribute__((noinline)) void tell_all(const void *node)
 	tell(saved, v ? look(v, f, saved) : 0);
 }
 
-/* A graph that is dropped, walked back or not. Releases whose nodes count their own references have
- * no such function, and the object has emptied its vector by then: there nobody tells. */
+/* A graph that is freed, after its backward pass or without one. Releases whose nodes count their
+ * own references have no such function, and the object has emptied its vector by then: there the
+ * release is not seen. */
 void DELETE(void *node)
 {
 	static void *cache;

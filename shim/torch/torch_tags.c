@@ -47,16 +47,16 @@ static void tell_saved(const struct torch_memory *m, const void *impl, unsigned 
 }
 
 /*
- * Where the leaf of a node lay when it was told of last, as a mark in a table of fixed size. Two
- * nodes may share a place: then one is told of again, which says nothing new.
+ * Where the leaf of a node lay at its last event, as a mark in a table of fixed size. Two
+ * nodes may share a place: then one gets a second event, which says nothing new.
  */
-static uint64_t told[4096];
+static uint64_t placed[4096];
 
 /* Whether it lies elsewhere now. */
 static bool moved(const void *node, uint64_t addr)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)node >> 4) * 0x9e3779b97f4a7c15;
-	uint64_t *at = &told[h >> 52], mark = h ^ addr;
+	uint64_t *at = &placed[h >> 52], mark = h ^ addr;
 
 	if (__atomic_load_n(at, __ATOMIC_RELAXED) == mark)
 		return false;
@@ -116,8 +116,8 @@ void *ARRIVE(void *result, void *node, struct tensors *grads)
 
 /*
  * A SavedVariable begins with the tensor it holds and is moved about, so the tensor (its
- * TensorImpl) is what saving and release have in common. With pack hooks it holds none, and nobody
- * will tell of a release.
+ * TensorImpl) is what saving and release have in common. With pack hooks it holds none, and its
+ * release is not seen.
  */
 void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, bool is_inplace)
 {

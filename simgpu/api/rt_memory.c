@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The runtime's functions that give and take memory, and those that ask about it. They call the
- * driver's, directly: nobody who stands between programs and the driver sees these calls.
+ * driver's, directly: a hook between programs and the driver does not see these calls.
  */
 #include <string.h>
 #include "told.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For the functions of runtime and driver that a CUPTI subscriber is told of (tools.h). CUPTI's own
- * headers do not bear the older driver ABI beside them; these, which they are made of, do.
+ * For the functions of runtime and driver that a CUPTI subscriber gets callbacks for (tools.h).
+ * CUPTI's own headers do not bear the older driver ABI beside them; these, which they are made of,
+ * do.
  */
 #ifndef SIMGPU_TOLD_H
 #define SIMGPU_TOLD_H

@@ -73,11 +73,11 @@ size_t contents_reach(const void *p)
 }
 
 /*
- * The runtime is not told how many arguments a kernel takes, nor their sizes. The compiler's launch
- * stubs keep both the array and the arguments on the stack, so everything between here and the top
- * of the stack may be read: the walk ends at the first pointer that leads elsewhere. What lies
- * behind an argument is looked at too; if that is an address, too much is forgotten, which is the
- * smaller harm.
+ * The runtime does not get how many arguments a kernel takes, nor their sizes. The compiler's
+ * launch stubs keep both the array and the arguments on the stack, so everything between here and
+ * the top of the stack may be read: the walk ends at the first pointer that leads elsewhere. What
+ * lies behind an argument is looked at too; if that is an address, too much is forgotten, which is
+ * the smaller harm.
  */
 __attribute__((no_sanitize("address"))) static void each_address(void **args, each *f, void *data)
 {

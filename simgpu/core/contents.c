@@ -7,7 +7,7 @@
  * other), or unknown, which reads as zero.
  *
  * A kernel that is not computed would have written: what lies at its results is forgotten, so that
- * nobody takes what lay there before for a size. Of most kernels the length of the result is not
+ * what lay there before is not taken for a size. Of most kernels the length of the result is not
  * known. So all is forgotten that came with the same transfer, from there on; and a range whose
  * first byte is in no extent is unknown from end to end, whatever lies behind.
  *

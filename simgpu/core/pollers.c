@@ -3,7 +3,7 @@
  * Threads that ask for the end of collectives and never give the device work: NCCL's watchdog in
  * PyTorch looks every tenth of a second, and what it sees decides when memory is freed. When the
  * device's clock ticks (clock.c), the thread that works waits here, really, until such threads have
- * looked and sleep again. It waits no longer than a while, and not at all where nobody comes.
+ * looked and sleep again. It waits no longer than a while, and not at all if no other thread comes.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static unsigned int asked(void)
 	return __atomic_load_n(&times, __ATOMIC_ACQUIRE);
 }
 
-/* Until somebody has asked after `before`, nobody can learn more, and all sleep. */
+/* Until a thread has asked after `before`, none can learn more, and all sleep. */
 static bool look(unsigned int before, uint64_t seen, uint64_t most)
 {
 	int asleep = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CUPTI's subscriber, and telling it of calls. Callbacks come on the calling thread, when a call
- * begins and when it ends; calls made inside a callback are not told.
+ * begins and when it ends; calls made inside a callback are not reported.
  */
 #include <string.h>
 #include <cupti.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that a CUPTI subscriber can be told of: the functions that give and take memory, of runtime
- * and driver, when they begin and when they end. Costs one load where nobody listens.
+ * Calls that a CUPTI subscriber can get callbacks for: the functions that give and take memory, of
+ * runtime and driver, when they begin and when they end. Costs one load where there is no
+ * subscriber.
  */
 #ifndef SIMGPU_TOOLS_H
 #define SIMGPU_TOOLS_H
@@ -15,7 +16,7 @@ struct tool_call {
 	uint32_t id;
 	const char *name;
 	const void *params;
-	uint32_t correlation; /* 0: nobody is told */
+	uint32_t correlation; /* 0: no callback */
 	uint64_t data;	      /* the subscriber's own */
 };
 

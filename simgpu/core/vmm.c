@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Virtual memory management: physical handles, reserved addresses and mappings, kept apart. A
- * handle's memory goes back to the device when nobody holds it and nothing maps it.
+ * handle's memory goes back to the device when no handle holds it and nothing maps it.
  * Any thread; under memory_lock.
  */
 #include <stdlib.h>

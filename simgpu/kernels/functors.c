@@ -313,7 +313,7 @@ static const struct functor functors[] = {
 	{ "::pow_tensor_tensor_kernel(", 2, HOLDS_NOTHING, 0, GIVES_SAME, do_power },
 };
 
-/* Functions that PyTorch made several of in one place, told apart by their number there. */
+/* Functions that PyTorch made several of in one place, known by their number there. */
 static const struct {
 	const char *mark, *last;
 	struct functor functor;

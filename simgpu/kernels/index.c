@@ -107,7 +107,7 @@ static struct value look(const struct view *v, size_t offset)
 	return value;
 }
 
-/* An index that is not known leads nowhere. */
+/* An index that is not known gives no element. */
 static bool to_index(struct value value, int64_t size, int64_t *index)
 {
 	*index = (int64_t)value.x + (value.x < 0 ? size : 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * NCCL: a collective gives what this rank has at once, and ends when the others have given theirs:
- * nobody waits in the call (core/pending.h). Each rank computes its own result, from the messages
- * of all in the order of the ranks, so that all have the same. Any thread.
+ * no thread waits in the call (core/pending.h). Each rank computes its own result, from the
+ * messages of all in the order of the ranks, so that all have the same. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
