@@ -131,7 +131,7 @@ static void begin(void)
 	if (!gmt_wants_cupti() || __atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
 		return;
 	if (!start(state, sizeof(state))) {
-		snprintf(text, sizeof(text), "CUPTI is not used (%s); everything else goes on",
+		snprintf(text, sizeof(text), "CUPTI is not used (%s); recording goes on without it",
 			 state);
 		gmt_say(&said, text);
 	}

@@ -294,7 +294,7 @@ static void file_is_gone(void)
 {
 	static bool said;
 
-	gmt_say(&said, "the program closed the recording's file; it runs on without a recording");
+	gmt_say(&said, "the program closed the recording's file; it goes on without a recording");
 	drain.gone = true;
 	__atomic_store_n(&gmt_session.state, SESSION_OFF, __ATOMIC_RELEASE);
 }

@@ -150,5 +150,5 @@ void gitinfo_emit(bool (*emit)(const struct gmt_def *d))
 		text_fact(emit, "git.commit", line);
 	text_fact(emit, "git.state",
 		  is_hash(line) ? "read; changes since the commit were not checked"
-				: "HEAD could not be understood");
+				: "HEAD could not be parsed");
 }

@@ -174,7 +174,8 @@ void meta_emit(bool (*to)(const struct gmt_def *d))
 	start_fact();
 	system_facts();
 	text_fact("output", output_get()->path);
-	yes_or_reason("live_file", live_is_shared() ? NULL : "this place cannot share mappings");
+	yes_or_reason("live_file",
+		      live_is_shared() ? NULL : "this file system cannot share mappings");
 	yes_or_reason("native_stacks", native_trouble());
 	if (gmt_config.misread)
 		text_fact("setting_not_understood", gmt_config.misread);

@@ -126,8 +126,7 @@ static bool take(const char *size)
 	chosen.taken = parse_size(size);
 	if (chosen.taken && chosen.taken <= chosen.memory - chosen.context)
 		return true;
-	fprintf(stderr,
-		"simgpu: SIMGPU_TAKEN=%s is no size that the card could spare, such as 20GiB\n",
+	fprintf(stderr, "simgpu: SIMGPU_TAKEN=%s: give a size that the card has, such as 20GiB\n",
 		size);
 	return false;
 }
@@ -146,8 +145,7 @@ static bool set_context(const char *what)
 		chosen.context = bytes & ~(SIM_PAGE - 1);
 		return true;
 	}
-	fprintf(stderr,
-		"simgpu: SIMGPU_CONTEXT=%s is none of least, most, and a size such as 300MiB\n",
+	fprintf(stderr, "simgpu: SIMGPU_CONTEXT=%s: give least, most or a size such as 300MiB\n",
 		what);
 	return false;
 }
