@@ -21,7 +21,7 @@ def sentences(path):
     """Line and text of what is read by people: literals with a space in a source, all of a document but its code."""
     text = open(path).read()
     if path.endswith(".md"):
-        yield from enumerate(re.sub(r"```.*?```", lambda m: "\n" * m[0].count("\n"), text, flags=re.S).split("\n"), 1)
+        yield from enumerate(re.sub(r"```.*?```|`[^`\n]*`", lambda m: "\n" * m[0].count("\n"), text, flags=re.S).split("\n"), 1)
         return
     for m in COMMENT.finditer(text):
         if m[1] and " " in m[1]:
