@@ -591,6 +591,7 @@ complete_words gpumemtrace export x --to p
 complete_words gpumemtrace flame x --class act
 complete_words gpumemtrace run --stacks ""
 complete_words gpumemtrace run -- gpumemtracetest
+complete_words gpumemtrace help rec
 for command in "${@:2}"; do complete_words gpumemtrace "$command" --; complete_words gpumemtrace "$command" x; done
 """
 
@@ -601,10 +602,10 @@ def test_completions_in_bash(tmp_path):
     (tmp_path / "gpumemtracetester").touch(0o755)
     said = subprocess.run(["bash", "-c", COMPLETE, "bash", TOOL, *COMMANDS], capture_output=True, text=True, check=True,
                           env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
-    first, *values, rest = said.stdout.split("\n", 5)
+    first, *values, rest = said.stdout.split("\n", 6)
     rest = rest.splitlines()
-    assert values == ["perfetto pprof", "activations", "python native all none", "gpumemtracetester"]
-    assert first.split() == COMMANDS + ["--help", "--version"]
+    assert values == ["perfetto pprof", "activations", "python native all none", "gpumemtracetester", "recover"]
+    assert first.split() == COMMANDS + ["help", "--help", "--version"]
     for command, options, nothing in zip(COMMANDS, rest[::2], rest[1::2], strict=True):
         assert set(options.split()) == options_of(command) and nothing == ""
 

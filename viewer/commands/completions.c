@@ -62,6 +62,12 @@ static void print_bash_values(FILE *out, const struct command *c)
 			c->name);
 }
 
+static void print_names(FILE *out, const struct command *const *commands, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%s ", commands[i]->name);
+}
+
 static void print_bash(FILE *out, const struct command *const *commands, size_t count)
 {
 	fprintf(out, "# bash completion for gpumemtrace\n"
@@ -70,9 +76,8 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		     "\tCOMPREPLY=()\n"
 		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
 		     "\t\tCOMPREPLY=($(compgen -W '");
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%s ", commands[i]->name);
-	fprintf(out, "--help --version' -- \"$word\"))\n"
+	print_names(out, commands, count);
+	fprintf(out, "help --help --version' -- \"$word\"))\n"
 		     "\t\treturn\n"
 		     "\tfi\n"
 		     "\tcase ${COMP_WORDS[1]} in\n");
@@ -86,7 +91,10 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		fprintf(out, "--json --help --no-pager' ;;\n");
 	}
 	fprintf(out, "\tesac\n"
-		     "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in\n");
+		     "\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in\n"
+		     "\t'help help') COMPREPLY=($(compgen -W '");
+	print_names(out, commands, count);
+	fprintf(out, "' -- \"$word\")); return ;;\n");
 	for (size_t i = 0; i < count; i++)
 		print_bash_values(out, commands[i]);
 	fprintf(out, "\tesac\n"
@@ -143,14 +151,15 @@ static void print_zsh(FILE *out, const struct command *const *commands, size_t c
 		print_quoted(out, commands[i]->summary);
 		fputc('\'', out);
 	}
-	fprintf(out, "\n\t)\n"
+	fprintf(out, "\n\t\thelp:'what a command does, and its options'\n\t)\n"
 		     "\tif (( CURRENT == 2 )); then\n"
 		     "\t\t_describe command commands\n"
 		     "\t\treturn\n"
 		     "\tfi\n"
 		     "\tshift words\n"
 		     "\t(( CURRENT-- ))\n"
-		     "\tcase $words[1] in\n");
+		     "\tcase $words[1] in\n"
+		     "\thelp) _describe command commands ;;\n");
 	for (size_t i = 0; i < count; i++) {
 		fprintf(out, "\t%s) _arguments%s", commands[i]->name,
 			runs_a_program(commands[i]) ? " -S" : "");
