@@ -160,8 +160,8 @@ static void place_words(struct classifier *c, const struct block *b, char *buf, 
 		snprintf(buf, room, ", at %s", o.function);
 }
 
-/* "allocated at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no time
- * is known, and nothing at all without a stack. */
+/* "allocated at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no
+ * time is known, and nothing at all without a stack. */
 static void birth(struct classifier *c, const struct block *b, char *buf, size_t room)
 {
 	char time[HUMAN_MAX], place[512];
