@@ -33,7 +33,7 @@ enum shape_figure {
 struct shape {
 	struct figure figures[SHAPE_FIGURES];
 	uint64_t exact;	    /* bytes of the parameters on the device, without rounding */
-	uint64_t trainable; /* of those that require grad, as far as autograd told */
+	uint64_t trainable; /* of those that require grad, by autograd's tags */
 };
 
 /* Sizes in bytes -> how many, the smallest first. */

@@ -108,7 +108,7 @@ static int by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* The tensors in a parameter's block, 0 = none was told: their bytes, and those of leaves. */
+/* The tensors in a parameter's block, 0 = none is known: their bytes, and those of leaves. */
 static uint64_t tensors_in(struct collect *c, size_t *i, const struct block *b, uint64_t *leaves)
 {
 	uint64_t sum = 0;
@@ -181,7 +181,7 @@ static uint64_t parts(const struct collect *c, uint64_t shards)
 	return bytes;
 }
 
-/* Parameters that autograd never sees, and leaves that nobody keeps: parts of a whole, if the same
+/* Parameters that autograd never sees, and leaves that are not kept: parts of a whole, if the same
  * fraction holds for nearly all of them. The least such number of parts. */
 static uint64_t shards_of(const struct collect *c)
 {

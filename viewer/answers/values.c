@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a value was read for is told from the calls between the program's line and the copy. An
+ * What a value was read for follows from the calls between the program's line and the copy. An
  * operation that reads a value by itself goes on by it: nonzero() asks for its count, a mask for
  * the length of its result. A copy that the program asked for, item() or cpu(), is only a read,
  * unless it is a flag or a whole number of 8 bytes, or the statement says what it is for.

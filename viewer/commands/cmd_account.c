@@ -115,7 +115,7 @@ static void row_text(struct emit *out, const struct account_row *r)
 		flow(out, "", 6, r->note);
 }
 
-/* A figure of nothing that no formula speaks of. */
+/* A figure of zero that no formula is about. */
 static bool is_idle(const struct account_row *r)
 {
 	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);

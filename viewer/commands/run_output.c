@@ -47,7 +47,7 @@ const char *run_output_short(const char *path)
 	return !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
 }
 
-static size_t length_of_stem(const char *name)
+static size_t length_of_name(const char *name)
 {
 	size_t n = strlen(name), end = strlen(GMT);
 
@@ -56,9 +56,9 @@ static size_t length_of_stem(const char *name)
 
 void run_output_glob(const char *pattern, const char *more, char *out, int room)
 {
-	size_t stem = length_of_stem(pattern), n = 0;
+	size_t length = length_of_name(pattern), n = 0;
 
-	for (size_t i = 0; i < stem && n + 8 < (size_t)room; i++) {
+	for (size_t i = 0; i < length && n + 8 < (size_t)room; i++) {
 		if (pattern[i] == '%' && pattern[i + 1] == '%') {
 			out[n++] = '%';
 			i++;
@@ -71,7 +71,7 @@ void run_output_glob(const char *pattern, const char *more, char *out, int room)
 			out[n++] = pattern[i];
 		}
 	}
-	snprintf(out + n, (size_t)room - n, "%s%s", more, pattern + stem);
+	snprintf(out + n, (size_t)room - n, "%s%s", more, pattern + length);
 }
 
 /* ---- which names are the pattern's ---- */
@@ -151,16 +151,16 @@ static bool is_rest(const char *s, const char *end, long *pid)
 	return !strcmp(s, end);
 }
 
-static bool matches(const char *names, size_t stem, const char *s, long *pid)
+static bool matches(const char *names, size_t length, const char *s, long *pid)
 {
 	size_t n = 0;
 
-	if (!stem)
+	if (!length)
 		return is_rest(s, names, pid);
 	if (*names != DIGITS)
-		return *names == *s && matches(names + 1, stem - 1, s + 1, pid);
+		return *names == *s && matches(names + 1, length - 1, s + 1, pid);
 	for (n = digits(s); n; n--)
-		if (matches(names + 1, stem - 1, s + n, pid))
+		if (matches(names + 1, length - 1, s + n, pid))
 			return true;
 	return false;
 }
@@ -192,7 +192,7 @@ static int clear(const char *names, const char *path)
 	struct old old;
 	long pid;
 
-	if (!matches(names, length_of_stem(names), path, &pid))
+	if (!matches(names, length_of_name(names), path, &pid))
 		return 0;
 	old = look_at(path);
 	if (old.running || (pid && (!old.recording || old.pid != pid)))

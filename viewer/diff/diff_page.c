@@ -119,8 +119,8 @@ static void emit_modules(struct page *p, const struct diff *d)
 
 static void put_owner(struct page *p, struct column *c, const struct diff_site *site)
 {
-	static const struct owner nobody = { .function = "", .file = "" };
-	const struct owner *o = site ? &site->owner : &nobody;
+	static const struct owner no_owner = { .function = "", .file = "" };
+	const struct owner *o = site ? &site->owner : &no_owner;
 
 	column_put(c, word(p, o->function));
 	column_put(c, names_path(&p->names, o->file));

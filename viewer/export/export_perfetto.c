@@ -96,7 +96,7 @@ static void write_reserved(struct trace *t, const struct gmt_event *e, const str
 	}
 }
 
-/* Slices of a thread must lie in one another: a range that ends out of turn is told as one that
+/* Slices of a thread must lie in one another: a range that ends out of turn is written as one that
  * belongs to no thread. */
 static void end_range(struct trace *t, size_t i, uint64_t ns)
 {

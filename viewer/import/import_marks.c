@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges of the program: what record_function and the optimizers told the snapshot, and the texts
- * that the program set as metadata of what it allocates. All on the main thread: a snapshot does
- * not know threads.
+ * Ranges of the program: what record_function and the optimizers noted in the snapshot, and the
+ * texts that the program set as metadata of what it allocates. All on the main thread: a snapshot
+ * does not know threads.
  */
 #include "import_parts.h"
 

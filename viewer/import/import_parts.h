@@ -45,11 +45,11 @@ struct import_frames {
 /* What a device's allocator holds, at first at the end, then rewound to the beginning. */
 struct import_device {
 	bool seen;
-	bool told; /* its segments are in the file */
+	bool written; /* its segments are in the file */
 	const struct pickle_value *trace;
 	struct tree segments; /* what is reserved; tags = 1: expandable */
 	struct tree blocks;   /* size 0 = not known yet, handle = asked; refs = 1: only awaits its
-				 stream, and is nobody's block any more */
+				 stream, and is no block any more */
 	struct tree end;      /* live blocks as the file has them at the end */
 	struct tree pieces;   /* mappings; handle = their physical memory */
 	uint64_t *exact;      /* by entry of the trace: the block's size, 0 = not known */

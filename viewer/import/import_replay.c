@@ -289,7 +289,7 @@ void import_finish_device(struct import *im, int device)
 	struct import_device *d = &im->devices[device];
 	const struct gmt_event more = { .thread = THREAD_MAIN, .flags = GMT_FLAG_LATE };
 
-	if (!d->told)
+	if (!d->written)
 		return;
 	TREE_EACH(&d->blocks, b)
 	if (!b->refs && !tree_find(&d->end, b->addr)) {

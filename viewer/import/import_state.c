@@ -95,7 +95,7 @@ static void read_segment(struct import *im, struct import_device *d, const struc
 	bool expandable = pickle_number(&im->p, s, "is_expandable");
 	struct block *b;
 
-	d->seen = d->told = true;
+	d->seen = d->written = true;
 	ranges_add(&d->segments, addr, size, expandable);
 	b = tree_find(&d->segments, addr);
 	if (b) {

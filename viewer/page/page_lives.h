@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lives of a device's blocks, told by a series, for a page that must stay small: all blocks
+ * The lives of a device's blocks, from a series, for a page that must stay small: all blocks
  * that live at a key moment, and of the others those that hold most (bytes times the events they
  * lived through). What is left out is counted; the sums of all are the curve's.
  */

@@ -17,7 +17,7 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 	return names_word(&t->page->names, at.what);
 }
 
-/* Numbers are told as what they are more than those of the step before. */
+/* Numbers are written as differences to the step before. */
 static void put_extent(struct column *c, const struct extent *x, const struct extent *before)
 {
 	column_put(c, x->first_seq - before->first_seq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a chart is moved: a drag selects a stretch, with shift it pans; wheel, keys and buttons zoom; the small chart of
  * the whole is dragged. Knows nothing of what the chart shows: `o` has chart(), which gives the Chart, box, holder, main
- * and overview, center(), and is told by changed(), hover(px) (null: gone) and click(px). */
+ * and overview, center(), and gets changed(), hover(px) (null: gone) and click(px). */
 
 function chartHands(o) {
   let drag = null;

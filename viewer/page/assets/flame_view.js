@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A flame graph on a canvas: drawing, going into a frame, keys. What its trees are made of is the caller's: `o` has
- * label (of the holder), weight(node), paint(g, node, x, y, width, height), ink(node), words(node), and is told by
+ * label (of the holder), weight(node), paint(g, node, x, y, width, height), ink(node), words(node), and is called by
  * changed() which node is looked at. A node has parent and children, a Map. */
 
 const FLAME_ROW = 19;
@@ -34,7 +34,7 @@ class FlameView {
     this.o.changed();
     this.canvas.redraw();
   }
-  /* The node to speak of. */
+  /* The node that the words are about. */
   get chosen() {
     return this.hover || this.focus || this.root;
   }

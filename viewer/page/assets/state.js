@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the reader has chosen; panels are told when it changes. */
+/* What the reader has chosen; panels are called when it changes. */
 
 const app = {
   doc: null,
@@ -13,7 +13,7 @@ const app = {
   listeners: {},
 };
 
-/* An early listener needs no blocks: it is told before the first picture, the others after it. */
+/* An early listener needs no blocks: it is called before the first picture, the others after it. */
 function on(what, listener, early) {
   (app.listeners[what] = app.listeners[what] || []).push({ listener, early });
 }
