@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import precision
+
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", HERE.parents[1] / "build"))
 TOOL = str(BUILD / "gpumemtrace")
@@ -44,7 +46,8 @@ def record(case, folder, tags, timeout, again=False):
 
 
 def ask(*args):
-    done = subprocess.run([TOOL, *map(str, args), "--json"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([TOOL, *map(str, args), "--json"], env={**os.environ, "GPUMEMTRACE_TEST_RULES": "1"}, capture_output=True,
+                          text=True, timeout=120)
     if done.returncode:
         raise RuntimeError(f"{args}: {done.stderr}")
     return json.loads(done.stdout)
@@ -78,6 +81,8 @@ def compare(recording, line, total, wrong):
             continue
         total["bytes"] += size
         total["unknown"] += size * (category in ("unknown", "(no block)"))
+        if category != "(no block)":
+            precision.note(total, block, size, said["classes"])
         if category in said["classes"]:
             total["right"] += size
         else:
@@ -111,7 +116,8 @@ def score(case, tags="on", most=6, timeout=150, keep=None, again=False):
                 compare(recording, json.loads(line), total, wrong)
                 marks += 1
         return {"case": case, "tags": tags, "marks": marks, "bytes": total["bytes"], "right": total["right"] / total["bytes"],
-                "unknown": total["unknown"] / total["bytes"], "undecided_bytes": total["undecided"], "wrong": explain(wrong, most)}
+                "unknown": total["unknown"] / total["bytes"], "undecided_bytes": total["undecided"], "rules": precision.of(total),
+                "wrong": explain(wrong, most)}
 
 
 def show(s):
@@ -146,6 +152,7 @@ def main():
     if options.json:
         json.dump(all_scores, sys.stdout)
     elif done:
+        print(precision.show(precision.gather(done)))
         whole = sum(s["bytes"] for s in done)
         print("all, by bytes            right %7.3f %%  unknown %7.3f %%;  lowest case %7.3f %%" % (
             100 * sum(s["right"] * s["bytes"] for s in done) / whole, 100 * sum(s["unknown"] * s["bytes"] for s in done) / whole,

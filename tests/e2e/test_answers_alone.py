@@ -63,6 +63,10 @@ def test_another_version_in_the_folder(tool, programs, tmp_path):
     live = tool.json("live", recording, "--at", "oom")["blocks"]
     assert {b["size"]: b["category"] for b in live if b["size"] in (512 * 512 * 4, 512 * 256 * 4)}[512 * 256 * 4] == "kv_cache"
     assert {b["category"] for b in live if b["size"] == 512 * 512 * 4} >= {"buffers", "gradients", "optimizer_state", "parameters"}
+    state = next(b for b in live if b["size"] == 512 * 512 * 4 and b["category"] == "optimizer_state")
+    why = tool.json("why", recording, hex(state["addr"]), "--at", "oom")
+    assert (why["rule"], why["confidence"]) == ("state", "certain") and why["confidence_percent"] >= 99
+    assert "(certain, rule state)" in tool("why", recording, hex(state["addr"]), "--at", "oom")
     commit(folder, LATER)
     assert answers(tool, recording) == before
     git(folder, "checkout", "-q", "HEAD~1")

@@ -88,7 +88,7 @@ def judge(pairs, most):
             marks += 1
     whole = total["bytes"] or 1
     return {"marks": marks, "bytes": total["bytes"], "right": total["right"] / whole, "unknown": total["unknown"] / whole,
-            "undecided_bytes": total["undecided"], "differs": differs, "apart": apart, "wrong": score.explain(wrong, most)}
+            "undecided_bytes": total["undecided"], "rules": score.precision.of(total), "differs": differs, "apart": apart, "wrong": score.explain(wrong, most)}
 
 
 def run(name, n, folder, tags, most=8, again=False):
@@ -193,6 +193,7 @@ def main():
                     results.append(run(name, n, Path(options.keep or folder), [options.tags] if options.tags else ["on", "off"],
                                        options.wrong, options.again))
                     show(results[-1])
+    print(score.precision.show(score.precision.gather(results)))
     if options.json:
         Path(options.json).write_text(json.dumps(results))
     if options.table:

@@ -28,21 +28,6 @@ static void old_gradient(void)
 	died(0x1000, frame(script(), TORCH "optim/optimizer.py", "Optimizer.zero_grad"));
 }
 
-/* A backward pass leaves a gradient of each size behind. */
-static void trained(uint64_t old)
-{
-	starts_with(old);
-	born(0x9000, forward());
-	born_in_backward(0x8000, 0);
-	born(0xa000, script());
-	now();
-}
-
-static void as_many_as_gradients(void)
-{
-	trained(1);
-}
-
 /* Parameter, then what the optimizer keeps of it. */
 static void more_than_gradients(void)
 {
@@ -51,18 +36,6 @@ static void more_than_gradients(void)
 	born(0x1000 - 0x400, 0);
 	born(0x1000, 0);
 	born_in_backward(0x8000, 0);
-	born(0xa000, script());
-	now();
-}
-
-/* Gradients that are there are added to: what backward makes dies in it. */
-static void added_to(void)
-{
-	fact("state_events", "2");
-	born(0x800, 0);
-	born(0x1000, 0);
-	born_in_backward(0x8000, 0);
-	died_in_backward(0x8000);
 	born(0xa000, script());
 	now();
 }
@@ -86,9 +59,7 @@ static void as_large_as_a_workspace(void)
 static const struct scene scenes[] = {
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
-	{ "before-matched", "parameters", "before-weight", as_many_as_gradients },
 	{ "before-rest", "optimizer_state", "before-weight", more_than_gradients },
-	{ "before-added", "gradients", "before-weight", added_to },
 	{ "before-weight", "parameters", "nothing", for_all_passes },
 	{ "before-workspace", "workspace", "nothing", as_large_as_a_workspace },
 };

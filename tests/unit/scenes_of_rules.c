@@ -181,12 +181,6 @@ static void made_outside(void)
 	now();
 }
 
-static void data_by_frames(void)
-{
-	born(0x1000, frame(forward(), TORCH "utils/data/_utils/pin_memory.py", "pin_memory"));
-	now();
-}
-
 static void input(void)
 {
 	born(0x1000, script());
@@ -312,37 +306,6 @@ static void gradient_partition(void)
 	now();
 }
 
-/* A graph of nodes and edges is brought to the device. */
-static void carried(void)
-{
-	some_tags();
-	born(0x1000, frame(script(), "/home/u/graphs.py", "Graph.to"));
-	now();
-	born(0x2000, forward());
-}
-
-/* A Function keeps a block in its context, and makes its result. */
-static void context(void)
-{
-	uint32_t inside = frame(frame(forward(), TORCH "autograd/function.py", "Function.apply"),
-				"/home/u/int8.py", "MatMul8.forward");
-
-	some_tags();
-	born(0x1000, inside);
-	born(0x2000, inside);
-	now();
-	born_in_backward(0x4000, 0);
-	died(0x1000, script());
-}
-
-static void forward_told(void)
-{
-	some_tags();
-	born(0x1000, forward());
-	now();
-	died(0x1000, forward());
-}
-
 static void forward_temporary(void)
 {
 	born(0x1000, forward());
@@ -377,12 +340,12 @@ static void nothing(void)
 }
 
 static const struct scene scenes[] = {
-	{ "leaf-of-module", "parameters", "module-frames", leaf_of_module },
+	{ "leaf", "parameters", "module-frames", leaf_of_module },
 	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
 	{ "leaf", "parameters", "plain-saved", leaf_told_once },
-	{ "heir", "parameters", "cache-life", heir },
-	{ "heir-state", "optimizer_state", "nothing", heir_of_state },
-	{ "unsharded", "parameters", "forward-unsaved", unsharded },
+	{ "replaced-weight", "parameters", "cache-life", heir },
+	{ "replaced-state", "optimizer_state", "nothing", heir_of_state },
+	{ "unsharded", "parameters", "forward", unsharded },
 	{ "gradient", "gradients", "backward", gradient },
 	{ "cleared", "gradients", "backward", cleared },
 	{ "gradient-statement", "gradients", "nothing", gradient_by_statement },
@@ -396,7 +359,6 @@ static const struct scene scenes[] = {
 	{ "buffer-frames", "buffers", "nothing", buffer_by_frames },
 	{ "module-frames", "parameters", "nothing", parameter_by_frames },
 	{ "workspace", "workspace", "gradient-life", workspace },
-	{ "data-frames", "inputs", "forward-unsaved", data_by_frames },
 	{ "plain-saved", "inputs", "saved", input },
 	{ "saved", "activations", "forward", activation },
 	{ "saved", "activations", "computed-outside", answer_of_another },
@@ -404,19 +366,16 @@ static const struct scene scenes[] = {
 	{ "saved-soon", "activations", "forward", saved_soon },
 	{ "gradient-life", "gradients", "backward", gradient_by_life },
 	{ "activation-life", "activations", "activation-result", activation_by_life },
-	{ "cache-frames", "kv_cache", "forward-unsaved", cache_by_frames },
-	{ "cache-life", "kv_cache", "forward-unsaved", cache_by_life },
+	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
+	{ "cache-life", "kv_cache", "forward", cache_by_life },
 	{ "cache-statement", "kv_cache", "buffer-frames", cache_by_statement },
-	{ "cache-life", "kv_cache", "forward-unsaved", cache_by_appending },
+	{ "cache-life", "kv_cache", "forward", cache_by_appending },
 	{ "parameter-life", "parameters", "prepared", parameter_by_life },
 	{ "communication", "communication", "gradient-life", communication },
 	{ "optimizer", "optimizer_temporaries", "nothing", optimizer_temporary },
 	{ "backward", "backward_temporaries", "nothing", backward_temporary },
 	{ "gradient-partition", "gradients", "backward", gradient_partition },
-	{ "carried", "inputs", "prepared", carried },
-	{ "context", "activations", "forward", context },
-	{ "forward", "forward_temporaries", "forward-unsaved", forward_told },
-	{ "forward-unsaved", "forward_temporaries", "nothing", forward_temporary },
+	{ "forward", "forward_temporaries", "nothing", forward_temporary },
 	{ "prepared", "inputs", "computed-outside", prepared },
 	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
 	{ "nothing", "unknown", "nothing", nothing },

@@ -170,23 +170,6 @@ static void copies_of_bare_tensors(void)
 	now();
 }
 
-/* Without tags, what lives on from backward is as large as they are. */
-static void weights_of_the_script(void)
-{
-	uint32_t line = script();
-
-	born(0x1000, line);
-	born_of_size(0x2000, 8192, line);
-	for (uint64_t i = 0; i < 2; i++) {
-		born(0x9000, script());
-		born_in_backward(0x4000, 0);
-		died(0x4000, script());
-		died(0x9000, script());
-	}
-	born_in_backward(0x6000, 0);
-	now();
-}
-
 /* All of them in one. */
 static void flat_gradient(void)
 {
@@ -222,15 +205,6 @@ static void cleared_of_a_function(void)
 	now();
 	died_in_backward(0x2000);
 	died(0x1000, clear);
-}
-
-/* Modules have blocks of its size: they were filled from the file, the optimizer took its own. */
-static void loaded_and_trained(void)
-{
-	two_parameters();
-	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
-	now();
-	backward_pass();
 }
 
 /* They have none: the file's tensors are the weights. */
@@ -381,20 +355,18 @@ static const struct scene scenes[] = {
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "cache-room", "kv_cache", "made-outside", room_for_keys },
-	{ "heir", "parameters", "prepared", converted },
+	{ "replaced-weight", "parameters", "prepared", converted },
 	{ "copies", "optimizer_state", "copied-gradients", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
-	{ "weights", "parameters", "copies", weights_of_the_script },
 	{ "buffer-frames", "buffers", "nothing", copied_buffers },
 	{ "copied-gradients", "gradients", "update", copied_gradients },
 	{ "copied-gradients", "gradients", "nothing", flat_gradient },
 	{ "update", "optimizer_temporaries", "computed-outside", update },
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
-	{ "cleared", "gradients", "context", cleared_of_a_function },
-	{ "loaded-state", "optimizer_state", "loaded", loaded_and_trained },
+	{ "cleared", "gradients", "activation-result", cleared_of_a_function },
 	{ "loaded", "parameters", "nothing", loaded_and_assigned },
-	{ "heir", "parameters", "plain-saved", moved_leaf },
-	{ "heir", "parameters", "state-frames", swapped_in },
+	{ "replaced-weight", "parameters", "plain-saved", moved_leaf },
+	{ "replaced-weight", "parameters", "state-frames", swapped_in },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },
 	{ "communication", "communication", "optimizer", bucket_of_an_optimizer },
 	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },

@@ -71,7 +71,6 @@ struct block {
 	uint32_t next_stack;	   /* of what its thread made next, the same */
 	uint8_t stage, died_stage; /* enum block_stage */
 	bool after_forward;	   /* born after a forward pass of its step */
-	bool next_in_function;	   /* its thread made the next one in a Function too */
 	bool piled;		   /* gradients were reduced into another one beside it */
 	bool after_step;	   /* born after the optimizer's step */
 	bool walked;		   /* without tags: a backward pass is over that its pass led to */

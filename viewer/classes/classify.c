@@ -15,7 +15,6 @@ enum when { WHEN_NONE, WHEN_LEAF, WHEN_GRAD, WHEN_SAVED, WHEN_DIED };
 struct rule {
 	const char *name;
 	enum category category;
-	unsigned confidence; /* percent */
 	enum when when;
 	rule_fits *fits;
 	const char *because;
@@ -60,7 +59,8 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 
 	for (size_t i = 0; i < RULES && n < room; i++)
 		if (i == RULES - 1 || rules[i].fits(c, b))
-			n += snprintf(buf + n, room - n, "%s%s", n ? " " : "", rules[i].name);
+			n += snprintf(buf + n, room - n, "%s%s:%s", n ? " " : "", rules[i].name,
+				      category_name(rules[i].category));
 }
 
 const char *category_name(unsigned category)
@@ -107,11 +107,6 @@ uint32_t category_colour(unsigned category)
 const char *verdict_rule(struct verdict v)
 {
 	return v.rule->name;
-}
-
-unsigned verdict_confidence(struct verdict v)
-{
-	return v.rule->confidence;
 }
 
 /* " (first at 1.20 s)" */

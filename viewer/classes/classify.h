@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a block is for at a moment: the first rule of a table that fits. A verdict keeps the rule
- * and what it rests on, so that the reason can be told.
+ * and what it rests on, so that the reason can be given.
  */
 #ifndef VIEWER_CLASSIFY_H
 #define VIEWER_CLASSIFY_H
@@ -33,17 +33,21 @@ void classifier_free(struct classifier *c);
 /* b is a moment's copy. */
 struct verdict classify(struct classifier *c, const struct block *b);
 
-/* The names of all rules that fit, the deciding one first: "saved forward nothing". For tests. */
+/* The names of all rules that fit, the deciding one first: "saved:activations nothing:unknown". For
+ * tests. */
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room);
-#define CLASSIFY_RULES 1024 /* bytes of such a text */
+#define CLASSIFY_RULES 2048 /* bytes of such a text */
 
 const char *category_name(unsigned category);  /* "optimizer_state" */
 const char *category_words(unsigned category); /* "optimizer state" */
 int category_by_name(const char *name);	       /* -1: there is none */
 uint32_t category_colour(unsigned category);   /* 0xrrggbb */
 
-const char *verdict_rule(struct verdict v);    /* the rule's name */
-unsigned verdict_confidence(struct verdict v); /* percent */
+const char *verdict_rule(struct verdict v); /* the rule's name */
+/* certainty.c: "certain", "likely" or "guess", by the share of bytes that the rule gets right. */
+const char *verdict_certainty(const struct classifier *c, struct verdict v);
+/* That share in percent, -1: too few bytes to judge by. */
+int verdict_percent(const struct classifier *c, struct verdict v);
 /* One or two sentences: what the verdict rests on, and where and when the block was born. */
 void verdict_reason(struct classifier *c, struct verdict v, const struct block *b, char *buf,
 		    size_t room);

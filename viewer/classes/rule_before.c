@@ -4,6 +4,7 @@
  * there are as many of its size as a backward pass makes gradients.
  */
 #include "rules.h"
+#include "thresholds.h"
 
 /* An optimizer that makes its state anew at each step gives up the old one in it. */
 bool before_state(struct classifier *c, const struct block *b)
@@ -16,13 +17,12 @@ bool before_gradient(struct classifier *c, const struct block *b)
 	return model_is_before(c->m, b) && b->died_seq && b->died_stage == STAGE_ZERO_GRAD;
 }
 
-/* Gradients of the block's size in one pass; added: to those that are there. */
-static uint32_t gradients_of(const struct classifier *c, const struct block *b, bool *added)
+/* Gradients of the block's size in one pass: new ones, or what is added to those that are there. */
+static uint32_t gradients_of(const struct classifier *c, const struct block *b)
 {
 	const struct model_size *s = model_before_of(c->m, b->size);
 
-	*added = s && !s->kept.most;
-	return s ? (*added ? s->gone.most : s->kept.most) : 0;
+	return s ? (s->kept.most ? s->kept.most : s->gone.most) : 0;
 }
 
 static bool stands(const struct classifier *c, const struct block *b)
@@ -30,37 +30,12 @@ static bool stands(const struct classifier *c, const struct block *b)
 	return !c->m->tags && model_is_before(c->m, b) && b->rank;
 }
 
-/* As many as gradients, or fewer: one each. */
-bool before_matched(struct classifier *c, const struct block *b)
-{
-	bool added;
-
-	return stands(c, b) &&
-	       model_before_of(c->m, b->size)->standing <= gradients_of(c, b, &added);
-}
-
-/* More: the model is made first. */
-static bool is_beyond(struct classifier *c, const struct block *b, uint32_t from, uint32_t sets)
-{
-	bool added;
-	uint32_t n = gradients_of(c, b, &added);
-
-	return stands(c, b) && n && b->rank > from * n && b->rank <= sets * n;
-}
-
-/* Those that nothing made anew are added to. */
-bool before_added(struct classifier *c, const struct block *b)
-{
-	bool added;
-
-	return gradients_of(c, b, &added) && added && is_beyond(c, b, 1, 2);
-}
-
+/* More: the model is made first, and an optimizer keeps up to three of each. */
 bool before_rest(struct classifier *c, const struct block *b)
 {
-	bool added;
+	uint32_t n = gradients_of(c, b);
 
-	return gradients_of(c, b, &added) && is_beyond(c, b, 1 + added, 4 + added);
+	return stands(c, b) && n && b->rank > n && b->rank <= (1 + STATES_MOST) * n;
 }
 
 /* What stays for all passes. */
@@ -69,10 +44,7 @@ bool before_weight(struct classifier *c, const struct block *b)
 	return stands(c, b) && (c->m->forwards || c->m->backwards);
 }
 
-/* What PyTorch takes for cuBLAS on most cards; nothing else is as large by chance. */
 bool before_workspace(struct classifier *c, const struct block *b)
 {
-	enum { CUBLAS = 8519680 };
-
-	return stands(c, b) && b->size == CUBLAS;
+	return stands(c, b) && b->size == CUBLAS_BYTES;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules on the functions of the stack that a block was born with. */
 #include "rules.h"
+#include "thresholds.h"
 
 static bool is_module_memory(const struct block *b)
 {
@@ -76,20 +77,12 @@ bool frame_gradient_partition(struct classifier *c, const struct block *b)
 	       place_of_script(c, b) & PLACE_NAMED_GRAD;
 }
 
-/* Without names of native functions this is all that says so. */
-bool frame_carried(struct classifier *c, const struct block *b)
-{
-	return b->signs & STACK_CARRIED && b->stage == STAGE_OUTSIDE && !(b->tags & BLOCK_GRAPH) &&
-	       !(b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE)) &&
-	       !block_is_gathered(c, b);
-}
-
-/* Without tags: the script asks for a gradient of what it makes before anything is walked back, or
+/* Without tags: the script asks for a gradient of what it makes before any backward pass, or
  * calls it a parameter, and keeps it. */
 bool frame_leaf(struct classifier *c, const struct block *b)
 {
 	uint32_t wanted = b->born_backward ? PLACE_PARAMETER : PLACE_LEAF;
-	uint32_t least = b->born_backward ? b->born_backward : 3;
+	uint32_t least = b->born_backward ? b->born_backward : LEAF_PASSES;
 
 	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->signs & (STACK_DATA | STACK_STATE))
 		return false;
@@ -110,14 +103,6 @@ bool frame_loaded(struct classifier *c, const struct block *b)
 	       (!b->died_seq || b->died_forward > b->born_forward + 1);
 }
 
-/* Weights are copied into those that the model has; what stays is the optimizer's. Where no module
- * made memory for it, it is the weight itself. */
-bool frame_loaded_state(struct classifier *c, const struct block *b)
-{
-	return c->m->backwards && !(b->signs & STACK_PARAM) &&
-	       model_size_is_of_module(c->m, b->size) && frame_loaded(c, b);
-}
-
 bool frame_unsharded(struct classifier *c, const struct block *b)
 {
 	(void)c;
@@ -130,12 +115,6 @@ bool frame_state(struct classifier *c, const struct block *b)
 	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
 	       !block_is_bucket(c, b) && !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
 	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
-}
-
-bool frame_input(struct classifier *c, const struct block *b)
-{
-	(void)c;
-	return b->signs & STACK_DATA;
 }
 
 /* Made or copied to the device by the script itself, not computed. */

@@ -57,14 +57,14 @@ bool life_cleared(struct classifier *c, const struct block *b)
 }
 
 /* It took the place of what a module made: a buffer if that was one. */
-bool life_heir(struct classifier *c, const struct block *b)
+bool life_replaced_weight(struct classifier *c, const struct block *b)
 {
 	return b->heir_signs & STACK_PARAM && !(b->tags & BLOCK_GRAD) &&
 	       !(place_of_python(c, b->heir_stack) & PLACE_BUFFER);
 }
 
 /* The same in a forward pass: moving averages, queues. What a graph saves of them stays one. */
-bool life_heir_buffer(struct classifier *c, const struct block *b)
+bool life_replaced_buffer(struct classifier *c, const struct block *b)
 {
 	return b->heir_signs & STACK_PARAM && !(b->tags & ~BLOCK_PLAIN) && block_lived_on(c, b) &&
 	       place_of_python(c, b->heir_stack) & PLACE_BUFFER;
@@ -90,8 +90,8 @@ bool life_activation(struct classifier *c, const struct block *b)
 	       b->stage == STAGE_RECOMPUTE || b->died_backward > b->born_backward;
 }
 
-/* Backward went through its pass, and gave it up or left it as it is: these frames' blocks are
- * never given up in backward. */
+/* Backward went through its pass, and freed it or left it as it is: these frames' blocks are
+ * never freed in backward. */
 static bool is_gone_through(struct classifier *c, const struct block *b)
 {
 	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
@@ -114,13 +114,6 @@ bool life_result(struct classifier *c, const struct block *b)
 	       place_of_stack(c, b->next_stack, b->seq) & PLACE_TAKES;
 }
 
-/* A Function made it, made more, and it was there when backward began, though not saved. */
-bool life_context(struct classifier *c, const struct block *b)
-{
-	return b->stage == STAGE_FORWARD && b->signs & STACK_FUNCTION && !b->save_ns &&
-	       b->next_in_function && lived_into_backward(c, b);
-}
-
 static bool outlived_its_pass(const struct block *b)
 {
 	return !b->died_seq || b->died_stage != STAGE_FORWARD || b->died_forward > b->born_forward;
@@ -132,8 +125,8 @@ static bool says_nothing(const struct model *m)
 	return !m->tags && strcmp(defs_meta(m->defs, "torch.tags").s, "on");
 }
 
-/* A result that is kept with its graph, which nobody walks back: a recording may end before any
- * backward pass. */
+/* A result that is kept with its graph, through which no backward pass goes: a recording may end
+ * before any. */
 bool life_graph(struct classifier *c, const struct block *b)
 {
 	const struct model_pass *p = model_pass_of(c->m, b->born_forward);
@@ -197,7 +190,7 @@ bool life_rows(struct classifier *c, const struct block *b)
 }
 
 /* It took the place of what an optimizer kept: state that grows with its parameter. */
-bool life_heir_state(struct classifier *c, const struct block *b)
+bool life_replaced_state(struct classifier *c, const struct block *b)
 {
 	return b->heir_signs & STACK_STATE && block_lived_on(c, b);
 }

@@ -36,13 +36,6 @@ bool phase_backward(struct classifier *c, const struct block *b)
 	return stage_is_backward(b->stage);
 }
 
-/* Autograd said what it saves, or would have. */
-bool phase_forward_told(struct classifier *c, const struct block *b)
-{
-	return b->stage == STAGE_FORWARD &&
-	       (c->m->tags || !strcmp(defs_meta(c->m->defs, "torch.tags").s, "on"));
-}
-
 bool phase_forward(struct classifier *c, const struct block *b)
 {
 	(void)c;

@@ -5,6 +5,7 @@
  * way.
  */
 #include "rules.h"
+#include "thresholds.h"
 
 static bool is_made_by_script(const struct block *b)
 {
@@ -18,22 +19,13 @@ static bool is_of_the_script(const struct block *b)
 	return is_made_by_script(b) && !(b->tags & ~BLOCK_GRAD);
 }
 
-/* Without tags: what gradients are like was there first, and no module made it. */
-bool set_weights(struct classifier *c, const struct block *b)
-{
-	return !c->m->tags && is_of_the_script(b) && !b->born_backward && !b->died_seq &&
-	       c->m->backwards > 1 && model_is_first_of_gradients(c->m, b) &&
-	       model_is_of_a_set(c->m, b->stack);
-}
-
 /* It came from the host by a line that brings more of them later, and did not stay. A line that is
  * called for each of several models makes many at once, or what stays. */
 static bool is_batch(struct classifier *c, const struct block *b)
 {
-	enum { SOON = 2 };
 	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
 
-	return place_of_native(c, b) & PLACE_MOVED && until <= b->born_backward + SOON &&
+	return place_of_native(c, b) & PLACE_MOVED && until <= b->born_backward + BATCH_PASSES &&
 	       model_line_goes_on(c->m, b) && !model_makes_many_once(c->m, b->stack);
 }
 

@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules on what autograd itself said: exact, where it speaks at all. */
 #include "rules.h"
-
-/* A leaf that requires grad in memory that a module made: nothing else can be meant. */
-bool tag_parameter_made(struct classifier *c, const struct block *b)
-{
-	(void)c;
-	return b->tags & BLOCK_LEAF && b->signs & STACK_PARAM;
-}
+#include "thresholds.h"
 
 /*
- * A leaf made elsewhere is a parameter if more than one pass used it or the script says so; an
- * input may require grad too, but lives for one. What forward or backward computed is a result that
- * was cut off its graph.
+ * A leaf in memory that a module made, or a gathered one, is a parameter. One made elsewhere is if
+ * more than one pass used it or the statement says so; an input may require grad too, but lives for
+ * one. What forward or backward computed is a result that was cut off its graph.
  */
 bool tag_parameter(struct classifier *c, const struct block *b)
 {
 	if (!(b->tags & BLOCK_LEAF))
 		return false;
-	if (b->signs & STACK_UNSHARDED)
+	if (b->signs & (STACK_PARAM | STACK_UNSHARDED))
 		return true;
 	if (b->stage == STAGE_FORWARD || stage_is_backward(b->stage))
 		return false;
 	return b->leaf_passes > 1 || c->m->backwards <= 1 ||
 	       place_of_script(c, b) & PLACE_PARAMETER ||
-	       (b->arrivals > 1 && (!b->died_seq || b->died_backward > b->born_backward + 3));
+	       (b->arrivals > 1 &&
+		(!b->died_seq || b->died_backward > b->born_backward + LEAF_PASSES));
 }
 
 bool tag_gradient(struct classifier *c, const struct block *b)
@@ -55,7 +50,7 @@ bool tag_saved(struct classifier *c, const struct block *b)
 	return b->saved;
 }
 
-/* Saved through a hook, so that no release is told: it counts from its birth until it dies in
+/* Saved through a hook, so that no release is recorded: it counts from its birth until it dies in
  * backward. Checkpointing keeps its inputs so, and what it computes again. */
 bool tag_packed(struct classifier *c, const struct block *b)
 {

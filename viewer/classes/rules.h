@@ -16,26 +16,23 @@ struct classifier {
 typedef bool rule_fits(struct classifier *c, const struct block *b);
 
 /* rule_tags.c: what autograd said */
-rule_fits tag_parameter_made, tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
+rule_fits tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
 rule_fits tag_saved_soon;
 /* rule_phases.c: what ran when it was born and when it died */
-rule_fits phase_state, phase_optimizer, phase_backward, phase_forward_told, phase_forward,
-	phase_outside;
+rule_fits phase_state, phase_optimizer, phase_backward, phase_forward, phase_outside;
 /* rule_lives.c: how long it lived, and where it ended */
 rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucket;
-rule_fits life_reduced, life_heir, life_cleared, life_prepared, life_rows;
-rule_fits life_heir_state, life_heir_buffer, life_result, life_graph, life_script_graph;
-rule_fits life_context;
+rule_fits life_reduced, life_replaced_weight, life_cleared, life_prepared, life_rows;
+rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, life_script_graph;
 /* rule_before.c: what was there before the recording began */
-rule_fits before_state, before_gradient, before_matched, before_added, before_rest, before_weight;
+rule_fits before_state, before_gradient, before_rest, before_weight;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_caches, set_loaded, set_weights, set_averages, set_copies, set_copied_gradients,
-	set_update;
+rule_fits set_caches, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
-rule_fits frame_parameter, frame_buffer, frame_state, frame_input, frame_made_outside, frame_cache;
-rule_fits frame_loaded, frame_loaded_state, frame_gradient, frame_leaf;
-rule_fits frame_gradient_partition, frame_carried;
+rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;
+rule_fits frame_loaded, frame_gradient, frame_leaf;
+rule_fits frame_gradient_partition;
 rule_fits frame_named_cache;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
 

@@ -43,7 +43,8 @@ static void text(struct emit *out, const struct row_why *w)
 	char bytes[HUMAN_MAX], sure[24] = "";
 
 	if (w->category != CATEGORY_unknown)
-		snprintf(sure, sizeof(sure), "%u %% sure, ", (unsigned)w->confidence_percent);
+		snprintf(sure, sizeof(sure), "%s%s, ", *w->confidence == 'g' ? "a " : "",
+			 w->confidence);
 	emit_line(out, "%s at 0x%" PRIx64 ": %s (%srule %s)", human_bytes(bytes, w->size), w->addr,
 		  category_words(w->category), sure, w->rule);
 	emit_paragraph(out, "", "", w->evidence);
@@ -64,7 +65,9 @@ static void print(struct emit *out, struct classifier *c, struct owners *owners,
 			       .addr = b->addr,
 			       .size = b->size,
 			       .category = v.category,
-			       .confidence_percent = verdict_confidence(v),
+			       .confidence = verdict_certainty(c, v),
+			       .has_confidence_percent = verdict_percent(c, v) >= 0,
+			       .confidence_percent = verdict_percent(c, v),
 			       .rule = verdict_rule(v),
 			       .evidence = reason,
 			       .owner = maker,

@@ -117,7 +117,6 @@ void model_free(struct model *m)
 	map_free(&m->habits);
 	map_free(&m->walked);
 	map_free(&m->sizes);
-	map_free(&m->firsts);
 	map_free(&m->set_ids);
 	free(m->sets);
 	map_free(&m->before_ids);

@@ -215,9 +215,8 @@ struct model {
 	size_t leaf_count, leaf_room;
 	struct map habits; /* stack -> enum habit: what became of its blocks */
 	struct map walked; /* stem -> 1: backward gave up a block that its frames made */
-	struct map sizes;  /* of modules' blocks and of gradients -> which of these */
+	struct map sizes;  /* of modules' blocks and of gradients */
 	uint64_t largest_gradient;
-	struct map firsts;  /* size of what was born outside of modules -> the first one's stack */
 	struct map set_ids; /* stack -> index in sets */
 	struct model_set *sets;
 	size_t set_count, set_room;
@@ -302,9 +301,6 @@ bool model_is_of_a_set(const struct model *m, uint32_t stack);
 bool model_gathers(const struct model *m, uint32_t stack);
 bool model_makes_many(const struct model *m, uint32_t stack); /* before each of several passes */
 bool model_makes_many_once(const struct model *m, uint32_t stack); /* and never again */
-/* Half of what its stack made or more is as large as gradients and no module's block, and it was
- * the first of its size. */
-bool model_is_first_of_gradients(const struct model *m, const struct block *b);
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool model_is_of_many(const struct model *m, const struct block *b);
@@ -313,7 +309,6 @@ bool model_is_of_many_alike(const struct model *m, const struct block *b);
 /* Its line makes some after the first pass too. */
 bool model_line_goes_on(const struct model *m, const struct block *b);
 bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */
-bool model_size_is_of_module(const struct model *m, uint64_t size);
 /* The script's own part of a graph had begun when it made the block. */
 bool model_is_of_graph(const struct model *m, const struct block *b);
 /* It was there before the recording began, and nobody knows who made it. */

@@ -239,10 +239,8 @@ void model_note_birth(struct model *m, struct block *b)
 	note_reduced(m, b);
 	note_flat_return(&t->let_go, b);
 	before = made_before(m, t, 0);
-	if (before && before->stage == STAGE_FORWARD) {
+	if (before && before->stage == STAGE_FORWARD)
 		before->next_stack = m->tags ? 0 : b->stack;
-		before->next_in_function = b->signs & STACK_FUNCTION;
-	}
 	t->births[t->birth++ % MODEL_BIRTHS] = (struct model_birth){ b->addr, b->seq, b->device };
 	t->lost_bytes = t->lost = 0;
 	t->let_go.blocks = t->let_go.bytes = 0;

@@ -14,29 +14,18 @@ bool model_as_large(uint64_t a, uint64_t b)
 	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
 }
 
-/* What has blocks of a size. */
-enum { SIZE_OF_MODULE = 1 << 0, SIZE_OF_GRADIENT = 1 << 1 };
-
-static void note_size(struct model *m, uint64_t size, uint32_t of)
+static void note_size(struct model *m, uint64_t size)
 {
 	bool fresh;
-	uint32_t *at = map_put(&m->sizes, size, &fresh);
 
-	*at = (fresh ? 0 : *at) | of;
+	*map_put(&m->sizes, size, &fresh) = 1;
 }
 
 void model_note_gradient_size(struct model *m, uint64_t size)
 {
-	note_size(m, size, SIZE_OF_GRADIENT);
+	note_size(m, size);
 	if (size > m->largest_gradient)
 		m->largest_gradient = size;
-}
-
-bool model_size_is_of_module(const struct model *m, uint64_t size)
-{
-	const uint32_t *at = map_get(&m->sizes, size);
-
-	return at && *at & SIZE_OF_MODULE;
 }
 
 bool model_size_is_of_weight(const struct model *m, uint64_t size)
@@ -76,11 +65,7 @@ static void begin_pass(struct model *m, struct model_set *s, const struct block 
 static void note_in_set(struct model *m, struct model_set *s, const struct block *b)
 {
 	unsigned i = 0;
-	bool fresh;
-	uint32_t *first = map_put(&m->firsts, b->size, &fresh);
 
-	if (fresh)
-		*first = b->stack;
 	s->changes += !s->passes;
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(m, s, b);
@@ -100,7 +85,7 @@ void model_note_size(struct model *m, const struct block *b)
 	if (b->memory)
 		return;
 	if (b->signs & STACK_PARAM)
-		note_size(m, b->size, SIZE_OF_MODULE);
+		note_size(m, b->size);
 	else if (b->stage == STAGE_OUTSIDE && b->stack)
 		note_in_set(m, set_of(m, b->stack), b);
 }
@@ -134,20 +119,6 @@ bool model_is_of_a_set(const struct model *m, uint32_t stack)
 		alike += is_alike(m, s->sizes[i].bytes) ? s->sizes[i].blocks : 0;
 	}
 	return alike * 4 >= all * 3;
-}
-
-bool model_is_first_of_gradients(const struct model *m, const struct block *b)
-{
-	const struct model_set *s = find_set(m, b->stack);
-	const uint32_t *first = map_get(&m->firsts, b->size), *of;
-	uint64_t all = 0, exact = 0;
-
-	for (unsigned i = 0; s && i < MODEL_SIZES && s->sizes[i].blocks; i++) {
-		of = map_get(&m->sizes, s->sizes[i].bytes);
-		all += s->sizes[i].blocks;
-		exact += of && *of == SIZE_OF_GRADIENT ? s->sizes[i].blocks : 0;
-	}
-	return first && *first == b->stack && exact * 2 >= all;
 }
 
 enum { MANY = 4 };

@@ -104,7 +104,8 @@ static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned
 	static const char born[] = ". It was allocated at ";
 	struct names *n = &r->track->page->names;
 	struct verdict v = classify(r->classifier, b);
-	uint32_t row[WIDTH] = { category, verdict_confidence(v), names_word(n, verdict_rule(v)) };
+	uint32_t row[WIDTH] = { category, names_word(n, verdict_certainty(r->classifier, v)),
+				names_word(n, verdict_rule(v)) };
 	char text[1024], seconds[HUMAN_MAX], *place, *when;
 
 	verdict_reason(r->classifier, v, b, text, sizeof(text));

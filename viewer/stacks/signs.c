@@ -209,8 +209,6 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 	what = at ? *at : 0;
 	if (what & IS_MODULE)
 		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
-	if (what & (IS_MODULE | IS_OPTIMIZER | CALLS | STEPS))
-		bits &= ~STACK_CARRIED;
 	if (keeps_state(what) && strstr(last_part(c->name.s), "bucket"))
 		bits |= STACK_BUCKET;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))

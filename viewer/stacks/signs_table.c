@@ -122,13 +122,6 @@ static bool is_gathering(const struct defs_code *c)
 	return strstr(base ? base : c->file.s, "param") && has_part(c->name.s, c->name.len, names);
 }
 
-/* A batch of several tensors has a method of its own that brings them to the device. */
-static bool is_carrying(const char *last, const struct defs_code *c)
-{
-	return last != c->name.s && (!strcmp(last, "to") || !strcmp(last, "cuda")) &&
-	       !strstr(c->file.s, "torch/nn/") && !strstr(c->file.s, "torch/_");
-}
-
 static bool fits(const struct row *r, const struct defs_code *c, const char *last)
 {
 	bool qualified = last != c->name.s;
@@ -149,6 +142,5 @@ uint32_t signs_of_code(const struct defs_code *c)
 	signs |= is_cache(c, last) ? STACK_CACHE : 0;
 	signs |= is_for_gradients(last) ? STACK_GRADS : 0;
 	signs |= is_gathering(c) ? STACK_UNSHARDED : 0;
-	signs |= is_carrying(last, c) ? STACK_CARRIED : 0;
 	return signs;
 }

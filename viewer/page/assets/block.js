@@ -52,7 +52,7 @@ function blockCard(parent) {
     return b.stretches.map((s, i) => {
       const e = s.evidence, now = stretchAt(b, app.seq) === s;
       return h('div', { class: 'verdict' + (now ? ' now' : '') },
-        h('p', {}, swatch(colourOf(e.category)), h('b', {}, app.doc.classes[e.category].words), h('span', { class: 'sure' }, (app.doc.classes[e.category].name === 'unknown' ? '' : e.confidence + ' % sure, ') + 'rule ' + e.rule),
+        h('p', {}, swatch(colourOf(e.category)), h('b', {}, app.doc.classes[e.category].words), h('span', { class: 'sure' }, (app.doc.classes[e.category].name === 'unknown' ? '' : (e.confidence === 'guess' ? 'a guess, ' : e.confidence + ', ')) + 'rule ' + e.rule),
           b.stretches.length > 1 ? h('span', { class: 'sure' }, i ? 'from ' + secondsText(timeOf(b.track, s.seq) - b.track.first_ns) : 'at first') : null),
         h('p', { class: 'evidence' }, evidenceText(b, e)));
     });

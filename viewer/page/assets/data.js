@@ -193,7 +193,7 @@ function livesOf(doc, t) {
   for (const key of ['seq', 'time', 'addr', 'size', 'origin', 'context', 'end', 'end_stack', 'stretches']) c[key] = new Column(l[key]);
   t.origins = readTable(doc, l.origins, ['node', 'fn', 'file', 'line', 'backward'], ['fn', 'file']);
   t.contexts = readTable(doc, l.contexts, ['thread', 'stream', 'stage', 'memory', 'tid'], ['thread', 'stream']);
-  t.evidence = readTable(doc, l.evidence, ['category', 'confidence', 'rule', 'because', 'when', 'place'], ['rule', 'because', 'when', 'place']);
+  t.evidence = readTable(doc, l.evidence, ['category', 'confidence', 'rule', 'because', 'when', 'place'], ['confidence', 'rule', 'because', 'when', 'place']);
   t.blocks = [];
   let seq = 0, ns = t.first_ns, addr = 0;
   for (let i = 0; i < l.count; i++) {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that rules compare with, each with the reason for its value. */
+#ifndef VIEWER_THRESHOLDS_H
+#define VIEWER_THRESHOLDS_H
+
+enum {
+	/* What a confidence means: see the manual of `why`. Hundredths of a percent. */
+	CERTAIN_LEAST = 9990,
+	LIKELY_LEAST = 9500,
+	/* One program, or a few small blocks, say nothing of the next program. */
+	PROGRAMS_LEAST = 2,
+	BYTES_LEAST = 16 << 20,
+	/* A batch lives for its own step, and in the next one until it is replaced. */
+	BATCH_PASSES = 2,
+	/* Gradients may add up over a few passes before a step: a parameter outlives more. */
+	LEAF_PASSES = 3,
+	/* AdamW with amsgrad keeps three tensors as large as the parameter: none keeps more. */
+	STATES_MOST = 3,
+	/* What PyTorch takes for cuBLAS on most cards: nothing else is as large by chance. */
+	CUBLAS_BYTES = 8519680,
+};
+
+#endif
