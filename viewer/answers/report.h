@@ -12,7 +12,9 @@
 
 struct report {
 	const struct recording *recording;
-	struct model survey, model;	      /* first run, second run */
+	struct model survey; /* of the whole recording */
+	struct model again;  /* where the events were read twice */
+	bool read_again;
 	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
 	size_t count;
 	struct stacks stacks;

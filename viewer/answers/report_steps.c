@@ -55,7 +55,7 @@ int report_steps_find(struct report *r, struct recording *recording)
 	int rc;
 
 	r->step_bytes = need_new((r->steps.count + 1) * sizeof(*r->step_bytes));
-	rc = series_open(&s, recording, &r->model, &r->owners);
+	rc = series_open(&s, recording, &r->survey, &r->owners);
 	if (rc)
 		return rc;
 	rc = series_run(&s, &sink);

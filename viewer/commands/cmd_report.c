@@ -69,27 +69,49 @@ static void want_peaks(struct report *r)
 	}
 }
 
-static int second_run(void *ctx, const struct gmt_event *e)
+static int first_run(void *ctx, const struct gmt_event *e)
 {
 	struct report *r = ctx;
 
-	model_event(&r->model, e);
+	model_event(&r->survey, e);
 	spans_event(&r->spans, e);
 	values_event(&r->values, e);
 	return 0;
 }
 
-/* The moments, and the steps that they are in. */
+static int second_run(void *ctx, const struct gmt_event *e)
+{
+	struct report *r = ctx;
+
+	model_event(&r->again, e);
+	spans_event(&r->spans, e);
+	return 0;
+}
+
+/* Spans of another device than that of the framework's first block. */
+static int find_spans_again(struct report *r, struct recording *recording)
+{
+	spans_free(&r->spans);
+	model_init(&r->again, &recording->defs);
+	r->again.bare = r->read_again = true;
+	spans_init(&r->spans, &r->again, r->device, r->survey.devices[r->device].framework,
+		   &r->stacks);
+	return recording_run(recording, UINT64_MAX, second_run, r);
+}
+
+/* Everything that the events say. */
 static int take(struct report *r, struct recording *recording)
 {
-	int device = model_main_device(&r->survey), rc;
+	int device, rc;
 
-	device = r->device = device < 0 ? 0 : device;
-	model_init(&r->model, &recording->defs);
-	r->model.bare = true;
-	spans_init(&r->spans, &r->model, device, r->survey.devices[device].framework, &r->stacks);
-	rc = recording_run(recording, UINT64_MAX, second_run, r);
-	model_settle(&r->model);
+	model_init(&r->survey, &recording->defs);
+	spans_guess(&r->spans, &r->survey, &r->stacks);
+	rc = recording_run(recording, UINT64_MAX, first_run, r);
+	model_settle(&r->survey);
+	device = model_main_device(&r->survey);
+	r->device = device < 0 ? 0 : device;
+	if (!rc && !spans_fit(&r->spans, r->device))
+		rc = find_spans_again(r, recording);
 	steps_find(&r->steps, &r->spans);
 	values_settle(&r->values, &r->owners);
 	return rc;
@@ -97,16 +119,14 @@ static int take(struct report *r, struct recording *recording)
 
 static int build(struct report *r, struct recording *recording)
 {
-	int rc = moments_read(recording, &r->survey, NULL);
+	int rc;
 
-	if (rc)
-		return rc;
 	r->recording = recording;
-	want_peaks(r);
 	stacks_init(&r->stacks, &recording->defs, symbols_new(&recording->defs));
 	owners_init(&r->owners, &r->stacks);
 	rc = take(r, recording);
-	r->classifier = classifier_new(&r->model, &r->owners);
+	want_peaks(r);
+	r->classifier = classifier_new(&r->survey, &r->owners);
 	return rc || !r->each_step ? rc : report_steps_find(r, recording);
 }
 
@@ -123,7 +143,8 @@ static void take_down(struct report *r)
 	symbols_free(r->stacks.symbols);
 	stacks_free(&r->stacks);
 	model_free(&r->survey);
-	model_free(&r->model);
+	if (r->read_again)
+		model_free(&r->again);
 	free(r);
 }
 

@@ -52,6 +52,17 @@ void spans_init(struct spans *s, const struct model *m, int device, bool framewo
 	callers_init(&s->callers, stacks);
 }
 
+void spans_guess(struct spans *s, const struct model *m, struct stacks *stacks)
+{
+	spans_init(s, m, 0, true, stacks);
+	s->guessing = true;
+}
+
+bool spans_fit(const struct spans *s, int device)
+{
+	return s->device == &s->model->devices[device] && s->framework == s->device->framework;
+}
+
 void spans_free(struct spans *s)
 {
 	callers_free(&s->callers);
@@ -374,6 +385,11 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 {
 	struct span_thread *t = thread_of(s, e->thread);
 
+	if (s->guessing && e->kind == GMT_BLOCK_ALLOC && e->device >= 0 &&
+	    e->device < MODEL_DEVICES) {
+		s->device = &s->model->devices[e->device];
+		s->guessing = false;
+	}
 	if (!s->count)
 		push(s, PHASE_SETUP, e);
 	advance(s, e, hint_of(s, e, t), t);

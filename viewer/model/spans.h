@@ -54,6 +54,7 @@ struct spans {
 	const struct model *model;
 	const struct model_device *device;
 	bool framework;
+	bool guessing; /* the device is that of the first block */
 	struct callers callers;
 
 	struct span *items;
@@ -72,6 +73,10 @@ struct spans {
  * that device's framework blocks count, or driver allocations. */
 void spans_init(struct spans *s, const struct model *m, int device, bool framework,
 		struct stacks *stacks);
+/* Where neither is known yet: those of the framework's first block. Once all events were seen,
+ * spans_fit says whether that was right for a device. */
+void spans_guess(struct spans *s, const struct model *m, struct stacks *stacks);
+bool spans_fit(const struct spans *s, int device);
 void spans_free(struct spans *s);
 void spans_event(struct spans *s, const struct gmt_event *e);
 

@@ -8,14 +8,21 @@ struct run {
 	struct series_replay *replay; /* or NULL */
 };
 
+static void begin(struct timeline *t)
+{
+	const struct defs *defs = &t->recording->defs;
+
+	model_init(&t->model, defs);
+	stacks_init(&t->stacks, defs, symbols_new(defs));
+	owners_init(&t->owners, &t->stacks);
+}
+
 void timeline_begin(struct timeline *t, struct recording *r, const struct model *facts)
 {
 	*t = (struct timeline){ .recording = r,
 				.device = t->device,
 				.framework = facts->devices[t->device].framework };
-	model_init(&t->model, &r->defs);
-	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&t->owners, &t->stacks);
+	begin(t);
 	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
 }
 
@@ -80,9 +87,34 @@ int timeline_open_series(struct timeline *t, struct recording *r, long device, s
 	return rc;
 }
 
+/* One run; *fits: the device turned out to be that of the framework's first block. */
+static int guess(struct timeline *t, struct recording *r, long device, bool *fits)
+{
+	struct run run = { .timeline = t };
+	int rc, wanted;
+
+	*t = (struct timeline){ .recording = r, .framework = true };
+	begin(t);
+	spans_guess(&t->spans, &t->model, &t->stacks);
+	rc = recording_run(r, UINT64_MAX, event, &run);
+	model_settle(&t->model);
+	if (!rc)
+		rc = moments_device(r, &t->model, device, &wanted);
+	*fits = !rc && spans_fit(&t->spans, wanted);
+	t->device = rc ? 0 : wanted;
+	steps_find(&t->steps, &t->spans);
+	return rc;
+}
+
 int timeline_open(struct timeline *t, struct recording *r, long device)
 {
-	return timeline_open_series(t, r, device, NULL);
+	bool fits;
+	int rc = guess(t, r, device, &fits);
+
+	if (!rc && fits)
+		return 0;
+	timeline_close(t);
+	return rc ? rc : timeline_open_series(t, r, device, NULL);
 }
 
 void timeline_close(struct timeline *t)
