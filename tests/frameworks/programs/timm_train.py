@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: timm
 """A vision transformer and a convolutional net as timm's script trains them: AMP with a scaler, an average of the weights."""
+import numpy
 import timm
 import torch
 from timm.data import Mixup
@@ -8,6 +9,7 @@ from timm.loss import SoftTargetCrossEntropy
 from timm.optim import create_optimizer_v2
 from timm.utils import ModelEmaV3, NativeScaler
 
+numpy.random.seed(0)
 for name in ("vit_small_patch16_224", "resnet18"):
     model = timm.create_model(name, num_classes=100, drop_path_rate=0.1 if name[0] == "v" else 0.0).cuda()
     average = ModelEmaV3(model, decay=0.999, use_warmup=True)
