@@ -33,6 +33,7 @@ MATTERS = {
     ("ddp_views", "on"): ("gradient-buckets",),
     ("fast_text", "on"): ("buffer-frames",),
     ("flat", "off"): ("replaced-weight",),
+    ("flat_moved", "off"): ("replaced-weight",),
     ("generate", "on"): ("cache-life",),
     ("handwritten", "off"): ("gradient-statement",),
     ("kv_cache", "on"): ("module-frames",),
@@ -47,6 +48,7 @@ MATTERS = {
     ("style", "off"): ("activation-result",),
     ("truncated", "off"): ("activation-result",),
     ("weights_loaded", "on"): ("weights-loaded",),
+    ("whole_gradients", "off"): ("gradient-life",),
     ("wrapped_tensors", "on"): ("activation-life",),
 }
 
