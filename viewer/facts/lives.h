@@ -48,7 +48,7 @@ enum life_fact_kind {
 	FACT_LEAF,	/* first: ns, a = latest backward pass, b = passes */
 	FACT_ARRIVALS,	/* a = latest backward pass, b = how many */
 	FACT_SUCCESSOR, /* a = stack, b = signs of what it took the place of */
-	FACT_NEXT,	/* a = stack of what its thread made next, c = walked */
+	FACT_NEXT,	/* a = stack of what its thread made next, b = piled, c = walked */
 	FACT_STORAGE,	/* ns = bytes of the largest storage in it, where it leaves very many */
 	FACT_PLACE,	/* ns = handle, a = rank, b = references */
 };

@@ -67,7 +67,7 @@ static void write_facts(struct model *m, const struct block *b)
 		{ .kind = FACT_LEAF, .ns = b->leaf_ns, .a = b->leaf_backward, .b = b->leaf_passes },
 		{ .kind = FACT_ARRIVALS, .a = b->arrived_backward, .b = b->arrivals },
 		{ .kind = FACT_SUCCESSOR, .a = b->heir_stack, .b = b->heir_signs },
-		{ .kind = FACT_NEXT, .a = b->next_stack, .c = b->walked },
+		{ .kind = FACT_NEXT, .a = b->next_stack, .b = b->piled, .c = b->walked },
 		{ .kind = FACT_STORAGE, .ns = b->storage && spare >= UINT32_MAX ? b->storage : 0 },
 		{ .kind = FACT_PLACE,
 		  .ns = b->handle,
@@ -154,6 +154,7 @@ static void read_fact(struct block *b, const struct life_fact *f)
 		break;
 	case FACT_NEXT:
 		b->next_stack = f->a;
+		b->piled = f->b;
 		b->walked = f->c;
 		break;
 	case FACT_STORAGE:
