@@ -34,6 +34,7 @@ MATTERS = {
     ("fast_text", "on"): ("buffer-frames",),
     ("flat", "off"): ("replaced-weight",),
     ("flat_moved", "off"): ("replaced-weight",),
+    ("fsdp_offload", "on"): ("reduced",),
     ("generate", "on"): ("cache-life",),
     ("handwritten", "off"): ("gradient-statement",),
     ("kv_cache", "on"): ("module-frames",),
