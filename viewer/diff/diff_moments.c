@@ -223,6 +223,7 @@ int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_s
 	if (x->peak_seq == seq)
 		search.maker = maker(other, x->peak_stack, x->peak_node);
 	model_init(&search.model, &s->recording.defs);
+	search.model.bare = true;
 	rc = recording_run(&s->recording, UINT64_MAX, look, &search);
 	model_free(&search.model);
 	*out = best_of(&search, y->peak_seq);

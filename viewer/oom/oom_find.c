@@ -98,6 +98,7 @@ bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, int *rc)
 	if (*rc)
 		return false;
 	model_init(&f.model, &r->defs);
+	f.model.bare = true;
 	*rc = recording_run(r, UINT64_MAX, meet, &f);
 	model_free(&f.model);
 	*out = f.found;
