@@ -3,7 +3,7 @@
  * Arrays, textures and surfaces: arrays take memory, textures are handles.
  */
 #include <string.h>
-#include "told.h"
+#include "traced.h"
 
 #define ARRAY_KIND   SIM_KIND('A', 'R', 'R', '1')
 #define TEXTURE_KIND SIM_KIND('T', 'E', 'X', '1')
@@ -79,7 +79,7 @@ static int drop_texture(unsigned long long object)
 SIM_API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
 				      struct cudaExtent extent, unsigned int flags)
 {
-	TOLD_RT(cudaMalloc3DArray_v3020, array, desc, extent, flags);
+	TRACED_RT(cudaMalloc3DArray_v3020, array, desc, extent, flags);
 	RT_ENTER();
 	return RT(desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID);
 }
@@ -89,14 +89,14 @@ SIM_API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannel
 {
 	struct cudaExtent extent = { width, height, 0 };
 
-	TOLD_RT(cudaMallocArray_v3020, array, desc, width, height, flags);
+	TRACED_RT(cudaMallocArray_v3020, array, desc, width, height, flags);
 	RT_ENTER();
 	return RT(desc ? create((void **)array, *desc, extent, flags) : SIM_INVALID);
 }
 
 SIM_API cudaError_t cudaFreeArray(cudaArray_t array)
 {
-	TOLD_RT(cudaFreeArray_v3020, array);
+	TRACED_RT(cudaFreeArray_v3020, array);
 	RT_ENTER();
 	return RT(array ? destroy(array) : SIM_OK);
 }
@@ -197,7 +197,7 @@ static struct cudaChannelFormatDesc format_of(CUarray_format format, unsigned in
 
 SIM_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
 {
-	TOLD_DRV(cuArrayCreate_v2, array, d);
+	TRACED_DRV(cuArrayCreate_v2, array, d);
 	DRV_ENTER();
 	if (!d)
 		return DRV(SIM_INVALID);
@@ -207,7 +207,7 @@ SIM_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d
 
 SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	TOLD_DRV(cuArray3DCreate_v2, array, d);
+	TRACED_DRV(cuArray3DCreate_v2, array, d);
 	DRV_ENTER();
 	if (!d)
 		return DRV(SIM_INVALID);
@@ -217,7 +217,7 @@ SIM_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTO
 
 SIM_API CUresult cuArrayDestroy(CUarray array)
 {
-	TOLD_DRV(cuArrayDestroy, array);
+	TRACED_DRV(cuArrayDestroy, array);
 	return DRV(destroy(array));
 }
 

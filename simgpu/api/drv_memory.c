@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "../core/clock.h"
-#include "told.h"
+#include "traced.h"
 
 static int alloc(CUdeviceptr *ptr, size_t bytes)
 {
@@ -21,7 +21,7 @@ static int alloc(CUdeviceptr *ptr, size_t bytes)
 
 SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 {
-	TOLD_DRV(cuMemAlloc_v2, ptr, bytes);
+	TRACED_DRV(cuMemAlloc_v2, ptr, bytes);
 	DRV_ENTER();
 	return DRV(alloc(ptr, bytes));
 }
@@ -29,7 +29,7 @@ SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
 				    unsigned int element)
 {
-	TOLD_DRV(cuMemAllocPitch_v2, ptr, pitch, width, height, element);
+	TRACED_DRV(cuMemAllocPitch_v2, ptr, pitch, width, height, element);
 	DRV_ENTER();
 	if (!pitch || (element != 4 && element != 8 && element != 16))
 		return DRV(SIM_INVALID);
@@ -61,14 +61,14 @@ static int release(void *ptr)
 
 SIM_API CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
-	TOLD_DRV(cuMemFree_v2, ptr);
+	TRACED_DRV(cuMemFree_v2, ptr);
 	DRV_ENTER();
 	return DRV(release((void *)ptr));
 }
 
 SIM_API CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_DRV(cuMemAllocManaged, ptr, bytes, flags);
+	TRACED_DRV(cuMemAllocManaged, ptr, bytes, flags);
 	DRV_ENTER();
 	return DRV(host_alloc((void **)ptr, bytes, flags, HOST_MANAGED));
 }
@@ -84,7 +84,7 @@ SIM_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 
 SIM_API CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_DRV(cuMemHostAlloc, ptr, bytes, flags);
+	TRACED_DRV(cuMemHostAlloc, ptr, bytes, flags);
 	DRV_ENTER();
 	clock_spend(sim_device(), COST_ALLOC_HOST);
 	return DRV(flags & ~7u ? SIM_INVALID : host_alloc(ptr, bytes, flags, HOST_PINNED));
@@ -92,14 +92,14 @@ SIM_API CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 
 SIM_API CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
 {
-	TOLD_DRV(cuMemAllocHost_v2, ptr, bytes);
+	TRACED_DRV(cuMemAllocHost_v2, ptr, bytes);
 	DRV_ENTER();
 	return DRV(host_alloc(ptr, bytes, 0, HOST_PINNED));
 }
 
 SIM_API CUresult cuMemFreeHost(void *ptr)
 {
-	TOLD_DRV(cuMemFreeHost, ptr);
+	TRACED_DRV(cuMemFreeHost, ptr);
 	DRV_ENTER();
 	wait_for_users(ptr);
 	return DRV(host_free(ptr, HOST_PINNED));
@@ -107,14 +107,14 @@ SIM_API CUresult cuMemFreeHost(void *ptr)
 
 SIM_API CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_DRV(cuMemHostRegister_v2, ptr, bytes, flags);
+	TRACED_DRV(cuMemHostRegister_v2, ptr, bytes, flags);
 	DRV_ENTER();
 	return DRV(host_register(ptr, bytes, flags));
 }
 
 SIM_API CUresult cuMemHostUnregister(void *ptr)
 {
-	TOLD_DRV(cuMemHostUnregister, ptr);
+	TRACED_DRV(cuMemHostUnregister, ptr);
 	DRV_ENTER();
 	return DRV(host_unregister(ptr));
 }

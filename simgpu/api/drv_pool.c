@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "../core/clock.h"
-#include "told.h"
+#include "traced.h"
 
 #define POOL(p) ((struct sim_pool *)(p))
 
@@ -72,20 +72,20 @@ static int get_access(int *flags, void *pool)
 
 SIM_API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *p)
 {
-	TOLD_DRV(cuMemPoolCreate, pool, p);
+	TRACED_DRV(cuMemPoolCreate, pool, p);
 	return DRV(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
 		     : SIM_INVALID);
 }
 
 SIM_API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-	TOLD_DRV(cuMemPoolDestroy, pool);
+	TRACED_DRV(cuMemPoolDestroy, pool);
 	return DRV(destroy(pool));
 }
 
 SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
-	TOLD_DRV(cuMemPoolTrimTo, pool, keep);
+	TRACED_DRV(cuMemPoolTrimTo, pool, keep);
 	return DRV(trim(pool, keep));
 }
 
@@ -184,7 +184,7 @@ static int free_async(CUdeviceptr ptr, void *stream)
 SIM_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
 					 CUstream stream)
 {
-	TOLD_DRV(cuMemAllocFromPoolAsync, ptr, bytes, pool, stream);
+	TRACED_DRV(cuMemAllocFromPoolAsync, ptr, bytes, pool, stream);
 	DRV_ENTER();
 	return DRV(alloc_async(ptr, bytes, POOL(pool), stream));
 }
@@ -193,7 +193,7 @@ SIM_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream
 {
 	int device = 0;
 
-	TOLD_DRV(cuMemAllocAsync, ptr, bytes, stream);
+	TRACED_DRV(cuMemAllocAsync, ptr, bytes, stream);
 	DRV_ENTER();
 	if (stream_device(stream, &device))
 		return DRV(SIM_BAD_HANDLE);
@@ -202,7 +202,7 @@ SIM_API CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream
 
 SIM_API CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
-	TOLD_DRV(cuMemFreeAsync, ptr, stream);
+	TRACED_DRV(cuMemFreeAsync, ptr, stream);
 	DRV_ENTER();
 	return DRV(free_async(ptr, stream));
 }
@@ -211,20 +211,20 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 
 SIM_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *p)
 {
-	TOLD_RT(cudaMemPoolCreate_v11020, pool, p);
+	TRACED_RT(cudaMemPoolCreate_v11020, pool, p);
 	return RT(p ? create((void **)pool, p->location.type, p->location.id, p->maxSize)
 		    : SIM_INVALID);
 }
 
 SIM_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
-	TOLD_RT(cudaMemPoolDestroy_v11020, pool);
+	TRACED_RT(cudaMemPoolDestroy_v11020, pool);
 	return RT(destroy(pool));
 }
 
 SIM_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
-	TOLD_RT(cudaMemPoolTrimTo_v11020, pool, keep);
+	TRACED_RT(cudaMemPoolTrimTo_v11020, pool, keep);
 	return RT(trim(pool, keep));
 }
 

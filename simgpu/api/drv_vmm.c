@@ -3,7 +3,7 @@
  * The driver's virtual memory management (vmm.c), in its own types.
  */
 #include <string.h>
-#include "told.h"
+#include "traced.h"
 
 SIM_API CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
 					       CUmemAllocationGranularity_flags option)
@@ -18,7 +18,7 @@ SIM_API CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocat
 SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 			     const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	TOLD_DRV(cuMemCreate, handle, bytes, prop, flags);
+	TRACED_DRV(cuMemCreate, handle, bytes, prop, flags);
 	_Static_assert(sizeof(*prop) == 32, "what vmm.c keeps of the properties");
 
 	if (!sim_is_init())
@@ -31,13 +31,13 @@ SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 
 SIM_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	TOLD_DRV(cuMemRelease, handle);
+	TRACED_DRV(cuMemRelease, handle);
 	return DRV(vmm_release((void *)handle));
 }
 
 SIM_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-	TOLD_DRV(cuMemRetainAllocationHandle, handle, addr);
+	TRACED_DRV(cuMemRetainAllocationHandle, handle, addr);
 	return DRV(vmm_retain((void **)handle, (uintptr_t)addr));
 }
 
@@ -55,7 +55,7 @@ SIM_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pro
 SIM_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t align, CUdeviceptr addr,
 				     unsigned long long flags)
 {
-	TOLD_DRV(cuMemAddressReserve, ptr, bytes, align, addr, flags);
+	TRACED_DRV(cuMemAddressReserve, ptr, bytes, align, addr, flags);
 	if (!sim_is_init())
 		return DRV(SIM_NOT_INITIALIZED);
 	return DRV(flags ? SIM_INVALID : vmm_reserve((uintptr_t *)ptr, bytes, align, addr));
@@ -63,27 +63,27 @@ SIM_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alig
 
 SIM_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 {
-	TOLD_DRV(cuMemAddressFree, ptr, bytes);
+	TRACED_DRV(cuMemAddressFree, ptr, bytes);
 	return DRV(vmm_unreserve(ptr, bytes));
 }
 
 SIM_API CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset,
 			  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-	TOLD_DRV(cuMemMap, ptr, bytes, offset, handle, flags);
+	TRACED_DRV(cuMemMap, ptr, bytes, offset, handle, flags);
 	return DRV(flags ? SIM_INVALID : vmm_map(ptr, bytes, offset, (void *)handle));
 }
 
 SIM_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 {
-	TOLD_DRV(cuMemUnmap, ptr, bytes);
+	TRACED_DRV(cuMemUnmap, ptr, bytes);
 	return DRV(vmm_unmap(ptr, bytes));
 }
 
 SIM_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *desc,
 				size_t n)
 {
-	TOLD_DRV(cuMemSetAccess, ptr, bytes, desc, n);
+	TRACED_DRV(cuMemSetAccess, ptr, bytes, desc, n);
 	int result = desc && n ? SIM_OK : SIM_INVALID;
 
 	for (size_t i = 0; i < n && !result; i++)

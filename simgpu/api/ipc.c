@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include <unistd.h>
-#include "told.h"
+#include "traced.h"
 
 #define MARK 0x73696d697063ull
 
@@ -83,14 +83,14 @@ SIM_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *ptr)
 
 SIM_API cudaError_t cudaIpcOpenMemHandle(void **ptr, cudaIpcMemHandle_t handle, unsigned int flags)
 {
-	TOLD_RT(cudaIpcOpenMemHandle_v4010, ptr, handle, flags);
+	TRACED_RT(cudaIpcOpenMemHandle_v4010, ptr, handle, flags);
 	RT_ENTER();
 	return RT(cuIpcOpenMemHandle_v2((CUdeviceptr *)ptr, *(CUipcMemHandle *)&handle, flags));
 }
 
 SIM_API cudaError_t cudaIpcCloseMemHandle(void *ptr)
 {
-	TOLD_RT(cudaIpcCloseMemHandle_v4010, ptr);
+	TRACED_RT(cudaIpcCloseMemHandle_v4010, ptr);
 	RT_ENTER();
 	return RT(cuIpcCloseMemHandle((CUdeviceptr)ptr));
 }
@@ -103,7 +103,7 @@ SIM_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 
 SIM_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 {
-	TOLD_DRV(cuIpcOpenMemHandle_v2, ptr, handle, flags);
+	TRACED_DRV(cuIpcOpenMemHandle_v2, ptr, handle, flags);
 	DRV_ENTER();
 	return DRV(open_shared((void **)ptr, &handle));
 }
@@ -115,7 +115,7 @@ SIM_API CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle, uns
 
 SIM_API CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	TOLD_DRV(cuIpcCloseMemHandle, ptr);
+	TRACED_DRV(cuIpcCloseMemHandle, ptr);
 	DRV_ENTER();
 	return DRV(close_shared(ptr));
 }

@@ -4,7 +4,7 @@
  * driver's, directly: a hook between programs and the driver does not see these calls.
  */
 #include <string.h>
-#include "told.h"
+#include "traced.h"
 
 /* cudaMalloc and its relatives: 0 bytes succeed with NULL. */
 static int alloc(void **ptr, size_t bytes)
@@ -21,28 +21,28 @@ static int alloc(void **ptr, size_t bytes)
 
 SIM_API cudaError_t cudaMalloc(void **ptr, size_t bytes)
 {
-	TOLD_RT(cudaMalloc_v3020, ptr, bytes);
+	TRACED_RT(cudaMalloc_v3020, ptr, bytes);
 	RT_ENTER();
 	return RT(alloc(ptr, bytes));
 }
 
 SIM_API cudaError_t cudaFree(void *ptr)
 {
-	TOLD_RT(cudaFree_v3020, ptr);
+	TRACED_RT(cudaFree_v3020, ptr);
 	RT_ENTER();
 	return RT(ptr ? (int)cuMemFree_v2((CUdeviceptr)ptr) : SIM_OK);
 }
 
 SIM_API cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
 {
-	TOLD_RT(cudaMallocPitch_v3020, ptr, pitch, width, height);
+	TRACED_RT(cudaMallocPitch_v3020, ptr, pitch, width, height);
 	RT_ENTER();
 	return RT(cuMemAllocPitch_v2((CUdeviceptr *)ptr, pitch, width, height, 4));
 }
 
 SIM_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ptr, struct cudaExtent extent)
 {
-	TOLD_RT(cudaMalloc3D_v3020, ptr, extent);
+	TRACED_RT(cudaMalloc3D_v3020, ptr, extent);
 	RT_ENTER();
 	if (!ptr)
 		return RT(SIM_INVALID);
@@ -54,7 +54,7 @@ SIM_API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ptr, struct cudaExtent e
 
 SIM_API cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_RT(cudaMallocManaged_v6000, ptr, bytes, flags);
+	TRACED_RT(cudaMallocManaged_v6000, ptr, bytes, flags);
 	RT_ENTER();
 	if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
 		return RT(SIM_INVALID);
@@ -78,35 +78,35 @@ SIM_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 SIM_API cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_RT(cudaHostAlloc_v3020, ptr, bytes, flags);
+	TRACED_RT(cudaHostAlloc_v3020, ptr, bytes, flags);
 	RT_ENTER();
 	return RT(cuMemHostAlloc(ptr, bytes, flags));
 }
 
 SIM_API cudaError_t cudaMallocHost(void **ptr, size_t bytes)
 {
-	TOLD_RT(cudaMallocHost_v3020, ptr, bytes);
+	TRACED_RT(cudaMallocHost_v3020, ptr, bytes);
 	RT_ENTER();
 	return RT(cuMemHostAlloc(ptr, bytes, 0));
 }
 
 SIM_API cudaError_t cudaFreeHost(void *ptr)
 {
-	TOLD_RT(cudaFreeHost_v3020, ptr);
+	TRACED_RT(cudaFreeHost_v3020, ptr);
 	RT_ENTER();
 	return RT(ptr ? (int)cuMemFreeHost(ptr) : SIM_OK);
 }
 
 SIM_API cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned int flags)
 {
-	TOLD_RT(cudaHostRegister_v4000, ptr, bytes, flags);
+	TRACED_RT(cudaHostRegister_v4000, ptr, bytes, flags);
 	RT_ENTER();
 	return RT(cuMemHostRegister_v2(ptr, bytes, flags));
 }
 
 SIM_API cudaError_t cudaHostUnregister(void *ptr)
 {
-	TOLD_RT(cudaHostUnregister_v4000, ptr);
+	TRACED_RT(cudaHostUnregister_v4000, ptr);
 	RT_ENTER();
 	return RT(cuMemHostUnregister(ptr));
 }
@@ -165,7 +165,7 @@ SIM_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, co
 
 SIM_API cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
 {
-	TOLD_RT(cudaMallocAsync_v11020, ptr, bytes, stream);
+	TRACED_RT(cudaMallocAsync_v11020, ptr, bytes, stream);
 	RT_ENTER();
 	if (!ptr || bytes)
 		return RT(cuMemAllocAsync((CUdeviceptr *)ptr, bytes, stream));
@@ -176,7 +176,7 @@ SIM_API cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t strea
 SIM_API cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPool_t pool,
 					    cudaStream_t stream)
 {
-	TOLD_RT(cudaMallocFromPoolAsync_v11020, ptr, bytes, pool, stream);
+	TRACED_RT(cudaMallocFromPoolAsync_v11020, ptr, bytes, pool, stream);
 	RT_ENTER();
 	if (!ptr || bytes)
 		return RT(cuMemAllocFromPoolAsync((CUdeviceptr *)ptr, bytes, pool, stream));
@@ -186,7 +186,7 @@ SIM_API cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPoo
 
 SIM_API cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
-	TOLD_RT(cudaFreeAsync_v11020, ptr, stream);
+	TRACED_RT(cudaFreeAsync_v11020, ptr, stream);
 	RT_ENTER();
 	return RT(ptr ? (int)cuMemFreeAsync((CUdeviceptr)ptr, stream) : stream_valid(stream));
 }

@@ -128,7 +128,7 @@ def test_the_one_that_strays_is_named_with_its_class_and_line(tool, tmp_path):
     assert (stray["peak_bytes"], stray["median"], stray["from_median"]) == (18 * MIB, 12 * MIB, 6 * MIB)
     assert (stray["class"], stray["class_delta"]) == ("activations", 6 * MIB)
     assert (stray["function"], stray["file"], stray["line"], stray["line_delta"]) == ("Loss.forward", "/home/u/model.py", 71, 6 * MIB)
-    assert "1 of 4 strays from the median" in tool("report", run)
+    assert "1 of 4 is far from the median" in tool("report", run)
     assert ("rank 3: 18.0 MiB, 6.0 MiB more than the median; activations +6.0 MiB, most of it Loss.forward model.py:71 (+6.0 MiB)"
             in " ".join(tool("report", run).split()))
 
@@ -213,7 +213,7 @@ def test_other_files_are_left_alone_and_counted(tool, tmp_path):
     said = tool.json("report", run)
     assert [r["rank"] for r in said["ranks"]] == [0, 1, 2, 3] and said["other_files"] == 1
     assert said["left_alone"] == [str(run / "train.log")]
-    assert "Left alone in the folder: 1 other file\n" in tool("report", run)
+    assert "Not read: 1 other file in the folder\n" in tool("report", run)
 
 
 def test_a_broken_recording_spoils_nothing(tool, tmp_path):
@@ -264,9 +264,9 @@ def test_of_two_runs_the_last_is_taken_and_that_is_said(tool, tmp_path):
                 write(run, f"run.{rank}.{nth}.gmt", script(rank, start=start + rank, activations=8 + 2 * nth))
     said = tool.json("report", run)
     assert [r["file"][-5] for r in said["ranks"]] == ["1"] * 4
-    assert said["note"].startswith("2 runs lie here: 3 recordings of 1970-01-01 00:16:40 UTC") and "4 recordings of 1970-01-01 01:23:20" in said["note"]
+    assert said["note"].startswith("2 runs are in this folder: 3 recordings of 1970-01-01 00:16:40 UTC") and "4 recordings of 1970-01-01 01:23:20" in said["note"]
     assert said["other_files"] == 3
-    assert "2 runs lie here" in tool("report", run) and "name its files" in " ".join(tool("report", run).split())
+    assert "2 runs are in this folder" in tool("report", run) and "name its files" in " ".join(tool("report", run).split())
     assert len(tool.json("report", *run.glob("*.0.gmt"))["ranks"]) == 3
     code, said = failed(tool, "report", *run.glob("run.1.*.gmt"))
     assert code == 2 and "are both of rank 1: two runs" in said
@@ -277,7 +277,7 @@ def test_two_jobs_at_the_same_time(tool, tmp_path):
         for rank in range(2):
             write(tmp_path / "run", f"{port}.{rank}.gmt", script(rank, world=2, start=start + 2 * rank, facts=[f"env.MASTER_PORT {port}"]))
     said = tool.json("peak", tmp_path / "run")
-    assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs lie here" in said["note"]
+    assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs are in this folder" in said["note"]
 
 
 def test_a_program_that_runs(tool, tmp_path):

@@ -178,7 +178,7 @@ static void text_room(const struct oom *o, struct emit *out)
 		snprintf(note, sizeof(note), "of %s", B(o->total));
 		figure(out, "free on the device", o->free, o->total ? note : "");
 	}
-	figure(out, "in tensors", o->allocated, "");
+	figure(out, "allocated", o->allocated, "");
 	if (o->timeline.framework) {
 		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->hole));
 		figure(out, "cached, not in use", o->cached, o->cached ? note : "");

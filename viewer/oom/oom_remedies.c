@@ -74,18 +74,18 @@ static void say_let_go(const struct oom *o, const struct oom_holder *h, char *wh
 		    WHO(&h->owner));
 	else if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
 		put(what,
-		    "Let go of what %s made in earlier %s: its graph is kept alive, most likely "
+		    "Free what %s made in earlier %s: its graph is kept alive, most likely "
 		    "by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
 		    "place, or backward at once)",
 		    WHO(&h->owner), of, WHO(&root), one);
 	else if (h->category == CATEGORY_activations)
 		put(what,
-		    "Let go of the graphs that %s was part of in earlier %s (.detach() on a state "
+		    "Free the graphs that %s was part of in earlier %s (.detach() on a state "
 		    "or a result that goes on to the next, loss.item() in place of a loss)",
 		    WHO(&h->owner), of);
 	else
 		put(what,
-		    "Let go of what %s made in earlier %s (x.item() or x.detach().cpu() in its "
+		    "Free what %s made in earlier %s (x.item() or x.detach().cpu() in its "
 		    "place, or del), or bound how much of it is kept",
 		    WHO(&h->owner), of);
 }

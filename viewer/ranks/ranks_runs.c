@@ -192,7 +192,7 @@ static void keep_last(struct ranks_run *run, const struct part *parts, size_t co
 	for (size_t i = 1; i < count; i++)
 		if (run->items[parts[i].from].start_ns > run->items[parts[last].from].start_ns)
 			last = i;
-	note(run, "%zu runs lie here: ", count);
+	note(run, "%zu runs are in this folder: ", count);
 	for (size_t i = 0; i < count && i < SHOWN; i++) {
 		note(run, "%s", i ? ", " : "");
 		say_run(run, &parts[i]);

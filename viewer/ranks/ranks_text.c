@@ -310,7 +310,7 @@ static void strays(struct emit *out, const struct ranks_table *t, const struct r
 	if (s->count) {
 		emit_line(out, "%s", "");
 		emit_title(out, "%zu of %zu %s from the median", s->count, count,
-			   s->count == 1 ? "strays" : "stray");
+			   s->count == 1 ? "is far" : "are far");
 	}
 	for (size_t i = 0; i < count; i++) {
 		n = s->stray[i] && s->group[i] == i ? mark(s, count, i, false, marked) : 0;
@@ -361,7 +361,7 @@ void ranks_print_head(struct emit *out, const struct ranks_run *run)
 	if (run->note[0])
 		emit_paragraph(out, "", "", run->note);
 	if (run->left_count)
-		emit_line(out, "Left alone in the folder: %zu other file%s", run->left_count,
+		emit_line(out, "Not read: %zu other file%s in the folder", run->left_count,
 			  run->left_count == 1 ? "" : "s");
 	say_missing(out, run);
 	emit_line(out, "%s", "");
