@@ -149,7 +149,7 @@ def test_equal_ranks_stray_nowhere(tool, tmp_path):
 def test_those_that_stray_alike_are_one_line(tool, tmp_path):
     run = run_of(tmp_path / "run", ranks=20, r3={"activations": 14}, r4={"activations": 14}, r9={"weights": 10})
     text = " ".join(tool("report", run).split())
-    assert "3 of 20 stray" in text and "ranks 3-4: 18.0 MiB, 6.0 MiB more than the median; activations +6.0 MiB" in text
+    assert "3 of 20 are far from the median" in text and "ranks 3-4: 18.0 MiB, 6.0 MiB more than the median; activations +6.0 MiB" in text
     assert "rank 9: 18.0 MiB, 6.0 MiB more than the median; parameters +6.0 MiB, most of it <module> train.py:10" in text
     assert re.search(r"^  0-2, 5-8, 10-19 ", tool("report", run), re.M)
 
