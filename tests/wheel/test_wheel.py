@@ -35,21 +35,21 @@ def run(*command, **more):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("with space") / "venv")
+def installed(folder):
     venv.create(folder, with_pip=True)
     run(f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel())
     return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return installed(str(tmp_path_factory.mktemp("with space") / "venv"))
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """Without a space in its path, which no preload can have."""
-    folder = str(tmp_path_factory.mktemp("plain") / "venv")
-    venv.create(folder, with_pip=True)
-    run(f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel())
-    return folder
+    return installed(str(tmp_path_factory.mktemp("plain") / "venv"))
 
 
 def elf_files(path, folder):
