@@ -227,7 +227,7 @@ def test_what_differs_besides_the_program(tool, tmp_path):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    (["-o", "x.svg"], "give a name that ends with .html"), (["--redact"], "say with -o where it goes"), (["-o", "no/x.html"], "cannot be written")])
+    (["-o", "x.svg"], "give a name that ends with .html"), (["--redact"], "name it with -o"), (["-o", "no/x.html"], "cannot be written")])
 def test_wrong_use(pair, tmp_path, words, sentence):
     done = subprocess.run([BUILD / "gpumemtrace", "diff", pair[0], pair[1], *words], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode in (2, 3) and sentence in done.stderr and len(done.stderr.splitlines()) == 1

@@ -98,4 +98,4 @@ def test_why_names_the_line(tool, programs, tmp_path):
     why = tool.json("why", recording, hex(block["addr"]), "--at", "end")
     assert (why["function"], why["line"], why["text"]) == ("take", 4, HELPER.splitlines()[3].strip())
     said = tool("why", recording, hex(block["addr"]), "--at", "end").splitlines()
-    assert said[-1] == "made by take (%s:4): %s" % (tmp_path / "helper.py", why["text"])
+    assert said[-1] == "allocated by take (%s:4): %s" % (tmp_path / "helper.py", why["text"])
