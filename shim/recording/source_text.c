@@ -78,6 +78,21 @@ static bool take_line(struct text *t, const char *p, const char *end, int *depth
 	return *depth > 0;
 }
 
+/* In code that torch.compile writes the next line says which operators a buffer is for. */
+static void take_nodes(struct text *t, const char *p, const char *end)
+{
+	static const char sign[] = "# Topologically Sorted Source Nodes: ";
+	const char *stop;
+
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	if ((size_t)(end - p) < sizeof(sign) || memcmp(p, sign, sizeof(sign) - 1))
+		return;
+	stop = memchr(p, '\n', (size_t)(end - p));
+	for (put(t, ' '); p < (stop ? stop : end) && !*t->cut; p++)
+		put(t, *p);
+}
+
 /* A cut may have split a character of several bytes. */
 static size_t whole_characters(const char *s, size_t n)
 {
@@ -107,8 +122,11 @@ size_t source_text(const char *file, size_t len, unsigned line, char *out, size_
 
 		if (last > p && last[-1] == '\r')
 			last--;
-		if (!take_line(&t, p, last, &depth) || *cut)
+		if (!take_line(&t, p, last, &depth) || *cut) {
+			if (!*cut && stop)
+				take_nodes(&t, stop + 1, end);
 			break;
+		}
 		put(&t, ' ');
 		t.joined = true;
 		p = stop ? stop + 1 : NULL;

@@ -39,6 +39,11 @@ static void test_statements(void **state)
 		{ "s = \"(#\" + '['  # no bracket\nt", 1, "s = \"(#\" + '['" },
 		{ "s = '\\'(' + t\nu", 1, "s = '\\'(' + t" },
 		{ "d = {\n  'a': [1,\n   2]}\n", 1, "d = {'a': [1, 2]}" },
+		{ "b = e(8)\n  # Topologically Sorted Source Nodes: [mm], Original ATen: "
+		  "[aten.mm]\nc",
+		  1,
+		  "b = e(8) # Topologically Sorted Source Nodes: [mm], Original ATen: [aten.mm]" },
+		{ "b = e(8)\n# Topologically\n", 1, "b = e(8)" },
 		{ "", 1, "" },
 		{ "a\n", 2, "" },
 		{ "a\n", 0, "" },
