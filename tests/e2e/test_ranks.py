@@ -216,6 +216,15 @@ def test_other_files_are_left_alone_and_counted(tool, tmp_path):
     assert "Not read: 1 other file in the folder\n" in tool("report", run)
 
 
+def test_a_recording_that_breaks_off_before_any_memory_is_an_empty_row(tool, tmp_path):
+    whole = ROOT / "tests/data/example/old.gmt"
+    shutil.copy(whole, tmp_path / "a.gmt")
+    (tmp_path / "b.gmt").write_bytes(whole.read_bytes()[:300])
+    text = tool("report", tmp_path)
+    assert "2 recordings" in text and re.search(r"^  a\.gmt .*GiB", text, re.M) and re.search(r"^  b\.gmt *$", text, re.M), text
+    assert [len(row["devices"]) for row in tool.json("report", tmp_path)["ranks"]] == [1, 0]
+
+
 def test_a_broken_recording_spoils_nothing(tool, tmp_path):
     run = run_of(tmp_path / "run")
     (run / "run.1.gmt").write_bytes(b"")

@@ -62,7 +62,7 @@ static int work(void *ctx, size_t i, FILE *f)
 	set_file(r->command, r->options, path);
 	rc = command_perform(r->command, r->options, out);
 	if (rc == EXIT_OK && ranks_needs_peak(r->command->name))
-		rc = peak_of(path, out);
+		peak_of(path, out); /* a recording without device memory has none */
 	emit_close(out);
 	return rc;
 }
@@ -78,20 +78,21 @@ static void done(void *ctx, size_t i, const struct ranks_result *result)
 
 /* Of the rows that there are the worst code, of none the first one's; to a check a recording that
  * cannot be read is one that failed. */
-static int outcome(const struct rows *r)
+static int outcome(const struct rows *r, bool *any)
 {
 	const struct ranks_table *t = &r->table;
-	bool any = false, check = r->command == &command_verify;
+	bool check = r->command == &command_verify;
 	int rc = EXIT_OK;
 
+	*any = false;
 	for (size_t i = 0; i < t->run->count; i++) {
 		const struct ranks_row *row = &t->rows[i];
 
-		any |= row->fine;
+		*any |= row->fine;
 		if (row->fine ? row->rc > rc : check && !rc)
 			rc = row->fine ? row->rc : EXIT_CHECK;
 	}
-	if (any)
+	if (*any)
 		return rc;
 	return say_error(t->rows[0].rc, "of %zu recordings none gives an answer; the first: %s",
 			 t->run->count, t->rows[0].error);
@@ -115,6 +116,7 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	struct rows r = { c, options, out, { 0 } };
 	const struct ranks_work job = { run->count, work, done, &r };
 	struct ranks_strays strays;
+	bool any;
 	int rc;
 
 	ranks_table_init(&r.table, run, c->name);
@@ -125,8 +127,8 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	ranks_strays(&strays, &r.table);
 	if (emit_json(out))
 		ranks_print_rest(out, &r.table, &strays);
-	rc = outcome(&r);
-	if (!emit_json(out) && (rc == EXIT_OK || rc == EXIT_CHECK)) {
+	rc = outcome(&r, &any);
+	if (!emit_json(out) && any) {
 		ranks_print_text(out, &r.table, &strays);
 		where_next(&r);
 	}
