@@ -46,13 +46,12 @@ Description-Content-Type: text/markdown
 {read("README.md")}"""
 
 
-def tags(arch):
-    return [f"py3-none-{GLIBC}_{arch}"]
+def tag(arch):
+    return f"py3-none-{GLIBC}_{arch}"
 
 
 def wheel_file(arch):
-    lines = "".join(f"Tag: {tag}\n" for tag in tags(arch))
-    return f"Wheel-Version: 1.0\nGenerator: gpumemtrace packaging/wheel.py\nRoot-Is-Purelib: false\n{lines}"
+    return f"Wheel-Version: 1.0\nGenerator: gpumemtrace packaging/wheel.py\nRoot-Is-Purelib: false\nTag: {tag(arch)}\n"
 
 
 def shell_completion(shell):
@@ -97,7 +96,7 @@ def write(archive, name, content, executable):
 
 
 def make(arch, build, libraries):
-    path = f"dist/{PACKAGE}-{version()}-{tags(arch)[0]}.whl"
+    path = f"dist/{PACKAGE}-{version()}-{tag(arch)}.whl"
     record = f"{PACKAGE}-{version()}.dist-info/RECORD"
     rows = []
     with zipfile.ZipFile(path + ".new", "w") as archive:

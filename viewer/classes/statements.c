@@ -119,7 +119,7 @@ static uint32_t places_of_target(const char *t)
 	return found;
 }
 
-static bool speaks_of_gradients(const char *c)
+static bool mentions_gradients(const char *c)
 {
 	while (*c) {
 		const char *start = c;
@@ -137,7 +137,7 @@ uint32_t statement_places(const char *text)
 {
 	uint32_t found = places_of_target(text) | PLACE_READ;
 
-	if (speaks_of_gradients(text))
+	if (mentions_gradients(text))
 		found |= PLACE_OF_GRAD;
 	if (find_part(text, "requires_grad=True") || find_part(text, "requires_grad_("))
 		found |= PLACE_LEAF;
