@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arrow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/emit_json.h"
+#include "../base/need.h"
+#include "flatbuffer.h"
+
+#define ROWS 65536
+
+/* Numbers of Arrow's unions and versions. */
+enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3, TYPE_INT = 2, TYPE_UTF8 = 5, VERSION_5 = 4 };
+
+/* By enum arrow_type. */
+static const struct form {
+	uint8_t type, bytes;
+	bool is_signed;
+} forms[] = {
+	[ARROW_UINT64] = { TYPE_INT, 8, false }, [ARROW_UINT32] = { TYPE_INT, 4, false },
+	[ARROW_UINT16] = { TYPE_INT, 2, false }, [ARROW_INT32] = { TYPE_INT, 4, true },
+	[ARROW_TEXT] = { TYPE_UTF8, 4, false },
+};
+
+struct bytes {
+	uint8_t *p;
+	size_t len, room;
+};
+
+/* Of numbers `values` has the column, of texts `offsets` and the characters in `values`. The rows
+ * before `filled` have their cells. */
+struct column_data {
+	struct bytes valid, offsets, values;
+	uint64_t filled, nulls;
+};
+
+struct arrow {
+	FILE *f;
+	const struct arrow_column *columns;
+	struct column_data *data;
+	unsigned count;
+	uint64_t rows, at; /* of this batch; bytes written */
+	struct batch {
+		uint64_t offset, body;
+		uint32_t meta;
+	} * batches;
+	size_t batch_count, batch_room;
+};
+
+static void put(struct arrow *a, const void *bytes, size_t len)
+{
+	if (len)
+		fwrite(bytes, 1, len, a->f);
+	a->at += len;
+}
+
+static void pad(struct arrow *a)
+{
+	static const char zeros[8];
+
+	put(a, zeros, (8 - a->at % 8) % 8);
+}
+
+static void add(struct bytes *b, const void *bytes, size_t len)
+{
+	if (b->len + len > b->room) {
+		b->room = (b->len + len) * 2;
+		b->p = need_resize(b->p, b->room);
+	}
+	memcpy(b->p + b->len, bytes, len);
+	b->len += len;
+}
+
+/* Readers check that texts are UTF-8: other bytes become '?'. */
+static void add_text(struct bytes *b, const char *s, size_t len)
+{
+	while (len) {
+		size_t n = 0;
+
+		while (n < len && s[n] > 0)
+			n++;
+		add(b, s, n);
+		s += n;
+		len -= n;
+		if (!len)
+			break;
+		n = emit_utf8(s, len);
+		add(b, n ? s : "?", n ? n : 1);
+		n = n ? n : 1;
+		s += n;
+		len -= n;
+	}
+}
+
+static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_column *c)
+{
+	const char *rows[][2] = { { "unit", c->unit }, { "meaning", c->meaning } };
+	size_t first = flatbuffer_vector(b, at, 2, 4, 4);
+
+	for (size_t i = 0; i < 2; i++) {
+		struct flatbuffer_table t =
+			flatbuffer_table(b, first + 4 * i, (const uint8_t[]){ 4, 4 }, 2);
+
+		flatbuffer_string(b, t.field[0], rows[i][0]);
+		flatbuffer_string(b, t.field[1], rows[i][1]);
+	}
+}
+
+static void write_field(struct flatbuffer *b, size_t at, const struct arrow_column *c)
+{
+	const struct form *form = &forms[c->type];
+	bool number = c->type != ARROW_TEXT;
+	struct flatbuffer_table t = flatbuffer_table(b, at,
+						     (const uint8_t[]){ 4, 1, 1, 4, 0, 4, 4 }, 7),
+				type;
+
+	flatbuffer_string(b, t.field[0], c->name);
+	flatbuffer_set(b, t.field[1], 1, 1);
+	flatbuffer_set(b, t.field[2], form->type, 1);
+	type = flatbuffer_table(b, t.field[3], (const uint8_t[]){ 4, 1 }, number ? 2 : 0);
+	if (number) {
+		flatbuffer_set(b, type.field[0], 8 * form->bytes, 4);
+		flatbuffer_set(b, type.field[1], form->is_signed, 1);
+	}
+	flatbuffer_vector(b, t.field[5], 0, 4, 4);
+	write_meta(b, t.field[6], c);
+}
+
+static void write_schema(const struct arrow *a, struct flatbuffer *b, size_t at)
+{
+	struct flatbuffer_table t = flatbuffer_table(b, at, (const uint8_t[]){ 2, 4 }, 2);
+	size_t first = flatbuffer_vector(b, t.field[1], a->count, 4, 4);
+
+	for (unsigned i = 0; i < a->count; i++)
+		write_field(b, first + 4 * i, &a->columns[i]);
+}
+
+/* The reference to the header is where the caller goes on. */
+static size_t message(struct flatbuffer *b, unsigned header, uint64_t body)
+{
+	struct flatbuffer_table t;
+
+	flatbuffer_start(b);
+	t = flatbuffer_table(b, 0, (const uint8_t[]){ 2, 1, 4, 8 }, 4);
+	flatbuffer_set(b, t.field[0], VERSION_5, 2);
+	flatbuffer_set(b, t.field[1], header, 1);
+	flatbuffer_set(b, t.field[3], body, 8);
+	return t.field[2];
+}
+
+/* How many bytes the message takes without its body. */
+static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
+{
+	uint32_t head[2] = { UINT32_MAX };
+
+	flatbuffer_pad(b, 8);
+	head[1] = (uint32_t)b->len;
+	put(a, head, sizeof(head));
+	put(a, b->p, b->len);
+	flatbuffer_free(b);
+	return head[1] + 8;
+}
+
+static unsigned buffer_count(const struct arrow *a, unsigned column)
+{
+	return a->columns[column].type == ARROW_TEXT ? 3 : 2;
+}
+
+static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
+{
+	struct column_data *c = &a->data[column];
+
+	if (i == 0)
+		return &c->valid;
+	return i == 1 && buffer_count(a, column) == 3 ? &c->offsets : &c->values;
+}
+
+/* Every buffer of the body, one behind the other, each padded: what is said of them, or they
+ * themselves. A column without nulls needs no bits that say so. */
+static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
+{
+	uint64_t offset = 0;
+
+	for (unsigned c = 0; c < a->count; c++)
+		for (unsigned i = 0; i < buffer_count(a, c); i++) {
+			const struct bytes *data = buffer_of(a, c, i);
+
+			if (b) {
+				flatbuffer_set(b, at, offset, 8);
+				flatbuffer_set(b, at + 8, data->len, 8);
+				at += 16;
+			}
+			offset += (data->len + 7) / 8 * 8;
+		}
+	return offset;
+}
+
+static void put_body(struct arrow *a)
+{
+	for (unsigned c = 0; c < a->count; c++)
+		for (unsigned i = 0; i < buffer_count(a, c); i++) {
+			struct bytes *data = buffer_of(a, c, i);
+
+			put(a, data->p, data->len);
+			pad(a);
+			data->len = 0;
+		}
+}
+
+static void put_batch(struct arrow *a)
+{
+	struct batch batch = { .offset = a->at };
+	struct flatbuffer b;
+	struct flatbuffer_table t;
+	uint32_t buffers = 0;
+	size_t nodes, at;
+
+	for (unsigned c = 0; c < a->count; c++) {
+		buffers += buffer_count(a, c);
+		if (!a->data[c].nulls)
+			a->data[c].valid.len = 0;
+	}
+	batch.body = each_buffer(a, NULL, 0);
+	at = message(&b, HEADER_BATCH, batch.body);
+	t = flatbuffer_table(&b, at, (const uint8_t[]){ 8, 4, 4 }, 3);
+	flatbuffer_set(&b, t.field[0], a->rows, 8);
+	nodes = flatbuffer_vector(&b, t.field[1], a->count, 16, 8);
+	for (unsigned c = 0; c < a->count; c++) {
+		flatbuffer_set(&b, nodes + 16 * c, a->rows, 8);
+		flatbuffer_set(&b, nodes + 16 * c + 8, a->data[c].nulls, 8);
+		a->data[c].nulls = a->data[c].filled = 0;
+	}
+	each_buffer(a, &b, flatbuffer_vector(&b, t.field[2], buffers, 16, 8));
+	batch.meta = put_message(a, &b);
+	put_body(a);
+	a->batches = need_grow(a->batches, &a->batch_room, a->batch_count, sizeof(*a->batches));
+	a->batches[a->batch_count++] = batch;
+	a->rows = 0;
+}
+
+/* The bit of the next cell of the column. */
+static void add_valid(struct column_data *c, bool valid)
+{
+	static const uint8_t none;
+
+	if (c->filled % 8 == 0)
+		add(&c->valid, &none, 1);
+	c->valid.p[c->filled / 8] |= (uint8_t)(valid << c->filled % 8);
+	c->filled++;
+}
+
+static void add_end(struct column_data *c)
+{
+	const int32_t zero = 0;
+	int32_t end = (int32_t)c->values.len;
+
+	if (!c->offsets.len)
+		add(&c->offsets, &zero, sizeof(zero));
+	add(&c->offsets, &end, sizeof(end));
+}
+
+void arrow_number(struct arrow *a, unsigned column, uint64_t number)
+{
+	struct column_data *c = &a->data[column];
+
+	add_valid(c, true);
+	add(&c->values, &number, forms[a->columns[column].type].bytes);
+}
+
+void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len)
+{
+	struct column_data *c = &a->data[column];
+
+	add_valid(c, true);
+	add_text(&c->values, s, len);
+	add_end(c);
+}
+
+static void add_null(struct arrow *a, unsigned column)
+{
+	static const uint64_t zero;
+	struct column_data *c = &a->data[column];
+
+	add_valid(c, false);
+	c->nulls++;
+	if (a->columns[column].type == ARROW_TEXT)
+		add_end(c);
+	else
+		add(&c->values, &zero, forms[a->columns[column].type].bytes);
+}
+
+void arrow_row(struct arrow *a)
+{
+	for (unsigned c = 0; c < a->count; c++)
+		if (a->data[c].filled == a->rows)
+			add_null(a, c);
+	if (++a->rows == ROWS)
+		put_batch(a);
+}
+
+struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count)
+{
+	struct arrow *a = need_new(sizeof(*a));
+	struct flatbuffer b;
+
+	*a = (struct arrow){ .f = f, .columns = columns, .count = count };
+	a->data = need_new(count * sizeof(*a->data));
+	put(a, "ARROW1\0\0", 8);
+	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
+	put_message(a, &b);
+	return a;
+}
+
+static void put_footer(struct arrow *a)
+{
+	static const uint32_t end[2] = { UINT32_MAX, 0 };
+	struct flatbuffer b;
+	struct flatbuffer_table t;
+	size_t first;
+	uint32_t len;
+
+	put(a, end, sizeof(end));
+	flatbuffer_start(&b);
+	t = flatbuffer_table(&b, 0, (const uint8_t[]){ 2, 4, 4, 4 }, 4);
+	flatbuffer_set(&b, t.field[0], VERSION_5, 2);
+	write_schema(a, &b, t.field[1]);
+	flatbuffer_vector(&b, t.field[2], 0, 24, 8);
+	first = flatbuffer_vector(&b, t.field[3], (uint32_t)a->batch_count, 24, 8);
+	for (size_t i = 0; i < a->batch_count; i++) {
+		flatbuffer_set(&b, first + 24 * i, a->batches[i].offset, 8);
+		flatbuffer_set(&b, first + 24 * i + 8, a->batches[i].meta, 4);
+		flatbuffer_set(&b, first + 24 * i + 16, a->batches[i].body, 8);
+	}
+	len = (uint32_t)b.len;
+	put(a, b.p, b.len);
+	put(a, &len, sizeof(len));
+	put(a, "ARROW1", 6);
+	flatbuffer_free(&b);
+}
+
+void arrow_close(struct arrow *a)
+{
+	if (a->rows)
+		put_batch(a);
+	put_footer(a);
+	for (unsigned c = 0; c < a->count; c++) {
+		free(a->data[c].valid.p);
+		free(a->data[c].offsets.p);
+		free(a->data[c].values.p);
+	}
+	free(a->data);
+	free(a->batches);
+	free(a);
+}
