@@ -62,11 +62,8 @@ void values_event(struct values *v, const struct gmt_event *e)
 
 void values_free(struct values *v)
 {
-	if (v->own) {
-		owners_free(&v->own->owners);
-		symbols_free(v->own->stacks.symbols);
-		stacks_free(&v->own->stacks);
-	}
+	if (v->own)
+		owners_close(&v->own->owners);
 	free(v->own);
 	free(v->places);
 	map_free(&v->known);
@@ -181,8 +178,7 @@ int values_read(struct values *v, struct recording *r)
 	if (rc || !v->count)
 		return rc;
 	v->own = need_new(sizeof(*v->own));
-	stacks_init(&v->own->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&v->own->owners, &v->own->stacks);
+	owners_open(&v->own->owners, &v->own->stacks, &r->defs);
 	values_settle(v, &v->own->owners);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "outfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,11 +103,31 @@ static bool begins_with(const char *path, const char *head)
 	return f && (!got || !strncmp(start, head, strlen(head)));
 }
 
+static int begin(struct outfile *o, const char *path, mode_t mode)
+{
+	int fd;
+
+	*o = (struct outfile){ .path = path };
+	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
+	    (int)sizeof(o->part))
+		return say_error(EXIT_USAGE, "the name of the output is too long");
+	fd = open(o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	o->f = fd < 0 ? NULL : fdopen(fd, "w+");
+	if (!o->f)
+		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
+				 strerror(errno));
+	return 0;
+}
+
+int outfile_begin(struct outfile *o, const char *path)
+{
+	return begin(o, path, 0600);
+}
+
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what)
 {
 	struct stat st;
 
-	*o = (struct outfile){ .path = path };
 	if (check_name(path))
 		return EXIT_USAGE;
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
@@ -116,14 +137,7 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 		return say_error(EXIT_USAGE,
 				 "%s exists and is not %s; remove it or choose another name", path,
 				 what);
-	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
-	    (int)sizeof(o->part))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
-	o->f = fopen(o->part, "wx");
-	if (!o->f)
-		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
-				 strerror(errno));
-	return 0;
+	return begin(o, path, 0666);
 }
 
 int outfile_commit(struct outfile *o)

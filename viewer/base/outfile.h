@@ -31,6 +31,8 @@ struct outfile {
 /* What is at path may be written over if it is empty or begins with `head`; `what` is its name in
  * the sentence ("a flame graph"). 0, or a sentence was said and the exit code. */
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what);
+/* The same where path was looked at already; the file is for its owner alone, to read too. */
+int outfile_begin(struct outfile *o, const char *path);
 int outfile_commit(struct outfile *o);
 void outfile_drop(struct outfile *o); /* nothing is written after all */
 

@@ -13,7 +13,7 @@
 
 struct account_options {
 	const char *file;
-	const char *figures[SHAPE_FIGURES];
+	double figures[SHAPE_FIGURES]; /* that were given, else 0 */
 	long device;
 };
 
@@ -194,42 +194,16 @@ static void document(struct emit *out, struct account *a, const struct timeline 
 	emit_document(out, account, &row);
 }
 
-static int not_positive(int figure, const char *value)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
-	char option[32];
-
-	snprintf(option, sizeof(option), "%s", shape_name(figure));
-	for (char *p = option; *p; p++)
-		*p = *p == '_' ? '-' : *p;
-	return say_error(EXIT_USAGE, "--%s needs a number above zero, not \"%s\"", option, value);
-}
-
-static int read_figures(const struct account_options *o, double given[SHAPE_FIGURES])
-{
-	char *end;
-
-	for (int f = 0; f < SHAPE_FIGURES; f++) {
-		given[f] = 0;
-		if (!o->figures[f])
-			continue;
-		errno = 0;
-		given[f] = strtod(o->figures[f], &end);
-		if (errno || end == o->figures[f] || *end || !(given[f] > 0 && given[f] < 1e18))
-			return not_positive(f, o->figures[f]);
-	}
-	return 0;
-}
-
-static int answer(struct emit *out, struct recording *r, const struct account_options *o,
-		  const double given[SHAPE_FIGURES])
-{
+	const struct account_options *o = options;
 	struct timeline t = { 0 };
 	struct account a;
 	int rc = timeline_open(&t, r, o->device);
 
 	if (rc)
 		return rc;
-	rc = account_make(&a, &t, given);
+	rc = account_make(&a, &t, o->figures);
 	if (!rc) {
 		document(out, &a, &t);
 		text(out, &a, &t);
@@ -238,33 +212,8 @@ static int answer(struct emit *out, struct recording *r, const struct account_op
 	return rc;
 }
 
-static int run_account(const void *options, struct emit *out)
-{
-	const struct account_options *o = options;
-	double given[SHAPE_FIGURES];
-	struct recording r;
-	int rc = read_figures(o, given);
-
-	if (!rc)
-		rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, given);
-	recording_close(&r);
-	return rc;
-}
-
-static void defaults(void *options)
-{
-	((struct account_options *)options)->device = -1;
-}
-
-#define FIGURE(option, which, letter, text)                                                       \
-	{                                                                                         \
-		option, 0, OPTION_TEXT,                                                           \
-			offsetof(struct account_options, figures) + sizeof(const char *) * which, \
-			letter, text                                                              \
-	}
+#define FIGURE(option, which, letter, text) \
+	OPTION(struct account_options, figures[which], option, 0, FIGURE, letter, text)
 
 static const struct option_row options[] = {
 	FIGURE("parameters", SHAPE_PARAMETERS, "N", "parameters of the model"),
@@ -277,13 +226,7 @@ static const struct option_row options[] = {
 	FIGURE("sequence", SHAPE_SEQUENCE, "S", "tokens in a sequence"),
 	FIGURE("activation-bytes", SHAPE_ACTIVATION_BYTES, "P",
 	       "bytes of an element of activations"),
-	{ "device", 0, OPTION_NUMBER, offsetof(struct account_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct account_options, file) },
+	OPTION_DEVICE(struct account_options),
 	{ 0 },
 };
 
@@ -296,10 +239,6 @@ const struct command command_account = {
 		"temporaries, residual memory. The shape of the model is inferred from exact sizes "
 		"where it is not given.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct account_options),
-	.defaults = defaults,
-	.run = run_account,
-	.ranks = COMMAND_ROWS,
-	.file = offsetof(struct account_options, file),
+	.answer = answer,
+	COMMAND_FILE(struct account_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -12,11 +12,11 @@
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
 #include "../page/page_write.h"
-#include "class_option.h"
 #include "command.h"
 
 struct diff_options {
-	const char *old, *new, *output, *fail_above, *class;
+	const char *old, *new, *output, *fail_above;
+	int category; /* that --fail-above looks at; -1 = the whole peak */
 	bool markdown, redact;
 	long device, top;
 };
@@ -25,7 +25,7 @@ struct diff_options {
 struct limit {
 	bool set, percent;
 	double amount;
-	int category; /* -1 = the whole peak */
+	int category;
 };
 
 static bool parse_amount(const char *text, struct limit *l)
@@ -61,14 +61,14 @@ static bool parse_amount(const char *text, struct limit *l)
 
 static int parse_limit(const struct diff_options *o, struct limit *l)
 {
-	*l = (struct limit){ .set = o->fail_above != NULL, .category = -1 };
+	*l = (struct limit){ .set = o->fail_above, .category = o->category };
 	if (o->fail_above && !parse_amount(o->fail_above, l))
 		return say_error(EXIT_USAGE,
 				 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
 				 o->fail_above);
-	if (o->class && !o->fail_above)
+	if (o->category >= 0 && !o->fail_above)
 		return say_error(EXIT_USAGE, "--class is for --fail-above; give both");
-	return o->class ? class_option(o->class, &l->category) : 0;
+	return 0;
 }
 
 static int check(const struct diff *d, const struct limit *l, const char *text)
@@ -185,14 +185,6 @@ static int run_diff(const void *options, struct emit *out)
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	struct diff_options *o = options;
-
-	o->device = -1;
-	o->top = 8;
-}
-
 static bool plain(void *options)
 {
 	struct diff_options *o = options;
@@ -204,20 +196,18 @@ static bool plain(void *options)
 }
 
 static const struct option_row options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct diff_options, output), "X.html",
-	  "also write a page that needs no network" },
-	{ "redact", 0, OPTION_SWITCH, offsetof(struct diff_options, redact), NULL,
-	  "leave out paths, names of files, arguments, hosts" },
-	{ "markdown", 0, OPTION_SWITCH, offsetof(struct diff_options, markdown), NULL,
-	  "print a comment for a pull request" },
-	{ "fail-above", 0, OPTION_TEXT, offsetof(struct diff_options, fail_above), "LIMIT",
-	  "exit with 1 if the peak grew by more: 2%, 64MiB" },
-	{ "class", 0, OPTION_TEXT, offsetof(struct diff_options, class), "CLASS",
-	  "--fail-above looks at this class alone" },
-	{ "device", 0, OPTION_NUMBER, offsetof(struct diff_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct diff_options, top), "N",
-	  "findings and rows to print; default 8, 0 = all" },
+	OPTION(struct diff_options, output, "output", 'o', TEXT, "X.html",
+	       "also write a page that needs no network"),
+	OPTION(struct diff_options, redact, "redact", 0, SWITCH, NULL,
+	       "leave out paths, names of files, arguments, hosts"),
+	OPTION(struct diff_options, markdown, "markdown", 0, SWITCH, NULL,
+	       "print a comment for a pull request"),
+	OPTION(struct diff_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
+	       "exit with 1 if the peak grew by more: 2%, 64MiB"),
+	OPTION(struct diff_options, category, "class", 0, CLASS, "CLASS",
+	       "--fail-above looks at this class alone", .initial = -1),
+	OPTION_DEVICE(struct diff_options),
+	OPTION_TOP(struct diff_options, "findings and rows to print", 8),
 	{ 0 },
 };
 
@@ -238,7 +228,6 @@ const struct command command_diff = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct diff_options),
-	.defaults = defaults,
 	.run = run_diff,
 	.ranks = COMMAND_PAIRS,
 	.file = offsetof(struct diff_options, old),

@@ -231,13 +231,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 }
 
 static const struct option_row options[] = {
-	{ "defs", 0, OPTION_SWITCH, offsetof(struct dump_options, defs), NULL,
-	  "definitions instead of events" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct dump_options, file) },
+	OPTION(struct dump_options, defs, "defs", 0, SWITCH, NULL, "definitions instead of events"),
 	{ 0 },
 };
 
@@ -248,9 +242,6 @@ const struct command command_dump = {
 		"members "
 		"that its kind carries. With --json one object a line.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct dump_options),
 	.answer = answer,
-	.file = offsetof(struct dump_options, file),
-	.ranks = COMMAND_ONE,
+	COMMAND_FILE(struct dump_options, OPERAND_ONE, COMMAND_ONE),
 };

@@ -21,6 +21,12 @@ static const struct export_format formats[] = {
 #undef EXPORT
 };
 
+static const char format_words[] =
+#define EXPORT(name, ...) #name " "
+#include "../export/export_formats.def"
+#undef EXPORT
+	;
+
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 static const char *format_name(const void *ctx, size_t i)
@@ -64,10 +70,6 @@ static int check_options(const struct export_options *o, const struct export_for
 				 format->name);
 	if (o->stacks && !format->moment)
 		return say_error(EXIT_USAGE, "--stacks is not for %s", format->name);
-	if (o->stacks && strcmp(o->stacks, "all") && strcmp(o->stacks, "python") &&
-	    strcmp(o->stacks, "native"))
-		return say_error(EXIT_USAGE, "--stacks needs all, python or native, not %s",
-				 o->stacks);
 	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
 	    in.st_ino == out.st_ino)
 		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
@@ -90,65 +92,42 @@ static int write_format(struct export *x, const struct export_format *format)
 		return rc;
 	}
 	model_settle(&x->facts);
-	stacks_init(&x->stacks, &x->recording.defs, symbols_new(&x->recording.defs));
-	owners_init(&x->owners, &x->stacks);
+	owners_open(&x->owners, &x->stacks, &x->recording.defs);
 	if (!format->moment)
 		rc = series_open(&x->series, &x->recording, &x->facts, &x->owners);
 	if (!rc)
 		rc = format->write(x);
 	if (!format->moment)
 		series_close(&x->series);
-	owners_free(&x->owners);
-	symbols_free(x->stacks.symbols);
-	stacks_free(&x->stacks);
+	owners_close(&x->owners);
 	model_free(&x->facts);
 	return rc;
 }
 
-static int cannot_write(const struct export_options *o, int why)
-{
-	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->output, strerror(why));
-}
-
-static int close_file(FILE *f)
-{
-	int rc = fflush(f) || ferror(f) ? errno : 0;
-
-	if (f != stdout && fclose(f) && !rc)
-		rc = errno;
-	return rc;
-}
-
-/* Under another name until it is whole. */
-static int write_file(struct export *x, const struct export_format *format)
-{
-	const char *output = x->options->output;
-	char name[PATH_MAX];
-	int fd, rc, why;
-
-	if (snprintf(name, sizeof(name), "%s.%d.part", output, (int)getpid()) >= (int)sizeof(name))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
-	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return cannot_write(x->options, errno);
-	x->f = fdopen(fd, "w");
-	rc = write_format(x, format);
-	why = close_file(x->f);
-	if (!rc && !why && rename(name, output))
-		why = errno;
-	if (rc || why)
-		unlink(name);
-	return rc ? rc : why ? cannot_write(x->options, why) : 0;
-}
-
 static int write_stdout(struct export *x, const struct export_format *format)
 {
-	int rc, why;
+	int rc;
 
 	x->f = stdout;
 	rc = write_format(x, format);
-	why = close_file(x->f);
-	return rc ? rc : why ? cannot_write(x->options, why) : 0;
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = say_error(EXIT_UNREADABLE, "- cannot be written: %s", strerror(errno));
+	return rc;
+}
+
+static int write_file(struct export *x, const struct export_format *format)
+{
+	struct outfile file;
+	int rc = outfile_begin(&file, x->options->output);
+
+	if (rc)
+		return rc;
+	x->f = file.f;
+	rc = write_format(x, format);
+	if (!rc)
+		return outfile_commit(&file);
+	outfile_drop(&file);
+	return rc;
 }
 
 static void print(struct emit *out, const struct export_options *o)
@@ -186,27 +165,17 @@ static int run_export(const void *options, struct emit *out)
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	((struct export_options *)options)->device = -1;
-}
-
 static const struct option_row options[] = {
-	{ "to", 't', OPTION_TEXT, offsetof(struct export_options, to), "FORMAT",
-	  "torch, perfetto, speedscope, folded, pprof, csv.." },
-	{ "output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "OUT",
-	  "file to write, - for stdout (needed)" },
-	{ "at", 0, OPTION_TEXT, offsetof(struct export_options, at), "MOMENT",
-	  "of profiles: as of live; default peak" },
-	{ "device", 0, OPTION_NUMBER, offsetof(struct export_options, device), "N",
-	  "of profiles; default: that with the highest peak" },
-	{ "stacks", 0, OPTION_TEXT, offsetof(struct export_options, stacks), "WHICH",
-	  "of profiles: all (default), python or native" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct export_options, file) },
+	OPTION(struct export_options, to, "to", 't', TEXT, "FORMAT",
+	       "torch, perfetto, speedscope, folded, pprof, csv..", .words = format_words),
+	OPTION(struct export_options, output, "output", 'o', TEXT, "OUT",
+	       "file to write, - for stdout (needed)"),
+	OPTION(struct export_options, at, "at", 0, TEXT, "MOMENT",
+	       "of profiles: as of live; default peak", .words = "peak end oom"),
+	OPTION(struct export_options, device, "device", 0, NUMBER, "N",
+	       "of profiles; default: that with the highest peak", .initial = -1),
+	OPTION(struct export_options, stacks, "stacks", 0, WORD, "WHICH",
+	       "of profiles: all (default), python or native", .words = "all python native"),
 	{ 0 },
 };
 
@@ -221,10 +190,6 @@ const struct command command_export = {
 		"carries "
 		"the class of every block.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct export_options),
-	.defaults = defaults,
 	.run = run_export,
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct export_options, file),
+	COMMAND_FILE(struct export_options, OPERAND_ONE, COMMAND_ONE),
 };

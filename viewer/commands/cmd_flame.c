@@ -12,60 +12,43 @@
 #include "../base/say.h"
 #include "../documents/document.h"
 #include "../moments/moments.h"
-#include "class_option.h"
 #include "command.h"
 
 struct flame_options {
-	const char *file, *at, *output, *frames, *by, *class;
+	const char *file, *output, *frames, *by;
+	struct moment_query at;
+	int category;
 	long device;
 	bool inverted, classes;
 };
 
-struct choice {
-	const char *word;
-	int value;
-};
-
-/* 0, or a sentence was said. */
-static int choose(const char *option, const char *word, const struct choice *choices, int *value)
+static int check(void *options)
 {
-	char all[64] = "";
-
-	for (; choices->word; choices++) {
-		if (!strcmp(word, choices->word)) {
-			*value = choices->value;
-			return 0;
-		}
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", all[0] ? ", " : "",
-			 choices->word);
-	}
-	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of %s", option, word, all);
-}
-
-static int parse(const struct flame_options *o, struct flame_how *how)
-{
-	static const struct choice frames[] = { { "python", FRAMES_PYTHON },
-						{ "native", FRAMES_NATIVE },
-						{ "both", FRAMES_BOTH },
-						{ 0 } };
-	static const struct choice by[] = { { "stack", 0 }, { "module", 1 }, { 0 } };
-	int which = FRAMES_PYTHON, modules = 0;
+	const struct flame_options *o = options;
 	size_t len = o->output ? strlen(o->output) : 0;
 
-	*how = (struct flame_how){ .inverted = o->inverted, .classes = o->classes, .category = -1 };
-	if (o->class && class_option(o->class, &how->category))
-		return EXIT_USAGE;
-	if ((o->frames && choose("frames", o->frames, frames, &which)) ||
-	    (o->by && choose("by", o->by, by, &modules)))
-		return EXIT_USAGE;
-	how->frames = (enum flame_frames)which;
-	how->modules = modules;
-	if (o->output && (len < 4 || strcmp(o->output + len - 4, ".svg")))
-		return say_error(EXIT_USAGE,
-				 "-o %s: the name of a picture must end with .svg; folded stacks "
-				 "go to stdout",
-				 o->output);
-	return 0;
+	if (!o->output || (len >= 4 && !strcmp(o->output + len - 4, ".svg")))
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "-o %s: the name of a picture must end with .svg; folded stacks go to "
+			 "stdout",
+			 o->output);
+}
+
+static bool is(const char *value, const char *word)
+{
+	return value && !strcmp(value, word);
+}
+
+static struct flame_how how_of(const struct flame_options *o)
+{
+	return (struct flame_how){ .frames = is(o->frames, "native") ? FRAMES_NATIVE
+					     : is(o->frames, "both") ? FRAMES_BOTH
+								     : FRAMES_PYTHON,
+				   .inverted = o->inverted,
+				   .classes = o->classes,
+				   .modules = is(o->by, "module"),
+				   .category = o->category };
 }
 
 /* The frames of a node, outermost first. */
@@ -159,7 +142,7 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 	snprintf(title, sizeof(title), "%.80s: %s on device %d%s (%.40s)", owners_base(o->file),
 		 human_bytes(bytes, f->nodes[0].bytes), s->moment.device,
 		 moments_when(s->model, s->moment.seq, s->moment.time_ns, when, sizeof(when)),
-		 o->at ? o->at : "peak");
+		 o->at.text);
 	flame_svg(f, title, file.f);
 	rc = outfile_commit(&file);
 	if (rc)
@@ -171,84 +154,53 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 }
 
 /* Everything between the recording and the tree. */
-static int answer(struct emit *out, struct recording *r, const struct flame_options *o,
-		  const struct flame_how *how, struct moment_query *q)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct flame_options *o = options;
+	const struct flame_how how = how_of(o);
+	struct moment_query at = o->at;
 	struct model model;
 	struct snapshot s = { .model = &model };
 	struct stacks stacks;
 	struct owners owners;
 	struct flame f;
-	int rc = moments_one(r, &model, &s.moment, q, o->device);
+	int rc = moments_one(r, &model, &s.moment, &at, o->device);
 
 	if (rc)
 		return rc;
-	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &r->defs);
 	snapshot_sort(&s, &owners);
-	flame_build(&f, &s, &owners, how);
+	flame_build(&f, &s, &owners, &how);
 	if (!f.nodes[0].blocks)
 		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
-			 o->class ? " of class " : "", o->class ? o->class : "");
+			 o->category < 0 ? "" : " of class ",
+			 o->category < 0 ? "" : category_name((unsigned)o->category));
 	if (o->output)
 		rc = write_svg(out, &f, &s, o);
 	else
 		print(out, &f, &s);
 	flame_free(&f);
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 	snapshot_free(&s);
 	model_free(&model);
 	return rc;
 }
 
-static int run_flame(const void *options, struct emit *out)
-{
-	const struct flame_options *o = options;
-	struct flame_how how;
-	struct moment_query q;
-	struct recording r;
-	int rc = parse(o, &how);
-
-	if (!rc)
-		rc = moments_parse(o->at ? o->at : "peak", &q);
-	if (!rc)
-		rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, &how, &q);
-	recording_close(&r);
-	return rc;
-}
-
-static void defaults(void *options)
-{
-	struct flame_options *o = options;
-
-	o->device = -1;
-}
-
-#define OPTION(name, letter, kind, member, argument, help)                                 \
-	{                                                                                  \
-		name, letter, kind, offsetof(struct flame_options, member), argument, help \
-	}
-
 static const struct option_row options[] = {
-	OPTION("output", 'o', OPTION_TEXT, output, "X.svg", "a picture, in place of folded stacks"),
-	OPTION("at", 0, OPTION_TEXT, at, "MOMENT", "as for live; default peak"),
-	OPTION("frames", 0, OPTION_TEXT, frames, "KIND", "python (default), native or both"),
-	OPTION("by", 0, OPTION_TEXT, by, "WHAT", "stack (default), or module: of the forward pass"),
-	OPTION("class", 0, OPTION_TEXT, class, "CLASS", "only blocks of this class"),
-	OPTION("classes", 0, OPTION_SWITCH, classes, NULL, "the class is the outermost frame"),
-	OPTION("inverted", 0, OPTION_SWITCH, inverted, NULL, "innermost frames first"),
-	OPTION("device", 0, OPTION_NUMBER, device, "N",
-	       "device; default: the one with the highest peak"),
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct flame_options, file) },
+	OPTION(struct flame_options, output, "output", 'o', TEXT, "X.svg",
+	       "a picture, in place of folded stacks"),
+	OPTION_AT(struct flame_options, "as for live; default peak"),
+	OPTION(struct flame_options, frames, "frames", 0, WORD, "KIND",
+	       "python (default), native or both", .words = "python native both"),
+	OPTION(struct flame_options, by, "by", 0, WORD, "WHAT",
+	       "stack (default), or module: of the forward pass", .words = "stack module"),
+	OPTION(struct flame_options, category, "class", 0, CLASS, "CLASS",
+	       "only blocks of this class", .initial = -1),
+	OPTION(struct flame_options, classes, "classes", 0, SWITCH, NULL,
+	       "the class is the outermost frame"),
+	OPTION(struct flame_options, inverted, "inverted", 0, SWITCH, NULL,
+	       "innermost frames first"),
+	OPTION_DEVICE(struct flame_options),
 	{ 0 },
 };
 
@@ -260,10 +212,7 @@ const struct command command_flame = {
 		"semicolons between them, a space, the bytes; flame-graph tools read that. With -o "
 		"an SVG that stands alone: a click enlarges a frame, / searches.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct flame_options),
-	.defaults = defaults,
-	.run = run_flame,
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct flame_options, file),
+	.check = check,
+	.answer = answer,
+	COMMAND_FILE(struct flame_options, OPERAND_ONE, COMMAND_ONE),
 };

@@ -165,10 +165,9 @@ static int run_html(const void *options, struct emit *out)
 }
 
 static const struct option_row options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct html_options, output), "OUT",
-	  "page to write (needed)" },
-	{ "redact", 0, OPTION_SWITCH, offsetof(struct html_options, redact), NULL,
-	  "leave out paths, files, arguments and hosts" },
+	OPTION(struct html_options, output, "output", 'o', TEXT, "OUT", "page to write (needed)"),
+	OPTION(struct html_options, redact, "redact", 0, SWITCH, NULL,
+	       "leave out paths, files, arguments and hosts"),
 	{ 0 },
 };
 

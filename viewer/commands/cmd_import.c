@@ -56,24 +56,17 @@ static int print(struct emit *out, const struct import_options *o)
 	return rc;
 }
 
-/* Under another name until it is whole. */
 static int convert(const struct import_options *o)
 {
-	char name[PATH_MAX];
-	int fd, rc;
+	struct outfile file;
+	int rc = outfile_begin(&file, o->output);
 
-	if (snprintf(name, sizeof(name), "%s.%d.part", o->output, (int)getpid()) >=
-	    (int)sizeof(name))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
-	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", name, strerror(errno));
-	rc = import_file(o->file, fd);
-	if ((close(fd) || (!rc && rename(name, o->output))) && !rc)
-		rc = say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->output,
-			       strerror(errno));
 	if (rc)
-		unlink(name);
+		return rc;
+	rc = import_file(o->file, fileno(file.f));
+	if (!rc)
+		return outfile_commit(&file);
+	outfile_drop(&file);
 	return rc;
 }
 
@@ -98,8 +91,7 @@ static int run_import(const void *options, struct emit *out)
 }
 
 static const struct option_row options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct import_options, output), "OUT",
-	  "file to write (needed)" },
+	OPTION(struct import_options, output, "output", 'o', TEXT, "OUT", "file to write (needed)"),
 	{ 0 },
 };
 

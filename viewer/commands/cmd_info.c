@@ -170,13 +170,8 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 }
 
 static const struct option_row options[] = {
-	{ "modules", 0, OPTION_SWITCH, offsetof(struct info_options, modules), NULL,
-	  "also list the loaded libraries" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct info_options, file) },
+	OPTION(struct info_options, modules, "modules", 0, SWITCH, NULL,
+	       "also list the loaded libraries"),
 	{ 0 },
 };
 
@@ -187,9 +182,6 @@ const struct command command_info = {
 		"settings that were off and why), how many events of each kind it has, and whether "
 		"it is whole.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct info_options),
 	.answer = answer,
-	.file = offsetof(struct info_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct info_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -161,24 +161,9 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	struct leaks_options *o = options;
-
-	o->device = -1;
-	o->top = 10;
-}
-
 static const struct option_row options[] = {
-	{ "device", 0, OPTION_NUMBER, offsetof(struct leaks_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct leaks_options, top), "N",
-	  "lines of code to name; default 10, 0 = all" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct leaks_options, file) },
+	OPTION_DEVICE(struct leaks_options),
+	OPTION_TOP(struct leaks_options, "lines of code to name", 10),
 	{ 0 },
 };
 
@@ -189,10 +174,6 @@ const struct command command_leaks = {
 		"lines of code that hold more with every step: how many bytes a step, since which "
 		"step, and the first and the latest block that stayed.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct leaks_options),
-	.defaults = defaults,
 	.answer = answer,
-	.file = offsetof(struct leaks_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct leaks_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -17,7 +17,8 @@
 #define BEFORE 59 /* columns in front of the line of code, at most */
 
 struct live_options {
-	const char *file, *at;
+	const char *file;
+	struct moment_query at;
 	long device, top;
 };
 
@@ -88,8 +89,8 @@ static void text(struct emit *out, const struct model *m, struct moment *mo,
 		emit_columns(out, live_block, &row->blocks, columns, top > 0 ? (size_t)top : 0));
 }
 
-static void print(struct emit *out, const struct recording *r, const struct model *m,
-		  struct moment *mo, const struct live_options *o)
+static void print(struct emit *out, struct recording *r, const struct model *m, struct moment *mo,
+		  const struct live_options *o)
 {
 	struct stacks stacks;
 	struct owners owners;
@@ -101,24 +102,22 @@ static void print(struct emit *out, const struct recording *r, const struct mode
 				.bytes = mo->bytes,
 				.blocks = { mo->count, block_row, &view } };
 
-	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &r->defs);
 	view.classifier = classifier_new(m, &owners);
 	emit_document(out, live, &row);
 	if (!emit_json(out))
 		text(out, m, mo, &row, o->top);
 	classifier_free(view.classifier);
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 }
 
-static int answer(struct emit *out, struct recording *r, const struct live_options *o,
-		  struct moment_query *q)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct live_options *o = options;
+	struct moment_query at = o->at;
 	struct model model;
 	struct moment mo = { 0 };
-	int rc = moments_one(r, &model, &mo, q, o->device);
+	int rc = moments_one(r, &model, &mo, &at, o->device);
 
 	if (rc)
 		return rc;
@@ -128,43 +127,10 @@ static int answer(struct emit *out, struct recording *r, const struct live_optio
 	return 0;
 }
 
-static int run_live(const void *options, struct emit *out)
-{
-	const struct live_options *o = options;
-	struct recording r;
-	struct moment_query q;
-	int rc = moments_parse(o->at ? o->at : "peak", &q);
-
-	if (rc)
-		return rc;
-	rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, &q);
-	recording_close(&r);
-	return rc;
-}
-
-static void defaults(void *options)
-{
-	struct live_options *o = options;
-
-	o->device = -1;
-	o->top = 40;
-}
-
 static const struct option_row options[] = {
-	{ "at", 0, OPTION_TEXT, offsetof(struct live_options, at), "MOMENT",
-	  "peak (default), end, oom, TIME, mark:NAME#K" },
-	{ "device", 0, OPTION_NUMBER, offsetof(struct live_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct live_options, top), "N",
-	  "rows of the table; default 40, 0 = all" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct live_options, file) },
+	OPTION_AT(struct live_options, "peak (default), end, oom, TIME, mark:NAME#K"),
+	OPTION_DEVICE(struct live_options),
+	OPTION_TOP(struct live_options, "rows of the table", 40),
 	{ 0 },
 };
 
@@ -176,10 +142,6 @@ const struct command command_live = {
 		"mark:NAME#K its Kth. oom is the last time that memory ran out. Nanoseconds are "
 		"those of dump; 1.5s counts from the first event.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct live_options),
-	.defaults = defaults,
-	.run = run_live,
-	.ranks = COMMAND_ROWS,
-	.file = offsetof(struct live_options, file),
+	.answer = answer,
+	COMMAND_FILE(struct live_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -10,14 +10,15 @@
 #include "../base/say.h"
 #include "../documents/document.h"
 #include "../moments/moments.h"
-#include "class_option.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 
 #define WHO 46
 
 struct modules_options {
-	const char *file, *at, *class;
+	const char *file;
+	struct moment_query at; /* no kind: none was given */
+	int category;		/* -1: all */
 	long device, top;
 };
 
@@ -88,12 +89,13 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 }
 
 static void document(struct emit *out, const struct modules *m, const struct snapshot *s,
-		     const char *class)
+		     int category)
 {
 	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)) };
 	struct row_modules row = { .device = s->moment.device,
 				   .time_ns = s->moment.time_ns,
-				   .class = class,
+				   .class =
+					   category < 0 ? "all" : category_name((unsigned)category),
 				   .bytes = m->items[0].bytes,
 				   .outside_bytes = m->outside_bytes,
 				   .modules = { order(m, 0, nodes.order, 0), node_row, &nodes } };
@@ -103,16 +105,16 @@ static void document(struct emit *out, const struct modules *m, const struct sna
 }
 
 static void text(struct emit *out, const struct modules *m, const struct timeline *t,
-		 const struct snapshot *s, const char *class, long top)
+		 const struct snapshot *s, const struct modules_options *o)
 {
 	struct tree_print p = { out, m, 0 };
 	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MAX];
 
-	p.least = top > 0 ? m->items[0].bytes / top : 0;
+	p.least = o->top > 0 ? m->items[0].bytes / o->top : 0;
 	emit_title(out, "Device %d%s: %s of %s in %s blocks", s->moment.device,
 		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
 		   human_bytes(b, m->items[0].bytes),
-		   strcmp(class, "all") ? category_words(category_by_name(class)) : "all classes",
+		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
 		   human_count(n, m->items[0].blocks));
 	if (!m->items[0].blocks) {
 		emit_line(out, "No such block is alive then: --at names another moment, --class "
@@ -131,21 +133,15 @@ static void text(struct emit *out, const struct modules *m, const struct timelin
 			  human_count(n, m->outside_blocks));
 }
 
-static int class_number(const char *name, int *category)
-{
-	*category = -1;
-	return strcmp(name, "all") ? class_option(name, category) : 0;
-}
-
 /* The seq of the moment; its own run over the events, as marks and times need one. */
-static int find_moment(struct timeline *t, struct recording *r, struct moment_query *q,
+static int find_moment(struct timeline *t, struct recording *r, struct moment_query q,
 		       uint64_t *seq)
 {
 	struct model survey;
-	int rc = moments_survey(r, &survey, q);
+	int rc = moments_survey(r, &survey, &q);
 
 	if (!rc)
-		rc = moments_resolve(&survey, t->device, q, seq);
+		rc = moments_resolve(&survey, t->device, &q, seq);
 	model_free(&survey);
 	return rc;
 }
@@ -166,10 +162,9 @@ static uint64_t highest_pass(const struct timeline *t)
 	return best ? best->peak_seq : t->model.devices[t->device].blocks.peak.event.seq;
 }
 
-static int answer(struct emit *out, struct recording *r, const struct modules_options *o,
-		  struct moment_query *q, int category)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
-	const char *class = o->class ? o->class : "activations";
+	const struct modules_options *o = options;
 	struct timeline t = { 0 };
 	struct snapshot s;
 	struct modules m;
@@ -178,14 +173,14 @@ static int answer(struct emit *out, struct recording *r, const struct modules_op
 
 	if (rc)
 		return rc;
-	rc = o->at ? find_moment(&t, r, q, &seq) : 0;
-	if (!o->at)
-		seq = highest_pass(&t);
+	seq = highest_pass(&t);
+	if (o->at.kind)
+		rc = find_moment(&t, r, o->at, &seq);
 	if (!rc) {
 		snapshot_take(&s, &t, seq);
-		modules_find(&m, &s, category, &t.stacks);
-		document(out, &m, &s, class);
-		text(out, &m, &t, &s, class, o->top);
+		modules_find(&m, &s, o->category, &t.stacks);
+		document(out, &m, &s, o->category);
+		text(out, &m, &t, &s, o);
 		modules_free(&m);
 		snapshot_free(&s);
 	}
@@ -193,47 +188,15 @@ static int answer(struct emit *out, struct recording *r, const struct modules_op
 	return rc;
 }
 
-static int run_modules(const void *options, struct emit *out)
-{
-	const struct modules_options *o = options;
-	struct moment_query q;
-	struct recording r;
-	int category;
-	int rc = moments_parse(o->at ? o->at : "peak", &q);
-
-	if (!rc)
-		rc = class_number(o->class ? o->class : "activations", &category);
-	if (!rc)
-		rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, &q, category);
-	recording_close(&r);
-	return rc;
-}
-
-static void defaults(void *options)
-{
-	struct modules_options *o = options;
-
-	o->device = -1;
-	o->top = 200;
-}
-
 static const struct option_row options[] = {
-	{ "at", 0, OPTION_TEXT, offsetof(struct modules_options, at), "MOMENT",
-	  "as of live; default: highest forward or backward" },
-	{ "class", 0, OPTION_TEXT, offsetof(struct modules_options, class), "CLASS",
-	  "blocks of this class (activations), or all" },
-	{ "device", 0, OPTION_NUMBER, offsetof(struct modules_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct modules_options, top), "N",
-	  "leave out what is under 1/N (200); 0 = show all" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct modules_options, file) },
+	OPTION(struct modules_options, at, "at", 0, MOMENT, "MOMENT",
+	       "as of live; default: highest forward or backward"),
+	OPTION(struct modules_options, category, "class", 0, CLASS, "CLASS",
+	       "blocks of this class (activations), or all", .initial = CATEGORY_activations,
+	       .words = "all"),
+	OPTION_DEVICE(struct modules_options),
+	OPTION(struct modules_options, top, "top", 0, NUMBER, "N",
+	       "leave out what is under 1/N (200); 0 = show all", .initial = 200),
 	{ 0 },
 };
 
@@ -244,10 +207,6 @@ const struct command command_modules = {
 		"made them, with the lines of each forward. Modules of one class that are called "
 		"from one line are one row.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct modules_options),
-	.defaults = defaults,
-	.run = run_modules,
-	.ranks = COMMAND_ROWS,
-	.file = offsetof(struct modules_options, file),
+	.answer = answer,
+	COMMAND_FILE(struct modules_options, OPERAND_RUN, COMMAND_ROWS),
 };

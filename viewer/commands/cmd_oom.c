@@ -106,18 +106,10 @@ static int run_oom(const void *options, struct emit *out)
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	struct oom_options *o = options;
-
-	o->top = 10;
-}
-
 static const struct option_row options[] = {
-	{ "nth", 0, OPTION_NUMBER, offsetof(struct oom_options, nth), "N",
-	  "the Nth refusal, from 1; default the last one" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct oom_options, top), "N",
-	  "lines of code to name; default 10, 0 = all" },
+	OPTION(struct oom_options, nth, "nth", 0, NUMBER, "N",
+	       "the Nth refusal, from 1; default the last one"),
+	OPTION_TOP(struct oom_options, "lines of code to name", 10),
 	{ 0 },
 };
 
@@ -137,7 +129,6 @@ const struct command command_oom = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct oom_options),
-	.defaults = defaults,
 	.run = run_oom,
 	.ranks = COMMAND_ALL,
 	.file = offsetof(struct oom_options, files),

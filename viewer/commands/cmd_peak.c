@@ -176,24 +176,9 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	struct peak_options *o = options;
-
-	o->device = -1;
-	o->top = 8;
-}
-
 static const struct option_row options[] = {
-	{ "device", 0, OPTION_NUMBER, offsetof(struct peak_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct peak_options, top), "N",
-	  "lines of code to name; default 8, 0 = all" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct peak_options, file) },
+	OPTION_DEVICE(struct peak_options),
+	OPTION_TOP(struct peak_options, "lines of code to name", 8),
 	{ 0 },
 };
 
@@ -203,10 +188,6 @@ const struct command command_peak = {
 	.text = "Prints when the peak was, in which step and phase, its classes, and the lines of "
 		"code that held most of it, each with its class.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct peak_options),
-	.defaults = defaults,
 	.answer = answer,
-	.file = offsetof(struct peak_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct peak_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -102,28 +102,20 @@ static void print(struct emit *out, const struct recording *r, const struct copy
 			  r->info->damaged_blocks, r->info->skipped_bytes);
 }
 
-/* Under another name until it is whole. */
 static int write_copy(struct emit *out, const struct recording *r, const struct recover_options *o)
 {
-	char name[PATH_MAX];
 	struct copy c = { 0 };
-	int fd, rc;
+	struct outfile file;
+	int rc = outfile_begin(&file, o->output), why;
 
-	if (snprintf(name, sizeof(name), "%s.%d.part", o->output, (int)getpid()) >=
-	    (int)sizeof(name))
-		return say_error(EXIT_USAGE, "the name of the output is too long");
-	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", name, strerror(errno));
-	rc = copy_all(r, fd, &c);
-	if (close(fd) && !rc)
-		rc = -GMT_ERR_SYS;
-	if (!rc && rename(name, o->output))
-		rc = -GMT_ERR_SYS;
+	if (rc)
+		return rc;
+	rc = copy_all(r, fileno(file.f), &c);
+	why = errno;
+	if (!rc && outfile_commit(&file))
+		return EXIT_UNREADABLE;
 	if (rc) {
-		int why = errno;
-
-		unlink(name);
+		outfile_drop(&file);
 		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->output,
 				 rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
 	}
@@ -161,13 +153,8 @@ static int run_recover(const void *options, struct emit *out)
 }
 
 static const struct option_row options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct recover_options, output), "OUT",
-	  "file to write (needed)" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct recover_options, file) },
+	OPTION(struct recover_options, output, "output", 'o', TEXT, "OUT",
+	       "file to write (needed)"),
 	{ 0 },
 };
 
@@ -180,9 +167,6 @@ const struct command command_recover = {
 		"recordings "
 		"as they are; recover is for keeping or sending them as one file.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct recover_options),
 	.run = run_recover,
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct recover_options, file),
+	COMMAND_FILE(struct recover_options, OPERAND_ONE, COMMAND_ONE),
 };

@@ -122,8 +122,7 @@ static int build(struct report *r, struct recording *recording)
 	int rc;
 
 	r->recording = recording;
-	stacks_init(&r->stacks, &recording->defs, symbols_new(&recording->defs));
-	owners_init(&r->owners, &r->stacks);
+	owners_open(&r->owners, &r->stacks, &recording->defs);
 	rc = take(r, recording);
 	want_peaks(r);
 	r->classifier = classifier_new(&r->survey, &r->owners);
@@ -139,9 +138,7 @@ static void take_down(struct report *r)
 	free(r->step_bytes);
 	steps_free(&r->steps);
 	spans_free(&r->spans);
-	owners_free(&r->owners);
-	symbols_free(r->stacks.symbols);
-	stacks_free(&r->stacks);
+	owners_close(&r->owners);
 	model_free(&r->survey);
 	if (r->read_again)
 		model_free(&r->again);
@@ -166,21 +163,10 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	return rc;
 }
 
-static void defaults(void *options)
-{
-	((struct report_options *)options)->top = 12;
-}
-
 static const struct option_row options[] = {
-	{ "top", 0, OPTION_NUMBER, offsetof(struct report_options, top), "N",
-	  "lines of code to name; default 12, 0 = all" },
-	{ "steps", 0, OPTION_SWITCH, offsetof(struct report_options, steps), NULL,
-	  "also the classes at the peak of each step" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct report_options, file) },
+	OPTION_TOP(struct report_options, "lines of code to name", 12),
+	OPTION(struct report_options, steps, "steps", 0, SWITCH, NULL,
+	       "also the classes at the peak of each step"),
 	{ 0 },
 };
 
@@ -192,10 +178,6 @@ const struct command command_report = {
 		"are those of the framework's blocks; for programs without a framework, of CUDA "
 		"allocations.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct report_options),
-	.defaults = defaults,
 	.answer = answer,
-	.file = offsetof(struct report_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct report_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -28,18 +28,6 @@ struct run_options {
 	char **command;
 };
 
-static int check_stacks(const char *word)
-{
-	static const char *const words[] = { "python", "native", "all", "none" };
-
-	for (size_t i = 0; word && i < 4; i++)
-		if (!strcmp(word, words[i]))
-			return 0;
-	return word ? say_error(EXIT_USAGE,
-				"--stacks needs python, native, all or none, not \"%s\"", word)
-		    : 0;
-}
-
 /* "CARD" or "CARD,N". */
 static int set_card(const char *sim)
 {
@@ -83,10 +71,8 @@ static int set_output(const char *given)
 
 static int set_up(const struct run_options *o)
 {
-	int rc = check_stacks(o->stacks);
+	int rc = o->sim ? set_card(o->sim) : 0;
 
-	if (!rc && o->sim)
-		rc = set_card(o->sim);
 	if (!rc)
 		rc = preload_set(o->sim != NULL);
 	if (!rc)
@@ -190,14 +176,13 @@ static int run_run(const void *options, struct emit *out)
 }
 
 static const struct option_row options[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct run_options, output), "FILE",
-	  "recording to write; default " DEFAULT_OUTPUT },
-	{ "sim", 0, OPTION_TEXT, offsetof(struct run_options, sim), "CARD[,N]",
-	  "on N simulated devices (h100-80g, mycard=24GiB)" },
-	{ "stacks", 0, OPTION_TEXT, offsetof(struct run_options, stacks), "WHICH",
-	  "python, native, all (default) or none" },
-	{ "quiet", 'q', OPTION_SWITCH, offsetof(struct run_options, quiet), NULL,
-	  "print nothing on stderr" },
+	OPTION(struct run_options, output, "output", 'o', TEXT, "FILE",
+	       "recording to write; default " DEFAULT_OUTPUT),
+	OPTION(struct run_options, sim, "sim", 0, TEXT, "CARD[,N]",
+	       "on N simulated devices (h100-80g, mycard=24GiB)"),
+	OPTION(struct run_options, stacks, "stacks", 0, WORD, "WHICH",
+	       "python, native, all (default) or none", .words = "python native all none"),
+	OPTION(struct run_options, quiet, "quiet", 'q', SWITCH, NULL, "print nothing on stderr"),
 	{ 0 },
 };
 

@@ -189,14 +189,12 @@ static int run_stack(const void *options, struct emit *out)
 }
 
 static const struct option_row options[] = {
-	{ "python", 0, OPTION_SWITCH, offsetof(struct stack_options, python), NULL,
-	  "Python frames only" },
-	{ "native", 0, OPTION_SWITCH, offsetof(struct stack_options, native), NULL,
-	  "native frames only" },
-	{ "all", 0, OPTION_SWITCH, offsetof(struct stack_options, all), NULL,
-	  "every stack that an event has (JSON: one a line)" },
-	{ "full", 0, OPTION_SWITCH, offsetof(struct stack_options, full), NULL,
-	  "C++ names with parameters, whole paths" },
+	OPTION(struct stack_options, python, "python", 0, SWITCH, NULL, "Python frames only"),
+	OPTION(struct stack_options, native, "native", 0, SWITCH, NULL, "native frames only"),
+	OPTION(struct stack_options, all, "all", 0, SWITCH, NULL,
+	       "every stack that an event has (JSON: one a line)"),
+	OPTION(struct stack_options, full, "full", 0, SWITCH, NULL,
+	       "C++ names with parameters, whole paths"),
 	{ 0 },
 };
 

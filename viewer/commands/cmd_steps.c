@@ -189,24 +189,9 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	return 0;
 }
 
-static void defaults(void *options)
-{
-	struct steps_options *o = options;
-
-	o->device = -1;
-	o->top = 8;
-}
-
 static const struct option_row options[] = {
-	{ "device", 0, OPTION_NUMBER, offsetof(struct steps_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct steps_options, top), "N",
-	  "steps to show; default 8, 0 = all" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct steps_options, file) },
+	OPTION_DEVICE(struct steps_options),
+	OPTION_TOP(struct steps_options, "steps to show", 8),
 	{ 0 },
 };
 
@@ -217,10 +202,6 @@ const struct command command_steps = {
 		"optimizer: the peak, what was still allocated at the end, and the growth. JSON "
 		"has every step.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct steps_options),
-	.defaults = defaults,
 	.answer = answer,
-	.file = offsetof(struct steps_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct steps_options, OPERAND_RUN, COMMAND_ROWS),
 };

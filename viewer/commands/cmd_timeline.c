@@ -155,40 +155,25 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	return rc;
 }
 
-static int check(const void *options)
+static int check(void *options)
 {
 	const struct timeline_options *o = options;
 
-	if (o->by && strcmp(o->by, "time") && strcmp(o->by, "events"))
-		return say_error(EXIT_USAGE, "--by needs time or events, not \"%s\"", o->by);
 	if (o->points > 1000000 || o->height > 1000)
 		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000");
 	return 0;
 }
 
-static void defaults(void *options)
-{
-	struct timeline_options *o = options;
-
-	o->device = -1;
-}
-
 static const struct option_row options[] = {
-	{ "device", 0, OPTION_NUMBER, offsetof(struct timeline_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "points", 0, OPTION_NUMBER, offsetof(struct timeline_options, points), "N",
-	  "columns; default the terminal's; of JSON 1000" },
-	{ "height", 0, OPTION_NUMBER, offsetof(struct timeline_options, height), "N",
-	  "rows of the chart; default 16" },
-	{ "by", 0, OPTION_TEXT, offsetof(struct timeline_options, by), "AXIS",
-	  "time (default), or events: as many in each column" },
-	{ "ascii", 0, OPTION_SWITCH, offsetof(struct timeline_options, ascii), NULL,
-	  "letters in place of blocks" },
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct timeline_options, file) },
+	OPTION_DEVICE(struct timeline_options),
+	OPTION(struct timeline_options, points, "points", 0, NUMBER, "N",
+	       "columns; default the terminal's; of JSON 1000"),
+	OPTION(struct timeline_options, height, "height", 0, NUMBER, "N",
+	       "rows of the chart; default 16"),
+	OPTION(struct timeline_options, by, "by", 0, WORD, "AXIS",
+	       "time (default), or events: as many in each column", .words = "time events"),
+	OPTION(struct timeline_options, ascii, "ascii", 0, SWITCH, NULL,
+	       "letters in place of blocks"),
 	{ 0 },
 };
 
@@ -200,11 +185,7 @@ const struct command command_timeline = {
 		"below stand the phase that took most of its time, and the steps. JSON has the "
 		"reduced series: least, most and last of each bucket, exact, with the classes.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct timeline_options),
-	.defaults = defaults,
 	.check = check,
 	.answer = answer,
-	.file = offsetof(struct timeline_options, file),
-	.ranks = COMMAND_ROWS,
+	COMMAND_FILE(struct timeline_options, OPERAND_RUN, COMMAND_ROWS),
 };

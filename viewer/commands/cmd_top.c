@@ -265,22 +265,11 @@ static int run_top(const void *options, struct emit *out)
 	return rc ? look_once(out, o, path) : 0;
 }
 
-static void defaults(void *options)
-{
-	struct top_options *o = options;
-
-	o->device = -1;
-	o->top = 10;
-	o->every = 1;
-}
-
 static const struct option_row options[] = {
-	{ "device", 0, OPTION_NUMBER, offsetof(struct top_options, device), "N",
-	  "device; default: the one with the highest peak" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct top_options, top), "N",
-	  "lines of code to name; default 10, 0 = all" },
-	{ "every", 0, OPTION_NUMBER, offsetof(struct top_options, every), "S",
-	  "seconds between two looks, at least; default 1" },
+	OPTION_DEVICE(struct top_options),
+	OPTION_TOP(struct top_options, "lines of code to name", 10),
+	OPTION(struct top_options, every, "every", 0, NUMBER, "S",
+	       "seconds between two looks, at least; default 1", .initial = 1),
 	{ 0 },
 };
 
@@ -298,7 +287,6 @@ const struct command command_top = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct top_options),
-	.defaults = defaults,
 	.run = run_top,
 	.ranks = COMMAND_ONE,
 	.file = offsetof(struct top_options, what),

@@ -139,26 +139,14 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	return v.ok ? EXIT_OK : EXIT_CHECK;
 }
 
-static int run_verify(const void *options, struct emit *out)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
-	const struct verify_options *o = options;
-	struct recording r;
-	struct tally t = { .defs = &r.defs };
-	int rc = recording_open(&r, o->file);
+	struct tally t = { .defs = &r->defs };
+	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
-	if (rc)
-		return rc;
-	rc = recording_run(&r, UINT64_MAX, tally_event, &t);
-	if (!rc)
-		rc = report(out, &r, &t);
-	recording_close(&r);
-	return rc;
+	(void)options;
+	return rc ? rc : report(out, r, &t);
 }
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_RUN, offsetof(struct verify_options, file) },
-	{ 0 },
-};
 
 const struct command command_verify = {
 	.name = "verify",
@@ -168,9 +156,6 @@ const struct command command_verify = {
 		"or lost, and what; 3: not a recording at all. A program that was killed leaves a "
 		"good "
 		"recording as long as its .live file is beside it.",
-	.operands = operands,
-	.size = sizeof(struct verify_options),
-	.run = run_verify,
-	.ranks = COMMAND_ROWS,
-	.file = offsetof(struct verify_options, file),
+	.answer = answer,
+	COMMAND_FILE(struct verify_options, OPERAND_RUN, COMMAND_ROWS),
 };

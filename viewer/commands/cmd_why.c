@@ -14,8 +14,10 @@
 #include "command.h"
 
 struct why_options {
-	const char *file, *addr, *at;
+	const char *file, *addr;
+	struct moment_query at;
 	long device;
+	uint64_t address;
 };
 
 /* The block that holds the address: blocks are in order of address. */
@@ -83,82 +85,55 @@ static void print(struct emit *out, struct classifier *c, struct owners *owners,
 }
 
 static int explain(struct emit *out, struct recording *r, const struct model *m,
-		   const struct moment *mo, const struct why_options *o, uint64_t addr)
+		   const struct moment *mo, const struct why_options *o)
 {
-	const struct block *b = block_at(mo, addr);
+	const struct block *b = block_at(mo, o->address);
 	struct stacks stacks;
 	struct owners owners;
 	struct classifier *c;
 
 	if (!b)
 		return no_block(o, m, mo);
-	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&owners, &stacks);
+	owners_open(&owners, &stacks, &r->defs);
 	c = classifier_new(m, &owners);
 	print(out, c, &owners, mo, b);
 	classifier_free(c);
-	owners_free(&owners);
-	symbols_free(stacks.symbols);
-	stacks_free(&stacks);
+	owners_close(&owners);
 	return 0;
 }
 
-static int answer(struct emit *out, struct recording *r, const struct why_options *o,
-		  struct moment_query *q, uint64_t addr)
+static int answer(const void *options, struct emit *out, struct recording *r)
 {
+	const struct why_options *o = options;
+	struct moment_query at = o->at;
 	struct model model;
 	struct moment mo = { 0 };
-	int rc = moments_one(r, &model, &mo, q, o->device);
+	int rc = moments_one(r, &model, &mo, &at, o->device);
 
 	if (rc)
 		return rc;
-	rc = explain(out, r, &model, &mo, o, addr);
+	rc = explain(out, r, &model, &mo, o);
 	model_free(&model);
 	moment_free(&mo);
 	return rc;
 }
 
-static int parse_address(const struct why_options *o, uint64_t *addr)
+static int check(void *options)
 {
+	struct why_options *o = options;
 	char *end;
 
 	errno = 0;
-	*addr = strtoull(o->addr, &end, 0);
+	o->address = strtoull(o->addr, &end, 0);
 	if (!errno && end != o->addr && !*end && o->addr[0] != '-')
 		return 0;
 	return say_error(EXIT_USAGE, "\"%s\" is not an address: give it as 0x7f12... or in decimal",
 			 o->addr);
 }
 
-static int run_why(const void *options, struct emit *out)
-{
-	const struct why_options *o = options;
-	struct recording r;
-	struct moment_query q;
-	uint64_t addr;
-	int rc = moments_parse(o->at ? o->at : "peak", &q);
-
-	if (!rc)
-		rc = parse_address(o, &addr);
-	if (!rc)
-		rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, &q, addr);
-	recording_close(&r);
-	return rc;
-}
-
-static void defaults(void *options)
-{
-	((struct why_options *)options)->device = -1;
-}
-
 static const struct option_row options[] = {
-	{ "at", 0, OPTION_TEXT, offsetof(struct why_options, at), "MOMENT",
-	  "peak (default), end, oom, TIME, mark:NAME#K" },
-	{ "device", 0, OPTION_NUMBER, offsetof(struct why_options, device), "N",
-	  "device; default: the one with the highest peak" },
+	OPTION_AT(struct why_options, "peak (default), end, oom, TIME, mark:NAME#K"),
+	OPTION_DEVICE(struct why_options),
 	{ 0 },
 };
 
@@ -177,8 +152,8 @@ const struct command command_why = {
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct why_options),
-	.defaults = defaults,
-	.run = run_why,
+	.check = check,
+	.answer = answer,
 	.ranks = COMMAND_ONE,
 	.file = offsetof(struct why_options, file),
 };

@@ -26,9 +26,8 @@ struct command {
 	const char *text;    /* a paragraph for the command's own help */
 	const struct option_row *options;
 	const struct operand_row *operands;
-	size_t size;			   /* of the struct that the two tables fill */
-	void (*defaults)(void *options);   /* may be NULL: all zero */
-	int (*check)(const void *options); /* may be NULL; 0, or said what is wrong with them */
+	size_t size;		     /* of the struct that the two tables fill */
+	int (*check)(void *options); /* may be NULL; 0, or said what is wrong with them */
 	/* One of the two. An answer is of the recording `file`, open while it runs. Exit codes. */
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
@@ -38,6 +37,14 @@ struct command {
 	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
 	bool (*plain)(void *options);
 };
+
+/* Of a command whose operand is FILE: a struct `type` with a member `file`. */
+#define COMMAND_FILE(type, operand, of_many)                                    \
+	.size = sizeof(type), .file = offsetof(type, file), .ranks = (of_many), \
+	.operands = (const struct operand_row[])                                \
+	{                                                                       \
+		{ "FILE", (operand), offsetof(type, file) }, { 0 },             \
+	}
 
 /* Runs it on one recording. An exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);

@@ -4,40 +4,20 @@
 #include <string.h>
 
 #include "../base/say.h"
-#include "class_option.h"
-
-static const char format_words[] =
-#define EXPORT(name, ...) #name " "
-#include "../export/export_formats.def"
-#undef EXPORT
-	;
 
 struct shell {
 	const char *name;
 	void (*print)(FILE *out, const struct command *const *commands, size_t count);
 };
 
-/* What is offered as the value of an option; command NULL: of every one that has it. */
-static const struct values {
-	const char *command, *option, *words;
-} known[] = {
-	{ "run", "stacks", "python native all none" },
-	{ "export", "stacks", "all python native" },
-	{ "export", "to", format_words },
-	{ "timeline", "by", "time events" },
-	{ "flame", "by", "stack module" },
-	{ "flame", "frames", "python native both" },
-	{ NULL, "at", "peak end oom" },
-	{ NULL, "class", class_option_words },
-};
-
-static const char *words_of(const struct command *c, const struct option_row *o)
+/* What is offered as the value of an option. */
+static const char *words_of(const struct option_row *o)
 {
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].option, o->name) &&
-		    (!known[i].command || !strcmp(known[i].command, c->name)))
-			return known[i].words;
-	return NULL;
+	if (o->words && o->kind != OPTION_CLASS)
+		return o->words;
+	return o->kind == OPTION_CLASS	  ? options_classes
+	       : o->kind == OPTION_MOMENT ? "peak end oom"
+					  : NULL;
 }
 
 static bool runs_a_program(const struct command *c)
@@ -49,13 +29,13 @@ static bool runs_a_program(const struct command *c)
 static void print_bash_values(FILE *out, const struct command *c)
 {
 	for (const struct option_row *o = c->options; o && o->name; o++) {
-		if (!words_of(c, o))
+		if (!words_of(o))
 			continue;
 		fprintf(out, "\t'%s --%s'", c->name, o->name);
 		if (o->letter)
 			fprintf(out, " | '%s -%c'", c->name, o->letter);
 		fprintf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
-			words_of(c, o));
+			words_of(o));
 	}
 	if (runs_a_program(c))
 		fprintf(out, "\t'%s --') COMPREPLY=($(compgen -c -- \"$word\")); return ;;\n",
@@ -117,9 +97,9 @@ static void print_quoted(FILE *out, const char *text)
 	}
 }
 
-static void print_zsh_option(FILE *out, const struct command *c, const struct option_row *o)
+static void print_zsh_option(FILE *out, const struct option_row *o)
 {
-	const char *words = words_of(c, o);
+	const char *words = words_of(o);
 
 	fprintf(out, " \\\n\t\t");
 	if (o->letter)
@@ -164,10 +144,10 @@ static void print_zsh(FILE *out, const struct command *const *commands, size_t c
 		fprintf(out, "\t%s) _arguments%s", commands[i]->name,
 			runs_a_program(commands[i]) ? " -S" : "");
 		for (const struct option_row *o = commands[i]->options; o && o->name; o++)
-			print_zsh_option(out, commands[i], o);
+			print_zsh_option(out, o);
 		for (const struct option_row *o = options_of_ranks; commands[i]->ranks && o->name;
 		     o++)
-			print_zsh_option(out, commands[i], o);
+			print_zsh_option(out, o);
 		fprintf(out,
 			" \\\n\t\t'--json[print JSON]' '--help[say more]' '--no-pager[print "
 			"long text as it is]' %s ;;\n",

@@ -93,13 +93,11 @@ static int print(const struct command *c, void *options, const struct options_co
 
 static int run(const struct command *c, char **argv)
 {
-	void *options = need_new(c->size);
+	void *options = options_new(c);
 	struct options_common common = { 0 };
 	int rc;
 
 	say_command(c->name);
-	if (c->defaults)
-		c->defaults(options);
 	rc = options_parse(c, argv, options, &common);
 	if (rc == EXIT_OK && common.help) {
 		options_help(c, stdout);

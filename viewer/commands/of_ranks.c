@@ -44,10 +44,8 @@ struct rows {
 /* `peak` with its own defaults, on the recording at path. */
 static int peak_of(const char *path, struct emit *out)
 {
-	void *options = need_new(command_peak.size);
+	void *options = options_new(&command_peak);
 
-	if (command_peak.defaults)
-		command_peak.defaults(options);
 	set_file(&command_peak, options, path);
 	return command_perform(&command_peak, options, out);
 }

@@ -7,6 +7,7 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
+#include "../classes/classify.h"
 #include "command.h"
 
 /* One run over the arguments of one command. */
@@ -20,21 +21,26 @@ struct parse {
 };
 
 static const struct option_row common_rows[] = {
-	{ "json", 0, OPTION_SWITCH, offsetof(struct options_common, json), NULL, "print JSON" },
-	{ "help", 'h', OPTION_SWITCH, offsetof(struct options_common, help), NULL,
-	  "print this text" },
-	{ "no-pager", 0, OPTION_SWITCH, offsetof(struct options_common, no_pager), NULL,
-	  "print long text as it is" },
+	OPTION(struct options_common, json, "json", 0, SWITCH, NULL, "print JSON"),
+	OPTION(struct options_common, help, "help", 'h', SWITCH, NULL, "print this text"),
+	OPTION(struct options_common, no_pager, "no-pager", 0, SWITCH, NULL,
+	       "print long text as it is"),
 	{ 0 },
 };
 
 const struct option_row options_of_ranks[] = {
-	{ "rank", 0, OPTION_TEXT, offsetof(struct options_common, rank), "N",
-	  "of several recordings, that of this rank" },
+	OPTION(struct options_common, rank, "rank", 0, TEXT, "N",
+	       "of several recordings, that of this rank"),
 	{ 0 },
 };
 
 static const struct option_row none[] = { { 0 } };
+
+const char options_classes[] =
+#define CATEGORY(name, words, colour) #name " "
+#include "../classes/categories.def"
+#undef CATEGORY
+	;
 
 static const struct option_row *rank_rows(const struct command *c)
 {
@@ -134,6 +140,63 @@ static int set_number(const struct option_row *r, const char *value, long *out)
 	return 0;
 }
 
+static int set_figure(const struct option_row *r, const char *value, double *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtod(value, &end);
+	if (!errno && end != value && !*end && *out > 0 && *out < 1e18)
+		return 0;
+	return say_error(EXIT_USAGE, "--%s needs a number above zero, not \"%s\"", r->name, value);
+}
+
+static bool has_word(const char *words, const char *value)
+{
+	size_t len = strlen(value);
+
+	for (const char *s = words; s && *s; s += strcspn(s, " "), s += *s == ' ')
+		if (strcspn(s, " ") == len && !memcmp(s, value, len))
+			return true;
+	return false;
+}
+
+static int set_word(const struct option_row *r, const char *value, const char **out)
+{
+	*out = value;
+	if (has_word(r->words, value))
+		return 0;
+	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of: %s", r->name, value, r->words);
+}
+
+static int set_class(const struct option_row *r, const char *value, int *out)
+{
+	*out = category_by_name(value);
+	if (*out >= 0 || has_word(r->words, value))
+		return 0;
+	return say_error(EXIT_USAGE, "--%s \"%s\" is not one of: %s%s%s", r->name, value,
+			 options_classes, r->words ? " " : "", r->words ? r->words : "");
+}
+
+static int set_value(const struct option_row *r, const char *value, void *at)
+{
+	switch (r->kind) {
+	case OPTION_NUMBER:
+		return set_number(r, value, at);
+	case OPTION_FIGURE:
+		return set_figure(r, value, at);
+	case OPTION_WORD:
+		return set_word(r, value, at);
+	case OPTION_CLASS:
+		return set_class(r, value, at);
+	case OPTION_MOMENT:
+		return moments_parse(value, at);
+	default:
+		*(const char **)at = value;
+		return 0;
+	}
+}
+
 static int set(struct parse *p, const struct option_row *r, char *into, const char *value)
 {
 	if (r->kind == OPTION_SWITCH) {
@@ -146,10 +209,7 @@ static int set(struct parse *p, const struct option_row *r, char *into, const ch
 		value = *p->next++;
 	if (!value)
 		return say_error(EXIT_USAGE, "--%s needs a value: %s", r->name, r->argument);
-	if (r->kind == OPTION_NUMBER)
-		return set_number(r, value, (long *)(into + r->offset));
-	*(const char **)(into + r->offset) = value;
-	return 0;
+	return set_value(r, value, into + r->offset);
 }
 
 static int parse_option(struct parse *p, const char *word)
@@ -223,6 +283,21 @@ static int missing_operand(const struct parse *p)
 	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
 			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
 			 p->command->name);
+}
+
+void *options_new(const struct command *c)
+{
+	char *into = need_new(c->size);
+
+	for (const struct option_row *r = c->options; r && r->name; r++) {
+		if (r->kind == OPTION_NUMBER)
+			*(long *)(into + r->offset) = r->initial;
+		else if (r->kind == OPTION_CLASS)
+			*(int *)(into + r->offset) = (int)r->initial;
+		else if (r->kind == OPTION_MOMENT && r->initial == AT_PEAK)
+			moments_parse("peak", (struct moment_query *)(into + r->offset));
+	}
+	return into;
 }
 
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common)

@@ -10,10 +10,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "../moments/moments.h"
+
 enum option_kind {
 	OPTION_SWITCH = 1, /* bool */
 	OPTION_TEXT,	   /* const char * */
 	OPTION_NUMBER,	   /* long */
+	OPTION_FIGURE,	   /* double, above zero; 0 if not given */
+	OPTION_WORD,	   /* const char *, one of `words`; NULL if not given */
+	OPTION_CLASS,	   /* int, a category; -1: none was given, or the one word in `words` */
+	OPTION_MOMENT,	   /* struct moment_query */
 };
 
 struct option_row {
@@ -23,7 +29,24 @@ struct option_row {
 	size_t offset;
 	const char *argument; /* its name in the help; NULL for a switch */
 	const char *help;
+	long initial;	   /* of a number, a class or a moment, where it is not given */
+	const char *words; /* what it can be, a space between two; completions offer them */
 };
+
+/* A row of the struct `type`; behind it what else there is to say of it. */
+#define OPTION(type, member, long_name, short_name, of_kind, value, text, ...)                   \
+	{                                                                                        \
+		.name = (long_name), .letter = (short_name), .kind = OPTION_##of_kind,           \
+		.offset = offsetof(type, member), .argument = (value), .help = text, __VA_ARGS__ \
+	}
+
+/* Rows that many commands have. */
+#define OPTION_DEVICE(type)                            \
+	OPTION(type, device, "device", 0, NUMBER, "N", \
+	       "device; default: the one with the highest peak", .initial = -1)
+#define OPTION_TOP(type, what, n) \
+	OPTION(type, top, "top", 0, NUMBER, "N", what "; default " #n ", 0 = all", .initial = n)
+#define OPTION_AT(type, text) OPTION(type, at, "at", 0, MOMENT, "MOMENT", text, .initial = AT_PEAK)
 
 enum operand_kind {
 	OPERAND_ONE = 1,  /* const char * */
@@ -41,6 +64,8 @@ struct operand_row {
 
 struct command;
 
+extern const char options_classes[]; /* names of all classes, a space behind each */
+
 /* What every command understands. */
 struct options_common {
 	bool json;
@@ -53,8 +78,10 @@ struct options_common {
 /* What a command understands that reads recordings. */
 extern const struct option_row options_of_ranks[];
 
-/* Fills `into` (command->size bytes, zeroed by the caller). 0, or a sentence was said and
- * EXIT_USAGE. */
+/* The struct of the command's options with none given; options_free gives it back. */
+void *options_new(const struct command *c);
+
+/* 0, or a sentence was said and EXIT_USAGE. */
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common);
 
 void options_free(const struct command *c, void *into, struct options_common *common);

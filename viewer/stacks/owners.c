@@ -20,6 +20,19 @@ void owners_free(struct owners *o)
 	map_free(&o->known);
 }
 
+void owners_open(struct owners *o, struct stacks *stacks, struct defs *d)
+{
+	stacks_init(stacks, d, symbols_new(d));
+	owners_init(o, stacks);
+}
+
+void owners_close(struct owners *o)
+{
+	owners_free(o);
+	symbols_free(o->stacks->symbols);
+	stacks_free(o->stacks);
+}
+
 const char *owners_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

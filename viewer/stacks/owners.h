@@ -29,6 +29,9 @@ struct owners {
 
 void owners_init(struct owners *o, struct stacks *stacks);
 void owners_free(struct owners *o);
+/* The same with stacks and symbols of their own: those of a whole recording. */
+void owners_open(struct owners *o, struct stacks *stacks, struct defs *d);
+void owners_close(struct owners *o);
 
 struct owner owners_find(struct owners *o, const struct block *b);
 /* The line that called the outermost forward method on the stack; no file = there is none. */
