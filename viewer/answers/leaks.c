@@ -22,6 +22,7 @@ struct group {
 
 struct search {
 	struct owners *owners;
+	const struct model *model;
 	int device;
 	struct map owner_ids; /* stack and backward node -> index in found */
 	struct owner *found;
@@ -137,7 +138,8 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 {
 	size_t sample = sample_after(s, c->block->seq);
 
-	if (c->category == CATEGORY_gradients || c->block->signs & STACK_STEP)
+	if (c->category == CATEGORY_gradients ||
+	    model_signs(s->model, c->block->stack) & STACK_STEP)
 		return;
 	g->born[sample] += c->bytes < 0 ? -1 : 1;
 	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
@@ -285,7 +287,7 @@ static int compare(struct leaks *out, struct search *s, struct timeline *t, stru
 
 int leaks_find_in(struct leaks *out, struct timeline *t, struct series *series)
 {
-	struct search s = { .owners = &t->owners, .device = t->device };
+	struct search s = { .owners = &t->owners, .model = &t->model, .device = t->device };
 	int rc = 0;
 
 	*out = (struct leaks){ 0 };

@@ -113,9 +113,11 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 	for (size_t i = 0; i < mo->count && !fact.len; i++) {
 		const struct block *b = &mo->blocks[i];
 
-		if (!b->storage || b->storage >= b->size)
+		uint64_t storage = model_storage(&r->survey, b);
+
+		if (!storage || storage >= b->size)
 			continue;
-		bytes += b->size - b->storage;
+		bytes += b->size - storage;
 		blocks++;
 	}
 	if (!fact.len)

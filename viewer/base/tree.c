@@ -22,9 +22,14 @@ struct spot {
 	unsigned i;
 };
 
+static size_t bytes_of_item(const struct tree *t)
+{
+	return t->each ? t->each : sizeof(struct block);
+}
+
 static struct block *block_at(const struct tree *t, uint32_t place)
 {
-	return &t->chunks[place / CHUNK][place % CHUNK];
+	return (struct block *)(t->chunks[place / CHUNK] + place % CHUNK * bytes_of_item(t));
 }
 
 /* How many of n sorted addresses are at most `addr`; no branch depends on the addresses. */
@@ -123,10 +128,11 @@ static uint32_t take(struct tree *t, uint64_t addr)
 		if (place / CHUNK >= t->chunk_count) {
 			t->chunks =
 				need_grow(t->chunks, &t->room, t->chunk_count, sizeof(*t->chunks));
-			t->chunks[t->chunk_count++] = need_new(CHUNK * sizeof(struct block));
+			t->chunks[t->chunk_count++] = need_new(CHUNK * bytes_of_item(t));
 		}
 	}
-	*block_at(t, place) = (struct block){ .addr = addr };
+	memset(block_at(t, place), 0, bytes_of_item(t));
+	block_at(t, place)->addr = addr;
 	return place;
 }
 
@@ -236,5 +242,5 @@ void tree_free(struct tree *t)
 	free(t->groups);
 	free(t->firsts);
 	free(t->recent);
-	*t = (struct tree){ 0 };
+	*t = (struct tree){ .each = t->each };
 }

@@ -43,22 +43,46 @@ void classifier_free(struct classifier *c)
 	free(c);
 }
 
-struct verdict classify(struct classifier *c, const struct block *b)
+struct verdict classify_history(struct classifier *c, const struct history *h)
 {
 	size_t i = 0;
 
 	while (i < RULES - 1 &&
-	       ((c->without && !strcmp(c->without, rules[i].name)) || !rules[i].fits(c, b)))
+	       ((c->without && !strcmp(c->without, rules[i].name)) || !rules[i].fits(c, h)))
 		i++;
 	return (struct verdict){ rules[i].category, &rules[i] };
 }
 
+struct verdict classify(struct classifier *c, const struct block *b)
+{
+	struct history h;
+
+	model_history(c->m, b, &h);
+	return classify_history(c, &h);
+}
+
+/* As if it had died at once, so that no rule waits for more. */
+struct verdict classify_request(struct classifier *c, const struct block *b, enum block_stage stage)
+{
+	struct history h = { .block = *b, .stage = stage, .died_stage = stage };
+
+	h.signs = h.died_signs = model_signs(c->m, b->stack);
+	h.in_node = stage_is_backward(stage);
+	h.block.died_seq = b->seq + 1;
+	h.block.died_ns = b->born_ns;
+	h.born_forward = h.died_forward = c->m->forwards;
+	h.born_backward = h.died_backward = c->m->backwards;
+	return classify_history(c, &h);
+}
+
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room)
 {
+	struct history h;
 	size_t n = 0;
 
+	model_history(c->m, b, &h);
 	for (size_t i = 0; i < RULES && n < room; i++)
-		if (i == RULES - 1 || rules[i].fits(c, b))
+		if (i == RULES - 1 || rules[i].fits(c, &h))
 			n += snprintf(buf + n, room - n, "%s%s:%s", n ? " " : "", rules[i].name,
 				      category_name(rules[i].category));
 }
@@ -110,20 +134,20 @@ const char *verdict_rule(struct verdict v)
 }
 
 /* " (first at 1.20 s)" */
-static void time_of(const struct classifier *c, const struct rule *r, const struct block *b,
+static void time_of(const struct classifier *c, const struct rule *r, const struct history *h,
 		    char *buf, size_t room)
 {
 	uint64_t ns = 0;
 	char t[HUMAN_MAX];
 
 	if (r->when == WHEN_LEAF)
-		ns = b->leaf_ns;
+		ns = h->leaf_ns;
 	else if (r->when == WHEN_GRAD)
-		ns = b->grad_ns;
+		ns = h->grad_ns;
 	else if (r->when == WHEN_SAVED)
-		ns = b->save_ns;
+		ns = h->save_ns;
 	else if (r->when == WHEN_DIED)
-		ns = b->died_ns;
+		ns = h->block.died_ns;
 	buf[0] = 0;
 	if (ns)
 		snprintf(buf, room, " (%s %s)", r->when == WHEN_DIED ? "at" : "first at",
@@ -140,13 +164,13 @@ static const char *const stage_words[STAGES] = {
 };
 
 /* ", at Net.forward model.py:12" */
-static void place_words(struct classifier *c, const struct block *b, char *buf, size_t room)
+static void place_words(struct classifier *c, const struct history *h, char *buf, size_t room)
 {
 	struct owner o = { .function = "", .file = "" };
 
 	buf[0] = 0;
 	if (c->owners)
-		o = owners_find(c->owners, b);
+		o = owners_find(c->owners, &h->block);
 	if (o.backward)
 		snprintf(buf, room, ", for the node %s", o.function);
 	else if (o.function[0] && o.file[0])
@@ -157,17 +181,17 @@ static void place_words(struct classifier *c, const struct block *b, char *buf, 
 
 /* "allocated at 0.21 s in a forward pass, at train.py:3". Of what was there when recording began no
  * time is known, and nothing at all without a stack. */
-static void birth(struct classifier *c, const struct block *b, char *buf, size_t room)
+static void birth(struct classifier *c, const struct history *h, char *buf, size_t room)
 {
 	char time[HUMAN_MAX], place[512];
 
-	place_words(c, b, place, sizeof(place));
-	if (b->seq > c->m->state_seq)
+	place_words(c, h, place, sizeof(place));
+	if (h->block.seq > c->m->state_seq)
 		snprintf(buf, room, "allocated at %s %s%s",
-			 human_seconds(time, b->born_ns - c->m->first_ns), stage_words[b->stage],
-			 place);
-	else if (b->stack)
-		snprintf(buf, room, "there from the start, made %s%s", stage_words[b->stage],
+			 human_seconds(time, h->block.born_ns - c->m->first_ns),
+			 stage_words[h->stage], place);
+	else if (h->block.stack)
+		snprintf(buf, room, "there from the start, made %s%s", stage_words[h->stage],
 			 place);
 	else
 		snprintf(buf, room, "there from the start");
@@ -177,9 +201,11 @@ void verdict_reason(struct classifier *c, struct verdict v, const struct block *
 		    size_t room)
 {
 	char when[64], born[640];
+	struct history h;
 
-	time_of(c, v.rule, b, when, sizeof(when));
-	birth(c, b, born, sizeof(born));
+	model_history(c->m, b, &h);
+	time_of(c, v.rule, &h, when, sizeof(when));
+	birth(c, &h, born, sizeof(born));
 	if (snprintf(buf, room, "%s%s. It was %s.", v.rule->because, when, born) < 0)
 		buf[0] = 0;
 }

@@ -65,16 +65,16 @@ uint32_t place_of_python(struct classifier *c, uint32_t stack)
 	return *at;
 }
 
-uint32_t place_of_script(struct classifier *c, const struct block *b)
+uint32_t place_of_script(struct classifier *c, const struct history *h)
 {
 	bool fresh;
 	uint32_t *at;
 
-	if (!c->owners || !(b->signs & STACK_PYTHON))
+	if (!c->owners || !life_made_by(h, STACK_PYTHON))
 		return 0;
-	at = map_put(&c->places, (uint64_t)2 << 32 | b->stack, &fresh);
+	at = map_put(&c->places, (uint64_t)2 << 32 | h->block.stack, &fresh);
 	if (fresh)
-		*at = PLACE_KNOWN | look_at_script(c->owners->stacks, b->stack);
+		*at = PLACE_KNOWN | look_at_script(c->owners->stacks, h->block.stack);
 	return *at;
 }
 
@@ -229,7 +229,7 @@ uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq)
 	return *at;
 }
 
-uint32_t place_of_native(struct classifier *c, const struct block *b)
+uint32_t place_of_native(struct classifier *c, const struct history *h)
 {
-	return place_of_stack(c, b->stack, b->seq);
+	return place_of_stack(c, h->block.stack, h->block.seq);
 }

@@ -7,44 +7,44 @@
 #include "thresholds.h"
 
 /* An optimizer that makes its state anew at each step gives up the old one in it. */
-bool before_state(struct classifier *c, const struct block *b)
+bool before_state(struct classifier *c, const struct history *h)
 {
-	return model_is_before(c->m, b) && b->died_seq && b->died_stage == STAGE_OPTIMIZER;
+	return model_is_before(c->m, h) && life_ended_in(h, STAGE_OPTIMIZER);
 }
 
-bool before_gradient(struct classifier *c, const struct block *b)
+bool before_gradient(struct classifier *c, const struct history *h)
 {
-	return model_is_before(c->m, b) && b->died_seq && b->died_stage == STAGE_ZERO_GRAD;
+	return model_is_before(c->m, h) && life_ended_in(h, STAGE_ZERO_GRAD);
 }
 
 /* Gradients of the block's size in one pass: new ones, or what is added to those that are there. */
-static uint32_t gradients_of(const struct classifier *c, const struct block *b)
+static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct model_size *s = model_before_of(c->m, b->size);
+	const struct model_size *s = model_before_of(c->m, life_size(h));
 
 	return s ? (s->kept.most ? s->kept.most : s->gone.most) : 0;
 }
 
-static bool stands(const struct classifier *c, const struct block *b)
+static bool stands(const struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && model_is_before(c->m, b) && b->rank;
+	return !c->m->tags && model_is_before(c->m, h) && life_rank(h);
 }
 
 /* More: the model is made first, and an optimizer keeps up to three of each. */
-bool before_rest(struct classifier *c, const struct block *b)
+bool before_rest(struct classifier *c, const struct history *h)
 {
-	uint32_t n = gradients_of(c, b);
+	uint32_t n = gradients_of(c, h);
 
-	return stands(c, b) && n && b->rank > n && b->rank <= (1 + STATES_MOST) * n;
+	return stands(c, h) && n && life_rank(h) > n && life_rank(h) <= (1 + STATES_MOST) * n;
 }
 
 /* What stays for all passes. */
-bool before_weight(struct classifier *c, const struct block *b)
+bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, b) && (c->m->forwards || c->m->backwards);
+	return stands(c, h) && (c->m->forwards || c->m->backwards);
 }
 
-bool before_workspace(struct classifier *c, const struct block *b)
+bool before_workspace(struct classifier *c, const struct history *h)
 {
-	return stands(c, b) && b->size == CUBLAS_BYTES;
+	return stands(c, h) && life_size(h) == CUBLAS_BYTES;
 }

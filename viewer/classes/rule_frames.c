@@ -3,148 +3,150 @@
 #include "rules.h"
 #include "thresholds.h"
 
-static bool is_module_memory(const struct block *b)
+static bool is_module_memory(const struct history *h)
 {
-	return b->signs & (STACK_PARAM | STACK_COPY) && !(b->signs & STACK_BUCKET) &&
-	       !stage_is_backward(b->stage) && b->stage != STAGE_OPTIMIZER;
+	return life_made_by(h, STACK_PARAM | STACK_COPY) && !life_made_by(h, STACK_BUCKET) &&
+	       !life_born_in_backward(h) && !life_born_in(h, STAGE_OPTIMIZER);
 }
 
 /* A plain attribute of a module is a buffer in all but name. */
-static bool is_attribute(struct classifier *c, const struct block *b)
+static bool is_attribute(struct classifier *c, const struct history *h)
 {
-	uint32_t place = place_of_script(c, b);
+	uint32_t place = place_of_script(c, h);
 
 	return place & PLACE_ATTRIBUTE && !(place & (PLACE_PARAMETER | PLACE_LEAF));
 }
 
 /* A table that a module makes of itself before anything runs: caches, masks, angles. */
-static bool is_set_up(struct classifier *c, const struct block *b)
+static bool is_set_up(struct classifier *c, const struct history *h)
 {
-	return b->signs & STACK_METHOD && !b->tags && !b->born_forward && !b->born_backward &&
-	       block_lived_on(c, b) && is_attribute(c, b);
+	return life_made_by(h, STACK_METHOD) && !life_tagged(h, ANY_TAG) && life_is_early(h) &&
+	       life_lived_on(c, h) && is_attribute(c, h);
 }
 
-bool frame_buffer(struct classifier *c, const struct block *b)
+bool frame_buffer(struct classifier *c, const struct history *h)
 {
-	if (b->tags & BLOCK_LEAF)
+	if (life_tagged(h, BLOCK_LEAF))
 		return false;
-	if (!is_module_memory(b))
-		return b->stage == STAGE_OUTSIDE &&
-		       (place_of_script(c, b) & PLACE_BUFFER || is_set_up(c, b));
-	return (b->signs & STACK_COPY && !(b->signs & STACK_PARAM)) ||
-	       place_of_python(c, b->stack) & PLACE_BUFFER || is_attribute(c, b);
+	if (!is_module_memory(h))
+		return life_born_in(h, STAGE_OUTSIDE) &&
+		       (place_of_script(c, h) & PLACE_BUFFER || is_set_up(c, h));
+	return (life_made_by(h, STACK_COPY) && !life_made_by(h, STACK_PARAM)) ||
+	       place_of_python(c, life_stack(h)) & PLACE_BUFFER || is_attribute(c, h);
 }
 
 /* Keys and values kept as plain attributes of a module, made with it; or by the script. */
-bool frame_named_cache(struct classifier *c, const struct block *b)
+bool frame_named_cache(struct classifier *c, const struct history *h)
 {
-	if (b->tags || !(place_of_script(c, b) & PLACE_CACHE) ||
-	    place_of_python(c, b->stack) & PLACE_BUFFER)
+	if (life_tagged(h, ANY_TAG) || !(place_of_script(c, h) & PLACE_CACHE) ||
+	    place_of_python(c, life_stack(h)) & PLACE_BUFFER)
 		return false;
-	return is_module_memory(b) ? is_attribute(c, b)
-				   : b->stage == STAGE_OUTSIDE && block_lived_on(c, b) &&
-					     place_of_native(c, b) & PLACE_MAKER;
+	return is_module_memory(h) ? is_attribute(c, h)
+				   : life_born_in(h, STAGE_OUTSIDE) && life_lived_on(c, h) &&
+					     place_of_native(c, h) & PLACE_MAKER;
 }
 
 /* What the script itself calls a gradient. */
-bool frame_gradient(struct classifier *c, const struct block *b)
+bool frame_gradient(struct classifier *c, const struct history *h)
 {
-	if (b->tags & BLOCK_LEAF || b->signs & STACK_PARAM ||
-	    (b->stage != STAGE_OUTSIDE && b->stage != STAGE_OPTIMIZER))
+	if (life_tagged(h, BLOCK_LEAF) || life_made_by(h, STACK_PARAM) ||
+	    (!life_born_in(h, STAGE_OUTSIDE) && !life_born_in(h, STAGE_OPTIMIZER)))
 		return false;
-	return place_of_script(c, b) & PLACE_GRAD;
+	return place_of_script(c, h) & PLACE_GRAD;
 }
 
 /* In a step around that of another optimizer: gradients for its copies of the weights. */
-static bool is_wider_gradient(struct classifier *c, const struct block *b)
+static bool is_wider_gradient(struct classifier *c, const struct history *h)
 {
-	return place_of_native(c, b) & (PLACE_CONVERTED | PLACE_CAT) &&
-	       place_of_script(c, b) & PLACE_NAMED_GRAD && !b->step;
+	return place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT) &&
+	       place_of_script(c, h) & PLACE_NAMED_GRAD && !life_step(h);
 }
 
 /* Partitions and buffers that gradients are copied or reduced into, by an optimizer around another
  * or by hooks in backward. */
-bool frame_gradient_partition(struct classifier *c, const struct block *b)
+bool frame_gradient_partition(struct classifier *c, const struct history *h)
 {
-	if (b->stage == STAGE_OPTIMIZER)
-		return is_wider_gradient(c, b);
-	if (b->stage == STAGE_FORWARD || b->signs & STACK_PARAM || b->tags & ~BLOCK_GRAD ||
-	    !block_lived_past_backward(c, b))
+	if (life_born_in(h, STAGE_OPTIMIZER))
+		return is_wider_gradient(c, h);
+	if (life_born_in(h, STAGE_FORWARD) || life_made_by(h, STACK_PARAM) ||
+	    life_tagged(h, ~BLOCK_GRAD) || !life_lived_past_backward(h))
 		return false;
-	if (b->signs & STACK_GRADS)
-		return stage_is_backward(b->stage) || block_lived_on(c, b);
-	return b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE && block_lived_on(c, b) &&
-	       place_of_script(c, b) & PLACE_NAMED_GRAD;
+	if (life_made_by(h, STACK_GRADS))
+		return life_born_in_backward(h) || life_lived_on(c, h);
+	return life_made_by(h, STACK_STATE) && life_born_in(h, STAGE_OUTSIDE) &&
+	       life_lived_on(c, h) && place_of_script(c, h) & PLACE_NAMED_GRAD;
 }
 
 /* Without tags: the script asks for a gradient of what it makes before any backward pass, or
  * calls it a parameter, and keeps it. */
-bool frame_leaf(struct classifier *c, const struct block *b)
+bool frame_leaf(struct classifier *c, const struct history *h)
 {
-	uint32_t wanted = b->born_backward ? PLACE_PARAMETER : PLACE_LEAF;
-	uint32_t least = b->born_backward ? b->born_backward : LEAF_PASSES;
+	uint32_t wanted = life_first_backward(h) ? PLACE_PARAMETER : PLACE_LEAF;
+	uint32_t least = life_first_backward(h) ? life_first_backward(h) : LEAF_PASSES;
 
-	if (c->m->tags || b->stage != STAGE_OUTSIDE || b->signs & (STACK_DATA | STACK_STATE))
+	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) ||
+	    life_made_by(h, STACK_DATA | STACK_STATE))
 		return false;
-	return (!b->died_seq || b->died_backward > least) && place_of_script(c, b) & wanted;
+	return (!life_ended(h) || life_last_backward(c, h) > least) &&
+	       place_of_script(c, h) & wanted;
 }
 
 /* Frozen weights, copies, what runs without gradients. */
-bool frame_parameter(struct classifier *c, const struct block *b)
+bool frame_parameter(struct classifier *c, const struct history *h)
 {
-	return is_module_memory(b) && !frame_buffer(c, b);
+	return is_module_memory(h) && !frame_buffer(c, h);
 }
 
 /* What is only copied on from a file is soon gone. */
-bool frame_loaded(struct classifier *c, const struct block *b)
+bool frame_loaded(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return b->signs & STACK_LOAD && b->stage == STAGE_OUTSIDE && !b->save_ns &&
-	       (!b->died_seq || b->died_forward > b->born_forward + 1);
+	return life_made_by(h, STACK_LOAD) && life_born_in(h, STAGE_OUTSIDE) &&
+	       !life_ever_saved(h) &&
+	       (!life_ended(h) || life_last_forward(c, h) > life_first_forward(h) + 1);
 }
 
-bool frame_unsharded(struct classifier *c, const struct block *b)
+bool frame_unsharded(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return b->signs & STACK_UNSHARDED;
+	return life_made_by(h, STACK_UNSHARDED);
 }
 
 /* What its other methods make and give up at once is a step on the way. */
-bool frame_state(struct classifier *c, const struct block *b)
+bool frame_state(struct classifier *c, const struct history *h)
 {
-	return b->signs & STACK_STATE && b->stage != STAGE_FORWARD && b->stage != STAGE_OPTIMIZER &&
-	       !block_is_bucket(c, b) && !(b->stage == STAGE_BACKWARD && b->tags & BLOCK_GRAD) &&
-	       (b->stage != STAGE_OUTSIDE || block_lived_on(c, b));
+	return life_made_by(h, STACK_STATE) && !life_born_in(h, STAGE_FORWARD) &&
+	       !life_born_in(h, STAGE_OPTIMIZER) && !block_is_bucket(c, h) &&
+	       !(life_born_in(h, STAGE_BACKWARD) && life_tagged(h, BLOCK_GRAD)) &&
+	       (!life_born_in(h, STAGE_OUTSIDE) || life_lived_on(c, h));
 }
 
 /* Made or copied to the device by the script itself, not computed. */
-bool frame_made_outside(struct classifier *c, const struct block *b)
+bool frame_made_outside(struct classifier *c, const struct history *h)
 {
-	if (b->stage != STAGE_OUTSIDE || b->tags & BLOCK_GRAPH ||
-	    b->signs & (STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
+	if (!life_born_in(h, STAGE_OUTSIDE) || life_tagged(h, BLOCK_GRAPH) ||
+	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE))
 		return false;
-	if (block_is_gathered(c, b) || block_is_narrowed(c, b))
+	if (block_is_gathered(c, h) || block_is_narrowed(c, h))
 		return false;
-	return place_of_native(c, b) & PLACE_MAKER && !(place_of_native(c, b) & PLACE_CAST) &&
-	       !block_is_of_graph_alone(c, b);
+	return place_of_native(c, h) & PLACE_MAKER && !(place_of_native(c, h) & PLACE_CAST) &&
+	       !block_is_of_graph_alone(c, h);
 }
 
 /* Models that could generate fill a cache while they train as well: that one ends with its pass. */
-bool frame_cache(struct classifier *c, const struct block *b)
+bool frame_cache(struct classifier *c, const struct history *h)
 {
-	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
-
-	return b->signs & STACK_CACHE && !b->save_ns &&
-	       (b->stage != STAGE_FORWARD || until == b->born_backward);
+	return life_made_by(h, STACK_CACHE) && !life_ever_saved(h) &&
+	       (!life_born_in(h, STAGE_FORWARD) || !life_saw_backward(c, h));
 }
 
-bool frame_workspace(struct classifier *c, const struct block *b)
+bool frame_workspace(struct classifier *c, const struct history *h)
 {
-	return !b->tags && place_of_native(c, b) & PLACE_WORKSPACE;
+	return !life_tagged(h, ANY_TAG) && place_of_native(c, h) & PLACE_WORKSPACE;
 }
 
-bool frame_communication(struct classifier *c, const struct block *b)
+bool frame_communication(struct classifier *c, const struct history *h)
 {
-	return b->signs & STACK_COLLECTIVE || block_is_bucket(c, b) ||
-	       place_of_native(c, b) & PLACE_NETWORK;
+	return life_made_by(h, STACK_COLLECTIVE) || block_is_bucket(c, h) ||
+	       place_of_native(c, h) & PLACE_NETWORK;
 }

@@ -1,58 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules on what ran when a block was born: the optimizer's step, a backward node, a forward pass.
  */
-#include <string.h>
-
 #include "rules.h"
-
-bool stage_is_backward(unsigned stage)
-{
-	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
-}
 
 /* Born inside an optimizer's step, and it outlived that step: without a range that says where it
  * ended, it lived into the next pass. */
-bool phase_state(struct classifier *c, const struct block *b)
+bool phase_state(struct classifier *c, const struct history *h)
 {
-	uint64_t end = b->step ? model_step_end(c->m, b->step) : 0;
+	uint64_t end = life_step(h) ? model_step_end(c->m, life_step(h)) : 0;
 
-	if (b->stage != STAGE_OPTIMIZER)
+	if (!life_born_in(h, STAGE_OPTIMIZER))
 		return false;
-	if (!b->step)
-		return block_lived_on(c, b);
-	return end && (!b->died_seq || b->died_seq > end);
+	if (!life_step(h))
+		return life_lived_on(c, h);
+	return end && life_lived_past(h, end);
 }
 
-bool phase_optimizer(struct classifier *c, const struct block *b)
+bool phase_optimizer(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return b->stage == STAGE_OPTIMIZER || b->signs & STACK_CLIP ||
-	       (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE && !(b->tags & BLOCK_GRAPH));
+	return life_born_in(h, STAGE_OPTIMIZER) || life_made_by(h, STACK_CLIP) ||
+	       (life_made_by(h, STACK_STATE) && life_born_in(h, STAGE_OUTSIDE) &&
+		!life_tagged(h, BLOCK_GRAPH));
 }
 
-bool phase_backward(struct classifier *c, const struct block *b)
+bool phase_backward(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return stage_is_backward(b->stage);
+	return life_born_in_backward(h);
 }
 
-bool phase_forward(struct classifier *c, const struct block *b)
+bool phase_forward(struct classifier *c, const struct history *h)
 {
 	(void)c;
-	return b->stage == STAGE_FORWARD;
+	return life_born_in(h, STAGE_FORWARD);
 }
 
 /* Computed by the script itself: it was part of a graph, or soon gone, or its stack says so. */
-bool phase_outside(struct classifier *c, const struct block *b)
+bool phase_outside(struct classifier *c, const struct history *h)
 {
-	if (b->signs & STACK_CAPTURE)
+	if (life_made_by(h, STACK_CAPTURE))
 		return true;
-	if (b->stage != STAGE_OUTSIDE || !(b->signs & STACK_PYTHON) ||
+	if (!life_born_in(h, STAGE_OUTSIDE) || !life_made_by(h, STACK_PYTHON) ||
 	    !(c->m->forwards || c->m->backwards))
 		return false;
-	return b->tags & BLOCK_GRAPH || model_is_of_graph(c->m, b) ||
-	       (b->died_seq && b->died_backward <= b->born_backward + 1) ||
-	       block_is_gathered(c, b) ||
-	       ((b->after_forward || !c->m->forwards) &&
-		place_of_native(c, b) & (PLACE_COMPUTED | PLACE_CONVERTED));
+	return life_tagged(h, BLOCK_GRAPH) || model_is_of_graph(c->m, h) ||
+	       (life_ended(h) && life_last_backward(c, h) <= life_first_backward(h) + 1) ||
+	       block_is_gathered(c, h) ||
+	       ((life_born_after_forward(h) || !c->m->forwards) &&
+		place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED));
 }

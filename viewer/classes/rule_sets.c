@@ -7,44 +7,45 @@
 #include "rules.h"
 #include "thresholds.h"
 
-static bool is_made_by_script(const struct block *b)
+static bool is_made_by_script(const struct history *h)
 {
-	return b->stage == STAGE_OUTSIDE &&
-	       !(b->signs & (STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
-			     STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE));
+	return life_born_in(h, STAGE_OUTSIDE) &&
+	       !life_made_by(h, STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
+					STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE);
 }
 
-static bool is_of_the_script(const struct block *b)
+static bool is_of_the_script(const struct history *h)
 {
-	return is_made_by_script(b) && !(b->tags & ~BLOCK_GRAD);
+	return is_made_by_script(h) && !life_tagged(h, ~BLOCK_GRAD);
 }
 
 /* It came from the host by a line that brings more of them later, and did not stay. A line that is
  * called for each of several models makes many at once, or what stays. */
-static bool is_batch(struct classifier *c, const struct block *b)
+static bool is_batch(struct classifier *c, const struct history *h)
 {
-	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+	uint32_t until = life_last_backward(c, h);
 
-	return place_of_native(c, b) & PLACE_MOVED && until <= b->born_backward + BATCH_PASSES &&
-	       model_line_goes_on(c->m, b) && !model_makes_many_once(c->m, b->stack);
+	return place_of_native(c, h) & PLACE_MOVED &&
+	       until <= life_first_backward(h) + BATCH_PASSES && model_line_goes_on(c->m, h) &&
+	       !model_makes_many_once(c->m, life_stack(h));
 }
 
 /* Kept over at least one whole step, or for good. */
-bool set_copies(struct classifier *c, const struct block *b)
+bool set_copies(struct classifier *c, const struct history *h)
 {
-	uint32_t until = b->died_seq ? b->died_backward : c->m->backwards;
+	uint32_t until = life_last_backward(c, h);
 
-	return c->m->backwards && is_of_the_script(b) && model_is_of_a_set(c->m, b->stack) &&
-	       (until > b->born_backward + !b->after_step ||
-		(!b->died_seq &&
-		 (!b->born_backward || model_has_habit(c->m, b->stack, HABIT_KEPT_ON)))) &&
-	       !(place_of_native(c, b) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, b);
+	return c->m->backwards && is_of_the_script(h) && model_is_of_a_set(c->m, life_stack(h)) &&
+	       (until > life_first_backward(h) + !life_born_after_step(h) ||
+		(!life_ended(h) && (!life_first_backward(h) ||
+				    model_has_habit(c->m, life_stack(h), HABIT_KEPT_ON)))) &&
+	       !(place_of_native(c, h) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, h);
 }
 
 /* Made by copying what was there, not filled anew. */
-static bool is_copied(struct classifier *c, const struct block *b)
+static bool is_copied(struct classifier *c, const struct history *h)
 {
-	uint32_t place = place_of_native(c, b);
+	uint32_t place = place_of_native(c, h);
 
 	if (place & (PLACE_TAKES | PLACE_RESULT))
 		return false;
@@ -52,55 +53,56 @@ static bool is_copied(struct classifier *c, const struct block *b)
 }
 
 /* Copies as they are. Those in a wider type are what an optimizer works on. */
-bool set_averages(struct classifier *c, const struct block *b)
+bool set_averages(struct classifier *c, const struct history *h)
 {
-	uint32_t place = place_of_native(c, b);
+	uint32_t place = place_of_native(c, h);
 
-	return set_copies(c, b) && model_size_is_of_weight(c->m, b->size) &&
-	       (is_copied(c, b) || (place & PLACE_EMPTY && !b->born_backward)) &&
+	return set_copies(c, h) && model_size_is_of_weight(c->m, life_size(h)) &&
+	       (is_copied(c, h) || (place & PLACE_EMPTY && !life_first_backward(h))) &&
 	       (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
 /* No batch: there before the first pass, and used by pass after pass. */
-bool set_loaded(struct classifier *c, const struct block *b)
+bool set_loaded(struct classifier *c, const struct history *h)
 {
-	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
+	uint32_t until = life_last_forward(c, h);
 
-	return is_made_by_script(b) && until > 1 && model_is_of_many(c->m, b) &&
-	       !(c->m->backwards && model_is_of_a_set(c->m, b->stack)) && is_copied(c, b);
+	return is_made_by_script(h) && until > 1 && model_is_of_many(c->m, h) &&
+	       !(c->m->backwards && model_is_of_a_set(c->m, life_stack(h))) && is_copied(c, h);
 }
 
 /* Without a backward pass empty room that is there for pass after pass, one for each layer, is for
  * keys and values. */
-bool set_caches(struct classifier *c, const struct block *b)
+bool set_caches(struct classifier *c, const struct history *h)
 {
-	uint32_t until = b->died_seq ? b->died_forward : c->m->forwards;
+	uint32_t until = life_last_forward(c, h);
 
-	return !c->m->backwards && !b->tags && is_made_by_script(b) && until > 1 &&
-	       model_is_of_many_alike(c->m, b) &&
-	       place_of_native(c, b) & (PLACE_ZEROS | PLACE_EMPTY);
+	return !c->m->backwards && !life_tagged(h, ANY_TAG) && is_made_by_script(h) && until > 1 &&
+	       model_is_of_many_alike(c->m, h) &&
+	       place_of_native(c, h) & (PLACE_ZEROS | PLACE_EMPTY);
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
  * all in one. A line whose source is not there may speak of them unless it brings a batch. */
-bool set_copied_gradients(struct classifier *c, const struct block *b)
+bool set_copied_gradients(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
 
-	if (!is_of_the_script(b) || !b->born_backward || b->after_step)
+	if (!is_of_the_script(h) || !life_first_backward(h) || life_born_after_step(h))
 		return false;
-	place = place_of_script(c, b);
-	if (place & PLACE_OF_GRAD && !b->after_forward && b->size >= c->m->largest_gradient)
+	place = place_of_script(c, h);
+	if (place & PLACE_OF_GRAD && !life_born_after_forward(h) &&
+	    life_size(h) >= c->m->largest_gradient)
 		return true;
-	return model_is_of_a_set(c->m, b->stack) &&
+	return model_is_of_a_set(c->m, life_stack(h)) &&
 	       (place & PLACE_OF_GRAD ||
-		!(place & PLACE_READ || place_of_native(c, b) & PLACE_MOVED));
+		!(place & PLACE_READ || place_of_native(c, h) & PLACE_MOVED));
 }
 
 /* The arithmetic of an update that the script does by itself. */
-bool set_update(struct classifier *c, const struct block *b)
+bool set_update(struct classifier *c, const struct history *h)
 {
-	return is_of_the_script(b) && b->born_backward && !b->after_forward &&
-	       !(b->died_seq && stage_is_backward(b->died_stage)) &&
-	       model_is_of_a_set(c->m, b->stack) && !(place_of_native(c, b) & PLACE_MOVED);
+	return is_of_the_script(h) && life_first_backward(h) && !life_born_after_forward(h) &&
+	       !life_ended_in_backward(h) && model_is_of_a_set(c->m, life_stack(h)) &&
+	       !(place_of_native(c, h) & PLACE_MOVED);
 }

@@ -13,7 +13,9 @@ struct classifier {
 	struct map places;   /* stack -> what native frames and source lines say */
 };
 
-typedef bool rule_fits(struct classifier *c, const struct block *b);
+#include "life.h" /* what a rule may ask */
+
+typedef bool rule_fits(struct classifier *c, const struct history *h);
 
 /* rule_tags.c: what autograd said */
 rule_fits tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
@@ -68,16 +70,13 @@ enum place {
 uint32_t statement_places(const char *text); /* PLACE_GRAD ... PLACE_BUCKET, PLACE_BUFFER */
 /* places.c */
 uint32_t place_of_python(struct classifier *c, uint32_t stack);
-uint32_t place_of_script(struct classifier *c, const struct block *b);
-uint32_t place_of_native(struct classifier *c, const struct block *b);
+uint32_t place_of_script(struct classifier *c, const struct history *h);
+uint32_t place_of_native(struct classifier *c, const struct history *h);
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* the same */
 
-bool block_lived_past_backward(const struct classifier *c, const struct block *b);
-bool block_lived_on(const struct classifier *c, const struct block *b);
-bool block_is_gathered(struct classifier *c, const struct block *b);
-bool block_is_bucket(struct classifier *c, const struct block *b);
-bool block_is_narrowed(struct classifier *c, const struct block *b);
-bool block_is_of_graph_alone(struct classifier *c, const struct block *b);
-bool stage_is_backward(unsigned stage);
+bool block_is_gathered(struct classifier *c, const struct history *h);
+bool block_is_bucket(struct classifier *c, const struct history *h);
+bool block_is_narrowed(struct classifier *c, const struct history *h);
+bool block_is_of_graph_alone(struct classifier *c, const struct history *h);
 
 #endif

@@ -93,10 +93,10 @@ static struct diff_row *row_of(struct diff_shot *shot, unsigned category, uint32
 }
 
 /* It was saved for a backward pass, and given up before any came. */
-static bool is_vain(const struct block *b, unsigned category)
+static bool is_vain(const struct model *m, const struct block *b, unsigned category)
 {
 	return category == CATEGORY_activations && b->died_seq &&
-	       b->died_backward == b->born_backward;
+	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
 /* The line of the script that the youngest activation comes from. */
@@ -108,8 +108,8 @@ static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 	for (size_t i = 0; i < snap->moment.count; i++) {
 		const struct block *b = &snap->moment.blocks[i];
 
-		if (snap->classes[i] == CATEGORY_activations && !b->scope &&
-		    (!latest || b->seq > latest->seq))
+		if (snap->classes[i] == CATEGORY_activations &&
+		    !model_born(snap->model, b)->in_node && (!latest || b->seq > latest->seq))
 			latest = b;
 	}
 	if (!latest)
@@ -121,12 +121,13 @@ static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 static void add_block(struct diff_shot *out, struct diff_side *s, const struct block *b,
 		      unsigned category)
 {
+	const struct model *m = &s->timeline.model;
 	struct diff_row *row = row_of(out, category, diff_site_find(s, b));
 
-	if (category == CATEGORY_parameters && b->leaf_ns)
+	if (category == CATEGORY_parameters && model_is_leaf(m, b))
 		out->trained += b->size;
 	row->bytes += b->size;
-	row->vain += is_vain(b, category) ? b->size : 0;
+	row->vain += is_vain(m, b, category) ? b->size : 0;
 	row->blocks++;
 }
 

@@ -112,7 +112,7 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 	size_t inner = 0;
 
 	site.owner = owners_find(&s->timeline.owners, b);
-	site.signs = b->signs;
+	site.signs = model_signs(&s->timeline.model, b->stack);
 	stacks_read_python(st, b->stack);
 	if (!st->count) {
 		site.op = site.owner.function;

@@ -76,7 +76,7 @@ static void on_life(void *ctx, const struct export_life *l)
 	*b = *l->block;
 	b->addr = l->block->seq;
 	b->handle = l->block->addr;
-	b->counted_as = (uint8_t)l->born_as;
+	b->mark = (uint16_t)l->born_as;
 }
 
 int export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
@@ -87,7 +87,7 @@ int export_table(struct export *x, void (*row)(void *ctx, const struct export_ce
 	int rc = export_walk(x, &walk);
 
 	TREE_EACH(&t.alive, b)
-	tell_row(&t, b, b->handle, b->counted_as, 0);
+	tell_row(&t, b, b->handle, b->mark, 0);
 	tree_free(&t.alive);
 	return rc;
 }

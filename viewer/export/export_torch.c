@@ -119,7 +119,7 @@ static void add_segment(struct torch *t, const struct gmt_event *e, uint64_t add
 	b->stream = e->stream;
 	b->stack = e->stack;
 	b->seq = e->seq;
-	b->tags = (uint16_t)tags;
+	b->mark = (uint16_t)tags;
 	if (!(e->flags & GMT_FLAG_LATE))
 		entry(t, tags & EXPANDABLE ? "segment_map" : "segment_alloc", e, addr, size,
 		      e->stream, -1);
@@ -131,7 +131,7 @@ static void remove_segment(struct torch *t, const struct gmt_event *e, uint64_t 
 
 	if (!b)
 		return;
-	entry(t, b->tags & EXPANDABLE ? "segment_unmap" : "segment_free", e, addr, b->size,
+	entry(t, b->mark & EXPANDABLE ? "segment_unmap" : "segment_free", e, addr, b->size,
 	      b->stream, -1);
 	tree_remove(&t->now->segments, addr);
 }
@@ -143,7 +143,7 @@ static void remove_mappings(struct torch *t, const struct gmt_event *e)
 	while (b && b->addr - e->addr < e->size) {
 		uint64_t next = b->addr + 1;
 
-		if (b->tags & EXPANDABLE)
+		if (b->mark & EXPANDABLE)
 			remove_segment(t, e, b->addr);
 		b = tree_from(&t->now->segments, next);
 	}
@@ -167,7 +167,7 @@ static void tell_birth(struct torch *t, const struct gmt_event *e, const struct 
 	b->size = p->block.size;
 	b->stack = of.stack;
 	b->seq = p->block.seq;
-	b->counted_as = (uint8_t)p->class;
+	b->mark = (uint16_t)p->class;
 }
 
 static void tell_end(struct torch *t, const struct gmt_event *e, const struct pending *p)
@@ -178,7 +178,7 @@ static void tell_end(struct torch *t, const struct gmt_event *e, const struct pe
 	entry(t, "free_completed", e, p->block.addr, p->block.size, p->block.stream, (int)p->class);
 	if (tree_find(&t->now->live, p->block.addr))
 		tree_remove(&t->now->live, p->block.addr);
-	if (segment && segment->tags & OWN_SEGMENT)
+	if (segment && segment->mark & OWN_SEGMENT)
 		remove_segment(t, e, p->block.addr);
 }
 
@@ -240,7 +240,7 @@ static void write_block(struct torch *t, uint64_t addr, uint64_t size, const str
 	pickler_int_at(&t->p, "requested_size", live ? (int64_t)size : 0);
 	pickler_word(&t->p, "state");
 	pickler_word(&t->p, live ? "active_allocated" : "inactive");
-	export_torch_class(&t->p, live ? live->counted_as : -1);
+	export_torch_class(&t->p, live ? live->mark : -1);
 	write_frames(t, live ? live->stack : 0, live ? live->seq : 0);
 	pickler_dict_end(&t->p);
 }
@@ -291,7 +291,7 @@ static void write_segment(struct torch *t, const struct block *s, uint64_t end)
 	pickler_int(&t->p, 0);
 	pickler_tuple(&t->p, 2);
 	pickler_word(&t->p, "is_expandable");
-	pickler_bool(&t->p, s->tags & EXPANDABLE);
+	pickler_bool(&t->p, s->mark & EXPANDABLE);
 	write_frames(t, s->stack, s->seq);
 	pickler_dict_end(&t->p);
 }
@@ -304,8 +304,8 @@ static uint64_t write_segments(struct torch *t, uint64_t count)
 	while (s) {
 		uint64_t end = s->addr + s->size;
 
-		while (s->tags & EXPANDABLE && (next = tree_find(&t->now->segments, end)) &&
-		       next->tags & EXPANDABLE && next->size)
+		while (s->mark & EXPANDABLE && (next = tree_find(&t->now->segments, end)) &&
+		       next->mark & EXPANDABLE && next->size)
 			end += next->size;
 		pickler_next(&t->p, count++);
 		write_segment(t, s, end);
@@ -398,7 +398,7 @@ static bool write_all_segments(struct torch *t, struct torch_device *devices, in
 		t->now = &devices[t->device];
 		segments = write_segments(t, segments);
 		TREE_EACH(&t->now->segments, s)
-		expandable |= s->tags & EXPANDABLE;
+		expandable |= s->mark & EXPANDABLE;
 		tree_free(&t->now->segments);
 		tree_free(&t->now->live);
 	}

@@ -83,6 +83,21 @@ uint32_t lives_add(struct lives *l)
 	return l->rows.count - 1;
 }
 
+uint32_t lives_born_by(const struct lives *l, uint64_t seq)
+{
+	uint32_t from = 0, to = l->rows.count;
+
+	while (from < to) {
+		uint32_t i = from + (to - from) / 2;
+
+		if (lives_seq(l, &lives_at(l, i)->born) <= seq)
+			from = i + 1;
+		else
+			to = i;
+	}
+	return from;
+}
+
 static struct life_fact *fact_of_kind(struct lives *l, const struct life *life, uint16_t kind)
 {
 	struct life_fact *f = life->facts ? rows_at(&l->facts, life->facts) : NULL;
@@ -171,6 +186,22 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 	l->last.seq = seq;
 	l->last.life = life;
 	l->log_used += (size_t)(p - from);
+}
+
+unsigned lives_state(unsigned before, enum life_change change)
+{
+	static const struct {
+		uint8_t clear, set;
+	} does[] = {
+		[CHANGE_SAVED_FIRST] = { 0, LIFE_SAVED_BEFORE },
+		[CHANGE_SAVED] = { 0, LIFE_SAVED },
+		[CHANGE_RELEASED] = { LIFE_SAVED, 0 },
+		[CHANGE_BACKWARD_OVER] = { 0, LIFE_BACKWARD_OVER },
+		[CHANGE_FILLED] = { 0, LIFE_HOLDS_GRADIENTS },
+		[CHANGE_EMPTIED] = { LIFE_HOLDS_GRADIENTS, 0 },
+	};
+
+	return (before & ~(unsigned)does[change].clear) | does[change].set;
 }
 
 void lives_first(struct lives_cursor *c, const struct lives *l)

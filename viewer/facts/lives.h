@@ -12,6 +12,27 @@
 
 #include "rows.h"
 
+/* What autograd says of a block. */
+enum block_tag {
+	BLOCK_LEAF = 1 << 0,	 /* a leaf that requires grad lies in it */
+	BLOCK_GRAD = 1 << 1,	 /* a parameter's gradient arrived in it */
+	BLOCK_DETACHED = 1 << 2, /* it was a leaf only while a graph had it saved: a cut graph */
+	BLOCK_PLAIN = 1 << 3,	 /* saved, and no differentiable operation had made it */
+	BLOCK_GRAPH = 1 << 4,	 /* saved, and one had */
+	BLOCK_PACKED = 1 << 5,	 /* saved through a hook: its release is not told */
+};
+
+/* What its thread was doing at a block's birth or death. */
+enum block_stage {
+	STAGE_OUTSIDE,	 /* nothing of the following */
+	STAGE_FORWARD,	 /* inside the call of a module */
+	STAGE_BACKWARD,	 /* a backward node */
+	STAGE_RECOMPUTE, /* a forward pass inside a backward node */
+	STAGE_ZERO_GRAD,
+	STAGE_OPTIMIZER,
+	STAGES
+};
+
 /* Where a life was made, or ended: times of lives count from the position's. */
 struct position {
 	uint64_t seq, ns;
@@ -43,14 +64,15 @@ _Static_assert(sizeof(struct life) == 52, "many of them");
 
 enum life_fact_kind {
 	FACT_OTHER,
-	FACT_SAVED,	/* first: ns, a = backward passes, b = steps, c = stack */
-	FACT_GRADIENT,	/* first arrival: ns */
-	FACT_LEAF,	/* first: ns, a = latest backward pass, b = passes */
-	FACT_ARRIVALS,	/* a = latest backward pass, b = how many */
-	FACT_SUCCESSOR, /* a = stack, b = signs of what it took the place of */
-	FACT_NEXT,	/* a = stack of what its thread made next, b = piled, c = walked */
-	FACT_STORAGE,	/* ns = bytes of the largest storage in it, where it leaves very many */
-	FACT_PLACE,	/* ns = handle, a = rank, b = references */
+	FACT_SAVED,	  /* first: ns, a = backward passes, b = steps, c = stack */
+	FACT_GRADIENT,	  /* first arrival: ns */
+	FACT_LEAF,	  /* first: ns, a = latest backward pass, b = passes */
+	FACT_ARRIVALS,	  /* a = latest backward pass, b = how many */
+	FACT_PREDECESSOR, /* a = stack, b = signs of what it took the place of */
+	FACT_NEXT, /* a = stack of what its thread made next, b = reduced_beside, c = backward_over
+		    */
+	FACT_STORAGE, /* ns = bytes of the largest storage in it, where it leaves very many */
+	FACT_PLACE,   /* ns = handle, a = rank, b = references */
 };
 
 struct life_fact {
@@ -69,9 +91,18 @@ enum life_change {
 	CHANGE_SAVED_FIRST,
 	CHANGE_SAVED,
 	CHANGE_RELEASED,
-	CHANGE_WALKED,
+	CHANGE_BACKWARD_OVER,
 	CHANGE_FILLED, /* a bucket holds gradients, */
 	CHANGE_EMPTIED,
+};
+
+/* What is true of a life at a moment only, made of its changes up to it. */
+enum life_state {
+	LIFE_SAVED = 1 << 0,	       /* a graph holds it */
+	LIFE_SAVED_BEFORE = 1 << 1,    /* or did */
+	LIFE_BACKWARD_OVER = 1 << 2,   /* without tags: so is the backward pass of its pass */
+	LIFE_HOLDS_GRADIENTS = 1 << 3, /* a bucket: they have arrived in it */
+	LIFE_STATES = 1 << 4
 };
 
 /* What the framework's cache and the whole device were, from this event on. */
@@ -111,7 +142,8 @@ static inline const struct position *lives_position(const struct lives *l, uint3
 
 /* The position that says what `as` says, seen at as->seq and as->ns: one from before if it fits. */
 struct life_moment lives_moment(struct lives *l, const struct position *as);
-uint32_t lives_add(struct lives *l); /* an empty row's number */
+uint32_t lives_add(struct lives *l);			     /* an empty row's number */
+uint32_t lives_born_by(const struct lives *l, uint64_t seq); /* how many: the first ones */
 /* One of each kind: what was said before of that kind is said anew. */
 void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact);
 void lives_add_level(struct lives *l, const struct device_level *level);
@@ -125,6 +157,8 @@ static inline uint64_t lives_ns(const struct lives *l, const struct life_moment 
 {
 	return m->position ? lives_position(l, m->position)->ns + m->ns : 0;
 }
+
+unsigned lives_state(unsigned before, enum life_change change); /* after it */
 
 /* NULL: there is none, or no more. */
 const struct life_fact *lives_fact(const struct lives *l, uint32_t i);

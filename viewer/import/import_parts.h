@@ -47,8 +47,8 @@ struct import_device {
 	bool seen;
 	bool written; /* its segments are in the file */
 	const struct pickle_value *trace;
-	struct tree segments; /* what is reserved; tags = 1: expandable */
-	struct tree blocks;   /* size 0 = not known yet, handle = asked; refs = 1: only awaits its
+	struct tree segments; /* what is reserved; mark = 1: expandable */
+	struct tree blocks;   /* size 0 = not known yet, handle = asked; mark = 1: only awaits its
 				 stream, and is no block any more */
 	struct tree end;      /* live blocks as the file has them at the end */
 	struct tree pieces;   /* mappings; handle = their physical memory */

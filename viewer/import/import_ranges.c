@@ -11,7 +11,7 @@ static void put(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
 	if (!b)
 		b = tree_insert(t, addr);
 	b->size = size;
-	b->tags = expandable ? EXPANDABLE : 0;
+	b->mark = expandable ? EXPANDABLE : 0;
 }
 
 void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
@@ -22,12 +22,12 @@ void ranges_add(struct tree *t, uint64_t addr, uint64_t size, bool expandable)
 		return;
 	if (expandable) {
 		before = addr ? tree_enclosing(t, addr - 1) : NULL;
-		if (before && before->tags & EXPANDABLE) {
+		if (before && before->mark & EXPANDABLE) {
 			size = addr + size - before->addr;
 			addr = before->addr;
 		}
 		after = tree_find(t, addr + size);
-		if (after && after->tags & EXPANDABLE) {
+		if (after && after->mark & EXPANDABLE) {
 			size += after->size;
 			tree_remove(t, after->addr);
 		}
@@ -49,9 +49,9 @@ void ranges_cut(struct tree *t, uint64_t addr, uint64_t size)
 
 		tree_remove(t, was.addr);
 		if (was.addr < addr)
-			put(t, was.addr, addr - was.addr, was.tags & EXPANDABLE);
+			put(t, was.addr, addr - was.addr, was.mark & EXPANDABLE);
 		if (was_end > end) {
-			put(t, end, was_end - end, was.tags & EXPANDABLE);
+			put(t, end, was_end - end, was.mark & EXPANDABLE);
 			break;
 		}
 		b = tree_from(t, end > was_end ? was_end : end);

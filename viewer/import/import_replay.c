@@ -131,12 +131,12 @@ void import_begin_device(struct import *im, int device)
 	struct import_device *d = &im->devices[device];
 
 	TREE_EACH(&d->segments, s)
-	reserve(im, device, s->addr, s->size, s->tags,
+	reserve(im, device, s->addr, s->size, s->mark,
 		(struct gmt_event){
 			.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
 	TREE_EACH(&d->blocks, b)
 	{
-		if (b->refs)
+		if (b->mark)
 			continue;
 		block_event(im, GMT_BLOCK_ALLOC, device, b,
 			    (struct gmt_event){ .stack = b->stack,
@@ -183,7 +183,7 @@ static void entry_alloc(struct import *im, int device, uint32_t index, uint64_t 
 	struct block *b = tree_find(&d->blocks, addr);
 	uint64_t size = d->exact[index];
 
-	if (b && !b->refs) {
+	if (b && !b->mark) {
 		block_event(im, GMT_BLOCK_FREE, device, b, more);
 		im->free_missing++;
 	}
@@ -210,11 +210,11 @@ static void entry_free(struct import *im, int device, uint64_t addr, bool comple
 		im->alloc_missing += !completed;
 		return;
 	}
-	if (!b->refs && (!completed || d->no_requests)) {
+	if (!b->mark && (!completed || d->no_requests)) {
 		block_event(im, GMT_BLOCK_FREE, device, b, more);
-		b->refs = 1;
+		b->mark = 1;
 	}
-	if (b->refs && (completed || d->no_completions))
+	if (b->mark && (completed || d->no_completions))
 		tree_remove(&d->blocks, addr);
 }
 
@@ -292,7 +292,7 @@ void import_finish_device(struct import *im, int device)
 	if (!d->written)
 		return;
 	TREE_EACH(&d->blocks, b)
-	if (!b->refs && !tree_find(&d->end, b->addr)) {
+	if (!b->mark && !tree_find(&d->end, b->addr)) {
 		block_event(im, GMT_BLOCK_FREE, device, b, more);
 		im->free_missing++;
 	}
@@ -300,7 +300,7 @@ void import_finish_device(struct import *im, int device)
 	{
 		const struct block *now = tree_find(&d->blocks, b->addr);
 
-		if (now && !now->refs)
+		if (now && !now->mark)
 			continue;
 		block_event(im, GMT_BLOCK_ALLOC, device, b, more);
 		im->alloc_missing++;

@@ -77,7 +77,7 @@ uint64_t import_block_size(const struct import *im, const struct import_device *
 	const struct block *segment = tree_enclosing(&d->segments, addr);
 	const struct block *next = tree_from(&d->blocks, addr + 1);
 	uint64_t size = rounded(im, asked), room, left;
-	bool fine = size <= SMALL || (segment && segment->tags);
+	bool fine = size <= SMALL || (segment && segment->mark);
 
 	if (!segment || size < asked)
 		return size < asked ? asked : size;

@@ -42,7 +42,7 @@ static struct block *put(struct tree *t, uint64_t addr, uint64_t size, uint64_t 
 		b = tree_insert(t, addr);
 	b->size = size;
 	b->handle = asked;
-	b->refs = 0;
+	b->mark = 0;
 	return b;
 }
 
@@ -78,7 +78,7 @@ static void read_block(struct import *im, struct import_device *d, const struct 
 		return;
 	b = put(&d->blocks, addr, size, asked_of(im, v));
 	b->stream = stream;
-	b->refs = !live;
+	b->mark = !live;
 	if (!live)
 		return;
 	b->stack = import_stack(im, frames_of(im, v)).id;
@@ -145,10 +145,10 @@ static void undo_free(struct import_device *d, uint64_t addr, uint64_t asked, ui
 {
 	struct block *b = tree_find(&d->blocks, addr);
 
-	if (!b || !b->refs)
+	if (!b || !b->mark)
 		b = put(&d->blocks, addr, 0, asked);
 	b->stream = stream;
-	b->refs = pending;
+	b->mark = pending;
 }
 
 static void undo(struct import *im, struct import_device *d, uint32_t index,

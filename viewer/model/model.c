@@ -47,6 +47,9 @@ void model_init(struct model *m, const struct defs *defs)
 {
 	*m = (struct model){ .defs = defs };
 	m->devices = need_new(MODEL_DEVICES * sizeof(*m->devices));
+	for (int d = 0; d < MODEL_DEVICES; d++)
+		m->devices[d].live.each = sizeof(struct history);
+	m->memory.each = m->physical.each = m->mapped.each = sizeof(struct history);
 	signs_init(&m->signs, defs);
 	lives_init(&m->lives);
 }
@@ -166,26 +169,26 @@ struct model_thread *model_thread(struct model *m, uint32_t thread)
 }
 
 /* A block in place of whatever the recording says was still at that address. */
-struct block *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
+struct history *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
 {
-	struct block *b;
+	struct history *b;
 
-	if (tree_find(t, e->addr))
+	if (live_find(t, e->addr))
 		tree_remove(t, e->addr);
-	b = tree_insert(t, e->addr);
-	b->size = e->size;
-	b->seq = e->seq;
-	b->born_ns = e->time_ns;
-	b->stream = e->stream;
+	b = live_insert(t, e->addr);
+	b->block.size = e->size;
+	b->block.seq = e->seq;
+	b->block.born_ns = e->time_ns;
+	b->block.stream = e->stream;
 	b->step = model_thread(m, e->thread)->step;
-	b->stack = e->stack;
-	b->thread = e->thread;
-	b->name = e->name;
-	b->scope = e->scope;
-	b->device = e->device;
-	b->flags = e->flags;
+	b->block.stack = e->stack;
+	b->block.thread = e->thread;
+	b->block.name = e->name;
+	b->in_node = e->scope;
+	b->block.device = e->device;
+	b->block.flags = e->flags;
 	if (e->kind == GMT_MEM_ALLOC && !model_is_framework_block(e))
-		b->memory = e->arg0;
+		b->block.memory = e->arg0;
 	b->stage = model_stage(m, e, &b->signs);
 	model_note_stage(m, b->stage, true, e);
 	if (m->asked && b->stage == STAGE_BACKWARD)

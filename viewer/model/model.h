@@ -11,7 +11,7 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "../facts/lives.h"
+#include "history.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
 
@@ -138,9 +138,9 @@ struct model_left {
 
 /* Told of each block on a device whose facts of the moment changed, after the model knows. */
 struct model_watch {
-	void (*born)(void *ctx, struct block *b, const struct gmt_event *e);
-	void (*saved)(void *ctx, struct block *b, const struct gmt_event *e); /* or let go */
-	void (*died)(void *ctx, struct block *b, const struct gmt_event *e);
+	void (*born)(void *ctx, struct history *b, const struct gmt_event *e);
+	void (*saved)(void *ctx, struct history *b, const struct gmt_event *e); /* or let go */
+	void (*died)(void *ctx, struct history *b, const struct gmt_event *e);
 	void *ctx;
 };
 
@@ -169,7 +169,7 @@ struct model {
 	struct tree physical;	      /* by handle */
 	struct tree mapped;	      /* by address, handle = the physical memory behind */
 	struct model_bucket {
-		struct block *block;
+		struct history *block;
 		bool framework;
 	} * bucket_list; /* buckets that live, in order of birth */
 	size_t bucket_count, bucket_room;
@@ -280,7 +280,16 @@ void model_settle(struct model *m);
 /* The moment after an event, of a model that has settled: device, seq and framework are set. */
 void model_take(struct model *m, struct moment *mo);
 /* A life by its number, with all that is true of it at all times. */
-void model_block(struct model *m, uint32_t life, struct block *b);
+void model_block(const struct model *m, uint32_t life, struct block *b);
+/* All that is known of a moment's block, for rules. */
+void model_history(const struct model *m, const struct block *b, struct history *h);
+uint32_t model_signs(const struct model *m, uint32_t stack); /* enum stack_sign */
+/* Where a moment's block was made. */
+const struct position *model_born(const struct model *m, const struct block *b);
+const struct position *model_died(const struct model *m, const struct block *b);
+bool model_is_leaf(const struct model *m, const struct block *b); /* that requires grad */
+/* Bytes of the largest storage that autograd named in it, 0 = none. */
+uint64_t model_storage(const struct model *m, const struct block *b);
 /* The moment after the latest event. */
 void model_now(struct model *m, struct moment *mo);
 void moment_free(struct moment *mo);
@@ -303,16 +312,16 @@ bool model_makes_many(const struct model *m, uint32_t stack); /* before each of 
 bool model_makes_many_once(const struct model *m, uint32_t stack); /* and never again */
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
-bool model_is_of_many(const struct model *m, const struct block *b);
+bool model_is_of_many(const struct model *m, const struct history *b);
 /* All of one size instead. */
-bool model_is_of_many_alike(const struct model *m, const struct block *b);
+bool model_is_of_many_alike(const struct model *m, const struct history *b);
 /* Its line makes some after the first pass too. */
-bool model_line_goes_on(const struct model *m, const struct block *b);
+bool model_line_goes_on(const struct model *m, const struct history *b);
 bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */
 /* The script's own part of a graph had begun when it made the block. */
-bool model_is_of_graph(const struct model *m, const struct block *b);
+bool model_is_of_graph(const struct model *m, const struct history *b);
 /* It was there before the recording began, and nobody knows who made it. */
-bool model_is_before(const struct model *m, const struct block *b);
+bool model_is_before(const struct model *m, const struct history *b);
 /* NULL: no such block is known. After model_settle. */
 const struct model_size *model_before_of(const struct model *m, uint64_t size);
 /* NULL if nothing was made in it or before it. */
@@ -323,16 +332,16 @@ bool model_keeps_graph(const struct model_pass *p);
 bool model_keeps_much(const struct model_pass *p); /* a third or more */
 bool model_takes_graph_on(const struct model_pass *p);
 /* It died when most of its pass did, or not at all. */
-bool model_died_with_pass(const struct model_pass *p, const struct block *b);
+bool model_died_with_pass(const struct model_pass *p, const struct history *b);
 /* Backward gives up what these frames make, whoever called the module. */
 bool model_stem_is_walked(const struct model *m, uint32_t stem);
 bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
 /* Born in backward, after one or ahead of it in a Function, given up where gradients are cleared.
  */
-bool model_was_cleared(const struct model *m, const struct block *b);
+bool model_was_cleared(const struct model *m, const struct history *b);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
-bool model_went_on(const struct block *b);
-bool model_was_kept(const struct block *b); /* or after that pass */
+bool model_went_on(const struct history *b);
+bool model_was_kept(const struct history *b); /* or after that pass */
 /* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
 uint64_t model_step_end(const struct model *m, uint64_t number);
 

@@ -21,13 +21,13 @@ static struct model_size *size_of(struct model *m, uint64_t size)
 	return &m->before[*at];
 }
 
-bool model_is_before(const struct model *m, const struct block *b)
+bool model_is_before(const struct model *m, const struct history *b)
 {
-	return b->seq <= m->state_seq && !b->stack && !b->memory;
+	return b->block.seq <= m->state_seq && !b->block.stack && !b->block.memory;
 }
 
 /* How many of a size one backward pass made: those that it kept, and those that it did not. */
-static void count(struct model_count *c, const struct block *b)
+static void count(struct model_count *c, const struct history *b)
 {
 	if (c->backward != b->born_backward)
 		c->now = 0;
@@ -37,17 +37,17 @@ static void count(struct model_count *c, const struct block *b)
 }
 
 /* A block of a backward pass has died, or is there at the end. */
-static void note_end(struct model *m, const struct block *b)
+static void note_end(struct model *m, const struct history *b)
 {
 	struct model_size *s;
 
-	if (b->stage != STAGE_BACKWARD || b->memory)
+	if (b->stage != STAGE_BACKWARD || b->block.memory)
 		return;
-	s = size_of(m, b->size);
-	count(b->died_seq && b->died_stage == STAGE_BACKWARD ? &s->gone : &s->kept, b);
+	s = size_of(m, b->block.size);
+	count(b->block.died_seq && b->died_stage == STAGE_BACKWARD ? &s->gone : &s->kept, b);
 }
 
-void model_note_before_end(struct model *m, const struct block *b)
+void model_note_before_end(struct model *m, const struct history *b)
 {
 	if (m->state_seq && !m->tags)
 		note_end(m, b);
@@ -56,11 +56,11 @@ void model_note_before_end(struct model *m, const struct block *b)
 void model_settle_before(struct model *m)
 {
 	for (int d = 0; m->state_seq && !m->tags && !m->settled && d < MODEL_DEVICES; d++) {
-		TREE_EACH(&m->devices[d].live, b)
+		LIVE_EACH(&m->devices[d].live, b)
 		{
 			note_end(m, b);
 			if (model_is_before(m, b))
-				b->rank = ++size_of(m, b->size)->standing;
+				b->rank = ++size_of(m, b->block.size)->standing;
 		}
 	}
 	m->settled = true;

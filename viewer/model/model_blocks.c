@@ -19,12 +19,12 @@ static void note_change(struct model *m, const struct gmt_event *e)
 void model_block_alloc(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *old = d ? tree_find(&d->live, e->addr) : NULL, *b;
+	struct history *old = d ? live_find(&d->live, e->addr) : NULL, *b;
 
 	if (!d)
 		return;
 	if (old) {
-		model_fall(&d->blocks, old->size);
+		model_fall(&d->blocks, old->block.size);
 		model_note_death(m, old, e);
 	}
 	note_change(m, e);
@@ -41,7 +41,7 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 void model_block_free(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *b = d ? tree_find(&d->live, e->addr) : NULL;
+	struct history *b = d ? live_find(&d->live, e->addr) : NULL;
 
 	if (!d)
 		return;
@@ -51,7 +51,7 @@ void model_block_free(struct model *m, const struct gmt_event *e)
 		return;
 	}
 	note_change(m, e);
-	model_fall(&d->blocks, b->size);
+	model_fall(&d->blocks, b->block.size);
 	model_note_death(m, b, e);
 	tree_remove(&d->live, e->addr);
 	d->block_frees++;

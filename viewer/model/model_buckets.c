@@ -3,7 +3,7 @@
 #include "../base/need.h"
 #include "model_parts.h"
 
-void model_add_bucket(struct model *m, struct block *b, enum life_layer layer)
+void model_add_bucket(struct model *m, struct history *b, enum life_layer layer)
 {
 	m->bucket_list = need_grow(m->bucket_list, &m->bucket_room, m->bucket_count,
 				   sizeof(*m->bucket_list));
@@ -11,7 +11,7 @@ void model_add_bucket(struct model *m, struct block *b, enum life_layer layer)
 	m->buckets_changed = true;
 }
 
-void model_drop_bucket(struct model *m, const struct block *b)
+void model_drop_bucket(struct model *m, const struct history *b)
 {
 	size_t kept = 0;
 
@@ -30,9 +30,10 @@ static uint64_t bytes_before(const struct model *m, size_t i)
 	uint64_t bytes = 0;
 
 	for (size_t k = 0; k < i; k++)
-		if (m->bucket_list[k].block->device == m->bucket_list[i].block->device &&
+		if (m->bucket_list[k].block->block.device ==
+			    m->bucket_list[i].block->block.device &&
 		    m->bucket_list[k].framework == m->bucket_list[i].framework)
-			bytes += m->bucket_list[k].block->size;
+			bytes += m->bucket_list[k].block->block.size;
 	return bytes;
 }
 
@@ -47,11 +48,11 @@ void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 	m->bucket_facts = now;
 	m->buckets_changed = false;
 	for (size_t i = 0; i < m->bucket_count; i++) {
-		struct block *b = m->bucket_list[i].block;
+		struct history *b = m->bucket_list[i].block;
 		bool filled = model_bucket_filled(m, bytes_before(m, i));
 
-		if (filled != b->grads_live)
+		if (filled != b->holds_gradients)
 			model_row_change(m, b, filled ? CHANGE_FILLED : CHANGE_EMPTIED, e);
-		b->grads_live = filled;
+		b->holds_gradients = filled;
 	}
 }

@@ -36,37 +36,37 @@ static void note_release(struct model_device *d, unsigned flags)
 }
 
 /* Takes a block off the books: its curves fall. */
-static void forget(struct model *m, struct tree *t, struct block *b, const struct gmt_event *e)
+static void forget(struct model *m, struct tree *t, struct history *b, const struct gmt_event *e)
 {
-	struct model_device *d = model_device(m, b->device);
+	struct model_device *d = model_device(m, b->block.device);
 
-	if (is_host_memory(b->memory))
-		model_fall(&m->host, b->size);
-	else if (d && model_is_device_memory(b->memory)) {
-		model_fall(&d->driver, b->size);
+	if (is_host_memory(b->block.memory))
+		model_fall(&m->host, b->block.size);
+	else if (d && model_is_device_memory(b->block.memory)) {
+		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
-		if (is_segment(b->memory, b->flags))
-			model_fall(&d->reserved, b->size);
-		note_release(d, b->flags);
+		if (is_segment(b->block.memory, b->block.flags))
+			model_fall(&d->reserved, b->block.size);
+		note_release(d, b->block.flags);
 	}
 	model_note_death(m, b, e);
-	tree_remove(t, b->addr);
+	tree_remove(t, b->block.addr);
 }
 
 static void alloc_framework_block(struct model *m, struct model_device *d,
 				  const struct gmt_event *e)
 {
-	struct block *old = tree_find(&d->live, e->addr);
-	struct block *b;
+	struct history *old = live_find(&d->live, e->addr);
+	struct history *b;
 
 	if (old) {
-		model_fall(&d->blocks, old->size);
-		model_fall(&d->driver, old->size);
+		model_fall(&d->blocks, old->block.size);
+		model_fall(&d->driver, old->block.size);
 		model_note_death(m, old, e);
 	}
 	b = model_birth(m, &d->live, e);
-	b->memory = GMT_MEM_ASYNC;
-	b->name = 0;
+	b->block.memory = GMT_MEM_ASYNC;
+	b->block.name = 0;
 	d->framework = true;
 	d->block_allocs++;
 	d->driver_allocs++;
@@ -79,7 +79,7 @@ static void alloc_framework_block(struct model *m, struct model_device *d,
 void model_mem_alloc(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *old = tree_find(&m->memory, e->addr), *b;
+	struct history *old = live_find(&m->memory, e->addr), *b;
 
 	if (d && model_is_framework_block(e)) {
 		alloc_framework_block(m, d, e);
@@ -88,7 +88,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	if (old)
 		forget(m, &m->memory, old, e);
 	b = model_birth(m, &m->memory, e);
-	b->memory = e->arg0;
+	b->block.memory = e->arg0;
 	model_row_born(m, b, LIFE_MEMORY);
 	if (is_host_memory(e->arg0))
 		model_rise(m, &m->host, e->size, e);
@@ -105,12 +105,12 @@ static bool free_framework_block(struct model *m, const struct gmt_event *e)
 {
 	for (int i = 0; i < MODEL_DEVICES; i++) {
 		struct model_device *d = &m->devices[i];
-		struct block *b = d->live.count ? tree_find(&d->live, e->addr) : NULL;
+		struct history *b = d->live.count ? live_find(&d->live, e->addr) : NULL;
 
-		if (!b || b->memory != GMT_MEM_ASYNC)
+		if (!b || b->block.memory != GMT_MEM_ASYNC)
 			continue;
-		model_fall(&d->blocks, b->size);
-		model_fall(&d->driver, b->size);
+		model_fall(&d->blocks, b->block.size);
+		model_fall(&d->driver, b->block.size);
 		d->block_frees++;
 		d->driver_frees++;
 		model_note_death(m, b, e);
@@ -122,7 +122,7 @@ static bool free_framework_block(struct model *m, const struct gmt_event *e)
 
 void model_mem_free(struct model *m, const struct gmt_event *e)
 {
-	struct block *b = tree_find(&m->memory, e->addr);
+	struct history *b = live_find(&m->memory, e->addr);
 
 	if (b)
 		forget(m, &m->memory, b, e);
@@ -157,12 +157,12 @@ void model_meminfo(struct model *m, const struct gmt_event *e)
 void model_phys_create(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, e->device);
-	struct block *old = tree_find(&m->physical, e->addr), *b;
+	struct history *old = live_find(&m->physical, e->addr), *b;
 
 	if (old)
 		forget(m, &m->physical, old, e);
 	b = model_birth(m, &m->physical, e);
-	b->memory = GMT_MEM_PHYSICAL;
+	b->block.memory = GMT_MEM_PHYSICAL;
 	b->refs = 1;
 	model_row_born(m, b, LIFE_PHYSICAL);
 	if (!d)
@@ -174,12 +174,12 @@ void model_phys_create(struct model *m, const struct gmt_event *e)
 
 void model_phys_retain(struct model *m, const struct gmt_event *e)
 {
-	struct block *b = tree_find(&m->physical, e->addr);
+	struct history *b = live_find(&m->physical, e->addr);
 
 	if (!b) {
 		b = model_birth(m, &m->physical, e);
-		b->memory = GMT_MEM_IMPORTED;
-		b->device = -1;
+		b->block.memory = GMT_MEM_IMPORTED;
+		b->block.device = -1;
 		model_row_born(m, b, LIFE_PHYSICAL);
 	}
 	b->refs++;
@@ -187,7 +187,7 @@ void model_phys_retain(struct model *m, const struct gmt_event *e)
 
 static void drop_reference(struct model *m, uint64_t handle, const struct gmt_event *e)
 {
-	struct block *b = tree_find(&m->physical, handle);
+	struct history *b = live_find(&m->physical, handle);
 
 	if (!b)
 		m->unknown_frees++;
@@ -202,50 +202,50 @@ void model_phys_release(struct model *m, const struct gmt_event *e)
 	drop_reference(m, e->addr, e);
 }
 
-static void unmap_one(struct model *m, struct block *mapping, const struct gmt_event *e)
+static void unmap_one(struct model *m, struct history *mapping, const struct gmt_event *e)
 {
-	struct model_device *d = model_device(m, mapping->device);
-	uint64_t handle = mapping->handle;
+	struct model_device *d = model_device(m, mapping->block.device);
+	uint64_t handle = mapping->block.handle;
 
-	if (d && mapping->flags & GMT_FLAG_FRAMEWORK) {
-		model_fall(&d->reserved, mapping->size);
-		note_release(d, mapping->flags);
+	if (d && mapping->block.flags & GMT_FLAG_FRAMEWORK) {
+		model_fall(&d->reserved, mapping->block.size);
+		note_release(d, mapping->block.flags);
 	}
 	model_row_died(m, mapping, e);
-	tree_remove(&m->mapped, mapping->addr);
+	tree_remove(&m->mapped, mapping->block.addr);
 	drop_reference(m, handle, e);
 }
 
 void model_map(struct model *m, const struct gmt_event *e)
 {
-	struct block *physical = tree_find(&m->physical, e->arg0), *b;
-	struct block *old = tree_find(&m->mapped, e->addr);
+	struct history *physical = live_find(&m->physical, e->arg0), *b;
+	struct history *old = live_find(&m->mapped, e->addr);
 	struct model_device *d;
 
 	if (old)
 		unmap_one(m, old, e);
 	b = model_birth(m, &m->mapped, e);
-	b->handle = e->arg0;
-	b->device = physical ? physical->device : -1;
-	b->flags |= physical ? physical->flags & GMT_FLAG_FRAMEWORK : 0;
+	b->block.handle = e->arg0;
+	b->block.device = physical ? physical->block.device : -1;
+	b->block.flags |= physical ? physical->block.flags & GMT_FLAG_FRAMEWORK : 0;
 	model_row_born(m, b, LIFE_MAPPED);
 	if (!physical)
 		return;
 	physical->refs++;
-	d = model_device(m, b->device);
-	if (d && b->flags & GMT_FLAG_FRAMEWORK)
-		model_rise(m, &d->reserved, b->size, e);
+	d = model_device(m, b->block.device);
+	if (d && b->block.flags & GMT_FLAG_FRAMEWORK)
+		model_rise(m, &d->reserved, b->block.size, e);
 }
 
 void model_unmap(struct model *m, const struct gmt_event *e)
 {
-	struct block *b = tree_from(&m->mapped, e->addr);
+	struct history *b = live_from(&m->mapped, e->addr);
 
-	if (!b || b->addr - e->addr >= e->size)
+	if (!b || b->block.addr - e->addr >= e->size)
 		m->unknown_frees++;
-	while (b && b->addr - e->addr < e->size) {
+	while (b && b->block.addr - e->addr < e->size) {
 		unmap_one(m, b, e);
-		b = tree_from(&m->mapped, e->addr);
+		b = live_from(&m->mapped, e->addr);
 	}
 }
 
@@ -253,14 +253,14 @@ void model_unmap(struct model *m, const struct gmt_event *e)
 void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 {
 	struct tree *trees[] = { &m->mapped, &m->physical, &m->memory };
-	struct block *b;
+	struct history *b;
 
 	for (int t = 0; t < 3 && e->device >= 0; t++) {
 		uint64_t from = 0;
 
-		while ((b = tree_from(trees[t], from)) && from != UINT64_MAX) {
-			from = b->addr == UINT64_MAX ? UINT64_MAX : b->addr + 1;
-			if (b->device != e->device || is_host_memory(b->memory))
+		while ((b = live_from(trees[t], from)) && from != UINT64_MAX) {
+			from = b->block.addr == UINT64_MAX ? UINT64_MAX : b->block.addr + 1;
+			if (b->block.device != e->device || is_host_memory(b->block.memory))
 				continue;
 			if (t == 0)
 				unmap_one(m, b, e);

@@ -20,14 +20,14 @@ static struct model_line *line_of(struct model *m, uint64_t line)
 	return &m->lines[*at];
 }
 
-static bool is_early(const struct block *b)
+static bool is_early(const struct history *b)
 {
 	return !b->born_forward && !b->born_backward;
 }
 
-static struct model_line *find_line(const struct model *m, const struct block *b)
+static struct model_line *find_line(const struct model *m, const struct history *b)
 {
-	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&m->signs, b->stack) : 0;
+	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&m->signs, b->block.stack) : 0;
 	const uint32_t *at = line ? map_get(&m->line_ids, line) : NULL;
 
 	return at ? &m->lines[*at] : NULL;
@@ -46,12 +46,12 @@ static void add(struct model_line *l, uint64_t size)
 	}
 }
 
-void model_note_line(struct model *m, const struct block *b)
+void model_note_line(struct model *m, const struct history *b)
 {
 	uint64_t line;
 	struct model_line *l;
 
-	if (b->memory || b->stage != STAGE_OUTSIDE)
+	if (b->block.memory || b->stage != STAGE_OUTSIDE)
 		return;
 	if (!is_early(b)) {
 		l = find_line(m, b);
@@ -59,13 +59,13 @@ void model_note_line(struct model *m, const struct block *b)
 			l->later = true;
 		return;
 	}
-	line = signs_line(&m->signs, b->stack);
+	line = signs_line(&m->signs, b->block.stack);
 	if (line)
-		add(line_of(m, line), b->size);
+		add(line_of(m, line), b->block.size);
 }
 
 /* NULL: its line made few, or went on when passes had begun. */
-static const struct model_line *many_of(const struct model *m, const struct block *b)
+static const struct model_line *many_of(const struct model *m, const struct history *b)
 {
 	enum { MANY = 4 };
 	const struct model_line *l = is_early(b) ? find_line(m, b) : NULL;
@@ -73,7 +73,7 @@ static const struct model_line *many_of(const struct model *m, const struct bloc
 	return l && !l->later && l->blocks >= MANY ? l : NULL;
 }
 
-bool model_is_of_many(const struct model *m, const struct block *b)
+bool model_is_of_many(const struct model *m, const struct history *b)
 {
 	const struct model_line *l = many_of(m, b);
 
@@ -83,14 +83,14 @@ bool model_is_of_many(const struct model *m, const struct block *b)
 	return false;
 }
 
-bool model_is_of_many_alike(const struct model *m, const struct block *b)
+bool model_is_of_many_alike(const struct model *m, const struct history *b)
 {
 	const struct model_line *l = many_of(m, b);
 
 	return l && l->sizes[0].blocks == l->blocks;
 }
 
-bool model_line_goes_on(const struct model *m, const struct block *b)
+bool model_line_goes_on(const struct model *m, const struct history *b)
 {
 	const struct model_line *l = find_line(m, b);
 

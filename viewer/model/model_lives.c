@@ -60,42 +60,42 @@ void model_note_stage(struct model *m, enum block_stage stage, bool birth,
 	m->in_backward = m->asked = false;
 }
 
-static void note_left(struct model_left *l, const struct block *b)
+static void note_left(struct model_left *l, const struct history *b)
 {
 	enum { WORKSPACES = 2 };
 
 	if (l->backward != b->born_backward)
 		*l = (struct model_left){ .backward = b->born_backward, .most = l->most };
-	l->bytes += b->size;
+	l->bytes += b->block.size;
 	if (++l->blocks > WORKSPACES && l->bytes > l->most)
 		l->most = l->bytes;
 }
 
 /* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
  */
-static void note_gradient(struct model *m, const struct block *b)
+static void note_gradient(struct model *m, const struct history *b)
 {
-	bool gone = b->died_seq && is_backward(b->died_stage);
+	bool gone = b->block.died_seq && is_backward(b->died_stage);
 
-	if (b->died_seq && !gone && b->stage == STAGE_BACKWARD)
-		model_note_gradient_size(m, b->size);
+	if (b->block.died_seq && !gone && b->stage == STAGE_BACKWARD)
+		model_note_gradient_size(m, b->block.size);
 	if (b->signs & STACK_BUCKET)
-		m->buckets += b->size;
+		m->buckets += b->block.size;
 	if (b->tags & BLOCK_GRAD)
-		*(gone ? &m->grads_gone : &m->grads_kept) += b->size;
+		*(gone ? &m->grads_gone : &m->grads_kept) += b->block.size;
 	else if (!m->tags && !gone && b->stage == STAGE_BACKWARD)
 		note_left(&m->left, b);
 }
 
-void model_note_death(struct model *m, struct block *b, const struct gmt_event *e)
+void model_note_death(struct model *m, struct history *b, const struct gmt_event *e)
 {
 	/* a birth at its address without a free: nobody knows where it ended */
 	if (e->kind != GMT_BLOCK_ALLOC && e->kind != GMT_MEM_ALLOC) {
 		b->died_stage = model_stage(m, e, &b->died_signs);
 		model_note_stage(m, b->died_stage, false, e);
 	}
-	b->died_seq = e->seq;
-	b->died_ns = e->time_ns;
+	b->block.died_seq = e->seq;
+	b->block.died_ns = e->time_ns;
 	b->died_forward = m->forwards;
 	b->died_backward = m->backwards;
 	note_gradient(m, b);
@@ -114,7 +114,7 @@ void model_settle(struct model *m)
 
 	model_settle_before(m);
 	for (int d = 0; d < MODEL_DEVICES && !settled; d++) {
-		TREE_EACH(&m->devices[d].live, b)
+		LIVE_EACH(&m->devices[d].live, b)
 		note_gradient(m, b);
 	}
 	model_rows_settle(m);

@@ -41,21 +41,22 @@ bool model_takes_graph_on(const struct model_pass *p)
 }
 
 /* A graph that is dropped gives up all at once. */
-static void note_run(struct model_pass *p, const struct block *b)
+static void note_run(struct model_pass *p, const struct history *b)
 {
 	enum { NEAR = 8 };
 
-	if (!p->run.blocks || b->died_seq - p->run.to > NEAR)
-		p->run = (struct model_run){ .from = b->died_seq };
-	p->run.to = b->died_seq;
+	if (!p->run.blocks || b->block.died_seq - p->run.to > NEAR)
+		p->run = (struct model_run){ .from = b->block.died_seq };
+	p->run.to = b->block.died_seq;
 	p->run.blocks++;
 	if (p->run.blocks >= p->longest.blocks)
 		p->longest = p->run;
 }
 
-bool model_died_with_pass(const struct model_pass *p, const struct block *b)
+bool model_died_with_pass(const struct model_pass *p, const struct history *b)
 {
-	return !b->died_seq || (p->longest.from <= b->died_seq && b->died_seq <= p->longest.to);
+	return !b->block.died_seq ||
+	       (p->longest.from <= b->block.died_seq && b->block.died_seq <= p->longest.to);
 }
 
 static void note_stack(uint32_t stacks[MODEL_MADE], uint32_t stack)
@@ -68,62 +69,62 @@ static void note_stack(uint32_t stacks[MODEL_MADE], uint32_t stack)
 	}
 }
 
-void model_note_pass(struct model *m, struct block *b)
+void model_note_pass(struct model *m, struct history *b)
 {
 	struct model_pass *p;
 
-	if (b->memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+	if (b->block.memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
 		return;
 	p = pass_of(m, b->born_forward);
 	if (b->stage == STAGE_FORWARD) {
 		p->blocks++;
-		p->last = b->seq;
-		b->stem = m->tags ? 0 : signs_stem(&m->signs, b->stack);
-	} else if (b->stack) {
-		note_stack(p->made, b->stack);
+		p->last = b->block.seq;
+		b->module_path = m->tags ? 0 : signs_stem(&m->signs, b->block.stack);
+	} else if (b->block.stack) {
+		note_stack(p->made, b->block.stack);
 	}
 }
 
-static void note_graph(struct model_pass *p, const struct block *b)
+static void note_graph(struct model_pass *p, const struct history *b)
 {
 	int i = p->graphs[0].from && p->graphs[0].backward != b->born_backward;
 
 	if (p->graphs[i].from && p->graphs[i].backward == b->born_backward &&
-	    p->graphs[i].from < b->seq)
+	    p->graphs[i].from < b->block.seq)
 		return;
-	p->graphs[i].from = b->seq;
+	p->graphs[i].from = b->block.seq;
 	p->graphs[i].backward = b->born_backward;
 }
 
-bool model_is_of_graph(const struct model *m, const struct block *b)
+bool model_is_of_graph(const struct model *m, const struct history *b)
 {
 	const struct model_pass *p = model_pass_of(m, b->born_forward);
 
 	for (int i = 0; b->stage == STAGE_OUTSIDE && p && i < 2; i++)
-		if (p->graphs[i].from && p->graphs[i].from < b->seq &&
+		if (p->graphs[i].from && p->graphs[i].from < b->block.seq &&
 		    p->graphs[i].backward == b->born_backward)
 			return true;
 	return false;
 }
 
 /* What backward gives up was of a graph: the pass was walked back, or the script's own part. */
-static void note_walk(struct model *m, struct model_pass *p, const struct block *b)
+static void note_walk(struct model *m, struct model_pass *p, const struct history *b)
 {
 	bool fresh;
 
-	if (b->stem)
-		*map_put(&m->walked, b->stem, &fresh) = 1;
+	if (b->module_path)
+		*map_put(&m->walked, b->module_path, &fresh) = 1;
 	if (b->stage == STAGE_FORWARD && !p->walked)
 		p->walked = b->died_backward;
 	if (b->stage == STAGE_OUTSIDE && b->died_backward == b->born_backward + 1)
 		note_graph(p, b);
 }
 
-void model_note_pass_end(struct model *m, const struct block *b)
+void model_note_pass_end(struct model *m, const struct history *b)
 {
 	struct model_pass *p;
 
-	if (b->memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+	if (b->block.memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
 		return;
 	p = pass_of(m, b->born_forward);
 	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
@@ -133,8 +134,8 @@ void model_note_pass_end(struct model *m, const struct block *b)
 		p->dropped++;
 	if (b->stage == STAGE_FORWARD)
 		note_run(p, b);
-	if (b->stack && model_was_kept(b))
-		note_stack(p->kept, b->stack);
+	if (b->block.stack && model_was_kept(b))
+		note_stack(p->kept, b->block.stack);
 	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&
 	    b->died_backward > b->born_backward)
 		note_walk(m, p, b);
@@ -147,11 +148,11 @@ bool model_stem_is_walked(const struct model *m, uint32_t stem)
 
 /* Of a pass of the script's own, outside of modules, nothing tells which backward pass it led to:
  * the next one. */
-static bool is_walked(const struct model *m, const struct block *b)
+static bool is_walked(const struct model *m, const struct history *b)
 {
 	const struct model_pass *p;
 
-	if (b->walked || b->born_backward == m->backwards)
+	if (b->backward_over || b->born_backward == m->backwards)
 		return false;
 	p = model_pass_of(m, b->born_forward);
 	if (b->stage == STAGE_OUTSIDE)
@@ -165,12 +166,12 @@ void model_end_walk(struct model *m, const struct gmt_event *e)
 		return;
 	m->walks_over = m->backwards;
 	for (int d = 0; d < MODEL_DEVICES; d++) {
-		TREE_EACH(&m->devices[d].live, b)
+		LIVE_EACH(&m->devices[d].live, b)
 		{
 			if (!is_walked(m, b))
 				continue;
-			b->walked = true;
-			model_row_change(m, b, CHANGE_WALKED, e);
+			b->backward_over = true;
+			model_row_change(m, b, CHANGE_BACKWARD_OVER, e);
 			model_tell_saved(m, b, e);
 		}
 	}

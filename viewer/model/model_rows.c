@@ -6,55 +6,55 @@
 #include "../base/need.h"
 #include "model_parts.h"
 
-void model_row_born(struct model *m, struct block *b, enum life_layer layer)
+void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 {
-	struct position p = { .seq = b->seq,
-			      .ns = b->born_ns,
+	struct position p = { .seq = b->block.seq,
+			      .ns = b->block.born_ns,
 			      .step = b->step,
-			      .stream = b->stream,
-			      .thread = b->thread,
+			      .stream = b->block.stream,
+			      .thread = b->block.thread,
 			      .forwards = b->born_forward,
 			      .backwards = b->born_backward,
 			      .steps = b->born_steps,
-			      .device = b->device,
-			      .flags = b->flags,
-			      .memory = b->memory,
+			      .device = b->block.device,
+			      .flags = b->block.flags,
+			      .memory = b->block.memory,
 			      .stage = b->stage,
 			      .layer = layer,
 			      .after_forward = b->after_forward,
 			      .after_step = b->after_step,
-			      .in_node = b->scope,
+			      .in_node = b->in_node,
 			      .asked = m->asked && b->stage == STAGE_BACKWARD };
 	struct life *life;
 
 	if (m->bare)
 		return;
 	p.counts = layer == LIFE_BLOCK ||
-		   (layer != LIFE_MAPPED && b->device >= 0 && b->device < MODEL_DEVICES &&
-		    model_is_device_memory(b->memory));
-	b->life = lives_add(&m->lives) + 1;
-	life = lives_at(&m->lives, b->life - 1);
-	life->addr = b->addr;
-	life->size = b->size;
-	life->stack = b->stack;
-	life->name = b->name;
+		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
+		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));
+	b->block.life = lives_add(&m->lives) + 1;
+	life = lives_at(&m->lives, b->block.life - 1);
+	life->addr = b->block.addr;
+	life->size = b->block.size;
+	life->stack = b->block.stack;
+	life->name = b->block.name;
 	life->born = lives_moment(&m->lives, &p);
 	if (p.counts && b->signs & STACK_BUCKET)
 		model_add_bucket(m, b, layer);
 }
 
-void model_row_change(struct model *m, const struct block *b, enum life_change change,
+void model_row_change(struct model *m, const struct history *b, enum life_change change,
 		      const struct gmt_event *e)
 {
-	if (b->life)
-		lives_note(&m->lives, change, b->life - 1, e->seq, e->time_ns);
+	if (b->block.life)
+		lives_note(&m->lives, change, b->block.life - 1, e->seq, e->time_ns);
 }
 
 /* Tags and the storage stand with the first fact that is there. */
-static void write_facts(struct model *m, const struct block *b)
+static void write_facts(struct model *m, const struct history *b)
 {
-	struct life *life = lives_at(&m->lives, b->life - 1);
-	uint64_t spare = b->storage ? b->size - b->storage : UINT32_MAX;
+	struct life *life = lives_at(&m->lives, b->block.life - 1);
+	uint64_t spare = b->storage ? b->block.size - b->storage : UINT32_MAX;
 	uint32_t unused = spare < UINT32_MAX ? (uint32_t)spare + 1 : 0;
 	uint16_t tags = b->tags;
 	const struct life_fact facts[] = {
@@ -66,11 +66,14 @@ static void write_facts(struct model *m, const struct block *b)
 		{ .kind = FACT_GRADIENT, .ns = b->grad_ns },
 		{ .kind = FACT_LEAF, .ns = b->leaf_ns, .a = b->leaf_backward, .b = b->leaf_passes },
 		{ .kind = FACT_ARRIVALS, .a = b->arrived_backward, .b = b->arrivals },
-		{ .kind = FACT_SUCCESSOR, .a = b->heir_stack, .b = b->heir_signs },
-		{ .kind = FACT_NEXT, .a = b->next_stack, .b = b->piled, .c = b->walked },
+		{ .kind = FACT_PREDECESSOR, .a = b->predecessor_stack, .b = b->predecessor_signs },
+		{ .kind = FACT_NEXT,
+		  .a = b->next_stack,
+		  .b = b->reduced_beside,
+		  .c = b->backward_over },
 		{ .kind = FACT_STORAGE, .ns = b->storage && spare >= UINT32_MAX ? b->storage : 0 },
 		{ .kind = FACT_PLACE,
-		  .ns = b->handle,
+		  .ns = b->block.handle,
 		  .a = b->rank,
 		  .b = b->refs > 1 ? b->refs : 0 },
 	};
@@ -91,7 +94,7 @@ static void write_facts(struct model *m, const struct block *b)
 			       &(struct life_fact){ .tags = tags, .unused = unused });
 }
 
-void model_row_died(struct model *m, struct block *b, const struct gmt_event *e)
+void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)
 {
 	const struct position p = { .seq = e->seq,
 				    .ns = e->time_ns,
@@ -99,19 +102,19 @@ void model_row_died(struct model *m, struct block *b, const struct gmt_event *e)
 				    .forwards = m->forwards,
 				    .backwards = m->backwards };
 
-	if (!b->life)
+	if (!b->block.life)
 		return;
-	lives_at(&m->lives, b->life - 1)->died = lives_moment(&m->lives, &p);
+	lives_at(&m->lives, b->block.life - 1)->died = lives_moment(&m->lives, &p);
 	write_facts(m, b);
-	lives_note(&m->lives, CHANGE_DIED, b->life - 1, e->seq, e->time_ns);
+	lives_note(&m->lives, CHANGE_DIED, b->block.life - 1, e->seq, e->time_ns);
 	model_drop_bucket(m, b);
-	b->life = 0;
+	b->block.life = 0;
 }
 
 static void settle(struct model *m, struct tree *t)
 {
-	TREE_EACH(t, b)
-	if (b->life)
+	LIVE_EACH(t, b)
+	if (b->block.life)
 		write_facts(m, b);
 }
 
@@ -124,11 +127,36 @@ void model_rows_settle(struct model *m)
 	settle(m, &m->mapped);
 }
 
-static void read_fact(struct block *b, const struct life_fact *f)
+/* They are only remembered, what they are stands in the recording's definitions. */
+uint32_t model_signs(const struct model *m, uint32_t stack)
+{
+	return signs_find((struct signs *)&m->signs, stack);
+}
+
+const struct position *model_born(const struct model *m, const struct block *b)
+{
+	return lives_position(&m->lives, lives_at(&m->lives, b->life - 1)->born.position);
+}
+
+const struct position *model_died(const struct model *m, const struct block *b)
+{
+	return lives_position(&m->lives, lives_at(&m->lives, b->life - 1)->died.position);
+}
+
+static uint64_t handle_of(const struct lives *l, const struct life *life)
+{
+	const struct life_fact *f = lives_fact(l, life->facts);
+
+	while (f && f->kind != FACT_PLACE)
+		f = lives_fact(l, f->next);
+	return f ? f->ns : 0;
+}
+
+static void read_fact(struct history *b, const struct life_fact *f)
 {
 	b->tags |= f->tags;
-	if (f->unused && b->size - f->unused + 1 > b->storage)
-		b->storage = b->size - f->unused + 1;
+	if (f->unused && b->block.size - f->unused + 1 > b->storage)
+		b->storage = b->block.size - f->unused + 1;
 	switch (f->kind) {
 	case FACT_SAVED:
 		b->save_ns = f->ns;
@@ -148,20 +176,18 @@ static void read_fact(struct block *b, const struct life_fact *f)
 		b->arrived_backward = f->a;
 		b->arrivals = f->b;
 		break;
-	case FACT_SUCCESSOR:
-		b->heir_stack = f->a;
-		b->heir_signs = f->b;
+	case FACT_PREDECESSOR:
+		b->predecessor_stack = f->a;
+		b->predecessor_signs = f->b;
 		break;
 	case FACT_NEXT:
 		b->next_stack = f->a;
-		b->piled = f->b;
-		b->walked = f->c;
+		b->reduced_beside = f->b;
 		break;
 	case FACT_STORAGE:
 		b->storage = f->ns;
 		break;
 	case FACT_PLACE:
-		b->handle = f->ns;
 		b->rank = f->a;
 		b->refs = (uint16_t)f->b;
 		break;
@@ -170,48 +196,80 @@ static void read_fact(struct block *b, const struct life_fact *f)
 	}
 }
 
-static void read_birth(struct block *b, const struct position *p)
+void model_block(const struct model *m, uint32_t i, struct block *b)
 {
-	b->step = p->step;
-	b->stream = p->stream;
-	b->thread = p->thread;
-	b->born_forward = p->forwards;
-	b->born_backward = p->backwards;
-	b->born_steps = p->steps;
-	b->device = p->device;
-	b->flags = p->flags;
-	b->memory = p->memory;
-	b->stage = p->stage;
-	b->after_forward = p->after_forward;
-	b->after_step = p->after_step;
-	b->scope = p->in_node;
-}
-
-void model_block(struct model *m, uint32_t i, struct block *b)
-{
-	const struct life *life = lives_at(&m->lives, i);
-	const struct position *born = lives_position(&m->lives, life->born.position);
-	const struct position *died = lives_position(&m->lives, life->died.position);
+	const struct lives *l = &m->lives;
+	const struct life *life = lives_at(l, i);
+	const struct position *born = lives_position(l, life->born.position);
 
 	*b = (struct block){ .addr = life->addr,
 			     .size = life->size,
 			     .seq = born->seq + life->born.seq,
 			     .born_ns = born->ns + life->born.ns,
+			     .died_seq = lives_seq(l, &life->died),
+			     .died_ns = lives_ns(l, &life->died),
+			     .stream = born->stream,
 			     .stack = life->stack,
+			     .thread = born->thread,
 			     .name = life->name,
-			     .life = i + 1 };
-	read_birth(b, born);
-	b->signs = signs_find(&m->signs, b->stack) | (born->asked ? STACK_ASKED : 0);
-	if (b->stage == STAGE_FORWARD && !m->tags && born->layer != LIFE_MEMORY)
-		b->stem = signs_stem(&m->signs, b->stack);
-	if (life->died.position) {
-		b->died_seq = lives_seq(&m->lives, &life->died);
-		b->died_ns = lives_ns(&m->lives, &life->died);
-		b->died_stage = died->stage;
-		b->died_forward = died->forwards;
-		b->died_backward = died->backwards;
-	}
+			     .life = i + 1,
+			     .device = born->device,
+			     .flags = born->flags,
+			     .memory = born->memory };
+	if (born->layer == LIFE_MAPPED)
+		b->handle = handle_of(l, life);
+}
+
+static void read_birth(struct history *h, const struct position *p)
+{
+	h->step = p->step;
+	h->born_forward = p->forwards;
+	h->born_backward = p->backwards;
+	h->born_steps = p->steps;
+	h->stage = p->stage;
+	h->after_forward = p->after_forward;
+	h->after_step = p->after_step;
+	h->in_node = p->in_node;
+}
+
+static void read_death(struct history *h, const struct position *p)
+{
+	h->died_stage = p->stage;
+	h->died_forward = p->forwards;
+	h->died_backward = p->backwards;
+}
+
+void model_history(const struct model *m, const struct block *b, struct history *h)
+{
+	const struct life *life = lives_at(&m->lives, b->life - 1);
+	const struct position *born = lives_position(&m->lives, life->born.position);
+
+	*h = (struct history){ .block = *b };
+	read_birth(h, born);
+	h->signs = model_signs(m, b->stack) | (born->asked ? STACK_ASKED : 0);
+	if (h->stage == STAGE_FORWARD && !m->tags && born->layer != LIFE_MEMORY)
+		h->module_path = signs_stem((struct signs *)&m->signs, b->stack);
+	if (b->died_seq)
+		read_death(h, lives_position(&m->lives, life->died.position));
 	for (const struct life_fact *f = lives_fact(&m->lives, life->facts); f;
 	     f = lives_fact(&m->lives, f->next))
-		read_fact(b, f);
+		read_fact(h, f);
+	h->backward_over = b->state & LIFE_BACKWARD_OVER;
+	h->holds_gradients = b->state & LIFE_HOLDS_GRADIENTS;
+}
+
+bool model_is_leaf(const struct model *m, const struct block *b)
+{
+	struct history h;
+
+	model_history(m, b, &h);
+	return h.leaf_ns;
+}
+
+uint64_t model_storage(const struct model *m, const struct block *b)
+{
+	struct history h;
+
+	model_history(m, b, &h);
+	return h.storage;
 }

@@ -47,22 +47,22 @@ static struct model_set *set_of(struct model *m, uint32_t stack)
 }
 
 /* Of the passes before the latest two, is the latter's first block still there? */
-static void begin_pass(struct model *m, struct model_set *s, const struct block *b)
+static void begin_pass(struct model *m, struct model_set *s, const struct history *b)
 {
 	const struct model_birth *oldest = &s->firsts[0];
 	struct model_device *d = model_device(m, oldest->device);
-	struct block *old = d && oldest->seq ? tree_find(&d->live, oldest->addr) : NULL;
+	struct history *old = d && oldest->seq ? live_find(&d->live, oldest->addr) : NULL;
 
-	s->gathers |= old && old->seq == oldest->seq;
+	s->gathers |= old && old->block.seq == oldest->seq;
 	s->firsts[0] = s->firsts[1];
-	s->firsts[1] = (struct model_birth){ b->addr, b->seq, b->device };
+	s->firsts[1] = (struct model_birth){ b->block.addr, b->block.seq, b->block.device };
 	s->pass = b->born_forward + b->born_backward;
 	s->passes++;
 	s->at_once = 0;
-	s->last = b->size;
+	s->last = b->block.size;
 }
 
-static void note_in_set(struct model *m, struct model_set *s, const struct block *b)
+static void note_in_set(struct model *m, struct model_set *s, const struct history *b)
 {
 	unsigned i = 0;
 
@@ -70,24 +70,24 @@ static void note_in_set(struct model *m, struct model_set *s, const struct block
 	if (!s->passes || b->born_forward + b->born_backward != s->pass)
 		begin_pass(m, s, b);
 	s->at_once++;
-	s->changes += s->last != b->size;
-	s->last = b->size;
-	while (i < MODEL_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->size)
+	s->changes += s->last != b->block.size;
+	s->last = b->block.size;
+	while (i < MODEL_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->block.size)
 		i++;
 	if (i < MODEL_SIZES) {
-		s->sizes[i].bytes = b->size;
+		s->sizes[i].bytes = b->block.size;
 		s->sizes[i].blocks++;
 	}
 }
 
-void model_note_size(struct model *m, const struct block *b)
+void model_note_size(struct model *m, const struct history *b)
 {
-	if (b->memory)
+	if (b->block.memory)
 		return;
 	if (b->signs & STACK_PARAM)
-		note_size(m, b->size);
-	else if (b->stage == STAGE_OUTSIDE && b->stack)
-		note_in_set(m, set_of(m, b->stack), b);
+		note_size(m, b->block.size);
+	else if (b->stage == STAGE_OUTSIDE && b->block.stack)
+		note_in_set(m, set_of(m, b->block.stack), b);
 }
 
 /* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples

@@ -9,20 +9,21 @@
 #include "../base/need.h"
 #include "model_parts.h"
 
-static struct block *enclosing(struct model *m, const struct gmt_event *e, struct model_device **d)
+static struct history *enclosing(struct model *m, const struct gmt_event *e,
+				 struct model_device **d)
 {
-	struct block *b;
+	struct history *b;
 
 	*d = model_device(m, e->device);
-	b = *d ? tree_enclosing(&(*d)->live, e->addr) : NULL;
-	if (b && e->size > b->storage && e->size <= b->size)
+	b = *d ? live_enclosing(&(*d)->live, e->addr) : NULL;
+	if (b && e->size > b->storage && e->size <= b->block.size)
 		b->storage = e->size;
 	return b;
 }
 
 /* A leaf that a graph has saved meanwhile, in backward: an activation that checkpointing cut off.
  */
-static bool is_cut(struct model *m, const struct block *b, const struct gmt_event *e)
+static bool is_cut(struct model *m, const struct history *b, const struct gmt_event *e)
 {
 	return b->saved && model_thread(m, e->thread)->engine;
 }
@@ -40,15 +41,15 @@ static struct model_leaf *leaf_of(struct model *m, uint64_t node)
 	return &m->leaves[*at];
 }
 
-static void note_leaf(struct model_leaf *leaf, const struct gmt_event *e, struct block *b,
+static void note_leaf(struct model_leaf *leaf, const struct gmt_event *e, struct history *b,
 		      uint32_t backward)
 {
 	leaf->device = e->device;
 	leaf->addr = leaf->seq = 0;
 	if (!b)
 		return;
-	leaf->addr = b->addr;
-	leaf->seq = b->seq;
+	leaf->addr = b->block.addr;
+	leaf->seq = b->block.seq;
 	b->tags |= leaf->cut ? BLOCK_DETACHED : BLOCK_LEAF;
 	if (leaf->cut)
 		return;
@@ -64,7 +65,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 {
 	struct model_leaf *leaf = leaf_of(m, e->arg0);
 	struct model_device *d;
-	struct block *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e, &d);
 
 	m->tags++;
 	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b, e) };
@@ -75,10 +76,10 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 {
 	struct model_leaf *leaf = leaf_of(m, e->arg0);
 	struct model_device *d;
-	struct block *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e, &d);
 
 	m->tags++;
-	if (b && b->seq != leaf->seq && !leaf->cut)
+	if (b && b->block.seq != leaf->seq && !leaf->cut)
 		model_note_moved(leaf, b);
 	note_leaf(leaf, e, b, m->backwards);
 }
@@ -87,9 +88,9 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 static void note_arrival(struct model *m, const struct model_leaf *leaf, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, leaf->device);
-	struct block *b = d && leaf->seq ? tree_find(&d->live, leaf->addr) : NULL;
+	struct history *b = d && leaf->seq ? live_find(&d->live, leaf->addr) : NULL;
 
-	if (!b || b->seq != leaf->seq || leaf->cut)
+	if (!b || b->block.seq != leaf->seq || leaf->cut)
 		return;
 	if (!b->arrivals || b->arrived_backward != m->backwards)
 		b->arrivals++;
@@ -106,7 +107,7 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 void model_tag_grad(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
-	struct block *b = enclosing(m, e, &d);
+	struct history *b = enclosing(m, e, &d);
 	const uint32_t *at = map_get(&m->leaf_ids, e->arg0);
 
 	m->tags++;
@@ -115,7 +116,7 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->tags |= BLOCK_GRAD;
-	model_note_gradient_size(m, b->size);
+	model_note_gradient_size(m, b->block.size);
 	m->grads_live = true;
 	m->grad_bytes += e->size;
 	if (!b->grad_ns)
@@ -125,9 +126,9 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, s->device);
-	struct block *b = d ? tree_find(&d->live, s->addr) : NULL;
+	struct history *b = d ? live_find(&d->live, s->addr) : NULL;
 
-	if (!b || b->seq != s->seq || !b->saved)
+	if (!b || b->block.seq != s->seq || !b->saved)
 		return;
 	if (!--b->saved)
 		model_row_change(m, b, CHANGE_RELEASED, e);
@@ -146,7 +147,7 @@ static uint32_t saved_place(struct model *m)
 	return m->saved_count++;
 }
 
-static void note_saving(struct model *m, struct block *b, const struct gmt_event *e)
+static void note_saving(struct model *m, struct history *b, const struct gmt_event *e)
 {
 	b->tags |= e->arg1 & GMT_SAVED_PLAIN ? BLOCK_PLAIN : BLOCK_GRAPH;
 	if (e->arg1 & GMT_SAVED_PACKED)
@@ -163,7 +164,7 @@ static void note_saving(struct model *m, struct block *b, const struct gmt_event
 void model_tag_saved(struct model *m, const struct gmt_event *e)
 {
 	struct model_device *d;
-	struct block *b;
+	struct history *b;
 	uint32_t *at;
 	bool fresh;
 
@@ -177,7 +178,7 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 	if (e->arg0) {
 		at = map_put(&m->saved_ids, e->arg0, &fresh);
 		*at = saved_place(m);
-		m->saved[*at] = (struct model_saved){ b->addr, b->seq, e->device };
+		m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device };
 		if (!b->saved++)
 			model_row_change(m, b, CHANGE_SAVED, e);
 	}

@@ -11,9 +11,6 @@ struct list {
 	size_t count, room;
 };
 
-/* What is known of a life at the moment only. */
-enum { SAVED = 1, SAVED_BEFORE = 2, WALKED = 4, FILLED = 8 };
-
 struct taking {
 	struct model *model;
 	struct moment *moment;
@@ -31,22 +28,6 @@ static bool is_host(unsigned memory)
 static bool is_alive(const struct lives *l, const struct life *life, uint64_t seq)
 {
 	return !life->died.position || lives_seq(l, &life->died) > seq;
-}
-
-/* The first life that was born after the event. */
-static uint32_t first_after(const struct lives *l, uint64_t seq)
-{
-	uint32_t from = 0, to = l->rows.count;
-
-	while (from < to) {
-		uint32_t i = from + (to - from) / 2;
-
-		if (lives_seq(l, &lives_at(l, i)->born) <= seq)
-			from = i + 1;
-		else
-			to = i;
-	}
-	return from;
 }
 
 static void add(struct taking *t, struct list *list, uint32_t i)
@@ -93,7 +74,7 @@ static void find_blocks(struct taking *t)
 {
 	const struct lives *l = &t->model->lives;
 
-	t->end = first_after(l, t->moment->seq);
+	t->end = lives_born_by(l, t->moment->seq);
 	t->alive = need_new(t->end / 8 + 8);
 	for (uint32_t i = 0; i < t->end; i++)
 		if (is_alive(l, lives_at(l, i), t->moment->seq))
@@ -102,22 +83,10 @@ static void find_blocks(struct taking *t)
 
 static void note_change(struct taking *t, enum life_change change, uint32_t life)
 {
-	static const struct {
-		unsigned clear, set;
-	} does[] = {
-		[CHANGE_SAVED_FIRST] = { 0, SAVED_BEFORE },
-		[CHANGE_SAVED] = { 0, SAVED },
-		[CHANGE_RELEASED] = { SAVED, 0 },
-		[CHANGE_WALKED] = { 0, WALKED },
-		[CHANGE_FILLED] = { 0, FILLED },
-		[CHANGE_EMPTIED] = { FILLED, 0 },
-	};
 	bool fresh;
 	uint32_t *state = map_put(&t->states, life, &fresh);
 
-	if (fresh)
-		*state = 0;
-	*state = (*state & ~does[change].clear) | does[change].set;
+	*state = lives_state(fresh ? 0 : *state, change);
 }
 
 static void find_states(struct taking *t)
@@ -138,12 +107,8 @@ static void put_states(struct taking *t)
 	for (size_t i = 0; i < t->blocks.count; i++) {
 		struct block *b = &t->blocks.items[i];
 		const uint32_t *at = map_get(&t->states, b->life - 1);
-		unsigned state = at ? *at : 0;
 
-		b->saved = state & SAVED;
-		b->save_after_moment = b->save_ns && !(state & SAVED_BEFORE);
-		b->walked = state & WALKED;
-		b->grads_live = state & FILLED;
+		b->state = at ? (uint16_t)*at : 0;
 	}
 }
 

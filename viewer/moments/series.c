@@ -23,34 +23,36 @@ struct series_replay {
 	struct classifier *classifier; /* in the first run */
 	const struct series_sink *sink;
 	size_t born;
-	struct block **buckets; /* that live, in order of birth */
+	struct history **buckets; /* that live, in order of birth */
 	size_t bucket_count, bucket_room;
 	struct bucket_facts facts;
 	bool buckets_changed;
 };
 
-static unsigned state_of(const struct block *b)
+static unsigned state_of(const struct history *b)
 {
-	return (b->saved || b->walked ? STATE_SAVED : 0) | (b->save_ns ? STATE_SAVED_BEFORE : 0) |
-	       (b->grads_live ? STATE_BUCKET_LIVE : 0);
+	return (b->saved || b->backward_over ? STATE_SAVED : 0) |
+	       (b->save_ns ? STATE_SAVED_BEFORE : 0) | (b->holds_gradients ? STATE_BUCKET_LIVE : 0);
 }
 
-static unsigned class_of(const struct series *s, const struct block *b)
+static unsigned class_of(const struct series *s, const struct history *b)
 {
 	return s->codes[b->copy - 1] >> 4 * state_of(b) & 15;
 }
 
-static void tell(struct series_replay *r, const struct block *b, const struct gmt_event *e,
+static void tell(struct series_replay *r, struct history *b, const struct gmt_event *e,
 		 int64_t bytes)
 {
-	struct series_change c = { e->seq, e->time_ns, b->device, b->counted_as, bytes, b };
+	struct series_change c = { e->seq,	  e->time_ns, b->block.device,
+				   b->counted_as, bytes,      &b->block };
 
+	b->block.state = history_state(b);
 	if (r->sink->change)
 		r->sink->change(r->sink->ctx, &c);
 }
 
 /* The block may be in another state. The first run only marks it, a bit each. */
-static void look_at(struct series_replay *r, struct block *b, const struct gmt_event *e)
+static void look_at(struct series_replay *r, struct history *b, const struct gmt_event *e)
 {
 	unsigned class;
 
@@ -61,39 +63,40 @@ static void look_at(struct series_replay *r, struct block *b, const struct gmt_e
 	class = class_of(r->series, b);
 	if (class == b->counted_as)
 		return;
-	tell(r, b, e, -(int64_t)b->size);
+	tell(r, b, e, -(int64_t)b->block.size);
 	b->counted_as = class;
-	tell(r, b, e, (int64_t)b->size);
+	tell(r, b, e, (int64_t)b->block.size);
 }
 
 /* Marks -> classes, now that all is known of the block. */
-static void decide(struct series_replay *r, const struct block *b)
+static void decide(struct series_replay *r, const struct history *b)
 {
 	uint32_t *code = &r->series->codes[b->copy - 1], marks = *code;
-	struct block copy = *b;
+	struct history copy = *b;
 
 	*code = 0;
 	for (unsigned state = 0; state < STATES; state++) {
 		if (!(marks & 1u << state))
 			continue;
-		copy.saved = !b->walked && state & STATE_SAVED ? 1 : 0;
-		copy.walked = b->walked && state & STATE_SAVED;
-		copy.save_after_moment = b->save_ns && !(state & STATE_SAVED_BEFORE);
-		copy.grads_live = state & STATE_BUCKET_LIVE;
-		*code |= (uint32_t)classify(r->classifier, &copy).category << 4 * state;
+		copy.block.state = (!b->backward_over && state & STATE_SAVED ? LIFE_SAVED : 0) |
+				   (state & STATE_SAVED_BEFORE ? LIFE_SAVED_BEFORE : 0);
+		copy.backward_over = b->backward_over && state & STATE_SAVED;
+		copy.holds_gradients = state & STATE_BUCKET_LIVE;
+		*code |= (uint32_t)classify_history(r->classifier, &copy).category << 4 * state;
 	}
 }
 
 /* Framework blocks where there are any, else what CUDA calls gave. */
-static bool counts(const struct series_replay *r, const struct block *b)
+static bool counts(const struct series_replay *r, const struct history *b)
 {
-	bool block = !b->memory || (b->memory == GMT_MEM_ASYNC && b->flags & GMT_FLAG_FRAMEWORK);
+	bool block = !b->block.memory ||
+		     (b->block.memory == GMT_MEM_ASYNC && b->block.flags & GMT_FLAG_FRAMEWORK);
 
-	return block == r->series->framework[b->device];
+	return block == r->series->framework[b->block.device];
 }
 
 /* A recording that is still being written may have more blocks in a later run. */
-static bool give_number(struct series_replay *r, struct block *b)
+static bool give_number(struct series_replay *r, struct history *b)
 {
 	struct series *s = r->series;
 
@@ -107,7 +110,7 @@ static bool give_number(struct series_replay *r, struct block *b)
 	return true;
 }
 
-static void born(void *ctx, struct block *b, const struct gmt_event *e)
+static void born(void *ctx, struct history *b, const struct gmt_event *e)
 {
 	struct series_replay *r = ctx;
 
@@ -115,7 +118,7 @@ static void born(void *ctx, struct block *b, const struct gmt_event *e)
 		return;
 	if (b->signs & STACK_BUCKET) {
 		r->buckets = need_grow(r->buckets, &r->bucket_room, r->bucket_count,
-				       sizeof(struct block *));
+				       sizeof(struct history *));
 		r->buckets[r->bucket_count++] = b;
 		r->buckets_changed = true;
 	}
@@ -124,16 +127,16 @@ static void born(void *ctx, struct block *b, const struct gmt_event *e)
 		return;
 	}
 	b->counted_as = class_of(r->series, b);
-	tell(r, b, e, (int64_t)b->size);
+	tell(r, b, e, (int64_t)b->block.size);
 }
 
-static void saved(void *ctx, struct block *b, const struct gmt_event *e)
+static void saved(void *ctx, struct history *b, const struct gmt_event *e)
 {
 	if (b->copy)
 		look_at(ctx, b, e);
 }
 
-static void forget_bucket(struct series_replay *r, const struct block *b)
+static void forget_bucket(struct series_replay *r, const struct history *b)
 {
 	size_t kept = 0;
 
@@ -144,7 +147,7 @@ static void forget_bucket(struct series_replay *r, const struct block *b)
 	r->bucket_count = kept;
 }
 
-static void died(void *ctx, struct block *b, const struct gmt_event *e)
+static void died(void *ctx, struct history *b, const struct gmt_event *e)
 {
 	struct series_replay *r = ctx;
 
@@ -155,7 +158,7 @@ static void died(void *ctx, struct block *b, const struct gmt_event *e)
 	if (r->classifier)
 		decide(r, b);
 	else
-		tell(r, b, e, -(int64_t)b->size);
+		tell(r, b, e, -(int64_t)b->block.size);
 }
 
 /* Which buckets hold gradients may change with any of a few facts of the model. */
@@ -170,13 +173,13 @@ void series_look(struct series_replay *r, const struct gmt_event *e)
 	r->facts = now;
 	r->buckets_changed = false;
 	for (size_t i = 0; i < r->bucket_count; i++) {
-		struct block *b = r->buckets[i];
+		struct history *b = r->buckets[i];
 		uint64_t before = 0;
 
 		for (size_t k = 0; k < i; k++)
-			if (r->buckets[k]->device == b->device)
-				before += r->buckets[k]->size;
-		b->grads_live = model_bucket_filled(m, before);
+			if (r->buckets[k]->block.device == b->block.device)
+				before += r->buckets[k]->block.size;
+		b->holds_gradients = model_bucket_filled(m, before);
 		look_at(r, b, e);
 	}
 }
@@ -214,7 +217,7 @@ struct series_replay *series_begin(struct series *s, struct recording *r, const 
 
 static void decide_all(struct series_replay *r, struct tree *t)
 {
-	TREE_EACH(t, b)
+	LIVE_EACH(t, b)
 	{
 		if (b->copy)
 			decide(r, b);

@@ -70,10 +70,10 @@ struct passes {
 	size_t count, room;
 };
 
-static void add_to_pass(struct passes *p, const struct block *b)
+static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 {
 	bool fresh;
-	uint32_t *at = map_put(&p->ids, b->born_forward, &fresh);
+	uint32_t *at = map_put(&p->ids, pass, &fresh);
 
 	if (fresh) {
 		*at = (uint32_t)p->count;
@@ -92,9 +92,11 @@ size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classe
 
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
+		const struct position *born = model_born(s->model, b);
 
-		if (b->stage == STAGE_FORWARD && b->seq >= since && classes & 1u << s->classes[i])
-			add_to_pass(&p, b);
+		if (born->stage == STAGE_FORWARD && b->seq >= since &&
+		    classes & 1u << s->classes[i])
+			add_to_pass(&p, b, born->forwards);
 	}
 	for (size_t i = 0; i < p.count; i++)
 		held += p.bytes[i] >= p.most / 8;

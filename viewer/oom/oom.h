@@ -48,9 +48,11 @@ struct oom {
 	struct snapshot shot;	  /* after it */
 	struct leaks leaks;
 
-	uint64_t asked;	     /* what the framework wanted from the device */
-	uint64_t block;	     /* what the program wanted of the framework */
-	struct block wanted; /* as the block that it would have become */
+	uint64_t asked;		       /* what the framework wanted from the device */
+	uint64_t block;		       /* what the program wanted of the framework */
+	struct block wanted;	       /* as the block that it would have become, */
+	uint32_t wanted_signs;	       /* its stack's, */
+	enum block_stage wanted_stage; /* and what its thread was doing */
 	enum category wanted_category;
 	struct owner wanted_owner;
 	struct instant instant;

@@ -226,7 +226,7 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 static bool is_model_too_large(const struct oom *o, char *text)
 {
 	uint64_t all = o->allocated + o->block;
-	bool setup = o->wanted.signs & STACK_PARAM ||
+	bool setup = o->wanted_signs & STACK_PARAM ||
 		     (o->wanted_category == CATEGORY_parameters && !o->shot.model->forwards);
 
 	if (setup && is_share(o->lasting + o->block, all, 2))

@@ -72,7 +72,7 @@ static void find_room(struct oom *o)
 	o->capacity = o->reserved + o->free;
 }
 
-static unsigned stage_of(const struct oom *o, const struct gmt_event *e, uint32_t signs)
+static enum block_stage stage_of(const struct oom *o, const struct gmt_event *e, uint32_t signs)
 {
 	if (signs & STACK_STEP || o->phase == PHASE_OPTIMIZER)
 		return STAGE_OPTIMIZER;
@@ -85,34 +85,27 @@ static unsigned stage_of(const struct oom *o, const struct gmt_event *e, uint32_
 	return signs & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
 }
 
-/* The block that it would have been: as if it had died at once, so that no rule waits for more. */
+/* The block that it would have been. */
 static void imagine(struct oom *o)
 {
 	const struct gmt_event *e = &o->refusal.event;
 	struct model *m = o->shot.model;
-	struct block *b = &o->wanted;
-	struct classifier *c;
+	struct classifier *c = classifier_new(m, &o->timeline.owners);
 
-	*b = (struct block){ .size = e->size,
-			     .seq = e->seq,
-			     .born_ns = e->time_ns,
-			     .stack = e->stack,
-			     .thread = e->thread,
-			     .scope = e->scope,
-			     .device = e->device,
-			     .name = e->kind == GMT_BLOCK_OOM ? e->name : 0,
-			     .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->arg0,
-			     .flags = e->flags };
-	b->signs = b->died_signs = signs_find(&m->signs, e->stack);
-	b->stage = b->died_stage = stage_of(o, e, b->signs);
-	b->died_seq = e->seq + 1;
-	b->died_ns = e->time_ns;
-	b->born_forward = b->died_forward = m->forwards;
-	b->born_backward = b->died_backward = m->backwards;
-	c = classifier_new(m, &o->timeline.owners);
-	o->wanted_category = classify(c, b).category;
+	o->wanted = (struct block){ .size = e->size,
+				    .seq = e->seq,
+				    .born_ns = e->time_ns,
+				    .stack = e->stack,
+				    .thread = e->thread,
+				    .device = e->device,
+				    .name = e->kind == GMT_BLOCK_OOM ? e->name : 0,
+				    .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->arg0,
+				    .flags = e->flags };
+	o->wanted_signs = model_signs(m, e->stack);
+	o->wanted_stage = stage_of(o, e, o->wanted_signs);
+	o->wanted_category = classify_request(c, &o->wanted, o->wanted_stage).category;
 	classifier_free(c);
-	o->wanted_owner = owners_find(&o->timeline.owners, b);
+	o->wanted_owner = owners_find(&o->timeline.owners, &o->wanted);
 }
 
 /* Sharding gathers or reduces, or a collective makes its own result. */
@@ -121,7 +114,7 @@ static bool is_collective(struct oom *o)
 	static const char file[] = "torch/distributed/_functional_collectives.py";
 	struct stacks *s = &o->timeline.stacks;
 
-	if (o->wanted.signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
+	if (o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
 	    o->wanted_category == CATEGORY_communication)
 		return true;
 	stacks_read_python(s, o->refusal.event.stack);
@@ -170,14 +163,16 @@ static void sum_up(struct oom *o)
 	}
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
+		uint32_t signs = model_signs(s->model, b->stack);
 
-		if (s->classes[i] == CATEGORY_parameters && b->tags & BLOCK_LEAF)
+		if (s->classes[i] == CATEGORY_parameters && model_is_leaf(s->model, b))
 			o->trainable += b->size;
 		if (s->classes[i] == CATEGORY_optimizer_state &&
-		    (b->stage == STAGE_OPTIMIZER || b->signs & (STACK_STEP | STACK_STATE)))
+		    (model_born(s->model, b)->stage == STAGE_OPTIMIZER ||
+		     signs & (STACK_STEP | STACK_STATE)))
 			o->state += b->size;
-		if (b->signs & STACK_UNSHARDED ||
-		    (s->classes[i] == CATEGORY_communication && !(b->signs & STACK_BUCKET)))
+		if (signs & STACK_UNSHARDED ||
+		    (s->classes[i] == CATEGORY_communication && !(signs & STACK_BUCKET)))
 			o->unsharded += b->size;
 	}
 }

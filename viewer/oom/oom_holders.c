@@ -60,10 +60,10 @@ const struct oom_holder *oom_grown_most(const struct oom *o)
 }
 
 /* Graphs, what they hold of the inputs, and what modules returned. */
-static bool is_of_graph(const struct block *b, enum category c)
+static bool is_of_graph(const struct model *m, const struct block *b, enum category c)
 {
-	return c == CATEGORY_activations || (oom_is_passing(c) && b->saved) ||
-	       (c == CATEGORY_forward_temporaries && b->signs & STACK_FORWARD);
+	return c == CATEGORY_activations || (oom_is_passing(c) && b->state & LIFE_SAVED) ||
+	       (c == CATEGORY_forward_temporaries && model_signs(m, b->stack) & STACK_FORWARD);
 }
 
 static bool is_result(enum category c)
@@ -82,9 +82,10 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 	if (told ? !grows(&o->leaks, c, owner) : !oom_is_passing(c) || !over)
 		return;
 	o->grown += b->size;
-	if (is_of_graph(b, c))
+	if (is_of_graph(o->shot.model, b, c))
 		o->grown_graph += b->size;
-	if (is_result(c) && b->stage <= STAGE_FORWARD && b->seq > o->root.seq)
+	if (is_result(c) && model_born(o->shot.model, b)->stage <= STAGE_FORWARD &&
+	    b->seq > o->root.seq)
 		o->root = *b;
 }
 
@@ -111,9 +112,9 @@ static void collect(struct oom *o)
 
 static bool wanted_by_pass(const struct oom *o)
 {
-	return o->phase != PHASE_OPTIMIZER && !(o->wanted.signs & STACK_PARAM) &&
-	       (oom_is_passing(o->wanted_category) || o->wanted.stage == STAGE_FORWARD ||
-		o->wanted.stage == STAGE_BACKWARD || o->wanted.stage == STAGE_RECOMPUTE);
+	return o->phase != PHASE_OPTIMIZER && !(o->wanted_signs & STACK_PARAM) &&
+	       (oom_is_passing(o->wanted_category) || o->wanted_stage == STAGE_FORWARD ||
+		o->wanted_stage == STAGE_BACKWARD || o->wanted_stage == STAGE_RECOMPUTE);
 }
 
 static bool is_computed(enum category c)

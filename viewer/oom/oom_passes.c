@@ -21,8 +21,9 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
+		const struct position *born = model_born(s->model, b);
 
-		if (b->stage == STAGE_FORWARD && b->born_forward == s->model->forwards &&
+		if (born->stage == STAGE_FORWARD && born->forwards == s->model->forwards &&
 		    b->seq >= since && b->seq < first)
 			first = b->seq;
 	}

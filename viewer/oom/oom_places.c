@@ -81,7 +81,7 @@ static size_t passes_of(const struct oom *o, struct stacks *s, uint64_t place)
 		const struct block *b = &o->shot.moment.blocks[i];
 
 		if (o->shot.classes[i] == CATEGORY_activations && place_of(s, b->stack) == place)
-			map_put(&seen, b->born_forward, &fresh);
+			map_put(&seen, model_born(o->shot.model, b)->forwards, &fresh);
 	}
 	n = seen.count;
 	map_free(&seen);

@@ -121,7 +121,7 @@ static uint64_t expandable(const struct oom *o, char *what, char *how)
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
-	bool by_hand = o->world > 1 && o->wanted.stage == STAGE_OUTSIDE;
+	bool by_hand = o->world > 1 && o->wanted_stage == STAGE_OUTSIDE;
 
 	if (!o->unsharded && !o->collective && !by_hand)
 		return 0;

@@ -7,12 +7,7 @@
 
 static struct stretch stretch_of(const struct series_change *c)
 {
-	return (struct stretch){ .seq = c->seq,
-				 .saved = c->block->saved,
-				 .save_after = !c->block->save_ns,
-				 .grads_live = c->block->grads_live,
-				 .walked = c->block->walked,
-				 .category = c->category };
+	return (struct stretch){ c->seq, c->block->state, (uint8_t)c->category };
 }
 
 static void begin(struct page_lives *l, const struct series_change *c)
@@ -150,15 +145,18 @@ static void bury(struct page_lives *l, const struct gmt_event *e)
 /* Saved for backward: the class may stay what it is, and have a better reason from here on. */
 static void note_saved(struct page_lives *l, const struct gmt_event *e, const struct model *m)
 {
-	const struct block *b = tree_enclosing(&m->devices[l->device].live, e->addr);
-	const uint32_t *at = b ? map_get(&l->alive, b->seq) : NULL;
+	const struct history *b = live_enclosing(&m->devices[l->device].live, e->addr);
+	const uint32_t *at = b ? map_get(&l->alive, b->block.seq) : NULL;
 	struct page_life *life = at ? &l->items[*at] : NULL;
 	const struct stretch *last = life ? lives_stretch(life, life->more_count) : NULL;
+	struct block now;
 
-	if (!life || (!last->saved == !b->saved && last->save_after == !b->save_ns))
+	if (!life || !((last->state ^ history_state(b)) & (LIFE_SAVED | LIFE_SAVED_BEFORE)))
 		return;
+	now = b->block;
+	now.state = history_state(b);
 	add_stretch(life, &(struct series_change){
-				  .seq = e->seq, .category = last->category, .block = b });
+				  .seq = e->seq, .category = last->category, .block = &now });
 }
 
 /* What the whole run has told of the blocks that are alive in the end. */
@@ -208,14 +206,11 @@ const struct stretch *lives_stretch(const struct page_life *life, size_t i)
 	return i ? &life->more[i - 1] : &life->first;
 }
 
-struct block lives_copy(const struct page_life *life, size_t i)
+struct block lives_copy(const struct page_life *life, size_t i, const struct model *m)
 {
-	const struct stretch *s = lives_stretch(life, i);
 	struct block copy = life->block;
 
-	copy.saved = s->saved;
-	copy.save_after_moment = life->block.save_ns && s->save_after;
-	copy.grads_live = s->grads_live;
-	copy.walked = s->walked;
+	copy.state = lives_stretch(life, i)->state;
+	copy.life = lives_born_by(&m->lives, copy.seq);
 	return copy;
 }

@@ -15,8 +15,7 @@
 /* From `seq` on the block was of this class, with the facts that a verdict needs. */
 struct stretch {
 	uint64_t seq;
-	uint32_t saved;
-	bool save_after, grads_live, walked;
+	uint16_t state; /* enum life_state */
 	uint8_t category;
 };
 
@@ -60,6 +59,6 @@ void page_lives_free(struct page_lives *l);
 
 const struct stretch *lives_stretch(const struct page_life *life, size_t i); /* 0 = the first */
 /* The block as a moment's copy would be in that stretch, for classify. */
-struct block lives_copy(const struct page_life *life, size_t i);
+struct block lives_copy(const struct page_life *life, size_t i, const struct model *m);
 
 #endif

@@ -90,7 +90,7 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
 	snprintf(stream, sizeof(stream), b->stream ? "0x%llx" : "default",
 		 (unsigned long long)b->stream);
 	row[1] = names_word(n, stream);
-	row[2] = b->stage;
+	row[2] = model_born(&r->track->timeline.model, b)->stage;
 	row[3] = b->memory;
 	row[4] = d ? d->tid : 0;
 	return intern(&r->contexts, row);
@@ -135,7 +135,7 @@ static void put_stretches(struct page_rows *r, const struct page_life *life)
 
 	for (size_t i = 0; i <= life->more_count; i++) {
 		const struct stretch *s = lives_stretch(life, i);
-		struct block b = lives_copy(life, i);
+		struct block b = lives_copy(life, i, &r->track->timeline.model);
 		uint32_t evidence = evidence_of(r, &b, s->category);
 
 		if (evidence == before)
@@ -153,7 +153,8 @@ static void put_stretches(struct page_rows *r, const struct page_life *life)
 
 static void put_life(struct page_rows *r, const struct page_life *life)
 {
-	const struct block *b = &life->block, *before = &r->before.block;
+	const struct block copy = lives_copy(life, 0, &r->track->timeline.model), *b = &copy;
+	const struct block *before = &r->before.block;
 
 	column_put(&r->seq, b->seq - before->seq);
 	column_put_signed(&r->time, (int64_t)(b->born_ns - before->born_ns));

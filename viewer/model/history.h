@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that is known of one life, for the model and the rules of classes only: its row, what its
+ * thread was doing at both ends, and the facts that few lives have. Everybody else has enough of
+ * struct block and the class.
+ */
+#ifndef VIEWER_HISTORY_H
+#define VIEWER_HISTORY_H
+
+#include "../base/tree.h"
+#include "../facts/lives.h"
+
+struct history {
+	struct block block;
+	uint64_t step;	  /* number of the Optimizer.step range that it was born in, 0 = none */
+	uint64_t storage; /* bytes of the largest one that a tag had in it, 0 = none */
+	uint64_t leaf_ns, grad_ns, save_ns;    /* when that was first said, 0 = never */
+	uint32_t born_forward, died_forward;   /* forward passes that had begun */
+	uint32_t born_backward, died_backward; /* backward passes that had begun */
+	uint32_t save_backward;		       /* the same at the first saving */
+	uint32_t born_steps, save_steps;       /* optimizer steps that had begun */
+	uint32_t leaf_backward, leaf_passes;   /* as a leaf: the last pass, how many */
+	uint32_t arrived_backward, arrivals;   /* of gradients for it: the last pass, how many */
+	uint32_t save_stack;		       /* of the first saving */
+	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
+	uint32_t saved;			       /* SavedVariables that hold a tensor in it now */
+	uint16_t tags;			       /* enum block_tag */
+	uint16_t refs;			       /* of physical memory: handles and mappings */
+	uint8_t stage, died_stage;	       /* enum block_stage */
+	bool in_node;			       /* born while a backward node ran */
+	bool after_forward;		       /* born after a forward pass of its step */
+	bool after_step;		       /* born after the optimizer's step */
+
+	/* What is concluded of it from others. */
+	uint32_t predecessor_stack,
+		predecessor_signs; /* of the module's block it took the place of */
+	uint32_t module_path;	   /* born in forward: its frames inside of modules */
+	uint32_t next_stack;	   /* of what its thread made next */
+	uint32_t rank;	      /* 1 + its place among those of its size that were always there */
+	bool reduced_beside;  /* gradients were reduced into another one beside it */
+	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
+	bool holds_gradients; /* a bucket: gradients have arrived in it */
+	uint32_t copy;	      /* 1 + its place in a series, 0 = none */
+	uint8_t counted_as;   /* in a series: its class after the latest event */
+};
+
+/* What is true of it at this moment: enum life_state. */
+static inline uint16_t history_state(const struct history *h)
+{
+	return (h->saved ? LIFE_SAVED : 0) | (h->save_ns ? LIFE_SAVED_BEFORE : 0) |
+	       (h->backward_over ? LIFE_BACKWARD_OVER : 0) |
+	       (h->holds_gradients ? LIFE_HOLDS_GRADIENTS : 0);
+}
+
+/* Trees of the model hold histories. */
+static inline struct history *live_find(const struct tree *t, uint64_t addr)
+{
+	return (struct history *)tree_find(t, addr);
+}
+
+static inline struct history *live_enclosing(const struct tree *t, uint64_t addr)
+{
+	return (struct history *)tree_enclosing(t, addr);
+}
+
+static inline struct history *live_from(const struct tree *t, uint64_t addr)
+{
+	return (struct history *)tree_from(t, addr);
+}
+
+static inline struct history *live_insert(struct tree *t, uint64_t addr)
+{
+	return (struct history *)tree_insert(t, addr);
+}
+
+#define LIVE_EACH(t, b)                                \
+	for (struct history *b = live_from((t), 0); b; \
+	     b = b->block.addr == UINT64_MAX ? NULL : live_from((t), b->block.addr + 1))
+
+#endif
