@@ -210,6 +210,10 @@ lint:  ## the promises that a script can check
 wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (packaging/README.md)
 	@scripts/setup.sh cu13 wheel
 	@packaging/wheels.sh
+.PHONY: release
+release:  ## dist/: wheels, Debian packages, source archive, list of parts, checksums; built twice and compared
+	@scripts/setup.sh cu13 wheel
+	@packaging/release.sh
 .PHONY: test-wheel
 test-wheel: wheel  ## install the wheel of this machine and use it
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/wheel

@@ -12,7 +12,7 @@ HOST=$WHEEL_ARCH-linux-gnu
 export CC=$PWD/cc.sh ZERO_AR_DATE=1
 ZIG=$(echo ../.venv-wheel/lib/python3*/site-packages/ziglang/zig)
 export AR="$(readlink -f "$ZIG") ar" RANLIB="$(readlink -f "$ZIG") ranlib"
-OUT=$CACHE/libraries-$WHEEL_ARCH-$(cat sources.txt libraries.sh cc.sh no_disassembler.c ../tests/requirements/wheel.txt | sha256sum | cut -c1-12)
+OUT=$CACHE/libraries-$WHEEL_ARCH-$({ cat sources.txt libraries.sh cc.sh no_disassembler.c; grep '^ziglang' ../tests/requirements/wheel.txt; } | sha256sum | cut -c1-12)
 JOBS=$(nproc)
 
 stop() { tail -20 "$2" >&2; printf 'libraries: %s was not built; all of its output: %s\n' "$1" "$2" >&2; exit 2; }

@@ -8,13 +8,15 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../documents/columns.h"
+#include "../page/page_redact.h"
 #include "../recording/recording.h"
 #include "../recording/tally.h"
+#include "../stacks/owners.h"
 #include "command.h"
 
 struct info_options {
 	const char *file;
-	bool modules;
+	bool modules, redact;
 };
 
 /* What the lists of the document are made from. */
@@ -157,21 +159,29 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	const struct info_options *o = options;
 	struct tally t = { .defs = &r->defs };
 	struct view v = { .defs = &r->defs, .tally = &t };
+	struct redact redact = { 0 };
 	struct row_info info;
 	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
 	if (rc)
 		return rc;
+	if (o->redact)
+		redact_facts(&redact, r);
 	fill(&info, &v, r);
+	if (o->redact)
+		info.file = owners_base(info.file);
 	emit_document(out, info, &info);
 	if (!emit_json(out))
 		text(out, &info, o->modules);
+	redact_free(&redact);
 	return 0;
 }
 
 static const struct option_row options[] = {
 	OPTION(struct info_options, modules, "modules", 0, SWITCH, NULL,
 	       "also list the loaded libraries"),
+	OPTION(struct info_options, redact, "redact", 0, SWITCH, NULL,
+	       "leave out paths, arguments, host and branch: for a report of a bug"),
 	{ 0 },
 };
 

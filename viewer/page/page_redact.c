@@ -169,6 +169,39 @@ void redact_recording(struct redact *r, struct recording *recording)
 		clean_text(r, d, &strings[i]);
 }
 
+/* Facts that are of the user or the machine as a whole. */
+static bool is_private(const char *key)
+{
+	static const char *const keys[] = {
+		"argv", "exe", "cwd", "host", "output", "git.root", "git.branch",
+		"env.MASTER_ADDR"
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(keys[i], key))
+			return true;
+	return !strncmp(key, "device.", 7) && strstr(key, ".uuid");
+}
+
+void redact_facts(struct redact *r, struct recording *recording)
+{
+	struct defs *d = &recording->defs;
+	struct defs_meta *metas = d->metas.items;
+	struct defs_module *modules = d->modules.items;
+
+	for (size_t i = 0; i < d->metas.count; i++)
+		if (!is_private(metas[i].key.s))
+			clean_text(r, d, &metas[i].value);
+	for (size_t i = 0; i < d->metas.count; i++) /* after: the arguments are looked for above */
+		if (is_private(metas[i].key.s))
+			metas[i].value = (struct defs_text){ left_out, sizeof(left_out) - 1 };
+	for (size_t i = 0; i < d->modules.count; i++) {
+		const char *name = owners_base(modules[i].path.s);
+
+		modules[i].path = (struct defs_text){ name, strlen(name) };
+	}
+}
+
 void redact_free(struct redact *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
