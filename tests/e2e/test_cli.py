@@ -247,6 +247,22 @@ def test_info(sample):
     assert "2.11.0" in ok("info", sample)
 
 
+def test_what_is_redacted_names_nobody(make):
+    """Values of facts by key: what is the user's own goes, what a report of a bug needs stays."""
+    facts = {"argv": "/home/ann/train.py", "host": "ann-pc", "cwd": "/home/ann", "env.LD_PRELOAD": "/home/ann/lib.so:/opt/x.so",
+             "env.MASTER_ADDR": "node7", "git.branch": "ann/secret", "device.0.uuid": "1-2-3", "torch.version": "2.11.0",
+             "torch.tags": "off: read from /home/ann/x and ann-pc", "env.NCCL_DEBUG": "INFO"}
+    path = make("".join(f"meta {key} {value}\n" for key, value in facts.items()) +
+                "module 1 0x1000 0x2000 /home/ann/lib.so\nevent end time_ns=1\n")
+    assert answer("info", path)["meta"] == facts
+    text = ok("info", "--redact", "--modules", path)
+    info = answer("info", "--redact", path)
+    assert (info["meta"]["torch.version"], info["meta"]["env.NCCL_DEBUG"]) == ("2.11.0", "INFO")
+    assert info["meta"]["torch.tags"].startswith("off: read from (left out)")
+    for said in (text, json.dumps(info)):
+        assert not any(word in said for word in ("ann", "node7", "secret", "1-2-3", "/opt")), said
+
+
 def test_a_program_without_a_framework(make):
     path = make("""
 event mem_alloc time_ns=1 addr=0x1000 size=1000 arg0=1
