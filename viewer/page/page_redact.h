@@ -20,7 +20,8 @@ struct redact {
 };
 
 void redact_recording(struct redact *r, struct recording *recording);
-/* The facts about the process, and the libraries: paths, arguments, host and branch are left out. */
+/* The facts about the process, and the libraries: paths, arguments, host and branch are left out.
+ */
 void redact_facts(struct redact *r, struct recording *recording);
 /* What is shown instead of the name of a file. */
 const char *redact_path(struct redact *r, const char *path);
