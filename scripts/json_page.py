@@ -81,14 +81,14 @@ def classes():
 def documents(found):
     """The tables that are a whole document."""
     parts = {m.part for _, members in found.values() for m in members}
-    return [name for name in found if name not in parts and name != "fact"]
+    return [name for name in found if found[name][1] and name not in parts and name != "fact"]
 
 
 def rows(found, kinds, table, prefix=""):
     meaning, members = found[table]
     for m in members:
         json, unit = kinds[m.kind]
-        name = prefix + m.name
+        name = prefix + ("*" if m.kind in ("FIGURES", "WHOLE") else m.name)
         yield f"| `{name}` | {json} | {unit} | {f'*{m.when}:* ' if m.when else ''}{m.meaning} |"
         if m.part:
             inside = {"LIST": f"{name}[].", "PART": f"{name}.", "MAP": f"{name}.*."}[m.kind]
@@ -122,14 +122,15 @@ def wrong(found, table, document, seen, path="", skip=0):
     if not isinstance(document, dict):
         return [f"{path}: no object"]
     known = [m.name for m in members]
-    bad = [f"{path}{name} is not described in {table}" for name in document if name not in known]
-    if not bad and list(document) != [n for n in known if n in document]:
+    open_ended = any(m.kind in ("FIGURES", "WHOLE") for m in members)
+    bad = [f"{path}{name} is not described in {table}" for name in document if name not in known and not open_ended]
+    if not bad and not open_ended and list(document) != [n for n in known if n in document]:
         bad.append(f"{path or table}: the members stand in another order")
     for m in members:
         if m.name in document:
             seen.add((table, m.name))
             bad += wrong_value(found, m, document[m.name], seen, f"{path}{m.name}")
-        elif not m.when:
+        elif not m.when and m.kind not in ("FIGURES", "WHOLE"):
             bad.append(f"{path}{m.name} is missing")
     return bad
 
@@ -149,6 +150,7 @@ def wrong_value(found, m, value, seen, path):
             m.kind in ("TEXT", "RAW") and isinstance(value, str) or m.kind == "CLASS" and value in classes() or
             m.kind == "CLASSES" and isinstance(value, dict) and set(value) <= set(classes()) or
             m.kind == "WORDS" and isinstance(value, list) and all(isinstance(v, str) for v in value) or
+            m.kind == "NUMBERS" and isinstance(value, list) and all(isinstance(v, int) for v in value) or
             m.kind == "FACTS" and texts)
     return [] if good else [f"{path}: {str(value)[:60]} is no {m.kind}"]
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The emitter: documents of any bytes that a JSON reader takes, tables whose columns stand.
+ * The emitter: documents of any bytes that a JSON reader takes, and lines for a terminal.
  * links: tests/unit/recordings.c
  */
 #include "recordings.h"
@@ -100,50 +100,6 @@ static void deep_documents(void **state)
 	assert_string_equal(text, expected);
 }
 
-static const struct emit_column columns[] = {
-	{ "addr", "address", EMIT_HEX }, { "size", "size", EMIT_SIZE }, { "who", "who", EMIT_TEXT },
-	{ NULL, "note", EMIT_TEXT },	 { "raw", NULL, EMIT_SIGNED },
-};
-
-static void table(struct emit *e)
-{
-	emit_table(e, "rows", columns, 5);
-	emit_cell(e, 0x1000);
-	emit_cell(e, 1536);
-	emit_cell_text(e, "h\xc3\xa9", 3);
-	emit_cell_text(e, "first", 5);
-	emit_cell(e, (uint64_t)-5);
-	emit_cell(e, 0x20);
-	emit_cell(e, 7);
-	emit_cell_text(e, "\x1b[31m", 5);
-	emit_cell_text(e, "", 0);
-	emit_cell(e, 6);
-	emit_table_end(e);
-}
-
-static void tables(void **state)
-{
-	FILE *f = memory();
-	struct emit *e = emit_open(f, true);
-
-	(void)state;
-	emit_object(e, NULL);
-	table(e);
-	emit_close(e);
-	fclose(f);
-	assert_string_equal(
-		text, "{\"rows\":[{\"addr\":4096,\"size\":1536,\"who\":\"h\xc3\xa9\",\"raw\":-5},"
-		      "{\"addr\":32,\"size\":7,\"who\":\"\\u001b[31m\",\"raw\":6}]}\n");
-	f = memory();
-	e = emit_open(f, false);
-	table(e);
-	emit_close(e);
-	fclose(f);
-	assert_string_equal(text, "  address     size  who       note\n"
-				  "   0x1000  1.5 KiB  h\xc3\xa9        first\n"
-				  "     0x20      7 B  \\x1b[31m\n");
-}
-
 /* A thousand strings of random bytes give documents without a raw control character. */
 static void no_control_characters(void **state)
 {
@@ -184,11 +140,8 @@ static void figures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_of_any_bytes),
-		cmocka_unit_test(documents),
-		cmocka_unit_test(deep_documents),
-		cmocka_unit_test(tables),
-		cmocka_unit_test(figures),
+		cmocka_unit_test(strings_of_any_bytes),	 cmocka_unit_test(documents),
+		cmocka_unit_test(deep_documents),	 cmocka_unit_test(figures),
 		cmocka_unit_test(no_control_characters),
 	};
 

@@ -8,19 +8,9 @@
 #include <unistd.h>
 
 #include "emit_json.h"
-#include "human.h"
 #include "need.h"
 
 #define LABEL 18 /* columns of a key in text */
-
-/* A table that waits for its last row, so that its columns can be aligned (text only). */
-struct table {
-	const struct emit_column *columns;
-	size_t count, at;
-	char **cells;
-	size_t filled, room;
-	size_t gap; /* spaces to print before the next text of the row */
-};
 
 struct emit {
 	FILE *f;
@@ -28,8 +18,6 @@ struct emit {
 	char *close; /* what ends each open object or array */
 	size_t depth, room;
 	bool first; /* nothing yet in the innermost one */
-	uint64_t time_zero;
-	struct table table;
 };
 
 struct emit *emit_open(FILE *f, bool json)
@@ -59,7 +47,6 @@ int emit_close(struct emit *e)
 	while (e->depth)
 		emit_end(e);
 	rc = ferror(e->f) | fflush(e->f);
-	free(e->table.cells);
 	free(e->close);
 	free(e);
 	return rc;
@@ -68,11 +55,6 @@ int emit_close(struct emit *e)
 bool emit_json(const struct emit *e)
 {
 	return e->json;
-}
-
-void emit_time_zero(struct emit *e, uint64_t ns)
-{
-	e->time_zero = ns;
 }
 
 static void member(struct emit *e, const char *key)
@@ -247,141 +229,4 @@ void emit_title(struct emit *e, const char *format, ...)
 	print_plain(e, format, args);
 	va_end(args);
 	fputs(e->bold ? "\033[0m\n" : "\n", e->f);
-}
-
-void emit_table(struct emit *e, const char *key, const struct emit_column *columns, size_t count)
-{
-	emit_array(e, key);
-	e->table.columns = columns;
-	e->table.count = count;
-	e->table.at = e->table.filled = 0;
-}
-
-static void keep(struct emit *e, const char *s, size_t len)
-{
-	struct table *t = &e->table;
-
-	t->cells = need_grow(t->cells, &t->room, t->filled, sizeof(*t->cells));
-	t->cells[t->filled++] = need_copy(s, len);
-}
-
-/* The column of the next cell, and in JSON what must stand before it. */
-static const struct emit_column *next_column(struct emit *e)
-{
-	struct table *t = &e->table;
-	const struct emit_column *c = &t->columns[t->at];
-
-	if (t->at == 0)
-		emit_object(e, NULL);
-	t->at = (t->at + 1) % t->count;
-	if (e->json && c->key)
-		member(e, c->key);
-	return c;
-}
-
-static void row_end(struct emit *e)
-{
-	if (e->json && e->table.at == 0)
-		emit_end(e);
-}
-
-static const char *format_cell(const struct emit *e, enum emit_format format, uint64_t n,
-			       char buf[HUMAN_MAX])
-{
-	if (format == EMIT_SIZE)
-		return human_bytes(buf, n);
-	if (format == EMIT_TIME)
-		return human_seconds(buf, n > e->time_zero ? n - e->time_zero : 0);
-	if (format == EMIT_HEX)
-		snprintf(buf, HUMAN_MAX, "0x%" PRIx64, n);
-	else if (format == EMIT_SIGNED)
-		snprintf(buf, HUMAN_MAX, "%" PRId64, (int64_t)n);
-	else
-		snprintf(buf, HUMAN_MAX, "%" PRIu64, n);
-	return buf;
-}
-
-void emit_cell(struct emit *e, uint64_t n)
-{
-	const struct emit_column *c = next_column(e);
-	char buf[HUMAN_MAX];
-
-	if (e->json && c->key)
-		fprintf(e->f, c->format == EMIT_SIGNED ? "%" PRId64 : "%" PRIu64, n);
-	else if (!e->json)
-		keep(e, format_cell(e, c->format, n, buf),
-		     strlen(format_cell(e, c->format, n, buf)));
-	row_end(e);
-}
-
-void emit_cell_text(struct emit *e, const char *s, size_t len)
-{
-	const struct emit_column *c = next_column(e);
-
-	if (e->json && c->key)
-		emit_json_string(e->f, s, len);
-	else if (!e->json)
-		keep(e, s, len);
-	row_end(e);
-}
-
-static size_t column_width(const struct table *t, size_t c)
-{
-	size_t width = strlen(t->columns[c].title);
-
-	for (size_t i = c; i < t->filled; i += t->count) {
-		size_t w = emit_plain_width(t->cells[i], strlen(t->cells[i]));
-
-		width = w > width ? w : width;
-	}
-	return width;
-}
-
-/* Spaces are printed only when something follows them on the line. */
-static void print_cell(struct emit *e, size_t c, size_t width, const char *s)
-{
-	struct table *t = &e->table;
-	size_t pad = width - emit_plain_width(s, strlen(s));
-	bool left = t->columns[c].format == EMIT_TEXT;
-
-	t->gap += 2 + (left ? 0 : pad);
-	if (*s) {
-		fprintf(e->f, "%*s", (int)t->gap, "");
-		emit_plain_string(e->f, s, strlen(s));
-		t->gap = 0;
-	}
-	t->gap += left ? pad : 0;
-}
-
-static void end_row(struct emit *e)
-{
-	fputc('\n', e->f);
-	e->table.gap = 0;
-}
-
-void emit_table_end(struct emit *e)
-{
-	struct table *t = &e->table;
-	size_t widths[32];
-
-	if (e->json) {
-		emit_end(e);
-		return;
-	}
-	for (size_t c = 0; c < t->count; c++)
-		widths[c] = t->columns[c].title ? column_width(t, c) : 0;
-	for (size_t c = 0; c < t->count; c++)
-		if (t->columns[c].title)
-			print_cell(e, c, widths[c], t->columns[c].title);
-	for (size_t i = 0; i < t->filled; i++) {
-		size_t c = i % t->count;
-
-		if (c == 0)
-			end_row(e);
-		if (t->columns[c].title)
-			print_cell(e, c, widths[c], t->cells[i]);
-		free(t->cells[i]);
-	}
-	end_row(e);
-	t->filled = 0;
 }

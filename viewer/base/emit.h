@@ -46,27 +46,4 @@ void emit_title(struct emit *e, const char *format, ...) __attribute__((format(p
 /* The same without an end of line and as it is: for what is known to hold no foreign text. */
 void emit_raw(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A table: an array of objects in JSON. Each row is as many emit_cell calls as there are columns.
- */
-enum emit_format {
-	EMIT_TEXT = 1, /* to the left */
-	EMIT_COUNT,    /* to the right, all others too */
-	EMIT_SIZE,     /* bytes */
-	EMIT_HEX,
-	EMIT_SIGNED,
-	EMIT_TIME, /* nanoseconds; text: since emit_time_zero */
-};
-
-struct emit_column {
-	const char *key;   /* NULL: text only */
-	const char *title; /* NULL: JSON only */
-	enum emit_format format;
-};
-
-void emit_time_zero(struct emit *e, uint64_t ns);
-void emit_table(struct emit *e, const char *key, const struct emit_column *columns, size_t count);
-void emit_cell(struct emit *e, uint64_t n);
-void emit_cell_text(struct emit *e, const char *s, size_t len);
-void emit_table_end(struct emit *e);
-
 #endif

@@ -29,6 +29,8 @@ struct pairs {
 	const char **partner; /* of each recording of the new run, NULL: there is none */
 	struct found *found;
 	struct ranks_table table;
+	size_t worst; /* row of the table */
+	bool *marked; /* ranks, for who needs such a list */
 };
 
 static const char *base(const char *path)
@@ -159,72 +161,82 @@ static size_t compared(const struct pairs *p)
 	return n;
 }
 
-static void shared(const struct pairs *p, size_t worst)
+/* The first findings of the worst: which ranks have them too. */
+static bool shared_row(void *ctx, size_t i, struct row_ranks_shared *row)
 {
-	bool *marked = need_new(p->new->count + 1);
-	size_t all = compared(p), n;
-	char ranks[80], text[200];
+	struct pairs *p = ctx;
 
-	emit_array(p->out, "shared");
-	for (size_t i = 0; i < p->found[worst].count && i < FINDINGS; i++) {
-		n = mark_sharing(p, p->found[worst].items[i], marked);
-		emit_object(p->out, NULL);
-		if (emit_json(p->out)) {
-			emit_number(p->out, "finding", i + 1);
-			emit_number(p->out, "ranks", n);
-		}
-		emit_end(p->out);
-		ranks_words(p->new, marked, ranks, sizeof(ranks));
-		if (n == all)
-			snprintf(text, sizeof(text), "Finding %zu: all %zu ranks have it.", i + 1,
-				 n);
-		else
-			snprintf(text, sizeof(text), "Finding %zu: %zu of %zu ranks have it: %s.",
-				 i + 1, n, all, ranks);
-		if (all > 1)
-			emit_paragraph(p->out, "", "  ", text);
-	}
-	emit_end(p->out);
-	free(marked);
+	*row = (struct row_ranks_shared){
+		.finding = i + 1,
+		.ranks = mark_sharing(p, p->found[p->worst].items[i], p->marked),
+	};
+	return true;
 }
 
-static void print_json(struct pairs *p, const struct ranks_strays *s, size_t worst)
+static struct rows_ranks_shared shared(struct pairs *p)
 {
-	const struct ranks_row *row = &p->table.rows[worst];
+	size_t count = p->found[p->worst].count;
 
-	ranks_print_rest(p->out, &p->table, s);
-	if (!row->fine)
-		return;
-	emit_object(p->out, "worst");
-	if (row->file->rank >= 0)
-		emit_signed(p->out, "rank", row->file->rank);
-	emit_text(p->out, "recording", row->file->path);
-	emit_end(p->out);
-	shared(p, worst);
+	return (struct rows_ranks_shared){ count < FINDINGS ? count : FINDINGS, shared_row, p };
+}
+
+static void text_shared(struct pairs *p)
+{
+	struct rows_ranks_shared rows = shared(p);
+	struct row_ranks_shared row;
+	size_t all = compared(p);
+	char ranks[80], text[200];
+
+	for (size_t i = 0; i < rows.count && all > 1; i++) {
+		shared_row(p, i, &row);
+		ranks_words(p->new, p->marked, ranks, sizeof(ranks));
+		if (row.ranks == all)
+			snprintf(text, sizeof(text), "Finding %zu: all %zu ranks have it.", i + 1,
+				 all);
+		else
+			snprintf(text, sizeof(text), "Finding %zu: %zu of %zu ranks have it: %s.",
+				 i + 1, (size_t)row.ranks, all, ranks);
+		emit_paragraph(p->out, "", "  ", text);
+	}
+}
+
+static void print_json(struct pairs *p, const struct ranks_strays *s)
+{
+	struct ranks_answer document = { .table = &p->table, .strays = s };
+	const struct ranks_row *worst = &p->table.rows[p->worst];
+	struct row_ranks row = ranks_answer(&document);
+
+	row.has_worst = row.has_shared = worst->fine;
+	row.worst = (struct row_ranks_worst){ .has_rank = worst->file->rank >= 0,
+					      .rank = worst->file->rank,
+					      .recording = worst->file->path };
+	row.shared = shared(p);
+	emit_rest(p->out, ranks, &row, "totals");
+	ranks_answer_free(&document);
 }
 
 /* The exit code is that of the worst, which says itself why. */
-static int print_text(struct pairs *p, const struct ranks_strays *s, size_t worst)
+static int print_text(struct pairs *p, const struct ranks_strays *s)
 {
-	const struct rank_file *f = &p->new->items[worst];
+	const struct rank_file *f = &p->new->items[p->worst];
 
 	if (p->markdown)
 		emit_line(p->out, "```");
 	ranks_print_text(p->out, &p->table, s);
 	emit_line(p->out, "%s", "");
-	shared(p, worst);
+	text_shared(p);
 	if (p->markdown)
 		emit_line(p->out, "```");
 	if (compared(p) > 1)
 		emit_title(p->out, "The most growth, or the least shrinking: %s",
 			   f->name[0] ? f->name : base(f->path));
 	emit_line(p->out, "%s", "");
-	set_files(p->command, p->options, p->partner[worst], f->path);
+	set_files(p->command, p->options, p->partner[p->worst], f->path);
 	return command_perform(p->command, p->options, p->out);
 }
 
 /* The answer is said; what is written besides it is of the worst. */
-static int write_besides(struct pairs *p, size_t worst)
+static int write_besides(struct pairs *p)
 {
 	FILE *nowhere = fopen("/dev/null", "w");
 	struct emit *out = nowhere ? emit_open(nowhere, true) : NULL;
@@ -232,7 +244,7 @@ static int write_besides(struct pairs *p, size_t worst)
 
 	if (!out)
 		return say_error(EXIT_UNREADABLE, "/dev/null: %s", strerror(errno));
-	set_files(p->command, p->options, p->partner[worst], p->new->items[worst].path);
+	set_files(p->command, p->options, p->partner[p->worst], p->new->items[p->worst].path);
 	rc = command_perform(p->command, p->options, out);
 	emit_close(out);
 	fclose(nowhere);
@@ -241,20 +253,23 @@ static int write_besides(struct pairs *p, size_t worst)
 
 static int print(struct pairs *p)
 {
-	size_t worst = find_worst(&p->table);
-	const struct ranks_row *row = &p->table.rows[worst];
+	const struct ranks_row *row;
 	struct ranks_strays strays;
-	int rc = row->rc;
+	int rc;
+
+	p->worst = find_worst(&p->table);
+	row = &p->table.rows[p->worst];
+	rc = row->rc;
 
 	ranks_strays(&strays, &p->table);
 	if (emit_json(p->out))
-		print_json(p, &strays, worst);
+		print_json(p, &strays);
 	if (!row->fine)
 		rc = say_error(rc, "no rank can be compared; the first: %s", row->error);
 	else if (!emit_json(p->out))
-		rc = print_text(p, &strays, worst);
+		rc = print_text(p, &strays);
 	else if (memcmp(p->options, p->plain, p->command->size))
-		rc = write_besides(p, worst);
+		rc = write_besides(p);
 	else if (row->rc)
 		say_error(rc, "%s: %s", row->file->name, row->error);
 	ranks_strays_free(&strays);
@@ -269,6 +284,7 @@ static int compare(struct pairs *p)
 	p->plain = need_copy(p->options, p->command->size);
 	p->markdown = p->command->plain(p->plain);
 	p->partner = need_new((p->new->count + 1) * sizeof(*p->partner));
+	p->marked = need_new(p->new->count + 1);
 	p->found = need_new((p->new->count + 1) * sizeof(*p->found));
 	for (size_t i = 0; i < p->new->count; i++)
 		p->partner[i] = partner_of(p->old, &p->new->items[i]);
@@ -282,6 +298,7 @@ static int compare(struct pairs *p)
 	for (size_t i = 0; i < p->new->count; i++)
 		free(p->found[i].items);
 	free(p->found);
+	free(p->marked);
 	free(p->partner);
 	free(p->plain);
 	ranks_table_free(&p->table);

@@ -114,6 +114,8 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	struct rows r = { c, options, out, { 0 } };
 	const struct ranks_work job = { run->count, work, done, &r };
 	struct ranks_strays strays;
+	struct ranks_answer document = { .table = &r.table, .strays = &strays };
+	struct row_ranks row;
 	bool any;
 	int rc;
 
@@ -123,14 +125,15 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	ranks_work(&job);
 	emit_end(out);
 	ranks_strays(&strays, &r.table);
-	if (emit_json(out))
-		ranks_print_rest(out, &r.table, &strays);
+	row = ranks_answer(&document);
+	emit_rest(out, ranks, &row, "totals");
 	rc = outcome(&r, &any);
 	if (!emit_json(out) && any) {
 		ranks_print_text(out, &r.table, &strays);
 		where_next(&r);
 	}
 	emit_end(out);
+	ranks_answer_free(&document);
 	ranks_strays_free(&strays);
 	ranks_table_free(&r.table);
 	return rc;

@@ -65,6 +65,7 @@ static const char *cell(const struct printer *p, const struct text_column *c, co
 	const struct member *m = &p->document->members[c->member];
 	const char *at = row + m->offset;
 	const struct defs_text *raw = (const void *)at;
+	const struct words *words = (const void *)at;
 	const char *text;
 
 	if (m->has && !*(const bool *)(row + m->has - 1))
@@ -80,6 +81,8 @@ static const char *cell(const struct printer *p, const struct text_column *c, co
 	case MEMBER_RAW:
 		snprintf(buf, CELL, "%.*s", (int)raw->len, raw->s ? raw->s : "");
 		return buf;
+	case MEMBER_WORDS:
+		return words->get(words->ctx, c->item);
 	case MEMBER_CLASS:
 		return category_words(*(const unsigned *)at);
 	default:

@@ -20,6 +20,7 @@ struct text_column {
 	int width;	 /* at least; below 0 = to the left, else to the right */
 	size_t room;	 /* a line of code is cut to so many columns; 0 = as it is */
 	enum column_style style;
+	size_t item; /* of a member that is a list of words */
 	uint64_t all;
 };
 

@@ -128,6 +128,21 @@ static void write_words(struct emit *out, const struct member *m, const struct w
 	emit_end(out);
 }
 
+/* A list of them, or a member for each. */
+static void write_figures(struct emit *out, const struct member *m, const struct figures *f)
+{
+	const char *name = NULL;
+	int64_t n;
+
+	if (m->type == MEMBER_NUMBERS)
+		emit_array(out, m->name);
+	for (size_t i = 0; i < f->count; i++)
+		if (f->get(f->ctx, i, &name, &n))
+			emit_signed(out, name, n);
+	if (m->type == MEMBER_NUMBERS)
+		emit_end(out);
+}
+
 /* The same as a member in JSON and as a line of text. */
 static void write_scalar(struct emit *out, const struct member *m, const void *at)
 {
@@ -179,6 +194,11 @@ static void write_member(struct emit *out, const struct member *m, const void *a
 		write_classes(out, m, *(const uint64_t *const *)at);
 	else if (m->type == MEMBER_WORDS)
 		write_words(out, m, at);
+	else if (m->type == MEMBER_NUMBERS || m->type == MEMBER_FIGURES)
+		write_figures(out, m, at);
+	else if (m->type == MEMBER_WHOLE)
+		emit_members(out, ((const struct defs_text *)at)->s,
+			     ((const struct defs_text *)at)->len);
 	else
 		write_scalar(out, m, at);
 }
@@ -202,11 +222,21 @@ void document_write(struct emit *out, const char *key, const struct document *d,
 	emit_end(out);
 }
 
+void document_rest(struct emit *out, const struct document *d, const void *row, const char *from)
+{
+	size_t first = 0;
+
+	while (first < d->count && strcmp(d->members[first].name, from))
+		first++;
+	if (emit_json(out))
+		write_row(out, d, row, first);
+}
+
 /* ---- text ---- */
 
 static bool is_scalar(const struct member *m)
 {
-	return !m->part && m->type != MEMBER_CLASSES && m->type != MEMBER_WORDS;
+	return m->type < MEMBER_CLASSES || m->type > MEMBER_MAP;
 }
 
 void document_lines(struct emit *out, const struct document *d, const void *row, const char *first,

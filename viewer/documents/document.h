@@ -25,6 +25,13 @@ struct words {
 	const void *ctx;
 };
 
+/* Numbers of a list, or members by their names; false leaves one out. */
+struct figures {
+	size_t count;
+	bool (*get)(const void *ctx, size_t i, const char **name, int64_t *n);
+	const void *ctx;
+};
+
 /* The C types of members. */
 #define C_NUMBER   uint64_t
 #define C_COUNT	   uint64_t
@@ -42,6 +49,9 @@ struct words {
 #define C_CLASS	   unsigned
 #define C_CLASSES  const uint64_t *
 #define C_WORDS	   struct words
+#define C_NUMBERS  struct figures
+#define C_FIGURES  struct figures   /* a member for each */
+#define C_WHOLE	   struct defs_text /* JSON of an object, its members stand here */
 #define C_FACTS	   struct rows_fact
 #define C_OWNER	   struct owner
 #define C_LIST(t)  struct rows_##t
@@ -121,6 +131,11 @@ struct document {
 #define emit_document(out, table, row) \
 	document_write(out, NULL, &document_##table, 1 ? (row) : (const struct row_##table *)NULL)
 
+/* JSON only: the members from that one on, in the object that is open. */
+#define emit_rest(out, table, row, from) \
+	document_rest(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, from)
+
+void document_rest(struct emit *out, const struct document *d, const void *row, const char *from);
 void document_write(struct emit *out, const char *key, const struct document *d, const void *row);
 
 /* Text only: a line "name  value" for each member from the first to the last that are named (NULL:

@@ -1,160 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a run in JSON. */
+/* What is known of a run as a document. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "ranks_print.h"
 
 #define LEFT_MAX 32 /* names of other files */
 
-static void who(struct emit *out, const struct rank_file *f, const char *file)
-{
-	if (f->rank >= 0)
-		emit_signed(out, "rank", f->rank);
-	else if (f->pid)
-		emit_number(out, "process", f->pid);
-	if (file)
-		emit_text(out, file, f->path);
-}
+/* The rank, of a recording that says none its process. */
+#define WHO(f)                                                                                   \
+	.has_rank = (f)->rank >= 0, .rank = (f)->rank, .has_process = (f)->rank < 0 && (f)->pid, \
+	.process = (f)->pid
 
 void ranks_print_row(struct emit *out, const struct ranks_row *row, const struct ranks_result *r)
 {
-	struct json documents[2];
+	struct json documents[2], more;
+	char phase[512], text[512];
 
 	ranks_documents(r, documents);
-	emit_object(out, NULL);
-	who(out, row->file, json_member(documents[0], "file").s ? NULL : "file");
-	if (row->fine)
-		emit_members(out, documents[0].s, (size_t)(documents[0].end - documents[0].s));
-	else
-		emit_text(out, "error", row->error);
-	if (documents[1].s) {
-		char text[512];
-
-		emit_number(out, "step", json_unsigned(json_member(documents[1], "step")));
-		emit_text(out, "phase",
-			  json_string(json_member(documents[1], "phase"), text, sizeof(text)));
-		emit_text(out, "text",
-			  json_string(json_member(documents[1], "text"), text, sizeof(text)));
-	}
-	emit_end(out);
+	more = documents[1];
+	emit_document(
+		out, ranks_one,
+		&((struct row_ranks_one){
+			WHO(row->file), .has_file = !json_member(documents[0], "file").s,
+			.file = row->file->path, .has_document = row->fine,
+			.document = { documents[0].s, (size_t)(documents[0].end - documents[0].s) },
+			.has_error = !row->fine, .error = row->error, .has_step = more.s,
+			.step = json_unsigned(json_member(more, "step")), .has_phase = more.s,
+			.phase = json_string(json_member(more, "phase"), phase, sizeof(phase)),
+			.has_text = more.s,
+			.text = json_string(json_member(more, "text"), text, sizeof(text)) }));
 }
 
-/* The sum of a column over the rows of one host, or of all (NULL). */
-static double sum(const struct ranks_table *t, size_t column, const char *host)
+static bool sum_of(const void *ctx, size_t column, const char **name, int64_t *n)
 {
-	double all = 0;
+	const struct ranks_sums *s = ctx;
 
-	for (size_t i = 0; i < t->run->count; i++)
-		if (t->rows[i].fine && (!host || !strcmp(t->rows[i].file->host, host)))
-			all += t->rows[i].values[column].n;
-	return all;
+	*name = s->table->columns[column].key;
+	*n = (int64_t)ranks_sum(s, column);
+	return s->table->columns[column].flags & RANKS_SUM;
 }
 
-static size_t fine_rows(const struct ranks_table *t, const char *host)
+static struct figures sums(const struct ranks_sums *s)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->run->count; i++)
-		n += t->rows[i].fine && (!host || !strcmp(t->rows[i].file->host, host));
-	return n;
+	return (struct figures){ s->table->count, sum_of, s };
 }
 
-static void sums(struct emit *out, const struct ranks_table *t, const char *host)
+static bool host_row(void *ctx, size_t i, struct row_ranks_host *row)
 {
-	emit_number(out, "ranks", fine_rows(t, host));
-	for (size_t c = 0; c < t->count; c++)
-		if (t->columns[c].flags & RANKS_SUM)
-			emit_signed(out, t->columns[c].key, (int64_t)sum(t, c, host));
+	struct ranks_answer *d = ctx;
+
+	if (!ranks_new_host(d->table->run, i))
+		return false;
+	d->of_host = (struct ranks_sums){ d->table, d->table->run->items[i].host };
+	*row = (struct row_ranks_host){ .host = d->of_host.host,
+					.ranks = ranks_fine(&d->of_host),
+					.sums = sums(&d->of_host) };
+	return true;
 }
 
-static bool is_first_of_host(const struct ranks_table *t, size_t i)
+/* The figure of a row in the main column. */
+static bool main_of(const void *ctx, size_t i, const char **name, int64_t *n)
 {
-	for (size_t k = 0; k < i; k++)
-		if (!strcmp(t->rows[k].file->host, t->rows[i].file->host))
-			return false;
-	return t->rows[i].file->host[0];
+	const struct ranks_answer *d = ctx;
+	const struct ranks_table *t = d->table;
+
+	(void)i;
+	*name = t->columns[t->main].key;
+	*n = (int64_t)t->rows[d->row].values[t->main].n;
+	return true;
 }
 
-static void hosts(struct emit *out, const struct ranks_table *t)
+static bool stray_row(void *ctx, size_t i, struct row_ranks_far *row)
 {
-	emit_array(out, "hosts");
-	for (size_t i = 0; i < t->run->count; i++) {
-		if (!is_first_of_host(t, i))
-			continue;
-		emit_object(out, NULL);
-		emit_text(out, "host", t->rows[i].file->host);
-		sums(out, t, t->rows[i].file->host);
-		emit_end(out);
-	}
-	emit_end(out);
+	struct ranks_answer *d = ctx;
+	const struct ranks_table *t = d->table;
+	const struct ranks_place *p = NULL;
+	struct ranks_stray w;
+
+	if (!d->strays->stray[i])
+		return false;
+	d->row = i;
+	w = ranks_stray_why(d->strays, t, i);
+	*row = (struct row_ranks_far){ WHO(t->rows[i].file),
+				       .recording = t->rows[i].file->path,
+				       .figure = { 1, main_of, d },
+				       .median = (int64_t)d->strays->median,
+				       .from_median = (int64_t)w.more,
+				       .has_class = w.category >= 0,
+				       .class = w.category >= 0 ? (unsigned)w.category : 0,
+				       .has_class_delta = w.category >= 0,
+				       .class_delta = w.category_more };
+	if (w.place >= 0)
+		p = &t->places[w.place];
+	row->has_function = row->has_file = row->has_line = row->has_line_delta = p;
+	row->function = p ? p->function : NULL;
+	row->file = p ? p->file : NULL;
+	row->line = p ? p->line : 0;
+	row->line_delta = w.place_more;
+	return true;
 }
 
-static void stray(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s,
-		  size_t i)
+static bool missing_rank(const void *ctx, size_t rank, const char **name, int64_t *n)
 {
-	struct ranks_stray w = ranks_stray_why(s, t, i);
+	const struct ranks_answer *d = ctx;
 
-	emit_object(out, NULL);
-	who(out, t->rows[i].file, "recording");
-	emit_signed(out, t->columns[t->main].key, (int64_t)t->rows[i].values[t->main].n);
-	emit_signed(out, "median", (int64_t)s->median);
-	emit_signed(out, "from_median", (int64_t)w.more);
-	if (w.category >= 0) {
-		emit_text(out, "class", category_name((unsigned)w.category));
-		emit_signed(out, "class_delta", w.category_more);
-	}
-	if (w.place >= 0) {
-		const struct ranks_place *p = &t->places[w.place];
-		struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-
-		emit_owner(out, &o);
-		emit_signed(out, "line_delta", w.place_more);
-	}
-	emit_end(out);
+	(void)name;
+	*n = (int64_t)rank;
+	return d->missing[rank];
 }
 
-static void missing(struct emit *out, const struct ranks_run *run)
+static const char *left_name(const void *ctx, size_t i)
 {
-	bool *gone = ranks_missing(run);
+	const struct ranks_run *run = ctx;
 
-	emit_array(out, "missing");
-	for (long rank = 0; gone && rank < run->world; rank++)
-		if (gone[rank])
-			emit_signed(out, NULL, rank);
-	emit_end(out);
-	free(gone);
+	return run->left[i];
 }
 
-static void left(struct emit *out, const struct ranks_run *run)
+struct row_ranks ranks_answer(struct ranks_answer *d)
 {
-	emit_number(out, "other_files", run->left_count);
-	emit_array(out, "left_alone");
-	for (size_t i = 0; i < run->left_count && i < LEFT_MAX; i++)
-		emit_text(out, NULL, run->left[i]);
-	emit_end(out);
-	if (run->note[0])
-		emit_text(out, "note", run->note);
+	const struct ranks_table *t = d->table;
+	const struct ranks_run *run = t->run;
+	const struct ranks_strays *s = d->strays;
+
+	d->all = (struct ranks_sums){ t, NULL };
+	d->row = s->middle;
+	d->missing = ranks_missing(run);
+	return (struct row_ranks){
+		.totals = { .ranks = ranks_fine(&d->all),
+			    .sums = sums(&d->all),
+			    .hosts = { run->count, host_row, d } },
+		.has_median = s->known,
+		.median = { WHO(t->rows[s->middle].file), .figure = { 1, main_of, d } },
+		.stray = { s->stray ? run->count : 0, stray_row, d },
+		.missing = { d->missing ? (size_t)run->world : 0, missing_rank, d },
+		.other_files = run->left_count,
+		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, left_name,
+				run },
+		.has_note = run->note[0],
+		.note = run->note,
+	};
 }
 
-void ranks_print_rest(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+void ranks_answer_free(struct ranks_answer *d)
 {
-	emit_object(out, "totals");
-	sums(out, t, NULL);
-	hosts(out, t);
-	emit_end(out);
-	if (s->known) {
-		emit_object(out, "median");
-		who(out, t->rows[s->middle].file, NULL);
-		emit_signed(out, t->columns[t->main].key, (int64_t)s->median);
-		emit_end(out);
-	}
-	emit_array(out, "stray");
-	for (size_t i = 0; i < t->run->count; i++)
-		if (s->stray[i])
-			stray(out, t, s, i);
-	emit_end(out);
-	missing(out, t->run);
-	left(out, t->run);
+	free(d->missing);
 }

@@ -3,14 +3,23 @@
 #ifndef VIEWER_RANKS_PRINT_H
 #define VIEWER_RANKS_PRINT_H
 
-#include "../base/emit.h"
+#include "../documents/document.h"
 #include "ranks_stray.h"
 
 /* JSON, in the array "ranks", as soon as a row is there: what the command says, whole. */
 void ranks_print_row(struct emit *out, const struct ranks_row *row, const struct ranks_result *r);
 
-/* JSON: the members behind "ranks". */
-void ranks_print_rest(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
+/* The document of a run; "ranks" is written row by row before the rest of it. */
+struct ranks_answer {
+	const struct ranks_table *table;
+	const struct ranks_strays *strays;
+	struct ranks_sums all, of_host;
+	size_t row; /* whose figure is being written */
+	bool *missing;
+};
+
+struct row_ranks ranks_answer(struct ranks_answer *d); /* table and strays are set */
+void ranks_answer_free(struct ranks_answer *d);
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
 

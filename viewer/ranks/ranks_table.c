@@ -281,3 +281,37 @@ uint64_t ranks_bytes(const struct ranks_table *t, const struct ranks_row *row)
 
 	return n > 0 ? (uint64_t)n : 0;
 }
+
+static bool is_of(const struct ranks_sums *s, size_t i)
+{
+	const struct ranks_row *row = &s->table->rows[i];
+
+	return row->fine && (!s->host || !strcmp(row->file->host, s->host));
+}
+
+double ranks_sum(const struct ranks_sums *s, size_t column)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < s->table->run->count; i++)
+		if (is_of(s, i))
+			all += s->table->rows[i].values[column].n;
+	return all;
+}
+
+size_t ranks_fine(const struct ranks_sums *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->table->run->count; i++)
+		n += is_of(s, i);
+	return n;
+}
+
+bool ranks_new_host(const struct ranks_run *run, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(run->items[k].host, run->items[i].host))
+			return false;
+	return run->items[i].host[0];
+}

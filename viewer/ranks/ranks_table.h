@@ -101,6 +101,17 @@ void ranks_table_add(struct ranks_table *t, size_t row, const struct ranks_resul
 /* The documents that it wrote. */
 void ranks_documents(const struct ranks_result *r, struct json out[2]);
 
+/* The rows of one host, or all (NULL). */
+struct ranks_sums {
+	const struct ranks_table *table;
+	const char *host;
+};
+
+double ranks_sum(const struct ranks_sums *s, size_t column);
+size_t ranks_fine(const struct ranks_sums *s); /* rows that there is an answer of */
+/* No recording before that one is of its host. */
+bool ranks_new_host(const struct ranks_run *run, size_t i);
+
 uint64_t ranks_bytes(const struct ranks_table *t,
 		     const struct ranks_row *row); /* in the main column */
 

@@ -9,6 +9,7 @@
 #include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../documents/columns.h"
 #include "ranks_print.h"
 
 #define EACH	16 /* ranks that have a row each */
@@ -114,103 +115,12 @@ static bool is_shown(const struct ranks_table *t, size_t column)
 	return false;
 }
 
-static enum emit_format format_of(enum ranks_kind kind)
-{
-	return kind >= RANKS_FLAG ? EMIT_TEXT : EMIT_SIZE;
-}
-
-static size_t find_columns(const struct ranks_table *t, struct emit_column columns[COLUMNS],
-			   size_t of[COLUMNS])
-{
-	size_t n = 1;
-
-	columns[0] = (struct emit_column){ NULL, t->run->items[0].rank < 0 ? "recording" : "rank",
-					   EMIT_TEXT };
-	for (size_t c = 0; c < t->count && n < COLUMNS; c++) {
-		if (!is_shown(t, c))
-			continue;
-		columns[n] = (struct emit_column){ NULL, t->columns[c].title,
-						   format_of(t->columns[c].kind) };
-		of[n++] = c;
-	}
-	return n;
-}
-
-static void cell(struct emit *out, const char *text)
-{
-	emit_cell_text(out, text, strlen(text));
-}
-
-static void row(struct emit *out, const struct ranks_table *t, const bool *of,
-		const size_t *columns, size_t shown)
-{
-	char text[ROOM], short_text[ROOM];
-
-	cell(out, ranks_words(t->run, of, text, 60));
-	for (size_t n = 1; n < shown; n++) {
-		group_words(t, of, columns[n], text);
-		cell(out, words_within(text, short_text, sizeof(short_text), WIDE));
-	}
-}
-
-/* Under the rows, where that means something. */
-static void sum_row(struct emit *out, const struct ranks_table *t, const char *host,
-		    const size_t *columns, size_t shown)
-{
-	char text[ROOM];
-
-	snprintf(text, sizeof(text), "%s%s", host ? "on " : "sum", host ? host : "");
-	cell(out, text);
-	for (size_t n = 1; n < shown; n++) {
-		const struct ranks_column *c = &t->columns[columns[n]];
-		double all = 0;
-
-		for (size_t i = 0; i < t->run->count; i++)
-			if (t->rows[i].fine && (!host || !strcmp(host, t->rows[i].file->host)))
-				all += t->rows[i].values[columns[n]].n;
-		cell(out, c->flags & RANKS_SUM ? number_words(c->kind, all, text) : "");
-	}
-}
-
-/* Up to `most` of them; how many there are. */
-static size_t find_hosts(const struct ranks_run *run, const char **hosts, size_t most)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < run->count; i++) {
-		const char *host = run->items[i].host;
-		size_t k = 0;
-
-		while (k < n && k < most && strcmp(hosts[k], host))
-			k++;
-		if (!host[0] || (k < n && k < most))
-			continue;
-		if (n < most)
-			hosts[n] = host;
-		n++;
-	}
-	return n;
-}
-
 static bool any_sum(const struct ranks_table *t)
 {
 	for (size_t c = 0; c < t->count; c++)
 		if (t->columns[c].flags & RANKS_SUM && !(t->columns[c].flags & RANKS_QUIET))
 			return true;
 	return false;
-}
-
-static void sum_rows(struct emit *out, const struct ranks_table *t, const size_t *columns,
-		     size_t shown)
-{
-	const char *hosts[HOSTS];
-	size_t count = find_hosts(t->run, hosts, HOSTS);
-
-	if (t->run->count < 2 || !any_sum(t))
-		return;
-	for (size_t i = 0; count > 1 && count <= HOSTS && i < count; i++)
-		sum_row(out, t, hosts[i], columns, shown);
-	sum_row(out, t, NULL, columns, shown);
 }
 
 /* Marks the rows of a group; of few rows each is its own. */
@@ -220,6 +130,85 @@ static size_t mark(const struct ranks_strays *s, size_t count, size_t first, boo
 
 	for (size_t i = 0; i < count; i++)
 		n += of[i] = each ? i == first : s->group[i] == first;
+	return n;
+}
+
+/* The rows of the table, and the one that is being written: of a group of ranks, or a sum. */
+struct rows {
+	const struct ranks_table *table;
+	const struct ranks_strays *strays;
+	size_t hosts; /* that have a sum each */
+	bool *marked;
+	bool is_sum;
+	struct ranks_sums sum;
+	char who[ROOM], cell[ROOM], words[ROOM];
+};
+
+static const char *row_cell(const void *ctx, size_t column)
+{
+	struct rows *r = (struct rows *)ctx;
+	const struct ranks_column *c = &r->table->columns[column];
+
+	if (r->is_sum)
+		return c->flags & RANKS_SUM
+			       ? number_words(c->kind, ranks_sum(&r->sum, column), r->cell)
+			       : "";
+	group_words(r->table, r->marked, column, r->words);
+	return words_within(r->words, r->cell, sizeof(r->cell), WIDE);
+}
+
+/* Under the rows, where that means something: of each host, then of all. */
+static bool sum_row(struct rows *r, size_t i)
+{
+	const struct ranks_run *run = r->table->run;
+	bool all = i == run->count;
+
+	r->sum = (struct ranks_sums){ r->table, all ? NULL : run->items[i].host };
+	snprintf(r->who, sizeof(r->who), "%s%s", all ? "sum" : "on ", all ? "" : r->sum.host);
+	return run->count > 1 && any_sum(r->table) && (all || (r->hosts && ranks_new_host(run, i)));
+}
+
+static bool group_row(struct rows *r, size_t i)
+{
+	size_t count = r->table->run->count;
+
+	if (!r->table->rows[i].fine || !mark(r->strays, count, i, count <= EACH, r->marked))
+		return false;
+	ranks_words(r->table->run, r->marked, r->who, 60);
+	return true;
+}
+
+static bool table_row(void *ctx, size_t i, struct row_ranks_group *row)
+{
+	struct rows *r = ctx;
+	size_t count = r->table->run->count;
+
+	r->is_sum = i >= count;
+	*row = (struct row_ranks_group){ .who = r->who, .cells = { 0, row_cell, r } };
+	return r->is_sum ? sum_row(r, i - count) : group_row(r, i);
+}
+
+static size_t find_columns(const struct ranks_table *t, struct text_column columns[COLUMNS])
+{
+	bool named = t->run->items[0].rank < 0;
+	size_t n = 1;
+
+	columns[0] = (struct text_column)TEXT_COLUMN(named ? "recording" : "rank", ranks_group_who,
+						     2, -1);
+	for (size_t c = 0; c < t->count && n < COLUMNS; c++)
+		if (is_shown(t, c))
+			columns[n++] = (struct text_column)TEXT_COLUMN(
+				t->columns[c].title, ranks_group_cells, 2,
+				t->columns[c].kind >= RANKS_FLAG ? -1 : 0, .item = c);
+	return n;
+}
+
+static size_t count_hosts(const struct ranks_run *run)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->count; i++)
+		n += ranks_new_host(run, i);
 	return n;
 }
 
@@ -238,19 +227,17 @@ static void errors(struct emit *out, const struct ranks_table *t, const struct r
 /* Those that there is nothing of stand behind the others. */
 static void rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
-	size_t of[COLUMNS] = { 0 }, count = t->run->count, shown;
-	bool *marked = need_new(count + 1);
-	struct emit_column columns[COLUMNS];
+	size_t hosts = count_hosts(t->run);
+	struct rows r = { .table = t,
+			  .strays = s,
+			  .hosts = hosts > 1 && hosts <= HOSTS ? hosts : 0,
+			  .marked = need_new(t->run->count + 1) };
+	struct rows_ranks_group all = { 2 * t->run->count + 1, table_row, &r };
+	struct text_column columns[COLUMNS];
 
-	shown = find_columns(t, columns, of);
-	emit_table(out, NULL, columns, shown);
-	for (size_t i = 0; i < count; i++)
-		if (t->rows[i].fine && mark(s, count, i, count <= EACH, marked))
-			row(out, t, marked, of, shown);
-	sum_rows(out, t, of, shown);
-	emit_table_end(out);
-	errors(out, t, s, marked);
-	free(marked);
+	columns_write(out, &document_ranks_group, columns, find_columns(t, columns), &all, 0);
+	errors(out, t, s, r.marked);
+	free(r.marked);
 }
 
 /* "rank 3", "ranks 0-2, 5", or the names of the recordings. */
@@ -345,15 +332,14 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 
 void ranks_print_head(struct emit *out, const struct ranks_run *run)
 {
-	const char *hosts[HOSTS], *command = "";
+	const char *command = "";
 	char text[2048], many[ROOM] = "";
-	size_t count = find_hosts(run, hosts, HOSTS);
+	size_t count = count_hosts(run);
 
 	for (size_t i = 0; i < run->count && !command[0]; i++)
 		command = run->items[i].command;
 	if (count > 1)
-		snprintf(many, sizeof(many), " on %zu%s hosts", count < HOSTS ? count : HOSTS,
-			 count < HOSTS ? "" : " or more");
+		snprintf(many, sizeof(many), " on %zu hosts", count);
 	snprintf(text, sizeof(text), "%zu %s%s%s%s%s", run->count,
 		 run->items[0].rank < 0 ? "recording" : "rank", run->count == 1 ? "" : "s", many,
 		 command[0] ? "  |  " : "", command);
