@@ -40,13 +40,14 @@ FORMAT  := $(wildcard format/*.c)
 SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*/*.c)
+ARROW   := $(wildcard python/native/*.c)
 SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*/*.c),)
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PROGRAMS := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/programs/*.c))
 objs     = $(patsubst %.c,$(O)/%.o,$(1))
 
-PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace \
+PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace $(B)/libgpumemtrace-arrow.so \
             $(if $(SIMGPU),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
 
 .SECONDARY:
@@ -57,7 +58,7 @@ ifeq ($(HAVE_CUDA),)
 endif
 
 $(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
-$(O)/tests/check/%.o: PARTFLAGS := $(PIC)
+$(O)/tests/check/%.o $(O)/python/%.o: PARTFLAGS := $(PIC)
 $(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
 $(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
 
@@ -82,6 +83,11 @@ $(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
 	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
+
+# Tables of the Python package; loaded by ctypes, so that it is the same for every Python.
+$(B)/libgpumemtrace-arrow.so: $(call objs,$(ARROW))
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(LINK) -Wl,-Bsymbolic -o $@ $^
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
@@ -228,6 +234,7 @@ ZSHC = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 install: all $(MANUAL)  ## under PREFIX (default /usr/local), below DESTDIR
 	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
 	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
+	install -m 755 build/libgpumemtrace-arrow.so $(LIB)/libgpumemtrace-arrow.so
 	$(if $(SIMGPU),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
 	$(if $(SIMGPU),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
 	install -D -m 644 -t $(MAN) $(MANUAL)

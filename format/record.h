@@ -103,6 +103,7 @@ enum gmt_saved {
 enum gmt_range {
 	GMT_RANGE_FRAMEWORK = 1, /* record_function and everything that uses it */
 	GMT_RANGE_NVTX = 2,
+	GMT_RANGE_PROGRAM = 3, /* the program itself: gpumemtrace.mark in Python */
 };
 
 /* One node of the stack tree: what value means. Payload of DEF STACK. */

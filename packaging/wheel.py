@@ -66,7 +66,7 @@ def contents(arch, build, libraries):
             yield f"{PACKAGE}/{name}", read(f"python/gpumemtrace/{name}", "rb"), False
     yield f"{PACKAGE}/_version.py", f'# SPDX-License-Identifier: Apache-2.0\n__version__ = "{version()}"\n'.encode(), False
     yield f"{PACKAGE}/bin/gpumemtrace", read(f"{build}/gpumemtrace", "rb"), True
-    for name in ("libgpumemtrace.so", "libsimgpu.so"):
+    for name in ("libgpumemtrace.so", "libgpumemtrace-arrow.so", "libsimgpu.so"):
         yield f"{PACKAGE}/lib/{name}", read(f"{build}/{name}", "rb"), True
     yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
     for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none

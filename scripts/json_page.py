@@ -34,6 +34,14 @@ same columns.
 | member | type | unit | meaning |
 |---|---|---|---|"""
 
+EVENTS = """
+## The table of events
+
+`export --to arrow --table events` writes a row an event, null where its kind has no such member.
+
+| column | type | unit | meaning |
+|---|---|---|---|"""
+
 
 def read(path):
     return (ROOT / path).read_text()
@@ -113,6 +121,10 @@ def page():
     for name, kind, unit, meaning in re.findall(r'^COLUMN\((\w+), (\w+), "([^"]*)", "([^"]*)"\)',
                                                 read("viewer/export/export_columns.def"), re.M):
         lines.append(f"| `{name}` | {'number' if kind == 'NUMBER' else 'string'} | {unit} | {meaning} |")
+    lines.append(EVENTS)
+    for name, kind, unit, meaning in re.findall(r'^EVENT_COLUMN\((\w+), (\w+), \w+, "([^"]*)", "([^"]*)"\)',
+                                                read("viewer/export/export_event_columns.def"), re.M):
+        lines.append(f"| `{name}` | {kind.lower().replace('text', 'utf8')} | {unit} | {meaning} |")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

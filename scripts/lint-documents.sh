@@ -8,5 +8,7 @@ grep -nE '\bemit_(object|array|number|signed|decimal|flag|text|bytes)\(' viewer/
 	{ echo 'documents of commands are described in viewer/documents/documents.def'; rc=1; }
 if [ -e scripts/json_page.py ]; then
 	python3 scripts/json_page.py | cmp -s - docs/json.md || { echo 'docs/json.md: scripts/json_page.py >docs/json.md'; rc=1; }
+	python3 scripts/python_documents.py | cmp -s - python/gpumemtrace/_documents.py ||
+		{ echo 'python/gpumemtrace/_documents.py: scripts/python_documents.py >python/gpumemtrace/_documents.py'; rc=1; }
 fi
 exit $rc

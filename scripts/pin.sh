@@ -11,8 +11,8 @@ for name; do
 	{
 		echo "# From $name.in by scripts/pin.sh: change that one."
 		grep -v -e "== 'win32'" -e "== 'emscripten'" "$name.new" |
-			sed -e "s/ and sys_platform [!=]= '[a-z]*'//" \
-			    -e "s/ ; sys_platform [!=]= '[a-z]*'//" -e "s/ ; platform_machine == .*//"
+			sed -e "s/ and sys_platform [!=]= '[a-z0-9]*'//g" \
+			    -e "s/ ; sys_platform [!=]= '[a-z0-9]*'//" -e "s/ ; platform_machine == .*//"
 	} >"$name.txt"
 	rm "$name.new"
 	[ "$name" != frameworks ] || { # laid over the main environment

@@ -1,12 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpumemtrace: what a CUDA program's device memory is for, recorded without a change to the program.
 
-This package carries the tool (``gpumemtrace``), the library that records (``libgpumemtrace.so``) and the
-simulated device. Nothing here is imported by a recorded program.
+    r = gpumemtrace.open("run.gmt")     what a recording says, as objects and as Arrow tables
+    gpumemtrace.mark("after warm-up")   inside a recorded program; free of cost in any other
+
+The package carries the tool (``gpumemtrace``), the library that records (``libgpumemtrace.so``) and the simulated
+device. It needs no other package, and a recorded program need not import it.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from ._error import Error
 from ._files import library, tool
+from ._program import mark, paused, recording, snapshot
 
-__all__ = ["library", "tool", "__version__"]
+if TYPE_CHECKING:
+    from ._recording import EventTable, Recording, StreamTable, open
+    from ._rows import Table
 
-from ._version import __version__
+    __version__: str
+
+__all__ = ["Error", "EventTable", "Recording", "StreamTable", "Table", "__version__", "library", "mark", "open", "paused",
+           "recording", "snapshot", "tool"]
+
+_LATER = {"Recording": "_recording", "EventTable": "_recording", "StreamTable": "_recording", "open": "_recording",
+          "Table": "_rows"}
+
+
+def __getattr__(name: str) -> Any:
+    """A recorded program that only marks imports no more than that."""
+    import importlib
+
+    if name == "__version__":
+        return _version()
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def _version() -> str:
+    """That of the wheel; of a checkout that of its tool."""
+    import importlib
+    import subprocess
+
+    try:
+        found: str = importlib.import_module("._version", __name__).__version__
+        return found
+    except ImportError:
+        return subprocess.run([tool(), "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[-1]

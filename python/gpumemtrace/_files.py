@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of this package lie."""
+"""Where the files of this package lie: in the package itself, or in the build folder of a checkout."""
 
 import os
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_BUILD = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "build")
 
 
-def _file(*parts: str) -> str:
-    path = os.path.join(_HERE, *parts)
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"{path} is missing: install gpumemtrace again (pip install --force-reinstall gpumemtrace)")
-    return path
+def _file(folder: str, name: str) -> str:
+    path, built = os.path.join(_HERE, folder, name), os.path.join(_BUILD, name)
+    if os.path.exists(path):
+        return path
+    if os.path.exists(built):
+        return built
+    raise FileNotFoundError(f"{path} is missing: install gpumemtrace again (pip install --force-reinstall gpumemtrace)")
 
 
 def tool() -> str:
@@ -21,3 +24,8 @@ def tool() -> str:
 def library() -> str:
     """The path of the library that records, for ``LD_PRELOAD``."""
     return _file("lib", "libgpumemtrace.so")
+
+
+def arrow_library() -> str:
+    """The path of the library behind the tables of this package."""
+    return _file("lib", "libgpumemtrace-arrow.so")

@@ -89,7 +89,9 @@ static void capture(struct thread *t, struct gmt_event *e)
 		return;
 	}
 	e->thread = t->id;
-	e->stack = gmt_kind_fields(e->kind) & F_STACK ? stack_capture(t, &e->flags) : 0;
+	e->stack = gmt_kind_fields(e->kind) & F_STACK && !session_paused()
+			   ? stack_capture(t, &e->flags)
+			   : 0;
 	e->seq = session_next_seq();
 	e->time_ns = os_now();
 	thread_push(t, e);

@@ -26,6 +26,7 @@ struct session {
 	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
 	 * went past pthread_atfork. */
 	uint32_t *marker;
+	uint32_t paused; /* how often the program asked that no stacks are taken */
 	uint64_t seq __attribute__((aligned(64)));
 	uint64_t lost; /* events of threads that have no ring */
 	uint32_t last_thread;
@@ -38,6 +39,11 @@ static inline bool session_on(void)
 {
 	return __atomic_load_n(&gmt_session.state, __ATOMIC_ACQUIRE) == SESSION_ON &&
 	       OS_LIKELY(*gmt_session.marker == 1);
+}
+
+static inline bool session_paused(void)
+{
+	return __atomic_load_n(&gmt_session.paused, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t session_next_seq(void)

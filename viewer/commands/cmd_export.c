@@ -55,10 +55,28 @@ static int find_format(const struct export_options *o, const struct export_forma
 	return say_error(EXIT_USAGE, "unknown format %s; there are %s", o->to, names);
 }
 
+static bool is_events(const struct export_options *o)
+{
+	return o->table && !strcmp(o->table, "events");
+}
+
+static int check_table(const struct export_options *o, const struct export_format *format)
+{
+	if (!o->table && !o->columns)
+		return 0;
+	if (strcmp(format->name, "arrow"))
+		return say_error(EXIT_USAGE, "--table and --columns are not for %s, only for arrow",
+				 format->name);
+	if (!is_events(o) && o->columns)
+		return say_error(EXIT_USAGE, "--columns is for --table events");
+	return is_events(o) ? export_event_columns_check(o->columns) : 0;
+}
+
 static int check_options(const struct export_options *o, const struct export_format *format)
 {
 	struct moment_query q;
 	struct stat in, out;
+	int rc;
 
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write, - for stdout");
@@ -70,6 +88,9 @@ static int check_options(const struct export_options *o, const struct export_for
 				 format->name);
 	if (o->stacks && !format->moment)
 		return say_error(EXIT_USAGE, "--stacks is not for %s", format->name);
+	rc = check_table(o, format);
+	if (rc)
+		return rc;
 	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
 	    in.st_ino == out.st_ino)
 		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
@@ -85,8 +106,11 @@ static int check_options(const struct export_options *o, const struct export_for
 /* A second run decides the classes; what follows asks for them. */
 static int write_format(struct export *x, const struct export_format *format)
 {
-	int rc = moments_survey(&x->recording, &x->facts, NULL);
+	int rc;
 
+	if (is_events(x->options))
+		return export_event_table(x);
+	rc = moments_survey(&x->recording, &x->facts, NULL);
 	if (rc) {
 		model_free(&x->facts);
 		return rc;
@@ -176,6 +200,10 @@ static const struct option_row options[] = {
 	       "of profiles; default: that with the highest peak", .initial = -1),
 	OPTION(struct export_options, stacks, "stacks", 0, WORD, "WHICH",
 	       "of profiles: all (default), python or native", .words = "all python native"),
+	OPTION(struct export_options, table, "table", 0, WORD, "TABLE",
+	       "of arrow: allocations (default) or events", .words = "allocations events"),
+	OPTION(struct export_options, columns, "columns", 0, TEXT, "LIST",
+	       "of the events: only these, such as time_ns,size"),
 	{ 0 },
 };
 

@@ -28,19 +28,19 @@ struct bytes {
 	size_t len, room;
 };
 
-/* Of numbers `values` has the column, of texts `offsets` and the characters in `values`. The rows
- * before `filled` have their cells. */
+/* `given` cells of the batch are there, the others null. Numbers stand in `values` by their row;
+ * texts one behind the other, with their ends in `offsets`. `valid` has a bit for each row. */
 struct column_data {
 	struct bytes valid, offsets, values;
-	uint64_t filled, nulls;
+	uint64_t given;
 };
 
 struct arrow {
 	FILE *f;
 	const struct arrow_column *columns;
 	struct column_data *data;
-	unsigned count;
-	uint64_t rows, at; /* of this batch; bytes written */
+	unsigned count, texts, *text; /* which columns are texts */
+	uint64_t rows, at;	      /* of this batch; bytes written */
 	struct batch {
 		uint64_t offset, body;
 		uint32_t meta;
@@ -177,7 +177,7 @@ static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
 }
 
 /* Every buffer of the body, one behind the other, each padded: what is said of them, or they
- * themselves. A column without nulls needs no bits that say so. */
+ * themselves. */
 static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
 {
 	uint64_t offset = 0;
@@ -204,8 +204,35 @@ static void put_body(struct arrow *a)
 
 			put(a, data->p, data->len);
 			pad(a);
-			data->len = 0;
 		}
+}
+
+/* A column without nulls needs no bits that say so. */
+static void set_lengths(struct arrow *a, unsigned column)
+{
+	struct column_data *c = &a->data[column];
+
+	c->valid.len = c->given < a->rows ? (a->rows + 7) / 8 : 0;
+	if (a->columns[column].type == ARROW_TEXT)
+		c->offsets.len = (a->rows + 1) * sizeof(int32_t);
+	else
+		c->values.len = a->rows * forms[a->columns[column].type].bytes;
+}
+
+/* What a cell of the next batch does not write is zero. */
+static void clear(struct arrow *a)
+{
+	for (unsigned i = 0; i < a->count; i++) {
+		struct column_data *c = &a->data[i];
+
+		memset(c->valid.p, 0, (a->rows + 7) / 8);
+		if (a->columns[i].type == ARROW_TEXT)
+			c->values.len = 0;
+		else if (c->given < a->rows)
+			memset(c->values.p, 0, c->values.len);
+		c->given = 0;
+	}
+	a->rows = 0;
 }
 
 static void put_batch(struct arrow *a)
@@ -218,8 +245,7 @@ static void put_batch(struct arrow *a)
 
 	for (unsigned c = 0; c < a->count; c++) {
 		buffers += buffer_count(a, c);
-		if (!a->data[c].nulls)
-			a->data[c].valid.len = 0;
+		set_lengths(a, c);
 	}
 	batch.body = each_buffer(a, NULL, 0);
 	at = message(&b, HEADER_BATCH, batch.body);
@@ -228,75 +254,66 @@ static void put_batch(struct arrow *a)
 	nodes = flatbuffer_vector(&b, t.field[1], a->count, 16, 8);
 	for (unsigned c = 0; c < a->count; c++) {
 		flatbuffer_set(&b, nodes + 16 * c, a->rows, 8);
-		flatbuffer_set(&b, nodes + 16 * c + 8, a->data[c].nulls, 8);
-		a->data[c].nulls = a->data[c].filled = 0;
+		flatbuffer_set(&b, nodes + 16 * c + 8, a->rows - a->data[c].given, 8);
 	}
 	each_buffer(a, &b, flatbuffer_vector(&b, t.field[2], buffers, 16, 8));
 	batch.meta = put_message(a, &b);
 	put_body(a);
+	clear(a);
 	a->batches = need_grow(a->batches, &a->batch_room, a->batch_count, sizeof(*a->batches));
 	a->batches[a->batch_count++] = batch;
-	a->rows = 0;
 }
 
-/* The bit of the next cell of the column. */
-static void add_valid(struct column_data *c, bool valid)
+static void set_valid(struct column_data *c, uint64_t row)
 {
-	static const uint8_t none;
-
-	if (c->filled % 8 == 0)
-		add(&c->valid, &none, 1);
-	c->valid.p[c->filled / 8] |= (uint8_t)(valid << c->filled % 8);
-	c->filled++;
-}
-
-static void add_end(struct column_data *c)
-{
-	const int32_t zero = 0;
-	int32_t end = (int32_t)c->values.len;
-
-	if (!c->offsets.len)
-		add(&c->offsets, &zero, sizeof(zero));
-	add(&c->offsets, &end, sizeof(end));
+	c->valid.p[row / 8] |= (uint8_t)(1u << row % 8);
+	c->given++;
 }
 
 void arrow_number(struct arrow *a, unsigned column, uint64_t number)
 {
 	struct column_data *c = &a->data[column];
+	unsigned bytes = forms[a->columns[column].type].bytes;
+	uint8_t *at = c->values.p + a->rows * bytes;
 
-	add_valid(c, true);
-	add(&c->values, &number, forms[a->columns[column].type].bytes);
+	set_valid(c, a->rows);
+	if (bytes == 8)
+		memcpy(at, &number, 8);
+	else
+		memcpy(at, &number, bytes);
 }
 
 void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len)
 {
 	struct column_data *c = &a->data[column];
 
-	add_valid(c, true);
+	set_valid(c, a->rows);
 	add_text(&c->values, s, len);
-	add_end(c);
-}
-
-static void add_null(struct arrow *a, unsigned column)
-{
-	static const uint64_t zero;
-	struct column_data *c = &a->data[column];
-
-	add_valid(c, false);
-	c->nulls++;
-	if (a->columns[column].type == ARROW_TEXT)
-		add_end(c);
-	else
-		add(&c->values, &zero, forms[a->columns[column].type].bytes);
 }
 
 void arrow_row(struct arrow *a)
 {
-	for (unsigned c = 0; c < a->count; c++)
-		if (a->data[c].filled == a->rows)
-			add_null(a, c);
-	if (++a->rows == ROWS)
+	a->rows++;
+	for (unsigned i = 0; i < a->texts; i++) {
+		struct column_data *c = &a->data[a->text[i]];
+
+		((int32_t *)(void *)c->offsets.p)[a->rows] = (int32_t)c->values.len;
+	}
+	if (a->rows == ROWS)
 		put_batch(a);
+}
+
+static void column_open(struct arrow *a, unsigned i)
+{
+	struct column_data *c = &a->data[i];
+
+	c->valid.p = need_new(ROWS / 8);
+	if (a->columns[i].type == ARROW_TEXT) {
+		c->offsets.p = need_new((ROWS + 1) * sizeof(int32_t));
+		a->text[a->texts++] = i;
+	} else {
+		c->values.p = need_new(ROWS * forms[a->columns[i].type].bytes);
+	}
 }
 
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count)
@@ -306,9 +323,13 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 
 	*a = (struct arrow){ .f = f, .columns = columns, .count = count };
 	a->data = need_new(count * sizeof(*a->data));
+	a->text = need_new(count * sizeof(*a->text));
+	for (unsigned i = 0; i < count; i++)
+		column_open(a, i);
 	put(a, "ARROW1\0\0", 8);
 	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
 	put_message(a, &b);
+	fflush(f); /* a reader at a pipe may ask for no more */
 	return a;
 }
 
@@ -349,6 +370,7 @@ void arrow_close(struct arrow *a)
 		free(a->data[c].offsets.p);
 		free(a->data[c].values.p);
 	}
+	free(a->text);
 	free(a->data);
 	free(a->batches);
 	free(a);

@@ -15,7 +15,7 @@
 #include "../stacks/owners.h"
 
 struct export_options {
-	const char *file, *to, *output, *at, *stacks;
+	const char *file, *to, *output, *at, *stacks, *table, *columns;
 	long device;
 };
 
@@ -39,6 +39,11 @@ struct export_format {
 #define EXPORT(name, moment, summary) int export_##name(struct export *x);
 #include "export_formats.def"
 #undef EXPORT
+
+/* The table of events, which needs nothing but the recording; `columns` a list with commas, NULL =
+ * all. 0, or a sentence was said and the exit code. */
+int export_event_table(struct export *x);
+int export_event_columns_check(const char *columns);
 
 /* A block that counts: framework blocks where there are any, else what CUDA calls gave. */
 struct export_life {

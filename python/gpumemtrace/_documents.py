@@ -1,0 +1,1654 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made from viewer/documents/documents.def by scripts/python_documents.py: change that one.
+"""What the tool's commands answer: one class for each object of their JSON (docs/json.md), with the same members.
+Bytes are bytes of device memory as the allocator has them, times are nanoseconds of the recorded program's
+``CLOCK_MONOTONIC``. A member whose name is a word of Python has ``_`` behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Mapping, Optional, Tuple
+
+from ._rows import Kinds, Row, Table
+
+
+@dataclass(frozen=True)
+class InfoDefinitions(Row):
+    """How many definitions of each kind the recording has.
+
+    strings: strings (count)
+    threads: threads (count)
+    modules: loaded objects (count)
+    codes: Python functions (count)
+    stack_nodes: nodes of the tree of stacks (count)
+    """
+
+    strings: int
+    threads: int
+    modules: int
+    codes: int
+    stack_nodes: int
+
+    _kinds: ClassVar[Kinds] = {
+        "strings": ("COUNT", None),
+        "threads": ("COUNT", None),
+        "modules": ("COUNT", None),
+        "codes": ("COUNT", None),
+        "stack_nodes": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class InfoKind(Row):
+    """How many events there are of one kind.
+
+    kind: name of the kind, as in `dump`
+    count: events of that kind (count)
+    """
+
+    kind: str
+    count: int
+
+    _kinds: ClassVar[Kinds] = {
+        "kind": ("TEXT", None),
+        "count": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class InfoModule(Row):
+    """A loaded object.
+
+    start: where it begins in the process (address)
+    end: where it ends (address)
+    build_id: its build-id in hexadecimal; empty if it has none
+    path: its file
+    """
+
+    start: int
+    end: int
+    build_id: str
+    path: str
+
+    _kinds: ClassVar[Kinds] = {
+        "start": ("ADDRESS", None),
+        "end": ("ADDRESS", None),
+        "build_id": ("TEXT", None),
+        "path": ("RAW", None),
+    }
+
+
+@dataclass(frozen=True)
+class Info(Row):
+    """What was recorded, of which program.
+
+    file: the recording
+    format_version: version of the format; 0 if the header is damaged
+    pid: process id of the program
+    start: when the first event was, in UTC; empty if there is none
+    duration_ns: from the first event to the last (ns)
+    file_bytes: length of the recording (bytes)
+    first_ns: first event (ns, of the clock of `dump`)
+    last_ns: last event (ns, of the clock of `dump`)
+    events: events (count)
+    dropped: events that the program could not keep (count)
+    blocks: blocks of the file (count)
+    damaged_blocks: of those, the ones that cannot be read (count)
+    skipped_bytes: bytes of the file that belong to no block (bytes)
+    live_events: events read from the `.live` file beside it (count)
+    clean_end: whether the recording has an end mark: the program ended by itself
+    truncated: whether the file ends within a block
+    definitions: definitions by kind
+    meta: facts about the process: command line, versions, devices, settings
+    kinds: events by kind, the kinds that are there
+    modules: the loaded objects
+    """
+
+    file: str
+    format_version: int
+    pid: int
+    start: str
+    duration_ns: int
+    file_bytes: int
+    first_ns: int
+    last_ns: int
+    events: int
+    dropped: int
+    blocks: int
+    damaged_blocks: int
+    skipped_bytes: int
+    live_events: int
+    clean_end: bool
+    truncated: bool
+    definitions: InfoDefinitions
+    meta: Mapping[str, str]
+    kinds: Table[InfoKind]
+    modules: Table[InfoModule]
+
+    _kinds: ClassVar[Kinds] = {
+        "file": ("TEXT", None),
+        "format_version": ("NUMBER", None),
+        "pid": ("NUMBER", None),
+        "start": ("TEXT", None),
+        "duration_ns": ("DURATION", None),
+        "file_bytes": ("BYTES", None),
+        "first_ns": ("NS", None),
+        "last_ns": ("NS", None),
+        "events": ("COUNT", None),
+        "dropped": ("COUNT", None),
+        "blocks": ("COUNT", None),
+        "damaged_blocks": ("COUNT", None),
+        "skipped_bytes": ("BYTES", None),
+        "live_events": ("COUNT", None),
+        "clean_end": ("FLAG", None),
+        "truncated": ("FLAG", None),
+        "definitions": ("PART", InfoDefinitions),
+        "meta": ("FACTS", None),
+        "kinds": ("LIST", InfoKind),
+        "modules": ("LIST", InfoModule),
+    }
+
+
+@dataclass(frozen=True)
+class StackFrame(Row):
+    """A frame.
+
+    kind: `python` or `native`
+    function: its function; empty if not known
+    file: source file, else the loaded object
+    line: line, 0 if not known
+    text: if it was recorded: the statement, as it was when the program started
+    """
+
+    kind: str
+    function: str
+    file: str
+    line: int
+    text: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "kind": ("TEXT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "text": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Stack(Row):
+    """The frames of a stack; with `--all` one object a line.
+
+    frames: innermost first
+    stack: with `--all`: its id
+    """
+
+    frames: Table[StackFrame]
+    stack: Optional[int] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "frames": ("LIST", StackFrame),
+        "stack": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class ReportDevice(Row):
+    """A device that had memory.
+
+    device: CUDA ordinal
+    peak_bytes: most that was in use at once, in blocks of the framework; without one, in allocations by CUDA calls (bytes)
+    peak_time_ns: when that was (ns, of the clock of `dump`)
+    end_bytes: in use at the end (bytes)
+    peak_reserved_bytes: most that the framework had reserved (bytes)
+    categories_at_peak: bytes by class at the peak (bytes)
+    ooms: how often memory ran out (count)
+    state_only: true for a snapshot without a trace: only one moment is known
+    """
+
+    device: int
+    peak_bytes: int
+    peak_time_ns: int
+    end_bytes: int
+    peak_reserved_bytes: int
+    categories_at_peak: Mapping[str, int]
+    ooms: int
+    state_only: Optional[bool] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "peak_bytes": ("BYTES", None),
+        "peak_time_ns": ("NS", None),
+        "end_bytes": ("BYTES", None),
+        "peak_reserved_bytes": ("BYTES", None),
+        "categories_at_peak": ("CLASSES", None),
+        "ooms": ("COUNT", None),
+        "state_only": ("FLAG", None),
+    }
+
+
+@dataclass(frozen=True)
+class ReportStep(Row):
+    """A step, with `--steps`.
+
+    step: from 1; 0 for what is before the first and after the last
+    peak_bytes: most in it (bytes)
+    peak_time_ns: when that was (ns, of the clock of `dump`)
+    peak_phase: in which phase: `forward`, `backward`, `optimizer` and others
+    peak_at: where that was, in words
+    categories_at_peak: bytes by class then (bytes)
+    """
+
+    step: int
+    peak_bytes: int
+    peak_time_ns: int
+    peak_phase: str
+    peak_at: str
+    categories_at_peak: Mapping[str, int]
+
+    _kinds: ClassVar[Kinds] = {
+        "step": ("NUMBER", None),
+        "peak_bytes": ("BYTES", None),
+        "peak_time_ns": ("NS", None),
+        "peak_phase": ("TEXT", None),
+        "peak_at": ("TEXT", None),
+        "categories_at_peak": ("CLASSES", None),
+    }
+
+
+@dataclass(frozen=True)
+class ValuePlace(Row):
+    """A line that read values which the simulated device had not computed.
+
+    function: function of the line that read; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    operation: PyTorch's name of the operation that read, such as `nonzero`; empty if not known
+    decides: whether the program went on by the value, rather than only print or keep it
+    reads: how often (count)
+    stack: id of the stack of the first read, for `stack`
+    """
+
+    function: str
+    file: str
+    line: int
+    operation: str
+    decides: bool
+    reads: int
+    stack: int
+
+    _kinds: ClassVar[Kinds] = {
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "operation": ("TEXT", None),
+        "decides": ("FLAG", None),
+        "reads": ("COUNT", None),
+        "stack": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class Values(Row):
+    """Values that the program read and the simulated device had not computed.
+
+    reads: reads in all (count)
+    decisions: reads by which the program went on (count)
+    sizes: of those, the ones that a size rests on (count)
+    assumed: what the device assumed in their place, in words
+    places: the lines that read, in the order of their first reads
+    """
+
+    reads: int
+    decisions: int
+    sizes: int
+    assumed: Tuple[str, ...]
+    places: Table[ValuePlace]
+
+    _kinds: ClassVar[Kinds] = {
+        "reads": ("COUNT", None),
+        "decisions": ("COUNT", None),
+        "sizes": ("COUNT", None),
+        "assumed": ("WORDS", None),
+        "places": ("LIST", ValuePlace),
+    }
+
+
+@dataclass(frozen=True)
+class Report(Row):
+    """How high the peak was, when, and what held it.
+
+    events: events of the recording (count)
+    allocs: blocks that were allocated (count)
+    frees: blocks that were freed (count)
+    dropped: events that the program could not keep (count)
+    truncated: whether the file ends within a block
+    devices: the devices that had memory
+    file_bytes: length of the recording (bytes)
+    steps: with `--steps`: before the first step, each step, after the last
+    values_not_computed: if there are any: values that the program read and a simulated device had not computed
+    """
+
+    events: int
+    allocs: int
+    frees: int
+    dropped: int
+    truncated: bool
+    devices: Table[ReportDevice]
+    file_bytes: int
+    steps: Optional[Table[ReportStep]] = None
+    values_not_computed: Optional[Values] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "events": ("COUNT", None),
+        "allocs": ("COUNT", None),
+        "frees": ("COUNT", None),
+        "dropped": ("COUNT", None),
+        "truncated": ("FLAG", None),
+        "devices": ("LIST", ReportDevice),
+        "file_bytes": ("BYTES", None),
+        "steps": ("LIST", ReportStep),
+        "values_not_computed": ("PART", Values),
+    }
+
+
+@dataclass(frozen=True)
+class LiveBlock(Row):
+    """A block.
+
+    addr: its address (address)
+    size: its size, as the allocator has it (bytes)
+    category: what it is for at that moment (a class)
+    stack: id of the stack that allocated it, for `stack`
+    born_ns: when it was allocated (ns, of the clock of `dump`)
+    rules: with `GPUMEMTRACE_TEST_RULES` set: all rules that fit, the one that decides first
+    """
+
+    addr: int
+    size: int
+    category: str
+    stack: int
+    born_ns: int
+    rules: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "addr": ("ADDRESS", None),
+        "size": ("BYTES", None),
+        "category": ("CLASS", None),
+        "stack": ("NUMBER", None),
+        "born_ns": ("NS", None),
+        "rules": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Live(Row):
+    """What is alive at a moment.
+
+    device: CUDA ordinal
+    time_ns: the moment (ns, of the clock of `dump`)
+    bytes: of all blocks (bytes)
+    blocks: the blocks, by address
+    """
+
+    device: int
+    time_ns: int
+    bytes: int
+    blocks: Table[LiveBlock]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "time_ns": ("NS", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("LIST", LiveBlock),
+    }
+
+
+@dataclass(frozen=True)
+class Why(Row):
+    """What a block is for, and what says so.
+
+    device: CUDA ordinal
+    time_ns: the moment (ns, of the clock of `dump`)
+    addr: its address (address)
+    size: its size, as the allocator has it (bytes)
+    category: what it is for at that moment (a class)
+    confidence: how sure that is: certain, likely, guess
+    rule: the rule that decided
+    evidence: what it rests on, in words
+    function: function of the line that allocated it; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    stack: id of the stack that allocated it, for `stack`
+    born_ns: when it was allocated (ns, of the clock of `dump`)
+    died_ns: when it was freed, 0 if it was not (ns, of the clock of `dump`)
+    confidence_percent: if enough bytes were measured: percent of the bytes that the rule got right
+    text: if it was recorded: the statement at that line
+    """
+
+    device: int
+    time_ns: int
+    addr: int
+    size: int
+    category: str
+    confidence: str
+    rule: str
+    evidence: str
+    function: str
+    file: str
+    line: int
+    stack: int
+    born_ns: int
+    died_ns: int
+    confidence_percent: Optional[int] = None
+    text: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "time_ns": ("NS", None),
+        "addr": ("ADDRESS", None),
+        "size": ("BYTES", None),
+        "category": ("CLASS", None),
+        "confidence": ("TEXT", None),
+        "rule": ("TEXT", None),
+        "evidence": ("TEXT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "stack": ("NUMBER", None),
+        "born_ns": ("NS", None),
+        "died_ns": ("NS", None),
+        "confidence_percent": ("NUMBER", None),
+        "text": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class ClassLine(Row):
+    """A line of code and what it holds of one class.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes: bytes of its blocks (bytes)
+    blocks: its blocks (count)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes: int
+    blocks: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Peak(Row):
+    """The highest moment.
+
+    device: CUDA ordinal
+    bytes: in use then (bytes)
+    time_ns: when it was (ns, of the clock of `dump`)
+    seq: number of the event
+    step: step, 0 before the first
+    phase: phase: `forward`, `backward`, `optimizer` and others
+    text: where it was, in words; empty if nothing says
+    reserved_bytes: reserved by the framework then (bytes)
+    total_bytes: memory of the device, 0 if not known (bytes)
+    categories: bytes by class (bytes)
+    lines: lines of code by class, the largest first
+    """
+
+    device: int
+    bytes: int
+    time_ns: int
+    seq: int
+    step: int
+    phase: str
+    text: str
+    reserved_bytes: int
+    total_bytes: int
+    categories: Mapping[str, int]
+    lines: Table[ClassLine]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "bytes": ("BYTES", None),
+        "time_ns": ("NS", None),
+        "seq": ("NUMBER", None),
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "text": ("TEXT", None),
+        "reserved_bytes": ("BYTES", None),
+        "total_bytes": ("BYTES", None),
+        "categories": ("CLASSES", None),
+        "lines": ("LIST", ClassLine),
+    }
+
+
+@dataclass(frozen=True)
+class StepsPeak(Row):
+    """The peak of the run.
+
+    bytes: in use then (bytes)
+    time_ns: when it was (ns, of the clock of `dump`)
+    step: step, 0 before the first
+    phase: phase
+    what: operation or line, in words
+    text: the whole place, in words
+    """
+
+    bytes: int
+    time_ns: int
+    step: int
+    phase: str
+    what: str
+    text: str
+
+    _kinds: ClassVar[Kinds] = {
+        "bytes": ("BYTES", None),
+        "time_ns": ("NS", None),
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "what": ("TEXT", None),
+        "text": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class StepsRow(Row):
+    """A step, or all of one phase in it.
+
+    step: from 1; 0 for what is before the first and after the last
+    phase: `step` for a whole one, `setup` before the first, `after` the last; else the phase
+    times: how often the phase is in the step (count)
+    begin_ns: its first event (ns, of the clock of `dump`)
+    end_ns: its last event (ns, of the clock of `dump`)
+    begin_bytes: in use where it begins (bytes)
+    peak_bytes: most in it (bytes)
+    peak_ns: when that was (ns, of the clock of `dump`)
+    end_bytes: in use where it ends (bytes)
+    growth_bytes: how much more than where it began (bytes)
+    peak_phase: phase of its peak
+    peak_at: where its peak was, in words
+    """
+
+    step: int
+    phase: str
+    times: int
+    begin_ns: int
+    end_ns: int
+    begin_bytes: int
+    peak_bytes: int
+    peak_ns: int
+    end_bytes: int
+    growth_bytes: int
+    peak_phase: str
+    peak_at: str
+
+    _kinds: ClassVar[Kinds] = {
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "times": ("COUNT", None),
+        "begin_ns": ("NS", None),
+        "end_ns": ("NS", None),
+        "begin_bytes": ("BYTES", None),
+        "peak_bytes": ("BYTES", None),
+        "peak_ns": ("NS", None),
+        "end_bytes": ("BYTES", None),
+        "growth_bytes": ("CHANGE", None),
+        "peak_phase": ("TEXT", None),
+        "peak_at": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Steps(Row):
+    """The training steps and the phases in each.
+
+    device: CUDA ordinal
+    basis: what a step is known by: `optimizer`, `backward`, `forward`, `none` and others
+    steps: steps (count)
+    peak: the peak of the run
+    rows: in the order of time, each step before its phases
+    """
+
+    device: int
+    basis: str
+    steps: int
+    peak: StepsPeak
+    rows: Table[StepsRow]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "basis": ("TEXT", None),
+        "steps": ("COUNT", None),
+        "peak": ("PART", StepsPeak),
+        "rows": ("LIST", StepsRow),
+    }
+
+
+@dataclass(frozen=True)
+class LeaksModule(Row):
+    """The outermost module, of which a call is taken for a step.
+
+    function: function of the line where the module's method is; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    """
+
+    function: str
+    file: str
+    line: int
+
+    _kinds: ClassVar[Kinds] = {
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class LeaksBlock(Row):
+    """One of the blocks that stay.
+
+    addr: its address (address)
+    size: its size (bytes)
+    stack: id of the stack that allocated it, for `stack`
+    born_ns: when it was allocated (ns, of the clock of `dump`)
+    step: step in which that was
+    """
+
+    addr: int
+    size: int
+    stack: int
+    born_ns: int
+    step: int
+
+    _kinds: ClassVar[Kinds] = {
+        "addr": ("ADDRESS", None),
+        "size": ("BYTES", None),
+        "stack": ("NUMBER", None),
+        "born_ns": ("NS", None),
+        "step": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class LeaksOwner(Row):
+    """A line of code of whose blocks more stay with each step.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes_per_step: growth with each step (bytes)
+    bytes: of the blocks that stayed (bytes)
+    blocks: the blocks that stayed (count)
+    first: if blocks stayed: the first of them
+    latest: if blocks stayed: the latest of them
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes_per_step: int
+    bytes: int
+    blocks: int
+    first: Optional[LeaksBlock] = None
+    latest: Optional[LeaksBlock] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes_per_step": ("BYTES", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+        "first": ("PART", LeaksBlock),
+        "latest": ("PART", LeaksBlock),
+    }
+
+
+@dataclass(frozen=True)
+class Leaks(Row):
+    """What grows from step to step.
+
+    device: CUDA ordinal
+    steps: steps (count)
+    from_step: first of the steps that are compared
+    to_step: last of them; the same as the first if there are too few
+    growth_per_step: growth with each step, of all lines (bytes)
+    step_basis: what a step is known by, as in `steps`
+    owners: lines of code that hold it, the largest first
+    step_is: if a call of the outermost module is taken for a step: that module
+    """
+
+    device: int
+    steps: int
+    from_step: int
+    to_step: int
+    growth_per_step: int
+    step_basis: str
+    owners: Table[LeaksOwner]
+    step_is: Optional[LeaksModule] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "steps": ("COUNT", None),
+        "from_step": ("NUMBER", None),
+        "to_step": ("NUMBER", None),
+        "growth_per_step": ("BYTES", None),
+        "step_basis": ("TEXT", None),
+        "owners": ("LIST", LeaksOwner),
+        "step_is": ("PART", LeaksModule),
+    }
+
+
+@dataclass(frozen=True)
+class AccountFigure(Row):
+    """A figure of the model's shape.
+
+    name: its name
+    value: the figure
+    source: `given`, `inferred` or `assumed`
+    """
+
+    name: str
+    value: float
+    source: str
+
+    _kinds: ClassVar[Kinds] = {
+        "name": ("TEXT", None),
+        "value": ("DECIMAL", None),
+        "source": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class AccountRow(Row):
+    """A figure that was measured beside the published formula's.
+
+    section: `parameters`, `activations`, `peak`, `residual` or `out_of_memory`
+    key: its name
+    unit: `bytes`, `bytes_per_parameter` or `count`
+    measured: if it was measured: what was measured
+    formula: if a formula fits: by the formula
+    note: if there is something to say: in words
+    """
+
+    section: str
+    key: str
+    unit: str
+    measured: Optional[float] = None
+    formula: Optional[float] = None
+    note: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "section": ("TEXT", None),
+        "key": ("TEXT", None),
+        "unit": ("TEXT", None),
+        "measured": ("DECIMAL", None),
+        "formula": ("DECIMAL", None),
+        "note": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Account(Row):
+    """The published formulas of training memory beside what was measured.
+
+    device: CUDA ordinal
+    step: the step that was measured, 0 if none was found
+    optimizer: the optimizer's class; empty if not known
+    shape: figures of the model by name: `parameters`, `bytes`, `shards`, `layers`, `width`, `heads`, `tokens`, `batch`, `sequence`, `activation_bytes`; those that are known
+    rows: measured and computed figures
+    """
+
+    device: int
+    step: int
+    optimizer: str
+    shape: Mapping[str, AccountFigure]
+    rows: Table[AccountRow]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "step": ("NUMBER", None),
+        "optimizer": ("TEXT", None),
+        "shape": ("MAP", AccountFigure),
+        "rows": ("LIST", AccountRow),
+    }
+
+
+@dataclass(frozen=True)
+class ModulesNode(Row):
+    """A module of the tree, or a line of its forward pass.
+
+    id: its number, from 1
+    parent: number of the module around it, 0 = none
+    kind: `module` or `line`
+    name: class of the module, or function of the line
+    file: file of the line, or of the module's forward pass
+    bytes: with everything inside (bytes)
+    blocks: with everything inside (count)
+    line: for a line: its number
+    """
+
+    id: int
+    parent: int
+    kind: str
+    name: str
+    file: str
+    bytes: int
+    blocks: int
+    line: Optional[int] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "id": ("NUMBER", None),
+        "parent": ("NUMBER", None),
+        "kind": ("TEXT", None),
+        "name": ("TEXT", None),
+        "file": ("TEXT", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+        "line": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class Modules(Row):
+    """Which modules hold the activations.
+
+    device: CUDA ordinal
+    time_ns: the moment (ns, of the clock of `dump`)
+    class_: the class, or `all`
+    bytes: of that class (bytes)
+    outside_bytes: of that, in no module (bytes)
+    modules: each before its children
+    """
+
+    device: int
+    time_ns: int
+    class_: str
+    bytes: int
+    outside_bytes: int
+    modules: Table[ModulesNode]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "time_ns": ("NS", None),
+        "class_": ("TEXT", None),
+        "bytes": ("BYTES", None),
+        "outside_bytes": ("BYTES", None),
+        "modules": ("LIST", ModulesNode),
+    }
+
+
+@dataclass(frozen=True)
+class TimelinePoint(Row):
+    """A moment.
+
+    bytes: in use then (bytes)
+    time_ns: when it was (ns, of the clock of `dump`)
+    seq: number of the event
+    """
+
+    bytes: int
+    time_ns: int
+    seq: int
+
+    _kinds: ClassVar[Kinds] = {
+        "bytes": ("BYTES", None),
+        "time_ns": ("NS", None),
+        "seq": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
+class TimelineBucket(Row):
+    """A piece of the run.
+
+    first_ns: its first event (ns, of the clock of `dump`)
+    last_ns: its last event (ns, of the clock of `dump`)
+    events: events in it (count)
+    min: where least was in use
+    max: where most was in use
+    last: its end
+    categories_at_max: bytes by class where most was in use (bytes)
+    categories_at_last: bytes by class at its end (bytes)
+    reserved_bytes: reserved by the framework, the most in it (bytes)
+    device_bytes: in use on the device, the most of its samples; 0 if there is none (bytes)
+    """
+
+    first_ns: int
+    last_ns: int
+    events: int
+    min: TimelinePoint
+    max: TimelinePoint
+    last: TimelinePoint
+    categories_at_max: Mapping[str, int]
+    categories_at_last: Mapping[str, int]
+    reserved_bytes: int
+    device_bytes: int
+
+    _kinds: ClassVar[Kinds] = {
+        "first_ns": ("NS", None),
+        "last_ns": ("NS", None),
+        "events": ("COUNT", None),
+        "min": ("PART", TimelinePoint),
+        "max": ("PART", TimelinePoint),
+        "last": ("PART", TimelinePoint),
+        "categories_at_max": ("CLASSES", None),
+        "categories_at_last": ("CLASSES", None),
+        "reserved_bytes": ("BYTES", None),
+        "device_bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
+class TimelinePhase(Row):
+    """A phase of a step.
+
+    step: step, 0 outside of them
+    phase: phase
+    first_ns: its first event (ns, of the clock of `dump`)
+    last_ns: its last event (ns, of the clock of `dump`)
+    """
+
+    step: int
+    phase: str
+    first_ns: int
+    last_ns: int
+
+    _kinds: ClassVar[Kinds] = {
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "first_ns": ("NS", None),
+        "last_ns": ("NS", None),
+    }
+
+
+@dataclass(frozen=True)
+class Timeline(Row):
+    """Memory by class over the time of the run.
+
+    device: CUDA ordinal
+    first_ns: first event of the recording (ns, of the clock of `dump`)
+    last_ns: last event of the recording (ns, of the clock of `dump`)
+    peak_bytes: the peak (bytes)
+    peak_time_ns: when that was (ns, of the clock of `dump`)
+    peak_text: where that was, in words; empty if nothing says
+    buckets: in the order of time
+    phases: in the order of time
+    """
+
+    device: int
+    first_ns: int
+    last_ns: int
+    peak_bytes: int
+    peak_time_ns: int
+    peak_text: str
+    buckets: Table[TimelineBucket]
+    phases: Table[TimelinePhase]
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "first_ns": ("NS", None),
+        "last_ns": ("NS", None),
+        "peak_bytes": ("BYTES", None),
+        "peak_time_ns": ("NS", None),
+        "peak_text": ("TEXT", None),
+        "buckets": ("LIST", TimelineBucket),
+        "phases": ("LIST", TimelinePhase),
+    }
+
+
+@dataclass(frozen=True)
+class Line(Row):
+    """A line of code and what it holds.
+
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes: bytes of its blocks (bytes)
+    blocks: its blocks (count)
+    """
+
+    function: str
+    file: str
+    line: int
+    bytes: int
+    blocks: int
+
+    _kinds: ClassVar[Kinds] = {
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Top(Row):
+    """What a running process holds now.
+
+    pid: the process
+    ended: whether the program has ended
+    device: CUDA ordinal
+    time_ns: the latest event (ns, of the clock of `dump`)
+    events: events so far (count)
+    bytes: in use now (bytes)
+    peak_bytes: most so far (bytes)
+    reserved_bytes: reserved by the framework now (bytes)
+    total_bytes: memory of the device, 0 if not known (bytes)
+    step: the latest step, 0 before the first
+    phase: the latest phase
+    categories: bytes by class (bytes)
+    lines: lines of code, the largest first
+    """
+
+    pid: int
+    ended: bool
+    device: int
+    time_ns: int
+    events: int
+    bytes: int
+    peak_bytes: int
+    reserved_bytes: int
+    total_bytes: int
+    step: int
+    phase: str
+    categories: Mapping[str, int]
+    lines: Table[Line]
+
+    _kinds: ClassVar[Kinds] = {
+        "pid": ("NUMBER", None),
+        "ended": ("FLAG", None),
+        "device": ("SIGNED", None),
+        "time_ns": ("NS", None),
+        "events": ("COUNT", None),
+        "bytes": ("BYTES", None),
+        "peak_bytes": ("BYTES", None),
+        "reserved_bytes": ("BYTES", None),
+        "total_bytes": ("BYTES", None),
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "categories": ("CLASSES", None),
+        "lines": ("LIST", Line),
+    }
+
+
+@dataclass(frozen=True)
+class OomHolder(Row):
+    """A line of code and what it held of one class.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes: of its blocks (bytes)
+    blocks: its blocks (count)
+    earlier_bytes: of these, from earlier steps (bytes)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes: int
+    blocks: int
+    earlier_bytes: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+        "earlier_bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
+class OomRemedy(Row):
+    """What would have made room.
+
+    name: its name
+    what: what to do, in words
+    saves_bytes: what it saves (bytes)
+    enough: whether that is as much as was missing
+    how_known: what the figure rests on, in words
+    """
+
+    name: str
+    what: str
+    saves_bytes: int
+    enough: bool
+    how_known: str
+
+    _kinds: ClassVar[Kinds] = {
+        "name": ("TEXT", None),
+        "what": ("TEXT", None),
+        "saves_bytes": ("BYTES", None),
+        "enough": ("FLAG", None),
+        "how_known": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class OomDevice(Row):
+    """Another device of the program.
+
+    device: CUDA ordinal
+    peak_bytes: its peak (bytes)
+    """
+
+    device: int
+    peak_bytes: int
+
+    _kinds: ClassVar[Kinds] = {
+        "device": ("SIGNED", None),
+        "peak_bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
+class OomGrown(Row):
+    """A class, at an earlier step's peak and now.
+
+    class_: the class (a class)
+    bytes_before: at the peak of the earlier step (bytes)
+    bytes: when memory ran out (bytes)
+    delta: the difference (bytes)
+    """
+
+    class_: str
+    bytes_before: int
+    bytes: int
+    delta: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "bytes_before": ("BYTES", None),
+        "bytes": ("BYTES", None),
+        "delta": ("CHANGE", None),
+    }
+
+
+@dataclass(frozen=True)
+class OomRank(Row):
+    """A recording of the folder.
+
+    file: the recording
+    rank: `rank N`, or the process
+    failed: whether memory ran out there
+    wall_ns: if it failed: when (ns since 1970)
+    block_bytes: if it failed: what it asked for (bytes)
+    """
+
+    file: str
+    rank: str
+    failed: bool
+    wall_ns: Optional[int] = None
+    block_bytes: Optional[int] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "file": ("TEXT", None),
+        "rank": ("TEXT", None),
+        "failed": ("FLAG", None),
+        "wall_ns": ("WALL", None),
+        "block_bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
+class Oom(Row):
+    """Why memory ran out, and what would have made it fit.
+
+    asked_bytes: what the framework asked the device for (bytes)
+    free_bytes: free on the device then (bytes)
+    largest_hole: largest piece of the cache that no block was in (bytes)
+    cause: `batch_too_large`, `retained_graph`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
+    text: the cause in words
+    holders: lines of code by class, the largest first
+    remedies: those that answer the cause first
+    device: CUDA ordinal
+    time_ns: when it was (ns, of the clock of `dump`)
+    nth: which refusal of the recording, from 1
+    ooms: refusals in the recording (count)
+    went_on: whether the program allocated afterwards
+    step: step, 0 before the first
+    phase: phase
+    stack: id of the stack that asked, for `stack`
+    class_: what the block would have been (a class)
+    function: function of the line that asked; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    block_bytes: what the program asked the framework for (bytes)
+    total_bytes: memory of the device, 0 if not known (bytes)
+    allocated_bytes: in blocks (bytes)
+    reserved_bytes: reserved by the framework (bytes)
+    cached_bytes: reserved, and in no block (bytes)
+    library_bytes: other libraries' allocations (bytes)
+    context_bytes: in use on the device by no known call: contexts, loaded code, other processes (bytes)
+    other_bytes: of that, more than a context takes (bytes)
+    categories: bytes by class (bytes)
+    compared_step: the earlier step that `grown` is by, 0 = none
+    grown: classes, then and now
+    recording: the recording that is explained
+    rank: `rank N`, or its process
+    ranks: all recordings, the first to fail first
+    replicas: if other devices had memory: whether the model runs as replicas on them
+    other_devices: if other devices had memory: those devices
+    values_not_computed: if there are any: values that the program read and a simulated device had not computed
+    """
+
+    asked_bytes: int
+    free_bytes: int
+    largest_hole: int
+    cause: str
+    text: str
+    holders: Table[OomHolder]
+    remedies: Table[OomRemedy]
+    device: int
+    time_ns: int
+    nth: int
+    ooms: int
+    went_on: bool
+    step: int
+    phase: str
+    stack: int
+    class_: str
+    function: str
+    file: str
+    line: int
+    block_bytes: int
+    total_bytes: int
+    allocated_bytes: int
+    reserved_bytes: int
+    cached_bytes: int
+    library_bytes: int
+    context_bytes: int
+    other_bytes: int
+    categories: Mapping[str, int]
+    compared_step: int
+    grown: Table[OomGrown]
+    recording: str
+    rank: str
+    ranks: Table[OomRank]
+    replicas: Optional[bool] = None
+    other_devices: Optional[Table[OomDevice]] = None
+    values_not_computed: Optional[Values] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "asked_bytes": ("BYTES", None),
+        "free_bytes": ("BYTES", None),
+        "largest_hole": ("BYTES", None),
+        "cause": ("TEXT", None),
+        "text": ("TEXT", None),
+        "holders": ("LIST", OomHolder),
+        "remedies": ("LIST", OomRemedy),
+        "device": ("SIGNED", None),
+        "time_ns": ("NS", None),
+        "nth": ("NUMBER", None),
+        "ooms": ("COUNT", None),
+        "went_on": ("FLAG", None),
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "stack": ("NUMBER", None),
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "block_bytes": ("BYTES", None),
+        "total_bytes": ("BYTES", None),
+        "allocated_bytes": ("BYTES", None),
+        "reserved_bytes": ("BYTES", None),
+        "cached_bytes": ("BYTES", None),
+        "library_bytes": ("BYTES", None),
+        "context_bytes": ("BYTES", None),
+        "other_bytes": ("BYTES", None),
+        "categories": ("CLASSES", None),
+        "compared_step": ("NUMBER", None),
+        "grown": ("LIST", OomGrown),
+        "recording": ("TEXT", None),
+        "rank": ("TEXT", None),
+        "ranks": ("LIST", OomRank),
+        "replicas": ("FLAG", None),
+        "other_devices": ("LIST", OomDevice),
+        "values_not_computed": ("PART", Values),
+    }
+
+
+@dataclass(frozen=True)
+class DiffMoment(Row):
+    """The moment of a recording that is compared.
+
+    time_ns: when it was (ns, of the clock of `dump`)
+    step: step, 0 before the first
+    phase: phase
+    bytes: in use then (bytes)
+    """
+
+    time_ns: int
+    step: int
+    phase: str
+    bytes: int
+
+    _kinds: ClassVar[Kinds] = {
+        "time_ns": ("NS", None),
+        "step": ("NUMBER", None),
+        "phase": ("TEXT", None),
+        "bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffSide(Row):
+    """A recording.
+
+    file: the recording
+    commit: the program's commit; empty if not known
+    branch: the program's branch; empty if not known
+    command: the command line
+    device: CUDA ordinal
+    steps: steps (count)
+    peak_bytes: its peak (bytes)
+    compared: the moment that is compared
+    """
+
+    file: str
+    commit: str
+    branch: str
+    command: str
+    device: int
+    steps: int
+    peak_bytes: int
+    compared: DiffMoment
+
+    _kinds: ClassVar[Kinds] = {
+        "file": ("TEXT", None),
+        "commit": ("RAW", None),
+        "branch": ("RAW", None),
+        "command": ("RAW", None),
+        "device": ("SIGNED", None),
+        "steps": ("COUNT", None),
+        "peak_bytes": ("BYTES", None),
+        "compared": ("PART", DiffMoment),
+    }
+
+
+@dataclass(frozen=True)
+class DiffBesides(Row):
+    """What differs besides the program.
+
+    what: its name
+    old: in the old recording; empty if it was not there
+    new: in the new one
+    """
+
+    what: str
+    old: str
+    new: str
+
+    _kinds: ClassVar[Kinds] = {
+        "what": ("TEXT", None),
+        "old": ("TEXT", None),
+        "new": ("TEXT", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffPart(Row):
+    """Blocks of one class and one call path.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated them; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    module: the modules around that line; empty if there are none
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    blocks_old: blocks in the old recording (count)
+    blocks_new: blocks in the new one (count)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    module: str
+    bytes_old: int
+    bytes_new: int
+    delta: int
+    blocks_old: int
+    blocks_new: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "module": ("TEXT", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+        "blocks_old": ("COUNT", None),
+        "blocks_new": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffFinding(Row):
+    """What changed, by weight.
+
+    kind: `grown`, `shrunk`, `new`, `gone` or `moved`
+    class_: of most of the bytes (a class)
+    function: function of the line innermost of the program's or the model's own code; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    text: in words
+    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `rounding` or `peak`
+    parts: what it is summed from
+    """
+
+    kind: str
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes_old: int
+    bytes_new: int
+    delta: int
+    text: str
+    cause: str
+    parts: Table[DiffPart]
+
+    _kinds: ClassVar[Kinds] = {
+        "kind": ("TEXT", None),
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+        "text": ("TEXT", None),
+        "cause": ("TEXT", None),
+        "parts": ("LIST", DiffPart),
+    }
+
+
+@dataclass(frozen=True)
+class DiffClass(Row):
+    """A class, each recording at its own peak.
+
+    class_: the class (a class)
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    """
+
+    class_: str
+    bytes_old: int
+    bytes_new: int
+    delta: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffPhase(Row):
+    """A phase, at the highest moment of each recording in it.
+
+    phase: the phase
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    """
+
+    phase: str
+    bytes_old: int
+    bytes_new: int
+    delta: int
+
+    _kinds: ClassVar[Kinds] = {
+        "phase": ("TEXT", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffModule(Row):
+    """Modules around the lines that allocated.
+
+    module: the modules, the outermost first
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    """
+
+    module: str
+    bytes_old: int
+    bytes_new: int
+    delta: int
+
+    _kinds: ClassVar[Kinds] = {
+        "module": ("TEXT", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+    }
+
+
+@dataclass(frozen=True)
+class DiffLine(Row):
+    """A line of code and a class.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes_old: in the old recording (bytes)
+    bytes_new: in the new one (bytes)
+    delta: the difference (bytes)
+    blocks_old: blocks in the old recording (count)
+    blocks_new: blocks in the new one (count)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes_old: int
+    bytes_new: int
+    delta: int
+    blocks_old: int
+    blocks_new: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes_old": ("BYTES", None),
+        "bytes_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+        "blocks_old": ("COUNT", None),
+        "blocks_new": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
+class Diff(Row):
+    """What makes the memory of two runs differ.
+
+    peak_old: peak of the old recording (bytes)
+    peak_new: peak of the new one (bytes)
+    delta: the difference (bytes)
+    peak_phase_old: phase of the old peak
+    peak_phase_new: phase of the new peak
+    old: the old recording
+    new: the new one
+    besides: versions, settings and devices that differ
+    findings: by weight: the first is the one to read
+    classes: classes that either has
+    phases: phases that either has
+    modules: modules that differ, the greatest change first
+    lines: lines that differ, the greatest change first
+    """
+
+    peak_old: int
+    peak_new: int
+    delta: int
+    peak_phase_old: str
+    peak_phase_new: str
+    old: DiffSide
+    new: DiffSide
+    besides: Table[DiffBesides]
+    findings: Table[DiffFinding]
+    classes: Table[DiffClass]
+    phases: Table[DiffPhase]
+    modules: Table[DiffModule]
+    lines: Table[DiffLine]
+
+    _kinds: ClassVar[Kinds] = {
+        "peak_old": ("BYTES", None),
+        "peak_new": ("BYTES", None),
+        "delta": ("CHANGE", None),
+        "peak_phase_old": ("TEXT", None),
+        "peak_phase_new": ("TEXT", None),
+        "old": ("PART", DiffSide),
+        "new": ("PART", DiffSide),
+        "besides": ("LIST", DiffBesides),
+        "findings": ("LIST", DiffFinding),
+        "classes": ("LIST", DiffClass),
+        "phases": ("LIST", DiffPhase),
+        "modules": ("LIST", DiffModule),
+        "lines": ("LIST", DiffLine),
+    }

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording, as the tool reads it."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Optional, Tuple, Union
+
+from . import _arrow
+from ._documents import (Account, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, StackFrame, Steps, StepsRow, Timeline,
+                         Why)
+from ._error import Error
+from ._rows import Table
+from ._tool import ask, option
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class StreamTable:
+    """A table that the tool writes while it is read: hand it to ``pandas.DataFrame.from_arrow``, ``polars.DataFrame``,
+    ``pyarrow.table``, ``pyarrow.RecordBatchReader.from_stream`` or, by its name, to DuckDB's SQL. Each use reads the
+    recording anew, in batches of 65,536 rows, and starts one process; an error of the tool is ``Error`` where it
+    begins, and the reader's own exception (pyarrow's ``OSError``, say) with the tool's sentence where it comes later.
+    """
+
+    def __init__(self, arguments: List[str]) -> None:
+        self._arguments = arguments
+
+    def __arrow_c_schema__(self) -> object:
+        return _arrow.schema_of_tool(self._arguments)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return _arrow.stream_of_tool(self._arguments)
+
+
+class EventTable(StreamTable):
+    """All events, in order: what ``gpumemtrace dump`` prints."""
+
+    def select(self, *columns: str) -> StreamTable:
+        """Only these columns, in this order; the others cost nothing."""
+        return StreamTable([*self._arguments, "--columns", ",".join(columns)])
+
+
+class Recording:
+    """A recording: a file that ``gpumemtrace run`` or the preloaded library wrote, or a memory snapshot of PyTorch.
+
+    Bytes are device memory as the allocator has it, times nanoseconds of the program's ``CLOCK_MONOTONIC``. Where
+    several devices had memory, answers are about the one with the highest peak unless ``device`` was given. Every
+    method may raise ``Error``: exit code 3 if the file cannot be read, 2 for an argument that the tool refuses.
+    """
+
+    def __init__(self, path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> None:
+        self.path = os.fspath(path)
+        self._of_rank = option("rank", rank)
+        self._of_device = option("device", device)
+        self._report: Optional[Report] = None
+
+    def __repr__(self) -> str:
+        return f"gpumemtrace.open({self.path!r})"
+
+    def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
+        return ask(command, self.path, *arguments, *self._of_rank)
+
+    def _at(self, at: Union[str, int]) -> List[str]:
+        return ["--at", str(at), *self._of_device]
+
+    @property
+    def peak(self) -> int:
+        """Most bytes in use at once, on the device with the highest peak. 0 if no device had memory."""
+        return max((d.peak_bytes for d in self.report().devices), default=0)
+
+    def report(self) -> Report:
+        """The figures of all devices. Read once and kept."""
+        if self._report is None:
+            self._report = Report._of(self._ask("report"))
+        return self._report
+
+    def info(self) -> Info:
+        """Facts about the program and the file."""
+        return Info._of(self._ask("info"))
+
+    @property
+    def steps(self) -> Table[StepsRow]:
+        """The training steps and the phases in each, in the order of time. The rows with phase ``step`` are whole steps."""
+        return Steps._of(self._ask("steps", *self._of_device)).rows
+
+    def classes(self, at: Union[str, int] = "peak") -> Dict[str, int]:
+        """Bytes by class at a moment: ``peak``, ``end``, ``oom``, nanoseconds, ``1.5s`` from the first event,
+        ``mark:NAME``, ``mark:NAME#K``. Classes without bytes are left out; the largest stands first."""
+        found: Dict[str, int] = {}
+        for block in self.live(at).blocks:
+            found[block.category] = found.get(block.category, 0) + block.size
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def live(self, at: Union[str, int] = "peak") -> Live:
+        """The blocks that are alive at a moment (as in ``classes``), by address; ``blocks`` is a table."""
+        return Live._of(self._ask("live", *self._at(at)))
+
+    def highest(self) -> Peak:
+        """The highest moment: when, in which step and phase, and which lines held it."""
+        return Peak._of(self._ask("peak", *self._of_device))
+
+    def why(self, address: int, at: Union[str, int] = "peak") -> Why:
+        """What the block at that address is for at a moment, and the evidence."""
+        return Why._of(self._ask("why", hex(address), *self._at(at)))
+
+    def stack(self, stack: int) -> Tuple[StackFrame, ...]:
+        """The frames of a stack, by its id, innermost first."""
+        from ._documents import Stack
+
+        return tuple(Stack._of(self._ask("stack", str(stack))).frames)
+
+    def leaks(self) -> Leaks:
+        """What grows from step to step: ``growth_per_step`` in bytes, ``owners`` by line of code."""
+        return Leaks._of(self._ask("leaks", *self._of_device))
+
+    def oom(self) -> Optional[Oom]:
+        """Why memory ran out; None if it did not."""
+        try:
+            return Oom._of(self._ask("oom"))
+        except Error as error:
+            if error.exit_code == 1:
+                return None
+            raise
+
+    def account(self) -> Account:
+        """The published formulas of training memory beside what was measured."""
+        return Account._of(self._ask("account"))
+
+    def modules(self, at: Union[str, int] = "peak") -> Modules:
+        """Which modules hold the activations at a moment."""
+        return Modules._of(self._ask("modules", *self._at(at)))
+
+    def timeline(self) -> Timeline:
+        """Memory by class over the time of the run."""
+        return Timeline._of(self._ask("timeline", *self._of_device))
+
+    def diff(self, new: Union["Recording", Path]) -> Diff:
+        """What changed from this recording to ``new``; the first of the findings is the one to read."""
+        other = new.path if isinstance(new, Recording) else os.fspath(new)
+        return Diff._of(self._ask("diff", other, *self._of_device))
+
+    @property
+    def allocations(self) -> StreamTable:
+        """Every block that ever was: device, address, size, class, birth, end, stack, line. One row an allocation."""
+        return StreamTable(["export", self.path, "--to", "arrow", "-o", "-", *self._of_rank])
+
+    @property
+    def events(self) -> EventTable:
+        """Every event. ``events.select("time_ns", "size")`` has these columns alone."""
+        return EventTable(["export", self.path, "--to", "arrow", "-o", "-", "--table", "events", *self._of_rank])
+
+
+def open(path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> Recording:
+    """A recording. Of a folder with several (the ranks of a run) ``rank`` says which; ``device`` is a CUDA ordinal.
+
+    Error with exit code 3 if there is nothing of that name; what is wrong inside of the file is said by the first
+    question.
+    """
+    if not os.path.exists(path):
+        raise Error(f"{os.fspath(path)}: there is no file or folder of that name", 3)
+    return Recording(path, rank=rank, device=device)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of the tool's JSON as Python's, and lists of them as tables."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Dict, Generic, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, overload
+
+from . import _arrow
+
+# Name of an attribute -> what it is in member_types.def, and the class of what it holds.
+Kinds = Mapping[str, Tuple[str, Optional[Type["Row"]]]]
+R = TypeVar("R", bound="Row")
+
+_SIGNED = ("SIGNED", "CHANGE", "WALL")
+_ARROW = {"DECIMAL": "g", "FLAG": "b", "TEXT": "u", "RAW": "u", "CLASS": "u"}
+
+
+class Row:
+    """An object of the tool's JSON. Members that this version of the package does not know are left out."""
+
+    _kinds: ClassVar[Kinds] = {}
+
+    @classmethod
+    def _of(cls: Type[R], document: Mapping[str, Any]) -> R:
+        values = {}
+        for name, (kind, part) in cls._kinds.items():
+            value = document.get(name[:-1] if name.endswith("_") else name)
+            if value is not None and part is not None:
+                value = _part(kind, part, value)
+            elif isinstance(value, list):
+                value = tuple(value)
+            values[name] = value
+        return cls(**values)
+
+
+def _part(kind: str, part: Type[Row], value: Any) -> Any:
+    if kind == "LIST":
+        return Table(part, [part._of(row) for row in value])
+    if kind == "MAP":
+        first = next(iter(part._kinds))
+        return {name: part._of({first: name, **row}) for name, row in value.items()}
+    return part._of(value)
+
+
+class Table(Generic[R]):
+    """Rows, in order; a table for whatever takes Arrow's PyCapsule interface: ``pandas.DataFrame.from_arrow(t)``,
+    ``polars.DataFrame(t)``, ``pyarrow.table(t)``, and by its name in DuckDB's SQL.
+
+    Numbers are 64 bits wide, a class's bytes a column of their own (``categories_activations``); lists within rows
+    are left out.
+    """
+
+    def __init__(self, row: Type[R], rows: Sequence[R]) -> None:
+        self._row = row
+        self._rows = rows
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Table[R]": ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[R, "Table[R]"]:
+        return Table(self._row, self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self._row is other._row and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows of {self._row.__name__}>"
+
+    def _columns(self) -> List[_arrow.Column]:
+        return _flat(self._row, list(self._rows), "")
+
+    def __arrow_c_schema__(self) -> object:
+        return _arrow.schema_of_columns(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return _arrow.stream_of_columns(self._columns(), len(self))
+
+
+def _flat(row: Type[Row], rows: Sequence[Optional[Row]], prefix: str) -> List[_arrow.Column]:
+    columns: List[_arrow.Column] = []
+    for name, (kind, part) in row._kinds.items():
+        values = [None if r is None else getattr(r, name) for r in rows]
+        title = prefix + name.rstrip("_")
+        if kind == "PART" and part is not None:
+            columns += _flat(part, values, title + "_")
+        elif kind == "CLASSES":
+            columns += _by_class(values, title)
+        elif kind not in ("LIST", "MAP", "WORDS", "FACTS"):
+            columns.append(_arrow.Column(title, _ARROW.get(kind, "l" if kind in _SIGNED else "L"), values))
+    return columns
+
+
+def _by_class(values: Sequence[Optional[Mapping[str, int]]], title: str) -> List[_arrow.Column]:
+    names: Dict[str, None] = {}
+    for value in values:
+        names.update(dict.fromkeys(value or ()))
+    return [_arrow.Column(f"{title}_{n}", "L", [None if v is None else v.get(n, 0) for v in values]) for n in names]

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package says what the tool says, in objects and in tables that pandas, Polars, pyarrow and DuckDB take as they
+are; what a recorded program says through it is held against PyTorch's own list of blocks."""
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, ROOT, Tool
+
+PYTHON = ROOT / "python"
+sys.path.insert(0, str(PYTHON))
+import gpumemtrace  # noqa: E402
+from gpumemtrace import _arrow, _documents, _program, _rows  # noqa: E402
+
+TOOLS = ROOT / ".venv-tools/bin/python"
+OLD, NEW = (ROOT / "tests/data/example" / name for name in ("old.gmt", "new.gmt"))
+clients = pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
+
+
+@pytest.fixture
+def new():
+    return gpumemtrace.open(NEW)
+
+
+def plain(value):
+    """Back to what JSON has."""
+    if isinstance(value, _rows.Row):
+        return {name.rstrip("_"): plain(getattr(value, name)) for name in value._kinds if getattr(value, name) is not None}
+    if isinstance(value, (_rows.Table, tuple)):
+        return [plain(v) for v in value]
+    return value
+
+
+def sorted_members(value):
+    return json.loads(json.dumps(value), object_pairs_hook=lambda pairs: dict(sorted(pairs)))
+
+
+@pytest.mark.parametrize("command, ask", [
+    ("report", lambda r: r.report()), ("info", lambda r: r.info()), ("live", lambda r: r.live()),
+    ("leaks", lambda r: r.leaks()), ("oom", lambda r: r.oom()), ("peak", lambda r: r.highest()),
+    ("modules", lambda r: r.modules()), ("timeline", lambda r: r.timeline())])
+def test_documents_are_those_of_the_tool(tool, new, command, ask):
+    assert sorted_members(plain(ask(new))) == sorted_members(tool.json(command, NEW))
+
+
+def test_documents_with_maps_and_two_recordings(tool, new):
+    shape = tool.json("account", NEW)["shape"]
+    assert {name: (f.value, f.source) for name, f in new.account().shape.items()} == {n: (f["value"], f["source"]) for n, f in shape.items()}
+    old = gpumemtrace.open(OLD)
+    assert sorted_members(plain(old.diff(new))) == sorted_members(tool.json("diff", OLD, NEW)) == sorted_members(plain(old.diff(NEW)))
+    assert plain(new.steps) == tool.json("steps", NEW)["rows"]
+
+
+def test_short_answers(tool, new):
+    assert new.peak == tool.json("peak", NEW)["bytes"]
+    assert new.classes() == tool.json("peak", NEW)["categories"]
+    assert list(new.classes()) == sorted(new.classes(), key=new.classes().get, reverse=True)
+    assert sum(new.classes("end").values()) == new.live("end").bytes == tool.json("report", NEW)["devices"][0]["end_bytes"]
+    block = new.live("oom").blocks[0]
+    why = new.why(block.addr, "oom")
+    assert (why.category, why.size, why.stack) == (block.category, block.size, block.stack)
+    assert plain(new.stack(block.stack)) == tool.json("stack", NEW, block.stack)["frames"]
+    assert gpumemtrace.open(OLD).oom() is None
+    assert gpumemtrace.__version__ == tool("--version").split()[-1]
+
+
+@pytest.mark.parametrize("ask, code, words", [
+    (lambda: gpumemtrace.open("/no/such.gmt"), 3, "/no/such.gmt: there is no file"),
+    (lambda: gpumemtrace.open(ROOT / "README.md").peak, 3, "not a gpumemtrace recording"),
+    (lambda: gpumemtrace.open(NEW).live("noon"), 2, '--at "noon" is not one of peak'),
+    (lambda: gpumemtrace.open(ROOT / "README.md").events.__arrow_c_stream__(), 3, "not a gpumemtrace recording"),
+    (lambda: gpumemtrace.open(NEW).events.select("sise").__arrow_c_stream__(), 2, '--columns "sise" is not one of seq'),
+    (lambda: gpumemtrace.open(NEW, device=7).leaks(), 2, "device 7"),
+])
+def test_errors_are_the_tools_sentence(ask, code, words):
+    with pytest.raises(gpumemtrace.Error) as caught:
+        ask()
+    assert caught.value.exit_code == code and words in caught.value.sentence == str(caught.value)
+    assert not caught.value.sentence.startswith("gpumemtrace")
+
+
+CLIENTS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import duckdb, pandas, polars, pyarrow
+import gpumemtrace
+r = gpumemtrace.open(sys.argv[2])
+events, allocations, steps, owners = r.events, r.allocations, r.steps, r.leaks().owners
+said = {}
+for name, t in ("events", events), ("allocations", allocations), ("steps", steps), ("owners", owners):
+    table = pyarrow.table(t)
+    table.validate(full=True)
+    said[name] = {
+        "rows": table.to_pylist(),
+        "schema": pyarrow.schema(t).equals(table.schema, check_metadata=True),
+        "polars": polars.DataFrame(t).equals(polars.from_arrow(table)),
+        "pandas": pandas.DataFrame.from_arrow(t).equals(table.to_pandas(types_mapper={pyarrow.string(): pandas.StringDtype(na_value=float("nan"))}.get)),
+        "duckdb": duckdb.sql("select * from t").fetchall() == [tuple(row.values()) for row in table.to_pylist()],
+    }
+few = pyarrow.table(events.select("size", "kind"))
+said["select"] = few.column_names == ["size", "kind"] and few.column("size").equals(pyarrow.table(events).column("size"))
+report = r.report().devices
+said["flat"] = pyarrow.table(report).to_pylist()
+said["empty"] = pyarrow.table(owners[:0]).num_rows, pyarrow.table(owners[:0]).schema.equals(pyarrow.schema(owners))
+reader = pyarrow.RecordBatchReader.from_stream(events)
+reader.read_next_batch()
+del reader, report  # a stream that is not read to its end
+assert polars.DataFrame(events).height == len(said["events"]["rows"])
+capsule = events.__arrow_c_stream__()
+del capsule  # and one that is not read at all
+print(json.dumps(said))
+"""
+
+
+@clients
+def test_clients_take_tables_as_they_are(tool, new):
+    done = subprocess.run([TOOLS, "-c", CLIENTS, PYTHON, NEW], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout)
+    for name in "events", "allocations", "steps", "owners":
+        assert {k: v for k, v in said[name].items() if k != "rows"} == dict.fromkeys(("schema", "polars", "pandas", "duckdb"), True), name
+    assert said["select"] and said["empty"] == [0, True]
+    lines = tool("export", NEW, "--to", "jsonl", "-o", "-").splitlines()
+    assert said["allocations"]["rows"] == [json.loads(line) for line in lines]
+    assert said["steps"]["rows"] == tool.json("steps", NEW)["rows"]
+    assert [(o["function"], o["latest_addr"]) for o in said["owners"]["rows"]] == [(o.function, o.latest.addr) for o in new.leaks().owners]
+    assert said["flat"][0]["categories_at_peak_activations"] == new.report().devices[0].categories_at_peak["activations"]
+    check_events(tool, said["events"]["rows"])
+
+
+def check_events(tool, rows):
+    """Row by row what `dump` has; its 0 of a stack and empty name, and -1 of a device, are null."""
+    definitions = [json.loads(line) for line in tool("dump", NEW, "--defs", "--json").splitlines()]
+    tids = {d["id"]: d["tid"] for d in definitions if d["def"] == "thread"}
+    dumped = tool.events(NEW)
+    assert len(dumped) == len(rows) == gpumemtrace.open(NEW).report().events
+    for e, row in zip(dumped, rows):
+        e["thread"], e["address"] = tids.get(e["thread"]), e.pop("addr", None)
+        nothing = {"stack": 0, "name": "", "device": -1}
+        assert row == {k: None if k in nothing and e.get(k) == nothing[k] else e.get(k) for k in row}
+
+
+def test_many_threads_read_at_once(new):
+    failed = []
+
+    def read():
+        try:
+            for _ in range(3):
+                new.events.__arrow_c_stream__()
+                new.steps.__arrow_c_stream__()
+                new.events.__arrow_c_schema__()
+        except Exception as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
+
+
+def test_a_table_that_ends_early_is_an_error(tmp_path, monkeypatch):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    Tool()("export", NEW, "--to", "arrow", "--table", "events", "-o", whole)
+    cut.write_bytes(whole.read_bytes()[:100])
+    monkeypatch.setattr(_arrow, "tool", lambda: "/bin/cat")
+    _arrow.stream_of_tool([str(whole)])
+    with pytest.raises(gpumemtrace.Error) as caught:
+        _arrow.stream_of_tool([str(cut)])
+    assert "the table ends before its end mark" in str(caught.value)
+
+
+@pytest.mark.real
+def test_a_recorded_program(tool, programs, tmp_path):
+    done = programs("says.py", PYTHON, tmp_path / "mine.gmt", GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0 and "gpumemtrace:" not in done.stderr, done.stderr
+    truth, run = json.loads(done.stdout), tmp_path / "run.gmt"
+    assert truth["before"] is None and truth["recording"] == str(run)
+    r = gpumemtrace.open(run)
+    for at, place in ("first#2", "first"), ("paused", "paused"), ("end", "end"):
+        assert [[b.addr, b.size] for b in r.live(f"mark:{at}").blocks] == truth[place], at
+    assert truth["snapshots"] == [str(tmp_path / "run.snapshot1.gmt"), str(tmp_path / "mine.gmt")]
+    for path in truth["snapshots"]:
+        assert [[b.addr, b.size] for b in gpumemtrace.open(path).live("end").blocks] == truth["first"]
+        assert tool.json("verify", path)["ok"] and "recovered" in gpumemtrace.open(path).info().meta
+    blocks = r.live("mark:first#2").blocks
+    assert [b.stack > 0 for b in sorted(blocks, key=lambda b: b.born_ns)] == [True, True, True, False, False, False, True]
+    marks = [e for e in tool.events(run) if e.get("kind") == "mark"]
+    assert [(m["name"], m["arg1"]) for m in marks] == [(n, 3) for n in ("before the device", "first", "paused", "first", "end")]
+
+
+def test_a_program_that_is_not_recorded():
+    assert _program._library is None
+    gpumemtrace.mark("nothing")
+    with gpumemtrace.paused():
+        pass
+    assert gpumemtrace.snapshot() is None and gpumemtrace.recording() is None
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import gpumemtrace; gpumemtrace.mark('x'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-S", "-c", script, PYTHON], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"json", "subprocess", "gpumemtrace._recording", "gpumemtrace._arrow"} & set(loaded)
+
+
+@clients
+def test_types():
+    """The package, and a program that uses it, under mypy --strict."""
+    use = ROOT / "build/uses_gpumemtrace.py"
+    use.write_text("import gpumemtrace\nr = gpumemtrace.open('x.gmt')\npeak: int = r.peak\n"
+                   "name: str = r.leaks().owners[0].function\nreveal_type(r.oom())\nreveal_type(r.steps[0].growth_bytes)\n")
+    done = subprocess.run([TOOLS, "-m", "mypy", "--strict", "--cache-dir", BUILD / "mypy", use, PYTHON / "gpumemtrace"],
+                          capture_output=True, text=True, cwd=ROOT, env={**os.environ, "MYPYPATH": str(PYTHON)})
+    assert done.returncode == 0 and "no issues found" in done.stdout, done.stdout
+    assert '"gpumemtrace._documents.Oom | None"' in done.stdout and '"int"' in done.stdout
+
+
+def test_the_classes_are_made_from_the_description():
+    made = subprocess.run([sys.executable, ROOT / "scripts/python_documents.py"], capture_output=True, text=True, check=True).stdout
+    assert made == Path(_documents.__file__).read_text()

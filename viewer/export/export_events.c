@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every event as a row of an Arrow table. One pass, nothing is kept, nothing is classified. */
+#include <string.h>
+
+#include "../base/say.h"
+#include "arrow.h"
+#include "export.h"
+
+enum event_column {
+#define EVENT_COLUMN(name, type, bit, unit, meaning) EVENT_##name,
+#include "export_event_columns.def"
+#undef EVENT_COLUMN
+	EVENT_COLUMNS
+};
+
+static const struct arrow_column all[EVENT_COLUMNS] = {
+#define EVENT_COLUMN(name, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
+#include "export_event_columns.def"
+#undef EVENT_COLUMN
+};
+
+/* Bit of the member that a kind must have for the column; 0 = every kind has it. */
+static const unsigned needs[EVENT_COLUMNS] = {
+#define EVENT_COLUMN(name, type, bit, unit, meaning) bit,
+#include "export_event_columns.def"
+#undef EVENT_COLUMN
+};
+
+struct events {
+	const struct defs *defs;
+	struct arrow *arrow;
+	struct arrow_column columns[EVENT_COLUMNS];
+	enum event_column what[EVENT_COLUMNS];
+	unsigned count;
+	uint32_t thread, tid; /* the last one that was looked up */
+};
+
+static bool has_memory(unsigned kind)
+{
+	return (kind >= GMT_MEM_ALLOC && kind <= GMT_MEM_FAIL) || kind == GMT_PHYS_CREATE;
+}
+
+static uint64_t tid_of(struct events *x, uint32_t thread)
+{
+	if (thread != x->thread) {
+		const struct defs_thread *t = defs_thread(x->defs, thread);
+
+		x->thread = thread;
+		x->tid = t ? t->tid : 0;
+	}
+	return x->tid;
+}
+
+static uint64_t number_of(struct events *x, const struct gmt_event *e, enum event_column column)
+{
+	switch (column) {
+	case EVENT_seq:
+		return e->seq;
+	case EVENT_time_ns:
+		return e->time_ns;
+	case EVENT_thread:
+		return tid_of(x, e->thread);
+	case EVENT_address:
+		return e->addr;
+	case EVENT_size:
+		return e->size;
+	case EVENT_arg0:
+		return e->arg0;
+	case EVENT_arg1:
+		return e->arg1;
+	case EVENT_stream:
+		return e->stream;
+	case EVENT_scope:
+		return e->scope;
+	case EVENT_device:
+		return (uint32_t)e->device;
+	case EVENT_stack:
+		return e->stack;
+	default:
+		return e->flags;
+	}
+}
+
+static struct defs_text text_of(const struct events *x, const struct gmt_event *e,
+				enum event_column column)
+{
+	const char *s = column == EVENT_kind ? gmt_kind_name(e->kind) : gmt_mem_name(e->arg0);
+
+	if (column == EVENT_name)
+		return defs_string(x->defs, e->name);
+	return (struct defs_text){ s, strlen(s) };
+}
+
+/* No device is -1; no thread, stack and name are 0: null. */
+static bool is_null(const struct gmt_event *e, enum event_column column)
+{
+	return (column == EVENT_device && e->device < 0) || (column == EVENT_stack && !e->stack) ||
+	       (column == EVENT_name && !e->name) || (column == EVENT_thread && !e->thread) ||
+	       (column == EVENT_memory && !has_memory(e->kind));
+}
+
+static int add_row(void *ctx, const struct gmt_event *e)
+{
+	struct events *x = ctx;
+	unsigned has = gmt_kind_fields(e->kind);
+
+	for (unsigned i = 0; i < x->count; i++) {
+		enum event_column c = x->what[i];
+
+		if ((needs[c] & has) != needs[c] || is_null(e, c))
+			continue;
+		if (all[c].type == ARROW_TEXT) {
+			struct defs_text t = text_of(x, e, c);
+
+			arrow_text(x->arrow, i, t.s, t.len);
+		} else {
+			arrow_number(x->arrow, i, number_of(x, e, c));
+		}
+	}
+	arrow_row(x->arrow);
+	return 0;
+}
+
+static int unknown_column(const char *name, size_t len)
+{
+	static const char names[] =
+#define EVENT_COLUMN(name, type, bit, unit, meaning) ", " #name
+#include "export_event_columns.def"
+#undef EVENT_COLUMN
+		;
+
+	return say_error(EXIT_USAGE, "--columns \"%.*s\" is not one of %s", (int)len, name,
+			 names + 2);
+}
+
+static int choose(struct events *x, const char *list)
+{
+	bool taken[EVENT_COLUMNS] = { false };
+
+	for (; *list; list += strspn(list, ",")) {
+		size_t len = strcspn(list, ","), i = 0;
+
+		while (i < EVENT_COLUMNS && (strncmp(all[i].name, list, len) || all[i].name[len]))
+			i++;
+		if (i == EVENT_COLUMNS)
+			return unknown_column(list, len);
+		if (!taken[i])
+			x->what[x->count++] = (enum event_column)i;
+		taken[i] = true;
+		list += len;
+	}
+	return x->count ? 0 : unknown_column("", 0);
+}
+
+int export_event_columns_check(const char *columns)
+{
+	struct events x = { 0 };
+
+	return columns ? choose(&x, columns) : 0;
+}
+
+int export_event_table(struct export *x)
+{
+	struct events t = { .defs = &x->recording.defs };
+	int rc;
+
+	if (x->options->columns)
+		rc = choose(&t, x->options->columns);
+	else
+		for (rc = 0; t.count < EVENT_COLUMNS; t.count++)
+			t.what[t.count] = (enum event_column)t.count;
+	for (unsigned i = 0; i < t.count; i++)
+		t.columns[i] = all[t.what[i]];
+	if (rc)
+		return rc;
+	t.arrow = arrow_open(x->f, t.columns, t.count);
+	rc = recording_run(&x->recording, UINT64_MAX, add_row, &t);
+	arrow_close(t.arrow);
+	return rc;
+}
