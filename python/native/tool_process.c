@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "child.h"
+#include "tool_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

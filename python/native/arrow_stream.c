@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
+#include "tool_process.h"
 #include "messages.h"
 
 #define OFFERED __attribute__((visibility("default")))

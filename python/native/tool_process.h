@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tool as a child process: its standard output is read, its standard error kept. */
-#ifndef CHILD_H
-#define CHILD_H
+#ifndef TOOL_PROCESS_H
+#define TOOL_PROCESS_H
 
 #include <stddef.h>
 #include <sys/types.h>
