@@ -22,8 +22,7 @@ struct group {
 
 struct search {
 	struct owners *owners;
-	const struct model *model;
-	int device;
+	struct model *model;
 	struct map owner_ids; /* stack and backward node -> index in found */
 	struct owner *found;
 	size_t found_count, found_room;
@@ -82,16 +81,20 @@ static size_t same_owner(struct search *s, const struct owner *o)
 	return s->found_count++;
 }
 
-static struct group *group_of(struct search *s, const struct block *b, unsigned category)
+static struct group *group_of(struct search *s, uint32_t life, unsigned category)
 {
-	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	const struct life *row = lives_at(&s->model->lives, life);
+	const struct position *p = lives_position(&s->model->lives, row->born.position);
+	uint64_t key = (uint64_t)row->stack << 32 | (p->memory ? 0 : row->name);
 	size_t before = s->found_count;
 	struct owner o;
+	struct block b;
 	bool fresh;
 	uint32_t *at = map_put(&s->owner_ids, key, &fresh);
 
 	if (fresh) {
-		o = owners_find(s->owners, b);
+		model_block(s->model, life, &b);
+		o = owners_find(s->owners, &b);
 		*at = (uint32_t)same_owner(s, &o);
 	}
 	if (s->found_count > before && s->found_count > s->group_room) {
@@ -134,40 +137,39 @@ static size_t sample_after(const struct search *s, uint64_t seq)
 }
 
 /* What is kept now and then: gradients and the optimizer's own come late for other reasons. */
-static void count_birth(const struct search *s, struct group *g, const struct series_change *c)
+static void count_birth(const struct search *s, struct group *g, const struct series_change *c,
+			uint64_t born)
 {
-	size_t sample = sample_after(s, c->block->seq);
+	size_t sample = sample_after(s, born);
+	uint32_t stack = lives_at(&s->model->lives, c->life)->stack;
 
-	if (c->category == CATEGORY_gradients ||
-	    model_signs(s->model, c->block->stack) & STACK_STEP)
+	if (c->category == CATEGORY_gradients || model_signs(s->model, stack) & STACK_STEP)
 		return;
 	g->born[sample] += c->bytes < 0 ? -1 : 1;
 	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
 }
 
+/* Those that were taken ahead of an event. */
+static void take_samples(struct search *s, uint64_t seq)
+{
+	for (; s->taken <= s->samples && s->seqs[s->taken] < seq; s->taken++)
+		for (size_t i = 0; i < s->found_count * CATEGORIES; i++)
+			s->groups[i].at[s->taken] = s->groups[i].bytes;
+}
+
 static void change(void *ctx, const struct series_change *c)
 {
 	struct search *s = ctx;
+	uint64_t born = lives_seq(&s->model->lives, &lives_at(&s->model->lives, c->life)->born);
 	struct group *g;
 
-	if (c->device != s->device || s->taken > s->samples)
+	take_samples(s, c->seq);
+	if (!c->bytes || s->taken > s->samples)
 		return;
-	g = group_of(s, c->block, c->category);
+	g = group_of(s, c->life, c->category);
 	g->bytes += (uint64_t)c->bytes;
-	g->blocks[window_of(s, c->block->seq)] += c->bytes < 0 ? -1 : 1;
-	count_birth(s, g, c);
-}
-
-static void after(void *ctx, const struct gmt_event *e, const struct model *m)
-{
-	struct search *s = ctx;
-
-	(void)m;
-	while (s->taken <= s->samples && e->seq >= s->seqs[s->taken]) {
-		for (size_t i = 0; i < s->found_count * CATEGORIES; i++)
-			s->groups[i].at[s->taken] = s->groups[i].bytes;
-		s->taken++;
-	}
+	g->blocks[window_of(s, born)] += c->bytes < 0 ? -1 : 1;
+	count_birth(s, g, c, born);
 }
 
 /* More after each window than before it; and either blocks of every window stay (a list that
@@ -269,12 +271,11 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	snapshot_free(&shot);
 }
 
-static int compare(struct leaks *out, struct search *s, struct timeline *t, struct series *series)
+static void compare(struct leaks *out, struct search *s, struct timeline *t)
 {
-	int rc = series_run(series, &(struct series_sink){ change, after, s });
-
-	if (rc)
-		return rc;
+	timeline_series(t, &(struct series_sink){ .change = change, .ctx = s }, s->seqs,
+			s->samples + 1);
+	take_samples(s, UINT64_MAX);
 	collect(out, s);
 	if (out->count)
 		qsort(out->items, out->count, sizeof(*out->items), by_growth);
@@ -282,39 +283,22 @@ static int compare(struct leaks *out, struct search *s, struct timeline *t, stru
 		out->bytes_per_step += out->items[i].bytes_per_step;
 	if (out->count)
 		find_blocks(out, s, t);
-	return 0;
 }
 
-int leaks_find_in(struct leaks *out, struct timeline *t, struct series *series)
+void leaks_find(struct leaks *out, struct timeline *t)
 {
-	struct search s = { .owners = &t->owners, .model = &t->model, .device = t->device };
-	int rc = 0;
+	struct search s = { .owners = &t->owners, .model = &t->model };
 
 	*out = (struct leaks){ 0 };
 	choose(&s, t);
 	if (s.samples >= FEWEST) {
 		out->from_step = s.steps[0];
 		out->to_step = s.steps[s.samples];
-		rc = compare(out, &s, t, series);
+		compare(out, &s, t);
 	}
 	map_free(&s.owner_ids);
 	free(s.found);
 	free(s.groups);
-	if (rc)
-		leaks_free(out);
-	return rc;
-}
-
-int leaks_find(struct leaks *out, struct timeline *t)
-{
-	struct series series;
-	int rc = series_open(&series, t->recording, &t->model, &t->owners);
-
-	if (rc)
-		return rc;
-	rc = leaks_find_in(out, t, &series);
-	series_close(&series);
-	return rc;
 }
 
 void leaks_free(struct leaks *l)

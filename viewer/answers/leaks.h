@@ -7,7 +7,6 @@
 #ifndef VIEWER_LEAKS_H
 #define VIEWER_LEAKS_H
 
-#include "../moments/series.h"
 #include "../moments/timeline.h"
 
 struct leak {
@@ -27,10 +26,7 @@ struct leaks {
 	size_t from_step, to_step; /* compared; equal if there are too few to tell */
 };
 
-/* 0, or a sentence was said and the exit code. */
-int leaks_find(struct leaks *out, struct timeline *t);
-/* The same where a series of the recording is at hand. */
-int leaks_find_in(struct leaks *out, struct timeline *t, struct series *s);
+void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
 
 #endif

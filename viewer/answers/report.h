@@ -35,8 +35,7 @@ void report_text(struct report *r, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 /* Bytes of each class at that moment; until the next call. */
 const uint64_t *report_by_class(struct report *r, const struct moment *mo);
-/* Fills step_bytes. 0, or a sentence was said and the exit code. */
-int report_steps_find(struct report *r, struct recording *recording);
+void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);
 struct rows_report_step report_steps_rows(struct report *r);
 void report_head(const struct report *r, struct emit *out); /* text: the run in one line */

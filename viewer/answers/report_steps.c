@@ -14,53 +14,87 @@
 
 struct collect {
 	struct report *r;
-	int device;
 	size_t next;				     /* item of the steps whose peak is to come */
 	int64_t now[CATEGORIES], before[CATEGORIES]; /* after the latest event, and before it */
 };
+
+/* A step may be highest where it begins, before its first event. */
+static bool is_at_begin(const struct extent *x)
+{
+	return x->peak_seq == x->first_seq && x->peak == x->begin_bytes;
+}
+
+/* Items whose peak is no later than that event. */
+static void take(struct collect *k, uint64_t seq)
+{
+	const struct steps *steps = &k->r->steps;
+
+	for (; k->next < steps->count; k->next++) {
+		const struct extent *x = &steps->items[k->next].extent;
+		const int64_t *at = x->peak_seq == seq && is_at_begin(x) ? k->before : k->now;
+
+		if (x->peak_seq > seq)
+			break;
+		for (unsigned c = 0; c < CATEGORIES; c++)
+			k->r->step_bytes[k->next][c] = at[c] > 0 ? at[c] : 0;
+	}
+}
 
 static void change(void *ctx, const struct series_change *c)
 {
 	struct collect *k = ctx;
 
-	if (c->device == k->device)
-		k->now[c->category] += c->bytes;
+	take(k, c->seq - 1);
+	k->now[c->category] += c->bytes;
 }
 
-/* A step may be highest where it begins, before its first event. */
-static void event(void *ctx, const struct gmt_event *e, const struct model *m)
+static void event(void *ctx, const struct series_event *e)
 {
 	struct collect *k = ctx;
-	const struct steps *steps = &k->r->steps;
 
-	(void)m;
-	for (; k->next < steps->count; k->next++) {
-		const struct extent *x = &steps->items[k->next].extent;
-		bool begins = x->peak_seq == x->first_seq && x->peak == x->begin_bytes;
-		const int64_t *at = begins ? k->before : k->now;
-
-		if (x->peak_seq > e->seq)
-			break;
-		for (unsigned c = 0; c < CATEGORIES; c++)
-			k->r->step_bytes[k->next][c] = at[c] > 0 ? at[c] : 0;
-	}
+	take(k, e->seq);
 	memcpy(k->before, k->now, sizeof(k->now));
 }
 
-int report_steps_find(struct report *r, struct recording *recording)
+static int in_order(const void *a, const void *b)
 {
-	struct collect k = { .r = r, .device = r->device };
-	struct series_sink sink = { change, event, &k };
-	struct series s;
-	int rc;
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The events of all peaks, and those before them. */
+static uint64_t *peaks(const struct steps *steps)
+{
+	uint64_t *seqs = need_new((2 * steps->count + 1) * sizeof(*seqs));
+
+	for (size_t i = 0; i < steps->count; i++) {
+		uint64_t seq = steps->items[i].extent.peak_seq;
+
+		seqs[2 * i] = seq ? seq - 1 : 0;
+		seqs[2 * i + 1] = seq;
+	}
+	if (steps->count)
+		qsort(seqs, 2 * steps->count, sizeof(*seqs), in_order);
+	return seqs;
+}
+
+void report_steps_find(struct report *r)
+{
+	struct collect k = { .r = r };
+	uint64_t *seqs = peaks(&r->steps);
+	const struct series s = { .model = &r->survey,
+				  .classifier = r->classifier,
+				  .device = r->device,
+				  .moments = seqs,
+				  .moment_count = 2 * r->steps.count };
 
 	r->step_bytes = need_new((r->steps.count + 1) * sizeof(*r->step_bytes));
-	rc = series_open(&s, recording, &r->survey, &r->owners);
-	if (rc)
-		return rc;
-	rc = series_run(&s, &sink);
-	series_close(&s);
-	return rc;
+	if (r->steps.count)
+		series_run(&s,
+			   &(struct series_sink){ .change = change, .event = event, .ctx = &k });
+	take(&k, UINT64_MAX);
+	free(seqs);
 }
 
 static size_t highest(const struct steps *s)

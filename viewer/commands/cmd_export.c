@@ -103,26 +103,24 @@ static int check_options(const struct export_options *o, const struct export_for
 	return o->at ? moments_parse(o->at, &q) : 0;
 }
 
-/* A second run decides the classes; what follows asks for them. */
 static int write_format(struct export *x, const struct export_format *format)
 {
 	int rc;
 
 	if (is_events(x->options))
 		return export_event_table(x);
-	rc = moments_survey(&x->recording, &x->facts, NULL);
+	rc = moments_parse(x->options->at ? x->options->at : "peak", &x->query);
+	if (rc)
+		return rc;
+	rc = moments_read(&x->recording, &x->facts, &x->query);
 	if (rc) {
 		model_free(&x->facts);
 		return rc;
 	}
-	model_settle(&x->facts);
 	owners_open(&x->owners, &x->stacks, &x->recording.defs);
-	if (!format->moment)
-		rc = series_open(&x->series, &x->recording, &x->facts, &x->owners);
-	if (!rc)
-		rc = format->write(x);
-	if (!format->moment)
-		series_close(&x->series);
+	x->classifier = classifier_new(&x->facts, &x->owners);
+	rc = format->write(x);
+	classifier_free(x->classifier);
 	owners_close(&x->owners);
 	model_free(&x->facts);
 	return rc;

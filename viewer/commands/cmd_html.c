@@ -8,7 +8,6 @@
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../documents/document.h"
-#include "../moments/moments.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
 #include "command.h"
@@ -23,7 +22,8 @@ struct html_options {
 
 struct source {
 	struct recording recording;
-	struct model facts; /* at its end */
+	struct timeline timeline; /* of the device with the highest peak */
+	bool open;
 	int devices[MODEL_DEVICES];
 	int count;
 };
@@ -38,10 +38,11 @@ struct job {
 /* The devices of a recording that had memory. */
 static int find_devices(struct source *s)
 {
-	int rc = moments_survey(&s->recording, &s->facts, NULL);
+	int rc = timeline_open_any(&s->timeline, &s->recording);
 
+	s->open = !rc;
 	for (int i = 0; !rc && i < MODEL_DEVICES; i++) {
-		const struct model_device *d = &s->facts.devices[i];
+		const struct model_device *d = &s->timeline.model.devices[i];
 
 		if (d->seen && (model_curve(d)->peak.bytes || model_ooms(d)))
 			s->devices[s->count++] = i;
@@ -51,8 +52,24 @@ static int find_devices(struct source *s)
 
 static void source_close(struct source *s)
 {
-	model_free(&s->facts);
+	if (s->open)
+		timeline_close(&s->timeline);
 	recording_close(&s->recording);
+}
+
+static int write_track(struct page *p, struct source *s, int device)
+{
+	struct timeline other;
+	int rc;
+
+	if (device == s->timeline.device)
+		return track_write(p, &s->timeline, TRACK_WHOLE);
+	rc = timeline_open_device(&other, &s->recording, &s->timeline.model, device);
+	if (rc)
+		return rc;
+	rc = track_write(p, &other, TRACK_WHOLE);
+	timeline_close(&other);
+	return rc;
 }
 
 /* A track for each device of each recording. */
@@ -69,8 +86,7 @@ static int write_tracks(struct page *p, void *ctx)
 	emit_array(p->out, "tracks");
 	for (size_t i = 0; i < j->count; i++)
 		for (int d = 0; d < sources[i].count && !rc; d++)
-			rc = track_write(p, &sources[i].recording, &sources[i].facts,
-					 sources[i].devices[d], TRACK_WHOLE);
+			rc = write_track(p, &sources[i], sources[i].devices[d]);
 	emit_end(p->first);
 	emit_end(p->out);
 	return rc;

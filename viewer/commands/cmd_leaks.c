@@ -145,20 +145,16 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	const struct leaks_options *o = options;
 	struct timeline t = { 0 };
 	struct leaks leaks = { 0 };
-	struct series series;
-	int rc = timeline_open_series(&t, r, o->device, &series);
+	int rc = timeline_open(&t, r, o->device);
 
 	if (rc)
 		return rc;
-	rc = leaks_find_in(&leaks, &t, &series);
-	if (!rc) {
-		document(out, &t, &leaks);
-		text(out, &t, &leaks, o->top);
-	}
+	leaks_find(&leaks, &t);
+	document(out, &t, &leaks);
+	text(out, &t, &leaks, o->top);
 	leaks_free(&leaks);
-	series_close(&series);
 	timeline_close(&t);
-	return rc;
+	return 0;
 }
 
 static const struct option_row options[] = {

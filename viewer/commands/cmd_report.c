@@ -126,7 +126,9 @@ static int build(struct report *r, struct recording *recording)
 	rc = take(r, recording);
 	want_peaks(r);
 	r->classifier = classifier_new(&r->survey, &r->owners);
-	return rc || !r->each_step ? rc : report_steps_find(r, recording);
+	if (!rc && r->each_step)
+		report_steps_find(r);
+	return rc;
 }
 
 static void take_down(struct report *r)

@@ -118,18 +118,22 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
 }
 
-static int fill(struct view *v, struct series *series, enum envelope_axis axis, size_t most)
+static int fill(struct view *v, enum envelope_axis axis, size_t most)
 {
-	const struct timeline *t = &v->timeline;
+	struct timeline *t = &v->timeline;
+	struct envelope *e = &v->envelope;
 	size_t step;
-	int rc;
+	int rc = 0;
 
-	envelope_init(&v->envelope, &t->model, t->device, axis, most);
-	rc = series_run(series,
-			&(struct series_sink){ envelope_change, envelope_event, &v->envelope });
-	envelope_end(&v->envelope);
-	instant_of_peak(&v->peak, &t->steps, &t->spans, timeline_peak(t, &step),
-			&v->timeline.owners);
+	envelope_init(e, &t->model, t->device, axis, most);
+	if (axis == ENVELOPE_EVENTS)
+		rc = recording_run(t->recording, UINT64_MAX, envelope_place, e);
+	timeline_series(t,
+			&(struct series_sink){
+				.change = envelope_change, .event = envelope_event, .ctx = e },
+			NULL, 0);
+	envelope_end(e);
+	instant_of_peak(&v->peak, &t->steps, &t->spans, timeline_peak(t, &step), &t->owners);
 	return rc;
 }
 
@@ -137,20 +141,17 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct timeline_options *o = options;
 	bool events = o->by && !strcmp(o->by, "events");
-	struct series series;
 	struct view v = { 0 };
-	int rc = timeline_open_series(&v.timeline, r, o->device, &series);
+	int rc = timeline_open(&v.timeline, r, o->device);
 
 	if (rc)
 		return rc;
-	rc = fill(&v, &series, events ? ENVELOPE_EVENTS : ENVELOPE_TIME,
-		  most_buckets(o, emit_json(out)));
+	rc = fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
 	if (!rc)
 		document(out, &v);
 	if (!rc && !emit_json(out))
 		text(out, &v, o);
 	envelope_free(&v.envelope);
-	series_close(&series);
 	timeline_close(&v.timeline);
 	return rc;
 }

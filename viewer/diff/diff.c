@@ -28,15 +28,14 @@ static void take_shot(struct diff_shot *out, struct diff_side *s, const struct d
 }
 
 /* Nothing grows if the last step ends as the first one did. */
-static int find_leaks(struct leaks *out, struct diff_side *s)
+static void find_leaks(struct leaks *out, struct diff_side *s)
 {
 	const struct steps *steps = &s->timeline.steps;
 	size_t n = steps_number(steps);
 
 	*out = (struct leaks){ 0 };
-	if (n < 3 || steps->items[n].extent.end_bytes <= steps->items[1].extent.begin_bytes)
-		return 0;
-	return leaks_find(out, &s->timeline);
+	if (n >= 3 && steps->items[n].extent.end_bytes > steps->items[1].extent.begin_bytes)
+		leaks_find(out, &s->timeline);
 }
 
 /* Takes both shots, seq being of the side that leads, the span of the other one. */
@@ -117,12 +116,10 @@ static int compare_below(struct diff *d)
 
 static int compare_all(struct diff *d)
 {
-	int rc = find_leaks(&d->old_leaks, &d->old);
+	int rc;
 
-	if (!rc)
-		rc = find_leaks(&d->new_leaks, &d->new);
-	if (rc)
-		return rc;
+	find_leaks(&d->old_leaks, &d->old);
+	find_leaks(&d->new_leaks, &d->new);
 	take_peaks(d);
 	rc = compare_peaks(d);
 	return rc ? rc : compare_below(d);

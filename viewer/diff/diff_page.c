@@ -152,7 +152,7 @@ static void emit_lines(struct page *p, const struct diff *d)
 
 static int write_track(struct page *p, struct diff_side *s)
 {
-	return track_write(p, &s->recording, &s->timeline.model, s->timeline.device, TRACK_CURVE);
+	return track_write(p, &s->timeline, TRACK_CURVE);
 }
 
 static int write_tracks(struct page *p, struct diff *d)

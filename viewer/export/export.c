@@ -7,64 +7,37 @@
 
 #include "../base/need.h"
 
-struct walk {
-	const struct export_walk *to;
-	struct map alive; /* seq of a birth -> its class */
-};
-
-static void change(void *ctx, const struct series_change *c)
+void export_series(struct export *x, const struct series_sink *sink)
 {
-	struct walk *w = ctx;
-	struct export_life life = { c->block, c->time_ns, c->category, false };
-	bool fresh;
-	uint32_t *at = map_put(&w->alive, c->block->seq, &fresh);
+	const struct series s = { .model = &x->facts, .classifier = x->classifier, .device = -1 };
 
-	if (fresh)
-		*at = c->category;
-	life.born_as = *at;
-	life.ended = c->bytes < 0 && c->block->died_seq;
-	if ((fresh || life.ended) && w->to->life)
-		w->to->life(w->to->ctx, &life);
-	if (life.ended)
-		map_remove(&w->alive, c->block->seq);
-	if (w->to->change)
-		w->to->change(w->to->ctx, c);
+	series_run(&s, sink);
 }
 
-static void event(void *ctx, const struct gmt_event *e, const struct model *m)
+bool export_counts(const struct export *x, uint32_t life)
 {
-	struct walk *w = ctx;
+	const struct lives *l = &x->facts.lives;
 
-	if (w->to->event)
-		w->to->event(w->to->ctx, e, m);
+	return series_counts(&x->facts, lives_position(l, lives_at(l, life)->born.position));
 }
 
-int export_walk(struct export *x, const struct export_walk *walk)
+unsigned export_class(struct export *x, uint32_t life, struct block *b)
 {
-	struct walk w = { walk, { 0 } };
-	const struct series_sink sink = { change, event, &w };
-	int rc = series_run(&x->series, &sink);
-
-	map_free(&w.alive);
-	return rc;
+	return series_class(x->classifier, &x->facts, life, 0, b);
 }
 
 int export_moment(struct export *x, struct export_moment *m)
 {
-	struct moment_query q;
-	struct classifier *c;
-	int rc = moments_parse(x->options->at ? x->options->at : "peak", &q);
+	struct moment *mo = &m->moment;
+	int rc;
 
 	*m = (struct export_moment){ 0 };
-	if (!rc)
-		rc = moments_one(&x->recording, &m->model, &m->moment, &q, x->options->device);
+	rc = moments_take(&x->recording, &x->facts, mo, &x->query, x->options->device);
 	if (rc)
 		return rc;
-	c = classifier_new(&m->model, &x->owners);
-	m->classes = need_new(m->moment.count + 1);
-	for (size_t i = 0; i < m->moment.count; i++)
-		m->classes[i] = classify(c, &m->moment.blocks[i]).category;
-	classifier_free(c);
+	m->classes = need_new(mo->count + 1);
+	for (size_t i = 0; i < mo->count; i++)
+		m->classes[i] = classify(x->classifier, &mo->blocks[i]).category;
 	return 0;
 }
 
@@ -72,7 +45,6 @@ void export_moment_free(struct export_moment *m)
 {
 	free(m->classes);
 	moment_free(&m->moment);
-	model_free(&m->model);
 }
 
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq)

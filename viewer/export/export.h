@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recording in the formats of other tools: one file a format, one row in export_formats.def. All
- * see the same: each block's birth and end with its class, each event after it, what is alive at a
- * moment.
+ * see the same: the tables of the whole run, each block with its class, what is alive at a moment.
  */
 #ifndef VIEWER_EXPORT_H
 #define VIEWER_EXPORT_H
@@ -23,10 +22,11 @@ struct export
 {
 	const struct export_options *options;
 	struct recording recording;
-	struct model facts; /* after the whole run */
+	struct model facts;	   /* after the whole run */
+	struct moment_query query; /* of --at, found in that run */
 	struct stacks stacks;
 	struct owners owners;
-	struct series series;
+	struct classifier *classifier;
 	FILE *f;
 };
 
@@ -45,28 +45,15 @@ struct export_format {
 int export_event_table(struct export *x);
 int export_event_columns_check(const char *columns);
 
-/* A block that counts: framework blocks where there are any, else what CUDA calls gave. */
-struct export_life {
-	const struct block *block;
-	uint64_t time_ns; /* of this birth or end */
-	unsigned born_as; /* enum category */
-	bool ended;
-};
-
-/* Called in order of events; either may be NULL. */
-struct export_walk {
-	void (*life)(void *ctx, const struct export_life *l); /* a birth, or an end */
-	void (*change)(void *ctx, const struct series_change *c);
-	void (*event)(void *ctx, const struct gmt_event *e, const struct model *m);
-	void *ctx;
-};
-
-/* One run over the events. 0, or a sentence was said and the exit code. */
-int export_walk(struct export *x, const struct export_walk *walk);
+/* A scan over all devices. */
+void export_series(struct export *x, const struct series_sink *sink);
+/* A block that counts: of the framework where there are any, else what CUDA calls gave. */
+bool export_counts(const struct export *x, uint32_t life);
+/* Its class at its birth, which it keeps in tables. */
+unsigned export_class(struct export *x, uint32_t life, struct block *b);
 
 /* What is alive at the moment of --at, with classes. */
 struct export_moment {
-	struct model model;
 	struct moment moment;
 	uint8_t *classes; /* of moment.blocks */
 };

@@ -65,13 +65,15 @@ static void on_change(void *ctx, const struct series_change *c)
 {
 	struct trace *t = ctx;
 
+	if (!c->bytes)
+		return;
 	t->bytes[c->device][c->category] += c->bytes;
 	t->changed[c->device][c->category] = true;
 	t->low = c->device < t->low ? c->device : t->low;
 	t->high = c->device > t->high ? c->device : t->high;
 }
 
-static void write_counters(struct trace *t, const struct gmt_event *e)
+static void write_counters(struct trace *t, const struct series_event *e)
 {
 	for (int d = t->low; d <= t->high; d++)
 		for (unsigned c = 0; c < CATEGORIES; c++) {
@@ -84,12 +86,12 @@ static void write_counters(struct trace *t, const struct gmt_event *e)
 	t->high = -1;
 }
 
-static void write_reserved(struct trace *t, const struct gmt_event *e, const struct model *m)
+static void write_reserved(struct trace *t, const struct series_event *e)
 {
-	for (int d = 0; d < MODEL_DEVICES; d++) {
-		uint64_t now = m->devices[d].reserved.now;
+	for (int d = 0; d < t->x->facts.device_end; d++) {
+		uint64_t now = e->devices[d].reserved;
 
-		if (!m->devices[d].seen || now == t->reserved[d])
+		if (now == t->reserved[d])
 			continue;
 		t->reserved[d] = now;
 		counter(t, d, "reserved", now, e->time_ns);
@@ -121,45 +123,44 @@ static void end_range(struct trace *t, size_t i, uint64_t ns)
 	fprintf(t->f, ",\"cat\":\"range\",\"id\":%" PRIu64 "}", r.number);
 }
 
-static void on_range(struct trace *t, const struct gmt_event *e)
+static void on_range(struct trace *t, const struct lives_mark *e)
 {
 	if (e->kind == GMT_RANGE_BEGIN) {
 		t->open = need_grow(t->open, &t->open_room, t->open_count, sizeof(*t->open));
-		t->open[t->open_count++] =
-			(struct range){ e->arg0, e->time_ns, e->name, e->thread };
+		t->open[t->open_count++] = (struct range){ e->number, e->ns, e->name, e->thread };
 		return;
 	}
 	for (size_t i = t->open_count; i-- > 0;)
-		if (t->open[i].number == e->arg0) {
-			end_range(t, i, e->time_ns);
+		if (t->open[i].number == e->number) {
+			end_range(t, i, e->ns);
 			return;
 		}
 }
 
-static void on_instant(struct trace *t, const struct gmt_event *e)
+static void on_instant(struct trace *t, const struct lives_mark *e)
 {
 	struct defs_text name = defs_string(&t->x->recording.defs, e->name);
 
 	if (e->kind == GMT_BLOCK_OOM) {
-		begin(t, "i", "out of memory", 13, e->time_ns, e->thread);
+		begin(t, "i", "out of memory", 13, e->ns, e->thread);
 		fprintf(t->f, ",\"s\":\"p\",\"args\":{\"asked_bytes\":%" PRIu64 "}}", e->size);
 	} else {
-		begin(t, "i", name.s, name.len, e->time_ns, e->thread);
+		begin(t, "i", name.s, name.len, e->ns, e->thread);
 		fprintf(t->f, ",\"s\":\"t\"}");
 	}
 }
 
-static void on_event(void *ctx, const struct gmt_event *e, const struct model *m)
+static void on_event(void *ctx, const struct series_event *e)
 {
 	struct trace *t = ctx;
+	unsigned kind = e->mark ? e->mark->kind : 0;
 
 	write_counters(t, e);
-	if (e->kind < GMT_VA_RESERVE || e->kind == GMT_MAP || e->kind == GMT_UNMAP)
-		write_reserved(t, e, m);
-	if (e->kind == GMT_RANGE_BEGIN || e->kind == GMT_RANGE_END)
-		on_range(t, e);
-	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MARK)
-		on_instant(t, e);
+	write_reserved(t, e);
+	if (kind == GMT_RANGE_BEGIN || kind == GMT_RANGE_END)
+		on_range(t, e->mark);
+	else if (kind == GMT_BLOCK_OOM || kind == GMT_MARK)
+		on_instant(t, e->mark);
 }
 
 static void write_name(struct trace *t, const char *what, uint32_t thread, const char *s,
@@ -186,8 +187,6 @@ static void write_names(struct trace *t)
 int export_perfetto(struct export *x)
 {
 	struct trace *t = need_new(sizeof(*t));
-	const struct export_walk walk = { .change = on_change, .event = on_event, .ctx = t };
-	int rc;
 
 	t->x = x;
 	t->f = x->f;
@@ -195,11 +194,11 @@ int export_perfetto(struct export *x)
 	t->high = -1;
 	fprintf(t->f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	write_names(t);
-	rc = export_walk(x, &walk);
+	export_series(x, &(struct series_sink){ .change = on_change, .event = on_event, .ctx = t });
 	while (t->open_count)
 		end_range(t, t->open_count - 1, x->facts.last_ns);
 	fprintf(t->f, "\n]}\n");
 	free(t->open);
 	free(t);
-	return rc;
+	return 0;
 }

@@ -171,34 +171,22 @@ static void put_type(struct pprof *p, const char *type, const char *unit)
 	put_message(&p->out, PROFILE_TYPE, &m);
 }
 
-struct births {
-	struct stack_sums *sums;
-	int device;
-};
-
-static void on_life(void *ctx, const struct export_life *l)
+static void count_births(struct export *x, struct stack_sums *sums)
 {
-	struct births *b = ctx;
-	struct stack_sum *s;
+	const struct lives *l = &x->facts.lives;
 
-	if (l->ended || l->block->device != b->device)
-		return;
-	s = stack_sums_at(b->sums, l->born_as, l->block);
-	s->all_bytes += l->block->size;
-	s->all_blocks++;
-}
+	for (uint32_t i = 0; i < l->rows.count; i++) {
+		const struct life *life = lives_at(l, i);
+		struct stack_sum *s;
+		struct block b;
 
-static int count_births(struct pprof *p, struct stack_sums *sums)
-{
-	struct births b = { sums, sums->device };
-	const struct export_walk walk = { .life = on_life, .ctx = &b };
-	struct export *x = p->x;
-	int rc = series_open(&x->series, &x->recording, &x->facts, &x->owners);
-
-	if (!rc)
-		rc = export_walk(x, &walk);
-	series_close(&x->series);
-	return rc;
+		if (lives_position(l, life->born.position)->device != sums->device ||
+		    !export_counts(x, i))
+			continue;
+		s = stack_sums_at(sums, export_class(x, i, &b), &b);
+		s->all_bytes += life->size;
+		s->all_blocks++;
+	}
 }
 
 static void write_profile(struct pprof *p, const struct stack_sums *sums)
@@ -222,10 +210,10 @@ int export_pprof(struct export *x)
 	struct stack_sums sums;
 	int rc = stack_sums_take(&sums, x);
 
-	if (!rc)
-		rc = count_births(&p, &sums);
-	if (!rc)
+	if (!rc) {
+		count_births(x, &sums);
 		write_profile(&p, &sums);
+	}
 	stack_sums_free(&sums);
 	free(p.out.p);
 	map_free(&p.strings);

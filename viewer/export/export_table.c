@@ -13,7 +13,6 @@ struct table {
 	struct export *x;
 	void (*row)(void *ctx, const struct export_cell *cells);
 	void *ctx;
-	struct tree alive; /* by seq of the birth; handle = address, counted_as = class */
 };
 
 static struct export_cell number(uint64_t n)
@@ -33,19 +32,20 @@ static struct export_cell text(const char *s)
 				     .len = s ? strlen(s) : 0 };
 }
 
-static void tell_row(struct table *t, const struct block *b, uint64_t addr, unsigned class,
-		     uint64_t died_ns)
+static void tell_row(struct table *t, uint32_t life)
 {
 	const struct defs *d = &t->x->recording.defs;
+	struct block block, *b = &block;
+	unsigned class = export_class(t->x, life, b);
 	const struct defs_thread *thread = defs_thread(d, b->thread);
 	struct owner o = owners_find(&t->x->owners, b);
 	struct export_cell cells[COLUMNS] = {
 		[COLUMN_device] = number((uint64_t)b->device),
-		[COLUMN_address] = number(addr),
+		[COLUMN_address] = number(b->addr),
 		[COLUMN_size] = number(b->size),
 		[COLUMN_class] = text(category_name(class)),
 		[COLUMN_born_ns] = number(b->born_ns),
-		[COLUMN_died_ns] = number_or_null(died_ns),
+		[COLUMN_died_ns] = number_or_null(b->died_ns),
 		[COLUMN_born_unix_ns] = number(export_wall(t->x, b->born_ns)),
 		[COLUMN_stream] = number(b->stream),
 		[COLUMN_thread] = number(thread ? thread->tid : 0),
@@ -60,34 +60,22 @@ static void tell_row(struct table *t, const struct block *b, uint64_t addr, unsi
 	t->row(t->ctx, cells);
 }
 
-static void on_life(void *ctx, const struct export_life *l)
+static void on_life(void *ctx, uint32_t life, bool ended)
 {
 	struct table *t = ctx;
-	struct block *b = tree_find(&t->alive, l->block->seq);
 
-	if (l->ended) {
-		if (b)
-			tree_remove(&t->alive, b->addr);
-		tell_row(t, l->block, l->block->addr, l->born_as, l->time_ns);
-		return;
-	}
-	if (!b)
-		b = tree_insert(&t->alive, l->block->seq);
-	*b = *l->block;
-	b->addr = l->block->seq;
-	b->handle = l->block->addr;
-	b->mark = (uint16_t)l->born_as;
+	if (ended && export_counts(t->x, life))
+		tell_row(t, life);
 }
 
-int export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
-		 void *ctx)
+void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
+		  void *ctx)
 {
 	struct table t = { .x = x, .row = row, .ctx = ctx };
-	const struct export_walk walk = { .life = on_life, .ctx = &t };
-	int rc = export_walk(x, &walk);
+	const struct lives *l = &x->facts.lives;
 
-	TREE_EACH(&t.alive, b)
-	tell_row(&t, b, b->handle, b->mark, 0);
-	tree_free(&t.alive);
-	return rc;
+	export_series(x, &(struct series_sink){ .life = on_life, .ctx = &t });
+	for (uint32_t i = 0; i < l->rows.count; i++)
+		if (!lives_at(l, i)->died.position && export_counts(x, i))
+			tell_row(&t, i);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All blocks as rows of a table: those that ended, in the order of their ends, then those that live
- * on, in the order of their births. Memory grows with live blocks only.
+ * on, in the order of their births.
  */
 #ifndef VIEWER_EXPORT_TABLE_H
 #define VIEWER_EXPORT_TABLE_H
@@ -32,8 +32,8 @@ struct export_cell {
 	size_t len;
 };
 
-/* row(ctx, cells) for each block. 0, or a sentence was said and the exit code. */
-int export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
-		 void *ctx);
+/* row(ctx, cells) for each block. */
+void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
+		  void *ctx);
 
 #endif

@@ -13,14 +13,20 @@
 enum { OWN_SEGMENT = 1, EXPANDABLE = 2 };
 
 struct pending {
-	struct block block;
-	unsigned class;
+	uint32_t life;
 	bool ended;
 };
 
 struct torch_device {
-	struct tree segments; /* tags: as above */
-	struct tree live;     /* counted_as: class at birth */
+	struct tree segments; /* mark: as above */
+	struct tree live;     /* mark: class at birth */
+};
+
+/* Who said something, and when. */
+struct origin {
+	uint64_t seq, time_ns, stream;
+	uint32_t stack;
+	bool late;
 };
 
 struct torch {
@@ -87,7 +93,7 @@ static void write_frames(struct torch *t, uint32_t stack, uint64_t seq)
 	*map_put(&t->stacks, stack, &fresh) = pickler_keep(&t->p);
 }
 
-static void entry(struct torch *t, const char *action, const struct gmt_event *e, uint64_t addr,
+static void entry(struct torch *t, const char *action, const struct origin *e, uint64_t addr,
 		  uint64_t size, uint64_t stream, int class)
 {
 	bool oom = !strcmp(action, "oom");
@@ -108,7 +114,7 @@ static void entry(struct torch *t, const char *action, const struct gmt_event *e
 	pickler_dict_end(&t->p);
 }
 
-static void add_segment(struct torch *t, const struct gmt_event *e, uint64_t addr, uint64_t size,
+static void add_segment(struct torch *t, const struct origin *e, uint64_t addr, uint64_t size,
 			unsigned tags)
 {
 	struct block *b = tree_find(&t->now->segments, addr);
@@ -120,12 +126,12 @@ static void add_segment(struct torch *t, const struct gmt_event *e, uint64_t add
 	b->stack = e->stack;
 	b->seq = e->seq;
 	b->mark = (uint16_t)tags;
-	if (!(e->flags & GMT_FLAG_LATE))
+	if (!e->late)
 		entry(t, tags & EXPANDABLE ? "segment_map" : "segment_alloc", e, addr, size,
 		      e->stream, -1);
 }
 
-static void remove_segment(struct torch *t, const struct gmt_event *e, uint64_t addr)
+static void remove_segment(struct torch *t, const struct origin *e, uint64_t addr)
 {
 	const struct block *b = tree_find(&t->now->segments, addr);
 
@@ -136,100 +142,112 @@ static void remove_segment(struct torch *t, const struct gmt_event *e, uint64_t 
 	tree_remove(&t->now->segments, addr);
 }
 
-static void remove_mappings(struct torch *t, const struct gmt_event *e)
+static void tell_birth(struct torch *t, const struct origin *e, uint32_t life)
 {
-	const struct block *b = tree_from(&t->now->segments, e->addr);
+	struct block block, *b;
+	unsigned class = export_class(t->x, life, &block);
 
-	while (b && b->addr - e->addr < e->size) {
-		uint64_t next = b->addr + 1;
-
-		if (b->mark & EXPANDABLE)
-			remove_segment(t, e, b->addr);
-		b = tree_from(&t->now->segments, next);
-	}
-}
-
-static void tell_birth(struct torch *t, const struct gmt_event *e, const struct pending *p)
-{
-	struct block *b = tree_find(&t->now->live, p->block.addr);
-	bool late = p->block.flags & GMT_FLAG_LATE;
-	struct gmt_event of = *e;
-
-	of.stack = p->block.stack;
-	of.stream = p->block.stream;
-	of.flags = late ? GMT_FLAG_LATE : 0;
-	if (!tree_enclosing(&t->now->segments, p->block.addr))
-		add_segment(t, &of, p->block.addr, p->block.size, OWN_SEGMENT);
-	if (!late)
-		entry(t, "alloc", &of, p->block.addr, p->block.size, of.stream, (int)p->class);
+	if (!tree_enclosing(&t->now->segments, block.addr))
+		add_segment(t, e, block.addr, block.size, OWN_SEGMENT);
+	if (!e->late)
+		entry(t, "alloc", e, block.addr, block.size, e->stream, (int)class);
+	b = tree_find(&t->now->live, block.addr);
 	if (!b)
-		b = tree_insert(&t->now->live, p->block.addr);
-	b->size = p->block.size;
-	b->stack = of.stack;
-	b->seq = p->block.seq;
-	b->mark = (uint16_t)p->class;
+		b = tree_insert(&t->now->live, block.addr);
+	b->size = block.size;
+	b->stack = e->stack;
+	b->seq = e->seq;
+	b->mark = (uint16_t) class;
 }
 
-static void tell_end(struct torch *t, const struct gmt_event *e, const struct pending *p)
+static void tell_end(struct torch *t, const struct origin *e, const struct life *life)
 {
-	const struct block *segment = tree_find(&t->now->segments, p->block.addr);
+	const struct block *b = tree_find(&t->now->live, life->addr);
+	const struct block *segment = tree_find(&t->now->segments, life->addr);
+	int class = b ? b->mark : -1;
 
-	entry(t, "free_requested", e, p->block.addr, p->block.size, p->block.stream, (int)p->class);
-	entry(t, "free_completed", e, p->block.addr, p->block.size, p->block.stream, (int)p->class);
-	if (tree_find(&t->now->live, p->block.addr))
-		tree_remove(&t->now->live, p->block.addr);
+	entry(t, "free_requested", e, life->addr, life->size, e->stream, class);
+	entry(t, "free_completed", e, life->addr, life->size, e->stream, class);
+	if (b)
+		tree_remove(&t->now->live, life->addr);
 	if (segment && segment->mark & OWN_SEGMENT)
-		remove_segment(t, e, p->block.addr);
+		remove_segment(t, e, life->addr);
 }
 
-static void on_life(void *ctx, const struct export_life *l)
+static void on_life(void *ctx, uint32_t life, bool ended)
 {
 	struct torch *t = ctx;
+	const struct lives *l = &t->x->facts.lives;
 
-	if (l->block->device != t->device)
+	if (lives_position(l, lives_at(l, life)->born.position)->device != t->device)
 		return;
 	t->pending = need_grow(t->pending, &t->pending_room, t->pending_count, sizeof(*t->pending));
-	t->pending[t->pending_count++] = (struct pending){ *l->block, l->born_as, l->ended };
+	t->pending[t->pending_count++] = (struct pending){ life, ended };
 }
 
-static bool is_segment(const struct torch *t, const struct gmt_event *e)
+static bool is_segment(const struct position *p)
 {
-	return t->x->facts.devices[t->device].framework && e->device == t->device &&
-	       e->flags & GMT_FLAG_FRAMEWORK && e->arg0 == GMT_MEM_DEVICE;
+	return p->layer == LIFE_MEMORY || p->layer == LIFE_MAPPED;
 }
 
-static void on_segments(struct torch *t, const struct gmt_event *e, const struct model *m)
+/* What the framework asked CUDA for: its tags as a segment, 0 = no flags; -1: it is none. */
+static int segment_tags(const struct torch *t, const struct position *p)
 {
-	const struct block *b;
+	if (!(p->flags & GMT_FLAG_FRAMEWORK))
+		return -1;
+	if (p->layer == LIFE_MAPPED)
+		return EXPANDABLE;
+	return p->layer == LIFE_MEMORY && p->memory == GMT_MEM_DEVICE &&
+			       t->x->facts.devices[t->device].framework
+		       ? 0
+		       : -1;
+}
 
-	if (e->kind == GMT_MEM_ALLOC && is_segment(t, e)) {
-		add_segment(t, e, e->addr, e->size, 0);
-	} else if (e->kind == GMT_MEM_FREE) {
-		remove_segment(t, e, e->addr);
-	} else if (e->kind == GMT_MAP) {
-		b = tree_find(&m->mapped, e->addr);
-		if (b && b->device == t->device && b->flags & GMT_FLAG_FRAMEWORK)
-			add_segment(t, e, e->addr, e->size, EXPANDABLE);
-	} else if (e->kind == GMT_UNMAP) {
-		remove_mappings(t, e);
-	} else if (e->kind == GMT_BLOCK_OOM && e->device == t->device) {
-		entry(t, "oom", e, m->devices[t->device].free_bytes, e->size, e->stream, -1);
-	}
+enum part { PART_ENDS, PART_SEGMENT_ENDS, PART_SEGMENTS, PART_BIRTHS };
+
+static void tell(struct torch *t, const struct series_event *e, const struct pending *p,
+		 enum part part)
+{
+	const struct lives *l = &t->x->facts.lives;
+	const struct life *life = lives_at(l, p->life);
+	const struct position *born = lives_position(l, life->born.position);
+	const struct origin origin = { e->seq, e->time_ns, born->stream,
+				       p->ended ? life->died_stack : life->stack,
+				       born->flags & GMT_FLAG_LATE };
+	bool over = e->mark && e->mark->kind == GMT_CTX_DESTROY; /* segments stay as they were */
+	bool counts = export_counts(t->x, p->life);
+	int tags = segment_tags(t, born);
+
+	if (part == PART_ENDS && p->ended && counts)
+		tell_end(t, &origin, life);
+	else if (part == PART_SEGMENT_ENDS && p->ended && !over && is_segment(born))
+		remove_segment(t, &origin, life->addr);
+	else if (part == PART_SEGMENTS && !p->ended && tags >= 0)
+		add_segment(t, &origin, life->addr, life->size, (unsigned)tags);
+	else if (part == PART_BIRTHS && !p->ended && counts)
+		tell_birth(t, &origin, p->life);
+}
+
+static void tell_refusal(struct torch *t, const struct series_event *e)
+{
+	const struct lives_mark *m = e->mark;
+	const struct origin origin = { m->seq, m->ns, m->stream, m->stack, false };
+
+	if (m->kind == GMT_BLOCK_OOM && m->device == t->device)
+		entry(t, "oom", &origin, e->devices[t->device].free_bytes, m->size, m->stream, -1);
 }
 
 /* Of one event: ends, then segments, then births. */
-static void on_event(void *ctx, const struct gmt_event *e, const struct model *m)
+static void on_event(void *ctx, const struct series_event *e)
 {
 	struct torch *t = ctx;
 
-	for (size_t i = 0; i < t->pending_count; i++)
-		if (t->pending[i].ended)
-			tell_end(t, e, &t->pending[i]);
-	on_segments(t, e, m);
-	for (size_t i = 0; i < t->pending_count; i++)
-		if (!t->pending[i].ended)
-			tell_birth(t, e, &t->pending[i]);
+	for (enum part part = PART_ENDS; part <= PART_BIRTHS; part++)
+		for (size_t i = 0; i < t->pending_count; i++)
+			tell(t, e, &t->pending[i], part);
 	t->pending_count = 0;
+	if (e->mark)
+		tell_refusal(t, e);
 }
 
 static void write_block(struct torch *t, uint64_t addr, uint64_t size, const struct block *live)
@@ -240,7 +258,7 @@ static void write_block(struct torch *t, uint64_t addr, uint64_t size, const str
 	pickler_int_at(&t->p, "requested_size", live ? (int64_t)size : 0);
 	pickler_word(&t->p, "state");
 	pickler_word(&t->p, live ? "active_allocated" : "inactive");
-	export_torch_class(&t->p, live ? live->mark : -1);
+	export_torch_class(&t->p, live ? (int)live->mark : -1);
 	write_frames(t, live ? live->stack : 0, live ? live->seq : 0);
 	pickler_dict_end(&t->p);
 }
@@ -314,41 +332,37 @@ static uint64_t write_segments(struct torch *t, uint64_t count)
 	return count;
 }
 
-struct annotations {
-	struct torch *t;
-	uint64_t count;
-	int device;
-};
-
-static int annotation(void *ctx, const struct gmt_event *e)
+static void write_annotation(struct torch *t, const struct lives_mark *m, int device)
 {
-	struct annotations *a = ctx;
-	struct pickler *p = &a->t->p;
-	struct defs_text name = defs_string(&a->t->x->recording.defs, e->name);
+	struct pickler *p = &t->p;
+	struct defs_text name = defs_string(&t->x->recording.defs, m->name);
 
-	if (e->kind != GMT_RANGE_BEGIN && e->kind != GMT_RANGE_END)
-		return 0;
-	pickler_next(p, a->count++);
 	pickler_dict(p);
 	pickler_word(p, "stage");
-	pickler_word(p, e->kind == GMT_RANGE_BEGIN ? "START" : "END");
+	pickler_word(p, m->kind == GMT_RANGE_BEGIN ? "START" : "END");
 	pickler_text_at(p, "name", name.s, name.len);
-	pickler_int_at(p, "device", a->device);
-	pickler_int_at(p, "time_us", (int64_t)(export_wall(a->t->x, e->time_ns) / 1000));
+	pickler_int_at(p, "device", device);
+	pickler_int_at(p, "time_us", (int64_t)(export_wall(t->x, m->ns) / 1000));
 	pickler_dict_end(p);
-	return 0;
 }
 
-static int write_annotations(struct torch *t)
+static void write_annotations(struct torch *t)
 {
-	struct annotations a = { t, 0, model_main_device(&t->x->facts) };
-	int rc;
+	const struct row_store *marks = &t->x->facts.lives.marks;
+	int device = model_main_device(&t->x->facts);
+	uint64_t count = 0;
 
 	pickler_word(&t->p, "external_annotations");
 	pickler_list(&t->p);
-	rc = recording_run(&t->x->recording, UINT64_MAX, annotation, &a);
-	pickler_list_end(&t->p, a.count);
-	return rc;
+	for (uint32_t i = 0; i < marks->count; i++) {
+		const struct lives_mark *m = rows_at(marks, i);
+
+		if (m->kind != GMT_RANGE_BEGIN && m->kind != GMT_RANGE_END)
+			continue;
+		pickler_next(&t->p, count++);
+		write_annotation(t, m, device);
+	}
+	pickler_list_end(&t->p, count);
 }
 
 static void write_settings(struct torch *t, bool expandable)
@@ -367,24 +381,22 @@ static void write_settings(struct torch *t, bool expandable)
 }
 
 /* The index of a trace is its device: those that were not seen have an empty one. */
-static int write_traces(struct torch *t, struct torch_device *devices, int count)
+static void write_traces(struct torch *t, struct torch_device *devices, int count)
 {
-	const struct export_walk walk = { .life = on_life, .event = on_event, .ctx = t };
-	int rc = 0;
+	const struct series_sink sink = { .life = on_life, .event = on_event, .ctx = t };
 
 	pickler_word(&t->p, "device_traces");
 	pickler_list(&t->p);
-	for (t->device = 0; t->device < count && !rc; t->device++) {
+	for (t->device = 0; t->device < count; t->device++) {
 		t->now = &devices[t->device];
 		t->entries = 0;
 		pickler_next(&t->p, (uint64_t)t->device);
 		pickler_list(&t->p);
 		if (t->x->facts.devices[t->device].seen)
-			rc = export_walk(t->x, &walk);
+			export_series(t->x, &sink);
 		pickler_list_end(&t->p, t->entries);
 	}
 	pickler_list_end(&t->p, (uint64_t)count);
-	return rc;
 }
 
 static bool write_all_segments(struct torch *t, struct torch_device *devices, int count)
@@ -416,24 +428,23 @@ static int device_count(const struct model *m)
 	return count;
 }
 
-static int export_events(struct export *x)
+static void export_events(struct export *x)
 {
 	struct torch t = { .x = x };
-	int count = device_count(&x->facts), rc, more;
+	int count = device_count(&x->facts);
 	struct torch_device *devices = need_new((size_t)count * sizeof(*devices));
 
 	pickler_start(&t.p, x->f);
 	pickler_dict(&t.p);
-	rc = write_traces(&t, devices, count);
+	write_traces(&t, devices, count);
 	write_settings(&t, write_all_segments(&t, devices, count));
-	more = write_annotations(&t);
+	write_annotations(&t);
 	pickler_dict_end(&t.p);
 	pickler_stop(&t.p);
 	map_free(&t.stacks);
 	map_free(&t.frames);
 	free(t.pending);
 	free(devices);
-	return rc ? rc : more;
 }
 
 int export_torch(struct export *x)
@@ -441,8 +452,10 @@ int export_torch(struct export *x)
 	struct torch_source s;
 	int rc = export_torch_source(x, &s);
 
-	if (!rc)
-		rc = s.len ? export_torch_again(x, &s) : export_events(x);
+	if (!rc && s.len)
+		rc = export_torch_again(x, &s);
+	else if (!rc)
+		export_events(x);
 	free(s.bytes);
 	return rc;
 }

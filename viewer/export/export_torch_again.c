@@ -88,34 +88,36 @@ int export_torch_source(struct export *x, struct torch_source *s)
 	return 0;
 }
 
-static void on_life(void *ctx, const struct export_life *l)
+static void note_birth(struct again *a, struct classes *c, uint32_t life)
 {
-	struct again *a = ctx;
-	struct classes *c = &a->devices[l->block->device];
-	bool fresh;
+	struct block b;
+	uint32_t class = export_class(a->x, life, &b) + 1;
+	bool fresh, late = b.flags & GMT_FLAG_LATE;
 
-	if (l->ended) {
-		map_remove(&c->end, l->block->addr);
+	*map_put(&a->births, b.seq, &fresh) = class;
+	*map_put(&c->end, b.addr, &fresh) = class;
+	if (late && !c->count)
+		*map_put(&c->now, b.addr, &fresh) = class;
+	if (late || b.memory)
 		return;
-	}
-	*map_put(&a->births, l->block->seq, &fresh) = l->born_as + 1;
-	*map_put(&c->end, l->block->addr, &fresh) = l->born_as + 1;
-	if (l->block->flags & GMT_FLAG_LATE && !c->count)
-		*map_put(&c->now, l->block->addr, &fresh) = l->born_as + 1;
+	c->seqs = need_grow(c->seqs, &c->room, c->count, sizeof(*c->seqs));
+	c->seqs[c->count++] = b.seq;
 }
 
-static void on_event(void *ctx, const struct gmt_event *e, const struct model *m)
+static void on_life(void *ctx, uint32_t life, bool ended)
 {
 	struct again *a = ctx;
+	const struct lives *l = &a->x->facts.lives;
+	const struct life *row = lives_at(l, life);
 	struct classes *c;
 
-	(void)m;
-	if (e->kind != GMT_BLOCK_ALLOC || e->flags & GMT_FLAG_LATE || e->device < 0 ||
-	    e->device >= MODEL_DEVICES)
+	if (!export_counts(a->x, life))
 		return;
-	c = &a->devices[e->device];
-	c->seqs = need_grow(c->seqs, &c->room, c->count, sizeof(*c->seqs));
-	c->seqs[c->count++] = e->seq;
+	c = &a->devices[lives_position(l, row->born.position)->device];
+	if (ended)
+		map_remove(&c->end, row->addr);
+	else
+		note_birth(a, c, life);
 }
 
 static int class_at(const struct map *m, uint64_t key)
@@ -326,7 +328,6 @@ static void release(struct again *a)
 int export_torch_again(struct export *x, const struct torch_source *s)
 {
 	struct again a = { .x = x };
-	const struct export_walk walk = { .life = on_life, .event = on_event, .ctx = &a };
 	int rc;
 
 	if (!pickle_read(&a.from, s->bytes, s->len)) {
@@ -336,12 +337,12 @@ int export_torch_again(struct export *x, const struct torch_source *s)
 		return rc;
 	}
 	a.devices = need_new(MODEL_DEVICES * sizeof(*a.devices));
-	rc = export_walk(x, &walk);
+	export_series(x, &(struct series_sink){ .life = on_life, .ctx = &a });
 	pickler_start(&a.p, x->f);
 	pickle_copy_start(&a.copy, &a.from, &a.p);
 	write_root(&a, pickle_at(&a.from, a.from.root));
 	pickle_copy_end(&a.copy);
 	pickler_stop(&a.p);
 	release(&a);
-	return rc;
+	return 0;
 }

@@ -17,6 +17,7 @@ void lives_init(struct lives *l)
 	rows_init(&l->positions, sizeof(struct position));
 	rows_init(&l->facts, sizeof(struct life_fact));
 	rows_init(&l->levels, sizeof(struct device_level));
+	rows_init(&l->marks, sizeof(struct lives_mark));
 	rows_add(&l->positions);
 	rows_add(&l->facts);
 }
@@ -27,6 +28,7 @@ void lives_free(struct lives *l)
 	rows_free(&l->positions);
 	rows_free(&l->facts);
 	rows_free(&l->levels);
+	rows_free(&l->marks);
 	for (size_t i = 0; i < l->log_count; i++)
 		munmap(l->log[i], LOG_PIECE);
 	free(l->log);
@@ -123,6 +125,11 @@ void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *
 void lives_add_level(struct lives *l, const struct device_level *level)
 {
 	*(struct device_level *)rows_add(&l->levels) = *level;
+}
+
+void lives_add_mark(struct lives *l, const struct lives_mark *mark)
+{
+	*(struct lives_mark *)rows_add(&l->marks) = *mark;
 }
 
 const struct life_fact *lives_fact(const struct lives *l, uint32_t i)

@@ -57,10 +57,11 @@ struct life {
 	uint64_t addr, size;
 	struct life_moment born, died;
 	uint32_t stack, name;
+	uint32_t died_stack;
 	uint32_t facts; /* the first one, 0 = none */
 } __attribute__((packed, aligned(4)));
 
-_Static_assert(sizeof(struct life) == 52, "many of them");
+_Static_assert(sizeof(struct life) == 56, "many of them");
 
 enum life_fact_kind {
 	FACT_OTHER,
@@ -94,6 +95,7 @@ enum life_change {
 	CHANGE_BACKWARD_OVER,
 	CHANGE_FILLED, /* a bucket holds gradients, */
 	CHANGE_EMPTIED,
+	CHANGE_BORN, /* of lives_walk only */
 };
 
 /* What is true of a life at a moment only, made of its changes up to it. */
@@ -112,6 +114,17 @@ struct device_level {
 	int32_t device;
 };
 
+/* An event that changes no life and yet is shown: a range that begins or ends, a mark, a refusal,
+ * the end of a context; GMT_BLOCK_ALLOC: the cache was emptied to make room for it. */
+struct lives_mark {
+	uint64_t seq, ns;
+	uint64_t number; /* of a range */
+	uint64_t size, stream;
+	uint32_t name, thread, stack;
+	int32_t device;
+	uint16_t kind; /* enum gmt_kind */
+};
+
 struct lives_writer {
 	uint64_t seq, ns;
 	uint32_t life;
@@ -120,9 +133,10 @@ struct lives_writer {
 #define LIVES_RECENT 256
 
 struct lives {
-	struct row_store rows, positions, facts, levels; /* row 0 of positions and facts is none */
-	uint8_t **log;					 /* pieces of bytes: changes */
-	size_t log_count, log_room, log_used;		 /* used: of the last piece */
+	struct row_store rows, positions, facts; /* row 0 of positions and facts is none */
+	struct row_store levels, marks;
+	uint8_t **log;			      /* pieces of bytes: changes */
+	size_t log_count, log_room, log_used; /* used: of the last piece */
 	struct lives_writer last;
 	uint32_t recent[LIVES_RECENT]; /* positions by a hash of what they say */
 };
@@ -147,6 +161,7 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq); /* how many: the fi
 /* One of each kind: what was said before of that kind is said anew. */
 void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact);
 void lives_add_level(struct lives *l, const struct device_level *level);
+void lives_add_mark(struct lives *l, const struct lives_mark *mark);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
 {
@@ -175,5 +190,17 @@ struct lives_cursor {
 
 void lives_first(struct lives_cursor *c, const struct lives *l);
 void lives_next(struct lives_cursor *c);
+
+/* Births and changes in order of events; of one event deaths come first. */
+struct lives_walk {
+	struct lives_cursor changes;
+	uint32_t next;	   /* the life that is born next */
+	uint64_t born_seq; /* when */
+	enum life_change change;
+	struct lives_writer now; /* ns too of a death */
+};
+
+void lives_walk_first(struct lives_walk *w, const struct lives *l);
+void lives_walk_next(struct lives_walk *w);
 
 #endif

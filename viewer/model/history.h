@@ -40,17 +40,7 @@ struct history {
 	bool reduced_beside;  /* gradients were reduced into another one beside it */
 	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
 	bool holds_gradients; /* a bucket: gradients have arrived in it */
-	uint32_t copy;	      /* 1 + its place in a series, 0 = none */
-	uint8_t counted_as;   /* in a series: its class after the latest event */
 };
-
-/* What is true of it at this moment: enum life_state. */
-static inline uint16_t history_state(const struct history *h)
-{
-	return (h->saved ? LIFE_SAVED : 0) | (h->save_ns ? LIFE_SAVED_BEFORE : 0) |
-	       (h->backward_over ? LIFE_BACKWARD_OVER : 0) |
-	       (h->holds_gradients ? LIFE_HOLDS_GRADIENTS : 0);
-}
 
 /* Trees of the model hold histories. */
 static inline struct history *live_find(const struct tree *t, uint64_t addr)

@@ -136,14 +136,6 @@ struct model_left {
 	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
 };
 
-/* Told of each block on a device whose facts of the moment changed, after the model knows. */
-struct model_watch {
-	void (*born)(void *ctx, struct history *b, const struct gmt_event *e);
-	void (*saved)(void *ctx, struct history *b, const struct gmt_event *e); /* or let go */
-	void (*died)(void *ctx, struct history *b, const struct gmt_event *e);
-	void *ctx;
-};
-
 struct model_device {
 	bool seen;
 	bool framework;	       /* it has framework blocks; else driver allocations count */
@@ -193,8 +185,6 @@ struct model {
 	struct map thread_ids;
 	struct model_thread *threads;
 	size_t thread_count, thread_room;
-
-	const struct model_watch *watch; /* or NULL */
 
 	struct map saved_ids; /* SavedVariable -> index */
 	struct model_saved {

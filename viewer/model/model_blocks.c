@@ -32,9 +32,11 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
 	model_row_born(m, b, LIFE_BLOCK);
-	model_tell_born(m, b, e);
 	d->block_allocs++;
-	d->retries += d->retry == RETRY_FREED;
+	if (d->retry == RETRY_FREED) {
+		d->retries++;
+		model_note_mark(m, e);
+	}
 	d->retry = RETRY_NONE;
 }
 

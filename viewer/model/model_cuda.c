@@ -73,7 +73,6 @@ static void alloc_framework_block(struct model *m, struct model_device *d,
 	model_rise(m, &d->blocks, e->size, e);
 	model_rise(m, &d->driver, e->size, e);
 	model_row_born(m, b, LIFE_BLOCK);
-	model_tell_born(m, b, e);
 }
 
 void model_mem_alloc(struct model *m, const struct gmt_event *e)
@@ -98,7 +97,6 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	model_rise(m, &d->driver, e->size, e);
 	if (is_segment(e->arg0, e->flags))
 		model_rise(m, &d->reserved, e->size, e);
-	model_tell_born(m, b, e);
 }
 
 static bool free_framework_block(struct model *m, const struct gmt_event *e)
@@ -169,7 +167,6 @@ void model_phys_create(struct model *m, const struct gmt_event *e)
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
-	model_tell_born(m, b, e);
 }
 
 void model_phys_retain(struct model *m, const struct gmt_event *e)

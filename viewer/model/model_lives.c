@@ -103,8 +103,6 @@ void model_note_death(struct model *m, struct history *b, const struct gmt_event
 	model_note_habits(m, b);
 	model_note_pass_end(m, b);
 	model_note_heir(m, b, e);
-	if (m->watch)
-		m->watch->died(m->watch->ctx, b, e);
 	model_row_died(m, b, e);
 }
 

@@ -35,18 +35,6 @@ void model_note_death(struct model *m, struct history *b, const struct gmt_event
 bool model_is_framework_block(const struct gmt_event *e); /* though a CUDA call gave it */
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
 
-static inline void model_tell_born(struct model *m, struct history *b, const struct gmt_event *e)
-{
-	if (m->watch)
-		m->watch->born(m->watch->ctx, b, e);
-}
-
-static inline void model_tell_saved(struct model *m, struct history *b, const struct gmt_event *e)
-{
-	if (m->watch)
-		m->watch->saved(m->watch->ctx, b, e);
-}
-
 typedef void model_handler(struct model *m, const struct gmt_event *e);
 
 model_handler model_block_alloc, model_block_free, model_block_oom;
@@ -62,6 +50,8 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 void model_rows_settle(struct model *m);
 void model_add_bucket(struct model *m, struct history *b, enum life_layer layer);
 void model_drop_bucket(struct model *m, const struct history *b);
+void model_note_mark(struct model *m, const struct gmt_event *e);
+bool model_is_mark(uint16_t kind);
 void model_look_at_buckets(struct model *m, const struct gmt_event *e);
 
 #endif

@@ -172,7 +172,6 @@ void model_end_walk(struct model *m, const struct gmt_event *e)
 				continue;
 			b->backward_over = true;
 			model_row_change(m, b, CHANGE_BACKWARD_OVER, e);
-			model_tell_saved(m, b, e);
 		}
 	}
 }

@@ -101,10 +101,13 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 				    .stage = b->died_stage,
 				    .forwards = m->forwards,
 				    .backwards = m->backwards };
+	struct life *life;
 
 	if (!b->block.life)
 		return;
-	lives_at(&m->lives, b->block.life - 1)->died = lives_moment(&m->lives, &p);
+	life = lives_at(&m->lives, b->block.life - 1);
+	life->died = lives_moment(&m->lives, &p);
+	life->died_stack = e->stack;
 	write_facts(m, b);
 	lives_note(&m->lives, CHANGE_DIED, b->block.life - 1, e->seq, e->time_ns);
 	model_drop_bucket(m, b);

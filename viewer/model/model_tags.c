@@ -100,7 +100,6 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 	if (b->stage == STAGE_FORWARD && b->saved) {
 		b->saved = 0;
 		model_row_change(m, b, CHANGE_RELEASED, e);
-		model_tell_saved(m, b, e);
 	}
 }
 
@@ -132,7 +131,6 @@ static void let_go(struct model *m, const struct model_saved *s, const struct gm
 		return;
 	if (!--b->saved)
 		model_row_change(m, b, CHANGE_RELEASED, e);
-	model_tell_saved(m, b, e);
 }
 
 static uint32_t saved_place(struct model *m)
@@ -182,7 +180,6 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 		if (!b->saved++)
 			model_row_change(m, b, CHANGE_SAVED, e);
 	}
-	model_tell_saved(m, b, e);
 }
 
 void model_tag_released(struct model *m, const struct gmt_event *e)

@@ -6,28 +6,32 @@
 
 #include "../base/need.h"
 
-/* The bucket's edge on the time axis: where place * span / count first is i. */
+/* The bucket's edge: where place * span / count first is i. */
 static uint64_t edge(const struct envelope *e, size_t i)
 {
 	return e->from + (uint64_t)(((unsigned __int128)e->span * i + e->count - 1) / e->count);
 }
 
 /* Begins with what held before it. */
-static void open_bucket(struct envelope *e, size_t i, uint64_t time_ns)
+static void open_bucket(struct envelope *e, size_t i)
 {
 	struct envelope_bucket *b = &e->buckets[i];
 
 	if (i)
-		*b = e->buckets[i - 1];
-	b->events = 0;
+		b->last = b[-1].last;
+	if (i)
+		memcpy(b->at_last, b[-1].at_last, sizeof(b->at_last));
 	b->min = b->max = b->last;
 	memcpy(b->at_max, b->at_last, sizeof(b->at_max));
 	b->reserved = e->reserved;
 	b->used = e->used;
-	b->first_ns = b->last_ns = time_ns;
-	if (e->axis == ENVELOPE_TIME) {
-		b->first_ns = edge(e, i);
-		b->last_ns = edge(e, i + 1) - 1;
+}
+
+static void set_times(struct envelope *e)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		e->buckets[i].first_ns = edge(e, i);
+		e->buckets[i].last_ns = edge(e, i + 1) - 1;
 	}
 }
 
@@ -43,7 +47,23 @@ void envelope_init(struct envelope *e, const struct model *facts, int device,
 	e->count = most < e->span ? most : (size_t)e->span;
 	e->buckets = need_new(e->count * sizeof(*e->buckets));
 	e->buckets[0].last.time_ns = facts->first_ns;
-	open_bucket(e, 0, facts->first_ns);
+	if (time)
+		set_times(e);
+	open_bucket(e, 0);
+}
+
+int envelope_place(void *ctx, const struct gmt_event *ev)
+{
+	struct envelope *e = ctx;
+	size_t at = (size_t)((unsigned __int128)e->events++ * e->count / e->span);
+	struct envelope_bucket *b = &e->buckets[at < e->count ? at : e->count - 1];
+
+	if (!b->first_seq) {
+		b->first_seq = ev->seq;
+		b->first_ns = ev->time_ns;
+	}
+	b->last_ns = ev->time_ns;
+	return 0;
 }
 
 void envelope_free(struct envelope *e)
@@ -56,7 +76,7 @@ void envelope_change(void *ctx, const struct series_change *c)
 {
 	struct envelope *e = ctx;
 
-	if (c->device != e->device)
+	if (c->device != e->device || !c->bytes)
 		return;
 	e->now[c->category] += (uint64_t)c->bytes;
 	e->bytes += (uint64_t)c->bytes;
@@ -64,17 +84,23 @@ void envelope_change(void *ctx, const struct series_change *c)
 }
 
 /* Never backwards: threads may disagree on the time by a little. */
-static void advance(struct envelope *e, uint64_t place, uint64_t time_ns)
+static void advance(struct envelope *e, const struct series_event *ev)
 {
+	uint64_t place = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
 	size_t to = (size_t)((unsigned __int128)place * e->count / e->span);
 
-	if (to >= e->count)
-		to = e->count - 1;
+	if (e->axis == ENVELOPE_TIME) {
+		to = to < e->count ? to : e->count - 1;
+	} else {
+		to = e->at;
+		while (to + 1 < e->count && e->buckets[to + 1].first_seq <= ev->seq)
+			to++;
+	}
 	while (e->at < to)
-		open_bucket(e, ++e->at, time_ns);
+		open_bucket(e, ++e->at);
 }
 
-static void note(struct envelope *e, struct envelope_bucket *b, const struct gmt_event *ev)
+static void note(struct envelope *e, struct envelope_bucket *b, const struct series_event *ev)
 {
 	b->events++;
 	b->last = (struct envelope_point){ ev->seq, ev->time_ns, e->bytes };
@@ -87,24 +113,19 @@ static void note(struct envelope *e, struct envelope_bucket *b, const struct gmt
 	memcpy(b->at_max, e->now, sizeof(e->now));
 }
 
-void envelope_event(void *ctx, const struct gmt_event *ev, const struct model *m)
+void envelope_event(void *ctx, const struct series_event *ev)
 {
 	struct envelope *e = ctx;
-	const struct model_device *d = &m->devices[e->device];
-	uint64_t place = e->events++;
+	const struct series_device *d = &ev->devices[e->device];
 	struct envelope_bucket *b;
 
-	if (e->axis == ENVELOPE_TIME)
-		place = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
-	advance(e, place, ev->time_ns);
+	advance(e, ev);
 	b = &e->buckets[e->at];
-	if (e->axis == ENVELOPE_EVENTS)
-		b->last_ns = ev->time_ns;
 	if (e->changed)
 		note(e, b, ev);
 	e->changed = false;
-	e->reserved = d->reserved.now;
-	e->used = d->driver.now + d->context;
+	e->reserved = d->reserved;
+	e->used = d->driver + d->context;
 	b->reserved = e->reserved > b->reserved ? e->reserved : b->reserved;
 	b->used = e->used > b->used ? e->used : b->used;
 }
@@ -112,7 +133,7 @@ void envelope_event(void *ctx, const struct gmt_event *ev, const struct model *m
 void envelope_end(struct envelope *e)
 {
 	while (e->at + 1 < e->count)
-		open_bucket(e, e->at + 1, e->buckets[e->at].last_ns), e->at++;
+		open_bucket(e, ++e->at);
 }
 
 const struct envelope_bucket *envelope_peak(const struct envelope *e)

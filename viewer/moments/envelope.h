@@ -22,6 +22,7 @@ struct envelope_point {
 
 struct envelope_bucket {
 	uint64_t first_ns, last_ns; /* on the time axis its edges, else of its events */
+	uint64_t first_seq;	    /* of its events; of ENVELOPE_EVENTS only */
 	uint64_t events;	    /* that changed something on the device */
 	struct envelope_point min, max, last;
 	uint64_t at_max[CATEGORIES], at_last[CATEGORIES];
@@ -48,9 +49,11 @@ void envelope_init(struct envelope *e, const struct model *facts, int device,
 		   enum envelope_axis axis, size_t most);
 void envelope_free(struct envelope *e);
 
-/* The two calls of a sink; ctx is the envelope. After the run, envelope_end. */
+/* ENVELOPE_EVENTS: each event of the recording, ahead of the scan. ctx is the envelope. */
+int envelope_place(void *ctx, const struct gmt_event *e);
+/* The two calls of a sink; ctx is the envelope. After the scan, envelope_end. */
 void envelope_change(void *ctx, const struct series_change *c);
-void envelope_event(void *ctx, const struct gmt_event *e, const struct model *m);
+void envelope_event(void *ctx, const struct series_event *e);
 void envelope_end(struct envelope *e);
 
 /* The bucket with the highest total; the first of them. */

@@ -179,23 +179,31 @@ static uint64_t time_of(const struct model *m, int device, const struct moment_q
 	return q->kind == AT_END ? m->end_ns : q->ns;
 }
 
+int moments_take(const struct recording *r, struct model *m, struct moment *mo,
+		 const struct moment_query *q, long device)
+{
+	int rc = moments_device(r, m, device, &mo->device);
+
+	if (!rc)
+		rc = moments_resolve(m, mo->device, q, &mo->seq);
+	if (rc)
+		return rc;
+	mo->framework = m->devices[mo->device].framework;
+	mo->time_ns = time_of(m, mo->device, q);
+	model_take(m, mo);
+	return 0;
+}
+
 int moments_one(struct recording *r, struct model *m, struct moment *mo, struct moment_query *q,
 		long device)
 {
 	int rc = moments_read(r, m, q);
 
 	if (!rc)
-		rc = moments_device(r, m, device, &mo->device);
-	if (!rc)
-		rc = moments_resolve(m, mo->device, q, &mo->seq);
-	if (rc) {
+		rc = moments_take(r, m, mo, q, device);
+	if (rc)
 		model_free(m);
-		return rc;
-	}
-	mo->framework = m->devices[mo->device].framework;
-	mo->time_ns = time_of(m, mo->device, q);
-	model_take(m, mo);
-	return 0;
+	return rc;
 }
 
 bool moments_state_only(const struct model *m)

@@ -47,6 +47,10 @@ int moments_resolve(const struct model *m, int device, const struct moment_query
 /* wanted < 0: the device with the highest peak. 0, or a sentence was said and EXIT_USAGE. */
 int moments_device(const struct recording *r, const struct model *m, long wanted, int *device);
 
+/* The moment that q means on that device, of a model that has settled. */
+int moments_take(const struct recording *r, struct model *m, struct moment *mo,
+		 const struct moment_query *q, long device);
+
 /*
  * A run for one moment; device < 0: the one with the highest peak. 0: m and mo are to be freed.
  * Else a sentence was said, the exit code, and nothing is to be freed.

@@ -2,286 +2,247 @@
 #include "series.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 #include "../base/need.h"
 
-/* The facts of a moment that the rules look at; all else in a block is the same at all times. */
-enum state {
-	STATE_SAVED = 1 /* or, without tags, walked back */,
-	STATE_SAVED_BEFORE = 2,
-	STATE_BUCKET_LIVE = 4,
-	STATES = 8
+/* Of each life: its class, and its state in the upper bits. */
+enum { CLASS = 15, STATE_SHIFT = 4 };
+#define OUT 15 /* no class: it is not wanted, or gone */
+
+_Static_assert(CATEGORIES < OUT, "a class takes 4 bits");
+
+struct touched {
+	uint32_t life;
+	uint8_t before;
 };
 
-_Static_assert(CATEGORIES <= 16, "a class takes 4 bits");
-
-struct series_replay {
-	struct series *series;
-	struct model *model;
-	struct model_watch watch;
-	struct classifier *classifier; /* in the first run */
+struct run {
+	const struct series *series;
 	const struct series_sink *sink;
-	size_t born;
-	struct history **buckets; /* that live, in order of birth */
-	size_t bucket_count, bucket_room;
-	struct bucket_facts facts;
-	bool buckets_changed;
+	const struct lives *lives;
+	struct lives_walk walk;
+	uint8_t *now;
+	struct touched *touched; /* by the event at hand */
+	size_t touched_count, touched_room;
+	size_t moment;	      /* the first that is not before the event */
+	uint32_t level, mark; /* rows to come */
+	struct series_device devices[MODEL_DEVICES];
+	struct series_event event;
 };
 
-static unsigned state_of(const struct history *b)
+bool series_counts(const struct model *m, const struct position *born)
 {
-	return (b->saved || b->backward_over ? STATE_SAVED : 0) |
-	       (b->save_ns ? STATE_SAVED_BEFORE : 0) | (b->holds_gradients ? STATE_BUCKET_LIVE : 0);
+	return born->counts && (born->layer == LIFE_BLOCK) == m->devices[born->device].framework;
 }
 
-static unsigned class_of(const struct series *s, const struct history *b)
+enum category series_class(struct classifier *c, struct model *m, uint32_t life, unsigned state,
+			   struct block *b)
 {
-	return s->codes[b->copy - 1] >> 4 * state_of(b) & 15;
+	model_block(m, life, b);
+	b->state = (uint16_t)state;
+	return classify(c, b).category;
 }
 
-static void tell(struct series_replay *r, struct history *b, const struct gmt_event *e,
+static enum category class_of(struct run *r, uint32_t life, unsigned state)
+{
+	struct block b;
+
+	return series_class(r->series->classifier, r->series->model, life, state, &b);
+}
+
+static void tell(struct run *r, enum series_kind kind, uint32_t life, unsigned category,
 		 int64_t bytes)
 {
-	struct series_change c = { e->seq,	  e->time_ns, b->block.device,
-				   b->counted_as, bytes,      &b->block };
+	const struct life *row = lives_at(r->lives, life);
+	const struct series_change c = {
+		.seq = r->event.seq,
+		.time_ns = r->event.time_ns,
+		.life = life,
+		.device = lives_position(r->lives, row->born.position)->device,
+		.kind = kind,
+		.category = category,
+		.state = r->now[life] >> STATE_SHIFT,
+		.bytes = bytes,
+	};
 
-	b->block.state = history_state(b);
-	if (r->sink->change)
-		r->sink->change(r->sink->ctx, &c);
+	r->sink->change(r->sink->ctx, &c);
 }
 
-/* The block may be in another state. The first run only marks it, a bit each. */
-static void look_at(struct series_replay *r, struct history *b, const struct gmt_event *e)
+/* Births come in order, so the moments before this one are of no more use. */
+static bool is_there_at_a_moment(struct run *r, const struct life *life)
 {
-	unsigned class;
+	const struct series *s = r->series;
 
-	if (r->classifier) {
-		r->series->codes[b->copy - 1] |= 1u << state_of(b);
+	if (!s->moment_count)
+		return true;
+	while (r->moment < s->moment_count && s->moments[r->moment] < r->event.seq)
+		r->moment++;
+	return r->moment < s->moment_count &&
+	       (!life->died.position || lives_seq(r->lives, &life->died) > s->moments[r->moment]);
+}
+
+static bool is_wanted(struct run *r, const struct life *life, const struct position *p)
+{
+	const struct series *s = r->series;
+
+	return r->sink->change && (s->device < 0 || p->device == s->device) &&
+	       series_counts(s->model, p) && is_there_at_a_moment(r, life);
+}
+
+/* What takes room on the device, whoever counts. */
+static bool is_driver(const struct position *p)
+{
+	return p->counts && (p->layer != LIFE_BLOCK || p->memory == GMT_MEM_ASYNC);
+}
+
+static void born(struct run *r, uint32_t i)
+{
+	const struct life *life = lives_at(r->lives, i);
+	const struct position *p = lives_position(r->lives, life->born.position);
+
+	if (is_driver(p))
+		r->devices[p->device].driver += life->size;
+	if (r->sink->life)
+		r->sink->life(r->sink->ctx, i, false);
+	r->now[i] = OUT;
+	if (!is_wanted(r, life, p))
+		return;
+	r->now[i] = class_of(r, i, 0);
+	tell(r, SERIES_BORN, i, r->now[i], (int64_t)life->size);
+}
+
+static void died(struct run *r, uint32_t i)
+{
+	const struct life *life = lives_at(r->lives, i);
+	const struct position *p = lives_position(r->lives, life->born.position);
+
+	if (is_driver(p))
+		r->devices[p->device].driver -= life->size;
+	if (r->sink->life)
+		r->sink->life(r->sink->ctx, i, true);
+	if ((r->now[i] & CLASS) == OUT)
+		return;
+	tell(r, SERIES_DIED, i, r->now[i] & CLASS, -(int64_t)life->size);
+	r->now[i] = OUT;
+}
+
+/* Its class is asked for when all is known that the event does to it. */
+static void touch(struct run *r, uint32_t i, enum life_change change)
+{
+	uint8_t *now = &r->now[i];
+
+	if ((*now & CLASS) == OUT)
+		return;
+	if (!r->touched_count || r->touched[r->touched_count - 1].life != i) {
+		r->touched = need_grow(r->touched, &r->touched_room, r->touched_count,
+				       sizeof(*r->touched));
+		r->touched[r->touched_count++] = (struct touched){ i, *now };
+	}
+	*now = (*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT;
+}
+
+static void settle(struct run *r, const struct touched *t)
+{
+	uint8_t *now = &r->now[t->life];
+	unsigned before = *now & CLASS, class;
+	int64_t size = (int64_t)lives_at(r->lives, t->life)->size;
+
+	if (before == OUT || *now == t->before)
+		return;
+	class = class_of(r, t->life, *now >> STATE_SHIFT);
+	if (class == before) {
+		tell(r, SERIES_STATE, t->life, class, 0);
 		return;
 	}
-	class = class_of(r->series, b);
-	if (class == b->counted_as)
-		return;
-	tell(r, b, e, -(int64_t)b->block.size);
-	b->counted_as = class;
-	tell(r, b, e, (int64_t)b->block.size);
+	tell(r, SERIES_LEFT, t->life, before, -size);
+	*now = (*now & ~CLASS) | class;
+	tell(r, SERIES_JOINED, t->life, class, size);
 }
 
-/* Marks -> classes, now that all is known of the block. */
-static void decide(struct series_replay *r, const struct history *b)
+static const struct device_level *next_level(const struct run *r)
 {
-	uint32_t *code = &r->series->codes[b->copy - 1], marks = *code;
-	struct history copy = *b;
+	return r->level < r->lives->levels.count ? rows_at(&r->lives->levels, r->level) : NULL;
+}
 
-	*code = 0;
-	for (unsigned state = 0; state < STATES; state++) {
-		if (!(marks & 1u << state))
-			continue;
-		copy.block.state = (!b->backward_over && state & STATE_SAVED ? LIFE_SAVED : 0) |
-				   (state & STATE_SAVED_BEFORE ? LIFE_SAVED_BEFORE : 0);
-		copy.backward_over = b->backward_over && state & STATE_SAVED;
-		copy.holds_gradients = state & STATE_BUCKET_LIVE;
-		*code |= (uint32_t)classify_history(r->classifier, &copy).category << 4 * state;
+static const struct lives_mark *next_mark(const struct run *r)
+{
+	return r->mark < r->lives->marks.count ? rows_at(&r->lives->marks, r->mark) : NULL;
+}
+
+/* False: there are no more. */
+static bool next_event(struct run *r, bool first)
+{
+	const struct device_level *level = next_level(r);
+	const struct lives_mark *mark = next_mark(r);
+	const struct model *m = r->series->model;
+
+	r->event.seq = r->walk.change ? r->walk.now.seq : UINT64_MAX;
+	r->event.time_ns = r->walk.now.ns;
+	if (level && level->seq < r->event.seq) {
+		r->event.seq = level->seq;
+		r->event.time_ns = level->ns;
 	}
-}
-
-/* Framework blocks where there are any, else what CUDA calls gave. */
-static bool counts(const struct series_replay *r, const struct history *b)
-{
-	bool block = !b->block.memory ||
-		     (b->block.memory == GMT_MEM_ASYNC && b->block.flags & GMT_FLAG_FRAMEWORK);
-
-	return block == r->series->framework[b->block.device];
-}
-
-/* A recording that is still being written may have more blocks in a later run. */
-static bool give_number(struct series_replay *r, struct history *b)
-{
-	struct series *s = r->series;
-
-	if (!r->classifier && r->born >= s->count)
-		return false;
-	if (r->classifier) {
-		s->codes = need_grow(s->codes, &s->room, s->count, sizeof(*s->codes));
-		s->codes[s->count++] = 0;
+	if (mark && mark->seq < r->event.seq) {
+		r->event.seq = mark->seq;
+		r->event.time_ns = mark->ns;
 	}
-	b->copy = (uint32_t)++r->born;
-	return true;
-}
-
-static void born(void *ctx, struct history *b, const struct gmt_event *e)
-{
-	struct series_replay *r = ctx;
-
-	if (!counts(r, b) || !give_number(r, b))
-		return;
-	if (b->signs & STACK_BUCKET) {
-		r->buckets = need_grow(r->buckets, &r->bucket_room, r->bucket_count,
-				       sizeof(struct history *));
-		r->buckets[r->bucket_count++] = b;
-		r->buckets_changed = true;
+	if (first && m->first_seq < r->event.seq) {
+		r->event.seq = m->first_seq;
+		r->event.time_ns = m->first_ns;
 	}
-	if (r->classifier) {
-		look_at(r, b, e);
-		return;
+	return r->event.seq != UINT64_MAX;
+}
+
+static void take_level(struct run *r, const struct device_level *level)
+{
+	struct series_device *d = &r->devices[level->device];
+
+	d->reserved = level->reserved;
+	d->context = level->context;
+	d->free_bytes = level->free_bytes;
+	r->level++;
+}
+
+static void take_event(struct run *r)
+{
+	const struct device_level *level;
+	const struct lives_mark *mark;
+
+	for (; r->walk.change && r->walk.now.seq == r->event.seq; lives_walk_next(&r->walk)) {
+		if (r->walk.change == CHANGE_BORN)
+			born(r, r->walk.now.life);
+		else if (r->walk.change == CHANGE_DIED)
+			died(r, r->walk.now.life);
+		else
+			touch(r, r->walk.now.life, r->walk.change);
 	}
-	b->counted_as = class_of(r->series, b);
-	tell(r, b, e, (int64_t)b->block.size);
+	while ((level = next_level(r)) && level->seq == r->event.seq)
+		take_level(r, level);
+	for (size_t i = 0; i < r->touched_count; i++)
+		settle(r, &r->touched[i]);
+	r->touched_count = 0;
+	r->event.mark = NULL;
+	for (; (mark = next_mark(r)) && mark->seq == r->event.seq; r->mark++)
+		r->event.mark = mark;
+	if (r->sink->event)
+		r->sink->event(r->sink->ctx, &r->event);
 }
 
-static void saved(void *ctx, struct history *b, const struct gmt_event *e)
+void series_run(const struct series *s, const struct series_sink *sink)
 {
-	if (b->copy)
-		look_at(ctx, b, e);
-}
-
-static void forget_bucket(struct series_replay *r, const struct history *b)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < r->bucket_count; i++)
-		if (r->buckets[i] != b)
-			r->buckets[kept++] = r->buckets[i];
-	r->buckets_changed |= kept < r->bucket_count;
-	r->bucket_count = kept;
-}
-
-static void died(void *ctx, struct history *b, const struct gmt_event *e)
-{
-	struct series_replay *r = ctx;
-
-	if (!b->copy)
-		return;
-	if (b->signs & STACK_BUCKET)
-		forget_bucket(r, b);
-	if (r->classifier)
-		decide(r, b);
-	else
-		tell(r, b, e, -(int64_t)b->block.size);
-}
-
-/* Which buckets hold gradients may change with any of a few facts of the model. */
-void series_look(struct series_replay *r, const struct gmt_event *e)
-{
-	const struct model *m = r->model;
-	struct bucket_facts now = { m->grads_live, m->tags != 0, m->grad_bytes };
-
-	if (!r->bucket_count || (!r->buckets_changed && now.live == r->facts.live &&
-				 now.tags == r->facts.tags && now.bytes == r->facts.bytes))
-		return;
-	r->facts = now;
-	r->buckets_changed = false;
-	for (size_t i = 0; i < r->bucket_count; i++) {
-		struct history *b = r->buckets[i];
-		uint64_t before = 0;
-
-		for (size_t k = 0; k < i; k++)
-			if (r->buckets[k]->block.device == b->block.device)
-				before += r->buckets[k]->block.size;
-		b->holds_gradients = model_bucket_filled(m, before);
-		look_at(r, b, e);
-	}
-}
-
-static struct series_replay *new_replay(struct series *s, struct model *m)
-{
-	struct series_replay *r = need_new(sizeof(*r));
+	struct run *r = need_new(sizeof(*r));
+	size_t bytes = s->model->lives.rows.count + 1;
 
 	r->series = s;
-	r->model = m;
-	r->watch = (struct model_watch){ born, saved, died, r };
-	m->watch = &r->watch;
-	return r;
-}
-
-static void free_replay(struct series_replay *r)
-{
-	r->model->watch = NULL;
-	free(r->buckets);
+	r->sink = sink;
+	r->lives = &s->model->lives;
+	r->now = need_pages(bytes);
+	r->event.devices = r->devices;
+	lives_walk_first(&r->walk, r->lives);
+	for (bool first = true; next_event(r, first); first = false)
+		take_event(r);
+	munmap(r->now, bytes);
+	free(r->touched);
 	free(r);
-}
-
-struct series_replay *series_begin(struct series *s, struct recording *r, const struct model *facts,
-				   struct owners *owners, struct model *m)
-{
-	struct series_replay *replay;
-
-	*s = (struct series){ .recording = r };
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		s->framework[d] = facts->devices[d].framework;
-	replay = new_replay(s, m);
-	replay->classifier = classifier_new(facts, owners);
-	return replay;
-}
-
-static void decide_all(struct series_replay *r, struct tree *t)
-{
-	LIVE_EACH(t, b)
-	{
-		if (b->copy)
-			decide(r, b);
-		b->copy = 0;
-	}
-}
-
-void series_end(struct series_replay *r)
-{
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		decide_all(r, &r->model->devices[d].live);
-	decide_all(r, &r->model->memory);
-	decide_all(r, &r->model->physical);
-	classifier_free(r->classifier);
-	free_replay(r);
-}
-
-static int event(void *ctx, const struct gmt_event *e)
-{
-	struct series_replay *r = ctx;
-
-	model_event(r->model, e);
-	series_look(r, e);
-	if (r->sink && r->sink->event)
-		r->sink->event(r->sink->ctx, e, r->model);
-	return 0;
-}
-
-int series_open(struct series *s, struct recording *r, const struct model *facts,
-		struct owners *owners)
-{
-	struct series_replay *replay;
-	struct model m;
-	int rc;
-
-	model_init(&m, &r->defs);
-	m.bare = true;
-	replay = series_begin(s, r, facts, owners, &m);
-	rc = recording_run(r, UINT64_MAX, event, replay);
-	series_end(replay);
-	model_free(&m);
-	if (rc)
-		series_close(s);
-	return rc;
-}
-
-void series_close(struct series *s)
-{
-	free(s->codes);
-	*s = (struct series){ 0 };
-}
-
-int series_run(struct series *s, const struct series_sink *sink)
-{
-	struct series_replay *replay;
-	struct model m;
-	int rc;
-
-	model_init(&m, &s->recording->defs);
-	m.bare = true;
-	replay = new_replay(s, &m);
-	replay->sink = sink;
-	rc = recording_run(s->recording, UINT64_MAX, event, replay);
-	free_replay(replay);
-	model_free(&m);
-	return rc;
 }

@@ -4,54 +4,66 @@
  * when a fact of the moment changes (it is saved for backward, or let go), and leave with its
  * death. After every event the sums are what the model's curve says, and what `live` says there.
  *
- * A class may rest on what is only known later (a leaf, an end in backward), so a first run over
- * the events decides, when a block dies, what it was in each state it had been in: 4 bytes a block
- * are kept. Every later run replays the events with the answers at hand.
+ * A scan over the tables of a model that has settled; no event is read again.
  */
 #ifndef VIEWER_SERIES_H
 #define VIEWER_SERIES_H
 
 #include "../classes/classify.h"
-#include "../recording/recording.h"
+
+enum series_kind {
+	SERIES_BORN,
+	SERIES_LEFT,   /* one class, and at once */
+	SERIES_JOINED, /* another one */
+	SERIES_STATE,  /* a fact changed, and the class is the same: no bytes */
+	SERIES_DIED
+};
 
 struct series_change {
 	uint64_t seq, time_ns; /* of the event */
+	uint32_t life;
 	int device;
+	enum series_kind kind;
 	enum category category;
-	int64_t bytes;		   /* more or less in that class */
-	const struct block *block; /* good for this call only; its birth's seq is its identity */
+	unsigned state; /* enum life_state, after the event */
+	int64_t bytes;	/* more or less in that class */
 };
 
-/* Either may be NULL. */
+/* What the framework's cache and the whole device are. */
+struct series_device {
+	uint64_t reserved, driver, context, free_bytes;
+};
+
+struct series_event {
+	uint64_t seq, time_ns;
+	const struct lives_mark *mark;	     /* or NULL */
+	const struct series_device *devices; /* MODEL_DEVICES, after it */
+};
+
+/* Any may be NULL. Without `change` no class is asked for. */
 struct series_sink {
+	/* A birth or a death on any layer. */
+	void (*life)(void *ctx, uint32_t life, bool ended);
 	void (*change)(void *ctx, const struct series_change *c);
-	/* After each event of the recording and its changes; m is the model after it. */
-	void (*event)(void *ctx, const struct gmt_event *e, const struct model *m);
+	/* After the first event, and after each that changed something or is a mark. */
+	void (*event)(void *ctx, const struct series_event *e);
 	void *ctx;
 };
 
 struct series {
-	struct recording *recording;
-	bool framework[MODEL_DEVICES]; /* its blocks count there, not driver allocations */
-	uint32_t *codes; /* of each block in order of birth: a class for each state, 4 bits each */
-	size_t count, room;
+	struct model *model;
+	struct classifier *classifier; /* with `change` */
+	int device;		       /* whose changes are wanted; < 0: all */
+	const uint64_t *moments;       /* in order: only what lived after one of these events */
+	size_t moment_count;	       /* 0: all */
 };
 
-/* The first run. facts has replayed the whole recording; it and owners are asked in this run only.
- * 0, or a sentence was said and the exit code. */
-int series_open(struct series *s, struct recording *r, const struct model *facts,
-		struct owners *owners);
-void series_close(struct series *s);
+void series_run(const struct series *s, const struct series_sink *sink);
 
-/* The same inside of somebody else's run: m is a fresh model, and series_look is told of each event
- * that it has seen. series_end comes after the last one, before m is freed. */
-struct series_replay;
-struct series_replay *series_begin(struct series *s, struct recording *r, const struct model *facts,
-				   struct owners *owners, struct model *m);
-void series_look(struct series_replay *r, const struct gmt_event *e);
-void series_end(struct series_replay *r);
-
-/* One run over the events, all devices. 0, or a sentence was said and the exit code. */
-int series_run(struct series *s, const struct series_sink *sink);
+/* It counts on its device: a block of the framework where there are any, else what CUDA gave. */
+bool series_counts(const struct model *m, const struct position *born);
+/* A life as it was after those changes, for the rules; its class. */
+enum category series_class(struct classifier *c, struct model *m, uint32_t life, unsigned state,
+			   struct block *b);
 
 #endif

@@ -3,11 +3,6 @@
 
 #include "moments.h"
 
-struct run {
-	struct timeline *timeline;
-	struct series_replay *replay; /* or NULL */
-};
-
 static void begin(struct timeline *t)
 {
 	const struct defs *defs = &t->recording->defs;
@@ -17,13 +12,16 @@ static void begin(struct timeline *t)
 	owners_init(&t->owners, &t->stacks);
 }
 
+static void begin_device(struct timeline *t, struct recording *r, int device, bool framework)
+{
+	*t = (struct timeline){ .recording = r, .device = device, .framework = framework };
+	begin(t);
+	spans_init(&t->spans, &t->model, device, framework, &t->stacks);
+}
+
 void timeline_begin(struct timeline *t, struct recording *r, const struct model *facts)
 {
-	*t = (struct timeline){ .recording = r,
-				.device = t->device,
-				.framework = facts->devices[t->device].framework };
-	begin(t);
-	spans_init(&t->spans, &t->model, t->device, t->framework, &t->stacks);
+	begin_device(t, r, t->device, facts->devices[t->device].framework);
 }
 
 void timeline_event(struct timeline *t, const struct gmt_event *e)
@@ -34,87 +32,94 @@ void timeline_event(struct timeline *t, const struct gmt_event *e)
 
 static int event(void *ctx, const struct gmt_event *e)
 {
-	struct run *run = ctx;
-
-	model_event(&run->timeline->model, e);
-	if (run->replay)
-		series_look(run->replay, e);
-	spans_event(&run->timeline->spans, e);
+	timeline_event(ctx, e);
 	return 0;
 }
 
-static int second_run(struct timeline *t, struct recording *r, const struct model *facts,
-		      struct series *s)
+static int read_all(struct timeline *t)
 {
-	struct run run = { .timeline = t };
-	int rc;
+	int rc = recording_run(t->recording, UINT64_MAX, event, t);
 
-	timeline_begin(t, r, facts);
-	if (s)
-		run.replay = series_begin(s, r, facts, &t->owners, &t->model);
-	rc = recording_run(r, UINT64_MAX, event, &run);
-	if (s)
-		series_end(run.replay);
 	model_settle(&t->model);
 	steps_find(&t->steps, &t->spans);
 	return rc;
 }
 
-int timeline_open_known(struct timeline *t, struct recording *r, const struct model *facts,
-			long device, struct series *s)
+static int open_device(struct timeline *t, struct recording *r, int device, bool framework)
 {
-	int rc = moments_device(r, facts, device, &t->device);
+	int rc;
 
+	begin_device(t, r, device, framework);
+	rc = read_all(t);
 	if (rc)
-		return rc;
-	rc = second_run(t, r, facts, s);
-	if (rc) {
 		timeline_close(t);
-		if (s)
-			series_close(s);
-	}
 	return rc;
 }
 
-int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s)
+int timeline_open_device(struct timeline *t, struct recording *r, const struct model *facts,
+			 int device)
 {
-	struct model survey;
-	int rc = moments_survey(r, &survey, NULL);
-
-	if (!rc)
-		rc = timeline_open_known(t, r, &survey, device, s);
-	model_free(&survey);
-	return rc;
+	return open_device(t, r, device, facts->devices[device].framework);
 }
 
-/* One run; *fits: the device turned out to be that of the framework's first block. */
-static int guess(struct timeline *t, struct recording *r, long device, bool *fits)
+/* One run; the device may turn out to be that of the framework's first block. */
+static int guess(struct timeline *t, struct recording *r)
 {
-	struct run run = { .timeline = t };
-	int rc, wanted;
+	int rc;
 
 	*t = (struct timeline){ .recording = r, .framework = true };
 	begin(t);
 	spans_guess(&t->spans, &t->model, &t->stacks);
-	rc = recording_run(r, UINT64_MAX, event, &run);
-	model_settle(&t->model);
-	if (!rc)
-		rc = moments_device(r, &t->model, device, &wanted);
-	*fits = !rc && spans_fit(&t->spans, wanted);
-	t->device = rc ? 0 : wanted;
-	steps_find(&t->steps, &t->spans);
+	rc = read_all(t);
+	if (rc)
+		timeline_close(t);
 	return rc;
+}
+
+static int settle_on(struct timeline *t, int device)
+{
+	struct recording *r = t->recording;
+	bool framework = t->model.devices[device].framework;
+
+	t->device = device;
+	if (spans_fit(&t->spans, device))
+		return 0;
+	timeline_close(t);
+	return open_device(t, r, device, framework);
 }
 
 int timeline_open(struct timeline *t, struct recording *r, long device)
 {
-	bool fits;
-	int rc = guess(t, r, device, &fits);
+	int rc = guess(t, r), wanted;
 
-	if (!rc && fits)
-		return 0;
-	timeline_close(t);
-	return rc ? rc : timeline_open_series(t, r, device, NULL);
+	if (rc)
+		return rc;
+	rc = moments_device(r, &t->model, device, &wanted);
+	if (rc)
+		timeline_close(t);
+	return rc ? rc : settle_on(t, wanted);
+}
+
+int timeline_open_any(struct timeline *t, struct recording *r)
+{
+	int rc = guess(t, r);
+
+	if (rc)
+		return rc;
+	t->device = model_main_device(&t->model);
+	return t->device < 0 ? 0 : settle_on(t, t->device);
+}
+
+void timeline_series(struct timeline *t, const struct series_sink *sink, const uint64_t *moments,
+		     size_t count)
+{
+	struct series s = {
+		.model = &t->model, .device = t->device, .moments = moments, .moment_count = count
+	};
+
+	s.classifier = classifier_new(&t->model, &t->owners);
+	series_run(&s, sink);
+	classifier_free(s.classifier);
 }
 
 void timeline_close(struct timeline *t)

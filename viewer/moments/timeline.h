@@ -21,11 +21,14 @@ struct timeline {
 
 /* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
 int timeline_open(struct timeline *t, struct recording *r, long device);
-/* The same, with the first run of a series on the way; close it too. */
-int timeline_open_series(struct timeline *t, struct recording *r, long device, struct series *s);
-/* The same where the recording was surveyed already: facts is its model after a whole run. */
-int timeline_open_known(struct timeline *t, struct recording *r, const struct model *facts,
-			long device, struct series *s);
+/* The same, and no sentence where no device memory was used: then its device is -1. */
+int timeline_open_any(struct timeline *t, struct recording *r);
+/* Another device of a recording whose model is at hand. */
+int timeline_open_device(struct timeline *t, struct recording *r, const struct model *facts,
+			 int device);
+/* Memory by class at every event, on this device; moments: see struct series. */
+void timeline_series(struct timeline *t, const struct series_sink *sink, const uint64_t *moments,
+		     size_t count);
 void timeline_close(struct timeline *t);
 
 /* For who passes the events on himself: device is set; facts as far as they are known. */

@@ -208,7 +208,7 @@ static void project_state(struct oom *o)
 }
 
 /* The peak of an earlier step that ended, the latest that is no later than this one. */
-static int compare(struct oom *o, struct timeline *t)
+static void compare(struct oom *o, struct timeline *t)
 {
 	struct snapshot before;
 	size_t n = o->step, passes;
@@ -217,7 +217,7 @@ static int compare(struct oom *o, struct timeline *t)
 		n--;
 	oom_find_since(o, 0);
 	if (n < 2)
-		return 0;
+		return;
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
 	o->compared_bytes = before.moment.bytes;
@@ -225,7 +225,6 @@ static int compare(struct oom *o, struct timeline *t)
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
 	oom_find_since(o, passes);
 	snapshot_free(&before);
-	return 0;
 }
 
 static unsigned world_of(const struct recording *r)
@@ -235,10 +234,9 @@ static unsigned world_of(const struct recording *r)
 	return n > 1 && n < 1000000 ? n : 1;
 }
 
-static int gather(struct oom *o, struct recording *r, struct series *series)
+static void gather(struct oom *o, struct recording *r)
 {
 	struct timeline *t = &o->timeline;
-	int rc;
 
 	o->world = world_of(r);
 	find_place(o);
@@ -248,29 +246,22 @@ static int gather(struct oom *o, struct recording *r, struct series *series)
 	o->collective = is_collective(o);
 	sum_up(o);
 	project_state(o);
-	rc = compare(o, t);
-	if (!rc)
-		rc = leaks_find_in(&o->leaks, t, series);
-	if (!rc)
-		oom_holders(o);
-	return rc;
+	compare(o, t);
+	leaks_find(&o->leaks, t);
+	oom_holders(o);
 }
 
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
 {
 	int device = refusal->event.device < 0 ? 0 : refusal->event.device, rc;
-	struct series series;
 
 	*o = (struct oom){ .refusal = *refusal };
-	rc = timeline_open_series(&o->timeline, r, device, &series);
+	rc = timeline_open(&o->timeline, r, device);
 	if (rc)
 		return rc;
 	snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
-	rc = gather(o, r, &series);
-	if (rc)
-		oom_close(o);
-	series_close(&series);
-	return rc;
+	gather(o, r);
+	return 0;
 }
 
 void oom_close(struct oom *o)

@@ -48,42 +48,31 @@ struct track {
 	struct page *page;
 	enum track_parts parts;
 	struct recording *recording;
-	struct timeline timeline; /* of this device */
-	struct series series;
+	struct timeline *timeline; /* of this device */
 	struct page_curve curve;
 	struct page_lives blocks;
-	struct segments {
-		struct segment {
-			struct block block;
-			uint32_t died_stack;
-		} * items;
-		size_t count, room;
-		struct map alive; /* address -> index */
-	} segments;
 	struct track_mark *marks;
 	size_t mark_count, mark_room;
 	uint64_t marks_left_out;
-	uint64_t retries, ooms;
+	uint64_t ooms;
 	size_t oom_key;	   /* the key moment of the latest */
 	struct map stacks; /* of this recording -> node of the page */
 };
 
-/* Replays what the page shows of that device and writes it as an object of each document. facts: of
- * the whole recording. 0, or the exit code. */
-int track_write(struct page *p, struct recording *r, const struct model *facts, int device,
-		enum track_parts parts);
+/* Writes what the page shows of the timeline's device as an object of each document. 0, or the exit
+ * code. */
+int track_write(struct page *p, struct timeline *timeline, enum track_parts parts);
 
 /* Parts of it, one file each. */
-void segments_event(struct track *t, const struct gmt_event *e, const struct model *m);
 void segments_emit(struct track *t);
-void marks_event(struct track *t, const struct gmt_event *e, const struct model *m);
+void marks_find(struct track *t); /* with the key moments that they are */
 void marks_emit(struct track *t);
 uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);
 void page_facts_emit(struct track *t);
 void page_steps_emit(struct track *t);
 int page_account_emit(struct track *t);
-int page_leaks_emit(struct track *t);
+void page_leaks_emit(struct track *t);
 int page_oom_emit(struct track *t);
 
 /* The node of a stack of the track's recording. */

@@ -72,7 +72,7 @@ static void emit_rows(struct track *t)
 		fact_text(v, text, sizeof(text));
 		fact(t, rows[i].label, text);
 	}
-	if (device_words(d, t->timeline.device, text, sizeof(text))[0])
+	if (device_words(d, t->timeline->device, text, sizeof(text))[0])
 		fact(t, "device", text);
 	emit_end(t->page->first);
 }
@@ -101,7 +101,7 @@ static void emit_values(struct track *t)
 	struct values v = { 0 };
 	char text[VALUES_SENTENCE] = "";
 
-	if (device_is_simulated(&t->recording->defs, t->timeline.device) &&
+	if (device_is_simulated(&t->recording->defs, t->timeline->device) &&
 	    !values_read(&v, t->recording))
 		values_sentence(&v, text);
 	emit_number(t->page->first, "values", names_word(&t->page->words, text));
@@ -110,17 +110,17 @@ static void emit_values(struct track *t)
 
 static void emit_libraries(struct track *t)
 {
-	const struct model_device *d = &t->timeline.model.devices[t->timeline.device];
+	const struct model_device *d = &t->timeline->model.devices[t->timeline->device];
 	struct emit *out = t->page->first;
 
 	emit_number(out, "context", d->context);
-	emit_number(out, "host", t->timeline.model.host.now);
+	emit_number(out, "host", t->timeline->model.host.now);
 }
 
 static void emit_peak(struct track *t)
 {
-	const struct model *m = &t->timeline.model;
-	const struct peak *p = &model_curve(&m->devices[t->timeline.device])->peak;
+	const struct model *m = &t->timeline->model;
+	const struct peak *p = &model_curve(&m->devices[t->timeline->device])->peak;
 	bool block = p->event.kind == GMT_BLOCK_ALLOC;
 	struct extent x = { .peak_seq = p->event.seq,
 			    .peak_stack = p->event.stack,
@@ -128,9 +128,9 @@ static void emit_peak(struct track *t)
 	struct instant at = { 0 };
 	struct emit *out = t->page->first;
 
-	if (t->timeline.spans.count)
-		instant_of_peak(&at, &t->timeline.steps, &t->timeline.spans, &x,
-				&t->timeline.owners);
+	if (t->timeline->spans.count)
+		instant_of_peak(&at, &t->timeline->steps, &t->timeline->spans, &x,
+				&t->timeline->owners);
 	emit_number(out, "peak_bytes", p->bytes);
 	emit_number(out, "peak_time_ns", p->event.time_ns);
 	emit_number(out, "peak_seq", p->event.seq);
@@ -140,9 +140,9 @@ static void emit_peak(struct track *t)
 
 static void emit_figures(struct track *t)
 {
-	const struct model *m = &t->timeline.model;
-	const struct model_device *d = &m->devices[t->timeline.device];
-	const struct steps *s = &t->timeline.steps;
+	const struct model *m = &t->timeline->model;
+	const struct model_device *d = &m->devices[t->timeline->device];
+	const struct steps *s = &t->timeline->steps;
 	struct emit *out = t->page->first;
 
 	emit_number(out, "end_bytes", model_curve(d)->now);
@@ -181,9 +181,9 @@ void page_facts_emit(struct track *t)
 	const char *base = t->page->redact ? "a recording" : owners_base(t->recording->path);
 
 	emit_number(out, "file", names_word(&t->page->words, base));
-	emit_signed(out, "device", t->timeline.device);
-	emit_flag(out, "framework", t->timeline.framework);
-	emit_flag(out, "told", t->timeline.model.devices[t->timeline.device].told);
+	emit_signed(out, "device", t->timeline->device);
+	emit_flag(out, "framework", t->timeline->framework);
+	emit_flag(out, "told", t->timeline->model.devices[t->timeline->device].told);
 	emit_rank(t);
 	emit_rows(t);
 	emit_notes(t);

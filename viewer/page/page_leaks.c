@@ -40,17 +40,14 @@ static void emit_leak(struct track *t, const struct leak *l)
 	emit_end(out);
 }
 
-int page_leaks_emit(struct track *t)
+void page_leaks_emit(struct track *t)
 {
 	struct emit *out = t->page->out;
 	struct leaks leaks = { 0 };
-	int rc;
 
-	if (t->timeline.steps.count < 4)
-		return 0;
-	rc = leaks_find_in(&leaks, &t->timeline, &t->series);
-	if (rc)
-		return rc;
+	if (t->timeline->steps.count < 4)
+		return;
+	leaks_find(&leaks, t->timeline);
 	emit_object(out, "leaks");
 	emit_number(out, "from_step", leaks.from_step);
 	emit_number(out, "to_step", leaks.to_step);
@@ -62,5 +59,4 @@ int page_leaks_emit(struct track *t)
 	emit_end(out);
 	emit_end(out);
 	leaks_free(&leaks);
-	return 0;
 }

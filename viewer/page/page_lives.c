@@ -5,62 +5,31 @@
 
 #include "../base/need.h"
 
-static struct stretch stretch_of(const struct series_change *c)
+static int by_seq(const void *a, const void *b)
 {
-	return (struct stretch){ c->seq, c->block->state, (uint8_t)c->category };
+	const struct key_moment *x = *(struct key_moment *const *)a;
+	const struct key_moment *y = *(struct key_moment *const *)b;
+
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static void begin(struct page_lives *l, const struct series_change *c)
-{
-	bool fresh;
-
-	l->items = need_grow(l->items, &l->room, l->count, sizeof(*l->items));
-	l->items[l->count] = (struct page_life){ .block = *c->block, .first = stretch_of(c) };
-	*map_put(&l->alive, c->block->seq, &fresh) = l->count++;
-	l->blocks++;
-}
-
-static void add_stretch(struct page_life *life, const struct series_change *c)
-{
-	life->more = need_grow(life->more, &life->more_room, life->more_count, sizeof(*life->more));
-	life->more[life->more_count++] = stretch_of(c);
-}
-
-/* A class that loses a block is told before the one that gets it: until then the block is dead. */
-void lives_change(struct page_lives *l, const struct series_change *c)
-{
-	uint32_t *at = map_get(&l->alive, c->block->seq);
-	struct page_life *life = at ? &l->items[*at] : NULL;
-
-	if (c->device != l->device)
-		return;
-	if (!life && c->bytes > 0) {
-		begin(l, c);
-	} else if (life && c->bytes > 0) {
-		add_stretch(life, c);
-		life->block = *c->block;
-		life->block.died_seq = 0;
-	} else if (life) {
-		life->block = *c->block;
-		life->block.died_seq = c->seq;
-		life->block.died_ns = c->time_ns;
-		l->pending = need_grow(l->pending, &l->pending_room, l->pending_count,
-				       sizeof(*l->pending));
-		l->pending[l->pending_count++] = *at;
-	}
-}
-
-static bool lives_at_key(const struct page_lives *l, const struct block *b)
+static void order_keys(struct page_lives *l)
 {
 	for (size_t i = 0; i < l->key_count; i++)
-		if (b->seq <= l->keys[i].seq && (!b->died_seq || l->keys[i].seq < b->died_seq))
-			return true;
-	return false;
+		l->key_order[i] = &l->keys[i];
+	qsort(l->key_order, l->key_count, sizeof(l->key_order[0]), by_seq);
 }
 
 struct rank {
 	double area; /* bytes times events: what the block has under the curve */
-	uint32_t index;
+	uint32_t life;
+};
+
+/* Those that hold most, so far: up to twice as many as are wanted. */
+struct best {
+	struct rank *ranks;
+	size_t count, most;
+	double least; /* of what may still come in */
 };
 
 static int by_area(const void *a, const void *b)
@@ -69,127 +38,142 @@ static int by_area(const void *a, const void *b)
 
 	if (x->area != y->area)
 		return x->area < y->area ? 1 : -1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return x->life < y->life ? -1 : x->life > y->life;
 }
 
-/* All that may go, those that held most first. In the end, when too many live at key moments, those
- * may go too. */
-static struct rank *candidates(const struct page_lives *l, bool final, size_t *count)
+static int by_life(const void *a, const void *b)
 {
-	struct rank *ranks = need_new((l->count + 1) * sizeof(*ranks));
-	size_t keys = 0;
+	const struct rank *x = a, *y = b;
 
-	for (size_t i = 0; final && i < l->count; i++)
-		keys += lives_at_key(l, &l->items[i].block);
-	*count = 0;
-	for (size_t i = 0; i < l->count; i++) {
-		const struct block *b = &l->items[i].block;
-		uint64_t until = b->died_seq ? b->died_seq : l->last_seq + 1;
+	return x->life < y->life ? -1 : x->life > y->life;
+}
 
-		if ((!final && !b->died_seq) || (keys <= l->limit && lives_at_key(l, b)))
+static void cut(struct best *b)
+{
+	qsort(b->ranks, b->count, sizeof(*b->ranks), by_area);
+	if (b->count <= b->most)
+		return;
+	b->count = b->most;
+	b->least = b->most ? b->ranks[b->most - 1].area : 0;
+}
+
+static void consider(struct best *b, struct rank rank)
+{
+	if (!b->most || (b->count >= b->most && rank.area < b->least))
+		return;
+	b->ranks[b->count++] = rank;
+	if (b->count == 2 * b->most)
+		cut(b);
+}
+
+/* The lives of the device in order of birth, each with what it is to the choice. */
+struct choice {
+	const struct page_lives *lives;
+	uint32_t next;
+	size_t key; /* the first that is not before the birth */
+	struct rank rank;
+	bool at_key;
+};
+
+static void weigh(struct choice *c, uint32_t i, const struct life *life)
+{
+	const struct page_lives *l = c->lives;
+	const struct lives *table = &l->model->lives;
+	uint64_t born = lives_seq(table, &life->born), died = lives_seq(table, &life->died);
+
+	while (c->key < l->key_count && l->key_order[c->key]->seq < born)
+		c->key++;
+	died = died ? died : l->model->last_seq + 1;
+	c->at_key = c->key < l->key_count && l->key_order[c->key]->seq < died;
+	c->rank = (struct rank){ (double)life->size * (double)(died - born), i };
+}
+
+static bool next(struct choice *c)
+{
+	const struct lives *table = &c->lives->model->lives;
+
+	while (c->next < table->rows.count) {
+		uint32_t i = c->next++;
+		const struct life *life = lives_at(table, i);
+		const struct position *p = lives_position(table, life->born.position);
+
+		if (p->device != c->lives->device || !series_counts(c->lives->model, p))
 			continue;
-		ranks[(*count)++] = (struct rank){ (double)b->size * (until - b->seq), i };
+		weigh(c, i, life);
+		return true;
 	}
-	qsort(ranks, *count, sizeof(*ranks), by_area);
-	return ranks;
+	return false;
 }
 
-static void close_ranks(struct page_lives *l)
+static void add(struct page_lives *l, const struct rank *rank)
 {
-	size_t to = 0;
+	struct page_life *life = &l->items[l->count];
 	bool fresh;
 
-	for (size_t i = 0; i < l->count; i++) {
-		struct page_life *life = &l->items[i];
-
-		if (life->gone) {
-			free(life->more);
-			l->left_out++;
-			continue;
-		}
-		if (!life->block.died_seq)
-			*map_put(&l->alive, life->block.seq, &fresh) = to;
-		l->items[to++] = *life;
-	}
-	l->count = to;
+	model_block(l->model, rank->life, &life->block);
+	life->died_stack = lives_at(&l->model->lives, rank->life)->died_stack;
+	*map_put(&l->ids, rank->life, &fresh) = (uint32_t)l->count++;
 }
 
-/* Leaves out the least, down to the limit. */
-static void trim(struct page_lives *l, bool final)
+/* All that live at key moments, as long as there is room; then those that hold most. */
+void page_lives_choose(struct page_lives *l, bool any)
 {
-	size_t count, keep;
-	struct rank *ranks = candidates(l, final, &count);
+	struct choice c = { .lives = l };
+	struct best best = { .most = l->limit };
+	struct rank *at_keys;
+	size_t all = 0, keys = 0, kept = 0;
 
-	keep = l->count - count < l->limit ? l->limit - (l->count - count) : 0;
-	for (size_t i = keep; i < count; i++)
-		l->items[ranks[i].index].gone = true;
-	close_ranks(l);
-	free(ranks);
-}
-
-/* What the event ended, and by whom. */
-static void bury(struct page_lives *l, const struct gmt_event *e)
-{
-	while (l->pending_count) {
-		uint32_t i = l->pending[--l->pending_count];
-		struct page_life *life = &l->items[i];
-
-		if (!life->block.died_seq)
-			continue;
-		life->died_stack = e->stack;
-		life->died_thread = e->thread;
-		map_remove(&l->alive, life->block.seq);
-	}
+	order_keys(l);
+	if (!any)
+		return;
+	for (; next(&c); all++)
+		keys += c.at_key;
+	keys = keys <= l->limit ? keys : 0;
+	best.most -= keys;
+	best.ranks = need_new((2 * best.most + keys + 1) * sizeof(*best.ranks));
+	at_keys = need_new((keys + 1) * sizeof(*at_keys));
+	for (c = (struct choice){ .lives = l }; next(&c);)
+		if (keys && c.at_key)
+			at_keys[kept++] = c.rank;
+		else
+			consider(&best, c.rank);
+	cut(&best);
+	for (size_t i = 0; i < kept; i++)
+		best.ranks[best.count++] = at_keys[i];
+	qsort(best.ranks, best.count, sizeof(*best.ranks), by_life);
+	l->items = need_new((best.count + 1) * sizeof(*l->items));
+	for (size_t i = 0; i < best.count; i++)
+		add(l, &best.ranks[i]);
+	l->left_out = all - l->count;
+	free(best.ranks);
+	free(at_keys);
 }
 
 /* Saved for backward: the class may stay what it is, and have a better reason from here on. */
-static void note_saved(struct page_lives *l, const struct gmt_event *e, const struct model *m)
+static bool says_more(const struct stretch *last, const struct series_change *c)
 {
-	const struct history *b = live_enclosing(&m->devices[l->device].live, e->addr);
-	const uint32_t *at = b ? map_get(&l->alive, b->block.seq) : NULL;
+	unsigned saved = LIFE_SAVED | LIFE_SAVED_BEFORE;
+
+	return (last->state ^ c->state) & saved &&
+	       (c->state & LIFE_SAVED || !(last->state & LIFE_SAVED_BEFORE));
+}
+
+void lives_change(struct page_lives *l, const struct series_change *c)
+{
+	const uint32_t *at = map_get(&l->ids, c->life);
 	struct page_life *life = at ? &l->items[*at] : NULL;
-	const struct stretch *last = life ? lives_stretch(life, life->more_count) : NULL;
-	struct block now;
+	struct stretch stretch = { c->seq, (uint8_t)c->state, (uint8_t)c->category };
 
-	if (!life || !((last->state ^ history_state(b)) & (LIFE_SAVED | LIFE_SAVED_BEFORE)))
+	if (!life || c->kind == SERIES_LEFT || c->kind == SERIES_DIED)
 		return;
-	now = b->block;
-	now.state = history_state(b);
-	add_stretch(life, &(struct series_change){
-				  .seq = e->seq, .category = last->category, .block = &now });
-}
-
-/* What the whole run has told of the blocks that are alive in the end. */
-static void learn(struct page_lives *l, const struct model *m)
-{
-	const struct tree *trees[] = { &m->devices[l->device].live, &m->memory, &m->physical };
-
-	for (size_t i = 0; i < l->count; i++) {
-		const struct block *b = NULL;
-
-		if (l->items[i].block.died_seq)
-			continue;
-		for (int t = 0; t < 3 && (!b || b->seq != l->items[i].block.seq); t++)
-			b = tree_find(trees[t], l->items[i].block.addr);
-		if (b && b->seq == l->items[i].block.seq)
-			l->items[i].block = *b;
+	if (c->kind == SERIES_BORN) {
+		life->first = stretch;
+		return;
 	}
-}
-
-void lives_event(struct page_lives *l, const struct gmt_event *e, const struct model *m)
-{
-	bury(l, e);
-	if (e->kind == GMT_TAG_SAVED)
-		note_saved(l, e, m);
-	if (e->seq == l->last_seq)
-		learn(l, m);
-	if (l->count > 2 * l->limit + 2 * l->alive.count)
-		trim(l, false);
-}
-
-void lives_finish(struct page_lives *l)
-{
-	trim(l, true);
+	if (c->kind == SERIES_STATE && !says_more(lives_stretch(life, life->more_count), c))
+		return;
+	life->more = need_grow(life->more, &life->more_room, life->more_count, sizeof(*life->more));
+	life->more[life->more_count++] = stretch;
 }
 
 void page_lives_free(struct page_lives *l)
@@ -197,8 +181,7 @@ void page_lives_free(struct page_lives *l)
 	for (size_t i = 0; i < l->count; i++)
 		free(l->items[i].more);
 	free(l->items);
-	free(l->pending);
-	map_free(&l->alive);
+	map_free(&l->ids);
 }
 
 const struct stretch *lives_stretch(const struct page_life *life, size_t i)
@@ -206,11 +189,10 @@ const struct stretch *lives_stretch(const struct page_life *life, size_t i)
 	return i ? &life->more[i - 1] : &life->first;
 }
 
-struct block lives_copy(const struct page_life *life, size_t i, const struct model *m)
+struct block lives_copy(const struct page_life *life, size_t i)
 {
 	struct block copy = life->block;
 
 	copy.state = lives_stretch(life, i)->state;
-	copy.life = lives_born_by(&m->lives, copy.seq);
 	return copy;
 }

@@ -15,14 +15,12 @@
 /* From `seq` on the block was of this class, with the facts that a verdict needs. */
 struct stretch {
 	uint64_t seq;
-	uint16_t state; /* enum life_state */
-	uint8_t category;
+	uint8_t state, category;
 };
 
 struct page_life {
 	struct block block; /* all that was known of it in the end */
-	uint32_t died_stack, died_thread;
-	bool gone; /* left out */
+	uint32_t died_stack;
 	struct stretch first, *more;
 	uint32_t more_count;
 	size_t more_room;
@@ -37,28 +35,28 @@ struct key_moment {
 };
 
 struct page_lives {
+	struct model *model;
 	int device;
-	uint64_t last_seq; /* of the recording */
-	size_t limit;	   /* lives to keep */
+	size_t limit; /* lives to keep */
 	struct key_moment keys[LIVES_KEYS];
 	size_t key_count;
+	struct key_moment *key_order[LIVES_KEYS]; /* by their events */
+	size_t key_next;			  /* the first that is still to come */
 
 	struct page_life *items; /* in order of birth */
-	size_t count, room;
-	uint64_t blocks, left_out; /* how many there were; of them not kept */
-	struct map alive;	   /* seq of birth -> index */
-	uint32_t *pending;	   /* indices of those that end with the event at hand */
-	size_t pending_count, pending_room;
+	size_t count;
+	uint64_t left_out;
+	struct map ids; /* life -> index */
 };
 
-/* device, last_seq, limit and keys are set. In the order of the series' calls: */
+/* model, device, limit and keys are set; `any`: blocks are wanted at all. */
+void page_lives_choose(struct page_lives *l, bool any);
+/* In the order of the series. */
 void lives_change(struct page_lives *l, const struct series_change *c);
-void lives_event(struct page_lives *l, const struct gmt_event *e, const struct model *m);
-void lives_finish(struct page_lives *l);
 void page_lives_free(struct page_lives *l);
 
 const struct stretch *lives_stretch(const struct page_life *life, size_t i); /* 0 = the first */
 /* The block as a moment's copy would be in that stretch, for classify. */
-struct block lives_copy(const struct page_life *life, size_t i, const struct model *m);
+struct block lives_copy(const struct page_life *life, size_t i);
 
 #endif

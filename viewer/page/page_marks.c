@@ -8,7 +8,7 @@
 
 enum { MARKS = 3000, OOM_KEYS = 4 };
 
-static void add(struct track *t, int kind, const struct gmt_event *e)
+static void add(struct track *t, int kind, const struct lives_mark *e)
 {
 	size_t room = page_room(t->page, kind == MARK_RANGE ? MARKS : 2 * MARKS, 50);
 
@@ -18,14 +18,16 @@ static void add(struct track *t, int kind, const struct gmt_event *e)
 	}
 	t->marks = need_grow(t->marks, &t->mark_room, t->mark_count, sizeof(*t->marks));
 	t->marks[t->mark_count++] =
-		(struct track_mark){ kind, e->seq, e->time_ns, e->size, e->name, e->stack };
+		(struct track_mark){ kind, e->seq, e->ns, e->size, e->name, e->stack };
 }
 
 /* Memory ran out: what lived then is kept, of the first times and of the last. */
-static void add_key(struct track *t, const struct gmt_event *e)
+static void add_key(struct track *t, const struct lives_mark *e)
 {
 	struct page_lives *l = &t->blocks;
-	struct key_moment k = { e->seq, e->time_ns, "oom", ++t->ooms, t->curve.now };
+	struct key_moment k = {
+		.seq = e->seq, .time_ns = e->ns, .name = "oom", .number = ++t->ooms
+	};
 
 	if (t->ooms > OOM_KEYS)
 		l->keys[t->oom_key] = k;
@@ -35,7 +37,7 @@ static void add_key(struct track *t, const struct gmt_event *e)
 
 /* Left out: ranges that the steps already show, and those that CUDA's C++ libraries push for
  * themselves. */
-static bool is_users(const struct track *t, const struct gmt_event *e)
+static bool is_users(const struct track *t, const struct lives_mark *e)
 {
 	static const char *const own[] = { "Optimizer.", "ProfilerStep#", "cub::", "thrust::" };
 	const char *name = defs_string(&t->recording->defs, e->name).s;
@@ -46,21 +48,28 @@ static bool is_users(const struct track *t, const struct gmt_event *e)
 	return true;
 }
 
-void marks_event(struct track *t, const struct gmt_event *e, const struct model *m)
+static void look_at(struct track *t, const struct lives_mark *e)
 {
-	const struct model_device *d = &m->devices[t->timeline.device];
-	bool told = t->timeline.model.devices[t->timeline.device].told;
+	bool here = e->device == t->timeline->device;
+	bool told = t->timeline->model.devices[t->timeline->device].told;
 
-	if (e->device == t->timeline.device && e->kind == (told ? GMT_BLOCK_OOM : GMT_MEM_FAIL)) {
+	if (here && e->kind == (told ? GMT_BLOCK_OOM : GMT_MEM_FAIL)) {
 		add(t, MARK_OOM, e);
 		add_key(t, e);
 	}
-	if (d->retries > t->retries)
+	if (here && e->kind == GMT_BLOCK_ALLOC)
 		add(t, MARK_RETRY, e);
-	t->retries = d->retries;
 	if (t->parts == TRACK_WHOLE && (e->kind == GMT_RANGE_BEGIN || e->kind == GMT_MARK) &&
 	    is_users(t, e))
 		add(t, MARK_RANGE, e);
+}
+
+void marks_find(struct track *t)
+{
+	const struct row_store *marks = &t->timeline->model.lives.marks;
+
+	for (uint32_t i = 0; i < marks->count; i++)
+		look_at(t, rows_at(marks, i));
 }
 
 uint64_t marks_first_oom(const struct track *t)

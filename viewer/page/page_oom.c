@@ -31,7 +31,7 @@ int page_oom_emit(struct track *t)
 	int rc = 0;
 
 	if (!t->ooms || !oom_find(&refusal, t->recording, 0, &rc) ||
-	    refusal.event.device != t->timeline.device)
+	    refusal.event.device != t->timeline->device)
 		return rc;
 	rc = oom_open(&o, t->recording, &refusal);
 	if (rc)

@@ -65,7 +65,7 @@ struct page_rows {
 static uint32_t origin_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
-	struct owner o = owners_find(&r->track->timeline.owners, b);
+	struct owner o = owners_find(&r->track->timeline->owners, b);
 	char brief[256];
 	const char *function = o.function;
 	uint32_t row[WIDTH] = { track_stack(r->track, b->stack, b->seq) };
@@ -90,7 +90,7 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
 	snprintf(stream, sizeof(stream), b->stream ? "0x%llx" : "default",
 		 (unsigned long long)b->stream);
 	row[1] = names_word(n, stream);
-	row[2] = model_born(&r->track->timeline.model, b)->stage;
+	row[2] = model_born(&r->track->timeline->model, b)->stage;
 	row[3] = b->memory;
 	row[4] = d ? d->tid : 0;
 	return intern(&r->contexts, row);
@@ -112,7 +112,7 @@ static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned
 	place = strstr(text, born);
 	if (place) {
 		*place = 0;
-		human_seconds(seconds, b->born_ns - r->track->timeline.model.first_ns);
+		human_seconds(seconds, b->born_ns - r->track->timeline->model.first_ns);
 		place += sizeof(born) - 1 + strlen(seconds);
 	}
 	when = strstr(text, " (first at ");
@@ -135,7 +135,7 @@ static void put_stretches(struct page_rows *r, const struct page_life *life)
 
 	for (size_t i = 0; i <= life->more_count; i++) {
 		const struct stretch *s = lives_stretch(life, i);
-		struct block b = lives_copy(life, i, &r->track->timeline.model);
+		struct block b = lives_copy(life, i);
 		uint32_t evidence = evidence_of(r, &b, s->category);
 
 		if (evidence == before)
@@ -153,8 +153,7 @@ static void put_stretches(struct page_rows *r, const struct page_life *life)
 
 static void put_life(struct page_rows *r, const struct page_life *life)
 {
-	const struct block copy = lives_copy(life, 0, &r->track->timeline.model), *b = &copy;
-	const struct block *before = &r->before.block;
+	const struct block *b = &life->block, *before = &r->before.block;
 
 	column_put(&r->seq, b->seq - before->seq);
 	column_put_signed(&r->time, (int64_t)(b->born_ns - before->born_ns));
@@ -198,8 +197,8 @@ void page_lives_emit(struct track *t)
 {
 	struct page_rows r = { .track = t,
 			       .classifier =
-				       classifier_new(&t->timeline.model, &t->timeline.owners),
-			       .before.block.born_ns = t->timeline.model.first_ns };
+				       classifier_new(&t->timeline->model, &t->timeline->owners),
+			       .before.block.born_ns = t->timeline->model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)
 		put_life(&r, &t->blocks.items[i]);

@@ -10,7 +10,7 @@ enum { STEP_ROWS = 4000, SPAN_ROWS = 30000 };
 
 static uint32_t peak_words(struct track *t, const struct extent *x)
 {
-	struct timeline *v = &t->timeline;
+	struct timeline *v = t->timeline;
 	struct instant at;
 
 	instant_of_peak(&at, &v->steps, &v->spans, x, &v->owners);
@@ -50,11 +50,11 @@ static void put_step(struct column *c, struct track *t, const struct step *s)
 /* Of more steps than there is room for: the first, the last, and the highest. Returns how many. */
 static size_t put_steps(struct column *c, struct track *t, size_t room)
 {
-	const struct steps *s = &t->timeline.steps;
-	struct extent before = { .first_ns = t->timeline.model.first_ns };
+	const struct steps *s = &t->timeline->steps;
+	struct extent before = { .first_ns = t->timeline->model.first_ns };
 	size_t rows = 0, number = 0, best;
 
-	timeline_peak(&t->timeline, &best);
+	timeline_peak(t->timeline, &best);
 	for (size_t i = 0; i < s->count; i++) {
 		if (i > room / 2 && i + room / 2 < s->count && i != best)
 			continue;
@@ -70,9 +70,9 @@ static size_t put_steps(struct column *c, struct track *t, size_t room)
 
 static void emit_spans(struct track *t)
 {
-	const struct spans *s = &t->timeline.spans;
+	const struct spans *s = &t->timeline->spans;
 	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
-	uint64_t before = 0, ns = t->timeline.model.first_ns;
+	uint64_t before = 0, ns = t->timeline->model.first_ns;
 	struct column c = { 0 };
 
 	for (size_t i = 0; i < rows; i++) {
@@ -93,7 +93,7 @@ static void emit_spans(struct track *t)
 
 void page_steps_emit(struct track *t)
 {
-	const struct steps *s = &t->timeline.steps;
+	const struct steps *s = &t->timeline->steps;
 	struct emit *out = t->page->out;
 	struct column c = { 0 };
 	size_t rows = put_steps(&c, t, page_room(t->page, STEP_ROWS, 200));
@@ -131,9 +131,9 @@ int page_account_emit(struct track *t)
 	struct account a;
 	int rc;
 
-	if (!t->timeline.framework || t->timeline.steps.count < 2)
+	if (!t->timeline->framework || t->timeline->steps.count < 2)
 		return 0;
-	rc = account_make(&a, &t->timeline, given);
+	rc = account_make(&a, t->timeline, given);
 	if (rc)
 		return rc;
 	emit_object(out, "account");

@@ -14,60 +14,48 @@ size_t page_room(const struct page *p, size_t rows, size_t least)
 	return room < least ? least : room;
 }
 
+/* Key moments that lie before an event are what held until it. */
+static void note_keys(struct track *t, uint64_t seq)
+{
+	struct page_lives *l = &t->blocks;
+
+	for (; l->key_next < l->key_count && l->key_order[l->key_next]->seq < seq; l->key_next++)
+		l->key_order[l->key_next]->at = t->curve.now;
+}
+
 static void change(void *ctx, const struct series_change *c)
 {
 	struct track *t = ctx;
 
-	if (c->device != t->timeline.device)
-		return;
+	note_keys(t, c->seq);
 	t->curve.now.classes[c->category] += (uint64_t)c->bytes;
+	t->curve.now.bytes += (uint64_t)c->bytes;
 	if (t->parts == TRACK_WHOLE)
 		lives_change(&t->blocks, c);
 }
 
-static void follow_curve(struct track *t, const struct gmt_event *e, const struct model *m)
+static void event(void *ctx, const struct series_event *e)
 {
-	const struct model_device *d = &m->devices[t->timeline.device];
-	struct point *now = &t->curve.now, before = *now;
-	const struct curve *blocks = t->timeline.framework ? &d->blocks : &d->driver;
+	struct track *t = ctx;
+	const struct series_device *d = &e->devices[t->timeline->device];
+	struct point *now = &t->curve.now;
+	const struct point *last =
+		t->curve.count ? &t->curve.groups[t->curve.count - 1].last : NULL;
 
-	now->bytes = blocks->now;
-	now->reserved = d->reserved.now;
-	now->used = d->driver.now + d->context;
-	if (t->curve.count &&
-	    !memcmp(t->curve.groups[t->curve.count - 1].last.classes, now->classes,
-		    sizeof(now->classes)) &&
-	    before.bytes == now->bytes && before.reserved == now->reserved &&
-	    before.used == now->used)
+	note_keys(t, e->seq);
+	now->reserved = d->reserved;
+	now->used = d->driver + d->context;
+	if (last && last->bytes == now->bytes && last->reserved == now->reserved &&
+	    last->used == now->used && !memcmp(last->classes, now->classes, sizeof(now->classes)))
 		return;
 	now->seq = e->seq;
 	now->time_ns = e->time_ns;
 	page_curve_add(&t->curve);
 }
 
-static void note_keys(struct track *t, uint64_t seq)
-{
-	for (size_t i = 0; i < t->blocks.key_count; i++)
-		if (t->blocks.keys[i].seq == seq)
-			t->blocks.keys[i].at = t->curve.now;
-}
-
-static void event(void *ctx, const struct gmt_event *e, const struct model *m)
-{
-	struct track *t = ctx;
-
-	follow_curve(t, e, m);
-	if (t->parts == TRACK_WHOLE) {
-		lives_event(&t->blocks, e, m);
-		segments_event(t, e, m);
-	}
-	marks_event(t, e, m);
-	note_keys(t, e->seq);
-}
-
 uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
 {
-	return names_stack(&t->page->names, &t->timeline.stacks, &t->stacks, stack, seq);
+	return names_stack(&t->page->names, &t->timeline->stacks, &t->stacks, stack, seq);
 }
 
 static void add_key(struct page_lives *l, const char *name, size_t number, uint64_t seq,
@@ -94,30 +82,30 @@ static void add_steps(struct page_lives *l, const struct steps *steps, const str
 
 static void choose_keys(struct track *t)
 {
-	const struct model *m = &t->timeline.model;
-	const struct peak *peak = &model_curve(&m->devices[t->timeline.device])->peak;
+	const struct model *m = &t->timeline->model;
+	const struct peak *peak = &model_curve(&m->devices[t->timeline->device])->peak;
 	size_t step;
 
 	add_key(&t->blocks, "peak", 0, peak->event.seq, peak->event.time_ns);
 	add_key(&t->blocks, "end", 0, m->last_seq, m->last_ns);
-	add_steps(&t->blocks, &t->timeline.steps, timeline_peak(&t->timeline, &step));
+	add_steps(&t->blocks, &t->timeline->steps, timeline_peak(t->timeline, &step));
 }
 
-static int run(struct track *t)
+static void run(struct track *t)
 {
-	const struct series_sink sink = { change, event, t };
+	const struct series_sink sink = { .change = change, .event = event, .ctx = t };
 	size_t groups;
-	int rc;
 
-	t->blocks.device = t->timeline.device;
-	t->blocks.last_seq = t->timeline.model.last_seq;
+	t->blocks.device = t->timeline->device;
+	t->blocks.model = &t->timeline->model;
 	t->blocks.limit = page_room(t->page, LIFE_ROWS, 100);
 	groups = page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1;
 	page_curve_init(&t->curve, groups < CURVE_MOST ? groups : CURVE_MOST);
 	choose_keys(t);
-	rc = series_run(&t->series, &sink);
-	lives_finish(&t->blocks);
-	return rc;
+	marks_find(t);
+	page_lives_choose(&t->blocks, t->parts == TRACK_WHOLE);
+	timeline_series(t->timeline, &sink, NULL, 0);
+	note_keys(t, UINT64_MAX);
 }
 
 /* What the first picture shows: the curve in few groups, all of them if they are few. */
@@ -127,7 +115,7 @@ static size_t emit_curve(struct track *t)
 		page_curve_coarse(&t->curve, page_room(t->page, CURVE_FIRST, 60));
 	size_t groups = coarse.count;
 
-	page_curve_emit(&coarse, t->timeline.model.first_ns, t->page->first);
+	page_curve_emit(&coarse, t->timeline->model.first_ns, t->page->first);
 	page_curve_free(&coarse);
 	return groups;
 }
@@ -159,7 +147,7 @@ static int emit_blocks(struct track *t)
 	page_lives_emit(t);
 	segments_emit(t);
 	rc = page_account_emit(t);
-	rc = rc ? rc : page_leaks_emit(t);
+	page_leaks_emit(t);
 	return rc ? rc : page_oom_emit(t);
 }
 
@@ -176,7 +164,7 @@ static int emit_track(struct track *t)
 	emit_end(t->page->first);
 	emit_object(out, NULL);
 	if (groups < t->curve.count)
-		page_curve_emit(&t->curve, t->timeline.model.first_ns, out);
+		page_curve_emit(&t->curve, t->timeline->model.first_ns, out);
 	page_steps_emit(t);
 	marks_emit(t);
 	rc = t->parts == TRACK_WHOLE ? emit_blocks(t) : 0;
@@ -184,24 +172,18 @@ static int emit_track(struct track *t)
 	return rc;
 }
 
-int track_write(struct page *p, struct recording *r, const struct model *facts, int device,
-		enum track_parts parts)
+int track_write(struct page *p, struct timeline *timeline, enum track_parts parts)
 {
-	struct track t = { .page = p, .parts = parts, .recording = r };
-	int rc = timeline_open_known(&t.timeline, r, facts, device, &t.series);
+	struct track t = {
+		.page = p, .parts = parts, .recording = timeline->recording, .timeline = timeline
+	};
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = run(&t);
-	if (!rc)
-		rc = emit_track(&t);
+	run(&t);
+	rc = emit_track(&t);
 	page_curve_free(&t.curve);
 	page_lives_free(&t.blocks);
-	free(t.segments.items);
-	map_free(&t.segments.alive);
 	free(t.marks);
 	map_free(&t.stacks);
-	series_close(&t.series);
-	timeline_close(&t.timeline);
 	return rc;
 }
