@@ -11,116 +11,26 @@
  * since (returns, exceptions, longjmp, other stacks): a slot that was used again for something else
  * is never looked at, or holds what the step would take from it anyway. A place where the words
  * differ, or whose end was itself loaded from memory, is stepped over by its rule. Rules hold until
- * an object is unloaded (modules_unloads). Return addresses are never changed.
+ * an object is unloaded (modules_unloads). Return addresses are never changed. The inner part that
+ * is new against the last walk mostly came before too, some events ago: repeat.h keeps such parts.
  *
  * Application threads, any lock held; loads only, from the memory an unwinder would read. Never
  * guesses: one frame without a rule, and the walk is not taken.
  */
 #include "frames.h"
 
-#include "../base/forkgate.h"
 #include "modules.h"
-#include "../base/os.h"
 
 #include <string.h>
 
-#define FRAME_MOST    (64u << 20) /* bytes */
-#define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
-
-static inline NOT_SANITIZED uintptr_t load(uintptr_t address)
+/* From the frame at `from`, known to be right, outward as long as frames hold. */
+static NOT_SANITIZED int verified(const struct frame *frames, int from)
 {
-	return *(const uintptr_t *)address;
-}
+	const struct frame *k = frames + from;
 
-/* ---- rules ---- */
-
-/* Room in a full set is made by the rule that has been there longest. */
-static struct learned *keep_place(struct learned *set)
-{
-	for (unsigned i = 0; i < FRAMES_WAYS; i++)
-		if (!set[i].ip)
-			return &set[i];
-	memmove(&set[0], &set[1], (FRAMES_WAYS - 1) * sizeof(set[0]));
-	return &set[FRAMES_WAYS - 1];
-}
-
-/* Of code outside of all objects nothing is kept: an object may be loaded there. */
-static __attribute__((noinline)) struct cfi_rule learn(struct learned *set, uintptr_t ip)
-{
-	const struct cfi_rule unknown = { .how = CFI_UNKNOWN };
-	const struct cfi_table *t;
-	struct cfi_rule rule;
-
-	forkgate_enter();
-	t = modules_table(ip);
-	rule = t ? cfi_rule(t, ip - 1) : unknown;
-	forkgate_leave();
-	if (t)
-		*keep_place(set) = (struct learned){ ip, rule };
-	return rule;
-}
-
-static inline struct cfi_rule rule_for(struct frames *f, uintptr_t ip)
-{
-	struct learned *set = f->rules[(ip * 0x9e3779b97f4a7c15ULL) >> 53];
-
-	_Static_assert(FRAMES_SETS == 1u << (64 - 53), "the shift makes the number of a set");
-	for (unsigned i = 0; i < FRAMES_WAYS; i++)
-		if (OS_LIKELY(set[i].ip == ip))
-			return set[i].rule;
-	return learn(set, ip);
-}
-
-/* ---- steps ---- */
-
-/* Stands for a frame's own member, until the frame has its place. */
-static const uintptr_t not_saved;
-
-enum outcome { WENT, REACHED_END, LOST };
-
-/* Where information is wrong, a register holds anything: only what may be stack is read. */
-static inline bool near(uintptr_t sp, uintptr_t end)
-{
-	return end > sp && end - sp < FRAME_MOST && !(end & 7);
-}
-
-/* To the caller of s, in place. */
-static inline NOT_SANITIZED enum outcome step(struct frames *f, struct frame *s)
-{
-	struct cfi_rule r = rule_for(f, s->ip);
-	uintptr_t end = (r.how == CFI_SP ? s->sp : s->bp) + (uintptr_t)(intptr_t)r.end;
-	const uintptr_t *bp_at;
-
-	if (OS_UNLIKELY(r.how == CFI_OUTERMOST))
-		return REACHED_END;
-	if (OS_UNLIKELY(r.how == CFI_UNKNOWN))
-		return LOST;
-	bp_at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
-				    (uintptr_t)(intptr_t)r.bp);
-	if (OS_UNLIKELY(r.how == CFI_BP_LOAD)) {
-		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)bp_at))
-			return LOST;
-		end = load(end);
-	}
-	if (OS_UNLIKELY(!near(s->sp, end)))
-		return LOST;
-	if (r.saved)
-		s->bp = *bp_at;
-	s->bp_at = r.how == CFI_BP_LOAD ? NULL : r.saved ? bp_at : &not_saved;
-	s->sp = end;
-	s->ip = load(end - 8);
-	return s->ip ? WENT : REACHED_END;
-}
-
-static inline bool same(const struct frame *a, const struct frame *b)
-{
-	return a->ip == b->ip && a->sp == b->sp && a->bp == b->bp;
-}
-
-/* The words that made this frame, given that the one inside it is right. */
-static inline NOT_SANITIZED bool holds(const struct frame *k)
-{
-	return k->bp_at && load(k->sp - 8) == k->ip && *k->bp_at == k->bp;
+	while (k > frames && holds(k - 1))
+		k--;
+	return (int)(k - frames);
 }
 
 /*
@@ -131,10 +41,9 @@ static int verify(struct frames *f, const struct walk *w, int from, struct frame
 		  enum outcome *outcome)
 {
 	for (int k = from;; k--) {
-		while (k > 0 && holds(&w->frames[k - 1]))
-			k--;
+		k = verified(w->frames, k);
 		*s = w->frames[k];
-		*outcome = step(f, s);
+		*outcome = step(&f->steps, s);
 		if (*outcome != WENT || k == 0 || !same(s, &w->frames[k - 1]))
 			return k;
 	}
@@ -150,16 +59,10 @@ static bool take_over(struct frames *f, int *fresh, const struct walk *w, int fr
 			return false;
 		f->fresh[*fresh] = w->frames[i];
 		if (w->frames[i].bp_at == &w->frames[i].bp)
-			f->fresh[*fresh].bp_at = &not_saved;
+			f->fresh[*fresh].bp_at = &steps_not_saved;
 		(*fresh)++;
 	}
 	return true;
-}
-
-static void settle(struct frame *k)
-{
-	if (k->bp_at == &not_saved)
-		k->bp_at = &k->bp;
 }
 
 static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept)
@@ -198,7 +101,7 @@ static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 		if (fresh == FRAMES_MOST)
 			return NULL;
 		f->fresh[fresh++] = s;
-		outcome = step(f, &s);
+		outcome = step(&f->steps, &s);
 	}
 	return outcome == REACHED_END ? finish(f, w, fresh, 0) : NULL;
 }
@@ -211,24 +114,72 @@ static bool is_current(struct frames *f)
 
 	if (OS_LIKELY(f->unloads == unloads))
 		return !now;
-	for (unsigned i = 0; i < FRAMES_MEMORIES; i++)
-		f->memories[i].count = 0;
-	memset(f->rules, 0, sizeof(f->rules));
+	f->walk.verifiable = false;
+	memset(&f->steps, 0, sizeof(f->steps));
+	repeat_forget(&f->repeats);
 	f->unloads = unloads;
 	return !now;
 }
 
-/* Which earlier walk to compare with: the last that began in the same place, as a hook for
- * allocations and one for frees are called from different ones. */
-static struct walk *memory_for(struct frames *f, uintptr_t began)
+/*
+ * The inner part as it was before; the rest is verified here. NULL = not as before, and nothing was
+ * changed but what is right in any case.
+ */
+static struct walk *walk_again(struct frames *f, const struct frame *here)
+{
+	const struct repeat *p = repeat_find(&f->repeats, &f->steps, here);
+	enum outcome outcome;
+	struct frame s;
+	struct walk *w = &f->walk;
+	int join;
+
+	if (!p)
+		return NULL;
+	join = p->outer - 1;
+	if (!w->verifiable || w->count <= join || w->nodes[join] != p->base ||
+	    !repeat_joins(&f->repeats, p, &w->frames[join]))
+		return NULL;
+	if (verify(f, w, join, &s, &outcome) != 0 || outcome != REACHED_END)
+		return NULL;
+	for (unsigned i = 0; i <= p->count; i++) {
+		w->frames[join + (int)i] = f->repeats.now[i];
+		settle(&w->frames[join + (int)i]);
+	}
+	memcpy(&w->nodes[p->outer], p->nodes, p->count * sizeof(p->nodes[0]));
+	w->count = w->kept = p->outer + p->count;
+	return w;
+}
+
+/* Its nodes are known by now, unless one could not be had. */
+static void keep_taken(struct frames *f)
+{
+	if (!f->taken)
+		return;
+	if (f->walk.count == f->taken)
+		repeat_keep(&f->repeats, &f->steps, &f->walk, f->own, f->owns);
+	else
+		f->repeats.last = 0;
+	f->taken = 0;
+}
+
+static struct walk *walk_anew(struct frames *f, struct frame s, uintptr_t own_start,
+			      uintptr_t own_end)
 {
 	struct walk *w;
 
-	for (unsigned i = 0; i < FRAMES_MEMORIES; i++)
-		if (f->memories[i].began == began)
-			return &f->memories[i];
-	w = &f->memories[f->next_memory++ % FRAMES_MEMORIES];
-	w->began = began;
+	f->walked++;
+	f->owns = 0;
+	f->own[0] = s;
+	while (s.ip >= own_start && s.ip < own_end) {
+		if (f->owns == REPEAT_OWN)
+			return NULL;
+		f->own[f->owns++] = s;
+		if (step(&f->steps, &s) != WENT)
+			return NULL;
+	}
+	w = walk_from(f, &f->walk, s);
+	f->walk.verifiable = w != NULL; /* half of one is none */
+	f->taken = w ? w->count : 0;
 	return w;
 }
 
@@ -236,15 +187,15 @@ __attribute__((noinline)) NOT_SANITIZED struct walk *
 frames_walk(struct frames *f, uintptr_t own_start, uintptr_t own_end)
 {
 #if defined(__x86_64__)
-	const uintptr_t *here = __builtin_frame_address(0);
-	struct frame s = { here[1], (uintptr_t)(here + 2), here[0], NULL };
+	const uintptr_t *at = __builtin_frame_address(0);
+	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], NULL };
+	struct walk *w;
 
+	keep_taken(f);
 	if (!is_current(f))
 		return NULL;
-	while (s.ip >= own_start && s.ip < own_end)
-		if (step(f, &s) != WENT)
-			return NULL;
-	return walk_from(f, memory_for(f, s.ip), s);
+	w = walk_again(f, &here);
+	return w ? w : walk_anew(f, here, own_start, own_end);
 #else
 	(void)f, (void)own_start, (void)own_end;
 	return NULL;

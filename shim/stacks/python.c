@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks the calling thread's frame chain by offsets. Application threads, any lock held, GIL held
- * or not: plain loads only. Before the first walk is believed, the same chain is followed by reads
- * that cannot fault and every object on the way must be of the type it should be; else Python
- * stacks stay off.
+ * Finds the interpreter and where it keeps its frames. Before the first walk is believed, the chain
+ * is followed by reads that cannot fault and every object on the way must be of the type it should
+ * be; else Python stacks stay off. Application threads, any lock held, GIL held or not.
  */
 #include "python.h"
 
-#include "../base/intern.h"
 #include "../base/os.h"
 
 #include <dlfcn.h>
@@ -28,11 +26,6 @@ static struct {
 	char version[16];
 	const char *trouble;
 } py = { .trouble = "there is no Python in this process" };
-
-static uintptr_t load(uintptr_t address)
-{
-	return *(const uintptr_t *)address;
-}
 
 static uintptr_t peek(uintptr_t address)
 {
@@ -118,11 +111,11 @@ void python_find(bool everywhere)
 		__atomic_store_n(&py.found, true, __ATOMIC_RELEASE);
 }
 
-static uintptr_t first_frame(uintptr_t thread, uintptr_t (*get)(uintptr_t))
+static uintptr_t first_frame(uintptr_t thread)
 {
-	uintptr_t frame = get(thread + (uintptr_t)py.at.thread_frame);
+	uintptr_t frame = peek(thread + (uintptr_t)py.at.thread_frame);
 
-	return py.at.cframe_frame >= 0 && frame ? get(frame + (uintptr_t)py.at.cframe_frame)
+	return py.at.cframe_frame >= 0 && frame ? peek(frame + (uintptr_t)py.at.cframe_frame)
 						: frame;
 }
 
@@ -170,7 +163,7 @@ static int check_chain(uintptr_t thread)
 
 	if (peek(thread + (uintptr_t)o->thread_id) != (uintptr_t)pthread_self())
 		return WRONG;
-	frame = first_frame(thread, peek);
+	frame = first_frame(thread);
 	for (int i = 0; frame && i < 64; i++) {
 		uintptr_t code = peek(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
 		uint8_t owner = 0;
@@ -203,98 +196,12 @@ static bool believe(uintptr_t thread)
 	return checked == RIGHT;
 }
 
-static uint64_t name_hash(const struct python_offsets *o, uintptr_t name)
+uintptr_t python_thread(void)
 {
-	uint64_t hash = load(name + (uintptr_t)o->str_hash), len;
-
-	if (hash != UINT64_MAX)
-		return hash;
-	len = load(name + (uintptr_t)o->str_length);
-	return intern_hash_bytes((const void *)(name + (uintptr_t)o->str_ascii),
-				 len < 64 ? len : 64);
-}
-
-/* 3.12 on numbers every code object; before, what two code objects at one address do not share. */
-static uint64_t code_check(const struct python_offsets *o, uintptr_t code)
-{
-	uint32_t version =
-		o->code_version >= 0 ? *(const uint32_t *)(code + (uintptr_t)o->code_version) : 0;
-	uintptr_t name;
-	uint64_t h;
-
-	if (version)
-		return version;
-	name = load(code + (uintptr_t)o->code_name);
-	h = name_hash(o, name) ^ *(const uint32_t *)(code + (uintptr_t)o->code_first_line);
-	h = h * 0xd6e8feb86659fd93ULL + name;
-	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + load(code + (uintptr_t)o->code_file);
-	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + load(code + (uintptr_t)o->code_table);
-	return h | 1ULL << 63; /* never a version */
-}
-
-static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
-{
-	uintptr_t copies;
-	int32_t index;
-
-	if (OS_LIKELY(o->frame_tlbc < 0))
-		return code + (uintptr_t)o->code_start;
-	copies = load(code + (uintptr_t)o->code_tlbc);
-	index = *(const int32_t *)(frame + (uintptr_t)o->frame_tlbc);
-	if (!copies || index < 0 || (uintptr_t)index >= load(copies))
-		return code + (uintptr_t)o->code_start;
-	return load(copies + 8 + 8 * (uintptr_t)index);
-}
-
-static uint32_t lasti_bytes(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
-{
-	uintptr_t at = frame + (uintptr_t)o->frame_lasti;
-	int64_t lasti;
-
-	if (o->lasti_kind == PYTHON_LASTI_POINTER)
-		lasti = (int64_t)(load(at) - code_begin(o, frame, code));
-	else
-		lasti = *(const int32_t *)at * (int64_t)o->lasti_kind;
-	return lasti < 0 || lasti > 0x3fffffff ? 0 : (uint32_t)lasti; /* < 0: not started yet */
-}
-
-static void read_frame(const struct python_offsets *o, uintptr_t frame, struct python_frame *out)
-{
-	uint32_t entry = o->frame_owner < 0; /* before 3.11 every call enters from C */
-
-	if (o->frame_entry >= 0)
-		entry = *(const uint8_t *)(frame + (uintptr_t)o->frame_entry) != 0;
-	out->code = load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
-	out->check = code_check(o, out->code);
-	out->where = lasti_bytes(o, frame, out->code) << 1 | entry;
-}
-
-static bool is_shim(const struct python_offsets *o, uintptr_t frame)
-{
-	return o->frame_owner >= 0 &&
-	       *(const int8_t *)(frame + (uintptr_t)o->frame_owner) >= o->shim_owner;
-}
-
-int python_walk(struct python_frame *out, int most)
-{
-	const struct python_offsets *o = &py.at;
-	uintptr_t thread, frame;
-	int n = 0;
+	uintptr_t thread;
 
 	if (!__atomic_load_n(&py.found, __ATOMIC_ACQUIRE) || py.checked == WRONG)
-		return -1;
+		return 0;
 	thread = (uintptr_t)py.this_thread();
-	if (!thread || py.finalizing() || !believe(thread))
-		return -1;
-	frame = first_frame(thread, load);
-	for (int steps = 0; frame && n < most && steps < 2 * most; steps++) {
-		if (is_shim(o, frame)) { /* the frame inside it was entered from C */
-			if (n)
-				out[n - 1].where |= 1;
-		} else {
-			read_frame(o, frame, &out[n++]);
-		}
-		frame = load(frame + (uintptr_t)o->frame_back);
-	}
-	return n;
+	return thread && !py.finalizing() && believe(thread) ? thread : 0;
 }

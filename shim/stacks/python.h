@@ -11,10 +11,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PYTHON_MOST 1024 /* no more frames than that are looked at */
+
 struct python_frame {
 	uintptr_t code; /* address of the code object */
 	uint64_t check; /* tells a code object from a later one at the same address */
 	uint32_t where; /* lasti in bytes << 1 | entered from C */
+
+	/* by which a later walk knows it again */
+	uint32_t version, first_line;
+	uintptr_t at; /* the frame; bit 0: entered from C */
+	uintptr_t instruction, name, file, table;
+	uint64_t name_hash;
+};
+
+/* A thread's frames as they were last, outermost first. Zeroed memory is a new one. */
+struct python_chain {
+	int count, kept; /* kept: so many outer frames are as they were before */
+	struct python_frame frames[PYTHON_MOST];
+	uintptr_t at[PYTHON_MOST]; /* innermost first */
 };
 
 /* Looks for an interpreter in the process: in the constructor among what the program was linked
@@ -26,8 +41,11 @@ const char *python_trouble(void);
 /* "3.11", or NULL if there is no Python. */
 const char *python_version(void);
 
-/* Innermost first. -1: this thread has no Python. most: no more frames than that are looked at. */
-int python_walk(struct python_frame *out, int most);
+/* How many frames there are; -1: this thread has no Python. */
+int python_walk(struct python_chain *c);
+
+/* The calling thread's state in the interpreter, which may be read; 0: it has none. */
+uintptr_t python_thread(void);
 
 /* The offsets in use; valid once python_walk gave frames. */
 const struct python_offsets *python_layout(void);

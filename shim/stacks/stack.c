@@ -15,10 +15,7 @@
 
 #include <string.h>
 
-#define PYTHON_MOST 1024
-
-/* Frames are innermost first, as they are walked; nodes outermost first, so that an unchanged outer
- * part keeps its places. */
+/* Frames and their nodes are outermost first, so that an unchanged outer part keeps its places. */
 struct native_part {
 	struct frames frames;
 	uintptr_t addresses[FRAMES_MOST]; /* by libunwind */
@@ -26,9 +23,8 @@ struct native_part {
 };
 
 struct python_part {
-	struct python_frame frames[2][PYTHON_MOST];
+	struct python_chain chain;
 	uint32_t nodes[PYTHON_MOST];
-	int last_count, turn;
 	uint8_t definition[GMT_DEF_MAX];
 };
 
@@ -87,11 +83,6 @@ static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *
 	return w->count ? w->nodes[w->count - 1] : 0;
 }
 
-static bool same_frame(const struct python_frame *a, const struct python_frame *b)
-{
-	return a->code == b->code && a->check == b->check && a->where == b->where;
-}
-
 static uint32_t python_node(struct thread *t, struct python_part *p, uint32_t parent,
 			    const struct python_frame *f)
 {
@@ -104,22 +95,17 @@ static uint32_t python_node(struct thread *t, struct python_part *p, uint32_t pa
 
 static uint32_t python_chain(struct thread *t, struct python_part *p, uint16_t *flags)
 {
-	const struct python_frame *last = p->frames[p->turn];
-	struct python_frame *frames = p->frames[p->turn ^= 1];
-	int n = python_walk(frames, PYTHON_MOST), same = 0;
+	struct python_chain *c = &p->chain;
+	int n = python_walk(c);
 
 	if (n < 0)
 		*flags |= GMT_FLAG_NO_PYTHON;
 	if (n == PYTHON_MOST)
 		*flags |= GMT_FLAG_TRUNCATED;
-	while (same < n && same < p->last_count &&
-	       same_frame(&frames[n - 1 - same], &last[p->last_count - 1 - same]))
-		same++;
-	p->last_count = n > 0 ? n : 0;
-	for (int i = same; i < n; i++) {
-		p->nodes[i] = python_node(t, p, i ? p->nodes[i - 1] : 0, &frames[n - 1 - i]);
+	for (int i = c->kept; i < n; i++) {
+		p->nodes[i] = python_node(t, p, i ? p->nodes[i - 1] : 0, &c->frames[i]);
 		if (!p->nodes[i]) {
-			p->last_count = 0;
+			c->count = 0;
 			*flags |= GMT_FLAG_TRUNCATED;
 			return i ? p->nodes[i - 1] : 0;
 		}

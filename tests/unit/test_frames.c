@@ -28,6 +28,27 @@ static void test_random_programs(void **state)
 	assert_true(my.kept > my.walks);
 }
 
+/* What a program does again is known by what it did before: nearly no frame is walked. */
+static void test_the_same_again(void **state)
+{
+	unsigned walks = 0, anew = 0;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 40; i++) {
+		my.random = 11; /* the same calls */
+		my.walks = 0;
+		my.frames->walked = 0;
+		for (int k = 0; k < 60; k++)
+			any((int)chance(12));
+		walks = my.walks;
+		anew = my.frames->walked;
+	}
+	expect_right(false);
+	assert_true(walks > 100);
+	assert_in_range(anew, 0, walks / 10);
+}
+
 static NOINLINE void jump_out(int depth)
 {
 	if (depth)
@@ -226,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_programs),
+		cmocka_unit_test(test_the_same_again),
 		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_only_the_saved_register_differs),
 		cmocka_unit_test(test_deeper_than_kept),

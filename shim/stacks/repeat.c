@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the inner part of a walk among those of earlier walks and verifies it. Which one it may be
+ * is a guess by the walk before and the place where it begins; whether it is, is not: from the
+ * state at the beginning outward each kept frame's words are compared with the stack, as in
+ * frames.c, so a wrong guess costs time and nothing else. Of rbp only what a step reads must be
+ * equal; what it holds now is what the walk gets.
+ *
+ * Application threads, any lock held; loads only, and the thread's own memory.
+ */
+#include "repeat.h"
+
+#include "frames.h"
+
+#include <string.h>
+
+static struct repeat_link *links_of(struct repeats *r, uintptr_t sp, uint32_t *mark)
+{
+	uint64_t h = ((uint64_t)sp ^ (uint64_t)r->last << 48) * 0x9e3779b97f4a7c15ULL;
+
+	_Static_assert(REPEAT_LINKS == 1u << 10, "ten bits of the hash");
+	*mark = (uint32_t)(h >> 16) | 1;
+	return r->links[h >> 54];
+}
+
+static inline bool bp_fits(const struct repeat *p, int i, uintptr_t bp)
+{
+	return !(p->bp_counts >> i & 1) || p->frames[i].bp == bp;
+}
+
+/* A frame whose place was itself loaded from memory is stepped to by its rule. */
+static __attribute__((noinline)) bool stepped(struct steps *steps, const struct frame *from,
+					      struct frame *to)
+{
+	*to = *from;
+	return step(steps, to) == WENT;
+}
+
+static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p, struct frame *now,
+				   const struct frame *here)
+{
+	int i = p->all - 1;
+	uintptr_t bp = here->bp;
+
+	now[i] = *here;
+	if (p->frames[i].ip != here->ip || p->frames[i].sp != here->sp || !bp_fits(p, i, bp))
+		return false;
+	for (i--; i >= 0; i--) {
+		const struct frame *k = &p->frames[i];
+
+		if (OS_LIKELY(k->bp_at != NULL)) {
+			if (load_word(k->sp - 8) != k->ip)
+				return false;
+			if (k->bp_at != &steps_not_saved)
+				bp = *k->bp_at;
+			now[i] = (struct frame){ k->ip, k->sp, bp, k->bp_at };
+		} else {
+			if (!stepped(steps, &now[i + 1], &now[i]) || now[i].ip != k->ip ||
+			    now[i].sp != k->sp)
+				return false;
+			bp = now[i].bp;
+		}
+		if (!bp_fits(p, i, bp))
+			return false;
+	}
+	return true;
+}
+
+const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here)
+{
+	uint32_t mark;
+	const struct repeat_link *links = links_of(r, here->sp, &mark);
+
+	for (unsigned i = 0; i < REPEAT_WAYS; i++) {
+		const struct repeat *p = &r->all[links[i].next - 1u];
+
+		if (links[i].mark != mark || !is_right(steps, p, r->now, here))
+			continue;
+		r->last = links[i].next;
+		return p;
+	}
+	return NULL;
+}
+
+bool repeat_joins(const struct repeats *r, const struct repeat *p, const struct frame *k)
+{
+	return k->ip == r->now[0].ip && k->sp == r->now[0].sp && bp_fits(p, 0, k->bp);
+}
+
+/* ---- keeping ---- */
+
+/* From the frame k of the walk outward: what happens to rbp first? */
+static bool bp_counts(struct steps *steps, const struct walk *w, int k)
+{
+	for (; k >= 0; k--) {
+		struct cfi_rule r = rule_for(steps, w->frames[k].ip);
+
+		if (r.how != CFI_SP || r.saved)
+			return r.how == CFI_BP || r.how == CFI_BP_LOAD;
+	}
+	return false;
+}
+
+static bool own_bp_counts(struct steps *steps, const struct frame *own, unsigned i, unsigned owns,
+			  bool behind)
+{
+	for (; i < owns; i++) {
+		struct cfi_rule r = rule_for(steps, own[i].ip);
+
+		if (r.how != CFI_SP || r.saved)
+			return r.how == CFI_BP || r.how == CFI_BP_LOAD;
+	}
+	return behind;
+}
+
+static void put(struct repeat *p, unsigned i, const struct frame *k, bool counts)
+{
+	p->frames[i] = *k;
+	if (k->bp_at == &k->bp)
+		p->frames[i].bp_at = &steps_not_saved;
+	p->bp_counts |= (uint64_t)counts << i;
+}
+
+static void fill(struct repeat *p, struct steps *steps, const struct walk *w,
+		 const struct frame *own, unsigned owns)
+{
+	int join = w->kept - 1;
+	bool behind = bp_counts(steps, w, w->count - 1);
+
+	_Static_assert(REPEAT_MOST <= 64, "a bit for each frame");
+	p->bp_counts = 0;
+	p->base = w->nodes[join];
+	p->outer = (uint16_t)w->kept;
+	p->count = (uint16_t)(w->count - w->kept);
+	p->all = (uint16_t)(1u + p->count + owns);
+	memcpy(p->nodes, &w->nodes[w->kept], p->count * sizeof(p->nodes[0]));
+	for (unsigned i = 0; i <= p->count; i++)
+		put(p, i, &w->frames[join + (int)i], bp_counts(steps, w, join + (int)i));
+	for (unsigned i = 0; i < owns; i++)
+		put(p, p->all - 1u - i, &own[i], own_bp_counts(steps, own, i, owns, behind));
+}
+
+static bool equal(const struct repeat *a, const struct repeat *b)
+{
+	if (a->base != b->base || a->outer != b->outer || a->count != b->count ||
+	    a->all != b->all || a->bp_counts != b->bp_counts)
+		return false;
+	for (unsigned i = 0; i < a->all; i++) {
+		const struct frame *k = &a->frames[i], *l = &b->frames[i];
+
+		if (k->ip != l->ip || k->sp != l->sp || k->bp_at != l->bp_at ||
+		    (a->bp_counts >> i & 1 && k->bp != l->bp))
+			return false;
+	}
+	return true;
+}
+
+static uint16_t *content_of(struct repeats *r, const struct repeat *p)
+{
+	uint64_t h = p->base;
+
+	_Static_assert(REPEAT_CONTENT == 1u << 10, "ten bits of the hash");
+	for (unsigned i = 0; i < p->all; i++)
+		h = (h ^ p->frames[i].ip ^ p->frames[i].sp << 20) * 0x9e3779b97f4a7c15ULL;
+	return &r->by_content[h >> 54];
+}
+
+/* The number of the repeat in the place after the newest, unless it is there already. */
+static uint16_t settle_number(struct repeats *r, uint16_t number)
+{
+	uint16_t *seen = content_of(r, &r->all[number - 1u]);
+
+	if (*seen && *seen != number && equal(&r->all[*seen - 1u], &r->all[number - 1u]))
+		return *seen;
+	*seen = number;
+	r->newest = number;
+	return number;
+}
+
+/* The one that was right last stands first. */
+static void put_link(struct repeat_link *links, uint32_t mark, uint16_t next)
+{
+	memmove(&links[1], &links[0], (REPEAT_WAYS - 1) * sizeof(links[0]));
+	links[0] = (struct repeat_link){ mark, next };
+}
+
+void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
+		 const struct frame *own, unsigned owns)
+{
+	uint16_t number = (uint16_t)(r->newest % REPEATS + 1u);
+	struct repeat_link *links;
+	uint32_t mark;
+
+	if (!w->kept || 1u + (unsigned)(w->count - w->kept) + owns > REPEAT_MOST) {
+		r->last = 0;
+		return;
+	}
+	fill(&r->all[number - 1u], steps, w, own, owns);
+	number = settle_number(r, number);
+	links = links_of(r, own[0].sp, &mark);
+	put_link(links, mark, number);
+	r->last = number;
+}
+
+void repeat_forget(struct repeats *r)
+{
+	memset(r->links, 0, sizeof(r->links));
+	memset(r->by_content, 0, sizeof(r->by_content));
+	r->last = 0;
+}

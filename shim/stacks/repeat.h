@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inner parts of walks that came before: a training step does again what the last one did, so a
+ * walk is mostly one that was taken before, and known by the one before it.
+ */
+#ifndef GMT_REPEAT_H
+#define GMT_REPEAT_H
+
+#include "stepping.h"
+
+#define REPEATS	       509u /* of a thread; the oldest makes room */
+#define REPEAT_MOST    64u  /* frames of one; a longer part is walked each time */
+#define REPEAT_OWN     12u
+#define REPEAT_LINKS   1024u
+#define REPEAT_WAYS    4u
+#define REPEAT_CONTENT 1024u
+
+/*
+ * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
+ * our own library's, of which the last is where walks begin. A frame's rbp counts if a step outward
+ * from it reads it before it is taken from the stack again; else it is any number that the program
+ * computes with.
+ */
+struct repeat {
+	uint32_t base; /* stack node of frames[0] */
+	uint16_t outer, count, all;
+	uint32_t nodes[REPEAT_MOST]; /* of frames[1] to frames[count] */
+	uint64_t bp_counts;	     /* a bit for each frame */
+	struct frame frames[REPEAT_MOST];
+};
+
+/* After the walk `last`, one that began at the stack pointer of `mark` was `next`. */
+struct repeat_link {
+	uint32_t mark;
+	uint16_t next;
+};
+
+/* Numbers of repeats count from 1. A thread's; zeroed memory is a new one. */
+struct repeats {
+	uint16_t last, newest;
+	struct frame now[REPEAT_MOST]; /* as they were just found */
+	struct repeat_link links[REPEAT_LINKS][REPEAT_WAYS];
+	uint16_t by_content[REPEAT_CONTENT];
+	struct repeat all[REPEATS];
+};
+
+struct walk;
+
+/* A repeat that a walk from *here comes to again, with its frames as they are now in r->now; NULL =
+ * none is known. What is further out is still to be verified. */
+const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here);
+
+/* Whether the frame that both begin with is this one. */
+bool repeat_joins(const struct repeats *r, const struct repeat *p, const struct frame *k);
+
+/* The walk w was taken, its nodes are known; own: where it began, and if that is in our library our
+ * `owns` frames, innermost first. */
+void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
+		 const struct frame *own, unsigned owns);
+
+void repeat_forget(struct repeats *r);
+
+#endif

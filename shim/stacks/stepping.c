@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules of unwinding, learned once for each address that a thread's walks come to. Application
+ * threads, any lock held; never blocks or allocates.
+ */
+#include "stepping.h"
+
+#include "../base/forkgate.h"
+#include "modules.h"
+
+#include <string.h>
+
+const uintptr_t steps_not_saved;
+
+/* Room in a full set is made by the rule that has been there longest. */
+static struct learned *keep_place(struct learned *set)
+{
+	for (unsigned i = 0; i < STEPS_WAYS; i++)
+		if (!set[i].ip)
+			return &set[i];
+	memmove(&set[0], &set[1], (STEPS_WAYS - 1) * sizeof(set[0]));
+	return &set[STEPS_WAYS - 1];
+}
+
+/* Of code outside of all objects nothing is kept: an object may be loaded there. */
+__attribute__((noinline)) struct cfi_rule steps_learn(struct learned *set, uintptr_t ip)
+{
+	const struct cfi_rule unknown = { .how = CFI_UNKNOWN };
+	const struct cfi_table *t;
+	struct cfi_rule rule;
+
+	forkgate_enter();
+	t = modules_table(ip);
+	rule = t ? cfi_rule(t, ip - 1) : unknown;
+	forkgate_leave();
+	if (t)
+		*keep_place(set) = (struct learned){ ip, rule };
+	return rule;
+}

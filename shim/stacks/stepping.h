@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One step of a walk: from a frame's state to its caller's, by the rule for its ip and the words on
+ * the stack that the rule names. Application threads, any lock held; loads only, from the memory an
+ * unwinder would read.
+ */
+#ifndef GMT_STEPPING_H
+#define GMT_STEPPING_H
+
+#include "cfi.h"
+
+#include "../base/os.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STEPS_SETS 2048u
+#define STEPS_WAYS 4u
+
+#define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* What a step outward depends on, and where it was read when the walk came here. */
+struct frame {
+	uintptr_t ip; /* return address; the word below sp held it */
+	uintptr_t sp, bp;
+	const uintptr_t *bp_at; /* held bp; the member bp if nothing did; NULL = ask the rule */
+};
+
+struct learned {
+	uintptr_t ip;
+	struct cfi_rule rule;
+};
+
+/* A thread's; zeroed memory is a new one. */
+struct steps {
+	struct learned rules[STEPS_SETS][STEPS_WAYS];
+};
+
+/* Stands for a frame's own member, until the frame has its place. */
+extern const uintptr_t steps_not_saved;
+
+enum outcome { WENT, REACHED_END, LOST };
+
+struct cfi_rule steps_learn(struct learned *set, uintptr_t ip);
+
+static inline NOT_SANITIZED uintptr_t load_word(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+static inline struct cfi_rule rule_for(struct steps *s, uintptr_t ip)
+{
+	struct learned *set = s->rules[(ip * 0x9e3779b97f4a7c15ULL) >> 53];
+
+	_Static_assert(STEPS_SETS == 1u << (64 - 53), "the shift makes the number of a set");
+	for (unsigned i = 0; i < STEPS_WAYS; i++)
+		if (OS_LIKELY(set[i].ip == ip))
+			return set[i].rule;
+	return steps_learn(set, ip);
+}
+
+/* Where information is wrong, a register holds anything: only what may be stack is read. */
+static inline bool near(uintptr_t sp, uintptr_t end)
+{
+	return end > sp && end - sp < (64u << 20) && !(end & 7);
+}
+
+/* To the caller of s, in place. */
+static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame *s)
+{
+	struct cfi_rule r = rule_for(steps, s->ip);
+	uintptr_t end = (r.how == CFI_SP ? s->sp : s->bp) + (uintptr_t)(intptr_t)r.end;
+	const uintptr_t *bp_at;
+
+	if (OS_UNLIKELY(r.how == CFI_OUTERMOST))
+		return REACHED_END;
+	if (OS_UNLIKELY(r.how == CFI_UNKNOWN))
+		return LOST;
+	bp_at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
+				    (uintptr_t)(intptr_t)r.bp);
+	if (OS_UNLIKELY(r.how == CFI_BP_LOAD)) {
+		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)bp_at))
+			return LOST;
+		end = load_word(end);
+	}
+	if (OS_UNLIKELY(!near(s->sp, end)))
+		return LOST;
+	if (r.saved)
+		s->bp = *bp_at;
+	s->bp_at = r.how == CFI_BP_LOAD ? NULL : r.saved ? bp_at : &steps_not_saved;
+	s->sp = end;
+	s->ip = load_word(end - 8);
+	return s->ip ? WENT : REACHED_END;
+}
+
+static inline bool same(const struct frame *a, const struct frame *b)
+{
+	return a->ip == b->ip && a->sp == b->sp && a->bp == b->bp;
+}
+
+/* The words that made this frame, given that the one inside it is right. */
+static inline NOT_SANITIZED bool holds(const struct frame *k)
+{
+	return k->bp_at && load_word(k->sp - 8) == k->ip && *k->bp_at == k->bp;
+}
+
+static inline void settle(struct frame *k)
+{
+	if (k->bp_at == &steps_not_saved)
+		k->bp_at = &k->bp;
+}
+
+#endif
