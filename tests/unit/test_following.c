@@ -78,7 +78,7 @@ static void same_as_whole(struct growing *g)
 	assert_int_equal(model_curve(a)->now, model_curve(b)->now);
 	assert_int_equal(model_curve(a)->peak.bytes, model_curve(b)->peak.bytes);
 	assert_int_equal(a->reserved.now, b->reserved.now);
-	assert_int_equal(t->spans.count, whole.spans.count);
+	assert_int_equal(t->model.spans.count, whole.model.spans.count);
 	assert_int_equal(t->steps.count, whole.steps.count);
 	for (size_t i = 0; i < whole.steps.count; i++)
 		assert_int_equal(t->steps.items[i].extent.peak, whole.steps.items[i].extent.peak);

@@ -6,7 +6,8 @@
  */
 #include "recordings.h"
 
-#include "../../viewer/model/steps.h"
+#include "../../viewer/model/model.h"
+#include "../../viewer/spans/steps.h"
 
 #define ENGINE 2
 
@@ -16,7 +17,6 @@ enum { LINE_1 = 1, LINE_2, IN_MODULE, NO_PYTHON, WRAPPER, OWN_1, OWN_2 };
 static struct defs defs;
 static struct model m;
 static struct stacks stacks;
-static struct spans spans;
 static struct steps steps;
 static uint64_t seq, ranges, next_addr;
 static uint32_t scope;
@@ -93,18 +93,17 @@ static void begin(void)
 	scope = 0;
 	model_init(&m, &defs);
 	stacks_init(&stacks, &defs, NULL);
-	spans_init(&spans, &m, 0, true, &stacks);
 }
 
 static void end(void)
 {
-	steps_find(&steps, &spans);
+	model_measure_spans(&m, 0);
+	steps_find(&steps, &m.spans, &stacks);
 }
 
 static void clean(void)
 {
 	steps_free(&steps);
-	spans_free(&spans);
 	stacks_free(&stacks);
 	model_free(&m);
 }
@@ -115,7 +114,6 @@ static void feed(struct gmt_event e)
 	e.time_ns = seq * 10;
 	e.thread = e.thread ? e.thread : 1;
 	model_event(&m, &e);
-	spans_event(&spans, &e);
 }
 
 static uint64_t alloc(uint64_t size, uint32_t stack)
@@ -222,7 +220,7 @@ static void plain_training(void **state)
 		assert_true(step(i)->ended);
 	}
 	assert_int_equal(steps_at(&steps, step(3)->extent.peak_seq), 3);
-	assert_int_equal(steps_span(&steps, &spans, step(2)->extent.peak_seq)->phase,
+	assert_int_equal(steps_span(&steps, &m.spans, step(2)->extent.peak_seq)->phase,
 			 PHASE_OPTIMIZER);
 	clean();
 }
@@ -471,7 +469,7 @@ static void by_chance(void **state)
 			if (step(i)->extent.peak > peak)
 				peak = step(i)->extent.peak;
 		}
-		assert_int_equal(step(steps.count - 1)->last, spans.count - 1);
+		assert_int_equal(step(steps.count - 1)->last, m.spans.count - 1);
 		assert_int_equal(growth, m.devices[0].blocks.now);
 		assert_int_equal(peak, m.devices[0].blocks.peak.bytes);
 		clean();

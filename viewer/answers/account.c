@@ -31,7 +31,7 @@ static const struct span *span_of(const struct timeline *t, const struct step *s
 	const struct span *found = NULL;
 
 	for (size_t i = step->first; i <= step->last; i++) {
-		const struct span *s = &t->spans.items[i];
+		const struct span *s = &t->model.spans.items[i];
 
 		if (s->phase == phase && (!found || last))
 			found = s;

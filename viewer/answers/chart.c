@@ -188,16 +188,16 @@ static const struct span *span_of(const struct timeline *t, const struct envelop
 	const struct span *best = NULL;
 	uint64_t longest = 0;
 
-	while (*from + 1 < t->spans.count &&
-	       t->spans.items[*from + 1].extent.first_ns < b->first_ns)
+	while (*from + 1 < t->model.spans.count &&
+	       t->model.spans.items[*from + 1].extent.first_ns < b->first_ns)
 		++*from;
-	for (size_t i = *from; i < t->spans.count; i++) {
-		const struct span *s = &t->spans.items[i];
+	for (size_t i = *from; i < t->model.spans.count; i++) {
+		const struct span *s = &t->model.spans.items[i];
 		uint64_t begin = s->extent.first_ns, end = b->last_ns;
 
 		if (begin > b->last_ns)
 			break;
-		if (i + 1 < t->spans.count && s[1].extent.first_ns < end)
+		if (i + 1 < t->model.spans.count && s[1].extent.first_ns < end)
 			end = s[1].extent.first_ns;
 		begin = begin > b->first_ns ? begin : b->first_ns;
 		if (!best || end - begin > longest) {
@@ -280,7 +280,7 @@ void chart_print(const struct chart *c, struct emit *out)
 	for (unsigned row = c->height; row-- > 0;)
 		print_row(c, out, row, most);
 	print_times(c, out);
-	if (c->timeline->spans.count)
+	if (c->timeline->model.spans.count)
 		print_phases(c, out);
 	if (steps_number(&c->timeline->steps))
 		print_steps(c, out);

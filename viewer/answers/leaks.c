@@ -40,10 +40,10 @@ struct search {
 static uint64_t work_end(const struct timeline *t, const struct step *step)
 {
 	for (size_t i = step->last + 1; i-- > step->first;) {
-		enum phase p = t->spans.items[i].phase;
+		enum phase p = t->model.spans.items[i].phase;
 
 		if (p == PHASE_FORWARD || p == PHASE_BACKWARD || p == PHASE_OPTIMIZER)
-			return t->spans.items[i].extent.last_seq;
+			return t->model.spans.items[i].extent.last_seq;
 	}
 	return step->extent.last_seq;
 }

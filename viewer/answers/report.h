@@ -12,9 +12,7 @@
 
 struct report {
 	const struct recording *recording;
-	struct model survey; /* of the whole recording */
-	struct model again;  /* where the events were read twice */
-	bool read_again;
+	struct model survey;		      /* of the whole recording */
 	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
 	size_t count;
 	struct stacks stacks;
@@ -22,7 +20,6 @@ struct report {
 	struct classifier *classifier;
 	struct values values; /* that were not computed */
 	int device;	      /* the one with the highest peak */
-	struct spans spans;   /* of that device */
 	struct steps steps;
 	long top; /* lines of a table */
 	uint64_t by_class[CATEGORIES];

@@ -171,7 +171,7 @@ static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 	struct report *r = ctx;
 	const struct extent *x = &r->steps.items[i].extent;
 
-	instant_of_peak(&r->at, &r->steps, &r->spans, x, &r->owners);
+	instant_of_peak(&r->at, &r->steps, &r->survey.spans, x, &r->owners);
 	*row = (struct row_report_step){
 		.step = r->steps.tail && i == r->steps.count - 1 ? 0 : i,
 		.peak_bytes = x->peak,

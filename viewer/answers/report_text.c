@@ -159,7 +159,7 @@ static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 
 	buf[0] = 0;
 	if (r->steps.count > 1)
-		instant_of_peak(&at, &r->steps, &r->spans, &x, &r->owners);
+		instant_of_peak(&at, &r->steps, &r->survey.spans, &x, &r->owners);
 	line = strstr(at.text, " (");
 	if (line)
 		*line = 0;

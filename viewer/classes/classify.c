@@ -70,8 +70,8 @@ struct verdict classify_request(struct classifier *c, const struct block *b, enu
 	h.in_node = stage_is_backward(stage);
 	h.block.died_seq = b->seq + 1;
 	h.block.died_ns = b->born_ns;
-	h.born_forward = h.died_forward = c->m->forwards;
-	h.born_backward = h.died_backward = c->m->backwards;
+	h.born_forward = h.died_forward = c->m->spans.forwards;
+	h.born_backward = h.died_backward = c->m->spans.backwards;
 	return classify_history(c, &h);
 }
 

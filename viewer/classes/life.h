@@ -47,11 +47,6 @@ static inline bool life_born_in(const struct history *h, enum block_stage stage)
 	return h->stage == stage;
 }
 
-static inline bool stage_is_backward(unsigned stage)
-{
-	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
-}
-
 static inline bool life_born_in_backward(const struct history *h)
 {
 	return stage_is_backward(h->stage);
@@ -86,12 +81,12 @@ static inline uint32_t life_first_backward(const struct history *h)
 /* How many had when it ended; or in the whole recording, if it did not. */
 static inline uint32_t life_last_forward(const struct classifier *c, const struct history *h)
 {
-	return life_ended(h) ? h->died_forward : c->m->forwards;
+	return life_ended(h) ? h->died_forward : c->m->spans.forwards;
 }
 
 static inline uint32_t life_last_backward(const struct classifier *c, const struct history *h)
 {
-	return life_ended(h) ? h->died_backward : c->m->backwards;
+	return life_ended(h) ? h->died_backward : c->m->spans.backwards;
 }
 
 /* A pass began while it lived. */
@@ -121,7 +116,7 @@ static inline bool life_lived_past_backward(const struct history *h)
 static inline bool life_lived_on(const struct classifier *c, const struct history *h)
 {
 	return !life_ended(h) || h->died_forward > h->born_forward ||
-	       (!c->m->forwards && h->died_backward > h->born_backward);
+	       (!c->m->spans.forwards && h->died_backward > h->born_backward);
 }
 
 static inline bool life_lived_past(const struct history *h, uint64_t seq)
@@ -183,7 +178,7 @@ static inline bool life_saved_in_its_pass(const struct history *h)
 
 static inline bool life_backward_since_saved(const struct classifier *c, const struct history *h)
 {
-	return h->save_backward != c->m->backwards;
+	return h->save_backward != c->m->spans.backwards;
 }
 
 /* Passes that used it as a leaf, or that a gradient for it came from. */

@@ -41,7 +41,7 @@ bool before_rest(struct classifier *c, const struct history *h)
 /* What stays for all passes. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && (c->m->forwards || c->m->backwards);
+	return stands(c, h) && (c->m->spans.forwards || c->m->spans.backwards);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)

@@ -112,7 +112,7 @@ bool life_graph(struct classifier *c, const struct history *h)
 	if (!says_nothing(c->m) || !life_born_in(h, STAGE_FORWARD) || !p ||
 	    !outlived_its_pass(c, h))
 		return false;
-	if (!c->m->backwards)
+	if (!c->m->spans.backwards)
 		return model_keeps_much(p);
 	return model_keeps_graph(p) && model_stem_is_walked(c->m, life_module_path(h));
 }
@@ -187,7 +187,7 @@ static bool is_after_move(struct classifier *c, const struct history *h)
  * that a tensor came to the device between them. */
 static bool is_of_another_pass(struct classifier *c, const struct history *h)
 {
-	return life_born_after_forward(h) && (c->m->backwards || !is_after_move(c, h));
+	return life_born_after_forward(h) && (c->m->spans.backwards || !is_after_move(c, h));
 }
 
 /* y.half(): a result that is put away; a batch comes to the device before. */
@@ -223,7 +223,7 @@ bool life_prepared(struct classifier *c, const struct history *h)
 bool life_parameter(struct classifier *c, const struct history *h)
 {
 	return !c->m->tags && life_born_in(h, STAGE_OUTSIDE) && !life_ended(h) &&
-	       !life_first_backward(h) && !life_born_after_forward(h) && c->m->backwards > 1;
+	       !life_first_backward(h) && !life_born_after_forward(h) && c->m->spans.backwards > 1;
 }
 
 /* Made by data parallelism, or by an optimizer around another that calls it so. */

@@ -7,7 +7,7 @@
  * ended, it lived into the next pass. */
 bool phase_state(struct classifier *c, const struct history *h)
 {
-	uint64_t end = life_step(h) ? model_step_end(c->m, life_step(h)) : 0;
+	uint64_t end = life_step(h) ? spans_step_end(&c->m->spans, life_step(h)) : 0;
 
 	if (!life_born_in(h, STAGE_OPTIMIZER))
 		return false;
@@ -42,11 +42,11 @@ bool phase_outside(struct classifier *c, const struct history *h)
 	if (life_made_by(h, STACK_CAPTURE))
 		return true;
 	if (!life_born_in(h, STAGE_OUTSIDE) || !life_made_by(h, STACK_PYTHON) ||
-	    !(c->m->forwards || c->m->backwards))
+	    !(c->m->spans.forwards || c->m->spans.backwards))
 		return false;
 	return life_tagged(h, BLOCK_GRAPH) || model_is_of_graph(c->m, h) ||
 	       (life_ended(h) && life_last_backward(c, h) <= life_first_backward(h) + 1) ||
 	       block_is_gathered(c, h) ||
-	       ((life_born_after_forward(h) || !c->m->forwards) &&
+	       ((life_born_after_forward(h) || !c->m->spans.forwards) &&
 		place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED));
 }

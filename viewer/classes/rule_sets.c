@@ -35,7 +35,8 @@ bool set_copies(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
 
-	return c->m->backwards && is_of_the_script(h) && model_is_of_a_set(c->m, life_stack(h)) &&
+	return c->m->spans.backwards && is_of_the_script(h) &&
+	       model_is_of_a_set(c->m, life_stack(h)) &&
 	       (until > life_first_backward(h) + !life_born_after_step(h) ||
 		(!life_ended(h) && (!life_first_backward(h) ||
 				    model_has_habit(c->m, life_stack(h), HABIT_KEPT_ON)))) &&
@@ -68,7 +69,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 	uint32_t until = life_last_forward(c, h);
 
 	return is_made_by_script(h) && until > 1 && model_is_of_many(c->m, h) &&
-	       !(c->m->backwards && model_is_of_a_set(c->m, life_stack(h))) && is_copied(c, h);
+	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) &&
+	       is_copied(c, h);
 }
 
 /* Without a backward pass empty room that is there for pass after pass, one for each layer, is for
@@ -77,8 +79,8 @@ bool set_caches(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_forward(c, h);
 
-	return !c->m->backwards && !life_tagged(h, ANY_TAG) && is_made_by_script(h) && until > 1 &&
-	       model_is_of_many_alike(c->m, h) &&
+	return !c->m->spans.backwards && !life_tagged(h, ANY_TAG) && is_made_by_script(h) &&
+	       until > 1 && model_is_of_many_alike(c->m, h) &&
 	       place_of_native(c, h) & (PLACE_ZEROS | PLACE_EMPTY);
 }
 

@@ -16,7 +16,7 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 		return true;
 	if (life_born_in(h, STAGE_FORWARD) || life_born_in_backward(h))
 		return false;
-	return life_leaf_passes(h) > 1 || c->m->backwards <= 1 ||
+	return life_leaf_passes(h) > 1 || c->m->spans.backwards <= 1 ||
 	       place_of_script(c, h) & PLACE_PARAMETER ||
 	       (life_gradients_for(h) > 1 && life_lived_for_backwards(h, LEAF_PASSES + 1));
 }

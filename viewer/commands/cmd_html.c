@@ -22,7 +22,7 @@ struct html_options {
 
 struct source {
 	struct recording recording;
-	struct timeline timeline; /* of the device with the highest peak */
+	struct timeline timeline;
 	bool open;
 	int devices[MODEL_DEVICES];
 	int count;
@@ -59,17 +59,9 @@ static void source_close(struct source *s)
 
 static int write_track(struct page *p, struct source *s, int device)
 {
-	struct timeline other;
-	int rc;
-
-	if (device == s->timeline.device)
-		return track_write(p, &s->timeline, TRACK_WHOLE);
-	rc = timeline_open_device(&other, &s->recording, &s->timeline.model, device);
-	if (rc)
-		return rc;
-	rc = track_write(p, &other, TRACK_WHOLE);
-	timeline_close(&other);
-	return rc;
+	if (device != s->timeline.device)
+		timeline_look(&s->timeline, device);
+	return track_write(p, &s->timeline, TRACK_WHOLE);
 }
 
 /* A track for each device of each recording. */

@@ -152,8 +152,8 @@ static uint64_t highest_pass(const struct timeline *t)
 {
 	const struct extent *best = NULL;
 
-	for (size_t i = 0; i < t->spans.count; i++) {
-		const struct span *s = &t->spans.items[i];
+	for (size_t i = 0; i < t->model.spans.count; i++) {
+		const struct span *s = &t->model.spans.items[i];
 
 		if ((s->phase == PHASE_FORWARD || s->phase == PHASE_BACKWARD) &&
 		    (!best || s->extent.peak > best->peak))

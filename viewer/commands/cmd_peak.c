@@ -161,7 +161,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	peak = &model_curve(&v.timeline.model.devices[v.timeline.device])->peak;
 	snapshot_take(&v.shot, &v.timeline, peak->event.seq);
 	if (!rc) {
-		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.spans,
+		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.model.spans,
 				timeline_peak(&v.timeline, &step), &v.timeline.owners);
 		find_lines(&v);
 		row = document(&v);

@@ -74,29 +74,8 @@ static int first_run(void *ctx, const struct gmt_event *e)
 	struct report *r = ctx;
 
 	model_event(&r->survey, e);
-	spans_event(&r->spans, e);
 	values_event(&r->values, e);
 	return 0;
-}
-
-static int second_run(void *ctx, const struct gmt_event *e)
-{
-	struct report *r = ctx;
-
-	model_event(&r->again, e);
-	spans_event(&r->spans, e);
-	return 0;
-}
-
-/* Spans of another device than that of the framework's first block. */
-static int find_spans_again(struct report *r, struct recording *recording)
-{
-	spans_free(&r->spans);
-	model_init(&r->again, &recording->defs);
-	r->again.bare = r->read_again = true;
-	spans_init(&r->spans, &r->again, r->device, r->survey.devices[r->device].framework,
-		   &r->stacks);
-	return recording_run(recording, UINT64_MAX, second_run, r);
 }
 
 /* Everything that the events say. */
@@ -105,14 +84,12 @@ static int take(struct report *r, struct recording *recording)
 	int device, rc;
 
 	model_init(&r->survey, &recording->defs);
-	spans_guess(&r->spans, &r->survey, &r->stacks);
 	rc = recording_run(recording, UINT64_MAX, first_run, r);
 	model_settle(&r->survey);
 	device = model_main_device(&r->survey);
 	r->device = device < 0 ? 0 : device;
-	if (!rc && !spans_fit(&r->spans, r->device))
-		rc = find_spans_again(r, recording);
-	steps_find(&r->steps, &r->spans);
+	model_measure_spans(&r->survey, r->device);
+	steps_find(&r->steps, &r->survey.spans, &r->stacks);
 	values_settle(&r->values, &r->owners);
 	return rc;
 }
@@ -139,11 +116,8 @@ static void take_down(struct report *r)
 	values_free(&r->values);
 	free(r->step_bytes);
 	steps_free(&r->steps);
-	spans_free(&r->spans);
 	owners_close(&r->owners);
 	model_free(&r->survey);
-	if (r->read_again)
-		model_free(&r->again);
 	free(r);
 }
 

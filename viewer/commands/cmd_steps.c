@@ -35,7 +35,7 @@ static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 
 	if (p && (!real || !step->times[p - 1]))
 		return false;
-	instant_of_peak(&view->at, &v->steps, &v->spans, x, &v->owners);
+	instant_of_peak(&view->at, &v->steps, &v->model.spans, x, &v->owners);
 	*row = (struct row_steps_row){
 		.step = real ? n : 0,
 		.phase = p	? phase_name((int)p - 1)
@@ -64,7 +64,7 @@ static void document(struct emit *out, struct timeline *v)
 	struct row_steps row;
 	struct instant at;
 
-	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
+	instant_of_peak(&at, &v->steps, &v->model.spans, peak, &v->owners);
 	row = (struct row_steps){
 		.device = v->device,
 		.basis = steps_basis_name(v->steps.basis),
@@ -117,7 +117,7 @@ static void text_step(struct emit *out, struct timeline *v, size_t n)
 	struct instant at;
 	char what[48];
 
-	instant_of_peak(&at, &v->steps, &v->spans, &step->extent, &v->owners);
+	instant_of_peak(&at, &v->steps, &v->model.spans, &step->extent, &v->owners);
 	brief(&at);
 	if (n && !tail)
 		snprintf(what, sizeof(what), "step %zu%s", n, step->ended ? "" : " (not ended)");
@@ -152,7 +152,7 @@ static void text(struct emit *out, struct timeline *v, long top)
 	char b[HUMAN_MAX], t[MOMENTS_WHEN], line[INSTANT_MAX + 8];
 	struct instant at;
 
-	instant_of_peak(&at, &v->steps, &v->spans, peak, &v->owners);
+	instant_of_peak(&at, &v->steps, &v->model.spans, peak, &v->owners);
 	emit_title(out, "Device %d: %s%s%s", v->device,
 		   moments_state_only(&v->model) ? "" : "peak ", human_bytes(b, peak->peak),
 		   moments_when(&v->model, peak->peak_seq, peak->peak_ns, t, sizeof(t)));

@@ -54,7 +54,7 @@ static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 {
 	struct view *v = ctx;
 	const struct timeline *t = &v->timeline;
-	const struct span *span = &t->spans.items[i];
+	const struct span *span = &t->model.spans.items[i];
 	bool tail;
 
 	while (v->step < t->steps.count && i > t->steps.items[v->step].last)
@@ -80,7 +80,7 @@ static void document(struct emit *out, struct view *v)
 				    .peak_time_ns = peak->max.time_ns,
 				    .peak_text = v->peak.text,
 				    .buckets = { v->envelope.count, bucket_row, &v->envelope },
-				    .phases = { v->timeline.spans.count, phase_row, v } };
+				    .phases = { v->timeline.model.spans.count, phase_row, v } };
 
 	emit_document(out, timeline, &row);
 }
@@ -133,7 +133,7 @@ static int fill(struct view *v, enum envelope_axis axis, size_t most)
 				.change = envelope_change, .event = envelope_event, .ctx = e },
 			NULL, 0);
 	envelope_end(e);
-	instant_of_peak(&v->peak, &t->steps, &t->spans, timeline_peak(t, &step), &t->owners);
+	instant_of_peak(&v->peak, &t->steps, &t->model.spans, timeline_peak(t, &step), &t->owners);
 	return rc;
 }
 

@@ -54,7 +54,7 @@ static void close_view(struct view *v)
 
 static enum phase phase_now(const struct view *v)
 {
-	const struct spans *s = &v->f.timeline.spans;
+	const struct spans *s = &v->f.timeline.model.spans;
 
 	return s->count ? s->items[s->count - 1].phase : PHASE_SETUP;
 }

@@ -10,7 +10,7 @@
 
 const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 {
-	const struct spans *all = &s->timeline.spans;
+	const struct spans *all = &s->timeline.model.spans;
 	const struct span *best = NULL;
 
 	for (size_t i = 0; i < all->count; i++)
@@ -28,10 +28,10 @@ struct place {
 static struct place place_of(const struct diff_side *s, const struct step *step,
 			     const struct span *span)
 {
-	const struct span *items = s->timeline.spans.items;
+	const struct span *items = s->timeline.model.spans.items;
 	struct place p = { 0 };
 
-	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++) {
+	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++) {
 		p.nth += items[i].phase == span->phase && &items[i] < span;
 		p.of += items[i].phase == span->phase;
 	}
@@ -41,10 +41,10 @@ static struct place place_of(const struct diff_side *s, const struct step *step,
 static const struct span *nth_of(const struct diff_side *s, const struct step *step,
 				 enum phase phase, struct place p)
 {
-	const struct span *items = s->timeline.spans.items, *found = NULL;
+	const struct span *items = s->timeline.model.spans.items, *found = NULL;
 	size_t n = 0;
 
-	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++) {
+	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++) {
 		if (items[i].phase != phase)
 			continue;
 		if (n++ == p.nth)
@@ -91,7 +91,7 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 				  uint64_t seq)
 {
 	const struct timeline *t = &other->timeline;
-	const struct span *theirs = steps_span(&t->steps, &t->spans, seq), *found;
+	const struct span *theirs = steps_span(&t->steps, &t->model.spans, seq), *found;
 	size_t step = steps_at(&t->steps, seq);
 	struct place p;
 
@@ -104,14 +104,14 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 
 static void count_spans(const struct diff_side *s, const struct step *step, size_t n[PHASES])
 {
-	for (size_t i = step->first; i <= step->last && i < s->timeline.spans.count; i++)
-		n[s->timeline.spans.items[i].phase]++;
+	for (size_t i = step->first; i <= step->last && i < s->timeline.model.spans.count; i++)
+		n[s->timeline.model.spans.items[i].phase]++;
 }
 
 /* The first span of that phase from *at on, which then is behind it. */
 static const struct span *next_of(const struct diff_side *s, enum phase phase, size_t *at)
 {
-	const struct spans *all = &s->timeline.spans;
+	const struct spans *all = &s->timeline.model.spans;
 
 	while (*at < all->count && all->items[*at].phase != phase)
 		++*at;
@@ -202,7 +202,8 @@ static uint64_t best_of(const struct search *s, uint64_t otherwise)
 int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
 		     uint64_t seq, uint64_t *out)
 {
-	const struct span *theirs = steps_span(&other->timeline.steps, &other->timeline.spans, seq);
+	const struct span *theirs =
+		steps_span(&other->timeline.steps, &other->timeline.model.spans, seq);
 	const double window = 0.1;
 	struct search search = { .side = s };
 	const struct extent *x, *y;

@@ -41,8 +41,8 @@ uint64_t diff_gradients(const struct diff_side *s)
 		const struct step *step = &t->steps.items[n];
 		uint64_t sum = 0;
 
-		for (size_t i = step->first; i <= step->last && i < t->spans.count; i++)
-			sum += t->spans.items[i].gradients;
+		for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
+			sum += t->model.spans.items[i].gradients;
 		most = sum > most ? sum : most;
 	}
 	return most;

@@ -198,7 +198,7 @@ static void say_model(struct sentence *s, const struct diff *d, const struct dif
 /* "AdamW" of the range "Optimizer.step#AdamW.step". */
 static void add_optimizer(struct sentence *s, const struct diff_side *side)
 {
-	const struct spans *all = &side->timeline.spans;
+	const struct spans *all = &side->timeline.model.spans;
 
 	for (size_t i = 0; i < all->count; i++) {
 		const char *name = defs_string(&side->recording.defs, all->items[i].name).s;

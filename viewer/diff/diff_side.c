@@ -166,7 +166,7 @@ void diff_shot_free(struct diff_shot *shot)
 
 enum phase diff_phase_at(const struct diff_side *s, uint64_t seq)
 {
-	const struct span *span = steps_span(&s->timeline.steps, &s->timeline.spans, seq);
+	const struct span *span = steps_span(&s->timeline.steps, &s->timeline.model.spans, seq);
 
 	return span ? span->phase : PHASE_SETUP;
 }

@@ -38,7 +38,6 @@ static model_handler *const handlers[] = {
 	[GMT_TAG_RELEASED] = model_tag_released,
 	[GMT_TAG_GRAD] = model_tag_grad,
 	[GMT_RANGE_BEGIN] = model_range_begin,
-	[GMT_RANGE_END] = model_range_end,
 	[GMT_DROPPED] = dropped,
 	[GMT_END] = ended,
 };
@@ -51,6 +50,7 @@ void model_init(struct model *m, const struct defs *defs)
 		m->devices[d].live.each = sizeof(struct history);
 	m->memory.each = m->physical.each = m->mapped.each = sizeof(struct history);
 	signs_init(&m->signs, defs);
+	spans_init(&m->spans, defs, &m->signs);
 	lives_init(&m->lives);
 }
 
@@ -80,6 +80,16 @@ static void note_levels(struct model *m, const struct gmt_event *e)
 			note_level(m, e, d);
 }
 
+static void note_spans(struct model *m, const struct gmt_event *e)
+{
+	const struct span_now *now = &m->spans.now;
+
+	spans_event(&m->spans, e);
+	m->grads_live |= now->is_work && stage_is_backward(now->stage) && !m->tags;
+	if (now->backward_over)
+		model_end_walk(m, e);
+}
+
 int model_event(void *model, const struct gmt_event *e)
 {
 	struct model *m = model;
@@ -88,11 +98,13 @@ int model_event(void *model, const struct gmt_event *e)
 		m->first_ns = e->time_ns;
 		m->first_seq = e->seq;
 		m->state_seq = strtoull(defs_meta(m->defs, "state_events").s, NULL, 10);
+		m->spans.state_seq = m->state_seq;
 	}
 	if (e->time_ns > m->last_ns)
 		m->last_ns = e->time_ns;
 	m->last_seq = e->seq;
 	m->end_ns = e->time_ns;
+	note_spans(m, e);
 	if (e->kind < sizeof(handlers) / sizeof(handlers[0]) && handlers[e->kind])
 		handlers[e->kind](m, e);
 	if (m->bucket_count)
@@ -116,7 +128,6 @@ void model_free(struct model *m)
 	free(m->bucket_list);
 	map_free(&m->thread_ids);
 	map_free(&m->saved_ids);
-	map_free(&m->step_ids);
 	map_free(&m->leaf_ids);
 	free(m->leaves);
 	map_free(&m->habits);
@@ -131,28 +142,27 @@ void model_free(struct model *m)
 	map_free(&m->reduced_ids);
 	free(m->reduced);
 	free(m->passes);
+	spans_free(&m->spans);
 	signs_free(&m->signs);
 	free(m->threads);
 	free(m->saved);
-	free(m->step_ends);
 }
 
 struct model_device *model_device(struct model *m, int device)
 {
+	struct model_device *d;
+
 	if (device < 0 || device >= MODEL_DEVICES)
 		return NULL;
-	m->devices[device].seen = true;
+	d = &m->devices[device];
+	if (d->seen)
+		return d;
+	d->seen = true;
+	d->blocks.level = spans_add_level(&m->spans, &d->blocks.now);
+	d->driver.level = spans_add_level(&m->spans, &d->driver.now);
 	if (device >= m->device_end)
 		m->device_end = device + 1;
-	return &m->devices[device];
-}
-
-/* Autograd names its threads "pt_autograd_0". */
-static bool is_engine(const struct model *m, uint32_t thread)
-{
-	const struct defs_thread *t = defs_thread(m->defs, thread);
-
-	return t && !strncmp(t->name.s, "pt_autograd", 11);
+	return d;
 }
 
 struct model_thread *model_thread(struct model *m, uint32_t thread)
@@ -164,8 +174,7 @@ struct model_thread *model_thread(struct model *m, uint32_t thread)
 		m->threads = need_grow(m->threads, &m->thread_room, m->thread_count,
 				       sizeof(*m->threads));
 		*at = m->thread_count;
-		m->threads[m->thread_count++] =
-			(struct model_thread){ .engine = is_engine(m, thread) };
+		m->threads[m->thread_count++] = (struct model_thread){ 0 };
 	}
 	return &m->threads[*at];
 }
@@ -182,7 +191,7 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 	b->block.seq = e->seq;
 	b->block.born_ns = e->time_ns;
 	b->block.stream = e->stream;
-	b->step = model_thread(m, e->thread)->step;
+	b->step = m->spans.now.thread->step;
 	b->block.stack = e->stack;
 	b->block.thread = e->thread;
 	b->block.name = e->name;
@@ -191,15 +200,15 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 	b->block.flags = e->flags;
 	if (e->kind == GMT_MEM_ALLOC && !model_is_framework_block(e))
 		b->block.memory = e->arg0;
-	b->stage = model_stage(m, e, &b->signs);
-	model_note_stage(m, b->stage, true, e);
-	if (m->asked && b->stage == STAGE_BACKWARD)
+	b->stage = m->spans.now.stage;
+	b->signs = m->spans.now.signs;
+	if (m->spans.asked && b->stage == STAGE_BACKWARD)
 		b->signs |= STACK_ASKED;
-	b->born_forward = m->forwards;
-	b->after_forward = m->forwards > m->forwards_before;
-	b->after_step = m->stepped;
-	b->born_backward = m->backwards;
-	b->born_steps = (uint32_t)m->steps;
+	b->born_forward = m->spans.forwards;
+	b->after_forward = m->spans.forwards > m->spans.forwards_before;
+	b->after_step = m->spans.stepped;
+	b->born_backward = m->spans.backwards;
+	b->born_steps = (uint32_t)m->spans.steps;
 	model_note_size(m, b);
 	model_note_line(m, b);
 	model_note_birth(m, b);
@@ -209,14 +218,13 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 
 static void note_peak(struct model *m, struct curve *c, const struct gmt_event *e)
 {
-	const struct model_thread *t = model_thread(m, e->thread);
-	unsigned kept = t->depth < MODEL_RANGES ? t->depth : MODEL_RANGES;
+	const struct span_thread *t = m->spans.now.thread;
 
 	c->peak = (struct peak){ .bytes = c->now,
 				 .event = *e,
-				 .steps = m->steps,
+				 .steps = m->spans.steps,
 				 .in_step = t->step != 0,
-				 .range = kept ? t->name[kept - 1] : 0 };
+				 .range = spans_range(t) };
 }
 
 void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
@@ -224,6 +232,8 @@ void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gm
 	c->now = bytes;
 	if (c->now > c->peak.bytes)
 		note_peak(m, c, e);
+	if (c->level)
+		spans_rise(c->level, e);
 }
 
 void model_rise(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
@@ -273,9 +283,7 @@ int model_main_device(const struct model *m)
 	return best;
 }
 
-uint64_t model_step_end(const struct model *m, uint64_t number)
+void model_measure_spans(struct model *m, int device)
 {
-	const uint32_t *at = map_get(&m->step_ids, number);
-
-	return at ? m->step_ends[*at] : 0;
+	spans_measure(&m->spans, model_curve(&m->devices[device])->level);
 }

@@ -11,12 +11,12 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "history.h"
+#include "../spans/spans.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
+#include "history.h"
 
 #define MODEL_DEVICES 256
-#define MODEL_RANGES  16
 #define MODEL_BIRTHS  32
 #define MODEL_MADE    8
 #define MODEL_SIZES   16
@@ -35,6 +35,7 @@ struct peak {
 struct curve {
 	uint64_t now;
 	struct peak peak;
+	struct span_level *level; /* its way through the spans, or NULL */
 };
 
 /* What became of the blocks of one stack before. */
@@ -73,10 +74,7 @@ struct model_birth {
 	int32_t device;
 };
 
-/* A thread's open ranges; deeper ones are counted but not kept. */
 struct model_thread {
-	uint64_t step;
-	bool engine; /* one of autograd's own */
 	struct model_birth births[MODEL_BIRTHS];
 	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
 	uint64_t replaced;   /* seq of the latest weight's death that made others its heirs */
@@ -87,9 +85,6 @@ struct model_thread {
 		uint32_t maker;		/* where the latest was made */
 		uint64_t bytes;
 	} let_go;
-	unsigned depth;
-	uint64_t number[MODEL_RANGES];
-	uint32_t name[MODEL_RANGES];
 };
 
 /* A block that an optimizer's methods made. */
@@ -195,6 +190,7 @@ struct model {
 	uint32_t saved_free; /* 1 + the first free one; the next is in its addr */
 
 	struct signs signs;
+	struct spans spans;  /* what threads were doing */
 	struct map leaf_ids; /* AccumulateGrad node -> index in leaves */
 	struct model_leaf {
 		uint64_t addr, seq;
@@ -228,20 +224,9 @@ struct model {
 	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
 	uint64_t buckets;		 /* bytes that data parallelism made for them */
 	struct model_left left;		 /* without tags */
-	uint32_t forwards;		 /* passes that began, by the frames of blocks' stacks */
-	uint32_t backwards;		 /* the same, by backward nodes */
-	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
-	bool in_forward, in_backward;
-	bool asked;	     /* this backward pass began with torch.autograd.grad */
-	uint32_t walks_over; /* the backward pass that is over and was told of */
-	bool stepped;	     /* the optimizer did, since the latest backward pass began */
-	bool grads_live;     /* gradients arrived since they were last cleared, */
-	uint64_t grad_bytes; /* so many */
-
-	uint64_t steps;	     /* Optimizer.step ranges that began */
-	struct map step_ids; /* number of such a range -> index of its end */
-	uint64_t *step_ends; /* seq, 0 = still open */
-	size_t step_count, step_room;
+	uint32_t walks_over;		 /* the backward pass that is over and was told of */
+	bool grads_live;		 /* gradients arrived since they were last cleared, */
+	uint64_t grad_bytes;		 /* so many */
 };
 
 /* What was alive after one event; time_ns may be set before. Arrays are in order of address. */
@@ -286,6 +271,8 @@ void moment_free(struct moment *mo);
 
 /* The curve that counts on a device, and the counts that belong to it. */
 const struct curve *model_curve(const struct model_device *d);
+/* The extents of the spans become those of that curve. */
+void model_measure_spans(struct model *m, int device);
 uint64_t model_peak_reserved(const struct model_device *d);
 uint64_t model_allocs(const struct model_device *d);
 uint64_t model_frees(const struct model_device *d);
@@ -332,7 +319,5 @@ bool model_was_cleared(const struct model *m, const struct history *b);
 /* Born in one forward pass, given up inside a later one: its successor took over. */
 bool model_went_on(const struct history *b);
 bool model_was_kept(const struct history *b); /* or after that pass */
-/* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
-uint64_t model_step_end(const struct model *m, uint64_t number);
 
 #endif

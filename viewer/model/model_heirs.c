@@ -186,7 +186,7 @@ void model_note_heir(struct model *m, const struct history *b, const struct gmt_
 	if (b->block.memory || !signs)
 		return;
 	note_flat_heir(m, t, b, e);
-	if (m->forwards == b->born_forward && m->backwards == b->born_backward) {
+	if (m->spans.forwards == b->born_forward && m->spans.backwards == b->born_backward) {
 		if (signs & STACK_PARAM)
 			note_converted(m, t, b, e);
 		return;

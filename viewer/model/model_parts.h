@@ -11,9 +11,6 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 void model_rise(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e);
 void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e);
 void model_fall(struct curve *c, uint64_t bytes);
-enum block_stage model_stage(struct model *m, const struct gmt_event *e, uint32_t *signs);
-void model_note_stage(struct model *m, enum block_stage stage, bool birth,
-		      const struct gmt_event *e);
 /* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
 bool model_as_large(uint64_t a, uint64_t b);
 void model_note_before_end(struct model *m, const struct history *b);
@@ -41,7 +38,7 @@ model_handler model_block_alloc, model_block_free, model_block_oom;
 model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_destroy, model_meminfo;
 model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad;
-model_handler model_range_begin, model_range_end;
+model_handler model_range_begin;
 
 void model_row_born(struct model *m, struct history *b, enum life_layer layer);
 void model_row_change(struct model *m, const struct history *b, enum life_change change,

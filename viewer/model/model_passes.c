@@ -152,7 +152,7 @@ static bool is_walked(const struct model *m, const struct history *b)
 {
 	const struct model_pass *p;
 
-	if (b->backward_over || b->born_backward == m->backwards)
+	if (b->backward_over || b->born_backward == m->spans.backwards)
 		return false;
 	p = model_pass_of(m, b->born_forward);
 	if (b->stage == STAGE_OUTSIDE)
@@ -162,9 +162,9 @@ static bool is_walked(const struct model *m, const struct history *b)
 
 void model_end_walk(struct model *m, const struct gmt_event *e)
 {
-	if (m->tags || m->walks_over == m->backwards)
+	if (m->tags || m->walks_over == m->spans.backwards)
 		return;
-	m->walks_over = m->backwards;
+	m->walks_over = m->spans.backwards;
 	for (int d = 0; d < MODEL_DEVICES; d++) {
 		LIVE_EACH(&m->devices[d].live, b)
 		{

@@ -24,7 +24,7 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 			      .after_forward = b->after_forward,
 			      .after_step = b->after_step,
 			      .in_node = b->in_node,
-			      .asked = m->asked && b->stage == STAGE_BACKWARD };
+			      .asked = m->spans.asked && b->stage == STAGE_BACKWARD };
 	struct life *life;
 
 	if (m->bare)
@@ -99,8 +99,8 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 	const struct position p = { .seq = e->seq,
 				    .ns = e->time_ns,
 				    .stage = b->died_stage,
-				    .forwards = m->forwards,
-				    .backwards = m->backwards };
+				    .forwards = m->spans.forwards,
+				    .backwards = m->spans.backwards };
 	struct life *life;
 
 	if (!b->block.life)

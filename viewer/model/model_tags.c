@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What autograd and the ranges say. A tag belongs to the one life of the block that its address
- * lies in; said after a moment it still counts for the block's copy there, save for what is a fact
- * of the moment only (saved for backward).
+ * What autograd and the ranges say of memory. A tag belongs to the one life of the block that its
+ * address lies in; said after a moment it still counts for the block's copy there, save for what is
+ * a fact of the moment only (saved for backward).
  */
-#include <string.h>
-
 #include "../base/need.h"
 #include "model_parts.h"
 
@@ -23,9 +21,9 @@ static struct history *enclosing(struct model *m, const struct gmt_event *e,
 
 /* A leaf that a graph has saved meanwhile, in backward: an activation that checkpointing cut off.
  */
-static bool is_cut(struct model *m, const struct history *b, const struct gmt_event *e)
+static bool is_cut(const struct model *m, const struct history *b)
 {
-	return b->saved && model_thread(m, e->thread)->engine;
+	return b->saved && m->spans.now.thread->engine;
 }
 
 static struct model_leaf *leaf_of(struct model *m, uint64_t node)
@@ -68,8 +66,8 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 	struct history *b = enclosing(m, e, &d);
 
 	m->tags++;
-	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b, e) };
-	note_leaf(leaf, e, b, m->backwards);
+	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b) };
+	note_leaf(leaf, e, b, m->spans.backwards);
 }
 
 void model_tag_moved(struct model *m, const struct gmt_event *e)
@@ -81,7 +79,7 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 	m->tags++;
 	if (b && b->block.seq != leaf->seq && !leaf->cut)
 		model_note_moved(leaf, b);
-	note_leaf(leaf, e, b, m->backwards);
+	note_leaf(leaf, e, b, m->spans.backwards);
 }
 
 /* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
@@ -92,9 +90,9 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 
 	if (!b || b->block.seq != leaf->seq || leaf->cut)
 		return;
-	if (!b->arrivals || b->arrived_backward != m->backwards)
+	if (!b->arrivals || b->arrived_backward != m->spans.backwards)
 		b->arrivals++;
-	b->arrived_backward = m->backwards;
+	b->arrived_backward = m->spans.backwards;
 	/* A result that was made a leaf: all that had saved it has been walked back by now, but
 	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
 	if (b->stage == STAGE_FORWARD && b->saved) {
@@ -155,8 +153,8 @@ static void note_saving(struct model *m, struct history *b, const struct gmt_eve
 	model_row_change(m, b, CHANGE_SAVED_FIRST, e);
 	b->save_ns = e->time_ns;
 	b->save_stack = e->stack;
-	b->save_backward = m->backwards;
-	b->save_steps = (uint32_t)m->steps;
+	b->save_backward = m->spans.backwards;
+	b->save_steps = (uint32_t)m->spans.steps;
 }
 
 void model_tag_saved(struct model *m, const struct gmt_event *e)
@@ -195,73 +193,10 @@ void model_tag_released(struct model *m, const struct gmt_event *e)
 	m->saved_free = place + 1;
 }
 
-static bool is_clearing(const struct model *m, uint32_t name)
-{
-	struct defs_text s = defs_string(m->defs, name);
-
-	return s.len >= 19 && !memcmp(s.s, "Optimizer.zero_grad", 19);
-}
-
-static bool is_step(const struct model *m, uint32_t name)
-{
-	struct defs_text s = defs_string(m->defs, name);
-
-	return s.len >= 14 && !memcmp(s.s, "Optimizer.step", 14);
-}
-
 void model_range_begin(struct model *m, const struct gmt_event *e)
 {
-	struct model_thread *t = model_thread(m, e->thread);
-	bool fresh;
-	uint32_t *at;
-
-	if (m->in_backward && !t->engine)
-		model_end_walk(m, e);
-	if (t->depth < MODEL_RANGES) {
-		t->number[t->depth] = e->arg0;
-		t->name[t->depth] = e->name;
-	}
-	t->depth++;
-	if (is_clearing(m, e->name)) {
-		m->grads_live = false;
-		m->grad_bytes = 0;
-	}
-	if (!is_step(m, e->name))
+	if (spans_range_kind(&m->spans, e->name) != RANGE_ZERO_GRAD)
 		return;
-	t->step = e->arg0;
-	m->steps++;
-	m->stepped = true;
-	at = map_put(&m->step_ids, e->arg0, &fresh);
-	if (fresh) {
-		m->step_ends = need_grow(m->step_ends, &m->step_room, m->step_count,
-					 sizeof(*m->step_ends));
-		*at = m->step_count++;
-	}
-	m->step_ends[*at] = 0;
-}
-
-/* A range may end on another thread than it began, or out of order; then only its own entry goes.
- */
-void model_range_end(struct model *m, const struct gmt_event *e)
-{
-	struct model_thread *t = model_thread(m, e->thread);
-	const uint32_t *at = map_get(&m->step_ids, e->arg0);
-	unsigned kept = t->depth < MODEL_RANGES ? t->depth : MODEL_RANGES;
-
-	if (at && is_step(m, e->name))
-		m->step_ends[*at] = e->seq;
-	if (t->step == e->arg0)
-		t->step = 0;
-	if (t->depth > MODEL_RANGES) {
-		t->depth--;
-		return;
-	}
-	for (unsigned i = kept; i-- > 0;) {
-		if (t->number[i] != e->arg0)
-			continue;
-		memmove(&t->number[i], &t->number[i + 1], (kept - i - 1) * sizeof(t->number[0]));
-		memmove(&t->name[i], &t->name[i + 1], (kept - i - 1) * sizeof(t->name[0]));
-		t->depth--;
-		break;
-	}
+	m->grads_live = false;
+	m->grad_bytes = 0;
 }

@@ -79,7 +79,7 @@ static int event(void *ctx, const struct gmt_event *e)
 		return 0;
 	if (e->seq > f->seq + 1)
 		note_gap(f, f->seq + 1, e->seq - 1);
-	timeline_event(&f->timeline, e);
+	model_event(&f->timeline.model, e);
 	f->seq = e->seq;
 	f->ns = e->time_ns > f->ns ? e->time_ns : f->ns;
 	return 0;
@@ -108,21 +108,10 @@ static int stop(void *ctx, const struct gmt_event *e)
 static int read_all(struct following *f)
 {
 	static const struct gmt_tool names = { .def = first_def, .event = stop };
-	struct model survey;
-	int rc;
 
 	gmt_reader_run(f->recording.reader, 0, UINT64_MAX, &names, f);
 	begin_look(f);
-	rc = moments_survey(&f->recording, &survey, NULL);
-	if (!rc)
-		rc = moments_device(&f->recording, &survey, f->device, &f->timeline.device);
-	if (rc) {
-		model_free(&survey);
-		recording_close(&f->recording);
-		return rc;
-	}
-	timeline_begin(&f->timeline, &f->recording, &survey);
-	model_free(&survey);
+	timeline_begin(&f->timeline, &f->recording);
 	f->open = true;
 	f->whole_reads++;
 	return recording_run(&f->recording, UINT64_MAX, event, f);
@@ -161,30 +150,18 @@ static bool read_on(struct following *f)
 	return !gmt_reader_run(r, from, UINT64_MAX, &tool, f) && !f->stale;
 }
 
-static bool is_other(const struct following *f)
-{
-	const struct timeline *t = &f->timeline;
-	int device = f->device < 0 ? model_main_device(&t->model) : (int)f->device;
-
-	return device != t->device || t->model.devices[device].framework != t->framework;
-}
-
-static void find_steps(struct timeline *t)
-{
-	steps_free(&t->steps);
-	steps_find(&t->steps, &t->spans);
-}
-
 int following_look(struct following *f)
 {
-	int rc = 0;
+	int rc = 0, device;
 
-	if (!f->open || (!f->timeline.model.ended && (!read_on(f) || is_other(f))))
+	if (!f->open || (!f->timeline.model.ended && !read_on(f)))
 		rc = open_anew(f);
 	if (!rc)
-		find_steps(&f->timeline);
-	else
+		rc = moments_device(&f->recording, &f->timeline.model, f->device, &device);
+	if (rc)
 		following_close(f);
+	else
+		timeline_look(&f->timeline, device);
 	return rc;
 }
 

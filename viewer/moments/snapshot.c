@@ -26,8 +26,8 @@ void snapshot_sort(struct snapshot *s, struct owners *owners)
 /* Spans know the time of what need not be of a block. */
 static uint64_t time_of(const struct timeline *t, uint64_t seq)
 {
-	for (size_t i = 0; i < t->spans.count; i++) {
-		const struct extent *x = &t->spans.items[i].extent;
+	for (size_t i = 0; i < t->model.spans.count; i++) {
+		const struct extent *x = &t->model.spans.items[i].extent;
 
 		if (x->last_seq == seq)
 			return x->last_ns;

@@ -3,7 +3,8 @@
 #ifndef VIEWER_TIMELINE_H
 #define VIEWER_TIMELINE_H
 
-#include "../model/steps.h"
+#include "../model/model.h"
+#include "../spans/steps.h"
 #include "../recording/recording.h"
 #include "instant.h"
 #include "series.h"
@@ -11,7 +12,6 @@
 struct timeline {
 	struct recording *recording;
 	struct model model; /* at the end of the run */
-	struct spans spans;
 	struct steps steps;
 	struct stacks stacks;
 	struct owners owners;
@@ -23,17 +23,15 @@ struct timeline {
 int timeline_open(struct timeline *t, struct recording *r, long device);
 /* The same, and no sentence where no device memory was used: then its device is -1. */
 int timeline_open_any(struct timeline *t, struct recording *r);
-/* Another device of a recording whose model is at hand. */
-int timeline_open_device(struct timeline *t, struct recording *r, const struct model *facts,
-			 int device);
 /* Memory by class at every event, on this device; moments: see struct series. */
 void timeline_series(struct timeline *t, const struct series_sink *sink, const uint64_t *moments,
 		     size_t count);
 void timeline_close(struct timeline *t);
 
-/* For who passes the events on himself: device is set; facts as far as they are known. */
-void timeline_begin(struct timeline *t, struct recording *r, const struct model *facts);
-void timeline_event(struct timeline *t, const struct gmt_event *e);
+/* From now on that device counts: its spans, its steps. */
+void timeline_look(struct timeline *t, int device);
+/* For who passes the events on to the model himself, and looks then. */
+void timeline_begin(struct timeline *t, struct recording *r);
 
 /* The whole run's highest extent; the index of its item in *step. */
 const struct extent *timeline_peak(const struct timeline *t, size_t *step);

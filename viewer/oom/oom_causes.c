@@ -227,7 +227,7 @@ static bool is_model_too_large(const struct oom *o, char *text)
 {
 	uint64_t all = o->allocated + o->block;
 	bool setup = o->wanted_signs & STACK_PARAM ||
-		     (o->wanted_category == CATEGORY_parameters && !o->shot.model->forwards);
+		     (o->wanted_category == CATEGORY_parameters && !o->shot.model->spans.forwards);
 
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,

@@ -132,7 +132,7 @@ static void find_place(struct oom *o)
 			    .peak_stack = e->stack,
 			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
 
-	instant_of_peak(&o->instant, &t->steps, &t->spans, &x, &t->owners);
+	instant_of_peak(&o->instant, &t->steps, &t->model.spans, &x, &t->owners);
 	o->step = t->steps.count > 1 ? o->instant.step : 0;
 	/* Calls of a model as steps: what comes after the last one still belongs to it. */
 	if (t->steps.basis == STEPS_FORWARD && t->steps.tail && o->step == t->steps.count - 1)
@@ -197,12 +197,12 @@ static unsigned kept_by(const char *optimizer)
 static void project_state(struct oom *o)
 {
 	const struct span *span =
-		steps_span(&o->timeline.steps, &o->timeline.spans, o->refusal.event.seq);
+		steps_span(&o->timeline.steps, &o->timeline.model.spans, o->refusal.event.seq);
 	uint64_t all;
 
 	if (o->phase != PHASE_OPTIMIZER || !span)
 		return;
-	all = kept_by(defs_string(o->timeline.spans.model->defs, span->name).s) * o->trainable;
+	all = kept_by(defs_string(o->timeline.model.defs, span->name).s) * o->trainable;
 	if (all > o->shot.bytes[CATEGORY_optimizer_state])
 		o->projected = all;
 }

@@ -23,7 +23,7 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 		const struct block *b = &s->moment.blocks[i];
 		const struct position *born = model_born(s->model, b);
 
-		if (born->stage == STAGE_FORWARD && born->forwards == s->model->forwards &&
+		if (born->stage == STAGE_FORWARD && born->forwards == s->model->spans.forwards &&
 		    b->seq >= since && b->seq < first)
 			first = b->seq;
 	}

@@ -95,7 +95,7 @@ uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 	struct map places = { 0 };
 	const uint32_t *at;
 
-	if (!here || !o->shot.model->backwards)
+	if (!here || !o->shot.model->spans.backwards)
 		return 0;
 	note_places(o, s, &places);
 	at = map_get(&places, here);

@@ -155,8 +155,8 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
-	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !o->shot.model->forwards ||
-	    p->largest < 5 * p->next)
+	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 ||
+	    !o->shot.model->spans.forwards || p->largest < 5 * p->next)
 		return 0;
 	put(what,
 	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
@@ -175,7 +175,7 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 	uint64_t bytes = o->shot.bytes[CATEGORY_activations], here;
 	struct owner where;
 
-	if ((o->timeline.spans.trains || o->step < 2) && !o->by_pass) {
+	if ((o->timeline.model.spans.trains || o->step < 2) && !o->by_pass) {
 		here = oom_never_walked(o, &where);
 		if (!here)
 			return 0;
@@ -285,7 +285,7 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		if (oom_is_passing(o->holders.items[i].category))
 			old += o->holders.items[i].before;
 	all = o->passing - old + (asked ? o->block : 0);
-	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->forwards || all < o->capacity / 20)
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards || all < o->capacity / 20)
 		return 0;
 	put(what, "Take half the batch (and accumulate gradients over two)");
 	put(how,

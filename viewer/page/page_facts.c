@@ -128,8 +128,8 @@ static void emit_peak(struct track *t)
 	struct instant at = { 0 };
 	struct emit *out = t->page->first;
 
-	if (t->timeline->spans.count)
-		instant_of_peak(&at, &t->timeline->steps, &t->timeline->spans, &x,
+	if (t->timeline->model.spans.count)
+		instant_of_peak(&at, &t->timeline->steps, &t->timeline->model.spans, &x,
 				&t->timeline->owners);
 	emit_number(out, "peak_bytes", p->bytes);
 	emit_number(out, "peak_time_ns", p->event.time_ns);

@@ -13,7 +13,7 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 	struct timeline *v = t->timeline;
 	struct instant at;
 
-	instant_of_peak(&at, &v->steps, &v->spans, x, &v->owners);
+	instant_of_peak(&at, &v->steps, &v->model.spans, x, &v->owners);
 	return names_word(&t->page->names, at.what);
 }
 
@@ -70,7 +70,7 @@ static size_t put_steps(struct column *c, struct track *t, size_t room)
 
 static void emit_spans(struct track *t)
 {
-	const struct spans *s = &t->timeline->spans;
+	const struct spans *s = &t->timeline->model.spans;
 	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
 	uint64_t before = 0, ns = t->timeline->model.first_ns;
 	struct column c = { 0 };

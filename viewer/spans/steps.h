@@ -9,6 +9,7 @@
 #ifndef VIEWER_STEPS_H
 #define VIEWER_STEPS_H
 
+#include "../stacks/stacks.h"
 #include "spans.h"
 
 enum steps_basis {
@@ -35,7 +36,8 @@ struct steps {
 	bool tail; /* the last item is no step but what was after them all */
 };
 
-void steps_find(struct steps *out, struct spans *s);
+/* The spans have been measured. */
+void steps_find(struct steps *out, const struct spans *s, struct stacks *stacks);
 void steps_free(struct steps *steps);
 
 size_t steps_number(const struct steps *steps); /* of real ones */

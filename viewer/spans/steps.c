@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../base/need.h"
+#include "optimizers.h"
 
 static const struct {
 	const char *name, *text;
@@ -32,16 +33,18 @@ const char *steps_basis_text(enum steps_basis basis)
 struct walk {
 	struct steps *steps;
 	const struct spans *spans;
+	struct stacks *stacks;
+	struct map callers;   /* stack -> its lines, see optimizers.h */
 	size_t open;	      /* first span after the last optimizer's step */
 	bool worked;	      /* forward or backward since then */
 	bool backward;	      /* backward since then */
 	bool closed;	      /* the next work belongs to a new step */
 	bool hooked;	      /* the optimizer was called from the backward pass */
+	uint64_t number;      /* of the latest optimizer's range */
 	uint64_t seen;	      /* optimizers of this step, a bit each */
 	unsigned known, last; /* optimizers of the run; the latest */
 	struct {
-		uint64_t caller;
-		uint32_t name;
+		uint32_t caller, name;
 	} optimizers[OPTIMIZERS];
 };
 
@@ -87,20 +90,32 @@ static enum steps_basis basis_of(const struct spans *s)
 	return basis;
 }
 
+static uint32_t caller_of(struct walk *w, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = stack ? map_put(&w->callers, stack, &fresh) : NULL;
+
+	if (at && fresh)
+		*at = optimizers_caller(w->stacks, stack);
+	return at ? *at : 0;
+}
+
 /* Which optimizer this is: who called it; where that is not known, the next in turn by its name. */
 static unsigned optimizer_of(struct walk *w, const struct span *span)
 {
+	uint32_t caller = caller_of(w, span->stack);
+
 	for (unsigned i = 1; i <= w->known; i++) {
 		unsigned at = (w->last + i) % w->known;
 
 		if (w->optimizers[at].name == span->name &&
-		    (!span->caller || w->optimizers[at].caller == span->caller))
+		    (!caller || w->optimizers[at].caller == caller))
 			return at;
 	}
 	if (w->known == OPTIMIZERS)
 		return 0;
 	w->optimizers[w->known].name = span->name;
-	w->optimizers[w->known].caller = span->caller;
+	w->optimizers[w->known].caller = caller;
 	return w->known++;
 }
 
@@ -114,6 +129,7 @@ static void meet_optimizer(struct walk *w, size_t i)
 {
 	const struct span *span = &w->spans->items[i];
 	uint64_t bit;
+	bool again; /* its closure ran the passes once more */
 
 	begin_work(w, i);
 	current(w)->ended = true;
@@ -123,7 +139,9 @@ static void meet_optimizer(struct walk *w, size_t i)
 	}
 	w->last = optimizer_of(w, span);
 	bit = 1ull << w->last;
-	if (w->worked && (w->closed || (w->seen & bit)))
+	again = span->number && span->number == w->number;
+	w->number = span->number;
+	if (!again && w->worked && (w->closed || (w->seen & bit)))
 		new_step(w, w->open);
 	current(w)->ended = true;
 	w->seen |= bit;
@@ -243,14 +261,14 @@ static void cut_tail(struct walk *w)
 	w->steps->tail = true;
 }
 
-void steps_find(struct steps *out, struct spans *s)
+void steps_find(struct steps *out, const struct spans *s, struct stacks *stacks)
 {
 	static void (*const meet[])(struct walk *, size_t) = {
 		[STEPS_NONE] = by_nothing,	  [STEPS_PROFILER] = by_profiler,
 		[STEPS_OPTIMIZER] = by_optimizer, [STEPS_BACKWARD] = by_backward,
 		[STEPS_FORWARD] = by_forward,
 	};
-	struct walk w = { .steps = out, .spans = s };
+	struct walk w = { .steps = out, .spans = s, .stacks = stacks };
 
 	*out = (struct steps){ .basis = basis_of(s) };
 	new_step(&w, 0);
@@ -261,6 +279,7 @@ void steps_find(struct steps *out, struct spans *s)
 	cut_tail(&w);
 	for (size_t i = 0; s->count && i < out->count; i++)
 		sum_up(out, s, i);
+	map_free(&w.callers);
 }
 
 size_t steps_number(const struct steps *steps)

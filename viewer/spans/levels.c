@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of spans. While a span is the latest one each curve keeps where it began and its
+ * highest point; when another span comes, what changed becomes a row of the span that was.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "doing.h"
+
+void extent_join(struct extent *a, const struct extent *b)
+{
+	a->last_ns = b->last_ns;
+	a->last_seq = b->last_seq;
+	a->end_bytes = b->end_bytes;
+	a->growth += b->growth;
+	if (b->peak <= a->peak)
+		return;
+	a->peak = b->peak;
+	a->peak_seq = b->peak_seq;
+	a->peak_ns = b->peak_ns;
+	a->peak_stack = b->peak_stack;
+	a->peak_node = b->peak_node;
+}
+
+struct span_level *spans_add_level(struct spans *s, const uint64_t *now)
+{
+	struct span_level *level = need_new(sizeof(*level));
+
+	*level = (struct span_level){
+		.now = now, .number = (uint32_t)s->level_count, .begin = *now, .peak = *now
+	};
+	s->levels =
+		need_grow(s->levels, &s->level_room, s->level_count, sizeof(struct span_level *));
+	s->levels[s->level_count++] = level;
+	return level;
+}
+
+static struct span_change *row_of(const struct spans *s, const struct span *span, uint32_t level)
+{
+	for (uint32_t i = span->changes; i; i = s->changes[i - 1].next)
+		if (s->changes[i - 1].level == level)
+			return &s->changes[i - 1];
+	return NULL;
+}
+
+static void add_row(struct spans *s, struct span *span, const struct span_change *c)
+{
+	struct span_change *row = row_of(s, span, c->level);
+
+	if (!row) {
+		s->changes = need_grow(s->changes, &s->change_room, s->change_count,
+				       sizeof(*s->changes));
+		s->changes[s->change_count] = *c;
+		s->changes[s->change_count].next = span->changes;
+		span->changes = (uint32_t)++s->change_count;
+		return;
+	}
+	row->end = c->end;
+	row->growth += c->growth;
+	if (c->peak <= row->peak)
+		return;
+	row->peak = c->peak;
+	row->peak_seq = c->peak_seq;
+	row->peak_ns = c->peak_ns;
+	row->peak_stack = c->peak_stack;
+	row->peak_node = c->peak_node;
+}
+
+void levels_join(struct spans *s, struct span *a, const struct span *b)
+{
+	for (uint32_t i = b->changes; i;) {
+		struct span_change c = s->changes[i - 1];
+
+		i = c.next;
+		add_row(s, a, &c);
+	}
+}
+
+void levels_end(struct spans *s)
+{
+	struct span *span = &s->items[s->count - 1];
+
+	for (size_t i = 0; i < s->level_count; i++) {
+		const struct span_level *l = s->levels[i];
+
+		/* of spans that take turns each has a row: none begins where the one before ended
+		 */
+		if (*l->now == l->begin && l->peak == l->begin && !span->in_backward)
+			continue;
+		add_row(s, span,
+			&(struct span_change){ .level = l->number,
+					       .peak_stack = l->peak_stack,
+					       .peak_node = l->peak_node,
+					       .begin = l->begin,
+					       .end = *l->now,
+					       .peak = l->peak,
+					       .peak_seq = l->peak_seq,
+					       .peak_ns = l->peak_ns,
+					       .growth = (int64_t)(*l->now - l->begin) });
+	}
+}
+
+void levels_begin(struct spans *s, const struct gmt_event *e)
+{
+	for (size_t i = 0; i < s->level_count; i++) {
+		struct span_level *l = s->levels[i];
+
+		*l = (struct span_level){ .now = l->now,
+					  .number = l->number,
+					  .begin = *l->now,
+					  .peak = *l->now,
+					  .peak_seq = e->seq,
+					  .peak_ns = e->time_ns };
+	}
+}
+
+static void measure(struct extent *x, const struct span_change *c, uint64_t bytes)
+{
+	x->growth = c ? c->growth : 0;
+	x->begin_bytes = c ? c->begin : bytes;
+	x->end_bytes = c ? c->end : bytes;
+	x->peak = x->begin_bytes;
+	x->peak_seq = x->first_seq;
+	x->peak_ns = x->first_ns;
+	x->peak_stack = x->peak_node = 0;
+	if (!c || c->peak <= c->begin)
+		return;
+	x->peak = c->peak;
+	x->peak_seq = c->peak_seq;
+	x->peak_ns = c->peak_ns;
+	x->peak_stack = c->peak_stack;
+	x->peak_node = c->peak_node;
+}
+
+/* The latest span goes on: what its curves did so far is a row already, and the rest will join it.
+ */
+void spans_measure(struct spans *s, const struct span_level *level)
+{
+	const struct gmt_event last = { .seq = s->last_seq, .time_ns = s->last_ns };
+	uint64_t bytes = 0;
+
+	if (!s->count)
+		return;
+	levels_end(s);
+	levels_begin(s, &last);
+	for (size_t i = 0; i < s->count; i++) {
+		struct extent *x = &s->items[i].extent;
+
+		measure(x, level ? row_of(s, &s->items[i], level->number) : NULL, bytes);
+		bytes = x->end_bytes;
+	}
+}

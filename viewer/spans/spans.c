@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "doing.h"
+
+/* What an event says of the phase that it is in. */
+enum hint {
+	HINT_SAME,   /* nothing */
+	HINT_NONE,   /* a block of the thread that drives, of no known phase */
+	HINT_SAVED,  /* saved for backward outside of any module: a loss */
+	HINT_MODULE, /* a module's forward */
+	HINT_BACKWARD,
+	HINT_OPTIMIZER,
+	HINT_ZERO_GRAD,
+};
+
+static const struct {
+	const char *name, *text, *noun;
+} phases[PHASES] = {
+	[PHASE_SETUP] = { "setup", "setup", "setup" },
+	[PHASE_FORWARD] = { "forward", "forward", "forward pass" },
+	[PHASE_BACKWARD] = { "backward", "backward", "backward pass" },
+	[PHASE_OTHER] = { "other", "between passes", "time between passes" },
+	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step", "optimizer step" },
+	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad", "call of zero_grad" },
+};
+
+const char *phase_name(enum phase phase)
+{
+	return phases[phase].name;
+}
+
+const char *phase_text(enum phase phase)
+{
+	return phases[phase].text;
+}
+
+const char *phase_noun(enum phase phase)
+{
+	return phases[phase].noun;
+}
+
+void spans_init(struct spans *s, const struct defs *defs, struct signs *signs)
+{
+	*s = (struct spans){ .defs = defs, .signs = signs };
+}
+
+void spans_free(struct spans *s)
+{
+	for (size_t i = 0; i < s->thread_count; i++)
+		free(s->threads[i]);
+	for (size_t i = 0; i < s->level_count; i++)
+		free(s->levels[i]);
+	map_free(&s->thread_ids);
+	map_free(&s->names);
+	map_free(&s->step_ids);
+	free(s->threads);
+	free(s->levels);
+	free(s->changes);
+	free(s->step_ends);
+	free(s->items);
+}
+
+static bool drives(const struct spans *s)
+{
+	return !s->driver || s->driver == s->now.thread->id + 1ull;
+}
+
+/* A range's begin or end: what the phase is from here on. */
+static enum hint range_hint(const struct spans *s, const struct gmt_event *e, enum range_kind kind)
+{
+	enum hint after = s->now.thread->engine && !drives(s) ? HINT_SAME : HINT_NONE;
+
+	if (kind == RANGE_OTHER)
+		return HINT_SAME;
+	if (kind == RANGE_PROFILER)
+		return HINT_NONE;
+	if (e->kind == GMT_RANGE_END)
+		return kind == RANGE_STEP && s->now.thread->outer_step ? HINT_OPTIMIZER : after;
+	return kind == RANGE_STEP || after == HINT_SAME ? HINT_OPTIMIZER : HINT_ZERO_GRAD;
+}
+
+/* What hooks do inside the backward pass is of the optimizer that they call. */
+static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bool frees)
+{
+	const struct span_thread *t = s->now.thread;
+
+	if (s->now.stage == STAGE_OPTIMIZER || (t->zero_grad && t->engine && !drives(s)))
+		return HINT_OPTIMIZER;
+	if (s->now.stage == STAGE_ZERO_GRAD)
+		return HINT_ZERO_GRAD;
+	if (stage_is_backward(s->now.stage))
+		return e->scope || e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ||
+				       e->kind == GMT_TAG_GRAD
+			       ? HINT_BACKWARD
+			       : HINT_SAME;
+	if (s->now.stage == STAGE_FORWARD)
+		return frees ? HINT_SAME : HINT_MODULE;
+	if (e->kind == GMT_TAG_SAVED)
+		return HINT_SAVED;
+	return drives(s) ? HINT_NONE : HINT_SAME;
+}
+
+/* Calls of CUDA count where no framework says what its blocks are. */
+static enum hint hint_of(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	if (e->seq <= s->state_seq)
+		return HINT_SAME;
+	if (act == ACT_RANGE)
+		return range_hint(s, e, spans_range_kind(s, e->name));
+	switch (e->kind) {
+	case GMT_BLOCK_ALLOC:
+		s->framework = true;
+		return stage_hint(s, e, false);
+	case GMT_BLOCK_FREE:
+		return stage_hint(s, e, true);
+	case GMT_BLOCK_OOM:
+	case GMT_TAG_SAVED:
+	case GMT_TAG_GRAD:
+		return stage_hint(s, e, false);
+	case GMT_MEM_ALLOC:
+	case GMT_MEM_FREE:
+		return s->framework ? HINT_SAME : stage_hint(s, e, e->kind == GMT_MEM_FREE);
+	default:
+		return HINT_SAME;
+	}
+}
+
+/* Another span is the latest from now on. */
+static struct span *push(struct spans *s, enum phase phase, const struct gmt_event *e)
+{
+	if (s->count)
+		levels_end(s);
+	levels_begin(s, e);
+	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+	s->items[s->count] = (struct span){
+		.extent = { .first_ns = e->time_ns, .first_seq = e->seq },
+		.phase = phase,
+		.profiler = s->profiler,
+	};
+	return &s->items[s->count++];
+}
+
+static struct span *back(struct spans *s, size_t i)
+{
+	return s->count > i ? &s->items[s->count - 1 - i] : NULL;
+}
+
+/* The last span becomes part of the one before it. */
+static void join_last(struct spans *s, const struct gmt_event *e)
+{
+	struct span *before = back(s, 1);
+
+	levels_end(s);
+	levels_join(s, before, back(s, 0));
+	levels_begin(s, e);
+	before->extent.last_seq = back(s, 0)->extent.last_seq;
+	before->extent.last_ns = back(s, 0)->extent.last_ns;
+	before->work |= back(s, 0)->work;
+	before->gradients += back(s, 0)->gradients;
+	s->count--;
+}
+
+static bool is_gap(const struct span *span)
+{
+	return span->phase == PHASE_OTHER || span->phase == PHASE_SETUP;
+}
+
+/* What a gap was, now that the next hint is here. */
+static void close_gap(struct spans *s, const struct gmt_event *e, enum hint hint)
+{
+	struct span *gap = back(s, 0), *before = back(s, 1);
+	enum phase was = before ? before->phase : PHASE_SETUP;
+
+	if (!gap || !is_gap(gap) || gap->phase == PHASE_SETUP)
+		return;
+	if (before->profiler == gap->profiler &&
+	    (!gap->work || (was == PHASE_BACKWARD && hint == HINT_BACKWARD) ||
+	     (was == PHASE_FORWARD && (hint != HINT_MODULE || s->trains))))
+		join_last(s, e);
+	else if (hint == HINT_BACKWARD)
+		gap->phase = PHASE_FORWARD;
+}
+
+/* A step whose closure runs the passes begins with them. */
+static void undo_step(struct spans *s)
+{
+	struct span *last = back(s, 0);
+
+	if (last->phase == PHASE_OPTIMIZER && !last->work && last->number &&
+	    last->number == s->now.thread->outer_step)
+		last->phase = PHASE_OTHER;
+}
+
+static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hint)
+{
+	s->driver = s->trains && s->driver ? s->driver : e->thread + 1ull;
+	undo_step(s);
+	close_gap(s, e, hint);
+	if (back(s, 0)->phase != PHASE_FORWARD)
+		push(s, PHASE_FORWARD, e);
+}
+
+/* The optimizer by hooks inside the backward pass: one span beside that of the pass, and which of
+ * the two goes on comes last. */
+static bool take_turns(struct spans *s, const struct gmt_event *e, enum phase phase)
+{
+	struct span *last = back(s, 0), *before = back(s, 1), swap;
+
+	if (!before || before->phase != phase || !(last->in_backward || before->in_backward))
+		return false;
+	levels_end(s);
+	levels_begin(s, e);
+	swap = *before;
+	*before = *last;
+	*last = swap;
+	return true;
+}
+
+static void go_backward(struct spans *s, const struct gmt_event *e)
+{
+	s->trains = true;
+	undo_step(s);
+	close_gap(s, e, HINT_BACKWARD);
+	if (back(s, 0)->phase == PHASE_BACKWARD)
+		return;
+	if (!back(s, 0)->in_backward || !take_turns(s, e, PHASE_BACKWARD))
+		push(s, PHASE_BACKWARD, e);
+}
+
+/* What frames say of an optimizer and its own range are one step. */
+static bool is_same_step(const struct span *last, uint64_t number)
+{
+	return last->phase == PHASE_OPTIMIZER &&
+	       (last->in_backward || last->number == number || !last->number || !number);
+}
+
+static void optimize(struct spans *s, const struct gmt_event *e, uint32_t name, uint64_t number)
+{
+	const struct span_thread *t = s->now.thread;
+	bool in_backward = t->engine && s->driver && !drives(s);
+	struct span *last;
+
+	s->trains = true;
+	if (!in_backward)
+		s->driver = e->thread + 1ull;
+	close_gap(s, e, HINT_OPTIMIZER);
+	last = back(s, 0);
+	if (is_same_step(last, number) || (last->phase == PHASE_OPTIMIZER && in_backward)) {
+		last->name = last->name ? last->name : name;
+		last->number = last->number ? last->number : number;
+		return;
+	}
+	if (in_backward && take_turns(s, e, PHASE_OPTIMIZER))
+		return;
+	last = push(s, PHASE_OPTIMIZER, e);
+	last->name = name;
+	last->number = number;
+	last->in_backward = in_backward;
+}
+
+static void pause(struct spans *s, const struct gmt_event *e)
+{
+	struct span *last = back(s, 0);
+
+	if (is_gap(last) && last->profiler == s->profiler)
+		return;
+	push(s, PHASE_OTHER, e);
+}
+
+static void zero_grad(struct spans *s, const struct gmt_event *e)
+{
+	undo_step(s);
+	close_gap(s, e, HINT_ZERO_GRAD);
+	if (back(s, 0)->phase != PHASE_ZERO_GRAD)
+		push(s, PHASE_ZERO_GRAD, e);
+}
+
+static void advance(struct spans *s, const struct gmt_event *e, enum hint hint)
+{
+	switch (hint) {
+	case HINT_SAME:
+		break;
+	case HINT_NONE:
+		pause(s, e);
+		break;
+	case HINT_SAVED:
+	case HINT_MODULE:
+		go_forward(s, e, hint);
+		break;
+	case HINT_BACKWARD:
+		go_backward(s, e);
+		break;
+	case HINT_OPTIMIZER:
+		optimize(s, e, s->now.thread->outer_name, s->now.thread->outer_step);
+		break;
+	case HINT_ZERO_GRAD:
+		zero_grad(s, e);
+		break;
+	}
+}
+
+/* After its closure a step may work without memory. */
+static bool ends_step(struct spans *s, const struct gmt_event *e)
+{
+	return e->kind == GMT_RANGE_END && spans_range_kind(s, e->name) == RANGE_STEP &&
+	       !s->now.thread->outer_step && e->seq > s->state_seq && e->arg0 != s->optimized &&
+	       e->arg0 != back(s, 0)->number;
+}
+
+static void note(struct spans *s, const struct gmt_event *e)
+{
+	struct span *span = back(s, 0);
+
+	span->extent.last_ns = s->last_ns = e->time_ns;
+	span->extent.last_seq = s->last_seq = e->seq;
+	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC)
+		span->work = true;
+	span->gradients += e->kind == GMT_TAG_GRAD;
+	if (span->phase == PHASE_OPTIMIZER && span->work)
+		s->optimized = span->number;
+	if (span->phase == PHASE_OPTIMIZER && !span->stack && s->now.signs & STACK_PYTHON)
+		span->stack = e->stack;
+}
+
+void spans_event(struct spans *s, const struct gmt_event *e)
+{
+	enum act act = doing_note(s, e);
+
+	if (s->now.is_work)
+		passes_note(s, act);
+	if (!s->count)
+		push(s, PHASE_SETUP, e);
+	if (ends_step(s, e))
+		optimize(s, e, e->name, e->arg0);
+	else
+		advance(s, e, hint_of(s, e, act));
+	note(s, e);
+}

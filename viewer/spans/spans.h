@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each thread was doing, from when to when, found while the events pass once. Three things,
+ * each made from the one before it: the stage of an event (what its thread was doing just then,
+ * from its open ranges, backward nodes and the roles of its stack's frames), passes through the
+ * network (counted), and the table of spans: the run as a row of spans of one phase each. What lies
+ * between two signs is called by what comes after it: a loss before the backward pass is forward,
+ * the clipping of gradients before the optimizer is neither.
+ *
+ * Phases are of the process; bytes are kept for every curve that was registered.
+ */
+#ifndef VIEWER_SPANS_H
+#define VIEWER_SPANS_H
+
+#include "../base/map.h"
+#include "../facts/lives.h"
+#include "../stacks/defs.h"
+#include "../stacks/signs.h"
+
+#define SPAN_RANGES 16
+
+enum range_kind { RANGE_OTHER, RANGE_STEP, RANGE_ZERO_GRAD, RANGE_PROFILER };
+
+enum phase {
+	PHASE_SETUP,
+	PHASE_FORWARD,
+	PHASE_BACKWARD,
+	PHASE_OTHER,
+	PHASE_OPTIMIZER,
+	PHASE_ZERO_GRAD,
+	PHASES
+};
+
+/* The bytes of a stretch of time, and the event after which they were most. */
+struct extent {
+	uint64_t first_ns, last_ns, first_seq, last_seq;
+	uint64_t begin_bytes, end_bytes;
+	int64_t growth; /* what came less what went in it */
+	uint64_t peak, peak_seq, peak_ns;
+	uint32_t peak_stack, peak_node; /* of the event; node: of a backward pass, or 0 */
+};
+
+struct span {
+	struct extent extent; /* its bytes: see spans_measure */
+	enum phase phase;
+	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
+	bool work;	    /* blocks came or went in it */
+	uint32_t gradients; /* that arrived at leaves in it */
+	uint32_t name;	    /* string: range of the optimizer's step */
+	uint32_t stack;	    /* the first one of Python in an optimizer's step, 0 = none */
+	uint32_t changes;   /* 1 + the first of its rows in spans.changes, 0 = none */
+	uint64_t number;    /* of the optimizer's range, 0 = it was seen by frames */
+	uint64_t profiler;  /* number of the ProfilerStep range around it, 0 = none */
+};
+
+/* How a curve went in a span; a curve without a row stayed as it was. */
+struct span_change {
+	uint32_t level, next; /* next: 1 + the span's next row */
+	uint32_t peak_stack, peak_node;
+	uint64_t begin, end, peak, peak_seq, peak_ns;
+	int64_t growth;
+};
+
+/* A curve whose way through the spans is kept: since the latest span began or went on. */
+struct span_level {
+	const uint64_t *now;
+	uint32_t number;
+	uint32_t peak_stack, peak_node;
+	uint64_t begin, peak, peak_seq, peak_ns;
+};
+
+struct span_thread {
+	uint32_t id;
+	bool engine; /* one of autograd's own */
+	unsigned depth;
+	uint64_t step, zero_grad; /* numbers of open ranges: the innermost optimizer's step, */
+	uint64_t outer_step;	  /* the outermost one, */
+	uint32_t outer_name;	  /* with its name */
+	uint64_t number[SPAN_RANGES];
+	uint32_t name[SPAN_RANGES]; /* deeper ranges are counted but not kept */
+};
+
+/* Of the event that passes now. */
+struct span_now {
+	struct span_thread *thread;
+	enum block_stage stage;
+	uint32_t signs;	    /* of its stack */
+	bool is_work;	    /* memory came or went: the stage counts for passes */
+	bool backward_over; /* with it a backward pass is known to be over */
+};
+
+struct spans {
+	const struct defs *defs;
+	struct signs *signs;
+	struct span_now now;
+
+	uint64_t steps;		  /* Optimizer.step ranges that began */
+	uint32_t forwards;	  /* passes that began, by the frames of stacks; */
+	uint32_t backwards;	  /* by backward nodes; */
+	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
+	bool in_forward, in_backward;
+	bool asked;   /* this backward pass began with torch.autograd.grad */
+	bool stepped; /* the optimizer did, since the latest backward pass began */
+
+	struct span *items;
+	size_t count, room;
+	bool trains;	 /* a backward pass or an optimizer's step was seen */
+	bool framework;	 /* its blocks are told: CUDA's calls do not count */
+	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
+	uint64_t profiler;
+	uint64_t optimized; /* the latest optimizer's range that had work */
+	uint64_t state_seq; /* events up to it stand for what was there at the start */
+	uint64_t last_seq, last_ns;
+
+	struct span_level **levels;
+	size_t level_count, level_room;
+	struct span_change *changes;
+	size_t change_count, change_room;
+
+	struct map thread_ids, names; /* of ranges -> what they mean */
+	struct span_thread **threads;
+	size_t thread_count, thread_room;
+	struct map step_ids; /* number of an optimizer's range -> index of its end */
+	uint64_t *step_ends; /* seq, 0 = still open */
+	size_t step_count, step_room;
+};
+
+void spans_init(struct spans *s, const struct defs *defs, struct signs *signs);
+void spans_free(struct spans *s);
+/* Before anything else learns of the event: curves are as they were before it. */
+void spans_event(struct spans *s, const struct gmt_event *e);
+
+/* Keeps the way of a curve from here on. */
+struct span_level *spans_add_level(struct spans *s, const uint64_t *now);
+/* Fills in the extents: the bytes of that curve, and the times. NULL: no bytes. */
+void spans_measure(struct spans *s, const struct span_level *level);
+
+/* A curve that rose is higher than before in its span. */
+static inline void spans_rise(struct span_level *level, const struct gmt_event *e)
+{
+	if (*level->now <= level->peak)
+		return;
+	level->peak = *level->now;
+	level->peak_seq = e->seq;
+	level->peak_ns = e->time_ns;
+	level->peak_stack = e->stack;
+	level->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
+}
+
+static inline bool stage_is_backward(unsigned stage)
+{
+	return stage == STAGE_BACKWARD || stage == STAGE_RECOMPUTE;
+}
+
+enum range_kind spans_range_kind(struct spans *s, uint32_t name);
+struct span_thread *spans_thread(struct spans *s, uint32_t id);
+/* The name of a thread's innermost range, 0 = none. */
+uint32_t spans_range(const struct span_thread *t);
+/* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
+uint64_t spans_step_end(const struct spans *s, uint64_t number);
+
+const char *phase_name(enum phase phase); /* "zero_grad" */
+const char *phase_text(enum phase phase); /* "optimizer step" */
+const char *phase_noun(enum phase phase); /* "backward pass": after "the" */
+
+/* a takes in b, which begins where it ended or overlaps it. */
+void extent_join(struct extent *a, const struct extent *b);
+
+#endif
