@@ -1652,3 +1652,87 @@ class Diff(Row):
         "modules": ("LIST", DiffModule),
         "lines": ("LIST", DiffLine),
     }
+
+
+@dataclass(frozen=True)
+class CheckBound(Row):
+    """A bound and what it was held against.
+
+    name: `max-peak`, `max-reserved`, `max-class`, `max-growth` or `baseline`
+    ok: whether it holds
+    known: whether it could be measured; what could not does not hold
+    limit_bytes: the most that is allowed; of `max-growth` with each step (bytes)
+    measured_bytes: what was measured (bytes)
+    text: in words
+    function: function of the line that holds most of it, or of the first finding since the baseline; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    class_: for `max-class`: the class (a class)
+    """
+
+    name: str
+    ok: bool
+    known: bool
+    limit_bytes: int
+    measured_bytes: int
+    text: str
+    function: str
+    file: str
+    line: int
+    class_: Optional[str] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "name": ("TEXT", None),
+        "ok": ("FLAG", None),
+        "known": ("FLAG", None),
+        "limit_bytes": ("BYTES", None),
+        "measured_bytes": ("BYTES", None),
+        "text": ("TEXT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "class_": ("CLASS", None),
+    }
+
+
+@dataclass(frozen=True)
+class CheckRecording(Row):
+    """A recording and its bounds.
+
+    file: the recording
+    ok: whether all its bounds hold
+    bounds: each bound that was asked for
+    """
+
+    file: str
+    ok: bool
+    bounds: Table[CheckBound]
+
+    _kinds: ClassVar[Kinds] = {
+        "file": ("TEXT", None),
+        "ok": ("FLAG", None),
+        "bounds": ("LIST", CheckBound),
+    }
+
+
+@dataclass(frozen=True)
+class Check(Row):
+    """Whether recordings keep within bounds.
+
+    ok: whether all bounds hold
+    bounds: bounds, of all recordings (count)
+    broken: of those, the ones that do not hold (count)
+    recordings: the recordings, in order
+    """
+
+    ok: bool
+    bounds: int
+    broken: int
+    recordings: Table[CheckRecording]
+
+    _kinds: ClassVar[Kinds] = {
+        "ok": ("FLAG", None),
+        "bounds": ("COUNT", None),
+        "broken": ("COUNT", None),
+        "recordings": ("LIST", CheckRecording),
+    }

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _arrow
-from ._documents import (Account, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, StackFrame, Steps, StepsRow, Timeline,
+from ._documents import (Account, Check, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, StackFrame, Steps, StepsRow, Timeline,
                          Why)
 from ._error import Error
 from ._rows import Table
 from ._tool import ask, option
 
 Path = Union[str, "os.PathLike[str]"]
+Size = Union[int, str]  # bytes, or as people write them: "40GiB"
 
 
 class StreamTable:
@@ -139,6 +140,21 @@ class Recording:
         """What changed from this recording to ``new``; the first of the findings is the one to read."""
         other = new.path if isinstance(new, Recording) else os.fspath(new)
         return Diff._of(self._ask("diff", other, *self._of_device))
+
+    def check(self, *, max_peak: Optional[Size] = None, max_reserved: Optional[Size] = None, max_growth: Optional[Size] = None,
+              max_class: Optional[Mapping[str, Size]] = None, baseline: Union["Recording", Path, None] = None,
+              fail_above: Optional[Size] = None) -> Check:
+        """Whether it keeps within bounds: ``ok``, and a sentence for each bound in ``recordings[0].bounds``.
+
+        Sizes are bytes or text (``"40GiB"``); ``max_growth`` is what may stay with each step, ``max_class`` the most of
+        a class at the peak; the peak of ``baseline`` may be exceeded by ``fail_above`` (2 % if not given).
+        """
+        old = baseline.path if isinstance(baseline, Recording) else baseline
+        classes = [word for name, size in (max_class or {}).items() for word in ("--max-class", f"{name}={size}")]
+        return Check._of(ask("check", self.path, *self._of_rank, *self._of_device, *option("max-peak", max_peak),
+                             *option("max-reserved", max_reserved), *option("max-growth", max_growth), *classes,
+                             *option("baseline", None if old is None else os.fspath(old)), *option("fail-above", fail_above),
+                             fine=1))
 
     @property
     def allocations(self) -> StreamTable:

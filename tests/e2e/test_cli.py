@@ -332,7 +332,8 @@ def test_broken_files(words, tmp_path):
     assert verify.returncode == (1 if opens else 3)
     if not opens:
         for command in READERS:
-            extra = ["1"] if command in ("stack", "why") else [path] if command == "diff" else ["-o", tmp_path / "x"] if command in ("html", "recover") else []
+            extra = {"stack": ["1"], "why": ["1"], "diff": [path], "html": ["-o", tmp_path / "x"], "recover": ["-o", tmp_path / "x"],
+                     "check": ["--max-peak", "1TB"]}.get(command, [])
             assert_refused(run(command, path, *extra), 3)
         return
     assert len(ok("dump", path).splitlines()) == int(words[2])

@@ -112,6 +112,7 @@ def test_all_documents(folder, monkeypatch):
         one_recording(documents, file, folder, monkeypatch)
     documents.look("oom", trains)
     documents.look("diff", evaluates, trains)
+    documents.look("check", evaluates, "--max-peak", "1", "--max-class", "parameters=1", code=1)
     for snapshot in ("trace", "state"):
         documents.look("import", folder / f"{snapshot}.pickle", "-o", folder / f"{snapshot}.gmt")
         documents.look("report", folder / f"{snapshot}.gmt")

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff: what makes the memory of two runs differ; a check for a pull request. */
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "../base/amount.h"
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
@@ -23,46 +21,15 @@ struct diff_options {
 
 /* "2%" or "64MiB": the growth that is still fine. */
 struct limit {
-	bool set, percent;
-	double amount;
+	bool set;
+	struct amount amount;
 	int category;
 };
-
-static bool parse_amount(const char *text, struct limit *l)
-{
-	static const struct {
-		const char *name;
-		double bytes;
-	} units[] = { { "", 1 },
-		      { "B", 1 },
-		      { "KiB", 1024 },
-		      { "MiB", 1048576 },
-		      { "GiB", 1073741824 },
-		      { "KB", 1e3 },
-		      { "MB", 1e6 },
-		      { "GB", 1e9 } };
-	char *end;
-
-	errno = 0;
-	l->amount = strtod(text, &end);
-	if (errno || end == text || !(l->amount >= 0) || !isfinite(l->amount))
-		return false;
-	end += strspn(end, " ");
-	l->percent = !strcmp(end, "%");
-	if (l->percent)
-		return true;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcasecmp(end, units[i].name)) {
-			l->amount *= units[i].bytes;
-			return true;
-		}
-	return false;
-}
 
 static int parse_limit(const struct diff_options *o, struct limit *l)
 {
 	*l = (struct limit){ .set = o->fail_above, .category = o->category };
-	if (o->fail_above && !parse_amount(o->fail_above, l))
+	if (o->fail_above && !amount_parse(o->fail_above, &l->amount))
 		return say_error(EXIT_USAGE,
 				 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
 				 o->fail_above);
@@ -75,10 +42,9 @@ static int check(const struct diff *d, const struct limit *l, const char *text)
 {
 	uint64_t before = l->category < 0 ? d->old.peak : d->old_peak.bytes[l->category];
 	uint64_t after = l->category < 0 ? d->new.peak : d->new_peak.bytes[l->category];
-	double most = l->percent ? l->amount / 100 * (double)before : l->amount;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
 
-	if (!l->set || after <= before || (double)(after - before) <= most)
+	if (!l->set || after <= before || after - before <= amount_bytes(&l->amount, before))
 		return 0;
 	return say_error(EXIT_CHECK,
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",

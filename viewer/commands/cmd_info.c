@@ -181,7 +181,7 @@ static const struct option_row options[] = {
 	OPTION(struct info_options, modules, "modules", 0, SWITCH, NULL,
 	       "also list the loaded libraries"),
 	OPTION(struct info_options, redact, "redact", 0, SWITCH, NULL,
-	       "leave out paths, arguments, host and branch: for a report of a bug"),
+	       "leave out paths, arguments, host and branch"),
 	{ 0 },
 };
 

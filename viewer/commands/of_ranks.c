@@ -226,7 +226,7 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 		paths[n++] = rc ? NULL : run->items[row].path;
 	}
 	for (size_t i = 0; i < run->count && !common->rank; i++) {
-		if (run->items[i].readable || !run->readable)
+		if (run->items[i].readable || !run->readable || c == &command_check)
 			paths[n++] = run->items[i].path;
 		else
 			say_note("%s cannot be read and is left out", run->items[i].path);

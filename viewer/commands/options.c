@@ -178,6 +178,18 @@ static int set_class(const struct option_row *r, const char *value, int *out)
 			 options_classes, r->words ? " " : "", r->words ? r->words : "");
 }
 
+/* One more of a list with a NULL behind its last. */
+static void add_word(char ***list, const char *word)
+{
+	size_t n = 0;
+
+	while (*list && (*list)[n])
+		n++;
+	*list = need_resize(*list, (n + 2) * sizeof(**list));
+	(*list)[n] = (char *)word;
+	(*list)[n + 1] = NULL;
+}
+
 static int set_value(const struct option_row *r, const char *value, void *at)
 {
 	switch (r->kind) {
@@ -191,6 +203,9 @@ static int set_value(const struct option_row *r, const char *value, void *at)
 		return set_class(r, value, at);
 	case OPTION_MOMENT:
 		return moments_parse(value, at);
+	case OPTION_MANY:
+		add_word(at, value);
+		return 0;
 	default:
 		*(const char **)at = value;
 		return 0;
@@ -235,18 +250,9 @@ static int parse_option(struct parse *p, const char *word)
 }
 
 /* One more of a list. */
-static int add_operand(struct parse *p, char ***list, char *word)
+static int add_operand(struct parse *p, char ***list, const char *word)
 {
-	size_t room = p->many + 2, count = 0;
-	char **longer = need_new(room * sizeof(*longer));
-
-	while (count < p->many) {
-		longer[count] = (*list)[count];
-		count++;
-	}
-	longer[count] = word;
-	free(*list);
-	*list = longer;
+	add_word(list, word);
 	p->many++;
 	return 0;
 }
@@ -324,6 +330,9 @@ void options_free(const struct command *c, void *into, struct options_common *co
 	for (const struct operand_row *o = c->operands; o && o->name; o++)
 		if (o->kind == OPERAND_MANY)
 			free(*(char ***)((char *)into + o->offset));
+	for (const struct option_row *r = c->options; r && r->name; r++)
+		if (r->kind == OPTION_MANY)
+			free(*(char ***)((char *)into + r->offset));
 	free(common->files);
 	free(into);
 }

@@ -20,6 +20,7 @@ enum option_kind {
 	OPTION_WORD,	   /* const char *, one of `words`; NULL if not given */
 	OPTION_CLASS,	   /* int, a category; -1: none was given, or the one word in `words` */
 	OPTION_MOMENT,	   /* struct moment_query */
+	OPTION_MANY,	   /* char **, each time it is given one more, a NULL behind the last */
 };
 
 struct option_row {

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bounds.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/holders.h"
+#include "../answers/leaks.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../diff/diff.h"
+#include "../moments/snapshot.h"
+#include "../stacks/owner_words.h"
+
+/* What one recording has to be looked at for. */
+struct look {
+	struct bounds *bounds;
+	struct timeline timeline;
+	struct snapshot shot;
+	struct instant instant;
+	uint64_t reserved;
+};
+
+static const char *own(const char *s)
+{
+	return need_copy(s ? s : "", s ? strlen(s) : 0);
+}
+
+static struct bound *add(struct bounds *all, struct bound b, const struct owner *o)
+{
+	static const struct owner none = { .function = "", .file = "" };
+
+	o = o ? o : &none;
+	b.owner = *o;
+	b.owner.function = own(o->function);
+	b.owner.file = own(o->file);
+	all->broken += !b.ok;
+	all->items = need_grow(all->items, &all->room, all->count, sizeof(b));
+	all->items[all->count] = b;
+	return &all->items[all->count++];
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct bound *b, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&b->text, format, args) < 0)
+		b->text = need_copy("", 0);
+	va_end(args);
+}
+
+/* The line that holds most of a class at the peak; of all for -1. NULL if no block is there. */
+static const struct owner *largest_line(struct look *l, int category, struct owner *out)
+{
+	const struct moment *mo = &l->shot.moment;
+	struct holders h = { 0 };
+	bool any;
+
+	for (size_t i = 0; i < mo->count; i++)
+		if (category < 0 || l->shot.classes[i] == category)
+			holders_add(&h,
+				    (struct holder){ .owner = owners_find(&l->timeline.owners,
+									  &mo->blocks[i]) },
+				    mo->blocks[i].size);
+	holders_sort(&h);
+	any = h.count;
+	if (any)
+		*out = h.items[0].owner;
+	free(h.items);
+	return any ? out : NULL;
+}
+
+/* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within them. */
+static void say_bytes(struct bound *b, const char *what, const char *per, const char *where)
+{
+	char is[HUMAN_MAX], over[HUMAN_MAX], most[HUMAN_MAX];
+
+	human_bytes(is, b->measured);
+	human_bytes(most, b->limit);
+	if (b->ok)
+		say(b, "%s %s%s: at most %s are allowed", what, is, per, most);
+	else
+		say(b, "%s %s%s: %s more than the %s that are allowed%s", what, is, per,
+		    human_bytes(over, b->measured - b->limit), most, where);
+}
+
+static void say_held(struct bound *b, const char *what, const char *per, const char *when,
+		     const struct owner *o)
+{
+	char who[OWNER_WORDS], where[OWNER_WORDS + INSTANT_MAX + 40];
+
+	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", in " : "", when,
+		 o ? "; most of it " : "", o ? owner_words(o, who, sizeof(who), 0) : "");
+	say_bytes(b, what, per, where);
+}
+
+static struct bound measured(const char *name, int category, uint64_t n, const struct amount *most)
+{
+	uint64_t limit = amount_bytes(most, 0);
+
+	return (struct bound){ .name = name,
+			       .category = category,
+			       .known = true,
+			       .ok = n <= limit,
+			       .limit = limit,
+			       .measured = n };
+}
+
+static void check_peak(struct look *l, const struct amount *most)
+{
+	struct owner line;
+	const struct owner *o = largest_line(l, -1, &line);
+	struct bound *b = add(l->bounds, measured("max-peak", -1, l->shot.moment.bytes, most), o);
+
+	say_held(b, "peak", "", l->instant.text, o);
+}
+
+static void check_reserved(struct look *l, const struct amount *most)
+{
+	struct bound *b = add(l->bounds, measured("max-reserved", -1, l->reserved, most), NULL);
+
+	say_bytes(b, "reserved", "", "");
+}
+
+static void check_class(struct look *l, int category, const struct amount *most)
+{
+	struct owner line;
+	const struct owner *o = largest_line(l, category, &line);
+	uint64_t n = l->shot.bytes[category];
+	struct bound *b = add(l->bounds, measured("max-class", category, n, most), o);
+
+	say_held(b, category_words((unsigned)category), " at the peak", l->instant.text, o);
+}
+
+static int check_growth(struct look *l, const struct amount *most)
+{
+	struct leaks leaks = { 0 };
+	int rc = leaks_find(&leaks, &l->timeline);
+	bool known = leaks.from_step != leaks.to_step;
+	const struct owner *o = leaks.count ? &leaks.items[0].owner : NULL;
+	struct bound b = measured("max-growth", -1, leaks.bytes_per_step, most), *at;
+
+	if (!rc) {
+		b.known = known;
+		b.ok &= known;
+		at = add(l->bounds, b, o);
+		if (known)
+			say_held(at, "growth", " a step", "", o);
+		else
+			say(at,
+			    "growth is not known: %zu steps were found, three that ended are "
+			    "needed",
+			    steps_number(&l->timeline.steps));
+	}
+	leaks_free(&leaks);
+	return rc;
+}
+
+static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
+{
+	char old[HUMAN_MAX], new[HUMAN_MAX], most[HUMAN_MAX], change[48], percent[48];
+	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
+	struct diff d;
+	int rc = diff_make(&d, w->baseline, all->file, w->device);
+
+	if (rc)
+		return rc;
+	b.measured = d.new.peak;
+	b.limit = d.old.peak + amount_bytes(&w->baseline_above, d.old.peak);
+	b.ok = b.measured <= b.limit;
+	at = add(all, b, d.count ? &d.findings[0].owner : NULL);
+	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_bytes(old, d.old.peak),
+	    human_bytes(new, d.new.peak), diff_change(change, d.old.peak, d.new.peak),
+	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
+	    w->baseline, b.ok ? "within the " : "above the ", human_bytes(most, b.limit),
+	    b.ok ? " that are allowed" : " that are allowed. ");
+	if (!b.ok && d.count) {
+		char *longer = NULL;
+
+		if (asprintf(&longer, "%s%s", at->text, d.findings[0].text) >= 0) {
+			free(at->text);
+			at->text = longer;
+		}
+	}
+	diff_free(&d);
+	return 0;
+}
+
+static int look(struct look *l, const struct bounds_wanted *w)
+{
+	struct timeline *t = &l->timeline;
+	size_t step;
+	int rc = 0;
+
+	snapshot_take(&l->shot, t, model_curve(&t->model.devices[t->device])->peak.event.seq);
+	instant_of_peak(&l->instant, &t->steps, &t->spans, timeline_peak(t, &step), &t->owners);
+	l->reserved = model_peak_reserved(&t->model.devices[t->device]);
+	if (w->has_peak)
+		check_peak(l, &w->peak);
+	if (w->has_reserved)
+		check_reserved(l, &w->reserved);
+	for (int c = 0; c < CATEGORIES; c++)
+		if (w->has_class[c])
+			check_class(l, c, &w->classes[c]);
+	if (w->has_growth)
+		rc = check_growth(l, &w->growth);
+	snapshot_free(&l->shot);
+	return rc;
+}
+
+int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)
+{
+	struct look l = { .bounds = b };
+	struct recording r;
+	int rc = recording_open(&r, file);
+
+	*b = (struct bounds){ .file = file };
+	if (rc)
+		return rc;
+	rc = timeline_open(&l.timeline, &r, w->device);
+	if (!rc) {
+		rc = look(&l, w);
+		timeline_close(&l.timeline);
+	}
+	recording_close(&r);
+	return rc || !w->baseline ? rc : check_baseline(b, w);
+}
+
+void bounds_free(struct bounds *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		free((char *)b->items[i].owner.function);
+		free((char *)b->items[i].owner.file);
+		free(b->items[i].text);
+	}
+	free(b->items);
+	*b = (struct bounds){ 0 };
+}

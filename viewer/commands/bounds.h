@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounds that a recording is held against, each with a sentence. */
+#ifndef VIEWER_BOUNDS_H
+#define VIEWER_BOUNDS_H
+
+#include "../base/amount.h"
+#include "../classes/classify.h"
+#include "../stacks/owners.h"
+
+struct bounds_wanted {
+	struct amount peak, reserved, growth, baseline_above, classes[CATEGORIES];
+	bool has_peak, has_reserved, has_growth, has_class[CATEGORIES];
+	const char *baseline; /* a recording, or NULL */
+	long device;
+};
+
+struct bound {
+	const char *name; /* of its option */
+	int category;	  /* of max-class, else -1 */
+	bool ok, known;	  /* known: whether it could be measured; what could not is not ok */
+	uint64_t limit, measured;
+	char *text;	    /* a sentence without its full stop */
+	struct owner owner; /* the line that holds most of it; its strings are the bound's own */
+};
+
+/* One recording's. */
+struct bounds {
+	const char *file;
+	struct bound *items;
+	size_t count, room, broken;
+};
+
+/* 0, or a sentence was said and the exit code; free it either way. */
+int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w);
+void bounds_free(struct bounds *b);
+
+#endif

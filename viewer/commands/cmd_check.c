@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check: whether recordings keep within bounds, for tests and pull requests. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../documents/document.h"
+#include "bounds.h"
+#include "check_reports.h"
+#include "command.h"
+
+struct check_options {
+	char **files, **max_class;
+	const char *max_peak, *max_reserved, *max_growth, *baseline, *fail_above, *junit;
+	bool annotations;
+	long device;
+};
+
+struct check {
+	struct bounds *all;
+	size_t count, bounds, broken;
+};
+
+static int parse_bytes(const char *option, const char *text, struct amount *a, bool *has)
+{
+	*has = text;
+	if (!text || (amount_parse(text, a) && !a->percent))
+		return 0;
+	return say_error(EXIT_USAGE, "--%s needs a size such as 40GiB, not \"%s\"", option, text);
+}
+
+static int parse_class(const char *text, struct bounds_wanted *w)
+{
+	size_t len = strcspn(text, "=");
+	char name[64];
+	int c;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	c = category_by_name(name);
+	if (c < 0)
+		return say_error(EXIT_USAGE, "--max-class \"%s\": %s is not one of: %s", text, name,
+				 options_classes);
+	if (!text[len])
+		return say_error(EXIT_USAGE,
+				 "--max-class \"%s\" needs a size: --max-class %s=20GiB", text,
+				 name);
+	return parse_bytes("max-class", text + len + 1, &w->classes[c], &w->has_class[c]);
+}
+
+static int parse_baseline(const struct check_options *o, struct bounds_wanted *w)
+{
+	w->baseline = o->baseline;
+	w->device = o->device;
+	if (o->fail_above && !o->baseline)
+		return say_error(EXIT_USAGE, "--fail-above is for --baseline; give both");
+	if (amount_parse(o->fail_above ? o->fail_above : "2%", &w->baseline_above))
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
+			 o->fail_above);
+}
+
+static int parse(const struct check_options *o, const struct emit *out, struct bounds_wanted *w)
+{
+	int rc = parse_bytes("max-peak", o->max_peak, &w->peak, &w->has_peak);
+
+	if (!rc)
+		rc = parse_bytes("max-reserved", o->max_reserved, &w->reserved, &w->has_reserved);
+	if (!rc)
+		rc = parse_bytes("max-growth", o->max_growth, &w->growth, &w->has_growth);
+	for (char **c = o->max_class; !rc && c && *c; c++)
+		rc = parse_class(*c, w);
+	if (!rc)
+		rc = parse_baseline(o, w);
+	if (!rc && !o->max_peak && !o->max_reserved && !o->max_growth && !o->max_class &&
+	    !o->baseline)
+		rc = say_error(EXIT_USAGE,
+			       "no bound was given; there are --max-peak, --max-reserved, "
+			       "--max-growth, --max-class and --baseline");
+	if (!rc && o->annotations && emit_json(out))
+		rc = say_error(EXIT_USAGE,
+			       "--annotations and --json exclude each other; choose one");
+	return rc;
+}
+
+static bool bound_row(void *ctx, size_t i, struct row_check_bound *row)
+{
+	const struct bound *b = &((const struct bounds *)ctx)->items[i];
+
+	*row = (struct row_check_bound){ .name = b->name,
+					 .has_class = b->category >= 0,
+					 .class = b->category < 0 ? 0 : (unsigned)b->category,
+					 .ok = b->ok,
+					 .known = b->known,
+					 .limit_bytes = b->limit,
+					 .measured_bytes = b->measured,
+					 .text = b->text,
+					 .owner = b->owner };
+	return true;
+}
+
+static bool recording_row(void *ctx, size_t i, struct row_check_recording *row)
+{
+	struct bounds *b = &((struct check *)ctx)->all[i];
+
+	*row = (struct row_check_recording){ .file = b->file,
+					     .ok = !b->broken,
+					     .bounds = { b->count, bound_row, b } };
+	return true;
+}
+
+static void print(struct emit *out, struct check *c)
+{
+	const struct row_check row = { .ok = !c->broken,
+				       .bounds = c->bounds,
+				       .broken = c->broken,
+				       .recordings = { c->count, recording_row, c } };
+
+	emit_document(out, check, &row);
+	for (size_t i = 0; i < c->count; i++)
+		for (size_t k = 0; k < c->all[i].count; k++)
+			emit_line(out, "%-4s %s: %s", c->all[i].items[k].ok ? "ok" : "fail",
+				  c->all[i].file, c->all[i].items[k].text);
+}
+
+/* The first bound that does not hold in one sentence. */
+static int verdict(const struct check *c)
+{
+	char more[48] = "";
+
+	for (size_t i = 0; i < c->count; i++)
+		for (size_t k = 0; k < c->all[i].count; k++) {
+			if (c->all[i].items[k].ok)
+				continue;
+			if (c->broken > 1)
+				snprintf(more, sizeof(more), " (%zu of %zu bounds do not hold)",
+					 c->broken, c->bounds);
+			return say_error(EXIT_CHECK, "%s: %s%s", c->all[i].file,
+					 c->all[i].items[k].text, more);
+		}
+	return EXIT_OK;
+}
+
+static int find_all(struct check *c, const struct check_options *o, const struct bounds_wanted *w)
+{
+	int rc = 0;
+	size_t n = 0;
+
+	while (o->files[n])
+		n++;
+	c->all = need_new((n + 1) * sizeof(*c->all));
+	for (size_t i = 0; !rc && i < n; i++) {
+		rc = bounds_find(&c->all[i], o->files[i], w);
+		c->count = i + 1;
+		c->bounds += c->all[i].count;
+		c->broken += c->all[i].broken;
+	}
+	return rc;
+}
+
+static int write_reports(const struct check_options *o, const struct check *c,
+			 struct outfile *junit)
+{
+	if (o->annotations)
+		check_annotations(stdout, c->all, c->count);
+	if (!o->junit)
+		return 0;
+	check_junit(junit->f, c->all, c->count);
+	return outfile_commit(junit);
+}
+
+static int run_check(const void *options, struct emit *out)
+{
+	const struct check_options *o = options;
+	struct bounds_wanted wanted = { 0 };
+	struct check c = { 0 };
+	struct outfile junit;
+	int rc = parse(o, out, &wanted);
+
+	if (!rc && o->junit)
+		rc = outfile_open(&junit, o->junit, "<?xml", "a report of tests");
+	if (rc)
+		return rc;
+	rc = find_all(&c, o, &wanted);
+	if (rc && o->junit)
+		outfile_drop(&junit);
+	if (!rc) {
+		print(out, &c);
+		rc = write_reports(o, &c, &junit);
+	}
+	if (!rc)
+		rc = verdict(&c);
+	for (size_t i = 0; i < c.count; i++)
+		bounds_free(&c.all[i]);
+	free(c.all);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	OPTION(struct check_options, max_peak, "max-peak", 0, TEXT, "SIZE",
+	       "most that may be in use at once: 40GiB"),
+	OPTION(struct check_options, max_reserved, "max-reserved", 0, TEXT, "SIZE",
+	       "most that the framework may reserve"),
+	OPTION(struct check_options, max_class, "max-class", 0, MANY, "CLASS=N",
+	       "most of a class at the peak; may be repeated"),
+	OPTION(struct check_options, max_growth, "max-growth", 0, TEXT, "SIZE",
+	       "most that may stay with each step; 0B: nothing"),
+	OPTION(struct check_options, baseline, "baseline", 0, TEXT, "OLD",
+	       "a recording whose peak is not to be exceeded"),
+	OPTION(struct check_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
+	       "what is allowed above it; default 2%"),
+	OPTION(struct check_options, junit, "junit", 0, TEXT, "X.xml",
+	       "also write a report of tests"),
+	OPTION(struct check_options, annotations, "annotations", 0, SWITCH, NULL,
+	       "also print ::error lines for a forge's page"),
+	OPTION_DEVICE(struct check_options),
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_MANY, offsetof(struct check_options, files) },
+	{ 0 },
+};
+
+const struct command command_check = {
+	.name = "check",
+	.summary = "whether recordings keep within bounds: peak, growth, classes",
+	.text = "Holds recordings against bounds and says of each whether it keeps within them, "
+		"and "
+		"if not, when that was and which line of code holds most of it. Exit code 1 if one "
+		"does not hold. A folder stands for all recordings in it.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct check_options),
+	.run = run_check,
+	.ranks = COMMAND_ALL,
+	.file = offsetof(struct check_options, files),
+};
