@@ -135,28 +135,24 @@ static void check_class(struct look *l, int category, const struct amount *most)
 	say_held(b, category_words((unsigned)category), " at the peak", l->instant.text, o);
 }
 
-static int check_growth(struct look *l, const struct amount *most)
+static void check_growth(struct look *l, const struct amount *most)
 {
 	struct leaks leaks = { 0 };
-	int rc = leaks_find(&leaks, &l->timeline);
-	bool known = leaks.from_step != leaks.to_step;
-	const struct owner *o = leaks.count ? &leaks.items[0].owner : NULL;
-	struct bound b = measured("max-growth", -1, leaks.bytes_per_step, most), *at;
+	const struct owner *o;
+	struct bound b, *at;
 
-	if (!rc) {
-		b.known = known;
-		b.ok &= known;
-		at = add(l->bounds, b, o);
-		if (known)
-			say_held(at, "growth", " a step", "", o);
-		else
-			say(at,
-			    "growth is not known: %zu steps were found, three that ended are "
-			    "needed",
-			    steps_number(&l->timeline.steps));
-	}
+	leaks_find(&leaks, &l->timeline);
+	o = leaks.count ? &leaks.items[0].owner : NULL;
+	b = measured("max-growth", -1, leaks.bytes_per_step, most);
+	b.known = leaks.from_step != leaks.to_step;
+	b.ok &= b.known;
+	at = add(l->bounds, b, o);
+	if (b.known)
+		say_held(at, "growth", " a step", "", o);
+	else
+		say(at, "growth is not known: %zu steps were found, three that ended are needed",
+		    steps_number(&l->timeline.steps));
 	leaks_free(&leaks);
-	return rc;
 }
 
 static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
@@ -189,11 +185,10 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	return 0;
 }
 
-static int look(struct look *l, const struct bounds_wanted *w)
+static void look(struct look *l, const struct bounds_wanted *w)
 {
 	struct timeline *t = &l->timeline;
 	size_t step;
-	int rc = 0;
 
 	snapshot_take(&l->shot, t, model_curve(&t->model.devices[t->device])->peak.event.seq);
 	instant_of_peak(&l->instant, &t->steps, &t->spans, timeline_peak(t, &step), &t->owners);
@@ -206,9 +201,8 @@ static int look(struct look *l, const struct bounds_wanted *w)
 		if (w->has_class[c])
 			check_class(l, c, &w->classes[c]);
 	if (w->has_growth)
-		rc = check_growth(l, &w->growth);
+		check_growth(l, &w->growth);
 	snapshot_free(&l->shot);
-	return rc;
 }
 
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)
@@ -222,7 +216,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 		return rc;
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
-		rc = look(&l, w);
+		look(&l, w);
 		timeline_close(&l.timeline);
 	}
 	recording_close(&r);
