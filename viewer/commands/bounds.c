@@ -191,7 +191,8 @@ static void look(struct look *l, const struct bounds_wanted *w)
 	size_t step;
 
 	snapshot_take(&l->shot, t, model_curve(&t->model.devices[t->device])->peak.event.seq);
-	instant_of_peak(&l->instant, &t->steps, &t->spans, timeline_peak(t, &step), &t->owners);
+	instant_of_peak(&l->instant, &t->steps, &t->model.spans, timeline_peak(t, &step),
+			&t->owners);
 	l->reserved = model_peak_reserved(&t->model.devices[t->device]);
 	if (w->has_peak)
 		check_peak(l, &w->peak);
