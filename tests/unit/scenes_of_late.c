@@ -40,14 +40,6 @@ static void more_than_gradients(void)
 	now();
 }
 
-static void for_all_passes(void)
-{
-	starts_with(1);
-	born(0x9000, forward());
-	died(0x9000, forward());
-	now();
-}
-
 static void as_large_as_a_workspace(void)
 {
 	fact("state_events", "1");
@@ -59,8 +51,7 @@ static void as_large_as_a_workspace(void)
 static const struct scene scenes[] = {
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
-	{ "before-rest", "optimizer_state", "before-weight", more_than_gradients },
-	{ "before-weight", "parameters", "nothing", for_all_passes },
+	{ "before-rest", "optimizer_state", "nothing", more_than_gradients },
 	{ "before-workspace", "workspace", "nothing", as_large_as_a_workspace },
 };
 

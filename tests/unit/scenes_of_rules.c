@@ -352,7 +352,7 @@ static const struct scene scenes[] = {
 	{ "leaf-statement", "parameters", "nothing", leaf_by_statement },
 	{ "gradient-buckets", "gradients", "communication", buckets },
 	{ "reduced", "gradients", "communication", reduced },
-	{ "loaded", "parameters", "nothing", loaded },
+	{ "weights-loaded", "parameters", "nothing", loaded },
 	{ "made-outside", "inputs", "nothing", made_outside },
 	{ "state", "optimizer_state", "optimizer", state },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_frames },

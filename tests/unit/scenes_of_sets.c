@@ -98,22 +98,6 @@ static void loaded_by_a_line(void)
 	now();
 }
 
-/* Room for each layer's keys. */
-static void room_for_keys(void)
-{
-	uint32_t line = join(native_frame(clears), script());
-
-	for (uint64_t i = 0; i < 4; i++)
-		born(0x1000 + i * 0x1000, line);
-	for (uint64_t i = 0; i < 3; i++) {
-		born(0x9000, forward());
-		died(0x9000, script());
-		born(0xa000, script());
-		died(0xa000, script());
-	}
-	now();
-}
-
 /* A weight gives way to its values in fewer bits and their scales, before any pass. */
 static void converted(void)
 {
@@ -354,7 +338,6 @@ static const struct scene scenes[] = {
 	{ "averages", "parameters", "copies", averages_of_two_models },
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
-	{ "cache-room", "kv_cache", "made-outside", room_for_keys },
 	{ "replaced-weight", "parameters", "prepared", converted },
 	{ "copies", "optimizer_state", "copied-gradients", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
@@ -364,7 +347,7 @@ static const struct scene scenes[] = {
 	{ "update", "optimizer_temporaries", "computed-outside", update },
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
 	{ "cleared", "gradients", "activation-result", cleared_of_a_function },
-	{ "loaded", "parameters", "nothing", loaded_and_assigned },
+	{ "weights-loaded", "parameters", "nothing", loaded_and_assigned },
 	{ "replaced-weight", "parameters", "plain-saved", moved_leaf },
 	{ "replaced-weight", "parameters", "state-frames", swapped_in },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },

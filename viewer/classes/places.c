@@ -39,17 +39,18 @@ static uint32_t look_at_script(struct stacks *s, uint32_t stack)
 
 static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 {
+	uint32_t found = 0;
+
 	stacks_read_python(s, stack);
 	for (size_t i = 0; i < s->count && i < 12; i++) {
 		const struct frame *f = &s->frames[i];
 		const char *name = last_part(f->function);
 
-		if (look_at_statement(s, f) & PLACE_BUFFER)
-			return PLACE_BUFFER;
-		if (!strcmp(name, "_apply") || !strcmp(name, "__init__"))
+		found |= look_at_statement(s, f) & (PLACE_BUFFER | PLACE_TABLE);
+		if (found & PLACE_BUFFER || !strcmp(name, "_apply") || !strcmp(name, "__init__"))
 			break;
 	}
-	return 0;
+	return found;
 }
 
 uint32_t place_of_python(struct classifier *c, uint32_t stack)
@@ -103,7 +104,7 @@ static const struct {
 	uint32_t place;
 } ops[] = {
 	{ "empty", PLACE_MAKER | PLACE_EMPTY },
-	{ "zeros", PLACE_MAKER | PLACE_ZEROS },
+	{ "zeros", PLACE_MAKER },
 	{ "ones", PLACE_MAKER },
 	{ "full", PLACE_MAKER },
 	{ "rand", PLACE_MAKER },
@@ -112,7 +113,6 @@ static const struct {
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
 	{ "new_empty", PLACE_EMPTY },
-	{ "new_zeros", PLACE_ZEROS },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },

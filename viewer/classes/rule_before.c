@@ -38,12 +38,6 @@ bool before_rest(struct classifier *c, const struct history *h)
 	return stands(c, h) && n && life_rank(h) > n && life_rank(h) <= (1 + STATES_MOST) * n;
 }
 
-/* What stays for all passes. */
-bool before_weight(struct classifier *c, const struct history *h)
-{
-	return stands(c, h) && (c->m->spans.forwards || c->m->spans.backwards);
-}
-
 bool before_workspace(struct classifier *c, const struct history *h)
 {
 	return stands(c, h) && life_size(h) == CUBLAS_BYTES;

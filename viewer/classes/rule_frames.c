@@ -24,6 +24,13 @@ static bool is_set_up(struct classifier *c, const struct history *h)
 	       life_lived_on(c, h) && is_attribute(c, h);
 }
 
+/* Angles and masks that a module computes for itself while it is made. */
+static bool is_table(struct classifier *c, const struct history *h)
+{
+	return place_of_python(c, life_stack(h)) & PLACE_TABLE &&
+	       place_of_native(c, h) & PLACE_COMPUTED;
+}
+
 bool frame_buffer(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, BLOCK_LEAF))
@@ -32,7 +39,8 @@ bool frame_buffer(struct classifier *c, const struct history *h)
 		return life_born_in(h, STAGE_OUTSIDE) &&
 		       (place_of_script(c, h) & PLACE_BUFFER || is_set_up(c, h));
 	return (life_made_by(h, STACK_COPY) && !life_made_by(h, STACK_PARAM)) ||
-	       place_of_python(c, life_stack(h)) & PLACE_BUFFER || is_attribute(c, h);
+	       place_of_python(c, life_stack(h)) & PLACE_BUFFER || is_attribute(c, h) ||
+	       is_table(c, h);
 }
 
 /* Keys and values kept as plain attributes of a module, made with it; or by the script. */
@@ -95,15 +103,6 @@ bool frame_leaf(struct classifier *c, const struct history *h)
 bool frame_parameter(struct classifier *c, const struct history *h)
 {
 	return is_module_memory(h) && !frame_buffer(c, h);
-}
-
-/* What is only copied on from a file is soon gone. */
-bool frame_loaded(struct classifier *c, const struct history *h)
-{
-	(void)c;
-	return life_made_by(h, STACK_LOAD) && life_born_in(h, STAGE_OUTSIDE) &&
-	       !life_ever_saved(h) &&
-	       (!life_ended(h) || life_last_forward(c, h) > life_first_forward(h) + 1);
 }
 
 bool frame_unsharded(struct classifier *c, const struct history *h)

@@ -222,8 +222,9 @@ bool life_prepared(struct classifier *c, const struct history *h)
 /* There before anything was computed, never freed, by no module. */
 bool life_parameter(struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && life_born_in(h, STAGE_OUTSIDE) && !life_ended(h) &&
-	       !life_first_backward(h) && !life_born_after_forward(h) && c->m->spans.backwards > 1;
+	return !c->m->tags && !model_is_before(c->m, h) && life_born_in(h, STAGE_OUTSIDE) &&
+	       !life_ended(h) && !life_first_backward(h) && !life_born_after_forward(h) &&
+	       c->m->spans.backwards > 1;
 }
 
 /* Made by data parallelism, or by an optimizer around another that calls it so. */

@@ -63,25 +63,21 @@ bool set_averages(struct classifier *c, const struct history *h)
 	       (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
+/* What is only copied on from a file is soon gone. */
+static bool is_read_and_kept(const struct classifier *c, const struct history *h)
+{
+	return life_made_by(h, STACK_LOAD) && life_born_in(h, STAGE_OUTSIDE) &&
+	       !life_ever_saved(h) &&
+	       (!life_ended(h) || life_last_forward(c, h) > life_first_forward(h) + 1);
+}
+
 /* No batch: there before the first pass, and used by pass after pass. */
 bool set_loaded(struct classifier *c, const struct history *h)
 {
-	uint32_t until = life_last_forward(c, h);
-
-	return is_made_by_script(h) && until > 1 && model_is_of_many(c->m, h) &&
-	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) &&
-	       is_copied(c, h);
-}
-
-/* Without a backward pass empty room that is there for pass after pass, one for each layer, is for
- * keys and values. */
-bool set_caches(struct classifier *c, const struct history *h)
-{
-	uint32_t until = life_last_forward(c, h);
-
-	return !c->m->spans.backwards && !life_tagged(h, ANY_TAG) && is_made_by_script(h) &&
-	       until > 1 && model_is_of_many_alike(c->m, h) &&
-	       place_of_native(c, h) & (PLACE_ZEROS | PLACE_EMPTY);
+	if (is_read_and_kept(c, h))
+		return true;
+	return is_made_by_script(h) && life_last_forward(c, h) > 1 && model_is_of_many(c->m, h) &&
+	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) && is_copied(c, h);
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or

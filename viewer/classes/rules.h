@@ -27,13 +27,13 @@ rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucke
 rule_fits life_reduced, life_replaced_weight, life_cleared, life_prepared, life_rows;
 rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, life_script_graph;
 /* rule_before.c: what was there before the recording began */
-rule_fits before_state, before_gradient, before_rest, before_weight;
+rule_fits before_state, before_gradient, before_rest;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
-rule_fits set_caches, set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
+rule_fits set_loaded, set_averages, set_copies, set_copied_gradients, set_update;
 /* rule_frames.c: the functions on its stack */
 rule_fits frame_parameter, frame_buffer, frame_state, frame_made_outside, frame_cache;
-rule_fits frame_loaded, frame_gradient, frame_leaf;
+rule_fits frame_gradient, frame_leaf;
 rule_fits frame_gradient_partition;
 rule_fits frame_named_cache;
 rule_fits frame_workspace, frame_communication, frame_unsharded;
@@ -60,8 +60,8 @@ enum place {
 	PLACE_ROWS = 1 << 18,	    /* rows of a tensor are taken */
 	PLACE_READ = 1 << 15,	    /* the script's source is there */
 	PLACE_NAMED_GRAD = 1 << 22, /* the statement assigns to a name of gradients */
-	PLACE_ZEROS = 1 << 23,	    /* it is made of zeros */
 	PLACE_EMPTY = 1 << 21,	    /* a tensor is made that something else fills */
+	PLACE_TABLE = 1 << 23,	    /* the statement assigns to a name of angles or masks */
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
 	PLACE_BUCKET = 1 << 24,	    /* the statement assigns to a name of buckets */

@@ -51,6 +51,35 @@ static bool names_cache(const char *s, size_t n)
 	return has(s, n, "cache") || has(s, n, "past");
 }
 
+/* "inv_freq", "freqs_cis", "cos_cached": part of the name between underscores. */
+static bool names_table(const char *s, size_t n)
+{
+	static const char *const parts[] = { "freq", "freqs", "cos", "sin", "mask" };
+
+	for (size_t i = 0, end; i < n; i = end + 1) {
+		for (end = i; end < n && is_word(s[end]) && s[end] != '_';)
+			end++;
+		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
+			if (end - i == strlen(parts[k]) && !memcmp(s + i, parts[k], end - i))
+				return true;
+	}
+	return false;
+}
+
+/* "torch.empty_like(buffer, ...)", "buf.to(device)": another one of a module's buffer. */
+static bool remakes_buffer(const char *text)
+{
+	static const char *const parts[] = { "_like(buffer,", "_like(buffer)", "_like(buf,",
+					     "_like(buf)",    "buffer.to(",    "buf.to(",
+					     "buffer.cuda(",  "buf.cuda(",     "buffer.clone(",
+					     "buf.clone(" };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i][0] == '_' ? strstr(text, parts[i]) : find_part(text, parts[i]))
+			return true;
+	return false;
+}
+
 /* "grad", "grads", "flat_grad", "gradients", but not what only has to do with them. */
 static bool is_gradient(const char *word, size_t n)
 {
@@ -116,6 +145,8 @@ static uint32_t places_of_target(const char *t)
 		found |= PLACE_ATTRIBUTE;
 	if (n && !has(t, n, ".data") && names_cache(t, n))
 		found |= PLACE_CACHE;
+	if (names_table(t, n))
+		found |= PLACE_TABLE;
 	return found;
 }
 
@@ -144,7 +175,7 @@ uint32_t statement_places(const char *text)
 	if (find_part(text, "Parameter("))
 		found |= PLACE_PARAMETER | PLACE_LEAF;
 	if (find_part(text, "register_buffer(") || find_part(text, "Buffer(") ||
-	    find_part(text, "_buffers["))
+	    find_part(text, "_buffers[") || remakes_buffer(text))
 		found |= PLACE_BUFFER;
 	return found;
 }

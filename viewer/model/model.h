@@ -290,8 +290,6 @@ bool model_makes_many_once(const struct model *m, uint32_t stack); /* and never 
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool model_is_of_many(const struct model *m, const struct history *b);
-/* All of one size instead. */
-bool model_is_of_many_alike(const struct model *m, const struct history *b);
 /* Its line makes some after the first pass too. */
 bool model_line_goes_on(const struct model *m, const struct history *b);
 bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */

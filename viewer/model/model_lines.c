@@ -64,30 +64,17 @@ void model_note_line(struct model *m, const struct history *b)
 		add(line_of(m, line), b->block.size);
 }
 
-/* NULL: its line made few, or went on when passes had begun. */
-static const struct model_line *many_of(const struct model *m, const struct history *b)
+bool model_is_of_many(const struct model *m, const struct history *b)
 {
 	enum { MANY = 4 };
 	const struct model_line *l = is_early(b) ? find_line(m, b) : NULL;
 
-	return l && !l->later && l->blocks >= MANY ? l : NULL;
-}
-
-bool model_is_of_many(const struct model *m, const struct history *b)
-{
-	const struct model_line *l = many_of(m, b);
-
-	for (unsigned i = 1; l && i < MODEL_SIZES && l->sizes[i].blocks; i++)
+	if (!l || l->later || l->blocks < MANY)
+		return false;
+	for (unsigned i = 1; i < MODEL_SIZES && l->sizes[i].blocks; i++)
 		if (l->sizes[i].blocks != l->sizes[0].blocks)
 			return true;
 	return false;
-}
-
-bool model_is_of_many_alike(const struct model *m, const struct history *b)
-{
-	const struct model_line *l = many_of(m, b);
-
-	return l && l->sizes[0].blocks == l->blocks;
 }
 
 bool model_line_goes_on(const struct model *m, const struct history *b)
