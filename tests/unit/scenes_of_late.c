@@ -40,6 +40,15 @@ static void more_than_gradients(void)
 	now();
 }
 
+static void as_many_as_gradients(void)
+{
+	fact("state_events", "1");
+	born(0x1000, 0);
+	born_in_backward(0x8000, 0);
+	born(0xa000, script());
+	now();
+}
+
 static void as_large_as_a_workspace(void)
 {
 	fact("state_events", "1");
@@ -52,6 +61,7 @@ static const struct scene scenes[] = {
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
 	{ "before-rest", "optimizer_state", "nothing", more_than_gradients },
+	{ "before-weight", "parameters", "nothing", as_many_as_gradients },
 	{ "before-workspace", "workspace", "nothing", as_large_as_a_workspace },
 };
 

@@ -17,12 +17,12 @@ bool before_gradient(struct classifier *c, const struct history *h)
 	return model_is_before(c->m, h) && life_ended_in(h, STAGE_ZERO_GRAD);
 }
 
-/* Gradients of the block's size in one pass: new ones, or what is added to those that are there. */
+/* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
 	const struct model_size *s = model_before_of(c->m, life_size(h));
 
-	return s ? (s->kept.most ? s->kept.most : s->gone.most) : 0;
+	return s ? s->most : 0;
 }
 
 static bool stands(const struct classifier *c, const struct history *h)
@@ -36,6 +36,12 @@ bool before_rest(struct classifier *c, const struct history *h)
 	uint32_t n = gradients_of(c, h);
 
 	return stands(c, h) && n && life_rank(h) > n && life_rank(h) <= (1 + STATES_MOST) * n;
+}
+
+/* The first of them: where nothing counts them, old blocks stay unknown. */
+bool before_weight(struct classifier *c, const struct history *h)
+{
+	return stands(c, h) && life_rank(h) <= gradients_of(c, h);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)

@@ -27,7 +27,7 @@ rule_fits life_gradient, life_activation, life_cache, life_parameter, life_bucke
 rule_fits life_reduced, life_replaced_weight, life_cleared, life_prepared, life_rows;
 rule_fits life_replaced_state, life_replaced_buffer, life_result, life_graph, life_script_graph;
 /* rule_before.c: what was there before the recording began */
-rule_fits before_state, before_gradient, before_rest;
+rule_fits before_state, before_gradient, before_rest, before_weight;
 rule_fits before_workspace;
 /* rule_sets.c: what one line of the script makes for each parameter */
 rule_fits set_loaded, set_averages, set_copies, set_copied_gradients, set_update;

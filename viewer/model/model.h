@@ -119,10 +119,8 @@ struct model_line {
 
 /* Blocks of one size in a recording that begins late. */
 struct model_size {
-	uint32_t standing; /* there before it and at its end */
-	struct model_count {
-		uint32_t backward, now, most; /* the latest pass, of it, of any pass */
-	} kept, gone; /* made by a backward pass: they outlived it, or not */
+	uint32_t standing;	      /* there before it and at its end */
+	uint32_t backward, now, most; /* that a backward pass left: the latest one, of it, of any */
 };
 
 /* What a backward pass left behind. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recordings that begin late: what was there before, without a stack, and how many gradients of
- * each size a backward pass leaves behind or adds to what is there. Sizes that match say what the
- * old blocks are.
+ * each size a backward pass leaves behind. Sizes that match say what the old blocks are.
  */
 #include "../base/need.h"
 #include "model_parts.h"
@@ -26,25 +25,19 @@ bool model_is_before(const struct model *m, const struct history *b)
 	return b->block.seq <= m->state_seq && !b->block.stack && !b->block.memory;
 }
 
-/* How many of a size one backward pass made: those that it kept, and those that it did not. */
-static void count(struct model_count *c, const struct history *b)
-{
-	if (c->backward != b->born_backward)
-		c->now = 0;
-	c->backward = b->born_backward;
-	if (++c->now > c->most)
-		c->most = c->now;
-}
-
-/* A block of a backward pass has died, or is there at the end. */
+/* A block of a backward pass has died, or is there at the end: one more that the pass left. */
 static void note_end(struct model *m, const struct history *b)
 {
 	struct model_size *s;
 
-	if (b->stage != STAGE_BACKWARD || b->block.memory)
+	if (b->stage != STAGE_BACKWARD || b->block.memory ||
+	    (b->block.died_seq && b->died_stage == STAGE_BACKWARD))
 		return;
 	s = size_of(m, b->block.size);
-	count(b->block.died_seq && b->died_stage == STAGE_BACKWARD ? &s->gone : &s->kept, b);
+	s->now = s->backward == b->born_backward ? s->now + 1 : 1;
+	s->backward = b->born_backward;
+	if (s->now > s->most)
+		s->most = s->now;
 }
 
 void model_note_before_end(struct model *m, const struct history *b)
