@@ -77,7 +77,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 	if (is_read_and_kept(c, h))
 		return true;
 	return is_made_by_script(h) && life_last_forward(c, h) > 1 && model_is_of_many(c->m, h) &&
-	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) && is_copied(c, h);
+	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) &&
+	       is_copied(c, h);
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
