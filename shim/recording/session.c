@@ -66,15 +66,51 @@ static int64_t clock_offset(void)
 	return (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)os_now();
 }
 
+/* What opening, growing or mapping a file can end in. strerror() may translate, and so allocate;
+ * the C library's strerrordesc_np() came with glibc 2.32. */
+static const char *error_text(int err, char number[24])
+{
+	static const struct {
+		int err;
+		const char *text;
+	} texts[] = {
+		{ EACCES, "Permission denied" },
+		{ EPERM, "Operation not permitted" },
+		{ ENOENT, "No such file or directory" },
+		{ ENOTDIR, "Not a directory" },
+		{ EISDIR, "Is a directory" },
+		{ EEXIST, "File exists" },
+		{ ELOOP, "Too many levels of symbolic links" },
+		{ ENAMETOOLONG, "File name too long" },
+		{ EROFS, "Read-only file system" },
+		{ ENOSPC, "No space left on device" },
+		{ EDQUOT, "Disk quota exceeded" },
+		{ EFBIG, "File too large" },
+		{ EMFILE, "Too many open files" },
+		{ ENFILE, "Too many open files in system" },
+		{ ENOMEM, "Cannot allocate memory" },
+		{ ENODEV, "No such device" },
+		{ ENXIO, "No such device or address" },
+		{ EINVAL, "Invalid argument" },
+		{ EIO, "Input/output error" },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].err == err)
+			return texts[i].text;
+	snprintf(number, 24, "error %d", err);
+	return number;
+}
+
 static bool say_failed(int err)
 {
 	static bool said;
-	char text[512];
+	char text[512], number[24];
 
 	notes_failed(output_get()->path, err);
 	snprintf(text, sizeof(text),
 		 "cannot write %.300s: %s; the program runs without a recording",
-		 output_get()->path, strerrordesc_np(err));
+		 output_get()->path, error_text(err, number));
 	gmt_say(&said, text);
 	return false;
 }

@@ -7,7 +7,9 @@
 #define SIMGPU_CORE_H
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 #include "sim.h"
 #include "slots.h"
 
@@ -29,6 +31,12 @@ enum {
 	ERR_CAPTURE_IMPLICIT = 906,
 	ERR_CAPTURE_WRONG_THREAD = 908,
 };
+
+/* gettid() came with glibc 2.30. */
+static inline pid_t thread_id(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
 
 /* ---- cards.c ---- */
 bool card_known(void);

@@ -48,7 +48,7 @@ void pollers_asked(struct sim_event *e, bool reached)
 		e->next_unmet = unmet;
 		unmet = e;
 	}
-	__atomic_store_n(&poller, gettid(), __ATOMIC_RELEASE);
+	__atomic_store_n(&poller, thread_id(), __ATOMIC_RELEASE);
 	__atomic_add_fetch(&times, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }

@@ -5,7 +5,6 @@
  * meanwhile, and spoil the recording, as on a real one. Any thread; one lock.
  */
 #include <stdlib.h>
-#include <unistd.h>
 #include "stream.h"
 
 enum { MODE_GLOBAL, MODE_THREAD, MODE_RELAXED };
@@ -50,7 +49,7 @@ int capture_begin(void *stream, struct sim_graph *graph, int mode)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return SIM_NOMEM;
-	r->info = (struct capture){ 0, graph, s, mode, gettid(), graph != NULL, NULL };
+	r->info = (struct capture){ 0, graph, s, mode, thread_id(), graph != NULL, NULL };
 	if (!graph)
 		result = graph_create(&r->info.graph);
 	if (result) {
@@ -107,7 +106,7 @@ int capture_end(void *stream, struct sim_graph **out)
 		return ERR_ILLEGAL_STATE;
 	if (r->info.origin != s)
 		return ERR_CAPTURE_UNMATCHED;
-	if (r->info.mode != MODE_RELAXED && r->info.thread != gettid())
+	if (r->info.mode != MODE_RELAXED && r->info.thread != thread_id())
 		return ERR_CAPTURE_WRONG_THREAD;
 	pthread_mutex_lock(&lock);
 	result = r->spoilt	 ? ERR_CAPTURE_INVALIDATED
@@ -280,7 +279,7 @@ static bool binds(const struct recording *r)
 {
 	if (r->info.mode == MODE_RELAXED || thread_mode == MODE_RELAXED)
 		return false;
-	if (r->info.thread == gettid())
+	if (r->info.thread == thread_id())
 		return true;
 	return r->info.mode == MODE_GLOBAL && thread_mode == MODE_GLOBAL;
 }

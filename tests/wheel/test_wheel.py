@@ -70,6 +70,10 @@ def test_no_symbol_is_newer_than_glibc_2_28(arch, tmp_path):
         text = run("readelf", "-V", "-W", name)
         newest = max((tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_(\d+\.\d+)", text)), default=(0, 0))
         assert newest <= (2, 28), (name, newest)
+        # A function that glibc 2.28 has not is linked without a version, and lacks when it is called.
+        symbols = [line.split() for line in run("readelf", "--dyn-syms", "-W", name).splitlines()]
+        lacking = {s[7] for s in symbols if len(s) > 7 and s[6] == "UND" and s[4] == "GLOBAL" and "@" not in s[7]}
+        assert not lacking, (name, lacking)
         needed = set(re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", "-W", name)))
         assert needed <= {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libsimgpu.so",
                           "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, (name, needed)
