@@ -4,11 +4,11 @@
 # the wheel goes into a virtual environment of a user who is not root, a program is recorded on the simulated
 # device while the file system is read-only, and the report has the peak that the program knows. Then the same
 # with the .deb, as root. Needs dist/ (make release), root, debootstrap, 1 GB for a suite at a time.
-# Usage: scripts/wheel-machines.sh [SUITE...]    default: bullseye bookworm trixie jammy noble
+# Usage: scripts/wheel-machines.sh [SUITE...]    default: bullseye bookworm trixie, with UBUNTU_MIRROR (its address) jammy noble
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -gt 0 ] || set -- bullseye bookworm trixie jammy noble
+[ $# -gt 0 ] || set -- bullseye bookworm trixie ${UBUNTU_MIRROR:+jammy noble}
 case $1 in -*) sed -n 's/^# //p' "$0" | sed -n '2,6p'; exit 2 ;; esac
 [ "$(id -u)" = 0 ] || { echo 'wheel-machines: must be root' >&2; exit 2; }
 command -v debootstrap >/dev/null || { echo 'wheel-machines: please run: apt-get install -y debootstrap' >&2; exit 2; }
@@ -32,7 +32,7 @@ base() { # suite root
 	case $1 in
 	jammy | noble)
 		debootstrap --no-check-gpg --variant=minbase --include=python3,python3-venv --components=main,universe \
-			"$1" "$2" "${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}" "$scripts/jammy"
+			"$1" "$2" "$UBUNTU_MIRROR" "$scripts/jammy"
 		;;
 	*) debootstrap --variant=minbase --include=python3,python3-venv "$1" "$2" "$(debian)" "$scripts/bookworm" ;;
 	esac
