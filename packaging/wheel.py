@@ -17,6 +17,12 @@ import zipfile
 GLIBC = "manylinux_2_28"
 SUMMARY = "Records and explains the device memory of CUDA programs"
 PACKAGE = "gpumemtrace"
+ENTRY_POINTS = """[console_scripts]
+gpumemtrace = gpumemtrace.__main__:main
+
+[pytest11]
+gpumemtrace = gpumemtrace.pytest_plugin
+"""
 
 
 def read(path, mode="r"):
@@ -77,7 +83,7 @@ def contents(arch, build, libraries):
     yield f"{data}/zsh/site-functions/_gpumemtrace", shell_completion("zsh"), False
     yield f"{info}/METADATA", metadata().encode(), False
     yield f"{info}/WHEEL", wheel_file(arch).encode(), False
-    yield f"{info}/entry_points.txt", b"[console_scripts]\ngpumemtrace = gpumemtrace.__main__:main\n", False
+    yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False
     yield f"{info}/licenses/LICENSE", read("LICENSE", "rb"), False
     for name in sorted(os.listdir(f"{libraries}/licences")):
         yield f"{info}/licenses/{name}", read(f"{libraries}/licences/{name}", "rb"), False

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the files of this package lie: in the package itself, or in the build folder of a checkout."""
 
+import glob
 import os
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,3 +30,8 @@ def library() -> str:
 def arrow_library() -> str:
     """The path of the library behind the tables of this package."""
     return _file("lib", "libgpumemtrace-arrow.so")
+
+
+def has_card() -> bool:
+    """Whether this machine has an NVIDIA GPU (under WSL: a GPU)."""
+    return bool(glob.glob("/dev/nvidia[0-9]*")) or os.path.exists("/dev/dxg")

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pytest plugin, driven by pytester: tests with bounds pass and fail as they should, on the simulated device; what other
+tests, fixtures, output and reports see is as without it."""
+import re
+
+import pytest
+from conftest import ROOT
+
+pytest_plugins = ["pytester"]
+
+# Memory by the driver alone: a process without torch is quick.
+DEVICE = """
+import ctypes
+import pytest
+
+def take(size):
+    cuda, p, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64(), ctypes.c_void_p()
+    assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cuda.cuCtxSetCurrent(context) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(size)) == 0
+    return cuda, p
+"""
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    pytester.makepyfile(device=DEVICE)
+
+    def run(*args):
+        return pytester.runpytest_subprocess("-p", "gpumemtrace.pytest_plugin", *args, timeout=200)
+
+    return run
+
+
+def test_bounds(pytester, run):
+    pytester.makeconftest("""
+        import pytest
+        def pytest_addoption(parser):
+            parser.addoption("--size", default="0")
+        @pytest.fixture(scope="session")
+        def size(request):
+            return int(request.config.getoption("--size"))
+    """)
+    pytester.makepyfile(test_it="""
+        import os
+        import pytest
+        from device import take
+
+        def test_plain():
+            assert "GPUMEMTRACE_OUTPUT" not in os.environ and "libgpumemtrace" not in open("/proc/self/maps").read()
+
+        @pytest.mark.gpu_memory(peak="3 MiB")
+        @pytest.mark.parametrize("n", [2, 4])
+        def test_peak(n, size):
+            print("takes", n)
+            take(n * size)
+
+        @pytest.mark.gpu_memory(peak="1 MiB")
+        class TestMany:
+            @pytest.mark.gpu_memory(peak="8 MiB")
+            def test_own_bound(self, size):
+                take(5 * size)
+
+            def test_of_the_class(self, size):
+                cuda, p = take(2 * size)
+                cuda.cuMemFree_v2(p)
+
+        @pytest.mark.gpu_memory(peak="1 MiB")
+        def test_no_device(tmp_path):
+            assert tmp_path.exists()
+
+        @pytest.mark.gpu_memory(peak=0)
+        def test_fails_by_itself(size):
+            take(size)
+            assert 1 == 2
+
+        @pytest.mark.gpu_memory(peak=0)
+        def test_dies(size):
+            take(size)
+            os.abort()
+
+        @pytest.mark.gpu_memory(peak=0)
+        @pytest.mark.skip(reason="today")
+        def test_skipped():
+            pass
+
+        @pytest.mark.gpu_memory(peak=0)
+        @pytest.mark.xfail(strict=True)
+        def test_expected(size):
+            raise ValueError
+
+        @pytest.mark.gpu_memory(growth="1 MiB")
+        def test_growth(size):
+            take(size)
+    """)
+    done = run("--size", str(1 << 20), "--gpu-memory-report", "--gpu-memory-keep", "kept", "-rA", "--junitxml=x.xml")
+    done.assert_outcomes(passed=4, failed=5, skipped=1, xfailed=1)
+    text = done.stdout.str()
+    outcome = {name: word for word, name in re.findall(r"^(PASSED|FAILED) (?:.*::)(\w+(?:\[\d\])?)", text, re.M)}
+    assert outcome == {"test_plain": "PASSED", "test_peak[2]": "PASSED", "test_peak[4]": "FAILED", "test_own_bound": "PASSED",
+                       "test_of_the_class": "FAILED", "test_no_device": "PASSED", "test_fails_by_itself": "FAILED",
+                       "test_dies": "FAILED", "test_growth": "FAILED"}
+    done.stdout.fnmatch_lines([
+        "peak 4.0 MiB: 1.0 MiB more than the 3.0 MiB that are allowed*",
+        "*the lines that hold the peak*", "*4.0 MiB  unknown  take device.py:*",
+        "peak 2.0 MiB: 1.0 MiB more than the 1.0 MiB that are allowed*",
+        "*assert 1 == 2*", "the recorded process ended with code*before the test did:",
+        "growth is not known: 0 steps were found, three that ended are needed",
+        "*= device memory =*",
+        "   5.0 MiB  test_it.py::TestMany::test_own_bound*take device.py:*",
+        "*gpumemtrace report *kept/test_it.py.TestMany.test_own_bound.gmt",
+    ])
+    assert text.count("takes 4") == 1 and "takes 2" in text  # what the test printed is a section of its report
+    assert (pytester.path / "x.xml").read_text().count("<testcase ") == 11
+    assert len(list((pytester.path / "kept").glob("*.gmt"))) == 7
+
+
+def test_all_tests_and_what_they_were_before(pytester, run):
+    pytester.makepyfile(test_it="""
+        from device import take
+
+        def test_it():
+            take(int(open("size").read()))
+    """)
+    size = pytester.path / "size"
+    for bytes, limit, code in (10_000_000, "5%", 0), (11_000_000, "5%", 1), (11_000_000, "1 MB", 0):
+        size.write_text(str(bytes))
+        done = run("--gpu-memory", "--gpu-memory-fail-above", limit)
+        assert done.ret == code, done.stdout.str()
+    assert "no test was recorded" in run("--gpu-memory-report", "--collect-only").stdout.str()
+
+
+def test_a_training_that_leaks(pytester, run):
+    pytester.makepyfile(test_it="""
+        import pytest
+
+        @pytest.mark.gpu_memory(peak="1 GiB", growth="0 B")
+        @pytest.mark.parametrize("keep", [False, True])
+        def test_training(keep):
+            import torch
+            model = torch.nn.Linear(512, 512).cuda()
+            optimizer, kept = torch.optim.SGD(model.parameters(), lr=0.1), []
+            for _ in range(6):
+                loss = model(torch.ones(2048, 512, device="cuda")).square().sum()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                if keep:
+                    kept.append(loss)
+    """)
+    done = run()
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*test_training?True?*", "growth 512 B a step: 512 B more than the 0 B that are allowed; most of it test_training test_it.py:10"])
+
+
+@pytest.mark.parametrize("arguments, words", [("'2 GiB'", "gpu_memory takes peak="), ("top='1'", "gpu_memory takes peak=")])
+def test_a_mark_that_means_nothing(pytester, run, arguments, words):
+    pytester.makepyfile(test_it=f"import pytest\n\n@pytest.mark.gpu_memory({arguments})\ndef test_it():\n    pass\n")
+    done = run()
+    assert done.ret != 0 and words in done.stdout.str() + done.stderr.str()
