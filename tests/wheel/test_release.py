@@ -88,6 +88,7 @@ sys.exit(str(error) if error else 0)
 
 @pytest.mark.parametrize("kind, files", [
     ("github-workflows", ".github/workflows/*.yml"),
+    ("github-actions", "action.yml"),
     ("github-issue-forms", ".github/ISSUE_TEMPLATE/bug.yml"),
     ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
 ])
