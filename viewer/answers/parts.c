@@ -4,23 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../classes/classify.h"
-
-void emit_by_class(struct emit *out, const char *key, const uint64_t *bytes)
-{
-	emit_object(out, key);
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (bytes[c])
-			emit_number(out, category_name(c), bytes[c]);
-	emit_end(out);
-}
-
-void emit_owner(struct emit *out, const struct owner *o)
-{
-	emit_text(out, "function", o->function);
-	emit_text(out, "file", o->file);
-	emit_number(out, "line", o->line);
-}
+#include "../base/human.h"
+#include "../moments/instant.h"
+#include "../moments/moments.h"
 
 static struct defs_text device_fact(const struct defs *d, int device, const char *what)
 {
@@ -48,29 +34,44 @@ const char *device_words(const struct defs *d, int device, char *buf, size_t roo
 	return buf;
 }
 
-void emit_left_out(struct emit *out, const char *indent, size_t count)
+size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES])
 {
-	if (count)
-		emit_line(out, "%s... and %zu smaller one%s (--top 0 shows all)", indent, count,
-			  count == 1 ? "" : "s");
+	size_t n = 0, at;
+
+	for (unsigned c = 0; c < CATEGORIES; c++) {
+		if (!bytes[c])
+			continue;
+		for (at = n++; at && bytes[order[at - 1]] < bytes[c]; at--)
+			order[at] = order[at - 1];
+		order[at] = c;
+	}
+	return n;
 }
 
-void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text)
+void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note)
 {
-	const char *lead = first;
+	char b[HUMAN_MAX];
 
-	while (*text) {
-		size_t room = PARAGRAPH - strlen(lead), len = strlen(text);
+	emit_line(out, "  %-*s%10s  %s", width, what, human_bytes(b, bytes), note);
+}
 
-		if (len > room) {
-			for (len = room; len && text[len] != ' '; len--)
-				;
-			len = len ? len : strcspn(text, " ");
-		}
-		emit_line(out, "%s%.*s", lead, (int)len, text);
-		text += len;
-		while (*text == ' ')
-			text++;
-		lead = next;
-	}
+const char *peak_title(const struct peak_words *p, char *buf, size_t room)
+{
+	char b[HUMAN_MAX], total[HUMAN_MAX], of[HUMAN_MAX + 8] = "", when[MOMENTS_WHEN];
+
+	if (p->total_bytes)
+		snprintf(of, sizeof(of), " of %s", human_bytes(total, p->total_bytes));
+	snprintf(buf, room, "Device %d: %s%s%s%s", p->device,
+		 moments_state_only(p->model) ? "" : "peak ", human_bytes(b, p->bytes), of,
+		 moments_when(p->model, p->seq, p->time_ns, when, sizeof(when)));
+	return buf;
+}
+
+void emit_peak_title(struct emit *out, const struct peak_words *p)
+{
+	char line[INSTANT_MAX + 8];
+
+	emit_title(out, "%s", peak_title(p, line, sizeof(line)));
+	if (p->where[0] && p->seq > p->model->state_seq)
+		emit_title(out, "%s", instant_line(p->where, line, sizeof(line)));
 }

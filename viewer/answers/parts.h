@@ -4,21 +4,28 @@
 #define VIEWER_PARTS_H
 
 #include "../base/emit.h"
+#include "../classes/classify.h"
+#include "../model/model.h"
 #include "../stacks/owner_words.h"
 
-/* JSON: the classes that hold anything, by name; bytes has CATEGORIES of them. */
-void emit_by_class(struct emit *out, const char *key, const uint64_t *bytes);
-/* JSON: function, file and line. */
-void emit_owner(struct emit *out, const struct owner *o);
+/* The classes that hold anything, the largest first; how many. */
+size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES]);
 
-#define PARAGRAPH 78 /* columns */
+/* Text: "  what    1.5 GiB  note". */
+void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note);
 
-/* Text: a sentence in lines of that width (a longer word is not parted), the first after `first`,
- * each other after `next`. */
-void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text);
+/* Text: "Device 0: peak 1.5 GiB of 80 GiB at 1.83 s", and where that was. */
+struct peak_words {
+	const struct model *model;
+	int device;
+	uint64_t bytes, total_bytes; /* total_bytes: 0 = not to be said */
+	uint64_t seq, time_ns;
+	const char *where;
+};
 
-/* Text: "... and 3 smaller ones", nothing of none. */
-void emit_left_out(struct emit *out, const char *indent, size_t count);
+void emit_peak_title(struct emit *out, const struct peak_words *p);
+/* The first of these lines alone. Returns buf. */
+const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 
 bool device_is_simulated(const struct defs *d, int device);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
+#include "../documents/columns.h"
 #include "parts.h"
 #include "report.h"
 
@@ -43,45 +43,52 @@ static void sum_up(struct report *r, const struct moment *mo, struct share share
 	qsort(shares, CATEGORIES, sizeof(*shares), by_bytes);
 }
 
-/* A line below the first, unless it says next to nothing. */
-static void next_holder(struct emit *out, const struct share *s, const struct holder *h,
-			uint64_t all)
-{
-	char bytes[HUMAN_MAX], who[OWNER_WORDS];
+/* A row of each class and line; the class itself stands in the first of its rows. */
+struct view {
+	struct share shares[CATEGORIES];
+	uint64_t all;
+};
 
-	if (h->bytes < s->bytes / 10 || h->bytes < all / 50)
-		return;
-	owner_words_within(&h->owner, who, sizeof(who), WHO);
-	emit_line(out, "  %-46s%-*s%10s", "", WHO, who, human_bytes(bytes, h->bytes));
+/* A line below the first is left out if it says next to nothing. */
+static bool class_row(void *ctx, size_t i, struct row_report_class *row)
+{
+	const struct view *v = ctx;
+	const struct share *s = &v->shares[i / HOLDERS];
+	size_t k = i % HOLDERS;
+	const struct holder *h = &s->holders.items[k];
+
+	if (k >= s->holders.count)
+		return false;
+	*row = (struct row_report_class){ .class = s->category,
+					  .bytes = s->bytes,
+					  .blocks = s->blocks,
+					  .first = !k,
+					  .holder = h->owner,
+					  .held = h->bytes };
+	return !k || (h->bytes >= s->bytes / 10 && h->bytes >= v->all / 50);
 }
 
-static void class_line(struct emit *out, const struct share *s, uint64_t all)
-{
-	char b[HUMAN_MAX], p[HUMAN_MAX], n[HUMAN_MAX], h[HUMAN_MAX], who[OWNER_WORDS];
-	const struct holder *first = &s->holders.items[0];
-
-	human_bytes(h, first->bytes);
-	owner_words_within(&first->owner, who, sizeof(who), WHO);
-	emit_line(out, "  %-21s%10s%6s%7s  %-*s%10s", category_words(s->category),
-		  human_bytes(b, s->bytes), human_share(p, s->bytes, all),
-		  human_count(n, s->blocks), WHO, who, h);
-	for (size_t i = 1; i < s->holders.count && i < HOLDERS; i++)
-		next_holder(out, s, &s->holders.items[i], all);
-}
+#define FIRST .when = AT_report_class_first
 
 void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 {
-	struct share shares[CATEGORIES];
+	const char *bytes = moments_state_only(&r->survey) ? "bytes" : "at peak";
+	const struct text_column columns[] = {
+		TEXT_COLUMN("class", report_class_class, 2, -21, FIRST),
+		TEXT_COLUMN(bytes, report_class_bytes, 1, 9, FIRST),
+		TEXT_COLUMN("share", report_class_bytes, 1, 5, FIRST, .style = COLUMN_SHARE,
+			    .all = mo->bytes),
+		TEXT_COLUMN("blocks", report_class_blocks, 1, 6, FIRST),
+		TEXT_COLUMN("held mostly by", report_class_holder, 2, -WHO, .room = WHO),
+		TEXT_COLUMN("", report_class_held, 1, 9),
+	};
+	struct view v = { .all = mo->bytes };
+	struct rows_report_class rows = { CATEGORIES * HOLDERS, class_row, &v };
 
-	sum_up(r, mo, shares);
-	emit_title(out, "  %-21s%10s%6s%7s  %s", "class",
-		   moments_state_only(&r->survey) ? "bytes" : "at peak", "share", "blocks",
-		   "held mostly by");
-	for (unsigned i = 0; i < CATEGORIES; i++) {
-		if (shares[i].bytes)
-			class_line(out, &shares[i], mo->bytes);
-		free(shares[i].holders.items);
-	}
+	sum_up(r, mo, v.shares);
+	emit_columns(out, report_class, &rows, columns, 0);
+	for (unsigned i = 0; i < CATEGORIES; i++)
+		free(v.shares[i].holders.items);
 	emit_line(out, "%s", "");
 }
 

@@ -6,6 +6,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../documents/columns.h"
 #include "../moments/series.h"
 #include "parts.h"
 #include "report.h"
@@ -122,47 +123,61 @@ static unsigned choose(const struct steps *s, size_t columns[COLUMNS])
 	return count;
 }
 
-static void line(struct emit *out, const struct report *r, const size_t *columns, unsigned count,
-		 int category)
+/* The steps that have a column; the row that is being written is of a class, or of all. */
+struct view {
+	const struct report *report;
+	size_t columns[COLUMNS];
+	unsigned count;
+	size_t category;
+	char cell[HUMAN_MAX];
+};
+
+static uint64_t bytes_of(const struct view *v, size_t column)
 {
-	char text[128], b[HUMAN_MAX];
-	int n = snprintf(text, sizeof(text), "  %-21s",
-			 category < 0 ? "all" : category_words(category));
-	bool any = false;
+	size_t i = v->columns[column];
 
-	for (unsigned c = 0; c < count; c++) {
-		uint64_t bytes = category < 0 ? r->steps.items[columns[c]].extent.peak
-					      : r->step_bytes[columns[c]][category];
-
-		any |= bytes;
-		n += snprintf(text + n, sizeof(text) - n, "%11s",
-			      bytes ? human_bytes(b, bytes) : "-");
-	}
-	if (any)
-		emit_line(out, "%s", text);
+	return v->category == CATEGORIES ? v->report->steps.items[i].extent.peak
+					 : v->report->step_bytes[i][v->category];
 }
 
-static void head(struct emit *out, const size_t *columns, unsigned count)
+static const char *cell(const void *ctx, size_t column)
 {
-	char text[128], name[32];
-	int n = snprintf(text, sizeof(text), "  %-21s", "at the peak of");
+	struct view *v = (struct view *)ctx;
+	uint64_t bytes = bytes_of(v, column);
 
-	for (unsigned c = 0; c < count; c++) {
-		snprintf(name, sizeof(name), "step %zu", columns[c]);
-		n += snprintf(text + n, sizeof(text) - n, "%11s", columns[c] ? name : "all");
-	}
-	emit_title(out, "%s", text);
+	return bytes ? human_bytes(v->cell, bytes) : "-";
+}
+
+static bool class_row(void *ctx, size_t category, struct row_report_by_step *row)
+{
+	struct view *v = ctx;
+	bool any = false;
+
+	v->category = category;
+	for (unsigned c = 0; c < v->count; c++)
+		any |= bytes_of(v, c);
+	*row = (struct row_report_by_step){
+		.class = category == CATEGORIES ? "all" : category_words((unsigned)category),
+		.steps = { v->count, cell, v },
+	};
+	return any;
 }
 
 void report_steps(struct report *r, struct emit *out)
 {
-	size_t columns[COLUMNS];
-	unsigned count = choose(&r->steps, columns);
+	struct view v = { .report = r };
+	struct rows_report_by_step rows = { CATEGORIES + 1, class_row, &v };
+	struct text_column columns[1 + COLUMNS] = { TEXT_COLUMN("at the peak of",
+								report_by_step_class, 2, -21) };
+	char titles[COLUMNS][32];
 
-	head(out, columns, count);
-	for (int c = 0; c < CATEGORIES; c++)
-		line(out, r, columns, count, c);
-	line(out, r, columns, count, -1);
+	v.count = choose(&r->steps, v.columns);
+	for (unsigned c = 0; c < v.count; c++) {
+		snprintf(titles[c], sizeof(titles[c]), "step %zu", v.columns[c]);
+		columns[1 + c] = (struct text_column)TEXT_COLUMN(
+			v.columns[c] ? titles[c] : "all", report_by_step_steps, 1, 10, .item = c);
+	}
+	columns_write(out, &document_report_by_step, columns, 1 + v.count, &rows, 0);
 	emit_line(out, "%s", "");
 }
 

@@ -5,75 +5,61 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../documents/columns.h"
 #include "../recording/running.h"
 #include "parts.h"
 #include "report.h"
 
 #define WHO	       44	 /* columns for a line of code */
+#define FIGURE	       22	 /* and for the name of a figure */
 #define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
 #define ROUNDING_LEAST (1 << 19)
 
-static void row(struct emit *out, int width, const char *who, uint64_t bytes, uint64_t all,
-		uint64_t blocks)
+/* The lines of code, and one row for all that are too many. */
+struct holders_view {
+	struct holders all;
+	size_t most;
+	char words[40];
+};
+
+static bool holder_row(void *ctx, size_t i, struct row_line *row)
 {
-	char b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
+	struct holders_view *v = ctx;
+	const struct holder *h = &v->all.items[i];
 
-	emit_line(out, "  %-*s %10s  %5s  %8s", width, who, human_bytes(b, bytes),
-		  human_share(s, bytes, all), human_count(n, blocks));
-}
-
-static int width_of(const struct holders *all, size_t most)
-{
-	size_t width = WHO;
-	char who[OWNER_WORDS];
-
-	for (size_t i = 0; i < all->count && i < most; i++) {
-		size_t len = strlen(owner_words(&all->items[i].owner, who, sizeof(who), WHO));
-
-		width = len > width ? len : width;
+	if (i < v->most) {
+		*row = (struct row_line){ .owner = h->owner,
+					  .bytes = h->bytes,
+					  .blocks = h->blocks };
+		return true;
 	}
-	return (int)width;
+	snprintf(v->words, sizeof(v->words), "%zu other lines", v->all.count - v->most);
+	*row = (struct row_line){ .owner = { .function = v->words, .file = "" } };
+	for (; i < v->all.count; i++) {
+		row->bytes += v->all.items[i].bytes;
+		row->blocks += v->all.items[i].blocks;
+	}
+	return true;
 }
 
 static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
 {
-	struct holders all = holders_of_blocks(mo, &r->owners);
-	size_t most = r->top > 0 ? (size_t)r->top : SIZE_MAX;
-	uint64_t bytes = 0, blocks = 0;
-	int width = width_of(&all, most);
-	char who[OWNER_WORDS];
+	struct holders_view v = { .all = holders_of_blocks(mo, &r->owners),
+				  .most = r->top > 0 ? (size_t)r->top : SIZE_MAX };
+	struct rows_line rows = { v.all.count > v.most ? v.most + 1 : v.all.count, holder_row, &v };
+	const char *bytes = moments_state_only(&r->survey) ? "bytes" : "at peak";
+	const struct text_column columns[] = {
+		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO, .style = COLUMN_CUT),
+		TEXT_COLUMN(bytes, line_bytes, 1, 10),
+		TEXT_COLUMN("share", line_bytes, 2, 5, .style = COLUMN_SHARE, .all = mo->bytes),
+		TEXT_COLUMN("blocks", line_blocks, 2, 8),
+	};
 
-	emit_title(out, "  %-*s %10s  %5s  %8s", width, "held by",
-		   moments_state_only(&r->survey) ? "bytes" : "at peak", "share", "blocks");
-	for (size_t i = 0; i < all.count; i++) {
-		const struct holder *h = &all.items[i];
-
-		if (i < most) {
-			row(out, width, owner_words(&h->owner, who, sizeof(who), WHO), h->bytes,
-			    mo->bytes, h->blocks);
-			continue;
-		}
-		bytes += h->bytes;
-		blocks += h->blocks;
-	}
-	if (blocks) {
-		snprintf(who, sizeof(who), "%zu other lines", all.count - most);
-		row(out, width, who, bytes, mo->bytes, blocks);
-	}
+	emit_columns(out, line, &rows, columns, 0);
 	emit_line(
 		out, "  %.*s", WHO + 28,
 		"--------------------------------------------------------------------------------");
-	free(all.items);
-}
-
-static void figure(struct emit *out, const char *what, uint64_t bytes, const char *note)
-{
-	char b[HUMAN_MAX];
-
-	if (note && *note)
-		emit_line(out, "  %-22s%10s  %s", what, human_bytes(b, bytes), note);
-	else
-		emit_line(out, "  %-22s%10s", what, human_bytes(b, bytes));
+	free(v.all.items);
 }
 
 static void cache_lines(const struct report *r, const struct moment *mo, struct emit *out)
@@ -91,7 +77,7 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 			 b);
 	else
 		snprintf(note, sizeof(note), "reserved %s", b);
-	figure(out, "cached, not in use", unused, note);
+	emit_figure(out, FIGURE, "cached, not in use", unused, note);
 	if (d->retries) {
 		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
 		emit_line(out,
@@ -124,7 +110,7 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 		snprintf(note, sizeof(note), "at least, over the tensors of %s blocks",
 			 human_count(n, blocks));
 	if (bytes >= mo->bytes / 1000 && bytes >= ROUNDING_LEAST)
-		figure(out, "lost to rounding", bytes, note);
+		emit_figure(out, FIGURE, "lost to rounding", bytes, note);
 }
 
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
@@ -136,14 +122,15 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		all = holders_of_libraries(mo, &r->owners);
 	for (size_t i = 0; i < all.count; i++) {
 		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
-		figure(out, what, all.items[i].bytes, "allocated by that library itself");
+		emit_figure(out, FIGURE, what, all.items[i].bytes,
+			    "allocated by that library itself");
 	}
 	free(all.items);
 	if (mo->context)
-		figure(out, "context and modules", mo->context,
-		       "in use, but not by recorded allocations");
+		emit_figure(out, FIGURE, "context and modules", mo->context,
+			    "in use, but not by recorded allocations");
 	if (mo->host >= HOST_LEAST)
-		figure(out, "pinned host memory", mo->host, "not on the device");
+		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
 
 /* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code has a line of its own. */
@@ -174,23 +161,18 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 	const struct model_device *d = &r->survey.devices[mo->device];
 	const struct peak *p = &model_curve(d)->peak;
 	bool state = moments_state_only(&r->survey), early = p->event.seq <= r->survey.state_seq;
-	char b[HUMAN_MAX], total[HUMAN_MAX], phase[INSTANT_MAX + 8], of[64] = "";
-	char title[INSTANT_MAX + 8], who[OWNER_WORDS];
-	char t[MOMENTS_WHEN];
+	char b[HUMAN_MAX], phase[INSTANT_MAX + 8] = "", title[INSTANT_MAX + 8], who[OWNER_WORDS];
+	const struct peak_words words = { &r->survey,	mo->device,	  p->bytes, d->total_bytes,
+					  p->event.seq, p->event.time_ns, "" };
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
 			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
 			      .seq = p->event.seq };
 	struct owner owner = owners_find(&r->owners, &last);
 
-	if (d->total_bytes)
-		snprintf(of, sizeof(of), " of %s", human_bytes(total, d->total_bytes));
-	phase[0] = 0;
 	if (!early)
 		when(r, p, phase, sizeof(phase));
-	snprintf(title, sizeof(title), "Device %d: %s%s%s%s", mo->device, state ? "" : "peak ",
-		 human_bytes(b, p->bytes), of,
-		 moments_when(&r->survey, p->event.seq, p->event.time_ns, t, sizeof(t)));
+	peak_title(&words, title, sizeof(title));
 	if (strlen(title) + strlen(phase) < 80) {
 		emit_title(out, "%s%s", title, phase);
 	} else {
@@ -219,7 +201,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->survey))
-		figure(out, "allocated at the end", model_curve(d)->now, "");
+		emit_figure(out, FIGURE, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",

@@ -230,3 +230,23 @@ void emit_title(struct emit *e, const char *format, ...)
 	va_end(args);
 	fputs(e->bold ? "\033[0m\n" : "\n", e->f);
 }
+
+void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text)
+{
+	const char *lead = first;
+
+	while (*text) {
+		size_t room = PARAGRAPH - strlen(lead), len = strlen(text);
+
+		if (len > room) {
+			for (len = room; len && text[len] != ' '; len--)
+				;
+			len = len ? len : strcspn(text, " ");
+		}
+		emit_line(out, "%s%.*s", lead, (int)len, text);
+		text += len;
+		while (*text == ' ')
+			text++;
+		lead = next;
+	}
+}

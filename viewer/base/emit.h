@@ -43,6 +43,12 @@ bool emit_colour(const struct emit *e); /* it is a terminal that may get colours
 void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_title(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+#define PARAGRAPH 78 /* columns */
+
+/* A sentence in lines of that width (a longer word is not parted), the first after `first`, each
+ * other after `next`. */
+void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text);
+
 /* The same without an end of line and as it is: for what is known to hold no foreign text. */
 void emit_raw(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

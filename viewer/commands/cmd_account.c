@@ -8,7 +8,7 @@
 #include "../answers/account.h"
 #include "../base/human.h"
 #include "../base/say.h"
-#include "../documents/document.h"
+#include "../documents/columns.h"
 #include "command.h"
 
 struct account_options {
@@ -42,26 +42,6 @@ static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, 
 	return buf;
 }
 
-/* Words one after the other, in lines of 79 columns that begin at column `in`. */
-static void flow(struct emit *out, const char *first, int in, const char *words)
-{
-	const char *head = first;
-
-	while (*words) {
-		size_t room = 79 - in, n = strlen(words);
-
-		if (n > room) {
-			for (n = room; n && words[n] != ' '; n--)
-				;
-			n = n ? n : room;
-		}
-		emit_line(out, "%-*s%.*s", in, head, (int)n, words);
-		head = "";
-		words += n;
-		words += *words == ' ';
-	}
-}
-
 /* "parameters 1,555,972,800, layers 48": the figures that are from one source. */
 static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
 {
@@ -92,28 +72,18 @@ static void shape_lines(struct emit *out, const struct shape *s)
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		figures_of(s, order[i], words, sizeof(words));
-		snprintf(head, sizeof(head), "  %s", shape_source(order[i]));
-		flow(out, head, 12, words);
+		snprintf(head, sizeof(head), "  %-10s", shape_source(order[i]));
+		emit_paragraph(out, head, "            ", words);
 	}
 }
 
 #define NOTE 15 /* columns beside the figures */
 
-static void row_text(struct emit *out, const struct account_row *r)
-{
-	char m[HUMAN_MAX], f[HUMAN_MAX], line[160];
-	int n = snprintf(line, sizeof(line), "  %-36s %11s %11s", r->title,
-			 value_text(m, r, r->has_measured && !r->repeats, r->measured),
-			 value_text(f, r, r->has_formula, r->formula));
-
-	if (strlen(r->note) <= NOTE)
-		n += snprintf(line + n, sizeof(line) - n, "  %s", r->note);
-	while (n > 0 && line[n - 1] == ' ')
-		line[--n] = 0;
-	emit_line(out, "%s", line);
-	if (strlen(r->note) > NOTE)
-		flow(out, "", 6, r->note);
-}
+struct view {
+	struct account *account;
+	const char *section; /* the rows of this one alone, without those that say nothing */
+	char measured[HUMAN_MAX], formula[HUMAN_MAX];
+};
 
 /* A figure of zero that no formula is about. */
 static bool is_idle(const struct account_row *r)
@@ -121,28 +91,60 @@ static bool is_idle(const struct account_row *r)
 	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);
 }
 
-static void section_text(struct emit *out, const struct account *a, const char *name,
-			 const char *title)
+static bool row_row(void *ctx, size_t i, struct row_account_row *row)
 {
-	bool first = true;
+	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
+	struct view *v = ctx;
+	const struct account_row *r = &v->account->rows[i];
+	bool narrow = strlen(r->note) <= NOTE;
 
-	for (size_t i = 0; i < a->count; i++) {
-		const struct account_row *r = &a->rows[i];
-
-		if (strcmp(r->section, name) || is_idle(r))
-			continue;
-		if (first) {
-			emit_line(out, "%s", "");
-			emit_title(out, "%s", title);
-			emit_line(out, "  %-36s %11s %11s", "", "measured", "by formula");
-		}
-		first = false;
-		row_text(out, r);
-	}
+	*row = (struct row_account_row){
+		.section = r->section,
+		.key = r->key,
+		.unit = units[r->unit],
+		.has_measured = r->has_measured,
+		.measured = r->measured,
+		.has_formula = r->has_formula,
+		.formula = r->formula,
+		.has_note = r->note[0],
+		.note = r->note,
+		.title = r->title,
+		.as_measured =
+			value_text(v->measured, r, r->has_measured && !r->repeats, r->measured),
+		.by_formula = value_text(v->formula, r, r->has_formula, r->formula),
+		.beside = narrow ? r->note : "",
+		.below = narrow ? "" : r->note
+	};
+	return !v->section || (!strcmp(r->section, v->section) && !is_idle(r));
 }
 
-static void text(struct emit *out, const struct account *a, const struct timeline *t)
+static void section_text(struct emit *out, struct view *v, const char *name, const char *title)
 {
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("", account_row_title, 2, -36),
+		TEXT_COLUMN("measured", account_row_as_measured, 1, 11),
+		TEXT_COLUMN("by formula", account_row_by_formula, 1, 11),
+		TEXT_COLUMN("", account_row_beside, 2, -1),
+		TEXT_COLUMN("", account_row_below, 6, 0, .style = COLUMN_BELOW),
+	};
+	struct rows_account_row rows = { v->account->count, row_row, v };
+	struct row_account_row row;
+	size_t i = 0;
+
+	v->section = name;
+	while (i < rows.count && !row_row(v, i, &row))
+		i++;
+	if (i == rows.count)
+		return;
+	emit_line(out, "%s", "");
+	emit_title(out, "%s", title);
+	emit_columns(out, account_row, &rows, columns, 0);
+}
+
+static void text(struct emit *out, struct view *v, const struct timeline *t)
+{
+	const struct account *a = v->account;
+
 	if (a->step)
 		emit_title(out, "Device %d, step %zu of %zu; the model's shape:", t->device,
 			   a->step, steps_number(&t->steps));
@@ -151,7 +153,7 @@ static void text(struct emit *out, const struct account *a, const struct timelin
 	if (a->step)
 		shape_lines(out, &a->shape);
 	for (size_t s = 0; s < sizeof(sections) / sizeof(sections[0]); s++)
-		section_text(out, a, sections[s].name,
+		section_text(out, v, sections[s].name,
 			     s == PEAK && !a->trains ? "The peak" : sections[s].title);
 }
 
@@ -165,31 +167,14 @@ static bool figure_row(void *ctx, size_t f, struct row_account_figure *row)
 	return shape_has(s, f);
 }
 
-static bool row_row(void *ctx, size_t i, struct row_account_row *row)
+static void document(struct emit *out, struct view *v, const struct timeline *t)
 {
-	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
-	const struct account *a = ctx;
-	const struct account_row *r = &a->rows[i];
-
-	*row = (struct row_account_row){ .section = r->section,
-					 .key = r->key,
-					 .unit = units[r->unit],
-					 .has_measured = r->has_measured,
-					 .measured = r->measured,
-					 .has_formula = r->has_formula,
-					 .formula = r->formula,
-					 .has_note = r->note[0],
-					 .note = r->note };
-	return true;
-}
-
-static void document(struct emit *out, struct account *a, const struct timeline *t)
-{
+	struct account *a = v->account;
 	struct row_account row = { .device = t->device,
 				   .step = a->step,
 				   .optimizer = a->optimizer,
 				   .shape = { SHAPE_FIGURES, figure_row, &a->shape },
-				   .rows = { a->count, row_row, a } };
+				   .rows = { a->count, row_row, v } };
 
 	emit_document(out, account, &row);
 }
@@ -199,14 +184,15 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	const struct account_options *o = options;
 	struct timeline t = { 0 };
 	struct account a;
+	struct view v = { .account = &a };
 	int rc = timeline_open(&t, r, o->device);
 
 	if (rc)
 		return rc;
 	rc = account_make(&a, &t, o->figures);
 	if (!rc) {
-		document(out, &a, &t);
-		text(out, &a, &t);
+		document(out, &v, &t);
+		text(out, &v, &t);
 	}
 	timeline_close(&t);
 	return rc;

@@ -6,7 +6,7 @@
 #include "../answers/leaks.h"
 #include "../answers/parts.h"
 #include "../base/human.h"
-#include "../documents/document.h"
+#include "../documents/columns.h"
 #include "command.h"
 
 struct leaks_options {
@@ -68,11 +68,24 @@ static void text_step(struct emit *out, struct timeline *t)
 	emit_line(out, "%s", "");
 }
 
+struct view {
+	const struct leaks *leaks;
+	char which[200]; /* blocks of the row that is being written */
+};
+
 static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
-	const struct leaks *all = ctx;
-	const struct leak *l = &all->items[i];
+	struct view *v = ctx;
+	const struct leak *l = &v->leaks->items[i];
+	char all[HUMAN_MAX];
 
+	v->which[0] = 0;
+	if (l->blocks)
+		snprintf(v->which, sizeof(v->which),
+			 "%s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64
+			 ") to step %zu (0x%" PRIx64 ", stack %u)",
+			 human_bytes(all, l->bytes), l->blocks, l->first_step, l->first.addr,
+			 l->latest_step, l->latest.addr, l->latest.stack);
 	*row = (struct row_leaks_owner){ .class = l->category,
 					 .owner = l->owner,
 					 .bytes_per_step = l->bytes_per_step,
@@ -81,42 +94,37 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 					 .has_first = l->blocks,
 					 .first = block_row(&l->first, l->first_step),
 					 .has_latest = l->blocks,
-					 .latest = block_row(&l->latest, l->latest_step) };
+					 .latest = block_row(&l->latest, l->latest_step),
+					 .which = v->which };
 	return true;
 }
 
-static void document(struct emit *out, struct timeline *t, struct leaks *l)
+static struct row_leaks document(struct timeline *t, struct view *v)
 {
+	const struct leaks *l = v->leaks;
 	struct row_leaks row = { .device = t->device,
 				 .steps = steps_number(&t->steps),
 				 .from_step = l->from_step,
 				 .to_step = l->to_step,
 				 .growth_per_step = l->bytes_per_step,
 				 .step_basis = steps_basis_name(t->steps.basis),
-				 .owners = { l->count, owner_row, l } };
+				 .owners = { l->count, owner_row, v } };
 	struct owner caller;
 
 	row.has_step_is = module_of(t, &row.step_is.owner, &caller);
-	emit_document(out, leaks, &row);
+	return row;
 }
 
-static void text_owner(struct emit *out, const struct leak *l)
+static void text(struct emit *out, struct timeline *t, const struct leaks *l,
+		 const struct row_leaks *row, long top)
 {
-	char bytes[HUMAN_MAX], all[HUMAN_MAX], who[OWNER_WORDS];
-
-	emit_line(out, "  %10s  %-21s %s", human_bytes(bytes, l->bytes_per_step),
-		  category_words(l->category), owner_words(&l->owner, who, sizeof(who), 44));
-	if (!l->blocks)
-		return;
-	emit_line(out, "              %s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64 ")",
-		  human_bytes(all, l->bytes), l->blocks, l->first_step, l->first.addr);
-	emit_line(out, "              to step %zu (0x%" PRIx64 ", stack %u)", l->latest_step,
-		  l->latest.addr, l->latest.stack);
-}
-
-static void text(struct emit *out, struct timeline *t, const struct leaks *l, long top)
-{
-	size_t n = steps_number(&t->steps), most = top > 0 ? (size_t)top : l->count;
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
+		TEXT_COLUMN("class", leaks_owner_class, 2, -21),
+		TEXT_COLUMN("held by", leaks_owner_owner, 1, -1, .room = 44, .style = COLUMN_CUT),
+		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
+	};
+	size_t n = steps_number(&t->steps);
 	char bytes[HUMAN_MAX];
 
 	text_step(out, t);
@@ -133,11 +141,7 @@ static void text(struct emit *out, struct timeline *t, const struct leaks *l, lo
 	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
 		   t->device, human_bytes(bytes, l->bytes_per_step), l->from_step, l->to_step, n);
 	emit_line(out, "%s", "");
-	emit_title(out, "  %10s  %-21s %s", "per step", "class", "held by");
-	for (size_t i = 0; i < l->count && i < most; i++)
-		text_owner(out, &l->items[i]);
-	if (most < l->count)
-		emit_left_out(out, "  ", l->count - most);
+	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)
@@ -145,13 +149,16 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	const struct leaks_options *o = options;
 	struct timeline t = { 0 };
 	struct leaks leaks = { 0 };
+	struct view view = { .leaks = &leaks };
+	struct row_leaks row;
 	int rc = timeline_open(&t, r, o->device);
 
 	if (rc)
 		return rc;
 	leaks_find(&leaks, &t);
-	document(out, &t, &leaks);
-	text(out, &t, &leaks, o->top);
+	row = document(&t, &view);
+	emit_document(out, leaks, &row);
+	text(out, &t, &leaks, &row, o->top);
 	leaks_free(&leaks);
 	timeline_close(&t);
 	return 0;

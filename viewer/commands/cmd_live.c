@@ -84,9 +84,7 @@ static void text(struct emit *out, const struct model *m, struct moment *mo,
 	emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
 		   mo->count, mo->count == 1 ? "" : "s", mo->device,
 		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
-	emit_left_out(
-		out, "  ",
-		emit_columns(out, live_block, &row->blocks, columns, top > 0 ? (size_t)top : 0));
+	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
 static void print(struct emit *out, struct recording *r, const struct model *m, struct moment *mo,

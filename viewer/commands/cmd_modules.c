@@ -8,7 +8,7 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../documents/document.h"
+#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
@@ -22,15 +22,29 @@ struct modules_options {
 	long device, top;
 };
 
-struct tree_print {
-	struct emit *out;
+/* Nodes in the order that they are written in: each before its children. */
+struct nodes {
 	const struct modules *modules;
+	struct node {
+		uint32_t id;
+		unsigned depth;
+	} * order;
+	size_t count;
 	uint64_t least; /* smaller ones are left out */
+	char words[OWNER_WORDS + 24];
 };
 
-static void line_of(char *buf, size_t room, const struct module *x, unsigned depth)
+static void put_in_order(struct nodes *n, uint32_t at, unsigned depth)
 {
-	int indent = depth * 2 > 24 ? 24 : depth * 2;
+	for (uint32_t i = n->modules->items[at].first; i; i = n->modules->items[i].next) {
+		n->order[n->count++] = (struct node){ i, depth };
+		put_in_order(n, i, depth + 1);
+	}
+}
+
+static const char *words_of(struct nodes *n, const struct module *x, unsigned depth)
+{
+	int indent = depth * 2 > 24 ? 24 : (int)depth * 2;
 	size_t columns = WHO - (size_t)indent;
 	struct owner o = { .file = x->file, .line = x->line };
 	char text[OWNER_WORDS];
@@ -39,44 +53,17 @@ static void line_of(char *buf, size_t room, const struct module *x, unsigned dep
 		owner_place(&o, text, sizeof(text), columns);
 	else
 		words_within(x->name, text, sizeof(text), columns);
-	snprintf(buf, room, "%*s%s", indent, "", text);
+	snprintf(n->words, sizeof(n->words), "%*s%s", indent, "", text);
+	return n->words;
 }
-
-static void print_node(const struct tree_print *p, uint32_t at, unsigned depth)
-{
-	const struct module *x = &p->modules->items[at];
-	char who[OWNER_WORDS + 24], b[HUMAN_MAX], s[HUMAN_MAX], n[HUMAN_MAX];
-
-	if (x->bytes < p->least)
-		return;
-	line_of(who, sizeof(who), x, depth);
-	emit_line(p->out, "  %-*s %10s  %5s  %8s", WHO, who, human_bytes(b, x->bytes),
-		  human_share(s, x->bytes, p->modules->items[0].bytes), human_count(n, x->blocks));
-	for (uint32_t i = x->first; i; i = p->modules->items[i].next)
-		print_node(p, i, depth + 1);
-}
-
-/* Every node before its children. */
-static size_t order(const struct modules *m, uint32_t at, uint32_t *list, size_t n)
-{
-	for (uint32_t i = m->items[at].first; i; i = m->items[i].next) {
-		list[n++] = i;
-		n = order(m, i, list, n);
-	}
-	return n;
-}
-
-struct nodes {
-	const struct modules *modules;
-	uint32_t *order;
-};
 
 static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 {
-	const struct nodes *n = ctx;
-	const struct module *x = &n->modules->items[n->order[i]];
+	struct nodes *n = ctx;
+	const struct node *node = &n->order[i];
+	const struct module *x = &n->modules->items[node->id];
 
-	*row = (struct row_modules_node){ .id = n->order[i],
+	*row = (struct row_modules_node){ .id = node->id,
 					  .parent = x->parent,
 					  .kind = x->line ? "line" : "module",
 					  .name = x->name,
@@ -84,53 +71,69 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 					  .has_line = x->line,
 					  .line = x->line,
 					  .bytes = x->bytes,
-					  .blocks = x->blocks };
-	return true;
+					  .blocks = x->blocks,
+					  .words = words_of(n, x, node->depth) };
+	return x->bytes >= n->least;
 }
 
-static void document(struct emit *out, const struct modules *m, const struct snapshot *s,
-		     int category)
+/* The same as text: what is small is left out, what no module made stands at the end. */
+static bool text_row(void *ctx, size_t i, struct row_modules_node *row)
 {
-	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)) };
-	struct row_modules row = { .device = s->moment.device,
-				   .time_ns = s->moment.time_ns,
-				   .class =
-					   category < 0 ? "all" : category_name((unsigned)category),
-				   .bytes = m->items[0].bytes,
-				   .outside_bytes = m->outside_bytes,
-				   .modules = { order(m, 0, nodes.order, 0), node_row, &nodes } };
+	const struct nodes *n = ctx;
 
-	emit_document(out, modules, &row);
-	free(nodes.order);
+	if (i < n->count)
+		return node_row(ctx, i, row);
+	*row = (struct row_modules_node){ .words = "outside of modules",
+					  .bytes = n->modules->outside_bytes,
+					  .blocks = n->modules->outside_blocks };
+	return row->blocks;
 }
 
-static void text(struct emit *out, const struct modules *m, const struct timeline *t,
+static void text(struct emit *out, struct nodes *nodes, const struct timeline *t,
 		 const struct snapshot *s, const struct modules_options *o)
 {
-	struct tree_print p = { out, m, 0 };
+	const struct module *all = &nodes->modules->items[0];
+	struct rows_modules_node rows = { nodes->count + 1, text_row, nodes };
+	const struct text_column columns[] = {
+		TEXT_COLUMN("made in the forward pass of", modules_node_words, 2, -WHO),
+		TEXT_COLUMN("bytes", modules_node_bytes, 1, 10),
+		TEXT_COLUMN("share", modules_node_bytes, 2, 5, .style = COLUMN_SHARE,
+			    .all = all->bytes),
+		TEXT_COLUMN("blocks", modules_node_blocks, 2, 8),
+	};
 	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MAX];
 
-	p.least = o->top > 0 ? m->items[0].bytes / o->top : 0;
 	emit_title(out, "Device %d%s: %s of %s in %s blocks", s->moment.device,
 		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
-		   human_bytes(b, m->items[0].bytes),
+		   human_bytes(b, all->bytes),
 		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
-		   human_count(n, m->items[0].blocks));
-	if (!m->items[0].blocks) {
+		   human_count(n, all->blocks));
+	if (!all->blocks) {
 		emit_line(out, "No such block is alive then: --at names another moment, --class "
 			       "all shows every class.");
 		return;
 	}
 	emit_line(out, "%s", "");
-	emit_title(out, "  %-*s %10s  %5s  %8s", WHO, "made in the forward pass of", "bytes",
-		   "share", "blocks");
-	for (uint32_t i = m->items[0].first; i; i = m->items[i].next)
-		print_node(&p, i, 0);
-	if (m->outside_blocks)
-		emit_line(out, "  %-*s %10s  %5s  %8s", WHO, "outside of modules",
-			  human_bytes(b, m->outside_bytes),
-			  human_share(w, m->outside_bytes, m->items[0].bytes),
-			  human_count(n, m->outside_blocks));
+	nodes->least = o->top > 0 ? all->bytes / o->top : 0;
+	emit_columns(out, modules_node, &rows, columns, 0);
+}
+
+static void print(struct emit *out, const struct modules *m, const struct timeline *t,
+		  const struct snapshot *s, const struct modules_options *o)
+{
+	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)), 0, 0, "" };
+	struct row_modules row = { .device = s->moment.device,
+				   .time_ns = s->moment.time_ns,
+				   .class = o->category < 0 ? "all"
+							    : category_name((unsigned)o->category),
+				   .bytes = m->items[0].bytes,
+				   .outside_bytes = m->outside_bytes };
+
+	put_in_order(&nodes, 0, 0);
+	row.modules = (struct rows_modules_node){ nodes.count, node_row, &nodes };
+	emit_document(out, modules, &row);
+	text(out, &nodes, t, s, o);
+	free(nodes.order);
 }
 
 /* The seq of the moment; its own run over the events, as marks and times need one. */
@@ -179,8 +182,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	if (!rc) {
 		snapshot_take(&s, &t, seq);
 		modules_find(&m, &s, o->category, &t.stacks);
-		document(out, &m, &s, o->category);
-		text(out, &m, &t, &s, o);
+		print(out, &m, &t, &s, o);
 		modules_free(&m);
 		snapshot_free(&s);
 	}

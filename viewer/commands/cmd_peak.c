@@ -95,21 +95,13 @@ static struct row_peak document(struct view *v)
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
 static void text_classes(struct emit *out, const struct view *v)
 {
-	bool said[CATEGORIES] = { 0 };
 	char line[80] = "", one[64], b[HUMAN_MAX];
+	unsigned order[CATEGORIES];
+	size_t count = classes_by_bytes(v->shot.bytes, order);
 
-	for (;;) {
-		unsigned best = CATEGORIES;
-
-		for (unsigned c = 0; c < CATEGORIES; c++)
-			if (!said[c] && v->shot.bytes[c] &&
-			    (best == CATEGORIES || v->shot.bytes[c] > v->shot.bytes[best]))
-				best = c;
-		if (best == CATEGORIES)
-			break;
-		said[best] = true;
-		snprintf(one, sizeof(one), "%s %s", human_bytes(b, v->shot.bytes[best]),
-			 category_words(best));
+	for (size_t i = 0; i < count; i++) {
+		snprintf(one, sizeof(one), "%s %s", human_bytes(b, v->shot.bytes[order[i]]),
+			 category_words(order[i]));
 		if (line[0] && strlen(line) + strlen(one) > 74) {
 			emit_line(out, "  %s,", line);
 			line[0] = 0;
@@ -124,27 +116,19 @@ static void text_classes(struct emit *out, const struct view *v)
 static void text(struct emit *out, const struct view *v, const struct row_peak *row, long top)
 {
 	const struct moment *mo = &v->shot.moment;
-	const struct model *m = &v->timeline.model;
 	const struct text_column columns[] = {
 		TEXT_COLUMN("", class_line_bytes, 2, 10),
 		TEXT_COLUMN("", class_line_bytes, 1, 5, .style = COLUMN_SHARE, .all = mo->bytes),
 		TEXT_COLUMN("", class_line_class, 2, -21),
 		TEXT_COLUMN("", class_line_owner, 2, -1, .room = WHO),
 	};
-	char b[HUMAN_MAX], t[MOMENTS_WHEN], of[HUMAN_MAX + 8] = "", where[INSTANT_MAX + 8];
 
-	if (mo->total_bytes)
-		snprintf(of, sizeof(of), " of %s", human_bytes(b, mo->total_bytes));
-	emit_title(out, "Device %d: %s%s%s%s", mo->device, moments_state_only(m) ? "" : "peak ",
-		   human_bytes(b, mo->bytes), of,
-		   moments_when(m, mo->seq, mo->time_ns, t, sizeof(t)));
-	if (v->instant.text[0] && mo->seq > m->state_seq)
-		emit_title(out, "%s", instant_line(v->instant.text, where, sizeof(where)));
+	emit_peak_title(out, &(struct peak_words){ &v->timeline.model, mo->device, mo->bytes,
+						   mo->total_bytes, mo->seq, mo->time_ns,
+						   v->instant.text });
 	text_classes(out, v);
 	emit_line(out, "%s", "");
-	emit_left_out(
-		out, "  ",
-		emit_columns(out, class_line, &row->lines, columns, top > 0 ? (size_t)top : 0));
+	emit_top(out, class_line, &row->lines, columns, top, "  ");
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
-#include "../documents/document.h"
+#include "../answers/parts.h"
+#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
@@ -20,29 +20,91 @@ struct steps_options {
 
 struct view {
 	struct timeline *timeline;
-	struct instant at; /* of the row that is being written */
+	bool lines;	   /* rows of text, up to `most` steps; 0 = all */
+	size_t most, best; /* best: the highest one */
+	struct instant at, of_step;
+	char words[48];
 };
+
+/* Of many steps: the first two, the highest, the last. */
+static bool is_shown(const struct view *v, size_t i)
+{
+	size_t last = v->timeline->steps.count - 1;
+
+	return !v->most || last <= v->most || i <= (v->most + 1) / 2 || i == v->best ||
+	       i + v->most / 2 > last;
+}
+
+/* In front of a step that is shown: how many are not. */
+static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
+{
+	size_t hidden = 0;
+
+	while (hidden < n && !is_shown(v, n - hidden - 1))
+		hidden++;
+	snprintf(v->words, sizeof(v->words), "... %zu steps", hidden);
+	*row = (struct row_steps_row){ .words = v->words };
+	return v->lines && hidden && is_shown(v, n);
+}
+
+/* The operator alone, where that says enough: the line stands in the title. */
+static void brief(struct instant *at)
+{
+	char *line = strstr(at->what, " ("), text[sizeof(at->what)];
+
+	if (line && strcmp(line, " (backward)"))
+		*line = 0;
+	words_of_place(at->what, text, sizeof(text), WHAT);
+	memcpy(at->what, text, sizeof(text));
+}
+
+static const char *step_words(struct view *v, size_t n, bool tail)
+{
+	const struct steps *s = &v->timeline->steps;
+
+	if (tail || !n)
+		return tail ? "after them" : steps_number(s) ? "before them" : "the whole run";
+	snprintf(v->words, sizeof(v->words), "step %zu%s", n,
+		 s->items[n].ended ? "" : " (not ended)");
+	return v->words;
+}
+
+static const char *phase_words(struct view *v, int p, unsigned times)
+{
+	if (times > 1)
+		snprintf(v->words, sizeof(v->words), "  %s x %u", phase_text(p), times);
+	else
+		snprintf(v->words, sizeof(v->words), "  %s", phase_text(p));
+	return v->words;
+}
 
 /* A step is a row, and each phase that it has is one. */
 static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 {
 	struct view *view = ctx;
 	struct timeline *v = view->timeline;
-	size_t n = i / (PHASES + 1), p = i % (PHASES + 1);
+	size_t n = i / (PHASES + 2), k = i % (PHASES + 2);
 	const struct step *step = &v->steps.items[n];
 	bool tail = v->steps.tail && n == v->steps.count - 1, real = n && !tail;
-	const struct extent *x = p ? &step->phases[p - 1] : &step->extent;
+	int p = (int)k - 2; /* -1: the whole step */
+	const struct extent *x = p < 0 ? &step->extent : &step->phases[p];
 
-	if (p && (!real || !step->times[p - 1]))
+	if (!k)
+		return gap_row(view, n, row);
+	if ((p >= 0 && (!real || !step->times[p])) || (view->lines && !is_shown(view, n)))
 		return false;
 	instant_of_peak(&view->at, &v->steps, &v->model.spans, x, &v->owners);
+	if (p < 0) {
+		view->of_step = view->at;
+		brief(&view->of_step);
+	}
 	*row = (struct row_steps_row){
 		.step = real ? n : 0,
-		.phase = p	? phase_name((int)p - 1)
+		.phase = p >= 0 ? phase_name(p)
 			 : real ? "step"
 			 : tail ? "after"
 				: "setup",
-		.times = p ? step->times[p - 1] : 1,
+		.times = p >= 0 ? step->times[p] : 1,
 		.begin_ns = x->first_ns,
 		.end_ns = x->last_ns,
 		.begin_bytes = x->begin_bytes,
@@ -52,15 +114,39 @@ static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 		.growth_bytes = x->growth,
 		.peak_phase = phase_name(view->at.phase),
 		.peak_at = view->at.text,
+		.words = p >= 0 ? phase_words(view, p, step->times[p]) : step_words(view, n, tail),
+		.note = p < 0				? view->of_step.what
+			: p == (int)view->of_step.phase ? "<"
+							: "",
+		.figures = true,
 	};
 	return true;
 }
 
-static void document(struct emit *out, struct timeline *v)
+static void text(struct emit *out, const struct row_steps *row, const struct view *view,
+		 const struct extent *peak)
 {
-	size_t step;
-	const struct extent *peak = timeline_peak(v, &step);
-	struct view view = { .timeline = v };
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("", steps_row_words, 2, -20),
+		TEXT_COLUMN("peak", steps_row_peak_bytes, 1, 10, .when = AT_steps_row_figures),
+		TEXT_COLUMN("at its end", steps_row_end_bytes, 1, 10, .when = AT_steps_row_figures),
+		TEXT_COLUMN("growth", steps_row_growth_bytes, 1, 11, .when = AT_steps_row_figures),
+		TEXT_COLUMN("the peak in it", steps_row_note, 2, -1),
+	};
+	const struct timeline *t = view->timeline;
+
+	emit_peak_title(out, &(struct peak_words){ &t->model, t->device, peak->peak, 0,
+						   peak->peak_seq, peak->peak_ns, row->peak.text });
+	emit_line(out, "%zu step%s; %s", steps_number(&t->steps),
+		  steps_number(&t->steps) == 1 ? "" : "s", steps_basis_text(t->steps.basis));
+	emit_line(out, "%s", "");
+	emit_columns(out, steps_row, &row->rows, columns, 0);
+}
+
+static void print(struct emit *out, struct timeline *v, long top)
+{
+	struct view view = { .timeline = v, .lines = !emit_json(out), .most = top > 0 ? top : 0 };
+	const struct extent *peak = timeline_peak(v, &view.best);
 	struct row_steps row;
 	struct instant at;
 
@@ -75,104 +161,11 @@ static void document(struct emit *out, struct timeline *v)
 			  .phase = phase_name(at.phase),
 			  .what = at.what,
 			  .text = at.text },
-		.rows = { v->steps.count * (PHASES + 1), step_row, &view },
+		.rows = { v->steps.count * (PHASES + 2), step_row, &view },
 	};
 	emit_document(out, steps, &row);
-}
-
-static const char *growth_text(char buf[HUMAN_MAX], int64_t growth)
-{
-	char b[HUMAN_MAX];
-
-	if (!growth)
-		return "0";
-	human_bytes(b, growth > 0 ? growth : -growth);
-	snprintf(buf, HUMAN_MAX, "%c%.20s", growth > 0 ? '+' : '-', b);
-	return buf;
-}
-
-static void text_row(struct emit *out, const char *what, const struct extent *x, const char *note)
-{
-	char p[HUMAN_MAX], e[HUMAN_MAX], g[HUMAN_MAX];
-
-	emit_line(out, "  %-20s %10s %10s %11s  %s", what, human_bytes(p, x->peak),
-		  human_bytes(e, x->end_bytes), growth_text(g, x->growth), note);
-}
-
-/* The operator alone, where that says enough: the line stands in the title. */
-static void brief(struct instant *at)
-{
-	char *line = strstr(at->what, " ("), text[sizeof(at->what)];
-
-	if (line && strcmp(line, " (backward)"))
-		*line = 0;
-	words_of_place(at->what, text, sizeof(text), WHAT);
-	memcpy(at->what, text, sizeof(text));
-}
-
-static void text_step(struct emit *out, struct timeline *v, size_t n)
-{
-	const struct step *step = &v->steps.items[n];
-	bool tail = v->steps.tail && n == v->steps.count - 1;
-	struct instant at;
-	char what[48];
-
-	instant_of_peak(&at, &v->steps, &v->model.spans, &step->extent, &v->owners);
-	brief(&at);
-	if (n && !tail)
-		snprintf(what, sizeof(what), "step %zu%s", n, step->ended ? "" : " (not ended)");
-	else
-		snprintf(what, sizeof(what), "%s",
-			 tail			   ? "after them"
-			 : steps_number(&v->steps) ? "before them"
-						   : "the whole run");
-	text_row(out, what, &step->extent, at.what);
-	for (int p = 0; n && !tail && p < PHASES; p++) {
-		if (!step->times[p])
-			continue;
-		if (step->times[p] > 1)
-			snprintf(what, sizeof(what), "  %s x %u", phase_text(p), step->times[p]);
-		else
-			snprintf(what, sizeof(what), "  %s", phase_text(p));
-		text_row(out, what, &step->phases[p], (enum phase)p == at.phase ? "<" : "");
-	}
-}
-
-/* Of many steps: the first two, the highest, the last. */
-static bool is_shown(const struct steps *steps, size_t i, size_t most, size_t best)
-{
-	return !most || steps->count - 1 <= most || i <= (most + 1) / 2 || i == best ||
-	       i + most / 2 > steps->count - 1;
-}
-
-static void text(struct emit *out, struct timeline *v, long top)
-{
-	size_t best, hidden = 0;
-	const struct extent *peak = timeline_peak(v, &best);
-	char b[HUMAN_MAX], t[MOMENTS_WHEN], line[INSTANT_MAX + 8];
-	struct instant at;
-
-	instant_of_peak(&at, &v->steps, &v->model.spans, peak, &v->owners);
-	emit_title(out, "Device %d: %s%s%s", v->device,
-		   moments_state_only(&v->model) ? "" : "peak ", human_bytes(b, peak->peak),
-		   moments_when(&v->model, peak->peak_seq, peak->peak_ns, t, sizeof(t)));
-	if (at.text[0] && peak->peak_seq > v->model.state_seq)
-		emit_title(out, "%s", instant_line(at.text, line, sizeof(line)));
-	emit_line(out, "%zu step%s; %s", steps_number(&v->steps),
-		  steps_number(&v->steps) == 1 ? "" : "s", steps_basis_text(v->steps.basis));
-	emit_line(out, "%s", "");
-	emit_title(out, "  %-20s %10s %10s %11s  %s", "", "peak", "at its end", "growth",
-		   "the peak in it");
-	for (size_t i = 0; i < v->steps.count; i++) {
-		if (!is_shown(&v->steps, i, top > 0 ? top : 0, best)) {
-			hidden++;
-			continue;
-		}
-		if (hidden)
-			emit_line(out, "  ... %zu steps", hidden);
-		hidden = 0;
-		text_step(out, v, i);
-	}
+	if (!emit_json(out))
+		text(out, &row, &view, peak);
 }
 
 static int answer(const void *options, struct emit *out, struct recording *r)
@@ -183,8 +176,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 
 	if (rc)
 		return rc;
-	document(out, &t);
-	text(out, &t, o->top);
+	print(out, &t, o->top);
 	timeline_close(&t);
 	return 0;
 }

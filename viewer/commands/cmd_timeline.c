@@ -88,18 +88,15 @@ static void document(struct emit *out, struct view *v)
 static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
-	char bytes[HUMAN_MAX], at[MOMENTS_WHEN], line[INSTANT_MAX + 8];
 	const struct model *m = &v->timeline.model;
 	struct chart chart = { .envelope = &v->envelope,
 			       .timeline = &v->timeline,
 			       .height = o->height > 0 ? (unsigned)o->height : 16,
 			       .blocks = !o->ascii && chart_utf8() };
 
-	emit_title(out, "Device %d: %s%s%s", v->timeline.device,
-		   moments_state_only(m) ? "" : "peak ", human_bytes(bytes, peak->max.bytes),
-		   moments_when(m, peak->max.seq, peak->max.time_ns, at, sizeof(at)));
-	if (v->peak.text[0] && peak->max.seq > m->state_seq)
-		emit_title(out, "%s", instant_line(v->peak.text, line, sizeof(line)));
+	emit_peak_title(out,
+			&(struct peak_words){ m, v->timeline.device, peak->max.bytes, 0,
+					      peak->max.seq, peak->max.time_ns, v->peak.text });
 	if (moments_state_only(m))
 		emit_line(out, "Nothing changes over time: `report` shows what is held.");
 	else

@@ -11,8 +11,9 @@
 #include "../classes/classify.h"
 #include "../stacks/owner_words.h"
 
-#define COLUMNS 16
-#define CELL	1024
+#define COLUMNS	    16
+#define CELL	    1024
+#define COLUMN_LEAD 80
 
 struct printer {
 	struct emit *out;
@@ -59,6 +60,15 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 	return buf;
 }
 
+static bool is_there(const struct printer *p, const struct text_column *c, const char *row)
+{
+	const struct member *m = &p->document->members[c->member];
+	const struct member *when = &p->document->members[c->when];
+
+	return !(m->has && !*(const bool *)(row + m->has - 1)) &&
+	       !(c->when && !*(const bool *)(row + when->offset));
+}
+
 static const char *cell(const struct printer *p, const struct text_column *c, const char *row,
 			char buf[CELL])
 {
@@ -68,7 +78,7 @@ static const char *cell(const struct printer *p, const struct text_column *c, co
 	const struct words *words = (const void *)at;
 	const char *text;
 
-	if (m->has && !*(const bool *)(row + m->has - 1))
+	if (!is_there(p, c, row))
 		return "";
 	switch (m->type) {
 	case MEMBER_FUNCTION:
@@ -90,11 +100,17 @@ static const char *cell(const struct printer *p, const struct text_column *c, co
 	}
 }
 
+/* Its lines stand apart from those of the other columns. */
+static bool is_apart(const struct text_column *c)
+{
+	return c->style == COLUMN_WRAP || c->style == COLUMN_BELOW;
+}
+
 static void measure(struct printer *p, const char *row)
 {
 	char buf[CELL];
 
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = 0; i < p->count && !is_apart(&p->columns[i]); i++) {
 		const char *text = row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title;
 		size_t width = emit_plain_width(text, strlen(text));
 
@@ -127,20 +143,37 @@ static bool has_titles(const struct printer *p)
 	return false;
 }
 
+/* Behind the other columns, or under them. */
+static void print_apart(struct printer *p, const struct text_column *c, const char *text)
+{
+	char next[COLUMN_LEAD];
+	bool wrap = c->style == COLUMN_WRAP;
+	size_t indent = c->gap + (wrap ? p->len + p->gap : 0);
+
+	snprintf(next, sizeof(next), "%*s", (int)indent, "");
+	if (wrap)
+		snprintf(p->line + p->len, sizeof(p->line) - p->len, "%*s", (int)(p->gap + c->gap),
+			 "");
+	emit_paragraph(p->out, wrap ? p->line : next, next, text);
+}
+
 static void print(struct printer *p, const char *row)
 {
 	char buf[CELL];
+	size_t i = 0;
 
 	if (!row && !has_titles(p))
 		return;
 	p->len = p->gap = 0;
 	p->line[0] = 0;
-	for (size_t i = 0; i < p->count; i++)
+	for (; i < p->count && (!row || !is_apart(&p->columns[i])); i++)
 		add(p, i, row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
-	if (row)
-		emit_line(p->out, "%s", p->line);
-	else
+	if (!row)
 		emit_title(p->out, "%s", p->line);
+	else if (i == p->count || p->columns[i].style == COLUMN_BELOW)
+		emit_line(p->out, "%s", p->line);
+	for (; row && i < p->count; i++)
+		print_apart(p, &p->columns[i], cell(p, &p->columns[i], row, buf));
 }
 
 /* Once to see how wide the columns are, once to print. Returns how many rows were left out. */
@@ -169,6 +202,13 @@ size_t columns_write(struct emit *out, const struct document *d, const struct te
 		p.widths[i] = (size_t)(columns[i].width < 0 ? -columns[i].width : columns[i].width);
 	walk(&p, rows, most, measure);
 	return walk(&p, rows, most, print);
+}
+
+void emit_left_out(struct emit *out, const char *indent, size_t count)
+{
+	if (count)
+		emit_line(out, "%s... and %zu smaller one%s (--top 0 shows all)", indent, count,
+			  count == 1 ? "" : "s");
 }
 
 /* ---- Markdown ---- */

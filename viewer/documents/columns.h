@@ -10,7 +10,9 @@ enum column_style {
 	COLUMN_SHARE,	  /* of a number its share of `all` */
 	COLUMN_CUT,	  /* of a line of code the end is cut; else its place alone is left */
 	COLUMN_END,	  /* of a text its end, where it does not fit into room */
-	COLUMN_PLACE	  /* of a line of code its file and line */
+	COLUMN_PLACE,	  /* of a line of code its file and line */
+	COLUMN_WRAP,	  /* a text on several lines below each other; the last column */
+	COLUMN_BELOW,	  /* a text on lines of its own behind the row, `gap` to the right */
 };
 
 struct text_column {
@@ -20,7 +22,8 @@ struct text_column {
 	int width;	 /* at least; below 0 = to the left, else to the right */
 	size_t room;	 /* a line of code is cut to so many columns; 0 = as it is */
 	enum column_style style;
-	size_t item; /* of a member that is a list of words */
+	size_t item;   /* of a member that is a list of words */
+	unsigned when; /* a flag of the row: without it the cell is empty; 0 = always there */
 	uint64_t all;
 };
 
@@ -35,6 +38,14 @@ struct text_column {
 #define emit_columns(out, table, rows, columns, most)                                        \
 	columns_write(out, &document_##table, columns, sizeof(columns) / sizeof(*(columns)), \
 		      1 ? (rows) : (const struct rows_##table *)NULL, most)
+
+/* The largest rows, and what says how many are left out, after `indent`; top: as of --top. */
+#define emit_top(out, table, rows, columns, top, indent) \
+	emit_left_out(out, indent,                       \
+		      emit_columns(out, table, rows, columns, (top) > 0 ? (size_t)(top) : 0))
+
+/* Text: "... and 3 smaller ones", nothing of none. */
+void emit_left_out(struct emit *out, const char *indent, size_t count);
 
 /* The same as a table of Markdown. */
 #define emit_markdown_columns(out, table, rows, columns, most)                                  \

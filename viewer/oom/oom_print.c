@@ -8,8 +8,9 @@
 #include "../documents/columns.h"
 #include "oom.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO  28 /* columns for a line of code */
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define WHO    28 /* columns for a line of code */
+#define FIGURE 29 /* and for the name of a figure */
 
 static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 {
@@ -38,7 +39,8 @@ static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 					.what = r->what,
 					.saves_bytes = r->saves,
 					.enough = r->enough,
-					.how_known = r->how };
+					.how_known = r->how,
+					.mark = r->enough ? "*" : "" };
 	return true;
 }
 
@@ -159,66 +161,61 @@ static void text_devices(const struct oom *o, struct emit *out)
 	emit_line(out, "%s", "");
 }
 
-static void figure(struct emit *out, const char *what, uint64_t bytes, const char *note)
-{
-	emit_line(out, "  %-28s %10s%s%s", what, B(bytes), note[0] ? "  " : "", note);
-}
-
 static void text_room(const struct oom *o, struct emit *out)
 {
 	char note[96];
 
 	if (o->block != o->asked) {
 		snprintf(note, sizeof(note), "for a tensor of %s", B(o->block));
-		figure(out, "asked for", o->asked, note);
+		emit_figure(out, FIGURE, "asked for", o->asked, note);
 	} else {
-		figure(out, "asked for", o->asked, "");
+		emit_figure(out, FIGURE, "asked for", o->asked, "");
 	}
 	if (o->sampled) {
 		snprintf(note, sizeof(note), "of %s", B(o->total));
-		figure(out, "free on the device", o->free, o->total ? note : "");
+		emit_figure(out, FIGURE, "free on the device", o->free, o->total ? note : "");
 	}
-	figure(out, "allocated", o->allocated, "");
+	emit_figure(out, FIGURE, "allocated", o->allocated, "");
 	if (o->timeline.framework) {
 		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->hole));
-		figure(out, "cached, not in use", o->cached, o->cached ? note : "");
+		emit_figure(out, FIGURE, "cached, not in use", o->cached, o->cached ? note : "");
 	}
 	if (o->libraries)
-		figure(out, "other libraries", o->libraries, "");
+		emit_figure(out, FIGURE, "other libraries", o->libraries, "");
 	if (o->context > o->others)
-		figure(out, "context and modules", o->context - o->others, "");
+		emit_figure(out, FIGURE, "context and modules", o->context - o->others, "");
 	if (o->others)
-		figure(out, "other processes", o->others, "at least");
+		emit_figure(out, FIGURE, "other processes", o->others, "at least");
 	emit_line(out, "%s", "");
+}
+
+struct classes {
+	const struct oom *oom;
+	unsigned order[CATEGORIES];
+};
+
+static bool class_row(void *ctx, size_t i, struct row_oom_grown *row)
+{
+	const struct classes *c = ctx;
+
+	return grown_row((void *)c->oom, c->order[i], row);
 }
 
 static void text_classes(const struct oom *o, struct emit *out)
 {
-	bool shown[CATEGORIES] = { false };
-	char share[HUMAN_MAX], since[40], column[48] = "";
+	struct classes c = { .oom = o };
+	struct rows_oom_grown rows = { classes_by_bytes(o->shot.bytes, c.order), class_row, &c };
+	char since[48];
+	const struct text_column columns[] = {
+		TEXT_COLUMN("class", oom_grown_class, 2, -28),
+		TEXT_COLUMN("bytes", oom_grown_bytes, 1, 10),
+		TEXT_COLUMN("share", oom_grown_bytes, 2, 5, .style = COLUMN_SHARE,
+			    .all = o->allocated),
+		TEXT_COLUMN(since, oom_grown_delta, 2, -1),
+	};
 
-	if (o->compared_step)
-		snprintf(column, sizeof(column), "since step %zu's peak", o->compared_step);
-	emit_title(out, "  %-28s %10s  %5s  %s", "class", "bytes", "share", column);
-	for (unsigned i = 0; i < CATEGORIES; i++) {
-		unsigned best = CATEGORIES;
-		int64_t delta;
-
-		for (unsigned c = 0; c < CATEGORIES; c++)
-			if (!shown[c] && o->shot.bytes[c] &&
-			    (best == CATEGORIES || o->shot.bytes[c] > o->shot.bytes[best]))
-				best = c;
-		if (best == CATEGORIES)
-			break;
-		shown[best] = true;
-		delta = (int64_t)(o->shot.bytes[best] - o->compared[best]);
-		snprintf(since, sizeof(since), "%s%s", delta < 0 ? "-" : "+",
-			 B((uint64_t)(delta < 0 ? -delta : delta)));
-		emit_line(out, "  %-28s %10s  %5s  %s", category_words(best),
-			  B(o->shot.bytes[best]),
-			  human_share(share, o->shot.bytes[best], o->allocated),
-			  o->compared_step ? since : "");
-	}
+	snprintf(since, sizeof(since), "since step %zu's peak", o->compared_step);
+	columns_write(out, &document_oom_grown, columns, o->compared_step ? 4 : 3, &rows, 0);
 	emit_line(out, "%s", "");
 }
 
@@ -230,24 +227,23 @@ static void text_holders(const struct row_oom *row, long top, struct emit *out)
 		TEXT_COLUMN("class", oom_holder_note, 2, -1),
 	};
 
-	emit_left_out(
-		out, "  ",
-		emit_columns(out, oom_holder, &row->holders, columns, top > 0 ? (size_t)top : 0));
+	emit_top(out, oom_holder, &row->holders, columns, top, "  ");
 	emit_line(out, "%s", "");
 }
 
-static void text_remedies(const struct oom_answer *a, struct emit *out)
+static void text_remedies(const struct row_oom *row, struct emit *out)
 {
-	char lead[40];
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("", oom_remedy_saves_bytes, 2, 10),
+		TEXT_COLUMN("", oom_remedy_mark, 1, -1),
+		TEXT_COLUMN("", oom_remedy_what, 1, 0, .style = COLUMN_WRAP),
+		TEXT_COLUMN("", oom_remedy_how_known, 15, 0, .style = COLUMN_BELOW),
+	};
 
-	if (!a->count)
+	if (!row->remedies.count)
 		return;
 	emit_title(out, "%s", "What would have made room, by what was measured then");
-	for (const struct oom_remedy *r = a->remedies; r < a->remedies + a->count; r++) {
-		snprintf(lead, sizeof(lead), "  %10s%s ", B(r->saves), r->enough ? " *" : "  ");
-		emit_paragraph(out, lead, "               ", r->what);
-		emit_paragraph(out, "               ", "               ", r->how);
-	}
+	emit_columns(out, oom_remedy, &row->remedies, columns, 0);
 	emit_line(out, "%s", "  * as much as was missing, or more");
 	emit_line(out, "%s", "");
 }
@@ -265,7 +261,7 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_room(o, out);
 	text_classes(o, out);
 	text_holders(row, top, out);
-	text_remedies(a, out);
+	text_remedies(row, out);
 	emit_line(out, "Where next: gpumemtrace live %s --at oom", o->timeline.recording->path);
 	emit_line(out, "            gpumemtrace stack %s %u", o->timeline.recording->path,
 		  o->refusal.event.stack);
