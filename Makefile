@@ -59,7 +59,7 @@ endif
 
 $(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
 $(O)/tests/check/%.o $(O)/python/%.o: PARTFLAGS := $(PIC)
-$(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
+$(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS) -I$(B)/made
 $(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
 
 $(B)/system-ok:
@@ -101,6 +101,13 @@ MANUAL := $(patsubst viewer/man/%.md,build/man/%,$(wildcard viewer/man/*.md))
 build/man/%: viewer/man/%.md scripts/man.sh build/gpumemtrace
 	@mkdir -p $(@D)
 	$(Q)bash scripts/man.sh $< >$@.new && mv $@.new $@
+
+# Functions of some libraries have their rows from the libraries' headers: the pinned ones, if they are there.
+ROWS_INC := $(firstword $(wildcard $(WHEELS)/cu13/include) $(CUDA_INC))
+$(B)/made/simgpu_rows.def: scripts/simgpu_rows.sh $(wildcard simgpu/*/*.def) $(ROWS_INC)/cuda.h
+	@mkdir -p $(@D)
+	$(Q)bash scripts/simgpu_rows.sh "$(CC) -isystem $(ROWS_INC)" $(wildcard simgpu/*/*.def) >$@.new && mv $@.new $@
+$(O)/simgpu/api/stubs.o: $(B)/made/simgpu_rows.def
 
 $(B)/libsimgpu.so: $(call objs,$(SIMGPU))
 	$(call say,LINK,$@)

@@ -10,7 +10,8 @@
  * value, 2 out of memory, 3 not initialized, 400 invalid handle, 801 not supported.
  *
  * Function tables: each library has a committed table (api_NAME.def here, lib_NAME.def for the math
- * libraries) of all its exported names, all listed in exports.def:
+ * libraries) of all its exported names, all listed in exports.def (where the header of a library
+ *says the rest, its rows are made when the device is built):
  *	STUB(name)		exported, does nothing, returns 0 (stubs.c makes it)
  *	WORK(name)		exported, returns 0; small contents at its arguments are forgotten
  *	DENY(name, code)	exported, does nothing, returns code (an error of that library)

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Rows of the simulated device that are made from the libraries' own headers: simgpu_rows.sh "CC FLAGS" DEF...
+# Of each library below every function that its headers declare and that no row of a DEF names gets the row of the
+# library. A header that is not there gives none.
+set -euo pipefail
+compiler=$1
+shift
+known=$(grep -hoE '^(IMPL|STUB|WORK|DENY|TWIN)\(\w+' "$@" | sed 's/.*(//' | sort -u)
+
+functions() { # header, what its functions return, how their names begin: the names
+	printf '#define NVML_NO_UNVERSIONED_FUNC_DEFS\n#include <%s>\n' "$1" | $compiler -E -P -x c - 2>/dev/null | tr '\n' ' ' |
+		sed 's/[;{}]/\n/g' | grep -oE "^ *(extern )?(__attribute__ *\(\([^()]*(\([^()]*\))?[^()]*\)\) *)*($2) +([A-Z_]+ +)?$3\w* *\(" |
+		grep -oE '\w+ *\($' | tr -d ' ('
+}
+
+rows() { # row, what has none of those, then header, result, prefix...
+	local row=$1 but=$2 names=''
+	shift 2
+	while [ $# -gt 0 ]; do
+		names+=$(functions "$1" "$2" "$3" || true)$'\n'
+		shift 3
+	done
+	sort -u <<<"$names" | grep -vE "^$|$but" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/"
+}
+
+echo '/* Made by scripts/simgpu_rows.sh. */'
+blas='void|cublasStatus|cublasStatus_t|float|double|int|cuComplex|cuDoubleComplex'
+# NVML: what is not written out is refused. Mathematics: it takes the time that its name says and returns 0;
+# what asks for a size is never made here, as its answer must be.
+rows 'DENY(NAME, 3)' '^-$' nvml.h nvmlReturn_t nvml
+rows 'WORK(NAME)' '^-$' cublas_v2.h cublasStatus_t cublas cublasXt.h cublasStatus_t cublas cublas.h "$blas" cublas
+rows 'WORK(NAME)' 'Logger|_bufferSize' cusolverDn.h cusolverStatus_t cusolver cusolverSp.h cusolverStatus_t cusolver \
+	cusolverRf.h cusolverStatus_t cusolver
+rows 'WORK(NAME)' '_bufferSize|^cusparseXgebsr2csr$' cusparse.h cusparseStatus_t cusparse
