@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Folders know each other one way only. Of the top ones, an edge that is not in the table is an error;
 # of format/, the writer and the reader are siblings; those of shim/, viewer/ and simgpu/ stand as in the
-# README of each, and include and call only what stands above them there (calls are read from the objects,
-# where there are any). What lies beside these folders is for all of them. Tests and scripts may use anything.
+# README of each, and include, call and name types of only what stands above them there (calls are read from the
+# objects, where there are any). A header *_parts.h is for its own folder. What lies beside these folders is for all of them. Tests and scripts may use anything.
 exec python3 - <<'EOF'
 import glob, os, re, subprocess, sys
 
@@ -57,11 +57,44 @@ def calls(top):
             yield source, symbol, home[symbol]
 
 
+DEFINED = re.compile(r"\b(struct|union|enum)\s+(\w+)\s*\{")
+NAMED = re.compile(r"\b(struct|union|enum)\s+(\w+)")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\\]|\\\\.)*\"", re.S)
+
+
+def types(top):
+    """Each file of the folder, and the headers that define what it names a type of: none of its own file does."""
+    texts = {file: COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), read(file)) for file in sorted(glob.glob(f"{top}/*/*.[ch]"))}
+    home = {}
+    for file, text in texts.items():
+        for kind, name in DEFINED.findall(text):
+            if file.endswith(".h"):
+                home.setdefault((kind, name), set()).add(file)
+    for file, text in texts.items():
+        own = set(DEFINED.findall(text))
+        for named in sorted(set(NAMED.findall(text)) & home.keys() - own):
+            yield file, " ".join(named), home[named]
+
+
+def types_from_below(top):
+    """A folder knows of no type below it, not even the name."""
+    for file, name, homes in types(top):
+        if all(verdict(file, path) for path in homes):
+            yield f"{file}: {name}: {verdict(file, min(homes))}"
+
+
+def parts():
+    for file, number, path in edges():
+        if path.endswith("_parts.h") and os.path.dirname(path) != os.path.dirname(file):
+            yield f"{file}:{number}: {path} is for {os.path.dirname(path)}/ alone"
+
+
 FLOORS = {folder: floors(folder) for folder in ("shim", "viewer", "simgpu")}
 bad = [f"{folder}: no row in {top}/README.md" for top in FLOORS for folder in glob.glob(f"{top}/*/")
        if folder.split("/")[1] not in FLOORS[top]]
 if not bad:
     bad = [f"{file}:{number}: {why}" for file, number, path in edges() if (why := verdict(file, path))]
+    bad += [why for top in FLOORS for why in types_from_below(top)] + [*parts()]
     bad += [f"{file}: {symbol}: {why}" for top in FLOORS for file, symbol, path in calls(top) if (why := verdict(file, path))]
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))

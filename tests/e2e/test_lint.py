@@ -14,6 +14,8 @@ OFFENCES = [
     ("layers", "viewer/base/a.c", SPDX + '#include "../model/b.h"\n', "viewer/model/b.h stands below it"),
     ("layers", "viewer/base/a.c", SPDX + "int last(void);\nint a(void);\nint a(void)\n{\n\treturn last();\n}\n",
      "viewer/base/a.c: last: viewer/model/last.c stands below it"),
+    ("layers", "viewer/base/a.h", SPDX + "struct moment;\n", "viewer/model/tables.h stands below it"),
+    ("layers", "viewer/commands/a.c", SPDX + '#include "../model/own_parts.h"\n', "viewer/model/own_parts.h is for viewer/model/"),
     ("layers", "cupti/a.c", SPDX + '#include "../shim/ring.h"\n', "cupti/ must not include shim/ring.h"),
     ("layers", "format/reader.c", SPDX + '#include "writer.h"\n', "siblings"),
     ("size", "shim/a.c", LONG, "at most 500"),
@@ -71,6 +73,7 @@ def tree(tmp_path):
     (tmp_path / ".gitignore").write_text(".venv\nbuild\n")
     (tmp_path / "shim/good.c").write_text(SPDX + "static int x;\nint *gmt_good(void);\n")
     (tmp_path / "viewer/model/last.c").write_text(SPDX + "int last(void);\nint last(void)\n{\n\treturn 1;\n}\n")
+    (tmp_path / "viewer/model/tables.h").write_text(SPDX + "struct moment {\n\tint x;\n};\n")
     run(tmp_path, "git", "init", "-q")
     return tmp_path
 
