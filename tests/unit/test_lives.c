@@ -123,9 +123,9 @@ static void facts_are_one_of_a_kind(void **state)
 	(void)state;
 	lives_init(&l);
 	life = lives_at(&l, lives_add(&l));
-	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_SAVED, .ns = 1 });
-	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_LEAF, .ns = 2 });
-	lives_put_fact(&l, life, &(struct life_fact){ .kind = FACT_SAVED, .ns = 3 });
+	lives_put_fact(&l, life, FACT_SAVED)->ns = 1;
+	lives_put_fact(&l, life, FACT_LEAF)->ns = 2;
+	lives_put_fact(&l, life, FACT_SAVED)->ns = 3;
 	f = lives_fact(&l, life->facts);
 	assert_int_equal(f->kind, FACT_LEAF);
 	f = lives_fact(&l, f->next);

@@ -7,8 +7,9 @@
 #include "need.h"
 
 #define CHUNK	    1024u
-#define GROUP	    256u
+#define GROUP	    128u
 #define RECENT_BITS 12
+#define THERE_BITS  15
 
 struct tree_group {
 	unsigned count; /* never 0 */
@@ -83,12 +84,17 @@ static struct block *find_recent(const struct tree *t, uint64_t addr)
 	return b && b->addr == addr ? b : NULL;
 }
 
+static uint8_t *there_of(const struct tree *t, uint64_t addr)
+{
+	return &t->there[addr * 0x9e3779b97f4a7c15u >> (64 - THERE_BITS)];
+}
+
 struct block *tree_find(const struct tree *t, uint64_t addr)
 {
 	struct block *b = find_recent(t, addr);
 	struct spot s;
 
-	if (b)
+	if (b || !t->there || !*there_of(t, addr))
 		return b;
 	return find(t, addr, &s) ? block_of(t, s) : NULL;
 }
@@ -117,7 +123,7 @@ struct block *tree_from(const struct tree *t, uint64_t addr)
 	return s.group < t->group_count ? block_of(t, s) : NULL;
 }
 
-static uint32_t take(struct tree *t, uint64_t addr)
+static uint32_t take(struct tree *t)
 {
 	uint32_t place;
 
@@ -131,9 +137,14 @@ static uint32_t take(struct tree *t, uint64_t addr)
 			t->chunks[t->chunk_count++] = need_new(CHUNK * bytes_of_item(t));
 		}
 	}
+	return place;
+}
+
+static void clear(struct tree *t, uint32_t place, uint64_t addr)
+{
 	memset(block_at(t, place), 0, bytes_of_item(t));
 	block_at(t, place)->addr = addr;
-	return place;
+	*recent_of(t, addr) = place + 1;
 }
 
 /* An empty group at `at`; what is behind moves on. */
@@ -161,19 +172,11 @@ static void split(struct tree *t, size_t at)
 	t->firsts[at + 1] = next->addrs[0];
 }
 
-/* Where a new address belongs; its group has room. */
-static struct spot spot_for(struct tree *t, uint64_t addr)
+/* Where a new address belongs, behind `before`; its group has room. */
+static struct spot spot_behind(struct tree *t, struct spot before)
 {
-	struct spot s = { 0 };
+	struct spot s = { before.group, before.i + 1 };
 
-	if (!t->group_count) {
-		if (!t->recent)
-			t->recent = need_new(sizeof(*t->recent) << RECENT_BITS);
-		make_group(t, 0);
-		return s;
-	}
-	if (last_up_to(t, addr, &s))
-		s.i++;
 	if (t->groups[s.group]->count < GROUP)
 		return s;
 	split(t, s.group);
@@ -182,20 +185,38 @@ static struct spot spot_for(struct tree *t, uint64_t addr)
 	return s;
 }
 
-struct block *tree_insert(struct tree *t, uint64_t addr)
+static void put(struct tree *t, struct spot s, uint64_t addr)
 {
-	struct spot s = spot_for(t, addr);
 	struct tree_group *g = t->groups[s.group];
 	unsigned behind = g->count - s.i;
 
 	memmove(&g->addrs[s.i + 1], &g->addrs[s.i], behind * sizeof(g->addrs[0]));
 	memmove(&g->places[s.i + 1], &g->places[s.i], behind * sizeof(g->places[0]));
 	g->addrs[s.i] = addr;
-	g->places[s.i] = take(t, addr);
-	*recent_of(t, addr) = g->places[s.i] + 1;
+	g->places[s.i] = take(t);
 	g->count++;
 	t->firsts[s.group] = g->addrs[0];
 	t->count++;
+	*there_of(t, addr) += *there_of(t, addr) < UINT8_MAX;
+}
+
+struct block *tree_insert(struct tree *t, uint64_t addr)
+{
+	struct spot s = { 0, (unsigned)-1 };
+
+	if (!t->recent) {
+		t->recent = need_new(sizeof(*t->recent) << RECENT_BITS);
+		t->there = need_new(sizeof(*t->there) << THERE_BITS);
+	}
+	if (!t->group_count)
+		make_group(t, 0);
+	else if (!last_up_to(t, addr, &s))
+		s = (struct spot){ 0, (unsigned)-1 };
+	if (s.i == (unsigned)-1 || t->groups[s.group]->addrs[s.i] != addr) {
+		s = spot_behind(t, s);
+		put(t, s, addr);
+	}
+	clear(t, t->groups[s.group]->places[s.i], addr);
 	return block_of(t, s);
 }
 
@@ -223,6 +244,7 @@ void tree_remove(struct tree *t, uint64_t addr)
 	t->free = need_grow(t->free, &t->free_room, t->free_count, sizeof(*t->free));
 	t->free[t->free_count++] = g->places[s.i];
 	t->count--;
+	*there_of(t, addr) -= *there_of(t, addr) < UINT8_MAX;
 	behind = --g->count - s.i;
 	memmove(&g->addrs[s.i], &g->addrs[s.i + 1], behind * sizeof(g->addrs[0]));
 	memmove(&g->places[s.i], &g->places[s.i + 1], behind * sizeof(g->places[0]));
@@ -242,5 +264,6 @@ void tree_free(struct tree *t)
 	free(t->groups);
 	free(t->firsts);
 	free(t->recent);
+	free(t->there);
 	*t = (struct tree){ .each = t->each };
 }

@@ -44,12 +44,13 @@ struct tree {
 	uint64_t *firsts; /* the first address of each group */
 	size_t group_count, group_room, first_room;
 	uint32_t *recent; /* 1 + place of the latest block of each hash of an address, 0 = none */
+	uint8_t *there;	  /* how many blocks of each finer hash there are, 255 = that or more */
 };
 
 struct block *tree_find(const struct tree *t, uint64_t addr);
 struct block *tree_enclosing(const struct tree *t, uint64_t addr);
 struct block *tree_from(const struct tree *t, uint64_t addr); /* first with address >= addr */
-/* A new block at addr, which must not be there yet. */
+/* A new block at addr, in the place of one that is there. */
 struct block *tree_insert(struct tree *t, uint64_t addr);
 void tree_remove(struct tree *t, uint64_t addr);
 void tree_free(struct tree *t);

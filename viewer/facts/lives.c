@@ -109,17 +109,17 @@ static struct life_fact *fact_of_kind(struct lives *l, const struct life *life, 
 	return f;
 }
 
-void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact)
+struct life_fact *lives_put_fact(struct lives *l, struct life *life, uint16_t kind)
 {
-	struct life_fact *f = fact_of_kind(l, life, fact->kind);
-	uint32_t next = f ? f->next : life->facts;
+	struct life_fact *f = fact_of_kind(l, life, kind);
 
-	if (!f) {
-		life->facts = l->facts.count;
-		f = rows_add(&l->facts);
-	}
-	*f = *fact;
-	f->next = next;
+	if (f)
+		return f;
+	f = rows_add(&l->facts);
+	f->kind = kind;
+	f->next = life->facts;
+	life->facts = l->facts.count - 1;
+	return f;
 }
 
 void lives_add_level(struct lives *l, const struct device_level *level)

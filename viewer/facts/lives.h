@@ -158,8 +158,8 @@ static inline const struct position *lives_position(const struct lives *l, uint3
 struct life_moment lives_moment(struct lives *l, const struct position *as);
 uint32_t lives_add(struct lives *l);			     /* an empty row's number */
 uint32_t lives_born_by(const struct lives *l, uint64_t seq); /* how many: the first ones */
-/* One of each kind: what was said before of that kind is said anew. */
-void lives_put_fact(struct lives *l, struct life *life, const struct life_fact *fact);
+/* One of each kind: the one that is there, or a new one. */
+struct life_fact *lives_put_fact(struct lives *l, struct life *life, uint16_t kind);
 void lives_add_level(struct lives *l, const struct device_level *level);
 void lives_add_mark(struct lives *l, const struct lives_mark *mark);
 

@@ -165,7 +165,7 @@ struct model_device *model_device(struct model *m, int device)
 	return d;
 }
 
-struct model_thread *model_thread(struct model *m, uint32_t thread)
+static uint32_t thread_place(struct model *m, uint32_t thread)
 {
 	bool fresh;
 	uint32_t *at = map_put(&m->thread_ids, thread, &fresh);
@@ -176,17 +176,23 @@ struct model_thread *model_thread(struct model *m, uint32_t thread)
 		*at = m->thread_count;
 		m->threads[m->thread_count++] = (struct model_thread){ 0 };
 	}
-	return &m->threads[*at];
+	return *at;
+}
+
+struct model_thread *model_thread(struct model *m, uint32_t thread)
+{
+	if (!m->thread_count || thread != m->thread_latest) {
+		m->thread_at = thread_place(m, thread);
+		m->thread_latest = thread;
+	}
+	return &m->threads[m->thread_at];
 }
 
 /* A block in place of whatever the recording says was still at that address. */
 struct history *model_birth(struct model *m, struct tree *t, const struct gmt_event *e)
 {
-	struct history *b;
+	struct history *b = live_insert(t, e->addr);
 
-	if (live_find(t, e->addr))
-		tree_remove(t, e->addr);
-	b = live_insert(t, e->addr);
 	b->block.size = e->size;
 	b->block.seq = e->seq;
 	b->block.born_ns = e->time_ns;

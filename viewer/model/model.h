@@ -176,6 +176,8 @@ struct model {
 	struct lives lives;
 
 	struct map thread_ids;
+	uint32_t thread_latest; /* id of the one that was asked for last, */
+	uint32_t thread_at;	/* and where it is */
 	struct model_thread *threads;
 	size_t thread_count, thread_room;
 

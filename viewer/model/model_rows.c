@@ -51,47 +51,51 @@ void model_row_change(struct model *m, const struct history *b, enum life_change
 }
 
 /* Tags and the storage stand with the first fact that is there. */
+struct fact_writer {
+	struct lives *lives;
+	struct life *life;
+	uint32_t unused;
+	uint16_t tags;
+};
+
+static inline void put_fact(struct fact_writer *w, enum life_fact_kind kind, uint64_t ns,
+			    uint32_t a, uint32_t b, uint32_t c)
+{
+	struct life_fact *f;
+
+	if (!(ns | a | b | c))
+		return;
+	f = lives_put_fact(w->lives, w->life, kind);
+	f->ns = ns;
+	f->a = a;
+	f->b = b;
+	f->c = c;
+	f->tags = w->tags;
+	f->unused = w->unused;
+	w->tags = 0;
+	w->unused = 0;
+}
+
 static void write_facts(struct model *m, const struct history *b)
 {
-	struct life *life = lives_at(&m->lives, b->block.life - 1);
 	uint64_t spare = b->storage ? b->block.size - b->storage : UINT32_MAX;
-	uint32_t unused = spare < UINT32_MAX ? (uint32_t)spare + 1 : 0;
-	uint16_t tags = b->tags;
-	const struct life_fact facts[] = {
-		{ .kind = FACT_SAVED,
-		  .ns = b->save_ns,
-		  .a = b->save_backward,
-		  .b = b->save_steps,
-		  .c = b->save_stack },
-		{ .kind = FACT_GRADIENT, .ns = b->grad_ns },
-		{ .kind = FACT_LEAF, .ns = b->leaf_ns, .a = b->leaf_backward, .b = b->leaf_passes },
-		{ .kind = FACT_ARRIVALS, .a = b->arrived_backward, .b = b->arrivals },
-		{ .kind = FACT_PREDECESSOR, .a = b->predecessor_stack, .b = b->predecessor_signs },
-		{ .kind = FACT_NEXT,
-		  .a = b->next_stack,
-		  .b = b->reduced_beside,
-		  .c = b->backward_over },
-		{ .kind = FACT_STORAGE, .ns = b->storage && spare >= UINT32_MAX ? b->storage : 0 },
-		{ .kind = FACT_PLACE,
-		  .ns = b->block.handle,
-		  .a = b->rank,
-		  .b = b->refs > 1 ? b->refs : 0 },
-	};
+	struct fact_writer w = { &m->lives, lives_at(&m->lives, b->block.life - 1),
+				 spare < UINT32_MAX ? (uint32_t)spare + 1 : 0, b->tags };
 
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		struct life_fact f = facts[i];
+	put_fact(&w, FACT_SAVED, b->save_ns, b->save_backward, b->save_steps, b->save_stack);
+	put_fact(&w, FACT_GRADIENT, b->grad_ns, 0, 0, 0);
+	put_fact(&w, FACT_LEAF, b->leaf_ns, b->leaf_backward, b->leaf_passes, 0);
+	put_fact(&w, FACT_ARRIVALS, 0, b->arrived_backward, b->arrivals, 0);
+	put_fact(&w, FACT_PREDECESSOR, 0, b->predecessor_stack, b->predecessor_signs, 0);
+	put_fact(&w, FACT_NEXT, 0, b->next_stack, b->reduced_beside, b->backward_over);
+	put_fact(&w, FACT_STORAGE, b->storage && spare >= UINT32_MAX ? b->storage : 0, 0, 0, 0);
+	put_fact(&w, FACT_PLACE, b->block.handle, b->rank, b->refs > 1 ? b->refs : 0, 0);
+	if (w.tags || w.unused) {
+		struct life_fact *f = lives_put_fact(&m->lives, w.life, FACT_OTHER);
 
-		if (!f.ns && !f.a && !f.b && !f.c)
-			continue;
-		f.tags = tags;
-		f.unused = unused;
-		tags = 0;
-		unused = 0;
-		lives_put_fact(&m->lives, life, &f);
+		f->tags = w.tags;
+		f->unused = w.unused;
 	}
-	if (tags || unused)
-		lives_put_fact(&m->lives, life,
-			       &(struct life_fact){ .tags = tags, .unused = unused });
 }
 
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)

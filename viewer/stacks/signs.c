@@ -25,6 +25,7 @@ void signs_init(struct signs *s, const struct defs *defs)
 
 void signs_free(struct signs *s)
 {
+	dense_free(&s->found);
 	map_free(&s->codes);
 	map_free(&s->nodes);
 	map_free(&s->stems);
@@ -292,13 +293,21 @@ static uint32_t python_of(const struct signs *s, uint32_t stack)
 	return n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
 }
 
+#define SIGNS_FOUND (1u << 31)
+
 uint32_t signs_find(struct signs *s, uint32_t stack)
 {
+	uint32_t bits = dense_get(&s->found, stack);
+
+	if (bits)
+		return bits & ~SIGNS_FOUND;
 	if (!stack || !defs_node(s->defs, stack))
 		return 0;
 	if (!s->ready)
 		learn_all(s);
-	return find_chain(s, python_of(s, stack));
+	bits = find_chain(s, python_of(s, stack));
+	dense_put(&s->found, stack, bits | SIGNS_FOUND);
+	return bits;
 }
 
 uint32_t signs_stem(struct signs *s, uint32_t stack)

@@ -8,6 +8,7 @@
 #ifndef VIEWER_SIGNS_H
 #define VIEWER_SIGNS_H
 
+#include "../base/dense.h"
 #include "defs.h"
 
 enum stack_sign {
@@ -45,6 +46,7 @@ struct signs {
 	struct map learned; /* hash of file and class -> what it is */
 	struct map leading; /* code id -> it leads to a forward or backward pass */
 	struct map led;	    /* stack node -> the same of it and of all outside of it */
+	struct dense found; /* stack -> its bits, and SIGNS_FOUND */
 	bool ready;
 };
 
