@@ -50,3 +50,10 @@ def _version() -> str:
         return found
     except ImportError:
         return subprocess.run([tool(), "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[-1]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext gpumemtrace``: the cell magic ``%%gpumemtrace`` (gpumemtrace.notebook)."""
+    from .notebook import load
+
+    load(shell)

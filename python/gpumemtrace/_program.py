@@ -29,6 +29,11 @@ def _find() -> Any:
 _library = _find()
 
 
+def is_preloaded() -> bool:
+    """Whether the library is in this process; a recording begins where the program first uses a device."""
+    return _library is not None
+
+
 def mark(name: str) -> None:
     """A named instant of the recording: ``gpumemtrace live FILE --at mark:NAME``, ``--at mark:NAME#2`` for the second
     of that name. Does nothing in a program that is not recorded, and before the program has used a device the mark is

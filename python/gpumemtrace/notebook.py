@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``%load_ext gpumemtrace``, then in a cell of its own:
+
+    %%gpumemtrace [--sim CARD] [-o FILE] [--name VARIABLE] [--height PIXELS] [--no-page]
+    import torch
+    ...
+
+In a kernel that was started without the library the cell runs as a program of its own; in one that is recorded
+(``gpumemtrace run -- jupyter notebook``) it runs in the kernel. Below the cell stands the page of the recording;
+VARIABLE, ``recording`` if none is named, becomes the recording itself."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import importlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from typing import Any, Optional
+
+from ._files import has_card, tool
+from ._program import is_preloaded, snapshot
+from ._recording import Recording
+from ._tool import run as run_tool
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong as an exception: a kernel must not end."""
+
+    def error(self, message: str) -> Any:
+        raise ValueError(f"%%gpumemtrace: {message}\n{self.format_usage()}")
+
+
+def _parse(line: str) -> argparse.Namespace:
+    parser = _Parser(prog="%%gpumemtrace", add_help=False)
+    parser.add_argument("--sim", metavar="CARD")
+    parser.add_argument("-o", "--output", metavar="FILE")
+    parser.add_argument("--name", default="recording", metavar="VARIABLE")
+    parser.add_argument("--height", type=int, default=700, metavar="PIXELS")
+    parser.add_argument("--no-page", action="store_true")
+    return parser.parse_args(shlex.split(line))
+
+
+def _in_a_process(cell: str, card: Optional[str], output: str) -> None:
+    folder = tempfile.mkdtemp(prefix="gpumemtrace-")
+    script = os.path.join(folder, "cell.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(cell)
+    card = card or (None if has_card() else "h100-80g")
+    # The cell imports what lies beside the notebook.
+    path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
+    program = subprocess.Popen([tool(), "run", *(["--sim", card] if card else []), "-o", output, "--", sys.executable, "-u", script],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               env={**os.environ, "PYTHONPATH": path})
+    assert program.stdout is not None
+    for text in program.stdout:
+        print(text, end="")
+    program.wait()
+
+
+def _display() -> Any:
+    return importlib.import_module("IPython.display")
+
+
+def _page(path: str, height: int) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "page.html")
+        run_tool("html", path, "-o", page)
+        with open(page, encoding="utf-8") as file:
+            inside = html.escape(file.read(), quote=True)
+    return _display().HTML(f'<iframe srcdoc="{inside}" style="width: 100%; height: {height}px; border: 0" title="gpumemtrace"></iframe>')
+
+
+def cell_magic(shell: Any, line: str, cell: str) -> None:
+    options = _parse(line)
+    if is_preloaded():
+        shell.run_cell(cell)
+        path = snapshot(options.output)
+    else:
+        path = options.output or os.path.join(tempfile.mkdtemp(prefix="gpumemtrace-"), "cell.gmt")
+        _in_a_process(cell, options.sim, path)
+    if path is None or not os.path.exists(path):
+        print("%%gpumemtrace: nothing was recorded: the cell used no device")
+        return
+    shell.user_ns[options.name] = Recording(path)
+    if not options.no_page:
+        _display().display(_page(path, options.height))
+
+
+def load(shell: Any) -> None:
+    shell.register_magic_function(lambda line, cell: cell_magic(shell, line, cell), "cell", "gpumemtrace")
