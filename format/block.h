@@ -8,7 +8,7 @@
 
 #include "record.h"
 
-#define GMT_VERSION	     1u
+#define GMT_VERSION	     2u
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */
 #define GMT_BLOCK_MAGIC	     0xa7424d47u	   /* bytes "GMB" a7 */
 #define GMT_BLOCK_RAW_MAX    (256u * 1024u)
@@ -36,17 +36,22 @@ enum gmt_block_type {
 enum gmt_block_codec {
 	GMT_CODEC_STORED = 0,
 	GMT_CODEC_ZSTD = 1,
+	GMT_CODEC_GROUP = 2, /* EVENTS in columns; a part of the zstd frame of its group */
 };
+
+/* A group of EVENTS blocks, each of which needs those before it. */
+#define GMT_GROUP_BLOCKS 16u /* most */
+#define GMT_GROUP_WINDOW 18  /* log2 of how far back the compression looks */
 
 struct gmt_block_header {
 	uint32_t magic;
-	uint8_t type;  /* enum gmt_block_type */
-	uint8_t codec; /* enum gmt_block_codec */
-	uint16_t reserved;
-	uint32_t raw_bytes;	      /* of the payload, decompressed */
-	uint32_t stored_bytes;	      /* of the payload, as it lies in the file after this header */
-	uint32_t count;		      /* records in it */
-	uint32_t number;	      /* of this block in the file, from 0 */
+	uint8_t type;	       /* enum gmt_block_type */
+	uint8_t codec;	       /* enum gmt_block_codec */
+	uint16_t group;	       /* GROUP: number of the group x 16 + place in it, from 0; else 0 */
+	uint32_t raw_bytes;    /* of the payload, decompressed */
+	uint32_t stored_bytes; /* of the payload, as it lies in the file after this header */
+	uint32_t count;	       /* records in it */
+	uint32_t number;       /* of this block in the file, from 0 */
 	uint64_t first_seq, last_seq; /* least and greatest in it; 0 without events */
 	uint64_t first_ns, last_ns;   /* same for time */
 	uint32_t payload_checksum;    /* crc32c of the stored payload */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event's record: length, kind, mask of what differs from its prediction, time, then only what
- * differs. Encoder and decoder share predict() and remember(), so they cannot drift apart.
- * Pure: no allocation, no state but the caller's.
+ * An event's fields: kind, mask of what differs from its prediction, time, then only what differs.
+ * In a record they stand one behind the other, after its length; in columns each in its own, and
+ * the objects of tags are numbered. Encoder and decoder share predict() and remember(), so they
+ * cannot drift apart. Pure: no allocation, no state but the caller's.
  */
 #include <string.h>
 
@@ -97,79 +98,202 @@ static unsigned mask_of(const struct gmt_event *last, unsigned fields, const str
 	return m;
 }
 
+/* ---- objects ---- */
+
+static bool names_object(unsigned kind)
+{
+	return gmt_kind_layer(kind) == GMT_LAYER_TAG;
+}
+
+static bool makes_object(unsigned kind)
+{
+	return kind == GMT_TAG_SAVED || kind == GMT_TAG_LEAF;
+}
+
+/* Those that are made come in the order of the step before, those that are named again in reverse.
+ */
+static uint32_t expected_number(const struct gmt_codec *c, unsigned kind)
+{
+	return makes_object(kind) ? c->last_made + 1 : c->last_named - 1;
+}
+
+static void note_number(struct gmt_codec *c, unsigned kind, uint32_t number)
+{
+	*(makes_object(kind) ? &c->last_made : &c->last_named) = number;
+}
+
+static uint32_t *number_of(struct gmt_codec *c, uint64_t object)
+{
+	return &c->number[(object >> 4) * 0x9e3779b97f4a7c15ULL >> 52];
+}
+
+static bool is_kept(const struct gmt_codec *c, uint32_t number)
+{
+	return c->objects - number - 1 < GMT_CODEC_OBJECTS;
+}
+
+/* An object that is made gets a number, also if it had one; one that is named, if it had none. */
+static void enter_object(struct gmt_codec *c, unsigned kind, uint64_t object, bool known)
+{
+	if (known && !makes_object(kind))
+		return;
+	c->object[c->objects % GMT_CODEC_OBJECTS] = object;
+	*number_of(c, object) = c->objects;
+	if (makes_object(kind))
+		c->last_named = c->objects + 1;
+	c->objects++;
+}
+
+/* ---- encoding: each field at the place of its column ---- */
+
+typedef uint8_t *places[GMT_COLUMNS];
+
+/* One place for all columns, and arg0 and time as they were before there were any: a record. */
+struct out {
+	uint8_t **at[GMT_COLUMNS];
+	bool columns;
+};
+
+#define PUT(o, column, value) (*(o)->at[column] = put_varint(*(o)->at[column], value))
+
 /* 0: address and size follow; 1 + 2 x place: both as remembered; 2 + 2 x place: only the address.
  */
-static uint8_t *put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-			 const struct gmt_event *e, uint8_t *p)
+static void put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+		     const struct gmt_event *e, struct out *o)
 {
 	unsigned place = place_of(e->addr);
 	bool known = (fields & F_ADDR) && e->addr && c->place[place].addr == e->addr;
 	bool same = known && (!(fields & F_SIZE) || c->place[place].size == e->size);
+	uint8_t **addr = o->at[GMT_COL_ADDR], **size = o->at[GMT_COL_SIZE];
 
 	if (fields & F_ADDR)
-		p = put_varint(p, known ? 1 + 2 * place + !same : 0);
+		*addr = put_varint(*addr, known ? 1 + 2 * place + !same : 0);
 	if ((fields & F_ADDR) && !known)
-		p = put_packed(p, zigzag(e->addr - last->addr));
+		*addr = put_packed(*addr, zigzag(e->addr - last->addr));
 	if ((fields & F_SIZE) && !same)
-		p = put_packed(p, e->size);
-	return p;
+		*size = put_packed(*size, e->size);
 }
 
-static uint8_t *put_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-			   unsigned m, const struct gmt_event *e, uint8_t *p)
+/* 0: a new one, its address follows; else 1 + difference to the number that is expected. */
+static void put_object(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
-	p = put_addr(c, last, fields, e, p);
-	if (m & M_ARG0)
-		p = put_varint(p, zigzag(e->arg0 - last->arg0));
-	if (m & M_ARG1)
-		p = put_varint(p, zigzag(e->arg1 - last->arg1));
-	if (m & M_STREAM)
-		p = put_varint(p, e->stream);
-	if (m & M_NAME)
-		p = put_varint(p, e->name);
-	if (m & M_SCOPE)
-		p = put_varint(p, zigzag((uint64_t)e->scope - last->scope));
-	if (m & M_DEVICE)
-		p = put_varint(p, zigzag((uint64_t)(int64_t)e->device));
-	if (m & M_STACK)
-		p = put_varint(p, e->stack);
-	return p;
+	uint8_t **new = o->at[GMT_COL_NEW];
+	uint32_t number = *number_of(c, e->arg0);
+	bool known = is_kept(c, number) && c->object[number % GMT_CODEC_OBJECTS] == e->arg0;
+	int32_t off = (int32_t)(number - expected_number(c, e->kind));
+
+	PUT(o, GMT_COL_OBJECT, known ? 1 + zigzag((uint64_t)(int64_t)off) : 0);
+	if (known) {
+		note_number(c, e->kind, number);
+	} else {
+		*new = put_object_step(*new, e->arg0 - c->last_object);
+		c->last_object = e->arg0;
+	}
+	enter_object(c, e->kind, e->arg0, known);
 }
 
-size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out)
+static void put_arg0(struct gmt_codec *c, const struct gmt_event *last, const struct gmt_event *e,
+		     struct out *o)
+{
+	if (o->columns && names_object(e->kind))
+		put_object(c, e, o);
+	else
+		PUT(o, GMT_COL_ARG0, zigzag(e->arg0 - last->arg0));
+}
+
+static void put_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+		       unsigned m, const struct gmt_event *e, struct out *o)
+{
+	put_addr(c, last, fields, e, o);
+	if (m & M_ARG0)
+		put_arg0(c, last, e, o);
+	if (m & M_ARG1)
+		PUT(o, GMT_COL_ARG1, zigzag(e->arg1 - last->arg1));
+	if (m & M_STREAM)
+		PUT(o, GMT_COL_OTHER, e->stream);
+	if (m & M_NAME)
+		PUT(o, GMT_COL_OTHER, e->name);
+	if (m & M_SCOPE)
+		PUT(o, GMT_COL_OTHER, zigzag((uint64_t)e->scope - last->scope));
+	if (m & M_DEVICE)
+		PUT(o, GMT_COL_OTHER, zigzag((uint64_t)(int64_t)e->device));
+	if (m & M_STACK)
+		PUT(o, GMT_COL_STACK, e->stack);
+}
+
+static void put_time(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
+{
+	uint64_t delta = zigzag(e->time_ns - c->time_ns);
+
+	if (o->columns) {
+		*(*o->at[GMT_COL_TIME])++ = (uint8_t)delta;
+		delta >>= 8;
+	}
+	PUT(o, GMT_COL_LATER, delta);
+}
+
+static void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
 	struct gmt_event *last = group_of(c, e->kind);
 	unsigned fields = last ? gmt_kind_fields(e->kind) : 0;
 	unsigned m = fields ? mask_of(last, fields, e) : 0;
-	uint8_t *p = out + 1;
 
 	m |= e->seq != c->seq + 1 ? M_SEQ : 0;
 	m |= e->thread != c->thread ? M_THREAD : 0;
 	m |= e->flags ? M_FLAGS : 0;
-	p = put_varint(p, e->kind);
-	p = put_varint(p, m);
-	p = put_varint(p, zigzag(e->time_ns - c->time_ns));
+	PUT(o, GMT_COL_KIND, e->kind);
+	PUT(o, GMT_COL_KIND, m);
+	put_time(c, e, o);
 	if (m & M_SEQ)
-		p = put_varint(p, zigzag(e->seq - c->seq));
+		PUT(o, GMT_COL_OTHER, zigzag(e->seq - c->seq));
 	if (m & M_THREAD)
-		p = put_varint(p, e->thread);
+		PUT(o, GMT_COL_OTHER, e->thread);
 	if (m & M_FLAGS)
-		p = put_varint(p, e->flags);
+		PUT(o, GMT_COL_OTHER, e->flags);
 	if (fields) {
-		p = put_fields(c, last, fields, m, e, p);
+		put_fields(c, last, fields, m, e, o);
 		remember(c, last, fields, e);
 	}
 	c->seq = e->seq;
 	c->time_ns = e->time_ns;
 	c->thread = e->thread;
+}
+
+size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out)
+{
+	uint8_t *p = out + 1;
+	struct out o = { .columns = false };
+
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		o.at[i] = &p;
+	encode(c, e, &o);
 	out[0] = (uint8_t)(p - out - 1);
 	return (size_t)(p - out);
 }
 
-static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-		     struct cursor *in, struct gmt_event *e)
+void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, places at)
 {
-	uint64_t token = fields & F_ADDR ? get_varint(in) : 0;
+	struct out o = { .columns = true };
+
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		o.at[i] = &at[i];
+	encode(c, e, &o);
+}
+
+/* ---- decoding ---- */
+
+struct in {
+	struct cursor *from[GMT_COLUMNS];
+	bool columns, bad;
+};
+
+#define GET(i, column)	 get_varint((i)->from[column])
+#define GET32(i, column) get_varint32((i)->from[column])
+
+static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+		     struct in *in, struct gmt_event *e)
+{
+	uint64_t token = fields & F_ADDR ? GET(in, GMT_COL_ADDR) : 0;
 	uint64_t place = token ? (token - 1) / 2 : 0;
 	bool same = token & 1;
 
@@ -180,9 +304,9 @@ static void get_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned
 	if (token)
 		e->addr = c->place[place].addr;
 	else if (fields & F_ADDR)
-		e->addr = last->addr + unzigzag(get_packed(in));
+		e->addr = last->addr + unzigzag(get_packed(in->from[GMT_COL_ADDR]));
 	if (fields & F_SIZE)
-		e->size = same ? c->place[place].size : get_packed(in);
+		e->size = same ? c->place[place].size : get_packed(in->from[GMT_COL_SIZE]);
 }
 
 /* The members as predicted; what the mask names is then read over them. */
@@ -212,36 +336,68 @@ static unsigned carried(unsigned fields, unsigned m)
 	return m;
 }
 
-static void get_fields(const struct gmt_event *last, unsigned m, struct cursor *in,
-		       struct gmt_event *e)
+static uint64_t get_object(struct gmt_codec *c, unsigned kind, struct in *in)
 {
-	if (m & M_ARG0)
-		e->arg0 = last->arg0 + unzigzag(get_varint(in));
-	if (m & M_ARG1)
-		e->arg1 = last->arg1 + unzigzag(get_varint(in));
-	if (m & M_STREAM)
-		e->stream = get_varint(in);
-	if (m & M_NAME)
-		e->name = get_varint32(in);
-	if (m & M_SCOPE)
-		e->scope = (uint32_t)(last->scope + unzigzag(get_varint(in)));
-	if (m & M_DEVICE)
-		e->device = (int32_t)unzigzag(get_varint(in));
-	if (m & M_STACK)
-		e->stack = get_varint32(in);
+	uint64_t token = GET(in, GMT_COL_OBJECT), object;
+	uint32_t number = expected_number(c, kind) + (uint32_t)unzigzag(token - 1);
+
+	if (token && !is_kept(c, number)) {
+		in->bad = true;
+		return 0;
+	}
+	if (token) {
+		object = c->object[number % GMT_CODEC_OBJECTS];
+		note_number(c, kind, number);
+	} else {
+		object = c->last_object + get_object_step(in->from[GMT_COL_NEW]);
+		c->last_object = object;
+	}
+	enter_object(c, kind, object, token != 0);
+	return object;
 }
 
-static unsigned get_common(struct gmt_codec *c, struct cursor *in, struct gmt_event *e)
+static void get_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned m, struct in *in,
+		       struct gmt_event *e)
 {
-	uint64_t kind = get_varint(in);
-	uint64_t m = get_varint(in);
+	if ((m & M_ARG0) && in->columns && names_object(e->kind))
+		e->arg0 = get_object(c, e->kind, in);
+	else if (m & M_ARG0)
+		e->arg0 = last->arg0 + unzigzag(GET(in, GMT_COL_ARG0));
+	if (m & M_ARG1)
+		e->arg1 = last->arg1 + unzigzag(GET(in, GMT_COL_ARG1));
+	if (m & M_STREAM)
+		e->stream = GET(in, GMT_COL_OTHER);
+	if (m & M_NAME)
+		e->name = GET32(in, GMT_COL_OTHER);
+	if (m & M_SCOPE)
+		e->scope = (uint32_t)(last->scope + unzigzag(GET(in, GMT_COL_OTHER)));
+	if (m & M_DEVICE)
+		e->device = (int32_t)unzigzag(GET(in, GMT_COL_OTHER));
+	if (m & M_STACK)
+		e->stack = GET32(in, GMT_COL_STACK);
+}
+
+static uint64_t get_time(struct in *in)
+{
+	uint64_t low = in->columns ? get_byte(in->from[GMT_COL_TIME]) : 0;
+	uint64_t delta = GET(in, GMT_COL_LATER);
+
+	if (in->columns && delta >> 56)
+		in->bad = true;
+	return unzigzag(in->columns ? delta << 8 | low : delta);
+}
+
+static unsigned get_common(struct gmt_codec *c, struct in *in, struct gmt_event *e)
+{
+	uint64_t kind = GET(in, GMT_COL_KIND);
+	uint64_t m = GET(in, GMT_COL_KIND);
 
 	*e = (struct gmt_event){ .device = -1, .kind = (uint16_t)kind };
-	e->time_ns = c->time_ns + unzigzag(get_varint(in));
-	e->seq = m & M_SEQ ? c->seq + unzigzag(get_varint(in)) : c->seq + 1;
-	e->thread = m & M_THREAD ? get_varint32(in) : c->thread;
+	e->time_ns = c->time_ns + get_time(in);
+	e->seq = m & M_SEQ ? c->seq + unzigzag(GET(in, GMT_COL_OTHER)) : c->seq + 1;
+	e->thread = m & M_THREAD ? GET32(in, GMT_COL_OTHER) : c->thread;
 	if (m & M_FLAGS) {
-		uint32_t flags = get_varint32(in);
+		uint32_t flags = GET32(in, GMT_COL_OTHER);
 
 		in->bad |= flags > UINT16_MAX;
 		e->flags = (uint16_t)flags;
@@ -250,58 +406,54 @@ static unsigned get_common(struct gmt_codec *c, struct cursor *in, struct gmt_ev
 	return (unsigned)m;
 }
 
-long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out)
+static bool is_bad(const struct in *in)
 {
-	struct cursor cur = { in + 1, in + 1, false };
-	struct gmt_event *last;
-	unsigned m, fields;
+	bool bad = in->bad;
 
-	if (len < 1 || in[0] >= GMT_EVENT_MAX || (size_t)in[0] + 1 > len)
-		return -GMT_ERR_BAD_RECORD;
-	cur.end = in + 1 + in[0];
-	m = get_common(c, &cur, out);
-	last = group_of(c, out->kind);
-	fields = last ? gmt_kind_fields(out->kind) : 0;
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		bad |= in->from[i]->bad;
+	return bad;
+}
+
+static int decode(struct gmt_codec *c, struct in *in, struct gmt_event *out)
+{
+	unsigned m = get_common(c, in, out);
+	struct gmt_event *last = group_of(c, out->kind);
+	unsigned fields = last ? gmt_kind_fields(out->kind) : 0;
+
 	if (fields) {
-		get_addr(c, last, fields, &cur, out);
+		get_addr(c, last, fields, in, out);
 		predict(last, fields, out);
-		get_fields(last, carried(fields, m), &cur, out);
+		get_fields(c, last, carried(fields, m), in, out);
 	}
-	if (cur.bad)
+	if (is_bad(in))
 		return -GMT_ERR_BAD_RECORD;
 	if (fields)
 		remember(c, last, fields, out);
 	c->seq = out->seq;
 	c->time_ns = out->time_ns;
 	c->thread = out->thread;
-	return 1 + in[0];
+	return 0;
 }
 
-size_t gmt_encoded_def_size(const struct gmt_def *d)
+long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out)
 {
-	return varint_size(d->kind) + varint_size(d->id) + varint_size(d->len) + d->len;
-}
+	struct cursor record = { in + 1, in + 1, false };
+	struct in from = { .columns = false };
 
-size_t gmt_encode_def(const struct gmt_def *d, uint8_t *out)
-{
-	uint8_t *p = put_varint(out, d->kind);
-
-	p = put_varint(p, d->id);
-	p = put_varint(p, d->len);
-	if (d->len)
-		memcpy(p, d->payload, d->len);
-	return (size_t)(p - out) + d->len;
-}
-
-long gmt_decode_def(const uint8_t *in, size_t len, struct gmt_def *out)
-{
-	struct cursor cur = { in, in + len, false };
-
-	out->kind = get_varint32(&cur);
-	out->id = get_varint32(&cur);
-	out->len = get_varint32(&cur);
-	out->payload = cur.p;
-	if (cur.bad || out->len > (size_t)(cur.end - cur.p))
+	if (len < 1 || in[0] >= GMT_EVENT_MAX || (size_t)in[0] + 1 > len)
 		return -GMT_ERR_BAD_RECORD;
-	return (long)(cur.p - in) + out->len;
+	record.end = in + 1 + in[0];
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		from.from[i] = &record;
+	return decode(c, &from, out) < 0 ? -GMT_ERR_BAD_RECORD : 1 + in[0];
+}
+
+int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out)
+{
+	struct in from = { .columns = true };
+
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		from.from[i] = &in[i];
+	return decode(c, &from, out);
 }

@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event <-> bytes. Pure functions over a small state of last values (deltas), which starts at
- * zero in each block, so that every block can be read alone.
+ * One event <-> bytes, as a record or spread over columns (codec_columns.c). Pure functions over a
+ * small state of last values (deltas), which starts at zero where a reader may begin.
  */
 #ifndef GMT_CODEC_H
 #define GMT_CODEC_H
 
 #include "record.h"
 
-#define GMT_EVENT_MAX	 128u /* no event takes more bytes */
-#define GMT_CODEC_GROUPS 64u
-#define GMT_CODEC_PLACES 4096u
+#define GMT_EVENT_MAX	  128u /* no event takes more bytes */
+#define GMT_CODEC_GROUPS  64u
+#define GMT_CODEC_PLACES  4096u
+#define GMT_CODEC_OBJECTS 4096u
 
-/* Last values; zero-initialised at the start of a block (80 KB: not for small stacks). */
+struct cursor;
+
+/* The columns of a block of events. Numbers are part of the format. */
+enum gmt_column {
+	GMT_COL_KIND,  /* kind, mask */
+	GMT_COL_OTHER, /* seq, thread, flags, stream, name, scope, device */
+	GMT_COL_ADDR,
+	GMT_COL_SIZE,
+	GMT_COL_ARG0,
+	GMT_COL_ARG1,
+	GMT_COL_STACK,
+	GMT_COL_OBJECT, /* which object arg0 of a tag is */
+	GMT_COL_NEW,	/* addresses of objects that come for the first time */
+	GMT_COL_TIME,	/* the low byte of the difference */
+	GMT_COL_LATER,	/* the rest of it */
+	GMT_COLUMNS,
+};
+
+/* Last values; zero-initialised at the start of a block or a group of blocks (130 KB: not for small
+ * stacks). */
 struct gmt_codec {
 	uint64_t seq, time_ns; /* of the last event */
 	uint32_t thread;
@@ -20,6 +40,11 @@ struct gmt_codec {
 	struct {
 		uint64_t addr, size;
 	} place[GMT_CODEC_PLACES]; /* recent addresses, by hash */
+
+	/* columns only: the objects that tags are about, numbered as they come */
+	uint64_t object[GMT_CODEC_OBJECTS], last_object;
+	uint32_t number[GMT_CODEC_OBJECTS]; /* of an object, by hash; for the encoder */
+	uint32_t objects, last_made, last_named;
 };
 
 /* Returns bytes written (<= GMT_EVENT_MAX; room for that many is required). */
@@ -28,6 +53,17 @@ size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t 
 /* Returns bytes read, or -GMT_ERR_*. Never reads past len. Unknown kinds come back with their seq,
  * time, thread, flags and kind; their fields are skipped by the record's length. */
 long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out);
+
+/* The same with each field in its column: at[] says where a column goes on (for each GMT_EVENT_MAX
+ * bytes of room), in[] where it is read, of all GMT_COLUMNS. Decoding returns 0 or -GMT_ERR_*. */
+void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, uint8_t *at[GMT_COLUMNS]);
+int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out);
+
+/* A block's payload: the lengths of its columns, then the columns. */
+#define GMT_COLUMNS_HEAD 64u /* no head takes more bytes */
+size_t gmt_columns_head(const size_t lengths[GMT_COLUMNS], uint8_t *out);
+/* Columns that a later version has are passed over. false: it does not fit `len`. */
+bool gmt_columns_open(struct cursor *in, const uint8_t *payload, size_t len);
 
 /* Definitions: kind, id, length, payload. Same return values. A decoded payload points into `in`.
  */

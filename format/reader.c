@@ -124,7 +124,8 @@ static struct gmt_reader *new_reader(int fd, uint64_t size)
 	r->raw = malloc(GMT_BLOCK_RAW_MAX);
 	r->codec = malloc(sizeof(*r->codec));
 	r->zstd = ZSTD_createDCtx();
-	if (r->stored && r->raw && r->codec && r->zstd)
+	r->group_zstd = ZSTD_createDCtx();
+	if (r->stored && r->raw && r->codec && r->zstd && r->group_zstd)
 		return r;
 	gmt_reader_close(r);
 	return NULL;
@@ -221,6 +222,7 @@ void gmt_reader_close(struct gmt_reader *r)
 		close(r->fd);
 	reader_live_free(&r->live);
 	ZSTD_freeDCtx(r->zstd);
+	ZSTD_freeDCtx(r->group_zstd);
 	free(r->blocks);
 	free(r->stored);
 	free(r->raw);

@@ -43,31 +43,27 @@ static bool wanted(const struct merge *m, const struct gmt_event *e)
 	return e->time_ns >= m->from_ns && e->time_ns <= m->to_ns;
 }
 
-/* The events of the block in r->raw, those before the first bad record if there is one. */
+/* The events of the block that was begun, those before the first bad record if there is one. */
 static int decode_block(struct merge *m, struct reader_block *b, struct source *s)
 {
-	const uint8_t *p = m->r->raw, *end = p + b->head.raw_bytes;
 	bool sorted = true;
 
-	memset(m->r->codec, 0, sizeof(*m->r->codec));
 	for (uint32_t i = 0; i < b->head.count; i++) {
 		struct gmt_event *e;
-		long n;
 
 		if (!reader_grow((void **)&s->events, &s->room, s->used, sizeof(*e)))
 			return -GMT_ERR_NO_MEMORY;
 		e = &s->events[s->used];
-		n = gmt_decode_event(m->r->codec, p, (size_t)(end - p), e);
-		if (n < 0) {
+		if (reader_event(m->r, e) < 0) {
 			reader_count_damage(m->r, b);
 			break;
 		}
-		p += n;
 		if (!wanted(m, e))
 			continue;
 		sorted &= s->used == 0 || e[-1].seq <= e->seq;
 		s->used++;
 	}
+	reader_events_end(m->r, b);
 	if (!sorted)
 		qsort(s->events, s->used, sizeof(s->events[0]), by_seq_and_time);
 	return 0;
@@ -88,7 +84,8 @@ static int open_block(struct merge *m, struct source *s)
 	int rc = 0;
 
 	s->at = s->used = 0;
-	if (h->count && h->last_ns >= m->from_ns && h->first_ns <= m->to_ns && reader_load(m->r, b))
+	if (h->count && h->last_ns >= m->from_ns && h->first_ns <= m->to_ns &&
+	    reader_events_begin(m->r, b))
 		rc = decode_block(m, b, s);
 	m->done_bytes += sizeof(*h) + h->stored_bytes;
 	if (m->tool->progress)

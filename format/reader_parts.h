@@ -10,6 +10,7 @@
 #include "codec.h"
 #include "reader.h"
 #include "ring.h"
+#include "varint.h"
 
 struct ZSTD_DCtx_s;
 
@@ -17,8 +18,11 @@ struct ZSTD_DCtx_s;
 struct reader_block {
 	uint64_t offset;
 	struct gmt_block_header head;
-	bool counted; /* its damage is in info already */
+	uint64_t before; /* of a group: offset of the block that this one needs; NO_BLOCK = none */
+	bool counted;	 /* its damage is in info already */
 };
+
+#define NO_BLOCK UINT64_MAX
 
 /* Events of the live file by seq, and its definitions; payloads lie in `bytes`. */
 struct reader_live {
@@ -36,12 +40,19 @@ struct gmt_reader {
 	struct gmt_reader_info info;
 	struct reader_block *blocks; /* DEFS in order of the file, then EVENTS by first_seq */
 	size_t blocks_used, blocks_room;
+	size_t last_events;    /* while scanning: 1 + place of the last block of events */
 	uint32_t index_blocks; /* whole ones */
 	uint64_t read_in_vain; /* payloads that the scan checked and found damaged, bytes */
 	struct reader_live live;
 	struct ZSTD_DCtx_s *zstd;
 	uint8_t *stored, *raw; /* one block, as in the file and decompressed */
 	struct gmt_codec *codec;
+
+	/* events of the block that was loaded last */
+	struct cursor records, columns[GMT_COLUMNS];
+	bool in_columns;
+	const struct reader_block *group_at; /* codec and group_zstd stand behind it */
+	struct ZSTD_DCtx_s *group_zstd;
 };
 
 /* Up to len bytes from `at`; returns how many there were (0 on an error). */
@@ -56,6 +67,14 @@ int reader_scan(struct gmt_reader *r, uint64_t at);
 /* The block's payload, checked and decompressed, in r->raw; false (and counted) if it is damaged.
  */
 bool reader_load(struct gmt_reader *r, struct reader_block *b);
+bool reader_payload(struct gmt_reader *r, const struct reader_block *b); /* into r->stored */
+
+/* Makes the block's events the next that reader_event gives, b->head.count of them; when all were
+ * taken, reader_events_end. 0 or -GMT_ERR_*: then the block's damage is counted. */
+bool reader_events_begin(struct gmt_reader *r, struct reader_block *b);
+int reader_event(struct gmt_reader *r, struct gmt_event *e);
+void reader_events_end(struct gmt_reader *r, const struct reader_block *b);
+
 void reader_count_damage(struct gmt_reader *r, struct reader_block *b);
 /* Bytes that are skipped, with their place. */
 void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes, bool live);

@@ -81,7 +81,7 @@ static uint64_t find_head(struct gmt_reader *r, uint64_t at, uint8_t *window)
 	return r->size;
 }
 
-static bool read_payload(struct gmt_reader *r, const struct reader_block *b)
+bool reader_payload(struct gmt_reader *r, const struct reader_block *b)
 {
 	return reader_read(r->fd, b->offset + HEAD, r->stored, b->head.stored_bytes) ==
 		       b->head.stored_bytes &&
@@ -103,7 +103,7 @@ static void widen(struct gmt_reader_info *info, const struct gmt_block_header *h
 /* The same while scanning, where a forged file could ask for it at every byte: only so often. */
 static bool try_payload(struct gmt_reader *r, const struct reader_block *b)
 {
-	if (r->read_in_vain / 4 > r->size || read_payload(r, b))
+	if (r->read_in_vain / 4 > r->size || reader_payload(r, b))
 		return r->read_in_vain / 4 <= r->size;
 	r->read_in_vain += b->head.stored_bytes;
 	return false;
@@ -114,7 +114,7 @@ static void take_trailer(struct gmt_reader *r, struct reader_block *b)
 {
 	struct gmt_end end;
 
-	if (!read_payload(r, b)) {
+	if (!reader_payload(r, b)) {
 		reader_count_damage(r, b);
 		return;
 	}
@@ -127,9 +127,24 @@ static void take_trailer(struct gmt_reader *r, struct reader_block *b)
 	}
 }
 
+/* The block that a block of a group goes on from is the last one of events before it. */
+static void find_before(struct gmt_reader *r, struct reader_block *b)
+{
+	const struct reader_block *last = r->last_events ? &r->blocks[r->last_events - 1] : NULL;
+
+	b->before = NO_BLOCK;
+	if (b->head.type != GMT_BLOCK_EVENTS)
+		return;
+	if (last && last->head.codec == GMT_CODEC_GROUP && b->head.group % GMT_GROUP_BLOCKS &&
+	    last->head.group + 1 == b->head.group)
+		b->before = last->offset;
+	r->last_events = r->blocks_used + 1;
+}
+
 static int take_block(struct gmt_reader *r, struct reader_block *b)
 {
 	r->info.blocks++;
+	find_before(r, b);
 	if (b->head.type == GMT_BLOCK_INDEX || b->head.type == GMT_BLOCK_END)
 		take_trailer(r, b);
 	if (b->head.type != GMT_BLOCK_DEFS && b->head.type != GMT_BLOCK_EVENTS)
@@ -240,7 +255,7 @@ static bool unpack(struct gmt_reader *r, const struct gmt_block_header *h)
 
 bool reader_load(struct gmt_reader *r, struct reader_block *b)
 {
-	if (read_payload(r, b) && unpack(r, &b->head))
+	if (reader_payload(r, b) && unpack(r, &b->head))
 		return true;
 	reader_count_damage(r, b);
 	return false;

@@ -40,14 +40,27 @@ static inline uint64_t unzigzag(uint64_t v)
 	return v >> 1 ^ (0 - (v & 1));
 }
 
+/* A bit, and a number whose low six bits are beside it. */
+static inline uint8_t *put_with_bit(uint8_t *p, unsigned bit, uint64_t n)
+{
+	*p = (uint8_t)(bit | (n & 63) << 1 | (n > 63) << 7);
+	return n > 63 ? put_varint(p + 1, n >> 6) : p + 1;
+}
+
 /* Byte counts and addresses: bit 0 says in units of 1 (1) or of 512 (0), the value follows. */
 static inline uint8_t *put_packed(uint8_t *p, uint64_t v)
 {
-	uint64_t unit = (v & 511) != 0;
-	uint64_t n = unit ? v : v >> 9;
+	bool ones = (v & 511) != 0;
 
-	*p = (uint8_t)(unit | (n & 63) << 1 | (n > 63) << 7);
-	return n > 63 ? put_varint(p + 1, n >> 6) : p + 1;
+	return put_with_bit(p, ones, ones ? v : v >> 9);
+}
+
+/* A difference of addresses of objects: bit 0 says in units of 1 or of 16. */
+static inline uint8_t *put_object_step(uint8_t *p, uint64_t delta)
+{
+	bool ones = (delta & 15) != 0;
+
+	return put_with_bit(p, ones, zigzag(ones ? delta : (uint64_t)((int64_t)delta >> 4)));
 }
 
 struct cursor {
@@ -89,15 +102,33 @@ static inline uint32_t get_varint32(struct cursor *c)
 	return (uint32_t)v;
 }
 
-static inline uint64_t get_packed(struct cursor *c)
+static inline uint64_t get_with_bit(struct cursor *c, bool *bit)
 {
 	uint8_t b = get_byte(c);
 	uint64_t high = b & 0x80 ? get_varint(c) : 0;
-	uint64_t n = (uint64_t)(b >> 1 & 63) | high << 6;
 
-	if (high >> 58 || (!(b & 1) && n >> 55))
+	if (high >> 58)
 		c->bad = true;
-	return b & 1 ? n : n << 9;
+	*bit = b & 1;
+	return (uint64_t)(b >> 1 & 63) | high << 6;
+}
+
+static inline uint64_t get_packed(struct cursor *c)
+{
+	bool ones;
+	uint64_t n = get_with_bit(c, &ones);
+
+	if (!ones && n >> 55)
+		c->bad = true;
+	return ones ? n : n << 9;
+}
+
+static inline uint64_t get_object_step(struct cursor *c)
+{
+	bool ones;
+	uint64_t delta = unzigzag(get_with_bit(c, &ones));
+
+	return ones ? delta : delta << 4;
 }
 
 #endif

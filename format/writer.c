@@ -14,13 +14,14 @@
 
 #include "block.h"
 #include "codec.h"
+#include "group.h"
 #include "writer.h"
 
 #define LEVEL_DEFAULT 3
 #define LEVEL_MAX     9
 #define ALIGN	      64u
 
-/* A block being filled. */
+/* A block of definitions being filled. */
 struct pending {
 	uint8_t *raw;
 	struct gmt_block_header head;
@@ -32,12 +33,14 @@ struct gmt_writer {
 	uint64_t bytes, lost, events_written, defs_written;
 	uint64_t index_offset, index_count;
 	bool index_lost; /* a part of the index could not be written: the file goes without */
-	struct pending events, defs;
+	struct pending defs;
+	struct gmt_block_header events; /* of the block being filled */
+	struct gmt_group *group;
+	uint8_t *index_raw;
 	uint8_t *out; /* block header and stored payload */
 	ZSTD_CCtx *zstd;
 	uint32_t index_used;
 	struct gmt_index_entry index[GMT_INDEX_BLOCK_MAX];
-	struct gmt_codec codec;
 };
 
 _Static_assert(GMT_INDEX_BLOCK_MAX * sizeof(struct gmt_index_entry) + 8 <= GMT_BLOCK_RAW_MAX,
@@ -50,13 +53,14 @@ static size_t aligned(size_t n)
 
 static size_t out_bytes(void)
 {
-	return aligned(sizeof(struct gmt_block_header) + ZSTD_compressBound(GMT_BLOCK_RAW_MAX));
+	_Static_assert(GMT_BLOCK_STORED_MAX >= ZSTD_COMPRESSBOUND(GMT_BLOCK_RAW_MAX), "all fits");
+	return aligned(sizeof(struct gmt_block_header) + GMT_BLOCK_STORED_MAX);
 }
 
 size_t gmt_writer_workspace(void)
 {
 	return aligned(sizeof(struct gmt_writer)) + 2 * GMT_BLOCK_RAW_MAX + out_bytes() +
-	       aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
+	       gmt_group_workspace() + aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
 }
 
 static int write_all(struct gmt_writer *w, const void *data, size_t len)
@@ -75,11 +79,6 @@ static int write_all(struct gmt_writer *w, const void *data, size_t len)
 		w->bytes += (uint64_t)n;
 	}
 	return 0;
-}
-
-static void reset(struct pending *b, enum gmt_block_type type)
-{
-	b->head = (struct gmt_block_header){ .type = type };
 }
 
 /* Payload into w->out after the header's place; compressed if that makes it smaller. */
@@ -101,9 +100,9 @@ static void store(struct gmt_writer *w, struct gmt_block_header *h, const void *
 	h->stored_bytes = (uint32_t)n;
 }
 
-static int append(struct gmt_writer *w, struct gmt_block_header *h, const void *raw)
+/* The payload is in its place in w->out. */
+static int append_stored(struct gmt_writer *w, struct gmt_block_header *h)
 {
-	store(w, h, raw, h->type != GMT_BLOCK_END);
 	h->number = w->blocks;
 	gmt_block_seal(h, w->out + sizeof(*h));
 	memcpy(w->out, h, sizeof(*h));
@@ -113,11 +112,17 @@ static int append(struct gmt_writer *w, struct gmt_block_header *h, const void *
 	return 0;
 }
 
+static int append(struct gmt_writer *w, struct gmt_block_header *h, const void *raw)
+{
+	store(w, h, raw, h->type != GMT_BLOCK_END);
+	return append_stored(w, h);
+}
+
 /* The index so far as a block: the offset of the INDEX block before it, then the entries. */
 static int append_index(struct gmt_writer *w)
 {
 	struct gmt_block_header h = { .type = GMT_BLOCK_INDEX, .count = w->index_used };
-	uint8_t *raw = w->events.raw; /* empty whenever an index is written */
+	uint8_t *raw = w->index_raw;
 	uint64_t offset = w->bytes;
 	int rc;
 
@@ -157,23 +162,33 @@ static int flush_defs(struct gmt_writer *w)
 		return -GMT_ERR_SYS;
 	note(w, h, offset);
 	w->defs_written += h->count;
-	reset(&w->defs, GMT_BLOCK_DEFS);
+	w->defs.head = (struct gmt_block_header){ .type = GMT_BLOCK_DEFS };
+	return 0;
+}
+
+static int append_events(struct gmt_writer *w)
+{
+	struct gmt_block_header *h = &w->events;
+	uint64_t offset = w->bytes;
+
+	if (!gmt_group_pack(w->group, h, w->out + sizeof(*h)))
+		return -GMT_ERR_RANGE;
+	if (append_stored(w, h) < 0) {
+		gmt_group_break(w->group);
+		return -GMT_ERR_SYS;
+	}
+	note(w, h, offset);
 	return 0;
 }
 
 static int flush_events(struct gmt_writer *w)
 {
-	struct gmt_block_header *h = &w->events.head;
-	uint64_t offset = w->bytes;
 	int rc = 0;
 
-	if (h->count) {
-		rc = append(w, h, w->events.raw);
-		if (rc == 0)
-			note(w, h, offset);
-		*(rc == 0 ? &w->events_written : &w->lost) += h->count;
-		reset(&w->events, GMT_BLOCK_EVENTS);
-		memset(&w->codec, 0, sizeof(w->codec));
+	if (w->events.count) {
+		rc = append_events(w);
+		*(rc == 0 ? &w->events_written : &w->lost) += w->events.count;
+		w->events = (struct gmt_block_header){ .type = GMT_BLOCK_EVENTS };
 	}
 	return rc;
 }
@@ -201,14 +216,13 @@ static void widen(struct gmt_block_header *h, const struct gmt_event *e)
 
 int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e)
 {
-	struct gmt_block_header *h = &w->events.head;
 	int rc = 0;
 
-	if (h->raw_bytes + GMT_EVENT_MAX > GMT_BLOCK_RAW_MAX)
+	if (gmt_group_is_full(w->group))
 		rc = gmt_writer_flush(w);
-	widen(h, e);
-	h->raw_bytes += (uint32_t)gmt_encode_event(&w->codec, e, w->events.raw + h->raw_bytes);
-	h->count++;
+	widen(&w->events, e);
+	gmt_group_add(w->group, e);
+	w->events.count++;
 	return rc;
 }
 
@@ -276,14 +290,15 @@ struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
 	w->level = info->level ? info->level : LEVEL_DEFAULT;
 	if (w->level > LEVEL_MAX)
 		w->level = LEVEL_MAX;
-	w->events.raw = p;
-	w->defs.raw = p + GMT_BLOCK_RAW_MAX;
+	w->defs.raw = p;
+	w->index_raw = p + GMT_BLOCK_RAW_MAX;
 	w->out = p + 2 * GMT_BLOCK_RAW_MAX;
 	w->zstd = ZSTD_initStaticCCtx(w->out + out_bytes(), zstd_bytes);
-	if (!w->zstd)
+	w->group = gmt_group_new(w->out + out_bytes() + zstd_bytes, w->level);
+	if (!w->zstd || !w->group)
 		return NULL;
-	reset(&w->events, GMT_BLOCK_EVENTS);
-	reset(&w->defs, GMT_BLOCK_DEFS);
+	w->events.type = GMT_BLOCK_EVENTS;
+	w->defs.head.type = GMT_BLOCK_DEFS;
 	*err = write_header(w, info);
 	return *err ? NULL : w;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appends a recording to a file descriptor: header, then independent blocks, at the end an index.
+ * Appends a recording to a file descriptor: header, then blocks, at the end an index.
  * Runs on one thread (the drain). No malloc: all memory is in struct gmt_writer's workspace, given
  * by the caller. After an error the writer stays usable: it counts what it could not write.
  */

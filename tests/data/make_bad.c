@@ -3,7 +3,8 @@
  * Makes the broken recordings of tests/data/bad, some from training.gmt (700 events in 7 blocks, an
  * index, an end), some forged with good checksums:
  *
- *	make build/data/make_bad && build/data/make_bad tests/data/v1/training.gmt tests/data/bad
+ *	make build/data/make_bad && build/data/make_bad tests/data/v1/training.gmt \
+ *		tests/data/v2/training.gmt tests/data/bad
  *
  * What each must give is in expected.txt there, written by hand.
  */
@@ -141,17 +142,35 @@ static void make_forged(void)
 	save_forged("forged_def.gmt", x, raw);
 }
 
+/* All events are of one group: behind a block that is lost none can be read. */
+static void make_groups(void)
+{
+	struct gmt_block_header h;
+
+	save_flipped("group_flipped.gmt", block_at(4) - 1);
+	save_spliced("group_missing.gmt", block_at(3), 0, block_at(4));
+	save_spliced("group_no_start.gmt", block_at(1), 0, block_at(2));
+	memcpy(&h, good.data + block_at(2), sizeof(h));
+	h.group ^= 1 << 4; /* says that it is of another group */
+	gmt_block_seal(&h, good.data + block_at(2) + sizeof(h));
+	memcpy(good.data + block_at(2), &h, sizeof(h));
+	save("group_other.gmt", good.data, good.len);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: make_bad TRAINING.gmt FOLDER\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: make_bad V1/TRAINING.gmt V2/TRAINING.gmt FOLDER\n");
 		return 2;
 	}
 	good = read_file(argv[1]);
-	folder = argv[2];
+	folder = argv[3];
 	make_damaged();
 	make_newer();
 	make_forged();
+	free(good.data);
+	good = read_file(argv[2]);
+	make_groups();
 	free(good.data);
 	return 0;
 }

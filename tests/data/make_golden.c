@@ -3,7 +3,7 @@
  * Makes the golden recordings of the present format version and, from what it put in and not from
  * what a reader said, the text of what each holds:
  *
- *	make build/data/make_golden && build/data/make_golden tests/data/v1
+ *	make build/data/make_golden && build/data/make_golden tests/data/v2
  *
  * Run once for a version. Files of a version that was released are never made anew: they must
  *decode for ever.

@@ -20,3 +20,28 @@ def decompressed(frame, size):
     got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), frame, ctypes.c_size_t(len(frame)))
     assert got == size
     return out.raw
+
+
+class Frame:
+    """A frame that comes in parts, each ended by a flush."""
+
+    class Buffer(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_size_t), ("at", ctypes.c_size_t)]
+
+    def __init__(self):
+        zstd.ZSTD_createDStream.restype = ctypes.c_void_p
+        self.stream = ctypes.c_void_p(zstd.ZSTD_createDStream())
+
+    def __del__(self):
+        zstd.ZSTD_freeDStream(self.stream)
+
+    def part(self, data, size):
+        room = ctypes.create_string_buffer(size)
+        out = self.Buffer(ctypes.cast(room, ctypes.c_char_p), size, 0)
+        source = self.Buffer(data, len(data), 0)
+        done = -1
+        while out.at + source.at != done:
+            done = out.at + source.at
+            zstd.ZSTD_decompressStream(self.stream, ctypes.byref(out), ctypes.byref(source))
+        assert out.at == size and source.at == len(data)
+        return room.raw

@@ -9,6 +9,7 @@
 
 #include <zstd.h>
 
+#include "../../format/varint.h"
 #include "recordings.h"
 
 static void check_round_trip(struct gmt_codec *out, struct gmt_codec *in, const struct gmt_event *e)
@@ -22,9 +23,54 @@ static void check_round_trip(struct gmt_codec *out, struct gmt_codec *in, const 
 	assert_true(same_event(e, &back));
 }
 
-static void any_events_round_trip(void **state)
+static void check_columns(struct gmt_codec *out, struct gmt_codec *in, const struct gmt_event *e)
+{
+	static uint8_t room[GMT_COLUMNS][GMT_EVENT_MAX];
+	uint8_t *at[GMT_COLUMNS];
+	struct cursor columns[GMT_COLUMNS];
+	struct gmt_event back;
+
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		at[i] = room[i];
+	gmt_encode_columns(out, e, at);
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		columns[i] = (struct cursor){ room[i], at[i], false };
+	assert_int_equal(gmt_decode_columns(in, columns, &back), 0);
+	assert_true(same_event(e, &back));
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		assert_ptr_equal(columns[i].p, at[i]);
+}
+
+/* The objects of tags: new ones, ones named again near and far, ones that are long forgotten. */
+static void any_events_round_trip_in_columns(void **state)
 {
 	static struct gmt_codec out, in;
+	struct chance c = { 3 };
+
+	(void)state;
+	for (int i = 0; i < 300000; i++) {
+		struct gmt_event e = chance_event(&c);
+
+		if (i % 2)
+			e.kind = (uint16_t)(GMT_TAG_LEAF + chance_below(&c, 5));
+		e = (struct gmt_event){ .seq = e.seq,
+					.kind = e.kind,
+					.device = e.device,
+					.time_ns = e.time_ns,
+					.arg0 = e.arg0 };
+		if (i % 2)
+			e.arg0 = 0x7f0000000000 + 16 * chance_below(&c, i % 4 == 1 ? 50 : 20000);
+		if (!(gmt_kind_fields(e.kind) & F_ARG0))
+			e.arg0 = 0;
+		if (!(gmt_kind_fields(e.kind) & F_DEVICE))
+			e.device = -1;
+		check_columns(&out, &in, &e);
+	}
+}
+
+static void any_events_round_trip(void **state)
+{
+	static struct gmt_codec out, in, out_columns, in_columns;
 	struct chance c = { 1 };
 
 	(void)state;
@@ -32,6 +78,7 @@ static void any_events_round_trip(void **state)
 		struct gmt_event e = chance_event(&c);
 
 		check_round_trip(&out, &in, &e);
+		check_columns(&out_columns, &in_columns, &e);
 	}
 }
 
@@ -259,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_events_round_trip),
+		cmocka_unit_test(any_events_round_trip_in_columns),
 		cmocka_unit_test(greatest_values_fit),
 		cmocka_unit_test(other_members_are_left_out),
 		cmocka_unit_test(unknown_kinds_are_skipped),

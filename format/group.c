@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A group's blocks are parts of one zstd frame. Columns whose bytes are of different kinds go into
+ * zstd blocks of their own: those share a table of how often each byte comes.
+ */
+#include "group.h"
+
+#include <string.h>
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+#define LEVEL_MAX 9
+#define ALIGN	  64u
+
+struct gmt_group {
+	uint8_t *column[GMT_COLUMNS], *at[GMT_COLUMNS];
+	size_t room; /* at least so much is left of GMT_BLOCK_RAW_MAX */
+	ZSTD_CCtx *zstd;
+	int level;
+	uint32_t number, place;
+	struct gmt_codec codec;
+};
+
+static size_t aligned(size_t n)
+{
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static ZSTD_compressionParameters parameters(int level)
+{
+	ZSTD_compressionParameters p = ZSTD_getCParams(level, 1u << GMT_GROUP_WINDOW, 0);
+
+	p.windowLog = GMT_GROUP_WINDOW;
+	return p;
+}
+
+static size_t zstd_bytes(void)
+{
+	size_t most = 0;
+
+	for (int level = 1; level <= LEVEL_MAX; level++) {
+		size_t n = ZSTD_estimateCStreamSize_usingCParams(parameters(level));
+
+		most = n > most ? n : most;
+	}
+	return aligned(most);
+}
+
+size_t gmt_group_workspace(void)
+{
+	return aligned(sizeof(struct gmt_group)) + GMT_COLUMNS * GMT_BLOCK_RAW_MAX + zstd_bytes();
+}
+
+static void empty(struct gmt_group *g)
+{
+	memcpy(g->at, g->column, sizeof(g->at));
+	g->room = GMT_BLOCK_RAW_MAX - GMT_COLUMNS_HEAD;
+}
+
+struct gmt_group *gmt_group_new(void *workspace, int level)
+{
+	struct gmt_group *g = workspace;
+	uint8_t *p = (uint8_t *)workspace + aligned(sizeof(*g));
+
+	memset(g, 0, sizeof(*g));
+	g->level = level;
+	for (unsigned i = 0; i < GMT_COLUMNS; i++, p += GMT_BLOCK_RAW_MAX)
+		g->column[i] = p;
+	g->zstd = ZSTD_initStaticCCtx(p, zstd_bytes());
+	empty(g);
+	return g->zstd ? g : NULL;
+}
+
+bool gmt_group_is_full(struct gmt_group *g)
+{
+	if (g->room >= GMT_EVENT_MAX)
+		return false;
+	g->room = GMT_BLOCK_RAW_MAX - GMT_COLUMNS_HEAD;
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		g->room -= (size_t)(g->at[i] - g->column[i]);
+	return g->room < GMT_EVENT_MAX;
+}
+
+void gmt_group_add(struct gmt_group *g, const struct gmt_event *e)
+{
+	gmt_encode_columns(&g->codec, e, g->at);
+	g->room -= GMT_EVENT_MAX;
+}
+
+static bool begin(struct gmt_group *g)
+{
+	ZSTD_compressionParameters p = parameters(g->level);
+	const int settings[][2] = {
+		{ ZSTD_c_windowLog, (int)p.windowLog },
+		{ ZSTD_c_hashLog, (int)p.hashLog },
+		{ ZSTD_c_chainLog, (int)p.chainLog },
+		{ ZSTD_c_searchLog, (int)p.searchLog },
+		{ ZSTD_c_minMatch, (int)p.minMatch },
+		{ ZSTD_c_strategy, (int)p.strategy },
+		{ ZSTD_c_targetLength, (int)p.targetLength },
+	};
+	bool ok = !ZSTD_isError(ZSTD_CCtx_reset(g->zstd, ZSTD_reset_session_and_parameters));
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		ok &= !ZSTD_isError(ZSTD_CCtx_setParameter(g->zstd, (ZSTD_cParameter)settings[i][0],
+							   settings[i][1]));
+	return ok;
+}
+
+static bool put(struct gmt_group *g, ZSTD_outBuffer *to, const void *data, size_t len, bool last)
+{
+	ZSTD_inBuffer in = { data, len, 0 };
+	size_t left = ZSTD_compressStream2(g->zstd, to, &in, last ? ZSTD_e_flush : ZSTD_e_continue);
+
+	return !ZSTD_isError(left) && in.pos == len && (!last || left == 0);
+}
+
+static bool pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out)
+{
+	static const bool last[GMT_COLUMNS] = {
+		[GMT_COL_STACK] = true,
+		[GMT_COL_NEW] = true,
+		[GMT_COL_TIME] = true,
+		[GMT_COL_LATER] = true,
+	};
+	ZSTD_outBuffer to = { out, GMT_BLOCK_STORED_MAX, 0 };
+	size_t lengths[GMT_COLUMNS];
+	uint8_t head[GMT_COLUMNS_HEAD];
+	size_t n;
+	bool ok;
+
+	for (unsigned i = 0; i < GMT_COLUMNS; i++)
+		lengths[i] = (size_t)(g->at[i] - g->column[i]);
+	n = gmt_columns_head(lengths, head);
+	ok = (g->place || begin(g)) && put(g, &to, head, n, false);
+	for (unsigned i = 0; i < GMT_COLUMNS; i++) {
+		ok = ok && put(g, &to, g->column[i], lengths[i], last[i]);
+		n += lengths[i];
+	}
+	h->raw_bytes = (uint32_t)n;
+	h->stored_bytes = (uint32_t)to.pos;
+	return ok;
+}
+
+void gmt_group_break(struct gmt_group *g)
+{
+	g->place = 0;
+	g->number++;
+	memset(&g->codec, 0, sizeof(g->codec));
+}
+
+bool gmt_group_pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out)
+{
+	bool ok = pack(g, h, out);
+
+	_Static_assert(GMT_GROUP_BLOCKS == 16, "places take four bits");
+	h->codec = GMT_CODEC_GROUP;
+	h->group = (uint16_t)(g->number << 4 | g->place);
+	empty(g);
+	if (++g->place == GMT_GROUP_BLOCKS || !ok)
+		gmt_group_break(g);
+	return ok;
+}
