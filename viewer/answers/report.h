@@ -7,21 +7,17 @@
 #include "../documents/document.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"
+#include "../moments/timeline.h"
 #include "holders.h"
 #include "values.h"
 
 struct report {
-	const struct recording *recording;
-	struct model survey;		      /* of the whole recording */
+	struct timeline timeline;	      /* of the device with the highest peak */
 	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
 	size_t count;
-	struct stacks stacks;
-	struct owners owners;
 	struct classifier *classifier;
 	struct values values; /* that were not computed */
-	int device;	      /* the one with the highest peak */
-	struct steps steps;
-	long top; /* lines of a table */
+	long top;	      /* lines of a table */
 	uint64_t by_class[CATEGORIES];
 	struct instant at; /* of the peak of the step that is being written */
 	bool each_step;

@@ -35,7 +35,8 @@ static void sum_up(struct report *r, const struct moment *mo, struct share share
 
 		s->bytes += b->size;
 		s->blocks++;
-		holders_add(&s->holders, (struct holder){ .owner = owners_find(&r->owners, b) },
+		holders_add(&s->holders,
+			    (struct holder){ .owner = owners_find(&r->timeline.owners, b) },
 			    b->size);
 	}
 	for (unsigned i = 0; i < CATEGORIES; i++)
@@ -72,7 +73,7 @@ static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 
 void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 {
-	const char *bytes = moments_state_only(&r->survey) ? "bytes" : "at peak";
+	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
 	const struct text_column columns[] = {
 		TEXT_COLUMN("class", report_class_class, 2, -21, FIRST),
 		TEXT_COLUMN(bytes, report_class_bytes, 1, 9, FIRST),

@@ -61,11 +61,11 @@ static void git_part(struct line *l, const struct defs *d)
 
 static void versions_part(struct line *l, const struct report *r)
 {
-	const struct defs *d = &r->recording->defs;
+	const struct defs *d = &r->timeline.recording->defs;
 	struct defs_text torch = defs_meta(d, "torch.version");
 	char text[128], device[80];
 
-	device_words(d, r->device, device, sizeof(device));
+	device_words(d, r->timeline.device, device, sizeof(device));
 	if (!torch.len && !device[0])
 		return;
 	snprintf(text, sizeof(text), "%s%.20s%s%s", torch.len ? "torch " : "", torch.s,
@@ -76,21 +76,21 @@ static void versions_part(struct line *l, const struct report *r)
 void report_head(const struct report *r, struct emit *out)
 {
 	struct line l = { .out = out };
-	const struct model *m = &r->survey;
+	const struct model *m = &r->timeline.model;
 	char text[64], t[HUMAN_MAX];
 
-	command_part(&l, &r->recording->defs);
+	command_part(&l, &r->timeline.recording->defs);
 	human_seconds(t, m->last_ns - m->first_ns);
-	if (steps_number(&r->steps))
-		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->steps),
-			 steps_number(&r->steps) == 1 ? "" : "s", t);
+	if (steps_number(&r->timeline.steps))
+		snprintf(text, sizeof(text), "%zu step%s in %s", steps_number(&r->timeline.steps),
+			 steps_number(&r->timeline.steps) == 1 ? "" : "s", t);
 	else
 		snprintf(text, sizeof(text), "%s",
 			 moments_state_only(m) ? "a state at one moment" : t);
 	part(&l, text);
-	git_part(&l, &r->recording->defs);
+	git_part(&l, &r->timeline.recording->defs);
 	versions_part(&l, r);
-	if (defs_meta(&r->recording->defs, "source").len)
+	if (defs_meta(&r->timeline.recording->defs, "source").len)
 		part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
 	flush(&l);
 	emit_line(out, "%s", "");

@@ -28,7 +28,7 @@ static bool is_at_begin(const struct extent *x)
 /* Items whose peak is no later than that event. */
 static void take(struct collect *k, uint64_t seq)
 {
-	const struct steps *steps = &k->r->steps;
+	const struct steps *steps = &k->r->timeline.steps;
 
 	for (; k->next < steps->count; k->next++) {
 		const struct extent *x = &steps->items[k->next].extent;
@@ -83,38 +83,29 @@ static uint64_t *peaks(const struct steps *steps)
 void report_steps_find(struct report *r)
 {
 	struct collect k = { .r = r };
-	uint64_t *seqs = peaks(&r->steps);
-	const struct series s = { .model = &r->survey,
+	uint64_t *seqs = peaks(&r->timeline.steps);
+	const struct series s = { .model = &r->timeline.model,
 				  .classifier = r->classifier,
-				  .device = r->device,
+				  .device = r->timeline.device,
 				  .moments = seqs,
-				  .moment_count = 2 * r->steps.count };
+				  .moment_count = 2 * r->timeline.steps.count };
 
-	r->step_bytes = need_new((r->steps.count + 1) * sizeof(*r->step_bytes));
-	if (r->steps.count)
+	r->step_bytes = need_new((r->timeline.steps.count + 1) * sizeof(*r->step_bytes));
+	if (r->timeline.steps.count)
 		series_run(&s,
 			   &(struct series_sink){ .change = change, .event = event, .ctx = &k });
 	take(&k, UINT64_MAX);
 	free(seqs);
 }
 
-static size_t highest(const struct steps *s)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < s->count; i++)
-		if (s->items[i].extent.peak > s->items[best].extent.peak)
-			best = i;
-	return best;
-}
-
 /* Items with a column: of many steps the first and last two, and the highest; what was before them
  * if there are none. */
-static unsigned choose(const struct steps *s, size_t columns[COLUMNS])
+static unsigned choose(const struct timeline *t, size_t columns[COLUMNS])
 {
-	size_t best = highest(s), n = steps_number(s);
+	size_t best, n = steps_number(&t->steps);
 	unsigned count = 0;
 
+	timeline_peak(t, &best);
 	for (size_t i = 1; i <= n && count < COLUMNS; i++)
 		if (n <= COLUMNS || i <= 2 || i == best || i > n - 2)
 			columns[count++] = i;
@@ -136,7 +127,7 @@ static uint64_t bytes_of(const struct view *v, size_t column)
 {
 	size_t i = v->columns[column];
 
-	return v->category == CATEGORIES ? v->report->steps.items[i].extent.peak
+	return v->category == CATEGORIES ? v->report->timeline.steps.items[i].extent.peak
 					 : v->report->step_bytes[i][v->category];
 }
 
@@ -171,7 +162,7 @@ void report_steps(struct report *r, struct emit *out)
 								report_by_step_class, 2, -21) };
 	char titles[COLUMNS][32];
 
-	v.count = choose(&r->steps, v.columns);
+	v.count = choose(&r->timeline, v.columns);
 	for (unsigned c = 0; c < v.count; c++) {
 		snprintf(titles[c], sizeof(titles[c]), "step %zu", v.columns[c]);
 		columns[1 + c] = (struct text_column)TEXT_COLUMN(
@@ -184,11 +175,12 @@ void report_steps(struct report *r, struct emit *out)
 static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 {
 	struct report *r = ctx;
-	const struct extent *x = &r->steps.items[i].extent;
+	const struct extent *x = &r->timeline.steps.items[i].extent;
 
-	instant_of_peak(&r->at, &r->steps, &r->survey.spans, x, &r->owners);
+	instant_of_peak(&r->at, &r->timeline.steps, &r->timeline.model.spans, x,
+			&r->timeline.owners);
 	*row = (struct row_report_step){
-		.step = r->steps.tail && i == r->steps.count - 1 ? 0 : i,
+		.step = r->timeline.steps.tail && i == r->timeline.steps.count - 1 ? 0 : i,
 		.peak_bytes = x->peak,
 		.peak_time_ns = x->peak_ns,
 		.peak_phase = phase_name(r->at.phase),
@@ -200,5 +192,5 @@ static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 
 struct rows_report_step report_steps_rows(struct report *r)
 {
-	return (struct rows_report_step){ r->steps.count, step_row, r };
+	return (struct rows_report_step){ r->timeline.steps.count, step_row, r };
 }

@@ -44,10 +44,10 @@ static bool holder_row(void *ctx, size_t i, struct row_line *row)
 
 static void holders_table(struct report *r, const struct moment *mo, struct emit *out)
 {
-	struct holders_view v = { .all = holders_of_blocks(mo, &r->owners),
+	struct holders_view v = { .all = holders_of_blocks(mo, &r->timeline.owners),
 				  .most = r->top > 0 ? (size_t)r->top : SIZE_MAX };
 	struct rows_line rows = { v.all.count > v.most ? v.most + 1 : v.all.count, holder_row, &v };
-	const char *bytes = moments_state_only(&r->survey) ? "bytes" : "at peak";
+	const char *bytes = moments_state_only(&r->timeline.model) ? "bytes" : "at peak";
 	const struct text_column columns[] = {
 		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO, .style = COLUMN_CUT),
 		TEXT_COLUMN(bytes, line_bytes, 1, 10),
@@ -64,7 +64,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 
 static void cache_lines(const struct report *r, const struct moment *mo, struct emit *out)
 {
-	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	char a[HUMAN_MAX], b[HUMAN_MAX], note[128];
 	uint64_t unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
 	uint64_t hole = holders_largest_hole(mo);
@@ -94,12 +94,12 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 	struct defs_text fact;
 
 	snprintf(key, sizeof(key), "device.%d.rounding_at_peak", mo->device);
-	fact = defs_meta(&r->recording->defs, key);
+	fact = defs_meta(&r->timeline.recording->defs, key);
 	bytes = strtoull(fact.s, NULL, 10);
 	for (size_t i = 0; i < mo->count && !fact.len; i++) {
 		const struct block *b = &mo->blocks[i];
 
-		uint64_t storage = model_storage(&r->survey, b);
+		uint64_t storage = model_storage(&r->timeline.model, b);
 
 		if (!storage || storage >= b->size)
 			continue;
@@ -119,7 +119,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 	char what[64];
 
 	if (mo->framework)
-		all = holders_of_libraries(mo, &r->owners);
+		all = holders_of_libraries(mo, &r->timeline.owners);
 	for (size_t i = 0; i < all.count; i++) {
 		snprintf(what, sizeof(what), "%.60s", all.items[i].library);
 		emit_figure(out, FIGURE, what, all.items[i].bytes,
@@ -140,13 +140,14 @@ static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 	struct extent x = { .peak_seq = p->event.seq,
 			    .peak_stack = p->event.stack,
 			    .peak_node = block ? p->event.name : 0 };
-	struct defs_text range = defs_string(&r->recording->defs, p->range);
+	struct defs_text range = defs_string(&r->timeline.recording->defs, p->range);
 	struct instant at = { 0 };
 	char *line;
 
 	buf[0] = 0;
-	if (r->steps.count > 1)
-		instant_of_peak(&at, &r->steps, &r->survey.spans, &x, &r->owners);
+	if (r->timeline.steps.count > 1)
+		instant_of_peak(&at, &r->timeline.steps, &r->timeline.model.spans, &x,
+				&r->timeline.owners);
 	line = strstr(at.text, " (");
 	if (line)
 		*line = 0;
@@ -158,17 +159,20 @@ static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 
 static void peak_lines(struct report *r, const struct moment *mo, struct emit *out)
 {
-	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	const struct peak *p = &model_curve(d)->peak;
-	bool state = moments_state_only(&r->survey), early = p->event.seq <= r->survey.state_seq;
+	bool state = moments_state_only(&r->timeline.model),
+	     early = p->event.seq <= r->timeline.model.state_seq;
 	char b[HUMAN_MAX], phase[INSTANT_MAX + 8] = "", title[INSTANT_MAX + 8], who[OWNER_WORDS];
-	const struct peak_words words = { &r->survey,	mo->device,	  p->bytes, d->total_bytes,
-					  p->event.seq, p->event.time_ns, "" };
+	const struct peak_words words = {
+		&r->timeline.model, mo->device,	      p->bytes, d->total_bytes,
+		p->event.seq,	    p->event.time_ns, ""
+	};
 	struct block last = { .stack = p->event.stack,
 			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
 			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
 			      .seq = p->event.seq };
-	struct owner owner = owners_find(&r->owners, &last);
+	struct owner owner = owners_find(&r->timeline.owners, &last);
 
 	if (!early)
 		when(r, p, phase, sizeof(phase));
@@ -190,7 +194,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 
 static void device_part(struct report *r, const struct moment *mo, struct emit *out)
 {
-	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	char b[HUMAN_MAX];
 
 	peak_lines(r, mo, out);
@@ -200,7 +204,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	cache_lines(r, mo, out);
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
-	if (!moments_state_only(&r->survey))
+	if (!moments_state_only(&r->timeline.model))
 		emit_figure(out, FIGURE, "allocated at the end", model_curve(d)->now, "");
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
@@ -212,19 +216,19 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 
 static void trouble_lines(const struct report *r, struct emit *out)
 {
-	const struct gmt_reader_info *i = r->recording->info;
+	const struct gmt_reader_info *i = r->timeline.recording->info;
 
-	if (r->survey.dropped)
+	if (r->timeline.model.dropped)
 		emit_line(out,
 			  "%" PRIu64
 			  " events were lost while recording: figures may be too low or too high.",
-			  r->survey.dropped);
+			  r->timeline.model.dropped);
 	if (i->damaged_blocks || i->skipped_bytes)
 		emit_line(out, "The file is damaged (see gpumemtrace verify): these figures are of "
 			       "what can be read.");
-	else if (running_writes(r->recording))
+	else if (running_writes(r->timeline.recording))
 		emit_line(out, "The program is still running: figures are up to now.");
-	else if (i->truncated || !r->survey.ended)
+	else if (i->truncated || !r->timeline.model.ended)
 		emit_line(out, "The program was killed or crashed: figures are up to that moment.");
 	if (!r->count)
 		emit_line(out, "No device memory was allocated in this recording.");
@@ -233,11 +237,11 @@ static void trouble_lines(const struct report *r, struct emit *out)
 /* The commands that say more, of a recording that has something to say. */
 static void next_lines(const struct report *r, struct emit *out)
 {
-	const char *path = r->recording->path;
+	const char *path = r->timeline.recording->path;
 	uint64_t ooms = 0;
 
 	for (size_t i = 0; i < r->count; i++)
-		ooms += model_ooms(&r->survey.devices[r->moments[i].device]);
+		ooms += model_ooms(&r->timeline.model.devices[r->moments[i].device]);
 	if (!r->count)
 		return;
 	emit_line(out, "Where next: gpumemtrace html %s -o run.html", path);

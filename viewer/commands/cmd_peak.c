@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/holders.h"
 #include "../answers/parts.h"
+#include "../answers/peak.h"
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../documents/columns.h"
-#include "../moments/moments.h"
-#include "../moments/snapshot.h"
 #include "command.h"
 
 #define WHO 37
@@ -20,87 +17,15 @@ struct peak_options {
 	long device, top;
 };
 
-/* One line of one class, the largest of them all first. */
-struct line {
-	enum category category;
-	const struct holder *holder;
-};
-
-struct view {
-	struct timeline timeline;
-	struct snapshot shot;
-	struct instant instant;
-	struct holders holders[CATEGORIES];
-	struct line *lines;
-	size_t count;
-};
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	if (x->holder->bytes != y->holder->bytes)
-		return x->holder->bytes < y->holder->bytes ? 1 : -1;
-	return x->category < y->category ? -1 : x->category > y->category;
-}
-
-static void find_lines(struct view *v)
-{
-	const struct moment *mo = &v->shot.moment;
-	size_t n = 0;
-
-	for (size_t i = 0; i < mo->count; i++)
-		holders_add(&v->holders[v->shot.classes[i]],
-			    (struct holder){
-				    .owner = owners_find(&v->timeline.owners, &mo->blocks[i]) },
-			    mo->blocks[i].size);
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		v->count += v->holders[c].count;
-	v->lines = need_new((v->count + 1) * sizeof(*v->lines));
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		for (size_t i = 0; i < v->holders[c].count; i++)
-			v->lines[n++] = (struct line){ c, &v->holders[c].items[i] };
-	qsort(v->lines, v->count, sizeof(*v->lines), by_bytes);
-}
-
-static bool line_row(void *ctx, size_t i, struct row_class_line *row)
-{
-	const struct view *v = ctx;
-	const struct holder *h = v->lines[i].holder;
-
-	*row = (struct row_class_line){ .class = v->lines[i].category,
-					.owner = h->owner,
-					.bytes = h->bytes,
-					.blocks = h->blocks };
-	return true;
-}
-
-static struct row_peak document(struct view *v)
-{
-	const struct moment *mo = &v->shot.moment;
-
-	return (struct row_peak){ .device = mo->device,
-				  .bytes = mo->bytes,
-				  .time_ns = mo->time_ns,
-				  .seq = mo->seq,
-				  .step = v->instant.step,
-				  .phase = phase_name(v->instant.phase),
-				  .text = v->instant.text,
-				  .reserved_bytes = mo->reserved,
-				  .total_bytes = mo->total_bytes,
-				  .categories = v->shot.bytes,
-				  .lines = { v->count, line_row, v } };
-}
-
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
-static void text_classes(struct emit *out, const struct view *v)
+static void text_classes(struct emit *out, const struct peak_answer *a)
 {
 	char line[80] = "", one[64], b[HUMAN_MAX];
 	unsigned order[CATEGORIES];
-	size_t count = classes_by_bytes(v->shot.bytes, order);
+	size_t count = classes_by_bytes(a->shot.bytes, order);
 
 	for (size_t i = 0; i < count; i++) {
-		snprintf(one, sizeof(one), "%s %s", human_bytes(b, v->shot.bytes[order[i]]),
+		snprintf(one, sizeof(one), "%s %s", human_bytes(b, a->shot.bytes[order[i]]),
 			 category_words(order[i]));
 		if (line[0] && strlen(line) + strlen(one) > 74) {
 			emit_line(out, "  %s,", line);
@@ -113,9 +38,10 @@ static void text_classes(struct emit *out, const struct view *v)
 		emit_line(out, "  %s", line);
 }
 
-static void text(struct emit *out, const struct view *v, const struct row_peak *row, long top)
+static void text(struct emit *out, const struct peak_answer *a, const struct row_peak *row,
+		 long top)
 {
-	const struct moment *mo = &v->shot.moment;
+	const struct moment *mo = &a->shot.moment;
 	const struct text_column columns[] = {
 		TEXT_COLUMN("", class_line_bytes, 2, 10),
 		TEXT_COLUMN("", class_line_bytes, 1, 5, .style = COLUMN_SHARE, .all = mo->bytes),
@@ -123,10 +49,10 @@ static void text(struct emit *out, const struct view *v, const struct row_peak *
 		TEXT_COLUMN("", class_line_owner, 2, -1, .room = WHO),
 	};
 
-	emit_peak_title(out, &(struct peak_words){ &v->timeline.model, mo->device, mo->bytes,
+	emit_peak_title(out, &(struct peak_words){ &a->timeline->model, mo->device, mo->bytes,
 						   mo->total_bytes, mo->seq, mo->time_ns,
-						   v->instant.text });
-	text_classes(out, v);
+						   a->instant.text });
+	text_classes(out, a);
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->lines, columns, top, "  ");
 }
@@ -134,30 +60,20 @@ static void text(struct emit *out, const struct view *v, const struct row_peak *
 static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct peak_options *o = options;
-	struct view v = { 0 };
-	const struct peak *peak;
+	struct timeline t = { 0 };
+	struct peak_answer a;
 	struct row_peak row;
-	size_t step;
-	int rc = timeline_open(&v.timeline, r, o->device);
+	int rc = timeline_open(&t, r, o->device);
 
 	if (rc)
 		return rc;
-	peak = &model_curve(&v.timeline.model.devices[v.timeline.device])->peak;
-	snapshot_take(&v.shot, &v.timeline, peak->event.seq);
-	if (!rc) {
-		instant_of_peak(&v.instant, &v.timeline.steps, &v.timeline.model.spans,
-				timeline_peak(&v.timeline, &step), &v.timeline.owners);
-		find_lines(&v);
-		row = document(&v);
-		emit_document(out, peak, &row);
-		text(out, &v, &row, o->top);
-		for (unsigned c = 0; c < CATEGORIES; c++)
-			free(v.holders[c].items);
-		free(v.lines);
-		snapshot_free(&v.shot);
-	}
-	timeline_close(&v.timeline);
-	return rc;
+	peak_find(&a, &t);
+	row = peak_document(&a);
+	emit_document(out, peak, &row);
+	text(out, &a, &row, o->top);
+	peak_free(&a);
+	timeline_close(&t);
+	return 0;
 }
 
 static const struct option_row options[] = {

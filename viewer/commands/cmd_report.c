@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/peak.h"
 #include "../answers/report.h"
 #include "../base/need.h"
 #include "../base/say.h"
@@ -13,13 +14,14 @@ struct report_options {
 	const char *file;
 	long top;
 	bool steps;
+	bool with_peak; /* in JSON what `peak` says stands in a line of its own behind it */
 };
 
 static bool device_row(void *ctx, size_t i, struct row_report_device *row)
 {
 	struct report *r = ctx;
 	const struct moment *mo = &r->moments[i];
-	const struct model_device *d = &r->survey.devices[mo->device];
+	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	const struct curve *c = model_curve(d);
 
 	*row = (struct row_report_device){ .device = mo->device,
@@ -29,24 +31,24 @@ static bool device_row(void *ctx, size_t i, struct row_report_device *row)
 					   .peak_reserved_bytes = model_peak_reserved(d),
 					   .categories_at_peak = report_by_class(r, mo),
 					   .ooms = model_ooms(d),
-					   .has_state_only = moments_state_only(&r->survey),
+					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
 	return true;
 }
 
 static void document(struct report *r, struct emit *out)
 {
-	struct row_report row = { .events = r->survey.events,
-				  .dropped = r->survey.dropped,
-				  .truncated = r->recording->info->truncated,
+	struct row_report row = { .events = r->timeline.model.events,
+				  .dropped = r->timeline.model.dropped,
+				  .truncated = r->timeline.recording->info->truncated,
 				  .devices = { r->count, device_row, r },
 				  .has_steps = r->each_step,
 				  .steps = report_steps_rows(r),
-				  .file_bytes = r->recording->file_bytes };
+				  .file_bytes = r->timeline.recording->file_bytes };
 
 	for (size_t i = 0; i < r->count; i++) {
-		row.allocs += model_allocs(&r->survey.devices[r->moments[i].device]);
-		row.frees += model_frees(&r->survey.devices[r->moments[i].device]);
+		row.allocs += model_allocs(&r->timeline.model.devices[r->moments[i].device]);
+		row.frees += model_frees(&r->timeline.model.devices[r->moments[i].device]);
 	}
 	row.has_values_not_computed = values_document(&r->values, &row.values_not_computed);
 	emit_document(out, report, &row);
@@ -56,7 +58,7 @@ static void document(struct report *r, struct emit *out)
 static void want_peaks(struct report *r)
 {
 	for (int d = 0; d < MODEL_DEVICES; d++) {
-		const struct model_device *device = &r->survey.devices[d];
+		const struct model_device *device = &r->timeline.model.devices[d];
 		const struct curve *c = model_curve(device);
 
 		if (!device->seen || (!c->peak.bytes && !model_ooms(device)))
@@ -65,44 +67,43 @@ static void want_peaks(struct report *r)
 							  .seq = c->peak.event.seq,
 							  .time_ns = c->peak.event.time_ns,
 							  .framework = device->framework };
-		model_take(&r->survey, &r->moments[r->count - 1]);
+		model_take(&r->timeline.model, &r->moments[r->count - 1]);
 	}
+}
+
+static void print_peak(struct report *r, struct emit *out)
+{
+	struct peak_answer a;
+	struct row_peak row;
+
+	peak_find(&a, &r->timeline);
+	row = peak_document(&a);
+	emit_document(out, peak, &row);
+	peak_free(&a);
 }
 
 static int first_run(void *ctx, const struct gmt_event *e)
 {
 	struct report *r = ctx;
 
-	model_event(&r->survey, e);
+	model_event(&r->timeline.model, e);
 	values_event(&r->values, e);
 	return 0;
 }
 
-/* Everything that the events say. */
-static int take(struct report *r, struct recording *recording)
-{
-	int device, rc;
-
-	model_init(&r->survey, &recording->defs);
-	rc = recording_run(recording, UINT64_MAX, first_run, r);
-	model_settle(&r->survey);
-	device = model_main_device(&r->survey);
-	r->device = device < 0 ? 0 : device;
-	model_measure_spans(&r->survey, r->device);
-	steps_find(&r->steps, &r->survey.spans, &r->stacks);
-	values_settle(&r->values, &r->owners);
-	return rc;
-}
-
 static int build(struct report *r, struct recording *recording)
 {
-	int rc;
+	struct timeline *t = &r->timeline;
+	int rc, device;
 
-	r->recording = recording;
-	owners_open(&r->owners, &r->stacks, &recording->defs);
-	rc = take(r, recording);
+	timeline_begin(t, recording);
+	rc = recording_run(recording, UINT64_MAX, first_run, r);
+	model_settle(&t->model);
+	device = model_main_device(&t->model);
+	timeline_look(t, device < 0 ? 0 : device);
+	values_settle(&r->values, &t->owners);
 	want_peaks(r);
-	r->classifier = classifier_new(&r->survey, &r->owners);
+	r->classifier = classifier_new(&t->model, &t->owners);
 	if (!rc && r->each_step)
 		report_steps_find(r);
 	return rc;
@@ -115,9 +116,7 @@ static void take_down(struct report *r)
 	classifier_free(r->classifier);
 	values_free(&r->values);
 	free(r->step_bytes);
-	steps_free(&r->steps);
-	owners_close(&r->owners);
-	model_free(&r->survey);
+	timeline_close(&r->timeline);
 	free(r);
 }
 
@@ -132,6 +131,8 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	rc = build(r, recording);
 	if (!rc)
 		document(r, out);
+	if (!rc && o->with_peak && model_main_device(&r->timeline.model) >= 0)
+		print_peak(r, out);
 	if (!rc && !emit_json(out))
 		report_text(r, out);
 	if (!rc)
@@ -155,5 +156,6 @@ const struct command command_report = {
 		"allocations.",
 	.options = options,
 	.answer = answer,
+	.with_peak = offsetof(struct report_options, with_peak),
 	COMMAND_FILE(struct report_options, OPERAND_RUN, COMMAND_ROWS),
 };

@@ -32,8 +32,9 @@ struct command {
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
 	enum command_ranks ranks;
-	size_t file;  /* offset of its path in the options */
-	size_t other; /* of the second one */
+	size_t file;	  /* offset of its path in the options */
+	size_t other;	  /* of the second one */
+	size_t with_peak; /* not 0: offset of a bool, to say what `peak` says too */
 	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
 	bool (*plain)(void *options);
 };

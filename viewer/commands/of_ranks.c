@@ -41,15 +41,6 @@ struct rows {
 	struct ranks_table table;
 };
 
-/* `peak` with its own defaults, on the recording at path. */
-static int peak_of(const char *path, struct emit *out)
-{
-	void *options = options_new(&command_peak);
-
-	set_file(&command_peak, options, path);
-	return command_perform(&command_peak, options, out);
-}
-
 static int work(void *ctx, size_t i, FILE *f)
 {
 	struct rows *r = ctx;
@@ -58,9 +49,9 @@ static int work(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	set_file(r->command, r->options, path);
+	if (r->command->with_peak)
+		*(bool *)((char *)r->options + r->command->with_peak) = true;
 	rc = command_perform(r->command, r->options, out);
-	if (rc == EXIT_OK && ranks_needs_peak(r->command->name))
-		peak_of(path, out); /* a recording without device memory has none */
 	emit_close(out);
 	return rc;
 }

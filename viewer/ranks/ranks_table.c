@@ -46,17 +46,6 @@ bool ranks_has_columns(const char *command)
 	return columns_of(command, &count);
 }
 
-bool ranks_needs_peak(const char *command)
-{
-	size_t count;
-	const struct ranks_column *c = columns_of(command, &count);
-
-	while (count--)
-		if (c[count].document == RANKS_SECOND)
-			return true;
-	return false;
-}
-
 void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command)
 {
 	*t = (struct ranks_table){ .run = run, .main = -1 };

@@ -89,9 +89,6 @@ struct ranks_table {
 /* Whether there are columns for the command. */
 bool ranks_has_columns(const char *command);
 
-/* Whether its rows need what `peak` says too. */
-bool ranks_needs_peak(const char *command);
-
 void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command);
 void ranks_table_free(struct ranks_table *t);
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The highest moment of a device: when, what, and the lines of code that hold it. */
+#ifndef VIEWER_PEAK_H
+#define VIEWER_PEAK_H
+
+#include "../documents/document.h"
+#include "../moments/snapshot.h"
+#include "holders.h"
+
+struct peak_answer {
+	struct timeline *timeline;
+	struct snapshot shot;
+	struct instant instant;
+	struct holders holders[CATEGORIES];
+	/* A line of code and a class, the largest of them all first. */
+	struct peak_line {
+		enum category category;
+		const struct holder *holder;
+	} * lines;
+	size_t count;
+};
+
+void peak_find(struct peak_answer *a, struct timeline *t);
+struct row_peak peak_document(struct peak_answer *a); /* lives as long as a */
+void peak_free(struct peak_answer *a);
+
+#endif
