@@ -343,6 +343,20 @@ def test_what_only_one_recording_can_answer(tool, tmp_path):
     assert tool("report", run / "run.1.gmt", "--rank", "1") == tool("report", run / "run.1.gmt")
 
 
+def test_export_writes_a_file_for_each(tool, tmp_path):
+    run = run_of(tmp_path / "run", r2={"activations": 14})
+    said = tool.json("export", run, "-t", "csv", "-o", f"{tmp_path}/out/")
+    written = [tmp_path / f"out/rank-{rank}.csv" for rank in range(4)]
+    assert [r["file"] for r in said["ranks"]] == [str(w) for w in written]
+    assert said["totals"]["file_bytes"] == sum(w.stat().st_size for w in written)
+    for rank, file in enumerate(written):
+        tool("export", run, "--rank", rank, "-t", "csv", "-o", tmp_path / "one.csv")
+        assert file.read_bytes() == (tmp_path / "one.csv").read_bytes()
+    assert "rank-3.csv" in tool("export", run, "-t", "csv", "-o", tmp_path / "out")
+    code, why = failed(tool, "export", run, "-t", "csv", "-o", tmp_path / "file.csv")
+    assert code == 2 and "-o FOLDER/" in why
+
+
 def test_page_and_oom_of_a_folder(tool, tmp_path):
     run = run_of(tmp_path / "run", r1={"oom": True})
     (run / "run.2.gmt").write_bytes(b"")

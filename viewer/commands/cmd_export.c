@@ -214,8 +214,11 @@ const struct command command_export = {
 		"moment), "
 		"csv, jsonl and arrow (a table of all blocks: class, size, life, stack). Each "
 		"carries "
-		"the class of every block.",
+		"the class of every block. Of several recordings with -o FOLDER/ a file for each "
+		"rank.",
 	.options = options,
 	.run = run_export,
-	COMMAND_FILE(struct export_options, OPERAND_ONE, COMMAND_ONE),
+	COMMAND_FILE(struct export_options, OPERAND_RUN, COMMAND_FILES),
+	.output = offsetof(struct export_options, output),
+	.format = offsetof(struct export_options, to),
 };

@@ -16,6 +16,7 @@ enum command_ranks {
 	COMMAND_ALONE, /* it knows of no ranks */
 	COMMAND_ROWS,  /* a row for each (ranks/ranks_columns.def) */
 	COMMAND_ONE,   /* what it shows is of one recording: --rank says which */
+	COMMAND_FILES, /* the same, but into a folder it writes a file for each */
 	COMMAND_ALL,   /* it reads them itself: `file` is a list, folders are replaced by theirs */
 	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
 };
@@ -34,6 +35,8 @@ struct command {
 	enum command_ranks ranks;
 	size_t file;	  /* offset of its path in the options */
 	size_t other;	  /* of the second one */
+	size_t output;	  /* of files: offset of the path to write to, */
+	size_t format;	  /* and of the word that their names end with */
 	size_t with_peak; /* not 0: offset of a bool, to say what `peak` says too */
 	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
 	bool (*plain)(void *options);

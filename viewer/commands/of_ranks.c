@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "of_ranks.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../base/emit.h"
 #include "../base/need.h"
@@ -41,6 +43,42 @@ struct rows {
 	struct ranks_table table;
 };
 
+static const char **text_at(void *options, size_t offset)
+{
+	return (const char **)((char *)options + offset);
+}
+
+/* The folder of a command that writes a file for each: made, if its name ends with a slash. */
+static bool has_folder(const struct command *c, void *options)
+{
+	const char *output = c->output ? *text_at(options, c->output) : NULL;
+	struct stat st;
+	size_t len = output ? strlen(output) : 0;
+
+	if (len && output[len - 1] == '/')
+		mkdir(output, 0777);
+	return len && *text_at(options, c->format) && !stat(output, &st) && S_ISDIR(st.st_mode);
+}
+
+/* "out/rank-3.csv"; of a recording that says no rank its own name. It stays until the worker ends.
+ */
+static void set_output(const struct command *c, void *options, const struct rank_file *f)
+{
+	const char **output = text_at(options, c->output), *slash = strrchr(f->path, '/');
+	const char *name = slash ? slash + 1 : f->path, *format = *text_at(options, c->format);
+	char *path = need_new(PATH_MAX);
+	size_t len = strlen(*output);
+
+	len -= len > 1 && (*output)[len - 1] == '/';
+	if (f->rank >= 0)
+		snprintf(path, PATH_MAX, "%.*s/rank-%ld.%s", (int)len, *output, (long)f->rank,
+			 format);
+	else
+		snprintf(path, PATH_MAX, "%.*s/%.*s.%s", (int)len, *output, (int)strcspn(name, "."),
+			 name, format);
+	*output = path;
+}
+
 static int work(void *ctx, size_t i, FILE *f)
 {
 	struct rows *r = ctx;
@@ -49,6 +87,8 @@ static int work(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	set_file(r->command, r->options, path);
+	if (r->command->output)
+		set_output(r->command, r->options, &r->table.run->items[i]);
 	if (r->command->with_peak)
 		*(bool *)((char *)r->options + r->command->with_peak) = true;
 	rc = command_perform(r->command, r->options, out);
@@ -121,7 +161,8 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	rc = outcome(&r, &any);
 	if (!emit_json(out) && any) {
 		ranks_print_text(out, &r.table, &strays);
-		where_next(&r);
+		if (c->ranks == COMMAND_ROWS)
+			where_next(&r);
 	}
 	emit_end(out);
 	ranks_answer_free(&document);
@@ -163,16 +204,18 @@ int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *w
 
 static int only_one(const struct command *c, const struct ranks_run *run, const char *where)
 {
+	const char *folder = c->output ? ", or a folder with -o FOLDER/ for all" : "";
 	char words[200];
 
 	if (run->items[0].rank < 0)
 		return say_error(EXIT_USAGE,
-				 "%s answers for one recording; name one of those in %s: %s",
-				 c->name, where, all_words(run, words, sizeof(words)));
-	return say_error(EXIT_USAGE,
-			 "%s answers for one recording; choose one with --rank N: %s has those of "
-			 "ranks %s",
-			 c->name, where, all_words(run, words, sizeof(words)));
+				 "%s answers for one recording; name one of those in %s%s: %s",
+				 c->name, where, folder, all_words(run, words, sizeof(words)));
+	return say_error(
+		EXIT_USAGE,
+		"%s answers for one recording; choose one with --rank N%s: %s has those of "
+		"ranks %s",
+		c->name, folder, where, all_words(run, words, sizeof(words)));
 }
 
 static void say_run_note(const struct ranks_run *run)
@@ -241,7 +284,9 @@ static int with_run(const struct command *c, void *options, const struct options
 		return rc;
 	if (c->ranks == COMMAND_ALL)
 		rc = whole_list(c, options, &run, common, paths[0], out);
-	else if (c->ranks == COMMAND_ONE || common->rank)
+	else if (c->ranks == COMMAND_FILES && !common->rank && has_folder(c, options))
+		rc = each_rank(c, options, &run, out);
+	else if (c->ranks != COMMAND_ROWS || common->rank)
 		rc = one_rank(c, options, &run, common, paths[0], out);
 	else
 		rc = each_rank(c, options, &run, out);
