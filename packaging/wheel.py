@@ -56,36 +56,39 @@ def tag(arch):
     return f"py3-none-{GLIBC}_{arch}"
 
 
-def wheel_file(arch):
-    return f"Wheel-Version: 1.0\nGenerator: gpumemtrace packaging/wheel.py\nRoot-Is-Purelib: false\nTag: {tag(arch)}\n"
+def wheel_file(tag):
+    return f"Wheel-Version: 1.0\nGenerator: gpumemtrace packaging/wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n"
 
 
 def shell_completion(shell):
     return subprocess.run(["build/gpumemtrace", "--completions", shell], check=True, stdout=subprocess.PIPE).stdout
 
 
-def contents(arch, build, libraries):
-    """(name in the wheel, bytes, executable)"""
+def contents(tag, build, libraries):
+    """(name in the wheel, bytes, executable); without libraries those of the machine are used."""
     info, data = f"{PACKAGE}-{version()}.dist-info", f"{PACKAGE}-{version()}.data/data/share"
     for name in sorted(os.listdir("python/gpumemtrace")):
         if name.endswith((".py", ".pyi", ".typed")):
             yield f"{PACKAGE}/{name}", read(f"python/gpumemtrace/{name}", "rb"), False
     yield f"{PACKAGE}/_version.py", f'# SPDX-License-Identifier: Apache-2.0\n__version__ = "{version()}"\n'.encode(), False
     yield f"{PACKAGE}/bin/gpumemtrace", read(f"{build}/gpumemtrace", "rb"), True
-    for name in ("libgpumemtrace.so", "libgpumemtrace-arrow.so", "libsimgpu.so"):
+    for name in ("libgpumemtrace.so", "libgpumemtrace-arrow.so"):
         yield f"{PACKAGE}/lib/{name}", read(f"{build}/{name}", "rb"), True
-    yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
-    for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
-        yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True
+    if libraries:
+        yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
+    if os.path.exists(f"{build}/libsimgpu.so"):  # else CUDA's headers were not there
+        yield f"{PACKAGE}/lib/libsimgpu.so", read(f"{build}/libsimgpu.so", "rb"), True
+        for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
+            yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True
     for page in sorted(os.listdir("build/man")):
         yield f"{data}/man/man1/{page}", read(f"build/man/{page}", "rb"), False
     yield f"{data}/bash-completion/completions/gpumemtrace", shell_completion("bash"), False
     yield f"{data}/zsh/site-functions/_gpumemtrace", shell_completion("zsh"), False
     yield f"{info}/METADATA", metadata().encode(), False
-    yield f"{info}/WHEEL", wheel_file(arch).encode(), False
+    yield f"{info}/WHEEL", wheel_file(tag).encode(), False
     yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False
     yield f"{info}/licenses/LICENSE", read("LICENSE", "rb"), False
-    for name in sorted(os.listdir(f"{libraries}/licences")):
+    for name in sorted(os.listdir(f"{libraries}/licences")) if libraries else ():
         yield f"{info}/licenses/{name}", read(f"{libraries}/licences/{name}", "rb"), False
 
 
@@ -101,21 +104,21 @@ def write(archive, name, content, executable):
     archive.writestr(entry, content, compresslevel=9)
 
 
-def make(arch, build, libraries):
-    path = f"dist/{PACKAGE}-{version()}-{tag(arch)}.whl"
+def make(path, tag, build, libraries):
     record = f"{PACKAGE}-{version()}.dist-info/RECORD"
     rows = []
     with zipfile.ZipFile(path + ".new", "w") as archive:
-        for name, content, executable in contents(arch, build, libraries):
+        for name, content, executable in contents(tag, build, libraries):
             write(archive, name, content, executable)
             rows.append(f"{name},{digest(content)},{len(content)}\n")
         write(archive, record, "".join(rows) + f"{record},,\n", False)
     os.replace(path + ".new", path)
-    print(f"wheels: {path}, {os.path.getsize(path) / 1e6:.1f} MB")
+    print(f"wheels: {path}, {os.path.getsize(path) / 1e6:.1f} MB", file=sys.stderr)
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["version"]:
         print(version())
     else:
-        make(*sys.argv[1:])
+        arch, *folders = sys.argv[1:]
+        make(f"dist/{PACKAGE}-{version()}-{tag(arch)}.whl", tag(arch), *folders)

@@ -30,9 +30,6 @@ for arch; do
 	$PYTHON -m auditwheel show dist/*"$arch".whl >"build/auditwheel-$arch.log" 2>&1 ||
 		{ cat "build/auditwheel-$arch.log" >&2; echo "wheels: auditwheel refuses the wheel for $arch" >&2; exit 2; }
 done
-if [ -e .git ]; then # else this is the source archive itself
-	git archive --format=tar --prefix="gpumemtrace-$($PYTHON packaging/wheel.py version)/" HEAD |
-		gzip -n -9 >"dist/gpumemtrace-$($PYTHON packaging/wheel.py version).tar.gz"
-fi
+[ ! -e .git ] || $PYTHON packaging/backend.py dist # else this is the source archive itself
 (cd dist && sha256sum * >SHA256SUMS)
 ls -l dist

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import venv
 
 import pytest
 
@@ -84,6 +85,17 @@ sys.exit(str(error) if error else 0)
         parts = {part["name"] for part in json.load(file)["components"]}
     with open(f"{REPO}/packaging/sources.txt") as file:
         assert parts == {line.split()[0] for line in file if line.strip() and not line.startswith("#")}
+
+
+@released
+def test_pip_builds_the_source_archive(tmp_path):
+    """With this machine's compiler and libraries; no CUDA headers there, so without the simulated device."""
+    (path,) = glob.glob(f"{REPO}/dist/*.tar.gz")
+    venv.create(tmp_path / "venv", with_pip=True)
+    run(f"{tmp_path}/venv/bin/pip", "install", "--quiet", "--no-deps", path, cwd=tmp_path)
+    run(f"{tmp_path}/venv/bin/pip", "check")
+    program = "import gpumemtrace, sys; r = gpumemtrace.open(sys.argv[1]); print(len(r.live()) >= 0)"
+    assert run(f"{tmp_path}/venv/bin/python", "-c", program, f"{REPO}/tests/data/example/new.gmt").strip() == "True"
 
 
 @pytest.mark.parametrize("kind, files", [
