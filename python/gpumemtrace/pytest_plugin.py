@@ -28,9 +28,11 @@ _CHILD = "GPUMEMTRACE_PYTEST_REPORTS"  # in the recorded process: the file that 
 _MARK = "gpu_memory(peak=None, growth=None, reserved=None, classes=None): the test runs recorded by gpumemtrace and fails if it holds more"
 _WORDS = {"peak": "max_peak", "growth": "max_growth", "reserved": "max_reserved", "classes": "max_class"}
 # Options of the session that make no sense for one test of it: name -> how many words follow.
-_LEFT_OUT = {"-n": 1, "--numprocesses": 1, "--dist": 1, "--junitxml": 1, "--junit-xml": 1, "--lf": 0, "--last-failed": 0, "--ff": 0,
+_LEFT_OUT = {"--basetemp": 1, "-n": 1, "--numprocesses": 1, "--dist": 1, "--junitxml": 1, "--junit-xml": 1, "--lf": 0, "--last-failed": 0, "--ff": 0,
              "--failed-first": 0, "--nf": 0, "--sw": 0, "--stepwise": 0, "--collect-only": 0, "--co": 0, "--gpu-memory": 0,
              "--gpu-memory-report": 0, "--gpu-memory-keep": 1, "--gpu-memory-sim": 1, "--gpu-memory-fail-above": 1}
+# Options whose value may look like a test.
+_FOLDERS = ("--rootdir", "--confcutdir", "-c", "--config-file", "-p", "-o")
 
 
 class Result(NamedTuple):
@@ -196,15 +198,18 @@ class _Runner:
 
 def _passed_on(config: pytest.Config) -> Generator[str, None, None]:
     """The words of the session's command line but for tests and what is not for one test."""
-    skip = 0
+    skip, before = 0, ""
+    # Without tests on the command line these are folders of the settings.
+    tests = config.args if config.args_source is pytest.Config.ArgsSource.ARGS else []
     for word in map(str, config.invocation_params.args):
         name, equals, _ = word.partition("=")
         if skip:
             skip -= 1
         elif name in _LEFT_OUT:
             skip = 0 if equals else _LEFT_OUT[name]
-        elif word not in config.args and not (word.startswith("-n") and word[2:].isdigit()):
+        elif before in _FOLDERS or (word not in tests and not (word.startswith("-n") and word[2:].isdigit())):
             yield word
+        before = word
 
 
 def _failure(item: pytest.Item, text: str) -> pytest.TestReport:

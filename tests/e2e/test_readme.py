@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md", "docs/benchmarks.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md", "docs/benchmarks.md", "docs/python.md", "docs/ci.md"]
 TRAIN = """
 import os, torch
 torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))

@@ -133,3 +133,20 @@ def test_nothing_is_written_where_it_lies(plain, tmp_path):
         run(f"{plain}/bin/gpumemtrace", "run", "--sim", "h100-80g", "-o", "y.gmt", "--", sys.executable, "train.py", cwd=tmp_path)
     finally:
         run("chmod", "-R", "u+w", f"{plain}/lib")
+
+
+PACKAGE = """
+import importlib.metadata, sys
+import gpumemtrace
+r = gpumemtrace.open(sys.argv[1])
+capsules = [t.__arrow_c_stream__() for t in (r.events, r.allocations, r.steps)]
+plugins = [e.load().__name__ for e in importlib.metadata.entry_points(group="pytest11") if e.name == "gpumemtrace"]
+print(r.peak, len(capsules), plugins)
+"""
+
+
+def test_the_package_reads_recordings(place):
+    """Its tools and its library, and the plugin that pytest finds."""
+    stub = "import sys, types; sys.modules['pytest'] = types.SimpleNamespace(hookimpl=lambda *a, **k: (a or [lambda f: f])[0])\n"
+    said = run(f"{place}/bin/python", "-c", stub + PACKAGE, f"{REPO}/tests/data/example/new.gmt")
+    assert said == "23444927488 3 ['gpumemtrace.pytest_plugin']\n"
