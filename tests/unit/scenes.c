@@ -290,6 +290,7 @@ void scene_begin(void)
 	define(GMT_DEF_THREAD, MAIN, &main_thread, sizeof(main_thread), "main", NULL, NULL);
 	define(GMT_DEF_THREAD, ENGINE, &engine, sizeof(engine), "pt_autograd_0", NULL, NULL);
 	model_init(&m, &defs);
+	study_begin(&m);
 	moment = (struct moment){ .device = 0, .framework = true, .seq = UINT64_MAX };
 }
 

@@ -8,7 +8,7 @@
 
 #include "recordings.h"
 
-#include "../../viewer/model/model.h"
+#include "../../viewer/classes/study.h"
 
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 

@@ -8,7 +8,7 @@
 
 #include "../../viewer/classes/classify.h"
 #include "../../viewer/answers/holders.h"
-#include "../../viewer/model/model.h"
+#include "../../viewer/classes/study.h"
 
 #define MIB (1024 * 1024ull)
 
@@ -19,6 +19,7 @@ static uint64_t seq;
 static void fresh(void)
 {
 	model_init(&m, &defs);
+	study_begin(&m);
 	seq = 0;
 }
 

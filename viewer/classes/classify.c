@@ -32,6 +32,7 @@ struct classifier *classifier_new(const struct model *m, struct owners *owners)
 	struct classifier *c = need_new(sizeof(*c));
 
 	c->m = m;
+	c->study = m->watcher;
 	c->owners = owners;
 	c->without = getenv("GPUMEMTRACE_TEST_WITHOUT_RULE");
 	return c;
@@ -43,7 +44,7 @@ void classifier_free(struct classifier *c)
 	free(c);
 }
 
-struct verdict classify_history(struct classifier *c, const struct history *h)
+static struct verdict decide(struct classifier *c, const struct history *h)
 {
 	size_t i = 0;
 
@@ -58,7 +59,7 @@ struct verdict classify(struct classifier *c, const struct block *b)
 	struct history h;
 
 	model_history(c->m, b, &h);
-	return classify_history(c, &h);
+	return decide(c, &h);
 }
 
 /* As if it had died at once, so that no rule waits for more. */
@@ -72,7 +73,7 @@ struct verdict classify_request(struct classifier *c, const struct block *b, enu
 	h.block.died_ns = b->born_ns;
 	h.born_forward = h.died_forward = c->m->spans.forwards;
 	h.born_backward = h.died_backward = c->m->spans.backwards;
-	return classify_history(c, &h);
+	return decide(c, &h);
 }
 
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room)

@@ -25,7 +25,8 @@ struct verdict {
 
 struct classifier;
 
-/* m has replayed the whole recording and must outlive it, like owners (NULL: no frames are read).
+/* m was studied (study_begin), has replayed the whole recording and must outlive it, like owners
+ * (NULL: no frames are read).
  */
 struct classifier *classifier_new(const struct model *m, struct owners *owners);
 void classifier_free(struct classifier *c);
@@ -35,7 +36,6 @@ struct verdict classify(struct classifier *c, const struct block *b);
 /* Of what a refused request would have become, on a thread that was doing that. */
 struct verdict classify_request(struct classifier *c, const struct block *b,
 				enum block_stage stage);
-struct verdict classify_history(struct classifier *c, const struct history *h);
 
 /* The names of all rules that fit, the deciding one first: "saved:activations nothing:unknown". For
  * tests. */

@@ -9,25 +9,25 @@
 /* An optimizer that makes its state anew at each step gives up the old one in it. */
 bool before_state(struct classifier *c, const struct history *h)
 {
-	return model_is_before(c->m, h) && life_ended_in(h, STAGE_OPTIMIZER);
+	return study_is_old(c->study, h) && life_ended_in(h, STAGE_OPTIMIZER);
 }
 
 bool before_gradient(struct classifier *c, const struct history *h)
 {
-	return model_is_before(c->m, h) && life_ended_in(h, STAGE_ZERO_GRAD);
+	return study_is_old(c->study, h) && life_ended_in(h, STAGE_ZERO_GRAD);
 }
 
 /* Gradients of the block's size that one backward pass left behind. */
 static uint32_t gradients_of(const struct classifier *c, const struct history *h)
 {
-	const struct model_size *s = model_before_of(c->m, life_size(h));
+	const struct study_size *s = study_size_of(c->study, life_size(h));
 
 	return s ? s->most : 0;
 }
 
 static bool stands(const struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && model_is_before(c->m, h) && life_rank(h);
+	return !c->m->tags && study_is_old(c->study, h) && life_rank(h);
 }
 
 /* More: the model is made first, and an optimizer keeps up to three of each. */

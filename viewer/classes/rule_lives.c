@@ -35,8 +35,8 @@ bool life_cleared(struct classifier *c, const struct history *h)
 {
 	if (life_saved(h) || (life_born_in(h, STAGE_BACKWARD) && !life_lived_past_backward(h)))
 		return false;
-	return model_was_cleared(c->m, h) ||
-	       (!life_ended(h) && model_has_habit(c->m, life_stack(h), HABIT_CLEARED));
+	return study_was_cleared(c->study, h) ||
+	       (!life_ended(h) && study_has_habit(c->study, life_stack(h), HABIT_CLEARED));
 }
 
 /* It took the place of what a module made: a buffer if that was one. */
@@ -72,12 +72,12 @@ bool life_activation(struct classifier *c, const struct history *h)
  * never freed in backward. */
 static bool is_gone_through(struct classifier *c, const struct history *h)
 {
-	const struct model_pass *p = model_pass_of(c->m, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 
-	if (!p || p->walked)
+	if (!p || p->backward)
 		return p;
-	return model_takes_graph_on(p) && model_died_with_pass(p, h) &&
-	       !model_stem_is_walked(c->m, life_module_path(h));
+	return pass_takes_graph_on(p) && pass_ended_with(p, h) &&
+	       !study_path_is_of_graph(c->study, life_module_path(h));
 }
 
 /* A variable holds it past the backward pass: others of its kind show that the graph held it too.
@@ -87,7 +87,7 @@ bool life_result(struct classifier *c, const struct history *h)
 	if (c->m->tags || !life_born_in(h, STAGE_FORWARD) || life_backward_over(h) ||
 	    !is_gone_through(c, h) || !life_saw_backward(c, h))
 		return false;
-	return model_has_habit(c->m, life_stack(h), HABIT_WALKED) ||
+	return study_has_habit(c->study, life_stack(h), HABIT_OF_GRAPH) ||
 	       place_of_native(c, h) & PLACE_RESULT ||
 	       place_of_stack(c, life_next_stack(h), life_seq(h)) & PLACE_TAKES;
 }
@@ -107,25 +107,25 @@ static bool says_nothing(const struct model *m)
  * before any. */
 bool life_graph(struct classifier *c, const struct history *h)
 {
-	const struct model_pass *p = model_pass_of(c->m, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 
 	if (!says_nothing(c->m) || !life_born_in(h, STAGE_FORWARD) || !p ||
 	    !outlived_its_pass(c, h))
 		return false;
 	if (!c->m->spans.backwards)
-		return model_keeps_much(p);
-	return model_keeps_graph(p) && model_stem_is_walked(c->m, life_module_path(h));
+		return pass_keeps_much(p);
+	return pass_keeps_graph(p) && study_path_is_of_graph(c->study, life_module_path(h));
 }
 
 bool life_script_graph(struct classifier *c, const struct history *h)
 {
-	const struct model_pass *p = model_pass_of(c->m, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 
 	if (c->m->tags || !life_born_in(h, STAGE_OUTSIDE) || life_backward_over(h) || !p ||
 	    !life_saw_backward(c, h))
 		return false;
-	return (model_is_of_graph(c->m, h) ||
-		(life_born_after_forward(h) && model_takes_graph_on(p))) &&
+	return (study_is_of_graph(c->study, h) ||
+		(life_born_after_forward(h) && pass_takes_graph_on(p))) &&
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
 
@@ -133,10 +133,10 @@ bool life_script_graph(struct classifier *c, const struct history *h)
  * values lie in what computed them. */
 static bool is_appended_to(struct classifier *c, const struct history *h)
 {
-	const struct model_pass *p = model_pass_of(c->m, life_first_forward(h));
-	const struct model_pass *next = model_pass_of(c->m, life_first_forward(h) + 1);
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+	const struct forward_pass *next = study_pass_of(c->study, life_first_forward(h) + 1);
 
-	for (int i = 0; p && next && p->last != life_seq(h) && i < MODEL_MADE && next->kept[i]; i++)
+	for (int i = 0; p && next && p->last != life_seq(h) && i < STUDY_MADE && next->kept[i]; i++)
 		if (place_of_stack(c, next->kept[i], life_seq(h)) & PLACE_CAT)
 			return true;
 	return false;
@@ -148,11 +148,11 @@ bool life_cache(struct classifier *c, const struct history *h)
 {
 	if (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || life_saw_backward(c, h))
 		return false;
-	if (model_went_on(h) ||
-	    (!life_ended(h) && model_has_habit(c->m, life_stack(h), HABIT_WENT_ON)))
+	if (life_went_on(h) ||
+	    (!life_ended(h) && study_has_habit(c->study, life_stack(h), HABIT_WENT_ON)))
 		return true;
-	if (!model_was_kept(h) &&
-	    (life_ended_in(h, STAGE_FORWARD) || !model_has_habit(c->m, life_stack(h), HABIT_KEPT)))
+	if (!life_was_kept(h) && (life_ended_in(h, STAGE_FORWARD) ||
+				  !study_has_habit(c->study, life_stack(h), HABIT_KEPT)))
 		return false;
 	return place_of_native(c, h) & PLACE_CAT || is_appended_to(c, h);
 }
@@ -162,8 +162,8 @@ bool life_rows(struct classifier *c, const struct history *h)
 {
 	return life_born_in(h, STAGE_OUTSIDE) && !life_tagged(h, ANY_TAG) &&
 	       life_born_after_forward(h) && !life_saw_backward(c, h) &&
-	       (life_lived_on(c, h) || model_has_habit(c->m, life_stack(h), HABIT_CARRIED)) &&
-	       model_makes_many(c->m, life_stack(h)) && place_of_native(c, h) & PLACE_ROWS;
+	       (life_lived_on(c, h) || study_has_habit(c->study, life_stack(h), HABIT_CARRIED)) &&
+	       study_makes_many(c->study, life_stack(h)) && place_of_native(c, h) & PLACE_ROWS;
 }
 
 /* It took the place of what an optimizer kept: state that grows with its parameter. */
@@ -175,9 +175,9 @@ bool life_replaced_state(struct classifier *c, const struct history *h)
 /* The script brought something to the device since the latest forward pass, before it made this. */
 static bool is_after_move(struct classifier *c, const struct history *h)
 {
-	const struct model_pass *p = model_pass_of(c->m, life_first_forward(h));
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 
-	for (int i = 0; p && i < MODEL_MADE && p->made[i] && p->made[i] != life_stack(h); i++)
+	for (int i = 0; p && i < STUDY_MADE && p->made[i] && p->made[i] != life_stack(h); i++)
 		if (place_of_stack(c, p->made[i], life_seq(h)) & PLACE_MOVED)
 			return true;
 	return false;
@@ -202,7 +202,7 @@ bool block_is_gathered(struct classifier *c, const struct history *h)
 {
 	return life_born_in(h, STAGE_OUTSIDE) &&
 	       (life_first_forward(h) || life_first_backward(h)) &&
-	       model_gathers(c->m, life_stack(h)) &&
+	       study_gathers(c->study, life_stack(h)) &&
 	       place_of_native(c, h) & (PLACE_COMPUTED | PLACE_CONVERTED);
 }
 
@@ -211,7 +211,7 @@ bool block_is_gathered(struct classifier *c, const struct history *h)
 bool life_prepared(struct classifier *c, const struct history *h)
 {
 	if (!life_born_in(h, STAGE_OUTSIDE) || is_of_another_pass(c, h) ||
-	    life_tagged(h, BLOCK_GRAPH) || model_is_of_graph(c->m, h) ||
+	    life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
 	    !life_made_by(h, STACK_PYTHON) || block_is_gathered(c, h) ||
 	    life_made_by(h, STACK_PARAM | STACK_CLIP | STACK_STATE | STACK_CAPTURE | STACK_BUCKET))
 		return false;
@@ -222,7 +222,7 @@ bool life_prepared(struct classifier *c, const struct history *h)
 /* There before anything was computed, never freed, by no module. */
 bool life_parameter(struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && !model_is_before(c->m, h) && life_born_in(h, STAGE_OUTSIDE) &&
+	return !c->m->tags && !study_is_old(c->study, h) && life_born_in(h, STAGE_OUTSIDE) &&
 	       !life_ended(h) && !life_first_backward(h) && !life_born_after_forward(h) &&
 	       c->m->spans.backwards > 1;
 }
@@ -237,16 +237,16 @@ bool block_is_bucket(struct classifier *c, const struct history *h)
 
 /* Those that arrive die at once; without tags: no backward pass leaves as much behind as the
  * buckets are made for, once or twice. */
-static bool holds_gradients(const struct model *m)
+static bool holds_gradients(const struct study *st)
 {
-	return m->tags ? m->grads_gone > m->grads_kept : 4 * m->left.most < m->buckets;
+	return st->m->tags ? st->grads_gone > st->grads_kept : 4 * st->left.most < st->buckets;
 }
 
 /* Buckets hold the gradients themselves from the first that arrives until they are cleared. */
 bool life_bucket(struct classifier *c, const struct history *h)
 {
 	return block_is_bucket(c, h) && life_holds_gradients(h) && !life_tagged(h, ANY_TAG) &&
-	       holds_gradients(c->m);
+	       holds_gradients(c->study);
 }
 
 bool life_reduced(struct classifier *c, const struct history *h)

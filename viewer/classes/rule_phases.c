@@ -44,7 +44,7 @@ bool phase_outside(struct classifier *c, const struct history *h)
 	if (!life_born_in(h, STAGE_OUTSIDE) || !life_made_by(h, STACK_PYTHON) ||
 	    !(c->m->spans.forwards || c->m->spans.backwards))
 		return false;
-	return life_tagged(h, BLOCK_GRAPH) || model_is_of_graph(c->m, h) ||
+	return life_tagged(h, BLOCK_GRAPH) || study_is_of_graph(c->study, h) ||
 	       (life_ended(h) && life_last_backward(c, h) <= life_first_backward(h) + 1) ||
 	       block_is_gathered(c, h) ||
 	       ((life_born_after_forward(h) || !c->m->spans.forwards) &&

@@ -26,8 +26,8 @@ static bool is_batch(struct classifier *c, const struct history *h)
 	uint32_t until = life_last_backward(c, h);
 
 	return place_of_native(c, h) & PLACE_MOVED &&
-	       until <= life_first_backward(h) + BATCH_PASSES && model_line_goes_on(c->m, h) &&
-	       !model_makes_many_once(c->m, life_stack(h));
+	       until <= life_first_backward(h) + BATCH_PASSES && study_line_goes_on(c->study, h) &&
+	       !study_makes_many_once(c->study, life_stack(h));
 }
 
 /* Kept over at least one whole step, or for good. */
@@ -36,10 +36,10 @@ bool set_copies(struct classifier *c, const struct history *h)
 	uint32_t until = life_last_backward(c, h);
 
 	return c->m->spans.backwards && is_of_the_script(h) &&
-	       model_is_of_a_set(c->m, life_stack(h)) &&
+	       study_is_of_a_set(c->study, life_stack(h)) &&
 	       (until > life_first_backward(h) + !life_born_after_step(h) ||
 		(!life_ended(h) && (!life_first_backward(h) ||
-				    model_has_habit(c->m, life_stack(h), HABIT_KEPT_ON)))) &&
+				    study_has_habit(c->study, life_stack(h), HABIT_KEPT_ON)))) &&
 	       !(place_of_native(c, h) & (PLACE_WORKSPACE | PLACE_CAST)) && !is_batch(c, h);
 }
 
@@ -58,7 +58,7 @@ bool set_averages(struct classifier *c, const struct history *h)
 {
 	uint32_t place = place_of_native(c, h);
 
-	return set_copies(c, h) && model_size_is_of_weight(c->m, life_size(h)) &&
+	return set_copies(c, h) && study_size_is_of_weight(c->study, life_size(h)) &&
 	       (is_copied(c, h) || (place & PLACE_EMPTY && !life_first_backward(h))) &&
 	       (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
@@ -76,8 +76,9 @@ bool set_loaded(struct classifier *c, const struct history *h)
 {
 	if (is_read_and_kept(c, h))
 		return true;
-	return is_made_by_script(h) && life_last_forward(c, h) > 1 && model_is_of_many(c->m, h) &&
-	       !(c->m->spans.backwards && model_is_of_a_set(c->m, life_stack(h))) &&
+	return is_made_by_script(h) && life_last_forward(c, h) > 1 &&
+	       study_is_of_many(c->study, h) &&
+	       !(c->m->spans.backwards && study_is_of_a_set(c->study, life_stack(h))) &&
 	       is_copied(c, h);
 }
 
@@ -91,9 +92,9 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 		return false;
 	place = place_of_script(c, h);
 	if (place & PLACE_OF_GRAD && !life_born_after_forward(h) &&
-	    life_size(h) >= c->m->largest_gradient)
+	    life_size(h) >= c->study->largest_gradient)
 		return true;
-	return model_is_of_a_set(c->m, life_stack(h)) &&
+	return study_is_of_a_set(c->study, life_stack(h)) &&
 	       (place & PLACE_OF_GRAD ||
 		!(place & PLACE_READ || place_of_native(c, h) & PLACE_MOVED));
 }
@@ -102,6 +103,6 @@ bool set_copied_gradients(struct classifier *c, const struct history *h)
 bool set_update(struct classifier *c, const struct history *h)
 {
 	return is_of_the_script(h) && life_first_backward(h) && !life_born_after_forward(h) &&
-	       !life_ended_in_backward(h) && model_is_of_a_set(c->m, life_stack(h)) &&
+	       !life_ended_in_backward(h) && study_is_of_a_set(c->study, life_stack(h)) &&
 	       !(place_of_native(c, h) & PLACE_MOVED);
 }

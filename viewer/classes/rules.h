@@ -5,9 +5,11 @@
 #define VIEWER_RULES_H
 
 #include "classify.h"
+#include "study.h"
 
 struct classifier {
 	const struct model *m;
+	const struct study *study; /* its */
 	struct owners *owners;
 	const char *without; /* the name of a rule that is left out: for tests of the rules */
 	struct map places;   /* stack -> what native frames and source lines say */

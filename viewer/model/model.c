@@ -86,8 +86,8 @@ static void note_spans(struct model *m, const struct gmt_event *e)
 
 	spans_event(&m->spans, e);
 	m->grads_live |= now->is_work && stage_is_backward(now->stage) && !m->tags;
-	if (now->backward_over)
-		model_end_walk(m, e);
+	if (now->backward_over && m->watch)
+		m->watch->backward_over(m->watcher, e);
 }
 
 int model_event(void *model, const struct gmt_event *e)
@@ -118,6 +118,8 @@ int model_event(void *model, const struct gmt_event *e)
 
 void model_free(struct model *m)
 {
+	if (m->watch)
+		m->watch->freed(m->watcher);
 	for (int d = 0; d < MODEL_DEVICES; d++)
 		tree_free(&m->devices[d].live);
 	free(m->devices);
@@ -126,25 +128,11 @@ void model_free(struct model *m)
 	tree_free(&m->mapped);
 	lives_free(&m->lives);
 	free(m->bucket_list);
-	map_free(&m->thread_ids);
 	map_free(&m->saved_ids);
 	map_free(&m->leaf_ids);
 	free(m->leaves);
-	map_free(&m->habits);
-	map_free(&m->walked);
-	map_free(&m->sizes);
-	map_free(&m->set_ids);
-	free(m->sets);
-	map_free(&m->before_ids);
-	free(m->before);
-	map_free(&m->line_ids);
-	free(m->lines);
-	map_free(&m->reduced_ids);
-	free(m->reduced);
-	free(m->passes);
 	spans_free(&m->spans);
 	signs_free(&m->signs);
-	free(m->threads);
 	free(m->saved);
 }
 
@@ -163,29 +151,6 @@ struct model_device *model_device(struct model *m, int device)
 	if (device >= m->device_end)
 		m->device_end = device + 1;
 	return d;
-}
-
-static uint32_t thread_place(struct model *m, uint32_t thread)
-{
-	bool fresh;
-	uint32_t *at = map_put(&m->thread_ids, thread, &fresh);
-
-	if (fresh) {
-		m->threads = need_grow(m->threads, &m->thread_room, m->thread_count,
-				       sizeof(*m->threads));
-		*at = m->thread_count;
-		m->threads[m->thread_count++] = (struct model_thread){ 0 };
-	}
-	return *at;
-}
-
-struct model_thread *model_thread(struct model *m, uint32_t thread)
-{
-	if (!m->thread_count || thread != m->thread_latest) {
-		m->thread_at = thread_place(m, thread);
-		m->thread_latest = thread;
-	}
-	return &m->threads[m->thread_at];
 }
 
 /* A block in place of whatever the recording says was still at that address. */
@@ -215,10 +180,8 @@ struct history *model_birth(struct model *m, struct tree *t, const struct gmt_ev
 	b->after_step = m->spans.stepped;
 	b->born_backward = m->spans.backwards;
 	b->born_steps = (uint32_t)m->spans.steps;
-	model_note_size(m, b);
-	model_note_line(m, b);
-	model_note_birth(m, b);
-	model_note_pass(m, b);
+	if (m->watch)
+		m->watch->born(m->watcher, b);
 	return b;
 }
 

@@ -17,10 +17,6 @@
 #include "history.h"
 
 #define MODEL_DEVICES 256
-#define MODEL_BIRTHS  32
-#define MODEL_MADE    8
-#define MODEL_SIZES   16
-#define MODEL_SWAPS   4096
 
 /* When a curve was highest, and what was going on then. */
 struct peak {
@@ -38,95 +34,16 @@ struct curve {
 	struct span_level *level; /* its way through the spans, or NULL */
 };
 
-/* What became of the blocks of one stack before. */
-enum habit {
-	HABIT_CLEARED =
-		1 << 0, /* made in backward or after it, freed where gradients are cleared */
-	HABIT_WENT_ON = 1 << 1, /* kept from one forward pass to a later one, and freed in it */
-	HABIT_KEPT = 1 << 2,	/* or after the next one, and no backward pass came between */
-	HABIT_WALKED = 1 << 3,	/* made in forward, given up in backward */
-	HABIT_KEPT_ON = 1 << 4, /* made by the script, and kept over a backward pass, */
-	HABIT_CARRIED = 1 << 5, /* or from after a forward pass into the next one */
-	HABIT_LET_GO = 1 << 6,	/* made in forward, kept for backward, given up without one */
-};
-
-/* A forward pass, and what the script made after the one before it. */
-struct model_pass {
-	uint32_t blocks, gone; /* made in it; of those, given up before it was over, */
-	uint32_t dropped;      /* or then, before the next backward pass */
-	struct model_run {
-		uint64_t from, to; /* seq */
-		uint32_t blocks;
-	} run, longest;	 /* deaths one behind the other: the latest, and most of them */
-	uint32_t walked; /* the first backward pass that gave up some, 0 = none */
-	struct {
-		uint64_t from;	   /* seq: what the script makes from here on is of a graph, */
-		uint32_t backward; /* that leads to the backward pass after this one */
-	} graphs[2];		   /* before, and after a backward pass */
-	uint32_t made[MODEL_MADE]; /* stacks of what the script made, in order, */
-	uint32_t kept[MODEL_MADE]; /* and of what the next pass still had */
-	uint64_t last;		   /* seq of its last block: its result */
-};
-
-/* One of a thread's latest blocks of the framework. */
-struct model_birth {
-	uint64_t addr, seq;
-	int32_t device;
-};
-
-struct model_thread {
-	struct model_birth births[MODEL_BIRTHS];
-	unsigned birth;	     /* how many; the latest is births[(birth - 1) % MODEL_BIRTHS] */
-	uint64_t replaced;   /* seq of the latest weight's death that made others its heirs */
-	unsigned lost;	     /* modules' blocks that died since, */
-	uint64_t lost_bytes; /* so large */
-	struct model_let_go {
-		uint32_t stack, blocks; /* of them those that one line gave up */
-		uint32_t maker;		/* where the latest was made */
-		uint64_t bytes;
-	} let_go;
-};
-
-/* A block that an optimizer's methods made. */
-struct model_swap {
-	struct model_birth at;
-	uint64_t size;
-};
-
-/* What one stack made outside of modules. */
-struct model_set {
-	struct {
-		uint64_t bytes;
-		uint32_t blocks;
-	} sizes[MODEL_SIZES];  /* those that came first */
-	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
-	uint32_t pass, passes; /* the latest that it made some before, and how many */
-	uint32_t at_once;      /* blocks before that pass */
-	uint64_t last;
-	struct model_birth firsts[2]; /* of the pass before the latest, and of that one */
-	bool gathers;		      /* what it made two passes before was still there */
-};
-
-/* What one line of Python made outside of modules before the first pass. */
-struct model_line {
-	struct {
-		uint64_t bytes;
-		uint32_t blocks;
-	} sizes[MODEL_SIZES]; /* those that came first */
-	uint32_t blocks;
-	bool later; /* it went on when passes had begun */
-};
-
-/* Blocks of one size in a recording that begins late. */
-struct model_size {
-	uint32_t standing;	      /* there before it and at its end */
-	uint32_t backward, now, most; /* that a backward pass left: the latest one, of it, of any */
-};
-
-/* What a backward pass left behind. */
-struct model_left {
-	uint32_t backward, blocks; /* of the latest that some are known of */
-	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
+/* Whoever draws conclusions from lives sees them go by: see classes/study.h. */
+struct model_watch {
+	void (*born)(void *ctx, struct history *h);
+	void (*died)(void *ctx, const struct history *h, const struct gmt_event *e);
+	void (*leaf)(void *ctx, uint32_t leaf, const struct history *h); /* its memory, or NULL */
+	void (*leaf_moved)(void *ctx, uint32_t leaf, struct history *h); /* into other memory */
+	void (*gradient)(void *ctx, const struct history *h);		 /* one arrived in it */
+	void (*backward_over)(void *ctx, const struct gmt_event *e);
+	void (*settled)(void *ctx); /* no more events, for now */
+	void (*freed)(void *ctx);
 };
 
 struct model_device {
@@ -175,11 +92,8 @@ struct model {
 	bool bare;		    /* no lives are kept */
 	struct lives lives;
 
-	struct map thread_ids;
-	uint32_t thread_latest; /* id of the one that was asked for last, */
-	uint32_t thread_at;	/* and where it is */
-	struct model_thread *threads;
-	size_t thread_count, thread_room;
+	const struct model_watch *watch; /* or NULL */
+	void *watcher;
 
 	struct map saved_ids; /* SavedVariable -> index */
 	struct model_saved {
@@ -195,38 +109,12 @@ struct model {
 	struct model_leaf {
 		uint64_t addr, seq;
 		int32_t device;
-		bool cut;	       /* it is a cut in a graph */
-		uint32_t stack, signs; /* see model_note_maker */
+		bool cut; /* it is a cut in a graph */
 	} * leaves;
 	size_t leaf_count, leaf_room;
-	struct map habits; /* stack -> enum habit: what became of its blocks */
-	struct map walked; /* stem -> 1: backward gave up a block that its frames made */
-	struct map sizes;  /* of modules' blocks and of gradients */
-	uint64_t largest_gradient;
-	struct map set_ids; /* stack -> index in sets */
-	struct model_set *sets;
-	size_t set_count, set_room;
-	struct map before_ids; /* size -> index in before */
-	struct model_size *before;
-	size_t before_count, before_room;
-	bool settled;
-	struct map line_ids; /* signs_line -> index in lines */
-	struct model_line *lines;
-	size_t line_count, line_room;
-	struct model_swap made[MODEL_SWAPS];
-	uint32_t made_count;	/* in all; the latest are there */
-	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
-	struct model_birth *reduced;
-	size_t reduced_count, reduced_room;
-	struct model_pass *passes; /* by their number: block.born_forward */
-	size_t pass_count, pass_room;
-	uint64_t tags;			 /* events of autograd */
-	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
-	uint64_t buckets;		 /* bytes that data parallelism made for them */
-	struct model_left left;		 /* without tags */
-	uint32_t walks_over;		 /* the backward pass that is over and was told of */
-	bool grads_live;		 /* gradients arrived since they were last cleared, */
-	uint64_t grad_bytes;		 /* so many */
+	uint64_t tags;	     /* events of autograd */
+	bool grads_live;     /* gradients arrived since they were last cleared, */
+	uint64_t grad_bytes; /* so many */
 };
 
 /* What was alive after one event; time_ns may be set before. Arrays are in order of address. */
@@ -254,6 +142,9 @@ void model_free(struct model *m);
 void model_settle(struct model *m);
 /* The moment after an event, of a model that has settled: device, seq and framework are set. */
 void model_take(struct model *m, struct moment *mo);
+/* Of a life that is there: a change of it, from this event on. */
+void model_change(struct model *m, const struct history *h, enum life_change change,
+		  const struct gmt_event *e);
 /* A life by its number, with all that is true of it at all times. */
 void model_block(const struct model *m, uint32_t life, struct block *b);
 /* All that is known of a moment's block, for rules. */
@@ -281,41 +172,4 @@ uint64_t model_ooms(const struct model_device *d);
 int model_main_device(const struct model *m);
 /* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
 bool model_bucket_filled(const struct model *m, uint64_t before);
-/* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
-bool model_is_of_a_set(const struct model *m, uint32_t stack);
-/* They gather from pass to pass: something keeps them all. */
-bool model_gathers(const struct model *m, uint32_t stack);
-bool model_makes_many(const struct model *m, uint32_t stack); /* before each of several passes */
-bool model_makes_many_once(const struct model *m, uint32_t stack); /* and never again */
-/* Its line made it before the first pass with many others, of some sizes more than of others, and
- * none later. */
-bool model_is_of_many(const struct model *m, const struct history *b);
-/* Its line makes some after the first pass too. */
-bool model_line_goes_on(const struct model *m, const struct history *b);
-bool model_size_is_of_weight(const struct model *m, uint64_t size); /* or of a gradient */
-/* The script's own part of a graph had begun when it made the block. */
-bool model_is_of_graph(const struct model *m, const struct history *b);
-/* It was there before the recording began, and nobody knows who made it. */
-bool model_is_before(const struct model *m, const struct history *b);
-/* NULL: no such block is known. After model_settle. */
-const struct model_size *model_before_of(const struct model *m, uint64_t size);
-/* NULL if nothing was made in it or before it. */
-const struct model_pass *model_pass_of(const struct model *m, uint32_t number);
-/* Most of what it made outlived it, and nothing has walked it back; or was there too when the next
- * backward pass began. */
-bool model_keeps_graph(const struct model_pass *p);
-bool model_keeps_much(const struct model_pass *p); /* a third or more */
-bool model_takes_graph_on(const struct model_pass *p);
-/* It died when most of its pass did, or not at all. */
-bool model_died_with_pass(const struct model_pass *p, const struct history *b);
-/* Backward gives up what these frames make, whoever called the module. */
-bool model_stem_is_walked(const struct model *m, uint32_t stem);
-bool model_has_habit(const struct model *m, uint32_t stack, enum habit habit);
-/* Born in backward, after one or ahead of it in a Function, given up where gradients are cleared.
- */
-bool model_was_cleared(const struct model *m, const struct history *b);
-/* Born in one forward pass, given up inside a later one: its successor took over. */
-bool model_went_on(const struct history *b);
-bool model_was_kept(const struct history *b); /* or after that pass */
-
 #endif

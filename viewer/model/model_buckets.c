@@ -52,7 +52,7 @@ void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 		bool filled = model_bucket_filled(m, bytes_before(m, i));
 
 		if (filled != b->holds_gradients)
-			model_row_change(m, b, filled ? CHANGE_FILLED : CHANGE_EMPTIED, e);
+			model_change(m, b, filled ? CHANGE_FILLED : CHANGE_EMPTIED, e);
 		b->holds_gradients = filled;
 	}
 }

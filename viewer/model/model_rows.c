@@ -43,8 +43,8 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 		model_add_bucket(m, b, layer);
 }
 
-void model_row_change(struct model *m, const struct history *b, enum life_change change,
-		      const struct gmt_event *e)
+void model_change(struct model *m, const struct history *b, enum life_change change,
+		  const struct gmt_event *e)
 {
 	if (b->block.life)
 		lives_note(&m->lives, change, b->block.life - 1, e->seq, e->time_ns);

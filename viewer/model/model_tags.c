@@ -39,9 +39,11 @@ static struct model_leaf *leaf_of(struct model *m, uint64_t node)
 	return &m->leaves[*at];
 }
 
-static void note_leaf(struct model_leaf *leaf, const struct gmt_event *e, struct history *b,
-		      uint32_t backward)
+static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt_event *e,
+		      struct history *b)
 {
+	uint32_t backward = m->spans.backwards;
+
 	leaf->device = e->device;
 	leaf->addr = leaf->seq = 0;
 	if (!b)
@@ -51,7 +53,8 @@ static void note_leaf(struct model_leaf *leaf, const struct gmt_event *e, struct
 	b->tags |= leaf->cut ? BLOCK_DETACHED : BLOCK_LEAF;
 	if (leaf->cut)
 		return;
-	model_note_maker(leaf, b);
+	if (m->watch)
+		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), b);
 	if (!b->leaf_ns)
 		b->leaf_ns = e->time_ns;
 	if (!b->leaf_passes || b->leaf_backward != backward)
@@ -67,7 +70,9 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b) };
-	note_leaf(leaf, e, b, m->spans.backwards);
+	if (m->watch)
+		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), NULL);
+	note_leaf(m, leaf, e, b);
 }
 
 void model_tag_moved(struct model *m, const struct gmt_event *e)
@@ -77,12 +82,12 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 	struct history *b = enclosing(m, e, &d);
 
 	m->tags++;
-	if (b && b->block.seq != leaf->seq && !leaf->cut)
-		model_note_moved(leaf, b);
-	note_leaf(leaf, e, b, m->spans.backwards);
+	if (m->watch && b && b->block.seq != leaf->seq && !leaf->cut)
+		m->watch->leaf_moved(m->watcher, (uint32_t)(leaf - m->leaves), b);
+	note_leaf(m, leaf, e, b);
 }
 
-/* A graph that is kept keeps its nodes: then a leaf is told once, but its gradient each time. */
+/* A graph that is kept keeps its nodes: then a leaf is recorded once, its gradient each time. */
 static void note_arrival(struct model *m, const struct model_leaf *leaf, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, leaf->device);
@@ -93,11 +98,11 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 	if (!b->arrivals || b->arrived_backward != m->spans.backwards)
 		b->arrivals++;
 	b->arrived_backward = m->spans.backwards;
-	/* A result that was made a leaf: all that had saved it has been walked back by now, but
+	/* A result that was made a leaf: backward is through with all that had saved it, but
 	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
 	if (b->stage == STAGE_FORWARD && b->saved) {
 		b->saved = 0;
-		model_row_change(m, b, CHANGE_RELEASED, e);
+		model_change(m, b, CHANGE_RELEASED, e);
 	}
 }
 
@@ -113,7 +118,8 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->tags |= BLOCK_GRAD;
-	model_note_gradient_size(m, b->block.size);
+	if (m->watch)
+		m->watch->gradient(m->watcher, b);
 	m->grads_live = true;
 	m->grad_bytes += e->size;
 	if (!b->grad_ns)
@@ -128,7 +134,7 @@ static void let_go(struct model *m, const struct model_saved *s, const struct gm
 	if (!b || b->block.seq != s->seq || !b->saved)
 		return;
 	if (!--b->saved)
-		model_row_change(m, b, CHANGE_RELEASED, e);
+		model_change(m, b, CHANGE_RELEASED, e);
 }
 
 static uint32_t saved_place(struct model *m)
@@ -150,7 +156,7 @@ static void note_saving(struct model *m, struct history *b, const struct gmt_eve
 		b->tags |= BLOCK_PACKED;
 	if (b->save_ns)
 		return;
-	model_row_change(m, b, CHANGE_SAVED_FIRST, e);
+	model_change(m, b, CHANGE_SAVED_FIRST, e);
 	b->save_ns = e->time_ns;
 	b->save_stack = e->stack;
 	b->save_backward = m->spans.backwards;
@@ -176,7 +182,7 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 		*at = saved_place(m);
 		m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device };
 		if (!b->saved++)
-			model_row_change(m, b, CHANGE_SAVED, e);
+			model_change(m, b, CHANGE_SAVED, e);
 	}
 }
 

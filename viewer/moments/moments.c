@@ -9,6 +9,7 @@
 
 #include "../base/human.h"
 #include "../base/say.h"
+#include "../classes/study.h"
 
 /* TIME_NS as in the events, or seconds since the start as "1.83s". */
 static bool parse_time(const char *text, struct moment_query *q)
@@ -121,6 +122,8 @@ static int survey(struct recording *r, struct model *m, struct moment_query *q, 
 
 	model_init(m, &r->defs);
 	m->bare = bare;
+	if (!bare)
+		study_begin(m);
 	rc = recording_run(r, UINT64_MAX, survey_event, &s);
 	model_settle(m);
 	return rc;

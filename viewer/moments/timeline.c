@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeline.h"
 
+#include "../classes/study.h"
 #include "moments.h"
 
 void timeline_begin(struct timeline *t, struct recording *r)
 {
 	*t = (struct timeline){ .recording = r };
 	model_init(&t->model, &r->defs);
+	study_begin(&t->model);
 	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
 	owners_init(&t->owners, &t->stacks);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../classes/study.h"
 #include "oom.h"
 
 #define FEWEST	   4 /* passes alive at once that say as much as one that came and went, */
@@ -51,7 +52,7 @@ static uint64_t place_of(struct stacks *s, uint32_t stack)
 
 static void note_places(const struct oom *o, struct stacks *s, struct map *places)
 {
-	const struct map *habits = &o->shot.model->habits;
+	const struct map *habits = study_habits(o->shot.model);
 	bool fresh;
 
 	for (size_t i = 0; i < habits->room; i++) {
@@ -59,13 +60,13 @@ static void note_places(const struct oom *o, struct stacks *s, struct map *place
 		uint64_t place;
 		uint32_t *at;
 
-		if (!slot->used || !(slot->value & (HABIT_WALKED | HABIT_LET_GO)))
+		if (!slot->used || !(slot->value & (HABIT_OF_GRAPH | HABIT_LET_GO)))
 			continue;
 		place = place_of(s, (uint32_t)slot->key);
 		if (!place)
 			continue;
 		at = map_put(places, place, &fresh);
-		*at = (fresh ? 0 : *at) | (slot->value & HABIT_WALKED ? WALKED : 0) |
+		*at = (fresh ? 0 : *at) | (slot->value & HABIT_OF_GRAPH ? WALKED : 0) |
 		      (slot->value & HABIT_LET_GO ? LET_GO : 0);
 	}
 }

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forward passes, for recordings without autograd's tags: how much of what a pass made was there
+ * when it was over (a graph keeps most of it, no graph next to nothing), and which backward pass
+ * freed it.
+ */
+#include "../base/need.h"
+#include "study.h"
+
+static struct forward_pass *pass_of(struct study *st, uint32_t number)
+{
+	while (number >= st->pass_count) {
+		st->passes =
+			need_grow(st->passes, &st->pass_room, st->pass_count, sizeof(*st->passes));
+		st->passes[st->pass_count++] = (struct forward_pass){ 0 };
+	}
+	return &st->passes[number];
+}
+
+const struct forward_pass *study_pass_of(const struct study *st, uint32_t number)
+{
+	return number < st->pass_count ? &st->passes[number] : NULL;
+}
+
+bool pass_keeps_graph(const struct forward_pass *p)
+{
+	enum { FEW = 8 };
+
+	return p && !p->backward && p->blocks >= FEW && p->gone < p->blocks - p->blocks / 4;
+}
+
+bool pass_keeps_much(const struct forward_pass *p)
+{
+	enum { FEW = 8 };
+
+	return p->blocks >= FEW && p->gone < p->blocks - p->blocks / 3;
+}
+
+bool pass_takes_graph_on(const struct forward_pass *p)
+{
+	return pass_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;
+}
+
+/* A graph that is dropped gives up all at once. */
+static void note_run(struct forward_pass *p, const struct history *b)
+{
+	enum { NEAR = 8 };
+
+	if (!p->run.blocks || b->block.died_seq - p->run.to > NEAR)
+		p->run = (struct pass_run){ .from = b->block.died_seq };
+	p->run.to = b->block.died_seq;
+	p->run.blocks++;
+	if (p->run.blocks >= p->longest.blocks)
+		p->longest = p->run;
+}
+
+bool pass_ended_with(const struct forward_pass *p, const struct history *b)
+{
+	return !b->block.died_seq ||
+	       (p->longest.from <= b->block.died_seq && b->block.died_seq <= p->longest.to);
+}
+
+static void note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
+{
+	for (int i = 0; i < STUDY_MADE; i++) {
+		if (!stacks[i])
+			stacks[i] = stack;
+		if (stacks[i] == stack)
+			break;
+	}
+}
+
+void study_passes_born(struct study *st, struct history *b)
+{
+	struct forward_pass *p;
+
+	if (b->block.memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+		return;
+	p = pass_of(st, b->born_forward);
+	if (b->stage == STAGE_FORWARD) {
+		p->blocks++;
+		p->last = b->block.seq;
+		b->module_path = st->m->tags ? 0 : signs_stem(&st->m->signs, b->block.stack);
+	} else if (b->block.stack) {
+		note_stack(p->made, b->block.stack);
+	}
+}
+
+static void note_graph(struct forward_pass *p, const struct history *b)
+{
+	int i = p->graphs[0].from && p->graphs[0].backward != b->born_backward;
+
+	if (p->graphs[i].from && p->graphs[i].backward == b->born_backward &&
+	    p->graphs[i].from < b->block.seq)
+		return;
+	p->graphs[i].from = b->block.seq;
+	p->graphs[i].backward = b->born_backward;
+}
+
+bool study_is_of_graph(const struct study *st, const struct history *b)
+{
+	const struct forward_pass *p = study_pass_of(st, b->born_forward);
+
+	for (int i = 0; b->stage == STAGE_OUTSIDE && p && i < 2; i++)
+		if (p->graphs[i].from && p->graphs[i].from < b->block.seq &&
+		    p->graphs[i].backward == b->born_backward)
+			return true;
+	return false;
+}
+
+/* What backward gives up was of a graph: the pass, or the script's own part. */
+static void note_backward(struct study *st, struct forward_pass *p, const struct history *b)
+{
+	bool fresh;
+
+	if (b->module_path)
+		*map_put(&st->graph_paths, b->module_path, &fresh) = 1;
+	if (b->stage == STAGE_FORWARD && !p->backward)
+		p->backward = b->died_backward;
+	if (b->stage == STAGE_OUTSIDE && b->died_backward == b->born_backward + 1)
+		note_graph(p, b);
+}
+
+void study_passes_died(struct study *st, const struct history *b)
+{
+	struct forward_pass *p;
+
+	if (b->block.memory || (b->stage != STAGE_FORWARD && b->stage != STAGE_OUTSIDE))
+		return;
+	p = pass_of(st, b->born_forward);
+	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_FORWARD &&
+	    b->died_forward == b->born_forward)
+		p->gone++;
+	else if (b->stage == STAGE_FORWARD && b->died_backward == b->born_backward)
+		p->dropped++;
+	if (b->stage == STAGE_FORWARD)
+		note_run(p, b);
+	if (b->block.stack && life_was_kept(b))
+		note_stack(p->kept, b->block.stack);
+	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&
+	    b->died_backward > b->born_backward)
+		note_backward(st, p, b);
+}
+
+bool study_path_is_of_graph(const struct study *st, uint32_t module_path)
+{
+	return module_path && map_get(&st->graph_paths, module_path);
+}
+
+/* Of a pass of the script's own, outside of modules, nothing tells which backward pass it led to:
+ * the next one. */
+static bool is_over(const struct study *st, const struct history *b)
+{
+	const struct forward_pass *p;
+
+	if (b->backward_over || b->born_backward == st->m->spans.backwards)
+		return false;
+	p = study_pass_of(st, b->born_forward);
+	if (b->stage == STAGE_OUTSIDE)
+		return !(b->after_forward && pass_keeps_graph(p));
+	return b->stage == STAGE_FORWARD && p->backward;
+}
+
+void study_backward_over(void *ctx, const struct gmt_event *e)
+{
+	struct study *st = ctx;
+
+	if (st->m->tags || st->backward_over == st->m->spans.backwards)
+		return;
+	st->backward_over = st->m->spans.backwards;
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		LIVE_EACH(&st->m->devices[d].live, b)
+		{
+			if (!is_over(st, b))
+				continue;
+			b->backward_over = true;
+			model_change(st->m, b, CHANGE_BACKWARD_OVER, e);
+		}
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one line of Python makes before the first pass, whoever calls it: a line that loads weights
+ * or makes others of them makes many, of several sizes, some sizes more often than others. Batches
+ * that wait on the device come as often in each of their sizes.
+ */
+#include "../base/need.h"
+#include "study.h"
+
+static struct study_line *line_of(struct study *st, uint64_t line)
+{
+	bool fresh;
+	uint32_t *at = map_put(&st->line_ids, line, &fresh);
+
+	if (fresh) {
+		st->lines =
+			need_grow(st->lines, &st->line_room, st->line_count, sizeof(*st->lines));
+		*at = st->line_count++;
+		st->lines[*at] = (struct study_line){ 0 };
+	}
+	return &st->lines[*at];
+}
+
+static bool is_early(const struct history *b)
+{
+	return !b->born_forward && !b->born_backward;
+}
+
+static struct study_line *find_line(const struct study *st, const struct history *b)
+{
+	uint64_t line = b->stage == STAGE_OUTSIDE ? signs_line(&st->m->signs, b->block.stack) : 0;
+	const uint32_t *at = line ? map_get(&st->line_ids, line) : NULL;
+
+	return at ? &st->lines[*at] : NULL;
+}
+
+static void add(struct study_line *l, uint64_t size)
+{
+	unsigned i = 0;
+
+	l->blocks++;
+	while (i < STUDY_SIZES && l->sizes[i].blocks && !study_as_large(l->sizes[i].bytes, size))
+		i++;
+	if (i < STUDY_SIZES) {
+		l->sizes[i].bytes = size;
+		l->sizes[i].blocks++;
+	}
+}
+
+void study_lines_born(struct study *st, const struct history *b)
+{
+	uint64_t line;
+	struct study_line *l;
+
+	if (b->block.memory || b->stage != STAGE_OUTSIDE)
+		return;
+	if (!is_early(b)) {
+		l = find_line(st, b);
+		if (l)
+			l->later = true;
+		return;
+	}
+	line = signs_line(&st->m->signs, b->block.stack);
+	if (line)
+		add(line_of(st, line), b->block.size);
+}
+
+bool study_is_of_many(const struct study *st, const struct history *b)
+{
+	enum { MANY = 4 };
+	const struct study_line *l = is_early(b) ? find_line(st, b) : NULL;
+
+	if (!l || l->later || l->blocks < MANY)
+		return false;
+	for (unsigned i = 1; i < STUDY_SIZES && l->sizes[i].blocks; i++)
+		if (l->sizes[i].blocks != l->sizes[0].blocks)
+			return true;
+	return false;
+}
+
+bool study_line_goes_on(const struct study *st, const struct history *b)
+{
+	const struct study_line *l = find_line(st, b);
+
+	return !is_early(b) || (l && l->later);
+}

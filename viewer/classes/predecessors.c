@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that take the place of what a module or an optimizer made: one for one, or one for many.
+ * Only what has happened counts, nothing is guessed ahead.
+ */
+#include "../base/need.h"
+#include "study.h"
+
+/* What a module or an optimizer made, or what took the place of that. */
+static uint32_t maker_signs(const struct history *b)
+{
+	if (b->predecessor_stack)
+		return b->predecessor_signs;
+	if (b->stage == STAGE_OPTIMIZER)
+		return STACK_STATE;
+	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
+}
+
+/* Outside of everything a successor may be larger or smaller: weights that grow or are pruned. */
+static bool may_follow(const struct history *b, const struct history *next, uint64_t seq)
+{
+	enum { NEAR = 8 };
+
+	if (study_as_large(next->block.size, b->block.size))
+		return true;
+	return next->stage == STAGE_OUTSIDE && seq - next->block.seq <= NEAR &&
+	       next->block.size / 2 <= b->block.size + b->block.size / 16 &&
+	       b->block.size / 2 <= next->block.size + next->block.size / 16;
+}
+
+/* The thread's latest block but `back`, if it lives; NULL = none. */
+static struct history *made_before(struct study *st, const struct study_thread *t, unsigned back)
+{
+	const struct study_birth *at;
+
+	if (back >= STUDY_BIRTHS || back >= t->birth)
+		return NULL;
+	at = &t->births[(t->birth - 1 - back) % STUDY_BIRTHS];
+	return study_alive(st, at);
+}
+
+/* Many blocks keep a rest each, and the one what the allocator does not split off. */
+static bool is_about(uint64_t all, uint64_t sum)
+{
+	return (sum >= all && sum - all <= all / 16) || study_as_large(all, sum);
+}
+
+static void inherit(struct history *next, const struct history *b, uint32_t signs)
+{
+	next->predecessor_stack = b->predecessor_stack ? b->predecessor_stack : b->block.stack;
+	next->predecessor_signs = signs;
+}
+
+void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
+{
+	struct study *st = ctx;
+
+	while (leaf >= st->maker_count) {
+		st->makers = need_grow(st->makers, &st->maker_room, st->maker_count,
+				       sizeof(*st->makers));
+		st->makers[st->maker_count++] = (struct study_maker){ 0 };
+	}
+	st->makers[leaf] = (struct study_maker){ 0 };
+	if (b)
+		st->makers[leaf] = (struct study_maker){ b->predecessor_stack ? b->predecessor_stack
+									      : b->block.stack,
+							 maker_signs(b) & STACK_PARAM };
+}
+
+/* `p.data = kept`, whoever made that, and however long ago. */
+void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
+{
+	const struct study *st = ctx;
+	const struct study_maker *maker = leaf < st->maker_count ? &st->makers[leaf] : NULL;
+
+	if (!maker || !maker->signs || b->predecessor_stack || b->signs & STACK_PARAM)
+		return;
+	b->predecessor_stack = maker->stack;
+	b->predecessor_signs = maker->signs;
+}
+
+static uint32_t thread_place(struct study *st, uint32_t thread)
+{
+	bool fresh;
+	uint32_t *at = map_put(&st->thread_ids, thread, &fresh);
+
+	if (fresh) {
+		st->threads = need_grow(st->threads, &st->thread_room, st->thread_count,
+					sizeof(*st->threads));
+		*at = st->thread_count;
+		st->threads[st->thread_count++] = (struct study_thread){ 0 };
+	}
+	return *at;
+}
+
+static struct study_thread *thread_of(struct study *st, uint32_t thread)
+{
+	if (!st->thread_count || thread != st->thread_latest) {
+		st->thread_at = thread_place(st, thread);
+		st->thread_latest = thread;
+	}
+	return &st->threads[st->thread_at];
+}
+
+/*
+ * `for p in params: p.data = flat[at:at + p.numel()]`: weights die one behind the other, and a
+ * block that was made just before is as large as all of them, but for what each is rounded up by.
+ */
+static void note_flat(struct study *st, struct study_thread *t, const struct history *b,
+		      const struct gmt_event *e)
+{
+	enum { LATEST = 4 };
+
+	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
+		return;
+	t->lost_bytes += b->block.size;
+	t->lost++;
+	if (t->let_go.stack != e->stack)
+		t->let_go = (struct study_let_go){ .stack = e->stack };
+	t->let_go.maker = b->predecessor_stack ? b->predecessor_stack : b->block.stack;
+	t->let_go.bytes += b->block.size;
+	t->let_go.blocks++;
+	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
+		struct history *next = made_before(st, t, back);
+
+		if (next && next->stage == STAGE_OUTSIDE && !next->predecessor_stack &&
+		    !(next->signs & STACK_PARAM) && is_about(next->block.size, t->lost_bytes))
+			inherit(next, b, STACK_PARAM);
+	}
+}
+
+/* By way of the host: one line has let them go, and the next block is as large as all. */
+static void note_flat_return(const struct study_let_go *l, struct history *b)
+{
+	if (l->blocks < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
+	    !is_about(b->block.size, l->bytes))
+		return;
+	b->predecessor_stack = l->maker;
+	b->predecessor_signs = STACK_PARAM;
+}
+
+/* What an optimizer makes by its methods, for what it swaps in later. */
+static void note_made(struct study *st, const struct history *b)
+{
+	if (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE)
+		st->made[st->made_count++ % STUDY_SWAPS] =
+			(struct study_swap){ { b->block.addr, b->block.seq, b->block.device },
+					     b->block.size };
+}
+
+/* `p.data = self.state[p]["old"]`: a weight that dies in an optimizer's method. The latest block
+ * of its size that these methods made has its place. */
+static struct history *swapped_in(struct study *st, const struct history *b)
+{
+	uint32_t n = st->made_count < STUDY_SWAPS ? st->made_count : STUDY_SWAPS;
+
+	for (uint32_t back = 1; back <= n; back++) {
+		const struct study_swap *s = &st->made[(st->made_count - back) % STUDY_SWAPS];
+		struct history *next = NULL;
+
+		if (s->at.device == b->block.device && study_as_large(s->size, b->block.size))
+			next = study_alive(st, &s->at);
+		if (next && next->block.seq > b->block.seq && !next->predecessor_stack)
+			return next;
+	}
+	return NULL;
+}
+
+static void note_swap(struct study *st, const struct history *b)
+{
+	struct history *next;
+
+	if (!(b->died_signs & (STACK_STATE | STACK_STEP)) || !(maker_signs(b) & STACK_PARAM))
+		return;
+	next = swapped_in(st, b);
+	if (next)
+		inherit(next, b, STACK_PARAM);
+}
+
+/*
+ * A weight that no pass has used gives way to itself in another form: `p.data = p.data.half()`, or
+ * in fewer bits with its scales. What was made since the weight before it did so is of this one.
+ */
+static void note_converted(struct study *st, struct study_thread *t, const struct history *b,
+			   const struct gmt_event *e)
+{
+	enum { NEAR = 64 };
+
+	for (unsigned back = 0; b->stage == STAGE_OUTSIDE && back < STUDY_BIRTHS; back++) {
+		struct history *next = made_before(st, t, back);
+
+		if (!next)
+			continue;
+		if (next->block.seq <= b->block.seq || next->block.seq <= t->replaced ||
+		    e->seq - next->block.seq > NEAR)
+			break;
+		if (next->stage == STAGE_OUTSIDE && next->block.device == b->block.device &&
+		    next->block.stack != b->block.stack && !next->predecessor_stack &&
+		    !(next->signs & (STACK_PARAM | STACK_STATE | STACK_DATA)) &&
+		    next->block.size / 2 <= b->block.size + b->block.size / 16)
+			inherit(next, b, STACK_PARAM);
+	}
+	t->replaced = e->seq;
+}
+
+/*
+ * `p.data = p.data * m + q.data * n`: the old block dies when the new one, as large, is there; the
+ * thread has made nothing since.
+ */
+void study_predecessors_died(struct study *st, const struct history *b, const struct gmt_event *e)
+{
+	struct study_thread *t = thread_of(st, e->thread);
+	uint32_t signs = maker_signs(b);
+	struct history *next;
+
+	if (b->block.memory || !signs)
+		return;
+	note_flat(st, t, b, e);
+	if (st->m->spans.forwards == b->born_forward &&
+	    st->m->spans.backwards == b->born_backward) {
+		if (signs & STACK_PARAM)
+			note_converted(st, t, b, e);
+		return;
+	}
+	next = made_before(st, t, 0);
+	if (next && next->block.seq > b->block.seq && next->block.device == b->block.device &&
+	    may_follow(b, next, e->seq) && !next->predecessor_stack && !(next->signs & STACK_PARAM))
+		inherit(next, b, signs);
+	else
+		note_swap(st, b);
+}
+
+static struct study_birth *reduced_by(struct study *st, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&st->reduced_ids, stack, &fresh);
+
+	if (fresh) {
+		st->reduced = need_grow(st->reduced, &st->reduced_room, st->reduced_count,
+					sizeof(*st->reduced));
+		*at = st->reduced_count++;
+		st->reduced[*at] = (struct study_birth){ 0 };
+	}
+	return &st->reduced[*at];
+}
+
+/* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;
+ * what it only passes on through is gone when the next one comes. */
+static void note_reduced(struct study *st, struct history *b)
+{
+	struct study_birth *at;
+	struct history *before;
+
+	if (!(b->signs & STACK_REDUCED))
+		return;
+	at = reduced_by(st, b->block.stack);
+	before = study_alive(st, at);
+	if (before)
+		before->reduced_beside = b->reduced_beside = true;
+	*at = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+}
+
+void study_predecessors_born(struct study *st, struct history *b)
+{
+	struct study_thread *t = thread_of(st, b->block.thread);
+	struct history *before;
+
+	if (b->block.memory)
+		return;
+	note_made(st, b);
+	note_reduced(st, b);
+	note_flat_return(&t->let_go, b);
+	before = made_before(st, t, 0);
+	if (before && before->stage == STAGE_FORWARD)
+		before->next_stack = st->m->tags ? 0 : b->block.stack;
+	t->births[t->birth++ % STUDY_BIRTHS] =
+		(struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+	t->lost_bytes = t->lost = 0;
+	t->let_go.blocks = t->let_go.bytes = 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one line of the script makes outside of modules, taken together: blocks as large as the
+ * parameters, one each, are copies, moments, gradients of them; blocks that gather from pass to
+ * pass are results.
+ */
+#include "../base/need.h"
+#include "study.h"
+
+bool study_as_large(uint64_t a, uint64_t b)
+{
+	enum { REST = 1 << 20 };
+
+	return a == b || (a > REST && b > REST && (a > b ? a - b : b - a) <= REST);
+}
+
+static void note_size(struct study *st, uint64_t size)
+{
+	bool fresh;
+
+	*map_put(&st->sizes, size, &fresh) = 1;
+}
+
+void study_gradient_size(struct study *st, uint64_t size)
+{
+	note_size(st, size);
+	if (size > st->largest_gradient)
+		st->largest_gradient = size;
+}
+
+bool study_size_is_of_weight(const struct study *st, uint64_t size)
+{
+	return map_get(&st->sizes, size) != NULL;
+}
+
+static struct study_set *set_of(struct study *st, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&st->set_ids, stack, &fresh);
+
+	if (fresh) {
+		st->sets = need_grow(st->sets, &st->set_room, st->set_count, sizeof(*st->sets));
+		*at = st->set_count++;
+		st->sets[*at] = (struct study_set){ 0 };
+	}
+	return &st->sets[*at];
+}
+
+/* Of the passes before the latest two, is the latter's first block still there? */
+static void begin_pass(struct study *st, struct study_set *s, const struct history *b)
+{
+	const struct study_birth *oldest = &s->firsts[0];
+
+	s->gathers |= oldest->seq && study_alive(st, oldest);
+	s->firsts[0] = s->firsts[1];
+	s->firsts[1] = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+	s->pass = b->born_forward + b->born_backward;
+	s->passes++;
+	s->at_once = 0;
+	s->last = b->block.size;
+}
+
+static void note_in_set(struct study *st, struct study_set *s, const struct history *b)
+{
+	unsigned i = 0;
+
+	s->changes += !s->passes;
+	if (!s->passes || b->born_forward + b->born_backward != s->pass)
+		begin_pass(st, s, b);
+	s->at_once++;
+	s->changes += s->last != b->block.size;
+	s->last = b->block.size;
+	while (i < STUDY_SIZES && s->sizes[i].blocks && s->sizes[i].bytes != b->block.size)
+		i++;
+	if (i < STUDY_SIZES) {
+		s->sizes[i].bytes = b->block.size;
+		s->sizes[i].blocks++;
+	}
+}
+
+void study_sets_born(struct study *st, const struct history *b)
+{
+	if (b->block.memory)
+		return;
+	if (b->signs & STACK_PARAM)
+		note_size(st, b->block.size);
+	else if (b->stage == STAGE_OUTSIDE && b->block.stack)
+		note_in_set(st, set_of(st, b->block.stack), b);
+}
+
+/* As large as a parameter, or twice as large: a copy in twice the precision. Blocks are multiples
+ * of 512 bytes. */
+static bool is_alike(const struct study *st, uint64_t size)
+{
+	uint64_t half = size / 2;
+
+	return map_get(&st->sizes, size) || map_get(&st->sizes, half) ||
+	       map_get(&st->sizes, (half + 511) & ~511ull);
+}
+
+static const struct study_set *find_set(const struct study *st, uint32_t stack)
+{
+	const uint32_t *at = stack ? map_get(&st->set_ids, stack) : NULL;
+
+	return at ? &st->sets[*at] : NULL;
+}
+
+bool study_is_of_a_set(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+	uint64_t all = 0, alike = 0;
+
+	if (!s || s->changes <= 1)
+		return false;
+	for (unsigned i = 0; i < STUDY_SIZES && s->sizes[i].blocks; i++) {
+		all += s->sizes[i].blocks;
+		alike += is_alike(st, s->sizes[i].bytes) ? s->sizes[i].blocks : 0;
+	}
+	return alike * 4 >= all * 3;
+}
+
+enum { MANY = 4 };
+
+bool study_makes_many(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+
+	return s && s->passes > 1 && s->at_once >= MANY;
+}
+
+bool study_makes_many_once(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+
+	return s && s->passes == 1 && s->at_once >= MANY;
+}
+
+bool study_gathers(const struct study *st, uint32_t stack)
+{
+	const struct study_set *s = find_set(st, stack);
+
+	return s && s->gathers;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "study.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+struct history *study_alive(struct study *st, const struct study_birth *at)
+{
+	struct history *h = NULL;
+
+	if (at->seq && at->device >= 0 && at->device < MODEL_DEVICES)
+		h = live_find(&st->m->devices[at->device].live, at->addr);
+	return h && h->block.seq == at->seq ? h : NULL;
+}
+
+static void note_left(struct study_left *l, const struct history *h)
+{
+	enum { WORKSPACES = 2 };
+
+	if (l->backward != h->born_backward)
+		*l = (struct study_left){ .backward = h->born_backward, .most = l->most };
+	l->bytes += h->block.size;
+	if (++l->blocks > WORKSPACES && l->bytes > l->most)
+		l->most = l->bytes;
+}
+
+/* Whether gradients stay where they arrived. Without tags: what backward makes and leaves behind.
+ */
+static void note_gradient(struct study *st, const struct history *h)
+{
+	bool gone = h->block.died_seq && stage_is_backward(h->died_stage);
+
+	if (h->block.died_seq && !gone && h->stage == STAGE_BACKWARD)
+		study_gradient_size(st, h->block.size);
+	if (h->signs & STACK_BUCKET)
+		st->buckets += h->block.size;
+	if (h->tags & BLOCK_GRAD)
+		*(gone ? &st->grads_gone : &st->grads_kept) += h->block.size;
+	else if (!st->m->tags && !gone && h->stage == STAGE_BACKWARD)
+		note_left(&st->left, h);
+}
+
+static void born(void *ctx, struct history *h)
+{
+	study_sets_born(ctx, h);
+	study_lines_born(ctx, h);
+	study_predecessors_born(ctx, h);
+	study_passes_born(ctx, h);
+}
+
+static void died(void *ctx, const struct history *h, const struct gmt_event *e)
+{
+	note_gradient(ctx, h);
+	study_old_end(ctx, h);
+	study_habits_died(ctx, h);
+	study_passes_died(ctx, h);
+	study_predecessors_died(ctx, h, e);
+}
+
+static void gradient(void *ctx, const struct history *h)
+{
+	study_gradient_size(ctx, h->block.size);
+}
+
+static void settled(void *ctx)
+{
+	struct study *st = ctx;
+
+	for (int d = 0; d < MODEL_DEVICES && !st->settled; d++) {
+		LIVE_EACH(&st->m->devices[d].live, h)
+		note_gradient(st, h);
+	}
+	study_settle_old(st);
+}
+
+static void freed(void *ctx)
+{
+	struct study *st = ctx;
+
+	map_free(&st->habits);
+	map_free(&st->sizes);
+	map_free(&st->set_ids);
+	free(st->sets);
+	map_free(&st->line_ids);
+	free(st->lines);
+	map_free(&st->before_ids);
+	free(st->before);
+	map_free(&st->thread_ids);
+	free(st->threads);
+	free(st->makers);
+	map_free(&st->reduced_ids);
+	free(st->reduced);
+	free(st->passes);
+	map_free(&st->graph_paths);
+	free(st);
+}
+
+void study_begin(struct model *m)
+{
+	static const struct model_watch watch = {
+		.born = born,
+		.died = died,
+		.leaf = study_leaf,
+		.leaf_moved = study_leaf_moved,
+		.gradient = gradient,
+		.backward_over = study_backward_over,
+		.settled = settled,
+		.freed = freed,
+	};
+	struct study *st = need_new(sizeof(*st));
+
+	st->m = m;
+	m->watch = &watch;
+	m->watcher = st;
+}
+
+const struct map *study_habits(const struct model *m)
+{
+	const struct study *st = m->watcher;
+
+	return &st->habits;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lives say of one another, noted while the model replays the events: habits of a stack, sets
+ * that one line makes, blocks that take the place of others, what passes keep. Only what has
+ * happened counts, nothing is guessed ahead. Rules ask it; nobody else needs it.
+ */
+#ifndef VIEWER_STUDY_H
+#define VIEWER_STUDY_H
+
+#include "../model/model.h"
+
+#define STUDY_BIRTHS 32
+#define STUDY_MADE   8
+#define STUDY_SIZES  16
+#define STUDY_SWAPS  4096
+
+/* What became of the blocks of one stack before. */
+enum habit {
+	HABIT_CLEARED =
+		1 << 0, /* made in backward or after it, freed where gradients are cleared */
+	HABIT_WENT_ON = 1 << 1,	 /* kept from one forward pass to a later one, and freed in it */
+	HABIT_KEPT = 1 << 2,	 /* or after the next one, and no backward pass came between */
+	HABIT_OF_GRAPH = 1 << 3, /* made in forward, freed in backward */
+	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass, */
+	HABIT_CARRIED = 1 << 5,	 /* or from after a forward pass into the next one */
+	HABIT_LET_GO = 1 << 6,	 /* made in forward, kept for backward, freed without one */
+};
+
+/* A forward pass, and what the script made after the one before it. */
+struct forward_pass {
+	uint32_t blocks, gone; /* made in it; of those, freed before it was over, */
+	uint32_t dropped;      /* or then, before the next backward pass */
+	struct pass_run {
+		uint64_t from, to; /* seq */
+		uint32_t blocks;
+	} run, longest;	   /* deaths one behind the other: the latest, and most of them */
+	uint32_t backward; /* the first backward pass that freed some, 0 = none */
+	struct {
+		uint64_t from;	   /* seq: what the script makes from here on is of a graph, */
+		uint32_t backward; /* that leads to the backward pass after this one */
+	} graphs[2];		   /* before, and after a backward pass */
+	uint32_t made[STUDY_MADE]; /* stacks of what the script made, in order, */
+	uint32_t kept[STUDY_MADE]; /* and of what the next pass still had */
+	uint64_t last;		   /* seq of its last block: its result */
+};
+
+/* A block of the framework, wherever its life has come to. */
+struct study_birth {
+	uint64_t addr, seq;
+	int32_t device;
+};
+
+/* A thread's latest blocks, and the modules' blocks that died on it. */
+struct study_thread {
+	struct study_birth births[STUDY_BIRTHS];
+	unsigned birth;	     /* how many; the latest is births[(birth - 1) % STUDY_BIRTHS] */
+	uint64_t replaced;   /* seq of the latest weight's death that others took the place of */
+	unsigned lost;	     /* modules' blocks that died since, */
+	uint64_t lost_bytes; /* so large */
+	struct study_let_go {
+		uint32_t stack, blocks; /* of them those that one line gave up */
+		uint32_t maker;		/* where the latest was made */
+		uint64_t bytes;
+	} let_go;
+};
+
+/* A block that an optimizer's methods made. */
+struct study_swap {
+	struct study_birth at;
+	uint64_t size;
+};
+
+/* Who made a leaf's memory. */
+struct study_maker {
+	uint32_t stack, signs;
+};
+
+/* What one stack made outside of modules. */
+struct study_set {
+	struct {
+		uint64_t bytes;
+		uint32_t blocks;
+	} sizes[STUDY_SIZES];  /* those that came first */
+	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
+	uint32_t pass, passes; /* the latest that it made some before, and how many */
+	uint32_t at_once;      /* blocks before that pass */
+	uint64_t last;
+	struct study_birth firsts[2]; /* of the pass before the latest, and of that one */
+	bool gathers;		      /* what it made two passes before was still there */
+};
+
+/* What one line of Python made outside of modules before the first pass. */
+struct study_line {
+	struct {
+		uint64_t bytes;
+		uint32_t blocks;
+	} sizes[STUDY_SIZES]; /* those that came first */
+	uint32_t blocks;
+	bool later; /* it went on when passes had begun */
+};
+
+/* Blocks of one size in a recording that begins late. */
+struct study_size {
+	uint32_t standing;	      /* there before it and at its end */
+	uint32_t backward, now, most; /* that a backward pass left: the latest one, of it, of any */
+};
+
+/* What a backward pass left behind. */
+struct study_left {
+	uint32_t backward, blocks; /* of the latest that some are known of */
+	uint64_t bytes, most;	   /* of it; and of any that left more than a workspace or two */
+};
+
+struct study {
+	struct model *m;
+	struct map habits; /* stack -> enum habit: what became of its blocks */
+	struct map sizes;  /* of modules' blocks and of gradients */
+	uint64_t largest_gradient;
+	struct map set_ids; /* stack -> index in sets */
+	struct study_set *sets;
+	size_t set_count, set_room;
+	struct map line_ids; /* signs_line -> index in lines */
+	struct study_line *lines;
+	size_t line_count, line_room;
+	struct map before_ids; /* size -> index in before */
+	struct study_size *before;
+	size_t before_count, before_room;
+	bool settled;
+	struct map thread_ids;
+	uint32_t thread_latest; /* id of the one that was asked for last, */
+	uint32_t thread_at;	/* and where it is */
+	struct study_thread *threads;
+	size_t thread_count, thread_room;
+	struct study_maker *makers; /* of leaves, by their number */
+	size_t maker_count, maker_room;
+	struct study_swap made[STUDY_SWAPS];
+	uint32_t made_count;	/* in all; the latest are there */
+	struct map reduced_ids; /* stack -> index of the latest that it reduced gradients into */
+	struct study_birth *reduced;
+	size_t reduced_count, reduced_room;
+	struct forward_pass *passes; /* by their number */
+	size_t pass_count, pass_room;
+	struct map graph_paths;		 /* module path -> 1: backward freed a block made there */
+	uint32_t backward_over;		 /* the latest backward pass that is known to be over */
+	uint64_t grads_gone, grads_kept; /* bytes of gradients that backward freed, or not */
+	uint64_t buckets;		 /* bytes that data parallelism made for them */
+	struct study_left left;		 /* without tags */
+};
+
+/* Before the first event: m notes what classes need, and frees it in the end. */
+void study_begin(struct model *m);
+/* stack -> enum habit, of a model that was studied. */
+const struct map *study_habits(const struct model *m);
+struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
+
+/* habits.c */
+void study_habits_died(struct study *st, const struct history *h);
+bool study_has_habit(const struct study *st, uint32_t stack, enum habit habit);
+/* Born in backward, after one or ahead of it in a Function, freed where gradients are cleared. */
+bool study_was_cleared(const struct study *st, const struct history *h);
+/* Born in one forward pass, freed inside a later one: its successor took over. */
+bool life_went_on(const struct history *h);
+bool life_was_kept(const struct history *h); /* or after that pass */
+
+/* sets.c */
+void study_sets_born(struct study *st, const struct history *h);
+void study_gradient_size(struct study *st, uint64_t size);
+/* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
+bool study_as_large(uint64_t a, uint64_t b);
+bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a gradient */
+/* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
+bool study_is_of_a_set(const struct study *st, uint32_t stack);
+/* They gather from pass to pass: something keeps them all. */
+bool study_gathers(const struct study *st, uint32_t stack);
+bool study_makes_many(const struct study *st, uint32_t stack); /* before each of several passes */
+bool study_makes_many_once(const struct study *st, uint32_t stack); /* and never again */
+
+/* lines.c */
+void study_lines_born(struct study *st, const struct history *h);
+/* Its line made it before the first pass with many others, of some sizes more than of others, and
+ * none later. */
+bool study_is_of_many(const struct study *st, const struct history *h);
+/* Its line makes some after the first pass too. */
+bool study_line_goes_on(const struct study *st, const struct history *h);
+
+/* predecessors.c */
+void study_predecessors_born(struct study *st, struct history *h);
+void study_predecessors_died(struct study *st, const struct history *h, const struct gmt_event *e);
+void study_leaf(void *ctx, uint32_t leaf, const struct history *h); /* its memory; NULL: unknown */
+void study_leaf_moved(void *ctx, uint32_t leaf, struct history *h); /* into other memory */
+
+/* forward_passes.c */
+void study_passes_born(struct study *st, struct history *h);
+void study_passes_died(struct study *st, const struct history *h);
+void study_backward_over(void *ctx, const struct gmt_event *e);
+/* NULL if nothing was made in it or before it. */
+const struct forward_pass *study_pass_of(const struct study *st, uint32_t number);
+/* The script's own part of a graph had begun when it made the block. */
+bool study_is_of_graph(const struct study *st, const struct history *h);
+/* Most of what it made outlived it, and no backward pass freed any; or was there too when the next
+ * backward pass began. */
+bool pass_keeps_graph(const struct forward_pass *p);
+bool pass_keeps_much(const struct forward_pass *p); /* a third or more */
+bool pass_takes_graph_on(const struct forward_pass *p);
+/* It died when most of its pass did, or not at all. */
+bool pass_ended_with(const struct forward_pass *p, const struct history *h);
+/* Backward frees what these frames make, whoever called the module. */
+bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
+
+/* before.c */
+void study_old_end(struct study *st, const struct history *h);
+void study_settle_old(struct study *st);
+/* It was there before the recording began, and nothing says who made it. */
+bool study_is_old(const struct study *st, const struct history *h);
+/* NULL: no such block is known. After model_settle. */
+const struct study_size *study_size_of(const struct study *st, uint64_t size);
+
+#endif
