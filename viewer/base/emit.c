@@ -14,7 +14,7 @@
 
 struct emit {
 	FILE *f;
-	bool json, bold;
+	bool json, bold, markdown;
 	char *close; /* what ends each open object or array */
 	size_t depth, room;
 	bool first; /* nothing yet in the innermost one */
@@ -177,6 +177,17 @@ void emit_text(struct emit *e, const char *key, const char *s)
 	emit_bytes(e, key, s, strlen(s));
 }
 
+void emit_use_markdown(struct emit *e)
+{
+	e->markdown = true;
+	e->bold = false;
+}
+
+bool emit_is_markdown(const struct emit *e)
+{
+	return e->markdown;
+}
+
 bool emit_colour(const struct emit *e)
 {
 	return e->bold;
@@ -190,8 +201,11 @@ static void print_plain(struct emit *e, const char *format, va_list args)
 	if (len < 0)
 		return;
 	while (len && text[len - 1] == ' ')
-		len--;
-	emit_plain_string(e->f, text, (size_t)len);
+		text[--len] = 0;
+	if (e->markdown)
+		emit_escaped(e, text);
+	else
+		emit_plain_string(e->f, text, (size_t)len);
 	free(text);
 }
 
@@ -224,7 +238,7 @@ void emit_title(struct emit *e, const char *format, ...)
 
 	if (e->json)
 		return;
-	fputs(e->bold ? "\033[1m" : "", e->f);
+	fputs(e->markdown ? "### " : e->bold ? "\033[1m" : "", e->f);
 	va_start(args, format);
 	print_plain(e, format, args);
 	va_end(args);
@@ -249,4 +263,63 @@ void emit_paragraph(struct emit *out, const char *first, const char *next, const
 			text++;
 		lead = next;
 	}
+}
+
+/* An arrow between two words is no markup. */
+static bool is_arrow(const char *text, const char *at)
+{
+	return *at == '>' && at - text > 1 && at[-1] == '-' && at[-2] == ' ';
+}
+
+void emit_escaped(struct emit *e, const char *text)
+{
+	const char *start = text;
+
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		size_t shown = emit_plain_char(text, left);
+
+		n = shown ? shown : 1;
+		if (strchr("<>&@", *text) && !is_arrow(start, text))
+			emit_raw(e, "&#%u;", (unsigned)*text);
+		else if (strchr("\\`*_{}[]#|~$!", *text))
+			emit_raw(e, "\\%c", *text);
+		else
+			emit_raw(e, "%.*s", (int)n, shown ? text : " ");
+	}
+}
+
+void emit_item(struct emit *e, size_t number, const char *text)
+{
+	char lead[24];
+
+	snprintf(lead, sizeof(lead), "%2zu. ", number);
+	if (!e->markdown) {
+		emit_paragraph(e, lead, "    ", text);
+		return;
+	}
+	emit_raw(e, "%zu. ", number);
+	emit_line(e, "%s", text);
+}
+
+void emit_point(struct emit *e, const char *format, ...)
+{
+	va_list args;
+
+	if (e->json)
+		return;
+	fputs(e->markdown ? "- " : "", e->f);
+	va_start(args, format);
+	print_plain(e, format, args);
+	va_end(args);
+	fputc('\n', e->f);
+}
+
+void emit_fold(struct emit *e, const char *title)
+{
+	emit_raw(e, e->markdown ? "\n<details><summary>%s</summary>\n" : "", title);
+}
+
+void emit_fold_end(struct emit *e)
+{
+	emit_raw(e, "%s", e->markdown ? "\n</details>\n" : "");
 }

@@ -36,6 +36,11 @@ void emit_flag(struct emit *e, const char *key, bool b);
 void emit_text(struct emit *e, const char *key, const char *s);
 void emit_bytes(struct emit *e, const char *key, const char *s, size_t len);
 
+/* Text is Markdown from now on: titles are headings, tables tables; what it or HTML would take for
+ * markup is escaped in all text. */
+void emit_use_markdown(struct emit *e);
+bool emit_is_markdown(const struct emit *e);
+
 bool emit_colour(const struct emit *e); /* it is a terminal that may get colours */
 
 /* Text only: nothing in JSON. A title stands out where the terminal can do that. Control characters
@@ -48,6 +53,14 @@ void emit_title(struct emit *e, const char *format, ...) __attribute__((format(p
 /* A sentence in lines of that width (a longer word is not parted), the first after `first`, each
  * other after `next`. */
 void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text);
+
+/* A sentence with its number; one of several facts below each other. */
+void emit_item(struct emit *e, size_t number, const char *text);
+void emit_point(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* In Markdown what is between the two is folded away. */
+void emit_fold(struct emit *e, const char *title);
+void emit_fold_end(struct emit *e);
+void emit_escaped(struct emit *e, const char *text);
 
 /* The same without an end of line and as it is: for what is known to hold no foreign text. */
 void emit_raw(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -107,9 +107,9 @@ static void print(const struct diff_options *o, const struct diff *d, struct emi
 	diff_document(&doc, d);
 	emit_document(out, diff, &doc.row);
 	if (o->markdown)
-		diff_markdown(&doc, out, o->top);
-	else
-		diff_text(&doc, out, o->top);
+		emit_use_markdown(out);
+	if (!emit_json(out))
+		diff_print(&doc, out, o->top);
 	diff_document_free(&doc);
 }
 

@@ -33,7 +33,7 @@ void diff_document_free(struct diff_document *doc);
 			TEXT_COLUMN("change", table##_delta, 1, 12),            \
 	}
 
-void diff_text(const struct diff_document *doc, struct emit *out, long top);
-void diff_markdown(const struct diff_document *doc, struct emit *out, long top);
+/* As text, or as Markdown where that is what out is. */
+void diff_print(const struct diff_document *doc, struct emit *out, long top);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison for a terminal: the two sides, the peak, the findings, then tables. */
-#include <inttypes.h>
-#include <stdlib.h>
+/* A comparison for people: the peak, the findings, tables, the two sides. On a terminal the sides
+ * stand first; as a comment of a pull request, in Markdown, they are folded away with the tables.
+ */
 #include <string.h>
 
 #include "../answers/parts.h"
-#include "../base/human.h"
 #include "diff_document.h"
 
 #define WIDTH 79
@@ -19,56 +18,32 @@ static void side(struct emit *out, const char *name, const struct diff_side *s)
 
 	command_words(&s->recording.defs, command, sizeof(command));
 	words_within(command, text, sizeof(text), room > 13 ? (size_t)room - 5 : 8);
-	emit_line(out, "%s%s%s", head, command[0] ? "  |  " : "", text);
+	emit_point(out, "%s%s%s", head, command[0] ? "  |  " : "", text);
 }
 
-static void head(const struct diff *d, struct emit *out)
+static void sides(const struct diff *d, struct emit *out)
 {
+	const char *indent = emit_is_markdown(out) ? "" : "     ";
 	struct diff_ground g;
-	char text[400];
 
 	side(out, "old", &d->old);
 	side(out, "new", &d->new);
 	for (size_t at = 0; diff_ground(d, &at, &g);)
-		emit_line(out, "     besides: %s %.30s -> %.30s", g.what, g.old[0] ? g.old : "none",
-			  g.new[0] ? g.new : "none");
+		emit_point(out, "%sbesides: %s %.30s -> %.30s", indent, g.what,
+			   g.old[0] ? g.old : "none", g.new[0] ? g.new : "none");
 	emit_line(out, "%s", "");
-	emit_title(out, "%s", diff_headline(d, text, sizeof(text)));
-	emit_line(out, "%s", "");
-}
-
-/* Words of the text on lines of WIDTH columns, the first with its number. */
-static void wrap(struct emit *out, const char *mark, const char *text)
-{
-	const char *lead = mark;
-
-	while (*text) {
-		size_t room = WIDTH - 4, len = strlen(text), cut = len < room ? len : room;
-
-		while (len > room && cut && text[cut] != ' ')
-			cut--;
-		cut = cut ? cut : room;
-		emit_line(out, "%3s %.*s", lead, (int)cut, text);
-		text += cut;
-		text += strspn(text, " ");
-		lead = "";
-	}
 }
 
 static void findings(const struct diff *d, struct emit *out, size_t most)
 {
-	char mark[24];
-
-	if (!d->count) {
+	if (!d->count)
 		emit_line(out, "Nothing differs.");
-		return;
-	}
-	for (size_t i = 0; i < d->count && i < most; i++) {
-		snprintf(mark, sizeof(mark), "%zu.", i + 1);
-		wrap(out, mark, d->findings[i].text);
-	}
+	for (size_t i = 0; i < d->count && i < most; i++)
+		emit_item(out, i + 1, d->findings[i].text);
+	if (most < d->count && emit_is_markdown(out))
+		emit_line(out, "%s", "");
 	if (most < d->count)
-		emit_left_out(out, "    ", d->count - most);
+		emit_left_out(out, emit_is_markdown(out) ? "" : "    ", d->count - most);
 }
 
 static void tables_by_time(const struct row_diff *row, struct emit *out)
@@ -102,12 +77,24 @@ static void tables_by_place(const struct diff_document *doc, struct emit *out, s
 	}
 }
 
-void diff_text(const struct diff_document *doc, struct emit *out, long top)
+void diff_print(const struct diff_document *doc, struct emit *out, long top)
 {
+	bool comment = emit_is_markdown(out);
 	size_t most = top > 0 ? (size_t)top : 0;
+	char text[400];
 
-	head(doc->diff, out);
+	if (!comment)
+		sides(doc->diff, out);
+	emit_title(out, "%s%s", comment ? "GPU memory. " : "",
+		   diff_headline(doc->diff, text, sizeof(text)));
+	emit_line(out, "%s", "");
 	findings(doc->diff, out, most ? most : SIZE_MAX);
+	emit_fold(out, "By class, phase, module and line");
 	tables_by_time(&doc->row, out);
 	tables_by_place(doc, out, most);
+	if (comment) {
+		emit_line(out, "%s", "");
+		sides(doc->diff, out);
+	}
+	emit_fold_end(out);
 }

@@ -176,6 +176,22 @@ static void print(struct printer *p, const char *row)
 		print_apart(p, &p->columns[i], cell(p, &p->columns[i], row, buf));
 }
 
+static void print_markdown(struct printer *p, const char *row)
+{
+	char buf[CELL];
+
+	emit_raw(p->out, "|");
+	for (size_t i = 0; i < p->count; i++) {
+		emit_raw(p->out, " ");
+		emit_escaped(p->out, row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
+		emit_raw(p->out, " |");
+	}
+	emit_raw(p->out, row ? "\n" : "\n|");
+	for (size_t i = 0; !row && i < p->count; i++)
+		emit_raw(p->out, "%s%s", p->columns[i].width < 0 ? "---|" : "---:|",
+			 i + 1 < p->count ? "" : "\n");
+}
+
 /* Once to see how wide the columns are, once to print. Returns how many rows were left out. */
 static size_t walk(struct printer *p, const void *rows, size_t most,
 		   void (*look)(struct printer *p, const char *row))
@@ -198,6 +214,8 @@ size_t columns_write(struct emit *out, const struct document *d, const struct te
 
 	if (emit_json(out))
 		return 0;
+	if (emit_is_markdown(out))
+		return walk(&p, rows, most, print_markdown);
 	for (size_t i = 0; i < count; i++)
 		p.widths[i] = (size_t)(columns[i].width < 0 ? -columns[i].width : columns[i].width);
 	walk(&p, rows, most, measure);
@@ -209,47 +227,4 @@ void emit_left_out(struct emit *out, const char *indent, size_t count)
 	if (count)
 		emit_line(out, "%s... and %zu smaller one%s (--top 0 shows all)", indent, count,
 			  count == 1 ? "" : "s");
-}
-
-/* ---- Markdown ---- */
-
-void emit_markdown(struct emit *out, const char *text)
-{
-	for (size_t left = strlen(text), n; left; text += n, left -= n) {
-		size_t shown = emit_plain_char(text, left);
-
-		n = shown ? shown : 1;
-		if (strchr("<>&@", *text))
-			emit_raw(out, "&#%u;", (unsigned)*text);
-		else if (strchr("\\`*_{}[]#|~$!", *text))
-			emit_raw(out, "\\%c", *text);
-		else
-			emit_raw(out, "%.*s", (int)n, shown ? text : " ");
-	}
-}
-
-static void print_markdown(struct printer *p, const char *row)
-{
-	char buf[CELL];
-
-	emit_raw(p->out, "|");
-	for (size_t i = 0; i < p->count; i++) {
-		emit_raw(p->out, " ");
-		emit_markdown(p->out,
-			      row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
-		emit_raw(p->out, " |");
-	}
-	emit_raw(p->out, row ? "\n" : "\n|");
-	for (size_t i = 0; !row && i < p->count; i++)
-		emit_raw(p->out, "%s%s", p->columns[i].width < 0 ? "---|" : "---:|",
-			 i + 1 < p->count ? "" : "\n");
-}
-
-size_t columns_markdown(struct emit *out, const struct document *d,
-			const struct text_column *columns, size_t count, const void *rows,
-			size_t most)
-{
-	struct printer p = { .out = out, .document = d, .columns = columns, .count = count };
-
-	return emit_json(out) ? 0 : walk(&p, rows, most, print_markdown);
 }

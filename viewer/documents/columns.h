@@ -47,19 +47,6 @@ struct text_column {
 /* Text: "... and 3 smaller ones", nothing of none. */
 void emit_left_out(struct emit *out, const char *indent, size_t count);
 
-/* The same as a table of Markdown. */
-#define emit_markdown_columns(out, table, rows, columns, most)                                  \
-	columns_markdown(out, &document_##table, columns, sizeof(columns) / sizeof(*(columns)), \
-			 1 ? (rows) : (const struct rows_##table *)NULL, most)
-
 size_t columns_write(struct emit *out, const struct document *d, const struct text_column *columns,
 		     size_t count, const void *rows, size_t most);
-size_t columns_markdown(struct emit *out, const struct document *d,
-			const struct text_column *columns, size_t count, const void *rows,
-			size_t most);
-
-/* Text with what Markdown or HTML would take for markup escaped; what cannot be shown becomes a
- * space. */
-void emit_markdown(struct emit *out, const char *text);
-
 #endif
