@@ -306,6 +306,19 @@ def test_table(run):
     assert any(r["function"] and r["line"] for r in rows)
 
 
+def test_rules_are_those_of_why(run, tool):
+    """Of blocks that had their class for good when they were born."""
+    rows, seen = rows_of(run), set()
+    assert all(row["rule"] for row in rows)
+    for row in rows:
+        if row["device"] == 0 and row["died_ns"] is None and row["rule"] not in seen:
+            why = tool.json("why", run.path, hex(row["address"]), "--at", "end")
+            if why["category"] == row["class"]:
+                seen.add(row["rule"])
+                assert why["rule"] == row["rule"], row
+    assert seen
+
+
 def test_csv(run):
     with open(run.files["csv"], newline="") as f:
         rows = list(csv.DictReader(f))
@@ -350,7 +363,7 @@ def test_the_manual_names_every_column_and_format():
     manual = subprocess.run(["bash", ROOT / "scripts/man.sh", "--markdown", ROOT / "viewer/man/gpumemtrace-export.1.md"],
                             capture_output=True, text=True, check=True).stdout
     columns = re.findall(r'^COLUMN\((\w+), \w+, "(.*?)", "(.*?)"\)', (ROOT / "viewer/export/export_columns.def").read_text(), re.M)
-    assert len(columns) == 15
+    assert len(columns) == 16
     for name, unit, meaning in columns:
         assert f"- *{name}*{f' ({unit})' if unit else ''}: {meaning}.\n" in manual
     assert re.findall(r"^EXPORT\((\w+),", (ROOT / "viewer/export/export_formats.def").read_text(), re.M) == FORMATS
@@ -377,7 +390,7 @@ def test_odd_names(tool, tmp_path):
     folded = files["folded"].read_text().splitlines()
     assert all(line.rsplit(" ", 1)[1].isdigit() and line.count(";") <= 1 for line in folded)
     with open(files["csv"], newline="") as f:
-        assert [len(r) for r in csv.reader(f)] == [15] * 4
+        assert [len(r) for r in csv.reader(f)] == [16] * 4
     assert name in {json.loads(line)["function"] for line in files["jsonl"].read_text().splitlines()}
     if TOOLS.exists():
         assert name in {r["function"] for r in read_arrow(files["arrow"])["rows"]}

@@ -21,9 +21,9 @@ bool export_counts(const struct export *x, uint32_t life)
 	return series_counts(&x->facts, lives_position(l, lives_at(l, life)->born.position));
 }
 
-unsigned export_class(struct export *x, uint32_t life, struct block *b)
+struct verdict export_verdict(struct export *x, uint32_t life, struct block *b)
 {
-	return series_class(x->classifier, &x->facts, life, 0, b);
+	return series_verdict(x->classifier, &x->facts, life, 0, b);
 }
 
 int export_moment(struct export *x, struct export_moment *m)

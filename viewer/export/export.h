@@ -49,8 +49,8 @@ int export_event_columns_check(const char *columns);
 void export_series(struct export *x, const struct series_sink *sink);
 /* A block that counts: of the framework where there are any, else what CUDA calls gave. */
 bool export_counts(const struct export *x, uint32_t life);
-/* Its class at its birth, which it keeps in tables. */
-unsigned export_class(struct export *x, uint32_t life, struct block *b);
+/* Its class at its birth, which it keeps in tables, and the rule. */
+struct verdict export_verdict(struct export *x, uint32_t life, struct block *b);
 
 /* What is alive at the moment of --at, with classes. */
 struct export_moment {

@@ -183,7 +183,7 @@ static void count_births(struct export *x, struct stack_sums *sums)
 		if (lives_position(l, life->born.position)->device != sums->device ||
 		    !export_counts(x, i))
 			continue;
-		s = stack_sums_at(sums, export_class(x, i, &b), &b);
+		s = stack_sums_at(sums, export_verdict(x, i, &b).category, &b);
 		s->all_bytes += life->size;
 		s->all_blocks++;
 	}

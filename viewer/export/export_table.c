@@ -36,14 +36,14 @@ static void tell_row(struct table *t, uint32_t life)
 {
 	const struct defs *d = &t->x->recording.defs;
 	struct block block, *b = &block;
-	unsigned class = export_class(t->x, life, b);
+	struct verdict v = export_verdict(t->x, life, b);
 	const struct defs_thread *thread = defs_thread(d, b->thread);
 	struct owner o = owners_find(&t->x->owners, b);
 	struct export_cell cells[COLUMNS] = {
 		[COLUMN_device] = number((uint64_t)b->device),
 		[COLUMN_address] = number(b->addr),
 		[COLUMN_size] = number(b->size),
-		[COLUMN_class] = text(category_name(class)),
+		[COLUMN_class] = text(category_name(v.category)),
 		[COLUMN_born_ns] = number(b->born_ns),
 		[COLUMN_died_ns] = number_or_null(b->died_ns),
 		[COLUMN_born_unix_ns] = number(export_wall(t->x, b->born_ns)),
@@ -55,6 +55,7 @@ static void tell_row(struct table *t, uint32_t life)
 		[COLUMN_file] = text(o.file),
 		[COLUMN_line] = number_or_null(o.line),
 		[COLUMN_node] = text(b->memory ? NULL : defs_string(d, b->name).s),
+		[COLUMN_rule] = text(verdict_rule(v)),
 	};
 
 	t->row(t->ctx, cells);

@@ -145,7 +145,7 @@ static void remove_segment(struct torch *t, const struct origin *e, uint64_t add
 static void tell_birth(struct torch *t, const struct origin *e, uint32_t life)
 {
 	struct block block, *b;
-	unsigned class = export_class(t->x, life, &block);
+	unsigned class = export_verdict(t->x, life, &block).category;
 
 	if (!tree_enclosing(&t->now->segments, block.addr))
 		add_segment(t, e, block.addr, block.size, OWN_SEGMENT);

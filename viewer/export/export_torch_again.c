@@ -91,7 +91,7 @@ int export_torch_source(struct export *x, struct torch_source *s)
 static void note_birth(struct again *a, struct classes *c, uint32_t life)
 {
 	struct block b;
-	uint32_t class = export_class(a->x, life, &b) + 1;
+	uint32_t class = export_verdict(a->x, life, &b).category + 1;
 	bool fresh, late = b.flags & GMT_FLAG_LATE;
 
 	*map_put(&a->births, b.seq, &fresh) = class;

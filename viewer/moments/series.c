@@ -36,19 +36,19 @@ bool series_counts(const struct model *m, const struct position *born)
 	return born->counts && (born->layer == LIFE_BLOCK) == m->devices[born->device].framework;
 }
 
-enum category series_class(struct classifier *c, struct model *m, uint32_t life, unsigned state,
-			   struct block *b)
+struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t life, unsigned state,
+			      struct block *b)
 {
 	model_block(m, life, b);
 	b->state = (uint16_t)state;
-	return classify(c, b).category;
+	return classify(c, b);
 }
 
 static enum category class_of(struct run *r, uint32_t life, unsigned state)
 {
 	struct block b;
 
-	return series_class(r->series->classifier, r->series->model, life, state, &b);
+	return series_verdict(r->series->classifier, r->series->model, life, state, &b).category;
 }
 
 static void tell(struct run *r, enum series_kind kind, uint32_t life, unsigned category,

@@ -63,7 +63,7 @@ void series_run(const struct series *s, const struct series_sink *sink);
 /* It counts on its device: a block of the framework where there are any, else what CUDA gave. */
 bool series_counts(const struct model *m, const struct position *born);
 /* A life as it was after those changes, for the rules; its class. */
-enum category series_class(struct classifier *c, struct model *m, uint32_t life, unsigned state,
-			   struct block *b);
+struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t life, unsigned state,
+			      struct block *b);
 
 #endif
