@@ -45,8 +45,7 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 
 static int explain(struct emit *out, struct oom_ranks *all, long top)
 {
-	const struct oom_rank *first = &all->items[0];
-	struct values values = { 0 };
+	struct oom_rank *first = &all->items[0];
 	struct recording r;
 	struct oom o;
 	struct oom_answer a;
@@ -60,18 +59,17 @@ static int explain(struct emit *out, struct oom_ranks *all, long top)
 		recording_close(&r);
 		return rc;
 	}
-	rc = values_read(&values, &r);
+	values_settle(&first->values, &o.timeline->owners);
 	oom_answer(&a, &o);
 	row = oom_document(&a);
 	row.recording = first->path;
 	row.rank = first->name;
 	row.ranks = (struct rows_oom_rank){ all->count, rank_row, all };
-	row.has_values_not_computed = values_document(&values, &row.values_not_computed);
+	row.has_values_not_computed = values_document(&first->values, &row.values_not_computed);
 	emit_document(out, oom, &row);
 	text_ranks(out, all);
 	oom_text(&a, &row, top, out);
-	values_text(&values, out);
-	values_free(&values);
+	values_text(&first->values, out);
 	oom_close(&o);
 	recording_close(&r);
 	return rc;

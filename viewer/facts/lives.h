@@ -123,6 +123,7 @@ struct lives_mark {
 	uint32_t name, thread, stack;
 	int32_t device;
 	uint16_t kind; /* enum gmt_kind */
+	uint8_t stage; /* enum block_stage: what its thread was doing */
 };
 
 struct lives_writer {

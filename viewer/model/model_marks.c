@@ -13,7 +13,8 @@ void model_note_mark(struct model *m, const struct gmt_event *e)
 					 .thread = e->thread,
 					 .stack = e->stack,
 					 .device = e->device,
-					 .kind = e->kind };
+					 .kind = e->kind,
+					 .stage = m->spans.now.stage };
 
 	if (!m->bare)
 		lives_add_mark(&m->lives, &mark);

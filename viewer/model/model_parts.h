@@ -13,7 +13,6 @@ void model_fall(struct curve *c, uint64_t bytes);
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e);
 
 bool model_is_framework_block(const struct gmt_event *e); /* though a CUDA call gave it */
-bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
 
 typedef void model_handler(struct model *m, const struct gmt_event *e);
 

@@ -9,6 +9,7 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
+#include "../answers/values.h"
 #include "../documents/document.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
@@ -19,7 +20,6 @@ struct refusal {
 	struct gmt_event fail; /* the CUDA call that was refused for it; kind 0 = there was none */
 	uint64_t nth, count;   /* of all refusals in the recording */
 	uint64_t later_allocs; /* blocks on its device after it: the program went on */
-	uint64_t context;      /* in use on the device by no known call, at the first sample */
 };
 
 struct oom_holder {
@@ -44,8 +44,9 @@ struct oom_spike {
 
 struct oom {
 	struct refusal refusal;
-	struct timeline timeline; /* of its device */
-	struct snapshot shot;	  /* after it */
+	struct timeline *timeline; /* of its device */
+	struct timeline own;	   /* where oom_open has read it */
+	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
 
 	uint64_t asked;		       /* what the framework wanted from the device */
@@ -108,11 +109,15 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
-/* nth: from 1, 0 = the last one. false: there is none. The exit code in *rc. */
-bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, int *rc);
+/* nth: from 1, 0 = the last one. false: there is none. The exit code in *rc. values: not NULL, and
+ * they are gathered on the way. */
+bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, struct values *values,
+	      int *rc);
 
 /* 0, or a sentence was said and the exit code. */
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal);
+/* The same where its device's timeline is at hand; *o is empty. */
+void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct oom_holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */

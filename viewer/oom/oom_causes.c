@@ -70,7 +70,7 @@ static bool has_grown(const struct oom *o)
  * that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct oom_holder *most, char *text, size_t room)
 {
-	struct owners *owners = (struct owners *)&o->timeline.owners;
+	struct owners *owners = (struct owners *)&o->timeline->owners;
 	struct owner last = { .file = "" };
 
 	if (o->root.seq)
@@ -136,7 +136,7 @@ static bool is_fragmentation(const struct oom *o, char *text)
 /* Pieces as large as a parameter, of one line, one for each rank. */
 static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 {
-	struct owners *owners = (struct owners *)&o->timeline.owners;
+	struct owners *owners = (struct owners *)&o->timeline->owners;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
@@ -197,7 +197,7 @@ static bool is_unsharded(const struct oom *o, char *text)
 static bool is_workspace(const struct oom *o, char *text)
 {
 	bool asked = o->wanted_category == CATEGORY_workspace ||
-		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline.framework);
+		     (o->refusal.event.kind == GMT_MEM_FAIL && o->timeline->framework);
 	uint64_t held = o->shot.bytes[CATEGORY_workspace] + o->libraries;
 	uint64_t all = held + (asked ? o->block : 0);
 

@@ -126,7 +126,7 @@ uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *ca
 	*calls = 0;
 	for (size_t i = 0; i < mo->count; i++)
 		if (o->shot.classes[i] == CATEGORY_activations && mo->blocks[i].seq >= o->since)
-			add(&all, (struct stacks *)&o->timeline.stacks, &mo->blocks[i], i);
+			add(&all, (struct stacks *)&o->timeline->stacks, &mo->blocks[i], i);
 	for (size_t i = 0; i < all.count; i++) {
 		size_t n;
 		uint64_t saves = saves_of(&all.items[i], mo->blocks, &n);

@@ -24,10 +24,10 @@ struct oom_devices oom_devices(const struct oom *o)
 	struct oom_devices out = { .least = UINT64_MAX };
 
 	for (int d = 0; d < MODEL_DEVICES; d++) {
-		const struct model_device *device = &o->timeline.model.devices[d];
+		const struct model_device *device = &o->timeline->model.devices[d];
 		uint64_t peak = model_curve(device)->peak.bytes;
 
-		if (d == o->timeline.device || !device->seen || !peak)
+		if (d == o->timeline->device || !device->seen || !peak)
 			continue;
 		out.count++;
 		if (peak < out.least) {
@@ -40,6 +40,6 @@ struct oom_devices oom_devices(const struct oom *o)
 		}
 	}
 	if (out.count)
-		out.replicas = makes_replicas(o->timeline.stacks.defs);
+		out.replicas = makes_replicas(o->timeline->stacks.defs);
 	return out;
 }

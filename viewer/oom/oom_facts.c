@@ -35,6 +35,20 @@ static uint64_t within(uint64_t least, uint64_t n, uint64_t most)
 	return n < least ? least : n > most ? most : n;
 }
 
+/* In use on the device by no known call, at the first sample. */
+static uint64_t first_context(const struct oom *o)
+{
+	const struct row_store *levels = &o->timeline->model.lives.levels;
+
+	for (uint32_t i = 0; i < levels->count; i++) {
+		const struct device_level *level = rows_at(levels, i);
+
+		if (level->device == o->timeline->device && level->total_bytes)
+			return level->context;
+	}
+	return 0;
+}
+
 /*
  * What of the memory that no known call gave must be others'. At the first sample: all but the most
  * that a context takes. Since then: all, if it is more than loaded code and the buffers of
@@ -44,7 +58,7 @@ static uint64_t others_of(const struct oom *o)
 {
 	uint64_t own = within(GIB / 2, o->total / 8, GIB);
 	uint64_t libraries = within(GIB / 4, o->total / 8, GIB / 2);
-	uint64_t first = within(0, o->refusal.context, o->context);
+	uint64_t first = within(0, first_context(o), o->context);
 	uint64_t since = o->context - first;
 
 	if (o->world > 1)
@@ -72,17 +86,18 @@ static void find_room(struct oom *o)
 	o->capacity = o->reserved + o->free;
 }
 
-static enum block_stage stage_of(const struct oom *o, const struct gmt_event *e, uint32_t signs)
+/* What its thread was doing. */
+static enum block_stage stage_of(const struct oom *o)
 {
-	if (signs & STACK_STEP || o->phase == PHASE_OPTIMIZER)
-		return STAGE_OPTIMIZER;
-	if (e->scope)
-		return signs & (STACK_FORWARD | STACK_RECOMPUTE) ? STAGE_RECOMPUTE : STAGE_BACKWARD;
-	if (signs & STACK_ZERO_GRAD)
-		return STAGE_ZERO_GRAD;
-	if (signs & STACK_FORWARD)
-		return STAGE_FORWARD;
-	return signs & STACK_BACKWARD ? STAGE_BACKWARD : STAGE_OUTSIDE;
+	const struct row_store *marks = &o->timeline->model.lives.marks;
+
+	for (uint32_t i = marks->count; i-- > 0;) {
+		const struct lives_mark *mark = rows_at(marks, i);
+
+		if (mark->seq == o->refusal.event.seq)
+			return mark->stage;
+	}
+	return STAGE_OUTSIDE;
 }
 
 /* The block that it would have been. */
@@ -90,7 +105,7 @@ static void imagine(struct oom *o)
 {
 	const struct gmt_event *e = &o->refusal.event;
 	struct model *m = o->shot.model;
-	struct classifier *c = classifier_new(m, &o->timeline.owners);
+	struct classifier *c = classifier_new(m, &o->timeline->owners);
 
 	o->wanted = (struct block){ .size = e->size,
 				    .seq = e->seq,
@@ -102,17 +117,17 @@ static void imagine(struct oom *o)
 				    .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->arg0,
 				    .flags = e->flags };
 	o->wanted_signs = model_signs(m, e->stack);
-	o->wanted_stage = stage_of(o, e, o->wanted_signs);
+	o->wanted_stage = stage_of(o);
 	o->wanted_category = classify_request(c, &o->wanted, o->wanted_stage).category;
 	classifier_free(c);
-	o->wanted_owner = owners_find(&o->timeline.owners, &o->wanted);
+	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
 }
 
 /* Sharding gathers or reduces, or a collective makes its own result. */
 static bool is_collective(struct oom *o)
 {
 	static const char file[] = "torch/distributed/_functional_collectives.py";
-	struct stacks *s = &o->timeline.stacks;
+	struct stacks *s = &o->timeline->stacks;
 
 	if (o->wanted_signs & (STACK_UNSHARDED | STACK_REDUCED | STACK_COLLECTIVE) ||
 	    o->wanted_category == CATEGORY_communication)
@@ -127,7 +142,7 @@ static bool is_collective(struct oom *o)
 static void find_place(struct oom *o)
 {
 	const struct gmt_event *e = &o->refusal.event;
-	struct timeline *t = &o->timeline;
+	struct timeline *t = o->timeline;
 	struct extent x = { .peak_seq = e->seq,
 			    .peak_stack = e->stack,
 			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
@@ -197,12 +212,12 @@ static unsigned kept_by(const char *optimizer)
 static void project_state(struct oom *o)
 {
 	const struct span *span =
-		steps_span(&o->timeline.steps, &o->timeline.model.spans, o->refusal.event.seq);
+		steps_span(&o->timeline->steps, &o->timeline->model.spans, o->refusal.event.seq);
 	uint64_t all;
 
 	if (o->phase != PHASE_OPTIMIZER || !span)
 		return;
-	all = kept_by(defs_string(o->timeline.model.defs, span->name).s) * o->trainable;
+	all = kept_by(defs_string(o->timeline->model.defs, span->name).s) * o->trainable;
 	if (all > o->shot.bytes[CATEGORY_optimizer_state])
 		o->projected = all;
 }
@@ -236,7 +251,7 @@ static unsigned world_of(const struct recording *r)
 
 static void gather(struct oom *o, struct recording *r)
 {
-	struct timeline *t = &o->timeline;
+	struct timeline *t = o->timeline;
 
 	o->world = world_of(r);
 	find_place(o);
@@ -251,17 +266,24 @@ static void gather(struct oom *o, struct recording *r)
 	oom_holders(o);
 }
 
+void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
+{
+	o->refusal = *refusal;
+	o->timeline = t;
+	snapshot_take(&o->shot, t, refusal->event.seq);
+	gather(o, t->recording);
+}
+
 int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
 {
-	int device = refusal->event.device < 0 ? 0 : refusal->event.device, rc;
+	int device = refusal->event.device < 0 ? 0 : refusal->event.device;
+	int rc;
 
-	*o = (struct oom){ .refusal = *refusal };
-	rc = timeline_open(&o->timeline, r, device);
-	if (rc)
-		return rc;
-	snapshot_take(&o->shot, &o->timeline, refusal->event.seq);
-	gather(o, r);
-	return 0;
+	*o = (struct oom){ 0 };
+	rc = timeline_open(&o->own, r, device);
+	if (!rc)
+		oom_look(o, &o->own, refusal);
+	return rc;
 }
 
 void oom_close(struct oom *o)
@@ -269,7 +291,8 @@ void oom_close(struct oom *o)
 	free(o->holders.items);
 	leaks_free(&o->leaks);
 	snapshot_free(&o->shot);
-	timeline_close(&o->timeline);
+	if (o->timeline == &o->own)
+		timeline_close(&o->own);
 }
 
 uint64_t oom_missing(const struct oom *o)

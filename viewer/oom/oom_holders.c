@@ -29,7 +29,7 @@ static int by_bytes(const void *a, const void *b)
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
 {
-	const struct step *steps = o->timeline.steps.items;
+	const struct step *steps = o->timeline->steps.items;
 
 	return o->step > 1 && b->seq >= steps[1].extent.first_seq && b->seq < o->since;
 }
@@ -77,7 +77,7 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 		       const struct owner *owner)
 {
 	bool told = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
-	bool over = o->timeline.steps.basis != STEPS_FORWARD;
+	bool over = o->timeline->steps.basis != STEPS_FORWARD;
 
 	if (told ? !grows(&o->leaks, c, owner) : !oom_is_passing(c) || !over)
 		return;
@@ -96,7 +96,7 @@ static void collect(struct oom *o)
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
 		enum category c = s->classes[i];
-		struct owner owner = owners_find(&o->timeline.owners, b);
+		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct oom_holder *h = place(&o->holders, c, &owner);
 
 		h->bytes += b->size;
@@ -137,7 +137,7 @@ static void find_largest(struct oom *o)
 		if (!is_computed(o->shot.classes[i]) || b->size <= p->largest)
 			continue;
 		p->largest = b->size;
-		p->owner = owners_find(&o->timeline.owners, b);
+		p->owner = owners_find(&o->timeline->owners, b);
 	}
 	if (p->count && p->bytes < p->largest / 2)
 		p->bytes = p->count = 0;

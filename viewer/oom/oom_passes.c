@@ -32,7 +32,7 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 
 void oom_find_since(struct oom *o, size_t passes_before)
 {
-	uint64_t step = o->timeline.steps.items[o->step].extent.first_seq;
+	uint64_t step = o->timeline->steps.items[o->step].extent.first_seq;
 
 	o->since = step;
 	o->passes = oom_passes(&o->shot, step);

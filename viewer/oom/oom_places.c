@@ -91,7 +91,7 @@ static size_t passes_of(const struct oom *o, struct stacks *s, uint64_t place)
 
 uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 {
-	struct stacks *s = (struct stacks *)&o->timeline.stacks;
+	struct stacks *s = (struct stacks *)&o->timeline->stacks;
 	uint64_t here = place_of(s, o->wanted.stack), bytes = 0;
 	struct map places = { 0 };
 	const uint32_t *at;
@@ -108,7 +108,7 @@ uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 		    place_of(s, o->shot.moment.blocks[i].stack) == here)
 			bytes += o->shot.moment.blocks[i].size;
 	map_free(&places);
-	*where = owners_caller((struct owners *)&o->timeline.owners, o->wanted.stack);
+	*where = owners_caller((struct owners *)&o->timeline->owners, o->wanted.stack);
 	return bytes;
 }
 
@@ -157,14 +157,14 @@ static bool has_file(const struct owner *owner)
 
 static void look_at(struct oom *o, const struct block *b, struct attention *a, bool sum)
 {
-	struct owner owner = owners_find(&o->timeline.owners, b);
+	struct owner owner = owners_find(&o->timeline->owners, b);
 	enum made made;
 	char op[64];
 
 	if (b->size < SCORES_MIN || !has_file(&owner) ||
 	    strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
 		return;
-	instant_operator(&o->timeline.stacks, b->stack, b->seq, op, sizeof(op));
+	instant_operator(&o->timeline->stacks, b->stack, b->seq, op, sizeof(op));
 	made = made_by(op);
 	if (!sum && made == MADE_SOFTMAX && b->size > a->softmax)
 		a->softmax = b->size;
@@ -177,8 +177,8 @@ static void look_at(struct oom *o, const struct block *b, struct attention *a, b
 /* All stacks of the recording: what the function did in earlier passes says what it is. */
 static void look_at_function(struct oom *o, struct attention *a)
 {
-	const struct map *ids = &o->timeline.stacks.defs->nodes.ids;
-	struct stacks *s = &o->timeline.stacks;
+	const struct map *ids = &o->timeline->stacks.defs->nodes.ids;
+	struct stacks *s = &o->timeline->stacks;
 	char op[64];
 	bool fresh;
 
@@ -191,7 +191,7 @@ static void look_at_function(struct oom *o, struct attention *a)
 
 		if (!n || n->frame != GMT_FRAME_JOIN)
 			continue;
-		owner = owners_find(&o->timeline.owners, &b);
+		owner = owners_find(&o->timeline->owners, &b);
 		if (strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
 			continue;
 		instant_operator(s, b.stack, b.seq, op, sizeof(op));

@@ -59,11 +59,11 @@ static bool grown_row(void *ctx, size_t c, struct row_oom_grown *row)
 static bool device_row(void *ctx, size_t i, struct row_oom_device *row)
 {
 	const struct oom *o = ctx;
-	const struct model_device *d = &o->timeline.model.devices[i];
+	const struct model_device *d = &o->timeline->model.devices[i];
 
 	*row = (struct row_oom_device){ .device = (int64_t)i,
 					.peak_bytes = model_curve(d)->peak.bytes };
-	return (int)i != o->timeline.device && d->seen && row->peak_bytes;
+	return (int)i != o->timeline->device && d->seen && row->peak_bytes;
 }
 
 void oom_answer(struct oom_answer *a, struct oom *o)
@@ -86,7 +86,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
-		.device = o->timeline.device,
+		.device = o->timeline->device,
 		.time_ns = o->refusal.event.time_ns,
 		.nth = o->refusal.nth,
 		.ooms = o->refusal.count,
@@ -118,12 +118,12 @@ static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
 
-	if (o->timeline.steps.tail && o->instant.step == o->timeline.steps.count - 1)
+	if (o->timeline->steps.tail && o->instant.step == o->timeline->steps.count - 1)
 		snprintf(where, sizeof(where), "After the passes of step %zu, %s",
 			 o->instant.step - 1, o->instant.what);
 	else
 		instant_line(o->instant.text, where, sizeof(where));
-	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline.device,
+	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])
 		emit_paragraph(out, "", "  ", where);
@@ -139,7 +139,7 @@ static void text_head(const struct oom *o, struct emit *out)
 static void text_devices(const struct oom *o, struct emit *out)
 {
 	const struct oom_devices d = oom_devices(o);
-	uint64_t here = model_curve(&o->timeline.model.devices[o->timeline.device])->peak.bytes;
+	uint64_t here = model_curve(&o->timeline->model.devices[o->timeline->device])->peak.bytes;
 	bool lower = d.most < here / 4 * 3;
 	char text[600], most[48] = "";
 
@@ -176,7 +176,7 @@ static void text_room(const struct oom *o, struct emit *out)
 		emit_figure(out, FIGURE, "free on the device", o->free, o->total ? note : "");
 	}
 	emit_figure(out, FIGURE, "allocated", o->allocated, "");
-	if (o->timeline.framework) {
+	if (o->timeline->framework) {
 		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->hole));
 		emit_figure(out, FIGURE, "cached, not in use", o->cached, o->cached ? note : "");
 	}
@@ -262,7 +262,7 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_classes(o, out);
 	text_holders(row, top, out);
 	text_remedies(row, out);
-	emit_line(out, "Where next: gpumemtrace live %s --at oom", o->timeline.recording->path);
-	emit_line(out, "            gpumemtrace stack %s %u", o->timeline.recording->path,
+	emit_line(out, "Where next: gpumemtrace live %s --at oom", o->timeline->recording->path);
+	emit_line(out, "            gpumemtrace stack %s %u", o->timeline->recording->path,
 		  o->refusal.event.stack);
 }

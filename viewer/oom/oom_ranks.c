@@ -33,7 +33,7 @@ static int look(struct oom_rank *x, uint64_t nth)
 
 	if (rc)
 		return rc;
-	x->failed = oom_find(&x->refusal, &r, nth, &rc);
+	x->failed = oom_find(&x->refusal, &r, nth, &x->values, &rc);
 	x->wall_ns = (int64_t)x->refusal.event.time_ns + r.info->realtime_minus_monotonic_ns;
 	name_rank(x, &r);
 	recording_close(&r);
@@ -78,8 +78,10 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 
 void oom_ranks_free(struct oom_ranks *r)
 {
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		free(r->items[i].path);
+		values_free(&r->items[i].values);
+	}
 	free(r->items);
 	*r = (struct oom_ranks){ 0 };
 }

@@ -11,6 +11,7 @@ struct oom_rank {
 	bool failed;
 	int64_t wall_ns; /* of its refusal, by the clock on the wall */
 	struct refusal refusal;
+	struct values values; /* that were not computed */
 };
 
 struct oom_ranks {

@@ -66,7 +66,7 @@ static void say_let_go(const struct oom *o, const struct oom_holder *h, char *wh
 	struct owner root = { 0 };
 
 	if (o->root.seq)
-		root = owners_find((struct owners *)&o->timeline.owners, &o->root);
+		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
 	if (h->category == CATEGORY_kv_cache)
 		put(what,
 		    "Bound the cache of keys and values that %s makes longer: fewer tokens, a "
@@ -110,7 +110,7 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 
 static uint64_t expandable(const struct oom *o, char *what, char *how)
 {
-	if (o->shot.moment.mapped_count || !o->timeline.framework || o->cached < o->reserved / 20)
+	if (o->shot.moment.mapped_count || !o->timeline->framework || o->cached < o->reserved / 20)
 		return 0;
 	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
 		  "pieces can be used together");
@@ -175,7 +175,7 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 	uint64_t bytes = o->shot.bytes[CATEGORY_activations], here;
 	struct owner where;
 
-	if ((o->timeline.model.spans.trains || o->step < 2) && !o->by_pass) {
+	if ((o->timeline->model.spans.trains || o->step < 2) && !o->by_pass) {
 		here = oom_never_walked(o, &where);
 		if (!here)
 			return 0;
@@ -219,7 +219,7 @@ static uint64_t fused_attention(const struct oom *o, char *what, char *how)
 
 static bool has_frame(const struct oom *o, const char *word)
 {
-	struct stacks *s = (struct stacks *)&o->timeline.stacks;
+	struct stacks *s = (struct stacks *)&o->timeline->stacks;
 
 	stacks_read_python(s, o->refusal.event.stack);
 	for (size_t i = 0; i < s->count; i++)

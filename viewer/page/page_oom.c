@@ -27,15 +27,13 @@ int page_oom_emit(struct track *t)
 	struct emit *out = t->page->out;
 	char why[OOM_TEXT];
 	enum oom_cause cause;
-	struct oom o;
+	struct oom o = { 0 };
 	int rc = 0;
 
-	if (!t->ooms || !oom_find(&refusal, t->recording, 0, &rc) ||
+	if (!t->ooms || !oom_find(&refusal, t->recording, 0, NULL, &rc) ||
 	    refusal.event.device != t->timeline->device)
 		return rc;
-	rc = oom_open(&o, t->recording, &refusal);
-	if (rc)
-		return rc;
+	oom_look(&o, t->timeline, &refusal);
 	cause = oom_cause(&o, why);
 	emit_object(out, "oom");
 	emit_number(out, "seq", refusal.event.seq);

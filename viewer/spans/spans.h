@@ -18,6 +18,7 @@
 #include "../stacks/signs.h"
 
 #define SPAN_RANGES 16
+#define SPAN_RECENT 1024
 
 enum range_kind { RANGE_OTHER, RANGE_STEP, RANGE_ZERO_GRAD, RANGE_PROFILER };
 
@@ -93,6 +94,9 @@ struct spans {
 	const struct defs *defs;
 	struct signs *signs;
 	struct span_now now;
+	struct {
+		uint32_t stack, signs;
+	} recent[SPAN_RECENT]; /* of stacks that came lately */
 
 	uint64_t steps;		  /* Optimizer.step ranges that began */
 	uint32_t forwards;	  /* passes that began, by the frames of stacks; */

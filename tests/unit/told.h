@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run told event by event, with the ranges, nodes and frames that real ones have. */
+#ifndef TOLD_H
+#define TOLD_H
+
+#include "recordings.h"
+
+#include "../../viewer/model/model.h"
+#include "../../viewer/spans/steps.h"
+
+#define ENGINE 2
+
+enum { STEP_A = 1, STEP_B, ZERO, PROFILED, NODE };
+enum {
+	LINE_1 = 1,
+	LINE_2,
+	IN_MODULE,
+	NO_PYTHON,
+	WRAPPER,
+	OWN_1,
+	OWN_2,
+	IN_BACKWARD,
+	IN_CLOSURE, /* a module's call inside of an optimizer's step */
+	CLOSURE_BACKWARD,
+	CLEARING, /* Module.zero_grad */
+};
+
+extern struct model m;
+extern struct steps steps;
+extern uint64_t seq;
+
+int told_set_up(void **state);
+int told_tear_down(void **state);
+void begin(void);
+void end(void); /* all was told: device 0 is looked at */
+void clean(void);
+void feed(struct gmt_event e);
+uint64_t alloc(uint64_t size, uint32_t stack);
+void drop(uint64_t addr, uint32_t stack);
+uint64_t forward(uint64_t size);
+/* A gradient comes and stays, what was saved goes. */
+uint64_t backward(uint64_t saved, uint64_t size);
+uint64_t range_begin(uint32_t name, uint32_t thread); /* its number */
+void range_end(uint32_t name, uint64_t number, uint32_t thread);
+/* Nothing is told of what ran inside where stack is 0. */
+void optimize(uint32_t name, uint32_t stack, uint64_t size, uint32_t thread);
+void zero_grad(uint64_t grad);
+
+#endif
