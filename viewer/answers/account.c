@@ -157,29 +157,36 @@ static int measure(struct account *a, struct timeline *t, const struct step *ste
 	return rc;
 }
 
-static int add_rows(struct account *a, struct timeline *t)
+/* The latest refusal, 0 = there was none. */
+static uint64_t refusal(const struct timeline *t)
 {
-	size_t step;
-	struct moment_query q;
-	struct model survey;
+	const struct row_store *marks = &t->model.lives.marks;
+
+	if (!model_ooms(&t->model.devices[t->device]))
+		return 0;
+	for (uint32_t i = marks->count; i-- > 0;) {
+		const struct lives_mark *mark = rows_at(marks, i);
+
+		if (mark->kind == GMT_BLOCK_OOM ||
+		    (mark->kind == GMT_MEM_FAIL && mark->device >= 0))
+			return mark->seq;
+	}
+	return 0;
+}
+
+static void add_rows(struct account *a, struct timeline *t)
+{
+	uint64_t ran_out = refusal(t);
 	struct snapshot peak, oom;
-	bool ran_out = false;
-	int rc = 0;
+	size_t step;
 
 	snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
-	moments_parse("oom", &q);
-	if (model_ooms(&t->model.devices[t->device])) {
-		rc = moments_survey(t->recording, &survey, &q);
-		model_free(&survey);
-		ran_out = !rc && q.found;
-		if (ran_out)
-			snapshot_take(&oom, t, q.seq);
-	}
+	if (ran_out)
+		snapshot_take(&oom, t, ran_out);
 	account_rows(a, t, &peak, ran_out ? &oom : NULL);
 	snapshot_free(&peak);
 	if (ran_out)
 		snapshot_free(&oom);
-	return rc;
 }
 
 int account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])
@@ -193,5 +200,7 @@ int account_make(struct account *out, struct timeline *t, const double given[SHA
 	optimizer_name(out, t, step);
 	rc = measure(out, t, step, given);
 	measure_backward(out, t, step);
-	return rc ? rc : add_rows(out, t);
+	if (!rc)
+		add_rows(out, t);
+	return rc;
 }

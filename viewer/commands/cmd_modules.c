@@ -136,19 +136,6 @@ static void print(struct emit *out, const struct modules *m, const struct timeli
 	free(nodes.order);
 }
 
-/* The seq of the moment; its own run over the events, as marks and times need one. */
-static int find_moment(struct timeline *t, struct recording *r, struct moment_query q,
-		       uint64_t *seq)
-{
-	struct model survey;
-	int rc = moments_survey(r, &survey, &q);
-
-	if (!rc)
-		rc = moments_resolve(&survey, t->device, &q, seq);
-	model_free(&survey);
-	return rc;
-}
-
 /* The highest moment of all forward and backward passes: an optimizer's step, where the run's peak
  * may be, holds no activations. */
 static uint64_t highest_pass(const struct timeline *t)
@@ -169,16 +156,17 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 {
 	const struct modules_options *o = options;
 	struct timeline t = { 0 };
+	struct moment_query at = o->at;
 	struct snapshot s;
 	struct modules m;
 	uint64_t seq;
-	int rc = timeline_open(&t, r, o->device);
+	int rc = timeline_open_at(&t, r, o->device, &at);
 
 	if (rc)
 		return rc;
 	seq = highest_pass(&t);
-	if (o->at.kind)
-		rc = find_moment(&t, r, o->at, &seq);
+	if (at.kind)
+		rc = moments_resolve(&t.model, t.device, &at, &seq);
 	if (!rc) {
 		snapshot_take(&s, &t, seq);
 		modules_find(&m, &s, o->category, &t.stacks);

@@ -39,17 +39,16 @@ static void find_leaks(struct leaks *out, struct diff_side *s)
 }
 
 /* Takes both shots, seq being of the side that leads, the span of the other one. */
-static int take_shots(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
+static void take_shots(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
 	uint64_t at_old = seq, at_new = seq;
-	int rc = new_leads ? diff_moment_like(&d->old, like, &d->new, seq, &at_old)
-			   : diff_moment_like(&d->new, like, &d->old, seq, &at_new);
 
-	if (rc)
-		return rc;
+	if (new_leads)
+		at_old = diff_moment_like(&d->old, like, &d->new, seq);
+	else
+		at_new = diff_moment_like(&d->new, like, &d->old, seq);
 	take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
 	take_shot(&d->new_shot, &d->new, &d->new_peak, at_new);
-	return 0;
 }
 
 static void drop_findings(struct diff *d)
@@ -70,25 +69,20 @@ static void drop_shots(struct diff *d)
 	diff_shot_free(&d->new_shot);
 }
 
-static int compare(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
+static void compare(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
-	int rc = take_shots(d, new_leads, seq, like);
-
-	if (rc)
-		return rc;
+	take_shots(d, new_leads, seq, like);
 	diff_pair_rows(d);
 	diff_find(d);
-	return 0;
 }
 
-static int compare_peaks(struct diff *d)
+static void compare_peaks(struct diff *d)
 {
 	bool new_leads = d->new.peak >= d->old.peak;
 	const struct diff_side *leads = new_leads ? &d->new : &d->old;
 	const struct diff_side *other = new_leads ? &d->old : &d->new;
 
-	return compare(d, new_leads, leads->peak_seq,
-		       diff_span_like(other, leads, leads->peak_seq));
+	compare(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
 }
 
 static uint64_t first_weight(const struct diff *d)
@@ -100,29 +94,27 @@ static uint64_t first_weight(const struct diff *d)
 
 /* Where the two are the furthest apart, if that is far more than what differs at the peak: an
  * evaluation, say, that stays below it. */
-static int compare_below(struct diff *d)
+static void compare_below(struct diff *d)
 {
 	struct diff_spans s = diff_furthest_apart(&d->old, &d->new);
 	bool new_leads;
 
 	if (!s.apart || s.apart / 4 <= first_weight(d))
-		return 0;
+		return;
 	drop_shots(d);
 	d->below_peak = true;
 	new_leads = s.new->extent.peak >= s.old->extent.peak;
-	return compare(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
-		       new_leads ? s.old : s.new);
+	compare(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
+		new_leads ? s.old : s.new);
 }
 
-static int compare_all(struct diff *d)
+static void compare_all(struct diff *d)
 {
-	int rc;
-
 	find_leaks(&d->old_leaks, &d->old);
 	find_leaks(&d->new_leaks, &d->new);
 	take_peaks(d);
-	rc = compare_peaks(d);
-	return rc ? rc : compare_below(d);
+	compare_peaks(d);
+	compare_below(d);
 }
 
 int diff_make(struct diff *d, const char *old_path, const char *new_path, long device)
@@ -138,10 +130,8 @@ int diff_make(struct diff *d, const char *old_path, const char *new_path, long d
 		diff_side_close(&d->old);
 		return rc;
 	}
-	rc = compare_all(d);
-	if (rc)
-		diff_free(d);
-	return rc;
+	compare_all(d);
+	return 0;
 }
 
 void diff_free(struct diff *d)

@@ -166,28 +166,60 @@ static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
 /* Looks for the highest moment between two events, and for the highest one of that maker. */
 struct search {
 	struct diff_side *side;
-	struct model model;
 	uint64_t from, to, maker;
+	uint64_t bytes; /* after the latest change */
 	struct found {
 		uint64_t bytes, seq;
 	} any, alike;
 };
 
-static int look(void *ctx, const struct gmt_event *e)
+/* What counts on the device, as in model_take. */
+static bool counts(const struct search *s, const struct position *p)
 {
-	struct search *s = ctx;
-	struct found now = { .seq = e->seq };
+	const struct timeline *t = &s->side->timeline;
 
-	model_event(&s->model, e);
-	if (e->seq < s->from || e->seq > s->to)
-		return 0;
-	now.bytes = model_curve(&s->model.devices[s->side->timeline.device])->now;
+	return p->counts && p->device == t->device && (p->layer == LIFE_BLOCK) == t->framework;
+}
+
+static void look_at_birth(struct search *s, const struct life *life, const struct position *p,
+			  uint64_t seq)
+{
+	struct found now = { s->bytes, seq };
+
+	if (seq < s->from)
+		return;
 	if (now.bytes > s->any.bytes || !s->any.seq)
 		s->any = now;
-	if (s->maker && e->kind == GMT_BLOCK_ALLOC && now.bytes > s->alike.bytes &&
-	    maker(s->side, e->stack, e->name) == s->maker)
+	if (s->maker && !p->memory && now.bytes > s->alike.bytes &&
+	    maker(s->side, life->stack, life->name) == s->maker)
 		s->alike = now;
-	return 0;
+}
+
+static void look(struct search *s)
+{
+	const struct lives *l = &s->side->timeline.model.lives;
+	struct lives_walk w;
+
+	for (lives_walk_first(&w, l); w.change && w.now.seq <= s->to; lives_walk_next(&w)) {
+		const struct life *life;
+		const struct position *p;
+
+		if (w.change != CHANGE_BORN && w.change != CHANGE_DIED)
+			continue;
+		life = lives_at(l, w.now.life);
+		p = lives_position(l, life->born.position);
+		if (!counts(s, p))
+			continue;
+		if (w.now.seq > s->from && !s->any.seq)
+			s->any = (struct found){ s->bytes, s->from };
+		s->bytes += w.change == CHANGE_BORN ? life->size : -life->size;
+		if (w.change == CHANGE_BORN)
+			look_at_birth(s, life, p, w.now.seq);
+		else if (w.now.seq >= s->from && !s->any.seq)
+			s->any = (struct found){ s->bytes, w.now.seq };
+	}
+	if (!s->any.seq)
+		s->any = (struct found){ s->bytes, s->from };
 }
 
 /* The like one, if it is nearly as high: of two moments that are about as high, either may be the
@@ -199,8 +231,8 @@ static uint64_t best_of(const struct search *s, uint64_t otherwise)
 	return s->any.seq ? s->any.seq : otherwise;
 }
 
-int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
-		     uint64_t seq, uint64_t *out)
+uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
+			  uint64_t seq)
 {
 	const struct span *theirs =
 		steps_span(&other->timeline.steps, &other->timeline.model.spans, seq);
@@ -208,11 +240,9 @@ int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_s
 	struct search search = { .side = s };
 	const struct extent *x, *y;
 	double at, length;
-	int rc;
 
-	*out = s->peak_seq;
 	if (!span || !theirs)
-		return 0;
+		return s->peak_seq;
 	x = &theirs->extent;
 	y = &span->extent;
 	at = x->last_seq > x->first_seq
@@ -223,10 +253,6 @@ int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_s
 	search.to = y->first_seq + (uint64_t)((at + window < 1 ? at + window : 1) * length);
 	if (x->peak_seq == seq)
 		search.maker = maker(other, x->peak_stack, x->peak_node);
-	model_init(&search.model, &s->recording.defs);
-	search.model.bare = true;
-	rc = recording_run(&s->recording, UINT64_MAX, look, &search);
-	model_free(&search.model);
-	*out = best_of(&search, y->peak_seq);
-	return rc;
+	look(&search);
+	return best_of(&search, y->peak_seq);
 }

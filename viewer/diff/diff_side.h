@@ -100,10 +100,9 @@ const struct span *diff_highest(const struct diff_side *s, enum phase phase);
 const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
 				  uint64_t seq);
 /* The moment in that span that is like `seq` on the other side: about as far in it, and there the
- * highest, or nearly so and for the same line or backward node. 0, or a sentence was said and the
- * exit code. */
-int diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
-		     uint64_t seq, uint64_t *out);
+ * highest, or nearly so and for the same line or backward node. */
+uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
+			  uint64_t seq);
 /* Spans in the same place of the same step: those whose peaks are the furthest apart. */
 struct diff_spans {
 	const struct span *old, *new;

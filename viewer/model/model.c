@@ -109,8 +109,7 @@ int model_event(void *model, const struct gmt_event *e)
 		handlers[e->kind](m, e);
 	if (m->bucket_count)
 		model_look_at_buckets(m, e);
-	if (!m->bare)
-		note_levels(m, e);
+	note_levels(m, e);
 	if (model_is_mark(e->kind))
 		model_note_mark(m, e);
 	return 0;

@@ -89,7 +89,6 @@ struct model {
 	bool ended;		    /* the program came to its end */
 	uint64_t first_seq, end_ns; /* of the first event, of the last one */
 	int device_end;		    /* 1 + the highest number of a device that was seen */
-	bool bare;		    /* no lives are kept */
 	struct lives lives;
 
 	const struct model_watch *watch; /* or NULL */

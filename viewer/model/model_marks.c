@@ -16,8 +16,7 @@ void model_note_mark(struct model *m, const struct gmt_event *e)
 					 .kind = e->kind,
 					 .stage = m->spans.now.stage };
 
-	if (!m->bare)
-		lives_add_mark(&m->lives, &mark);
+	lives_add_mark(&m->lives, &mark);
 }
 
 bool model_is_mark(uint16_t kind)

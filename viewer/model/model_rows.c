@@ -27,8 +27,6 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 			      .asked = m->spans.asked && b->stage == STAGE_BACKWARD };
 	struct life *life;
 
-	if (m->bare)
-		return;
 	p.counts = layer == LIFE_BLOCK ||
 		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
 		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));

@@ -115,28 +115,16 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static int survey(struct recording *r, struct model *m, struct moment_query *q, bool bare)
+int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 {
 	struct survey s = { m, q };
 	int rc;
 
 	model_init(m, &r->defs);
-	m->bare = bare;
-	if (!bare)
-		study_begin(m);
+	study_begin(m);
 	rc = recording_run(r, UINT64_MAX, survey_event, &s);
 	model_settle(m);
 	return rc;
-}
-
-int moments_read(struct recording *r, struct model *m, struct moment_query *q)
-{
-	return survey(r, m, q, false);
-}
-
-int moments_survey(struct recording *r, struct model *m, struct moment_query *q)
-{
-	return survey(r, m, q, true);
 }
 
 static int not_found(const struct moment_query *q)

@@ -38,10 +38,7 @@ int moments_parse(const char *text, struct moment_query *q);
  * was said and the exit code. */
 int moments_read(struct recording *r, struct model *m, struct moment_query *q);
 
-/* The same without the table of lives: no moment can be taken afterwards. */
-int moments_survey(struct recording *r, struct model *m, struct moment_query *q);
-
-/* The seq that q means on that device after the survey. 0, or a sentence and EXIT_USAGE. */
+/* The seq that q means on that device after the run. 0, or a sentence and EXIT_USAGE. */
 int moments_resolve(const struct model *m, int device, const struct moment_query *q, uint64_t *seq);
 
 /* wanted < 0: the device with the highest peak. 0, or a sentence was said and EXIT_USAGE. */

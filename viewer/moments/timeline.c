@@ -2,15 +2,19 @@
 #include "timeline.h"
 
 #include "../classes/study.h"
-#include "moments.h"
+
+static void begin_names(struct timeline *t, struct recording *r)
+{
+	*t = (struct timeline){ .recording = r };
+	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
+	owners_init(&t->owners, &t->stacks);
+}
 
 void timeline_begin(struct timeline *t, struct recording *r)
 {
-	*t = (struct timeline){ .recording = r };
+	begin_names(t, r);
 	model_init(&t->model, &r->defs);
 	study_begin(&t->model);
-	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&t->owners, &t->stacks);
 }
 
 void timeline_look(struct timeline *t, int device)
@@ -22,21 +26,20 @@ void timeline_look(struct timeline *t, int device)
 	steps_find(&t->steps, &t->model.spans, &t->stacks);
 }
 
-static int read_all(struct timeline *t, struct recording *r)
+static int read_all(struct timeline *t, struct recording *r, struct moment_query *q)
 {
 	int rc;
 
-	timeline_begin(t, r);
-	rc = recording_run(r, UINT64_MAX, model_event, &t->model);
-	model_settle(&t->model);
+	begin_names(t, r);
+	rc = moments_read(r, &t->model, q);
 	if (rc)
 		timeline_close(t);
 	return rc;
 }
 
-int timeline_open(struct timeline *t, struct recording *r, long device)
+int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q)
 {
-	int rc = read_all(t, r), wanted;
+	int rc = read_all(t, r, q), wanted;
 
 	if (rc)
 		return rc;
@@ -48,9 +51,14 @@ int timeline_open(struct timeline *t, struct recording *r, long device)
 	return rc;
 }
 
+int timeline_open(struct timeline *t, struct recording *r, long device)
+{
+	return timeline_open_at(t, r, device, NULL);
+}
+
 int timeline_open_any(struct timeline *t, struct recording *r)
 {
-	int rc = read_all(t, r), device = rc ? -1 : model_main_device(&t->model);
+	int rc = read_all(t, r, NULL), device = rc ? -1 : model_main_device(&t->model);
 
 	if (device >= 0)
 		timeline_look(t, device);

@@ -7,6 +7,7 @@
 #include "../spans/steps.h"
 #include "../recording/recording.h"
 #include "instant.h"
+#include "moments.h"
 #include "series.h"
 
 struct timeline {
@@ -21,6 +22,8 @@ struct timeline {
 
 /* device < 0: the one with the highest peak. 0, or a sentence was said and the exit code. */
 int timeline_open(struct timeline *t, struct recording *r, long device);
+/* The same; which event q means is found on the way, see moments.h. */
+int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q);
 /* The same, and no sentence where no device memory was used: then its device is -1. */
 int timeline_open_any(struct timeline *t, struct recording *r);
 /* Memory by class at every event, on this device; moments: see struct series. */
