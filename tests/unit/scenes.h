@@ -64,7 +64,6 @@ void *getCurrentCUDABlasHandle(void);
 void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
 void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
-void *clears(void) __asm__("_ZN5torch8autograd17THPVariable_zerosEv");
 void *clones(void) __asm__("_ZN5torch8autograd17THPVariable_cloneEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
 void *takes_rows(void) __asm__("_ZN5torch8autograd24THPVariable_index_selectEv");

@@ -162,6 +162,21 @@ static void cache_by_statement(void)
 	now();
 }
 
+/* Room that the first pass makes and the later ones find. */
+static void cache_in_forward(void)
+{
+	uint32_t line = statement(forward(), "Net.keep", "self.kv_cache = torch.zeros(16)");
+
+	born(0x1000, join(native_frame(maker), line));
+	for (uint64_t i = 0; i < 3; i++) {
+		born(0xa000, script());
+		died(0xa000, script());
+		born(0x9000, forward());
+		died(0x9000, script());
+	}
+	now();
+}
+
 static void parameter_by_frames(void)
 {
 	born(0x1000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
@@ -369,6 +384,7 @@ static const struct scene scenes[] = {
 	{ "cache-frames", "kv_cache", "forward", cache_by_frames },
 	{ "cache-life", "kv_cache", "forward", cache_by_life },
 	{ "cache-statement", "kv_cache", "buffer-frames", cache_by_statement },
+	{ "cache-statement", "kv_cache", "forward", cache_in_forward },
 	{ "cache-life", "kv_cache", "forward", cache_by_appending },
 	{ "parameter-life", "parameters", "prepared", parameter_by_life },
 	{ "communication", "communication", "gradient-life", communication },

@@ -43,12 +43,23 @@ bool frame_buffer(struct classifier *c, const struct history *h)
 	       is_table(c, h);
 }
 
-/* Keys and values kept as plain attributes of a module, made with it; or by the script. */
+/* A forward pass makes room once, and the later ones find it there. */
+static bool is_room_for_passes(struct classifier *c, const struct history *h)
+{
+	return life_born_in(h, STAGE_FORWARD) && !life_ever_saved(h) &&
+	       life_last_forward(c, h) > life_first_forward(h) + 1 &&
+	       place_of_native(c, h) & PLACE_MAKER;
+}
+
+/* Keys and values kept as plain attributes of a module, made with it or in its first pass; or by
+ * the script. */
 bool frame_named_cache(struct classifier *c, const struct history *h)
 {
 	if (life_tagged(h, ANY_TAG) || !(place_of_script(c, h) & PLACE_CACHE) ||
 	    place_of_python(c, life_stack(h)) & PLACE_BUFFER)
 		return false;
+	if (is_room_for_passes(c, h))
+		return true;
 	return is_module_memory(h) ? is_attribute(c, h)
 				   : life_born_in(h, STAGE_OUTSIDE) && life_lived_on(c, h) &&
 					     place_of_native(c, h) & PLACE_MAKER;
