@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A flame graph as one SVG file. Names are text, whatever bytes they hold. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "../base/emit_json.h"

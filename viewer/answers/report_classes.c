@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../documents/columns.h"
-#include "parts.h"
 #include "report.h"
 
 #define WHO	22 /* columns for a line of code */

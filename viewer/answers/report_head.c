@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first line of a report: which program, how long, which commit, which framework and device. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "../base/human.h"

@@ -8,7 +8,6 @@
 #include "../base/need.h"
 #include "../documents/columns.h"
 #include "../moments/series.h"
-#include "parts.h"
 #include "report.h"
 
 #define COLUMNS 5 /* steps in text */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* account: the published formulas of training memory beside what was measured. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../answers/account.h"
 #include "../base/human.h"
-#include "../base/say.h"
 #include "../documents/columns.h"
 #include "command.h"
 

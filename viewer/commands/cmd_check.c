@@ -219,11 +219,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_MANY, offsetof(struct check_options, files) },
-	{ 0 },
-};
-
 const struct command command_check = {
 	.name = "check",
 	.summary = "whether recordings keep within bounds: peak, growth, classes",
@@ -232,9 +227,6 @@ const struct command command_check = {
 		"if not, when that was and which line of code holds most of it. Exit code 1 if one "
 		"does not hold. A folder stands for all recordings in it.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct check_options),
 	.run = run_check,
-	.ranks = COMMAND_ALL,
-	.file = offsetof(struct check_options, files),
+	COMMAND_LIST(struct check_options),
 };

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/say.h"
 #include "../documents/document.h"
 #include "../recording/recording.h"
 #include "command.h"

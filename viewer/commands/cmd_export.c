@@ -2,7 +2,6 @@
 /* export: a recording in the format of another tool. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

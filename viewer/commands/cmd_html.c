@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html: one page that explains a run, and needs nothing but a browser. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../base/human.h"
 #include "../base/need.h"
@@ -179,11 +178,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_MANY, offsetof(struct html_options, files) },
-	{ 0 },
-};
-
 const struct command command_html = {
 	.name = "html",
 	.summary = "one page that explains the run, for any browser",
@@ -192,9 +186,6 @@ const struct command command_html = {
 		"the account. Several FILEs are the ranks of one run. A long run is reduced to at "
 		"most 5 MB: exact at every peak, envelopes in between.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct html_options),
 	.run = run_html,
-	.ranks = COMMAND_ALL,
-	.file = offsetof(struct html_options, files),
+	COMMAND_LIST(struct html_options),
 };

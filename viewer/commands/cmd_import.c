@@ -2,8 +2,6 @@
 /* import: a memory snapshot of PyTorch as a recording, and what the snapshot lacks. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info: what was recorded, of which program, where, how much of it. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "../documents/columns.h"
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
 #include "../recording/tally.h"
 #include "../stacks/owners.h"
+#include "../stacks/owner_words.h"
 #include "command.h"
 
 struct info_options {
@@ -102,20 +101,6 @@ static void fill(struct row_info *out, struct view *v, const struct recording *r
 	};
 }
 
-/* Arguments end with a zero each. */
-static void argv_line(struct emit *out, const struct defs_text *argv)
-{
-	char *line = need_copy(argv->s, argv->len);
-	size_t len = argv->len;
-
-	while (len && !line[len - 1])
-		len--;
-	for (size_t i = 0; i < len; i++)
-		line[i] = line[i] ? line[i] : ' ';
-	emit_bytes(out, "argv", line, len);
-	free(line);
-}
-
 static void text(struct emit *out, const struct row_info *info, bool modules)
 {
 	static const struct text_column kinds[] = {
@@ -128,6 +113,7 @@ static void text(struct emit *out, const struct row_info *info, bool modules)
 		TEXT_COLUMN("build id", info_module_build_id, 2, -1),
 		TEXT_COLUMN("path", info_module_path, 2, -1),
 	};
+	struct defs_text line;
 	struct row_fact fact;
 	char bytes[HUMAN_MAX];
 
@@ -141,10 +127,12 @@ static void text(struct emit *out, const struct row_info *info, bool modules)
 	emit_line(out, "%s", "");
 	for (size_t i = 0; i < info->meta.count; i++) {
 		info->meta.fill(info->meta.ctx, i, &fact);
-		if (!strcmp(fact.name, "argv"))
-			argv_line(out, &fact.value);
-		else
-			emit_bytes(out, fact.name, fact.value.s, fact.value.len);
+		line = strcmp(fact.name, "argv") ? (struct defs_text){ 0 }
+						 : argv_line(fact.value.s, fact.value.len);
+		if (line.s)
+			fact.value = line;
+		emit_bytes(out, fact.name, fact.value.s, fact.value.len);
+		free((char *)line.s);
 	}
 	emit_line(out, "%s", "");
 	emit_columns(out, info_kind, &info->kinds, kinds, 0);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
-#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../documents/columns.h"
+#include "../stacks/owner_words.h"
 #include "command.h"
 
 struct leaks_options {

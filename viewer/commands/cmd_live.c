@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live: every block that is alive at a moment. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../answers/chart.h"
-#include "../answers/parts.h"
 #include "../base/human.h"
-#include "../base/say.h"
 #include "../classes/classify.h"
 #include "../documents/columns.h"
 #include "../moments/moments.h"

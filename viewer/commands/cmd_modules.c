@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modules: which modules' forward passes made what is alive at a moment. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../answers/module_tree.h"
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../base/say.h"
 #include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../stacks/owner_words.h"

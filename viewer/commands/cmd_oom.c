@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: why memory ran out, who held it, and what would have made it fit. */
-#include <inttypes.h>
 
 #include "../answers/values.h"
 #include "../base/human.h"
@@ -111,11 +110,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_MANY, offsetof(struct oom_options, files) },
-	{ 0 },
-};
-
 const struct command command_oom = {
 	.name = "oom",
 	.summary = "why memory ran out, and what would have made it fit",
@@ -125,9 +119,6 @@ const struct command command_oom = {
 		"be a folder with the recordings of several ranks: the first to fail is explained. "
 		"Exit code 1 if memory never ran out.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct oom_options),
 	.run = run_oom,
-	.ranks = COMMAND_ALL,
-	.file = offsetof(struct oom_options, files),
+	COMMAND_LIST(struct oom_options),
 };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report: how high was the peak, when, and what held it. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../answers/peak.h"
 #include "../answers/report.h"
 #include "../base/need.h"
-#include "../base/say.h"
 #include "../classes/classify.h"
 #include "command.h"
 

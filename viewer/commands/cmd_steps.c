@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps: the training steps, the phases in each, how high each came and what stayed after it. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../answers/parts.h"

@@ -4,7 +4,6 @@
 
 #include "../answers/chart.h"
 #include "../answers/parts.h"
-#include "../base/human.h"
 #include "../base/say.h"
 #include "../documents/document.h"
 #include "../moments/moments.h"

@@ -3,20 +3,18 @@
  * top: what a running process holds now, again and again. Each frame reads on in the recording; one
  * that took long is followed by a longer wait.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
-#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../documents/columns.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
+#include "../stacks/owner_words.h"
 #include "command.h"
 #include "screen.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../classes/classify.h"

@@ -42,13 +42,15 @@ struct command {
 	bool (*plain)(void *options);
 };
 
-/* Of a command whose operand is FILE: a struct `type` with a member `file`. */
-#define COMMAND_FILE(type, operand, of_many)                                    \
-	.size = sizeof(type), .file = offsetof(type, file), .ranks = (of_many), \
-	.operands = (const struct operand_row[])                                \
-	{                                                                       \
-		{ "FILE", (operand), offsetof(type, file) }, { 0 },             \
+/* Of a command whose operand is FILE, the member of the struct `type` that holds it. */
+#define COMMAND_OPERAND(type, member, operand, of_many)                           \
+	.size = sizeof(type), .file = offsetof(type, member), .ranks = (of_many), \
+	.operands = (const struct operand_row[])                                  \
+	{                                                                         \
+		{ "FILE", (operand), offsetof(type, member) }, { 0 },             \
 	}
+#define COMMAND_FILE(type, operand, of_many) COMMAND_OPERAND(type, file, operand, of_many)
+#define COMMAND_LIST(type)		     COMMAND_OPERAND(type, files, OPERAND_MANY, COMMAND_ALL)
 
 /* Runs it on one recording. An exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);

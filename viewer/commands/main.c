@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../base/emit.h"
-#include "../base/need.h"
 #include "../base/say.h"
 #include "../base/version.h"
 #include "command.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/emit.h"
 #include "../base/need.h"
 #include "../base/say.h"

@@ -7,9 +7,6 @@
 #include "diff.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 
 /* Before functions and lines are aligned: what lives at the peaks is then part of that. */
 static void take_peaks(struct diff *d)

@@ -6,7 +6,6 @@
  * itself (diff_findings.c).
  */
 #include <math.h>
-#include <string.h>
 
 #include "diff_causes.h"
 

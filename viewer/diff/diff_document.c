@@ -5,21 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/need.h"
-
-/* argv as recorded: each argument ends with a zero. */
 static struct defs_text command(const struct diff_side *s)
 {
 	struct defs_text argv = defs_meta(&s->recording.defs, "argv");
 	const char *from = argv.len ? owners_base(argv.s) : argv.s;
-	size_t len = (size_t)(argv.s + argv.len - from);
-	char *text = need_copy(from, len);
 
-	while (len && !text[len - 1])
-		len--;
-	for (size_t i = 0; i < len; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	return (struct defs_text){ text, len };
+	return argv_line(from, (size_t)(argv.s + argv.len - from));
 }
 
 static struct row_diff_side side(const struct diff_side *s, const struct diff_shot *shot)

@@ -4,7 +4,6 @@
  * of a step, and about as far in it, for the passes of two versions of a program are not equally
  * long. Which passes of the two differ most.
  */
-#include <string.h>
 
 #include "diff_side.h"
 

@@ -3,8 +3,6 @@
  * A comparison as the document of a page: both runs over time, the findings, the tables. Its call
  * paths are diff_page_stacks.c. Bounded: what is beyond the limits is counted and said.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "diff_page.h"
 

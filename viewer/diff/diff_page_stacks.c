@@ -5,7 +5,6 @@
  * new version, so that only what the comparison calls new or gone stands alone.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "diff_page.h"

@@ -4,8 +4,6 @@
  * what is left over. Rows of the last two levels only pair if they are also as large: a moved
  * function makes no difference.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
 #include "../base/need.h"
 #include "diff_sentence.h"
 

@@ -2,7 +2,6 @@
 /* What the sentences of findings are put together from. */
 #include "diff_sentence.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 

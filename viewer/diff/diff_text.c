@@ -2,9 +2,7 @@
 /* A comparison for people: the peak, the findings, tables, the two sides. On a terminal the sides
  * stand first; as a comment of a pull request, in Markdown, they are folded away with the tables.
  */
-#include <string.h>
 
-#include "../answers/parts.h"
 #include "diff_document.h"
 
 #define WIDTH 79

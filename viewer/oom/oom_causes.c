@@ -3,13 +3,11 @@
  * A test for each cause: whether the facts show it, and the sentence that says by which. Shares are
  * of the memory that the framework could have had.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/human.h"
+#include "../stacks/owner_words.h"
 #include "oom.h"
 
 #define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)

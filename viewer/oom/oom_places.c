@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/need.h"
 #include "../classes/study.h"
 #include "oom.h"
 

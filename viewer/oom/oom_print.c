@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An out-of-memory failure as JSON and as text for people who never saw this tool. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "../answers/parts.h"
 #include "../base/human.h"

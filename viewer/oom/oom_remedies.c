@@ -4,13 +4,12 @@
  * with the words for what to do and how the figure is known. No figure is a guess: it is a sum of
  * blocks that lived, or a share of one that the words state.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/human.h"
+#include "../stacks/owner_words.h"
 #include "oom.h"
 
 #define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)

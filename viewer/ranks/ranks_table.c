@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../stacks/owner_words.h"
 
 #define MAIN  RANKS_MAIN
 #define SUM   RANKS_SUM

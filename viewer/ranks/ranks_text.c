@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as text: a row for each rank, of many ranks one for those that are alike; then the ones
  * that stray, and why. */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../answers/parts.h"
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../documents/columns.h"
+#include "../stacks/owner_words.h"
 #include "ranks_print.h"
 
 #define EACH	16 /* ranks that have a row each */

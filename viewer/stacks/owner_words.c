@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/need.h"
 #include "demangle.h"
 
 #define CODE	 40 /* columns for the code behind -c */
@@ -168,6 +169,17 @@ static bool is_code_next(const char *argument)
 }
 
 /* argv as recorded: each argument ends with a zero. */
+struct defs_text argv_line(const char *argv, size_t len)
+{
+	char *line = need_copy(argv, len);
+
+	while (len && !line[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++)
+		line[i] = line[i] ? line[i] : ' ';
+	return (struct defs_text){ line, len };
+}
+
 const char *command_words(const struct defs *d, char *buf, size_t room)
 {
 	struct defs_text argv = defs_meta(d, "argv");

@@ -28,6 +28,9 @@ const char *words_end(const char *text, char *buf, size_t room, size_t columns);
 /* Of "Net.forward net.py:12", where it does not fit, the place alone. Returns buf. */
 const char *words_of_place(const char *text, char *buf, size_t room, size_t columns);
 
+/* Arguments as recorded, which end with a zero each, as one line; the caller frees it. */
+struct defs_text argv_line(const char *argv, size_t len);
+
 /* What was started: the program's folder left out, of the code behind -c its beginning. Returns
  * buf. */
 const char *command_words(const struct defs *d, char *buf, size_t room);
