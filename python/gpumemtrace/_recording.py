@@ -4,17 +4,51 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Mapping, Optional, Tuple, Union
+from dataclasses import dataclass
+from typing import ClassVar, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _arrow
 from ._documents import (Account, Check, Diff, Info, Leaks, Live, Modules, Oom, Peak, Report, StackFrame, Steps, StepsRow, Timeline,
                          Why)
 from ._error import Error
-from ._rows import Table
+from ._rows import Kinds, Row, Table
 from ._tool import ask, option
 
 Path = Union[str, "os.PathLike[str]"]
 Size = Union[int, str]  # bytes, or as people write them: "40GiB"
+
+
+@dataclass(frozen=True)
+class Rank(Row):
+    """The peak of one recording of a run.
+
+    file: the recording
+    device: CUDA ordinal
+    bytes: in use at its peak (bytes)
+    time_ns: when that was (ns, of its own process's clock)
+    step: step, 0 before the first
+    phase: phase
+    text: where it was, in words
+    reserved_bytes: reserved by the framework then (bytes)
+    categories: bytes by class then (bytes)
+    rank: its rank; None if it says none
+    """
+
+    file: str
+    device: int
+    bytes: int
+    time_ns: int
+    step: int
+    phase: str
+    text: str
+    reserved_bytes: int
+    categories: Mapping[str, int]
+    rank: Optional[int] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "file": ("TEXT", None), "device": ("SIGNED", None), "bytes": ("BYTES", None), "time_ns": ("NS", None), "step": ("NUMBER", None),
+        "phase": ("TEXT", None), "text": ("TEXT", None), "reserved_bytes": ("BYTES", None), "categories": ("CLASSES", None),
+        "rank": ("NUMBER", None)}
 
 
 class StreamTable:
@@ -60,7 +94,10 @@ class Recording:
         return f"gpumemtrace.open({self.path!r})"
 
     def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
-        return ask(command, self.path, *arguments, *self._of_rank)
+        document = ask(command, self.path, *arguments, *self._of_rank)
+        if "totals" in document:
+            raise Error(f"{self.path} has several recordings: gpumemtrace.open(path, rank=N) opens one of them, .ranks lists all", 2)
+        return document
 
     def _at(self, at: Union[str, int]) -> List[str]:
         return ["--at", str(at), *self._of_device]
@@ -155,6 +192,13 @@ class Recording:
                              *option("max-reserved", max_reserved), *option("max-growth", max_growth), *classes,
                              *option("baseline", None if old is None else os.fspath(old)), *option("fail-above", fail_above),
                              fine=1))
+
+    @property
+    def ranks(self) -> Table[Rank]:
+        """Of a folder: the peak of each recording in it that can be read, a row for each rank."""
+        document = ask("peak", self.path)
+        rows = document["ranks"] if "ranks" in document else [{"file": self.path, **document}]
+        return Table(Rank, [Rank._of(row) for row in rows if "bytes" in row])
 
     @property
     def allocations(self) -> StreamTable:

@@ -68,6 +68,17 @@ def test_short_answers(tool, new):
     assert gpumemtrace.__version__ == tool("--version").split()[-1]
 
 
+def test_ranks_of_a_folder(tool):
+    run = gpumemtrace.open(NEW.parent)
+    said = tool.json("peak", NEW.parent)["ranks"]
+    assert [(r.file, r.bytes, r.categories) for r in run.ranks] == [(r["file"], r["bytes"], r["categories"]) for r in said] and len(said) == 2
+    assert [r.bytes for r in gpumemtrace.open(NEW).ranks] == [gpumemtrace.open(NEW).peak]
+    for ask in (run.leaks, run.live, run.report, lambda: run.diff(NEW), lambda: run.events.__arrow_c_stream__()):
+        with pytest.raises(gpumemtrace.Error) as caught:
+            ask()
+        assert caught.value.exit_code == 2
+
+
 @pytest.mark.parametrize("ask, code, words", [
     (lambda: gpumemtrace.open("/no/such.gmt"), 3, "/no/such.gmt: there is no file"),
     (lambda: gpumemtrace.open(ROOT / "README.md").peak, 3, "not a gpumemtrace recording"),
