@@ -150,7 +150,7 @@ class _Runner:
             r = Recording(recording)
             peak = r.highest()
             lines = [f"{_human(line.bytes):>10}  {line.class_.replace('_', ' ')}  {_place(line)}" for line in peak.lines[:5]]
-            self.results.append(Result(item.nodeid, peak.bytes, "; ".join(filter(None, [peak.text, _place(peak.lines[0]) if lines else ""])),
+            self.results.append(Result(item.nodeid, peak.bytes, "; ".join(dict.fromkeys(filter(None, [peak.text, _place(peak.lines[0]) if lines else ""]))),
                                        recording if self._config.getoption("--gpu-memory-keep") else None))
             broken = [b.text for b in r.check(**bounds).recordings[0].bounds if not b.ok] if bounds else []
             broken += self._increase(item, peak.bytes)

@@ -127,8 +127,10 @@ def test_all_tests_and_what_they_were_before(pytester, run):
     size = pytester.path / "size"
     for bytes, limit, code in (10_000_000, "5%", 0), (11_000_000, "5%", 1), (11_000_000, "1 MB", 0):
         size.write_text(str(bytes))
-        done = run("--gpu-memory", "--gpu-memory-fail-above", limit)
+        workers = ["-n", "2"] if limit == "1 MB" else []
+        done = run("--gpu-memory", "--gpu-memory-report", "--gpu-memory-fail-above", limit, *workers)
         assert done.ret == code, done.stdout.str()
+        done.stdout.fnmatch_lines(["*MiB  test_it.py::test_it  take device.py:*"])
     assert "no test was recorded" in run("--gpu-memory-report", "--collect-only").stdout.str()
 
 

@@ -87,13 +87,18 @@ static void say_bytes(struct bound *b, const char *what, const char *per, const 
 		    human_bytes(over, b->measured - b->limit), most, where);
 }
 
+/* Outside of steps the moment is named by a line, often by the one that holds most. */
 static void say_held(struct bound *b, const char *what, const char *per, const char *when,
 		     const struct owner *o)
 {
-	char who[OWNER_WORDS], where[OWNER_WORDS + INSTANT_MAX + 40];
+	char who[OWNER_WORDS] = "", where[OWNER_WORDS + INSTANT_MAX + 40];
 
+	if (o)
+		owner_words(o, who, sizeof(who), 0);
+	if (!strcmp(who, when))
+		when = "";
 	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", in " : "", when,
-		 o ? "; most of it " : "", o ? owner_words(o, who, sizeof(who), 0) : "");
+		 o ? "; most of it " : "", who);
 	say_bytes(b, what, per, where);
 }
 
