@@ -203,6 +203,12 @@ static void note_converted(struct study *st, struct study_thread *t, const struc
 	t->replaced = e->seq;
 }
 
+/* No line of Python frees it: the interpreter is at its end, and weights make room for nothing. */
+static bool is_at_exit(const struct history *b, const struct gmt_event *e)
+{
+	return e->stack && !(b->died_signs & STACK_PYTHON);
+}
+
 /*
  * `p.data = p.data * m + q.data * n`: the old block dies when the new one, as large, is there; the
  * thread has made nothing since.
@@ -213,7 +219,7 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 	uint32_t signs = maker_signs(b);
 	struct history *next;
 
-	if (b->block.memory || !signs)
+	if (b->block.memory || !signs || is_at_exit(b, e))
 		return;
 	note_flat(st, t, b, e);
 	if (st->m->spans.forwards == b->born_forward &&
