@@ -43,6 +43,10 @@ bool gmt_wants_cupti(void); /* the user's GPUMEMTRACE_CUPTI */
  */
 void gmt_capture(struct gmt_event *e);
 
+/* The same, and the stack begins at the caller of the exported hook whose frame this is
+ * (__builtin_frame_address(0) in it): our own frames need not be walked. */
+void gmt_capture_from(struct gmt_event *e, const void *hook);
+
 /* Id of a string, the same for the same bytes; 0 when the table is full. Any thread, no lock.
  * `s` is copied. For literals that never change cache the id in a static (it is reset by fork:
  * compare gmt_generation()). */

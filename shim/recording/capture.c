@@ -97,7 +97,7 @@ static void capture(struct thread *t, struct gmt_event *e)
 	thread_push(t, e);
 }
 
-void gmt_capture(struct gmt_event *e)
+void gmt_capture_from(struct gmt_event *e, const void *hook)
 {
 	struct thread *t = thread_self();
 	int saved = errno;
@@ -105,9 +105,15 @@ void gmt_capture(struct gmt_event *e)
 	if (OS_UNLIKELY(t->busy || !gmt_recording()))
 		return;
 	t->busy = true;
+	t->hook = hook;
 	t->depth += THREAD_DEPTH_OWN;
 	capture(t, e);
 	t->depth -= THREAD_DEPTH_OWN;
 	t->busy = false;
 	errno = saved;
+}
+
+void gmt_capture(struct gmt_event *e)
+{
+	gmt_capture_from(e, NULL);
 }

@@ -145,7 +145,7 @@ static struct walk *walk_again(struct frames *f, const struct frame *here)
 		w->frames[join + (int)i] = f->repeats.now[i];
 		settle(&w->frames[join + (int)i]);
 	}
-	memcpy(&w->nodes[p->outer], p->nodes, p->count * sizeof(p->nodes[0]));
+	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
 	w->count = w->kept = p->outer + p->count;
 	return w;
 }
@@ -184,10 +184,10 @@ static struct walk *walk_anew(struct frames *f, struct frame s, uintptr_t own_st
 }
 
 __attribute__((noinline)) NOT_SANITIZED struct walk *
-frames_walk(struct frames *f, uintptr_t own_start, uintptr_t own_end)
+frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start, uintptr_t own_end)
 {
 #if defined(__x86_64__)
-	const uintptr_t *at = __builtin_frame_address(0);
+	const uintptr_t *at = from ? from : __builtin_frame_address(0);
 	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], NULL };
 	struct walk *w;
 
@@ -197,7 +197,7 @@ frames_walk(struct frames *f, uintptr_t own_start, uintptr_t own_end)
 	w = walk_again(f, &here);
 	return w ? w : walk_anew(f, here, own_start, own_end);
 #else
-	(void)f, (void)own_start, (void)own_end;
+	(void)f, (void)from, (void)own_start, (void)own_end;
 	return NULL;
 #endif
 }

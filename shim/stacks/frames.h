@@ -34,9 +34,13 @@ struct frames {
 };
 
 /*
+ * from: the frame of one of our functions that runs (__builtin_frame_address), or NULL: the walk
+ * begins at its caller.
+ *
  * The callers outside [own_start, own_end), or NULL: some frame is not understood, or there are
  * more than FRAMES_MOST. Nodes from `kept` on are the caller's to fill in.
  */
-struct walk *frames_walk(struct frames *f, uintptr_t own_start, uintptr_t own_end);
+struct walk *frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start,
+			 uintptr_t own_end);
 
 #endif

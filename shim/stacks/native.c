@@ -106,9 +106,9 @@ const char *native_trouble(void)
 	return trouble;
 }
 
-struct walk *native_by_frames(struct frames *f)
+struct walk *native_by_frames(struct frames *f, const void *from)
 {
-	struct walk *w = backtrace_fn ? frames_walk(f, own_start, own_end) : NULL;
+	struct walk *w = backtrace_fn ? frames_walk(f, from, own_start, own_end) : NULL;
 
 #ifdef GMT_CHECK_FRAMES
 	native_compare(w);

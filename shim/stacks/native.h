@@ -13,8 +13,8 @@ void native_setup(void);
 /* NULL, or why there are no native stacks. */
 const char *native_trouble(void);
 
-/* By our own walk; NULL = ask libunwind. */
-struct walk *native_by_frames(struct frames *f);
+/* By our own walk, from the hook's frame if it is known; NULL = ask libunwind. */
+struct walk *native_by_frames(struct frames *f, const void *from);
 
 /*
  * Fills out (innermost first, our own library's frames left out) and returns how many; *skip says

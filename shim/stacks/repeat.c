@@ -23,6 +23,21 @@ static struct repeat_link *links_of(struct repeats *r, uintptr_t sp, uint32_t *m
 	return r->links[h >> 54];
 }
 
+static size_t bytes_of(const struct repeat *p)
+{
+	size_t nodes = ((size_t)p->count * sizeof(uint32_t) + 7) & ~(size_t)7;
+
+	return sizeof(*p) + p->all * sizeof(p->frames[0]) + nodes;
+}
+
+/* NULL: it had to make room. */
+static inline struct repeat *repeat_at(struct repeats *r, uint16_t number)
+{
+	uint32_t offset = number ? r->offsets[number - 1u] : 0;
+
+	return offset ? (struct repeat *)((char *)r->room + offset - 1) : NULL;
+}
+
 static inline bool bp_fits(const struct repeat *p, int i, uintptr_t bp)
 {
 	return !(p->bp_counts >> i & 1) || p->frames[i].bp == bp;
@@ -72,9 +87,11 @@ const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const s
 	const struct repeat_link *links = links_of(r, here->sp, &mark);
 
 	for (unsigned i = 0; i < REPEAT_WAYS; i++) {
-		const struct repeat *p = &r->all[links[i].next - 1u];
+		const struct repeat *p = NULL;
 
-		if (links[i].mark != mark || !is_right(steps, p, r->now, here))
+		if (links[i].mark == mark)
+			p = repeat_at(r, links[i].next);
+		if (!p || !is_right(steps, p, r->now, here))
 			continue;
 		r->last = links[i].next;
 		return p;
@@ -128,16 +145,11 @@ static void fill(struct repeat *p, struct steps *steps, const struct walk *w,
 	bool behind = bp_counts(steps, w, w->count - 1);
 
 	_Static_assert(REPEAT_MOST <= 64, "a bit for each frame");
-	p->bp_counts = 0;
-	p->base = w->nodes[join];
-	p->outer = (uint16_t)w->kept;
-	p->count = (uint16_t)(w->count - w->kept);
-	p->all = (uint16_t)(1u + p->count + owns);
-	memcpy(p->nodes, &w->nodes[w->kept], p->count * sizeof(p->nodes[0]));
 	for (unsigned i = 0; i <= p->count; i++)
 		put(p, i, &w->frames[join + (int)i], bp_counts(steps, w, join + (int)i));
 	for (unsigned i = 0; i < owns; i++)
 		put(p, p->all - 1u - i, &own[i], own_bp_counts(steps, own, i, owns, behind));
+	memcpy(&p->frames[p->all], &w->nodes[w->kept], p->count * sizeof(w->nodes[0]));
 }
 
 static bool equal(const struct repeat *a, const struct repeat *b)
@@ -165,16 +177,43 @@ static uint16_t *content_of(struct repeats *r, const struct repeat *p)
 	return &r->by_content[h >> 54];
 }
 
-/* The number of the repeat in the place after the newest, unless it is there already. */
-static uint16_t settle_number(struct repeats *r, uint16_t number)
+static void drop_oldest(struct repeats *r)
 {
-	uint16_t *seen = content_of(r, &r->all[number - 1u]);
+	r->offsets[r->oldest] = 0;
+	r->oldest = (uint16_t)((r->oldest + 1) % REPEATS);
+}
 
-	if (*seen && *seen != number && equal(&r->all[*seen - 1u], &r->all[number - 1u]))
+/* Room for one more, in place r->next; those that lie there go. */
+static struct repeat *make_room(struct repeats *r, size_t bytes)
+{
+	if (r->used + bytes > REPEAT_ROOM)
+		r->used = 0;
+	while (r->oldest != r->next) {
+		uint32_t start = r->offsets[r->oldest] - 1;
+		const struct repeat *p = repeat_at(r, (uint16_t)(r->oldest + 1));
+
+		if (start >= r->used + bytes || start + bytes_of(p) <= r->used)
+			break;
+		drop_oldest(r);
+	}
+	if ((r->next + 1u) % REPEATS == r->oldest)
+		drop_oldest(r);
+	return (struct repeat *)((char *)r->room + r->used);
+}
+
+/* The number of p, which lies where the next one goes, unless it is there already. */
+static uint16_t settle_number(struct repeats *r, struct repeat *p)
+{
+	uint16_t *seen = content_of(r, p);
+	const struct repeat *other = repeat_at(r, *seen);
+
+	if (other && equal(other, p))
 		return *seen;
-	*seen = number;
-	r->newest = number;
-	return number;
+	r->offsets[r->next] = r->used + 1;
+	r->used += (uint32_t)bytes_of(p);
+	*seen = (uint16_t)(r->next + 1u);
+	r->next = (uint16_t)((r->next + 1u) % REPEATS);
+	return *seen;
 }
 
 /* The one that was right last stands first. */
@@ -187,16 +226,25 @@ static void put_link(struct repeat_link *links, uint32_t mark, uint16_t next)
 void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns)
 {
-	uint16_t number = (uint16_t)(r->newest % REPEATS + 1u);
+	struct repeat head = {
+		.base = w->kept ? w->nodes[w->kept - 1] : 0,
+		.outer = (uint16_t)w->kept,
+		.count = (uint16_t)(w->count - w->kept),
+		.all = (uint16_t)(1u + (unsigned)(w->count - w->kept) + owns),
+	};
 	struct repeat_link *links;
+	struct repeat *p;
+	uint16_t number;
 	uint32_t mark;
 
-	if (!w->kept || 1u + (unsigned)(w->count - w->kept) + owns > REPEAT_MOST) {
+	if (!w->kept || head.all > REPEAT_MOST) {
 		r->last = 0;
 		return;
 	}
-	fill(&r->all[number - 1u], steps, w, own, owns);
-	number = settle_number(r, number);
+	p = make_room(r, bytes_of(&head));
+	*p = head;
+	fill(p, steps, w, own, owns);
+	number = settle_number(r, p);
 	links = links_of(r, own[0].sp, &mark);
 	put_link(links, mark, number);
 	r->last = number;
@@ -206,5 +254,7 @@ void repeat_forget(struct repeats *r)
 {
 	memset(r->links, 0, sizeof(r->links));
 	memset(r->by_content, 0, sizeof(r->by_content));
-	r->last = 0;
+	memset(r->offsets, 0, sizeof(r->offsets));
+	r->last = r->oldest = r->next = 0;
+	r->used = 0;
 }

@@ -8,8 +8,9 @@
 
 #include "stepping.h"
 
-#define REPEATS	       509u /* of a thread; the oldest makes room */
-#define REPEAT_MOST    64u  /* frames of one; a longer part is walked each time */
+#define REPEATS	       1024u	      /* of a thread; the oldest makes room */
+#define REPEAT_ROOM    (256u * 1024u) /* bytes */
+#define REPEAT_MOST    64u	      /* frames of one; a longer part is walked each time */
 #define REPEAT_OWN     12u
 #define REPEAT_LINKS   1024u
 #define REPEAT_WAYS    4u
@@ -19,14 +20,13 @@
  * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
  * our own library's, of which the last is where walks begin. A frame's rbp counts if a step outward
  * from it reads it before it is taken from the stack again; else it is any number that the program
- * computes with.
+ * computes with. Behind the frames are the stack nodes of frames[1] to frames[count].
  */
 struct repeat {
 	uint32_t base; /* stack node of frames[0] */
 	uint16_t outer, count, all;
-	uint32_t nodes[REPEAT_MOST]; /* of frames[1] to frames[count] */
-	uint64_t bp_counts;	     /* a bit for each frame */
-	struct frame frames[REPEAT_MOST];
+	uint64_t bp_counts; /* a bit for each frame */
+	struct frame frames[];
 };
 
 /* After the walk `last`, one that began at the stack pointer of `mark` was `next`. */
@@ -37,11 +37,15 @@ struct repeat_link {
 
 /* Numbers of repeats count from 1. A thread's; zeroed memory is a new one. */
 struct repeats {
-	uint16_t last, newest;
+	uint16_t last;
+	uint16_t oldest,
+		next;  /* places in offsets[]: those from oldest on, before next, are taken */
+	uint32_t used; /* bytes of the room before the place for the next one */
+	uint32_t offsets[REPEATS];     /* in the room, + 1; 0 = none */
 	struct frame now[REPEAT_MOST]; /* as they were just found */
 	struct repeat_link links[REPEAT_LINKS][REPEAT_WAYS];
 	uint16_t by_content[REPEAT_CONTENT];
-	struct repeat all[REPEATS];
+	uint64_t room[REPEAT_ROOM / 8];
 };
 
 struct walk;
@@ -49,6 +53,11 @@ struct walk;
 /* A repeat that a walk from *here comes to again, with its frames as they are now in r->now; NULL =
  * none is known. What is further out is still to be verified. */
 const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here);
+
+static inline const uint32_t *repeat_nodes(const struct repeat *p)
+{
+	return (const uint32_t *)&p->frames[p->all];
+}
 
 /* Whether the frame that both begin with is this one. */
 bool repeat_joins(const struct repeats *r, const struct repeat *p, const struct frame *k);

@@ -28,10 +28,30 @@ struct python_part {
 	uint8_t definition[GMT_DEF_MAX];
 };
 
+/* Nodes of the thread's last stacks, found at one look: the table of all of them is large. */
+struct known_python {
+	uint64_t code, check;
+	uint32_t where, parent, node;
+};
+
+struct known_join {
+	uint32_t native, python, node;
+};
+
+#define KNOWN 2048u
+
 struct stack_scratch {
 	struct native_part native;
 	struct python_part python;
+	struct known_python pythons[KNOWN];
+	struct known_join joins[KNOWN];
 };
+
+static unsigned known_at(uint64_t a, uint64_t b)
+{
+	_Static_assert(KNOWN == 1u << 11, "eleven bits of the hash");
+	return (unsigned)((a * 0x9e3779b97f4a7c15ULL + b) * 0xd6e8feb86659fd93ULL >> 53);
+}
 
 /* Taken at the thread's first stack; NULL if there is no room (that thread has no stacks then). */
 static struct stack_scratch *scratch_of(struct thread *t)
@@ -67,7 +87,7 @@ static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 
 static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags)
 {
-	struct walk *w = native_by_frames(&p->frames);
+	struct walk *w = native_by_frames(&p->frames, t->hook);
 
 	if (OS_UNLIKELY(!w))
 		w = by_libunwind(p, flags);
@@ -83,18 +103,38 @@ static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *
 	return w->count ? w->nodes[w->count - 1] : 0;
 }
 
-static uint32_t python_node(struct thread *t, struct python_part *p, uint32_t parent,
+static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t parent,
 			    const struct python_frame *f)
 {
-	uint32_t code = code_id(t, f, p->definition);
+	struct known_python *k =
+		&s->pythons[known_at(f->code ^ f->check << 20, (uint64_t)parent << 32 | f->where)];
+	uint32_t code;
 
+	if (k->node && k->code == f->code && k->check == f->check && k->where == f->where &&
+	    k->parent == parent)
+		return k->node;
+	code = code_id(t, f, s->python.definition);
 	if (!code)
 		return 0;
-	return stack_node(t, parent, GMT_FRAME_PYTHON, (uint64_t)code << 32 | f->where);
+	*k = (struct known_python){ f->code, f->check, f->where, parent, 0 };
+	k->node = stack_node(t, parent, GMT_FRAME_PYTHON, (uint64_t)code << 32 | f->where);
+	return k->node;
 }
 
-static uint32_t python_chain(struct thread *t, struct python_part *p, uint16_t *flags)
+static uint32_t join_node(struct thread *t, struct stack_scratch *s, uint32_t native,
+			  uint32_t python)
 {
+	struct known_join *k = &s->joins[known_at(native, python)];
+
+	if (k->native != native || k->python != python)
+		*k = (struct known_join){ native, python,
+					  stack_node(t, native, GMT_FRAME_JOIN, python) };
+	return k->node;
+}
+
+static uint32_t python_chain(struct thread *t, struct stack_scratch *s, uint16_t *flags)
+{
+	struct python_part *p = &s->python;
 	struct python_chain *c = &p->chain;
 	int n = python_walk(c);
 
@@ -103,7 +143,7 @@ static uint32_t python_chain(struct thread *t, struct python_part *p, uint16_t *
 	if (n == PYTHON_MOST)
 		*flags |= GMT_FLAG_TRUNCATED;
 	for (int i = c->kept; i < n; i++) {
-		p->nodes[i] = python_node(t, p, i ? p->nodes[i - 1] : 0, &c->frames[i]);
+		p->nodes[i] = python_node(t, s, i ? p->nodes[i - 1] : 0, &c->frames[i]);
 		if (!p->nodes[i]) {
 			c->count = 0;
 			*flags |= GMT_FLAG_TRUNCATED;
@@ -123,8 +163,8 @@ uint32_t stack_capture(struct thread *t, uint16_t *flags)
 	if (gmt_config.stacks & CONFIG_STACKS_NATIVE)
 		native = native_chain(t, &s->native, flags);
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
-		python = python_chain(t, &s->python, flags);
+		python = python_chain(t, s, flags);
 	if (native && python)
-		return stack_node(t, native, GMT_FRAME_JOIN, python);
+		return join_node(t, s, native, python);
 	return native ? native : python;
 }

@@ -29,7 +29,8 @@ static uint64_t current_stream(int8_t index)
 
 /* The stream is the thread's current one. A free may come when the thread's variables are gone:
  * it does not ask. */
-static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)
+static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d,
+		   const void *hook)
 {
 	struct gmt_event e = {
 		.kind = bytes < 0 ? GMT_BLOCK_FREE : GMT_BLOCK_ALLOC,
@@ -45,7 +46,7 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 	if (bytes > 0)
 		e.stream = current_stream(d.index);
 	torch_node_now(&e);
-	gmt_capture(&e);
+	gmt_capture_from(&e, hook);
 }
 
 static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)
@@ -70,17 +71,17 @@ typedef void memory_fn(void *, int64_t, uint64_t, uint64_t, struct device);
 typedef void refusal_fn(int64_t, uint64_t, uint64_t, struct device);
 
 /* The totals became unsigned in 2.0, and with that the functions' names changed. */
-#define MEMORY_REPORT(symbol)                                                        \
-	void symbol(void *, int64_t, uint64_t, uint64_t, struct device);             \
-	void symbol(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved, \
-		    struct device d)                                                 \
-	{                                                                            \
-		static void *cache;                                                  \
-		memory_fn *real = (memory_fn *)torch_real(&cache, #symbol);          \
-                                                                                     \
-		memory(ptr, bytes, allocated, reserved, d);                          \
-		if (real)                                                            \
-			real(ptr, bytes, allocated, reserved, d);                    \
+#define MEMORY_REPORT(symbol)                                                           \
+	void symbol(void *, int64_t, uint64_t, uint64_t, struct device);                \
+	void symbol(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserved,    \
+		    struct device d)                                                    \
+	{                                                                               \
+		static void *cache;                                                     \
+		memory_fn *real = (memory_fn *)torch_real(&cache, #symbol);             \
+                                                                                        \
+		memory(ptr, bytes, allocated, reserved, d, __builtin_frame_address(0)); \
+		if (real)                                                               \
+			real(ptr, bytes, allocated, reserved, d);                       \
 	}
 
 #define REFUSAL_REPORT(symbol)                                                             \

@@ -38,12 +38,13 @@ typedef void *arrive_fn(void *, void *, struct tensors *);
 typedef void save_fn(struct tensor *, const struct tensor *, bool, bool);
 typedef void release_fn(struct tensor *);
 
-static void tell_saved(const struct torch_memory *m, const void *impl, unsigned how)
+static void tell_saved(const struct torch_memory *m, const void *impl, unsigned how,
+		       const void *hook)
 {
 	struct gmt_event e = torch_event(GMT_TAG_SAVED, m, impl, how);
 
 	torch_node_now(&e);
-	gmt_capture(&e);
+	gmt_capture_from(&e, hook);
 }
 
 /*
@@ -131,9 +132,9 @@ void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, b
 	if (!is_output && !torch_has_grad_fn(variable->impl))
 		how |= GMT_SAVED_PLAIN;
 	if (torch_memory_of(saved->impl, &m))
-		tell_saved(&m, saved->impl, how);
+		tell_saved(&m, saved->impl, how, __builtin_frame_address(0));
 	else if (torch_memory_of(variable->impl, &m))
-		tell_saved(&m, NULL, how | GMT_SAVED_PACKED);
+		tell_saved(&m, NULL, how | GMT_SAVED_PACKED, __builtin_frame_address(0));
 }
 
 void RELEASE(struct tensor *saved)

@@ -22,6 +22,8 @@ BUILD = HERE.parent.parent / "build"
 SIMULATED = os.environ.get("GPUMEMTRACE_TEST_DEVICE", "sim") != "real"
 ROUNDS = 3
 STACKS = ("all", "python", "none")
+MODELS = ("gpt2", "qwen2", "resnet50", "experts")
+STEPS = 40
 
 
 def environment(preload, **settings):
@@ -79,26 +81,32 @@ def bench_pairs(folder):
         show(f"pair.depth{depth}.added-over-recorder-all", f"{ours / rest:.2f}", "ratio")
 
 
-def bench_training(folder):
-    """One step of GPT-2: time, and bytes of recording."""
+def snapshot_entries(path):
+    with open(path, "rb") as file:
+        return sum(map(len, pickle.load(file)["device_traces"]))
+
+
+def bench_training(folder, model):
+    """Steps of a model: time, and bytes of recording."""
     times = {}
+    recording, pickled = folder / f"{model}.gmt", folder / f"{model}.pickle"
     for _ in range(ROUNDS):
-        recording = folder / "gpt2.gmt"
         recording.unlink(missing_ok=True)
         ours = environment(True, GPUMEMTRACE_OUTPUT=str(recording))
         for name, env, snapshot in (("nothing", environment(False), ()), ("gpumemtrace", ours, ()),
-                                    ("recorder", environment(False), (folder / "gpt2.pickle",))):
-            ms = float(python("gpt2.py", 10, *snapshot, env=env))
+                                    ("recorder", environment(False), (pickled,))):
+            ms = float(python("training.py", model, STEPS, *snapshot, env=env))
             times[name] = min(times.get(name, 1e9), ms)
     for name, ms in times.items():
-        show(f"gpt2.step.{name}", f"{ms:.2f}", "ms")
-    with open(folder / "gpt2.pickle", "rb") as file:
-        entries = sum(map(len, pickle.load(file)["device_traces"]))
-    count = events(recording)
-    show("gpt2.events.gpumemtrace", count, "events")
-    show("gpt2.events.recorder", entries, "events")
-    show("gpt2.size.gpumemtrace", f"{recording.stat().st_size / count:.1f}", "bytes/event")
-    show("gpt2.size.recorder", f"{(folder / 'gpt2.pickle').stat().st_size / entries:.1f}", "bytes/event")
+        show(f"{model}.step.{name}", f"{ms:.2f}", "ms")
+    added = times["gpumemtrace"] - times["nothing"]
+    show(f"{model}.added-over-recorder", f"{added / (times['recorder'] - times['nothing']):.2f}", "ratio")
+    show(f"{model}.added-share", f"{100 * added / times['nothing']:.1f}", "%")
+    count, entries = events(recording), snapshot_entries(pickled)
+    show(f"{model}.events.gpumemtrace", count, "events")
+    show(f"{model}.events.recorder", entries, "events")
+    show(f"{model}.size.gpumemtrace", f"{recording.stat().st_size / count:.1f}", "bytes/event")
+    show(f"{model}.size.recorder", f"{pickled.stat().st_size / entries:.1f}", "bytes/event")
 
 
 def bench_reading(folder):
@@ -136,9 +144,10 @@ def bench_idle():
 
 def main():
     with tempfile.TemporaryDirectory() as name:
+        for model in MODELS:
+            bench_training(Path(name), model)
         bench_idle()
         bench_pairs(Path(name))
-        bench_training(Path(name))
         bench_reading(Path(name))
         bench_page(Path(name))
 

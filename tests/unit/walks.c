@@ -22,7 +22,7 @@ uint32_t chance(uint32_t of)
 NOINLINE void walk_both_ways(void)
 {
 	void *theirs[FRAMES_MOST];
-	struct walk *w = frames_walk(my.frames, 0, 0);
+	struct walk *w = frames_walk(my.frames, NULL, 0, 0);
 	int n = my.alone ? 0 : libunwind(theirs, FRAMES_MOST);
 
 	my.walks++;
