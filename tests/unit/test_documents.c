@@ -72,7 +72,8 @@ static void as_markdown(void **state)
 	struct emit *e = begin(false, &f);
 
 	(void)state;
-	emit_markdown_columns(e, oom_holder, &rows, columns, 1);
+	emit_use_markdown(e);
+	emit_columns(e, oom_holder, &rows, columns, 1);
 	finish(e, f);
 	assert_string_equal(
 		text, "| held by | size | share | blocks | raw | class |  |\n"
