@@ -112,6 +112,28 @@ static void converted(void)
 	born(0x9000, forward());
 }
 
+/* A model that is loaded gets its buffers anew. */
+static void remade_buffer(void)
+{
+	uint32_t load = frame(script(), "/site-packages/transformers/modeling_utils.py",
+			      "PreTrainedModel.from_pretrained");
+
+	born(0x1000, statement(load, "Model.move", "value = torch.empty_like(buffer, device=d)"));
+	now();
+}
+
+/* The interpreter ends and frees a weight as large as the last result. */
+static void result_at_the_end(void)
+{
+	some_tags();
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	born(0x9000, forward());
+	born(0x1000, script());
+	now();
+	died(0x8000, native_frame(maker));
+	died(0x1000, native_frame(maker));
+}
+
 /* What a line of the script makes after a backward pass, one for each parameter, and gives up. */
 static void set_for_a_while(const char *code)
 {
@@ -348,6 +370,8 @@ static const struct scene scenes[] = {
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
 	{ "cleared", "gradients", "activation-result", cleared_of_a_function },
 	{ "weights-loaded", "parameters", "nothing", loaded_and_assigned },
+	{ "buffer-frames", "buffers", "nothing", remade_buffer },
+	{ "computed-outside", "forward_temporaries", "nothing", result_at_the_end },
 	{ "replaced-weight", "parameters", "plain-saved", moved_leaf },
 	{ "replaced-weight", "parameters", "state-frames", swapped_in },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },

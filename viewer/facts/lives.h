@@ -3,7 +3,8 @@
  * The table of lives: a narrow row for every allocation of any layer, dead or alive, in order of
  * birth; beside it what few lives have (facts), and what threads were doing (positions), which many
  * lives share. Changes of a life (saved, released, over) stand in one row of bytes in order of
- * events. No name, no rule and no guess is in here.
+ * events. No name and no rule is in here; what classes/study.h concludes from other lives hangs on
+ * the row as a fact too (FACT_PREDECESSOR, FACT_NEXT).
  *
  * A question about a moment is a scan: born at or before it, and not dead at it.
  */
