@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import answers
 import page
 
 HERE = Path(__file__).resolve().parent
@@ -120,6 +121,13 @@ def bench_reading(folder):
         show(f"report.{name}", f"{count / best:.0f}", "events/s")
 
 
+def bench_answers(folder):
+    """On a run of ten million events."""
+    run = page.make_long(folder, folder / "gpt2.gmt")
+    for row in answers.measure(run, events(run)):
+        show(*row)
+
+
 def bench_page(folder):
     """Only where there is a browser to open it."""
     if not page.BROWSER.exists() or not shutil.which("chromium"):
@@ -149,6 +157,7 @@ def main():
         bench_idle()
         bench_pairs(Path(name))
         bench_reading(Path(name))
+        bench_answers(Path(name))
         bench_page(Path(name))
 
 

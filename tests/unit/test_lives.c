@@ -135,12 +135,39 @@ static void facts_are_one_of_a_kind(void **state)
 	lives_free(&l);
 }
 
+/* What a moment passes over has ended before it; what it stops at may be there. */
+static void runs_are_skipped(void **state)
+{
+	enum { LIVES = 5 * LIVES_RUN + 7 };
+	struct lives l;
+
+	(void)state;
+	lives_init(&l);
+	for (uint32_t i = 0; i < LIVES; i++)
+		lives_add(&l);
+	for (uint32_t i = 0; i < LIVES; i++)
+		if (i != 700)
+			lives_end(&l, i, &(struct position){ .seq = 1000 + i, .stage = i % 3 }, i);
+	assert_int_equal(lives_skip(&l, 0, 1), 0);
+	assert_int_equal(lives_skip(&l, 0, 1000 + LIVES_RUN - 1), 0);
+	assert_int_equal(lives_skip(&l, 0, 1000 + LIVES_RUN), LIVES_RUN);
+	assert_int_equal(lives_skip(&l, 0, UINT64_MAX), 2 * LIVES_RUN); /* 700 lives on */
+	assert_int_equal(lives_skip(&l, 3 * LIVES_RUN, UINT64_MAX), 5 * LIVES_RUN);
+	assert_int_equal(lives_skip(&l, 1, UINT64_MAX), 1);
+	for (uint32_t i = 0; i < LIVES; i++) {
+		assert_int_equal(lives_seq(&l, &lives_at(&l, i)->died), i == 700 ? 0 : 1000 + i);
+		assert_int_equal(lives_at(&l, i)->died_stack, i == 700 ? 0 : i);
+	}
+	lives_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back),
 		cmocka_unit_test(positions_are_shared),
 		cmocka_unit_test(facts_are_one_of_a_kind),
+		cmocka_unit_test(runs_are_skipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@ void lives_init(struct lives *l)
 	rows_init(&l->facts, sizeof(struct life_fact));
 	rows_init(&l->levels, sizeof(struct device_level));
 	rows_init(&l->marks, sizeof(struct lives_mark));
+	rows_init(&l->runs, sizeof(struct lives_run));
 	rows_add(&l->positions);
 	rows_add(&l->facts);
 }
@@ -29,6 +30,7 @@ void lives_free(struct lives *l)
 	rows_free(&l->facts);
 	rows_free(&l->levels);
 	rows_free(&l->marks);
+	rows_free(&l->runs);
 	for (size_t i = 0; i < l->log_count; i++)
 		munmap(l->log[i], LOG_PIECE);
 	free(l->log);
@@ -82,7 +84,47 @@ struct life_moment lives_moment(struct lives *l, const struct position *as)
 uint32_t lives_add(struct lives *l)
 {
 	rows_add(&l->rows);
+	if (l->rows.count % LIVES_RUN == 1)
+		rows_add(&l->runs);
 	return l->rows.count - 1;
+}
+
+/* As lives_moment; ends say little, and most say what the one before in the same stage said. */
+static struct life_moment end_moment(struct lives *l, const struct position *as)
+{
+	uint32_t *at = &l->ends[as->stage];
+	const struct position *p = lives_position(l, *at);
+	struct life_moment m;
+
+	if (*at && p->forwards == as->forwards && p->backwards == as->backwards && reaches(p, as))
+		return (struct life_moment){ *at, (uint32_t)(as->seq - p->seq),
+					     (uint32_t)(as->ns - p->ns) };
+	m = lives_moment(l, as);
+	*at = m.position;
+	return m;
+}
+
+void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack)
+{
+	struct lives_run *run = rows_at(&l->runs, life / LIVES_RUN);
+	struct life *row = lives_at(l, life);
+
+	row->died = end_moment(l, at);
+	row->died_stack = stack;
+	run->last = at->seq;
+	run->ended++;
+}
+
+uint32_t lives_skip(const struct lives *l, uint32_t i, uint64_t seq)
+{
+	while (i % LIVES_RUN == 0 && i < l->rows.count) {
+		const struct lives_run *run = rows_at(&l->runs, i / LIVES_RUN);
+
+		if (run->ended < LIVES_RUN || run->last >= seq)
+			break;
+		i += LIVES_RUN;
+	}
+	return i;
 }
 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq)

@@ -132,15 +132,25 @@ struct lives_writer {
 	uint32_t life;
 };
 
+/* So many rows one behind the other: how many of them ended, and after which event the last did. A
+ * moment after it passes over all of them where none is left. */
+#define LIVES_RUN 256
+
+struct lives_run {
+	uint64_t last;
+	uint32_t ended;
+};
+
 #define LIVES_RECENT 256
 
 struct lives {
 	struct row_store rows, positions, facts; /* row 0 of positions and facts is none */
-	struct row_store levels, marks;
+	struct row_store levels, marks, runs;
 	uint8_t **log;			      /* pieces of bytes: changes */
 	size_t log_count, log_room, log_used; /* used: of the last piece */
 	struct lives_writer last;
 	uint32_t recent[LIVES_RECENT]; /* positions by a hash of what they say */
+	uint32_t ends[STAGES];	       /* the latest position of an end in each stage */
 };
 
 void lives_init(struct lives *l);
@@ -174,6 +184,11 @@ static inline uint64_t lives_ns(const struct lives *l, const struct life_moment 
 {
 	return m->position ? lives_position(l, m->position)->ns + m->ns : 0;
 }
+
+/* Its end, in order of events: the position says the stage and the passes, no more. */
+void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32_t stack);
+/* The first life from `i` on that may be there after the event, or that ended with it. */
+uint32_t lives_skip(const struct lives *l, uint32_t i, uint64_t seq);
 
 unsigned lives_state(unsigned before, enum life_change change); /* after it */
 

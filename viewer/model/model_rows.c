@@ -103,13 +103,10 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 				    .stage = b->died_stage,
 				    .forwards = m->spans.forwards,
 				    .backwards = m->spans.backwards };
-	struct life *life;
 
 	if (!b->block.life)
 		return;
-	life = lives_at(&m->lives, b->block.life - 1);
-	life->died = lives_moment(&m->lives, &p);
-	life->died_stack = e->stack;
+	lives_end(&m->lives, b->block.life - 1, &p, e->stack);
 	write_facts(m, b);
 	lives_note(&m->lives, CHANGE_DIED, b->block.life - 1, e->seq, e->time_ns);
 	model_drop_bucket(m, b);

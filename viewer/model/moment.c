@@ -76,7 +76,7 @@ static void find_blocks(struct taking *t)
 
 	t->end = lives_born_by(l, t->moment->seq);
 	t->alive = need_new(t->end / 8 + 8);
-	for (uint32_t i = 0; i < t->end; i++)
+	for (uint32_t i = 0; (i = lives_skip(l, i, t->moment->seq)) < t->end; i++)
 		if (is_alive(l, lives_at(l, i), t->moment->seq))
 			look_at(t, i);
 }
@@ -155,7 +155,7 @@ static void find_time(struct taking *t)
 
 	if (last && lives_seq(l, &last->born) == mo->seq)
 		mo->time_ns = lives_ns(l, &last->born);
-	for (uint32_t i = 0; !mo->time_ns && i < t->end; i++)
+	for (uint32_t i = 0; !mo->time_ns && (i = lives_skip(l, i, mo->seq)) < t->end; i++)
 		if (lives_seq(l, &lives_at(l, i)->died) == mo->seq)
 			mo->time_ns = lives_ns(l, &lives_at(l, i)->died);
 }

@@ -115,8 +115,11 @@ static void born(struct run *r, uint32_t i)
 static void died(struct run *r, uint32_t i)
 {
 	const struct life *life = lives_at(r->lives, i);
-	const struct position *p = lives_position(r->lives, life->born.position);
+	const struct position *p;
 
+	if ((r->now[i] & CLASS) == OUT && !r->sink->life && !r->sink->event)
+		return;
+	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
 		r->devices[p->device].driver -= life->size;
 	if (r->sink->life)
