@@ -84,6 +84,19 @@ def accumulation():
         o.zero_grad(set_to_none=False)
 
 
+def closure():
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+
+    def work():
+        loss = m(batch()).mean()
+        o.zero_grad()
+        loss.backward()
+        return loss
+    for _ in range(3):
+        o.step(work)
+
+
 def profiled():
     m = Net().cuda()
     o = torch.optim.SGD(m.parameters())

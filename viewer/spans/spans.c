@@ -84,11 +84,22 @@ static enum hint range_hint(const struct spans *s, const struct gmt_event *e, en
 	return kind == RANGE_STEP || after == HINT_SAME ? HINT_OPTIMIZER : HINT_ZERO_GRAD;
 }
 
+/* In a closure nothing is optimized between a forward pass and its backward pass: a loss. */
+static bool is_loss(const struct spans *s)
+{
+	const struct span *last = &s->items[s->count - 1];
+
+	return last->phase == PHASE_FORWARD && last->number &&
+	       last->number == s->now.thread->outer_step;
+}
+
 /* What hooks do inside the backward pass is of the optimizer that they call. */
 static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bool frees)
 {
 	const struct span_thread *t = s->now.thread;
 
+	if (s->now.stage == STAGE_OPTIMIZER && is_loss(s))
+		return HINT_SAME;
 	if (s->now.stage == STAGE_OPTIMIZER || (t->zero_grad && t->engine && !drives(s)))
 		return HINT_OPTIMIZER;
 	if (s->now.stage == STAGE_ZERO_GRAD)
@@ -186,14 +197,18 @@ static void close_gap(struct spans *s, const struct gmt_event *e, enum hint hint
 		gap->phase = PHASE_FORWARD;
 }
 
-/* A step whose closure runs the passes begins with them. */
+/* A step whose closure runs the passes begins with them; what came first made their inputs. */
 static void undo_step(struct spans *s)
 {
 	struct span *last = back(s, 0);
+	uint64_t step = s->now.thread->outer_step;
 
-	if (last->phase == PHASE_OPTIMIZER && !last->work && last->number &&
-	    last->number == s->now.thread->outer_step)
+	if (step && last->phase == PHASE_OPTIMIZER && last->number == step &&
+	    (!last->work || s->closure != step)) {
 		last->phase = PHASE_OTHER;
+		s->optimized = 0;
+	}
+	s->closure = step ? step : s->closure;
 }
 
 static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hint)
@@ -202,7 +217,7 @@ static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hin
 	undo_step(s);
 	close_gap(s, e, hint);
 	if (back(s, 0)->phase != PHASE_FORWARD)
-		push(s, PHASE_FORWARD, e);
+		push(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
 }
 
 /* The optimizer by hooks inside the backward pass: one span beside that of the pass, and which of

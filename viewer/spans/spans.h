@@ -50,7 +50,7 @@ struct span {
 	uint32_t name;	    /* string: range of the optimizer's step */
 	uint32_t stack;	    /* the first one of Python in an optimizer's step, 0 = none */
 	uint32_t changes;   /* 1 + the first of its rows in spans.changes, 0 = none */
-	uint64_t number;    /* of the optimizer's range, 0 = it was seen by frames */
+	uint64_t number;    /* of the optimizer's range that it is in, 0 = it was seen by frames */
 	uint64_t profiler;  /* number of the ProfilerStep range around it, 0 = none */
 };
 
@@ -113,6 +113,7 @@ struct spans {
 	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
 	uint64_t profiler;
 	uint64_t optimized; /* the latest optimizer's range that had work */
+	uint64_t closure;   /* the latest one that passes ran inside of */
 	uint64_t state_seq; /* events up to it stand for what was there at the start */
 	uint64_t last_seq, last_ns;
 
