@@ -186,8 +186,12 @@ static void drop_oldest(struct repeats *r)
 /* Room for one more, in place r->next; those that lie there go. */
 static struct repeat *make_room(struct repeats *r, size_t bytes)
 {
-	if (r->used + bytes > REPEAT_ROOM)
+	if (r->used + bytes > REPEAT_ROOM) {
+		/* what lies behind the last one is older than what lies at the start */
+		while (r->oldest != r->next && r->offsets[r->oldest] > r->used)
+			drop_oldest(r);
 		r->used = 0;
+	}
 	while (r->oldest != r->next) {
 		uint32_t start = r->offsets[r->oldest] - 1;
 		const struct repeat *p = repeat_at(r, (uint16_t)(r->oldest + 1));

@@ -49,6 +49,18 @@ static void test_the_same_again(void **state)
 	assert_in_range(anew, 0, walks / 10);
 }
 
+/* Many more different walks than are kept, of all lengths: those that make room are not used. */
+static void test_more_than_are_kept(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 20000; i++) {
+		my.random = (uint64_t)i % 700; /* some come again, after the room was used up */
+		any((int)chance(50));
+	}
+	expect_right(false);
+}
+
 static NOINLINE void jump_out(int depth)
 {
 	if (depth)
@@ -248,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_programs),
 		cmocka_unit_test(test_the_same_again),
+		cmocka_unit_test(test_more_than_are_kept),
 		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_only_the_saved_register_differs),
 		cmocka_unit_test(test_deeper_than_kept),
