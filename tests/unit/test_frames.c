@@ -49,16 +49,22 @@ static void test_the_same_again(void **state)
 	assert_in_range(anew, 0, walks / 10);
 }
 
-/* Many more different walks than are kept, of all lengths: those that make room are not used. */
-static void test_more_than_are_kept(void **state)
+/* No two parts that are kept lie in the same room. */
+static void expect_apart(const struct repeats *r)
 {
-	(void)state;
-	begin();
-	for (int i = 0; i < 20000; i++) {
-		my.random = (uint64_t)i % 700; /* some come again, after the room was used up */
-		any((int)chance(50));
+	static uint8_t taken[REPEAT_ROOM / 8];
+
+	memset(taken, 0, sizeof(taken));
+	for (unsigned i = 0; i < REPEATS; i++) {
+		size_t at = r->offsets[i] ? (r->offsets[i] - 1) / 8 : 0, end = at;
+		const struct repeat *p = (const struct repeat *)&r->room[at];
+
+		if (r->offsets[i])
+			end += (sizeof(*p) + p->all * sizeof(p->frames[0]) + p->count * 4u + 7) / 8;
+		assert_true(end <= sizeof(taken));
+		for (; at < end; at++)
+			assert_int_equal(taken[at]++, 0);
 	}
-	expect_right(false);
 }
 
 static NOINLINE void jump_out(int depth)
@@ -158,6 +164,30 @@ static NOINLINE void deep(int depth)
 	else
 		walk_both_ways();
 	__asm__ volatile("");
+}
+
+static NOINLINE void below(int size, int depth)
+{
+	volatile char *p = alloca((size_t)size + 16);
+
+	deep(depth);
+	p[0] = 1;
+}
+
+/* Many more different walks than are kept, of all lengths: those that make room are not used. */
+static void test_more_than_are_kept(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 6000; i++) {
+		below(16 * (i % 900), 4 + i * 7 % 50);
+		walk_both_ways();
+		my.random = (uint64_t)i % 700; /* some come again, after the room was used up */
+		any((int)chance(9));
+		if (i % 5 == 0)
+			expect_apart(&my.frames->repeats);
+	}
+	expect_right(false);
 }
 
 /* More frames than are kept: libunwind is asked. Then it goes on as before. */
