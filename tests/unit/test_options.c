@@ -17,9 +17,9 @@ struct sample {
 };
 
 static const struct option_row rows[] = {
-	{ "quiet", 'q', OPTION_SWITCH, offsetof(struct sample, quiet), NULL, "" },
-	{ "output", 'o', OPTION_TEXT, offsetof(struct sample, output), "FILE", "" },
-	{ "top", 0, OPTION_NUMBER, offsetof(struct sample, top), "N", "" },
+	OPTION(struct sample, quiet, "quiet", 'q', SWITCH, NULL, ""),
+	OPTION(struct sample, output, "output", 'o', TEXT, "FILE", ""),
+	OPTION(struct sample, top, "top", 0, NUMBER, "N", ""),
 	{ 0 },
 };
 static const struct operand_row file_rows[] = {

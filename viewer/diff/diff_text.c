@@ -3,6 +3,8 @@
  * stand first; as a comment of a pull request, in Markdown, they are folded away with the tables.
  */
 
+#include <ctype.h>
+
 #include "diff_document.h"
 
 #define WIDTH 79
@@ -83,8 +85,11 @@ void diff_print(const struct diff_document *doc, struct emit *out, long top)
 
 	if (!comment)
 		sides(doc->diff, out);
-	emit_title(out, "%s%s", comment ? "GPU memory. " : "",
-		   diff_headline(doc->diff, text, sizeof(text)));
+	diff_headline(doc->diff, text, sizeof(text));
+	if (comment) /* among other comments: what is it about? */
+		emit_title(out, "GPU memory: %c%s", tolower((unsigned char)*text), text + 1);
+	else
+		emit_title(out, "%s", text);
 	emit_line(out, "%s", "");
 	findings(doc->diff, out, most ? most : SIZE_MAX);
 	emit_fold(out, "By class, phase, module and line");

@@ -13,7 +13,7 @@ void extent_join(struct extent *a, const struct extent *b)
 	a->last_ns = b->last_ns;
 	a->last_seq = b->last_seq;
 	a->end_bytes = b->end_bytes;
-	a->growth += b->growth;
+	a->growth = (int64_t)((uint64_t)a->growth + (uint64_t)b->growth);
 	if (b->peak <= a->peak)
 		return;
 	a->peak = b->peak;
@@ -57,7 +57,8 @@ static void add_row(struct spans *s, struct span *span, const struct span_change
 		return;
 	}
 	row->end = c->end;
-	row->growth += c->growth;
+	row->growth = (int64_t)((uint64_t)row->growth +
+				(uint64_t)c->growth); /* damaged files: no overflow */
 	if (c->peak <= row->peak)
 		return;
 	row->peak = c->peak;
