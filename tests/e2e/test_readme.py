@@ -143,6 +143,7 @@ def test_check_of_pull_requests(place):
     assert done.returncode == 0, done.stderr
     done = sh(check)
     assert done.returncode == 1 and "more than the 2% that is allowed" in done.stderr, done.stderr
-    assert "### GPU memory: peak" in (place / "summary.md").read_text() and f"old: commit {base[:7]}" in (place / "summary.md").read_text()
+    summary = (place / "summary.md").read_text()
+    assert "### GPU memory: peak" in summary and f"commit {base[:7]}" in summary
     page = job["jobs"]["memory"]["steps"][-1]["with"]["path"]
     assert (place / page).read_text().startswith("<!doctype html>")
