@@ -2,9 +2,9 @@
 /*
  * The table of spans: what a thread was doing at each event, which phases that makes, and the bytes
  * of every device in each of them.
- * links: tests/unit/recordings.c tests/unit/told.c
+ * links: tests/unit/recordings.c tests/unit/small_run.c
  */
-#include "told.h"
+#include "small_run.h"
 
 /* The stage of an event of thread 1, and that of one of autograd's threads. */
 static void expect(uint32_t stack, enum block_stage own, enum block_stage engine)

@@ -2,9 +2,9 @@
 /*
  * Steps and phases: runs told event by event, with the ranges, nodes and frames that real ones
  * have; and by chance, where phases must add up to the run.
- * links: tests/unit/recordings.c tests/unit/told.c
+ * links: tests/unit/recordings.c tests/unit/small_run.c
  */
-#include "told.h"
+#include "small_run.h"
 
 static const struct step *step(size_t n)
 {

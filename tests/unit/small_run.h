@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run told event by event, with the ranges, nodes and frames that real ones have. */
-#ifndef TOLD_H
-#define TOLD_H
+/* A run made event by event, with the ranges, nodes and frames that real ones have. */
+#ifndef SMALL_RUN_H
+#define SMALL_RUN_H
 
 #include "recordings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "told.h"
+#include "small_run.h"
 
 static struct defs defs;
 struct model m;
