@@ -55,10 +55,11 @@ def exported():
 
 
 def test_every_name_of_the_tables_is_exported():
+    """The rows that are made from headers are in test_simgpu_names.py."""
     have = exported()
     for table in NAMES:
         rows = re.findall(r"^(?:STUB|DENY|IMPL|TWIN)\((\w+)", open(os.path.join(ROOT, "simgpu/api", table)).read(), re.M)
-        assert len(rows) > 100
+        assert len(rows) > 30
         assert [name for name in rows if name not in have] == []
 
 
