@@ -32,7 +32,7 @@ extern uint64_t seq;
 int told_set_up(void **state);
 int told_tear_down(void **state);
 void begin(void);
-void end(void); /* all was told: device 0 is looked at */
+void end(void); /* of the events: device 0 is looked at */
 void clean(void);
 void feed(struct gmt_event e);
 uint64_t alloc(uint64_t size, uint32_t stack);
@@ -42,7 +42,7 @@ uint64_t forward(uint64_t size);
 uint64_t backward(uint64_t saved, uint64_t size);
 uint64_t range_begin(uint32_t name, uint32_t thread); /* its number */
 void range_end(uint32_t name, uint64_t number, uint32_t thread);
-/* Nothing is told of what ran inside where stack is 0. */
+/* Where stack is 0, nothing is known of what ran inside. */
 void optimize(uint32_t name, uint32_t stack, uint64_t size, uint32_t thread);
 void zero_grad(uint64_t grad);
 

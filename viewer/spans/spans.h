@@ -109,7 +109,7 @@ struct spans {
 	struct span *items;
 	size_t count, room;
 	bool trains;	 /* a backward pass or an optimizer's step was seen */
-	bool framework;	 /* its blocks are told: CUDA's calls do not count */
+	bool framework;	 /* its blocks are recorded: CUDA's calls do not count */
 	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
 	uint64_t profiler;
 	uint64_t optimized; /* the latest optimizer's range that had work */
