@@ -55,11 +55,12 @@ def exported():
 
 
 def test_every_name_of_the_tables_is_exported():
-    """The rows that are made from headers are in test_simgpu_names.py."""
     have = exported()
+    made = open(os.path.join(BUILD, "made/simgpu_rows.def")).read()  # of headers: NVML's that have no row by hand
     for table in NAMES:
-        rows = re.findall(r"^(?:STUB|DENY|IMPL|TWIN)\((\w+)", open(os.path.join(ROOT, "simgpu/api", table)).read(), re.M)
-        assert len(rows) > 30
+        text = open(os.path.join(ROOT, "simgpu/api", table)).read() + (made if table == "api_nvml.def" else "")
+        rows = re.findall(r"^(?:STUB|DENY|IMPL|TWIN)\((\w+)", text, re.M)
+        assert len(rows) > 100
         assert [name for name in rows if name not in have] == []
 
 

@@ -8,12 +8,18 @@
 #include "../base/need.h"
 #include "doing.h"
 
+/* Sizes in a damaged file may be anything. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 void extent_join(struct extent *a, const struct extent *b)
 {
 	a->last_ns = b->last_ns;
 	a->last_seq = b->last_seq;
 	a->end_bytes = b->end_bytes;
-	a->growth = (int64_t)((uint64_t)a->growth + (uint64_t)b->growth);
+	a->growth = sum(a->growth, b->growth);
 	if (b->peak <= a->peak)
 		return;
 	a->peak = b->peak;
@@ -57,8 +63,7 @@ static void add_row(struct spans *s, struct span *span, const struct span_change
 		return;
 	}
 	row->end = c->end;
-	row->growth = (int64_t)((uint64_t)row->growth +
-				(uint64_t)c->growth); /* damaged files: no overflow */
+	row->growth = sum(row->growth, c->growth);
 	if (c->peak <= row->peak)
 		return;
 	row->peak = c->peak;
