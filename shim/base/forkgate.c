@@ -6,7 +6,8 @@
 
 #define MS	  1000000ull
 #define WALK_WAIT (20 * MS)
-#define FORK_WAIT (100 * MS)
+#define FORK_WAIT (500 * MS)
+#define NAP	  (MS / 20)
 
 struct forkgate forkgate;
 
@@ -24,10 +25,12 @@ void forkgate_wait(void)
 void forkgate_close(void)
 {
 	uint64_t began = os_now();
+	uint32_t inside;
 
 	__atomic_store_n(&forkgate.closed, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&forkgate.inside, __ATOMIC_SEQ_CST) && os_now() - began < FORK_WAIT)
-		os_pause();
+	while ((inside = __atomic_load_n(&forkgate.inside, __ATOMIC_SEQ_CST)) &&
+	       os_now() - began < FORK_WAIT)
+		os_futex_wait(&forkgate.inside, inside, NAP); /* the one inside may need our core */
 }
 
 void forkgate_open(void)

@@ -3,7 +3,8 @@
  * The C library does not renew the lock of its list of loaded objects in a forked child. A fork
  * while some thread is in dl_iterate_phdr (an unwinder on new code, our module scans) would leave a
  * child that hangs in its first dlopen. So a fork waits until none of our walks is going on, and
- * walks wait until a fork is over: both for a few milliseconds at most, then they go on regardless.
+ * walks wait until a fork is over: both by the clock, then they go on regardless. Our thread is in
+ * it too while it starts, for the locks of allocators that the C library does not know.
  */
 #ifndef GMT_FORKGATE_H
 #define GMT_FORKGATE_H

@@ -14,6 +14,7 @@
 
 #include "../../format/writer.h"
 #include "../base/config.h"
+#include "../base/forkgate.h"
 #include "facts.h"
 #include "../capture.h"
 #include "../rings/live.h"
@@ -342,6 +343,7 @@ static void *run(void *arg)
 	uint64_t sleep = NAP_LEAST;
 
 	(void)arg;
+	forkgate_leave();
 	__atomic_store_n(&drain.tid, os_tid(), __ATOMIC_RELEASE);
 	thread_self()->busy = true;
 	thread_self()->depth = THREAD_DEPTH_OWN;
@@ -357,6 +359,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* Until the new thread runs our code it may hold locks of the program's allocator: sanitizers
+ * allocate where threads start, and a child made at that moment would wait for them for ever. */
 bool drain_start(void)
 {
 	pthread_attr_t attr;
@@ -368,7 +372,10 @@ bool drain_start(void)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	os_block_signals(&old);
+	forkgate_enter();
 	ok = !pthread_create(&thread, &attr, run, NULL);
+	if (!ok)
+		forkgate_leave();
 	os_restore_signals(&old);
 	pthread_attr_destroy(&attr);
 	return ok;
