@@ -210,6 +210,15 @@ def test_programs_with_a_sanitizer(cudart, tmp_path, sanitizer, library, mode, c
         ends_well(path)
 
 
+def test_fork_while_our_thread_starts(cudart, tmp_path):
+    """Allocators lock themselves where threads start: a child must not find them locked for ever."""
+    program = os.path.join(toy.ROOT, "build/programs/slow_start")
+    subprocess.run(["make", "-s", "build/programs/slow_start"], cwd=toy.ROOT, check=True)
+    env = dict(os.environ, GPUMEMTRACE_OUTPUT=str(tmp_path / "run.%p.gmt"), LD_PRELOAD=":".join([toy.SHIM, cudart]))
+    for _ in range(3):
+        assert subprocess.run([program], env=env, capture_output=True, text=True, timeout=60).stdout == "1 threads, free\n"
+
+
 def test_killed_at_random_moments(cudart, tmp_path):
     """What the program had completed before it was killed is read, whatever the recorder was doing."""
     chance, total = random.Random(11), 0
