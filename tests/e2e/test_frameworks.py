@@ -2,6 +2,7 @@
 """Programs of frameworks, unchanged: they end, and every block has its class (tests/frameworks). Here one whose packages
 the main environment has; `make test-frameworks` runs all."""
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def test_threads_take_turns(monkeypatch):
 def test_runs_part(monkeypatch):
     first, second = story((1, 100, 5), (2, 600, 6)), story((1, 100, 5), (3, 600, 6))
     assert carried(monkeypatch, first, second, said((5, 100, "inputs"), (6, 600, "activations"))) == ([], 1, 0)
+
+
+def test_a_table_needs_a_document(tmp_path):
+    """Known before the first program runs: one sentence."""
+    for file, words in ((tmp_path / "none.md", "none.md cannot be read"), (FRAMEWORKS / "README.md", "README.md has no lines <!-- table -->")):
+        done = subprocess.run([sys.executable, FRAMEWORKS / "run.py", "--table", file], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and words in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

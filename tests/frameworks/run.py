@@ -26,6 +26,7 @@ PROGRAMS = HERE / "programs"
 RIGHT = {"on": 0.998, "off": 0.98}
 UNKNOWN = 0.001
 CARD = "h100-80g"
+MARK, END = "<!-- table -->\n", "<!-- end -->"
 
 
 def header(name, word, default):
@@ -153,9 +154,21 @@ def table(results):
 
 def write_table(file, results):
     """Between the markers of the document."""
-    text = file.read_text()
-    head, rest = text.split("<!-- table -->\n", 1)
-    file.write_text(head + "<!-- table -->\n" + table(results) + rest[rest.index("<!-- end -->"):])
+    head, _, rest = file.read_text().partition(MARK)
+    file.write_text(head + MARK + table(results) + rest[rest.index(END):])
+
+
+def table_file(name):
+    """A document that a table can go into: known before an hour of programs has run."""
+    file = Path(name)
+    try:
+        _, mark, rest = file.read_text().partition(MARK)
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}; "
+                                         "name a document that is there, such as docs/frameworks.md") from None
+    if not mark or END not in rest:
+        raise argparse.ArgumentTypeError(f"{name} has no lines {MARK.strip()} and {END} to put the table between")
+    return file
 
 
 def short_of(s):
@@ -180,7 +193,7 @@ def main():
     parser.add_argument("--keep", metavar="FOLDER", help="keep recordings, truths and logs there")
     parser.add_argument("--again", action="store_true", help="judge what lies in that folder; run what is missing")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
-    parser.add_argument("--table", metavar="FILE", help="put the table into this document")
+    parser.add_argument("--table", metavar="FILE", type=table_file, help="put the table into this document")
     options = parser.parse_args()
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -197,7 +210,7 @@ def main():
     if options.json:
         Path(options.json).write_text(json.dumps(results))
     if options.table:
-        write_table(Path(options.table), results)
+        write_table(options.table, results)
     short = [f"{s['program']}, {s['ranks']} ranks: {'; '.join(short_of(s))}" for s in results if short_of(s)]
     print(f"{len(results) - len(short)} of {len(results)} as they should be", *short, sep="\n  ")
     return bool(short)
