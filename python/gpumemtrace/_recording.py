@@ -184,7 +184,7 @@ class Recording:
         """Whether it keeps within bounds: ``ok``, and a sentence for each bound in ``recordings[0].bounds``.
 
         Sizes are bytes or text (``"40GiB"``); ``max_growth`` is what may stay with each step, ``max_class`` the most of
-        a class at the peak; the peak of ``baseline`` may be exceeded by ``fail_above`` (2 % if not given).
+        a class at any moment; the peak of ``baseline`` may be exceeded by ``fail_above`` (2 % if not given).
         """
         old = baseline.path if isinstance(baseline, Recording) else baseline
         classes = [word for name, size in (max_class or {}).items() for word in ("--max-class", f"{name}={size}")]

@@ -20,10 +20,16 @@ def run(*args, **more):
     return subprocess.run([Tool.path, "check", *map(str, args)], capture_output=True, text=True, timeout=120, **more)
 
 
+def most_of(tool, file, name):
+    """The most of a class after any event, and after which one."""
+    buckets = tool.json("timeline", file, "--by", "events", "--points", 1000000)["buckets"]
+    return max(((b["categories_at_last"].get(name, 0), -b["last_ns"]) for b in buckets))
+
+
 def test_a_bound_holds_up_to_the_byte(tool):
     peak, growth = tool.json("peak", NEW), tool.json("leaks", NEW)["growth_per_step"]
     values = {"max-peak": peak["bytes"], "max-reserved": tool.json("report", NEW)["devices"][0]["peak_reserved_bytes"],
-              "max-growth": growth, "max-class": f"activations={peak['categories']['activations']}"}
+              "max-growth": growth, "max-class": f"activations={most_of(tool, NEW, 'activations')[0]}"}
     for name, value in values.items():
         assert run(NEW, f"--{name}", value).returncode == 0
         head, equals, number = str(value).rpartition("=")
@@ -32,6 +38,21 @@ def test_a_bound_holds_up_to_the_byte(tool):
         assert done.returncode == 1 and done.stdout.startswith("fail ") and done.stderr.count("\n") == 1, (name, done)
         bound = json.loads(run(NEW, f"--{name}", less, "--json").stdout)["recordings"][0]["bounds"][0]
         assert (bound["measured_bytes"], bound["limit_bytes"]) == (int(number), int(number) - 1)
+
+
+def test_a_class_has_a_peak_of_its_own(tool):
+    """At the run's peak there are no gradients: a bound on them is of their own highest moment."""
+    assert "gradients" not in tool.json("peak", NEW)["categories"]
+    most, when = most_of(tool, NEW, "gradients")
+    blocks = [b for b in tool.json("live", NEW, "--at", -when)["blocks"] if b["category"] == "gradients"]
+    assert most == sum(b["size"] for b in blocks) > 0
+    assert run(NEW, "--max-class", f"gradients={most}").returncode == 0
+    done = run(NEW, "--max-class", f"gradients={most - 1}", "--max-class", "kv_cache=0")
+    assert done.returncode == 1 and "ok   " in done.stdout and "peak of kv cache 0 B" in done.stdout
+    step = next(s for s in tool.json("steps", NEW)["rows"] if s["begin_ns"] <= -when <= s["end_ns"])
+    assert "peak of gradients 395.3 MiB: 1 B more" in done.stderr and f"in step {step['step']}, backward" in done.stderr
+    bound = json.loads(run(NEW, "--max-class", "gradients=0", "--json").stdout)["recordings"][0]["bounds"][0]
+    assert bound["measured_bytes"] == most and "AddmmBackward0" in bound["function"]
 
 
 @pytest.mark.parametrize("limit, code", [("0", 1), ("88%", 1), ("89%", 0), ("11010146815", 1), ("11010146816", 0), ("11 GB", 1), (None, 1)])

@@ -11,6 +11,7 @@
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../diff/diff.h"
+#include "../moments/highest.h"
 #include "../moments/snapshot.h"
 #include "../stacks/owner_words.h"
 
@@ -18,9 +19,6 @@
 struct look {
 	struct bounds *bounds;
 	struct timeline timeline;
-	struct snapshot shot;
-	struct instant instant;
-	uint64_t reserved;
 };
 
 static const char *own(const char *s)
@@ -52,15 +50,16 @@ __attribute__((format(printf, 2, 3))) static void say(struct bound *b, const cha
 	va_end(args);
 }
 
-/* The line that holds most of a class at the peak; of all for -1. NULL if no block is there. */
-static const struct owner *largest_line(struct look *l, int category, struct owner *out)
+/* The line that holds most of a class at a moment; of all for -1. NULL if no block is there. */
+static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
+					struct owner *out)
 {
-	const struct moment *mo = &l->shot.moment;
+	const struct moment *mo = &shot->moment;
 	struct holders h = { 0 };
 	bool any;
 
 	for (size_t i = 0; i < mo->count; i++)
-		if (category < 0 || l->shot.classes[i] == category)
+		if (category < 0 || shot->classes[i] == category)
 			holders_add(&h,
 				    (struct holder){ .owner = owners_find(&l->timeline.owners,
 									  &mo->blocks[i]) },
@@ -116,28 +115,66 @@ static struct bound measured(const char *name, int category, uint64_t n, const s
 
 static void check_peak(struct look *l, const struct amount *most)
 {
+	struct timeline *t = &l->timeline;
+	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.event.seq;
+	struct instant instant;
+	struct snapshot shot;
 	struct owner line;
-	const struct owner *o = largest_line(l, -1, &line);
-	struct bound *b = add(l->bounds, measured("max-peak", -1, l->shot.moment.bytes, most), o);
+	const struct owner *o;
+	struct bound *b;
+	size_t step;
 
-	say_held(b, "peak", "", l->instant.text, o);
+	snapshot_take(&shot, t, peak);
+	instant_of_peak(&instant, &t->steps, &t->model.spans, timeline_peak(t, &step), &t->owners);
+	o = largest_line(l, &shot, -1, &line);
+	b = add(l->bounds, measured("max-peak", -1, shot.moment.bytes, most), o);
+	say_held(b, "peak", "", instant.text, o);
+	snapshot_free(&shot);
 }
 
 static void check_reserved(struct look *l, const struct amount *most)
 {
-	struct bound *b = add(l->bounds, measured("max-reserved", -1, l->reserved, most), NULL);
+	const struct model_device *d = &l->timeline.model.devices[l->timeline.device];
+	struct bound *b =
+		add(l->bounds, measured("max-reserved", -1, model_peak_reserved(d), most), NULL);
 
 	say_bytes(b, "reserved", "", "");
 }
 
-static void check_class(struct look *l, int category, const struct amount *most)
+/* A class may hold most at another moment than the run. */
+static void check_class(struct look *l, const struct highest *h, int category,
+			const struct amount *most)
 {
+	struct bound b = measured("max-class", category, h->bytes, most);
+	char what[64];
+	struct instant instant = { 0 };
+	struct snapshot shot = { 0 };
 	struct owner line;
-	const struct owner *o = largest_line(l, category, &line);
-	uint64_t n = l->shot.bytes[category];
-	struct bound *b = add(l->bounds, measured("max-class", category, n, most), o);
+	const struct owner *o;
 
-	say_held(b, category_words((unsigned)category), " at the peak", l->instant.text, o);
+	if (h->seq) {
+		snapshot_take(&shot, &l->timeline, h->seq);
+		highest_instant(&instant, h, &l->timeline);
+	}
+	o = largest_line(l, &shot, category, &line);
+	snprintf(what, sizeof(what), "peak of %s", category_words((unsigned)category));
+	say_held(add(l->bounds, b, o), what, "", instant.text, o);
+	snapshot_free(&shot);
+}
+
+static void check_classes(struct look *l, const struct bounds_wanted *w)
+{
+	struct highest all[CATEGORIES];
+	bool any = false;
+
+	for (int c = 0; c < CATEGORIES; c++)
+		any |= w->has_class[c];
+	if (!any)
+		return;
+	highest_find(all, &l->timeline);
+	for (int c = 0; c < CATEGORIES; c++)
+		if (w->has_class[c])
+			check_class(l, &all[c], c, &w->classes[c]);
 }
 
 static void check_growth(struct look *l, const struct amount *most)
@@ -192,23 +229,13 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 
 static void look(struct look *l, const struct bounds_wanted *w)
 {
-	struct timeline *t = &l->timeline;
-	size_t step;
-
-	snapshot_take(&l->shot, t, model_curve(&t->model.devices[t->device])->peak.event.seq);
-	instant_of_peak(&l->instant, &t->steps, &t->model.spans, timeline_peak(t, &step),
-			&t->owners);
-	l->reserved = model_peak_reserved(&t->model.devices[t->device]);
 	if (w->has_peak)
 		check_peak(l, &w->peak);
 	if (w->has_reserved)
 		check_reserved(l, &w->reserved);
-	for (int c = 0; c < CATEGORIES; c++)
-		if (w->has_class[c])
-			check_class(l, c, &w->classes[c]);
+	check_classes(l, w);
 	if (w->has_growth)
 		check_growth(l, &w->growth);
-	snapshot_free(&l->shot);
 }
 
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)

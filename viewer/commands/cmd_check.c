@@ -204,7 +204,7 @@ static const struct option_row options[] = {
 	OPTION(struct check_options, max_reserved, "max-reserved", 0, TEXT, "SIZE",
 	       "most that the framework may reserve"),
 	OPTION(struct check_options, max_class, "max-class", 0, MANY, "CLASS=N",
-	       "most of a class at the peak; may be repeated"),
+	       "most of a class at any moment; may be repeated"),
 	OPTION(struct check_options, max_growth, "max-growth", 0, TEXT, "SIZE",
 	       "most that may stay with each step; 0B: nothing"),
 	OPTION(struct check_options, baseline, "baseline", 0, TEXT, "OLD",

@@ -67,7 +67,8 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 	instant_operator(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
 	if (out->phase == PHASE_OPTIMIZER) {
 		optimizer_name(owners->stacks, span, x, first, sizeof(first));
-		snprintf(out->what, sizeof(out->what), "%s%s%s", first, first[0] ? " " : "", op);
+		snprintf(out->what, sizeof(out->what), "%s%s%s", first,
+			 first[0] && op[0] ? " " : "", op);
 	} else if (o.backward || !op[0]) {
 		snprintf(out->what, sizeof(out->what), "%s", line);
 	} else if (!line[0]) {
