@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
-# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel]
+# Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
-# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-wheel (compiler of `make wheel`) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
+# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-wheel (compiler of `make wheel`),
+# .venv-docs (builds the site of docs/) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
+# ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -143,11 +145,12 @@ for part; do
 	driver) setup_part driver-packages .driver-packages make_headers $PINS/driver-cu12.txt $PINS/driver-cu13.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
+	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs" ;;
 	esac
 done
