@@ -6,6 +6,8 @@
  */
 #include "elfsym.h"
 
+#include "forkgate.h"
+
 #include <elf.h>
 #include <string.h>
 
@@ -198,7 +200,7 @@ void *elfsym_find(const char *name)
 {
 	struct wanted w = { .name = name, .hash = gnu_hash(name) };
 
-	dl_iterate_phdr(find_in, &w);
+	forkgate_objects(find_in, &w);
 	return w.found;
 }
 
@@ -221,5 +223,5 @@ bool elfsym_path(const char *base, char *path, size_t room)
 {
 	struct library l = { base, path, room };
 
-	return dl_iterate_phdr(is_library, &l) == 1;
+	return forkgate_objects(is_library, &l) == 1;
 }

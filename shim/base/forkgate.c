@@ -44,3 +44,13 @@ void forkgate_reset(void)
 	__atomic_store_n(&forkgate.inside, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&forkgate.closed, 0, __ATOMIC_SEQ_CST);
 }
+
+int forkgate_objects(int (*see)(struct dl_phdr_info *, size_t, void *), void *ctx)
+{
+	int r;
+
+	forkgate_enter();
+	r = dl_iterate_phdr(see, ctx);
+	forkgate_leave();
+	return r;
+}

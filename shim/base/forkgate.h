@@ -9,6 +9,8 @@
 #ifndef GMT_FORKGATE_H
 #define GMT_FORKGATE_H
 
+#include <link.h>
+
 #include "os.h"
 
 struct forkgate {
@@ -22,6 +24,9 @@ void forkgate_wait(void);
 void forkgate_close(void); /* before a fork */
 void forkgate_open(void);  /* after it, in the parent */
 void forkgate_reset(void); /* in the child */
+
+/* dl_iterate_phdr() inside the gate. */
+int forkgate_objects(int (*see)(struct dl_phdr_info *, size_t, void *), void *ctx);
 
 static inline void forkgate_enter(void)
 {

@@ -10,6 +10,7 @@
 #include "resolve.h"
 
 #include "../base/elfsym.h"
+#include "../base/forkgate.h"
 #include "../base/os.h"
 
 #include <string.h>
@@ -87,7 +88,7 @@ __attribute__((constructor)) static void resolve_load(void)
 	int n = 0;
 
 	if (!start_count)
-		dl_iterate_phdr(count_one, &n);
+		forkgate_objects(count_one, &n);
 	start_count += n;
 }
 
@@ -139,7 +140,7 @@ static void *search(struct search s)
 {
 	if (!start_count)
 		resolve_load();
-	dl_iterate_phdr(look_at, &s);
+	forkgate_objects(look_at, &s);
 	return s.found;
 }
 
@@ -184,7 +185,7 @@ bool resolve_same_object(const void *a, const void *b)
 {
 	struct where w = { .address = (uintptr_t)a };
 
-	return dl_iterate_phdr(is_there, &w) && (uintptr_t)b >= w.range.low &&
+	return forkgate_objects(is_there, &w) && (uintptr_t)b >= w.range.low &&
 	       (uintptr_t)b < w.range.high;
 }
 
@@ -253,7 +254,7 @@ static void forget_unloaded(void)
 	if (OS_LIKELY(!__atomic_load_n(&unloaded, __ATOMIC_RELAXED)) ||
 	    !__atomic_exchange_n(&unloaded, false, __ATOMIC_ACQUIRE))
 		return;
-	dl_iterate_phdr(note_alive, &alive);
+	forkgate_objects(note_alive, &alive);
 	forget(&alive);
 }
 
@@ -301,7 +302,7 @@ static struct caller add_caller(struct where *w)
 	struct range range = w->range;
 	struct entry *e = new_entry();
 
-	if (w->needs && dl_iterate_phdr(is_library, w))
+	if (w->needs && forkgate_objects(is_library, w))
 		c.world = world_at(w->base);
 	if (!e)
 		return c;
@@ -334,7 +335,7 @@ struct caller resolve_caller(uintptr_t address)
 	for (uint32_t i = 0; i < n && i < CALLERS_MAX; i++)
 		if (is_of(&callers[i], address, &c))
 			return c;
-	return dl_iterate_phdr(is_there, &w) ? add_caller(&w) : unknown_caller;
+	return forkgate_objects(is_there, &w) ? add_caller(&w) : unknown_caller;
 }
 
 /* ---- functions ---- */

@@ -279,9 +279,7 @@ void modules_unload_ends(void)
 {
 	struct scan s = { 0 };
 
-	forkgate_enter();
-	dl_iterate_phdr(counters_only, &s);
-	forkgate_leave();
+	forkgate_objects(counters_only, &s);
 	note_unloads(s.subs);
 	__atomic_sub_fetch(&unloads, 1, __ATOMIC_SEQ_CST);
 }

@@ -15,6 +15,7 @@ extern int cudaMalloc(void **p, size_t n) __attribute__((weak));
 
 static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
 static int threads;
+static volatile int began;
 
 struct begin {
 	void *(*run)(void *);
@@ -26,6 +27,7 @@ static void *begin(void *arg)
 	struct begin b = *(struct begin *)arg;
 
 	pthread_mutex_lock(&allocator);
+	began = 1;
 	usleep(50000);
 	pthread_mutex_unlock(&allocator);
 	return b.run(b.arg);
@@ -41,7 +43,10 @@ int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *
 
 	*b = (struct begin){ run, arg };
 	threads++;
-	return real(t, attr, begin, b);
+	real(t, attr, begin, b);
+	while (!began)
+		usleep(100);
+	return 0;
 }
 
 int main(void)

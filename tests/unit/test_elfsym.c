@@ -2,7 +2,7 @@
 /*
  * Symbols found by reading tables against what the loader finds, for every name that the loaded
  * libraries export.
- * links: shim/base/elfsym.c
+ * links: shim/base/elfsym.c shim/base/forkgate.c shim/base/os.c
  */
 #include "../../shim/base/elfsym.h"
 
