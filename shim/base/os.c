@@ -14,12 +14,22 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+static uint64_t mapped;
+
+uint64_t os_mapped(void)
+{
+	return __atomic_load_n(&mapped, __ATOMIC_RELAXED);
+}
+
 void *os_map(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return NULL;
+	__atomic_add_fetch(&mapped, bytes, __ATOMIC_RELAXED);
+	return p;
 }
 
 /*
@@ -30,8 +40,10 @@ void os_unmap(void *memory, size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (memory)
-		munmap(memory, (bytes + page - 1) & ~(page - 1));
+	if (!memory)
+		return;
+	munmap(memory, (bytes + page - 1) & ~(page - 1));
+	__atomic_sub_fetch(&mapped, bytes, __ATOMIC_RELAXED);
 }
 
 uint32_t os_tid(void)

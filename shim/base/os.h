@@ -18,6 +18,7 @@
 
 void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; NULL if refused */
 void os_unmap(void *memory, size_t bytes);
+uint64_t os_mapped(void); /* bytes that os_map gave and os_unmap did not take back */
 uint32_t os_tid(void);
 bool os_thread_is_here(uint32_t tid);				/* is it one of this process? */
 ssize_t os_read_file(const char *path, void *out, size_t size); /* bytes read or -1 */
@@ -42,6 +43,15 @@ static inline uint64_t os_now(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The same clock at the kernel's last tick. */
+static inline uint64_t os_tick(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 

@@ -80,6 +80,24 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
+static void push(struct thread *t, struct gmt_event *e, bool paused)
+{
+	e->thread = t->id;
+	e->seq = session_next_seq();
+	e->time_ns = session_now(paused);
+	thread_push(t, e);
+}
+
+/* No stack: the rest of an event's cost is its clock and its slot. */
+static bool capture_paused(struct thread *t, struct gmt_event *e)
+{
+	if (!session_on() || !thread_is_ready(t))
+		return false;
+	e->stack = 0;
+	push(t, e, true);
+	return true;
+}
+
 static void capture(struct thread *t, struct gmt_event *e)
 {
 	if (!session_on() && !begin(t, e))
@@ -88,22 +106,22 @@ static void capture(struct thread *t, struct gmt_event *e)
 		__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	e->thread = t->id;
 	e->stack = gmt_kind_fields(e->kind) & F_STACK && !session_paused()
 			   ? stack_capture(t, &e->flags)
 			   : 0;
-	e->seq = session_next_seq();
-	e->time_ns = os_now();
-	thread_push(t, e);
+	push(t, e, false);
 }
 
 void gmt_capture_from(struct gmt_event *e, const void *hook)
 {
 	struct thread *t = thread_self();
-	int saved = errno;
+	int saved;
 
 	if (OS_UNLIKELY(t->busy || !gmt_recording()))
 		return;
+	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e))
+		return;
+	saved = errno;
 	t->busy = true;
 	t->hook = hook;
 	t->depth += THREAD_DEPTH_OWN;

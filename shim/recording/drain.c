@@ -15,12 +15,14 @@
 #include "../../format/writer.h"
 #include "../base/config.h"
 #include "../base/forkgate.h"
+#include "requests.h"
 #include "facts.h"
 #include "../capture.h"
 #include "../rings/live.h"
 #include "../stacks/modules.h"
 #include "output.h"
 #include "../stacks/python.h"
+#include "intern_string.h"
 #include "session.h"
 #include "source.h"
 #include "../rings/thread.h"
@@ -50,7 +52,7 @@ static struct {
 	uint32_t stop, done, tid;
 	uint64_t next_seq, gap_since;
 	uint64_t last_flush, last_look;
-	uint64_t lost;
+	uint64_t lost, dropped;
 	uint32_t unflushed; /* events and definitions since the last flush */
 	bool pressed;	    /* a ring is filling up */
 	bool failed, gone;
@@ -104,19 +106,33 @@ static void write_event(const struct gmt_event *e)
 	drain.unflushed++;
 }
 
+static void write_now(struct gmt_event *e)
+{
+	e->device = -1;
+	e->seq = session_next_seq();
+	e->time_ns = session_now(session_paused());
+	write_event(e);
+}
+
 /* An event of ours: thread 0 unless it stands for another's. */
 static void write_own(uint16_t kind, uint32_t thread, uint64_t arg0)
 {
+	struct gmt_event e = { .arg0 = arg0, .thread = thread, .kind = kind };
+
+	write_now(&e);
+}
+
+/* What somebody outside marks has no thread. */
+static void write_mark(const char *name, size_t len)
+{
 	struct gmt_event e = {
-		.seq = session_next_seq(),
-		.time_ns = os_now(),
-		.arg0 = arg0,
-		.thread = thread,
-		.kind = kind,
-		.device = -1,
+		.kind = GMT_MARK,
+		.arg1 = GMT_RANGE_PROGRAM,
+		.name = strings_id(name, len, drain_def),
 	};
 
-	write_event(&e);
+	write_now(&e);
+	drain_flush(); /* it is in no ring, and who asked may look at once */
 }
 
 /* ---- the heap of rings by the seq of their next event ---- */
@@ -190,6 +206,7 @@ static void note_dropped(uint32_t i, const struct gmt_ring *r)
 
 	if (dropped != cursors[i].dropped)
 		write_own(GMT_DROPPED, r->thread, dropped - cursors[i].dropped);
+	drain.dropped += dropped - cursors[i].dropped;
 	cursors[i].dropped = dropped;
 }
 
@@ -290,6 +307,14 @@ static void look_around(void)
 		python_find(true);
 }
 
+static void look_at_requests(void)
+{
+	struct request_figures f = { .bytes = gmt_writer_bytes(drain.writer),
+				     .dropped = drain.dropped + drain.lost };
+
+	requests_look(&f, write_mark);
+}
+
 /* The program closed our descriptor: whatever has its number by now is not ours to write to. */
 static void file_is_gone(void)
 {
@@ -311,6 +336,7 @@ static uint32_t pass(bool all)
 		return 0;
 	}
 	look_around();
+	look_at_requests();
 	look_at_rings();
 	n = merge(horizon, all);
 	if (n)
@@ -348,6 +374,7 @@ static void *run(void *arg)
 	thread_self()->busy = true;
 	thread_self()->depth = THREAD_DEPTH_OWN;
 	prctl(PR_SET_NAME, "gpumemtrace");
+	requests_open();
 	gitinfo_emit(drain_def);
 	while (!drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE)) {
 		sleep = pass(false) ? NAP_LEAST : sleep < NAP_MOST ? sleep * 2 : NAP_MOST;

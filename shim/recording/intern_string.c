@@ -87,19 +87,44 @@ static bool define_now(uint32_t id, const char *s, size_t len)
 	return thread_ready(t) && thread_push_def(t, &d);
 }
 
+static size_t at_most(size_t len)
+{
+	return len < STRING_MAX ? len : STRING_MAX;
+}
+
+static uint32_t find(const char *s, size_t len, struct intern_entry **claimed)
+{
+	return intern_find(&strings, intern_hash_bytes(s, len), (uintptr_t)s, len, same_text,
+			   claimed);
+}
+
+uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def *d))
+{
+	struct gmt_def d = { .kind = GMT_DEF_STRING, .len = (uint32_t)at_most(len), .payload = s };
+	struct intern_entry *claimed;
+	const char *copy;
+
+	d.id = find(s, d.len, &claimed);
+	if (d.id)
+		return d.id;
+	copy = claimed ? keep(s, d.len) : NULL;
+	d.id = intern_new_id(&strings);
+	intern_publish(claimed, (uintptr_t)copy, d.len, copy ? d.id : INTERN_DEAD);
+	emit(&d);
+	return d.id;
+}
+
 uint32_t gmt_string(const char *s, size_t len)
 {
 	struct intern_entry *claimed;
 	bool defined = session_on();
 	const char *copy;
-	uint64_t hash;
 	uint32_t id;
 
 	if (!s)
 		return 0;
-	len = len < STRING_MAX ? len : STRING_MAX;
-	hash = intern_hash_bytes(s, len);
-	id = intern_find(&strings, hash, (uintptr_t)s, len, same_text, &claimed);
+	len = at_most(len);
+	id = find(s, len, &claimed);
 	if (id)
 		return id;
 	copy = claimed ? keep(s, len) : s;

@@ -12,6 +12,9 @@
 /* The definitions of all strings so far: those from before the session never went through a ring.
  */
 void strings_each(bool (*emit)(const struct gmt_def *d));
+/* The id of a string that the drain itself names; a new one goes to emit. */
+uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def *d));
+
 void strings_forget(void);
 
 #endif

@@ -31,17 +31,13 @@ void gpumemtrace_mark(const char *name)
  * event's cost. Events themselves are recorded: what is alive stays exact. */
 void gpumemtrace_pause(void)
 {
-	__atomic_fetch_add(&gmt_session.paused, 1, __ATOMIC_RELAXED);
+	session_pause();
 }
 
 /* One too many changes nothing. */
 void gpumemtrace_resume(void)
 {
-	uint32_t n = __atomic_load_n(&gmt_session.paused, __ATOMIC_RELAXED);
-
-	while (n && !__atomic_compare_exchange_n(&gmt_session.paused, &n, n - 1, false,
-						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	session_resume();
 }
 
 /* The file that this process writes, until it ends or forks; NULL if it has recorded nothing. */

@@ -297,6 +297,7 @@ void session_fork_child(bool at_once)
 	facts_repeat();
 	meta_forget();
 	gmt_session.generation++;
+	session_pause_asked(false);
 	gmt_session.seq = gmt_session.lost = 0;
 	gmt_session.last_thread = gmt_session.called = 0;
 	FOR_EACH_SOURCE (s)

@@ -129,6 +129,16 @@ bool live_is_shared(void)
 	return live.fd >= 0;
 }
 
+uint64_t live_bytes(void)
+{
+	return region_offset(live_count());
+}
+
+struct gmt_control *live_control(void)
+{
+	return gmt_control_of(live.base);
+}
+
 uint32_t live_count(void)
 {
 	uint32_t n = __atomic_load_n(&live.next, __ATOMIC_ACQUIRE);

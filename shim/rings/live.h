@@ -7,7 +7,7 @@
 #ifndef GMT_LIVE_H
 #define GMT_LIVE_H
 
-#include "../../format/ring.h"
+#include "../../format/control.h"
 
 #define LIVE_RINGS_MAX 4096u
 
@@ -15,6 +15,8 @@
  * ring. */
 bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns);
 bool live_is_shared(void);
+uint64_t live_bytes(void);		/* of the file */
+struct gmt_control *live_control(void); /* of live_open until live_forget */
 
 struct gmt_ring *live_take(uint32_t thread); /* NULL: no room left */
 void live_give(struct gmt_ring *r);

@@ -18,6 +18,42 @@ bool gmt_recording(void)
 	return __atomic_load_n(&gmt_session.state, __ATOMIC_RELAXED) != SESSION_OFF;
 }
 
+static void note_pause(void)
+{
+	__atomic_store_n(&gmt_session.paused_ns, os_now(), __ATOMIC_RELAXED);
+}
+
+void session_pause(void)
+{
+	note_pause();
+	__atomic_fetch_add(&gmt_session.paused, 1, __ATOMIC_RELEASE);
+}
+
+void session_resume(void)
+{
+	uint32_t n = __atomic_load_n(&gmt_session.paused, __ATOMIC_RELAXED);
+
+	while (n & ~SESSION_PAUSE_ASKED &&
+	       !__atomic_compare_exchange_n(&gmt_session.paused, &n, n - 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+bool session_pause_asked(bool paused)
+{
+	uint32_t before;
+
+	if (!paused)
+		before = __atomic_fetch_and(&gmt_session.paused, ~SESSION_PAUSE_ASKED,
+					    __ATOMIC_RELAXED);
+	else
+		note_pause();
+	if (paused)
+		before = __atomic_fetch_or(&gmt_session.paused, SESSION_PAUSE_ASKED,
+					   __ATOMIC_RELEASE);
+	return !(before & SESSION_PAUSE_ASKED) == paused;
+}
+
 void session_call_drain(void)
 {
 	if (__atomic_load_n(&gmt_session.called, __ATOMIC_RELAXED) == 0 &&

@@ -19,6 +19,8 @@ enum session_state {
 	SESSION_ON = 3,
 };
 
+#define SESSION_PAUSE_ASKED 0x80000000u /* by `gpumemtrace ctl` */
+
 struct session {
 	uint32_t state;
 	uint32_t generation;
@@ -26,7 +28,9 @@ struct session {
 	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
 	 * went past pthread_atfork. */
 	uint32_t *marker;
-	uint32_t paused; /* how often the program asked that no stacks are taken */
+	/* No stacks are taken: how often the program asked so, and SESSION_PAUSE_ASKED. */
+	uint32_t paused;
+	uint64_t paused_ns; /* when that began, the last time */
 	uint64_t seq __attribute__((aligned(64)));
 	uint64_t lost; /* events of threads that have no ring */
 	uint32_t last_thread;
@@ -46,10 +50,29 @@ static inline bool session_paused(void)
 	return __atomic_load_n(&gmt_session.paused, __ATOMIC_RELAXED);
 }
 
+/* The time of an event: while paused the kernel's last tick, a few milliseconds old at most, which
+ * costs a quarter. Never before the pause. */
+static inline uint64_t session_now(bool paused)
+{
+	uint64_t now, began;
+
+	if (OS_LIKELY(!paused))
+		return os_now();
+	now = os_tick();
+	began = __atomic_load_n(&gmt_session.paused_ns, __ATOMIC_RELAXED);
+	return now > began ? now : began;
+}
+
 static inline uint64_t session_next_seq(void)
 {
 	return __atomic_add_fetch(&gmt_session.seq, 1, __ATOMIC_SEQ_CST);
 }
+
+/* The program's own pauses are counted: each needs its resume, one too many changes nothing. */
+void session_pause(void);
+void session_resume(void);
+/* A pause from outside is there or not. true = that changed. */
+bool session_pause_asked(bool paused);
 
 /* A ring is filling up, or there is something else to write. Any thread, hook path. */
 void session_call_drain(void);

@@ -44,9 +44,14 @@ uint32_t thread_number(struct thread *t); /* id, also before the thread has anyt
 /* true = the thread has a number and a ring. */
 bool thread_attach(struct thread *t);
 
+static inline bool thread_is_ready(const struct thread *t)
+{
+	return OS_LIKELY(t->ring && t->generation == gmt_session.generation);
+}
+
 static inline bool thread_ready(struct thread *t)
 {
-	if (OS_LIKELY(t->ring && t->generation == gmt_session.generation))
+	if (thread_is_ready(t))
 		return true;
 	return thread_attach(t);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 static struct intern_table nodes;
+static uint64_t cut;
 
 static bool define_node(struct thread *t, uint32_t id, uint32_t parent, enum gmt_frame frame,
 			uint64_t value)
@@ -40,7 +41,18 @@ uint32_t stack_node(struct thread *t, uint32_t parent, enum gmt_frame frame, uin
 	return id == INTERN_DEAD ? 0 : id;
 }
 
+uint64_t stack_nodes(void)
+{
+	return __atomic_load_n(&nodes.last_id, __ATOMIC_RELAXED);
+}
+
+uint64_t stack_nodes_cut(void)
+{
+	return __atomic_load_n(&cut, __ATOMIC_RELAXED);
+}
+
 void stack_nodes_forget(void)
 {
 	memset(&nodes, 0, sizeof(nodes));
+	cut = 0;
 }

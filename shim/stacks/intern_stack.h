@@ -9,6 +9,9 @@
 
 /* Id of the node, defined in the thread's ring before it is known to anyone; 0 = could not be. */
 uint32_t stack_node(struct thread *t, uint32_t parent, enum gmt_frame frame, uint64_t value);
+uint64_t stack_nodes(void);	/* how many there are */
+uint64_t stack_nodes_cut(void); /* how often a stack was cut because there was no room */
+
 void stack_nodes_forget(void);
 
 #endif

@@ -59,7 +59,9 @@ static int find_mapped(long pid, char path[PATH_MAX])
 		return say_error(EXIT_USAGE, "there is no process %ld, and no file of that name",
 				 pid);
 	if (!f)
-		return say_error(EXIT_UNREADABLE, "process %ld: %s; name its recording instead",
+		return say_error(EXIT_UNREADABLE,
+				 "process %ld: %s, as it belongs to another user; name its "
+				 "recording instead",
 				 pid, strerror(errno));
 	if (read_maps(f, path))
 		return 0;

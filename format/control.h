@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a recorded process can be asked from outside, through the first page of its live file: one
+ * request at a time, written by the tool, carried out by the drain, and the recorder's own figures,
+ * written by the drain. Its layout is part of the format (FORMAT.md, section 7). All fields are
+ * atomic; who asks holds a lock (flock) on the live file.
+ */
+#ifndef GMT_CONTROL_H
+#define GMT_CONTROL_H
+
+#include "ring.h"
+
+#define GMT_CONTROL_AT	    1024u /* bytes of the page before it */
+#define GMT_CONTROL_VERSION 1u
+#define GMT_CONTROL_TEXT    1024u
+
+enum gmt_request {
+	GMT_REQUEST_NONE = 0,
+	GMT_REQUEST_PAUSE = 1,
+	GMT_REQUEST_RESUME = 2,
+	GMT_REQUEST_MARK = 3, /* text = its name */
+};
+
+struct gmt_control {
+	uint32_t version; /* 0: the recorder takes no requests */
+	uint32_t what;	  /* enum gmt_request; the drain takes it by putting NONE in its place */
+	uint32_t done;	  /* requests carried out, ever */
+	uint32_t length;  /* of text */
+	uint32_t paused;  /* 1 = by a request */
+	uint32_t program; /* how often the program itself has paused */
+	uint64_t time_ns; /* when the drain wrote the figures */
+	uint64_t events;  /* numbers given to events */
+	uint64_t bytes;	  /* of the recording */
+	uint64_t dropped; /* events that could not be kept */
+	uint64_t memory;  /* bytes that the recorder holds, live file included */
+	uint64_t nodes;	  /* of the tree of stacks */
+	uint64_t cut;	  /* stacks that were cut because the tree was full */
+	uint8_t text[GMT_CONTROL_TEXT];
+};
+
+static inline struct gmt_control *gmt_control_of(void *live_page)
+{
+	return (struct gmt_control *)((char *)live_page + GMT_CONTROL_AT);
+}
+
+_Static_assert(GMT_CONTROL_AT + sizeof(struct gmt_control) <= GMT_LIVE_PAGE, "in the first page");
+_Static_assert(sizeof(struct gmt_control) == 80 + GMT_CONTROL_TEXT, "part of the format");
+
+#endif

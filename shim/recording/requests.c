@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `gpumemtrace ctl` writes a request into the live file, which this process has mapped: no signal,
+ * no socket, no thread. Runs on the drain's thread at each of its looks; what is read there is
+ * foreign, so lengths are checked before use.
+ */
+#include "requests.h"
+
+#include "../../format/control.h"
+#include "../base/os.h"
+#include "../rings/live.h"
+#include "../rings/state.h"
+#include "../stacks/intern_stack.h"
+
+#include <string.h>
+
+typedef void mark_fn(const char *name, size_t len);
+
+#define LOAD(p)	    __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+static void pause_on(struct gmt_control *c, mark_fn *mark)
+{
+	static const char name[] = "recording paused";
+
+	(void)c;
+	if (session_pause_asked(true))
+		mark(name, sizeof(name) - 1);
+}
+
+static void pause_off(struct gmt_control *c, mark_fn *mark)
+{
+	static const char name[] = "recording resumed";
+
+	(void)c;
+	if (session_pause_asked(false))
+		mark(name, sizeof(name) - 1);
+}
+
+static void mark_now(struct gmt_control *c, mark_fn *mark)
+{
+	uint32_t len = LOAD(&c->length);
+	char name[GMT_CONTROL_TEXT];
+
+	len = len < GMT_CONTROL_TEXT ? len : GMT_CONTROL_TEXT;
+	memcpy(name, c->text, len);
+	mark(name, len);
+}
+
+static void carry_out(struct gmt_control *c, mark_fn *mark)
+{
+	static void (*const acts[])(struct gmt_control *, mark_fn *) = {
+		[GMT_REQUEST_PAUSE] = pause_on,
+		[GMT_REQUEST_RESUME] = pause_off,
+		[GMT_REQUEST_MARK] = mark_now,
+	};
+	uint32_t what = __atomic_exchange_n(&c->what, GMT_REQUEST_NONE, __ATOMIC_ACQ_REL);
+
+	if (what < sizeof(acts) / sizeof(acts[0]) && acts[what])
+		acts[what](c, mark);
+}
+
+static void write_figures(struct gmt_control *c, const struct request_figures *f)
+{
+	uint32_t paused = LOAD(&gmt_session.paused);
+
+	STORE(&c->paused, paused & SESSION_PAUSE_ASKED ? 1 : 0);
+	STORE(&c->program, paused & ~SESSION_PAUSE_ASKED);
+	STORE(&c->events, LOAD(&gmt_session.seq));
+	STORE(&c->bytes, f->bytes);
+	STORE(&c->dropped, f->dropped);
+	STORE(&c->memory, os_mapped() + live_bytes());
+	STORE(&c->nodes, stack_nodes());
+	STORE(&c->cut, stack_nodes_cut());
+	__atomic_store_n(&c->time_ns, os_now(), __ATOMIC_RELEASE);
+}
+
+void requests_look(const struct request_figures *f, mark_fn *mark)
+{
+	struct gmt_control *c = live_control();
+	bool asked = LOAD(&c->what) != GMT_REQUEST_NONE;
+
+	if (asked)
+		carry_out(c, mark);
+	write_figures(c, f);
+	if (asked)
+		__atomic_add_fetch(&c->done, 1, __ATOMIC_RELEASE);
+}
+
+void requests_open(void)
+{
+	__atomic_store_n(&live_control()->version, GMT_CONTROL_VERSION, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests from outside, and the recorder's own figures for those who ask. The drain's thread. */
+#ifndef GMT_REQUESTS_H
+#define GMT_REQUESTS_H
+
+#include "../../format/record.h"
+
+struct request_figures {
+	uint64_t bytes, dropped;
+};
+
+void requests_open(void); /* from now on requests are taken */
+
+/* Carries out what is asked, if anything is, and writes the figures. mark(name) records an instant.
+ */
+void requests_look(const struct request_figures *f, void (*mark)(const char *name, size_t len));
+
+#endif

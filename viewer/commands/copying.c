@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that can be read of a recording, written anew as a whole one. */
+#include "copying.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../format/writer.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+
+struct copy {
+	struct gmt_writer *writer;
+	uint64_t events;
+	int err;
+};
+
+static int copy_def(void *ctx, const struct gmt_def *d)
+{
+	struct copy *c = ctx;
+
+	c->err = gmt_writer_def(c->writer, d);
+	return c->err;
+}
+
+static int copy_event(void *ctx, const struct gmt_event *e)
+{
+	struct copy *c = ctx;
+
+	c->events++;
+	c->err = gmt_writer_event(c->writer, e);
+	return c->err;
+}
+
+/* Says in the copy itself that it is one. */
+static int add_mark(struct gmt_writer *w)
+{
+	struct {
+		struct gmt_def_meta head;
+		char key[9], value[3]; /* no zero at the ends */
+	} __attribute__((packed)) payload = { .head = { sizeof(payload.key) } };
+	struct gmt_def d = { GMT_DEF_META, 0, sizeof(payload), &payload };
+
+	memcpy(payload.key, "recovered", sizeof(payload.key));
+	memcpy(payload.value, "yes", sizeof(payload.value));
+	return gmt_writer_def(w, &d);
+}
+
+static int copy_all(const struct recording *r, int fd, struct copy *c)
+{
+	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
+	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0 };
+	size_t bytes = (gmt_writer_workspace() + 63) & ~(size_t)63;
+	void *workspace = aligned_alloc(64, bytes);
+	int rc;
+
+	if (!workspace)
+		return -GMT_ERR_NO_MEMORY;
+	c->writer = gmt_writer_open(workspace, bytes, fd, &info, &rc);
+	if (c->writer) {
+		rc = add_mark(c->writer);
+		if (!rc)
+			rc = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, c);
+		if (!rc)
+			rc = gmt_writer_finish(c->writer);
+		if (!rc && fsync(fd) && errno != EINVAL)
+			rc = -GMT_ERR_SYS;
+	}
+	free(workspace);
+	return rc;
+}
+
+static int write_copy(const struct recording *r, const char *path, uint64_t *events)
+{
+	struct copy c = { 0 };
+	struct outfile file;
+	int rc = outfile_begin(&file, path), why;
+
+	if (rc)
+		return rc;
+	rc = copy_all(r, fileno(file.f), &c);
+	why = errno;
+	if (!rc && outfile_commit(&file))
+		return EXIT_UNREADABLE;
+	*events = c.events;
+	if (!rc)
+		return 0;
+	outfile_drop(&file);
+	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
+			 rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int copying_write(const struct recording *r, const char *path, uint64_t *events)
+{
+	int rc;
+
+	if (same_file(r->path, path))
+		return say_error(EXIT_USAGE, "the output must be another file than %s", r->path);
+	rc = outfile_check(path);
+	return rc ? rc : write_copy(r, path, events);
+}
