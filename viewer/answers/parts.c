@@ -23,14 +23,22 @@ bool device_is_simulated(const struct defs *d, int device)
 	return !strncmp(device_fact(d, device, "uuid").s, begin, sizeof(begin) - 1);
 }
 
+const char *device_card(const struct defs *d, int device, char *buf, size_t room)
+{
+	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
+
+	snprintf(buf, room, "%.50s",
+		 card.len && device_is_simulated(d, device) ? card.s
+							    : device_fact(d, device, "name").s);
+	return buf;
+}
+
 const char *device_words(const struct defs *d, int device, char *buf, size_t room)
 {
-	struct defs_text name = device_fact(d, device, "name");
-	struct defs_text card = defs_meta(d, "env.SIMGPU_CARD");
-	bool simulated = device_is_simulated(d, device);
+	char card[64];
 
-	snprintf(buf, room, "%s%.50s", simulated ? "simulated " : "",
-		 simulated && card.len ? card.s : name.s);
+	snprintf(buf, room, "%s%s", device_is_simulated(d, device) ? "simulated " : "",
+		 device_card(d, device, card, sizeof(card)));
 	return buf;
 }
 

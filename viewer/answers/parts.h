@@ -32,5 +32,7 @@ bool device_is_simulated(const struct defs *d, int device);
 /* The name of a device, and that it was a simulated one: "simulated h100-80g". "" if it is not
  * known. Returns buf. */
 const char *device_words(const struct defs *d, int device, char *buf, size_t room);
+/* The name alone: "h100-80g". Returns buf. */
+const char *device_card(const struct defs *d, int device, char *buf, size_t room);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/emit_json.h"
+#include "../base/bytes.h"
 #include "../base/need.h"
 #include "flatbuffer.h"
 
@@ -21,11 +21,6 @@ static const struct form {
 	[ARROW_UINT64] = { TYPE_INT, 8, false }, [ARROW_UINT32] = { TYPE_INT, 4, false },
 	[ARROW_UINT16] = { TYPE_INT, 2, false }, [ARROW_INT32] = { TYPE_INT, 4, true },
 	[ARROW_TEXT] = { TYPE_UTF8, 4, false },
-};
-
-struct bytes {
-	uint8_t *p;
-	size_t len, room;
 };
 
 /* `given` cells of the batch are there, the others null. Numbers stand in `values` by their row;
@@ -60,37 +55,6 @@ static void pad(struct arrow *a)
 	static const char zeros[8];
 
 	put(a, zeros, (8 - a->at % 8) % 8);
-}
-
-static void add(struct bytes *b, const void *bytes, size_t len)
-{
-	if (b->len + len > b->room) {
-		b->room = (b->len + len) * 2;
-		b->p = need_resize(b->p, b->room);
-	}
-	memcpy(b->p + b->len, bytes, len);
-	b->len += len;
-}
-
-/* Readers check that texts are UTF-8: other bytes become '?'. */
-static void add_text(struct bytes *b, const char *s, size_t len)
-{
-	while (len) {
-		size_t n = 0;
-
-		while (n < len && s[n] > 0)
-			n++;
-		add(b, s, n);
-		s += n;
-		len -= n;
-		if (!len)
-			break;
-		n = emit_utf8(s, len);
-		add(b, n ? s : "?", n ? n : 1);
-		n = n ? n : 1;
-		s += n;
-		len -= n;
-	}
 }
 
 static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_column *c)
@@ -288,7 +252,7 @@ void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len)
 	struct column_data *c = &a->data[column];
 
 	set_valid(c, a->rows);
-	add_text(&c->values, s, len);
+	bytes_add_text(&c->values, s, len);
 }
 
 void arrow_row(struct arrow *a)

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every event as a row of an Arrow table. One pass, nothing is kept, nothing is classified. */
+/* Every event as a row of a table. One pass, nothing is kept, nothing is classified. */
+#include "export_events.h"
+
 #include <string.h>
 
 #include "../base/say.h"
 #include "arrow.h"
-#include "export.h"
-
-enum event_column {
-#define EVENT_COLUMN(name, type, bit, unit, meaning) EVENT_##name,
-#include "export_event_columns.def"
-#undef EVENT_COLUMN
-	EVENT_COLUMNS
-};
 
 static const struct arrow_column all[EVENT_COLUMNS] = {
 #define EVENT_COLUMN(name, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
@@ -28,10 +22,8 @@ static const unsigned needs[EVENT_COLUMNS] = {
 
 struct events {
 	const struct defs *defs;
-	struct arrow *arrow;
-	struct arrow_column columns[EVENT_COLUMNS];
-	enum event_column what[EVENT_COLUMNS];
-	unsigned count;
+	const struct export_events *table;
+	struct export_cell cells[EVENT_COLUMNS];
 	uint32_t thread, tid; /* the last one that was looked up */
 };
 
@@ -104,21 +96,31 @@ static int add_row(void *ctx, const struct gmt_event *e)
 	struct events *x = ctx;
 	unsigned has = gmt_kind_fields(e->kind);
 
-	for (unsigned i = 0; i < x->count; i++) {
-		enum event_column c = x->what[i];
+	for (unsigned i = 0; i < x->table->count; i++) {
+		enum event_column c = x->table->what[i];
+		struct export_cell *cell = &x->cells[i];
 
-		if ((needs[c] & has) != needs[c] || is_null(e, c))
+		cell->null = (needs[c] & has) != needs[c] || is_null(e, c);
+		if (cell->null)
 			continue;
 		if (all[c].type == ARROW_TEXT) {
 			struct defs_text t = text_of(x, e, c);
 
-			arrow_text(x->arrow, i, t.s, t.len);
+			cell->text = t.s;
+			cell->len = t.len;
 		} else {
-			arrow_number(x->arrow, i, number_of(x, e, c));
+			cell->number = number_of(x, e, c);
 		}
 	}
-	arrow_row(x->arrow);
+	x->table->row(x->table->ctx, x->cells);
 	return 0;
+}
+
+int export_events(struct recording *r, const struct export_events *table)
+{
+	struct events x = { .defs = &r->defs, .table = table };
+
+	return recording_run(r, UINT64_MAX, add_row, &x);
 }
 
 static int unknown_column(const char *name, size_t len)
@@ -133,7 +135,7 @@ static int unknown_column(const char *name, size_t len)
 			 names + 2);
 }
 
-static int choose(struct events *x, const char *list)
+static int choose(struct export_events *x, const char *list)
 {
 	bool taken[EVENT_COLUMNS] = { false };
 
@@ -154,27 +156,50 @@ static int choose(struct events *x, const char *list)
 
 int export_event_columns_check(const char *columns)
 {
-	struct events x = { 0 };
+	struct export_events x = { 0 };
 
 	return columns ? choose(&x, columns) : 0;
 }
 
+/* ---- as Arrow ---- */
+
+struct arrow_events {
+	struct export_events table;
+	struct arrow_column columns[EVENT_COLUMNS];
+	struct arrow *arrow;
+};
+
+static void arrow_event(void *ctx, const struct export_cell *cells)
+{
+	struct arrow_events *x = ctx;
+
+	for (unsigned i = 0; i < x->table.count; i++) {
+		if (cells[i].null)
+			continue;
+		if (x->columns[i].type == ARROW_TEXT)
+			arrow_text(x->arrow, i, cells[i].text, cells[i].len);
+		else
+			arrow_number(x->arrow, i, cells[i].number);
+	}
+	arrow_row(x->arrow);
+}
+
 int export_event_table(struct export *x)
 {
-	struct events t = { .defs = &x->recording.defs };
-	int rc;
+	struct arrow_events t = { .table = { .row = arrow_event, .ctx = &t } };
+	int rc = 0;
 
 	if (x->options->columns)
-		rc = choose(&t, x->options->columns);
+		rc = choose(&t.table, x->options->columns);
 	else
-		for (rc = 0; t.count < EVENT_COLUMNS; t.count++)
-			t.what[t.count] = (enum event_column)t.count;
-	for (unsigned i = 0; i < t.count; i++)
-		t.columns[i] = all[t.what[i]];
+		for (; t.table.count < EVENT_COLUMNS; t.table.count++)
+			t.table.what[t.table.count] = (enum event_column)t.table.count;
 	if (rc)
 		return rc;
-	t.arrow = arrow_open(x->f, t.columns, t.count);
-	rc = recording_run(&x->recording, UINT64_MAX, add_row, &t);
+	for (unsigned i = 0; i < t.table.count; i++)
+		t.columns[i] = all[t.table.what[i]];
+	t.arrow = arrow_open(x->f, t.columns, t.table.count);
+	rc = export_events(&x->recording, &t.table);
 	arrow_close(t.arrow);
 	return rc;
 }

@@ -68,6 +68,7 @@ static char *job_words(const struct defs *d)
 static void facts(struct rank_file *f, const struct defs *d)
 {
 	struct defs_text host = defs_meta(d, "host"), start = defs_meta(d, "start_unix_ns");
+	struct defs_text root = defs_meta(d, "git.root"), cwd = defs_meta(d, "cwd");
 	char command[1024];
 
 	find_rank(f, d);
@@ -78,6 +79,8 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->job = job_words(d);
 	command_words(d, command, sizeof(command));
 	f->command = need_copy(command, strlen(command));
+	root = root.len ? root : cwd;
+	f->folder = need_copy(root.len ? root.s : "", root.len);
 }
 
 void ranks_name(struct rank_file *f)
@@ -109,6 +112,7 @@ void ranks_look(struct rank_file *f, char *path)
 	}
 	f->job = f->job ? f->job : need_copy("", 0);
 	f->command = f->command ? f->command : need_copy("", 0);
+	f->folder = f->folder ? f->folder : need_copy("", 0);
 	ranks_name(f);
 }
 
@@ -117,4 +121,5 @@ void ranks_look_free(struct rank_file *f)
 	free(f->path);
 	free(f->job);
 	free(f->command);
+	free(f->folder);
 }

@@ -21,6 +21,7 @@ struct rank_file {
 	int64_t start_ns; /* of the process, by the clock on the wall */
 	char *job;	  /* what all processes of a run have in common; "" = nothing is known */
 	char *command;
+	char *folder; /* of the program: of its repository, else where it ran; "" = not known */
 };
 
 /* path stays the file's. */

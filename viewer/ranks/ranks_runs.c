@@ -73,10 +73,10 @@ static void drop_equal_numbers(struct ranks_run *run)
 }
 
 /* What a rank starts inherits its number: an evaluation in a process of its own, for instance. */
-static bool started_by_a_rank(const struct ranks_run *run, const struct rank_file *f)
+bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		const struct rank_file *g = &run->items[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct rank_file *g = &items[i];
 
 		if (g != f && f->rank >= 0 && g->rank == f->rank && g->pid == f->parent &&
 		    same_host(f, g))
@@ -90,7 +90,7 @@ static void leave_children(struct ranks_run *run)
 	for (size_t i = 0; i < run->count;) {
 		struct rank_file *f = &run->items[i];
 
-		if (!started_by_a_rank(run, f)) {
+		if (!ranks_is_child(run->items, run->count, f)) {
 			i++;
 			continue;
 		}
@@ -147,7 +147,7 @@ static int by_job_and_start(const void *a, const void *b)
 
 /* Of the items from..to the end (not in it) of the first run: where the job ends, or, if a rank
  * comes twice before that, at the longest pause between the two. */
-static size_t run_end(const struct rank_file *items, size_t from, size_t to)
+size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
 		if (strcmp(items[i].job, items[from].job))
@@ -216,7 +216,7 @@ static void split(struct ranks_run *run)
 		to++;
 	while (at < to) {
 		parts[count].from = at;
-		parts[count].to = at = run_end(run->items, at, to);
+		parts[count].to = at = ranks_run_end(run->items, at, to);
 		count++;
 	}
 	if (count > 1)

@@ -10,6 +10,11 @@
  */
 int ranks_one_run(struct ranks_run *run, bool folders);
 
+/* Of items in order of their starts, all of one job: the end (not in it) of the first run. */
+size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to);
+/* A process that a rank started: it has that rank's number. */
+bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f);
+
 void ranks_leave(struct ranks_run *run, char *path); /* takes the path */
 
 #endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect: recordings of many runs become tables that queries ask together. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../documents/document.h"
+#include "../lake/lake_index.h"
+#include "../lake/lake_recording.h"
+#include "../ranks/ranks_work.h"
+#include "command.h"
+
+#define SMALL ((1u << LAKE_allocations) - 1) /* every table before the large ones */
+
+struct collect_options {
+	char **files;
+	const char *output, *project, *tables;
+};
+
+struct outcome {
+	char *error; /* NULL: it is in the lake */
+	uint64_t peak;
+	bool known;
+};
+
+struct job {
+	const struct collect_options *options;
+	struct lake_sources sources;
+	struct outcome *outcomes;
+	size_t kept, skipped, runs;
+};
+
+static int work(void *ctx, size_t i, FILE *out)
+{
+	const struct job *j = ctx;
+	const struct lake_source *s = &j->sources.items[i];
+	struct lake_writer *w = need_new(sizeof(*w));
+	unsigned tables = SMALL | (j->options->tables ? 1u << LAKE_allocations : 0);
+	struct lake_said said;
+	struct recording r;
+	int rc = recording_open(&r, s->file->path);
+
+	if (rc)
+		return rc;
+	rc = lake_begin(w, j->options->output, &s->place, tables, PARQUET_SMALL);
+	if (rc)
+		return rc;
+	rc = lake_recording(w, &r, &said);
+	if (rc)
+		lake_drop(w);
+	else
+		rc = lake_commit(w);
+	if (!rc && said.device >= 0)
+		fprintf(out, "%" PRIu64, said.peak_bytes);
+	return rc;
+}
+
+static void done(void *ctx, size_t i, const struct ranks_result *result)
+{
+	struct job *j = ctx;
+	struct outcome *o = &j->outcomes[i];
+	const struct lake_source *s = &j->sources.items[i];
+	size_t name = strlen(s->file->path);
+
+	if (!result->rc) {
+		lake_move(j->options->output, s);
+		o->known = result->len;
+		o->peak = o->known ? strtoull(result->text, NULL, 10) : 0;
+		j->kept++;
+		return;
+	}
+	j->skipped++;
+	o->error = need_copy(result->error, strlen(result->error));
+	if (j->sources.count == 1)
+		return; /* outcome() says it */
+	if (!strncmp(o->error, s->file->path, name) && o->error[name] == ':')
+		say_note("%s: skipped", o->error);
+	else
+		say_note("%s: %s: skipped", s->file->path, o->error);
+}
+
+static bool recording_row(void *ctx, size_t i, struct row_collect_recording *row)
+{
+	const struct job *j = ctx;
+	const struct lake_source *s = &j->sources.items[i];
+	const struct outcome *o = &j->outcomes[i];
+
+	*row = (struct row_collect_recording){ .file = s->file->path,
+					       .project = s->place.project,
+					       .day = s->place.day,
+					       .run = s->place.run,
+					       .rank = s->place.rank,
+					       .has_peak_bytes = o->known,
+					       .peak_bytes = o->peak,
+					       .has_error = o->error,
+					       .error = o->error };
+	return true;
+}
+
+static void count_runs(struct job *j)
+{
+	const struct lake_source *items = j->sources.items;
+
+	for (size_t i = 0; i < j->sources.count; i++)
+		j->runs += !j->outcomes[i].error &&
+			   (!i || strcmp(items[i].place.run, items[i - 1].place.run));
+}
+
+static void print(struct emit *out, struct job *j)
+{
+	const struct row_collect row = { .lake = j->options->output,
+					 .collected = j->kept,
+					 .skipped = j->skipped,
+					 .recordings = { j->sources.count, recording_row, j } };
+	char kept[HUMAN_MAX], runs[HUMAN_MAX];
+
+	emit_document(out, collect, &row);
+	if (!j->kept)
+		return;
+	emit_line(out, "%s: %s recording%s of %s run%s collected", j->options->output,
+		  human_count(kept, j->kept), j->kept == 1 ? "" : "s", human_count(runs, j->runs),
+		  j->runs == 1 ? "" : "s");
+	emit_line(out, "%s", "");
+	emit_line(out,
+		  "Where next: gpumemtrace sql \"from peak_by_commit\" %s   |   "
+		  "gpumemtrace dashboard %s -o lake.html",
+		  j->options->output, j->options->output);
+}
+
+static int check_options(const struct collect_options *o)
+{
+	struct stat st;
+
+	if (!o->output)
+		return say_error(EXIT_USAGE, "-o LAKE is missing: the folder to collect into");
+	if (o->project && !lake_name_is_good(o->project))
+		return say_error(EXIT_USAGE,
+				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",
+				 o->project);
+	if (!stat(o->output, &st) && !S_ISDIR(st.st_mode))
+		return say_error(EXIT_USAGE, "%s exists and is no folder; choose another name",
+				 o->output);
+	return 0;
+}
+
+static int outcome(const struct job *j)
+{
+	if (!j->skipped)
+		return EXIT_OK;
+	if (j->kept)
+		return EXIT_UNREADABLE;
+	if (j->sources.count == 1)
+		return say_error(EXIT_UNREADABLE, "%s", j->outcomes[0].error);
+	return say_error(EXIT_UNREADABLE, "none of %zu recordings can be read", j->skipped);
+}
+
+static int run_collect(const void *options, struct emit *out)
+{
+	const struct collect_options *o = options;
+	struct job j = { .options = o };
+	struct ranks_work w = { .work = work, .done = done, .ctx = &j };
+	int rc = check_options(o);
+
+	if (!rc)
+		rc = lake_sources_find(&j.sources, o->files, o->output, o->project);
+	if (rc)
+		return rc;
+	j.outcomes = need_new((j.sources.count + 1) * sizeof(*j.outcomes));
+	w.count = j.sources.count;
+	ranks_work(&w);
+	count_runs(&j);
+	print(out, &j);
+	rc = outcome(&j);
+	for (size_t i = 0; i < j.sources.count; i++)
+		free(j.outcomes[i].error);
+	free(j.outcomes);
+	lake_sources_free(&j.sources);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	OPTION(struct collect_options, output, "output", 'o', TEXT, "LAKE",
+	       "folder to collect into (needed)"),
+	OPTION(struct collect_options, project, "project", 0, TEXT, "NAME",
+	       "default: name of the program's folder"),
+	OPTION(struct collect_options, tables, "tables", 0, WORD, "TABLE",
+	       "also this one: allocations, every block; large", .words = "allocations"),
+	{ 0 },
+};
+
+const struct command command_collect = {
+	.name = "collect",
+	.summary = "collect recordings of many runs into tables (Parquet)",
+	.text = "Writes what is to be known of each recording into a lake: a folder of Parquet "
+		"files, a table a folder, by project, day, run and rank. gpumemtrace sql asks it; "
+		"so do DuckDB, Polars, pandas and Spark. A folder stands for all recordings below "
+		"it. What was collected before is written anew, never twice. A recording that "
+		"cannot be read is skipped, and the exit code is 3.",
+	.options = options,
+	.operands =
+		(const struct operand_row[]){
+			{ "RUN", OPERAND_MANY, offsetof(struct collect_options, files) }, { 0 } },
+	.size = sizeof(struct collect_options),
+	.run = run_collect,
+};

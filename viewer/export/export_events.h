@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of events: every event of a recording, one row each. */
+#ifndef VIEWER_EXPORT_EVENTS_H
+#define VIEWER_EXPORT_EVENTS_H
+
+#include "export_table.h"
+
+enum event_column {
+#define EVENT_COLUMN(name, type, bit, unit, meaning) EVENT_##name,
+#include "export_event_columns.def"
+#undef EVENT_COLUMN
+	EVENT_COLUMNS
+};
+
+struct export_events {
+	enum event_column what[EVENT_COLUMNS]; /* these columns, in this order */
+	unsigned count;
+	/* A cell for each of them; numbers are as wide as their column in the exports. */
+	void (*row)(void *ctx, const struct export_cell *cells);
+	void *ctx;
+};
+
+/* 0, or a sentence was said and the exit code. */
+int export_events(struct recording *r, const struct export_events *table);
+
+#endif

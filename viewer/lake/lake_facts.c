@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row of a recording: who, where, what, and how it went. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/leaks.h"
+#include "../answers/parts.h"
+#include "../base/version.h"
+#include "lake_cells.h"
+#include "lake_recording.h"
+
+/* Columns that are what was recorded of the process; the first key that it has. */
+static const struct fact {
+	unsigned column;
+	const char *keys[3];
+	bool number;
+} facts[] = {
+	{ LAKE_ranks_user, { "env.USER", "uid" }, false },
+	{ LAKE_ranks_host, { "host" }, false },
+	{ LAKE_ranks_pid, { "pid" }, true },
+	{ LAKE_ranks_world, { "env.WORLD_SIZE" }, true },
+	{ LAKE_ranks_job, { "env.SLURM_JOB_ID" }, false },
+	{ LAKE_ranks_git_commit, { "git.commit" }, false },
+	{ LAKE_ranks_git_branch, { "git.branch" }, false },
+	{ LAKE_ranks_torch, { "torch.version" }, false },
+	{ LAKE_ranks_cuda, { "torch.cuda" }, false },
+	{ LAKE_ranks_python, { "python.version" }, false },
+	{ LAKE_ranks_alloc_conf,
+	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" },
+	  false },
+};
+
+static void fact_cells(struct lake_rows *x)
+{
+	const struct defs *d = &x->recording->defs;
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		const struct fact *f = &facts[i];
+		struct defs_text v = { 0 };
+
+		for (size_t k = 0; k < 3 && f->keys[k] && !v.len; k++)
+			v = defs_meta(d, f->keys[k]);
+		if (!v.len)
+			continue;
+		if (f->number)
+			lake_int(x->w, LAKE_ranks, f->column, strtoll(v.s, NULL, 10));
+		else
+			lake_bytes(x->w, LAKE_ranks, f->column, v.s, v.len);
+	}
+}
+
+static void process_cells(struct lake_rows *x)
+{
+	const struct recording *r = x->recording;
+	const struct model *m = &x->timeline->model;
+	struct defs_text start = defs_meta(&r->defs, "start_unix_ns");
+	int64_t started = start.len ? strtoll(start.s, NULL, 10)
+				    : (int64_t)m->first_ns + r->info->realtime_minus_monotonic_ns;
+	char command[4096];
+
+	put_text(x->w, ranks, recording, r->path);
+	if (start.len || r->info->realtime_minus_monotonic_ns)
+		put_int(x->w, ranks, started, started / 1000);
+	put_int(x->w, ranks, duration_ns, m->last_ns - m->first_ns);
+	put_text(x->w, ranks, command, command_words(&r->defs, command, sizeof(command)));
+	put_text(x->w, ranks, end_state,
+		 x->out_of_memory ? "out_of_memory"
+		 : m->ended	  ? "ended"
+				  : "unknown");
+	put_int(x->w, ranks, events, m->events);
+	put_int(x->w, ranks, dropped, m->dropped);
+	put_flag(x->w, ranks, truncated, r->info->truncated);
+	put_int(x->w, ranks, recording_bytes, r->file_bytes);
+	put_int(x->w, ranks, refusals, x->refusals);
+	put_text(x->w, ranks, tool, VIEWER_VERSION);
+}
+
+static void growth_rows(struct lake_rows *x)
+{
+	struct leaks leaks = { 0 };
+
+	leaks_find(&leaks, x->timeline);
+	if (leaks.from_step != leaks.to_step)
+		put_int(x->w, ranks, growth_bytes, leaks.bytes_per_step);
+	for (size_t i = 0; i < leaks.count; i++) {
+		const struct leak *l = &leaks.items[i];
+
+		put_text(x->w, growth, class, category_name(l->category));
+		put_owner(x->w, growth, &l->owner, lake_module(x, l->blocks ? l->latest.stack : 0));
+		put_int(x->w, growth, bytes_per_step, l->bytes_per_step);
+		put_int(x->w, growth, bytes, l->bytes);
+		put_int(x->w, growth, blocks, l->blocks);
+		put_int(x->w, growth, from_step, leaks.from_step);
+		put_int(x->w, growth, to_step, leaks.to_step);
+		lake_row(x->w, LAKE_growth);
+	}
+	leaks_free(&leaks);
+}
+
+static uint64_t used_on(const struct model_device *d)
+{
+	return d->driver.peak.bytes ? d->driver.peak.bytes + d->context : model_peak_reserved(d);
+}
+
+static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
+{
+	const struct timeline *t = x->timeline;
+	const struct model_device *d = &t->model.devices[t->device];
+	const struct moment *mo = &peak->shot.moment;
+	char card[100];
+
+	put_int(x->w, ranks, device, t->device);
+	put_text(x->w, ranks, card,
+		 device_card(&x->recording->defs, t->device, card, sizeof(card)));
+	put_flag(x->w, ranks, simulated, device_is_simulated(&x->recording->defs, t->device));
+	put_known(x->w, ranks, total_bytes, d->total_bytes);
+	put_int(x->w, ranks, peak_bytes, mo->bytes);
+	put_int(x->w, ranks, peak_time_ns, mo->time_ns);
+	put_int(x->w, ranks, peak_step, peak->instant.step);
+	put_text(x->w, ranks, peak_phase, phase_name(peak->instant.phase));
+	put_text(x->w, ranks, peak_at, peak->instant.text);
+	put_int(x->w, ranks, peak_reserved_bytes, model_peak_reserved(d));
+	put_int(x->w, ranks, reserved_at_peak_bytes, mo->reserved);
+	put_int(x->w, ranks, largest_hole_bytes, holders_largest_hole(mo));
+	put_int(x->w, ranks, used_bytes, used_on(d));
+	put_int(x->w, ranks, end_bytes, model_curve(d)->now);
+	put_int(x->w, ranks, allocs, model_allocs(d));
+	put_int(x->w, ranks, frees, model_frees(d));
+	put_int(x->w, ranks, retries, d->retries);
+	put_int(x->w, ranks, steps, steps_number(&t->steps));
+	put_text(x->w, ranks, step_basis, steps_basis_name(t->steps.basis));
+	growth_rows(x);
+}
+
+static bool had_memory(const struct model_device *d)
+{
+	return d->seen && (model_curve(d)->peak.bytes || model_ooms(d));
+}
+
+void lake_rank_row(struct lake_rows *x, struct peak_answer *peak)
+{
+	unsigned devices = 0;
+
+	for (int i = 0; i < MODEL_DEVICES; i++)
+		devices += had_memory(&x->timeline->model.devices[i]);
+	fact_cells(x);
+	process_cells(x);
+	put_int(x->w, ranks, devices, devices);
+	if (x->timeline->device >= 0)
+		device_cells(x, peak);
+	lake_row(x->w, LAKE_ranks);
+}
+
+/* ---- each device ---- */
+
+static void class_rows(struct lake_rows *x, const struct snapshot *s)
+{
+	for (unsigned c = 0; c < CATEGORIES; c++) {
+		if (!s->blocks[c])
+			continue;
+		put_int(x->w, classes, device, s->moment.device);
+		put_text(x->w, classes, class, category_name(c));
+		put_int(x->w, classes, bytes, s->bytes[c]);
+		put_int(x->w, classes, blocks, s->blocks[c]);
+		lake_row(x->w, LAKE_classes);
+	}
+}
+
+static void device_row(struct lake_rows *x, int device)
+{
+	const struct model_device *d = &x->timeline->model.devices[device];
+	const struct curve *c = model_curve(d);
+	char card[100];
+
+	put_int(x->w, devices, device, device);
+	put_text(x->w, devices, card, device_card(&x->recording->defs, device, card, sizeof(card)));
+	put_known(x->w, devices, total_bytes, d->total_bytes);
+	put_int(x->w, devices, peak_bytes, c->peak.bytes);
+	put_int(x->w, devices, peak_time_ns, c->peak.event.time_ns);
+	put_int(x->w, devices, peak_reserved_bytes, model_peak_reserved(d));
+	put_int(x->w, devices, used_bytes, used_on(d));
+	put_int(x->w, devices, end_bytes, c->now);
+	put_int(x->w, devices, refusals, model_ooms(d));
+	lake_row(x->w, LAKE_devices);
+}
+
+void lake_device_rows(struct lake_rows *x)
+{
+	struct timeline *t = x->timeline;
+	struct snapshot s;
+
+	for (int i = 0; i < MODEL_DEVICES; i++) {
+		if (!had_memory(&t->model.devices[i]))
+			continue;
+		x->refusals += model_ooms(&t->model.devices[i]);
+		device_row(x, i);
+		timeline_look(t, i);
+		snapshot_take(&s, t, model_curve(&t->model.devices[i])->peak.event.seq);
+		class_rows(x, &s);
+		snapshot_free(&s);
+	}
+}

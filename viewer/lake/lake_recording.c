@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lake_recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "lake_cells.h"
+
+const char *lake_module(struct lake_rows *x, uint32_t stack)
+{
+	struct stacks *s = &x->timeline->stacks;
+	size_t n = 0;
+
+	x->module[0] = 0;
+	if (!stack)
+		return x->module;
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0;) {
+		const char *name = s->frames[i].function, *dot = strrchr(name, '.');
+		const char *start = name;
+
+		if (!dot || !owners_is_forward(name))
+			continue;
+		for (const char *p = name; p < dot; p++)
+			if (*p == '.')
+				start = p + 1;
+		if (n + (size_t)(dot - start) + 2 > sizeof(x->module))
+			break;
+		n += (size_t)snprintf(x->module + n, sizeof(x->module) - n, "%s%.*s", n ? "/" : "",
+				      (int)(dot - start), start);
+	}
+	return x->module;
+}
+
+/* ---- lines at the peak ---- */
+
+/* Blocks of one class, line and modules. */
+struct held {
+	enum category category;
+	struct owner owner;
+	char *module;
+	uint64_t bytes, blocks;
+};
+
+struct all_held {
+	struct held *items;
+	size_t count, room;
+	struct map ids; /* class, stack and node -> item */
+};
+
+static uint32_t same_line(struct all_held *all, const struct held *h)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct held *old = &all->items[i];
+
+		if (old->category == h->category && owners_same(&old->owner, &h->owner) &&
+		    !strcmp(old->module, h->module))
+			return (uint32_t)i;
+	}
+	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
+	all->items[all->count] = *h;
+	all->items[all->count].module = need_copy(h->module, strlen(h->module));
+	return (uint32_t)all->count++;
+}
+
+static void hold(struct lake_rows *x, struct all_held *all, const struct block *b, unsigned class)
+{
+	uint64_t site = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
+	bool fresh;
+	uint32_t *at = map_put(&all->ids, site * CATEGORIES + class, &fresh);
+
+	if (fresh)
+		*at = same_line(all, &(struct held){ .category = class,
+						     .owner = owners_find(&x->timeline->owners, b),
+						     .module = (char *)lake_module(x, b->stack) });
+	all->items[*at].bytes += b->size;
+	all->items[*at].blocks++;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->category < y->category ? -1 : x->category > y->category;
+}
+
+static void held_rows(struct lake_rows *x, const struct all_held *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct held *h = &all->items[i];
+
+		put_text(x->w, lines, class, category_name(h->category));
+		put_owner(x->w, lines, &h->owner, h->module);
+		put_int(x->w, lines, bytes, h->bytes);
+		put_int(x->w, lines, blocks, h->blocks);
+		lake_row(x->w, LAKE_lines);
+	}
+}
+
+void lake_peak_rows(struct lake_rows *x, struct peak_answer *peak)
+{
+	const struct moment *mo = &peak->shot.moment;
+	struct all_held all = { 0 };
+
+	for (size_t i = 0; i < mo->count; i++)
+		hold(x, &all, &mo->blocks[i], peak->shot.classes[i]);
+	if (all.count)
+		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
+	held_rows(x, &all);
+	for (size_t i = 0; i < all.count; i++)
+		free(all.items[i].module);
+	free(all.items);
+	map_free(&all.ids);
+}
+
+/* ---- all of them ---- */
+
+static int small_tables(struct lake_writer *w, struct recording *r, struct lake_said *said)
+{
+	struct timeline t = { 0 };
+	struct lake_rows x = { .w = w, .recording = r, .timeline = &t };
+	struct peak_answer peak = { 0 };
+	int rc = timeline_open_any(&t, r), main;
+
+	if (rc)
+		return rc;
+	main = t.device;
+	said->device = main;
+	lake_device_rows(&x);
+	if (main >= 0) {
+		timeline_look(&t, main);
+		peak_find(&peak, &t);
+		said->peak_bytes = peak.shot.moment.bytes;
+		lake_peak_rows(&x, &peak);
+		lake_step_rows(&x);
+	}
+	rc = lake_refusal_rows(&x);
+	if (main >= 0)
+		timeline_look(&t, main);
+	t.device = main;
+	lake_rank_row(&x, &peak);
+	if (main >= 0)
+		peak_free(&peak);
+	timeline_close(&t);
+	return rc;
+}
+
+int lake_recording(struct lake_writer *w, struct recording *r, struct lake_said *said)
+{
+	int rc = 0;
+
+	*said = (struct lake_said){ .device = -1 };
+	if (w->tables[LAKE_ranks])
+		rc = small_tables(w, r, said);
+	if (!rc && w->tables[LAKE_allocations])
+		rc = lake_allocation_rows(w, r);
+	if (!rc && w->tables[LAKE_events])
+		rc = lake_event_rows(w, r);
+	return rc;
+}

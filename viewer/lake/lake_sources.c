@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lake_sources.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../ranks/ranks_runs.h"
+#include "lake_index.h"
+
+#define LONGEST_START 600 /* seconds between the starts of two ranks of a run */
+
+/* ---- files ---- */
+
+static void add(struct lake_sources *s, const char *path)
+{
+	s->files = need_grow(s->files, &s->file_room, s->file_count, sizeof(*s->files));
+	ranks_look(&s->files[s->file_count++], need_copy(path, strlen(path)));
+}
+
+static bool is_recording_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".gmt");
+}
+
+/* All recordings below a folder. Links to folders are not followed: they may go round. */
+static int walk(struct lake_sources *s, const char *folder)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	struct stat st;
+	DIR *d = opendir(folder);
+	int rc = 0;
+
+	if (!d)
+		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
+	while (!rc && (e = readdir(d))) {
+		if (e->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) >= PATH_MAX ||
+		    lstat(path, &st))
+			continue;
+		if (S_ISDIR(st.st_mode))
+			rc = walk(s, path);
+		else if (is_recording_name(e->d_name) && !stat(path, &st) && S_ISREG(st.st_mode))
+			add(s, path);
+	}
+	closedir(d);
+	return rc;
+}
+
+static int find_files(struct lake_sources *s, char *const *paths)
+{
+	struct stat st;
+	int rc = 0;
+
+	for (; !rc && *paths; paths++) {
+		size_t before = s->file_count;
+
+		if (stat(*paths, &st))
+			rc = say_error(EXIT_UNREADABLE, "%s: %s", *paths, strerror(errno));
+		else if (!S_ISDIR(st.st_mode))
+			add(s, *paths);
+		else if (!(rc = walk(s, *paths)) && s->file_count == before)
+			rc = say_error(EXIT_UNREADABLE,
+				       "%s: no recording (*.gmt) in this folder or below", *paths);
+	}
+	return rc;
+}
+
+/* ---- which are of one run ---- */
+
+/* A rendezvous on the host itself joins only what runs there. */
+static bool same_job(const struct rank_file *a, const struct rank_file *b)
+{
+	bool local = !strcmp(a->job, "   ") || strstr(a->job, "localhost") ||
+		     strstr(a->job, "127.0.0.1");
+
+	return !strcmp(a->job, b->job) && (!local || !strcmp(a->host, b->host));
+}
+
+static int in_order(const void *a, const void *b)
+{
+	const struct rank_file *x = a, *y = b;
+	int n = strcmp(x->job, y->job);
+
+	n = n ? n : strcmp(x->host, y->host) * (same_job(x, y) ? 0 : 1);
+	if (n)
+		return n;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* The end of the run that begins with the item. */
+static size_t run_end(const struct lake_sources *s, const bool *alone, size_t from)
+{
+	size_t to = from + 1;
+
+	while (!alone[from] && to < s->file_count && !alone[to] &&
+	       same_job(&s->files[from], &s->files[to]) &&
+	       s->files[to].start_ns - s->files[to - 1].start_ns < LONGEST_START * 1000000000LL)
+		to++;
+	return to - from == 1 ? to : ranks_run_end(s->files, from, to);
+}
+
+/* ---- names ---- */
+
+bool lake_name_is_good(const char *name)
+{
+	if (!*name || name[0] == '.' || strlen(name) > 100)
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("._-", *name))
+			return false;
+	return true;
+}
+
+/* Other letters than those become "_". */
+static void tame(char *to, size_t room, const char *name, const char *otherwise)
+{
+	size_t n = 0;
+
+	for (; *name && n + 1 < room && n < 100; name++)
+		to[n++] = isalnum((unsigned char)*name) || strchr("._-", *name) ? *name : '_';
+	to[n] = 0;
+	if (to[0] == '.')
+		to[0] = '_';
+	if (!n)
+		snprintf(to, room, "%s", otherwise);
+}
+
+/* A memory snapshot of PyTorch says neither process nor time. */
+static int64_t start_of(const struct rank_file *f)
+{
+	struct stat st;
+
+	return f->pid || stat(f->path, &st) ? f->start_ns : (int64_t)st.st_mtime * 1000000000;
+}
+
+static void name_recording(struct lake_place *p, const struct rank_file *f)
+{
+	const char *slash = strrchr(f->path, '/');
+	struct stat st = { 0 };
+	char host[100];
+
+	p->rank = f->rank < 0 ? 0 : f->rank;
+	tame(host, sizeof(host), f->host, "host");
+	if (f->pid) {
+		snprintf(p->id, sizeof(p->id), "%.60s-%u-%llx", host, f->pid,
+			 (unsigned long long)f->start_ns);
+		return;
+	}
+	stat(f->path, &st);
+	tame(host, sizeof(host), slash ? slash + 1 : f->path, "snapshot");
+	snprintf(p->id, sizeof(p->id), "%.60s-%llx", host, (unsigned long long)st.st_size);
+}
+
+/* By its first rank: files[from] began first. */
+static void name_run(struct lake_place *p, const struct rank_file *first, const char *project)
+{
+	time_t when = start_of(first) / 1000000000;
+	const char *slash = strrchr(first->folder, '/');
+	char host[100], clock[32] = "";
+	struct tm tm;
+
+	tame(p->project, sizeof(p->project),
+	     project ? project
+	     : slash ? slash + 1
+		     : first->folder,
+	     "unknown");
+	if (gmtime_r(&when, &tm)) {
+		strftime(p->day, sizeof(p->day), "%Y-%m-%d", &tm);
+		strftime(clock, sizeof(clock), "%Y%m%d-%H%M%S", &tm);
+	}
+	tame(host, sizeof(host), first->host, "host");
+	if (first->pid)
+		snprintf(p->run, sizeof(p->run), "%s-%.60s-%u", clock, host, first->pid);
+	else
+		snprintf(p->run, sizeof(p->run), "%s-%s", clock, p->id);
+}
+
+/* ---- all ---- */
+
+static struct lake_source *same_process(struct lake_sources *s, const char *id)
+{
+	for (size_t i = s->count; i-- > 0;)
+		if (!strcmp(s->items[i].place.id, id))
+			return &s->items[i];
+	return NULL;
+}
+
+static long bytes_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? -1 : (long)st.st_size;
+}
+
+/* Of two recordings of one process (a snapshot of it is one too) the longer one. */
+static void add_source(struct lake_sources *s, const struct lake_source *x)
+{
+	struct lake_source *same = same_process(s, x->place.id);
+
+	if (same) {
+		if (bytes_of(x->file->path) > bytes_of(same->file->path))
+			*same = *x;
+		return;
+	}
+	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+	s->items[s->count++] = *x;
+}
+
+/* A run keeps the name that the lake knows it by, and its project if none was given. */
+static void add_run(struct lake_sources *s, size_t from, size_t to, const char *project)
+{
+	struct lake_place run = { 0 }, one = { 0 };
+	const struct lake_place *old = NULL;
+
+	for (size_t i = from; i < to && !old; i++) {
+		name_recording(&one, &s->files[i]);
+		old = lake_index_find(s, one.id);
+	}
+	name_recording(&run, &s->files[from]);
+	name_run(&run, &s->files[from], project);
+	if (old) {
+		memcpy(run.run, old->run, sizeof(run.run));
+		memcpy(run.day, old->day, sizeof(run.day));
+		if (!project)
+			memcpy(run.project, old->project, sizeof(run.project));
+	}
+	for (size_t i = from; i < to; i++) {
+		struct lake_source x = { .place = run, .file = &s->files[i] };
+
+		name_recording(&x.place, &s->files[i]);
+		old = lake_index_find(s, x.place.id);
+		if (old)
+			x.old = *old;
+		add_source(s, &x);
+	}
+}
+
+int lake_sources_find(struct lake_sources *out, char *const *paths, const char *lake,
+		      const char *project)
+{
+	bool *alone;
+	int rc;
+
+	*out = (struct lake_sources){ 0 };
+	rc = find_files(out, paths);
+	if (rc) {
+		lake_sources_free(out);
+		return rc;
+	}
+	lake_index_read(out, lake);
+	qsort(out->files, out->file_count, sizeof(*out->files), in_order);
+	alone = need_new(out->file_count + 1);
+	for (size_t i = 0; i < out->file_count; i++) {
+		const struct rank_file *f = &out->files[i];
+
+		alone[i] = f->rank < 0 || f->world == 1 ||
+			   ranks_is_child(out->files, out->file_count, f);
+	}
+	for (size_t i = 0, end; i < out->file_count; i = end) {
+		end = run_end(out, alone, i);
+		add_run(out, i, end, project);
+	}
+	free(alone);
+	return 0;
+}
+
+void lake_sources_free(struct lake_sources *s)
+{
+	for (size_t i = 0; i < s->file_count; i++)
+		ranks_look_free(&s->files[i]);
+	free(s->files);
+	free(s->items);
+	free(s->known);
+	*s = (struct lake_sources){ 0 };
+}
