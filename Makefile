@@ -135,10 +135,15 @@ $(UNITS:%=$(B)/unit/%): $(B)/unit/%: $(O)/tests/unit/%.o $$(call links,tests/uni
 	$(Q)$(CC) $(LINK) -pie -o $@ $(filter %.o,$^) $(B)/parts.a -lcmocka $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # Fuzz targets: over their corpus as an ordinary test; `make fuzz` looks for more with clang's fuzzer.
-$(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/corpus.o $(B)/parts.a
+# Objects of other folders by a line ` * links:`, as in unit tests.
+$(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests/fuzz/fuzz_$$*.c) $(O)/tests/fuzz/corpus.o $(B)/parts.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK)
+	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
+
+$(FUZZ:%=$(B)/fuzz_%): $(B)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests/fuzz/fuzz_$$*.c) $(B)/parts.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LINK) -fsanitize=fuzzer -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # Benches in C reach the library's objects through a door that stands in an object of its own.
 $(O)/tests/bench/door.o: PARTFLAGS := $(PIC)
@@ -166,23 +171,32 @@ $(B)/programs/%: tests/programs/%.c Makefile
 programs: $(PROGRAMS) $(patsubst tests/data/%.c,$(B)/data/%,$(wildcard tests/data/*.c))
 
 .PHONY: unit $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)
-unit: $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
+# Lookups are asked of the simulated driver of the plain build.
+CORPORA := $(if $(SIMGPU),$(FUZZ),$(filter-out lookups,$(FUZZ)))
+$(if $(SAN)$(CHECK),,run-corpus_lookups: | all)
+unit: $(UNITS:%=run-%) $(CORPORA:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
 $(UNITS:%=run-%): run-%: $(B)/unit/%
 	@if timeout 300 $< >$<.log 2>&1; then printf '  %-7s %s %s\n' OK $* "$$(grep -o '[0-9]* test(s) run' $<.log | tail -1)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
+FUZZ_ENV := GPUMEMTRACE_OUTPUT=/dev/null/no GPUMEMTRACE_QUIET=1
 $(FUZZ:%=run-corpus_%): run-corpus_%: $(B)/unit/corpus_%
-	@if timeout 300 $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
+	@if $(FUZZ_ENV) timeout 300 $< tests/fuzz/corpus/$* >$<.log 2>&1; then printf '  %-7s %s %s\n' OK corpus_$* "$$(tail -1 $<.log)"; \
 	 else cat $<.log; printf '  %-7s %s\n' FAILED $<; exit 1; fi
 
 FUZZ_SECONDS ?= 60
-.PHONY: fuzz
-fuzz:  ## look for new inputs that break the reader and the codec (clang), FUZZ_SECONDS each
-	@mkdir -p build/fuzz && cd build/fuzz && for t in $(FUZZ); do mkdir -p found_$$t && \
-	 clang -g -O1 -std=gnu11 -D_GNU_SOURCE -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -o fuzz_$$t \
-	   ../../tests/fuzz/fuzz_$$t.c $(FORMAT:%=../../%) $$(cd ../.. && ls $$(sed -n 's/^ \* links: *//p' tests/fuzz/fuzz_$$t.c) | \
-	   sed -n 's,^viewer,../../viewer,p') $(UNPACK) && \
-	 ./fuzz_$$t -max_total_time=$(FUZZ_SECONDS) -max_len=20000 -rss_limit_mb=2000 -timeout=10 found_$$t ../../tests/fuzz/corpus/$$t || exit 1; done
+FUZZ_RUNS ?= -1
+FUZZ_CC ?= $(firstword $(shell command -v clang; ls -r /usr/bin/clang-[0-9]* 2>/dev/null))
+FUZZ_SAN := fuzzer-no-link,address,undefined
+FUZZ_B := build/san-$(subst $(COMMA),-,$(FUZZ_SAN))
+.PHONY: fuzz $(FUZZ:%=fuzz-%)
+fuzz: $(FUZZ:%=fuzz-%)  ## look for new inputs that break readers and hooks (clang), FUZZ_SECONDS and at most FUZZ_RUNS each
+$(FUZZ:%=fuzz-%): fuzz-%: | all
+	@[ -n "$(FUZZ_CC)" ] || { echo 'make fuzz: no clang here (Debian: clang and libclang-rt-14-dev)'; exit 1; }
+	@$(MAKE) --no-print-directory SAN=$(FUZZ_SAN) CC=$(FUZZ_CC) CFLAGS='-O1 -g' $(FUZZ_B)/fuzz_$*
+	@mkdir -p build/fuzz/found_$*
+	$(FUZZ_ENV) $(FUZZ_B)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -max_len=20000 -rss_limit_mb=2000 \
+	  -timeout=10 -artifact_prefix=build/fuzz/ build/fuzz/found_$* tests/fuzz/corpus/$*
 
 .PHONY: tsan
 tsan: export TSAN_OPTIONS := halt_on_error=1

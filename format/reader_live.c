@@ -27,13 +27,13 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 {
 	size_t need = l->bytes_used + d->len;
 
-	if (need > l->bytes_room) {
-		uint8_t *p = realloc(l->bytes, need * 2);
+	if (need >= l->bytes_room) { /* also for an empty one: its payload points somewhere */
+		uint8_t *p = realloc(l->bytes, need * 2 + 1);
 
 		if (!p)
 			return false;
 		l->bytes = p;
-		l->bytes_room = need * 2;
+		l->bytes_room = need * 2 + 1;
 	}
 	if (!reader_grow((void **)&l->defs, &l->defs_room, l->defs_used, sizeof(*d)))
 		return false;

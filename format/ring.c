@@ -153,7 +153,7 @@ int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item 
 	out->is_def = s->type == GMT_SLOT_DEF;
 	if (out->is_def)
 		return peek_def(r, pos, &out->def, buf);
-	if (s->type != GMT_SLOT_EVENT)
+	if (s->type != GMT_SLOT_EVENT || s->event.kind == 0)
 		return -GMT_ERR_BAD_RECORD;
 	out->event = s->event;
 	*pos += 1;

@@ -2,8 +2,6 @@
 /*
  * Any bytes as a memory snapshot of PyTorch: never a crash, a hang, or memory without bound; what
  * is taken becomes a recording that reads back without damage.
- * links: viewer/pickle/pickle*.c viewer/import/import*.c viewer/base/unpack.c viewer/base/map.c
- * viewer/base/tree.c viewer/base/need.c viewer/base/say.c
  */
 #include <stdio.h>
 #include <stdlib.h>
