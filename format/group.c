@@ -10,8 +10,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-#define LEVEL_MAX 9
-#define ALIGN	  64u
+#define ALIGN 64u
 
 struct gmt_group {
 	uint8_t *column[GMT_COLUMNS], *at[GMT_COLUMNS];
@@ -35,21 +34,15 @@ static ZSTD_compressionParameters parameters(int level)
 	return p;
 }
 
-static size_t zstd_bytes(void)
+static size_t zstd_bytes(int level)
 {
-	size_t most = 0;
-
-	for (int level = 1; level <= LEVEL_MAX; level++) {
-		size_t n = ZSTD_estimateCStreamSize_usingCParams(parameters(level));
-
-		most = n > most ? n : most;
-	}
-	return aligned(most);
+	return aligned(ZSTD_estimateCStreamSize_usingCParams(parameters(level)));
 }
 
-size_t gmt_group_workspace(void)
+size_t gmt_group_workspace(int level)
 {
-	return aligned(sizeof(struct gmt_group)) + GMT_COLUMNS * GMT_BLOCK_RAW_MAX + zstd_bytes();
+	return aligned(sizeof(struct gmt_group)) + GMT_COLUMNS * GMT_BLOCK_RAW_MAX +
+	       zstd_bytes(level);
 }
 
 static void empty(struct gmt_group *g)
@@ -67,7 +60,7 @@ struct gmt_group *gmt_group_new(void *workspace, int level)
 	g->level = level;
 	for (unsigned i = 0; i < GMT_COLUMNS; i++, p += GMT_BLOCK_RAW_MAX)
 		g->column[i] = p;
-	g->zstd = ZSTD_initStaticCCtx(p, zstd_bytes());
+	g->zstd = ZSTD_initStaticCCtx(p, zstd_bytes(level));
 	empty(g);
 	return g->zstd ? g : NULL;
 }

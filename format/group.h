@@ -12,7 +12,7 @@
 
 struct gmt_group;
 
-size_t gmt_group_workspace(void); /* bytes, a multiple of 64 */
+size_t gmt_group_workspace(int level); /* bytes, a multiple of 64 */
 struct gmt_group *gmt_group_new(void *workspace, int level);
 
 bool gmt_group_is_full(struct gmt_group *g); /* no room for one more event */

@@ -57,10 +57,17 @@ static size_t out_bytes(void)
 	return aligned(sizeof(struct gmt_block_header) + GMT_BLOCK_STORED_MAX);
 }
 
-size_t gmt_writer_workspace(void)
+static int level_of(int level)
 {
+	level = level ? level : LEVEL_DEFAULT;
+	return level < LEVEL_MAX ? level : LEVEL_MAX;
+}
+
+size_t gmt_writer_workspace(int level)
+{
+	level = level_of(level);
 	return aligned(sizeof(struct gmt_writer)) + 2 * GMT_BLOCK_RAW_MAX + out_bytes() +
-	       gmt_group_workspace() + aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
+	       gmt_group_workspace(level) + aligned(ZSTD_estimateCCtxSize(level));
 }
 
 static int write_all(struct gmt_writer *w, const void *data, size_t len)
@@ -280,16 +287,14 @@ struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
 {
 	struct gmt_writer *w = workspace;
 	uint8_t *p = (uint8_t *)workspace + aligned(sizeof(*w));
-	size_t zstd_bytes = aligned(ZSTD_estimateCCtxSize(LEVEL_MAX));
+	size_t zstd_bytes = aligned(ZSTD_estimateCCtxSize(level_of(info->level)));
 
 	*err = -GMT_ERR_NO_MEMORY;
-	if ((uintptr_t)workspace % ALIGN || bytes < gmt_writer_workspace())
+	if ((uintptr_t)workspace % ALIGN || bytes < gmt_writer_workspace(info->level))
 		return NULL;
 	memset(w, 0, sizeof(*w));
 	w->fd = fd;
-	w->level = info->level ? info->level : LEVEL_DEFAULT;
-	if (w->level > LEVEL_MAX)
-		w->level = LEVEL_MAX;
+	w->level = level_of(info->level);
 	w->defs.raw = p;
 	w->index_raw = p + GMT_BLOCK_RAW_MAX;
 	w->out = p + 2 * GMT_BLOCK_RAW_MAX;

@@ -17,7 +17,8 @@ struct gmt_writer_info {
 	int level; /* zstd level, 0 = default */
 };
 
-size_t gmt_writer_workspace(void); /* bytes the caller must provide, 64-aligned */
+/* Bytes the caller must provide, 64-aligned; level as in struct gmt_writer_info. */
+size_t gmt_writer_workspace(int level);
 
 /* Builds a writer in `workspace` and writes the file header. NULL and *err = -GMT_ERR_* if it
  * can't. */

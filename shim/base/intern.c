@@ -20,6 +20,14 @@ struct intern_entry *intern_map_level(struct intern_table *t, unsigned level)
 	return other;
 }
 
+void intern_forget(struct intern_table *t)
+{
+	for (unsigned level = 0; level < INTERN_LEVELS; level++)
+		os_unmap(t->level[level], intern_entries(level) * sizeof(struct intern_entry));
+	memset(t->level, 0, sizeof(t->level));
+	t->last_id = 0;
+}
+
 uint64_t intern_hash_bytes(const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes;

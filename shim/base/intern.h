@@ -13,10 +13,12 @@
 
 #include "os.h"
 
-#define INTERN_LEVELS 4
+#define INTERN_LEVELS 3
 #define INTERN_WINDOW 8u
 #define INTERN_DEAD   0xffffffffu
 #define INTERN_SPINS  200
+/* In place of a bucket: another thread is about to publish the key. NULL: there is no room. */
+#define INTERN_BUSY ((struct intern_entry *)1)
 
 struct intern_entry {
 	uint64_t tag; /* hash, never 0 once claimed */
@@ -28,11 +30,12 @@ struct intern_entry {
 struct intern_table {
 	struct intern_entry *level[INTERN_LEVELS];
 	uint32_t last_id;
+	uint32_t levels; /* that it may have; 0 = all. Three take 22 MiB, two 6 MiB */
 };
 
 static inline size_t intern_entries(unsigned level)
 {
-	return (size_t)1 << (16 + 3 * level);
+	return (size_t)1 << (level < 2 ? 16 + level : 19);
 }
 
 static inline uint64_t intern_mix(uint64_t x)
@@ -70,8 +73,8 @@ static inline uint32_t intern_wait(const struct intern_entry *e)
 
 /*
  * The id of the key (a, b), or 0. With 0, *claimed is a bucket that the caller must fill in by
- * intern_publish, or NULL if there is none to have. `same` says whether a published (a, b) is the
- * key.
+ * intern_publish, INTERN_BUSY, or NULL if the table is full. `same` says whether a published (a, b)
+ * is the key.
  */
 static inline __attribute__((always_inline)) uint32_t
 intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
@@ -80,13 +83,16 @@ intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
 {
 	uint64_t tag = hash | 1;
 
-	*claimed = NULL;
+	*claimed = INTERN_BUSY;
 	for (unsigned level = 0; level < INTERN_LEVELS; level++) {
-		struct intern_entry *entries = intern_level(t, level);
+		struct intern_entry *entries =
+			level && level == t->levels ? NULL : intern_level(t, level);
 		size_t at =
 			(hash >> 8) & (intern_entries(level) - 1) & ~(size_t)(INTERN_WINDOW - 1);
 
-		for (unsigned i = 0; entries && i < INTERN_WINDOW; i++) {
+		if (!entries)
+			break;
+		for (unsigned i = 0; i < INTERN_WINDOW; i++) {
 			struct intern_entry *e = &entries[at + i];
 			uint64_t seen = __atomic_load_n(&e->tag, __ATOMIC_RELAXED);
 			uint32_t id;
@@ -106,6 +112,7 @@ intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
 				return id;
 		}
 	}
+	*claimed = NULL;
 	return 0;
 }
 
@@ -114,10 +121,10 @@ static inline uint32_t intern_new_id(struct intern_table *t)
 	return __atomic_add_fetch(&t->last_id, 1, __ATOMIC_RELAXED);
 }
 
-/* id = INTERN_DEAD gives the bucket up for good. `e` may be NULL. */
+/* id = INTERN_DEAD gives the bucket up for good. `e` may be INTERN_BUSY or NULL. */
 static inline void intern_publish(struct intern_entry *e, uint64_t a, uint64_t b, uint32_t id)
 {
-	if (!e)
+	if (!e || e == INTERN_BUSY)
 		return;
 	e->a = a;
 	e->b = b;
@@ -128,6 +135,9 @@ static inline bool intern_same_words(const struct intern_entry *e, uint64_t a, u
 {
 	return e->a == a && e->b == b;
 }
+
+/* In a forked child: what is in it belongs to the parent. */
+void intern_forget(struct intern_table *t);
 
 /* Calls fn for each published entry. */
 void intern_each(struct intern_table *t, void (*fn)(void *ctx, const struct intern_entry *e),

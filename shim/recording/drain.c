@@ -19,6 +19,7 @@
 #include "facts.h"
 #include "../capture.h"
 #include "../rings/live.h"
+#include "../stacks/intern_stack.h"
 #include "../stacks/modules.h"
 #include "output.h"
 #include "../stacks/python.h"
@@ -27,7 +28,9 @@
 #include "source.h"
 #include "../rings/thread.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -73,11 +76,12 @@ bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
 	};
 	int err;
 
-	drain.workspace = os_map(gmt_writer_workspace());
+	drain.workspace = os_map(gmt_writer_workspace(gmt_config.level));
 	drain.next_seq = 1;
 	if (!drain.workspace)
 		return false;
-	drain.writer = gmt_writer_open(drain.workspace, gmt_writer_workspace(), fd, &info, &err);
+	drain.writer = gmt_writer_open(drain.workspace, gmt_writer_workspace(gmt_config.level), fd,
+				       &info, &err);
 	return drain.writer != NULL;
 }
 
@@ -348,6 +352,23 @@ static uint32_t pass(bool all)
 	return n;
 }
 
+static void number_fact(const char *key, uint64_t n)
+{
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%" PRIu64, n);
+
+	facts_emit(drain_def, key, text, (size_t)len);
+}
+
+/* What the recording itself took. */
+static void recorder_facts(void)
+{
+	number_fact("recorder.memory_bytes", os_mapped() + live_bytes());
+	number_fact("recorder.stack_nodes", stack_nodes());
+	if (stack_nodes_cut())
+		number_fact("recorder.stacks_cut", stack_nodes_cut());
+}
+
 static void finish(void)
 {
 	uint64_t start;
@@ -359,6 +380,7 @@ static void finish(void)
 		;
 	if (drain.gone)
 		return;
+	recorder_facts();
 	write_own(GMT_END, 0, 0);
 	note_result(gmt_writer_finish(drain.writer));
 	give_back_slots();

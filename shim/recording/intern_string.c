@@ -12,13 +12,15 @@
 #include <string.h>
 
 #define CHUNK_BYTES (256u * 1024u)
+#define CHUNKS_MOST 16u
 
 struct chunk {
 	size_t used;
 	char bytes[];
 };
 
-static struct intern_table strings;
+static struct intern_table strings = { .levels = 2 };
+static uint32_t chunks;
 static struct chunk *chunk;
 
 /*
@@ -54,13 +56,18 @@ static const char *copy_text(char *to, const char *from, size_t len)
 
 static struct chunk *next_chunk(struct chunk *full)
 {
-	struct chunk *mine = os_map(CHUNK_BYTES);
+	struct chunk *mine;
 
+	if (__atomic_load_n(&chunks, __ATOMIC_RELAXED) >= CHUNKS_MOST)
+		return NULL;
+	mine = os_map(CHUNK_BYTES);
 	if (!mine)
 		return NULL;
 	if (__atomic_compare_exchange_n(&chunk, &full, mine, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+					__ATOMIC_ACQUIRE)) {
+		__atomic_add_fetch(&chunks, 1, __ATOMIC_RELAXED);
 		return mine;
+	}
 	os_unmap(mine, CHUNK_BYTES);
 	return full;
 }
@@ -98,6 +105,20 @@ static uint32_t find(const char *s, size_t len, struct intern_entry **claimed)
 			   claimed);
 }
 
+/* What is not to be published needs no copy. NULL: there is no room. */
+static const char *keep_if(const struct intern_entry *claimed, const char *s, size_t len)
+{
+	if (claimed == INTERN_BUSY)
+		return s;
+	return claimed ? keep(s, len) : NULL;
+}
+
+static uint32_t give_up(struct intern_entry *claimed)
+{
+	intern_publish(claimed, 0, 0, INTERN_DEAD);
+	return 0;
+}
+
 uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def *d))
 {
 	struct gmt_def d = { .kind = GMT_DEF_STRING, .len = (uint32_t)at_most(len), .payload = s };
@@ -107,9 +128,11 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 	d.id = find(s, d.len, &claimed);
 	if (d.id)
 		return d.id;
-	copy = claimed ? keep(s, d.len) : NULL;
+	copy = keep_if(claimed, s, d.len);
+	if (!copy)
+		return give_up(claimed);
 	d.id = intern_new_id(&strings);
-	intern_publish(claimed, (uintptr_t)copy, d.len, copy ? d.id : INTERN_DEAD);
+	intern_publish(claimed, (uintptr_t)copy, d.len, d.id);
 	emit(&d);
 	return d.id;
 }
@@ -127,14 +150,15 @@ uint32_t gmt_string(const char *s, size_t len)
 	id = find(s, len, &claimed);
 	if (id)
 		return id;
-	copy = claimed ? keep(s, len) : s;
-	id = copy ? intern_new_id(&strings) : INTERN_DEAD;
-	if (copy && defined && !define_now(id, s, len))
+	copy = keep_if(claimed, s, len);
+	if (!copy)
+		return give_up(claimed);
+	id = intern_new_id(&strings);
+	if (defined && !define_now(id, s, len))
 		id = INTERN_DEAD;
 	intern_publish(claimed, (uintptr_t)copy, len, id);
 	/* the session may have gone through the table before this one was in it */
-	if (copy && !defined &&
-	    __atomic_fetch_or(&gmt_session.state, 0, __ATOMIC_SEQ_CST) == SESSION_ON)
+	if (!defined && __atomic_fetch_or(&gmt_session.state, 0, __ATOMIC_SEQ_CST) == SESSION_ON)
 		define_now(id, s, len);
 	return id == INTERN_DEAD ? 0 : id;
 }
@@ -159,6 +183,7 @@ void strings_each(bool (*emit)(const struct gmt_def *d))
 
 void strings_forget(void)
 {
-	memset(&strings, 0, sizeof(strings));
+	intern_forget(&strings);
 	chunk = NULL;
+	chunks = 0;
 }

@@ -27,6 +27,7 @@
 #define LINES_SLOTS  (1u << 17) /* a power of two; half of them may be used */
 #define PLACES_MOST  (1u << 16)
 #define CHUNK_BYTES  (1u << 20)
+#define CHUNKS_MOST  8u
 #define FILE_MOST    (4u << 20)
 #define TEXT_MOST    240u
 #define WAITING_MOST 1024u
@@ -50,6 +51,7 @@ static struct {
 	struct place *places;
 	char *chunk; /* code objects lie in it one behind the other */
 	size_t chunk_used;
+	uint32_t chunks;
 	uint32_t line_count, place_count, next; /* places before next are written */
 	uint64_t waiting[WAITING_MOST];		/* positions whose code object has not passed yet */
 	uint32_t waiting_count;
@@ -82,6 +84,9 @@ static void *take(size_t bytes)
 	if (bytes > CHUNK_BYTES)
 		return NULL;
 	if (!s.chunk || s.chunk_used + bytes > CHUNK_BYTES) {
+		if (s.chunks == CHUNKS_MOST)
+			return NULL;
+		s.chunks++;
 		s.chunk = os_map(CHUNK_BYTES);
 		s.chunk_used = 0;
 	}

@@ -11,7 +11,7 @@
 
 #define TEXT_MAX 4096u
 
-static struct intern_table codes;
+static struct intern_table codes = { .levels = 2 };
 
 static uint32_t put_utf8(uint8_t *out, uint32_t c)
 {
@@ -110,6 +110,8 @@ uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf)
 
 	if (OS_LIKELY(id != 0))
 		return id;
+	if (OS_UNLIKELY(!claimed))
+		return 0;
 	d.id = intern_new_id(&codes);
 	d.len = describe(f->code, buf);
 	id = thread_push_def(t, &d) ? d.id : INTERN_DEAD;
@@ -119,5 +121,5 @@ uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf)
 
 void codes_forget(void)
 {
-	memset(&codes, 0, sizeof(codes));
+	intern_forget(&codes);
 }

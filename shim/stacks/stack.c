@@ -156,7 +156,7 @@ static uint32_t python_chain(struct thread *t, struct stack_scratch *s, uint16_t
 uint32_t stack_capture(struct thread *t, uint16_t *flags)
 {
 	struct stack_scratch *s = scratch_of(t);
-	uint32_t native = 0, python = 0;
+	uint32_t native = 0, python = 0, node;
 
 	if (!s)
 		return 0;
@@ -165,6 +165,11 @@ uint32_t stack_capture(struct thread *t, uint16_t *flags)
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
 		python = python_chain(t, s, flags);
 	if (native && python)
-		return join_node(t, s, native, python);
-	return native ? native : python;
+		node = join_node(t, s, native, python);
+	else
+		return native ? native : python;
+	if (OS_LIKELY(node != 0))
+		return node;
+	*flags |= GMT_FLAG_TRUNCATED; /* no room for more nodes: the Python one says more */
+	return python;
 }

@@ -28,7 +28,7 @@ struct golden {
 static void golden_open(struct golden *g, const char *folder, const char *name)
 {
 	struct gmt_writer_info info = { .pid = PID, .realtime_minus_monotonic_ns = WALL_CLOCK };
-	size_t n = (gmt_writer_workspace() + 63) / 64 * 64;
+	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	int err;
 
 	memset(g, 0, sizeof(*g));

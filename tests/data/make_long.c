@@ -74,7 +74,7 @@ static int event(void *ctx, const struct gmt_event *e)
 int main(int argc, char **argv)
 {
 	static const struct gmt_tool tool = { .def = def, .event = event };
-	size_t bytes = (gmt_writer_workspace() + 63) / 64 * 64;
+	size_t bytes = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	struct gmt_writer_info info = { .pid = 4711 };
 	struct gmt_reader *r;
 	int err = 0, fd;

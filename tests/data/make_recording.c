@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 {
 	struct gmt_writer_info info = { .pid = 4242,
 					.realtime_minus_monotonic_ns = 1700000000000000000 };
-	size_t n = (gmt_writer_workspace() + 63) / 64 * 64;
+	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	char line[8192];
 	int fd, err = 0;
 

@@ -62,6 +62,8 @@ def test_pause_resume_mark_snapshot_stats(held, tool, programs):
     assert tool.json("live", held.file, "--at", "end")["bytes"] == held.allocated
     held.end()
     assert tool.json("verify", held.file)["ok"]
+    facts = tool.json("info", held.file)["meta"]
+    assert MIB < int(facts["recorder.memory_bytes"]) < 64 * MIB and int(facts["recorder.stack_nodes"]) >= stats["stack_nodes"]
     assert refused(tool, held.file, "pause")[0] == 2
 
 

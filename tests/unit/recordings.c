@@ -223,7 +223,7 @@ void write_file(const char *path, const void *data, size_t len)
 struct gmt_writer *open_writer(int fd, uint32_t pid)
 {
 	struct gmt_writer_info info = { .pid = pid, .realtime_minus_monotonic_ns = 1234567890 };
-	size_t n = (gmt_writer_workspace() + 63) / 64 * 64;
+	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	void *workspace = aligned_alloc(64, n);
 	struct gmt_writer *w;
 	int err;

@@ -304,7 +304,7 @@ static void short_writes(void **state)
 	child = fork();
 	if (child == 0) {
 		struct gmt_writer_info info = { .pid = 1 };
-		size_t n = (gmt_writer_workspace() + 63) / 64 * 64;
+		size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 		int err;
 		struct gmt_writer *w =
 			gmt_writer_open(aligned_alloc(64, n), n, fds[1], &info, &err);
@@ -341,12 +341,12 @@ static void short_writes(void **state)
 static void workspace_is_checked(void **state)
 {
 	struct gmt_writer_info info = { .pid = 1 };
-	size_t n = (gmt_writer_workspace() + 127) / 64 * 64;
+	size_t n = (gmt_writer_workspace(0) + 127) / 64 * 64;
 	uint8_t *p = aligned_alloc(64, n);
 	int err;
 
 	(void)state;
-	assert_null(gmt_writer_open(p, gmt_writer_workspace() - 1, 1, &info, &err));
+	assert_null(gmt_writer_open(p, gmt_writer_workspace(0) - 1, 1, &info, &err));
 	assert_int_equal(err, -GMT_ERR_NO_MEMORY);
 	assert_null(gmt_writer_open(p + 8, n - 8, 1, &info, &err));
 	assert_int_equal(err, -GMT_ERR_NO_MEMORY);

@@ -54,7 +54,7 @@ static int copy_all(const struct recording *r, int fd, struct copy *c)
 {
 	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
 	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0 };
-	size_t bytes = (gmt_writer_workspace() + 63) & ~(size_t)63;
+	size_t bytes = (gmt_writer_workspace(0) + 63) & ~(size_t)63;
 	void *workspace = aligned_alloc(64, bytes);
 	int rc;
 

@@ -271,7 +271,7 @@ static bool rewind_devices(struct import *im)
 
 static bool write_recording(struct import *im, int fd, const void *data, size_t len)
 {
-	size_t bytes = (gmt_writer_workspace() + 63) & ~(size_t)63;
+	size_t bytes = (gmt_writer_workspace(0) + 63) & ~(size_t)63;
 	void *workspace = aligned_alloc(64, bytes);
 	struct gmt_writer_info info = { 0 };
 
