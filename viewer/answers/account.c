@@ -100,23 +100,20 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 }
 
 /* rest: at the end of the optimizer's step, NULL if there is none. */
-static int measure_forward(struct account *a, struct timeline *t, const struct step *step,
-			   const struct snapshot *rest, const double given[SHAPE_FIGURES])
+static void measure_forward(struct account *a, struct timeline *t, const struct step *step,
+			    const struct snapshot *rest, const double given[SHAPE_FIGURES])
 {
 	const struct span *f = span_of(t, step, PHASE_FORWARD, true);
 	struct snapshot s;
-	int rc;
 
 	if (!f)
-		return 0;
+		return;
 	snapshot_take(&s, t, f->extent.last_seq);
 	if (!a->parameters)
 		a->parameters = snapshot_bytes(&s, "parameters");
-	rc = shape_find(&a->shape, t, step, &f->extent, rest ? rest : &s, a->state, given);
-	if (!rc)
-		look_at_activations(a, t, &s);
+	shape_find(&a->shape, step, &f->extent, &s, rest ? rest : &s, a->state, given);
+	look_at_activations(a, t, &s);
 	snapshot_free(&s);
-	return rc;
 }
 
 static void measure_backward(struct account *a, struct timeline *t, const struct step *step)
@@ -140,21 +137,19 @@ static void look_at_update(struct account *a, const struct snapshot *s, const st
 	a->temporaries = x->peak > stays ? x->peak - stays : 0;
 }
 
-static int measure(struct account *a, struct timeline *t, const struct step *step,
-		   const double given[SHAPE_FIGURES])
+static void measure(struct account *a, struct timeline *t, const struct step *step,
+		    const double given[SHAPE_FIGURES])
 {
 	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
 	struct snapshot rest;
-	int rc;
 
 	if (o) {
 		snapshot_take(&rest, t, o->extent.last_seq);
 		look_at_update(a, &rest, &o->extent);
 	}
-	rc = measure_forward(a, t, step, o ? &rest : NULL, given);
+	measure_forward(a, t, step, o ? &rest : NULL, given);
 	if (o)
 		snapshot_free(&rest);
-	return rc;
 }
 
 /* The latest refusal, 0 = there was none. */
@@ -189,18 +184,15 @@ static void add_rows(struct account *a, struct timeline *t)
 		snapshot_free(&oom);
 }
 
-int account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])
+void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES])
 {
 	const struct step *step;
-	int rc;
 
 	*out = (struct account){ .step = steady_step(t) };
 	step = &t->steps.items[out->step];
 	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
 	optimizer_name(out, t, step);
-	rc = measure(out, t, step, given);
+	measure(out, t, step, given);
 	measure_backward(out, t, step);
-	if (!rc)
-		add_rows(out, t);
-	return rc;
+	add_rows(out, t);
 }

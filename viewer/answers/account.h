@@ -39,8 +39,7 @@ struct account {
 	char layer_class[64];
 };
 
-/* 0, or a sentence was said and the exit code. */
-int account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES]);
+void account_make(struct account *out, struct timeline *t, const double given[SHAPE_FIGURES]);
 
 /* Between account.c, which measures, and account_rows.c, which compares. */
 void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,

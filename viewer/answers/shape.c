@@ -61,18 +61,6 @@ void sizes_add(struct sizes *s, uint64_t size)
 	s->items[i] = (struct size_count){ size, 1 };
 }
 
-void sizes_drop(struct sizes *s, uint64_t size)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->items[i].size != size)
-			continue;
-		if (!--s->items[i].count)
-			memmove(&s->items[i], &s->items[i + 1],
-				(--s->count - i) * sizeof(*s->items));
-		return;
-	}
-}
-
 static uint64_t sizes_count(const struct sizes *s, uint64_t size)
 {
 	for (size_t i = 0; i < s->count; i++)

@@ -45,14 +45,13 @@ struct sizes {
 };
 
 void sizes_add(struct sizes *s, uint64_t size);
-void sizes_drop(struct sizes *s, uint64_t size);
 
-/* forward: the pass of that step whose saves count. rest: a moment when nothing is gathered that
- * lies in shards. state: bytes of that class. given: 0 = not given. 0, or a sentence was said and
- * the exit code. */
-int shape_find(struct shape *out, struct timeline *t, const struct step *step,
-	       const struct extent *forward, const struct snapshot *rest, uint64_t state,
-	       const double given[SHAPE_FIGURES]);
+/* forward: the pass of that step whose saves count, end: what was there after it. rest: a moment
+ * when nothing is gathered that lies in shards. state: bytes of that class. given: 0 = not given.
+ */
+void shape_find(struct shape *out, const struct step *step, const struct extent *forward,
+		const struct snapshot *end, const struct snapshot *rest, uint64_t state,
+		const double given[SHAPE_FIGURES]);
 /* From sizes that are at hand: of whole parameters, of what is saved at the end of forward; bytes
  * of all parameters. The shards are known. */
 void shape_infer(struct shape *out, const struct sizes *leaves, const struct sizes *saved,

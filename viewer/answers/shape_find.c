@@ -12,100 +12,49 @@
 #define SHARDS_MOST 4096
 #define SMALL	    (1u << 20)
 
-struct tensor {
-	uint64_t addr, size, seq; /* seq: when it was seen last */
-	bool leaf, latest;	  /* latest: no other came to that address */
-	bool stays;		  /* in a parameter's block at rest */
-};
-
 struct collect {
 	int device;
-	uint64_t since, first, last;
-	struct map places; /* address -> 1 + index of the latest tensor there */
-	struct tensor *tensors;
-	size_t count, room;
-	struct map born, kept; /* of the step: blocks; saved address -> 1 + index of its size */
-	uint64_t *kept_sizes;
-	size_t kept_count, kept_room;
+	struct tensor *tensors; /* of it, in order of address */
+	bool *stays;		/* in a parameter's block at rest */
+	size_t count;
 	struct sizes saved;
 	struct sizes whole;    /* tensors in blocks of parameters */
 	struct sizes bare;     /* such blocks without a tensor */
 	struct sizes gathered; /* leaves in no such block */
 };
 
-static void note(struct collect *c, const struct gmt_event *e, bool leaf)
-{
-	uint32_t *at = map_put(&c->places, e->addr, NULL);
-	struct tensor *before = *at ? &c->tensors[*at - 1] : NULL;
-
-	if (!e->size || (before && before->leaf && !leaf))
-		return;
-	if (before && before->size == e->size) {
-		before->leaf |= leaf;
-		before->seq = e->seq;
-		return;
-	}
-	if (before)
-		before->latest = false;
-	c->tensors = need_grow(c->tensors, &c->room, c->count, sizeof(*c->tensors));
-	c->tensors[c->count++] = (struct tensor){ e->addr, e->size, e->seq, leaf, true, false };
-	*at = c->count;
-}
-
-/* What is saved counts as kept if it was made in the same step and is there until the end of the
- * pass; else it is a weight that was saved. */
-static void meet_saved(struct collect *c, const struct gmt_event *e)
-{
-	bool fresh;
-	uint32_t *at;
-
-	if (!map_get(&c->born, e->addr)) {
-		note(c, e, false);
-		return;
-	}
-	at = map_put(&c->kept, e->addr, &fresh);
-	if (!fresh || !e->size)
-		return;
-	c->kept_sizes =
-		need_grow(c->kept_sizes, &c->kept_room, c->kept_count, sizeof(*c->kept_sizes));
-	c->kept_sizes[c->kept_count++] = e->size;
-	*at = c->kept_count;
-	sizes_add(&c->saved, e->size);
-}
-
-static void meet_free(struct collect *c, uint64_t addr)
-{
-	const uint32_t *at = map_get(&c->kept, addr);
-
-	if (at && *at)
-		sizes_drop(&c->saved, c->kept_sizes[*at - 1]);
-	map_remove(&c->kept, addr);
-	map_remove(&c->born, addr);
-}
-
-static int collect_event(void *ctx, const struct gmt_event *e)
-{
-	struct collect *c = ctx;
-	bool inside = e->seq >= c->since && e->seq <= c->last;
-
-	if (e->device != c->device)
-		return 0;
-	if (e->kind == GMT_TAG_LEAF)
-		note(c, e, true);
-	else if (e->kind == GMT_BLOCK_ALLOC && inside)
-		map_put(&c->born, e->addr, NULL);
-	else if (e->kind == GMT_BLOCK_FREE && inside)
-		meet_free(c, e->addr);
-	else if (e->kind == GMT_TAG_SAVED && e->seq >= c->first && e->seq <= c->last)
-		meet_saved(c, e);
-	return 0;
-}
-
 static int by_addr(const void *a, const void *b)
 {
 	const struct tensor *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void take_tensors(struct collect *c, const struct tensors *all)
+{
+	c->tensors = need_new((all->count + 1) * sizeof(*c->tensors));
+	c->stays = need_new(all->count + 1);
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].device == c->device)
+			c->tensors[c->count++] = all->items[i];
+	if (c->count)
+		qsort(c->tensors, c->count, sizeof(*c->tensors), by_addr);
+}
+
+/* What counts as kept was made in the step, saved in the pass and is there at its end. */
+static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
+		       const struct extent *forward)
+{
+	for (size_t i = 0; i < end->moment.count; i++) {
+		const struct block *b = &end->moment.blocks[i];
+		uint64_t saved;
+
+		if (b->seq < step->extent.first_seq)
+			continue;
+		saved = model_first_saved(end->model, b);
+		if (saved >= forward->first_ns && saved <= forward->last_ns)
+			sizes_add(&c->saved, model_storage(end->model, b));
+	}
 }
 
 /* The tensors in a parameter's block, 0 = none is known: their bytes, and those of leaves. */
@@ -116,11 +65,11 @@ static uint64_t tensors_in(struct collect *c, size_t *i, const struct block *b, 
 	while (*i < c->count && c->tensors[*i].addr < b->addr)
 		++*i;
 	for (; *i < c->count && c->tensors[*i].addr < b->addr + b->size; ++*i) {
-		struct tensor *t = &c->tensors[*i];
+		const struct tensor *t = &c->tensors[*i];
 
-		t->stays = t->latest && t->seq >= b->seq &&
-			   t->addr + t->size <= b->addr + b->size && sum + t->size <= b->size;
-		if (!t->stays)
+		c->stays[*i] = t->latest && t->seq >= b->seq &&
+			       t->addr + t->size <= b->addr + b->size && sum + t->size <= b->size;
+		if (!c->stays[*i])
 			continue;
 		sizes_add(&c->whole, t->size);
 		sum += t->size;
@@ -134,8 +83,6 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 {
 	size_t i = 0;
 
-	if (c->count)
-		qsort(c->tensors, c->count, sizeof(*c->tensors), by_addr);
 	for (size_t n = 0; n < rest->moment.count; n++) {
 		const struct block *b = &rest->moment.blocks[n];
 		uint64_t sum;
@@ -148,7 +95,7 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 			sizes_add(&c->bare, b->size);
 	}
 	for (size_t n = 0; n < c->count; n++)
-		if (c->tensors[n].leaf && !c->tensors[n].stays)
+		if (c->tensors[n].leaf && !c->stays[n])
 			sizes_add(&c->gathered, c->tensors[n].size);
 }
 
@@ -215,31 +162,25 @@ static void add_bare(struct shape *out, struct collect *c)
 	}
 }
 
-int shape_find(struct shape *out, struct timeline *t, const struct step *step,
-	       const struct extent *forward, const struct snapshot *rest, uint64_t state,
-	       const double given[SHAPE_FIGURES])
+void shape_find(struct shape *out, const struct step *step, const struct extent *forward,
+		const struct snapshot *end, const struct snapshot *rest, uint64_t state,
+		const double given[SHAPE_FIGURES])
 {
-	struct collect c = { .device = t->device,
-			     .since = step->extent.first_seq,
-			     .first = forward->first_seq,
-			     .last = forward->last_seq };
-	int rc = recording_run(t->recording, UINT64_MAX, collect_event, &c);
+	struct collect c = { .device = end->moment.device };
 
 	*out = (struct shape){ 0 };
 	for (int f = 0; f < SHAPE_FIGURES; f++)
 		shape_set(out, f, given[f], FIGURE_GIVEN);
+	take_tensors(&c, &end->model->tensors);
+	take_saved(&c, end, step, forward);
 	match(out, &c, rest);
 	shape_set(out, SHAPE_SHARDS, shards_of(&c), FIGURE_INFERRED);
 	add_bare(out, &c);
 	shape_infer(out, &c.whole, &c.saved, out->exact, state);
-	map_free(&c.places);
-	map_free(&c.born);
-	map_free(&c.kept);
 	free(c.tensors);
-	free(c.kept_sizes);
+	free(c.stays);
 	free(c.saved.items);
 	free(c.whole.items);
 	free(c.bare.items);
 	free(c.gathered.items);
-	return rc;
 }

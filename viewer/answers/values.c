@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../model/model.h"
 #include "../stacks/owner_words.h"
 
 /* What the device assumes of a value, by the state that it gives: simgpu/core/core.h. */
@@ -28,45 +27,26 @@ static const struct {
 
 #define ASSUMPTIONS (sizeof(assumptions) / sizeof(assumptions[0]))
 
-/* ---- what was read where ---- */
+static uint64_t reads_of(const struct read_place *r)
+{
+	uint64_t sum = 0;
 
-static void count(struct value_place *p, uint64_t state)
+	for (size_t i = 0; i < READ_STATES; i++)
+		sum += r->states[i];
+	return sum;
+}
+
+/* Bits of what was assumed for some of them; *bare: reads that nothing was assumed for. */
+static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 {
 	unsigned assumed = 0;
 
-	for (size_t i = 0; i < ASSUMPTIONS; i++)
-		assumed |= state == assumptions[i].state ? 1u << state : 0;
-	p->assumed |= assumed;
-	p->bare += !assumed;
-	p->reads++;
-}
-
-void values_event(struct values *v, const struct gmt_event *e)
-{
-	uint64_t kind = e->size == 1 || e->size == 8 ? e->size : 0;
-	uint32_t *at;
-	bool fresh;
-
-	if (e->kind != GMT_VALUE)
-		return;
-	at = map_put(&v->known, (uint64_t)e->stack << 4 | kind, &fresh);
-	if (fresh) {
-		*at = (uint32_t)v->count;
-		v->places = need_grow(v->places, &v->room, v->count, sizeof(*v->places));
-		v->places[v->count++] =
-			(struct value_place){ .stack = e->stack, .seq = e->seq, .size = e->size };
+	*bare = reads_of(r);
+	for (size_t i = 0; i < ASSUMPTIONS; i++) {
+		*bare -= r->states[assumptions[i].state];
+		assumed |= r->states[assumptions[i].state] ? 1u << assumptions[i].state : 0;
 	}
-	count(&v->places[*at], e->arg0);
-	v->reads++;
-}
-
-void values_free(struct values *v)
-{
-	if (v->own)
-		owners_close(&v->own->owners);
-	free(v->own);
-	free(v->places);
-	map_free(&v->known);
+	return assumed;
 }
 
 /* ---- what for ---- */
@@ -128,9 +108,10 @@ static bool says_decision(const char *text)
 static void look_at_calls(struct value_place *p, struct owners *owners)
 {
 	const struct stacks *s = owners->stacks;
+	const struct read_place *r = p->read;
 	const struct defs_source *source = NULL;
 
-	stacks_read(owners->stacks, p->stack, p->seq);
+	stacks_read(owners->stacks, r->stack, r->seq);
 	for (size_t i = 0; i < s->count && !s->frames[i].python; i++) {
 		const char *f = s->frames[i].function;
 
@@ -139,48 +120,45 @@ static void look_at_calls(struct value_place *p, struct owners *owners)
 			     strstr(f, "bool_scalar") || strstr(f, "index_scalar") ||
 			     strstr(f, "is_nonzero");
 	}
-	p->owner = owners_find(owners, &(struct block){ .stack = p->stack, .seq = p->seq });
+	p->owner = owners_find(owners, &(struct block){ .stack = r->stack, .seq = r->seq });
 	if (p->owner.file && p->owner.line)
 		source = defs_source(s->defs, p->owner.file, p->owner.line);
-	p->decides = p->decides || !only_reads(p->operation) || p->size == 1 ||
-		     (p->size == 8 && is_item(p->operation)) ||
+	p->decides = p->decides || !only_reads(p->operation) || r->size == 1 ||
+		     (r->size == 8 && is_item(p->operation)) ||
 		     (source && says_decision(source->text.s));
-	p->sizes = p->decides && p->size != 1 && strcmp(p->operation, "equal") != 0;
+	p->sizes = p->decides && r->size != 1 && strcmp(p->operation, "equal") != 0;
 }
 
-void values_settle(struct values *v, struct owners *owners)
+static void add(struct values *v, const struct value_place *p)
 {
-	for (size_t i = 0; i < v->count; i++) {
-		struct value_place *p = &v->places[i];
+	uint64_t reads = reads_of(p->read), bare;
+	unsigned assumed = assumed_of(p->read, &bare);
 
-		look_at_calls(p, owners);
-		if (!p->decides)
-			continue;
-		v->decisions += p->reads;
-		v->sizes += p->sizes ? p->reads : 0;
-		v->bare += p->sizes ? p->bare : 0;
-		v->assumed |= p->assumed;
-		if (!v->first || (p->sizes && !v->first->sizes))
-			v->first = p;
+	v->reads += reads;
+	if (!p->decides)
+		return;
+	v->decisions += reads;
+	v->sizes += p->sizes ? reads : 0;
+	v->bare += p->sizes ? bare : 0;
+	v->assumed |= assumed;
+	if (!v->first || (p->sizes && !v->first->sizes))
+		v->first = p;
+}
+
+void values_find(struct values *v, const struct reads *reads, struct owners *owners)
+{
+	*v = (struct values){ .count = reads->count };
+	v->places = need_new((v->count + 1) * sizeof(*v->places));
+	for (size_t i = 0; i < v->count; i++) {
+		v->places[i].read = &reads->items[i];
+		look_at_calls(&v->places[i], owners);
+		add(v, &v->places[i]);
 	}
 }
 
-static int meet(void *ctx, const struct gmt_event *e)
+void values_free(struct values *v)
 {
-	values_event(ctx, e);
-	return 0;
-}
-
-int values_read(struct values *v, struct recording *r)
-{
-	int rc = recording_run(r, UINT64_MAX, meet, v);
-
-	if (rc || !v->count)
-		return rc;
-	v->own = need_new(sizeof(*v->own));
-	owners_open(&v->own->owners, &v->own->stacks, &r->defs);
-	values_settle(v, &v->own->owners);
-	return 0;
+	free(v->places);
 }
 
 /* ---- said ---- */
@@ -250,8 +228,8 @@ static bool place_row(void *ctx, size_t i, struct row_value_place *row)
 	*row = (struct row_value_place){ .owner = p->owner,
 					 .operation = p->operation,
 					 .decides = p->decides,
-					 .reads = p->reads,
-					 .stack = p->stack };
+					 .reads = reads_of(p->read),
+					 .stack = p->read->stack };
 	return true;
 }
 

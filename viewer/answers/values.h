@@ -7,42 +7,30 @@
 #define VIEWER_VALUES_H
 
 #include "../documents/document.h"
-#include "../recording/recording.h"
+#include "../facts/reads.h"
 #include "../stacks/owners.h"
 
 #define VALUES_SENTENCE 600
 
 struct value_place {
-	uint32_t stack;
-	uint64_t seq; /* of the first read there */
-	uint64_t size, reads;
-	uint64_t bare;	  /* reads of what nothing was assumed of */
-	unsigned assumed; /* bits, by the state that the device gave */
-	bool decides;	  /* a size or a decision rests on it, */
-	bool sizes;	  /* and it is no mere yes or no */
+	const struct read_place *read;
+	bool decides; /* a size or a decision rests on it, */
+	bool sizes;   /* and it is no mere yes or no */
 	struct owner owner;
 	char operation[48]; /* as PyTorch calls it: "nonzero"; "" if not known */
 };
 
 struct values {
 	struct value_place *places; /* in the order of the first reads */
-	size_t count, room;
-	struct map known;
+	size_t count;
 	uint64_t reads, decisions, sizes; /* in all */
 	uint64_t bare;			  /* of the sizes */
-	unsigned assumed;		  /* for a decision, as above */
+	unsigned assumed;		  /* for a decision: bits, by the device's state */
 	const struct value_place *first;  /* that a size rests on, else that decides; or NULL */
-	struct values_own {
-		struct stacks stacks;
-		struct owners owners;
-	} * own; /* where the names are that values_read found */
 };
 
-void values_event(struct values *v, const struct gmt_event *e);
-/* After the last event: who read, and what for. */
-void values_settle(struct values *v, struct owners *owners);
-/* The same for a recording by itself: 0, or a sentence was said and the exit code. */
-int values_read(struct values *v, struct recording *r);
+/* The reads stay where they are for as long as v is used. */
+void values_find(struct values *v, const struct reads *reads, struct owners *owners);
 void values_free(struct values *v);
 
 /* "3 sizes or decisions rested on values that are not computed; ..."; "" if none did. */

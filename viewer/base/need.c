@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "need.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,6 +39,11 @@ void *need_pages(size_t bytes)
 void *need_resize(void *v, size_t bytes)
 {
 	return check(realloc(v, bytes));
+}
+
+FILE *need_stream(char **text, size_t *len)
+{
+	return check(open_memstream(text, len));
 }
 
 void *need_grow(void *v, size_t *room, size_t count, size_t each)

@@ -7,11 +7,13 @@
 #define VIEWER_NEED_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 void *need_new(size_t bytes);			/* zeroed */
 char *need_copy(const void *bytes, size_t len); /* with a terminating zero */
 void *need_pages(size_t bytes); /* zeroed, for munmap; what is not written to takes none */
-void *need_resize(void *v, size_t bytes); /* not zeroed */
+void *need_resize(void *v, size_t bytes);    /* not zeroed */
+FILE *need_stream(char **text, size_t *len); /* as open_memstream */
 
 /* Room for one more than count elements of `each` bytes in v; returns v, perhaps moved. */
 void *need_grow(void *v, size_t *room, size_t count, size_t each);

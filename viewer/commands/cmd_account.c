@@ -185,13 +185,11 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 
 	if (rc)
 		return rc;
-	rc = account_make(&a, &t, o->figures);
-	if (!rc) {
-		document(out, &v, &t);
-		text(out, &v, &t);
-	}
+	account_make(&a, &t, o->figures);
+	document(out, &v, &t);
+	text(out, &v, &t);
 	timeline_close(&t);
-	return rc;
+	return 0;
 }
 
 #define FIGURE(option, which, letter, text) \

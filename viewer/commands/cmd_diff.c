@@ -77,19 +77,15 @@ static int write_page(const struct diff_options *o, struct diff *d, struct emit 
 	struct page_text text = { .kind = PAGE_DIFF };
 	struct redact redact = { 0 };
 	char title[200], size[HUMAN_MAX];
-	long bytes = 0;
-	int rc = diff_page(d, &text, o->redact ? &redact : NULL);
+	long bytes;
+	int rc;
 
-	if (rc) {
-		outfile_drop(file);
-	} else {
-		snprintf(title, sizeof(title), "%.90s -> %.90s", owners_base(o->old),
-			 owners_base(o->new));
-		text.title = o->redact ? "two recordings" : title;
-		page_write(file->f, &text);
-		bytes = ftell(file->f);
-		rc = outfile_commit(file);
-	}
+	diff_page(d, &text, o->redact ? &redact : NULL);
+	snprintf(title, sizeof(title), "%.90s -> %.90s", owners_base(o->old), owners_base(o->new));
+	text.title = o->redact ? "two recordings" : title;
+	page_write(file->f, &text);
+	bytes = ftell(file->f);
+	rc = outfile_commit(file);
 	page_text_free(&text);
 	redact_free(&redact);
 	if (rc || o->markdown)

@@ -56,19 +56,18 @@ static void source_close(struct source *s)
 	recording_close(&s->recording);
 }
 
-static int write_track(struct page *p, struct source *s, int device)
+static void write_track(struct page *p, struct source *s, int device)
 {
 	if (device != s->timeline.device)
 		timeline_look(&s->timeline, device);
-	return track_write(p, &s->timeline, TRACK_WHOLE);
+	track_write(p, &s->timeline, TRACK_WHOLE);
 }
 
 /* A track for each device of each recording. */
-static int write_tracks(struct page *p, void *ctx)
+static void write_tracks(struct page *p, void *ctx)
 {
 	const struct job *j = ctx;
 	struct source *sources = j->sources;
-	int rc = 0;
 
 	for (size_t i = 0; i < j->count; i++)
 		p->tracks += sources[i].count;
@@ -76,11 +75,10 @@ static int write_tracks(struct page *p, void *ctx)
 	emit_array(p->first, "tracks");
 	emit_array(p->out, "tracks");
 	for (size_t i = 0; i < j->count; i++)
-		for (int d = 0; d < sources[i].count && !rc; d++)
-			rc = write_track(p, &sources[i], sources[i].devices[d]);
+		for (int d = 0; d < sources[i].count; d++)
+			write_track(p, &sources[i], sources[i].devices[d]);
 	emit_end(p->first);
 	emit_end(p->out);
-	return rc;
 }
 
 static int write_file(struct emit *out, struct outfile *file, const struct page_text *text)
@@ -138,12 +136,12 @@ static int answer(struct emit *out, struct job *j, struct outfile *file)
 	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
 	int rc = open_all(j);
 
-	if (!rc)
-		rc = page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
-	if (rc)
+	if (rc) {
 		outfile_drop(file);
-	else
+	} else {
+		page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
 		rc = write_file(out, file, &text);
+	}
 	for (size_t i = 0; i < j->opened; i++)
 		source_close(&j->sources[i]);
 	redact_free(&j->redact);

@@ -23,7 +23,7 @@ static bool rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 				      .has_wall_ns = x->failed,
 				      .wall_ns = x->wall_ns,
 				      .has_block_bytes = x->failed,
-				      .block_bytes = x->refusal.event.size };
+				      .block_bytes = x->asked };
 	return true;
 }
 
@@ -42,36 +42,25 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 	emit_line(out, "%s", "");
 }
 
-static int explain(struct emit *out, struct oom_ranks *all, long top)
+static void explain(struct emit *out, struct oom_ranks *all, struct oom *o, long top)
 {
 	struct oom_rank *first = &all->items[0];
-	struct recording r;
-	struct oom o;
 	struct oom_answer a;
 	struct row_oom row;
-	int rc = recording_open(&r, first->path);
+	struct values values;
 
-	if (rc)
-		return rc;
-	rc = oom_open(&o, &r, &first->refusal);
-	if (rc) {
-		recording_close(&r);
-		return rc;
-	}
-	values_settle(&first->values, &o.timeline->owners);
-	oom_answer(&a, &o);
+	values_find(&values, &o->timeline->model.reads, &o->timeline->owners);
+	oom_answer(&a, o);
 	row = oom_document(&a);
 	row.recording = first->path;
 	row.rank = first->name;
 	row.ranks = (struct rows_oom_rank){ all->count, rank_row, all };
-	row.has_values_not_computed = values_document(&first->values, &row.values_not_computed);
+	row.has_values_not_computed = values_document(&values, &row.values_not_computed);
 	emit_document(out, oom, &row);
 	text_ranks(out, all);
 	oom_text(&a, &row, top, out);
-	values_text(&first->values, out);
-	oom_close(&o);
-	recording_close(&r);
-	return rc;
+	values_text(&values, out);
+	values_free(&values);
 }
 
 static int none(const struct oom_options *o)
@@ -87,6 +76,28 @@ static int none(const struct oom_options *o)
 	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording", file);
 }
 
+static int look_at_first(struct emit *out, const struct oom_options *o, struct oom_ranks *all)
+{
+	struct oom_rank *first = &all->items[0];
+	struct recording r;
+	struct oom oom;
+	int rc = recording_open(&r, first->path);
+
+	if (rc)
+		return rc;
+	rc = oom_open(&oom, &r, (uint64_t)o->nth);
+	if (!rc && !oom.refusal.nth) {
+		rc = none(o);
+	} else if (!rc) {
+		oom_ranks_note(first, &r, &oom.refusal);
+		all->failed += all->count == 1;
+		explain(out, all, &oom, o->top);
+		oom_close(&oom);
+	}
+	recording_close(&r);
+	return rc;
+}
+
 static int run_oom(const void *options, struct emit *out)
 {
 	const struct oom_options *o = options;
@@ -98,7 +109,7 @@ static int run_oom(const void *options, struct emit *out)
 	rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
 	if (rc)
 		return rc;
-	rc = all.failed ? explain(out, &all, o->top) : none(o);
+	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none(o);
 	oom_ranks_free(&all);
 	return rc;
 }

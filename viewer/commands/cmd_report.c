@@ -80,31 +80,21 @@ static void print_peak(struct report *r, struct emit *out)
 	peak_free(&a);
 }
 
-static int first_run(void *ctx, const struct gmt_event *e)
-{
-	struct report *r = ctx;
-
-	model_event(&r->timeline.model, e);
-	values_event(&r->values, e);
-	return 0;
-}
-
 static int build(struct report *r, struct recording *recording)
 {
 	struct timeline *t = &r->timeline;
-	int rc, device;
+	int rc = timeline_open_any(t, recording);
 
-	timeline_begin(t, recording);
-	rc = recording_run(recording, UINT64_MAX, first_run, r);
-	model_settle(&t->model);
-	device = model_main_device(&t->model);
-	timeline_look(t, device < 0 ? 0 : device);
-	values_settle(&r->values, &t->owners);
+	if (rc)
+		return rc;
+	if (t->device < 0)
+		timeline_look(t, 0);
+	values_find(&r->values, &t->model.reads, &t->owners);
 	want_peaks(r);
 	r->classifier = classifier_new(&t->model, &t->owners);
-	if (!rc && r->each_step)
+	if (r->each_step)
 		report_steps_find(r);
-	return rc;
+	return 0;
 }
 
 static void take_down(struct report *r)

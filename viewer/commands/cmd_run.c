@@ -11,6 +11,7 @@
 #include "../base/human.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../recording/recording.h"
 #include "child.h"
 #include "command.h"
 #include "preload.h"
@@ -97,11 +98,32 @@ static void tell_why(int code, const struct values *v)
 			 code, v->reads, v->reads == 1 ? "" : "s");
 }
 
-/* Sizes that rest on values which a simulated device did not compute: the peak may be too low. */
-static void find_values(struct values *v, struct recording *r, const struct run_result *f)
+/* What values say stays where it was read: this process is at its end. */
+struct read_values {
+	struct recording recording;
+	struct reads reads;
+	struct stacks stacks;
+	struct owners owners;
+	struct values values;
+};
+
+static int note_value(void *ctx, const struct gmt_event *e)
 {
-	if (!recording_open(r, f->path))
-		values_read(v, r);
+	struct read_values *r = ctx;
+
+	if (e->kind == GMT_VALUE)
+		reads_note(&r->reads, e);
+	return 0;
+}
+
+/* Sizes that rest on values which a simulated device did not compute: the peak may be too low. */
+static void find_values(struct read_values *r, const struct run_result *f)
+{
+	if (recording_open(&r->recording, f->path) ||
+	    recording_run(&r->recording, UINT64_MAX, note_value, r))
+		return;
+	owners_open(&r->owners, &r->stacks, &r->recording.defs);
+	values_find(&r->values, &r->reads, &r->owners);
 }
 
 static void tell_values(const struct values *v)
@@ -149,8 +171,8 @@ static void tell(const struct run_result *f, const struct values *values)
 static int run_run(const void *options, struct emit *out)
 {
 	const struct run_options *o = options;
-	struct values values = { 0 };
-	struct recording recording;
+	struct read_values read = { 0 };
+	const struct values *values = &read.values;
 	struct timespec start;
 	struct run_result f = { .files = 0 };
 	char **command = run_program_python(o->command);
@@ -167,11 +189,11 @@ static int run_run(const void *options, struct emit *out)
 	if (o->sim)
 		simnotes_close(&f);
 	if (!o->quiet && o->sim && f.files)
-		find_values(&values, &recording, &f);
+		find_values(&read, &f);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
-		emit_json(out) ? document(&f, code, &values) : tell(&f, &values);
+		emit_json(out) ? document(&f, code, values) : tell(&f, values);
 	if (!o->quiet && o->sim && f.files && !emit_json(out))
-		tell_why(code, &values);
+		tell_why(code, values);
 	return code;
 }
 

@@ -9,6 +9,7 @@
 #include "../answers/chart.h"
 #include "../answers/holders.h"
 #include "../base/human.h"
+#include "../base/need.h"
 #include "../base/say.h"
 #include "../documents/columns.h"
 #include "../moments/following.h"
@@ -171,16 +172,13 @@ static void print(struct emit *out, const struct top_options *o, struct view *v)
 }
 
 /* One frame onto the screen. */
-static int show(struct emit *out, const struct top_options *o, struct view *v, bool ended)
+static void show(struct emit *out, const struct top_options *o, struct view *v, bool ended)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct emit *page;
+	FILE *f = need_stream(&text, &len);
+	struct emit *page = emit_like(out, f);
 
-	if (!f)
-		return say_error(EXIT_UNREADABLE, "out of memory");
-	page = emit_like(out, f);
 	print(page, o, v);
 	emit_line(page, "%s", "");
 	emit_line(page, ended ? "The program has ended. q quits." : "q quits.");
@@ -188,7 +186,6 @@ static int show(struct emit *out, const struct top_options *o, struct view *v, b
 	fclose(f);
 	screen_show(text, len);
 	free(text);
-	return 0;
 }
 
 static uint64_t milliseconds(void)
@@ -220,7 +217,8 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 		if (!ended) {
 			rc = following_look(&v->f);
 			ended = gone || (!rc && v->f.timeline.model.ended);
-			rc = rc ? rc : show(out, o, v, ended);
+			if (!rc)
+				show(out, o, v, ended);
 		}
 		if (!rc)
 			key = screen_key(rest(o, first ? 0 : milliseconds() - start));

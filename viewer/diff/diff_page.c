@@ -148,31 +148,22 @@ static void emit_lines(struct page *p, const struct diff *d)
 	diff_lines_free(&l);
 }
 
-static int write_track(struct page *p, struct diff_side *s)
+static void write_tracks(struct page *p, struct diff *d)
 {
-	return track_write(p, &s->timeline, TRACK_CURVE);
-}
-
-static int write_tracks(struct page *p, struct diff *d)
-{
-	int rc;
-
 	p->tracks = 2;
 	emit_array(p->first, "tracks");
 	emit_array(p->out, "tracks");
-	rc = write_track(p, &d->old);
-	if (!rc)
-		rc = write_track(p, &d->new);
+	track_write(p, &d->old.timeline, TRACK_CURVE);
+	track_write(p, &d->new.timeline, TRACK_CURVE);
 	emit_end(p->first);
 	emit_end(p->out);
-	return rc;
 }
 
-static int write_document(struct page *p, void *ctx)
+static void write_document(struct page *p, void *ctx)
 {
 	struct diff *d = ctx;
-	int rc = write_tracks(p, d);
 
+	write_tracks(p, d);
 	emit_head(p, d);
 	emit_object(p->out, "diff");
 	emit_shot(p, "old", &d->old_shot);
@@ -183,7 +174,6 @@ static int write_document(struct page *p, void *ctx)
 	emit_lines(p, d);
 	diff_stacks_emit(p, d);
 	emit_end(p->out);
-	return rc;
 }
 
 static void redact_side(struct diff_side *s, struct leaks *leaks, struct redact *r)
@@ -212,9 +202,9 @@ static void redact_all(struct diff *d, struct redact *r)
 	}
 }
 
-int diff_page(struct diff *d, struct page_text *text, struct redact *redact)
+void diff_page(struct diff *d, struct page_text *text, struct redact *redact)
 {
 	if (redact)
 		redact_all(d, redact);
-	return page_make(text, redact, write_document, d);
+	page_make(text, redact, write_document, d);
 }

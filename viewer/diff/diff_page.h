@@ -9,10 +9,9 @@
 
 #define DIFF_PAGE_FINDINGS 200 /* at most; the others are counted */
 
-/* The documents of the page, to be freed in any case. redact: names are taken out of the comparison
- * itself, which is good for this page only from then on. 0, or a sentence was said and the exit
- * code. */
-int diff_page(struct diff *d, struct page_text *text, struct redact *redact);
+/* The documents of the page, to be freed. redact: names are taken out of the comparison itself,
+ * which is good for this page only from then on. */
+void diff_page(struct diff *d, struct page_text *text, struct redact *redact);
 
 /* The tree of call paths, and the bytes of both sides on them. */
 void diff_stacks_emit(struct page *p, const struct diff *d);

@@ -169,9 +169,20 @@ void lives_add_level(struct lives *l, const struct device_level *level)
 	*(struct device_level *)rows_add(&l->levels) = *level;
 }
 
-void lives_add_mark(struct lives *l, const struct lives_mark *mark)
+void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage)
 {
-	*(struct lives_mark *)rows_add(&l->marks) = *mark;
+	*(struct lives_mark *)rows_add(&l->marks) = (struct lives_mark){ .seq = e->seq,
+									 .ns = e->time_ns,
+									 .number = e->arg0,
+									 .size = e->size,
+									 .stream = e->stream,
+									 .name = e->name,
+									 .thread = e->thread,
+									 .stack = e->stack,
+									 .device = e->device,
+									 .kind = e->kind,
+									 .flags = e->flags,
+									 .stage = stage };
 }
 
 const struct life_fact *lives_fact(const struct lives *l, uint32_t i)

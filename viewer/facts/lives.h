@@ -11,6 +11,7 @@
 #ifndef VIEWER_LIVES_H
 #define VIEWER_LIVES_H
 
+#include "../../format/record.h"
 #include "rows.h"
 
 /* What autograd says of a block. */
@@ -124,6 +125,7 @@ struct lives_mark {
 	uint32_t name, thread, stack;
 	int32_t device;
 	uint16_t kind; /* enum gmt_kind */
+	uint16_t flags;
 	uint8_t stage; /* enum block_stage: what its thread was doing */
 };
 
@@ -173,7 +175,7 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq); /* how many: the fi
 /* One of each kind: the one that is there, or a new one. */
 struct life_fact *lives_put_fact(struct lives *l, struct life *life, uint16_t kind);
 void lives_add_level(struct lives *l, const struct device_level *level);
-void lives_add_mark(struct lives *l, const struct lives_mark *mark);
+void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
 {

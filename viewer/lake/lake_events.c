@@ -85,16 +85,16 @@ static void refusal_row(struct lake_rows *x, const struct lives_mark *e, uint64_
 	lake_row(x->w, LAKE_refusals);
 }
 
-int lake_refusal_rows(struct lake_rows *x)
+void lake_refusal_rows(struct lake_rows *x)
 {
 	struct timeline *t = x->timeline;
 	const struct row_store *marks = &t->model.lives.marks;
-	struct refusal last = { 0 };
+	struct refusal last;
 	uint64_t nth = 0;
-	int rc = 0, device = -1;
+	int device = -1;
 
-	if (!x->refusals || !oom_find(&last, x->recording, 0, NULL, &rc))
-		return rc;
+	if (!x->refusals || !oom_find(&last, &t->model.lives, 0))
+		return;
 	x->out_of_memory = !last.later_allocs;
 	for (uint32_t i = 0; i < marks->count; i++) {
 		const struct lives_mark *e = rows_at(marks, i);
@@ -107,5 +107,4 @@ int lake_refusal_rows(struct lake_rows *x)
 		}
 		refusal_row(x, e, ++nth, &last);
 	}
-	return 0;
 }

@@ -34,7 +34,7 @@ const char *lake_module(struct lake_rows *x, uint32_t stack);
 void lake_peak_rows(struct lake_rows *x, struct peak_answer *peak); /* lines */
 void lake_device_rows(struct lake_rows *x);			    /* devices, classes */
 void lake_step_rows(struct lake_rows *x);
-int lake_refusal_rows(struct lake_rows *x);
+void lake_refusal_rows(struct lake_rows *x);
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */
 /* Of the large tables. */
 int lake_allocation_rows(struct lake_writer *w, struct recording *r);

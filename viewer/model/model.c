@@ -12,6 +12,11 @@ static void dropped(struct model *m, const struct gmt_event *e)
 	m->dropped += e->arg0;
 }
 
+static void value(struct model *m, const struct gmt_event *e)
+{
+	reads_note(&m->reads, e);
+}
+
 static void ended(struct model *m, const struct gmt_event *e)
 {
 	(void)e;
@@ -38,6 +43,7 @@ static model_handler *const handlers[] = {
 	[GMT_TAG_RELEASED] = model_tag_released,
 	[GMT_TAG_GRAD] = model_tag_grad,
 	[GMT_RANGE_BEGIN] = model_range_begin,
+	[GMT_VALUE] = value,
 	[GMT_DROPPED] = dropped,
 	[GMT_END] = ended,
 };
@@ -126,6 +132,8 @@ void model_free(struct model *m)
 	tree_free(&m->physical);
 	tree_free(&m->mapped);
 	lives_free(&m->lives);
+	reads_free(&m->reads);
+	tensors_free(&m->tensors);
 	free(m->bucket_list);
 	map_free(&m->saved_ids);
 	map_free(&m->leaf_ids);

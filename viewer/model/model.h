@@ -11,6 +11,8 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
+#include "../facts/reads.h"
+#include "../facts/tensors.h"
 #include "../spans/spans.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
@@ -90,6 +92,8 @@ struct model {
 	uint64_t first_seq, end_ns; /* of the first event, of the last one */
 	int device_end;		    /* 1 + the highest number of a device that was seen */
 	struct lives lives;
+	struct tensors tensors;
+	struct reads reads; /* of values that a simulated device had not computed */
 
 	const struct model_watch *watch; /* or NULL */
 	void *watcher;
@@ -152,7 +156,8 @@ uint32_t model_signs(const struct model *m, uint32_t stack); /* enum stack_sign 
 /* Where a moment's block was made. */
 const struct position *model_born(const struct model *m, const struct block *b);
 const struct position *model_died(const struct model *m, const struct block *b);
-bool model_is_leaf(const struct model *m, const struct block *b); /* that requires grad */
+bool model_is_leaf(const struct model *m, const struct block *b);	  /* that requires grad */
+uint64_t model_first_saved(const struct model *m, const struct block *b); /* ns, 0 = never */
 /* Bytes of the largest storage that autograd named in it, 0 = none. */
 uint64_t model_storage(const struct model *m, const struct block *b);
 /* The moment after the latest event. */

@@ -4,19 +4,7 @@
 
 void model_note_mark(struct model *m, const struct gmt_event *e)
 {
-	const struct lives_mark mark = { .seq = e->seq,
-					 .ns = e->time_ns,
-					 .number = e->arg0,
-					 .size = e->size,
-					 .stream = e->stream,
-					 .name = e->name,
-					 .thread = e->thread,
-					 .stack = e->stack,
-					 .device = e->device,
-					 .kind = e->kind,
-					 .stage = m->spans.now.stage };
-
-	lives_add_mark(&m->lives, &mark);
+	lives_add_mark(&m->lives, e, m->spans.now.stage);
 }
 
 bool model_is_mark(uint16_t kind)

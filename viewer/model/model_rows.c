@@ -268,6 +268,14 @@ bool model_is_leaf(const struct model *m, const struct block *b)
 	return h.leaf_ns;
 }
 
+uint64_t model_first_saved(const struct model *m, const struct block *b)
+{
+	struct history h;
+
+	model_history(m, b, &h);
+	return h.save_ns;
+}
+
 uint64_t model_storage(const struct model *m, const struct block *b)
 {
 	struct history h;

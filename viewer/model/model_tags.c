@@ -69,6 +69,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 	struct history *b = enclosing(m, e, &d);
 
 	m->tags++;
+	tensors_note(&m->tensors, e, true);
 	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b) };
 	if (m->watch)
 		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), NULL);
@@ -176,6 +177,8 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 	b = enclosing(m, e, &d);
 	if (!b)
 		return;
+	if (b->born_forward != m->spans.forwards)
+		tensors_note(&m->tensors, e, false);
 	note_saving(m, b, e);
 	if (e->arg0) {
 		at = map_put(&m->saved_ids, e->arg0, &fresh);

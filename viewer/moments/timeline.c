@@ -6,8 +6,7 @@
 static void begin_names(struct timeline *t, struct recording *r)
 {
 	*t = (struct timeline){ .recording = r };
-	stacks_init(&t->stacks, &r->defs, symbols_new(&r->defs));
-	owners_init(&t->owners, &t->stacks);
+	owners_open(&t->owners, &t->stacks, &r->defs);
 }
 
 void timeline_begin(struct timeline *t, struct recording *r)
@@ -81,9 +80,7 @@ void timeline_series(struct timeline *t, const struct series_sink *sink, const u
 void timeline_close(struct timeline *t)
 {
 	steps_free(&t->steps);
-	owners_free(&t->owners);
-	symbols_free(t->stacks.symbols);
-	stacks_free(&t->stacks);
+	owners_close(&t->owners);
 	model_free(&t->model);
 }
 

@@ -14,12 +14,12 @@
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 
-/* Which refusal, found in one run over the events. */
+/* Which refusal. */
 struct refusal {
-	struct gmt_event event;
-	struct gmt_event fail; /* the CUDA call that was refused for it; kind 0 = there was none */
-	uint64_t nth, count;   /* of all refusals in the recording */
-	uint64_t later_allocs; /* blocks on its device after it: the program went on */
+	struct lives_mark event;
+	struct lives_mark fail; /* the CUDA call that was refused for it; kind 0 = there was none */
+	uint64_t nth, count;	/* of all refusals in the recording */
+	uint64_t later_allocs;	/* blocks on its device after it: the program went on */
 };
 
 struct oom_holder {
@@ -109,13 +109,11 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
-/* nth: from 1, 0 = the last one. false: there is none. The exit code in *rc. values: not NULL, and
- * they are gathered on the way. */
-bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, struct values *values,
-	      int *rc);
+/* nth: from 1, 0 = the last one. false: there is none. */
+bool oom_find(struct refusal *out, const struct lives *l, uint64_t nth);
 
-/* 0, or a sentence was said and the exit code. */
-int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal);
+/* 0, or a sentence was said and the exit code. o->refusal.nth 0: there is no such refusal. */
+int oom_open(struct oom *o, struct recording *r, uint64_t nth);
 /* The same where its device's timeline is at hand; *o is empty. */
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);

@@ -21,7 +21,7 @@ static uint64_t segment_of(uint64_t block)
 static void find_asked(struct oom *o)
 {
 	const struct refusal *r = &o->refusal;
-	bool whole = r->fail.kind && r->fail.arg0 == GMT_MEM_DEVICE && r->fail.size >= o->block;
+	bool whole = r->fail.kind && r->fail.number == GMT_MEM_DEVICE && r->fail.size >= o->block;
 
 	o->block = r->event.size;
 	if (r->event.kind != GMT_BLOCK_OOM)
@@ -86,38 +86,24 @@ static void find_room(struct oom *o)
 	o->capacity = o->reserved + o->free;
 }
 
-/* What its thread was doing. */
-static enum block_stage stage_of(const struct oom *o)
-{
-	const struct row_store *marks = &o->timeline->model.lives.marks;
-
-	for (uint32_t i = marks->count; i-- > 0;) {
-		const struct lives_mark *mark = rows_at(marks, i);
-
-		if (mark->seq == o->refusal.event.seq)
-			return mark->stage;
-	}
-	return STAGE_OUTSIDE;
-}
-
 /* The block that it would have been. */
 static void imagine(struct oom *o)
 {
-	const struct gmt_event *e = &o->refusal.event;
+	const struct lives_mark *e = &o->refusal.event;
 	struct model *m = o->shot.model;
 	struct classifier *c = classifier_new(m, &o->timeline->owners);
 
 	o->wanted = (struct block){ .size = e->size,
 				    .seq = e->seq,
-				    .born_ns = e->time_ns,
+				    .born_ns = e->ns,
 				    .stack = e->stack,
 				    .thread = e->thread,
 				    .device = e->device,
 				    .name = e->kind == GMT_BLOCK_OOM ? e->name : 0,
-				    .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->arg0,
+				    .memory = e->kind == GMT_BLOCK_OOM ? 0 : (uint16_t)e->number,
 				    .flags = e->flags };
 	o->wanted_signs = model_signs(m, e->stack);
-	o->wanted_stage = stage_of(o);
+	o->wanted_stage = e->stage;
 	o->wanted_category = classify_request(c, &o->wanted, o->wanted_stage).category;
 	classifier_free(c);
 	o->wanted_owner = owners_find(&o->timeline->owners, &o->wanted);
@@ -141,7 +127,7 @@ static bool is_collective(struct oom *o)
 
 static void find_place(struct oom *o)
 {
-	const struct gmt_event *e = &o->refusal.event;
+	const struct lives_mark *e = &o->refusal.event;
 	struct timeline *t = o->timeline;
 	struct extent x = { .peak_seq = e->seq,
 			    .peak_stack = e->stack,
@@ -274,16 +260,30 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 	gather(o, t->recording);
 }
 
-int oom_open(struct oom *o, struct recording *r, const struct refusal *refusal)
+int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 {
-	int device = refusal->event.device < 0 ? 0 : refusal->event.device;
-	int rc;
+	struct timeline *t = &o->own;
+	struct refusal refusal;
+	int rc, device;
 
 	*o = (struct oom){ 0 };
-	rc = timeline_open(&o->own, r, device);
-	if (!rc)
-		oom_look(o, &o->own, refusal);
-	return rc;
+	rc = timeline_open_any(t, r);
+	if (rc)
+		return rc;
+	if (!oom_find(&refusal, &t->model.lives, nth)) {
+		timeline_close(t);
+		return 0;
+	}
+	device = refusal.event.device < 0 ? 0 : refusal.event.device;
+	rc = moments_device(r, &t->model, device, &device);
+	if (rc) {
+		timeline_close(t);
+		return rc;
+	}
+	if (device != t->device)
+		timeline_look(t, device);
+	oom_look(o, t, &refusal);
+	return 0;
 }
 
 void oom_close(struct oom *o)

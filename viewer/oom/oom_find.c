@@ -1,91 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which refusals a recording has, in one pass that only decodes. A framework that reports them
- * itself is believed; without one, or for a library's own memory, it is the CUDA call that was
- * refused. Which of the two it is shows only at the end: both are looked for.
+ * Which refusals a recording has, from its marks. A framework that reports them itself is believed;
+ * without one, or for a library's own memory, it is the CUDA call that was refused.
  */
 #include "oom.h"
 
-#include "../../format/record.h"
-
-struct search {
-	bool reported; /* by the framework itself */
-	uint64_t nth, count;
-	struct refusal found;
-	struct gmt_event fail; /* the latest refused call of the framework */
-};
-
-struct find {
-	struct search reported, called;
-	struct values *values;
-};
-
 /* A call of the framework's allocator is tried again, and if that fails too it says so itself. */
-static bool is_refusal(const struct search *s, const struct gmt_event *e)
+static bool is_refusal(const struct lives_mark *m, bool reported)
 {
-	if (e->kind == GMT_BLOCK_OOM)
-		return s->reported;
-	return !s->reported && e->device >= 0 && model_is_device_memory(e->arg0) &&
-	       (!(e->flags & GMT_FLAG_FRAMEWORK) || e->arg0 == GMT_MEM_ASYNC);
+	if (m->kind == GMT_BLOCK_OOM || reported)
+		return m->kind == GMT_BLOCK_OOM;
+	return m->kind == GMT_MEM_FAIL && m->device >= 0 && model_is_device_memory(m->number) &&
+	       (!(m->flags & GMT_FLAG_FRAMEWORK) || m->number == GMT_MEM_ASYNC);
 }
 
-static void note_refusal(struct search *s, const struct gmt_event *e)
+static bool are_reported(const struct row_store *marks)
 {
-	bool own = s->fail.kind && s->fail.thread == e->thread && s->fail.device == e->device;
-
-	s->count++;
-	if (s->nth && s->nth != s->count)
-		return;
-	s->found = (struct refusal){ .event = *e, .nth = s->count };
-	if (e->kind == GMT_MEM_FAIL)
-		s->found.fail = *e;
-	else if (own)
-		s->found.fail = s->fail;
-	s->fail.kind = 0;
+	for (uint32_t i = 0; i < marks->count; i++)
+		if (((const struct lives_mark *)rows_at(marks, i))->kind == GMT_BLOCK_OOM)
+			return true;
+	return false;
 }
 
-static void note_alloc(struct search *s, const struct gmt_event *e)
+static bool is_block_of_framework(const struct position *p)
 {
-	if (s->fail.kind && e->thread == s->fail.thread)
-		s->fail.kind = 0;
-	if (s->found.nth && e->device == s->found.event.device)
-		s->found.later_allocs++;
+	return p->layer == LIFE_BLOCK && !p->memory;
 }
 
-static void meet_one(struct search *s, const struct gmt_event *e)
+/* Its thread got a block in between: that call was refused for something else. */
+static bool went_on(const struct lives *l, const struct lives_mark *fail, uint64_t until)
 {
-	if (e->kind == GMT_BLOCK_ALLOC)
-		note_alloc(s, e);
-	else if (is_refusal(s, e))
-		note_refusal(s, e);
-	else if (e->kind == GMT_MEM_FAIL && e->flags & GMT_FLAG_FRAMEWORK)
-		s->fail = *e;
-}
+	uint32_t end = lives_born_by(l, until);
 
-static int meet(void *ctx, const struct gmt_event *e)
-{
-	struct find *f = ctx;
+	for (uint32_t i = lives_born_by(l, fail->seq); i < end; i++) {
+		const struct position *p = lives_position(l, lives_at(l, i)->born.position);
 
-	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL) {
-		meet_one(&f->reported, e);
-		meet_one(&f->called, e);
-	} else if (f->values) {
-		values_event(f->values, e);
+		if (is_block_of_framework(p) && p->thread == fail->thread)
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-bool oom_find(struct refusal *out, struct recording *r, uint64_t nth, struct values *values,
-	      int *rc)
+/* The CUDA call that was refused for it: the framework's latest, since the refusal before. */
+static void find_fail(struct refusal *r, const struct lives *l, uint32_t at)
 {
-	struct find f = { .reported = { .reported = true, .nth = nth },
-			  .called = { .nth = nth },
-			  .values = values };
-	const struct search *s;
+	const struct lives_mark *e = &r->event, *m = NULL;
 
-	*rc = recording_run(r, UINT64_MAX, meet, &f);
-	s = f.reported.count ? &f.reported : &f.called;
-	*out = s->found;
-	out->count = s->count;
-	return !*rc && out->nth;
+	if (e->kind == GMT_MEM_FAIL) {
+		r->fail = *e;
+		return;
+	}
+	while (at-- > 0) {
+		m = rows_at(&l->marks, at);
+		if (m->kind == GMT_BLOCK_OOM)
+			return;
+		if (m->kind == GMT_MEM_FAIL && m->flags & GMT_FLAG_FRAMEWORK)
+			break;
+	}
+	if (m && m->kind == GMT_MEM_FAIL && m->thread == e->thread && m->device == e->device &&
+	    !went_on(l, m, e->seq))
+		r->fail = *m;
+}
+
+static void count_later(struct refusal *r, const struct lives *l)
+{
+	for (uint32_t i = lives_born_by(l, r->event.seq); i < l->rows.count; i++) {
+		const struct position *p = lives_position(l, lives_at(l, i)->born.position);
+
+		r->later_allocs += is_block_of_framework(p) && p->device == r->event.device;
+	}
+}
+
+bool oom_find(struct refusal *out, const struct lives *l, uint64_t nth)
+{
+	bool reported = are_reported(&l->marks);
+	uint32_t at = 0;
+
+	*out = (struct refusal){ 0 };
+	for (uint32_t i = 0; i < l->marks.count; i++) {
+		const struct lives_mark *m = rows_at(&l->marks, i);
+
+		if (!is_refusal(m, reported) || (++out->count != nth && nth))
+			continue;
+		out->event = *m;
+		out->nth = out->count;
+		at = i;
+	}
+	if (!out->nth)
+		return false;
+	find_fail(out, l, at);
+	count_later(out, l);
+	return true;
 }

@@ -86,7 +86,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
 		.device = o->timeline->device,
-		.time_ns = o->refusal.event.time_ns,
+		.time_ns = o->refusal.event.ns,
 		.nth = o->refusal.nth,
 		.ooms = o->refusal.count,
 		.went_on = o->refusal.later_allocs,

@@ -26,16 +26,44 @@ static void name_rank(struct oom_rank *x, const struct recording *r)
 	ranks_look_free(&f);
 }
 
-static int look(struct oom_rank *x, uint64_t nth)
+void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal)
+{
+	x->failed = true;
+	x->wall_ns = (int64_t)refusal->event.ns + r->info->realtime_minus_monotonic_ns;
+	x->asked = refusal->event.size;
+}
+
+static int keep_refusal(void *ctx, const struct gmt_event *e)
+{
+	if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
+		lives_add_mark(ctx, e, STAGE_OUTSIDE);
+	return 0;
+}
+
+static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
+{
+	struct refusal refusal;
+	struct lives marks;
+	int rc;
+
+	lives_init(&marks);
+	rc = recording_run(r, UINT64_MAX, keep_refusal, &marks);
+	if (!rc && oom_find(&refusal, &marks, nth))
+		oom_ranks_note(x, r, &refusal);
+	lives_free(&marks);
+	return rc;
+}
+
+static int look(struct oom_rank *x, uint64_t nth, bool alone)
 {
 	struct recording r;
 	int rc = recording_open(&r, x->path);
 
 	if (rc)
 		return rc;
-	x->failed = oom_find(&x->refusal, &r, nth, &x->values, &rc);
-	x->wall_ns = (int64_t)x->refusal.event.time_ns + r.info->realtime_minus_monotonic_ns;
 	name_rank(x, &r);
+	if (!alone)
+		rc = find_refusal(x, &r, nth);
 	recording_close(&r);
 	return rc;
 }
@@ -60,7 +88,7 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 	for (; *paths; paths++)
 		add(out, need_copy(*paths, strlen(*paths)));
 	for (size_t i = 0; i < out->count; i++) {
-		int err = look(&out->items[i], nth);
+		int err = look(&out->items[i], nth, out->count == 1);
 
 		out->failed += out->items[i].failed;
 		bad += err != 0;
@@ -78,10 +106,8 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 
 void oom_ranks_free(struct oom_ranks *r)
 {
-	for (size_t i = 0; i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++)
 		free(r->items[i].path);
-		values_free(&r->items[i].values);
-	}
 	free(r->items);
 	*r = (struct oom_ranks){ 0 };
 }

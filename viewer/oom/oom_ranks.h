@@ -10,8 +10,7 @@ struct oom_rank {
 	char name[32]; /* "rank 2", or "process 4711" */
 	bool failed;
 	int64_t wall_ns; /* of its refusal, by the clock on the wall */
-	struct refusal refusal;
-	struct values values; /* that were not computed */
+	uint64_t asked;	 /* bytes of the block that was wanted */
 };
 
 struct oom_ranks {
@@ -21,8 +20,11 @@ struct oom_ranks {
 	size_t failed;
 };
 
-/* 0, or a sentence was said and the exit code. */
+/* Of several paths only marks are read, to say which failed; one is taken as it is. 0, or a
+ * sentence was said and the exit code. */
 int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth);
+/* It failed so. */
+void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal);
 void oom_ranks_free(struct oom_ranks *r);
 
 #endif

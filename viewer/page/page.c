@@ -6,7 +6,7 @@
  */
 #include "page.h"
 
-#include "../base/say.h"
+#include "../base/need.h"
 #include "../base/version.h"
 
 #define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
@@ -37,59 +37,51 @@ static void emit_classes(struct emit *out)
 	emit_end(out);
 }
 
-static int write_documents(struct page *p, int (*write)(struct page *, void *), void *ctx)
+static void write_documents(struct page *p, void (*write)(struct page *, void *), void *ctx)
 {
-	int rc;
-
 	emit_object(p->first, NULL);
 	emit_text(p->first, "tool", VIEWER_VERSION);
 	emit_flag(p->first, "redacted", p->redact != NULL);
 	emit_classes(p->first);
 	emit_object(p->out, NULL);
-	rc = write(p, ctx);
+	write(p, ctx);
 	names_emit_texts(&p->words, p->first);
 	names_emit(&p->names, p->out);
 	emit_end(p->first);
 	emit_end(p->out);
-	return rc;
 }
 
 /* Once, in memory. */
-static int make_once(struct page_text *text, struct redact *redact, double scale,
-		     int (*write)(struct page *, void *), void *ctx)
+static void make_once(struct page_text *text, struct redact *redact, double scale,
+		      void (*write)(struct page *, void *), void *ctx)
 {
-	FILE *first = open_memstream(&text->first, &text->first_len);
-	FILE *rest = open_memstream(&text->rest, &text->rest_len);
+	FILE *first = need_stream(&text->first, &text->first_len);
+	FILE *rest = need_stream(&text->rest, &text->rest_len);
 	struct page p = { .redact = redact, .scale = scale };
-	int rc;
 
-	if (!first || !rest)
-		return say_error(EXIT_UNREADABLE, "not enough memory");
 	p.first = emit_open(first, true);
 	p.out = emit_open(rest, true);
 	names_init(&p.words, redact, scale);
 	names_init(&p.names, redact, scale);
-	rc = write_documents(&p, write, ctx);
+	write_documents(&p, write, ctx);
 	names_free(&p.words);
 	names_free(&p.names);
 	emit_close(p.first);
 	emit_close(p.out);
 	fclose(first);
 	fclose(rest);
-	return rc;
 }
 
 /* Nearly always the first is small enough. */
-int page_make(struct page_text *text, struct redact *redact, int (*write)(struct page *, void *),
-	      void *ctx)
+void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
+	       void *ctx)
 {
 	double scale = 1;
-	int rc = make_once(text, redact, scale, write, ctx);
 
-	for (int i = 0; !rc && text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
+	make_once(text, redact, scale, write, ctx);
+	for (int i = 0; text->first_len + text->rest_len > PAGE_ROOM && i < 8; i++) {
 		scale *= 0.85 * PAGE_ROOM / (text->first_len + text->rest_len);
 		page_text_free(text);
-		rc = make_once(text, redact, scale, write, ctx);
+		make_once(text, redact, scale, write, ctx);
 	}
-	return rc;
 }

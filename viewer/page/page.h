@@ -25,9 +25,9 @@ struct page {
 };
 
 /* Makes the two documents of a page. write() writes members of both; it may be called again, for
- * less room. 0, or a sentence was said and the exit code; free the documents in any case. */
-int page_make(struct page_text *text, struct redact *redact, int (*write)(struct page *, void *),
-	      void *ctx);
+ * less room. Free the documents. */
+void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
+	       void *ctx);
 
 /* A track's part of a number of rows, `least` at least. */
 size_t page_room(const struct page *p, size_t rows, size_t least);
@@ -59,9 +59,8 @@ struct track {
 	struct map stacks; /* of this recording -> node of the page */
 };
 
-/* Writes what the page shows of the timeline's device as an object of each document. 0, or the exit
- * code. */
-int track_write(struct page *p, struct timeline *timeline, enum track_parts parts);
+/* Writes what the page shows of the timeline's device as an object of each document. */
+void track_write(struct page *p, struct timeline *timeline, enum track_parts parts);
 
 /* Parts of it, one file each. */
 void segments_emit(struct track *t);
@@ -71,9 +70,9 @@ uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);
 void page_facts_emit(struct track *t);
 void page_steps_emit(struct track *t);
-int page_account_emit(struct track *t);
+void page_account_emit(struct track *t);
 void page_leaks_emit(struct track *t);
-int page_oom_emit(struct track *t);
+void page_oom_emit(struct track *t);
 
 /* The node of a stack of the track's recording. */
 uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq);

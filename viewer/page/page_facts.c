@@ -94,16 +94,14 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
-/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. Reads the
- * events once more, so only where there can be such a value. */
+/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. */
 static void emit_values(struct track *t)
 {
-	struct values v = { 0 };
-	char text[VALUES_SENTENCE] = "";
+	struct values v;
+	char text[VALUES_SENTENCE];
 
-	if (device_is_simulated(&t->recording->defs, t->timeline->device) &&
-	    !values_read(&v, t->recording))
-		values_sentence(&v, text);
+	values_find(&v, &t->timeline->model.reads, &t->timeline->owners);
+	values_sentence(&v, text);
 	emit_number(t->page->first, "values", names_word(&t->page->words, text));
 	values_free(&v);
 }

@@ -105,14 +105,10 @@ static bool next(struct choice *c)
 	return false;
 }
 
-static void add(struct page_lives *l, const struct rank *rank)
+static void add(struct page_lives *l, uint32_t life)
 {
-	struct page_life *life = &l->items[l->count];
-	bool fresh;
-
-	model_block(l->model, rank->life, &life->block);
-	life->died_stack = lives_at(&l->model->lives, rank->life)->died_stack;
-	*map_put(&l->ids, rank->life, &fresh) = (uint32_t)l->count++;
+	l->items[l->count++] = (struct page_life){ .life = life };
+	l->chosen[life / 64] |= 1ull << life % 64;
 }
 
 /* All that live at key moments, as long as there is room; then those that hold most. */
@@ -142,8 +138,9 @@ void page_lives_choose(struct page_lives *l, bool any)
 		best.ranks[best.count++] = at_keys[i];
 	qsort(best.ranks, best.count, sizeof(*best.ranks), by_life);
 	l->items = need_new((best.count + 1) * sizeof(*l->items));
+	l->chosen = need_new(l->model->lives.rows.count / 8 + 8);
 	for (size_t i = 0; i < best.count; i++)
-		add(l, &best.ranks[i]);
+		add(l, best.ranks[i].life);
 	l->left_out = all - l->count;
 	free(best.ranks);
 	free(at_keys);
@@ -158,41 +155,46 @@ static bool says_more(const struct stretch *last, const struct series_change *c)
 	       (c->state & LIFE_SAVED || !(last->state & LIFE_SAVED_BEFORE));
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct page_life *x = a, *y = b;
+
+	return x->life < y->life ? -1 : x->life > y->life;
+}
+
+static void add_stretch(struct page_lives *l, struct page_life *life, const struct stretch *s)
+{
+	l->stretch_count += !l->stretch_count;
+	l->stretches =
+		need_grow(l->stretches, &l->stretch_room, l->stretch_count, sizeof(*l->stretches));
+	if (life->last)
+		l->stretches[life->last].next = (uint32_t)l->stretch_count;
+	else
+		life->first = (uint32_t)l->stretch_count;
+	life->last = (uint32_t)l->stretch_count;
+	l->stretches[l->stretch_count++] = *s;
+}
+
 void lives_change(struct page_lives *l, const struct series_change *c)
 {
-	const uint32_t *at = map_get(&l->ids, c->life);
-	struct page_life *life = at ? &l->items[*at] : NULL;
-	struct stretch stretch = { c->seq, (uint8_t)c->state, (uint8_t)c->category };
+	const struct page_life key = { .life = c->life };
+	struct page_life *life;
 
-	if (!life || c->kind == SERIES_LEFT || c->kind == SERIES_DIED)
+	if (!(l->chosen[c->life / 64] >> c->life % 64 & 1) || c->kind == SERIES_LEFT ||
+	    c->kind == SERIES_DIED)
 		return;
-	if (c->kind == SERIES_BORN) {
-		life->first = stretch;
+	life = bsearch(&key, l->items, l->count, sizeof(*l->items), by_number);
+	if (c->kind == SERIES_STATE && !says_more(&l->stretches[life->last], c))
 		return;
-	}
-	if (c->kind == SERIES_STATE && !says_more(lives_stretch(life, life->more_count), c))
-		return;
-	life->more = need_grow(life->more, &life->more_room, life->more_count, sizeof(*life->more));
-	life->more[life->more_count++] = stretch;
+	add_stretch(l, life,
+		    &(struct stretch){ .seq = c->seq,
+				       .state = (uint8_t)c->state,
+				       .category = (uint8_t)c->category });
 }
 
 void page_lives_free(struct page_lives *l)
 {
-	for (size_t i = 0; i < l->count; i++)
-		free(l->items[i].more);
 	free(l->items);
-	map_free(&l->ids);
-}
-
-const struct stretch *lives_stretch(const struct page_life *life, size_t i)
-{
-	return i ? &life->more[i - 1] : &life->first;
-}
-
-struct block lives_copy(const struct page_life *life, size_t i)
-{
-	struct block copy = life->block;
-
-	copy.state = lives_stretch(life, i)->state;
-	return copy;
+	free(l->chosen);
+	free(l->stretches);
 }

@@ -15,15 +15,13 @@
 /* From `seq` on the block was of this class, with the facts that a verdict needs. */
 struct stretch {
 	uint64_t seq;
+	uint32_t next; /* of the same life, 0 = none */
 	uint8_t state, category;
 };
 
 struct page_life {
-	struct block block; /* all that was known of it in the end */
-	uint32_t died_stack;
-	struct stretch first, *more;
-	uint32_t more_count;
-	size_t more_room;
+	uint32_t life;
+	uint32_t first, last; /* its stretches, 0 = none yet */
 };
 
 /* A moment that the page has all blocks of: after the event `seq`. */
@@ -46,7 +44,9 @@ struct page_lives {
 	struct page_life *items; /* in order of birth */
 	size_t count;
 	uint64_t left_out;
-	struct map ids; /* life -> index */
+	uint64_t *chosen;	   /* a bit for each life */
+	struct stretch *stretches; /* from 1 on */
+	size_t stretch_count, stretch_room;
 };
 
 /* model, device, limit and keys are set; `any`: blocks are wanted at all. */
@@ -54,9 +54,5 @@ void page_lives_choose(struct page_lives *l, bool any);
 /* In the order of the series. */
 void lives_change(struct page_lives *l, const struct series_change *c);
 void page_lives_free(struct page_lives *l);
-
-const struct stretch *lives_stretch(const struct page_life *life, size_t i); /* 0 = the first */
-/* The block as a moment's copy would be in that stretch, for classify. */
-struct block lives_copy(const struct page_life *life, size_t i);
 
 #endif

@@ -21,18 +21,17 @@ static void emit_remedies(struct track *t, const struct oom *o, enum oom_cause c
 	emit_end(out);
 }
 
-int page_oom_emit(struct track *t)
+void page_oom_emit(struct track *t)
 {
 	struct refusal refusal;
 	struct emit *out = t->page->out;
 	char why[OOM_TEXT];
 	enum oom_cause cause;
 	struct oom o = { 0 };
-	int rc = 0;
 
-	if (!t->ooms || !oom_find(&refusal, t->recording, 0, NULL, &rc) ||
+	if (!t->ooms || !oom_find(&refusal, &t->timeline->model.lives, 0) ||
 	    refusal.event.device != t->timeline->device)
-		return rc;
+		return;
 	oom_look(&o, t->timeline, &refusal);
 	cause = oom_cause(&o, why);
 	emit_object(out, "oom");
@@ -44,5 +43,4 @@ int page_oom_emit(struct track *t)
 	emit_remedies(t, &o, cause);
 	emit_end(out);
 	oom_close(&o);
-	return 0;
 }

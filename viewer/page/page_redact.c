@@ -117,9 +117,9 @@ static void clean_text(struct redact *r, const struct defs *d, struct defs_text 
 	bool found = false;
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = need_stream(&text, &len);
 
-	for (size_t n; f && at < end; at += n) {
+	for (size_t n; at < end; at += n) {
 		n = word_length(at, end);
 		if (n && is_secret(r, d, at, n)) {
 			fputs(left_out, f);
@@ -129,8 +129,7 @@ static void clean_text(struct redact *r, const struct defs *d, struct defs_text 
 			fwrite(at, 1, n, f);
 		}
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
 	if (!found) {
 		free(text);
 		return;

@@ -58,7 +58,7 @@ struct page_rows {
 	struct classifier *classifier;
 	struct interned origins, contexts, evidence;
 	struct column seq, time, addr, size, origin, context, end, end_stack, stretches;
-	struct page_life before;
+	struct block before;
 };
 
 /* Stack, function, file, line, whether it is a backward node. */
@@ -127,17 +127,19 @@ static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned
 }
 
 /* Each class and reason that a block had; what says the same as before is no new one. */
-static void put_stretches(struct page_rows *r, const struct page_life *life)
+static void put_stretches(struct page_rows *r, const struct page_life *life, struct block *b)
 {
-	uint64_t seq = life->block.seq;
+	const struct stretch *all = r->track->blocks.stretches, *s;
+	uint64_t seq = b->seq;
 	uint32_t before = UINT32_MAX, count = 0;
 	struct column c = { 0 };
 
-	for (size_t i = 0; i <= life->more_count; i++) {
-		const struct stretch *s = lives_stretch(life, i);
-		struct block b = lives_copy(life, i);
-		uint32_t evidence = evidence_of(r, &b, s->category);
+	for (uint32_t i = life->first; i; i = s->next) {
+		uint32_t evidence;
 
+		s = &all[i];
+		b->state = s->state;
+		evidence = evidence_of(r, b, s->category);
 		if (evidence == before)
 			continue;
 		if (count++) {
@@ -153,21 +155,26 @@ static void put_stretches(struct page_rows *r, const struct page_life *life)
 
 static void put_life(struct page_rows *r, const struct page_life *life)
 {
-	const struct block *b = &life->block, *before = &r->before.block;
+	const struct model *m = &r->track->timeline->model;
+	const struct block *before = &r->before;
+	struct block b;
 
-	column_put(&r->seq, b->seq - before->seq);
-	column_put_signed(&r->time, (int64_t)(b->born_ns - before->born_ns));
-	column_put_signed(&r->addr, (int64_t)(b->addr - before->addr));
-	column_put(&r->size, b->size);
-	column_put(&r->origin, origin_of(r, b));
-	column_put(&r->context, context_of(r, b));
-	column_put(&r->end, b->died_seq ? b->died_seq - b->seq : 0);
-	if (b->died_seq) {
-		column_put_signed(&r->end, (int64_t)(b->died_ns - b->born_ns));
-		column_put(&r->end_stack, track_stack(r->track, life->died_stack, b->died_seq));
+	model_block(m, life->life, &b);
+	column_put(&r->seq, b.seq - before->seq);
+	column_put_signed(&r->time, (int64_t)(b.born_ns - before->born_ns));
+	column_put_signed(&r->addr, (int64_t)(b.addr - before->addr));
+	column_put(&r->size, b.size);
+	column_put(&r->origin, origin_of(r, &b));
+	column_put(&r->context, context_of(r, &b));
+	column_put(&r->end, b.died_seq ? b.died_seq - b.seq : 0);
+	if (b.died_seq) {
+		column_put_signed(&r->end, (int64_t)(b.died_ns - b.born_ns));
+		column_put(&r->end_stack,
+			   track_stack(r->track, lives_at(&m->lives, life->life)->died_stack,
+				       b.died_seq));
 	}
-	put_stretches(r, life);
-	r->before = *life;
+	put_stretches(r, life, &b);
+	r->before = b;
 }
 
 static void emit_rows(struct page_rows *r)
@@ -198,7 +205,7 @@ void page_lives_emit(struct track *t)
 	struct page_rows r = { .track = t,
 			       .classifier =
 				       classifier_new(&t->timeline->model, &t->timeline->owners),
-			       .before.block.born_ns = t->timeline->model.first_ns };
+			       .before.born_ns = t->timeline->model.first_ns };
 
 	for (size_t i = 0; i < t->blocks.count; i++)
 		put_life(&r, &t->blocks.items[i]);

@@ -124,18 +124,15 @@ static void emit_account_row(struct emit *out, const struct account_row *r)
 	emit_end(out);
 }
 
-int page_account_emit(struct track *t)
+void page_account_emit(struct track *t)
 {
 	const double given[SHAPE_FIGURES] = { 0 };
 	struct emit *out = t->page->out;
 	struct account a;
-	int rc;
 
 	if (!t->timeline->framework || t->timeline->steps.count < 2)
-		return 0;
-	rc = account_make(&a, t->timeline, given);
-	if (rc)
-		return rc;
+		return;
+	account_make(&a, t->timeline, given);
 	emit_object(out, "account");
 	emit_number(out, "step", a.step);
 	emit_array(out, "shape");
@@ -154,5 +151,4 @@ int page_account_emit(struct track *t)
 		emit_account_row(out, &a.rows[i]);
 	emit_end(out);
 	emit_end(out);
-	return 0;
 }

@@ -140,22 +140,19 @@ static void emit_moments(struct track *t)
 }
 
 /* What is drawn from blocks. */
-static int emit_blocks(struct track *t)
+static void emit_blocks(struct track *t)
 {
-	int rc;
-
 	page_lives_emit(t);
 	segments_emit(t);
-	rc = page_account_emit(t);
+	page_account_emit(t);
 	page_leaks_emit(t);
-	return rc ? rc : page_oom_emit(t);
+	page_oom_emit(t);
 }
 
-static int emit_track(struct track *t)
+static void emit_track(struct track *t)
 {
 	struct emit *out = t->page->out;
 	size_t groups;
-	int rc;
 
 	emit_object(t->page->first, NULL);
 	page_facts_emit(t);
@@ -167,23 +164,21 @@ static int emit_track(struct track *t)
 		page_curve_emit(&t->curve, t->timeline->model.first_ns, out);
 	page_steps_emit(t);
 	marks_emit(t);
-	rc = t->parts == TRACK_WHOLE ? emit_blocks(t) : 0;
+	if (t->parts == TRACK_WHOLE)
+		emit_blocks(t);
 	emit_end(out);
-	return rc;
 }
 
-int track_write(struct page *p, struct timeline *timeline, enum track_parts parts)
+void track_write(struct page *p, struct timeline *timeline, enum track_parts parts)
 {
 	struct track t = {
 		.page = p, .parts = parts, .recording = timeline->recording, .timeline = timeline
 	};
-	int rc;
 
 	run(&t);
-	rc = emit_track(&t);
+	emit_track(&t);
 	page_curve_free(&t.curve);
 	page_lives_free(&t.blocks);
 	free(t.marks);
 	map_free(&t.stacks);
-	return rc;
 }
