@@ -214,10 +214,10 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 
 .PHONY: test test-matrix test-driver test-frameworks bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
-	@scripts/setup.sh newest headers tools browser
+	@scripts/setup.sh newest headers tools browser docs
 	@scripts/test.sh
 test-matrix: setup  ## the same, with CUDA 12's torch too
-	@scripts/setup.sh newest headers tools browser cu12
+	@scripts/setup.sh newest headers tools browser docs cu12
 	@scripts/test.sh cu12
 test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian's packages, not installed); writes docs/doors.md
 	@scripts/setup.sh headers driver
@@ -232,6 +232,12 @@ bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@.venv/bin/python tests/bench/bench.py
 lint:  ## the promises that a script can check
 	@scripts/lint.sh
+
+.PHONY: docs
+docs: setup  ## the documents as a site, in build/site/html
+	@scripts/setup.sh docs browser
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python scripts/docs_site.py
 
 .PHONY: wheel
 wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (packaging/README.md)

@@ -93,7 +93,7 @@ def test_no_other_file_is_touched(run, tmp_path):
     (tmp_path / "x.0.gmt").write_text("mine")
     said = run("-o", "x.%r.gmt", "--", PROGRAM, "plain", code=2)
     assert "x.0.gmt exists and is not a recording" in said and (tmp_path / "x.0.gmt").read_text() == "mine"
-    assert "nothing can be written to the folder" in run("-o", "no/x.%r.gmt", PROGRAM, "plain", code=3)
+    assert f"there is no folder {tmp_path}/no; make it first: mkdir -p {tmp_path}/no\n" in run("-o", "no/x.%r.gmt", PROGRAM, "plain", code=3)
     assert names(tmp_path) == ["x.0.gmt"]
 
 

@@ -54,8 +54,12 @@ int outfile_check_folder(const char *path)
 			 path);
 	if (!access(folder, W_OK | X_OK))
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s: nothing can be written to the folder %s: %s", path,
-			 folder, strerror(errno));
+	if (errno == ENOENT)
+		return say_error(EXIT_UNREADABLE,
+				 "there is no folder %s; make it first: mkdir -p %s", folder,
+				 folder);
+	return say_error(EXIT_UNREADABLE, "nothing can be written to the folder %s: %s", folder,
+			 strerror(errno));
 }
 
 int outfile_check(const char *path)
