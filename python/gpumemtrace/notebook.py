@@ -61,17 +61,25 @@ def _in_a_process(cell: str, card: Optional[str], output: str) -> None:
     program.wait()
 
 
-def _display() -> Any:
-    return importlib.import_module("IPython.display")
+class _Page:
+    """The page of a recording in a frame of its own, from which nothing of the notebook can be reached."""
 
+    def __init__(self, path: str, height: int) -> None:
+        self._path, self._height = path, height
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "page.html")
+            run_tool("html", path, "-o", page)
+            with open(page, encoding="utf-8") as file:
+                text = file.read()
+        # Without a base of its own a link to a part of the page would load the notebook into the frame.
+        self._text = text.replace("<head>", '<head><base href="about:srcdoc">', 1)
 
-def _page(path: str, height: int) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        page = os.path.join(folder, "page.html")
-        run_tool("html", path, "-o", page)
-        with open(page, encoding="utf-8") as file:
-            inside = html.escape(file.read(), quote=True)
-    return _display().HTML(f'<iframe srcdoc="{inside}" style="width: 100%; height: {height}px; border: 0" title="gpumemtrace"></iframe>')
+    def __repr__(self) -> str:
+        return f"gpumemtrace html {self._path}"
+
+    def _repr_html_(self) -> str:
+        return (f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(self._text, quote=True)}" '
+                f'style="width: 100%; height: {self._height}px; border: 0" title="gpumemtrace"></iframe>')
 
 
 def cell_magic(shell: Any, line: str, cell: str) -> None:
@@ -87,7 +95,7 @@ def cell_magic(shell: Any, line: str, cell: str) -> None:
         return
     shell.user_ns[options.name] = Recording(path)
     if not options.no_page:
-        _display().display(_page(path, options.height))
+        importlib.import_module("IPython.display").display(_Page(path, options.height))
 
 
 def load(shell: Any) -> None:
