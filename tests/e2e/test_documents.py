@@ -119,6 +119,7 @@ def test_all_documents(folder, monkeypatch):
         documents.look("report", folder / f"{snapshot}.gmt")
         documents.look("dump", "--defs", folder / f"{snapshot}.gmt")
     documents.look("collect", evaluates, DATA / "bad/empty.gmt", "-o", folder / "lake", code=3)
+    documents.look("sql", "--schema")
     documents.look("verify", DATA / "bad/block_flipped.gmt", code=1)
     for golden in sorted((DATA / "v1").glob("*.gmt")):
         documents.look("dump", golden)

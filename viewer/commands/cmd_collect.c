@@ -172,6 +172,7 @@ static int run_collect(const void *options, struct emit *out)
 	j.outcomes = need_new((j.sources.count + 1) * sizeof(*j.outcomes));
 	w.count = j.sources.count;
 	ranks_work(&w);
+	lake_finish(o->output);
 	count_runs(&j);
 	print(out, &j);
 	rc = outcome(&j);

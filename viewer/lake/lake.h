@@ -68,8 +68,10 @@ struct lake_place {
 bool lake_path(char path[PATH_MAX], const char *lake, const char *table,
 	       const struct lake_place *place);
 
-/* The folders in front of the path's last part. 0, or a sentence was said and the exit code. */
+/* The folders in front of the path's last part. 0 or an errno. */
 int lake_make_folders(char *path);
+int lake_rename(const char *from, char *to); /* makes the folders; 0 or an errno */
+void lake_finish(const char *lake);	     /* what no process needs any more goes */
 /* A file goes, and its folders if they have become empty; the path is spoilt. */
 void lake_tidy(char *path);
 

@@ -153,8 +153,8 @@ void lake_move(const char *lake, const struct lake_source *s)
 		if (!lake_path(old, lake, lake_tables[t].name, &s->old) ||
 		    !lake_path(new, lake, lake_tables[t].name, &s->place) || access(old, F_OK))
 			continue;
-		if (access(new, F_OK) && !lake_make_folders(new))
-			rename(old, new);
+		if (access(new, F_OK))
+			lake_rename(old, new);
 		lake_tidy(old); /* it has moved, or there is a newer one */
 	}
 }

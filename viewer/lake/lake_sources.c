@@ -154,9 +154,9 @@ static void name_recording(struct lake_place *p, const struct rank_file *f)
 
 	p->rank = f->rank < 0 ? 0 : f->rank;
 	tame(host, sizeof(host), f->host, "host");
-	if (f->pid) {
-		snprintf(p->id, sizeof(p->id), "%.60s-%u-%llx", host, f->pid,
-			 (unsigned long long)f->start_ns);
+	if (f->pid) { /* containers count processes anew: the rank tells them apart */
+		snprintf(p->id, sizeof(p->id), "%.60s-%u-%llx-%ld", host, f->pid,
+			 (unsigned long long)f->start_ns, p->rank);
 		return;
 	}
 	stat(f->path, &st);

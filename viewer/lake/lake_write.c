@@ -9,39 +9,67 @@
 #include "../base/version.h"
 #include "lake.h"
 
-static bool name(char *path, const char *lake, const char *table, const struct lake_place *p,
-		 const char *before, const char *after)
+#define TRIES 100 /* another process may remove a folder that was empty a moment ago */
+
+bool lake_path(char path[PATH_MAX], const char *lake, const char *table, const struct lake_place *p)
 {
-	return snprintf(path, PATH_MAX, "%s/%s/project=%s/day=%s/run=%s/rank=%ld/%s%s%s", lake,
-			table, p->project, p->day, p->run, p->rank, before, p->id,
-			after) < PATH_MAX;
+	return snprintf(path, PATH_MAX, "%s/%s/project=%s/day=%s/run=%s/rank=%ld/%s.parquet", lake,
+			table, p->project, p->day, p->run, p->rank, p->id) < PATH_MAX;
 }
 
-bool lake_path(char path[PATH_MAX], const char *lake, const char *table,
-	       const struct lake_place *place)
-{
-	return name(path, lake, table, place, "", ".parquet");
-}
-
-/* No reader takes a file whose name begins with a dot. */
+/* Where no reader looks, and in the same file system. */
 static bool part_path(const struct lake_writer *w, char path[PATH_MAX], int t)
 {
-	char after[32];
-
-	snprintf(after, sizeof(after), ".%d.new", (int)getpid());
-	return name(path, w->lake, lake_tables[t].name, w->place, ".", after);
+	return snprintf(path, PATH_MAX, "%s/.new/%s.%s.%d", w->lake, w->place->id,
+			lake_tables[t].name, (int)getpid()) < PATH_MAX;
 }
 
 int lake_make_folders(char *path)
 {
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		int rc;
+
 		*at = 0;
-		if (mkdir(path, 0777) && errno != EEXIST)
-			return say_error(EXIT_UNREADABLE, "%s: the folder cannot be made: %s", path,
-					 strerror(errno));
+		rc = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
 		*at = '/';
+		if (rc)
+			return rc;
 	}
 	return 0;
+}
+
+/* Its folders are made as they are needed. 0 or an errno. */
+static int open_part(char *path, FILE **f)
+{
+	int fd, err = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		err = lake_make_folders(path);
+		if (err && err != ENOENT)
+			return err;
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd >= 0)
+			return (*f = fdopen(fd, "w")) ? 0 : errno;
+		err = errno;
+		if (err != ENOENT)
+			break;
+	}
+	return err;
+}
+
+int lake_rename(const char *from, char *to)
+{
+	int err = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		err = lake_make_folders(to);
+		if (!err && !rename(from, to))
+			return 0;
+		err = err ? err : errno;
+		if (err != ENOENT || access(from, F_OK))
+			break;
+	}
+	return err;
 }
 
 /* The file has the columns that are wanted, in the table's order. */
@@ -62,18 +90,15 @@ static unsigned choose_columns(struct lake_writer *w, int t)
 static int open_table(struct lake_writer *w, int t, int level)
 {
 	char path[PATH_MAX];
-	int fd, rc;
+	int err;
 
-	if (!part_path(w, path, t))
+	if (!part_path(w, path, t) || !lake_path(path, w->lake, lake_tables[t].name, w->place))
 		return say_error(EXIT_USAGE, "%s: the name of the lake is too long", w->lake);
-	rc = lake_make_folders(path);
-	if (rc)
-		return rc;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	w->files[t] = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!w->files[t])
-		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
-				 strerror(errno));
+	part_path(w, path, t);
+	err = open_part(path, &w->files[t]);
+	if (err)
+		return say_error(EXIT_UNREADABLE, "%s: nothing can be written there: %s", w->lake,
+				 strerror(err));
 	w->tables[t] = parquet_open(w->files[t], w->columns[t], choose_columns(w, t), level);
 	parquet_fact(w->tables[t], "gpumemtrace.schema", LAKE_SCHEMA);
 	parquet_fact(w->tables[t], "gpumemtrace.version", VIEWER_VERSION);
@@ -128,17 +153,19 @@ void lake_tidy(char *path)
 static int give_name(struct lake_writer *w, int t)
 {
 	char part[PATH_MAX], path[PATH_MAX];
+	int err;
 
 	part_path(w, part, t);
 	lake_path(path, w->lake, lake_tables[t].name, w->place);
 	if (w->empty[t]) {
-		unlink(path);
-		lake_tidy(part);
+		unlink(part);
+		if (!access(path, F_OK))
+			lake_tidy(path);
 		return 0;
 	}
-	if (!rename(part, path))
-		return 0;
-	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
+	err = lake_rename(part, path);
+	return err ? say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(err))
+		   : 0;
 }
 
 static void remove_part(struct lake_writer *w, int t)
@@ -146,7 +173,7 @@ static void remove_part(struct lake_writer *w, int t)
 	char part[PATH_MAX];
 
 	if (part_path(w, part, t))
-		lake_tidy(part);
+		unlink(part);
 }
 
 /* The table of recordings comes last: what it names is there. */
@@ -214,4 +241,12 @@ void lake_text(struct lake_writer *w, enum lake_table_id t, unsigned column, con
 void lake_row(struct lake_writer *w, enum lake_table_id t)
 {
 	parquet_row(w->tables[t]);
+}
+
+void lake_finish(const char *lake)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/.new", lake) < PATH_MAX)
+		rmdir(path);
 }

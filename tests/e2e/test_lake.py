@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`collect` and `sql`: other readers of Parquet find in a lake what the commands say of each recording; nothing
+stands in it twice; what is broken is left out; old files are read beside new ones; ready questions give what a
+few lines of Python give."""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+
+import pytest
+
+import json_page
+from conftest import ROOT, TABLES, Tool
+from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
+
+TOOLS = ROOT / ".venv-tools/bin/python"
+readers = pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
+EXAMPLE, BAD = ROOT / "tests/data/example", ROOT / "tests/data/bad"
+SMALL = ("ranks", "devices", "classes", "lines", "steps", "growth", "refusals")
+
+
+def call(*args, **more):
+    env = {**os.environ, "GPUMEMTRACE_PYTHON": str(TOOLS), **more}
+    return subprocess.run([Tool.path, *map(str, args)], capture_output=True, text=True, timeout=120, env=env)
+
+
+def ask(query, *lake):
+    done = call("sql", query, *lake, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert json_page.check(TABLES, "sql", document) == []
+    return document["rows"]
+
+
+def collect(*args, code=0):
+    done = call("collect", *args, "--json")
+    assert done.returncode == code, done.stderr
+    document = json.loads(done.stdout)
+    assert json_page.check(TABLES, "collect", document) == []
+    return document
+
+
+def files(lake):
+    return sorted(str(p.relative_to(lake)) for p in lake.rglob("*") if p.is_file())
+
+
+def runs(folder):
+    """Three runs of four ranks in three months, the last with a rank that needs more and a growing one that fails."""
+    folder.mkdir()
+    for month, (commit, activations) in enumerate([("aaa1", 8), ("bbb2", 8), ("ccc3", 12)]):
+        every = {"start": 1767225600 + month * 31 * 86400, "activations": activations, "steps": 9,
+                 "facts": [f"git.commit {commit}", "git.root /home/u/net", "env.USER ada", f"env.MASTER_PORT {month}",
+                           "env.MASTER_ADDR node1"]}
+        odd = {"r3": {"activations": 30, "extra": 2, "oom": True}} if month == 2 else {}
+        run_of(folder / str(month), every=every, **odd)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory, maker):  # noqa: F811
+    folder = tmp_path_factory.mktemp("lake")
+    said = collect(runs(folder / "runs"), EXAMPLE, "-o", folder / "lake")
+    assert said["collected"] == 14 and said["skipped"] == 0
+    return folder / "lake"
+
+
+def test_names_of_folders(lake):
+    places = {(m[1], m[2], m[3], m[4]) for m in (re.match(r"ranks/project=(.*)/day=(.*)/run=(.*)/rank=(\d+)/[^/]+\.parquet", f)
+                                                 for f in files(lake)) if m}
+    net = [p for p in places if p[0] == "net"]
+    assert sorted({(p[1], p[3]) for p in net}) == [(day, str(r)) for day in ("2026-01-01", "2026-02-01", "2026-03-04") for r in range(4)]
+    assert len({p[2] for p in net}) == 3
+    assert {p[0] for p in places} == {"net", "train"}
+    assert all(f.endswith(".parquet") for f in files(lake))
+
+
+READ = """
+import json, sys
+import duckdb, pandas, polars, pyarrow.parquet
+path = sys.argv[1]
+rows = pyarrow.parquet.ParquetFile(path).read().to_pylist()
+assert polars.read_parquet(path, hive_partitioning=False).to_dicts() == rows
+names = list(rows[0])
+assert [dict(zip(names, r)) for r in duckdb.connect().execute(f"select * from read_parquet('{path}', hive_partitioning=false)").fetchall()] == rows
+assert len(pandas.read_parquet(path)) == len(rows)
+print(json.dumps(rows, default=str))
+"""
+
+
+@readers
+def test_other_readers_find_what_the_commands_say(lake, tool):
+    """One recording: pyarrow, Polars, DuckDB and pandas read the same, and it is what the commands print."""
+    found = {}
+    for table in SMALL:
+        (path,) = lake.glob(f"{table}/project=train/*/*/*/devbox-11953-*.parquet")
+        found[table] = json.loads(subprocess.run([TOOLS, "-c", READ, path], capture_output=True, text=True, check=True).stdout)
+    file = EXAMPLE / "new.gmt"
+    report, steps, leaks, oom = (tool.json(c, file) for c in ("report", "steps", "leaks", "oom"))
+    (row,), device = found["ranks"], report["devices"][0]
+    assert row["peak_bytes"] == device["peak_bytes"] and row["peak_reserved_bytes"] == device["peak_reserved_bytes"]
+    assert row["end_bytes"] == device["end_bytes"] and row["events"] == report["events"] and row["refusals"] == device["ooms"]
+    assert row["growth_bytes"] == leaks["growth_per_step"] and row["steps"] == steps["steps"] and row["end_state"] == "out_of_memory"
+    assert row["peak_at"] == tool.json("peak", file)["text"] and row["command"] == "python train.py" and row["host"] == "devbox"
+    assert {r["class"]: r["bytes"] for r in found["classes"]} == device["categories_at_peak"]
+    assert sum(r["bytes"] for r in found["lines"]) == device["peak_bytes"]
+    assert [r["peak_bytes"] for r in found["steps"]] == [r["peak_bytes"] for r in steps["rows"] if r["phase"] == "step"]
+    assert [(r["class"], r["function"], r["bytes_per_step"]) for r in found["growth"]] == [
+        (o["class"], o["function"], o["bytes_per_step"]) for o in leaks["owners"]]
+    (refusal,) = found["refusals"]
+    assert refusal["cause"] == oom["cause"] and refusal["text"] == oom["text"] and refusal["remedy"] == oom["remedies"][0]["what"]
+    assert refusal["block_bytes"] == oom["block_bytes"] and refusal["largest_hole_bytes"] == oom["largest_hole"]
+
+
+@readers
+def test_twice_is_once(tmp_path):
+    """The same recordings again, one of them longer by now, under another name, then in another project."""
+    folder, lake = runs(tmp_path / "runs"), tmp_path / "lake"
+    collect(folder / "0/run.0.gmt", folder / "0/run.1.gmt", "-o", lake)
+    first = files(lake)
+    collect(folder / "0/run.1.gmt", "-o", lake)
+    assert files(lake) == first
+    shutil.copy(folder / "0/run.2.gmt", folder / "again.gmt")
+    collect(folder / "0", folder / "again.gmt", "-o", lake)
+    assert set(first) < set(files(lake))
+    assert ask("select count(*) as n, count(distinct run) as runs, max(ranks) as ranks from runs", lake) == [{"n": 1, "runs": 1, "ranks": 4}]
+    collect(folder / "0", "--project", "other", "-o", lake, "--tables", "allocations")
+    assert {f.split("/")[1] for f in files(lake)} == {"project=other"}
+    assert not list(lake.rglob("project=net")), "empty folders stay"
+    with_blocks = ask("select count(*) as n from allocations", lake)
+    collect(folder / "0", "--project", "third", "-o", lake)
+    assert ask("select count(*) as n from allocations", lake) == with_blocks != [{"n": 0}]
+    assert ask("select project, count(*) as n from ranks group by project", lake) == [{"project": "third", "n": 4}]
+
+
+def test_broken_recordings_are_left_out(tmp_path):
+    good = write(tmp_path / "in", "good.gmt", script(None))
+    shutil.copy(BAD / "text.gmt", tmp_path / "in/bad.gmt")
+    done = call("collect", tmp_path / "in", "-o", tmp_path / "lake")
+    assert done.returncode == 3 and "1 recording of 1 run collected" in done.stdout
+    assert done.stderr.count("\n") == 1 and "bad.gmt" in done.stderr and "skipped" in done.stderr
+    said = collect(tmp_path / "in", "-o", tmp_path / "lake", code=3)
+    assert [r["file"] for r in said["recordings"] if "error" not in r] == [str(good)] and said["skipped"] == 1
+    for args, code, says in [
+            ((good,), 2, "-o LAKE"), ((good, "-o", good), 2, "no folder"), ((good, "-o", tmp_path / "x", "--project", "a/b"), 2, "letters"),
+            ((tmp_path / "none", "-o", tmp_path / "x"), 3, "none"), ((BAD / "empty.gmt", "-o", tmp_path / "x"), 3, "empty")]:
+        done = call("collect", *args)
+        assert done.returncode == code and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)
+
+
+# The schema
+
+
+def columns_now():
+    schema = json.loads(Tool()("sql", "--schema", "--json"))
+    return [f"{t['name']}.{c['name']} {c['type']}" for t in schema["tables"] for c in t["columns"]]
+
+
+def test_the_schema_only_grows():
+    """tests/data/lake-columns.txt holds every column that there ever was: add new ones at its end."""
+    known = (ROOT / "tests/data/lake-columns.txt").read_text().split("\n")[:-1]
+    now = columns_now()
+    assert set(known) <= set(now), f"a column is gone or of another type: {sorted(set(known) - set(now))}"
+    assert set(now) <= set(known), f"add to tests/data/lake-columns.txt: {sorted(set(now) - set(known))}"
+
+
+OLDER = """
+import sys
+import pyarrow.parquet
+path = sys.argv[1]
+table = pyarrow.parquet.ParquetFile(path).read()
+pyarrow.parquet.write_table(table.select([n for n in table.column_names if n not in ("used_bytes", "card")]).append_column(
+    "of_later", pyarrow.array([7] * len(table))), path)
+"""
+
+
+@readers
+def test_files_of_other_versions_are_read_beside_ours(tmp_path):
+    """One file lacks two columns, and has one that this version does not know."""
+    lake = tmp_path / "lake"
+    collect(EXAMPLE, "-o", lake)
+    (path,) = lake.glob("ranks/*/*/*/*/devbox-11953-*.parquet")
+    subprocess.run([TOOLS, "-c", OLDER, path], check=True)
+    rows = ask("select pid, card, used_bytes > 0 as used, of_later, peak_bytes > 0 as peak from ranks order by pid", lake)
+    assert rows == [{"pid": 11609, "card": "rtx4090-24g", "used": True, "of_later": None, "peak": True},
+                    {"pid": 11953, "card": None, "used": None, "of_later": 7, "peak": True}]
+    assert len(ask("from runs", lake)) == 2
+    shutil.rmtree(lake / "growth")
+    assert ask("from largest_growth", lake) == []
+
+
+# SQL
+
+
+@readers
+def test_ready_questions(lake, tool):
+    names = [v["name"] for v in json.loads(tool("sql", "--schema", "--json"))["views"]]
+    answers = {name: ask(f"from {name}", lake) for name in names}
+    assert len(answers["runs"]) == 5
+    commits = sorted((r for r in answers["peak_by_commit"] if r["project"] == "net"), key=lambda r: r["first_day"])
+    assert [(r["git_commit"], r["month"], r["runs"], r["change_bytes"]) for r in commits] == [
+        ("aaa1", "2026-01-01", 1, None), ("bbb2", "2026-02-01", 1, 0), ("ccc3", "2026-03-01", 1, commits[2]["peak_bytes"] - commits[1]["peak_bytes"])]
+    peaks = [r["peak_bytes"] for r in ask("select peak_bytes from ranks where git_commit = 'ccc3' order by rank", lake)]
+    (stray,) = answers["stray_ranks"]
+    assert stray["rank"] == 3 and stray["from_median_bytes"] == peaks[3] - statistics.median(peaks) and peaks[0] == peaks[1]
+    assert {(r["project"], r["bytes_per_step"]) for r in answers["largest_growth"]} == {("net", 2 * MIB), ("train", 1572864000)}
+    unused = {r["user"]: r["recordings"] for r in answers["unused_memory"]}
+    assert unused["(not known)"] == 2
+    assert {r["alloc_conf"] for r in answers["fragmentation"]} == {"(default)"}
+    assert {(r["project"], r["cause"]) for r in answers["out_of_memory"]} >= {("train", "retained_graph")} and len(answers["out_of_memory"]) == 2
+
+
+@readers
+def test_forms_of_an_answer(lake):
+    query = "select 1 as a, 'x,\"y\"' as b, null as c, true as d, 1536 as peak_bytes, timestamptz '2026-01-01 00:00:00+00' as t"
+    assert ask(query, lake) == [{"a": 1, "b": 'x,"y"', "c": None, "d": True, "peak_bytes": 1536, "t": "2026-01-01 00:00:00+00"}]
+    rows = list(csv.reader(io.StringIO(call("sql", query, lake, "--csv").stdout)))
+    assert rows == [["a", "b", "c", "d", "peak_bytes", "t"], ["1", 'x,"y"', "", "true", "1536", "2026-01-01 00:00:00+00"]]
+    text = call("sql", query, lake).stdout.splitlines()
+    assert len(text) == 2 and "1.5 KiB" in text[1] and text[0].index("peak_bytes") + 10 == text[1].index("1.5 KiB") + 7
+    assert "(no rows)" in call("sql", "from ranks where false", lake).stdout
+
+
+@readers
+def test_recordings_are_asked_directly(tool, tmp_path):
+    file = EXAMPLE / "new.gmt"
+    events = tool.events(file)
+    (row,) = ask("select count(*) as n, sum(size) as bytes from events where kind = 'block_alloc'", file, )
+    blocks = [e for e in events if e.get("kind") == "block_alloc"]
+    assert row == {"n": len(blocks), "bytes": sum(e["size"] for e in blocks)}
+    exported = list(csv.DictReader(io.StringIO(tool("export", file, "--to", "csv", "-o", "-"))))
+    rows = ask("select class, count(*) as n from allocations group by class", file)
+    assert {r["class"]: r["n"] for r in rows} == {c: sum(e["class"] == c for e in exported) for c in {e["class"] for e in exported}}
+    both = ask("select r.pid, count(*) as n from ranks r join events e on r.run = e.run group by r.pid order by 1", EXAMPLE)
+    assert [r["pid"] for r in both] == [11609, 11953]
+    assert len(ask("select * from events limit 3", file)[0]) == 4 + 15
+    here = tmp_path / "tmp"
+    here.mkdir()
+    assert call("sql", "select count(*) from events", file, TMPDIR=str(here)).returncode == 0
+    assert not list(here.iterdir()), "the temporary tables stay"
+
+
+def test_wrong_questions(lake, tmp_path):
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 96\n")
+    (tmp_path / "python3").chmod(0o755)
+    for args, code, says, more in [
+            (("selec", lake), 2, "Parser Error", {}), (("from nothing", lake), 2, "nothing", {}), ((), 2, "query", {}), (("from runs",), 2, "LAKE", {}),
+            (("from runs", lake, lake), 2, "one lake", {}), (("from runs", lake, "--csv", "--json"), 2, "exclude", {}),
+            (("from runs", BAD / "text.gmt"), 3, "text.gmt", {}), (("from runs", tmp_path / "none"), 3, "none", {}),
+            (("from runs", lake), 2, "pip install duckdb", {"GPUMEMTRACE_PYTHON": "", "PATH": str(tmp_path)})]:
+        if not TOOLS.exists() and says in ("Parser Error", "nothing"):
+            continue
+        done = call("sql", *args, **more)
+        assert done.returncode == code and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sql: a query over a lake or over recordings. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/say.h"
+#include "../documents/columns.h"
+#include "../lake/lake_engine.h"
+#include "../lake/lake_index.h"
+#include "../lake/lake_sql.h"
+#include "../lake/lake_temporary.h"
+#include "command.h"
+#include "sql_rows.h"
+
+struct sql_options {
+	const char *query;
+	char **lake;
+	bool csv, schema;
+};
+
+/* ---- what there is ---- */
+
+/* Columns of all tables, of all partitions first: i counts through them. */
+static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
+{
+	const struct lake_table *t = ctx;
+	const struct lake_column *c =
+		i < LAKE_PARTITIONS ? &lake_partitions[i] : &t->columns[i - LAKE_PARTITIONS];
+
+	*row = (struct row_sql_column){
+		.name = c->name, .type = lake_sql_type(c), .unit = c->unit, .meaning = c->meaning
+	};
+	return true;
+}
+
+static bool table_row(void *ctx, size_t i, struct row_sql_table *row)
+{
+	const struct lake_table *t = &lake_tables[i];
+
+	(void)ctx;
+	*row = (struct row_sql_table){ .name = t->name,
+				       .meaning = t->meaning,
+				       .columns = { LAKE_PARTITIONS + t->count, column_row,
+						    (void *)t } };
+	return true;
+}
+
+static bool view_row(void *ctx, size_t i, struct row_sql_view *row)
+{
+	static struct lake_view v;
+
+	(void)ctx;
+	if (!lake_view(i, &v))
+		return false;
+	*row = (struct row_sql_view){ .name = v.name, .meaning = v.meaning, .sql = v.sql };
+	return true;
+}
+
+static size_t view_count(void)
+{
+	struct lake_view v;
+	size_t n = 0;
+
+	while (lake_view(n, &v))
+		n++;
+	return n;
+}
+
+static int print_schema(struct emit *out)
+{
+	const struct row_sql_schema row = { .tables = { LAKE_TABLES, table_row, NULL },
+					    .views = { view_count(), view_row, NULL } };
+	struct lake_view v;
+
+	emit_document(out, sql_schema, &row);
+	emit_title(out, "Tables (each has project, day, run and rank)");
+	for (int t = 0; t < LAKE_TABLES; t++) {
+		emit_line(out, "%s", "");
+		emit_line(out, "%s: %s", lake_tables[t].name, lake_tables[t].meaning);
+		for (unsigned c = 0; c < lake_tables[t].count; c++) {
+			const struct lake_column *x = &lake_tables[t].columns[c];
+
+			emit_line(out, "  %-24s%-10s%s%s%s", x->name, lake_sql_type(x), x->meaning,
+				  x->unit[0] ? ", " : "", x->unit);
+		}
+	}
+	emit_line(out, "%s", "");
+	emit_title(out, "Ready questions: gpumemtrace sql \"from NAME\" LAKE");
+	emit_line(out, "%s", "");
+	for (size_t i = 0; lake_view(i, &v); i++)
+		emit_line(out, "  %-18s%.*s", v.name, (int)v.meaning.len, v.meaning.s);
+	return 0;
+}
+
+/* ---- a query ---- */
+
+static int ask(const struct sql_options *o, const char *lake, struct emit *out)
+{
+	struct sql_rows rows = { .out = out, .csv = o->csv };
+	struct lake_question q = {
+		.query = o->query, .columns = sql_columns, .row = sql_row, .ctx = &rows
+	};
+	char *prepare = NULL;
+	size_t len;
+	FILE *f = open_memstream(&prepare, &len);
+	int rc;
+
+	lake_sql_prepare(f, lake);
+	fclose(f);
+	q.prepare = prepare;
+	rc = lake_ask(&q);
+	sql_rows_end(&rows, !rc);
+	free(prepare);
+	return rc;
+}
+
+static int ask_recordings(const struct sql_options *o, struct emit *out)
+{
+	struct lake_temporary t;
+	int rc = lake_temporary_make(&t, o->lake, o->query);
+
+	if (!rc)
+		rc = ask(o, t.path, out);
+	lake_temporary_free(&t);
+	return rc;
+}
+
+static int run_sql(const void *options, struct emit *out)
+{
+	const struct sql_options *o = options;
+
+	if (o->csv && emit_json(out))
+		return say_error(EXIT_USAGE, "--csv and --json exclude each other; choose one");
+	if (o->schema)
+		return print_schema(out);
+	if (!o->query)
+		return say_error(
+			EXIT_USAGE,
+			"a query and a lake are needed: gpumemtrace sql \"from runs\" lake/; "
+			"--schema lists what there is");
+	if (strstr(o->lake[0], "://") || lake_is_one(o->lake[0])) {
+		if (o->lake[1])
+			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
+					 o->lake[0]);
+		return ask(o, o->lake[0], out);
+	}
+	return ask_recordings(o, out);
+}
+
+static const struct option_row options[] = {
+	OPTION(struct sql_options, csv, "csv", 0, SWITCH, NULL,
+	       "print CSV, the first line names the columns"),
+	OPTION(struct sql_options, schema, "schema", 0, SWITCH, NULL,
+	       "list tables, columns and ready questions"),
+	{ 0 },
+};
+
+const struct command command_sql = {
+	.name = "sql",
+	.summary = "ask collected runs, or recordings, in SQL",
+	.text = "Runs a query in DuckDB over a lake that collect made: its tables and ready "
+		"questions by their names. A recording, several, or a folder of them can be asked "
+		"directly too, also for the tables allocations and events. DuckDB is taken from "
+		"the Python that has it: pip install duckdb.",
+	.options = options,
+	.operands =
+		(const struct operand_row[]){
+			{ "QUERY", OPERAND_OPTIONAL, offsetof(struct sql_options, query) },
+			{ "LAKE", OPERAND_MANY, offsetof(struct sql_options, lake) },
+			{ 0 } },
+	.size = sizeof(struct sql_options),
+	.run = run_sql,
+};

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs a query in DuckDB for `gpumemtrace sql`, which starts it: statements that prepare, a zero, the query, on stdin.
+# On stdout a line of names and types, then a line for each row, as JSON arrays. Exit codes: 96 no DuckDB, 2 wrong SQL.
+import json
+import sys
+
+sys.path[:] = [p for p in sys.path if p not in ("", ".")]
+try:
+    import duckdb
+except ImportError:
+    sys.exit(96)
+
+
+def cell(value):
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if type(value).__name__ == "Decimal":
+        return float(value)
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, default=str)
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def run(connection, query):
+    """A time with a zone becomes text: as a Python object it would need one more package."""
+    answer = connection.execute(query)
+    columns = [(c[0], str(c[1])) for c in answer.description or ()]
+    zoned = [name for name, kind in columns if kind == "TIMESTAMP WITH TIME ZONE"]
+    if zoned:
+        quoted = ['"' + name.replace('"', '""') + '"' for name in zoned]
+        texts = ", ".join(f"cast({name} as varchar) as {name}" for name in quoted)
+        answer = connection.execute(f"select * replace ({texts}) from ({query.strip().rstrip(';')})")
+    return columns, answer
+
+
+def main():
+    prepare, query = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\0")
+    out = sys.stdout
+    try:
+        connection = duckdb.connect()
+        connection.execute(prepare)
+        columns, answer = run(connection, query)
+        out.write(json.dumps(columns) + "\n")
+        while rows := answer.fetchmany(10000) if columns else ():
+            out.writelines(json.dumps([cell(v) for v in row]) + "\n" for row in rows)
+        out.flush()
+    except duckdb.Error as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        print(" ".join(lines[:3]) or "DuckDB failed", file=sys.stderr)
+        sys.exit(2)
+
+
+main()

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lake_temporary.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../ranks/ranks_work.h"
+#include "lake_recording.h"
+#include "lake_sql.h"
+
+static int work(void *ctx, size_t i, FILE *out)
+{
+	struct lake_temporary *t = ctx;
+	struct lake_writer *w = need_new(sizeof(*w));
+	struct lake_said said;
+	struct recording r;
+	int rc = recording_open(&r, t->sources.items[i].file->path);
+
+	(void)out;
+	signal(SIGINT, SIG_DFL);
+	if (rc)
+		return rc;
+	for (int k = LAKE_allocations; k < LAKE_TABLES; k++)
+		w->wanted[k] = lake_sql_columns(t->query, (enum lake_table_id)k);
+	rc = lake_begin(w, t->path, &t->sources.items[i].place, t->tables, PARQUET_FAST);
+	if (rc)
+		return rc;
+	rc = lake_recording(w, &r, &said);
+	if (!rc)
+		return lake_commit(w);
+	lake_drop(w);
+	return rc;
+}
+
+static void done(void *ctx, size_t i, const struct ranks_result *result)
+{
+	struct lake_temporary *t = ctx;
+
+	t->kept += !result->rc;
+	t->skipped += result->rc != 0;
+	if (result->rc && t->sources.count > 1)
+		say_note("%s: left out: %s", t->sources.items[i].file->path, result->error);
+	else if (result->rc)
+		say_error(result->rc, "%s", result->error);
+}
+
+int lake_temporary_make(struct lake_temporary *t, char *const *paths, const char *query)
+{
+	const char *folder = getenv("TMPDIR");
+	struct ranks_work w = { .work = work, .done = done, .ctx = t };
+	int rc;
+
+	*t = (struct lake_temporary){ .query = query, .tables = lake_sql_tables(query) };
+	snprintf(t->path, sizeof(t->path), "%.3000s/gpumemtrace-sql-XXXXXX",
+		 folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(t->path)) {
+		rc = say_error(EXIT_UNREADABLE, "%s: no folder can be made there: %s", t->path,
+			       strerror(errno));
+		t->path[0] = 0;
+		return rc;
+	}
+	signal(SIGINT, SIG_IGN); /* it ends the processes that work: the folder goes all the same */
+	rc = lake_sources_find(&t->sources, paths, t->path, NULL);
+	if (rc)
+		return rc;
+	w.count = t->sources.count;
+	ranks_work(&w);
+	if (t->kept)
+		return 0;
+	return t->sources.count == 1 ? EXIT_UNREADABLE
+				     : say_error(EXIT_UNREADABLE,
+						 "none of %zu recordings can be read", t->skipped);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+void lake_temporary_free(struct lake_temporary *t)
+{
+	if (t->path[0])
+		nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	lake_sources_free(&t->sources);
+}
