@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../core/core.h"
+#include "../core/usage.h"
 
 static unsigned int users;	      /* of nvmlInit */
 static char devices[SIM_MAX_DEVICES]; /* their addresses are the handles */
@@ -222,6 +223,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int
 SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	DEVICE(i, device);
+	usage_asked();
 	memory->total = sim_card()->memory;
 	memory->used = sim_card()->taken + used_of(i);
 	memory->free = memory->total - memory->used;
@@ -231,6 +233,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
 	DEVICE(i, device);
+	usage_asked();
 	memory->total = sim_card()->memory;
 	memory->reserved = 0;
 	memory->used = sim_card()->taken + used_of(i);

@@ -4,6 +4,7 @@
  * driver's, directly: a hook between programs and the driver does not see these calls.
  */
 #include <string.h>
+#include "../core/usage.h"
 #include "traced.h"
 
 /* cudaMalloc and its relatives: 0 bytes succeed with NULL. */
@@ -66,6 +67,7 @@ SIM_API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 	size_t f, t;
 
 	RT_ENTER();
+	usage_asked();
 	sim_mem_info(sim_device(), &f, &t);
 	if (free_bytes)
 		*free_bytes = f;

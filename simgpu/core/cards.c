@@ -89,7 +89,7 @@ static size_t parse_size(const char *s)
 }
 
 /* A card of the user's own: NAME=SIZE. NAME may be a known card, which is then resized. */
-static bool make_own(const char *spec)
+static bool own_card(const char *spec, struct sim_card *card)
 {
 	const char *eq = strchr(spec, '=');
 	size_t bytes = eq ? parse_size(eq + 1) : 0;
@@ -99,15 +99,27 @@ static bool make_own(const char *spec)
 	    bytes < 16 * SIM_PAGE)
 		return false;
 	memcpy(chosen_name, spec, eq - spec);
+	chosen_name[eq - spec] = 0;
 	base = find(chosen_name);
-	chosen = base ? *base : *find(DEFAULT_NAME);
+	*card = base ? *base : *find(DEFAULT_NAME);
 	if (!base)
-		chosen.model = chosen_name;
-	chosen.name = chosen_name;
-	chosen.memory = bytes;
-	if (chosen.context > bytes / 8)
-		chosen.context = bytes / 8 & ~(SIM_PAGE - 1);
+		card->model = chosen_name;
+	card->name = chosen_name;
+	card->memory = bytes;
+	if (card->context > bytes / 8)
+		card->context = bytes / 8 & ~(SIM_PAGE - 1);
 	return true;
+}
+
+bool card_find(const char *spec, size_t i, struct sim_card *out)
+{
+	const struct sim_card *card = spec ? find(spec) : i < CARDS ? &cards[i] : NULL;
+
+	if (spec && i)
+		return false;
+	if (card)
+		*out = *card;
+	return card || (spec && own_card(spec, out));
 }
 
 static void complain(const char *name)
@@ -161,7 +173,7 @@ static void choose(void)
 	known = true;
 	if (card)
 		chosen = *card;
-	else if (!make_own(name)) {
+	else if (!own_card(name, &chosen)) {
 		complain(name);
 		chosen = *find(DEFAULT_NAME);
 		known = false;

@@ -40,6 +40,9 @@ static inline pid_t thread_id(void)
 
 /* ---- cards.c ---- */
 bool card_known(void);
+/* The card that SIMGPU_CARD would name, or (spec NULL) the ith of the table; false: there is none.
+ * The name of one that is NAME=SIZE lasts until the next. */
+bool card_find(const char *spec, size_t i, struct sim_card *out);
 
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
 struct sim_ctx {

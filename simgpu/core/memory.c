@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "core.h"
+#include "usage.h"
 
 #define PIECE	   ((size_t)512)
 #define SMALL_MOST (SIM_PAGE / 2)
@@ -70,6 +71,7 @@ int memory_init(void)
 		return SIM_OK;
 	if (!reserve(count))
 		return SIM_NOMEM;
+	usage_open();
 	for (int i = 0; i < count; i++) {
 		devices[i].arenas = lazy(stretch / SIM_PAGE * sizeof(struct arena *));
 		if (!devices[i].arenas || !slots_init(&devices[i].pages, stretch / SIM_PAGE))
@@ -101,9 +103,12 @@ bool memory_charge(int device, size_t bytes)
 	const size_t room = sim_card()->memory - sim_card()->taken;
 	struct device_memory *m = &devices[device];
 
-	if (bytes > room || m->used > room - bytes)
+	if (bytes > room || m->used > room - bytes) {
+		usage_refused();
 		return false;
+	}
 	m->used += bytes;
+	usage_peak(device_physical(device), m->used);
 	return true;
 }
 

@@ -52,6 +52,7 @@ for step in range(6):
 """
 # A library with a CUDA runtime of its own inside: test_run.py has one. Several recordings: test_ranks.py.
 # ctl asks a running process: test_ctl.py.
+# `fit` and `bisect`: test_fit.py, test_bisect.py.
 ELSEWHERE = {("run", "runtime_inside")}
 
 
@@ -124,7 +125,7 @@ def test_all_documents(folder, monkeypatch):
     for golden in sorted((DATA / "v1").glob("*.gmt")):
         documents.look("dump", golden)
         documents.look("dump", "--defs", golden)
-    every = {(table, m.name) for table in TABLES if not table.startswith(("ranks", "ctl")) for m in TABLES[table][1]}
+    every = {(table, m.name) for table in TABLES if not table.startswith(("ranks", "ctl", "fit", "bisect")) for m in TABLES[table][1]}
     never = every - documents.seen - ELSEWHERE - {("fact", m.name) for m in TABLES["fact"][1]}
     assert not never, sorted(never)
 

@@ -27,7 +27,7 @@ static bool own_folder(char folder[PATH_MAX])
 	return slash;
 }
 
-static bool find(const char *name, char path[PATH_MAX])
+bool preload_find(const char *name, char path[PATH_MAX])
 {
 	char folder[PATH_MAX], candidate[PATH_MAX + 64];
 
@@ -61,7 +61,7 @@ static int load(const char *variable, const char *name)
 {
 	char path[PATH_MAX];
 
-	if (!find(name, path))
+	if (!preload_find(name, path))
 		return say_error(EXIT_UNREADABLE,
 				 "%s was not found beside this program or in ../lib", name);
 	return prepend(variable, path);
@@ -71,7 +71,8 @@ static int load(const char *variable, const char *name)
 static int check_card(void)
 {
 	char path[PATH_MAX];
-	void *driver = find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	void *driver =
+		preload_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 	int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
 
 	return init && init(0) ? EXIT_USAGE : 0;

@@ -3,10 +3,14 @@
 #ifndef VIEWER_PRELOAD_H
 #define VIEWER_PRELOAD_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 /* Sets LD_PRELOAD (what stands there stays) and, for the simulated device, LD_LIBRARY_PATH. 0, or a
  * sentence was said and EXIT_UNREADABLE. */
 int preload_set(bool simulated);
+
+/* Where one of them is; false: not here. */
+bool preload_find(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cards, for a tool that loads this library without being a program of the device: no device is
+ * opened. Any thread.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include "../core/core.h"
+
+int simgpuCards(const char *spec, char *text, size_t room);
+
+/* What SIMGPU_CARD could name (NULL: each card of the table, a line each) in `text`: name, compute
+ * capability, code version, multiprocessors, bytes of memory, bytes that a context takes. Returns
+ * how many lines there are; 0 = it names no card. */
+SIM_API int simgpuCards(const char *spec, char *text, size_t room)
+{
+	struct sim_card card;
+	size_t used = 0;
+	int lines = 0;
+
+	text[0] = 0;
+	while (used < room && card_find(spec, (size_t)lines, &card)) {
+		used += (size_t)snprintf(text + used, room - used, "%s %d.%d %d %d %zu %zu\n",
+					 card.name, card.major, card.minor, card.code_version,
+					 card.sms, card.memory, card.context);
+		lines++;
+	}
+	return lines;
+}

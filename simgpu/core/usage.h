@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much of each device was ever used, for whoever started the program: usage.c.
+ */
+#ifndef SIMGPU_USAGE_H
+#define SIMGPU_USAGE_H
+
+#include <stddef.h>
+
+void usage_open(void);
+void usage_peak(int device, size_t used);
+void usage_refused(void);
+void usage_asked(void); /* the program wants to know what is free */
+
+#endif

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`gpumemtrace fit`: verdicts against really setting that memory, what is run and what is worked out, the largest values,
+a search that goes on, bad usage, programs that fail."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import json_page
+import pytest
+import toy
+from conftest import TABLES, WORKLOADS
+
+MIB = 1 << 20
+TAKES = os.path.join(toy.ROOT, "build/programs/takes")
+SEEN = set()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program():
+    subprocess.run(["make", "-s", "build/programs/takes"], cwd=toy.ROOT, check=True)
+
+
+@pytest.fixture
+def start(tmp_path):
+    def begin(*args, **env):
+        full = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "BASE"))}
+        full.update(STARTS=str(tmp_path / "starts"), OMP_NUM_THREADS="1", PYTHONPATH=str(WORKLOADS), **env)
+        return subprocess.Popen([toy.TOOL, "fit", *map(str, args)], env=full, cwd=tmp_path, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return begin
+
+
+@pytest.fixture
+def fit(start):
+    def wait(*args, code=0, **env):
+        p = start(*args, **env)
+        out, err = p.communicate(timeout=300)
+        assert p.returncode == code, (out, err)
+        return out if not code or out else err
+    return wait
+
+
+@pytest.fixture
+def fit_json(fit):
+    def ask(*args, code=0, **env):
+        document = json.loads(fit("--json", *args, code=code, **env))
+        assert json_page.check(TABLES, "fit", document, SEEN) == []
+        return document
+    return ask
+
+
+@pytest.fixture
+def starts(tmp_path):
+    def lines():
+        path = tmp_path / "starts"
+        found = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return sorted(found)
+    return lines
+
+
+def really(size, *args, **env):
+    """Exit code of the program on a card of so many bytes."""
+    full = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(WORKLOADS), **env}
+    return subprocess.run([toy.TOOL, "run", "-q", "--sim", f"card={size}", "-o", f"{args[1]}.gmt", "--", *map(str, args)], env=full,
+                          capture_output=True, timeout=300).returncode
+
+
+def by_card(document):
+    return {c["card"]: c for c in document["cards"]}
+
+
+def test_a_verdict_is_what_that_memory_does(fit_json, tmp_path):
+    """Driver memory alone: what is needed is exact to the page."""
+    for blocks, mib in ((3, 100), (40, 5), (1, 1)):
+        program = (TAKES, "--blocks", blocks, "--mib", mib, "--base", 300)
+        big = by_card(fit_json("--cards", "big=8GiB", "--", *program))["big=8GiB"]
+        need = big["device_bytes"]  # with the context of that card
+        assert big["fits"] and big["measured"] and big["margin_bytes"] == (8 << 30) - need
+        for size in (need + MIB, need - MIB):
+            runs = subprocess.run([toy.TOOL, "run", "-q", "--sim", f"big={size}", "-o", tmp_path / "x.gmt", "--", *map(str, program)],
+                                  env={**os.environ, "SIMGPU_CONTEXT": "520MiB"}).returncode == 0
+            assert runs == (size > need)
+            card = by_card(fit_json("--cards", f"big={size}", "--", *program, code=0 if runs else 1,
+                                    SIMGPU_CONTEXT="520MiB"))[f"big={size}"]
+            assert card["fits"] == runs and card["measured"] and card["capacity_bytes"] == size
+
+
+def test_what_is_run_and_what_is_worked_out(fit_json, starts):
+    cards = "h100-80g,h200-141g,l4-24g,rtx4090-24g,a=2GiB,b=1GiB"
+    answer = by_card(fit_json("--cards", cards, "--", TAKES, "--base", 1500))
+    assert [(c, x["measured"], x["run_on"], x["fits"]) for c, x in answer.items()] == [
+        ("h100-80g", False, "h200-141g", True), ("h200-141g", True, "h200-141g", True), ("l4-24g", False, "rtx4090-24g", True),
+        ("rtx4090-24g", True, "rtx4090-24g", True), ("a=2GiB", False, "h200-141g", True), ("b=1GiB", True, "b=1GiB", False)]
+    assert len(starts()) == 3
+    assert answer["h100-80g"]["device_bytes"] == answer["h200-141g"]["device_bytes"] == (1500 + 2 + 520) * MIB
+    # Who asks what is free is run everywhere.
+    asked = by_card(fit_json("--cards", cards, "--", TAKES, "--ask", "yes", "--blocks", "50"))
+    assert all(c["measured"] and c["fits"] for c in asked.values()) and len(starts()) == 6
+    assert asked["h200-141g"]["peak_bytes"] > 1.5 * asked["h100-80g"]["peak_bytes"]
+    # What the largest card refuses, no smaller one has.
+    refused = fit_json("--cards", "a=2GiB,b=1GiB", "--", TAKES, "--base", 4000, code=1)["cards"]
+    assert [(c["measured"], c["fits"], c["run_on"]) for c in refused] == [(True, False, "a=2GiB"), (False, False, "a=2GiB")]
+    assert len(starts()) == 1 and all(c["cause"] and c["text"] for c in refused)
+
+
+def test_the_largest_value_that_fits(fit_json, starts, tmp_path):
+    """Against every value tried by hand; the search itself needs few runs."""
+    program = (TAKES, "--mib", "16", "--blocks=7")
+    answer = fit_json("-o", tmp_path / "search", "--cards", "a=1GiB,b=2GiB,c=8GiB", "--vary", "blocks=1,4,256", "--vary", "env:BASE=2,300", "--", *program)
+    assert len(answer["cards"]) == 18 and [c["vary"] for c in answer["cards"][:4:3]] == [{"blocks": 1, "BASE": 2}, {"blocks": 1, "BASE": 300}]
+    ran = starts()
+    assert len(ran) == answer["runs"] <= 6 + 4 + 4 * 4 and all("--blocks=7" not in r and "--mib 16 --blocks=" in r for r in ran)
+    for one in answer["largest"]:
+        gib = int(one["card"][2])
+        room = gib * 1024 - min(gib * 128, 520) - one["vary"]["BASE"]
+        assert one["vary"]["blocks"] == min(room // 16, 256) and one["bounded"] == (gib < 8), one
+    assert len(answer["largest"]) == 6
+    line = next(x for x in answer["lines"] if x["card"] == "c=8GiB")
+    assert abs(line["bytes_each"] - 16 * MIB) < 1 and line["error"] < 1e-6 and line["points"] >= 3
+    # All is there: nothing is run again; one value more is one run for each base, as the largest card has room for it.
+    again = fit_json("-o", tmp_path / "search", "--cards", "a=1GiB,b=2GiB,c=8GiB", "--vary", "blocks=1,4,256", "--vary", "env:BASE=2,300", "--", *program)
+    assert again["cards"] == answer["cards"] and again["largest"] == answer["largest"] and (again["runs"], starts()) == (0, [])
+    assert again["runs_kept"] == answer["runs"]
+    more = fit_json("-o", tmp_path / "search", "--cards", "c=8GiB", "--vary", "blocks=1,2,4,256", "--vary", "env:BASE=2,300", "--", *program)
+    assert more["runs"] == 2 == len(starts())
+
+
+def test_values_that_the_program_does_not_take(fit_json, starts):
+    """Then only multiples of what divides those that were given."""
+    for odd, largest in ((1, 597), (128, 512)):  # of 1790 MiB that are free in three blocks
+        answer = fit_json("--cards", "a=2GiB", "--vary", "mib=128,1024", "--", TAKES, "--blocks", "3", "--odd", odd)
+        assert [x["vary"]["mib"] // 2 * 2 for x in answer["largest"]] == [largest // 2 * 2]
+        assert len(starts()) < 10
+
+
+@pytest.mark.parametrize("command, option, expected", [
+    (["--batch_size", "3"], "batch-size=1", "--batch_size 1"),
+    (["--batch-size=3"], "--batch_size=1", "--batch-size=1"),
+    (["train.batch=3"], "train.batch=1", "train.batch=1"),
+    (["--x=1"], "lr=2", "--x=1 --lr=2"),
+    (["--x", "1"], "lr=2", "--x 1 --lr 2"),
+    (["-b", "1"], "b=2", "-b 2"),
+    ([], "dtype=bf16", "--dtype bf16"),
+])
+def test_how_options_are_replaced(fit_json, starts, command, option, expected):
+    answer = fit_json("--cards", "h100-80g", "--vary", option, "--", TAKES, *command)
+    assert starts() == [expected + " h100-80g"]
+    assert list(answer["cards"][0]["vary"].values()) == [1 if option.endswith("1") else 2 if option.endswith("2") else "bf16"]
+
+
+def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
+    args = ("-o", tmp_path / "search", "-j", "1", "--cards", "h100-80g", "--vary", "blocks=1,2,3,4", "--", TAKES, "--rest", "300")
+    first = start(*args)
+    while len(list((tmp_path / "search").glob("*.json"))) < 2 if (tmp_path / "search").exists() else True:
+        time.sleep(0.02)
+    first.send_signal(signal.SIGINT)
+    assert first.wait(20) == 130
+    done = len(list((tmp_path / "search").glob("*.json")))
+    assert 2 <= done < 4
+    starts()
+    answer = fit_json(*args)
+    assert (answer["runs"], answer["runs_kept"]) == (4 - done, done) and len(starts()) == 4 - done
+    assert not [p for p in os.popen("ps -eo args").read().splitlines() if str(tmp_path) in p and TAKES in p]
+
+
+@pytest.mark.parametrize("args, said", [
+    (["--cards", "h1000", "--", TAKES], 'unknown card "h1000"; known are '),
+    (["--cards", "h100-80g,h100-80g", "--", TAKES], "h100-80g stands there twice"),
+    (["--vary", "batch", "--", TAKES], "--vary batch: give a name and its values, such as batch=1,2,4"),
+    (["--vary", "batch=1,,2", "--", TAKES], "a value is empty"),
+    (["--vary", "batch=1,1", "--", TAKES], "1 stands there twice"),
+    (["--vary", "b=1", "--vary", "b=2", "--", TAKES], "--vary b was given twice"),
+    (["--steps", "0", "--", TAKES], "--steps takes 1 to 100000"),
+    (["--ranks", "17", "--", TAKES], "--ranks takes 1 to 16"),
+    (["--cards", "h100-80g"], "the command to run (after --) is missing"),
+])
+def test_wrong_usage(fit, args, said):
+    error = fit(*args, code=2)
+    assert said in error and error.startswith("gpumemtrace fit: ") and error.count("\n") == 1
+
+
+def test_a_program_that_fails(fit, fit_json, tmp_path):
+    error = fit("--cards", "h100-80g", "--", TAKES, "--fail", "5", code=3)
+    assert error == ("gpumemtrace fit: the program failed with exit code 5 on h100-80g, and memory was not the reason: "
+                     "takes: as it was wanted\n") or "nothing was recorded" in error
+    answer = fit_json("--cards", "h100-80g", "--vary", "fail=0,5", "-o", tmp_path / "x", "--", TAKES)
+    assert [(c["fits"], c.get("error", "")[:12]) for c in answer["cards"]] == [(True, ""), (False, "exit code 5:")]
+
+
+TRAINS = """
+import argparse, torch
+p = argparse.ArgumentParser()
+p.add_argument("--batch", type=int, default=8)
+batch = p.parse_args().batch
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(6)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(100000):
+    model(torch.randn(batch * 1024, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(step, torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), flush=True)
+"""
+
+
+def test_training_is_ended_when_the_peak_has_settled(fit_json, fit, tmp_path):
+    """Against PyTorch's own counters, printed after each step."""
+    (tmp_path / "train.py").write_text(TRAINS)
+    answer = fit_json("-o", "out", "--cards", "h100-80g,h200-141g,m=1GiB", "--vary", "batch=4,16", "--", sys.executable, "train.py", "--batch", "1")
+    cards = {(c["card"], c["vary"]["batch"]): c for c in answer["cards"]}
+    for batch in (4, 16):
+        card = cards["h200-141g", batch]
+        step, allocated, reserved = map(int, (tmp_path / f"out/h200-141g.batch-{batch}.log").read_text().splitlines()[-2].split()[:3])
+        assert (card["peak_bytes"], card["peak_reserved_bytes"]) == (allocated, reserved) and 2 <= step < 5000 and card["steps"] >= 3
+        assert card["device_bytes"] >= reserved + 520 * MIB and not cards["h100-80g", batch]["measured"]
+        assert "activations" == card["peak_class"] and "train.py" in card["peak_line"] and card["peak_text"].startswith("step ")
+    small = cards["m=1GiB", 16]
+    assert not small["fits"] and small["measured"] and small["cause"] == "batch_too_large" and small["remedies"][0]["saves_bytes"]
+    assert [(x["card"], x["vary"]["batch"], x["bounded"]) for x in answer["largest"]][:2] == [("h100-80g", 16, False), ("h200-141g", 16, False)]
+    m = answer["largest"][2]["vary"]["batch"]
+    fits = [really("1GiB", sys.executable, tmp_path / "short.py", "--batch", b) == 0 for b in (m, m + 1)] if (
+        (tmp_path / "short.py").write_text(TRAINS.replace("100000", "3"))) else None
+    assert fits == [True, False]
+    for name in ("h200-141g.batch-4.html", "m-1GiB.batch-16.html", "m-1GiB.batch-16.gmt"):
+        assert (tmp_path / "out" / name).stat().st_size > 1000, name
+
+
+def test_all_members_were_seen():
+    """Of the documents above, where they ran in this process."""
+    if len(SEEN) < 20:
+        pytest.skip("the other tests ran elsewhere")
+    every = {(table, m.name) for table in TABLES if table.startswith("fit") for m in TABLES[table][1]}
+    never = every - SEEN - {("fit_card", "rising_bytes"), ("fit_vary", "value")}
+    assert not never, sorted(never)

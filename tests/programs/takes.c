@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes device memory as its options say and ends: --blocks N of --mib N each, --base N MiB before
+ * (the variable BASE does the same), --rest MS between two blocks. --ask: a block is a hundredth of
+ * what is free. --fail N: ends with that exit code; --odd N: with 4, if --mib is no multiple of it.
+ * Refused memory is exit code 1. A line is added to the file STARTS at each start.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+extern int cudaMalloc(void **p, size_t n) __attribute__((weak));
+extern int cudaMemGetInfo(size_t *unused, size_t *total) __attribute__((weak));
+
+static const char *option(int argc, char **argv, const char *name, const char *otherwise)
+{
+	size_t len = strlen(name);
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], name) && i + 1 < argc)
+			return argv[i + 1];
+		if (!strncmp(argv[i], name, len) && argv[i][len] == '=')
+			return argv[i] + len + 1;
+	}
+	return otherwise;
+}
+
+static int take(size_t bytes)
+{
+	void *p = NULL;
+
+	if (!cudaMalloc(&p, bytes))
+		return 0;
+	fprintf(stderr, "takes: %zu bytes were refused\n", bytes);
+	return 1;
+}
+
+static void note_start(int argc, char **argv)
+{
+	const char *path = getenv("STARTS");
+	FILE *f = path ? fopen(path, "a") : NULL;
+
+	for (int i = 1; f && i < argc; i++)
+		fprintf(f, "%s ", argv[i]);
+	if (f)
+		fprintf(f, "%s\n", getenv("SIMGPU_CARD"));
+	if (f)
+		fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+	const char *base = option(argc, argv, "--base", getenv("BASE") ? getenv("BASE") : "2");
+	long blocks = atol(option(argc, argv, "--blocks", "1")), code;
+	size_t bytes = strtoull(option(argc, argv, "--mib", "2"), NULL, 10) << 20, unused, total;
+	long ms = atol(option(argc, argv, "--rest", "0"));
+	struct timespec rest = { ms / 1000, ms % 1000 * 1000000 };
+
+	note_start(argc, argv);
+	if (!cudaMalloc)
+		return 77;
+	code = atol(option(argc, argv, "--fail", "0"));
+	if (code) {
+		fprintf(stderr, "takes: as it was wanted\n");
+		return (int)code;
+	}
+	if ((bytes >> 20) % strtoull(option(argc, argv, "--odd", "1"), NULL, 10))
+		return 4;
+	if (strcmp(option(argc, argv, "--ask", "no"), "no") && !cudaMemGetInfo(&unused, &total))
+		bytes = unused / 100;
+	if (take(strtoull(base, NULL, 10) << 20))
+		return 1;
+	for (long i = 0; i < blocks; i++) {
+		nanosleep(&rest, NULL);
+		if (take(bytes))
+			return 1;
+	}
+	return 0;
+}

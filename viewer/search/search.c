@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "search.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+
+static int make_folder(struct search *s)
+{
+	const char *place = getenv("TMPDIR");
+	char *folder = s->plan.folder;
+
+	s->temporary = !folder[0];
+	if (s->temporary) {
+		snprintf(folder, PATH_MAX, "%.200s/gpumemtrace-fit-XXXXXX",
+			 place && *place ? place : "/tmp");
+		if (!mkdtemp(folder))
+			return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", folder,
+					 strerror(errno));
+		return 0;
+	}
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", folder, strerror(errno));
+	if (access(folder, W_OK | X_OK))
+		return say_error(EXIT_UNREADABLE, "%s: nothing can be written to this folder: %s",
+				 folder, strerror(errno));
+	return 0;
+}
+
+static void remove_folder(const char *folder)
+{
+	DIR *d = opendir(folder);
+	char path[2 * PATH_MAX];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+}
+
+/* Where no run got as far as an answer, that is the program's own trouble. */
+static int check(const struct search *s)
+{
+	const struct trial *t = s->trial_count ? s->trials[0] : NULL;
+	char words[2048], setting[256];
+
+	for (size_t i = 0; i < s->cell_count; i++)
+		if (!s->cells[i].failed)
+			return 0;
+	vary_words(&s->plan.varied, &t->setting, setting, sizeof(setting));
+	return say_error(EXIT_UNREADABLE,
+			 "the program failed with exit code %d on %s%s%s, and memory was not the "
+			 "reason: %s",
+			 t->code, t->card->name, setting[0] ? ", " : "", setting,
+			 trial_string(t, "last_words", words, sizeof(words)));
+}
+
+int search_perform(struct search *s)
+{
+	int rc = make_folder(s);
+
+	if (rc)
+		return rc;
+	rc = search_cells(s);
+	if (!rc)
+		rc = check(s);
+	if (!rc)
+		rc = search_largest(s);
+	if (!rc)
+		search_lines(s);
+	say_progress_end();
+	if (!rc && !s->temporary)
+		rc = search_page(s);
+	return rc;
+}
+
+void search_free(struct search *s)
+{
+	if (s->temporary)
+		remove_folder(s->plan.folder);
+	for (size_t i = 0; i < s->trial_count; i++) {
+		trial_free(s->trials[i]);
+		free(s->trials[i]);
+	}
+	free(s->trials);
+	free(s->cells);
+	free(s->largest);
+	free(s->lines);
+	free(s->cards);
+	vary_free(&s->plan.varied);
+}

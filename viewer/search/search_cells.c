@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each card with each setting. Of a code generation the card with the most memory is run: compute
+ * capability, and with it what PyTorch chooses by it, is the same on the others. An answer for one
+ * of them is worked out from that run only where nothing it may do otherwise can change it:
+ *  - the program did not ask how much memory is free;
+ *  - it fits with room to spare, so that scratch memory which goes by the number of
+ * multiprocessors, and a cache that is given back when it is needed, decide nothing; or the larger
+ * card refused. All else is run on the card itself.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "search.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+bool search_same_generation(const struct card *a, const struct card *b)
+{
+	return a->major == b->major && a->minor == b->minor && a->code == b->code;
+}
+
+/* The card of its generation that is run. */
+static const struct card *first_of(const struct search *s, const struct card *c)
+{
+	const struct card *best = c;
+
+	for (size_t i = 0; i < s->card_count; i++)
+		if (search_same_generation(c, &s->cards[i]) && s->cards[i].memory > best->memory)
+			best = &s->cards[i];
+	return best;
+}
+
+static uint64_t room_to_spare(const struct card *run, const struct card *c)
+{
+	if (run->processors == c->processors)
+		return c->memory / 100 + 16 * MIB;
+	return c->memory / 50 + 64 * MIB;
+}
+
+static uint64_t device_on(const struct trial *t, const struct card *c)
+{
+	return t->device - (t->context < t->device ? t->context : t->device) + c->context;
+}
+
+static bool follows(const struct trial *t, const struct card *c)
+{
+	if (t->card == c || t->verdict == ENDING_FAILED)
+		return true;
+	if (t->asked)
+		return false;
+	return t->verdict == ENDING_REFUSED ||
+	       device_on(t, c) + room_to_spare(t->card, c) <= c->memory;
+}
+
+static void settle(struct cell *cell, struct trial *t)
+{
+	cell->trial = t;
+	cell->measured = t->card == cell->card;
+	cell->fits = t->verdict == ENDING_FITS;
+	cell->failed = t->verdict == ENDING_FAILED;
+	cell->device = cell->measured ? t->device : device_on(t, cell->card);
+}
+
+static int run_first(struct search *s)
+{
+	struct trial **list = need_new((s->cell_count + 1) * sizeof(*list));
+	int rc;
+
+	for (size_t i = 0; i < s->cell_count; i++)
+		list[i] = search_trial(s, first_of(s, s->cells[i].card), &s->cells[i].setting);
+	rc = search_run(s, list, s->cell_count);
+	for (size_t i = 0; !rc && i < s->cell_count; i++)
+		settle(&s->cells[i], list[i]);
+	free(list);
+	return rc;
+}
+
+static int run_others(struct search *s)
+{
+	struct trial **list = need_new((s->cell_count + 1) * sizeof(*list));
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < s->cell_count; i++) {
+		struct cell *c = &s->cells[i];
+
+		if (!follows(c->trial, c->card))
+			list[n++] = search_trial(s, c->card, &c->setting);
+	}
+	rc = search_run(s, list, n);
+	for (size_t i = 0; !rc && i < s->cell_count; i++) {
+		struct cell *c = &s->cells[i];
+		bool own = false;
+
+		for (size_t k = 0; k < n && !own; k++)
+			own = list[k]->card == c->card &&
+			      vary_same(&s->plan.varied, &list[k]->setting, &c->setting);
+		if (own)
+			settle(c, search_trial(s, c->card, &c->setting));
+	}
+	free(list);
+	return rc;
+}
+
+int search_cells(struct search *s)
+{
+	size_t settings = vary_settings(&s->plan.varied);
+	int rc;
+
+	s->cell_count = settings * s->card_count;
+	s->cells = need_new(s->cell_count * sizeof(*s->cells));
+	for (size_t i = 0; i < s->cell_count; i++)
+		s->cells[i] = (struct cell){ .card = &s->cards[i % s->card_count],
+					     .setting = vary_setting(&s->plan.varied,
+								     i / s->card_count) };
+	rc = run_first(s);
+	return rc ? rc : run_others(s);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a search found, as text and as JSON: the table of cards first, then what holds the peak,
+ * then why cards do not fit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "../documents/columns.h"
+#include "search_rows.h"
+
+#define REMEDIES 3
+
+void search_document(struct search *s, struct emit *out)
+{
+	struct search_rows cards = { .search = s }, largest = { .search = s },
+			   lines = { .search = s };
+	const struct row_fit row = { .cards = search_rows_cards(&cards),
+				     .largest = search_rows_largest(&largest),
+				     .lines = search_rows_lines(&lines),
+				     .runs = s->ran,
+				     .runs_kept = s->kept };
+
+	emit_document(out, fit, &row);
+	search_rows_free(&cards);
+	search_rows_free(&largest);
+	search_rows_free(&lines);
+}
+
+static void table(struct search *s, struct emit *out)
+{
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("card", fit_card_card, 2, -16),
+		TEXT_COLUMN("setting", fit_card_setting, 2, -8),
+		TEXT_COLUMN("fits", fit_card_verdict, 2, -4),
+		TEXT_COLUMN("capacity", fit_card_capacity_bytes, 1, 9),
+		TEXT_COLUMN("allocated", fit_card_peak_bytes, 1, 9),
+		TEXT_COLUMN("reserved", fit_card_peak_reserved_bytes, 1, 9),
+		TEXT_COLUMN("besides", fit_card_context_bytes, 1, 9),
+		TEXT_COLUMN("free", fit_card_left, 1, 9),
+		TEXT_COLUMN("how known", fit_card_how, 2, -3),
+	};
+	struct search_rows r = { .search = s };
+	struct rows_fit_card rows = search_rows_cards(&r);
+
+	/* Without a setting there is no such column. */
+	if (s->plan.varied.count) {
+		emit_columns(out, fit_card, &rows, columns, 0);
+	} else {
+		struct text_column fewer[sizeof(columns) / sizeof(columns[0]) - 1];
+
+		fewer[0] = columns[0];
+		memcpy(fewer + 1, columns + 2, sizeof(columns) - 2 * sizeof(columns[0]));
+		emit_columns(out, fit_card, &rows, fewer, 0);
+	}
+	search_rows_free(&r);
+}
+
+static const struct cell *first_cell(const struct search *s, bool fits)
+{
+	for (size_t i = 0; i < s->cell_count; i++)
+		if (s->cells[i].fits == fits && !s->cells[i].failed)
+			return &s->cells[i];
+	return NULL;
+}
+
+static void place(struct search *s, struct emit *out, const struct cell *c, const char *words)
+{
+	char text[2048], line[1024], class[64], b[HUMAN_MAX], sentence[4096], set[300] = "";
+	const struct trial *t = c->trial;
+
+	if (s->plan.varied.count) {
+		char buf[256];
+
+		snprintf(set, sizeof(set), " with %s",
+			 vary_words(&s->plan.varied, &c->setting, buf, sizeof(buf)));
+	}
+	trial_string(t, "peak_text", text, sizeof(text));
+	trial_string(t, "peak_class", class, sizeof(class));
+	trial_string(t, "peak_line", line, sizeof(line));
+	for (char *x = class; *x; x++)
+		*x = *x == '_' ? ' ' : *x;
+	snprintf(sentence, sizeof(sentence), "%s on %s%s: %s in %s%s%.1000s; most by %.900s (%s)",
+		 words, t->card->name, set, human_bytes(b, t->peak), "use", text[0] ? ", " : "",
+		 text, line, class);
+	emit_paragraph(out, "", "  ", sentence);
+}
+
+static void rising(struct emit *out, const struct cell *c)
+{
+	char b[HUMAN_MAX], sentence[300];
+
+	if (!c->trial->rising)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "The last step still raised the peak, by %s: run it for longer with --steps.",
+		 human_bytes(b, c->trial->rising));
+	emit_paragraph(out, "", "  ", sentence);
+}
+
+static void refused(struct search *s, struct emit *out, size_t i)
+{
+	struct search_rows r = { .search = s };
+	struct rows_fit_card rows = search_rows_cards(&r);
+	struct row_fit_card row;
+	struct row_fit_remedy remedy;
+	char sentence[4096], b[HUMAN_MAX];
+
+	rows.fill(rows.ctx, i, &row);
+	emit_line(out, "%s", "");
+	snprintf(sentence, sizeof(sentence), "%s%s%s does not fit: %s: %s", row.card,
+		 row.setting[0] ? " with " : "", row.setting, row.cause, row.text);
+	emit_paragraph(out, "", "  ", sentence);
+	for (size_t k = 0; k < row.remedies.count && k < REMEDIES; k++) {
+		row.remedies.fill(row.remedies.ctx, k, &remedy);
+		snprintf(sentence, sizeof(sentence), "%s (saves %s; %s)", remedy.what,
+			 human_bytes(b, remedy.saves_bytes), remedy.how_known);
+		emit_item(out, k + 1, sentence);
+	}
+	search_rows_free(&r);
+}
+
+static void failed(struct search *s, struct emit *out, size_t i)
+{
+	struct search_rows r = { .search = s };
+	struct rows_fit_card rows = search_rows_cards(&r);
+	struct row_fit_card row;
+	char sentence[4096];
+
+	rows.fill(rows.ctx, i, &row);
+	emit_line(out, "%s", "");
+	snprintf(sentence, sizeof(sentence), "%s%s%s: the program failed, %.3000s", row.card,
+		 row.setting[0] ? " with " : "", row.setting, row.error);
+	emit_paragraph(out, "", "  ", sentence);
+	search_rows_free(&r);
+}
+
+/* One for each run that does not fit; all that rests on it says the same. Of several settings the
+ * smallest tells enough. */
+static void reasons(struct search *s, struct emit *out)
+{
+	for (size_t i = 0; i < s->cell_count; i++) {
+		const struct cell *c = &s->cells[i];
+		bool said = c->fits;
+
+		for (size_t k = 0; k < i && !said; k++)
+			said = !s->cells[k].fits && s->cells[k].failed == c->failed &&
+			       (s->cells[k].trial == c->trial || s->cells[k].card == c->card ||
+				c->failed);
+		if (said)
+			continue;
+		if (c->failed)
+			failed(s, out, i);
+		else
+			refused(s, out, i);
+	}
+}
+
+static void largest(struct search *s, struct emit *out)
+{
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("largest that fits", fit_largest_card, 2, -17),
+		TEXT_COLUMN("setting", fit_largest_setting, 2, -8),
+		TEXT_COLUMN("", fit_largest_how, 2, -3),
+	};
+	static const struct text_column line_columns[] = {
+		TEXT_COLUMN("needed", fit_line_card, 2, -17),
+		TEXT_COLUMN("by a straight line", fit_line_text, 2, -8),
+	};
+	struct search_rows r = { .search = s };
+	struct rows_fit_largest rows = search_rows_largest(&r);
+	struct rows_fit_line lines = search_rows_lines(&r);
+
+	if (s->largest_count) {
+		emit_line(out, "%s", "");
+		emit_columns(out, fit_largest, &rows, columns, 0);
+	}
+	if (s->line_count && s->line_count < 9) {
+		emit_line(out, "%s", "");
+		emit_columns(out, fit_line, &lines, line_columns, 0);
+	}
+	search_rows_free(&r);
+}
+
+static void runs(const struct search *s, struct emit *out)
+{
+	size_t measured = 0;
+	char sentence[600], folder[300] = "";
+
+	for (size_t i = 0; i < s->cell_count; i++)
+		measured += s->cells[i].measured;
+	if (!s->temporary)
+		snprintf(folder, sizeof(folder), " The page: %.200s/index.html", s->plan.folder);
+	snprintf(sentence, sizeof(sentence),
+		 "%zu run%s%s; %zu of %zu rows were run, the others follow from the run on the "
+		 "card of the same generation that they name.%s",
+		 s->ran, s->ran == 1 ? "" : "s", s->kept ? ", the others were in the folder" : "",
+		 measured, s->cell_count, folder);
+	emit_line(out, "%s", "");
+	emit_paragraph(out, "", "", sentence);
+}
+
+void search_text(struct search *s, struct emit *out)
+{
+	const struct cell *fits = first_cell(s, true);
+	size_t yes = 0;
+
+	if (emit_json(out))
+		return;
+	for (size_t i = 0; i < s->cell_count; i++)
+		yes += s->cells[i].fits;
+	emit_title(out, "Fits %zu of %zu%s", yes, s->cell_count,
+		   s->plan.varied.count ? " cards and settings" : " cards");
+	emit_line(out, "%s", "");
+	table(s, out);
+	largest(s, out);
+	if (fits) {
+		emit_line(out, "%s", "");
+		place(s, out, fits, "Peak");
+		rising(out, fits);
+	}
+	reasons(s, out);
+	runs(s, out);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "search_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+
+void search_rows_free(struct search_rows *r)
+{
+	free(r->vary);
+	r->vary = NULL;
+}
+
+static struct row_fit_vary setting(struct search_rows *r, const struct setting *s)
+{
+	const struct varied *v = &r->search->plan.varied;
+
+	free(r->vary);
+	r->vary = vary_json(v, s);
+	vary_words(v, s, r->setting, sizeof(r->setting));
+	return (struct row_fit_vary){ .value = { r->vary, strlen(r->vary) } };
+}
+
+/* ---- cards ---- */
+
+static bool remedy_row(void *ctx, size_t i, struct row_fit_remedy *row)
+{
+	struct search_rows *r = ctx;
+	struct json all = json_at(r->cell->trial->document, "oom.remedies");
+	struct json item = json_first(all, NULL);
+
+	for (; i && item.s; i--)
+		item = json_next(all, item, NULL);
+	*row = (struct row_fit_remedy){
+		.what = json_string(json_member(item, "what"), r->remedy[0], sizeof(r->remedy[0])),
+		.saves_bytes = json_unsigned(json_member(item, "saves_bytes")),
+		.how_known = json_string(json_member(item, "how_known"), r->remedy[1],
+					 sizeof(r->remedy[1]))
+	};
+	return item.s;
+}
+
+static size_t remedies(const struct trial *t)
+{
+	struct json all = json_at(t->document, "oom.remedies");
+	size_t n = 0;
+
+	for (struct json x = json_first(all, NULL); x.s; x = json_next(all, x, NULL))
+		n++;
+	return n;
+}
+
+static void why_not(struct search_rows *r, struct row_fit_card *row)
+{
+	const struct trial *t = r->cell->trial;
+	char words[2048];
+
+	if (r->cell->failed) {
+		snprintf(r->error, sizeof(r->error), "exit code %d: %s", t->code,
+			 trial_string(t, "last_words", words, sizeof(words)));
+		row->has_error = true;
+		row->error = r->error;
+		return;
+	}
+	row->has_cause = row->has_text = row->has_remedies = !r->cell->fits;
+	row->cause = trial_string(t, "oom.cause", r->cause, sizeof(r->cause));
+	row->text = trial_string(t, "oom.text", r->text, sizeof(r->text));
+	row->remedies = (struct rows_fit_remedy){ remedies(t), remedy_row, r };
+}
+
+static const char *how(struct search_rows *r)
+{
+	const struct cell *c = r->cell;
+
+	if (c->measured)
+		return "run";
+	snprintf(r->how, sizeof(r->how), "from %s", c->trial->card->name);
+	return r->how;
+}
+
+static void where(struct search_rows *r, struct row_fit_card *row)
+{
+	const struct trial *t = r->cell->trial;
+
+	row->peak_text = trial_string(t, "peak_text", r->where, sizeof(r->where));
+	row->peak_class = trial_string(t, "peak_class", r->class, sizeof(r->class));
+	row->peak_line = trial_string(t, "peak_line", r->line, sizeof(r->line));
+	row->has_recording = !r->search->temporary;
+	row->recording = trial_string(t, "recording", r->recording, sizeof(r->recording));
+}
+
+static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
+{
+	struct search_rows *r = ctx;
+	const struct cell *c = r->cell = &r->search->cells[i];
+	const struct trial *t = c->trial;
+
+	*row = (struct row_fit_card){
+		.card = c->card->name,
+		.fits = c->fits,
+		.capacity_bytes = c->card->memory,
+		.peak_bytes = t->peak,
+		.peak_reserved_bytes = t->reserved,
+		.device_bytes = c->device,
+		.measured = c->measured,
+		.vary = setting(r, &c->setting),
+		.margin_bytes = (int64_t)c->card->memory - (int64_t)c->device,
+		.context_bytes = c->device > t->reserved ? c->device - t->reserved : 0,
+		.run_on = t->card->name,
+		.steps = t->steps,
+		.refusals = t->refusals,
+		.has_rising_bytes = t->rising && c->fits,
+		.rising_bytes = t->rising,
+		.setting = r->setting,
+		.verdict = c->failed ? "failed"
+			   : c->fits ? "yes"
+				     : "no",
+		.how = how(r),
+		.left = c->card->memory > c->device ? c->card->memory - c->device : 0,
+	};
+	where(r, row);
+	if (!c->fits)
+		why_not(r, row);
+	return true;
+}
+
+struct rows_fit_card search_rows_cards(struct search_rows *r)
+{
+	return (struct rows_fit_card){ r->search->cell_count, card_row, r };
+}
+
+/* ---- the largest, and lines ---- */
+
+static bool largest_row(void *ctx, size_t i, struct row_fit_largest *row)
+{
+	struct search_rows *r = ctx;
+	const struct largest *l = &r->search->largest[i];
+
+	*row = (struct row_fit_largest){ .card = l->card->name,
+					 .vary = setting(r, &l->setting),
+					 .bounded = l->high,
+					 .setting = r->setting,
+					 .how = l->high ? "the next was refused"
+							: "the largest that was asked for" };
+	return l->low;
+}
+
+struct rows_fit_largest search_rows_largest(struct search_rows *r)
+{
+	return (struct rows_fit_largest){ r->search->largest_count, largest_row, r };
+}
+
+static bool line_row(void *ctx, size_t i, struct row_fit_line *row)
+{
+	struct search_rows *r = ctx;
+	const struct fitted *f = &r->search->lines[i];
+	char base[HUMAN_MAX], each[HUMAN_MAX];
+	size_t at;
+	const struct vary *v = vary_counted(&r->search->plan.varied, &at);
+
+	human_bytes(base, f->base > 0 ? (uint64_t)f->base : 0);
+	human_bytes(each, f->each > 0 ? (uint64_t)f->each : 0);
+	snprintf(r->text, sizeof(r->text), "%s + %s x %s, off by %.1f %% at most", base, each,
+		 v->name, 100 * f->error);
+	*row = (struct row_fit_line){ .card = f->card->name,
+				      .name = v->name,
+				      .vary = setting(r, &f->setting),
+				      .base_bytes = f->base,
+				      .bytes_each = f->each,
+				      .error = f->error,
+				      .points = f->points,
+				      .text = r->text };
+	return true;
+}
+
+struct rows_fit_line search_rows_lines(struct search_rows *r)
+{
+	return (struct rows_fit_line){ r->search->line_count, line_row, r };
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a search found as rows of documents, for its text, its JSON and its page. */
+#ifndef VIEWER_SEARCH_ROWS_H
+#define VIEWER_SEARCH_ROWS_H
+
+#include "../documents/document.h"
+#include "search.h"
+
+/* Texts of the row that was filled last. */
+struct search_rows {
+	struct search *search;
+	char setting[256], how[128], cause[64], text[2048], where[2048], class[64], line[1024];
+	char error[2300], recording[PATH_MAX];
+	char remedy[2][1024];
+	char *vary;
+	const struct cell *cell;
+};
+
+struct rows_fit_card search_rows_cards(struct search_rows *r);
+struct rows_fit_largest search_rows_largest(struct search_rows *r);
+struct rows_fit_line search_rows_lines(struct search_rows *r);
+void search_rows_free(struct search_rows *r);
+
+#endif

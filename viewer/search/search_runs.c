@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runs of a search: what an earlier one left in the folder is taken, the others are started, as
+ * many at once as there are cores and memory for. An interrupt ends them all; their results so far
+ * stay.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "search.h"
+
+#define AT_ONCE	    64
+#define NEEDS	    (2ull << 30) /* bytes of the machine's memory for a run, before one is known */
+#define INTERRUPTED 130
+
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+struct trial *search_trial(struct search *s, const struct card *card, const struct setting *to)
+{
+	struct trial *t;
+
+	for (size_t i = 0; i < s->trial_count; i++)
+		if (s->trials[i]->card == card &&
+		    vary_same(&s->plan.varied, &s->trials[i]->setting, to))
+			return s->trials[i];
+	t = need_new(sizeof(*t));
+	trial_init(t, &s->plan, card, to);
+	s->trials = need_grow(s->trials, &s->trial_room, s->trial_count, sizeof(*s->trials));
+	s->trials[s->trial_count++] = t;
+	return t;
+}
+
+static uint64_t available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+	unsigned long long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+		;
+	if (f)
+		fclose(f);
+	return kib << 10;
+}
+
+static size_t most_at_once(const struct search *s)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN), n = s->jobs ? s->jobs : cores;
+
+	if (!s->jobs && s->plan.ranks > 1)
+		n = cores / s->plan.ranks;
+	return n < 1 ? 1 : n > AT_ONCE ? AT_ONCE : (size_t)n;
+}
+
+/* One always may; another only where it has room. */
+static bool may_start(const struct search *s, size_t running)
+{
+	uint64_t needs = 0;
+
+	if (!running)
+		return true;
+	if (running >= most_at_once(s))
+		return false;
+	for (size_t i = 0; i < s->trial_count; i++)
+		needs = s->trials[i]->resident > needs ? s->trials[i]->resident : needs;
+	needs = (needs ? needs + needs / 4 : NEEDS) * (s->plan.ranks ? (uint64_t)s->plan.ranks : 1);
+	return available() > needs;
+}
+
+static pid_t start(struct search *s, const struct trial *t)
+{
+	pid_t pid;
+
+	s->plan.threads = most_at_once(s) > 1 ? 1 : 0;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(trial_run(t, &s->plan));
+	return pid;
+}
+
+static int finish(struct search *s, struct trial *t)
+{
+	char path[PATH_MAX];
+
+	t->fresh = true;
+	s->ran++;
+	if (trial_read(t, &s->plan))
+		return 0;
+	trial_path(t, &s->plan, ".json", path);
+	return say_error(EXIT_UNREADABLE, "%s could not be written: is there room left?", path);
+}
+
+/* Waits for one of them; its place in *at. */
+static bool wait_for_one(pid_t *pids, size_t running, size_t *at)
+{
+	pid_t pid = wait(NULL);
+
+	for (*at = 0; pid > 0 && *at < running; ++*at)
+		if (pids[*at] == pid)
+			return true;
+	return false;
+}
+
+static int end_all(const pid_t *pids, size_t running)
+{
+	for (size_t i = 0; i < running; i++)
+		kill(pids[i], SIGTERM);
+	for (size_t i = 0; i < running; i++)
+		while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+			;
+	say_progress_end();
+	return INTERRUPTED;
+}
+
+static int run_list(struct search *s, struct trial **list, size_t count)
+{
+	struct trial *which[AT_ONCE];
+	pid_t pids[AT_ONCE];
+	size_t running = 0, next = 0, at, done = 0;
+	int rc = 0;
+
+	while (!rc && !interrupted && (running || next < count)) {
+		while (next < count && may_start(s, running)) {
+			which[running] = list[next++];
+			pids[running] = start(s, which[running]);
+			if (pids[running] < 0)
+				return say_error(EXIT_UNREADABLE, "no process can be started: %s",
+						 strerror(errno));
+			running++;
+		}
+		say_progress("runs", done, count);
+		if (!wait_for_one(pids, running, &at))
+			continue;
+		rc = finish(s, which[at]);
+		which[at] = which[--running];
+		pids[at] = pids[running];
+		say_progress("runs", ++done, count);
+	}
+	if (interrupted || rc)
+		rc = end_all(pids, running) && rc ? rc : INTERRUPTED;
+	return rc;
+}
+
+int search_run(struct search *s, struct trial **list, size_t count)
+{
+	struct sigaction note = { .sa_handler = note_interrupt }, old[2];
+	struct trial **due = need_new((count + 1) * sizeof(*due));
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool again = list[i]->verdict != ENDING_NONE;
+
+		for (size_t k = 0; k < n && !again; k++)
+			again = due[k] == list[i];
+		if (again)
+			continue;
+		if (trial_read(list[i], &s->plan))
+			s->kept++;
+		else
+			due[n++] = list[i];
+	}
+	sigaction(SIGINT, &note, &old[0]);
+	sigaction(SIGTERM, &note, &old[1]);
+	rc = n ? run_list(s, due, n) : 0;
+	sigaction(SIGINT, &old[0], NULL);
+	sigaction(SIGTERM, &old[1], NULL);
+	free(due);
+	return rc;
+}

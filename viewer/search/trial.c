@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts the program as `gpumemtrace run --sim` does, in a process group of its own, looks now and
+ * then whether its peak has settled, and ends it then: by SIGTERM, and by SIGKILL what is left of
+ * it after two seconds. Runs in a process of its own; what is recorded outlives either signal.
+ */
+#include "trial.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "trial_watch.h"
+
+#define LOOK_MS	 100
+#define LEAVE_MS 2000 /* between the two signals */
+#define RANKS	 64
+
+/* Launchers start ranks by themselves. */
+static const char *const launchers[] = { "torchrun",
+					 "torch.distributed.run",
+					 "torch.distributed.launch",
+					 "accelerate",
+					 "deepspeed",
+					 "mpirun",
+					 "mpiexec",
+					 "srun",
+					 "horovodrun" };
+
+static bool has_launcher(char *const *command)
+{
+	for (size_t i = 0; i < 4 && command[i]; i++) {
+		const char *slash = strrchr(command[i], '/');
+		const char *name = slash ? slash + 1 : command[i];
+
+		for (size_t k = 0; k < sizeof(launchers) / sizeof(launchers[0]); k++)
+			if (!strcmp(name, launchers[k]))
+				return true;
+	}
+	return false;
+}
+
+/* ---- files ---- */
+
+void trial_path(const struct trial *t, const struct plan *p, const char *ending,
+		char path[PATH_MAX])
+{
+	if (snprintf(path, PATH_MAX, "%s/%s%s", p->folder, t->name, ending) >= PATH_MAX)
+		path[0] = 0;
+}
+
+/* "NAME.gmt", and "NAME.4711.gmt" of further processes. */
+static bool is_recording(const char *file, const char *name)
+{
+	size_t len = strlen(name), digits;
+
+	if (strncmp(file, name, len))
+		return false;
+	digits = file[len] == '.' ? strspn(file + len + 1, "0123456789") : 0;
+	return !strcmp(file + len + (digits ? digits + 1 : 0), ".gmt");
+}
+
+char **trial_recordings(const struct trial *t, const struct plan *p)
+{
+	DIR *d = opendir(p->folder);
+	char **paths = need_new(sizeof(*paths)), path[2 * PATH_MAX];
+	size_t n = 0, room = 1;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (!is_recording(e->d_name, t->name))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", p->folder, e->d_name);
+		paths = need_grow(paths, &room, n + 1, sizeof(*paths));
+		paths[n++] = need_copy(path, strlen(path));
+		paths[n] = NULL;
+	}
+	if (d)
+		closedir(d);
+	return paths;
+}
+
+/* ---- the program ---- */
+
+static void redirect(const struct trial *t, const struct plan *p)
+{
+	char path[PATH_MAX];
+	int in = open("/dev/null", O_RDONLY), out;
+
+	trial_path(t, p, ".log", path);
+	out = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+}
+
+static void set_number(const char *name, long n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", n);
+	setenv(name, text, 1);
+}
+
+static void be_rank(long rank, long ranks, int port)
+{
+	set_number("RANK", rank);
+	set_number("LOCAL_RANK", rank);
+	set_number("WORLD_SIZE", ranks);
+	set_number("LOCAL_WORLD_SIZE", ranks);
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	set_number("MASTER_PORT", port);
+}
+
+static void set_environment(const struct trial *t, const struct plan *p)
+{
+	char path[PATH_MAX];
+
+	trial_path(t, p, ".usage", path);
+	setenv("SIMGPU_USAGE", path, 1);
+	if (p->threads && !getenv("OMP_NUM_THREADS"))
+		set_number("OMP_NUM_THREADS", p->threads);
+	vary_environment(&p->varied, &t->setting);
+}
+
+static void become(const struct trial *t, const struct plan *p, pid_t group)
+{
+	char **command = vary_command(&p->varied, &t->setting, p->command);
+	char sim[128], recording[PATH_MAX];
+	size_t n = 0;
+	char **argv;
+
+	while (command[n])
+		n++;
+	argv = need_new((n + 8) * sizeof(*argv));
+	setpgid(0, group);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	redirect(t, p);
+	set_environment(t, p);
+	trial_path(t, p, ".gmt", recording);
+	snprintf(sim, sizeof(sim), "%s,%ld", t->card->name, p->ranks ? p->ranks : 1);
+	argv[0] = (char *)"gpumemtrace";
+	argv[1] = (char *)"run";
+	argv[2] = (char *)"--sim";
+	argv[3] = sim;
+	argv[4] = (char *)"-o";
+	argv[5] = recording;
+	argv[6] = (char *)"--";
+	memcpy(argv + 7, command, n * sizeof(*argv));
+	execv("/proc/self/exe", argv);
+	_exit(126);
+}
+
+static void clear_files(const struct trial *t, const struct plan *p)
+{
+	static const char *const endings[] = { ".log", ".usage", ".json", ".html" };
+	char path[PATH_MAX];
+	char **old = trial_recordings(t, p);
+	int fd;
+
+	for (char **o = old; *o; o++) {
+		snprintf(path, sizeof(path), "%s.live", *o);
+		unlink(path);
+		unlink(*o);
+	}
+	vary_command_free(old);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		trial_path(t, p, endings[i], path);
+		unlink(path);
+	}
+	trial_path(t, p, ".usage", path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The processes of one run, all in the group of the first. */
+struct group {
+	pid_t pids[RANKS], first;
+	size_t count, left;
+	int code; /* the first that was not 0 */
+};
+
+static int start(struct group *g, const struct trial *t, const struct plan *p)
+{
+	long copies = p->ranks && !has_launcher(p->command) ? p->ranks : 1;
+	int port = 20000 + (int)(getpid() % 30000);
+
+	*g = (struct group){ .count = (size_t)copies };
+	for (long i = 0; i < copies; i++) {
+		pid_t pid;
+
+		fflush(NULL);
+		pid = fork();
+		if (pid == 0) {
+			if (p->ranks && copies > 1)
+				be_rank(i, copies, port);
+			become(t, p, g->first);
+		}
+		if (pid < 0)
+			return errno;
+		setpgid(pid, g->first ? g->first : pid);
+		g->first = g->first ? g->first : pid;
+		g->pids[i] = pid;
+		g->left++;
+	}
+	return 0;
+}
+
+static void reap(struct group *g)
+{
+	int status;
+	pid_t pid;
+
+	while (g->left && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+		for (size_t i = 0; i < g->count; i++)
+			if (g->pids[i] == pid)
+				g->left--;
+		g->code = g->code ? g->code : code;
+	}
+}
+
+static void rest(unsigned ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+static void end(struct group *g)
+{
+	uint64_t start_ms = trial_now_ms();
+
+	kill(-g->first, SIGTERM);
+	while (g->left && trial_now_ms() - start_ms < LEAVE_MS) {
+		rest(10);
+		reap(g);
+	}
+	kill(-g->first, SIGKILL);
+	while (g->left) {
+		rest(5);
+		reap(g);
+	}
+}
+
+/* A look that took long is followed by a longer wait. */
+static bool follow(struct group *g, const struct trial *t, const struct plan *p)
+{
+	struct trial_watch watch;
+	uint64_t next, wait = LOOK_MS;
+	bool settled = false;
+
+	trial_watch_begin(&watch, t, p);
+	next = watch.start_ms + LOOK_MS;
+	while (!settled && g->left) {
+		rest(20);
+		reap(g);
+		if (g->left && trial_now_ms() >= next) {
+			uint64_t before = trial_now_ms();
+
+			settled = trial_watch_settled(&watch);
+			wait = 4 * (trial_now_ms() - before);
+			next = trial_now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
+		}
+		/* One rank that has failed leaves the others waiting. */
+		if (g->code && g->left && g->count > 1)
+			break;
+	}
+	trial_watch_end(&watch);
+	return settled;
+}
+
+static void be_silent(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	say_progress_off();
+}
+
+static struct group running;
+
+static void stop(int signal)
+{
+	if (running.first)
+		kill(-running.first, SIGKILL);
+	_exit(128 + signal);
+}
+
+int trial_run(const struct trial *t, const struct plan *p)
+{
+	struct trial_end how = { 0 };
+	struct rusage used;
+	int rc;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGTERM, stop);
+	signal(SIGINT, SIG_IGN);
+	clear_files(t, p);
+	be_silent();
+	rc = start(&running, t, p);
+	if (!rc)
+		how.settled = follow(&running, t, p);
+	if (running.first)
+		end(&running);
+	how.code = rc ? 126 : running.code;
+	running.first = 0;
+	getrusage(RUSAGE_CHILDREN, &used);
+	how.resident = (uint64_t)used.ru_maxrss * 1024;
+	return trial_measure(t, p, &how);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of the program on one simulated card with one setting: started, followed until its peak
+ * has settled, ended, measured. What came of it is kept as NAME.json in the folder of the search,
+ * beside its recording NAME.gmt, what it printed NAME.log, and its page NAME.html; a search that
+ * goes on takes what is there.
+ */
+#ifndef VIEWER_TRIAL_H
+#define VIEWER_TRIAL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/json.h"
+#include "vary.h"
+
+struct card {
+	char name[96]; /* as SIMGPU_CARD has it */
+	uint64_t memory, context;
+	int major, minor, code, processors;
+};
+
+/* What all runs of a search have in common. */
+struct plan {
+	char *const *command;
+	struct varied varied;
+	char folder[PATH_MAX];
+	bool pages;	  /* each run gets its page */
+	long steps;	  /* to go on after the first */
+	long ranks;	  /* 0: as the command starts them */
+	unsigned threads; /* for each run, where the program is not told otherwise */
+};
+
+enum ending { ENDING_NONE, ENDING_FITS, ENDING_REFUSED, ENDING_FAILED };
+
+struct trial {
+	const struct card *card;
+	struct setting setting;
+	char name[200]; /* of its files */
+	char fingerprint[20];
+
+	enum ending verdict;
+	uint64_t peak, reserved; /* of the framework's blocks and its cache */
+	uint64_t device;	 /* the most that was used of the device, by anybody */
+	uint64_t context;   /* of that, a context and what libraries took by no recorded call */
+	uint64_t libraries; /* and what libraries asked for */
+	uint64_t asked;	    /* how often the program asked what is free */
+	uint64_t refusals, resident; /* resident: bytes of the machine's memory */
+	uint64_t rising; /* bytes that the peak of the last step lay above the one before */
+	uint64_t steps;
+	int code;
+	bool settled; /* it was ended, and not by itself */
+	bool fresh;   /* it was run now, not taken from the folder */
+	char *text;   /* of NAME.json */
+	struct json document;
+};
+
+void trial_init(struct trial *t, const struct plan *p, const struct card *card,
+		const struct setting *setting);
+void trial_free(struct trial *t);
+
+/* Of an earlier search; false: there is none, or of another command. */
+bool trial_read(struct trial *t, const struct plan *p);
+
+/* In a process of its own: leaves the result in the folder. An exit code. */
+int trial_run(const struct trial *t, const struct plan *p);
+
+/* "DIR/NAME" and the ending. */
+void trial_path(const struct trial *t, const struct plan *p, const char *ending,
+		char path[PATH_MAX]);
+
+const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room);
+
+/* Between trial.c, which starts, and trial_measure.c, which reads what was recorded. */
+struct trial_end {
+	int code;
+	bool settled;
+	uint64_t resident;
+};
+int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end);
+
+/* Recordings of the run, by name, a NULL behind the last; to be freed with vary_command_free. */
+char **trial_recordings(const struct trial *t, const struct plan *p);
+
+#endif

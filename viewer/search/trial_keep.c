@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The results of runs, as they lie in the folder of a search. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/version.h"
+#include "trial.h"
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 1099511628211u;
+	return h;
+}
+
+/* A script that the command names: with another text it is another program. */
+static uint64_t hash_file(uint64_t h, const char *path)
+{
+	struct stat st;
+	char buf[4096];
+	size_t n;
+	FILE *f;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || st.st_size > 1 << 20)
+		return h;
+	f = fopen(path, "r");
+	while (f && (n = fread(buf, 1, sizeof(buf), f)))
+		h = hash(h, buf, n);
+	if (f)
+		fclose(f);
+	return h;
+}
+
+static void find_fingerprint(struct trial *t, const struct plan *p)
+{
+	char **command = vary_command(&p->varied, &t->setting, p->command);
+	char cwd[PATH_MAX], *setting = vary_json(&p->varied, &t->setting);
+	uint64_t h = hash(14695981039346656037u, VIEWER_VERSION, strlen(VIEWER_VERSION));
+
+	for (char **c = command; *c; c++)
+		h = hash_file(hash(h, *c, strlen(*c) + 1), *c);
+	h = hash(h, setting, strlen(setting));
+	h = hash(h, t->card->name, strlen(t->card->name));
+	h = hash(h, &p->steps, sizeof(p->steps));
+	h = hash(h, &p->ranks, sizeof(p->ranks));
+	if (getcwd(cwd, sizeof(cwd)))
+		h = hash(h, cwd, strlen(cwd));
+	snprintf(t->fingerprint, sizeof(t->fingerprint), "%016" PRIx64, h);
+	vary_command_free(command);
+	free(setting);
+}
+
+/* "h100-80g.batch-4"; a character that is not for names becomes "_". */
+static void find_name(struct trial *t, const struct plan *p)
+{
+	size_t n = (size_t)snprintf(t->name, sizeof(t->name), "%s", t->card->name);
+	bool odd = false;
+
+	for (size_t i = 0; i < p->varied.count && n < sizeof(t->name); i++)
+		n += (size_t)snprintf(t->name + n, sizeof(t->name) - n, ".%s-%s",
+				      p->varied.items[i].name, t->setting.values[i]);
+	for (char *c = t->name; *c; c++) {
+		bool fine = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') ||
+			    (*c >= 'A' && *c <= 'Z') || strchr(".-_", *c);
+
+		odd |= !fine && *c != '=';
+		*c = fine ? *c : *c == '=' ? '-' : '_';
+	}
+	if (odd || n > 150)
+		snprintf(t->name + (n > 150 ? 150 : n), 20, ".%.8s", t->fingerprint);
+}
+
+void trial_init(struct trial *t, const struct plan *p, const struct card *card,
+		const struct setting *setting)
+{
+	*t = (struct trial){ .card = card, .setting = *setting };
+	find_fingerprint(t, p);
+	find_name(t, p);
+}
+
+void trial_free(struct trial *t)
+{
+	free(t->text);
+	t->text = NULL;
+}
+
+static char *read_text(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "r");
+	char *text = NULL;
+	struct stat st;
+
+	if (!f || fstat(fileno(f), &st) || st.st_size > 64 << 20) {
+		if (f)
+			fclose(f);
+		return NULL;
+	}
+	text = need_new((size_t)st.st_size + 1);
+	*len = fread(text, 1, (size_t)st.st_size, f);
+	fclose(f);
+	return text;
+}
+
+static uint64_t number(const struct trial *t, const char *member)
+{
+	return json_unsigned(json_member(t->document, member));
+}
+
+static void fill(struct trial *t)
+{
+	struct json verdict = json_member(t->document, "verdict");
+
+	t->verdict = json_is(verdict, "fits")	   ? ENDING_FITS
+		     : json_is(verdict, "refused") ? ENDING_REFUSED
+						   : ENDING_FAILED;
+	t->peak = number(t, "peak_bytes");
+	t->reserved = number(t, "peak_reserved_bytes");
+	t->device = number(t, "device_bytes");
+	t->context = number(t, "context_bytes");
+	t->libraries = number(t, "library_bytes");
+	t->asked = number(t, "asked");
+	t->refusals = number(t, "refusals");
+	t->resident = number(t, "resident_bytes");
+	t->rising = number(t, "rising_bytes");
+	t->steps = number(t, "steps");
+	t->code = (int)number(t, "exit_code");
+	t->settled = json_number(json_member(t->document, "settled")) > 0;
+}
+
+bool trial_read(struct trial *t, const struct plan *p)
+{
+	char path[PATH_MAX];
+	size_t len = 0;
+
+	trial_path(t, p, ".json", path);
+	trial_free(t);
+	t->text = read_text(path, &len);
+	if (!t->text)
+		return false;
+	t->document = json_text(t->text, len);
+	if (!json_is(json_member(t->document, "fingerprint"), t->fingerprint)) {
+		trial_free(t);
+		return false;
+	}
+	fill(t);
+	return true;
+}
+
+const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room)
+{
+	return json_string(json_at(t->document, member), buf, room);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What came of a run: the figures of its recordings, of the process with the highest peak where
+ * there are several, what the device kept count of itself, and, if memory ran out, why.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../answers/peak.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../oom/oom_ranks.h"
+#include "../stacks/owner_words.h"
+#include "trial.h"
+
+#define USAGE_MAGIC 0x3145474153554d53ull /* simgpu/core/usage.c */
+#define DEVICES	    16
+
+struct usage {
+	uint64_t magic, memory, context, refused, asked, peak[DEVICES];
+};
+
+struct measured {
+	struct emit *out;
+	const struct trial *trial;
+	char **paths;
+	uint64_t peak, reserved, refusals, steps, rising;
+	size_t main; /* of paths: the highest peak */
+	bool found, went_on;
+};
+
+static void read_usage(const struct trial *t, const struct plan *p, struct usage *u)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	*u = (struct usage){ 0 };
+	trial_path(t, p, ".usage", path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, u, sizeof(*u)) != sizeof(*u) || u->magic != USAGE_MAGIC)
+		*u = (struct usage){ 0 };
+	if (fd >= 0)
+		close(fd);
+	unlink(path);
+}
+
+/* How far the last step's peak lay above all before it. */
+static uint64_t rise(const struct steps *s)
+{
+	size_t end = s->count - (s->tail ? 1 : 0);
+	uint64_t before = 0, last = 0;
+
+	for (size_t i = 1; i < end; i++) {
+		before = last > before ? last : before;
+		last = s->items[i].extent.peak;
+	}
+	return end > 3 && last > before ? last - before : 0;
+}
+
+/* The figures of one recording, if its peak is the highest so far. */
+static void weigh(struct measured *m, size_t i)
+{
+	struct recording r;
+	struct timeline t = { 0 };
+
+	if (recording_open(&r, m->paths[i]))
+		return;
+	if (!timeline_open_any(&t, &r)) {
+		const struct model_device *d = t.device < 0 ? NULL : &t.model.devices[t.device];
+
+		if (d && (!m->found || model_curve(d)->peak.bytes > m->peak)) {
+			m->found = true;
+			m->main = i;
+			m->peak = model_curve(d)->peak.bytes;
+			m->reserved = d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
+			m->reserved = m->reserved > m->peak ? m->reserved : m->peak;
+			m->steps = steps_number(&t.steps);
+			m->rising = rise(&t.steps);
+		}
+		timeline_close(&t);
+	}
+	recording_close(&r);
+}
+
+/* What and where the peak is. */
+static void describe(struct measured *m)
+{
+	struct peak_answer a;
+	struct recording r;
+	struct timeline t = { 0 };
+	char words[OWNER_WORDS];
+
+	if (recording_open(&r, m->paths[m->main]))
+		return;
+	if (!timeline_open(&t, &r, -1)) {
+		peak_find(&a, &t);
+		emit_text(m->out, "peak_text", a.instant.text);
+		if (a.count) {
+			emit_text(m->out, "peak_class", category_name(a.lines[0].category));
+			emit_number(m->out, "peak_class_bytes", a.shot.bytes[a.lines[0].category]);
+			emit_text(m->out, "peak_line",
+				  owner_words(&a.lines[0].holder->owner, words, sizeof(words), 0));
+			emit_number(m->out, "peak_line_bytes", a.lines[0].holder->bytes);
+		}
+		emit_object(m->out, "categories");
+		for (unsigned c = 0; c < CATEGORIES; c++)
+			if (a.shot.bytes[c])
+				emit_number(m->out, category_name(c), a.shot.bytes[c]);
+		emit_end(m->out);
+		peak_free(&a);
+		timeline_close(&t);
+	}
+	recording_close(&r);
+}
+
+static void explain(struct measured *m, struct oom_rank *first)
+{
+	struct recording r;
+	struct oom o;
+	struct oom_answer a;
+	struct row_oom row;
+
+	if (recording_open(&r, first->path))
+		return;
+	if (!oom_open(&o, &r, &first->refusal)) {
+		values_settle(&first->values, &o.timeline->owners);
+		oom_answer(&a, &o);
+		row = oom_document(&a);
+		row.recording = first->path;
+		row.rank = first->name;
+		document_write(m->out, "oom", &document_oom, &row);
+		oom_close(&o);
+	}
+	recording_close(&r);
+}
+
+/* What the program printed last. */
+static void last_words(const struct trial *t, const struct plan *p, bool recorded, char *words,
+		       size_t room)
+{
+	char path[PATH_MAX], line[2048];
+	FILE *f;
+
+	trial_path(t, p, ".log", path);
+	f = fopen(path, "r");
+	words[0] = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (line[strspn(line, " \t\r")] && (!recorded || strncmp(line, "gpumemtrace", 11)))
+			snprintf(words, room, "%s", line + strspn(line, " \t\r"));
+	}
+	if (f)
+		fclose(f);
+}
+
+/* Memory that was refused: did the program get over it? One that was ended here did; one that ended
+ * well by itself, if it went on. */
+static const char *judge(const struct measured *m, const struct trial_end *end)
+{
+	if (end->settled)
+		return m->found ? "fits" : "failed";
+	if (m->refusals && (end->code || !m->went_on))
+		return "refused";
+	return end->code || !m->found ? "failed" : "fits";
+}
+
+static void look_for_refusals(struct measured *m, struct oom_ranks *all)
+{
+	if (!m->paths[0] || oom_ranks_find(all, m->paths, 0)) {
+		*all = (struct oom_ranks){ 0 };
+		return;
+	}
+	for (size_t i = 0; i < all->failed; i++)
+		m->refusals += all->items[i].refusal.count;
+	m->went_on = all->failed && all->items[0].refusal.later_allocs;
+}
+
+static void write_figures(struct measured *m, const struct plan *p, const struct trial_end *end)
+{
+	const struct trial *t = m->trial;
+	struct emit *out = m->out;
+	struct usage u;
+	char words[2048];
+
+	read_usage(t, p, &u);
+	emit_text(out, "fingerprint", t->fingerprint);
+	emit_text(out, "card", t->card->name);
+	emit_text(out, "verdict", judge(m, end));
+	emit_number(out, "exit_code", (uint64_t)end->code);
+	emit_flag(out, "settled", end->settled);
+	emit_number(out, "steps", m->steps);
+	emit_number(out, "peak_bytes", m->peak);
+	emit_number(out, "peak_reserved_bytes", m->reserved);
+	for (int i = 1; i < DEVICES; i++)
+		u.peak[0] = u.peak[i] > u.peak[0] ? u.peak[i] : u.peak[0];
+	emit_number(out, "device_bytes", u.peak[0]);
+	emit_number(out, "context_bytes", u.context);
+	emit_number(out, "asked", u.asked);
+	emit_number(out, "refusals", m->refusals);
+	emit_number(out, "rising_bytes", m->rising);
+	emit_number(out, "resident_bytes", end->resident);
+	last_words(t, p, m->found, words, sizeof(words));
+	emit_text(out, "last_words", words);
+	if (m->found)
+		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
+}
+
+/* By the tool itself, so that a page is what `html` makes. */
+static void make_page(const struct measured *m, const struct plan *p)
+{
+	char path[PATH_MAX];
+	pid_t pid;
+
+	trial_path(m->trial, p, ".html", path);
+	pid = fork();
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, STDOUT_FILENO);
+		execl("/proc/self/exe", "gpumemtrace", "html", m->paths[m->main], "-o", path, NULL);
+		_exit(126);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end)
+{
+	struct measured m = { .trial = t, .paths = trial_recordings(t, p) };
+	struct oom_ranks all = { 0 };
+	struct outfile file;
+	char path[PATH_MAX];
+	int rc;
+
+	trial_path(t, p, ".json", path);
+	rc = outfile_begin(&file, path);
+	if (rc)
+		return rc;
+	for (size_t i = 0; m.paths[i]; i++)
+		weigh(&m, i);
+	look_for_refusals(&m, &all);
+	m.out = emit_open(file.f, true);
+	emit_object(m.out, NULL);
+	write_figures(&m, p, end);
+	if (m.found)
+		describe(&m);
+	if (all.failed)
+		explain(&m, &all.items[0]);
+	emit_end(m.out);
+	emit_close(m.out);
+	if (p->pages && m.found)
+		make_page(&m, p);
+	oom_ranks_free(&all);
+	vary_command_free(m.paths);
+	return outfile_commit(&file);
+}

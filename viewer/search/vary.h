@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a search changes from run to run: options of the program (--vary batch=1,2,4) and variables
+ * of its environment (--vary env:NAME=a,b). A setting has one value of each.
+ */
+#ifndef VIEWER_VARY_H
+#define VIEWER_VARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VARY_MOST 8
+
+struct vary {
+	const char *name; /* without dashes, without "env:" */
+	bool environment;
+	char **values;
+	size_t count;
+	bool numeric;  /* whole numbers, all of them */
+	uint64_t step; /* then: the largest that all of them are multiples of */
+};
+
+struct varied {
+	struct vary items[VARY_MOST];
+	size_t count;
+};
+
+struct setting {
+	const char *values[VARY_MOST]; /* in the order of struct varied */
+};
+
+/* texts: each NAME=V1,V2, a NULL behind the last; or NULL. 0, or a sentence was said. */
+int vary_parse(struct varied *out, char *const *texts);
+void vary_free(struct varied *v);
+
+size_t vary_settings(const struct varied *v); /* how many there are, at least 1 */
+/* The ith of them: the last name changes fastest. */
+struct setting vary_setting(const struct varied *v, size_t i);
+bool vary_same(const struct varied *v, const struct setting *a, const struct setting *b);
+
+/* The program's command with those values: where it has such an option its value is replaced, else
+ * the option comes last. To be freed. */
+char **vary_command(const struct varied *v, const struct setting *s, char *const *command);
+void vary_command_free(char **command);
+void vary_environment(const struct varied *v, const struct setting *s); /* of this process */
+
+/* "batch 4, seq 1024"; "" where nothing varies. */
+const char *vary_words(const struct varied *v, const struct setting *s, char *buf, size_t room);
+/* {"batch":4,"seq":1024}, to be freed. */
+char *vary_json(const struct varied *v, const struct setting *s);
+
+/* The first that is counted, or NULL; which of them in *at. */
+const struct vary *vary_counted(const struct varied *v, size_t *at);
+
+#endif
