@@ -15,7 +15,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
-#include "../oom/oom_ranks.h"
+#include "../oom/oom.h"
 #include "../stacks/owner_words.h"
 #include "trial.h"
 
@@ -31,7 +31,10 @@ struct measured {
 	const struct trial *trial;
 	char **paths;
 	uint64_t peak, reserved, refusals, steps, rising;
-	size_t main; /* of paths: the highest peak */
+	size_t main;  /* of paths: the highest peak */
+	size_t first; /* and the first to be refused memory, at this time by the clock on the wall
+		       */
+	int64_t first_ns;
 	bool found, went_on;
 };
 
@@ -63,6 +66,23 @@ static uint64_t rise(const struct steps *s)
 	return end > 3 && last > before ? last - before : 0;
 }
 
+static void note_refusals(struct measured *m, size_t i, const struct recording *r,
+			  const struct timeline *t)
+{
+	struct refusal refusal;
+	int64_t ns;
+
+	if (!oom_find(&refusal, &t->model.lives, 0))
+		return;
+	ns = (int64_t)refusal.event.ns + r->info->realtime_minus_monotonic_ns;
+	if (!m->refusals || ns < m->first_ns) {
+		m->first = i;
+		m->first_ns = ns;
+		m->went_on = refusal.later_allocs;
+	}
+	m->refusals += refusal.count;
+}
+
 /* The figures of one recording, if its peak is the highest so far. */
 static void weigh(struct measured *m, size_t i)
 {
@@ -83,6 +103,7 @@ static void weigh(struct measured *m, size_t i)
 			m->steps = steps_number(&t.steps);
 			m->rising = rise(&t.steps);
 		}
+		note_refusals(m, i, &r, &t);
 		timeline_close(&t);
 	}
 	recording_close(&r);
@@ -119,21 +140,20 @@ static void describe(struct measured *m)
 	recording_close(&r);
 }
 
-static void explain(struct measured *m, struct oom_rank *first)
+static void explain(struct measured *m)
 {
 	struct recording r;
 	struct oom o;
 	struct oom_answer a;
 	struct row_oom row;
 
-	if (recording_open(&r, first->path))
+	if (recording_open(&r, m->paths[m->first]))
 		return;
-	if (!oom_open(&o, &r, &first->refusal)) {
-		values_settle(&first->values, &o.timeline->owners);
+	if (!oom_open(&o, &r, 0) && o.refusal.nth) {
 		oom_answer(&a, &o);
 		row = oom_document(&a);
-		row.recording = first->path;
-		row.rank = first->name;
+		row.recording = m->paths[m->first];
+		row.rank = "";
 		document_write(m->out, "oom", &document_oom, &row);
 		oom_close(&o);
 	}
@@ -168,17 +188,6 @@ static const char *judge(const struct measured *m, const struct trial_end *end)
 	if (m->refusals && (end->code || !m->went_on))
 		return "refused";
 	return end->code || !m->found ? "failed" : "fits";
-}
-
-static void look_for_refusals(struct measured *m, struct oom_ranks *all)
-{
-	if (!m->paths[0] || oom_ranks_find(all, m->paths, 0)) {
-		*all = (struct oom_ranks){ 0 };
-		return;
-	}
-	for (size_t i = 0; i < all->failed; i++)
-		m->refusals += all->items[i].refusal.count;
-	m->went_on = all->failed && all->items[0].refusal.later_allocs;
 }
 
 static void write_figures(struct measured *m, const struct plan *p, const struct trial_end *end)
@@ -233,7 +242,6 @@ static void make_page(const struct measured *m, const struct plan *p)
 int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end)
 {
 	struct measured m = { .trial = t, .paths = trial_recordings(t, p) };
-	struct oom_ranks all = { 0 };
 	struct outfile file;
 	char path[PATH_MAX];
 	int rc;
@@ -244,19 +252,17 @@ int trial_measure(const struct trial *t, const struct plan *p, const struct tria
 		return rc;
 	for (size_t i = 0; m.paths[i]; i++)
 		weigh(&m, i);
-	look_for_refusals(&m, &all);
 	m.out = emit_open(file.f, true);
 	emit_object(m.out, NULL);
 	write_figures(&m, p, end);
 	if (m.found)
 		describe(&m);
-	if (all.failed)
-		explain(&m, &all.items[0]);
+	if (m.refusals)
+		explain(&m);
 	emit_end(m.out);
 	emit_close(m.out);
 	if (p->pages && m.found)
 		make_page(&m, p);
-	oom_ranks_free(&all);
 	vary_command_free(m.paths);
 	return outfile_commit(&file);
 }
