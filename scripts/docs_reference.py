@@ -87,7 +87,7 @@ def hooks():
     driver = [(f"`{a[0]}`", cuda_version(a[2]), effect(a[-1])) for _, a in rows("shim/hooks.def", "DRIVER")]
     return ("# Hooks\n\nThe CUDA functions that the library stands in for: each calls the real one, and the outermost call is recorded. A "
             "library with a CUDA runtime of its own inside reaches the driver's functions by `cuGetProcAddress`, and gets these "
-            f"([doors](../doors.md)).\n\n## Driver: {len(driver)} functions\n\n" + table(("function", "since CUDA", "what is recorded"), driver) +
+            f"([which ask for which](../doors.md)).\n\n## Driver: {len(driver)} functions\n\n" + table(("function", "since CUDA", "what is recorded"), driver) +
             f"\n## Runtime: {len(runtime)} functions\n\n" + table(("function", "what is recorded"), runtime) + "\n" + made_from("shim/hooks.def"))
 
 
