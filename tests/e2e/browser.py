@@ -19,6 +19,7 @@ ACTIONS = {
     "wheel": lambda page, a: (page.hover(a["on"]), page.keyboard.down("Control"), page.mouse.wheel(0, a["wheel"]), page.keyboard.up("Control")) and None,
     "drag": lambda page, a: drag(page, a),
     "wait": lambda page, a: page.wait_for_timeout(a["wait"]),
+    "high": lambda page, a: page.set_viewport_size({"width": page.viewport_size["width"], "height": a["high"]}),
     "picture": lambda page, a: page.screenshot(path=a["picture"], full_page=a.get("full", False)) and None,
 }
 
