@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bisect: the commit that raised the peak. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+#include "../search/bisect.h"
+#include "command.h"
+#include "run_program.h"
+#include "simcards.h"
+
+struct bisect_options {
+	const char *good, *bad, *fail_above, *max_peak, *sim, *output;
+	char **command;
+	long steps;
+};
+
+static int parse(const struct bisect_options *o, struct bisect *b)
+{
+	const char *limit = o->max_peak ? o->max_peak : o->fail_above ? o->fail_above : "2%";
+
+	if (o->max_peak && o->fail_above)
+		return say_error(EXIT_USAGE, "--max-peak and --fail-above exclude each other");
+	if (!amount_parse(limit, &b->limit) || (o->max_peak && b->limit.percent))
+		return say_error(EXIT_USAGE, "--%s needs %s, not \"%s\"",
+				 o->max_peak ? "max-peak" : "fail-above",
+				 o->max_peak ? "a size such as 40GiB" : "a share or a size", limit);
+	if (o->steps < 1 || o->steps > 100000)
+		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
+	if (strlen(o->sim ? o->sim : "") > 90 || (o->sim && strchr(o->sim, ',')))
+		return say_error(EXIT_USAGE, "--sim takes one card, such as h100-80g");
+	return 0;
+}
+
+/* What git calls again on each commit. */
+static char **words_of(const struct bisect_options *o, const char *card)
+{
+	size_t n = 0, count = 0;
+	char steps[24], **words;
+
+	while (o->command[count])
+		count++;
+	words = need_new((count + 12) * sizeof(*words));
+	snprintf(steps, sizeof(steps), "%ld", o->steps);
+	words[n++] = (char *)"--sim";
+	words[n++] = (char *)card;
+	words[n++] = (char *)"--steps";
+	words[n++] = need_copy(steps, strlen(steps));
+	words[n++] = (char *)"--";
+	words[n++] = (char *)o->good;
+	words[n++] = (char *)o->bad;
+	memcpy(words + n, o->command, count * sizeof(*words));
+	return words;
+}
+
+static int run_bisect(const void *options, struct emit *out)
+{
+	const struct bisect_options *o = options;
+	struct bisect b = { .good = o->good, .bad = o->bad, .max_peak = o->max_peak };
+	const char *card = o->sim ? o->sim : "h100-80g";
+	struct card *cards = NULL;
+	size_t count;
+	int rc = parse(o, &b);
+
+	if (!rc)
+		rc = simcards_find(card, &cards, &count);
+	if (rc)
+		return rc;
+	b.card = cards[0];
+	b.plan.steps = o->steps;
+	b.plan.command = run_program_python(o->command);
+	b.self = words_of(o, card);
+	if (o->output)
+		snprintf(b.plan.folder, sizeof(b.plan.folder), "%.3000s", o->output);
+	rc = bisect_is_step() ? bisect_step(&b) : bisect_perform(&b, out);
+	free(cards);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	OPTION(struct bisect_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
+	       "how far above GOOD's peak is bad; default 2%"),
+	OPTION(struct bisect_options, max_peak, "max-peak", 0, TEXT, "SIZE",
+	       "or: the most that a good commit may have"),
+	OPTION(struct bisect_options, sim, "sim", 0, TEXT, "CARD",
+	       "simulated card to run on; default h100-80g"),
+	OPTION(struct bisect_options, steps, "steps", 0, NUMBER, "N",
+	       "steps to go on after the first; default 2", .initial = 2),
+	OPTION(struct bisect_options, output, "output", 'o', TEXT, "DIR",
+	       "folder that keeps the recording of each commit"),
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "GOOD", OPERAND_ONE, offsetof(struct bisect_options, good) },
+	{ "BAD", OPERAND_ONE, offsetof(struct bisect_options, bad) },
+	{ "COMMAND", OPERAND_REST, offsetof(struct bisect_options, command) },
+	{ 0 },
+};
+
+const struct command command_bisect = {
+	.name = "bisect",
+	.summary = "the commit that raised the peak",
+	.text = "Finds the commit between GOOD and BAD that raised the peak of COMMAND: git's own "
+		"bisect in a worktree of its own, each commit run on a simulated card. Commits "
+		"where the program fails are skipped. Ends with the `diff` of that commit and its "
+		"parent.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct bisect_options),
+	.run = run_bisect,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commit that raised the peak of a program: git's own bisect in a worktree of its own, each
+ * commit measured by a run on a simulated card.
+ */
+#ifndef VIEWER_BISECT_H
+#define VIEWER_BISECT_H
+
+#include "../base/amount.h"
+#include "../base/emit.h"
+#include "trial.h"
+
+struct bisect {
+	/* Set these: */
+	const char *good, *bad;
+	const char *max_peak; /* or NULL */
+	struct amount limit;  /* of max_peak, or above the peak of `good` */
+	struct plan plan;     /* its folder may be empty */
+	struct card card;
+	char **self; /* this command, for git to run on each commit */
+
+	char top[PATH_MAX], prefix[PATH_MAX]; /* of the user's tree, and where in it we are */
+	char cwd[PATH_MAX], tree[PATH_MAX];   /* tree: the worktree */
+	char good_id[48], bad_id[48];
+	uint64_t limit_bytes;
+	bool temporary, has_tree;
+};
+
+/* All of it. 0, or a sentence was said and the exit code. */
+int bisect_perform(struct bisect *b, struct emit *out);
+
+/* For git, in the worktree: 0 good, 1 bad, 125 it cannot be said. */
+int bisect_step(struct bisect *b);
+bool bisect_is_step(void);
+
+/* ---- bisect_tree.c ---- */
+int bisect_open(struct bisect *b);   /* finds the repository, makes folder and worktree */
+void bisect_close(struct bisect *b); /* and removes them */
+/* Runs that commit, or takes what is known of it; trial_free it. Not 0: it could not be started. */
+int bisect_measure(struct bisect *b, struct trial *t, const char *commit);
+void bisect_interrupt(void); /* ends what runs; for handlers of signals */
+
+/* ---- bisect_command.c ---- */
+/* The command as it is to be in the worktree at that commit; freed with vary_command_free. */
+char **bisect_command(const struct bisect *b, const char *commit);
+
+#endif

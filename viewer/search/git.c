@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "git.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+
+#define WORDS 32
+
+static volatile pid_t running;
+
+void git_interrupt(int signal)
+{
+	if (running > 0)
+		kill(-running, signal);
+}
+
+static void become(const char *folder, const char *const *argv, int out, bool errors)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	if (folder && chdir(folder))
+		_exit(126);
+	dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(errors ? out : null, STDERR_FILENO);
+	execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+static char *read_all(int fd)
+{
+	size_t room = 4096, n = 0;
+	char *text = need_new(room);
+	ssize_t got;
+
+	while ((got = read(fd, text + n, room - n - 1)) > 0 || (got < 0 && errno == EINTR)) {
+		n += got > 0 ? (size_t)got : 0;
+		if (n + 1 == room)
+			text = need_resize(text, room *= 2);
+	}
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n] = 0;
+	return text;
+}
+
+static int run(const char *folder, const char *const *argv, bool errors, char **text)
+{
+	int pipe_ends[2], status = 0;
+	pid_t pid;
+
+	*text = NULL;
+	if (pipe2(pipe_ends, O_CLOEXEC))
+		return 126;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become(folder, argv, pipe_ends[1], errors);
+	if (pid > 0)
+		setpgid(pid, pid);
+	running = pid;
+	close(pipe_ends[1]);
+	*text = read_all(pipe_ends[0]);
+	close(pipe_ends[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	running = 0;
+	if (pid < 0)
+		return 126;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int git_run_program(const char *folder, const char *const *argv, char **text)
+{
+	return run(folder, argv, true, text);
+}
+
+/* Hooks of the repository are for its own tree. */
+static void git_words(const char *argv[WORDS], const char *const *words)
+{
+	size_t n = 0;
+
+	argv[n++] = "git";
+	argv[n++] = "-c";
+	argv[n++] = "core.hooksPath=/dev/null";
+	argv[n++] = "-c";
+	argv[n++] = "advice.detachedHead=false";
+	while (*words && n + 1 < WORDS)
+		argv[n++] = *words++;
+	argv[n] = NULL;
+}
+
+static char *last_line(const char *text)
+{
+	const char *line = strrchr(text, '\n');
+
+	line = line ? line + 1 : text;
+	return need_copy(line, strlen(line));
+}
+
+char *git_ask(const char *folder, char **why, const char *const *words)
+{
+	const char *argv[WORDS];
+	char *text;
+	int rc;
+
+	git_words(argv, words);
+	rc = run(folder, argv, why, &text);
+	if (!rc)
+		return text;
+	if (why)
+		*why = rc == 127 ? need_copy("git was not found", 17) : last_line(text ? text : "");
+	free(text);
+	return NULL;
+}
+
+bool git_does(const char *folder, const char *const *words)
+{
+	char *text = git_ask(folder, NULL, words);
+
+	free(text);
+	return text;
+}
