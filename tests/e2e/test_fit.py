@@ -224,8 +224,21 @@ def test_training_is_ended_when_the_peak_has_settled(fit_json, fit, tmp_path):
     fits = [really("1GiB", sys.executable, tmp_path / "short.py", "--batch", b) == 0 for b in (m, m + 1)] if (
         (tmp_path / "short.py").write_text(TRAINS.replace("100000", "3"))) else None
     assert fits == [True, False]
-    for name in ("h200-141g.batch-4.html", "m-1GiB.batch-16.html", "m-1GiB.batch-16.gmt"):
+    for name in ("h200-141g.batch-4.html", "m-1GiB.batch-16.html", "index.html", "m-1GiB.batch-16.gmt"):
         assert (tmp_path / "out" / name).stat().st_size > 1000, name
+
+
+def test_the_page_of_a_search(fit, tmp_path):
+    """Its document is that of --json; a row leads to the page of the run that it rests on."""
+    args = ("-o", "out", "--cards", "h100-80g,h200-141g,b=1GiB", "--vary", "blocks=1,200", "--", TAKES, "--mib", "8")
+    fit(*args)
+    text = (tmp_path / "out/index.html").read_text()
+    first = json.loads(text.split('<script type="application/json" id="first">')[1].split("</script>")[0])
+    assert first["fit"]["cards"] == json.loads(fit("--json", *args))["cards"] and first["names"] == ["blocks"]
+    assert first["pages"][:3] == ["h200-141g.blocks-1.html"] * 2 + ["h200-141g.blocks-1.html"] and "b-1GiB.blocks-200.html" in first["pages"]
+    assert all((tmp_path / "out" / p).exists() for p in first["pages"]) and "http" not in text.split("<script>")[1].replace("http://www.w3.org", "")
+    (tmp_path / "out/index.html").write_text("mine")
+    assert "exists and is not a page of this tool" in fit(*args, code=2)
 
 
 def test_all_members_were_seen():

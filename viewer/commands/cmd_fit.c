@@ -37,7 +37,7 @@ static int perform(struct search *s, struct emit *out)
 
 	if (rc)
 		return rc;
-	search_document(s, out);
+	search_document(s, out, NULL);
 	search_text(s, out);
 	for (size_t i = 0; i < s->cell_count; i++)
 		if (s->cells[i].fits)

@@ -13,7 +13,7 @@
 	extern const char page_asset_##name[], page_asset_end_##name[];
 #include "page_assets.def"
 
-enum { RUN = 1 << PAGE_RUN, DIFF = 1 << PAGE_DIFF };
+enum { RUN = 1 << PAGE_RUN, DIFF = 1 << PAGE_DIFF, SEARCH = 1 << PAGE_SEARCH };
 
 static const struct asset {
 	const char *start, *end;

@@ -10,8 +10,9 @@
 #include <stdio.h>
 
 enum page_kind {
-	PAGE_RUN,  /* a recording, or the ranks of one */
-	PAGE_DIFF, /* two of them compared */
+	PAGE_RUN,    /* a recording, or the ranks of one */
+	PAGE_DIFF,   /* two of them compared */
+	PAGE_SEARCH, /* cards and settings of a search */
 };
 
 struct page_text {

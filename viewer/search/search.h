@@ -75,7 +75,7 @@ bool search_same_generation(const struct card *a, const struct card *b);
 
 /* What it found, as text, as JSON, as a page in its folder. */
 void search_text(struct search *s, struct emit *out);
-void search_document(struct search *s, struct emit *out);
+void search_document(struct search *s, struct emit *out, const char *key);
 int search_page(struct search *s);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define REMEDIES 3
 
-void search_document(struct search *s, struct emit *out)
+void search_document(struct search *s, struct emit *out, const char *key)
 {
 	struct search_rows cards = { .search = s }, largest = { .search = s },
 			   lines = { .search = s };
@@ -20,7 +20,7 @@ void search_document(struct search *s, struct emit *out)
 				     .runs = s->ran,
 				     .runs_kept = s->kept };
 
-	emit_document(out, fit, &row);
+	document_write(out, key, &document_fit, &row);
 	search_rows_free(&cards);
 	search_rows_free(&largest);
 	search_rows_free(&lines);
