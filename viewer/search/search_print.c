@@ -190,11 +190,13 @@ static void runs(const struct search *s, struct emit *out)
 		measured += s->cells[i].measured;
 	if (!s->temporary)
 		snprintf(folder, sizeof(folder), " The page: %.200s/index.html", s->plan.folder);
-	snprintf(sentence, sizeof(sentence),
-		 "%zu run%s%s; %zu of %zu rows were run, the others follow from the run on the "
-		 "card of the same generation that they name.%s",
-		 s->ran, s->ran == 1 ? "" : "s", s->kept ? ", the others were in the folder" : "",
-		 measured, s->cell_count, folder);
+	snprintf(sentence, sizeof(sentence), "%zu run%s%s.%s%s", s->ran, s->ran == 1 ? "" : "s",
+		 s->kept ? ", the others were in the folder" : "",
+		 measured == s->cell_count
+			 ? ""
+			 : " A row that was not run follows from the run on the card of the same "
+			   "generation that it names.",
+		 folder);
 	emit_line(out, "%s", "");
 	emit_paragraph(out, "", "", sentence);
 }
