@@ -100,6 +100,14 @@ enum gmt_saved {
 	GMT_SAVED_PACKED = 1 << 2, /* a hook took it and may keep something else; arg0 is 0 */
 };
 
+/* As what an object of the program holds memory (arg1 of TAG_HELD). */
+enum gmt_held {
+	GMT_HELD_PARAMETER = 1, /* of a module, or that an optimizer updates */
+	GMT_HELD_GRADIENT = 2,	/* a parameter's grad */
+	GMT_HELD_STATE = 3,	/* of an optimizer */
+	GMT_HELD_BUFFER = 4,	/* of a module */
+};
+
 enum gmt_range {
 	GMT_RANGE_FRAMEWORK = 1, /* record_function and everything that uses it */
 	GMT_RANGE_NVTX = 2,

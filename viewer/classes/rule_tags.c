@@ -21,6 +21,36 @@ bool tag_parameter(struct classifier *c, const struct history *h)
 	       (life_gradients_for(h) > 1 && life_lived_for_backwards(h, LEAF_PASSES + 1));
 }
 
+/* What the program's own objects hold; it was asked for that while it ran (`attach`). */
+static bool held(const struct history *h, enum gmt_held as)
+{
+	return life_tagged(h, (unsigned)BLOCK_HELD << (as - 1));
+}
+
+bool held_parameter(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return held(h, GMT_HELD_PARAMETER);
+}
+
+bool held_gradient(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return held(h, GMT_HELD_GRADIENT);
+}
+
+bool held_state(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return held(h, GMT_HELD_STATE);
+}
+
+bool held_buffer(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return held(h, GMT_HELD_BUFFER);
+}
+
 bool tag_gradient(struct classifier *c, const struct history *h)
 {
 	(void)c;

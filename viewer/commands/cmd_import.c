@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import: a memory snapshot of PyTorch as a recording, and what the snapshot lacks. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,60 +9,28 @@
 #include "../base/say.h"
 #include "../documents/columns.h"
 #include "../import/import.h"
-#include "../recording/recording.h"
-#include "../recording/tally.h"
 #include "command.h"
+#include "import_made.h"
 
 struct import_options {
 	const char *file, *output;
 };
 
-/* What a snapshot lacks stands in the recording as facts. */
-static bool note_row(void *ctx, size_t i, struct row_import_note *row)
-{
-	const struct defs *d = ctx;
-	size_t count;
-	const struct defs_meta *m = &defs_metas(d, &count)[i];
-
-	*row = (struct row_import_note){ .text = m->value };
-	return !strncmp(m->key.s, "note.", 5);
-}
-
 static int print(struct emit *out, const struct import_options *o)
 {
 	static const struct text_column columns[] = { TEXT_COLUMN("", import_note_text, 2, -1) };
 	struct recording r;
-	struct tally t = { .defs = &r.defs };
-	struct row_import row;
+	struct row_import row = { .file = o->output };
 	char n[HUMAN_MAX];
-	size_t facts;
-	int rc = recording_open(&r, o->output);
+	int rc = import_look(&r, o->output, &row.events);
 
 	if (rc)
 		return rc;
-	rc = recording_run(&r, UINT64_MAX, tally_event, &t);
-	defs_metas(&r.defs, &facts);
-	row = (struct row_import){ .file = o->output,
-				   .events = t.events,
-				   .notes = { facts, note_row, &r.defs } };
+	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
 	emit_document(out, import, &row);
-	emit_line(out, "%s: %s events", o->output, human_count(n, t.events));
+	emit_line(out, "%s: %s events", o->output, human_count(n, row.events));
 	emit_columns(out, import_note, &row.notes, columns, 0);
 	recording_close(&r);
-	return rc;
-}
-
-static int convert(const struct import_options *o)
-{
-	struct outfile file;
-	int rc = outfile_begin(&file, o->output);
-
-	if (rc)
-		return rc;
-	rc = import_file(o->file, fileno(file.f));
-	if (!rc)
-		return outfile_commit(&file);
-	outfile_drop(&file);
 	return rc;
 }
 
@@ -84,7 +50,7 @@ static int run_import(const void *options, struct emit *out)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);
 	if (!rc)
-		rc = convert(o);
+		rc = import_make(o->file, o->output);
 	return rc ? rc : print(out, o);
 }
 

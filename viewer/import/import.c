@@ -202,6 +202,7 @@ static void write_settings(struct import *im)
 
 	import_sizes_settings(im, s);
 	import_meta(im, "source", "PyTorch memory snapshot");
+	import_process_facts(im);
 	if (conf && conf->count)
 		import_meta(im, "PYTORCH_CUDA_ALLOC_CONF", "%.*s",
 			    conf->count < 300 ? (int)conf->count : 300, conf->text);
@@ -255,6 +256,7 @@ static void tell(struct import *im)
 	import_metadata(im, NULL);
 	for (int i = 0; i < IMPORT_DEVICES; i++)
 		import_finish_device(im, i);
+	import_process_held(im);
 	import_event(im,
 		     (struct gmt_event){ .kind = GMT_END, .thread = THREAD_MAIN, .device = -1 });
 	write_facts(im);

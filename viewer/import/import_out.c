@@ -53,7 +53,7 @@ void import_event(struct import *im, struct gmt_event e)
 		im->err = rc;
 }
 
-static void write_meta(struct import *im, const char *key, const char *value, size_t len)
+void import_meta_bytes(struct import *im, const char *key, const char *value, size_t len)
 {
 	char payload[512];
 	struct gmt_def_meta head = { (uint16_t)strlen(key) };
@@ -74,8 +74,8 @@ static void format_meta(struct import *im, const char *key, const char *format, 
 	int n = vsnprintf(value, sizeof(value), format, args);
 
 	if (n > 0)
-		write_meta(im, key, value,
-			   (size_t)n < sizeof(value) ? (size_t)n : sizeof(value) - 1);
+		import_meta_bytes(im, key, value,
+				  (size_t)n < sizeof(value) ? (size_t)n : sizeof(value) - 1);
 }
 
 void import_meta(struct import *im, const char *key, const char *format, ...)

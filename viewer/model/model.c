@@ -42,6 +42,7 @@ static model_handler *const handlers[] = {
 	[GMT_TAG_SAVED] = model_tag_saved,
 	[GMT_TAG_RELEASED] = model_tag_released,
 	[GMT_TAG_GRAD] = model_tag_grad,
+	[GMT_TAG_HELD] = model_tag_held,
 	[GMT_RANGE_BEGIN] = model_range_begin,
 	[GMT_VALUE] = value,
 	[GMT_DROPPED] = dropped,

@@ -127,6 +127,16 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 		b->grad_ns = e->time_ns;
 }
 
+/* No fact of autograd's: it does not count as a tag of the recording. */
+void model_tag_held(struct model *m, const struct gmt_event *e)
+{
+	struct model_device *d;
+	struct history *b = enclosing(m, e, &d);
+
+	if (b && e->arg1 - 1 < GMT_HELD_BUFFER)
+		b->tags |= (uint16_t)(BLOCK_HELD << (e->arg1 - 1));
+}
+
 static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, s->device);

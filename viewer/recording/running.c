@@ -71,6 +71,13 @@ static int find_mapped(long pid, char path[PATH_MAX])
 			 pid);
 }
 
+bool running_recording(long pid, char path[PATH_MAX])
+{
+	FILE *f = open_maps(pid);
+
+	return f && read_maps(f, path);
+}
+
 bool running_maps(long pid, const char *recording)
 {
 	char path[PATH_MAX];

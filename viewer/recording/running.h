@@ -12,7 +12,8 @@
  * said and the exit code. */
 int running_find(const char *what, char path[PATH_MAX], long *pid);
 bool running_lives(long pid);
-bool running_maps(long pid, const char *recording); /* does the process write it? */
+bool running_recording(long pid, char path[PATH_MAX]); /* that it writes; false: none */
+bool running_maps(long pid, const char *recording);    /* does the process write it? */
 
 /* Whether the process that writes this recording still does. */
 bool running_writes(const struct recording *r);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "registers_parts.h"
+
+enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
+
+/* A row "NAME: number" of /proc/PID/status; -1 = unknown. */
+static long status_number(pid_t pid, const char *name)
+{
+	char path[64], line[256];
+	long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+			value = strtol(line + strlen(name) + 1, NULL, 10);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static long yama_scope(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	long scope = 0;
+
+	if (f && fscanf(f, "%ld", &scope) != 1)
+		scope = 0;
+	if (f)
+		fclose(f);
+	return scope;
+}
+
+static bool no(char why[ATTACH_WHY], const char *text)
+{
+	snprintf(why, ATTACH_WHY, "%s", text);
+	return false;
+}
+
+static bool forbidden(pid_t pid, char why[ATTACH_WHY])
+{
+	long tracer = status_number(pid, "TracerPid"), scope = yama_scope();
+
+	if (tracer > 0)
+		snprintf(why, ATTACH_WHY, "process %ld traces it already (a debugger or strace)",
+			 tracer);
+	else if (scope > 0)
+		snprintf(why, ATTACH_WHY,
+			 "this machine lets only root look into running processes "
+			 "(kernel.yama.ptrace_scope = %ld); try with sudo",
+			 scope);
+	else
+		no(why, "the system does not let this user look into it; in a container, start "
+			"that with --cap-add SYS_PTRACE");
+	return false;
+}
+
+bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
+{
+	long owner = status_number(pid, "Uid");
+	char path[64];
+
+	if (pid == getpid())
+		return no(why, "that is this command itself");
+	if (kill(pid, 0) && errno == ESRCH)
+		return no(why, "there is no such process");
+	if (geteuid() && owner >= 0 && (uid_t)owner != geteuid())
+		return no(why, "it belongs to another user; root may look into it");
+	if (status_number(pid, "TracerPid") > 0)
+		return forbidden(pid, why);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	return !access(path, R_OK | W_OK) || forbidden(pid, why);
+}
+
+/* One after the other, those that wait before those that run; first try wins. */
+static enum stop stop_any(const struct target *t, struct stopped *s)
+{
+	char path[64];
+	enum stop got = STOP_BUSY;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	d = opendir(path);
+	while (d && got == STOP_BUSY && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			got = thread_stop(t, (pid_t)strtol(e->d_name, NULL, 10), s);
+	if (d)
+		closedir(d);
+	return got;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool stop_one(const struct target *t, double seconds, struct stopped *s,
+		     char why[ATTACH_WHY])
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
+	double end = now() + seconds;
+	enum stop got;
+
+	while ((got = stop_any(t, s)) == STOP_BUSY && now() < end)
+		nanosleep(&pause, NULL);
+	if (got == STOP_FORBIDDEN)
+		return forbidden(t->pid, why);
+	if (got == STOP_BUSY)
+		snprintf(why, ATTACH_WHY,
+			 "in %.0f seconds none of its threads was at a place where it can be "
+			 "interrupted; it was left alone",
+			 seconds);
+	return got == STOP_READY;
+}
+
+static uint64_t map_pages(const struct target *t, struct stopped *s, size_t len, int rights)
+{
+	const uint64_t a[6] = {
+		0, len, (uint64_t)rights, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0
+	};
+	uint64_t at = 0;
+
+	return thread_call(t, s, t->mmap, a, &at) && at < UINT64_MAX - 4096 ? at : 0;
+}
+
+static struct thread_data *thread_data(const struct target *t, const char *source, size_t *len)
+{
+	struct thread_data *d;
+
+	*len = sizeof(*d) + strlen(source) + 1;
+	d = need_new(*len);
+	*d = (struct thread_data){ .pthread_self = t->pthread_self,
+				   .pthread_detach = t->pthread_detach,
+				   .Py_IsInitialized = t->Py_IsInitialized,
+				   .PyGILState_Ensure = t->PyGILState_Ensure,
+				   .PyRun_SimpleString = t->PyRun_SimpleString,
+				   .PyGILState_Release = t->PyGILState_Release };
+	memcpy(d->source, source, strlen(source));
+	return d;
+}
+
+/* The two mappings stay: the thread returns through them. */
+static bool make_thread(const struct target *t, struct stopped *s, const struct thread_data *d,
+			size_t len, char why[ATTACH_WHY])
+{
+	uint64_t data = map_pages(t, s, len, PROT_READ | PROT_WRITE), failed = 1;
+	uint64_t code = data ? map_pages(t, s, CODE_ROOM, PROT_READ | PROT_EXEC) : 0;
+	const uint64_t a[6] = { data + offsetof(struct thread_data, id), 0, code, data };
+
+	if (!code || !target_write(t, data, d, len) ||
+	    !target_write(t, code, attach_code, (size_t)(attach_code_end - attach_code)))
+		return no(why, "no memory can be mapped in it; it runs on unchanged");
+	if (!thread_call(t, s, t->pthread_create, a, &failed) || (int)failed)
+		return no(why, "no thread can be started in it; it runs on unchanged");
+	return true;
+}
+
+bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH_WHY])
+{
+	struct stopped s = { 0 };
+	struct thread_data *d;
+	struct target t;
+	bool fine = false;
+	size_t len;
+
+	if (!target_open(&t, pid, why))
+		return false;
+	d = thread_data(&t, source, &len);
+	if (stop_one(&t, seconds, &s, why)) {
+		fine = make_thread(&t, &s, d, len, why);
+		thread_release(&s);
+	}
+	free(d);
+	target_close(&t);
+	return fine;
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs in the program that `gpumemtrace attach` looks into, in a thread of its own and with names of its own: writes
+# PyTorch's snapshot to FOLDER, with what the program's modules and optimizers hold. Imports nothing but the standard
+# library; once FOLDER is gone nobody waits any more, and it ends. Whatever fails, the program does not notice.
+
+
+def attach(folder, seconds, entries):
+    import gc
+    import os
+    import pickle
+    import sys
+    import time
+
+    torch = sys.modules.get("torch")
+    parameter, gradient, state, buffer = 1, 2, 3, 4  # enum gmt_held
+
+    def write(name, data):
+        path = os.path.join(folder, name)
+        with open(os.open(path + ".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data) if isinstance(data, bytes) else pickle.dump(data, file, 4)
+        os.rename(path + ".part", path)
+
+    def obstacle():
+        if torch is None or not hasattr(torch, "cuda"):
+            return "it has not imported torch"
+        if not torch.cuda.is_initialized():
+            return "its PyTorch has not used a CUDA device yet"
+        if not hasattr(torch._C, "_cuda_isHistoryEnabled"):
+            return "its PyTorch (%s) is older than 2.1" % torch.__version__
+        if torch.cuda.memory.get_allocator_backend() != "native":
+            return "its PyTorch uses the driver's allocator (cudaMallocAsync), which has no snapshots"
+        return None
+
+    # While the list of all objects is there, what the program lets go of would live on in it: no other thread of the
+    # interpreter should run meanwhile.
+    def objects():
+        kinds, interval = (torch.nn.Module, torch.optim.Optimizer), sys.getswitchinterval()
+        sys.setswitchinterval(0.5)
+        try:
+            time.sleep(0.01)  # who waits from now on waits that long
+            return [o for o in gc.get_objects() if issubclass(type(o), kinds)]
+        finally:
+            sys.setswitchinterval(interval)
+
+    def held(found):
+        rows, seen = [], set()
+
+        def add(tensor, kind, name):
+            tensor = getattr(tensor, "_local_tensor", tensor)
+            if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
+                storage = tensor.untyped_storage()
+                if storage.nbytes():
+                    rows.append((tensor.device.index, storage.data_ptr(), storage.nbytes(), kind, name))
+
+        def add_parameter(tensor, name):
+            add(tensor, parameter, name)
+            if isinstance(tensor, torch.Tensor) and tensor.is_leaf:
+                add(tensor.grad, gradient, name + ".grad")
+
+        def items(thing, attribute):
+            return list((thing.__dict__.get(attribute) or {}).items())
+
+        def of_module(module, path):
+            if id(module) in seen:
+                return
+            seen.add(id(module))
+            for key, tensor in items(module, "_parameters"):
+                add_parameter(tensor, "%s.%s" % (path, key))
+            for key, tensor in items(module, "_buffers"):
+                add(tensor, buffer, "%s.%s" % (path, key))
+            for key, child in items(module, "_modules"):
+                if child is not None:
+                    of_module(child, "%s.%s" % (path, key))
+
+        def of_optimizer(optimizer, path):
+            for group in list(optimizer.__dict__.get("param_groups") or []):
+                for tensor in list(group["params"]):
+                    add_parameter(tensor, path + ".params")
+            for _, values in items(optimizer, "state"):
+                for key, tensor in list(values.items()) if isinstance(values, dict) else []:
+                    add(tensor, state, "%s.%s" % (path, key))
+
+        modules = [o for o in found if isinstance(o, torch.nn.Module)]
+        children = {id(child) for m in modules for _, child in items(m, "_modules")}
+        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+            for module in sorted(modules, key=lambda m: id(m) in children):  # from the outermost in
+                of_module(module, type(module).__name__)
+            for optimizer in found:
+                if isinstance(optimizer, torch.optim.Optimizer):
+                    of_optimizer(optimizer, type(optimizer).__name__)
+        return rows
+
+    # The program runs on: only what was held both before and after the snapshot was held in it.
+    def take():
+        try:
+            found = objects()
+            before = set(held(found))
+        except Exception:  # an object that is not as its class has it
+            found, before = [], set()
+        snapshot = torch.cuda.memory._snapshot()
+        argv = getattr(sys, "orig_argv", sys.argv)
+        snapshot["process"] = {"argv": "".join(x + "\0" for x in argv), "torch.version": str(torch.__version__),
+                               "held": [row for row in held(found) if row in before]}
+        return snapshot
+
+    def record(memory):
+        clear = not any(memory._snapshot()["device_traces"])
+        memory._record_memory_history("all", context="all", stacks="python", max_entries=entries)
+        try:
+            write("recording", b"")
+            path, end = os.path.join(folder, "recording"), time.monotonic() + seconds
+            while time.monotonic() < end and os.path.exists(path):
+                time.sleep(0.05)
+            return take() if os.path.isdir(folder) else None
+        finally:
+            try:
+                memory._record_memory_history(None, clear_history=clear)
+            except TypeError:  # older ones keep it
+                memory._record_memory_history(None)
+
+    def run():
+        if not os.path.isdir(folder):
+            return
+        why = obstacle()
+        if why:
+            return write("refused", why.encode())
+        write("started", b"")
+        history = seconds and not torch._C._cuda_isHistoryEnabled()
+        snapshot = record(torch.cuda.memory) if history else take()
+        if snapshot:
+            write("snapshot", snapshot)
+
+    try:
+        run()
+    except Exception as error:
+        try:
+            write("refused", ("%s: %s" % (type(error).__name__, error)).encode())
+        except OSError:
+            pass
+
+
+attach(*request)  # noqa: F821 - what the tool asks for

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of attach/ share. */
+#ifndef VIEWER_ATTACH_PARTS_H
+#define VIEWER_ATTACH_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach.h"
+
+/* Functions of the target's C library and of its interpreter; addresses in the target. */
+#define TARGET_LIBC(X)    \
+	X(mmap)           \
+	X(pthread_create) \
+	X(pthread_self)   \
+	X(pthread_detach)
+#define TARGET_PYTHON(X)      \
+	X(Py_IsInitialized)   \
+	X(PyGILState_Ensure)  \
+	X(PyRun_SimpleString) \
+	X(PyGILState_Release)
+#define TARGET_FUNCTIONS(X) TARGET_LIBC(X) TARGET_PYTHON(X)
+
+struct target {
+	pid_t pid;
+	int memory; /* /proc/PID/mem */
+#define FUNCTION(name) uint64_t name;
+	TARGET_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+	uint64_t trap;		     /* an instruction that stops a traced thread */
+	uint64_t python, python_end; /* the interpreter's code */
+};
+
+/* Fills the target. false: `why` says what is missing. */
+bool target_open(struct target *t, pid_t pid, char why[ATTACH_WHY]);
+void target_close(struct target *t);
+bool target_read(const struct target *t, uint64_t at, void *into, size_t len);
+bool target_write(const struct target *t, uint64_t at, const void *from, size_t len);
+
+/* The address of a symbol that the ELF image at `base` defines; 0 = it does not. */
+uint64_t image_symbol(const struct target *t, uint64_t base, const char *name);
+
+/* A thread that was stopped where it holds no lock of the C library. */
+struct stopped {
+	pid_t tid;
+	struct saved *saved; /* its registers and signal mask */
+};
+
+enum stop { STOP_READY, STOP_BUSY, STOP_FORBIDDEN };
+
+/* One try at one thread; STOP_BUSY: it was where it must not be interrupted, and runs on. */
+enum stop thread_stop(const struct target *t, pid_t tid, struct stopped *s);
+/* Calls a function of the target in the stopped thread. */
+bool thread_call(const struct target *t, struct stopped *s, uint64_t function,
+		 const uint64_t arguments[6], uint64_t *result);
+/* It runs on as if nothing had been. */
+void thread_release(struct stopped *s);
+
+#endif

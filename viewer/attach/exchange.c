@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exchange.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/say.h"
+
+#define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
+
+__asm__(".pushsection .rodata\n.global exchange_source\nexchange_source:\n"
+	".incbin \"viewer/attach/attach.py\"\n.byte 0\n.popsection\n");
+extern const char exchange_source[];
+
+/* Names of files in the folder, in the order in which they come. */
+static const char *const names[] = { "started", "recording", "refused", "snapshot" };
+
+static bool at(const struct exchange *x, const char *name, const char *more,
+	       char path[PATH_MAX + 16])
+{
+	snprintf(path, PATH_MAX + 16, "%s/%s%s", x->folder, name, more);
+	return !access(path, F_OK);
+}
+
+static bool there(const struct exchange *x, const char *name)
+{
+	char path[PATH_MAX + 16];
+
+	return at(x, name, "", path);
+}
+
+/* Where the target has other file systems than we, its /tmp is seen through /proc. */
+static bool make_folder(struct exchange *x, char why[ATTACH_WHY])
+{
+	char root[64], path[64];
+	struct stat own, its, user;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)x->pid);
+	snprintf(path, sizeof(path), "/proc/%d", (int)x->pid);
+	if (stat("/", &own) || stat(root, &its) || stat(path, &user) ||
+	    (own.st_dev == its.st_dev && own.st_ino == its.st_ino))
+		root[0] = 0;
+	snprintf(x->folder, sizeof(x->folder), "%s/tmp/gpumemtrace-attach-%d-XXXXXX", root,
+		 (int)x->pid);
+	x->inside = x->folder + strlen(root);
+	if (!mkdtemp(x->folder) ||
+	    (user.st_uid != geteuid() && chown(x->folder, user.st_uid, user.st_gid))) {
+		snprintf(why, ATTACH_WHY, "no folder can be made in its /tmp: %s", strerror(errno));
+		return false;
+	}
+	at(x, "snapshot", "", x->snapshot);
+	return true;
+}
+
+void exchange_end(struct exchange *x)
+{
+	char path[PATH_MAX + 16];
+
+	for (size_t i = 0; x->folder[0] && i < sizeof(names) / sizeof(names[0]); i++) {
+		at(x, names[i], "", path);
+		unlink(path);
+		at(x, names[i], ".part", path);
+		unlink(path);
+	}
+	if (x->folder[0])
+		rmdir(x->folder);
+	x->folder[0] = 0;
+}
+
+/* Python text as a literal of Python. */
+static void put_literal(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', f);
+		if (*text == '\n')
+			fputs("\\n", f);
+		else
+			fputc(*text, f);
+	}
+	fputc('"', f);
+}
+
+/* In a dictionary of its own: the program's names stay as they are. */
+static char *write_source(const struct exchange *x)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	fputs("exec(", f);
+	put_literal(f, exchange_source);
+	fputs(", {'__name__': 'gpumemtrace_attach', 'request': (", f);
+	put_literal(f, x->inside);
+	fprintf(f, ", %g, %d)})\n", x->seconds, ENTRIES);
+	fclose(f);
+	return text;
+}
+
+static bool lives(const struct exchange *x)
+{
+	return !kill(x->pid, 0) || errno == EPERM;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool refused(const struct exchange *x, char why[ATTACH_WHY])
+{
+	char path[PATH_MAX + 16];
+	FILE *f;
+	size_t n;
+
+	if (!at(x, "refused", "", path))
+		return false;
+	f = fopen(path, "re");
+	n = f ? fread(why, 1, ATTACH_WHY - 1, f) : 0;
+	why[n] = 0;
+	if (f)
+		fclose(f);
+	return true;
+}
+
+/* How much of the snapshot is written: while that grows the target answers. */
+static long long written(const struct exchange *x)
+{
+	char path[PATH_MAX + 16];
+	struct stat st;
+
+	at(x, "snapshot", ".part", path);
+	return stat(path, &st) ? 0 : (long long)st.st_size + 1;
+}
+
+static void end_recording(const struct exchange *x)
+{
+	char path[PATH_MAX + 16];
+
+	if (at(x, "recording", "", path))
+		unlink(path);
+}
+
+static bool no_answer(const struct exchange *x, char why[ATTACH_WHY])
+{
+	snprintf(why, ATTACH_WHY,
+		 there(x, "started")
+			 ? "it began its snapshot and did not finish it in %.0f seconds; it was "
+			   "left "
+			   "alone"
+			 : "its Python has not run anything of another thread for %.0f seconds (a "
+			   "call that keeps the interpreter's lock); it was left alone",
+		 x->patience);
+	return false;
+}
+
+static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY])
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	double start = now(), latest = start;
+	long long seen = 0;
+
+	while (!there(x, "snapshot")) {
+		if (refused(x, why))
+			return false;
+		if (!lives(x)) {
+			snprintf(why, ATTACH_WHY, "it ended before its snapshot was written");
+			return false;
+		}
+		if (stop && stop() && !x->recorded) {
+			snprintf(why, ATTACH_WHY, "interrupted; it was left alone");
+			return false;
+		}
+		if (there(x, "recording") && now() - start < x->seconds + x->patience) {
+			x->recorded = true;
+			latest = now();
+			if (stop && stop())
+				end_recording(x);
+			say_progress("seconds recorded", (uint64_t)(now() - start),
+				     (uint64_t)x->seconds);
+		}
+		if (written(x) != seen)
+			latest = now();
+		seen = written(x);
+		if (now() - latest > x->patience)
+			return no_answer(x, why);
+		nanosleep(&pause, NULL);
+	}
+	say_progress_end();
+	return true;
+}
+
+bool exchange_run(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY])
+{
+	char *source;
+	bool fine;
+
+	if (!make_folder(x, why))
+		return false;
+	source = write_source(x);
+	fine = source && attach_start(x->pid, source, x->patience, why) && wait_for(x, stop, why);
+	free(source);
+	return fine;
+}

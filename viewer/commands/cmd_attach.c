@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach: what a process holds that was started without us, from PyTorch's own snapshot. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../attach/exchange.h"
+#include "../base/human.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../documents/columns.h"
+#include "../recording/running.h"
+#include "command.h"
+#include "import_made.h"
+
+enum { SECONDS_MAX = 24 * 3600 };
+
+struct attach_options {
+	const char *pid, *output;
+	double record;
+	long wait;
+};
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	asked_to_stop = 1;
+}
+
+static bool stopped(void)
+{
+	return asked_to_stop;
+}
+
+/* Ctrl-C ends the recording early; what there is by then is shown. */
+static void listen(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+static int check_options(const struct attach_options *o, long *pid)
+{
+	char *end;
+
+	*pid = strtol(o->pid, &end, 10);
+	if (end == o->pid || *end || *pid < 1 || *pid > INT_MAX)
+		return say_error(EXIT_USAGE, "%s is not a process id", o->pid);
+	if (o->record > SECONDS_MAX)
+		return say_error(EXIT_USAGE, "--record takes at most %d seconds", SECONDS_MAX);
+	if (o->wait < 1 || o->wait > SECONDS_MAX)
+		return say_error(EXIT_USAGE, "--wait takes 1 to %d seconds", SECONDS_MAX);
+	return 0;
+}
+
+static int check_process(long pid)
+{
+	char why[ATTACH_WHY], recording[PATH_MAX];
+
+	if (!attach_allowed((pid_t)pid, why))
+		return say_error(EXIT_USAGE, "process %ld: %s", pid, why);
+	if (running_recording(pid, recording))
+		return say_error(EXIT_USAGE,
+				 "process %ld is being recorded already: gpumemtrace report %s",
+				 pid, recording);
+	return 0;
+}
+
+/* The words of `report`, of the recording that was just made. */
+static int show_report(const char *file, struct emit *out)
+{
+	char *argv[] = { (char *)file, NULL };
+	struct options_common common = { 0 };
+	void *options = options_new(&command_report);
+	int rc = options_parse(&command_report, argv, options, &common);
+
+	if (!rc) {
+		memcpy((char *)options + command_report.file, &file, sizeof(file));
+		rc = command_perform(&command_report, options, out);
+	}
+	options_free(&command_report, options, &common);
+	return rc;
+}
+
+static int show(const struct exchange *x, const char *file, struct emit *out)
+{
+	struct recording r;
+	struct row_attach row = { .file = file, .pid = (uint64_t)x->pid, .history = x->recorded };
+	char n[HUMAN_MAX];
+	int rc = import_look(&r, file, &row.events);
+
+	if (rc)
+		return rc;
+	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
+	emit_document(out, attach, &row);
+	emit_line(out, "Process %d, %s events in %s", (int)x->pid, human_count(n, row.events),
+		  file);
+	recording_close(&r);
+	return emit_json(out) ? 0 : show_report(file, out);
+}
+
+static int attach(struct exchange *x, const char *output, struct emit *out)
+{
+	char why[ATTACH_WHY];
+	int rc;
+
+	listen();
+	if (exchange_run(x, stopped, why))
+		rc = import_make(x->snapshot, output);
+	else
+		rc = say_error(EXIT_USAGE, "process %d: %s", (int)x->pid, why);
+	exchange_end(x);
+	return rc ? rc : show(x, output, out);
+}
+
+static int run_attach(const void *options, struct emit *out)
+{
+	const struct attach_options *o = options;
+	struct exchange x = { .seconds = o->record, .patience = (double)o->wait };
+	char own[64];
+	const char *output = o->output ? o->output : own;
+	long pid = 0;
+	int rc = check_options(o, &pid);
+
+	if (rc)
+		return rc;
+	x.pid = (pid_t)pid;
+	snprintf(own, sizeof(own), "attach.%ld.gmt", pid);
+	rc = check_process(pid);
+	if (!rc)
+		rc = outfile_check(output);
+	return rc ? rc : attach(&x, output, out);
+}
+
+static const struct option_row options[] = {
+	OPTION(struct attach_options, record, "record", 0, FIGURE, "SECONDS",
+	       "also record its allocations for so long; Ctrl-C ends it"),
+	OPTION(struct attach_options, output, "output", 'o', TEXT, "FILE",
+	       "recording to write; default attach.PID.gmt"),
+	OPTION(struct attach_options, wait, "wait", 0, NUMBER, "SECONDS",
+	       "without an answer, before it is left alone; default 60", .initial = 60),
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "PID", OPERAND_ONE, offsetof(struct attach_options, pid) },
+	{ 0 },
+};
+
+const struct command command_attach = {
+	.name = "attach",
+	.summary = "what a process holds that was started without us",
+	.text = "Takes the memory snapshot of a running PyTorch process, as a recording, and "
+		"prints its report. The process needs no preparation and runs on. With --record "
+		"its allocations of that time are there too, with the Python lines that made "
+		"them.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct attach_options),
+	.run = run_attach,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import_made.h"
+
+#include <string.h>
+
+#include "../base/outfile.h"
+#include "../import/import.h"
+#include "../recording/tally.h"
+
+int import_make(const char *snapshot, const char *output)
+{
+	struct outfile file;
+	int rc = outfile_begin(&file, output);
+
+	if (rc)
+		return rc;
+	rc = import_file(snapshot, fileno(file.f));
+	if (!rc)
+		return outfile_commit(&file);
+	outfile_drop(&file);
+	return rc;
+}
+
+int import_look(struct recording *r, const char *file, uint64_t *events)
+{
+	struct tally t = { .defs = &r->defs };
+	int rc = recording_open(r, file);
+
+	if (rc)
+		return rc;
+	rc = recording_run(r, UINT64_MAX, tally_event, &t);
+	*events = t.events;
+	return rc;
+}
+
+bool import_note_row(void *defs, size_t i, struct row_import_note *row)
+{
+	size_t count;
+	const struct defs_meta *m = &defs_metas(defs, &count)[i];
+
+	*row = (struct row_import_note){ .text = m->value };
+	return !strncmp(m->key.s, "note.", 5);
+}
+
+size_t import_note_rows(const struct recording *r)
+{
+	size_t count;
+
+	defs_metas(&r->defs, &count);
+	return count;
+}
