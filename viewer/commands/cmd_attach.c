@@ -140,11 +140,11 @@ static int run_attach(const void *options, struct emit *out)
 
 static const struct option_row options[] = {
 	OPTION(struct attach_options, record, "record", 0, FIGURE, "SECONDS",
-	       "also record its allocations for so long; Ctrl-C ends it"),
+	       "also record its allocations for so long"),
 	OPTION(struct attach_options, output, "output", 'o', TEXT, "FILE",
 	       "recording to write; default attach.PID.gmt"),
 	OPTION(struct attach_options, wait, "wait", 0, NUMBER, "SECONDS",
-	       "without an answer, before it is left alone; default 60", .initial = 60),
+	       "without an answer, then it is left; default 60", .initial = 60),
 	{ 0 },
 };
 
