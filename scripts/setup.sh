@@ -3,13 +3,14 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
+#        [loggers]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
 # over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-wheel (compiler of `make wheel`),
-# .venv-docs (builds the site of docs/) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
+# .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
 # ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
 set -euo pipefail
@@ -146,11 +147,12 @@ for part; do
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
+	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers" ;;
 	esac
 done

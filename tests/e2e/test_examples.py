@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples run as they are, on the simulated device: with torchrun, with a stand-in for Slurm's srun, the command of the
+Kubernetes job locally, with Ray where it is installed."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, REAL, ROOT
+
+EXAMPLES = ROOT / "examples"
+SRUN = ROOT / "tests/e2e/slurm"
+LOGGERS = next(iter((ROOT / ".venv-loggers").glob("lib/python3*/site-packages")), None)
+pytestmark = pytest.mark.skipif(REAL, reason="asks for two simulated devices")
+
+
+def start(command, folder, **more):
+    path = ":".join(map(str, (*more.pop("first", ()), BUILD, Path(sys.executable).parent, os.environ["PATH"])))
+    env = {**os.environ, "PATH": path, "SIM": "--sim h100-80g,2", "OUT": str(folder / "run"), "OMP_NUM_THREADS": "1", **more}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def check_ranks(tool, folder, printed):
+    assert "Highest peak" in printed and "rank 1" in printed
+    files = sorted(folder.glob("*.gmt"))
+    peaks = [tool.json("report", f)["devices"] for f in files]
+    assert len(files) == 2
+    peak = [max(d["peak_bytes"] for d in p) for p in peaks]
+    assert peak[1] - peak[0] in range(2 << 20, 4 << 20)  # the outputs that rank 1 keeps
+
+
+def test_torchrun(tool, tmp_path):
+    check_ranks(tool, tmp_path / "run", start([EXAMPLES / "torchrun/run.sh"], tmp_path))
+
+
+def test_slurm(tool, tmp_path):
+    printed = start(["sh", EXAMPLES / "slurm/job.sbatch"], tmp_path, first=(SRUN,), SLURM_JOB_ID="7", SLURM_NTASKS="2",
+                    SLURM_SUBMIT_DIR=str(EXAMPLES / "slurm"))
+    check_ranks(tool, tmp_path / "run", printed)
+
+
+def test_kubernetes(programs, tool, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load((EXAMPLES / "kubernetes/job.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["restartPolicy"] in ("Never", "OnFailure")
+    volumes = {v["name"] for v in pod["volumes"]}
+    for container in pod["initContainers"] + pod["containers"]:
+        assert {m["name"] for m in container["volumeMounts"]} <= volumes
+    training = pod["containers"][0]
+    mounts = {m["name"]: m["mountPath"] for m in training["volumeMounts"]}
+    env = {e["name"]: e["value"] for e in training["env"]}
+    assert env["LD_PRELOAD"] == mounts["gpumemtrace"] + "/gpumemtrace/lib/libgpumemtrace.so"
+    output = env["GPUMEMTRACE_OUTPUT"].replace(mounts["recordings"], str(tmp_path))
+    done = programs(EXAMPLES / "train.py", GPUMEMTRACE_OUTPUT=output)
+    files = list(tmp_path.glob("*.gmt"))
+    assert done.returncode == 0 and len(files) == 1 and tool.json("report", files[0])["devices"][0]["peak_bytes"] > 1 << 20
+
+
+@pytest.mark.skipif(not LOGGERS or not (LOGGERS / "ray").exists(), reason="no ray in .venv-loggers: scripts/setup.sh loggers")
+def test_ray(programs, tool, tmp_path):
+    library = f"{BUILD}/libgpumemtrace.so:{BUILD}/libsimgpu.so"
+    printed = start([sys.executable, EXAMPLES / "ray/task.py", library, tmp_path], tmp_path, PYTHONPATH=str(LOGGERS),
+                    LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU_CARD="h100-80g", RAY_AUTH_MODE="disabled", HOME=str(tmp_path))
+    files = list(tmp_path.glob("*.gmt"))
+    assert len(files) == 1
+    assert tool.json("report", files[0])["devices"][0]["peak_bytes"] == int(printed.splitlines()[-1])
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck")
+def test_scripts_are_clean():
+    for script in (EXAMPLES / "torchrun/run.sh", EXAMPLES / "slurm/job.sbatch", SRUN / "srun"):
+        done = subprocess.run(["shellcheck", "-f", "json", script], capture_output=True, text=True)
+        assert json.loads(done.stdout) == [], script
