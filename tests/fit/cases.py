@@ -134,7 +134,10 @@ def call(model, batch):
 
 def prepare(name):
     make, batch, how = CASES[name]
-    model = make().to(how.get("dtype", torch.float32)).cuda()
+    torch.set_default_dtype(how.get("dtype", torch.float32))
+    with torch.device("cuda"):
+        model = make()
+    torch.set_default_dtype(torch.float32)
     if how.get("checkpoint"):
         model.gradient_checkpointing_enable()
     if not how.get("train", True):
@@ -179,8 +182,9 @@ def estimate(name):
             tracker = MemTracker()
             tracker.track_external(program[0], *([program[3]] if program[3] else []))
             with tracker:
-                for _ in range(2):
-                    step(*program)
+                step(*program)
+                tracker.reset_mod_stats()
+                step(*program)
             said["memtracker"] = tracker.get_tracker_snapshot("peak")[torch.device("cuda:0")]["Total"]
     except Exception as error:  # it does not know every program
         said["memtracker failed"] = f"{type(error).__name__}: {error}"[:200]
