@@ -2,7 +2,8 @@
 /*
  * Verify, don't unwind. A step from a frame to its caller is a function of the frame's state (ip,
  * sp, rbp), of the rule for ip, and of the words on the stack that the rule names: return address
- * and saved rbp. Each frame of the last walk is kept with its state and the places of those words.
+ * and saved rbp. Each frame of the last walk is kept with its state, and those words as a list. Of
+ * rbp only what a step reads must be as it was.
  *
  * Why a shortened walk is exact: it begins at the true registers and steps by rules. When it comes
  * to a state equal to one that is kept, the next step would read the same places by the same rule;
@@ -23,29 +24,106 @@
 
 #include <string.h>
 
-/* From the frame at `from`, known to be right, outward as long as frames hold. */
-static NOT_SANITIZED int verified(const struct frame *frames, int from)
-{
-	const struct frame *k = frames + from;
+static const uintptr_t never;
 
-	while (k > frames && holds(k - 1))
-		k--;
-	return (int)(k - frames);
+static struct word *list_frame(const struct frame *k, struct word *at, bool counts)
+{
+	if (!k->bp_at) {
+		*at++ = (struct word){ &never, 1 };
+		return at;
+	}
+	*at++ = (struct word){ (const uintptr_t *)(k->sp - 8), k->ip };
+	if (counts && k->bp_at != &steps_not_saved)
+		*at++ = (struct word){ k->bp_at, k->bp };
+	return at;
+}
+
+/* Only the rules and what is kept are read here, nothing of the stack. */
+static void list(struct frames *f, int count)
+{
+	struct words *l = &f->words;
+
+	if (!l->listed) {
+		l->words[0] = (struct word){ &never, 1 };
+		l->until[0] = 1;
+	}
+	for (int i = l->listed; i < count; i++) {
+		const struct frame *k = &f->walk.frames[i];
+		struct cfi_rule r = rule_for(&f->steps, k->ip);
+		unsigned n = l->until[i], end;
+
+		l->counts[i] = r.how == CFI_BP || r.how == CFI_BP_LOAD ||
+			       (r.how == CFI_SP && !r.saved && i && l->counts[i - 1]);
+		end = (unsigned)(list_frame(k, &l->words[n], l->counts[i]) - l->words);
+		for (; n < end; n++)
+			l->of[n] = (uint16_t)(i + 1);
+		l->until[i + 1] = (uint16_t)end;
+		l->listed = i + 1;
+	}
+}
+
+/* Frames from this one on are others, or were reached otherwise. */
+static void unlist(struct frames *f, int from)
+{
+	if (f->words.listed > from)
+		f->words.listed = from;
+}
+
+static bool same(struct frames *f, int at, const struct frame *s)
+{
+	const struct frame *k = &f->walk.frames[at];
+
+	if (k->ip != s->ip || k->sp != s->sp)
+		return false;
+	if (k->bp == s->bp)
+		return true;
+	list(f, at + 1);
+	return !f->words.counts[at];
+}
+
+/* From the frame at `from`, known to be right, outward as long as frames hold. */
+static NOT_SANITIZED int verified(const struct words *l, int from)
+{
+	const struct word *w = &l->words[l->until[from] - 1];
+
+	while (*w->at == w->is)
+		w--;
+	return l->of[w - l->words];
+}
+
+/* rbp as it is now, of frames that are right from `from` outward. */
+static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
+{
+	for (int i = from - 1; i >= to; i--) {
+		struct frame *k = &w->frames[i];
+
+		k->bp = k->bp_at == &steps_not_saved ? k[1].bp : *k->bp_at;
+	}
 }
 
 /*
  * From the frame at `from`, known to be right, outward. Returns how far frames are right: 0 = all,
  * and the outermost is still that. *s is the frame behind the last right one.
  */
-static int verify(struct frames *f, const struct walk *w, int from, struct frame *s,
-		  enum outcome *outcome)
+static int verify(struct frames *f, int from, struct frame *s, enum outcome *outcome)
 {
-	for (int k = from;; k--) {
-		k = verified(w->frames, k);
+	struct walk *w = &f->walk;
+
+	list(f, from);
+	for (;;) {
+		int k = verified(&f->words, from);
+
+		*s = w->frames[k]; /* to find that it is the outermost needs no rbp that is old */
+		*outcome = k ? WENT : step(&f->steps, s);
+		if (*outcome == REACHED_END)
+			return k;
+		refresh(w, from, k);
 		*s = w->frames[k];
 		*outcome = step(&f->steps, s);
-		if (*outcome != WENT || k == 0 || !same(s, &w->frames[k - 1]))
+		if (*outcome != WENT || k == 0 || !same(f, k - 1, s))
 			return k;
+		from = k - 1;
+		w->frames[from].bp = s->bp;
 	}
 }
 
@@ -57,10 +135,7 @@ static bool take_over(struct frames *f, int *fresh, const struct walk *w, int fr
 	for (int i = from; i >= to; i--) {
 		if (*fresh == FRAMES_MOST)
 			return false;
-		f->fresh[*fresh] = w->frames[i];
-		if (w->frames[i].bp_at == &w->frames[i].bp)
-			f->fresh[*fresh].bp_at = &steps_not_saved;
-		(*fresh)++;
+		f->fresh[(*fresh)++] = w->frames[i];
 	}
 	return true;
 }
@@ -69,10 +144,9 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 {
 	if (kept + fresh > FRAMES_MOST)
 		return NULL;
-	for (int i = 0; i < fresh; i++) {
+	unlist(f, kept);
+	for (int i = 0; i < fresh; i++)
 		w->frames[kept + i] = f->fresh[fresh - 1 - i];
-		settle(&w->frames[kept + i]);
-	}
 	w->kept = kept;
 	w->count = kept + fresh;
 	w->verifiable = true;
@@ -87,10 +161,10 @@ static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 	while (outcome == WENT) {
 		while (at >= 0 && w->frames[at].sp < s.sp)
 			at--;
-		if (at >= 0 && same(&w->frames[at], &s)) {
-			w->frames[at].bp_at = s.bp_at; /* it was reached from another one */
-			settle(&w->frames[at]);
-			right = verify(f, w, at, &s, &outcome);
+		if (at >= 0 && same(f, at, &s)) {
+			w->frames[at] = s; /* it was reached from another one */
+			unlist(f, at);
+			right = verify(f, at, &s, &outcome);
 			if (right == 0 && outcome == REACHED_END)
 				return finish(f, w, fresh, at + 1);
 			if (!take_over(f, &fresh, w, at, right))
@@ -115,6 +189,7 @@ static bool is_current(struct frames *f)
 	if (OS_LIKELY(f->unloads == unloads))
 		return !now;
 	f->walk.verifiable = false;
+	unlist(f, 0);
 	memset(&f->steps, 0, sizeof(f->steps));
 	repeat_forget(&f->repeats);
 	f->unloads = unloads;
@@ -127,7 +202,8 @@ static bool is_current(struct frames *f)
  */
 static struct walk *walk_again(struct frames *f, const struct frame *here)
 {
-	const struct repeat *p = repeat_find(&f->repeats, &f->steps, here);
+	uintptr_t bp;
+	const struct repeat *p = repeat_find(&f->repeats, &f->steps, here, &bp);
 	enum outcome outcome;
 	struct frame s;
 	struct walk *w = &f->walk;
@@ -137,14 +213,14 @@ static struct walk *walk_again(struct frames *f, const struct frame *here)
 		return NULL;
 	join = p->outer - 1;
 	if (!w->verifiable || w->count <= join || w->nodes[join] != p->base ||
-	    !repeat_joins(&f->repeats, p, &w->frames[join]))
+	    !repeat_joins(p, &w->frames[join]))
 		return NULL;
-	if (verify(f, w, join, &s, &outcome) != 0 || outcome != REACHED_END)
+	w->frames[join].bp = bp;
+	if (verify(f, join, &s, &outcome) != 0 || outcome != REACHED_END)
 		return NULL;
-	for (unsigned i = 0; i <= p->count; i++) {
-		w->frames[join + (int)i] = f->repeats.now[i];
-		settle(&w->frames[join + (int)i]);
-	}
+	unlist(f, join);
+	memcpy(&w->frames[join], p->frames, (p->count + 1u) * sizeof(w->frames[0]));
+	w->frames[join].bp = bp;
 	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
 	w->count = w->kept = p->outer + p->count;
 	return w;

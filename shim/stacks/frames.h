@@ -20,10 +20,27 @@ struct walk {
 	struct frame frames[FRAMES_MOST];
 };
 
+/* A word on the stack, and what it held. */
+struct word {
+	const uintptr_t *at;
+	uintptr_t is;
+};
+
+/* The words that the last walk's frames [0, listed) hang on, outermost first. The first word is one
+ * that never is as it should be: there a look outward ends. */
+struct words {
+	int listed;
+	uint8_t counts[FRAMES_MOST];	  /* whether bp counts */
+	uint16_t until[FRAMES_MOST + 1];  /* those of the frames before frame i are before this */
+	uint16_t of[2 * FRAMES_MOST + 1]; /* number of the frame inside the word's */
+	struct word words[2 * FRAMES_MOST + 1];
+};
+
 /* A thread's; zeroed memory is a new one. */
 struct frames {
 	uint64_t unloads;
 	struct walk walk;		 /* the last one */
+	struct words words;
 	struct frame fresh[FRAMES_MOST]; /* innermost first */
 	struct steps steps;
 	struct repeats repeats;

@@ -3,8 +3,7 @@
  * Finds the inner part of a walk among those of earlier walks and verifies it. Which one it may be
  * is a guess by the walk before and the place where it begins; whether it is, is not: from the
  * state at the beginning outward each kept frame's words are compared with the stack, as in
- * frames.c, so a wrong guess costs time and nothing else. Of rbp only what a step reads must be
- * equal; what it holds now is what the walk gets.
+ * frames.c, so a wrong guess costs time and nothing else.
  *
  * Application threads, any lock held; loads only, and the thread's own memory.
  */
@@ -44,21 +43,25 @@ static inline bool bp_fits(const struct repeat *p, int i, uintptr_t bp)
 }
 
 /* A frame whose place was itself loaded from memory is stepped to by its rule. */
-static __attribute__((noinline)) bool stepped(struct steps *steps, const struct frame *from,
-					      struct frame *to)
+static __attribute__((noinline)) bool stepped(struct steps *steps, const struct frame *k,
+					      uintptr_t *bp)
 {
-	*to = *from;
-	return step(steps, to) == WENT;
+	struct frame s = k[1];
+
+	s.bp = *bp;
+	if (step(steps, &s) != WENT || s.ip != k->ip || s.sp != k->sp)
+		return false;
+	*bp = s.bp;
+	return true;
 }
 
-static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p, struct frame *now,
-				   const struct frame *here)
+/* *bp: rbp at `here`, then of frames[0] as it is now. */
+static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p,
+				   const struct frame *here, uintptr_t *bp)
 {
 	int i = p->all - 1;
-	uintptr_t bp = here->bp;
 
-	now[i] = *here;
-	if (p->frames[i].ip != here->ip || p->frames[i].sp != here->sp || !bp_fits(p, i, bp))
+	if (p->frames[i].ip != here->ip || p->frames[i].sp != here->sp || !bp_fits(p, i, *bp))
 		return false;
 	for (i--; i >= 0; i--) {
 		const struct frame *k = &p->frames[i];
@@ -67,21 +70,18 @@ static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p, 
 			if (load_word(k->sp - 8) != k->ip)
 				return false;
 			if (k->bp_at != &steps_not_saved)
-				bp = *k->bp_at;
-			now[i] = (struct frame){ k->ip, k->sp, bp, k->bp_at };
-		} else {
-			if (!stepped(steps, &now[i + 1], &now[i]) || now[i].ip != k->ip ||
-			    now[i].sp != k->sp)
-				return false;
-			bp = now[i].bp;
+				*bp = *k->bp_at;
+		} else if (!stepped(steps, k, bp)) {
+			return false;
 		}
-		if (!bp_fits(p, i, bp))
+		if (!bp_fits(p, i, *bp))
 			return false;
 	}
 	return true;
 }
 
-const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here)
+const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
+				 uintptr_t *bp)
 {
 	uint32_t mark;
 	const struct repeat_link *links = links_of(r, here->sp, &mark);
@@ -91,7 +91,8 @@ const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const s
 
 		if (links[i].mark == mark)
 			p = repeat_at(r, links[i].next);
-		if (!p || !is_right(steps, p, r->now, here))
+		*bp = here->bp;
+		if (!p || !is_right(steps, p, here, bp))
 			continue;
 		r->last = links[i].next;
 		return p;
@@ -99,9 +100,9 @@ const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const s
 	return NULL;
 }
 
-bool repeat_joins(const struct repeats *r, const struct repeat *p, const struct frame *k)
+bool repeat_joins(const struct repeat *p, const struct frame *k)
 {
-	return k->ip == r->now[0].ip && k->sp == r->now[0].sp && bp_fits(p, 0, k->bp);
+	return k->ip == p->frames[0].ip && k->sp == p->frames[0].sp && bp_fits(p, 0, k->bp);
 }
 
 /* ---- keeping ---- */
@@ -133,8 +134,6 @@ static bool own_bp_counts(struct steps *steps, const struct frame *own, unsigned
 static void put(struct repeat *p, unsigned i, const struct frame *k, bool counts)
 {
 	p->frames[i] = *k;
-	if (k->bp_at == &k->bp)
-		p->frames[i].bp_at = &steps_not_saved;
 	p->bp_counts |= (uint64_t)counts << i;
 }
 

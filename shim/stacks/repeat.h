@@ -18,9 +18,8 @@
 
 /*
  * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
- * our own library's, of which the last is where walks begin. A frame's rbp counts if a step outward
- * from it reads it before it is taken from the stack again; else it is any number that the program
- * computes with. Behind the frames are the stack nodes of frames[1] to frames[count].
+ * our own library's, of which the last is where walks begin. Behind the frames are the stack nodes
+ * of frames[1] to frames[count].
  */
 struct repeat {
 	uint32_t base; /* stack node of frames[0] */
@@ -42,7 +41,6 @@ struct repeats {
 		next;  /* places in offsets[]: those from oldest on, before next, are taken */
 	uint32_t used; /* bytes of the room before the place for the next one */
 	uint32_t offsets[REPEATS];     /* in the room, + 1; 0 = none */
-	struct frame now[REPEAT_MOST]; /* as they were just found */
 	struct repeat_link links[REPEAT_LINKS][REPEAT_WAYS];
 	uint16_t by_content[REPEAT_CONTENT];
 	uint64_t room[REPEAT_ROOM / 8];
@@ -50,9 +48,10 @@ struct repeats {
 
 struct walk;
 
-/* A repeat that a walk from *here comes to again, with its frames as they are now in r->now; NULL =
- * none is known. What is further out is still to be verified. */
-const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here);
+/* A repeat that a walk from *here comes to again, and rbp of its frames[0] as it is now; NULL = none
+ * is known. What is further out is still to be verified. */
+const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
+				 uintptr_t *bp);
 
 static inline const uint32_t *repeat_nodes(const struct repeat *p)
 {
@@ -60,7 +59,7 @@ static inline const uint32_t *repeat_nodes(const struct repeat *p)
 }
 
 /* Whether the frame that both begin with is this one. */
-bool repeat_joins(const struct repeats *r, const struct repeat *p, const struct frame *k);
+bool repeat_joins(const struct repeat *p, const struct frame *k);
 
 /* The walk w was taken, its nodes are known; own: where it began, and if that is in our library our
  * `owns` frames, innermost first. */

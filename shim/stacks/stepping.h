@@ -19,11 +19,15 @@
 
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* What a step outward depends on, and where it was read when the walk came here. */
+/*
+ * What a step outward depends on, and where it was read when the walk came here. A frame's bp counts
+ * if a step outward from it reads it before it is taken from the stack again; else it is any number
+ * that the program computes with, and in a frame that is kept it may be an old one.
+ */
 struct frame {
 	uintptr_t ip; /* return address; the word below sp held it */
 	uintptr_t sp, bp;
-	const uintptr_t *bp_at; /* held bp; the member bp if nothing did; NULL = ask the rule */
+	const uintptr_t *bp_at; /* held bp; &steps_not_saved = the frame inside; NULL = ask the rule */
 };
 
 struct learned {
@@ -36,7 +40,6 @@ struct steps {
 	struct learned rules[STEPS_SETS][STEPS_WAYS];
 };
 
-/* Stands for a frame's own member, until the frame has its place. */
 extern const uintptr_t steps_not_saved;
 
 enum outcome { WENT, REACHED_END, LOST };
@@ -91,23 +94,6 @@ static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame 
 	s->sp = end;
 	s->ip = load_word(end - 8);
 	return s->ip ? WENT : REACHED_END;
-}
-
-static inline bool same(const struct frame *a, const struct frame *b)
-{
-	return a->ip == b->ip && a->sp == b->sp && a->bp == b->bp;
-}
-
-/* The words that made this frame, given that the one inside it is right. */
-static inline NOT_SANITIZED bool holds(const struct frame *k)
-{
-	return k->bp_at && load_word(k->sp - 8) == k->ip && *k->bp_at == k->bp;
-}
-
-static inline void settle(struct frame *k)
-{
-	if (k->bp_at == &steps_not_saved)
-		k->bp_at = &k->bp;
 }
 
 #endif

@@ -24,7 +24,7 @@ void count_start(void);
 void count_stop(void);
 
 static uint8_t *entry, first_byte;
-static unsigned long calls, counted, instructions, every = 29;
+static unsigned long calls, counted, instructions, every = 7;
 
 static __thread struct {
 	uintptr_t sp; /* at the entry */
