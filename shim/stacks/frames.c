@@ -26,40 +26,34 @@
 
 static const uintptr_t never;
 
-static struct word *list_frame(const struct frame *k, struct word *at, bool counts)
+static struct word *list_frame(const struct frame *k, struct word *w)
 {
-	if (!k->bp_at) {
-		*at++ = (struct word){ &never, 1 };
-		return at;
+	if (!bp_at(k)) {
+		*w++ = (struct word){ &never, 1 };
+		return w;
 	}
-	*at++ = (struct word){ (const uintptr_t *)(k->sp - 8), k->ip };
-	if (counts && k->bp_at != &steps_not_saved)
-		*at++ = (struct word){ k->bp_at, k->bp };
-	return at;
+	*w++ = (struct word){ (const uintptr_t *)(k->sp - 8), k->ip };
+	if (bp_counts(k) && bp_at(k) != &steps_not_saved)
+		*w++ = (struct word){ bp_at(k), k->bp };
+	return w;
 }
 
-/* Only the rules and what is kept are read here, nothing of the stack. */
-static void list(struct frames *f, int count)
+static inline void list(struct frames *f, int count)
 {
 	struct words *l = &f->words;
+	struct word *w = &l->words[l->until[l->listed]];
 
-	if (!l->listed) {
-		l->words[0] = (struct word){ &never, 1 };
+	if (OS_UNLIKELY(!l->listed)) {
+		w = l->words;
+		*w++ = (struct word){ &never, 1 };
 		l->until[0] = 1;
 	}
 	for (int i = l->listed; i < count; i++) {
-		const struct frame *k = &f->walk.frames[i];
-		struct cfi_rule r = rule_for(&f->steps, k->ip);
-		unsigned n = l->until[i], end;
-
-		l->counts[i] = r.how == CFI_BP || r.how == CFI_BP_LOAD ||
-			       (r.how == CFI_SP && !r.saved && i && l->counts[i - 1]);
-		end = (unsigned)(list_frame(k, &l->words[n], l->counts[i]) - l->words);
-		for (; n < end; n++)
-			l->of[n] = (uint16_t)(i + 1);
-		l->until[i + 1] = (uint16_t)end;
-		l->listed = i + 1;
+		w = list_frame(&f->walk.frames[i], w);
+		l->until[i + 1] = (uint16_t)(w - l->words);
 	}
+	if (l->listed < count)
+		l->listed = count;
 }
 
 /* Frames from this one on are others, or were reached otherwise. */
@@ -69,16 +63,9 @@ static void unlist(struct frames *f, int from)
 		f->words.listed = from;
 }
 
-static bool same(struct frames *f, int at, const struct frame *s)
+static bool same(const struct frame *k, const struct frame *s)
 {
-	const struct frame *k = &f->walk.frames[at];
-
-	if (k->ip != s->ip || k->sp != s->sp)
-		return false;
-	if (k->bp == s->bp)
-		return true;
-	list(f, at + 1);
-	return !f->words.counts[at];
+	return k->ip == s->ip && k->sp == s->sp && (k->bp == s->bp || !bp_counts(k));
 }
 
 /* From the frame at `from`, known to be right, outward as long as frames hold. */
@@ -86,9 +73,14 @@ static NOT_SANITIZED int verified(const struct words *l, int from)
 {
 	const struct word *w = &l->words[l->until[from] - 1];
 
-	while (*w->at == w->is)
-		w--;
-	return l->of[w - l->words];
+#pragma GCC unroll 4
+	for (; *w->at == w->is; w--)
+		;
+	if (w == l->words)
+		return 0;
+	while (&l->words[l->until[from - 1]] > w)
+		from--;
+	return from;
 }
 
 /* rbp as it is now, of frames that are right from `from` outward. */
@@ -97,7 +89,7 @@ static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
 	for (int i = from - 1; i >= to; i--) {
 		struct frame *k = &w->frames[i];
 
-		k->bp = k->bp_at == &steps_not_saved ? k[1].bp : *k->bp_at;
+		k->bp = bp_at(k) == &steps_not_saved ? k[1].bp : *bp_at(k);
 	}
 }
 
@@ -120,7 +112,7 @@ static int verify(struct frames *f, int from, struct frame *s, enum outcome *out
 		refresh(w, from, k);
 		*s = w->frames[k];
 		*outcome = step(&f->steps, s);
-		if (*outcome != WENT || k == 0 || !same(f, k - 1, s))
+		if (*outcome != WENT || k == 0 || !same(&w->frames[k - 1], s))
 			return k;
 		from = k - 1;
 		w->frames[from].bp = s->bp;
@@ -145,8 +137,13 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 	if (kept + fresh > FRAMES_MOST)
 		return NULL;
 	unlist(f, kept);
-	for (int i = 0; i < fresh; i++)
-		w->frames[kept + i] = f->fresh[fresh - 1 - i];
+	for (int i = 0; i < fresh; i++) {
+		struct frame *k = &w->frames[kept + i];
+
+		*k = f->fresh[fresh - 1 - i];
+		set_counts(k, rule_counts(rule_for(&f->steps, k->ip),
+					  kept + i && bp_counts(k - 1)));
+	}
 	w->kept = kept;
 	w->count = kept + fresh;
 	w->verifiable = true;
@@ -161,7 +158,8 @@ static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 	while (outcome == WENT) {
 		while (at >= 0 && w->frames[at].sp < s.sp)
 			at--;
-		if (at >= 0 && same(f, at, &s)) {
+		if (at >= 0 && same(&w->frames[at], &s)) {
+			set_counts(&s, bp_counts(&w->frames[at]));
 			w->frames[at] = s; /* it was reached from another one */
 			unlist(f, at);
 			right = verify(f, at, &s, &outcome);
@@ -264,7 +262,7 @@ frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start, uintpt
 {
 #if defined(__x86_64__)
 	const uintptr_t *at = from ? from : __builtin_frame_address(0);
-	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], NULL };
+	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], 0 };
 	struct walk *w;
 
 	keep_taken(f);

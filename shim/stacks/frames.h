@@ -30,9 +30,7 @@ struct word {
  * that never is as it should be: there a look outward ends. */
 struct words {
 	int listed;
-	uint8_t counts[FRAMES_MOST];	  /* whether bp counts */
-	uint16_t until[FRAMES_MOST + 1];  /* those of the frames before frame i are before this */
-	uint16_t of[2 * FRAMES_MOST + 1]; /* number of the frame inside the word's */
+	uint16_t until[FRAMES_MOST + 1]; /* those of the frames before frame i are before this */
 	struct word words[2 * FRAMES_MOST + 1];
 };
 

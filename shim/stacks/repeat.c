@@ -37,9 +37,9 @@ static inline struct repeat *repeat_at(struct repeats *r, uint16_t number)
 	return offset ? (struct repeat *)((char *)r->room + offset - 1) : NULL;
 }
 
-static inline bool bp_fits(const struct repeat *p, int i, uintptr_t bp)
+static inline bool bp_fits(const struct frame *k, uintptr_t bp)
 {
-	return !(p->bp_counts >> i & 1) || p->frames[i].bp == bp;
+	return !bp_counts(k) || k->bp == bp;
 }
 
 /* A frame whose place was itself loaded from memory is stepped to by its rule. */
@@ -59,22 +59,20 @@ static __attribute__((noinline)) bool stepped(struct steps *steps, const struct 
 static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p,
 				   const struct frame *here, uintptr_t *bp)
 {
-	int i = p->all - 1;
+	const struct frame *k = &p->frames[p->all - 1];
 
-	if (p->frames[i].ip != here->ip || p->frames[i].sp != here->sp || !bp_fits(p, i, *bp))
+	if (k->ip != here->ip || k->sp != here->sp || !bp_fits(k, *bp))
 		return false;
-	for (i--; i >= 0; i--) {
-		const struct frame *k = &p->frames[i];
-
-		if (OS_LIKELY(k->bp_at != NULL)) {
+	while (--k >= p->frames) {
+		if (OS_LIKELY(bp_at(k) != NULL)) {
 			if (load_word(k->sp - 8) != k->ip)
 				return false;
-			if (k->bp_at != &steps_not_saved)
-				*bp = *k->bp_at;
+			if (bp_at(k) != &steps_not_saved)
+				*bp = *bp_at(k);
 		} else if (!stepped(steps, k, bp)) {
 			return false;
 		}
-		if (!bp_fits(p, i, *bp))
+		if (!bp_fits(k, *bp))
 			return false;
 	}
 	return true;
@@ -102,65 +100,37 @@ const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const s
 
 bool repeat_joins(const struct repeat *p, const struct frame *k)
 {
-	return k->ip == p->frames[0].ip && k->sp == p->frames[0].sp && bp_fits(p, 0, k->bp);
+	return k->ip == p->frames[0].ip && k->sp == p->frames[0].sp &&
+	       bp_fits(&p->frames[0], k->bp);
 }
 
 /* ---- keeping ---- */
 
-/* From the frame k of the walk outward: what happens to rbp first? */
-static bool bp_counts(struct steps *steps, const struct walk *w, int k)
-{
-	for (; k >= 0; k--) {
-		struct cfi_rule r = rule_for(steps, w->frames[k].ip);
-
-		if (r.how != CFI_SP || r.saved)
-			return r.how == CFI_BP || r.how == CFI_BP_LOAD;
-	}
-	return false;
-}
-
-static bool own_bp_counts(struct steps *steps, const struct frame *own, unsigned i, unsigned owns,
-			  bool behind)
-{
-	for (; i < owns; i++) {
-		struct cfi_rule r = rule_for(steps, own[i].ip);
-
-		if (r.how != CFI_SP || r.saved)
-			return r.how == CFI_BP || r.how == CFI_BP_LOAD;
-	}
-	return behind;
-}
-
-static void put(struct repeat *p, unsigned i, const struct frame *k, bool counts)
-{
-	p->frames[i] = *k;
-	p->bp_counts |= (uint64_t)counts << i;
-}
-
+/* Our own frames lie inside the walk's, innermost first. */
 static void fill(struct repeat *p, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns)
 {
-	int join = w->kept - 1;
-	bool behind = bp_counts(steps, w, w->count - 1);
+	struct frame *k = &p->frames[p->count];
 
-	_Static_assert(REPEAT_MOST <= 64, "a bit for each frame");
-	for (unsigned i = 0; i <= p->count; i++)
-		put(p, i, &w->frames[join + (int)i], bp_counts(steps, w, join + (int)i));
-	for (unsigned i = 0; i < owns; i++)
-		put(p, p->all - 1u - i, &own[i], own_bp_counts(steps, own, i, owns, behind));
+	memcpy(p->frames, &w->frames[w->kept - 1], (p->count + 1u) * sizeof(p->frames[0]));
+	while (owns--) {
+		k[1] = own[owns];
+		set_counts(&k[1], rule_counts(rule_for(steps, k[1].ip), bp_counts(k)));
+		k++;
+	}
 	memcpy(&p->frames[p->all], &w->nodes[w->kept], p->count * sizeof(w->nodes[0]));
 }
 
 static bool equal(const struct repeat *a, const struct repeat *b)
 {
 	if (a->base != b->base || a->outer != b->outer || a->count != b->count ||
-	    a->all != b->all || a->bp_counts != b->bp_counts)
+	    a->all != b->all)
 		return false;
 	for (unsigned i = 0; i < a->all; i++) {
 		const struct frame *k = &a->frames[i], *l = &b->frames[i];
 
-		if (k->ip != l->ip || k->sp != l->sp || k->bp_at != l->bp_at ||
-		    (a->bp_counts >> i & 1 && k->bp != l->bp))
+		if (k->ip != l->ip || k->sp != l->sp || k->bp_from != l->bp_from ||
+		    !bp_fits(k, l->bp))
 			return false;
 	}
 	return true;

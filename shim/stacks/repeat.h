@@ -24,7 +24,6 @@
 struct repeat {
 	uint32_t base; /* stack node of frames[0] */
 	uint16_t outer, count, all;
-	uint64_t bp_counts; /* a bit for each frame */
 	struct frame frames[];
 };
 

@@ -27,8 +27,26 @@
 struct frame {
 	uintptr_t ip; /* return address; the word below sp held it */
 	uintptr_t sp, bp;
-	const uintptr_t *bp_at; /* held bp; &steps_not_saved = the frame inside; NULL = ask the rule */
+	uintptr_t bp_from; /* where bp was read (bp_at), + BP_COUNTS, which kept frames have */
 };
+
+#define BP_COUNTS ((uintptr_t)1)
+
+/* &steps_not_saved = it was in the register of the frame inside; NULL = ask the rule. */
+static inline const uintptr_t *bp_at(const struct frame *k)
+{
+	return (const uintptr_t *)(k->bp_from & ~BP_COUNTS);
+}
+
+static inline bool bp_counts(const struct frame *k)
+{
+	return k->bp_from & BP_COUNTS;
+}
+
+static inline void set_counts(struct frame *k, bool counts)
+{
+	k->bp_from = (k->bp_from & ~BP_COUNTS) | (counts ? BP_COUNTS : 0);
+}
 
 struct learned {
 	uintptr_t ip;
@@ -49,6 +67,12 @@ struct cfi_rule steps_learn(struct learned *set, uintptr_t ip);
 static inline NOT_SANITIZED uintptr_t load_word(uintptr_t address)
 {
 	return *(const uintptr_t *)address;
+}
+
+/* Of the frame whose rule r is; outer: of the one outside it. */
+static inline bool rule_counts(struct cfi_rule r, bool outer)
+{
+	return r.how == CFI_BP || r.how == CFI_BP_LOAD || (r.how == CFI_SP && !r.saved && outer);
 }
 
 static inline struct cfi_rule rule_for(struct steps *s, uintptr_t ip)
@@ -73,24 +97,24 @@ static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame 
 {
 	struct cfi_rule r = rule_for(steps, s->ip);
 	uintptr_t end = (r.how == CFI_SP ? s->sp : s->bp) + (uintptr_t)(intptr_t)r.end;
-	const uintptr_t *bp_at;
+	const uintptr_t *at;
 
 	if (OS_UNLIKELY(r.how == CFI_OUTERMOST))
 		return REACHED_END;
 	if (OS_UNLIKELY(r.how == CFI_UNKNOWN))
 		return LOST;
-	bp_at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
-				    (uintptr_t)(intptr_t)r.bp);
+	at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
+				 (uintptr_t)(intptr_t)r.bp);
 	if (OS_UNLIKELY(r.how == CFI_BP_LOAD)) {
-		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)bp_at))
+		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)at))
 			return LOST;
 		end = load_word(end);
 	}
 	if (OS_UNLIKELY(!near(s->sp, end)))
 		return LOST;
 	if (r.saved)
-		s->bp = *bp_at;
-	s->bp_at = r.how == CFI_BP_LOAD ? NULL : r.saved ? bp_at : &steps_not_saved;
+		s->bp = *at;
+	s->bp_from = (uintptr_t)(r.how == CFI_BP_LOAD ? NULL : r.saved ? at : &steps_not_saved);
 	s->sp = end;
 	s->ip = load_word(end - 8);
 	return s->ip ? WENT : REACHED_END;

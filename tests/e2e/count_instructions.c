@@ -2,7 +2,7 @@
 /*
  * Counts the instructions of a function of the library, calls included, by single steps: a count
  * hardly changes from run to run, on any machine. A breakpoint lies on its first byte; every
- * 29th call is stepped through to its return. For x86-64, and programs whose threads call
+ * 11th call is stepped through to its return. For x86-64, and programs whose threads call
  * it one at a time. Preloaded by test_cost.py; the program calls count_start and count_stop.
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ void count_start(void);
 void count_stop(void);
 
 static uint8_t *entry, first_byte;
-static unsigned long calls, counted, instructions, every = 7;
+static unsigned long calls, counted, instructions, every = 11;
 
 static __thread struct {
 	uintptr_t sp; /* at the entry */
