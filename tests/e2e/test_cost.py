@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import BUILD, ROOT
 
-MOST_INSTRUCTIONS = {"all": 1850, "none": 310}
+MOST_INSTRUCTIONS = {"all": 1600, "none": 330}
 MOST_BYTES = 4.5
 
 
