@@ -141,8 +141,8 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 		struct frame *k = &w->frames[kept + i];
 
 		*k = f->fresh[fresh - 1 - i];
-		set_counts(k, rule_counts(rule_for(&f->steps, k->ip),
-					  kept + i && bp_counts(k - 1)));
+		set_counts(k,
+			   rule_counts(rule_for(&f->steps, k->ip), kept + i && bp_counts(k - 1)));
 	}
 	w->kept = kept;
 	w->count = kept + fresh;

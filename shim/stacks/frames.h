@@ -37,7 +37,7 @@ struct words {
 /* A thread's; zeroed memory is a new one. */
 struct frames {
 	uint64_t unloads;
-	struct walk walk;		 /* the last one */
+	struct walk walk; /* the last one */
 	struct words words;
 	struct frame fresh[FRAMES_MOST]; /* innermost first */
 	struct steps steps;

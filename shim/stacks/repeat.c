@@ -123,8 +123,7 @@ static void fill(struct repeat *p, struct steps *steps, const struct walk *w,
 
 static bool equal(const struct repeat *a, const struct repeat *b)
 {
-	if (a->base != b->base || a->outer != b->outer || a->count != b->count ||
-	    a->all != b->all)
+	if (a->base != b->base || a->outer != b->outer || a->count != b->count || a->all != b->all)
 		return false;
 	for (unsigned i = 0; i < a->all; i++) {
 		const struct frame *k = &a->frames[i], *l = &b->frames[i];

@@ -39,7 +39,7 @@ struct repeats {
 	uint16_t oldest,
 		next;  /* places in offsets[]: those from oldest on, before next, are taken */
 	uint32_t used; /* bytes of the room before the place for the next one */
-	uint32_t offsets[REPEATS];     /* in the room, + 1; 0 = none */
+	uint32_t offsets[REPEATS]; /* in the room, + 1; 0 = none */
 	struct repeat_link links[REPEAT_LINKS][REPEAT_WAYS];
 	uint16_t by_content[REPEAT_CONTENT];
 	uint64_t room[REPEAT_ROOM / 8];
@@ -47,8 +47,8 @@ struct repeats {
 
 struct walk;
 
-/* A repeat that a walk from *here comes to again, and rbp of its frames[0] as it is now; NULL = none
- * is known. What is further out is still to be verified. */
+/* A repeat that a walk from *here comes to again, and rbp of its frames[0] as it is now; NULL =
+ * none is known. What is further out is still to be verified. */
 const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
 				 uintptr_t *bp);
 

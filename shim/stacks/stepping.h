@@ -20,9 +20,9 @@
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /*
- * What a step outward depends on, and where it was read when the walk came here. A frame's bp counts
- * if a step outward from it reads it before it is taken from the stack again; else it is any number
- * that the program computes with, and in a frame that is kept it may be an old one.
+ * What a step outward depends on, and where it was read when the walk came here. A frame's bp
+ * counts if a step outward from it reads it before it is taken from the stack again; else it is any
+ * number that the program computes with, and in a frame that is kept it may be an old one.
  */
 struct frame {
 	uintptr_t ip; /* return address; the word below sp held it */
@@ -103,8 +103,7 @@ static inline NOT_SANITIZED enum outcome step(struct steps *steps, struct frame 
 		return REACHED_END;
 	if (OS_UNLIKELY(r.how == CFI_UNKNOWN))
 		return LOST;
-	at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) +
-				 (uintptr_t)(intptr_t)r.bp);
+	at = (const uintptr_t *)((r.how == CFI_BP_LOAD ? s->bp : end) + (uintptr_t)(intptr_t)r.bp);
 	if (OS_UNLIKELY(r.how == CFI_BP_LOAD)) {
 		if (!near(s->sp, end) || !near(s->sp, (uintptr_t)at))
 			return LOST;
