@@ -37,6 +37,14 @@ struct verdict classify(struct classifier *c, const struct block *b);
 struct verdict classify_request(struct classifier *c, const struct block *b,
 				enum block_stage stage);
 
+/* Some gradients were freed where gradients are cleared. */
+bool classify_clears_gradients(const struct model *m);
+/* Stacks that made blocks in forward passes of which a backward pass freed some (used), or which
+ * were kept for one and freed without it (let_go). */
+void classify_graph_stacks(const struct model *m,
+			   void (*each)(void *ctx, uint32_t stack, bool used, bool let_go),
+			   void *ctx);
+
 /* The names of all rules that fit, the deciding one first: "saved:activations nothing:unknown". For
  * tests. */
 void classify_all(struct classifier *c, const struct block *b, char *buf, size_t room);

@@ -4,6 +4,7 @@
  * counts, nothing is guessed ahead.
  */
 #include "../base/need.h"
+#include "classify.h"
 #include "study.h"
 
 static void note_habit(struct study *st, uint32_t stack, enum habit habit)
@@ -71,4 +72,29 @@ void study_habits_died(struct study *st, const struct history *b)
 	    b->died_backward == b->born_backward &&
 	    (b->save_ns || b->died_forward > b->born_forward))
 		note_habit(st, b->block.stack, HABIT_LET_GO);
+}
+
+bool classify_clears_gradients(const struct model *m)
+{
+	const struct study *st = m->watcher;
+
+	for (size_t i = 0; i < st->habits.room; i++)
+		if (st->habits.slots[i].used && st->habits.slots[i].value & HABIT_CLEARED)
+			return true;
+	return false;
+}
+
+void classify_graph_stacks(const struct model *m,
+			   void (*each)(void *ctx, uint32_t stack, bool used, bool let_go),
+			   void *ctx)
+{
+	const struct study *st = m->watcher;
+
+	for (size_t i = 0; i < st->habits.room; i++) {
+		const struct map_slot *slot = &st->habits.slots[i];
+
+		if (slot->used && slot->value & (HABIT_OF_GRAPH | HABIT_LET_GO))
+			each(ctx, (uint32_t)slot->key, slot->value & HABIT_OF_GRAPH,
+			     slot->value & HABIT_LET_GO);
+	}
 }

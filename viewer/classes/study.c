@@ -114,10 +114,3 @@ void study_begin(struct model *m)
 	m->watch = &watch;
 	m->watcher = st;
 }
-
-const struct map *study_habits(const struct model *m)
-{
-	const struct study *st = m->watcher;
-
-	return &st->habits;
-}

@@ -149,8 +149,6 @@ struct study {
 
 /* Before the first event: m notes what classes need, and frees it in the end. */
 void study_begin(struct model *m);
-/* stack -> enum habit, of a model that was studied. */
-const struct map *study_habits(const struct model *m);
 struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
 
 /* habits.c */

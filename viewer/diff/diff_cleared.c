@@ -7,19 +7,13 @@
  */
 #include <string.h>
 
-#include "../classes/study.h"
 #include "diff_causes.h"
 
 #define FEWEST 2 /* steps before which nothing had to be cleared */
 
 static bool clears(const struct diff_side *s)
 {
-	const struct map *habits = study_habits(&s->timeline.model);
-
-	for (size_t i = 0; i < habits->room; i++)
-		if (habits->slots[i].used && habits->slots[i].value & HABIT_CLEARED)
-			return true;
-	return false;
+	return classify_clears_gradients(&s->timeline.model);
 }
 
 static bool is_zero_grad(const struct frame *f)

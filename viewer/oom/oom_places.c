@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../classes/study.h"
 #include "oom.h"
 
 #define FEWEST	   4 /* passes alive at once that say as much as one that came and went, */
@@ -49,25 +48,22 @@ static uint64_t place_of(struct stacks *s, uint32_t stack)
 	return 0;
 }
 
-static void note_places(const struct oom *o, struct stacks *s, struct map *places)
+struct places {
+	struct stacks *stacks;
+	struct map map; /* place -> WALKED, LET_GO */
+};
+
+static void note_place(void *ctx, uint32_t stack, bool used, bool let_go)
 {
-	const struct map *habits = study_habits(o->shot.model);
+	struct places *p = ctx;
+	uint64_t place = place_of(p->stacks, stack);
 	bool fresh;
+	uint32_t *at;
 
-	for (size_t i = 0; i < habits->room; i++) {
-		const struct map_slot *slot = &habits->slots[i];
-		uint64_t place;
-		uint32_t *at;
-
-		if (!slot->used || !(slot->value & (HABIT_OF_GRAPH | HABIT_LET_GO)))
-			continue;
-		place = place_of(s, (uint32_t)slot->key);
-		if (!place)
-			continue;
-		at = map_put(places, place, &fresh);
-		*at = (fresh ? 0 : *at) | (slot->value & HABIT_OF_GRAPH ? WALKED : 0) |
-		      (slot->value & HABIT_LET_GO ? LET_GO : 0);
-	}
+	if (!place)
+		return;
+	at = map_put(&p->map, place, &fresh);
+	*at = (fresh ? 0 : *at) | (used ? WALKED : 0) | (let_go ? LET_GO : 0);
 }
 
 /* Passes of that place that hold something now. */
@@ -92,13 +88,13 @@ uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 {
 	struct stacks *s = (struct stacks *)&o->timeline->stacks;
 	uint64_t here = place_of(s, o->wanted.stack), bytes = 0;
-	struct map places = { 0 };
+	struct places places = { .stacks = s };
 	const uint32_t *at;
 
 	if (!here || !o->shot.model->spans.backwards)
 		return 0;
-	note_places(o, s, &places);
-	at = map_get(&places, here);
+	classify_graph_stacks(o->shot.model, note_place, &places);
+	at = map_get(&places.map, here);
 	if ((at && *at & WALKED) ||
 	    (!(at && *at & LET_GO) && o->step < SETTLED && passes_of(o, s, here) < FEWEST))
 		here = 0;
@@ -106,7 +102,7 @@ uint64_t oom_never_walked(const struct oom *o, struct owner *where)
 		if (o->shot.classes[i] == CATEGORY_activations &&
 		    place_of(s, o->shot.moment.blocks[i].stack) == here)
 			bytes += o->shot.moment.blocks[i].size;
-	map_free(&places);
+	map_free(&places.map);
 	*where = owners_caller((struct owners *)&o->timeline->owners, o->wanted.stack);
 	return bytes;
 }

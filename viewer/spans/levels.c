@@ -33,9 +33,9 @@ struct span_level *spans_add_level(struct spans *s, const uint64_t *now)
 {
 	struct span_level *level = need_new(sizeof(*level));
 
-	*level = (struct span_level){
-		.now = now, .number = (uint32_t)s->level_count, .begin = *now, .peak = *now
-	};
+	level->now = now;
+	level->number = (uint32_t)s->level_count;
+	level->extent.begin_bytes = level->extent.peak = *now;
 	s->levels =
 		need_grow(s->levels, &s->level_room, s->level_count, sizeof(struct span_level *));
 	s->levels[s->level_count++] = level;
@@ -62,15 +62,7 @@ static void add_row(struct spans *s, struct span *span, const struct span_change
 		span->changes = (uint32_t)++s->change_count;
 		return;
 	}
-	row->end = c->end;
-	row->growth = sum(row->growth, c->growth);
-	if (c->peak <= row->peak)
-		return;
-	row->peak = c->peak;
-	row->peak_seq = c->peak_seq;
-	row->peak_ns = c->peak_ns;
-	row->peak_stack = c->peak_stack;
-	row->peak_node = c->peak_node;
+	extent_join(&row->extent, &c->extent);
 }
 
 void levels_join(struct spans *s, struct span *a, const struct span *b)
@@ -89,21 +81,16 @@ void levels_end(struct spans *s)
 
 	for (size_t i = 0; i < s->level_count; i++) {
 		const struct span_level *l = s->levels[i];
+		struct span_change c = { .level = l->number, .extent = l->extent };
+		uint64_t begin = l->extent.begin_bytes;
 
 		/* of spans that take turns each has a row: none begins where the one before ended
 		 */
-		if (*l->now == l->begin && l->peak == l->begin && !span->in_backward)
+		if (*l->now == begin && l->extent.peak == begin && !span->in_backward)
 			continue;
-		add_row(s, span,
-			&(struct span_change){ .level = l->number,
-					       .peak_stack = l->peak_stack,
-					       .peak_node = l->peak_node,
-					       .begin = l->begin,
-					       .end = *l->now,
-					       .peak = l->peak,
-					       .peak_seq = l->peak_seq,
-					       .peak_ns = l->peak_ns,
-					       .growth = (int64_t)(*l->now - l->begin) });
+		c.extent.end_bytes = *l->now;
+		c.extent.growth = (int64_t)(*l->now - begin);
+		add_row(s, span, &c);
 	}
 }
 
@@ -112,31 +99,31 @@ void levels_begin(struct spans *s, const struct gmt_event *e)
 	for (size_t i = 0; i < s->level_count; i++) {
 		struct span_level *l = s->levels[i];
 
-		*l = (struct span_level){ .now = l->now,
-					  .number = l->number,
-					  .begin = *l->now,
-					  .peak = *l->now,
-					  .peak_seq = e->seq,
-					  .peak_ns = e->time_ns };
+		l->extent = (struct extent){ .begin_bytes = *l->now,
+					     .peak = *l->now,
+					     .peak_seq = e->seq,
+					     .peak_ns = e->time_ns };
 	}
 }
 
-static void measure(struct extent *x, const struct span_change *c, uint64_t bytes)
+static struct extent measured(const struct extent *span, const struct span_change *c,
+			      uint64_t bytes)
 {
-	x->growth = c ? c->growth : 0;
-	x->begin_bytes = c ? c->begin : bytes;
-	x->end_bytes = c ? c->end : bytes;
-	x->peak = x->begin_bytes;
-	x->peak_seq = x->first_seq;
-	x->peak_ns = x->first_ns;
-	x->peak_stack = x->peak_node = 0;
-	if (!c || c->peak <= c->begin)
-		return;
-	x->peak = c->peak;
-	x->peak_seq = c->peak_seq;
-	x->peak_ns = c->peak_ns;
-	x->peak_stack = c->peak_stack;
-	x->peak_node = c->peak_node;
+	struct extent x =
+		c ? c->extent
+		  : (struct extent){ .begin_bytes = bytes, .end_bytes = bytes, .peak = bytes };
+
+	x.first_ns = span->first_ns;
+	x.last_ns = span->last_ns;
+	x.first_seq = span->first_seq;
+	x.last_seq = span->last_seq;
+	if (x.peak > x.begin_bytes)
+		return x;
+	x.peak = x.begin_bytes;
+	x.peak_seq = x.first_seq;
+	x.peak_ns = x.first_ns;
+	x.peak_stack = x.peak_node = 0;
+	return x;
 }
 
 /* The latest span goes on: what its curves did so far is a row already, and the rest will join it.
@@ -153,7 +140,7 @@ void spans_measure(struct spans *s, const struct span_level *level)
 	for (size_t i = 0; i < s->count; i++) {
 		struct extent *x = &s->items[i].extent;
 
-		measure(x, level ? row_of(s, &s->items[i], level->number) : NULL, bytes);
+		*x = measured(x, level ? row_of(s, &s->items[i], level->number) : NULL, bytes);
 		bytes = x->end_bytes;
 	}
 }

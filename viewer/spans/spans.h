@@ -57,17 +57,14 @@ struct span {
 /* How a curve went in a span; a curve without a row stayed as it was. */
 struct span_change {
 	uint32_t level, next; /* next: 1 + the span's next row */
-	uint32_t peak_stack, peak_node;
-	uint64_t begin, end, peak, peak_seq, peak_ns;
-	int64_t growth;
+	struct extent extent; /* without times and events of its ends: they are the span's */
 };
 
 /* A curve whose way through the spans is kept: since the latest span began or went on. */
 struct span_level {
 	const uint64_t *now;
 	uint32_t number;
-	uint32_t peak_stack, peak_node;
-	uint64_t begin, peak, peak_seq, peak_ns;
+	struct extent extent;
 };
 
 struct span_thread {
@@ -143,13 +140,15 @@ void spans_measure(struct spans *s, const struct span_level *level);
 /* A curve that rose is higher than before in its span. */
 static inline void spans_rise(struct span_level *level, const struct gmt_event *e)
 {
-	if (*level->now <= level->peak)
+	struct extent *x = &level->extent;
+
+	if (*level->now <= x->peak)
 		return;
-	level->peak = *level->now;
-	level->peak_seq = e->seq;
-	level->peak_ns = e->time_ns;
-	level->peak_stack = e->stack;
-	level->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
+	x->peak = *level->now;
+	x->peak_seq = e->seq;
+	x->peak_ns = e->time_ns;
+	x->peak_stack = e->stack;
+	x->peak_node = e->kind == GMT_BLOCK_ALLOC ? e->name : 0;
 }
 
 static inline bool stage_is_backward(unsigned stage)
