@@ -39,13 +39,6 @@ static const struct ranks_column *columns_of(const char *command, size_t *count)
 	return first;
 }
 
-bool ranks_has_columns(const char *command)
-{
-	size_t count;
-
-	return columns_of(command, &count);
-}
-
 void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command)
 {
 	*t = (struct ranks_table){ .run = run, .main = -1 };
@@ -262,13 +255,6 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
 	if (t->classes)
 		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
-}
-
-uint64_t ranks_bytes(const struct ranks_table *t, const struct ranks_row *row)
-{
-	double n = row->fine && t->main >= 0 ? row->values[t->main].n : 0;
-
-	return n > 0 ? (uint64_t)n : 0;
 }
 
 static bool is_of(const struct ranks_sums *s, size_t i)

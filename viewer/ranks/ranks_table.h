@@ -86,9 +86,6 @@ struct ranks_table {
 	struct map place_ids;
 };
 
-/* Whether there are columns for the command. */
-bool ranks_has_columns(const char *command);
-
 void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command);
 void ranks_table_free(struct ranks_table *t);
 
@@ -108,8 +105,5 @@ double ranks_sum(const struct ranks_sums *s, size_t column);
 size_t ranks_fine(const struct ranks_sums *s); /* rows that there is an answer of */
 /* No recording before that one is of its host. */
 bool ranks_new_host(const struct ranks_run *run, size_t i);
-
-uint64_t ranks_bytes(const struct ranks_table *t,
-		     const struct ranks_row *row); /* in the main column */
 
 #endif
