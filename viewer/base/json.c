@@ -101,6 +101,11 @@ static bool same(struct json v, const char *text, size_t len)
 	       !memcmp(v.s + 1, text, len);
 }
 
+bool json_is(struct json v, const char *text)
+{
+	return same(v, text, strlen(text));
+}
+
 static struct json member(struct json object, const char *name, size_t len)
 {
 	struct json key, v;

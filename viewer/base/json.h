@@ -35,5 +35,6 @@ int64_t json_signed(struct json v);
 
 /* The text of a string, cut where the room ends; returns buf. */
 const char *json_string(struct json v, char *buf, size_t room);
+bool json_is(struct json v, const char *text); /* a string of exactly this text */
 
 #endif
