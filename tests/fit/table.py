@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,11 +30,12 @@ def fit(name, card):
 
 def run(name, card, *more):
     """Whether it runs to its end on that card, and the last line that it prints in capitals."""
-    where = f"/tmp/fit-table.{os.getpid()}.gmt"
+    where = f"{tempfile.gettempdir()}/fit-table.{os.getpid()}.gmt"
     done = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", where, "--", *PROGRAM, name, *more], env=ENV, capture_output=True, text=True)
     lines = [x.split(" ", 1)[1] for x in done.stdout.splitlines() if x.startswith(("TRUTH ", "ESTIMATE "))]
-    assert done.returncode == 0 or "OutOfMemoryError" in done.stderr, done.stderr[-2000:]
-    for path in Path("/tmp").glob(f"fit-table.{os.getpid()}.*"):
+    # cuDNN has no engine left where none of them gets its workspace.
+    assert done.returncode == 0 or "OutOfMemoryError" in done.stderr or "find an engine" in done.stderr, done.stderr[-2000:]
+    for path in Path(tempfile.gettempdir()).glob(f"fit-table.{os.getpid()}.*"):
         path.unlink()
     return done.returncode == 0, json.loads(lines[-1]) if lines else {}
 

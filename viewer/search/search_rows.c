@@ -67,6 +67,12 @@ static void why_not(struct search_rows *r, struct row_fit_card *row)
 	row->has_cause = row->has_text = row->has_remedies = !r->cell->fits;
 	row->cause = trial_string(t, "oom.cause", r->cause, sizeof(r->cause));
 	row->text = trial_string(t, "oom.text", r->text, sizeof(r->text));
+	if (!row->cause[0]) {
+		row->cause = "unknown";
+		snprintf(r->text, sizeof(r->text),
+			 "A library was refused memory, and the program failed: %s",
+			 trial_string(t, "last_words", words, 1900));
+	}
 	row->remedies = (struct rows_fit_remedy){ remedies(t), remedy_row, r };
 }
 

@@ -180,12 +180,16 @@ static void last_words(const struct trial *t, const struct plan *p, bool recorde
 }
 
 /* Memory that was refused: did the program get over it? One that was ended here did; one that ended
- * well by itself, if it went on. */
-static const char *judge(const struct measured *m, const struct trial_end *end)
+ * well by itself, if it went on. A library may say of a refusal only that it failed: then the
+ * device alone knows of it. */
+static const char *judge(const struct measured *m, const struct trial_end *end,
+			 const struct usage *u)
 {
 	if (end->settled)
 		return m->found ? "fits" : "failed";
 	if (m->refusals && (end->code || !m->went_on))
+		return "refused";
+	if (end->code && u->refused)
 		return "refused";
 	return end->code || !m->found ? "failed" : "fits";
 }
@@ -200,7 +204,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	read_usage(t, p, &u);
 	emit_text(out, "fingerprint", t->fingerprint);
 	emit_text(out, "card", t->card->name);
-	emit_text(out, "verdict", judge(m, end));
+	emit_text(out, "verdict", judge(m, end, &u));
 	emit_number(out, "exit_code", (uint64_t)end->code);
 	emit_flag(out, "settled", end->settled);
 	emit_number(out, "steps", m->steps);
