@@ -8,7 +8,8 @@
 
 #include "record.h"
 
-#define GMT_VERSION	     2u
+#define GMT_VERSION	     3u
+#define GMT_VERSION_WHOLE    2u /* of a recording from which nothing was left out */
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */
 #define GMT_BLOCK_MAGIC	     0xa7424d47u	   /* bytes "GMB" a7 */
 #define GMT_BLOCK_RAW_MAX    (256u * 1024u)

@@ -192,7 +192,7 @@ static int read_pair(struct gmt_reader *r, struct pair *p)
 	return rc;
 }
 
-struct gmt_reader *gmt_reader_open(const char *path, int *err)
+static struct gmt_reader *open_once(const char *path, int *err)
 {
 	struct pair p = { .fd = -1, .live = -1 };
 	struct gmt_reader *r;
@@ -210,6 +210,26 @@ struct gmt_reader *gmt_reader_open(const char *path, int *err)
 	if (r && *err) {
 		gmt_reader_close(r);
 		r = NULL;
+	}
+	return r;
+}
+
+/* A bounded recording took the place of the one that is open, while its process runs. */
+static bool was_replaced(const struct gmt_reader *r, const char *path)
+{
+	struct stat now, open;
+
+	return r && r->fd >= 0 && !r->info.clean_end && !stat(path, &now) && !fstat(r->fd, &open) &&
+	       (now.st_ino != open.st_ino || now.st_dev != open.st_dev);
+}
+
+struct gmt_reader *gmt_reader_open(const char *path, int *err)
+{
+	struct gmt_reader *r = open_once(path, err);
+
+	for (int tries = 0; tries < 3 && was_replaced(r, path); tries++) {
+		gmt_reader_close(r);
+		r = open_once(path, err);
 	}
 	return r;
 }

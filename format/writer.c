@@ -250,6 +250,26 @@ int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d)
 	return rc;
 }
 
+void gmt_writer_break(struct gmt_writer *w)
+{
+	gmt_group_break(w->group);
+}
+
+int gmt_writer_append(struct gmt_writer *w, const struct gmt_block_header *from, const void *stored)
+{
+	struct gmt_block_header h = *from;
+	uint64_t offset = w->bytes;
+
+	if (h.type != GMT_BLOCK_DEFS && h.type != GMT_BLOCK_EVENTS)
+		return 0;
+	memcpy(w->out + sizeof(h), stored, h.stored_bytes);
+	if (append_stored(w, &h) < 0)
+		return -GMT_ERR_SYS;
+	note(w, &h, offset);
+	*(h.type == GMT_BLOCK_DEFS ? &w->defs_written : &w->events_written) += h.count;
+	return w->index_used + 2 > GMT_INDEX_BLOCK_MAX ? append_index(w) : 0;
+}
+
 int gmt_writer_finish(struct gmt_writer *w)
 {
 	struct gmt_block_header h = { .type = GMT_BLOCK_END, .count = 1 };
@@ -272,7 +292,7 @@ int gmt_writer_finish(struct gmt_writer *w)
 static int write_header(struct gmt_writer *w, const struct gmt_writer_info *info)
 {
 	struct gmt_file_header h = {
-		.version = GMT_VERSION,
+		.version = info->thinned ? GMT_VERSION : GMT_VERSION_WHOLE,
 		.header_bytes = sizeof(h),
 		.pid = info->pid,
 		.realtime_minus_monotonic_ns = info->realtime_minus_monotonic_ns,

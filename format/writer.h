@@ -10,11 +10,13 @@
 #include "record.h"
 
 struct gmt_writer;
+struct gmt_block_header;
 
 struct gmt_writer_info {
 	uint32_t pid;
 	int64_t realtime_minus_monotonic_ns;
-	int level; /* zstd level, 0 = default */
+	int level;    /* zstd level, 0 = default */
+	bool thinned; /* events are left out on purpose: older readers must refuse it */
 };
 
 /* Bytes the caller must provide, 64-aligned; level as in struct gmt_writer_info. */
@@ -32,6 +34,11 @@ int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d);
 
 /* Writes out what is kept: definitions first, then the events that use them. */
 int gmt_writer_flush(struct gmt_writer *w);
+
+/* A block of events or definitions as another recording of the process has it; nothing of this
+ * writer's own may be pending. Of a group, all blocks in order. */
+int gmt_writer_append(struct gmt_writer *w, const struct gmt_block_header *h, const void *stored);
+void gmt_writer_break(struct gmt_writer *w); /* after a flush: the next block begins a group */
 
 /* Flushes and writes the index and the end mark. The fd stays open and belongs to the caller. */
 int gmt_writer_finish(struct gmt_writer *w);

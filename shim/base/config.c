@@ -53,6 +53,28 @@ static int read_number(const char *name, const char *value, int standard, long l
 	return standard;
 }
 
+/* "2GiB", "500MB", "1g"; a number alone is bytes. */
+static uint64_t read_size(const char *name, const char *value, uint64_t standard, uint64_t least)
+{
+	static const char units[] = "kmgt";
+	unsigned long long n;
+	const char *unit;
+	char *end;
+
+	if (!value || !*value || !strcmp(value, "0"))
+		return standard;
+	n = strtoull(value, &end, 10);
+	unit = *end ? strchr(units, *end | 32) : NULL;
+	for (const char *u = units; unit && u <= unit; u++)
+		n = n < UINT64_MAX / 1024 ? n * 1024 : UINT64_MAX;
+	end += unit ? 1 + (end[1] == 'i') : 0;
+	end += unit || *end ? (*end | 32) == 'b' : 0;
+	if (!*end && n >= least && value[0] != '-')
+		return n;
+	gmt_config.misread = name;
+	return standard;
+}
+
 static const char *read_text(const char *value, const char *standard)
 {
 	return value && *value ? value : standard;
@@ -71,6 +93,8 @@ void config_read(void)
 						  standard);
 #define NUMBER(name, member, standard, least, most, meaning) \
 	c->member = read_number("GPUMEMTRACE_" #name, VALUE(name), standard, least, most);
+#define SIZE(name, member, standard, least, meaning) \
+	c->member = read_size("GPUMEMTRACE_" #name, VALUE(name), standard, least);
 #include "../settings.def"
 #undef VALUE
 }

@@ -20,6 +20,7 @@ struct config {
 #define SWITCH(name, member, standard, meaning)		     bool member;
 #define NUMBER(name, member, standard, least, most, meaning) int member;
 #define CHOICE(name, member, standard, meaning)		     enum config_stacks member;
+#define SIZE(name, member, standard, least, meaning)	     uint64_t member;
 #include "../settings.def"
 	/* GPUMEMTRACE_<name> has a value that means nothing; its default is used. NULL = none. */
 	const char *misread;

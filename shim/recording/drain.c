@@ -15,6 +15,7 @@
 #include "../../format/writer.h"
 #include "../base/config.h"
 #include "../base/forkgate.h"
+#include "bound.h"
 #include "requests.h"
 #include "facts.h"
 #include "../capture.h"
@@ -28,9 +29,7 @@
 #include "source.h"
 #include "../rings/thread.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -51,11 +50,13 @@ struct cursor {
 
 static struct {
 	struct gmt_writer *writer;
+	struct gmt_writer_info info;
 	void *workspace;
 	uint32_t stop, done, tid;
 	uint64_t next_seq, gap_since;
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped;
+	uint64_t unkept;    /* events for which the bound left no room */
 	uint32_t unflushed; /* events and definitions since the last flush */
 	bool pressed;	    /* a ring is filling up */
 	bool failed, gone;
@@ -76,6 +77,7 @@ bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
 	};
 	int err;
 
+	drain.info = info;
 	drain.workspace = os_map(gmt_writer_workspace(gmt_config.level));
 	drain.next_seq = 1;
 	if (!drain.workspace)
@@ -83,6 +85,11 @@ bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
 	drain.writer = gmt_writer_open(drain.workspace, gmt_writer_workspace(gmt_config.level), fd,
 				       &info, &err);
 	return drain.writer != NULL;
+}
+
+static bool is_full(void)
+{
+	return bound_is_full(gmt_writer_bytes(drain.writer));
 }
 
 static void note_result(int rc)
@@ -98,6 +105,8 @@ static void note_result(int rc)
 
 bool drain_def(const struct gmt_def *d)
 {
+	if (is_full())
+		return false;
 	note_result(gmt_writer_def(drain.writer, d));
 	sources_note(d);
 	drain.unflushed++;
@@ -106,6 +115,11 @@ bool drain_def(const struct gmt_def *d)
 
 static void write_event(const struct gmt_event *e)
 {
+	if (is_full() && e->kind != GMT_END && e->kind != GMT_DROPPED) {
+		drain.unkept++;
+		return;
+	}
+	bound_event(e);
 	note_result(gmt_writer_event(drain.writer, e));
 	drain.unflushed++;
 }
@@ -286,6 +300,7 @@ void drain_flush(void)
 	give_back_slots();
 	drain.unflushed = 0;
 	drain.last_flush = os_now();
+	bound_flushed(gmt_writer_bytes(drain.writer));
 }
 
 static bool flush_is_due(void)
@@ -314,7 +329,7 @@ static void look_around(void)
 static void look_at_requests(void)
 {
 	struct request_figures f = { .bytes = gmt_writer_bytes(drain.writer),
-				     .dropped = drain.dropped + drain.lost };
+				     .dropped = drain.dropped + drain.lost + drain.unkept };
 
 	requests_look(&f, write_mark);
 }
@@ -352,21 +367,37 @@ static uint32_t pass(bool all)
 	return n;
 }
 
-static void number_fact(const char *key, uint64_t n)
-{
-	char text[24];
-	int len = snprintf(text, sizeof(text), "%" PRIu64, n);
-
-	facts_emit(drain_def, key, text, (size_t)len);
-}
-
 /* What the recording itself took. */
 static void recorder_facts(void)
 {
-	number_fact("recorder.memory_bytes", os_mapped() + live_bytes());
-	number_fact("recorder.stack_nodes", stack_nodes());
+	facts_emit_number(drain_def, "recorder.memory_bytes", os_mapped() + live_bytes());
+	facts_emit_number(drain_def, "recorder.stack_nodes", stack_nodes());
 	if (stack_nodes_cut())
-		number_fact("recorder.stacks_cut", stack_nodes_cut());
+		facts_emit_number(drain_def, "recorder.stacks_cut", stack_nodes_cut());
+}
+
+/* A round while the file is written anew. */
+static bool serve(bool flush)
+{
+	pass(false);
+	if (flush && !drain.gone)
+		drain_flush();
+	return !drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE);
+}
+
+static void thin_if_due(void)
+{
+	struct bound_drain d = { .writer = drain.writer, .info = drain.info, .serve = serve };
+	struct bound_result r;
+
+	if (drain.gone || !bound_is_due(gmt_writer_bytes(drain.writer)))
+		return;
+	r = bound_thin(&d);
+	if (!r.writer)
+		return;
+	os_unmap(drain.workspace, gmt_writer_workspace(drain.info.level));
+	drain.writer = r.writer;
+	drain.workspace = r.workspace;
 }
 
 static void finish(void)
@@ -381,6 +412,8 @@ static void finish(void)
 	if (drain.gone)
 		return;
 	recorder_facts();
+	if (drain.unkept)
+		write_own(GMT_DROPPED, 0, drain.unkept);
 	write_own(GMT_END, 0, 0);
 	note_result(gmt_writer_finish(drain.writer));
 	give_back_slots();
@@ -400,6 +433,7 @@ static void *run(void *arg)
 	gitinfo_emit(drain_def);
 	while (!drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE)) {
 		sleep = pass(false) ? NAP_LEAST : sleep < NAP_MOST ? sleep * 2 : NAP_MOST;
+		thin_if_due();
 		session_await_call(sleep);
 	}
 	finish();
@@ -454,6 +488,7 @@ bool drain_stop(uint64_t most_ns)
 
 void drain_forget(void)
 {
+	bound_forget();
 	memset(&drain, 0, sizeof(drain));
 	memset(cursors, 0, live_count() * sizeof(cursors[0]));
 }

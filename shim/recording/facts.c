@@ -8,6 +8,8 @@
 #include "../capture.h"
 #include "../rings/state.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FACTS_MOST  256u
@@ -75,6 +77,14 @@ void facts_emit(bool (*emit)(const struct gmt_def *d), const char *key, const ch
 	memcpy(payload + sizeof(head) + key_len, value, len);
 	d.len = (uint32_t)(sizeof(head) + key_len + len);
 	emit(&d);
+}
+
+void facts_emit_number(bool (*emit)(const struct gmt_def *d), const char *key, uint64_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+
+	facts_emit(emit, key, digits, (size_t)len);
 }
 
 void facts_emit_new(bool (*emit)(const struct gmt_def *d))

@@ -8,6 +8,7 @@
 #include "../../format/record.h"
 
 /* On the thread that writes the file. */
+void facts_emit_number(bool (*emit)(const struct gmt_def *d), const char *key, uint64_t n);
 void facts_emit_new(bool (*emit)(const struct gmt_def *d)); /* what gmt_meta got meanwhile */
 void facts_emit(bool (*emit)(const struct gmt_def *d), const char *key, const char *value,
 		size_t len);

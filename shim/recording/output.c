@@ -175,6 +175,40 @@ void output_drop(void)
 	output_forget(true);
 }
 
+static const char *part_path(void)
+{
+	static char part[PATH_MAX + 80];
+
+	snprintf(part, sizeof(part), "%s.part", path);
+	return part;
+}
+
+/* What is left of one belongs to a process of this number that was killed. */
+int output_part(void)
+{
+	unlink(part_path());
+	return create(part_path());
+}
+
+void output_drop_part(int part)
+{
+	unlink(part_path());
+	close(part);
+}
+
+bool output_replace(int part)
+{
+	struct stat now;
+
+	if (stat(path, &now) || now.st_dev != identity.st_dev || now.st_ino != identity.st_ino ||
+	    fstat(part, &now) || rename(part_path(), path))
+		return false;
+	close(out.fd);
+	out.fd = part;
+	identity = now;
+	return true;
+}
+
 void output_remove_live(void)
 {
 	unlink(live_path);

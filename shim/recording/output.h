@@ -21,6 +21,12 @@ const struct output *output_get(void);
 const char *output_start_dir(void); /* absolute; "" if it is not known */
 bool output_is_ours(void);	    /* the descriptor still is the file that was opened */
 void output_drop(void);		    /* close and remove both: nothing could be recorded */
+/* A file beside the recording that is to take its place; -1: it cannot be made. output_replace
+ * gives it the recording's name and descriptor (false: the recording is not there any more),
+ * output_drop_part removes it. */
+int output_part(void);
+bool output_replace(int part);
+void output_drop_part(int part);
 void output_remove_live(void);
 void output_forget(bool close_them); /* in a forked child */
 

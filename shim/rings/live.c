@@ -93,7 +93,7 @@ static void write_header(uint32_t pid, int64_t clock_offset)
 {
 	struct gmt_live_header *h = (struct gmt_live_header *)live.base;
 
-	h->version = GMT_VERSION;
+	h->version = GMT_VERSION_WHOLE;
 	h->pid = pid;
 	h->page = GMT_LIVE_PAGE;
 	h->region = GMT_RING_REGION;

@@ -3,10 +3,10 @@
  * Makes the golden recordings of the present format version and, from what it put in and not from
  * what a reader said, the text of what each holds:
  *
- *	make build/data/make_golden && build/data/make_golden tests/data/v2
+ *	make build/data/make_golden && build/data/make_golden FOLDER
  *
- * Run once for a version. Files of a version that was released are never made anew: they must
- *decode for ever.
+ * Those of v2 are whole, that of v3 is bounded. Run once for a version. Files of a version that was
+ *released are never made anew: they must decode for ever.
  */
 #include "../unit/recordings.h"
 
@@ -25,9 +25,11 @@ struct golden {
 	char path[4096];
 };
 
-static void golden_open(struct golden *g, const char *folder, const char *name)
+static void golden_open(struct golden *g, const char *folder, const char *name, bool thinned)
 {
-	struct gmt_writer_info info = { .pid = PID, .realtime_minus_monotonic_ns = WALL_CLOCK };
+	struct gmt_writer_info info = { .pid = PID,
+					.realtime_minus_monotonic_ns = WALL_CLOCK,
+					.thinned = thinned };
 	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	int err;
 
@@ -94,7 +96,7 @@ static void make_tiny(const char *folder)
 		.kind = GMT_BLOCK_ALLOC,
 	};
 
-	golden_open(&g, folder, "tiny");
+	golden_open(&g, folder, "tiny", false);
 	add_def(&g, GMT_DEF_META, 0, meta, sizeof(meta) - 1);
 	add_def(&g, GMT_DEF_THREAD, 1, thread, sizeof(thread) - 1);
 	add_def(&g, GMT_DEF_STACK, 1, &node, sizeof(node));
@@ -122,7 +124,7 @@ static void make_kinds(const char *folder)
 	struct chance c = { 2026 };
 	uint8_t payload[300];
 
-	golden_open(&g, folder, "kinds");
+	golden_open(&g, folder, "kinds", false);
 	for (uint32_t i = 0; i < 300; i++) {
 		struct gmt_event e = chance_event(&c);
 
@@ -156,7 +158,7 @@ static void make_training(const char *folder)
 {
 	struct golden g;
 
-	golden_open(&g, folder, "training");
+	golden_open(&g, folder, "training", false);
 	train(1, add_in_blocks, &g);
 	gmt_writer_finish(g.w);
 	golden_close(&g);
@@ -170,7 +172,7 @@ static void make_killed(const char *folder)
 	struct gmt_live_header *head = (struct gmt_live_header *)live.data;
 	char path[4200];
 
-	golden_open(&g, folder, "killed");
+	golden_open(&g, folder, "killed", false);
 	head->realtime_minus_monotonic_ns = WALL_CLOCK;
 	for (uint64_t i = 1; i <= 300; i++) {
 		struct gmt_event e = plain_event(i);
@@ -195,6 +197,45 @@ static void make_killed(const char *folder)
 	free(live.data);
 }
 
+/* A bounded one: of each 50 events the first 10 are left, and a record of the others. */
+static void leave_out(void *ctx, const struct gmt_event *e)
+{
+	struct golden *g = ctx;
+	struct gmt_event record = {
+		.seq = e->seq,
+		.time_ns = e->time_ns,
+		.size = 40,
+		.arg0 = e->seq << 20,
+		.arg1 = e->seq << 21,
+		.stream = 17,
+		.stack = (uint32_t)(e->seq % 7),
+		.thread = 1,
+		.name = (uint32_t)(e->seq % 3),
+		.scope = (uint32_t)(e->seq / 50 % 2),
+		.kind = GMT_THINNED,
+		.device = (int32_t)(e->seq / 50 % 3),
+	};
+
+	if (e->seq > 3000)
+		return;
+	if (e->seq % 50 < 10)
+		add_event(ctx, e);
+	else if (e->seq % 50 == 49)
+		add_event(ctx, &record);
+	if (e->seq % 1000 == 0)
+		gmt_writer_flush(g->w);
+}
+
+static void make_thinned(const char *folder)
+{
+	struct golden g;
+
+	golden_open(&g, folder, "thinned", true);
+	train(1, leave_out, &g);
+	gmt_writer_finish(g.w);
+	golden_close(&g);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -205,5 +246,6 @@ int main(int argc, char **argv)
 	make_kinds(argv[1]);
 	make_training(argv[1]);
 	make_killed(argv[1]);
+	make_thinned(argv[1]);
 	return 0;
 }

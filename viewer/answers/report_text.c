@@ -223,6 +223,10 @@ static void trouble_lines(const struct report *r, struct emit *out)
 			  "%" PRIu64
 			  " events were lost while recording: figures may be too low or too high.",
 			  r->timeline.model.dropped);
+	if (r->timeline.model.left_out)
+		emit_line(out,
+			  "Bounded: %" PRIu64 " events of blocks that came and went are left out.",
+			  r->timeline.model.left_out);
 	if (i->damaged_blocks || i->skipped_bytes)
 		emit_line(out, "The file is damaged (see gpumemtrace verify): these figures are of "
 			       "what can be read.");

@@ -128,7 +128,8 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 		.undefined_strings = t->no_string,
 		.undefined_threads = t->no_thread,
 		.dropped = t->dropped,
-		.missing_numbers = t->missing,
+		.missing_numbers =
+			t->missing - (t->left_out < t->missing ? t->left_out : t->missing),
 		.damage = { i->damages_used, damage_row, (void *)i },
 	};
 

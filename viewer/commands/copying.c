@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../format/block.h"
 #include "../../format/writer.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
@@ -53,7 +54,8 @@ static int add_mark(struct gmt_writer *w)
 static int copy_all(const struct recording *r, int fd, struct copy *c)
 {
 	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
-	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0 };
+	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0,
+					r->info->version >= GMT_VERSION };
 	size_t bytes = (gmt_writer_workspace(0) + 63) & ~(size_t)63;
 	void *workspace = aligned_alloc(64, bytes);
 	int rc;

@@ -45,6 +45,7 @@ static model_handler *const handlers[] = {
 	[GMT_TAG_HELD] = model_tag_held,
 	[GMT_RANGE_BEGIN] = model_range_begin,
 	[GMT_VALUE] = value,
+	[GMT_THINNED] = model_thinned,
 	[GMT_DROPPED] = dropped,
 	[GMT_END] = ended,
 };

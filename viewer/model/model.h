@@ -84,6 +84,7 @@ struct model {
 	bool buckets_changed;
 	struct curve host; /* pinned host memory */
 	uint64_t events, dropped, unknown_frees;
+	uint64_t left_out; /* of the events, those that a bounded recording has no more */
 	uint64_t first_ns, last_ns, last_seq;
 	/* Events up to this one stand for what was there at the start, in no order of time. */
 	uint64_t state_seq;

@@ -21,7 +21,7 @@ model_handler model_mem_alloc, model_mem_free, model_mem_fail, model_ctx_destroy
 model_handler model_phys_create, model_phys_release, model_phys_retain, model_map, model_unmap;
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad,
 	model_tag_held;
-model_handler model_range_begin;
+model_handler model_range_begin, model_thinned;
 
 void model_row_born(struct model *m, struct history *b, enum life_layer layer);
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e);

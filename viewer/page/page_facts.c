@@ -155,6 +155,7 @@ static void emit_figures(struct track *t)
 	emit_number(out, "retries", d->retries);
 	emit_number(out, "events", m->events);
 	emit_number(out, "dropped", m->dropped);
+	emit_number(out, "left_out", m->left_out);
 	emit_flag(out, "truncated", t->recording->info->truncated);
 	emit_flag(out, "ended", m->ended);
 	emit_flag(out, "running", running_writes(t->recording));

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/human.h"
 #include "../base/say.h"
 #include "../import/import.h"
 
@@ -67,6 +68,26 @@ static int open_snapshot(struct recording *r, int *err)
 	return rc;
 }
 
+static uint64_t fact(const struct recording *r, const char *key)
+{
+	return strtoull(defs_meta(&r->defs, key).s, NULL, 10);
+}
+
+/* Every command says so: what it lists in between is not all there was. */
+static void say_thinned(const struct recording *r)
+{
+	uint64_t events = fact(r, "thinned.events"), first = fact(r, "thinned.first_ns");
+	char n[HUMAN_MAX], from[HUMAN_MAX], length[HUMAN_MAX];
+
+	if (!events)
+		return;
+	human_seconds(from, first > r->info->first_ns ? first - r->info->first_ns : 0);
+	human_seconds(length, fact(r, "thinned.last_ns") - first);
+	say_note("%s is bounded: %s events within %s from %s on, all of blocks that came and went, "
+		 "are left out; totals, peaks by step and what was alive afterwards are exact",
+		 r->path, human_count(n, events), length, from);
+}
+
 int recording_open(struct recording *r, const char *path)
 {
 	static const struct gmt_tool tool = { .def = defs_add, .event = stop };
@@ -86,8 +107,10 @@ int recording_open(struct recording *r, const char *path)
 	r->info = gmt_reader_info(r->reader);
 	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
 	err = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, &r->defs);
-	if (err >= 0)
+	if (err >= 0) {
+		say_thinned(r);
 		return 0;
+	}
 	recording_close(r);
 	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
 }

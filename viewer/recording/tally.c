@@ -9,6 +9,8 @@ int tally_event(void *ctx, const struct gmt_event *e)
 	t->kinds[e->kind < TALLY_KINDS && gmt_kind_layer(e->kind) ? e->kind : 0]++;
 	if (e->kind == GMT_DROPPED)
 		t->dropped += e->arg0;
+	if (e->kind == GMT_THINNED && e->size)
+		t->left_out += e->size - 1;
 	if (e->seq <= t->last_seq)
 		t->disorder++;
 	else

@@ -12,6 +12,7 @@ struct tally {
 	uint64_t events;
 	uint64_t kinds[TALLY_KINDS];		 /* unknown kinds are in kinds[0] */
 	uint64_t dropped;			 /* events that the program could not keep */
+	uint64_t left_out;			 /* of them on purpose, to stay within a bound */
 	uint64_t missing;			 /* numbers in the sequence that no event has */
 	uint64_t disorder;			 /* events out of order */
 	uint64_t no_stack, no_string, no_thread; /* references to what is not defined */

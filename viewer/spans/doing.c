@@ -222,6 +222,7 @@ enum act doing_note(struct spans *s, const struct gmt_event *e)
 		[GMT_UNMAP] = ACT_DEATH,       [GMT_CTX_DESTROY] = ACT_DEATH,
 		[GMT_TAG_SAVED] = ACT_OTHER,   [GMT_TAG_GRAD] = ACT_OTHER,
 		[GMT_RANGE_BEGIN] = ACT_RANGE, [GMT_RANGE_END] = ACT_RANGE,
+		[GMT_THINNED] = ACT_BIRTH,
 	};
 	enum act act = e->kind < sizeof(acts) ? acts[e->kind] : ACT_NONE;
 	struct span_thread *t = spans_thread(s, e->thread);

@@ -106,7 +106,7 @@ static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bo
 		return HINT_ZERO_GRAD;
 	if (stage_is_backward(s->now.stage))
 		return e->scope || e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ||
-				       e->kind == GMT_TAG_GRAD
+				       e->kind == GMT_TAG_GRAD || e->kind == GMT_THINNED
 			       ? HINT_BACKWARD
 			       : HINT_SAME;
 	if (s->now.stage == STAGE_FORWARD)
@@ -130,6 +130,7 @@ static enum hint hint_of(struct spans *s, const struct gmt_event *e, enum act ac
 	case GMT_BLOCK_FREE:
 		return stage_hint(s, e, true);
 	case GMT_BLOCK_OOM:
+	case GMT_THINNED:
 	case GMT_TAG_SAVED:
 	case GMT_TAG_GRAD:
 		return stage_hint(s, e, false);
@@ -333,7 +334,8 @@ static void note(struct spans *s, const struct gmt_event *e)
 
 	span->extent.last_ns = s->last_ns = e->time_ns;
 	span->extent.last_seq = s->last_seq = e->seq;
-	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC)
+	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC ||
+	    e->kind == GMT_THINNED)
 		span->work = true;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	if (span->phase == PHASE_OPTIMIZER && span->work)

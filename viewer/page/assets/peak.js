@@ -46,6 +46,7 @@ function peakPanel() {
         t.ooms ? h('b', { class: 'alarm' }, ' Out of memory' + (t.ooms > 1 ? ' ' + plural(t.ooms, 'time') + '; the last time ' : ': ') + 'a tensor of ' + bytesText(t.oom_asked) + ' did not fit.') : null,
         t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
         t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording: figures may be too low or too high.') : null,
+        t.left_out ? ' ' + plural(t.left_out, 'event') + ' of blocks that came and went were left out to bound the recording: peaks by step and what was alive afterwards are exact.' : null,
         t.running ? ' The program was still running: figures are up to now.' : !t.ended || t.truncated ? ' The program was killed or crashed: figures are up to that moment.' : null));
   }
   on('track', show, true);

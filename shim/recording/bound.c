@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Thinning. The drain's own thread; the only place of the library that allocates from the host's
+ * heap (format/reader.c), never on a path of the program's threads. The rings are served meanwhile:
+ * what comes then goes to the old file, and its blocks are copied behind the rest at the end. Old
+ * and new file together stay within the bound, so that a kill at any moment leaves a recording, the
+ * old one or the new one.
+ *
+ * Shares of the bound: the old file is thinned when it takes a half. Of that stay the first and the
+ * newest sixteenth, and what lies around the highest peaks and refusals. If what is left is more
+ * than three eighths, the middle is thinned further.
+ */
+#include "bound.h"
+
+#include "../../format/block.h"
+#include "../../format/reader.h"
+#include "../base/config.h"
+#include "../base/os.h"
+#include "../capture.h"
+#include "facts.h"
+#include "output.h"
+#include "thin.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS	 1000000ull
+#define POINTS	 1024u
+#define REFUSALS 8u
+#define DEVICES	 16u
+#define SPARE	 (256u * 1024u) /* for the last blocks, the index, the end */
+
+/* Where in the file an event lies, about. */
+struct point {
+	uint64_t bytes, seq;
+};
+
+static struct {
+	struct point points[POINTS];
+	uint32_t point_count;
+	uint64_t seq; /* the last that was written */
+	struct {
+		uint64_t bytes, seq;
+	} peaks[DEVICES];
+	uint64_t refusals[REFUSALS]; /* seq: the first ones, then the last ones */
+	uint32_t refusal_count;
+	unsigned level;
+	uint64_t retry_at; /* what could not be done is tried again at that length */
+	bool busy;
+} bound;
+
+static struct point points_before[POINTS];
+
+void bound_event(const struct gmt_event *e)
+{
+	bound.seq = e->seq;
+	if (e->kind == GMT_BLOCK_ALLOC && e->device >= 0 && e->device < (int32_t)DEVICES &&
+	    e->arg0 > bound.peaks[e->device].bytes) {
+		bound.peaks[e->device].bytes = e->arg0;
+		bound.peaks[e->device].seq = e->seq;
+	} else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL) {
+		uint32_t n = bound.refusal_count++;
+
+		n = n < REFUSALS ? n : REFUSALS / 2 + n % (REFUSALS / 2);
+		bound.refusals[n] = e->seq;
+	}
+}
+
+static void add_point(uint64_t bytes, uint64_t seq)
+{
+	struct point *last = bound.point_count ? &bound.points[bound.point_count - 1] : NULL;
+
+	if (bound.point_count == POINTS ||
+	    (last && bytes - last->bytes < gmt_config.max_size / POINTS))
+		return;
+	bound.points[bound.point_count++] = (struct point){ bytes, seq };
+}
+
+void bound_flushed(uint64_t bytes)
+{
+	if (gmt_config.max_size && !bound.busy)
+		add_point(bytes, bound.seq);
+}
+
+static uint64_t seq_at(uint64_t bytes)
+{
+	uint64_t seq = 0;
+
+	for (uint32_t i = 0; i < bound.point_count && bound.points[i].bytes <= bytes; i++)
+		seq = bound.points[i].seq;
+	return seq;
+}
+
+static uint64_t bytes_at(uint64_t seq)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < bound.point_count && bound.points[i].seq < seq)
+		i++;
+	return bound.point_count ? bound.points[i].bytes : 0;
+}
+
+bool bound_is_due(uint64_t bytes)
+{
+	return gmt_config.max_size && !bound.busy && bytes >= gmt_config.max_size / 2 &&
+	       bytes >= bound.retry_at;
+}
+
+bool bound_is_full(uint64_t bytes)
+{
+	static bool said;
+	bool full = gmt_config.max_size && bytes >= gmt_config.max_size - SPARE * 2;
+
+	if (full)
+		gmt_say(&said, "the recording has reached GPUMEMTRACE_MAX_SIZE and cannot be "
+			       "thinned further; it ends here, the program goes on");
+	return full;
+}
+
+/* ---- which events may go ---- */
+
+/* Takes [first, last] out of the plan's ranges. */
+static void spare(struct thin_plan *p, uint64_t first, uint64_t last)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		uint64_t a = p->ranges[i].first, b = p->ranges[i].last;
+
+		if (last < a || first > b || p->count + 1 >= THIN_RANGES)
+			continue;
+		memmove(&p->ranges[i + 1], &p->ranges[i], (p->count - i) * sizeof(p->ranges[0]));
+		p->count++;
+		p->ranges[i].first = a;
+		p->ranges[i].last = first > a ? first - 1 : a - 1;
+		p->ranges[i + 1].first = last + 1;
+		p->ranges[i + 1].last = b;
+		i++;
+	}
+}
+
+static void spare_around(struct thin_plan *p, uint64_t seq)
+{
+	uint64_t at = bytes_at(seq), some = gmt_config.max_size / 128, first;
+
+	first = seq_at(at > some ? at - some : 0);
+	if (first + 1 < seq)
+		spare(p, first + 1, seq_at(at) > seq ? seq_at(at) : seq);
+	else
+		spare(p, seq, seq);
+}
+
+static bool choose(struct thin_plan *p, uint64_t bytes)
+{
+	uint64_t some = gmt_config.max_size / 16;
+	uint32_t count = 0;
+
+	*p = (struct thin_plan){ .count = 1, .level = bound.level };
+	p->ranges[0].first = seq_at(some) + 1;
+	p->ranges[0].last = seq_at(bytes > some ? bytes - some : 0);
+	for (uint32_t d = 0; d < DEVICES; d++)
+		if (bound.peaks[d].seq)
+			spare_around(p, bound.peaks[d].seq);
+	for (uint32_t i = 0; i < REFUSALS; i++)
+		if (bound.refusals[i])
+			spare_around(p, bound.refusals[i]);
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->ranges[i].first <= p->ranges[i].last)
+			p->ranges[count++] = p->ranges[i];
+	p->count = count;
+	return count != 0;
+}
+
+/* ---- the new file ---- */
+
+struct work {
+	struct bound_drain *drain;
+	struct gmt_reader *reader;
+	struct gmt_writer *writer;
+	struct thin_out out;
+	struct thin_sums sums;
+	uint64_t from; /* what lies behind it in the old file came later */
+	uint64_t looked_ns;
+	uint32_t looked;
+	int fd;
+	bool too_much;
+};
+
+enum { STOP = 1 };
+
+/* Bytes of the old and the new file, when the new one has got what came meanwhile. */
+static uint64_t both(const struct work *w)
+{
+	uint64_t old = gmt_writer_bytes(w->drain->writer);
+
+	return old + (old - w->from) + (w->writer ? gmt_writer_bytes(w->writer) : 0);
+}
+
+/* The rings, every few milliseconds. */
+static int serve(struct work *w)
+{
+	uint64_t now;
+
+	if (++w->looked % 1024)
+		return 0;
+	now = os_now();
+	if (now - w->looked_ns < 5 * MS)
+		return 0;
+	w->looked_ns = now;
+	if (both(w) + 3 * SPARE > gmt_config.max_size)
+		return 0; /* no room for more until this is done */
+	return w->drain->serve(false) ? 0 : STOP;
+}
+
+static int look(void *ctx, const struct gmt_event *e)
+{
+	return thin_look(e) ? serve(ctx) : -GMT_ERR_NO_MEMORY;
+}
+
+static int pass(void *ctx, const struct gmt_event *e)
+{
+	struct work *w = ctx;
+	int rc = thin_pass(e, &w->out);
+
+	return rc ? rc : serve(w);
+}
+
+static int write_event(void *ctx, const struct gmt_event *e)
+{
+	struct work *w = ctx;
+	uint64_t bytes = gmt_writer_bytes(w->writer);
+
+	add_point(bytes, e->seq);
+	w->too_much = bytes > gmt_config.max_size / 8 * 3 || both(w) + SPARE > gmt_config.max_size;
+	return w->too_much ? -GMT_ERR_FULL : gmt_writer_event(w->writer, e);
+}
+
+static bool is_thinned_fact(const struct gmt_def *d)
+{
+	static const char key[] = { 't', 'h', 'i', 'n', 'n', 'e', 'd', '.' };
+	const char *payload = d->payload;
+
+	return d->kind == GMT_DEF_META && d->len > 2 + sizeof(key) &&
+	       !memcmp(payload + 2, key, sizeof(key));
+}
+
+static int copy_def(void *ctx, const struct gmt_def *d)
+{
+	struct work *w = ctx;
+
+	return is_thinned_fact(d) ? 0 : gmt_writer_def(w->writer, d);
+}
+
+static struct gmt_writer *fact_writer;
+
+static bool emit_fact(const struct gmt_def *d)
+{
+	return !gmt_writer_def(fact_writer, d);
+}
+
+static void write_facts(struct work *w)
+{
+	fact_writer = w->writer;
+	facts_emit_number(emit_fact, "thinned.events", w->sums.events);
+	facts_emit_number(emit_fact, "thinned.allocations", w->sums.allocs);
+	facts_emit_number(emit_fact, "thinned.first_ns", w->sums.first_ns);
+	facts_emit_number(emit_fact, "thinned.last_ns", w->sums.last_ns);
+	facts_emit_number(emit_fact, "thinned.level", bound.level);
+	facts_emit_number(emit_fact, "thinned.max_size", gmt_config.max_size);
+}
+
+static int thin_events(struct work *w)
+{
+	static const struct gmt_tool first = { .event = look },
+				     second = { .def = copy_def, .event = pass };
+	struct gmt_tool tool = first;
+	int rc = gmt_reader_run(w->reader, 0, UINT64_MAX, &tool, w);
+
+	if (!rc && !thin_turn())
+		rc = -GMT_ERR_NO_MEMORY;
+	bound.point_count = 0;
+	tool = second;
+	if (!rc)
+		rc = gmt_reader_run(w->reader, 0, UINT64_MAX, &tool, w);
+	if (!rc)
+		rc = thin_finish(&w->out, &w->sums);
+	if (rc)
+		return rc;
+	write_facts(w);
+	return gmt_writer_flush(w->writer);
+}
+
+static bool read_at(int fd, uint64_t at, void *to, size_t len)
+{
+	return pread(fd, to, len, (off_t)at) == (ssize_t)len;
+}
+
+/* Blocks that the old file got meanwhile. */
+static int copy_blocks(struct work *w, uint64_t end)
+{
+	static uint8_t stored[GMT_BLOCK_STORED_MAX];
+	int fd = output_get()->fd, rc = 0;
+
+	while (w->from < end && !rc) {
+		struct gmt_block_header h;
+
+		if (!read_at(fd, w->from, &h, sizeof(h)) || !gmt_block_header_valid(&h) ||
+		    !read_at(fd, w->from + sizeof(h), stored, h.stored_bytes))
+			return -GMT_ERR_BAD_RECORD;
+		rc = gmt_writer_append(w->writer, &h, stored);
+		w->from += sizeof(h) + h.stored_bytes;
+		if (h.type == GMT_BLOCK_EVENTS)
+			add_point(gmt_writer_bytes(w->writer), h.last_seq);
+	}
+	return rc;
+}
+
+static int copy_rest(struct work *w)
+{
+	int rc = 0;
+
+	gmt_writer_break(w->writer);
+	rc = copy_blocks(w, gmt_writer_bytes(w->drain->writer));
+	if (!rc && !w->drain->serve(true))
+		rc = STOP;
+	if (!rc)
+		rc = copy_blocks(w, gmt_writer_bytes(w->drain->writer));
+	gmt_writer_break(w->writer);
+	return rc;
+}
+
+static int write_anew(struct work *w, struct bound_result *r)
+{
+	struct gmt_writer_info info = w->drain->info;
+	int err;
+
+	info.thinned = true;
+	r->workspace_bytes = gmt_writer_workspace(info.level);
+	r->workspace = os_map(r->workspace_bytes);
+	if (!r->workspace)
+		return -GMT_ERR_NO_MEMORY;
+	w->writer = gmt_writer_open(r->workspace, r->workspace_bytes, w->fd, &info, &err);
+	if (!w->writer)
+		return err;
+	err = thin_events(w);
+	return err ? err : copy_rest(w);
+}
+
+static struct gmt_reader *open_reader(void)
+{
+	char name[40];
+	int err;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", output_get()->fd);
+	return gmt_reader_open(name, &err);
+}
+
+static int thin_once(struct bound_drain *d, struct bound_result *r)
+{
+	struct work w = { .drain = d, .from = gmt_writer_bytes(d->writer), .fd = -1 };
+	struct thin_plan plan;
+	uint32_t points = bound.point_count;
+	int rc = -GMT_ERR_SYS;
+
+	memcpy(points_before, bound.points, sizeof(points_before));
+	w.out = (struct thin_out){ write_event, &w };
+	w.reader = open_reader();
+	if (w.reader && choose(&plan, w.from) && thin_begin(&plan))
+		w.fd = output_part();
+	if (w.fd >= 0)
+		rc = write_anew(&w, r);
+	thin_end();
+	gmt_reader_close(w.reader);
+	if (!rc && output_replace(w.fd)) {
+		r->writer = w.writer;
+		return 0;
+	}
+	memcpy(bound.points, points_before, sizeof(points_before));
+	bound.point_count = points;
+	if (w.fd >= 0)
+		output_drop_part(w.fd);
+	os_unmap(r->workspace, r->workspace_bytes);
+	*r = (struct bound_result){ 0 };
+	return w.too_much ? -GMT_ERR_FULL : rc ? rc : -GMT_ERR_SYS;
+}
+
+struct bound_result bound_thin(struct bound_drain *d)
+{
+	struct bound_result r = { 0 };
+	int rc;
+
+	bound.busy = true;
+	do {
+		d->serve(true);
+		gmt_writer_break(d->writer);
+		rc = thin_once(d, &r);
+	} while (rc == -GMT_ERR_FULL && ++bound.level < THIN_LEVELS);
+	bound.busy = false;
+	bound.retry_at = rc ? gmt_writer_bytes(d->writer) + gmt_config.max_size / 16 : 0;
+	return r;
+}
+
+void bound_forget(void)
+{
+	if (bound.seq)
+		memset(&bound, 0, sizeof(bound));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One record for each device and each stretch in which the program did one thing: forward or
+ * backward, on one thread. Its seq is one of those left out, and its stack that of the highest
+ * moment, by which a reader finds the phase.
+ */
+#include "thin_sums.h"
+
+#include "thin_table.h"
+
+#include <string.h>
+
+#define DEVICES 16
+
+struct stretch {
+	uint64_t events, allocs, last_seq;
+	struct gmt_event peak; /* kind 0: none yet */
+	uint64_t total, reserved;
+	bool peak_left; /* the event of the peak is left out itself */
+};
+
+static struct {
+	struct stretch stretches[DEVICES];
+	uint64_t flushed; /* seq of the last event that was written */
+	uint32_t thread;
+	bool node;
+	unsigned device;	  /* of the last event that said */
+	uint64_t driver[DEVICES]; /* without a framework: bytes of CUDA memory */
+	struct thin_table sizes;  /* of that memory: device << 56 | size */
+	bool framework;
+	struct thin_sums all;
+} sums;
+
+void sums_begin(void)
+{
+	sums_end();
+}
+
+void sums_end(void)
+{
+	table_free(&sums.sizes);
+	memset(&sums, 0, sizeof(sums));
+}
+
+static bool is_device_memory(const struct gmt_event *e)
+{
+	return e->arg0 != GMT_MEM_HOST && e->arg0 != GMT_MEM_REGISTERED &&
+	       e->arg0 != GMT_MEM_IMPORTED && e->device >= 0 && e->device < DEVICES;
+}
+
+static void follow_memory(const struct gmt_event *e)
+{
+	uint64_t *at = e->kind == GMT_MEM_FREE ? table_get(&sums.sizes, e->addr) : NULL;
+
+	if (at) {
+		sums.driver[*at >> 56 & (DEVICES - 1)] -= *at << 8 >> 8;
+		table_remove(&sums.sizes, at);
+	} else if (e->kind == GMT_MEM_ALLOC && is_device_memory(e)) {
+		at = table_put(&sums.sizes, e->addr);
+		if (!at)
+			return;
+		sums.driver[*at >> 56 & (DEVICES - 1)] -= *at << 8 >> 8;
+		*at = (uint64_t)e->device << 56 | (e->size << 8 >> 8);
+		sums.driver[e->device] += e->size;
+	}
+}
+
+void sums_follow(const struct gmt_event *e, bool framework)
+{
+	sums.framework = framework;
+	if (e->device >= 0 && e->device < DEVICES)
+		sums.device = (unsigned)e->device;
+	if (!framework)
+		follow_memory(e);
+}
+
+/* The total after this event; false if it says none. */
+static bool total_of(const struct gmt_event *e, uint64_t *total, uint64_t *reserved)
+{
+	bool block = e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE;
+
+	*reserved = block || e->kind == GMT_THINNED ? e->arg1 : 0;
+	*total = block || e->kind == GMT_THINNED ? e->arg0 : sums.driver[sums.device];
+	return block || e->kind == GMT_THINNED ||
+	       (!sums.framework && (e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE));
+}
+
+static void see(const struct gmt_event *e, bool left)
+{
+	struct stretch *s = &sums.stretches[sums.device];
+	uint64_t total, reserved;
+
+	if (!total_of(e, &total, &reserved))
+		return;
+	if (!s->peak.kind || total > s->total) {
+		s->peak = *e;
+		s->total = total;
+		s->peak_left = left;
+	}
+	s->reserved = reserved > s->reserved ? reserved : s->reserved;
+}
+
+void sums_see(const struct gmt_event *e)
+{
+	see(e, false);
+	sums.flushed = e->seq;
+}
+
+void sums_count(const struct gmt_event *e)
+{
+	struct thin_sums *a = &sums.all;
+
+	a->events += e->size;
+	a->allocs += e->stream;
+	if (!a->first_ns || e->time_ns < a->first_ns)
+		a->first_ns = e->time_ns;
+	a->last_ns = e->time_ns > a->last_ns ? e->time_ns : a->last_ns;
+}
+
+static struct gmt_event record_of(const struct stretch *s, unsigned device)
+{
+	struct gmt_event e = s->peak;
+	bool own = s->peak_left && e.seq > sums.flushed;
+
+	e.kind = GMT_THINNED;
+	e.seq = own ? e.seq : s->last_seq;
+	e.addr = 0;
+	e.flags = 0;
+	e.size = s->events;
+	e.arg0 = s->total;
+	e.arg1 = s->reserved;
+	e.stream = s->allocs;
+	e.device = (int32_t)device;
+	return e;
+}
+
+/* The next device's, by seq; -1: none has any. */
+static int next_device(void)
+{
+	uint64_t best = UINT64_MAX;
+	int next = -1;
+
+	for (unsigned d = 0; d < DEVICES; d++) {
+		uint64_t seq;
+
+		if (!sums.stretches[d].events)
+			continue;
+		seq = record_of(&sums.stretches[d], d).seq;
+		if (seq < best) {
+			best = seq;
+			next = (int)d;
+		}
+	}
+	return next;
+}
+
+int sums_flush(const struct thin_out *out)
+{
+	int rc = 0, d;
+
+	while (!rc && (d = next_device()) >= 0) {
+		struct gmt_event e = record_of(&sums.stretches[d], (unsigned)d);
+
+		sums.stretches[d] = (struct stretch){ 0 };
+		sums_count(&e);
+		rc = out->event(out->ctx, &e);
+		sums.flushed = e.seq;
+	}
+	return rc;
+}
+
+void sums_end_range(void)
+{
+	memset(sums.stretches, 0, sizeof(sums.stretches));
+}
+
+static bool says_phase(const struct gmt_event *e)
+{
+	return e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_TAG_SAVED || e->kind == GMT_THINNED ||
+	       e->kind == GMT_MEM_ALLOC;
+}
+
+int sums_add(const struct gmt_event *e, const struct thin_out *out, uint64_t least)
+{
+	struct stretch *s = &sums.stretches[sums.device];
+	int rc = 0;
+
+	if (says_phase(e) && (e->thread != sums.thread || (e->name != 0) != sums.node)) {
+		if (s->events >= least)
+			rc = sums_flush(out);
+		sums.thread = e->thread;
+		sums.node = e->name != 0;
+	}
+	s->events += e->kind == GMT_THINNED ? e->size : 1;
+	s->allocs += e->kind == GMT_THINNED				      ? e->stream
+		     : e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ? 1
+									      : 0;
+	s->last_seq = e->seq;
+	see(e, true);
+	if (!s->peak.kind) /* the moment is that of its first event, without a total */
+		s->peak.time_ns = s->peak.time_ns ? s->peak.time_ns : e->time_ns;
+	s->peak.thread = s->peak.thread ? s->peak.thread : e->thread;
+	return rc;
+}
+
+void sums_get(struct thin_sums *out)
+{
+	*out = sums.all;
+}

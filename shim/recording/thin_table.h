@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of numbers by number that grows and gives entries back; one thread. */
+#ifndef GMT_THIN_TABLE_H
+#define GMT_THIN_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thin_slot {
+	uint64_t key, value; /* key 0: empty */
+};
+
+struct thin_table {
+	struct thin_slot *slots;
+	uint64_t room, used; /* room is a power of two, or 0 */
+};
+
+uint64_t *table_put(struct thin_table *t, uint64_t key); /* new ones are 0; NULL: no memory */
+uint64_t *table_get(const struct thin_table *t, uint64_t key);
+void table_remove(struct thin_table *t, uint64_t *value); /* what put or get returned */
+void table_clear(struct thin_table *t);
+void table_free(struct thin_table *t);
+
+#endif

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUMEMTRACE_MAX_SIZE: a training run in a recording that is a fraction of what it would be. The peak of every step, the
+totals and all live blocks are what PyTorch says; a kill at any moment leaves a recording within the bound."""
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+MIB = 1 << 20
+BOUND = 4 * MIB
+PROGRAM = """
+import json, sys, torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64)) for _ in range(16)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+kept, peaks = [], []
+for step in range(int(sys.argv[1])):
+    torch.cuda.reset_peak_memory_stats()
+    batch = 64 + 512 * (step == 400) + step % 7 * 8
+    loss = model(torch.randn(batch, 64, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=step % 2 == 0)
+    if step % 50 == 0:
+        kept.append(torch.empty(1000 + step, device="cuda"))
+    if step % 100 == 0:
+        print(step, flush=True)
+    peaks.append(torch.cuda.max_memory_allocated())
+    del loss
+blocks = sorted((b["address"], b["size"]) for s in torch.cuda.memory_snapshot() for b in s["blocks"]
+                if b["state"] == "active_allocated")
+import ctypes
+ctypes.CDLL(None).gpumemtrace_mark(b"end of it")
+json.dump({"peaks": peaks, "now": torch.cuda.memory_allocated(), "blocks": blocks}, open("truth.json", "w"))
+"""
+
+
+def start(programs, steps):
+    (programs.folder / "bounded.py").write_text(PROGRAM)
+    env = programs.environment(GPUMEMTRACE_OUTPUT="bounded.gmt", GPUMEMTRACE_MAX_SIZE="4MiB")
+    return subprocess.Popen([sys.executable, "bounded.py", str(steps)], env=env, cwd=programs.folder, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def room(file):
+    return sum(p.stat().st_size for p in file.parent.glob("bounded.gmt*") if not p.name.endswith(".live"))
+
+
+def test_totals_stay_exact(programs, tool):
+    process = start(programs, 1200)
+    file, most = programs.folder / "bounded.gmt", 0
+    while process.poll() is None:
+        try:
+            most = max(most, room(file))
+        except FileNotFoundError:
+            pass
+        time.sleep(0.02)
+    assert process.returncode == 0, process.stderr.read()[-2000:]
+    assert BOUND / 4 < most <= BOUND and [p.name for p in programs.folder.glob("bounded.gmt*")] == ["bounded.gmt"]
+    truth = json.loads((programs.folder / "truth.json").read_text())
+    report = tool.json("report", file, "--steps")
+    assert [s["peak_bytes"] for s in report["steps"] if 0 < s["step"] <= len(truth["peaks"])] == truth["peaks"]
+    assert report["devices"][0]["peak_bytes"] == max(truth["peaks"]) and report["dropped"] == 0
+    at_peak = tool.json("live", file)
+    assert at_peak["bytes"] == max(truth["peaks"]) and tool.json("peak", file)["bytes"] == at_peak["bytes"]
+    live = tool.json("live", file, "--at", "mark:end of it")
+    assert live["bytes"] == truth["now"] and sorted([b["addr"], b["size"]] for b in live["blocks"]) == truth["blocks"]
+    kept = [b for b in live["blocks"] if b["stack"] and b["size"] in range(3584, 9000)]
+    assert len(kept) >= 20, "each with the stack of its birth, also of steps that were left out"
+    facts = tool.json("info", file)["meta"]
+    left, events = int(facts["thinned.events"]), tool.events(file)
+    records = [e for e in events if e.get("kind") == "thinned"]
+    assert sum(e["size"] for e in records) == left > 100000
+    numbered = [e for e in events if "kind" in e and "seq" in e]
+    assert len(numbered) - len(records) + left == report["events"] == numbered[-1]["seq"]
+    assert report["allocs"] - report["frees"] >= len(kept) and tool.json("verify", file)["ok"]
+    done = subprocess.run([tool.path, "report", file], capture_output=True, text=True)
+    assert f"{left:,} events" in done.stderr and "are exact" in done.stderr
+    copy = programs.folder / "copy.gmt"
+    tool("recover", file, "-o", copy)
+    assert tool.json("live", copy, "--at", "mark:end of it")["blocks"] == live["blocks"]
+    assert tool.json("info", copy)["format_version"] == 3
+
+
+def test_killed_at_any_moment(programs, tool):
+    """Copies of the files at random moments are what a kill leaves; the last one is a kill."""
+    process = start(programs, 100000)
+    file, seen = programs.folder / "bounded.gmt", 0
+    chance = random.Random(7)
+    try:
+        while not process.stdout.readline().startswith("700"):
+            assert process.poll() is None
+        for i in range(5):
+            time.sleep(chance.random() * 2)
+            copy = programs.folder / f"copy{i}.gmt"
+            tool("ctl", process.pid, "snapshot", copy)
+            assert tool.json("verify", copy)["ok"]
+            assert room(file) <= BOUND
+            report = tool.json("report", copy)
+            assert report["events"] > seen and report["dropped"] == 0
+            seen = report["events"]
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert file.stat().st_size <= BOUND
+    report = tool.json("report", file)
+    assert report["events"] >= seen and report["devices"][0]["peak_bytes"] > MIB
+    live = tool.json("live", file, "--at", "end")
+    assert live["bytes"] == report["devices"][0]["end_bytes"]
