@@ -40,9 +40,12 @@ def rows(path, *macros):
         yield m[1], [p.strip() for p in parts]
 
 
+def table_row(*cells):
+    return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |\n"
+
+
 def table(head, lines):
-    cells = [head, ["---"] * len(head), *lines]
-    return "".join("| " + " | ".join(str(c).replace("|", "\\|") for c in row) + " |\n" for row in cells)
+    return "".join(table_row(*row) for row in [head, ["---"] * len(head), *lines])
 
 
 def made_from(path):
@@ -134,8 +137,25 @@ def cards():
             table(("name", "card", "compute capability", "memory", "context"), body) + "\n" + made_from("simgpu/core/cards.def"))
 
 
-def causes():
-    return [a[0] for _, a in rows("viewer/oom/oom_causes.def", "CAUSE")]
+def owner_columns(of):
+    """What OWNER_COLUMNS stands for."""
+    for name, type, unit, meaning in re.findall(r'COLUMN\(table, (\w+), (\w+), "([^"]*)", (.*)\)', read("viewer/lake/tables.def")):
+        yield table_row(f"`{name}`", type.lower(), unit, literal(meaning) + (literal(of) if meaning.endswith(" of") else ""))
 
 
-PAGES = {"settings": settings, "events": events, "hooks": hooks, "rules": rules, "cards": cards}
+def tables():
+    """Of a lake; the columns of the tables of blocks and events are in docs/json.md."""
+    parts = ["# Tables\n\nThe tables that `gpumemtrace collect` writes and `gpumemtrace sql` asks. Each has the names of its folders besides: "
+             "`project`, `day`, `run`, `rank`. The tables of blocks and of events, which `export` writes and Python has, are in "
+             "[JSON of the commands](../json.md).\n"]
+    for kind, a in rows("viewer/lake/tables.def", "TABLE", "COLUMN", "OWNER_COLUMNS"):
+        if kind == "TABLE":
+            parts.append(f"\n## {a[0]}\n\n{literal(a[1])}\n\n" + table(("column", "type", "unit", "meaning"), []))
+        elif kind == "COLUMN":
+            parts.append(table_row(f"`{a[1]}`", a[2].lower(), literal(a[3]), literal(a[4])))
+        else:
+            parts += owner_columns(a[1])
+    return "".join(parts) + "\n" + made_from("viewer/lake/tables.def")
+
+
+PAGES = {"settings": settings, "tables": tables, "events": events, "hooks": hooks, "rules": rules, "cards": cards}

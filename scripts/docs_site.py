@@ -33,6 +33,7 @@ PARTS = {
 TITLES = {"README": "First steps", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "shim/README": "shim/",
           "simgpu/README": "simgpu/", "python/README": "python/", "packaging/README": "packaging/", "tests/README": "tests/",
           "tests/classes/README": "tests/classes/", "tests/frameworks/README": "tests/frameworks/"}
+PARTS["Use"] += sorted({f"docs/{p.stem}" for p in (ROOT / "docs").glob("*.md")} - {"docs/index", *sum(PARTS.values(), [])})
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)((?:#[^)]*)?)(?=\))")
 PICTURE = re.compile(r"^<!-- picture: (\S+\.html): (.*) -->$", re.M)
 BROWSER = ROOT / ".venv-browser/bin/python"
@@ -133,6 +134,14 @@ def take_along(page, text, src):
         shutil.copy(ROOT / path, src / path)
 
 
+def to_index(page, text):
+    """docs/index.md stands at the top of the site."""
+    def target(m):
+        path = os.path.normpath(Path(page).parent / m[1])
+        return os.path.relpath("index.md", Path(page).parent) + m[2] if path == "docs/index.md" else m[0]
+    return LINK.sub(target, text)
+
+
 def trees():
     """The side bar."""
     for caption, pages in PARTS.items():
@@ -151,7 +160,9 @@ def assemble(src, examples, with_pictures):
         take_along(page, text, src)
         if page == "docs/index.md":  # stands at the top
             page, text = "index.md", LINK.sub(lambda m: os.path.normpath(f"docs/{m[1]}") + m[2], text) + "\n" + "\n".join(trees())
-        elif page == "viewer/man/gpumemtrace.1.md":
+        else:
+            text = to_index(page, text)
+        if page == "viewer/man/gpumemtrace.1.md":
             commands = sorted(p.name.removesuffix(".md") for p in (ROOT / "viewer/man").glob("gpumemtrace-*.md"))
             text += "\n```{toctree}\n:hidden:\n\n" + "\n".join(commands) + "\n```\n"
         (src / page).parent.mkdir(parents=True, exist_ok=True)

@@ -49,6 +49,7 @@ def test_pages_show_what_commands_print(source):
     line = next(i for i, l in enumerate((ROOT / "docs/questions/train.py").read_text().splitlines(), 1) if "self.head(x)" in l)
     assert f"Model.forward train.py:{line}" in pages["what-grew"].split("1. Kept from step to step")[1][:200]
     assert "ok   old.gmt: growth 0 B a step" in pages["in-ci"] and "fail new.gmt: growth 1000.0 MiB a step" in pages["in-ci"]
+    assert re.search(r"rtx4090-24g +no .*\n +a100-40g +yes", pages["will-it-fit"])
     assert "rank 0: " in pages["many-ranks"] and "parameters +444.3 MiB" in pages["many-ranks"]
     assert re.search(r"\(certain|\(likely|\(a guess", pages["classes"])
     reserved = [float(x) for x in re.findall(r"reserved ([\d.]+) GiB", pages["reserved"])]
@@ -78,6 +79,8 @@ def test_reference_has_what_the_tool_has(tool):
     assert len(rows["cards"]) == 13 and all(card in unknown for card in rows["cards"])
     kinds = {e["kind"] for e in tool.events(ROOT / "tests/data/example/new.gmt")}
     assert len(kinds) > 5 and kinds <= set(rows["events"])
+    schema = subprocess.run([Tool.path, "sql", "--schema"], capture_output=True, text=True, check=True).stdout
+    assert len(rows["tables"]) > 60 and all(re.search(rf"\b{column}\b", schema) for column in rows["tables"])
     compiled = subprocess.run(["cc", "-E", "-P", "-x", "c", ROOT / "viewer/classes/rules.def"], capture_output=True, text=True, check=True).stdout
     assert rows["rules"] == re.findall(r'^\{ "([\w-]+)"', compiled, re.M) and len(rows["rules"]) > 30
 
@@ -90,6 +93,7 @@ def test_the_site_is_whole(site):
             "viewer/man/gpumemtrace-oom.1.html", "docs/glossary.html"} <= pages
     manuals = {f"viewer/man/{p.stem}.html" for p in (ROOT / "viewer/man").glob("*.md")}
     assert len(manuals) > 20 and manuals <= pages
+    assert {f"docs/{p.stem}.html" for p in (ROOT / "docs").glob("*.md")} - {"docs/index.html"} <= pages
 
 
 @pytest.mark.skipif(not SPHINX, reason=NO_SPHINX)
