@@ -30,10 +30,12 @@ PARTS = {
     "Inside": ["viewer/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
                "tests/classes/README", "tests/frameworks/README", "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
-TITLES = {"README": "First steps", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "shim/README": "shim/",
+TITLES = {"README": "First steps", "examples/README": "Examples", "viewer/man/gpumemtrace": "Commands", "viewer/README": "viewer/", "shim/README": "shim/",
           "simgpu/README": "simgpu/", "python/README": "python/", "packaging/README": "packaging/", "tests/README": "tests/",
           "tests/classes/README": "tests/classes/", "tests/frameworks/README": "tests/frameworks/"}
-PARTS["Use"] += sorted({f"docs/{p.stem}" for p in (ROOT / "docs").glob("*.md")} - {"docs/index", *sum(PARTS.values(), [])})
+# Documents that no list names have their place too.
+PARTS["Use"] += sorted({str(p.relative_to(ROOT).with_suffix("")) for p in (*ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/README.md"))} -
+                       {"docs/index", *sum(PARTS.values(), [])})
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)((?:#[^)]*)?)(?=\))")
 PICTURE = re.compile(r"^<!-- picture: (\S+\.html): (.*) -->$", re.M)
 BROWSER = ROOT / ".venv-browser/bin/python"
