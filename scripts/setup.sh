@@ -3,13 +3,13 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
-#        [loggers]
+#        [loggers] [spark]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
-# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-wheel (compiler of `make wheel`),
+# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes), .venv-wheel (compiler of `make wheel`),
 # .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
 # ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
@@ -100,6 +100,12 @@ setup_chromium() {
 		(install_packages chromium fonts-dejavu-core) || say 'no chromium: the tests of the page in a browser are skipped'
 }
 
+# Without a Java the test that needs Spark is skipped.
+setup_java() {
+	command -v java >/dev/null || ! command -v dpkg-query >/dev/null ||
+		(install_packages default-jre-headless) || say 'no java: the test of lakes with Spark is skipped'
+}
+
 # One folder for each version: two of them would write over each other.
 make_headers() { # folder requirements...
 	local dir=$1 file
@@ -148,11 +154,12 @@ for part; do
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
+	spark) setup_java; setup_part venv-spark .venv-spark make_small $PINS/spark.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark" ;;
 	esac
 done

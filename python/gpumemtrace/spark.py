@@ -1,29 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark: the tables and ready questions of a lake, and tables of raw recordings wherever they lie.
+"""Spark: the tables and ready questions of a lake, and the same tables of raw recordings wherever they lie.
 
-    gpumemtrace.spark.open(spark, "s3a://bucket/lake")        its tables and views by their names
-    spark.sql("select * from peak_by_commit order by first_day")
+    gpumemtrace.spark.open(spark, "s3a://bucket/lake")                   tables and views by their names
+    spark.sql("select * from peak_by_commit order by first_day").show()
 
-    gpumemtrace.spark.recordings(spark, "s3a://bucket/runs", "ranks")     a DataFrame: a row for each recording
+    ranks = gpumemtrace.spark.recordings(spark, "s3a://bucket/runs", "ranks")     a DataFrame, made by the executors
+    ranks.write.partitionBy("project", "day", "run", "rank").parquet("s3a://bucket/lake/ranks")
 
-The SQL is that of ``gpumemtrace sql``: it is asked of the tool (``gpumemtrace sql --schema``). Executors need this package.
+The SQL is that of ``gpumemtrace sql``: it is asked of the tool (``gpumemtrace sql --schema``). Executors need this
+package and pyarrow.
 """
 
 from __future__ import annotations
 
+import datetime
+import importlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from typing import Any, Dict, Iterator, List
 
 from ._error import Error
 from ._tool import ask, run
 
-# Types of SQL as those of Spark's schemas; a time without a zone is UTC.
+# Types of the tool's SQL as those of Spark's schemas. Times are UTC and have no zone.
 _TYPES = {"bigint": "bigint", "double": "double", "boolean": "boolean", "varchar": "string", "timestamp": "timestamp_ntz",
           "date": "date"}
-_PARTITIONS = 4
 
 
 def schema() -> Dict[str, Any]:
@@ -36,61 +40,89 @@ def _columns(table: Dict[str, Any]) -> str:
 
 
 def _exists(spark: Any, path: str) -> bool:
-    jvm = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(path)
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
     return bool(place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place))
 
 
-def _views(spark: Any, views: List[Dict[str, str]]) -> None:
-    for view in views:
+def open(spark: Any, lake: str) -> None:
+    """Makes each table and each ready question of a lake a temporary view of that name. Columns that older files lack
+    are null; a table that has no file yet is empty."""
+    found = schema()
+    for table in found["tables"]:
+        path = f"{os.fspath(lake).rstrip('/')}/{table['name']}"
+        there = _exists(spark, path)
+        rows = spark.read.schema(_columns(table)).parquet(path) if there else spark.createDataFrame([], _columns(table))
+        rows.select(*[f"`{c['name']}`" for c in table["columns"]]).createOrReplaceTempView(table["name"])
+    for view in found["views"]:
         spark.sql(view["sql"]).createOrReplaceTempView(view["name"])
 
 
-def open(spark: Any, lake: str) -> None:
-    """Makes each table and each ready question of a lake a temporary view. Columns that older files lack are null, a
-    table that has no file yet is empty."""
-    found = schema()
-    for table in found["tables"]:
-        path = f"{lake.rstrip('/')}/{table['name']}"
-        reader = spark.read.schema(_columns(table))
-        frame = reader.parquet(path) if _exists(spark, path) else spark.createDataFrame([], _columns(table))
-        ordered = frame.select(*[f"`{c['name']}`" for c in table["columns"]])
-        ordered.createOrReplaceTempView(table["name"])
-    _views(spark, found["views"])
+def recordings(spark: Any, path: str, table: str = "ranks") -> Any:
+    """A table of all recordings (``*.gmt``) below a folder, whatever file system it is of: a DataFrame with the columns
+    that the table has in a lake. The recordings of one folder are read together, by one executor, so that ranks find
+    their run. One that cannot be read is left out, and the executor's log has the sentence."""
+    tables = {t["name"]: t for t in schema()["tables"] if t["name"] != "events"}
+    if table not in tables:
+        raise Error(f"there is no table {table} of recordings; there are {', '.join(tables)}", 2)
+    wanted = tables[table]
+    files = spark.read.format("binaryFile").option("pathGlobFilter", "*.gmt").option("recursiveFileLookup", "true").load(path)
+    by_folder = files.selectExpr("path", "content", "regexp_extract(path, '^(.*)/', 1) as folder")
+    return by_folder.repartition("folder").sortWithinPartitions("folder", "path").mapInArrow(_Rows(wanted), _columns(wanted))
 
 
-def _rows_of(table: str) -> Any:
-    """What an executor does: each recording into a file of its own, collected there, its rows given on as Arrow."""
+class _Rows:
+    """What an executor does with the files that it gets, in order of their folders."""
 
-    def rows(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow.parquet
+    def __init__(self, table: Dict[str, Any]) -> None:
+        self.table = table["name"]
+        self.names = [c["name"] for c in table["columns"]]
 
-        for batch in batches:
-            for path, content in zip(batch.column("path"), batch.column("content")):
-                folder = tempfile.mkdtemp(prefix="gpumemtrace-spark-")
-                try:
-                    yield from _collected(pyarrow, folder, path.as_py(), content.as_buffer(), table)
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        here, folder = "", None
+        paths: Dict[str, str] = {}
+        try:
+            for batch in batches:
+                for path, content, of in zip(*(batch.column(n) for n in ("path", "content", "folder"))):
+                    if of.as_py() != folder:
+                        yield from self.flush(here, paths)
+                        shutil.rmtree(here, ignore_errors=True)
+                        here, folder, paths = tempfile.mkdtemp(prefix="gpumemtrace-spark-"), of.as_py(), {}
+                    file = os.path.join(here, os.path.basename(path.as_py()))
+                    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+                        out.write(content.as_buffer())
+                    paths[file] = path.as_py()
+            yield from self.flush(here, paths)
+        finally:
+            shutil.rmtree(here, ignore_errors=True)
 
-    return rows
+    def flush(self, here: str, paths: Dict[str, str]) -> Iterator[Any]:
+        """The rows of the files of one folder."""
+        if not paths:
+            return
+        lake, wanted = os.path.join(here, "lake"), ["--tables", "allocations"] if self.table == "allocations" else []
+        said = json.loads(run("collect", *paths, "-o", lake, *wanted, "--json", fine=3))
+        for one in said["recordings"]:
+            if "error" in one:
+                print(f"gpumemtrace: {one['error'].replace(one['file'], paths[one['file']])}", file=sys.stderr)
+        for part in _files(os.path.join(lake, self.table)):
+            yield from self.rows(part, paths)
+
+    def rows(self, part: str, paths: Dict[str, str]) -> Iterator[Any]:
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+        place = dict(folder.split("=", 1) for folder in part.split("/") if "=" in folder)
+        fixed = {"project": place["project"], "run": place["run"], "rank": int(place["rank"]),
+                 "day": datetime.date.fromisoformat(place["day"])}
+        for batch in parquet.ParquetFile(part).iter_batches():
+            columns: List[Any] = []
+            for name in self.names:
+                if name in fixed:
+                    columns.append(arrow.array([fixed[name]] * batch.num_rows))
+                elif name == "recording":
+                    columns.append(arrow.array([paths.get(p, p) for p in batch.column(name).to_pylist()]))
+                else:
+                    columns.append(batch.column(name))
+            yield arrow.RecordBatch.from_arrays(columns, names=self.names)
 
 
-def _collected(pyarrow: Any, folder: str, path: str, content: Any, table: str) -> Iterator[Any]:
-    file = os.path.join(folder, os.path.basename(path))
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-        out.write(content)
-    wanted = ["--tables", "allocations"] if table == "allocations" else []
-    try:
-        placed = json.loads(run("collect", file, "-o", os.path.join(folder, "lake"), "--json", *wanted))["recordings"][0]
-    except Error as error:
-        yield _batch(pyarrow, table, {"project": None, "day": None, "run": None, "rank": None}, [], path, error.sentence)
-        return
-    parts = [os.path.join(here, name) for here, _, names in os.walk(os.path.join(folder, "lake", table)) for name in names]
-    for part in parts:
-        for batch in pyarrow.parquet.ParquetFile(part).iter_batches():
-            yield _batch(pyarrow, table, placed, [batch], path, None)
-
-
-def _batch(pyarrow: Any, table: str, place: Dict[str, Any], batches: List[Any], path: str, error: Any) -> Any:
-    raise NotImplementedError
+def _files(folder: str) -> List[str]:
+    return sorted(os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)

@@ -50,6 +50,7 @@ static const char *const environment[] = {
 	"PMIX_RANK",
 	"SLURM_PROCID",
 	"SLURM_JOB_ID",
+	"USER",
 	"OMP_NUM_THREADS",
 	"PYTHONMALLOC",
 	"SIMGPU_*",

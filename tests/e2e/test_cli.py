@@ -333,7 +333,7 @@ def test_broken_files(words, tmp_path):
     if not opens:
         for command in READERS:
             extra = {"stack": ["1"], "why": ["1"], "diff": [path], "html": ["-o", tmp_path / "x"], "recover": ["-o", tmp_path / "x"],
-                     "collect": ["-o", tmp_path / "x"],
+                     "collect": ["-o", tmp_path / "x"], "dashboard": ["-o", tmp_path / "x"],
                      "check": ["--max-peak", "1TB"]}.get(command, [])
             assert_refused(run(command, path, *extra), 3)
         return

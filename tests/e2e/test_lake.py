@@ -15,6 +15,7 @@ import pytest
 
 import json_page
 from conftest import ROOT, TABLES, Tool
+from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
 TOOLS = ROOT / ".venv-tools/bin/python"
@@ -255,3 +256,45 @@ def test_wrong_questions(lake, tmp_path):
             continue
         done = call("sql", *args, **more)
         assert done.returncode == code and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)
+
+
+# The dashboard
+
+
+@readers
+@needs_browser
+def test_dashboard(lake, tmp_path):
+    """It shows what the queries say, sorts by a click, finds by words, and takes no text for markup."""
+    page, all_runs = tmp_path / "lake.html", tmp_path / "all"
+    shutil.copytree(lake, all_runs)
+    foreign = "<img src=x onerror=alert(1)></script>"
+    collect(write(tmp_path / "in", "a.gmt", script(None, facts=[f"git.commit {foreign}", "cwd /home/u/odd"])), "-o", all_runs)
+    done = call("dashboard", all_runs, "-o", page, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout) == {"file": str(page), "bytes": page.stat().st_size}
+    rows = "[...document.querySelectorAll('#table-runs tbody tr')].map(r => r.textContent)"
+    sort = "[...document.querySelectorAll('#table-runs th button')].find(b => b.textContent === 'peak').click()"
+    found = browse(page, {"evaluate": rows}, {"evaluate": sort}, {"evaluate": rows},
+                   {"evaluate": "document.getElementById('summary').textContent"}, {"evaluate": "document.body.textContent.includes('<img src')"},
+                   {"evaluate": "document.images.length"})
+    before, _, after, summary, shown, images = found
+    assert sorted(before) == sorted(after) and len(after) == 6 and "21.8 GiB" in after[0] and "11.6 GiB" in after[1]
+    assert summary.startswith("15 recordings of 6 runs") and "2 ran out of memory" in summary
+    assert shown and images == 0
+
+
+def test_no_dashboard_of_what_is_no_lake(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    for args, code, says in [((tmp_path, "-o", tmp_path / "x"), 3, "no lake"), ((tmp_path,), 2, "-o OUT.html")]:
+        done = call("dashboard", *args)
+        assert done.returncode == code and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr
+
+
+@readers
+def test_commands_of_the_document_run(tmp_path):
+    runs(tmp_path / "runs")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gpumemtrace").symlink_to(Tool.path)
+    env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "GPUMEMTRACE_PYTHON": str(TOOLS)}
+    for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs/lake.md").read_text(), re.S):
+        done = subprocess.run(["bash", "-ec", block], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout, (block, done.stderr)

@@ -15,7 +15,7 @@ static const struct fact {
 	const char *keys[3];
 	bool number;
 } facts[] = {
-	{ LAKE_ranks_user, { "env.USER", "uid" }, false },
+	{ LAKE_ranks_user, { "env.USER" }, false },
 	{ LAKE_ranks_host, { "host" }, false },
 	{ LAKE_ranks_pid, { "pid" }, true },
 	{ LAKE_ranks_world, { "env.WORLD_SIZE" }, true },

@@ -35,7 +35,7 @@ join (
   from ranks
   group by project, day, run
 ) m on r.project = m.project and r.day = m.day and r.run = m.run
-where m.ranks > 1 and abs(r.peak_bytes - m.median_bytes) > 2097152 and abs(r.peak_bytes - m.median_bytes) > 0.02 * m.median_bytes
+where m.ranks > 1 and abs(r.peak_bytes - m.median_bytes) > 2097152 and abs(r.peak_bytes - m.median_bytes) > 2e-2 * m.median_bytes
 
 -- view largest_growth: What stays with each step, by class, line and module: in how many runs, and the most of them.
 select g.project, g.class, g.function, g.file, g.line, g.module, count(distinct g.run) as runs,
@@ -46,7 +46,7 @@ group by g.project, g.class, g.function, g.file, g.line, g.module
 -- view fragmentation: By setting of the allocator: what was reserved at the peak and in no block, and how often memory ran out.
 select f.project, f.alloc_conf, f.card, count(*) as recordings, cast(median(f.cached_bytes) as bigint) as cached_bytes,
   max(f.cached_bytes) as most_cached_bytes, max(f.largest_hole_bytes) as largest_hole_bytes,
-  round(100.0 * median(f.cached_share), 1) as cached_percent, cast(sum(f.retries) as bigint) as retries, cast(sum(f.refusals) as bigint) as refusals
+  round(100e0 * median(f.cached_share), 1) as cached_percent, cast(sum(f.retries) as bigint) as retries, cast(sum(f.refusals) as bigint) as refusals
 from (
   select project, coalesce(alloc_conf, '(default)') as alloc_conf, card, largest_hole_bytes, retries, refusals,
     reserved_at_peak_bytes - peak_bytes as cached_bytes,
@@ -58,11 +58,11 @@ group by f.project, f.alloc_conf, f.card
 
 -- view unused_memory: What each user's recordings left unused on their cards at their highest moment, and for how long.
 select u.user, u.project, u.card, count(*) as recordings, cast(median(u.unused_bytes) as bigint) as unused_bytes,
-  min(u.unused_bytes) as least_unused_bytes, round(100.0 * sum(u.unused_bytes) / sum(u.total_bytes), 1) as unused_percent,
-  round(sum(u.hours), 4) as hours, round(sum(u.unused_bytes * u.hours) / 1073741824.0, 3) as unused_gib_hours
+  min(u.unused_bytes) as least_unused_bytes, round(100e0 * sum(u.unused_bytes) / sum(u.total_bytes), 1) as unused_percent,
+  round(sum(u.hours), 4) as hours, round(sum(u.unused_bytes * u.hours) / 1073741824e0, 3) as unused_gib_hours
 from (
   select coalesce(user, '(not known)') as user, project, card, total_bytes, total_bytes - used_bytes as unused_bytes,
-    duration_ns / 3600000000000.0 as hours
+    duration_ns / 3.6e12 as hours
   from ranks
   where total_bytes > 0 and used_bytes <= total_bytes
 ) u

@@ -13,7 +13,12 @@
 	extern const char page_asset_##name[], page_asset_end_##name[];
 #include "page_assets.def"
 
-enum { RUN = 1 << PAGE_RUN, DIFF = 1 << PAGE_DIFF, SEARCH = 1 << PAGE_SEARCH };
+enum {
+	RUN = 1 << PAGE_RUN,
+	DIFF = 1 << PAGE_DIFF,
+	SEARCH = 1 << PAGE_SEARCH,
+	LAKE = 1 << PAGE_LAKE
+};
 
 static const struct asset {
 	const char *start, *end;

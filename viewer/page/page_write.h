@@ -13,6 +13,7 @@ enum page_kind {
 	PAGE_RUN,    /* a recording, or the ranks of one */
 	PAGE_DIFF,   /* two of them compared */
 	PAGE_SEARCH, /* cards and settings of a search */
+	PAGE_LAKE,   /* the collected runs */
 };
 
 struct page_text {

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dashboard of a lake: a table for each ready question, and the peaks over commits as a chart. */
+
+const WORDS = { git_commit: 'commit', git_branch: 'branch', bytes_per_step: 'per step', change_bytes: 'change', from_median_bytes: 'from median', peak_at: 'where', alloc_conf: 'setting' };
+
+function titleOf(name) {
+  return WORDS[name] || name.replace(/_bytes$/, '').replace(/_ns$/, '').replace(/_/g, ' ');
+}
+
+/* What a column holds, by its name and type. */
+function kindOf([name, type]) {
+  if (name === 'change_bytes' || name === 'from_median_bytes') return 'change';
+  if (name === 'bytes' || name === 'bytes_per_step' || name.endsWith('_bytes')) return 'bytes';
+  if (name.endsWith('_ns')) return 'ns';
+  return /INT|DOUBLE|DECIMAL|FLOAT/.test(type) ? 'number' : 'text';
+}
+
+function cellOf(kind, name, value) {
+  if (value === null) return '';
+  if (kind === 'bytes') return h('span', { title: exactText(value) }, bytesText(value));
+  if (kind === 'change') return h('span', { title: exactText(value), class: value > 0 ? 'up' : value < 0 ? 'down' : '' }, growthText(value));
+  if (kind === 'ns') return secondsText(value);
+  if (kind === 'number') return Number.isInteger(value) ? countText(value) : String(value);
+  const text = visible(String(value));
+  return name === 'git_commit' ? h('span', { title: text }, text.slice(0, 10)) : name === 'file' ? h('span', { title: text }, baseName(text)) : text;
+}
+
+function sortedTable(p, panelOf) {
+  const holder = h('div', { class: 'scroll' }), kinds = p.columns.map(kindOf), MOST = 300;
+  let sort = null, text = '', most = MOST;
+  const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search in ' + p.title, oninput: () => { text = search.value.toLowerCase(); show(); } });
+  const short = p.columns.map((c, i) => p.rows.every((r) => String(r[i]).length <= 32));
+  const used = p.columns.map((c, i) => p.rows.some((r) => r[i] !== null));
+
+  function heading(i) {
+    const b = h('button', { type: 'button', class: 'sort', onclick: () => { sort = { i, down: sort && sort.i === i ? !sort.down : kinds[i] !== 'text' }; show(); } }, titleOf(p.columns[i][0]));
+    if (sort && sort.i === i) b.setAttribute('aria-sort', sort.down ? 'descending' : 'ascending');
+    return b;
+  }
+
+  function show() {
+    const rows = p.rows.filter((r) => !text || r.some((v) => v !== null && String(v).toLowerCase().includes(text)));
+    if (sort) {
+      const { i, down } = sort, far = kinds[i] === 'change' ? Math.abs : (v) => v;
+      rows.sort((a, b) => (a[i] === null) - (b[i] === null) || (far(a[i]) < far(b[i]) ? -1 : far(a[i]) > far(b[i]) ? 1 : 0) * (down ? -1 : 1));
+    }
+    const shown = p.columns.map((c, i) => i).filter((i) => used[i]), left = rows.length - most;
+    replace(holder, table(shown.map((i) => ({ title: heading(i), right: kinds[i] !== 'text', class: short[i] ? 'short' : '' })),
+      rows.slice(0, most).map((r) => shown.map((i) => cellOf(kinds[i], p.columns[i][0], r[i]))), { class: 'lake', id: 'table-' + p.name }),
+    left > 0 ? h('button', { type: 'button', class: 'plain', onclick: () => { most = Infinity; show(); } }, 'Show ' + plural(left, 'more row')) : null,
+    p.left_out ? h('p', { class: 'note' }, plural(p.left_out, 'row') + ' left out: gpumemtrace sql has them.') : null);
+  }
+
+  if (!p.rows.length) panelOf.body.append(h('p', { class: 'note' }, 'None.'));
+  else panelOf.body.append(p.rows.length > 12 ? h('div', { class: 'filters' }, search) : '', holder);
+  if (p.rows.length) show();
+}
+
+/* Points of one command on one card, in order of time. */
+function seriesOf(p) {
+  const at = Object.fromEntries(p.columns.map(([name], i) => [name, i])), all = new Map();
+  for (const r of p.rows) {
+    const name = [r[at.project], r[at.command], r[at.card]].filter(Boolean).map((x) => visible(String(x))).join(', ');
+    if (r[at.peak_bytes] === null) continue;
+    if (!all.has(name)) all.set(name, []);
+    all.get(name).push({ day: r[at.first_day], commit: r[at.git_commit] || '', peak: r[at.peak_bytes], least: r[at.least_peak_bytes], most: r[at.most_peak_bytes] });
+  }
+  return [...all].map(([name, points]) => ({ name, points })).sort((a, b) => b.points.length - a.points.length);
+}
+
+function drawPeaks(g, width, height, points) {
+  const left = 74, bottom = 22, top = 8, most = Math.max(...points.map((p) => p.most)) * 1.05 || 1;
+  const x = (i) => left + (points.length > 1 ? i * (width - left - 14) / (points.length - 1) : (width - left) / 2);
+  const y = (v) => top + (height - top - bottom) * (1 - v / most);
+  g.clearRect(0, 0, width, height);
+  g.font = FONT(11);
+  for (let k = 0; k <= 4; k++) {
+    g.strokeStyle = css('--rule');
+    g.beginPath(); g.moveTo(left, y(most * k / 4)); g.lineTo(width, y(most * k / 4)); g.stroke();
+    g.fillStyle = css('--ink-3');
+    g.textAlign = 'right';
+    g.fillText(bytesText(most * k / 4), left - 8, y(most * k / 4) + 4);
+  }
+  g.strokeStyle = g.fillStyle = css('--accent');
+  g.lineWidth = 1.5;
+  g.beginPath();
+  points.forEach((p, i) => (i ? g.lineTo(x(i), y(p.peak)) : g.moveTo(x(i), y(p.peak))));
+  g.stroke();
+  points.forEach((p, i) => {
+    g.beginPath(); g.moveTo(x(i), y(p.least)); g.lineTo(x(i), y(p.most)); g.stroke();
+    g.beginPath(); g.arc(x(i), y(p.peak), 3, 0, 7); g.fill();
+  });
+  g.fillStyle = css('--ink-3');
+  const step = Math.max(1, Math.ceil(points.length * 90 / Math.max(1, width - left)));
+  points.forEach((p, i) => { if (i % step === 0) { g.textAlign = i === 0 ? 'left' : i === points.length - 1 ? 'right' : 'center'; g.fillText(p.commit.slice(0, 8) || p.day, x(i), height - 6); } });
+}
+
+function peaksChart(p, panelOf) {
+  const series = seriesOf(p);
+  if (!series.length) return;
+  let chosen = series[0];
+  const pick = h('select', { 'aria-label': 'Command', onchange: () => { chosen = series[pick.selectedIndex]; c.redraw(); } },
+    series.map((s) => h('option', {}, s.name + ' (' + plural(s.points.length, 'commit') + ')')));
+  const holder = h('div', {});
+  panelOf.body.append(h('div', { class: 'filters' }, pick), holder);
+  const c = canvas(holder, 220, (g, width, height) => drawPeaks(g, width, height, chosen.points));
+  on('theme', c.redraw);
+}
+
+function startLake() {
+  const doc = app.doc = JSON.parse(document.getElementById('first').textContent), [all, ...panels] = doc.panels;
+  const n = Object.fromEntries(all.columns.map(([name], i) => [name, (all.rows[0] || [])[i]]));
+  document.getElementById('command').textContent = visible(doc.lake);
+  document.getElementById('summary').textContent = [plural(n.recordings, 'recording') + ' of ' + plural(n.runs, 'run'), plural(n.projects, 'project'),
+    n.first_day === n.last_day ? n.first_day : n.first_day + ' to ' + n.last_day, n.out_of_memory ? countText(n.out_of_memory) + ' ran out of memory' : null,
+    n.without_end ? countText(n.without_end) + ' without an end' : null].filter(Boolean).join('  |  ');
+  app.ready = true;
+  for (const p of panels) {
+    const made = panel(p.name, p.title + (p.rows.length ? '' : ': none'), p.note);
+    if (p.name === 'peaks') peaksChart(p, made);
+    sortedTable(p, made);
+  }
+  themeSwitch();
+  window.gpumemtrace = { app };
+  document.documentElement.dataset.ready = 'yes';
+}
+
+startLake();
