@@ -85,7 +85,7 @@ def test_plain(cudart, tmp_path):
     assert all(e.get("stack") for e in toy.dump(path) if e["kind"].startswith("mem_"))
 
 
-@pytest.mark.parametrize("mode", ["threads", "visitors"])
+@pytest.mark.parametrize("mode", ["threads", "threads128", "visitors", "short_threads"])
 def test_threads(cudart, tmp_path, mode):
     assert start(cudart, tmp_path, mode).stdout == "done\n"
     [[path]] = check(tmp_path, in_order=False).values()
@@ -131,7 +131,7 @@ def no_core():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-@pytest.mark.parametrize("mode,code", [("abort", -6), ("kill", -9)])
+@pytest.mark.parametrize("mode,code", [("abort", -6), ("segv", -11), ("kill", -9)])
 def test_hard_ends_lose_nothing(cudart, tmp_path, mode, code):
     done = start(cudart, tmp_path, mode, preexec_fn=no_core)
     assert (done.returncode, done.stderr) == (code, "")

@@ -77,7 +77,7 @@ static void *one(void *arg)
 
 static void in_threads(int count, void *(*fn)(void *), void *arg)
 {
-	pthread_t t[64];
+	pthread_t t[128];
 
 	for (int i = 0; i < count; i++)
 		pthread_create(&t[i], NULL, fn, arg);
@@ -94,6 +94,17 @@ static void mode_plain(void)
 static void mode_threads(void)
 {
 	in_threads(16, churn, (void *)(intptr_t)1000);
+}
+
+static void mode_threads128(void)
+{
+	in_threads(128, churn, (void *)(intptr_t)200);
+}
+
+static void mode_short_threads(void)
+{
+	for (int i = 0; i < 100; i++)
+		in_threads(100, one, NULL);
 }
 
 static void mode_visitors(void)
@@ -338,10 +349,28 @@ static void mode_abort(void)
 	abort();
 }
 
+static void mode_segv(void)
+{
+	volatile int *nothing = NULL;
+
+	signal(SIGSEGV, SIG_DFL);
+	in_threads(4, churn, (void *)(intptr_t)300);
+	*nothing = 1;
+}
+
 static void mode_kill(void)
 {
 	in_threads(4, churn, (void *)(intptr_t)300);
 	kill(getpid(), SIGKILL);
+}
+
+/* Long enough that its files can be meddled with. */
+static void mode_busy(void)
+{
+	for (int i = 0; i < 20; i++) {
+		in_threads(4, churn, (void *)(intptr_t)300);
+		usleep(20000);
+	}
 }
 
 /* To be killed. */
@@ -441,6 +470,8 @@ static const struct {
 } modes[] = {
 	{ "plain", mode_plain },
 	{ "threads", mode_threads },
+	{ "threads128", mode_threads128 },
+	{ "short_threads", mode_short_threads },
 	{ "visitors", mode_visitors },
 	{ "fork", mode_fork },
 	{ "rawfork", mode_rawfork },
@@ -457,12 +488,14 @@ static const struct {
 	{ "_exit", mode__exit },
 	{ "quick_exit", mode_quick_exit },
 	{ "abort", mode_abort },
+	{ "segv", mode_segv },
 	{ "kill", mode_kill },
 	{ "busy_exit", mode_busy_exit },
 	{ "close_all", mode_close_all },
 	{ "signals", mode_signals },
 	{ "escape", mode_escape },
 	{ "none", mode_none },
+	{ "busy", mode_busy },
 	{ "churn", mode_churn },
 };
 
