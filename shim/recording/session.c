@@ -115,6 +115,16 @@ static bool say_failed(int err)
 	return false;
 }
 
+/* The rings are in this process's memory alone: a kill takes what is not yet written. */
+static void say_unshared(void)
+{
+	static bool said;
+
+	output_remove_live();
+	gmt_say(&said, "the recording's place maps no files; if the program is killed, the events "
+		       "of the last moments are lost");
+}
+
 static bool open_files(void)
 {
 	uint32_t pid = (uint32_t)getpid();
@@ -125,8 +135,11 @@ static bool open_files(void)
 		return say_failed(errno);
 	errno = os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) ? ENOSPC : EFBIG;
 	if (errno == ENOSPC && live_open(output_get()->live_fd, pid, offset) &&
-	    drain_open(output_get()->fd, pid, offset))
+	    drain_open(output_get()->fd, pid, offset)) {
+		if (!live_is_shared())
+			say_unshared();
 		return true;
+	}
 	err = errno;
 	output_drop();
 	live_forget();

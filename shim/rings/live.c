@@ -103,13 +103,24 @@ static void write_header(uint32_t pid, int64_t clock_offset)
 	__atomic_store_n(&h->magic, GMT_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
-bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
+static uint32_t map_most(int fd)
 {
-	struct stat st = { 0 };
 	uint32_t most = LIVE_RINGS_MAX;
 
 	while (!(live.base = map_regions(fd, most)) && most > 16)
 		most /= 4;
+	return most;
+}
+
+bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
+{
+	struct stat st = { 0 };
+	uint32_t most = map_most(fd);
+
+	if (!live.base && fd >= 0 && (errno == ENODEV || errno == EINVAL)) {
+		fd = -1; /* a file system without shared mappings */
+		most = map_most(fd);
+	}
 	live.ready = os_map(LIVE_RINGS_MAX);
 	if (!live.base || !live.ready || (fd >= 0 && fstat(fd, &st)))
 		return false;
