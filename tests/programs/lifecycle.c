@@ -91,25 +91,19 @@ static void mode_plain(void)
 	allocate(2000);
 }
 
+static int count_of(int usual)
+{
+	return getenv("COUNT") ? atoi(getenv("COUNT")) : usual;
+}
+
 static void mode_threads(void)
 {
-	in_threads(16, churn, (void *)(intptr_t)1000);
-}
-
-static void mode_threads128(void)
-{
-	in_threads(128, churn, (void *)(intptr_t)200);
-}
-
-static void mode_short_threads(void)
-{
-	for (int i = 0; i < 100; i++)
-		in_threads(100, one, NULL);
+	in_threads(count_of(16), churn, (void *)(intptr_t)(16000 / count_of(16)));
 }
 
 static void mode_visitors(void)
 {
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < count_of(20); i++)
 		in_threads(50, one, NULL);
 }
 
@@ -349,18 +343,11 @@ static void mode_abort(void)
 	abort();
 }
 
-static void mode_segv(void)
-{
-	volatile int *nothing = NULL;
-
-	signal(SIGSEGV, SIG_DFL);
-	in_threads(4, churn, (void *)(intptr_t)300);
-	*nothing = 1;
-}
-
 static void mode_kill(void)
 {
 	in_threads(4, churn, (void *)(intptr_t)300);
+	if (count_of(SIGKILL) == SIGSEGV)
+		*(volatile int *)(uintptr_t)count_of(0) = 1;
 	kill(getpid(), SIGKILL);
 }
 
@@ -470,8 +457,6 @@ static const struct {
 } modes[] = {
 	{ "plain", mode_plain },
 	{ "threads", mode_threads },
-	{ "threads128", mode_threads128 },
-	{ "short_threads", mode_short_threads },
 	{ "visitors", mode_visitors },
 	{ "fork", mode_fork },
 	{ "rawfork", mode_rawfork },
@@ -488,7 +473,6 @@ static const struct {
 	{ "_exit", mode__exit },
 	{ "quick_exit", mode_quick_exit },
 	{ "abort", mode_abort },
-	{ "segv", mode_segv },
 	{ "kill", mode_kill },
 	{ "busy_exit", mode_busy_exit },
 	{ "close_all", mode_close_all },
