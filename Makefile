@@ -201,6 +201,18 @@ $(FUZZ:%=fuzz-%): fuzz-%: | all
 	$(FUZZ_ENV) $(FUZZ_B)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -max_len=20000 -rss_limit_mb=2000 \
 	  -timeout=10 -artifact_prefix=build/fuzz/ build/fuzz/found_$* tests/fuzz/corpus/$*
 
+.PHONY: coverage reliability test-aarch64
+coverage:  ## lines of the reader that the fuzzers' corpora reach (gcov); fails below 95 %
+	@scripts/coverage.sh
+reliability: setup  ## 1,000 kills, a full disk at every call: an hour; docs/reliability.md has the figures
+	@$(MAKE) --no-print-directory all programs
+	@GPUMEMTRACE_TEST_KILLS=1000 GPUMEMTRACE_TEST_LONG=1 .venv/bin/python -m pytest -q -c tests/pytest.ini -o timeout=7200 \
+	  --junitxml=build/reliability.xml tests/e2e/test_kill9.py tests/e2e/test_programs.py tests/e2e/test_faults.py tests/e2e/test_company.py
+	@sed -n 's/.*name="\(test_[^"]*\)"[^>]*><properties><property name="figure" value="\([^"]*\)".*/\1: \2/p' build/reliability.xml
+test-aarch64: setup  ## unit tests for aarch64, built by the wheels' compiler, run under qemu
+	@scripts/setup.sh wheel
+	@scripts/aarch64.sh
+
 .PHONY: tsan
 tsan: export TSAN_OPTIONS := halt_on_error=1
 tsan:  ## unit tests that start threads, under the thread sanitizer

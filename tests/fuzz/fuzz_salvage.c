@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define PID	4711
 #define REGIONS 2
+#define LEVEL	1 /* of compression: the quickest */
 
 /* What is laid, and what is left of the input. */
 struct laying {
@@ -73,9 +74,10 @@ static void append(struct laying *l, const void *data, size_t len)
 	l->at += len;
 }
 
-static void lay_header(struct laying *l)
+/* Of a later version, or of another process than the live file. */
+static void lay_header(struct laying *l, bool later, bool other)
 {
-	struct gmt_file_header h = { .version = GMT_VERSION, .pid = PID };
+	struct gmt_file_header h = { .version = GMT_VERSION + later, .pid = PID + other };
 
 	h.header_bytes = sizeof(h);
 	gmt_file_header_seal(&h);
@@ -263,7 +265,16 @@ static int hear_event(void *ctx, const struct gmt_event *e)
 	return h->writer ? gmt_writer_event(h->writer, e) : 0;
 }
 
-static const struct gmt_tool tool = { .def = hear_def, .event = hear_event };
+static void hear_progress(void *ctx, uint64_t done, uint64_t all)
+{
+	(void)ctx;
+	if (done > all)
+		abort();
+}
+
+static const struct gmt_tool tool = { .def = hear_def,
+				      .event = hear_event,
+				      .progress = hear_progress };
 
 static int hear(struct gmt_reader *r, struct heard *h, struct gmt_writer *w, uint64_t from,
 		uint64_t to)
@@ -296,9 +307,10 @@ static void read_copy(int fd, const struct heard *first, bool forged)
 static void copy(struct gmt_reader *r, const struct heard *first, bool forged)
 {
 	static struct heard again;
-	struct gmt_writer_info info = { PID, 0, 1 };
+	struct gmt_writer_info info = { PID, 0, LEVEL };
 	int fd = memfd_create("copy", MFD_CLOEXEC), err;
-	struct gmt_writer *w = gmt_writer_open(workspace, gmt_writer_workspace(), fd, &info, &err);
+	struct gmt_writer *w =
+		gmt_writer_open(workspace, gmt_writer_workspace(LEVEL), fd, &info, &err);
 
 	if (!w || hear(r, &again, w, 0, UINT64_MAX) || !same(first, &again) || gmt_writer_finish(w))
 		abort();
@@ -336,15 +348,19 @@ static void remove_all(void)
 
 static void prepare(void)
 {
+	int err = 0;
+
 	if (paths[0][0])
 		return;
 	if (!mkdtemp(folder))
 		abort();
+	if (gmt_reader_open(folder, &err) || err >= 0)
+		abort(); /* a folder is no recording */
 	snprintf(paths[0], sizeof(paths[0]), "%s/run.gmt", folder);
 	snprintf(paths[1], sizeof(paths[1]), "%s/run.gmt.live", folder);
 	atexit(remove_all);
 	packer = ZSTD_createCCtx();
-	workspace = aligned_alloc(64, (gmt_writer_workspace() + 63) & ~(size_t)63);
+	workspace = aligned_alloc(64, (gmt_writer_workspace(LEVEL) + 63) & ~(size_t)63);
 }
 
 static int make(const char *path)
@@ -369,7 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	choice = (uint8_t)take(&l, 1);
 	l.forged = choice & 8;
 	if (choice & 1)
-		lay_header(&l);
+		lay_header(&l, choice & 16, choice & 32);
 	for (int i = 0; i < 64 && l.p < l.end; i++)
 		lay_piece(&l);
 	close(l.file);

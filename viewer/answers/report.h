@@ -25,6 +25,8 @@ struct report {
 };
 
 void report_text(struct report *r, struct emit *out);
+/* Most of the device in one piece. */
+void report_pools(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 /* Bytes of each class at that moment; until the next call. */
 const uint64_t *report_by_class(struct report *r, const struct moment *mo);

@@ -201,6 +201,7 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	if (mo->framework)
 		report_classes(r, mo, out);
 	holders_table(r, mo, out);
+	report_pools(r, mo, out);
 	cache_lines(r, mo, out);
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
