@@ -206,7 +206,7 @@ coverage:  ## lines of the reader that the fuzzers' corpora reach (gcov); fails 
 	@scripts/coverage.sh
 reliability: setup  ## 1,000 kills, a full disk at every call: an hour; docs/reliability.md has the figures
 	@$(MAKE) --no-print-directory all programs
-	@GPUMEMTRACE_TEST_KILLS=1000 GPUMEMTRACE_TEST_LONG=1 .venv/bin/python -m pytest -q -c tests/pytest.ini -o timeout=7200 \
+	@GPUMEMTRACE_TEST_KILLS=1000 GPUMEMTRACE_TEST_LONG=1 .venv/bin/python -m pytest -q -c tests/pytest.ini -o timeout=7200 -o junit_family=xunit1 \
 	  --junitxml=build/reliability.xml tests/e2e/test_kill9.py tests/e2e/test_programs.py tests/e2e/test_faults.py tests/e2e/test_company.py
 	@sed -n 's/.*name="\(test_[^"]*\)"[^>]*><properties><property name="figure" value="\([^"]*\)".*/\1: \2/p' build/reliability.xml
 test-aarch64: setup  ## unit tests for aarch64, built by the wheels' compiler, run under qemu
@@ -293,6 +293,6 @@ clean:  ## remove build/
 
 .PHONY: help
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## */\1\t/p' Makefile | expand -t 16
 
 -include $(shell find $(O) $(B)/programs -name '*.d' 2>/dev/null)

@@ -5,8 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Under an emulator: objects for another machine are not compiled by the tests (frames_objects), address space that
-# PLACEHOLDER of this machine cannot be started (following).
+# test_frames_objects compiles objects for this machine; test_following starts programs of this machine.
 LEFT_OUT='test_frames_objects test_following'
 
 ROOT=$(scripts/aarch64-root.sh) || { [ $? = 3 ] && echo 'test-aarch64: skipped'; exit 0; }

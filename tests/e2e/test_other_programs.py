@@ -61,3 +61,19 @@ def test_a_pool_of_most_of_the_device(programs, tool, name, owner, setting):
     text = report(tool, recording)
     assert "one piece, 74 % of the device" in text or "one piece, 75 % of the device" in text
     assert (owner is None and "own allocator" not in text) or (owner in text and setting in text)
+
+
+def test_the_line_that_asked_the_library(programs, tool):
+    """Packages of arrays only carry a request on, however they are laid out: the program's own line is named."""
+    names = ["numba", "cupy", "jax", "tensorflow", "cuda"]
+    for name in names:
+        inner = programs.folder / "site-packages" / name / "inner"
+        inner.mkdir(parents=True)
+        (inner / "driver.py").write_text("import ctypes\ndef take(n):\n    p = ctypes.c_void_p()\n"
+                                         "    ctypes.CDLL(None).cudaMalloc(ctypes.byref(p), ctypes.c_size_t(n))\n")
+    script = programs.folder / "mine.py"
+    script.write_text("import sys, runpy\nsys.path.insert(0, 'site-packages')\n" +
+                      "".join(f"take_{n} = runpy.run_path('site-packages/{n}/inner/driver.py')['take']\ndef of_{n}():\n    take_{n}({8 + i} << 20)\n"
+                              for i, n in enumerate(names)) + "".join(f"of_{n}()\n" for n in names))
+    text = report(tool, programs.traced(script))
+    assert [n for n in names if f"of_{n} mine.py:{5 + 3 * names.index(n)}" not in text] == [], text

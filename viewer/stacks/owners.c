@@ -69,8 +69,25 @@ bool owners_is_stdlib(const char *file)
 bool owners_is_plumbing(const char *file)
 {
 	static const char *const packages[] = {
-		"torch/",      "triton/",    "functorch/",	   "transformers/modeling_utils.py",
-		"accelerate/", "lightning/", "pytorch_lightning/", "transformers/trainer.py",
+		"torch/",
+		"triton/",
+		"functorch/",
+		"transformers/modeling_utils.py",
+		"accelerate/",
+		"lightning/",
+		"pytorch_lightning/",
+		"transformers/trainer.py",
+		"numba/",
+		"numba_cuda/",
+		"cupy/",
+		"cupyx/",
+		"cuda/",
+		"pycuda/",
+		"rmm/",
+		"jax/",
+		"jaxlib/",
+		"tensorflow/",
+		"keras/",
 	};
 	const char *package = strstr(file, "-packages/");
 
