@@ -25,7 +25,7 @@ size_t bytes_add_text(struct bytes *b, const char *s, size_t len)
 	while (len) {
 		size_t n = 0;
 
-		while (n < len && s[n] > 0)
+		while (n < len && (signed char)s[n] > 0) /* char has no sign on aarch64 */
 			n++;
 		bytes_add(b, s, n);
 		s += n;
