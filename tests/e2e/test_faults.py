@@ -196,18 +196,18 @@ def elsewhere(cudart):
 
 def test_a_place_that_may_not_be_written(elsewhere):
     """As a user who is not root: a folder that is shut, and other users' files at the names."""
-    def run_as_nobody(out):
+    def run_as_another(out):
         libs = [str(elsewhere / os.path.basename(p)) for p in (toy.SHIM, "libcudart.so.12")]
         env = dict(LOG=str(elsewhere / "log"), GPUMEMTRACE_OUTPUT=str(elsewhere / out), LD_PRELOAD=":".join(libs))
         return subprocess.run([elsewhere / "lifecycle", "plain"], env=env, cwd=elsewhere, capture_output=True, text=True, timeout=60,
                               **({"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}))
 
     (elsewhere / "shut").mkdir(mode=0o500)
-    assert "Permission denied" in warned_once(run_as_nobody("shut/run.gmt"))
+    assert "Permission denied" in warned_once(run_as_another("shut/run.gmt"))
     for name in ("run.gmt", "run.gmt.live"):
         (elsewhere / name).write_text("theirs")
         (elsewhere / name).chmod(0o600)
-    done = run_as_nobody("run.gmt")
+    done = run_as_another("run.gmt")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     assert [(elsewhere / n).read_text() for n in ("run.gmt", "run.gmt.live")] == ["theirs"] * 2
     [path] = elsewhere.glob("run.*.gmt")
