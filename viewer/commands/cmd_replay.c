@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay: the recorded requests through PyTorch's allocator with other settings. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/amount.h"
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../base/outfile.h"
+#include "../base/say.h"
+#include "../documents/columns.h"
+#include "../replay/packing.h"
+#include "../replay/replay.h"
+#include "command.h"
+
+struct replay_options {
+	const char *file;
+	char **confs;
+	const char *capacity, *curve;
+	long device;
+};
+
+/* One setting and what came of it. */
+struct try {
+	const char *conf;
+	struct alloc_settings settings;
+	struct replay_outcome outcome;
+};
+
+struct view {
+	struct requests_all all;
+	struct requests *requests;
+	struct try *tries;
+	size_t count, room, best;
+	struct try own; /* the settings of the recording */
+	char *own_text;
+	struct packing packing;
+	struct replay_limits limits;
+};
+
+static const char *const table[] = {
+#define TRY(conf) conf,
+#include "../replay/table.def"
+#undef TRY
+};
+
+#define TABLE (sizeof(table) / sizeof(*table))
+
+static int parse(struct try *t, const char *conf, const char *whose)
+{
+	char why[SETTINGS_WHY];
+	const char *text = strcmp(conf, "default") ? conf : "";
+
+	*t = (struct try){ .conf = conf };
+	if (!settings_parse(&t->settings, text, why))
+		return 0;
+	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
+}
+
+static int add(struct view *v, const char *conf)
+{
+	v->tries = need_grow(v->tries, &v->room, v->count, sizeof(*v->tries));
+	return parse(&v->tries[v->count++], conf, "--alloc-conf");
+}
+
+/* As the program had it; what no replay can do is as good as the default. */
+static void own_settings(struct view *v, const struct defs *defs)
+{
+	static const char *const keys[] = { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF",
+					    "PYTORCH_CUDA_ALLOC_CONF" };
+	struct defs_text text = { 0 };
+	char why[SETTINGS_WHY];
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !text.len; i++)
+		text = defs_meta(defs, keys[i]);
+	v->own_text = text.len ? need_copy(text.s, text.len) : need_copy("default", 7);
+	v->own.conf = v->own_text;
+	if (settings_parse(&v->own.settings, text.len ? v->own_text : "", why)) {
+		say_note("The recording's own setting cannot be replayed (%s): the default is "
+			 "taken in its place.",
+			 why);
+		settings_parse(&v->own.settings, "", why);
+	}
+}
+
+static int choose(struct view *v, const struct replay_options *o)
+{
+	int rc = 0;
+
+	for (char **c = o->confs; c && *c && !rc; c++)
+		rc = add(v, *c);
+	if (v->count)
+		return rc;
+	if (strcmp(v->own.conf, "default"))
+		rc = add(v, v->own.conf);
+	for (size_t i = 0; i < TABLE && !rc; i++)
+		rc = add(v, table[i]);
+	return rc;
+}
+
+static bool is_better(const struct replay_outcome *a, const struct replay_outcome *b)
+{
+	if (a->ooms != b->ooms)
+		return a->ooms < b->ooms;
+	if (a->peak_reserved_bytes != b->peak_reserved_bytes)
+		return a->peak_reserved_bytes < b->peak_reserved_bytes;
+	return a->retries < b->retries;
+}
+
+static void run_all(struct view *v)
+{
+	struct requests *r = v->requests;
+
+	replay_study(r, &v->own.settings);
+	for (size_t i = 0; i < v->count; i++) {
+		struct try *t = &v->tries[i];
+
+		say_progress("replaying settings", i, v->count);
+		replay_run(&t->outcome, r, &t->settings, &v->limits);
+		if (is_better(&t->outcome, &v->tries[v->best].outcome))
+			v->best = i;
+	}
+	replay_run(&v->own.outcome, r, &v->own.settings, &v->limits);
+	packing_make(&v->packing, r);
+	say_progress_end();
+}
+
+static bool setting_row(void *ctx, size_t i, struct row_replay_setting *row)
+{
+	const struct view *v = ctx;
+	const struct replay_outcome *o = &v->tries[i].outcome;
+	uint64_t peak = o->peak_bytes, reserved = o->peak_reserved_bytes;
+
+	*row = (struct row_replay_setting){ .alloc_conf = v->tries[i].conf,
+					    .peak_bytes = peak,
+					    .peak_reserved_bytes = reserved,
+					    .fragmentation_bytes = reserved - peak,
+					    .retries = o->retries,
+					    .ooms = o->ooms };
+	return true;
+}
+
+static struct row_replay document(struct view *v)
+{
+	const struct requests *r = v->requests;
+
+	return (struct row_replay){ .settings = { v->count, setting_row, v },
+				    .lower_bound_bytes = v->packing.lower_bound,
+				    .packed_bytes = v->packing.packed,
+				    .best = v->tries[v->best].conf,
+				    .device = r->device,
+				    .capacity_bytes = v->limits.capacity ? v->limits.capacity
+									 : r->limit,
+				    .requests = v->own.outcome.events,
+				    .agreeing_requests = v->own.outcome.agree,
+				    .recorded_alloc_conf = v->own.conf,
+				    .recorded_peak_reserved_bytes = r->peak_reserved,
+				    .recorded_ooms = r->ooms };
+}
+
+static void text_best(struct emit *out, const struct view *v)
+{
+	const struct try *best = &v->tries[v->best];
+	uint64_t own = v->own.outcome.peak_reserved_bytes,
+		 now = best->outcome.peak_reserved_bytes;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], line[400];
+
+	if (best->outcome.ooms < v->own.outcome.ooms)
+		snprintf(line, sizeof(line),
+			 "Best: %s. It refuses %llu requests where the recording's settings refuse "
+			 "%llu.",
+			 best->conf, (unsigned long long)best->outcome.ooms,
+			 (unsigned long long)v->own.outcome.ooms);
+	else if (now < own)
+		snprintf(line, sizeof(line),
+			 "Best: %s. It reserves %s less than the recording's settings: %s, not %s.",
+			 best->conf, human_bytes(a, own - now), human_bytes(b, now),
+			 human_bytes(c, own));
+	else
+		snprintf(line, sizeof(line),
+			 "None of them reserves less than the recording's settings (%s).",
+			 v->own.conf);
+	emit_paragraph(out, "", "", line);
+}
+
+static void text_trust(struct emit *out, const struct view *v)
+{
+	const struct replay_outcome *o = &v->own.outcome;
+	char a[HUMAN_MAX], b[HUMAN_MAX], line[400];
+
+	snprintf(line, sizeof(line),
+		 "With the recording's settings (%s) the cache holds what was recorded after %s of "
+		 "%s requests.",
+		 v->own.conf, human_count(a, o->agree), human_count(b, o->events));
+	emit_paragraph(out, "", "", line);
+}
+
+static void text(struct emit *out, struct view *v, struct row_replay *row)
+{
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("setting", replay_setting_alloc_conf, 2, -24),
+		TEXT_COLUMN("reserved", replay_setting_peak_reserved_bytes, 2, 10),
+		TEXT_COLUMN("in blocks", replay_setting_peak_bytes, 2, 10),
+		TEXT_COLUMN("in no block", replay_setting_fragmentation_bytes, 2, 10),
+		TEXT_COLUMN("retries", replay_setting_retries, 2, 7),
+		TEXT_COLUMN("refused", replay_setting_ooms, 2, 7),
+	};
+	char a[HUMAN_MAX], b[HUMAN_MAX];
+
+	emit_title(out, "%s requests on device %d, at most reserved with each setting",
+		   human_count(a, row->requests), v->requests->device);
+	if (row->capacity_bytes)
+		emit_line(out, "  The allocator can have %s of the device.",
+			  human_bytes(a, row->capacity_bytes));
+	emit_line(out, "%s", "");
+	emit_columns(out, replay_setting, &row->settings, columns, 0);
+	emit_line(out, "%s", "");
+	emit_line(out, "  All blocks planned beforehand: %s; what was alive at once: %s.",
+		  human_bytes(a, row->packed_bytes), human_bytes(b, row->lower_bound_bytes));
+	if (row->recorded_ooms)
+		emit_line(out, "  The recording has %s refused requests.",
+			  human_count(a, row->recorded_ooms));
+	emit_line(out, "%s", "");
+	text_best(out, v);
+	text_trust(out, v);
+}
+
+/* Lines where one of the curves changes. */
+static void write_curve(FILE *f, const struct view *v)
+{
+	size_t *at = need_new((v->count + 1) * sizeof(*at));
+	uint64_t event = 0;
+
+	fputs("request", f);
+	for (size_t i = 0; i < v->count; i++)
+		fprintf(f, ",\"%s\"", v->tries[i].conf);
+	while (event != UINT64_MAX) {
+		uint64_t next = UINT64_MAX;
+
+		fprintf(f, "\n%llu", (unsigned long long)event);
+		for (size_t i = 0; i < v->count; i++) {
+			const struct replay_outcome *o = &v->tries[i].outcome;
+
+			while (at[i] < o->level_count && o->levels[at[i]].event <= event)
+				at[i]++;
+			if (at[i] < o->level_count && o->levels[at[i]].event < next)
+				next = o->levels[at[i]].event;
+			fprintf(f, ",%llu",
+				at[i] ? (unsigned long long)o->levels[at[i] - 1].reserved : 0);
+		}
+		event = next;
+	}
+	fputc('\n', f);
+	free(at);
+}
+
+static int curve(const char *path, const struct view *v)
+{
+	struct outfile out;
+	int rc = outfile_open(&out, path, "request,", "a curve");
+
+	if (rc)
+		return rc;
+	write_curve(out.f, v);
+	return outfile_commit(&out);
+}
+
+static int limits(struct view *v, const struct replay_options *o, const struct defs *defs)
+{
+	struct defs_text version = defs_meta(defs, "torch.version");
+	long major = 2, minor = 6;
+	struct amount amount;
+
+	if (version.len)
+		sscanf(version.s, "%ld.%ld", &major, &minor);
+	v->limits.whole_pools = major > 2 || (major == 2 && minor >= 6);
+	v->limits.keep_levels = o->curve;
+	if (!o->capacity)
+		return 0;
+	if (!amount_parse(o->capacity, &amount) || amount.percent || amount.value < 1)
+		return say_error(EXIT_USAGE, "--capacity %s: not a number of bytes such as 24GiB",
+				 o->capacity);
+	v->limits.capacity = (uint64_t)amount.value;
+	return 0;
+}
+
+static int show(struct view *v, const struct replay_options *o, struct emit *out)
+{
+	struct row_replay row;
+
+	run_all(v);
+	row = document(v);
+	emit_document(out, replay, &row);
+	text(out, v, &row);
+	return o->curve ? curve(o->curve, v) : 0;
+}
+
+static int answer(const void *options, struct emit *out, struct recording *recording)
+{
+	const struct replay_options *o = options;
+	struct view v = { 0 };
+	int rc;
+
+	own_settings(&v, &recording->defs);
+	rc = choose(&v, o);
+	if (!rc)
+		rc = limits(&v, o, &recording->defs);
+	if (!rc)
+		rc = requests_read(&v.all, recording);
+	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
+	if (!rc && !v.requests)
+		rc = say_error(EXIT_UNREADABLE,
+			       "%s: no requests to PyTorch's allocator are in it for that device",
+			       o->file);
+	if (!rc)
+		rc = show(&v, o, out);
+	for (size_t i = 0; i < v.count; i++)
+		replay_outcome_free(&v.tries[i].outcome);
+	replay_outcome_free(&v.own.outcome);
+	requests_free(&v.all);
+	free(v.tries);
+	free(v.own_text);
+	return rc;
+}
+
+static const struct option_row options[] = {
+	OPTION(struct replay_options, confs, "alloc-conf", 0, MANY, "CONF",
+	       "a setting as in PYTORCH_CUDA_ALLOC_CONF; may be repeated; default: a table of them"),
+	OPTION(struct replay_options, capacity, "capacity", 0, TEXT, "SIZE",
+	       "what the allocator can have; default: the device without contexts and libraries"),
+	OPTION(struct replay_options, curve, "curve", 0, TEXT, "FILE",
+	       "write what is reserved after each request, a column for each setting (CSV)"),
+	OPTION_DEVICE(struct replay_options),
+	{ 0 },
+};
+
+const struct command command_replay = {
+	.name = "replay",
+	.summary = "the same requests with other allocator settings",
+	.text = "Puts the recorded requests through a model of PyTorch's caching allocator, with "
+		"each setting: what it would reserve, how often it would empty its cache and try "
+		"again, what it would refuse. Beside it what the requests need at least, and with "
+		"all addresses planned.",
+	.options = options,
+	.answer = answer,
+	COMMAND_FILE(struct replay_options, OPERAND_RUN, COMMAND_ONE),
+};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks: the best fit among what is cached, else a new segment, else what can be given back first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "allocator_parts.h"
+
+void allocator_init(struct allocator *a, const struct alloc_settings *s)
+{
+	*a = (struct allocator){ .settings = *s,
+				 .limit = UINT64_MAX,
+				 .allowed = UINT64_MAX,
+				 .device = 1ull << 40,
+				 .whole_pools = true,
+				 .next_place = 1ull << 56 };
+}
+
+void allocator_free(struct allocator *a)
+{
+	for (size_t i = 0; i < a->bin_count; i++)
+		free(a->bins[i]);
+	free(a->bins);
+	free(a->over);
+	pieces_free(&a->store);
+	places_free(&a->places);
+	memset(a, 0, sizeof(*a));
+}
+
+static bool is_bin(const struct bin *b, uint64_t stream, uint32_t pool, bool small)
+{
+	return b && b->stream == stream && b->pool == pool && b->small == small;
+}
+
+static struct bin *find_bin(struct allocator *a, uint64_t stream, uint32_t pool, bool small)
+{
+	struct bin **recent = &a->recent[!small];
+
+	if (is_bin(*recent, stream, pool, small))
+		return *recent;
+	for (size_t i = 0; i < a->bin_count; i++)
+		if (is_bin(a->bins[i], stream, pool, small))
+			return *recent = a->bins[i];
+	a->bins = need_grow(a->bins, &a->bin_room, a->bin_count, sizeof(*a->bins));
+	*recent = a->bins[a->bin_count++] = need_new(sizeof(**a->bins));
+	**recent = (struct bin){ .stream = stream,
+				 .pool = pool,
+				 .small = small,
+				 .unmapped.by_address = true };
+	return *recent;
+}
+
+bool allocator_room(const struct allocator *a, uint64_t bytes)
+{
+	return bytes <= a->limit && a->reserved <= a->limit - bytes;
+}
+
+void allocator_reserve(struct allocator *a, uint64_t bytes)
+{
+	a->reserved += bytes;
+	if (a->reserved > a->peak_reserved)
+		a->peak_reserved = a->reserved;
+}
+
+void allocator_release(struct allocator *a, uint64_t bytes)
+{
+	a->reserved -= bytes;
+}
+
+struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t addr,
+				  uint64_t size)
+{
+	struct piece *p = piece_new(&a->store);
+
+	p->bin = bin;
+	p->addr = addr;
+	p->size = size;
+	return p;
+}
+
+struct piece *allocator_cut(struct allocator *a, struct piece *p, uint64_t bytes)
+{
+	struct piece *rest = allocator_new_piece(a, p->bin, p->addr + bytes, p->size - bytes);
+
+	rest->expandable = p->expandable;
+	rest->mapped = p->mapped;
+	rest->prev = p;
+	rest->next = p->next;
+	if (rest->next)
+		rest->next->prev = rest;
+	p->next = rest;
+	p->size = bytes;
+	return rest;
+}
+
+void allocator_put_free(struct allocator *a, struct piece *p)
+{
+	p->since = a->searches;
+	pieces_insert(p->mapped ? &p->bin->free : &p->bin->unmapped, p);
+}
+
+void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbour)
+{
+	if (!neighbour || neighbour->taken || neighbour->mapped != p->mapped)
+		return;
+	pieces_erase(p->mapped ? &p->bin->free : &p->bin->unmapped, neighbour);
+	if (neighbour == p->prev) {
+		p->addr = neighbour->addr;
+		p->prev = neighbour->prev;
+		if (p->prev)
+			p->prev->next = p;
+	} else {
+		p->next = neighbour->next;
+		if (p->next)
+			p->next->prev = p;
+	}
+	p->size += neighbour->size;
+	piece_give(&a->store, neighbour);
+}
+
+static uint64_t can_grow_to(const struct piece *p)
+{
+	return p->size + (p->next && !p->next->mapped ? p->next->size : 0);
+}
+
+/* An expandable segment's free end is as large as it can become. */
+static struct piece *fitting(struct bin *bin, uint64_t bytes)
+{
+	struct piece *p = pieces_from(&bin->free, bytes, 0), *next;
+
+	if (!p || !p->expandable)
+		return p;
+	for (next = pieces_after(&bin->free, p);
+	     next && p->expandable && can_grow_to(next) < can_grow_to(p);
+	     next = pieces_after(&bin->free, p))
+		p = next;
+	return p;
+}
+
+static struct piece *usable(const struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	const struct alloc_settings *s = &a->settings;
+	struct piece *p = fitting(bin, bytes);
+
+	if (!p)
+		return NULL;
+	if (bytes < s->max_split && p->size >= s->max_split)
+		return NULL;
+	if (bytes >= s->max_split && p->size >= bytes + s->rounding)
+		return NULL;
+	return p;
+}
+
+static struct piece *find_free(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	struct piece *p = usable(a, bin, bytes);
+
+	if (!bin->small && !bin->pool)
+		a->searches++;
+	if (p)
+		pieces_erase(&bin->free, p);
+	return p;
+}
+
+static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	uint64_t segment = settings_segment(&a->settings, bytes);
+
+	if (a->reserved + segment > a->allowed)
+		return NULL;
+	if (a->settings.expandable && (!bin->pool || a->whole_pools))
+		return expandable_take(a, bin, bytes);
+	if (!allocator_room(a, segment))
+		return NULL;
+	allocator_reserve(a, segment);
+	return allocator_new_piece(a, bin, places_take(&a->places, segment), segment);
+}
+
+static struct piece *find_more(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	struct piece *p;
+
+	if (a->allowed != UINT64_MAX && a->settings.threshold > 0)
+		release_old(a);
+	p = new_segment(a, bin, bytes);
+	if (!p && release_some(a, bin, bytes))
+		p = new_segment(a, bin, bytes);
+	if (p || bin->pool) /* during a capture nothing is given back */
+		return p;
+	release_all(a);
+	a->retries++;
+	return new_segment(a, bin, bytes);
+}
+
+static bool splits(const struct allocator *a, const struct piece *p, uint64_t bytes)
+{
+	uint64_t rest = p->size - bytes;
+
+	if (p->bin->small || a->settings.expandable)
+		return rest >= 512;
+	return bytes < a->settings.max_split && rest > SMALL_MOST;
+}
+
+static struct piece *taken(struct allocator *a, struct piece *p)
+{
+	p->taken = true;
+	a->allocated += p->size;
+	if (a->allocated > a->peak_allocated)
+		a->peak_allocated = a->allocated;
+	return p;
+}
+
+struct piece *allocator_take(struct allocator *a, uint64_t asked, uint64_t stream, uint32_t pool)
+{
+	uint64_t bytes = settings_round(&a->settings, asked);
+	struct bin *bin = find_bin(a, stream, pool, bytes <= SMALL_MOST);
+	struct piece *p = find_free(a, bin, bytes);
+
+	if (!p)
+		p = find_more(a, bin, bytes);
+	if (!p) {
+		a->ooms++;
+		return NULL;
+	}
+	a->cut = splits(a, p, bytes);
+	if (a->cut)
+		allocator_put_free(a, allocator_cut(a, p, bytes));
+	return taken(a, p);
+}
+
+bool allocator_has(struct allocator *a, uint64_t asked, uint64_t stream, uint32_t pool)
+{
+	uint64_t bytes = settings_round(&a->settings, asked);
+
+	return usable(a, find_bin(a, stream, pool, bytes <= SMALL_MOST), bytes);
+}
+
+struct piece *allocator_there(struct allocator *a, uint64_t bytes, uint64_t stream)
+{
+	struct bin *bin = find_bin(a, stream, 0, bytes <= 2 * SMALL_MOST);
+	struct piece *p = allocator_new_piece(a, bin, places_take(&a->places, bytes), bytes);
+
+	allocator_reserve(a, bytes);
+	allocator_put_free(a, p);
+	return p;
+}
+
+struct piece *allocator_take_at(struct allocator *a, struct piece *p, uint64_t addr, uint64_t bytes)
+{
+	while (p && p->addr + p->size <= addr)
+		p = p->next;
+	if (!p || p->taken || addr < p->addr || addr + bytes > p->addr + p->size)
+		return NULL;
+	pieces_erase(&p->bin->free, p);
+	if (addr > p->addr) {
+		struct piece *rest = allocator_cut(a, p, addr - p->addr);
+
+		allocator_put_free(a, p);
+		p = rest;
+	}
+	if (bytes < p->size)
+		allocator_put_free(a, allocator_cut(a, p, bytes));
+	return taken(a, p);
+}
+
+void allocator_give(struct allocator *a, struct piece *p)
+{
+	a->allocated -= p->size;
+	p->taken = false;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
+}
+
+void allocator_empty(struct allocator *a)
+{
+	release_all(a);
+}
+
+void allocator_pool_over(struct allocator *a, uint32_t pool)
+{
+	size_t had = a->over_room;
+
+	if (pool >= had) {
+		a->over_room = pool + 16;
+		a->over = need_resize(a->over, a->over_room * sizeof(*a->over));
+		memset(a->over + had, 0, (a->over_room - had) * sizeof(*a->over));
+	}
+	a->over[pool] = true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A model of PyTorch's caching allocator on one device: which segments there are after which
+ * requests. Without events of streams: what is freed can be taken again at once.
+ */
+#ifndef VIEWER_REPLAY_ALLOCATOR_H
+#define VIEWER_REPLAY_ALLOCATOR_H
+
+#include "piece.h"
+#include "places.h"
+#include "settings.h"
+
+/* Free pieces of one stream for small blocks, or for large ones, of one pool. */
+struct bin {
+	uint64_t stream;
+	uint32_t pool; /* 0 = the one for all, else a private one */
+	bool small;
+	struct piece_set free;	   /* by size and address */
+	struct piece_set unmapped; /* of expandable segments, by address */
+};
+
+struct allocator {
+	struct alloc_settings settings;
+	uint64_t limit;	  /* bytes that the device has for it; may change at any time */
+	uint64_t allowed; /* by the program; UINT64_MAX: all. Garbage is collected only below it */
+	uint64_t device;  /* bytes of the whole device, for addresses of expandable segments */
+	bool whole_pools; /* private pools have expandable segments too */
+
+	uint64_t allocated, reserved, peak_allocated, peak_reserved;
+	uint64_t retries, ooms, searches;
+	bool cut; /* the latest block was cut from a larger piece */
+
+	struct bin **bins;
+	size_t bin_count, bin_room;
+	struct bin *recent[2]; /* small, large */
+	bool *over;	       /* of each private pool: its graphs are gone */
+	size_t over_room;
+	struct piece_store store;
+	struct places places;
+	uint64_t next_place; /* of expandable segments */
+};
+
+void allocator_init(struct allocator *a, const struct alloc_settings *s);
+void allocator_free(struct allocator *a);
+
+/* NULL: refused, and counted in `ooms`. */
+struct piece *allocator_take(struct allocator *a, uint64_t bytes, uint64_t stream, uint32_t pool);
+void allocator_give(struct allocator *a, struct piece *p);
+/* Whether a block of so many bytes lies in what is cached. */
+bool allocator_has(struct allocator *a, uint64_t bytes, uint64_t stream, uint32_t pool);
+/* A segment that was there before the first request: its only piece, free. */
+struct piece *allocator_there(struct allocator *a, uint64_t bytes, uint64_t stream);
+/* A block at an offset in that segment, or NULL where something else lies. */
+struct piece *allocator_take_at(struct allocator *a, struct piece *first, uint64_t addr,
+				uint64_t bytes);
+void allocator_empty(struct allocator *a); /* torch.cuda.empty_cache() */
+/* The graphs of a private pool are gone: its memory can be given back. */
+void allocator_pool_over(struct allocator *a, uint32_t pool);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Expandable segments: a stretch of addresses larger than the device for each stream, pool and kind
+ * of block, into which memory is mapped page by page where it is wanted.
+ */
+#include "allocator_parts.h"
+
+static uint64_t page_of(const struct allocator *a, const struct bin *bin)
+{
+	return bin->small ? 2 * MIB : a->settings.large_segment;
+}
+
+static bool is_free(const struct piece *p)
+{
+	return p && !p->taken;
+}
+
+static bool reaches(const struct piece *p, uint64_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (; sum < bytes && is_free(p); p = p->next)
+		sum += p->size;
+	return sum >= bytes;
+}
+
+static struct piece *new_stretch(struct allocator *a, struct bin *bin)
+{
+	uint64_t page = page_of(a, bin), size = (a->device + a->device / 8 + page - 1) / page * page;
+	struct piece *p;
+
+	a->next_place = (a->next_place + page - 1) / page * page; /* so that its pages are whole */
+	p = allocator_new_piece(a, bin, a->next_place, size);
+	a->next_place += size;
+	p->expandable = true;
+	p->mapped = false;
+	allocator_put_free(a, p);
+	return p;
+}
+
+/* Where free pieces, mapped or not, lie together with that many bytes: the first of them. */
+static struct piece *find_stretch(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	struct piece *p = pieces_first(&bin->unmapped), *first;
+
+	for (; p; p = pieces_after(&bin->unmapped, p)) {
+		first = is_free(p->prev) ? p->prev : p;
+		if (reaches(first, bytes))
+			return first;
+	}
+	return new_stretch(a, bin);
+}
+
+/* Maps so many bytes of an unmapped piece, in whole pages. The piece grows by its neighbours. */
+static bool map(struct allocator *a, struct piece *p, uint64_t bytes)
+{
+	uint64_t page = page_of(a, p->bin), size = (bytes + page - 1) / page * page;
+
+	if (!allocator_room(a, size))
+		return false;
+	allocator_reserve(a, size);
+	pieces_erase(&p->bin->unmapped, p);
+	if (size < p->size)
+		allocator_put_free(a, allocator_cut(a, p, size));
+	p->mapped = true;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
+	return true;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t bytes)
+{
+	struct piece *p = find_stretch(a, bin, bytes), *next;
+
+	if (!p->mapped && !map(a, p, least(p->size, bytes)))
+		return NULL;
+	while (p->size < bytes) {
+		next = p->next;
+		if (!map(a, next, least(bytes - p->size, next->size)))
+			return NULL;
+		p = next;
+	}
+	pieces_erase(&bin->free, p);
+	return p;
+}
+
+static void drop_stretch(struct allocator *a, struct piece *p)
+{
+	pieces_erase(&p->bin->unmapped, p);
+	piece_give(&a->store, p);
+}
+
+/* Whole pages of a free piece go back; what lies beside them stays free. */
+void expandable_unmap(struct allocator *a, struct piece *p)
+{
+	uint64_t page = page_of(a, p->bin), before = (page - p->addr % page) % page, size;
+
+	if (before >= p->size)
+		return;
+	size = (p->size - before) / page * page;
+	if (!size)
+		return;
+	pieces_erase(&p->bin->free, p);
+	if (before) {
+		struct piece *rest = allocator_cut(a, p, before);
+
+		allocator_put_free(a, p);
+		p = rest;
+	}
+	if (size < p->size)
+		allocator_put_free(a, allocator_cut(a, p, size));
+	allocator_release(a, size);
+	p->mapped = false;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
+	if (!p->prev && !p->next)
+		drop_stretch(a, p);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the allocator's model only. */
+#ifndef VIEWER_REPLAY_ALLOCATOR_PARTS_H
+#define VIEWER_REPLAY_ALLOCATOR_PARTS_H
+
+#include "allocator.h"
+
+#define SMALL_MOST (1ull << 20)
+
+bool allocator_room(const struct allocator *a, uint64_t bytes);
+void allocator_reserve(struct allocator *a, uint64_t bytes);
+void allocator_release(struct allocator *a, uint64_t bytes);
+struct piece *allocator_new_piece(struct allocator *a, struct bin *bin, uint64_t addr,
+				  uint64_t size);
+void allocator_put_free(struct allocator *a, struct piece *p);
+/* Takes the neighbour into p where both are free; it may be NULL. */
+void allocator_merge(struct allocator *a, struct piece *p, struct piece *neighbour);
+/* Parts p: the rest, from that many bytes on, is a piece of its own, in no set. */
+struct piece *allocator_cut(struct allocator *a, struct piece *p, uint64_t bytes);
+
+struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t bytes);
+void expandable_unmap(struct allocator *a, struct piece *p);
+
+void release_segment(struct allocator *a, struct piece *p);
+bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
+void release_all(struct allocator *a);
+void release_old(struct allocator *a);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans addresses as planners do: the largest block first, each in the smallest gap that it fits
+ * into among those that are alive with it. Of very many blocks the largest are planned, and the
+ * others follow each other above them, each in the best fit there is then.
+ */
+#include "packing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../base/need.h"
+#include "piece.h"
+
+#define PLANNED 16384 /* blocks at most: the work grows with their square */
+
+struct item {
+	uint64_t size, at;
+	uint32_t born, died;
+};
+
+static struct item item_of(const struct requests *r, uint32_t i)
+{
+	const struct request_life *life = requests_life(r, i);
+
+	return (struct item){ .size = (uint64_t)life->asked * UNIT,
+			      .born = life->born,
+			      .died = life->died ? life->died : UINT32_MAX };
+}
+
+static bool is_life(const struct requests *r, uint32_t i)
+{
+	return requests_at(r, requests_life(r, i)->born)->kind == REQUEST_TAKE;
+}
+
+static uint64_t live_peak(const struct requests *r)
+{
+	uint64_t now = 0, peak = 0;
+
+	for (uint32_t i = 0; i < r->list.count; i++) {
+		const struct request *q = requests_at(r, i);
+
+		if (q->kind == REQUEST_TAKE)
+			now += (uint64_t)requests_life(r, q->value)->asked * UNIT;
+		else if (q->kind == REQUEST_GIVE)
+			now -= (uint64_t)requests_life(r, q->value)->asked * UNIT;
+		if (now > peak)
+			peak = now;
+	}
+	return peak;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size < y->size ? 1 : -1;
+	return (x->born > y->born) - (x->born < y->born);
+}
+
+/* The smallest size that is planned, so that no more than PLANNED are. */
+static uint64_t least_planned(const struct requests *r)
+{
+	uint32_t *count = need_new(65 * 8 * sizeof(*count));
+	uint64_t least = 0, sum = 0;
+
+	for (uint32_t i = 0; i < r->lives.count; i++) {
+		uint64_t size = (uint64_t)requests_life(r, i)->asked | 8;
+		unsigned log = 63 - (unsigned)__builtin_clzll(size);
+
+		count[log * 8 + (size >> (log - 3) & 7)]++;
+	}
+	for (unsigned c = 65 * 8; c-- && !least;) {
+		sum += count[c];
+		if (sum > PLANNED)
+			least = ((8ull + c % 8 + 1) << (c / 8)) / 8 * UNIT;
+	}
+	free(count);
+	return least;
+}
+
+/* placed: in order of address. Where it goes in that order. */
+static size_t find_gap(const struct item *placed, size_t count, struct item *it)
+{
+	uint64_t end = 0, best = UINT64_MAX;
+
+	it->at = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		const struct item *other = &placed[i];
+
+		if (other->died <= it->born || other->born >= it->died)
+			continue;
+		if (other->at > end && other->at - end >= it->size && other->at - end < best) {
+			best = other->at - end;
+			it->at = end;
+		}
+		if (other->at + other->size > end)
+			end = other->at + other->size;
+	}
+	if (it->at == UINT64_MAX)
+		it->at = end;
+	for (end = count; end && placed[end - 1].at > it->at;)
+		end--;
+	return end;
+}
+
+static uint64_t plan(const struct requests *r, uint64_t least)
+{
+	struct item *items = NULL, *placed;
+	size_t count = 0, room = 0, place;
+	uint64_t top = 0;
+
+	for (uint32_t i = 0; i < r->lives.count; i++) {
+		if (!is_life(r, i) || (uint64_t)requests_life(r, i)->asked * UNIT < least)
+			continue;
+		items = need_grow(items, &room, count, sizeof(*items));
+		items[count++] = item_of(r, i);
+	}
+	if (count)
+		qsort(items, count, sizeof(*items), larger_first);
+	placed = need_new((count + 1) * sizeof(*placed));
+	for (size_t i = 0; i < count; i++) {
+		place = find_gap(placed, i, &items[i]);
+		memmove(placed + place + 1, placed + place, (i - place) * sizeof(*placed));
+		placed[place] = items[i];
+		if (items[i].at + items[i].size > top)
+			top = items[i].at + items[i].size;
+	}
+	free(placed);
+	free(items);
+	return top;
+}
+
+/* One row of pieces; the last has no end. */
+struct row {
+	struct piece_store store;
+	struct piece_set free;
+	uint64_t top;
+};
+
+static struct piece *row_take(struct row *w, uint64_t size)
+{
+	struct piece *p = pieces_from(&w->free, size, 0), *rest;
+
+	pieces_erase(&w->free, p);
+	if (p->size > size) {
+		rest = piece_new(&w->store);
+		rest->addr = p->addr + size;
+		rest->size = p->size - size;
+		rest->prev = p;
+		rest->next = p->next;
+		if (rest->next)
+			rest->next->prev = rest;
+		p->next = rest;
+		p->size = size;
+		pieces_insert(&w->free, rest);
+	}
+	p->taken = true;
+	if (p->addr + size > w->top)
+		w->top = p->addr + size;
+	return p;
+}
+
+static void row_join(struct row *w, struct piece *p, struct piece *next)
+{
+	if (!next || next->taken || p->taken)
+		return;
+	pieces_erase(&w->free, p);
+	pieces_erase(&w->free, next);
+	p->size += next->size;
+	p->next = next->next;
+	if (p->next)
+		p->next->prev = p;
+	piece_give(&w->store, next);
+	pieces_insert(&w->free, p);
+}
+
+static void row_give(struct row *w, struct piece *p)
+{
+	struct piece *before = p->prev;
+
+	p->taken = false;
+	pieces_insert(&w->free, p);
+	row_join(w, p, p->next);
+	if (before)
+		row_join(w, before, p);
+}
+
+/* What the lives below a size take, one after the other as they come. */
+static uint64_t follow(const struct requests *r, uint64_t below)
+{
+	size_t bytes = (r->lives.count + 1) * sizeof(struct piece *);
+	struct piece **held = need_pages(bytes), *all;
+	struct row w = { 0 };
+
+	all = piece_new(&w.store);
+	all->size = 1ull << 60;
+	pieces_insert(&w.free, all);
+	for (uint32_t i = 0; i < r->list.count; i++) {
+		const struct request *q = requests_at(r, i);
+		uint64_t size;
+
+		if (q->kind != REQUEST_TAKE && q->kind != REQUEST_GIVE)
+			continue;
+		size = (uint64_t)requests_life(r, q->value)->asked * UNIT;
+		if (size >= below)
+			continue;
+		if (q->kind == REQUEST_TAKE)
+			held[q->value] = row_take(&w, size);
+		else
+			row_give(&w, held[q->value]);
+	}
+	pieces_free(&w.store);
+	munmap(held, bytes);
+	return w.top;
+}
+
+void packing_make(struct packing *p, const struct requests *r)
+{
+	uint64_t least = least_planned(r), in_order;
+
+	p->lower_bound = live_peak(r);
+	p->packed = plan(r, least) + (least ? follow(r, least) : 0);
+	in_order = follow(r, UINT64_MAX);
+	if (in_order < p->packed)
+		p->packed = in_order;
+}

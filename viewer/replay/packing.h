@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How little memory the same requests could do with, if all were known beforehand: never less than
+ * the live peak, and so much with an address planned for every block.
+ */
+#ifndef VIEWER_REPLAY_PACKING_H
+#define VIEWER_REPLAY_PACKING_H
+
+#include "requests.h"
+
+struct packing {
+	uint64_t lower_bound; /* the highest sum of what was alive at once */
+	uint64_t packed;      /* what a plan takes */
+};
+
+void packing_make(struct packing *p, const struct requests *r);
+
+#endif

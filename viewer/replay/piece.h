@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A piece of a segment (what a block lies in, or free memory) and sets of free pieces in order of
+ * size and address, or of address alone. A piece is in one set at most. The sets are treaps: their
+ * shape follows from the pieces' numbers, never from a clock.
+ */
+#ifndef VIEWER_REPLAY_PIECE_H
+#define VIEWER_REPLAY_PIECE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bin;
+
+struct piece {
+	uint64_t addr, size;
+	struct piece *prev, *next;  /* in its segment, by address */
+	struct piece *left, *right; /* in a set */
+	struct bin *bin;
+	uint64_t since; /* of a free one: searches that there had been when it became free */
+	uint32_t rank;	/* in a set: above all below it */
+	bool taken, mapped, expandable;
+};
+
+struct piece_set {
+	struct piece *root;
+	bool by_address;
+	size_t count;
+};
+
+void pieces_insert(struct piece_set *s, struct piece *p);
+void pieces_erase(struct piece_set *s, struct piece *p);
+/* The first that is not below; NULL: there is none. */
+struct piece *pieces_from(const struct piece_set *s, uint64_t size, uint64_t addr);
+/* The last that is below. */
+struct piece *pieces_below(const struct piece_set *s, uint64_t size, uint64_t addr);
+
+static inline struct piece *pieces_first(const struct piece_set *s)
+{
+	return pieces_from(s, 0, 0);
+}
+
+static inline struct piece *pieces_after(const struct piece_set *s, const struct piece *p)
+{
+	return pieces_from(s, p->size, p->addr + 1);
+}
+
+/* Where pieces come from. */
+struct piece_store {
+	struct piece **chunks;
+	size_t chunk_count, chunk_room, used;
+	struct piece *free; /* by `next` */
+	uint32_t random;
+};
+
+struct piece *piece_new(struct piece_store *s);
+void piece_give(struct piece_store *s, struct piece *p);
+void pieces_free(struct piece_store *s);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One replay: every request in order, and what the cache held after it. */
+#include "replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../base/need.h"
+#include "replay_parts.h"
+
+void pass_init(struct replay_pass *p, const struct requests *r, const struct alloc_settings *s,
+	       const struct replay_limits *limits)
+{
+	struct allocator *a = &p->allocator;
+
+	*p = (struct replay_pass){ .requests = r, .limits = limits };
+	allocator_init(a, s);
+	a->whole_pools = limits->whole_pools;
+	if (r->total)
+		a->device = r->total;
+	if (limits->capacity)
+		a->limit = limits->capacity;
+	if (r->own_limit && !limits->capacity)
+		a->allowed = r->own_limit - 1;
+	if (s->fraction > 0 && r->total)
+		a->allowed = (uint64_t)(s->fraction * (double)r->total);
+	p->held = need_pages((r->lives.count + 1) * sizeof(*p->held));
+	p->there = need_new((r->segment_count + 1) * sizeof(*p->there));
+	p->there_addr = need_new((r->segment_count + 1) * sizeof(*p->there_addr));
+}
+
+uint32_t pass_pool(const struct requests *r, const struct request_life *life)
+{
+	return life->segment ? r->segments[life->segment - 1].pool : 0;
+}
+
+static uint64_t stream_of(const struct requests *r, uint16_t stream)
+{
+	return stream < r->stream_count ? r->streams[stream] : 0;
+}
+
+/* A block that was there before lies where it lay, if segments are made as they were. */
+static struct piece *take_there(struct replay_pass *p, const struct request_life *life,
+				uint64_t bytes)
+{
+	uint32_t s = life->segment - 1;
+	uint64_t offset = life->addr - p->requests->segments[s].addr;
+
+	return allocator_take_at(&p->allocator, p->there[s], p->there_addr[s] + offset, bytes);
+}
+
+static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
+{
+	const struct request_life *life = requests_life(p->requests, number);
+	struct piece **held = &p->held[number];
+
+	if (life->there && life->segment && p->there[life->segment - 1])
+		*held = take_there(p, life, (uint64_t)life->units * UNIT);
+	if (!*held)
+		*held = allocator_take(&p->allocator, bytes,
+				       stream_of(p->requests, life->stream),
+				       pass_pool(p->requests, life));
+}
+
+static void give(struct replay_pass *p, uint32_t number)
+{
+	if (p->held[number])
+		allocator_give(&p->allocator, p->held[number]);
+	p->held[number] = NULL;
+}
+
+static void there(struct replay_pass *p, uint32_t number)
+{
+	const struct request_segment *s = &p->requests->segments[number];
+
+	if (p->allocator.settings.expandable)
+		return;
+	p->there[number] =
+		allocator_there(&p->allocator, s->bytes, stream_of(p->requests, s->stream));
+	p->there_addr[number] = p->there[number]->addr;
+}
+
+bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
+{
+	const struct requests *r = p->requests;
+	uint32_t pool;
+
+	switch (q->kind) {
+	case REQUEST_TAKE:
+		take(p, q->value, bytes);
+		return true;
+	case REQUEST_REFUSED: /* what would have become of it is not known: it is given back */
+		take(p, q->value, bytes);
+		give(p, q->value);
+		return true;
+	case REQUEST_GIVE:
+		give(p, q->value);
+		return true;
+	case REQUEST_EMPTY:
+		allocator_empty(&p->allocator);
+		return false;
+	case REQUEST_RELEASED:
+		pool = r->segments[q->value].pool;
+		if (pool)
+			allocator_pool_over(&p->allocator, pool);
+		return false;
+	case REQUEST_THERE:
+		there(p, q->value);
+		return false;
+	case REQUEST_LIMIT:
+		if (!p->limits->capacity)
+			p->allocator.limit = (uint64_t)q->value * UNIT;
+		return false;
+	}
+	return false;
+}
+
+void pass_free(struct replay_pass *p)
+{
+	allocator_free(&p->allocator);
+	munmap(p->held, (p->requests->lives.count + 1) * sizeof(*p->held));
+	free(p->there);
+	free(p->there_addr);
+}
+
+static void keep_level(struct replay_outcome *o, uint64_t event, uint64_t reserved)
+{
+	if (o->level_count && o->levels[o->level_count - 1].reserved == reserved)
+		return;
+	o->levels = need_grow(o->levels, &o->level_room, o->level_count, sizeof(*o->levels));
+	o->levels[o->level_count++] = (struct replay_level){ event, reserved };
+}
+
+void replay_run(struct replay_outcome *o, const struct requests *r, const struct alloc_settings *s,
+		const struct replay_limits *limits)
+{
+	struct replay_pass p;
+	uint64_t recorded = 0;
+	bool counted = false;
+
+	memset(o, 0, sizeof(*o));
+	pass_init(&p, r, s, limits);
+	for (uint32_t i = 0; i < r->list.count; i++) {
+		const struct request *q = requests_at(r, i);
+		bool takes = q->kind == REQUEST_TAKE || q->kind == REQUEST_REFUSED;
+
+		if (counted && q->kind == REQUEST_AFTER)
+			recorded = (uint64_t)q->value * UNIT;
+		if (counted)
+			o->agree += p.allocator.reserved == recorded;
+		counted = pass_do(&p, q,
+				  takes ? (uint64_t)requests_life(r, q->value)->asked * UNIT : 0);
+		if (counted && limits->keep_levels)
+			keep_level(o, o->events, p.allocator.reserved);
+		o->events += counted;
+	}
+	if (counted)
+		o->agree += p.allocator.reserved == recorded;
+	o->peak_bytes = p.allocator.peak_allocated;
+	o->peak_reserved_bytes = p.allocator.peak_reserved;
+	o->retries = p.allocator.retries;
+	o->ooms = p.allocator.ooms;
+	pass_free(&p);
+}
+
+void replay_outcome_free(struct replay_outcome *o)
+{
+	free(o->levels);
+}

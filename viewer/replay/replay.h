@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests through the model of the allocator, with one setting after the other. */
+#ifndef VIEWER_REPLAY_REPLAY_H
+#define VIEWER_REPLAY_REPLAY_H
+
+#include "allocator.h"
+#include "requests.h"
+
+/* What the cache held from that request on: events of blocks, from 0. */
+struct replay_level {
+	uint64_t event, reserved;
+};
+
+struct replay_outcome {
+	uint64_t peak_bytes, peak_reserved_bytes, retries, ooms;
+	uint64_t agree, events; /* events after which the cache held what was recorded; all */
+	struct replay_level *levels;
+	size_t level_count, level_room;
+};
+
+struct replay_limits {
+	uint64_t capacity;  /* 0: what the recording's device had */
+	bool keep_levels;
+	bool whole_pools;   /* private pools have expandable segments (PyTorch from 2.6 on) */
+};
+
+/* What was asked for where blocks may be larger, and private pools, from how the recording's own
+ * allocator answered. Once, before any replay. */
+void replay_study(struct requests *r, const struct alloc_settings *own);
+
+void replay_run(struct replay_outcome *o, const struct requests *r, const struct alloc_settings *s,
+		const struct replay_limits *limits);
+void replay_outcome_free(struct replay_outcome *o);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of blocks become requests; what autograd says of a block, what was asked for. */
+#include "requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "requests_parts.h"
+
+#define MOST_DEVICES 256
+
+struct requests *requests_device(struct requests_all *all, int device)
+{
+	if (device < 0 || device >= MOST_DEVICES)
+		return NULL;
+	while (all->count <= (size_t)device) {
+		struct requests *r;
+
+		all->devices = need_grow(all->devices, &all->room, all->count, sizeof(*r));
+		r = &all->devices[all->count];
+		*r = (struct requests){ .device = (int)all->count++ };
+		rows_init(&r->list, sizeof(struct request));
+		rows_init(&r->lives, sizeof(struct request_life));
+	}
+	return &all->devices[device];
+}
+
+void requests_add(struct requests *r, enum request_kind kind, uint64_t value)
+{
+	struct request *row = rows_add(&r->list);
+
+	row->kind = kind;
+	row->value = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static uint16_t stream_index(struct requests *r, uint64_t stream)
+{
+	size_t i = 0;
+
+	while (i < r->stream_count && r->streams[i] != stream)
+		i++;
+	if (i == UINT16_MAX)
+		return 0;
+	if (i == r->stream_count) {
+		r->streams = need_grow(r->streams, &r->stream_room, i, sizeof(*r->streams));
+		r->streams[r->stream_count++] = stream;
+	}
+	return (uint16_t)i;
+}
+
+static uint32_t units(uint64_t bytes)
+{
+	uint64_t n = (bytes + UNIT - 1) / UNIT;
+
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* What came between two blocks: an emptied cache, more memory taken by others. */
+static void before_block(struct requests *r)
+{
+	if (r->emptied)
+		requests_add(r, REQUEST_EMPTY, 0);
+	if (r->failed && r->retried)
+		r->retries++;
+	requests_limit(r);
+	r->failed = r->emptied = r->retried = false;
+}
+
+static void after_block(struct requests *r, uint64_t reserved)
+{
+	if (reserved != r->reserved)
+		requests_add(r, REQUEST_AFTER, reserved / UNIT);
+	r->reserved = reserved;
+	if (reserved > r->peak_reserved)
+		r->peak_reserved = reserved;
+	r->asks++;
+}
+
+static struct request_life *new_life(struct requests *r, const struct gmt_event *e)
+{
+	struct request_life *life = rows_add(&r->lives);
+
+	life->addr = e->addr;
+	life->units = units(e->size);
+	life->stack = e->stack;
+	life->stream = stream_index(r, e->stream);
+	life->born = r->list.count;
+	return life;
+}
+
+static void end_life(struct requests *r, uint64_t addr)
+{
+	uint32_t *place = map_get(&r->live, addr);
+	struct request_life *life;
+
+	if (!place)
+		return;
+	life = requests_life(r, *place);
+	life->died = r->list.count;
+	r->now -= (uint64_t)life->units * UNIT;
+	requests_add(r, REQUEST_GIVE, *place);
+	map_remove(&r->live, addr);
+}
+
+static void take(struct requests_all *all, struct requests *r, const struct gmt_event *e)
+{
+	struct request_life *life;
+
+	before_block(r);
+	end_life(r, e->addr);
+	*map_put(&r->live, e->addr, NULL) = r->lives.count;
+	requests_add(r, REQUEST_TAKE, r->lives.count);
+	life = new_life(r, e);
+	life->born--;
+	life->there = e->seq <= all->state_seq;
+	life->segment = requests_segment(r, e->addr);
+	if (life->segment && r->segments[life->segment - 1].stream == UINT16_MAX) {
+		r->segments[life->segment - 1].stream = life->stream;
+		life->fresh = true;
+	}
+	r->now += e->size;
+	if (r->now > r->peak)
+		r->peak = r->now;
+	after_block(r, e->arg1);
+}
+
+static void give(struct requests *r, const struct gmt_event *e)
+{
+	before_block(r);
+	end_life(r, e->addr);
+	after_block(r, e->arg1);
+}
+
+static void refused(struct requests *r, const struct gmt_event *e)
+{
+	uint64_t above = e->arg1 + e->size;
+
+	/* What was given back before it was given back by the allocator itself. */
+	r->emptied = false;
+	if (!r->failed && (!r->own_limit || above < r->own_limit))
+		r->own_limit = above;
+	before_block(r);
+	r->ooms++;
+	requests_add(r, REQUEST_REFUSED, r->lives.count);
+	new_life(r, e)->exact = true;
+	requests_life(r, r->lives.count - 1)->asked = units(e->size);
+	after_block(r, e->arg1);
+}
+
+/* A tensor's storage in a block says what was asked for. */
+static void storage(struct requests *r, const struct gmt_event *e)
+{
+	const uint32_t *place = map_get(&r->live, e->addr);
+	struct request_life *life = place ? requests_life(r, *place) : NULL;
+	uint32_t asked = units(e->size);
+
+	if (life && asked <= life->units && asked > life->asked)
+		life->asked = asked;
+}
+
+static int event(void *ctx, const struct gmt_event *e)
+{
+	struct requests_all *all = ctx;
+	struct requests *r = requests_device(all, e->device);
+
+	switch (e->kind) {
+	case GMT_BLOCK_ALLOC:
+		if (r)
+			take(all, r, e);
+		break;
+	case GMT_BLOCK_FREE:
+		if (r)
+			give(r, e);
+		break;
+	case GMT_BLOCK_OOM:
+		if (r)
+			refused(r, e);
+		break;
+	case GMT_TAG_LEAF:
+	case GMT_TAG_SAVED:
+	case GMT_TAG_GRAD:
+	case GMT_TAG_MOVED:
+		if (r)
+			storage(r, e);
+		break;
+	default:
+		requests_memory(all, e);
+	}
+	return 0;
+}
+
+int requests_read(struct requests_all *all, struct recording *recording)
+{
+	struct defs_text state = defs_meta(&recording->defs, "state_events");
+
+	memset(all, 0, sizeof(*all));
+	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
+	return recording_run(recording, UINT64_MAX, event, all);
+}
+
+struct requests *requests_of(struct requests_all *all, int device)
+{
+	struct requests *found = NULL;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct requests *r = &all->devices[i];
+
+		if ((device < 0 && r->asks && (!found || r->peak > found->peak)) ||
+		    (r->device == device && r->asks))
+			found = r;
+	}
+	return found;
+}
+
+void requests_free(struct requests_all *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct requests *r = &all->devices[i];
+
+		rows_free(&r->list);
+		rows_free(&r->lives);
+		map_free(&r->live);
+		free(r->segments);
+		free(r->placed);
+		free(r->streams);
+	}
+	free(all->devices);
+	free(all->rows);
+	map_free(&all->memory);
+}

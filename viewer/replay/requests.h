@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program asked of the framework's allocator on one device, in order, without the answers:
+ * what an allocator with other settings would have been asked too. Filled in one pass over a
+ * recording. Sizes are in units of 512 bytes.
+ */
+#ifndef VIEWER_REPLAY_REQUESTS_H
+#define VIEWER_REPLAY_REQUESTS_H
+
+#include "../base/map.h"
+#include "../facts/rows.h"
+#include "../recording/recording.h"
+
+#define UNIT 512u
+
+enum request_kind {
+	REQUEST_TAKE,	 /* value: the life that begins */
+	REQUEST_REFUSED, /* the same, and it did not begin */
+	REQUEST_GIVE,	 /* the life that ends */
+	REQUEST_EMPTY,	 /* the cache was emptied by the program */
+	REQUEST_RELEASED, /* value: a segment that was given back */
+	REQUEST_THERE,	 /* value: a segment that was there when the recording began */
+	REQUEST_LIMIT,	 /* value: what the allocator can have on the device, in units */
+	REQUEST_AFTER,	 /* value: reserved bytes after the request before, in units */
+};
+
+struct request {
+	uint32_t value;
+	uint32_t kind;
+};
+
+struct request_life {
+	uint64_t addr; /* as it was recorded */
+	uint32_t units;	  /* of the block as it was recorded */
+	uint32_t asked;	  /* what was asked for, as far as it is known; 0 = not yet */
+	uint32_t segment; /* 1 + the one it lay in, 0 = not known */
+	uint32_t born, died; /* requests, died: 0 = at the end of the program */
+	uint32_t stack;
+	uint16_t stream;  /* index in streams */
+	bool fresh;	  /* its segment was made for it */
+	bool there;	  /* it was there when the recording began */
+	bool exact;	  /* `asked` is what was asked for */
+};
+
+struct request_segment {
+	uint64_t addr, bytes;
+	uint32_t pool; /* a private one, 0 = none */
+	uint16_t stream;
+	bool live;
+};
+
+struct requests {
+	int device;
+	struct row_store list, lives;
+	struct request_segment *segments;
+	size_t segment_count, segment_room;
+	uint32_t *placed; /* live segments in order of address */
+	size_t placed_count, placed_room;
+	uint64_t *streams;
+	size_t stream_count, stream_room;
+	struct map live; /* address -> life */
+	uint32_t pools;	 /* private ones, numbered from 1 */
+	bool expandable; /* the recording's segments were */
+
+	uint64_t total;	   /* bytes of the device, 0 = not known */
+	uint64_t context, driver, segments_now; /* bytes: of no call, of all calls, of the cache */
+	uint64_t limit, reserved;		/* the latest that was written */
+	uint64_t own_limit; /* the program's own limit is below it; 0 = it has none */
+	uint64_t now, peak, peak_reserved;  /* of blocks as they were recorded; of the cache */
+	uint64_t retries, ooms, asks;	/* as recorded; events of blocks */
+	bool failed, retried, emptied;	/* since the latest block: a refusal, what was given back */
+};
+
+static inline struct request *requests_at(const struct requests *r, uint32_t i)
+{
+	return rows_at(&r->list, i);
+}
+
+static inline struct request_life *requests_life(const struct requests *r, uint32_t i)
+{
+	return rows_at(&r->lives, i);
+}
+
+/* Of all devices that a recording has. */
+struct requests_all {
+	struct requests *devices;
+	size_t count, room;
+	struct map memory; /* address or handle of what a CUDA call gave -> its row */
+	struct memory_row {
+		uint64_t bytes;
+		int device;
+		uint32_t refs;
+		uint32_t segment; /* 1 + number, of a segment of the cache */
+		bool framework, counts;
+	} * rows;
+	size_t row_count, row_room;
+	uint64_t state_seq;
+};
+
+/* 0, or a sentence was said and an exit code. */
+int requests_read(struct requests_all *all, struct recording *recording);
+/* That device's, or for -1 those of the highest peak; NULL: there are none. */
+struct requests *requests_of(struct requests_all *all, int device);
+void requests_free(struct requests_all *all);
+
+#endif

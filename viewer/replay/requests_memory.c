@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What CUDA calls took of the device: segments of the framework's cache, and everything else, which
+ * is not there for it.
+ */
+#include <string.h>
+
+#include "../base/need.h"
+#include "requests_parts.h"
+
+/* Handles and addresses are keys of one map. */
+#define OF_HANDLE (1ull << 63)
+
+/* The first live segment above the address. */
+static size_t above(const struct requests *r, uint64_t addr)
+{
+	size_t low = 0, high = r->placed_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (r->segments[r->placed[middle]].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t requests_segment(const struct requests *r, uint64_t addr)
+{
+	size_t i = above(r, addr);
+	uint32_t number;
+
+	if (!i)
+		return 0;
+	number = r->placed[i - 1];
+	return addr - r->segments[number].addr < r->segments[number].bytes ? number + 1 : 0;
+}
+
+static uint32_t add_segment(struct requests *r, const struct gmt_event *e)
+{
+	uint32_t number = (uint32_t)r->segment_count;
+	size_t i = above(r, e->addr);
+
+	r->segments = need_grow(r->segments, &r->segment_room, r->segment_count++,
+				sizeof(*r->segments));
+	r->segments[number] = (struct request_segment){
+		.addr = e->addr, .bytes = e->size, .stream = UINT16_MAX, .live = true
+	};
+	r->placed = need_grow(r->placed, &r->placed_room, r->placed_count, sizeof(*r->placed));
+	memmove(r->placed + i + 1, r->placed + i, (r->placed_count++ - i) * sizeof(*r->placed));
+	r->placed[i] = number;
+	return number + 1;
+}
+
+static void drop_segment(struct requests *r, uint32_t number)
+{
+	size_t i = above(r, r->segments[number].addr);
+
+	r->segments[number].live = false;
+	if (i && r->placed[i - 1] == number) {
+		memmove(r->placed + i - 1, r->placed + i, (r->placed_count - i) * sizeof(*r->placed));
+		r->placed_count--;
+	}
+	requests_add(r, REQUEST_RELEASED, number);
+}
+
+static void new_row(struct requests_all *all, uint64_t key, struct memory_row row)
+{
+	bool fresh;
+	uint32_t *place = map_put(&all->memory, key, &fresh);
+
+	if (fresh) {
+		*place = (uint32_t)all->row_count;
+		all->rows = need_grow(all->rows, &all->row_room, all->row_count++,
+				      sizeof(*all->rows));
+	}
+	all->rows[*place] = row;
+}
+
+static void given_back(struct requests *r, const struct memory_row *row)
+{
+	if (row->counts)
+		r->driver -= row->bytes < r->driver ? row->bytes : r->driver;
+	if (!row->framework)
+		return;
+	r->segments_now -= row->bytes < r->segments_now ? row->bytes : r->segments_now;
+	if (row->segment)
+		drop_segment(r, row->segment - 1);
+	r->retried |= r->failed;
+	r->emptied |= !r->failed;
+}
+
+static void release(struct requests_all *all, uint64_t key)
+{
+	const uint32_t *place = map_get(&all->memory, key);
+	struct memory_row *row = place ? &all->rows[*place] : NULL;
+	struct requests *r;
+
+	if (!row || (row->refs && --row->refs))
+		return;
+	r = requests_device(all, row->device);
+	if (r)
+		given_back(r, row);
+	/* The row stays; its key is used again for what the next call gives there. */
+	*row = (struct memory_row){ .device = -1 };
+}
+
+static bool takes_room(const struct gmt_event *e)
+{
+	return e->arg0 == GMT_MEM_DEVICE || e->arg0 == GMT_MEM_PITCHED ||
+	       e->arg0 == GMT_MEM_ASYNC || e->arg0 == GMT_MEM_ARRAY || e->arg0 == GMT_MEM_PHYSICAL;
+}
+
+static void taken(struct requests_all *all, const struct gmt_event *e, uint64_t key)
+{
+	struct requests *r = requests_device(all, e->device);
+	struct memory_row row = { .bytes = e->size,
+				  .device = e->device,
+				  .refs = 1,
+				  .framework = e->flags & GMT_FLAG_FRAMEWORK,
+				  .counts = takes_room(e) };
+
+	if (!r)
+		return;
+	release(all, key);
+	if (row.counts)
+		r->driver += e->size;
+	if (row.framework && row.counts) {
+		r->segments_now += e->size;
+		if (e->kind == GMT_MEM_ALLOC)
+			row.segment = add_segment(r, e);
+		if (row.segment && e->seq <= all->state_seq)
+			requests_add(r, REQUEST_THERE, row.segment - 1);
+		r->expandable |= e->kind == GMT_PHYS_CREATE;
+	}
+	new_row(all, key, row);
+}
+
+static void retain(struct requests_all *all, uint64_t key)
+{
+	const uint32_t *place = map_get(&all->memory, key);
+
+	if (place && all->rows[*place].refs)
+		all->rows[*place].refs++;
+}
+
+/* A mapping holds its physical memory. */
+static void map_memory(struct requests_all *all, const struct gmt_event *e)
+{
+	retain(all, e->arg0 | OF_HANDLE);
+	new_row(all, e->addr, (struct memory_row){ .bytes = e->arg0, .device = -2, .refs = 1 });
+}
+
+static void unmap_memory(struct requests_all *all, const struct gmt_event *e)
+{
+	const uint32_t *place = map_get(&all->memory, e->addr);
+
+	if (!place || all->rows[*place].device != -2)
+		return;
+	release(all, all->rows[*place].bytes | OF_HANDLE);
+	all->rows[*place].device = -1;
+}
+
+static void sampled(struct requests *r, const struct gmt_event *e)
+{
+	uint64_t used = e->arg1 > e->arg0 ? e->arg1 - e->arg0 : 0;
+
+	if (!e->arg1)
+		return;
+	r->total = e->arg1;
+	r->context = used > r->driver ? used - r->driver : 0;
+}
+
+void requests_limit(struct requests *r)
+{
+	uint64_t others = r->context + r->driver - r->segments_now;
+	uint64_t limit = r->total > others ? r->total - others : 0;
+
+	if (!r->total || limit == r->limit)
+		return;
+	r->limit = limit;
+	requests_add(r, REQUEST_LIMIT, limit / UNIT);
+}
+
+void requests_memory(struct requests_all *all, const struct gmt_event *e)
+{
+	struct requests *r = requests_device(all, e->device);
+
+	switch (e->kind) {
+	case GMT_MEM_ALLOC:
+		taken(all, e, e->addr);
+		break;
+	case GMT_MEM_FREE:
+		release(all, e->addr);
+		break;
+	case GMT_PHYS_CREATE:
+		taken(all, e, e->addr | OF_HANDLE);
+		break;
+	case GMT_PHYS_RETAIN:
+		retain(all, e->addr | OF_HANDLE);
+		break;
+	case GMT_PHYS_RELEASE:
+		release(all, e->addr | OF_HANDLE);
+		break;
+	case GMT_MAP:
+		map_memory(all, e);
+		break;
+	case GMT_UNMAP:
+		unmap_memory(all, e);
+		break;
+	case GMT_MEM_FAIL:
+		if (r && e->flags & GMT_FLAG_FRAMEWORK)
+			r->failed = true;
+		break;
+	case GMT_MEMINFO:
+		if (r)
+			sampled(r, e);
+		break;
+	}
+}
