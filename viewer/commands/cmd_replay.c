@@ -21,7 +21,8 @@ struct replay_options {
 };
 
 /* One setting and what came of it. */
-struct try {
+struct
+try {
 	const char *conf;
 	struct alloc_settings settings;
 	struct replay_outcome outcome;
@@ -149,8 +150,8 @@ static struct row_replay document(struct view *v)
 				    .packed_bytes = v->packing.packed,
 				    .best = v->tries[v->best].conf,
 				    .device = r->device,
-				    .capacity_bytes = v->limits.capacity ? v->limits.capacity
-									 : r->limit,
+				    .capacity_bytes =
+					    v->limits.capacity ? v->limits.capacity : r->limit,
 				    .requests = v->own.outcome.events,
 				    .agreeing_requests = v->own.outcome.agree,
 				    .recorded_alloc_conf = v->own.conf,
@@ -161,8 +162,7 @@ static struct row_replay document(struct view *v)
 static void text_best(struct emit *out, const struct view *v)
 {
 	const struct try *best = &v->tries[v->best];
-	uint64_t own = v->own.outcome.peak_reserved_bytes,
-		 now = best->outcome.peak_reserved_bytes;
+	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], line[400];
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
@@ -325,7 +325,8 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 
 static const struct option_row options[] = {
 	OPTION(struct replay_options, confs, "alloc-conf", 0, MANY, "CONF",
-	       "a setting as in PYTORCH_CUDA_ALLOC_CONF; may be repeated; default: a table of them"),
+	       "a setting as in PYTORCH_CUDA_ALLOC_CONF; may be repeated; default: a table of "
+	       "them"),
 	OPTION(struct replay_options, capacity, "capacity", 0, TEXT, "SIZE",
 	       "what the allocator can have; default: the device without contexts and libraries"),
 	OPTION(struct replay_options, curve, "curve", 0, TEXT, "FILE",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks: the best fit among what is cached, else a new segment, else what can be given back first. */
+/* Blocks: the best fit among what is cached, else a new segment, else what can be given back first.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,10 +44,9 @@ static struct bin *find_bin(struct allocator *a, uint64_t stream, uint32_t pool,
 			return *recent = a->bins[i];
 	a->bins = need_grow(a->bins, &a->bin_room, a->bin_count, sizeof(*a->bins));
 	*recent = a->bins[a->bin_count++] = need_new(sizeof(**a->bins));
-	**recent = (struct bin){ .stream = stream,
-				 .pool = pool,
-				 .small = small,
-				 .unmapped.by_address = true };
+	**recent = (struct bin){
+		.stream = stream, .pool = pool, .small = small, .unmapped.by_address = true
+	};
 	return *recent;
 }
 
@@ -214,8 +214,10 @@ struct piece *allocator_take(struct allocator *a, uint64_t asked, uint64_t strea
 {
 	uint64_t bytes = settings_round(&a->settings, asked);
 	struct bin *bin = find_bin(a, stream, pool, bytes <= SMALL_MOST);
-	struct piece *p = find_free(a, bin, bytes);
+	struct piece *p = pieces_below(&bin->free, bytes, 0);
 
+	a->below = p ? p->size : 0;
+	p = find_free(a, bin, bytes);
 	if (!p)
 		p = find_more(a, bin, bytes);
 	if (!p) {

@@ -7,7 +7,7 @@
 #define VIEWER_REPLAY_ALLOCATOR_H
 
 #include "piece.h"
-#include "places.h"
+#include "segment_places.h"
 #include "settings.h"
 
 /* Free pieces of one stream for small blocks, or for large ones, of one pool. */
@@ -28,7 +28,8 @@ struct allocator {
 
 	uint64_t allocated, reserved, peak_allocated, peak_reserved;
 	uint64_t retries, ooms, searches;
-	bool cut; /* the latest block was cut from a larger piece */
+	bool cut;	/* the latest block was cut from a larger piece */
+	uint64_t below; /* bytes of the largest cached piece that was too small for it */
 
 	struct bin **bins;
 	size_t bin_count, bin_room;

@@ -26,7 +26,8 @@ static bool reaches(const struct piece *p, uint64_t bytes)
 
 static struct piece *new_stretch(struct allocator *a, struct bin *bin)
 {
-	uint64_t page = page_of(a, bin), size = (a->device + a->device / 8 + page - 1) / page * page;
+	uint64_t page = page_of(a, bin),
+		 size = (a->device + a->device / 8 + page - 1) / page * page;
 	struct piece *p;
 
 	a->next_place = (a->next_place + page - 1) / page * page; /* so that its pages are whole */

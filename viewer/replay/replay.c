@@ -58,8 +58,7 @@ static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
 	if (life->there && life->segment && p->there[life->segment - 1])
 		*held = take_there(p, life, (uint64_t)life->units * UNIT);
 	if (!*held)
-		*held = allocator_take(&p->allocator, bytes,
-				       stream_of(p->requests, life->stream),
+		*held = allocator_take(&p->allocator, bytes, stream_of(p->requests, life->stream),
 				       pass_pool(p->requests, life));
 }
 

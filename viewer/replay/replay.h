@@ -19,9 +19,9 @@ struct replay_outcome {
 };
 
 struct replay_limits {
-	uint64_t capacity;  /* 0: what the recording's device had */
+	uint64_t capacity; /* 0: what the recording's device had */
 	bool keep_levels;
-	bool whole_pools;   /* private pools have expandable segments (PyTorch from 2.6 on) */
+	bool whole_pools; /* private pools have expandable segments (PyTorch from 2.6 on) */
 };
 
 /* What was asked for where blocks may be larger, and private pools, from how the recording's own

@@ -14,14 +14,14 @@
 #define UNIT 512u
 
 enum request_kind {
-	REQUEST_TAKE,	 /* value: the life that begins */
-	REQUEST_REFUSED, /* the same, and it did not begin */
-	REQUEST_GIVE,	 /* the life that ends */
-	REQUEST_EMPTY,	 /* the cache was emptied by the program */
+	REQUEST_TAKE,	  /* value: the life that begins */
+	REQUEST_REFUSED,  /* the same, and it did not begin */
+	REQUEST_GIVE,	  /* the life that ends */
+	REQUEST_EMPTY,	  /* the cache was emptied by the program */
 	REQUEST_RELEASED, /* value: a segment that was given back */
-	REQUEST_THERE,	 /* value: a segment that was there when the recording began */
-	REQUEST_LIMIT,	 /* value: what the allocator can have on the device, in units */
-	REQUEST_AFTER,	 /* value: reserved bytes after the request before, in units */
+	REQUEST_THERE,	  /* value: a segment that was there when the recording began */
+	REQUEST_LIMIT,	  /* value: what the allocator can have on the device, in units */
+	REQUEST_AFTER,	  /* value: reserved bytes after the request before, in units */
 };
 
 struct request {
@@ -30,16 +30,17 @@ struct request {
 };
 
 struct request_life {
-	uint64_t addr; /* as it was recorded */
-	uint32_t units;	  /* of the block as it was recorded */
-	uint32_t asked;	  /* what was asked for, as far as it is known; 0 = not yet */
-	uint32_t segment; /* 1 + the one it lay in, 0 = not known */
+	uint64_t addr;	     /* as it was recorded */
+	uint32_t units;	     /* of the block as it was recorded */
+	uint32_t asked;	     /* what was asked for, as far as it is known; 0 = not yet */
+	uint32_t least;	     /* where it is not: less would have gone into a smaller piece */
+	uint32_t segment;    /* 1 + the one it lay in, 0 = not known */
 	uint32_t born, died; /* requests, died: 0 = at the end of the program */
 	uint32_t stack;
-	uint16_t stream;  /* index in streams */
-	bool fresh;	  /* its segment was made for it */
-	bool there;	  /* it was there when the recording began */
-	bool exact;	  /* `asked` is what was asked for */
+	uint16_t stream; /* index in streams */
+	bool fresh;	 /* its segment was made for it */
+	bool there;	 /* it was there when the recording began */
+	bool exact;	 /* `asked` is what was asked for */
 };
 
 struct request_segment {
@@ -62,13 +63,13 @@ struct requests {
 	uint32_t pools;	 /* private ones, numbered from 1 */
 	bool expandable; /* the recording's segments were */
 
-	uint64_t total;	   /* bytes of the device, 0 = not known */
+	uint64_t total;				/* bytes of the device, 0 = not known */
 	uint64_t context, driver, segments_now; /* bytes: of no call, of all calls, of the cache */
 	uint64_t limit, reserved;		/* the latest that was written */
 	uint64_t own_limit; /* the program's own limit is below it; 0 = it has none */
-	uint64_t now, peak, peak_reserved;  /* of blocks as they were recorded; of the cache */
-	uint64_t retries, ooms, asks;	/* as recorded; events of blocks */
-	bool failed, retried, emptied;	/* since the latest block: a refusal, what was given back */
+	uint64_t now, peak, peak_reserved; /* of blocks as they were recorded; of the cache */
+	uint64_t retries, ooms, asks;	   /* as recorded; events of blocks */
+	bool failed, retried, emptied; /* since the latest block: a refusal, what was given back */
 };
 
 static inline struct request *requests_at(const struct requests *r, uint32_t i)

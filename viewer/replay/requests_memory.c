@@ -43,8 +43,8 @@ static uint32_t add_segment(struct requests *r, const struct gmt_event *e)
 	uint32_t number = (uint32_t)r->segment_count;
 	size_t i = above(r, e->addr);
 
-	r->segments = need_grow(r->segments, &r->segment_room, r->segment_count++,
-				sizeof(*r->segments));
+	r->segments =
+		need_grow(r->segments, &r->segment_room, r->segment_count++, sizeof(*r->segments));
 	r->segments[number] = (struct request_segment){
 		.addr = e->addr, .bytes = e->size, .stream = UINT16_MAX, .live = true
 	};
@@ -60,7 +60,8 @@ static void drop_segment(struct requests *r, uint32_t number)
 
 	r->segments[number].live = false;
 	if (i && r->placed[i - 1] == number) {
-		memmove(r->placed + i - 1, r->placed + i, (r->placed_count - i) * sizeof(*r->placed));
+		memmove(r->placed + i - 1, r->placed + i,
+			(r->placed_count - i) * sizeof(*r->placed));
 		r->placed_count--;
 	}
 	requests_add(r, REQUEST_RELEASED, number);
@@ -73,8 +74,8 @@ static void new_row(struct requests_all *all, uint64_t key, struct memory_row ro
 
 	if (fresh) {
 		*place = (uint32_t)all->row_count;
-		all->rows = need_grow(all->rows, &all->row_room, all->row_count++,
-				      sizeof(*all->rows));
+		all->rows =
+			need_grow(all->rows, &all->row_room, all->row_count++, sizeof(*all->rows));
 	}
 	all->rows[*place] = row;
 }

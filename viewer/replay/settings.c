@@ -28,7 +28,7 @@ static const struct {
 	enum how how;
 } keys[] = {
 #define SETTING(name, how) { #name, how },
-#include "settings.def"
+#include "alloc_keys.def"
 #undef SETTING
 };
 
@@ -101,7 +101,8 @@ static const char *parse_divisions(struct parser *p, struct alloc_settings *s)
 	for (bool first = true; !next_is(p, ']'); first = false) {
 		next_word(p, word);
 		if (!next_is(p, ':'))
-			return wrong(p, "expected SIZE:DIVISIONS in roundup_power2_divisions at", p->at);
+			return wrong(p, "expected SIZE:DIVISIONS in roundup_power2_divisions at",
+				     p->at);
 		next_word(p, value);
 		if (!whole(value, &n) || (n && !power_of_two(n)))
 			return wrong(p, "roundup_power2_divisions takes powers of two", value);
@@ -177,8 +178,9 @@ static const char *parse_value(struct parser *p, struct alloc_settings *s, enum 
 			return wrong(p, "expandable_segments is True or False", word);
 		return NULL;
 	case BACKEND:
-		return strcmp(word, "native") ? wrong(p, "only backend:native can be replayed", word)
-					      : NULL;
+		return strcmp(word, "native")
+			       ? wrong(p, "only backend:native can be replayed", word)
+			       : NULL;
 	case IGNORED:
 		break;
 	}

@@ -49,45 +49,58 @@ static void study_take(struct study *s, const struct request *q)
 	if (s->pass.allocator.cut || small) {
 		life->asked = life->units;
 		life->exact = true;
-	} else if (life->asked) {
-		life->exact = life->units - life->asked <= SLACK;
+	} else {
+		life->least = (uint32_t)(s->pass.allocator.below / UNIT) + 1;
+		if (life->least + SLACK < life->units)
+			life->least = life->units - SLACK;
+		life->exact = life->asked >= life->least;
 	}
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sizes that are known, in order; each as often as it was asked for. */
+/* A size that is known, and the line of code that asked for it. */
 struct known {
-	uint32_t *sizes;
+	uint32_t stack, units;
+};
+
+struct known_list {
+	struct known *items;
 	size_t count, room;
 };
 
-static void known_sizes(struct known *k, const struct requests *r)
+static int in_order(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	return (x->units > y->units) - (x->units < y->units);
+}
+
+/* Each as often as it was asked for; stack 0 is all of them. */
+static void known_sizes(struct known_list *k, const struct requests *r)
 {
 	for (uint32_t i = 0; i < r->lives.count; i++) {
 		const struct request_life *life = requests_life(r, i);
 
 		if (!life->exact || life->asked <= SLACK)
 			continue;
-		k->sizes = need_grow(k->sizes, &k->room, k->count, sizeof(*k->sizes));
-		k->sizes[k->count++] = life->asked;
+		for (int all = 0; all < 2; all++) {
+			k->items = need_grow(k->items, &k->room, k->count, sizeof(*k->items));
+			k->items[k->count++] = (struct known){ all ? 0 : life->stack, life->asked };
+		}
 	}
-	qsort(k->sizes, k->count, sizeof(*k->sizes), by_size);
+	if (k->count)
+		qsort(k->items, k->count, sizeof(*k->items), in_order);
 }
 
-static size_t first_from(const struct known *k, uint32_t size)
+static size_t first_from(const struct known_list *k, struct known from)
 {
 	size_t low = 0, high = k->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (k->sizes[middle] < size)
+		if (in_order(&k->items[middle], &from) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -95,18 +108,19 @@ static size_t first_from(const struct known *k, uint32_t size)
 	return low;
 }
 
-/* The size that was asked for most often of those that the block could be for; itself if none. */
-static uint32_t likely(const struct known *k, uint32_t units)
+/* What that line asked for most often of what the block could be for; 0: nothing. */
+static uint32_t likely(const struct known_list *k, uint32_t stack, const struct request_life *life)
 {
-	size_t best = 0, next;
-	uint32_t found = units;
+	size_t next, most = 0, i = first_from(k, (struct known){ stack, life->least });
+	uint32_t found = 0;
 
-	for (size_t i = first_from(k, units - SLACK); i < k->count && k->sizes[i] <= units; i = next) {
-		next = first_from(k, k->sizes[i] + 1);
-		if (next - i >= best) {
-			best = next - i;
-			found = k->sizes[i];
+	while (i < k->count && k->items[i].stack == stack && k->items[i].units <= life->units) {
+		next = first_from(k, (struct known){ stack, k->items[i].units + 1 });
+		if (next - i >= most) {
+			most = next - i;
+			found = k->items[i].units;
 		}
+		i = next;
 	}
 	return found;
 }
@@ -114,23 +128,21 @@ static uint32_t likely(const struct known *k, uint32_t units)
 /* The same line of code asks for the same again, else others for something of the same kind. */
 static void guess(struct requests *r)
 {
-	struct known known = { 0 };
-	struct map by_stack = { 0 };
+	struct known_list known = { 0 };
 
 	known_sizes(&known, r);
 	for (uint32_t i = 0; i < r->lives.count; i++) {
 		struct request_life *life = requests_life(r, i);
-		uint32_t *same = map_get(&by_stack, life->stack);
 
 		if (life->exact)
-			*map_put(&by_stack, life->stack, NULL) = life->asked;
-		else if (same && *same <= life->units && life->units - *same <= SLACK)
-			life->asked = *same;
-		else
-			life->asked = likely(&known, life->units);
+			continue;
+		life->asked = likely(&known, life->stack, life);
+		if (!life->asked)
+			life->asked = likely(&known, 0, life);
+		if (!life->asked)
+			life->asked = life->units;
 	}
-	map_free(&by_stack);
-	free(known.sizes);
+	free(known.items);
 }
 
 void replay_study(struct requests *r, const struct alloc_settings *own)

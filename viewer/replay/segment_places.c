@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "places.h"
+#include "segment_places.h"
 
 #include <stdlib.h>
 #include <string.h>
