@@ -6,7 +6,7 @@
 #ifndef VIEWER_REPLAY_PACKING_H
 #define VIEWER_REPLAY_PACKING_H
 
-#include "requests.h"
+#include "replay_requests.h"
 
 struct packing {
 	uint64_t lower_bound; /* the highest sum of what was alive at once */

@@ -4,7 +4,7 @@
 #define VIEWER_REPLAY_REPLAY_H
 
 #include "allocator.h"
-#include "requests.h"
+#include "replay_requests.h"
 
 /* What the cache held from that request on: events of blocks, from 0. */
 struct replay_level {

@@ -3,7 +3,7 @@
 #ifndef VIEWER_REPLAY_REQUESTS_PARTS_H
 #define VIEWER_REPLAY_REQUESTS_PARTS_H
 
-#include "requests.h"
+#include "replay_requests.h"
 
 struct requests *requests_device(struct requests_all *all, int device); /* NULL: no number */
 void requests_add(struct requests *r, enum request_kind kind, uint64_t value);

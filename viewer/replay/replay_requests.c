@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of blocks become requests; what autograd says of a block, what was asked for. */
-#include "requests.h"
+#include "replay_requests.h"
 
 #include <stdlib.h>
 #include <string.h>
