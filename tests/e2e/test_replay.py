@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`replay`: what the model of PyTorch's allocator says against the program run with that setting; the whole comparison is
+tests/replay/compare.py."""
+import sys
+
+import pytest
+
+from conftest import BUILD, REAL, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/replay"))
+import compare  # noqa: E402
+
+EXAMPLE = ROOT / "tests/data/example/new.gmt"
+FITS = ROOT / "tests/data/example/old.gmt"
+
+
+@pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+@pytest.mark.parametrize("program, conf", [("generate_cache", "roundup_power2_divisions:4"),
+                                           ("graphs", "expandable_segments:True"),
+                                           ("outside", "max_split_size_mb:32")])
+def test_the_same_segments_as_under_that_setting(tmp_path, program, conf):
+    rows = compare.compare(ROOT / f"tests/replay/programs/{program}.py", tmp_path, [conf], sys.executable)
+    for setting, agree, requests, real, model, same in rows:
+        assert same and requests > 100, setting
+        assert (agree, model) == (requests, real), setting
+
+
+def test_the_document(tool):
+    confs = ["expandable_segments:True", "default", "max_split_size_mb:20"]
+    answer = tool.json("replay", EXAMPLE, *(a for c in confs for a in ("--alloc-conf", c)))
+    assert [s["alloc_conf"] for s in answer["settings"]] == confs
+    assert answer["agreeing_requests"] == answer["requests"] > 0
+    assert answer["best"] in confs
+    for setting in answer["settings"]:
+        assert answer["lower_bound_bytes"] <= setting["peak_bytes"] <= setting["peak_reserved_bytes"]
+    assert answer["lower_bound_bytes"] <= answer["packed_bytes"]
+    assert len(tool.json("replay", EXAMPLE)["settings"]) > 4
+
+
+def test_a_device_that_is_too_small(tool):
+    fits = tool.json("replay", FITS, "--alloc-conf", "default")
+    need = fits["settings"][0]["peak_reserved_bytes"]
+    for capacity, refused in ((need, False), (fits["lower_bound_bytes"] // 2, True)):
+        setting = tool.json("replay", FITS, "--alloc-conf", "default", "--capacity", capacity)["settings"][0]
+        assert bool(setting["ooms"]) == refused
+        assert setting["peak_reserved_bytes"] <= capacity
+
+
+def test_a_setting_that_is_none(tool):
+    tool("replay", EXAMPLE, "--alloc-conf", "no_such_thing:1", code=2)
+    tool("replay", EXAMPLE, "--alloc-conf", "roundup_power2_divisions:3", code=2)
+    tool("replay", EXAMPLE, "--capacity", "much", code=2)
+    tool("replay", ROOT / "README.md", code=3)
