@@ -307,7 +307,7 @@ static void read_copy(int fd, const struct heard *first, bool forged)
 static void copy(struct gmt_reader *r, const struct heard *first, bool forged)
 {
 	static struct heard again;
-	struct gmt_writer_info info = { PID, 0, LEVEL };
+	struct gmt_writer_info info = { .pid = PID, .level = LEVEL };
 	int fd = memfd_create("copy", MFD_CLOEXEC), err;
 	struct gmt_writer *w =
 		gmt_writer_open(workspace, gmt_writer_workspace(LEVEL), fd, &info, &err);
