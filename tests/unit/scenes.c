@@ -118,6 +118,12 @@ void leaf(uint64_t addr, uint64_t node)
 	feed((struct gmt_event){ .kind = GMT_TAG_LEAF, .addr = addr, .size = 64, .arg0 = node });
 }
 
+void held(uint64_t addr, unsigned as)
+{
+	feed((struct gmt_event){
+		.kind = GMT_TAG_HELD, .addr = addr, .size = 64, .arg1 = as, .device = 0 });
+}
+
 void moved(uint64_t addr, uint64_t node)
 {
 	feed((struct gmt_event){

@@ -50,6 +50,7 @@ void died_in_backward(uint64_t addr);
 void leaf(uint64_t addr, uint64_t node);
 void moved(uint64_t addr, uint64_t node);
 void grad(uint64_t addr, uint64_t node);
+void held(uint64_t addr, unsigned as); /* enum gmt_held */
 void saved(uint64_t addr, uint64_t tensor, unsigned how);
 void range(unsigned kind, uint64_t number, const char *name);
 void backward_pass(void);

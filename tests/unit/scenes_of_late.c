@@ -57,7 +57,39 @@ static void as_large_as_a_workspace(void)
 	now();
 }
 
+static void held_as(unsigned as)
+{
+	fact("state_events", "1");
+	born(0x1000, 0);
+	held(0x1000, as);
+	now();
+}
+
+static void held_parameter(void)
+{
+	held_as(GMT_HELD_PARAMETER);
+}
+
+static void held_gradient(void)
+{
+	held_as(GMT_HELD_GRADIENT);
+}
+
+static void held_state(void)
+{
+	held_as(GMT_HELD_STATE);
+}
+
+static void held_buffer(void)
+{
+	held_as(GMT_HELD_BUFFER);
+}
+
 static const struct scene scenes[] = {
+	{ "held-parameter", "parameters", "nothing", held_parameter },
+	{ "held-gradient", "gradients", "nothing", held_gradient },
+	{ "held-state", "optimizer_state", "nothing", held_state },
+	{ "held-buffer", "buffers", "nothing", held_buffer },
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
 	{ "before-rest", "optimizer_state", "nothing", more_than_gradients },
