@@ -195,6 +195,26 @@ static bool hides_blocks(size_t from, size_t n)
 	return false;
 }
 
+static bool starts_block(size_t at)
+{
+	for (unsigned i = 0; i < small.count; i++)
+		if (small.blocks[i].start == at)
+			return true;
+	return false;
+}
+
+/* Where the same bytes around a gap of n leave the same file, it may as well be a gap that begins
+ * with a block: two blocks begin alike. */
+static size_t same_gap(size_t from, size_t n)
+{
+	const uint8_t *data = small.file.data;
+	size_t at = from;
+
+	while (at && !starts_block(at) && data[at - 1] == data[at + n - 1])
+		at--;
+	return starts_block(at) ? at : from;
+}
+
 /* Pieces cut out, doubled, or overwritten: blocks that are still in one piece are read. */
 static void pieces_missing(void **state)
 {
@@ -212,6 +232,7 @@ static void pieces_missing(void **state)
 
 		if (hides_blocks(from, n))
 			continue;
+		from = same_gap(from, n);
 		memcpy(copy, small.file.data, from);
 		memcpy(copy + from, small.file.data + from + n, small.file.len - from - n);
 		write_file(path, copy, small.file.len - n);
