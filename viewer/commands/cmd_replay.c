@@ -325,12 +325,11 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 
 static const struct option_row options[] = {
 	OPTION(struct replay_options, confs, "alloc-conf", 0, MANY, "CONF",
-	       "a setting as in PYTORCH_CUDA_ALLOC_CONF; may be repeated; default: a table of "
-	       "them"),
+	       "as in PYTORCH_CUDA_ALLOC_CONF; may be repeated"),
 	OPTION(struct replay_options, capacity, "capacity", 0, TEXT, "SIZE",
-	       "what the allocator can have; default: the device without contexts and libraries"),
+	       "what the allocator can have; default: the device"),
 	OPTION(struct replay_options, curve, "curve", 0, TEXT, "FILE",
-	       "write what is reserved after each request, a column for each setting (CSV)"),
+	       "write reserved bytes after each request as CSV"),
 	OPTION_DEVICE(struct replay_options),
 	{ 0 },
 };
