@@ -91,10 +91,16 @@ static void push(struct thread *t, struct gmt_event *e, bool paused)
 /* No stack: the rest of an event's cost is its clock and its slot. */
 static bool capture_paused(struct thread *t, struct gmt_event *e)
 {
+	int saved;
+
 	if (!session_on() || !thread_is_ready(t))
 		return false;
+	saved = errno;
+	t->busy = true; /* a signal's handler may come here too */
 	e->stack = 0;
 	push(t, e, true);
+	t->busy = false;
+	errno = saved;
 	return true;
 }
 
