@@ -5,7 +5,8 @@
  *
  * links: simgpu/libraries/lib_nccl_numbers.c simgpu/libraries/lib_nccl_payload.c
  * links: simgpu/libraries/lib_nccl_exchange.c simgpu/libraries/lib_nccl_node.c
- * links: simgpu/libraries/lib_nccl_id.c simgpu/core/slots.c simgpu/core/memory.c simgpu/core/usage.c
+ * links: simgpu/libraries/lib_nccl_id.c simgpu/core/slots.c simgpu/core/memory.c
+ * links: simgpu/core/usage.c
  * links: simgpu/core/contents.c simgpu/core/extents.c simgpu/core/copies.c
  * links: simgpu/core/cards.c simgpu/core/device.c simgpu/core/identity.c
  * links: simgpu/core/pools.c simgpu/core/vmm.c simgpu/core/stream.c simgpu/core/stream_capture.c

@@ -2,7 +2,8 @@
 /*
  * The simulated device's recordings of streams into graphs, and its clock: what is done when.
  *
- * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/usage.c simgpu/core/contents.c simgpu/core/extents.c
+ * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
+ * links: simgpu/core/usage.c
  * links: simgpu/core/copies.c simgpu/core/cards.c
  * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
  * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c simgpu/core/acts.c
