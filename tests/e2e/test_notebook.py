@@ -40,6 +40,7 @@ with sync_playwright() as driver:
     host = page.evaluate(OF_HOST)
     frames = []
     for frame in page.frames[1:]:
+        frame.frame_element().scroll_into_view_if_needed()  # a browser draws nothing in a frame that is out of sight
         frame.wait_for_selector("html[data-ready]", state="attached", timeout=30000)
         inside = {"text": frame.inner_text("body"), "drawn": frame.evaluate("document.querySelectorAll('canvas, svg').length"),
                   "high": frame.evaluate("innerHeight")}
