@@ -38,6 +38,7 @@ CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/includ
 HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
 
 FORMAT  := $(wildcard format/*.c)
+INSIDE  := $(filter-out format/reader_memory.c,$(FORMAT)) # of it, what the traced program has
 SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_walks.c)
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*/*.c)
@@ -80,7 +81,7 @@ $(B)/exports.map: shim/hooks.def Makefile
 	$(Q){ echo '{ global:'; $(CC) -E -P -x c -DEXPORT_LIST shim/hooks.def | tr ';' '\n' | sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\) *$$/  \1;/p'; \
 	  echo 'local: *; };'; } > $@.new && mv $@.new $@
 
-$(B)/libgpumemtrace.so: $(call objs,$(FORMAT) $(SHIM) $(CUPTI)) $(B)/exports.map
+$(B)/libgpumemtrace.so: $(call objs,$(INSIDE) $(SHIM) $(CUPTI)) $(B)/exports.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -o $@ $(filter %.o,$^) -Wl,--version-script=$(B)/exports.map \
 	  -Wl,-Bsymbolic -Wl,-z,now $(ZSTD) -ldl -lpthread
@@ -150,7 +151,7 @@ $(FUZZ:%=$(B)/fuzz_%): $(B)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests
 
 # Benches in C reach the library's objects through a door that stands in an object of its own.
 $(O)/tests/bench/door.o: PARTFLAGS := $(PIC)
-$(B)/door.so: $(O)/tests/bench/door.o $(call objs,$(FORMAT) $(SHIM))
+$(B)/door.so: $(O)/tests/bench/door.o $(call objs,$(INSIDE) $(SHIM))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -Wl,-soname,$(notdir $@) -o $@ $^ -Wl,-Bsymbolic -Wl,--exclude-libs,ALL $(ZSTD) -ldl -lpthread
 

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 #include "reader_parts.h"
@@ -49,7 +49,7 @@ static bool has_suffix(const char *path)
 static int open_sibling(const char *path, bool is_live, uint64_t *size)
 {
 	size_t n = strlen(path) + sizeof(LIVE_SUFFIX);
-	char *other = malloc(n);
+	char *other = reader_memory(NULL, n);
 	int fd = -1;
 
 	*size = 0;
@@ -60,7 +60,7 @@ static int open_sibling(const char *path, bool is_live, uint64_t *size)
 		other[strlen(path) - strlen(LIVE_SUFFIX)] = 0;
 	if (!is_live || has_suffix(path))
 		fd = open_file(other, size);
-	free(other);
+	reader_memory(other, 0);
 	return fd;
 }
 
@@ -111,20 +111,34 @@ static void match_pair(struct pair *p)
 	}
 }
 
+static void *take(void *opaque, size_t bytes)
+{
+	(void)opaque;
+	return reader_memory(NULL, bytes);
+}
+
+static void give(void *opaque, void *p)
+{
+	(void)opaque;
+	reader_memory(p, 0);
+}
+
 static struct gmt_reader *new_reader(int fd, uint64_t size)
 {
-	struct gmt_reader *r = calloc(1, sizeof(*r));
+	static const ZSTD_customMem memory = { take, give, NULL };
+	struct gmt_reader *r = reader_memory(NULL, sizeof(*r));
 
 	if (!r)
 		return NULL;
+	*r = (struct gmt_reader){ 0 };
 	r->fd = fd;
 	r->size = size;
 	r->info.file_bytes = size;
-	r->stored = malloc(GMT_BLOCK_STORED_MAX);
-	r->raw = malloc(GMT_BLOCK_RAW_MAX);
-	r->codec = malloc(sizeof(*r->codec));
-	r->zstd = ZSTD_createDCtx();
-	r->group_zstd = ZSTD_createDCtx();
+	r->stored = reader_memory(NULL, GMT_BLOCK_STORED_MAX);
+	r->raw = reader_memory(NULL, GMT_BLOCK_RAW_MAX);
+	r->codec = reader_memory(NULL, sizeof(*r->codec));
+	r->zstd = ZSTD_createDCtx_advanced(memory);
+	r->group_zstd = ZSTD_createDCtx_advanced(memory);
 	if (r->stored && r->raw && r->codec && r->zstd && r->group_zstd)
 		return r;
 	gmt_reader_close(r);
@@ -243,11 +257,11 @@ void gmt_reader_close(struct gmt_reader *r)
 	reader_live_free(&r->live);
 	ZSTD_freeDCtx(r->zstd);
 	ZSTD_freeDCtx(r->group_zstd);
-	free(r->blocks);
-	free(r->stored);
-	free(r->raw);
-	free(r->codec);
-	free(r);
+	reader_memory(r->blocks, 0);
+	reader_memory(r->stored, 0);
+	reader_memory(r->raw, 0);
+	reader_memory(r->codec, 0);
+	reader_memory(r, 0);
 }
 
 const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r)

@@ -7,7 +7,6 @@
  * cannot have written over them meanwhile. What the rings gave back before is in the recording,
  * which is therefore read after the live file.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "reader_parts.h"
@@ -28,7 +27,7 @@ static bool keep_def(struct reader_live *l, const struct gmt_def *d)
 	size_t need = l->bytes_used + d->len;
 
 	if (need >= l->bytes_room) { /* also for an empty one: its payload points somewhere */
-		uint8_t *p = realloc(l->bytes, need * 2 + 1);
+		uint8_t *p = reader_memory(l->bytes, need * 2 + 1);
 
 		if (!p)
 			return false;
@@ -144,7 +143,7 @@ static void finish(struct gmt_reader *r)
 	for (size_t i = 0; i < l->defs_used; i++)
 		l->defs[i].payload = l->bytes + (uintptr_t)l->defs[i].payload;
 	if (l->events_used)
-		qsort(l->events, l->events_used, sizeof(l->events[0]), by_seq);
+		reader_sort(l->events, l->events_used, sizeof(l->events[0]), by_seq);
 	for (size_t i = 0; i < l->events_used; i++) {
 		const struct gmt_event *e = &l->events[i];
 
@@ -167,9 +166,10 @@ bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h)
 
 int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h)
 {
-	uint8_t *region = aligned_alloc(64, GMT_RING_REGION);
-	void *buf = malloc(GMT_DEF_MAX);
-	int rc = region && buf ? 0 : -GMT_ERR_NO_MEMORY;
+	void *memory = reader_memory(NULL, GMT_RING_REGION + 64);
+	uint8_t *region = (uint8_t *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+	void *buf = reader_memory(NULL, GMT_DEF_MAX);
+	int rc = memory && buf ? 0 : -GMT_ERR_NO_MEMORY;
 
 	r->info.file_bytes += size;
 	if (h->page != GMT_LIVE_PAGE || h->region != GMT_RING_REGION ||
@@ -178,15 +178,15 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 	else
 		for (uint64_t at = GMT_LIVE_PAGE; at < size && rc == 0; at += GMT_RING_REGION)
 			rc = take_region(r, fd, at, region, buf);
-	free(region);
-	free(buf);
+	reader_memory(memory, 0);
+	reader_memory(buf, 0);
 	finish(r);
 	return rc;
 }
 
 void reader_live_free(struct reader_live *l)
 {
-	free(l->events);
-	free(l->defs);
-	free(l->bytes);
+	reader_memory(l->events, 0);
+	reader_memory(l->defs, 0);
+	reader_memory(l->bytes, 0);
 }

@@ -4,7 +4,6 @@
  * that they could precede is due, so few are open at a time; the live events are one more source.
  * An event that comes twice (in a block and still in a ring) is passed on once.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "reader_parts.h"
@@ -65,7 +64,7 @@ static int decode_block(struct merge *m, struct reader_block *b, struct source *
 	}
 	reader_events_end(m->r, b);
 	if (!sorted)
-		qsort(s->events, s->used, sizeof(s->events[0]), by_seq_and_time);
+		reader_sort(s->events, s->used, sizeof(s->events[0]), by_seq_and_time);
 	return 0;
 }
 
@@ -168,7 +167,7 @@ static int merge_all(struct merge *m)
 int reader_merge(struct gmt_reader *r, size_t first, uint64_t from_ns, uint64_t to_ns,
 		 const struct gmt_tool *tool, void *ctx)
 {
-	struct merge *m = calloc(1, sizeof(*m));
+	struct merge *m = reader_memory(NULL, sizeof(*m));
 	int rc;
 
 	if (!m)
@@ -182,7 +181,7 @@ int reader_merge(struct gmt_reader *r, size_t first, uint64_t from_ns, uint64_t 
 	if (m->live_events > r->info.live_events)
 		r->info.live_events = m->live_events;
 	for (int i = 0; i < OPEN_MAX; i++)
-		free(m->sources[i].events);
-	free(m);
+		reader_memory(m->sources[i].events, 0);
+	reader_memory(m, 0);
 	return rc;
 }

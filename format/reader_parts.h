@@ -9,6 +9,7 @@
 #include "block.h"
 #include "codec.h"
 #include "reader.h"
+#include "reader_memory.h"
 #include "ring.h"
 #include "varint.h"
 

@@ -5,7 +5,6 @@
  * Reads with pread: a file that shrinks meanwhile gives short reads, never a signal.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,7 +39,7 @@ bool reader_grow(void **array, size_t *room, size_t used, size_t size)
 
 	if (used < *room)
 		return true;
-	p = reallocarray(*array, more, size);
+	p = reader_memory(*array, more * size);
 	if (!p)
 		return false;
 	*array = p;
@@ -203,12 +202,12 @@ static int scan_blocks(struct gmt_reader *r, uint64_t at, uint8_t *window)
 
 int reader_scan(struct gmt_reader *r, uint64_t at)
 {
-	uint8_t *window = malloc(WINDOW);
+	uint8_t *window = reader_memory(NULL, WINDOW);
 	int rc = window ? scan_blocks(r, at, window) : -GMT_ERR_NO_MEMORY;
 
-	free(window);
+	reader_memory(window, 0);
 	if (r->blocks_used)
-		qsort(r->blocks, r->blocks_used, sizeof(r->blocks[0]), by_type_and_seq);
+		reader_sort(r->blocks, r->blocks_used, sizeof(r->blocks[0]), by_type_and_seq);
 	return rc;
 }
 

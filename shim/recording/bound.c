@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thinning. The drain's own thread; the only place of the library that allocates from the host's
- * heap (format/reader.c), never on a path of the program's threads. The rings are served meanwhile:
- * what comes then goes to the old file, and its blocks are copied behind the rest at the end. Old
- * and new file together stay within the bound, so that a kill at any moment leaves a recording, the
- * old one or the new one.
+ * Thinning. The drain's own thread, and memory of our own (thin_memory.c). The rings are served
+ * meanwhile: what comes then goes to the old file, and its blocks are copied behind the rest at the
+ * end. Old and new file together stay within the bound, so that a kill at any moment leaves a
+ * recording, the old one or the new one.
  *
  * Shares of the bound: the old file is thinned when it takes a half. Of that stay the first and the
  * newest sixteenth, and what lies around the highest peaks and refusals. If what is left is more

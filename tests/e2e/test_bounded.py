@@ -2,11 +2,14 @@
 """GPUMEMTRACE_MAX_SIZE: a training run in a recording that is a fraction of what it would be. The peak of every step, the
 totals and all live blocks are what PyTorch says; a kill at any moment leaves a recording within the bound."""
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+
+import toy
 
 MIB = 1 << 20
 BOUND = 4 * MIB
@@ -110,3 +113,14 @@ def test_killed_at_any_moment(programs, tool):
     assert report["events"] >= seen and report["devices"][0]["peak_bytes"] > MIB
     live = tool.json("live", file, "--at", "end")
     assert live["bytes"] == report["devices"][0]["end_bytes"]
+
+
+def test_the_programs_heap_is_left_alone(tmp_path):
+    """A child of a fork would find its lock held for ever where the allocator has no fork handlers."""
+    subprocess.run(["make", "-s", "build/programs/own_heap"], cwd=toy.ROOT, check=True)
+    file = tmp_path / "run.gmt"
+    env = dict(os.environ, GPUMEMTRACE_OUTPUT=str(file), GPUMEMTRACE_MAX_SIZE="4MiB", GPUMEMTRACE_FLUSH_MS="10",
+               LD_PRELOAD=f"{toy.SHIM}:{toy.build_cudart(tmp_path)}")
+    done = subprocess.run([toy.ROOT + "/build/programs/own_heap", file], env=env, capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.returncode) == ("thinned 2, asked by others 0\n", 0), done.stderr
+    assert int(toy.facts(file)["thinned.events"]) > 100000

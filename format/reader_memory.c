@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader's memory in programs of our own: the C library's heap. The traced program never has
+ * this file.
+ */
+#include "reader_memory.h"
+
+#include <stdlib.h>
+
+void *reader_memory(void *p, size_t bytes)
+{
+	if (bytes)
+		return realloc(p, bytes);
+	free(p);
+	return NULL;
+}
+
+void reader_sort(void *array, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	qsort(array, count, size, compare);
+}

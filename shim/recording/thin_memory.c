@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader's memory while a recording is thinned: pages of our own, and a sort in place. The
+ * drain's thread only. Never the program's heap: a fork at that moment would leave the child with a
+ * lock that nobody opens, where the allocator is not the C library's.
+ */
+#include "../../format/reader_memory.h"
+
+#include "../base/os.h"
+
+#include <string.h>
+
+/* Stands before each piece. */
+struct head {
+	size_t bytes; /* with the head */
+} __attribute__((aligned(64)));
+
+void *reader_memory(void *p, size_t bytes)
+{
+	struct head *old = p ? (struct head *)p - 1 : NULL, *new = NULL;
+
+	if (bytes && bytes < SIZE_MAX / 2)
+		new = os_map(sizeof(*new) + bytes);
+	if (bytes && !new)
+		return NULL;
+	if (new)
+		new->bytes = sizeof(*new) + bytes;
+	if (new &&old)
+		memcpy(new + 1, p,
+		       (old->bytes < new->bytes ? old->bytes : new->bytes) - sizeof(*new));
+	if (old)
+		os_unmap(old, old->bytes);
+	return new ? new + 1 : NULL;
+}
+
+static void swap(char *a, char *b, size_t size)
+{
+	while (size--) {
+		char c = *a;
+
+		*a++ = *b;
+		*b++ = c;
+	}
+}
+
+/* The greatest of the tree below `at` to its top. */
+static void sift(char *array, size_t at, size_t count, size_t size,
+		 int (*compare)(const void *, const void *))
+{
+	size_t child;
+
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count &&
+		    compare(array + child * size, array + (child + 1) * size) < 0)
+			child++;
+		if (compare(array + at * size, array + child * size) >= 0)
+			return;
+		swap(array + at * size, array + child * size, size);
+		at = child;
+	}
+}
+
+void reader_sort(void *array, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	for (size_t at = count / 2; at-- > 0;)
+		sift(array, at, count, size, compare);
+	for (size_t left = count; left-- > 1;) {
+		swap(array, (char *)array + left * size, size);
+		sift(array, 0, left, size, compare);
+	}
+}
