@@ -69,7 +69,7 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 	uint64_t unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
 	uint64_t hole = holders_largest_hole(mo);
 
-	if (!mo->framework || !d->told)
+	if (!mo->framework || !d->self_reported)
 		return;
 	human_bytes(b, mo->reserved);
 	if (hole)

@@ -18,18 +18,13 @@ struct dashboard_options {
 static int write_page(struct emit *out, struct outfile *file, const struct page_text *text)
 {
 	char size[HUMAN_MAX];
-	struct row_dashboard row;
-	long bytes;
-	int rc;
+	struct row_dashboard row = { .file = file->path };
+	int rc = page_commit(file, text, &row.bytes);
 
-	page_write(file->f, text);
-	bytes = ftell(file->f);
-	rc = outfile_commit(file);
 	if (rc)
 		return rc;
-	row = (struct row_dashboard){ .file = file->path, .bytes = (uint64_t)bytes };
 	emit_document(out, dashboard, &row);
-	emit_line(out, "%s: %s", file->path, human_bytes(size, (uint64_t)bytes));
+	emit_line(out, "%s: %s", file->path, human_bytes(size, row.bytes));
 	return 0;
 }
 

@@ -77,22 +77,19 @@ static int write_page(const struct diff_options *o, struct diff *d, struct emit 
 	struct page_text text = { .kind = PAGE_DIFF };
 	struct redact redact = { 0 };
 	char title[200], size[HUMAN_MAX];
-	long bytes;
+	uint64_t bytes;
 	int rc;
 
 	diff_page(d, &text, o->redact ? &redact : NULL);
 	snprintf(title, sizeof(title), "%.90s -> %.90s", owners_base(o->old), owners_base(o->new));
 	text.title = o->redact ? "two recordings" : title;
-	page_write(file->f, &text);
-	bytes = ftell(file->f);
-	rc = outfile_commit(file);
+	rc = page_commit(file, &text, &bytes);
 	page_text_free(&text);
 	redact_free(&redact);
 	if (rc || o->markdown)
 		return rc;
 	emit_line(out, "%s", "");
-	emit_line(out, "%s: %s, opens in any browser", o->output,
-		  human_bytes(size, (uint64_t)bytes));
+	emit_line(out, "%s: %s, opens in any browser", o->output, human_bytes(size, bytes));
 	return 0;
 }
 

@@ -83,20 +83,14 @@ static void write_tracks(struct page *p, void *ctx)
 
 static int write_file(struct emit *out, struct outfile *file, const struct page_text *text)
 {
-	const char *path = file->path;
 	char size[HUMAN_MAX];
-	struct row_html row;
-	long bytes;
-	int rc;
+	struct row_html row = { .file = file->path };
+	int rc = page_commit(file, text, &row.bytes);
 
-	page_write(file->f, text);
-	bytes = ftell(file->f);
-	rc = outfile_commit(file);
 	if (rc)
 		return rc;
-	row = (struct row_html){ .file = path, .bytes = (uint64_t)bytes };
 	emit_document(out, html, &row);
-	emit_line(out, "%s: %s, opens in any browser", path, human_bytes(size, bytes));
+	emit_line(out, "%s: %s, opens in any browser", file->path, human_bytes(size, row.bytes));
 	return EXIT_OK;
 }
 

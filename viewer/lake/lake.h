@@ -52,11 +52,6 @@ extern const struct lake_table lake_tables[LAKE_TABLES];
 #define LAKE_PARTITIONS 4
 extern const struct lake_column lake_partitions[LAKE_PARTITIONS];
 
-const char *lake_type_name(enum parquet_type type); /* "INT" */
-
-/* The table of that name, or -1. */
-int lake_table_find(const char *name, size_t len);
-
 /* Where the rows of a recording lie. */
 struct lake_place {
 	char project[128], day[12], run[160];

@@ -54,7 +54,7 @@ static void cause_cells(struct lake_rows *x, const struct refusal *last)
 static bool is_refusal(const struct model *m, const struct lives_mark *e)
 {
 	return e->device >= 0 && e->device < MODEL_DEVICES &&
-	       e->kind == (m->devices[e->device].told ? GMT_BLOCK_OOM : GMT_MEM_FAIL);
+	       e->kind == (m->devices[e->device].self_reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL);
 }
 
 static void refusal_row(struct lake_rows *x, const struct lives_mark *e, uint64_t nth,

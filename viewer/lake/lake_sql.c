@@ -36,8 +36,9 @@ bool lake_view(size_t i, struct lake_view *v)
 const char *lake_sql_type(const struct lake_column *c)
 {
 	static const char *const types[] = {
-		[PARQUET_INT] = "bigint",     [PARQUET_REAL] = "double",
-		[PARQUET_FLAG] = "boolean",   [PARQUET_TEXT] = "varchar",
+		[PARQUET_INT] = "bigint",
+		[PARQUET_FLAG] = "boolean",
+		[PARQUET_TEXT] = "varchar",
 		[PARQUET_TIME] = "timestamp",
 	};
 

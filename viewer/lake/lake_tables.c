@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "lake.h"
 
 #define TABLE(name, meaning)			 static const struct lake_column columns_##name[] = {
@@ -48,21 +46,3 @@ const struct lake_column lake_partitions[LAKE_PARTITIONS] = {
 	{ "run", PARQUET_TEXT, "", "start of the run, host and process of its first rank" },
 	{ "rank", PARQUET_INT, "", "its rank, 0 if it says none" },
 };
-
-const char *lake_type_name(enum parquet_type type)
-{
-	static const char *const names[] = {
-		[PARQUET_INT] = "INT",	 [PARQUET_REAL] = "REAL", [PARQUET_FLAG] = "FLAG",
-		[PARQUET_TEXT] = "TEXT", [PARQUET_TIME] = "TIME",
-	};
-
-	return names[type];
-}
-
-int lake_table_find(const char *name, size_t len)
-{
-	for (int t = 0; t < LAKE_TABLES; t++)
-		if (!strncmp(lake_tables[t].name, name, len) && !lake_tables[t].name[len])
-			return t;
-	return -1;
-}

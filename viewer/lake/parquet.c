@@ -19,8 +19,10 @@ enum { MOST_BYTES = 64 << 20 }; /* of a column in a row group: then the group en
 static const struct form {
 	int physical, converted;
 } forms[] = {
-	[PARQUET_INT] = { 2, -1 }, [PARQUET_REAL] = { 5, -1 }, [PARQUET_FLAG] = { 0, -1 },
-	[PARQUET_TEXT] = { 6, 0 }, [PARQUET_TIME] = { 2, -1 },
+	[PARQUET_INT] = { 2, -1 },
+	[PARQUET_FLAG] = { 0, -1 },
+	[PARQUET_TEXT] = { 6, 0 },
+	[PARQUET_TIME] = { 2, -1 },
 };
 
 /* Where the pages of a column lie, for the footer. */
@@ -82,11 +84,6 @@ void parquet_fact(struct parquet *p, const char *key, const char *value)
 void parquet_int(struct parquet *p, unsigned column, int64_t n)
 {
 	column_number(&p->values[column], n);
-}
-
-void parquet_real(struct parquet *p, unsigned column, double n)
-{
-	column_real(&p->values[column], n);
 }
 
 void parquet_flag(struct parquet *p, unsigned column, bool yes)

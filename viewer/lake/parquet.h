@@ -13,7 +13,6 @@
 
 enum parquet_type {
 	PARQUET_INT,  /* signed, 64 bits */
-	PARQUET_REAL, /* a double */
 	PARQUET_FLAG, /* true or false */
 	PARQUET_TEXT, /* UTF-8 */
 	PARQUET_TIME, /* microseconds since 1970: a clock without a zone, ours is UTC */
@@ -39,7 +38,6 @@ void parquet_fact(struct parquet *p, const char *key, const char *value);
 
 /* Cells of a row, in any order, then parquet_row. A cell that is not given is null. */
 void parquet_int(struct parquet *p, unsigned column, int64_t n); /* INT and TIME */
-void parquet_real(struct parquet *p, unsigned column, double n);
 void parquet_flag(struct parquet *p, unsigned column, bool yes);
 void parquet_text(struct parquet *p, unsigned column, const char *s, size_t len);
 void parquet_row(struct parquet *p);

@@ -59,13 +59,6 @@ void column_number(struct column_values *c, int64_t n)
 		known_number(c, n);
 }
 
-void column_real(struct column_values *c, double n)
-{
-	is_there(c);
-	c->plain = true;
-	bytes_add(&c->values, &n, sizeof(n));
-}
-
 void column_flag(struct column_values *c, bool yes)
 {
 	c->plain = true;
@@ -83,7 +76,7 @@ static uint64_t hash(const uint8_t *s, size_t len)
 	return h ^ h >> 32;
 }
 
-/* Two texts of one hash are told apart by giving the dictionary up. */
+/* Of two texts with one hash the dictionary is given up. */
 static void known_text(struct column_values *c, size_t at)
 {
 	const uint8_t *text = c->values.p + at;

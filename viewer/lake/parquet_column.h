@@ -22,7 +22,6 @@ struct column_values {
 };
 
 void column_number(struct column_values *c, int64_t n);
-void column_real(struct column_values *c, double n);
 void column_flag(struct column_values *c, bool yes);
 void column_text(struct column_values *c, const char *s, size_t len);
 void column_row(struct column_values *c); /* the row ends: without a value it is null */

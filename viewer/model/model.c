@@ -246,7 +246,7 @@ uint64_t model_frees(const struct model_device *d)
 
 uint64_t model_ooms(const struct model_device *d)
 {
-	return d->told ? d->block_ooms : d->driver_fails;
+	return d->self_reported ? d->block_ooms : d->driver_fails;
 }
 
 int model_main_device(const struct model *m)

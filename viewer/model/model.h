@@ -51,7 +51,7 @@ struct model_watch {
 struct model_device {
 	bool seen;
 	bool framework;	       /* it has framework blocks; else driver allocations count */
-	bool told;	       /* the framework reports them itself, out-of-memory too */
+	bool self_reported;    /* the framework reports them itself, out-of-memory too */
 	struct curve blocks;   /* framework blocks */
 	struct curve driver;   /* device memory that CUDA calls gave, to anybody */
 	struct curve reserved; /* what the framework's cache holds */

@@ -5,7 +5,7 @@
 /* What the framework itself says it holds is the truth at that moment. */
 static void say_reserved(struct model *m, struct model_device *d, const struct gmt_event *e)
 {
-	d->framework = d->told = true;
+	d->framework = d->self_reported = true;
 	if (e->arg1)
 		model_set(m, &d->reserved, e->arg1, e);
 }

@@ -135,7 +135,7 @@ void model_mem_fail(struct model *m, const struct gmt_event *e)
 	if (!d || !model_is_device_memory(e->arg0))
 		return;
 	d->driver_fails++;
-	if (!d->told)
+	if (!d->self_reported)
 		d->oom_asked = e->size;
 	if (e->flags & GMT_FLAG_FRAMEWORK)
 		d->retry = RETRY_FAILED;

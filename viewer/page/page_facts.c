@@ -182,7 +182,7 @@ void page_facts_emit(struct track *t)
 	emit_number(out, "file", names_word(&t->page->words, base));
 	emit_signed(out, "device", t->timeline->device);
 	emit_flag(out, "framework", t->timeline->framework);
-	emit_flag(out, "told", t->timeline->model.devices[t->timeline->device].told);
+	emit_flag(out, "told", t->timeline->model.devices[t->timeline->device].self_reported);
 	emit_rank(t);
 	emit_rows(t);
 	emit_notes(t);

@@ -51,9 +51,9 @@ static bool is_users(const struct track *t, const struct lives_mark *e)
 static void look_at(struct track *t, const struct lives_mark *e)
 {
 	bool here = e->device == t->timeline->device;
-	bool told = t->timeline->model.devices[t->timeline->device].told;
+	bool own = t->timeline->model.devices[t->timeline->device].self_reported;
 
-	if (here && e->kind == (told ? GMT_BLOCK_OOM : GMT_MEM_FAIL)) {
+	if (here && e->kind == (own ? GMT_BLOCK_OOM : GMT_MEM_FAIL)) {
 		add(t, MARK_OOM, e);
 		add_key(t, e);
 	}

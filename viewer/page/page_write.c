@@ -97,7 +97,7 @@ static const struct {
 	{ "rest", put_rest },	{ "script", put_scripts },
 };
 
-void page_write(FILE *f, const struct page_text *t)
+static void page_write(FILE *f, const struct page_text *t)
 {
 	const char *at = page_asset_frame, *open, *close;
 
@@ -109,6 +109,13 @@ void page_write(FILE *f, const struct page_text *t)
 		at = close + 2;
 	}
 	put(f, at, page_asset_end_frame);
+}
+
+int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes)
+{
+	page_write(file->f, t);
+	*bytes = (uint64_t)ftell(file->f);
+	return outfile_commit(file);
 }
 
 void page_text_free(struct page_text *t)

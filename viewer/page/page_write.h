@@ -7,7 +7,9 @@
 #define VIEWER_PAGE_WRITE_H
 
 #include <stddef.h>
-#include <stdio.h>
+#include <stdint.h>
+
+#include "../base/outfile.h"
 
 enum page_kind {
 	PAGE_RUN,    /* a recording, or the ranks of one */
@@ -23,7 +25,9 @@ struct page_text {
 	size_t first_len, rest_len;
 };
 
-void page_write(FILE *f, const struct page_text *t);
+/* The page as the whole of a file, of so many bytes. 0, or a sentence was said and the exit code.
+ */
+int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes);
 void page_text_free(struct page_text *t); /* the documents */
 
 #endif

@@ -138,21 +138,6 @@ static bool do_pop_mark(struct machine *m)
 	return pop_mark(m, &m->stack.count);
 }
 
-static bool do_list(struct machine *m)
-{
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_LIST });
-}
-
-static bool do_empty_tuple(struct machine *m)
-{
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_LIST, .form = PICKLE_TUPLE });
-}
-
-static bool do_dict(struct machine *m)
-{
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_DICT });
-}
-
 /* The value that lies at stack[i], if it is of that type. */
 static struct pickle_value *container(struct machine *m, size_t i, unsigned type)
 {
@@ -227,48 +212,28 @@ static bool tuple_from(struct machine *m, size_t from)
 	return machine_push(m, v);
 }
 
-static bool do_tuple(struct machine *m)
+static bool do_tuple_of_mark(struct machine *m)
 {
 	size_t from;
 
 	return pop_mark(m, &from) && tuple_from(m, from);
 }
 
-static bool do_tuple1(struct machine *m)
+static bool do_tuple(struct machine *m)
 {
-	return has(m, 1) && tuple_from(m, m->stack.count - 1);
+	return has(m, m->op->n) && tuple_from(m, m->stack.count - m->op->n);
 }
 
-static bool do_tuple2(struct machine *m)
-{
-	return has(m, 2) && tuple_from(m, m->stack.count - 2);
-}
-
-static bool do_tuple3(struct machine *m)
-{
-	return has(m, 3) && tuple_from(m, m->stack.count - 3);
-}
-
-static bool get(struct machine *m, unsigned width)
+static bool do_get(struct machine *m)
 {
 	uint64_t i;
 
-	if (!machine_take(m, width, &i))
+	if (!machine_take(m, m->op->n, &i))
 		return false;
 	if (i >= m->memo.count || m->memo.v[i] == UNSET)
 		return machine_fail(m, "a value is asked for that was not kept");
 	push_ref(&m->stack, m->memo.v[i]);
 	return true;
-}
-
-static bool do_get1(struct machine *m)
-{
-	return get(m, 1);
-}
-
-static bool do_get4(struct machine *m)
-{
-	return get(m, 4);
 }
 
 /* Numbers come nearly in order: one beyond the bytes that were read is no pickler's. */
@@ -284,18 +249,11 @@ static bool put(struct machine *m, uint64_t i)
 	return true;
 }
 
-static bool do_put1(struct machine *m)
+static bool do_put(struct machine *m)
 {
 	uint64_t i;
 
-	return machine_take(m, 1, &i) && put(m, i);
-}
-
-static bool do_put4(struct machine *m)
-{
-	uint64_t i;
-
-	return machine_take(m, 4, &i) && put(m, i);
+	return machine_take(m, m->op->n, &i) && put(m, i);
 }
 
 static bool do_memoize(struct machine *m)
@@ -303,11 +261,8 @@ static bool do_memoize(struct machine *m)
 	return put(m, m->memo.count);
 }
 
-static const struct {
-	const char *name;
-	operation *run;
-} operations[256] = {
-#define OP(code, name, run) [code] = { #name, run },
+static const struct opcode opcodes[256] = {
+#define OP(code, name, run, n, form) [code] = { #name, run, n, form },
 #include "pickle_ops.def"
 #undef OP
 };
@@ -316,11 +271,11 @@ static bool refuse(struct machine *m, unsigned code)
 {
 	char what[120];
 
-	if (operations[code].name)
+	if (m->op->name)
 		snprintf(what, sizeof(what),
 			 "the opcode %s, which a memory snapshot does not need and which is not "
 			 "executed,",
-			 operations[code].name);
+			 m->op->name);
 	else
 		snprintf(what, sizeof(what), "0x%02x, which is not an opcode of a pickle,", code);
 	return machine_fail(m, what);
@@ -336,7 +291,8 @@ static bool run(struct machine *m)
 			return machine_fail(m, "it ends too early");
 		}
 		code = *m->at++;
-		if (!(operations[code].run ? operations[code].run(m) : refuse(m, code)))
+		m->op = &opcodes[code];
+		if (!(m->op->run ? m->op->run(m) : refuse(m, code)))
 			return false;
 	}
 	return true;

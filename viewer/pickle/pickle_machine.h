@@ -12,14 +12,23 @@ struct refs {
 	size_t count, room;
 };
 
+struct machine;
+typedef bool operation(struct machine *m);
+
+/* n: bytes of a number or a length that follows, a type, a count. */
+struct opcode {
+	const char *name; /* NULL: there is none of that code */
+	operation *run;	  /* NULL: it is refused */
+	unsigned n, form;
+};
+
 struct machine {
 	struct pickle *p;
 	const uint8_t *start, *at, *end;
 	struct refs stack, marks, memo;
+	const struct opcode *op; /* that is carried out */
 	bool stopped;
 };
-
-typedef bool operation(struct machine *m);
 
 bool machine_fail(struct machine *m, const char *what); /* false */
 /* `n` bytes little-endian. */
@@ -27,8 +36,7 @@ bool machine_take(struct machine *m, unsigned n, uint64_t *out);
 bool machine_push(struct machine *m, struct pickle_value v);
 
 /* pickle_scalars.c */
-operation pickle_do_none, pickle_do_true, pickle_do_false, pickle_do_int1, pickle_do_int2,
-	pickle_do_int4, pickle_do_long1, pickle_do_long4, pickle_do_float, pickle_do_text1,
-	pickle_do_text4, pickle_do_text8, pickle_do_bytes1, pickle_do_bytes4, pickle_do_bytes8;
+operation pickle_do_value, pickle_do_bool, pickle_do_int, pickle_do_long, pickle_do_float,
+	pickle_do_text;
 
 #endif

@@ -4,19 +4,15 @@
 
 #include "pickle_machine.h"
 
-bool pickle_do_none(struct machine *m)
+bool pickle_do_value(struct machine *m)
 {
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_NONE });
+	return machine_push(m, (struct pickle_value){ .type = (uint16_t)m->op->n,
+						      .form = (uint16_t)m->op->form });
 }
 
-bool pickle_do_true(struct machine *m)
+bool pickle_do_bool(struct machine *m)
 {
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL, .number = 1 });
-}
-
-bool pickle_do_false(struct machine *m)
-{
-	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL });
+	return machine_push(m, (struct pickle_value){ .type = PICKLE_BOOL, .number = m->op->n });
 }
 
 static bool push_int(struct machine *m, int64_t n)
@@ -31,25 +27,13 @@ static bool push_beyond(struct machine *m, uint64_t n)
 						      .number = (int64_t)n });
 }
 
-bool pickle_do_int1(struct machine *m)
+/* Only the longest has a sign. */
+bool pickle_do_int(struct machine *m)
 {
 	uint64_t n;
 
-	return machine_take(m, 1, &n) && push_int(m, (int64_t)n);
-}
-
-bool pickle_do_int2(struct machine *m)
-{
-	uint64_t n;
-
-	return machine_take(m, 2, &n) && push_int(m, (int64_t)n);
-}
-
-bool pickle_do_int4(struct machine *m)
-{
-	uint64_t n;
-
-	return machine_take(m, 4, &n) && push_int(m, (int32_t)n);
+	return machine_take(m, m->op->n, &n) &&
+	       push_int(m, m->op->n == 4 ? (int32_t)n : (int64_t)n);
 }
 
 /* Two's complement of any length: at most 64 bits of it, signed or not. */
@@ -69,18 +53,11 @@ static bool long_of(struct machine *m, uint64_t len)
 	return len > 8 && !top && low >> 63 ? push_beyond(m, low) : push_int(m, (int64_t)low);
 }
 
-bool pickle_do_long1(struct machine *m)
+bool pickle_do_long(struct machine *m)
 {
 	uint64_t len;
 
-	return machine_take(m, 1, &len) && long_of(m, len);
-}
-
-bool pickle_do_long4(struct machine *m)
-{
-	uint64_t len;
-
-	return machine_take(m, 4, &len) && long_of(m, len);
+	return machine_take(m, m->op->n, &len) && long_of(m, len);
 }
 
 /* The only number that is big-endian. */
@@ -96,12 +73,12 @@ bool pickle_do_float(struct machine *m)
 	return machine_push(m, v);
 }
 
-static bool text_of(struct machine *m, unsigned width, unsigned form)
+bool pickle_do_text(struct machine *m)
 {
-	struct pickle_value v = { .type = PICKLE_TEXT, .form = (uint16_t)form };
+	struct pickle_value v = { .type = PICKLE_TEXT, .form = (uint16_t)m->op->form };
 	uint64_t len;
 
-	if (!machine_take(m, width, &len))
+	if (!machine_take(m, m->op->n, &len))
 		return false;
 	if (len > (uint64_t)(m->end - m->at) || len > UINT32_MAX)
 		return machine_fail(m, "a text that is longer than what is left");
@@ -109,34 +86,4 @@ static bool text_of(struct machine *m, unsigned width, unsigned form)
 	v.count = (uint32_t)len;
 	m->at += len;
 	return machine_push(m, v);
-}
-
-bool pickle_do_text1(struct machine *m)
-{
-	return text_of(m, 1, PICKLE_PLAIN);
-}
-
-bool pickle_do_bytes1(struct machine *m)
-{
-	return text_of(m, 1, PICKLE_BYTES);
-}
-
-bool pickle_do_text4(struct machine *m)
-{
-	return text_of(m, 4, PICKLE_PLAIN);
-}
-
-bool pickle_do_bytes4(struct machine *m)
-{
-	return text_of(m, 4, PICKLE_BYTES);
-}
-
-bool pickle_do_text8(struct machine *m)
-{
-	return text_of(m, 8, PICKLE_PLAIN);
-}
-
-bool pickle_do_bytes8(struct machine *m)
-{
-	return text_of(m, 8, PICKLE_BYTES);
 }

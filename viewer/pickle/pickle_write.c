@@ -111,32 +111,37 @@ static uint64_t hash(const char *s, size_t len)
 	return h;
 }
 
-void pickler_text(struct pickler *p, const char *s, size_t len)
+/* Where a text is kept that was not there before; of any other NULL, and it stands there again. */
+static uint32_t *fresh_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;
 	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);
 
-	if (!fresh) {
+	if (!fresh)
 		pickler_again(p, *at);
+	return fresh ? at : NULL;
+}
+
+void pickler_text(struct pickler *p, const char *s, size_t len)
+{
+	uint32_t *kept = fresh_text(p, s, len);
+
+	if (!kept)
 		return;
-	}
 	put(p, 'X', write_utf8(NULL, s, len, true), 4);
 	write_utf8(p->f, s, len, false);
-	*at = pickler_keep(p);
+	*kept = pickler_keep(p);
 }
 
 void pickler_utf8(struct pickler *p, const char *s, size_t len)
 {
-	bool fresh;
-	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);
+	uint32_t *kept = fresh_text(p, s, len);
 
-	if (!fresh) {
-		pickler_again(p, *at);
+	if (!kept)
 		return;
-	}
 	put(p, 'X', len, 4);
 	fwrite(s, 1, len, p->f);
-	*at = pickler_keep(p);
+	*kept = pickler_keep(p);
 }
 
 void pickler_word(struct pickler *p, const char *s)

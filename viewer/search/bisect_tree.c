@@ -3,19 +3,18 @@
  * The worktree in which commits are measured, in a folder of the search's own; the user's tree is
  * only read. What was measured lies beside it, a run for each commit under the commit's id.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/need.h"
 #include "../base/say.h"
 #include "bisect.h"
+#include "folder.h"
 #include "git.h"
 
 static int ask_into(const char *folder, char *into, size_t room, const char *const *words)
@@ -48,24 +47,16 @@ static int find_commit(const char *name, char *id, size_t room)
 	return 0;
 }
 
+/* By its whole name: git runs this in another folder. */
 static int make_folder(struct bisect *b)
 {
-	const char *place = getenv("TMPDIR");
 	char given[PATH_MAX];
+	int rc = folder_make(b->plan.folder, "bisect", &b->temporary);
 
-	b->temporary = !b->plan.folder[0];
-	if (b->temporary) {
-		snprintf(b->plan.folder, PATH_MAX, "%.200s/gpumemtrace-bisect-XXXXXX",
-			 place && *place ? place : "/tmp");
-		if (!mkdtemp(b->plan.folder))
-			return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", b->plan.folder,
-					 strerror(errno));
-		return 0;
-	}
 	snprintf(given, sizeof(given), "%s", b->plan.folder);
-	if ((mkdir(given, 0777) && errno != EEXIST) || !realpath(given, b->plan.folder))
-		return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", given, strerror(errno));
-	return 0;
+	if (!rc && !b->temporary && !realpath(given, b->plan.folder))
+		rc = say_error(EXIT_UNREADABLE, "%s cannot be made: %s", given, strerror(errno));
+	return rc;
 }
 
 static int make_tree(struct bisect *b)
@@ -104,21 +95,6 @@ int bisect_open(struct bisect *b)
 	return rc ? rc : make_tree(b);
 }
 
-static void remove_files(const char *folder)
-{
-	DIR *d = opendir(folder);
-	char path[2 * PATH_MAX];
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
-}
-
 void bisect_close(struct bisect *b)
 {
 	if (b->has_tree) {
@@ -126,7 +102,7 @@ void bisect_close(struct bisect *b)
 		GIT_DOES(b->top, "worktree", "prune");
 	}
 	if (b->temporary && b->plan.folder[0])
-		remove_files(b->plan.folder);
+		folder_remove(b->plan.folder);
 }
 
 /* ---- a commit ---- */

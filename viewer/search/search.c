@@ -1,52 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/say.h"
+#include "folder.h"
 
 static int make_folder(struct search *s)
 {
-	const char *place = getenv("TMPDIR");
 	char *folder = s->plan.folder;
+	int rc = folder_make(folder, "fit", &s->temporary);
 
-	s->temporary = !folder[0];
-	if (s->temporary) {
-		snprintf(folder, PATH_MAX, "%.200s/gpumemtrace-fit-XXXXXX",
-			 place && *place ? place : "/tmp");
-		if (!mkdtemp(folder))
-			return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", folder,
-					 strerror(errno));
-		return 0;
-	}
-	if (mkdir(folder, 0777) && errno != EEXIST)
-		return say_error(EXIT_UNREADABLE, "%s cannot be made: %s", folder, strerror(errno));
-	if (access(folder, W_OK | X_OK))
-		return say_error(EXIT_UNREADABLE, "%s: nothing can be written to this folder: %s",
-				 folder, strerror(errno));
-	return 0;
-}
-
-static void remove_folder(const char *folder)
-{
-	DIR *d = opendir(folder);
-	char path[2 * PATH_MAX];
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
+	if (!rc && !s->temporary && access(folder, W_OK | X_OK))
+		rc = say_error(EXIT_UNREADABLE, "%s: nothing can be written to this folder: %s",
+			       folder, strerror(errno));
+	return rc;
 }
 
 /* Where no run got as far as an answer, that is the program's own trouble. */
@@ -88,7 +59,7 @@ int search_perform(struct search *s)
 void search_free(struct search *s)
 {
 	if (s->temporary)
-		remove_folder(s->plan.folder);
+		folder_remove(s->plan.folder);
 	for (size_t i = 0; i < s->trial_count; i++) {
 		trial_free(s->trials[i]);
 		free(s->trials[i]);

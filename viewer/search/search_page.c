@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "../base/need.h"
-#include "../base/outfile.h"
 #include "../base/version.h"
 #include "../page/page_write.h"
 #include "search.h"
@@ -68,6 +67,7 @@ int search_page(struct search *s)
 	char path[PATH_MAX];
 	struct page_text page = { .kind = PAGE_SEARCH, .title = "fit" };
 	struct outfile file;
+	uint64_t bytes;
 	int rc;
 
 	if (snprintf(path, sizeof(path), "%.3900s/index.html", s->plan.folder) < 0)
@@ -78,7 +78,7 @@ int search_page(struct search *s)
 	page.first = document(s, &page.first_len);
 	page.rest = need_copy("{}", 2);
 	page.rest_len = 2;
-	page_write(file.f, &page);
+	rc = page_commit(&file, &page, &bytes);
 	page_text_free(&page);
-	return outfile_commit(&file);
+	return rc;
 }
