@@ -51,7 +51,7 @@ static void fill(struct lives *l, struct chance *c)
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		struct plain *p = &plain[i];
-		struct life *life = lives_at(l, lives_add(l));
+		struct life *life = lives_at(l, lives_add(l, &(struct life_request){ .size = 0 }));
 
 		seq += step(c);
 		ns = chance_below(c, 50) ? ns + step(c) : ns - 3; /* clocks of threads disagree */
@@ -114,24 +114,38 @@ static void positions_are_shared(void **state)
 	lives_free(&l);
 }
 
-static void facts_are_one_of_a_kind(void **state)
+/* What differs from life to life is the first time, so facts are shared too; they can be said
+ * anew. */
+static void facts_are_shared(void **state)
 {
 	struct lives l;
-	struct life *life;
-	const struct life_fact *f;
+	struct life_facts f = { .save_backwards = 1, .tags = BLOCK_GRAPH };
 
 	(void)state;
 	lives_init(&l);
-	life = lives_at(&l, lives_add(&l));
-	lives_put_fact(&l, life, FACT_SAVED)->ns = 1;
-	lives_put_fact(&l, life, FACT_LEAF)->ns = 2;
-	lives_put_fact(&l, life, FACT_SAVED)->ns = 3;
-	f = lives_fact(&l, life->facts);
-	assert_int_equal(f->kind, FACT_LEAF);
-	f = lives_fact(&l, f->next);
-	assert_int_equal(f->kind, FACT_SAVED);
-	assert_int_equal(f->ns, 3);
-	assert_null(lives_fact(&l, f->next));
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct life *life =
+			lives_at(&l, lives_add(&l, &(struct life_request){ .size = i % 2 }));
+
+		f.save_ns = 5000 + i;
+		lives_put_facts(&l, life, &f);
+		f.grad_ns = 77;
+		lives_put_facts(&l, life, &f);
+		f.grad_ns = 0;
+		lives_put_facts(&l, life, i % 2 ? &f : &(struct life_facts){ .leaf_ns = i + 1 });
+	}
+	assert_int_equal(l.requests.count, 3);
+	assert_int_equal(l.facts.count, 4);
+	assert_int_equal(l.notes.count, 1001);
+	for (uint32_t i = 0; i < 1000; i++) {
+		const struct life_facts now = lives_facts(&l, lives_at(&l, i));
+
+		assert_int_equal(lives_request(&l, lives_at(&l, i))->size, i % 2);
+		assert_int_equal(now.save_ns, i % 2 ? 5000 + i : 0);
+		assert_int_equal(now.leaf_ns, i % 2 ? 0 : i + 1);
+		assert_int_equal(now.grad_ns, 0);
+		assert_int_equal(now.tags, i % 2 ? BLOCK_GRAPH : 0);
+	}
 	lives_free(&l);
 }
 
@@ -144,7 +158,7 @@ static void runs_are_skipped(void **state)
 	(void)state;
 	lives_init(&l);
 	for (uint32_t i = 0; i < LIVES; i++)
-		lives_add(&l);
+		lives_add(&l, &(struct life_request){ .size = 0 });
 	for (uint32_t i = 0; i < LIVES; i++)
 		if (i != 700)
 			lives_end(&l, i, &(struct position){ .seq = 1000 + i, .stage = i % 3 }, i);
@@ -166,7 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back),
 		cmocka_unit_test(positions_are_shared),
-		cmocka_unit_test(facts_are_one_of_a_kind),
+		cmocka_unit_test(facts_are_shared),
 		cmocka_unit_test(runs_are_skipped),
 	};
 

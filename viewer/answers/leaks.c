@@ -85,7 +85,8 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 {
 	const struct life *row = lives_at(&s->model->lives, life);
 	const struct position *p = lives_position(&s->model->lives, row->born.position);
-	uint64_t key = (uint64_t)row->stack << 32 | (p->memory ? 0 : row->name);
+	const struct life_request *made = lives_request(&s->model->lives, row);
+	uint64_t key = (uint64_t)made->stack << 32 | (p->memory ? 0 : made->name);
 	size_t before = s->found_count;
 	struct owner o;
 	struct block b;
@@ -141,7 +142,8 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 			uint64_t born)
 {
 	size_t sample = sample_after(s, born);
-	uint32_t stack = lives_at(&s->model->lives, c->life)->stack;
+	const struct lives *l = &s->model->lives;
+	uint32_t stack = lives_request(l, lives_at(l, c->life))->stack;
 
 	if (c->category == CATEGORY_gradients || model_signs(s->model, stack) & STACK_STEP)
 		return;

@@ -142,11 +142,11 @@ static void time_of(const struct classifier *c, const struct rule *r, const stru
 	char t[HUMAN_MAX];
 
 	if (r->when == WHEN_LEAF)
-		ns = h->leaf_ns;
+		ns = h->facts.leaf_ns;
 	else if (r->when == WHEN_GRAD)
-		ns = h->grad_ns;
+		ns = h->facts.grad_ns;
 	else if (r->when == WHEN_SAVED)
-		ns = h->save_ns;
+		ns = h->facts.save_ns;
 	else if (r->when == WHEN_DIED)
 		ns = h->block.died_ns;
 	buf[0] = 0;

@@ -43,12 +43,12 @@ bool study_was_cleared(const struct study *st, const struct history *b)
 bool life_went_on(const struct history *b)
 {
 	return b->stage == STAGE_FORWARD && b->block.died_seq && b->died_stage == STAGE_FORWARD &&
-	       b->died_forward > b->born_forward && !b->save_ns;
+	       b->died_forward > b->born_forward && !b->facts.save_ns;
 }
 
 bool life_was_kept(const struct history *b)
 {
-	return b->stage == STAGE_FORWARD && b->block.died_seq && !b->save_ns &&
+	return b->stage == STAGE_FORWARD && b->block.died_seq && !b->facts.save_ns &&
 	       b->died_forward == b->born_forward + 1 && b->died_backward == b->born_backward;
 }
 
@@ -70,7 +70,7 @@ void study_habits_died(struct study *st, const struct history *b)
 		note_habit(st, b->block.stack, HABIT_OF_GRAPH);
 	if (b->stage == STAGE_FORWARD && b->died_stage != STAGE_BACKWARD &&
 	    b->died_backward == b->born_backward &&
-	    (b->save_ns || b->died_forward > b->born_forward))
+	    (b->facts.save_ns || b->died_forward > b->born_forward))
 		note_habit(st, b->block.stack, HABIT_LET_GO);
 }
 

@@ -27,7 +27,7 @@ static inline uint32_t life_stack(const struct history *h)
 /* Of the block that its thread made next, where a forward pass made this one; 0 = not known. */
 static inline uint32_t life_next_stack(const struct history *h)
 {
-	return h->next_stack;
+	return h->facts.next_stack;
 }
 
 /* Of its frames inside of modules, where a forward pass made it; 0 = not known. */
@@ -149,7 +149,7 @@ static inline uint64_t life_step(const struct history *h)
 /* enum block_tag, any of them */
 static inline bool life_tagged(const struct history *h, unsigned tags)
 {
-	return h->tags & tags;
+	return h->facts.tags & tags;
 }
 
 /* A graph holds it, at this moment, */
@@ -161,35 +161,35 @@ static inline bool life_saved(const struct history *h)
 /* or at any. */
 static inline bool life_ever_saved(const struct history *h)
 {
-	return h->save_ns;
+	return h->facts.save_ns;
 }
 
 /* Not up to this moment: a graph will. */
 static inline bool life_saved_later(const struct history *h)
 {
-	return h->save_ns && !(h->block.state & (LIFE_SAVED | LIFE_SAVED_BEFORE));
+	return h->facts.save_ns && !(h->block.state & (LIFE_SAVED | LIFE_SAVED_BEFORE));
 }
 
 /* In the pass and step that it was born in. */
 static inline bool life_saved_in_its_pass(const struct history *h)
 {
-	return h->save_backward == h->born_backward && h->save_steps == h->born_steps;
+	return !h->facts.save_backwards && !h->facts.save_steps;
 }
 
 static inline bool life_backward_since_saved(const struct classifier *c, const struct history *h)
 {
-	return h->save_backward != c->m->spans.backwards;
+	return h->born_backward + h->facts.save_backwards != c->m->spans.backwards;
 }
 
 /* Passes that used it as a leaf, or that a gradient for it came from. */
 static inline uint32_t life_leaf_passes(const struct history *h)
 {
-	return h->leaf_passes;
+	return h->facts.leaf_passes;
 }
 
 static inline uint32_t life_gradients_for(const struct history *h)
 {
-	return h->arrivals;
+	return h->facts.arrivals;
 }
 
 /* Without tags: the backward pass is over that the pass it was made in led to. */
@@ -201,12 +201,12 @@ static inline bool life_backward_over(const struct history *h)
 /* What it took the place of was made by one of these. */
 static inline bool life_replaced(const struct history *h, uint32_t signs)
 {
-	return h->predecessor_signs & signs;
+	return h->facts.predecessor_signs & signs;
 }
 
 static inline uint32_t life_predecessor_stack(const struct history *h)
 {
-	return h->predecessor_stack;
+	return h->facts.predecessor_stack;
 }
 
 /* A bucket, at this moment: gradients have arrived in it. */
@@ -218,13 +218,13 @@ static inline bool life_holds_gradients(const struct history *h)
 /* Gradients were reduced into another one beside it. */
 static inline bool life_reduced_beside(const struct history *h)
 {
-	return h->reduced_beside;
+	return h->facts.reduced_beside;
 }
 
 /* 1 + its place, by address, among those of its size that were there before the recording began. */
 static inline uint32_t life_rank(const struct history *h)
 {
-	return h->rank;
+	return h->facts.rank;
 }
 
 #endif

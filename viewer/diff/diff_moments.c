@@ -180,8 +180,8 @@ static bool counts(const struct search *s, const struct position *p)
 	return p->counts && p->device == t->device && (p->layer == LIFE_BLOCK) == t->framework;
 }
 
-static void look_at_birth(struct search *s, const struct life *life, const struct position *p,
-			  uint64_t seq)
+static void look_at_birth(struct search *s, const struct life_request *made,
+			  const struct position *p, uint64_t seq)
 {
 	struct found now = { s->bytes, seq };
 
@@ -190,7 +190,7 @@ static void look_at_birth(struct search *s, const struct life *life, const struc
 	if (now.bytes > s->any.bytes || !s->any.seq)
 		s->any = now;
 	if (s->maker && !p->memory && now.bytes > s->alike.bytes &&
-	    maker(s->side, life->stack, life->name) == s->maker)
+	    maker(s->side, made->stack, made->name) == s->maker)
 		s->alike = now;
 }
 
@@ -201,19 +201,21 @@ static void look(struct search *s)
 
 	for (lives_walk_first(&w, l); w.change && w.now.seq <= s->to; lives_walk_next(&w)) {
 		const struct life *life;
+		const struct life_request *made;
 		const struct position *p;
 
 		if (w.change != CHANGE_BORN && w.change != CHANGE_DIED)
 			continue;
 		life = lives_at(l, w.now.life);
+		made = lives_request(l, life);
 		p = lives_position(l, life->born.position);
 		if (!counts(s, p))
 			continue;
 		if (w.now.seq > s->from && !s->any.seq)
 			s->any = (struct found){ s->bytes, s->from };
-		s->bytes += w.change == CHANGE_BORN ? life->size : -life->size;
+		s->bytes += w.change == CHANGE_BORN ? made->size : -made->size;
 		if (w.change == CHANGE_BORN)
-			look_at_birth(s, life, p, w.now.seq);
+			look_at_birth(s, made, p, w.now.seq);
 		else if (w.now.seq >= s->from && !s->any.seq)
 			s->any = (struct found){ s->bytes, w.now.seq };
 	}

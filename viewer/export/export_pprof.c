@@ -184,7 +184,7 @@ static void count_births(struct export *x, struct stack_sums *sums)
 		    !export_counts(x, i))
 			continue;
 		s = stack_sums_at(sums, export_verdict(x, i, &b).category, &b);
-		s->all_bytes += life->size;
+		s->all_bytes += lives_request(l, life)->size;
 		s->all_blocks++;
 	}
 }

@@ -162,12 +162,13 @@ static void tell_birth(struct torch *t, const struct origin *e, uint32_t life)
 
 static void tell_end(struct torch *t, const struct origin *e, const struct life *life)
 {
+	uint64_t size = lives_request(&t->x->facts.lives, life)->size;
 	const struct block *b = tree_find(&t->now->live, life->addr);
 	const struct block *segment = tree_find(&t->now->segments, life->addr);
 	int class = b ? b->mark : -1;
 
-	entry(t, "free_requested", e, life->addr, life->size, e->stream, class);
-	entry(t, "free_completed", e, life->addr, life->size, e->stream, class);
+	entry(t, "free_requested", e, life->addr, size, e->stream, class);
+	entry(t, "free_completed", e, life->addr, size, e->stream, class);
 	if (b)
 		tree_remove(&t->now->live, life->addr);
 	if (segment && segment->mark & OWN_SEGMENT)
@@ -210,9 +211,10 @@ static void tell(struct torch *t, const struct series_event *e, const struct pen
 {
 	const struct lives *l = &t->x->facts.lives;
 	const struct life *life = lives_at(l, p->life);
+	const struct life_request *made = lives_request(l, life);
 	const struct position *born = lives_position(l, life->born.position);
 	const struct origin origin = { e->seq, e->time_ns, born->stream,
-				       p->ended ? life->died_stack : life->stack,
+				       p->ended ? life->died_stack : made->stack,
 				       born->flags & GMT_FLAG_LATE };
 	bool over = e->mark && e->mark->kind == GMT_CTX_DESTROY; /* segments stay as they were */
 	bool counts = export_counts(t->x, p->life);
@@ -223,7 +225,7 @@ static void tell(struct torch *t, const struct series_event *e, const struct pen
 	else if (part == PART_SEGMENT_ENDS && p->ended && !over && is_segment(born))
 		remove_segment(t, &origin, life->addr);
 	else if (part == PART_SEGMENTS && !p->ended && tags >= 0)
-		add_segment(t, &origin, life->addr, life->size, (unsigned)tags);
+		add_segment(t, &origin, life->addr, made->size, (unsigned)tags);
 	else if (part == PART_BIRTHS && !p->ended && counts)
 		tell_birth(t, &origin, p->life);
 }

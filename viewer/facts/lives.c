@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lives.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,40 +13,37 @@
 
 void lives_init(struct lives *l)
 {
-	*l = (struct lives){ 0 };
+	*l = (struct lives){ .recent = need_new(sizeof(*l->recent)) };
 	rows_init(&l->rows, sizeof(struct life));
-	rows_init(&l->positions, sizeof(struct position));
-	rows_init(&l->facts, sizeof(struct life_fact));
 	rows_init(&l->levels, sizeof(struct device_level));
 	rows_init(&l->marks, sizeof(struct lives_mark));
 	rows_init(&l->runs, sizeof(struct lives_run));
+	rows_init(&l->positions, sizeof(struct position));
+	rows_init(&l->requests, sizeof(struct life_request));
+	rows_init(&l->notes, sizeof(struct life_note));
+	rows_init(&l->facts, sizeof(struct life_facts));
 	rows_add(&l->positions);
+	rows_add(&l->requests);
+	rows_add(&l->notes);
 	rows_add(&l->facts);
 }
 
 void lives_free(struct lives *l)
 {
 	rows_free(&l->rows);
-	rows_free(&l->positions);
-	rows_free(&l->facts);
 	rows_free(&l->levels);
 	rows_free(&l->marks);
 	rows_free(&l->runs);
+	rows_free(&l->positions);
+	rows_free(&l->requests);
+	rows_free(&l->notes);
+	rows_free(&l->facts);
+	free(l->recent);
 	for (size_t i = 0; i < l->log_count; i++)
 		munmap(l->log[i], LOG_PIECE);
 	free(l->log);
 	l->log = NULL;
 	l->log_count = 0;
-}
-
-static bool same(const struct position *a, const struct position *b)
-{
-	return a->step == b->step && a->stream == b->stream && a->thread == b->thread &&
-	       a->forwards == b->forwards && a->backwards == b->backwards && a->steps == b->steps &&
-	       a->device == b->device && a->flags == b->flags && a->memory == b->memory &&
-	       a->stage == b->stage && a->layer == b->layer &&
-	       a->after_forward == b->after_forward && a->after_step == b->after_step &&
-	       a->in_node == b->in_node && a->asked == b->asked && a->counts == b->counts;
 }
 
 /* Offsets from it are short. */
@@ -55,24 +53,13 @@ static bool reaches(const struct position *p, const struct position *as)
 	       as->ns - p->ns <= UINT32_MAX;
 }
 
-static unsigned hash(const struct position *p)
-{
-	uint64_t h = p->step ^ p->stream * 3;
-
-	h = (h ^ p->thread) * 0x9e3779b97f4a7c15u;
-	h = (h ^ ((uint64_t)p->forwards << 32 | p->backwards)) * 0x9e3779b97f4a7c15u;
-	h ^= (uint64_t)p->flags << 40 | (uint64_t)p->memory << 24 | p->stage << 16 | p->layer << 8;
-	h ^= (uint32_t)p->device | p->after_forward << 4 | p->after_step << 5 | p->in_node << 6;
-	h = (h ^ h >> 29 ^ p->steps) * 0x9e3779b97f4a7c15u;
-	return h >> 56;
-}
-
 struct life_moment lives_moment(struct lives *l, const struct position *as)
 {
-	uint32_t *at = &l->recent[hash(as)];
+	size_t n = sizeof(*as) - offsetof(struct position, step);
+	uint32_t *at = &l->recent->positions[rows_hash(&as->step, n)];
 	struct position *p = rows_at(&l->positions, *at);
 
-	if (!*at || !same(p, as) || !reaches(p, as)) {
+	if (!*at || memcmp(&p->step, &as->step, n) || !reaches(p, as)) {
 		*at = l->positions.count;
 		p = rows_add(&l->positions);
 		*p = *as;
@@ -81,9 +68,11 @@ struct life_moment lives_moment(struct lives *l, const struct position *as)
 				     (uint32_t)(as->ns - p->ns) };
 }
 
-uint32_t lives_add(struct lives *l)
+uint32_t lives_add(struct lives *l, const struct life_request *r)
 {
-	rows_add(&l->rows);
+	struct life *life = rows_add(&l->rows);
+
+	life->request = rows_share(&l->requests, l->recent->requests, r);
 	if (l->rows.count % LIVES_RUN == 1)
 		rows_add(&l->runs);
 	return l->rows.count - 1;
@@ -142,25 +131,44 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq)
 	return from;
 }
 
-static struct life_fact *fact_of_kind(struct lives *l, const struct life *life, uint16_t kind)
+/* NULL: none was ever said. */
+static uint64_t *first_time(struct life_facts *f)
 {
-	struct life_fact *f = life->facts ? rows_at(&l->facts, life->facts) : NULL;
-
-	while (f && f->kind != kind)
-		f = f->next ? rows_at(&l->facts, f->next) : NULL;
-	return f;
+	if (f->save_ns)
+		return &f->save_ns;
+	if (f->grad_ns)
+		return &f->grad_ns;
+	return f->leaf_ns ? &f->leaf_ns : NULL;
 }
 
-struct life_fact *lives_put_fact(struct lives *l, struct life *life, uint16_t kind)
+void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts)
 {
-	struct life_fact *f = fact_of_kind(l, life, kind);
+	static const struct life_facts none;
+	struct life_facts f = *facts;
+	uint64_t *ns = first_time(&f);
+	struct life_note *note;
 
-	if (f)
-		return f;
-	f = rows_add(&l->facts);
-	f->kind = kind;
-	f->next = life->facts;
-	life->facts = l->facts.count - 1;
+	if (!memcmp(&f, &none, sizeof(f)))
+		return;
+	if (!life->note) {
+		life->note = l->notes.count;
+		rows_add(&l->notes);
+	}
+	note = rows_at(&l->notes, life->note);
+	note->ns = ns ? *ns : 0;
+	if (ns)
+		*ns = 1;
+	note->facts = rows_share(&l->facts, l->recent->facts, &f);
+}
+
+struct life_facts lives_facts(const struct lives *l, const struct life *life)
+{
+	const struct life_note *note = rows_at(&l->notes, life->note);
+	struct life_facts f = *(const struct life_facts *)rows_at(&l->facts, note->facts);
+	uint64_t *ns = first_time(&f);
+
+	if (ns)
+		*ns = note->ns;
 	return f;
 }
 
@@ -183,11 +191,6 @@ void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage
 									 .kind = e->kind,
 									 .flags = e->flags,
 									 .stage = stage };
-}
-
-const struct life_fact *lives_fact(const struct lives *l, uint32_t i)
-{
-	return i ? rows_at(&l->facts, i) : NULL;
 }
 
 static uint8_t *room_for_change(struct lives *l)

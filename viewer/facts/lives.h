@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of lives: a narrow row for every allocation of any layer, dead or alive, in order of
- * birth; beside it what few lives have (facts), and what threads were doing (positions), which many
- * lives share. Changes of a life (saved, released, over) stand in one row of bytes in order of
- * events. No name and no rule is in here; what classes/study.h concludes from other lives hangs on
- * the row as a fact too (FACT_PREDECESSOR, FACT_NEXT).
+ * birth; beside it what few lives have (notes), and what many lives share: size and stack
+ * (requests), what threads were doing (positions), what autograd and others said (facts). Changes
+ * of a life (saved, released, over) stand in one row of bytes in order of events. No name and no
+ * rule is in here; what classes/study.h concludes from other lives hangs on the row as a fact too.
  *
  * A question about a moment is a scan: born at or before it, and not dead at it.
  */
@@ -40,7 +40,7 @@ enum block_stage {
 /* Where a life was made, or ended: times of lives count from the position's. */
 struct position {
 	uint64_t seq, ns;
-	uint64_t step, stream;
+	uint64_t step, stream; /* from here on: what lives share */
 	uint32_t thread, forwards, backwards, steps;
 	int32_t device;
 	uint16_t flags, memory;
@@ -48,7 +48,10 @@ struct position {
 	bool after_forward, after_step;
 	bool in_node, asked; /* a backward node ran; for torch.autograd.grad */
 	bool counts;	     /* it takes room on a device */
+	uint8_t none;
 };
+
+_Static_assert(sizeof(struct position) == 64, "compared by bytes");
 
 enum life_layer { LIFE_BLOCK, LIFE_MEMORY, LIFE_PHYSICAL, LIFE_MAPPED };
 
@@ -57,38 +60,44 @@ struct life_moment {
 	uint32_t seq, ns;  /* more than the position's */
 } __attribute__((packed));
 
-struct life {
-	uint64_t addr, size;
-	struct life_moment born, died;
+/* What many lives are alike in. */
+struct life_request {
+	uint64_t size;
 	uint32_t stack, name;
+};
+
+struct life {
+	uint64_t addr;
+	struct life_moment born, died;
+	uint32_t request;
 	uint32_t died_stack;
-	uint32_t facts; /* the first one, 0 = none */
+	uint32_t note; /* 0 = none */
 } __attribute__((packed, aligned(4)));
 
-_Static_assert(sizeof(struct life) == 56, "many of them");
+_Static_assert(sizeof(struct life) == 44, "many of them");
 
-enum life_fact_kind {
-	FACT_OTHER,
-	FACT_SAVED,	  /* first: ns, a = backward passes, b = steps, c = stack */
-	FACT_GRADIENT,	  /* first arrival: ns */
-	FACT_LEAF,	  /* first: ns, a = latest backward pass, b = passes */
-	FACT_ARRIVALS,	  /* a = latest backward pass, b = how many */
-	FACT_PREDECESSOR, /* a = stack, b = signs of what it took the place of */
-	FACT_NEXT, /* a = stack of what its thread made next, b = reduced_beside, c = backward_over
-		    */
-	FACT_STORAGE, /* ns = bytes of the largest storage in it, where it leaves very many */
-	FACT_PLACE,   /* ns = handle, a = rank, b = references */
+/* What every third life has; but for its times many have the same. */
+struct life_facts {
+	uint64_t save_ns, grad_ns, leaf_ns; /* when that was first said, 0 = never */
+	uint64_t handle;		    /* of a mapping: the physical memory behind it */
+	uint64_t unused; /* 1 + bytes of the block that the largest storage in it leaves */
+	uint32_t save_backwards, save_steps; /* from its birth to its first saving */
+	uint32_t leaf_passes;		     /* in which it was a leaf, */
+	uint32_t arrivals;		     /* and of gradients for it */
+	uint32_t predecessor_stack,
+		predecessor_signs; /* of the module's block it took the place of */
+	uint32_t next_stack;	   /* of what its thread made next */
+	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
+	uint32_t tags;		 /* enum block_tag */
+	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
 };
 
-struct life_fact {
-	uint64_t ns;
-	uint32_t next, a, b, c;
-	uint32_t unused; /* 1 + bytes of the block that the largest storage in it leaves, 0 = not
-			    known */
-	uint16_t kind, tags;
-};
+_Static_assert(sizeof(struct life_facts) == 80, "compared by bytes");
 
-_Static_assert(sizeof(struct life_fact) == 32, "every third life has one");
+struct life_note {
+	uint32_t facts;
+	uint64_t ns; /* in the place of the first time in the facts */
+} __attribute__((packed, aligned(4)));
 
 enum life_change {
 	CHANGE_NONE,
@@ -145,16 +154,18 @@ struct lives_run {
 	uint32_t ended;
 };
 
-#define LIVES_RECENT 256
+struct lives_recent {
+	uint32_t positions[ROWS_RECENT], requests[ROWS_RECENT], facts[ROWS_RECENT];
+};
 
 struct lives {
-	struct row_store rows, positions, facts; /* row 0 of positions and facts is none */
-	struct row_store levels, marks, runs;
+	struct row_store rows, levels, marks, runs;
+	struct row_store positions, requests, notes, facts; /* row 0 is none */
+	struct lives_recent *recent;
 	uint8_t **log;			      /* pieces of bytes: changes */
 	size_t log_count, log_room, log_used; /* used: of the last piece */
 	struct lives_writer last;
-	uint32_t recent[LIVES_RECENT]; /* positions by a hash of what they say */
-	uint32_t ends[STAGES];	       /* the latest position of an end in each stage */
+	uint32_t ends[STAGES]; /* the latest position of an end in each stage */
 };
 
 void lives_init(struct lives *l);
@@ -170,12 +181,18 @@ static inline const struct position *lives_position(const struct lives *l, uint3
 	return rows_at(&l->positions, i);
 }
 
+static inline const struct life_request *lives_request(const struct lives *l,
+						       const struct life *life)
+{
+	return rows_at(&l->requests, life->request);
+}
+
 /* The position that says what `as` says, seen at as->seq and as->ns: one from before if it fits. */
 struct life_moment lives_moment(struct lives *l, const struct position *as);
-uint32_t lives_add(struct lives *l);			     /* an empty row's number */
-uint32_t lives_born_by(const struct lives *l, uint64_t seq); /* how many: the first ones */
-/* One of each kind: the one that is there, or a new one. */
-struct life_fact *lives_put_fact(struct lives *l, struct life *life, uint16_t kind);
+uint32_t lives_add(struct lives *l, const struct life_request *r); /* the row's number */
+uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the first ones */
+void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
+struct life_facts lives_facts(const struct lives *l, const struct life *life);
 void lives_add_level(struct lives *l, const struct device_level *level);
 void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
 
@@ -195,9 +212,6 @@ void lives_end(struct lives *l, uint32_t life, const struct position *at, uint32
 uint32_t lives_skip(const struct lives *l, uint32_t i, uint64_t seq);
 
 unsigned lives_state(unsigned before, enum life_change change); /* after it */
-
-/* NULL: there is none, or no more. */
-const struct life_fact *lives_fact(const struct lives *l, uint32_t i);
 
 void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns);
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ROWS_RECENT 16384 /* rows that are looked at for one of the same content */
+
 #define ROWS_PIECE_BITS 14 /* rows in a piece */
 #define ROWS_PIECE	(1u << ROWS_PIECE_BITS)
 
@@ -23,6 +25,11 @@ struct row_store {
 void rows_init(struct row_store *r, size_t each);
 void rows_free(struct row_store *r);
 void *rows_add(struct row_store *r); /* zeroed */
+
+/* A place of ROWS_RECENT, by a hash of so many bytes: a multiple of 8. */
+unsigned rows_hash(const void *bytes, size_t n);
+/* A row of this content, one that is there or a new one: its number. Row 0 is never one of them. */
+uint32_t rows_share(struct row_store *r, uint32_t recent[ROWS_RECENT], const void *row);
 
 static inline void *rows_at(const struct row_store *r, uint32_t i)
 {

@@ -12,19 +12,15 @@
 
 struct history {
 	struct block block;
-	uint64_t step;	  /* number of the Optimizer.step range that it was born in, 0 = none */
-	uint64_t storage; /* bytes of the largest one that a tag had in it, 0 = none */
-	uint64_t leaf_ns, grad_ns, save_ns;    /* when that was first said, 0 = never */
+	struct life_facts facts;
+	uint64_t step; /* number of the Optimizer.step range that it was born in, 0 = none */
 	uint32_t born_forward, died_forward;   /* forward passes that had begun */
 	uint32_t born_backward, died_backward; /* backward passes that had begun */
-	uint32_t save_backward;		       /* the same at the first saving */
-	uint32_t born_steps, save_steps;       /* optimizer steps that had begun */
-	uint32_t leaf_backward, leaf_passes;   /* as a leaf: the last pass, how many */
-	uint32_t arrived_backward, arrivals;   /* of gradients for it: the last pass, how many */
-	uint32_t save_stack;		       /* of the first saving */
+	uint32_t born_steps;		       /* optimizer steps that had begun */
+	uint32_t leaf_backward;		       /* the last pass that it was a leaf in, */
+	uint32_t arrived_backward;	       /* or that a gradient for it came from */
 	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
 	uint32_t saved;			       /* SavedVariables that hold a tensor in it now */
-	uint16_t tags;			       /* enum block_tag */
 	uint16_t refs;			       /* of physical memory: handles and mappings */
 	uint8_t stage, died_stage;	       /* enum block_stage */
 	bool in_node;			       /* born while a backward node ran */
@@ -32,12 +28,7 @@ struct history {
 	bool after_step;		       /* born after the optimizer's step */
 
 	/* What is concluded of it from others. */
-	uint32_t predecessor_stack,
-		predecessor_signs; /* of the module's block it took the place of */
-	uint32_t module_path;	   /* born in forward: its frames inside of modules */
-	uint32_t next_stack;	   /* of what its thread made next */
-	uint32_t rank;	      /* 1 + its place among those of its size that were always there */
-	bool reduced_beside;  /* gradients were reduced into another one beside it */
+	uint32_t module_path; /* born in forward: its frames inside of modules */
 	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
 	bool holds_gradients; /* a bucket: gradients have arrived in it */
 };

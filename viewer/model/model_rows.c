@@ -25,17 +25,15 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 			      .after_step = b->after_step,
 			      .in_node = b->in_node,
 			      .asked = m->spans.asked && b->stage == STAGE_BACKWARD };
+	const struct life_request request = { b->block.size, b->block.stack, b->block.name };
 	struct life *life;
 
 	p.counts = layer == LIFE_BLOCK ||
 		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
 		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));
-	b->block.life = lives_add(&m->lives) + 1;
+	b->block.life = lives_add(&m->lives, &request) + 1;
 	life = lives_at(&m->lives, b->block.life - 1);
 	life->addr = b->block.addr;
-	life->size = b->block.size;
-	life->stack = b->block.stack;
-	life->name = b->block.name;
 	life->born = lives_moment(&m->lives, &p);
 	if (p.counts && b->signs & STACK_BUCKET)
 		model_add_bucket(m, b, layer);
@@ -48,52 +46,10 @@ void model_change(struct model *m, const struct history *b, enum life_change cha
 		lives_note(&m->lives, change, b->block.life - 1, e->seq, e->time_ns);
 }
 
-/* Tags and the storage stand with the first fact that is there. */
-struct fact_writer {
-	struct lives *lives;
-	struct life *life;
-	uint32_t unused;
-	uint16_t tags;
-};
-
-static inline void put_fact(struct fact_writer *w, enum life_fact_kind kind, uint64_t ns,
-			    uint32_t a, uint32_t b, uint32_t c)
+static void write_facts(struct model *m, struct history *b)
 {
-	struct life_fact *f;
-
-	if (!(ns | a | b | c))
-		return;
-	f = lives_put_fact(w->lives, w->life, kind);
-	f->ns = ns;
-	f->a = a;
-	f->b = b;
-	f->c = c;
-	f->tags = w->tags;
-	f->unused = w->unused;
-	w->tags = 0;
-	w->unused = 0;
-}
-
-static void write_facts(struct model *m, const struct history *b)
-{
-	uint64_t spare = b->storage ? b->block.size - b->storage : UINT32_MAX;
-	struct fact_writer w = { &m->lives, lives_at(&m->lives, b->block.life - 1),
-				 spare < UINT32_MAX ? (uint32_t)spare + 1 : 0, b->tags };
-
-	put_fact(&w, FACT_SAVED, b->save_ns, b->save_backward, b->save_steps, b->save_stack);
-	put_fact(&w, FACT_GRADIENT, b->grad_ns, 0, 0, 0);
-	put_fact(&w, FACT_LEAF, b->leaf_ns, b->leaf_backward, b->leaf_passes, 0);
-	put_fact(&w, FACT_ARRIVALS, 0, b->arrived_backward, b->arrivals, 0);
-	put_fact(&w, FACT_PREDECESSOR, 0, b->predecessor_stack, b->predecessor_signs, 0);
-	put_fact(&w, FACT_NEXT, 0, b->next_stack, b->reduced_beside, b->backward_over);
-	put_fact(&w, FACT_STORAGE, b->storage && spare >= UINT32_MAX ? b->storage : 0, 0, 0, 0);
-	put_fact(&w, FACT_PLACE, b->block.handle, b->rank, b->refs > 1 ? b->refs : 0, 0);
-	if (w.tags || w.unused) {
-		struct life_fact *f = lives_put_fact(&m->lives, w.life, FACT_OTHER);
-
-		f->tags = w.tags;
-		f->unused = w.unused;
-	}
+	b->facts.handle = b->block.handle;
+	lives_put_facts(&m->lives, lives_at(&m->lives, b->block.life - 1), &b->facts);
 }
 
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)
@@ -145,81 +101,29 @@ const struct position *model_died(const struct model *m, const struct block *b)
 	return lives_position(&m->lives, lives_at(&m->lives, b->life - 1)->died.position);
 }
 
-static uint64_t handle_of(const struct lives *l, const struct life *life)
-{
-	const struct life_fact *f = lives_fact(l, life->facts);
-
-	while (f && f->kind != FACT_PLACE)
-		f = lives_fact(l, f->next);
-	return f ? f->ns : 0;
-}
-
-static void read_fact(struct history *b, const struct life_fact *f)
-{
-	b->tags |= f->tags;
-	if (f->unused && b->block.size - f->unused + 1 > b->storage)
-		b->storage = b->block.size - f->unused + 1;
-	switch (f->kind) {
-	case FACT_SAVED:
-		b->save_ns = f->ns;
-		b->save_backward = f->a;
-		b->save_steps = f->b;
-		b->save_stack = f->c;
-		break;
-	case FACT_GRADIENT:
-		b->grad_ns = f->ns;
-		break;
-	case FACT_LEAF:
-		b->leaf_ns = f->ns;
-		b->leaf_backward = f->a;
-		b->leaf_passes = f->b;
-		break;
-	case FACT_ARRIVALS:
-		b->arrived_backward = f->a;
-		b->arrivals = f->b;
-		break;
-	case FACT_PREDECESSOR:
-		b->predecessor_stack = f->a;
-		b->predecessor_signs = f->b;
-		break;
-	case FACT_NEXT:
-		b->next_stack = f->a;
-		b->reduced_beside = f->b;
-		break;
-	case FACT_STORAGE:
-		b->storage = f->ns;
-		break;
-	case FACT_PLACE:
-		b->rank = f->a;
-		b->refs = (uint16_t)f->b;
-		break;
-	default:
-		break;
-	}
-}
-
 void model_block(const struct model *m, uint32_t i, struct block *b)
 {
 	const struct lives *l = &m->lives;
 	const struct life *life = lives_at(l, i);
+	const struct life_request *request = lives_request(l, life);
 	const struct position *born = lives_position(l, life->born.position);
 
 	*b = (struct block){ .addr = life->addr,
-			     .size = life->size,
+			     .size = request->size,
 			     .seq = born->seq + life->born.seq,
 			     .born_ns = born->ns + life->born.ns,
 			     .died_seq = lives_seq(l, &life->died),
 			     .died_ns = lives_ns(l, &life->died),
 			     .stream = born->stream,
-			     .stack = life->stack,
+			     .stack = request->stack,
 			     .thread = born->thread,
-			     .name = life->name,
+			     .name = request->name,
 			     .life = i + 1,
 			     .device = born->device,
 			     .flags = born->flags,
 			     .memory = born->memory };
 	if (born->layer == LIFE_MAPPED)
-		b->handle = handle_of(l, life);
+		b->handle = lives_facts(l, life).handle;
 }
 
 static void read_birth(struct history *h, const struct position *p)
@@ -246,40 +150,35 @@ void model_history(const struct model *m, const struct block *b, struct history 
 	const struct life *life = lives_at(&m->lives, b->life - 1);
 	const struct position *born = lives_position(&m->lives, life->born.position);
 
-	*h = (struct history){ .block = *b };
+	*h = (struct history){ .block = *b, .facts = lives_facts(&m->lives, life) };
 	read_birth(h, born);
 	h->signs = model_signs(m, b->stack) | (born->asked ? STACK_ASKED : 0);
 	if (h->stage == STAGE_FORWARD && !m->tags && born->layer != LIFE_MEMORY)
 		h->module_path = signs_stem((struct signs *)&m->signs, b->stack);
 	if (b->died_seq)
 		read_death(h, lives_position(&m->lives, life->died.position));
-	for (const struct life_fact *f = lives_fact(&m->lives, life->facts); f;
-	     f = lives_fact(&m->lives, f->next))
-		read_fact(h, f);
 	h->backward_over = b->state & LIFE_BACKWARD_OVER;
 	h->holds_gradients = b->state & LIFE_HOLDS_GRADIENTS;
 }
 
+static struct life_facts facts_of(const struct model *m, const struct block *b)
+{
+	return lives_facts(&m->lives, lives_at(&m->lives, b->life - 1));
+}
+
 bool model_is_leaf(const struct model *m, const struct block *b)
 {
-	struct history h;
-
-	model_history(m, b, &h);
-	return h.leaf_ns;
+	return facts_of(m, b).leaf_ns;
 }
 
 uint64_t model_first_saved(const struct model *m, const struct block *b)
 {
-	struct history h;
-
-	model_history(m, b, &h);
-	return h.save_ns;
+	return facts_of(m, b).save_ns;
 }
 
 uint64_t model_storage(const struct model *m, const struct block *b)
 {
-	struct history h;
+	uint64_t unused = facts_of(m, b).unused;
 
-	model_history(m, b, &h);
-	return h.storage;
+	return unused ? b->size - unused + 1 : 0;
 }

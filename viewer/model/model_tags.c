@@ -14,8 +14,9 @@ static struct history *enclosing(struct model *m, const struct gmt_event *e,
 
 	*d = model_device(m, e->device);
 	b = *d ? live_enclosing(&(*d)->live, e->addr) : NULL;
-	if (b && e->size > b->storage && e->size <= b->block.size)
-		b->storage = e->size;
+	if (b && e->size && e->size <= b->block.size &&
+	    (!b->facts.unused || b->block.size - e->size + 1 < b->facts.unused))
+		b->facts.unused = b->block.size - e->size + 1;
 	return b;
 }
 
@@ -50,15 +51,15 @@ static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt
 		return;
 	leaf->addr = b->block.addr;
 	leaf->seq = b->block.seq;
-	b->tags |= leaf->cut ? BLOCK_DETACHED : BLOCK_LEAF;
+	b->facts.tags |= leaf->cut ? BLOCK_DETACHED : BLOCK_LEAF;
 	if (leaf->cut)
 		return;
 	if (m->watch)
 		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), b);
-	if (!b->leaf_ns)
-		b->leaf_ns = e->time_ns;
-	if (!b->leaf_passes || b->leaf_backward != backward)
-		b->leaf_passes++;
+	if (!b->facts.leaf_ns)
+		b->facts.leaf_ns = e->time_ns;
+	if (!b->facts.leaf_passes || b->leaf_backward != backward)
+		b->facts.leaf_passes++;
 	b->leaf_backward = backward;
 }
 
@@ -96,8 +97,8 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 
 	if (!b || b->block.seq != leaf->seq || leaf->cut)
 		return;
-	if (!b->arrivals || b->arrived_backward != m->spans.backwards)
-		b->arrivals++;
+	if (!b->facts.arrivals || b->arrived_backward != m->spans.backwards)
+		b->facts.arrivals++;
 	b->arrived_backward = m->spans.backwards;
 	/* A result that was made a leaf: backward is through with all that had saved it, but
 	 * nodes that checkpointing keeps aside are not, and never tell that they let go. */
@@ -118,13 +119,13 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 		note_arrival(m, &m->leaves[*at], e);
 	if (!b || (at && m->leaves[*at].cut))
 		return;
-	b->tags |= BLOCK_GRAD;
+	b->facts.tags |= BLOCK_GRAD;
 	if (m->watch)
 		m->watch->gradient(m->watcher, b);
 	m->grads_live = true;
 	m->grad_bytes += e->size;
-	if (!b->grad_ns)
-		b->grad_ns = e->time_ns;
+	if (!b->facts.grad_ns)
+		b->facts.grad_ns = e->time_ns;
 }
 
 /* No fact of autograd's: it does not count as a tag of the recording. */
@@ -134,7 +135,7 @@ void model_tag_held(struct model *m, const struct gmt_event *e)
 	struct history *b = enclosing(m, e, &d);
 
 	if (b && e->arg1 - 1 < GMT_HELD_BUFFER)
-		b->tags |= (uint16_t)(BLOCK_HELD << (e->arg1 - 1));
+		b->facts.tags |= (uint16_t)(BLOCK_HELD << (e->arg1 - 1));
 }
 
 static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
@@ -162,16 +163,15 @@ static uint32_t saved_place(struct model *m)
 
 static void note_saving(struct model *m, struct history *b, const struct gmt_event *e)
 {
-	b->tags |= e->arg1 & GMT_SAVED_PLAIN ? BLOCK_PLAIN : BLOCK_GRAPH;
+	b->facts.tags |= e->arg1 & GMT_SAVED_PLAIN ? BLOCK_PLAIN : BLOCK_GRAPH;
 	if (e->arg1 & GMT_SAVED_PACKED)
-		b->tags |= BLOCK_PACKED;
-	if (b->save_ns)
+		b->facts.tags |= BLOCK_PACKED;
+	if (b->facts.save_ns)
 		return;
 	model_change(m, b, CHANGE_SAVED_FIRST, e);
-	b->save_ns = e->time_ns;
-	b->save_stack = e->stack;
-	b->save_backward = m->spans.backwards;
-	b->save_steps = (uint32_t)m->spans.steps;
+	b->facts.save_ns = e->time_ns;
+	b->facts.save_backwards = m->spans.backwards - b->born_backward;
+	b->facts.save_steps = (uint32_t)m->spans.steps - b->born_steps;
 }
 
 void model_tag_saved(struct model *m, const struct gmt_event *e)

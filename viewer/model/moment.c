@@ -40,6 +40,7 @@ static void add(struct taking *t, struct list *list, uint32_t i)
 static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 {
 	struct moment *mo = t->moment;
+	uint64_t size = lives_request(&t->model->lives, lives_at(&t->model->lives, i))->size;
 	bool here = p->device == mo->device;
 
 	if (p->layer == LIFE_MAPPED && here)
@@ -47,9 +48,9 @@ static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 	else if (p->layer == LIFE_PHYSICAL ? here : here || is_host(p->memory))
 		add(t, &t->memory, i);
 	if (here && p->counts && p->layer != LIFE_MAPPED)
-		mo->driver += lives_at(&t->model->lives, i)->size;
+		mo->driver += size;
 	if (p->layer == LIFE_MEMORY && is_host(p->memory))
-		mo->host += lives_at(&t->model->lives, i)->size;
+		mo->host += size;
 }
 
 static void look_at(struct taking *t, uint32_t i)
@@ -62,11 +63,11 @@ static void look_at(struct taking *t, uint32_t i)
 	if (p->layer != LIFE_BLOCK)
 		add_memory(t, p, i);
 	else if (p->device == mo->device && p->memory == GMT_MEM_ASYNC)
-		mo->driver += life->size;
+		mo->driver += lives_request(l, life)->size;
 	if (!p->counts || p->device != mo->device || (p->layer == LIFE_BLOCK) != mo->framework)
 		return;
 	add(t, &t->blocks, i);
-	mo->bytes += life->size;
+	mo->bytes += lives_request(l, life)->size;
 	t->alive[i / 64] |= 1ull << i % 64;
 }
 

@@ -34,9 +34,10 @@ static void note(struct scan *s, int c, const struct series_event *e)
 	if (s->came[c]) {
 		const struct lives *all = &s->model->lives;
 		const struct life *life = lives_at(all, s->came[c] - 1);
+		const struct life_request *r = lives_request(all, life);
 
-		h->stack = life->stack;
-		h->node = lives_position(all, life->born.position)->memory ? 0 : life->name;
+		h->stack = r->stack;
+		h->node = lives_position(all, life->born.position)->memory ? 0 : r->name;
 	}
 }
 

@@ -96,20 +96,25 @@ static bool is_driver(const struct position *p)
 	return p->counts && (p->layer != LIFE_BLOCK || p->memory == GMT_MEM_ASYNC);
 }
 
+static int64_t size_of(const struct run *r, const struct life *life)
+{
+	return (int64_t)lives_request(r->lives, life)->size;
+}
+
 static void born(struct run *r, uint32_t i)
 {
 	const struct life *life = lives_at(r->lives, i);
 	const struct position *p = lives_position(r->lives, life->born.position);
 
 	if (is_driver(p))
-		r->devices[p->device].driver += life->size;
+		r->devices[p->device].driver += (uint64_t)size_of(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, false);
 	r->now[i] = OUT;
 	if (!is_wanted(r, life, p))
 		return;
 	r->now[i] = class_of(r, i, 0);
-	tell(r, SERIES_BORN, i, r->now[i], (int64_t)life->size);
+	tell(r, SERIES_BORN, i, r->now[i], size_of(r, life));
 }
 
 static void died(struct run *r, uint32_t i)
@@ -121,12 +126,12 @@ static void died(struct run *r, uint32_t i)
 		return;
 	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
-		r->devices[p->device].driver -= life->size;
+		r->devices[p->device].driver -= (uint64_t)size_of(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, true);
 	if ((r->now[i] & CLASS) == OUT)
 		return;
-	tell(r, SERIES_DIED, i, r->now[i] & CLASS, -(int64_t)life->size);
+	tell(r, SERIES_DIED, i, r->now[i] & CLASS, -size_of(r, life));
 	r->now[i] = OUT;
 }
 
@@ -149,7 +154,7 @@ static void settle(struct run *r, const struct touched *t)
 {
 	uint8_t *now = &r->now[t->life];
 	unsigned before = *now & CLASS, class;
-	int64_t size = (int64_t)lives_at(r->lives, t->life)->size;
+	int64_t size = size_of(r, lives_at(r->lives, t->life));
 
 	if (before == OUT || *now == t->before)
 		return;

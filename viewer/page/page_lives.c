@@ -85,7 +85,8 @@ static void weigh(struct choice *c, uint32_t i, const struct life *life)
 		c->key++;
 	died = died ? died : l->model->last_seq + 1;
 	c->at_key = c->key < l->key_count && l->key_order[c->key]->seq < died;
-	c->rank = (struct rank){ (double)life->size * (double)(died - born), i };
+	c->rank = (struct rank){ (double)lives_request(table, life)->size * (double)(died - born),
+				 i };
 }
 
 static bool next(struct choice *c)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../base/need.h"
@@ -20,6 +21,7 @@ struct elf_names {
 	Dwarf *dwarf;
 	bool dwarf_tried;
 	char debug_path[160];
+	unsigned asked;
 	struct functions functions; /* names in the ELF file's own memory */
 };
 
@@ -100,6 +102,16 @@ static void find_debug_file(struct elf_names *n, const unsigned char *id, size_t
 	n->debug_elf = len > 1 ? open_elf(n->debug_path, id, len, &n->debug_fd) : NULL;
 }
 
+/* What was read of a large library's tables stays in the system's cache, not in our memory. */
+static void let_go(Elf *elf)
+{
+	size_t bytes;
+	char *image = elf ? elf_rawfile(elf, &bytes) : NULL;
+
+	if (image)
+		madvise(image, bytes, MADV_DONTNEED);
+}
+
 struct elf_names *elf_names_open(const char *path, const void *build_id, size_t len)
 {
 	int fd;
@@ -117,6 +129,8 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	if (!n->functions.count)
 		add_symbols(n, elf, SHT_DYNSYM);
 	functions_deal(&n->functions);
+	let_go(elf);
+	let_go(n->debug_elf);
 	return n;
 }
 
@@ -137,7 +151,14 @@ void elf_names_close(struct elf_names *n)
 
 const char *elf_names_function(struct elf_names *n, uint64_t address)
 {
-	return functions_name(&n->functions, address);
+	enum { AT_ONCE = 64 }; /* names, each with the pages around it */
+	const char *name = functions_name(&n->functions, address);
+
+	if (++n->asked % AT_ONCE == 0) {
+		let_go(n->elf);
+		let_go(n->debug_elf);
+	}
+	return name;
 }
 
 static Dwarf *dwarf_of(struct elf_names *n)
