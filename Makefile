@@ -149,13 +149,13 @@ $(FUZZ:%=$(B)/fuzz_%): $(B)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LINK) -fsanitize=fuzzer -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
-# Benches in C reach the library's objects through a door that stands in an object of its own.
-$(O)/tests/bench/door.o: PARTFLAGS := $(PIC)
-$(B)/door.so: $(O)/tests/bench/door.o $(call objs,$(INSIDE) $(SHIM))
+# Benches in C reach the library's entry point through a function in an object of its own.
+$(O)/tests/bench/entry.o: PARTFLAGS := $(PIC)
+$(B)/bench-entry.so: $(O)/tests/bench/entry.o $(call objs,$(INSIDE) $(SHIM))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -Wl,-soname,$(notdir $@) -o $@ $^ -Wl,-Bsymbolic -Wl,--exclude-libs,ALL $(ZSTD) -ldl -lpthread
 
-$(B)/bench_%: $(O)/tests/bench/bench_%.o $(B)/door.so
+$(B)/bench_%: $(O)/tests/bench/bench_%.o $(B)/bench-entry.so
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
@@ -235,7 +235,7 @@ test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 test-matrix: setup  ## the same, with CUDA 12's torch too
 	@scripts/setup.sh newest headers tools browser docs cu12
 	@scripts/test.sh cu12
-test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian's packages, not installed); writes docs/doors.md
+test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian's packages, not installed); writes docs/driver-lookups.md
 	@scripts/setup.sh headers driver
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/driver

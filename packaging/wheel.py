@@ -42,6 +42,11 @@ Summary: {SUMMARY}
 License-Expression: Apache-2.0
 License-File: LICENSE
 Requires-Python: >=3.9
+Provides-Extra: sql
+Requires-Dist: duckdb; extra == "sql"
+Provides-Extra: spark
+Requires-Dist: pyspark; extra == "spark"
+Requires-Dist: pyarrow; extra == "spark"
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: Console
 Classifier: Environment :: GPU :: NVIDIA CUDA

@@ -48,10 +48,6 @@ def table(head, lines):
     return "".join(table_row(*row) for row in [head, ["---"] * len(head), *lines])
 
 
-def made_from(path):
-    return f"Made from [{path}](../../{path}).\n"
-
-
 def settings():
     def default(kind, value):
         return {"SWITCH": "on" if value == "1" else "off", "CHOICE": value.split("_")[-1].lower()}.get(kind, value.strip('"') or "none")
@@ -59,8 +55,7 @@ def settings():
             for kind, a in rows("shim/settings.def", "TEXT", "SWITCH", "NUMBER", "CHOICE", "SIZE")]
     return ("# Settings\n\nThe library reads these from the environment of the program that it is loaded into. `gpumemtrace run` sets what "
             "its options say and leaves the rest.\n\n" + table(("variable", "default", "meaning"), body) +
-            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../../viewer/man/gpumemtrace.1.md).\n\n" +
-            made_from("shim/settings.def"))
+            "\nThe simulated device has settings of its own: [gpumemtrace(1)](../../viewer/man/gpumemtrace.1.md).\n")
 
 
 def events():
@@ -70,7 +65,7 @@ def events():
     return ("# Events\n\nWhat a recording consists of, by the names that `gpumemtrace dump` prints. Every event has a number (`seq`), a time "
             "and a thread as well. [FORMAT.md](../../format/FORMAT.md) has the bytes.\n\n" +
             table(("event", "layer", "members", "meaning"), body) + "\n## Definitions\n\nWhat events refer to by a number.\n\n" +
-            table(("definition", "meaning"), definitions) + "\n" + made_from("format/records.def"))
+            table(("definition", "meaning"), definitions))
 
 
 def effect(text):
@@ -90,8 +85,8 @@ def hooks():
     driver = [(f"`{a[0]}`", cuda_version(a[2]), effect(a[-1])) for _, a in rows("shim/hooks.def", "DRIVER")]
     return ("# Hooks\n\nThe CUDA functions that the library stands in for: each calls the real one, and the outermost call is recorded. A "
             "library with a CUDA runtime of its own inside reaches the driver's functions by `cuGetProcAddress`, and gets these "
-            f"([which ask for which](../doors.md)).\n\n## Driver: {len(driver)} functions\n\n" + table(("function", "since CUDA", "what is recorded"), driver) +
-            f"\n## Runtime: {len(runtime)} functions\n\n" + table(("function", "what is recorded"), runtime) + "\n" + made_from("shim/hooks.def"))
+            f"([which ask for which](../driver-lookups.md)).\n\n## Driver: {len(driver)} functions\n\n" + table(("function", "since CUDA", "what is recorded"), driver) +
+            f"\n## Runtime: {len(runtime)} functions\n\n" + table(("function", "what is recorded"), runtime))
 
 
 def class_meanings():
@@ -125,8 +120,7 @@ def rules():
             for name, category, text in found]
     return ("# Rules\n\nThe rules that give a block its class, in their order: the first that fits decides. `gpumemtrace why` prints the sentence of "
             "the one that did. What is right was measured with programs that know themselves what each byte is for, with autograd's tags and "
-            "without.\n\n" + table(("rule", "class", "what it rests on", "right, with tags", "right, without"), body) + "\n" +
-            made_from("viewer/classes/rules.def"))
+            "without.\n\n" + table(("rule", "class", "what it rests on", "right, with tags", "right, without"), body))
 
 
 def cards():
@@ -134,7 +128,7 @@ def cards():
             for _, a in rows("simgpu/core/cards.def", "CARD")]
     return ("# Cards\n\nThe cards that `gpumemtrace run --sim` and `SIMGPU_CARD` know. `NAME=SIZE`, such as `mycard=40GiB`, is a card of any size. The "
             "context is what is gone before the first allocation; it depends on the driver and is an estimate.\n\n" +
-            table(("name", "card", "compute capability", "memory", "context"), body) + "\n" + made_from("simgpu/core/cards.def"))
+            table(("name", "card", "compute capability", "memory", "context"), body))
 
 
 def owner_columns(of):
@@ -155,7 +149,15 @@ def tables():
             parts.append(table_row(f"`{a[1]}`", a[2].lower(), literal(a[3]), literal(a[4])))
         else:
             parts += owner_columns(a[1])
-    return "".join(parts) + "\n" + made_from("viewer/lake/tables.def")
+    return "".join(parts)
 
 
-PAGES = {"settings": settings, "tables": tables, "events": events, "hooks": hooks, "rules": rules, "cards": cards}
+# The page, and the table that it is made from: documents link to the table, which stands in the repository; the site leads
+# such a link to the page.
+PAGES = {"settings": (settings, "shim/settings.def"), "tables": (tables, "viewer/lake/tables.def"), "events": (events, "format/records.def"),
+         "hooks": (hooks, "shim/hooks.def"), "rules": (rules, "viewer/classes/rules.def"), "cards": (cards, "simgpu/core/cards.def")}
+
+
+def page(name):
+    make, path = PAGES[name]
+    return f"{make()}\nMade from [{path}](../../{path}).\n"

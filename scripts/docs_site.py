@@ -26,7 +26,7 @@ PARTS = {
     "Use": ["README", "docs/python", "docs/ci"],
     "Reference": ["viewer/man/gpumemtrace", "docs/json", *(f"docs/reference/{name}" for name in docs_reference.PAGES),
                   "format/FORMAT", "docs/glossary"],
-    "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/doors",
+    "How good it is": ["docs/benchmarks", "docs/cost", "docs/fit", "docs/frameworks", "docs/other-programs", "docs/reliability", "docs/driver-lookups",
                        "docs/gpu-results"],
     "Inside": ["viewer/README", "shim/README", "simgpu/README", "python/README", "packaging/README", "tests/README",
                "tests/classes/README", "tests/frameworks/README", "CONTRIBUTING", "SECURITY", "CHANGELOG"],
@@ -118,7 +118,7 @@ def sources():
     for part in PARTS.values():
         for name in part:
             if name.startswith("docs/reference/"):
-                yield f"{name}.md", docs_reference.PAGES[Path(name).name]()
+                yield f"{name}.md", docs_reference.page(Path(name).name)
             elif name != "viewer/man/gpumemtrace":
                 yield f"{name}.md", (ROOT / f"{name}.md").read_text()
     for path in sorted((ROOT / "viewer/man").glob("*.1.md")):
@@ -137,11 +137,14 @@ def take_along(page, text, src):
         shutil.copy(ROOT / path, src / path)
 
 
-def to_index(page, text):
-    """docs/index.md stands at the top of the site."""
+def to_pages(page, text):
+    """docs/index.md stands at the top of the site; for a table there is the page made from it."""
+    moved = {path: f"docs/reference/{name}.md" for name, (_, path) in docs_reference.PAGES.items() if not page.startswith("docs/reference/")}
+    moved["docs/index.md"] = "index.md"
+
     def target(m):
         path = os.path.normpath(Path(page).parent / m[1])
-        return os.path.relpath("index.md", Path(page).parent) + m[2] if path == "docs/index.md" else m[0]
+        return os.path.relpath(moved[path], Path(page).parent) + m[2] if path in moved else m[0]
     return LINK.sub(target, text)
 
 
@@ -160,11 +163,10 @@ def assemble(src, examples, with_pictures):
         if page.startswith("docs/questions/"):
             text = examples.fill(page, text.replace("<!-- classes -->\n", docs_reference.classes()))
         text = pictures(text, page.count("/"), examples, src / "extra/made", with_pictures)
+        text = to_pages(page, text) if page != "docs/index.md" else text
         take_along(page, text, src)
         if page == "docs/index.md":  # stands at the top
             page, text = "index.md", LINK.sub(lambda m: os.path.normpath(f"docs/{m[1]}") + m[2], text) + "\n" + "\n".join(trees())
-        else:
-            text = to_index(page, text)
         if page == "viewer/man/gpumemtrace.1.md":
             commands = sorted(p.name.removesuffix(".md") for p in (ROOT / "viewer/man").glob("gpumemtrace-*.md"))
             text += "\n```{toctree}\n:hidden:\n\n" + "\n".join(commands) + "\n```\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one door: every source of events (hooks, framework reports, NVTX, CUPTI) fills a struct
+ * The entry point: every source of events (hooks, framework reports, NVTX, CUPTI) fills a struct
  * gmt_event and hands it to gmt_capture. Behind it: time, thread, stack, ring. Runs on the
  * application's threads, often with the framework's allocator lock held: no malloc, stdio, abort,
  * GIL, blocking lock; it returns quickly and never fails.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of every CUDA hook: nesting, names, flags, the door. What is asked of CUDA is asked
- * while the hook still counts as running, so that no question is recorded. Application threads, any
- * lock held.
+ * The frame of every CUDA hook: nesting, names, flags, the call of gmt_capture. What is asked of
+ * CUDA is asked while the hook still counts as running, so that no question is recorded.
+ * Application threads, any lock held.
  */
 #include "hook.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and records of ranges. Any thread; two relaxed atomics and the door.
+ * Numbers and records of ranges. Any thread; two relaxed atomics and gmt_capture.
  */
 #include "ranges.h"
 

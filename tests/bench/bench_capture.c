@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one captured event costs, by part: nanoseconds for the door with and without stacks, at
+ * What one captured event costs, by part: nanoseconds for gmt_capture with and without stacks, at
  * several native depths. Build and run: `make build/bench_capture && build/bench_capture` (in a
  * directory that can be written; it leaves a recording there).
  */
@@ -24,7 +24,7 @@ static uint64_t now(void)
 /* At most 2000 events a millisecond, as a busy training run has them, so that the drain keeps up.
  */
 static double measure(uint16_t kind, bool deeper);
-void bench_event(uint16_t kind, uint64_t i); /* door.c */
+void bench_event(uint16_t kind, uint64_t i); /* entry.c */
 void gpumemtrace_pause(void);
 void gpumemtrace_resume(void);
 

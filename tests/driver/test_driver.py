@@ -9,7 +9,7 @@ import sys
 
 import lookups
 import pytest
-from doors import Doors
+from lookup_table import LookupTable
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SITE = "lib/python3*/site-packages/nvidia"
@@ -110,15 +110,15 @@ def test_cupti(tools, driver, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def doors():
-    table = Doors(list(DRIVERS))
-    yield table
-    table.write(os.path.join(lookups.ROOT, "docs/doors.md"), [name for _, name, _ in LIBRARIES])
+def table():
+    lookup_table = LookupTable(list(DRIVERS))
+    yield lookup_table
+    lookup_table.write(os.path.join(lookups.ROOT, "docs/driver-lookups.md"), [name for _, name, _ in LIBRARIES])
 
 
 @each_driver
 @pytest.mark.parametrize("what,name,path", LIBRARIES, ids=[name for _, name, _ in LIBRARIES])
-def test_what_a_library_is_given(tools, doors, driver, what, name, path, tmp_path):
+def test_what_a_library_is_given(tools, table, driver, what, name, path, tmp_path):
     """Each function that it looks up is our hook where the driver's own is one that we hook, and the driver's elsewhere."""
     more = [os.path.dirname(p) for _, _, pattern in LIBRARIES for p in glob.glob(os.path.join(lookups.ROOT, pattern))
             if "cu13/lib" in p or "cudnn" in p]
@@ -126,16 +126,16 @@ def test_what_a_library_is_given(tools, doors, driver, what, name, path, tmp_pat
                          more=sorted(set(more)))
     assert (traced.returncode, traced.stdout) == (alone.returncode, alone.stdout)
     if alone.returncode:
-        return doors.add_refusal(name, driver)
+        return table.add_refusal(name, driver)
     plain, ours = (re.findall(r"^(ask|find) '(.*?)' (.*?) ?(\S+) (\S+)$", done.stderr, re.M) for done in (alone, traced))
     assert len(plain) > 300 and [p[:3] for p in plain] == [o[:3] for o in ours]
     hooked, hooked_runtime = lookups.hooked_symbols(), lookups.hooked_symbols("RUNTIME")
     for before, after in zip(plain, ours):
         mine = before[4] in (hooked if before[3].startswith("libcuda.so") else hooked_runtime if "cudart" in before[3] else ())
         assert after[3:] == (("libgpumemtrace.so", before[4]) if mine else before[3:]), (before, after)
-    doors.add(name, driver, [p for p in plain if p[3].startswith("libcuda.so")], hooked)
+    table.add(name, driver, [p for p in plain if p[3].startswith("libcuda.so")], hooked)
 
 
 @each_driver
-def test_every_door_is_accounted_for(doors, driver):
-    assert not doors.unexplained(), "look up functions that may allocate, and are neither hooked nor explained in doors.py"
+def test_every_function_looked_up_is_accounted_for(table, driver):
+    assert not table.unexplained(), "look up functions that may allocate, and are neither hooked nor explained in lookup_table.py"

@@ -69,7 +69,7 @@ def test_an_example_that_fails_ends_the_build(tmp_path):
 
 
 def test_reference_has_what_the_tool_has(tool):
-    pages = {name: make() for name, make in docs_reference.PAGES.items()}
+    pages = {name: docs_reference.page(name) for name in docs_reference.PAGES}
     rows = {name: re.findall(r"^\| `([^`]+)`", text, re.M) for name, text in pages.items()}
     symbols = subprocess.run(["nm", "-D", "--defined-only", BUILD / "libgpumemtrace.so"], capture_output=True, text=True, check=True).stdout.split()
     assert len(rows["hooks"]) > 80 and set(rows["hooks"]) == {s for s in symbols if re.match(r"cu[A-Zd]\w+", s)} | set(rows["hooks"]) <= set(symbols)
@@ -88,6 +88,8 @@ def test_reference_has_what_the_tool_has(tool):
 @pytest.mark.slow
 def test_the_site_is_whole(site):
     """render() has looked: no warning of Sphinx, no broken link, nothing loaded from elsewhere."""
+    assert "docs/reference/" not in (ROOT / "docs/questions/will-it-fit.md").read_text()
+    assert 'href="../reference/cards.html"' in (site / "docs/questions/will-it-fit.html").read_text()
     pages = {str(p.relative_to(site)) for p in site.rglob("*.html")}
     assert {"index.html", "README.html", "docs/json.html", "docs/questions/reserved.html", "docs/reference/hooks.html", "format/FORMAT.html",
             "viewer/man/gpumemtrace-oom.1.html", "docs/glossary.html"} <= pages

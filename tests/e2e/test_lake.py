@@ -137,6 +137,36 @@ def test_twice_is_once(tmp_path):
     assert ask("select project, count(*) as n from ranks group by project", lake) == [{"project": "third", "n": 4}]
 
 
+@readers
+def test_ranks_of_several_calls_are_one_run(tmp_path):
+    """Each node collects its own ranks, in any order. The same job begun anew is another run, and so is one of another host."""
+    lake = tmp_path / "lake"
+
+    def launch(name, start, host="one", **more):
+        for rank in (2, 0, 3, 1):
+            facts = [f"host {host if more.get('address') == 'localhost' else f'{host}{rank // 2}'}", "cwd /home/u/net", *more.get("facts", ()),
+                     f"env.MASTER_ADDR {more.get('address', 'node1')}", "env.MASTER_PORT 29500"]
+            text = script(rank, start=1767225600 + start + rank, facts=facts).replace("meta host one\n", "")
+            collect(write(tmp_path / name, f"{rank}.gmt", text), "-o", lake)
+
+    def ranks_of_runs():
+        return [r["ranks"] for r in ask("select run, count(distinct rank) as ranks from ranks group by run order by run", lake)]
+
+    launch("first", 0)
+    assert ranks_of_runs() == [4]
+    launch("again", 60)
+    assert ranks_of_runs() == [4, 4]
+    launch("later", 7200)
+    launch("launch", 30, facts=["env.TORCHELASTIC_RUN_ID b5"])
+    launch("here", 0, address="localhost")
+    launch("there", 0, host="other", address="localhost")
+    assert ranks_of_runs() == [4] * 6
+    before = files(lake)
+    for name in ("first", "here"):
+        collect(tmp_path / name, "-o", lake)
+    assert files(lake) == before
+
+
 def test_broken_recordings_are_left_out(tmp_path):
     good = write(tmp_path / "in", "good.gmt", script(None))
     shutil.copy(BAD / "text.gmt", tmp_path / "in/bad.gmt")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import docs_reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md", "docs/benchmarks.md", "docs/python.md", "docs/ci.md", "docs/index.md",
@@ -78,10 +77,7 @@ def test_command_exists(page, command):
 @pytest.mark.parametrize("page", PAGES)
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
-        made = re.fullmatch(r"\.\./reference/(\w+)\.md", target)
-        if made:
-            assert made[1] in docs_reference.PAGES, target
-        elif "://" not in target:
+        if "://" not in target:
             assert ((ROOT / page).parent / target).exists(), target
 
 

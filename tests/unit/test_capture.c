@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door, end to end inside one process: 16 threads record with stacks and strings while the
+ * The entry point, end to end inside one process: 16 threads record with stacks and strings while the
  * drain writes; what the reader finds is what they said, every reference is defined, drops are
  * counted.
  *

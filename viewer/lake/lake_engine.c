@@ -125,6 +125,7 @@ int lake_ask(const struct lake_question *q)
 		return rc;
 	return say_error(
 		EXIT_USAGE,
-		"this needs DuckDB, and neither python3 nor python on the PATH has it: "
-		"pip install duckdb (or name a Python that has it: GPUMEMTRACE_PYTHON=PATH)");
+		"this runs in DuckDB, and neither python3 nor python on the PATH has it: "
+		"pip install 'gpumemtrace[sql]' or pip install duckdb (or name a Python that has "
+		"it: GPUMEMTRACE_PYTHON=PATH)");
 }

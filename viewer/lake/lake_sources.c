@@ -14,8 +14,7 @@
 #include "../base/say.h"
 #include "../ranks/ranks_runs.h"
 #include "lake_index.h"
-
-#define LONGEST_START 600 /* seconds between the starts of two ranks of a run */
+#include "lake_runs.h"
 
 /* ---- files ---- */
 
@@ -76,42 +75,6 @@ static int find_files(struct lake_sources *s, char *const *paths)
 	return rc;
 }
 
-/* ---- which are of one run ---- */
-
-/* A rendezvous on the host itself joins only what runs there. */
-static bool same_job(const struct rank_file *a, const struct rank_file *b)
-{
-	bool local = !strcmp(a->job, "   ") || strstr(a->job, "localhost") ||
-		     strstr(a->job, "127.0.0.1");
-
-	return !strcmp(a->job, b->job) && (!local || !strcmp(a->host, b->host));
-}
-
-static int in_order(const void *a, const void *b)
-{
-	const struct rank_file *x = a, *y = b;
-	int n = strcmp(x->job, y->job);
-
-	n = n ? n : strcmp(x->host, y->host) * (same_job(x, y) ? 0 : 1);
-	if (n)
-		return n;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
-
-/* The end of the run that begins with the item. */
-static size_t run_end(const struct lake_sources *s, const bool *alone, size_t from)
-{
-	size_t to = from + 1;
-
-	while (!alone[from] && to < s->file_count && !alone[to] &&
-	       same_job(&s->files[from], &s->files[to]) &&
-	       s->files[to].start_ns - s->files[to - 1].start_ns < LONGEST_START * 1000000000LL)
-		to++;
-	return to - from == 1 ? to : ranks_run_end(s->files, from, to);
-}
-
 /* ---- names ---- */
 
 bool lake_name_is_good(const char *name)
@@ -164,8 +127,9 @@ static void name_recording(struct lake_place *p, const struct rank_file *f)
 	snprintf(p->id, sizeof(p->id), "%.60s-%llx", host, (unsigned long long)st.st_size);
 }
 
-/* By its first rank: files[from] began first. */
-static void name_run(struct lake_place *p, const struct rank_file *first, const char *project)
+/* By its first rank: files[from] began first. The job's sign: ranks that come later find it. */
+static void name_run(struct lake_place *p, const struct rank_file *first, const char *sign,
+		     const char *project)
 {
 	time_t when = start_of(first) / 1000000000;
 	const char *slash = strrchr(first->folder, '/');
@@ -183,7 +147,7 @@ static void name_run(struct lake_place *p, const struct rank_file *first, const 
 	}
 	tame(host, sizeof(host), first->host, "host");
 	if (first->pid)
-		snprintf(p->run, sizeof(p->run), "%s-%.60s-%u", clock, host, first->pid);
+		snprintf(p->run, sizeof(p->run), "%s-%.60s-%u%s", clock, host, first->pid, sign);
 	else
 		snprintf(p->run, sizeof(p->run), "%s-%s", clock, p->id);
 }
@@ -220,17 +184,22 @@ static void add_source(struct lake_sources *s, const struct lake_source *x)
 }
 
 /* A run keeps the name that the lake knows it by, and its project if none was given. */
-static void add_run(struct lake_sources *s, size_t from, size_t to, const char *project)
+static void add_run(struct lake_sources *s, size_t from, size_t to, bool alone, const char *project)
 {
 	struct lake_place run = { 0 }, one = { 0 };
+	char sign[LAKE_SIGN] = "";
 	const struct lake_place *old = NULL;
 
 	for (size_t i = from; i < to && !old; i++) {
 		name_recording(&one, &s->files[i]);
 		old = lake_index_find(s, one.id);
 	}
+	if (!alone)
+		lake_job_sign(sign, &s->files[from]);
+	if (!old && !alone)
+		old = lake_run_known(s, from, to, sign);
 	name_recording(&run, &s->files[from]);
-	name_run(&run, &s->files[from], project);
+	name_run(&run, &s->files[from], sign, project);
 	if (old) {
 		memcpy(run.run, old->run, sizeof(run.run));
 		memcpy(run.day, old->day, sizeof(run.day));
@@ -261,7 +230,7 @@ int lake_sources_find(struct lake_sources *out, char *const *paths, const char *
 		return rc;
 	}
 	lake_index_read(out, lake);
-	qsort(out->files, out->file_count, sizeof(*out->files), in_order);
+	qsort(out->files, out->file_count, sizeof(*out->files), lake_by_job);
 	alone = need_new(out->file_count + 1);
 	for (size_t i = 0; i < out->file_count; i++) {
 		const struct rank_file *f = &out->files[i];
@@ -270,8 +239,8 @@ int lake_sources_find(struct lake_sources *out, char *const *paths, const char *
 			   ranks_is_child(out->files, out->file_count, f);
 	}
 	for (size_t i = 0, end; i < out->file_count; i = end) {
-		end = run_end(out, alone, i);
-		add_run(out, i, end, project);
+		end = lake_run_end(out, alone, i);
+		add_run(out, i, end, alone[i], project);
 	}
 	free(alone);
 	return 0;

@@ -50,17 +50,28 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 	}
 }
 
-static char *job_words(const struct defs *d)
+/* What every process of a run has alike. A rendezvous on the host itself joins only what runs there. */
+static char *job_words(const struct defs *d, bool *local)
 {
-	static const char *const keys[] = { "env.WORLD_SIZE", "env.MASTER_ADDR", "env.MASTER_PORT",
-					    "env.SLURM_JOB_ID" };
-	char words[512] = "";
+	static const struct {
+		const char *key;
+		bool of_launch; /* one launch has it, on all its hosts */
+	} facts[] = {
+		{ "env.WORLD_SIZE", false },	       { "env.MASTER_ADDR", true },
+		{ "env.MASTER_PORT", false },	       { "env.SLURM_JOB_ID", true },
+		{ "env.TORCHELASTIC_RUN_ID", false }, { "env.PMIX_NAMESPACE", true },
+	};
+	char words[768] = "";
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		struct defs_text t = defs_meta(d, keys[i]);
+	*local = true;
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		struct defs_text t = defs_meta(d, facts[i].key);
+		const char *s = t.len ? t.s : "";
 
-		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", t.len ? t.s : "");
+		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
+		if (facts[i].of_launch && *s && strcmp(s, "localhost") && strncmp(s, "127.", 4))
+			*local = false;
 	}
 	return need_copy(words, strlen(words));
 }
@@ -76,7 +87,7 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->parent = (uint32_t)number(d, "ppid", 0);
 	snprintf(f->host, sizeof(f->host), "%.60s", host.len ? host.s : "");
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
-	f->job = job_words(d);
+	f->job = job_words(d, &f->job_is_local);
 	command_words(d, command, sizeof(command));
 	f->command = need_copy(command, strlen(command));
 	root = root.len ? root : cwd;

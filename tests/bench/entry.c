@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's door for the benches, in an object of its own: the library leaves its own frames
+ * The library's entry point for the benches, in an object of its own: the library leaves its own frames
  * out of a stack, so who measures stacks must stand outside.
  */
 #include "../../shim/capture.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table docs/doors.md: which of the driver's functions NVIDIA's libraries look up, and what they are given."""
+"""The table docs/driver-lookups.md: which of the driver's functions NVIDIA's libraries look up, and what they are given."""
 import re
 
 # What may allocate, free, map or make a context, by its name.
@@ -22,7 +22,7 @@ REASONS = [
     (r"^cu\w+(Get|Set)[A-Z]\w*$|^cuTensorMap|^cuLogicalEndpoint", "asks or sets; no memory comes or goes"),
 ]
 
-HEAD = """# Doors: how NVIDIA's libraries reach the driver
+HEAD = """# How NVIDIA's libraries reach the driver
 
 Made by `make test-driver`; change `tests/driver/`. Each library was started on NVIDIA's driver libraries as Debian has them (without a card: they
 answer which functions they have, and refuse the rest), with a tool between it and the driver that notes what is looked up. A library's own copy
@@ -37,7 +37,7 @@ def reason(symbol):
     return next((why for pattern, why in REASONS if re.search(pattern, symbol)), None)
 
 
-class Doors:
+class LookupTable:
     def __init__(self, drivers):
         self.drivers, self.cells = drivers, {}
         self.ours, self.passed = {}, {}
