@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entry point. Application threads, with any lock held; returns quickly, never fails, never
- * blocks. The stack is taken before the number, so that all that an event refers to is defined before its
- * seq is (the drain relies on it).
+ * blocks. The stack is taken before the number, so that all that an event refers to is defined
+ * before its seq is (the drain relies on it).
  */
 #include "../capture.h"
 

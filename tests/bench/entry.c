@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's entry point for the benches, in an object of its own: the library leaves its own frames
- * out of a stack, so who measures stacks must stand outside.
+ * The library's entry point for the benches, in an object of its own: the library leaves its own
+ * frames out of a stack, so who measures stacks must stand outside.
  */
 #include "../../shim/capture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry point, end to end inside one process: 16 threads record with stacks and strings while the
- * drain writes; what the reader finds is what they said, every reference is defined, drops are
+ * The entry point, end to end inside one process: 16 threads record with stacks and strings while
+ * the drain writes; what the reader finds is what they said, every reference is defined, drops are
  * counted.
  *
  * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/

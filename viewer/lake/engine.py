@@ -2,6 +2,7 @@
 # Runs a query in DuckDB for `gpumemtrace sql`, which starts it: statements that prepare, a zero, the query, on stdin.
 # On stdout a line of names and types, then a line for each row, as JSON arrays. Exit codes: 96 no DuckDB, 2 wrong SQL.
 import json
+import re
 import sys
 
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
@@ -35,18 +36,46 @@ def run(connection, query):
     return columns, answer
 
 
+def reach(connection, protocol):
+    """A lake elsewhere is read through fsspec where it is installed (s3fs and its like know how this machine signs in), else by
+    DuckDB itself."""
+    try:
+        import fsspec
+        connection.register_filesystem(fsspec.filesystem(protocol))
+    except (ImportError, ValueError):
+        pass
+
+
+def make_tables(connection, prepare):
+    """A table of a lake elsewhere may have no files; but a lake without any recording is none."""
+    place = re.search(r"read_parquet\('((\w+)://.*?)/\w+(?:/\*)+\.parquet'", prepare)
+    if not place:
+        return connection.execute(prepare)
+    reach(connection, place[2])
+    found = False
+    for statement in connection.extract_statements(prepare):
+        try:
+            connection.execute(statement)
+            found = found or "read_parquet" in statement.query
+        except duckdb.IOException as error:
+            if "No files found" not in str(error):
+                raise
+    if not found:
+        raise duckdb.IOException(f"{place[1]} is no lake: it has no table with a file")
+
+
 def main():
     prepare, query = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\0")
     out = sys.stdout
     try:
         connection = duckdb.connect()
-        connection.execute(prepare)
+        make_tables(connection, prepare)
         columns, answer = run(connection, query)
         out.write(json.dumps(columns) + "\n")
         while rows := answer.fetchmany(10000) if columns else ():
             out.writelines(json.dumps([cell(v) for v in row]) + "\n" for row in rows)
         out.flush()
-    except duckdb.Error as error:
+    except Exception as error:  # of DuckDB, or of the file system that it reads through
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         print(" ".join(lines[:3]) or "DuckDB failed", file=sys.stderr)
         sys.exit(2)

@@ -70,22 +70,32 @@ static void put_files(FILE *f, const char *lake, const char *table)
 	fputs("})", f);
 }
 
+static void put_table(FILE *f, const struct lake_table *table, const char *lake)
+{
+	fprintf(f, "create or replace view \"%s\" as select * exclude none_ from (select ",
+		table->name);
+	put_nulls(f, lake_partitions, LAKE_PARTITIONS);
+	put_nulls(f, table->columns, table->count);
+	fputs("1 as none_ where false", f);
+	if (lake)
+		put_files(f, lake, table->name);
+	fputs(");\n", f);
+}
+
+/* Whether a lake elsewhere has a table shows when it is read: the table is made empty first, and
+ * the engine passes over the second statement if there are no files. */
 void lake_sql_prepare(FILE *f, const char *lake)
 {
-	bool far = strstr(lake, "://"); /* what lies there shows when it is read */
+	bool far = strstr(lake, "://");
 	struct lake_view v;
 
 	for (int t = 0; t < LAKE_TABLES; t++) {
 		const struct lake_table *table = &lake_tables[t];
 
-		fprintf(f, "create view \"%s\" as select * exclude none_ from (select ",
-			table->name);
-		put_nulls(f, lake_partitions, LAKE_PARTITIONS);
-		put_nulls(f, table->columns, table->count);
-		fputs("1 as none_ where false", f);
-		if (far ? t < LAKE_allocations : lake_has(lake, table->name))
-			put_files(f, lake, table->name);
-		fputs(");\n", f);
+		if (far || !lake_has(lake, table->name))
+			put_table(f, table, NULL);
+		if (far ? t <= LAKE_allocations : lake_has(lake, table->name))
+			put_table(f, table, lake);
 	}
 	for (size_t i = 0; lake_view(i, &v); i++)
 		fprintf(f, "create view \"%s\" as %.*s;\n", v.name, (int)v.sql.len, v.sql.s);

@@ -50,15 +50,16 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 	}
 }
 
-/* What every process of a run has alike. A rendezvous on the host itself joins only what runs there. */
+/* What every process of a run has alike. A rendezvous on the host itself joins only what runs
+ * there. */
 static char *job_words(const struct defs *d, bool *local)
 {
 	static const struct {
 		const char *key;
 		bool of_launch; /* one launch has it, on all its hosts */
 	} facts[] = {
-		{ "env.WORLD_SIZE", false },	       { "env.MASTER_ADDR", true },
-		{ "env.MASTER_PORT", false },	       { "env.SLURM_JOB_ID", true },
+		{ "env.WORLD_SIZE", false },	      { "env.MASTER_ADDR", true },
+		{ "env.MASTER_PORT", false },	      { "env.SLURM_JOB_ID", true },
 		{ "env.TORCHELASTIC_RUN_ID", false }, { "env.PMIX_NAMESPACE", true },
 	};
 	char words[768] = "";

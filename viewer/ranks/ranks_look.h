@@ -18,8 +18,8 @@ struct rank_file {
 	char name[32];	/* "rank 2", "process 4711", or "" */
 	char host[64];
 	uint32_t pid, parent;
-	int64_t start_ns; /* of the process, by the clock on the wall */
-	char *job;	  /* what all processes of a run have in common; "" = nothing is known */
+	int64_t start_ns;  /* of the process, by the clock on the wall */
+	char *job;	   /* what all processes of a run have in common; "" = nothing is known */
 	bool job_is_local; /* it says nothing of other hosts */
 	char *command;
 	char *folder; /* of the program: of its repository, else where it ran; "" = not known */
