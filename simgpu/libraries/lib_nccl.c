@@ -32,6 +32,14 @@ static bool by_itself(int ranks)
 	return __atomic_load_n(&always, __ATOMIC_RELAXED) || (asked && !strcmp(asked, "alone"));
 }
 
+/* Communicators of that many ranks: their order is the same in all ranks of a program. */
+static uint64_t how_many_before(int ranks)
+{
+	static uint64_t made[NCCL_MAX_PEERS];
+
+	return __atomic_fetch_add(&made[ranks % NCCL_MAX_PEERS], 1, __ATOMIC_RELAXED);
+}
+
 static void close_comm(struct nccl_comm *c)
 {
 	if (c->node) {
@@ -58,6 +66,7 @@ static int open_comm(struct nccl_comm **out, int ranks, int rank, int device,
 	c->ranks = ranks;
 	c->rank = rank;
 	c->device = device;
+	c->nth = how_many_before(ranks);
 	pthread_mutex_init(&c->lock, NULL);
 	result = nccl_take(c, BASE_BYTES);
 	if (!result && ranks > 1 && id && nccl_id_is_here(id) && !by_itself(ranks))
@@ -254,6 +263,25 @@ static int choose_colour(struct making *m, struct nccl_id *id)
 	return NCCL_OK;
 }
 
+/* Who else takes the same colour is not said. */
+static int split_alone(struct nccl_comm *c, int colour, int key, void **out)
+{
+	int ranks = nccl_split_ranks(c, colour, key), result;
+
+	if (colour < 0)
+		return NCCL_OK;
+	if (!ranks && nccl_world_is_open()) {
+		snprintf(nccl_last_error, sizeof(nccl_last_error),
+			 "how many ranks this part has is not known: the last rank does not run");
+		return NCCL_INVALID_USAGE;
+	}
+	result = open_and_meet(out, ranks ? ranks : c->ranks,
+			       key >= 0 && key < c->ranks ? key : c->rank, c->device, NULL);
+	if (!result)
+		((struct nccl_comm *)*out)->unsure = !ranks && c->ranks > 1;
+	return result;
+}
+
 API(int, ncclCommSplit, void *comm, int colour, int key, void **out, void *config)
 {
 	struct nccl_comm *c = nccl_check(comm);
@@ -263,11 +291,8 @@ API(int, ncclCommSplit, void *comm, int colour, int key, void **out, void *confi
 	if (!c || !out)
 		return NCCL_INVALID;
 	*out = NULL;
-	if (!c->node && colour < 0)
-		return NCCL_OK;
-	if (!c->node) /* who else takes the same colour cannot be known */
-		return open_and_meet(out, c->ranks, key >= 0 && key < c->ranks ? key : c->rank,
-				     c->device, NULL);
+	if (!c->node)
+		return split_alone(c, colour, key, out);
 	m.mine = (struct talk){ .colour = colour, .key = key, .rank = c->rank };
 	m.from = (1u << c->ranks) - 1;
 	if (colour >= 0 && nccl_id_make(&m.mine.id))

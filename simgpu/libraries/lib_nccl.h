@@ -9,6 +9,8 @@
  *	lib_nccl_numbers.c	sums and the like
  *	lib_nccl_collective.c	the calls
  *	lib_nccl_alone.c	the calls of a rank that runs by itself
+ *	lib_nccl_world.c	what such ranks hear from each other
+ *	lib_nccl_split.c	how many ranks a part of a communicator has
  *	lib_nccl_group.c	what belongs together
  */
 #ifndef SIMGPU_LIB_NCCL_H
@@ -19,6 +21,7 @@
 #include "../core/pending.h"
 #include "lib.h"
 #include "lib_nccl_node.h"
+#include "lib_nccl_world.h"
 
 enum {
 	NCCL_OK = 0,
@@ -47,6 +50,7 @@ struct nccl_op {
 
 struct nccl_comm {
 	int ranks, rank, device;
+	bool unsure;			     /* of how many ranks there are */
 	bool ring;			     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
@@ -54,6 +58,8 @@ struct nccl_comm {
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
+	uint64_t nth; /* of those with as many ranks */
+	uint64_t broadcasts, splits;
 	int error;		      /* asynchronous */
 	struct nccl_op ops[NCCL_OPS]; /* number 5 is the first */
 };
@@ -128,13 +134,20 @@ void nccl_end_exchanges(struct nccl_comm *c);
 
 /* ---- lib_nccl_alone.c ---- */
 int nccl_alone(enum nccl_kind kind, const struct nccl_call *call);
+int nccl_alone_send(struct nccl_comm *c, const void *from, size_t bytes, int peer);
+int nccl_alone_receive(struct nccl_comm *c, void *to, size_t bytes, int peer);
+
+/* ---- lib_nccl_split.c ---- */
+/* How many ranks the part has that this rank of c is in with that colour, at place `key`; 0: that
+ * cannot be known. */
+int nccl_split_ranks(struct nccl_comm *c, int colour, int key);
 
 /* ---- lib_nccl_group.c ---- */
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
-/* Notes a small transfer of the group that is open, if one is, of a rank by itself. */
-void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes);
-void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes);
+/* Notes a transfer of the group that is open, of a rank by itself; without one it is over. */
+void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int peer);
+void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes, struct nccl_topic topic);
 /* What must wait for other ranks: done now, or at the group's end. It frees itself. */
 struct nccl_later {
 	int (*finish)(struct nccl_later *later);

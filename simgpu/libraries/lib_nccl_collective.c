@@ -37,13 +37,8 @@ static int start(enum nccl_kind kind, bool send, const struct nccl_call *call)
 	if (c->node)
 		return send ? nccl_send(c, call->from, call->count, call->root)
 			    : nccl_receive(c, call->to, call->count, call->root, call->stream);
-	if (send) {
-		nccl_group_send(c, call->from, call->count);
-	} else {
-		sim_forget(call->to);
-		nccl_group_receive(c, call->to, call->count);
-	}
-	return NCCL_OK;
+	return send ? nccl_alone_send(c, call->from, call->count, call->root)
+		    : nccl_alone_receive(c, call->to, call->count, call->root);
 }
 
 /* Its communicator may have gone since. */

@@ -3,17 +3,20 @@
  * NCCL: what is called between ncclGroupStart and ncclGroupEnd belongs together. Frameworks gather
  * and exchange by a group of broadcasts, or of sends and receives. Nothing waits for other ranks
  * within a group, so what must (a communicator that is made) is done at its end. Of a rank by
- * itself, a receive gets the first thing of the same size that this rank sends in the group, as
- * every other rank is taken to send what this one sends. A group is a thread's own.
+ * itself, a receive gets what this rank sends to itself in the group, or the first thing of the
+ * same size that it sends there, as every other rank is taken to send what this one sends; if it
+ * sends none, what another rank of the world that runs has sent. A group is a thread's own.
  */
 #include "lib_nccl.h"
 
-#define PENDING 256
+#define PENDING 2048
 
 struct transfer {
 	struct nccl_comm *comm;
 	char *at;
 	size_t bytes;
+	int peer;
+	struct nccl_topic topic; /* of a receive */
 };
 
 static __thread struct {
@@ -22,26 +25,35 @@ static __thread struct {
 	struct nccl_later *later, **last;
 } group;
 
-void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes)
+void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int peer)
 {
 	if (group.depth && group.sends < PENDING && bytes <= SIM_SMALL)
-		group.sent[group.sends++] = (struct transfer){ comm, (char *)from, bytes };
-}
-
-void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes)
-{
-	if (group.depth && group.receives < PENDING && bytes <= SIM_SMALL)
-		group.received[group.receives++] = (struct transfer){ comm, to, bytes };
+		group.sent[group.sends++] =
+			(struct transfer){ comm, (char *)from, bytes, peer, { 0, 0 } };
 }
 
 static void fill(const struct transfer *to)
 {
-	for (const struct transfer *s = group.sent; s < group.sent + group.sends; s++) {
-		if (s->comm != to->comm || s->bytes != to->bytes)
-			continue;
-		sim_copy(to->at, s->at, to->bytes);
-		return;
-	}
+	const struct transfer *found = NULL;
+
+	for (const struct transfer *s = group.sent; s < group.sent + group.sends; s++)
+		if (s->comm == to->comm && s->bytes == to->bytes &&
+		    (!found || (s->peer == s->comm->rank && found->peer != s->peer)))
+			found = s;
+	if (found)
+		sim_copy(to->at, found->at, to->bytes);
+	else
+		nccl_world_hear(to->topic, to->at, to->bytes);
+}
+
+void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes, struct nccl_topic topic)
+{
+	struct transfer t = { comm, to, bytes, -1, topic };
+
+	if (!group.depth)
+		fill(&t);
+	else if (group.receives < PENDING)
+		group.received[group.receives++] = t;
 }
 
 static int finish_all(void)

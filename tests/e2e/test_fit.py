@@ -175,7 +175,9 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
     (["--vary", "batch=1,1", "--", TAKES], "1 stands there twice"),
     (["--vary", "b=1", "--vary", "b=2", "--", TAKES], "--vary b was given twice"),
     (["--steps", "0", "--", TAKES], "--steps takes 1 to 100000"),
-    (["--ranks", "17", "--", TAKES], "--ranks takes 1 to 16"),
+    (["--ranks", "4:1,4", "--", TAKES], "the ranks of 4 are 0 to 3"),
+    (["--ranks", "0", "--", TAKES], "--ranks takes a number"),
+    (["--ranks", "512", "--", "torchrun", TAKES], "give the program without its launcher (torchrun)"),
     (["--cards", "h100-80g"], "the command to run (after --) is missing"),
 ])
 def test_wrong_usage(fit, args, said):

@@ -74,4 +74,4 @@ def test_one_rank_of_many(programs, ranks, setting):
             f"parts = [torch.zeros(1).cuda() for _ in range({ranks})]\ndist.all_gather(parts, t)\n"
             f"print([p.item() for p in parts])\n")
     done = programs("-c", code, traced=False, count=2, timeout=300, **setting)
-    assert done.returncode == 0 and done.stdout == f"{[5.0] * ranks}\n", done.stdout + done.stderr[-3000:]
+    assert done.returncode == 0 and done.stdout == f"{[5.0 * ranks] * ranks}\n", done.stdout + done.stderr[-3000:]

@@ -11,9 +11,9 @@
 #include "simcards.h"
 
 struct fit_options {
-	const char *cards, *output;
+	const char *cards, *output, *ranks;
 	char **vary, **command;
-	long ranks, steps, jobs;
+	long steps, jobs;
 };
 
 static int check(void *options)
@@ -22,8 +22,6 @@ static int check(void *options)
 
 	if (o->steps < 1 || o->steps > 100000)
 		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
-	if (o->ranks < 0 || o->ranks > 16)
-		return say_error(EXIT_USAGE, "--ranks takes 1 to 16, the devices of one machine");
 	if (o->jobs < 0 || o->jobs > 64)
 		return say_error(EXIT_USAGE, "--jobs takes 1 to 64");
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
@@ -56,11 +54,17 @@ static int run_fit(const void *options, struct emit *out)
 	if (!rc && run_program_obstacle(command[0], why, sizeof(why)))
 		rc = say_error(EXIT_USAGE, "%s", why);
 	if (!rc)
+		rc = world_parse(&s.plan.world, o->ranks);
+	if (!rc && s.plan.world.count && trial_launcher(command))
+		rc = say_error(EXIT_USAGE,
+			       "the ranks of a world of %ld are started here: give the program "
+			       "without its launcher (%s)",
+			       s.plan.world.size, trial_launcher(command));
+	if (!rc)
 		rc = vary_parse(&s.plan.varied, o->vary);
 	if (!rc) {
 		s.plan.command = command;
 		s.plan.steps = o->steps;
-		s.plan.ranks = o->ranks;
 		s.plan.pages = o->output;
 		if (o->output)
 			snprintf(s.plan.folder, sizeof(s.plan.folder), "%s", o->output);
@@ -77,8 +81,8 @@ static const struct option_row options[] = {
 	       "values of an option or of env:NAME; may be repeated"),
 	OPTION(struct fit_options, steps, "steps", 0, NUMBER, "N",
 	       "steps to go on after the first; default 2", .initial = 2),
-	OPTION(struct fit_options, ranks, "ranks", 0, NUMBER, "N",
-	       "run N ranks, each on a device of its own"),
+	OPTION(struct fit_options, ranks, "ranks", 0, TEXT, "N[:R,..]",
+	       "run N ranks; of more than 16 the first, the middle, the last, or R"),
 	OPTION(struct fit_options, jobs, "jobs", 'j', NUMBER, "N",
 	       "runs at once; default as cores and memory allow"),
 	OPTION(struct fit_options, output, "output", 'o', TEXT, "DIR",

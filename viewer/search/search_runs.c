@@ -60,14 +60,15 @@ static size_t most_at_once(const struct search *s)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN), n = s->jobs ? s->jobs : cores;
 
-	if (!s->jobs && s->plan.ranks > 1)
-		n = cores / s->plan.ranks;
+	if (!s->jobs && world_runs(&s->plan.world) > 1)
+		n = cores / world_runs(&s->plan.world);
 	return n < 1 ? 1 : n > AT_ONCE ? AT_ONCE : (size_t)n;
 }
 
 /* One always may; another only where it has room. */
 static bool may_start(const struct search *s, size_t running)
 {
+	long ranks = world_runs(&s->plan.world);
 	uint64_t needs = 0;
 
 	if (!running)
@@ -76,7 +77,8 @@ static bool may_start(const struct search *s, size_t running)
 		return false;
 	for (size_t i = 0; i < s->trial_count; i++)
 		needs = s->trials[i]->resident > needs ? s->trials[i]->resident : needs;
-	needs = (needs ? needs + needs / 4 : NEEDS) * (s->plan.ranks ? (uint64_t)s->plan.ranks : 1);
+	needs = needs ? needs + needs / 4 : NEEDS;
+	needs *= ranks ? (uint64_t)ranks : 1;
 	return available() > needs;
 }
 

@@ -26,7 +26,7 @@
 
 #define LOOK_MS	 100
 #define LEAVE_MS 2000 /* between the two signals */
-#define RANKS	 64
+#define RANKS	 16
 
 /* Launchers start ranks by themselves. */
 static const char *const launchers[] = { "torchrun",
@@ -39,7 +39,7 @@ static const char *const launchers[] = { "torchrun",
 					 "srun",
 					 "horovodrun" };
 
-static bool has_launcher(char *const *command)
+const char *trial_launcher(char *const *command)
 {
 	for (size_t i = 0; i < 4 && command[i]; i++) {
 		const char *slash = strrchr(command[i], '/');
@@ -47,9 +47,9 @@ static bool has_launcher(char *const *command)
 
 		for (size_t k = 0; k < sizeof(launchers) / sizeof(launchers[0]); k++)
 			if (!strcmp(name, launchers[k]))
-				return true;
+				return name;
 	}
-	return false;
+	return NULL;
 }
 
 /* ---- files ---- */
@@ -135,6 +135,12 @@ static void set_environment(const struct trial *t, const struct plan *p)
 	vary_environment(&p->varied, &t->setting);
 }
 
+/* That each process sees: those of a node, or one for each rank. */
+static long devices(const struct world *w)
+{
+	return !w->size ? 1 : w->count ? w->node : w->size;
+}
+
 static void become(const struct trial *t, const struct plan *p, pid_t group)
 {
 	char **command = vary_command(&p->varied, &t->setting, p->command);
@@ -150,7 +156,7 @@ static void become(const struct trial *t, const struct plan *p, pid_t group)
 	redirect(t, p);
 	set_environment(t, p);
 	trial_path(t, p, ".gmt", recording);
-	snprintf(sim, sizeof(sim), "%s,%ld", t->card->name, p->ranks ? p->ranks : 1);
+	snprintf(sim, sizeof(sim), "%s,%ld", t->card->name, devices(&p->world));
 	argv[0] = (char *)"gpumemtrace";
 	argv[1] = (char *)"run";
 	argv[2] = (char *)"--sim";
@@ -163,12 +169,23 @@ static void become(const struct trial *t, const struct plan *p, pid_t group)
 	_exit(126);
 }
 
+/* An empty one. */
+static void make_file(const struct trial *t, const struct plan *p, const char *ending,
+		      char path[PATH_MAX])
+{
+	int fd;
+
+	trial_path(t, p, ending, path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void clear_files(const struct trial *t, const struct plan *p)
 {
 	static const char *const endings[] = { ".log", ".usage", ".json", ".html" };
 	char path[PATH_MAX];
 	char **old = trial_recordings(t, p);
-	int fd;
 
 	for (char **o = old; *o; o++) {
 		snprintf(path, sizeof(path), "%s.live", *o);
@@ -180,10 +197,7 @@ static void clear_files(const struct trial *t, const struct plan *p)
 		trial_path(t, p, endings[i], path);
 		unlink(path);
 	}
-	trial_path(t, p, ".usage", path);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (fd >= 0)
-		close(fd);
+	make_file(t, p, ".usage", path);
 }
 
 /* The processes of one run, all in the group of the first. */
@@ -191,21 +205,39 @@ struct group {
 	pid_t pids[RANKS], first;
 	size_t count, left;
 	int code; /* the first that was not 0 */
+	struct stand_in stand_in;
 };
+
+/* How many times the command is started here. */
+static long copies_of(const struct plan *p)
+{
+	if (p->world.count)
+		return (long)p->world.count;
+	return p->world.size && !trial_launcher(p->command) ? p->world.size : 1;
+}
 
 static int start(struct group *g, const struct trial *t, const struct plan *p)
 {
-	long copies = p->ranks && !has_launcher(p->command) ? p->ranks : 1;
-	int port = 20000 + (int)(getpid() % 30000);
+	long copies = copies_of(p);
+	int port = 20000 + (int)(getpid() % 30000), rc;
+	char messages[PATH_MAX];
 
 	*g = (struct group){ .count = (size_t)copies };
+	rc = p->world.count ? stand_in_start(&g->stand_in, &p->world) : 0;
+	if (rc)
+		return rc;
+	if (p->world.count)
+		make_file(t, p, ".messages", messages);
 	for (long i = 0; i < copies; i++) {
 		pid_t pid;
 
 		fflush(NULL);
 		pid = fork();
 		if (pid == 0) {
-			if (p->ranks && copies > 1)
+			if (p->world.count)
+				world_environment(&p->world, (size_t)i, g->stand_in.ports[i],
+						  messages);
+			else if (copies > 1)
 				be_rank(i, copies, port);
 			become(t, p, g->first);
 		}
@@ -305,6 +337,7 @@ static void stop(int signal)
 int trial_run(const struct trial *t, const struct plan *p)
 {
 	struct trial_end how = { 0 };
+	char path[PATH_MAX];
 	struct rusage used;
 	int rc;
 
@@ -318,6 +351,9 @@ int trial_run(const struct trial *t, const struct plan *p)
 		how.settled = follow(&running, t, p);
 	if (running.first)
 		end(&running);
+	stand_in_end(&running.stand_in);
+	trial_path(t, p, ".messages", path);
+	unlink(path);
 	how.code = rc ? 126 : running.code;
 	running.first = 0;
 	getrusage(RUSAGE_CHILDREN, &used);

@@ -14,6 +14,7 @@
 
 #include "../base/json.h"
 #include "vary.h"
+#include "world.h"
 
 struct card {
 	char name[96]; /* as SIMGPU_CARD has it */
@@ -26,10 +27,10 @@ struct plan {
 	char *const *command;
 	struct varied varied;
 	char folder[PATH_MAX];
-	bool pages;	  /* each run gets its page */
-	long steps;	  /* to go on after the first */
-	long ranks;	  /* 0: as the command starts them */
-	unsigned threads; /* for each run, where the program is not told otherwise */
+	bool pages;	    /* each run gets its page */
+	long steps;	    /* to go on after the first */
+	struct world world; /* its size 0: as the command starts its ranks */
+	unsigned threads;   /* for each run, where the program is not told otherwise */
 };
 
 enum ending { ENDING_NONE, ENDING_FITS, ENDING_REFUSED, ENDING_FAILED };
@@ -62,6 +63,9 @@ void trial_free(struct trial *t);
 
 /* Of an earlier search; false: there is none, or of another command. */
 bool trial_read(struct trial *t, const struct plan *p);
+
+/* The name of what starts ranks by itself, if the command is such; else NULL. */
+const char *trial_launcher(char *const *command);
 
 /* In a process of its own: leaves the result in the folder. An exit code. */
 int trial_run(const struct trial *t, const struct plan *p);

@@ -49,7 +49,7 @@ static void find_fingerprint(struct trial *t, const struct plan *p)
 	h = hash(h, setting, strlen(setting));
 	h = hash(h, t->card->name, strlen(t->card->name));
 	h = hash(h, &p->steps, sizeof(p->steps));
-	h = hash(h, &p->ranks, sizeof(p->ranks));
+	h = hash(h, &p->world, sizeof(p->world));
 	if (getcwd(cwd, sizeof(cwd)))
 		h = hash(h, cwd, strlen(cwd));
 	snprintf(t->fingerprint, sizeof(t->fingerprint), "%016" PRIx64, h);

@@ -111,6 +111,7 @@ static bool is_quiet(struct trial_watch *w, size_t i)
 
 bool trial_watch_settled(struct trial_watch *w)
 {
+	size_t ranks = (size_t)world_runs(&w->plan->world);
 	size_t training = 0, trained = 0, others = 0, quiet = 0;
 
 	find_new(w);
@@ -126,7 +127,7 @@ bool trial_watch_settled(struct trial_watch *w)
 		}
 	}
 	if (training)
-		return training == trained && training >= (size_t)w->plan->ranks;
+		return training == trained && training >= ranks;
 	return others && quiet == others;
 }
 

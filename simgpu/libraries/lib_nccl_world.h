@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks of one world that each run by themselves and yet hear from each other: lib_nccl_world.c.
+ */
+#ifndef SIMGPU_LIB_NCCL_WORLD_H
+#define SIMGPU_LIB_NCCL_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nccl_comm;
+
+/* What is sent where: equal in all ranks that run the same program. */
+struct nccl_topic {
+	uint64_t key;
+	int from; /* the rank that is heard; -1: whichever sends it */
+};
+
+/* The next broadcast of a communicator; the next message of that size to or from a peer. */
+struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes);
+struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes, bool send);
+
+/* What the last rank says of the next split of a communicator. */
+struct nccl_topic nccl_topic_split(struct nccl_comm *c);
+
+bool nccl_world_is_open(void);
+/* Memory of the device, or of the host. */
+void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes);
+void nccl_world_pass(struct nccl_topic topic); /* this rank does not send it */
+/* Waits for it; false: nobody sends it, and nothing is written. */
+bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that stands in for the ranks that do not run: a server of the rendezvous with a port
+ * for each rank that runs, so that it knows who asks.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "store_wire.h"
+#include "world.h"
+
+#define TICK_MS	  50
+#define PAUSE_MS  200	/* a wait that lasts so long goes on */
+#define SILENT_MS 3000	/* a rank that asks for nothing so long does something else */
+#define COMING_MS 60000 /* a rank that has not come by then will not */
+
+struct peer {
+	int fd;
+	struct wire wire;
+};
+
+struct rank {
+	int listener;
+	size_t connections;
+	bool came;
+	uint64_t last_ms; /* that it asked for something */
+};
+
+struct server {
+	struct world world;
+	struct store *store;
+	struct rank ranks[WORLD_RUN];
+	struct peer *peers;
+	size_t count, room;
+	uint64_t now_ms, start_ms;
+};
+
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- who may still set a key ---- */
+
+static bool is_waiting(const struct server *v, size_t who)
+{
+	for (const struct peer *p = v->peers; p < v->peers + v->count; p++)
+		if (p->wire.who == who && p->wire.waiting &&
+		    v->now_ms - p->wire.since_ms >= PAUSE_MS)
+			return true;
+	return false;
+}
+
+static bool may_set(const struct server *v, size_t who, const struct wire *w, struct piece key)
+{
+	const struct rank *r = &v->ranks[who];
+	uint64_t since = r->last_ms > w->since_ms ? r->last_ms : w->since_ms;
+
+	if (!r->came)
+		return v->now_ms - v->start_ms < COMING_MS;
+	if (!r->connections || store_has_been(v->store, who, w->who, key))
+		return false;
+	if (is_waiting(v, who) && v->now_ms - w->since_ms >= PAUSE_MS)
+		return false;
+	return v->now_ms - since < SILENT_MS;
+}
+
+static bool may_be_set(void *ctx, const struct wire *w, struct piece key)
+{
+	const struct server *v = ctx;
+
+	for (size_t i = 0; i < v->world.count; i++)
+		if (i != w->who && may_set(v, i, w, key))
+			return true;
+	return false;
+}
+
+/* ---- connections ---- */
+
+static void take_in(struct server *v, size_t who)
+{
+	int one = 1, fd = accept4(v->ranks[who].listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	v->peers = need_grow(v->peers, &v->room, v->count, sizeof(*v->peers));
+	v->peers[v->count++] = (struct peer){ .fd = fd, .wire.who = who };
+	v->ranks[who].connections++;
+	v->ranks[who].came = true;
+	v->ranks[who].last_ms = v->now_ms;
+}
+
+static void leave(struct server *v, struct peer *p)
+{
+	close(p->fd);
+	v->ranks[p->wire.who].connections--;
+	wire_free(&p->wire);
+	*p = v->peers[--v->count];
+}
+
+/* False: it has ended. */
+static bool hear(struct server *v, struct peer *p)
+{
+	char buf[65536];
+	ssize_t n = recv(p->fd, buf, sizeof(buf), 0);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!n)
+		return false;
+	v->ranks[p->wire.who].last_ms = v->now_ms;
+	bytes_add(&p->wire.in, buf, (size_t)n);
+	return wire_take(&p->wire, v->store, v->now_ms);
+}
+
+static bool answer(struct peer *p)
+{
+	struct bytes *out = &p->wire.out;
+	ssize_t n = out->len ? send(p->fd, out->p, out->len, MSG_NOSIGNAL) : 0;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	memmove(out->p, out->p + n, out->len - (size_t)n);
+	out->len -= (size_t)n;
+	return true;
+}
+
+/* After a wait is over, what came behind it is taken. */
+static bool look(struct server *v, struct peer *p)
+{
+	wire_look(&p->wire, v->store, may_be_set, v);
+	return wire_take(&p->wire, v->store, v->now_ms) && answer(p);
+}
+
+static bool any_waits(const struct server *v)
+{
+	for (const struct peer *p = v->peers; p < v->peers + v->count; p++)
+		if (p->wire.waiting)
+			return true;
+	return false;
+}
+
+static void turn(struct server *v, struct pollfd *fds)
+{
+	size_t ranks = v->world.count, peers = v->count;
+
+	for (size_t i = 0; i < ranks; i++)
+		fds[i] = (struct pollfd){ .fd = v->ranks[i].listener, .events = POLLIN };
+	for (size_t i = 0; i < peers; i++)
+		fds[ranks + i] = (struct pollfd){
+			.fd = v->peers[i].fd,
+			.events = (short)(POLLIN | (v->peers[i].wire.out.len ? POLLOUT : 0))
+		};
+	poll(fds, ranks + peers, any_waits(v) ? TICK_MS : 1000);
+	v->now_ms = clock_ms();
+	for (size_t i = peers; i-- > 0;)
+		if (fds[ranks + i].revents & ~POLLOUT && !hear(v, &v->peers[i]))
+			leave(v, &v->peers[i]);
+	for (size_t i = 0; i < ranks; i++)
+		if (fds[i].revents)
+			take_in(v, i);
+	for (size_t i = v->count; i-- > 0;)
+		if (!look(v, &v->peers[i]))
+			leave(v, &v->peers[i]);
+}
+
+static _Noreturn void serve(struct server *v)
+{
+	struct pollfd *fds = NULL;
+	size_t room = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, SIG_DFL);
+	v->store = store_new(&v->world);
+	v->start_ms = clock_ms();
+	for (;;) {
+		fds = need_grow(fds, &room, v->world.count + v->count, sizeof(*fds));
+		turn(v, fds);
+	}
+}
+
+/* ---- for who starts it ---- */
+
+static int listen_here(int *port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 64) ||
+	    getsockname(fd, (struct sockaddr *)&a, &len))
+		return -1;
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+int stand_in_start(struct stand_in *in, const struct world *w)
+{
+	struct server v = { .world = *w };
+
+	*in = (struct stand_in){ 0 };
+	for (size_t i = 0; i < w->count; i++) {
+		v.ranks[i].listener = listen_here(&in->ports[i]);
+		if (v.ranks[i].listener < 0)
+			return errno;
+	}
+	in->pid = fork();
+	if (in->pid == 0)
+		serve(&v);
+	for (size_t i = 0; i < w->count; i++)
+		close(v.ranks[i].listener);
+	return in->pid < 0 ? errno : 0;
+}
+
+void stand_in_end(struct stand_in *in)
+{
+	if (in->pid <= 0)
+		return;
+	kill(in->pid, SIGKILL);
+	waitpid(in->pid, NULL, 0);
+	in->pid = 0;
+}
