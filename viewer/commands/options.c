@@ -286,6 +286,8 @@ static int missing_operand(const struct parse *p)
 
 	if (!o || !o->name || o->kind == OPERAND_OPTIONAL || p->many || p->common->help)
 		return 0;
+	if (o > p->command->operands && o[-1].kind == OPERAND_OPTIONAL)
+		return 0; /* FILE or -- COMMAND: the file was given */
 	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
 			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
 			 p->command->name);
@@ -315,9 +317,12 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 	while (!rc && *p.next) {
 		char **word = p.next++;
 
-		if (!ended && !strcmp(*word, "--"))
+		if (!ended && !strcmp(*word, "--")) {
 			ended = true;
-		else if (!ended && (*word)[0] == '-' && (*word)[1])
+			if (p.operand && p.operand->name && p.operand->kind == OPERAND_OPTIONAL &&
+			    p.operand[1].kind == OPERAND_REST)
+				p.operand++;
+		} else if (!ended && (*word)[0] == '-' && (*word)[1])
 			rc = parse_option(&p, *word);
 		else
 			rc = parse_operand(&p, word);

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of programs: as somebody wrote it, and with the advice followed by an edit (AFTER). Each is run by its name:
+python cases.py NAME [after]. KINDS says which finding of `advise` is followed."""
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+AFTER = sys.argv[2:] == ["after"]
+KINDS = {}
+
+
+def case(kind):
+    def note(function):
+        KINDS[function.__name__] = (kind, function)
+        return function
+    return note
+
+
+class Block(nn.Module):
+    def __init__(self, width, eager=False):
+        super().__init__()
+        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.eager = eager
+
+    def attend(self, q, k, v):
+        if not self.eager:
+            return F.scaled_dot_product_attention(q, k, v)
+        scores = torch.matmul(q, k.transpose(-2, -1)) / q.shape[-1] ** 0.5
+        return torch.matmul(scores.softmax(-1), v)
+
+    def forward(self, x):
+        b, s, w = x.shape
+        q, k, v = (t.view(b, s, 8, w // 8).transpose(1, 2) for t in self.qkv(self.ln1(x)).chunk(3, -1))
+        x = x + self.out(self.attend(q, k, v).transpose(1, 2).reshape(b, s, w))
+        return x + self.down(F.gelu(self.up(self.ln2(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, width=512, depth=6, vocab=4096, remat=False, eager=False):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, width)
+        self.layers = nn.ModuleList(Block(width, eager) for _ in range(depth))
+        self.head = nn.Linear(width, vocab, bias=False)
+        self.remat = remat
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False) if self.remat else layer(x)
+        return self.head(x)
+
+
+def mlp(width=2048, depth=8):
+    return nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)], nn.Linear(width, 10)).cuda()
+
+
+def tokens(batch=8, length=512, vocab=4096):
+    return torch.randint(vocab, (batch, length), device="cuda")
+
+
+def train(model, make, loss_of, optimizer, steps=3):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(model(make())).backward()
+        optimizer.step()
+
+
+def next_token(logits, target):
+    return F.cross_entropy(logits.view(-1, logits.shape[-1]), target.view(-1))
+
+
+@case("checkpoint")
+def checkpoint_gpt():
+    model = Gpt(remat=AFTER).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t = tokens()
+        loss = next_token(model(t), t)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("checkpoint")
+def checkpoint_cnn():
+    class Stage(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Conv2d(64, 64, 3, padding=1), nn.Conv2d(64, 64, 3, padding=1)
+            self.n, self.m = nn.BatchNorm2d(64), nn.BatchNorm2d(64)
+
+        def forward(self, x):
+            return F.relu(x + self.m(self.b(F.relu(self.n(self.a(x))))))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inp = nn.Conv2d(3, 64, 3, padding=1)
+            self.stages = nn.ModuleList(Stage() for _ in range(8))
+            self.out = nn.Linear(64, 10)
+
+        def forward(self, x):
+            x = self.inp(x)
+            for s in self.stages:
+                x = checkpoint(s, x, use_reentrant=False) if AFTER else s(x)
+            return self.out(x.mean((2, 3)))
+
+    model = Net().cuda()
+    train(model, lambda: torch.randn(16, 3, 96, 96, device="cuda"), lambda y: y.square().mean(), torch.optim.Adam(model.parameters()))
+
+
+@case("fused_optimizer")
+def fused_adamw():
+    model = mlp()
+    train(model, lambda: torch.randn(32, 2048, device="cuda"), lambda y: y.sum(), torch.optim.AdamW(model.parameters(), fused=AFTER or None))
+
+
+@case("fused_optimizer")
+def fused_sgd():
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01, fused=AFTER or None)
+    train(model, lambda: torch.randn(32, 2048, device="cuda"), lambda y: y.sum(), optimizer)
+
+
+@case("foreach_off")
+def rmsprop():
+    model = mlp()
+    optimizer = torch.optim.RMSprop(model.parameters(), foreach=False if AFTER else None)
+    train(model, lambda: torch.randn(32, 2048, device="cuda"), lambda y: y.sum(), optimizer)
+
+
+@case("set_to_none")
+def zeroed_gradients():
+    model = mlp(depth=12)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad(set_to_none=AFTER)
+        model(torch.randn(8192, 2048, device="cuda")).sum().backward()
+        optimizer.step()
+
+
+@case("set_to_none")
+def zeroed_by_the_model():
+    model = Gpt(depth=4).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        t = tokens()
+        next_token(model(t), t).backward()
+        optimizer.step()
+        model.zero_grad(set_to_none=AFTER)
+
+
+@case("overlap")
+def overlapping_steps():
+    def step():
+        t = tokens()
+        logits = model(t)
+        loss = next_token(logits, t)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return {"loss": loss, "logits": logits.softmax(-1)}
+
+    model = Gpt(depth=2, vocab=16384).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        result = step()
+        print(result["loss"].item())
+        if AFTER:
+            del result
+
+
+@case("late_del")
+def held_outputs():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = Gpt(depth=2, vocab=16384)
+
+        def forward(self, t):
+            logits = self.net(t)
+            return {"logits": logits, "scaled": logits * 0.5}
+
+    model = Twice().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        t = tokens()
+        out = model(t)
+        loss = next_token(out["scaled"], t)
+        if AFTER:
+            del out
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("kept")
+def predictions_with_graphs():
+    model = mlp(width=1024)
+    seen = []
+    for _ in range(12):
+        y = model(torch.randn(2048, 1024, device="cuda"))
+        seen.append(y.detach().cpu() if AFTER else y)
+        del y
+
+
+@case("kept")
+def running_total():
+    model = mlp(width=1024)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    features = []
+    for _ in range(12):
+        optimizer.zero_grad()
+        x = torch.randn(4096, 1024, device="cuda")
+        hidden = model[:4](x)
+        features.append(hidden.detach().cpu() if AFTER else hidden.detach())
+        model[4:](hidden).sum().backward()
+        optimizer.step()
+
+
+@case("offload_state")
+def state_on_the_host():
+    model = mlp()
+    params = list(model.parameters())
+    if not AFTER:
+        optimizer = torch.optim.Adam(params)
+        return train(model, lambda: torch.randn(32, 2048, device="cuda"), lambda y: y.sum(), optimizer)
+    copies = [p.detach().cpu() for p in params]
+    optimizer = torch.optim.Adam(copies)
+    for _ in range(3):
+        model(torch.randn(32, 2048, device="cuda")).sum().backward()
+        for p, c in zip(params, copies):
+            c.grad, p.grad = p.grad.cpu(), None
+        optimizer.step()
+        for p, c in zip(params, copies):
+            p.data.copy_(c)
+
+
+if __name__ == "__main__":
+    KINDS[sys.argv[1]][1]()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `advise` promises beside what the same program needs with the advice followed, on the simulated device: the table of
+docs/advise.md. Usage: table.py [NAME...] [--write]"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TOOL = str(ROOT / "build/gpumemtrace")
+CASES = HERE / "cases.py"
+MIB = 2**20
+
+
+def names():
+    return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', CASES.read_text(), re.M)
+
+
+def record(path, name, *after):
+    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", sys.executable, CASES, name, *after], check=True, capture_output=True)
+    return str(path)
+
+
+def ask(*arguments):
+    return json.loads(subprocess.run([TOOL, *arguments, "--json"], check=True, capture_output=True, text=True).stdout)
+
+
+def judge(kind, name, folder):
+    """The finding, and by how much the edited program's peak is really lower."""
+    before = ask("advise", record(Path(folder) / f"{name}.gmt", name), "--top", "0")
+    finding = next((f for f in before["findings"] if f["kind"] == kind), None)
+    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", name, "after"))
+    of = "peak_reserved_bytes" if finding and finding["of"] == "reserved" else "peak_bytes"
+    return before, finding, before[of] - after[of]
+
+
+def row(kind, name, before, finding, measured):
+    if not finding:
+        return f"| {name} | {kind} | {before['peak_bytes'] / MIB:.0f} MiB | not found | {measured / MIB:.1f} MiB | |"
+    low, high = finding["least_bytes"], finding["saves_bytes"]
+    promised = f"{high / MIB:.1f} MiB" if low == high else f"{low / MIB:.1f} to {high / MIB:.1f} MiB"
+    off = max(low - measured, measured - high, 0) / before["peak_bytes"]
+    return f"| {name} | {kind} | {before['peak_bytes'] / MIB:.0f} MiB | {promised} | {measured / MIB:.1f} MiB | {off:.1%} |"
+
+
+def main():
+    chosen = [a for a in sys.argv[1:] if not a.startswith("-")]
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, name in names():
+            if not chosen or name in chosen:
+                print(row(kind, name, *judge(kind, name, folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables that findings ask, and the findings in order. */
+#include "advise.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../base/need.h"
+#include "../base/say.h"
+
+#define SHARE 100 /* less than this part of the peak is not worth a word */
+
+void advise_put(char text[ADVISE_TEXT], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, ADVISE_TEXT, format, args);
+	va_end(args);
+}
+
+struct finding *advise_add(struct advise *a, const char *kind)
+{
+	a->items = need_grow(a->items, &a->room, a->count, sizeof(*a->items));
+	a->items[a->count] = (struct finding){ .kind = kind };
+	return &a->items[a->count++];
+}
+
+bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out)
+{
+	const struct life *row;
+
+	if (!(a->classes[life] & classes))
+		return false;
+	row = lives_at(a->lives, life);
+	*out = (struct advised){ .life = life,
+				 .stack = row->stack,
+				 .born = lives_position(a->lives, row->born.position),
+				 .size = row->size,
+				 .from = lives_seq(a->lives, &row->born),
+				 .until = row->died.position ? lives_seq(a->lives, &row->died)
+							     : PLAN_END,
+				 .classes = a->classes[life] };
+	return true;
+}
+
+static void note_class(void *ctx, const struct series_change *c)
+{
+	struct advise *a = ctx;
+
+	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
+		a->classes[c->life] |= (uint16_t)(1u << c->category);
+}
+
+static void note_savings(struct advise *a)
+{
+	struct lives_cursor c;
+
+	for (lives_first(&c, a->lives); c.change; lives_next(&c)) {
+		if (c.change == CHANGE_SAVED || c.change == CHANGE_SAVED_FIRST)
+			a->saved[c.now.life] = c.now.seq;
+		if (c.change == CHANGE_RELEASED)
+			a->released[c.now.life] = c.now.seq;
+	}
+}
+
+/* The first span that begins after the event. */
+static const struct span *span_after(const struct advise *a, uint64_t seq)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->items[middle].extent.first_seq <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &s->items[low];
+}
+
+uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	for (const struct span *x = span_after(a, seq); x < s->items + s->count; x++)
+		if (x->phase == phase)
+			return x->extent.first_seq;
+	return PLAN_END;
+}
+
+bool advise_in_backward(const struct advise *a, uint64_t seq)
+{
+	const struct span *x = span_after(a, seq);
+
+	return x > a->timeline->model.spans.items && x[-1].phase == PHASE_BACKWARD;
+}
+
+uint64_t advise_step_end(const struct advise *a, uint64_t seq)
+{
+	const struct steps *s = &a->timeline->steps;
+
+	return s->items[steps_at(s, seq)].extent.last_seq;
+}
+
+const char *advise_frame(struct advise *a, uint32_t stack, const char *word)
+{
+	struct stacks *s = &a->timeline->stacks;
+
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].function, word))
+			return s->frames[i].function;
+	return NULL;
+}
+
+const char *advise_optimizer(const struct advise *a)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	static char name[64];
+
+	for (size_t i = s->count; i-- > 0;) {
+		const char *text = defs_string(a->timeline->model.defs, s->items[i].name).s;
+		const char *hash = s->items[i].name && text ? strchr(text, '#') : NULL;
+
+		if (s->items[i].phase != PHASE_OPTIMIZER || !hash)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(hash + 1, "."), hash + 1);
+		return name;
+	}
+	return "";
+}
+
+/* ---- what the plans come to ---- */
+
+static void run_plans(struct advise *a)
+{
+	struct plan **plans = need_new((2 * a->count + 1) * sizeof(struct plan *));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		struct finding *f = &a->items[i];
+
+		if (f->known == KNOWN_computed && f->plan.at_peak > 0)
+			plans[n++] = &f->plan;
+		if (f->range && f->cautious.at_peak > 0)
+			plans[n++] = &f->cautious;
+	}
+	if (n)
+		plans_run(plans, n, a->timeline);
+	free(plans);
+}
+
+static uint64_t saved_by(const struct advise *a, const struct plan *p)
+{
+	return p->at_peak > 0 && a->peak > p->peak ? a->peak - p->peak : 0;
+}
+
+static void conclude(const struct advise *a, struct finding *f)
+{
+	if (f->known != KNOWN_computed)
+		return;
+	f->saves = saved_by(a, &f->plan);
+	f->least = f->range ? saved_by(a, &f->cautious) : f->saves;
+	f->least = f->least < f->saves ? f->least : f->saves;
+	f->peak = a->peak - f->saves;
+}
+
+static int by_saving(const void *x, const void *y)
+{
+	const struct finding *a = x, *b = y;
+
+	if (a->saves != b->saves)
+		return a->saves < b->saves ? 1 : -1;
+	return (a > b) - (a < b);
+}
+
+static void drop(struct finding *f)
+{
+	plan_free(&f->plan);
+	plan_free(&f->cautious);
+}
+
+/* Of a kind that is looked for at many places only the best is shown, but for lines of code. */
+static bool is_worse(const struct advise *a, const struct finding *f)
+{
+	for (const struct finding *x = a->items; x < f; x++)
+		if ((!strcmp(x->kind, f->kind) && !strcmp(f->kind, "checkpoint")) ||
+		    (x->saves == f->saves && f->owner.function && x->owner.function &&
+		     owners_same(&x->owner, &f->owner)))
+			return true;
+	return false;
+}
+
+static void choose(struct advise *a)
+{
+	size_t n = 0;
+
+	if (a->count)
+		qsort(a->items, a->count, sizeof(*a->items), by_saving);
+	for (size_t i = 0; i < a->count; i++) {
+		struct finding f = a->items[i];
+		uint64_t all = f.reserved ? a->reserved : a->peak;
+
+		a->items[i].plan = a->items[i].cautious = (struct plan){ 0 };
+		drop(&f);
+		f.plan = f.cautious = (struct plan){ 0 };
+		if (f.saves && f.saves >= all / SHARE) {
+			a->items[n] = f;
+			if (!is_worse(a, &a->items[n]))
+				n++;
+		}
+	}
+	a->count = n;
+}
+
+static void find_peak(struct advise *a)
+{
+	const struct extent *x = timeline_peak(a->timeline, &a->peak_step);
+
+	a->peak = x->peak;
+	a->peak_seq = x->peak_seq;
+	a->reserved = model_peak_reserved(&a->timeline->model.devices[a->timeline->device]);
+}
+
+int advise_open(struct advise *a, struct timeline *t)
+{
+	static advise_find *const table[] = {
+#define FINDING(name, find) find,
+#include "findings.def"
+#undef FINDING
+	};
+	size_t n = t->model.lives.rows.count;
+
+	*a = (struct advise){ .timeline = t, .lives = &t->model.lives };
+	a->classes = need_pages((n + 1) * sizeof(*a->classes));
+	a->released = need_pages((n + 1) * sizeof(*a->released));
+	a->saved = need_pages((n + 1) * sizeof(*a->saved));
+	find_peak(a);
+	timeline_series(t, &(struct series_sink){ .change = note_class, .ctx = a }, NULL, 0);
+	note_savings(a);
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		table[i](a);
+	run_plans(a);
+	for (size_t i = 0; i < a->count; i++)
+		conclude(a, &a->items[i]);
+	choose(a);
+	return 0;
+}
+
+void advise_close(struct advise *a)
+{
+	size_t n = a->lives->rows.count + 1;
+
+	for (size_t i = 0; i < a->count; i++)
+		drop(&a->items[i]);
+	free(a->items);
+	munmap(a->classes, n * sizeof(*a->classes));
+	munmap(a->released, n * sizeof(*a->released));
+	munmap(a->saved, n * sizeof(*a->saved));
+}

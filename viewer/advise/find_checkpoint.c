@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules that one line calls one after the other (the layers of a model), each checkpointed: of a
+ * call only its output stays after it, and while backward goes through it its inside is there
+ * again, made anew with all its temporaries. The largest saving of all such modules is shown.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "advise.h"
+#include "sites.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+/* A module's class at one place, and its saved blocks in order of birth. */
+struct site {
+	uint64_t key, bytes; /* bytes at the peak */
+	const char *function;
+	uint32_t *lives;
+	size_t count, room;
+};
+
+struct search {
+	struct advise *advise;
+	struct sites sites;
+	struct map ids; /* key -> index */
+	struct site *items;
+	size_t count, room;
+	uint32_t *walked; /* saved blocks in order of their deaths in backward passes */
+	size_t walked_count, walked_room;
+};
+
+static struct site *site_of(struct search *s, const struct site_of_stack *of)
+{
+	bool fresh;
+	uint32_t *at = map_put(&s->ids, of->key, &fresh);
+
+	if (fresh) {
+		*at = (uint32_t)s->count;
+		s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+		s->items[s->count++] = (struct site){ .key = of->key, .function = of->function };
+	}
+	return &s->items[*at];
+}
+
+static bool is_inside(const struct advise *a, const struct advised *l)
+{
+	return l->born->stage == STAGE_FORWARD && a->saved[l->life];
+}
+
+static void collect(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	{
+		struct site_path p = { 0 };
+
+		if (is_inside(a, &l))
+			p = sites_find(&s->sites, l.stack);
+		for (size_t i = 0; i < p.count; i++) {
+			struct site *site = site_of(s, &p.items[i]);
+
+			site->lives = need_grow(site->lives, &site->room, site->count,
+						sizeof(*site->lives));
+			site->lives[site->count++] = l.life;
+			if (l.from <= a->peak_seq && a->peak_seq < l.until)
+				site->bytes += l.size;
+		}
+	}
+}
+
+static uint32_t stack_of(const struct search *s, uint32_t life)
+{
+	return lives_at(s->advise->lives, life)->stack;
+}
+
+/* A call is as long as the line that made its first block does not come again. Lines that come
+ * less often are around the calls, not inside: then it is no module that repeats. */
+static size_t calls_of(const struct search *s, const struct site *site)
+{
+	struct map counts = { 0 };
+	uint64_t around = 0, all = 0;
+	uint32_t calls;
+	bool fresh;
+
+	for (size_t i = 0; i < site->count; i++)
+		++*map_put(&counts, stack_of(s, site->lives[i]), &fresh);
+	calls = *map_get(&counts, stack_of(s, site->lives[0]));
+	for (size_t i = 0; i < site->count; i++) {
+		uint64_t size = lives_at(s->advise->lives, site->lives[i])->size;
+
+		all += size;
+		if (*map_get(&counts, stack_of(s, site->lives[i])) + 1 < calls)
+			around += size;
+	}
+	map_free(&counts);
+	return around > all / 50 ? 1 : calls;
+}
+
+/* One call: its saved blocks are lives[first] to lives[last], the last one its output. */
+struct call {
+	const struct site *site;
+	size_t first, last;
+	uint64_t end, first_gone; /* when its output was made; when backward let the first go */
+};
+
+static struct advised of(const struct search *s, uint32_t life)
+{
+	struct advised l = { 0 };
+
+	advise_life(s->advise, life, UINT16_MAX, &l);
+	return l;
+}
+
+/* While the inside is computed: the most that is there of it beyond what is saved. */
+static uint64_t most_inside(struct search *s, const struct call *c)
+{
+	struct plan_change *list = NULL;
+	size_t n = 0, room = 0;
+	uint64_t most = 0;
+	int64_t now = 0;
+
+	for (uint32_t i = c->site->lives[c->first]; i <= c->site->lives[c->last]; i++) {
+		struct advised l;
+
+		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
+		    !sites_has(&s->sites, l.stack, c->site->key))
+			continue;
+		list = need_grow(list, &room, n, sizeof(*list));
+		list[n++] = (struct plan_change){ l.until, (int64_t)l.size };
+		now += (int64_t)l.size;
+		for (size_t k = 0; k < n; k++)
+			if (list[k].bytes && list[k].seq <= l.from) {
+				now -= list[k].bytes;
+				list[k].bytes = 0;
+			}
+		most = (uint64_t)now > most ? (uint64_t)now : most;
+	}
+	free(list);
+	return most;
+}
+
+/* When backward came to it: when the last saved block before its own was let go. */
+static uint64_t begins_again(const struct search *s, uint64_t first_gone)
+{
+	size_t low = 0, high = s->walked_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (of(s, s->walked[middle]).until < first_gone)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? of(s, s->walked[low - 1]).until : 0;
+}
+
+static void checkpoint_call(struct search *s, struct plan *p, const struct call *c)
+{
+	const struct advise *a = s->advise;
+	uint64_t again = PLAN_END, inside = 0, most = most_inside(s, c);
+
+	if (c->first_gone != PLAN_END)
+		again = begins_again(s, c->first_gone);
+	if (again <= c->end)
+		again = c->first_gone;
+	for (size_t i = c->first; i < c->last; i++) {
+		struct advised l = of(s, c->site->lives[i]);
+
+		plan_without(p, c->end, again < l.until ? again : l.until, l.size, a->peak_seq);
+		inside += l.until > again ? l.size : 0;
+	}
+	if (again != PLAN_END && most > inside)
+		plan_with(p, again, again + 1, most - inside, a->peak_seq);
+}
+
+static void checkpoint_site(struct search *s, const struct site *site, struct plan *p)
+{
+	for (size_t i = 0, next; i < site->count; i = next) {
+		struct call c = { .site = site, .first = i, .first_gone = PLAN_END };
+
+		for (next = i + 1; next < site->count &&
+				   stack_of(s, site->lives[next]) != stack_of(s, site->lives[0]);)
+			next++;
+		c.last = next - 1;
+		c.end = of(s, site->lives[c.last]).from + 1;
+		for (size_t k = c.first; k < c.last; k++) {
+			struct advised l = of(s, site->lives[k]);
+
+			if (l.until < c.first_gone && l.until > c.end)
+				c.first_gone = l.until;
+		}
+		checkpoint_call(s, p, &c);
+	}
+}
+
+static const struct advise *sorting;
+
+static int by_death(const void *x, const void *y)
+{
+	const struct lives *l = sorting->lives;
+	uint64_t a = lives_seq(l, &lives_at(l, *(const uint32_t *)x)->died);
+	uint64_t b = lives_seq(l, &lives_at(l, *(const uint32_t *)y)->died);
+
+	return (a > b) - (a < b);
+}
+
+static void collect_walked(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	{
+		if (!is_inside(a, &l) || l.until == PLAN_END)
+			continue;
+		s->walked =
+			need_grow(s->walked, &s->walked_room, s->walked_count, sizeof(*s->walked));
+		s->walked[s->walked_count++] = l.life;
+	}
+	sorting = a;
+	if (s->walked_count)
+		qsort(s->walked, s->walked_count, sizeof(*s->walked), by_death);
+}
+
+static void look_at(struct search *s, const struct site *site)
+{
+	struct advise *a = s->advise;
+	size_t calls = calls_of(s, site);
+	struct finding *f;
+	char name[64];
+
+	if (calls < 2 * steps_number(&a->timeline->steps) || site->bytes < a->peak / 50)
+		return;
+	f = advise_add(a, "checkpoint");
+	checkpoint_site(s, site, &f->plan);
+	sites_class(site->function, name, sizeof(name));
+	advise_put(f->what,
+		   "Checkpoint %s (torch.utils.checkpoint): keep the output of each call, compute "
+		   "its inside again in backward",
+		   name);
+	advise_put(f->how,
+		   "%s saved for backward inside of it at the peak; a call's inside is "
+		   "counted again while backward goes through it",
+		   B(site->bytes));
+}
+
+void advise_checkpoint(struct advise *a)
+{
+	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+
+	collect(&s);
+	collect_walked(&s);
+	for (size_t i = 0; i < s.count; i++)
+		look_at(&s, &s.items[i]);
+	for (size_t i = 0; i < s.count; i++)
+		free(s.items[i].lives);
+	free(s.items);
+	free(s.walked);
+	map_free(&s.ids);
+	sites_free(&s.sites);
+}

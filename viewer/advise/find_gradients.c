@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gradients that stay while the next forward pass runs: set to zero, not given back. With
+ * set_to_none=True each is gone from zero_grad on, until its next gradient arrives: the event after
+ * which the block that brought it is gone (it becomes the gradient itself then).
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "advise.h"
+
+struct held {
+	uint64_t addr, size, gone; /* gone: event since which it would not be there, 0 = it is */
+	uint32_t life;
+};
+
+struct search {
+	struct advise *advise;
+	struct plan *plan;
+	struct held *items;
+	size_t count, room, step; /* step: the latest whose beginning was seen */
+};
+
+/* From zero_grad, or where none was seen from the end of the step before. */
+static uint64_t cleared_at(const struct step *step, const struct step *before)
+{
+	return step->times[PHASE_ZERO_GRAD] && step->phases[PHASE_ZERO_GRAD].first_seq <
+						       step->phases[PHASE_FORWARD].first_seq
+		       ? step->phases[PHASE_ZERO_GRAD].first_seq
+		       : before->extent.last_seq;
+}
+
+static void begin_steps(struct search *s, uint64_t seq)
+{
+	const struct steps *steps = &s->advise->timeline->steps;
+
+	for (; s->step + 1 < steps->count; s->step++) {
+		const struct step *next = &steps->items[s->step + 1];
+		uint64_t gone = cleared_at(next, next - 1);
+
+		if (next->extent.first_seq > seq)
+			break;
+		for (size_t i = 0; i < s->count && s->step; i++) {
+			const struct life *row = lives_at(s->advise->lives, s->items[i].life);
+
+			if (lives_seq(s->advise->lives, &row->born) < gone && !s->items[i].gone)
+				s->items[i].gone = gone;
+		}
+	}
+}
+
+static int arrive(void *ctx, const struct gmt_event *e)
+{
+	struct search *s = ctx;
+
+	begin_steps(s, e->seq);
+	if (e->kind != GMT_TAG_GRAD || e->device != s->advise->timeline->device)
+		return 0;
+	for (size_t i = 0; i < s->count; i++) {
+		struct held *h = &s->items[i];
+
+		if (e->addr < h->addr || e->addr >= h->addr + h->size || !h->gone)
+			continue;
+		plan_without(s->plan, h->gone, e->seq, h->size, s->advise->peak_seq);
+		h->gone = 0;
+	}
+	return 0;
+}
+
+/* It saw the forward pass of a step that it was not born in. */
+static bool is_held(const struct advise *a, const struct advised *l)
+{
+	const struct steps *s = &a->timeline->steps;
+	size_t step = steps_at(s, l->from);
+
+	return step + 1 < s->count && s->items[step + 1].times[PHASE_FORWARD] &&
+	       l->until > s->items[step + 1].phases[PHASE_FORWARD].last_seq;
+}
+
+void advise_set_to_none(struct advise *a)
+{
+	struct search s = { .advise = a };
+	uint64_t bytes = 0;
+	struct finding *f;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(gradients), l)
+	{
+		if (!is_held(a, &l))
+			continue;
+		s.items = need_grow(s.items, &s.room, s.count, sizeof(*s.items));
+		s.items[s.count++] = (struct held){ .addr = lives_at(a->lives, l.life)->addr,
+						    .size = l.size,
+						    .life = l.life };
+		bytes += l.size;
+	}
+	if (s.count) {
+		f = advise_add(a, "set_to_none");
+		s.plan = &f->plan;
+		recording_run(a->timeline->recording, UINT64_MAX, arrive, &s);
+		advise_put(f->what, "Free the gradients before the forward pass: "
+				    "zero_grad(set_to_none=True), unless they are accumulated");
+		advise_put(f->how,
+			   "%s of gradients lived through the forward passes of later steps",
+			   human_bytes((char[HUMAN_MAX]){ 0 }, bytes));
+	}
+	free(s.items);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that live longer than anything that is known to use them: from step to step for good
+ * (kept), into the next step (overlap), past the last graph that held them (late). What the program
+ * itself does with them is not in a recording: a result that it reads later cannot be let go of.
+ */
+#include <stdlib.h>
+
+#include "../answers/leaks.h"
+#include "../base/need.h"
+#include "find_lines.h"
+
+#define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
+#define LASTING                                                                      \
+	(CLASS_BIT(parameters) | CLASS_BIT(gradients) | CLASS_BIT(optimizer_state) | \
+	 CLASS_BIT(buffers) | CLASS_BIT(kv_cache))
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+static bool is_of_a_pass(const struct advise *a, const struct advised *l)
+{
+	return !(l->classes & LASTING) && steps_at(&a->timeline->steps, l->from) >= 1 &&
+	       (l->born->stage == STAGE_FORWARD || a->saved[l->life] ||
+		l->classes & CLASS_BIT(forward_temporaries));
+}
+
+static void say_kept(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	(void)a;
+	advise_put(f->what, "Keep no tensors of earlier steps: loss.item() or x.detach().cpu() in "
+			    "their place, or bound how many are kept");
+	advise_put(f->how,
+		   "%s in %llu blocks of earlier steps at the peak, from a line that holds "
+		   "more with each step",
+		   B(p->bytes), (unsigned long long)p->blocks);
+}
+
+static bool is_leak(const struct leaks *leaks, struct advise *a, const struct advised *l)
+{
+	struct owner owner;
+	struct block b;
+
+	model_block(&a->timeline->model, l->life, &b);
+	owner = owners_find(&a->timeline->owners, &b);
+	for (size_t i = 0; i < leaks->count; i++)
+		if (l->classes & 1u << leaks->items[i].category &&
+		    owners_same(&leaks->items[i].owner, &owner))
+			return true;
+	return false;
+}
+
+void advise_kept(struct advise *a)
+{
+	const struct steps *s = &a->timeline->steps;
+	struct line_plans lines = { 0 };
+	struct leaks leaks;
+	struct advised l;
+
+	leaks_find(&leaks, a->timeline);
+	if (leaks.count) {
+		ADVISE_EACH(a, ~LASTING, l)
+		{
+			size_t step = steps_at(s, l.from);
+
+			if (l.classes & LASTING || step < 1 || step + 1 >= s->count ||
+			    l.until <= s->items[step + 1].extent.last_seq ||
+			    !is_leak(&leaks, a, &l))
+				continue;
+			lines_without(&lines, a, &l, s->items[step].extent.last_seq);
+		}
+	}
+	lines_add_all(&lines, a, "kept", say_kept);
+	leaks_free(&leaks);
+}
+
+static void say_overlap(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	(void)a;
+	advise_put(f->what,
+		   "At the end of each step `del` what holds the results of this line%s: "
+		   "the next step runs while those of the one before are still there",
+		   f->range ? " and of others" : "");
+	advise_put(f->how,
+		   "%s in %llu blocks of the step before at the peak; no graph of the later "
+		   "step saved them",
+		   B(p->bytes), (unsigned long long)p->blocks);
+}
+
+/* By a graph of the step after it: made, or gone through; or made ahead for it, perhaps. */
+static bool is_used_later(const struct advise *a, const struct advised *l, uint64_t end)
+{
+	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
+	uint64_t released = a->released[l->life];
+
+	return a->saved[l->life] > end || (released > end && advise_in_backward(a, released)) ||
+	       stage_is_backward(lives_position(a->lives, died->position)->stage) ||
+	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
+}
+
+/* When each forward pass began, by the first block that was made after that. */
+struct pass_begins {
+	uint64_t *items;
+	size_t count;
+};
+
+static struct pass_begins find_passes(const struct advise *a)
+{
+	struct pass_begins p = { .count = a->timeline->model.spans.forwards + 2u };
+	struct advised l;
+
+	p.items = need_new(p.count * sizeof(*p.items));
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		if (l.born->forwards < p.count && !p.items[l.born->forwards])
+			p.items[l.born->forwards] = l.from;
+	}
+	return p;
+}
+
+static uint64_t next_pass(const struct pass_begins *p, const struct advised *l)
+{
+	for (size_t i = l->born->forwards + 1u; i < p->count; i++)
+		if (p->items[i])
+			return p->items[i];
+	return PLAN_END;
+}
+
+/* It lived through no more forward passes than a step has. */
+static bool is_one_turn(const struct advise *a, const struct advised *l)
+{
+	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
+	size_t steps = steps_number(&a->timeline->steps);
+	uint32_t all = a->timeline->model.spans.forwards;
+	uint32_t passes = steps && all > steps ? (uint32_t)(all / steps) : 1;
+
+	return !died->position ||
+	       lives_position(a->lives, died->position)->forwards <= l->born->forwards + passes;
+}
+
+/* From one forward pass into the next, and no longer than a turn of the loop. */
+void advise_overlap(struct advise *a)
+{
+	struct pass_begins passes = find_passes(a);
+	struct line_plans lines = { 0 };
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		uint64_t end = next_pass(&passes, &l);
+
+		if (is_of_a_pass(a, &l) && l.until > end && !is_used_later(a, &l, end) &&
+		    is_one_turn(a, &l))
+			lines_without(&lines, a, &l, end);
+	}
+	free(passes.items);
+	lines_add_all(&lines, a, "overlap", say_overlap);
+}
+
+static void say_late(struct advise *a, struct finding *f, const struct line_plan *p)
+{
+	(void)a;
+	advise_put(f->what,
+		   "`del` what holds the results of this line%s before backward, or as soon "
+		   "as they have been read: no graph needs them any more",
+		   f->range ? " and of others" : "");
+	advise_put(f->how,
+		   "%s in %llu blocks at the peak that no graph held%s; a result that the "
+		   "program reads later cannot go",
+		   B(p->bytes), (unsigned long long)p->blocks,
+		   f->range ? ", at least those of this line" : "");
+}
+
+/* Since when no graph needs it; PLAN_END = one does to the end. */
+static uint64_t last_use(const struct advise *a, const struct advised *l)
+{
+	if (a->released[l->life])
+		return a->released[l->life];
+	return a->saved[l->life] ? PLAN_END : advise_next(a, l->from, PHASE_BACKWARD);
+}
+
+void advise_late(struct advise *a)
+{
+	struct line_plans lines = { 0 };
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		uint64_t use;
+
+		if (l.born->stage != STAGE_FORWARD || !is_of_a_pass(a, &l))
+			continue;
+		use = last_use(a, &l);
+		if (use < l.until && is_one_turn(a, &l))
+			lines_without(&lines, a, &l, use);
+	}
+	lines_add_all(&lines, a, "late_del", say_late);
+}

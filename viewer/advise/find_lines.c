@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "find_lines.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+static struct line_plan *line_of(struct line_plans *p, struct advise *a, uint32_t life)
+{
+	struct owner owner;
+	struct block b;
+	uint32_t *at;
+	bool fresh;
+
+	model_block(&a->timeline->model, life, &b);
+	at = map_put(&p->ids, (uint64_t)b.stack << 32 | b.name, &fresh);
+	if (!fresh)
+		return &p->items[*at];
+	owner = owners_find(&a->timeline->owners, &b);
+	for (*at = 0; *at < p->count; ++*at)
+		if (owners_same(&p->items[*at].owner, &owner))
+			return &p->items[*at];
+	p->items = need_grow(p->items, &p->room, p->count, sizeof(*p->items));
+	p->items[p->count] = (struct line_plan){ .owner = owner };
+	return &p->items[p->count++];
+}
+
+void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from)
+{
+	struct line_plan *line = line_of(p, a, l->life);
+
+	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
+	if (from > a->peak_seq || l->until <= a->peak_seq)
+		return;
+	line->bytes += l->size;
+	line->blocks++;
+}
+
+static void join(struct plan *to, struct line_plan *sum, const struct line_plan *line)
+{
+	for (size_t i = 0; i < line->plan.count; i++)
+		plan_add(to, line->plan.items[i]);
+	to->at_peak += line->plan.at_peak;
+	sum->bytes += line->bytes;
+	sum->blocks += line->blocks;
+}
+
+void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p))
+{
+	struct line_plan *largest = NULL, sum = { 0 };
+	struct finding *f;
+	size_t lines = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		lines += p->items[i].bytes > 0;
+		if (p->items[i].bytes && (!largest || p->items[i].bytes > largest->bytes))
+			largest = &p->items[i];
+	}
+	if (largest) {
+		f = advise_add(a, kind);
+		f->owner = largest->owner;
+		f->range = lines > 1;
+		for (size_t i = 0; i < p->count; i++)
+			if (p->items[i].bytes)
+				join(&f->plan, &sum, &p->items[i]);
+		say(a, f, &sum);
+		f->cautious = largest->plan;
+		largest->plan = (struct plan){ 0 };
+	}
+	for (size_t i = 0; i < p->count; i++)
+		plan_free(&p->items[i].plan);
+	map_free(&p->ids);
+	free(p->items);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans by the line of code that made the blocks. */
+#ifndef VIEWER_FIND_LINES_H
+#define VIEWER_FIND_LINES_H
+
+#include "advise.h"
+
+struct line_plan {
+	struct owner owner;
+	struct plan plan;
+	uint64_t bytes, blocks; /* gone at the peak */
+};
+
+struct line_plans {
+	struct map ids; /* stack and backward node -> index */
+	struct line_plan *items;
+	size_t count, room;
+};
+
+/* That life is not there from the event on. */
+void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from);
+/* One finding of all lines that held something at the peak, named by the largest: one variable may
+ * hold what several lines made. At least what the largest line's blocks save. say: its words. Frees
+ * the lines. */
+void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
+		   void (*say)(struct advise *a, struct finding *f, const struct line_plan *p));
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The optimizer's own: temporaries that its foreach implementation makes of all parameters at once,
+ * and its state, which is used in its step only.
+ */
+#include <string.h>
+
+#include "advise.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+enum { STEP_COUNTER = 512, SMALLEST_8BIT = 4096, BLOCK_8BIT = 256, ROUND = 512 };
+
+/* In the recording's optimizer steps. */
+struct temporaries {
+	uint64_t largest, at_peak;
+	const char *function; /* "_multi_tensor_adam" */
+};
+
+static bool is_temporary(const struct advised *l)
+{
+	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END &&
+	       !(l->classes &
+		 (CLASS_BIT(optimizer_state) | CLASS_BIT(parameters) | CLASS_BIT(gradients)));
+}
+
+static void without_temporaries(struct advise *a, struct plan *p, struct temporaries *t,
+				bool foreach)
+{
+	struct advised l;
+
+	*t = (struct temporaries){ 0 };
+	ADVISE_EACH(a, CLASS_BIT(optimizer_temporaries), l)
+	{
+		const char *function;
+
+		if (!is_temporary(&l))
+			continue;
+		function = advise_frame(a, l.stack, "_multi_tensor");
+		if (foreach && !function)
+			continue;
+		t->function = function ? function : t->function;
+		t->largest = l.size > t->largest ? l.size : t->largest;
+		t->at_peak += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+		plan_without(p, l.from, l.until, l.size, a->peak_seq);
+	}
+}
+
+static bool has_fused(const char *function)
+{
+	return strstr(function, "_adam") || strstr(function, "_sgd");
+}
+
+/* Its step counters come onto the device. */
+static void with_counters(struct advise *a, struct plan *p)
+{
+	const struct tensors *all = &a->timeline->model.tensors;
+	uint64_t first = advise_next(a, 0, PHASE_OPTIMIZER), leaves = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		leaves += all->items[i].leaf && all->items[i].latest &&
+			  all->items[i].device == a->timeline->device;
+	plan_with(p, first, PLAN_END, leaves * STEP_COUNTER, a->peak_seq);
+}
+
+/* While the optimizer works some temporaries of one parameter are there. */
+static void with_largest(struct advise *a, struct plan *p, uint64_t bytes)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].phase == PHASE_OPTIMIZER)
+			plan_with(p, s->items[i].extent.first_seq, s->items[i].extent.last_seq,
+				  bytes, a->peak_seq);
+}
+
+void advise_optimizers(struct advise *a)
+{
+	struct finding *f = advise_add(a, "fused_optimizer");
+	struct temporaries t;
+
+	without_temporaries(a, &f->plan, &t, true);
+	if (!t.function)
+		return;
+	advise_put(f->how, "%s of temporaries of the optimizer's step at the peak, made by %s",
+		   B(t.at_peak), t.function);
+	if (has_fused(t.function)) {
+		if (strstr(t.function, "_adam"))
+			with_counters(a, &f->plan);
+		advise_put(
+			f->what,
+			"Make the optimizer with fused=True: its step then makes no temporaries");
+		return;
+	}
+	f->kind = "foreach_off";
+	without_temporaries(a, &f->cautious, &t, true);
+	f->range = true;
+	with_largest(a, &f->plan, t.largest);
+	with_largest(a, &f->cautious, 3 * t.largest);
+	advise_put(f->what,
+		   "Make the optimizer with foreach=False: temporaries of one parameter "
+		   "at a time, at most three of %s",
+		   B(t.largest));
+}
+
+static uint64_t in_8_bits(uint64_t bytes, unsigned each)
+{
+	uint64_t values = bytes / each;
+
+	if (values < SMALLEST_8BIT)
+		return bytes;
+	return (values + ROUND - 1) / ROUND * ROUND +
+	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
+}
+
+static bool is_state(struct advise *a, const struct advised *l)
+{
+	return l->born->stage == STAGE_OPTIMIZER ||
+	       model_signs(&a->timeline->model, l->stack) & (STACK_STEP | STACK_STATE);
+}
+
+/* What is left of each block of the state. */
+static uint64_t left(uint64_t size, unsigned parts, unsigned each)
+{
+	return each ? in_8_bits(size, each) : parts ? size / parts : 0;
+}
+
+static uint64_t without_state(struct advise *a, struct plan *p, unsigned parts, unsigned each,
+			      uint64_t *largest)
+{
+	struct advised l;
+	uint64_t bytes = 0;
+
+	*largest = 0;
+	ADVISE_EACH(a, CLASS_BIT(optimizer_state), l)
+	{
+		uint64_t keeps = left(l.size, parts, each);
+
+		if (!is_state(a, &l) || keeps >= l.size)
+			continue;
+		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
+		*largest = l.size > *largest ? l.size : *largest;
+		bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+	}
+	return bytes;
+}
+
+static void offload(struct advise *a)
+{
+	struct finding *f = advise_add(a, "offload_state");
+	struct temporaries t;
+	uint64_t largest, bytes = without_state(a, &f->cautious, 0, 0, &largest);
+
+	without_state(a, &f->plan, 0, 0, &largest);
+	without_temporaries(a, &f->plan, &t, false);
+	f->range = t.largest;
+	advise_put(f->what,
+		   "Keep the optimizer's state on the host and compute its step there (CPU "
+		   "offload)");
+	advise_put(f->how, "%s of optimizer state at the peak%s", B(bytes),
+		   t.largest ? "; at most: with its step's temporaries, which go to the host too"
+			     : "");
+}
+
+static void shard(struct advise *a)
+{
+	struct finding *f = advise_add(a, "shard_state");
+	uint64_t largest, bytes = without_state(a, &f->plan, 2, 0, &largest);
+
+	without_state(a, &f->cautious, 2, 0, &largest);
+	f->range = true;
+	plan_with(&f->cautious, 0, PLAN_END, largest / 2, a->peak_seq);
+	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
+			    "ZeroRedundancyOptimizer); over N it is all but one Nth");
+	advise_put(f->how,
+		   "Half of %s of optimizer state; at most: shares of whole parameters are "
+		   "not equal",
+		   B(bytes));
+}
+
+static void eight_bits(struct advise *a)
+{
+	struct finding *f;
+	struct temporaries t;
+	uint64_t largest, bytes;
+
+	if (!strstr(advise_optimizer(a), "Adam"))
+		return;
+	f = advise_add(a, "state_in_8_bits");
+	bytes = without_state(a, &f->plan, 0, 4, &largest);
+	without_state(a, &f->cautious, 0, 2, &largest);
+	without_temporaries(a, &f->plan, &t, false);
+	without_temporaries(a, &f->cautious, &t, false);
+	f->range = true;
+	advise_put(f->what, "Take an optimizer with its state in 8 bits (bitsandbytes AdamW8bit)");
+	advise_put(f->how,
+		   "%s of optimizer state: a byte a value and a scale for 256 of them; at most "
+		   "if its values are float32, at least if they are in 16 bits",
+		   B(bytes));
+}
+
+void advise_state(struct advise *a)
+{
+	offload(a);
+	shard(a);
+	eight_bits(a);
+}

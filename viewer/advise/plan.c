@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+void plan_add(struct plan *p, struct plan_change change)
+{
+	p->items = need_grow(p->items, &p->room, p->count, sizeof(*p->items));
+	p->items[p->count++] = change;
+}
+
+static void between(struct plan *p, uint64_t from, uint64_t until, int64_t bytes, uint64_t peak_seq)
+{
+	if (from >= until || !bytes)
+		return;
+	plan_add(p, (struct plan_change){ from, bytes });
+	if (until != PLAN_END)
+		plan_add(p, (struct plan_change){ until, -bytes });
+	if (from <= peak_seq && peak_seq < until)
+		p->at_peak -= bytes;
+}
+
+void plan_without(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq)
+{
+	between(p, from, until, -(int64_t)bytes, peak_seq);
+}
+
+void plan_with(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq)
+{
+	between(p, from, until, (int64_t)bytes, peak_seq);
+}
+
+void plan_free(struct plan *p)
+{
+	free(p->items);
+	*p = (struct plan){ 0 };
+}
+
+static int in_order(const void *a, const void *b)
+{
+	const struct plan_change *x = a, *y = b;
+
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void measure(struct plan *p, uint64_t recorded, uint64_t seq)
+{
+	uint64_t bytes = recorded + (uint64_t)p->now;
+
+	if (bytes <= p->peak)
+		return;
+	p->peak = bytes;
+	p->peak_seq = seq;
+}
+
+/* Changes up to the event; those of one event are one. */
+static void follow(struct plan *p, uint64_t until, uint64_t recorded)
+{
+	while (p->next < p->count && p->items[p->next].seq <= until) {
+		uint64_t seq = p->items[p->next].seq;
+
+		for (; p->next < p->count && p->items[p->next].seq == seq; p->next++)
+			p->now += p->items[p->next].bytes;
+		if (seq < until)
+			measure(p, recorded, seq);
+	}
+}
+
+static bool counts(const struct timeline *t, const struct life *life)
+{
+	const struct position *born = lives_position(&t->model.lives, life->born.position);
+
+	return born->device == t->device && series_counts(&t->model, born);
+}
+
+void plans_run(struct plan **plans, size_t count, struct timeline *t)
+{
+	const struct lives *l = &t->model.lives;
+	uint64_t now = 0, before;
+	struct lives_walk w;
+
+	for (size_t i = 0; i < count; i++)
+		if (plans[i]->count)
+			qsort(plans[i]->items, plans[i]->count, sizeof(*plans[i]->items), in_order);
+	for (lives_walk_first(&w, l); w.change;) {
+		uint64_t seq = w.now.seq;
+
+		before = now;
+		for (; w.change && w.now.seq == seq; lives_walk_next(&w)) {
+			const struct life *life = lives_at(l, w.now.life);
+
+			if ((w.change == CHANGE_BORN || w.change == CHANGE_DIED) && counts(t, life))
+				now += w.change == CHANGE_BORN ? life->size : -life->size;
+		}
+		for (size_t i = 0; i < count; i++) {
+			follow(plans[i], seq, before);
+			measure(plans[i], now, seq);
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		follow(plans[i], PLAN_END, now);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device's curve would be with other lives: bytes that are not there for a while, and bytes
+ * that are there in addition. The curve is computed anew at every event, so that the peak found is
+ * the peak of that run, wherever it has moved to.
+ */
+#ifndef VIEWER_PLAN_H
+#define VIEWER_PLAN_H
+
+#include "../moments/timeline.h"
+
+#define PLAN_END UINT64_MAX /* after the last event */
+
+/* From the event `seq` on so many bytes more, or less. */
+struct plan_change {
+	uint64_t seq;
+	int64_t bytes;
+};
+
+struct plan {
+	struct plan_change *items;
+	size_t count, room;
+	int64_t at_peak; /* of the recording: bytes less there; nothing is saved without any */
+
+	/* Of plans_run: */
+	uint64_t peak, peak_seq;
+	int64_t now; /* bytes more than recorded */
+	size_t next;
+};
+
+/* Those bytes are gone from the event `from` on, until that of `until`. peak_seq: the recording's.
+ */
+void plan_without(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq);
+/* Those bytes are there in addition. */
+void plan_with(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq);
+void plan_add(struct plan *p, struct plan_change change);
+void plan_free(struct plan *p);
+
+/* One scan over the timeline's lives for all of them. */
+void plans_run(struct plan **plans, size_t count, struct timeline *t);
+
+#endif

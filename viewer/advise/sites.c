@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+static uint64_t mix(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return (h ^ 0xff) * 0x100000001b3ull;
+}
+
+static struct site_path read_path(struct stacks *s, uint32_t stack)
+{
+	uint64_t path = 0xcbf29ce484222325ull;
+	struct site_of_stack *items = NULL;
+	size_t count = 0, room = 0;
+
+	stacks_read_python(s, stack);
+	for (size_t i = s->count; i-- > 0;) {
+		const struct frame *f = &s->frames[i];
+
+		if (owners_is_forward(f->function)) {
+			items = need_grow(items, &room, count, sizeof(*items));
+			items[count++] =
+				(struct site_of_stack){ mix(path, f->function), f->function };
+		}
+		path = mix(mix(path, f->function), f->file) + f->line;
+	}
+	return (struct site_path){ items, count };
+}
+
+struct site_path sites_find(struct sites *s, uint32_t stack)
+{
+	bool fresh;
+	uint32_t *at = map_put(&s->known, stack, &fresh);
+
+	if (fresh) {
+		*at = (uint32_t)s->count;
+		s->paths = need_grow(s->paths, &s->room, s->count, sizeof(*s->paths));
+		s->paths[s->count++] = read_path(s->stacks, stack);
+	}
+	return s->paths[*at];
+}
+
+bool sites_has(struct sites *s, uint32_t stack, uint64_t key)
+{
+	struct site_path p = sites_find(s, stack);
+
+	for (size_t i = 0; i < p.count; i++)
+		if (p.items[i].key == key)
+			return true;
+	return false;
+}
+
+void sites_free(struct sites *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free((void *)s->paths[i].items);
+	free(s->paths);
+	map_free(&s->known);
+}
+
+const char *sites_class(const char *function, char *buf, size_t room)
+{
+	const char *end = strrchr(function, '.'), *start = end ? end : function;
+
+	while (start > function && start[-1] != '.')
+		start--;
+	snprintf(buf, room, "%.*s", (int)(end ? end - start : (long)strlen(start)), start);
+	return buf;
+}

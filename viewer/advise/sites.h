@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The forward methods that a stack is inside of, outermost first, each as a place: the method and
+ * what led to its call. The layers of a model, which one line calls one after the other, are one
+ * place.
+ */
+#ifndef VIEWER_SITES_H
+#define VIEWER_SITES_H
+
+#include "../stacks/owners.h"
+
+struct site_of_stack {
+	uint64_t key;
+	const char *function; /* "Block.forward" */
+};
+
+struct site_path {
+	const struct site_of_stack *items;
+	size_t count;
+};
+
+struct sites {
+	struct stacks *stacks;
+	struct map known; /* stack -> index in paths */
+	struct site_path *paths;
+	size_t count, room;
+};
+
+/* Lives as long as s. */
+struct site_path sites_find(struct sites *s, uint32_t stack);
+bool sites_has(struct sites *s, uint32_t stack, uint64_t key);
+void sites_free(struct sites *s);
+/* "Block" of "Block.forward"; returns buf. */
+const char *sites_class(const char *function, char *buf, size_t room);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advise: what would lower the peak, and by how much. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../advise/advise.h"
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../stacks/owner_words.h"
+#include "command.h"
+
+struct advise_options {
+	const char *file;
+	char **command;
+	long device, top;
+};
+
+static const char *const known[] = {
+	[KNOWN_computed] = "computed",
+	[KNOWN_replayed] = "replayed",
+	[KNOWN_run] = "run",
+};
+
+static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
+{
+	const struct advise *a = ctx;
+	const struct finding *f = &a->items[i];
+
+	*row = (struct row_advise_finding){ .what = f->what,
+					    .saves_bytes = f->saves,
+					    .how_known = known[f->known],
+					    .owner = f->owner,
+					    .kind = f->kind,
+					    .of = f->reserved ? "reserved" : "allocated",
+					    .peak_bytes = f->peak,
+					    .exact = f->least == f->saves,
+					    .least_bytes = f->least,
+					    .evidence = f->how };
+	return true;
+}
+
+static void text_finding(struct emit *out, const struct advise *a, const struct finding *f)
+{
+	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX], share[HUMAN_MAX];
+	char line[ADVISE_TEXT + 300], place[OWNER_WORDS];
+	uint64_t all = f->reserved ? a->reserved : a->peak;
+
+	human_bytes(saves, f->saves);
+	if (!strcmp(saves, human_bytes(least, f->least)))
+		snprintf(line, sizeof(line), "%s less (%s): %s", saves,
+			 human_share(share, f->saves, all), f->what);
+	else
+		snprintf(line, sizeof(line), "%s to %s less (at most %s): %s", least, saves,
+			 human_share(share, f->saves, all), f->what);
+	emit_paragraph(out, "- ", "  ", line);
+	if (f->owner.function)
+		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
+	snprintf(line, sizeof(line), "%s. Then the %s is %s%s.", f->how,
+		 f->reserved ? "most that is reserved" : "peak",
+		 f->least == f->saves ? "" : "at least ", human_bytes(peak, f->peak));
+	emit_paragraph(out, "    ", "    ", line);
+	emit_line(out, "%s", "");
+}
+
+static void text(struct emit *out, const struct advise *a, const struct row_advise *row, long top)
+{
+	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
+	char peak[HUMAN_MAX], reserved[HUMAN_MAX];
+
+	emit_title(out, "Peak %s on device %d (%s reserved)%s%s", human_bytes(peak, a->peak),
+		   a->timeline->device, human_bytes(reserved, a->reserved),
+		   *row->peak_when ? ": " : "", row->peak_when);
+	emit_line(out, "%s", "");
+	if (!a->count)
+		emit_line(out, "Nothing was found that would lower it by 1 %% or more.");
+	for (size_t i = 0; i < most; i++)
+		text_finding(out, a, &a->items[i]);
+	if (most < a->count)
+		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
+	if (a->count > 1)
+		emit_paragraph(out, "", "",
+			       "Each saving is of that change alone: they do not add "
+			       "up. Record the changed program and ask again.");
+}
+
+static void show(struct emit *out, struct advise *a, long top)
+{
+	struct timeline *t = a->timeline;
+	struct instant instant;
+	struct row_advise row;
+
+	instant_of_peak(&instant, &t->steps, &t->model.spans, timeline_peak(t, &a->peak_step),
+			&t->owners);
+	row = (struct row_advise){ .device = t->device,
+				   .peak_bytes = a->peak,
+				   .peak_reserved_bytes = a->reserved,
+				   .peak_when = instant.text,
+				   .findings = { a->count, finding_row, a } };
+	emit_document(out, advise, &row);
+	text(out, a, &row, top);
+}
+
+static int of_recording(const struct advise_options *o, const char *path, struct emit *out)
+{
+	struct recording r;
+	struct timeline t = { 0 };
+	struct advise a;
+	int rc = recording_open(&r, path);
+
+	if (rc)
+		return rc;
+	rc = timeline_open(&t, &r, o->device);
+	if (!rc) {
+		rc = advise_open(&a, &t);
+		if (!rc)
+			show(out, &a, o->top);
+		advise_close(&a);
+		timeline_close(&t);
+	}
+	recording_close(&r);
+	return rc;
+}
+
+static int run_advise(const void *options, struct emit *out)
+{
+	const struct advise_options *o = options;
+
+	return of_recording(o, o->file, out);
+}
+
+static int check(void *options)
+{
+	const struct advise_options *o = options;
+
+	if (!o->file == !o->command)
+		return say_error(EXIT_USAGE, "advise takes either a recording or -- COMMAND; see "
+					     "gpumemtrace advise --help");
+	return 0;
+}
+
+static const struct option_row options[] = {
+	OPTION_DEVICE(struct advise_options),
+	OPTION_TOP(struct advise_options, "findings to show", 10),
+	{ 0 },
+};
+
+static const struct operand_row operands[] = {
+	{ "FILE", OPERAND_OPTIONAL, offsetof(struct advise_options, file) },
+	{ "COMMAND", OPERAND_REST, offsetof(struct advise_options, command) },
+	{ 0 },
+};
+
+const struct command command_advise = {
+	.name = "advise",
+	.summary = "what would lower the peak, and by how much",
+	.text = "Looks for changes that lower the peak of a recorded run, the one that saves most "
+		"first. Each saving is computed by replaying the run with the lives that the "
+		"change "
+		"would shorten, so that it holds wherever the peak moves to.",
+	.options = options,
+	.operands = operands,
+	.size = sizeof(struct advise_options),
+	.check = check,
+	.run = run_advise,
+};
