@@ -37,9 +37,9 @@ bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct
 		return false;
 	row = lives_at(a->lives, life);
 	*out = (struct advised){ .life = life,
-				 .stack = row->stack,
+				 .stack = lives_request(a->lives, row)->stack,
 				 .born = lives_position(a->lives, row->born.position),
-				 .size = row->size,
+				 .size = lives_request(a->lives, row)->size,
 				 .from = lives_seq(a->lives, &row->born),
 				 .until = row->died.position ? lives_seq(a->lives, &row->died)
 							     : PLAN_END,

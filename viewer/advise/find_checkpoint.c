@@ -71,9 +71,17 @@ static void collect(struct search *s)
 	}
 }
 
+static struct advised of(const struct search *s, uint32_t life)
+{
+	struct advised l = { 0 };
+
+	advise_life(s->advise, life, UINT16_MAX, &l);
+	return l;
+}
+
 static uint32_t stack_of(const struct search *s, uint32_t life)
 {
-	return lives_at(s->advise->lives, life)->stack;
+	return of(s, life).stack;
 }
 
 /* A call is as long as the line that made its first block does not come again. Lines that come
@@ -89,7 +97,7 @@ static size_t calls_of(const struct search *s, const struct site *site)
 		++*map_put(&counts, stack_of(s, site->lives[i]), &fresh);
 	calls = *map_get(&counts, stack_of(s, site->lives[0]));
 	for (size_t i = 0; i < site->count; i++) {
-		uint64_t size = lives_at(s->advise->lives, site->lives[i])->size;
+		uint64_t size = of(s, site->lives[i]).size;
 
 		all += size;
 		if (*map_get(&counts, stack_of(s, site->lives[i])) + 1 < calls)
@@ -105,14 +113,6 @@ struct call {
 	size_t first, last;
 	uint64_t end, first_gone; /* when its output was made; when backward let the first go */
 };
-
-static struct advised of(const struct search *s, uint32_t life)
-{
-	struct advised l = { 0 };
-
-	advise_life(s->advise, life, UINT16_MAX, &l);
-	return l;
-}
 
 /* While the inside is computed: the most that is there of it beyond what is saved. */
 static uint64_t most_inside(struct search *s, const struct call *c)
