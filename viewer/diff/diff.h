@@ -80,6 +80,9 @@ void diff_find(struct diff *d);
 
 /* Between diff_causes.c, diff_findings.c and diff_say.c. */
 int64_t diff_delta(const struct diff_pair *p);
+/* Of the new version if it is there. */
+const struct diff_site *diff_site_of(const struct diff_pair *p);
+const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p);
 const struct owner *diff_owner(const struct diff_pair *p);
 bool diff_differs(const struct diff_pair *p); /* and belongs to no finding yet */
 /* A finding of those pairs that takes() accepts, named by the largest of the classes that name it
@@ -88,6 +91,12 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 				  bool (*takes)(const struct diff *, const struct diff_pair *,
 						const void *),
 				  const void *ctx);
+/* What diff_collect takes by class and direction, as its ctx. */
+struct diff_classes {
+	uint32_t classes; /* a set of bits */
+	int more;	  /* 1: only what grew, -1: only what shrank, 0 = both */
+};
+bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
 void diff_causes(struct diff *d);
 /* diff_passes.c, the most of a step: gradients that arrived at parameters, backward passes. */
 uint64_t diff_gradients(const struct diff_side *s);
@@ -122,8 +131,7 @@ struct diff_lines {
 
 struct diff_lines diff_lines(const struct diff *d);
 void diff_lines_free(struct diff_lines *l);
-const struct owner *
-diff_line_owner(const struct diff_line *l); /* of the new version if it is there */
+const struct owner *diff_line_owner(const struct diff_line *l);
 
 /* What the two ran on, where that differs: torch, device, settings. */
 struct diff_ground {

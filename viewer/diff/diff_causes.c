@@ -23,11 +23,6 @@ static bool same_way(const struct diff_pair *p, bool more)
 	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
 }
 
-static uint32_t signs_of(const struct diff_pair *p)
-{
-	return (p->new_site ? p->new_site : p->old_site)->signs;
-}
-
 /* ---- what grows from step to step on one side only */
 
 static const struct leak *leak_at(const struct leaks *all, const struct diff_site *site)
@@ -45,7 +40,7 @@ static bool takes_kept(const struct diff *d, const struct diff_pair *p, const vo
 	const bool *gained = ctx;
 	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
 
-	if (signs_of(p) & STACK_STEP)
+	if (diff_site_of(p)->signs & STACK_STEP)
 		return false;
 	return *gained ? diff_delta(p) > 0 && after > before + before / 4
 		       : diff_delta(p) < 0 && before > after + after / 4;
@@ -78,30 +73,17 @@ static void find_recompute(struct diff *d)
 
 /* ---- torch.compile */
 
-static bool takes_compiled(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	(void)d;
-	(void)ctx;
-	return diff_is_result(p) || p->category == CATEGORY_gradients ||
-	       p->category == CATEGORY_backward_temporaries || p->category == CATEGORY_workspace;
-}
-
 static void find_compiled(struct diff *d)
 {
+	static const struct diff_classes taken = { .classes = PASS_RESULTS | BIT(gradients) |
+							      BIT(backward_temporaries) |
+							      BIT(workspace) };
+
 	if (d->old.compiled != d->new.compiled)
-		diff_collect(d, CAUSE_COMPILED, BIT(activations), takes_compiled, NULL);
+		diff_collect(d, CAUSE_COMPILED, BIT(activations), diff_takes_classes, &taken);
 }
 
 /* ---- fewer or more of the same parameters are trained */
-
-static bool takes_trained(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	const uint32_t classes = MODEL_FOLLOWED | BIT(activations) | BIT(backward_temporaries) |
-				 BIT(optimizer_temporaries);
-
-	(void)d;
-	return 1u << p->category & classes && same_way(p, *(const bool *)ctx);
-}
 
 /* What is trained changed by itself, not with the parameters. */
 static void find_trained(struct diff *d)
@@ -110,12 +92,15 @@ static void find_trained(struct diff *d)
 	double change = after - before;
 	double parameters = (double)d->new_shot.bytes[CATEGORY_parameters] -
 			    (double)d->old_shot.bytes[CATEGORY_parameters];
-	bool more = change > 0;
+	const struct diff_classes taken = { MODEL_FOLLOWED | BIT(activations) |
+						    BIT(backward_temporaries) |
+						    BIT(optimizer_temporaries),
+					    change > 0 ? 1 : -1 };
 
 	if (before <= 0 || after <= 0 || fabs(change) < 0.05 * fmax(before, after) ||
 	    fabs(change - parameters) < 0.5 * fabs(change))
 		return;
-	diff_collect(d, CAUSE_TRAINED, 0, takes_trained, &more);
+	diff_collect(d, CAUSE_TRAINED, 0, diff_takes_classes, &taken);
 }
 
 /* ---- parameters, and what there is for each of them */
@@ -192,7 +177,7 @@ static void find_model(struct diff *d, const struct diff_sums *s)
  * is on both sides: it is that line's. */
 static bool is_copy(const struct diff_pair *p)
 {
-	return (!p->old_site || !p->new_site) && !(signs_of(p) & STACK_STEP);
+	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
 }
 
 static bool takes_state(const struct diff *d, const struct diff_pair *p, const void *ctx)
@@ -202,18 +187,12 @@ static bool takes_state(const struct diff *d, const struct diff_pair *p, const v
 	       !(d->old_shot.bytes[p->category] && d->new_shot.bytes[p->category] && is_copy(p));
 }
 
-static bool takes_class(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	(void)d;
-	return p->category == *(const unsigned *)ctx;
-}
-
 static void find_followers(struct diff *d)
 {
-	static const unsigned gradients = CATEGORY_gradients;
+	static const struct diff_classes gradients = { .classes = BIT(gradients) };
 
 	diff_collect(d, CAUSE_OPTIMIZER, 0, takes_state, NULL);
-	diff_collect(d, CAUSE_GRADIENTS, 0, takes_class, &gradients);
+	diff_collect(d, CAUSE_GRADIENTS, 0, diff_takes_classes, &gradients);
 }
 
 /* ---- what is left over in large blocks, which is chance */

@@ -38,13 +38,12 @@ static bool part_row(void *ctx, size_t i, struct row_diff_part *row)
 {
 	const struct diff_document *doc = ctx;
 	const struct diff_pair *p = &doc->diff->pairs[i];
-	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
 
 	if (p->finding != doc->finding->id)
 		return false;
 	*row = (struct row_diff_part){ .class = p->category,
 				       .owner = *diff_owner(p),
-				       .module = site->module,
+				       .module = diff_site_of(p)->module,
 				       BYTES(p->bytes_old, p->bytes_new),
 				       .blocks_old = p->blocks_old,
 				       .blocks_new = p->blocks_new };

@@ -205,22 +205,17 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 
 /* ---- results that are cast to smaller elements, or no longer; inputs and parameters stayed */
 
-static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	(void)d;
-	(void)ctx;
-	return 1u << p->category &
-	       (BIT(activations) | BIT(forward_temporaries) | BIT(backward_temporaries));
-}
-
 void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {
 	double before = s->old[CATEGORY_activations], after = s->new[CATEGORY_activations];
 	double parameters = s->old[CATEGORY_parameters];
+	static const struct diff_classes taken = { .classes = BIT(activations) |
+							      BIT(forward_temporaries) |
+							      BIT(backward_temporaries) };
 
 	if (d->old.casts == d->new.casts || factor_of_inputs(d) > 0 ||
 	    fabs(s->new[CATEGORY_parameters] - parameters) > 0.01 * parameters)
 		return;
 	if (d->new.casts ? after < 0.9 * before : before < 0.9 * after)
-		diff_collect(d, CAUSE_CASTS, BIT(activations), takes_cast, NULL);
+		diff_collect(d, CAUSE_CASTS, BIT(activations), diff_takes_classes, &taken);
 }

@@ -19,9 +19,27 @@ static uint64_t size_of_change(const struct diff_pair *p)
 	return (uint64_t)(diff_delta(p) < 0 ? -diff_delta(p) : diff_delta(p));
 }
 
+const struct diff_site *diff_site_of(const struct diff_pair *p)
+{
+	return p->new_site ? p->new_site : p->old_site;
+}
+
+const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p)
+{
+	return p->new_site ? &d->new : &d->old;
+}
+
 const struct owner *diff_owner(const struct diff_pair *p)
 {
-	return p->new_site ? &p->new_site->owner : &p->old_site->owner;
+	return &diff_site_of(p)->owner;
+}
+
+bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct diff_classes *c = ctx;
+
+	(void)d;
+	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
 }
 
 bool diff_differs(const struct diff_pair *p)
@@ -109,28 +127,15 @@ struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_
 	return f;
 }
 
-static uint32_t function_of(const struct diff_side *s, const struct diff_site *site)
+/* The line that a pair is of; NULL: it has none. */
+static const struct diff_place *line_of(const struct diff *d, const struct diff_pair *p)
 {
-	return s->functions[s->places[site->places[site->depth - 1]].function].common;
+	return diff_innermost(diff_side_of(d, p), diff_site_of(p));
 }
 
-/* The function that a pair is of, the same number on both sides; false: it has no line. */
-static bool pair_function(const struct diff *d, const struct diff_pair *p, uint32_t *out)
+static uint32_t function_of(const struct diff *d, const struct diff_pair *p)
 {
-	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
-
-	if (!site->depth)
-		return false;
-	*out = function_of(p->new_site ? &d->new : &d->old, site);
-	return true;
-}
-
-static uint32_t pair_line(const struct diff *d, const struct diff_pair *p)
-{
-	const struct diff_side *s = p->new_site ? &d->new : &d->old;
-	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
-
-	return s->places[site->places[site->depth - 1]].common;
+	return diff_side_of(d, p)->functions[line_of(d, p)->function].common;
 }
 
 /* What belongs to the pair in ctx: the same class, and the same line; or the same forward method,
@@ -138,16 +143,15 @@ static uint32_t pair_line(const struct diff *d, const struct diff_pair *p)
 static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_pair *first = ctx;
-	const struct diff_site *site = first->new_site ? first->new_site : first->old_site;
-	uint32_t a, b;
+	const struct diff_place *a = line_of(d, p), *b = line_of(d, first);
 
 	if (p == first)
 		return true;
-	if (p->category != first->category || !pair_function(d, p, &a) ||
-	    !pair_function(d, first, &b) || a != b)
+	if (p->category != first->category || !a || !b ||
+	    function_of(d, p) != function_of(d, first))
 		return false;
-	return (site->module[0] && p->category == CATEGORY_activations) ||
-	       pair_line(d, p) == pair_line(d, first);
+	return (diff_site_of(first)->module[0] && p->category == CATEGORY_activations) ||
+	       a->common == b->common;
 }
 
 static void find_rest(struct diff *d)

@@ -14,8 +14,7 @@ static uint64_t key_of(const struct diff_side *s, const struct diff_row *row, en
 {
 	const struct diff_site *site = &s->sites[row->site];
 	uint64_t h = diff_hash(level, &row->category, sizeof(row->category));
-	const struct diff_place *inner =
-		site->depth ? &s->places[site->places[site->depth - 1]] : NULL;
+	const struct diff_place *inner = diff_innermost(s, site);
 
 	if (level == WHOLE_PATH)
 		for (unsigned i = 0; i < site->depth; i++)

@@ -59,21 +59,15 @@ unsigned diff_backwards(const struct diff_side *s)
 	return most;
 }
 
-static bool takes_reached(const struct diff *d, const struct diff_pair *p, const void *ctx)
-{
-	const uint32_t classes = BIT(activations) | BIT(forward_temporaries) | BIT(gradients) |
-				 BIT(backward_temporaries) | BIT(workspace);
-
-	(void)d;
-	return 1u << p->category & classes && (diff_delta(p) > 0) == *(const bool *)ctx;
-}
-
 /* As many passes and as many parameters, but another number of gradients. */
 void diff_find_reach(struct diff *d)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
 	uint64_t most = before > after ? before : after;
-	bool further = after > before;
+	const struct diff_classes taken = { BIT(activations) | BIT(forward_temporaries) |
+						    BIT(gradients) | BIT(backward_temporaries) |
+						    BIT(workspace),
+					    after > before ? 1 : -1 };
 	struct diff_finding *f;
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
@@ -82,7 +76,7 @@ void diff_find_reach(struct diff *d)
 	    diff_apart(d->old_shot.bytes[CATEGORY_parameters],
 		       d->new_shot.bytes[CATEGORY_parameters]) > d->old_shot.trained / 100)
 		return;
-	f = diff_collect(d, CAUSE_REACH, BIT(activations), takes_reached, &further);
+	f = diff_collect(d, CAUSE_REACH, BIT(activations), diff_takes_classes, &taken);
 	/* Backward nodes have no line; the pass that they belong to has one. */
 	if (f && !f->owner.file[0] && d->new_shot.latest.file[0])
 		f->owner = d->new_shot.latest;

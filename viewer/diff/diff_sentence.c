@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "../stacks/owner_words.h"
-#include "../base/human.h"
 
 void sentence_add(struct sentence *s, const char *format, ...)
 {
@@ -22,47 +21,39 @@ void sentence_add(struct sentence *s, const char *format, ...)
 		s->len = sizeof(s->text) - 1;
 }
 
-void sentence_owner(struct sentence *s, const struct owner *o)
+const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 {
 	char place[OWNER_WORDS];
 
 	if (o->file[0] && o->line)
-		sentence_add(s, "%.120s %s", o->function, owner_place(o, place, sizeof(place), 0));
+		snprintf(buf, SENTENCE, "%.120s %s", o->function,
+			 owner_place(o, place, sizeof(place), 0));
 	else
-		sentence_add(s, "%.80s%s", o->function[0] ? o->function : "(no stack)",
-			     o->backward ? " (backward)" : "");
+		snprintf(buf, SENTENCE, "%.80s%s", o->function[0] ? o->function : "(no stack)",
+			 o->backward ? " (backward)" : "");
+	return buf;
 }
 
-void sentence_bytes(struct sentence *s, uint64_t bytes)
-{
-	char b[HUMAN_MAX];
-
-	sentence_add(s, "%s", human_bytes(b, bytes));
-}
-
-/* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
-void sentence_classes(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+const char *sentence_classes(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f)
 {
 	int64_t by_class[CATEGORIES] = { 0 };
-	const char *comma = "";
+	size_t len = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++)
 		if (d->pairs[i].finding == f->id)
 			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
 	for (;;) {
 		unsigned best = 0;
-		char b[HUMAN_MAX];
 
 		for (unsigned c = 1; c < CATEGORIES; c++)
 			if (llabs(by_class[c]) > llabs(by_class[best]))
 				best = c;
 		if (!by_class[best])
-			return;
-		sentence_add(s, "%s%s %c%s", comma, category_words(best),
-			     by_class[best] < 0 ? '-' : '+',
-			     human_bytes(b, (uint64_t)llabs(by_class[best])));
+			return buf;
+		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%s %c%s", len ? ", " : "",
+					category_words(best), by_class[best] < 0 ? '-' : '+',
+					B((uint64_t)llabs(by_class[best])));
 		by_class[best] = 0;
-		comma = ", ";
 	}
 }
 
@@ -81,7 +72,6 @@ size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
 	return n;
 }
 
-/* The pair of that class with the greatest change; NULL: none. */
 const struct diff_pair *sentence_greatest(const struct diff *d, const struct diff_finding *f,
 					  unsigned category)
 {
@@ -97,23 +87,21 @@ const struct diff_pair *sentence_greatest(const struct diff *d, const struct dif
 	return best;
 }
 
-/* Where the model was called: what the line of a module does not say. */
-void sentence_caller(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+const char *sentence_caller(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f)
 {
-	const struct diff_pair *p = &d->pairs[f->pair];
-	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
+	const struct diff_site *site = diff_site_of(&d->pairs[f->pair]);
 
-	if (!site->caller.file[0])
-		return;
-	sentence_add(s, ", called at ");
-	sentence_owner(s, &site->caller);
+	if (site->caller.file[0])
+		snprintf(buf, SENTENCE, ", called at %.1000s", WHO(&site->caller));
+	return buf;
 }
 
-void sentence_passes(struct sentence *s, const struct diff *d)
+const char *sentence_passes(char buf[SENTENCE], const struct diff *d)
 {
 	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
 
 	if (before && after && before != after)
-		sentence_add(s, "; a step has %u backward pass%s, had %u", after,
-			     after == 1 ? "" : "es", before);
+		snprintf(buf, SENTENCE, "; a step has %u backward pass%s, had %u", after,
+			 after == 1 ? "" : "es", before);
+	return buf;
 }

@@ -89,6 +89,12 @@ void diff_shot_free(struct diff_shot *shot);
 
 /* The call path of a block. */
 uint32_t diff_site_find(struct diff_side *s, const struct block *b);
+/* Its innermost line; NULL: it has none. */
+static inline const struct diff_place *diff_innermost(const struct diff_side *s,
+						      const struct diff_site *site)
+{
+	return site->depth ? &s->places[site->places[site->depth - 1]] : NULL;
+}
 void diff_sites_free(struct diff_side *s);
 
 enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);

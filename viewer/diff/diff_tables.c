@@ -32,8 +32,8 @@ struct diff_modules diff_modules(const struct diff *d)
 	struct diff_modules m = { 0 };
 	for (size_t i = 0; i < d->pair_count; i++) {
 		const struct diff_pair *p = &d->pairs[i];
-		const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
-		struct diff_module *at = site->module[0] ? module_of(&m, site->module) : NULL;
+		const char *path = diff_site_of(p)->module;
+		struct diff_module *at = path[0] ? module_of(&m, path) : NULL;
 
 		if (!at)
 			continue;
@@ -53,13 +53,12 @@ void diff_modules_free(struct diff_modules *m)
 /* The same for all pairs of one class and one line, whatever led to it. */
 static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
 {
-	const struct diff_side *s = p->new_site ? &d->new : &d->old;
-	const struct diff_site *site = p->new_site ? p->new_site : p->old_site;
-	uint64_t h = diff_hash(site->depth > 0, &p->category, sizeof(p->category));
+	const struct diff_site *site = diff_site_of(p);
+	const struct diff_place *inner = diff_innermost(diff_side_of(d, p), site);
+	uint64_t h = diff_hash(inner != NULL, &p->category, sizeof(p->category));
 
-	if (!site->depth)
-		return diff_hash_text(h, site->owner.function);
-	return diff_hash(h, &s->places[site->places[site->depth - 1]].common, sizeof(uint32_t));
+	return inner ? diff_hash(h, &inner->common, sizeof(inner->common))
+		     : diff_hash_text(h, site->owner.function);
 }
 
 static int by_delta(const void *a, const void *b)
