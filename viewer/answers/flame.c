@@ -40,8 +40,7 @@ static uint32_t new_node(struct flame *f, uint32_t parent, const char *name, enu
 {
 	uint32_t id = (uint32_t)f->count;
 
-	f->nodes = need_grow(f->nodes, &f->room, f->count, sizeof(*f->nodes));
-	f->nodes[f->count++] = (struct flame_node){ .name = need_copy(name, strlen(name)),
+	*need_item(f->nodes, f->count, f->room) = (struct flame_node){ .name = need_copy(name, strlen(name)),
 						    .parent = parent,
 						    .kind = kind };
 	if (id) {

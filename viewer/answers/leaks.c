@@ -222,8 +222,7 @@ static void collect(struct leaks *out, const struct search *s)
 
 		if (!grows(s, g) && !grows_at_times(s, g))
 			continue;
-		out->items = need_grow(out->items, &out->room, out->count, sizeof(*out->items));
-		out->items[out->count++] =
+		*need_item(out->items, out->count, out->room) =
 			(struct leak){ .category = (enum category)(i % CATEGORIES),
 				       .owner = s->found[i / CATEGORIES],
 				       .bytes_per_step = per_step(s, g) };

@@ -11,8 +11,7 @@ static uint32_t new_node(struct modules *m, uint32_t parent, const char *name, s
 {
 	uint32_t id = m->count;
 
-	m->items = need_grow(m->items, &m->room, m->count, sizeof(*m->items));
-	m->items[m->count++] = (struct module){
+	*need_item(m->items, m->count, m->room) = (struct module){
 		.name = need_copy(name, len), .file = file, .line = line, .parent = parent
 	};
 	if (id) {

@@ -2,6 +2,7 @@
 #include "map.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "need.h"
 
@@ -82,4 +83,29 @@ void map_free(struct map *m)
 {
 	free(m->slots);
 	*m = (struct map){ 0 };
+}
+
+uint32_t map_number(struct map *m, uint64_t key, size_t next)
+{
+	bool fresh;
+	uint32_t *at = map_put(m, key, &fresh);
+
+	if (fresh)
+		*at = (uint32_t)next;
+	return *at;
+}
+
+uint64_t map_hash(uint64_t from, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint64_t h = from ^ 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	return h ^ h >> 29;
+}
+
+uint64_t map_hash_text(uint64_t from, const char *text)
+{
+	return map_hash(from, text, strlen(text));
 }

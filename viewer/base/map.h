@@ -23,4 +23,11 @@ uint32_t *map_get(const struct map *m, uint64_t key); /* NULL if not there */
 bool map_remove(struct map *m, uint64_t key);
 void map_free(struct map *m);
 
+/* The number that a key got when it first came: then `next` is returned. */
+uint32_t map_number(struct map *m, uint64_t key, size_t next);
+
+/* Keys from what is longer, going on from another one (or any seed). */
+uint64_t map_hash(uint64_t from, const void *bytes, size_t len);
+uint64_t map_hash_text(uint64_t from, const char *text);
+
 #endif

@@ -17,5 +17,8 @@ FILE *need_stream(char **text, size_t *len); /* as open_memstream */
 
 /* Room for one more than count elements of `each` bytes in v; returns v, perhaps moved. */
 void *need_grow(void *v, size_t *room, size_t count, size_t each);
+/* The place of one more element of v. */
+#define need_item(v, count, room) \
+	((v) = need_grow(v, &(room), count, sizeof(*(v))), &(v)[(count)++])
 
 #endif

@@ -157,8 +157,7 @@ static void match_functions(struct shelf *o, struct shelf *n)
 
 			if (s <= 0)
 				continue;
-			all = need_grow(all, &room, count, sizeof(*all));
-			all[count++] = (struct candidate){ i, j, s };
+			*need_item(all, count, room) = (struct candidate){ i, j, s };
 		}
 	if (count)
 		qsort(all, count, sizeof(*all), by_score);

@@ -58,10 +58,11 @@ static enum diff_kind kind_of(const struct diff_finding *f)
 
 static struct diff_finding *new_finding(struct diff *d, enum diff_cause cause)
 {
-	d->findings = need_grow(d->findings, &d->room, d->count, sizeof(*d->findings));
-	d->findings[d->count] =
-		(struct diff_finding){ .cause = cause, .id = (uint32_t)d->count + 1 };
-	return &d->findings[d->count++];
+	uint32_t id = (uint32_t)d->count + 1;
+
+	*need_item(d->findings, d->count, d->room) =
+		(struct diff_finding){ .cause = cause, .id = id };
+	return &d->findings[id - 1];
 }
 
 static void add_pair(struct diff_finding *f, const struct diff_pair *p)

@@ -158,8 +158,8 @@ static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
 	const struct block b = { .stack = stack, .name = node };
 
 	if (node)
-		return diff_hash_text(1, defs_string(&s->recording.defs, node).s);
-	return diff_hash_text(2, owners_find(&s->timeline.owners, &b).function);
+		return map_hash_text(1, defs_string(&s->recording.defs, node).s);
+	return map_hash_text(2, owners_find(&s->timeline.owners, &b).function);
 }
 
 /* Looks for the highest moment between two events, and for the highest one of that maker. */

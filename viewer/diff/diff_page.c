@@ -120,10 +120,9 @@ static void put_owner(struct page *p, struct column *c, const struct diff_site *
 	static const struct owner no_owner = { .function = "", .file = "" };
 	const struct owner *o = site ? &site->owner : &no_owner;
 
-	column_put(c, word(p, o->function));
-	column_put(c, names_path(&p->names, o->file));
-	column_put(c, o->line);
-	column_put(c, o->backward);
+	uint64_t function = word(p, o->function);
+
+	column_row(c, function, names_path(&p->names, o->file), o->line, o->backward);
 }
 
 static void emit_lines(struct page *p, const struct diff *d)
@@ -138,10 +137,7 @@ static void emit_lines(struct page *p, const struct diff *d)
 		column_put(&c, x->category);
 		put_owner(p, &c, x->old_site);
 		put_owner(p, &c, x->new_site);
-		column_put(&c, x->bytes_old);
-		column_put(&c, x->bytes_new);
-		column_put(&c, x->blocks_old);
-		column_put(&c, x->blocks_new);
+		column_row(&c, x->bytes_old, x->bytes_new, x->blocks_old, x->blocks_new);
 	}
 	column_emit(&c, p->out, "lines");
 	emit_number(p->out, "lines_left_out", l.count - rows);

@@ -62,25 +62,21 @@ static void find_partners(struct stacks_page *s)
 			s->shown[d->findings[i].id] = (uint32_t)i + 1;
 }
 
-/* The node below `caller` that has that key; 0 in *fresh: it was there. */
-static uint32_t child(struct stacks_page *s, uint32_t caller, uint64_t key, bool *fresh)
+/* The node below `caller` that has that key; a new one is the last. */
+static uint32_t child(struct stacks_page *s, uint32_t caller, uint64_t key)
 {
-	uint64_t id = diff_hash(caller, &key, sizeof(key));
-	uint32_t *at;
+	uint64_t id = map_hash(caller, &key, sizeof(key));
+	const uint32_t *known = map_get(&s->node_ids, id);
 
-	*fresh = false;
+	if (known)
+		return *known;
 	if (s->node_count >= s->node_limit) {
-		at = map_get(&s->node_ids, id);
-		s->left_out += !at;
-		return at ? *at : caller;
+		s->left_out++;
+		return caller;
 	}
-	at = map_put(&s->node_ids, id, fresh);
-	if (!*fresh)
-		return *at;
-	*at = s->node_count;
-	s->nodes = need_grow(s->nodes, &s->node_room, s->node_count, sizeof(*s->nodes));
-	s->nodes[s->node_count] = (struct node){ .caller = caller };
-	return s->node_count++;
+	*map_put(&s->node_ids, id, NULL) = s->node_count;
+	*need_item(s->nodes, s->node_count, s->node_room) = (struct node){ .caller = caller };
+	return s->node_count - 1;
 }
 
 static uint32_t line_node(struct stacks_page *s, uint32_t caller, const struct diff_side *side,
@@ -90,20 +86,16 @@ static uint32_t line_node(struct stacks_page *s, uint32_t caller, const struct d
 	const struct diff_place *p = &side->places[place];
 	const struct diff_function *f = &side->functions[p->function];
 	uint32_t partner = side == &d->new ? s->was[place] : 0;
-	bool fresh;
-	uint32_t at = child(s, caller, 2 * (uint64_t)p->common, &fresh);
+	size_t known = s->node_count;
+	uint32_t at = child(s, caller, 2 * (uint64_t)p->common);
 	struct node *n = &s->nodes[at];
 
-	if (fresh) {
-		n->function = names_word(&s->page->names, f->name);
-		n->file = names_path(&s->page->names, f->file);
-	}
-	if (fresh && side == &d->new) {
-		n->line = p->line;
-		n->was = partner ? d->old.places[partner - 1].line : 0;
-	} else if (fresh) {
-		n->was = p->line;
-	}
+	if (at < known)
+		return at;
+	n->function = names_word(&s->page->names, f->name);
+	n->file = names_path(&s->page->names, f->file);
+	n->line = side == &d->new ? p->line : 0;
+	n->was = side != &d->new ? p->line : partner ? d->old.places[partner - 1].line : 0;
 	return at;
 }
 
@@ -111,13 +103,13 @@ static uint32_t line_node(struct stacks_page *s, uint32_t caller, const struct d
 static uint32_t call_node(struct stacks_page *s, uint32_t caller, const struct diff_site *site)
 {
 	const char *name = site->depth ? site->op : site->owner.function;
-	bool fresh;
+	size_t known = s->node_count;
 	uint32_t at;
 
 	if (!name[0] && site->depth)
 		return caller;
-	at = child(s, caller, diff_hash_text(0, name) | 1, &fresh);
-	if (fresh) {
+	at = child(s, caller, map_hash_text(0, name) | 1);
+	if (at == known) {
 		s->nodes[at].function = names_word(&s->page->names, name[0] ? name : "(no stack)");
 		s->nodes[at].file = names_word(&s->page->names, "");
 		s->nodes[at].backward = !site->depth && site->owner.backward;
@@ -140,7 +132,6 @@ static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint
 				unsigned category, uint32_t finding)
 {
 	uint64_t key = ((uint64_t)node << 16 | category) << 16 | finding;
-	bool fresh;
 	uint32_t *at = map_get(&all->ids, key);
 
 	if (at)
@@ -149,11 +140,10 @@ static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint
 		s->left_out++;
 		return weight_of(s, all, 0, category, 0);
 	}
-	*map_put(&all->ids, key, &fresh) = all->count;
-	all->rows = need_grow(all->rows, &all->room, all->count, sizeof(*all->rows));
-	all->rows[all->count] =
+	*map_put(&all->ids, key, NULL) = all->count;
+	*need_item(all->rows, all->count, all->room) =
 		(struct weight){ .node = node, .finding = finding, .category = category };
-	return &all->rows[all->count++];
+	return &all->rows[all->count - 1];
 }
 
 static void add_bytes(struct weight *w, const struct diff_row *row, bool new)
@@ -208,12 +198,8 @@ static void emit_nodes(const struct stacks_page *s)
 	for (size_t i = 1; i < s->node_count; i++) {
 		const struct node *n = &s->nodes[i];
 
-		column_put(&nodes, i - n->caller);
-		column_put(&nodes, n->function);
-		column_put(&nodes, n->file);
-		column_put(&nodes, n->line);
-		column_put(&nodes, n->was);
-		column_put(&nodes, n->backward);
+		column_row(&nodes, i - n->caller, n->function, n->file, n->line, n->was,
+			   n->backward);
 	}
 	column_emit(&nodes, s->page->out, "paths");
 }
@@ -225,13 +211,8 @@ static void emit_weights(const struct stacks_page *s, struct weights *all, const
 	for (size_t i = 0; i < all->count; i++) {
 		const struct weight *w = &all->rows[i];
 
-		column_put(&rows, w->node);
-		column_put(&rows, w->category);
-		column_put(&rows, w->finding);
-		for (int side = 0; side < 2; side++) {
-			column_put(&rows, w->bytes[side]);
-			column_put(&rows, w->blocks[side]);
-		}
+		column_row(&rows, w->node, w->category, w->finding, w->bytes[0], w->blocks[0],
+			   w->bytes[1], w->blocks[1]);
 	}
 	column_emit(&rows, s->page->out, key);
 	free(all->rows);
@@ -245,8 +226,7 @@ void diff_stacks_emit(struct page *p, const struct diff *d)
 	struct weights peaks = { .limit = ROWS * p->scale };
 
 	find_partners(&s);
-	s.nodes = need_grow(s.nodes, &s.node_room, 0, sizeof(*s.nodes));
-	s.nodes[s.node_count++] = (struct node){ 0 };
+	*need_item(s.nodes, s.node_count, s.node_room) = (struct node){ 0 };
 	add_compared(&s, &compared, true);
 	add_compared(&s, &compared, false);
 	if (d->old_shot.seq != d->old_peak.seq || d->new_shot.seq != d->new_peak.seq) {

@@ -13,30 +13,30 @@ enum level { WHOLE_PATH, LINE_AND_CALL, LINE, FUNCTION_AND_CALL, CALL_AND_SIZE, 
 static uint64_t key_of(const struct diff_side *s, const struct diff_row *row, enum level level)
 {
 	const struct diff_site *site = &s->sites[row->site];
-	uint64_t h = diff_hash(level, &row->category, sizeof(row->category));
+	uint64_t h = map_hash(level, &row->category, sizeof(row->category));
 	const struct diff_place *inner = diff_innermost(s, site);
 
 	if (level == WHOLE_PATH)
 		for (unsigned i = 0; i < site->depth; i++)
-			h = diff_hash(h, &s->places[site->places[i]].common, sizeof(uint32_t));
+			h = map_hash(h, &s->places[site->places[i]].common, sizeof(uint32_t));
 	if (level == LINE_AND_CALL || level == LINE)
-		h = inner ? diff_hash(h, &inner->common, sizeof(inner->common)) : h;
+		h = inner ? map_hash(h, &inner->common, sizeof(inner->common)) : h;
 	if (level == FUNCTION_AND_CALL && inner)
-		h = diff_hash(h, &s->functions[inner->function].common, sizeof(uint32_t));
+		h = map_hash(h, &s->functions[inner->function].common, sizeof(uint32_t));
 	if (level >= CALL_AND_SIZE) {
-		h = diff_hash(h, &row->bytes, sizeof(row->bytes));
-		h = diff_hash(h, &row->blocks, sizeof(row->blocks));
+		h = map_hash(h, &row->bytes, sizeof(row->bytes));
+		h = map_hash(h, &row->blocks, sizeof(row->blocks));
 	}
 	if (level != LINE && level != SIZE)
-		h = diff_hash_text(h, site->op);
-	return inner ? h : diff_hash_text(h, site->owner.function);
+		h = map_hash_text(h, site->op);
+	return inner ? h : map_hash_text(h, site->owner.function);
 }
 
 static struct diff_pair *new_pair(struct diff *d, unsigned category)
 {
-	d->pairs = need_grow(d->pairs, &d->pair_room, d->pair_count, sizeof(*d->pairs));
-	d->pairs[d->pair_count] = (struct diff_pair){ .category = category };
-	return &d->pairs[d->pair_count++];
+	*need_item(d->pairs, d->pair_count, d->pair_room) =
+		(struct diff_pair){ .category = category };
+	return &d->pairs[d->pair_count - 1];
 }
 
 static void join(struct diff_pair *p, const struct diff_side *s, const struct diff_row *row,
@@ -72,11 +72,10 @@ static void take(struct diff *d, const struct diff_side *s, struct diff_shot *sh
 static void pair_level(struct diff *d, enum level level)
 {
 	struct map keys = { 0 };
-	bool fresh;
 
 	for (size_t i = 0; i < d->old_shot.count; i++)
 		if (!d->old_shot.rows[i].pair)
-			*map_put(&keys, key_of(&d->old, &d->old_shot.rows[i], level), &fresh) = 0;
+			map_put(&keys, key_of(&d->old, &d->old_shot.rows[i], level), NULL);
 	for (size_t i = 0; i < d->new_shot.count; i++) {
 		const struct diff_row *row = &d->new_shot.rows[i];
 		uint32_t *at = row->pair ? NULL : map_get(&keys, key_of(&d->new, row, level));

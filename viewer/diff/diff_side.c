@@ -81,15 +81,12 @@ void diff_side_close(struct diff_side *s)
 
 static struct diff_row *row_of(struct diff_shot *shot, unsigned category, uint32_t site)
 {
-	bool fresh;
-	uint32_t *at = map_put(&shot->ids, (uint64_t)category << 32 | site, &fresh);
+	uint32_t at = map_number(&shot->ids, (uint64_t)category << 32 | site, shot->count);
 
-	if (fresh) {
-		*at = shot->count;
-		shot->rows = need_grow(shot->rows, &shot->room, shot->count, sizeof(*shot->rows));
-		shot->rows[shot->count++] = (struct diff_row){ .category = category, .site = site };
-	}
-	return &shot->rows[*at];
+	if (at == shot->count)
+		*need_item(shot->rows, shot->count, shot->room) =
+			(struct diff_row){ .category = category, .site = site };
+	return &shot->rows[at];
 }
 
 /* It was saved for a backward pass, and given up before any came. */

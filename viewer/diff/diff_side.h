@@ -31,7 +31,6 @@ struct diff_place {
 struct diff_site {
 	uint32_t *places;
 	unsigned depth;
-	uint64_t hash;
 	const char *outer, *op; /* the framework's functions next to that line and the innermost */
 	struct owner owner;
 	struct owner caller; /* the line that called the outermost forward method, file "" = none */
@@ -115,8 +114,5 @@ struct diff_spans {
 	uint64_t apart; /* 0 = none are */
 };
 struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct diff_side *new);
-
-uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len);
-uint64_t diff_hash_text(uint64_t seed, const char *text);
 
 #endif

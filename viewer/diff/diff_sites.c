@@ -11,54 +11,31 @@
 #include "../base/need.h"
 #include "diff_side.h"
 
-uint64_t diff_hash(uint64_t seed, const void *bytes, size_t len)
-{
-	const unsigned char *p = bytes;
-	uint64_t h = seed ^ 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
-	return h ^ h >> 29;
-}
-
-uint64_t diff_hash_text(uint64_t seed, const char *text)
-{
-	return diff_hash(seed, text, strlen(text));
-}
-
 static uint32_t function_of(struct diff_side *s, const struct frame *f)
 {
-	uint64_t key = diff_hash_text(diff_hash_text(f->first_line, f->file), f->function);
-	bool fresh;
-	uint32_t *at = map_put(&s->function_ids, key, &fresh);
+	uint64_t key = map_hash_text(map_hash_text(f->first_line, f->file), f->function);
+	uint32_t at = map_number(&s->function_ids, key, s->function_count);
 
-	if (!fresh)
-		return *at;
-	*at = s->function_count;
-	s->functions = need_grow(s->functions, &s->function_room, s->function_count,
-				 sizeof(*s->functions));
-	s->functions[s->function_count] =
-		(struct diff_function){ f->file, f->function, f->first_line, 0 };
-	return s->function_count++;
+	if (at == s->function_count)
+		*need_item(s->functions, s->function_count, s->function_room) =
+			(struct diff_function){ f->file, f->function, f->first_line, 0 };
+	return at;
 }
 
 static uint32_t place_of(struct diff_side *s, const struct frame *f)
 {
 	uint32_t function = function_of(s, f);
-	bool fresh;
-	uint32_t *at = map_put(&s->place_ids, (uint64_t)function << 32 | f->line, &fresh);
+	uint32_t at = map_number(&s->place_ids, (uint64_t)function << 32 | f->line, s->place_count);
 
-	if (!fresh)
-		return *at;
-	*at = s->place_count;
-	s->places = need_grow(s->places, &s->place_room, s->place_count, sizeof(*s->places));
-	s->places[s->place_count] = (struct diff_place){ .function = function, .line = f->line };
-	return s->place_count++;
+	if (at == s->place_count)
+		*need_item(s->places, s->place_count, s->place_room) =
+			(struct diff_place){ .function = function, .line = f->line };
+	return at;
 }
 
 static void add_token(struct diff_place *p, const char *name)
 {
-	uint64_t token = diff_hash_text(0, name);
+	uint64_t token = map_hash_text(0, name);
 
 	for (unsigned i = 0; i < p->token_count; i++)
 		if (p->tokens[i] == token)
@@ -133,30 +110,25 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 
 static uint64_t hash_site(const struct diff_site *site)
 {
-	uint64_t h = diff_hash(1, site->places, site->depth * sizeof(*site->places));
+	uint64_t h = map_hash(1, site->places, site->depth * sizeof(*site->places));
 
-	return diff_hash_text(diff_hash_text(h, site->op), site->owner.function);
+	return map_hash_text(map_hash_text(h, site->op), site->owner.function);
 }
 
 static uint32_t make_site(struct diff_side *s, const struct block *b)
 {
 	struct diff_site site = read_path(s, b);
-	bool fresh;
-	uint32_t *at;
+	uint32_t at = map_number(&s->site_ids, hash_site(&site), s->site_count);
 
-	site.hash = hash_site(&site);
-	at = map_put(&s->site_ids, site.hash, &fresh);
-	if (!fresh) {
+	if (at < s->site_count) {
 		free(site.places);
-		return *at;
+		return at;
 	}
-	*at = s->site_count;
 	site.module = module_path(s, &site);
 	site.caller = owners_caller(&s->timeline.owners, b->stack);
 	learn_calls(s, &site);
-	s->sites = need_grow(s->sites, &s->site_room, s->site_count, sizeof(*s->sites));
-	s->sites[s->site_count] = site;
-	return s->site_count++;
+	*need_item(s->sites, s->site_count, s->site_room) = site;
+	return at;
 }
 
 uint32_t diff_site_find(struct diff_side *s, const struct block *b)
@@ -164,11 +136,10 @@ uint32_t diff_site_find(struct diff_side *s, const struct block *b)
 	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
 	uint32_t *known = map_get(&s->stack_ids, key), site;
 	struct diff_site *found;
-	bool fresh;
 
 	site = known ? *known : make_site(s, b);
 	if (!known)
-		*map_put(&s->stack_ids, key, &fresh) = site;
+		*map_put(&s->stack_ids, key, NULL) = site;
 	found = &s->sites[site];
 	if (found->depth) {
 		struct diff_place *p = &s->places[found->places[found->depth - 1]];

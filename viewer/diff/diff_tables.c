@@ -22,9 +22,8 @@ static struct diff_module *module_of(struct diff_modules *m, const char *path)
 	for (size_t i = 0; i < m->count; i++)
 		if (!strcmp(m->items[i].path, path))
 			return &m->items[i];
-	m->items = need_grow(m->items, &m->room, m->count, sizeof(*m->items));
-	m->items[m->count] = (struct diff_module){ .path = path };
-	return &m->items[m->count++];
+	*need_item(m->items, m->count, m->room) = (struct diff_module){ .path = path };
+	return &m->items[m->count - 1];
 }
 
 struct diff_modules diff_modules(const struct diff *d)
@@ -55,10 +54,10 @@ static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
 {
 	const struct diff_site *site = diff_site_of(p);
 	const struct diff_place *inner = diff_innermost(diff_side_of(d, p), site);
-	uint64_t h = diff_hash(inner != NULL, &p->category, sizeof(p->category));
+	uint64_t h = map_hash(inner != NULL, &p->category, sizeof(p->category));
 
-	return inner ? diff_hash(h, &inner->common, sizeof(inner->common))
-		     : diff_hash_text(h, site->owner.function);
+	return inner ? map_hash(h, &inner->common, sizeof(inner->common))
+		     : map_hash_text(h, site->owner.function);
 }
 
 static int by_delta(const void *a, const void *b)
@@ -86,19 +85,14 @@ struct diff_lines diff_lines(const struct diff *d)
 {
 	struct diff_lines out = { 0 };
 	struct map known = { 0 };
-	bool fresh;
 
 	for (size_t i = 0; i < d->pair_count; i++) {
-		uint32_t *at = map_put(&known, line_key(d, &d->pairs[i]), &fresh);
+		uint32_t at = map_number(&known, line_key(d, &d->pairs[i]), out.count);
 
-		if (fresh) {
-			*at = out.count;
-			out.items = need_grow(out.items, &out.room, out.count, sizeof(*out.items));
-			out.items[out.count] = (struct diff_line){ .category = d->pairs[i].category,
-								   .order = out.count };
-			out.count++;
-		}
-		add_pair(&out.items[*at], &d->pairs[i]);
+		if (at == out.count)
+			*need_item(out.items, out.count, out.room) =
+				(struct diff_line){ .category = d->pairs[i].category, .order = at };
+		add_pair(&out.items[at], &d->pairs[i]);
 	}
 	map_free(&known);
 	if (out.count)

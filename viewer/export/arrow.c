@@ -224,8 +224,7 @@ static void put_batch(struct arrow *a)
 	batch.meta = put_message(a, &b);
 	put_body(a);
 	clear(a);
-	a->batches = need_grow(a->batches, &a->batch_room, a->batch_count, sizeof(*a->batches));
-	a->batches[a->batch_count++] = batch;
+	*need_item(a->batches, a->batch_count, a->batch_room) = batch;
 }
 
 static void set_valid(struct column_data *c, uint64_t row)

@@ -182,8 +182,7 @@ static void on_life(void *ctx, uint32_t life, bool ended)
 
 	if (lives_position(l, lives_at(l, life)->born.position)->device != t->device)
 		return;
-	t->pending = need_grow(t->pending, &t->pending_room, t->pending_count, sizeof(*t->pending));
-	t->pending[t->pending_count++] = (struct pending){ life, ended };
+	*need_item(t->pending, t->pending_count, t->pending_room) = (struct pending){ life, ended };
 }
 
 static bool is_segment(const struct position *p)

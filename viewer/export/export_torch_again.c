@@ -100,8 +100,7 @@ static void note_birth(struct again *a, struct classes *c, uint32_t life)
 		*map_put(&c->now, b.addr, &fresh) = class;
 	if (late || b.memory)
 		return;
-	c->seqs = need_grow(c->seqs, &c->room, c->count, sizeof(*c->seqs));
-	c->seqs[c->count++] = b.seq;
+	*need_item(c->seqs, c->count, c->room) = b.seq;
 }
 
 static void on_life(void *ctx, uint32_t life, bool ended)

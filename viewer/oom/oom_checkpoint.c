@@ -54,9 +54,7 @@ static void add(struct sites *all, struct stacks *s, const struct block *b, uint
 		if (owners_is_forward(f->function)) {
 			struct site *site = site_of(all, mix(path, f->function), f->function);
 
-			site->blocks = need_grow(site->blocks, &site->room, site->count,
-						 sizeof(*site->blocks));
-			site->blocks[site->count++] = index;
+			*need_item(site->blocks, site->count, site->room) = index;
 			site->bytes += b->size;
 		}
 		path = mix(mix(path, f->function), f->file) + f->line;

@@ -10,8 +10,7 @@
 
 static void add(struct oom_ranks *all, char *path)
 {
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count++] = (struct oom_rank){ .path = path };
+	*need_item(all->items, all->count, all->room) = (struct oom_rank){ .path = path };
 }
 
 static void name_rank(struct oom_rank *x, const struct recording *r)

@@ -2,6 +2,7 @@
 #include "page_column.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/emit.h"
 #include "../base/need.h"
@@ -9,23 +10,26 @@
 void column_put(struct column *c, uint64_t n)
 {
 	do {
-		c->bytes = need_grow(c->bytes, &c->room, c->count, 1);
-		c->bytes[c->count++] = (n & 0x7f) | (n > 0x7f ? 0x80 : 0);
+		*need_item(c->bytes, c->count, c->room) = (n & 0x7f) | (n > 0x7f ? 0x80 : 0);
 		n >>= 7;
 	} while (n);
 }
 
-void column_put_signed(struct column *c, int64_t n)
+void column_put_all(struct column *c, const uint64_t *numbers, size_t count)
 {
-	column_put(c, (uint64_t)n << 1 ^ (uint64_t)(n >> 63));
+	for (size_t i = 0; i < count; i++)
+		column_put(c, numbers[i]);
+}
+
+uint64_t column_signed(uint64_t n)
+{
+	return n << 1 ^ (uint64_t)((int64_t)n >> 63);
 }
 
 void column_join(struct column *c, struct column *more)
 {
-	for (size_t i = 0; i < more->count; i++) {
-		c->bytes = need_grow(c->bytes, &c->room, c->count, 1);
-		c->bytes[c->count++] = more->bytes[i];
-	}
+	for (size_t i = 0; i < more->count; i++)
+		*need_item(c->bytes, c->count, c->room) = more->bytes[i];
 	free(more->bytes);
 }
 
@@ -56,4 +60,46 @@ void column_emit(struct column *c, struct emit *out, const char *key)
 	free(text);
 	free(c->bytes);
 	*c = (struct column){ 0 };
+}
+
+static uint64_t hash_row(const uint32_t *row, unsigned width)
+{
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < width; i++)
+		hash = (hash ^ row[i]) * 0x9e3779b97f4a7c15u + (hash >> 31);
+	return hash;
+}
+
+uint32_t interned_put(struct interned *t, const uint32_t *row)
+{
+	uint64_t hash = hash_row(row, t->width);
+	size_t size = t->width * sizeof(*row), used = t->count * t->width;
+	uint32_t at;
+
+	while ((at = map_number(&t->ids, hash, t->count)) < t->count) {
+		if (!memcmp(&t->rows[at * t->width], row, size))
+			return at;
+		hash++;
+	}
+	while (used + t->width > t->room)
+		t->rows = need_grow(t->rows, &t->room, t->room, sizeof(*row));
+	memcpy(&t->rows[used], row, size);
+	t->count++;
+	return at;
+}
+
+void interned_emit(const struct interned *t, struct emit *out, const char *key)
+{
+	struct column c = { 0 };
+
+	for (size_t i = 0; i < t->count * t->width; i++)
+		column_put(&c, t->rows[i]);
+	column_emit(&c, out, key);
+}
+
+void interned_free(struct interned *t)
+{
+	free(t->rows);
+	map_free(&t->ids);
 }

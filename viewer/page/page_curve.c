@@ -72,8 +72,7 @@ void page_curve_add(struct page_curve *c)
 		c->filled++;
 		return;
 	}
-	c->groups = need_grow(c->groups, &c->room, c->count, sizeof(*c->groups));
-	c->groups[c->count++] = one;
+	*need_item(c->groups, c->count, c->room) = one;
 	c->filled = 1;
 	if (c->count == c->limit)
 		halve(c);
@@ -98,7 +97,7 @@ struct columns {
 };
 
 /* Mostly zeros: which are not, as bits, then those. */
-static void put_sparse(struct column *c, const int64_t *values, unsigned count, bool with_sign)
+static void put_sparse(struct column *c, const uint64_t *values, unsigned count, bool with_sign)
 {
 	uint64_t bits = 0;
 
@@ -106,23 +105,21 @@ static void put_sparse(struct column *c, const int64_t *values, unsigned count, 
 		bits |= (uint64_t)(values[i] != 0) << i;
 	column_put(c, bits);
 	for (unsigned i = 0; i < count; i++)
-		if (values[i] && with_sign)
-			column_put_signed(c, values[i]);
-		else if (values[i])
-			column_put(c, (uint64_t)values[i]);
+		if (values[i])
+			column_put(c, with_sign ? column_signed(values[i]) : values[i]);
 }
 
 static void put_point(struct columns *o, const struct point *p)
 {
 	const struct point *b = &o->before;
-	int64_t more[CATEGORIES];
+	uint64_t more[CATEGORIES];
 
 	column_put(&o->seq, p->seq - b->seq);
-	column_put_signed(&o->time, (int64_t)(p->time_ns - b->time_ns));
-	column_put_signed(&o->reserved, (int64_t)(p->reserved - b->reserved));
-	column_put_signed(&o->used, (int64_t)(p->used - b->used));
+	column_put(&o->time, column_signed(p->time_ns - b->time_ns));
+	column_put(&o->reserved, column_signed(p->reserved - b->reserved));
+	column_put(&o->used, column_signed(p->used - b->used));
 	for (unsigned i = 0; i < CATEGORIES; i++)
-		more[i] = (int64_t)(p->classes[i] - b->classes[i]);
+		more[i] = p->classes[i] - b->classes[i];
 	put_sparse(&o->classes, more, CATEGORIES, true);
 	o->before = *p;
 }
@@ -154,8 +151,7 @@ static unsigned put_group(struct columns *o, const struct group *g)
 static void put_most(struct columns *o, const struct group *g)
 {
 	const struct point *p[] = { &g->high, &g->low, &g->last };
-	uint64_t most[CATEGORIES + 2] = { 0 };
-	int64_t more[CATEGORIES + 2];
+	uint64_t most[CATEGORIES + 2] = { 0 }, more[CATEGORIES + 2];
 
 	for (int k = 0; k < 3; k++) {
 		for (unsigned i = 0; i < CATEGORIES; i++)
@@ -164,9 +160,9 @@ static void put_most(struct columns *o, const struct group *g)
 		most[CATEGORIES + 1] = greater(most[CATEGORIES + 1], p[k]->used);
 	}
 	for (unsigned i = 0; i < CATEGORIES; i++)
-		more[i] = (int64_t)(g->most[i] - most[i]);
-	more[CATEGORIES] = (int64_t)(g->most_reserved - most[CATEGORIES]);
-	more[CATEGORIES + 1] = (int64_t)(g->most_used - most[CATEGORIES + 1]);
+		more[i] = g->most[i] - most[i];
+	more[CATEGORIES] = g->most_reserved - most[CATEGORIES];
+	more[CATEGORIES + 1] = g->most_used - most[CATEGORIES + 1];
 	put_sparse(&o->most, more, CATEGORIES + 2, false);
 }
 
@@ -194,12 +190,8 @@ void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit 
 void page_curve_point(const struct point *p, struct emit *out, const char *key)
 {
 	struct column c = { 0 };
-	int64_t classes[CATEGORIES];
 
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		classes[i] = (int64_t)p->classes[i];
-	column_put(&c, p->reserved);
-	column_put(&c, p->used);
-	put_sparse(&c, classes, CATEGORIES, false);
+	column_row(&c, p->reserved, p->used);
+	put_sparse(&c, p->classes, CATEGORIES, false);
 	column_emit(&c, out, key);
 }

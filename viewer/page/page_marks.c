@@ -16,8 +16,7 @@ static void add(struct track *t, int kind, const struct lives_mark *e)
 		t->marks_left_out++;
 		return;
 	}
-	t->marks = need_grow(t->marks, &t->mark_room, t->mark_count, sizeof(*t->marks));
-	t->marks[t->mark_count++] =
+	*need_item(t->marks, t->mark_count, t->mark_room) =
 		(struct track_mark){ kind, e->seq, e->ns, e->size, e->name, e->stack };
 }
 

@@ -11,7 +11,8 @@ enum {
 	TEXT_MAX = 600,		 /* bytes of one text */
 	TEXT_LIMIT = 1000 << 10, /* of all */
 	NODE_LIMIT = 80000,
-	DEPTH_MAX = 400 /* frames of one stack, the innermost */
+	DEPTH_MAX = 400, /* frames of one stack, the innermost */
+	FRAME = 5	 /* numbers of a frame */
 };
 
 static const char left_out[] = "(left out)";
@@ -19,14 +20,14 @@ static const char left_out[] = "(left out)";
 void names_init(struct names *n, struct redact *redact, double scale)
 {
 	*n = (struct names){ .redact = redact,
+			     .frames.width = FRAME,
 			     .node_limit = NODE_LIMIT * scale,
 			     .text_limit = TEXT_LIMIT * scale };
 	names_text(n, "", 0);
 	names_text(n, left_out, sizeof(left_out) - 1);
-	n->frames = need_grow(n->frames, &n->frame_room, 0, sizeof(*n->frames));
-	n->nodes = need_grow(n->nodes, &n->node_room, 0, sizeof(*n->nodes));
-	n->frames[n->frame_count++] = (struct names_row){ 0 };
-	n->nodes[n->node_count++] = (struct names_node){ 0 };
+	interned_put(&n->frames, (const uint32_t[FRAME]){ 0 });
+	map_free(&n->frames.ids); /* no frame, not even one of which nothing is known */
+	*need_item(n->nodes, n->node_count, n->node_room) = (struct names_node){ 0 };
 }
 
 void names_free(struct names *n)
@@ -34,26 +35,10 @@ void names_free(struct names *n)
 	for (size_t i = 0; i < n->text_count; i++)
 		free(n->texts[i].s);
 	free(n->texts);
-	free(n->frames);
 	free(n->nodes);
 	map_free(&n->text_ids);
-	map_free(&n->frame_ids);
+	interned_free(&n->frames);
 	map_free(&n->node_ids);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t hash_text(const char *s, size_t len)
-{
-	uint64_t hash = len;
-
-	for (size_t i = 0; i < len; i++)
-		hash = mix(hash, (unsigned char)s[i]);
-	return hash;
 }
 
 /* At most TEXT_MAX bytes, and no character cut in two. */
@@ -98,7 +83,7 @@ static uint32_t new_text(struct names *n, const char *s, size_t len, bool whole)
 
 uint32_t names_text(struct names *n, const char *s, size_t len)
 {
-	uint64_t hash = hash_text(s, len);
+	uint64_t hash = map_hash(len, s, len);
 	size_t kept = cut(s, len);
 	bool fresh, whole = kept == len;
 	uint32_t *at;
@@ -154,50 +139,29 @@ static uint32_t bits_of(const struct frame *f)
 	return bits;
 }
 
-static bool same_row(const struct names_row *a, const struct names_row *b)
-{
-	return a->function == b->function && a->file == b->file && a->line == b->line &&
-	       a->module == b->module && a->bits == b->bits;
-}
-
 static uint32_t add_frame(struct names *n, const struct frame *f)
 {
-	struct names_row r = { names_word(n, f->function), names_path(n, f->file), f->line,
-			       names_path(n, f->python ? "" : f->module), bits_of(f) };
-	uint64_t hash = mix(mix(mix(mix(mix(1, r.function), r.file), r.line), r.module), r.bits);
-	bool fresh;
-	uint32_t *at;
+	uint32_t function = names_word(n, f->function), file = names_path(n, f->file);
+	const uint32_t row[FRAME] = { function, file, f->line,
+				      names_path(n, f->python ? "" : f->module), bits_of(f) };
 
-	for (;; hash++) {
-		at = map_put(&n->frame_ids, hash, &fresh);
-		if (fresh)
-			break;
-		if (same_row(&n->frames[*at], &r))
-			return *at;
-	}
-	*at = n->frame_count;
-	n->frames = need_grow(n->frames, &n->frame_room, n->frame_count, sizeof(*n->frames));
-	n->frames[n->frame_count] = r;
-	return n->frame_count++;
+	return interned_put(&n->frames, row);
 }
 
 static uint32_t add_node(struct names *n, uint32_t caller, uint32_t frame)
 {
-	bool fresh;
-	uint32_t *at;
+	uint64_t key = (uint64_t)caller << 32 | frame;
+	const uint32_t *known = map_get(&n->node_ids, key);
 
+	if (known)
+		return *known;
 	if (n->node_count >= n->node_limit) {
-		at = map_get(&n->node_ids, (uint64_t)caller << 32 | frame);
-		n->cut_nodes += !at;
-		return at ? *at : caller;
+		n->cut_nodes++;
+		return caller;
 	}
-	at = map_put(&n->node_ids, (uint64_t)caller << 32 | frame, &fresh);
-	if (!fresh)
-		return *at;
-	*at = n->node_count;
-	n->nodes = need_grow(n->nodes, &n->node_room, n->node_count, sizeof(*n->nodes));
-	n->nodes[n->node_count] = (struct names_node){ caller, frame };
-	return n->node_count++;
+	*map_put(&n->node_ids, key, NULL) = n->node_count;
+	*need_item(n->nodes, n->node_count, n->node_room) = (struct names_node){ caller, frame };
+	return n->node_count - 1;
 }
 
 uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,
@@ -214,34 +178,16 @@ uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint3
 	stacks_read(s, id, seq);
 	for (size_t i = s->count < DEPTH_MAX ? s->count : DEPTH_MAX; i-- > 0;)
 		node = add_node(n, node, add_frame(n, &s->frames[i]));
-	*map_put(known, id, &fresh) = node;
+	*map_put(known, id, NULL) = node;
 	return node;
-}
-
-static void emit_frames(struct names *n, struct emit *out)
-{
-	struct column c = { 0 };
-
-	for (size_t i = 0; i < n->frame_count; i++) {
-		const struct names_row *r = &n->frames[i];
-
-		column_put(&c, r->function);
-		column_put(&c, r->file);
-		column_put(&c, r->line);
-		column_put(&c, r->module);
-		column_put(&c, r->bits);
-	}
-	column_emit(&c, out, "frames");
 }
 
 static void emit_nodes(struct names *n, struct emit *out)
 {
 	struct column c = { 0 };
 
-	for (size_t i = 1; i < n->node_count; i++) {
-		column_put(&c, i - n->nodes[i].caller);
-		column_put(&c, n->nodes[i].frame);
-	}
+	for (size_t i = 1; i < n->node_count; i++)
+		column_row(&c, i - n->nodes[i].caller, n->nodes[i].frame);
 	column_emit(&c, out, "nodes");
 }
 
@@ -257,7 +203,7 @@ void names_emit_texts(const struct names *n, struct emit *out)
 void names_emit(struct names *n, struct emit *out)
 {
 	names_emit_texts(n, out);
-	emit_frames(n, out);
+	interned_emit(&n->frames, out, "frames");
 	emit_nodes(n, out);
 	emit_number(out, "cut_nodes", n->cut_nodes);
 }

@@ -30,11 +30,7 @@ struct names {
 	} * texts;
 	size_t text_count, text_room, text_bytes;
 
-	struct map frame_ids;
-	struct names_row {
-		uint32_t function, file, line, module, bits;
-	} * frames;
-	size_t frame_count, frame_room;
+	struct interned frames; /* function, file, line, module, bits */
 
 	struct map node_ids; /* caller << 32 | frame */
 	struct names_node {

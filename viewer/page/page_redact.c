@@ -134,8 +134,7 @@ static void clean_text(struct redact *r, const struct defs *d, struct defs_text 
 		free(text);
 		return;
 	}
-	r->texts = need_grow(r->texts, &r->text_room, r->text_count, sizeof(*r->texts));
-	r->texts[r->text_count++] = text;
+	*need_item(r->texts, r->text_count, r->text_room) = text;
 	*t = (struct defs_text){ text, len };
 }
 

@@ -13,46 +13,6 @@
 
 enum { WIDTH = 6 };
 
-/* Rows of small numbers, each once. */
-struct interned {
-	uint32_t (*rows)[WIDTH];
-	size_t count, room;
-	struct map ids; /* hash -> index */
-};
-
-static uint32_t intern(struct interned *t, const uint32_t row[WIDTH])
-{
-	uint64_t hash = 0;
-	bool fresh;
-	uint32_t *at;
-
-	for (int i = 0; i < WIDTH; i++)
-		hash = (hash ^ row[i]) * 0x9e3779b97f4a7c15u + (hash >> 31);
-	for (;; hash++) {
-		at = map_put(&t->ids, hash, &fresh);
-		if (fresh)
-			break;
-		if (!memcmp(t->rows[*at], row, sizeof(*t->rows)))
-			return *at;
-	}
-	*at = t->count;
-	t->rows = need_grow(t->rows, &t->room, t->count, sizeof(*t->rows));
-	memcpy(t->rows[t->count], row, sizeof(*t->rows));
-	return t->count++;
-}
-
-static void intern_emit(struct interned *t, struct emit *out, const char *key)
-{
-	struct column c = { 0 };
-
-	for (size_t i = 0; i < t->count; i++)
-		for (int k = 0; k < WIDTH; k++)
-			column_put(&c, t->rows[i][k]);
-	column_emit(&c, out, key);
-	free(t->rows);
-	map_free(&t->ids);
-}
-
 struct page_rows {
 	struct track *track;
 	struct classifier *classifier;
@@ -76,7 +36,7 @@ static uint32_t origin_of(struct page_rows *r, const struct block *b)
 	row[2] = names_path(n, o.file);
 	row[3] = o.line;
 	row[4] = o.backward;
-	return intern(&r->origins, row);
+	return interned_put(&r->origins, row);
 }
 
 /* Thread, stream, what the thread did, kind of memory. */
@@ -93,7 +53,7 @@ static uint32_t context_of(struct page_rows *r, const struct block *b)
 	row[2] = model_born(&r->track->timeline->model, b)->stage;
 	row[3] = b->memory;
 	row[4] = d ? d->tid : 0;
-	return intern(&r->contexts, row);
+	return interned_put(&r->contexts, row);
 }
 
 /* The sentence of a verdict in the parts that repeat: what it rests on, the time of that, and where
@@ -123,7 +83,7 @@ static uint32_t evidence_of(struct page_rows *r, const struct block *b, unsigned
 	}
 	row[3] = names_word(n, text);
 	row[5] = names_word(n, place ? place : "");
-	return intern(&r->evidence, row);
+	return interned_put(&r->evidence, row);
 }
 
 /* Each class and reason that a block had; what says the same as before is no new one. */
@@ -161,14 +121,14 @@ static void put_life(struct page_rows *r, const struct page_life *life)
 
 	model_block(m, life->life, &b);
 	column_put(&r->seq, b.seq - before->seq);
-	column_put_signed(&r->time, (int64_t)(b.born_ns - before->born_ns));
-	column_put_signed(&r->addr, (int64_t)(b.addr - before->addr));
+	column_put(&r->time, column_signed(b.born_ns - before->born_ns));
+	column_put(&r->addr, column_signed(b.addr - before->addr));
 	column_put(&r->size, b.size);
 	column_put(&r->origin, origin_of(r, &b));
 	column_put(&r->context, context_of(r, &b));
 	column_put(&r->end, b.died_seq ? b.died_seq - b.seq : 0);
 	if (b.died_seq) {
-		column_put_signed(&r->end, (int64_t)(b.died_ns - b.born_ns));
+		column_put(&r->end, column_signed(b.died_ns - b.born_ns));
 		column_put(&r->end_stack,
 			   track_stack(r->track, lives_at(&m->lives, life->life)->died_stack,
 				       b.died_seq));
@@ -194,15 +154,18 @@ static void emit_rows(struct page_rows *r)
 	column_emit(&r->end, out, "end");
 	column_emit(&r->end_stack, out, "end_stack");
 	column_emit(&r->stretches, out, "stretches");
-	intern_emit(&r->origins, out, "origins");
-	intern_emit(&r->contexts, out, "contexts");
-	intern_emit(&r->evidence, out, "evidence");
+	interned_emit(&r->origins, out, "origins");
+	interned_emit(&r->contexts, out, "contexts");
+	interned_emit(&r->evidence, out, "evidence");
 	emit_end(out);
 }
 
 void page_lives_emit(struct track *t)
 {
 	struct page_rows r = { .track = t,
+			       .origins.width = WIDTH,
+			       .contexts.width = WIDTH,
+			       .evidence.width = WIDTH,
 			       .classifier =
 				       classifier_new(&t->timeline->model, &t->timeline->owners),
 			       .before.born_ns = t->timeline->model.first_ns };
@@ -210,5 +173,8 @@ void page_lives_emit(struct track *t)
 	for (size_t i = 0; i < t->blocks.count; i++)
 		put_life(&r, &t->blocks.items[i]);
 	emit_rows(&r);
+	interned_free(&r.origins);
+	interned_free(&r.contexts);
+	interned_free(&r.evidence);
 	classifier_free(r.classifier);
 }

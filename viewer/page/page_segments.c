@@ -23,12 +23,9 @@ static void put(struct rows *r, struct track *t, const struct life *life, const 
 	const struct life_request *made = lives_request(l, life);
 	uint64_t born = lives_seq(l, &life->born), died = lives_seq(l, &life->died);
 
-	column_put(&r->column, born - r->seq);
-	column_put(&r->column, died ? died - born : 0);
-	column_put_signed(&r->column, (int64_t)(life->addr - r->addr));
-	column_put(&r->column, made->size);
-	column_put(&r->column, p->memory);
-	column_put(&r->column, track_stack(t, made->stack, born));
+	column_row(&r->column, born - r->seq, died ? died - born : 0,
+		   column_signed(life->addr - r->addr), made->size, p->memory,
+		   track_stack(t, made->stack, born));
 	r->seq = born;
 	r->addr = life->addr;
 }

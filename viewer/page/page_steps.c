@@ -20,30 +20,21 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 /* Numbers are written as differences to the step before. */
 static void put_extent(struct column *c, const struct extent *x, const struct extent *before)
 {
-	column_put(c, x->first_seq - before->first_seq);
-	column_put(c, x->last_seq - x->first_seq);
-	column_put_signed(c, (int64_t)(x->first_ns - before->first_ns));
-	column_put_signed(c, (int64_t)(x->last_ns - x->first_ns));
-	column_put(c, x->begin_bytes);
-	column_put(c, x->end_bytes);
-	column_put(c, x->peak);
-	column_put(c, x->peak_seq - x->first_seq);
-	column_put_signed(c, (int64_t)(x->peak_ns - x->first_ns));
-	column_put_signed(c, x->growth);
+	column_row(c, x->first_seq - before->first_seq, x->last_seq - x->first_seq,
+		   column_signed(x->first_ns - before->first_ns),
+		   column_signed(x->last_ns - x->first_ns), x->begin_bytes, x->end_bytes, x->peak,
+		   x->peak_seq - x->first_seq, column_signed(x->peak_ns - x->first_ns),
+		   column_signed(x->growth));
 }
 
 static void put_step(struct column *c, struct track *t, const struct step *s)
 {
-	column_put(c, s->peak_phase);
-	column_put(c, s->ended);
-	column_put(c, peak_words(t, &s->extent));
+	column_row(c, s->peak_phase, s->ended, peak_words(t, &s->extent));
 	for (int p = 0; p < PHASES; p++) {
 		column_put(c, s->times[p]);
-		if (!s->times[p])
-			continue;
-		column_put(c, s->phases[p].peak);
-		column_put(c, s->phases[p].end_bytes);
-		column_put_signed(c, s->phases[p].growth);
+		if (s->times[p])
+			column_row(c, s->phases[p].peak, s->phases[p].end_bytes,
+				   column_signed(s->phases[p].growth));
 	}
 }
 
@@ -78,11 +69,9 @@ static void emit_spans(struct track *t)
 	for (size_t i = 0; i < rows; i++) {
 		const struct extent *x = &s->items[i].extent;
 
-		column_put(&c, s->items[i].phase);
-		column_put_signed(&c, (int64_t)(x->first_seq - before));
-		column_put_signed(&c, (int64_t)(x->first_ns - ns));
-		column_put(&c, x->last_seq - x->first_seq);
-		column_put_signed(&c, (int64_t)(x->last_ns - x->first_ns));
+		column_row(&c, s->items[i].phase, column_signed(x->first_seq - before),
+			   column_signed(x->first_ns - ns), x->last_seq - x->first_seq,
+			   column_signed(x->last_ns - x->first_ns));
 		before = x->first_seq;
 		ns = x->first_ns;
 	}

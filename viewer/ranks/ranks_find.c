@@ -55,8 +55,7 @@ static void add(struct ranks_run *run, char *path)
 
 void ranks_leave(struct ranks_run *run, char *path)
 {
-	run->left = need_grow(run->left, &run->left_room, run->left_count, sizeof(*run->left));
-	run->left[run->left_count++] = path;
+	*need_item(run->left, run->left_count, run->left_room) = path;
 }
 
 /* The rings of a recording lie beside it and are read with it. */

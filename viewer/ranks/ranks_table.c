@@ -141,8 +141,7 @@ static uint32_t place_id(struct ranks_table *t, struct json v)
 	if (!fresh)
 		return *id;
 	*id = (uint32_t)t->place_count;
-	t->places = need_grow(t->places, &t->place_room, t->place_count, sizeof(*t->places));
-	t->places[t->place_count++] = (struct ranks_place){ need_copy(function, strlen(function)),
+	*need_item(t->places, t->place_count, t->place_room) = (struct ranks_place){ need_copy(function, strlen(function)),
 							    need_copy(file, strlen(file)), line };
 	return *id;
 }
@@ -173,9 +172,7 @@ static void read_lines(struct ranks_table *t, struct ranks_row *row, struct json
 
 		if (category < 0)
 			continue;
-		row->lines = need_grow(row->lines, &row->line_room, row->line_count,
-				       sizeof(*row->lines));
-		row->lines[row->line_count++] =
+		*need_item(row->lines, row->line_count, row->line_room) =
 			(struct ranks_line){ place_id(t, v), (uint32_t)category,
 					     json_unsigned(json_member(v, "bytes")) };
 	}

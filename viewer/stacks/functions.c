@@ -11,8 +11,7 @@
 
 void functions_add(struct functions *f, struct function one)
 {
-	f->items = need_grow(f->items, &f->room, f->count, sizeof(*f->items));
-	f->items[f->count++] = one;
+	*need_item(f->items, f->count, f->room) = one;
 }
 
 static size_t page_of(const struct functions *f, uint64_t address)

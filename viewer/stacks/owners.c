@@ -218,8 +218,7 @@ struct owner owners_find(struct owners *o, const struct block *b)
 	*at = o->count;
 	if (!of_backward(o, b, &found))
 		found = of_stack(o, b->stack, b->seq);
-	o->found = need_grow(o->found, &o->room, o->count, sizeof(*o->found));
-	o->found[o->count++] = found;
+	*need_item(o->found, o->count, o->room) = found;
 	return found;
 }
 

@@ -176,7 +176,6 @@ const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 		if (o)
 			name(o, &k->symbol, ip - 1);
 	}
-	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
-	s->found[s->found_count++] = k;
+	*need_item(s->found, s->found_count, s->found_room) = k;
 	return &k->symbol;
 }
