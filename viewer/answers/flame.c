@@ -26,23 +26,23 @@ static void push(struct path *p, enum flame_kind kind, const char *format, ...)
 
 static void push(struct path *p, enum flame_kind kind, const char *format, ...)
 {
+	struct path_frame *f = need_item(p->frames, p->count, p->room);
 	va_list args;
 
-	p->frames = need_grow(p->frames, &p->room, p->count, sizeof(*p->frames));
+	f->kind = kind;
 	va_start(args, format);
-	if (vsnprintf(p->frames[p->count].name, NAME, format, args) < 0)
-		p->frames[p->count].name[0] = 0;
+	if (vsnprintf(f->name, NAME, format, args) < 0)
+		f->name[0] = 0;
 	va_end(args);
-	p->frames[p->count++].kind = kind;
 }
 
 static uint32_t new_node(struct flame *f, uint32_t parent, const char *name, enum flame_kind kind)
 {
 	uint32_t id = (uint32_t)f->count;
 
-	*need_item(f->nodes, f->count, f->room) = (struct flame_node){ .name = need_copy(name, strlen(name)),
-						    .parent = parent,
-						    .kind = kind };
+	*need_item(f->nodes, f->count, f->room) = (struct flame_node){
+		.name = need_copy(name, strlen(name)), .parent = parent, .kind = kind
+	};
 	if (id) {
 		f->nodes[id].next = f->nodes[parent].first;
 		f->nodes[parent].first = id;

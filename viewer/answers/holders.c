@@ -17,9 +17,8 @@ static struct holder *place(struct holders *all, const struct holder *h)
 			       : owners_same(&other->owner, &h->owner))
 			return other;
 	}
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count] = *h;
-	return &all->items[all->count++];
+	*need_item(all->items, all->count, all->room) = *h;
+	return &all->items[all->count - 1];
 }
 
 void holders_add(struct holders *all, struct holder h, uint64_t bytes)

@@ -76,9 +76,8 @@ static size_t same_owner(struct search *s, const struct owner *o)
 	for (size_t i = 0; i < s->found_count; i++)
 		if (owners_same(&s->found[i], o))
 			return i;
-	s->found = need_grow(s->found, &s->found_room, s->found_count, sizeof(*s->found));
-	s->found[s->found_count] = *o;
-	return s->found_count++;
+	*need_item(s->found, s->found_count, s->found_room) = *o;
+	return s->found_count - 1;
 }
 
 static struct group *group_of(struct search *s, uint32_t life, unsigned category)

@@ -66,6 +66,11 @@ const char *export_frame_name(const struct frame *f, char *buf, size_t room)
 	return buf;
 }
 
+uint64_t export_frame_key(const struct frame *f, const char *name)
+{
+	return map_hash_text(map_hash_text(f->line, name), f->file);
+}
+
 uint64_t export_wall(const struct export *x, uint64_t time_ns)
 {
 	return time_ns + (uint64_t)x->recording.info->realtime_minus_monotonic_ns;

@@ -65,6 +65,7 @@ void export_moment_free(struct export_moment *m);
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq);
 /* A frame's name: never empty. buf is for those that have none. */
 const char *export_frame_name(const struct frame *f, char *buf, size_t room);
+uint64_t export_frame_key(const struct frame *f, const char *name);
 
 /* Wall clock, nanoseconds since 1970. */
 uint64_t export_wall(const struct export *x, uint64_t time_ns);

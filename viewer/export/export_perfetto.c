@@ -126,7 +126,8 @@ static void end_range(struct trace *t, size_t i, uint64_t ns)
 static void on_range(struct trace *t, const struct lives_mark *e)
 {
 	if (e->kind == GMT_RANGE_BEGIN) {
-		*need_item(t->open, t->open_count, t->open_room) = (struct range){ e->number, e->ns, e->name, e->thread };
+		*need_item(t->open, t->open_count, t->open_room) =
+			(struct range){ e->number, e->ns, e->name, e->thread };
 		return;
 	}
 	for (size_t i = t->open_count; i-- > 0;)

@@ -7,18 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 #include "export_stacks.h"
 
-/* A message as it grows. */
-struct message {
-	uint8_t *p;
-	size_t len, room;
-};
-
 struct pprof {
 	struct export *x;
-	struct message out;
+	struct bytes out;
 	struct map strings, functions, locations; /* hash -> id */
 	uint32_t string_count, function_count, location_count;
 	uint32_t class_key;
@@ -29,109 +24,91 @@ enum { PROFILE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCT
 enum { PROFILE_STRING = 6, PROFILE_TIME = 9, PROFILE_DEFAULT = 14 };
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-static void put_byte(struct message *m, uint8_t b)
-{
-	m->p = need_grow(m->p, &m->room, m->len, 1);
-	m->p[m->len++] = b;
-}
-
-static void put_varint(struct message *m, uint64_t n)
+static void put_varint(struct bytes *m, uint64_t n)
 {
 	for (; n >= 128; n >>= 7)
-		put_byte(m, (uint8_t)(n | 128));
-	put_byte(m, (uint8_t)n);
+		bytes_add(m, &(uint8_t){ (uint8_t)(n | 128) }, 1);
+	bytes_add(m, &(uint8_t){ (uint8_t)n }, 1);
 }
 
-static void put_number(struct message *m, unsigned field, uint64_t n)
+static void put_number(struct bytes *m, unsigned field, uint64_t n)
 {
 	put_varint(m, field << 3 | WIRE_VARINT);
 	put_varint(m, n);
 }
 
-static void put_bytes(struct message *m, unsigned field, const void *bytes, size_t len)
+static void put_bytes(struct bytes *m, unsigned field, const void *bytes, size_t len)
 {
-	const uint8_t *p = bytes;
-
 	put_varint(m, field << 3 | WIRE_BYTES);
 	put_varint(m, len);
-	for (size_t i = 0; i < len; i++)
-		put_byte(m, p[i]);
+	bytes_add(m, bytes, len);
 }
 
-static void put_message(struct message *m, unsigned field, struct message *inner)
+static void put_message(struct bytes *m, unsigned field, struct bytes *inner)
 {
 	put_bytes(m, field, inner->p, inner->len);
-	free(inner->p);
-}
-
-static uint64_t hash(const char *s, uint64_t h)
-{
-	h ^= 0xcbf29ce484222325;
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3;
-	return h;
+	bytes_free(inner);
 }
 
 /* String 0 must be the empty one. What is no UTF-8 would be refused. */
 static uint32_t string_id(struct pprof *p, const char *s)
 {
-	bool fresh;
-	uint32_t *at = map_put(&p->strings, hash(s, 0), &fresh);
+	uint32_t at = map_number(&p->strings, map_hash_text(0, s), p->string_count);
 	size_t len = strlen(s);
 	char *copy;
 
-	if (!fresh)
-		return *at;
-	*at = p->string_count++;
+	if (at < p->string_count)
+		return at;
+	p->string_count++;
 	copy = need_copy(s, len);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)copy[i] >= 128)
 			copy[i] = '?';
 	put_bytes(&p->out, PROFILE_STRING, copy, len);
 	free(copy);
-	return *at;
+	return at;
 }
 
 static uint32_t function_id(struct pprof *p, const char *name, const char *file)
 {
-	struct message m = { 0 };
-	bool fresh;
-	uint32_t *at = map_put(&p->functions, hash(file, hash(name, 1)), &fresh);
+	struct bytes m = { 0 };
+	uint64_t key = map_hash_text(map_hash_text(1, name), file);
+	uint32_t at = map_number(&p->functions, key, p->function_count + 1);
 
-	if (!fresh)
-		return *at;
-	*at = ++p->function_count;
-	put_number(&m, 1, *at);
+	if (at <= p->function_count)
+		return at;
+	p->function_count++;
+	put_number(&m, 1, at);
 	put_number(&m, 2, string_id(p, name));
 	put_number(&m, 3, string_id(p, name));
 	put_number(&m, 4, string_id(p, file));
 	put_message(&p->out, PROFILE_FUNCTION, &m);
-	return *at;
+	return at;
 }
 
 static uint32_t location_id(struct pprof *p, const struct frame *f)
 {
-	struct message m = { 0 }, line = { 0 };
+	struct bytes m = { 0 }, line = { 0 };
 	char unnamed[256];
 	const char *name = export_frame_name(f, unnamed, sizeof(unnamed));
 	uint32_t function = function_id(p, name, f->file);
-	bool fresh;
-	uint32_t *at = map_put(&p->locations, (uint64_t)function << 32 | f->line, &fresh);
+	uint32_t at = map_number(&p->locations, (uint64_t)function << 32 | f->line,
+				 p->location_count + 1);
 
-	if (!fresh)
-		return *at;
-	*at = ++p->location_count;
+	if (at <= p->location_count)
+		return at;
+	p->location_count++;
 	put_number(&line, 1, function);
 	put_number(&line, 2, f->line);
-	put_number(&m, 1, *at);
+	put_number(&m, 1, at);
 	put_message(&m, 4, &line);
 	put_message(&p->out, PROFILE_LOCATION, &m);
-	return *at;
+	return at;
 }
 
-static void put_class(struct pprof *p, struct message *sample, unsigned category)
+static void put_class(struct pprof *p, struct bytes *sample, unsigned category)
 {
-	struct message label = { 0 };
+	struct bytes label = { 0 };
 
 	put_number(&label, 1, p->class_key);
 	put_number(&label, 2, string_id(p, category_words(category)));
@@ -142,7 +119,7 @@ static void put_class(struct pprof *p, struct message *sample, unsigned category
 static void put_sample(struct pprof *p, const struct stack_sum *s)
 {
 	const uint64_t values[] = { s->all_blocks, s->all_bytes, s->blocks, s->bytes };
-	struct message m = { 0 }, list = { 0 };
+	struct bytes m = { 0 }, list = { 0 };
 	size_t n = stack_sum_frames(s, p->x);
 	struct frame node = { .function = "", .file = "", .module = "" };
 
@@ -154,7 +131,7 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 		put_varint(&list, location_id(p, &node));
 	}
 	put_message(&m, 1, &list);
-	list = (struct message){ 0 };
+	list = (struct bytes){ 0 };
 	for (size_t i = 0; i < 4; i++)
 		put_varint(&list, values[i]);
 	put_message(&m, 2, &list);
@@ -164,7 +141,7 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 
 static void put_type(struct pprof *p, const char *type, const char *unit)
 {
-	struct message m = { 0 };
+	struct bytes m = { 0 };
 
 	put_number(&m, 1, string_id(p, type));
 	put_number(&m, 2, string_id(p, unit));
@@ -215,7 +192,7 @@ int export_pprof(struct export *x)
 		write_profile(&p, &sums);
 	}
 	stack_sums_free(&sums);
-	free(p.out.p);
+	bytes_free(&p.out);
 	map_free(&p.strings);
 	map_free(&p.functions);
 	map_free(&p.locations);

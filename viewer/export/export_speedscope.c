@@ -23,17 +23,6 @@ struct speedscope {
 	size_t *lengths;	      /* so many */
 };
 
-static uint64_t hash(const struct frame *f, const char *name)
-{
-	uint64_t h = f->line + 0x9e3779b97f4a7c15;
-
-	for (const char *s = name; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3;
-	for (const char *s = f->file; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b7;
-	return h;
-}
-
 static void frame_begin(struct speedscope *s, const char *name)
 {
 	fprintf(s->f, "%s{\"name\":", s->frames++ ? ",\n" : "\n");
@@ -44,12 +33,10 @@ static uint32_t frame_index(struct speedscope *s, const struct frame *f)
 {
 	char unnamed[256];
 	const char *name = export_frame_name(f, unnamed, sizeof(unnamed));
-	bool fresh;
-	uint32_t *at = map_put(&s->ids, hash(f, name), &fresh);
+	uint32_t at = map_number(&s->ids, export_frame_key(f, name), s->frames);
 
-	if (!fresh)
-		return *at;
-	*at = s->frames;
+	if (at < s->frames)
+		return at;
 	frame_begin(s, name);
 	if (f->file[0]) {
 		fputs(",\"file\":", s->f);
@@ -58,7 +45,7 @@ static uint32_t frame_index(struct speedscope *s, const struct frame *f)
 	if (f->line)
 		fprintf(s->f, ",\"line\":%u", f->line);
 	fputc('}', s->f);
-	return *at;
+	return at;
 }
 
 static uint32_t class_index(struct speedscope *s, unsigned category)

@@ -9,18 +9,15 @@
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b)
 {
 	uint64_t key = (uint64_t)b->stack << 28 | (b->stack ? 0 : b->name & 0xfffffff);
-	bool fresh;
-	uint32_t *at = map_put(&s->ids, key * CATEGORIES + category, &fresh);
+	uint32_t at = map_number(&s->ids, key * CATEGORIES + category, s->count);
 
-	if (fresh) {
-		s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-		*at = (uint32_t)s->count;
-		s->items[s->count++] = (struct stack_sum){ .category = category,
-							   .stack = b->stack,
-							   .name = b->memory ? 0 : b->name,
-							   .seq = b->seq };
-	}
-	return &s->items[*at];
+	if (at == s->count)
+		*need_item(s->items, s->count, s->room) =
+			(struct stack_sum){ .category = category,
+					    .stack = b->stack,
+					    .name = b->memory ? 0 : b->name,
+					    .seq = b->seq };
+	return &s->items[at];
 }
 
 static int compare(const void *a, const void *b)
@@ -32,12 +29,6 @@ static int compare(const void *a, const void *b)
 	if (x->category != y->category)
 		return x->category < y->category ? -1 : 1;
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
-}
-
-static void stack_sums_sort(struct stack_sums *s)
-{
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), compare);
 }
 
 int stack_sums_take(struct stack_sums *s, struct export *x)
@@ -53,11 +44,11 @@ int stack_sums_take(struct stack_sums *s, struct export *x)
 
 		one->bytes += m.moment.blocks[i].size;
 		one->blocks++;
-		s->bytes += m.moment.blocks[i].size;
 	}
 	s->time_ns = m.moment.time_ns;
 	s->device = m.moment.device;
-	stack_sums_sort(s);
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), compare);
 	export_moment_free(&m);
 	return 0;
 }

@@ -16,7 +16,7 @@ struct stack_sums {
 	struct stack_sum *items; /* most bytes first */
 	size_t count, room;
 	struct map ids;
-	uint64_t bytes, time_ns;
+	uint64_t time_ns;
 	int device;
 };
 

@@ -41,23 +41,12 @@ struct torch {
 	size_t pending_count, pending_room;
 };
 
-static uint64_t frame_key(const struct frame *f, const char *name)
-{
-	uint64_t h = f->line;
-
-	for (const char *s = name; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3;
-	for (const char *s = f->file; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b7;
-	return h;
-}
-
 static void write_frame(struct torch *t, const struct frame *f)
 {
 	char unnamed[256];
 	const char *name = export_frame_name(f, unnamed, sizeof(unnamed));
 	bool fresh;
-	uint32_t *at = map_put(&t->frames, frame_key(f, name), &fresh);
+	uint32_t *at = map_put(&t->frames, export_frame_key(f, name), &fresh);
 
 	if (!fresh) {
 		pickler_again(&t->p, *at);
@@ -90,7 +79,7 @@ static void write_frames(struct torch *t, uint32_t stack, uint64_t seq)
 		write_frame(t, &t->x->stacks.frames[i]);
 	}
 	pickler_list_end(&t->p, n);
-	*map_put(&t->stacks, stack, &fresh) = pickler_keep(&t->p);
+	*map_put(&t->stacks, stack, NULL) = pickler_keep(&t->p);
 }
 
 static void entry(struct torch *t, const char *action, const struct origin *e, uint64_t addr,

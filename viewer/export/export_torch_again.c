@@ -92,12 +92,12 @@ static void note_birth(struct again *a, struct classes *c, uint32_t life)
 {
 	struct block b;
 	uint32_t class = export_verdict(a->x, life, &b).category + 1;
-	bool fresh, late = b.flags & GMT_FLAG_LATE;
+	bool late = b.flags & GMT_FLAG_LATE;
 
-	*map_put(&a->births, b.seq, &fresh) = class;
-	*map_put(&c->end, b.addr, &fresh) = class;
+	*map_put(&a->births, b.seq, NULL) = class;
+	*map_put(&c->end, b.addr, NULL) = class;
 	if (late && !c->count)
-		*map_put(&c->now, b.addr, &fresh) = class;
+		*map_put(&c->now, b.addr, NULL) = class;
 	if (late || b.memory)
 		return;
 	*need_item(c->seqs, c->count, c->room) = b.seq;
@@ -131,14 +131,13 @@ static int class_of_entry(struct again *a, struct classes *c, const struct pickl
 	const struct pickle_value *action = pickle_text(&a->from, e, "action");
 	uint64_t addr = pickle_number(&a->from, e, "addr");
 	int class;
-	bool fresh;
 
 	if (!pickle_is(action, "alloc"))
 		return pickle_is(action, "free_requested") || pickle_is(action, "free_completed")
 			       ? class_at(&c->now, addr)
 			       : -1;
 	class = c->next < c->count ? class_at(&a->births, c->seqs[c->next++]) : -1;
-	*map_put(&c->now, addr, &fresh) = (uint32_t)(class + 1);
+	*map_put(&c->now, addr, NULL) = (uint32_t)(class + 1);
 	return class;
 }
 

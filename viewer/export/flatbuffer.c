@@ -8,10 +8,9 @@
 
 static void put(struct flatbuffer *b, uint64_t value, unsigned bytes)
 {
-	for (unsigned i = 0; i < bytes; i++) {
-		b->p = need_grow(b->p, &b->room, b->len, 1);
-		b->p[b->len++] = i < sizeof(value) ? (uint8_t)(value >> 8 * i) : 0;
-	}
+	for (unsigned i = 0; i < bytes; i++)
+		*need_item(b->p, b->len, b->room) =
+			i < sizeof(value) ? (uint8_t)(value >> 8 * i) : 0;
 }
 
 void flatbuffer_pad(struct flatbuffer *b, unsigned align)

@@ -25,39 +25,33 @@ struct sites {
 	size_t count, room;
 };
 
-static uint64_t mix(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return (h ^ 0xff) * 0x100000001b3ull;
-}
-
 static struct site *site_of(struct sites *all, uint64_t key, const char *function)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].key == key)
 			return &all->items[i];
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count] = (struct site){ .key = key, .function = function };
-	return &all->items[all->count++];
+	*need_item(all->items, all->count, all->room) =
+		(struct site){ .key = key, .function = function };
+	return &all->items[all->count - 1];
 }
 
 /* From the outermost frame inwards: what leads to a forward is its place. */
 static void add(struct sites *all, struct stacks *s, const struct block *b, uint32_t index)
 {
-	uint64_t path = 0xcbf29ce484222325ull;
+	uint64_t path = 0;
 
 	stacks_read_python(s, b->stack);
 	for (size_t i = s->count; i-- > 0;) {
 		const struct frame *f = &s->frames[i];
 
 		if (owners_is_forward(f->function)) {
-			struct site *site = site_of(all, mix(path, f->function), f->function);
+			struct site *site =
+				site_of(all, map_hash_text(path, f->function), f->function);
 
 			*need_item(site->blocks, site->count, site->room) = index;
 			site->bytes += b->size;
 		}
-		path = mix(mix(path, f->function), f->file) + f->line;
+		path = map_hash_text(map_hash_text(path, f->function), f->file) + f->line;
 	}
 }
 
@@ -77,10 +71,9 @@ static size_t calls_of(const struct site *site, const struct block *blocks)
 	struct map counts = { 0 };
 	uint64_t around = 0;
 	uint32_t calls;
-	bool fresh;
 
 	for (size_t i = 0; i < site->count; i++)
-		++*map_put(&counts, blocks[site->blocks[i]].stack, &fresh);
+		++*map_put(&counts, blocks[site->blocks[i]].stack, NULL);
 	calls = *map_get(&counts, blocks[site->blocks[0]].stack);
 	for (size_t i = 0; i < site->count; i++)
 		if (*map_get(&counts, blocks[site->blocks[i]].stack) + 1 < calls)

@@ -23,17 +23,10 @@ static bool is_module_call(const struct frame *f)
 	       strstr(f->function, "_call_impl");
 }
 
-static uint64_t mix(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3;
-	return h;
-}
-
 /* 0 = no module is on the stack. */
 static uint64_t place_of(struct stacks *s, uint32_t stack)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = 0;
 	unsigned line = 0;
 
 	stacks_read_python(s, stack);
@@ -42,7 +35,7 @@ static uint64_t place_of(struct stacks *s, uint32_t stack)
 
 		if (is_module_call(f))
 			return (h ^ line) | 1;
-		h = mix(mix(h, f->file), f->function);
+		h = map_hash_text(map_hash_text(h, f->file), f->function);
 		line = f->line;
 	}
 	return 0;
@@ -57,13 +50,9 @@ static void note_place(void *ctx, uint32_t stack, bool used, bool let_go)
 {
 	struct places *p = ctx;
 	uint64_t place = place_of(p->stacks, stack);
-	bool fresh;
-	uint32_t *at;
 
-	if (!place)
-		return;
-	at = map_put(&p->map, place, &fresh);
-	*at = (fresh ? 0 : *at) | (used ? WALKED : 0) | (let_go ? LET_GO : 0);
+	if (place)
+		*map_put(&p->map, place, NULL) |= (used ? WALKED : 0) | (let_go ? LET_GO : 0);
 }
 
 /* Passes of that place that hold something now. */
@@ -71,13 +60,12 @@ static size_t passes_of(const struct oom *o, struct stacks *s, uint64_t place)
 {
 	struct map seen = { 0 };
 	size_t n;
-	bool fresh;
 
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
 		if (o->shot.classes[i] == CATEGORY_activations && place_of(s, b->stack) == place)
-			map_put(&seen, model_born(o->shot.model, b)->forwards, &fresh);
+			map_put(&seen, model_born(o->shot.model, b)->forwards, NULL);
 	}
 	n = seen.count;
 	map_free(&seen);
@@ -175,7 +163,6 @@ static void look_at_function(struct oom *o, struct attention *a)
 	const struct map *ids = &o->timeline->stacks.defs->nodes.ids;
 	struct stacks *s = &o->timeline->stacks;
 	char op[64];
-	bool fresh;
 
 	for (size_t i = 0; i < ids->room; i++) {
 		struct block b = { .stack = (uint32_t)ids->slots[i].key,
@@ -193,7 +180,7 @@ static void look_at_function(struct oom *o, struct attention *a)
 		made = made_by(op);
 		a->has_softmax |= made == MADE_SOFTMAX;
 		if (made == MADE_PRODUCT && s->python_count)
-			map_put(&a->products, s->python[0], &fresh);
+			map_put(&a->products, s->python[0], NULL);
 	}
 }
 

@@ -127,23 +127,18 @@ static uint32_t place_id(struct ranks_table *t, struct json v)
 {
 	char function[512], file[1024];
 	unsigned line = (unsigned)json_unsigned(json_member(v, "line"));
-	uint64_t hash = 14695981039346656037u ^ line;
-	bool fresh;
-	uint32_t *id;
+	uint32_t id;
 
 	json_string(json_member(v, "function"), function, sizeof(function));
 	json_string(json_member(v, "file"), file, sizeof(file));
-	for (const char *p = function; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 1099511628211u;
-	for (const char *p = file; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 1099511628211u;
-	id = map_put(&t->place_ids, hash, &fresh);
-	if (!fresh)
-		return *id;
-	*id = (uint32_t)t->place_count;
-	*need_item(t->places, t->place_count, t->place_room) = (struct ranks_place){ need_copy(function, strlen(function)),
-							    need_copy(file, strlen(file)), line };
-	return *id;
+	id = map_number(&t->place_ids, map_hash_text(map_hash_text(line, function), file),
+			t->place_count);
+	if (id < t->place_count)
+		return id;
+	*need_item(t->places, t->place_count, t->place_room) =
+		(struct ranks_place){ need_copy(function, strlen(function)),
+				      need_copy(file, strlen(file)), line };
+	return id;
 }
 
 static int category_at(struct json name)

@@ -65,14 +65,11 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 /* The place for id; an id that comes again replaces what it was. */
 static void *place(struct defs_kind *k, uint64_t id, size_t each)
 {
-	bool fresh;
-	uint32_t *at = map_put(&k->ids, id, &fresh);
+	uint32_t at = map_number(&k->ids, id, k->count);
 
-	if (fresh) {
-		k->items = need_grow(k->items, &k->room, k->count, each);
-		*at = k->count++;
-	}
-	return (char *)k->items + *at * each;
+	if (at == k->count)
+		k->items = need_grow(k->items, &k->room, k->count++, each);
+	return (char *)k->items + at * each;
 }
 
 static bool add_string(struct defs *d, uint32_t id, struct rest r)

@@ -123,13 +123,10 @@ static const char *backward_node(struct owners *o, const char *function)
 {
 	static const char space[] = "torch::autograd::generated::";
 	const char *name = function + sizeof(space) - 1, *end;
-	char *copy;
 
 	if (strncmp(function, space, sizeof(space) - 1) || !(end = strstr(name, "::apply")))
 		return NULL;
-	copy = need_copy(name, end - name);
-	o->texts = need_grow(o->texts, &o->text_room, o->text_count, sizeof(*o->texts));
-	return o->texts[o->text_count++] = copy;
+	return *need_item(o->texts, o->text_count, o->text_room) = need_copy(name, end - name);
 }
 
 /* The backward node if one is on the stack, else the first that is no messenger. */
@@ -209,13 +206,11 @@ static bool of_backward(struct owners *o, const struct block *b, struct owner *o
 struct owner owners_find(struct owners *o, const struct block *b)
 {
 	uint64_t key = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
-	bool fresh;
-	uint32_t *at = map_put(&o->known, key, &fresh);
+	uint32_t at = map_number(&o->known, key, o->count);
 	struct owner found;
 
-	if (!fresh)
-		return o->found[*at];
-	*at = o->count;
+	if (at < o->count)
+		return o->found[at];
 	if (!of_backward(o, b, &found))
 		found = of_stack(o, b->stack, b->seq);
 	*need_item(o->found, o->count, o->room) = found;

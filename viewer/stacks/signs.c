@@ -66,10 +66,7 @@ static const struct defs_code *code_of(const struct signs *s, uint32_t id)
 
 static void learn(struct signs *s, const struct defs_code *c, uint32_t what)
 {
-	bool fresh;
-	uint32_t *at = map_put(&s->learned, class_of(c), &fresh);
-
-	*at = (fresh ? 0 : *at) | what;
+	*map_put(&s->learned, class_of(c), NULL) |= what;
 }
 
 static bool is_learned(const struct signs *s, const struct defs_code *c, uint32_t what)
@@ -117,7 +114,7 @@ static void learn_driver(struct signs *s, const struct defs_node *n)
 		if (!fresh)
 			break;
 		n = defs_node(s->defs, id);
-		map_put(&s->leading, n->value >> 32, &fresh);
+		map_put(&s->leading, n->value >> 32, NULL);
 		learn(s, c, is(c, "step") ? LEADS | IS_DRIVER : LEADS);
 	}
 }
@@ -254,11 +251,10 @@ static uint32_t enter(uint32_t outer, uint32_t frame)
 static void note_stem(struct signs *s, uint32_t id, uint32_t bits, const struct defs_node *n)
 {
 	const uint32_t *outer = map_get(&s->stems, n->parent);
-	bool fresh;
 
 	if (!(bits & STACK_FORWARD))
 		return;
-	*map_put(&s->stems, id, &fresh) =
+	*map_put(&s->stems, id, NULL) =
 		(uint32_t)hash(outer ? *outer : 1, (const char *)&n->value, sizeof(n->value)) | 1;
 }
 
@@ -268,7 +264,6 @@ static uint32_t find_chain(struct signs *s, uint32_t id)
 	size_t n = 0;
 	const uint32_t *known = NULL;
 	const struct defs_node *node;
-	bool fresh;
 
 	while (id && n < DEPTH && !(known = map_get(&s->nodes, id)) &&
 	       (node = defs_node(s->defs, id)) && node->frame == GMT_FRAME_PYTHON) {
@@ -279,7 +274,7 @@ static uint32_t find_chain(struct signs *s, uint32_t id)
 	while (n--) {
 		node = defs_node(s->defs, chain[n]);
 		bits = enter(bits, code_signs(s, node->value >> 32));
-		*map_put(&s->nodes, chain[n], &fresh) = bits;
+		*map_put(&s->nodes, chain[n], NULL) = bits;
 		note_stem(s, chain[n], bits, node);
 	}
 	return bits;

@@ -34,11 +34,10 @@ struct symbols {
 static void index_told(struct symbols *s, const struct defs *defs)
 {
 	size_t count;
-	bool fresh;
 
 	s->told = defs_symbols(defs, &count);
 	for (size_t i = 0; i < count; i++)
-		*map_put(&s->told_ids, s->told[i].address, &fresh) = (uint32_t)i;
+		*map_put(&s->told_ids, s->told[i].address, NULL) = (uint32_t)i;
 }
 
 struct symbols *symbols_new(const struct defs *defs)
@@ -163,12 +162,10 @@ const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 	struct object *o = object_at(s, ip - 1, seq);
 	uint64_t key = ip ^ (o ? (uint64_t)(o - s->objects + 1) << 48 : 0);
 	struct known *k;
-	bool fresh;
-	uint32_t *at = map_put(&s->known, key, &fresh);
+	uint32_t at = map_number(&s->known, key, s->found_count);
 
-	if (!fresh)
-		return &s->found[*at]->symbol;
-	*at = s->found_count;
+	if (at < s->found_count)
+		return &s->found[at]->symbol;
 	k = need_new(sizeof(*k));
 	k->symbol.function = k->symbol.raw = k->symbol.module = k->symbol.file = "";
 	if (!name_told(s, &k->symbol, ip)) {
