@@ -14,19 +14,21 @@ static struct holder *place(struct holders *all, const struct holder *h)
 		struct holder *other = &all->items[i];
 
 		if (h->library ? other->library && !strcmp(h->library, other->library)
-			       : owners_same(&other->owner, &h->owner))
+			       : h->category == other->category &&
+					 owners_same(&other->owner, &h->owner))
 			return other;
 	}
 	*need_item(all->items, all->count, all->room) = *h;
 	return &all->items[all->count - 1];
 }
 
-void holders_add(struct holders *all, struct holder h, uint64_t bytes)
+struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes)
 {
 	struct holder *at = place(all, &h);
 
 	at->bytes += bytes;
 	at->blocks++;
+	return at;
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a moment, summed up by the line that holds them or the library that asked. */
+/* The blocks of a moment, summed up by class and line that holds them, or the library that asked.
+ */
 #ifndef VIEWER_HOLDERS_H
 #define VIEWER_HOLDERS_H
 
-#include "../model/model.h"
+#include "../classes/classify.h"
 #include "../stacks/owners.h"
 
 struct holder {
+	enum category category; /* where the classes are told apart */
 	struct owner owner;
 	const char *library; /* of memory that is not the framework's */
 	uint64_t bytes, blocks;
+	uint64_t before; /* bytes of these that were made in earlier steps, if that was asked */
 };
 
 struct holders {
@@ -18,7 +21,7 @@ struct holders {
 };
 
 /* One more block of h; then, when all are there, the largest first. */
-void holders_add(struct holders *all, struct holder h, uint64_t bytes);
+struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes);
 void holders_sort(struct holders *all);
 
 struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);

@@ -28,5 +28,7 @@ struct leaks {
 
 void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
+/* That of a class and a line, NULL = it does not grow. */
+struct leak *leaks_at(const struct leaks *l, enum category category, const struct owner *o);
 
 #endif

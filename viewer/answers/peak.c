@@ -3,34 +3,30 @@
 
 #include <stdlib.h>
 
-#include "../base/need.h"
-
 static int by_bytes(const void *a, const void *b)
 {
-	const struct peak_line *x = a, *y = b;
+	const struct holder *x = a, *y = b;
 
-	if (x->holder->bytes != y->holder->bytes)
-		return x->holder->bytes < y->holder->bytes ? 1 : -1;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
 	return x->category < y->category ? -1 : x->category > y->category;
 }
 
 static void find_lines(struct peak_answer *a)
 {
 	const struct moment *mo = &a->shot.moment;
-	size_t n = 0;
+	struct holders all = { 0 };
 
 	for (size_t i = 0; i < mo->count; i++)
-		holders_add(&a->holders[a->shot.classes[i]],
+		holders_add(&all,
 			    (struct holder){
+				    .category = a->shot.classes[i],
 				    .owner = owners_find(&a->timeline->owners, &mo->blocks[i]) },
 			    mo->blocks[i].size);
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		a->count += a->holders[c].count;
-	a->lines = need_new((a->count + 1) * sizeof(*a->lines));
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		for (size_t i = 0; i < a->holders[c].count; i++)
-			a->lines[n++] = (struct peak_line){ c, &a->holders[c].items[i] };
-	qsort(a->lines, a->count, sizeof(*a->lines), by_bytes);
+	if (all.count)
+		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
+	a->lines = all.items;
+	a->count = all.count;
 }
 
 void peak_find(struct peak_answer *a, struct timeline *t)
@@ -48,12 +44,11 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 static bool line_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct peak_answer *a = ctx;
-	const struct holder *h = a->lines[i].holder;
+	const struct holder *h = &a->lines[i];
 
-	*row = (struct row_class_line){ .class = a->lines[i].category,
-					.owner = h->owner,
-					.bytes = h->bytes,
-					.blocks = h->blocks };
+	*row = (struct row_class_line){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
 	return true;
 }
 
@@ -76,8 +71,6 @@ struct row_peak peak_document(struct peak_answer *a)
 
 void peak_free(struct peak_answer *a)
 {
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		free(a->holders[c].items);
 	free(a->lines);
 	snapshot_free(&a->shot);
 }

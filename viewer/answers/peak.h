@@ -11,12 +11,7 @@ struct peak_answer {
 	struct timeline *timeline;
 	struct snapshot shot;
 	struct instant instant;
-	struct holders holders[CATEGORIES];
-	/* A line of code and a class, the largest of them all first. */
-	struct peak_line {
-		enum category category;
-		const struct holder *holder;
-	} * lines;
+	struct holder *lines; /* by class, the largest of them all first */
 	size_t count;
 };
 

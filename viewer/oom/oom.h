@@ -10,9 +10,11 @@
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
 #include "../answers/values.h"
+#include "../base/human.h"
 #include "../documents/document.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
+#include "../stacks/owner_words.h"
 
 /* Which refusal. */
 struct refusal {
@@ -20,18 +22,6 @@ struct refusal {
 	struct lives_mark fail; /* the CUDA call that was refused for it; kind 0 = there was none */
 	uint64_t nth, count;	/* of all refusals in the recording */
 	uint64_t later_allocs;	/* blocks on its device after it: the program went on */
-};
-
-struct oom_holder {
-	enum category category;
-	struct owner owner;
-	uint64_t bytes, blocks;
-	uint64_t before; /* bytes of these that were made in earlier steps */
-};
-
-struct oom_holders {
-	struct oom_holder *items; /* the largest first */
-	size_t count, room;
 };
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
@@ -78,7 +68,7 @@ struct oom {
 	uint64_t grown;	      /* kept from earlier steps at lines that grow */
 	uint64_t grown_graph; /* of that: graphs and outputs of modules */
 	struct block root;    /* the last tensor of an earlier step's forward pass that is kept */
-	struct oom_holders holders;
+	struct holders holders;
 	struct oom_spike spike;
 
 	uint64_t since;	      /* seq: what is older was made in earlier steps, */
@@ -86,7 +76,7 @@ struct oom {
 	size_t passes;	      /* forward passes of this step whose results are held */
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
-	uint64_t compared[CATEGORIES], compared_bytes;
+	uint64_t compared[CATEGORIES];
 	unsigned world;	 /* ranks, 1 if not told */
 	bool collective; /* what was asked for is a collective's */
 };
@@ -99,6 +89,11 @@ enum oom_cause {
 };
 
 #define OOM_TEXT 600
+
+/* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
+bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define WHO(o) owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 struct oom_remedy {
 	const char *name;
@@ -118,7 +113,7 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth);
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
-const struct oom_holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
+const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */
 size_t oom_passes(const struct snapshot *s, uint64_t since);
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */

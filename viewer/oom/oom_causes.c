@@ -6,16 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../base/human.h"
-#include "../stacks/owner_words.h"
 #include "oom.h"
 
-#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO(o) owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
-
-static bool say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool say(char *text, const char *format, ...)
+bool oom_say(char text[OOM_TEXT], const char *format, ...)
 {
 	va_list args;
 
@@ -38,11 +31,12 @@ static bool is_memory_limit(const struct oom *o, char *text)
 		return false;
 	if (o->free < o->asked || !is_share(o->free, o->capacity, 20))
 		return false;
-	return say(text,
-		   "The program set a memory limit: PyTorch refused %s without asking the device, "
-		   "which had %s free. It held %s, so the limit is between that and %s "
-		   "(torch.cuda.set_per_process_memory_fraction).",
-		   B(o->asked), B(o->free), B(o->reserved), B(o->reserved + o->asked));
+	return oom_say(
+		text,
+		"The program set a memory limit: PyTorch refused %s without asking the device, "
+		"which had %s free. It held %s, so the limit is between that and %s "
+		"(torch.cuda.set_per_process_memory_fraction).",
+		B(o->asked), B(o->free), B(o->reserved), B(o->reserved + o->asked));
 }
 
 static bool is_other_process(const struct oom *o, char *text)
@@ -51,12 +45,12 @@ static bool is_other_process(const struct oom *o, char *text)
 		return false;
 	if (o->free + o->others < o->asked)
 		return false;
-	return say(text,
-		   "Other processes use the device: of its %s only %s were free, and this program "
-		   "held %s. At least %s belong to other processes; without them, %s would have "
-		   "fitted.",
-		   B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others),
-		   B(o->asked));
+	return oom_say(
+		text,
+		"Other processes use the device: of its %s only %s were free, and this program "
+		"held %s. At least %s belong to other processes; without them, %s would have "
+		"fitted.",
+		B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others), B(o->asked));
 }
 
 static bool has_grown(const struct oom *o)
@@ -66,7 +60,7 @@ static bool has_grown(const struct oom *o)
 
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
  * that made the last tensor of the pass, does. */
-static void say_caller(const struct oom *o, const struct oom_holder *most, char *text, size_t room)
+static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)
 {
 	struct owners *owners = (struct owners *)&o->timeline->owners;
 	struct owner last = { .file = "" };
@@ -84,7 +78,7 @@ static void say_caller(const struct oom *o, const struct oom_holder *most, char 
 
 static bool say_growth(const struct oom *o, char *text, const char *what)
 {
-	const struct oom_holder *h = oom_grown_most(o);
+	const struct holder *h = oom_grown_most(o);
 	const char *of = o->by_pass ? "forward passes" : "steps";
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
@@ -93,11 +87,11 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	else if (o->leaks.bytes_per_step)
 		snprintf(per, sizeof(per), ", %s more with each step", B(o->leaks.bytes_per_step));
 	say_caller(o, h, caller, sizeof(caller));
-	return say(text,
-		   "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
-		   "by %s%s.",
-		   what, B(o->grown), B(o->allocated), of, per,
-		   h ? WHO(&h->owner) : "unknown lines", caller);
+	return oom_say(text,
+		       "%s: %s of the %s in use were made in earlier %s and are still held%s, most "
+		       "by %s%s.",
+		       what, B(o->grown), B(o->allocated), of, per,
+		       h ? WHO(&h->owner) : "unknown lines", caller);
 }
 
 static bool is_retained_graph(const struct oom *o, char *text)
@@ -124,7 +118,7 @@ static bool is_fragmentation(const struct oom *o, char *text)
 	if (o->cached + o->free < needed || o->hole >= o->block ||
 	    !is_share(o->cached, o->reserved, 6))
 		return false;
-	return say(
+	return oom_say(
 		text,
 		"The free memory is fragmented: the framework had %s cached, %s with what was free "
 		"on the device, but the largest hole was %s and %s were needed in one piece.",
@@ -180,14 +174,16 @@ static bool is_unsharded(const struct oom *o, char *text)
 	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
 		return false;
 	if (told || !asked)
-		return say(text,
-			   "A sharded tensor was gathered whole: %s more were asked for%s, and %s "
-			   "are held by what was gathered before.",
-			   B(o->block), told ? " for it" : "", B(o->unsharded));
-	return say(text,
-		   "A sharded tensor was gathered whole: what was asked for (%s) and %s from the "
-		   "same line are as large as one parameter on each of %u ranks.",
-		   B(o->block), B(asked - o->block), o->world);
+		return oom_say(
+			text,
+			"A sharded tensor was gathered whole: %s more were asked for%s, and %s "
+			"are held by what was gathered before.",
+			B(o->block), told ? " for it" : "", B(o->unsharded));
+	return oom_say(
+		text,
+		"A sharded tensor was gathered whole: what was asked for (%s) and %s from the "
+		"same line are as large as one parameter on each of %u ranks.",
+		B(o->block), B(asked - o->block), o->world);
 }
 
 /* A network of convolutions whose batch is too large most often ends at the scratch memory of one
@@ -202,17 +198,18 @@ static bool is_workspace(const struct oom *o, char *text)
 	if (!is_share(all, o->capacity + o->libraries, asked ? 10 : 3) ||
 	    (asked && o->block < o->passing / 2))
 		return false;
-	return say(text,
-		   "A library's scratch memory: %s%s for the workspace of an operator, and %s are "
-		   "held by workspaces and libraries.",
-		   asked ? B(o->block) : "nothing", asked ? " were asked" : " was asked", B(held));
+	return oom_say(
+		text,
+		"A library's scratch memory: %s%s for the workspace of an operator, and %s are "
+		"held by workspaces and libraries.",
+		asked ? B(o->block) : "nothing", asked ? " were asked" : " was asked", B(held));
 }
 
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
 
-	return say(
+	return oom_say(
 		text,
 		"%s: parameters %s, gradients %s, optimizer state %s and what the optimizer needs "
 		"for its step %s are %s of the %s that PyTorch could use, before any batch.",
@@ -249,10 +246,10 @@ static bool is_activation_spike(const struct oom *o, char *text)
 
 	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
 		return false;
-	return say(text,
-		   "One operator's result stands out: %s for one tensor in %s, %s with the %zu "
-		   "like it; the largest of the other %zu results is %s.",
-		   B(p->largest), WHO(&p->owner), B(p->bytes), p->count, p->others, B(p->next));
+	return oom_say(text,
+		       "One operator's result stands out: %s for one tensor in %s, %s with the %zu "
+		       "like it; the largest of the other %zu results is %s.",
+		       B(p->largest), WHO(&p->owner), B(p->bytes), p->count, p->others, B(p->next));
 }
 
 static bool is_batch_too_large(const struct oom *o, char *text)
@@ -263,21 +260,23 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	return say(text,
-		   "The batch is too large: inputs %s, activations %s and temporaries %s grow with "
-		   "it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
-		   B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
-		   B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
-		   input ? ", another batch was being made" : ", with what was asked", B(all),
-		   B(o->capacity), B(o->lasting));
+	return oom_say(
+		text,
+		"The batch is too large: inputs %s, activations %s and temporaries %s grow with "
+		"it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
+		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
+		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
+		input ? ", another batch was being made" : ", with what was asked", B(all),
+		B(o->capacity), B(o->lasting));
 }
 
 static bool is_unknown(const struct oom *o, char *text)
 {
-	return say(text,
-		   "No single cause shows in the recording: %s were asked for, %s were free, and "
-		   "the table has what held the rest.",
-		   B(o->asked), B(o->free));
+	return oom_say(
+		text,
+		"No single cause shows in the recording: %s were asked for, %s were free, and "
+		"the table has what held the rest.",
+		B(o->asked), B(o->free));
 }
 
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {

@@ -221,7 +221,6 @@ static void compare(struct oom *o, struct timeline *t)
 		return;
 	snapshot_take(&before, t, t->steps.items[n - 1].extent.peak_seq);
 	o->compared_step = n - 1;
-	o->compared_bytes = before.moment.bytes;
 	memcpy(o->compared, before.bytes, sizeof(o->compared));
 	passes = oom_passes(&before, t->steps.items[n - 1].extent.first_seq);
 	oom_find_since(o, passes);

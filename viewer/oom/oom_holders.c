@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who held the memory when it ran out: by class and line, what is left from earlier steps, and the
  * few blocks that stand out among what the passes made. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/need.h"
 #include "oom.h"
-
-static struct oom_holder *place(struct oom_holders *all, enum category c, const struct owner *o)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].category == c && owners_same(&all->items[i].owner, o))
-			return &all->items[i];
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count] = (struct oom_holder){ .category = c, .owner = *o };
-	return &all->items[all->count++];
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct oom_holder *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return strcmp(x->owner.function, y->owner.function);
-}
 
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
@@ -34,23 +11,15 @@ static bool is_old(const struct oom *o, const struct block *b)
 	return o->step > 1 && b->seq >= steps[1].extent.first_seq && b->seq < o->since;
 }
 
-static bool grows(const struct leaks *l, enum category c, const struct owner *o)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (l->items[i].category == c && owners_same(&l->items[i].owner, o))
-			return true;
-	return false;
-}
-
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
-const struct oom_holder *oom_grown_most(const struct oom *o)
+const struct holder *oom_grown_most(const struct oom *o)
 {
 	bool told = o->leaks.count && !o->by_pass;
-	const struct oom_holder *best = NULL;
+	const struct holder *best = NULL;
 
 	for (size_t i = 0; i < o->holders.count; i++) {
-		const struct oom_holder *h = &o->holders.items[i];
-		bool counts = told ? grows(&o->leaks, h->category, &h->owner)
+		const struct holder *h = &o->holders.items[i];
+		bool counts = told ? leaks_at(&o->leaks, h->category, &h->owner) != NULL
 				   : oom_is_passing(h->category);
 
 		if (h->before && counts && (!best || h->before > best->before))
@@ -79,7 +48,7 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 	bool told = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
 	bool over = o->timeline->steps.basis != STEPS_FORWARD;
 
-	if (told ? !grows(&o->leaks, c, owner) : !oom_is_passing(c) || !over)
+	if (told ? !leaks_at(&o->leaks, c, owner) : !oom_is_passing(c) || !over)
 		return;
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b, c))
@@ -97,17 +66,15 @@ static void collect(struct oom *o)
 		const struct block *b = &s->moment.blocks[i];
 		enum category c = s->classes[i];
 		struct owner owner = owners_find(&o->timeline->owners, b);
-		struct oom_holder *h = place(&o->holders, c, &owner);
+		struct holder *h = holders_add(
+			&o->holders, (struct holder){ .category = c, .owner = owner }, b->size);
 
-		h->bytes += b->size;
-		h->blocks++;
 		if (!is_old(o, b))
 			continue;
 		h->before += b->size;
 		add_growth(o, b, c, &owner);
 	}
-	if (o->holders.count)
-		qsort(o->holders.items, o->holders.count, sizeof(*o->holders.items), by_bytes);
+	holders_sort(&o->holders);
 }
 
 static bool wanted_by_pass(const struct oom *o)

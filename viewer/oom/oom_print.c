@@ -3,18 +3,16 @@
 #include <inttypes.h>
 
 #include "../answers/parts.h"
-#include "../base/human.h"
 #include "../documents/columns.h"
 #include "oom.h"
 
-#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO    28 /* columns for a line of code */
+#define LINE   28 /* columns for a line of code */
 #define FIGURE 29 /* and for the name of a figure */
 
 static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 {
 	struct oom_answer *a = ctx;
-	const struct oom_holder *h = &a->oom->holders.items[i];
+	const struct holder *h = &a->oom->holders.items[i];
 
 	snprintf(a->note, sizeof(a->note), "%s", category_words(h->category));
 	if (h->before && oom_is_passing(h->category))
@@ -221,7 +219,7 @@ static void text_classes(const struct oom *o, struct emit *out)
 static void text_holders(const struct row_oom *row, long top, struct emit *out)
 {
 	const struct text_column columns[] = {
-		TEXT_COLUMN("the lines that hold most", oom_holder_owner, 2, -WHO, .room = WHO),
+		TEXT_COLUMN("the lines that hold most", oom_holder_owner, 2, -LINE, .room = LINE),
 		TEXT_COLUMN("bytes", oom_holder_bytes, 1, 10),
 		TEXT_COLUMN("class", oom_holder_note, 2, -1),
 	};

@@ -4,31 +4,14 @@
  * with the words for what to do and how the figure is known. No figure is a guess: it is a sum of
  * blocks that lived, or a share of one that the words state.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
-#include "../stacks/owner_words.h"
 #include "oom.h"
-
-#define B(n)   human_bytes((char[HUMAN_MAX]){ 0 }, n)
-#define WHO(o) owner_words(o, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0)
 
 enum { PIECES = 8 };
 
 typedef uint64_t remedy_fn(const struct oom *o, char *what, char *how);
-
-static void put(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(char *text, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, OOM_TEXT, format, args);
-	va_end(args);
-}
 
 static bool is_limited(const struct oom *o)
 {
@@ -39,9 +22,10 @@ static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 {
 	if (!is_limited(o) || o->free < o->asked)
 		return 0;
-	put(what, "Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
-	    B(o->asked));
-	put(how, "%s were free on the device when PyTorch refused", B(o->free));
+	oom_say(what,
+		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
+		B(o->asked));
+	oom_say(how, "%s were free on the device when PyTorch refused", B(o->free));
 	return o->free;
 }
 
@@ -49,17 +33,18 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 {
 	if (!o->others)
 		return 0;
-	put(what, "End the other programs on this device (nvidia-smi names them), or take another "
-		  "device");
-	put(how,
-	    "In use on the device %s; of that %s by this program, the rest less what a context "
-	    "takes",
-	    B(o->total - o->free), B(o->reserved + o->libraries));
+	oom_say(what,
+		"End the other programs on this device (nvidia-smi names them), or take another "
+		"device");
+	oom_say(how,
+		"In use on the device %s; of that %s by this program, the rest less what a context "
+		"takes",
+		B(o->total - o->free), B(o->reserved + o->libraries));
 	return o->others;
 }
 
 /* A kept graph hangs on the last tensor of its pass: that is what the program holds. */
-static void say_let_go(const struct oom *o, const struct oom_holder *h, char *what)
+static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
 	const char *of = o->by_pass ? "passes" : "steps", *one = o->by_pass ? "pass" : "step";
 	struct owner root = { 0 };
@@ -67,43 +52,44 @@ static void say_let_go(const struct oom *o, const struct oom_holder *h, char *wh
 	if (o->root.seq)
 		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
 	if (h->category == CATEGORY_kv_cache)
-		put(what,
-		    "Bound the cache of keys and values that %s makes longer: fewer tokens, a "
-		    "window, smaller elements, or the host",
-		    WHO(&h->owner));
+		oom_say(what,
+			"Bound the cache of keys and values that %s makes longer: fewer tokens, a "
+			"window, smaller elements, or the host",
+			WHO(&h->owner));
 	else if (o->root.seq && o->grown_graph > o->grown / 2 && !owners_same(&root, &h->owner))
-		put(what,
-		    "Free what %s made in earlier %s: its graph is kept alive, most likely "
-		    "by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
-		    "place, or backward at once)",
-		    WHO(&h->owner), of, WHO(&root), one);
+		oom_say(what,
+			"Free what %s made in earlier %s: its graph is kept alive, most likely "
+			"by the tensor of %s, the last of each %s (loss.item() or .detach() in its "
+			"place, or backward at once)",
+			WHO(&h->owner), of, WHO(&root), one);
 	else if (h->category == CATEGORY_activations)
-		put(what,
-		    "Free the graphs that %s was part of in earlier %s (.detach() on a state "
-		    "or a result that goes on to the next, loss.item() in place of a loss)",
-		    WHO(&h->owner), of);
+		oom_say(what,
+			"Free the graphs that %s was part of in earlier %s (.detach() on a state "
+			"or a result that goes on to the next, loss.item() in place of a loss)",
+			WHO(&h->owner), of);
 	else
-		put(what,
-		    "Free what %s made in earlier %s (x.item() or x.detach().cpu() in its "
-		    "place, or del), or bound how much of it is kept",
-		    WHO(&h->owner), of);
+		oom_say(what,
+			"Free what %s made in earlier %s (x.item() or x.detach().cpu() in its "
+			"place, or del), or bound how much of it is kept",
+			WHO(&h->owner), of);
 }
 
 static uint64_t let_go(const struct oom *o, char *what, char *how)
 {
-	const struct oom_holder *h = oom_grown_most(o);
+	const struct holder *h = oom_grown_most(o);
 
 	if (!h)
 		return 0;
 	say_let_go(o, h, what);
 	if (o->leaks.count && !o->by_pass)
-		put(how,
-		    "Blocks from before step %zu at lines that grew by %s with each step, from "
-		    "step %zu to step %zu",
-		    o->step, B(o->leaks.bytes_per_step), o->leaks.from_step, o->leaks.to_step);
+		oom_say(how,
+			"Blocks from before step %zu at lines that grew by %s with each step, from "
+			"step %zu to step %zu",
+			o->step, B(o->leaks.bytes_per_step), o->leaks.from_step, o->leaks.to_step);
 	else
-		put(how, "Blocks that were made %s %zu and lived",
-		    o->by_pass ? "by passes before the latest, in step" : "before step", o->step);
+		oom_say(how, "Blocks that were made %s %zu and lived",
+			o->by_pass ? "by passes before the latest, in step" : "before step",
+			o->step);
 	return o->leaks.count || o->grown > h->before ? o->grown : h->before;
 }
 
@@ -111,10 +97,11 @@ static uint64_t expandable(const struct oom *o, char *what, char *how)
 {
 	if (o->shot.moment.mapped_count || !o->timeline->framework || o->cached < o->reserved / 20)
 		return 0;
-	put(what, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
-		  "pieces can be used together");
-	put(how, "%s were reserved, %s of it allocated, the largest hole was %s", B(o->reserved),
-	    B(o->allocated), B(o->hole));
+	oom_say(what,
+		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
+		"pieces can be used together");
+	oom_say(how, "%s were reserved, %s of it allocated, the largest hole was %s",
+		B(o->reserved), B(o->allocated), B(o->hole));
 	return o->cached;
 }
 
@@ -124,12 +111,13 @@ static uint64_t gather_less(const struct oom *o, char *what, char *how)
 
 	if (!o->unsharded && !o->collective && !by_hand)
 		return 0;
-	put(what, "Gather less at a time: shard each layer by itself (fully_shard on the layers, "
-		  "then on the model) and reshard after forward");
-	put(how,
-	    "%s held by what is gathered, and half of the %s that were asked for, in units "
-	    "half as large",
-	    B(o->unsharded), B(o->block));
+	oom_say(what,
+		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
+		"then on the model) and reshard after forward");
+	oom_say(how,
+		"%s held by what is gathered, and half of the %s that were asked for, in units "
+		"half as large",
+		B(o->unsharded), B(o->block));
 	return o->unsharded + o->block / 2;
 }
 
@@ -138,15 +126,15 @@ static uint64_t less_workspace(const struct oom *o, char *what, char *how)
 	uint64_t held = o->shot.bytes[CATEGORY_workspace];
 
 	if (o->wanted_category == CATEGORY_workspace) {
-		put(what, "Let the library choose an algorithm without workspace: "
-			  "torch.backends.cudnn.benchmark = False, or deterministic = True");
-		put(how, "The workspace is what was asked for");
+		oom_say(what, "Let the library choose an algorithm without workspace: "
+			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
+		oom_say(how, "The workspace is what was asked for");
 		return o->block;
 	}
 	if (held < o->capacity / 20)
 		return 0;
-	put(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	put(how, "Blocks that functions of the libraries' workspaces made");
+	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
+	oom_say(how, "Blocks that functions of the libraries' workspaces made");
 	return held;
 }
 
@@ -157,15 +145,15 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 ||
 	    !o->shot.model->spans.forwards || p->largest < 5 * p->next)
 		return 0;
-	put(what,
-	    "Compute it in %d pieces, one after the other (chunk the batch through %s, a "
-	    "fused or chunked loss)",
-	    PIECES, WHO(&p->owner));
+	oom_say(what,
+		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
+		"fused or chunked loss)",
+		PIECES, WHO(&p->owner));
 	if (p->count == 1)
-		put(how, "One tensor of %s: all but one piece", B(p->bytes));
+		oom_say(how, "One tensor of %s: all but one piece", B(p->bytes));
 	else
-		put(how, "%zu tensors of %s to %s, %s together: all but one piece", p->count,
-		    B(p->largest / 2), B(p->largest), B(p->bytes));
+		oom_say(how, "%zu tensors of %s to %s, %s together: all but one piece", p->count,
+			B(p->largest / 2), B(p->largest), B(p->bytes));
 	return p->bytes - p->bytes / PIECES;
 }
 
@@ -178,22 +166,24 @@ static uint64_t no_grad(const struct oom *o, char *what, char *how)
 		here = oom_never_walked(o, &where);
 		if (!here)
 			return 0;
-		put(what,
-		    "Run the passes of %s under torch.inference_mode() or torch.no_grad(): nothing "
-		    "is kept for backward then",
-		    WHO(&where));
-		put(how, "Saved for backward in passes from there, and no backward pass ever came "
-			 "after one of them");
+		oom_say(what,
+			"Run the passes of %s under torch.inference_mode() or torch.no_grad(): "
+			"nothing "
+			"is kept for backward then",
+			WHO(&where));
+		oom_say(how,
+			"Saved for backward in passes from there, and no backward pass ever came "
+			"after one of them");
 		return here;
 	}
 	if (!bytes)
 		return 0;
-	put(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
-		  "backward then");
-	put(how,
-	    o->by_pass ? "Saved for backward in %zu passes that no backward pass came after"
-		       : "Saved for backward in %zu passes, and the program never ran backward",
-	    o->by_pass ? o->passes : o->step);
+	oom_say(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
+		      "backward then");
+	oom_say(how,
+		o->by_pass ? "Saved for backward in %zu passes that no backward pass came after"
+			   : "Saved for backward in %zu passes, and the program never ran backward",
+		o->by_pass ? o->passes : o->step);
 	return bytes;
 }
 
@@ -204,15 +194,15 @@ static uint64_t fused_attention(const struct oom *o, char *what, char *how)
 
 	if (!bytes)
 		return 0;
-	put(what,
-	    "Compute the attention of %s with a fused kernel, which keeps no scores: "
-	    "F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\" or "
-	    "\"flash_attention_2\")",
-	    where.function);
-	put(how,
-	    "Scores and their softmax, one value for each pair of positions, made there and "
-	    "alive%s",
-	    o->wanted.size >= o->spike.largest / 4 ? ", with what was asked for" : "");
+	oom_say(what,
+		"Compute the attention of %s with a fused kernel, which keeps no scores: "
+		"F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\" or "
+		"\"flash_attention_2\")",
+		where.function);
+	oom_say(how,
+		"Scores and their softmax, one value for each pair of positions, made there and "
+		"alive%s",
+		o->wanted.size >= o->spike.largest / 4 ? ", with what was asked for" : "");
 	return bytes;
 }
 
@@ -240,10 +230,11 @@ static uint64_t foreach_off(const struct oom *o, char *what, char *how)
 		if (o->shot.moment.blocks[i].size > largest)
 			largest = o->shot.moment.blocks[i].size;
 	}
-	put(what, "Make the optimizer with foreach=False (or fused=True): one parameter's "
-		  "temporaries at a time");
-	put(how, "Temporaries of the optimizer's step, with the one that was asked for, less the "
-		 "largest");
+	oom_say(what, "Make the optimizer with foreach=False (or fused=True): one parameter's "
+		      "temporaries at a time");
+	oom_say(how,
+		"Temporaries of the optimizer's step, with the one that was asked for, less the "
+		"largest");
 	return all - largest;
 }
 
@@ -253,12 +244,12 @@ static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
 
 	if (!state)
 		return 0;
-	put(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
-		  "optimizer with less of it");
-	put(how,
-	    o->projected ? "Trainable parameters %s, and that optimizer keeps as much for them"
-			 : "Blocks of the optimizer's state, beside %s of trainable parameters",
-	    B(o->trainable));
+	oom_say(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
+		      "optimizer with less of it");
+	oom_say(how,
+		o->projected ? "Trainable parameters %s, and that optimizer keeps as much for them"
+			     : "Blocks of the optimizer's state, beside %s of trainable parameters",
+		B(o->trainable));
 	return state;
 }
 
@@ -270,8 +261,9 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 
 	if (all < o->capacity / 3 || o->unsharded || o->collective)
 		return 0;
-	put(what, "Shard the model over two devices (FSDP), or use parameters of half the bytes");
-	put(how, "Half of the parameters, gradients and optimizer state");
+	oom_say(what,
+		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
+	oom_say(how, "Half of the parameters, gradients and optimizer state");
 	return all / 2;
 }
 
@@ -286,11 +278,11 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	all = o->passing - old + (asked ? o->block : 0);
 	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards || all < o->capacity / 20)
 		return 0;
-	put(what, "Take half the batch (and accumulate gradients over two)");
-	put(how,
-	    "Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
-	    "half of them",
-	    asked ? " with what was asked for" : "", B(all));
+	oom_say(what, "Take half the batch (and accumulate gradients over two)");
+	oom_say(how,
+		"Inputs, activations and temporaries of this step%s, %s, are in proportion to it: "
+		"half of them",
+		asked ? " with what was asked for" : "", B(all));
 	return all / 2;
 }
 
@@ -302,12 +294,13 @@ static uint64_t checkpoint(const struct oom *o, char *what, char *how)
 
 	if (!saves)
 		return 0;
-	put(what, "Checkpoint %s (torch.utils.checkpoint): compute its inside again in backward",
-	    name);
-	put(how,
-	    "Activations made inside %zu calls of it, less the inside of one and the output of "
-	    "each",
-	    calls);
+	oom_say(what,
+		"Checkpoint %s (torch.utils.checkpoint): compute its inside again in backward",
+		name);
+	oom_say(how,
+		"Activations made inside %zu calls of it, less the inside of one and the output of "
+		"each",
+		calls);
 	return saves;
 }
 
@@ -315,9 +308,10 @@ static uint64_t set_to_none(const struct oom *o, char *what, char *how)
 {
 	if (o->phase != PHASE_FORWARD || !o->shot.bytes[CATEGORY_gradients])
 		return 0;
-	put(what, "Free the gradients before the forward pass: zero_grad(set_to_none=True) (unless "
-		  "they are accumulated)");
-	put(how, "Gradients that were held while the forward pass ran");
+	oom_say(what,
+		"Free the gradients before the forward pass: zero_grad(set_to_none=True) (unless "
+		"they are accumulated)");
+	oom_say(how, "Gradients that were held while the forward pass ran");
 	return o->shot.bytes[CATEGORY_gradients];
 }
 

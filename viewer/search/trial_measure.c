@@ -126,8 +126,8 @@ static void describe(struct measured *m)
 			emit_text(m->out, "peak_class", category_name(a.lines[0].category));
 			emit_number(m->out, "peak_class_bytes", a.shot.bytes[a.lines[0].category]);
 			emit_text(m->out, "peak_line",
-				  owner_words(&a.lines[0].holder->owner, words, sizeof(words), 0));
-			emit_number(m->out, "peak_line_bytes", a.lines[0].holder->bytes);
+				  owner_words(&a.lines[0].owner, words, sizeof(words), 0));
+			emit_number(m->out, "peak_line_bytes", a.lines[0].bytes);
 		}
 		emit_object(m->out, "categories");
 		for (unsigned c = 0; c < CATEGORIES; c++)
