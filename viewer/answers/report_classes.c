@@ -4,68 +4,61 @@
 #include <string.h>
 
 #include "../documents/columns.h"
+#include "parts.h"
 #include "report.h"
 
 #define WHO	22 /* columns for a line of code */
 #define HOLDERS 3  /* lines of code to name for a class */
 
-struct share {
-	enum category category;
-	uint64_t bytes, blocks;
-	struct holders holders;
-};
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct share *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->category < y->category ? -1 : x->category > y->category;
-}
-
-static void sum_up(struct report *r, const struct moment *mo, struct share shares[CATEGORIES])
-{
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		shares[i] = (struct share){ .category = i };
-	for (size_t i = 0; i < mo->count; i++) {
-		const struct block *b = &mo->blocks[i];
-		struct share *s = &shares[classify(r->classifier, b).category];
-
-		s->bytes += b->size;
-		s->blocks++;
-		holders_add(&s->holders,
-			    (struct holder){ .owner = owners_find(&r->timeline.owners, b) },
-			    b->size);
-	}
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		holders_sort(&shares[i].holders);
-	qsort(shares, CATEGORIES, sizeof(*shares), by_bytes);
-}
-
 /* A row of each class and line; the class itself stands in the first of its rows. */
 struct view {
-	struct share shares[CATEGORIES];
-	uint64_t all;
+	uint64_t bytes[CATEGORIES], blocks[CATEGORIES], all;
+	unsigned order[CATEGORIES]; /* the largest class first */
+	struct holders lines;
 };
+
+static void sum_up(struct view *v, struct report *r, const struct moment *mo)
+{
+	for (size_t i = 0; i < mo->count; i++) {
+		const struct block *b = &mo->blocks[i];
+		enum category c = classify(r->classifier, b).category;
+
+		v->bytes[c] += b->size;
+		v->blocks[c]++;
+		holders_add(&v->lines,
+			    (struct holder){ .category = c,
+					     .owner = owners_find(&r->timeline.owners, b) },
+			    b->size);
+	}
+	holders_sort(&v->lines);
+}
+
+/* The nth largest line of a class, NULL = it has fewer. */
+static const struct holder *line_of(const struct holders *lines, enum category c, size_t nth)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->items[i].category == c && !nth--)
+			return &lines->items[i];
+	return NULL;
+}
 
 /* A line below the first is left out if it says next to nothing. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
 	const struct view *v = ctx;
-	const struct share *s = &v->shares[i / HOLDERS];
-	size_t k = i % HOLDERS;
-	const struct holder *h = &s->holders.items[k];
+	enum category c = v->order[i / HOLDERS];
+	const struct holder *h = line_of(&v->lines, c, i % HOLDERS);
+	bool first = i % HOLDERS == 0;
 
-	if (k >= s->holders.count)
+	if (!h)
 		return false;
-	*row = (struct row_report_class){ .class = s->category,
-					  .bytes = s->bytes,
-					  .blocks = s->blocks,
-					  .first = !k,
+	*row = (struct row_report_class){ .class = c,
+					  .bytes = v->bytes[c],
+					  .blocks = v->blocks[c],
+					  .first = first,
 					  .holder = h->owner,
 					  .held = h->bytes };
-	return !k || (h->bytes >= s->bytes / 10 && h->bytes >= v->all / 50);
+	return first || (h->bytes >= v->bytes[c] / 10 && h->bytes >= v->all / 50);
 }
 
 #define FIRST .when = AT_report_class_first
@@ -83,12 +76,12 @@ void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 		TEXT_COLUMN("", report_class_held, 1, 9),
 	};
 	struct view v = { .all = mo->bytes };
-	struct rows_report_class rows = { CATEGORIES * HOLDERS, class_row, &v };
+	struct rows_report_class rows = { 0, class_row, &v };
 
-	sum_up(r, mo, v.shares);
+	sum_up(&v, r, mo);
+	rows.count = HOLDERS * classes_by_bytes(v.bytes, v.order);
 	emit_columns(out, report_class, &rows, columns, 0);
-	for (unsigned i = 0; i < CATEGORIES; i++)
-		free(v.shares[i].holders.items);
+	free(v.lines.items);
 	emit_line(out, "%s", "");
 }
 

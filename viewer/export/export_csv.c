@@ -37,7 +37,7 @@ static void row(void *ctx, const struct export_cell *cells)
 			fputc(',', f);
 		if (cells[i].null)
 			continue;
-		if (export_columns[i].kind == COLUMN_TEXT)
+		if (export_columns[i].type == ARROW_TEXT)
 			put_text(f, cells[i].text, cells[i].len);
 		else
 			fprintf(f, "%" PRIu64, cells[i].number);

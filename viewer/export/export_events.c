@@ -173,15 +173,7 @@ static void arrow_event(void *ctx, const struct export_cell *cells)
 {
 	struct arrow_events *x = ctx;
 
-	for (unsigned i = 0; i < x->table.count; i++) {
-		if (cells[i].null)
-			continue;
-		if (x->columns[i].type == ARROW_TEXT)
-			arrow_text(x->arrow, i, cells[i].text, cells[i].len);
-		else
-			arrow_number(x->arrow, i, cells[i].number);
-	}
-	arrow_row(x->arrow);
+	export_arrow_row(x->arrow, x->columns, x->table.count, cells);
 }
 
 int export_event_table(struct export *x)

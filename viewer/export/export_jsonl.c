@@ -13,7 +13,7 @@ static void row(void *ctx, const struct export_cell *cells)
 		fprintf(f, "%s\"%s\":", i ? "," : "{", export_columns[i].name);
 		if (cells[i].null)
 			fputs("null", f);
-		else if (export_columns[i].kind == COLUMN_TEXT)
+		else if (export_columns[i].type == ARROW_TEXT)
 			emit_json_string(f, cells[i].text, cells[i].len);
 		else
 			fprintf(f, "%" PRIu64, cells[i].number);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const struct export_column export_columns[COLUMNS] = {
+const struct arrow_column export_columns[COLUMNS] = {
 #define COLUMN(name, kind, unit, meaning) { #name, COLUMN_##kind, unit, meaning },
 #include "export_columns.def"
 #undef COLUMN

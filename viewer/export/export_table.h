@@ -6,9 +6,8 @@
 #ifndef VIEWER_EXPORT_TABLE_H
 #define VIEWER_EXPORT_TABLE_H
 
+#include "arrow.h"
 #include "export.h"
-
-enum column_kind { COLUMN_NUMBER = 1, COLUMN_TEXT };
 
 enum column {
 #define COLUMN(name, kind, unit, meaning) COLUMN_##name,
@@ -17,13 +16,11 @@ enum column {
 	COLUMNS
 };
 
-struct export_column {
-	const char *name;
-	enum column_kind kind;
-	const char *unit, *meaning;
-};
+/* The kinds of export_columns.def. */
+#define COLUMN_NUMBER ARROW_UINT64
+#define COLUMN_TEXT   ARROW_TEXT
 
-extern const struct export_column export_columns[COLUMNS];
+extern const struct arrow_column export_columns[COLUMNS];
 
 struct export_cell {
 	bool null;
@@ -31,6 +28,9 @@ struct export_cell {
 	const char *text;
 	size_t len;
 };
+
+void export_arrow_row(struct arrow *a, const struct arrow_column *columns, unsigned count,
+		      const struct export_cell *cells);
 
 /* row(ctx, cells) for each block. */
 void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
