@@ -78,6 +78,7 @@ enum gmt_flag {
 	GMT_FLAG_TRUNCATED = 1 << 4, /* the stack was deeper than what is kept */
 	GMT_FLAG_NO_PYTHON = 1 << 5, /* the thread has no Python state */
 	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its birth: its true age is unknown */
+	GMT_FLAG_NO_TENSOR = 1 << 7, /* a block of no new tensor: what was asked for is not known */
 };
 
 /* What kind of memory a MEM_* or PHYS_* event is about (arg0). */

@@ -37,6 +37,7 @@ bool torch_tags(void);
 
 /* `impl` = TensorImpl. false: no memory of its own (undefined, wrapped, fake), or not on CUDA. */
 bool torch_memory_of(const void *impl, struct torch_memory *m);
+bool torch_storage_memory(const void *storage, struct torch_memory *m); /* StorageImpl */
 /* p.grad of the parameter `impl`; NULL = none. */
 const void *torch_grad_of(const void *impl);
 /* Whether a differentiable operation made the tensor `impl`. */
@@ -54,6 +55,10 @@ void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, 
 
 /* Fills name and scope with the backward node that runs on this thread (0, 0 = none). */
 void torch_node_now(struct gmt_event *e);
+
+/* A block was handed out: whether a tensor asked for it, and how large it is for that. */
+void torch_size_block(struct gmt_event *e);
+bool torch_sizes(void); /* whether tensors are seen asking */
 
 /* Called once a session, when the release is known. */
 void torch_ranges_start(void);

@@ -43,8 +43,10 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 
 	if (d.type != CUDA || !gmt_recording())
 		return;
-	if (bytes > 0)
+	if (bytes > 0) {
 		e.stream = current_stream(d.index);
+		torch_size_block(&e);
+	}
 	torch_node_now(&e);
 	gmt_capture_from(&e, hook);
 }

@@ -8,6 +8,7 @@
 
 #include "../base/elfsym.h"
 #include "../recording/ranges.h"
+#include "result.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct context {
 
 /* at::RecordFunctionCallback, the same in every release of torch_versions.def; passed by value. */
 struct callback {
-	struct context **(*start)(struct context **result, const void *range);
+	const void *start; /* (range) -> std::unique_ptr of a context */
 	void (*end)(const void *range, struct context *context);
 	double probability;
 	bool scopes[SCOPES];
@@ -71,7 +72,7 @@ static void record(enum gmt_kind kind, const struct context *c)
 	range_record(kind, GMT_RANGE_FRAMEWORK, c->number, c->name);
 }
 
-static struct context **begin(struct context **result, const void *range)
+static __attribute__((used)) struct context **begin(struct context **result, const void *range)
 {
 	const char *name = gmt_recording() ? range_name(range) : NULL;
 	struct context *c = name ? take() : NULL;
@@ -83,6 +84,7 @@ static struct context **begin(struct context **result, const void *range)
 	}
 	return result;
 }
+RESULT_FUNCTION(gmt_range_begin, begin);
 
 static void end(const void *range, struct context *c)
 {
@@ -99,7 +101,9 @@ static void tell(const char *state)
 void torch_ranges_start(void)
 {
 	static bool added;
-	struct callback c = { .start = begin, .end = end, .probability = 1.0 };
+	struct callback c = { .start = (const void *)gmt_range_begin,
+			      .end = end,
+			      .probability = 1.0 };
 	uint64_t (*add)(struct callback) = (uint64_t(*)(struct callback))elfsym_find(ADD_CALLBACK);
 
 	range_name = (const char *(*)(const void *))elfsym_find(RANGE_NAME);

@@ -4,6 +4,7 @@
  * saved for backward, that one released, a gradient arrived. Application threads; the framework's
  * functions run as ever.
  */
+#include "result.h"
 #include "torch.h"
 
 #define LEAF	_ZN5torch8autograd14AccumulateGradC1EN2at6TensorE
@@ -28,13 +29,11 @@ struct tensors {
 
 #pragma GCC visibility push(default)
 void LEAF(void *node, struct tensor *variable);
-void *ARRIVE(void *result, void *node, struct tensors *grads);
 void SAVE(struct tensor *saved, const struct tensor *variable, bool is_output, bool is_inplace);
 void RELEASE(struct tensor *saved);
 #pragma GCC visibility pop
 
 typedef void leaf_fn(void *, struct tensor *);
-typedef void *arrive_fn(void *, void *, struct tensors *);
 typedef void save_fn(struct tensor *, const struct tensor *, bool, bool);
 typedef void release_fn(struct tensor *);
 
@@ -92,9 +91,10 @@ static void tell_moved(const void *node, const void *parameter)
  * p.grad afterwards is what counts: the tensor that arrives is taken as it is, copied, or added to
  * the one that is there. Without one afterwards (a hook took it away), it is the one that came.
  */
-void *ARRIVE(void *result, void *node, struct tensors *grads)
+static __attribute__((used)) void *arrive(void *result, const void *node,
+					  const struct tensors *grads)
 {
-	REAL(arrive_fn, ARRIVE);
+	REAL(result_fn, ARRIVE);
 	struct torch_memory came, now;
 	const void *parameter, *grad;
 	bool tags = torch_tags();
@@ -102,10 +102,10 @@ void *ARRIVE(void *result, void *node, struct tensors *grads)
 	came.addr = 0;
 	if (tags && grads->begin != grads->end && !torch_memory_of(grads->begin->impl, &came))
 		came.addr = 0;
-	result = real(result, node, grads);
+	result = result_call(real, result, (uintptr_t)node, (uintptr_t)grads, 0, 0, 0, 0, 0);
 	if (!tags)
 		return result;
-	parameter = *(const void *const *)((char *)node + torch_layout()->variable);
+	parameter = *(const void *const *)((const char *)node + torch_layout()->variable);
 	tell_moved(node, parameter);
 	grad = parameter ? torch_grad_of(parameter) : NULL;
 	if (torch_memory_of(grad, &now))
@@ -114,6 +114,7 @@ void *ARRIVE(void *result, void *node, struct tensors *grads)
 		torch_tag(GMT_TAG_GRAD, &came, node);
 	return result;
 }
+RESULT_FUNCTION(ARRIVE, arrive);
 
 /*
  * A SavedVariable begins with the tensor it holds and is moved about, so the tensor (its

@@ -42,21 +42,24 @@ static uint64_t bytes_before(const void *impl, const struct torch_layout *l)
 	return type < sizeof(element_bytes) ? elements * element_bytes[type] : 0;
 }
 
-bool torch_memory_of(const void *impl, struct torch_memory *m)
+bool torch_storage_memory(const void *storage, struct torch_memory *m)
 {
-	const struct torch_layout *l = torch_layout();
-	const void *storage = impl && l ? pointer(impl, IMPL_STORAGE) : NULL;
-	const int8_t *device;
-	uint64_t before;
+	const int8_t *device = (const int8_t *)storage + STORAGE_DEVICE;
 
-	if (!storage)
-		return false;
-	device = (const int8_t *)storage + STORAGE_DEVICE;
 	m->addr = word(storage, STORAGE_DATA);
 	m->size = word(storage, STORAGE_BYTES);
 	m->device = device[1];
 	/* a size that is a symbol is negative */
-	if (device[0] != CUDA || !m->addr || (int64_t)m->size <= 0)
+	return device[0] == CUDA && m->addr && (int64_t)m->size > 0;
+}
+
+bool torch_memory_of(const void *impl, struct torch_memory *m)
+{
+	const struct torch_layout *l = torch_layout();
+	const void *storage = impl && l ? pointer(impl, IMPL_STORAGE) : NULL;
+	uint64_t before;
+
+	if (!storage || !torch_storage_memory(storage, m))
 		return false;
 	before = bytes_before(impl, l);
 	if (before < m->size)

@@ -190,6 +190,8 @@ static void tell(void)
 		fact("torch.tags", "on");
 	else
 		unverified("torch.tags");
+	if (gmt_config.tags && torch.layout && torch_sizes())
+		fact("torch.sizes", "on");
 	if (torch.layout)
 		torch_ranges_start();
 	else

@@ -136,3 +136,48 @@ def test_moved_leaf(programs, tool):
     moved = [e for e in events if e.get("kind") == "tag_moved"]
     assert len(leaves) == 1 and {e["arg0"] for e in moved} == {leaves[0]["arg0"]}
     assert [e["addr"] for e in (*leaves, *moved)] == [int(a) for a in done.stdout.split()]
+
+
+SIZES = """
+import json, sys, torch
+MIB = 1 << 20
+kept, made = [], []
+for i in range(12):  # each takes whole a piece that is larger
+    n = (3 + i) * MIB
+    kept += [torch.empty(20 * MIB - 2048 * i, dtype=torch.uint8, device="cuda")]
+    made += [lambda n=n: torch.empty(n - 999, dtype=torch.uint8, device="cuda"),
+             lambda n=n: torch.empty_strided((n // 4096, 1000), (1, n // 4096), device="cuda"),
+             lambda n=n: torch.zeros((n // 40000, 100, 100), dtype=torch.int64, device="cuda").float()]
+held = [f() for f in made]
+sizes = [t.untyped_storage().nbytes() for t in held]
+for again in range(3):
+    del held[::2]
+    held += [torch.empty((s - 700_000 - 77 * again) // 4, device="cuda") for s in sizes[::3]]
+    held[-1].add(1).resize_(MIB + 12345 * again)
+    grown = torch.empty(1, device="cuda")
+    grown.resize_(MIB // 3 + 1000 * again)
+    held += [grown]
+blocks = [b for s in torch.cuda.memory_snapshot() for b in s["blocks"] if b["state"] == "active_allocated"]
+json.dump({b["address"]: b["requested_size"] for b in blocks}, open("asked.json", "w"))
+"""
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_what_was_asked_for(programs, tool):
+    """For every block that a tensor got, against the allocator's own account of requests."""
+    done = programs("-c", SIZES, GPUMEMTRACE_OUTPUT="run.gmt")
+    assert done.returncode == 0, done.stderr
+    asked, no_tensor = {}, set()
+    for e in tool.events(programs.folder / "run.gmt"):
+        if e.get("kind") == "block_alloc":
+            asked[e["addr"]] = e["size"]
+            (no_tensor.add if e["flags"] & 128 else no_tensor.discard)(e["addr"])
+        elif e.get("kind") == "tag_asked":
+            assert asked[e["addr"]] - e["size"] >= 512
+            asked[e["addr"]] = e["size"]
+    truth = json.loads((programs.folder / "asked.json").read_text())
+    known = {int(a): n for a, n in truth.items() if int(a) not in no_tensor}
+    assert len(known) > 30 and len(known) > 0.9 * len(truth)
+    assert {a: -(-asked[a] // 512) for a in known} == {a: -(-n // 512) for a, n in known.items()}
+    assert sum(asked[a] == n for a, n in known.items()) > 10  # the others have no more than they asked for, rounded

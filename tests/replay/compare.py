@@ -30,7 +30,7 @@ SETTINGS = [
 CARDS = {"retries": ("small=2GiB", 0.9), "outside": ("small=2GiB", 0.9)}
 FRACTIONS = {"large_pieces": 0.015, "kinds_of_sizes": 0.016, "emptied": 0.008, "evaluated": 0.008, "varied_batches": 0.009}
 OTHERS = """tests/classes/case_adamw.py tests/classes/case_generate.py tests/classes/case_sgd_resnet.py
-tests/classes/case_amp.py tests/classes/case_seq2seq.py tests/classes/case_lora.py tests/classes/case_cuda_graph.py
+tests/classes/case_amp.py tests/classes/case_meta.py tests/classes/case_lora.py tests/classes/case_cuda_graph.py
 tests/classes/case_checkpoint.py tests/classes/case_gan.py tests/classes/case_diffusion.py""".split()
 
 

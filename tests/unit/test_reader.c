@@ -203,15 +203,20 @@ static bool starts_block(size_t at)
 }
 
 /* Where the same bytes around a gap of n leave the same file, it may as well be a gap that begins
- * with a block: two blocks begin alike. */
+ * with a block: two blocks begin alike, or end alike. */
 static size_t same_gap(size_t from, size_t n)
 {
 	const uint8_t *data = small.file.data;
-	size_t at = from;
+	size_t before = from, behind = from;
 
-	while (at && !starts_block(at) && data[at - 1] == data[at + n - 1])
-		at--;
-	return starts_block(at) ? at : from;
+	while (before && !starts_block(before) && data[before - 1] == data[before + n - 1])
+		before--;
+	while (behind + n < small.file.len && !starts_block(behind) &&
+	       data[behind] == data[behind + n])
+		behind++;
+	if (starts_block(before))
+		return before;
+	return starts_block(behind) ? behind : from;
 }
 
 /* Pieces cut out, doubled, or overwritten: blocks that are still in one piece are read. */

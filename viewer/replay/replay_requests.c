@@ -114,6 +114,7 @@ static void take(struct requests_all *all, struct requests *r, const struct gmt_
 	life = new_life(r, e);
 	life->born--;
 	life->there = e->seq <= all->state_seq;
+	life->tells = all->tells && !(e->flags & GMT_FLAG_NO_TENSOR);
 	life->segment = requests_segment(r, e->addr);
 	if (life->segment && r->segments[life->segment - 1].stream == UINT16_MAX) {
 		r->segments[life->segment - 1].stream = life->stream;
@@ -181,6 +182,7 @@ static int event(void *ctx, const struct gmt_event *e)
 	case GMT_TAG_SAVED:
 	case GMT_TAG_GRAD:
 	case GMT_TAG_MOVED:
+	case GMT_TAG_ASKED:
 		if (r)
 			storage(r, e);
 		break;
@@ -193,8 +195,10 @@ static int event(void *ctx, const struct gmt_event *e)
 int requests_read(struct requests_all *all, struct recording *recording)
 {
 	struct defs_text state = defs_meta(&recording->defs, "state_events");
+	struct defs_text sizes = defs_meta(&recording->defs, "torch.sizes");
 
 	memset(all, 0, sizeof(*all));
+	all->tells = sizes.len == 2 && !memcmp(sizes.s, "on", 2);
 	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
 	return recording_run(recording, UINT64_MAX, event, all);
 }

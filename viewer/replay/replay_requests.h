@@ -40,6 +40,7 @@ struct request_life {
 	uint16_t stream; /* index in streams */
 	bool fresh;	 /* its segment was made for it */
 	bool there;	 /* it was there when the recording began */
+	bool tells;	 /* an event says if less was asked for than it has */
 	bool exact;	 /* `asked` is what was asked for */
 };
 
@@ -96,6 +97,7 @@ struct requests_all {
 	} * rows;
 	size_t row_count, row_room;
 	uint64_t state_seq;
+	bool tells; /* its tensors say what they asked for */
 };
 
 /* 0, or a sentence was said and an exit code. */

@@ -46,7 +46,10 @@ static void study_take(struct study *s, const struct request *q)
 		segment->pool = pool_of_new(s, life);
 	s->current[life->stream] = segment ? segment->pool : 0;
 	pass_do(&s->pass, q, (uint64_t)life->units * UNIT);
-	if (s->pass.allocator.cut || small) {
+	if (life->tells) {
+		life->asked = life->asked ? life->asked : life->units;
+		life->exact = true;
+	} else if (s->pass.allocator.cut || small) {
 		life->asked = life->units;
 		life->exact = true;
 	} else {
