@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/need.h"
 #include "registers_parts.h"
 
@@ -105,22 +106,14 @@ static enum stop stop_any(const struct target *t, struct stopped *s)
 	return got;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static bool stop_one(const struct target *t, double seconds, struct stopped *s,
 		     char why[ATTACH_WHY])
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
-	double end = now() + seconds;
+	double end = clock_seconds() + seconds;
 	enum stop got;
 
-	while ((got = stop_any(t, s)) == STOP_BUSY && now() < end)
+	while ((got = stop_any(t, s)) == STOP_BUSY && clock_seconds() < end)
 		nanosleep(&pause, NULL);
 	if (got == STOP_FORBIDDEN)
 		return forbidden(t->pid, why);

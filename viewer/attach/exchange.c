@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
+#include "../base/need.h"
 #include "../base/say.h"
 
 #define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
@@ -93,10 +95,8 @@ static char *write_source(const struct exchange *x)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = need_stream(&text, &len);
 
-	if (!f)
-		return NULL;
 	fputs("exec(", f);
 	put_literal(f, exchange_source);
 	fputs(", {'__name__': 'gpumemtrace_attach', 'request': (", f);
@@ -109,14 +109,6 @@ static char *write_source(const struct exchange *x)
 static bool lives(const struct exchange *x)
 {
 	return !kill(x->pid, 0) || errno == EPERM;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static bool refused(const struct exchange *x, char why[ATTACH_WHY])
@@ -169,7 +161,7 @@ static bool no_answer(const struct exchange *x, char why[ATTACH_WHY])
 static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY])
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	double start = now(), latest = start;
+	double start = clock_seconds(), latest = start;
 	long long seen = 0;
 
 	while (!there(x, "snapshot")) {
@@ -183,18 +175,18 @@ static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY
 			snprintf(why, ATTACH_WHY, "interrupted; it was left alone");
 			return false;
 		}
-		if (there(x, "recording") && now() - start < x->seconds + x->patience) {
+		if (there(x, "recording") && clock_seconds() - start < x->seconds + x->patience) {
 			x->recorded = true;
-			latest = now();
+			latest = clock_seconds();
 			if (stop && stop())
 				end_recording(x);
-			say_progress("seconds recorded", (uint64_t)(now() - start),
+			say_progress("seconds recorded", (uint64_t)(clock_seconds() - start),
 				     (uint64_t)x->seconds);
 		}
 		if (written(x) != seen)
-			latest = now();
+			latest = clock_seconds();
 		seen = written(x);
-		if (now() - latest > x->patience)
+		if (clock_seconds() - latest > x->patience)
 			return no_answer(x, why);
 		nanosleep(&pause, NULL);
 	}
@@ -210,7 +202,7 @@ bool exchange_run(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY])
 	if (!make_folder(x, why))
 		return false;
 	source = write_source(x);
-	fine = source && attach_start(x->pid, source, x->patience, why) && wait_for(x, stop, why);
+	fine = attach_start(x->pid, source, x->patience, why) && wait_for(x, stop, why);
 	free(source);
 	return fine;
 }

@@ -193,19 +193,23 @@ bool emit_colour(const struct emit *e)
 	return e->bold;
 }
 
-static void print_plain(struct emit *e, const char *format, va_list args)
+/* A line of text: what stands before and behind is printed as it is. */
+static void print_line(struct emit *e, const char *before, const char *format, va_list args,
+		       const char *behind)
 {
 	char *text;
-	int len = vasprintf(&text, format, args);
+	int len = e->json ? -1 : vasprintf(&text, format, args);
 
 	if (len < 0)
 		return;
 	while (len && text[len - 1] == ' ')
 		text[--len] = 0;
+	fputs(before, e->f);
 	if (e->markdown)
 		emit_escaped(e, text);
 	else
 		emit_plain_string(e->f, text, (size_t)len);
+	fputs(behind, e->f);
 	free(text);
 }
 
@@ -213,12 +217,9 @@ void emit_line(struct emit *e, const char *format, ...)
 {
 	va_list args;
 
-	if (e->json)
-		return;
 	va_start(args, format);
-	print_plain(e, format, args);
+	print_line(e, "", format, args, "\n");
 	va_end(args);
-	fputc('\n', e->f);
 }
 
 void emit_raw(struct emit *e, const char *format, ...)
@@ -236,13 +237,13 @@ void emit_title(struct emit *e, const char *format, ...)
 {
 	va_list args;
 
-	if (e->json)
-		return;
-	fputs(e->markdown ? "### " : e->bold ? "\033[1m" : "", e->f);
 	va_start(args, format);
-	print_plain(e, format, args);
+	print_line(e,
+		   e->markdown ? "### "
+		   : e->bold   ? "\033[1m"
+			       : "",
+		   format, args, e->bold ? "\033[0m\n" : "\n");
 	va_end(args);
-	fputs(e->bold ? "\033[0m\n" : "\n", e->f);
 }
 
 void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text)
@@ -263,6 +264,21 @@ void emit_paragraph(struct emit *out, const char *first, const char *next, const
 			text++;
 		lead = next;
 	}
+}
+
+void emit_sentence(struct emit *out, const char *next, const char *format, ...)
+{
+	char *text;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = out->json ? -1 : vasprintf(&text, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	emit_paragraph(out, "", next, text);
+	free(text);
 }
 
 /* An arrow between two words is no markup. */
@@ -305,13 +321,9 @@ void emit_point(struct emit *e, const char *format, ...)
 {
 	va_list args;
 
-	if (e->json)
-		return;
-	fputs(e->markdown ? "- " : "", e->f);
 	va_start(args, format);
-	print_plain(e, format, args);
+	print_line(e, e->markdown ? "- " : "", format, args, "\n");
 	va_end(args);
-	fputc('\n', e->f);
 }
 
 void emit_fold(struct emit *e, const char *title)

@@ -54,6 +54,10 @@ void emit_title(struct emit *e, const char *format, ...) __attribute__((format(p
  * other after `next`. */
 void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text);
 
+/* The same, made as by printf; the first line stands at the left. */
+void emit_sentence(struct emit *out, const char *next, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* A sentence with its number; one of several facts below each other. */
 void emit_item(struct emit *e, size_t number, const char *text);
 void emit_point(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "emit_json.h"
 
 static const char *command;
@@ -64,18 +64,10 @@ void say_note(const char *format, ...)
 	va_end(args);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 void say_progress(const char *what, uint64_t done, uint64_t all)
 {
 	static double begin, last;
-	double t = now();
+	double t = clock_seconds();
 
 	if (begin == 0)
 		begin = last = t;

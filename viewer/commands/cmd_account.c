@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "../answers/account.h"
-#include "../base/human.h"
-#include "../documents/columns.h"
 #include "command.h"
 
 struct account_options {
@@ -175,20 +173,15 @@ static void document(struct emit *out, struct view *v, const struct timeline *t)
 	emit_document(out, account, &row);
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+static int answer(const void *options, struct emit *out, struct timeline *t)
 {
 	const struct account_options *o = options;
-	struct timeline t = { 0 };
 	struct account a;
 	struct view v = { .account = &a };
-	int rc = timeline_open(&t, r, o->device);
 
-	if (rc)
-		return rc;
-	account_make(&a, &t, o->figures);
-	document(out, &v, &t);
-	text(out, &v, &t);
-	timeline_close(&t);
+	account_make(&a, t, o->figures);
+	document(out, &v, t);
+	text(out, &v, t);
 	return 0;
 }
 
@@ -219,6 +212,6 @@ const struct command command_account = {
 		"temporaries, residual memory. The shape of the model is inferred from exact sizes "
 		"where it is not given.",
 	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct account_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_DEVICE(struct account_options, answer),
+	COMMAND_FILE(struct account_options, RUN, COMMAND_ROWS),
 };

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "../attach/exchange.h"
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/columns.h"
 #include "../recording/running.h"
 #include "command.h"
 #include "import_made.h"
@@ -148,11 +145,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "PID", OPERAND_ONE, offsetof(struct attach_options, pid) },
-	{ 0 },
-};
-
 const struct command command_attach = {
 	.name = "attach",
 	.summary = "what a process holds that was started without us",
@@ -161,7 +153,6 @@ const struct command command_attach = {
 		"its allocations of that time are there too, with the Python lines that made "
 		"them.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct attach_options),
+	COMMAND_TAKES(struct attach_options, OPERAND(struct attach_options, pid, "PID", ONE)),
 	.run = run_attach,
 };

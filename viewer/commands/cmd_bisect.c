@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../base/say.h"
 #include "../search/bisect.h"
 #include "command.h"
 #include "run_program.h"
@@ -93,13 +92,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "GOOD", OPERAND_ONE, offsetof(struct bisect_options, good) },
-	{ "BAD", OPERAND_ONE, offsetof(struct bisect_options, bad) },
-	{ "COMMAND", OPERAND_REST, offsetof(struct bisect_options, command) },
-	{ 0 },
-};
-
 const struct command command_bisect = {
 	.name = "bisect",
 	.summary = "the commit that raised the peak",
@@ -108,7 +100,8 @@ const struct command command_bisect = {
 		"where the program fails are skipped. Ends with the `diff` of that commit and its "
 		"parent.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct bisect_options),
+	COMMAND_TAKES(struct bisect_options, OPERAND(struct bisect_options, good, "GOOD", ONE),
+		      OPERAND(struct bisect_options, bad, "BAD", ONE),
+		      OPERAND(struct bisect_options, command, "COMMAND", REST)),
 	.run = run_bisect,
 };

@@ -5,8 +5,6 @@
 
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "bounds.h"
 #include "check_reports.h"
 #include "command.h"

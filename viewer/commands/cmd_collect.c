@@ -5,10 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/human.h"
 #include "../base/need.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../lake/lake_index.h"
 #include "../lake/lake_recording.h"
 #include "../ranks/ranks_work.h"
@@ -202,9 +199,6 @@ const struct command command_collect = {
 		"it. What was collected before is written anew, never twice. A recording that "
 		"cannot be read is skipped, and the exit code is 3.",
 	.options = options,
-	.operands =
-		(const struct operand_row[]){
-			{ "RUN", OPERAND_MANY, offsetof(struct collect_options, files) }, { 0 } },
-	.size = sizeof(struct collect_options),
+	COMMAND_TAKES(struct collect_options, OPERAND(struct collect_options, files, "RUN", MANY)),
 	.run = run_collect,
 };

@@ -7,9 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../base/human.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../recording/asking.h"
 #include "../recording/running.h"
 #include "command.h"
@@ -203,13 +200,6 @@ static int run_ctl(const void *options, struct emit *out)
 	return rc;
 }
 
-static const struct operand_row operands[] = {
-	{ "PID|FILE", OPERAND_ONE, offsetof(struct ctl_options, process) },
-	{ "REQUEST", OPERAND_ONE, offsetof(struct ctl_options, what) },
-	{ "NAME|FILE", OPERAND_OPTIONAL, offsetof(struct ctl_options, argument) },
-	{ 0 },
-};
-
 static const struct option_row options[] = { { 0 } };
 
 const struct command command_ctl = {
@@ -223,8 +213,9 @@ const struct command command_ctl = {
 		"dropped, "
 		"and what the recorder itself takes.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct ctl_options),
+	COMMAND_TAKES(struct ctl_options, OPERAND(struct ctl_options, process, "PID|FILE", ONE),
+		      OPERAND(struct ctl_options, what, "REQUEST", ONE),
+		      OPERAND(struct ctl_options, argument, "NAME|FILE", OPTIONAL)),
 	.check = check,
 	.run = run_ctl,
 };

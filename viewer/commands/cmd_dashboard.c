@@ -3,10 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../lake/lake_index.h"
 #include "../lake/lake_page.h"
 #include "command.h"
@@ -68,9 +65,7 @@ const struct command command_dashboard = {
 		"never used, fragmentation by setting, all runs. Its tables sort and search. "
 		"Needs DuckDB, as gpumemtrace sql does.",
 	.options = options,
-	.operands =
-		(const struct operand_row[]){
-			{ "LAKE", OPERAND_ONE, offsetof(struct dashboard_options, lake) }, { 0 } },
-	.size = sizeof(struct dashboard_options),
+	COMMAND_TAKES(struct dashboard_options,
+		      OPERAND(struct dashboard_options, lake, "LAKE", ONE)),
 	.run = run_dashboard,
 };

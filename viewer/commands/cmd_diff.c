@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "../base/amount.h"
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
 #include "../page/page_write.h"
@@ -170,12 +168,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "OLD", OPERAND_ONE, offsetof(struct diff_options, old) },
-	{ "NEW", OPERAND_ONE, offsetof(struct diff_options, new) },
-	{ 0 },
-};
-
 const struct command command_diff = {
 	.name = "diff",
 	.summary = "what changed in memory between two runs",
@@ -185,8 +177,8 @@ const struct command command_diff = {
 		"first. With -o also as a page: both runs on one axis, a differential flame graph, "
 		"tables to sort.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct diff_options),
+	COMMAND_TAKES(struct diff_options, OPERAND(struct diff_options, old, "OLD", ONE),
+		      OPERAND(struct diff_options, new, "NEW", ONE)),
 	.run = run_diff,
 	.ranks = COMMAND_PAIRS,
 	.file = offsetof(struct diff_options, old),

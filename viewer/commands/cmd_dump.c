@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "command.h"
 
@@ -242,5 +241,5 @@ const struct command command_dump = {
 		"that its kind carries. With --json one object a line.",
 	.options = options,
 	.answer = answer,
-	COMMAND_FILE(struct dump_options, OPERAND_ONE, COMMAND_ONE),
+	COMMAND_FILE(struct dump_options, ONE, COMMAND_ONE),
 };

@@ -7,10 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../export/export.h"
 #include "command.h"
 
@@ -217,7 +214,7 @@ const struct command command_export = {
 		"rank.",
 	.options = options,
 	.run = run_export,
-	COMMAND_FILE(struct export_options, OPERAND_RUN, COMMAND_FILES),
+	COMMAND_FILE(struct export_options, RUN, COMMAND_FILES),
 	.output = offsetof(struct export_options, output),
 	.format = offsetof(struct export_options, to),
 };

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/say.h"
 #include "../search/search.h"
 #include "command.h"
 #include "run_program.h"
@@ -90,11 +89,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "COMMAND", OPERAND_REST, offsetof(struct fit_options, command) },
-	{ 0 },
-};
-
 const struct command command_fit = {
 	.name = "fit",
 	.summary = "which cards a program fits, and with which settings",
@@ -103,8 +97,7 @@ const struct command command_fit = {
 		"for each setting, and finds the largest value that fits. Exit code 1 if none "
 		"fits.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct fit_options),
+	COMMAND_TAKES(struct fit_options, OPERAND(struct fit_options, command, "COMMAND", REST)),
 	.check = check,
 	.run = run_fit,
 };

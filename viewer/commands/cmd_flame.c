@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "../answers/flame.h"
-#include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "command.h"
 
@@ -214,5 +211,5 @@ const struct command command_flame = {
 	.options = options,
 	.check = check,
 	.answer = answer,
-	COMMAND_FILE(struct flame_options, OPERAND_ONE, COMMAND_ONE),
+	COMMAND_FILE(struct flame_options, ONE, COMMAND_ONE),
 };

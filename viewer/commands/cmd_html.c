@@ -2,11 +2,8 @@
 /* html: one page that explains a run, and needs nothing but a browser. */
 #include <stdlib.h>
 
-#include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../page/page.h"
 #include "../page/page_write.h"
 #include "command.h"

@@ -4,10 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/columns.h"
 #include "../import/import.h"
 #include "command.h"
 #include "import_made.h"
@@ -59,11 +56,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "SNAPSHOT", OPERAND_ONE, offsetof(struct import_options, file) },
-	{ 0 },
-};
-
 const struct command command_import = {
 	.name = "import",
 	.summary = "make a recording of a PyTorch memory snapshot",
@@ -71,7 +63,6 @@ const struct command command_import = {
 		"zstd or gzip; nothing in it is executed) and says what it lacks. Every other "
 		"command also takes such a snapshot as its FILE.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct import_options),
+	COMMAND_TAKES(struct import_options, OPERAND(struct import_options, file, "SNAPSHOT", ONE)),
 	.run = run_import,
 };

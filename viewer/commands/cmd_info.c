@@ -4,8 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../base/human.h"
-#include "../documents/columns.h"
 #include "../page/page_redact.h"
 #include "../recording/recording.h"
 #include "../recording/tally.h"
@@ -181,5 +179,5 @@ const struct command command_info = {
 		"it is whole.",
 	.options = options,
 	.answer = answer,
-	COMMAND_FILE(struct info_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_FILE(struct info_options, RUN, COMMAND_ROWS),
 };

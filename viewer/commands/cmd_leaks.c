@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
-#include "../base/human.h"
-#include "../documents/columns.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 
@@ -52,19 +50,19 @@ static bool module_of(struct timeline *t, struct owner *module, struct owner *ca
 
 static void text_step(struct emit *out, struct timeline *t)
 {
-	char a[OWNER_WORDS], b[OWNER_WORDS], text[2 * OWNER_WORDS + 200];
+	char a[OWNER_WORDS], b[OWNER_WORDS];
 	struct owner module, caller;
 
 	if (!module_of(t, &module, &caller))
 		return;
-	snprintf(text, sizeof(text),
-		 "A step here is one call of %s%s%s: the outermost module's, as no optimizer's "
-		 "step was seen%s. If that is one layer of a model, or one of several calls, these "
-		 "steps are those calls.",
-		 owner_words(&module, a, sizeof(a), 0), caller.file[0] ? ", made at " : "",
-		 caller.file[0] ? owner_place(&caller, b, sizeof(b), 0) : "",
-		 t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
-	emit_paragraph(out, "", "", text);
+	emit_sentence(
+		out, "",
+		"A step here is one call of %s%s%s: the outermost module's, as no optimizer's "
+		"step was seen%s. If that is one layer of a model, or one of several calls, these "
+		"steps are those calls.",
+		owner_words(&module, a, sizeof(a), 0), caller.file[0] ? ", made at " : "",
+		caller.file[0] ? owner_place(&caller, b, sizeof(b), 0) : "",
+		t->steps.basis == STEPS_FORWARD ? ", and no backward pass" : "");
 	emit_line(out, "%s", "");
 }
 
@@ -144,23 +142,18 @@ static void text(struct emit *out, struct timeline *t, const struct leaks *l,
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+static int answer(const void *options, struct emit *out, struct timeline *t)
 {
 	const struct leaks_options *o = options;
-	struct timeline t = { 0 };
 	struct leaks leaks = { 0 };
 	struct view view = { .leaks = &leaks };
 	struct row_leaks row;
-	int rc = timeline_open(&t, r, o->device);
 
-	if (rc)
-		return rc;
-	leaks_find(&leaks, &t);
-	row = document(&t, &view);
+	leaks_find(&leaks, t);
+	row = document(t, &view);
 	emit_document(out, leaks, &row);
-	text(out, &t, &leaks, &row, o->top);
+	text(out, t, &leaks, &row, o->top);
 	leaks_free(&leaks);
-	timeline_close(&t);
 	return 0;
 }
 
@@ -177,6 +170,6 @@ const struct command command_leaks = {
 		"lines of code that hold more with every step: how many bytes a step, since which "
 		"step, and the first and the latest block that stayed.",
 	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct leaks_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_DEVICE(struct leaks_options, answer),
+	COMMAND_FILE(struct leaks_options, RUN, COMMAND_ROWS),
 };

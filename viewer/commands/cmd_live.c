@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include "../answers/chart.h"
-#include "../base/human.h"
 #include "../classes/classify.h"
-#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../stacks/owners.h"
 #include "command.h"
@@ -83,41 +81,22 @@ static void text(struct emit *out, const struct model *m, struct moment *mo,
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
-static void print(struct emit *out, struct recording *r, const struct model *m, struct moment *mo,
-		  const struct live_options *o)
+static int answer(const void *options, struct emit *out, struct command_moment *m)
 {
-	struct stacks stacks;
-	struct owners owners;
+	const struct live_options *o = options;
+	struct moment *mo = &m->moment;
 	struct view view = { .moment = mo,
-			     .owners = emit_json(out) ? NULL : &owners,
+			     .classifier = m->classifier,
+			     .owners = emit_json(out) ? NULL : &m->owners,
 			     .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
 				.bytes = mo->bytes,
 				.blocks = { mo->count, block_row, &view } };
 
-	owners_open(&owners, &stacks, &r->defs);
-	view.classifier = classifier_new(m, &owners);
 	emit_document(out, live, &row);
 	if (!emit_json(out))
-		text(out, m, mo, &row, o->top);
-	classifier_free(view.classifier);
-	owners_close(&owners);
-}
-
-static int answer(const void *options, struct emit *out, struct recording *r)
-{
-	const struct live_options *o = options;
-	struct moment_query at = o->at;
-	struct model model;
-	struct moment mo = { 0 };
-	int rc = moments_one(r, &model, &mo, &at, o->device);
-
-	if (rc)
-		return rc;
-	print(out, r, &model, &mo, o);
-	model_free(&model);
-	moment_free(&mo);
+		text(out, &m->model, mo, &row, o->top);
 	return 0;
 }
 
@@ -136,6 +115,6 @@ const struct command command_live = {
 		"mark:NAME#K its Kth. oom is the last time that memory ran out. Nanoseconds are "
 		"those of dump; 1.5s counts from the first event.",
 	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct live_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_MOMENT(struct live_options, answer),
+	COMMAND_FILE(struct live_options, RUN, COMMAND_ROWS),
 };

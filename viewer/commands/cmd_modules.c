@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include "../answers/module_tree.h"
-#include "../base/human.h"
 #include "../base/need.h"
-#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
@@ -195,5 +193,5 @@ const struct command command_modules = {
 		"from one line are one row.",
 	.options = options,
 	.answer = answer,
-	COMMAND_FILE(struct modules_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_FILE(struct modules_options, RUN, COMMAND_ROWS),
 };

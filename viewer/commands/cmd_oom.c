@@ -2,8 +2,6 @@
 /* oom: why memory ran out, who held it, and what would have made it fit. */
 
 #include "../answers/values.h"
-#include "../base/human.h"
-#include "../base/say.h"
 #include "../oom/oom_ranks.h"
 #include "command.h"
 

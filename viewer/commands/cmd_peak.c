@@ -4,8 +4,6 @@
 
 #include "../answers/parts.h"
 #include "../answers/peak.h"
-#include "../base/human.h"
-#include "../documents/columns.h"
 #include "command.h"
 
 #define WHO 37
@@ -55,22 +53,17 @@ static void text(struct emit *out, const struct peak_answer *a, const struct row
 	emit_top(out, class_line, &row->lines, columns, top, "  ");
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+static int answer(const void *options, struct emit *out, struct timeline *t)
 {
 	const struct peak_options *o = options;
-	struct timeline t = { 0 };
 	struct peak_answer a;
 	struct row_peak row;
-	int rc = timeline_open(&t, r, o->device);
 
-	if (rc)
-		return rc;
-	peak_find(&a, &t);
+	peak_find(&a, t);
 	row = peak_document(&a);
 	emit_document(out, peak, &row);
 	text(out, &a, &row, o->top);
 	peak_free(&a);
-	timeline_close(&t);
 	return 0;
 }
 
@@ -86,6 +79,6 @@ const struct command command_peak = {
 	.text = "Prints when the peak was, in which step and phase, its classes, and the lines of "
 		"code that held most of it, each with its class.",
 	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct peak_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_DEVICE(struct peak_options, answer),
+	COMMAND_FILE(struct peak_options, RUN, COMMAND_ROWS),
 };

@@ -2,9 +2,6 @@
 /* recover: what can be read of a recording, and of the live file beside it, as a new whole file. */
 #include <inttypes.h>
 
-#include "../base/human.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "command.h"
 #include "copying.h"
@@ -68,5 +65,5 @@ const struct command command_recover = {
 		"as they are; recover is for keeping or sending them as one file.",
 	.options = options,
 	.run = run_recover,
-	COMMAND_FILE(struct recover_options, OPERAND_ONE, COMMAND_ONE),
+	COMMAND_FILE(struct recover_options, ONE, COMMAND_ONE),
 };

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "../base/amount.h"
-#include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
-#include "../documents/columns.h"
 #include "../replay/packing.h"
 #include "../replay/replay.h"
 #include "command.h"
@@ -163,36 +160,35 @@ static void text_best(struct emit *out, const struct view *v)
 {
 	const struct try *best = &v->tries[v->best];
 	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], line[400];
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
-		snprintf(line, sizeof(line),
-			 "Best: %s. It refuses %llu requests where the recording's settings refuse "
-			 "%llu.",
-			 best->conf, (unsigned long long)best->outcome.ooms,
-			 (unsigned long long)v->own.outcome.ooms);
+		emit_sentence(out, "",
+			      "Best: %s. It refuses %llu requests where the recording's settings "
+			      "refuse %llu.",
+			      best->conf, (unsigned long long)best->outcome.ooms,
+			      (unsigned long long)v->own.outcome.ooms);
 	else if (now < own)
-		snprintf(line, sizeof(line),
-			 "Best: %s. It reserves %s less than the recording's settings: %s, not %s.",
-			 best->conf, human_bytes(a, own - now), human_bytes(b, now),
-			 human_bytes(c, own));
+		emit_sentence(out, "",
+			      "Best: %s. It reserves %s less than the recording's settings: %s, "
+			      "not %s.",
+			      best->conf, human_bytes(a, own - now), human_bytes(b, now),
+			      human_bytes(c, own));
 	else
-		snprintf(line, sizeof(line),
-			 "None of them reserves less than the recording's settings (%s).",
-			 v->own.conf);
-	emit_paragraph(out, "", "", line);
+		emit_sentence(out, "",
+			      "None of them reserves less than the recording's settings (%s).",
+			      v->own.conf);
 }
 
 static void text_trust(struct emit *out, const struct view *v)
 {
 	const struct replay_outcome *o = &v->own.outcome;
-	char a[HUMAN_MAX], b[HUMAN_MAX], line[400];
+	char a[HUMAN_MAX], b[HUMAN_MAX];
 
-	snprintf(line, sizeof(line),
-		 "With the recording's settings (%s) the cache holds what was recorded after %s of "
-		 "%s requests.",
-		 v->own.conf, human_count(a, o->agree), human_count(b, o->events));
-	emit_paragraph(out, "", "", line);
+	emit_sentence(out, "",
+		      "With the recording's settings (%s) the cache holds what was recorded after "
+		      "%s of %s requests.",
+		      v->own.conf, human_count(a, o->agree), human_count(b, o->events));
 }
 
 static void text(struct emit *out, struct view *v, struct row_replay *row)
@@ -343,5 +339,5 @@ const struct command command_replay = {
 		"all addresses planned.",
 	.options = options,
 	.answer = answer,
-	COMMAND_FILE(struct replay_options, OPERAND_RUN, COMMAND_ONE),
+	COMMAND_FILE(struct replay_options, RUN, COMMAND_ONE),
 };

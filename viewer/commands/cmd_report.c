@@ -145,5 +145,5 @@ const struct command command_report = {
 	.options = options,
 	.answer = answer,
 	.with_peak = offsetof(struct report_options, with_peak),
-	COMMAND_FILE(struct report_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_FILE(struct report_options, RUN, COMMAND_ROWS),
 };

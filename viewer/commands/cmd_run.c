@@ -8,9 +8,7 @@
 #include <time.h>
 
 #include "../answers/values.h"
-#include "../base/human.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../recording/recording.h"
 #include "child.h"
 #include "command.h"
@@ -208,11 +206,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "COMMAND", OPERAND_REST, offsetof(struct run_options, command) },
-	{ 0 },
-};
-
 const struct command command_run = {
 	.name = "run",
 	.summary = "run a program and record its GPU memory",
@@ -220,7 +213,6 @@ const struct command command_run = {
 		"exit code do not change; at the end one line on stderr names the recording. In "
 		"FILE %p stands for the process id, %h for the host, %r for the rank.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct run_options),
+	COMMAND_TAKES(struct run_options, OPERAND(struct run_options, command, "COMMAND", REST)),
 	.run = run_run,
 };

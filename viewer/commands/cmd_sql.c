@@ -4,8 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/say.h"
-#include "../documents/columns.h"
+#include "../base/need.h"
 #include "../lake/lake_engine.h"
 #include "../lake/lake_index.h"
 #include "../lake/lake_sql.h"
@@ -103,7 +102,7 @@ static int ask(const struct sql_options *o, const char *lake, struct emit *out)
 	};
 	char *prepare = NULL;
 	size_t len;
-	FILE *f = open_memstream(&prepare, &len);
+	FILE *f = need_stream(&prepare, &len);
 	int rc;
 
 	lake_sql_prepare(f, lake);
@@ -164,11 +163,7 @@ const struct command command_sql = {
 		"directly too, also for the tables allocations and events. DuckDB is taken from "
 		"the Python that has it: pip install duckdb.",
 	.options = options,
-	.operands =
-		(const struct operand_row[]){
-			{ "QUERY", OPERAND_OPTIONAL, offsetof(struct sql_options, query) },
-			{ "LAKE", OPERAND_MANY, offsetof(struct sql_options, lake) },
-			{ 0 } },
-	.size = sizeof(struct sql_options),
+	COMMAND_TAKES(struct sql_options, OPERAND(struct sql_options, query, "QUERY", OPTIONAL),
+		      OPERAND(struct sql_options, lake, "LAKE", MANY)),
 	.run = run_sql,
 };

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "../stacks/demangle.h"
 #include "../stacks/owners.h"
@@ -198,12 +196,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct stack_options, file) },
-	{ "ID", OPERAND_OPTIONAL, offsetof(struct stack_options, id) },
-	{ 0 },
-};
-
 const struct command command_stack = {
 	.name = "stack",
 	.summary = "the frames of one stack",
@@ -212,8 +204,8 @@ const struct command command_stack = {
 		"native functions come from the libraries on this machine whose build-id is the "
 		"recorded one.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct stack_options),
+	COMMAND_TAKES(struct stack_options, OPERAND(struct stack_options, file, "FILE", ONE),
+		      OPERAND(struct stack_options, id, "ID", OPTIONAL)),
 	.run = run_stack,
 	.ranks = COMMAND_ONE,
 	.file = offsetof(struct stack_options, file),

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../answers/parts.h"
-#include "../documents/columns.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
@@ -141,9 +140,12 @@ static void text(struct emit *out, const struct row_steps *row, const struct vie
 	emit_columns(out, steps_row, &row->rows, columns, 0);
 }
 
-static void print(struct emit *out, struct timeline *v, long top)
+static int answer(const void *options, struct emit *out, struct timeline *v)
 {
-	struct view view = { .timeline = v, .lines = !emit_json(out), .most = top > 0 ? top : 0 };
+	const struct steps_options *o = options;
+	struct view view = { .timeline = v,
+			     .lines = !emit_json(out),
+			     .most = o->top > 0 ? (size_t)o->top : 0 };
 	const struct extent *peak = timeline_peak(v, &view.best);
 	struct row_steps row;
 	struct instant at;
@@ -164,18 +166,6 @@ static void print(struct emit *out, struct timeline *v, long top)
 	emit_document(out, steps, &row);
 	if (!emit_json(out))
 		text(out, &row, &view, peak);
-}
-
-static int answer(const void *options, struct emit *out, struct recording *r)
-{
-	const struct steps_options *o = options;
-	struct timeline t = { 0 };
-	int rc = timeline_open(&t, r, o->device);
-
-	if (rc)
-		return rc;
-	print(out, &t, o->top);
-	timeline_close(&t);
 	return 0;
 }
 
@@ -192,6 +182,6 @@ const struct command command_steps = {
 		"optimizer: the peak, what was still allocated at the end, and the growth. JSON "
 		"has every step.",
 	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct steps_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_DEVICE(struct steps_options, answer),
+	COMMAND_FILE(struct steps_options, RUN, COMMAND_ROWS),
 };

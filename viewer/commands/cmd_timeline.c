@@ -4,8 +4,6 @@
 
 #include "../answers/chart.h"
 #include "../answers/parts.h"
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "command.h"
 
@@ -17,7 +15,7 @@ struct timeline_options {
 
 /* Everything about one device. */
 struct view {
-	struct timeline timeline;
+	struct timeline *timeline;
 	struct envelope envelope;
 	struct instant peak;
 	size_t step; /* of the phase that is being written */
@@ -52,7 +50,7 @@ static bool bucket_row(void *ctx, size_t i, struct row_timeline_bucket *row)
 static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 {
 	struct view *v = ctx;
-	const struct timeline *t = &v->timeline;
+	const struct timeline *t = v->timeline;
 	const struct span *span = &t->model.spans.items[i];
 	bool tail;
 
@@ -70,16 +68,16 @@ static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 
 static void document(struct emit *out, struct view *v)
 {
-	const struct model *m = &v->timeline.model;
+	const struct model *m = &v->timeline->model;
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
-	struct row_timeline row = { .device = v->timeline.device,
+	struct row_timeline row = { .device = v->timeline->device,
 				    .first_ns = m->first_ns,
 				    .last_ns = m->last_ns,
 				    .peak_bytes = peak->max.bytes,
 				    .peak_time_ns = peak->max.time_ns,
 				    .peak_text = v->peak.text,
 				    .buckets = { v->envelope.count, bucket_row, &v->envelope },
-				    .phases = { v->timeline.model.spans.count, phase_row, v } };
+				    .phases = { v->timeline->model.spans.count, phase_row, v } };
 
 	emit_document(out, timeline, &row);
 }
@@ -87,14 +85,14 @@ static void document(struct emit *out, struct view *v)
 static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
-	const struct model *m = &v->timeline.model;
+	const struct model *m = &v->timeline->model;
 	struct chart chart = { .envelope = &v->envelope,
-			       .timeline = &v->timeline,
+			       .timeline = v->timeline,
 			       .height = o->height > 0 ? (unsigned)o->height : 16,
 			       .blocks = !o->ascii && chart_utf8() };
 
 	emit_peak_title(out,
-			&(struct peak_words){ m, v->timeline.device, peak->max.bytes, 0,
+			&(struct peak_words){ m, v->timeline->device, peak->max.bytes, 0,
 					      peak->max.seq, peak->max.time_ns, v->peak.text });
 	if (moments_state_only(m))
 		emit_line(out, "Nothing changes over time: `report` shows what is held.");
@@ -116,7 +114,7 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 
 static int fill(struct view *v, enum envelope_axis axis, size_t most)
 {
-	struct timeline *t = &v->timeline;
+	struct timeline *t = v->timeline;
 	struct envelope *e = &v->envelope;
 	size_t step;
 	int rc = 0;
@@ -133,22 +131,19 @@ static int fill(struct view *v, enum envelope_axis axis, size_t most)
 	return rc;
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+static int answer(const void *options, struct emit *out, struct timeline *t)
 {
 	const struct timeline_options *o = options;
 	bool events = o->by && !strcmp(o->by, "events");
-	struct view v = { 0 };
-	int rc = timeline_open(&v.timeline, r, o->device);
+	struct view v = { .timeline = t };
+	int rc =
+		fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
 
-	if (rc)
-		return rc;
-	rc = fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
 	if (!rc)
 		document(out, &v);
 	if (!rc && !emit_json(out))
 		text(out, &v, o);
 	envelope_free(&v.envelope);
-	timeline_close(&v.timeline);
 	return rc;
 }
 
@@ -183,6 +178,6 @@ const struct command command_timeline = {
 		"reduced series: least, most and last of each bucket, exact, with the classes.",
 	.options = options,
 	.check = check,
-	.answer = answer,
-	COMMAND_FILE(struct timeline_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_DEVICE(struct timeline_options, answer),
+	COMMAND_FILE(struct timeline_options, RUN, COMMAND_ROWS),
 };

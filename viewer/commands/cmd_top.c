@@ -4,14 +4,11 @@
  * that took long is followed by a longer wait.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
-#include "../base/human.h"
+#include "../base/clock.h"
 #include "../base/need.h"
-#include "../base/say.h"
-#include "../documents/columns.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
@@ -188,14 +185,6 @@ static void show(struct emit *out, const struct top_options *o, struct view *v, 
 	free(text);
 }
 
-static uint64_t milliseconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* At most a fifth of the time is spent on reading; the first look, which reads all, is no measure.
  */
 static unsigned rest(const struct top_options *o, uint64_t took)
@@ -211,7 +200,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 	int rc = 0, key = 0;
 
 	while (!rc && key != 'q') {
-		uint64_t start = milliseconds();
+		uint64_t start = clock_ms();
 		bool gone = pid && !running_lives(pid), first = !v->f.whole_reads;
 
 		if (!ended) {
@@ -221,7 +210,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 				show(out, o, v, ended);
 		}
 		if (!rc)
-			key = screen_key(rest(o, first ? 0 : milliseconds() - start));
+			key = screen_key(rest(o, first ? 0 : clock_ms() - start));
 	}
 	return rc;
 }
@@ -269,11 +258,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "PID|FILE", OPERAND_ONE, offsetof(struct top_options, what) },
-	{ 0 },
-};
-
 const struct command command_top = {
 	.name = "top",
 	.summary = "what a running process holds now",
@@ -281,8 +265,7 @@ const struct command command_top = {
 		"by class, the lines of code that hold most, the step and the phase. q quits. If "
 		"stdin or stdout is not a terminal, and with --json, one look is printed.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct top_options),
+	COMMAND_TAKES(struct top_options, OPERAND(struct top_options, what, "PID|FILE", ONE)),
 	.run = run_top,
 	.ranks = COMMAND_ONE,
 	.file = offsetof(struct top_options, what),

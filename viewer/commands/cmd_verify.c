@@ -4,8 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/say.h"
-#include "../documents/document.h"
 #include "../recording/recording.h"
 #include "../recording/running.h"
 #include "../recording/tally.h"
@@ -158,5 +156,5 @@ const struct command command_verify = {
 		"good "
 		"recording as long as its .live file is beside it.",
 	.answer = answer,
-	COMMAND_FILE(struct verify_options, OPERAND_RUN, COMMAND_ROWS),
+	COMMAND_FILE(struct verify_options, RUN, COMMAND_ROWS),
 };

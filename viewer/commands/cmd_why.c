@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
-#include "../base/say.h"
 #include "../classes/classify.h"
-#include "../documents/document.h"
 #include "../moments/moments.h"
 #include "command.h"
 
@@ -28,15 +25,16 @@ static const struct block *block_at(const struct moment *mo, uint64_t addr)
 	return NULL;
 }
 
-static int no_block(const struct why_options *o, const struct model *m, const struct moment *mo)
+static int no_block(const struct why_options *o, const struct command_moment *m)
 {
+	const struct moment *mo = &m->moment;
 	char when[MOMENTS_WHEN];
 
 	return say_error(EXIT_USAGE,
 			 "%s: no block holds address %s on device %d%s; `live` lists those "
 			 "that are alive, and --at names another moment",
 			 o->file, o->addr, mo->device,
-			 moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
+			 moments_when(&m->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
 static void text(struct emit *out, const struct row_why *w)
@@ -54,15 +52,15 @@ static void text(struct emit *out, const struct row_why *w)
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
-static void print(struct emit *out, struct classifier *c, struct owners *owners,
-		  const struct moment *mo, const struct block *b)
+static void print(struct emit *out, struct command_moment *m, const struct block *b)
 {
+	struct classifier *c = m->classifier;
 	struct verdict v = classify(c, b);
-	struct owner maker = owners_find(owners, b);
-	const struct defs_source *s = defs_source(owners->stacks->defs, maker.file, maker.line);
+	struct owner maker = owners_find(&m->owners, b);
+	const struct defs_source *s = defs_source(m->stacks.defs, maker.file, maker.line);
 	char reason[1024];
-	struct row_why row = { .device = mo->device,
-			       .time_ns = mo->time_ns,
+	struct row_why row = { .device = m->moment.device,
+			       .time_ns = m->moment.time_ns,
 			       .addr = b->addr,
 			       .size = b->size,
 			       .category = v.category,
@@ -83,38 +81,15 @@ static void print(struct emit *out, struct classifier *c, struct owners *owners,
 	text(out, &row);
 }
 
-static int explain(struct emit *out, struct recording *r, const struct model *m,
-		   const struct moment *mo, const struct why_options *o)
-{
-	const struct block *b = block_at(mo, o->address);
-	struct stacks stacks;
-	struct owners owners;
-	struct classifier *c;
-
-	if (!b)
-		return no_block(o, m, mo);
-	owners_open(&owners, &stacks, &r->defs);
-	c = classifier_new(m, &owners);
-	print(out, c, &owners, mo, b);
-	classifier_free(c);
-	owners_close(&owners);
-	return 0;
-}
-
-static int answer(const void *options, struct emit *out, struct recording *r)
+static int answer(const void *options, struct emit *out, struct command_moment *m)
 {
 	const struct why_options *o = options;
-	struct moment_query at = o->at;
-	struct model model;
-	struct moment mo = { 0 };
-	int rc = moments_one(r, &model, &mo, &at, o->device);
+	const struct block *b = block_at(&m->moment, o->address);
 
-	if (rc)
-		return rc;
-	rc = explain(out, r, &model, &mo, o);
-	model_free(&model);
-	moment_free(&mo);
-	return rc;
+	if (!b)
+		return no_block(o, m);
+	print(out, m, b);
+	return 0;
 }
 
 static int check(void *options)
@@ -136,12 +111,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_ONE, offsetof(struct why_options, file) },
-	{ "ADDR", OPERAND_ONE, offsetof(struct why_options, addr) },
-	{ 0 },
-};
-
 const struct command command_why = {
 	.name = "why",
 	.summary = "the class of a block, and the reason",
@@ -149,10 +118,10 @@ const struct command command_why = {
 		"inside "
 		"it will do), how sure that is, and what it rests on. `live` lists the blocks.",
 	.options = options,
-	.operands = operands,
-	.size = sizeof(struct why_options),
 	.check = check,
-	.answer = answer,
+	COMMAND_MOMENT(struct why_options, answer),
+	COMMAND_TAKES(struct why_options, OPERAND(struct why_options, file, "FILE", ONE),
+		      OPERAND(struct why_options, addr, "ADDR", ONE)),
 	.ranks = COMMAND_ONE,
 	.file = offsetof(struct why_options, file),
 };

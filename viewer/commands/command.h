@@ -6,10 +6,11 @@
 #ifndef VIEWER_COMMAND_H
 #define VIEWER_COMMAND_H
 
+#include "../base/human.h"
+#include "../base/say.h"
+#include "../documents/columns.h"
+#include "../moments/timeline.h"
 #include "options.h"
-
-struct emit;
-struct recording;
 
 /* What a command makes of a run with several recordings: a folder of them, or several files. */
 enum command_ranks {
@@ -21,6 +22,15 @@ enum command_ranks {
 	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
 };
 
+/* A moment of a recording and what says of its blocks what they are for. */
+struct command_moment {
+	struct model model;
+	struct moment moment;
+	struct stacks stacks;
+	struct owners owners;
+	struct classifier *classifier;
+};
+
 struct command {
 	const char *name;
 	const char *summary; /* one line for the list */
@@ -29,9 +39,13 @@ struct command {
 	const struct operand_row *operands;
 	size_t size;		     /* of the struct that the two tables fill */
 	int (*check)(void *options); /* may be NULL; 0, or said what is wrong with them */
-	/* One of the two. An answer is of the recording `file`, open while it runs. Exit codes. */
+	/* One of these. An answer is of the recording `file`, of its device, of its moment: open
+	 * while it runs. Exit codes. */
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
+	int (*of_device)(const void *options, struct emit *out, struct timeline *t);
+	int (*of_moment)(const void *options, struct emit *out, struct command_moment *m);
+	size_t device, at; /* offsets of the long and of the struct moment_query that these take */
 	enum command_ranks ranks;
 	size_t file;	  /* offset of its path in the options */
 	size_t other;	  /* of the second one */
@@ -42,15 +56,30 @@ struct command {
 	bool (*plain)(void *options);
 };
 
-/* Of a command whose operand is FILE, the member of the struct `type` that holds it. */
-#define COMMAND_OPERAND(type, member, operand, of_many)                           \
-	.size = sizeof(type), .file = offsetof(type, member), .ranks = (of_many), \
-	.operands = (const struct operand_row[])                                  \
-	{                                                                         \
-		{ "FILE", (operand), offsetof(type, member) }, { 0 },             \
+/* What it takes besides options: rows of the struct `type` that its tables fill. */
+#define COMMAND_TAKES(type, ...)                                       \
+	.size = sizeof(type), .operands = (const struct operand_row[]) \
+	{                                                              \
+		__VA_ARGS__,                                           \
+		{                                                      \
+			0                                              \
+		}                                                      \
 	}
+#define OPERAND(type, member, name, kind)                      \
+	{                                                      \
+		(name), OPERAND_##kind, offsetof(type, member) \
+	}
+
+/* Of a command whose operand is FILE, the member of the struct `type` that holds it. */
+#define COMMAND_OPERAND(type, member, kind, of_many)                                              \
+	COMMAND_TAKES(type, OPERAND(type, member, "FILE", kind)), .file = offsetof(type, member), \
+								  .ranks = (of_many)
 #define COMMAND_FILE(type, operand, of_many) COMMAND_OPERAND(type, file, operand, of_many)
-#define COMMAND_LIST(type)		     COMMAND_OPERAND(type, files, OPERAND_MANY, COMMAND_ALL)
+#define COMMAND_LIST(type)		     COMMAND_OPERAND(type, files, MANY, COMMAND_ALL)
+
+#define COMMAND_DEVICE(type, f) .of_device = (f), .device = offsetof(type, device)
+#define COMMAND_MOMENT(type, f) \
+	.of_moment = (f), .device = offsetof(type, device), .at = offsetof(type, at)
 
 /* Runs it on one recording. An exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);

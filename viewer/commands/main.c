@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/emit.h"
-#include "../base/say.h"
 #include "../base/version.h"
 #include "command.h"
 #include "completions.h"

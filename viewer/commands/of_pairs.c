@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/emit.h"
 #include "../base/need.h"
-#include "../base/say.h"
 #include "../ranks/ranks_print.h"
 #include "of_ranks.h"
 
@@ -32,21 +30,15 @@ struct pairs {
 	bool *marked; /* ranks, for who needs such a list */
 };
 
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Of the same rank; of recordings that say none, that of the same name. */
 static const char *partner_of(const struct ranks_run *old, const struct rank_file *f)
 {
 	for (size_t i = 0; i < old->count; i++) {
 		const struct rank_file *g = &old->items[i];
 
-		if (f->rank >= 0 ? g->rank == f->rank
-				 : g->rank < 0 && !strcmp(base(g->path), base(f->path)))
+		if (f->rank >= 0
+			    ? g->rank == f->rank
+			    : g->rank < 0 && !strcmp(owners_base(g->path), owners_base(f->path)))
 			return g->path;
 	}
 	return NULL;
@@ -184,18 +176,17 @@ static void text_shared(struct pairs *p)
 	struct rows_ranks_shared rows = shared(p);
 	struct row_ranks_shared row;
 	size_t all = compared(p);
-	char ranks[80], text[200];
+	char ranks[80];
 
 	for (size_t i = 0; i < rows.count && all > 1; i++) {
 		shared_row(p, i, &row);
 		ranks_words(p->new, p->marked, ranks, sizeof(ranks));
 		if (row.ranks == all)
-			snprintf(text, sizeof(text), "Finding %zu: all %zu ranks have it.", i + 1,
-				 all);
+			emit_sentence(p->out, "  ", "Finding %zu: all %zu ranks have it.", i + 1,
+				      all);
 		else
-			snprintf(text, sizeof(text), "Finding %zu: %zu of %zu ranks have it: %s.",
-				 i + 1, (size_t)row.ranks, all, ranks);
-		emit_paragraph(p->out, "", "  ", text);
+			emit_sentence(p->out, "  ", "Finding %zu: %zu of %zu ranks have it: %s.",
+				      i + 1, (size_t)row.ranks, all, ranks);
 	}
 }
 
@@ -228,7 +219,7 @@ static int print_text(struct pairs *p, const struct ranks_strays *s)
 		emit_line(p->out, "```");
 	if (compared(p) > 1)
 		emit_title(p->out, "The most growth, or the least shrinking: %s",
-			   f->name[0] ? f->name : base(f->path));
+			   f->name[0] ? f->name : owners_base(f->path));
 	emit_line(p->out, "%s", "");
 	set_files(p->command, p->options, p->partner[p->worst], f->path);
 	return command_perform(p->command, p->options, p->out);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../base/say.h"
 #include "../classes/classify.h"
 #include "command.h"
 

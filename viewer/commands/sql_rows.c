@@ -47,7 +47,7 @@ static char *object_of(const struct sql_rows *r, struct json cells)
 {
 	char *text = NULL;
 	size_t len = 0, i = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = need_stream(&text, &len);
 	struct json cell = json_first(cells, NULL);
 
 	fputc('{', f);

@@ -83,12 +83,12 @@ int lake_page(struct page_text *text, const char *lake)
 {
 	char *prepare = NULL;
 	size_t len;
-	FILE *f = open_memstream(&prepare, &len);
+	FILE *f = need_stream(&prepare, &len);
 	int rc = 0;
 
 	lake_sql_prepare(f, lake);
 	fclose(f);
-	f = open_memstream(&text->first, &text->first_len);
+	f = need_stream(&text->first, &text->first_len);
 	fputc('{', f);
 	member(f, "tool", VIEWER_VERSION);
 	fputc(',', f);

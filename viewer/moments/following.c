@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "following.h"
 
-#include <time.h>
-
+#include "../base/clock.h"
 #include "../recording/running.h"
 #include "moments.h"
 
@@ -87,11 +86,8 @@ static int event(void *ctx, const struct gmt_event *e)
 
 static void begin_look(struct following *f)
 {
-	struct timespec t;
-	uint64_t now;
+	uint64_t now = clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	f->waiting = false;
 	f->wait_ns = UINT64_MAX;
 	if (!f->once && running_lives(f->recording.info->pid) && f->recording.info->last_ns <= now)

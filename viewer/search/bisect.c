@@ -128,8 +128,8 @@ static int measure_end(struct bisect *b, struct trial *t, const char *name, cons
 		return say_error(EXIT_UNREADABLE, "%s could not be measured", name);
 	if (t->verdict != ENDING_FAILED)
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s: the program failed with exit code %d: %s", name,
-			 t->code, trial_string(t, "last_words", words, sizeof(words)));
+	return say_error(EXIT_UNREADABLE, "%s: the program failed with exit code %" PRIu64 ": %s",
+			 name, t->code, trial_string(t, "last_words", words, sizeof(words)));
 }
 
 static int find_limit(struct bisect *b, const struct trial *good, const struct trial *bad)
@@ -178,7 +178,7 @@ static char *self_line(const struct bisect *b)
 	char *line = NULL, *word, path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	size_t len = 0;
-	FILE *f = open_memstream(&line, &len);
+	FILE *f = need_stream(&line, &len);
 
 	path[n < 0 ? 0 : n] = 0;
 	word = quoted(path);

@@ -2,6 +2,7 @@
 #include "search.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ static int check(const struct search *s)
 			return 0;
 	vary_words(&s->plan.varied, &t->setting, setting, sizeof(setting));
 	return say_error(EXIT_UNREADABLE,
-			 "the program failed with exit code %d on %s%s%s, and memory was not the "
+			 "the program failed with exit code %" PRIu64
+			 " on %s%s%s, and memory was not the "
 			 "reason: %s",
 			 t->code, t->card->name, setting[0] ? ", " : "", setting,
 			 trial_string(t, "last_words", words, sizeof(words)));

@@ -46,33 +46,31 @@ static uint64_t value_of(const struct range *r, const struct setting *s)
 	return strtoull(s->values[r->at], NULL, 10);
 }
 
-/* What the cells say: a value above one that does not fit says nothing. */
-static void begin(const struct range *r, struct largest *l)
+/* What the cells say of values that fit, or of those that do not. */
+static void look_at_cells(const struct range *r, struct largest *l, bool fits)
 {
-	struct search *s = r->search;
-
-	for (size_t i = 0; i < s->cell_count; i++) {
-		struct cell *c = &s->cells[i];
+	for (size_t i = 0; i < r->search->cell_count; i++) {
+		struct cell *c = &r->search->cells[i];
 		uint64_t value = value_of(r, &c->setting);
 
-		if (c->card != l->card || !same_others(r, &c->setting, &l->setting) || c->fits)
+		if (c->card != l->card || !same_others(r, &c->setting, &l->setting) ||
+		    c->fits != fits || (l->high && value >= l->high))
 			continue;
-		if (!l->high || value < l->high) {
+		if (!fits) {
 			l->high = value;
 			l->high_trial = c->trial;
-		}
-	}
-	for (size_t i = 0; i < s->cell_count; i++) {
-		struct cell *c = &s->cells[i];
-		uint64_t value = value_of(r, &c->setting);
-
-		if (c->card != l->card || !same_others(r, &c->setting, &l->setting) || !c->fits)
-			continue;
-		if (value > l->low && (!l->high || value < l->high)) {
+		} else if (value > l->low) {
 			l->low = value;
 			l->low_trial = c->trial;
 		}
 	}
+}
+
+/* A value above one that does not fit says nothing. */
+static void begin(const struct range *r, struct largest *l)
+{
+	look_at_cells(r, l, false);
+	look_at_cells(r, l, true);
 }
 
 /* Needs of two values that fit, on a card of the same generation. */
@@ -208,8 +206,7 @@ int search_largest(struct search *s)
 	while (!rc && more)
 		rc = one_round(&r, &more);
 	for (size_t i = 0; i < s->largest_count; i++)
-		s->largest[i].setting = s->largest[i].low
-						? with_value(&r, &s->largest[i], s->largest[i].low)
-						: s->largest[i].setting;
+		if (s->largest[i].low)
+			s->largest[i].setting = with_value(&r, &s->largest[i], s->largest[i].low);
 	return rc;
 }

@@ -12,15 +12,14 @@
 
 static char *command_line(const struct search *s)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	char *text;
+	size_t len;
+	FILE *f = need_stream(&text, &len);
 
-	for (char *const *c = s->plan.command; f && *c; c++)
+	for (char *const *c = s->plan.command; *c; c++)
 		fprintf(f, "%s%s", c == s->plan.command ? "" : " ", *c);
-	if (f)
-		fclose(f);
-	return text ? text : need_copy("", 0);
+	fclose(f);
+	return text;
 }
 
 static void names(struct search *s, struct emit *out)
@@ -46,7 +45,7 @@ static void pages(struct search *s, struct emit *out)
 static char *document(struct search *s, size_t *len)
 {
 	char *text = NULL, *command = command_line(s);
-	FILE *f = open_memstream(&text, len);
+	FILE *f = need_stream(&text, len);
 	struct emit *out = emit_open(f, true);
 
 	emit_object(out, NULL);

@@ -55,17 +55,17 @@ static void table(struct search *s, struct emit *out)
 	search_rows_free(&r);
 }
 
-static const struct cell *first_cell(const struct search *s, bool fits)
+static const struct cell *first_fit(const struct search *s)
 {
 	for (size_t i = 0; i < s->cell_count; i++)
-		if (s->cells[i].fits == fits && !s->cells[i].failed)
+		if (s->cells[i].fits)
 			return &s->cells[i];
 	return NULL;
 }
 
-static void place(struct search *s, struct emit *out, const struct cell *c, const char *words)
+static void place(struct search *s, struct emit *out, const struct cell *c)
 {
-	char text[2048], line[1024], class[64], b[HUMAN_MAX], sentence[4096], set[300] = "";
+	char text[2048], line[1024], class[64], b[HUMAN_MAX], set[300] = "";
 	const struct trial *t = c->trial;
 
 	if (s->plan.varied.count) {
@@ -79,58 +79,52 @@ static void place(struct search *s, struct emit *out, const struct cell *c, cons
 	trial_string(t, "peak_line", line, sizeof(line));
 	for (char *x = class; *x; x++)
 		*x = *x == '_' ? ' ' : *x;
-	snprintf(sentence, sizeof(sentence), "%s on %s%s: %s in %s%s%.1000s; most by %.900s (%s)",
-		 words, t->card->name, set, human_bytes(b, t->peak), "use", text[0] ? ", " : "",
-		 text, line, class);
-	emit_paragraph(out, "", "  ", sentence);
+	emit_sentence(out, "  ", "Peak on %s%s: %s in use%s%.1000s; most by %.900s (%s)",
+		      t->card->name, set, human_bytes(b, t->peak), text[0] ? ", " : "", text, line,
+		      class);
 }
 
 static void rising(struct emit *out, const struct cell *c)
 {
-	char b[HUMAN_MAX], sentence[300];
+	char b[HUMAN_MAX];
 
-	if (!c->trial->rising)
-		return;
-	snprintf(sentence, sizeof(sentence),
-		 "The last step still raised the peak, by %s: run it for longer with --steps.",
-		 human_bytes(b, c->trial->rising));
-	emit_paragraph(out, "", "  ", sentence);
+	if (c->trial->rising)
+		emit_sentence(out, "  ",
+			      "The last step still raised the peak, by %s: run it for longer with "
+			      "--steps.",
+			      human_bytes(b, c->trial->rising));
 }
 
-static void refused(struct search *s, struct emit *out, size_t i)
+static void remedies(struct emit *out, const struct rows_fit_remedy *all)
 {
-	struct search_rows r = { .search = s };
-	struct rows_fit_card rows = search_rows_cards(&r);
-	struct row_fit_card row;
 	struct row_fit_remedy remedy;
 	char sentence[4096], b[HUMAN_MAX];
 
-	rows.fill(rows.ctx, i, &row);
-	emit_line(out, "%s", "");
-	snprintf(sentence, sizeof(sentence), "%s%s%s does not fit: %s: %s", row.card,
-		 row.setting[0] ? " with " : "", row.setting, row.cause, row.text);
-	emit_paragraph(out, "", "  ", sentence);
-	for (size_t k = 0; k < row.remedies.count && k < REMEDIES; k++) {
-		row.remedies.fill(row.remedies.ctx, k, &remedy);
+	for (size_t k = 0; k < all->count && k < REMEDIES; k++) {
+		all->fill(all->ctx, k, &remedy);
 		snprintf(sentence, sizeof(sentence), "%s (saves %s; %s)", remedy.what,
 			 human_bytes(b, remedy.saves_bytes), remedy.how_known);
 		emit_item(out, k + 1, sentence);
 	}
-	search_rows_free(&r);
 }
 
-static void failed(struct search *s, struct emit *out, size_t i)
+static void reason(struct search *s, struct emit *out, size_t i)
 {
 	struct search_rows r = { .search = s };
 	struct rows_fit_card rows = search_rows_cards(&r);
 	struct row_fit_card row;
-	char sentence[4096];
+	const char *with;
 
 	rows.fill(rows.ctx, i, &row);
+	with = row.setting[0] ? " with " : "";
 	emit_line(out, "%s", "");
-	snprintf(sentence, sizeof(sentence), "%s%s%s: the program failed, %.3000s", row.card,
-		 row.setting[0] ? " with " : "", row.setting, row.error);
-	emit_paragraph(out, "", "  ", sentence);
+	if (s->cells[i].failed)
+		emit_sentence(out, "  ", "%s%s%s: the program failed, %.3000s", row.card, with,
+			      row.setting, row.error);
+	else
+		emit_sentence(out, "  ", "%s%s%s does not fit: %s: %s", row.card, with, row.setting,
+			      row.cause, row.text);
+	remedies(out, &row.remedies);
 	search_rows_free(&r);
 }
 
@@ -146,12 +140,8 @@ static void reasons(struct search *s, struct emit *out)
 			said = !s->cells[k].fits && s->cells[k].failed == c->failed &&
 			       (s->cells[k].trial == c->trial || s->cells[k].card == c->card ||
 				c->failed);
-		if (said)
-			continue;
-		if (c->failed)
-			failed(s, out, i);
-		else
-			refused(s, out, i);
+		if (!said)
+			reason(s, out, i);
 	}
 }
 
@@ -184,26 +174,25 @@ static void largest(struct search *s, struct emit *out)
 static void runs(const struct search *s, struct emit *out)
 {
 	size_t measured = 0;
-	char sentence[600], folder[300] = "";
+	char folder[300] = "";
 
 	for (size_t i = 0; i < s->cell_count; i++)
 		measured += s->cells[i].measured;
 	if (!s->temporary)
 		snprintf(folder, sizeof(folder), " The page: %.200s/index.html", s->plan.folder);
-	snprintf(sentence, sizeof(sentence), "%zu run%s%s.%s%s", s->ran, s->ran == 1 ? "" : "s",
-		 s->kept ? ", the others were in the folder" : "",
-		 measured == s->cell_count
-			 ? ""
-			 : " A row that was not run follows from the run on the card of the same "
-			   "generation that it names.",
-		 folder);
 	emit_line(out, "%s", "");
-	emit_paragraph(out, "", "", sentence);
+	emit_sentence(out, "", "%zu run%s%s.%s%s", s->ran, s->ran == 1 ? "" : "s",
+		      s->kept ? ", the others were in the folder" : "",
+		      measured == s->cell_count
+			      ? ""
+			      : " A row that was not run follows from the run on the card of the "
+				"same generation that it names.",
+		      folder);
 }
 
 void search_text(struct search *s, struct emit *out)
 {
-	const struct cell *fits = first_cell(s, true);
+	const struct cell *fits = first_fit(s);
 	size_t yes = 0;
 
 	if (emit_json(out))
@@ -217,7 +206,7 @@ void search_text(struct search *s, struct emit *out)
 	largest(s, out);
 	if (fits) {
 		emit_line(out, "%s", "");
-		place(s, out, fits, "Peak");
+		place(s, out, fits);
 		rising(out, fits);
 	}
 	reasons(s, out);

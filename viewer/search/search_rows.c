@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search_rows.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void why_not(struct search_rows *r, struct row_fit_card *row)
 	char words[2048];
 
 	if (r->cell->failed) {
-		snprintf(r->error, sizeof(r->error), "exit code %d: %s", t->code,
+		snprintf(r->error, sizeof(r->error), "exit code %" PRIu64 ": %s", t->code,
 			 trial_string(t, "last_words", words, sizeof(words)));
 		row->has_error = true;
 		row->error = r->error;

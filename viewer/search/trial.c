@@ -17,9 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "trial_watch.h"
@@ -275,10 +275,10 @@ static void rest(unsigned ms)
 
 static void end(struct group *g)
 {
-	uint64_t start_ms = trial_now_ms();
+	uint64_t start_ms = clock_ms();
 
 	kill(-g->first, SIGTERM);
-	while (g->left && trial_now_ms() - start_ms < LEAVE_MS) {
+	while (g->left && clock_ms() - start_ms < LEAVE_MS) {
 		rest(10);
 		reap(g);
 	}
@@ -301,12 +301,12 @@ static bool follow(struct group *g, const struct trial *t, const struct plan *p)
 	while (!settled && g->left) {
 		rest(20);
 		reap(g);
-		if (g->left && trial_now_ms() >= next) {
-			uint64_t before = trial_now_ms();
+		if (g->left && clock_ms() >= next) {
+			uint64_t before = clock_ms();
 
 			settled = trial_watch_settled(&watch);
-			wait = 4 * (trial_now_ms() - before);
-			next = trial_now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
+			wait = 4 * (clock_ms() - before);
+			next = clock_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
 		}
 		/* One rank that has failed leaves the others waiting. */
 		if (g->code && g->left && g->count > 1)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../base/emit.h"
 #include "../base/json.h"
 #include "vary.h"
 #include "world.h"
@@ -44,16 +45,14 @@ struct trial {
 	enum ending verdict;
 	uint64_t peak, reserved; /* of the framework's blocks and its cache */
 	uint64_t device;	 /* the most that was used of the device, by anybody */
-	uint64_t context;   /* of that, a context and what libraries took by no recorded call */
-	uint64_t libraries; /* and what libraries asked for */
-	uint64_t asked;	    /* how often the program asked what is free */
+	uint64_t context; /* of that, a context and what libraries took by no recorded call */
+	uint64_t asked;	  /* how often the program asked what is free */
 	uint64_t refusals, resident; /* resident: bytes of the machine's memory */
 	uint64_t rising; /* bytes that the peak of the last step lay above the one before */
 	uint64_t steps;
-	int code;
-	bool settled; /* it was ended, and not by itself */
-	bool fresh;   /* it was run now, not taken from the folder */
-	char *text;   /* of NAME.json */
+	uint64_t code; /* exit code */
+	bool fresh;    /* it was run now, not taken from the folder */
+	char *text;    /* of NAME.json */
 	struct json document;
 };
 
@@ -73,6 +72,9 @@ int trial_run(const struct trial *t, const struct plan *p);
 /* "DIR/NAME" and the ending. */
 void trial_path(const struct trial *t, const struct plan *p, const char *ending,
 		char path[PATH_MAX]);
+
+/* Its figures as members of the object that is open, for trial_read. */
+void trial_write_figures(const struct trial *t, struct emit *out);
 
 const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room);
 

@@ -108,9 +108,28 @@ static char *read_text(const char *path, size_t *len)
 	return text;
 }
 
-static uint64_t number(const struct trial *t, const char *member)
+static const struct {
+	const char *name;
+	size_t at;
+} figures[] = {
+	{ "exit_code", offsetof(struct trial, code) },
+	{ "steps", offsetof(struct trial, steps) },
+	{ "peak_bytes", offsetof(struct trial, peak) },
+	{ "peak_reserved_bytes", offsetof(struct trial, reserved) },
+	{ "device_bytes", offsetof(struct trial, device) },
+	{ "context_bytes", offsetof(struct trial, context) },
+	{ "asked", offsetof(struct trial, asked) },
+	{ "refusals", offsetof(struct trial, refusals) },
+	{ "rising_bytes", offsetof(struct trial, rising) },
+	{ "resident_bytes", offsetof(struct trial, resident) },
+};
+#define FIGURES (sizeof(figures) / sizeof(figures[0]))
+
+void trial_write_figures(const struct trial *t, struct emit *out)
 {
-	return json_unsigned(json_member(t->document, member));
+	for (size_t i = 0; i < FIGURES; i++)
+		emit_number(out, figures[i].name,
+			    *(const uint64_t *)((const char *)t + figures[i].at));
 }
 
 static void fill(struct trial *t)
@@ -120,18 +139,9 @@ static void fill(struct trial *t)
 	t->verdict = json_is(verdict, "fits")	   ? ENDING_FITS
 		     : json_is(verdict, "refused") ? ENDING_REFUSED
 						   : ENDING_FAILED;
-	t->peak = number(t, "peak_bytes");
-	t->reserved = number(t, "peak_reserved_bytes");
-	t->device = number(t, "device_bytes");
-	t->context = number(t, "context_bytes");
-	t->libraries = number(t, "library_bytes");
-	t->asked = number(t, "asked");
-	t->refusals = number(t, "refusals");
-	t->resident = number(t, "resident_bytes");
-	t->rising = number(t, "rising_bytes");
-	t->steps = number(t, "steps");
-	t->code = (int)number(t, "exit_code");
-	t->settled = json_number(json_member(t->document, "settled")) > 0;
+	for (size_t i = 0; i < FIGURES; i++)
+		*(uint64_t *)((char *)t + figures[i].at) =
+			json_unsigned(json_member(t->document, figures[i].name));
 }
 
 bool trial_read(struct trial *t, const struct plan *p)

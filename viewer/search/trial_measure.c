@@ -30,8 +30,8 @@ struct measured {
 	struct emit *out;
 	const struct trial *trial;
 	char **paths;
-	uint64_t peak, reserved, refusals, steps, rising;
-	size_t main;  /* of paths: the highest peak */
+	struct trial came; /* figures of it */
+	size_t main;	   /* of paths: the highest peak */
 	size_t first; /* and the first to be refused memory, at this time by the clock on the wall
 		       */
 	int64_t first_ns;
@@ -75,12 +75,12 @@ static void note_refusals(struct measured *m, size_t i, const struct recording *
 	if (!oom_find(&refusal, &t->model.lives, 0))
 		return;
 	ns = (int64_t)refusal.event.ns + r->info->realtime_minus_monotonic_ns;
-	if (!m->refusals || ns < m->first_ns) {
+	if (!m->came.refusals || ns < m->first_ns) {
 		m->first = i;
 		m->first_ns = ns;
 		m->went_on = refusal.later_allocs;
 	}
-	m->refusals += refusal.count;
+	m->came.refusals += refusal.count;
 }
 
 /* The figures of one recording, if its peak is the highest so far. */
@@ -94,14 +94,16 @@ static void weigh(struct measured *m, size_t i)
 	if (!timeline_open_any(&t, &r)) {
 		const struct model_device *d = t.device < 0 ? NULL : &t.model.devices[t.device];
 
-		if (d && (!m->found || model_curve(d)->peak.bytes > m->peak)) {
+		if (d && (!m->found || model_curve(d)->peak.bytes > m->came.peak)) {
 			m->found = true;
 			m->main = i;
-			m->peak = model_curve(d)->peak.bytes;
-			m->reserved = d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
-			m->reserved = m->reserved > m->peak ? m->reserved : m->peak;
-			m->steps = steps_number(&t.steps);
-			m->rising = rise(&t.steps);
+			m->came.peak = model_curve(d)->peak.bytes;
+			m->came.reserved =
+				d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
+			m->came.reserved =
+				m->came.reserved > m->came.peak ? m->came.reserved : m->came.peak;
+			m->came.steps = steps_number(&t.steps);
+			m->came.rising = rise(&t.steps);
 		}
 		note_refusals(m, i, &r, &t);
 		timeline_close(&t);
@@ -187,7 +189,7 @@ static const char *judge(const struct measured *m, const struct trial_end *end,
 {
 	if (end->settled)
 		return m->found ? "fits" : "failed";
-	if (m->refusals && (end->code || !m->went_on))
+	if (m->came.refusals && (end->code || !m->went_on))
 		return "refused";
 	if (end->code && u->refused)
 		return "refused";
@@ -197,27 +199,23 @@ static const char *judge(const struct measured *m, const struct trial_end *end,
 static void write_figures(struct measured *m, const struct plan *p, const struct trial_end *end)
 {
 	const struct trial *t = m->trial;
+	struct trial *came = &m->came;
 	struct emit *out = m->out;
 	struct usage u;
 	char words[2048];
 
 	read_usage(t, p, &u);
+	for (int i = 0; i < DEVICES; i++)
+		came->device = u.peak[i] > came->device ? u.peak[i] : came->device;
+	came->context = u.context;
+	came->asked = u.asked;
+	came->code = (uint64_t)end->code;
+	came->resident = end->resident;
 	emit_text(out, "fingerprint", t->fingerprint);
 	emit_text(out, "card", t->card->name);
 	emit_text(out, "verdict", judge(m, end, &u));
-	emit_number(out, "exit_code", (uint64_t)end->code);
 	emit_flag(out, "settled", end->settled);
-	emit_number(out, "steps", m->steps);
-	emit_number(out, "peak_bytes", m->peak);
-	emit_number(out, "peak_reserved_bytes", m->reserved);
-	for (int i = 1; i < DEVICES; i++)
-		u.peak[0] = u.peak[i] > u.peak[0] ? u.peak[i] : u.peak[0];
-	emit_number(out, "device_bytes", u.peak[0]);
-	emit_number(out, "context_bytes", u.context);
-	emit_number(out, "asked", u.asked);
-	emit_number(out, "refusals", m->refusals);
-	emit_number(out, "rising_bytes", m->rising);
-	emit_number(out, "resident_bytes", end->resident);
+	trial_write_figures(came, out);
 	last_words(t, p, m->found, words, sizeof(words));
 	emit_text(out, "last_words", words);
 	if (m->found)
@@ -261,7 +259,7 @@ int trial_measure(const struct trial *t, const struct plan *p, const struct tria
 	write_figures(&m, p, end);
 	if (m.found)
 		describe(&m);
-	if (m.refusals)
+	if (m.came.refusals)
 		explain(&m);
 	emit_end(m.out);
 	emit_close(m.out);

@@ -9,24 +9,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../base/clock.h"
 #include "../base/need.h"
 
 #define QUIET 20000 /* ms */
 #define MORE  8	    /* steps to wait for a peak that rises */
 
-uint64_t trial_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p)
 {
-	*w = (struct trial_watch){ .trial = t, .plan = p, .start_ms = trial_now_ms() };
+	*w = (struct trial_watch){ .trial = t, .plan = p, .start_ms = clock_ms() };
 }
 
 static bool is_watched(const struct trial_watch *w, const char *path)
@@ -99,7 +91,7 @@ static bool is_quiet(struct trial_watch *w, size_t i)
 {
 	const struct timeline *t = &w->items[i].follow.timeline;
 	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.bytes;
-	uint64_t now = trial_now_ms();
+	uint64_t now = clock_ms();
 
 	if (peak != w->items[i].peak) {
 		w->items[i].peak = peak;

@@ -24,6 +24,4 @@ void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struc
 bool trial_watch_settled(struct trial_watch *w);
 void trial_watch_end(struct trial_watch *w);
 
-uint64_t trial_now_ms(void);
-
 #endif

@@ -275,14 +275,11 @@ const char *vary_words(const struct varied *v, const struct setting *s, char *bu
 
 char *vary_json(const struct varied *v, const struct setting *s)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct emit *out;
+	char *text;
+	size_t len;
+	FILE *f = need_stream(&text, &len);
+	struct emit *out = emit_open(f, true);
 
-	if (!f)
-		return need_copy("{}", 2);
-	out = emit_open(f, true);
 	emit_object(out, NULL);
 	for (size_t i = 0; i < v->count; i++)
 		if (v->items[i].numeric)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A clock that no one sets: for waits, and for the times of events (format/FORMAT.md). */
+#ifndef VIEWER_CLOCK_H
+#define VIEWER_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_ms(void)
+{
+	return clock_ns() / 1000000;
+}
+
+static inline double clock_seconds(void)
+{
+	return (double)clock_ns() / 1e9;
+}
+
+#endif
