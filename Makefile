@@ -93,7 +93,8 @@ $(B)/libgpumemtrace-arrow.so: $(call objs,$(ARROW))
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/lake/lake_assets.o: viewer/lake/views.sql viewer/lake/engine.py
+$(O)/viewer/lake/lake_engine.o: viewer/lake/engine.py
+$(O)/viewer/lake/lake_sql.o: viewer/lake/views.sql
 $(O)/viewer/attach/exchange.o: viewer/attach/attach.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))

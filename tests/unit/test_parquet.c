@@ -26,13 +26,13 @@ static void fill(struct parquet *p, int64_t i)
 	char text[40];
 
 	if (i % 7)
-		parquet_int(p, 0, i % 1000 - 500);
+		column_number(parquet_column(p, 0), i % 1000 - 500);
 	if (i % 5)
-		parquet_flag(p, 1, i % 3 == 0);
+		column_flag(parquet_column(p, 1), i % 3 == 0);
 	snprintf(text, sizeof(text), "text %d \xff", (int)(i % 100));
-	parquet_text(p, 2, text, strlen(text));
-	parquet_int(p, 3, 1700000000000000 + i);
-	parquet_int(p, 4, i * 12345);
+	column_text(parquet_column(p, 2), text, strlen(text));
+	column_number(parquet_column(p, 3), 1700000000000000 + i);
+	column_number(parquet_column(p, 4), i * 12345);
 	parquet_row(p);
 }
 

@@ -10,15 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/asset.h"
 #include "../base/clock.h"
 #include "../base/need.h"
 #include "../base/say.h"
 
 #define ENTRIES 4000000 /* of the history, about 1 GB in the target; the oldest go first */
 
-__asm__(".pushsection .rodata\n.global exchange_source\nexchange_source:\n"
-	".incbin \"viewer/attach/attach.py\"\n.byte 0\n.popsection\n");
-extern const char exchange_source[];
+ASSET_FILE(attach, "viewer/attach/attach.py");
 
 /* Names of files in the folder, in the order in which they come. */
 static const char *const names[] = { "started", "recording", "refused", "snapshot" };
@@ -98,7 +97,7 @@ static char *write_source(const struct exchange *x)
 	FILE *f = need_stream(&text, &len);
 
 	fputs("exec(", f);
-	put_literal(f, exchange_source);
+	put_literal(f, asset_attach);
 	fputs(", {'__name__': 'gpumemtrace_attach', 'request': (", f);
 	put_literal(f, x->inside);
 	fprintf(f, ", %g, %d)})\n", x->seconds, ENTRIES);

@@ -14,6 +14,18 @@ struct bytes {
 void bytes_add(struct bytes *b, const void *bytes, size_t len);
 /* As UTF-8, whatever it is: each other byte becomes '?'. Returns how many bytes were added. */
 size_t bytes_add_text(struct bytes *b, const char *s, size_t len);
+#define BYTES_HASH 14695981039346656037u
+
+/* FNV-1a: what was hashed before it, at first BYTES_HASH, and these bytes. */
+static inline uint64_t bytes_hash(uint64_t hash, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * 1099511628211u;
+	return hash;
+}
+
 void bytes_free(struct bytes *b);
 
 #endif

@@ -46,6 +46,15 @@ FILE *need_stream(char **text, size_t *len)
 	return check(open_memstream(text, len));
 }
 
+size_t need_count(char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
 void *need_grow(void *v, size_t *room, size_t count, size_t each)
 {
 	if (count < *room)

@@ -15,6 +15,9 @@ void *need_pages(size_t bytes); /* zeroed, for munmap; what is not written to ta
 void *need_resize(void *v, size_t bytes);    /* not zeroed */
 FILE *need_stream(char **text, size_t *len); /* as open_memstream */
 
+/* How many there are in a list that ends with a NULL; NULL: none. */
+size_t need_count(char *const *list);
+
 /* Room for one more than count elements of `each` bytes in v; returns v, perhaps moved. */
 void *need_grow(void *v, size_t *room, size_t count, size_t each);
 /* The place of one more element of v. */

@@ -36,11 +36,9 @@ static int parse(const struct bisect_options *o, struct bisect *b)
 /* What git calls again on each commit. */
 static char **words_of(const struct bisect_options *o, const char *card)
 {
-	size_t n = 0, count = 0;
+	size_t n = 0, count = need_count(o->command);
 	char steps[24], **words;
 
-	while (o->command[count])
-		count++;
 	words = need_new((count + 12) * sizeof(*words));
 	snprintf(steps, sizeof(steps), "%ld", o->steps);
 	words[n++] = (char *)"--sim";

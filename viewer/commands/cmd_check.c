@@ -143,11 +143,9 @@ static int verdict(const struct check *c)
 
 static int find_all(struct check *c, const struct check_options *o, const struct bounds_wanted *w)
 {
+	size_t n = need_count(o->files);
 	int rc = 0;
-	size_t n = 0;
 
-	while (o->files[n])
-		n++;
 	c->all = need_new((n + 1) * sizeof(*c->all));
 	for (size_t i = 0; !rc && i < n; i++) {
 		rc = bounds_find(&c->all[i], o->files[i], w);

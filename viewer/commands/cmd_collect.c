@@ -38,19 +38,10 @@ static int work(void *ctx, size_t i, FILE *out)
 	struct lake_writer *w = need_new(sizeof(*w));
 	unsigned tables = SMALL | (j->options->tables ? 1u << LAKE_allocations : 0);
 	struct lake_said said;
-	struct recording r;
-	int rc = recording_open(&r, s->file->path);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = lake_begin(w, j->options->output, &s->place, tables, PARQUET_SMALL);
-	if (rc)
-		return rc;
-	rc = lake_recording(w, &r, &said);
-	if (rc)
-		lake_drop(w);
-	else
-		rc = lake_commit(w);
+	*w = (struct lake_writer){ .lake = j->options->output, .place = &s->place };
+	rc = lake_collect(w, s->file->path, tables, PARQUET_SMALL, &said);
 	if (!rc && said.device >= 0)
 		fprintf(out, "%" PRIu64, said.peak_bytes);
 	return rc;

@@ -40,7 +40,7 @@ static int find_devices(struct source *s)
 	for (int i = 0; !rc && i < MODEL_DEVICES; i++) {
 		const struct model_device *d = &s->timeline.model.devices[i];
 
-		if (d->seen && (model_curve(d)->peak.bytes || model_ooms(d)))
+		if (model_has_memory(d))
 			s->devices[s->count++] = i;
 	}
 	return rc;
@@ -152,8 +152,7 @@ static int run_html(const void *options, struct emit *out)
 	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
-	while (o->files[j.count])
-		j.count++;
+	j.count = need_count(o->files);
 	j.sources = need_new(j.count * sizeof(*j.sources));
 	rc = answer(out, &j, &file);
 	free(j.sources);

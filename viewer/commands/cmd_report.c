@@ -59,7 +59,7 @@ static void want_peaks(struct report *r)
 		const struct model_device *device = &r->timeline.model.devices[d];
 		const struct curve *c = model_curve(device);
 
-		if (!device->seen || (!c->peak.bytes && !model_ooms(device)))
+		if (!model_has_memory(device))
 			continue;
 		r->moments[r->count++] = (struct moment){ .device = d,
 							  .seq = c->peak.event.seq,

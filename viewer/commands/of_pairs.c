@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 #include "../ranks/ranks_print.h"
 #include "of_ranks.h"
@@ -46,8 +47,8 @@ static const char *partner_of(const struct ranks_run *old, const struct rank_fil
 
 static void set_files(const struct command *c, void *options, const char *old, const char *new)
 {
-	memcpy((char *)options + c->file, &old, sizeof(old));
-	memcpy((char *)options + c->other, &new, sizeof(new));
+	*of_ranks_text(options, c->file) = old;
+	*of_ranks_text(options, c->other) = new;
 }
 
 static int work(void *ctx, size_t i, FILE *f)
@@ -65,22 +66,19 @@ static int work(void *ctx, size_t i, FILE *f)
 	return rc;
 }
 
-static void mix(uint64_t *hash, struct json v)
-{
-	for (const char *s = v.s; s && s < v.end; s++)
-		*hash = (*hash ^ (uint8_t)*s) * 1099511628211u;
-	*hash = (*hash ^ 0xff) * 1099511628211u;
-}
-
 static void keep_findings(struct found *f, struct json findings)
 {
 	static const char *const names[] = { "kind", "class", "function", "file", "line" };
 
 	for (struct json v = json_first(findings, NULL); v.s; v = json_next(findings, v, NULL)) {
-		uint64_t hash = 14695981039346656037u;
+		uint64_t hash = BYTES_HASH;
 
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			mix(&hash, json_member(v, names[i]));
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			struct json text = json_member(v, names[i]);
+
+			hash = bytes_hash(hash, text.s, (size_t)(text.end - text.s));
+			hash = bytes_hash(hash, "\xff", 1);
+		}
 		f->items = need_grow(f->items, &f->room, f->count, sizeof(*f->items));
 		f->items[f->count++] = hash;
 	}
@@ -325,8 +323,8 @@ static void say_gone(const struct ranks_run *old, const struct ranks_run *new)
 int of_pairs(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out)
 {
-	char *old[] = { *(char **)((char *)options + c->file), NULL };
-	char *new[] = { *(char **)((char *)options + c->other), NULL };
+	char *old[] = { (char *)*of_ranks_text(options, c->file), NULL };
+	char *new[] = { (char *)*of_ranks_text(options, c->other), NULL };
 	struct ranks_run before = { 0 }, after = { 0 };
 	struct pairs p = {
 		.command = c, .options = options, .out = out, .old = &before, .new = &after

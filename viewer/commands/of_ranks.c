@@ -62,11 +62,6 @@ int command_perform(const struct command *c, const void *options, struct emit *o
 	return c->run ? c->run(options, out) : answer(c, options, out);
 }
 
-static void set_file(const struct command *c, void *options, const char *path)
-{
-	memcpy((char *)options + c->file, &path, sizeof(path));
-}
-
 /* ---- a row for each ---- */
 
 struct rows {
@@ -76,29 +71,26 @@ struct rows {
 	struct ranks_table table;
 };
 
-static const char **text_at(void *options, size_t offset)
-{
-	return (const char **)((char *)options + offset);
-}
-
 /* The folder of a command that writes a file for each: made, if its name ends with a slash. */
 static bool has_folder(const struct command *c, void *options)
 {
-	const char *output = c->output ? *text_at(options, c->output) : NULL;
+	const char *output = c->output ? *of_ranks_text(options, c->output) : NULL;
 	struct stat st;
 	size_t len = output ? strlen(output) : 0;
 
 	if (len && output[len - 1] == '/')
 		mkdir(output, 0777);
-	return len && *text_at(options, c->format) && !stat(output, &st) && S_ISDIR(st.st_mode);
+	return len && *of_ranks_text(options, c->format) && !stat(output, &st) &&
+	       S_ISDIR(st.st_mode);
 }
 
 /* "out/rank-3.csv"; of a recording that says no rank its own name. It stays until the worker ends.
  */
 static void set_output(const struct command *c, void *options, const struct rank_file *f)
 {
-	const char **output = text_at(options, c->output), *slash = strrchr(f->path, '/');
-	const char *name = slash ? slash + 1 : f->path, *format = *text_at(options, c->format);
+	const char **output = of_ranks_text(options, c->output), *slash = strrchr(f->path, '/');
+	const char *name = slash ? slash + 1 : f->path,
+		   *format = *of_ranks_text(options, c->format);
 	char *path = need_new(PATH_MAX);
 	size_t len = strlen(*output);
 
@@ -119,7 +111,7 @@ static int work(void *ctx, size_t i, FILE *f)
 	struct emit *out = emit_open(f, true);
 	int rc;
 
-	set_file(r->command, r->options, path);
+	*of_ranks_text(r->options, r->command->file) = path;
 	if (r->command->output)
 		set_output(r->command, r->options, &r->table.run->items[i]);
 	if (r->command->with_peak)
@@ -272,7 +264,7 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 	if (rc)
 		return rc;
 	say_run_note(run);
-	set_file(c, options, run->items[row].path);
+	*of_ranks_text(options, c->file) = run->items[row].path;
 	return command_perform(c, options, out);
 }
 

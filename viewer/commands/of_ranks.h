@@ -15,6 +15,12 @@ int of_ranks(const struct command *c, void *options, const struct options_common
 /* The row of this rank. 0, or a sentence was said and the exit code. */
 int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row);
 
+/* A member of a command's options that is a text. */
+static inline const char **of_ranks_text(void *options, size_t offset)
+{
+	return (const char **)((char *)options + offset);
+}
+
 int of_pairs(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out);
 

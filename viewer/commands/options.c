@@ -180,10 +180,8 @@ static int set_class(const struct option_row *r, const char *value, int *out)
 /* One more of a list with a NULL behind its last. */
 static void add_word(char ***list, const char *word)
 {
-	size_t n = 0;
+	size_t n = need_count(*list);
 
-	while (*list && (*list)[n])
-		n++;
 	*list = need_resize(*list, (n + 2) * sizeof(**list));
 	(*list)[n] = (char *)word;
 	(*list)[n + 1] = NULL;
@@ -248,32 +246,28 @@ static int parse_option(struct parse *p, const char *word)
 	return set(p, r, into, value);
 }
 
-/* One more of a list. */
-static int add_operand(struct parse *p, char ***list, const char *word)
-{
-	add_word(list, word);
-	p->many++;
-	return 0;
-}
-
 static int parse_operand(struct parse *p, char **word)
 {
-	if (!p->operand || !p->operand->name)
+	const struct operand_row *o = p->operand;
+	void *at = o ? p->into + o->offset : NULL;
+
+	if (!o || !o->name)
 		return say_error(EXIT_USAGE,
 				 "one argument too many: \"%s\"; see gpumemtrace %s --help", *word,
 				 p->command->name);
-	if (p->operand->kind == OPERAND_REST) {
-		*(char ***)(p->into + p->operand->offset) = word;
+	if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN) {
+		if (o->kind == OPERAND_RUN && !p->many)
+			*(const char **)at = *word;
+		add_word(o->kind == OPERAND_RUN ? &p->common->files : at, *word);
+		p->many++;
+		return 0;
+	}
+	if (o->kind == OPERAND_REST) {
+		*(char ***)at = word;
 		while (*p->next)
 			p->next++;
-	} else if (p->operand->kind == OPERAND_MANY) {
-		return add_operand(p, (char ***)(p->into + p->operand->offset), *word);
-	} else if (p->operand->kind == OPERAND_RUN) {
-		if (!p->many)
-			*(const char **)(p->into + p->operand->offset) = *word;
-		return add_operand(p, &p->common->files, *word);
 	} else {
-		*(const char **)(p->into + p->operand->offset) = *word;
+		*(const char **)at = *word;
 	}
 	p->operand++;
 	return 0;

@@ -114,15 +114,14 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 char **run_program_python(char **command)
 {
 	const char *python = getenv("GPUMEMTRACE_PYTHON"), *name = command[0];
-	size_t len = strlen(name), count = 0;
+	size_t len = strlen(name), count;
 	struct stat st;
 	char **with;
 
 	if (len < 4 || strcmp(name + len - 3, ".py") || stat(name, &st) || !S_ISREG(st.st_mode) ||
 	    !access(name, X_OK))
 		return command;
-	while (command[count])
-		count++;
+	count = need_count(command);
 	with = need_new((count + 2) * sizeof(*with));
 	with[0] = (char *)(python && *python ? python : "python3");
 	memcpy(with + 1, command, count * sizeof(*with));

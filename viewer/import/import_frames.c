@@ -99,18 +99,24 @@ static bool is_native(struct text name, struct text file)
 	return contains(name, "(") || contains(name, "::");
 }
 
+/* A head, then file and name. */
+static void define_names(struct import *im, unsigned kind, uint32_t id, const void *head,
+			 size_t head_len, struct text file, struct text name)
+{
+	char payload[64 + 2 * NAME_MAX_BYTES], *at = mempcpy(payload, head, head_len);
+
+	at = mempcpy(at, file.s, file.len);
+	at = mempcpy(at, name.s, name.len);
+	import_def(im, kind, id, payload, (size_t)(at - payload));
+}
+
 static uint64_t define_code(struct import *im, struct text name, struct text file, uint32_t line)
 {
 	struct gmt_def_code head = { .first_line = line,
 				     .file_len = (uint32_t)file.len,
 				     .name_len = (uint32_t)name.len };
-	char payload[sizeof(head) + 2 * NAME_MAX_BYTES];
 
-	memcpy(payload, &head, sizeof(head));
-	memcpy(payload + sizeof(head), file.s, file.len);
-	memcpy(payload + sizeof(head) + file.len, name.s, name.len);
-	import_def(im, GMT_DEF_CODE, ++im->frames.code_count, payload,
-		   sizeof(head) + file.len + name.len);
+	define_names(im, GMT_DEF_CODE, ++im->frames.code_count, &head, sizeof(head), file, name);
 	/* before the first instruction: the line of the code object itself */
 	return (uint64_t)im->frames.code_count << 32 | 0xfffffffe;
 }
@@ -118,17 +124,12 @@ static uint64_t define_code(struct import *im, struct text name, struct text fil
 static uint64_t define_symbol(struct import *im, struct text name, struct text file, uint32_t line)
 {
 	struct gmt_def_symbol head = { .address = ++im->frames.symbol_count, .line = line };
-	char payload[sizeof(head) + 2 * NAME_MAX_BYTES];
 
 	if (file.len == 2 && !memcmp(file.s, "??", 2))
 		file.len = 0;
 	head.file_len = (uint32_t)file.len;
 	head.name_len = (uint32_t)name.len;
-	memcpy(payload, &head, sizeof(head));
-	memcpy(payload + sizeof(head), file.s, file.len);
-	memcpy(payload + sizeof(head) + file.len, name.s, name.len);
-	import_def(im, GMT_DEF_SYMBOL, im->frames.symbol_count, payload,
-		   sizeof(head) + file.len + name.len);
+	define_names(im, GMT_DEF_SYMBOL, im->frames.symbol_count, &head, sizeof(head), file, name);
 	return head.address;
 }
 

@@ -4,18 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "import_parts.h"
 
 #define TEXT_MAX (16u * 1024)
 
 uint64_t import_hash(uint64_t h, const void *bytes, size_t len)
 {
-	const uint8_t *p = bytes;
-
-	h ^= 0xcbf29ce484222325 + len;
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 0x100000001b3;
-	return h;
+	return bytes_hash(h ^ (BYTES_HASH + len), bytes, len);
 }
 
 void import_def(struct import *im, uint32_t kind, uint32_t id, const void *payload, size_t len)

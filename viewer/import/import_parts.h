@@ -9,7 +9,6 @@
 #include "../pickle/pickle.h"
 
 #define IMPORT_DEVICES 256
-#define IMPORT_NOTES   16
 #define IMPORT_START   1000000000u /* time of the first event: 0 means "never" elsewhere */
 
 enum import_action {

@@ -63,8 +63,6 @@ struct lake_place {
 bool lake_path(char path[PATH_MAX], const char *lake, const char *table,
 	       const struct lake_place *place);
 
-/* The folders in front of the path's last part. 0 or an errno. */
-int lake_make_folders(char *path);
 int lake_rename(const char *from, char *to); /* makes the folders; 0 or an errno */
 void lake_finish(const char *lake);	     /* what no process needs any more goes */
 /* A file goes, and its folders if they have become empty; the path is spoilt. */
@@ -72,6 +70,7 @@ void lake_tidy(char *path);
 
 /* One recording's rows while they are written. */
 struct lake_writer {
+	/* Set these two: */
 	const char *lake;
 	const struct lake_place *place;
 	struct parquet *tables[LAKE_TABLES]; /* NULL: not of this writer */
@@ -84,8 +83,7 @@ struct lake_writer {
 };
 
 /* tables: a set of bits. 0, or a sentence was said and the exit code; then nothing is left. */
-int lake_begin(struct lake_writer *w, const char *lake, const struct lake_place *place,
-	       unsigned tables, int level);
+int lake_begin(struct lake_writer *w, unsigned tables, int level);
 int lake_commit(struct lake_writer *w);
 void lake_drop(struct lake_writer *w);
 

@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/asset.h"
 #include "../base/say.h"
-#include "lake_assets.h"
+
+ASSET_FILE(engine, "viewer/lake/engine.py");
 
 enum { NO_DUCKDB = 96, NOT_STARTED = 97 };
 
@@ -32,7 +34,7 @@ static int file_of(const char *name, const char *first, size_t first_len, const 
 
 static void become(const char *python, int in, int out, int err)
 {
-	char *argv[] = { (char *)python, "-c", (char *)lake_asset_engine, NULL };
+	char *argv[] = { (char *)python, "-c", (char *)asset_engine, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_DFL);

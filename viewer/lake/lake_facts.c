@@ -132,17 +132,12 @@ static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
 	growth_rows(x);
 }
 
-static bool had_memory(const struct model_device *d)
-{
-	return d->seen && (model_curve(d)->peak.bytes || model_ooms(d));
-}
-
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak)
 {
 	unsigned devices = 0;
 
 	for (int i = 0; i < MODEL_DEVICES; i++)
-		devices += had_memory(&x->timeline->model.devices[i]);
+		devices += model_has_memory(&x->timeline->model.devices[i]);
 	fact_cells(x);
 	process_cells(x);
 	put_int(x->w, ranks, devices, devices);
@@ -190,7 +185,7 @@ void lake_device_rows(struct lake_rows *x)
 	struct snapshot s;
 
 	for (int i = 0; i < MODEL_DEVICES; i++) {
-		if (!had_memory(&t->model.devices[i]))
+		if (!model_has_memory(&t->model.devices[i]))
 			continue;
 		x->refusals += model_ooms(&t->model.devices[i]);
 		device_row(x, i);

@@ -100,7 +100,7 @@ static void held_rows(struct lake_rows *x, const struct all_held *all)
 	}
 }
 
-void lake_peak_rows(struct lake_rows *x, struct peak_answer *peak)
+static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 {
 	const struct moment *mo = &peak->shot.moment;
 	struct all_held all = { 0 };
@@ -134,7 +134,7 @@ static int small_tables(struct lake_writer *w, struct recording *r, struct lake_
 		timeline_look(&t, main);
 		peak_find(&peak, &t);
 		said->peak_bytes = peak.shot.moment.bytes;
-		lake_peak_rows(&x, &peak);
+		peak_rows(&x, &peak);
 		lake_step_rows(&x);
 	}
 	lake_refusal_rows(&x);
@@ -148,16 +148,33 @@ static int small_tables(struct lake_writer *w, struct recording *r, struct lake_
 	return 0;
 }
 
-int lake_recording(struct lake_writer *w, struct recording *r, struct lake_said *said)
+static int all_tables(struct lake_writer *w, struct recording *r, struct lake_said *said)
 {
 	int rc = 0;
 
-	*said = (struct lake_said){ .device = -1 };
 	if (w->tables[LAKE_ranks])
 		rc = small_tables(w, r, said);
 	if (!rc && w->tables[LAKE_allocations])
 		rc = lake_allocation_rows(w, r);
 	if (!rc && w->tables[LAKE_events])
 		rc = lake_event_rows(w, r);
+	return rc;
+}
+
+int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
+		 struct lake_said *said)
+{
+	struct recording r;
+	int rc = recording_open(&r, path);
+
+	*said = (struct lake_said){ .device = -1 };
+	if (!rc)
+		rc = lake_begin(w, tables, level);
+	if (rc)
+		return rc;
+	rc = all_tables(w, &r, said);
+	if (!rc)
+		return lake_commit(w);
+	lake_drop(w);
 	return rc;
 }

@@ -13,8 +13,10 @@ struct lake_said {
 	long device; /* -1: it has no device memory */
 };
 
-/* 0, or a sentence was said and the exit code. */
-int lake_recording(struct lake_writer *w, struct recording *r, struct lake_said *said);
+/* The rows of the recording at `path` into these tables of a lake: bits. 0, or a sentence was said
+ * and the exit code; then nothing is left. */
+int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
+		 struct lake_said *said);
 
 /* ---- its parts ---- */
 
@@ -31,8 +33,7 @@ struct lake_rows {
 /* Classes and modules around the innermost forward methods: "Net/Block", "" outside of any. */
 const char *lake_module(struct lake_rows *x, uint32_t stack);
 
-void lake_peak_rows(struct lake_rows *x, struct peak_answer *peak); /* lines */
-void lake_device_rows(struct lake_rows *x);			    /* devices, classes */
+void lake_device_rows(struct lake_rows *x); /* devices, classes */
 void lake_step_rows(struct lake_rows *x);
 void lake_refusal_rows(struct lake_rows *x);
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */

@@ -4,14 +4,16 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "lake_assets.h"
+#include "../base/asset.h"
 #include "lake_index.h"
+
+ASSET_FILE(views, "viewer/lake/views.sql");
 
 #define VIEW "\n-- view "
 
 bool lake_view(size_t i, struct lake_view *v)
 {
-	const char *at = lake_asset_views, *end = lake_asset_end_views, *colon, *line, *next;
+	const char *at = asset_views, *end = asset_end_views, *colon, *line, *next;
 
 	do {
 		at = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
@@ -106,7 +108,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-bool lake_sql_names(const char *text, const char *name)
+/* As a word. */
+static bool has_name(const char *text, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -123,13 +126,13 @@ unsigned lake_sql_tables(const char *query)
 	struct lake_view v;
 
 	for (int t = LAKE_allocations; t < LAKE_TABLES; t++)
-		if (lake_sql_names(query, lake_tables[t].name))
+		if (has_name(query, lake_tables[t].name))
 			tables |= 1u << t;
 	for (int t = 0; t < LAKE_allocations; t++)
-		if (!tables || lake_sql_names(query, lake_tables[t].name))
+		if (!tables || has_name(query, lake_tables[t].name))
 			return tables | small;
 	for (size_t i = 0; lake_view(i, &v); i++)
-		if (lake_sql_names(query, v.name))
+		if (has_name(query, v.name))
 			return tables | small;
 	return tables;
 }
@@ -140,7 +143,7 @@ uint64_t lake_sql_columns(const char *query, enum lake_table_id t)
 	const struct lake_table *table = &lake_tables[t];
 	uint64_t columns = 0;
 
-	if (!lake_sql_names(query, "select") || lake_sql_names(query, "natural"))
+	if (!has_name(query, "select") || has_name(query, "natural"))
 		return 0;
 	for (const char *star = strchr(query, '*'); star; star = strchr(star + 1, '*')) {
 		const char *p = star;
@@ -155,7 +158,7 @@ uint64_t lake_sql_columns(const char *query, enum lake_table_id t)
 			return 0;
 	}
 	for (unsigned c = 0; c < table->count; c++)
-		if (lake_sql_names(query, table->columns[c].name))
+		if (has_name(query, table->columns[c].name))
 			columns |= 1ull << c;
 	return columns ? columns : 1;
 }

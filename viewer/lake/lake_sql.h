@@ -21,9 +21,6 @@ const char *lake_sql_type(const struct lake_column *c);
  * columns that older files lack are null. */
 void lake_sql_prepare(FILE *f, const char *lake);
 
-/* The text has the name as a word. */
-bool lake_sql_names(const char *text, const char *name);
-
 /* Which tables a query needs: bits. */
 unsigned lake_sql_tables(const char *query);
 /* Of a large table the columns that it may mean: bits. */

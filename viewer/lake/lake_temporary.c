@@ -19,24 +19,15 @@ static int work(void *ctx, size_t i, FILE *out)
 {
 	struct lake_temporary *t = ctx;
 	struct lake_writer *w = need_new(sizeof(*w));
+	const struct lake_source *x = &t->sources.items[i];
 	struct lake_said said;
-	struct recording r;
-	int rc = recording_open(&r, t->sources.items[i].file->path);
 
 	(void)out;
 	signal(SIGINT, SIG_DFL);
-	if (rc)
-		return rc;
+	*w = (struct lake_writer){ .lake = t->path, .place = &x->place };
 	for (int k = LAKE_allocations; k < LAKE_TABLES; k++)
 		w->wanted[k] = lake_sql_columns(t->query, (enum lake_table_id)k);
-	rc = lake_begin(w, t->path, &t->sources.items[i].place, t->tables, PARQUET_FAST);
-	if (rc)
-		return rc;
-	rc = lake_recording(w, &r, &said);
-	if (!rc)
-		return lake_commit(w);
-	lake_drop(w);
-	return rc;
+	return lake_collect(w, x->file->path, t->tables, PARQUET_FAST, &said);
 }
 
 static void done(void *ctx, size_t i, const struct ranks_result *result)

@@ -8,6 +8,7 @@
 #include "../base/say.h"
 #include "../base/version.h"
 #include "lake.h"
+#include "parquet_column.h"
 
 #define TRIES 100 /* another process may remove a folder that was empty a moment ago */
 
@@ -24,7 +25,8 @@ static bool part_path(const struct lake_writer *w, char path[PATH_MAX], int t)
 			lake_tables[t].name, (int)getpid()) < PATH_MAX;
 }
 
-int lake_make_folders(char *path)
+/* The folders in front of the path's last part. 0 or an errno. */
+static int make_folders(char *path)
 {
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		int rc;
@@ -44,7 +46,7 @@ static int open_part(char *path, FILE **f)
 	int fd, err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		err = lake_make_folders(path);
+		err = make_folders(path);
 		if (err && err != ENOENT)
 			return err;
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -62,7 +64,7 @@ int lake_rename(const char *from, char *to)
 	int err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		err = lake_make_folders(to);
+		err = make_folders(to);
 		if (!err && !rename(from, to))
 			return 0;
 		err = err ? err : errno;
@@ -105,13 +107,10 @@ static int open_table(struct lake_writer *w, int t, int level)
 	return 0;
 }
 
-int lake_begin(struct lake_writer *w, const char *lake, const struct lake_place *place,
-	       unsigned tables, int level)
+int lake_begin(struct lake_writer *w, unsigned tables, int level)
 {
 	int rc = 0;
 
-	w->lake = lake;
-	w->place = place;
 	for (int t = 0; t < LAKE_TABLES && !rc; t++)
 		if (tables >> t & 1)
 			rc = open_table(w, t, level);
@@ -213,23 +212,35 @@ void lake_drop(struct lake_writer *w)
 	}
 }
 
+/* NULL: the file has no such column. */
+static struct column_values *cell(struct lake_writer *w, enum lake_table_id t, unsigned column)
+{
+	return w->at[t][column] ? parquet_column(w->tables[t], w->at[t][column] - 1u) : NULL;
+}
+
 void lake_int(struct lake_writer *w, enum lake_table_id t, unsigned column, int64_t n)
 {
-	if (w->at[t][column])
-		parquet_int(w->tables[t], w->at[t][column] - 1u, n);
+	struct column_values *c = cell(w, t, column);
+
+	if (c)
+		column_number(c, n);
 }
 
 void lake_flag(struct lake_writer *w, enum lake_table_id t, unsigned column, bool yes)
 {
-	if (w->at[t][column])
-		parquet_flag(w->tables[t], w->at[t][column] - 1u, yes);
+	struct column_values *c = cell(w, t, column);
+
+	if (c)
+		column_flag(c, yes);
 }
 
 void lake_bytes(struct lake_writer *w, enum lake_table_id t, unsigned column, const char *s,
 		size_t len)
 {
-	if (w->at[t][column] && len)
-		parquet_text(w->tables[t], w->at[t][column] - 1u, s, len);
+	struct column_values *c = cell(w, t, column);
+
+	if (c && len)
+		column_text(c, s, len);
 }
 
 void lake_text(struct lake_writer *w, enum lake_table_id t, unsigned column, const char *s)

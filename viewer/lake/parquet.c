@@ -81,19 +81,9 @@ void parquet_fact(struct parquet *p, const char *key, const char *value)
 	p->facts[p->fact_count++].value = value;
 }
 
-void parquet_int(struct parquet *p, unsigned column, int64_t n)
+struct column_values *parquet_column(struct parquet *p, unsigned column)
 {
-	column_number(&p->values[column], n);
-}
-
-void parquet_flag(struct parquet *p, unsigned column, bool yes)
-{
-	column_flag(&p->values[column], yes);
-}
-
-void parquet_text(struct parquet *p, unsigned column, const char *s, size_t len)
-{
-	column_text(&p->values[column], s, len);
+	return &p->values[column];
 }
 
 /* ---- pages ---- */

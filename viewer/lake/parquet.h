@@ -24,6 +24,7 @@ struct parquet_column {
 };
 
 struct parquet;
+struct column_values;
 
 #define PARQUET_GROUP 122880 /* rows of a row group: what DuckDB gives one thread */
 #define PARQUET_FAST  0	     /* level: not packed at all, for files that are read once */
@@ -36,10 +37,9 @@ struct parquet *parquet_open(FILE *f, const struct parquet_column *columns, unsi
 #define PARQUET_FACTS 8
 void parquet_fact(struct parquet *p, const char *key, const char *value);
 
-/* Cells of a row, in any order, then parquet_row. A cell that is not given is null. */
-void parquet_int(struct parquet *p, unsigned column, int64_t n); /* INT and TIME */
-void parquet_flag(struct parquet *p, unsigned column, bool yes);
-void parquet_text(struct parquet *p, unsigned column, const char *s, size_t len);
+/* Cells of a row, in any order (parquet_column.h), then parquet_row. A cell that is not given is
+ * null. */
+struct column_values *parquet_column(struct parquet *p, unsigned column);
 void parquet_row(struct parquet *p);
 uint64_t parquet_rows(const struct parquet *p); /* so far */
 

@@ -67,22 +67,14 @@ void column_flag(struct column_values *c, bool yes)
 	is_there(c);
 }
 
-static uint64_t hash(const uint8_t *s, size_t len)
-{
-	uint64_t h = 14695981039346656037u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ s[i]) * 1099511628211u;
-	return h ^ h >> 32;
-}
-
 /* Of two texts with one hash the dictionary is given up. */
 static void known_text(struct column_values *c, size_t at)
 {
 	const uint8_t *text = c->values.p + at;
 	size_t len = c->values.len - at;
+	uint64_t hash = bytes_hash(BYTES_HASH, text, len);
 	bool fresh;
-	uint32_t *number = map_put(&c->seen, hash(text, len), &fresh), place;
+	uint32_t *number = map_put(&c->seen, hash ^ hash >> 32, &fresh), place;
 
 	if (fresh) {
 		*number = c->entries++;

@@ -11,7 +11,6 @@
 enum thrift_type {
 	THRIFT_TRUE = 1,
 	THRIFT_FALSE = 2,
-	THRIFT_I16 = 4,
 	THRIFT_I32 = 5,
 	THRIFT_I64 = 6,
 	THRIFT_BINARY = 8,

@@ -249,6 +249,11 @@ uint64_t model_ooms(const struct model_device *d)
 	return d->self_reported ? d->block_ooms : d->driver_fails;
 }
 
+bool model_has_memory(const struct model_device *d)
+{
+	return d->seen && (model_curve(d)->peak.bytes || model_ooms(d));
+}
+
 int model_main_device(const struct model *m)
 {
 	int best = -1;

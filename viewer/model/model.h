@@ -173,6 +173,7 @@ uint64_t model_peak_reserved(const struct model_device *d);
 uint64_t model_allocs(const struct model_device *d);
 uint64_t model_frees(const struct model_device *d);
 uint64_t model_ooms(const struct model_device *d);
+bool model_has_memory(const struct model_device *d); /* it had some, or was refused it */
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
 /* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */

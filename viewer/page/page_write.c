@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of a file at build time, in this object. */
-#define ASSET(name, path)                                                              \
-	__asm__(".section .rodata\n"                                                   \
-		".global page_asset_" #name "\n.global page_asset_end_" #name          \
-		"\npage_asset_" #name ":\n.incbin \"" path "\"\npage_asset_end_" #name \
-		":\n.byte 0\n.previous\n");                                            \
-	extern const char page_asset_##name[], page_asset_end_##name[];
+#include "../base/asset.h"
+
+#define ASSET(name, path) ASSET_FILE(name, path);
 #include "page_assets.def"
 
 enum {
@@ -25,7 +21,7 @@ static const struct asset {
 	unsigned pages;
 } scripts[] = {
 #define ASSET(name, path)
-#define SCRIPT(name, pages, path) { page_asset_##name, page_asset_end_##name, pages },
+#define SCRIPT(name, pages, path) { asset_##name, asset_end_##name, pages },
 #include "page_assets.def"
 };
 
@@ -75,7 +71,7 @@ static void put_title(FILE *f, const struct page_text *t)
 static void put_style(FILE *f, const struct page_text *t)
 {
 	(void)t;
-	put(f, page_asset_style, page_asset_end_style);
+	put(f, asset_style, asset_end_style);
 }
 
 static void put_first(FILE *f, const struct page_text *t)
@@ -99,7 +95,7 @@ static const struct {
 
 static void page_write(FILE *f, const struct page_text *t)
 {
-	const char *at = page_asset_frame, *open, *close;
+	const char *at = asset_frame, *open, *close;
 
 	while ((open = strstr(at, "{{")) && (close = strstr(open, "}}"))) {
 		put(f, at, open);
@@ -108,7 +104,7 @@ static void page_write(FILE *f, const struct page_text *t)
 				parts[i].put(f, t);
 		at = close + 2;
 	}
-	put(f, at, page_asset_end_frame);
+	put(f, at, asset_end_frame);
 }
 
 int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes)

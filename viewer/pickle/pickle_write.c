@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "../base/emit_json.h"
 
 #define BATCH 1000 /* elements of one APPENDS: readers keep them on a stack */
@@ -102,20 +103,11 @@ static size_t write_utf8(FILE *f, const char *s, size_t len, bool count)
 	return bytes;
 }
 
-static uint64_t hash(const char *s, size_t len)
-{
-	uint64_t h = 0xcbf29ce484222325 ^ len;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * 0x100000001b3;
-	return h;
-}
-
 /* Where a text is kept that was not there before; of any other NULL, and it stands there again. */
 static uint32_t *fresh_text(struct pickler *p, const char *s, size_t len)
 {
 	bool fresh;
-	uint32_t *at = map_put(&p->texts, hash(s, len), &fresh);
+	uint32_t *at = map_put(&p->texts, bytes_hash(BYTES_HASH ^ len, s, len), &fresh);
 
 	if (!fresh)
 		pickler_again(p, *at);

@@ -234,15 +234,6 @@ struct answer {
 	char row_subject[300];
 };
 
-static void ask_text(const struct bisect *b, char *into, size_t room, const char *format,
-		     const char *commit)
-{
-	char *text = GIT_ASK(b->top, NULL, "show", "-s", format, commit);
-
-	snprintf(into, room, "%s", text ? text : "");
-	free(text);
-}
-
 /* Those that git could not tell from the one that it names. */
 static void find_skipped(struct answer *a)
 {
@@ -286,21 +277,19 @@ static void find_measured(struct answer *a)
 static int find_answer(struct answer *a)
 {
 	struct bisect *b = a->bisect;
-	char name[64], *text = GIT_ASK(b->tree, NULL, "rev-parse", "refs/bisect/bad");
+	char name[64];
 	int rc;
 
-	snprintf(a->commit, sizeof(a->commit), "%s", text ? text : "");
-	free(text);
+	GIT_INTO(b->tree, a->commit, "rev-parse", "refs/bisect/bad");
 	if (!a->commit[0])
 		return say_error(EXIT_UNREADABLE, "git bisect named no commit");
 	find_skipped(a);
 	find_measured(a);
 	snprintf(name, sizeof(name), "%s^1", a->commit);
-	text = GIT_ASK(b->top, NULL, "rev-parse", "--verify", "--quiet", name);
-	snprintf(a->parent, sizeof(a->parent), "%s", text ? text : b->good_id);
-	free(text);
-	ask_text(b, a->subject, sizeof(a->subject), "--format=%s", a->commit);
-	ask_text(b, a->author, sizeof(a->author), "--format=%an", a->commit);
+	if (!GIT_INTO(b->top, a->parent, "rev-parse", "--verify", "--quiet", name))
+		memcpy(a->parent, b->good_id, sizeof(a->parent));
+	GIT_INTO(b->top, a->subject, "show", "-s", "--format=%s", a->commit);
+	GIT_INTO(b->top, a->author, "show", "-s", "--format=%an", a->commit);
 	unsetenv(STATE);
 	rc = bisect_measure(b, &a->new, a->commit);
 	if (!rc)
@@ -324,7 +313,7 @@ static bool measured_row(void *ctx, size_t i, struct row_bisect_commit *row)
 	trial_free(&a->row);
 	if (bisect_measure(a->bisect, &a->row, a->measured[i]))
 		return false;
-	ask_text(a->bisect, a->row_subject, sizeof(a->row_subject), "--format=%s", a->measured[i]);
+	GIT_INTO(a->bisect->top, a->row_subject, "show", "-s", "--format=%s", a->measured[i]);
 	*row = (struct row_bisect_commit){
 		.commit = a->measured[i],
 		.subject = a->row_subject,
@@ -342,14 +331,12 @@ static void compare(struct answer *a, struct emit *out)
 {
 	char old[PATH_MAX], new[PATH_MAX], *text = NULL, *save = NULL;
 	const char *argv[] = { "/proc/self/exe", "diff", old, new, NULL };
-	char **paths = trial_recordings(&a->old, &a->bisect->plan);
 
 	trial_path(&a->old, &a->bisect->plan, ".gmt", old);
 	trial_path(&a->new, &a->bisect->plan, ".gmt", new);
-	vary_command_free(paths);
 	git_run_program(NULL, argv, &text);
 	emit_line(out, "%s", "");
-	for (char *line = text ? text : NULL; line; line = save) {
+	for (char *line = text; line; line = save) {
 		save = strchr(line, '\n');
 		if (save)
 			*save++ = 0;

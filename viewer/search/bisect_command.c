@@ -110,12 +110,9 @@ static char *translate(const struct bisect *b, const char *commit, const char *w
 
 char **bisect_command(const struct bisect *b, const char *commit)
 {
-	size_t n = 0;
-	char **out;
+	size_t n = need_count(b->plan.command);
+	char **out = need_new((n + 1) * sizeof(*out));
 
-	while (b->plan.command[n])
-		n++;
-	out = need_new((n + 1) * sizeof(*out));
 	for (size_t i = 0; i < n; i++)
 		out[i] = translate(b, commit, b->plan.command[i], !i);
 	return out;

@@ -36,15 +36,13 @@ static int ask_into(const char *folder, char *into, size_t room, const char *con
 static int find_commit(const char *name, char *id, size_t room)
 {
 	char word[512];
-	char *text;
+	const char *const words[] = { "rev-parse",	  "--verify", "--quiet",
+				      "--end-of-options", word,	      NULL };
 
 	snprintf(word, sizeof(word), "%.400s^{commit}", name);
-	text = GIT_ASK(NULL, NULL, "rev-parse", "--verify", "--quiet", "--end-of-options", word);
-	if (!text)
-		return say_error(EXIT_USAGE, "%s is no commit of this repository", name);
-	snprintf(id, room, "%s", text);
-	free(text);
-	return 0;
+	return git_into(NULL, id, room, words)
+		       ? 0
+		       : say_error(EXIT_USAGE, "%s is no commit of this repository", name);
 }
 
 /* By its whole name: git runs this in another folder. */

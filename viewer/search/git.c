@@ -123,10 +123,18 @@ char *git_ask(const char *folder, char **why, const char *const *words)
 	return NULL;
 }
 
-bool git_does(const char *folder, const char *const *words)
+bool git_into(const char *folder, char *into, size_t room, const char *const *words)
 {
 	char *text = git_ask(folder, NULL, words);
 
+	snprintf(into, room, "%s", text ? text : "");
 	free(text);
 	return text;
+}
+
+bool git_does(const char *folder, const char *const *words)
+{
+	char none[1];
+
+	return git_into(folder, none, sizeof(none), words);
 }

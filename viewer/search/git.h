@@ -11,6 +11,10 @@
  * line, to be freed; NULL: it failed, and *why (if asked for, to be freed) is its last line. */
 char *git_ask(const char *folder, char **why, const char *const *words);
 #define GIT_ASK(folder, why, ...) git_ask(folder, why, (const char *const[]){ __VA_ARGS__, NULL })
+/* The same into a text that has room; "" if it failed. */
+bool git_into(const char *folder, char *into, size_t room, const char *const *words);
+#define GIT_INTO(folder, into, ...) \
+	git_into(folder, into, sizeof(into), (const char *const[]){ __VA_ARGS__, NULL })
 bool git_does(const char *folder, const char *const *words);
 #define GIT_DOES(folder, ...) git_does(folder, (const char *const[]){ __VA_ARGS__, NULL })
 

@@ -145,12 +145,9 @@ static void become(const struct trial *t, const struct plan *p, pid_t group)
 {
 	char **command = vary_command(&p->varied, &t->setting, p->command);
 	char sim[128], recording[PATH_MAX];
-	size_t n = 0;
-	char **argv;
+	size_t n = need_count(command);
+	char **argv = need_new((n + 8) * sizeof(*argv));
 
-	while (command[n])
-		n++;
-	argv = need_new((n + 8) * sizeof(*argv));
 	setpgid(0, group);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	redirect(t, p);

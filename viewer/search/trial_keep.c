@@ -7,18 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 #include "../base/version.h"
 #include "trial.h"
-
-static uint64_t hash(uint64_t h, const void *bytes, size_t len)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h;
-}
 
 /* A script that the command names: with another text it is another program. */
 static uint64_t hash_file(uint64_t h, const char *path)
@@ -32,7 +24,7 @@ static uint64_t hash_file(uint64_t h, const char *path)
 		return h;
 	f = fopen(path, "r");
 	while (f && (n = fread(buf, 1, sizeof(buf), f)))
-		h = hash(h, buf, n);
+		h = bytes_hash(h, buf, n);
 	if (f)
 		fclose(f);
 	return h;
@@ -42,16 +34,16 @@ static void find_fingerprint(struct trial *t, const struct plan *p)
 {
 	char **command = vary_command(&p->varied, &t->setting, p->command);
 	char cwd[PATH_MAX], *setting = vary_json(&p->varied, &t->setting);
-	uint64_t h = hash(14695981039346656037u, VIEWER_VERSION, strlen(VIEWER_VERSION));
+	uint64_t h = bytes_hash(BYTES_HASH, VIEWER_VERSION, strlen(VIEWER_VERSION));
 
 	for (char **c = command; *c; c++)
-		h = hash_file(hash(h, *c, strlen(*c) + 1), *c);
-	h = hash(h, setting, strlen(setting));
-	h = hash(h, t->card->name, strlen(t->card->name));
-	h = hash(h, &p->steps, sizeof(p->steps));
-	h = hash(h, &p->world, sizeof(p->world));
+		h = hash_file(bytes_hash(h, *c, strlen(*c) + 1), *c);
+	h = bytes_hash(h, setting, strlen(setting));
+	h = bytes_hash(h, t->card->name, strlen(t->card->name));
+	h = bytes_hash(h, &p->steps, sizeof(p->steps));
+	h = bytes_hash(h, &p->world, sizeof(p->world));
 	if (getcwd(cwd, sizeof(cwd)))
-		h = hash(h, cwd, strlen(cwd));
+		h = bytes_hash(h, cwd, strlen(cwd));
 	snprintf(t->fingerprint, sizeof(t->fingerprint), "%016" PRIx64, h);
 	vary_command_free(command);
 	free(setting);

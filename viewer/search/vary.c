@@ -232,11 +232,9 @@ static bool replace(char **command, const char *name, const char *value)
 
 char **vary_command(const struct varied *v, const struct setting *s, char *const *command)
 {
-	size_t n = 0;
+	size_t n = need_count(command);
 	char **out;
 
-	while (command[n])
-		n++;
 	out = need_new((n + 2 * v->count + 1) * sizeof(*out));
 	for (size_t i = 0; i < n; i++)
 		out[i] = need_copy(command[i], strlen(command[i]));

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that the tool carries inside it, from build time on; behind its end stands a zero. */
+#ifndef VIEWER_ASSET_H
+#define VIEWER_ASSET_H
+
+#define ASSET_FILE(name, path)                                                        \
+	__asm__(".section .rodata\n.global asset_" #name "\n.global asset_end_" #name \
+		"\nasset_" #name ":\n.incbin \"" path "\"\nasset_end_" #name          \
+		":\n.byte 0\n.previous\n");                                           \
+	extern const char asset_##name[], asset_end_##name[]
+
+#endif
