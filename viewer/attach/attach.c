@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../base/need.h"
 #include "registers_parts.h"
 
@@ -110,10 +110,10 @@ static bool stop_one(const struct target *t, double seconds, struct stopped *s,
 		     char why[ATTACH_WHY])
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
-	double end = clock_seconds() + seconds;
+	double end = now_seconds() + seconds;
 	enum stop got;
 
-	while ((got = stop_any(t, s)) == STOP_BUSY && clock_seconds() < end)
+	while ((got = stop_any(t, s)) == STOP_BUSY && now_seconds() < end)
 		nanosleep(&pause, NULL);
 	if (got == STOP_FORBIDDEN)
 		return forbidden(t->pid, why);

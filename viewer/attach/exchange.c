@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../base/asset.h"
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../base/need.h"
 #include "../base/say.h"
 
@@ -160,7 +160,7 @@ static bool no_answer(const struct exchange *x, char why[ATTACH_WHY])
 static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY])
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	double start = clock_seconds(), latest = start;
+	double start = now_seconds(), latest = start;
 	long long seen = 0;
 
 	while (!there(x, "snapshot")) {
@@ -174,18 +174,18 @@ static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY
 			snprintf(why, ATTACH_WHY, "interrupted; it was left alone");
 			return false;
 		}
-		if (there(x, "recording") && clock_seconds() - start < x->seconds + x->patience) {
+		if (there(x, "recording") && now_seconds() - start < x->seconds + x->patience) {
 			x->recorded = true;
-			latest = clock_seconds();
+			latest = now_seconds();
 			if (stop && stop())
 				end_recording(x);
-			say_progress("seconds recorded", (uint64_t)(clock_seconds() - start),
+			say_progress("seconds recorded", (uint64_t)(now_seconds() - start),
 				     (uint64_t)x->seconds);
 		}
 		if (written(x) != seen)
-			latest = clock_seconds();
+			latest = now_seconds();
 		seen = written(x);
-		if (clock_seconds() - latest > x->patience)
+		if (now_seconds() - latest > x->patience)
 			return no_answer(x, why);
 		nanosleep(&pause, NULL);
 	}

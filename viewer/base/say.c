@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "now.h"
 #include "emit_json.h"
 
 static const char *command;
@@ -67,7 +67,7 @@ void say_note(const char *format, ...)
 void say_progress(const char *what, uint64_t done, uint64_t all)
 {
 	static double begin, last;
-	double t = clock_seconds();
+	double t = now_seconds();
 
 	if (begin == 0)
 		begin = last = t;

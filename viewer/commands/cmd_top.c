@@ -7,7 +7,7 @@
 
 #include "../answers/chart.h"
 #include "../answers/holders.h"
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../base/need.h"
 #include "../moments/following.h"
 #include "../moments/snapshot.h"
@@ -200,7 +200,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 	int rc = 0, key = 0;
 
 	while (!rc && key != 'q') {
-		uint64_t start = clock_ms();
+		uint64_t start = now_ms();
 		bool gone = pid && !running_lives(pid), first = !v->f.whole_reads;
 
 		if (!ended) {
@@ -210,7 +210,7 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 				show(out, o, v, ended);
 		}
 		if (!rc)
-			key = screen_key(rest(o, first ? 0 : clock_ms() - start));
+			key = screen_key(rest(o, first ? 0 : now_ms() - start));
 	}
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "following.h"
 
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../recording/running.h"
 #include "moments.h"
 
@@ -86,7 +86,7 @@ static int event(void *ctx, const struct gmt_event *e)
 
 static void begin_look(struct following *f)
 {
-	uint64_t now = clock_ns();
+	uint64_t now = now_ns();
 
 	f->waiting = false;
 	f->wait_ns = UINT64_MAX;

@@ -48,7 +48,7 @@ struct server {
 	uint64_t now_ms, start_ms;
 };
 
-static uint64_t clock_ms(void)
+static uint64_t now_ms(void)
 {
 	struct timespec t;
 
@@ -169,7 +169,7 @@ static void turn(struct server *v, struct pollfd *fds)
 			.events = (short)(POLLIN | (v->peers[i].wire.out.len ? POLLOUT : 0))
 		};
 	poll(fds, ranks + peers, any_waits(v) ? TICK_MS : 1000);
-	v->now_ms = clock_ms();
+	v->now_ms = now_ms();
 	for (size_t i = peers; i-- > 0;)
 		if (fds[ranks + i].revents & ~POLLOUT && !hear(v, &v->peers[i]))
 			leave(v, &v->peers[i]);
@@ -189,7 +189,7 @@ static _Noreturn void serve(struct server *v)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, SIG_DFL);
 	v->store = store_new(&v->world);
-	v->start_ms = clock_ms();
+	v->start_ms = now_ms();
 	for (;;) {
 		fds = need_grow(fds, &room, v->world.count + v->count, sizeof(*fds));
 		turn(v, fds);

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "trial_watch.h"
@@ -272,10 +272,10 @@ static void rest(unsigned ms)
 
 static void end(struct group *g)
 {
-	uint64_t start_ms = clock_ms();
+	uint64_t start_ms = now_ms();
 
 	kill(-g->first, SIGTERM);
-	while (g->left && clock_ms() - start_ms < LEAVE_MS) {
+	while (g->left && now_ms() - start_ms < LEAVE_MS) {
 		rest(10);
 		reap(g);
 	}
@@ -298,12 +298,12 @@ static bool follow(struct group *g, const struct trial *t, const struct plan *p)
 	while (!settled && g->left) {
 		rest(20);
 		reap(g);
-		if (g->left && clock_ms() >= next) {
-			uint64_t before = clock_ms();
+		if (g->left && now_ms() >= next) {
+			uint64_t before = now_ms();
 
 			settled = trial_watch_settled(&watch);
-			wait = 4 * (clock_ms() - before);
-			next = clock_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
+			wait = 4 * (now_ms() - before);
+			next = now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
 		}
 		/* One rank that has failed leaves the others waiting. */
 		if (g->code && g->left && g->count > 1)

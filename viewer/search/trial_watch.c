@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/clock.h"
+#include "../base/now.h"
 #include "../base/need.h"
 
 #define QUIET 20000 /* ms */
@@ -18,7 +18,7 @@
 
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p)
 {
-	*w = (struct trial_watch){ .trial = t, .plan = p, .start_ms = clock_ms() };
+	*w = (struct trial_watch){ .trial = t, .plan = p, .start_ms = now_ms() };
 }
 
 static bool is_watched(const struct trial_watch *w, const char *path)
@@ -91,7 +91,7 @@ static bool is_quiet(struct trial_watch *w, size_t i)
 {
 	const struct timeline *t = &w->items[i].follow.timeline;
 	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.bytes;
-	uint64_t now = clock_ms();
+	uint64_t now = now_ms();
 
 	if (peak != w->items[i].peak) {
 		w->items[i].peak = peak;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A clock that no one sets: for waits, and for the times of events (format/FORMAT.md). */
-#ifndef VIEWER_CLOCK_H
-#define VIEWER_CLOCK_H
+#ifndef VIEWER_NOW_H
+#define VIEWER_NOW_H
 
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t clock_ns(void)
+static inline uint64_t now_ns(void)
 {
 	struct timespec t;
 
@@ -14,14 +14,14 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static inline uint64_t clock_ms(void)
+static inline uint64_t now_ms(void)
 {
-	return clock_ns() / 1000000;
+	return now_ns() / 1000000;
 }
 
-static inline double clock_seconds(void)
+static inline double now_seconds(void)
 {
-	return (double)clock_ns() / 1e9;
+	return (double)now_ns() / 1e9;
 }
 
 #endif
