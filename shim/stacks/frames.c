@@ -147,6 +147,7 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 	w->kept = kept;
 	w->count = kept + fresh;
 	w->verifiable = true;
+	w->joined = NULL;
 	return w;
 }
 
@@ -201,7 +202,7 @@ static bool is_current(struct frames *f)
 static struct walk *walk_again(struct frames *f, const struct frame *here)
 {
 	uintptr_t bp;
-	const struct repeat *p = repeat_find(&f->repeats, &f->steps, here, &bp);
+	struct repeat *p = repeat_find(&f->repeats, &f->steps, here, &bp);
 	enum outcome outcome;
 	struct frame s;
 	struct walk *w = &f->walk;
@@ -221,6 +222,8 @@ static struct walk *walk_again(struct frames *f, const struct frame *here)
 	w->frames[join].bp = bp;
 	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
 	w->count = w->kept = p->outer + p->count;
+	w->joined = &p->joined;
+	repeat_expect(&f->repeats);
 	return w;
 }
 
@@ -232,7 +235,7 @@ static void keep_taken(struct frames *f)
 	if (f->walk.count == f->taken)
 		repeat_keep(&f->repeats, &f->steps, &f->walk, f->own, f->owns);
 	else
-		f->repeats.last = 0;
+		f->repeats.last = f->repeats.before = 0;
 	f->taken = 0;
 }
 

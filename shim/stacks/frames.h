@@ -16,6 +16,7 @@
 struct walk {
 	int count, kept; /* kept: so many outer frames are the earlier walk's, with their nodes */
 	bool verifiable;
+	struct joined *joined; /* of this native stack, until the next walk; NULL = not known */
 	uint32_t nodes[FRAMES_MOST];
 	struct frame frames[FRAMES_MOST];
 };

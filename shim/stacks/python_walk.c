@@ -27,7 +27,8 @@ INLINE uint32_t load32(uintptr_t address)
 	return *(const uint32_t *)address;
 }
 
-static uint64_t name_hash(const struct python_offsets *o, uintptr_t name)
+/* Names in static memory may have none. */
+static __attribute__((noinline)) uint64_t name_hash(const struct python_offsets *o, uintptr_t name)
 {
 	uint64_t hash = load(name + (uintptr_t)o->str_hash), len;
 
@@ -48,11 +49,11 @@ static void read_code(const struct python_offsets *o, struct python_frame *out)
 	out->name = load(out->code + (uintptr_t)o->code_name);
 	out->file = load(out->code + (uintptr_t)o->code_file);
 	out->table = load(out->code + (uintptr_t)o->code_table);
-	out->name_hash = load(out->name + (uintptr_t)o->str_hash);
 	out->check = out->version;
 	if (out->version)
 		return;
-	h = name_hash(o, out->name) ^ out->first_line;
+	out->name_hash = name_hash(o, out->name);
+	h = out->name_hash ^ out->first_line;
 	h = h * 0xd6e8feb86659fd93ULL + out->name;
 	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + out->file;
 	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + out->table;
@@ -115,7 +116,8 @@ INLINE bool same_code(const struct python_offsets *o, const struct python_frame 
 	       load(k->code + (uintptr_t)o->code_file) == k->file &&
 	       load(k->code + (uintptr_t)o->code_table) == k->table &&
 	       load32(k->code + (uintptr_t)o->code_first_line) == k->first_line &&
-	       k->name_hash != UINT64_MAX && load(k->name + (uintptr_t)o->str_hash) == k->name_hash;
+	       (OS_LIKELY(load(k->name + (uintptr_t)o->str_hash) == k->name_hash) ||
+		name_hash(o, k->name) == k->name_hash);
 }
 
 INLINE bool unchanged(const struct python_offsets *o, const struct python_frame *k, uintptr_t at)
@@ -139,30 +141,73 @@ INLINE uintptr_t first_frame(const struct python_offsets *o, uintptr_t thread)
 	return o->cframe_frame >= 0 && frame ? load(frame + (uintptr_t)o->cframe_frame) : frame;
 }
 
-/* Frames innermost first; how many. Before 3.11 every call enters from C. */
-INLINE int collect(const struct python_offsets *o, uintptr_t thread, uintptr_t *at)
+INLINE bool is_python(const struct python_offsets *o, uintptr_t frame)
 {
-	uintptr_t frame = first_frame(o, thread), entry = o->frame_owner < 0;
+	return o->frame_owner < 0 || o->shim_owner == 127 ||
+	       *(const int8_t *)(frame + (uintptr_t)o->frame_owner) < o->shim_owner;
+}
+
+/* *frame and those outside it that are not Python code; whether there were any. */
+INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
+{
 	int n = 0;
 
-	for (int steps = 0; frame && n < PYTHON_MOST && steps < 2 * PYTHON_MOST; steps++) {
-		if (o->frame_owner >= 0 && o->shim_owner < 127 &&
-		    *(const int8_t *)(frame + (uintptr_t)o->frame_owner) >= o->shim_owner) {
-			if (n) /* the frame inside it was entered from C */
-				at[n - 1] |= 1;
-		} else {
-			if (o->frame_entry >= 0)
-				entry = *(const uint8_t *)(frame + (uintptr_t)o->frame_entry) != 0;
-			at[n++] = frame | entry;
+	for (; *frame && !is_python(o, *frame) && n < PYTHON_MOST; n++)
+		*frame = load(*frame + (uintptr_t)o->frame_back);
+	return n != 0;
+}
+
+/* The frame, and in bit 0 whether it was entered from C; then *frame is the one outside it. Before
+ * 3.11 every call enters from C. */
+INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
+{
+	uintptr_t at = *frame, entry = o->frame_owner < 0;
+
+	if (o->frame_entry >= 0)
+		entry = *(const uint8_t *)(at + (uintptr_t)o->frame_entry) != 0;
+	*frame = load(at + (uintptr_t)o->frame_back);
+	return at | (entry | pass_over(o, frame));
+}
+
+/* Where the last walk had a frame in this place, further out than i; i: nowhere. */
+static int same_place(const struct python_chain *c, int i, uintptr_t at)
+{
+	for (int j = i - 1; j >= 0; j--)
+		if (c->frames[j].at == at)
+			return j;
+	return i;
+}
+
+/* Collects the frames, innermost first, beside those of the last walk. *kept: so many outermost
+ * ones are unchanged. */
+INLINE int collect(const struct python_offsets *o, struct python_chain *c, uintptr_t frame,
+		   int *kept)
+{
+	int n = 0, i = c->count - 1, good = 0;
+
+	pass_over(o, &frame);
+	while (frame && n < PYTHON_MOST) {
+		uintptr_t at = c->at[n++] = take(o, &frame);
+
+		if (OS_UNLIKELY(i >= 0 && c->frames[i].at != at)) {
+			good = 0;
+			i = same_place(c, i, at);
 		}
-		frame = load(frame + (uintptr_t)o->frame_back);
+		if (OS_LIKELY(i >= 0 && unchanged(o, &c->frames[i], at))) {
+			good++;
+			i--;
+		} else {
+			good = 0;
+			i -= i >= 0 && c->frames[i].at == at;
+		}
 	}
+	*kept = i < 0 ? good : 0;
 	return n;
 }
 
 INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread)
 {
-	int n = collect(o, thread, c->at), i = 0;
+	int i, n = collect(o, c, first_frame(o, thread), &i);
 	struct python_frame now;
 
 	while (i < n && i < c->count) {

@@ -13,13 +13,23 @@
 
 #include <string.h>
 
-static struct repeat_link *links_of(struct repeats *r, uintptr_t sp, uint32_t *mark)
+static const struct repeat_link *links_of(const struct repeats *r)
 {
-	uint64_t h = ((uint64_t)sp ^ (uint64_t)r->last << 48) * 0x9e3779b97f4a7c15ULL;
+	uint32_t h = ((uint32_t)r->before << 16 | r->last) * 0x9e3779b1u;
 
 	_Static_assert(REPEAT_LINKS == 1u << 10, "ten bits of the hash");
-	*mark = (uint32_t)(h >> 16) | 1;
-	return r->links[h >> 54];
+	return r->links[h >> 22];
+}
+
+static uint16_t bits_of(uintptr_t sp)
+{
+	return (uint16_t)(sp >> 3);
+}
+
+static inline void went_to(struct repeats *r, uint16_t number)
+{
+	r->before = r->last;
+	r->last = number;
 }
 
 static size_t bytes_of(const struct repeat *p)
@@ -30,7 +40,7 @@ static size_t bytes_of(const struct repeat *p)
 }
 
 /* NULL: it had to make room. */
-static inline struct repeat *repeat_at(struct repeats *r, uint16_t number)
+static inline struct repeat *repeat_at(const struct repeats *r, uint16_t number)
 {
 	uint32_t offset = number ? r->offsets[number - 1u] : 0;
 
@@ -78,24 +88,32 @@ static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p,
 	return true;
 }
 
-const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
-				 uintptr_t *bp)
+struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
+			   uintptr_t *bp)
 {
-	uint32_t mark;
-	const struct repeat_link *links = links_of(r, here->sp, &mark);
+	const struct repeat_link *links = links_of(r);
 
 	for (unsigned i = 0; i < REPEAT_WAYS; i++) {
-		const struct repeat *p = NULL;
+		struct repeat *p = NULL;
 
-		if (links[i].mark == mark)
+		if (links[i].sp == bits_of(here->sp))
 			p = repeat_at(r, links[i].next);
 		*bp = here->bp;
 		if (!p || !is_right(steps, p, here, bp))
 			continue;
-		r->last = links[i].next;
+		went_to(r, links[i].next);
 		return p;
 	}
 	return NULL;
+}
+
+void repeat_expect(const struct repeats *r)
+{
+	const char *p = (const char *)repeat_at(r, links_of(r)[0].next);
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; p && i < REPEAT_AHEAD; i += 64)
+		__builtin_prefetch(p + i);
 }
 
 bool repeat_joins(const struct repeat *p, const struct frame *k)
@@ -189,10 +207,10 @@ static uint16_t settle_number(struct repeats *r, struct repeat *p)
 }
 
 /* The one that was right last stands first. */
-static void put_link(struct repeat_link *links, uint32_t mark, uint16_t next)
+static void put_link(struct repeat_link *links, uintptr_t sp, uint16_t next)
 {
 	memmove(&links[1], &links[0], (REPEAT_WAYS - 1) * sizeof(links[0]));
-	links[0] = (struct repeat_link){ mark, next };
+	links[0] = (struct repeat_link){ bits_of(sp), next };
 }
 
 void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
@@ -204,22 +222,19 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		.count = (uint16_t)(w->count - w->kept),
 		.all = (uint16_t)(1u + (unsigned)(w->count - w->kept) + owns),
 	};
-	struct repeat_link *links;
 	struct repeat *p;
 	uint16_t number;
-	uint32_t mark;
 
 	if (!w->kept || head.all > REPEAT_MOST) {
-		r->last = 0;
+		went_to(r, 0);
 		return;
 	}
 	p = make_room(r, bytes_of(&head));
 	*p = head;
 	fill(p, steps, w, own, owns);
 	number = settle_number(r, p);
-	links = links_of(r, own[0].sp, &mark);
-	put_link(links, mark, number);
-	r->last = number;
+	put_link((struct repeat_link *)links_of(r), own[0].sp, number);
+	went_to(r, number);
 }
 
 void repeat_forget(struct repeats *r)
@@ -227,6 +242,6 @@ void repeat_forget(struct repeats *r)
 	memset(r->links, 0, sizeof(r->links));
 	memset(r->by_content, 0, sizeof(r->by_content));
 	memset(r->offsets, 0, sizeof(r->offsets));
-	r->last = r->oldest = r->next = 0;
+	r->last = r->before = r->oldest = r->next = 0;
 	r->used = 0;
 }

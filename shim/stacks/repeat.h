@@ -15,6 +15,12 @@
 #define REPEAT_LINKS   1024u
 #define REPEAT_WAYS    4u
 #define REPEAT_CONTENT 1024u
+#define REPEAT_AHEAD   512u /* bytes of the next one that are fetched ahead */
+
+/* A native stack's last Python one, and the node of both. */
+struct joined {
+	uint32_t python, node;
+};
 
 /*
  * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
@@ -24,18 +30,18 @@
 struct repeat {
 	uint32_t base; /* stack node of frames[0] */
 	uint16_t outer, count, all;
+	struct joined joined;
 	struct frame frames[];
 };
 
-/* After the walk `last`, one that began at the stack pointer of `mark` was `next`. */
+/* After the last two walks, one that began at this stack pointer (bits of it) was `next`. */
 struct repeat_link {
-	uint32_t mark;
-	uint16_t next;
+	uint16_t sp, next;
 };
 
 /* Numbers of repeats count from 1. A thread's; zeroed memory is a new one. */
 struct repeats {
-	uint16_t last;
+	uint16_t last, before; /* the last two walks; 0 = not known */
 	uint16_t oldest,
 		next;  /* places in offsets[]: those from oldest on, before next, are taken */
 	uint32_t used; /* bytes of the room before the place for the next one */
@@ -49,8 +55,10 @@ struct walk;
 
 /* A repeat that a walk from *here comes to again, and rbp of its frames[0] as it is now; NULL =
  * none is known. What is further out is still to be verified. */
-const struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
-				 uintptr_t *bp);
+struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
+			   uintptr_t *bp);
+/* The walk that is known was taken: what comes next is fetched from far memory meanwhile. */
+void repeat_expect(const struct repeats *r);
 
 static inline const uint32_t *repeat_nodes(const struct repeat *p)
 {

@@ -35,10 +35,12 @@ struct known_python {
 };
 
 struct known_join {
-	uint32_t native, python, node;
+	uint32_t native;
+	struct joined joined;
+	uint32_t pad;
 };
 
-#define KNOWN 2048u
+#define KNOWN 2048u /* in pairs: the one that was asked for last stands first */
 
 struct stack_scratch {
 	struct native_part native;
@@ -49,8 +51,8 @@ struct stack_scratch {
 
 static unsigned known_at(uint64_t a, uint64_t b)
 {
-	_Static_assert(KNOWN == 1u << 11, "eleven bits of the hash");
-	return (unsigned)((a * 0x9e3779b97f4a7c15ULL + b) * 0xd6e8feb86659fd93ULL >> 53);
+	_Static_assert(KNOWN == 2u << 10, "ten bits of the hash");
+	return (unsigned)((a * 0x9e3779b97f4a7c15ULL + b) * 0xd6e8feb86659fd93ULL >> 54) * 2;
 }
 
 /* Taken at the thread's first stack; NULL if there is no room (that thread has no stacks then). */
@@ -85,7 +87,8 @@ static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 	return w;
 }
 
-static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags)
+static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags,
+			     struct joined **joined)
 {
 	struct walk *w = native_by_frames(&p->frames, t->hook);
 
@@ -100,7 +103,14 @@ static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *
 			*flags |= GMT_FLAG_TRUNCATED;
 		}
 	}
+	*joined = w->joined;
 	return w->count ? w->nodes[w->count - 1] : 0;
+}
+
+static bool is_node(const struct known_python *k, uint32_t parent, const struct python_frame *f)
+{
+	return k->code == f->code && k->check == f->check && k->where == f->where &&
+	       k->parent == parent && k->node;
 }
 
 static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t parent,
@@ -108,11 +118,17 @@ static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t 
 {
 	struct known_python *k =
 		&s->pythons[known_at(f->code ^ f->check << 20, (uint64_t)parent << 32 | f->where)];
+	struct known_python other;
 	uint32_t code;
 
-	if (k->node && k->code == f->code && k->check == f->check && k->where == f->where &&
-	    k->parent == parent)
+	if (OS_LIKELY(is_node(k, parent, f)))
 		return k->node;
+	other = k[1];
+	k[1] = k[0];
+	k[0] = other;
+	if (is_node(k, parent, f))
+		return k->node;
+	k->node = 0;
 	code = code_id(t, f, s->python.definition);
 	if (!code)
 		return 0;
@@ -121,15 +137,37 @@ static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t 
 	return k->node;
 }
 
-static uint32_t join_node(struct thread *t, struct stack_scratch *s, uint32_t native,
-			  uint32_t python)
+static struct joined *joined_in_table(struct thread *t, struct stack_scratch *s, uint32_t native,
+				      uint32_t python)
 {
-	struct known_join *k = &s->joins[known_at(native, python)];
+	struct known_join *k = &s->joins[known_at(native, python)], other;
 
-	if (k->native != native || k->python != python)
-		*k = (struct known_join){ native, python,
-					  stack_node(t, native, GMT_FRAME_JOIN, python) };
-	return k->node;
+	if (k->native == native && k->joined.python == python)
+		return &k->joined;
+	other = k[1];
+	k[1] = k[0];
+	k[0] = other;
+	if (k->native != native || k->joined.python != python)
+		*k = (struct known_join){
+			native,
+			{ python, stack_node(t, native, GMT_FRAME_JOIN, python) },
+			0,
+		};
+	return &k->joined;
+}
+
+/* near: what stands with the native stack, or NULL. */
+static uint32_t join_node(struct thread *t, struct stack_scratch *s, struct joined *near,
+			  uint32_t native, uint32_t python)
+{
+	const struct joined *j;
+
+	if (near && near->python == python)
+		return near->node;
+	j = joined_in_table(t, s, native, python);
+	if (near)
+		*near = *j;
+	return j->node;
 }
 
 static uint32_t python_chain(struct thread *t, struct stack_scratch *s, uint16_t *flags)
@@ -157,15 +195,16 @@ uint32_t stack_capture(struct thread *t, uint16_t *flags)
 {
 	struct stack_scratch *s = scratch_of(t);
 	uint32_t native = 0, python = 0, node;
+	struct joined *joined = NULL;
 
 	if (!s)
 		return 0;
 	if (gmt_config.stacks & CONFIG_STACKS_NATIVE)
-		native = native_chain(t, &s->native, flags);
+		native = native_chain(t, &s->native, flags, &joined);
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
 		python = python_chain(t, s, flags);
 	if (native && python)
-		node = join_node(t, s, native, python);
+		node = join_node(t, s, joined, native, python);
 	else
 		return native ? native : python;
 	if (OS_LIKELY(node != 0))
