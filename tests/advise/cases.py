@@ -241,5 +241,65 @@ def state_on_the_host():
             p.data.copy_(c)
 
 
+@case("attention")
+def eager_attention():
+    model = Gpt(depth=4, eager=not AFTER).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, lambda: tokens(16), lambda y: y.mean(), optimizer)
+
+
+@case("no_grad")
+def evaluation_with_graphs():
+    model = mlp(width=1024, depth=12)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        train(model, lambda: torch.randn(64, 1024, device="cuda"), lambda y: y.sum(), optimizer, steps=3)
+        with torch.set_grad_enabled(not AFTER):
+            for _ in range(3):
+                print(model(torch.randn(16384, 1024, device="cuda")).argmax(-1).shape)
+
+
+@case("no_grad")
+def inference_with_graphs():
+    model = Gpt(depth=8).cuda().eval()
+    with torch.set_grad_enabled(not AFTER):
+        for _ in range(4):
+            print(model(tokens()).argmax(-1).shape)
+
+
+@case("loss_in_pieces")
+def large_vocabulary():
+    model = Gpt(depth=2, vocab=32768).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def part(x, t):
+        return F.cross_entropy(model.head(x).flatten(0, 1), t.flatten(), reduction="sum")
+
+    for _ in range(3):
+        t = tokens(vocab=32768)
+        x = model.embed(t)
+        for layer in model.layers:
+            x = layer(x)
+        if AFTER:
+            loss = sum(checkpoint(part, a, b, use_reentrant=False) for a, b in zip(x.chunk(8, 1), t.chunk(8, 1)))
+        else:
+            loss = part(x, t)
+        (loss / t.numel()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del loss, x
+
+
+@case("allocator")
+def growing_lengths():
+    model = Gpt(depth=3).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for length in (128, 200, 320, 448, 512):
+        t = tokens(length=length)
+        next_token(model(t), t).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     KINDS[sys.argv[1]][1]()

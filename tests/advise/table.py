@@ -2,6 +2,7 @@
 """What `advise` promises beside what the same program needs with the advice followed, on the simulated device: the table of
 docs/advise.md. Usage: table.py [NAME...] [--write]"""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -19,8 +20,9 @@ def names():
     return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', CASES.read_text(), re.M)
 
 
-def record(path, name, *after):
-    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", sys.executable, CASES, name, *after], check=True, capture_output=True)
+def record(path, name, *after, env=None):
+    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", sys.executable, CASES, name, *after], check=True, capture_output=True,
+                   env=env)
     return str(path)
 
 
@@ -32,7 +34,10 @@ def judge(kind, name, folder):
     """The finding, and by how much the edited program's peak is really lower."""
     before = ask("advise", record(Path(folder) / f"{name}.gmt", name), "--top", "0")
     finding = next((f for f in before["findings"] if f["kind"] == kind), None)
-    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", name, "after"))
+    edited = dict(os.environ)
+    if finding and finding["kind"] == "allocator":
+        edited["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+):? ", finding["what"])[1].rstrip(":")
+    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", name, "after", env=edited))
     of = "peak_reserved_bytes" if finding and finding["of"] == "reserved" else "peak_bytes"
     return before, finding, before[of] - after[of]
 

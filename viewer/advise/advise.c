@@ -25,7 +25,7 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 struct finding *advise_add(struct advise *a, const char *kind)
 {
 	a->items = need_grow(a->items, &a->room, a->count, sizeof(*a->items));
-	a->items[a->count] = (struct finding){ .kind = kind };
+	a->items[a->count] = (struct finding){ .kind = kind, .order = a->count };
 	return &a->items[a->count++];
 }
 
@@ -177,7 +177,7 @@ static int by_saving(const void *x, const void *y)
 
 	if (a->saves != b->saves)
 		return a->saves < b->saves ? 1 : -1;
-	return (a > b) - (a < b);
+	return (a->order > b->order) - (a->order < b->order);
 }
 
 static void drop(struct finding *f)

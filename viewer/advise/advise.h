@@ -16,6 +16,7 @@
 enum finding_known { KNOWN_computed, KNOWN_replayed, KNOWN_run };
 
 struct finding {
+	size_t order;	  /* in which it was found */
 	const char *kind; /* its row's name in findings.def */
 	enum finding_known known;
 	struct owner owner; /* that the change is about; no function = none */
@@ -24,6 +25,7 @@ struct finding {
 	/* Where what is saved is not exact: the other end, of a plan that promises less. */
 	bool range;
 	struct plan cautious;
+	char setting[ADVISE_TEXT]; /* of the environment, that a run can try; "" = none */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
 	uint64_t saves, least; /* least: as much as saves where it is exact */

@@ -7,7 +7,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../replay/packing.h"
-#include "../replay/replay.h"
+#include "../replay/replay_own.h"
 #include "command.h"
 
 struct replay_options {
@@ -31,7 +31,7 @@ struct view {
 	struct try *tries;
 	size_t count, room, best;
 	struct try own; /* the settings of the recording */
-	char *own_text;
+	struct replay_own recorded;
 	struct packing packing;
 	struct replay_limits limits;
 };
@@ -64,21 +64,14 @@ static int add(struct view *v, const char *conf)
 /* As the program had it; what no replay can do is as good as the default. */
 static void own_settings(struct view *v, const struct defs *defs)
 {
-	static const char *const keys[] = { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF",
-					    "PYTORCH_CUDA_ALLOC_CONF" };
-	struct defs_text text = { 0 };
-	char why[SETTINGS_WHY];
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !text.len; i++)
-		text = defs_meta(defs, keys[i]);
-	v->own_text = text.len ? need_copy(text.s, text.len) : need_copy("default", 7);
-	v->own.conf = v->own_text;
-	if (settings_parse(&v->own.settings, text.len ? v->own_text : "", why)) {
+	replay_own(&v->recorded, defs);
+	v->own.conf = v->recorded.conf;
+	v->own.settings = v->recorded.settings;
+	v->limits.whole_pools = v->recorded.whole_pools;
+	if (v->recorded.why[0])
 		say_note("The recording's own setting cannot be replayed (%s): the default is "
 			 "taken in its place.",
-			 why);
-		settings_parse(&v->own.settings, "", why);
-	}
+			 v->recorded.why);
 }
 
 static int choose(struct view *v, const struct replay_options *o)
@@ -261,15 +254,10 @@ static int curve(const char *path, const struct view *v)
 	return outfile_commit(&out);
 }
 
-static int limits(struct view *v, const struct replay_options *o, const struct defs *defs)
+static int limits(struct view *v, const struct replay_options *o)
 {
-	struct defs_text version = defs_meta(defs, "torch.version");
-	long major = 2, minor = 6;
 	struct amount amount;
 
-	if (version.len)
-		sscanf(version.s, "%ld.%ld", &major, &minor);
-	v->limits.whole_pools = major > 2 || (major == 2 && minor >= 6);
 	v->limits.keep_levels = o->curve;
 	if (!o->capacity)
 		return 0;
@@ -300,7 +288,7 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	own_settings(&v, &recording->defs);
 	rc = choose(&v, o);
 	if (!rc)
-		rc = limits(&v, o, &recording->defs);
+		rc = limits(&v, o);
 	if (!rc)
 		rc = requests_read(&v.all, recording);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
@@ -315,7 +303,7 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	replay_outcome_free(&v.own.outcome);
 	requests_free(&v.all);
 	free(v.tries);
-	free(v.own_text);
+	replay_own_free(&v.recorded);
 	return rc;
 }
 

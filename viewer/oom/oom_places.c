@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../answers/scores.h"
 #include "oom.h"
 
-#define FEWEST	   4 /* passes alive at once that say as much as one that came and went, */
-#define SETTLED	   3 /* or a step before which every place of the training had its turn */
-#define SCORES_MIN (1u << 20)
+#define FEWEST	4 /* passes alive at once that say as much as one that came and went, */
+#define SETTLED 3 /* or a step before which every place of the training had its turn */
 
 enum { WALKED = 1, LET_GO = 2 };
 
@@ -103,36 +103,6 @@ struct attention {
 	struct map products;		  /* instructions */
 };
 
-enum made { MADE_OTHER, MADE_PRODUCT, MADE_SOFTMAX, MADE_BETWEEN };
-
-static enum made made_by(const char *op)
-{
-	static const struct {
-		const char *word;
-		enum made made;
-	} known[] = { { "log_softmax", MADE_OTHER }, { "softmax", MADE_SOFTMAX },
-		      { "baddbmm", MADE_PRODUCT },   { "bmm", MADE_PRODUCT },
-		      { "matmul", MADE_PRODUCT },    { "einsum", MADE_PRODUCT },
-		      { "dropout", MADE_BETWEEN },   { "masked_fill", MADE_BETWEEN },
-		      { "add", MADE_BETWEEN },	     { "mul", MADE_BETWEEN },
-		      { "div", MADE_BETWEEN },	     { "to", MADE_BETWEEN },
-		      { "where", MADE_BETWEEN } };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strstr(op, known[i].word))
-			return known[i].made;
-	return MADE_OTHER;
-}
-
-/* The same number of values, in the same precision or in one of half the bytes. */
-static bool is_like(uint64_t a, uint64_t b)
-{
-	uint64_t near = (2u << 20) + (a < b ? a : b) / 50;
-
-	return (a > b ? a - b : b - a) < near || (a > 2 * b ? a - 2 * b : 2 * b - a) < near ||
-	       (b > 2 * a ? b - 2 * a : 2 * a - b) < near;
-}
-
 static bool has_file(const struct owner *owner)
 {
 	return owner->file && owner->file[0];
@@ -148,12 +118,12 @@ static void look_at(struct oom *o, const struct block *b, struct attention *a, b
 	    strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
 		return;
 	instant_operator(&o->timeline->stacks, b->stack, b->seq, op, sizeof(op));
-	made = made_by(op);
+	made = scores_made_by(op);
 	if (!sum && made == MADE_SOFTMAX && b->size > a->softmax)
 		a->softmax = b->size;
 	if (!sum && made == MADE_PRODUCT && b->size > a->product)
 		a->product = b->size;
-	if (sum && made != MADE_OTHER && is_like(b->size, a->product))
+	if (sum && made != MADE_OTHER && scores_alike(b->size, a->product))
 		a->bytes += b->size;
 }
 
@@ -177,7 +147,7 @@ static void look_at_function(struct oom *o, struct attention *a)
 		if (strcmp(owner.function, a->owner.function) || strcmp(owner.file, a->owner.file))
 			continue;
 		instant_operator(s, b.stack, b.seq, op, sizeof(op));
-		made = made_by(op);
+		made = scores_made_by(op);
 		a->has_softmax |= made == MADE_SOFTMAX;
 		if (made == MADE_PRODUCT && s->python_count)
 			map_put(&a->products, s->python[0], NULL);
@@ -202,7 +172,7 @@ uint64_t oom_scores(const struct oom *of, struct owner *where)
 	if (!has_file(&a.owner))
 		return 0;
 	look_at_all(o, &a, false);
-	if (!a.product || (a.softmax && !is_like(a.softmax, a.product)))
+	if (!a.product || (a.softmax && !scores_alike(a.softmax, a.product)))
 		return 0;
 	look_at_function(o, &a);
 	if (a.has_softmax && a.products.count > 1)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention that is computed step by step: a function that makes two products and a softmax as
+ * large as one of them. With a fused kernel none of these scores is made, nor their gradients.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/scores.h"
+#include "../base/need.h"
+#include "ops.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define SCORES \
+	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
+
+struct function {
+	struct owner owner; /* its line does not count */
+	uint64_t softmax;   /* the largest one */
+	struct map lines;   /* of products */
+	uint64_t bytes;	    /* of scores at the peak */
+};
+
+struct search {
+	struct advise *advise;
+	struct ops ops;
+	struct function *items;
+	size_t count, room;
+};
+
+static struct function *function_of(struct search *s, const struct owner *owner)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->items[i].owner.function, owner->function) &&
+		    !strcmp(s->items[i].owner.file, owner->file))
+			return &s->items[i];
+	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
+	s->items[s->count] = (struct function){ .owner = *owner };
+	return &s->items[s->count++];
+}
+
+static bool is_forward(const struct advised *l, const struct op *op)
+{
+	return !stage_is_backward(l->born->stage) && op->owner.file && op->owner.file[0];
+}
+
+static void collect(struct search *s)
+{
+	struct advised l;
+	bool fresh;
+
+	ADVISE_EACH(s->advise, SCORES, l)
+	{
+		const struct op *op = l.size >= SCORES_MIN ? ops_find(&s->ops, &l) : NULL;
+		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
+		struct function *f;
+
+		if (!op || !is_forward(&l, op) || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
+			continue;
+		f = function_of(s, &op->owner);
+		if (made == MADE_PRODUCT)
+			map_put(&f->lines, l.stack, &fresh);
+		else if (l.size > f->softmax)
+			f->softmax = l.size;
+	}
+}
+
+/* What autograd makes on its way back through them. */
+static bool is_of_scores(const char *node)
+{
+	static const char *const nodes[] = { "Softmax", "Bmm", "Div",  "Mul",	"Add",
+					     "Dropout", "To",  "Mask", "Where", "View" };
+
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
+		if (!strncmp(node, nodes[i], strlen(nodes[i])) || strstr(node, "Dropout"))
+			return true;
+	return false;
+}
+
+static bool is_score(struct search *s, const struct function *f, const struct advised *l)
+{
+	const struct op *op;
+
+	if (!scores_alike(l->size, f->softmax))
+		return false;
+	op = ops_find(&s->ops, l);
+	if (stage_is_backward(l->born->stage) && l->born->stage != STAGE_RECOMPUTE)
+		return is_of_scores(op->name);
+	return op->owner.function && !strcmp(op->owner.function, f->owner.function) &&
+	       scores_made_by(op->name) != MADE_OTHER;
+}
+
+static void look_at(struct search *s, struct function *f)
+{
+	struct advise *a = s->advise;
+	struct finding *x;
+	struct advised l;
+
+	if (f->lines.count < 2 || f->softmax < SCORES_MIN)
+		return;
+	x = advise_add(a, "attention");
+	x->owner = f->owner;
+	ADVISE_EACH(a, SCORES, l)
+	{
+		if (l.size < SCORES_MIN || !is_score(s, f, &l))
+			continue;
+		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);
+		f->bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+	}
+	advise_put(
+		x->what,
+		"Compute the attention of %s with a fused kernel: F.scaled_dot_product_attention "
+		"(in transformers attn_implementation=\"sdpa\")",
+		f->owner.function);
+	advise_put(x->how,
+		   "%s of scores, their softmax and their gradients at the peak, one value "
+		   "for each pair of positions",
+		   B(f->bytes));
+}
+
+void advise_attention(struct advise *a)
+{
+	struct search s = { .advise = a, .ops = { .advise = a } };
+
+	collect(&s);
+	for (size_t i = 0; i < s.count; i++) {
+		look_at(&s, &s.items[i]);
+		map_free(&s.items[i].lines);
+	}
+	free(s.items);
+	ops_free(&s.ops);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Passes that keep what backward would need, and no backward pass comes: an evaluation without
+ * no_grad, say. A place is the outermost module's call, with all that leads to it; one from which
+ * something was saved and let go, and nothing ever used by backward, keeps it for nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "advise.h"
+#include "sites.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+enum { WALKED = 1, LET_GO = 2 };
+
+/* Calls of a layer, in order: what a layer makes is there for it and, at the latest, for the next
+ * two. */
+struct units {
+	uint64_t *begins;
+	size_t count, room;
+	uint64_t key;
+	uint32_t stack, pass;
+};
+
+struct search {
+	struct advise *advise;
+	struct sites sites;
+	struct map places; /* key of the outermost call -> WALKED, LET_GO */
+	struct units units;
+};
+
+/* A container's call is not a layer's. */
+static bool is_container(const char *function)
+{
+	return !strncmp(function, "Sequential.", 11) || !strncmp(function, "ModuleList.", 11);
+}
+
+static uint64_t layer_of(const struct site_path *p)
+{
+	size_t i = p->count > 1;
+
+	while (i + 1 < p->count && is_container(p->items[i].function))
+		i++;
+	return p->items[i].key;
+}
+
+static void next_unit(struct units *u, const struct site_path *p, const struct advised *l)
+{
+	uint64_t key = layer_of(p);
+
+	if (u->count && key == u->key && l->stack != u->stack && l->born->forwards == u->pass)
+		return;
+	u->begins = need_grow(u->begins, &u->room, u->count, sizeof(*u->begins));
+	u->begins[u->count++] = l->from;
+	u->key = key;
+	u->stack = l->stack;
+	u->pass = l->born->forwards;
+}
+
+static bool died_in_backward(const struct advise *a, const struct advised *l)
+{
+	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
+	uint64_t released = a->released[l->life];
+
+	return stage_is_backward(lives_position(a->lives, died->position)->stage) ||
+	       (released && advise_in_backward(a, released));
+}
+
+static void collect(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct advised l;
+	bool fresh;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		struct site_path p = { 0 };
+		uint32_t *at;
+
+		if (l.born->stage == STAGE_FORWARD)
+			p = sites_find(&s->sites, l.stack);
+		if (!p.count)
+			continue;
+		next_unit(&s->units, &p, &l);
+		if (!a->saved[l.life] || l.until == PLAN_END)
+			continue;
+		at = map_put(&s->places, p.items[0].key, &fresh);
+		*at = (fresh ? 0 : *at) | (died_in_backward(a, &l) ? WALKED : LET_GO);
+	}
+}
+
+/* The beginning of the third layer after the one that the event is in: a result is held by whoever
+ * called that layer, too, until the next one is through. */
+static uint64_t after_next(const struct units *u, uint64_t seq)
+{
+	size_t low = 0, high = u->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (u->begins[middle] <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low + 2 < u->count ? u->begins[low + 2] : PLAN_END;
+}
+
+static void look_at(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct finding *f = advise_add(a, "no_grad");
+	uint64_t bytes = 0, largest = 0;
+	struct advised l;
+
+	f->range = true;
+	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	{
+		struct site_path p = { 0 };
+		const uint32_t *at;
+
+		if (l.born->stage == STAGE_FORWARD && a->saved[l.life])
+			p = sites_find(&s->sites, l.stack);
+		at = p.count ? map_get(&s->places, p.items[0].key) : NULL;
+		if (!at || *at != LET_GO)
+			continue;
+		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
+		plan_without(&f->cautious, after_next(&s->units, l.from), l.until, l.size,
+			     a->peak_seq);
+		if (l.from > a->peak_seq || l.until <= a->peak_seq)
+			continue;
+		bytes += l.size;
+		if (l.size <= largest)
+			continue;
+		largest = l.size;
+		f->owner = owners_caller(&a->timeline->owners, l.stack);
+	}
+	advise_put(f->what, "Run the passes that this line calls under torch.no_grad() or "
+			    "torch.inference_mode(): no backward pass ever comes after them");
+	advise_put(f->how,
+		   "%s saved for backward in such passes at the peak; at least: where what a "
+		   "layer makes is there until the next two are through",
+		   B(bytes));
+}
+
+void advise_no_grad(struct advise *a)
+{
+	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+
+	collect(&s);
+	look_at(&s);
+	free(s.units.begins);
+	map_free(&s.places);
+	sites_free(&s.sites);
+}

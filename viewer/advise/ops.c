@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+const struct op *ops_find(struct ops *o, const struct advised *l)
+{
+	struct timeline *t = o->advise->timeline;
+	struct block b;
+	struct op *op;
+	uint32_t *at;
+	bool fresh;
+
+	model_block(&t->model, l->life, &b);
+	at = map_put(&o->known, (uint64_t)b.stack << 32 | b.name, &fresh);
+	if (!fresh)
+		return o->items[*at];
+	*at = (uint32_t)o->count;
+	op = need_new(sizeof(*op));
+	op->owner = owners_find(&t->owners, &b);
+	if (b.name && stage_is_backward(l->born->stage))
+		snprintf(op->name, sizeof(op->name), "%s", defs_string(t->model.defs, b.name).s);
+	else
+		instant_operator(&t->stacks, b.stack, b.seq, op->name, sizeof(op->name));
+	o->items = need_grow(o->items, &o->room, o->count, sizeof(*o->items));
+	o->items[o->count++] = op;
+	return op;
+}
+
+void ops_free(struct ops *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		free(o->items[i]);
+	free(o->items);
+	map_free(&o->known);
+}

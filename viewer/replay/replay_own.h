@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording says of its own allocator: its settings, and what its PyTorch could do. */
+#ifndef VIEWER_REPLAY_OWN_H
+#define VIEWER_REPLAY_OWN_H
+
+#include "../stacks/defs.h"
+#include "replay.h"
+
+struct replay_own {
+	char *conf; /* "default" where there is none */
+	struct alloc_settings settings;
+	char why[SETTINGS_WHY]; /* it cannot be replayed, the default is taken; "" = it can */
+	bool whole_pools;	/* see struct replay_limits */
+};
+
+void replay_own(struct replay_own *own, const struct defs *defs);
+void replay_own_free(struct replay_own *own);
+
+#endif
