@@ -44,6 +44,9 @@ License-File: LICENSE
 Requires-Python: >=3.9
 Provides-Extra: sql
 Requires-Dist: duckdb; extra == "sql"
+Provides-Extra: s3
+Requires-Dist: duckdb; extra == "s3"
+Requires-Dist: s3fs; extra == "s3"
 Provides-Extra: spark
 Requires-Dist: pyspark; extra == "spark"
 Requires-Dist: pyarrow; extra == "spark"

@@ -227,6 +227,22 @@ def test_files_of_other_versions_are_read_beside_ours(tmp_path):
 
 
 @readers
+def test_a_lake_elsewhere(tmp_path):
+    """By an address, as in object storage: what there is shows only when it is read."""
+    lake = tmp_path / "lake"
+    collect(EXAMPLE, "-o", lake)
+    there = f"file://{lake}"
+    assert ask("from ranks", there) == ask("from ranks", lake) and len(ask("from largest_growth", there)) == 1
+    shutil.rmtree(lake / "growth")
+    assert ask("from largest_growth", there) == [] and ask("select count(*) as n from allocations", there) == [{"n": 0}]
+    done = call("sql", "from runs", f"file://{tmp_path}/none")
+    assert done.returncode == 2 and done.stderr.endswith("/none is no lake: it has no table with a file\n"), done.stderr
+    for args in ((EXAMPLE, "-o", "s3://bucket/lake"), ("s3://bucket/runs", "-o", lake)):
+        done = call("collect", *args)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "folders of this machine" in done.stderr
+
+
+@readers
 def test_ready_questions(lake, tool):
     names = [v["name"] for v in json.loads(tool("sql", "--schema", "--json"))["views"]]
     answers = {name: ask(f"from {name}", lake) for name in names}

@@ -119,10 +119,26 @@ static void print(struct emit *out, struct job *j)
 		  j->options->output, j->options->output);
 }
 
+/* An address: what lies in a store is not a folder. */
+static const char *elsewhere(const struct collect_options *o)
+{
+	if (o->output && strstr(o->output, "://"))
+		return o->output;
+	for (char **file = o->files; *file; file++)
+		if (strstr(*file, "://"))
+			return *file;
+	return NULL;
+}
+
 static int check_options(const struct collect_options *o)
 {
 	struct stat st;
 
+	if (elsewhere(o))
+		return say_error(EXIT_USAGE,
+				 "%s: collect reads and writes folders of this machine; copy "
+				 "recordings here, and the lake there (aws s3 sync, for instance)",
+				 elsewhere(o));
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o LAKE is missing: the folder to collect into");
 	if (o->project && !lake_name_is_good(o->project))

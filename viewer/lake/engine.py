@@ -57,11 +57,14 @@ def make_tables(connection, prepare):
         try:
             connection.execute(statement)
             found = found or "read_parquet" in statement.query
-        except duckdb.IOException as error:
+        except duckdb.Error as error:
+            if "httpfs" in str(error):
+                raise OSError(f"{place[1]} cannot be read: DuckDB cannot fetch its extension httpfs here. pip install s3fs (gs: gcsfs, abfs: adlfs) "
+                              "does without it") from None
             if "No files found" not in str(error):
                 raise
     if not found:
-        raise duckdb.IOException(f"{place[1]} is no lake: it has no table with a file")
+        raise OSError(f"{place[1]} is no lake: it has no table with a file")
 
 
 def main():
@@ -76,7 +79,8 @@ def main():
             out.writelines(json.dumps([cell(v) for v in row]) + "\n" for row in rows)
         out.flush()
     except Exception as error:  # of DuckDB, or of the file system that it reads through
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        lines = [line.strip() for line in str(error).splitlines()]
+        lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
         print(" ".join(lines[:3]) or "DuckDB failed", file=sys.stderr)
         sys.exit(2)
 
