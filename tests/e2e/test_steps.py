@@ -12,6 +12,7 @@ CASES = {
     "accumulation": ("optimizer", 3, {"forward": 4, "backward": 4, "optimizer": 1, "zero_grad": 1}),
     "closure": ("optimizer", 3, {"forward": 1, "zero_grad": 1, "backward": 1, "optimizer": 1}),
     "profiled": ("profiler", 3, {"backward": 2, "optimizer": 2}),
+    "validated": ("optimizer", 3, {"forward": 1, "backward": 1, "optimizer": 1, "evaluation": 1}),
     "inference": ("forward", 4, {"forward": 1}),
 }
 
@@ -55,6 +56,9 @@ def check_classes(tool, recording, said):
 @pytest.mark.parametrize("case", CASES)
 def test_loops(programs, tool, case):
     said = check(tool, programs.traced("steps.py", case), case)
+    if case == "validated":
+        assert said["peak"]["phase"] == "evaluation"
+        assert [r["step"] for r in said["rows"] if r["phase"] == "evaluation"] == [2, 3]
     if case == "one_after_the_other":
         assert said["peak"]["text"].endswith("optimizer step, AdamW _foreach_sqrt")
 

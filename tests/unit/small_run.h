@@ -38,6 +38,7 @@ void feed(struct gmt_event e);
 uint64_t alloc(uint64_t size, uint32_t stack);
 void drop(uint64_t addr, uint32_t stack);
 uint64_t forward(uint64_t size);
+void forward_alone(uint64_t size); /* without gradients: nothing is saved */
 /* A gradient comes and stays, what was saved goes. */
 uint64_t backward(uint64_t saved, uint64_t size);
 uint64_t range_begin(uint32_t name, uint32_t thread); /* its number */

@@ -212,6 +212,55 @@ static void inference(void **state)
 	clean();
 }
 
+/* Passes without gradients after every second step, after the last too, and before the first. */
+static void validation(void **state)
+{
+	(void)state;
+	begin();
+	forward_alone(5000);
+	for (int i = 0; i < 4; i++) {
+		uint64_t grad = backward(forward(1000), 200);
+
+		optimize(STEP_A, LINE_1, 300, 1);
+		zero_grad(grad);
+		for (int k = 0; k < 3 && i % 2; k++)
+			forward_alone(7000 + i);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 4);
+	assert_int_equal(step(0)->times[PHASE_EVALUATION], 1);
+	assert_int_equal(step(0)->extent.peak, 5000);
+	for (int i = 1; i <= 4; i++) {
+		bool validated = i % 2 == 0;
+
+		assert_int_equal(step(i)->times[PHASE_FORWARD], 1);
+		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 1001);
+		assert_int_equal(step(i)->times[PHASE_EVALUATION], validated);
+		assert_int_equal(step(i)->extent.peak, validated ? 7000 + i - 1 : 1200);
+		assert_true(step(i)->ended);
+	}
+	clean();
+}
+
+/* A pass without gradients in each step is of its work: a teacher's. */
+static void taught(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		forward_alone(2000);
+		zero_grad(backward(forward(1000), 200));
+		optimize(STEP_A, LINE_1, 300, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 3);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(step(i)->times[PHASE_EVALUATION], 0);
+		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 2000);
+	}
+	clean();
+}
+
 static void profiled(void **state)
 {
 	(void)state;
@@ -305,6 +354,8 @@ int main(void)
 					    cmocka_unit_test(unseen_steps),
 					    cmocka_unit_test(no_optimizer),
 					    cmocka_unit_test(inference),
+					    cmocka_unit_test(validation),
+					    cmocka_unit_test(taught),
 					    cmocka_unit_test(profiled),
 					    cmocka_unit_test(broken_off),
 					    cmocka_unit_test(by_chance),

@@ -117,4 +117,22 @@ def inference():
             m(batch()).argmax(-1)
 
 
+def validated():
+    """Before the first step, after the second and after the last."""
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+
+    def validate():
+        with torch.inference_mode():
+            for _ in range(3):
+                F.mse_loss(m(batch().repeat(64, 1)), batch().repeat(64, 1)).item()
+    validate()
+    for i in range(3):
+        F.mse_loss(m(batch()), batch()).backward()
+        o.step()
+        o.zero_grad()
+        if i:
+            validate()
+
+
 globals()[sys.argv[1]]()

@@ -211,8 +211,9 @@ static const struct span *span_of(const struct timeline *t, const struct envelop
 static void print_phases(const struct chart *c, struct emit *out)
 {
 	static const char letters[PHASES] = {
-		[PHASE_SETUP] = 's', [PHASE_FORWARD] = 'F',   [PHASE_BACKWARD] = 'B',
-		[PHASE_OTHER] = '-', [PHASE_OPTIMIZER] = 'O', [PHASE_ZERO_GRAD] = 'z'
+		[PHASE_SETUP] = 's',	 [PHASE_FORWARD] = 'F',	  [PHASE_BACKWARD] = 'B',
+		[PHASE_OTHER] = '-',	 [PHASE_OPTIMIZER] = 'O', [PHASE_ZERO_GRAD] = 'z',
+		[PHASE_EVALUATION] = 'E'
 	};
 	size_t from = 0;
 

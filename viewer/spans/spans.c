@@ -27,6 +27,7 @@ static const struct {
 	[PHASE_OTHER] = { "other", "between passes", "time between passes" },
 	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step", "optimizer step" },
 	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad", "call of zero_grad" },
+	[PHASE_EVALUATION] = { "evaluation", "evaluation", "evaluation" },
 };
 
 const char *phase_name(enum phase phase)
@@ -212,13 +213,32 @@ static void undo_step(struct spans *s)
 	s->closure = step ? step : s->closure;
 }
 
+static bool is_without_gradients(const struct spans *s, const struct span *span)
+{
+	return s->tags && span->phase == PHASE_FORWARD && !span->kept;
+}
+
+/* Passes that nothing is saved of are a span of their own: each stays apart until it is over. */
+static bool begins_apart(struct spans *s, const struct gmt_event *e)
+{
+	const struct span *last = back(s, 0), *before = back(s, 1);
+
+	if (!is_without_gradients(s, last) || last->pass == s->forwards)
+		return false;
+	if (before && is_without_gradients(s, before) && before->profiler == last->profiler &&
+	    before->number == last->number)
+		join_last(s, e);
+	return true;
+}
+
 static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hint)
 {
 	s->driver = s->trains && s->driver ? s->driver : e->thread + 1ull;
 	undo_step(s);
 	close_gap(s, e, hint);
-	if (back(s, 0)->phase != PHASE_FORWARD)
+	if (back(s, 0)->phase != PHASE_FORWARD || begins_apart(s, e))
 		push(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
+	back(s, 0)->pass = s->forwards;
 }
 
 /* The optimizer by hooks inside the backward pass: one span beside that of the pass, and which of
@@ -244,6 +264,7 @@ static void go_backward(struct spans *s, const struct gmt_event *e)
 	close_gap(s, e, HINT_BACKWARD);
 	if (back(s, 0)->phase == PHASE_BACKWARD)
 		return;
+	back(s, 0)->kept = true;
 	if (!back(s, 0)->in_backward || !take_turns(s, e, PHASE_BACKWARD))
 		push(s, PHASE_BACKWARD, e);
 }
@@ -338,10 +359,17 @@ static void note(struct spans *s, const struct gmt_event *e)
 	    e->kind == GMT_THINNED)
 		span->work = true;
 	span->gradients += e->kind == GMT_TAG_GRAD;
+	span->kept |= e->kind == GMT_TAG_SAVED;
 	if (span->phase == PHASE_OPTIMIZER && span->work)
 		s->optimized = span->number;
 	if (span->phase == PHASE_OPTIMIZER && !span->stack && s->now.signs & STACK_PYTHON)
 		span->stack = e->stack;
+}
+
+static void begin(struct spans *s, const struct gmt_event *e)
+{
+	s->tags = !strcmp(defs_meta(s->defs, "torch.tags").s, "on");
+	push(s, PHASE_SETUP, e);
 }
 
 void spans_event(struct spans *s, const struct gmt_event *e)
@@ -351,7 +379,7 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 	if (s->now.is_work)
 		passes_note(s, act);
 	if (!s->count)
-		push(s, PHASE_SETUP, e);
+		begin(s, e);
 	if (ends_step(s, e))
 		optimize(s, e, e->name, e->arg0);
 	else

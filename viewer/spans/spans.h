@@ -29,6 +29,7 @@ enum phase {
 	PHASE_OTHER,
 	PHASE_OPTIMIZER,
 	PHASE_ZERO_GRAD,
+	PHASE_EVALUATION, /* forward passes that nothing was saved of, see steps.h */
 	PHASES
 };
 
@@ -47,6 +48,8 @@ struct span {
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
 	bool work;	    /* blocks came or went in it */
 	uint32_t gradients; /* that arrived at leaves in it */
+	uint32_t pass;	    /* forward: the number of its latest pass, */
+	bool kept;	    /* and autograd saved something of it, or went back through it */
 	uint32_t name;	    /* string: range of the optimizer's step */
 	uint32_t stack;	    /* the first one of Python in an optimizer's step, 0 = none */
 	uint32_t changes;   /* 1 + the first of its rows in spans.changes, 0 = none */
@@ -106,6 +109,7 @@ struct spans {
 	struct span *items;
 	size_t count, room;
 	bool trains;	 /* a backward pass or an optimizer's step was seen */
+	bool tags;	 /* autograd tells what it saves: other forward passes have no gradients */
 	bool framework;	 /* its blocks are recorded: CUDA's calls do not count */
 	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
 	uint64_t profiler;

@@ -176,6 +176,8 @@ static void by_optimizer(struct walk *w, size_t i)
 		meet_optimizer(w, i);
 	} else if (phase == PHASE_ZERO_GRAD && w->steps->count > 1) {
 		meet_zero_grad(w, i);
+	} else if (phase == PHASE_EVALUATION && !w->worked) {
+		go_on_from(w, i + 1);
 	}
 }
 
@@ -261,7 +263,7 @@ static void cut_tail(struct walk *w)
 	w->steps->tail = true;
 }
 
-void steps_find(struct steps *out, const struct spans *s, struct stacks *stacks)
+static void group(struct steps *out, const struct spans *s, struct stacks *stacks)
 {
 	static void (*const meet[])(struct walk *, size_t) = {
 		[STEPS_NONE] = by_nothing,	  [STEPS_PROFILER] = by_profiler,
@@ -280,6 +282,59 @@ void steps_find(struct steps *out, const struct spans *s, struct stacks *stacks)
 	for (size_t i = 0; s->count && i < out->count; i++)
 		sum_up(out, s, i);
 	map_free(&w.callers);
+}
+
+static bool is_without_gradients(const struct span *span)
+{
+	return span->phase == PHASE_FORWARD && !span->kept;
+}
+
+static bool has_without_gradients(const struct step *step, const struct spans *s)
+{
+	for (size_t i = step->first; i <= step->last; i++)
+		if (is_without_gradients(&s->items[i]))
+			return true;
+	return false;
+}
+
+/* A whole step went without such passes. */
+static bool trains_without(const struct steps *steps, const struct spans *s)
+{
+	for (size_t i = 1; i < steps->count; i++) {
+		const struct step *step = &steps->items[i];
+
+		if (step->ended && step->times[PHASE_FORWARD] && step->times[PHASE_BACKWARD] &&
+		    !has_without_gradients(step, s))
+			return true;
+	}
+	return false;
+}
+
+static bool name_evaluations(struct spans *s, const struct steps *steps)
+{
+	bool any = false;
+
+	if (!s->tags || !trains_without(steps, s))
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		if (!is_without_gradients(&s->items[i]))
+			continue;
+		s->items[i].phase = PHASE_EVALUATION;
+		any = true;
+	}
+	return any;
+}
+
+void steps_find(struct steps *out, struct spans *s, struct stacks *stacks)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].phase == PHASE_EVALUATION)
+			s->items[i].phase = PHASE_FORWARD;
+	group(out, s, stacks);
+	if (!name_evaluations(s, out))
+		return;
+	steps_free(out);
+	group(out, s, stacks);
 }
 
 size_t steps_number(const struct steps *steps)

@@ -5,6 +5,9 @@
  * backward pass does not end it. Ranges of torch.profiler ("ProfilerStep#") say it themselves.
  * Without an optimizer a step is a forward and a backward pass, without a backward pass it is one
  * call of the outermost module.
+ *
+ * Forward passes without gradients (no_grad, inference_mode) that some steps go without are no part
+ * of a step's work: a validation loop. Those that each step has, a teacher's say, are.
  */
 #ifndef VIEWER_STEPS_H
 #define VIEWER_STEPS_H
@@ -36,8 +39,9 @@ struct steps {
 	bool tail; /* the last item is no step but what was after them all */
 };
 
-/* The spans have been measured. */
-void steps_find(struct steps *out, const struct spans *s, struct stacks *stacks);
+/* The spans have been measured. Forward passes that nothing was saved of become evaluation where
+ * steps come without them. */
+void steps_find(struct steps *out, struct spans *s, struct stacks *stacks);
 void steps_free(struct steps *steps);
 
 size_t steps_number(const struct steps *steps); /* of real ones */

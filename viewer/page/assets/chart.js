@@ -153,7 +153,7 @@ function drawLine(g, values, box, top, style, dash) {
   g.setLineDash([]);
 }
 
-const PHASE_COLOURS = ['--phase-setup', '--phase-forward', '--phase-backward', '--phase-other', '--phase-optimizer', '--phase-zero'];
+const PHASE_COLOURS = ['--phase-setup', '--phase-forward', '--phase-backward', '--phase-other', '--phase-optimizer', '--phase-zero', '--phase-evaluation'];
 
 /* The strip of phases; many in one column are one colour. */
 function drawPhases(g, chart, box, doc) {
