@@ -22,7 +22,8 @@ enum {
 	IN_BACKWARD,
 	IN_CLOSURE, /* a module's call inside of an optimizer's step */
 	CLOSURE_BACKWARD,
-	CLEARING, /* Module.zero_grad */
+	CLEARING,    /* Module.zero_grad */
+	FIRST_GRADS, /* of a call of backward() */
 };
 
 extern struct model m;

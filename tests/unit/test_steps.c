@@ -261,6 +261,30 @@ static void taught(void **state)
 	clean();
 }
 
+/* A call of backward() right after another one: it makes its first gradients, for two results. */
+static void backward_twice(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		uint64_t a = forward(1000), b = forward(1000);
+
+		for (int k = 0; k < 2; k++) {
+			drop(alloc(1, FIRST_GRADS), FIRST_GRADS);
+			drop(alloc(1, FIRST_GRADS), FIRST_GRADS);
+			drop(backward(k ? b : a, 200 + 100 * k), LINE_1);
+		}
+	}
+	end();
+	assert_int_equal(m.spans.backwards, 6);
+	assert_int_equal(steps_number(&steps), 3);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(step(i)->times[PHASE_BACKWARD], 2);
+		assert_int_equal(step(i)->phases[PHASE_BACKWARD].peak, 2200);
+	}
+	clean();
+}
+
 static void profiled(void **state)
 {
 	(void)state;
@@ -345,21 +369,16 @@ static void by_chance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_training),
-					    cmocka_unit_test(accumulation),
-					    cmocka_unit_test(two_optimizers),
-					    cmocka_unit_test(one_after_the_other),
-					    cmocka_unit_test(inside_backward),
-					    cmocka_unit_test(optimizer_skipped),
-					    cmocka_unit_test(unseen_steps),
-					    cmocka_unit_test(no_optimizer),
-					    cmocka_unit_test(inference),
-					    cmocka_unit_test(validation),
-					    cmocka_unit_test(taught),
-					    cmocka_unit_test(profiled),
-					    cmocka_unit_test(broken_off),
-					    cmocka_unit_test(by_chance),
-					    cmocka_unit_test(an_optimizer_of_ones_own) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_training),  cmocka_unit_test(accumulation),
+		cmocka_unit_test(two_optimizers),  cmocka_unit_test(one_after_the_other),
+		cmocka_unit_test(inside_backward), cmocka_unit_test(optimizer_skipped),
+		cmocka_unit_test(unseen_steps),	   cmocka_unit_test(no_optimizer),
+		cmocka_unit_test(inference),	   cmocka_unit_test(validation),
+		cmocka_unit_test(taught),	   cmocka_unit_test(backward_twice),
+		cmocka_unit_test(profiled),	   cmocka_unit_test(broken_off),
+		cmocka_unit_test(by_chance),	   cmocka_unit_test(an_optimizer_of_ones_own)
+	};
 
 	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
 }

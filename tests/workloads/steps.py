@@ -73,6 +73,15 @@ def by_hand():
                 p.grad = None
 
 
+def asked():
+    """Gradients of two results, one right after the other."""
+    m = Net().cuda()
+    for _ in range(3):
+        a, b = m(batch()).mean(), m(batch()).square().mean()
+        torch.autograd.grad(a, m.parameters())
+        torch.autograd.grad(b, m.parameters())
+
+
 def accumulation():
     m = Net().cuda()
     o = torch.optim.AdamW(m.parameters(), fused=True)

@@ -114,6 +114,18 @@ static void compare_all(struct diff *d)
 	compare_below(d);
 }
 
+/* Other steps of a run decide which of its passes are evaluation: where only one run has any, the
+ * other has the same passes as forward passes. */
+static void agree_on_evaluation(struct timeline *old, struct timeline *new)
+{
+	struct timeline *t = steps_evaluate(&old->steps) ? old : new;
+
+	if (steps_evaluate(&old->steps) == steps_evaluate(&new->steps))
+		return;
+	steps_free(&t->steps);
+	steps_find_plain(&t->steps, &t->model.spans, &t->stacks);
+}
+
 int diff_make(struct diff *d, const char *old_path, const char *new_path, long device)
 {
 	int rc;
@@ -127,6 +139,7 @@ int diff_make(struct diff *d, const char *old_path, const char *new_path, long d
 		diff_side_close(&d->old);
 		return rc;
 	}
+	agree_on_evaluation(&d->old.timeline, &d->new.timeline);
 	compare_all(d);
 	return 0;
 }

@@ -306,7 +306,8 @@ static uint64_t checkpoint(const struct oom *o, char *what, char *how)
 
 static uint64_t set_to_none(const struct oom *o, char *what, char *how)
 {
-	if (o->phase != PHASE_FORWARD || !o->shot.bytes[CATEGORY_gradients])
+	if ((o->phase != PHASE_FORWARD && o->phase != PHASE_EVALUATION) ||
+	    !o->shot.bytes[CATEGORY_gradients])
 		return 0;
 	oom_say(what,
 		"Free the gradients before the forward pass: zero_grad(set_to_none=True) (unless "

@@ -18,7 +18,7 @@ enum act {
 enum act doing_note(struct spans *s, const struct gmt_event *e);
 
 /* passes.c: counts passes through the network. */
-void passes_note(struct spans *s, enum act act);
+void passes_note(struct spans *s, const struct gmt_event *e, enum act act);
 
 /* levels.c: what the curves did since the latest span began goes to that span. */
 void levels_end(struct spans *s);

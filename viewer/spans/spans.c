@@ -262,10 +262,10 @@ static void go_backward(struct spans *s, const struct gmt_event *e)
 	s->trains = true;
 	undo_step(s);
 	close_gap(s, e, HINT_BACKWARD);
-	if (back(s, 0)->phase == PHASE_BACKWARD)
+	if (back(s, 0)->phase == PHASE_BACKWARD && !s->now.called)
 		return;
 	back(s, 0)->kept = true;
-	if (!back(s, 0)->in_backward || !take_turns(s, e, PHASE_BACKWARD))
+	if (s->now.called || !back(s, 0)->in_backward || !take_turns(s, e, PHASE_BACKWARD))
 		push(s, PHASE_BACKWARD, e);
 }
 
@@ -377,7 +377,7 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 	enum act act = doing_note(s, e);
 
 	if (s->now.is_work)
-		passes_note(s, act);
+		passes_note(s, e, act);
 	if (!s->count)
 		begin(s, e);
 	if (ends_step(s, e))

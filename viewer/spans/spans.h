@@ -88,6 +88,7 @@ struct span_now {
 	uint32_t signs;	    /* of its stack */
 	bool is_work;	    /* memory came or went: the stage counts for passes */
 	bool backward_over; /* with it a backward pass is known to be over */
+	bool called;	    /* with it another call of backward() begins */
 };
 
 struct spans {
@@ -103,6 +104,7 @@ struct spans {
 	uint32_t backwards;	  /* by backward nodes; */
 	uint32_t forwards_before; /* before the latest backward pass or optimizer's step was over */
 	bool in_forward, in_backward;
+	bool nodes;   /* some ran since backward() was called last */
 	bool asked;   /* this backward pass began with torch.autograd.grad */
 	bool stepped; /* the optimizer did, since the latest backward pass began */
 

@@ -225,7 +225,8 @@ static void add_span(struct step *step, const struct span *span, enum phase befo
 		extent_join(phase, &span->extent);
 	else
 		*phase = span->extent;
-	step->times[span->phase] += span->phase == PHASE_OPTIMIZER || span->phase != before;
+	step->times[span->phase] += span->phase == PHASE_OPTIMIZER ||
+				    span->phase == PHASE_BACKWARD || span->phase != before;
 }
 
 /* The step's own figures, from its spans. */
@@ -325,12 +326,25 @@ static bool name_evaluations(struct spans *s, const struct steps *steps)
 	return any;
 }
 
-void steps_find(struct steps *out, struct spans *s, struct stacks *stacks)
+void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].phase == PHASE_EVALUATION)
 			s->items[i].phase = PHASE_FORWARD;
 	group(out, s, stacks);
+}
+
+bool steps_evaluate(const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->items[i].times[PHASE_EVALUATION])
+			return true;
+	return false;
+}
+
+void steps_find(struct steps *out, struct spans *s, struct stacks *stacks)
+{
+	steps_find_plain(out, s, stacks);
 	if (!name_evaluations(s, out))
 		return;
 	steps_free(out);

@@ -42,6 +42,9 @@ struct steps {
 /* The spans have been measured. Forward passes that nothing was saved of become evaluation where
  * steps come without them. */
 void steps_find(struct steps *out, struct spans *s, struct stacks *stacks);
+/* The same, but evaluation is forward passes like others. */
+void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks);
+bool steps_evaluate(const struct steps *steps); /* some are evaluation */
 void steps_free(struct steps *steps);
 
 size_t steps_number(const struct steps *steps); /* of real ones */

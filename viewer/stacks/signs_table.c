@@ -53,7 +53,7 @@ static const struct row {
 	{ "torch/autograd/function.py", NULL, "apply", STACK_FUNCTION },
 	{ "torch/autograd/graph.py", NULL, "_engine_run_backward", STACK_BACKWARD },
 	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD | STACK_ASKED },
-	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD },
+	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD | STACK_CALLED },
 	{ "torch/cuda/graphs.py", NULL, "make_graphed_callables", STACK_CAPTURE },
 	{ "torch/utils/data/", NULL, NULL, STACK_DATA },
 	{ "transformers/cache_utils.py", NULL, NULL, STACK_CACHE },
