@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay: the recorded requests through PyTorch's allocator with other settings. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,20 +18,12 @@ struct replay_options {
 	long device;
 };
 
-/* One setting and what came of it. */
-struct
-try {
-	const char *conf;
-	struct alloc_settings settings;
-	struct replay_outcome outcome;
-};
-
 struct view {
 	struct requests_all all;
 	struct requests *requests;
-	struct try *tries;
+	struct replay_try *tries;
 	size_t count, room, best;
-	struct try own; /* the settings of the recording */
+	struct replay_try own; /* the settings of the recording */
 	struct replay_own recorded;
 	struct packing packing;
 	struct replay_limits limits;
@@ -44,12 +37,12 @@ static const char *const table[] = {
 
 #define TABLE (sizeof(table) / sizeof(*table))
 
-static int parse(struct try *t, const char *conf, const char *whose)
+static int parse(struct replay_try *t, const char *conf, const char *whose)
 {
 	char why[SETTINGS_WHY];
 	const char *text = strcmp(conf, "default") ? conf : "";
 
-	*t = (struct try){ .conf = conf };
+	*t = (struct replay_try){ .conf = conf };
 	if (!settings_parse(&t->settings, text, why))
 		return 0;
 	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
@@ -104,7 +97,7 @@ static void run_all(struct view *v)
 
 	replay_study(r, &v->own.settings);
 	for (size_t i = 0; i < v->count; i++) {
-		struct try *t = &v->tries[i];
+		struct replay_try *t = &v->tries[i];
 
 		say_progress("replaying settings", i, v->count);
 		replay_run(&t->outcome, r, &t->settings, &v->limits);
@@ -151,16 +144,15 @@ static struct row_replay document(struct view *v)
 
 static void text_best(struct emit *out, const struct view *v)
 {
-	const struct try *best = &v->tries[v->best];
+	const struct replay_try *best = &v->tries[v->best];
 	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
 		emit_sentence(out, "",
-			      "Best: %s. It refuses %llu requests where the recording's settings "
-			      "refuse %llu.",
-			      best->conf, (unsigned long long)best->outcome.ooms,
-			      (unsigned long long)v->own.outcome.ooms);
+			      "Best: %s. It refuses %" PRIu64 " requests where the recording's "
+			      "settings refuse %" PRIu64 ".",
+			      best->conf, best->outcome.ooms, v->own.outcome.ooms);
 	else if (now < own)
 		emit_sentence(out, "",
 			      "Best: %s. It reserves %s less than the recording's settings: %s, "
@@ -214,44 +206,14 @@ static void text(struct emit *out, struct view *v, struct row_replay *row)
 	text_trust(out, v);
 }
 
-/* Lines where one of the curves changes. */
-static void write_curve(FILE *f, const struct view *v)
-{
-	size_t *at = need_new((v->count + 1) * sizeof(*at));
-	uint64_t event = 0;
-
-	fputs("request", f);
-	for (size_t i = 0; i < v->count; i++)
-		fprintf(f, ",\"%s\"", v->tries[i].conf);
-	while (event != UINT64_MAX) {
-		uint64_t next = UINT64_MAX;
-
-		fprintf(f, "\n%llu", (unsigned long long)event);
-		for (size_t i = 0; i < v->count; i++) {
-			const struct replay_outcome *o = &v->tries[i].outcome;
-
-			while (at[i] < o->level_count && o->levels[at[i]].event <= event)
-				at[i]++;
-			if (at[i] < o->level_count && o->levels[at[i]].event < next)
-				next = o->levels[at[i]].event;
-			fprintf(f, ",%llu",
-				at[i] ? (unsigned long long)o->levels[at[i] - 1].reserved : 0);
-		}
-		event = next;
-	}
-	fputc('\n', f);
-	free(at);
-}
-
 static int curve(const char *path, const struct view *v)
 {
 	struct outfile out;
 	int rc = outfile_open(&out, path, "request,", "a curve");
 
-	if (rc)
-		return rc;
-	write_curve(out.f, v);
-	return outfile_commit(&out);
+	if (!rc)
+		replay_curve(out.f, v->tries, v->count);
+	return rc ? rc : outfile_commit(&out);
 }
 
 static int limits(struct view *v, const struct replay_options *o)

@@ -3,6 +3,8 @@
 #ifndef VIEWER_REPLAY_REPLAY_H
 #define VIEWER_REPLAY_REPLAY_H
 
+#include <stdio.h>
+
 #include "allocator.h"
 #include "replay_requests.h"
 
@@ -31,5 +33,15 @@ void replay_study(struct requests *r, const struct alloc_settings *own);
 void replay_run(struct replay_outcome *o, const struct requests *r, const struct alloc_settings *s,
 		const struct replay_limits *limits);
 void replay_outcome_free(struct replay_outcome *o);
+
+/* One setting and what came of it. */
+struct replay_try {
+	const char *conf;
+	struct alloc_settings settings;
+	struct replay_outcome outcome;
+};
+
+/* CSV: what each reserved, a line where one of them changes. Levels were kept. */
+void replay_curve(FILE *f, const struct replay_try *tries, size_t count);
 
 #endif
