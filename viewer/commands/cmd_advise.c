@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "../advise/advise.h"
-#include "../base/human.h"
-#include "../base/say.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 

@@ -8,7 +8,6 @@
 #include "../answers/flame.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../moments/moments.h"
 #include "command.h"
 
 struct flame_options {

@@ -4,7 +4,6 @@
 
 #include "../answers/chart.h"
 #include "../classes/classify.h"
-#include "../moments/moments.h"
 #include "../stacks/owners.h"
 #include "command.h"
 

@@ -4,7 +4,6 @@
 
 #include "../answers/module_tree.h"
 #include "../base/need.h"
-#include "../moments/moments.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "../answers/parts.h"
-#include "../moments/moments.h"
-#include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 

@@ -4,7 +4,6 @@
 
 #include "../answers/chart.h"
 #include "../answers/parts.h"
-#include "../moments/moments.h"
 #include "command.h"
 
 struct timeline_options {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../classes/classify.h"
-#include "../moments/moments.h"
 #include "command.h"
 
 struct why_options {

@@ -88,9 +88,8 @@ static bool has_folder(const struct command *c, void *options)
  */
 static void set_output(const struct command *c, void *options, const struct rank_file *f)
 {
-	const char **output = of_ranks_text(options, c->output), *slash = strrchr(f->path, '/');
-	const char *name = slash ? slash + 1 : f->path,
-		   *format = *of_ranks_text(options, c->format);
+	const char **output = of_ranks_text(options, c->output);
+	const char *name = owners_base(f->path), *format = *of_ranks_text(options, c->format);
 	char *path = need_new(PATH_MAX);
 	size_t len = strlen(*output);
 

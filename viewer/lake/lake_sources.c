@@ -13,6 +13,7 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../ranks/ranks_runs.h"
+#include "../stacks/owners.h"
 #include "lake_index.h"
 #include "lake_runs.h"
 
@@ -111,7 +112,6 @@ static int64_t start_of(const struct rank_file *f)
 
 static void name_recording(struct lake_place *p, const struct rank_file *f)
 {
-	const char *slash = strrchr(f->path, '/');
 	struct stat st = { 0 };
 	char host[100];
 
@@ -123,7 +123,7 @@ static void name_recording(struct lake_place *p, const struct rank_file *f)
 		return;
 	}
 	stat(f->path, &st);
-	tame(host, sizeof(host), slash ? slash + 1 : f->path, "snapshot");
+	tame(host, sizeof(host), owners_base(f->path), "snapshot");
 	snprintf(p->id, sizeof(p->id), "%.60s-%llx", host, (unsigned long long)st.st_size);
 }
 
@@ -132,14 +132,10 @@ static void name_run(struct lake_place *p, const struct rank_file *first, const 
 		     const char *project)
 {
 	time_t when = start_of(first) / 1000000000;
-	const char *slash = strrchr(first->folder, '/');
 	char host[100], clock[32] = "";
 	struct tm tm;
 
-	tame(p->project, sizeof(p->project),
-	     project ? project
-	     : slash ? slash + 1
-		     : first->folder,
+	tame(p->project, sizeof(p->project), project ? project : owners_base(first->folder),
 	     "unknown");
 	if (gmtime_r(&when, &tm)) {
 		strftime(p->day, sizeof(p->day), "%Y-%m-%d", &tm);

@@ -15,10 +15,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../base/need.h"
+#include "../base/now.h"
 #include "store_wire.h"
 #include "world.h"
 
@@ -47,14 +47,6 @@ struct server {
 	size_t count, room;
 	uint64_t now_ms, start_ms;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- who may still set a key ---- */
 

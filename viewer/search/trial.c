@@ -19,9 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/now.h"
 #include "../base/need.h"
+#include "../base/now.h"
 #include "../base/say.h"
+#include "../stacks/owners.h"
 #include "trial_watch.h"
 
 #define LOOK_MS	 100
@@ -42,8 +43,7 @@ static const char *const launchers[] = { "torchrun",
 const char *trial_launcher(char *const *command)
 {
 	for (size_t i = 0; i < 4 && command[i]; i++) {
-		const char *slash = strrchr(command[i], '/');
-		const char *name = slash ? slash + 1 : command[i];
+		const char *name = owners_base(command[i]);
 
 		for (size_t k = 0; k < sizeof(launchers) / sizeof(launchers[0]); k++)
 			if (!strcmp(name, launchers[k]))
