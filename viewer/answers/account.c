@@ -52,10 +52,10 @@ static void optimizer_name(struct account *a, const struct timeline *t, const st
 
 /* Whether a module seems to be called once for each layer: everything in it is there so often, but
  * for the first or the last one's. */
-static bool is_repeated(const struct modules *m, const struct module *x, uint64_t layers)
+static bool is_repeated(const struct flame *m, const struct flame_node *x, uint64_t layers)
 {
-	for (uint32_t i = x->first; i; i = m->items[i].next)
-		if (m->items[i].blocks + 1 < layers)
+	for (uint32_t i = x->first; i; i = m->nodes[i].next)
+		if (m->nodes[i].blocks + 1 < layers)
 			return false;
 	return x->first;
 }
@@ -66,13 +66,13 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 			int category)
 {
 	uint64_t layers = shape_get(&a->shape, SHAPE_LAYERS), most = 0;
-	struct modules m;
+	struct flame m;
 
 	if (layers < 2)
 		return;
 	modules_find(&m, s, category, &t->stacks);
 	for (size_t i = 1; i < m.count; i++) {
-		const struct module *x = &m.items[i];
+		const struct flame_node *x = &m.nodes[i];
 
 		if (x->line || !is_repeated(&m, x, layers) || x->bytes * 5 < most * 4)
 			continue;
@@ -80,7 +80,7 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 		a->layer_bytes = x->bytes;
 		snprintf(a->layer_class, sizeof(a->layer_class), "%.60s", x->name);
 	}
-	modules_free(&m);
+	flame_free(&m);
 }
 
 static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)

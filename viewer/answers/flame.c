@@ -36,29 +36,50 @@ static void push(struct path *p, enum flame_kind kind, const char *format, ...)
 	va_end(args);
 }
 
-static uint32_t new_node(struct flame *f, uint32_t parent, const char *name, enum flame_kind kind)
+static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_node *like,
+			 size_t len)
 {
 	uint32_t id = (uint32_t)f->count;
+	struct flame_node *n = need_item(f->nodes, f->count, f->room);
 
-	*need_item(f->nodes, f->count, f->room) = (struct flame_node){
-		.name = need_copy(name, strlen(name)), .parent = parent, .kind = kind
-	};
+	*n = (struct flame_node){ .name = need_copy(like->name, len),
+				  .file = like->file,
+				  .line = like->line,
+				  .kind = like->kind,
+				  .parent = parent };
 	if (id) {
-		f->nodes[id].next = f->nodes[parent].first;
+		n->next = f->nodes[parent].first;
 		f->nodes[parent].first = id;
 	}
 	return id;
 }
 
-static uint32_t child(struct flame *f, uint32_t parent, const struct path_frame *frame)
+void flame_begin(struct flame *f)
 {
-	for (uint32_t i = f->nodes[parent].first; i; i = f->nodes[i].next)
-		if (f->nodes[i].kind == frame->kind && !strcmp(f->nodes[i].name, frame->name))
-			return i;
-	return new_node(f, parent, frame->name, frame->kind);
+	*f = (struct flame){ 0 };
+	new_node(f, 0, &(struct flame_node){ .name = "all", .file = "", .kind = FLAME_ALL }, 3);
 }
 
-static void count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category)
+uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like, size_t len)
+{
+	for (uint32_t i = f->nodes[parent].first; i; i = f->nodes[i].next) {
+		const struct flame_node *n = &f->nodes[i];
+
+		if (n->kind == like->kind && n->line == like->line && strlen(n->name) == len &&
+		    !memcmp(n->name, like->name, len) && !strcmp(n->file, like->file))
+			return i;
+	}
+	return new_node(f, parent, like, len);
+}
+
+static uint32_t child(struct flame *f, uint32_t parent, enum flame_kind kind, const char *name)
+{
+	const struct flame_node like = { .name = (char *)name, .file = "", .kind = kind };
+
+	return flame_child(f, parent, &like, strlen(name));
+}
+
+void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category)
 {
 	f->nodes[at].own_bytes += bytes;
 	f->nodes[at].own_blocks += blocks;
@@ -78,15 +99,14 @@ static void add(struct flame *f, const struct path *p, const struct flame_how *h
 {
 	uint32_t at = 0;
 
-	if (how->classes) {
-		struct path_frame class = { .kind = FLAME_CLASS };
+	if (how->classes)
+		at = child(f, at, FLAME_CLASS, category_words(category));
+	for (size_t i = 0; i < p->count; i++) {
+		const struct path_frame *one = &p->frames[how->inverted ? p->count - 1 - i : i];
 
-		snprintf(class.name, sizeof(class.name), "%s", category_words(category));
-		at = child(f, at, &class);
+		at = child(f, at, one->kind, one->name);
 	}
-	for (size_t i = 0; i < p->count; i++)
-		at = child(f, at, &p->frames[how->inverted ? p->count - 1 - i : i]);
-	count(f, at, bytes, blocks, category);
+	flame_count(f, at, bytes, blocks, category);
 }
 
 static void push_native(struct path *p, const struct frame *f)
@@ -141,9 +161,9 @@ static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks 
 }
 
 /* Root to node. */
-static void module_path(struct path *p, const struct modules *m, uint32_t at)
+static void module_path(struct path *p, const struct flame *m, uint32_t at)
 {
-	const struct module *x = &m->items[at];
+	const struct flame_node *x = &m->nodes[at];
 
 	if (!at)
 		return;
@@ -158,26 +178,20 @@ static void add_modules_of(struct flame *f, const struct snapshot *s, struct sta
 			   const struct flame_how *how, int category)
 {
 	struct path p = { 0 };
-	struct modules m;
+	struct flame m;
 
 	modules_find(&m, s, category, stacks);
-	for (uint32_t i = 1; i < m.count; i++) {
-		uint64_t bytes = m.items[i].bytes, blocks = m.items[i].blocks;
+	for (uint32_t i = 1; i <= m.count; i++) { /* the root at last */
+		const struct flame_node *n = &m.nodes[i % m.count];
 
-		for (uint32_t k = m.items[i].first; k; k = m.items[k].next) {
-			bytes -= m.items[k].bytes;
-			blocks -= m.items[k].blocks;
-		}
 		p.count = 0;
-		module_path(&p, &m, i);
-		if (blocks)
-			add(f, &p, how, bytes, blocks, (unsigned)category);
+		module_path(&p, &m, (uint32_t)(i % m.count));
+		if (!p.count)
+			push(&p, FLAME_MODULE, "(outside of modules)");
+		if (n->own_blocks)
+			add(f, &p, how, n->own_bytes, n->own_blocks, (unsigned)category);
 	}
-	p.count = 0;
-	push(&p, FLAME_MODULE, "(outside of modules)");
-	if (m.outside_blocks)
-		add(f, &p, how, m.outside_bytes, m.outside_blocks, (unsigned)category);
-	modules_free(&m);
+	flame_free(&m);
 	free(p.frames);
 }
 
@@ -198,18 +212,22 @@ static void sort_children(struct flame *f, uint32_t parent)
 	f->nodes[parent].first = sorted;
 }
 
+void flame_sort(struct flame *f)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		sort_children(f, i);
+}
+
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
 		 const struct flame_how *how)
 {
-	*f = (struct flame){ 0 };
-	new_node(f, 0, "all", FLAME_ALL);
+	flame_begin(f);
 	if (!how->modules)
 		add_stacks(f, s, owners->stacks, how);
 	for (int c = 0; how->modules && c < CATEGORIES; c++)
 		if (s->blocks[c] && (how->category < 0 || how->category == c))
 			add_modules_of(f, s, owners->stacks, how, c);
-	for (uint32_t i = 0; i < f->count; i++)
-		sort_children(f, i);
+	flame_sort(f);
 }
 
 void flame_free(struct flame *f)

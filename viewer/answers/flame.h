@@ -15,6 +15,8 @@ enum flame_frames { FRAMES_PYTHON, FRAMES_NATIVE, FRAMES_BOTH };
 
 struct flame_node {
 	char *name;
+	const char *file; /* of module_tree.h; "" = none */
+	unsigned line;
 	uint64_t bytes, blocks;		/* with all inside */
 	uint64_t own_bytes, own_blocks; /* that end here */
 	uint32_t parent, first, next;	/* children are a list, the largest first; 0 = none */
@@ -39,6 +41,13 @@ struct flame_how {
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
 		 const struct flame_how *how);
 void flame_free(struct flame *f);
+
+/* How a tree is made: the root, what a node calls (made if it is not there; the name ends after
+ * len bytes), bytes that end at one, the order in the end. */
+void flame_begin(struct flame *f);
+uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like, size_t len);
+void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category);
+void flame_sort(struct flame *f);
 
 /* A self-contained SVG with a little script: click to enlarge, / to search. */
 void flame_svg(const struct flame *f, const char *title, FILE *out);

@@ -1,38 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module_tree.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "../base/need.h"
-
-static uint32_t new_node(struct modules *m, uint32_t parent, const char *name, size_t len,
-			 const char *file, unsigned line)
-{
-	uint32_t id = m->count;
-
-	*need_item(m->items, m->count, m->room) = (struct module){
-		.name = need_copy(name, len), .file = file, .line = line, .parent = parent
-	};
-	if (id) {
-		m->items[id].next = m->items[parent].first;
-		m->items[parent].first = id;
-	}
-	return id;
-}
-
-static uint32_t child(struct modules *m, uint32_t parent, const char *name, size_t len,
-		      const char *file, unsigned line)
-{
-	for (uint32_t i = m->items[parent].first; i; i = m->items[i].next) {
-		const struct module *x = &m->items[i];
-
-		if (x->line == line && strlen(x->name) == len && !memcmp(x->name, name, len) &&
-		    !strcmp(x->file, file))
-			return i;
-	}
-	return new_node(m, parent, name, len, file, line);
-}
 
 static bool is_call(const struct frame *f)
 {
@@ -58,9 +27,9 @@ static const char *class_of(const struct frame *f, size_t *len)
 
 /* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
  * wrappers lie between. */
-static uint32_t place(struct modules *m, const struct stacks *s)
+static uint32_t place(struct flame *m, const struct stacks *s)
 {
-	const struct frame *forward = NULL, *inner = NULL;
+	const struct frame *forward = NULL;
 	bool called = false;
 	uint32_t at = 0;
 
@@ -73,73 +42,36 @@ static uint32_t place(struct modules *m, const struct stacks *s)
 			called = true;
 			continue;
 		}
-		if (!class) {
-			inner = f;
+		if (!class)
 			continue;
-		}
-		at = child(m, at, class, len, f->file, 0);
-		forward = inner = f;
+		at = flame_child(m, at,
+				 &(struct flame_node){ .name = (char *)class,
+						       .file = f->file,
+						       .kind = FLAME_MODULE },
+				 len);
+		forward = f;
 		called = false;
 	}
 	if (forward)
-		at = child(m, at, forward->function, strlen(forward->function), forward->file,
-			   forward->line ? forward->line : 1);
+		at = flame_child(m, at,
+				 &(struct flame_node){ .name = (char *)forward->function,
+						       .file = forward->file,
+						       .line = forward->line ? forward->line : 1,
+						       .kind = FLAME_PYTHON },
+				 strlen(forward->function));
 	return at;
 }
 
-static void add(struct modules *m, uint32_t at, uint64_t bytes)
+void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks)
 {
-	for (;; at = m->items[at].parent) {
-		m->items[at].bytes += bytes;
-		m->items[at].blocks++;
-		if (!at)
-			break;
-	}
-}
-
-/* Children from the largest to the smallest: insertion, for there are few. */
-static void sort_children(struct modules *m, uint32_t parent)
-{
-	uint32_t sorted = 0, next;
-
-	for (uint32_t i = m->items[parent].first; i; i = next) {
-		uint32_t *at = &sorted;
-
-		next = m->items[i].next;
-		while (*at && m->items[*at].bytes >= m->items[i].bytes)
-			at = &m->items[*at].next;
-		m->items[i].next = *at;
-		*at = i;
-	}
-	m->items[parent].first = sorted;
-}
-
-void modules_find(struct modules *out, const struct snapshot *s, int category,
-		  struct stacks *stacks)
-{
-	*out = (struct modules){ 0 };
-	new_node(out, 0, "", 0, "", 0);
+	flame_begin(out);
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
-		uint32_t at;
 
 		if (category >= 0 && s->classes[i] != category)
 			continue;
 		stacks_read_python(stacks, b->stack);
-		at = place(out, stacks);
-		add(out, at, b->size);
-		if (!at) {
-			out->outside_bytes += b->size;
-			out->outside_blocks++;
-		}
+		flame_count(out, place(out, stacks), b->size, 1, s->classes[i]);
 	}
-	for (uint32_t i = 0; i < out->count; i++)
-		sort_children(out, i);
-}
-
-void modules_free(struct modules *m)
-{
-	for (size_t i = 0; i < m->count; i++)
-		free(m->items[i].name);
-	free(m->items);
+	flame_sort(out);
 }

@@ -7,26 +7,10 @@
 #ifndef VIEWER_MODULE_TREE_H
 #define VIEWER_MODULE_TREE_H
 
-#include "../moments/snapshot.h"
+#include "flame.h"
 
-struct module {
-	char *name;		      /* of its class, or of the function that holds the line */
-	const char *file;	      /* of a line; of a module, where its forward is */
-	unsigned line;		      /* 0 = a module */
-	uint64_t bytes, blocks;	      /* with everything inside */
-	uint32_t parent, first, next; /* children are a list, the largest first; 0 = none */
-};
-
-/* items[0] is the root: all blocks that were looked at; outside is what no module made. */
-struct modules {
-	struct module *items;
-	size_t count, room;
-	uint64_t outside_bytes, outside_blocks;
-};
-
-/* category < 0: of all classes. */
-void modules_find(struct modules *out, const struct snapshot *s, int category,
-		  struct stacks *stacks);
-void modules_free(struct modules *m);
+/* Nodes are modules, with the file where their forward is, and lines in them. nodes[0] is all that
+ * was looked at; what ends there is what no module made. category < 0: of all classes. */
+void modules_find(struct flame *out, const struct snapshot *s, int category, struct stacks *stacks);
 
 #endif

@@ -190,10 +190,9 @@ static void dump_sources(struct emit *out, const struct defs *d)
 
 static void dump_symbols(struct emit *out, const struct defs *d)
 {
-	size_t count;
-	const struct defs_symbol *s = defs_symbols(d, &count);
+	const struct defs_symbol *s = d->symbols.items;
 
-	for (size_t i = 0; i < count; i++, s++)
+	for (size_t i = 0; i < d->symbols.count; i++, s++)
 		EMIT(out, dump_symbol, .def = gmt_def_name(GMT_DEF_SYMBOL), .id = s->id,
 		     .name = s->name, .file = s->file, .line = s->line, .address = s->address);
 }

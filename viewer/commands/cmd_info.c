@@ -36,8 +36,7 @@ static bool kind_row(void *ctx, size_t k, struct row_info_kind *row)
 static bool fact_row(void *ctx, size_t i, struct row_fact *row)
 {
 	const struct view *v = ctx;
-	size_t count;
-	const struct defs_meta *m = defs_metas(v->defs, &count);
+	const struct defs_meta *m = v->defs->metas.items;
 
 	*row = (struct row_fact){ .name = m[i].key.s, .value = m[i].value };
 	return true;
@@ -46,8 +45,7 @@ static bool fact_row(void *ctx, size_t i, struct row_fact *row)
 static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 {
 	struct view *v = ctx;
-	size_t count;
-	const struct defs_module *m = &defs_modules(v->defs, &count)[i];
+	const struct defs_module *m = (const struct defs_module *)v->defs->modules.items + i;
 	size_t n = m->build_id.len < 64 ? m->build_id.len : 64;
 
 	v->id[0] = 0;
@@ -64,13 +62,10 @@ static void fill(struct row_info *out, struct view *v, const struct recording *r
 	const struct gmt_reader_info *i = r->info;
 	const struct tally *t = v->tally;
 	time_t when = ((int64_t)t->first_ns + i->realtime_minus_monotonic_ns) / 1000000000;
-	size_t facts, modules;
 	struct tm tm;
 
 	if (t->events && gmtime_r(&when, &tm))
 		strftime(v->start, sizeof(v->start), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	defs_metas(v->defs, &facts);
-	defs_modules(v->defs, &modules);
 	*out = (struct row_info){
 		.file = r->path,
 		.format_version = i->version,
@@ -93,9 +88,9 @@ static void fill(struct row_info *out, struct view *v, const struct recording *r
 				 .modules = v->defs->modules.count,
 				 .codes = v->defs->codes.count,
 				 .stack_nodes = v->defs->nodes.count },
-		.meta = { facts, fact_row, v },
+		.meta = { v->defs->metas.count, fact_row, v },
 		.kinds = { TALLY_KINDS, kind_row, v },
-		.modules = { modules, module_row, v },
+		.modules = { v->defs->modules.count, module_row, v },
 	};
 }
 

@@ -18,7 +18,7 @@ struct modules_options {
 
 /* Nodes in the order that they are written in: each before its children. */
 struct nodes {
-	const struct modules *modules;
+	const struct flame *modules;
 	struct node {
 		uint32_t id;
 		unsigned depth;
@@ -30,13 +30,13 @@ struct nodes {
 
 static void put_in_order(struct nodes *n, uint32_t at, unsigned depth)
 {
-	for (uint32_t i = n->modules->items[at].first; i; i = n->modules->items[i].next) {
+	for (uint32_t i = n->modules->nodes[at].first; i; i = n->modules->nodes[i].next) {
 		n->order[n->count++] = (struct node){ i, depth };
 		put_in_order(n, i, depth + 1);
 	}
 }
 
-static const char *words_of(struct nodes *n, const struct module *x, unsigned depth)
+static const char *words_of(struct nodes *n, const struct flame_node *x, unsigned depth)
 {
 	int indent = depth * 2 > 24 ? 24 : (int)depth * 2;
 	size_t columns = WHO - (size_t)indent;
@@ -55,7 +55,7 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 {
 	struct nodes *n = ctx;
 	const struct node *node = &n->order[i];
-	const struct module *x = &n->modules->items[node->id];
+	const struct flame_node *x = &n->modules->nodes[node->id];
 
 	*row = (struct row_modules_node){ .id = node->id,
 					  .parent = x->parent,
@@ -78,15 +78,15 @@ static bool text_row(void *ctx, size_t i, struct row_modules_node *row)
 	if (i < n->count)
 		return node_row(ctx, i, row);
 	*row = (struct row_modules_node){ .words = "outside of modules",
-					  .bytes = n->modules->outside_bytes,
-					  .blocks = n->modules->outside_blocks };
+					  .bytes = n->modules->nodes[0].own_bytes,
+					  .blocks = n->modules->nodes[0].own_blocks };
 	return row->blocks;
 }
 
 static void text(struct emit *out, struct nodes *nodes, const struct timeline *t,
 		 const struct snapshot *s, const struct modules_options *o)
 {
-	const struct module *all = &nodes->modules->items[0];
+	const struct flame_node *all = &nodes->modules->nodes[0];
 	struct rows_modules_node rows = { nodes->count + 1, text_row, nodes };
 	const struct text_column columns[] = {
 		TEXT_COLUMN("made in the forward pass of", modules_node_words, 2, -WHO),
@@ -112,7 +112,7 @@ static void text(struct emit *out, struct nodes *nodes, const struct timeline *t
 	emit_columns(out, modules_node, &rows, columns, 0);
 }
 
-static void print(struct emit *out, const struct modules *m, const struct timeline *t,
+static void print(struct emit *out, const struct flame *m, const struct timeline *t,
 		  const struct snapshot *s, const struct modules_options *o)
 {
 	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)), 0, 0, "" };
@@ -120,8 +120,8 @@ static void print(struct emit *out, const struct modules *m, const struct timeli
 				   .time_ns = s->moment.time_ns,
 				   .class = o->category < 0 ? "all"
 							    : category_name((unsigned)o->category),
-				   .bytes = m->items[0].bytes,
-				   .outside_bytes = m->outside_bytes };
+				   .bytes = m->nodes[0].bytes,
+				   .outside_bytes = m->nodes[0].own_bytes };
 
 	put_in_order(&nodes, 0, 0);
 	row.modules = (struct rows_modules_node){ nodes.count, node_row, &nodes };
@@ -152,7 +152,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	struct timeline t = { 0 };
 	struct moment_query at = o->at;
 	struct snapshot s;
-	struct modules m;
+	struct flame m;
 	uint64_t seq;
 	int rc = timeline_open_at(&t, r, o->device, &at);
 
@@ -165,7 +165,7 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 		snapshot_take(&s, &t, seq);
 		modules_find(&m, &s, o->category, &t.stacks);
 		print(out, &m, &t, &s, o);
-		modules_free(&m);
+		flame_free(&m);
 		snapshot_free(&s);
 	}
 	timeline_close(&t);

@@ -33,10 +33,10 @@ int import_look(struct recording *r, const char *file, uint64_t *events)
 	return rc;
 }
 
-bool import_note_row(void *defs, size_t i, struct row_import_note *row)
+bool import_note_row(void *ctx, size_t i, struct row_import_note *row)
 {
-	size_t count;
-	const struct defs_meta *m = &defs_metas(defs, &count)[i];
+	const struct defs *defs = ctx;
+	const struct defs_meta *m = (const struct defs_meta *)defs->metas.items + i;
 
 	*row = (struct row_import_note){ .text = m->value };
 	return !strncmp(m->key.s, "note.", 5);
@@ -44,8 +44,5 @@ bool import_note_row(void *defs, size_t i, struct row_import_note *row)
 
 size_t import_note_rows(const struct recording *r)
 {
-	size_t count;
-
-	defs_metas(&r->defs, &count);
-	return count;
+	return r->defs.metas.count;
 }

@@ -106,21 +106,12 @@ void diff_say(struct diff *d, struct diff_finding *f);
 /* One side clears gradients between its steps and the other does not. */
 bool diff_keeps_gradients(const struct diff *d);
 
-/* Bytes at the compared moments by module, the greatest change first. */
-struct diff_modules {
-	struct diff_module {
-		const char *path; /* "Net/Block", of the recording's functions */
-		uint64_t bytes_old, bytes_new;
-	} * items;
-	size_t count, room;
-};
+/* Bytes at the compared moments by module, or by class and line, the greatest change first. */
+enum diff_by { DIFF_BY_MODULE, DIFF_BY_LINE };
 
-struct diff_modules diff_modules(const struct diff *d);
-void diff_modules_free(struct diff_modules *m);
-
-/* The same by class and line. */
-struct diff_lines {
-	struct diff_line {
+struct diff_groups {
+	struct diff_group {
+		const char *module; /* "Net/Block", of the recording's functions; "" = by line */
 		unsigned category;
 		const struct diff_site *old_site, *new_site; /* one of each, NULL = none */
 		uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
@@ -129,9 +120,9 @@ struct diff_lines {
 	size_t count, room;
 };
 
-struct diff_lines diff_lines(const struct diff *d);
-void diff_lines_free(struct diff_lines *l);
-const struct owner *diff_line_owner(const struct diff_line *l);
+struct diff_groups diff_group(const struct diff *d, enum diff_by by);
+void diff_groups_free(struct diff_groups *g);
+const struct owner *diff_group_owner(const struct diff_group *g);
 
 /* What the two ran on, where that differs: torch, device, settings. */
 struct diff_ground {

@@ -91,9 +91,9 @@ static bool phase_row(void *ctx, size_t p, struct row_diff_phase *row)
 static bool module_row(void *ctx, size_t i, struct row_diff_module *row)
 {
 	const struct diff_document *doc = ctx;
-	const struct diff_module *m = &doc->modules.items[i];
+	const struct diff_group *m = &doc->modules.items[i];
 
-	*row = (struct row_diff_module){ .module = m->path, BYTES(m->bytes_old, m->bytes_new) };
+	*row = (struct row_diff_module){ .module = m->module, BYTES(m->bytes_old, m->bytes_new) };
 	return m->bytes_old != m->bytes_new;
 }
 
@@ -115,8 +115,8 @@ static const char *line_words(char *buf, size_t room, const struct owner *o, uns
 static bool line_row(void *ctx, size_t i, struct row_diff_line *row)
 {
 	struct diff_document *doc = ctx;
-	const struct diff_line *x = &doc->lines.items[i];
-	const struct owner *o = diff_line_owner(x);
+	const struct diff_group *x = &doc->lines.items[i];
+	const struct owner *o = diff_group_owner(x);
 
 	*row = (struct row_diff_line){ .class = x->category,
 				       .owner = *o,
@@ -154,8 +154,8 @@ static size_t count_grounds(const struct diff *d)
 void diff_document(struct diff_document *doc, const struct diff *d)
 {
 	*doc = (struct diff_document){ .diff = d,
-				       .modules = diff_modules(d),
-				       .lines = diff_lines(d) };
+				       .modules = diff_group(d, DIFF_BY_MODULE),
+				       .lines = diff_group(d, DIFF_BY_LINE) };
 	doc->row = (struct row_diff){
 		.peak_old = d->old.peak,
 		.peak_new = d->new.peak,
@@ -175,8 +175,8 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 
 void diff_document_free(struct diff_document *doc)
 {
-	diff_modules_free(&doc->modules);
-	diff_lines_free(&doc->lines);
+	diff_groups_free(&doc->modules);
+	diff_groups_free(&doc->lines);
 	free((char *)doc->row.old.command.s);
 	free((char *)doc->row.new.command.s);
 }

@@ -12,8 +12,7 @@
 struct diff_document {
 	struct row_diff row;
 	const struct diff *diff;
-	struct diff_modules modules;
-	struct diff_lines lines;
+	struct diff_groups modules, lines;
 	/* Of the row that is being written. */
 	const struct diff_finding *finding;
 	struct diff_ground ground;

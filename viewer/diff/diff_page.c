@@ -104,15 +104,15 @@ static void emit_times(struct page *p, const struct diff *d)
 
 static void emit_modules(struct page *p, const struct diff *d)
 {
-	struct diff_modules m = diff_modules(d);
+	struct diff_groups m = diff_group(d, DIFF_BY_MODULE);
 	size_t rows = m.count < MODULE_ROWS ? m.count : MODULE_ROWS;
 
 	emit_array(p->out, "modules");
 	for (size_t i = 0; i < rows; i++)
-		emit_row(p, word(p, m.items[i].path), m.items[i].bytes_old, m.items[i].bytes_new);
+		emit_row(p, word(p, m.items[i].module), m.items[i].bytes_old, m.items[i].bytes_new);
 	emit_end(p->out);
 	emit_number(p->out, "modules_left_out", m.count - rows);
-	diff_modules_free(&m);
+	diff_groups_free(&m);
 }
 
 static void put_owner(struct page *p, struct column *c, const struct diff_site *site)
@@ -127,12 +127,12 @@ static void put_owner(struct page *p, struct column *c, const struct diff_site *
 
 static void emit_lines(struct page *p, const struct diff *d)
 {
-	struct diff_lines l = diff_lines(d);
+	struct diff_groups l = diff_group(d, DIFF_BY_LINE);
 	size_t room = page_room(p, LINE_ROWS, 100), rows = l.count < room ? l.count : room;
 	struct column c = { 0 };
 
 	for (size_t i = 0; i < rows; i++) {
-		const struct diff_line *x = &l.items[i];
+		const struct diff_group *x = &l.items[i];
 
 		column_put(&c, x->category);
 		put_owner(p, &c, x->old_site);
@@ -141,7 +141,7 @@ static void emit_lines(struct page *p, const struct diff *d)
 	}
 	column_emit(&c, p->out, "lines");
 	emit_number(p->out, "lines_left_out", l.count - rows);
-	diff_lines_free(&l);
+	diff_groups_free(&l);
 }
 
 static void write_tracks(struct page *p, struct diff *d)

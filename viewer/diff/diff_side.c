@@ -23,28 +23,13 @@ static bool find_recompute(struct diff_side *s)
 	return found;
 }
 
-static bool find_compiled(const struct diff_side *s)
-{
-	const struct defs *defs = &s->recording.defs;
-	const struct map *ids = &defs->codes.ids;
-
-	for (size_t i = 0; i < ids->room; i++)
-		if (ids->slots[i].used &&
-		    strstr(defs_code(defs, (uint32_t)ids->slots[i].key)->file.s,
-			   "torch/_functorch/_aot_autograd/"))
-			return true;
-	return false;
-}
-
 /* The backward node of a cast. */
 static bool find_casts(const struct diff_side *s)
 {
-	const struct defs *defs = &s->recording.defs;
-	const struct map *ids = &defs->strings.ids;
+	const struct defs_text *strings = s->recording.defs.strings.items;
 
-	for (size_t i = 0; i < ids->room; i++)
-		if (ids->slots[i].used &&
-		    !strcmp(defs_string(defs, (uint32_t)ids->slots[i].key).s, "ToCopyBackward0"))
+	for (size_t i = 0; i < s->recording.defs.strings.count; i++)
+		if (!strcmp(strings[i].s, "ToCopyBackward0"))
 			return true;
 	return false;
 }
@@ -68,7 +53,7 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	s->peak_seq = curve->peak.event.seq;
 	s->recomputes = find_recompute(s);
 	s->casts = find_casts(s);
-	s->compiled = find_compiled(s);
+	s->compiled = defs_has_file(&s->recording.defs, "torch/_functorch/_aot_autograd/");
 	return 0;
 }
 

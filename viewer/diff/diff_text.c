@@ -64,8 +64,7 @@ static void tables_by_place(const struct diff_document *doc, struct emit *out, s
 	static const struct text_column modules[] =
 		DIFF_COLUMNS("module", diff_module, module, .room = DIFF_NAME, .style = COLUMN_END);
 	static const struct text_column lines[] = DIFF_COLUMNS("line", diff_line, words);
-	const struct diff_module *m = doc->modules.items;
-	const struct diff_line *l = doc->lines.items;
+	const struct diff_group *m = doc->modules.items, *l = doc->lines.items;
 
 	if (doc->modules.count && m->bytes_old != m->bytes_new) {
 		emit_line(out, "%s", "");

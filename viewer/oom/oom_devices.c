@@ -3,21 +3,7 @@
  * The other devices of the process that ran out of memory. nn.DataParallel copies the model to each
  * before every pass and gathers all results on the first, which so holds far more than the others.
  */
-#include <string.h>
-
 #include "oom.h"
-
-static bool makes_replicas(const struct defs *defs)
-{
-	const struct map *ids = &defs->codes.ids;
-
-	for (size_t i = 0; i < ids->room; i++)
-		if (ids->slots[i].used &&
-		    strstr(defs_code(defs, (uint32_t)ids->slots[i].key)->file.s,
-			   "torch/nn/parallel/replicate.py"))
-			return true;
-	return false;
-}
 
 struct oom_devices oom_devices(const struct oom *o)
 {
@@ -40,6 +26,7 @@ struct oom_devices oom_devices(const struct oom *o)
 		}
 	}
 	if (out.count)
-		out.replicas = makes_replicas(o->timeline->stacks.defs);
+		out.replicas =
+			defs_has_file(o->timeline->stacks.defs, "torch/nn/parallel/replicate.py");
 	return out;
 }

@@ -247,24 +247,6 @@ const struct defs_node *defs_node(const struct defs *d, uint32_t id)
 	return get(&d->nodes, id, sizeof(struct defs_node));
 }
 
-const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count)
-{
-	*count = d->symbols.count;
-	return d->symbols.items;
-}
-
-const struct defs_module *defs_modules(const struct defs *d, size_t *count)
-{
-	*count = d->modules.count;
-	return d->modules.items;
-}
-
-const struct defs_meta *defs_metas(const struct defs *d, size_t *count)
-{
-	*count = d->metas.count;
-	return d->metas.items;
-}
-
 struct defs_text defs_meta(const struct defs *d, const char *key)
 {
 	const struct defs_meta *m = d->metas.items;
@@ -273,6 +255,16 @@ struct defs_text defs_meta(const struct defs *d, const char *key)
 		if (!strcmp(m[i].key.s, key))
 			return m[i].value;
 	return (struct defs_text){ "", 0 };
+}
+
+bool defs_has_file(const struct defs *d, const char *part)
+{
+	const struct defs_code *codes = d->codes.items;
+
+	for (size_t i = 0; i < d->codes.count; i++)
+		if (strstr(codes[i].file.s, part))
+			return true;
+	return false;
 }
 
 static void free_kind(struct defs_kind *k)

@@ -80,9 +80,8 @@ const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
-const struct defs_symbol *defs_symbols(const struct defs *d, size_t *count);
-const struct defs_module *defs_modules(const struct defs *d, size_t *count);
-const struct defs_meta *defs_metas(const struct defs *d, size_t *count);
 struct defs_text defs_meta(const struct defs *d, const char *key);
+/* Code of a file whose path has that part is there. */
+bool defs_has_file(const struct defs *d, const char *part);
 
 #endif

@@ -33,18 +33,17 @@ struct symbols {
 
 static void index_told(struct symbols *s, const struct defs *defs)
 {
-	size_t count;
-
-	s->told = defs_symbols(defs, &count);
-	for (size_t i = 0; i < count; i++)
+	s->told = defs->symbols.items;
+	for (size_t i = 0; i < defs->symbols.count; i++)
 		*map_put(&s->told_ids, s->told[i].address, NULL) = (uint32_t)i;
 }
 
 struct symbols *symbols_new(const struct defs *defs)
 {
 	struct symbols *s = need_new(sizeof(*s));
-	const struct defs_module *m = defs_modules(defs, &s->count);
+	const struct defs_module *m = defs->modules.items;
 
+	s->count = defs->modules.count;
 	s->objects = need_new(s->count * sizeof(*s->objects));
 	for (size_t i = 0; i < s->count; i++)
 		s->objects[i].module = &m[i];
