@@ -26,8 +26,8 @@ struct search {
 	struct map owner_ids; /* stack and backward node -> index in found */
 	struct owner *found;
 	size_t found_count, found_room;
-	struct group *groups; /* CATEGORIES for each owner */
-	size_t group_room;
+	struct group (*groups)[CATEGORIES]; /* of each owner */
+	size_t group_count, group_room;
 
 	uint64_t seqs[SAMPLES + 1]; /* the events after which samples are taken */
 	size_t steps[SAMPLES + 1];
@@ -76,6 +76,7 @@ static size_t same_owner(struct search *s, const struct owner *o)
 	for (size_t i = 0; i < s->found_count; i++)
 		if (owners_same(&s->found[i], o))
 			return i;
+	memset(need_item(s->groups, s->group_count, s->group_room), 0, sizeof(*s->groups));
 	*need_item(s->found, s->found_count, s->found_room) = *o;
 	return s->found_count - 1;
 }
@@ -86,7 +87,6 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 	const struct position *p = lives_position(&s->model->lives, row->born.position);
 	const struct life_request *made = lives_request(&s->model->lives, row);
 	uint64_t key = (uint64_t)made->stack << 32 | (p->memory ? 0 : made->name);
-	size_t before = s->found_count;
 	struct owner o;
 	struct block b;
 	bool fresh;
@@ -97,17 +97,7 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 		o = owners_find(s->owners, &b);
 		*at = (uint32_t)same_owner(s, &o);
 	}
-	if (s->found_count > before && s->found_count > s->group_room) {
-		size_t room = 2 * s->found_count, each = CATEGORIES * sizeof(struct group);
-		struct group *larger = need_new(room * each);
-
-		if (s->groups)
-			memcpy(larger, s->groups, s->group_room * each);
-		free(s->groups);
-		s->groups = larger;
-		s->group_room = room;
-	}
-	return &s->groups[*at * CATEGORIES + category];
+	return &s->groups[*at][category];
 }
 
 /* Windows begin with a sample each; born before the first one is 0. */
@@ -154,8 +144,11 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 static void take_samples(struct search *s, uint64_t seq)
 {
 	for (; s->taken <= s->samples && s->seqs[s->taken] < seq; s->taken++)
-		for (size_t i = 0; i < s->found_count * CATEGORIES; i++)
-			s->groups[i].at[s->taken] = s->groups[i].bytes;
+		for (size_t i = 0; i < s->group_count * CATEGORIES; i++) {
+			struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
+
+			g->at[s->taken] = g->bytes;
+		}
 }
 
 static void change(void *ctx, const struct series_change *c)
@@ -217,7 +210,7 @@ static uint64_t per_step(const struct search *s, const struct group *g)
 static void collect(struct leaks *out, const struct search *s)
 {
 	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
-		const struct group *g = &s->groups[i];
+		const struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
 
 		if (!grows(s, g) && !grows_at_times(s, g))
 			continue;

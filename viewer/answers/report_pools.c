@@ -24,8 +24,7 @@ static const struct pool *pool_of(struct report *r, const struct block *b)
 
 	stacks_read_native(s, b->stack, b->seq);
 	for (size_t f = 0; f < s->count; f++) {
-		const char *slash = strrchr(s->frames[f].module, '/');
-		const char *name = slash ? slash + 1 : s->frames[f].module;
+		const char *name = owners_base(s->frames[f].module);
 
 		for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
 			if (!strncmp(name, pools[i].library, strlen(pools[i].library)))

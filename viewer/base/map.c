@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "need.h"
 
 static size_t home(const struct map *m, uint64_t key)
@@ -97,11 +98,8 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next)
 
 uint64_t map_hash(uint64_t from, const void *bytes, size_t len)
 {
-	const unsigned char *p = bytes;
-	uint64_t h = from ^ 0xcbf29ce484222325u;
+	uint64_t h = bytes_hash(from ^ BYTES_HASH, bytes, len);
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 0x100000001b3u;
 	return h ^ h >> 29;
 }
 

@@ -23,7 +23,6 @@ static inline bool diff_is_result(const struct diff_pair *p)
 void diff_find_precision(struct diff *d, const struct diff_sums *s);
 void diff_find_casts(struct diff *d, const struct diff_sums *s);
 void diff_find_cleared(struct diff *d);
-void diff_say_where_cleared(struct diff *d, struct diff_finding *f);
 void diff_find_recorded(struct diff *d);
 void diff_find_reach(struct diff *d);
 void diff_find_passes(struct diff *d);

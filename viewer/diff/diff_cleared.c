@@ -28,16 +28,13 @@ static bool is_zero_grad(const struct frame *f)
 static bool find_line(struct diff_side *s, struct owner *out)
 {
 	const struct map *ids = &s->recording.defs.nodes.ids;
+	const struct defs_node *nodes = s->recording.defs.nodes.items;
 	struct stacks *st = &s->timeline.stacks;
 
 	for (size_t i = 0; i < ids->room; i++) {
-		const struct defs_node *n =
-			ids->slots[i].used
-				? defs_node(&s->recording.defs, (uint32_t)ids->slots[i].key)
-				: NULL;
 		size_t k = 0;
 
-		if (!n || n->frame != GMT_FRAME_PYTHON)
+		if (!ids->slots[i].used || nodes[ids->slots[i].value].frame != GMT_FRAME_PYTHON)
 			continue;
 		stacks_read_python(st, (uint32_t)ids->slots[i].key);
 		if (!st->count || !is_zero_grad(&st->frames[0]))
@@ -52,14 +49,6 @@ static bool find_line(struct diff_side *s, struct owner *out)
 		return true;
 	}
 	return false;
-}
-
-void diff_say_where_cleared(struct diff *d, struct diff_finding *f)
-{
-	struct owner line;
-
-	if (find_line(&d->new, &line) || find_line(&d->old, &line))
-		f->owner = line;
 }
 
 bool diff_keeps_gradients(const struct diff *d)
@@ -84,10 +73,11 @@ void diff_find_cleared(struct diff *d)
 {
 	const bool more = clears(&d->old);
 	struct diff_finding *f;
+	struct owner line;
 
 	if (!diff_keeps_gradients(d))
 		return;
 	f = diff_collect(d, CAUSE_GRADIENTS, BIT(gradients), takes_kept_gradients, &more);
-	if (f)
-		diff_say_where_cleared(d, f);
+	if (f && (find_line(&d->new, &line) || find_line(&d->old, &line)))
+		f->owner = line;
 }

@@ -146,12 +146,6 @@ static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint
 	return &all->rows[all->count - 1];
 }
 
-static void add_bytes(struct weight *w, const struct diff_row *row, bool new)
-{
-	w->bytes[new] += row->bytes;
-	w->blocks[new] += row->blocks;
-}
-
 /* What of the page's findings a pair belongs to. */
 static uint32_t finding_of(const struct stacks_page *s, const struct diff_pair *pair)
 {
@@ -160,34 +154,25 @@ static uint32_t finding_of(const struct stacks_page *s, const struct diff_pair *
 	return at <= DIFF_PAGE_FINDINGS ? at : 0;
 }
 
-static void add_compared(struct stacks_page *s, struct weights *all, bool new)
+/* At its own peak a side has its own paths; findings are not about that. */
+static void add_shot(struct stacks_page *s, struct weights *all, bool new, bool peak)
 {
 	const struct diff *d = s->diff;
 	const struct diff_side *side = new ? &d->new : &d->old;
-	const struct diff_shot *shot = new ? &d->new_shot : &d->old_shot;
+	const struct diff_shot *shot =
+		peak ? (new ? &d->new_peak : &d->old_peak) : (new ? &d->new_shot : &d->old_shot);
 
 	for (size_t i = 0; i < shot->count; i++) {
 		const struct diff_row *row = &shot->rows[i];
-		const struct diff_pair *pair = &d->pairs[row->pair - 1];
-		bool follows = !new && pair->new_site;
+		const struct diff_pair *pair = peak ? NULL : &d->pairs[row->pair - 1];
+		bool follows = !new &&pair && pair->new_site;
 		uint32_t node = path_node(s, follows ? &d->new : side,
 					  follows ? pair->new_site : &side->sites[row->site]);
+		struct weight *w =
+			weight_of(s, all, node, row->category, pair ? finding_of(s, pair) : 0);
 
-		add_bytes(weight_of(s, all, node, pair->category, finding_of(s, pair)), row, new);
-	}
-}
-
-/* At its own peak a side has its own paths; findings are not about that. */
-static void add_peak(struct stacks_page *s, struct weights *all, bool new)
-{
-	const struct diff_side *side = new ? &s->diff->new : &s->diff->old;
-	const struct diff_shot *shot = new ? &s->diff->new_peak : &s->diff->old_peak;
-
-	for (size_t i = 0; i < shot->count; i++) {
-		const struct diff_row *row = &shot->rows[i];
-		uint32_t node = path_node(s, side, &side->sites[row->site]);
-
-		add_bytes(weight_of(s, all, node, row->category, 0), row, new);
+		w->bytes[new] += row->bytes;
+		w->blocks[new] += row->blocks;
 	}
 }
 
@@ -227,11 +212,11 @@ void diff_stacks_emit(struct page *p, const struct diff *d)
 
 	find_partners(&s);
 	*need_item(s.nodes, s.node_count, s.node_room) = (struct node){ 0 };
-	add_compared(&s, &compared, true);
-	add_compared(&s, &compared, false);
+	add_shot(&s, &compared, true, false);
+	add_shot(&s, &compared, false, false);
 	if (d->old_shot.seq != d->old_peak.seq || d->new_shot.seq != d->new_peak.seq) {
-		add_peak(&s, &peaks, true);
-		add_peak(&s, &peaks, false);
+		add_shot(&s, &peaks, true, true);
+		add_shot(&s, &peaks, false, true);
 	}
 	emit_nodes(&s);
 	emit_weights(&s, &compared, "weights");

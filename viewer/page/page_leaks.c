@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What grows from step to step, as `leaks` finds it. */
-#include <string.h>
-
 #include "../answers/leaks.h"
-#include "../stacks/demangle.h"
 #include "page.h"
 
 enum { LINES = 40 };
@@ -11,12 +8,8 @@ enum { LINES = 40 };
 static void emit_owner(struct track *t, const struct owner *o)
 {
 	struct names *n = &t->page->names;
-	char brief[256];
-	const char *function = o->function;
 
-	if (strstr(function, "::"))
-		function = demangle_brief(function, brief, sizeof(brief));
-	emit_number(t->page->out, "fn", names_word(n, function));
+	emit_number(t->page->out, "fn", names_function(n, o->function));
 	emit_number(t->page->out, "file", names_path(n, o->file));
 	emit_number(t->page->out, "line", o->line);
 	emit_flag(t->page->out, "backward", o->backward);

@@ -6,6 +6,7 @@
 
 #include "../base/emit.h"
 #include "../base/need.h"
+#include "../stacks/demangle.h"
 
 enum {
 	TEXT_MAX = 600,		 /* bytes of one text */
@@ -109,6 +110,14 @@ uint32_t names_text(struct names *n, const char *s, size_t len)
 uint32_t names_word(struct names *n, const char *s)
 {
 	return names_text(n, s, strlen(s));
+}
+
+uint32_t names_function(struct names *n, const char *function)
+{
+	char brief[256];
+
+	return names_word(n, strstr(function, "::") ? demangle_brief(function, brief, sizeof(brief))
+						    : function);
 }
 
 uint32_t names_path(struct names *n, const char *path)

@@ -48,7 +48,8 @@ void names_free(struct names *n);
 
 uint32_t names_text(struct names *n, const char *s, size_t len);
 uint32_t names_word(struct names *n, const char *s);
-uint32_t names_path(struct names *n, const char *path); /* another name if redacted */
+uint32_t names_function(struct names *n, const char *function); /* C++ ones in brief */
+uint32_t names_path(struct names *n, const char *path);		/* another name if redacted */
 
 /* The node of a stack; `known` remembers the answers of one recording. seq as in stacks.h. */
 uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint32_t id,

@@ -8,7 +8,6 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
-#include "../stacks/demangle.h"
 #include "page.h"
 
 enum { WIDTH = 6 };
@@ -26,13 +25,9 @@ static uint32_t origin_of(struct page_rows *r, const struct block *b)
 {
 	struct names *n = &r->track->page->names;
 	struct owner o = owners_find(&r->track->timeline->owners, b);
-	char brief[256];
-	const char *function = o.function;
 	uint32_t row[WIDTH] = { track_stack(r->track, b->stack, b->seq) };
 
-	if (strstr(function, "::"))
-		function = demangle_brief(function, brief, sizeof(brief));
-	row[1] = names_word(n, function);
+	row[1] = names_function(n, o.function);
 	row[2] = names_path(n, o.file);
 	row[3] = o.line;
 	row[4] = o.backward;

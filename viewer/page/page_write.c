@@ -54,44 +54,29 @@ static void put_text(FILE *f, const char *s)
 	}
 }
 
-static void put_scripts(FILE *f, const struct page_text *t)
+static void put_scripts(FILE *f, enum page_kind kind)
 {
 	fputs("(() => {\n'use strict';\n", f);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		if (scripts[i].pages & 1u << t->kind)
+		if (scripts[i].pages & 1u << kind)
 			put(f, scripts[i].start, scripts[i].end);
 	fputs("})();\n", f);
 }
 
-static void put_title(FILE *f, const struct page_text *t)
-{
-	put_text(f, t->title);
-}
-
-static void put_style(FILE *f, const struct page_text *t)
-{
-	(void)t;
-	put(f, asset_style, asset_end_style);
-}
-
-static void put_first(FILE *f, const struct page_text *t)
-{
-	put_json(f, t->first, t->first_len);
-}
-
-static void put_rest(FILE *f, const struct page_text *t)
-{
-	put_json(f, t->rest, t->rest_len);
-}
-
 /* What stands for {{name}} in the frame. */
-static const struct {
-	const char *name;
-	void (*put)(FILE *f, const struct page_text *t);
-} parts[] = {
-	{ "title", put_title }, { "style", put_style },	   { "first", put_first },
-	{ "rest", put_rest },	{ "script", put_scripts },
-};
+static void put_part(FILE *f, const struct page_text *t, const char *name)
+{
+	if (!strncmp(name, "title", 5))
+		put_text(f, t->title);
+	else if (!strncmp(name, "style", 5))
+		put(f, asset_style, asset_end_style);
+	else if (!strncmp(name, "first", 5))
+		put_json(f, t->first, t->first_len);
+	else if (!strncmp(name, "rest", 4))
+		put_json(f, t->rest, t->rest_len);
+	else
+		put_scripts(f, t->kind);
+}
 
 static void page_write(FILE *f, const struct page_text *t)
 {
@@ -99,9 +84,7 @@ static void page_write(FILE *f, const struct page_text *t)
 
 	while ((open = strstr(at, "{{")) && (close = strstr(open, "}}"))) {
 		put(f, at, open);
-		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-			if (!strncmp(open + 2, parts[i].name, close - open - 2))
-				parts[i].put(f, t);
+		put_part(f, t, open + 2);
 		at = close + 2;
 	}
 	put(f, at, asset_end_frame);

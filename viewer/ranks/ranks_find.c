@@ -13,6 +13,7 @@
 #include "../base/outfile.h"
 #include "../base/say.h"
 #include "../import/import.h"
+#include "../stacks/owners.h"
 #include "ranks_runs.h"
 
 #define LIVE ".live"
@@ -216,10 +217,9 @@ static size_t one_range(const struct ranks_run *r, size_t first, size_t last, ch
 			size_t room)
 {
 	const struct rank_file *a = &r->items[first], *b = &r->items[last];
-	const char *slash = strrchr(a->path, '/');
 
 	if (a->rank < 0)
-		return (size_t)snprintf(buf, room, "%s", slash ? slash + 1 : a->path);
+		return (size_t)snprintf(buf, room, "%s", owners_base(a->path));
 	if (first == last)
 		return (size_t)snprintf(buf, room, "%ld", a->rank);
 	return (size_t)snprintf(buf, room, "%ld-%ld", a->rank, b->rank);

@@ -9,15 +9,9 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
+#include "../stacks/owners.h"
 
 #define SHOWN 3 /* runs and files that a note names */
-
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static void note(struct ranks_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -95,7 +89,7 @@ static void leave_children(struct ranks_run *run)
 			continue;
 		}
 		note(run, "%s is of a process that rank %ld started, and is left out. ",
-		     base(f->path), f->rank);
+		     owners_base(f->path), f->rank);
 		take_out(run, i);
 	}
 }
@@ -121,7 +115,7 @@ static void leave_unranked(struct ranks_run *run)
 			continue;
 		}
 		if (!out++)
-			snprintf(first, sizeof(first), "%.190s", base(f->path));
+			snprintf(first, sizeof(first), "%.190s", owners_base(f->path));
 		take_out(run, i);
 	}
 	if (out == 1)
@@ -251,7 +245,7 @@ static bool taken(const struct ranks_run *run, long rank)
 /* The number in the name of `of` where `like` has its rank, or -1. */
 static long number_like(const struct rank_file *like, const char *of)
 {
-	const char *name = base(like->path), *at;
+	const char *name = owners_base(like->path), *at;
 	char rank[24], *end;
 	long n;
 
@@ -270,7 +264,8 @@ static void rank_by_name(struct ranks_run *run, struct rank_file *f)
 {
 	for (size_t i = 0; i < run->count && f->rank < 0; i++) {
 		const struct rank_file *like = &run->items[i];
-		long n = like->readable && like->rank >= 0 ? number_like(like, base(f->path)) : -1;
+		long n = like->readable && like->rank >= 0 ? number_like(like, owners_base(f->path))
+							   : -1;
 
 		if (n >= 0 && !taken(run, n))
 			f->rank = n;

@@ -19,12 +19,6 @@ void stacks_free(struct stacks *s)
 	free(s->python);
 }
 
-static void push(uint64_t **v, size_t *count, size_t *room, uint64_t value)
-{
-	*v = need_grow(*v, room, *count, sizeof(**v));
-	(*v)[(*count)++] = value;
-}
-
 /* Follows one chain of nodes of one kind; a node of another kind belongs to the other chain. */
 static void follow(struct stacks *s, uint32_t id)
 {
@@ -32,9 +26,9 @@ static void follow(struct stacks *s, uint32_t id)
 
 	for (size_t i = 0; id && i < STACKS_DEPTH && (n = defs_node(s->defs, id)); i++) {
 		if (n->frame == GMT_FRAME_NATIVE)
-			push(&s->native, &s->native_count, &s->native_room, n->value);
+			*need_item(s->native, s->native_count, s->native_room) = n->value;
 		else if (n->frame == GMT_FRAME_PYTHON)
-			push(&s->python, &s->python_count, &s->python_room, n->value);
+			*need_item(s->python, s->python_count, s->python_room) = n->value;
 		else
 			break;
 		id = n->parent;
@@ -56,9 +50,10 @@ static void split(struct stacks *s, uint32_t id)
 
 static struct frame *add(struct stacks *s)
 {
-	s->frames = need_grow(s->frames, &s->room, s->count, sizeof(*s->frames));
-	s->frames[s->count] = (struct frame){ .function = "", .file = "", .module = "" };
-	return &s->frames[s->count++];
+	struct frame *f = need_item(s->frames, s->count, s->room);
+
+	*f = (struct frame){ .function = "", .file = "", .module = "" };
+	return f;
 }
 
 static void add_python(struct stacks *s, uint64_t value)
