@@ -38,8 +38,8 @@ static int parse_limit(const struct diff_options *o, struct limit *l)
 
 static int check(const struct diff *d, const struct limit *l, const char *text)
 {
-	uint64_t before = l->category < 0 ? d->old.peak : d->old_peak.bytes[l->category];
-	uint64_t after = l->category < 0 ? d->new.peak : d->new_peak.bytes[l->category];
+	uint64_t before = l->category < 0 ? d->old.peak : d->old.at_peak.bytes[l->category];
+	uint64_t after = l->category < 0 ? d->new.peak : d->new.at_peak.bytes[l->category];
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
 
 	if (!l->set || after <= before || after - before <= amount_bytes(&l->amount, before))

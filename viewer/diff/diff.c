@@ -8,31 +8,14 @@
 
 #include <stdlib.h>
 
-/* Before functions and lines are aligned: what lives at the peaks is then part of that. */
-static void take_peaks(struct diff *d)
-{
-	diff_shot_take(&d->old_peak, &d->old, d->old.peak_seq);
-	diff_shot_take(&d->new_peak, &d->new, d->new.peak_seq);
-}
-
-static void take_shot(struct diff_shot *out, struct diff_side *s, const struct diff_shot *peak,
-		      uint64_t seq)
-{
-	if (seq != peak->seq)
-		diff_shot_take(out, s, seq);
-	else
-		diff_shot_copy(out, peak);
-}
-
 /* Nothing grows if the last step ends as the first one did. */
-static void find_leaks(struct leaks *out, struct diff_side *s)
+static void find_leaks(struct diff_side *s)
 {
 	const struct steps *steps = &s->timeline.steps;
 	size_t n = steps_number(steps);
 
-	*out = (struct leaks){ 0 };
 	if (n >= 3 && steps->items[n].extent.end_bytes > steps->items[1].extent.begin_bytes)
-		leaks_find(out, &s->timeline);
+		leaks_find(&s->leaks, &s->timeline);
 }
 
 /* Takes both shots, seq being of the side that leads, the span of the other one. */
@@ -44,8 +27,8 @@ static void take_shots(struct diff *d, bool new_leads, uint64_t seq, const struc
 		at_old = diff_moment_like(&d->old, like, &d->new, seq);
 	else
 		at_new = diff_moment_like(&d->new, like, &d->old, seq);
-	take_shot(&d->old_shot, &d->old, &d->old_peak, at_old);
-	take_shot(&d->new_shot, &d->new, &d->new_peak, at_new);
+	diff_shot_at(&d->old, at_old);
+	diff_shot_at(&d->new, at_new);
 }
 
 static void drop_findings(struct diff *d)
@@ -57,13 +40,8 @@ static void drop_findings(struct diff *d)
 	d->findings = NULL;
 	d->pairs = NULL;
 	d->count = d->room = d->pair_count = d->pair_room = 0;
-}
-
-static void drop_shots(struct diff *d)
-{
-	drop_findings(d);
-	diff_shot_free(&d->old_shot);
-	diff_shot_free(&d->new_shot);
+	diff_shot_free(&d->old.shot);
+	diff_shot_free(&d->new.shot);
 }
 
 static void compare(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
@@ -98,7 +76,7 @@ static void compare_below(struct diff *d)
 
 	if (!s.apart || s.apart / 4 <= first_weight(d))
 		return;
-	drop_shots(d);
+	drop_findings(d);
 	d->below_peak = true;
 	new_leads = s.new->extent.peak >= s.old->extent.peak;
 	compare(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
@@ -107,9 +85,11 @@ static void compare_below(struct diff *d)
 
 static void compare_all(struct diff *d)
 {
-	find_leaks(&d->old_leaks, &d->old);
-	find_leaks(&d->new_leaks, &d->new);
-	take_peaks(d);
+	find_leaks(&d->old);
+	find_leaks(&d->new);
+	/* Before functions and lines are aligned: what lives at the peaks is then part of that. */
+	diff_shot_take(&d->old.at_peak, &d->old, d->old.peak_seq);
+	diff_shot_take(&d->new.at_peak, &d->new, d->new.peak_seq);
 	compare_peaks(d);
 	compare_below(d);
 }
@@ -146,11 +126,7 @@ int diff_make(struct diff *d, const char *old_path, const char *new_path, long d
 
 void diff_free(struct diff *d)
 {
-	drop_shots(d);
-	diff_shot_free(&d->old_peak);
-	diff_shot_free(&d->new_peak);
-	leaks_free(&d->old_leaks);
-	leaks_free(&d->new_leaks);
+	drop_findings(d);
 	diff_side_close(&d->old);
 	diff_side_close(&d->new);
 }

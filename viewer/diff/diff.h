@@ -7,7 +7,6 @@
 #ifndef VIEWER_DIFF_H
 #define VIEWER_DIFF_H
 
-#include "../answers/leaks.h"
 #include "../base/emit.h"
 #include "diff_side.h"
 
@@ -59,10 +58,7 @@ struct diff_finding {
 
 struct diff {
 	struct diff_side old, new;
-	struct diff_shot old_peak, new_peak; /* each side's own */
-	struct diff_shot old_shot, new_shot; /* the compared moments */
-	bool below_peak;		     /* they are not the peaks, there little differs */
-	struct leaks old_leaks, new_leaks;
+	bool below_peak; /* the compared moments are not the peaks, there little differs */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;

@@ -35,8 +35,8 @@ static const struct leak *leak_at(const struct leaks *all, const struct diff_sit
 
 static bool takes_kept(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
-	const struct leak *new = leak_at(&d->new_leaks, p->new_site);
-	const struct leak *old = leak_at(&d->old_leaks, p->old_site);
+	const struct leak *new = leak_at(&d->new.leaks, p->new_site);
+	const struct leak *old = leak_at(&d->old.leaks, p->old_site);
 	const bool *gained = ctx;
 	uint64_t before = old ? old->bytes_per_step : 0, after = new ? new->bytes_per_step : 0;
 
@@ -88,10 +88,10 @@ static void find_compiled(struct diff *d)
 /* What is trained changed by itself, not with the parameters. */
 static void find_trained(struct diff *d)
 {
-	double before = (double)d->old_shot.trained, after = (double)d->new_shot.trained;
+	double before = (double)d->old.shot.trained, after = (double)d->new.shot.trained;
 	double change = after - before;
-	double parameters = (double)d->new_shot.bytes[CATEGORY_parameters] -
-			    (double)d->old_shot.bytes[CATEGORY_parameters];
+	double parameters = (double)d->new.shot.bytes[CATEGORY_parameters] -
+			    (double)d->old.shot.bytes[CATEGORY_parameters];
 	const struct diff_classes taken = { MODEL_FOLLOWED | BIT(activations) |
 						    BIT(backward_temporaries) |
 						    BIT(optimizer_temporaries),
@@ -109,9 +109,9 @@ static void find_trained(struct diff *d)
  * theirs as before. */
 static bool follows(const struct diff *d, const struct diff_sums *s, unsigned category)
 {
-	bool told = d->old_shot.trained && d->new_shot.trained;
-	double p0 = told ? (double)d->old_shot.trained : s->old[CATEGORY_parameters];
-	double p1 = told ? (double)d->new_shot.trained : s->new[CATEGORY_parameters];
+	bool told = d->old.shot.trained && d->new.shot.trained;
+	double p0 = told ? (double)d->old.shot.trained : s->old[CATEGORY_parameters];
+	double p1 = told ? (double)d->new.shot.trained : s->new[CATEGORY_parameters];
 	double before = p0 > 0 ? s->old[category] / p0 : 0;
 	double after = p1 > 0 ? s->new[category] / p1 : 0;
 
@@ -184,7 +184,7 @@ static bool takes_state(const struct diff *d, const struct diff_pair *p, const v
 {
 	(void)ctx;
 	return p->category == CATEGORY_optimizer_state &&
-	       !(d->old_shot.bytes[p->category] && d->new_shot.bytes[p->category] && is_copy(p));
+	       !(d->old.shot.bytes[p->category] && d->new.shot.bytes[p->category] && is_copy(p));
 }
 
 static void find_followers(struct diff *d)

@@ -13,8 +13,9 @@ static struct defs_text command(const struct diff_side *s)
 	return argv_line(from, (size_t)(argv.s + argv.len - from));
 }
 
-static struct row_diff_side side(const struct diff_side *s, const struct diff_shot *shot)
+static struct row_diff_side side(const struct diff_side *s)
 {
+	const struct diff_shot *shot = &s->shot;
 	const struct defs *defs = &s->recording.defs;
 
 	return (struct row_diff_side){ .file = s->recording.path,
@@ -69,7 +70,7 @@ static bool finding_row(void *ctx, size_t i, struct row_diff_finding *row)
 static bool class_row(void *ctx, size_t c, struct row_diff_class *row)
 {
 	const struct diff_document *doc = ctx;
-	uint64_t before = doc->diff->old_peak.bytes[c], after = doc->diff->new_peak.bytes[c];
+	uint64_t before = doc->diff->old.at_peak.bytes[c], after = doc->diff->new.at_peak.bytes[c];
 
 	*row = (struct row_diff_class){ .class = (unsigned)c, BYTES(before, after) };
 	return before || after;
@@ -162,8 +163,8 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.delta = (int64_t)(d->new.peak - d->old.peak),
 		.peak_phase_old = phase_name(diff_phase_at(&d->old, d->old.peak_seq)),
 		.peak_phase_new = phase_name(diff_phase_at(&d->new, d->new.peak_seq)),
-		.old = side(&d->old, &d->old_shot),
-		.new = side(&d->new, &d->new_shot),
+		.old = side(&d->old),
+		.new = side(&d->new),
 		.besides = { count_grounds(d), besides_row, doc },
 		.findings = { d->count, finding_row, doc },
 		.classes = { CATEGORIES, class_row, doc },

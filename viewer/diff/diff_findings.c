@@ -177,7 +177,7 @@ static void find_rest(struct diff *d)
 static double weight(const struct diff *d, const struct diff_finding *f)
 {
 	double delta = (double)f->bytes_new - (double)f->bytes_old;
-	double all = (double)d->new_shot.total - (double)d->old_shot.total;
+	double all = (double)d->new.shot.total - (double)d->old.shot.total;
 	double size = delta < 0 ? -delta : delta;
 
 	return delta * all < 0 ? size / 2 : size;

@@ -89,8 +89,8 @@ static void emit_times(struct page *p, const struct diff *d)
 {
 	emit_array(p->out, "classes");
 	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (d->old_peak.bytes[c] || d->new_peak.bytes[c])
-			emit_row(p, c, d->old_peak.bytes[c], d->new_peak.bytes[c]);
+		if (d->old.at_peak.bytes[c] || d->new.at_peak.bytes[c])
+			emit_row(p, c, d->old.at_peak.bytes[c], d->new.at_peak.bytes[c]);
 	emit_end(p->out);
 	emit_array(p->out, "phases");
 	for (int i = 0; i < PHASES; i++) {
@@ -162,8 +162,8 @@ static void write_document(struct page *p, void *ctx)
 	write_tracks(p, d);
 	emit_head(p, d);
 	emit_object(p->out, "diff");
-	emit_shot(p, "old", &d->old_shot);
-	emit_shot(p, "new", &d->new_shot);
+	emit_shot(p, "old", &d->old.shot);
+	emit_shot(p, "new", &d->new.shot);
 	emit_flag(p->out, "below_peak", d->below_peak);
 	emit_times(p, d);
 	emit_modules(p, d);
@@ -172,7 +172,7 @@ static void write_document(struct page *p, void *ctx)
 	emit_end(p->out);
 }
 
-static void redact_side(struct diff_side *s, struct leaks *leaks, struct redact *r)
+static void redact_side(struct diff_side *s, struct redact *r)
 {
 	struct owners *known = &s->timeline.owners;
 
@@ -183,15 +183,15 @@ static void redact_side(struct diff_side *s, struct leaks *leaks, struct redact 
 		s->functions[i].file = redact_path(r, s->functions[i].file);
 	for (size_t i = 0; i < s->site_count; i++)
 		s->sites[i].owner.file = redact_path(r, s->sites[i].owner.file);
-	for (size_t i = 0; i < leaks->count; i++)
-		leaks->items[i].owner.file = redact_path(r, leaks->items[i].owner.file);
+	for (size_t i = 0; i < s->leaks.count; i++)
+		s->leaks.items[i].owner.file = redact_path(r, s->leaks.items[i].owner.file);
 }
 
 /* Files get their other names, and the findings are said again with those. */
 static void redact_all(struct diff *d, struct redact *r)
 {
-	redact_side(&d->old, &d->old_leaks, r);
-	redact_side(&d->new, &d->new_leaks, r);
+	redact_side(&d->old, r);
+	redact_side(&d->new, r);
 	for (size_t i = 0; i < d->count; i++) {
 		d->findings[i].owner.file = redact_path(r, d->findings[i].owner.file);
 		diff_say(d, &d->findings[i]);

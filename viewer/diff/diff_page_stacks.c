@@ -159,8 +159,7 @@ static void add_shot(struct stacks_page *s, struct weights *all, bool new, bool 
 {
 	const struct diff *d = s->diff;
 	const struct diff_side *side = new ? &d->new : &d->old;
-	const struct diff_shot *shot =
-		peak ? (new ? &d->new_peak : &d->old_peak) : (new ? &d->new_shot : &d->old_shot);
+	const struct diff_shot *shot = peak ? &side->at_peak : &side->shot;
 
 	for (size_t i = 0; i < shot->count; i++) {
 		const struct diff_row *row = &shot->rows[i];
@@ -214,7 +213,7 @@ void diff_stacks_emit(struct page *p, const struct diff *d)
 	*need_item(s.nodes, s.node_count, s.node_room) = (struct node){ 0 };
 	add_shot(&s, &compared, true, false);
 	add_shot(&s, &compared, false, false);
-	if (d->old_shot.seq != d->old_peak.seq || d->new_shot.seq != d->new_peak.seq) {
+	if (d->old.shot.seq != d->old.at_peak.seq || d->new.shot.seq != d->new.at_peak.seq) {
 		add_shot(&s, &peaks, true, true);
 		add_shot(&s, &peaks, false, true);
 	}

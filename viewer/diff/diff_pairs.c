@@ -54,17 +54,16 @@ static void join(struct diff_pair *p, const struct diff_side *s, const struct di
 	*largest = row->bytes;
 }
 
-static void take(struct diff *d, const struct diff_side *s, struct diff_shot *shot,
-		 const struct map *pairs, enum level level)
+static void take(struct diff *d, struct diff_side *s, const struct map *pairs, enum level level)
 {
-	for (size_t i = 0; i < shot->count; i++) {
-		struct diff_row *row = &shot->rows[i];
+	for (size_t i = 0; i < s->shot.count; i++) {
+		struct diff_row *row = &s->shot.rows[i];
 		uint32_t *at = row->pair ? NULL : map_get(pairs, key_of(s, row, level));
 
 		if (!at || !*at)
 			continue;
 		row->pair = *at;
-		join(&d->pairs[*at - 1], s, row, shot == &d->old_shot);
+		join(&d->pairs[*at - 1], s, row, s == &d->old);
 	}
 }
 
@@ -73,11 +72,11 @@ static void pair_level(struct diff *d, enum level level)
 {
 	struct map keys = { 0 };
 
-	for (size_t i = 0; i < d->old_shot.count; i++)
-		if (!d->old_shot.rows[i].pair)
-			map_put(&keys, key_of(&d->old, &d->old_shot.rows[i], level), NULL);
-	for (size_t i = 0; i < d->new_shot.count; i++) {
-		const struct diff_row *row = &d->new_shot.rows[i];
+	for (size_t i = 0; i < d->old.shot.count; i++)
+		if (!d->old.shot.rows[i].pair)
+			map_put(&keys, key_of(&d->old, &d->old.shot.rows[i], level), NULL);
+	for (size_t i = 0; i < d->new.shot.count; i++) {
+		const struct diff_row *row = &d->new.shot.rows[i];
 		uint32_t *at = row->pair ? NULL : map_get(&keys, key_of(&d->new, row, level));
 
 		if (!at || *at)
@@ -85,19 +84,19 @@ static void pair_level(struct diff *d, enum level level)
 		new_pair(d, row->category);
 		*at = (uint32_t)d->pair_count;
 	}
-	take(d, &d->old, &d->old_shot, &keys, level);
-	take(d, &d->new, &d->new_shot, &keys, level);
+	take(d, &d->old, &keys, level);
+	take(d, &d->new, &keys, level);
 	map_free(&keys);
 }
 
-static void leftovers(struct diff *d, const struct diff_side *s, struct diff_shot *shot)
+static void leftovers(struct diff *d, struct diff_side *s)
 {
-	for (size_t i = 0; i < shot->count; i++) {
-		struct diff_row *row = &shot->rows[i];
+	for (size_t i = 0; i < s->shot.count; i++) {
+		struct diff_row *row = &s->shot.rows[i];
 
 		if (row->pair)
 			continue;
-		join(new_pair(d, row->category), s, row, shot == &d->old_shot);
+		join(new_pair(d, row->category), s, row, s == &d->old);
 		row->pair = (uint32_t)d->pair_count;
 	}
 }
@@ -107,6 +106,6 @@ void diff_pair_rows(struct diff *d)
 	diff_align(&d->old, &d->new);
 	for (int level = 0; level < LEVELS; level++)
 		pair_level(d, level);
-	leftovers(d, &d->old, &d->old_shot);
-	leftovers(d, &d->new, &d->new_shot);
+	leftovers(d, &d->old);
+	leftovers(d, &d->new);
 }

@@ -72,14 +72,14 @@ void diff_find_reach(struct diff *d)
 
 	if (!before || !after || diff_apart(before, after) < most / 50 + 1 ||
 	    diff_backwards(&d->old) != diff_backwards(&d->new) ||
-	    diff_apart(d->old_shot.trained, d->new_shot.trained) > d->old_shot.trained / 100 ||
-	    diff_apart(d->old_shot.bytes[CATEGORY_parameters],
-		       d->new_shot.bytes[CATEGORY_parameters]) > d->old_shot.trained / 100)
+	    diff_apart(d->old.shot.trained, d->new.shot.trained) > d->old.shot.trained / 100 ||
+	    diff_apart(d->old.shot.bytes[CATEGORY_parameters],
+		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
 	f = diff_collect(d, CAUSE_REACH, BIT(activations), diff_takes_classes, &taken);
 	/* Backward nodes have no line; the pass that they belong to has one. */
-	if (f && !f->owner.file[0] && d->new_shot.latest.file[0])
-		f->owner = d->new_shot.latest;
+	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
+		f->owner = d->new.shot.latest;
 }
 
 /* ---- several forward passes before one backward pass */
@@ -111,9 +111,9 @@ static bool takes_repeated(const struct diff *d, const struct diff_pair *p, cons
  * repeats are the inputs too. */
 static bool may_be_passes(const struct diff *d, const struct passes *w)
 {
-	if (diff_apart(d->old_shot.bytes[CATEGORY_parameters],
-		       d->new_shot.bytes[CATEGORY_parameters]) >
-	    d->old_shot.bytes[CATEGORY_parameters] / 100)
+	if (diff_apart(d->old.shot.bytes[CATEGORY_parameters],
+		       d->new.shot.bytes[CATEGORY_parameters]) >
+	    d->old.shot.bytes[CATEGORY_parameters] / 100)
 		return false;
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return true;
@@ -127,7 +127,7 @@ static bool may_be_passes(const struct diff *d, const struct passes *w)
 
 void diff_find_passes(struct diff *d)
 {
-	size_t before = d->old_shot.passes, after = d->new_shot.passes;
+	size_t before = d->old.shot.passes, after = d->new.shot.passes;
 	double all = 0, fit = 0;
 	struct passes w = { .more = after > before };
 

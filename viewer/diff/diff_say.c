@@ -11,7 +11,7 @@
 /* An average of the weights, a teacher, a snapshot. */
 static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 {
-	const struct diff_shot *shot = f->kind == DIFF_NEW ? &d->old_shot : &d->new_shot;
+	const struct diff_shot *shot = f->kind == DIFF_NEW ? &d->old.shot : &d->new.shot;
 	uint64_t weights = shot->bytes[CATEGORY_parameters];
 	uint64_t bytes = f->kind == DIFF_NEW ? f->bytes_new : f->bytes_old;
 
@@ -63,22 +63,22 @@ static void say_line(struct sentence *s, const struct diff *d, const struct diff
 		sentence_add(s, "%s", CALLER);
 }
 
-static uint64_t per_step(const struct diff *d, const struct diff_finding *f, const struct leaks *l)
+static uint64_t per_step(const struct diff *d, const struct diff_finding *f,
+			 const struct diff_side *s)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < l->count; i++) {
+	for (size_t i = 0; i < s->leaks.count; i++) {
 		bool mine = false;
 
 		for (size_t j = 0; j < d->pair_count && !mine; j++) {
 			const struct diff_pair *p = &d->pairs[j];
-			const struct diff_site *site =
-				l == &d->new_leaks ? p->new_site : p->old_site;
+			const struct diff_site *site = s == &d->new ? p->new_site : p->old_site;
 
 			mine = p->finding == f->id && site &&
-			       owners_same(&site->owner, &l->items[i].owner);
+			       owners_same(&site->owner, &s->leaks.items[i].owner);
 		}
-		sum += mine ? l->items[i].bytes_per_step : 0;
+		sum += mine ? s->leaks.items[i].bytes_per_step : 0;
 	}
 	return sum;
 }
@@ -89,11 +89,11 @@ static void say_kept(struct sentence *s, const struct diff *d, const struct diff
 		sentence_add(s,
 			     "Kept from step to step: %s more with every step (a list, or a result "
 			     "kept with its graph); " MOST,
-			     B(per_step(d, f, &d->new_leaks)), MOST_WORDS);
+			     B(per_step(d, f, &d->new)), MOST_WORDS);
 	else
 		sentence_add(s,
 			     "No longer kept from step to step: %s with every step before; " MOST,
-			     B(per_step(d, f, &d->old_leaks)), MOST_WORDS);
+			     B(per_step(d, f, &d->old)), MOST_WORDS);
 }
 
 static void say_precision(struct sentence *s, const struct diff *d, const struct diff_finding *f)
@@ -186,7 +186,7 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 
 static void say_optimizer(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	const uint64_t *before = d->old_shot.bytes, *after = d->new_shot.bytes;
+	const uint64_t *before = d->old.shot.bytes, *after = d->new.shot.bytes;
 
 	sentence_add(s, "%s optimizer state%s, %s at %s (%s -> %s)",
 		     !before[f->category]	   ? "New"
@@ -201,8 +201,8 @@ static void say_optimizer(struct sentence *s, const struct diff *d, const struct
 
 static void say_gradients(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	uint64_t before = d->old_shot.bytes[f->category], after = d->new_shot.bytes[f->category];
-	const char *phase = phase_noun(d->new_shot.phase);
+	uint64_t before = d->old.shot.bytes[f->category], after = d->new.shot.bytes[f->category];
+	const char *phase = phase_noun(d->new.shot.phase);
 	bool more = f->bytes_new > f->bytes_old;
 
 	if (diff_keeps_gradients(d)) {
@@ -226,15 +226,15 @@ static void say_gradients(struct sentence *s, const struct diff *d, const struct
 
 static bool same_state(const struct diff *d)
 {
-	uint64_t before = d->old_shot.bytes[CATEGORY_optimizer_state];
+	uint64_t before = d->old.shot.bytes[CATEGORY_optimizer_state];
 
 	return before &&
-	       diff_apart(before, d->new_shot.bytes[CATEGORY_optimizer_state]) < before / 20;
+	       diff_apart(before, d->new.shot.bytes[CATEGORY_optimizer_state]) < before / 20;
 }
 
 static void say_trained(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	const struct diff_shot *old = &d->old_shot, *new = &d->new_shot;
+	const struct diff_shot *old = &d->old.shot, *new = &d->new.shot;
 	bool more = new->trained > old->trained;
 
 	sentence_add(s, "%s of the parameters are trained (%s of %s, were %s of %s)",
@@ -296,7 +296,7 @@ static void say_reach(struct sentence *s, const struct diff *d, const struct dif
 
 static void say_passes(struct sentence *s, const struct diff *d, const struct diff_finding *f)
 {
-	size_t before = d->old_shot.passes, after = d->new_shot.passes;
+	size_t before = d->old.shot.passes, after = d->new.shot.passes;
 
 	sentence_add(s,
 		     "Results of %zu forward pass%s are held at once, were of %zu%s: " MOST "%s%s",
@@ -346,7 +346,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 
 	say[f->cause](&s, d, f);
 	if (d->below_peak)
-		sentence_add(&s, "; not at the peak but in the %s", phase_noun(d->new_shot.phase));
+		sentence_add(&s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
 	sentence_add(&s, ".");
 	free(f->text);
 	f->text = need_copy(s.text, s.len);

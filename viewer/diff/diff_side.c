@@ -59,6 +59,9 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 
 void diff_side_close(struct diff_side *s)
 {
+	diff_shot_free(&s->at_peak);
+	diff_shot_free(&s->shot);
+	leaks_free(&s->leaks);
 	diff_sites_free(s);
 	timeline_close(&s->timeline);
 	recording_close(&s->recording);
@@ -131,12 +134,18 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	snapshot_free(&snap);
 }
 
-void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot)
+void diff_shot_at(struct diff_side *s, uint64_t seq)
 {
-	*out = *shot;
-	out->ids = (struct map){ 0 };
-	out->rows = need_new((shot->count + 1) * sizeof(*out->rows));
-	memcpy(out->rows, shot->rows, shot->count * sizeof(*out->rows));
+	const struct diff_shot *known = &s->at_peak;
+
+	if (seq != known->seq) {
+		diff_shot_take(&s->shot, s, seq);
+		return;
+	}
+	s->shot = *known;
+	s->shot.ids = (struct map){ 0 };
+	s->shot.rows = need_new((known->count + 1) * sizeof(*known->rows));
+	memcpy(s->shot.rows, known->rows, known->count * sizeof(*known->rows));
 }
 
 void diff_shot_free(struct diff_shot *shot)

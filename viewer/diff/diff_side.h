@@ -6,6 +6,7 @@
 #ifndef VIEWER_DIFF_SIDE_H
 #define VIEWER_DIFF_SIDE_H
 
+#include "../answers/leaks.h"
 #include "../moments/snapshot.h"
 
 #define DIFF_TOKENS 24 /* of a place; more are not kept */
@@ -66,7 +67,9 @@ struct diff_side {
 	uint64_t peak, peak_seq;
 	bool recomputes; /* checkpointing was seen */
 	bool compiled;	 /* by torch.compile */
-	bool casts;	 /* so were results that were cast on the way, as autocast does */
+	struct leaks leaks;
+	struct diff_shot at_peak, shot; /* shot: the compared moment */
+	bool casts; /* so were results that were cast on the way, as autocast does */
 
 	struct diff_function *functions;
 	size_t function_count, function_room;
@@ -83,7 +86,7 @@ void diff_side_close(struct diff_side *s);
 
 /* 0, or a sentence was said and the exit code. */
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
-void diff_shot_copy(struct diff_shot *out, const struct diff_shot *shot);
+void diff_shot_at(struct diff_side *s, uint64_t seq); /* fills s->shot */
 void diff_shot_free(struct diff_shot *shot);
 
 /* The call path of a block. */
