@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../base/need.h"
 #include "registers_parts.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
 {

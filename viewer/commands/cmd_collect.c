@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "../base/need.h"
-#include "../lake/lake_index.h"
 #include "../lake/lake_recording.h"
+#include "../lake/lake_sources.h"
 #include "../ranks/ranks_work.h"
 #include "command.h"
 

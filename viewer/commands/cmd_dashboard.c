@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dashboard: a lake's ready questions on one page. */
-#include <stdio.h>
 #include <string.h>
 
 #include "../base/outfile.h"

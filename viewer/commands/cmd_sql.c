@@ -2,7 +2,6 @@
 /* sql: a query over a lake or over recordings. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/need.h"
 #include "../lake/lake_engine.h"

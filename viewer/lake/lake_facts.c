@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of a recording: who, where, what, and how it went. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../answers/leaks.h"
 #include "../answers/parts.h"

@@ -2,7 +2,6 @@
 #include "parquet.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "../base/need.h"

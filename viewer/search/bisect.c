@@ -8,7 +8,6 @@
  */
 #include "bisect.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,16 +5,13 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../answers/peak.h"
-#include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
-#include "../base/say.h"
 #include "../oom/oom.h"
 #include "../stacks/owner_words.h"
 #include "trial.h"
