@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../../viewer/search/gloo.h"
 #include "../../viewer/search/store_wire.h"
 #include "../../viewer/search/world.h"
 
@@ -27,7 +28,7 @@ static void is(struct piece value, const char *text)
 
 static void what_is_set(void **state)
 {
-	struct store *t = store_new(&world);
+	struct store *t = store_new(&world, NULL);
 	struct piece popped;
 
 	(void)state;
@@ -54,7 +55,7 @@ static void what_is_set(void **state)
 /* A barrier of 512 is over once the three that run are there. */
 static void what_others_add(void **state)
 {
-	struct store *t = store_new(&world);
+	struct store *t = store_new(&world, NULL);
 
 	(void)state;
 	assert_int_equal(store_add(t, 0, s("barrier"), 1), 1);
@@ -67,7 +68,7 @@ static void what_others_add(void **state)
 
 static void what_is_made(void **state)
 {
-	struct store *t = store_new(&world);
+	struct store *t = store_new(&world, NULL);
 
 	(void)state;
 	store_set(t, 0, s("group/1/0"), s("of 0"));
@@ -161,7 +162,7 @@ static void the_protocol(void **state)
 
 	(void)state;
 	for (size_t step = 1; step <= ask.len; step += step == 1 ? 6 : ask.len - 7) {
-		struct store *t = store_new(&alone);
+		struct store *t = store_new(&alone, NULL);
 		struct wire w = { .who = 0 };
 
 		for (size_t at = 0; at < ask.len; at += step) {
@@ -192,7 +193,7 @@ static void what_is_no_protocol(void **state)
 	(void)state;
 	srand(1);
 	for (int i = 0; i < 2000; i++) {
-		struct store *t = store_new(&world);
+		struct store *t = store_new(&world, NULL);
 		struct wire w = { .who = 1 };
 
 		if (i == 0)
@@ -211,6 +212,93 @@ static void what_is_no_protocol(void **state)
 		store_free(t);
 	}
 	bytes_free(&ask);
+}
+
+/* ---- gloo ---- */
+
+static void add_preamble(struct bytes *b, uint64_t kind, uint64_t slot, const char *data)
+{
+	uint64_t len = strlen(data);
+	const uint64_t p[] = { 48 + (kind == 1 ? len : 0), kind, slot, 0, len, 0 };
+
+	bytes_add(b, p, sizeof(p));
+	if (kind == 1)
+		bytes_add(b, data, len);
+}
+
+/* Blocks in two pieces come back as they went; the root's data of another rank; zeros of nobody. */
+static void what_peers_send(void **state)
+{
+	struct gloo g = { 0 };
+	struct gloo_wire left = { .who = 0 }, right = { .who = 0 }, other = { .who = 1 };
+	struct bytes expected = { 0 };
+
+	(void)state;
+	bytes_add(&left.in, "12345678", 8);
+	bytes_add(&right.in, "12345678", 8);
+	bytes_add(&other.in, "12345678", 8);
+	add_preamble(&left.in, 3, 7, "....");
+	add_preamble(&left.in, 3, 7, "....");
+	assert_true(gloo_take(&left, &g, 1000));
+	gloo_look(&left, &g, 1000, 1000);
+	assert_int_equal(left.out.len, 0);
+	add_preamble(&right.in, 2, 7, "....");
+	add_preamble(&right.in, 1, 7, "abcd");
+	add_preamble(&right.in, 1, 7, "efgh");
+	assert_true(gloo_take(&right, &g, 1000));
+	assert_int_equal(right.out.len, 48); /* we are ready to receive */
+	gloo_look(&left, &g, 1001, 1000);
+	add_preamble(&expected, 2, 7, "abcd"), add_preamble(&expected, 1, 7, "abcd");
+	add_preamble(&expected, 2, 7, "efgh"), add_preamble(&expected, 1, 7, "efgh");
+	assert_int_equal(left.out.len, expected.len);
+	assert_memory_equal(left.out.p, expected.p, expected.len);
+	add_preamble(&other.in, 3, 7, "....");
+	add_preamble(&other.in, 3, 8, "..");
+	assert_true(gloo_take(&other, &g, 2000));
+	gloo_look(&other, &g, 2300, 2300);
+	assert_int_equal(other.out.len, 100);
+	assert_memory_equal(other.out.p + 96, "abcd", 4);
+	gloo_look(&other, &g, 2300, 0);
+	assert_int_equal(other.out.len, 198);
+	assert_memory_equal(other.out.p + 196, "\0\0", 2);
+	other.in.len = 0;
+	add_preamble(&other.in, 9, 8, "..");
+	assert_false(gloo_take(&other, &g, 0));
+	gloo_wire_free(&left), gloo_wire_free(&right), gloo_wire_free(&other);
+	gloo_free(&g);
+	bytes_free(&expected);
+}
+
+/* Where another rank listens is where we do. */
+static void where_peers_are(void **state)
+{
+	const int ports[] = { 0x500, 0x600, 0x700 };
+	struct store *t = store_new(&world, ports);
+	uint64_t name = 4, address = 136;
+	uint8_t socket[136] = { 2, 0, 0x11, 0x22, 10, 1, 2, 3 };
+	const uint8_t ours[] = { 2, 0, 6, 0, 127, 0, 0, 1 };
+	struct bytes value = { 0 };
+	struct piece got;
+
+	(void)state;
+	bytes_add(&value, &name, 8), bytes_add(&value, "host", 4);
+	bytes_add(&value, &address, 8), bytes_add(&value, socket, sizeof(socket));
+	store_set(t, 0, s("cpu//0/0"), (struct piece){ (const char *)value.p, value.len });
+	got = store_get(t, 0, s("cpu//0/0"));
+	assert_memory_equal(got.p, value.p, value.len);
+	assert_true(store_ready(t, 1, s("cpu//0/77"), true)); /* is not waited for */
+	for (const char *const *key = (const char *const[]){ "cpu//0/0", "cpu//0/77", NULL }; *key;
+	     key++) {
+		got = store_get(t, 1, s(*key));
+		assert_int_equal(got.len, value.len);
+		assert_memory_equal(got.p + 20, ours, sizeof(ours));
+	}
+	for (size_t len = 0; len < value.len; len++)
+		assert_false(gloo_address((struct piece){ (const char *)value.p, len }, 1,
+					  &(struct bytes){ 0 }));
+	assert_true(gloo_port(0) == 0x400 && gloo_port(1000) == 0);
+	store_free(t);
+	bytes_free(&value);
 }
 
 /* ---- which ranks run ---- */
@@ -243,7 +331,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_set),	       cmocka_unit_test(what_others_add),
 		cmocka_unit_test(what_is_made),	       cmocka_unit_test(the_protocol),
-		cmocka_unit_test(what_is_no_protocol), cmocka_unit_test(ranks_of_a_world),
+		cmocka_unit_test(what_is_no_protocol), cmocka_unit_test(what_peers_send),
+		cmocka_unit_test(where_peers_are),     cmocka_unit_test(ranks_of_a_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "../base/bytes.h"
 #include "../base/map.h"
 #include "../base/need.h"
+#include "gloo.h"
 
 struct entry {
 	struct bytes key, value;
@@ -27,12 +28,16 @@ struct store {
 	size_t count, room;
 	struct map keys;  /* hash of a key -> place */
 	struct map often; /* of a kind of key and a rank: how often it asked for one or set one */
-	struct bytes popped;
+	struct bytes popped, address;
+	int ports[WORLD_RUN]; /* 0: none */
 };
 
-struct store *store_new(const struct world *w)
+struct store *store_new(const struct world *w, const int *ports)
 {
 	struct store *s = need_new(sizeof(*s));
+
+	if (ports)
+		memcpy(s->ports, ports, w->count * sizeof(*ports));
 
 	s->world = *w;
 	return s;
@@ -55,6 +60,7 @@ void store_free(struct store *s)
 	map_free(&s->keys);
 	map_free(&s->often);
 	bytes_free(&s->popped);
+	bytes_free(&s->address);
 	free(s);
 }
 
@@ -219,6 +225,7 @@ int64_t store_add(struct store *s, size_t who, struct piece key, int64_t n)
 struct piece store_get(struct store *s, size_t who, struct piece key)
 {
 	struct entry *e = find(s, key);
+	struct piece value;
 
 	if (!e || !e->there)
 		return (struct piece){ "", 0 };
@@ -226,7 +233,11 @@ struct piece store_get(struct store *s, size_t who, struct piece key)
 		put_number(e, total(s, e, who));
 		e->counter = true;
 	}
-	return (struct piece){ (const char *)e->value.p, e->value.len };
+	value = (struct piece){ (const char *)e->value.p, e->value.len };
+	if ((e->made || e->who != who) && s->ports[who] &&
+	    gloo_address(value, s->ports[who], &s->address))
+		value = (struct piece){ (const char *)s->address.p, s->address.len };
+	return value;
 }
 
 struct piece store_compare_set(struct store *s, size_t who, struct piece key, struct piece expected,
@@ -339,6 +350,13 @@ static const struct entry *alike(const struct store *s, size_t who, struct piece
 	return found;
 }
 
+/* All peers of a group of gloo are we: where they listen need not be waited for. */
+static bool is_address(struct store *s, const struct entry *e)
+{
+	return gloo_address((struct piece){ (const char *)e->value.p, e->value.len }, 0,
+			    &s->address);
+}
+
 bool store_ready(struct store *s, size_t who, struct piece key, bool may_be_set)
 {
 	static const char zeros[MADE_BYTES + 1] =
@@ -350,9 +368,9 @@ bool store_ready(struct store *s, size_t who, struct piece key, bool may_be_set)
 
 	if (e && (e->there || e->queued))
 		return true;
-	if (may_be_set)
-		return false;
 	other = alike(s, who, key);
+	if (may_be_set && !(other && is_address(s, other)))
+		return false;
 	if (other)
 		bytes_add(&copy, other->value.p, other->value.len);
 	else

@@ -33,7 +33,8 @@ struct world {
 };
 
 struct store;
-struct store *store_new(const struct world *w);
+/* ports: where each rank that runs finds the peers of its groups of gloo, or NULL. */
+struct store *store_new(const struct world *w, const int *ports);
 void store_free(struct store *s);
 
 /* What the rank with that index among those that run asks for. */

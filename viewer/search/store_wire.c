@@ -260,7 +260,7 @@ static void (*const requests[])(struct wire *w, struct store *s, struct cursor *
 	append,	  multi_get, multi_set,	  cancel_wait, ping, push,  pop,  length, list,
 };
 
-enum { VALIDATE, CANCEL_WAIT = 12 };
+enum { VALIDATE, CHECK = 5, CANCEL_WAIT = 12, PING };
 
 /* How many bytes were taken; 0: there is no whole request. */
 static size_t take_one(struct wire *w, struct store *s, bool *bad)
@@ -275,6 +275,7 @@ static size_t take_one(struct wire *w, struct store *s, bool *bad)
 		return 0;
 	requests[kind](w, s, &c);
 	*bad = c.bad;
+	w->asked += is_whole(&c) && kind != CHECK && kind != PING;
 	return is_whole(&c) ? (size_t)(c.p - w->in.p) : 0;
 }
 

@@ -17,6 +17,7 @@ struct wire {
 	struct bytes waits;   /* keys that it waits for: length, bytes */
 	bool waiting;
 	uint64_t since_ms; /* of that */
+	uint64_t asked;	   /* requests, but for those that watchdogs repeat */
 };
 
 /* Takes what can be taken of `in`, up to a wait that is not over. False: no such protocol. */

@@ -111,6 +111,7 @@ void world_environment(const struct world *w, size_t i, int port, const char *me
 	setenv("TORCHELASTIC_MAX_RESTARTS", "0", 1);
 	setenv("TORCHELASTIC_RUN_ID", "none", 1);
 	setenv("TORCH_GLOO_LAZY_INIT", "1", 1); /* a group of gloo connects when it is used */
+	setenv("GLOO_SOCKET_IFNAME", "lo", 1);
 	setenv("SIMGPU_RANKS", "alone", 1);
 	for (size_t k = 0; k < w->count; k++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%ld", k ? "," : "",
