@@ -27,7 +27,7 @@ static __thread struct {
 
 void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int peer)
 {
-	if (group.depth && group.sends < PENDING && bytes <= SIM_SMALL)
+	if (group.depth && group.sends < PENDING)
 		group.sent[group.sends++] =
 			(struct transfer){ comm, (char *)from, bytes, peer, { 0, 0 } };
 }

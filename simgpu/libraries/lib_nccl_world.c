@@ -124,7 +124,7 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes)
 {
-	if (bytes <= MOST && nccl_world_is_open())
+	if (topic.key && bytes <= MOST && nccl_world_is_open())
 		tell(is_unknown(from, bytes) ? TOLD_UNKNOWN : TOLD, topic.key, from, bytes);
 }
 
@@ -175,12 +175,12 @@ static uint64_t next_of(bool forward, size_t bytes, bool send)
  * before this one. */
 struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes, bool send)
 {
-	int ahead = (peer - c->rank + c->ranks) % c->ranks;
-	bool to_next = c->ranks == 2 ? peer > c->rank : ahead <= c->ranks / 2;
-	bool forward = send ? to_next : !to_next;
+	int from = send ? c->rank : peer, to = send ? peer : c->rank;
+	int ahead = (to - from + c->ranks) % c->ranks;
+	bool forward = c->ranks == 2 ? to > from : ahead <= c->ranks / 2;
 	struct nccl_topic t = { 0, -1 };
 
-	if (!nccl_world_is_open())
+	if (!nccl_world_is_open() || bytes > MOST || from == to)
 		return t;
 	t.key = mix(mix(mix(2, forward), bytes), next_of(forward, bytes, send));
 	if (!send)
@@ -244,7 +244,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 	const struct told *t;
 	unsigned passed;
 
-	if (bytes > MOST || !nccl_world_is_open() || topic.from == ranks[own])
+	if (!topic.key || bytes > MOST || !nccl_world_is_open() || topic.from == ranks[own])
 		return false;
 	for (;;) {
 		bool may;

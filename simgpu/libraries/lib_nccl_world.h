@@ -13,8 +13,8 @@ struct nccl_comm;
 
 /* What is sent where: equal in all ranks that run the same program. */
 struct nccl_topic {
-	uint64_t key;
-	int from; /* the rank that is heard; -1: whichever sends it */
+	uint64_t key; /* 0: nobody else can know it */
+	int from;     /* the rank that is heard; -1: whichever sends it */
 };
 
 /* The next broadcast of a communicator; the next message of that size to or from a peer. */
