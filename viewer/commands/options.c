@@ -279,7 +279,7 @@ static int missing_operand(const struct parse *p)
 
 	if (!o || !o->name || o->kind == OPERAND_OPTIONAL || p->many || p->common->help)
 		return 0;
-	if (o > p->command->operands && o[-1].kind == OPERAND_OPTIONAL)
+	if (o->kind == OPERAND_REST && o > p->command->operands && o[-1].kind == OPERAND_OPTIONAL)
 		return 0; /* FILE or -- COMMAND: the file was given */
 	return say_error(EXIT_USAGE, "%s is missing; see gpumemtrace %s --help",
 			 o->kind == OPERAND_REST ? "the command to run (after --)" : o->name,
