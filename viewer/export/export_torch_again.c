@@ -69,20 +69,12 @@ static int add_part(void *ctx, const struct gmt_def *d)
 	return 0;
 }
 
-static int stop(void *ctx, const struct gmt_event *e)
-{
-	(void)ctx;
-	(void)e;
-	return 1;
-}
-
 int export_torch_source(struct export *x, struct torch_source *s)
 {
-	static const struct gmt_tool tool = { .def = add_part, .event = stop };
 	int rc;
 
 	*s = (struct torch_source){ 0 };
-	rc = gmt_reader_run(x->recording.reader, 0, UINT64_MAX, &tool, s);
+	rc = defs_read(x->recording.reader, add_part, s);
 	if (rc < 0)
 		return say_error(EXIT_UNREADABLE, "%s: %s", x->recording.path, gmt_strerror(rc));
 	return 0;

@@ -94,18 +94,9 @@ static void begin_look(struct following *f)
 		f->wait_ns = now - SETTLED;
 }
 
-static int stop(void *ctx, const struct gmt_event *e)
-{
-	(void)ctx;
-	(void)e;
-	return 1;
-}
-
 static int read_all(struct following *f)
 {
-	static const struct gmt_tool names = { .def = first_def, .event = stop };
-
-	gmt_reader_run(f->recording.reader, 0, UINT64_MAX, &names, f);
+	defs_read(f->recording.reader, first_def, f);
 	begin_look(f);
 	timeline_begin(&f->timeline, &f->recording);
 	f->open = true;

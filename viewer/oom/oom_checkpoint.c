@@ -13,7 +13,6 @@
 
 /* A class of modules at one place of the call path. */
 struct site {
-	uint64_t key;
 	const char *function; /* "Block.forward" */
 	uint64_t bytes;
 	uint32_t *blocks; /* indices in the moment, in order of birth */
@@ -21,18 +20,19 @@ struct site {
 };
 
 struct sites {
+	struct map ids; /* of the call path and the function */
 	struct site *items;
 	size_t count, room;
 };
 
 static struct site *site_of(struct sites *all, uint64_t key, const char *function)
 {
-	for (size_t i = 0; i < all->count; i++)
-		if (all->items[i].key == key)
-			return &all->items[i];
-	*need_item(all->items, all->count, all->room) =
-		(struct site){ .key = key, .function = function };
-	return &all->items[all->count - 1];
+	uint32_t at = map_number(&all->ids, key, all->count);
+
+	if (at == all->count)
+		*need_item(all->items, all->count, all->room) =
+			(struct site){ .function = function };
+	return &all->items[at];
 }
 
 /* From the outermost frame inwards: what leads to a forward is its place. */
@@ -131,5 +131,6 @@ uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *ca
 		free(all.items[i].blocks);
 	}
 	free(all.items);
+	map_free(&all.ids);
 	return best;
 }

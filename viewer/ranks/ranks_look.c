@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../format/reader.h"
 #include "../base/need.h"
 #include "../import/import.h"
 #include "../stacks/defs.h"
@@ -20,13 +19,6 @@ static const char *const rank_keys[] = { "env.RANK",	     "env.OMPI_COMM_WORLD_R
 static int keep_meta(void *ctx, const struct gmt_def *d)
 {
 	return d->kind == GMT_DEF_META ? defs_add(ctx, d) : 0;
-}
-
-static int stop(void *ctx, const struct gmt_event *e)
-{
-	(void)ctx;
-	(void)e;
-	return 1;
 }
 
 static long number(const struct defs *d, const char *key, long otherwise)
@@ -105,7 +97,6 @@ void ranks_name(struct rank_file *f)
 
 void ranks_look(struct rank_file *f, char *path)
 {
-	static const struct gmt_tool tool = { .def = keep_meta, .event = stop };
 	struct gmt_reader *reader;
 	struct defs defs = { 0 };
 	int err;
@@ -117,7 +108,7 @@ void ranks_look(struct rank_file *f, char *path)
 		f->pid = gmt_reader_info(reader)->pid;
 		f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
 			      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
-		gmt_reader_run(reader, 0, UINT64_MAX, &tool, &defs);
+		defs_read(reader, keep_meta, &defs);
 		facts(f, &defs);
 		defs_free(&defs);
 		gmt_reader_close(reader);

@@ -23,7 +23,4 @@ void ranks_answer_free(struct ranks_answer *d);
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s);
 
-/* "run/: 4 ranks on 2 hosts, python train.py", and what was left out. */
-void ranks_print_head(struct emit *out, const struct ranks_run *run);
-
 #endif

@@ -329,7 +329,8 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 	free(gone);
 }
 
-void ranks_print_head(struct emit *out, const struct ranks_run *run)
+/* "4 ranks on 2 hosts, python train.py", and what was left out. */
+static void head(struct emit *out, const struct ranks_run *run)
 {
 	const char *command = "";
 	char text[2048], many[ROOM] = "";
@@ -377,7 +378,7 @@ static void summary(struct emit *out, const struct ranks_table *t, const struct 
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
-	ranks_print_head(out, t->run);
+	head(out, t->run);
 	if (s->known && t->columns[t->main].kind == RANKS_BYTES)
 		summary(out, t, s);
 	rows(out, t, s);

@@ -43,13 +43,6 @@ static int cannot_open(const char *path, int err)
 	return say_error(EXIT_UNREADABLE, "%s: %s%s", path, gmt_strerror(err), advice(err));
 }
 
-static int stop(void *ctx, const struct gmt_event *e)
-{
-	(void)ctx;
-	(void)e;
-	return 1;
-}
-
 /* The converted snapshot needs no name: it lives as long as the reader has it open. */
 static int open_snapshot(struct recording *r, int *err)
 {
@@ -90,7 +83,6 @@ static void say_thinned(const struct recording *r)
 
 int recording_open(struct recording *r, const char *path)
 {
-	static const struct gmt_tool tool = { .def = defs_add, .event = stop };
 	bool snapshot = import_recognises(path);
 	struct stat st;
 	int err = 0, rc = 0;
@@ -106,7 +98,7 @@ int recording_open(struct recording *r, const char *path)
 		return cannot_open(path, err);
 	r->info = gmt_reader_info(r->reader);
 	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
-	err = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, &r->defs);
+	err = defs_read(r->reader, defs_add, &r->defs);
 	if (err >= 0) {
 		say_thinned(r);
 		return 0;

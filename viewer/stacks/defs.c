@@ -218,6 +218,20 @@ int defs_add(void *ctx, const struct gmt_def *def)
 	return 0;
 }
 
+static int stop(void *ctx, const struct gmt_event *e)
+{
+	(void)ctx;
+	(void)e;
+	return 1;
+}
+
+int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *d), void *ctx)
+{
+	const struct gmt_tool tool = { .def = def, .event = stop };
+
+	return gmt_reader_run(r, 0, UINT64_MAX, &tool, ctx);
+}
+
 static const void *get(const struct defs_kind *k, uint32_t id, size_t each)
 {
 	const uint32_t *at = map_get(&k->ids, id);

@@ -7,6 +7,7 @@
 #ifndef VIEWER_DEFS_H
 #define VIEWER_DEFS_H
 
+#include "../../format/reader.h"
 #include "../../format/record.h"
 #include "../base/map.h"
 
@@ -73,6 +74,9 @@ void defs_free(struct defs *d);
 
 /* A reader's def callback; ctx is a struct defs. */
 int defs_add(void *ctx, const struct gmt_def *d);
+
+/* Reads what stands before the first event; as gmt_reader_run. */
+int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *d), void *ctx);
 
 /* All return NULL (or an empty text) for an unknown id. */
 struct defs_text defs_string(const struct defs *d, uint32_t id);

@@ -40,8 +40,9 @@ const char *owners_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* torchinductor_me/ab/cab...: the name is "c" and 51 digits of base 32. */
-bool owners_is_generated(const char *file)
+/* A file that PyTorch's compiler wrote, no line of which is in the program:
+ * torchinductor_me/ab/cab..., the name is "c" and 51 digits of base 32. */
+static bool is_generated(const char *file)
 {
 	const char *base = owners_base(file);
 	size_t len = strspn(base, "abcdefghijklmnopqrstuvwxyz234567");
@@ -161,7 +162,7 @@ static struct owner of_stack(struct owners *o, uint32_t stack, uint64_t seq)
 
 	stacks_read_python(s, stack);
 	for (size_t i = 0; i < s->count; i++) {
-		if (owners_is_generated(s->frames[i].file)) {
+		if (is_generated(s->frames[i].file)) {
 			generated = &s->frames[i];
 		} else if (!owners_is_plumbing(s->frames[i].file)) {
 			found = of_frame(&s->frames[i]);
@@ -191,8 +192,8 @@ static bool of_backward(struct owners *o, const struct block *b, struct owner *o
 	for (size_t i = 0; i < o->stacks->count; i++) {
 		const char *file = o->stacks->frames[i].file;
 
-		compiled |= owners_is_generated(file);
-		if (!owners_is_generated(file) && (!compiled || !owners_is_plumbing(file)))
+		compiled |= is_generated(file);
+		if (!is_generated(file) && (!compiled || !owners_is_plumbing(file)))
 			return false;
 	}
 	*out = (struct owner){ .function = compiled ? "compiled code"

@@ -44,8 +44,6 @@ bool owners_same(const struct owner *a, const struct owner *b);
  */
 const char *owners_library(struct owners *o, const struct block *b);
 
-/* A file that PyTorch's compiler wrote: its name is a hash, and no line of it is in the program. */
-bool owners_is_generated(const char *file);
 /* A file of Python's standard library. */
 bool owners_is_stdlib(const char *file);
 /* A file that only carries out what a model or a script wants. */
