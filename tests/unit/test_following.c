@@ -131,6 +131,36 @@ static void test_names_that_come_later(void **state)
 	stop(&g);
 }
 
+static const struct defs_module *library(struct growing *g)
+{
+	return symbols_module(g->f.timeline.stacks.symbols, 0x5001, g->f.seq);
+}
+
+/* A library that is loaded between two looks: nothing is read anew for it. */
+static void test_library_comes_later(void **state)
+{
+	struct {
+		struct gmt_def_module head;
+		char path[4];
+	} lib = { { .start = 0x5000, .end = 0x6000, .path_len = 4 }, "/lib" };
+	struct gmt_def d = { GMT_DEF_MODULE, 1, sizeof(lib), &lib };
+	struct growing g;
+
+	(void)state;
+	start(&g, "library.gmt");
+	for (size_t i = 0; i < FIRST; i++)
+		put(&g, &events[i]);
+	look(&g);
+	assert_null(library(&g));
+	assert_int_equal(gmt_writer_def(g.writer, &d), 0);
+	put(&g, &events[FIRST]);
+	look(&g);
+	assert_non_null(library(&g));
+	assert_string_equal(library(&g)->path.s, "/lib");
+	assert_int_equal(g.f.whole_reads, 1);
+	stop(&g);
+}
+
 /* Another thread's event has a number that others have passed. */
 static void test_comes_late(void **state)
 {
@@ -202,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_on),
 		cmocka_unit_test(test_names_that_come_later),
+		cmocka_unit_test(test_library_comes_later),
 		cmocka_unit_test(test_comes_late),
 		cmocka_unit_test(test_last_moments_wait),
 	};

@@ -39,14 +39,13 @@ static int first_def(void *ctx, const struct gmt_def *d)
 	return 0;
 }
 
-/* What the symbols are made of is taken once. */
 static int next_def(void *ctx, const struct gmt_def *d)
 {
 	struct following *f = ctx;
 
 	if (d->kind == GMT_DEF_META || !note_def(f, d))
 		return 0;
-	f->stale |= d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL;
+	f->new_names |= d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL;
 	return defs_add(&f->recording.defs, d);
 }
 
@@ -112,7 +111,7 @@ static int open_anew(struct following *f)
 	following_close(f);
 	f->gap_count = 0;
 	f->seq = f->ns = 0;
-	f->stale = false;
+	f->stale = f->new_names = false;
 	f->whole_reads = before;
 	rc = recording_open(&f->recording, f->path);
 	return rc ? rc : read_all(f);
@@ -134,7 +133,12 @@ static bool read_on(struct following *f)
 	f->recording.info = gmt_reader_info(r);
 	f->recording.file_bytes = f->recording.info->file_bytes;
 	begin_look(f);
-	return !gmt_reader_run(r, from, UINT64_MAX, &tool, f) && !f->stale;
+	if (gmt_reader_run(r, from, UINT64_MAX, &tool, f) || f->stale)
+		return false;
+	if (f->new_names)
+		timeline_rename(&f->timeline);
+	f->new_names = false;
+	return true;
 }
 
 int following_look(struct following *f)

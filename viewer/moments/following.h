@@ -3,8 +3,8 @@
  * A recording that is still being written, looked at again and again: each look reads on where the
  * one before ended. Threads write side by side, so an event may come to light after others of a
  * higher number: the last moments of a living process wait for the next look, numbers that were
- * passed over are remembered, and where one of them comes all the same, all is read anew; so too
- * when another device or a framework comes into play, or a library is loaded.
+ * passed over are remembered, and where one of them comes all the same, all is read anew. What is
+ * defined meanwhile is taken up as it comes; where a library was loaded, names are looked up anew.
  */
 #ifndef VIEWER_FOLLOWING_H
 #define VIEWER_FOLLOWING_H
@@ -30,6 +30,7 @@ struct following {
 	uint64_t wait_ns;     /* events from here on wait */
 	bool waiting;	      /* one did */
 	bool open, stale;     /* stale: has to be read anew */
+	bool new_names;	      /* of libraries or their functions */
 	uint64_t whole_reads; /* how often that was */
 };
 

@@ -16,6 +16,12 @@ void timeline_begin(struct timeline *t, struct recording *r)
 	study_begin(&t->model);
 }
 
+void timeline_rename(struct timeline *t)
+{
+	owners_close(&t->owners);
+	owners_open(&t->owners, &t->stacks, &t->recording->defs);
+}
+
 void timeline_look(struct timeline *t, int device)
 {
 	t->device = device;

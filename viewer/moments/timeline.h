@@ -33,6 +33,8 @@ void timeline_close(struct timeline *t);
 
 /* From now on that device counts: its spans, its steps. */
 void timeline_look(struct timeline *t, int device);
+/* The recording knows more libraries than before. */
+void timeline_rename(struct timeline *t);
 /* For who passes the events on to the model himself, and looks then. */
 void timeline_begin(struct timeline *t, struct recording *r);
 
