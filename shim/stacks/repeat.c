@@ -111,8 +111,10 @@ void repeat_expect(const struct repeats *r)
 {
 	const char *p = (const char *)repeat_at(r, links_of(r)[0].next);
 
+	if (!p)
+		return;
 #pragma GCC unroll 8
-	for (unsigned i = 0; p && i < REPEAT_AHEAD; i += 64)
+	for (unsigned i = 0; i < REPEAT_AHEAD; i += 64)
 		__builtin_prefetch(p + i);
 }
 

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import answers
+import others
 import page
 
 HERE = Path(__file__).resolve().parent
@@ -136,6 +137,11 @@ def bench_page(folder):
         show(*row)
 
 
+def bench_others(folder):
+    for row in others.measure(folder):
+        show(*row)
+
+
 def bench_idle():
     """A process that never touches CUDA."""
     best = {}
@@ -156,6 +162,7 @@ def main():
             bench_training(Path(name), model)
         bench_idle()
         bench_pairs(Path(name))
+        bench_others(Path(name))
         bench_reading(Path(name))
         bench_answers(Path(name))
         bench_page(Path(name))
