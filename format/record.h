@@ -107,6 +107,7 @@ enum gmt_held {
 	GMT_HELD_GRADIENT = 2,	/* a parameter's grad */
 	GMT_HELD_STATE = 3,	/* of an optimizer */
 	GMT_HELD_BUFFER = 4,	/* of a module */
+	GMT_HELD_CACHE = 5,	/* keys and values of attention */
 };
 
 enum gmt_range {

@@ -12,6 +12,9 @@ import time
 
 import pytest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../classes"))
+import attached  # noqa: E402
+
 
 class Target:
     """The workload attached.py, running."""
@@ -150,6 +153,15 @@ def test_its_results_are_those_of_a_run_alone(target, tool, tmp_path):
     t.go()
     assert t.end("training")["history"] is True
     assert t.close() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case,rules", [("bare_tensors", {"held-parameter", "held-gradient"}), ("kv_cache", {"held-parameter", "held-cache"})])
+def test_cases_are_named_right_or_not_at_all(case, rules):
+    """A loop without modules, and keys and values of a library's cache, looked at without a history."""
+    said = attached.judge(case, 6)
+    assert said["marks"] >= 7 and not [w for w in said["wrong"] if w["ours"] != "unknown"], said["wrong"]
+    assert all(said["rules"][rule]["right"] > 50 << 20 and not said["rules"][rule]["wrong"] for rule in rules), said["rules"]
 
 
 def test_what_it_does_not_touch(target, programs, tool, tmp_path):

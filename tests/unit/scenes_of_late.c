@@ -85,11 +85,17 @@ static void held_buffer(void)
 	held_as(GMT_HELD_BUFFER);
 }
 
+static void held_cache(void)
+{
+	held_as(GMT_HELD_CACHE);
+}
+
 static const struct scene scenes[] = {
 	{ "held-parameter", "parameters", "nothing", held_parameter },
 	{ "held-gradient", "gradients", "nothing", held_gradient },
 	{ "held-state", "optimizer_state", "nothing", held_state },
 	{ "held-buffer", "buffers", "nothing", held_buffer },
+	{ "held-cache", "kv_cache", "nothing", held_cache },
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },
 	{ "before-rest", "optimizer_state", "nothing", more_than_gradients },

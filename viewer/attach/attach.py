@@ -10,9 +10,10 @@ def attach(folder, seconds, entries):
     import pickle
     import sys
     import time
+    import weakref
 
     torch = sys.modules.get("torch")
-    parameter, gradient, state, buffer = 1, 2, 3, 4  # enum gmt_held
+    parameter, gradient, state, buffer, cached = 1, 2, 3, 4, 5  # enum gmt_held
 
     def write(name, data):
         path = os.path.join(folder, name)
@@ -31,14 +32,39 @@ def attach(folder, seconds, entries):
             return "its PyTorch uses the driver's allocator (cudaMallocAsync), which has no snapshots"
         return None
 
+    def kind_of(type):
+        if issubclass(type, (torch.nn.Module, torch.optim.Optimizer)):
+            return "owner"
+        if issubclass(type, torch.Tensor):
+            return "tensor"
+        return "cache" if "cache" in type.__name__.lower() and type.__dictoffset__ else ""
+
+    # Keys and values of attention, by the name that holds them.
+    def is_cached(name):
+        words = name.lower().replace("past", "cache").split("_")
+        return any(w in ("k", "v", "kv", "key", "value", "keys", "values") for w in words) and not {"cos", "sin", "mask"} & set(words)
+
     # While the list of all objects is there, what the program lets go of would live on in it: no other thread of the
-    # interpreter should run meanwhile.
+    # interpreter should run meanwhile. What is no module and no optimizer is known by a weak reference only.
     def objects():
-        kinds, interval = (torch.nn.Module, torch.optim.Optimizer), sys.getswitchinterval()
+        interval, kinds = sys.getswitchinterval(), {}
         sys.setswitchinterval(0.5)
         try:
             time.sleep(0.01)  # who waits from now on waits that long
-            return [o for o in gc.get_objects() if issubclass(type(o), kinds)]
+            found = {"owner": [], "tensor": [], "cache": []}
+            with torch._C.DisableTorchFunctionSubclass():
+                for o in gc.get_objects():
+                    kind = kinds.get(type(o))
+                    if kind is None:
+                        kind = kinds[type(o)] = kind_of(type(o))
+                    if kind == "owner":
+                        found[kind].append(o)
+                    elif kind == "cache" or kind and o.is_cuda and o.requires_grad and not o._is_view() and o.is_leaf:
+                        try:
+                            found[kind].append(weakref.ref(o))
+                        except TypeError:  # a class that allows none
+                            pass
+            return found
         finally:
             sys.setswitchinterval(interval)
 
@@ -80,14 +106,35 @@ def attach(folder, seconds, entries):
                 for key, tensor in list(values.items()) if isinstance(values, dict) else []:
                     add(tensor, state, "%s.%s" % (path, key))
 
-        modules = [o for o in found if isinstance(o, torch.nn.Module)]
+        # In an object named so, in lists and objects that it holds, or in a module: what keeps keys and values.
+        def of_cache(thing, path, depth):
+            for key, value in list(thing.__dict__.items()):
+                name = "%s.%s" % (path, key)
+                for one in list(value) if isinstance(value, (list, tuple)) else list(value.values()) if isinstance(value, dict) else [value]:
+                    if isinstance(one, torch.Tensor):
+                        if is_cached(str(key)):
+                            add(one, cached, name)
+                    elif depth and hasattr(one, "__dict__") and not isinstance(one, (type, torch.nn.Module)) and not callable(one):
+                        of_cache(one, name, depth - 1)
+
+        modules = [o for o in found["owner"] if isinstance(o, torch.nn.Module)]
         children = {id(child) for m in modules for _, child in items(m, "_modules")}
         with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
             for module in sorted(modules, key=lambda m: id(m) in children):  # from the outermost in
                 of_module(module, type(module).__name__)
-            for optimizer in found:
+            for module in modules:
+                if any("cache" in key for key in module.__dict__):
+                    of_cache(module, type(module).__name__, 0)
+            for optimizer in found["owner"]:
                 if isinstance(optimizer, torch.optim.Optimizer):
                     of_optimizer(optimizer, type(optimizer).__name__)
+            named, first = {row[:2] for row in rows}, len(rows)
+            for tensor in (ref() for ref in found["tensor"]):
+                add_parameter(tensor, "leaf")  # nothing, if it is gone
+            rows[first:] = [row for row in rows[first:] if row[:2] not in named]
+            for cache in (ref() for ref in found["cache"]):
+                if cache is not None:
+                    of_cache(cache, type(cache).__name__, 1)
         return rows
 
     # The program runs on: only what was held both before and after the snapshot was held in it.
@@ -96,7 +143,7 @@ def attach(folder, seconds, entries):
             found = objects()
             before = set(held(found))
         except Exception:  # an object that is not as its class has it
-            found, before = [], set()
+            found, before = {"owner": [], "tensor": [], "cache": []}, set()
         snapshot = torch.cuda.memory._snapshot()
         argv = getattr(sys, "orig_argv", sys.argv)
         snapshot["process"] = {"argv": "".join(x + "\0" for x in argv), "torch.version": str(torch.__version__),

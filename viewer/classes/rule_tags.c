@@ -51,6 +51,12 @@ bool held_buffer(struct classifier *c, const struct history *h)
 	return held(h, GMT_HELD_BUFFER);
 }
 
+bool held_cache(struct classifier *c, const struct history *h)
+{
+	(void)c;
+	return held(h, GMT_HELD_CACHE);
+}
+
 bool tag_gradient(struct classifier *c, const struct history *h)
 {
 	(void)c;

@@ -20,7 +20,7 @@ struct classifier {
 typedef bool rule_fits(struct classifier *c, const struct history *h);
 
 /* rule_tags.c: what autograd said */
-rule_fits held_parameter, held_gradient, held_state, held_buffer;
+rule_fits held_parameter, held_gradient, held_state, held_buffer, held_cache;
 rule_fits tag_parameter, tag_gradient, tag_input, tag_saved, tag_packed;
 rule_fits tag_saved_soon;
 /* rule_phases.c: what ran when it was born and when it died */

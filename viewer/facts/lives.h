@@ -23,7 +23,7 @@ enum block_tag {
 	BLOCK_GRAPH = 1 << 4,	 /* saved, and one had */
 	BLOCK_PACKED = 1 << 5,	 /* saved through a hook: its release is not told */
 	BLOCK_HELD = 1 << 6, /* and the next ones: enum gmt_held - 1, what the program says it is */
-	BLOCK_HELD_LAST = 1 << 9,
+	BLOCK_HELD_LAST = 1 << 10,
 };
 
 /* What its thread was doing at a block's birth or death. */
