@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../classes"))
 import attached  # noqa: E402
+from conftest import ROOT  # noqa: E402
 
 
 class Target:
@@ -162,6 +163,14 @@ def test_cases_are_named_right_or_not_at_all(case, rules):
     said = attached.judge(case, 6)
     assert said["marks"] >= 7 and not [w for w in said["wrong"] if w["ours"] != "unknown"], said["wrong"]
     assert all(said["rules"][rule]["right"] > 50 << 20 and not said["rules"][rule]["wrong"] for rule in rules), said["rules"]
+
+
+def test_a_python_without_a_lock_is_refused(tmp_path):
+    """Such an interpreter is not here: one that says so of itself."""
+    source = (ROOT / "viewer/attach/attach.py").read_text()
+    program = "import sys; sys._is_gil_enabled = lambda: False; exec(open(0).read(), {'request': (sys.argv[1], 0, 1000)})"
+    subprocess.run([sys.executable, "-c", program, tmp_path], input=source, text=True, check=True)
+    assert "free-threaded" in (tmp_path / "refused").read_text() and [p.name for p in tmp_path.iterdir()] == ["refused"]
 
 
 def test_what_it_does_not_touch(target, programs, tool, tmp_path):

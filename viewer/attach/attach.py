@@ -22,6 +22,8 @@ def attach(folder, seconds, entries):
         os.rename(path + ".part", path)
 
     def obstacle():
+        if not getattr(sys, "_is_gil_enabled", lambda: True)():  # objects() could not keep the other threads waiting
+            return "its Python runs without the interpreter's lock (free-threaded), which attach needs"
         if torch is None or not hasattr(torch, "cuda"):
             return "it has not imported torch"
         if not torch.cuda.is_initialized():
