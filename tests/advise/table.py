@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `advise` promises beside what the same program needs with the advice followed, on the simulated device: the table of
-docs/advise.md. Usage: table.py [NAME...] [--write]"""
+docs/advise.md. Usage: table.py [cases|others|NAME...] [--write]"""
 import json
 import os
 import re
@@ -12,16 +12,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOOL = str(ROOT / "build/gpumemtrace")
-CASES = HERE / "cases.py"
+FILES = {"cases": sys.executable, "others": str(ROOT / ".venv-frameworks/bin/python")}
+PAGE = ROOT / "docs/advise.md"
 MIB = 2**20
 
 
-def names():
-    return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', CASES.read_text(), re.M)
+def names(file):
+    return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', (HERE / f"{file}.py").read_text(), re.M)
 
 
-def record(path, name, *after, env=None):
-    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", sys.executable, CASES, name, *after], check=True, capture_output=True,
+def record(path, file, name, *after, env=None):
+    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", FILES[file], HERE / f"{file}.py", name, *after], check=True, capture_output=True,
                    env=env)
     return str(path)
 
@@ -30,14 +31,14 @@ def ask(*arguments):
     return json.loads(subprocess.run([TOOL, *arguments, "--json"], check=True, capture_output=True, text=True).stdout)
 
 
-def judge(kind, name, folder):
+def judge(file, kind, name, folder):
     """The finding, and by how much the edited program's peak is really lower."""
-    before = ask("advise", record(Path(folder) / f"{name}.gmt", name), "--top", "0")
+    before = ask("advise", record(Path(folder) / f"{name}.gmt", file, name), "--top", "0")
     finding = next((f for f in before["findings"] if f["kind"] == kind), None)
     edited = dict(os.environ)
     if finding and finding["kind"] == "allocator":
         edited["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+):? ", finding["what"])[1].rstrip(":")
-    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", name, "after", env=edited))
+    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", file, name, "after", env=edited))
     of = "peak_reserved_bytes" if finding and finding["of"] == "reserved" else "peak_bytes"
     return before, finding, before[of] - after[of]
 
@@ -51,12 +52,30 @@ def row(kind, name, before, finding, measured):
     return f"| {name} | {kind} | {before['peak_bytes'] / MIB:.0f} MiB | {promised} | {measured / MIB:.1f} MiB | {off:.1%} |"
 
 
+def write(file, rows):
+    """The rows of a file between its marks on the page."""
+    text = PAGE.read_text()
+    begin, end = f"<!-- {file} -->", f"<!-- end of {file} -->"
+    head = "| Program | Finding followed | Peak | Promised | Measured | Off by |\n| --- | --- | ---: | ---: | ---: | ---: |"
+    PAGE.write_text(text[:text.index(begin)] + "\n".join([begin, head, *rows]) + "\n" + text[text.index(end):])
+
+
 def main():
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]
     with tempfile.TemporaryDirectory() as folder:
-        for kind, name in names():
-            if not chosen or name in chosen:
-                print(row(kind, name, *judge(kind, name, folder)), flush=True)
+        for file in FILES:
+            rows = []
+            for kind, name in names(file):
+                if chosen and name not in chosen and file not in chosen:
+                    continue
+                try:
+                    rows.append(row(kind, name, *judge(file, kind, name, folder)))
+                except subprocess.CalledProcessError as error:
+                    print(name, error.stderr[-600:], file=sys.stderr)
+                    continue
+                print(rows[-1], flush=True)
+            if "--write" in sys.argv and rows:
+                write(file, rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
                                                ("late_del", "held_outputs", 0)])
 def test_the_promise_holds(tmp_path, kind, name, error):
-    before, finding, measured = table.judge(kind, name, tmp_path)
+    before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4
     assert finding["least_bytes"] - slack <= measured <= finding["saves_bytes"] + slack
     assert finding["exact"] == (finding["least_bytes"] == finding["saves_bytes"])
@@ -37,4 +37,6 @@ def test_the_document(tool):
 def test_what_it_is_asked_of(tool):
     tool("advise", code=2)
     tool("advise", EXAMPLE, "--", "true", code=2)
+    tool("advise", EXAMPLE, "--try", "batch=4", code=2)
+    tool("advise", "--try", "batch", "--", "true", code=2)
     tool("advise", ROOT / "README.md", code=3)

@@ -140,7 +140,7 @@ const char *advise_optimizer(const struct advise *a)
 
 static void run_plans(struct advise *a)
 {
-	struct plan **plans = need_new((2 * a->count + 1) * sizeof(struct plan *));
+	struct life_plan **plans = need_new((2 * a->count + 1) * sizeof(struct life_plan *));
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->count; i++) {
@@ -156,7 +156,7 @@ static void run_plans(struct advise *a)
 	free(plans);
 }
 
-static uint64_t saved_by(const struct advise *a, const struct plan *p)
+static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 {
 	return p->at_peak > 0 && a->peak > p->peak ? a->peak - p->peak : 0;
 }
@@ -197,7 +197,7 @@ static bool is_worse(const struct advise *a, const struct finding *f)
 	return false;
 }
 
-static void choose(struct advise *a)
+void advise_choose(struct advise *a)
 {
 	size_t n = 0;
 
@@ -207,9 +207,9 @@ static void choose(struct advise *a)
 		struct finding f = a->items[i];
 		uint64_t all = f.reserved ? a->reserved : a->peak;
 
-		a->items[i].plan = a->items[i].cautious = (struct plan){ 0 };
+		a->items[i].plan = a->items[i].cautious = (struct life_plan){ 0 };
 		drop(&f);
-		f.plan = f.cautious = (struct plan){ 0 };
+		f.plan = f.cautious = (struct life_plan){ 0 };
 		if (f.saves && f.saves >= all / SHARE) {
 			a->items[n] = f;
 			if (!is_worse(a, &a->items[n]))
@@ -249,7 +249,7 @@ int advise_open(struct advise *a, struct timeline *t)
 	run_plans(a);
 	for (size_t i = 0; i < a->count; i++)
 		conclude(a, &a->items[i]);
-	choose(a);
+	advise_choose(a);
 	return 0;
 }
 

@@ -21,10 +21,10 @@ struct finding {
 	enum finding_known known;
 	struct owner owner; /* that the change is about; no function = none */
 	char what[ADVISE_TEXT], how[ADVISE_TEXT];
-	struct plan plan;
+	struct life_plan plan;
 	/* Where what is saved is not exact: the other end, of a plan that promises less. */
 	bool range;
-	struct plan cautious;
+	struct life_plan cautious;
 	char setting[ADVISE_TEXT]; /* of the environment, that a run can try; "" = none */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
@@ -56,6 +56,8 @@ struct advised {
 
 /* 0, or a sentence was said and the exit code. */
 int advise_open(struct advise *a, struct timeline *t);
+/* Sorts the findings, the small ones go. */
+void advise_choose(struct advise *a);
 void advise_close(struct advise *a);
 
 /* False: it does not count, or was never of one of these classes (bits). */

@@ -158,7 +158,7 @@ static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 	return low ? of(s, s->walked[low - 1]).until : 0;
 }
 
-static void checkpoint_call(struct search *s, struct plan *p, const struct call *c)
+static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c)
 {
 	const struct advise *a = s->advise;
 	uint64_t again = PLAN_END, inside = 0, most = most_inside(s, c);
@@ -177,7 +177,7 @@ static void checkpoint_call(struct search *s, struct plan *p, const struct call 
 		plan_with(p, again, again + 1, most - inside, a->peak_seq);
 }
 
-static void checkpoint_site(struct search *s, const struct site *site, struct plan *p)
+static void checkpoint_site(struct search *s, const struct site *site, struct life_plan *p)
 {
 	for (size_t i = 0, next; i < site->count; i = next) {
 		struct call c = { .site = site, .first = i, .first_gone = PLAN_END };

@@ -16,7 +16,7 @@ struct held {
 
 struct search {
 	struct advise *advise;
-	struct plan *plan;
+	struct life_plan *plan;
 	struct held *items;
 	size_t count, room, step; /* step: the latest whose beginning was seen */
 };

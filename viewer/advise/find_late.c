@@ -19,7 +19,9 @@
 
 static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 {
-	return !(l->classes & LASTING) && steps_at(&a->timeline->steps, l->from) >= 1 &&
+	return !(l->classes & LASTING) &&
+	       !(model_signs(&a->timeline->model, l->stack) & STACK_CAPTURE) &&
+	       steps_at(&a->timeline->steps, l->from) >= 1 &&
 	       (l->born->stage == STAGE_FORWARD || a->saved[l->life] ||
 		l->classes & CLASS_BIT(forward_temporaries));
 }
@@ -133,8 +135,8 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	uint32_t all = a->timeline->model.spans.forwards;
 	uint32_t passes = steps && all > steps ? (uint32_t)(all / steps) : 1;
 
-	return !died->position ||
-	       lives_position(a->lives, died->position)->forwards <= l->born->forwards + passes;
+	return (died->position ? lives_position(a->lives, died->position)->forwards : all) <=
+	       l->born->forwards + passes;
 }
 
 /* From one forward pass into the next, and no longer than a turn of the loop. */

@@ -36,7 +36,7 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 	line->blocks++;
 }
 
-static void join(struct plan *to, struct line_plan *sum, const struct line_plan *line)
+static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
 {
 	for (size_t i = 0; i < line->plan.count; i++)
 		plan_add(to, line->plan.items[i]);
@@ -66,7 +66,7 @@ void lines_add_all(struct line_plans *p, struct advise *a, const char *kind,
 				join(&f->plan, &sum, &p->items[i]);
 		say(a, f, &sum);
 		f->cautious = largest->plan;
-		largest->plan = (struct plan){ 0 };
+		largest->plan = (struct life_plan){ 0 };
 	}
 	for (size_t i = 0; i < p->count; i++)
 		plan_free(&p->items[i].plan);

@@ -7,7 +7,7 @@
 
 struct line_plan {
 	struct owner owner;
-	struct plan plan;
+	struct life_plan plan;
 	uint64_t bytes, blocks; /* gone at the peak */
 };
 

@@ -57,7 +57,7 @@ static uint64_t largest_parameter(const struct advise *a)
 }
 
 /* The gradient of the last layer's weight is summed up over the parts: twice while one comes. */
-static void with_sums(struct advise *a, struct plan *p)
+static void with_sums(struct advise *a, struct life_plan *p)
 {
 	const struct spans *s = &a->timeline->model.spans;
 	uint64_t weight = largest_parameter(a);
@@ -68,7 +68,7 @@ static void with_sums(struct advise *a, struct plan *p)
 				  2 * weight, a->peak_seq);
 }
 
-static uint64_t without_logits(struct advise *a, struct plan *p, uint64_t size)
+static uint64_t without_logits(struct advise *a, struct life_plan *p, uint64_t size)
 {
 	struct advised l;
 	uint64_t bytes = 0;

@@ -24,7 +24,7 @@ static bool is_temporary(const struct advised *l)
 		 (CLASS_BIT(optimizer_state) | CLASS_BIT(parameters) | CLASS_BIT(gradients)));
 }
 
-static void without_temporaries(struct advise *a, struct plan *p, struct temporaries *t,
+static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
 				bool foreach)
 {
 	struct advised l;
@@ -52,7 +52,7 @@ static bool has_fused(const char *function)
 }
 
 /* Its step counters come onto the device. */
-static void with_counters(struct advise *a, struct plan *p)
+static void with_counters(struct advise *a, struct life_plan *p)
 {
 	const struct tensors *all = &a->timeline->model.tensors;
 	uint64_t first = advise_next(a, 0, PHASE_OPTIMIZER), leaves = 0;
@@ -64,7 +64,7 @@ static void with_counters(struct advise *a, struct plan *p)
 }
 
 /* While the optimizer works some temporaries of one parameter are there. */
-static void with_largest(struct advise *a, struct plan *p, uint64_t bytes)
+static void with_largest(struct advise *a, struct life_plan *p, uint64_t bytes)
 {
 	const struct spans *s = &a->timeline->model.spans;
 
@@ -125,7 +125,7 @@ static uint64_t left(uint64_t size, unsigned parts, unsigned each)
 	return each ? in_8_bits(size, each) : parts ? size / parts : 0;
 }
 
-static uint64_t without_state(struct advise *a, struct plan *p, unsigned parts, unsigned each,
+static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each,
 			      uint64_t *largest)
 {
 	struct advised l;
@@ -184,7 +184,7 @@ static void eight_bits(struct advise *a)
 	struct temporaries t;
 	uint64_t largest, bytes;
 
-	if (!strstr(advise_optimizer(a), "Adam"))
+	if (!strstr(advise_optimizer(a), "Adam") || strstr(advise_optimizer(a), "bit"))
 		return;
 	f = advise_add(a, "state_in_8_bits");
 	bytes = without_state(a, &f->plan, 0, 4, &largest);

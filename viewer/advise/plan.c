@@ -5,13 +5,14 @@
 
 #include "../base/need.h"
 
-void plan_add(struct plan *p, struct plan_change change)
+void plan_add(struct life_plan *p, struct plan_change change)
 {
 	p->items = need_grow(p->items, &p->room, p->count, sizeof(*p->items));
 	p->items[p->count++] = change;
 }
 
-static void between(struct plan *p, uint64_t from, uint64_t until, int64_t bytes, uint64_t peak_seq)
+static void between(struct life_plan *p, uint64_t from, uint64_t until, int64_t bytes,
+		    uint64_t peak_seq)
 {
 	if (from >= until || !bytes)
 		return;
@@ -22,20 +23,22 @@ static void between(struct plan *p, uint64_t from, uint64_t until, int64_t bytes
 		p->at_peak -= bytes;
 }
 
-void plan_without(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq)
+void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
+		  uint64_t peak_seq)
 {
 	between(p, from, until, -(int64_t)bytes, peak_seq);
 }
 
-void plan_with(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq)
+void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
+	       uint64_t peak_seq)
 {
 	between(p, from, until, (int64_t)bytes, peak_seq);
 }
 
-void plan_free(struct plan *p)
+void plan_free(struct life_plan *p)
 {
 	free(p->items);
-	*p = (struct plan){ 0 };
+	*p = (struct life_plan){ 0 };
 }
 
 static int in_order(const void *a, const void *b)
@@ -45,7 +48,7 @@ static int in_order(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static void measure(struct plan *p, uint64_t recorded, uint64_t seq)
+static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq)
 {
 	uint64_t bytes = recorded + (uint64_t)p->now;
 
@@ -56,7 +59,7 @@ static void measure(struct plan *p, uint64_t recorded, uint64_t seq)
 }
 
 /* Changes up to the event; those of one event are one. */
-static void follow(struct plan *p, uint64_t until, uint64_t recorded)
+static void follow(struct life_plan *p, uint64_t until, uint64_t recorded)
 {
 	while (p->next < p->count && p->items[p->next].seq <= until) {
 		uint64_t seq = p->items[p->next].seq;
@@ -80,7 +83,7 @@ static uint64_t size_of(const struct lives *l, const struct life *life)
 	return lives_request(l, life)->size;
 }
 
-void plans_run(struct plan **plans, size_t count, struct timeline *t)
+void plans_run(struct life_plan **plans, size_t count, struct timeline *t)
 {
 	const struct lives *l = &t->model.lives;
 	uint64_t now = 0, before;

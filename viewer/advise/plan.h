@@ -17,7 +17,7 @@ struct plan_change {
 	int64_t bytes;
 };
 
-struct plan {
+struct life_plan {
 	struct plan_change *items;
 	size_t count, room;
 	int64_t at_peak; /* of the recording: bytes less there; nothing is saved without any */
@@ -30,13 +30,15 @@ struct plan {
 
 /* Those bytes are gone from the event `from` on, until that of `until`. peak_seq: the recording's.
  */
-void plan_without(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq);
+void plan_without(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
+		  uint64_t peak_seq);
 /* Those bytes are there in addition. */
-void plan_with(struct plan *p, uint64_t from, uint64_t until, uint64_t bytes, uint64_t peak_seq);
-void plan_add(struct plan *p, struct plan_change change);
-void plan_free(struct plan *p);
+void plan_with(struct life_plan *p, uint64_t from, uint64_t until, uint64_t bytes,
+	       uint64_t peak_seq);
+void plan_add(struct life_plan *p, struct plan_change change);
+void plan_free(struct life_plan *p);
 
 /* One scan over the timeline's lives for all of them. */
-void plans_run(struct plan **plans, size_t count, struct timeline *t);
+void plans_run(struct life_plan **plans, size_t count, struct timeline *t);
 
 #endif

@@ -3,14 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../advise/advise.h"
 #include "../stacks/owner_words.h"
+#include "advise_runs.h"
 #include "command.h"
 
 struct advise_options {
 	const char *file;
-	char **command;
-	long device, top;
+	const char *card;
+	char **command, **tries;
+	long device, top, steps;
 };
 
 static const char *const known[] = {
@@ -98,7 +99,9 @@ static void show(struct emit *out, struct advise *a, long top)
 	text(out, a, &row, top);
 }
 
-static int of_recording(const struct advise_options *o, const char *path, struct emit *out)
+/* runs: NULL where nothing is to be run. */
+static int of_recording(const struct advise_options *o, const char *path, struct advise_runs *runs,
+			struct emit *out)
 {
 	struct recording r;
 	struct timeline t = { 0 };
@@ -110,6 +113,8 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 	rc = timeline_open(&t, &r, o->device);
 	if (!rc) {
 		rc = advise_open(&a, &t);
+		if (!rc && runs)
+			rc = advise_runs_try(runs, &a);
 		if (!rc)
 			show(out, &a, o->top);
 		advise_close(&a);
@@ -123,7 +128,18 @@ static int run_advise(const void *options, struct emit *out)
 {
 	const struct advise_options *o = options;
 
-	return of_recording(o, o->file, out);
+	struct advise_runs runs = {
+		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
+	};
+	int rc;
+
+	if (o->file)
+		return of_recording(o, o->file, NULL, out);
+	rc = advise_runs_begin(&runs);
+	if (!rc)
+		rc = of_recording(o, runs.recordings[0], &runs, out);
+	advise_runs_free(&runs);
+	return rc;
 }
 
 static int check(void *options)
@@ -133,10 +149,28 @@ static int check(void *options)
 	if (!o->file == !o->command)
 		return say_error(EXIT_USAGE, "advise takes either a recording or -- COMMAND; see "
 					     "gpumemtrace advise --help");
+	if (o->file && (o->tries || o->card))
+		return say_error(EXIT_USAGE,
+				 "--try and --card are for -- COMMAND: a recording is not "
+				 "run again");
+	if (o->steps < 1 || o->steps > 100000)
+		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
+	for (char **t = o->tries; t && *t; t++)
+		if (!strchr(*t, '='))
+			return say_error(EXIT_USAGE,
+					 "--try %s: give a name and its value, such as "
+					 "batch=4 or env:NAME=VALUE",
+					 *t);
 	return 0;
 }
 
 static const struct option_row options[] = {
+	OPTION(struct advise_options, tries, "try", 0, MANY, "NAME=V",
+	       "run COMMAND with that option, or env:NAME=V; repeatable"),
+	OPTION(struct advise_options, card, "card", 0, TEXT, "NAME",
+	       "simulated card for -- COMMAND; default h100-80g"),
+	OPTION(struct advise_options, steps, "steps", 0, NUMBER, "N",
+	       "steps of a run after the first; default 2", .initial = 2),
 	OPTION_DEVICE(struct advise_options),
 	OPTION_TOP(struct advise_options, "findings to show", 10),
 	{ 0 },
@@ -154,7 +188,9 @@ const struct command command_advise = {
 	.text = "Looks for changes that lower the peak of a recorded run, the one that saves most "
 		"first. Each saving is computed by replaying the run with the lives that the "
 		"change "
-		"would shorten, so that it holds wherever the peak moves to.",
+		"would shorten, so that it holds wherever the peak moves to. With -- COMMAND the "
+		"program is run on a simulated card first, and again with each change that needs "
+		"no edit of it.",
 	.options = options,
 	.operands = operands,
 	.size = sizeof(struct advise_options),

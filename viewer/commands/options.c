@@ -370,7 +370,9 @@ void options_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
 	for (const struct operand_row *o = c->operands; o && o->name; o++) {
-		if (o->kind == OPERAND_REST)
+		if (o->kind == OPERAND_REST && o > c->operands)
+			fprintf(out, " | -- %s...", o->name);
+		else if (o->kind == OPERAND_REST)
 			fprintf(out, " [--] %s...", o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on frameworks, with the first finding that they have a switch for followed (AFTER); as cases.py, under
+.venv-frameworks."""
+import os
+import sys
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+import torch
+from torch import nn
+
+AFTER = sys.argv[2:] == ["after"]
+KINDS = {}
+
+
+def case(kind):
+    def note(function):
+        KINDS[function.__name__] = (kind, function)
+        return function
+    return note
+
+
+def tokens(batch, length, vocab):
+    return torch.randint(vocab, (batch, length), device="cuda")
+
+
+@case("checkpoint")
+def transformers_gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model = GPT2LMHeadModel(GPT2Config(n_layer=6, n_embd=512, n_head=8, vocab_size=8192)).cuda()
+    if AFTER:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        t = tokens(8, 512, 8192)
+        model(t, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("attention")
+def transformers_llama_eager():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(num_hidden_layers=4, hidden_size=512, intermediate_size=1024, num_attention_heads=8, num_key_value_heads=4,
+                         vocab_size=4096, attn_implementation="sdpa" if AFTER else "eager")
+    model = LlamaForCausalLM(config).cuda().to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        t = tokens(8, 1024, 4096)
+        model(t, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("fused_optimizer")
+def transformers_trainer():
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+    model = GPT2LMHeadModel(GPT2Config(n_layer=12, n_embd=1024, n_head=8, vocab_size=8192))
+    rows = [{"input_ids": torch.randint(8192, (64,)), "labels": torch.randint(8192, (64,))} for _ in range(16)]
+    args = TrainingArguments("out", per_device_train_batch_size=2, max_steps=4, report_to=[], save_strategy="no", logging_steps=100,
+                             optim="adamw_torch_fused" if AFTER else "adamw_torch")
+    Trainer(model, args, train_dataset=rows).train()
+
+
+@case("checkpoint")
+def timm_vit():
+    import timm
+    model = timm.create_model("vit_small_patch16_224", num_classes=10).cuda()
+    model.set_grad_checkpointing(AFTER)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(32, 3, 224, 224, device="cuda")).sum().backward()
+        optimizer.step()
+
+
+@case("no_grad")
+def torchvision_resnet():
+    import torchvision
+    model = torchvision.models.resnet50().cuda().eval()
+    with torch.set_grad_enabled(not AFTER):
+        for _ in range(3):
+            print(model(torch.randn(32, 3, 224, 224, device="cuda")).argmax(-1).shape)
+
+
+@case("checkpoint")
+def diffusers_unet():
+    from diffusers import UNet2DModel
+    model = UNet2DModel(sample_size=64, block_out_channels=(64, 64, 128, 128)).cuda()
+    if AFTER:
+        model.enable_gradient_checkpointing()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        x = torch.randn(8, 3, 64, 64, device="cuda")
+        model(x, torch.randint(1000, (8,), device="cuda")).sample.square().mean().backward()
+        optimizer.step()
+
+
+@case("offload_state")
+def lightning_fit():
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(*[nn.Linear(2048, 2048) for _ in range(8)])
+
+        def training_step(self, batch, _):
+            return self.net(batch[0]).square().mean()
+
+        def configure_optimizers(self):
+            if not AFTER:
+                return torch.optim.Adam(self.parameters())
+            from torchao.optim import CPUOffloadOptimizer
+            return CPUOffloadOptimizer(self.parameters(), torch.optim.AdamW, fused=True)
+
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(64, 2048)), batch_size=16)
+    lightning.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator="gpu", devices=1).fit(Module(), data)
+
+
+@case("state_in_8_bits")
+def bitsandbytes_adam():
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model = GPT2LMHeadModel(GPT2Config(n_layer=12, n_embd=1024, n_head=8, vocab_size=8192)).cuda()
+    if AFTER:
+        import bitsandbytes
+        optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())
+    else:
+        optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        t = tokens(2, 64, 8192)
+        model(t, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("late_del")
+def gan():
+    def net(*widths):
+        return nn.Sequential(*[nn.Sequential(nn.ConvTranspose2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.ReLU()) for a, b in zip(widths, widths[1:])]).cuda()
+
+    def critic(*widths):
+        return nn.Sequential(*[nn.Sequential(nn.Conv2d(a, b, 4, 2, 1), nn.LeakyReLU()) for a, b in zip(widths, widths[1:])]).cuda()
+
+    g, d = net(128, 64, 64, 32, 3), critic(3, 32, 64, 64, 1)
+    og, od = torch.optim.Adam(g.parameters()), torch.optim.Adam(d.parameters())
+    for _ in range(4):
+        real, fake = torch.randn(64, 3, 128, 128, device="cuda"), g(torch.randn(64, 128, 8, 8, device="cuda"))
+        od.zero_grad()
+        a, b = d(real), d(fake.detach())
+        (a.mean() - b.mean()).backward()
+        od.step()
+        if AFTER:
+            del a, b, real
+        og.zero_grad()
+        d(fake).mean().backward()
+        og.step()
+
+
+if __name__ == "__main__":
+    KINDS[sys.argv[1]][1]()
