@@ -40,3 +40,20 @@ def test_what_it_is_asked_of(tool):
     tool("advise", EXAMPLE, "--try", "batch=4", code=2)
     tool("advise", "--try", "batch", "--", "true", code=2)
     tool("advise", ROOT / "README.md", code=3)
+
+
+@simulated
+def test_what_needs_no_edit_is_run(tool, tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text("import sys, torch\n"
+                       "model = torch.nn.Linear(1024, 1024).cuda()\n"
+                       "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+                       "for _ in range(4):\n"
+                       "    model(torch.randn(int(sys.argv[2]), 1024, device='cuda')).sum().backward()\n"
+                       "    optimizer.step()\n"
+                       "    optimizer.zero_grad()\n")
+    answer = tool.json("advise", "--steps", "1", "--try", "batch=1024", "--", sys.executable, program, "--batch", "8192")
+    found = {f["what"]: f for f in answer["findings"] if f["kind"] == "option"}
+    smaller = found["Run it with batch=1024"]
+    assert smaller["how_known"] == "run" and smaller["exact"]
+    assert smaller["saves_bytes"] == answer["peak_bytes"] - smaller["peak_bytes"] > 7 * 4096 * 1024

@@ -15,6 +15,8 @@
 #define SCORES \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
+enum { KEYS = 64 }; /* in a row, at least: what a fused kernel keeps is one figure a row */
+
 struct function {
 	struct owner owner; /* its line does not count */
 	uint64_t softmax;   /* the largest one */
@@ -101,11 +103,13 @@ static void look_at(struct search *s, struct function *f)
 		return;
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
+	x->range = true;
 	ADVISE_EACH(a, SCORES, l)
 	{
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))
 			continue;
 		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);
+		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS, a->peak_seq);
 		f->bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
 	}
 	advise_put(

@@ -158,14 +158,16 @@ static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 	return low ? of(s, s->walked[low - 1]).until : 0;
 }
 
-static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c)
+/* early: the inside is there again as soon as all before it is let go, with all its temporaries;
+ * else when its own first block is. */
+static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c, bool early)
 {
 	const struct advise *a = s->advise;
 	uint64_t again = PLAN_END, inside = 0, most = most_inside(s, c);
 
-	if (c->first_gone != PLAN_END)
+	if (c->first_gone != PLAN_END && early)
 		again = begins_again(s, c->first_gone);
-	if (again <= c->end)
+	if (!early || again <= c->end)
 		again = c->first_gone;
 	for (size_t i = c->first; i < c->last; i++) {
 		struct advised l = of(s, c->site->lives[i]);
@@ -173,11 +175,12 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 		plan_without(p, c->end, again < l.until ? again : l.until, l.size, a->peak_seq);
 		inside += l.until > again ? l.size : 0;
 	}
-	if (again != PLAN_END && most > inside)
+	if (early && again != PLAN_END && most > inside)
 		plan_with(p, again, again + 1, most - inside, a->peak_seq);
 }
 
-static void checkpoint_site(struct search *s, const struct site *site, struct life_plan *p)
+static void checkpoint_site(struct search *s, const struct site *site, struct life_plan *p,
+			    bool early)
 {
 	for (size_t i = 0, next; i < site->count; i = next) {
 		struct call c = { .site = site, .first = i, .first_gone = PLAN_END };
@@ -193,7 +196,7 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 			if (l.until < c.first_gone && l.until > c.end)
 				c.first_gone = l.until;
 		}
-		checkpoint_call(s, p, &c);
+		checkpoint_call(s, p, &c, early);
 	}
 }
 
@@ -236,15 +239,17 @@ static void look_at(struct search *s, const struct site *site)
 	if (calls < 2 * steps_number(&a->timeline->steps) || site->bytes < a->peak / 50)
 		return;
 	f = advise_add(a, "checkpoint");
-	checkpoint_site(s, site, &f->plan);
+	f->range = true;
+	checkpoint_site(s, site, &f->plan, false);
+	checkpoint_site(s, site, &f->cautious, true);
 	sites_class(site->function, name, sizeof(name));
 	advise_put(f->what,
 		   "Checkpoint %s (torch.utils.checkpoint): keep the output of each call, compute "
 		   "its inside again in backward",
 		   name);
 	advise_put(f->how,
-		   "%s saved for backward inside of it at the peak; a call's inside is "
-		   "counted again while backward goes through it",
+		   "%s saved for backward inside of it at the peak; at least: a call's inside is "
+		   "counted again, with its temporaries, as soon as backward comes to it",
 		   B(site->bytes));
 }
 
