@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`advise`: what it promises is what the same program needs with the advice followed; all pairs are in tests/advise."""
+import json
 import sys
 
 import pytest
@@ -52,7 +53,7 @@ def test_what_needs_no_edit_is_run(tool, tmp_path):
                        "    model(torch.randn(int(sys.argv[2]), 1024, device='cuda')).sum().backward()\n"
                        "    optimizer.step()\n"
                        "    optimizer.zero_grad()\n")
-    answer = tool.json("advise", "--steps", "1", "--try", "batch=1024", "--", sys.executable, program, "--batch", "8192")
+    answer = json.loads(tool("advise", "--json", "--steps", "1", "--try", "batch=1024", "--", sys.executable, program, "--batch", "8192"))
     found = {f["what"]: f for f in answer["findings"] if f["kind"] == "option"}
     smaller = found["Run it with batch=1024"]
     assert smaller["how_known"] == "run" and smaller["exact"]

@@ -5,6 +5,7 @@
  * again, made anew with all its temporaries. The largest saving of all such modules is shown.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 #include "advise.h"
@@ -84,18 +85,59 @@ static uint32_t stack_of(const struct search *s, uint32_t life)
 	return of(s, life).stack;
 }
 
+/* The line that made the site's first block comes (again): a call begins. It may make several. */
+static bool is_begin(const struct search *s, const struct site *site, size_t i)
+{
+	uint32_t first = stack_of(s, site->lives[0]);
+
+	return stack_of(s, site->lives[i]) == first &&
+	       (!i || stack_of(s, site->lives[i - 1]) != first);
+}
+
+static unsigned own_line(struct search *s, const struct site *site, size_t i)
+{
+	struct site_path p = sites_find(&s->sites, stack_of(s, site->lives[i]));
+
+	for (size_t k = 0; k < p.count; k++)
+		if (p.items[k].key == site->key)
+			return p.items[k].line;
+	return 0;
+}
+
+/* Most calls come to further lines of the method, where a loop in it would stay at its line. */
+static bool goes_on(struct search *s, const struct site *site, size_t calls)
+{
+	size_t further = 0;
+	unsigned first = 0;
+	bool seen = true;
+
+	for (size_t i = 0; i < site->count; i++) {
+		unsigned line = own_line(s, site, i);
+
+		if (is_begin(s, site, i)) {
+			first = line;
+			seen = false;
+		} else if (!seen && line != first) {
+			further++;
+			seen = true;
+		}
+	}
+	return 4 * further >= 3 * calls;
+}
+
 /* A call is as long as the line that made its first block does not come again. Lines that come
  * less often are around the calls, not inside: then it is no module that repeats. */
-static size_t calls_of(const struct search *s, const struct site *site)
+static size_t calls_of(struct search *s, const struct site *site)
 {
 	struct map counts = { 0 };
 	uint64_t around = 0, all = 0;
-	uint32_t calls;
+	uint32_t calls = 0;
 	bool fresh;
 
 	for (size_t i = 0; i < site->count; i++)
 		++*map_put(&counts, stack_of(s, site->lives[i]), &fresh);
-	calls = *map_get(&counts, stack_of(s, site->lives[0]));
+	for (size_t i = 0; i < site->count; i++)
+		calls += is_begin(s, site, i);
 	for (size_t i = 0; i < site->count; i++) {
 		uint64_t size = of(s, site->lives[i]).size;
 
@@ -104,7 +146,7 @@ static size_t calls_of(const struct search *s, const struct site *site)
 			around += size;
 	}
 	map_free(&counts);
-	return around > all / 50 ? 1 : calls;
+	return around > all / 50 && !goes_on(s, site, calls) ? 1 : calls;
 }
 
 /* One call: its saved blocks are lives[first] to lives[last], the last one its output. */
@@ -185,8 +227,7 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 	for (size_t i = 0, next; i < site->count; i = next) {
 		struct call c = { .site = site, .first = i, .first_gone = PLAN_END };
 
-		for (next = i + 1; next < site->count &&
-				   stack_of(s, site->lives[next]) != stack_of(s, site->lives[0]);)
+		for (next = i + 1; next < site->count && !is_begin(s, site, next);)
 			next++;
 		c.last = next - 1;
 		c.end = of(s, site->lives[c.last]).from + 1;
@@ -229,28 +270,53 @@ static void collect_walked(struct search *s)
 		qsort(s->walked, s->walked_count, sizeof(*s->walked), by_death);
 }
 
-static void look_at(struct search *s, const struct site *site)
+/* A class of modules is checkpointed wherever it is called. */
+static bool is_of_class(struct search *s, const struct site *site, const char *function)
+{
+	return !strcmp(site->function, function) && calls_of(s, site) > 1;
+}
+
+static void look_at(struct search *s, const char *function)
 {
 	struct advise *a = s->advise;
-	size_t calls = calls_of(s, site);
+	size_t calls = 0, steps = steps_number(&a->timeline->steps);
 	struct finding *f;
+	uint64_t bytes = 0;
 	char name[64];
 
-	if (calls < 2 * steps_number(&a->timeline->steps) || site->bytes < a->peak / 50)
+	for (size_t i = 0; i < s->count; i++) {
+		bool same = is_of_class(s, &s->items[i], function);
+
+		calls += same ? calls_of(s, &s->items[i]) : 0;
+		bytes += same ? s->items[i].bytes : 0;
+	}
+	if (calls < 2 * steps || bytes < a->peak / 50)
 		return;
 	f = advise_add(a, "checkpoint");
 	f->range = true;
-	checkpoint_site(s, site, &f->plan, false);
-	checkpoint_site(s, site, &f->cautious, true);
-	sites_class(site->function, name, sizeof(name));
+	for (size_t i = 0; i < s->count; i++)
+		if (is_of_class(s, &s->items[i], function)) {
+			checkpoint_site(s, &s->items[i], &f->plan, false);
+			checkpoint_site(s, &s->items[i], &f->cautious, true);
+		}
+	sites_class(function, name, sizeof(name));
 	advise_put(f->what,
 		   "Checkpoint %s (torch.utils.checkpoint): keep the output of each call, compute "
 		   "its inside again in backward",
 		   name);
 	advise_put(f->how,
-		   "%s saved for backward inside of it at the peak; at least: a call's inside is "
-		   "counted again, with its temporaries, as soon as backward comes to it",
-		   B(site->bytes));
+		   "%s saved for backward inside of it at the peak; at least: a call's "
+		   "inside is counted again, with its temporaries, as soon as backward comes "
+		   "to it",
+		   B(bytes));
+}
+
+static bool is_first(const struct search *s, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(s->items[i].function, s->items[at].function))
+			return false;
+	return true;
 }
 
 void advise_checkpoint(struct advise *a)
@@ -260,7 +326,8 @@ void advise_checkpoint(struct advise *a)
 	collect(&s);
 	collect_walked(&s);
 	for (size_t i = 0; i < s.count; i++)
-		look_at(&s, &s.items[i]);
+		if (is_first(&s, i))
+			look_at(&s, s.items[i].function);
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].lives);
 	free(s.items);

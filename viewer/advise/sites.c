@@ -26,8 +26,8 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 
 		if (owners_is_forward(f->function)) {
 			items = need_grow(items, &room, count, sizeof(*items));
-			items[count++] =
-				(struct site_of_stack){ mix(path, f->function), f->function };
+			items[count++] = (struct site_of_stack){ mix(path, f->function),
+								 f->function, f->line };
 		}
 		path = mix(mix(path, f->function), f->file) + f->line;
 	}

@@ -12,6 +12,7 @@
 struct site_of_stack {
 	uint64_t key;
 	const char *function; /* "Block.forward" */
+	unsigned line;	      /* of it, that led on from there */
 };
 
 struct site_path {
