@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on frameworks, with the first finding that they have a switch for followed (AFTER); as cases.py, under
 .venv-frameworks."""
-import functools
 import os
 import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 AFTER = sys.argv[2:] == ["after"]
 KINDS = {}
@@ -89,8 +87,7 @@ def diffusers_unet():
     from diffusers import UNet2DModel
     model = UNet2DModel(sample_size=64, block_out_channels=(64, 64, 128, 128)).cuda()
     if AFTER:
-        for block in (m for m in model.modules() if type(m).__name__ == "ResnetBlock2D"):
-            block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+        model.enable_gradient_checkpointing()
     optimizer = torch.optim.AdamW(model.parameters())
     for _ in range(3):
         optimizer.zero_grad()
@@ -99,7 +96,7 @@ def diffusers_unet():
         optimizer.step()
 
 
-@case("offload_state")
+@case("fused_optimizer")
 def lightning_fit():
     import lightning
 
@@ -112,10 +109,7 @@ def lightning_fit():
             return self.net(batch[0]).square().mean()
 
         def configure_optimizers(self):
-            if not AFTER:
-                return torch.optim.Adam(self.parameters())
-            from torchao.optim import CPUOffloadOptimizer
-            return CPUOffloadOptimizer(self.parameters(), torch.optim.AdamW, fused=True)
+            return torch.optim.Adam(self.parameters(), fused=AFTER or None)
 
     data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(64, 2048)), batch_size=16)
     lightning.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator="gpu", devices=1).fit(Module(), data)
@@ -137,7 +131,7 @@ def bitsandbytes_adam():
         optimizer.zero_grad()
 
 
-@case("late_del")
+@case("checkpoint")
 def gan():
     def net(*widths):
         return nn.Sequential(*[nn.Sequential(nn.ConvTranspose2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.ReLU()) for a, b in zip(widths, widths[1:])]).cuda()
@@ -147,14 +141,14 @@ def gan():
 
     g, d = net(128, 64, 64, 32, 3), critic(3, 32, 64, 64, 1)
     og, od = torch.optim.Adam(g.parameters()), torch.optim.Adam(d.parameters())
+    for block in [*g, *d] if AFTER else []:
+        block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
     for _ in range(4):
         real, fake = torch.randn(64, 3, 128, 128, device="cuda"), g(torch.randn(64, 128, 8, 8, device="cuda"))
         od.zero_grad()
         a, b = d(real), d(fake.detach())
         (a.mean() - b.mean()).backward()
         od.step()
-        if AFTER:
-            del a, b, real
         og.zero_grad()
         d(fake).mean().backward()
         og.step()
