@@ -6,7 +6,8 @@
  *
  * The file: 64-bit numbers of this machine. The first says what it is, then come the card's memory,
  * what a context takes, how often memory was refused, how often a program asked what is free before
- * that (afterwards a framework asks for its message), and the peak of each device.
+ * that (afterwards a framework asks for its message), the peak of each device, and what NCCL took
+ * of it: as it is simulated, at least, at most.
  */
 #include "usage.h"
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 struct usage {
 	uint64_t magic, memory, context, refused, asked;
 	uint64_t peak[SIM_MAX_DEVICES];
+	uint64_t nccl[3];
 };
 
 static struct usage *usage;
@@ -45,17 +47,27 @@ void usage_open(void)
 	usage->magic = MAGIC;
 }
 
+static void raise_to(uint64_t *most, uint64_t to)
+{
+	uint64_t before = __atomic_load_n(most, __ATOMIC_RELAXED);
+
+	while (to > before && !__atomic_compare_exchange_n(most, &before, to, true,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 void usage_peak(int device, size_t used)
 {
-	uint64_t before;
+	if (usage)
+		raise_to(&usage->peak[device], used);
+}
 
-	if (!usage)
-		return;
-	before = __atomic_load_n(&usage->peak[device], __ATOMIC_RELAXED);
-	while (used > before &&
-	       !__atomic_compare_exchange_n(&usage->peak[device], &before, used, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+void usage_nccl(uint64_t taken, uint64_t least, uint64_t most)
+{
+	const uint64_t now[] = { taken, least, most };
+
+	for (int i = 0; usage && i < 3; i++)
+		raise_to(&usage->nccl[i], now[i]);
 }
 
 void usage_refused(void)

@@ -6,9 +6,12 @@
 #define SIMGPU_USAGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void usage_open(void);
 void usage_peak(int device, size_t used);
+/* What NCCL takes in this process now: as it is simulated, at least, at most. */
+void usage_nccl(uint64_t taken, uint64_t least, uint64_t most);
 void usage_refused(void);
 void usage_asked(void); /* the program wants to know what is free */
 

@@ -3,10 +3,13 @@
  * NCCL: device memory of a communicator, an approximation of what has been reported for NVLink
  * machines (figures of NCCL's public issue tracker): a receive buffer of 10 MiB (three protocols)
  * and a send area of 2 MiB for each channel and connection, taken when a ring or a pair is first
- * used, and a few megabytes at once. NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE act as they do on the
- * real one. A communicator of one rank needs none of that. Any thread.
+ * used, and a few megabytes at once. Peers on other nodes share one pool of 128 MiB.
+ * NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE act as they do on the real one. A communicator of one rank
+ * needs none of that. What it takes at least and at most is told too: two channels, and the 2 GiB
+ * for each communicator that people have seen. Any thread.
  */
 #include <stdlib.h>
+#include "../core/usage.h"
 #include "lib_nccl.h"
 
 #define RING_CHANNELS_NVLINK 24
@@ -16,6 +19,9 @@
 #define SIMPLE_BYTES	     (4 * MIB)
 #define OTHER_PROTOCOLS	     (6 * MIB)
 #define SEND_BYTES	     (2 * MIB)
+#define OTHER_NODES_BYTES    (128 * MIB)
+#define LEAST_CHANNELS	     2
+#define MOST_BYTES	     (2048 * MIB) /* of a communicator */
 
 static long environment(const char *name, long otherwise)
 {
@@ -40,6 +46,18 @@ static long channels(long on_nvlink, long on_pcie)
 	return n < most ? n : most;
 }
 
+/* Of all communicators of this process. */
+static uint64_t taken, least, most;
+
+static void tell(int64_t more, int64_t more_least, int64_t more_most)
+{
+	uint64_t t = __atomic_add_fetch(&taken, more, __ATOMIC_RELAXED);
+	uint64_t l = __atomic_add_fetch(&least, more_least, __ATOMIC_RELAXED);
+	uint64_t m = __atomic_add_fetch(&most, more_most, __ATOMIC_RELAXED);
+
+	usage_nccl(t, l < t ? l : t, m > t ? m : t);
+}
+
 int nccl_take(struct nccl_comm *c, size_t bytes)
 {
 	struct nccl_buffer *b = calloc(1, sizeof(*b));
@@ -55,14 +73,18 @@ int nccl_take(struct nccl_comm *c, size_t bytes)
 	b->next = c->buffers;
 	c->buffers = b;
 	c->bytes += bytes;
+	tell((int64_t)bytes, 0, 0);
 	return NCCL_OK;
 }
 
 static int connect_channels(struct nccl_comm *c, long n)
 {
 	size_t receive = OTHER_PROTOCOLS + environment("NCCL_BUFFSIZE", SIMPLE_BYTES);
+	size_t at_least = (n < LEAST_CHANNELS ? n : LEAST_CHANNELS) * (receive + SEND_BYTES);
 	int result = NCCL_OK;
 
+	c->least += at_least;
+	tell(0, (int64_t)at_least, 0);
 	while (!result && n-- > 0) {
 		result = nccl_take(c, receive);
 		if (!result)
@@ -79,9 +101,27 @@ int nccl_connect_ring(struct nccl_comm *c)
 		return NCCL_OK;
 	pthread_mutex_lock(&c->lock);
 	if (!c->ring)
+		tell(0, 0, MOST_BYTES);
+	if (!c->ring)
 		result = connect_channels(c, channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE));
 	c->ring = !result;
 	pthread_mutex_unlock(&c->lock);
+	return result;
+}
+
+/* Ranks are on nodes one after the other. */
+static bool is_elsewhere(const struct nccl_comm *c, int peer)
+{
+	int node = device_physical_count();
+
+	return c->ranks > node && peer / node != c->rank / node;
+}
+
+static int connect_other_nodes(struct nccl_comm *c)
+{
+	int result = c->other_nodes ? NCCL_OK : nccl_take(c, OTHER_NODES_BYTES);
+
+	c->other_nodes = !result;
 	return result;
 }
 
@@ -94,7 +134,9 @@ int nccl_connect_peer(struct nccl_comm *c, int peer)
 	if (peer == c->rank || peer >= NCCL_MAX_PEERS)
 		return NCCL_OK;
 	pthread_mutex_lock(&c->lock);
-	if (!c->peers[peer])
+	if (is_elsewhere(c, peer))
+		result = connect_other_nodes(c);
+	else if (!c->peers[peer])
 		result = connect_channels(c, channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE));
 	c->peers[peer] = !result;
 	pthread_mutex_unlock(&c->lock);
@@ -103,6 +145,9 @@ int nccl_connect_peer(struct nccl_comm *c, int peer)
 
 void nccl_give_back(struct nccl_comm *c)
 {
+	tell(-(int64_t)c->bytes, -(int64_t)c->least, c->ring ? -(int64_t)MOST_BYTES : 0);
+	c->least = 0;
+	c->other_nodes = false;
 	while (c->buffers) {
 		struct nccl_buffer *b = c->buffers;
 

@@ -84,6 +84,38 @@ static void place(struct search *s, struct emit *out, const struct cell *c)
 		      class);
 }
 
+/* Of a world of which only some ranks were run. */
+static void ranks(struct search *s, struct emit *out, const struct cell *c)
+{
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("rank", fit_rank_rank, 2, 8),
+		TEXT_COLUMN("allocated", fit_rank_peak_bytes, 1, 9),
+		TEXT_COLUMN("reserved", fit_rank_peak_reserved_bytes, 1, 9),
+	};
+	struct search_rows r = { .search = s };
+	struct rows_fit_card rows = search_rows_cards(&r);
+	struct row_fit_card row;
+	char sentence[300], b[3][HUMAN_MAX];
+
+	rows.fill(rows.ctx, (size_t)(c - s->cells), &row);
+	if (row.has_ranks) {
+		emit_line(out, "%s", "");
+		emit_columns(out, fit_rank, &row.ranks, columns, 0);
+		snprintf(sentence, sizeof(sentence),
+			 "The other ranks of %ld were answered for, not run.", s->plan.world.size);
+		emit_paragraph(out, "", "  ", sentence);
+	}
+	if (row.has_nccl_bytes && s->plan.world.size) {
+		snprintf(sentence, sizeof(sentence),
+			 "NCCL's buffers are an estimate: %s, counted in besides; on a card "
+			 "they may take %s to %s.",
+			 human_bytes(b[0], row.nccl_bytes), human_bytes(b[1], row.nccl_least_bytes),
+			 human_bytes(b[2], row.nccl_most_bytes));
+		emit_paragraph(out, "", "  ", sentence);
+	}
+	search_rows_free(&r);
+}
+
 static void rising(struct emit *out, const struct cell *c)
 {
 	char b[HUMAN_MAX];
@@ -208,6 +240,7 @@ void search_text(struct search *s, struct emit *out)
 		emit_line(out, "%s", "");
 		place(s, out, fits);
 		rising(out, fits);
+		ranks(s, out, fits);
 	}
 	reasons(s, out);
 	runs(s, out);

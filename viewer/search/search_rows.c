@@ -43,14 +43,43 @@ static bool remedy_row(void *ctx, size_t i, struct row_fit_remedy *row)
 	return item.s;
 }
 
-static size_t remedies(const struct trial *t)
+static bool rank_row(void *ctx, size_t i, struct row_fit_rank *row)
 {
-	struct json all = json_at(t->document, "oom.remedies");
+	struct search_rows *r = ctx;
+	struct json all = json_at(r->cell->trial->document, "ranks");
+	struct json item = json_first(all, NULL);
+
+	for (; i && item.s; i--)
+		item = json_next(all, item, NULL);
+	*row = (struct row_fit_rank){ .rank = json_unsigned(json_member(item, "rank")),
+				      .peak_bytes = json_unsigned(json_member(item, "peak_bytes")),
+				      .peak_reserved_bytes = json_unsigned(
+					      json_member(item, "peak_reserved_bytes")),
+				      .recording = json_string(json_member(item, "recording"),
+							       r->of_rank, sizeof(r->of_rank)) };
+	return item.s;
+}
+
+static size_t members(const struct trial *t, const char *list)
+{
+	struct json all = json_at(t->document, list);
 	size_t n = 0;
 
 	for (struct json x = json_first(all, NULL); x.s; x = json_next(all, x, NULL))
 		n++;
 	return n;
+}
+
+static void of_ranks(struct search_rows *r, struct row_fit_card *row)
+{
+	const struct trial *t = r->cell->trial;
+
+	row->ranks = (struct rows_fit_rank){ members(t, "ranks"), rank_row, r };
+	row->has_ranks = row->ranks.count;
+	row->has_nccl_bytes = row->has_nccl_least_bytes = row->has_nccl_most_bytes = t->nccl;
+	row->nccl_bytes = t->nccl;
+	row->nccl_least_bytes = t->nccl_least;
+	row->nccl_most_bytes = t->nccl_most;
 }
 
 static void why_not(struct search_rows *r, struct row_fit_card *row)
@@ -74,7 +103,7 @@ static void why_not(struct search_rows *r, struct row_fit_card *row)
 			 "A library was refused memory, and the program failed: %s",
 			 trial_string(t, "last_words", words, 1900));
 	}
-	row->remedies = (struct rows_fit_remedy){ remedies(t), remedy_row, r };
+	row->remedies = (struct rows_fit_remedy){ members(t, "oom.remedies"), remedy_row, r };
 }
 
 static const char *how(struct search_rows *r)
@@ -128,6 +157,7 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 		.left = c->card->memory > c->device ? c->card->memory - c->device : 0,
 	};
 	where(r, row);
+	of_ranks(r, row);
 	if (!c->fits)
 		why_not(r, row);
 	return true;

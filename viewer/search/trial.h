@@ -50,9 +50,10 @@ struct trial {
 	uint64_t refusals, resident; /* resident: bytes of the machine's memory */
 	uint64_t rising; /* bytes that the peak of the last step lay above the one before */
 	uint64_t steps;
-	uint64_t code; /* exit code */
-	bool fresh;    /* it was run now, not taken from the folder */
-	char *text;    /* of NAME.json */
+	uint64_t nccl, nccl_least, nccl_most; /* of device, and how little and how much it may be */
+	uint64_t code;			      /* exit code */
+	bool fresh;			      /* it was run now, not taken from the folder */
+	char *text;			      /* of NAME.json */
 	struct json document;
 };
 

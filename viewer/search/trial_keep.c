@@ -113,6 +113,9 @@ static const struct {
 	{ "asked", offsetof(struct trial, asked) },
 	{ "refusals", offsetof(struct trial, refusals) },
 	{ "rising_bytes", offsetof(struct trial, rising) },
+	{ "nccl_bytes", offsetof(struct trial, nccl) },
+	{ "nccl_least_bytes", offsetof(struct trial, nccl_least) },
+	{ "nccl_most_bytes", offsetof(struct trial, nccl_most) },
 	{ "resident_bytes", offsetof(struct trial, resident) },
 };
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../oom/oom.h"
+#include "../ranks/ranks_look.h"
 #include "../stacks/owner_words.h"
 #include "trial.h"
 
@@ -20,13 +22,20 @@
 #define DEVICES	    16
 
 struct usage {
-	uint64_t magic, memory, context, refused, asked, peak[DEVICES];
+	uint64_t magic, memory, context, refused, asked, peak[DEVICES], nccl[3];
+};
+
+/* Of one recording. */
+struct seen {
+	long rank; /* -1: not known */
+	uint64_t peak, reserved;
 };
 
 struct measured {
 	struct emit *out;
 	const struct trial *trial;
 	char **paths;
+	struct seen *seen; /* one for each */
 	struct trial came; /* figures of it */
 	size_t main;	   /* of paths: the highest peak */
 	size_t first; /* and the first to be refused memory, at this time by the clock on the wall
@@ -80,25 +89,38 @@ static void note_refusals(struct measured *m, size_t i, const struct recording *
 	m->came.refusals += refusal.count;
 }
 
-/* The figures of one recording, if its peak is the highest so far. */
+static long rank_of(const char *path)
+{
+	struct rank_file f;
+	long rank;
+
+	ranks_look(&f, need_copy(path, strlen(path)));
+	rank = f.rank;
+	ranks_look_free(&f);
+	return rank;
+}
+
+/* The figures of one recording; they are those of the run if its peak is the highest so far. */
 static void weigh(struct measured *m, size_t i)
 {
 	struct recording r;
 	struct timeline t = { 0 };
 
+	m->seen[i] = (struct seen){ .rank = rank_of(m->paths[i]) };
 	if (recording_open(&r, m->paths[i]))
 		return;
 	if (!timeline_open_any(&t, &r)) {
 		const struct model_device *d = t.device < 0 ? NULL : &t.model.devices[t.device];
+		struct seen *s = &m->seen[i];
 
-		if (d && (!m->found || model_curve(d)->peak.bytes > m->came.peak)) {
+		s->peak = d ? model_curve(d)->peak.bytes : 0;
+		s->reserved = !d ? 0 : d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
+		s->reserved = s->reserved > s->peak ? s->reserved : s->peak;
+		if (d && (!m->found || s->peak > m->came.peak)) {
 			m->found = true;
 			m->main = i;
-			m->came.peak = model_curve(d)->peak.bytes;
-			m->came.reserved =
-				d->framework ? d->reserved.peak.bytes : d->driver.peak.bytes;
-			m->came.reserved =
-				m->came.reserved > m->came.peak ? m->came.reserved : m->came.peak;
+			m->came.peak = s->peak;
+			m->came.reserved = s->reserved;
 			m->came.steps = steps_number(&t.steps);
 			m->came.rising = rise(&t.steps);
 		}
@@ -206,6 +228,9 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 		came->device = u.peak[i] > came->device ? u.peak[i] : came->device;
 	came->context = u.context;
 	came->asked = u.asked;
+	came->nccl = u.nccl[0];
+	came->nccl_least = u.nccl[1];
+	came->nccl_most = u.nccl[2];
 	came->code = (uint64_t)end->code;
 	came->resident = end->resident;
 	emit_text(out, "fingerprint", t->fingerprint);
@@ -217,6 +242,24 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	emit_text(out, "last_words", words);
 	if (m->found)
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
+}
+
+/* Those of a world of which only some run. */
+static void write_ranks(const struct measured *m, const struct plan *p)
+{
+	emit_array(m->out, "ranks");
+	for (size_t k = 0; k < p->world.count; k++)
+		for (size_t i = 0; m->paths[i]; i++) {
+			if (m->seen[i].rank != p->world.ranks[k] || !m->seen[i].peak)
+				continue;
+			emit_object(m->out, NULL);
+			emit_number(m->out, "rank", (uint64_t)m->seen[i].rank);
+			emit_number(m->out, "peak_bytes", m->seen[i].peak);
+			emit_number(m->out, "peak_reserved_bytes", m->seen[i].reserved);
+			emit_text(m->out, "recording", strrchr(m->paths[i], '/') + 1);
+			emit_end(m->out);
+		}
+	emit_end(m->out);
 }
 
 /* By the tool itself, so that a page is what `html` makes. */
@@ -249,11 +292,14 @@ int trial_measure(const struct trial *t, const struct plan *p, const struct tria
 	rc = outfile_begin(&file, path);
 	if (rc)
 		return rc;
+	m.seen = need_new((need_count(m.paths) + 1) * sizeof(*m.seen));
 	for (size_t i = 0; m.paths[i]; i++)
 		weigh(&m, i);
 	m.out = emit_open(file.f, true);
 	emit_object(m.out, NULL);
 	write_figures(&m, p, end);
+	write_ranks(&m, p);
+	free(m.seen);
 	if (m.found)
 		describe(&m);
 	if (m.came.refusals)
