@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on frameworks, with the first finding that they have a switch for followed (AFTER); as cases.py, under
 .venv-frameworks."""
+import functools
 import os
 import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 AFTER = sys.argv[2:] == ["after"]
 KINDS = {}
