@@ -21,7 +21,7 @@ def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4
     assert finding["least_bytes"] - slack <= measured <= finding["saves_bytes"] + slack
-    assert finding["exact"] == (finding["least_bytes"] == finding["saves_bytes"])
+    assert finding["exact"] == (kind != "checkpoint" and finding["least_bytes"] == finding["saves_bytes"])
     assert finding["peak_bytes"] == before["peak_bytes"] - finding["saves_bytes"]
 
 

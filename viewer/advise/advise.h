@@ -26,6 +26,7 @@ struct finding {
 	bool range;
 	struct life_plan cautious;
 	char setting[ADVISE_TEXT]; /* of the environment, that a run can try; "" = none */
+	bool about;    /* neither end is a bound: autograd decides what a recording does not say */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
 	uint64_t saves, least; /* least: as much as saves where it is exact */

@@ -103,7 +103,7 @@ static void look_at(struct search *s, struct function *f)
 		return;
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
-	x->range = true;
+	x->range = x->about = true;
 	ADVISE_EACH(a, SCORES, l)
 	{
 		if (l.size < SCORES_MIN || !is_score(s, f, &l))

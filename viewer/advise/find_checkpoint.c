@@ -293,7 +293,7 @@ static void look_at(struct search *s, const char *function)
 	if (calls < 2 * steps || bytes < a->peak / 50)
 		return;
 	f = advise_add(a, "checkpoint");
-	f->range = true;
+	f->range = f->about = true;
 	for (size_t i = 0; i < s->count; i++)
 		if (is_of_class(s, &s->items[i], function)) {
 			checkpoint_site(s, &s->items[i], &f->plan, false);

@@ -32,7 +32,7 @@ static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
 					    .kind = f->kind,
 					    .of = f->reserved ? "reserved" : "allocated",
 					    .peak_bytes = f->peak,
-					    .exact = f->least == f->saves,
+					    .exact = !f->about && f->least == f->saves,
 					    .least_bytes = f->least,
 					    .evidence = f->how };
 	return true;
@@ -43,20 +43,24 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX], share[HUMAN_MAX];
 	char line[ADVISE_TEXT + 300], place[OWNER_WORDS];
 	uint64_t all = f->reserved ? a->reserved : a->peak;
+	const char *about = f->about ? "About " : "";
 
 	human_bytes(saves, f->saves);
 	if (!strcmp(saves, human_bytes(least, f->least)))
-		snprintf(line, sizeof(line), "%s less (%s): %s", saves,
+		snprintf(line, sizeof(line), "%s%s less (%s): %s", about, saves,
 			 human_share(share, f->saves, all), f->what);
 	else
-		snprintf(line, sizeof(line), "%s to %s less (at most %s): %s", least, saves,
-			 human_share(share, f->saves, all), f->what);
+		snprintf(line, sizeof(line), "%s%s to %s less (%s%s): %s", about, least, saves,
+			 f->about ? "" : "at most ", human_share(share, f->saves, all), f->what);
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
 	snprintf(line, sizeof(line), "%s. Then the %s is %s%s.", f->how,
 		 f->reserved ? "most that is reserved" : "peak",
-		 f->least == f->saves ? "" : "at least ", human_bytes(peak, f->peak));
+		 f->about		? "about "
+		 : f->least == f->saves ? ""
+					: "at least ",
+		 human_bytes(peak, f->peak));
 	emit_paragraph(out, "    ", "    ", line);
 	emit_line(out, "%s", "");
 }
