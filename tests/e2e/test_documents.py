@@ -113,6 +113,7 @@ def test_all_documents(folder, monkeypatch):
     for file in (trains, evaluates):
         one_recording(documents, file, folder, monkeypatch)
     documents.look("oom", trains)
+    documents.look("advise", trains)
     documents.look("diff", evaluates, trains)
     documents.look("check", evaluates, "--max-peak", "1", "--max-class", "parameters=1", code=1)
     for snapshot in ("trace", "state"):

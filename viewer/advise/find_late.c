@@ -79,7 +79,7 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 {
 	(void)a;
 	advise_put(f->what,
-		   "At the end of each step `del` what holds the results of this line%s: "
+		   "At the end of each step delete what holds the results of this line%s: "
 		   "the next step runs while those of the one before are still there",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
@@ -162,7 +162,7 @@ static void say_late(struct advise *a, struct finding *f, const struct line_plan
 {
 	(void)a;
 	advise_put(f->what,
-		   "`del` what holds the results of this line%s before backward, or as soon "
+		   "Delete what holds the results of this line%s before backward, or as soon "
 		   "as they have been read: no graph needs them any more",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,

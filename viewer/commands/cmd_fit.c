@@ -81,7 +81,7 @@ static const struct option_row options[] = {
 	OPTION(struct fit_options, steps, "steps", 0, NUMBER, "N",
 	       "steps to go on after the first; default 2", .initial = 2),
 	OPTION(struct fit_options, ranks, "ranks", 0, TEXT, "N[:R,..]",
-	       "run N ranks; of more than 16 the first, the middle, the last, or R"),
+	       "run N ranks; above 16 three of them, or R"),
 	OPTION(struct fit_options, jobs, "jobs", 'j', NUMBER, "N",
 	       "runs at once; default as cores and memory allow"),
 	OPTION(struct fit_options, output, "output", 'o', TEXT, "DIR",
