@@ -27,11 +27,11 @@
 #define MOST	  ((size_t)64 << 10)
 #define RANKS	  8
 #define PAUSE_MS  2
-#define SILENT_MS 20000 /* in which no rank told anything: then nobody will */
+#define SILENT_MS 20000 /* in which no rank sent anything: then none will */
 
-enum { PASSED = 1, TOLD, TOLD_UNKNOWN };
+enum { PASSED = 1, SENT, TOLD_UNKNOWN };
 
-struct told {
+struct sent {
 	uint32_t kind; /* 0: not written yet */
 	int32_t rank;
 	uint64_t key, bytes, room;
@@ -41,7 +41,7 @@ struct told {
 struct world {
 	uint64_t used;	  /* bytes behind this */
 	int32_t pids[64]; /* of the ranks, in their order */
-	unsigned char told[];
+	unsigned char sent[];
 };
 
 static struct world *world;
@@ -103,9 +103,9 @@ static bool is_unknown(const void *from, size_t bytes)
 
 static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 {
-	size_t room = (sizeof(struct told) + (kind == TOLD ? 2 * bytes : 0) + 63) & ~(size_t)63;
+	size_t room = (sizeof(struct sent) + (kind == SENT ? 2 * bytes : 0) + 63) & ~(size_t)63;
 	uint64_t at = __atomic_fetch_add(&world->used, room, __ATOMIC_RELAXED);
-	struct told *t = (struct told *)(world->told + at);
+	struct sent *t = (struct sent *)(world->sent + at);
 
 	if (at + room > ROOM - sizeof(*world))
 		return;
@@ -113,9 +113,9 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 	t->key = key;
 	t->bytes = bytes;
 	t->room = room;
-	if (kind == TOLD && sim_is_device_ptr(from)) {
+	if (kind == SENT && sim_is_device_ptr(from)) {
 		contents_read(from, t->data, t->data + bytes, bytes);
-	} else if (kind == TOLD) {
+	} else if (kind == SENT) {
 		memcpy(t->data, from, bytes);
 		memset(t->data + bytes, CONTENTS_KNOWN, bytes);
 	}
@@ -125,7 +125,7 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes)
 {
 	if (topic.key && bytes <= MOST && nccl_world_is_open())
-		tell(is_unknown(from, bytes) ? TOLD_UNKNOWN : TOLD, topic.key, from, bytes);
+		tell(is_unknown(from, bytes) ? TOLD_UNKNOWN : SENT, topic.key, from, bytes);
 }
 
 void nccl_world_pass(struct nccl_topic topic)
@@ -204,18 +204,18 @@ static bool runs(int i)
 	return !pid || !kill(pid, 0) || errno != ESRCH;
 }
 
-/* What has been told of it; *passed: bits of the ranks that do not send it. */
-static const struct told *look(struct nccl_topic topic, unsigned *passed)
+/* What was sent of it; *passed: bits of the ranks that do not send it. */
+static const struct sent *look(struct nccl_topic topic, unsigned *passed)
 {
 	uint64_t used = __atomic_load_n(&world->used, __ATOMIC_ACQUIRE);
-	const struct told *t;
+	const struct sent *t;
 
 	*passed = 0;
 	for (uint64_t at = 0; at + sizeof(*t) <= used && used <= ROOM - sizeof(*world);
 	     at += t->room) {
 		uint32_t kind;
 
-		t = (const struct told *)(world->told + at);
+		t = (const struct sent *)(world->sent + at);
 		kind = __atomic_load_n(&t->kind, __ATOMIC_ACQUIRE);
 		if (!kind)
 			break;
@@ -241,7 +241,7 @@ static bool somebody_may(struct nccl_topic topic, unsigned passed)
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 {
 	uint64_t since = now_ms(), used = 0;
-	const struct told *t;
+	const struct sent *t;
 	unsigned passed;
 
 	if (!topic.key || bytes > MOST || !nccl_world_is_open() || topic.from == ranks[own])
@@ -261,7 +261,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 			break;
 		poll(NULL, 0, PAUSE_MS);
 	}
-	if (!t || t->kind != TOLD || t->bytes != bytes)
+	if (!t || t->kind != SENT || t->bytes != bytes)
 		return false;
 	if (sim_is_device_ptr(to))
 		contents_store(to, t->data, t->data + bytes, bytes);

@@ -170,7 +170,7 @@ static int check(void *options)
 
 static const struct option_row options[] = {
 	OPTION(struct advise_options, tries, "try", 0, MANY, "NAME=V",
-	       "run COMMAND so too; env:NAME=V: a variable; repeatable"),
+	       "also run COMMAND with --NAME V, or env:NAME=V"),
 	OPTION(struct advise_options, card, "card", 0, TEXT, "NAME",
 	       "simulated card for -- COMMAND; default h100-80g"),
 	OPTION(struct advise_options, steps, "steps", 0, NUMBER, "N",
