@@ -29,7 +29,7 @@
 #define PAUSE_MS  2
 #define SILENT_MS 20000 /* in which no rank sent anything: then none will */
 
-enum { PASSED = 1, SENT, TOLD_UNKNOWN };
+enum { PASSED = 1, SENT, SENT_UNKNOWN };
 
 struct sent {
 	uint32_t kind; /* 0: not written yet */
@@ -125,7 +125,7 @@ static void tell(uint32_t kind, uint64_t key, const void *from, size_t bytes)
 void nccl_world_tell(struct nccl_topic topic, const void *from, size_t bytes)
 {
 	if (topic.key && bytes <= MOST && nccl_world_is_open())
-		tell(is_unknown(from, bytes) ? TOLD_UNKNOWN : SENT, topic.key, from, bytes);
+		tell(is_unknown(from, bytes) ? SENT_UNKNOWN : SENT, topic.key, from, bytes);
 }
 
 void nccl_world_pass(struct nccl_topic topic)
