@@ -1,22 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs of programs: as somebody wrote it, and with the advice followed by an edit (AFTER). Each is run by its name:
-python cases.py NAME [after]. KINDS says which finding of `advise` is followed."""
-import sys
-
+python cases.py NAME [after] (pairs.py)."""
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-AFTER = sys.argv[2:] == ["after"]
-KINDS = {}
-
-
-def case(kind):
-    def note(function):
-        KINDS[function.__name__] = (kind, function)
-        return function
-    return note
+from pairs import AFTER, case, run
 
 
 class Block(nn.Module):
@@ -302,4 +292,4 @@ def growing_lengths():
 
 
 if __name__ == "__main__":
-    KINDS[sys.argv[1]][1]()
+    run()

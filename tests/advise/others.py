@@ -3,22 +3,13 @@
 .venv-frameworks."""
 import functools
 import os
-import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-AFTER = sys.argv[2:] == ["after"]
-KINDS = {}
-
-
-def case(kind):
-    def note(function):
-        KINDS[function.__name__] = (kind, function)
-        return function
-    return note
+from pairs import AFTER, case, run
 
 
 def tokens(batch, length, vocab):
@@ -157,4 +148,4 @@ def gan():
 
 
 if __name__ == "__main__":
-    KINDS[sys.argv[1]][1]()
+    run()
