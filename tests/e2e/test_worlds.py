@@ -13,6 +13,9 @@ import toy
 from conftest import BUILD, REAL, TABLES
 
 pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+# Members of `fit --json` that no other search has.
+OF_LARGE_WORLDS = {("fit_card", m) for m in ("ranks", "nccl_bytes", "nccl_least_bytes", "nccl_most_bytes")} | {
+    ("fit_rank", m.name) for m in TABLES["fit_rank"][1]}
 PROGRAMS = os.path.join(toy.ROOT, "tests/fit/world_programs.py")
 
 
@@ -23,7 +26,9 @@ def fit(folder, ranks, *args):
     logs = "".join(p.read_text() for p in folder.glob("*.log"))
     assert done.returncode == 0, done.stderr + logs[-4000:]
     document = json.loads(done.stdout)
-    assert json_page.check(TABLES, "fit", document, set()) == []
+    seen = set()
+    assert json_page.check(TABLES, "fit", document, seen) == []
+    assert OF_LARGE_WORLDS <= seen
     return document["cards"][0], logs
 
 
