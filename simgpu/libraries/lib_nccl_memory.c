@@ -3,7 +3,7 @@
  * NCCL: device memory of a communicator, an approximation of what has been reported for NVLink
  * machines (figures of NCCL's public issue tracker): a receive buffer of 10 MiB (three protocols)
  * and a send area of 2 MiB for each channel and connection, taken when a ring or a pair is first
- * used, and a few megabytes at once. Peers on other nodes share one pool of 128 MiB.
+ * used, and a few megabytes at once. Peers on other nodes share one pool of 128 MiB (assumed).
  * NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE act as they do on the real one. A communicator of one rank
  * needs none of that. What it takes at least and at most is counted too: two channels, and the 2
  * GiB for each communicator that people have seen. Any thread.
