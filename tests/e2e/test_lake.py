@@ -3,9 +3,11 @@
 stands in it twice; what is broken is left out; old files are read beside new ones; ready questions give what a
 few lines of Python give."""
 import csv
+import fcntl
 import io
 import json
 import os
+import pickle
 import re
 import shutil
 import statistics
@@ -165,6 +167,55 @@ def test_ranks_of_several_calls_are_one_run(tmp_path):
     for name in ("first", "here"):
         collect(tmp_path / name, "-o", lake)
     assert files(lake) == before
+
+
+def at_once(*calls):
+    """Starts them all before it waits for the first."""
+    started = [subprocess.Popen([Tool.path, "collect", *map(str, c)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in calls]
+    said = [p.communicate(timeout=120) for p in started]
+    assert [p.returncode for p in started] == [0] * len(calls), said
+    return said
+
+
+@readers
+def test_several_collect_at_the_same_moment(tmp_path):
+    """Eight nodes each collect their rank of one run; two give one run two projects; one waits for a lock and goes on."""
+    lake, ranks = tmp_path / "lake", 8
+    for rank in range(ranks):
+        facts = [f"host node{rank}", "cwd /home/u/net", "env.MASTER_ADDR node0", "env.MASTER_PORT 29500"]
+        write(tmp_path / "in", f"{rank}.gmt", script(rank, start=1767225600 + rank, world=ranks, facts=facts).replace("meta host one\n", ""))
+    at_once(*[(tmp_path / "in" / f"{rank}.gmt", "-o", lake) for rank in range(ranks)])
+    assert ask("select count(distinct run) as runs, count(distinct rank) as ranks, count(*) as n from ranks", lake) == [{"runs": 1, "ranks": ranks, "n": ranks}]
+    before = len(files(lake))
+    at_once(*[(tmp_path / "in", "-o", lake, "--project", name) for name in ("a", "b", "a", "b")])
+    assert ask("select count(*) as n, count(distinct project) as projects, sum(peak_bytes) as peak from ranks", lake)[0]["n"] == ranks
+    assert len(files(lake)) == before
+    (lake / ".new").mkdir()
+    with (lake / ".new/lock").open("w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        waits = subprocess.Popen([Tool.path, "collect", tmp_path / "in/0.gmt", "-o", lake, "--project", "late"], stderr=subprocess.PIPE, text=True)
+        assert "another collect is writing there" in waits.stderr.readline()
+        assert waits.poll() is None
+    assert waits.wait(60) == 0 and len(files(lake)) == before
+    assert call("collect", BAD / "empty.gmt", "-o", tmp_path / "none").returncode == 3 and not (tmp_path / "none").exists()
+
+
+@readers
+def test_snapshots_of_one_name_and_size(tmp_path):
+    """PyTorch's own snapshots say no process: what is in them tells them apart, wherever they lie by now."""
+    lake = tmp_path / "lake"
+    for rank, folder in enumerate("ab"):
+        (tmp_path / folder).mkdir()
+        block = {"address": 4096, "size": 1024 << rank * 3, "requested_size": 1000, "state": "active_allocated", "frames": []}
+        segment = {"device": 0, "address": 4096, "total_size": 2 << 20, "allocated_size": block["size"], "active_size": block["size"], "stream": 0,
+                   "segment_type": "small", "blocks": [block]}
+        (tmp_path / folder / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [segment], "device_traces": [], "allocator_settings": {}}))
+    made = [tmp_path / folder / "snapshot.pickle" for folder in "ab"]
+    assert made[0].stat().st_size == made[1].stat().st_size and made[0].read_bytes() != made[1].read_bytes()
+    collect(*made, "-o", lake)
+    assert [r["end_bytes"] for r in ask("select end_bytes from ranks order by 1", lake)] == [1024, 8192]
+    collect(made[1].rename(tmp_path / "b/later.pickle"), "-o", lake)
+    assert ask("select count(*) as n from ranks", lake) == [{"n": 2}]
 
 
 def test_broken_recordings_are_left_out(tmp_path):

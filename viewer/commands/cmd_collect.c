@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "../base/need.h"
+#include "../lake/lake_lock.h"
 #include "../lake/lake_recording.h"
 #include "../lake/lake_sources.h"
 #include "../ranks/ranks_work.h"
@@ -162,24 +163,35 @@ static int outcome(const struct job *j)
 	return say_error(EXIT_UNREADABLE, "none of %zu recordings can be read", j->skipped);
 }
 
+static void collect_all(struct job *j)
+{
+	struct ranks_work w = { .work = work, .done = done, .ctx = j };
+
+	lake_sources_place(&j->sources, j->options->output, j->options->project);
+	j->outcomes = need_new((j->sources.count + 1) * sizeof(*j->outcomes));
+	w.count = j->sources.count;
+	ranks_work(&w);
+}
+
 static int run_collect(const void *options, struct emit *out)
 {
 	const struct collect_options *o = options;
 	struct job j = { .options = o };
-	struct ranks_work w = { .work = work, .done = done, .ctx = &j };
+	struct lake_lock lock;
 	int rc = check_options(o);
 
 	if (!rc)
-		rc = lake_sources_find(&j.sources, o->files, o->output, o->project);
+		rc = lake_sources_find(&j.sources, o->files);
 	if (rc)
 		return rc;
-	j.outcomes = need_new((j.sources.count + 1) * sizeof(*j.outcomes));
-	w.count = j.sources.count;
-	ranks_work(&w);
-	lake_finish(o->output);
-	count_runs(&j);
-	print(out, &j);
-	rc = outcome(&j);
+	rc = lake_lock(&lock, o->output);
+	if (!rc) {
+		collect_all(&j);
+		lake_unlock(&lock, o->output);
+		count_runs(&j);
+		print(out, &j);
+		rc = outcome(&j);
+	}
 	for (size_t i = 0; i < j.sources.count; i++)
 		free(j.outcomes[i].error);
 	free(j.outcomes);
@@ -203,8 +215,9 @@ const struct command command_collect = {
 	.text = "Writes what is to be known of each recording into a lake: a folder of Parquet "
 		"files, a table a folder, by project, day, run and rank. gpumemtrace sql asks it; "
 		"so do DuckDB, Polars, pandas and Spark. A folder stands for all recordings below "
-		"it. What was collected before is written anew, never twice. A recording that "
-		"cannot be read is skipped, and the exit code is 3.",
+		"it. What was collected before is written anew, never twice; of several that "
+		"collect into one lake each waits for the one before. A recording that cannot be "
+		"read is skipped, and the exit code is 3.",
 	.options = options,
 	COMMAND_TAKES(struct collect_options, OPERAND(struct collect_options, files, "RUN", MANY)),
 	.run = run_collect,

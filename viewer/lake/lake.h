@@ -63,8 +63,10 @@ struct lake_place {
 bool lake_path(char path[PATH_MAX], const char *lake, const char *table,
 	       const struct lake_place *place);
 
-int lake_rename(const char *from, char *to); /* makes the folders; 0 or an errno */
-void lake_finish(const char *lake);	     /* what no process needs any more goes */
+/* Both make the folders that are needed. 0 or an errno. */
+int lake_make(char *path, int flags, int *fd);
+int lake_rename(const char *from, char *to);
+void lake_finish(const char *lake); /* what no process needs any more goes */
 /* A file goes, and its folders if they have become empty; the path is spoilt. */
 void lake_tidy(char *path);
 
@@ -73,6 +75,7 @@ struct lake_writer {
 	/* Set these two: */
 	const char *lake;
 	const struct lake_place *place;
+	uint64_t began_ns;
 	struct parquet *tables[LAKE_TABLES]; /* NULL: not of this writer */
 	FILE *files[LAKE_TABLES];
 	bool empty[LAKE_TABLES]; /* once it is closed */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "../base/map.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../ranks/ranks_runs.h"
@@ -109,9 +110,23 @@ static int64_t start_of(const struct rank_file *f)
 	return f->pid || stat(f->path, &st) ? f->start_ns : (int64_t)st.st_mtime * 1000000000;
 }
 
+static uint64_t hash_file(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char buf[1 << 16];
+	uint64_t h = 0;
+	size_t n;
+
+	while (f && (n = fread(buf, 1, sizeof(buf), f)))
+		h = map_hash(h, buf, n);
+	if (f)
+		fclose(f);
+	return h;
+}
+
+/* A snapshot is known by what is in it: many have one name, and some also one size. */
 static void name_recording(struct lake_place *p, const struct rank_file *f)
 {
-	struct stat st = { 0 };
 	char host[100];
 
 	p->rank = f->rank < 0 ? 0 : f->rank;
@@ -121,9 +136,7 @@ static void name_recording(struct lake_place *p, const struct rank_file *f)
 			 (unsigned long long)f->start_ns, p->rank);
 		return;
 	}
-	stat(f->path, &st);
-	tame(host, sizeof(host), owners_base(f->path), "snapshot");
-	snprintf(p->id, sizeof(p->id), "%.60s-%llx", host, (unsigned long long)st.st_size);
+	snprintf(p->id, sizeof(p->id), "snapshot-%016llx", (unsigned long long)hash_file(f->path));
 }
 
 /* By its first rank: files[from] began first. The job's sign: ranks that come later find it. */
@@ -181,19 +194,16 @@ static void add_source(struct lake_sources *s, const struct lake_source *x)
 /* A run keeps the name that the lake knows it by, and its project if none was given. */
 static void add_run(struct lake_sources *s, size_t from, size_t to, bool alone, const char *project)
 {
-	struct lake_place run = { 0 }, one = { 0 };
+	struct lake_place run = s->names[from];
 	char sign[LAKE_SIGN] = "";
 	const struct lake_place *old = NULL;
 
-	for (size_t i = from; i < to && !old; i++) {
-		name_recording(&one, &s->files[i]);
-		old = lake_index_find(s, one.id);
-	}
+	for (size_t i = from; i < to && !old; i++)
+		old = lake_index_find(s, s->names[i].id);
 	if (!alone)
 		lake_job_sign(sign, &s->files[from]);
 	if (!old && !alone)
 		old = lake_run_known(s, from, to, sign);
-	name_recording(&run, &s->files[from]);
 	name_run(&run, &s->files[from], sign, project);
 	if (old) {
 		memcpy(run.run, old->run, sizeof(run.run));
@@ -204,7 +214,8 @@ static void add_run(struct lake_sources *s, size_t from, size_t to, bool alone, 
 	for (size_t i = from; i < to; i++) {
 		struct lake_source x = { .place = run, .file = &s->files[i] };
 
-		name_recording(&x.place, &s->files[i]);
+		x.place.rank = s->names[i].rank;
+		memcpy(x.place.id, s->names[i].id, sizeof(x.place.id));
 		old = lake_index_find(s, x.place.id);
 		if (old)
 			x.old = *old;
@@ -212,10 +223,8 @@ static void add_run(struct lake_sources *s, size_t from, size_t to, bool alone, 
 	}
 }
 
-int lake_sources_find(struct lake_sources *out, char *const *paths, const char *lake,
-		      const char *project)
+int lake_sources_find(struct lake_sources *out, char *const *paths)
 {
-	bool *alone;
 	int rc;
 
 	*out = (struct lake_sources){ 0 };
@@ -224,21 +233,29 @@ int lake_sources_find(struct lake_sources *out, char *const *paths, const char *
 		lake_sources_free(out);
 		return rc;
 	}
-	lake_index_read(out, lake);
 	qsort(out->files, out->file_count, sizeof(*out->files), lake_by_job);
-	alone = need_new(out->file_count + 1);
-	for (size_t i = 0; i < out->file_count; i++) {
-		const struct rank_file *f = &out->files[i];
+	out->names = need_new((out->file_count + 1) * sizeof(*out->names));
+	for (size_t i = 0; i < out->file_count; i++)
+		name_recording(&out->names[i], &out->files[i]);
+	return 0;
+}
 
-		alone[i] = f->rank < 0 || f->world == 1 ||
-			   ranks_is_child(out->files, out->file_count, f);
+void lake_sources_place(struct lake_sources *s, const char *lake, const char *project)
+{
+	bool *alone = need_new(s->file_count + 1);
+
+	lake_index_read(s, lake);
+	for (size_t i = 0; i < s->file_count; i++) {
+		const struct rank_file *f = &s->files[i];
+
+		alone[i] =
+			f->rank < 0 || f->world == 1 || ranks_is_child(s->files, s->file_count, f);
 	}
-	for (size_t i = 0, end; i < out->file_count; i = end) {
-		end = lake_run_end(out, alone, i);
-		add_run(out, i, end, alone[i], project);
+	for (size_t i = 0, end; i < s->file_count; i = end) {
+		end = lake_run_end(s, alone, i);
+		add_run(s, i, end, alone[i], project);
 	}
 	free(alone);
-	return 0;
 }
 
 void lake_sources_free(struct lake_sources *s)
@@ -246,6 +263,7 @@ void lake_sources_free(struct lake_sources *s)
 	for (size_t i = 0; i < s->file_count; i++)
 		ranks_look_free(&s->files[i]);
 	free(s->files);
+	free(s->names);
 	free(s->items);
 	free(s->known);
 	*s = (struct lake_sources){ 0 };

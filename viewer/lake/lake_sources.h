@@ -18,15 +18,17 @@ struct lake_source {
 struct lake_sources {
 	struct rank_file *files;
 	size_t file_count, file_room;
+	struct lake_place *names;  /* of each file: its id and its rank */
 	struct lake_source *items; /* each process once */
 	size_t count, room;
 	struct lake_place *known; /* what the lake has, by id */
 	size_t known_count, known_room;
 };
 
-/* project NULL: that of the recording. 0, or a sentence was said and the exit code. */
-int lake_sources_find(struct lake_sources *out, char *const *paths, const char *lake,
-		      const char *project);
+/* Which recordings there are. 0, or a sentence was said and the exit code. */
+int lake_sources_find(struct lake_sources *out, char *const *paths);
+/* The place of each, by what the lake has. project NULL: that of the recording. */
+void lake_sources_place(struct lake_sources *s, const char *lake, const char *project);
 void lake_sources_free(struct lake_sources *s);
 
 /* A name for a project: letters, digits, and . _ - */

@@ -58,9 +58,10 @@ int lake_temporary_make(struct lake_temporary *t, char *const *paths, const char
 		return rc;
 	}
 	signal(SIGINT, SIG_IGN); /* it ends the processes that work: the folder goes all the same */
-	rc = lake_sources_find(&t->sources, paths, t->path, NULL);
+	rc = lake_sources_find(&t->sources, paths);
 	if (rc)
 		return rc;
+	lake_sources_place(&t->sources, t->path, NULL);
 	w.count = t->sources.count;
 	ranks_work(&w);
 	if (t->kept)

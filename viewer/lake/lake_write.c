@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/now.h"
 #include "../base/say.h"
 #include "../base/version.h"
 #include "lake.h"
@@ -18,11 +19,13 @@ bool lake_path(char path[PATH_MAX], const char *lake, const char *table, const s
 			table, p->project, p->day, p->run, p->rank, p->id) < PATH_MAX;
 }
 
-/* Where no reader looks, and in the same file system. */
+/* Where no reader looks, and in the same file system. Processes of several hosts may have one
+ * number: the moment tells them apart. */
 static bool part_path(const struct lake_writer *w, char path[PATH_MAX], int t)
 {
-	return snprintf(path, PATH_MAX, "%s/.new/%s.%s.%d", w->lake, w->place->id,
-			lake_tables[t].name, (int)getpid()) < PATH_MAX;
+	return snprintf(path, PATH_MAX, "%s/.new/%s.%s.%d-%llx", w->lake, w->place->id,
+			lake_tables[t].name, (int)getpid(),
+			(unsigned long long)w->began_ns) < PATH_MAX;
 }
 
 /* The folders in front of the path's last part. 0 or an errno. */
@@ -40,23 +43,29 @@ static int make_folders(char *path)
 	return 0;
 }
 
-/* Its folders are made as they are needed. 0 or an errno. */
-static int open_part(char *path, FILE **f)
+int lake_make(char *path, int flags, int *fd)
 {
-	int fd, err = 0;
+	int err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
 		err = make_folders(path);
 		if (err && err != ENOENT)
 			return err;
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (fd >= 0)
-			return (*f = fdopen(fd, "w")) ? 0 : errno;
+		*fd = open(path, flags, 0666);
+		if (*fd >= 0)
+			return 0;
 		err = errno;
 		if (err != ENOENT)
 			break;
 	}
 	return err;
+}
+
+static int open_part(char *path, FILE **f)
+{
+	int fd, err = lake_make(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, &fd);
+
+	return err ? err : (*f = fdopen(fd, "w")) ? 0 : errno;
 }
 
 int lake_rename(const char *from, char *to)
@@ -111,6 +120,7 @@ int lake_begin(struct lake_writer *w, unsigned tables, int level)
 {
 	int rc = 0;
 
+	w->began_ns = now_ns();
 	for (int t = 0; t < LAKE_TABLES && !rc; t++)
 		if (tables >> t & 1)
 			rc = open_table(w, t, level);
