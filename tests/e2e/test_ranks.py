@@ -357,6 +357,28 @@ def test_export_writes_a_file_for_each(tool, tmp_path):
     assert code == 2 and "-o FOLDER/" in why
 
 
+def test_no_two_files_of_an_export_have_one_name(tool, tmp_path):
+    """Recordings without a rank: one file name in several folders, names that differ before their last point, one named
+    twice, one that is named like another's rank. Each file has its own recording's rows."""
+    given = ["a/run.gmt", "b/run.gmt", "b/c/run.gmt", "a/run.1.gmt", "a/run.2.gmt", "a/run.2.gmt", "a/c/run.gmt", "run.gmt", "run-2.gmt"]
+    for path in set(given):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path / path.rpartition("/")[0], path.rpartition("/")[2], script(None, world=1, activations=5 + sorted(set(given)).index(path)))
+    done = subprocess.run([tool.path, "export", *given, "-t", "csv", "-o", "out/", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout)["ranks"]
+    names = [r["file"] for r in rows]
+    assert len(set(names)) == len(given) == len(list((tmp_path / "out").iterdir()))
+    assert set(names) == {f"out/{n}.csv" for n in ("a-run", "b-run", "b-c-run", "run.1", "a-run.2", "a-run.2-2", "a-c-run", "run", "run-2")}
+    for row in rows:
+        tool("export", tmp_path / row["recording"], "-t", "csv", "-o", tmp_path / "one.csv")
+        assert (tmp_path / row["file"]).read_bytes() == (tmp_path / "one.csv").read_bytes(), row
+    here = tmp_path / "here"
+    write(here, "rank-0.gmt", script(None))
+    write(here, "ranked.gmt", script(0))
+    said = tool.json("export", here / "rank-0.gmt", here / "ranked.gmt", "-t", "csv", "-o", f"{tmp_path}/two/")
+    assert len({r["file"] for r in said["ranks"]}) == 2 == len(list((tmp_path / "two").iterdir()))
+
+
 def test_page_and_oom_of_a_folder(tool, tmp_path):
     run = run_of(tmp_path / "run", r1={"oom": True})
     (run / "run.2.gmt").write_bytes(b"")

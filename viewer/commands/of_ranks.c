@@ -9,6 +9,7 @@
 #include "../base/need.h"
 #include "../classes/classify.h"
 #include "../ranks/ranks_print.h"
+#include "output_names.h"
 
 static int of_device(const struct command *c, const void *options, struct emit *out,
 		     struct recording *r)
@@ -69,6 +70,7 @@ struct rows {
 	void *options;
 	struct emit *out;
 	struct ranks_table table;
+	char **outputs; /* of a command that writes a file for each */
 };
 
 /* The folder of a command that writes a file for each: made, if its name ends with a slash. */
@@ -84,25 +86,6 @@ static bool has_folder(const struct command *c, void *options)
 	       S_ISDIR(st.st_mode);
 }
 
-/* "out/rank-3.csv"; of a recording that says no rank its own name. It stays until the worker ends.
- */
-static void set_output(const struct command *c, void *options, const struct rank_file *f)
-{
-	const char **output = of_ranks_text(options, c->output);
-	const char *name = owners_base(f->path), *format = *of_ranks_text(options, c->format);
-	char *path = need_new(PATH_MAX);
-	size_t len = strlen(*output);
-
-	len -= len > 1 && (*output)[len - 1] == '/';
-	if (f->rank >= 0)
-		snprintf(path, PATH_MAX, "%.*s/rank-%ld.%s", (int)len, *output, (long)f->rank,
-			 format);
-	else
-		snprintf(path, PATH_MAX, "%.*s/%.*s.%s", (int)len, *output, (int)strcspn(name, "."),
-			 name, format);
-	*output = path;
-}
-
 static int work(void *ctx, size_t i, FILE *f)
 {
 	struct rows *r = ctx;
@@ -111,8 +94,8 @@ static int work(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	*of_ranks_text(r->options, r->command->file) = path;
-	if (r->command->output)
-		set_output(r->command, r->options, &r->table.run->items[i]);
+	if (r->outputs)
+		*of_ranks_text(r->options, r->command->output) = r->outputs[i];
 	if (r->command->with_peak)
 		*(bool *)((char *)r->options + r->command->with_peak) = true;
 	rc = command_perform(r->command, r->options, out);
@@ -166,7 +149,7 @@ static void where_next(const struct rows *r)
 static int each_rank(const struct command *c, void *options, const struct ranks_run *run,
 		     struct emit *out)
 {
-	struct rows r = { c, options, out, { 0 } };
+	struct rows r = { .command = c, .options = options, .out = out };
 	const struct ranks_work job = { run->count, work, done, &r };
 	struct ranks_strays strays;
 	struct ranks_answer document = { .table = &r.table, .strays = &strays };
@@ -175,6 +158,9 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	int rc;
 
 	ranks_table_init(&r.table, run, c->name);
+	if (c->output)
+		r.outputs = output_names(run, *of_ranks_text(options, c->output),
+					 *of_ranks_text(options, c->format));
 	emit_object(out, NULL);
 	emit_array(out, "ranks");
 	ranks_work(&job);
@@ -192,6 +178,7 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	ranks_answer_free(&document);
 	ranks_strays_free(&strays);
 	ranks_table_free(&r.table);
+	output_names_free(r.outputs, run->count);
 	return rc;
 }
 
