@@ -268,12 +268,12 @@ bool clock_reached(int device, uint64_t moment)
 
 bool clock_event(struct sim_event *e)
 {
-	bool by_ticks = e->collective && !works, yes = !pending_busy(e->pending);
+	bool by_ticks = e->collective && !works, yes;
 
 	if (!clock_on())
-		return yes;
+		return !pending_busy(e->pending);
 	yes = (by_ticks && pollers_ended()) ||
-	      (yes && reached(&clocks[e->device], e->recorded, by_ticks));
+	      (reached(&clocks[e->device], e->recorded, by_ticks) && !pending_overdue(e->pending));
 	if (by_ticks)
 		pollers_asked(e, yes);
 	return yes;

@@ -11,6 +11,8 @@
 
 #define FAILED_WAIT_MS 5000 /* for somebody to abort it, before calls that wait for it fail */
 #define IDLE_MS	       10000
+#define LOOK_MS	       1000 /* between two questions whether the others are idle */
+#define LOOKS_IDLE     2    /* that find them so, in a row, before an answer is given */
 #define ERR_LAUNCH     719
 
 unsigned int pending_count;
@@ -146,7 +148,7 @@ static int wait_for(uint64_t number, bool host)
 		t = now_ms();
 		if (p->state == PENDING_FAILED && t - p->failed_ms > FAILED_WAIT_MS)
 			return ERR_LAUNCH;
-		if (!host && p->state == PENDING_WAITS && t - asked >= 1000) {
+		if (!host && p->state == PENDING_WAITS && t - asked >= LOOK_MS) {
 			asked = t;
 			if (!p->idle(p))
 				idle_since = 0;
@@ -168,6 +170,30 @@ int pending_wait(uint64_t number)
 	result = wait_for(number, true);
 	pending_unlock();
 	return result;
+}
+
+/* The other ranks may be behind by the clock on the wall, and are not by the device's. */
+bool pending_overdue(uint64_t number)
+{
+	uint64_t asked = now_ms();
+	unsigned int idle = 0;
+	struct pending *p;
+
+	if (!pending_busy(number))
+		return false;
+	pending_lock();
+	while ((p = by_number(number)) && p->state == PENDING_WAITS && !p->overdue) {
+		p->sleep(p);
+		poll_all();
+		p = by_number(number);
+		if (!p || now_ms() - asked < LOOK_MS)
+			continue;
+		asked = now_ms();
+		idle = p->idle(p) ? idle + 1 : 0;
+		p->overdue = idle == LOOKS_IDLE;
+	}
+	pending_unlock();
+	return p;
 }
 
 int pending_wait_all(int device)

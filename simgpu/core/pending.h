@@ -36,6 +36,7 @@ struct pending {
 	enum pending_state state;
 	uint64_t failed_ms; /* since when it has failed */
 	bool late;	    /* kernels wait for it no longer */
+	bool overdue;	    /* nor does who asks whether it has ended */
 	int n_holes;	    /* what was written over, or forgotten, after it was started */
 	struct {
 		uintptr_t from, to;
@@ -58,6 +59,8 @@ void pending_store(struct pending *p, size_t at, const void *data, const unsigne
 
 void pending_poll(void);
 bool pending_busy(uint64_t number);
+/* By the device's clock it has ended: waits, really, while those it waits for do something. */
+bool pending_overdue(uint64_t number);
 int pending_wait(uint64_t number); /* a result */
 int pending_wait_all(int device);
 /* Waits for what will write here: the host without limit, a kernel while the others do something.

@@ -99,9 +99,9 @@ int stream_query(void *stream)
 		return SIM_BAD_HANDLE;
 	if (s->capture)
 		return capture_spoil(s, ERR_CAPTURE_UNSUPPORTED);
-	if (pending_busy(s->pending))
+	if (!clock_reached(s->device, clock_end(s)) || pending_overdue(s->pending))
 		return SIM_NOT_READY;
-	return clock_reached(s->device, clock_end(s)) ? SIM_OK : SIM_NOT_READY;
+	return SIM_OK;
 }
 
 int device_sync(int device)

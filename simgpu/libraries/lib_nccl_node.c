@@ -28,6 +28,9 @@
 #define ROOM_WAIT_MS 60000
 #define SLEEP_NS     50000000
 #define SAY_MS	     30000
+#define LOOK_MS	     900  /* between two looks at what a rank does */
+#define LOOK_OLD_MS  5000 /* what was seen before says nothing any more */
+#define TICK_MS	     10	  /* of processor time */
 
 enum member_state { ABSENT, JOINING, HERE, LEFT };
 
@@ -56,11 +59,22 @@ struct nccl_node {
 	pthread_mutex_t lock;
 	struct sent *sent; /* not yet taken by all, a ring */
 	size_t sent_first, sent_n, sent_room;
-	uint64_t start, end;	  /* of the stretch, in use; from 0 */
-	uint64_t used[NCCL_HERE]; /* processor time, when last asked */
+	uint64_t start, end; /* of the stretch, in use; from 0 */
+	struct {
+		uint64_t used, asked_ms; /* processor time, then */
+		bool idle;
+	} seen[NCCL_HERE];
 };
 
 /* ---- processes ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /* State, processor time and start of a process, of /proc/PID/stat; false if it has ended. */
 static bool process(int pid, uint64_t *used, uint64_t *started)
@@ -115,17 +129,24 @@ int nccl_node_pid(struct nccl_node *n, int rank)
 	return n->head->members[rank].pid;
 }
 
+/* Several threads may ask: between two looks at a rank is a second. */
 bool nccl_node_idle(struct nccl_node *n, uint32_t waited)
 {
+	uint64_t now = now_ms();
 	bool idle = true;
 
 	for (int r = 0; r < n->ranks; r++) {
-		uint64_t used = 0;
+		uint64_t used = 0, ms = now - n->seen[r].asked_ms;
 
 		if (!(waited & 1u << r) || !is_here(&n->head->members[r], &used))
 			continue;
-		idle = idle && used - n->used[r] <= 5; /* of 100 in a second */
-		n->used[r] = used;
+		if (ms >= LOOK_MS) {
+			n->seen[r].idle =
+				ms < LOOK_OLD_MS && (used - n->seen[r].used) * TICK_MS * 20 <= ms;
+			n->seen[r].used = used;
+			n->seen[r].asked_ms = now;
+		}
+		idle = idle && n->seen[r].idle;
 	}
 	return idle;
 }
@@ -207,14 +228,6 @@ int nccl_node_join(struct nccl_node **out, const struct nccl_id *id, int ranks, 
 		close(n->fd);
 	free(n);
 	return result;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static int arrived(const struct nccl_node *n)

@@ -65,6 +65,34 @@ def test_two_ranks_of_one_device(programs):
         assert rank.returncode != 0 and "Duplicate GPU detected" in said, said[-2000:]
 
 
+ASKS = """
+dist.all_reduce(t)
+t.item()
+if rank == 0:
+    dist.all_reduce(t)
+    done = torch.cuda.Event()
+    done.record()
+    early = done.query()
+    began = time.monotonic()
+    time.sleep(0.1)
+    print(early, done.query(), 1 < time.monotonic() - began < 10)
+else:
+    REST
+    dist.all_reduce(t)
+t.item()
+dist.barrier()
+"""
+
+
+@pytest.mark.parametrize("rest,reached", [("end = time.monotonic() + 4\n    while time.monotonic() < end: pass", True), ("time.sleep(12)", False)])
+def test_asking_for_the_end_of_a_collective(programs, rest, reached):
+    """By the device's clock it has ended: whether another rank is behind really decides nothing, while it does something."""
+    ranks = start_each(programs, 2, ASKS.replace("REST", rest))
+    said = [r.communicate(timeout=300) for r in ranks]
+    assert all(r.returncode == 0 for r in ranks), said
+    assert said[0][0] == f"False {reached} True\n", said
+
+
 @pytest.mark.parametrize("ranks,setting", [(8, {}), (2, {"SIMGPU_RANKS": "alone"})])
 def test_one_rank_of_many(programs, ranks, setting):
     """More ranks than the node has devices, or so asked: it waits for nobody."""
