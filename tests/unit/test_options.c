@@ -17,9 +17,9 @@ struct sample {
 };
 
 static const struct option_row rows[] = {
-	OPTION(struct sample, quiet, "quiet", 'q', SWITCH, NULL, ""),
-	OPTION(struct sample, output, "output", 'o', TEXT, "FILE", ""),
-	OPTION(struct sample, top, "top", 0, NUMBER, "N", ""),
+	OPTION_ROW(struct sample, quiet, "quiet", 'q', SWITCH, NULL, ""),
+	OPTION_ROW(struct sample, output, "output", 'o', TEXT, "FILE", ""),
+	OPTION_ROW(struct sample, top, "top", 0, NUMBER, "N", ""),
 	{ 0 },
 };
 static const struct operand_row file_rows[] = {

@@ -5,12 +5,6 @@
 #include "../answers/account.h"
 #include "command.h"
 
-struct account_options {
-	const char *file;
-	double figures[SHAPE_FIGURES]; /* that were given, else 0 */
-	long device;
-};
-
 enum { PEAK = 2 };
 
 static const struct {
@@ -173,9 +167,8 @@ static void document(struct emit *out, struct view *v, const struct timeline *t)
 	emit_document(out, account, &row);
 }
 
-static int answer(const void *options, struct emit *out, struct timeline *t)
+int run_account(const struct account_options *o, struct emit *out, struct timeline *t)
 {
-	const struct account_options *o = options;
 	struct account a;
 	struct view v = { .account = &a };
 
@@ -184,34 +177,3 @@ static int answer(const void *options, struct emit *out, struct timeline *t)
 	text(out, &v, t);
 	return 0;
 }
-
-#define FIGURE(option, which, letter, text) \
-	OPTION(struct account_options, figures[which], option, 0, FIGURE, letter, text)
-
-static const struct option_row options[] = {
-	FIGURE("parameters", SHAPE_PARAMETERS, "N", "parameters of the model"),
-	FIGURE("bytes", SHAPE_BYTES, "P", "bytes of an element of them"),
-	FIGURE("shards", SHAPE_SHARDS, "K", "parts of the model, one on each device"),
-	FIGURE("layers", SHAPE_LAYERS, "L", "layers"),
-	FIGURE("width", SHAPE_WIDTH, "D", "width of the model"),
-	FIGURE("heads", SHAPE_HEADS, "H", "heads of attention"),
-	FIGURE("batch", SHAPE_BATCH, "B", "sequences in a batch"),
-	FIGURE("sequence", SHAPE_SEQUENCE, "S", "tokens in a sequence"),
-	FIGURE("activation-bytes", SHAPE_ACTIVATION_BYTES, "P",
-	       "bytes of an element of activations"),
-	OPTION_DEVICE(struct account_options),
-	{ 0 },
-};
-
-const struct command command_account = {
-	.name = "account",
-	.summary = "the published formulas of training memory, beside what was measured",
-	.text = "Prints what one whole step measured beside the formulas that are published for "
-		"transformers: bytes for each parameter, activations of a layer with and without "
-		"flash attention and under checkpointing, the rule for the peak, the optimizer's "
-		"temporaries, residual memory. The shape of the model is inferred from exact sizes "
-		"where it is not given.",
-	.options = options,
-	COMMAND_DEVICE(struct account_options, answer),
-	COMMAND_FILE(struct account_options, RUN, COMMAND_ROWS),
-};

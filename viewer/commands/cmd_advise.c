@@ -7,13 +7,6 @@
 #include "advise_runs.h"
 #include "command.h"
 
-struct advise_options {
-	const char *file;
-	const char *card;
-	char **command, **tries;
-	long device, top, steps;
-};
-
 static const char *const known[] = {
 	[KNOWN_computed] = "computed",
 	[KNOWN_replayed] = "replayed",
@@ -128,10 +121,8 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 	return rc;
 }
 
-static int run_advise(const void *options, struct emit *out)
+int run_advise(const struct advise_options *o, struct emit *out)
 {
-	const struct advise_options *o = options;
-
 	struct advise_runs runs = {
 		.command = o->command, .tries = o->tries, .card = o->card, .steps = o->steps
 	};
@@ -146,10 +137,8 @@ static int run_advise(const void *options, struct emit *out)
 	return rc;
 }
 
-static int check(void *options)
+int check_advise(struct advise_options *o)
 {
-	const struct advise_options *o = options;
-
 	if (!o->file == !o->command)
 		return say_error(EXIT_USAGE, "advise takes either a recording or -- COMMAND; see "
 					     "gpumemtrace advise --help");
@@ -167,37 +156,3 @@ static int check(void *options)
 					 *t);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct advise_options, tries, "try", 0, MANY, "NAME=V",
-	       "also run COMMAND with --NAME V, or env:NAME=V"),
-	OPTION(struct advise_options, card, "card", 0, TEXT, "NAME",
-	       "simulated card for -- COMMAND; default h100-80g"),
-	OPTION(struct advise_options, steps, "steps", 0, NUMBER, "N",
-	       "steps of a run after the first; default 2", .initial = 2),
-	OPTION_DEVICE(struct advise_options),
-	OPTION_TOP(struct advise_options, "findings to show", 10),
-	{ 0 },
-};
-
-static const struct operand_row operands[] = {
-	{ "FILE", OPERAND_OPTIONAL, offsetof(struct advise_options, file) },
-	{ "COMMAND", OPERAND_REST, offsetof(struct advise_options, command) },
-	{ 0 },
-};
-
-const struct command command_advise = {
-	.name = "advise",
-	.summary = "what would lower the peak, and by how much",
-	.text = "Looks for changes that lower the peak of a recorded run, the one that saves most "
-		"first. Each saving is computed by replaying the run with the lives that the "
-		"change "
-		"would shorten, so that it holds wherever the peak moves to. With -- COMMAND the "
-		"program is run on a simulated card first, and again with each change that needs "
-		"no edit of it.",
-	.options = options,
-	.operands = operands,
-	.size = sizeof(struct advise_options),
-	.check = check,
-	.run = run_advise,
-};

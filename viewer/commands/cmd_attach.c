@@ -13,12 +13,6 @@
 
 enum { SECONDS_MAX = 24 * 3600 };
 
-struct attach_options {
-	const char *pid, *output;
-	double record;
-	long wait;
-};
-
 static volatile sig_atomic_t asked_to_stop;
 
 static void on_signal(int signal)
@@ -116,9 +110,8 @@ static int attach(struct exchange *x, const char *output, struct emit *out)
 	return rc ? rc : show(x, output, out);
 }
 
-static int run_attach(const void *options, struct emit *out)
+int run_attach(const struct attach_options *o, struct emit *out)
 {
-	const struct attach_options *o = options;
 	struct exchange x = { .seconds = o->record, .patience = (double)o->wait };
 	char own[64];
 	const char *output = o->output ? o->output : own;
@@ -134,25 +127,3 @@ static int run_attach(const void *options, struct emit *out)
 		rc = outfile_check(output);
 	return rc ? rc : attach(&x, output, out);
 }
-
-static const struct option_row options[] = {
-	OPTION(struct attach_options, record, "record", 0, FIGURE, "SECONDS",
-	       "also record its allocations for so long"),
-	OPTION(struct attach_options, output, "output", 'o', TEXT, "FILE",
-	       "recording to write; default attach.PID.gmt"),
-	OPTION(struct attach_options, wait, "wait", 0, NUMBER, "SECONDS",
-	       "without an answer, then it is left; default 60", .initial = 60),
-	{ 0 },
-};
-
-const struct command command_attach = {
-	.name = "attach",
-	.summary = "what a process holds that was started without us",
-	.text = "Takes the memory snapshot of a running PyTorch process, as a recording, and "
-		"prints its report. The process needs no preparation and runs on. With --record "
-		"its allocations of that time are there too, with the Python lines that made "
-		"them.",
-	.options = options,
-	COMMAND_TAKES(struct attach_options, OPERAND(struct attach_options, pid, "PID", ONE)),
-	.run = run_attach,
-};

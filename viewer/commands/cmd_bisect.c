@@ -10,12 +10,6 @@
 #include "run_program.h"
 #include "simcards.h"
 
-struct bisect_options {
-	const char *good, *bad, *fail_above, *max_peak, *sim, *output;
-	char **command;
-	long steps;
-};
-
 static int parse(const struct bisect_options *o, struct bisect *b)
 {
 	const char *limit = o->max_peak ? o->max_peak : o->fail_above ? o->fail_above : "2%";
@@ -52,9 +46,8 @@ static char **words_of(const struct bisect_options *o, const char *card)
 	return words;
 }
 
-static int run_bisect(const void *options, struct emit *out)
+int run_bisect(const struct bisect_options *o, struct emit *out)
 {
-	const struct bisect_options *o = options;
 	struct bisect b = { .good = o->good, .bad = o->bad, .max_peak = o->max_peak };
 	const char *card = o->sim ? o->sim : "h100-80g";
 	struct card *cards = NULL;
@@ -75,31 +68,3 @@ static int run_bisect(const void *options, struct emit *out)
 	free(cards);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct bisect_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
-	       "how far above GOOD's peak is bad; default 2%"),
-	OPTION(struct bisect_options, max_peak, "max-peak", 0, TEXT, "SIZE",
-	       "or: the most that a good commit may have"),
-	OPTION(struct bisect_options, sim, "sim", 0, TEXT, "CARD",
-	       "simulated card to run on; default h100-80g"),
-	OPTION(struct bisect_options, steps, "steps", 0, NUMBER, "N",
-	       "steps to go on after the first; default 2", .initial = 2),
-	OPTION(struct bisect_options, output, "output", 'o', TEXT, "DIR",
-	       "folder that keeps the recording of each commit"),
-	{ 0 },
-};
-
-const struct command command_bisect = {
-	.name = "bisect",
-	.summary = "the commit that raised the peak",
-	.text = "Finds the commit between GOOD and BAD that raised the peak of COMMAND: git's own "
-		"bisect in a worktree of its own, each commit run on a simulated card. Commits "
-		"where the program fails are skipped. Ends with the `diff` of that commit and its "
-		"parent.",
-	.options = options,
-	COMMAND_TAKES(struct bisect_options, OPERAND(struct bisect_options, good, "GOOD", ONE),
-		      OPERAND(struct bisect_options, bad, "BAD", ONE),
-		      OPERAND(struct bisect_options, command, "COMMAND", REST)),
-	.run = run_bisect,
-};

@@ -9,13 +9,6 @@
 #include "check_reports.h"
 #include "command.h"
 
-struct check_options {
-	char **files, **max_class;
-	const char *max_peak, *max_reserved, *max_growth, *baseline, *fail_above, *junit;
-	bool annotations;
-	long device;
-};
-
 struct check {
 	struct bounds *all;
 	size_t count, bounds, broken;
@@ -167,9 +160,8 @@ static int write_reports(const struct check_options *o, const struct check *c,
 	return outfile_commit(junit);
 }
 
-static int run_check(const void *options, struct emit *out)
+int run_check(const struct check_options *o, struct emit *out)
 {
-	const struct check_options *o = options;
 	struct bounds_wanted wanted = { 0 };
 	struct check c = { 0 };
 	struct outfile junit;
@@ -193,36 +185,3 @@ static int run_check(const void *options, struct emit *out)
 	free(c.all);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct check_options, max_peak, "max-peak", 0, TEXT, "SIZE",
-	       "most that may be in use at once: 40GiB"),
-	OPTION(struct check_options, max_reserved, "max-reserved", 0, TEXT, "SIZE",
-	       "most that the framework may reserve"),
-	OPTION(struct check_options, max_class, "max-class", 0, MANY, "CLASS=N",
-	       "most of a class at any moment; may be repeated"),
-	OPTION(struct check_options, max_growth, "max-growth", 0, TEXT, "SIZE",
-	       "most that may stay with each step; 0B: nothing"),
-	OPTION(struct check_options, baseline, "baseline", 0, TEXT, "OLD",
-	       "a recording whose peak is not to be exceeded"),
-	OPTION(struct check_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
-	       "what is allowed above it; default 2%"),
-	OPTION(struct check_options, junit, "junit", 0, TEXT, "X.xml",
-	       "also write a report of tests"),
-	OPTION(struct check_options, annotations, "annotations", 0, SWITCH, NULL,
-	       "also print ::error lines for a forge's page"),
-	OPTION_DEVICE(struct check_options),
-	{ 0 },
-};
-
-const struct command command_check = {
-	.name = "check",
-	.summary = "whether recordings keep within bounds: peak, growth, classes",
-	.text = "Holds recordings against bounds and says of each whether it keeps within them, "
-		"and "
-		"if not, when that was and which line of code holds most of it. Exit code 1 if one "
-		"does not hold. A folder stands for all recordings in it.",
-	.options = options,
-	.run = run_check,
-	COMMAND_LIST(struct check_options),
-};

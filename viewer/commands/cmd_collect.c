@@ -14,11 +14,6 @@
 
 #define SMALL ((1u << LAKE_allocations) - 1) /* every table before the large ones */
 
-struct collect_options {
-	char **files;
-	const char *output, *project, *tables;
-};
-
 struct outcome {
 	char *error; /* NULL: it is in the lake */
 	uint64_t peak;
@@ -173,9 +168,8 @@ static void collect_all(struct job *j)
 	ranks_work(&w);
 }
 
-static int run_collect(const void *options, struct emit *out)
+int run_collect(const struct collect_options *o, struct emit *out)
 {
-	const struct collect_options *o = options;
 	struct job j = { .options = o };
 	struct lake_lock lock;
 	int rc = check_options(o);
@@ -198,27 +192,3 @@ static int run_collect(const void *options, struct emit *out)
 	lake_sources_free(&j.sources);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct collect_options, output, "output", 'o', TEXT, "LAKE",
-	       "folder to collect into (needed)"),
-	OPTION(struct collect_options, project, "project", 0, TEXT, "NAME",
-	       "default: name of the program's folder"),
-	OPTION(struct collect_options, tables, "tables", 0, WORD, "TABLE",
-	       "also this one: allocations, every block; large", .words = "allocations"),
-	{ 0 },
-};
-
-const struct command command_collect = {
-	.name = "collect",
-	.summary = "collect recordings of many runs into tables (Parquet)",
-	.text = "Writes what is to be known of each recording into a lake: a folder of Parquet "
-		"files, a table a folder, by project, day, run and rank. gpumemtrace sql asks it; "
-		"so do DuckDB, Polars, pandas and Spark. A folder stands for all recordings below "
-		"it. What was collected before is written anew, never twice; of several that "
-		"collect into one lake each waits for the one before. A recording that cannot be "
-		"read is skipped, and the exit code is 3.",
-	.options = options,
-	COMMAND_TAKES(struct collect_options, OPERAND(struct collect_options, files, "RUN", MANY)),
-	.run = run_collect,
-};

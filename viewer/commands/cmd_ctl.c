@@ -14,10 +14,6 @@
 
 #define SECOND 1000000000u
 
-struct ctl_options {
-	const char *process, *what, *argument;
-};
-
 struct request {
 	const struct ctl_options *o;
 	struct asking control;
@@ -117,9 +113,8 @@ static const struct what *find(const char *name)
 	return NULL;
 }
 
-static int check(void *options)
+int check_ctl(struct ctl_options *o)
 {
-	const struct ctl_options *o = options;
 	const struct what *w = find(o->what);
 
 	if (!w)
@@ -175,9 +170,9 @@ static void print(struct emit *out, const struct request *q, const struct what *
 		print_stats(out, &q->row.stats);
 }
 
-static int run_ctl(const void *options, struct emit *out)
+int run_ctl(const struct ctl_options *o, struct emit *out)
 {
-	struct request q = { .o = options };
+	struct request q = { .o = o };
 	const struct what *w = find(q.o->what);
 	char path[PATH_MAX];
 	long pid;
@@ -199,23 +194,3 @@ static int run_ctl(const void *options, struct emit *out)
 	asking_close(&q.control);
 	return rc;
 }
-
-static const struct option_row options[] = { { 0 } };
-
-const struct command command_ctl = {
-	.name = "ctl",
-	.summary = "ask a running process: pause, resume, mark, snapshot, stats",
-	.text = "Asks a process that is being recorded, by its id or by its recording. pause: "
-		"events "
-		"carry no stacks, which are most of their cost; totals and live blocks stay exact. "
-		"resume ends that. mark NAME records an instant. snapshot FILE writes all that was "
-		"recorded so far as a recording of its own. stats: events, bytes, what was "
-		"dropped, "
-		"and what the recorder itself takes.",
-	.options = options,
-	COMMAND_TAKES(struct ctl_options, OPERAND(struct ctl_options, process, "PID|FILE", ONE),
-		      OPERAND(struct ctl_options, what, "REQUEST", ONE),
-		      OPERAND(struct ctl_options, argument, "NAME|FILE", OPTIONAL)),
-	.check = check,
-	.run = run_ctl,
-};

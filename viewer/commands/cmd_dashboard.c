@@ -7,10 +7,6 @@
 #include "../lake/lake_page.h"
 #include "command.h"
 
-struct dashboard_options {
-	const char *lake, *output;
-};
-
 static int write_page(struct emit *out, struct outfile *file, const struct page_text *text)
 {
 	char size[HUMAN_MAX];
@@ -24,9 +20,8 @@ static int write_page(struct emit *out, struct outfile *file, const struct page_
 	return 0;
 }
 
-static int run_dashboard(const void *options, struct emit *out)
+int run_dashboard(const struct dashboard_options *o, struct emit *out)
 {
-	const struct dashboard_options *o = options;
 	struct page_text text = { .kind = PAGE_LAKE, .title = o->lake };
 	struct outfile file;
 	int rc;
@@ -48,23 +43,3 @@ static int run_dashboard(const void *options, struct emit *out)
 	page_text_free(&text);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct dashboard_options, output, "output", 'o', TEXT, "OUT",
-	       "page to write (needed)"),
-	{ 0 },
-};
-
-const struct command command_dashboard = {
-	.name = "dashboard",
-	.summary = "the collected runs on one page: peaks by commit, strays, growth",
-	.text = "Writes one page that needs no network and no server, of a lake that collect made: "
-		"peak by commit, where memory ran out, ranks that stray, what grows, memory that "
-		"was "
-		"never used, fragmentation by setting, all runs. Its tables sort and search. "
-		"Needs DuckDB, as gpumemtrace sql does.",
-	.options = options,
-	COMMAND_TAKES(struct dashboard_options,
-		      OPERAND(struct dashboard_options, lake, "LAKE", ONE)),
-	.run = run_dashboard,
-};

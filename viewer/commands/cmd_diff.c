@@ -10,13 +10,6 @@
 #include "../page/page_write.h"
 #include "command.h"
 
-struct diff_options {
-	const char *old, *new, *output, *fail_above;
-	int category; /* that --fail-above looks at; -1 = the whole peak */
-	bool markdown, redact;
-	long device, top;
-};
-
 /* "2%" or "64MiB": the growth that is still fine. */
 struct limit {
 	bool set;
@@ -120,9 +113,8 @@ static int answer(const struct diff_options *o, struct diff *d, const struct lim
 	return rc;
 }
 
-static int run_diff(const void *options, struct emit *out)
+int run_diff(const struct diff_options *o, struct emit *out)
 {
-	const struct diff_options *o = options;
 	struct limit limit = { .category = -1 };
 	struct outfile file;
 	struct diff d;
@@ -142,7 +134,7 @@ static int run_diff(const void *options, struct emit *out)
 	return rc;
 }
 
-static bool plain(void *options)
+bool plain_diff(void *options)
 {
 	struct diff_options *o = options;
 	bool markdown = o->markdown;
@@ -151,37 +143,3 @@ static bool plain(void *options)
 	o->markdown = o->redact = false;
 	return markdown;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct diff_options, output, "output", 'o', TEXT, "X.html",
-	       "also write a page that needs no network"),
-	OPTION(struct diff_options, redact, "redact", 0, SWITCH, NULL,
-	       "leave out paths, names of files, arguments, hosts"),
-	OPTION(struct diff_options, markdown, "markdown", 0, SWITCH, NULL,
-	       "print a comment for a pull request"),
-	OPTION(struct diff_options, fail_above, "fail-above", 0, TEXT, "LIMIT",
-	       "exit with 1 if the peak grew by more: 2%, 64MiB"),
-	OPTION(struct diff_options, category, "class", 0, CLASS, "CLASS",
-	       "--fail-above looks at this class alone", .initial = -1),
-	OPTION_DEVICE(struct diff_options),
-	OPTION_TOP(struct diff_options, "findings and rows to print", 8),
-	{ 0 },
-};
-
-const struct command command_diff = {
-	.name = "diff",
-	.summary = "what changed in memory between two runs",
-	.text = "Compares two recordings, of two commits for instance: the peaks, and what was "
-		"alive there by class, module and line. Moved lines, renamed files and other "
-		"addresses make no difference. What changed comes as findings: read the first one "
-		"first. With -o also as a page: both runs on one axis, a differential flame graph, "
-		"tables to sort.",
-	.options = options,
-	COMMAND_TAKES(struct diff_options, OPERAND(struct diff_options, old, "OLD", ONE),
-		      OPERAND(struct diff_options, new, "NEW", ONE)),
-	.run = run_diff,
-	.ranks = COMMAND_PAIRS,
-	.file = offsetof(struct diff_options, old),
-	.other = offsetof(struct diff_options, new),
-	.plain = plain,
-};

@@ -6,11 +6,6 @@
 #include "../recording/recording.h"
 #include "command.h"
 
-struct dump_options {
-	const char *file;
-	bool defs;
-};
-
 /* A member of an event as dump shows it. */
 static const struct field {
 	unsigned bit;
@@ -216,9 +211,8 @@ static void dump_defs(struct emit *out, const struct defs *d)
 	dump_nodes(out, d);
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+int run_dump(const struct dump_options *o, struct emit *out, struct recording *r)
 {
-	const struct dump_options *o = options;
 	struct dump d = { out, r };
 
 	if (!o->defs)
@@ -226,19 +220,3 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	dump_defs(out, &r->defs);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct dump_options, defs, "defs", 0, SWITCH, NULL, "definitions instead of events"),
-	{ 0 },
-};
-
-const struct command command_dump = {
-	.name = "dump",
-	.summary = "every event of a recording, one a line",
-	.text = "Prints every event: number, nanoseconds (CLOCK_MONOTONIC), kind, thread, and the "
-		"members "
-		"that its kind carries. With --json one object a line.",
-	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct dump_options, ONE, COMMAND_ONE),
-};

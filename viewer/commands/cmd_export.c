@@ -16,12 +16,6 @@ static const struct export_format formats[] = {
 #undef EXPORT
 };
 
-static const char format_words[] =
-#define EXPORT(name, ...) #name " "
-#include "../export/export_formats.def"
-#undef EXPORT
-	;
-
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 static const char *format_name(const void *ctx, size_t i)
@@ -98,13 +92,14 @@ static int check_options(const struct export_options *o, const struct export_for
 	return o->at ? moments_parse(o->at, &q) : 0;
 }
 
-static int write_format(struct export *x, const struct export_format *format)
+static int write_format(struct export *x, const struct export_options *o,
+			const struct export_format *format)
 {
 	int rc;
 
-	if (is_events(x->options))
+	if (is_events(o))
 		return export_event_table(x);
-	rc = moments_parse(x->options->at ? x->options->at : "peak", &x->query);
+	rc = moments_parse(o->at ? o->at : "peak", &x->query);
 	if (rc)
 		return rc;
 	rc = moments_read(&x->recording, &x->facts, &x->query);
@@ -121,26 +116,28 @@ static int write_format(struct export *x, const struct export_format *format)
 	return rc;
 }
 
-static int write_stdout(struct export *x, const struct export_format *format)
+static int write_stdout(struct export *x, const struct export_options *o,
+			const struct export_format *format)
 {
 	int rc;
 
 	x->f = stdout;
-	rc = write_format(x, format);
+	rc = write_format(x, o, format);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
 		rc = say_error(EXIT_UNREADABLE, "- cannot be written: %s", strerror(errno));
 	return rc;
 }
 
-static int write_file(struct export *x, const struct export_format *format)
+static int write_file(struct export *x, const struct export_options *o,
+		      const struct export_format *format)
 {
 	struct outfile file;
-	int rc = outfile_begin(&file, x->options->output);
+	int rc = outfile_begin(&file, o->output);
 
 	if (rc)
 		return rc;
 	x->f = file.f;
-	rc = write_format(x, format);
+	rc = write_format(x, o, format);
 	if (!rc)
 		return outfile_commit(&file);
 	outfile_drop(&file);
@@ -162,10 +159,11 @@ static void print(struct emit *out, const struct export_options *o)
 	emit_line(out, "%s: %s for %s", o->output, human_bytes(n, (uint64_t)st.st_size), o->to);
 }
 
-static int run_export(const void *options, struct emit *out)
+int run_export(const struct export_options *o, struct emit *out)
 {
-	const struct export_options *o = options;
-	struct export x = { .options = o };
+	struct export x = {
+		.file = o->file, .which = o->stacks, .columns = o->columns, .device = o->device
+	};
 	const struct export_format *format = NULL;
 	int rc = recording_open(&x.recording, o->file);
 
@@ -175,45 +173,9 @@ static int run_export(const void *options, struct emit *out)
 	if (!rc)
 		rc = check_options(o, format);
 	if (!rc && !strcmp(o->output, "-"))
-		rc = write_stdout(&x, format);
-	else if (!rc && !(rc = write_file(&x, format)))
+		rc = write_stdout(&x, o, format);
+	else if (!rc && !(rc = write_file(&x, o, format)))
 		print(out, o);
 	recording_close(&x.recording);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct export_options, to, "to", 't', TEXT, "FORMAT",
-	       "torch, perfetto, speedscope, folded, pprof, csv..", .words = format_words),
-	OPTION(struct export_options, output, "output", 'o', TEXT, "OUT",
-	       "file to write, - for stdout (needed)"),
-	OPTION(struct export_options, at, "at", 0, TEXT, "MOMENT",
-	       "of profiles: as of live; default peak", .words = "peak end oom"),
-	OPTION(struct export_options, device, "device", 0, NUMBER, "N",
-	       "of profiles; default: that with the highest peak", .initial = -1),
-	OPTION(struct export_options, stacks, "stacks", 0, WORD, "WHICH",
-	       "of profiles: all (default), python or native", .words = "all python native"),
-	OPTION(struct export_options, table, "table", 0, WORD, "TABLE",
-	       "of arrow: allocations (default) or events", .words = "allocations events"),
-	OPTION(struct export_options, columns, "columns", 0, TEXT, "LIST",
-	       "of the events: only these, such as time_ns,size"),
-	{ 0 },
-};
-
-const struct command command_export = {
-	.name = "export",
-	.summary = "write a recording in the format of another tool",
-	.text = "Formats: torch (a pickle for PyTorch's memory_viz), perfetto (trace for Perfetto "
-		"and "
-		"chrome://tracing), speedscope, folded and pprof (bytes by stack, alive at a "
-		"moment), "
-		"csv, jsonl and arrow (a table of all blocks: class, size, life, stack). Each "
-		"carries "
-		"the class of every block. Of several recordings with -o FOLDER/ a file for each "
-		"rank.",
-	.options = options,
-	.run = run_export,
-	COMMAND_FILE(struct export_options, RUN, COMMAND_FILES),
-	.output = offsetof(struct export_options, output),
-	.format = offsetof(struct export_options, to),
-};

@@ -10,17 +10,8 @@
 #include "../base/outfile.h"
 #include "command.h"
 
-struct flame_options {
-	const char *file, *output, *frames, *by;
-	struct moment_query at;
-	int category;
-	long device;
-	bool inverted, classes;
-};
-
-static int check(void *options)
+int check_flame(struct flame_options *o)
 {
-	const struct flame_options *o = options;
 	size_t len = o->output ? strlen(o->output) : 0;
 
 	if (!o->output || (len >= 4 && !strcmp(o->output + len - 4, ".svg")))
@@ -150,9 +141,8 @@ static int write_svg(struct emit *out, const struct flame *f, const struct snaps
 }
 
 /* Everything between the recording and the tree. */
-static int answer(const void *options, struct emit *out, struct recording *r)
+int run_flame(const struct flame_options *o, struct emit *out, struct recording *r)
 {
-	const struct flame_options *o = options;
 	const struct flame_how how = how_of(o);
 	struct moment_query at = o->at;
 	struct model model;
@@ -181,34 +171,3 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	model_free(&model);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct flame_options, output, "output", 'o', TEXT, "X.svg",
-	       "a picture, in place of folded stacks"),
-	OPTION_AT(struct flame_options, "as for live; default peak"),
-	OPTION(struct flame_options, frames, "frames", 0, WORD, "KIND",
-	       "python (default), native or both", .words = "python native both"),
-	OPTION(struct flame_options, by, "by", 0, WORD, "WHAT",
-	       "stack (default), or module: of the forward pass", .words = "stack module"),
-	OPTION(struct flame_options, category, "class", 0, CLASS, "CLASS",
-	       "only blocks of this class", .initial = -1),
-	OPTION(struct flame_options, classes, "classes", 0, SWITCH, NULL,
-	       "the class is the outermost frame"),
-	OPTION(struct flame_options, inverted, "inverted", 0, SWITCH, NULL,
-	       "innermost frames first"),
-	OPTION_DEVICE(struct flame_options),
-	{ 0 },
-};
-
-const struct command command_flame = {
-	.name = "flame",
-	.summary = "a flame graph of a moment, or folded stacks",
-	.text = "Sums up the blocks of a moment by the frames that led to them. Without -o, one "
-		"line for each stack on stdout: frames from the outermost to the innermost with "
-		"semicolons between them, a space, the bytes; flame-graph tools read that. With -o "
-		"an SVG that stands alone: a click enlarges a frame, / searches.",
-	.options = options,
-	.check = check,
-	.answer = answer,
-	COMMAND_FILE(struct flame_options, ONE, COMMAND_ONE),
-};

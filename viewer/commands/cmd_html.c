@@ -10,12 +10,6 @@
 
 #define TRACKS 64
 
-struct html_options {
-	char **files;
-	const char *output;
-	bool redact;
-};
-
 struct source {
 	struct recording recording;
 	struct timeline timeline;
@@ -140,9 +134,8 @@ static int answer(struct emit *out, struct job *j, struct outfile *file)
 	return rc;
 }
 
-static int run_html(const void *options, struct emit *out)
+int run_html(const struct html_options *o, struct emit *out)
 {
-	const struct html_options *o = options;
 	struct job j = { .options = o };
 	struct outfile file;
 	int rc;
@@ -158,22 +151,3 @@ static int run_html(const void *options, struct emit *out)
 	free(j.sources);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct html_options, output, "output", 'o', TEXT, "OUT", "page to write (needed)"),
-	OPTION(struct html_options, redact, "redact", 0, SWITCH, NULL,
-	       "leave out paths, files, arguments and hosts"),
-	{ 0 },
-};
-
-const struct command command_html = {
-	.name = "html",
-	.summary = "one page that explains the run, for any browser",
-	.text = "Writes one page that needs no network: memory by class over time, what was alive "
-		"at any moment as a table and as a flame graph, the map of segments, steps, leaks, "
-		"the account. Several FILEs are the ranks of one run. A long run is reduced to at "
-		"most 5 MB: exact at every peak, envelopes in between.",
-	.options = options,
-	.run = run_html,
-	COMMAND_LIST(struct html_options),
-};

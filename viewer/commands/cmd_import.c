@@ -9,10 +9,6 @@
 #include "command.h"
 #include "import_made.h"
 
-struct import_options {
-	const char *file, *output;
-};
-
 static int print(struct emit *out, const struct import_options *o)
 {
 	static const struct text_column columns[] = { TEXT_COLUMN("", import_note_text, 2, -1) };
@@ -31,9 +27,8 @@ static int print(struct emit *out, const struct import_options *o)
 	return rc;
 }
 
-static int run_import(const void *options, struct emit *out)
+int run_import(const struct import_options *o, struct emit *out)
 {
-	const struct import_options *o = options;
 	int rc;
 
 	if (access(o->file, R_OK))
@@ -50,19 +45,3 @@ static int run_import(const void *options, struct emit *out)
 		rc = import_make(o->file, o->output);
 	return rc ? rc : print(out, o);
 }
-
-static const struct option_row options[] = {
-	OPTION(struct import_options, output, "output", 'o', TEXT, "OUT", "file to write (needed)"),
-	{ 0 },
-};
-
-const struct command command_import = {
-	.name = "import",
-	.summary = "make a recording of a PyTorch memory snapshot",
-	.text = "Converts what torch.cuda.memory._dump_snapshot wrote (a pickle, also packed with "
-		"zstd or gzip; nothing in it is executed) and says what it lacks. Every other "
-		"command also takes such a snapshot as its FILE.",
-	.options = options,
-	COMMAND_TAKES(struct import_options, OPERAND(struct import_options, file, "SNAPSHOT", ONE)),
-	.run = run_import,
-};

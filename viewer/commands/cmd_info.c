@@ -11,11 +11,6 @@
 #include "../stacks/owner_words.h"
 #include "command.h"
 
-struct info_options {
-	const char *file;
-	bool modules, redact;
-};
-
 /* What the lists of the document are made from. */
 struct view {
 	const struct defs *defs;
@@ -135,9 +130,8 @@ static void text(struct emit *out, const struct row_info *info, bool modules)
 	emit_columns(out, info_module, &info->modules, objects, 0);
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+int run_info(const struct info_options *o, struct emit *out, struct recording *r)
 {
-	const struct info_options *o = options;
 	struct tally t = { .defs = &r->defs };
 	struct view v = { .defs = &r->defs, .tally = &t };
 	struct redact redact = { 0 };
@@ -157,22 +151,3 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	redact_free(&redact);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct info_options, modules, "modules", 0, SWITCH, NULL,
-	       "also list the loaded libraries"),
-	OPTION(struct info_options, redact, "redact", 0, SWITCH, NULL,
-	       "leave out paths, arguments, host and branch"),
-	{ 0 },
-};
-
-const struct command command_info = {
-	.name = "info",
-	.summary = "what was recorded: program, versions, devices, counts",
-	.text = "Prints what was recorded about the process (command line, versions, devices, "
-		"settings that were off and why), how many events of each kind it has, and whether "
-		"it is whole.",
-	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct info_options, RUN, COMMAND_ROWS),
-};

@@ -7,11 +7,6 @@
 #include "../stacks/owner_words.h"
 #include "command.h"
 
-struct leaks_options {
-	const char *file;
-	long device, top;
-};
-
 static struct row_leaks_block block_row(const struct block *b, size_t step)
 {
 	return (struct row_leaks_block){ .addr = b->addr,
@@ -142,9 +137,8 @@ static void text(struct emit *out, struct timeline *t, const struct leaks *l,
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
 
-static int answer(const void *options, struct emit *out, struct timeline *t)
+int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *t)
 {
-	const struct leaks_options *o = options;
 	struct leaks leaks = { 0 };
 	struct view view = { .leaks = &leaks };
 	struct row_leaks row;
@@ -156,20 +150,3 @@ static int answer(const void *options, struct emit *out, struct timeline *t)
 	leaks_free(&leaks);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_DEVICE(struct leaks_options),
-	OPTION_TOP(struct leaks_options, "lines of code to name", 10),
-	{ 0 },
-};
-
-const struct command command_leaks = {
-	.name = "leaks",
-	.summary = "what grows from step to step, and which lines hold it",
-	.text = "Compares the same moment of all training steps but the first ones, and names the "
-		"lines of code that hold more with every step: how many bytes a step, since which "
-		"step, and the first and the latest block that stayed.",
-	.options = options,
-	COMMAND_DEVICE(struct leaks_options, answer),
-	COMMAND_FILE(struct leaks_options, RUN, COMMAND_ROWS),
-};

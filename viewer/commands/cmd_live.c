@@ -9,12 +9,6 @@
 
 #define BEFORE 59 /* columns in front of the line of code, at most */
 
-struct live_options {
-	const char *file;
-	struct moment_query at;
-	long device, top;
-};
-
 static int by_size(const void *a, const void *b)
 {
 	const struct block *x = a, *y = b;
@@ -80,9 +74,8 @@ static void text(struct emit *out, const struct model *m, struct moment *mo,
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
-static int answer(const void *options, struct emit *out, struct command_moment *m)
+int run_live(const struct live_options *o, struct emit *out, struct command_moment *m)
 {
-	const struct live_options *o = options;
 	struct moment *mo = &m->moment;
 	struct view view = { .moment = mo,
 			     .classifier = m->classifier,
@@ -98,22 +91,3 @@ static int answer(const void *options, struct emit *out, struct command_moment *
 		text(out, &m->model, mo, &row, o->top);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_AT(struct live_options, "peak (default), end, oom, TIME, mark:NAME#K"),
-	OPTION_DEVICE(struct live_options),
-	OPTION_TOP(struct live_options, "rows of the table", 40),
-	{ 0 },
-};
-
-const struct command command_live = {
-	.name = "live",
-	.summary = "the blocks that are alive at a moment",
-	.text = "Prints the blocks that are alive at a moment, the largest first. A mark is the "
-		"start of a range (torch.profiler.record_function, NVTX): mark:NAME is its first, "
-		"mark:NAME#K its Kth. oom is the last time that memory ran out. Nanoseconds are "
-		"those of dump; 1.5s counts from the first event.",
-	.options = options,
-	COMMAND_MOMENT(struct live_options, answer),
-	COMMAND_FILE(struct live_options, RUN, COMMAND_ROWS),
-};

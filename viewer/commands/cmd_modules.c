@@ -9,13 +9,6 @@
 
 #define WHO 46
 
-struct modules_options {
-	const char *file;
-	struct moment_query at; /* no kind: none was given */
-	int category;		/* -1: all */
-	long device, top;
-};
-
 /* Nodes in the order that they are written in: each before its children. */
 struct nodes {
 	const struct flame *modules;
@@ -146,9 +139,8 @@ static uint64_t highest_pass(const struct timeline *t)
 	return best ? best->peak_seq : t->model.devices[t->device].blocks.peak.event.seq;
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+int run_modules(const struct modules_options *o, struct emit *out, struct recording *r)
 {
-	const struct modules_options *o = options;
 	struct timeline t = { 0 };
 	struct moment_query at = o->at;
 	struct snapshot s;
@@ -171,26 +163,3 @@ static int answer(const void *options, struct emit *out, struct recording *r)
 	timeline_close(&t);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct modules_options, at, "at", 0, MOMENT, "MOMENT",
-	       "as of live; default: highest forward or backward"),
-	OPTION(struct modules_options, category, "class", 0, CLASS, "CLASS",
-	       "blocks of this class (activations), or all", .initial = CATEGORY_activations,
-	       .words = "all"),
-	OPTION_DEVICE(struct modules_options),
-	OPTION(struct modules_options, top, "top", 0, NUMBER, "N",
-	       "leave out what is under 1/N (200); 0 = show all", .initial = 200),
-	{ 0 },
-};
-
-const struct command command_modules = {
-	.name = "modules",
-	.summary = "which modules hold the activations",
-	.text = "Prints the activations of a moment as a tree of the modules whose forward pass "
-		"made them, with the lines of each forward. Modules of one class that are called "
-		"from one line are one row.",
-	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct modules_options, RUN, COMMAND_ROWS),
-};

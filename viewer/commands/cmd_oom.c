@@ -5,11 +5,6 @@
 #include "../oom/oom_ranks.h"
 #include "command.h"
 
-struct oom_options {
-	char **files;
-	long nth, top;
-};
-
 static bool rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 {
 	const struct oom_ranks *all = ctx;
@@ -96,9 +91,8 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 	return rc;
 }
 
-static int run_oom(const void *options, struct emit *out)
+int run_oom(const struct oom_options *o, struct emit *out)
 {
-	const struct oom_options *o = options;
 	struct oom_ranks all;
 	int rc;
 
@@ -111,23 +105,3 @@ static int run_oom(const void *options, struct emit *out)
 	oom_ranks_free(&all);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct oom_options, nth, "nth", 0, NUMBER, "N",
-	       "the Nth refusal, from 1; default the last one"),
-	OPTION_TOP(struct oom_options, "lines of code to name", 10),
-	{ 0 },
-};
-
-const struct command command_oom = {
-	.name = "oom",
-	.summary = "why memory ran out, and what would have made it fit",
-	.text = "Explains why memory ran out: what was asked for and where, what was free and why "
-		"that was not enough, what held the rest, what grew since the step before, and "
-		"which changes would have made room, each with the bytes that it saves. FILE may "
-		"be a folder with the recordings of several ranks: the first to fail is explained. "
-		"Exit code 1 if memory never ran out.",
-	.options = options,
-	.run = run_oom,
-	COMMAND_LIST(struct oom_options),
-};

@@ -8,11 +8,6 @@
 
 #define WHO 37
 
-struct peak_options {
-	const char *file;
-	long device, top;
-};
-
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
 static void text_classes(struct emit *out, const struct peak_answer *a)
 {
@@ -53,9 +48,8 @@ static void text(struct emit *out, const struct peak_answer *a, const struct row
 	emit_top(out, class_line, &row->lines, columns, top, "  ");
 }
 
-static int answer(const void *options, struct emit *out, struct timeline *t)
+int run_peak(const struct peak_options *o, struct emit *out, struct timeline *t)
 {
-	const struct peak_options *o = options;
 	struct peak_answer a;
 	struct row_peak row;
 
@@ -66,19 +60,3 @@ static int answer(const void *options, struct emit *out, struct timeline *t)
 	peak_free(&a);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_DEVICE(struct peak_options),
-	OPTION_TOP(struct peak_options, "lines of code to name", 8),
-	{ 0 },
-};
-
-const struct command command_peak = {
-	.name = "peak",
-	.summary = "the peak, and the lines that hold it",
-	.text = "Prints when the peak was, in which step and phase, its classes, and the lines of "
-		"code that held most of it, each with its class.",
-	.options = options,
-	COMMAND_DEVICE(struct peak_options, answer),
-	COMMAND_FILE(struct peak_options, RUN, COMMAND_ROWS),
-};

@@ -6,10 +6,6 @@
 #include "command.h"
 #include "copying.h"
 
-struct recover_options {
-	const char *file, *output;
-};
-
 static void print(struct emit *out, const struct recording *r, uint64_t events,
 		  const struct recover_options *o)
 {
@@ -29,9 +25,8 @@ static void print(struct emit *out, const struct recording *r, uint64_t events,
 			  r->info->damaged_blocks, r->info->skipped_bytes);
 }
 
-static int run_recover(const void *options, struct emit *out)
+int run_recover(const struct recover_options *o, struct emit *out)
 {
-	const struct recover_options *o = options;
 	struct recording r;
 	uint64_t events;
 	int rc;
@@ -48,22 +43,3 @@ static int run_recover(const void *options, struct emit *out)
 	recording_close(&r);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct recover_options, output, "output", 'o', TEXT, "OUT",
-	       "file to write (needed)"),
-	{ 0 },
-};
-
-const struct command command_recover = {
-	.name = "recover",
-	.summary = "make a whole recording from a broken or interrupted one",
-	.text = "Copies every event that can be read, from the recording and from the live file "
-		"beside it "
-		"(FILE.live), into a new file. All other commands read broken and interrupted "
-		"recordings "
-		"as they are; recover is for keeping or sending them as one file.",
-	.options = options,
-	.run = run_recover,
-	COMMAND_FILE(struct recover_options, ONE, COMMAND_ONE),
-};

@@ -11,13 +11,6 @@
 #include "../replay/replay_own.h"
 #include "command.h"
 
-struct replay_options {
-	const char *file;
-	char **confs;
-	const char *capacity, *curve;
-	long device;
-};
-
 struct view {
 	struct requests_all all;
 	struct requests *requests;
@@ -241,9 +234,8 @@ static int show(struct view *v, const struct replay_options *o, struct emit *out
 	return o->curve ? curve(o->curve, v) : 0;
 }
 
-static int answer(const void *options, struct emit *out, struct recording *recording)
+int run_replay(const struct replay_options *o, struct emit *out, struct recording *recording)
 {
-	const struct replay_options *o = options;
 	struct view v = { 0 };
 	int rc;
 
@@ -268,26 +260,3 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 	replay_own_free(&v.recorded);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct replay_options, confs, "alloc-conf", 0, MANY, "CONF",
-	       "as in PYTORCH_CUDA_ALLOC_CONF; may be repeated"),
-	OPTION(struct replay_options, capacity, "capacity", 0, TEXT, "SIZE",
-	       "what the allocator can have; default: the device"),
-	OPTION(struct replay_options, curve, "curve", 0, TEXT, "FILE",
-	       "write reserved bytes after each request as CSV"),
-	OPTION_DEVICE(struct replay_options),
-	{ 0 },
-};
-
-const struct command command_replay = {
-	.name = "replay",
-	.summary = "the same requests with other allocator settings",
-	.text = "Puts the recorded requests through a model of PyTorch's caching allocator, with "
-		"each setting: what it would reserve, how often it would empty its cache and try "
-		"again, what it would refuse. Beside it what the requests need at least, and with "
-		"all addresses planned.",
-	.options = options,
-	.answer = answer,
-	COMMAND_FILE(struct replay_options, RUN, COMMAND_ONE),
-};

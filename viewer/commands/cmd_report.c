@@ -8,13 +8,6 @@
 #include "../classes/classify.h"
 #include "command.h"
 
-struct report_options {
-	const char *file;
-	long top;
-	bool steps;
-	bool with_peak; /* in JSON what `peak` says stands in a line of its own behind it */
-};
-
 static bool device_row(void *ctx, size_t i, struct row_report_device *row)
 {
 	struct report *r = ctx;
@@ -108,9 +101,8 @@ static void take_down(struct report *r)
 	free(r);
 }
 
-static int answer(const void *options, struct emit *out, struct recording *recording)
+int run_report(const struct report_options *o, struct emit *out, struct recording *recording)
 {
-	const struct report_options *o = options;
 	struct report *r = need_new(sizeof(*r));
 	int rc;
 
@@ -127,23 +119,3 @@ static int answer(const void *options, struct emit *out, struct recording *recor
 		take_down(r);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION_TOP(struct report_options, "lines of code to name", 12),
-	OPTION(struct report_options, steps, "steps", 0, SWITCH, NULL,
-	       "also the classes at the peak of each step"),
-	{ 0 },
-};
-
-const struct command command_report = {
-	.name = "report",
-	.summary = "how high the peak was, when, and what held it",
-	.text = "Prints for each device: the peak, when it was, which classes and lines of code "
-		"held it, how much the framework had cached, and what other libraries took. Bytes "
-		"are those of the framework's blocks; for programs without a framework, of CUDA "
-		"allocations.",
-	.options = options,
-	.answer = answer,
-	.with_peak = offsetof(struct report_options, with_peak),
-	COMMAND_FILE(struct report_options, RUN, COMMAND_ROWS),
-};

@@ -18,14 +18,7 @@
 #include "run_result.h"
 #include "simnotes.h"
 
-#define OUTPUT	       "GPUMEMTRACE_OUTPUT"
-#define DEFAULT_OUTPUT "gpumemtrace.%p.gmt"
-
-struct run_options {
-	const char *output, *sim, *stacks;
-	bool quiet;
-	char **command;
-};
+#define OUTPUT "GPUMEMTRACE_OUTPUT"
 
 /* "CARD" or "CARD,N". */
 static int set_card(const char *sim)
@@ -60,7 +53,7 @@ static int set_output(const char *given)
 
 	if (given && (!*given || !strcmp(given, "-")))
 		return outfile_check("-");
-	rc = run_output_absolute(own && *own ? own : DEFAULT_OUTPUT, absolute);
+	rc = run_output_absolute(own && *own ? own : RUN_OUTPUT, absolute);
 	if (!rc && given)
 		rc = run_output_clear(absolute);
 	if (!rc)
@@ -166,9 +159,8 @@ static void tell(const struct run_result *f, const struct values *values)
 	tell_values(values);
 }
 
-static int run_run(const void *options, struct emit *out)
+int run_run(const struct run_options *o, struct emit *out)
 {
-	const struct run_options *o = options;
 	struct read_values read = { 0 };
 	const struct values *values = &read.values;
 	struct timespec start;
@@ -194,25 +186,3 @@ static int run_run(const void *options, struct emit *out)
 		tell_why(code, values);
 	return code;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct run_options, output, "output", 'o', TEXT, "FILE",
-	       "recording to write; default " DEFAULT_OUTPUT),
-	OPTION(struct run_options, sim, "sim", 0, TEXT, "CARD[,N]",
-	       "on N simulated devices (h100-80g, mycard=24GiB)"),
-	OPTION(struct run_options, stacks, "stacks", 0, WORD, "WHICH",
-	       "python, native, all (default) or none", .words = "python native all none"),
-	OPTION(struct run_options, quiet, "quiet", 'q', SWITCH, NULL, "print nothing on stderr"),
-	{ 0 },
-};
-
-const struct command command_run = {
-	.name = "run",
-	.summary = "run a program and record its GPU memory",
-	.text = "Runs COMMAND and records every allocation of GPU memory. The program's output and "
-		"exit code do not change; at the end one line on stderr names the recording. In "
-		"FILE %p stands for the process id, %h for the host, %r for the rank.",
-	.options = options,
-	COMMAND_TAKES(struct run_options, OPERAND(struct run_options, command, "COMMAND", REST)),
-	.run = run_run,
-};

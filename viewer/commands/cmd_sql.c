@@ -11,12 +11,6 @@
 #include "command.h"
 #include "sql_rows.h"
 
-struct sql_options {
-	const char *query;
-	char **lake;
-	bool csv, schema;
-};
-
 /* ---- what there is ---- */
 
 /* Columns of all tables, of all partitions first: i counts through them. */
@@ -124,10 +118,8 @@ static int ask_recordings(const struct sql_options *o, struct emit *out)
 	return rc;
 }
 
-static int run_sql(const void *options, struct emit *out)
+int run_sql(const struct sql_options *o, struct emit *out)
 {
-	const struct sql_options *o = options;
-
 	if (o->csv && emit_json(out))
 		return say_error(EXIT_USAGE, "--csv and --json exclude each other; choose one");
 	if (o->schema)
@@ -145,24 +137,3 @@ static int run_sql(const void *options, struct emit *out)
 	}
 	return ask_recordings(o, out);
 }
-
-static const struct option_row options[] = {
-	OPTION(struct sql_options, csv, "csv", 0, SWITCH, NULL,
-	       "print CSV, the first line names the columns"),
-	OPTION(struct sql_options, schema, "schema", 0, SWITCH, NULL,
-	       "list tables, columns and ready questions"),
-	{ 0 },
-};
-
-const struct command command_sql = {
-	.name = "sql",
-	.summary = "ask collected runs, or recordings, in SQL",
-	.text = "Runs a query in DuckDB over a lake that collect made: its tables and ready "
-		"questions by their names. A recording, several, or a folder of them can be asked "
-		"directly too, also for the tables allocations and events. DuckDB is taken from "
-		"the Python that has it: pip install duckdb.",
-	.options = options,
-	COMMAND_TAKES(struct sql_options, OPERAND(struct sql_options, query, "QUERY", OPTIONAL),
-		      OPERAND(struct sql_options, lake, "LAKE", MANY)),
-	.run = run_sql,
-};

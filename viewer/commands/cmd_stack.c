@@ -11,11 +11,6 @@
 #include "../stacks/stacks.h"
 #include "command.h"
 
-struct stack_options {
-	const char *file, *id;
-	bool python, native, full, all;
-};
-
 /* The statement, "" if the recording does not have it. */
 static const char *statement(const struct stacks *s, const struct frame *f)
 {
@@ -163,9 +158,8 @@ static int answer(struct emit *out, struct recording *r, const struct stack_opti
 	return rc;
 }
 
-static int run_stack(const void *options, struct emit *out)
+int run_stack(const struct stack_options *o, struct emit *out)
 {
-	const struct stack_options *o = options;
 	struct recording r;
 	uint32_t id = 0;
 	int rc = 0;
@@ -184,28 +178,3 @@ static int run_stack(const void *options, struct emit *out)
 	recording_close(&r);
 	return rc;
 }
-
-static const struct option_row options[] = {
-	OPTION(struct stack_options, python, "python", 0, SWITCH, NULL, "Python frames only"),
-	OPTION(struct stack_options, native, "native", 0, SWITCH, NULL, "native frames only"),
-	OPTION(struct stack_options, all, "all", 0, SWITCH, NULL,
-	       "every stack that an event has (JSON: one a line)"),
-	OPTION(struct stack_options, full, "full", 0, SWITCH, NULL,
-	       "C++ names with parameters, whole paths"),
-	{ 0 },
-};
-
-const struct command command_stack = {
-	.name = "stack",
-	.summary = "the frames of one stack",
-	.text = "Prints the frames of the stack with that id (live and dump give the ids), "
-		"innermost first. Python frames stand in place of the interpreter's own. Names of "
-		"native functions come from the libraries on this machine whose build-id is the "
-		"recorded one.",
-	.options = options,
-	COMMAND_TAKES(struct stack_options, OPERAND(struct stack_options, file, "FILE", ONE),
-		      OPERAND(struct stack_options, id, "ID", OPTIONAL)),
-	.run = run_stack,
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct stack_options, file),
-};

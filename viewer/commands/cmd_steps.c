@@ -8,11 +8,6 @@
 
 #define WHAT 22 /* columns for what the peak was for */
 
-struct steps_options {
-	const char *file;
-	long device, top;
-};
-
 struct view {
 	struct timeline *timeline;
 	bool lines;	   /* rows of text, up to `most` steps; 0 = all */
@@ -138,9 +133,8 @@ static void text(struct emit *out, const struct row_steps *row, const struct vie
 	emit_columns(out, steps_row, &row->rows, columns, 0);
 }
 
-static int answer(const void *options, struct emit *out, struct timeline *v)
+int run_steps(const struct steps_options *o, struct emit *out, struct timeline *v)
 {
-	const struct steps_options *o = options;
 	struct view view = { .timeline = v,
 			     .lines = !emit_json(out),
 			     .most = o->top > 0 ? (size_t)o->top : 0 };
@@ -166,20 +160,3 @@ static int answer(const void *options, struct emit *out, struct timeline *v)
 		text(out, &row, &view, peak);
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_DEVICE(struct steps_options),
-	OPTION_TOP(struct steps_options, "steps to show", 8),
-	{ 0 },
-};
-
-const struct command command_steps = {
-	.name = "steps",
-	.summary = "the training steps, and the peak of each of their phases",
-	.text = "Finds the training steps and prints for each, and for its forward, backward and "
-		"optimizer: the peak, what was still allocated at the end, and the growth. JSON "
-		"has every step.",
-	.options = options,
-	COMMAND_DEVICE(struct steps_options, answer),
-	COMMAND_FILE(struct steps_options, RUN, COMMAND_ROWS),
-};

@@ -6,12 +6,6 @@
 #include "../answers/parts.h"
 #include "command.h"
 
-struct timeline_options {
-	const char *file, *by;
-	long device, points, height;
-	bool ascii;
-};
-
 /* Everything about one device. */
 struct view {
 	struct timeline *timeline;
@@ -130,9 +124,8 @@ static int fill(struct view *v, enum envelope_axis axis, size_t most)
 	return rc;
 }
 
-static int answer(const void *options, struct emit *out, struct timeline *t)
+int run_timeline(const struct timeline_options *o, struct emit *out, struct timeline *t)
 {
-	const struct timeline_options *o = options;
 	bool events = o->by && !strcmp(o->by, "events");
 	struct view v = { .timeline = t };
 	int rc =
@@ -146,37 +139,9 @@ static int answer(const void *options, struct emit *out, struct timeline *t)
 	return rc;
 }
 
-static int check(void *options)
+int check_timeline(struct timeline_options *o)
 {
-	const struct timeline_options *o = options;
-
 	if (o->points > 1000000 || o->height > 1000)
 		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000");
 	return 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_DEVICE(struct timeline_options),
-	OPTION(struct timeline_options, points, "points", 0, NUMBER, "N",
-	       "columns; default the terminal's; of JSON 1000"),
-	OPTION(struct timeline_options, height, "height", 0, NUMBER, "N",
-	       "rows of the chart; default 16"),
-	OPTION(struct timeline_options, by, "by", 0, WORD, "AXIS",
-	       "time (default), or events: as many in each column", .words = "time events"),
-	OPTION(struct timeline_options, ascii, "ascii", 0, SWITCH, NULL,
-	       "letters in place of blocks"),
-	{ 0 },
-};
-
-const struct command command_timeline = {
-	.name = "timeline",
-	.summary = "a chart of memory by class over time",
-	.text = "Draws the memory of a device over the run, the classes on top of each other. A "
-		"column is as high as the most that was allocated within it, so no spike is lost; "
-		"below stand the phase that took most of its time, and the steps. JSON has the "
-		"reduced series: least, most and last of each bucket, exact, with the classes.",
-	.options = options,
-	.check = check,
-	COMMAND_DEVICE(struct timeline_options, answer),
-	COMMAND_FILE(struct timeline_options, RUN, COMMAND_ROWS),
-};

@@ -18,11 +18,6 @@
 
 enum { BAR = 36, WHO = 50 };
 
-struct top_options {
-	const char *what;
-	long device, top, every;
-};
-
 /* What one frame shows. */
 struct view {
 	struct following f;
@@ -227,9 +222,8 @@ static int look_once(struct emit *out, const struct top_options *o, const char *
 	return rc;
 }
 
-static int run_top(const void *options, struct emit *out)
+int run_top(const struct top_options *o, struct emit *out)
 {
-	const struct top_options *o = options;
 	struct view v = { .f = { .device = o->device } };
 	char path[PATH_MAX];
 	long pid;
@@ -237,7 +231,7 @@ static int run_top(const void *options, struct emit *out)
 
 	if (o->every < 1 || o->every > 3600)
 		return say_error(EXIT_USAGE, "--every takes 1 to 3600 seconds");
-	rc = running_find(o->what, path, &pid);
+	rc = running_find(o->file, path, &pid);
 	if (rc)
 		return rc;
 	if (emit_json(out) || !screen_open())
@@ -249,24 +243,3 @@ static int run_top(const void *options, struct emit *out)
 	screen_close();
 	return rc ? look_once(out, o, path) : 0;
 }
-
-static const struct option_row options[] = {
-	OPTION_DEVICE(struct top_options),
-	OPTION_TOP(struct top_options, "lines of code to name", 10),
-	OPTION(struct top_options, every, "every", 0, NUMBER, "S",
-	       "seconds between two looks, at least; default 1", .initial = 1),
-	{ 0 },
-};
-
-const struct command command_top = {
-	.name = "top",
-	.summary = "what a running process holds now",
-	.text = "Follows a process that is being recorded, by its id or by its recording: memory "
-		"by class, the lines of code that hold most, the step and the phase. q quits. If "
-		"stdin or stdout is not a terminal, and with --json, one look is printed.",
-	.options = options,
-	COMMAND_TAKES(struct top_options, OPERAND(struct top_options, what, "PID|FILE", ONE)),
-	.run = run_top,
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct top_options, what),
-};

@@ -9,10 +9,6 @@
 #include "../recording/tally.h"
 #include "command.h"
 
-struct verify_options {
-	const char *file;
-};
-
 /* A number of the document that should be 0, and the sentence for when it is not. */
 static const struct finding {
 	size_t number; /* offset in the document */
@@ -138,23 +134,11 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	return v.ok ? EXIT_OK : EXIT_CHECK;
 }
 
-static int answer(const void *options, struct emit *out, struct recording *r)
+int run_verify(const struct verify_options *o, struct emit *out, struct recording *r)
 {
 	struct tally t = { .defs = &r->defs };
 	int rc = recording_run(r, UINT64_MAX, tally_event, &t);
 
-	(void)options;
+	(void)o;
 	return rc ? rc : report(out, r, &t);
 }
-
-const struct command command_verify = {
-	.name = "verify",
-	.summary = "check that a recording is whole",
-	.text = "Reads every block, event and definition. Exit code 0: all is well; 1: something "
-		"is damaged "
-		"or lost, and what; 3: not a recording at all. A program that was killed leaves a "
-		"good "
-		"recording as long as its .live file is beside it.",
-	.answer = answer,
-	COMMAND_FILE(struct verify_options, RUN, COMMAND_ROWS),
-};

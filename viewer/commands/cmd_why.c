@@ -7,13 +7,6 @@
 #include "../classes/classify.h"
 #include "command.h"
 
-struct why_options {
-	const char *file, *addr;
-	struct moment_query at;
-	long device;
-	uint64_t address;
-};
-
 /* The block that holds the address: blocks are in order of address. */
 static const struct block *block_at(const struct moment *mo, uint64_t addr)
 {
@@ -79,9 +72,8 @@ static void print(struct emit *out, struct command_moment *m, const struct block
 	text(out, &row);
 }
 
-static int answer(const void *options, struct emit *out, struct command_moment *m)
+int run_why(const struct why_options *o, struct emit *out, struct command_moment *m)
 {
-	const struct why_options *o = options;
 	const struct block *b = block_at(&m->moment, o->address);
 
 	if (!b)
@@ -90,9 +82,8 @@ static int answer(const void *options, struct emit *out, struct command_moment *
 	return 0;
 }
 
-static int check(void *options)
+int check_why(struct why_options *o)
 {
-	struct why_options *o = options;
 	char *end;
 
 	errno = 0;
@@ -102,24 +93,3 @@ static int check(void *options)
 	return say_error(EXIT_USAGE, "\"%s\" is not an address: give it as 0x7f12... or in decimal",
 			 o->addr);
 }
-
-static const struct option_row options[] = {
-	OPTION_AT(struct why_options, "peak (default), end, oom, TIME, mark:NAME#K"),
-	OPTION_DEVICE(struct why_options),
-	{ 0 },
-};
-
-const struct command command_why = {
-	.name = "why",
-	.summary = "the class of a block, and the reason",
-	.text = "Prints the class of the block that holds an address at a moment (any address "
-		"inside "
-		"it will do), how sure that is, and what it rests on. `live` lists the blocks.",
-	.options = options,
-	.check = check,
-	COMMAND_MOMENT(struct why_options, answer),
-	COMMAND_TAKES(struct why_options, OPERAND(struct why_options, file, "FILE", ONE),
-		      OPERAND(struct why_options, addr, "ADDR", ONE)),
-	.ranks = COMMAND_ONE,
-	.file = offsetof(struct why_options, file),
-};

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A command of the tool: one file cmd_NAME.c that defines `const struct command command_NAME`, and
- * one row in commands.def.
- */
+/* A command of the tool: what it takes stands in commands.def, what it does in cmd_NAME.c. */
 #ifndef VIEWER_COMMAND_H
 #define VIEWER_COMMAND_H
 
+#include "../answers/account.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../documents/columns.h"
@@ -56,36 +54,45 @@ struct command {
 	bool (*plain)(void *options);
 };
 
-/* What it takes besides options: rows of the struct `type` that its tables fill. */
-#define COMMAND_TAKES(type, ...)                                       \
-	.size = sizeof(type), .operands = (const struct operand_row[]) \
-	{                                                              \
-		__VA_ARGS__,                                           \
-		{                                                      \
-			0                                              \
-		}                                                      \
-	}
-#define OPERAND(type, member, name, kind)                      \
-	{                                                      \
-		(name), OPERAND_##kind, offsetof(type, member) \
-	}
-
-/* Of a command whose operand is FILE, the member of the struct `type` that holds it. */
-#define COMMAND_OPERAND(type, member, kind, of_many)                                              \
-	COMMAND_TAKES(type, OPERAND(type, member, "FILE", kind)), .file = offsetof(type, member), \
-								  .ranks = (of_many)
-#define COMMAND_FILE(type, operand, of_many) COMMAND_OPERAND(type, file, operand, of_many)
-#define COMMAND_LIST(type)		     COMMAND_OPERAND(type, files, MANY, COMMAND_ALL)
-
-#define COMMAND_DEVICE(type, f) .of_device = (f), .device = offsetof(type, device)
-#define COMMAND_MOMENT(type, f) \
-	.of_moment = (f), .device = offsetof(type, device), .at = offsetof(type, at)
-
 /* Runs it on one recording. An exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);
 
-#define COMMAND(name) extern const struct command command_##name;
+/* clang-format off */
+/* The C types of options and operands. */
+#define TYPE_SWITCH   bool
+#define TYPE_TEXT     const char *
+#define TYPE_NUMBER   long
+#define TYPE_FIGURE   double
+#define TYPE_WORD     const char *
+#define TYPE_CLASS    int
+#define TYPE_MOMENT   struct moment_query
+#define TYPE_MANY     char **
+#define TYPE_ONE      const char *
+#define TYPE_OPTIONAL const char *
+#define TYPE_REST     char **
+#define TYPE_RUN      const char *
+
+/* struct NAME_options */
+#define COMMAND(c, ...) struct c##_options {
+#define OPERAND(c, member, name, kind) TYPE_##kind member;
+#define OPTION(c, member, name, letter, kind, ...) TYPE_##kind member;
+#define KEEP(c, type, member) type member;
+#define END(c) };
 #include "commands.def"
-#undef COMMAND
+
+/* run_NAME in cmd_NAME.c, by what it gets; an exit code. check_NAME: 0, or it was said what is
+ * wrong with the options. */
+#define GETS_RUN       struct emit *out
+#define GETS_RECORDING struct emit *out, struct recording *r
+#define GETS_TIMELINE  struct emit *out, struct timeline *t
+#define GETS_MOMENT    struct emit *out, struct command_moment *m
+#define COMMAND(c, gets, ...)                                          \
+	extern const struct command command_##c;                       \
+	int run_##c(const struct c##_options *o, GETS_##gets);
+#define CHECK(c) int check_##c(struct c##_options *o);
+#include "commands.def"
+/* clang-format on */
+
+bool plain_diff(void *options);
 
 #endif

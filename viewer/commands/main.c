@@ -14,9 +14,8 @@
 #include "pager.h"
 
 static const struct command *const commands[] = {
-#define COMMAND(name) &command_##name,
+#define COMMAND(name, ...) &command_##name,
 #include "commands.def"
-#undef COMMAND
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

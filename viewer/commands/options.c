@@ -20,16 +20,16 @@ struct parse {
 };
 
 static const struct option_row common_rows[] = {
-	OPTION(struct options_common, json, "json", 0, SWITCH, NULL, "print JSON"),
-	OPTION(struct options_common, help, "help", 'h', SWITCH, NULL, "print this text"),
-	OPTION(struct options_common, no_pager, "no-pager", 0, SWITCH, NULL,
-	       "print long text as it is"),
+	OPTION_ROW(struct options_common, json, "json", 0, SWITCH, NULL, "print JSON"),
+	OPTION_ROW(struct options_common, help, "help", 'h', SWITCH, NULL, "print this text"),
+	OPTION_ROW(struct options_common, no_pager, "no-pager", 0, SWITCH, NULL,
+		   "print long text as it is"),
 	{ 0 },
 };
 
 const struct option_row options_of_ranks[] = {
-	OPTION(struct options_common, rank, "rank", 0, TEXT, "N",
-	       "of several recordings, that of this rank"),
+	OPTION_ROW(struct options_common, rank, "rank", 0, TEXT, "N",
+		   "of several recordings, that of this rank"),
 	{ 0 },
 };
 

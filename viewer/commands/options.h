@@ -35,19 +35,11 @@ struct option_row {
 };
 
 /* A row of the struct `type`; behind it what else there is to say of it. */
-#define OPTION(type, member, long_name, short_name, of_kind, value, text, ...)                   \
+#define OPTION_ROW(type, member, long_name, short_name, of_kind, value, text, ...)               \
 	{                                                                                        \
 		.name = (long_name), .letter = (short_name), .kind = OPTION_##of_kind,           \
 		.offset = offsetof(type, member), .argument = (value), .help = text, __VA_ARGS__ \
 	}
-
-/* Rows that many commands have. */
-#define OPTION_DEVICE(type)                            \
-	OPTION(type, device, "device", 0, NUMBER, "N", \
-	       "device; default: the one with the highest peak", .initial = -1)
-#define OPTION_TOP(type, what, n) \
-	OPTION(type, top, "top", 0, NUMBER, "N", what "; default " #n ", 0 = all", .initial = n)
-#define OPTION_AT(type, text) OPTION(type, at, "at", 0, MOMENT, "MOMENT", text, .initial = AT_PEAK)
 
 enum operand_kind {
 	OPERAND_ONE = 1,  /* const char * */

@@ -5,6 +5,8 @@
 
 #include <limits.h>
 
+#define RUN_OUTPUT "gpumemtrace.%p.gmt" /* where it is not said */
+
 /* The pattern with the folder of now before it, so that it means the same wherever the program
  * goes. 0, or a sentence was said and the exit code. */
 int run_output_absolute(const char *pattern, char absolute[PATH_MAX]);

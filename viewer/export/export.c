@@ -32,7 +32,7 @@ int export_moment(struct export *x, struct export_moment *m)
 	int rc;
 
 	*m = (struct export_moment){ 0 };
-	rc = moments_take(&x->recording, &x->facts, mo, &x->query, x->options->device);
+	rc = moments_take(&x->recording, &x->facts, mo, &x->query, x->device);
 	if (rc)
 		return rc;
 	m->classes = need_new(mo->count + 1);

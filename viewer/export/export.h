@@ -13,14 +13,10 @@
 #include "../recording/recording.h"
 #include "../stacks/owners.h"
 
-struct export_options {
-	const char *file, *to, *output, *at, *stacks, *table, *columns;
-	long device;
-};
-
 struct export
 {
-	const struct export_options *options;
+	const char *file, *which, *columns; /* which frames, which columns of events; NULL = all */
+	long device;
 	struct recording recording;
 	struct model facts;	   /* after the whole run */
 	struct moment_query query; /* of --at, found in that run */

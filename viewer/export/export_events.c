@@ -181,8 +181,8 @@ int export_event_table(struct export *x)
 	struct arrow_events t = { .table = { .row = arrow_event, .ctx = &t } };
 	int rc = 0;
 
-	if (x->options->columns)
-		rc = choose(&t.table, x->options->columns);
+	if (x->columns)
+		rc = choose(&t.table, x->columns);
 	else
 		for (; t.table.count < EVENT_COLUMNS; t.table.count++)
 			t.table.what[t.table.count] = (enum event_column)t.table.count;

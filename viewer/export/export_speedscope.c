@@ -110,7 +110,7 @@ static void write_all(struct speedscope *s)
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 	      "\"exporter\":\"gpumemtrace " VIEWER_VERSION "\",\"name\":",
 	      s->f);
-	emit_json_string(s->f, s->x->options->file, strlen(s->x->options->file));
+	emit_json_string(s->f, s->x->file, strlen(s->x->file));
 	fputs(",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[", s->f);
 	write_frames(s);
 	fputs("]},\n\"profiles\":[\n", s->f);

@@ -68,7 +68,7 @@ static bool is_recorder(const struct frame *f)
 
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x)
 {
-	const char *which = x->options->stacks ? x->options->stacks : "all";
+	const char *which = x->which ? x->which : "all";
 	size_t n = export_frames(x, s->stack, s->seq), kept = 0;
 	struct frame *frames = x->stacks.frames;
 

@@ -30,8 +30,7 @@ static void block_row(void *ctx, const struct export_cell *cells)
 
 int lake_allocation_rows(struct lake_writer *w, struct recording *r)
 {
-	struct export_options none = { .device = -1 };
-	struct export x = { .options = &none };
+	struct export x = { .device = -1 };
 	struct large large = { .w = w };
 	int rc = recording_open(&x.recording, r->path);
 
