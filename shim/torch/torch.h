@@ -9,6 +9,11 @@
 
 #include "../capture.h"
 
+/* "" where it is not known. */
+struct torch_release {
+	char version[64], cuda[16];
+};
+
 /* Offsets that differ between releases (torch_versions.def). */
 struct torch_layout {
 	uint16_t offset, dtype, variable;
@@ -27,7 +32,9 @@ struct torch_memory {
 	int32_t device;
 };
 
-/* The layout of the release that is loaded; NULL = none, or not a verified one. */
+/* The release that is loaded; NULL = none. */
+const struct torch_release *torch_release(void);
+/* Its layout; NULL = none, or not a verified one. */
 const struct torch_layout *torch_layout(void);
 const struct torch_function *torch_function(void); /* the same */
 bool torch_old_strings(void); /* built with the C++ library's old std::string */

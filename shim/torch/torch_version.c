@@ -46,11 +46,10 @@ static const struct function_release {
 
 static struct {
 	uint32_t state;
-	uint32_t generation; /* that has the facts below in its file */
 	const struct torch_layout *layout;
 	const struct torch_function *function;
 	bool old_strings;
-	char version[64], cuda[16];
+	struct torch_release release;
 } torch;
 
 void *torch_real(void **cache, const char *name)
@@ -95,13 +94,14 @@ static bool read_version(void)
 	n = os_read_file(path, text, sizeof(text) - 1);
 	if (n > 0) {
 		text[n] = 0;
-		quoted(text, "\ncuda", torch.cuda, sizeof(torch.cuda));
-		return quoted(text, "\n__version__", torch.version, sizeof(torch.version));
+		quoted(text, "\ncuda", torch.release.cuda, sizeof(torch.release.cuda));
+		return quoted(text, "\n__version__", torch.release.version,
+			      sizeof(torch.release.version));
 	}
 	strcpy(slash, "/../build-version");
-	n = os_read_file(path, torch.version, sizeof(torch.version) - 1);
+	n = os_read_file(path, torch.release.version, sizeof(torch.release.version) - 1);
 	if (n > 0)
-		torch.version[strcspn(torch.version, "\r\n")] = 0;
+		torch.release.version[strcspn(torch.release.version, "\r\n")] = 0;
 	return n > 0;
 }
 
@@ -109,7 +109,7 @@ static bool read_version(void)
 static void look_up_release(void)
 {
 	char *dot;
-	long major = strtol(torch.version, &dot, 10);
+	long major = strtol(torch.release.version, &dot, 10);
 	long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : -1;
 
 	for (unsigned i = 0; i < sizeof(releases) / sizeof(releases[0]); i++)
@@ -164,46 +164,7 @@ bool torch_tags(void)
 	return gmt_recording() && gmt_config.tags && torch_layout();
 }
 
-static void fact(const char *key, const char *value)
+const struct torch_release *torch_release(void)
 {
-	gmt_meta(key, value, strlen(value));
+	return ready() ? &torch.release : NULL;
 }
-
-static void unverified(const char *key)
-{
-	char text[160];
-
-	snprintf(text, sizeof(text), "off: torch %.64s is not in the table of verified versions",
-		 torch.version[0] ? torch.version : "(unknown)");
-	fact(key, text);
-}
-
-static void tell(void)
-{
-	if (torch.version[0])
-		fact("torch.version", torch.version);
-	if (torch.cuda[0])
-		fact("torch.cuda", torch.cuda);
-	if (!gmt_config.tags)
-		fact("torch.tags", "off: GPUMEMTRACE_TAGS");
-	else if (torch.layout)
-		fact("torch.tags", "on");
-	else
-		unverified("torch.tags");
-	if (gmt_config.tags && torch.layout && torch_sizes())
-		fact("torch.sizes", "on");
-	if (torch.layout)
-		torch_ranges_start();
-	else
-		unverified("torch.ranges");
-}
-
-static void torch_start(void)
-{
-	if (ready() && torch.generation != gmt_generation()) {
-		torch.generation = gmt_generation();
-		tell();
-	}
-}
-
-GMT_SOURCE(torch, torch_start, NULL, NULL);

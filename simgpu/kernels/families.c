@@ -5,7 +5,6 @@
  */
 #include <string.h>
 #include "kernels.h"
-#include "numbers.h"
 
 static const struct family families[] = {
 	{ "vectorized_elementwise_kernel<", elements_parse, elements_launch, false },
@@ -80,29 +79,4 @@ const struct family *family_find(const char *text)
 		if (strstr(text, families[i].mark))
 			return &families[i];
 	return NULL;
-}
-
-int64_t call_number(const struct call *c, int i)
-{
-	char type = text_type(text_parameter(c->k, i));
-
-	return type ? (int64_t)number_load(type, c->args[i]) : -1;
-}
-
-void *call_address(const struct call *c, int i)
-{
-	void *address = *(void **)c->args[i];
-
-	return sim_is_device_ptr(address) ? address : NULL;
-}
-
-bool kernel_launch(const void *host, const unsigned int grid[3], void **args)
-{
-	struct call c = { .args = args, .grid = { grid[0], grid[1], grid[2] } };
-
-	c.k = args ? kernel_find(host) : NULL;
-	if (!c.k)
-		return false;
-	contents_begin();
-	return (c.k->family && c.k->family->launch(&c)) || signature_forget(&c);
 }

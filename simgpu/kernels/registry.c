@@ -102,3 +102,14 @@ struct kernel *kernel_find(const void *host)
 	pthread_mutex_unlock(&lock);
 	return k;
 }
+
+bool kernel_launch(const void *host, const unsigned int grid[3], void **args)
+{
+	struct call c = { .args = args, .grid = { grid[0], grid[1], grid[2] } };
+
+	c.k = args ? kernel_find(host) : NULL;
+	if (!c.k)
+		return false;
+	contents_begin();
+	return (c.k->family && c.k->family->launch(&c)) || signature_forget(&c);
+}

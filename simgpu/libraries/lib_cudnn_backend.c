@@ -40,15 +40,6 @@ static struct cudnn_node *check(void *handle)
 	return sim_handle_check(handle, CUDNN_NODE);
 }
 
-struct cudnn_attribute *cudnn_attribute(const struct cudnn_node *d, int name)
-{
-	struct cudnn_attribute *a = d ? d->attributes : NULL;
-
-	while (a && a->name != name)
-		a = a->next;
-	return a;
-}
-
 static size_t element_bytes(int type)
 {
 	switch (type) {

@@ -7,6 +7,15 @@
  */
 #include "lib_cudnn_graph.h"
 
+struct cudnn_attribute *cudnn_attribute(const struct cudnn_node *d, int name)
+{
+	struct cudnn_attribute *a = d ? d->attributes : NULL;
+
+	while (a && a->name != name)
+		a = a->next;
+	return a;
+}
+
 #define BACKWARD_PRODUCTS 5
 
 static const struct cudnn_node *child(const struct cudnn_node *d, int name)

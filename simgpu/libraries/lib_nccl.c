@@ -11,8 +11,6 @@
 
 #define BASE_BYTES (8 * MIB)
 
-char nccl_last_error[96];
-
 struct nccl_comm *nccl_check(const void *handle)
 {
 	return sim_handle_check((void *)handle, NCCL_COMM);

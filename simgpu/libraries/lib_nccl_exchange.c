@@ -13,6 +13,8 @@
 #define CHUNK	 16384
 #define CHECK_MS 100 /* that the others live */
 
+char nccl_last_error[96];
+
 struct exchange {
 	struct pending pending; /* first */
 	struct nccl_comm *comm;

@@ -20,25 +20,6 @@ static void *stream_of(uintptr_t handle)
 	return NULL;
 }
 
-void lib_launch(void *stream)
-{
-	stream_work(stream, NODE_KERNEL, time_of_kernel(1, 1));
-}
-
-void lib_product(void *stream, double operations, int cuda_type, double bytes)
-{
-	stream_work(stream, NODE_KERNEL, time_of_product(operations, cuda_type, bytes));
-}
-
-void lib_collective(void *stream, double bytes, int ranks)
-{
-	struct node_spec spec = { .type = NODE_KERNEL, .ns = time_of_collective(bytes, ranks) };
-	struct sim_stream *s = stream_find(stream);
-
-	if (s && !stream_captures(stream, &spec))
-		clock_work(s, &(struct work){ .ns = spec.ns, .collective = true });
-}
-
 /* Beyond the arguments of most functions: there it only matters for a count. */
 #define WORDS_FORGOTTEN 20
 

@@ -7,16 +7,6 @@
 #include "../base/need.h"
 #include "import_parts.h"
 
-bool import_visit(struct import *im)
-{
-	if (im->budget) {
-		im->budget--;
-		return true;
-	}
-	im->error = "the same lists stand in it again and again";
-	return false;
-}
-
 enum import_action import_action(const struct import *im, const struct pickle_value *entry)
 {
 	static const char *const names[] = {

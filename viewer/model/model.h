@@ -176,8 +176,6 @@ uint64_t model_ooms(const struct model_device *d);
 bool model_has_memory(const struct model_device *d); /* it had some, or was refused it */
 /* The device with the highest peak, -1 if there is none. */
 int model_main_device(const struct model *m);
-/* Buckets of gradients older than this one hold `before` bytes: it holds gradients too by now. */
-bool model_bucket_filled(const struct model *m, uint64_t before);
 bool model_is_device_memory(uint64_t memory); /* enum gmt_mem: it takes room on a device */
 
 #endif

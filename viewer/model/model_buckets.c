@@ -37,6 +37,12 @@ static uint64_t bytes_before(const struct model *m, size_t i)
 	return bytes;
 }
 
+/* Those that are older hold `before` bytes. */
+static bool is_filled(const struct model *m, uint64_t before)
+{
+	return m->grads_live && (!m->tags || m->grad_bytes > before);
+}
+
 /* Which ones do may change with any of a few facts. */
 void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 {
@@ -49,7 +55,7 @@ void model_look_at_buckets(struct model *m, const struct gmt_event *e)
 	m->buckets_changed = false;
 	for (size_t i = 0; i < m->bucket_count; i++) {
 		struct history *b = m->bucket_list[i].block;
-		bool filled = model_bucket_filled(m, bytes_before(m, i));
+		bool filled = is_filled(m, bytes_before(m, i));
 
 		if (filled != b->holds_gradients)
 			model_change(m, b, filled ? CHANGE_FILLED : CHANGE_EMPTIED, e);

@@ -6,23 +6,6 @@
  */
 #include "model_parts.h"
 
-bool model_is_device_memory(uint64_t memory)
-{
-	return memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED || memory == GMT_MEM_ASYNC ||
-	       memory == GMT_MEM_ARRAY || memory == GMT_MEM_PHYSICAL;
-}
-
-static bool is_host_memory(uint64_t memory)
-{
-	return memory == GMT_MEM_HOST || memory == GMT_MEM_REGISTERED;
-}
-
-/* With the framework's cudaMallocAsync backend its calls are its blocks. */
-bool model_is_framework_block(const struct gmt_event *e)
-{
-	return e->arg0 == GMT_MEM_ASYNC && e->flags & GMT_FLAG_FRAMEWORK;
-}
-
 static bool is_segment(uint64_t memory, unsigned flags)
 {
 	return (memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED) &&
@@ -40,7 +23,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 {
 	struct model_device *d = model_device(m, b->block.device);
 
-	if (is_host_memory(b->block.memory))
+	if (model_is_host_memory(b->block.memory))
 		model_fall(&m->host, b->block.size);
 	else if (d && model_is_device_memory(b->block.memory)) {
 		model_fall(&d->driver, b->block.size);
@@ -89,7 +72,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 	b = model_birth(m, &m->memory, e);
 	b->block.memory = e->arg0;
 	model_row_born(m, b, LIFE_MEMORY);
-	if (is_host_memory(e->arg0))
+	if (model_is_host_memory(e->arg0))
 		model_rise(m, &m->host, e->size, e);
 	if (!d || !model_is_device_memory(e->arg0))
 		return;
@@ -257,7 +240,7 @@ void model_ctx_destroy(struct model *m, const struct gmt_event *e)
 
 		while ((b = live_from(trees[t], from)) && from != UINT64_MAX) {
 			from = b->block.addr == UINT64_MAX ? UINT64_MAX : b->block.addr + 1;
-			if (b->block.device != e->device || is_host_memory(b->block.memory))
+			if (b->block.device != e->device || model_is_host_memory(b->block.memory))
 				continue;
 			if (t == 0)
 				unmap_one(m, b, e);

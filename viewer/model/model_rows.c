@@ -1,88 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the replay knows of a block becomes a row of the table of lives: half of it at the birth,
- * the rest at the death or when all events were seen. And back: a row as a block.
- */
-#include "../base/need.h"
+/* A row of the table of lives as a block, and the changes that it went through. */
 #include "model_parts.h"
-
-void model_row_born(struct model *m, struct history *b, enum life_layer layer)
-{
-	struct position p = { .seq = b->block.seq,
-			      .ns = b->block.born_ns,
-			      .step = b->step,
-			      .stream = b->block.stream,
-			      .thread = b->block.thread,
-			      .forwards = b->born_forward,
-			      .backwards = b->born_backward,
-			      .steps = b->born_steps,
-			      .device = b->block.device,
-			      .flags = b->block.flags,
-			      .memory = b->block.memory,
-			      .stage = b->stage,
-			      .layer = layer,
-			      .after_forward = b->after_forward,
-			      .after_step = b->after_step,
-			      .in_node = b->in_node,
-			      .asked = m->spans.asked && b->stage == STAGE_BACKWARD };
-	const struct life_request request = { b->block.size, b->block.stack, b->block.name };
-	struct life *life;
-
-	p.counts = layer == LIFE_BLOCK ||
-		   (layer != LIFE_MAPPED && b->block.device >= 0 &&
-		    b->block.device < MODEL_DEVICES && model_is_device_memory(b->block.memory));
-	b->block.life = lives_add(&m->lives, &request) + 1;
-	life = lives_at(&m->lives, b->block.life - 1);
-	life->addr = b->block.addr;
-	life->born = lives_moment(&m->lives, &p);
-	if (p.counts && b->signs & STACK_BUCKET)
-		model_add_bucket(m, b, layer);
-}
 
 void model_change(struct model *m, const struct history *b, enum life_change change,
 		  const struct gmt_event *e)
 {
 	if (b->block.life)
 		lives_note(&m->lives, change, b->block.life - 1, e->seq, e->time_ns);
-}
-
-static void write_facts(struct model *m, struct history *b)
-{
-	b->facts.handle = b->block.handle;
-	lives_put_facts(&m->lives, lives_at(&m->lives, b->block.life - 1), &b->facts);
-}
-
-void model_row_died(struct model *m, struct history *b, const struct gmt_event *e)
-{
-	const struct position p = { .seq = e->seq,
-				    .ns = e->time_ns,
-				    .stage = b->died_stage,
-				    .forwards = m->spans.forwards,
-				    .backwards = m->spans.backwards };
-
-	if (!b->block.life)
-		return;
-	lives_end(&m->lives, b->block.life - 1, &p, e->stack);
-	write_facts(m, b);
-	lives_note(&m->lives, CHANGE_DIED, b->block.life - 1, e->seq, e->time_ns);
-	model_drop_bucket(m, b);
-	b->block.life = 0;
-}
-
-static void settle(struct model *m, struct tree *t)
-{
-	LIVE_EACH(t, b)
-	if (b->block.life)
-		write_facts(m, b);
-}
-
-void model_rows_settle(struct model *m)
-{
-	for (int d = 0; d < MODEL_DEVICES; d++)
-		settle(m, &m->devices[d].live);
-	settle(m, &m->memory);
-	settle(m, &m->physical);
-	settle(m, &m->mapped);
 }
 
 /* They are only remembered, what they are stands in the recording's definitions. */

@@ -20,11 +20,6 @@ struct taking {
 	struct list blocks, memory, mapped;
 };
 
-static bool is_host(unsigned memory)
-{
-	return memory == GMT_MEM_HOST || memory == GMT_MEM_REGISTERED;
-}
-
 static bool is_alive(const struct lives *l, const struct life *life, uint64_t seq)
 {
 	return !life->died.position || lives_seq(l, &life->died) > seq;
@@ -45,11 +40,11 @@ static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 
 	if (p->layer == LIFE_MAPPED && here)
 		add(t, &t->mapped, i);
-	else if (p->layer == LIFE_PHYSICAL ? here : here || is_host(p->memory))
+	else if (p->layer == LIFE_PHYSICAL ? here : here || model_is_host_memory(p->memory))
 		add(t, &t->memory, i);
 	if (here && p->counts && p->layer != LIFE_MAPPED)
 		mo->driver += size;
-	if (p->layer == LIFE_MEMORY && is_host(p->memory))
+	if (p->layer == LIFE_MEMORY && model_is_host_memory(p->memory))
 		mo->host += size;
 }
 
@@ -183,11 +178,6 @@ void model_take(struct model *m, struct moment *mo)
 	mo->mapped = in_order(&t.mapped, &mo->mapped_count);
 	map_free(&t.states);
 	free(t.alive);
-}
-
-bool model_bucket_filled(const struct model *m, uint64_t before)
-{
-	return m->grads_live && (!m->tags || m->grad_bytes > before);
 }
 
 void model_now(struct model *m, struct moment *mo)

@@ -7,13 +7,6 @@
 
 enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, CURVE_FIRST = 500, LIFE_ROWS = 60000 };
 
-size_t page_room(const struct page *p, size_t rows, size_t least)
-{
-	size_t room = rows * p->scale / p->tracks;
-
-	return room < least ? least : room;
-}
-
 /* Key moments that lie before an event are what held until it. */
 static void note_keys(struct track *t, uint64_t seq)
 {
@@ -51,11 +44,6 @@ static void event(void *ctx, const struct series_event *e)
 	now->seq = e->seq;
 	now->time_ns = e->time_ns;
 	page_curve_add(&t->curve);
-}
-
-uint32_t track_stack(struct track *t, uint32_t stack, uint64_t seq)
-{
-	return names_stack(&t->page->names, &t->timeline->stacks, &t->stacks, stack, seq);
 }
 
 static void add_key(struct page_lives *l, const char *name, size_t number, uint64_t seq,

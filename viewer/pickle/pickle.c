@@ -14,42 +14,6 @@
 
 #define UNSET UINT32_MAX
 
-bool machine_fail(struct machine *m, const char *what)
-{
-	snprintf(m->p->error, sizeof(m->p->error), "%s at byte %td of the pickle", what,
-		 m->at - m->start - 1);
-	return false;
-}
-
-static void push_ref(struct refs *r, uint32_t ref)
-{
-	r->v = need_grow(r->v, &r->room, r->count, sizeof(*r->v));
-	r->v[r->count++] = ref;
-}
-
-bool machine_take(struct machine *m, unsigned n, uint64_t *out)
-{
-	*out = 0;
-	if ((size_t)(m->end - m->at) < n)
-		return machine_fail(m, "it ends too early");
-	for (unsigned i = 0; i < n; i++)
-		*out |= (uint64_t)m->at[i] << 8 * i;
-	m->at += n;
-	return true;
-}
-
-bool machine_push(struct machine *m, struct pickle_value v)
-{
-	struct pickle *p = m->p;
-
-	if (p->count >= PICKLE_VALUES)
-		return machine_fail(m, "too many values");
-	p->values = need_grow(p->values, &p->room, p->count, sizeof(*p->values));
-	p->values[p->count] = v;
-	push_ref(&m->stack, (uint32_t)p->count++);
-	return true;
-}
-
 /* Values that lie above the innermost mark. */
 static size_t above(const struct machine *m)
 {
@@ -121,7 +85,7 @@ static bool do_mark(struct machine *m)
 {
 	if (m->stack.count >= PICKLE_VALUES)
 		return machine_fail(m, "too many values");
-	push_ref(&m->marks, (uint32_t)m->stack.count);
+	machine_push_ref(&m->marks, (uint32_t)m->stack.count);
 	return true;
 }
 
@@ -232,7 +196,7 @@ static bool do_get(struct machine *m)
 		return false;
 	if (i >= m->memo.count || m->memo.v[i] == UNSET)
 		return machine_fail(m, "a value is asked for that was not kept");
-	push_ref(&m->stack, m->memo.v[i]);
+	machine_push_ref(&m->stack, m->memo.v[i]);
 	return true;
 }
 
@@ -244,7 +208,7 @@ static bool put(struct machine *m, uint64_t i)
 	if (i > (uint64_t)(m->at - m->start))
 		return machine_fail(m, "a value is kept under a number that is too large");
 	while (m->memo.count <= i)
-		push_ref(&m->memo, UNSET);
+		machine_push_ref(&m->memo, UNSET);
 	m->memo.v[i] = m->stack.v[m->stack.count - 1];
 	return true;
 }

@@ -33,6 +33,7 @@ struct machine {
 bool machine_fail(struct machine *m, const char *what); /* false */
 /* `n` bytes little-endian. */
 bool machine_take(struct machine *m, unsigned n, uint64_t *out);
+void machine_push_ref(struct refs *r, uint32_t ref);
 bool machine_push(struct machine *m, struct pickle_value v);
 
 /* pickle_scalars.c */

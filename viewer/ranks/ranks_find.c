@@ -54,11 +54,6 @@ static void add(struct ranks_run *run, char *path)
 	ranks_look(&run->items[run->count++], path);
 }
 
-void ranks_leave(struct ranks_run *run, char *path)
-{
-	*need_item(run->left, run->left_count, run->left_room) = path;
-}
-
 /* The rings of a recording lie beside it and are read with it. */
 static bool is_beside(const char *path)
 {

@@ -11,6 +11,11 @@
 #include "../base/say.h"
 #include "../stacks/owners.h"
 
+void ranks_leave(struct ranks_run *run, char *path)
+{
+	*need_item(run->left, run->left_count, run->left_room) = path;
+}
+
 #define SHOWN 3 /* runs and files that a note names */
 
 static void note(struct ranks_run *run, const char *format, ...)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording says of the PyTorch that runs: its release, and what is recorded of its tensors.
+ */
+#include "torch.h"
+
+#include "../base/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fact(const char *key, const char *value)
+{
+	gmt_meta(key, value, strlen(value));
+}
+
+static void unverified(const char *key, const struct torch_release *release)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "off: torch %.64s is not in the table of verified versions",
+		 release->version[0] ? release->version : "(unknown)");
+	fact(key, text);
+}
+
+static void state(const struct torch_release *release, bool verified)
+{
+	if (release->version[0])
+		fact("torch.version", release->version);
+	if (release->cuda[0])
+		fact("torch.cuda", release->cuda);
+	if (!gmt_config.tags)
+		fact("torch.tags", "off: GPUMEMTRACE_TAGS");
+	else if (verified)
+		fact("torch.tags", "on");
+	else
+		unverified("torch.tags", release);
+	if (gmt_config.tags && verified && torch_sizes())
+		fact("torch.sizes", "on");
+	if (verified)
+		torch_ranges_start();
+	else
+		unverified("torch.ranges", release);
+}
+
+static void torch_start(void)
+{
+	static uint32_t generation; /* that has these facts in its file */
+	const struct torch_release *release = torch_release();
+
+	if (release && generation != gmt_generation()) {
+		generation = gmt_generation();
+		state(release, torch_layout() != NULL);
+	}
+}
+
+GMT_SOURCE(torch, torch_start, NULL, NULL);
