@@ -24,8 +24,6 @@
 #include <cmocka.h>
 #include "../../simgpu/libraries/lib_nccl.h"
 
-char nccl_last_error[96];
-
 static int start(void **state)
 {
 	(void)state;
