@@ -28,6 +28,7 @@ static bool has(struct machine *m, size_t n)
 /* The index in the stack of the innermost mark, which goes. */
 static bool pop_mark(struct machine *m, size_t *from)
 {
+	*from = 0;
 	if (!m->marks.count)
 		return machine_fail(m, "a mark is missing");
 	*from = m->marks.v[--m->marks.count];
