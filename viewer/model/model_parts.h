@@ -12,7 +12,7 @@ void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gm
 void model_fall(struct curve *c, uint64_t bytes);
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e);
 
-bool model_is_host_memory(uint64_t memory); /* enum gmt_mem */
+bool model_is_host_memory(uint64_t memory);		  /* enum gmt_mem */
 bool model_is_framework_block(const struct gmt_event *e); /* though a CUDA call gave it */
 
 typedef void model_handler(struct model *m, const struct gmt_event *e);
