@@ -146,9 +146,12 @@ $(FUZZ:%=$(B)/unit/corpus_%): $(B)/unit/corpus_%: $(O)/tests/fuzz/fuzz_%.o $$(ca
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LINK) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
-$(FUZZ:%=$(B)/fuzz_%): $(B)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests/fuzz/fuzz_$$*.c) $(B)/parts.a
+# Large memory, files and contexts of zstd are kept from run to run: keep*.c in the place of the system's calls.
+KEEP := $(call objs,$(wildcard tests/fuzz/keep*.c))
+KEPT := $(patsubst %,-Wl$(COMMA)--wrap=%,$(shell sed -n 's/^ \* wraps: *//p' tests/fuzz/keep*.c))
+$(FUZZ:%=$(B)/fuzz_%): $(B)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $$(call links,tests/fuzz/fuzz_$$*.c) $$(if $$(filter lookups,$$*),,$(KEEP)) $(B)/parts.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LINK) -fsanitize=fuzzer -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
+	$(Q)$(CC) $(LINK) -fsanitize=fuzzer $(if $(filter lookups,$*),,$(KEPT)) -pie -o $@ $^ $(UNPACK) $(DWARF) -ldl -lpthread -lm
 
 # Benches in C reach the library's entry point through a function in an object of its own.
 $(O)/tests/bench/entry.o: PARTFLAGS := $(PIC)
@@ -200,7 +203,7 @@ $(FUZZ:%=fuzz-%): fuzz-%: | all
 	@[ -n "$(FUZZ_CC)" ] || { echo 'make fuzz: no clang here (Debian: clang and libclang-rt-14-dev)'; exit 1; }
 	@$(MAKE) --no-print-directory SAN=$(FUZZ_SAN) CC=$(FUZZ_CC) CFLAGS='-O1 -g' $(FUZZ_B)/fuzz_$*
 	@mkdir -p build/fuzz/found_$*
-	$(FUZZ_ENV) $(FUZZ_B)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -max_len=20000 -rss_limit_mb=2000 \
+	$(FUZZ_ENV) $(FUZZ_B)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -runs=$(FUZZ_RUNS) -max_len=2048 -entropic=0 -rss_limit_mb=2000 \
 	  -timeout=10 -artifact_prefix=build/fuzz/ build/fuzz/found_$* tests/fuzz/corpus/$*
 
 .PHONY: coverage reliability test-aarch64

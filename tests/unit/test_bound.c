@@ -3,7 +3,7 @@
  * A month of training through the real rings, drain and writer: the recording never grows beyond
  * GPUMEMTRACE_MAX_SIZE, the recorder's memory stays, and of what was left out the number of events,
  * the peak of every step and all that is alive are exact. TEST_BOUND_EVENTS=1000000000 makes it a
- * long one (and TEST_BOUND_SIZE a larger bound, in MiB).
+ * long one (TEST_BOUND_SIZE a larger bound, in MiB; TEST_BOUND_KEEP=1 keeps the recording).
  *
  * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
@@ -314,6 +314,10 @@ int main(void)
 	gmt_config.stacks = 0;
 	gmt_config.max_size = setting("TEST_BOUND_SIZE", 4) << 20;
 	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	if (setting("TEST_BOUND_KEEP", 0)) {
+		printf("%s\n", path);
+		return rc;
+	}
 	unlink(path);
 	rmdir(dir);
 	return rc;

@@ -299,6 +299,8 @@ static void release(struct import *im)
 	for (int i = 0; i < IMPORT_DEVICES; i++) {
 		struct import_device *d = &im->devices[i];
 
+		if (!d->seen)
+			continue;
 		tree_free(&d->segments);
 		tree_free(&d->blocks);
 		tree_free(&d->end);

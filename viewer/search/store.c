@@ -85,9 +85,9 @@ static uint64_t hash(struct piece key, bool alike)
 	return h;
 }
 
-static bool is_key(const struct entry *e, struct piece key)
+static bool is(const struct bytes *bytes, struct piece piece)
 {
-	return e->key.len == key.len && !memcmp(e->key.p, key.p, key.len);
+	return bytes->len == piece.len && (!piece.len || !memcmp(bytes->p, piece.p, piece.len));
 }
 
 /* Two keys of one hash stand in places of hashes one apart. */
@@ -98,7 +98,7 @@ static struct entry *find(const struct store *s, struct piece key)
 
 		if (!at)
 			return NULL;
-		if (is_key(&s->entries[*at], key))
+		if (is(&s->entries[*at].key, key))
 			return &s->entries[*at];
 	}
 }
@@ -174,16 +174,24 @@ void store_append(struct store *s, size_t who, struct piece key, struct piece va
 	e->who = who;
 }
 
+/* A rank may add anything: what is too large goes round. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* What those that run have added, and the others, if they would have by now: as much as `who`. */
 static int64_t total(const struct store *s, const struct entry *e, size_t who)
 {
+	uint64_t others;
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < s->world.count; i++)
-		sum += e->added[i];
+		sum = sum_of(sum, e->added[i]);
 	if (e->adders != (1u << s->world.count) - 1)
 		return sum;
-	return sum + (s->world.size - (int64_t)s->world.count) * e->added[who];
+	others = (uint64_t)s->world.size - s->world.count;
+	return sum_of(sum, (int64_t)(others * (uint64_t)e->added[who]));
 }
 
 static void put_number(struct entry *e, int64_t n)
@@ -198,7 +206,8 @@ static int64_t number_in(const struct entry *e)
 {
 	char text[24] = "";
 
-	memcpy(text, e->value.p, e->value.len < 23 ? e->value.len : 23);
+	if (e->value.len)
+		memcpy(text, e->value.p, e->value.len < 23 ? e->value.len : 23);
 	return strtoll(text, NULL, 10);
 }
 
@@ -209,10 +218,10 @@ int64_t store_add(struct store *s, size_t who, struct piece key, int64_t n)
 
 	note(s, who, e->like);
 	if (e->there && !e->made && !e->counter) { /* what was set as text */
-		put_number(e, number_in(e) + n);
+		put_number(e, sum_of(number_in(e), n));
 		return number_in(e);
 	}
-	e->added[who] += n;
+	e->added[who] = sum_of(e->added[who], n);
 	if (n)
 		e->adders |= 1u << who;
 	all = total(s, e, who);
@@ -248,8 +257,7 @@ struct piece store_compare_set(struct store *s, size_t who, struct piece key, st
 
 	if (!there && expected.len)
 		return expected;
-	if (!there ||
-	    (e->value.len == expected.len && !memcmp(e->value.p, expected.p, expected.len)))
+	if (!there || is(&e->value, expected))
 		store_set(s, who, key, desired);
 	return store_get(s, who, key);
 }
@@ -285,9 +293,12 @@ uint64_t store_count(const struct store *s)
 
 struct piece store_key(const struct store *s, uint64_t i)
 {
-	for (const struct entry *e = s->entries; e < s->entries + s->count; e++)
+	for (size_t k = 0; k < s->count; k++) {
+		const struct entry *e = &s->entries[k];
+
 		if (e->there && !e->made && !i--)
 			return (struct piece){ (const char *)e->key.p, e->key.len };
+	}
 	return (struct piece){ "", 0 };
 }
 
@@ -343,10 +354,13 @@ static const struct entry *alike(const struct store *s, size_t who, struct piece
 	const struct entry *found = NULL;
 	uint64_t like = hash(key, true);
 
-	for (const struct entry *e = s->entries; e < s->entries + s->count; e++)
+	for (size_t i = 0; i < s->count; i++) {
+		const struct entry *e = &s->entries[i];
+
 		if (e->like == like && e->there && !e->made && !e->counter &&
 		    (!found || e->who == who || found->who != who))
 			found = e;
+	}
 	return found;
 }
 

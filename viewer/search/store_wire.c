@@ -22,7 +22,7 @@ static uint64_t number(struct cursor *c, size_t bytes)
 {
 	uint64_t n = 0;
 
-	if ((size_t)(c->end - c->p) < bytes) {
+	if (c->short_ || (size_t)(c->end - c->p) < bytes) { /* nor what follows it */
 		c->short_ = true;
 		return 0;
 	}
@@ -265,10 +265,14 @@ enum { VALIDATE, CHECK = 5, CANCEL_WAIT = 12, PING };
 /* How many bytes were taken; 0: there is no whole request. */
 static size_t take_one(struct wire *w, struct store *s, bool *bad)
 {
-	struct cursor c = { w->in.p, w->in.p + w->in.len, false, false };
-	uint64_t kind = number(&c, 1);
+	struct cursor c = { w->in.p, w->in.p, false, false };
+	uint64_t kind;
 
-	if (c.short_ || (w->waiting && kind != CANCEL_WAIT))
+	if (!w->in.len)
+		return 0;
+	c.end += w->in.len;
+	kind = number(&c, 1);
+	if (w->waiting && kind != CANCEL_WAIT)
 		return 0;
 	*bad = kind >= sizeof(requests) / sizeof(requests[0]) || (!w->known && kind != VALIDATE);
 	if (*bad)
