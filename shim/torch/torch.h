@@ -67,6 +67,10 @@ void torch_node_now(struct gmt_event *e);
 void torch_size_block(struct gmt_event *e);
 bool torch_sizes(void); /* whether tensors are seen asking */
 
+/* The thread's current stream; of the current device for -1, whose number comes back too. */
+uint64_t torch_stream(int8_t device, int8_t *is_on);
+bool torch_graphs(void); /* whether captures of CUDA graphs are seen */
+
 /* Called once a session, when the release is known. */
 void torch_ranges_start(void);
 

@@ -18,13 +18,18 @@ struct stream {
 
 enum { CUDA = 1 };
 
-static uint64_t current_stream(int8_t index)
+uint64_t torch_stream(int8_t device, int8_t *is_on)
 {
 	static void *cache;
 	struct stream (*get)(int8_t) = (struct stream(*)(int8_t))torch_real(
 		&cache, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+	struct stream s = { 0 };
 
-	return get ? get(index).id : 0;
+	if (get)
+		s = get(device);
+	if (is_on)
+		*is_on = (int8_t)(s.device >> 8); /* struct device: its type lies below */
+	return s.id;
 }
 
 /* The stream is the thread's current one. A free may come when the thread's variables are gone:
@@ -44,7 +49,7 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 	if (d.type != CUDA || !gmt_recording())
 		return;
 	if (bytes > 0) {
-		e.stream = current_stream(d.index);
+		e.stream = torch_stream(d.index, NULL);
 		torch_size_block(&e);
 	}
 	torch_node_now(&e);
@@ -64,7 +69,7 @@ static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct
 	if (d.type != CUDA || !gmt_recording())
 		return;
 	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
-	e.stream = current_stream(d.index);
+	e.stream = torch_stream(d.index, NULL);
 	torch_node_now(&e);
 	gmt_capture(&e);
 }

@@ -36,6 +36,8 @@ static void state(const struct torch_release *release, bool verified)
 		unverified("torch.tags", release);
 	if (gmt_config.tags && verified && torch_sizes())
 		fact("torch.sizes", "on");
+	if (torch_graphs())
+		fact("torch.graphs", "on");
 	if (verified)
 		torch_ranges_start();
 	else

@@ -32,7 +32,7 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 
 uint32_t pass_pool(const struct requests *r, const struct request_life *life)
 {
-	return life->segment ? r->segments[life->segment - 1].pool : 0;
+	return life->segment ? r->segments[life->segment - 1].pool : life->pool;
 }
 
 static uint64_t stream_of(const struct requests *r, uint16_t stream)

@@ -19,7 +19,8 @@ struct requests *requests_device(struct requests_all *all, int device)
 
 		all->devices = need_grow(all->devices, &all->room, all->count, sizeof(*r));
 		r = &all->devices[all->count];
-		*r = (struct requests){ .device = (int)all->count++ };
+		*r = (struct requests){ .device = (int)all->count++,
+					.tells_pools = all->tells_pools };
 		rows_init(&r->list, sizeof(struct request));
 		rows_init(&r->lives, sizeof(struct request_life));
 	}
@@ -115,9 +116,11 @@ static void take(struct requests_all *all, struct requests *r, const struct gmt_
 	life->born--;
 	life->there = e->seq <= all->state_seq;
 	life->tells = all->tells && !(e->flags & GMT_FLAG_NO_TENSOR);
+	life->pool = requests_pool(r, e);
 	life->segment = requests_segment(r, e->addr);
 	if (life->segment && r->segments[life->segment - 1].stream == UINT16_MAX) {
 		r->segments[life->segment - 1].stream = life->stream;
+		r->segments[life->segment - 1].pool = life->pool;
 		life->fresh = true;
 	}
 	r->now += e->size;
@@ -178,6 +181,14 @@ static int event(void *ctx, const struct gmt_event *e)
 		if (r)
 			refused(r, e);
 		break;
+	case GMT_GRAPH_BEGIN:
+		if (r)
+			requests_capture(r, e);
+		break;
+	case GMT_GRAPH_END:
+		if (r)
+			requests_captured(r, e);
+		break;
 	case GMT_TAG_LEAF:
 	case GMT_TAG_SAVED:
 	case GMT_TAG_GRAD:
@@ -196,8 +207,10 @@ int requests_read(struct requests_all *all, struct recording *recording)
 {
 	struct defs_text state = defs_meta(&recording->defs, "state_events");
 	struct defs_text sizes = defs_meta(&recording->defs, "torch.sizes");
+	struct defs_text pools = defs_meta(&recording->defs, "torch.graphs");
 
 	memset(all, 0, sizeof(*all));
+	all->tells_pools = pools.len == 2 && !memcmp(pools.s, "on", 2);
 	all->tells = sizes.len == 2 && !memcmp(sizes.s, "on", 2);
 	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
 	return recording_run(recording, UINT64_MAX, event, all);
@@ -228,6 +241,8 @@ void requests_free(struct requests_all *all)
 		free(r->segments);
 		free(r->placed);
 		free(r->streams);
+		free(r->named);
+		free(r->captures);
 	}
 	free(all->devices);
 	free(all->rows);

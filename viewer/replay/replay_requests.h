@@ -37,6 +37,7 @@ struct request_life {
 	uint32_t segment;    /* 1 + the one it lay in, 0 = not known */
 	uint32_t born, died; /* requests, died: 0 = at the end of the program */
 	uint32_t stack;
+	uint32_t pool;	 /* a private one, as the recording says, 0 = none */
 	uint16_t stream; /* index in streams */
 	bool fresh;	 /* its segment was made for it */
 	bool there;	 /* it was there when the recording began */
@@ -51,6 +52,16 @@ struct request_segment {
 	bool live;
 };
 
+struct request_capture {
+	uint64_t stream;
+	uint32_t thread, pool;
+};
+
+struct request_pool {
+	uint64_t first, second; /* the framework's name for it, 0 = not known yet */
+	uint32_t number;
+};
+
 struct requests {
 	int device;
 	struct row_store list, lives;
@@ -60,8 +71,13 @@ struct requests {
 	size_t placed_count, placed_room;
 	uint64_t *streams;
 	size_t stream_count, stream_room;
-	struct map live; /* address -> life */
-	uint32_t pools;	 /* private ones, numbered from 1 */
+	struct map live;  /* address -> life */
+	uint32_t pools;	  /* private ones, numbered from 1 */
+	bool tells_pools; /* the recording says which there are */
+	struct request_pool *named;
+	size_t named_count, named_room;
+	struct request_capture *captures; /* under way */
+	size_t capture_count, capture_room;
 	bool expandable; /* the recording's segments were */
 
 	uint64_t total;				/* bytes of the device, 0 = not known */
@@ -98,6 +114,7 @@ struct requests_all {
 	size_t row_count, row_room;
 	uint64_t state_seq;
 	bool tells; /* its tensors say what they asked for */
+	bool tells_pools;
 };
 
 /* 0, or a sentence was said and an exit code. */

@@ -2,8 +2,8 @@
 /*
  * How the recording's own allocator answered says what it does not: a block that was cut from a
  * larger piece is as large as what was asked for (rounded), one that was a whole piece may be up to
- * 1 MiB larger; and a segment that was made although a cached piece would have done belongs to a
- * private pool (of a CUDA graph).
+ * 1 MiB larger. In recordings that do not say where graphs are captured, a segment that was made
+ * although a cached piece would have done belongs to a private pool of one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void study_take(struct study *s, const struct request *q)
 		life->segment ? &s->requests->segments[life->segment - 1] : NULL;
 	bool small = life->units <= SLACK;
 
-	if (segment && life->fresh && !life->there)
+	if (segment && life->fresh && !life->there && !s->requests->tells_pools)
 		segment->pool = pool_of_new(s, life);
 	s->current[life->stream] = segment ? segment->pool : 0;
 	pass_do(&s->pass, q, (uint64_t)life->units * UNIT);

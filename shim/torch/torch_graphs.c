@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA graphs that PyTorch captures: the allocator serves a capture from a private pool, and its
+ * reports do not say which. Where a capture begins and where it ends. Application threads; the
+ * framework's functions run as ever, and may throw.
+ */
+#include "torch.h"
+
+#define BEGIN	_ZN2at4cuda9CUDAGraph13capture_beginESt4pairIyyE21cudaStreamCaptureMode
+#define FINISH	_ZN2at4cuda9CUDAGraph11capture_endEv
+#define POOL	_ZN2at4cuda9CUDAGraph4poolEv
+#define TEXT(x) #x
+#define NAME(x) TEXT(x)
+
+/* std::pair<unsigned long long, unsigned long long>, in two registers. */
+struct pool {
+	uint64_t first, second;
+};
+
+#pragma GCC visibility push(default)
+void BEGIN(void *graph, struct pool pool, int mode);
+void FINISH(void *graph);
+#pragma GCC visibility pop
+
+typedef void begin_fn(void *, struct pool, int);
+typedef void finish_fn(void *);
+typedef struct pool pool_fn(void *);
+
+static void tell(unsigned kind, struct pool pool)
+{
+	int8_t device = 0;
+	struct gmt_event e = {
+		.kind = (uint16_t)kind,
+		.arg0 = pool.first,
+		.arg1 = pool.second,
+	};
+
+	if (!gmt_recording())
+		return;
+	e.stream = torch_stream(-1, &device);
+	e.device = device;
+	gmt_capture(&e);
+}
+
+/* What the generators of random numbers need for it is taken inside, still from the common pool. */
+void BEGIN(void *graph, struct pool pool, int mode)
+{
+	static void *cache;
+	begin_fn *real = (begin_fn *)torch_real(&cache, NAME(BEGIN));
+
+	real(graph, pool, mode);
+	tell(GMT_GRAPH_BEGIN, pool);
+}
+
+/* A capture that failed throws here: its pool is not asked for, and no end is seen. */
+void FINISH(void *graph)
+{
+	static void *cache, *cache_pool;
+	finish_fn *real = (finish_fn *)torch_real(&cache, NAME(FINISH));
+	pool_fn *pool = (pool_fn *)torch_real(&cache_pool, NAME(POOL));
+
+	real(graph);
+	if (pool)
+		tell(GMT_GRAPH_END, pool(graph));
+}
+
+bool torch_graphs(void)
+{
+	static void *cache;
+
+	return torch_real(&cache, NAME(FINISH)) != NULL;
+}
