@@ -11,7 +11,8 @@
 #include "../base/need.h"
 #include "../base/say.h"
 
-#define SHARE 100 /* less than this part of the peak is not worth a word */
+#define SHARE  100	  /* less than this part of the peak is not worth a word */
+#define LATEST (1u << 18) /* lives: what programs do shows in so many before a refusal */
 
 void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 {
@@ -29,22 +30,53 @@ struct finding *advise_add(struct advise *a, const char *kind)
 	return &a->items[a->count++];
 }
 
+uint32_t advise_lives(const struct advise *a)
+{
+	return a->lives->rows.count + (uint32_t)a->wanted_count;
+}
+
 bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out)
 {
+	const struct life_request *request;
 	const struct life *row;
+	uint64_t died;
 
 	if (!(a->classes[life] & classes))
 		return false;
+	if (life >= a->lives->rows.count) {
+		*out = a->wanted[life - a->lives->rows.count];
+		return true;
+	}
 	row = lives_at(a->lives, life);
+	request = lives_request(a->lives, row);
+	died = row->died.position ? lives_seq(a->lives, &row->died) : PLAN_END;
+	died = died > a->until ? PLAN_END : died;
 	*out = (struct advised){ .life = life,
-				 .stack = lives_request(a->lives, row)->stack,
+				 .stack = request->stack,
 				 .born = lives_position(a->lives, row->born.position),
-				 .size = lives_request(a->lives, row)->size,
+				 .died = lives_position(a->lives,
+							died == PLAN_END ? 0 : row->died.position),
+				 .name = request->name,
+				 .size = request->size,
 				 .from = lives_seq(a->lives, &row->born),
-				 .until = row->died.position ? lives_seq(a->lives, &row->died)
-							     : PLAN_END,
+				 .until = died,
 				 .classes = a->classes[life] };
 	return true;
+}
+
+bool advise_counts(const struct advise *a, const struct advised *l)
+{
+	return l->from <= a->peak_seq && a->peak_seq < l->until;
+}
+
+void advise_block(const struct advise *a, const struct advised *l, struct block *b)
+{
+	if (l->life < a->lives->rows.count)
+		model_block(&a->timeline->model, l->life, b);
+	else
+		*b = (struct block){
+			.size = l->size, .seq = l->from, .stack = l->stack, .name = l->name
+		};
 }
 
 static void note_class(void *ctx, const struct series_change *c)
@@ -59,7 +91,9 @@ static void note_savings(struct advise *a)
 {
 	struct lives_cursor c;
 
-	for (lives_first(&c, a->lives); c.change; lives_next(&c)) {
+	for (lives_first(&c, a->lives); c.change && c.now.seq <= a->until; lives_next(&c)) {
+		if (!a->classes[c.now.life])
+			continue;
 		if (c.change == CHANGE_SAVED || c.change == CHANGE_SAVED_FIRST)
 			a->saved[c.now.life] = c.now.seq;
 		if (c.change == CHANGE_RELEASED)
@@ -99,13 +133,6 @@ bool advise_in_backward(const struct advise *a, uint64_t seq)
 	const struct span *x = span_after(a, seq);
 
 	return x > a->timeline->model.spans.items && x[-1].phase == PHASE_BACKWARD;
-}
-
-uint64_t advise_step_end(const struct advise *a, uint64_t seq)
-{
-	const struct steps *s = &a->timeline->steps;
-
-	return s->items[steps_at(s, seq)].extent.last_seq;
 }
 
 const char *advise_frame(struct advise *a, uint32_t stack, const char *word)
@@ -151,14 +178,16 @@ static void run_plans(struct advise *a)
 		if (f->range && f->cautious.at_peak > 0)
 			plans[n++] = &f->cautious;
 	}
-	if (n)
+	if (n && !a->wanted_count)
 		plans_run(plans, n, a->timeline);
 	free(plans);
 }
 
 static uint64_t saved_by(const struct advise *a, const struct life_plan *p)
 {
-	return p->at_peak > 0 && a->peak > p->peak ? a->peak - p->peak : 0;
+	if (p->at_peak <= 0 || a->wanted_count)
+		return p->at_peak > 0 ? (uint64_t)p->at_peak : 0;
+	return a->peak > p->peak ? a->peak - p->peak : 0;
 }
 
 static void conclude(const struct advise *a, struct finding *f)
@@ -205,12 +234,12 @@ void advise_choose(struct advise *a)
 		qsort(a->items, a->count, sizeof(*a->items), by_saving);
 	for (size_t i = 0; i < a->count; i++) {
 		struct finding f = a->items[i];
-		uint64_t all = f.reserved ? a->reserved : a->peak;
+		uint64_t least = f.reserved ? a->reserved / SHARE : a->least;
 
 		a->items[i].plan = a->items[i].cautious = (struct life_plan){ 0 };
 		drop(&f);
 		f.plan = f.cautious = (struct life_plan){ 0 };
-		if (f.saves && f.saves >= all / SHARE) {
+		if (f.saves && f.saves >= least) {
 			a->items[n] = f;
 			if (!is_worse(a, &a->items[n]))
 				n++;
@@ -219,43 +248,104 @@ void advise_choose(struct advise *a)
 	a->count = n;
 }
 
-static void find_peak(struct advise *a)
+/* Classes that lives have until the moment: of all that is there then, and of what came lately. */
+static void note_classes(struct advise *a, uint64_t since)
 {
-	const struct extent *x = timeline_peak(a->timeline, &a->peak_step);
+	struct timeline *t = a->timeline;
+	struct series s = { .model = &t->model, .device = t->device };
 
-	a->peak = x->peak;
-	a->peak_seq = x->peak_seq;
-	a->reserved = model_peak_reserved(&a->timeline->model.devices[a->timeline->device]);
+	if (a->wanted_count)
+		s.until = a->until;
+	if (since) {
+		s.moments = &a->until;
+		s.moment_count = 1;
+		s.since = since;
+	}
+	s.classifier = classifier_new(&t->model, &t->owners);
+	series_run(&s, &(struct series_sink){ .change = note_class, .ctx = a });
+	classifier_free(s.classifier);
 }
 
-int advise_open(struct advise *a, struct timeline *t)
+static void *column(const struct advise *a, size_t width)
+{
+	return need_pages((advise_lives(a) + 1) * width);
+}
+
+static void begin(struct advise *a, uint64_t since)
+{
+	a->classes = column(a, sizeof(*a->classes));
+	a->released = column(a, sizeof(*a->released));
+	a->saved = column(a, sizeof(*a->saved));
+	note_classes(a, since);
+	for (size_t i = 0; i < a->wanted_count; i++)
+		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
+	note_savings(a);
+}
+
+static void find_all(struct advise *a)
 {
 	static advise_find *const table[] = {
 #define FINDING(name, find) find,
 #include "findings.def"
 #undef FINDING
 	};
-	size_t n = t->model.lives.rows.count;
 
-	*a = (struct advise){ .timeline = t, .lives = &t->model.lives };
-	a->classes = need_pages((n + 1) * sizeof(*a->classes));
-	a->released = need_pages((n + 1) * sizeof(*a->released));
-	a->saved = need_pages((n + 1) * sizeof(*a->saved));
-	find_peak(a);
-	timeline_series(t, &(struct series_sink){ .change = note_class, .ctx = a }, NULL, 0);
-	note_savings(a);
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
 		table[i](a);
 	run_plans(a);
 	for (size_t i = 0; i < a->count; i++)
 		conclude(a, &a->items[i]);
 	advise_choose(a);
-	return 0;
+}
+
+void advise_open(struct advise *a, struct timeline *t)
+{
+	const struct extent *x;
+
+	*a = (struct advise){ .timeline = t,
+			      .lives = &t->model.lives,
+			      .until = PLAN_END,
+			      .steps = steps_number(&t->steps) };
+	x = timeline_peak(t, &a->peak_step);
+	a->peak = x->peak;
+	a->peak_seq = x->peak_seq;
+	a->least = a->peak / SHARE;
+	a->reserved = model_peak_reserved(&t->model.devices[t->device]);
+	begin(a, 0);
+	find_all(a);
+}
+
+void advise_refused(struct advise *a, struct timeline *t, const struct advised *wanted,
+		    size_t count, uint64_t held, uint64_t least)
+{
+	const struct lives *l = &t->model.lives;
+	uint32_t born = lives_born_by(l, wanted->from);
+	uint64_t since = born > LATEST ? lives_seq(l, &lives_at(l, born - LATEST)->born) : 0;
+
+	*a = (struct advise){ .timeline = t,
+			      .lives = l,
+			      .peak = held,
+			      .peak_seq = wanted->from,
+			      .until = wanted->from,
+			      .wanted_count = count,
+			      .steps = steps_at(&t->steps, wanted->from) };
+	if (since)
+		a->steps -= steps_at(&t->steps, since);
+	for (size_t i = 0; i < count; i++) {
+		a->wanted[i] = wanted[i];
+		a->wanted[i].life = l->rows.count + (uint32_t)i;
+		a->wanted[i].died = lives_position(l, 0);
+		a->wanted[i].until = PLAN_END;
+		a->peak += wanted[i].size;
+	}
+	a->least = a->peak / SHARE < least ? a->peak / SHARE : least;
+	begin(a, since);
+	find_all(a);
 }
 
 void advise_close(struct advise *a)
 {
-	size_t n = a->lives->rows.count + 1;
+	size_t n = advise_lives(a) + 1;
 
 	for (size_t i = 0; i < a->count; i++)
 		drop(&a->items[i]);

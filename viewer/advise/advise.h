@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What would lower a run's peak, and by how much. A finding says which lives a change of the
- * program would shorten, take away or make smaller (a plan), and the run is computed with these
- * lives: its peak, wherever that would be, is the promise. Findings stand in findings.def.
+ * What would lower a run's peak, or would have made room for a request that was refused, and by how
+ * much. A finding says which lives a change of the program would shorten, take away or make smaller
+ * (a plan). For a peak the run is computed with these lives: its peak, wherever that would be, is
+ * the promise. For a refusal it is what the plan has less at that event, by what had happened till
+ * then; the request is a life that begins there. Findings stand in findings.def.
  */
 #ifndef VIEWER_ADVISE_H
 #define VIEWER_ADVISE_H
@@ -33,11 +35,26 @@ struct finding {
 	uint64_t peak;	       /* that is left */
 };
 
+/* A life as findings ask of it. */
+struct advised {
+	uint32_t life, stack, name;
+	const struct position *born, *died; /* died: the empty one if it did not end */
+	uint64_t size, from, until;	    /* events; until: PLAN_END = it did not end */
+	unsigned classes;
+};
+
+#define ADVISE_WANTED 2
+
 struct advise {
 	struct timeline *timeline;
 	const struct lives *lives;
-	uint64_t peak, peak_seq;
+	uint64_t peak, peak_seq; /* bytes; or those of a refusal, with what was wanted */
 	size_t peak_step;
+	uint64_t least; /* fewer bytes are not worth a word */
+	uint64_t until; /* what came later is not known; PLAN_END = nothing did */
+	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
+	size_t wanted_count;		      /* 0: it is about a peak */
+	size_t steps;			      /* of the lives that are known */
 	uint16_t *classes;     /* of each life: a bit for each class that it ever was of; 0: it does
 				  not count on this device */
 	uint64_t *released;    /* of each life: when the latest graph let it go, 0 = never */
@@ -47,24 +64,23 @@ struct advise {
 	size_t count, room;
 };
 
-/* A life as findings ask of it. */
-struct advised {
-	uint32_t life, stack;
-	const struct position *born;
-	uint64_t size, from, until; /* events; until: PLAN_END = it did not end */
-	unsigned classes;
-};
-
-/* 0, or a sentence was said and the exit code. */
-int advise_open(struct advise *a, struct timeline *t);
+/* Of the highest peak. */
+void advise_open(struct advise *a, struct timeline *t);
+/* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */
+void advise_refused(struct advise *a, struct timeline *t, const struct advised *wanted,
+		    size_t count, uint64_t held, uint64_t least);
 /* Sorts the findings, the small ones go. */
 void advise_choose(struct advise *a);
 void advise_close(struct advise *a);
 
 /* False: it does not count, or was never of one of these classes (bits). */
 bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out);
-#define ADVISE_EACH(a, classes, l)                                        \
-	for (uint32_t life_ = 0; life_ < (a)->lives->rows.count; life_++) \
+uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
+/* It is there at the peak. */
+bool advise_counts(const struct advise *a, const struct advised *l);
+void advise_block(const struct advise *a, const struct advised *l, struct block *b);
+#define ADVISE_EACH(a, classes, l)                                 \
+	for (uint32_t life_ = 0; life_ < advise_lives(a); life_++) \
 		if (advise_life(a, life_, classes, &(l)))
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
@@ -79,8 +95,6 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass ran at that event. */
 bool advise_in_backward(const struct advise *a, uint64_t seq);
-/* The last event of the step that the event is in. */
-uint64_t advise_step_end(const struct advise *a, uint64_t seq);
 /* Inside of a function whose name has that word; its name, or NULL. */
 const char *advise_frame(struct advise *a, uint32_t stack, const char *word);
 /* The optimizer that the run was trained with: "AdamW", "" = none was seen. */

@@ -70,7 +70,7 @@ void advise_allocator(struct advise *a)
 	struct replay_own own;
 	struct requests *r;
 
-	if (!t->framework || requests_read(&all, t->recording))
+	if (a->wanted_count || !t->framework || requests_read(&all, t->recording))
 		return;
 	replay_own(&own, &t->recording->defs);
 	r = requests_of(&all, t->device);

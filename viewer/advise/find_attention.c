@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention that is computed step by step: a function that makes two products and a softmax as
- * large as one of them. With a fused kernel none of these scores is made, nor their gradients.
+ * large as one of them. With a fused kernel none of these scores is made, nor their gradients. The
+ * product that the softmax is of is known by its line: of a longer sequence the softmax may be to
+ * come.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +21,14 @@ enum { KEYS = 64 }; /* in a row, at least: what a fused kernel keeps is one figu
 
 struct function {
 	struct owner owner; /* its line does not count */
-	uint64_t softmax;   /* the largest one */
-	struct map lines;   /* of products */
-	uint64_t bytes;	    /* of scores at the peak */
+	struct map lines;   /* of products: instructions */
+	struct made_last {
+		uint64_t at; /* instruction */
+		uint64_t size;
+	} product;	 /* the latest one */
+	uint64_t scores; /* the instruction of those that a softmax came of */
+	uint64_t largest;
+	uint64_t bytes; /* of scores at the peak */
 };
 
 struct search {
@@ -61,10 +68,14 @@ static void collect(struct search *s)
 		if (!op || !is_forward(&l, op) || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
 			continue;
 		f = function_of(s, &op->owner);
-		if (made == MADE_PRODUCT)
-			map_put(&f->lines, l.stack, &fresh);
-		else if (l.size > f->softmax)
-			f->softmax = l.size;
+		if (made == MADE_PRODUCT) {
+			map_put(&f->lines, op->at, &fresh);
+			f->product = (struct made_last){ op->at, l.size };
+		} else if (scores_alike(l.size, f->product.size)) {
+			f->scores = f->product.at;
+		}
+		if ((made == MADE_SOFTMAX || op->at == f->scores) && l.size > f->largest)
+			f->largest = l.size;
 	}
 }
 
@@ -84,7 +95,7 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 {
 	const struct op *op;
 
-	if (!scores_alike(l->size, f->softmax))
+	if (!scores_alike(l->size, f->largest))
 		return false;
 	op = ops_find(&s->ops, l);
 	if (stage_is_backward(l->born->stage) && l->born->stage != STAGE_RECOMPUTE)
@@ -99,7 +110,7 @@ static void look_at(struct search *s, struct function *f)
 	struct finding *x;
 	struct advised l;
 
-	if (f->lines.count < 2 || f->softmax < SCORES_MIN)
+	if (f->lines.count < 2 || !f->scores)
 		return;
 	x = advise_add(a, "attention");
 	x->owner = f->owner;
@@ -110,7 +121,7 @@ static void look_at(struct search *s, struct function *f)
 			continue;
 		plan_without(&x->plan, l.from, l.until, l.size, a->peak_seq);
 		plan_without(&x->cautious, l.from, l.until, l.size - l.size / KEYS, a->peak_seq);
-		f->bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+		f->bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	advise_put(
 		x->what,

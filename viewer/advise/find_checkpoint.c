@@ -66,7 +66,7 @@ static void collect(struct search *s)
 			site->lives = need_grow(site->lives, &site->room, site->count,
 						sizeof(*site->lives));
 			site->lives[site->count++] = l.life;
-			if (l.from <= a->peak_seq && a->peak_seq < l.until)
+			if (advise_counts(a, &l))
 				site->bytes += l.size;
 		}
 	}
@@ -221,6 +221,15 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 		plan_with(p, again, again + 1, most - inside, a->peak_seq);
 }
 
+/* What was refused was asked for inside of the latest call: its inside has to be there. */
+static bool is_running(struct search *s, const struct site *site)
+{
+	const struct advised *w = s->advise->wanted;
+
+	return s->advise->wanted_count && w->born->stage == STAGE_FORWARD &&
+	       sites_has(&s->sites, w->stack, site->key);
+}
+
 static void checkpoint_site(struct search *s, const struct site *site, struct life_plan *p,
 			    bool early)
 {
@@ -229,6 +238,8 @@ static void checkpoint_site(struct search *s, const struct site *site, struct li
 
 		for (next = i + 1; next < site->count && !is_begin(s, site, next);)
 			next++;
+		if (next == site->count && is_running(s, site))
+			break;
 		c.last = next - 1;
 		c.end = of(s, site->lives[c.last]).from + 1;
 		for (size_t k = c.first; k < c.last; k++) {
@@ -279,7 +290,7 @@ static bool is_of_class(struct search *s, const struct site *site, const char *f
 static void look_at(struct search *s, const char *function)
 {
 	struct advise *a = s->advise;
-	size_t calls = 0, steps = steps_number(&a->timeline->steps);
+	size_t calls = 0, steps = a->steps;
 	struct finding *f;
 	uint64_t bytes = 0;
 	char name[64];

@@ -49,6 +49,13 @@ static void begin_steps(struct search *s, uint64_t seq)
 	}
 }
 
+static void clear(struct search *s, struct held *h, uint64_t until)
+{
+	if (h->gone)
+		plan_without(s->plan, h->gone, until, h->size, s->advise->peak_seq);
+	h->gone = 0;
+}
+
 static int arrive(void *ctx, const struct gmt_event *e)
 {
 	struct search *s = ctx;
@@ -59,10 +66,8 @@ static int arrive(void *ctx, const struct gmt_event *e)
 	for (size_t i = 0; i < s->count; i++) {
 		struct held *h = &s->items[i];
 
-		if (e->addr < h->addr || e->addr >= h->addr + h->size || !h->gone)
-			continue;
-		plan_without(s->plan, h->gone, e->seq, h->size, s->advise->peak_seq);
-		h->gone = 0;
+		if (e->addr >= h->addr && e->addr < h->addr + h->size)
+			clear(s, h, e->seq);
 	}
 	return 0;
 }
@@ -73,7 +78,8 @@ static bool is_held(const struct advise *a, const struct advised *l)
 	const struct steps *s = &a->timeline->steps;
 	size_t step = steps_at(s, l->from);
 
-	return step + 1 < s->count && s->items[step + 1].times[PHASE_FORWARD] &&
+	return l->from < a->peak_seq && step + 1 < s->count &&
+	       s->items[step + 1].times[PHASE_FORWARD] &&
 	       l->until > s->items[step + 1].phases[PHASE_FORWARD].last_seq;
 }
 
@@ -97,7 +103,10 @@ void advise_set_to_none(struct advise *a)
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
-		recording_run(a->timeline->recording, UINT64_MAX, arrive, &s);
+		recording_run(a->timeline->recording, a->until, arrive, &s);
+		begin_steps(&s, a->until);
+		for (size_t i = 0; i < s.count; i++)
+			clear(&s, &s.items[i], PLAN_END);
 		advise_put(f->what, "Free the gradients before the forward pass: "
 				    "zero_grad(set_to_none=True), unless they are accumulated");
 		advise_put(f->how,

@@ -42,7 +42,7 @@ static bool is_leak(const struct leaks *leaks, struct advise *a, const struct ad
 	struct owner owner;
 	struct block b;
 
-	model_block(&a->timeline->model, l->life, &b);
+	advise_block(a, l, &b);
 	owner = owners_find(&a->timeline->owners, &b);
 	for (size_t i = 0; i < leaks->count; i++)
 		if (l->classes & 1u << leaks->items[i].category &&
@@ -51,6 +51,7 @@ static bool is_leak(const struct leaks *leaks, struct advise *a, const struct ad
 	return false;
 }
 
+/* Of a refusal it is known by what was there then, see oom/. */
 void advise_kept(struct advise *a)
 {
 	const struct steps *s = &a->timeline->steps;
@@ -58,6 +59,8 @@ void advise_kept(struct advise *a)
 	struct leaks leaks;
 	struct advised l;
 
+	if (a->wanted_count)
+		return;
 	leaks_find(&leaks, a->timeline);
 	if (leaks.count) {
 		ADVISE_EACH(a, ~LASTING, l)
@@ -88,14 +91,16 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 		   B(p->bytes), (unsigned long long)p->blocks);
 }
 
-/* By a graph of the step after it: made, or gone through; or made ahead for it, perhaps. */
+/* By a graph of the step after it: made, or gone through (at a refusal it may be yet to go
+ * through); or made ahead for it, perhaps. */
 static bool is_used_later(const struct advise *a, const struct advised *l, uint64_t end)
 {
-	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
 	uint64_t released = a->released[l->life];
 
+	if (a->wanted_count && a->saved[l->life] > released)
+		return true;
 	return a->saved[l->life] > end || (released > end && advise_in_backward(a, released)) ||
-	       stage_is_backward(lives_position(a->lives, died->position)->stage) ||
+	       stage_is_backward(l->died->stage) ||
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }
 
@@ -130,13 +135,13 @@ static uint64_t next_pass(const struct pass_begins *p, const struct advised *l)
 /* It lived through no more forward passes than a step has. */
 static bool is_one_turn(const struct advise *a, const struct advised *l)
 {
-	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
 	size_t steps = steps_number(&a->timeline->steps);
 	uint32_t all = a->timeline->model.spans.forwards;
 	uint32_t passes = steps && all > steps ? (uint32_t)(all / steps) : 1;
 
-	return (died->position ? lives_position(a->lives, died->position)->forwards : all) <=
-	       l->born->forwards + passes;
+	if (a->wanted_count)
+		all = a->wanted->born->forwards;
+	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes;
 }
 
 /* From one forward pass into the next, and no longer than a turn of the loop. */

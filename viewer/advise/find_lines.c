@@ -5,14 +5,14 @@
 
 #include "../base/need.h"
 
-static struct line_plan *line_of(struct line_plans *p, struct advise *a, uint32_t life)
+static struct line_plan *line_of(struct line_plans *p, struct advise *a, const struct advised *l)
 {
 	struct owner owner;
 	struct block b;
 	uint32_t *at;
 	bool fresh;
 
-	model_block(&a->timeline->model, life, &b);
+	advise_block(a, l, &b);
 	at = map_put(&p->ids, (uint64_t)b.stack << 32 | b.name, &fresh);
 	if (!fresh)
 		return &p->items[*at];
@@ -27,10 +27,10 @@ static struct line_plan *line_of(struct line_plans *p, struct advise *a, uint32_
 
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from)
 {
-	struct line_plan *line = line_of(p, a, l->life);
+	struct line_plan *line = line_of(p, a, l);
 
 	plan_without(&line->plan, from, l->until, l->size, a->peak_seq);
-	if (from > a->peak_seq || l->until <= a->peak_seq)
+	if (from > a->peak_seq || !advise_counts(a, l))
 		return;
 	line->bytes += l->size;
 	line->blocks++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logits: as many values as the result of the log-softmax, in the forward pass, in the loss, and
- * their gradients. Where the loss is computed for a part of the positions at a time, each part
- * checkpointed, only one part of each is there.
+ * Logits: results one after the other with as many values as that of the log-softmax, from the last
+ * layer to the loss, and their gradients until another size comes. Where the loss is computed for a
+ * part of the positions at a time, each part checkpointed, only one part of each is there.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #define LOGITS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
-enum { PIECES = 8 };
+enum { PIECES = 8, ROW = 64 };
 
 static bool is_loss(const char *op)
 {
@@ -68,20 +68,93 @@ static void with_sums(struct advise *a, struct life_plan *p)
 				  2 * weight, a->peak_seq);
 }
 
-static uint64_t without_logits(struct advise *a, struct life_plan *p, uint64_t size)
+/* Results of that size, one after the other; one of them is of the loss. */
+struct row {
+	struct advised items[ROW];
+	size_t count;
+	bool loss, backward;
+};
+
+static uint64_t end_row(struct advise *a, struct finding *f, struct row *r)
 {
-	struct advised l;
 	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < r->count && r->loss; i++) {
+		const struct advised *l = &r->items[i];
+		uint64_t gone = l->size - l->size / PIECES;
+
+		plan_without(&f->plan, l->from, l->until, gone, a->peak_seq);
+		plan_without(&f->cautious, l->from, l->until, gone, a->peak_seq);
+		bytes += advise_counts(a, l) ? l->size : 0;
+	}
+	*r = (struct row){ 0 };
+	return bytes;
+}
+
+/* Stacks that come more than once in a pass: of layers. */
+static struct map find_layers(const struct advise *a)
+{
+	struct map latest = { 0 }, layers = { 0 };
+	struct advised l;
+	bool fresh;
 
 	ADVISE_EACH(a, LOGITS, l)
 	{
-		if (l.size < SCORES_MIN || !scores_alike(l.size, size) ||
-		    l.born->stage == STAGE_OPTIMIZER)
+		uint32_t *pass;
+
+		if (l.size < SCORES_MIN || stage_is_backward(l.born->stage))
 			continue;
-		plan_without(p, l.from, l.until, l.size - l.size / PIECES, a->peak_seq);
-		bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+		pass = map_put(&latest, l.stack, &fresh);
+		if (!fresh && *pass == l.born->forwards)
+			map_put(&layers, l.stack, &fresh);
+		*pass = l.born->forwards;
 	}
-	return bytes;
+	map_free(&latest);
+	return layers;
+}
+
+static bool is_product(const char *node)
+{
+	return strstr(node, "mm") || strstr(node, "Linear");
+}
+
+static bool is_of_logits(struct ops *ops, const struct map *layers, const struct advised *l,
+			 uint64_t size)
+{
+	if (l->born->stage == STAGE_OPTIMIZER || !scores_alike(l->size, size))
+		return false;
+	if (stage_is_backward(l->born->stage))
+		return !is_product(ops_find(ops, l)->name);
+	return !map_get(layers, l->stack);
+}
+
+/* From the last layer's result on, and back to its product. */
+static uint64_t without_logits(struct ops *ops, struct finding *f, uint64_t size)
+{
+	struct advise *a = ops->advise;
+	struct map layers = find_layers(a);
+	struct row row = { 0 };
+	uint64_t bytes = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, LOGITS, l)
+	{
+		bool backward = stage_is_backward(l.born->stage);
+
+		if (l.size < size / 64)
+			continue;
+		if (row.count == ROW || (row.backward && !backward))
+			bytes += end_row(a, f, &row);
+		if (!is_of_logits(ops, &layers, &l, size)) {
+			bytes += end_row(a, f, &row);
+			continue;
+		}
+		row.loss |= !backward && is_loss(ops_find(ops, &l)->name);
+		row.backward |= backward;
+		row.items[row.count++] = l;
+	}
+	map_free(&layers);
+	return bytes + end_row(a, f, &row);
 }
 
 void advise_loss(struct advise *a)
@@ -95,8 +168,7 @@ void advise_loss(struct advise *a)
 		f = advise_add(a, "loss_in_pieces");
 		f->owner = owner;
 		f->range = true;
-		bytes = without_logits(a, &f->plan, size);
-		without_logits(a, &f->cautious, size);
+		bytes = without_logits(&ops, f, size);
 		with_sums(a, &f->cautious);
 		advise_put(f->what,
 			   "Compute logits and loss for an eighth of the positions at a time, each "

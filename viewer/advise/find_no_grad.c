@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes that keep what backward would need, and no backward pass comes: an evaluation without
- * no_grad, say. A place is the outermost module's call, with all that leads to it; one from which
- * something was saved and let go, and nothing ever used by backward, keeps it for nothing.
+ * no_grad, say. A place is the outermost module's call, with all that leads to it. One that
+ * backward never used anything of keeps it for nothing, if something that it saved was let go, or
+ * many of its passes are held at once, or the program trains for so long that every place had its
+ * turn.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-enum { WALKED = 1, LET_GO = 2 };
+enum { WALKED = 1, LET_GO = 2, PASSES = 4, SETTLED = 3 };
 
 /* Calls of a layer, in order: what a layer makes is there for it and, at the latest, for the next
  * two. */
@@ -27,7 +29,12 @@ struct units {
 struct search {
 	struct advise *advise;
 	struct sites sites;
-	struct map places; /* key of the outermost call -> WALKED, LET_GO */
+	struct map places; /* key of the outermost call -> index */
+	struct place {
+		unsigned ends;		 /* WALKED, LET_GO */
+		uint32_t passes, latest; /* that hold something */
+	} * items;
+	size_t count, room;
 	struct units units;
 };
 
@@ -61,33 +68,74 @@ static void next_unit(struct units *u, const struct site_path *p, const struct a
 
 static bool died_in_backward(const struct advise *a, const struct advised *l)
 {
-	const struct life_moment *died = &lives_at(a->lives, l->life)->died;
 	uint64_t released = a->released[l->life];
 
-	return stage_is_backward(lives_position(a->lives, died->position)->stage) ||
-	       (released && advise_in_backward(a, released));
+	return stage_is_backward(l->died->stage) || (released && advise_in_backward(a, released));
+}
+
+/* A backward pass follows before another forward pass, though it may leave the graph as it is. */
+static bool comes_backward(const struct advise *a, const struct advised *l)
+{
+	uint64_t back = advise_next(a, l->from, PHASE_BACKWARD);
+
+	return back <= a->until && back < advise_next(a, l->from, PHASE_FORWARD);
+}
+
+static struct place *place_of(struct search *s, uint64_t key)
+{
+	uint32_t at = map_number(&s->places, key, s->count);
+
+	if (at == s->count)
+		*need_item(s->items, s->count, s->room) = (struct place){ 0 };
+	return &s->items[at];
+}
+
+/* Backward went through such a pass at some time, even if it kept the graph. */
+static void note_used(void *ctx, uint32_t stack)
+{
+	struct search *s = ctx;
+	struct site_path p = sites_find(&s->sites, stack);
+
+	if (p.count)
+		place_of(s, p.items[0].key)->ends |= WALKED;
+}
+
+static bool is_for_nothing(const struct search *s, uint64_t key)
+{
+	const struct advise *a = s->advise;
+	const uint32_t *at = map_get(&s->places, key);
+	const struct place *p = at ? &s->items[*at] : NULL;
+
+	return p && !(p->ends & WALKED) &&
+	       (p->ends & LET_GO || p->passes >= PASSES ||
+		(a->timeline->model.spans.backwards && a->steps >= SETTLED));
 }
 
 static void collect(struct search *s)
 {
 	struct advise *a = s->advise;
 	struct advised l;
-	bool fresh;
 
 	ADVISE_EACH(a, UINT16_MAX, l)
 	{
 		struct site_path p = { 0 };
-		uint32_t *at;
+		struct place *place;
 
 		if (l.born->stage == STAGE_FORWARD)
 			p = sites_find(&s->sites, l.stack);
 		if (!p.count)
 			continue;
 		next_unit(&s->units, &p, &l);
-		if (!a->saved[l.life] || l.until == PLAN_END)
+		if (!a->saved[l.life])
 			continue;
-		at = map_put(&s->places, p.items[0].key, &fresh);
-		*at = (fresh ? 0 : *at) | (died_in_backward(a, &l) ? WALKED : LET_GO);
+		place = place_of(s, p.items[0].key);
+		if (l.until == PLAN_END && comes_backward(a, &l))
+			place->ends |= WALKED;
+		else if (l.until != PLAN_END)
+			place->ends |= died_in_backward(a, &l) ? WALKED : LET_GO;
+		else if (l.born->forwards != place->latest)
+			place->passes++;
+		place->latest = l.born->forwards;
 	}
 }
 
@@ -119,17 +167,15 @@ static void look_at(struct search *s)
 	ADVISE_EACH(a, CLASS_BIT(activations), l)
 	{
 		struct site_path p = { 0 };
-		const uint32_t *at;
 
 		if (l.born->stage == STAGE_FORWARD && a->saved[l.life])
 			p = sites_find(&s->sites, l.stack);
-		at = p.count ? map_get(&s->places, p.items[0].key) : NULL;
-		if (!at || *at != LET_GO)
+		if (!p.count || !is_for_nothing(s, p.items[0].key))
 			continue;
 		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
 		plan_without(&f->cautious, after_next(&s->units, l.from), l.until, l.size,
 			     a->peak_seq);
-		if (l.from > a->peak_seq || l.until <= a->peak_seq)
+		if (!advise_counts(a, &l))
 			continue;
 		bytes += l.size;
 		if (l.size <= largest)
@@ -150,8 +196,10 @@ void advise_no_grad(struct advise *a)
 	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
 
 	collect(&s);
+	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
 	free(s.units.begins);
+	free(s.items);
 	map_free(&s.places);
 	sites_free(&s.sites);
 }

@@ -17,9 +17,10 @@ struct temporaries {
 	const char *function; /* "_multi_tensor_adam" */
 };
 
-static bool is_temporary(const struct advised *l)
+/* At a refusal the step is not over, and none of it has ended. */
+static bool is_temporary(const struct advise *a, const struct advised *l)
 {
-	return l->born->stage == STAGE_OPTIMIZER && l->until != PLAN_END &&
+	return l->born->stage == STAGE_OPTIMIZER && (l->until != PLAN_END || a->wanted_count) &&
 	       !(l->classes &
 		 (CLASS_BIT(optimizer_state) | CLASS_BIT(parameters) | CLASS_BIT(gradients)));
 }
@@ -34,14 +35,14 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 	{
 		const char *function;
 
-		if (!is_temporary(&l))
+		if (!is_temporary(a, &l))
 			continue;
 		function = advise_frame(a, l.stack, "_multi_tensor");
 		if (foreach && !function)
 			continue;
 		t->function = function ? function : t->function;
 		t->largest = l.size > t->largest ? l.size : t->largest;
-		t->at_peak += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+		t->at_peak += advise_counts(a, &l) ? l.size : 0;
 		plan_without(p, l.from, l.until, l.size, a->peak_seq);
 	}
 }
@@ -87,9 +88,9 @@ void advise_optimizers(struct advise *a)
 	if (has_fused(t.function)) {
 		if (strstr(t.function, "_adam"))
 			with_counters(a, &f->plan);
-		advise_put(
-			f->what,
-			"Make the optimizer with fused=True: its step then makes no temporaries");
+		advise_put(f->what,
+			   "Make the optimizer with fused=True: its step then makes no temporaries "
+			   "(with foreach=False those of one parameter at a time)");
 		return;
 	}
 	f->kind = "foreach_off";
@@ -140,7 +141,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 			continue;
 		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
 		*largest = l.size > *largest ? l.size : *largest;
-		bytes += l.from <= a->peak_seq && a->peak_seq < l.until ? l.size : 0;
+		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	return bytes;
 }

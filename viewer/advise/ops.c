@@ -14,17 +14,19 @@ const struct op *ops_find(struct ops *o, const struct advised *l)
 	uint32_t *at;
 	bool fresh;
 
-	model_block(&t->model, l->life, &b);
+	advise_block(o->advise, l, &b);
 	at = map_put(&o->known, (uint64_t)b.stack << 32 | b.name, &fresh);
 	if (!fresh)
 		return o->items[*at];
 	*at = (uint32_t)o->count;
 	op = need_new(sizeof(*op));
 	op->owner = owners_find(&t->owners, &b);
-	if (b.name && stage_is_backward(l->born->stage))
+	if (b.name && stage_is_backward(l->born->stage)) {
 		snprintf(op->name, sizeof(op->name), "%s", defs_string(t->model.defs, b.name).s);
-	else
+	} else {
 		instant_operator(&t->stacks, b.stack, b.seq, op->name, sizeof(op->name));
+		op->at = t->stacks.python_count ? t->stacks.python[0] : 0;
+	}
 	o->items = need_grow(o->items, &o->room, o->count, sizeof(*o->items));
 	o->items[o->count++] = op;
 	return op;

@@ -8,6 +8,7 @@
 struct op {
 	char name[64];	    /* "softmax"; of a backward pass its node: "SoftmaxBackward0" */
 	struct owner owner; /* its line too */
+	uint64_t at;	    /* the instruction that called it, 0 = not known */
 };
 
 struct ops {

@@ -16,7 +16,7 @@ static uint64_t mix(uint64_t h, const char *s)
 
 static struct site_path read_path(struct stacks *s, uint32_t stack)
 {
-	uint64_t path = 0xcbf29ce484222325ull;
+	uint64_t path = 0xcbf29ce484222325ull, line = 0;
 	struct site_of_stack *items = NULL;
 	size_t count = 0, room = 0;
 
@@ -26,10 +26,13 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 
 		if (owners_is_forward(f->function)) {
 			items = need_grow(items, &room, count, sizeof(*items));
+			path += count ? 0 : line;
 			items[count++] = (struct site_of_stack){ mix(path, f->function),
 								 f->function, f->line };
 		}
-		path = mix(mix(path, f->function), f->file) + f->line;
+		path = mix(mix(path, f->function), f->file) + (count ? f->line : 0);
+		if (!count && !strstr(f->function, "_call_impl"))
+			line = f->line;
 	}
 	return (struct site_path){ items, count };
 }

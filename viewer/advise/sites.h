@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forward methods that a stack is inside of, outermost first, each as a place: the method and
- * what led to its call. The layers of a model, which one line calls one after the other, are one
- * place.
+ * what led to its call: of what called the outermost one all functions, and the last line. The
+ * layers of a model, which one line calls one after the other, are one place.
  */
 #ifndef VIEWER_SITES_H
 #define VIEWER_SITES_H

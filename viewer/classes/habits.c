@@ -84,8 +84,7 @@ bool classify_clears_gradients(const struct model *m)
 	return false;
 }
 
-void classify_graph_stacks(const struct model *m,
-			   void (*each)(void *ctx, uint32_t stack, bool used, bool let_go),
+void classify_graph_stacks(const struct model *m, void (*each)(void *ctx, uint32_t stack),
 			   void *ctx)
 {
 	const struct study *st = m->watcher;
@@ -93,8 +92,7 @@ void classify_graph_stacks(const struct model *m,
 	for (size_t i = 0; i < st->habits.room; i++) {
 		const struct map_slot *slot = &st->habits.slots[i];
 
-		if (slot->used && slot->value & (HABIT_OF_GRAPH | HABIT_LET_GO))
-			each(ctx, (uint32_t)slot->key, slot->value & HABIT_OF_GRAPH,
-			     slot->value & HABIT_LET_GO);
+		if (slot->used && slot->value & HABIT_OF_GRAPH)
+			each(ctx, (uint32_t)slot->key);
 	}
 }

@@ -109,8 +109,8 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 		return rc;
 	rc = timeline_open(&t, &r, o->device);
 	if (!rc) {
-		rc = advise_open(&a, &t);
-		if (!rc && runs)
+		advise_open(&a, &t);
+		if (runs)
 			rc = advise_runs_try(runs, &a);
 		if (!rc)
 			show(out, &a, o->top);

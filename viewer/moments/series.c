@@ -74,7 +74,7 @@ static bool is_there_at_a_moment(struct run *r, const struct life *life)
 {
 	const struct series *s = r->series;
 
-	if (!s->moment_count)
+	if (!s->moment_count || (s->since && r->event.seq > s->since))
 		return true;
 	while (r->moment < s->moment_count && s->moments[r->moment] < r->event.seq)
 		r->moment++;
@@ -248,8 +248,11 @@ void series_run(const struct series *s, const struct series_sink *sink)
 	r->now = need_pages(bytes);
 	r->event.devices = r->devices;
 	lives_walk_first(&r->walk, r->lives);
-	for (bool first = true; next_event(r, first); first = false)
+	for (bool first = true; next_event(r, first); first = false) {
+		if (s->until && r->event.seq > s->until)
+			break;
 		take_event(r);
+	}
 	munmap(r->now, bytes);
 	free(r->touched);
 	free(r);

@@ -56,6 +56,8 @@ struct series {
 	int device;		       /* whose changes are wanted; < 0: all */
 	const uint64_t *moments;       /* in order: only what lived after one of these events */
 	size_t moment_count;	       /* 0: all */
+	uint64_t since;		       /* also what was born after this event, 0 = no more */
+	uint64_t until;		       /* the last event, 0 = of the recording */
 };
 
 void series_run(const struct series *s, const struct series_sink *sink);

@@ -98,7 +98,8 @@ bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format
 struct oom_remedy {
 	const char *name;
 	uint64_t saves;
-	bool enough; /* as much as was missing, or more */
+	bool enough;  /* as much as was missing, or more */
+	bool answers; /* the cause */
 	char what[OOM_TEXT], how[OOM_TEXT];
 };
 
@@ -124,14 +125,6 @@ const char *oom_cause_name(enum oom_cause cause);
 
 /* The most useful first; returns how many. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
-/* What checkpointing the modules that repeat would save; the name of their class in *name. */
-uint64_t oom_checkpoint(const struct oom *o, char *name, size_t room, size_t *calls);
-
-/* oom_places.c: activations of passes that were called from where memory ran out, if no backward
- * pass ever came from there; the line that called them. */
-uint64_t oom_never_walked(const struct oom *o, struct owner *where);
-/* Scores of attention that stand in memory; the function that made them. */
-uint64_t oom_scores(const struct oom *o, struct owner *where);
 
 /* oom_devices.c: the other devices of this process; replicas: one model copied to all of them. */
 struct oom_devices {

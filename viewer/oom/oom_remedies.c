@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each remedy as a function: the bytes it would have saved at that moment, 0 if it is none here,
- * with the words for what to do and how the figure is known. No figure is a guess: it is a sum of
- * blocks that lived, or a share of one that the words state.
+ * What would have made room: what `advise` finds at that moment, and what is about the request
+ * itself, a function for each: the bytes that it would have saved, 0 if it is none here, with the
+ * words for what to do and how the figure is known. No figure is a guess: it is a sum of blocks
+ * that lived, or a share of one that the words state.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../advise/advise.h"
 #include "oom.h"
 
 enum { PIECES = 8 };
@@ -157,102 +159,6 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 	return p->bytes - p->bytes / PIECES;
 }
 
-static uint64_t no_grad(const struct oom *o, char *what, char *how)
-{
-	uint64_t bytes = o->shot.bytes[CATEGORY_activations], here;
-	struct owner where;
-
-	if ((o->timeline->model.spans.trains || o->step < 2) && !o->by_pass) {
-		here = oom_never_walked(o, &where);
-		if (!here)
-			return 0;
-		oom_say(what,
-			"Run the passes of %s under torch.inference_mode() or torch.no_grad(): "
-			"nothing "
-			"is kept for backward then",
-			WHO(&where));
-		oom_say(how,
-			"Saved for backward in passes from there, and no backward pass ever came "
-			"after one of them");
-		return here;
-	}
-	if (!bytes)
-		return 0;
-	oom_say(what, "Run it under torch.inference_mode() or torch.no_grad(): nothing is kept for "
-		      "backward then");
-	oom_say(how,
-		o->by_pass ? "Saved for backward in %zu passes that no backward pass came after"
-			   : "Saved for backward in %zu passes, and the program never ran backward",
-		o->by_pass ? o->passes : o->step);
-	return bytes;
-}
-
-static uint64_t fused_attention(const struct oom *o, char *what, char *how)
-{
-	struct owner where;
-	uint64_t bytes = oom_scores(o, &where);
-
-	if (!bytes)
-		return 0;
-	oom_say(what,
-		"Compute the attention of %s with a fused kernel, which keeps no scores: "
-		"F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\" or "
-		"\"flash_attention_2\")",
-		where.function);
-	oom_say(how,
-		"Scores and their softmax, one value for each pair of positions, made there and "
-		"alive%s",
-		o->wanted.size >= o->spike.largest / 4 ? ", with what was asked for" : "");
-	return bytes;
-}
-
-static bool has_frame(const struct oom *o, const char *word)
-{
-	struct stacks *s = (struct stacks *)&o->timeline->stacks;
-
-	stacks_read_python(s, o->refusal.event.stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, word))
-			return true;
-	return false;
-}
-
-static uint64_t foreach_off(const struct oom *o, char *what, char *how)
-{
-	uint64_t largest = o->block, all = o->block;
-
-	if (o->phase != PHASE_OPTIMIZER || !has_frame(o, "_multi_tensor"))
-		return 0;
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		if (o->shot.classes[i] != CATEGORY_optimizer_temporaries)
-			continue;
-		all += o->shot.moment.blocks[i].size;
-		if (o->shot.moment.blocks[i].size > largest)
-			largest = o->shot.moment.blocks[i].size;
-	}
-	oom_say(what, "Make the optimizer with foreach=False (or fused=True): one parameter's "
-		      "temporaries at a time");
-	oom_say(how,
-		"Temporaries of the optimizer's step, with the one that was asked for, less the "
-		"largest");
-	return all - largest;
-}
-
-static uint64_t state_elsewhere(const struct oom *o, char *what, char *how)
-{
-	uint64_t state = o->projected > o->state ? o->projected : o->state;
-
-	if (!state)
-		return 0;
-	oom_say(what, "Keep the optimizer's state elsewhere (offload it to the host), or choose an "
-		      "optimizer with less of it");
-	oom_say(how,
-		o->projected ? "Trainable parameters %s, and that optimizer keeps as much for them"
-			     : "Blocks of the optimizer's state, beside %s of trainable parameters",
-		B(o->trainable));
-	return state;
-}
-
 static uint64_t shard(const struct oom *o, char *what, char *how)
 {
 	const uint64_t *b = o->shot.bytes;
@@ -286,84 +192,121 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	return all / 2;
 }
 
-static uint64_t checkpoint(const struct oom *o, char *what, char *how)
-{
-	char name[64];
-	size_t calls;
-	uint64_t saves = oom_checkpoint(o, name, sizeof(name), &calls);
-
-	if (!saves)
-		return 0;
-	oom_say(what,
-		"Checkpoint %s (torch.utils.checkpoint): compute its inside again in backward",
-		name);
-	oom_say(how,
-		"Activations made inside %zu calls of it, less the inside of one and the output of "
-		"each",
-		calls);
-	return saves;
-}
-
-static uint64_t set_to_none(const struct oom *o, char *what, char *how)
-{
-	if ((o->phase != PHASE_FORWARD && o->phase != PHASE_EVALUATION) ||
-	    !o->shot.bytes[CATEGORY_gradients])
-		return 0;
-	oom_say(what,
-		"Free the gradients before the forward pass: zero_grad(set_to_none=True) (unless "
-		"they are accumulated)");
-	oom_say(how, "Gradients that were held while the forward pass ran");
-	return o->shot.bytes[CATEGORY_gradients];
-}
-
-static const struct {
-	const char *name;
+/* A row of the table; a finding that has none stands under its kind. */
+struct remedy_row {
+	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
-} table[] = {
-#define REMEDY(name, causes) { #name, name, causes },
+};
+
+static const struct remedy_row table[] = {
+#define REMEDY(name, causes)	  { #name, NULL, name, causes },
+#define FOUND(kind, name, causes) { #name, #kind, NULL, causes },
 #include "oom_remedies.def"
 #undef REMEDY
+#undef FOUND
 };
 
 #define ROWS (sizeof(table) / sizeof(table[0]))
-_Static_assert(ROWS <= OOM_REMEDIES, "room for every remedy");
 
-static unsigned rank_of(const struct oom_remedy *r)
+static const struct remedy_row *row_of(const char *kind)
 {
-	for (unsigned i = 0; i < ROWS; i++)
-		if (table[i].name == r->name)
-			return table[i].causes;
-	return 0;
+	for (size_t i = 0; i < ROWS; i++)
+		if (table[i].kind && !strcmp(table[i].kind, kind))
+			return &table[i];
+	return NULL;
 }
 
-/* Insertion: there are few. */
-static void insert(struct oom_remedy *list, size_t n, const struct oom_remedy *r, unsigned cause)
+struct remedy_list {
+	const struct oom *oom;
+	enum oom_cause cause;
+	struct oom_remedy *items;
+	size_t count;
+};
+
+/* Insertion: there are few. Those that answer the cause first, then the largest. */
+static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned causes)
 {
-	bool first = rank_of(r) & 1u << cause;
+	size_t n = list->count;
 
+	r->answers = causes & 1u << list->cause;
+	if ((r->saves < list->oom->capacity / 200 && !r->enough) || n == OOM_REMEDIES)
+		return;
 	for (; n; n--) {
-		bool before = rank_of(&list[n - 1]) & 1u << cause;
+		const struct oom_remedy *before = &list->items[n - 1];
 
-		if (before || (first == before && list[n - 1].saves >= r->saves))
+		if (before->answers != r->answers ? before->answers : before->saves >= r->saves)
 			break;
-		list[n] = list[n - 1];
+		list->items[n] = *before;
 	}
-	list[n] = *r;
+	list->items[n] = *r;
+	list->count++;
+}
+
+static void insert_found(struct remedy_list *list, const struct finding *f)
+{
+	const struct remedy_row *row = row_of(f->kind);
+	struct oom_remedy r = { .name = row ? row->name : f->kind,
+				.saves = f->saves,
+				.enough = f->least >= oom_missing(list->oom) };
+
+	if (f->owner.function)
+		oom_say(r.what, "%s (%s)", f->what, WHO(&f->owner));
+	else
+		oom_say(r.what, "%s", f->what);
+	if (strcmp(B(f->least), B(f->saves)))
+		oom_say(r.how, "%s: %s", f->how, B(f->least));
+	else
+		oom_say(r.how, "%s", f->how);
+	insert(list, &r, row ? row->causes : 0);
+}
+
+/* The block that was wanted, and what the optimizer's first step would have made after it. */
+static void ask(struct advise *a, const struct oom *o, struct position *born)
+{
+	const uint64_t state = o->shot.bytes[CATEGORY_optimizer_state] +
+			       (o->wanted_category == CATEGORY_optimizer_state ? o->block : 0);
+	struct advised wanted[] = {
+		{ .stack = o->wanted.stack,
+		  .name = o->wanted.name,
+		  .born = &born[0],
+		  .size = o->block,
+		  .from = o->wanted.seq,
+		  .classes = 1u << o->wanted_category },
+		{ .born = &born[1],
+		  .size = o->projected > state ? o->projected - state : 0,
+		  .from = o->wanted.seq,
+		  .classes = CLASS_BIT(optimizer_state) },
+	};
+
+	born[0] = (struct position){ .stage = (uint8_t)o->wanted_stage,
+				     .forwards = o->shot.model->spans.forwards,
+				     .device = o->timeline->device,
+				     .counts = true };
+	born[1] = born[0];
+	born[1].stage = STAGE_OPTIMIZER;
+	advise_refused(a, o->timeline, wanted, wanted[1].size ? 2 : 1, o->allocated,
+		       oom_missing(o));
 }
 
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
 {
-	size_t n = 0;
+	struct remedy_list list = { .oom = o, .cause = cause, .items = out };
+	struct position born[ADVISE_WANTED];
+	struct advise a;
 
 	for (size_t i = 0; i < ROWS; i++) {
 		struct oom_remedy r = { .name = table[i].name };
 
-		r.saves = table[i].test(o, r.what, r.how);
+		if (table[i].test)
+			r.saves = table[i].test(o, r.what, r.how);
 		r.enough = r.saves >= oom_missing(o);
-		if (r.saves < o->capacity / 200 && !r.enough)
-			continue;
-		insert(out, n++, &r, cause);
+		if (r.saves)
+			insert(&list, &r, table[i].causes);
 	}
-	return n;
+	ask(&a, o, born);
+	for (size_t i = 0; i < a.count; i++)
+		insert_found(&list, &a.items[i]);
+	advise_close(&a);
+	return list.count;
 }
