@@ -146,23 +146,6 @@ const char *advise_frame(struct advise *a, uint32_t stack, const char *word)
 	return NULL;
 }
 
-const char *advise_optimizer(const struct advise *a)
-{
-	const struct spans *s = &a->timeline->model.spans;
-	static char name[64];
-
-	for (size_t i = s->count; i-- > 0;) {
-		const char *text = defs_string(a->timeline->model.defs, s->items[i].name).s;
-		const char *hash = s->items[i].name && text ? strchr(text, '#') : NULL;
-
-		if (s->items[i].phase != PHASE_OPTIMIZER || !hash)
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(hash + 1, "."), hash + 1);
-		return name;
-	}
-	return "";
-}
-
 /* ---- what the plans come to ---- */
 
 static void run_plans(struct advise *a)
@@ -305,6 +288,7 @@ void advise_open(struct advise *a, struct timeline *t)
 	*a = (struct advise){ .timeline = t,
 			      .lives = &t->model.lives,
 			      .until = PLAN_END,
+			      .when = "at the peak",
 			      .steps = steps_number(&t->steps) };
 	x = timeline_peak(t, &a->peak_step);
 	a->peak = x->peak;
@@ -325,6 +309,7 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 	*a = (struct advise){ .timeline = t,
 			      .lives = l,
 			      .peak = held,
+			      .when = "then",
 			      .peak_seq = wanted->from,
 			      .until = wanted->from,
 			      .wanted_count = count,

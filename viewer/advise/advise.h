@@ -50,8 +50,9 @@ struct advise {
 	const struct lives *lives;
 	uint64_t peak, peak_seq; /* bytes; or those of a refusal, with what was wanted */
 	size_t peak_step;
-	uint64_t least; /* fewer bytes are not worth a word */
-	uint64_t until; /* what came later is not known; PLAN_END = nothing did */
+	const char *when; /* that is, in a sentence */
+	uint64_t least;	  /* fewer bytes are not worth a word */
+	uint64_t until;	  /* what came later is not known; PLAN_END = nothing did */
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */
@@ -97,8 +98,6 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 bool advise_in_backward(const struct advise *a, uint64_t seq);
 /* Inside of a function whose name has that word; its name, or NULL. */
 const char *advise_frame(struct advise *a, uint32_t stack, const char *word);
-/* The optimizer that the run was trained with: "AdamW", "" = none was seen. */
-const char *advise_optimizer(const struct advise *a);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);

@@ -129,9 +129,9 @@ static void look_at(struct search *s, struct function *f)
 		"(in transformers attn_implementation=\"sdpa\")",
 		f->owner.function);
 	advise_put(x->how,
-		   "%s of scores, their softmax and their gradients at the peak, one value "
+		   "%s of scores, their softmax and their gradients %s, one value "
 		   "for each pair of positions",
-		   B(f->bytes));
+		   B(f->bytes), a->when);
 }
 
 void advise_attention(struct advise *a)

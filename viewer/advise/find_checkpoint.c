@@ -316,10 +316,10 @@ static void look_at(struct search *s, const char *function)
 		   "its inside again in backward",
 		   name);
 	advise_put(f->how,
-		   "%s saved for backward inside of it at the peak; at least: a call's "
+		   "%s saved for backward inside of it %s; at least: a call's "
 		   "inside is counted again, with its temporaries, as soon as backward comes "
 		   "to it",
-		   B(bytes));
+		   B(bytes), a->when);
 }
 
 static bool is_first(const struct search *s, size_t at)

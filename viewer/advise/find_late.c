@@ -80,15 +80,14 @@ void advise_kept(struct advise *a)
 
 static void say_overlap(struct advise *a, struct finding *f, const struct line_plan *p)
 {
-	(void)a;
 	advise_put(f->what,
 		   "At the end of each step delete what holds the results of this line%s: "
 		   "the next step runs while those of the one before are still there",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
-		   "%s in %llu blocks of the step before at the peak; no graph of the later "
+		   "%s in %llu blocks of the step before %s; no graph of the later "
 		   "step saved them",
-		   B(p->bytes), (unsigned long long)p->blocks);
+		   B(p->bytes), (unsigned long long)p->blocks, a->when);
 }
 
 /* By a graph of the step after it: made, or gone through (at a refusal it may be yet to go
@@ -165,15 +164,14 @@ void advise_overlap(struct advise *a)
 
 static void say_late(struct advise *a, struct finding *f, const struct line_plan *p)
 {
-	(void)a;
 	advise_put(f->what,
 		   "Delete what holds the results of this line%s before backward, or as soon "
 		   "as they have been read: no graph needs them any more",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
-		   "%s in %llu blocks at the peak that no graph held%s; a result that the "
+		   "%s in %llu blocks %s that no graph held%s; a result that the "
 		   "program reads later cannot go",
-		   B(p->bytes), (unsigned long long)p->blocks,
+		   B(p->bytes), (unsigned long long)p->blocks, a->when,
 		   f->range ? ", at least those of this line" : "");
 }
 

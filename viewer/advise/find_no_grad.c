@@ -186,9 +186,9 @@ static void look_at(struct search *s)
 	advise_put(f->what, "Run the passes that this line calls under torch.no_grad() or "
 			    "torch.inference_mode(): no backward pass ever comes after them");
 	advise_put(f->how,
-		   "%s saved for backward in such passes at the peak; at least: where what a "
+		   "%s saved for backward in such passes %s; at least: where what a "
 		   "layer makes is there until the next two are through",
-		   B(bytes));
+		   B(bytes), a->when);
 }
 
 void advise_no_grad(struct advise *a)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "../spans/optimizer_names.h"
 #include "advise.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
@@ -83,8 +84,8 @@ void advise_optimizers(struct advise *a)
 	without_temporaries(a, &f->plan, &t, true);
 	if (!t.function)
 		return;
-	advise_put(f->how, "%s of temporaries of the optimizer's step at the peak, made by %s",
-		   B(t.at_peak), t.function);
+	advise_put(f->how, "%s of temporaries of the optimizer's step %s, made by %s", B(t.at_peak),
+		   a->when, t.function);
 	if (has_fused(t.function)) {
 		if (strstr(t.function, "_adam"))
 			with_counters(a, &f->plan);
@@ -158,7 +159,7 @@ static void offload(struct advise *a)
 	advise_put(f->what,
 		   "Keep the optimizer's state on the host and compute its step there (CPU "
 		   "offload)");
-	advise_put(f->how, "%s of optimizer state at the peak%s", B(bytes),
+	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
 		   t.largest ? "; at most: with its step's temporaries, which go to the host too"
 			     : "");
 }
@@ -181,11 +182,13 @@ static void shard(struct advise *a)
 
 static void eight_bits(struct advise *a)
 {
+	char name[OPTIMIZER_NAME];
 	struct finding *f;
 	struct temporaries t;
 	uint64_t largest, bytes;
 
-	if (!strstr(advise_optimizer(a), "Adam") || strstr(advise_optimizer(a), "bit"))
+	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
+	if (!strstr(name, "Adam") || strstr(name, "bit"))
 		return;
 	f = advise_add(a, "state_in_8_bits");
 	bytes = without_state(a, &f->plan, 0, 4, &largest);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../moments/moments.h"
+#include "../moments/refusals.h"
 #include "module_tree.h"
 
 /* The last step that ended and has both passes: its predecessors made all the state. Without one,
@@ -37,17 +38,6 @@ static const struct span *span_of(const struct timeline *t, const struct step *s
 			found = s;
 	}
 	return found;
-}
-
-static void optimizer_name(struct account *a, const struct timeline *t, const struct step *step)
-{
-	const struct span *s = span_of(t, step, PHASE_OPTIMIZER, true);
-	const char *name = s ? defs_string(t->model.defs, s->name).s : "";
-	const char *hash = strchr(name, '#'), *dot = strrchr(name, '.');
-
-	if (hash && dot > hash)
-		snprintf(a->optimizer, sizeof(a->optimizer), "%.*s", (int)(dot - hash - 1),
-			 hash + 1);
 }
 
 /* Whether a module seems to be called once for each layer: everything in it is there so often, but
@@ -152,32 +142,17 @@ static void measure(struct account *a, struct timeline *t, const struct step *st
 		snapshot_free(&rest);
 }
 
-/* The latest refusal, 0 = there was none. */
-static uint64_t refusal(const struct timeline *t)
-{
-	const struct row_store *marks = &t->model.lives.marks;
-
-	if (!model_ooms(&t->model.devices[t->device]))
-		return 0;
-	for (uint32_t i = marks->count; i-- > 0;) {
-		const struct lives_mark *mark = rows_at(marks, i);
-
-		if (mark->kind == GMT_BLOCK_OOM ||
-		    (mark->kind == GMT_MEM_FAIL && mark->device >= 0))
-			return mark->seq;
-	}
-	return 0;
-}
-
 static void add_rows(struct account *a, struct timeline *t)
 {
-	uint64_t ran_out = refusal(t);
 	struct snapshot peak, oom;
+	struct refusal refusal;
+	bool ran_out =
+		refusals_find(&refusal, &t->model.lives, 0) && refusal.event.device == t->device;
 	size_t step;
 
 	snapshot_take(&peak, t, timeline_peak(t, &step)->peak_seq);
 	if (ran_out)
-		snapshot_take(&oom, t, ran_out);
+		snapshot_take(&oom, t, refusal.event.seq);
 	account_rows(a, t, &peak, ran_out ? &oom : NULL);
 	snapshot_free(&peak);
 	if (ran_out)
@@ -191,7 +166,8 @@ void account_make(struct account *out, struct timeline *t, const double given[SH
 	*out = (struct account){ .step = steady_step(t) };
 	step = &t->steps.items[out->step];
 	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
-	optimizer_name(out, t, step);
+	if (step->times[PHASE_OPTIMIZER])
+		optimizer_of_spans(&t->model.spans, step->last, t->model.defs, out->optimizer);
 	measure(out, t, step, given);
 	measure_backward(out, t, step);
 	add_rows(out, t);

@@ -7,6 +7,7 @@
 #define VIEWER_ACCOUNT_H
 
 #include "../moments/snapshot.h"
+#include "../spans/optimizer_names.h"
 #include "shape.h"
 
 #define ACCOUNT_ROWS 48
@@ -28,7 +29,7 @@ struct account {
 	size_t step; /* the one that was looked at, 0 = none */
 	bool trains; /* it has a backward pass or an optimizer */
 	struct shape shape;
-	char optimizer[48]; /* "AdamW", "" = none */
+	char optimizer[OPTIMIZER_NAME]; /* "AdamW", "" = none */
 	struct account_row rows[ACCOUNT_ROWS];
 	size_t count;
 	/* Bytes by class at moments of that step, in it: */

@@ -39,26 +39,11 @@ static double greater(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Tensors of the parameters' shape that an optimizer keeps, by a part of its name. */
-static double moments_of(const char *optimizer)
-{
-	static const struct {
-		const char *part;
-		double moments;
-	} known[] = { { "8bit", NONE }, { "Adamax", 2 },  { "Adam", 2 }, { "Adadelta", 2 },
-		      { "Adagrad", 1 }, { "RMSprop", 1 }, { "Lion", 1 }, { "SGD", 1 } };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strstr(optimizer, known[i].part))
-			return known[i].moments;
-	return NONE;
-}
-
 /* Bytes of state for each trained parameter: moments of 4 bytes, with 16-bit weights a 32-bit copy
  * too where the measured state is large enough for one; moments of 2 bytes if it is that small. */
 static double state_formula(const struct account *a, double bytes, double measured)
 {
-	double moments = moments_of(a->optimizer);
+	double moments = optimizer_tensors(a->optimizer);
 
 	if (moments < 0)
 		return NONE;

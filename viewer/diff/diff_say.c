@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../spans/optimizer_names.h"
 #include "diff_sentence.h"
 
 /* An average of the weights, a teacher, a snapshot. */
@@ -167,21 +168,11 @@ static void say_model(struct sentence *s, const struct diff *d, const struct dif
 		sentence_add(s, "; parameters of %s", WHO(diff_owner(weights)));
 }
 
-/* "AdamW" of the range "Optimizer.step#AdamW.step". */
 static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 {
 	const struct spans *all = &side->timeline.model.spans;
 
-	for (size_t i = 0; i < all->count; i++) {
-		const char *name = defs_string(&side->recording.defs, all->items[i].name).s;
-		const char *hash = strchr(name, '#'), *dot = strrchr(name, '.');
-
-		if (all->items[i].phase != PHASE_OPTIMIZER || !hash || !dot || dot < hash)
-			continue;
-		snprintf(buf, SENTENCE, "%.*s", (int)(dot - hash - 1), hash + 1);
-		return buf;
-	}
-	return "unknown";
+	return *optimizer_of_spans(all, SIZE_MAX, &side->recording.defs, buf) ? buf : "unknown";
 }
 
 static void say_optimizer(struct sentence *s, const struct diff *d, const struct diff_finding *f)

@@ -51,12 +51,6 @@ static void cause_cells(struct lake_rows *x, const struct refusal *last)
 	oom_close(&o);
 }
 
-static bool is_refusal(const struct model *m, const struct lives_mark *e)
-{
-	return e->device >= 0 && e->device < MODEL_DEVICES &&
-	       e->kind == (m->devices[e->device].self_reported ? GMT_BLOCK_OOM : GMT_MEM_FAIL);
-}
-
 static void refusal_row(struct lake_rows *x, const struct lives_mark *e, uint64_t nth,
 			const struct refusal *last)
 {
@@ -89,17 +83,18 @@ void lake_refusal_rows(struct lake_rows *x)
 {
 	struct timeline *t = x->timeline;
 	const struct row_store *marks = &t->model.lives.marks;
+	bool reported = refusals_reported(&t->model.lives);
 	struct refusal last;
 	uint64_t nth = 0;
 	int device = -1;
 
-	if (!x->refusals || !oom_find(&last, &t->model.lives, 0))
+	if (!x->refusals || !refusals_find(&last, &t->model.lives, 0))
 		return;
 	x->out_of_memory = !last.later_allocs;
 	for (uint32_t i = 0; i < marks->count; i++) {
 		const struct lives_mark *e = rows_at(marks, i);
 
-		if (!is_refusal(&t->model, e))
+		if (!refusals_is_one(e, reported) || e->device < 0)
 			continue;
 		if (e->device != device) {
 			device = e->device;

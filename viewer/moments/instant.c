@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../spans/optimizer_names.h"
 #include "../stacks/owner_words.h"
 
 #define OPS "at::_ops::"
@@ -25,24 +26,19 @@ void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf,
 	}
 }
 
-/* "AdamW" of the range "Optimizer.step#AdamW.step", or of the frame "AdamW.step". */
-static void optimizer_name(struct stacks *s, const struct span *span, const struct extent *x,
-			   char *buf, size_t room)
+static const char *optimizer_at(struct stacks *s, const struct span *span, const struct extent *x,
+				char buf[OPTIMIZER_NAME])
 {
-	const char *name = defs_string(s->defs, span->name).s, *hash, *dot;
+	const char *name = defs_string(s->defs, span->name).s;
+	bool range = strchr(name, '#');
 
-	buf[0] = 0;
-	hash = strchr(name, '#');
-	if (!hash)
+	if (!range)
 		stacks_read_python(s, x->peak_stack);
-	for (size_t i = 0; !hash && i < s->count; i++)
+	for (size_t i = 0; !range && i < s->count; i++)
 		if (strstr(s->frames[i].file, "/torch/optim/") &&
 		    strstr(s->frames[i].function, ".step"))
 			name = s->frames[i].function;
-	name = hash ? hash + 1 : name;
-	dot = strrchr(name, '.');
-	if (dot)
-		snprintf(buf, room, "%.*s", (int)(dot - name), name);
+	return optimizer_name(name, buf);
 }
 
 static void line_text(const struct owner *o, char *buf, size_t room)
@@ -61,12 +57,12 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 {
 	struct block b = { .stack = x->peak_stack, .name = x->peak_node, .seq = x->peak_seq };
 	struct owner o = owners_find(owners, &b);
-	char first[48], op[100], line[OWNER_WORDS];
+	char first[OPTIMIZER_NAME], op[100], line[OWNER_WORDS];
 
 	line_text(&o, line, sizeof(line));
 	instant_operator(owners->stacks, x->peak_stack, x->peak_seq, op, sizeof(op));
 	if (out->phase == PHASE_OPTIMIZER) {
-		optimizer_name(owners->stacks, span, x, first, sizeof(first));
+		optimizer_at(owners->stacks, span, x, first);
 		snprintf(out->what, sizeof(out->what), "%s%s%s", first,
 			 first[0] && op[0] ? " " : "", op);
 	} else if (o.backward || !op[0]) {

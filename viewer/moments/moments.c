@@ -10,6 +10,7 @@
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../classes/study.h"
+#include "refusals.h"
 
 /* TIME_NS as in the events, or seconds since the start as "1.83s". */
 static bool parse_time(const char *text, struct moment_query *q)
@@ -76,12 +77,7 @@ struct survey {
 	struct moment_query *query;
 };
 
-static bool is_oom(const struct gmt_event *e)
-{
-	return e->kind == GMT_BLOCK_OOM || (e->kind == GMT_MEM_FAIL && e->device >= 0);
-}
-
-static bool is_mark(const struct model *m, const struct moment_query *q, const struct gmt_event *e)
+static bool is_mark(const struct model *m, const struct moment_query *q, const struct lives_mark *e)
 {
 	struct defs_text name;
 
@@ -91,27 +87,38 @@ static bool is_mark(const struct model *m, const struct moment_query *q, const s
 	return name.len == q->name_len && !memcmp(name.s, q->name, name.len);
 }
 
-static void watch(const struct model *m, struct moment_query *q, const struct gmt_event *e)
+static void note(struct moment_query *q, uint64_t seq, uint64_t ns)
 {
-	uint64_t start = q->since_start ? m->first_ns : 0;
-	bool hit = (q->kind == AT_TIME && e->time_ns - start <= q->time_ns) ||
-		   (q->kind == AT_OOM && is_oom(e)) ||
-		   (q->kind == AT_MARK && is_mark(m, q, e) && ++q->seen == q->nth);
-
-	if (!hit)
-		return;
 	q->found = true;
-	q->seq = e->seq;
-	q->ns = e->time_ns;
+	q->seq = seq;
+	q->ns = ns;
+}
+
+/* What stands among the marks. */
+static void look(const struct model *m, struct moment_query *q)
+{
+	const struct row_store *marks = &m->lives.marks;
+	struct refusal last;
+
+	if (q->kind == AT_OOM && refusals_find(&last, &m->lives, 0))
+		note(q, last.event.seq, last.event.ns);
+	for (uint32_t i = 0; q->kind == AT_MARK && i < marks->count; i++) {
+		const struct lives_mark *e = rows_at(marks, i);
+
+		if (is_mark(m, q, e) && ++q->seen == q->nth)
+			note(q, e->seq, e->ns);
+	}
 }
 
 static int survey_event(void *ctx, const struct gmt_event *e)
 {
 	struct survey *s = ctx;
+	struct moment_query *q = s->query;
 
 	model_event(s->model, e);
-	if (s->query)
-		watch(s->model, s->query, e);
+	if (q && q->kind == AT_TIME &&
+	    e->time_ns - (q->since_start ? s->model->first_ns : 0) <= q->time_ns)
+		note(q, e->seq, e->time_ns);
 	return 0;
 }
 
@@ -124,6 +131,8 @@ int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 	study_begin(m);
 	rc = recording_run(r, UINT64_MAX, survey_event, &s);
 	model_settle(m);
+	if (q)
+		look(m, q);
 	return rc;
 }
 

@@ -12,17 +12,10 @@
 #include "../answers/values.h"
 #include "../base/human.h"
 #include "../documents/document.h"
+#include "../moments/refusals.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
-
-/* Which refusal. */
-struct refusal {
-	struct lives_mark event;
-	struct lives_mark fail; /* the CUDA call that was refused for it; kind 0 = there was none */
-	uint64_t nth, count;	/* of all refusals in the recording */
-	uint64_t later_allocs;	/* blocks on its device after it: the program went on */
-};
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
 struct oom_spike {
@@ -104,9 +97,6 @@ struct oom_remedy {
 };
 
 #define OOM_REMEDIES 16
-
-/* nth: from 1, 0 = the last one. false: there is none. */
-bool oom_find(struct refusal *out, const struct lives *l, uint64_t nth);
 
 /* 0, or a sentence was said and the exit code. o->refusal.nth 0: there is no such refusal. */
 int oom_open(struct oom *o, struct recording *r, uint64_t nth);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../spans/optimizer_names.h"
 #include "oom.h"
 
 #define MIB (1ull << 20)
@@ -178,32 +179,18 @@ static void sum_up(struct oom *o)
 	}
 }
 
-/* How many values of a parameter's size an optimizer keeps. */
-static unsigned kept_by(const char *optimizer)
-{
-	static const struct {
-		const char *word;
-		unsigned values;
-	} known[] = {
-		{ "Adam", 2 }, { "SGD", 1 }, { "RMSprop", 1 }, { "Adagrad", 1 }, { "Lion", 1 }
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strstr(optimizer, known[i].word))
-			return known[i].values;
-	return 0;
-}
-
 /* Only while the first step makes it. */
 static void project_state(struct oom *o)
 {
 	const struct span *span =
 		steps_span(&o->timeline->steps, &o->timeline->model.spans, o->refusal.event.seq);
+	char name[OPTIMIZER_NAME];
 	uint64_t all;
 
 	if (o->phase != PHASE_OPTIMIZER || !span)
 		return;
-	all = kept_by(defs_string(o->timeline->model.defs, span->name).s) * o->trainable;
+	optimizer_name(defs_string(o->timeline->model.defs, span->name).s, name);
+	all = optimizer_tensors(name) > 0 ? (uint64_t)optimizer_tensors(name) * o->trainable : 0;
 	if (all > o->shot.bytes[CATEGORY_optimizer_state])
 		o->projected = all;
 }
@@ -269,7 +256,7 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 	rc = timeline_open_any(t, r);
 	if (rc)
 		return rc;
-	if (!oom_find(&refusal, &t->model.lives, nth)) {
+	if (!refusals_find(&refusal, &t->model.lives, nth)) {
 		timeline_close(t);
 		return 0;
 	}

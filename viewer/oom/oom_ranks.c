@@ -47,7 +47,7 @@ static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
 
 	lives_init(&marks);
 	rc = recording_run(r, UINT64_MAX, keep_refusal, &marks);
-	if (!rc && oom_find(&refusal, &marks, nth))
+	if (!rc && refusals_find(&refusal, &marks, nth))
 		oom_ranks_note(x, r, &refusal);
 	lives_free(&marks);
 	return rc;

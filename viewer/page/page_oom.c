@@ -29,7 +29,7 @@ void page_oom_emit(struct track *t)
 	enum oom_cause cause;
 	struct oom o = { 0 };
 
-	if (!t->ooms || !oom_find(&refusal, &t->timeline->model.lives, 0) ||
+	if (!t->ooms || !refusals_find(&refusal, &t->timeline->model.lives, 0) ||
 	    refusal.event.device != t->timeline->device)
 		return;
 	oom_look(&o, t->timeline, &refusal);

@@ -78,7 +78,7 @@ static void note_refusals(struct measured *m, size_t i, const struct recording *
 	struct refusal refusal;
 	int64_t ns;
 
-	if (!oom_find(&refusal, &t->model.lives, 0))
+	if (!refusals_find(&refusal, &t->model.lives, 0))
 		return;
 	ns = (int64_t)refusal.event.ns + r->info->realtime_minus_monotonic_ns;
 	if (!m->came.refusals || ns < m->first_ns) {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which refusals a recording has, from its marks. A framework that reports them itself is believed;
- * without one, or for a library's own memory, it is the CUDA call that was refused.
- */
-#include "oom.h"
+#include "refusals.h"
+
+#include "../model/model.h"
 
 /* A call of the framework's allocator is tried again, and if that fails too it says so itself. */
-static bool is_refusal(const struct lives_mark *m, bool reported)
+bool refusals_is_one(const struct lives_mark *m, bool reported)
 {
 	if (m->kind == GMT_BLOCK_OOM || reported)
 		return m->kind == GMT_BLOCK_OOM;
@@ -14,10 +12,10 @@ static bool is_refusal(const struct lives_mark *m, bool reported)
 	       (!(m->flags & GMT_FLAG_FRAMEWORK) || m->number == GMT_MEM_ASYNC);
 }
 
-static bool are_reported(const struct row_store *marks)
+bool refusals_reported(const struct lives *l)
 {
-	for (uint32_t i = 0; i < marks->count; i++)
-		if (((const struct lives_mark *)rows_at(marks, i))->kind == GMT_BLOCK_OOM)
+	for (uint32_t i = 0; i < l->marks.count; i++)
+		if (((const struct lives_mark *)rows_at(&l->marks, i))->kind == GMT_BLOCK_OOM)
 			return true;
 	return false;
 }
@@ -71,16 +69,16 @@ static void count_later(struct refusal *r, const struct lives *l)
 	}
 }
 
-bool oom_find(struct refusal *out, const struct lives *l, uint64_t nth)
+bool refusals_find(struct refusal *out, const struct lives *l, uint64_t nth)
 {
-	bool reported = are_reported(&l->marks);
+	bool reported = refusals_reported(l);
 	uint32_t at = 0;
 
 	*out = (struct refusal){ 0 };
 	for (uint32_t i = 0; i < l->marks.count; i++) {
 		const struct lives_mark *m = rows_at(&l->marks, i);
 
-		if (!is_refusal(m, reported) || (++out->count != nth && nth))
+		if (!refusals_is_one(m, reported) || (++out->count != nth && nth))
 			continue;
 		out->event = *m;
 		out->nth = out->count;
