@@ -257,16 +257,15 @@ def inference_with_graphs():
             print(model(tokens()).argmax(-1).shape)
 
 
-@case("loss_in_pieces")
-def large_vocabulary():
-    model = Gpt(depth=2, vocab=32768).cuda()
+def loss_in_pieces(depth, vocab):
+    model = Gpt(depth=depth, vocab=vocab).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def part(x, t):
         return F.cross_entropy(model.head(x).flatten(0, 1), t.flatten(), reduction="sum")
 
     for _ in range(3):
-        t = tokens(vocab=32768)
+        t = tokens(vocab=vocab)
         x = model.embed(t)
         for layer in model.layers:
             x = layer(x)
@@ -278,6 +277,16 @@ def large_vocabulary():
         optimizer.step()
         optimizer.zero_grad()
         del loss, x
+
+
+@case("loss_in_pieces")
+def large_vocabulary():
+    loss_in_pieces(depth=2, vocab=32768)
+
+
+@case("loss_in_pieces")
+def logits_as_large_as_activations():
+    loss_in_pieces(depth=6, vocab=4096)
 
 
 @case("allocator")

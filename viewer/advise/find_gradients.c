@@ -10,7 +10,8 @@
 #include "advise.h"
 
 struct held {
-	uint64_t addr, size, gone; /* gone: event since which it would not be there, 0 = it is */
+	uint64_t addr, size, until;
+	uint64_t gone; /* event since which it would not be there, 0 = it is */
 	uint32_t life;
 };
 
@@ -97,6 +98,7 @@ void advise_set_to_none(struct advise *a)
 		s.items = need_grow(s.items, &s.room, s.count, sizeof(*s.items));
 		s.items[s.count++] = (struct held){ .addr = lives_at(a->lives, l.life)->addr,
 						    .size = l.size,
+						    .until = l.until,
 						    .life = l.life };
 		bytes += l.size;
 	}
@@ -106,7 +108,7 @@ void advise_set_to_none(struct advise *a)
 		recording_run(a->timeline->recording, a->until, arrive, &s);
 		begin_steps(&s, a->until);
 		for (size_t i = 0; i < s.count; i++)
-			clear(&s, &s.items[i], PLAN_END);
+			clear(&s, &s.items[i], s.items[i].until);
 		advise_put(f->what, "Free the gradients before the forward pass: "
 				    "zero_grad(set_to_none=True), unless they are accumulated");
 		advise_put(f->how,
