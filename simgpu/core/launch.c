@@ -3,6 +3,7 @@
  * Kernels: checked, noticed, never run. Host functions on a stream are called at once.
  */
 #include "clock.h"
+#include "usage.h"
 
 #define THREADS_MOST 1024
 #define HOST_NS	     5000
@@ -11,6 +12,7 @@ bool stream_work(void *stream, enum node_type type, uint64_t ns)
 {
 	struct sim_stream *s = stream_find(stream);
 
+	usage_work();
 	if (stream_captures(stream, &(struct node_spec){ .type = type, .ns = ns }))
 		return true;
 	if (s)

@@ -6,6 +6,7 @@
  * one of PyTorch's element-wise kernels. Any thread.
  */
 #include "clock.h"
+#include "usage.h"
 
 #define KERNEL_LEAST	 2000.0 /* ns */
 #define COPY_LEAST	 2000.0
@@ -115,6 +116,7 @@ void work_copy(void *stream, const void *dst, const void *src, size_t bytes, boo
 	struct sim_stream *s = stream_find(stream);
 	struct work w;
 
+	usage_work();
 	if (!s || !clock_on())
 		return;
 	w = work_of_copy(dst, src, bytes);

@@ -7,7 +7,8 @@
  * The file: 64-bit numbers of this machine. The first says what it is, then come the card's memory,
  * what a context takes, how often memory was refused, how often a program asked what is free before
  * that (afterwards a framework asks for its message), the peak of each device, and what NCCL took
- * of it: as it is simulated, at least, at most.
+ * of it: as it is simulated, at least, at most; then a number that changes with each piece of work
+ * that a device is given.
  */
 #include "usage.h"
 #include <fcntl.h>
@@ -23,6 +24,7 @@ struct usage {
 	uint64_t magic, memory, context, refused, asked;
 	uint64_t peak[SIM_MAX_DEVICES];
 	uint64_t nccl[3];
+	uint64_t work;
 };
 
 static struct usage *usage;
@@ -68,6 +70,13 @@ void usage_nccl(uint64_t taken, uint64_t least, uint64_t most)
 
 	for (int i = 0; usage && i < 3; i++)
 		raise_to(&usage->nccl[i], now[i]);
+}
+
+/* Of two threads at once one may not be counted. */
+void usage_work(void)
+{
+	if (usage)
+		__atomic_store_n(&usage->work, usage->work + 1, __ATOMIC_RELAXED);
 }
 
 void usage_refused(void)

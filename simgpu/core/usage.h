@@ -12,6 +12,7 @@ void usage_open(void);
 void usage_peak(int device, size_t used);
 /* What NCCL takes in this process now: as it is simulated, at least, at most. */
 void usage_nccl(uint64_t taken, uint64_t least, uint64_t most);
+void usage_work(void); /* a device is given some */
 void usage_refused(void);
 void usage_asked(void); /* the program wants to know what is free */
 

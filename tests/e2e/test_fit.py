@@ -188,10 +188,27 @@ def test_wrong_usage(fit, args, said):
 
 def test_a_program_that_fails(fit, fit_json, tmp_path):
     error = fit("--cards", "h100-80g", "--", TAKES, "--fail", "5", code=3)
-    assert error == ("gpumemtrace fit: the program failed with exit code 5 on h100-80g, and memory was not the reason: "
-                     "takes: as it was wanted\n") or "nothing was recorded" in error
+    assert error == ("gpumemtrace fit: the program failed on h100-80g, and memory was not the reason: "
+                     "exit code 5: takes: as it was wanted\n") or "nothing was recorded" in error
     answer = fit_json("--cards", "h100-80g", "--vary", "fail=0,5", "-o", tmp_path / "x", "--", TAKES)
     assert [(c["fits"], c.get("error", "")[:12]) for c in answer["cards"]] == [(True, ""), (False, "exit code 5:")]
+
+
+def test_a_program_that_does_nothing_any_more(fit_json, start):
+    """One that hangs does not fit; one that sleeps, waits for requests, works without taking more, or prepares something for longer than
+    all that was before it, is taken for what it is."""
+    ways = ("lock", "naps", "sleep", "listen", "work", "prepare")
+    cards = fit_json("-j", len(ways), "--cards", "h100-80g", "--vary", "then=" + ",".join(ways), "--", TAKES, "--base", "64", "--mib", "512")["cards"]
+    by = {c["vary"]["then"]: c for c in cards}
+    assert {w: by[w]["fits"] for w in ways} == {"lock": False, "naps": False, "sleep": True, "listen": True, "work": True, "prepare": True}
+    assert [by["lock"]["error"].split(" waits for ")[1], by["naps"]["error"].split(" waits for ")[1]] == [
+        "a lock, or another thread.", "the end of short sleeps, one after another."]
+    assert by["lock"]["error"].startswith("it hangs: for 2") and "idle" not in by["work"] and "idle" not in by["prepare"]
+    assert by["sleep"]["idle"].startswith("It sleeps") and by["listen"]["idle"].startswith("It listens at a port")
+    assert {w: by[w]["peak_bytes"] // MIB for w in ways} == {**dict.fromkeys(ways, 64), "prepare": 64 + 512}
+    p = start("--cards", "h100-80g", "--", TAKES, "--then", "lock")
+    out, err = p.communicate(timeout=100)
+    assert p.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: " in err, (out, err)
 
 
 TRAINS = """

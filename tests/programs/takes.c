@@ -3,15 +3,24 @@
  * Takes device memory as its options say and ends: --blocks N of --mib N each, --base N MiB before
  * (the variable BASE does the same), --rest MS between two blocks. --ask: a block is a hundredth of
  * what is free. --fail N: ends with that exit code; --odd N: with 4, if --mib is no multiple of it.
+ * --then WHAT comes after the first block: lock, naps, sleep or listen, for ever; work: is given to
+ * the device for ever; prepare: 25 s of the processor's time.
  * Refused memory is exit code 1. A line is added to the file STARTS at each start.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 extern int cudaMalloc(void **p, size_t n) __attribute__((weak));
 extern int cudaMemGetInfo(size_t *unused, size_t *total) __attribute__((weak));
+
+extern int cudaMemset(void *p, int byte, size_t n) __attribute__((weak));
+
+static void *first;
 
 static const char *option(int argc, char **argv, const char *name, const char *otherwise)
 {
@@ -30,10 +39,70 @@ static int take(size_t bytes)
 {
 	void *p = NULL;
 
-	if (!cudaMalloc(&p, bytes))
+	if (!cudaMalloc(&p, bytes)) {
+		first = first ? first : p;
 		return 0;
+	}
 	fprintf(stderr, "takes: %zu bytes were refused\n", bytes);
 	return 1;
+}
+
+/* ---- what it does then ---- */
+
+static void lock(void)
+{
+	pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&mine);
+	pthread_mutex_lock(&mine);
+}
+
+static void nap(void)
+{
+	for (;;)
+		usleep(20000);
+}
+
+static void rest_long(void)
+{
+	sleep(1000);
+}
+
+static void await(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	listen(fd, 1);
+	accept(fd, NULL, NULL);
+}
+
+static void work(void)
+{
+	for (;;) {
+		cudaMemset(first, 0, 1024);
+		usleep(20000);
+	}
+}
+
+static void prepare(void)
+{
+	time_t end = time(NULL) + 25;
+
+	while (time(NULL) < end)
+		;
+}
+
+static void go_on(const char *how)
+{
+	static const struct {
+		const char *name;
+		void (*act)(void);
+	} acts[] = { { "lock", lock },	  { "naps", nap },  { "sleep", rest_long },
+		     { "listen", await }, { "work", work }, { "prepare", prepare } };
+
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
+		if (!strcmp(acts[i].name, how))
+			acts[i].act();
 }
 
 static void note_start(int argc, char **argv)
@@ -71,6 +140,7 @@ int main(int argc, char **argv)
 		bytes = unused / 100;
 	if (take(strtoull(base, NULL, 10) << 20))
 		return 1;
+	go_on(option(argc, argv, "--then", ""));
 	for (long i = 0; i < blocks; i++) {
 		nanosleep(&rest, NULL);
 		if (take(bytes))

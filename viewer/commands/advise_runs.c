@@ -51,7 +51,7 @@ int advise_runs_begin(struct advise_runs *r)
 		return say_error(EXIT_UNREADABLE,
 				 "the program failed on %s, and memory was not the reason: %s",
 				 t->card->name,
-				 trial_string(t, "last_words", words, sizeof(words)));
+				 trial_failure(t, words, sizeof(words)));
 	return 0;
 }
 

@@ -127,8 +127,8 @@ static int measure_end(struct bisect *b, struct trial *t, const char *name, cons
 		return say_error(EXIT_UNREADABLE, "%s could not be measured", name);
 	if (t->verdict != ENDING_FAILED)
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s: the program failed with exit code %" PRIu64 ": %s",
-			 name, t->code, trial_string(t, "last_words", words, sizeof(words)));
+	return say_error(EXIT_UNREADABLE, "%s: the program failed, %s", name,
+			 trial_failure(t, words, sizeof(words)));
 }
 
 static int find_limit(struct bisect *b, const struct trial *good, const struct trial *bad)

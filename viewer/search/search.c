@@ -32,11 +32,9 @@ static int check(const struct search *s)
 			return 0;
 	vary_words(&s->plan.varied, &t->setting, setting, sizeof(setting));
 	return say_error(EXIT_UNREADABLE,
-			 "the program failed with exit code %" PRIu64
-			 " on %s%s%s, and memory was not the "
-			 "reason: %s",
-			 t->code, t->card->name, setting[0] ? ", " : "", setting,
-			 trial_string(t, "last_words", words, sizeof(words)));
+			 "the program failed on %s%s%s, and memory was not the reason: %s",
+			 t->card->name, setting[0] ? ", " : "", setting,
+			 trial_failure(t, words, sizeof(words)));
 }
 
 int search_perform(struct search *s)

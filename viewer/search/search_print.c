@@ -127,6 +127,14 @@ static void rising(struct emit *out, const struct cell *c)
 			      human_bytes(b, c->trial->rising));
 }
 
+static void idle(struct emit *out, const struct cell *c)
+{
+	char text[512];
+
+	if (trial_string(c->trial, "idle", text, sizeof(text))[0])
+		emit_sentence(out, "  ", "%s", text);
+}
+
 static void remedies(struct emit *out, const struct rows_fit_remedy *all)
 {
 	struct row_fit_remedy remedy;
@@ -240,6 +248,7 @@ void search_text(struct search *s, struct emit *out)
 		emit_line(out, "%s", "");
 		place(s, out, fits);
 		rising(out, fits);
+		idle(out, fits);
 		ranks(s, out, fits);
 	}
 	reasons(s, out);

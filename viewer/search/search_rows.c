@@ -88,10 +88,8 @@ static void why_not(struct search_rows *r, struct row_fit_card *row)
 	char words[2048];
 
 	if (r->cell->failed) {
-		snprintf(r->error, sizeof(r->error), "exit code %" PRIu64 ": %s", t->code,
-			 trial_string(t, "last_words", words, sizeof(words)));
 		row->has_error = true;
-		row->error = r->error;
+		row->error = trial_failure(t, r->error, sizeof(r->error));
 		return;
 	}
 	row->has_cause = row->has_text = row->has_remedies = !r->cell->fits;
@@ -158,6 +156,8 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 	};
 	where(r, row);
 	of_ranks(r, row);
+	row->idle = trial_string(t, "idle", r->idle, sizeof(r->idle));
+	row->has_idle = row->idle[0] && c->fits;
 	if (!c->fits)
 		why_not(r, row);
 	return true;

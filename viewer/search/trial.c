@@ -286,21 +286,22 @@ static void end(struct group *g)
 }
 
 /* A look that took long is followed by a longer wait. */
-static bool follow(struct group *g, const struct trial *t, const struct plan *p)
+static void follow(struct group *g, const struct trial *t, const struct plan *p,
+		   struct trial_end *how)
 {
 	struct trial_watch watch;
 	uint64_t next, wait = LOOK_MS;
-	bool settled = false;
+	enum watch_says says = WATCH_GOES_ON;
 
-	trial_watch_begin(&watch, t, p);
+	trial_watch_begin(&watch, t, p, g->first);
 	next = watch.start_ms + LOOK_MS;
-	while (!settled && g->left) {
+	while (says == WATCH_GOES_ON && g->left) {
 		rest(20);
 		reap(g);
 		if (g->left && now_ms() >= next) {
 			uint64_t before = now_ms();
 
-			settled = trial_watch_settled(&watch);
+			says = trial_watch_look(&watch, how);
 			wait = 4 * (now_ms() - before);
 			next = now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
 		}
@@ -308,8 +309,8 @@ static bool follow(struct group *g, const struct trial *t, const struct plan *p)
 		if (g->code && g->left && g->count > 1)
 			break;
 	}
+	how->settled = says == WATCH_SETTLED;
 	trial_watch_end(&watch);
-	return settled;
 }
 
 static void be_silent(void)
@@ -344,7 +345,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	be_silent();
 	rc = start(&running, t, p);
 	if (!rc)
-		how.settled = follow(&running, t, p);
+		follow(&running, t, p, &how);
 	if (running.first)
 		end(&running);
 	stand_in_end(&running.stand_in);

@@ -79,10 +79,22 @@ void trial_write_figures(const struct trial *t, struct emit *out);
 
 const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room);
 
+/* Why it failed: "exit code 1: ..." and what it printed last, or that it hangs. */
+const char *trial_failure(const struct trial *t, char *buf, size_t room);
+
+/* The file of SIMGPU_USAGE (simgpu/core/usage.c). */
+#define USAGE_MAGIC   0x3145474153554d53ull
+#define USAGE_DEVICES 16
+struct usage {
+	uint64_t magic, memory, context, refused, asked, peak[USAGE_DEVICES], nccl[3], work;
+};
+
 /* Between trial.c, which starts, and trial_measure.c, which reads what was recorded. */
 struct trial_end {
 	int code;
 	bool settled;
+	char hangs[512]; /* empty: it does not; idle: it has settled, and does nothing more */
+	char idle[512];
 	uint64_t resident;
 };
 int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end);

@@ -158,6 +158,19 @@ bool trial_read(struct trial *t, const struct plan *p)
 	return true;
 }
 
+const char *trial_failure(const struct trial *t, char *buf, size_t room)
+{
+	char hangs[512], words[2048];
+
+	trial_string(t, "last_words", words, sizeof(words));
+	if (trial_string(t, "hangs", hangs, sizeof(hangs))[0])
+		snprintf(buf, room, "it hangs: %s%s%s", hangs, words[0] ? " It printed last: " : "",
+			 words);
+	else
+		snprintf(buf, room, "exit code %" PRIu64 ": %s", t->code, words);
+	return buf;
+}
+
 const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room)
 {
 	return json_string(json_at(t->document, member), buf, room);

@@ -18,13 +18,6 @@
 #include "../stacks/owner_words.h"
 #include "trial.h"
 
-#define USAGE_MAGIC 0x3145474153554d53ull /* simgpu/core/usage.c */
-#define DEVICES	    16
-
-struct usage {
-	uint64_t magic, memory, context, refused, asked, peak[DEVICES], nccl[3];
-};
-
 /* Of one recording. */
 struct seen {
 	long rank; /* -1: not known */
@@ -206,6 +199,8 @@ static void last_words(const struct trial *t, const struct plan *p, bool recorde
 static const char *judge(const struct measured *m, const struct trial_end *end,
 			 const struct usage *u)
 {
+	if (end->hangs[0])
+		return "failed";
 	if (end->settled)
 		return m->found ? "fits" : "failed";
 	if (m->came.refusals && (end->code || !m->went_on))
@@ -224,7 +219,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	char words[2048];
 
 	read_usage(t, p, &u);
-	for (int i = 0; i < DEVICES; i++)
+	for (int i = 0; i < USAGE_DEVICES; i++)
 		came->device = u.peak[i] > came->device ? u.peak[i] : came->device;
 	came->context = u.context;
 	came->asked = u.asked;
@@ -240,6 +235,10 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	trial_write_figures(came, out);
 	last_words(t, p, m->found, words, sizeof(words));
 	emit_text(out, "last_words", words);
+	if (end->hangs[0])
+		emit_text(out, "hangs", end->hangs);
+	if (end->idle[0])
+		emit_text(out, "idle", end->idle);
 	if (m->found)
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
 }

@@ -3,22 +3,33 @@
  * Whether the peak of a running program has settled. A program that trains: so many of its steps
  * have ended after the first one, and the latest did not raise the peak (where it still does after
  * some more, that is left at that). Any other: its peak is as old as all that was before it, and
- * at least QUIET. Of several processes each that trains has to get there.
+ * at least QUIET, and it went on working on the device meanwhile. Of several processes each that
+ * trains has to get there.
+ *
+ * Where no process does anything for QUIET, the program hangs: unless one of them sleeps, as it was
+ * written to, or listens at a port and so may wait for requests. One that uses the processor, and
+ * not the device, prepares something, for BUSY at most.
  */
 #include "trial_watch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/now.h"
 #include "../base/need.h"
 
-#define QUIET 20000 /* ms */
-#define MORE  8	    /* steps to wait for a peak that rises */
+#define QUIET 20000  /* ms */
+#define BUSY  600000 /* ms */
+#define MORE  8	     /* steps to wait for a peak that rises */
 
-void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p)
+void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
+		       pid_t group)
 {
 	*w = (struct trial_watch){ .trial = t, .plan = p, .start_ms = now_ms() };
+	trial_path(t, p, ".usage", w->usage);
+	activity_begin(&w->activity, group, w->usage);
 }
 
 static bool is_watched(const struct trial_watch *w, const char *path)
@@ -101,26 +112,109 @@ static bool is_quiet(struct trial_watch *w, size_t i)
 	       now - w->items[i].since_ms >= w->items[i].since_ms - w->start_ms;
 }
 
-bool trial_watch_settled(struct trial_watch *w)
+/* Has the peak of all that runs settled, if it goes on like this? */
+static bool has_settled(struct trial_watch *w, bool *trains)
 {
 	size_t ranks = (size_t)world_runs(&w->plan->world);
 	size_t training = 0, trained = 0, others = 0, quiet = 0;
 
-	find_new(w);
 	for (size_t i = 0; i < w->count; i++) {
-		if (!can_be_read(w->items[i].path) || following_look(&w->items[i].follow))
+		const struct timeline *t = &w->items[i].follow.timeline;
+
+		if (!w->items[i].follow.open)
 			continue;
-		if (has_steps(&w->items[i].follow.timeline.steps)) {
+		if (has_steps(&t->steps)) {
 			training++;
-			trained += trained_enough(w, &w->items[i].follow.timeline.steps);
+			trained += trained_enough(w, &t->steps);
 		} else {
 			others++;
 			quiet += is_quiet(w, i);
 		}
 	}
+	*trains = training;
 	if (training)
 		return training == trained && training >= ranks;
 	return others && quiet == others;
+}
+
+static void read_on(struct trial_watch *w)
+{
+	uint64_t events = 0;
+
+	find_new(w);
+	for (size_t i = 0; i < w->count; i++) {
+		if (!can_be_read(w->items[i].path) || following_look(&w->items[i].follow))
+			continue;
+		w->activity.pid = (pid_t)w->items[i].follow.recording.info->pid;
+		events += w->items[i].follow.seq;
+	}
+	activity_look(&w->activity, events);
+}
+
+static size_t most_steps(const struct trial_watch *w)
+{
+	size_t most = 0, n;
+	bool rises;
+
+	for (size_t i = 0; i < w->count; i++) {
+		n = w->items[i].follow.open
+			    ? ended_steps(&w->items[i].follow.timeline.steps, &rises)
+			    : 0;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why, bool trains)
+{
+	const struct activity *a = &w->activity;
+	char steps[64] = "";
+
+	if (trains)
+		snprintf(steps, sizeof(steps), " after %zu steps", most_steps(w));
+	snprintf(why->hangs, sizeof(why->hangs),
+		 "for %" PRIu64 " s%s it did nothing on the device and used no processor time; its "
+		 "main thread waits for %s.",
+		 (now_ms() - a->moved_ms) / 1000, steps, activity_waits_for(a));
+	return WATCH_HANGS;
+}
+
+/* Nothing was done for QUIET, by any process. */
+static enum watch_says is_still(const struct trial_watch *w, struct trial_end *why, bool trains)
+{
+	const struct activity *a = &w->activity;
+	bool sleeps = activity_sleeps(a);
+
+	if (!sleeps && (!w->count || w->plan->world.size || !activity_listens(a)))
+		return hangs(w, why, trains);
+	if (!w->count || trains)
+		return WATCH_GOES_ON;
+	snprintf(why->idle, sizeof(why->idle),
+		 sleeps ? "It sleeps, and does nothing more: what it does later is not in the "
+			  "figures."
+			: "It listens at a port and does nothing: if it waits for requests, what "
+			  "these take is not in the figures.");
+	return WATCH_SETTLED;
+}
+
+enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why)
+{
+	const struct activity *a = &w->activity;
+	bool settled, trains;
+
+	read_on(w);
+	settled = has_settled(w, &trains);
+	if (settled && trains)
+		return WATCH_SETTLED;
+	if (a->look_ms - a->moved_ms >= QUIET)
+		return is_still(w, why, trains);
+	if (a->look_ms - a->worked_ms >= BUSY) {
+		snprintf(why->hangs, sizeof(why->hangs),
+			 "for %d minutes it used the processor and did nothing on the device.",
+			 BUSY / 60000);
+		return WATCH_HANGS;
+	}
+	return settled && a->look_ms - a->worked_ms < QUIET / 2 ? WATCH_SETTLED : WATCH_GOES_ON;
 }
 
 void trial_watch_end(struct trial_watch *w)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the peak of a running program has settled, by what it has recorded so far. */
+/* Whether the peak of a running program has settled, or it hangs, by what it has recorded so far
+ * and by what its processes do. */
 #ifndef VIEWER_TRIAL_WATCH_H
 #define VIEWER_TRIAL_WATCH_H
 
 #include "../moments/following.h"
+#include "activity.h"
 #include "trial.h"
 
 #define WATCH_RECORDINGS 16
@@ -18,10 +20,16 @@ struct trial_watch {
 	} items[WATCH_RECORDINGS];
 	size_t count;
 	uint64_t start_ms;
+	struct activity activity;
+	char usage[PATH_MAX];
 };
 
-void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p);
-bool trial_watch_settled(struct trial_watch *w);
+enum watch_says { WATCH_GOES_ON, WATCH_SETTLED, WATCH_HANGS };
+
+void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
+		       pid_t group);
+/* Of a program that hangs, and of one that has settled and does nothing, it says why. */
+enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why);
 void trial_watch_end(struct trial_watch *w);
 
 #endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From /proc: the processes that were started here and all that came of them, whatever group or
+ * session they are in now. A process that only keeps itself awake (a thread that looks every tenth
+ * of a second) does nothing: less than IDLE_SHARE of a processor counts as none.
+ */
+#include "activity.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/need.h"
+#include "../base/now.h"
+#include "trial.h"
+
+#define LOOK_MS	   1000
+#define IDLE_SHARE 50 /* one part in so many */
+#define BURST	   5  /* ticks of the processor that say nothing */
+#define TRIES	   50
+#define LISTENS	   "0A"	     /* the state of a socket, in /proc/net/tcp */
+#define SOCKETS	   (1 << 16) /* descriptors looked at, at most */
+
+struct process {
+	pid_t pid, parent, group;
+	char state;
+	uint64_t ticks;
+	bool ours;
+};
+
+static size_t read_file(const char *path, char *buf, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, room - 1);
+
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool read_process(struct process *p, const char *name)
+{
+	unsigned long long user, system;
+	char path[64], text[1024], *from;
+	int parent, group;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+	if (!read_file(path, text, sizeof(text)) || !(from = strrchr(text, ')')))
+		return false;
+	if (sscanf(from + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->state,
+		   &parent, &group, &user, &system) != 5)
+		return false;
+	p->pid = (pid_t)atol(name);
+	p->parent = parent;
+	p->group = group;
+	p->ticks = user + system;
+	p->ours = false;
+	return true;
+}
+
+static struct process *all_processes(size_t *count)
+{
+	DIR *d = opendir("/proc");
+	struct process *all = NULL;
+	size_t room = 0;
+	struct dirent *e;
+
+	*count = 0;
+	while (d && (e = readdir(d))) {
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		all = need_grow(all, &room, *count, sizeof(*all));
+		*count += read_process(&all[*count], e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return all;
+}
+
+static bool parent_is_ours(const struct process *all, size_t n, pid_t parent)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == parent)
+			return all[i].ours;
+	return false;
+}
+
+static void find_ours(struct process *all, size_t n, pid_t group)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < n; i++) {
+			if (all[i].ours ||
+			    (all[i].group != group && !parent_is_ours(all, n, all[i].parent)))
+				continue;
+			all[i].ours = more = true;
+		}
+	}
+}
+
+/* Processor time of all of ours. One that waits for a processor, or for a disk, does something. */
+static uint64_t ticks_now(const struct activity *a, bool *runs)
+{
+	size_t n;
+	struct process *all = all_processes(&n);
+	uint64_t ticks = 0;
+
+	find_ours(all, n, a->group);
+	*runs = false;
+	for (size_t i = 0; i < n; i++) {
+		if (!all[i].ours)
+			continue;
+		ticks += all[i].ticks;
+		*runs |= all[i].state == 'D' || all[i].state == 'R';
+	}
+	free(all);
+	return ticks;
+}
+
+/* The device's count of what it was given to do (simgpu/core/usage.c). */
+static uint64_t device_work(const struct activity *a)
+{
+	uint64_t work = 0;
+	int fd = open(a->usage, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && pread(fd, &work, sizeof(work), offsetof(struct usage, work)) != sizeof(work))
+		work = 0;
+	if (fd >= 0)
+		close(fd);
+	return work;
+}
+
+/* How often the main thread has gone to wait. */
+static uint64_t switches_now(const struct activity *a)
+{
+	char path[64], text[4096], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)a->pid);
+	read_file(path, text, sizeof(text));
+	at = strstr(text, "\nvoluntary_ctxt_switches:");
+	return at ? strtoull(strchr(at, ':') + 1, NULL, 10) : 0;
+}
+
+void activity_begin(struct activity *a, pid_t group, const char *usage)
+{
+	*a = (struct activity){ .group = group, .usage = usage, .moved_ms = now_ms() };
+	a->worked_ms = a->moved_ms;
+}
+
+/* What ended took its time with it. */
+static bool is_much(const struct activity *a, uint64_t ticks, uint64_t ms)
+{
+	uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	return ticks < a->ticks || (ticks - a->ticks) * tick_ms > BURST * tick_ms + ms / IDLE_SHARE;
+}
+
+void activity_look(struct activity *a, uint64_t events)
+{
+	uint64_t now = now_ms(), work, ticks;
+	bool runs;
+
+	if (now - a->look_ms < LOOK_MS)
+		return;
+	a->look_ms = now;
+	work = device_work(a) + events;
+	ticks = ticks_now(a, &runs);
+	if (work != a->work)
+		a->worked_ms = now;
+	if (runs || work != a->work || is_much(a, ticks, now - a->moved_ms)) {
+		a->moved_ms = now;
+		a->ticks = ticks;
+		a->switches = switches_now(a);
+	}
+	a->work = work;
+}
+
+/* ---- while nothing is done ---- */
+
+/* The number of the call that the main thread is in; -1: none, or it is not to be seen. */
+static long call_now(const struct activity *a)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)(a->pid ? a->pid : a->group));
+	for (int i = 0; i < TRIES; i++) {
+		if (!read_file(path, text, sizeof(text)))
+			return -1;
+		if (isdigit((unsigned char)text[0]))
+			return atol(text);
+		nanosleep(&pause, NULL); /* it was just awake */
+	}
+	return -1;
+}
+
+static const struct {
+	long call;
+	const char *words;
+} calls[] = {
+	{ SYS_futex, "a lock, or another thread" },
+	{ SYS_clock_nanosleep, "the end of short sleeps, one after another" },
+	{ SYS_nanosleep, "the end of short sleeps, one after another" },
+	{ SYS_wait4, "another process" },
+	{ SYS_waitid, "another process" },
+	{ SYS_ppoll, "a connection or another process" },
+	{ SYS_pselect6, "a connection or another process" },
+	{ SYS_epoll_pwait, "a connection or another process" },
+	{ SYS_read, "a file, a pipe or a terminal" },
+	{ SYS_recvfrom, "a connection" },
+	{ SYS_recvmsg, "a connection" },
+	{ SYS_accept, "a connection" },
+	{ SYS_accept4, "a connection" },
+	{ SYS_flock, "a file that another process has locked" },
+#ifdef SYS_poll
+	{ SYS_poll, "a connection or another process" },
+	{ SYS_select, "a connection or another process" },
+	{ SYS_epoll_wait, "a connection or another process" },
+#endif
+};
+
+const char *activity_waits_for(const struct activity *a)
+{
+	long call = call_now(a);
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].call == call)
+			return calls[i].words;
+	return "something that cannot be seen from outside";
+}
+
+bool activity_sleeps(const struct activity *a)
+{
+	long call = call_now(a);
+
+	return (call == SYS_clock_nanosleep || call == SYS_nanosleep || call == SYS_pselect6) &&
+	       switches_now(a) <= a->switches + 1;
+}
+
+static bool is_listening(pid_t pid, unsigned long inode, const char *table)
+{
+	char path[64], line[512], state[8];
+	unsigned long of;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
+	f = fopen(path, "r");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, " %*s %*s %*s %7s %*s %*s %*s %*s %*s %lu", state, &of) == 2 &&
+			of == inode && !strcmp(state, LISTENS);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool process_listens(pid_t pid)
+{
+	char path[64], to[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	for (int i = 0; d && !found && i < SOCKETS && (e = readdir(d)); i++) {
+		unsigned long inode;
+		ssize_t n = readlinkat(dirfd(d), e->d_name, to, sizeof(to) - 1);
+
+		to[n > 0 ? n : 0] = 0;
+		found = sscanf(to, "socket:[%lu]", &inode) == 1 &&
+			(is_listening(pid, inode, "tcp") || is_listening(pid, inode, "tcp6"));
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* The process that uses the device, or one that it came of: a server may start it. */
+bool activity_listens(const struct activity *a)
+{
+	size_t n;
+	struct process *all = all_processes(&n);
+	pid_t pid = a->pid;
+	bool found = false;
+
+	find_ours(all, n, a->group);
+	while (pid && !found) {
+		pid_t parent = 0;
+
+		found = process_listens(pid);
+		for (size_t i = 0; i < n; i++)
+			if (all[i].pid == pid && parent_is_ours(all, n, all[i].parent))
+				parent = all[i].parent;
+		pid = parent;
+	}
+	free(all);
+	return found;
+}
