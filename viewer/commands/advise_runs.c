@@ -50,8 +50,7 @@ int advise_runs_begin(struct advise_runs *r)
 	if (t->verdict == ENDING_FAILED || !r->recordings[0])
 		return say_error(EXIT_UNREADABLE,
 				 "the program failed on %s, and memory was not the reason: %s",
-				 t->card->name,
-				 trial_failure(t, words, sizeof(words)));
+				 t->card->name, trial_failure(t, words, sizeof(words)));
 	return 0;
 }
 
