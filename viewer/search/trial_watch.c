@@ -3,8 +3,8 @@
  * Whether the peak of a running program has settled. A program that trains: so many of its steps
  * have ended after the first one, and the latest did not raise the peak (where it still does after
  * some more, that is left at that). Any other: its peak is as old as all that was before it, and
- * at least QUIET, and it went on working on the device meanwhile. Of several processes each that
- * trains has to get there.
+ * at least QUIET, and it went on working on the device meanwhile; of one that has only done
+ * backward passes, QUIET_BACKWARD. Of several processes each that trains has to get there.
  *
  * Where no process does anything for QUIET, the program hangs: unless one of them sleeps, as it was
  * written to, or listens at a port and so may wait for requests. One that uses the processor, and
@@ -20,9 +20,10 @@
 #include "../base/now.h"
 #include "../base/need.h"
 
-#define QUIET 20000  /* ms */
-#define BUSY  600000 /* ms */
-#define MORE  8	     /* steps to wait for a peak that rises */
+#define QUIET	       20000  /* ms */
+#define QUIET_BACKWARD 60000  /* of a program that may still come to its optimizer */
+#define BUSY	       600000 /* ms */
+#define MORE	       8      /* steps to wait for a peak that rises */
 
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
 		       pid_t group)
@@ -66,10 +67,11 @@ static void find_new(struct trial_watch *w)
 	vary_command_free(paths);
 }
 
+/* Backward passes alone are no steps yet: gradients of many may be added up before the optimizer
+ * makes its state. */
 static bool has_steps(const struct steps *s)
 {
-	return s->basis == STEPS_OPTIMIZER || s->basis == STEPS_PROFILER ||
-	       s->basis == STEPS_BACKWARD;
+	return s->basis == STEPS_OPTIMIZER || s->basis == STEPS_PROFILER;
 }
 
 /* Steps that ended, and whether the last of them was higher than all before it. */
@@ -102,13 +104,13 @@ static bool is_quiet(struct trial_watch *w, size_t i)
 {
 	const struct timeline *t = &w->items[i].follow.timeline;
 	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.bytes;
-	uint64_t now = now_ms();
+	uint64_t now = now_ms(), least = t->steps.basis == STEPS_BACKWARD ? QUIET_BACKWARD : QUIET;
 
 	if (peak != w->items[i].peak) {
 		w->items[i].peak = peak;
 		w->items[i].since_ms = now;
 	}
-	return now - w->items[i].since_ms >= QUIET &&
+	return now - w->items[i].since_ms >= least &&
 	       now - w->items[i].since_ms >= w->items[i].since_ms - w->start_ms;
 }
 
