@@ -54,7 +54,7 @@ struct nccl_comm {
 	bool ring;			     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
-	size_t bytes, least;
+	size_t bytes, least, most;
 	bool other_nodes; /* connected to peers there */
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */

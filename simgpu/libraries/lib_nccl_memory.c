@@ -3,8 +3,10 @@
  * NCCL: device memory of a communicator, an approximation of what has been reported for NVLink
  * machines (figures of NCCL's public issue tracker): a receive buffer of 10 MiB (three protocols)
  * and a send area of 2 MiB for each channel and connection, taken when a ring or a pair is first
- * used, and a few megabytes at once. Peers on other nodes share one pool of 128 MiB (assumed).
- * NCCL_MAX_NCHANNELS and NCCL_BUFFSIZE act as they do on the real one. A communicator of one rank
+ * used, and a few megabytes at once. Peers on other nodes share two pools, to send and to receive,
+ * each of 16 pieces of 128 KiB for each channel (NCCL's source, src/transport/net.cc): 128 MiB with
+ * the 32 channels of NVLink machines. NCCL_MAX_NCHANNELS, NCCL_BUFFSIZE and NCCL_P2P_NET_CHUNKSIZE
+ * act as they do on the real one. A communicator of one rank
  * needs none of that. What it takes at least and at most is counted too: two channels, and the 2
  * GiB for each communicator that people have seen. Any thread.
  */
@@ -19,7 +21,9 @@
 #define SIMPLE_BYTES	     (4 * MIB)
 #define OTHER_PROTOCOLS	     (6 * MIB)
 #define SEND_BYTES	     (2 * MIB)
-#define OTHER_NODES_BYTES    (128 * MIB)
+#define SHARED_PIECES	     16
+#define PIECE_BYTES	     (128 * 1024)
+#define MOST_CHANNELS	     64
 #define LEAST_CHANNELS	     2
 #define MOST_BYTES	     (2048 * MIB) /* of a communicator */
 
@@ -100,8 +104,10 @@ int nccl_connect_ring(struct nccl_comm *c)
 	if (c->ranks < 2)
 		return NCCL_OK;
 	pthread_mutex_lock(&c->lock);
-	if (!c->ring)
+	if (!c->ring) {
+		c->most += MOST_BYTES;
 		tell(0, 0, MOST_BYTES);
+	}
 	if (!c->ring)
 		result = connect_channels(c, channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE));
 	c->ring = !result;
@@ -117,12 +123,25 @@ static bool is_elsewhere(const struct nccl_comm *c, int peer)
 	return c->ranks > node && peer / node != c->rank / node;
 }
 
+/* One channel at least; as many as NCCL knows at most. */
 static int connect_other_nodes(struct nccl_comm *c)
 {
-	int result = c->other_nodes ? NCCL_OK : nccl_take(c, OTHER_NODES_BYTES);
+	long n = channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE);
+	size_t each = SHARED_PIECES * environment("NCCL_P2P_NET_CHUNKSIZE", PIECE_BYTES);
+	int result;
 
-	c->other_nodes = !result;
-	return result;
+	if (c->other_nodes)
+		return NCCL_OK;
+	result = nccl_take(c, n * each);
+	if (!result)
+		result = nccl_take(c, n * each);
+	if (result)
+		return result;
+	c->least += 2 * each;
+	c->most += MOST_CHANNELS * 2 * each;
+	tell(0, (int64_t)(2 * each), (int64_t)(MOST_CHANNELS * 2 * each));
+	c->other_nodes = true;
+	return NCCL_OK;
 }
 
 int nccl_connect_peer(struct nccl_comm *c, int peer)
@@ -145,8 +164,8 @@ int nccl_connect_peer(struct nccl_comm *c, int peer)
 
 void nccl_give_back(struct nccl_comm *c)
 {
-	tell(-(int64_t)c->bytes, -(int64_t)c->least, c->ring ? -(int64_t)MOST_BYTES : 0);
-	c->least = 0;
+	tell(-(int64_t)c->bytes, -(int64_t)c->least, -(int64_t)c->most);
+	c->least = c->most = 0;
 	c->other_nodes = false;
 	while (c->buffers) {
 		struct nccl_buffer *b = c->buffers;

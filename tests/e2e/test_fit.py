@@ -248,6 +248,27 @@ def test_training_is_ended_when_the_peak_has_settled(fit_json, fit, tmp_path):
         assert (tmp_path / "out" / name).stat().st_size > 1000, name
 
 
+ACCUMULATES = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(10000):
+    for _ in range(8):
+        model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(step, torch.cuda.max_memory_allocated(), flush=True)
+"""
+
+
+def test_gradients_of_many_passes(fit_json, tmp_path):
+    """Backward passes before the optimizer's first step are no steps: its state is still to come."""
+    (tmp_path / "train.py").write_text(ACCUMULATES)
+    card = fit_json("-o", "out", "--cards", "h100-80g", "--", sys.executable, "train.py")["cards"][0]
+    step, peak = map(int, (tmp_path / "out/h100-80g.log").read_text().splitlines()[-2].split()[:2])
+    assert card["peak_bytes"] == peak and card["steps"] >= 3 and step >= 2
+
+
 def test_the_page_of_a_search(fit, tmp_path):
     """Its document is that of --json; a row leads to the page of the run that it rests on."""
     args = ("-o", "out", "--cards", "h100-80g,h200-141g,b=1GiB", "--vary", "blocks=1,200", "--", TAKES, "--mib", "8")
