@@ -12,7 +12,7 @@
 #include "../base/say.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
-#define LATEST (1u << 18) /* lives: what programs do shows in so many before a refusal */
+#define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
 
 void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 {
@@ -135,15 +135,23 @@ bool advise_in_backward(const struct advise *a, uint64_t seq)
 	return x > a->timeline->model.spans.items && x[-1].phase == PHASE_BACKWARD;
 }
 
-const char *advise_frame(struct advise *a, uint32_t stack, const char *word)
+static const char *read_foreach(struct stacks *s, uint32_t stack)
 {
-	struct stacks *s = &a->timeline->stacks;
-
 	stacks_read_python(s, stack);
 	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, word))
+		if (strstr(s->frames[i].function, "_multi_tensor"))
 			return s->frames[i].function;
 	return NULL;
+}
+
+const char *advise_foreach(struct advise *a, uint32_t stack)
+{
+	uint32_t at = map_number(&a->stacks, stack, a->foreach_count);
+
+	if (at == a->foreach_count)
+		*need_item(a->foreach, a->foreach_count, a->foreach_room) =
+			read_foreach(&a->timeline->stacks, stack);
+	return a->foreach[at];
 }
 
 /* ---- what the plans come to ---- */
@@ -335,6 +343,8 @@ void advise_close(struct advise *a)
 	for (size_t i = 0; i < a->count; i++)
 		drop(&a->items[i]);
 	free(a->items);
+	free(a->foreach);
+	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));
 	munmap(a->released, n * sizeof(*a->released));
 	munmap(a->saved, n * sizeof(*a->saved));

@@ -56,11 +56,14 @@ struct advise {
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */
-	uint16_t *classes;     /* of each life: a bit for each class that it ever was of; 0: it does
-				  not count on this device */
-	uint64_t *released;    /* of each life: when the latest graph let it go, 0 = never */
-	uint64_t *saved;       /* and when the latest one took it */
-	uint64_t reserved;     /* the most that the framework's cache held */
+	uint16_t *classes;    /* of each life: a bit for each class that it ever was of; 0: it does
+				 not count on this device */
+	uint64_t *released;   /* of each life: when the latest graph let it go, 0 = never */
+	uint64_t *saved;      /* and when the latest one took it */
+	uint64_t reserved;    /* the most that the framework's cache held */
+	struct map stacks;    /* stack -> index in foreach */
+	const char **foreach; /* see advise_foreach */
+	size_t foreach_count, foreach_room;
 	struct finding *items; /* the largest first */
 	size_t count, room;
 };
@@ -96,8 +99,8 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* A backward pass ran at that event. */
 bool advise_in_backward(const struct advise *a, uint64_t seq);
-/* Inside of a function whose name has that word; its name, or NULL. */
-const char *advise_frame(struct advise *a, uint32_t stack, const char *word);
+/* Inside of an optimizer's function for all parameters at once; its name, or NULL. */
+const char *advise_foreach(struct advise *a, uint32_t stack);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);

@@ -38,7 +38,7 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 
 		if (!is_temporary(a, &l))
 			continue;
-		function = advise_frame(a, l.stack, "_multi_tensor");
+		function = advise_foreach(a, l.stack);
 		if (foreach && !function)
 			continue;
 		t->function = function ? function : t->function;

@@ -363,11 +363,17 @@ void steps_free(struct steps *steps)
 
 size_t steps_at(const struct steps *steps, uint64_t seq)
 {
-	size_t i = steps->count - 1;
+	size_t low = 1, high = steps->count;
 
-	while (i && steps->items[i].extent.first_seq > seq)
-		i--;
-	return i;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (steps->items[middle].extent.first_seq <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
 }
 
 const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq)
