@@ -16,23 +16,6 @@ _Static_assert(sizeof(struct gmt_live_header) == 48, "live header layout");
 #define FIRST_BYTES 76u /* payload in a definition's first slot, after its length */
 #define MORE_BYTES  80u /* payload in each further one */
 
-static inline uint64_t load_acquire(const uint64_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-
-static inline void store_release(uint64_t *p, uint64_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);
-}
-
-static inline struct gmt_slot *slot_at(const struct gmt_ring *r, uint64_t pos)
-{
-	char *slots = (char *)(uintptr_t)r + GMT_RING_HEAD;
-
-	return (struct gmt_slot *)(slots + (pos % GMT_RING_SLOTS) * GMT_SLOT_BYTES);
-}
-
 static uint32_t def_slots(uint32_t len)
 {
 	return len <= FIRST_BYTES ? 1 : 1 + (len - FIRST_BYTES + MORE_BYTES - 1) / MORE_BYTES;
@@ -46,37 +29,21 @@ void gmt_ring_init(void *region, uint32_t thread)
 	r->thread = thread;
 	r->state = GMT_RING_OWNED;
 	for (uint32_t i = 0; i < GMT_RING_SLOTS; i++)
-		if (slot_at(r, i)->commit)
-			slot_at(r, i)->commit = 0;
-}
-
-bool gmt_ring_push(struct gmt_ring *r, const struct gmt_event *e)
-{
-	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
-	struct gmt_slot *s = slot_at(r, head);
-
-	if (__builtin_expect(head - load_acquire(&r->tail) >= GMT_RING_SLOTS, 0))
-		return false;
-	s->type = GMT_SLOT_EVENT;
-	s->def_kind = 0;
-	s->def_id = 0;
-	s->event = *e;
-	store_release(&s->commit, head + 1);
-	store_release(&r->head, head + 1);
-	return true;
+		if (gmt_slot_at(r, i)->commit)
+			gmt_slot_at(r, i)->commit = 0;
 }
 
 static void fill_more(struct gmt_ring *r, uint64_t pos, const struct gmt_def *d, uint32_t done)
 {
 	while (done < d->len) {
-		struct gmt_slot *s = slot_at(r, pos);
+		struct gmt_slot *s = gmt_slot_at(r, pos);
 		uint32_t n = d->len - done < MORE_BYTES ? d->len - done : MORE_BYTES;
 
 		s->type = GMT_SLOT_MORE;
 		s->def_kind = d->kind;
 		s->def_id = d->id;
 		memcpy(s->bytes, (const char *)d->payload + done, n);
-		store_release(&s->commit, ++pos);
+		gmt_store_release(&s->commit, ++pos);
 		done += n;
 	}
 }
@@ -84,11 +51,11 @@ static void fill_more(struct gmt_ring *r, uint64_t pos, const struct gmt_def *d,
 bool gmt_ring_push_def(struct gmt_ring *r, const struct gmt_def *d)
 {
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
-	struct gmt_slot *s = slot_at(r, head);
+	struct gmt_slot *s = gmt_slot_at(r, head);
 	uint32_t slots = def_slots(d->len);
 	uint32_t first = d->len < FIRST_BYTES ? d->len : FIRST_BYTES;
 
-	if (d->len > GMT_DEF_MAX || head - load_acquire(&r->tail) > GMT_RING_SLOTS - slots)
+	if (d->len > GMT_DEF_MAX || head - gmt_load_acquire(&r->tail) > GMT_RING_SLOTS - slots)
 		return false;
 	s->type = GMT_SLOT_DEF;
 	s->def_kind = d->kind;
@@ -97,19 +64,19 @@ bool gmt_ring_push_def(struct gmt_ring *r, const struct gmt_def *d)
 	if (first)
 		memcpy(s->bytes + 4, d->payload, first);
 	fill_more(r, head + 1, d, first);
-	store_release(&s->commit, head + 1);
-	store_release(&r->head, head + slots);
+	gmt_store_release(&s->commit, head + 1);
+	gmt_store_release(&r->head, head + slots);
 	return true;
 }
 
 uint32_t gmt_ring_used(const struct gmt_ring *r)
 {
-	return __atomic_load_n(&r->head, __ATOMIC_RELAXED) - load_acquire(&r->tail);
+	return __atomic_load_n(&r->head, __ATOMIC_RELAXED) - gmt_load_acquire(&r->tail);
 }
 
 static int peek_def(const struct gmt_ring *r, uint64_t *pos, struct gmt_def *d, uint8_t *buf)
 {
-	const struct gmt_slot *s = slot_at(r, *pos);
+	const struct gmt_slot *s = gmt_slot_at(r, *pos);
 	uint32_t len, slots, done;
 
 	memcpy(&len, s->bytes, sizeof(len));
@@ -119,10 +86,10 @@ static int peek_def(const struct gmt_ring *r, uint64_t *pos, struct gmt_def *d, 
 	done = len < FIRST_BYTES ? len : FIRST_BYTES;
 	memcpy(buf, s->bytes + 4, done);
 	for (uint32_t i = 1; i < slots; i++) {
-		const struct gmt_slot *m = slot_at(r, *pos + i);
+		const struct gmt_slot *m = gmt_slot_at(r, *pos + i);
 		uint32_t n = len - done < MORE_BYTES ? len - done : MORE_BYTES;
 
-		if (load_acquire(&m->commit) != *pos + i + 1 || m->type != GMT_SLOT_MORE ||
+		if (gmt_load_acquire(&m->commit) != *pos + i + 1 || m->type != GMT_SLOT_MORE ||
 		    m->def_kind != s->def_kind || m->def_id != s->def_id)
 			return -GMT_ERR_BAD_RECORD;
 		memcpy(buf + done, m->bytes, n);
@@ -137,18 +104,18 @@ static int peek_def(const struct gmt_ring *r, uint64_t *pos, struct gmt_def *d, 
  */
 static int peek_nothing(const struct gmt_ring *r, uint64_t pos)
 {
-	int64_t ahead = (int64_t)(load_acquire(&r->head) - pos);
+	int64_t ahead = (int64_t)(gmt_load_acquire(&r->head) - pos);
 
-	if (ahead > 0 && load_acquire(&slot_at(r, pos)->commit) != pos + 1)
+	if (ahead > 0 && gmt_load_acquire(&gmt_slot_at(r, pos)->commit) != pos + 1)
 		return -GMT_ERR_BAD_RECORD;
 	return 0;
 }
 
 int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item *out, void *buf)
 {
-	const struct gmt_slot *s = slot_at(r, *pos);
+	const struct gmt_slot *s = gmt_slot_at(r, *pos);
 
-	if (load_acquire(&s->commit) != *pos + 1)
+	if (gmt_load_acquire(&s->commit) != *pos + 1)
 		return peek_nothing(r, *pos);
 	out->is_def = s->type == GMT_SLOT_DEF;
 	if (out->is_def)
@@ -162,5 +129,5 @@ int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item 
 
 void gmt_ring_release(struct gmt_ring *r, uint64_t pos)
 {
-	store_release(&r->tail, pos);
+	gmt_store_release(&r->tail, pos);
 }

@@ -78,8 +78,40 @@ struct gmt_ring_item {
 /* Make an empty ring in `region` (GMT_RING_REGION bytes, any content). */
 void gmt_ring_init(void *region, uint32_t thread);
 
+static inline uint64_t gmt_load_acquire(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline void gmt_store_release(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static inline struct gmt_slot *gmt_slot_at(const struct gmt_ring *r, uint64_t pos)
+{
+	char *slots = (char *)(uintptr_t)r + GMT_RING_HEAD;
+
+	return (struct gmt_slot *)(slots + (pos % GMT_RING_SLOTS) * GMT_SLOT_BYTES);
+}
+
 /* Producer. false = no room, nothing written (the caller counts it or takes another ring). */
-bool gmt_ring_push(struct gmt_ring *r, const struct gmt_event *e);
+static inline bool gmt_ring_push(struct gmt_ring *r, const struct gmt_event *e)
+{
+	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
+	struct gmt_slot *s = gmt_slot_at(r, head);
+
+	if (__builtin_expect(head - gmt_load_acquire(&r->tail) >= GMT_RING_SLOTS, 0))
+		return false;
+	s->type = GMT_SLOT_EVENT;
+	s->def_kind = 0;
+	s->def_id = 0;
+	s->event = *e;
+	gmt_store_release(&s->commit, head + 1);
+	gmt_store_release(&r->head, head + 1);
+	return true;
+}
+
 bool gmt_ring_push_def(struct gmt_ring *r, const struct gmt_def *d);
 /* Slots in use, as the producer sees it. */
 uint32_t gmt_ring_used(const struct gmt_ring *r);

@@ -66,7 +66,7 @@ static bool begins_session(uint16_t kind)
 	return layer == GMT_LAYER_FRAMEWORK || layer == GMT_LAYER_CUDA;
 }
 
-static bool begin(struct thread *t, const struct gmt_event *e)
+static __attribute__((noinline)) bool begin(struct thread *t, const struct gmt_event *e)
 {
 	if (begins_session(e->kind))
 		return session_begin();
@@ -80,7 +80,19 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-static void push(struct thread *t, struct gmt_event *e, bool paused)
+/* A bit for each kind that has a stack. */
+#define EVENT(name, number, layer, text, fields, meaning) \
+	| (uint64_t)(((fields)&F_STACK) != 0) << (number)
+static const uint64_t with_stack = 0
+#include "../../format/records.def"
+	;
+
+static inline bool has_stack(uint16_t kind)
+{
+	return kind < 64 && with_stack >> kind & 1;
+}
+
+static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 {
 	e->thread = t->id;
 	e->seq = session_next_seq();
@@ -89,7 +101,7 @@ static void push(struct thread *t, struct gmt_event *e, bool paused)
 }
 
 /* No stack: the rest of an event's cost is its clock and its slot. */
-static bool capture_paused(struct thread *t, struct gmt_event *e)
+static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e)
 {
 	int saved;
 
@@ -104,17 +116,15 @@ static bool capture_paused(struct thread *t, struct gmt_event *e)
 	return true;
 }
 
-static void capture(struct thread *t, struct gmt_event *e)
+static inline void capture(struct thread *t, struct gmt_event *e)
 {
-	if (!session_on() && !begin(t, e))
+	if (OS_UNLIKELY(!session_on()) && !begin(t, e))
 		return;
 	if (!thread_ready(t)) {
 		__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	e->stack = gmt_kind_fields(e->kind) & F_STACK && !session_paused()
-			   ? stack_capture(t, &e->flags)
-			   : 0;
+	e->stack = has_stack(e->kind) && !session_paused() ? stack_capture(t, &e->flags) : 0;
 	push(t, e, false);
 }
 

@@ -105,31 +105,18 @@ static bool take_another(struct thread *t)
 	return true;
 }
 
-static void wake_if_filling(struct thread *t)
+void thread_look(struct thread *t)
 {
-	if (++t->pushes % 256 == 0 && gmt_ring_used(t->ring) > GMT_RING_SLOTS / 4)
+	if (gmt_ring_used(t->ring) > GMT_RING_SLOTS / 4)
 		session_call_drain();
 }
 
-static bool push(struct thread *t, const struct gmt_event *e)
+bool thread_push_on(struct thread *t, const struct gmt_event *e)
 {
-	if (gmt_ring_push(t->ring, e) || (take_another(t) && gmt_ring_push(t->ring, e)))
+	if (take_another(t) && gmt_ring_push(t->ring, e))
 		return true;
 	__atomic_store_n(&t->ring->dropped, t->ring->dropped + 1, __ATOMIC_RELAXED);
 	return false;
-}
-
-bool thread_push(struct thread *t, const struct gmt_event *e)
-{
-	bool ok;
-
-	if (t->pushing)
-		return false;
-	t->pushing = true;
-	ok = push(t, e);
-	wake_if_filling(t);
-	t->pushing = false;
-	return ok;
 }
 
 bool thread_push_def(struct thread *t, const struct gmt_def *d)
@@ -140,7 +127,7 @@ bool thread_push_def(struct thread *t, const struct gmt_def *d)
 		return false;
 	t->pushing = true;
 	ok = gmt_ring_push_def(t->ring, d) || (take_another(t) && gmt_ring_push_def(t->ring, d));
-	wake_if_filling(t);
+	thread_count_push(t);
 	t->pushing = false;
 	return ok;
 }

@@ -56,8 +56,30 @@ static inline bool thread_ready(struct thread *t)
 	return thread_attach(t);
 }
 
+/* The drain is called while there is still room. */
+void thread_look(struct thread *t);
+bool thread_push_on(struct thread *t, const struct gmt_event *e); /* where the ring is full */
+
+static inline void thread_count_push(struct thread *t)
+{
+	if (OS_UNLIKELY(++t->pushes % 256 == 0))
+		thread_look(t);
+}
+
 /* Into the thread's ring, a second one if it is full. false = dropped (and counted if an event). */
-bool thread_push(struct thread *t, const struct gmt_event *e);
+static inline bool thread_push(struct thread *t, const struct gmt_event *e)
+{
+	bool ok;
+
+	if (OS_UNLIKELY(t->pushing))
+		return false;
+	t->pushing = true;
+	ok = OS_LIKELY(gmt_ring_push(t->ring, e)) || thread_push_on(t, e);
+	thread_count_push(t);
+	t->pushing = false;
+	return ok;
+}
+
 bool thread_push_def(struct thread *t, const struct gmt_def *d);
 
 #endif

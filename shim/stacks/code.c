@@ -101,11 +101,11 @@ static uint32_t describe(uintptr_t code, uint8_t *buf)
 	return n + head.table_len;
 }
 
-uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf)
+uint32_t code_id(struct thread *t, const struct python_code *k, uint8_t *buf)
 {
 	struct intern_entry *claimed;
-	uint32_t id = intern_find(&codes, intern_mix(f->code ^ intern_mix(f->check)), f->code,
-				  f->check, intern_same_words, &claimed);
+	uint32_t id = intern_find(&codes, intern_mix(k->code ^ intern_mix(k->check)), k->code,
+				  k->check, intern_same_words, &claimed);
 	struct gmt_def d = { .kind = GMT_DEF_CODE, .payload = buf };
 
 	if (OS_LIKELY(id != 0))
@@ -113,9 +113,9 @@ uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf)
 	if (OS_UNLIKELY(!claimed))
 		return 0;
 	d.id = intern_new_id(&codes);
-	d.len = describe(f->code, buf);
+	d.len = describe(k->code, buf);
 	id = thread_push_def(t, &d) ? d.id : INTERN_DEAD;
-	intern_publish(claimed, f->code, f->check, id);
+	intern_publish(claimed, k->code, k->check, id);
 	return id == INTERN_DEAD ? 0 : id;
 }
 

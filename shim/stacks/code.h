@@ -8,9 +8,9 @@
 #include "python.h"
 #include "../rings/thread.h"
 
-/* Id of the frame's code object, its definition copied at first sight (the frame keeps it alive).
+/* Id of a frame's code object, its definition copied at first sight (the frame keeps it alive).
  * buf holds GMT_DEF_MAX bytes. 0 = could not be defined. */
-uint32_t code_id(struct thread *t, const struct python_frame *f, uint8_t *buf);
+uint32_t code_id(struct thread *t, const struct python_code *k, uint8_t *buf);
 void codes_forget(void);
 
 #endif

@@ -24,20 +24,6 @@
 
 #include <string.h>
 
-static const uintptr_t never;
-
-static struct word *list_frame(const struct frame *k, struct word *w)
-{
-	if (!bp_at(k)) {
-		*w++ = (struct word){ &never, 1 };
-		return w;
-	}
-	*w++ = (struct word){ (const uintptr_t *)(k->sp - 8), k->ip };
-	if (bp_counts(k) && bp_at(k) != &steps_not_saved)
-		*w++ = (struct word){ bp_at(k), k->bp };
-	return w;
-}
-
 static inline void list(struct frames *f, int count)
 {
 	struct words *l = &f->words;
@@ -45,7 +31,7 @@ static inline void list(struct frames *f, int count)
 
 	if (OS_UNLIKELY(!l->listed)) {
 		w = l->words;
-		*w++ = (struct word){ &never, 1 };
+		*w++ = (struct word){ &word_never, 1 };
 		l->until[0] = 1;
 	}
 	for (int i = l->listed; i < count; i++) {
@@ -148,6 +134,7 @@ static struct walk *finish(struct frames *f, struct walk *w, int fresh, int kept
 	w->count = kept + fresh;
 	w->verifiable = true;
 	w->joined = NULL;
+	w->node = 0;
 	return w;
 }
 
@@ -179,6 +166,29 @@ static struct walk *walk_from(struct frames *f, struct walk *w, struct frame s)
 	return outcome == REACHED_END ? finish(f, w, fresh, 0) : NULL;
 }
 
+static void copy_inner(struct walk *w, const struct repeat *p)
+{
+	memcpy(&w->frames[p->outer - 1], repeat_frames(p), (p->count + 1u) * sizeof(w->frames[0]));
+	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
+}
+
+/* The last walk becomes whole. */
+static void fetch_inner(struct frames *f)
+{
+	if (!f->inner)
+		return;
+	copy_inner(&f->walk, f->inner);
+	unlist(f, f->inner->outer - 1);
+	f->inner = NULL;
+}
+
+void frames_copy(const struct frames *f, struct walk *out)
+{
+	*out = f->walk;
+	if (f->inner)
+		copy_inner(out, f->inner);
+}
+
 /* Nothing may be learned or believed while an object is being unloaded. */
 static bool is_current(struct frames *f)
 {
@@ -188,11 +198,18 @@ static bool is_current(struct frames *f)
 	if (OS_LIKELY(f->unloads == unloads))
 		return !now;
 	f->walk.verifiable = false;
+	f->inner = NULL;
 	unlist(f, 0);
 	memset(&f->steps, 0, sizeof(f->steps));
 	repeat_forget(&f->repeats);
 	f->unloads = unloads;
 	return !now;
+}
+
+static bool joins(const struct repeat *p, const struct frame *k)
+{
+	return k->ip == p->join.ip && k->sp == p->join.sp && bp_counts(k) == bp_counts(&p->join) &&
+	       (k->bp == p->join.bp || !bp_counts(k));
 }
 
 /*
@@ -201,27 +218,24 @@ static bool is_current(struct frames *f)
  */
 static struct walk *walk_again(struct frames *f, const struct frame *here)
 {
-	uintptr_t bp;
-	struct repeat *p = repeat_find(&f->repeats, &f->steps, here, &bp);
+	struct repeat *p = repeat_find(&f->repeats, &f->steps, here);
 	enum outcome outcome;
 	struct frame s;
 	struct walk *w = &f->walk;
 	int join;
 
-	if (!p)
+	if (!p || !w->verifiable)
 		return NULL;
+	if (f->inner && p->outer > f->inner->outer)
+		fetch_inner(f);
 	join = p->outer - 1;
-	if (!w->verifiable || w->count <= join || w->nodes[join] != p->base ||
-	    !repeat_joins(p, &w->frames[join]))
-		return NULL;
-	w->frames[join].bp = bp;
-	if (verify(f, join, &s, &outcome) != 0 || outcome != REACHED_END)
+	if (w->count <= join || w->nodes[join] != p->base || !joins(p, &w->frames[join]) ||
+	    verify(f, join, &s, &outcome) != 0 || outcome != REACHED_END)
 		return NULL;
 	unlist(f, join);
-	memcpy(&w->frames[join], p->frames, (p->count + 1u) * sizeof(w->frames[0]));
-	w->frames[join].bp = bp;
-	memcpy(&w->nodes[p->outer], repeat_nodes(p), p->count * sizeof(w->nodes[0]));
+	f->inner = p;
 	w->count = w->kept = p->outer + p->count;
+	w->node = p->node;
 	w->joined = &p->joined;
 	repeat_expect(&f->repeats);
 	return w;
@@ -244,6 +258,7 @@ static struct walk *walk_anew(struct frames *f, struct frame s, uintptr_t own_st
 {
 	struct walk *w;
 
+	fetch_inner(f);
 	f->walked++;
 	f->owns = 0;
 	f->own[0] = s;

@@ -12,19 +12,18 @@
 
 #define FRAMES_MOST 512
 
-/* A walk: frames and the nodes of the stack tree that they became, outermost first. */
+/*
+ * A walk: frames and the nodes of the stack tree that they became, outermost first. One that was
+ * known from before has its innermost node at once, and its inner part may still lie where it was
+ * kept: frames_copy has the whole.
+ */
 struct walk {
 	int count, kept; /* kept: so many outer frames are the earlier walk's, with their nodes */
 	bool verifiable;
+	uint32_t node;	       /* the innermost one; 0 = its frames are to be looked up */
 	struct joined *joined; /* of this native stack, until the next walk; NULL = not known */
 	uint32_t nodes[FRAMES_MOST];
 	struct frame frames[FRAMES_MOST];
-};
-
-/* A word on the stack, and what it held. */
-struct word {
-	const uintptr_t *at;
-	uintptr_t is;
 };
 
 /* The words that the last walk's frames [0, listed) hang on, outermost first. The first word is one
@@ -43,7 +42,8 @@ struct frames {
 	struct frame fresh[FRAMES_MOST]; /* innermost first */
 	struct steps steps;
 	struct repeats repeats;
-	int taken; /* frames of the last walk, if it is to be kept as a repeat */
+	const struct repeat *inner; /* the last walk's inner part lies there; NULL = it is whole */
+	int taken;		    /* frames of the last walk, if it is to be kept as a repeat */
 	unsigned owns;
 	unsigned walked;	      /* walks that were not known from before; for tests */
 	struct frame own[REPEAT_OWN]; /* where it began, and our library's frames */
@@ -58,5 +58,8 @@ struct frames {
  */
 struct walk *frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start,
 			 uintptr_t own_end);
+
+/* The last walk with all its frames and nodes; for tests. */
+void frames_copy(const struct frames *f, struct walk *out);
 
 #endif

@@ -106,12 +106,23 @@ const char *native_trouble(void)
 	return trouble;
 }
 
+#ifdef GMT_CHECK_FRAMES
+static void compare(const struct frames *f, const struct walk *w)
+{
+	static __thread struct walk whole;
+
+	if (w)
+		frames_copy(f, &whole);
+	native_compare(w ? &whole : NULL);
+}
+#endif
+
 struct walk *native_by_frames(struct frames *f, const void *from)
 {
 	struct walk *w = backtrace_fn ? frames_walk(f, from, own_start, own_end) : NULL;
 
 #ifdef GMT_CHECK_FRAMES
-	native_compare(w);
+	compare(f, w);
 #endif
 	return w;
 }

@@ -179,15 +179,10 @@ static int check_chain(uintptr_t thread)
 	return result;
 }
 
-static bool believe(uintptr_t thread)
+static __attribute__((noinline)) bool check(uintptr_t thread)
 {
-	int checked = __atomic_load_n(&py.checked, __ATOMIC_ACQUIRE);
+	int checked = check_chain(thread);
 
-	if (OS_LIKELY(checked == RIGHT))
-		return true;
-	if (checked == WRONG)
-		return false;
-	checked = check_chain(thread);
 	if (checked == WRONG)
 		__atomic_store_n(&py.trouble,
 				 "the interpreter's structures are not where they should be",
@@ -198,10 +193,13 @@ static bool believe(uintptr_t thread)
 
 uintptr_t python_thread(void)
 {
+	int checked = __atomic_load_n(&py.checked, __ATOMIC_ACQUIRE);
 	uintptr_t thread;
 
-	if (!__atomic_load_n(&py.found, __ATOMIC_ACQUIRE) || py.checked == WRONG)
+	if (!__atomic_load_n(&py.found, __ATOMIC_ACQUIRE) || checked == WRONG)
 		return 0;
 	thread = (uintptr_t)py.this_thread();
-	return thread && !py.finalizing() && believe(thread) ? thread : 0;
+	if (!thread || py.finalizing())
+		return 0;
+	return OS_LIKELY(checked == RIGHT) || check(thread) ? thread : 0;
 }

@@ -13,23 +13,44 @@
 
 #define PYTHON_MOST 1024 /* no more frames than that are looked at */
 
-struct python_frame {
-	uintptr_t code; /* address of the code object */
-	uint64_t check; /* tells a code object from a later one at the same address */
-	uint32_t where; /* lasti in bytes << 1 | entered from C */
+#define PYTHON_CODES \
+	2048 /* code objects that a thread knows; more than frames that are looked at */
 
-	/* by which a later walk knows it again */
-	uint32_t version, first_line;
-	uintptr_t at; /* the frame; bit 0: entered from C */
-	uintptr_t instruction, name, file, table;
+/* A code object as the thread's walks found it. One that dies and leaves its address to another is
+ * never believed to be that one: each walk compares it once. */
+struct python_code {
+	uintptr_t code; /* its address; PYTHON_GONE = another one came there */
+	uint64_t check; /* tells it from a later one at the same address */
+	uint64_t seen;	/* the last walk that found it as it was */
+
+	/* what tells it, where there is no version */
+	uintptr_t name, file, table;
 	uint64_t name_hash;
+	uint32_t version, first_line;
+};
+
+#define PYTHON_GONE 1
+
+struct python_frame {
+	uintptr_t at; /* the frame; bit 0: entered from C */
+	uintptr_t instruction;
+	struct python_code *code;
+	uint32_t where; /* lasti in bytes << 1 | entered from C */
+};
+
+struct python_codes {
+	uint32_t count;
+	uint16_t by_address[2 * PYTHON_CODES]; /* number + 1, or 0 */
+	struct python_code codes[PYTHON_CODES];
 };
 
 /* A thread's frames as they were last, outermost first. Zeroed memory is a new one. */
 struct python_chain {
 	int count, kept; /* kept: so many outer frames are as they were before */
+	uint64_t walk;	 /* the number of this walk */
 	struct python_frame frames[PYTHON_MOST];
-	uintptr_t at[PYTHON_MOST]; /* innermost first */
+	uintptr_t at[PYTHON_MOST]; /* those that are not kept, innermost first */
+	struct python_codes known;
 };
 
 /* Looks for an interpreter in the process: in the constructor among what the program was linked

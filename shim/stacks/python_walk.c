@@ -2,63 +2,18 @@
 /*
  * Walks the calling thread's frame chain by offsets, and reads only what differs from the walk
  * before: a frame in the same place with the same instruction of the same code object is the same.
+ * python_code.h says what the same code object is.
  * Application threads, any lock held, GIL held or not: plain loads only.
  *
  * Each version with a verified layout has a walk of its own, in which offsets are numbers of the
  * code; python_walk chooses by the layout that was found.
  */
-#include "python.h"
-
-#include "../base/intern.h"
-#include "../base/os.h"
+#include "python_code.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-
-INLINE uintptr_t load(uintptr_t address)
-{
-	return *(const uintptr_t *)address;
-}
-
-INLINE uint32_t load32(uintptr_t address)
-{
-	return *(const uint32_t *)address;
-}
-
-/* Names in static memory may have none. */
-static __attribute__((noinline)) uint64_t name_hash(const struct python_offsets *o, uintptr_t name)
-{
-	uint64_t hash = load(name + (uintptr_t)o->str_hash), len;
-
-	if (hash != UINT64_MAX)
-		return hash;
-	len = load(name + (uintptr_t)o->str_length);
-	return intern_hash_bytes((const void *)(name + (uintptr_t)o->str_ascii),
-				 len < 64 ? len : 64);
-}
-
-/* 3.12 on numbers every code object; before, what two code objects at one address do not share. */
-static void read_code(const struct python_offsets *o, struct python_frame *out)
-{
-	uint64_t h;
-
-	out->version = o->code_version >= 0 ? load32(out->code + (uintptr_t)o->code_version) : 0;
-	out->first_line = load32(out->code + (uintptr_t)o->code_first_line);
-	out->name = load(out->code + (uintptr_t)o->code_name);
-	out->file = load(out->code + (uintptr_t)o->code_file);
-	out->table = load(out->code + (uintptr_t)o->code_table);
-	out->check = out->version;
-	if (out->version)
-		return;
-	out->name_hash = name_hash(o, out->name);
-	h = out->name_hash ^ out->first_line;
-	h = h * 0xd6e8feb86659fd93ULL + out->name;
-	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + out->file;
-	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + out->table;
-	out->check = h | 1ULL << 63; /* never a version */
-}
 
 static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
 {
@@ -95,43 +50,29 @@ static uint32_t lasti_bytes(const struct python_offsets *o, uintptr_t frame, uin
 }
 
 /* at: the frame, and in bit 0 whether it was entered from C. */
-static __attribute__((noinline)) void read_frame(const struct python_offsets *o, uintptr_t at,
+static __attribute__((noinline)) void read_frame(const struct python_offsets *o,
+						 struct python_chain *c, uintptr_t at,
 						 struct python_frame *out)
 {
 	uintptr_t frame = at & ~(uintptr_t)1;
+	uintptr_t code = load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
 
 	out->at = at;
-	out->code = load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
+	out->code = python_code_known(o, &c->known, code, c->walk);
 	out->instruction = instruction(o, frame);
-	out->where = lasti_bytes(o, frame, out->code, out->instruction) << 1 | (at & 1);
-	read_code(o, out);
+	out->where = lasti_bytes(o, frame, code, out->instruction) << 1 | (at & 1);
 }
 
-/* Its code object is alive: the frame that was just found has it. */
-INLINE bool same_code(const struct python_offsets *o, const struct python_frame *k)
-{
-	if (o->code_version >= 0 && k->version)
-		return load32(k->code + (uintptr_t)o->code_version) == k->version;
-	return load(k->code + (uintptr_t)o->code_name) == k->name &&
-	       load(k->code + (uintptr_t)o->code_file) == k->file &&
-	       load(k->code + (uintptr_t)o->code_table) == k->table &&
-	       load32(k->code + (uintptr_t)o->code_first_line) == k->first_line &&
-	       (OS_LIKELY(load(k->name + (uintptr_t)o->str_hash) == k->name_hash) ||
-		name_hash(o, k->name) == k->name_hash);
-}
-
-INLINE bool unchanged(const struct python_offsets *o, const struct python_frame *k, uintptr_t at)
+INLINE bool unchanged(const struct python_offsets *o, uint64_t walk, const struct python_frame *k,
+		      uintptr_t at)
 {
 	uintptr_t frame = at & ~(uintptr_t)1;
 
 	return k->at == at && o->frame_tlbc < 0 &&
-	       (load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask) == k->code &&
-	       instruction(o, frame) == k->instruction && same_code(o, k);
-}
-
-static bool equal(const struct python_frame *a, const struct python_frame *b)
-{
-	return a->code == b->code && a->check == b->check && a->where == b->where;
+	       (load(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask) ==
+		       k->code->code &&
+	       instruction(o, frame) == k->instruction &&
+	       (k->code->seen == walk || python_code_is(o, k->code, walk));
 }
 
 INLINE uintptr_t first_frame(const struct python_offsets *o, uintptr_t thread)
@@ -164,7 +105,7 @@ INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
 	uintptr_t at = *frame, entry = o->frame_owner < 0;
 
 	if (o->frame_entry >= 0)
-		entry = *(const uint8_t *)(at + (uintptr_t)o->frame_entry) != 0;
+		entry = *(const bool *)(at + (uintptr_t)o->frame_entry);
 	*frame = load(at + (uintptr_t)o->frame_back);
 	return at | (entry | pass_over(o, frame));
 }
@@ -178,51 +119,81 @@ static int same_place(const struct python_chain *c, int i, uintptr_t at)
 	return i;
 }
 
-/* Collects the frames, innermost first, beside those of the last walk. *kept: so many outermost
- * ones are unchanged. */
+/* The frames from *frame outward that are as the last walk's from i outward: the place of the first
+ * that is not, and *frame is that one. */
+INLINE int hold(const struct python_offsets *o, const struct python_chain *c, uintptr_t *frame,
+		int i)
+{
+	uintptr_t outer = *frame;
+
+	for (; *frame && i >= 0; i--) {
+		uintptr_t at = take(o, &outer);
+
+		if (OS_UNLIKELY(!unchanged(o, c->walk, &c->frames[i], at)))
+			break;
+		*frame = outer;
+	}
+	return i;
+}
+
+/* Collects the frames that are not kept, innermost first. Returns how many frames there are;
+ * *kept: so many outermost ones are as they were. */
 INLINE int collect(const struct python_offsets *o, struct python_chain *c, uintptr_t frame,
 		   int *kept)
 {
-	int n = 0, i = c->count - 1, good = 0;
+	int n = 0, i = c->count - 1;
 
+	*kept = 0;
 	pass_over(o, &frame);
 	while (frame && n < PYTHON_MOST) {
-		uintptr_t at = c->at[n++] = take(o, &frame);
+		uintptr_t outer = frame, at = take(o, &outer);
 
-		if (OS_UNLIKELY(i >= 0 && c->frames[i].at != at)) {
-			good = 0;
+		if (i >= 0 && c->frames[i].at != at)
 			i = same_place(c, i, at);
-		}
-		if (OS_LIKELY(i >= 0 && unchanged(o, &c->frames[i], at))) {
-			good++;
+		if (i >= 0 && c->frames[i].at == at) {
+			int first = hold(o, c, &frame, i);
+
+			if (OS_LIKELY(first < 0 && !frame && n + i < PYTHON_MOST)) {
+				*kept = i + 1;
+				return n + i + 1;
+			}
+			if (first != i) {
+				for (; i > first && n < PYTHON_MOST; i--)
+					c->at[n++] = c->frames[i].at;
+				continue;
+			}
 			i--;
-		} else {
-			good = 0;
-			i -= i >= 0 && c->frames[i].at == at;
 		}
+		c->at[n++] = at;
+		frame = outer;
 	}
-	*kept = i < 0 ? good : 0;
 	return n;
+}
+
+static bool equal(const struct python_frame *a, const struct python_frame *b)
+{
+	return a->code == b->code && a->where == b->where;
 }
 
 INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread)
 {
-	int i, n = collect(o, c, first_frame(o, thread), &i);
+	int i, n, before;
+	bool as_before = true;
 	struct python_frame now;
 
-	while (i < n && i < c->count) {
-		if (!unchanged(o, &c->frames[i], c->at[n - 1 - i])) {
-			read_frame(python_layout(), c->at[n - 1 - i], &now);
-			if (!equal(&now, &c->frames[i]))
-				break;
-			c->frames[i] = now;
-		}
-		i++;
-	}
+	if (OS_UNLIKELY(python_codes_begin(&c->known)))
+		c->count = 0;
+	c->walk++;
+	before = c->count;
+	n = collect(o, c, first_frame(o, thread), &i);
 	c->count = n;
 	c->kept = i;
-	for (; i < n; i++)
-		read_frame(python_layout(), c->at[n - 1 - i], &c->frames[i]);
+	for (; i < n; i++) {
+		read_frame(python_layout(), c, c->at[n - 1 - i], &now);
+		as_before = as_before && i < before && equal(&now, &c->frames[i]);
+		c->kept += as_before;
+		c->frames[i] = now;
+	}
 	return n;
 }
 
@@ -231,13 +202,13 @@ static const struct python_offsets verified[] = {
 #include "python_offsets.def"
 };
 
-#define PYTHON(minor, ...)                                                              \
-	static int walk_##minor(struct python_chain *c, uintptr_t thread)               \
-	{                                                                               \
-		const struct python_offsets o = { minor, __VA_ARGS__, .frame_tlbc = -1, \
-						  .code_tlbc = -1 };                    \
-                                                                                        \
-		return walk_by(&o, c, thread);                                          \
+#define PYTHON(minor, ...)                                                                     \
+	static int walk_##minor(struct python_chain *c, uintptr_t thread)                      \
+	{                                                                                      \
+		static const struct python_offsets o = { minor, __VA_ARGS__, .frame_tlbc = -1, \
+							 .code_tlbc = -1 };                    \
+                                                                                               \
+		return walk_by(&o, c, thread);                                                 \
 	}
 #include "python_offsets.def"
 

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+const uintptr_t word_never;
+
 static const struct repeat_link *links_of(const struct repeats *r)
 {
 	uint32_t h = ((uint32_t)r->before << 16 | r->last) * 0x9e3779b1u;
@@ -32,11 +34,13 @@ static inline void went_to(struct repeats *r, uint16_t number)
 	r->last = number;
 }
 
-static size_t bytes_of(const struct repeat *p)
+size_t repeat_bytes(const struct repeat *p)
 {
-	size_t nodes = ((size_t)p->count * sizeof(uint32_t) + 7) & ~(size_t)7;
+	size_t nodes = p->count * sizeof(uint32_t);
+	size_t bytes = sizeof(*p) + p->listed * sizeof(p->words[0]) +
+		       p->all * sizeof(struct frame) + nodes;
 
-	return sizeof(*p) + p->all * sizeof(p->frames[0]) + nodes;
+	return (bytes + 63) & ~(size_t)63; /* each begins with a line of the cache */
 }
 
 /* NULL: it had to make room. */
@@ -53,8 +57,7 @@ static inline bool bp_fits(const struct frame *k, uintptr_t bp)
 }
 
 /* A frame whose place was itself loaded from memory is stepped to by its rule. */
-static __attribute__((noinline)) bool stepped(struct steps *steps, const struct frame *k,
-					      uintptr_t *bp)
+static bool stepped(struct steps *steps, const struct frame *k, uintptr_t *bp)
 {
 	struct frame s = k[1];
 
@@ -65,31 +68,43 @@ static __attribute__((noinline)) bool stepped(struct steps *steps, const struct 
 	return true;
 }
 
-/* *bp: rbp at `here`, then of frames[0] as it is now. */
-static NOT_SANITIZED bool is_right(struct steps *steps, const struct repeat *p,
-				   const struct frame *here, uintptr_t *bp)
+/* Where there is such a frame. */
+static __attribute__((noinline)) NOT_SANITIZED bool
+holds_by_steps(struct steps *steps, const struct repeat *p, uintptr_t bp)
 {
-	const struct frame *k = &p->frames[p->all - 1];
+	const struct frame *first = repeat_frames(p), *k = &first[p->all - 1];
 
-	if (k->ip != here->ip || k->sp != here->sp || !bp_fits(k, *bp))
-		return false;
-	while (--k >= p->frames) {
+	while (--k >= first) {
 		if (OS_LIKELY(bp_at(k) != NULL)) {
 			if (load_word(k->sp - 8) != k->ip)
 				return false;
 			if (bp_at(k) != &steps_not_saved)
-				*bp = *bp_at(k);
-		} else if (!stepped(steps, k, bp)) {
+				bp = *bp_at(k);
+		} else if (!stepped(steps, k, &bp)) {
 			return false;
 		}
-		if (!bp_fits(k, *bp))
+		if (!bp_fits(k, bp))
 			return false;
 	}
 	return true;
 }
 
-struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
-			   uintptr_t *bp)
+static inline NOT_SANITIZED bool holds(struct steps *steps, const struct repeat *p,
+				       const struct frame *here)
+{
+	const struct word *w = p->words;
+
+	if (p->here.ip != here->ip || p->here.sp != here->sp || !bp_fits(&p->here, here->bp))
+		return false;
+	if (OS_UNLIKELY(!p->listed))
+		return holds_by_steps(steps, p, here->bp);
+#pragma GCC unroll 4
+	for (; *w->at == w->is; w++)
+		;
+	return w->at == &word_never;
+}
+
+struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here)
 {
 	const struct repeat_link *links = links_of(r);
 
@@ -98,8 +113,7 @@ struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct 
 
 		if (links[i].sp == bits_of(here->sp))
 			p = repeat_at(r, links[i].next);
-		*bp = here->bp;
-		if (!p || !is_right(steps, p, here, bp))
+		if (!p || !holds(steps, p, here))
 			continue;
 		went_to(r, links[i].next);
 		return p;
@@ -118,27 +132,36 @@ void repeat_expect(const struct repeats *r)
 		__builtin_prefetch(p + i);
 }
 
-bool repeat_joins(const struct repeat *p, const struct frame *k)
-{
-	return k->ip == p->frames[0].ip && k->sp == p->frames[0].sp &&
-	       bp_fits(&p->frames[0], k->bp);
-}
-
 /* ---- keeping ---- */
 
 /* Our own frames lie inside the walk's, innermost first. */
-static void fill(struct repeat *p, struct steps *steps, const struct walk *w,
+static void fill(struct frame *frames, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns)
 {
-	struct frame *k = &p->frames[p->count];
+	unsigned count = (unsigned)(w->count - w->kept);
+	struct frame *k = &frames[count];
 
-	memcpy(p->frames, &w->frames[w->kept - 1], (p->count + 1u) * sizeof(p->frames[0]));
+	memcpy(frames, &w->frames[w->kept - 1], (count + 1u) * sizeof(frames[0]));
 	while (owns--) {
 		k[1] = own[owns];
 		set_counts(&k[1], rule_counts(rule_for(steps, k[1].ip), bp_counts(k)));
 		k++;
 	}
-	memcpy(&p->frames[p->all], &w->nodes[w->kept], p->count * sizeof(w->nodes[0]));
+}
+
+/* The words that the frames hang on, innermost first: how many there are with the one at which a
+ * look ends; 0 = they do not say it all. */
+static uint16_t list(struct word *words, const struct frame *frames, unsigned all)
+{
+	struct word *w = words;
+
+	for (const struct frame *k = &frames[all - 1]; k-- > frames;) {
+		if (!bp_at(k))
+			return 0;
+		w = list_frame(k, w);
+	}
+	*w++ = (struct word){ &word_never, 1 };
+	return (uint16_t)(w - words);
 }
 
 static bool equal(const struct repeat *a, const struct repeat *b)
@@ -146,7 +169,7 @@ static bool equal(const struct repeat *a, const struct repeat *b)
 	if (a->base != b->base || a->outer != b->outer || a->count != b->count || a->all != b->all)
 		return false;
 	for (unsigned i = 0; i < a->all; i++) {
-		const struct frame *k = &a->frames[i], *l = &b->frames[i];
+		const struct frame *k = &repeat_frames(a)[i], *l = &repeat_frames(b)[i];
 
 		if (k->ip != l->ip || k->sp != l->sp || k->bp_from != l->bp_from ||
 		    !bp_fits(k, l->bp))
@@ -161,7 +184,8 @@ static uint16_t *content_of(struct repeats *r, const struct repeat *p)
 
 	_Static_assert(REPEAT_CONTENT == 1u << 10, "ten bits of the hash");
 	for (unsigned i = 0; i < p->all; i++)
-		h = (h ^ p->frames[i].ip ^ p->frames[i].sp << 20) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ repeat_frames(p)[i].ip ^ repeat_frames(p)[i].sp << 20) *
+		    0x9e3779b97f4a7c15ULL;
 	return &r->by_content[h >> 54];
 }
 
@@ -184,7 +208,7 @@ static struct repeat *make_room(struct repeats *r, size_t bytes)
 		uint32_t start = r->offsets[r->oldest] - 1;
 		const struct repeat *p = repeat_at(r, (uint16_t)(r->oldest + 1));
 
-		if (start >= r->used + bytes || start + bytes_of(p) <= r->used)
+		if (start >= r->used + bytes || start + repeat_bytes(p) <= r->used)
 			break;
 		drop_oldest(r);
 	}
@@ -202,7 +226,7 @@ static uint16_t settle_number(struct repeats *r, struct repeat *p)
 	if (other && equal(other, p))
 		return *seen;
 	r->offsets[r->next] = r->used + 1;
-	r->used += (uint32_t)bytes_of(p);
+	r->used += (uint32_t)repeat_bytes(p);
 	*seen = (uint16_t)(r->next + 1u);
 	r->next = (uint16_t)((r->next + 1u) % REPEATS);
 	return *seen;
@@ -220,10 +244,13 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 {
 	struct repeat head = {
 		.base = w->kept ? w->nodes[w->kept - 1] : 0,
+		.node = w->count ? w->nodes[w->count - 1] : 0,
 		.outer = (uint16_t)w->kept,
 		.count = (uint16_t)(w->count - w->kept),
 		.all = (uint16_t)(1u + (unsigned)(w->count - w->kept) + owns),
 	};
+	struct frame frames[REPEAT_MOST];
+	struct word words[2 * REPEAT_MOST + 1];
 	struct repeat *p;
 	uint16_t number;
 
@@ -231,9 +258,15 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		went_to(r, 0);
 		return;
 	}
-	p = make_room(r, bytes_of(&head));
+	fill(frames, steps, w, own, owns);
+	head.join = frames[0];
+	head.here = frames[head.all - 1u];
+	head.listed = list(words, frames, head.all);
+	p = make_room(r, repeat_bytes(&head));
 	*p = head;
-	fill(p, steps, w, own, owns);
+	memcpy(p->words, words, head.listed * sizeof(words[0]));
+	memcpy(repeat_frames(p), frames, head.all * sizeof(frames[0]));
+	memcpy(repeat_nodes(p), &w->nodes[w->kept], head.count * sizeof(w->nodes[0]));
 	number = settle_number(r, p);
 	put_link((struct repeat_link *)links_of(r), own[0].sp, number);
 	went_to(r, number);

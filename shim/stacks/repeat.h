@@ -9,7 +9,7 @@
 #include "stepping.h"
 
 #define REPEATS	       1024u	      /* of a thread; the oldest makes room */
-#define REPEAT_ROOM    (256u * 1024u) /* bytes */
+#define REPEAT_ROOM    (320u * 1024u) /* bytes */
 #define REPEAT_MOST    64u	      /* frames of one; a longer part is walked each time */
 #define REPEAT_OWN     12u
 #define REPEAT_LINKS   1024u
@@ -22,16 +22,41 @@ struct joined {
 	uint32_t python, node;
 };
 
+/* A word on the stack, and what it held. */
+struct word {
+	const uintptr_t *at;
+	uintptr_t is;
+};
+
+extern const uintptr_t word_never; /* is 0: a word that is to be 1 there ends a list */
+
+/* The words that the step to k from the frame inside it takes, behind *w: it is the same step if
+ * they hold the same, from the same state. */
+static inline struct word *list_frame(const struct frame *k, struct word *w)
+{
+	if (!bp_at(k)) {
+		*w++ = (struct word){ &word_never, 1 };
+		return w;
+	}
+	*w++ = (struct word){ (const uintptr_t *)(k->sp - 8), k->ip };
+	if (bp_counts(k) && bp_at(k) != &steps_not_saved)
+		*w++ = (struct word){ bp_at(k), k->bp };
+	return w;
+}
+
 /*
  * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
- * our own library's, of which the last is where walks begin. Behind the frames are the stack nodes
- * of frames[1] to frames[count].
+ * our own library's, of which the last is where walks begin. The words that they hang on, innermost
+ * first, stand before them, and the stack nodes of frames[1] to frames[count] behind them.
  */
 struct repeat {
 	uint32_t base; /* stack node of frames[0] */
+	uint32_t node; /* of frames[count] */
 	uint16_t outer, count, all;
+	uint16_t listed; /* words; 0 = there is a frame whose place was itself loaded from memory */
 	struct joined joined;
-	struct frame frames[];
+	struct frame join, here; /* frames[0], and the last: where walks begin */
+	struct word words[];
 };
 
 /* After the last two walks, one that began at this stack pointer (bits of it) was `next`. */
@@ -48,25 +73,28 @@ struct repeats {
 	uint32_t offsets[REPEATS]; /* in the room, + 1; 0 = none */
 	struct repeat_link links[REPEAT_LINKS][REPEAT_WAYS];
 	uint16_t by_content[REPEAT_CONTENT];
-	uint64_t room[REPEAT_ROOM / 8];
+	uint64_t room[REPEAT_ROOM / 8] __attribute__((aligned(64)));
 };
 
 struct walk;
 
-/* A repeat that a walk from *here comes to again, and rbp of its frames[0] as it is now; NULL =
- * none is known. What is further out is still to be verified. */
-struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here,
-			   uintptr_t *bp);
+/* A repeat that a walk from *here comes to again; NULL = none is known. What is further out is
+ * still to be verified. */
+struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here);
 /* The walk that is known was taken: what comes next is fetched from far memory meanwhile. */
 void repeat_expect(const struct repeats *r);
 
-static inline const uint32_t *repeat_nodes(const struct repeat *p)
+static inline struct frame *repeat_frames(const struct repeat *p)
 {
-	return (const uint32_t *)&p->frames[p->all];
+	return (struct frame *)&p->words[p->listed];
 }
 
-/* Whether the frame that both begin with is this one. */
-bool repeat_joins(const struct repeat *p, const struct frame *k);
+static inline uint32_t *repeat_nodes(const struct repeat *p)
+{
+	return (uint32_t *)&repeat_frames(p)[p->all];
+}
+
+size_t repeat_bytes(const struct repeat *p);
 
 /* The walk w was taken, its nodes are known; own: where it began, and if that is in our library our
  * `owns` frames, innermost first. */

@@ -94,6 +94,9 @@ static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *
 
 	if (OS_UNLIKELY(!w))
 		w = by_libunwind(p, flags);
+	*joined = w->joined;
+	if (OS_LIKELY(w->node != 0))
+		return w->node;
 	for (int i = w->kept; i < w->count; i++) {
 		uint32_t parent = i ? w->nodes[i - 1] : 0;
 
@@ -103,21 +106,20 @@ static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *
 			*flags |= GMT_FLAG_TRUNCATED;
 		}
 	}
-	*joined = w->joined;
 	return w->count ? w->nodes[w->count - 1] : 0;
 }
 
 static bool is_node(const struct known_python *k, uint32_t parent, const struct python_frame *f)
 {
-	return k->code == f->code && k->check == f->check && k->where == f->where &&
+	return k->code == f->code->code && k->check == f->code->check && k->where == f->where &&
 	       k->parent == parent && k->node;
 }
 
 static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t parent,
 			    const struct python_frame *f)
 {
-	struct known_python *k =
-		&s->pythons[known_at(f->code ^ f->check << 20, (uint64_t)parent << 32 | f->where)];
+	struct known_python *k = &s->pythons[known_at(f->code->code ^ f->code->check << 20,
+						      (uint64_t)parent << 32 | f->where)];
 	struct known_python other;
 	uint32_t code;
 
@@ -129,10 +131,10 @@ static uint32_t python_node(struct thread *t, struct stack_scratch *s, uint32_t 
 	if (is_node(k, parent, f))
 		return k->node;
 	k->node = 0;
-	code = code_id(t, f, s->python.definition);
+	code = code_id(t, f->code, s->python.definition);
 	if (!code)
 		return 0;
-	*k = (struct known_python){ f->code, f->check, f->where, parent, 0 };
+	*k = (struct known_python){ f->code->code, f->code->check, f->where, parent, 0 };
 	k->node = stack_node(t, parent, GMT_FRAME_PYTHON, (uint64_t)code << 32 | f->where);
 	return k->node;
 }

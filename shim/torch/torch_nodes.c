@@ -67,10 +67,11 @@ static uint32_t name_of(const void *node)
 	for (uint32_t i = 0; i < TRIES; i++) {
 		struct node_name *n = &names[(((uintptr_t)vtable >> 4) + i) % NAMES];
 
-		seen = NULL;
-		if (!__atomic_compare_exchange_n(&n->vtable, &seen, vtable, false, __ATOMIC_RELAXED,
-						 __ATOMIC_RELAXED) &&
-		    seen != vtable)
+		seen = __atomic_load_n(&n->vtable, __ATOMIC_RELAXED);
+		if (!seen && __atomic_compare_exchange_n(&n->vtable, &seen, vtable, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			seen = vtable;
+		if (seen != vtable)
 			continue;
 		id = __atomic_load_n(&n->id, __ATOMIC_RELAXED);
 		if (OS_LIKELY(id && id >> 32 == generation))

@@ -60,7 +60,7 @@ static void expect_apart(const struct repeats *r)
 		const struct repeat *p = (const struct repeat *)&r->room[at];
 
 		if (r->offsets[i])
-			end += (sizeof(*p) + p->all * sizeof(p->frames[0]) + p->count * 4u + 7) / 8;
+			end += repeat_bytes(p) / 8;
 		assert_true(end <= sizeof(taken));
 		for (; at < end; at++)
 			assert_int_equal(taken[at]++, 0);

@@ -30,7 +30,8 @@ NOINLINE void walk_both_ways(void)
 		my.asked++;
 		return;
 	}
-	my.last = *w;
+	frames_copy(my.frames, &my.last); /* w may not have its inner part yet */
+	w = &my.last;
 	my.kept += (unsigned)w->kept;
 	if (my.alone)
 		return;
