@@ -292,13 +292,14 @@ static void find_all(struct advise *a)
 void advise_open(struct advise *a, struct timeline *t)
 {
 	const struct extent *x;
+	size_t step;
 
 	*a = (struct advise){ .timeline = t,
 			      .lives = &t->model.lives,
 			      .until = PLAN_END,
 			      .when = "at the peak",
 			      .steps = steps_number(&t->steps) };
-	x = timeline_peak(t, &a->peak_step);
+	x = timeline_peak(t, &step);
 	a->peak = x->peak;
 	a->peak_seq = x->peak_seq;
 	a->least = a->peak / SHARE;

@@ -49,10 +49,9 @@ struct advise {
 	struct timeline *timeline;
 	const struct lives *lives;
 	uint64_t peak, peak_seq; /* bytes; or those of a refusal, with what was wanted */
-	size_t peak_step;
-	const char *when; /* that is, in a sentence */
-	uint64_t least;	  /* fewer bytes are not worth a word */
-	uint64_t until;	  /* what came later is not known; PLAN_END = nothing did */
+	const char *when;	 /* that is, in a sentence */
+	uint64_t least;		 /* fewer bytes are not worth a word */
+	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */

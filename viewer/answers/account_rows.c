@@ -222,7 +222,7 @@ static void peak_rows(struct account *a, struct timeline *t)
 	size_t step;
 
 	peak = timeline_peak(t, &step);
-	instant_of_peak(&at, &t->steps, &t->model.spans, peak, &t->owners);
+	instant_of_peak(&at, t, peak);
 	row = add(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
 	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
 	if (!a->trains)

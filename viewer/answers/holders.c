@@ -37,6 +37,8 @@ static int by_bytes(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? 1 : -1;
+	if (x->category != y->category)
+		return x->category < y->category ? -1 : 1;
 	return strcmp(x->owner.function ? x->owner.function : "",
 		      y->owner.function ? y->owner.function : "");
 }
@@ -45,6 +47,19 @@ void holders_sort(struct holders *all)
 {
 	if (all->count)
 		qsort(all->items, all->count, sizeof(*all->items), by_bytes);
+}
+
+struct holders holders_by_class(const struct snapshot *s, struct owners *owners)
+{
+	struct holders all = { 0 };
+
+	for (size_t i = 0; i < s->moment.count; i++)
+		holders_add(&all,
+			    (struct holder){ .category = s->classes[i],
+					     .owner = owners_find(owners, &s->moment.blocks[i]) },
+			    s->moment.blocks[i].size);
+	holders_sort(&all);
+	return all;
 }
 
 struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)

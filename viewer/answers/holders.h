@@ -4,7 +4,7 @@
 #ifndef VIEWER_HOLDERS_H
 #define VIEWER_HOLDERS_H
 
-#include "../classes/classify.h"
+#include "../moments/snapshot.h"
 #include "../stacks/owners.h"
 
 struct holder {
@@ -24,6 +24,8 @@ struct holders {
 struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes);
 void holders_sort(struct holders *all);
 
+/* By class and line. */
+struct holders holders_by_class(const struct snapshot *s, struct owners *owners);
 struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);
 /* Device memory that the framework did not ask for, by library. */
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);

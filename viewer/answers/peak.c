@@ -3,48 +3,20 @@
 
 #include <stdlib.h>
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct holder *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return x->category < y->category ? -1 : x->category > y->category;
-}
-
-static void find_lines(struct peak_answer *a)
-{
-	const struct moment *mo = &a->shot.moment;
-	struct holders all = { 0 };
-
-	for (size_t i = 0; i < mo->count; i++)
-		holders_add(&all,
-			    (struct holder){
-				    .category = a->shot.classes[i],
-				    .owner = owners_find(&a->timeline->owners, &mo->blocks[i]) },
-			    mo->blocks[i].size);
-	if (all.count)
-		qsort(all.items, all.count, sizeof(*all.items), by_bytes);
-	a->lines = all.items;
-	a->count = all.count;
-}
-
 void peak_find(struct peak_answer *a, struct timeline *t)
 {
 	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
-	size_t step;
 
 	*a = (struct peak_answer){ .timeline = t };
 	snapshot_take(&a->shot, t, peak->event.seq);
-	instant_of_peak(&a->instant, &t->steps, &t->model.spans, timeline_peak(t, &step),
-			&t->owners);
-	find_lines(a);
+	instant_of_highest(&a->instant, t);
+	a->lines = holders_by_class(&a->shot, &t->owners);
 }
 
 static bool line_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct peak_answer *a = ctx;
-	const struct holder *h = &a->lines[i];
+	const struct holder *h = &a->lines.items[i];
 
 	*row = (struct row_class_line){
 		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
@@ -66,11 +38,11 @@ struct row_peak peak_document(struct peak_answer *a)
 				  .reserved_bytes = mo->reserved,
 				  .total_bytes = mo->total_bytes,
 				  .categories = a->shot.bytes,
-				  .lines = { a->count, line_row, a } };
+				  .lines = { a->lines.count, line_row, a } };
 }
 
 void peak_free(struct peak_answer *a)
 {
-	free(a->lines);
+	free(a->lines.items);
 	snapshot_free(&a->shot);
 }

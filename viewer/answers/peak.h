@@ -11,8 +11,7 @@ struct peak_answer {
 	struct timeline *timeline;
 	struct snapshot shot;
 	struct instant instant;
-	struct holder *lines; /* by class, the largest of them all first */
-	size_t count;
+	struct holders lines;
 };
 
 void peak_find(struct peak_answer *a, struct timeline *t);

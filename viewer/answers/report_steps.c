@@ -176,8 +176,7 @@ static bool step_row(void *ctx, size_t i, struct row_report_step *row)
 	struct report *r = ctx;
 	const struct extent *x = &r->timeline.steps.items[i].extent;
 
-	instant_of_peak(&r->at, &r->timeline.steps, &r->timeline.model.spans, x,
-			&r->timeline.owners);
+	instant_of_peak(&r->at, &r->timeline, x);
 	*row = (struct row_report_step){
 		.step = r->timeline.steps.tail && i == r->timeline.steps.count - 1 ? 0 : i,
 		.peak_bytes = x->peak,

@@ -136,18 +136,13 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 /* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code has a line of its own. */
 static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 {
-	bool block = p->event.kind == GMT_BLOCK_ALLOC;
-	struct extent x = { .peak_seq = p->event.seq,
-			    .peak_stack = p->event.stack,
-			    .peak_node = block ? p->event.name : 0 };
 	struct defs_text range = defs_string(&r->timeline.recording->defs, p->range);
 	struct instant at = { 0 };
 	char *line;
 
 	buf[0] = 0;
 	if (r->timeline.steps.count > 1)
-		instant_of_peak(&at, &r->timeline.steps, &r->timeline.model.spans, &x,
-				&r->timeline.owners);
+		instant_of_highest(&at, &r->timeline);
 	line = strstr(at.text, " (");
 	if (line)
 		*line = 0;

@@ -122,10 +122,9 @@ static void check_peak(struct look *l, const struct amount *most)
 	struct owner line;
 	const struct owner *o;
 	struct bound *b;
-	size_t step;
 
 	snapshot_take(&shot, t, peak);
-	instant_of_peak(&instant, &t->steps, &t->model.spans, timeline_peak(t, &step), &t->owners);
+	instant_of_highest(&instant, t);
 	o = largest_line(l, &shot, -1, &line);
 	b = add(l->bounds, measured("max-peak", -1, shot.moment.bytes, most), o);
 	say_held(b, "peak", "", instant.text, o);

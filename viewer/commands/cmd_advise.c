@@ -85,8 +85,7 @@ static void show(struct emit *out, struct advise *a, long top)
 	struct instant instant;
 	struct row_advise row;
 
-	instant_of_peak(&instant, &t->steps, &t->model.spans, timeline_peak(t, &a->peak_step),
-			&t->owners);
+	instant_of_highest(&instant, t);
 	row = (struct row_advise){ .device = t->device,
 				   .peak_bytes = a->peak,
 				   .peak_reserved_bytes = a->reserved,

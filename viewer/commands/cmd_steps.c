@@ -83,7 +83,7 @@ static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 		return gap_row(view, n, row);
 	if ((p >= 0 && (!real || !step->times[p])) || (view->lines && !is_shown(view, n)))
 		return false;
-	instant_of_peak(&view->at, &v->steps, &v->model.spans, x, &v->owners);
+	instant_of_peak(&view->at, v, x);
 	if (p < 0) {
 		view->of_step = view->at;
 		brief(&view->of_step);
@@ -142,7 +142,7 @@ int run_steps(const struct steps_options *o, struct emit *out, struct timeline *
 	struct row_steps row;
 	struct instant at;
 
-	instant_of_peak(&at, &v->steps, &v->model.spans, peak, &v->owners);
+	instant_of_peak(&at, v, peak);
 	row = (struct row_steps){
 		.device = v->device,
 		.basis = steps_basis_name(v->steps.basis),

@@ -109,7 +109,6 @@ static int fill(struct view *v, enum envelope_axis axis, size_t most)
 {
 	struct timeline *t = v->timeline;
 	struct envelope *e = &v->envelope;
-	size_t step;
 	int rc = 0;
 
 	envelope_init(e, &t->model, t->device, axis, most);
@@ -120,7 +119,7 @@ static int fill(struct view *v, enum envelope_axis axis, size_t most)
 				.change = envelope_change, .event = envelope_event, .ctx = e },
 			NULL, 0);
 	envelope_end(e);
-	instant_of_peak(&v->peak, &t->steps, &t->model.spans, timeline_peak(t, &step), &t->owners);
+	instant_of_highest(&v->peak, t);
 	return rc;
 }
 

@@ -13,8 +13,7 @@ void lake_step_rows(struct lake_rows *x)
 	for (size_t i = 1; i <= count; i++) {
 		const struct step *s = &steps->items[i];
 
-		instant_of_peak(&at, steps, &x->timeline->model.spans, &s->extent,
-				&x->timeline->owners);
+		instant_of_peak(&at, x->timeline, &s->extent);
 		put_int(x->w, steps, step, i);
 		put_int(x->w, steps, begin_ns, s->extent.first_ns);
 		put_int(x->w, steps, end_ns, s->extent.last_ns);

@@ -73,5 +73,5 @@ void highest_instant(struct instant *out, const struct highest *h, struct timeli
 				  .peak_stack = h->stack,
 				  .peak_node = h->node };
 
-	instant_of_peak(out, &t->steps, &t->model.spans, &x, &t->owners);
+	instant_of_peak(out, t, &x);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "instant.h"
+#include "timeline.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,17 +84,17 @@ const char *instant_line(const char *text, char *buf, size_t room)
 	return buf;
 }
 
-void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,
-		     const struct extent *x, struct owners *owners)
+void instant_of_peak(struct instant *out, const struct timeline *t, const struct extent *x)
 {
-	const struct span *span = steps_span(steps, spans, x->peak_seq);
+	const struct steps *steps = &t->steps;
+	const struct span *span = steps_span(steps, &t->model.spans, x->peak_seq);
 	char head[64] = "";
 
 	*out = (struct instant){ .step = steps_at(steps, x->peak_seq) };
 	if (!span)
 		return;
 	out->phase = span->phase;
-	what_of(out, span, x, owners);
+	what_of(out, span, x, (struct owners *)&t->owners);
 	if (steps->tail && out->step == steps->count - 1)
 		snprintf(head, sizeof(head), "after the last step");
 	else if (out->step)
@@ -103,4 +103,11 @@ void instant_of_peak(struct instant *out, const struct steps *steps, const struc
 		snprintf(head, sizeof(head), "before the first step");
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
 		 out->what);
+}
+
+void instant_of_highest(struct instant *out, const struct timeline *t)
+{
+	size_t step;
+
+	instant_of_peak(out, t, timeline_peak(t, &step));
 }

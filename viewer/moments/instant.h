@@ -8,6 +8,8 @@
 
 #define INSTANT_MAX 1200
 
+struct timeline;
+
 struct instant {
 	size_t step; /* 0 = before the first */
 	enum phase phase;
@@ -16,8 +18,9 @@ struct instant {
 };
 
 /* Of the event after which x was at its highest. */
-void instant_of_peak(struct instant *out, const struct steps *steps, const struct spans *spans,
-		     const struct extent *x, struct owners *owners);
+void instant_of_peak(struct instant *out, const struct timeline *t, const struct extent *x);
+/* Of the whole run. */
+void instant_of_highest(struct instant *out, const struct timeline *t);
 
 /* The operator that the program called, "" if it is not known. */
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room);

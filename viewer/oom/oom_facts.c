@@ -134,7 +134,7 @@ static void find_place(struct oom *o)
 			    .peak_stack = e->stack,
 			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
 
-	instant_of_peak(&o->instant, &t->steps, &t->model.spans, &x, &t->owners);
+	instant_of_peak(&o->instant, t, &x);
 	o->step = t->steps.count > 1 ? o->instant.step : 0;
 	/* Calls of a model as steps: what comes after the last one still belongs to it. */
 	if (t->steps.basis == STEPS_FORWARD && t->steps.tail && o->step == t->steps.count - 1)

@@ -119,16 +119,11 @@ static void emit_peak(struct track *t)
 {
 	const struct model *m = &t->timeline->model;
 	const struct peak *p = &model_curve(&m->devices[t->timeline->device])->peak;
-	bool block = p->event.kind == GMT_BLOCK_ALLOC;
-	struct extent x = { .peak_seq = p->event.seq,
-			    .peak_stack = p->event.stack,
-			    .peak_node = block ? p->event.name : 0 };
-	struct instant at = { 0 };
 	struct emit *out = t->page->first;
+	struct instant at = { 0 };
 
-	if (t->timeline->model.spans.count)
-		instant_of_peak(&at, &t->timeline->steps, &t->timeline->model.spans, &x,
-				&t->timeline->owners);
+	if (p->bytes)
+		instant_of_highest(&at, t->timeline);
 	emit_number(out, "peak_bytes", p->bytes);
 	emit_number(out, "peak_time_ns", p->event.time_ns);
 	emit_number(out, "peak_seq", p->event.seq);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../moments/refusals.h"
 #include "page.h"
 
 enum { MARKS = 3000, OOM_KEYS = 4 };
@@ -47,12 +48,11 @@ static bool is_users(const struct track *t, const struct lives_mark *e)
 	return true;
 }
 
-static void look_at(struct track *t, const struct lives_mark *e)
+static void look_at(struct track *t, const struct lives_mark *e, bool reported)
 {
 	bool here = e->device == t->timeline->device;
-	bool own = t->timeline->model.devices[t->timeline->device].self_reported;
 
-	if (here && e->kind == (own ? GMT_BLOCK_OOM : GMT_MEM_FAIL)) {
+	if (here && refusals_is_one(e, reported)) {
 		add(t, MARK_OOM, e);
 		add_key(t, e);
 	}
@@ -66,9 +66,10 @@ static void look_at(struct track *t, const struct lives_mark *e)
 void marks_find(struct track *t)
 {
 	const struct row_store *marks = &t->timeline->model.lives.marks;
+	bool reported = refusals_reported(&t->timeline->model.lives);
 
 	for (uint32_t i = 0; i < marks->count; i++)
-		look_at(t, rows_at(marks, i));
+		look_at(t, rows_at(marks, i), reported);
 }
 
 uint64_t marks_first_oom(const struct track *t)

@@ -10,10 +10,9 @@ enum { STEP_ROWS = 4000, SPAN_ROWS = 30000 };
 
 static uint32_t peak_words(struct track *t, const struct extent *x)
 {
-	struct timeline *v = t->timeline;
 	struct instant at;
 
-	instant_of_peak(&at, &v->steps, &v->model.spans, x, &v->owners);
+	instant_of_peak(&at, t->timeline, x);
 	return names_word(&t->page->names, at.what);
 }
 

@@ -136,12 +136,13 @@ static void describe(struct measured *m)
 	if (!timeline_open(&t, &r, -1)) {
 		peak_find(&a, &t);
 		emit_text(m->out, "peak_text", a.instant.text);
-		if (a.count) {
-			emit_text(m->out, "peak_class", category_name(a.lines[0].category));
-			emit_number(m->out, "peak_class_bytes", a.shot.bytes[a.lines[0].category]);
+		if (a.lines.count) {
+			emit_text(m->out, "peak_class", category_name(a.lines.items[0].category));
+			emit_number(m->out, "peak_class_bytes",
+				    a.shot.bytes[a.lines.items[0].category]);
 			emit_text(m->out, "peak_line",
-				  owner_words(&a.lines[0].owner, words, sizeof(words), 0));
-			emit_number(m->out, "peak_line_bytes", a.lines[0].bytes);
+				  owner_words(&a.lines.items[0].owner, words, sizeof(words), 0));
+			emit_number(m->out, "peak_line_bytes", a.lines.items[0].bytes);
 		}
 		emit_object(m->out, "categories");
 		for (unsigned c = 0; c < CATEGORIES; c++)
