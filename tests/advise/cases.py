@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs of programs: as somebody wrote it, and with the advice followed by an edit (AFTER). Each is run by its name:
 python cases.py NAME [after] (pairs.py)."""
+import contextlib
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -287,6 +289,97 @@ def large_vocabulary():
 @case("loss_in_pieces")
 def logits_as_large_as_activations():
     loss_in_pieces(depth=6, vocab=4096)
+
+
+@case("logits_in_float32")
+def upcast_logits():
+    model = Gpt(depth=2, vocab=32768).cuda().to(torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t = tokens(vocab=32768)
+        logits = model(t)
+        if not AFTER:
+            logits = logits.float()
+        loss = next_token(logits, t)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del logits, loss
+
+
+@case("idle_weights")
+def reference_model():
+    model, reference = Gpt(depth=2).cuda(), Gpt(depth=8).cuda().requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for _ in range(3):
+        t = tokens(2)
+        with torch.no_grad():
+            wanted = next_token(reference(t), t)
+        loss = F.softplus(next_token(model(t), t) - wanted)
+        if AFTER:
+            reference.cpu()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if AFTER:
+            reference.cuda()
+
+
+@case("idle_weights")
+def averaged_weights():
+    model = mlp()
+    average = [p.detach().clone() for p in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=True)
+    for _ in range(4):
+        loss = model(torch.randn(4096, 2048, device="cuda")).square().mean()
+        if AFTER:
+            average = [a.cpu() for a in average]
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        average = [a.cuda() for a in average] if AFTER else average
+        for a, p in zip(average, model.parameters()):
+            a.lerp_(p.detach(), 0.1)
+
+
+@case("idle_gradients")
+def evaluated_with_gradients():
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(64, 2048, device="cuda")).square().mean().backward()
+            optimizer.step()
+        if AFTER:
+            optimizer.zero_grad()
+        with torch.no_grad():
+            print(model(torch.randn(32768, 2048, device="cuda")).mean(0).shape)
+
+
+@case("offload_activations")
+def saved_on_the_host():
+    model = mlp(width=1024, depth=16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        with torch.autograd.graph.save_on_cpu() if AFTER else contextlib.nullcontext():
+            loss = model(torch.randn(16384, 1024, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+
+
+@case("offload_activations")
+def gpt_saved_on_the_host():
+    model = Gpt(depth=6).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        t = tokens()
+        with torch.autograd.graph.save_on_cpu() if AFTER else contextlib.nullcontext():
+            loss = next_token(model(t), t)
+        loss.backward()
+        optimizer.step()
 
 
 @case("allocator")

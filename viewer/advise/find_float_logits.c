@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logits in float32 that a model makes in 16 bits: a copy twice as large as what it is made of goes
+ * into the loss, whose log-softmax and gradients are then as large as the copy.
+ */
+#include <string.h>
+
+#include "../answers/scores.h"
+#include "ops.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define LOGITS \
+	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
+
+enum { SLACK = 2 << 20 };
+
+static bool near(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) < SLACK;
+}
+
+static bool is_named(const char *name, const char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(name, *words))
+			return true;
+	return false;
+}
+
+static bool is_cast(const char *op)
+{
+	return !strcmp(op, "to") || !strcmp(op, "float") || strstr(op, "_to_copy");
+}
+
+/* The log-softmax of a loss at the peak: the largest. */
+static uint64_t find_loss(struct ops *ops)
+{
+	static const char *const loss[] = { "log_softmax", "cross_entropy", NULL };
+	const struct advise *a = ops->advise;
+	uint64_t largest = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	{
+		if (l.size <= largest || l.size < SCORES_MIN || l.from > a->peak_seq ||
+		    l.until <= a->peak_seq || stage_is_backward(l.born->stage))
+			continue;
+		if (is_named(ops_find(ops, &l)->name, loss))
+			largest = l.size;
+	}
+	return largest;
+}
+
+/* A tensor of half the size was there when the copy was made. */
+static bool has_original(const struct advise *a, const struct advised *copy)
+{
+	struct advised l;
+
+	ADVISE_EACH(a, LOGITS, l)
+	{
+		if (near(2 * l.size, copy->size) && l.from < copy->from && copy->from < l.until)
+			return true;
+	}
+	return false;
+}
+
+/* The copies; the line of one of them. */
+static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
+{
+	struct advise *a = ops->advise;
+	const struct op *known = NULL;
+	uint64_t found = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, LOGITS | CLASS_BIT(inputs), l)
+	{
+		const struct op *op;
+
+		if (!near(l.size, size) || stage_is_backward(l.born->stage))
+			continue;
+		op = ops_find(ops, &l);
+		if (op != known && (!is_cast(op->name) || !has_original(a, &l)))
+			continue;
+		known = op;
+		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
+		f->owner = op->owner;
+		found = l.size;
+	}
+	return found;
+}
+
+/* What the loss makes of them is half as large; the gradient of the copying is not made. */
+static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size)
+{
+	static const char *const cast[] = { "ToCopy", NULL };
+	struct advise *a = ops->advise;
+	uint64_t bytes = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, LOGITS, l)
+	{
+		const struct op *op = NULL;
+
+		if (near(l.size, size) || near(2 * l.size, size))
+			op = ops_find(ops, &l);
+		if (!op || l.born->stage == STAGE_OPTIMIZER)
+			continue;
+		if (near(l.size, size) && l.from <= a->peak_seq && a->peak_seq < l.until)
+			bytes += l.size;
+		if (is_named(op->name, cast))
+			plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
+		else if (near(l.size, size) && !is_cast(op->name))
+			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2, a->peak_seq);
+	}
+	return bytes;
+}
+
+void advise_float_logits(struct advise *a)
+{
+	struct ops ops = { .advise = a };
+	uint64_t size = find_loss(&ops), bytes;
+	struct finding *f;
+
+	if (size) {
+		f = advise_add(a, "logits_in_float32");
+		if (without_copies(&ops, f, size)) {
+			bytes = without_halves(&ops, f, size);
+			advise_put(f->what, "Give the loss its logits in 16 bits, without .float(): it "
+					    "computes in float32 inside (autocast makes the copy too, "
+					    "unless it is off around the loss)");
+			advise_put(f->how,
+				   "%s at the peak in float32 logits, their log-softmax and their "
+				   "gradients, %s each, made of logits of half the size; the loss's "
+				   "gradient is rounded to 16 bits",
+				   B(bytes), B(size));
+		}
+	}
+	ops_free(&ops);
+}

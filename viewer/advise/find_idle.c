@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is there for a whole phase and not used in it: weights that no graph ever took, while the
+ * trained ones go backward and are updated (a reference, a teacher, an average of the weights), and
+ * gradients while an evaluation runs. A recording does not show reads: these are uses that the
+ * phase rules out.
+ */
+#include "advise.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+static bool at_peak(const struct advise *a, const struct advised *l)
+{
+	return l->from <= a->peak_seq && a->peak_seq < l->until;
+}
+
+static const struct span *each_span(const struct advise *a, size_t i)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	return i < s->count ? &s->items[i] : NULL;
+}
+
+/* A graph that is trained asks its leaves for gradients and takes its weights. */
+static bool is_trained(const struct advise *a, const struct advised *l)
+{
+	const struct tensors *t = &a->timeline->model.tensors;
+	uint64_t addr = lives_at(a->lives, l->life)->addr;
+
+	if (a->saved[l->life])
+		return true;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i].leaf && t->items[i].addr - addr < l->size &&
+		    t->items[i].device == a->timeline->device)
+			return true;
+	return false;
+}
+
+/* From the beginning of a backward pass to the end of the optimizer's step after it. */
+static bool is_update(const struct span *x)
+{
+	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
+}
+
+static void without_in_updates(struct advise *a, struct life_plan *p, const struct advised *l)
+{
+	const struct span *x;
+
+	for (size_t i = 0; (x = each_span(a, i)); i++) {
+		uint64_t from = x->extent.first_seq, until = x->extent.last_seq + 1;
+
+		if (!is_update(x) || until <= l->from || from >= l->until)
+			continue;
+		plan_without(p, from > l->from ? from : l->from, until < l->until ? until : l->until,
+			     l->size, a->peak_seq);
+	}
+}
+
+void advise_idle_weights(struct advise *a)
+{
+	struct finding *f = advise_add(a, "idle_weights");
+	uint64_t bytes = 0, blocks = 0, largest = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(parameters), l)
+	{
+		if (!at_peak(a, &l) || is_trained(a, &l))
+			continue;
+		without_in_updates(a, &f->plan, &l);
+		bytes += l.size;
+		blocks++;
+		if (l.size <= largest)
+			continue;
+		largest = l.size;
+		f->owner = owners_caller(&a->timeline->owners, l.stack);
+	}
+	advise_put(f->what, "Move the weights that no graph takes (a reference or teacher model, an "
+			    "average) to the host before backward, and back for their next pass");
+	advise_put(f->how,
+		   "%s of weights in %llu blocks at the peak that get no gradient and that "
+		   "autograd never saved; copied to the device once a step",
+		   B(bytes), (unsigned long long)blocks);
+}
+
+/* The gradient's next use is the backward pass after the evaluation. */
+static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
+				       const struct advised *l)
+{
+	uint64_t begin = advise_next(a, l->from, PHASE_OPTIMIZER), until, bytes = 0;
+
+	for (; begin < l->until; begin = until) {
+		begin = advise_next(a, begin, PHASE_EVALUATION);
+		if (begin >= l->until)
+			break;
+		until = advise_next(a, begin, PHASE_BACKWARD);
+		until = until < l->until ? until : l->until;
+		plan_without(p, begin, until, l->size, a->peak_seq);
+		if (begin <= a->peak_seq && a->peak_seq < until)
+			bytes = l->size;
+	}
+	return bytes;
+}
+
+static bool in_evaluation(const struct advise *a)
+{
+	const struct span *x;
+
+	for (size_t i = 0; (x = each_span(a, i)); i++)
+		if (x->extent.first_seq <= a->peak_seq && a->peak_seq <= x->extent.last_seq)
+			return x->phase == PHASE_EVALUATION;
+	return false;
+}
+
+void advise_idle_gradients(struct advise *a)
+{
+	struct finding *f;
+	uint64_t bytes = 0;
+	struct advised l;
+
+	if (!in_evaluation(a))
+		return;
+	f = advise_add(a, "idle_gradients");
+	ADVISE_EACH(a, CLASS_BIT(gradients), l)
+	{
+		bytes += without_in_evaluations(a, &f->plan, &l);
+	}
+	advise_put(f->what,
+		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
+		   "evaluation begins: no gradient is used in it");
+	advise_put(f->how, "%s of gradients at the peak, which is in an evaluation", B(bytes));
+}
