@@ -16,7 +16,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 
 @simulated
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
-                                               ("late_del", "held_outputs", 0)])
+                                               ("late_del", "held_outputs", 0), ("logits_in_float32", "upcast_logits", 0),
+                                               ("idle_weights", "reference_model", 0)])
 def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4

@@ -198,14 +198,34 @@ static void wrong_settings(void **state)
 		assert_non_null(settings_parse(&s, texts[i], why));
 }
 
+/* What changed from release to release: keys, and where ">" of a list begins. */
+static void releases(void **state)
+{
+	static const char list[] = "roundup_power2_divisions:[1:8,4:2,16:4,>:1]";
+	struct alloc_settings s;
+	char why[SETTINGS_WHY];
+
+	(void)state;
+	assert_null(settings_parse_as(&s, list, 206, why));
+	assert_int_equal(settings_round(&s, 18 * MIB), 18 * MIB);
+	assert_null(settings_parse_as(&s, list, 211, why));
+	assert_int_equal(settings_round(&s, 18 * MIB), 20 * MIB);
+	assert_null(settings_parse(&s, list, why));
+	assert_int_equal(settings_round(&s, 18 * MIB), 20 * MIB);
+	assert_non_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 206, why));
+	assert_non_null(strstr(why, "PyTorch 2.6"));
+	assert_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 211, why));
+	assert_null(settings_parse_as(&s, "per_process_memory_fraction:0.5", 0, why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segments),	  cmocka_unit_test(fits),
-		cmocka_unit_test(given_back),	  cmocka_unit_test(not_split),
-		cmocka_unit_test(rounded),	  cmocka_unit_test(expandable),
-		cmocka_unit_test(collected),	  cmocka_unit_test(private_pools),
-		cmocka_unit_test(wrong_settings),
+		cmocka_unit_test(segments),   cmocka_unit_test(fits),
+		cmocka_unit_test(given_back), cmocka_unit_test(not_split),
+		cmocka_unit_test(rounded),    cmocka_unit_test(expandable),
+		cmocka_unit_test(collected),  cmocka_unit_test(private_pools),
+		cmocka_unit_test(releases),   cmocka_unit_test(wrong_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,8 +49,8 @@ static void try_all(struct advise *a, struct requests *r, const struct replay_ow
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		struct alloc_settings s;
 
-		if (settings_parse(&s, strcmp(table[i], "default") ? table[i] : "",
-				   (char[SETTINGS_WHY]){ 0 }))
+		if (settings_parse_as(&s, strcmp(table[i], "default") ? table[i] : "", own->release,
+				      (char[SETTINGS_WHY]){ 0 }))
 			continue;
 		replay_run(&o, r, &s, &limits);
 		if (o.peak_reserved_bytes < best && !o.ooms) {

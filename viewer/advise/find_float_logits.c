@@ -13,7 +13,7 @@
 #define LOGITS \
 	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
 
-enum { SLACK = 2 << 20 };
+enum { SLACK = 2 << 20, LOOK_BACK = 64 };
 
 static bool near(uint64_t a, uint64_t b)
 {
@@ -30,7 +30,7 @@ static bool is_named(const char *name, const char *const *words)
 
 static bool is_cast(const char *op)
 {
-	return !strcmp(op, "to") || !strcmp(op, "float") || strstr(op, "_to_copy");
+	return !strncmp(op, "to_", 3) || strstr(op, "_to_copy");
 }
 
 /* The log-softmax of a loss at the peak: the largest. */
@@ -43,8 +43,8 @@ static uint64_t find_loss(struct ops *ops)
 
 	ADVISE_EACH(a, CLASS_BIT(activations), l)
 	{
-		if (l.size <= largest || l.size < SCORES_MIN || l.from > a->peak_seq ||
-		    l.until <= a->peak_seq || stage_is_backward(l.born->stage))
+		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
+		    stage_is_backward(l.born->stage))
 			continue;
 		if (is_named(ops_find(ops, &l)->name, loss))
 			largest = l.size;
@@ -52,26 +52,22 @@ static uint64_t find_loss(struct ops *ops)
 	return largest;
 }
 
-/* A tensor of half the size was there when the copy was made. */
-static bool has_original(const struct advise *a, const struct advised *copy)
+/* What it is a copy of: the latest tensor of half the size that was there. */
+static bool find_original(const struct advise *a, const struct advised *copy, struct advised *found)
 {
-	struct advised l;
-
-	ADVISE_EACH(a, LOGITS, l)
-	{
-		if (near(2 * l.size, copy->size) && l.from < copy->from && copy->from < l.until)
+	for (uint32_t i = 1; i <= LOOK_BACK && i <= copy->life; i++)
+		if (advise_life(a, copy->life - i, LOGITS | CLASS_BIT(inputs), found) &&
+		    near(2 * found->size, copy->size) && copy->from < found->until)
 			return true;
-	}
 	return false;
 }
 
-/* The copies; the line of one of them. */
+/* The copies go; what each was made of stays in its place. The size of one, 0 = there is none. */
 static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
 {
 	struct advise *a = ops->advise;
-	const struct op *known = NULL;
+	struct advised l, original;
 	uint64_t found = 0;
-	struct advised l;
 
 	ADVISE_EACH(a, LOGITS | CLASS_BIT(inputs), l)
 	{
@@ -80,10 +76,10 @@ static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size
 		if (!near(l.size, size) || stage_is_backward(l.born->stage))
 			continue;
 		op = ops_find(ops, &l);
-		if (op != known && (!is_cast(op->name) || !has_original(a, &l)))
+		if (!is_cast(op->name) || !find_original(a, &l, &original))
 			continue;
-		known = op;
 		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
+		plan_with(&f->plan, original.until, l.until, original.size, a->peak_seq);
 		f->owner = op->owner;
 		found = l.size;
 	}
@@ -106,7 +102,7 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 			op = ops_find(ops, &l);
 		if (!op || l.born->stage == STAGE_OPTIMIZER)
 			continue;
-		if (near(l.size, size) && l.from <= a->peak_seq && a->peak_seq < l.until)
+		if (near(l.size, size) && advise_counts(a, &l))
 			bytes += l.size;
 		if (is_named(op->name, cast))
 			plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
@@ -126,14 +122,16 @@ void advise_float_logits(struct advise *a)
 		f = advise_add(a, "logits_in_float32");
 		if (without_copies(&ops, f, size)) {
 			bytes = without_halves(&ops, f, size);
-			advise_put(f->what, "Give the loss its logits in 16 bits, without .float(): it "
-					    "computes in float32 inside (autocast makes the copy too, "
-					    "unless it is off around the loss)");
-			advise_put(f->how,
-				   "%s at the peak in float32 logits, their log-softmax and their "
-				   "gradients, %s each, made of logits of half the size; the loss's "
-				   "gradient is rounded to 16 bits",
-				   B(bytes), B(size));
+			advise_put(f->what,
+				   "Give the loss its logits in 16 bits, without .float(): it "
+				   "computes in float32 inside (autocast makes the copy too, "
+				   "unless it is off around the loss)");
+			advise_put(
+				f->how,
+				"%s %s in float32 logits, their log-softmax and their gradients, "
+				"%s each, made of logits of half the size; the loss's gradient "
+				"is rounded to 16 bits",
+				B(bytes), a->when, B(size));
 		}
 	}
 	ops_free(&ops);

@@ -9,11 +9,6 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-static bool at_peak(const struct advise *a, const struct advised *l)
-{
-	return l->from <= a->peak_seq && a->peak_seq < l->until;
-}
-
 static const struct span *each_span(const struct advise *a, size_t i)
 {
 	const struct spans *s = &a->timeline->model.spans;
@@ -25,10 +20,11 @@ static const struct span *each_span(const struct advise *a, size_t i)
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
 	const struct tensors *t = &a->timeline->model.tensors;
-	uint64_t addr = lives_at(a->lives, l->life)->addr;
+	uint64_t addr;
 
-	if (a->saved[l->life])
+	if (l->life >= a->lives->rows.count || a->saved[l->life])
 		return true;
+	addr = lives_at(a->lives, l->life)->addr;
 	for (size_t i = 0; i < t->count; i++)
 		if (t->items[i].leaf && t->items[i].addr - addr < l->size &&
 		    t->items[i].device == a->timeline->device)
@@ -51,8 +47,8 @@ static void without_in_updates(struct advise *a, struct life_plan *p, const stru
 
 		if (!is_update(x) || until <= l->from || from >= l->until)
 			continue;
-		plan_without(p, from > l->from ? from : l->from, until < l->until ? until : l->until,
-			     l->size, a->peak_seq);
+		plan_without(p, from > l->from ? from : l->from,
+			     until < l->until ? until : l->until, l->size, a->peak_seq);
 	}
 }
 
@@ -64,7 +60,7 @@ void advise_idle_weights(struct advise *a)
 
 	ADVISE_EACH(a, CLASS_BIT(parameters), l)
 	{
-		if (!at_peak(a, &l) || is_trained(a, &l))
+		if (!advise_counts(a, &l) || is_trained(a, &l))
 			continue;
 		without_in_updates(a, &f->plan, &l);
 		bytes += l.size;
@@ -74,12 +70,13 @@ void advise_idle_weights(struct advise *a)
 		largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
 	}
-	advise_put(f->what, "Move the weights that no graph takes (a reference or teacher model, an "
-			    "average) to the host before backward, and back for their next pass");
+	advise_put(f->what,
+		   "Move the weights that no graph takes (a reference or teacher model, an "
+		   "average) to the host before backward, and back for their next pass");
 	advise_put(f->how,
-		   "%s of weights in %llu blocks at the peak that get no gradient and that "
-		   "autograd never saved; copied to the device once a step",
-		   B(bytes), (unsigned long long)blocks);
+		   "%s of weights in %llu blocks %s that get no gradient and that autograd never "
+		   "saved; copied to the device once a step",
+		   B(bytes), (unsigned long long)blocks, a->when);
 }
 
 /* The gradient's next use is the backward pass after the evaluation. */
@@ -127,5 +124,5 @@ void advise_idle_gradients(struct advise *a)
 	advise_put(f->what,
 		   "Call optimizer.zero_grad() right after the optimizer's step, before an "
 		   "evaluation begins: no gradient is used in it");
-	advise_put(f->how, "%s of gradients at the peak, which is in an evaluation", B(bytes));
+	advise_put(f->how, "%s of gradients %s, which is in an evaluation", B(bytes), a->when);
 }

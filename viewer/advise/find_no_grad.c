@@ -11,20 +11,11 @@
 
 #include "../base/need.h"
 #include "advise.h"
-#include "sites.h"
+#include "layers.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
 enum { WALKED = 1, LET_GO = 2, PASSES = 4, SETTLED = 3 };
-
-/* Calls of a layer, in order: what a layer makes is there for it and, at the latest, for the next
- * two. */
-struct units {
-	uint64_t *begins;
-	size_t count, room;
-	uint64_t key;
-	uint32_t stack, pass;
-};
 
 struct search {
 	struct advise *advise;
@@ -35,36 +26,8 @@ struct search {
 		uint32_t passes, latest; /* that hold something */
 	} * items;
 	size_t count, room;
-	struct units units;
+	struct layers layers;
 };
-
-/* A container's call is not a layer's. */
-static bool is_container(const char *function)
-{
-	return !strncmp(function, "Sequential.", 11) || !strncmp(function, "ModuleList.", 11);
-}
-
-static uint64_t layer_of(const struct site_path *p)
-{
-	size_t i = p->count > 1;
-
-	while (i + 1 < p->count && is_container(p->items[i].function))
-		i++;
-	return p->items[i].key;
-}
-
-static void next_unit(struct units *u, const struct site_path *p, const struct advised *l)
-{
-	uint64_t key = layer_of(p);
-
-	if (u->count && key == u->key && l->stack != u->stack && l->born->forwards == u->pass)
-		return;
-	u->begins = need_grow(u->begins, &u->room, u->count, sizeof(*u->begins));
-	u->begins[u->count++] = l->from;
-	u->key = key;
-	u->stack = l->stack;
-	u->pass = l->born->forwards;
-}
 
 static bool died_in_backward(const struct advise *a, const struct advised *l)
 {
@@ -125,7 +88,7 @@ static void collect(struct search *s)
 			p = sites_find(&s->sites, l.stack);
 		if (!p.count)
 			continue;
-		next_unit(&s->units, &p, &l);
+		layers_note(&s->layers, &p, &l);
 		if (!a->saved[l.life])
 			continue;
 		place = place_of(s, p.items[0].key);
@@ -137,23 +100,6 @@ static void collect(struct search *s)
 			place->passes++;
 		place->latest = l.born->forwards;
 	}
-}
-
-/* The beginning of the third layer after the one that the event is in: a result is held by whoever
- * called that layer, too, until the next one is through. */
-static uint64_t after_next(const struct units *u, uint64_t seq)
-{
-	size_t low = 0, high = u->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (u->begins[middle] <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low + 2 < u->count ? u->begins[low + 2] : PLAN_END;
 }
 
 static void look_at(struct search *s)
@@ -173,7 +119,7 @@ static void look_at(struct search *s)
 		if (!p.count || !is_for_nothing(s, p.items[0].key))
 			continue;
 		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
-		plan_without(&f->cautious, after_next(&s->units, l.from), l.until, l.size,
+		plan_without(&f->cautious, layers_after_next(&s->layers, l.from), l.until, l.size,
 			     a->peak_seq);
 		if (!advise_counts(a, &l))
 			continue;
@@ -198,7 +144,7 @@ void advise_no_grad(struct advise *a)
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
-	free(s.units.begins);
+	layers_free(&s.layers);
 	free(s.items);
 	map_free(&s.places);
 	sites_free(&s.sites);

@@ -3,7 +3,7 @@
  * What autograd saved, on the host until backward wants it (save_on_cpu): a copy goes when it is
  * saved, and comes back while its node runs.
  */
-#include "advise.h"
+#include "layers.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
@@ -14,15 +14,6 @@ static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER;
-}
-
-/* Its holder in the forward pass lets it go with the next block that lives as long: the next layer
- * has then read it. */
-static uint64_t after_layer(const struct advise *a, const struct advised *l)
-{
-	uint64_t backward = advise_next(a, l->from, PHASE_BACKWARD), step = a->saved[l->life];
-
-	return step + 1 < backward ? step + 1 : backward;
 }
 
 /* While backward runs, what a node had saved is there again: a tensor and its weight. */
@@ -49,33 +40,57 @@ static uint64_t largest_weight(struct advise *a)
 	return largest;
 }
 
+static void note_layers(struct advise *a, struct layers *layers)
+{
+	struct sites sites = { .stacks = &a->timeline->stacks };
+	struct advised l;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		struct site_path p = { 0 };
+
+		if (l.born->stage == STAGE_FORWARD)
+			p = sites_find(&sites, l.stack);
+		if (p.count)
+			layers_note(layers, &p, &l);
+	}
+	sites_free(&sites);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void advise_offload(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_activations");
 	uint64_t bytes = 0, largest = 0;
+	struct layers layers = { 0 };
 	struct advised l;
 
+	note_layers(a, &layers);
 	ADVISE_EACH(a, SAVED, l)
 	{
-		uint64_t back = advise_next(a, a->saved[l.life], PHASE_BACKWARD);
+		uint64_t back = is_saved(a, &l) ? advise_next(a, a->saved[l.life], PHASE_BACKWARD)
+						: PLAN_END;
 
-		if (!is_saved(a, &l) || back == PLAN_END)
+		if (back == PLAN_END)
 			continue;
-		plan_without(&f->plan, after_layer(a, &l), l.until, l.size, a->peak_seq);
-		plan_without(&f->cautious, back, l.until, l.size, a->peak_seq);
-		if (l.from > a->peak_seq || l.until <= a->peak_seq)
-			continue;
-		bytes += l.size;
-		largest = l.size > largest ? l.size : largest;
+		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
+		plan_without(&f->cautious, least(back, layers_after_next(&layers, l.from)), l.until,
+			     l.size, a->peak_seq);
+		bytes += advise_counts(a, &l) ? l.size : 0;
+		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	f->range = f->about = true;
-	with_copies(a, &f->plan, largest);
 	with_copies(a, &f->cautious, 2 * largest + largest_weight(a));
+	layers_free(&layers);
 	advise_put(f->what, "Run the forward pass and the loss under "
 			    "torch.autograd.graph.save_on_cpu(): what backward needs waits on the "
 			    "host");
 	advise_put(f->how,
-		   "%s saved for backward at the peak, the largest %s; it costs a copy of all of it "
-		   "to the host and back in each step",
-		   B(bytes), B(largest));
+		   "%s saved for backward %s, the largest %s; it costs a copy of all of it to the "
+		   "host and back in each step",
+		   B(bytes), a->when, B(largest));
 }

@@ -52,7 +52,7 @@ static void measure(struct life_plan *p, uint64_t recorded, uint64_t seq)
 {
 	uint64_t bytes = recorded + (uint64_t)p->now;
 
-	if (bytes <= p->peak)
+	if ((int64_t)bytes < 0 || bytes <= p->peak) /* at the end blocks go that no plan has */
 		return;
 	p->peak = bytes;
 	p->peak_seq = seq;

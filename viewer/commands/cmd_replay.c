@@ -30,13 +30,13 @@ static const char *const table[] = {
 
 #define TABLE (sizeof(table) / sizeof(*table))
 
-static int parse(struct replay_try *t, const char *conf, const char *whose)
+static int parse(struct replay_try *t, const char *conf, unsigned release, const char *whose)
 {
 	char why[SETTINGS_WHY];
 	const char *text = strcmp(conf, "default") ? conf : "";
 
 	*t = (struct replay_try){ .conf = conf };
-	if (!settings_parse(&t->settings, text, why))
+	if (!settings_parse_as(&t->settings, text, release, why))
 		return 0;
 	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
 }
@@ -44,7 +44,7 @@ static int parse(struct replay_try *t, const char *conf, const char *whose)
 static int add(struct view *v, const char *conf)
 {
 	v->tries = need_grow(v->tries, &v->room, v->count, sizeof(*v->tries));
-	return parse(&v->tries[v->count++], conf, "--alloc-conf");
+	return parse(&v->tries[v->count++], conf, v->recorded.release, "--alloc-conf");
 }
 
 /* As the program had it; what no replay can do is as good as the default. */

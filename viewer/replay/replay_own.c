@@ -17,12 +17,12 @@ void replay_own(struct replay_own *own, const struct defs *defs)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !text.len; i++)
 		text = defs_meta(defs, keys[i]);
 	own->conf = text.len ? need_copy(text.s, text.len) : need_copy("default", 7);
-	if (settings_parse(&own->settings, text.len ? own->conf : "", own->why))
+	if (version.len && sscanf(version.s, "%ld.%ld", &major, &minor) == 2)
+		own->release = (unsigned)(major * 100 + minor);
+	if (settings_parse_as(&own->settings, text.len ? own->conf : "", own->release, own->why))
 		settings_parse(&own->settings, "", (char[SETTINGS_WHY]){ 0 });
 	else
 		own->why[0] = 0;
-	if (version.len)
-		sscanf(version.s, "%ld.%ld", &major, &minor);
 	own->whole_pools = major > 2 || (major == 2 && minor >= 6);
 }
 

@@ -10,6 +10,7 @@ struct replay_own {
 	char *conf; /* "default" where there is none */
 	struct alloc_settings settings;
 	char why[SETTINGS_WHY]; /* it cannot be replayed, the default is taken; "" = it can */
+	unsigned release;	/* of PyTorch: 206 = 2.6, 0 = not known */
 	bool whole_pools;	/* see struct replay_limits */
 };
 

@@ -2,6 +2,7 @@
 /* Reads PYTORCH_CUDA_ALLOC_CONF, and the sizes that follow from it alone. */
 #include "settings.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,10 @@
 #define SMALL_PAGE  (2 * MIB)
 #define LARGE_ALLOC (10 * MIB)
 #define LEAST	    512
+
+/* Before it what ">" says held from the last boundary itself on. */
+#define LIST_CHANGED 209
+#define LATEST	     UINT_MAX
 
 enum how {
 	MAX_SPLIT,
@@ -26,8 +31,9 @@ enum how {
 static const struct {
 	const char *name;
 	enum how how;
+	unsigned after; /* releases up to this one refuse it */
 } keys[] = {
-#define SETTING(name, how) { #name, how },
+#define SETTING(name, how, after) { #name, how, after },
 #include "alloc_keys.def"
 #undef SETTING
 };
@@ -38,11 +44,20 @@ static const struct {
 struct parser {
 	const char *at;
 	char *why;
+	unsigned release;
 };
 
 static const char *wrong(struct parser *p, const char *what, const char *word)
 {
 	snprintf(p->why, SETTINGS_WHY, "%s: `%.40s`", what, word);
+	return p->why;
+}
+
+static const char *too_new(struct parser *p, const char *key)
+{
+	snprintf(p->why, SETTINGS_WHY,
+		 "PyTorch %u.%u, which ran, has no setting %.40s and would refuse to start",
+		 p->release / 100, p->release % 100, key);
 	return p->why;
 }
 
@@ -107,7 +122,7 @@ static const char *parse_divisions(struct parser *p, struct alloc_settings *s)
 		if (!whole(value, &n) || (n && !power_of_two(n)))
 			return wrong(p, "roundup_power2_divisions takes powers of two", value);
 		if (!strcmp(word, ">")) {
-			fill(s, last + 1, INTERVALS, (uint32_t)n);
+			fill(s, last + (p->release >= LIST_CHANGED), INTERVALS, (uint32_t)n);
 		} else {
 			if (!whole(word, &boundary) || !power_of_two(boundary))
 				return wrong(p, "a boundary must be a power of two, in MiB", word);
@@ -189,7 +204,13 @@ static const char *parse_value(struct parser *p, struct alloc_settings *s, enum 
 
 const char *settings_parse(struct alloc_settings *s, const char *text, char why[SETTINGS_WHY])
 {
-	struct parser p = { text, why };
+	return settings_parse_as(s, text, 0, why);
+}
+
+const char *settings_parse_as(struct alloc_settings *s, const char *text, unsigned release,
+			      char why[SETTINGS_WHY])
+{
+	struct parser p = { text, why, release ? release : LATEST };
 	const char *error;
 	char key[WORD];
 	size_t i;
@@ -203,6 +224,8 @@ const char *settings_parse(struct alloc_settings *s, const char *text, char why[
 			;
 		if (i == KEYS)
 			return wrong(&p, "no setting of PYTORCH_CUDA_ALLOC_CONF", key);
+		if (p.release <= keys[i].after)
+			return too_new(&p, key);
 		if (!next_is(&p, ':'))
 			return wrong(&p, "expected a colon and a value after", key);
 		error = parse_value(&p, s, keys[i].how);

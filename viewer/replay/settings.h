@@ -26,6 +26,9 @@ struct alloc_settings {
 /* NULL, or why the text is none: what and where, in the buffer. */
 #define SETTINGS_WHY 160
 const char *settings_parse(struct alloc_settings *s, const char *text, char why[SETTINGS_WHY]);
+/* The same as that release of PyTorch reads it: 206 = 2.6, 0 = the latest that is known. */
+const char *settings_parse_as(struct alloc_settings *s, const char *text, unsigned release,
+			      char why[SETTINGS_WHY]);
 
 /* What is asked for, as the allocator rounds it. */
 uint64_t settings_round(const struct alloc_settings *s, uint64_t bytes);

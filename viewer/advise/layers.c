@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+
+/* A container's call is not a layer's. */
+static bool is_container(const char *function)
+{
+	return !strncmp(function, "Sequential.", 11) || !strncmp(function, "ModuleList.", 11);
+}
+
+static uint64_t layer_of(const struct site_path *p)
+{
+	size_t i = p->count > 1;
+
+	while (i + 1 < p->count && is_container(p->items[i].function))
+		i++;
+	return p->items[i].key;
+}
+
+void layers_note(struct layers *s, const struct site_path *p, const struct advised *l)
+{
+	uint64_t key = layer_of(p);
+
+	if (s->count && key == s->key && l->stack != s->stack && l->born->forwards == s->pass)
+		return;
+	s->begins = need_grow(s->begins, &s->room, s->count, sizeof(*s->begins));
+	s->begins[s->count++] = l->from;
+	s->key = key;
+	s->stack = l->stack;
+	s->pass = l->born->forwards;
+}
+
+uint64_t layers_after_next(const struct layers *s, uint64_t seq)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->begins[middle] <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low + 2 < s->count ? s->begins[low + 2] : PLAN_END;
+}
+
+void layers_free(struct layers *s)
+{
+	free(s->begins);
+	*s = (struct layers){ 0 };
+}
