@@ -211,6 +211,42 @@ static void largest(struct search *s, struct emit *out)
 	search_rows_free(&r);
 }
 
+static bool same_figures(const struct trial *a, const struct trial *b)
+{
+	return a->peak == b->peak && a->reserved == b->reserved;
+}
+
+/* Does the program need the same with all values of this name, whatever the others are? */
+static bool changes_nothing(const struct search *s, size_t at)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->cell_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct cell *a = &s->cells[i], *b = &s->cells[k];
+			struct setting x = a->setting;
+
+			x.values[at] = b->setting.values[at];
+			if (a->card != b->card || !vary_same(&s->plan.varied, &x, &b->setting))
+				continue;
+			if (!a->fits || !b->fits || !same_figures(a->trial, b->trial))
+				return false;
+			any = true;
+		}
+	return any;
+}
+
+static void without_effect(const struct search *s, struct emit *out)
+{
+	for (size_t i = 0; i < s->plan.varied.count; i++)
+		if (changes_nothing(s, i))
+			emit_sentence(
+				out, "  ",
+				"With all values of %s the peak is the same to the byte: does "
+				"the program use it?",
+				s->plan.varied.items[i].name);
+}
+
 static void runs(const struct search *s, struct emit *out)
 {
 	size_t measured = 0;
@@ -249,6 +285,7 @@ void search_text(struct search *s, struct emit *out)
 		place(s, out, fits);
 		rising(out, fits);
 		idle(out, fits);
+		without_effect(s, out);
 		ranks(s, out, fits);
 	}
 	reasons(s, out);

@@ -106,10 +106,15 @@ static int finish(struct search *s, struct trial *t)
 	return say_error(EXIT_UNREADABLE, "%s could not be written: is there room left?", path);
 }
 
-/* Waits for one of them; its place in *at. */
+/* Waits for one of them; its place in *at. One that was ended from outside leaves no result: that
+ * is an interrupt too (a signal to all of a group reaches the runs first). */
 static bool wait_for_one(pid_t *pids, size_t running, size_t *at)
 {
-	pid_t pid = wait(NULL);
+	int status = 0;
+	pid_t pid = wait(&status);
+
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM)
+		interrupted = 1;
 
 	for (*at = 0; pid > 0 && *at < running; ++*at)
 		if (pids[*at] == pid)
@@ -147,7 +152,8 @@ static int run_list(struct search *s, struct trial **list, size_t count)
 		say_progress("runs", done, count);
 		if (!wait_for_one(pids, running, &at))
 			continue;
-		rc = finish(s, which[at]);
+		if (!interrupted)
+			rc = finish(s, which[at]);
 		which[at] = which[--running];
 		pids[at] = pids[running];
 		say_progress("runs", ++done, count);

@@ -175,20 +175,24 @@ static void explain(struct measured *m)
 	recording_close(&r);
 }
 
-/* What the program printed last. */
-static void last_words(const struct trial *t, const struct plan *p, bool recorded, char *words,
-		       size_t room)
+/* What the program printed last; if it said nothing, what this tool did. */
+static void last_words(const struct trial *t, const struct plan *p, char *words, size_t room)
 {
 	char path[PATH_MAX], line[2048];
+	bool own = false;
 	FILE *f;
 
 	trial_path(t, p, ".log", path);
 	f = fopen(path, "r");
 	words[0] = 0;
 	while (f && fgets(line, sizeof(line), f)) {
+		bool ours = !strncmp(line, "gpumemtrace", 11);
+
 		line[strcspn(line, "\n")] = 0;
-		if (line[strspn(line, " \t\r")] && (!recorded || strncmp(line, "gpumemtrace", 11)))
-			snprintf(words, room, "%s", line + strspn(line, " \t\r"));
+		if (!line[strspn(line, " \t\r")] || (ours && own))
+			continue;
+		snprintf(words, room, "%s", line + strspn(line, " \t\r"));
+		own |= !ours;
 	}
 	if (f)
 		fclose(f);
@@ -234,7 +238,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	emit_text(out, "verdict", judge(m, end, &u));
 	emit_flag(out, "settled", end->settled);
 	trial_write_figures(came, out);
-	last_words(t, p, m->found, words, sizeof(words));
+	last_words(t, p, words, sizeof(words));
 	emit_text(out, "last_words", words);
 	if (end->hangs[0])
 		emit_text(out, "hangs", end->hangs);
