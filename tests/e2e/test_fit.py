@@ -194,6 +194,15 @@ def test_a_program_that_fails(fit, fit_json, tmp_path):
     assert [(c["fits"], c.get("error", "")[:12]) for c in answer["cards"]] == [(True, ""), (False, "exit code 5:")]
 
 
+def test_a_point_that_failed_is_run_again(fit, fit_json, tmp_path):
+    program = tmp_path / "reads.sh"
+    program.write_text(f'cat "$2" || exit 3\nexec {TAKES}\n')
+    args = ("-o", tmp_path / "search", "--cards", "h100-80g", "--vary", "data=here.txt", "--", "sh", program)
+    assert "exit code 3: cat: here.txt: No such file" in fit(*args, code=3)
+    (tmp_path / "here.txt").write_text("")
+    assert fit_json(*args)["cards"][0]["fits"]
+
+
 def test_an_option_without_effect(fit):
     said = fit("--cards", "h100-80g", "--vary", "colour=1,2", "--vary", "blocks=1,2", "--", TAKES)
     assert "With all values of colour the peak is the same to the byte: does the program use it?" in " ".join(said.split())

@@ -177,7 +177,8 @@ int search_run(struct search *s, struct trial **list, size_t count)
 			again = due[k] == list[i];
 		if (again)
 			continue;
-		if (trial_read(list[i], &s->plan))
+		/* One that failed is run again: what it lacked may be there now. */
+		if (trial_read(list[i], &s->plan) && list[i]->verdict != ENDING_FAILED)
 			s->kept++;
 		else
 			due[n++] = list[i];
