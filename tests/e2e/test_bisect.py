@@ -122,6 +122,25 @@ def test_a_renamed_script_in_a_folder(repository):
     assert found["commit"] == ids[3]
 
 
+def test_a_submodule(repository, tmp_path):
+    """What a script needs from a submodule is there at each commit, from the user's own clone of it; that stays as it is."""
+    inner = Repository(tmp_path / "inner")
+    inner.commit("small", text="MIB=100\n", script="size.sh")
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.folder), "lib/inner")
+    first = repository.commit("first", text=f". lib/inner/size.sh\nexec {TAKES} --base $MIB\n")
+    repository.commit("second")
+    large = inner.commit("large", text="MIB=300\n", script="size.sh")
+    lib = repository.folder / "lib/inner"
+    subprocess.run(["git", "pull", "-q", "origin", "main"], cwd=lib, env=ENV, check=True)
+    guilty = repository.commit("the submodule grows")
+    repository.commit("fourth")
+    (lib / "size.sh").write_text("MIB=1\n")  # the user's own change
+    found = repository.json(first, "HEAD", "--", "sh", "train.sh")
+    assert (found["commit"], found["peak_old"], found["peak_new"]) == (guilty, 102 * MIB, 302 * MIB)
+    assert (lib / "size.sh").read_text() == "MIB=1\n"
+    assert subprocess.run(["git", "rev-parse", "HEAD"], cwd=lib, env=ENV, capture_output=True, text=True).stdout.strip() == large
+
+
 def test_memory_that_is_refused_is_bad(repository):
     ids = [repository.commit(str(i), 100 if i < 2 else 5000) for i in range(4)]
     found = repository.json(ids[0], ids[3], "--sim", "small=1GiB", "--", "sh", "train.sh")
@@ -134,7 +153,7 @@ def test_what_is_no_search(repository):
     for args, code, said in [
         ((ids[0], ids[1], *command), 1, f"{ids[1]} is not bad: its peak is 103.0 MiB, and up to 104.0 MiB are good; there is nothing to find"),
         (("--max-peak", "50MiB", ids[0], ids[3], *command), 1, "is not good: its peak is 102.0 MiB, and 50.0 MiB is the most there may be"),
-        ((ids[2], ids[3], *command), 3, f"{ids[2]}: the program failed with exit code 4"),
+        ((ids[2], ids[3], *command), 3, f"{ids[2]}: the program failed, exit code 4"),
         (("nothing", ids[3], *command), 2, "nothing is no commit of this repository"),
         ((ids[3], ids[3], *command), 2, "are the same commit"),
         (("--max-peak", "2%", ids[0], ids[3], *command), 2, "--max-peak needs a size"),

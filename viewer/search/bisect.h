@@ -44,4 +44,7 @@ void bisect_interrupt(void); /* ends what runs; for handlers of signals */
 /* The command as it is to be in the worktree at that commit; freed with vary_command_free. */
 char **bisect_command(const struct bisect *b, const char *commit);
 
+/* Submodules of the commit in `tree`, from those of `top`; false: one could not be made. */
+bool submodules_fill(const char *top, const char *tree, int depth);
+
 #endif

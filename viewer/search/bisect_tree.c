@@ -166,6 +166,8 @@ int bisect_measure(struct bisect *b, struct trial *t, const char *commit)
 	if (strcmp(head, commit) &&
 	    !GIT_DOES(b->tree, "checkout", "--force", "--quiet", "--detach", commit))
 		return say_error(EXIT_UNREADABLE, "git cannot check out %.12s", commit);
+	/* Without one of them the program fails, and the commit is skipped. */
+	submodules_fill(b->top, b->tree, 0);
 	rc = run(b, t, commit);
 	return rc ? rc : trial_read(t, &b->plan) ? 0 : EXIT_UNREADABLE;
 }
