@@ -6,11 +6,12 @@
  */
 #include "torch.h"
 
-#define BEGIN	_ZN2at4cuda9CUDAGraph13capture_beginESt4pairIyyE21cudaStreamCaptureMode
-#define FINISH	_ZN2at4cuda9CUDAGraph11capture_endEv
-#define POOL	_ZN2at4cuda9CUDAGraph4poolEv
-#define TEXT(x) #x
-#define NAME(x) TEXT(x)
+#define BEGIN	   _ZN2at4cuda9CUDAGraph13capture_beginESt4pairIyyE21cudaStreamCaptureMode
+#define FINISH	   _ZN2at4cuda9CUDAGraph11capture_endEv
+#define FINISH_PRE _ZN2at4cuda9CUDAGraph15capture_end_preEv
+#define POOL	   _ZN2at4cuda9CUDAGraph4poolEv
+#define TEXT(x)	   #x
+#define NAME(x)	   TEXT(x)
 
 /* std::pair<unsigned long long, unsigned long long>, in two registers. */
 struct pool {
@@ -20,6 +21,7 @@ struct pool {
 #pragma GCC visibility push(default)
 void BEGIN(void *graph, struct pool pool, int mode);
 void FINISH(void *graph);
+void FINISH_PRE(void *graph);
 #pragma GCC visibility pop
 
 typedef void begin_fn(void *, struct pool, int);
@@ -53,15 +55,30 @@ void BEGIN(void *graph, struct pool pool, int mode)
 }
 
 /* A capture that failed throws here: its pool is not asked for, and no end is seen. */
-void FINISH(void *graph)
+static void finish(finish_fn *real, void *graph)
 {
-	static void *cache, *cache_pool;
-	finish_fn *real = (finish_fn *)torch_real(&cache, NAME(FINISH));
-	pool_fn *pool = (pool_fn *)torch_real(&cache_pool, NAME(POOL));
+	static void *cache;
+	pool_fn *pool = (pool_fn *)torch_real(&cache, NAME(POOL));
 
 	real(graph);
 	if (pool)
 		tell(GMT_GRAPH_END, pool(graph));
+}
+
+void FINISH(void *graph)
+{
+	static void *cache;
+
+	finish((finish_fn *)torch_real(&cache, NAME(FINISH)), graph);
+}
+
+/* In later releases it has two halves, which Python calls too; the first ends the capture. A
+ * second end says nothing new. */
+void FINISH_PRE(void *graph)
+{
+	static void *cache;
+
+	finish((finish_fn *)torch_real(&cache, NAME(FINISH_PRE)), graph);
 }
 
 bool torch_graphs(void)
