@@ -14,23 +14,8 @@ enum diff_kind { DIFF_GROWN, DIFF_SHRUNK, DIFF_NEW, DIFF_GONE, DIFF_MOVED };
 
 /* What the findings say about how they came about. */
 enum diff_cause {
-	CAUSE_LINE,	 /* one line of code, or one backward node */
-	CAUSE_FUNCTION,	 /* several lines of one forward method */
-	CAUSE_KEPT,	 /* grows from step to step */
-	CAUSE_PRECISION, /* all is larger by the same power of two, the parameters too */
-	CAUSE_CASTS,	 /* results are cast to another precision, the parameters are not */
-	CAUSE_SCALE,	 /* batch or sequence: what a pass makes is larger by one factor */
-	CAUSE_MODEL,	 /* parameters, with all that follows them */
-	CAUSE_TRAINED,	 /* fewer or more of the same parameters are trained */
-	CAUSE_OPTIMIZER, /* state for the same parameters */
-	CAUSE_GRADIENTS, /* gradients live where they did not */
-	CAUSE_RECOMPUTE, /* checkpointing */
-	CAUSE_COMPILED,	 /* torch.compile: other code makes what a pass makes */
-	CAUSE_RECORDED,	 /* forward passes without a backward pass are recorded for one */
-	CAUSE_REACH,	 /* backward goes to more of the parameters */
-	CAUSE_PASSES,	 /* more forward passes before one backward pass */
-	CAUSE_ROUNDING,	 /* what the allocator left over in large blocks */
-	CAUSE_PEAK,	 /* the peak moved to another phase */
+#define CAUSE(cause, name) CAUSE_##cause,
+#include "diff_causes.def"
 };
 
 /* The same call path on both sides, or a path that only one of them has. */

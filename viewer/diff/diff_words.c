@@ -18,17 +18,9 @@ const char *diff_kind_name(enum diff_kind kind)
 const char *diff_cause_name(enum diff_cause cause)
 {
 	static const char *const names[] = {
-		[CAUSE_LINE] = "line",		 [CAUSE_FUNCTION] = "function",
-		[CAUSE_KEPT] = "kept",		 [CAUSE_PRECISION] = "precision",
-		[CAUSE_CASTS] = "casts",	 [CAUSE_SCALE] = "scale",
-		[CAUSE_MODEL] = "model",	 [CAUSE_TRAINED] = "trained",
-		[CAUSE_OPTIMIZER] = "optimizer", [CAUSE_GRADIENTS] = "gradients",
-		[CAUSE_RECOMPUTE] = "recompute", [CAUSE_RECORDED] = "recorded",
-		[CAUSE_REACH] = "reach",	 [CAUSE_PASSES] = "passes",
-		[CAUSE_ROUNDING] = "rounding",	 [CAUSE_PEAK] = "peak",
-		[CAUSE_COMPILED] = "compiled",
+#define CAUSE(cause, name) name,
+#include "diff_causes.def"
 	};
-
 	return names[cause];
 }
 
