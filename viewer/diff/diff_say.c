@@ -78,7 +78,7 @@ static bool same_state(const struct diff *d)
 }
 
 /* What the sentences in diff_causes.def say. */
-static void say(struct sentence *s, const struct diff *d, const struct diff_finding *f)
+static void say(FILE *s, const struct diff *d, const struct diff_finding *f)
 {
 	static const char *const kinds[] = { [DIFF_GROWN] = "More ",
 					     [DIFF_SHRUNK] = "Less ",
@@ -100,18 +100,20 @@ static void say(struct sentence *s, const struct diff *d, const struct diff_find
 	made = made ? made : sentence_greatest(d, f, CATEGORY_forward_temporaries);
 #define SAY(cause_, when, ...)                 \
 	if (cause == CAUSE_##cause_ && (when)) \
-		sentence_add(s, __VA_ARGS__);
+		fprintf(s, __VA_ARGS__);
 #include "diff_causes.def"
 }
 
 void diff_say(struct diff *d, struct diff_finding *f)
 {
-	struct sentence s = { .len = 0 };
+	size_t len;
+	FILE *s;
 
-	say(&s, d, f);
-	if (d->below_peak)
-		sentence_add(&s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
-	sentence_add(&s, ".");
 	free(f->text);
-	f->text = need_copy(s.text, s.len);
+	s = need_stream(&f->text, &len);
+	say(s, d, f);
+	if (d->below_peak)
+		fprintf(s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
+	fputc('.', s);
+	fclose(s);
 }

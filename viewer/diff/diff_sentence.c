@@ -2,24 +2,9 @@
 /* What the sentences of findings are put together from. */
 #include "diff_sentence.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "../stacks/owner_words.h"
-
-void sentence_add(struct sentence *s, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(s->text + s->len, sizeof(s->text) - s->len, format, args);
-	va_end(args);
-	if (n > 0)
-		s->len += (size_t)n;
-	if (s->len >= sizeof(s->text))
-		s->len = sizeof(s->text) - 1;
-}
 
 const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 {

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sentence in the making, and the parts that sentences of findings are put together from. What
- * does not fit is left out. */
+/* The parts that sentences of findings are put together from. What does not fit is left out. */
 #ifndef VIEWER_DIFF_SENTENCE_H
 #define VIEWER_DIFF_SENTENCE_H
 
 #include "../base/human.h"
 #include "diff.h"
 
-#define SENTENCE 1200 /* bytes */
-
-struct sentence {
-	char text[SENTENCE];
-	size_t len;
-};
-
-void sentence_add(struct sentence *s, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#define SENTENCE 1200 /* bytes of a part */
 
 /* Parts, each in a buffer that lasts as long as the block it stands in. */
 #define PART	   ((char[SENTENCE]){ 0 })

@@ -8,14 +8,18 @@
 #include "arrow.h"
 
 static const struct arrow_column all[EVENT_COLUMNS] = {
-#define EVENT_COLUMN(name, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, ARROW_##type, unit, meaning },
 #include "export_event_columns.def"
 #undef EVENT_COLUMN
 };
 
-/* Bit of the member that a kind must have for the column; 0 = every kind has it. */
-static const unsigned needs[EVENT_COLUMNS] = {
-#define EVENT_COLUMN(name, type, bit, unit, meaning) bit,
+/* Where a column is in an event, and the bit that its kind must have; 0 = every kind has it. */
+static const struct {
+	size_t offset, bytes;
+	unsigned bit;
+} members[EVENT_COLUMNS] = {
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) \
+	{ offsetof(struct gmt_event, member), sizeof(((struct gmt_event *)0)->member), bit },
 #include "export_event_columns.def"
 #undef EVENT_COLUMN
 };
@@ -45,32 +49,12 @@ static uint64_t tid_of(struct events *x, uint32_t thread)
 
 static uint64_t number_of(struct events *x, const struct gmt_event *e, enum event_column column)
 {
-	switch (column) {
-	case EVENT_seq:
-		return e->seq;
-	case EVENT_time_ns:
-		return e->time_ns;
-	case EVENT_thread:
+	uint64_t n = 0;
+
+	if (column == EVENT_thread)
 		return tid_of(x, e->thread);
-	case EVENT_address:
-		return e->addr;
-	case EVENT_size:
-		return e->size;
-	case EVENT_arg0:
-		return e->arg0;
-	case EVENT_arg1:
-		return e->arg1;
-	case EVENT_stream:
-		return e->stream;
-	case EVENT_scope:
-		return e->scope;
-	case EVENT_device:
-		return (uint32_t)e->device;
-	case EVENT_stack:
-		return e->stack;
-	default:
-		return e->flags;
-	}
+	memcpy(&n, (const char *)e + members[column].offset, members[column].bytes);
+	return n;
 }
 
 static struct defs_text text_of(const struct events *x, const struct gmt_event *e,
@@ -100,7 +84,7 @@ static int add_row(void *ctx, const struct gmt_event *e)
 		enum event_column c = x->table->what[i];
 		struct export_cell *cell = &x->cells[i];
 
-		cell->null = (needs[c] & has) != needs[c] || is_null(e, c);
+		cell->null = (members[c].bit & has) != members[c].bit || is_null(e, c);
 		if (cell->null)
 			continue;
 		if (all[c].type == ARROW_TEXT) {
@@ -126,7 +110,7 @@ int export_events(struct recording *r, const struct export_events *table)
 static int unknown_column(const char *name, size_t len)
 {
 	static const char names[] =
-#define EVENT_COLUMN(name, type, bit, unit, meaning) ", " #name
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) ", " #name
 #include "export_event_columns.def"
 #undef EVENT_COLUMN
 		;

@@ -6,7 +6,7 @@
 #include "export_table.h"
 
 enum event_column {
-#define EVENT_COLUMN(name, type, bit, unit, meaning) EVENT_##name,
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) EVENT_##name,
 #include "export_event_columns.def"
 #undef EVENT_COLUMN
 	EVENT_COLUMNS
