@@ -3,7 +3,8 @@
 # Folders know each other one way only. Of the top ones, an edge that is not in the table is an error;
 # of format/, the writer and the reader are siblings; those of shim/, viewer/ and simgpu/ stand as in the
 # README of each, and include, call and name types of only what stands above them there (calls are read from the
-# objects, where there are any). A header *_parts.h is for its own folder. What lies beside these folders is for all of them. Tests and scripts may use anything.
+# objects, where there are any). Files of a folder do not call in circles, but for those in the table. A header *_parts.h is
+# for its own folder. What lies beside these folders is for all of them. Tests and scripts may use anything.
 exec python3 - <<'EOF'
 import glob, os, re, subprocess, sys
 
@@ -43,7 +44,35 @@ def verdict(file, path):
     return None
 
 
-def calls(top):
+CIRCLES = {  # folder: why its files may call one another
+    "shim/cuda": "the table of hooks has the hook that asks the table",
+    "simgpu/api": "calls of the runtime are made of the driver's, and some the other way round",
+    "simgpu/core": "a device, its memory and its pools end together, and so do streams and their graphs",
+}
+
+
+def circles(top):
+    """Of files that call one another: all that can be reached from themselves."""
+    reach = {}
+    for source, _, home in calls(top, "T"):
+        folder = os.path.dirname(source)
+        if source != home and folder == os.path.dirname(home) and folder not in CIRCLES:
+            reach.setdefault(source, set()).add(home)
+
+    def reached(start):
+        seen, rest = set(), [start]
+        while rest:
+            new = reach.get(rest.pop(), set()) - seen
+            seen |= new
+            rest += new
+        return seen
+
+    for start in sorted(reach):
+        if start in reached(start):
+            yield f"{start}: calls what calls it: {', '.join(sorted(to for to in reach[start] if start in reached(to)))}"
+
+
+def calls(top, kinds="TDBRC"):
     """Each file of the folder, and the files in it whose functions or data it uses."""
     objects = {path: path[len("build/obj/"):-2] + ".c" for path in sorted(glob.glob(f"build/obj/{top}/*/*.o"))}
     objects = {path: source for path, source in objects.items() if os.path.exists(source)}
@@ -51,7 +80,7 @@ def calls(top):
         return
     listed = subprocess.run(["nm", "-A", *objects], capture_output=True, text=True, check=True).stdout
     rows = [(objects[path], *rest.split()[-2:]) for path, rest in (line.split(":", 1) for line in listed.splitlines())]
-    home = {symbol: source for source, kind, symbol in rows if kind in "TDBRC"}
+    home = {symbol: source for source, kind, symbol in rows if kind in kinds}
     for source, kind, symbol in rows:
         if kind == "U" and symbol in home and symbol not in OF_THE_C_LIBRARY:
             yield source, symbol, home[symbol]
@@ -96,6 +125,7 @@ if not bad:
     bad = [f"{file}:{number}: {why}" for file, number, path in edges() if (why := verdict(file, path))]
     bad += [why for top in FLOORS for why in types_from_below(top)] + [*parts()]
     bad += [f"{file}: {symbol}: {why}" for top in FLOORS for file, symbol, path in calls(top) if (why := verdict(file, path))]
+bad += [why for top in FLOORS for why in circles(top)]
 print("\n".join(bad), end="\n" if bad else "")
 sys.exit(bool(bad))
 EOF

@@ -14,6 +14,8 @@ OFFENCES = [
     ("layers", "viewer/base/a.c", SPDX + '#include "../model/b.h"\n', "viewer/model/b.h stands below it"),
     ("layers", "viewer/base/a.c", SPDX + "int last(void);\nint a(void);\nint a(void)\n{\n\treturn last();\n}\n",
      "viewer/base/a.c: last: viewer/model/last.c stands below it"),
+    ("layers", "viewer/model/last.c", SPDX + "int first(void);\nint last(void);\nint last(void)\n{\n\treturn first();\n}\n",
+     "viewer/model/first.c: calls what calls it: viewer/model/last.c"),
     ("layers", "viewer/base/a.h", SPDX + "struct moment;\n", "viewer/model/tables.h stands below it"),
     ("layers", "viewer/commands/a.c", SPDX + '#include "../model/own_parts.h"\n', "viewer/model/own_parts.h is for viewer/model/"),
     ("layers", "cupti/a.c", SPDX + '#include "../shim/ring.h"\n', "cupti/ must not include shim/ring.h"),
@@ -73,6 +75,7 @@ def tree(tmp_path):
     (tmp_path / ".gitignore").write_text(".venv\nbuild\n")
     (tmp_path / "shim/good.c").write_text(SPDX + "static int x;\nint *gmt_good(void);\n")
     (tmp_path / "viewer/model/last.c").write_text(SPDX + "int last(void);\nint last(void)\n{\n\treturn 1;\n}\n")
+    (tmp_path / "viewer/model/first.c").write_text(SPDX + "int last(void);\nint first(void);\nint first(void)\n{\n\treturn last();\n}\n")
     (tmp_path / "viewer/model/tables.h").write_text(SPDX + "struct moment {\n\tint x;\n};\n")
     run(tmp_path, "git", "init", "-q")
     return tmp_path

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables that findings ask, and the findings in order. */
+/* All findings, what their plans come to, and their order. */
 #include "advise.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,71 +11,6 @@
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
-
-void advise_put(char text[ADVISE_TEXT], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, ADVISE_TEXT, format, args);
-	va_end(args);
-}
-
-struct finding *advise_add(struct advise *a, const char *kind)
-{
-	a->items = need_grow(a->items, &a->room, a->count, sizeof(*a->items));
-	a->items[a->count] = (struct finding){ .kind = kind, .order = a->count };
-	return &a->items[a->count++];
-}
-
-uint32_t advise_lives(const struct advise *a)
-{
-	return a->lives->rows.count + (uint32_t)a->wanted_count;
-}
-
-bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out)
-{
-	const struct life_request *request;
-	const struct life *row;
-	uint64_t died;
-
-	if (!(a->classes[life] & classes))
-		return false;
-	if (life >= a->lives->rows.count) {
-		*out = a->wanted[life - a->lives->rows.count];
-		return true;
-	}
-	row = lives_at(a->lives, life);
-	request = lives_request(a->lives, row);
-	died = row->died.position ? lives_seq(a->lives, &row->died) : PLAN_END;
-	died = died > a->until ? PLAN_END : died;
-	*out = (struct advised){ .life = life,
-				 .stack = request->stack,
-				 .born = lives_position(a->lives, row->born.position),
-				 .died = lives_position(a->lives,
-							died == PLAN_END ? 0 : row->died.position),
-				 .name = request->name,
-				 .size = request->size,
-				 .from = lives_seq(a->lives, &row->born),
-				 .until = died,
-				 .classes = a->classes[life] };
-	return true;
-}
-
-bool advise_counts(const struct advise *a, const struct advised *l)
-{
-	return l->from <= a->peak_seq && a->peak_seq < l->until;
-}
-
-void advise_block(const struct advise *a, const struct advised *l, struct block *b)
-{
-	if (l->life < a->lives->rows.count)
-		model_block(&a->timeline->model, l->life, b);
-	else
-		*b = (struct block){
-			.size = l->size, .seq = l->from, .stack = l->stack, .name = l->name
-		};
-}
 
 static void note_class(void *ctx, const struct series_change *c)
 {
@@ -99,59 +32,6 @@ static void note_savings(struct advise *a)
 		if (c.change == CHANGE_RELEASED)
 			a->released[c.now.life] = c.now.seq;
 	}
-}
-
-/* The first span that begins after the event. */
-static const struct span *span_after(const struct advise *a, uint64_t seq)
-{
-	const struct spans *s = &a->timeline->model.spans;
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->items[middle].extent.first_seq <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &s->items[low];
-}
-
-uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
-{
-	const struct spans *s = &a->timeline->model.spans;
-
-	for (const struct span *x = span_after(a, seq); x < s->items + s->count; x++)
-		if (x->phase == phase)
-			return x->extent.first_seq;
-	return PLAN_END;
-}
-
-bool advise_in_backward(const struct advise *a, uint64_t seq)
-{
-	const struct span *x = span_after(a, seq);
-
-	return x > a->timeline->model.spans.items && x[-1].phase == PHASE_BACKWARD;
-}
-
-static const char *read_foreach(struct stacks *s, uint32_t stack)
-{
-	stacks_read_python(s, stack);
-	for (size_t i = 0; i < s->count; i++)
-		if (strstr(s->frames[i].function, "_multi_tensor"))
-			return s->frames[i].function;
-	return NULL;
-}
-
-const char *advise_foreach(struct advise *a, uint32_t stack)
-{
-	uint32_t at = map_number(&a->stacks, stack, a->foreach_count);
-
-	if (at == a->foreach_count)
-		*need_item(a->foreach, a->foreach_count, a->foreach_room) =
-			read_foreach(&a->timeline->stacks, stack);
-	return a->foreach[at];
 }
 
 /* ---- what the plans come to ---- */

@@ -11,58 +11,6 @@
 #include "../ranks/ranks_print.h"
 #include "output_names.h"
 
-static int of_device(const struct command *c, const void *options, struct emit *out,
-		     struct recording *r)
-{
-	struct timeline t = { 0 };
-	int rc = timeline_open(&t, r, *(const long *)((const char *)options + c->device));
-
-	if (rc)
-		return rc;
-	rc = c->of_device(options, out, &t);
-	timeline_close(&t);
-	return rc;
-}
-
-static int of_moment(const struct command *c, const void *options, struct emit *out,
-		     struct recording *r)
-{
-	struct moment_query at = *(const struct moment_query *)((const char *)options + c->at);
-	struct command_moment m = { .moment = { 0 } };
-	int rc = moments_one(r, &m.model, &m.moment, &at,
-			     *(const long *)((const char *)options + c->device));
-
-	if (rc)
-		return rc;
-	owners_open(&m.owners, &m.stacks, &r->defs);
-	m.classifier = classifier_new(&m.model, &m.owners);
-	rc = c->of_moment(options, out, &m);
-	classifier_free(m.classifier);
-	owners_close(&m.owners);
-	model_free(&m.model);
-	moment_free(&m.moment);
-	return rc;
-}
-
-static int answer(const struct command *c, const void *options, struct emit *out)
-{
-	struct recording r;
-	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
-
-	if (rc)
-		return rc;
-	rc = c->of_device   ? of_device(c, options, out, &r)
-	     : c->of_moment ? of_moment(c, options, out, &r)
-			    : c->answer(options, out, &r);
-	recording_close(&r);
-	return rc;
-}
-
-int command_perform(const struct command *c, const void *options, struct emit *out)
-{
-	return c->run ? c->run(options, out) : answer(c, options, out);
-}
-
 /* ---- a row for each ---- */
 
 struct rows {
@@ -184,51 +132,6 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 
 /* ---- one of them ---- */
 
-/* "ranks 0-3", or the names of files. */
-static const char *all_words(const struct ranks_run *run, char *buf, size_t room)
-{
-	bool *all = need_new(run->count + 1);
-
-	memset(all, true, run->count);
-	ranks_words(run, all, buf, room);
-	free(all);
-	return buf;
-}
-
-int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
-{
-	char words[200], *end;
-	long n = strtol(rank, &end, 10);
-
-	if (end == rank || *end || n < 0)
-		return say_error(EXIT_USAGE, "--rank needs a number from 0 up, not \"%s\"", rank);
-	for (*row = 0; *row < run->count; ++*row)
-		if (run->items[*row].rank == n)
-			return 0;
-	if (run->items[0].rank < 0)
-		return say_error(EXIT_USAGE,
-				 "%s: no recording says which rank it is of; name one: %s", where,
-				 all_words(run, words, sizeof(words)));
-	return say_error(EXIT_USAGE, "%s: no recording of rank %ld; there are those of %s", where,
-			 n, all_words(run, words, sizeof(words)));
-}
-
-static int only_one(const struct command *c, const struct ranks_run *run, const char *where)
-{
-	const char *folder = c->output ? ", or a folder with -o FOLDER/ for all" : "";
-	char words[200];
-
-	if (run->items[0].rank < 0)
-		return say_error(EXIT_USAGE,
-				 "%s answers for one recording; name one of those in %s%s: %s",
-				 c->name, where, folder, all_words(run, words, sizeof(words)));
-	return say_error(
-		EXIT_USAGE,
-		"%s answers for one recording; choose one with --rank N%s: %s has those of "
-		"ranks %s",
-		c->name, folder, where, all_words(run, words, sizeof(words)));
-}
-
 static void say_run_note(const struct ranks_run *run)
 {
 	size_t n = strlen(run->note);
@@ -246,7 +149,7 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 	if (common->rank)
 		rc = of_ranks_choose(run, common->rank, where, &row);
 	else if (run->count > 1)
-		rc = only_one(c, run, where);
+		rc = of_ranks_only_one(c, run, where);
 	if (rc)
 		return rc;
 	say_run_note(run);

@@ -59,8 +59,9 @@ void diff_align(struct diff_side *old, struct diff_side *new);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
-/* Between diff_causes.c, diff_findings.c and diff_say.c. */
+/* Between the files that make findings. */
 int64_t diff_delta(const struct diff_pair *p);
+uint64_t diff_size(const struct diff_pair *p); /* of the change, whatever its direction */
 /* Of the new version if it is there. */
 const struct diff_site *diff_site_of(const struct diff_pair *p);
 const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p);
@@ -77,6 +78,8 @@ struct diff_classes {
 	uint32_t classes; /* a set of bits */
 	int more;	  /* 1: only what grew, -1: only what shrank, 0 = both */
 };
+/* One without pairs. */
+struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
 void diff_causes(struct diff *d);
 /* diff_passes.c, the most of a step: gradients that arrived at parameters, backward passes. */

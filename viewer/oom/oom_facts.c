@@ -142,12 +142,6 @@ static void find_place(struct oom *o)
 	o->phase = o->instant.phase;
 }
 
-bool oom_is_passing(enum category c)
-{
-	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
-	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
-}
-
 static bool is_lasting(enum category c)
 {
 	return c == CATEGORY_parameters || c == CATEGORY_gradients ||

@@ -6,7 +6,6 @@
  */
 #include "trial.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,46 +48,6 @@ const char *trial_launcher(char *const *command)
 				return name;
 	}
 	return NULL;
-}
-
-/* ---- files ---- */
-
-void trial_path(const struct trial *t, const struct plan *p, const char *ending,
-		char path[PATH_MAX])
-{
-	if (snprintf(path, PATH_MAX, "%s/%s%s", p->folder, t->name, ending) >= PATH_MAX)
-		path[0] = 0;
-}
-
-/* "NAME.gmt", and "NAME.4711.gmt" of further processes. */
-static bool is_recording(const char *file, const char *name)
-{
-	size_t len = strlen(name), digits;
-
-	if (strncmp(file, name, len))
-		return false;
-	digits = file[len] == '.' ? strspn(file + len + 1, "0123456789") : 0;
-	return !strcmp(file + len + (digits ? digits + 1 : 0), ".gmt");
-}
-
-char **trial_recordings(const struct trial *t, const struct plan *p)
-{
-	DIR *d = opendir(p->folder);
-	char **paths = need_new(sizeof(*paths)), path[2 * PATH_MAX];
-	size_t n = 0, room = 1;
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		if (!is_recording(e->d_name, t->name))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", p->folder, e->d_name);
-		paths = need_grow(paths, &room, n + 1, sizeof(*paths));
-		paths[n++] = need_copy(path, strlen(path));
-		paths[n] = NULL;
-	}
-	if (d)
-		closedir(d);
-	return paths;
 }
 
 /* ---- the program ---- */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the recordings `--rank` means. */
+#include "of_ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "../ranks/ranks_print.h"
+
+/* "ranks 0-3", or the names of files. */
+static const char *all_words(const struct ranks_run *run, char *buf, size_t room)
+{
+	bool *all = need_new(run->count + 1);
+
+	memset(all, true, run->count);
+	ranks_words(run, all, buf, room);
+	free(all);
+	return buf;
+}
+
+int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
+{
+	char words[200], *end;
+	long n = strtol(rank, &end, 10);
+
+	if (end == rank || *end || n < 0)
+		return say_error(EXIT_USAGE, "--rank needs a number from 0 up, not \"%s\"", rank);
+	for (*row = 0; *row < run->count; ++*row)
+		if (run->items[*row].rank == n)
+			return 0;
+	if (run->items[0].rank < 0)
+		return say_error(EXIT_USAGE,
+				 "%s: no recording says which rank it is of; name one: %s", where,
+				 all_words(run, words, sizeof(words)));
+	return say_error(EXIT_USAGE, "%s: no recording of rank %ld; there are those of %s", where,
+			 n, all_words(run, words, sizeof(words)));
+}
+
+int of_ranks_only_one(const struct command *c, const struct ranks_run *run, const char *where)
+{
+	const char *folder = c->output ? ", or a folder with -o FOLDER/ for all" : "";
+	char words[200];
+
+	if (run->items[0].rank < 0)
+		return say_error(EXIT_USAGE,
+				 "%s answers for one recording; name one of those in %s%s: %s",
+				 c->name, where, folder, all_words(run, words, sizeof(words)));
+	return say_error(
+		EXIT_USAGE,
+		"%s answers for one recording; choose one with --rank N%s: %s has those of "
+		"ranks %s",
+		c->name, folder, where, all_words(run, words, sizeof(words)));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens what a command asks of: a recording, a device of it, a moment. */
+#include "command.h"
+
+static int of_device(const struct command *c, const void *options, struct emit *out,
+		     struct recording *r)
+{
+	struct timeline t = { 0 };
+	int rc = timeline_open(&t, r, *(const long *)((const char *)options + c->device));
+
+	if (rc)
+		return rc;
+	rc = c->of_device(options, out, &t);
+	timeline_close(&t);
+	return rc;
+}
+
+static int of_moment(const struct command *c, const void *options, struct emit *out,
+		     struct recording *r)
+{
+	struct moment_query at = *(const struct moment_query *)((const char *)options + c->at);
+	struct command_moment m = { .moment = { 0 } };
+	int rc = moments_one(r, &m.model, &m.moment, &at,
+			     *(const long *)((const char *)options + c->device));
+
+	if (rc)
+		return rc;
+	owners_open(&m.owners, &m.stacks, &r->defs);
+	m.classifier = classifier_new(&m.model, &m.owners);
+	rc = c->of_moment(options, out, &m);
+	classifier_free(m.classifier);
+	owners_close(&m.owners);
+	model_free(&m.model);
+	moment_free(&m.moment);
+	return rc;
+}
+
+static int answer(const struct command *c, const void *options, struct emit *out)
+{
+	struct recording r;
+	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
+
+	if (rc)
+		return rc;
+	rc = c->of_device   ? of_device(c, options, out, &r)
+	     : c->of_moment ? of_moment(c, options, out, &r)
+			    : c->answer(options, out, &r);
+	recording_close(&r);
+	return rc;
+}
+
+int command_perform(const struct command *c, const void *options, struct emit *out)
+{
+	return c->run ? c->run(options, out) : answer(c, options, out);
+}

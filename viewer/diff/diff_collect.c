@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pairs that differ are put together to one finding, which is named after one of them. */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "diff.h"
+
+int64_t diff_delta(const struct diff_pair *p)
+{
+	return (int64_t)(p->bytes_new - p->bytes_old);
+}
+
+uint64_t diff_size(const struct diff_pair *p)
+{
+	return (uint64_t)(diff_delta(p) < 0 ? -diff_delta(p) : diff_delta(p));
+}
+
+const struct diff_site *diff_site_of(const struct diff_pair *p)
+{
+	return p->new_site ? p->new_site : p->old_site;
+}
+
+const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p)
+{
+	return p->new_site ? &d->new : &d->old;
+}
+
+const struct owner *diff_owner(const struct diff_pair *p)
+{
+	return &diff_site_of(p)->owner;
+}
+
+bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct diff_classes *c = ctx;
+
+	(void)d;
+	return 1u << p->category & c->classes && diff_delta(p) * c->more >= 0;
+}
+
+bool diff_differs(const struct diff_pair *p)
+{
+	return !p->finding && p->bytes_old != p->bytes_new;
+}
+
+static enum diff_kind kind_of(const struct diff_finding *f)
+{
+	if (!f->bytes_old)
+		return DIFF_NEW;
+	if (!f->bytes_new)
+		return DIFF_GONE;
+	return f->bytes_new > f->bytes_old ? DIFF_GROWN : DIFF_SHRUNK;
+}
+
+struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause)
+{
+	uint32_t id = (uint32_t)d->count + 1;
+
+	*need_item(d->findings, d->count, d->room) =
+		(struct diff_finding){ .cause = cause, .id = id };
+	return &d->findings[id - 1];
+}
+
+static void add_pair(struct diff_finding *f, const struct diff_pair *p)
+{
+	f->bytes_old += p->bytes_old;
+	f->bytes_new += p->bytes_new;
+	f->blocks_old += p->blocks_old;
+	f->blocks_new += p->blocks_new;
+}
+
+/* The pair that the finding is named after: of the class with the greatest change of those that may
+ * name it, the one with the greatest change. */
+static size_t naming_pair(const struct diff *d, uint32_t finding, uint32_t named_by)
+{
+	int64_t by_class[CATEGORIES] = { 0 }, most = -1;
+	uint32_t may = 0; /* classes that are there at all: their changes may sum up to nothing */
+	size_t best = SIZE_MAX;
+	unsigned class = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (d->pairs[i].finding == finding) {
+			by_class[d->pairs[i].category] += diff_delta(&d->pairs[i]);
+			may |= 1u << d->pairs[i].category;
+		}
+	may &= named_by ? named_by : may;
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		if (llabs(by_class[c]) > most && may & 1u << c) {
+			most = llabs(by_class[c]);
+			class = c;
+		}
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (d->pairs[i].finding == finding && d->pairs[i].category == class &&
+		    (best == SIZE_MAX || diff_size(&d->pairs[i]) > diff_size(&d->pairs[best])))
+			best = i;
+	return best;
+}
+
+struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
+				  bool (*takes)(const struct diff *, const struct diff_pair *,
+						const void *),
+				  const void *ctx)
+{
+	struct diff_finding *f = NULL;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		struct diff_pair *p = &d->pairs[i];
+
+		if (!diff_differs(p) || !takes(d, p, ctx))
+			continue;
+		f = f ? f : diff_new_finding(d, cause);
+		p->finding = (uint32_t)d->count;
+		add_pair(f, p);
+	}
+	if (!f)
+		return NULL;
+	f->pair = naming_pair(d, (uint32_t)d->count, named_by);
+	if (f->pair == SIZE_MAX)
+		f->pair = naming_pair(d, (uint32_t)d->count, 0);
+	f->category = d->pairs[f->pair].category;
+	f->owner = *diff_owner(&d->pairs[f->pair]);
+	f->kind = kind_of(f);
+	return f;
+}
