@@ -234,6 +234,14 @@ static int show(struct view *v, const struct replay_options *o, struct emit *out
 	return o->curve ? curve(o->curve, v) : 0;
 }
 
+/* All blocks were there before the first event, as in a snapshot without a history. */
+static bool is_state(const struct requests *r)
+{
+	const struct request_life *last = rows_at(&r->lives, r->lives.count - 1);
+
+	return last->there;
+}
+
 int run_replay(const struct replay_options *o, struct emit *out, struct recording *recording)
 {
 	struct view v = { 0 };
@@ -250,6 +258,12 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 		rc = say_error(EXIT_UNREADABLE,
 			       "%s: no requests to PyTorch's allocator are in it for that device",
 			       o->file);
+	if (!rc && is_state(v.requests))
+		rc = say_error(
+			EXIT_UNREADABLE,
+			"%s: it holds what was there at one moment and no history of requests: "
+			"nothing can be replayed. Record the run, or the snapshot's history",
+			o->file);
 	if (!rc)
 		rc = show(&v, o, out);
 	for (size_t i = 0; i < v.count; i++)

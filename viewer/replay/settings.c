@@ -49,7 +49,7 @@ struct parser {
 
 static const char *wrong(struct parser *p, const char *what, const char *word)
 {
-	snprintf(p->why, SETTINGS_WHY, "%s: `%.40s`", what, word);
+	snprintf(p->why, SETTINGS_WHY, "%s: %.40s", what, word);
 	return p->why;
 }
 
