@@ -122,7 +122,7 @@ def page():
                                                 read("viewer/export/export_columns.def"), re.M):
         lines.append(f"| `{name}` | {'number' if kind == 'NUMBER' else 'string'} | {unit} | {meaning} |")
     lines.append(EVENTS)
-    for name, kind, unit, meaning in re.findall(r'^EVENT_COLUMN\((\w+), (\w+), \w+, "([^"]*)", "([^"]*)"\)',
+    for name, kind, unit, meaning in re.findall(r'^EVENT_COLUMN\((\w+), \w+, (\w+), \w+, "([^"]*)", "([^"]*)"\)',
                                                 read("viewer/export/export_event_columns.def"), re.M):
         lines.append(f"| `{name}` | {kind.lower().replace('text', 'utf8')} | {unit} | {meaning} |")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -73,7 +73,7 @@ generated() { # what stands in other tables
 		'<!-- commands -->') summaries | sed 's/^\(.*\)\t\(.*\)/- `\1`: \2; gpumemtrace-\1(1)/' ;;
 		'<!-- settings -->') settings ;;
 		'<!-- columns -->') sed -nE 's/^COLUMN\((\w+), \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_columns.def | sed 's/ ()//' ;;
-		'<!-- event columns -->') sed -nE 's/^EVENT_COLUMN\((\w+), \w+, \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_event_columns.def | sed 's/ ()//' ;;
+		'<!-- event columns -->') sed -nE 's/^EVENT_COLUMN\((\w+), \w+, \w+, \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_event_columns.def | sed 's/ ()//' ;;
 		'```example') echo '```'; run=1 ;;
 		'$ '*) echo "$line"; [ -z "${run:-}" ] || (cd "$place" && LC_ALL=C PATH=$(dirname "$tool"):$PATH bash -c "${line#??}" 2>&1) | sed 's/ *$//' || true ;;
 		*) [ "$line" != '```' ] || run=; printf '%s\n' "$line" ;;

@@ -22,7 +22,8 @@ static const struct lake_column columns_allocations[] = {
 };
 
 static const struct lake_column columns_events[] = {
-#define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, PARQUET_##type, unit, meaning },
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) \
+	{ #name, PARQUET_##type, unit, meaning },
 #include "../export/export_event_columns.def"
 #undef EVENT_COLUMN
 };
