@@ -20,9 +20,9 @@ from conftest import ROOT  # noqa: E402
 class Target:
     """The workload attached.py, running."""
 
-    def __init__(self, programs, **kw):
+    def __init__(self, programs, before=(), **kw):
         self.folder = programs.folder
-        self.process = subprocess.Popen([sys.executable, programs.workload("attached.py")], env=programs.environment(**{"traced": False, **kw}),
+        self.process = subprocess.Popen([*before, sys.executable, programs.workload("attached.py")], env=programs.environment(**{"traced": False, **kw}),
                                         cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
 
@@ -171,6 +171,53 @@ def test_a_python_without_a_lock_is_refused(tmp_path):
     program = "import sys; sys._is_gil_enabled = lambda: False; exec(open(0).read(), {'request': (sys.argv[1], 0, 1000)})"
     subprocess.run([sys.executable, "-c", program, tmp_path], input=source, text=True, check=True)
     assert "free-threaded" in (tmp_path / "refused").read_text() and [p.name for p in tmp_path.iterdir()] == ["refused"]
+
+
+# The process has mounts and process numbers of its own, and another /tmp; only the folder that it runs in is there.
+CONTAINER = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private", "sh", "-ec",
+             'at=$PWD; mount --bind "$at" /mnt; mount -t tmpfs tmpfs /tmp; mkdir -p "$at"; mount --bind /mnt "$at"; umount /mnt; cd "$at"; '
+             'exec "$@"', "sh"]
+
+
+def only_child(pid):
+    while True:
+        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        if children:
+            return int(children[0])
+        time.sleep(0.02)
+
+
+def attach_process(tool, *args):
+    return subprocess.Popen([tool.path, "attach", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(subprocess.run([*CONTAINER, "true"], cwd=ROOT / "tests", capture_output=True).returncode != 0, reason="no right to make namespaces")
+def test_in_a_container_twice_at_once_and_when_it_dies(target, tool, tmp_path):
+    t = target(before=CONTAINER)
+    truth = t.do("train")
+    t.begin("spin")
+    pid = only_child(t.pid)
+    both = [attach_process(tool, pid, "-o", tmp_path / f"{i}.gmt", "--json") for i in range(2)]
+    for i, process in enumerate(both):
+        assert process.communicate(timeout=60)[1] == "" and process.returncode == 0
+        classes_agree(tool, tmp_path / f"{i}.gmt", truth)
+    root = f"/proc/{pid}/root/tmp"
+    assert not [name for name in os.listdir(root) if "attach" in name]
+    t.go()
+    t.end("spin")
+    assert t.close() == 0
+    gone = subprocess.Popen(["true"])  # it ends, and nobody asks how
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
+    assert "it has ended" in refused(tool, gone.pid)
+    t = target()
+    t.do("train")
+    t.begin("gil")
+    waiting = attach_process(tool, t.pid, "-o", tmp_path / "late.gmt")
+    time.sleep(0.4)
+    t.process.kill()
+    said = waiting.communicate(timeout=10)[1]
+    assert waiting.returncode == 2 and said.count("\n") == 1 and "it ended before its snapshot was written" in said
+    assert not (tmp_path / "late.gmt").exists()
 
 
 def test_what_it_does_not_touch(target, programs, tool, tmp_path):

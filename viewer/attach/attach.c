@@ -34,6 +34,22 @@ static long status_number(pid_t pid, const char *name)
 	return value;
 }
 
+/* One that has ended keeps its number until its parent asks for it. */
+bool attach_lives(pid_t pid)
+{
+	char path[64], line[512], *name;
+	bool lives = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f) && (name = strrchr(line, ')')) && name[1])
+		lives = name[2] != 'Z' && name[2] != 'X';
+	if (f)
+		fclose(f);
+	return lives;
+}
+
 static long yama_scope(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
@@ -79,6 +95,8 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 		return no(why, "that is this command itself");
 	if (kill(pid, 0) && errno == ESRCH)
 		return no(why, "there is no such process");
+	if (!attach_lives(pid))
+		return no(why, "it has ended");
 	if (geteuid() && owner >= 0 && (uid_t)owner != geteuid())
 		return no(why, "it belongs to another user; root may look into it");
 	if (status_number(pid, "TracerPid") > 0)
@@ -181,6 +199,8 @@ bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH
 		fine = make_thread(&t, &s, d, len, why);
 		thread_release(&s);
 	}
+	if (!fine && !attach_lives(pid))
+		no(why, "it ended before its snapshot was written");
 	free(d);
 	target_close(&t);
 	return fine;

@@ -16,6 +16,8 @@ enum { ATTACH_WHY = 320 };
 /* Whether this process may be looked into; else `why` is the sentence. */
 bool attach_allowed(pid_t pid, char why[ATTACH_WHY]);
 
+bool attach_lives(pid_t pid);
+
 /* Starts the thread; `seconds`: how long to look for a moment to do so. */
 bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH_WHY]);
 

@@ -2,7 +2,6 @@
 #include "exchange.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,27 +35,52 @@ static bool there(const struct exchange *x, const char *name)
 	return at(x, name, "", path);
 }
 
-/* Where the target has other file systems than we, its /tmp is seen through /proc. */
-static bool make_folder(struct exchange *x, char why[ATTACH_WHY])
+/* A place of the target's as we see it: through /proc where it has another file system there (a
+ * container, or a service with a /tmp of its own). False: it has no such place. */
+static bool place_of(const struct exchange *x, const char *place, char path[64])
 {
-	char root[64], path[64];
-	struct stat own, its, user;
+	struct stat own, its;
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)x->pid);
-	snprintf(path, sizeof(path), "/proc/%d", (int)x->pid);
-	if (stat("/", &own) || stat(root, &its) || stat(path, &user) ||
-	    (own.st_dev == its.st_dev && own.st_ino == its.st_ino))
-		root[0] = 0;
-	snprintf(x->folder, sizeof(x->folder), "%s/tmp/gpumemtrace-attach-%d-XXXXXX", root,
+	snprintf(path, 64, "/proc/%d/root%s", (int)x->pid, place);
+	if (stat(path, &its))
+		return false;
+	if (!stat(place, &own) && own.st_dev == its.st_dev && own.st_ino == its.st_ino)
+		snprintf(path, 64, "%s", place);
+	return true;
+}
+
+static bool make_folder_in(struct exchange *x, const char *place, const struct stat *user)
+{
+	char path[64];
+
+	if (!place_of(x, place, path))
+		return false;
+	snprintf(x->folder, sizeof(x->folder), "%s/gpumemtrace-attach-%d-XXXXXX", path,
 		 (int)x->pid);
-	x->inside = x->folder + strlen(root);
-	if (!mkdtemp(x->folder) ||
-	    (user.st_uid != geteuid() && chown(x->folder, user.st_uid, user.st_gid))) {
-		snprintf(why, ATTACH_WHY, "no folder can be made in its /tmp: %s", strerror(errno));
+	x->inside = x->folder + strlen(path) - strlen(place);
+	if (!mkdtemp(x->folder)) {
+		x->folder[0] = 0;
 		return false;
 	}
-	at(x, "snapshot", "", x->snapshot);
-	return true;
+	return user->st_uid == geteuid() || !chown(x->folder, user->st_uid, user->st_gid);
+}
+
+static bool make_folder(struct exchange *x, char why[ATTACH_WHY])
+{
+	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm" };
+	char process[64];
+	struct stat user;
+	bool made = false;
+
+	snprintf(process, sizeof(process), "/proc/%d", (int)x->pid);
+	if (!stat(process, &user))
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !made; i++)
+			made = make_folder_in(x, places[i], &user);
+	if (!made)
+		snprintf(why, ATTACH_WHY, "no folder can be made in its /tmp: %s", strerror(errno));
+	else
+		at(x, "snapshot", "", x->snapshot);
+	return made;
 }
 
 void exchange_end(struct exchange *x)
@@ -103,11 +127,6 @@ static char *write_source(const struct exchange *x)
 	fprintf(f, ", %g, %d)})\n", x->seconds, ENTRIES);
 	fclose(f);
 	return text;
-}
-
-static bool lives(const struct exchange *x)
-{
-	return !kill(x->pid, 0) || errno == EPERM;
 }
 
 static bool refused(const struct exchange *x, char why[ATTACH_WHY])
@@ -166,7 +185,7 @@ static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY
 	while (!there(x, "snapshot")) {
 		if (refused(x, why))
 			return false;
-		if (!lives(x)) {
+		if (!attach_lives(x->pid)) {
 			snprintf(why, ATTACH_WHY, "it ended before its snapshot was written");
 			return false;
 		}
