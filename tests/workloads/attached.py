@@ -122,4 +122,5 @@ def main():
         print(json.dumps({"ends": word, "interval": sys.getswitchinterval(), **said}), flush=True)
 
 
-main()
+if __name__ == "__main__":  # from CPython 3.14 on a loader's worker imports this file
+    main()

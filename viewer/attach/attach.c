@@ -17,6 +17,16 @@
 
 enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
 
+/* Another attach traces for less than a millisecond; a debugger stays. */
+#define OTHER_TRACER_SECONDS 0.5
+
+static void pause_shortly(void)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
 /* A row "NAME: number" of /proc/PID/status; -1 = unknown. */
 static long status_number(pid_t pid, const char *name)
 {
@@ -89,6 +99,7 @@ static bool forbidden(pid_t pid, char why[ATTACH_WHY])
 bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 {
 	long owner = status_number(pid, "Uid");
+	double end = now_seconds() + OTHER_TRACER_SECONDS;
 	char path[64];
 
 	if (pid == getpid())
@@ -99,8 +110,11 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 		return no(why, "it has ended");
 	if (geteuid() && owner >= 0 && (uid_t)owner != geteuid())
 		return no(why, "it belongs to another user; root may look into it");
-	if (status_number(pid, "TracerPid") > 0)
-		return forbidden(pid, why);
+	while (status_number(pid, "TracerPid") > 0) {
+		if (now_seconds() > end)
+			return forbidden(pid, why);
+		pause_shortly();
+	}
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	return !access(path, R_OK | W_OK) || forbidden(pid, why);
 }
@@ -126,12 +140,14 @@ static enum stop stop_any(const struct target *t, struct stopped *s)
 static bool stop_one(const struct target *t, double seconds, struct stopped *s,
 		     char why[ATTACH_WHY])
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000 };
-	double end = now_seconds() + seconds;
+	double start = now_seconds(), passed = 0;
 	enum stop got;
 
-	while ((got = stop_any(t, s)) == STOP_BUSY && now_seconds() < end)
-		nanosleep(&pause, NULL);
+	while ((got = stop_any(t, s)) != STOP_READY &&
+	       passed < (got == STOP_BUSY ? seconds : OTHER_TRACER_SECONDS)) {
+		pause_shortly();
+		passed = now_seconds() - start;
+	}
 	if (got == STOP_FORBIDDEN)
 		return forbidden(t->pid, why);
 	if (got == STOP_BUSY)
