@@ -9,7 +9,7 @@
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
-# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes), .venv-wheel (compiler of `make wheel`),
+# over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes, here and in object storage), .venv-wheel (compiler of `make wheel`),
 # .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
 # ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
@@ -106,6 +106,22 @@ setup_java() {
 		(install_packages default-jre-headless) || say 'no java: the test of lakes with Spark is skipped'
 }
 
+# Hadoop's connector to S3 comes through Spark's own download of packages, with the few parts of the AWS SDK that it uses in
+# place of all (600 MB); without it the test of lakes in object storage is skipped.
+make_spark() { # folder requirements packages
+	make_small "$1" "$2"
+	"$1/bin/python" - "$1/ivy" "$(grep -v '^#' "$3" | paste -sd,)" >"$1/ivy.log" 2>&1 <<-'EOF' || say "no connector to S3 (see $1/ivy.log): the test of lakes in object storage is skipped"
+		import sys
+		from pyspark.sql import SparkSession
+		settings = {"ui.enabled": "false", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1", "jars.ivy": sys.argv[1],
+		            "jars.packages": sys.argv[2], "jars.excludes": "software.amazon.awssdk:bundle"}
+		builder = SparkSession.builder.master("local[1]")
+		for key, value in settings.items():
+		    builder = builder.config("spark." + key, value)
+		builder.getOrCreate().stop()
+	EOF
+}
+
 # One folder for each version: two of them would write over each other.
 make_headers() { # folder requirements...
 	local dir=$1 file
@@ -154,7 +170,7 @@ for part; do
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
-	spark) setup_java; setup_part venv-spark .venv-spark make_small $PINS/spark.txt ;;
+	spark) setup_java; setup_part venv-spark .venv-spark make_spark $PINS/spark.txt $PINS/spark-jars.txt ;;
 	browser) setup_chromium; setup_part venv-browser .venv-browser make_small $PINS/browser.txt ;;
 	frameworks)
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
