@@ -63,6 +63,23 @@ def test_kubernetes(programs, tool, tmp_path):
     assert done.returncode == 0 and len(files) == 1 and tool.json("report", files[0])["devices"][0]["peak_bytes"] > 1 << 20
 
 
+VALIDATE = """
+import sys
+import kubernetes_validate, yaml
+kubernetes_validate.validate(yaml.safe_load(open(sys.argv[1])), "1.37", strict=True)
+"""
+
+
+@pytest.mark.skipif(not LOGGERS or not (LOGGERS / "kubernetes_validate").exists(), reason="no kubernetes-validate in .venv-loggers: scripts/setup.sh loggers")
+def test_the_manifest_is_valid_by_the_schema_of_kubernetes(tmp_path):
+    """Strictly, which knows every member: a misspelt one is refused."""
+    manifest, wrong = EXAMPLES / "kubernetes/job.yaml", tmp_path / "wrong.yaml"
+    wrong.write_text(manifest.read_text().replace("restartPolicy", "restartPolice"))
+    for file, code in ((manifest, 0), (wrong, 1)):
+        done = subprocess.run([LOGGERS.parents[2] / "bin/python", "-c", VALIDATE, file], capture_output=True, text=True)
+        assert done.returncode == code and ("restartPolice" in done.stderr) == bool(code), done.stderr[-2000:]
+
+
 @pytest.mark.skipif(not LOGGERS or not (LOGGERS / "ray").exists(), reason="no ray in .venv-loggers: scripts/setup.sh loggers")
 def test_ray(programs, tool, tmp_path):
     library = f"{BUILD}/libgpumemtrace.so:{BUILD}/libsimgpu.so"
