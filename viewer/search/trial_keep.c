@@ -163,11 +163,14 @@ const char *trial_failure(const struct trial *t, char *buf, size_t room)
 	char hangs[512], words[2048];
 
 	trial_string(t, "last_words", words, sizeof(words));
-	if (trial_string(t, "hangs", hangs, sizeof(hangs))[0])
-		snprintf(buf, room, "it hangs: %s%s%s", hangs, words[0] ? " It printed last: " : "",
-			 words);
-	else
+	if (trial_string(t, "hangs", hangs, sizeof(hangs))[0]) {
+		bool own = words[0] && strncmp(words, "gpumemtrace", 11);
+
+		snprintf(buf, room, "it hangs: %s%s%s", hangs, own ? " It printed last: " : "",
+			 own ? words : "");
+	} else {
 		snprintf(buf, room, "exit code %" PRIu64 ": %s", t->code, words);
+	}
 	return buf;
 }
 
