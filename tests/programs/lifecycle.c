@@ -294,8 +294,8 @@ static void mode_exit_in_handler(void)
 	pthread_t t;
 	void *p;
 
-	do_malloc(&p,
-		  512); /* what it records has begun: a signal before that leaves an empty file */
+	/* A signal before the recording has begun would leave an empty file. */
+	do_malloc(&p, 512);
 	signal(SIGALRM, leave_in_handler);
 	ualarm(30000, 0);
 	for (int i = 0; i < 3; i++)
