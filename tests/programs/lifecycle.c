@@ -292,10 +292,8 @@ static void leave_in_handler(int signal)
 static void mode_exit_in_handler(void)
 {
 	pthread_t t;
-	void *p;
 
-	/* A signal before the recording has begun would leave an empty file. */
-	do_malloc(&p, 512);
+	allocate(1); /* the recording has begun: before that a signal leaves an empty file */
 	signal(SIGALRM, leave_in_handler);
 	ualarm(30000, 0);
 	for (int i = 0; i < 3; i++)

@@ -6,9 +6,11 @@
 
 def attach(folder, seconds, entries):
     import gc
+    import opcode
     import os
     import pickle
     import sys
+    import threading
     import time
     import weakref
 
@@ -46,11 +48,16 @@ def attach(folder, seconds, entries):
         words = name.lower().replace("past", "cache").split("_")
         return any(w in ("k", "v", "kv", "key", "value", "keys", "values") for w in words) and not {"cos", "sin", "mask"} & set(words)
 
-    # While the list of all objects is there, what the program lets go of would live on in it: no other thread of the
-    # interpreter should run meanwhile. What is no module and no optimizer is known by a weak reference only.
+    # Whether another thread is in the middle of `p.grad = None`: PyTorch 2.11 gives up the lock there, with a gradient that is
+    # half gone, and who asks for it then frees it a second time.
+    def lets_go():
+        frames = [f for thread, f in sys._current_frames().items() if thread != threading.get_ident()]
+        return any(opcode.opname[f.f_code.co_code[f.f_lasti]] in ("STORE_ATTR", "DELETE_ATTR") for f in frames if f.f_lasti >= 0)
+
+    # While tensors are looked at, no other thread of the interpreter should run: what the program lets go of would live on.
     # Of two that look at once the second waits, or it would take the interval of the first for the program's.
-    def objects():
-        ours, kinds = 0.499871, {}
+    def alone(look):
+        ours = 9.999871
         interval = sys.getswitchinterval()
         for _ in range(200):
             if abs(interval - ours) > 1e-6:
@@ -60,22 +67,30 @@ def attach(folder, seconds, entries):
         sys.setswitchinterval(ours)
         try:
             time.sleep(0.01)  # who waits from now on waits that long
-            found = {"owner": [], "tensor": [], "cache": []}
-            with torch._C.DisableTorchFunctionSubclass():
-                for o in gc.get_objects():
-                    kind = kinds.get(type(o))
-                    if kind is None:
-                        kind = kinds[type(o)] = kind_of(type(o))
-                    if kind == "owner":
-                        found[kind].append(o)
-                    elif kind == "cache" or kind and o.is_cuda and o.requires_grad and not o._is_view() and o.is_leaf:
-                        try:
-                            found[kind].append(weakref.ref(o))
-                        except TypeError:  # a class that allows none
-                            pass
-            return found
+            for _ in range(200):
+                if not lets_go():
+                    return look()
+                time.sleep(0.002)
+            raise RuntimeError("the program is always in the middle of letting a tensor go")
         finally:
             sys.setswitchinterval(interval)
+
+    # What is no module and no optimizer is known by a weak reference only.
+    def objects():
+        found, kinds = {"owner": [], "tensor": [], "cache": []}, {}
+        with torch._C.DisableTorchFunctionSubclass():
+            for o in gc.get_objects():
+                kind = kinds.get(type(o))
+                if kind is None:
+                    kind = kinds[type(o)] = kind_of(type(o))
+                if kind == "owner":
+                    found[kind].append(o)
+                elif kind == "cache" or kind and o.is_cuda and o.requires_grad and not o._is_view() and o.is_leaf:
+                    try:
+                        found[kind].append(weakref.ref(o))
+                    except TypeError:  # a class that allows none
+                        pass
+        return found
 
     def held(found):
         rows, seen = [], set()
@@ -149,14 +164,18 @@ def attach(folder, seconds, entries):
     # The program runs on: only what was held both before and after the snapshot was held in it.
     def take():
         try:
-            found = objects()
-            before = set(held(found))
+            found = alone(objects)
+            before = set(alone(lambda: held(found)))
         except Exception:  # an object that is not as its class has it
             found, before = {"owner": [], "tensor": [], "cache": []}, set()
         snapshot = torch.cuda.memory._snapshot()
         argv = getattr(sys, "orig_argv", sys.argv)
         snapshot["process"] = {"argv": "".join(x + "\0" for x in argv), "torch.version": str(torch.__version__),
-                               "held": [row for row in held(found) if row in before]}
+                               "held": []}
+        try:
+            snapshot["process"]["held"] = [row for row in alone(lambda: held(found)) if row in before]
+        except Exception:
+            pass
         return snapshot
 
     def record(memory):
