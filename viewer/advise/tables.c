@@ -76,17 +76,10 @@ void advise_block(const struct advise *a, const struct advised *l, struct block 
 static const struct span *span_after(const struct advise *a, uint64_t seq)
 {
 	const struct spans *s = &a->timeline->model.spans;
-	size_t low = 0, high = s->count;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->items[middle].extent.first_seq <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &s->items[low];
+	if (!s->count)
+		return s->items;
+	return s->items + extents_begun(&s->items->extent, sizeof(*s->items), s->count, seq);
 }
 
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)

@@ -144,3 +144,19 @@ void spans_measure(struct spans *s, const struct span_level *level)
 		bytes = x->end_bytes;
 	}
 }
+
+size_t extents_begun(const struct extent *first, size_t each, size_t count, uint64_t seq)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct extent *x = (const void *)((const char *)first + middle * each);
+
+		if (x->first_seq <= seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

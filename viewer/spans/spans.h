@@ -42,6 +42,10 @@ struct extent {
 	uint32_t peak_stack, peak_node; /* of the event; node: of a backward pass, or 0 */
 };
 
+/* Of items in order of their first events, each of so many bytes: how many have begun by the event.
+ */
+size_t extents_begun(const struct extent *first, size_t each, size_t count, uint64_t seq);
+
 struct span {
 	struct extent extent; /* its bytes: see spans_measure */
 	enum phase phase;

@@ -363,17 +363,9 @@ void steps_free(struct steps *steps)
 
 size_t steps_at(const struct steps *steps, uint64_t seq)
 {
-	size_t low = 1, high = steps->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (steps->items[middle].extent.first_seq <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
+	if (steps->count < 2)
+		return 0;
+	return extents_begun(&steps->items[1].extent, sizeof(*steps->items), steps->count - 1, seq);
 }
 
 const struct span *steps_span(const struct steps *steps, const struct spans *s, uint64_t seq)
