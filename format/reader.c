@@ -146,7 +146,7 @@ static struct gmt_reader *new_reader(int fd, uint64_t size)
 }
 
 /* The recording has neither a valid header nor a block: what is it then? */
-static int refusal(int fd, uint64_t size)
+static int why_refused(int fd, uint64_t size)
 {
 	uint64_t magic = GMT_FILE_MAGIC, found = 0;
 	size_t n = fd < 0 ? 0 : reader_read(fd, 0, &found, sizeof(found));
@@ -201,7 +201,7 @@ static int read_pair(struct gmt_reader *r, struct pair *p)
 	}
 	rc = read_recording(r, p);
 	if (rc == 0 && !p->head_valid && p->live < 0 && r->info.blocks == 0)
-		rc = refusal(r->fd, r->size);
+		rc = why_refused(r->fd, r->size);
 	r->info.truncated = !r->info.clean_end || r->info.skipped_bytes || r->info.damaged_blocks;
 	return rc;
 }

@@ -135,7 +135,7 @@ static int by_seq(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static void finish(struct gmt_reader *r)
+static void put_in_order(struct gmt_reader *r)
 {
 	struct reader_live *l = &r->live;
 	struct gmt_reader_info *info = &r->info;
@@ -180,7 +180,7 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 			rc = take_region(r, fd, at, region, buf);
 	reader_memory(memory, 0);
 	reader_memory(buf, 0);
-	finish(r);
+	put_in_order(r);
 	return rc;
 }
 

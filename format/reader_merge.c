@@ -134,7 +134,7 @@ static int pass_on(struct merge *m, const struct gmt_event *e, bool live)
 	return m->tool->event ? m->tool->event(m->ctx, e) : 0;
 }
 
-static int pass_run(struct merge *m, struct source *s, uint64_t limit)
+static int merge_run(struct merge *m, struct source *s, uint64_t limit)
 {
 	int rc = 0;
 
@@ -158,7 +158,7 @@ static int merge_all(struct merge *m)
 		if (spare && (!s || m->r->blocks[m->next].head.first_seq <= head_of(s)->seq))
 			rc = open_block(m, spare);
 		else
-			rc = pass_run(m, s, limit);
+			rc = merge_run(m, s, limit);
 		if (rc)
 			return rc;
 	}

@@ -136,7 +136,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *ctx)
 	return s->best == RANK_START;
 }
 
-static void *search(struct search s)
+static void *search_for(struct search s)
 {
 	if (!start_count)
 		resolve_load();
@@ -146,7 +146,7 @@ static void *search(struct search s)
 
 void *resolve_next(const char *name)
 {
-	return search((struct search){ .name = name, .behind = true });
+	return search_for((struct search){ .name = name, .behind = true });
 }
 
 /* ---- objects ---- */
@@ -358,7 +358,7 @@ void *resolve_runtime(const struct caller *c, enum runtime_function f)
 	if (OS_LIKELY(p != NULL))
 		return p;
 	s.base = c->world->base;
-	return keep(slot, search(s));
+	return keep(slot, search_for(s));
 }
 
 void *resolve_driver(enum driver_function f)
@@ -368,7 +368,7 @@ void *resolve_driver(enum driver_function f)
 
 	if (OS_LIKELY(p != NULL))
 		return p;
-	return keep(&driver_real[f], search(s));
+	return keep(&driver_real[f], search_for(s));
 }
 
 void *resolve_driver_maybe(enum driver_function f)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE inline __attribute__((always_inline))
 
 static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uintptr_t code)
 {
@@ -30,7 +30,7 @@ static uintptr_t code_begin(const struct python_offsets *o, uintptr_t frame, uin
 }
 
 /* The instruction as the frame has it. */
-INLINE uintptr_t instruction(const struct python_offsets *o, uintptr_t frame)
+static INLINE uintptr_t instruction(const struct python_offsets *o, uintptr_t frame)
 {
 	uintptr_t at = frame + (uintptr_t)o->frame_lasti;
 
@@ -63,8 +63,8 @@ static __attribute__((noinline)) void read_frame(const struct python_offsets *o,
 	out->where = lasti_bytes(o, frame, code, out->instruction) << 1 | (at & 1);
 }
 
-INLINE bool unchanged(const struct python_offsets *o, uint64_t walk, const struct python_frame *k,
-		      uintptr_t at)
+static INLINE bool unchanged(const struct python_offsets *o, uint64_t walk,
+			     const struct python_frame *k, uintptr_t at)
 {
 	uintptr_t frame = at & ~(uintptr_t)1;
 
@@ -75,21 +75,21 @@ INLINE bool unchanged(const struct python_offsets *o, uint64_t walk, const struc
 	       (k->code->seen == walk || python_code_is(o, k->code, walk));
 }
 
-INLINE uintptr_t first_frame(const struct python_offsets *o, uintptr_t thread)
+static INLINE uintptr_t first_frame(const struct python_offsets *o, uintptr_t thread)
 {
 	uintptr_t frame = load(thread + (uintptr_t)o->thread_frame);
 
 	return o->cframe_frame >= 0 && frame ? load(frame + (uintptr_t)o->cframe_frame) : frame;
 }
 
-INLINE bool is_python(const struct python_offsets *o, uintptr_t frame)
+static INLINE bool is_python(const struct python_offsets *o, uintptr_t frame)
 {
 	return o->frame_owner < 0 || o->shim_owner == 127 ||
 	       *(const int8_t *)(frame + (uintptr_t)o->frame_owner) < o->shim_owner;
 }
 
 /* *frame and those outside it that are not Python code; whether there were any. */
-INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
+static INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
 {
 	int n = 0;
 
@@ -100,7 +100,7 @@ INLINE bool pass_over(const struct python_offsets *o, uintptr_t *frame)
 
 /* The frame, and in bit 0 whether it was entered from C; then *frame is the one outside it. Before
  * 3.11 every call enters from C. */
-INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
+static INLINE uintptr_t take(const struct python_offsets *o, uintptr_t *frame)
 {
 	uintptr_t at = *frame, entry = o->frame_owner < 0;
 
@@ -121,8 +121,8 @@ static int same_place(const struct python_chain *c, int i, uintptr_t at)
 
 /* The frames from *frame outward that are as the last walk's from i outward: the place of the first
  * that is not, and *frame is that one. */
-INLINE int hold(const struct python_offsets *o, const struct python_chain *c, uintptr_t *frame,
-		int i)
+static INLINE int hold(const struct python_offsets *o, const struct python_chain *c,
+		       uintptr_t *frame, int i)
 {
 	uintptr_t outer = *frame;
 
@@ -138,8 +138,8 @@ INLINE int hold(const struct python_offsets *o, const struct python_chain *c, ui
 
 /* Collects the frames that are not kept, innermost first. Returns how many frames there are;
  * *kept: so many outermost ones are as they were. */
-INLINE int collect(const struct python_offsets *o, struct python_chain *c, uintptr_t frame,
-		   int *kept)
+static INLINE int collect(const struct python_offsets *o, struct python_chain *c, uintptr_t frame,
+			  int *kept)
 {
 	int n = 0, i = c->count - 1;
 
@@ -175,7 +175,7 @@ static bool equal(const struct python_frame *a, const struct python_frame *b)
 	return a->code == b->code && a->where == b->where;
 }
 
-INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread)
+static INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread)
 {
 	int i, n, before;
 	bool as_before = true;
