@@ -441,6 +441,19 @@ def test_a_state_is_no_peak(tool, tmp_path):
     assert ", when the trace began" in text and "0 ns" not in text and "last piece" not in text
 
 
+def test_a_trace_that_begins_at_the_peak(tool, tmp_path):
+    """The same height is reached again, by a block whose stack is known: that moment is the peak."""
+    frames = [{"name": "step", "filename": "train.py", "line": 7}]
+    trace = [entry(action, BASE, 2 * M, 10 + i, frames=frames) for i, action in enumerate(("free_requested", "free_completed", "alloc") * 3)]
+    path = write(tmp_path / "s.pickle", {"segments": [segment(BASE, 20 * M, [(2 * M, 2 * M, "active_allocated"), (18 * M, 0, "inactive")])],
+                                         "device_traces": [trace]})
+    (block,) = tool.json("live", path, "--at", "peak")["blocks"]
+    assert tool.json("stack", path, block["stack"])["frames"][0]["function"] == "step"
+    (device,) = tool.json("report", path)["devices"]
+    assert device["peak_bytes"] == 2 * M and "trace began" not in tool("report", path)
+    assert device["peak_time_ns"] == tool.json("live", path, "--at", "peak")["time_ns"]
+
+
 def test_packed(tool, tmp_path):
     plain = write(tmp_path / "s.pickle", small())
     (tmp_path / "s.pickle.gz").write_bytes(gzip.compress(plain.read_bytes()))

@@ -30,10 +30,21 @@ static void note_peak(struct model *m, struct curve *c, const struct gmt_event *
 				 .range = spans_range(t) };
 }
 
+/*
+ * Of what was there before a history began neither stack nor age is known: as high a moment inside
+ * the history says more. A loop's history often begins at the peak of a step.
+ */
+static bool is_peak(const struct curve *c, const struct gmt_event *e)
+{
+	bool before = c->peak.event.flags & ~e->flags & GMT_FLAG_LATE;
+
+	return c->now > c->peak.bytes || (before && c->now == c->peak.bytes);
+}
+
 void model_set(struct model *m, struct curve *c, uint64_t bytes, const struct gmt_event *e)
 {
 	c->now = bytes;
-	if (c->now > c->peak.bytes)
+	if (is_peak(c, e))
 		note_peak(m, c, e);
 	if (c->level)
 		spans_rise(c->level, e);
