@@ -33,5 +33,5 @@ def arrow_library() -> str:
 
 
 def has_card() -> bool:
-    """Whether this machine has an NVIDIA GPU (under WSL: a GPU)."""
-    return bool(glob.glob("/dev/nvidia[0-9]*")) or os.path.exists("/dev/dxg")
+    """Whether this machine has an NVIDIA GPU (under WSL: a GPU; a Jetson's has names of its own)."""
+    return any(map(glob.glob, ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs under the library on the device of this test run: the simulated one, or a real card with
 GPUMEMTRACE_TEST_DEVICE=real."""
+import glob
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
 WORKLOADS = ROOT / "tests/workloads"
 TABLES = json_page.tables()  # what the commands' JSON is like
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
+# What `run` adds where nothing could be recorded.
+NO_CARD = "" if glob.glob("/dev/nvidia[0-9]*") else "; this machine has no NVIDIA GPU, --sim h100-80g simulates one"
 
 
 def once(pairs):

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import toy
+from conftest import NO_CARD
 
 PROGRAM = os.path.join(toy.ROOT, "build/programs/lifecycle")
 SEEN = "gpumemtrace: nothing was recorded: no CUDA allocation in "
@@ -116,11 +117,11 @@ def test_what_is_being_written_stays(run, cudart, tmp_path):
 
 def test_why_there_is_none(run, tmp_path):
     program = plain(tmp_path)
-    assert run(program) == SEEN + "t, the only program that loaded the library\n"
+    assert run(program) == SEEN + "t, the only program that loaded the library" + NO_CARD + "\n"
     assert run("sh", "-c", f"{program}; cat /dev/null; {program}") == (
-        SEEN + "the programs that loaded the library: sh, t and cat\n")
-    assert run("env", "-u", "LD_PRELOAD", program) == SEEN + "env, the only program that loaded the library\n"
-    assert run("sh", "-c", "kill -9 $$", code=137).endswith("library; signal 9 (Killed) ended the program\n")
+        SEEN + "the programs that loaded the library: sh, t and cat" + NO_CARD + "\n")
+    assert run("env", "-u", "LD_PRELOAD", program) == SEEN + "env, the only program that loaded the library" + NO_CARD + "\n"
+    assert run("sh", "-c", "kill -9 $$", code=137).endswith("library" + NO_CARD + "; signal 9 (Killed) ended the program\n")
     assert run(program, GPUMEMTRACE_ENABLED="off").endswith("recorded: GPUMEMTRACE_ENABLED switches the library off\n")
     assert run(PROGRAM, "plain", GPUMEMTRACE_OUTPUT="/no/x.gmt").endswith(
         "nothing was recorded: /no/x.gmt could not be written: No such file or directory\n")

@@ -132,6 +132,32 @@ static const char *programs(char *text, size_t room)
 	return text;
 }
 
+/* Of NVIDIA's driver, of WSL's, of a Jetson's. */
+static bool has_card(void)
+{
+	static const char *const names[] = { "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvhost-gpu",
+					     "/dev/nvgpu" };
+	const char *preload = getenv("LD_PRELOAD");
+	bool found = preload && strstr(preload, "libsimgpu.so");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !found; i++) {
+		glob_t g = { 0 };
+
+		found = !glob(names[i], 0, NULL, &g);
+		globfree(&g);
+	}
+	return found;
+}
+
+static void tell_missing_card(struct run_result *r)
+{
+	size_t n = strlen(r->why);
+
+	if (!has_card())
+		snprintf(r->why + n, sizeof(r->why) - n,
+			 "; this machine has no NVIDIA GPU, --sim h100-80g simulates one");
+}
+
 static void tell_ending(struct run_result *r)
 {
 	size_t n = strlen(r->why);
@@ -153,6 +179,8 @@ static void tell_unseen(struct run_result *r)
 	else
 		SAY("no CUDA allocation in the programs that loaded the library: %s",
 		    programs(text, sizeof(text)));
+	if (notes->off != notes->loaded)
+		tell_missing_card(r);
 	tell_ending(r);
 }
 
