@@ -28,21 +28,26 @@ def replayed(events, device):
 def check_totals(tool, recording, said):
     events = [e for e in tool.events(recording) if "kind" in e]
     truth = list(replayed(events, said["device"]))
-    assert len(said["buckets"]) == len(truth)
-    for bucket, (_, time, total) in zip(said["buckets"], truth):
+    buckets = iter(said["buckets"])
+    following = next(buckets)
+    shown = 0
+    for i, (_, time, total) in enumerate(truth):
+        if following and following["last_ns"] == time and following["last"]["bytes"] == total:
+            bucket, following = following, next(buckets, None)
+            shown += 1
+            assert bucket["max"]["bytes"] == sum(bucket["categories_at_max"].values())
+            assert bucket["min"]["bytes"] <= total <= bucket["max"]["bytes"]
         assert bucket["last"]["bytes"] == total == sum(bucket["categories_at_last"].values())
-        assert bucket["max"]["bytes"] == sum(bucket["categories_at_max"].values())
-        assert bucket["min"]["bytes"] <= total <= bucket["max"]["bytes"]
-        assert bucket["last_ns"] == time
+    assert following is None and shown > len(truth) / 2
     assert said["peak_bytes"] == max(total for _, _, total in truth)
     return truth
 
 
 def check_moments(tool, recording, said, truth, count=50):
-    times = [time for _, time, _ in truth]
+    times, ends = [time for _, time, _ in truth], [b["last_ns"] for b in said["buckets"]]
     chance = random.Random(1)
     for time in [said["peak_time_ns"]] + chance.sample(times, count - 1):
-        bucket = said["buckets"][bisect.bisect_right(times, time) - 1]
+        bucket = said["buckets"][bisect.bisect_right(ends, time) - 1]
         live = tool.json("live", recording, "--at", time)
         classes = collections.Counter()
         for b in live["blocks"]:

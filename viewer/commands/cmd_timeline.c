@@ -105,37 +105,31 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
 }
 
-static int fill(struct view *v, enum envelope_axis axis, size_t most)
+static void fill(struct view *v, enum envelope_axis axis, size_t most)
 {
 	struct timeline *t = v->timeline;
 	struct envelope *e = &v->envelope;
-	int rc = 0;
 
 	envelope_init(e, &t->model, t->device, axis, most);
-	if (axis == ENVELOPE_EVENTS)
-		rc = recording_run(t->recording, UINT64_MAX, envelope_place, e);
 	timeline_series(t,
 			&(struct series_sink){
 				.change = envelope_change, .event = envelope_event, .ctx = e },
 			NULL, 0);
 	envelope_end(e);
 	instant_of_highest(&v->peak, t);
-	return rc;
 }
 
 int run_timeline(const struct timeline_options *o, struct emit *out, struct timeline *t)
 {
 	bool events = o->by && !strcmp(o->by, "events");
 	struct view v = { .timeline = t };
-	int rc =
-		fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
 
-	if (!rc)
-		document(out, &v);
-	if (!rc && !emit_json(out))
+	fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
+	document(out, &v);
+	if (!emit_json(out))
 		text(out, &v, o);
 	envelope_free(&v.envelope);
-	return rc;
+	return 0;
 }
 
 int check_timeline(struct timeline_options *o)

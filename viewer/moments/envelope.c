@@ -35,14 +35,29 @@ static void set_times(struct envelope *e)
 	}
 }
 
-void envelope_init(struct envelope *e, const struct model *facts, int device,
-		   enum envelope_axis axis, size_t most)
+static void count_event(void *ctx, const struct series_event *ev)
+{
+	(void)ev;
+	++*(uint64_t *)ctx;
+}
+
+static uint64_t count_events(struct model *facts)
+{
+	uint64_t events = 0;
+
+	series_run(&(struct series){ .model = facts },
+		   &(struct series_sink){ .event = count_event, .ctx = &events });
+	return events;
+}
+
+void envelope_init(struct envelope *e, struct model *facts, int device, enum envelope_axis axis,
+		   size_t most)
 {
 	bool time = axis == ENVELOPE_TIME;
 
 	*e = (struct envelope){ .device = device, .axis = axis };
 	e->from = time ? facts->first_ns : 0;
-	e->span = time ? facts->last_ns - facts->first_ns + 1 : facts->events;
+	e->span = time ? facts->last_ns - facts->first_ns + 1 : count_events(facts);
 	e->span += !e->span;
 	e->count = most < e->span ? most : (size_t)e->span;
 	e->buckets = need_new(e->count * sizeof(*e->buckets));
@@ -50,20 +65,6 @@ void envelope_init(struct envelope *e, const struct model *facts, int device,
 	if (time)
 		set_times(e);
 	open_bucket(e, 0);
-}
-
-int envelope_place(void *ctx, const struct gmt_event *ev)
-{
-	struct envelope *e = ctx;
-	size_t at = (size_t)((unsigned __int128)e->events++ * e->count / e->span);
-	struct envelope_bucket *b = &e->buckets[at < e->count ? at : e->count - 1];
-
-	if (!b->first_seq) {
-		b->first_seq = ev->seq;
-		b->first_ns = ev->time_ns;
-	}
-	b->last_ns = ev->time_ns;
-	return 0;
 }
 
 void envelope_free(struct envelope *e)
@@ -86,18 +87,19 @@ void envelope_change(void *ctx, const struct series_change *c)
 /* Never backwards: threads may disagree on the time by a little. */
 static void advance(struct envelope *e, const struct series_event *ev)
 {
-	uint64_t place = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
+	uint64_t time = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
+	uint64_t place = e->axis == ENVELOPE_TIME ? time : e->events++;
 	size_t to = (size_t)((unsigned __int128)place * e->count / e->span);
+	struct envelope_bucket *b;
 
-	if (e->axis == ENVELOPE_TIME) {
-		to = to < e->count ? to : e->count - 1;
-	} else {
-		to = e->at;
-		while (to + 1 < e->count && e->buckets[to + 1].first_seq <= ev->seq)
-			to++;
-	}
+	to = to < e->count ? to : e->count - 1;
 	while (e->at < to)
 		open_bucket(e, ++e->at);
+	if (e->axis == ENVELOPE_TIME)
+		return;
+	b = &e->buckets[e->at];
+	b->first_ns = b->first_ns ? b->first_ns : ev->time_ns;
+	b->last_ns = ev->time_ns;
 }
 
 static void note(struct envelope *e, struct envelope_bucket *b, const struct series_event *ev)

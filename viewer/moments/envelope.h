@@ -11,8 +11,9 @@
 
 enum envelope_axis {
 	ENVELOPE_TIME,	 /* buckets last equally long */
-	ENVELOPE_EVENTS, /* as many events in each: exact if there are no more events than buckets
-			  */
+	/* as many events in each of those that change something or are marks: exact if there are no
+	 * more of them than buckets */
+	ENVELOPE_EVENTS,
 };
 
 /* What held from this event on. A bucket begins with what the one before it ended with. */
@@ -22,7 +23,6 @@ struct envelope_point {
 
 struct envelope_bucket {
 	uint64_t first_ns, last_ns; /* on the time axis its edges, else of its events */
-	uint64_t first_seq;	    /* of its events; of ENVELOPE_EVENTS only */
 	uint64_t events;	    /* that changed something on the device */
 	struct envelope_point min, max, last;
 	uint64_t at_max[CATEGORIES], at_last[CATEGORIES];
@@ -45,12 +45,10 @@ struct envelope {
 };
 
 /* facts: of the whole recording. most > 0. */
-void envelope_init(struct envelope *e, const struct model *facts, int device,
-		   enum envelope_axis axis, size_t most);
+void envelope_init(struct envelope *e, struct model *facts, int device, enum envelope_axis axis,
+		   size_t most);
 void envelope_free(struct envelope *e);
 
-/* ENVELOPE_EVENTS: each event of the recording, ahead of the scan. ctx is the envelope. */
-int envelope_place(void *ctx, const struct gmt_event *e);
 /* The two calls of a sink; ctx is the envelope. After the scan, envelope_end. */
 void envelope_change(void *ctx, const struct series_change *c);
 void envelope_event(void *ctx, const struct series_event *e);
