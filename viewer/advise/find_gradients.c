@@ -10,7 +10,7 @@
 #include "advise.h"
 
 struct held {
-	uint64_t addr, size, until;
+	uint64_t size, until;
 	uint64_t gone; /* event since which it would not be there, 0 = it is */
 	uint32_t life;
 };
@@ -57,20 +57,30 @@ static void clear(struct search *s, struct held *h, uint64_t until)
 	h->gone = 0;
 }
 
-static int arrive(void *ctx, const struct gmt_event *e)
+static int compare_lives(const void *life, const void *held)
 {
-	struct search *s = ctx;
+	uint32_t x = *(const uint32_t *)life, y = ((const struct held *)held)->life;
 
-	begin_steps(s, e->seq);
-	if (e->kind != GMT_TAG_GRAD || e->device != s->advise->timeline->device)
-		return 0;
-	for (size_t i = 0; i < s->count; i++) {
-		struct held *h = &s->items[i];
+	return (x > y) - (x < y);
+}
 
-		if (e->addr >= h->addr && e->addr < h->addr + h->size)
-			clear(s, h, e->seq);
+/* Items are in the order of their births. */
+static void arrive(struct search *s)
+{
+	const struct row_store *arrivals = &s->advise->lives->arrivals;
+
+	for (uint32_t i = 0; i < arrivals->count; i++) {
+		const struct lives_arrival *a = rows_at(arrivals, i);
+		struct held *h;
+
+		if (a->seq > s->advise->until)
+			break;
+		begin_steps(s, a->seq);
+		h = bsearch(&a->life, s->items, s->count, sizeof(*s->items), compare_lives);
+		if (h)
+			clear(s, h, a->seq);
 	}
-	return 0;
+	begin_steps(s, s->advise->until);
 }
 
 /* It saw the forward pass of a step that it was not born in. */
@@ -96,17 +106,14 @@ void advise_set_to_none(struct advise *a)
 		if (!is_held(a, &l))
 			continue;
 		s.items = need_grow(s.items, &s.room, s.count, sizeof(*s.items));
-		s.items[s.count++] = (struct held){ .addr = lives_at(a->lives, l.life)->addr,
-						    .size = l.size,
-						    .until = l.until,
-						    .life = l.life };
+		s.items[s.count++] =
+			(struct held){ .size = l.size, .until = l.until, .life = l.life };
 		bytes += l.size;
 	}
 	if (s.count) {
 		f = advise_add(a, "set_to_none");
 		s.plan = &f->plan;
-		recording_run(a->timeline->recording, a->until, arrive, &s);
-		begin_steps(&s, a->until);
+		arrive(&s);
 		for (size_t i = 0; i < s.count; i++)
 			clear(&s, &s.items[i], s.items[i].until);
 		advise_put(f->what, "Free the gradients before the forward pass: "

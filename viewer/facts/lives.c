@@ -17,6 +17,7 @@ void lives_init(struct lives *l)
 	rows_init(&l->rows, sizeof(struct life));
 	rows_init(&l->levels, sizeof(struct device_level));
 	rows_init(&l->marks, sizeof(struct lives_mark));
+	rows_init(&l->arrivals, sizeof(struct lives_arrival));
 	rows_init(&l->runs, sizeof(struct lives_run));
 	rows_init(&l->positions, sizeof(struct position));
 	rows_init(&l->requests, sizeof(struct life_request));
@@ -33,6 +34,7 @@ void lives_free(struct lives *l)
 	rows_free(&l->rows);
 	rows_free(&l->levels);
 	rows_free(&l->marks);
+	rows_free(&l->arrivals);
 	rows_free(&l->runs);
 	rows_free(&l->positions);
 	rows_free(&l->requests);
@@ -175,6 +177,11 @@ struct life_facts lives_facts(const struct lives *l, const struct life *life)
 void lives_add_level(struct lives *l, const struct device_level *level)
 {
 	*(struct device_level *)rows_add(&l->levels) = *level;
+}
+
+void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq)
+{
+	*(struct lives_arrival *)rows_add(&l->arrivals) = (struct lives_arrival){ seq, life };
 }
 
 void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage)

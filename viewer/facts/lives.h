@@ -140,6 +140,12 @@ struct lives_mark {
 	uint8_t stage; /* enum block_stage: what its thread was doing */
 };
 
+/* A gradient arrived in it. */
+struct lives_arrival {
+	uint64_t seq;
+	uint32_t life;
+} __attribute__((packed, aligned(4)));
+
 struct lives_writer {
 	uint64_t seq, ns;
 	uint32_t life;
@@ -159,7 +165,7 @@ struct lives_recent {
 };
 
 struct lives {
-	struct row_store rows, levels, marks, runs;
+	struct row_store rows, levels, marks, arrivals, runs;
 	struct row_store positions, requests, notes, facts; /* row 0 is none */
 	struct lives_recent *recent;
 	uint8_t **log;			      /* pieces of bytes: changes */
@@ -194,6 +200,7 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
 void lives_add_level(struct lives *l, const struct device_level *level);
+void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq);
 void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)

@@ -117,6 +117,8 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	m->tags++;
 	if (at)
 		note_arrival(m, &m->leaves[*at], e);
+	if (b && b->block.life)
+		lives_add_arrival(&m->lives, b->block.life - 1, e->seq);
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->facts.tags |= BLOCK_GRAD;
