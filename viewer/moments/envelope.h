@@ -10,7 +10,7 @@
 #include "series.h"
 
 enum envelope_axis {
-	ENVELOPE_TIME,	 /* buckets last equally long */
+	ENVELOPE_TIME, /* buckets last equally long */
 	/* as many events in each of those that change something or are marks: exact if there are no
 	 * more of them than buckets */
 	ENVELOPE_EVENTS,
