@@ -124,11 +124,12 @@ make_spark() { # folder requirements packages
 
 # One folder for each version: two of them would write over each other.
 make_headers() { # folder requirements...
-	local dir=$1 file
+	local dir=$1 file python=.venv/bin/python
 	shift
+	[ -x $python ] || python=$PYTHON # no package of theirs is run
 	say "making $dir"
 	for file; do
-		.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target "$dir/$(basename "$file" .txt)" -r "$file"
+		"$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$dir/$(basename "$file" .txt)" -r "$file"
 	done
 }
 
