@@ -84,24 +84,28 @@ class _Runner:
         self.results: List[Result] = []
 
     def _bounds(self, item: pytest.Item) -> Optional[Dict[str, Any]]:
-        """Those of the test's marks, the nearest first; None if it is not to be recorded."""
+        """Those of the test's marks, the nearest first; None if it is not to be recorded. ValueError: a mark means nothing."""
         bounds: Dict[str, Any] = {}
         marks = list(item.iter_markers("gpu_memory"))
         for mark in reversed(marks):
-            unknown = set(mark.kwargs) - set(_WORDS)
-            if unknown or mark.args:
-                raise pytest.UsageError(f"{item.nodeid}: gpu_memory takes peak=, growth=, reserved= and classes=, by name")
-            bounds.update((_WORDS[name], size) for name, size in mark.kwargs.items() if size is not None)
+            given = {**dict(zip(["peak"], mark.args)), **mark.kwargs}
+            if set(given) - set(_WORDS) or len(mark.args) + len(mark.kwargs) != len(given):
+                raise ValueError("gpu_memory takes a peak, and peak=, growth=, reserved= and classes= by name")
+            bounds.update((_WORDS[name], size) for name, size in given.items() if size is not None)
         return bounds if marks or self._config.getoption("--gpu-memory") else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Optional[bool]:
-        bounds = self._bounds(item)
-        if bounds is None:
+        bounds, wrong = None, ""
+        try:
+            bounds = self._bounds(item)
+        except ValueError as error:
+            wrong = str(error)
+        if bounds is None and not wrong:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         with tempfile.TemporaryDirectory(prefix="gpumemtrace-") as folder:
-            for report in self._run(item, bounds, folder):
+            for report in [_failure(item, wrong)] if bounds is None else self._run(item, bounds, folder):
                 item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -155,11 +159,11 @@ class _Runner:
             broken = [b.text for b in r.check(**bounds).recordings[0].bounds if not b.ok] if bounds else []
             broken += self._increase(item, peak.bytes)
         except Error as error:
-            broken, lines = [error.sentence], []
+            broken, lines = ["gpu_memory: " + error.sentence.replace("--max-", "")], []
         if broken:
             call.outcome = "failed"
             call.longrepr = "\n".join(broken)
-            call.sections.append(("gpumemtrace: the lines that hold the peak", "\n".join(lines)))
+            call.sections += [("gpumemtrace: the lines that hold the peak", "\n".join(lines))] if lines else []
 
     def _increase(self, item: pytest.Item, peak: int) -> List[str]:
         """Against the peak of the last run that was not above its own."""
