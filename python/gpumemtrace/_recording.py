@@ -61,6 +61,9 @@ class StreamTable:
     def __init__(self, arguments: List[str]) -> None:
         self._arguments = arguments
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._arguments[1]}: for pandas.DataFrame.from_arrow, polars.DataFrame, pyarrow.table or DuckDB>"
+
     def __arrow_c_schema__(self) -> object:
         return _arrow.schema_of_tool(self._arguments)
 

@@ -65,6 +65,7 @@ def test_short_answers(tool, new):
     assert (why.category, why.size, why.stack) == (block.category, block.size, block.stack)
     assert plain(new.stack(block.stack)) == tool.json("stack", NEW, block.stack)["frames"]
     assert gpumemtrace.open(OLD).oom() is None
+    assert repr(new.allocations).startswith(f"<StreamTable of {NEW}: for pandas")
     assert gpumemtrace.__version__ == tool("--version").split()[-1]
 
 

@@ -125,6 +125,8 @@ def test_why_there_is_none(run, tmp_path):
     assert run(program, GPUMEMTRACE_ENABLED="off").endswith("recorded: GPUMEMTRACE_ENABLED switches the library off\n")
     assert run(PROGRAM, "plain", GPUMEMTRACE_OUTPUT="/no/x.gmt").endswith(
         "nothing was recorded: /no/x.gmt could not be written: No such file or directory\n")
+    root = subprocess.run([toy.TOOL, "run", "-o", "proc/x.gmt", "--sim", "h100-80g", "--", PROGRAM, "plain"], cwd="/", capture_output=True, text=True)
+    assert root.stderr.endswith("nothing was recorded: /proc/x.gmt could not be written: No such file or directory\n")
     said = run("-o", "x.gmt", "sh", "-c", f"{PROGRAM} plain; rm x.gmt")
     assert said.endswith(f"nothing was recorded: the recording {tmp_path}/x.gmt cannot be read: No such file or directory\n")
     answer = json.loads(run("--json", program).splitlines()[-1])

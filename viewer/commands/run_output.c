@@ -28,7 +28,8 @@ int run_output_absolute(const char *pattern, char absolute[PATH_MAX])
 				absolute[n++] = '%';
 			absolute[n++] = *s;
 		}
-		absolute[n++] = '/';
+		if (here[1]) /* not the root */
+			absolute[n++] = '/';
 	}
 	if (n + length >= PATH_MAX)
 		return say_error(EXIT_USAGE, "-o %.60s...: the name is too long", pattern);
