@@ -354,6 +354,7 @@ static uint32_t pass(bool all)
 		file_is_gone();
 		return 0;
 	}
+	ticks_adjust();
 	look_around();
 	look_at_requests();
 	look_at_rings();

@@ -296,6 +296,7 @@ void session_fork_child(bool at_once)
 	forkgate_reset();
 	modules_unload_reset();
 	if (gmt_session.state == SESSION_ON || gmt_session.state == SESSION_STARTING) {
+		ticks_forget();
 		drain_forget();
 		live_forget();
 		output_forget(at_once);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/os.h"
+#include "../base/ticks.h"
 
 enum session_state {
 	SESSION_OFF = 0, /* also before the constructor */
@@ -57,7 +57,7 @@ static inline uint64_t session_now(bool paused)
 	uint64_t now, began;
 
 	if (OS_LIKELY(!paused))
-		return os_now();
+		return ticks_now();
 	now = os_tick();
 	began = __atomic_load_n(&gmt_session.paused_ns, __ATOMIC_RELAXED);
 	return now > began ? now : began;

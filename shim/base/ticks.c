@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line from the processor's counter to CLOCK_MONOTONIC: drawn through two moments at which both
+ * were read, and bent a little so that what it is off by is gone half a second later; so times do
+ * not jump. Where something is not as it should be (a machine that slept, a process that
+ * was stopped, a counter that strays) it begins anew, and the kernel is asked meanwhile. The
+ * drain's thread; the reading side is in the header.
+ */
+#include "ticks.h"
+
+#include <string.h>
+
+struct ticks_line ticks_line;
+
+#if defined(__x86_64__)
+
+#define MS	   1000000ull
+#define SPAN_LEAST (50 * MS)  /* between two moments */
+#define SPAN_MOST  (400 * MS) /* a line serves a little longer */
+#define BEND	   (500 * MS)
+#define OFF_MOST   MS
+#define READ_MOST  2000u /* of reading both clocks */
+#define SOURCE	   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+struct moment {
+	uint64_t ticks, ns;
+};
+
+static struct {
+	struct moment last; /* ns 0 = none */
+	bool looked, usable;
+} self;
+
+/* The kernel goes by the counter only where it found that it runs evenly and is the same on all
+ * processors. */
+static bool kernel_uses_counter(void)
+{
+	char name[8] = "";
+
+	return os_read_file(SOURCE, name, sizeof(name)) >= 4 && !memcmp(name, "tsc\n", 4);
+}
+
+/* Never behind what the kernel said before: the later reading counts. */
+static bool read_both(struct moment *m)
+{
+	uint64_t least = READ_MOST;
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t before = os_now(), ticks = ticks_read(), after = os_now();
+
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		*m = (struct moment){ ticks, after };
+	}
+	return least < READ_MOST;
+}
+
+static void draw(const struct ticks_line *l)
+{
+	uint32_t changes = ticks_line.changes | 1; /* a fork may have come in between */
+
+	__atomic_store_n(&ticks_line.changes, changes, __ATOMIC_RELAXED);
+	__atomic_store_n(&ticks_line.from, l->from, __ATOMIC_RELEASE);
+	__atomic_store_n(&ticks_line.ns, l->ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&ticks_line.rate, l->rate, __ATOMIC_RELEASE);
+	__atomic_store_n(&ticks_line.most, l->most, __ATOMIC_RELEASE);
+	__atomic_store_n(&ticks_line.changes, changes + 1, __ATOMIC_RELEASE);
+}
+
+void ticks_forget(void)
+{
+	const struct ticks_line none = { 0 };
+
+	draw(&none);
+	memset(&self, 0, sizeof(self));
+}
+
+/* From `last` to `now`. false: they are no two moments of one even course. */
+static bool next_line(const struct moment *last, const struct moment *now, struct ticks_line *out)
+{
+	uint64_t ticks = now->ticks - last->ticks, span = now->ns - last->ns;
+	uint64_t rate, bend, here = now->ns;
+	int64_t off = 0;
+
+	if (span > SPAN_MOST || !ticks || ticks > 1ull << 32)
+		return false;
+	rate = (span << 32) / ticks;
+	bend = (BEND << 32) / (rate ? rate : 1);
+	if (ticks_line.most) {
+		here = ticks_line.ns + ((now->ticks - ticks_line.from) * ticks_line.rate >> 32);
+		off = (int64_t)(now->ns - here);
+	}
+	if (off > (int64_t)OFF_MOST || off < -(int64_t)OFF_MOST)
+		return false;
+	*out = (struct ticks_line){
+		.from = now->ticks,
+		.ns = here,
+		.most = bend,
+		.rate = rate + (uint64_t)(off * (int64_t)(1ll << 32) / (int64_t)bend),
+	};
+	return true;
+}
+
+void ticks_adjust(void)
+{
+	struct moment now;
+	struct ticks_line line;
+
+	if (!self.looked)
+		self.usable = kernel_uses_counter();
+	self.looked = true;
+	if (!self.usable || (self.last.ns && os_now() - self.last.ns < SPAN_LEAST) ||
+	    !read_both(&now))
+		return;
+	if (self.last.ns && !next_line(&self.last, &now, &line))
+		ticks_forget();
+	else if (self.last.ns)
+		draw(&line);
+	self.last = now;
+}
+
+#else
+
+void ticks_adjust(void)
+{
+}
+
+void ticks_forget(void)
+{
+}
+
+#endif

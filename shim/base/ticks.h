@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of an event: CLOCK_MONOTONIC, from the processor's own counter where the kernel takes it
+ * from there too. clock_gettime lets all loads finish before it reads the counter; an event has
+ * many under way. A line from counter to time is drawn anew many times a second by the drain. Where
+ * there is none, or an old one, the kernel is asked. Any thread, hook path included: loads only.
+ */
+#ifndef GMT_TICKS_H
+#define GMT_TICKS_H
+
+#include "os.h"
+
+/* `from` is the counter at time `ns`. Good for `most` ticks; 0 = there is none. */
+struct ticks_line {
+	uint64_t from, ns, most;
+	uint64_t rate;	  /* nanoseconds of a tick, times 2^32 */
+	uint32_t changes; /* odd while the drain changes it */
+} __attribute__((aligned(64)));
+
+extern struct ticks_line ticks_line;
+
+/* The drain, at each look. */
+void ticks_adjust(void);
+void ticks_forget(void); /* in a forked child, or to go by the kernel from here on */
+
+#if defined(__x86_64__)
+static inline uint64_t ticks_read(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#endif
+
+/* false = ask the kernel. */
+static inline bool ticks_by_line(uint64_t *now)
+{
+#if defined(__x86_64__)
+	const struct ticks_line *l = &ticks_line;
+	uint32_t changes = __atomic_load_n(&l->changes, __ATOMIC_ACQUIRE);
+	uint64_t ticks = ticks_read() - __atomic_load_n(&l->from, __ATOMIC_ACQUIRE);
+
+	*now = __atomic_load_n(&l->ns, __ATOMIC_ACQUIRE) +
+	       (ticks * __atomic_load_n(&l->rate, __ATOMIC_ACQUIRE) >> 32);
+	if (OS_UNLIKELY(ticks >= __atomic_load_n(&l->most, __ATOMIC_ACQUIRE)))
+		return false;
+	return !(changes & 1) && changes == __atomic_load_n(&l->changes, __ATOMIC_RELAXED);
+#else
+	(void)now;
+	return false;
+#endif
+}
+
+static inline uint64_t ticks_now(void)
+{
+	uint64_t now;
+
+	return OS_LIKELY(ticks_by_line(&now)) ? now : os_now();
+}
+
+#endif
