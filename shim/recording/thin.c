@@ -23,7 +23,7 @@ enum role {
 	ROLE_LAST, /* replaces the one before of the same object */
 	ROLE_BEGIN,
 	ROLE_END,
-	ROLE_SAMPLE, /* of the device: goes */
+	ROLE_SAMPLE, /* of the device or a moment: goes */
 	ROLE_THINNED,
 };
 
@@ -48,6 +48,7 @@ static const uint8_t roles[64] = {
 	[GMT_TAG_MOVED] = ROLE_LAST,	[GMT_TAG_ASKED] = ROLE_LAST,
 	[GMT_RANGE_BEGIN] = ROLE_BEGIN, [GMT_RANGE_END] = ROLE_END,
 	[GMT_MEMINFO] = ROLE_SAMPLE,	[GMT_THINNED] = ROLE_THINNED,
+	[GMT_REUSE_WAIT] = ROLE_SAMPLE, [GMT_REUSE_READY] = ROLE_SAMPLE,
 };
 
 static enum role role_of(const struct gmt_event *e)

@@ -67,6 +67,10 @@ void torch_node_now(struct gmt_event *e);
 void torch_size_block(struct gmt_event *e);
 bool torch_sizes(void); /* whether tensors are seen asking */
 
+/* Before the event of a free: what the block waits for. And after an allocation. */
+void torch_reuse_free(const struct gmt_event *freed);
+void torch_reuse_alloc(void);
+
 /* The thread's current stream; of the current device for -1, whose number comes back too. */
 uint64_t torch_stream(int8_t device, int8_t *is_on);
 bool torch_graphs(void); /* whether captures of CUDA graphs are seen */

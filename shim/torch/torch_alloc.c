@@ -51,6 +51,9 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 	if (bytes > 0) {
 		e.stream = torch_stream(d.index, NULL);
 		torch_size_block(&e);
+		torch_reuse_alloc();
+	} else {
+		torch_reuse_free(&e);
 	}
 	torch_node_now(&e);
 	gmt_capture_from(&e, hook);

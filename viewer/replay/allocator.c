@@ -23,6 +23,7 @@ void allocator_free(struct allocator *a)
 		free(a->bins[i]);
 	free(a->bins);
 	free(a->over);
+	free(a->used);
 	pieces_free(&a->store);
 	places_free(&a->places);
 	memset(a, 0, sizeof(*a));
@@ -108,6 +109,51 @@ static struct piece *new_segment(struct allocator *a, struct bin *bin, uint64_t 
 	return allocator_new_piece(a, bin, places_take(&a->places, segment), segment);
 }
 
+static void join(struct allocator *a, struct piece *p)
+{
+	p->taken = false;
+	allocator_merge(a, p, p->prev);
+	allocator_merge(a, p, p->next);
+	allocator_put_free(a, p);
+}
+
+void allocator_give(struct allocator *a, struct piece *p)
+{
+	a->allocated -= p->size;
+	join(a, p);
+}
+
+void allocator_give_used(struct allocator *a, struct piece **p)
+{
+	a->allocated -= (*p)->size;
+	a->used = need_grow(a->used, &a->used_room, a->used_count, sizeof(*a->used));
+	a->used[a->used_count++] = p;
+}
+
+static void ready(struct allocator *a, size_t i)
+{
+	struct piece **p = a->used[i];
+
+	memmove(a->used + i, a->used + i + 1, (--a->used_count - i) * sizeof(*a->used));
+	join(a, *p);
+	*p = NULL;
+}
+
+void allocator_ready(struct allocator *a, struct piece **p)
+{
+	for (size_t i = 0; *p && i < a->used_count; i++)
+		if (a->used[i] == p)
+			ready(a, i);
+}
+
+/* Before the cache is emptied PyTorch waits for the streams. */
+static void release(struct allocator *a)
+{
+	while (a->used_count)
+		ready(a, 0);
+	release_all(a);
+}
+
 static struct piece *find_more(struct allocator *a, struct bin *bin, uint64_t bytes)
 {
 	struct piece *p;
@@ -119,7 +165,7 @@ static struct piece *find_more(struct allocator *a, struct bin *bin, uint64_t by
 		p = new_segment(a, bin, bytes);
 	if (p || bin->pool) /* during a capture nothing is given back */
 		return p;
-	release_all(a);
+	release(a);
 	a->retries++;
 	return new_segment(a, bin, bytes);
 }
@@ -197,18 +243,9 @@ struct piece *allocator_take_at(struct allocator *a, struct piece *p, uint64_t a
 	return taken(a, p);
 }
 
-void allocator_give(struct allocator *a, struct piece *p)
-{
-	a->allocated -= p->size;
-	p->taken = false;
-	allocator_merge(a, p, p->prev);
-	allocator_merge(a, p, p->next);
-	allocator_put_free(a, p);
-}
-
 void allocator_empty(struct allocator *a)
 {
-	release_all(a);
+	release(a);
 }
 
 void allocator_pool_over(struct allocator *a, uint32_t pool)

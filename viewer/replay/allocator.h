@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model of PyTorch's caching allocator on one device: which segments there are after which
- * requests. Without events of streams: what is freed can be taken again at once.
+ * requests. When other streams are done with a block that was freed, it is told.
  */
 #ifndef VIEWER_REPLAY_ALLOCATOR_H
 #define VIEWER_REPLAY_ALLOCATOR_H
@@ -34,7 +34,9 @@ struct allocator {
 	struct bin **bins;
 	size_t bin_count, bin_room;
 	struct bin *recent[2]; /* small, large */
-	bool *over;	       /* of each private pool: its graphs are gone */
+	struct piece ***used;  /* freed, and other streams are not done with them; oldest first */
+	size_t used_count, used_room;
+	bool *over; /* of each private pool: its graphs are gone */
 	size_t over_room;
 	struct piece_store store;
 	struct places places;
@@ -47,6 +49,10 @@ void allocator_free(struct allocator *a);
 /* NULL: refused, and counted in `ooms`. */
 struct piece *allocator_take(struct allocator *a, uint64_t bytes, uint64_t stream, uint32_t pool);
 void allocator_give(struct allocator *a, struct piece *p);
+/* It is no longer allocated, but other streams still use it. The place of the pointer to it is kept
+ * and NULL once they are done. */
+void allocator_give_used(struct allocator *a, struct piece **p);
+void allocator_ready(struct allocator *a, struct piece **p); /* they are; NULL: they were */
 /* Whether a block of so many bytes lies in what is cached. */
 bool allocator_has(struct allocator *a, uint64_t bytes, uint64_t stream, uint32_t pool);
 /* A segment that was there before the first request: its only piece, free. */

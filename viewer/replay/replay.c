@@ -64,9 +64,16 @@ static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
 
 static void give(struct replay_pass *p, uint32_t number)
 {
-	if (p->held[number])
-		allocator_give(&p->allocator, p->held[number]);
-	p->held[number] = NULL;
+	struct piece **held = &p->held[number];
+
+	if (!*held)
+		return;
+	if (requests_life(p->requests, number)->used) {
+		allocator_give_used(&p->allocator, held);
+	} else {
+		allocator_give(&p->allocator, *held);
+		*held = NULL;
+	}
 }
 
 static void there(struct replay_pass *p, uint32_t number)
@@ -96,6 +103,9 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 	case REQUEST_GIVE:
 		give(p, q->value);
 		return true;
+	case REQUEST_READY:
+		allocator_ready(&p->allocator, &p->held[q->value]);
+		return false;
 	case REQUEST_EMPTY:
 		allocator_empty(&p->allocator);
 		return false;

@@ -8,7 +8,7 @@
 struct replay_pass {
 	const struct requests *requests;
 	struct allocator allocator;
-	struct piece **held;  /* of each life, NULL: not alive, or refused */
+	struct piece **held;  /* of each life, NULL: free again, or refused */
 	struct piece **there; /* of each segment that was there before */
 	uint64_t *there_addr; /* where it was put */
 	const struct replay_limits *limits;

@@ -73,8 +73,30 @@ static void end_life(struct requests *r, uint64_t addr)
 	life = requests_life(r, *place);
 	life->died = r->list.count;
 	r->now -= (uint64_t)life->units * UNIT;
+	life->used = life->waits;
 	requests_add(r, REQUEST_GIVE, *place);
+	if (life->used)
+		*map_put(&r->used, addr, NULL) = *place;
 	map_remove(&r->live, addr);
+}
+
+/* Of a block that is freed next: one more stream has to be done with it. */
+static void used(struct requests *r, const struct gmt_event *e)
+{
+	const uint32_t *place = map_get(&r->live, e->addr);
+
+	if (place && requests_life(r, *place)->waits < UINT8_MAX)
+		requests_life(r, *place)->waits++;
+}
+
+static void ready(struct requests *r, const struct gmt_event *e)
+{
+	const uint32_t *place = map_get(&r->used, e->addr);
+
+	if (!place || --requests_life(r, *place)->waits)
+		return;
+	requests_add(r, REQUEST_READY, *place);
+	map_remove(&r->used, e->addr);
 }
 
 static void take(struct requests_all *all, struct requests *r, const struct gmt_event *e)
@@ -154,6 +176,14 @@ static int event(void *ctx, const struct gmt_event *e)
 		if (r)
 			refused(r, e);
 		break;
+	case GMT_REUSE_WAIT:
+		if (r)
+			used(r, e);
+		break;
+	case GMT_REUSE_READY:
+		if (r)
+			ready(r, e);
+		break;
 	case GMT_GRAPH_BEGIN:
 		if (r)
 			requests_capture(r, e);
@@ -211,6 +241,7 @@ void requests_free(struct requests_all *all)
 		rows_free(&r->list);
 		rows_free(&r->lives);
 		map_free(&r->live);
+		map_free(&r->used);
 		free(r->segments);
 		free(r->placed);
 		free(r->streams);

@@ -14,10 +14,11 @@
 #define UNIT 512u
 
 enum request_kind {
-	REQUEST_TAKE,	  /* value: the life that begins */
-	REQUEST_REFUSED,  /* the same, and it did not begin */
-	REQUEST_GIVE,	  /* the life that ends */
-	REQUEST_EMPTY,	  /* the cache was emptied by the program */
+	REQUEST_TAKE,	 /* value: the life that begins */
+	REQUEST_REFUSED, /* the same, and it did not begin */
+	REQUEST_GIVE,	 /* the life that ends */
+	REQUEST_READY, /* value: a life that has ended; now other streams are done with its block */
+	REQUEST_EMPTY, /* the cache was emptied by the program */
 	REQUEST_RELEASED, /* value: a segment that was given back */
 	REQUEST_THERE,	  /* value: a segment that was there when the recording began */
 	REQUEST_LIMIT,	  /* value: what the allocator can have on the device, in units */
@@ -39,6 +40,8 @@ struct request_life {
 	uint32_t stack;
 	uint32_t pool;	 /* a private one, as the recording says, 0 = none */
 	uint16_t stream; /* index in streams */
+	uint8_t waits;	 /* streams that are not done with it, at this event of the recording */
+	bool used;	 /* when it ended, some were not */
 	bool fresh;	 /* its segment was made for it */
 	bool there;	 /* it was there when the recording began */
 	bool tells;	 /* an event says if less was asked for than it has */
@@ -72,6 +75,7 @@ struct requests {
 	uint64_t *streams;
 	size_t stream_count, stream_room;
 	struct map live;  /* address -> life */
+	struct map used;  /* address -> life that has ended, and other streams are not done */
 	uint32_t pools;	  /* private ones, numbered from 1 */
 	bool tells_pools; /* the recording says which there are */
 	struct request_pool *named;
