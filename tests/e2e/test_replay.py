@@ -17,7 +17,8 @@ FITS = ROOT / "tests/data/example/old.gmt"
 @pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
 @pytest.mark.parametrize("program, conf", [("generate_cache", "roundup_power2_divisions:4"),
                                            ("graphs", "expandable_segments:True,roundup_power2_divisions:8"),
-                                           ("outside", "max_split_size_mb:32")])
+                                           ("outside", "max_split_size_mb:32"),
+                                           ("several_streams", "roundup_power2_divisions:4")])
 def test_the_same_segments_as_under_that_setting(tmp_path, program, conf):
     rows = compare.compare(ROOT / f"tests/replay/programs/{program}.py", tmp_path, [conf], sys.executable)
     for setting, agree, requests, real, model, same in rows:

@@ -176,6 +176,29 @@ static void private_pools(void **state)
 	allocator_free(&a);
 }
 
+/* What other streams still use is not handed out again, nor joined, until they are done. */
+static void used_elsewhere(void **state)
+{
+	struct allocator a = start("");
+	struct piece *x = take(&a, 30 * MIB), *y = take(&a, 40 * MIB), *held_x = x, *held_y = y;
+
+	(void)state;
+	allocator_give_used(&a, &held_x);
+	allocator_give_used(&a, &held_y);
+	assert_int_equal(a.allocated, 0);
+	assert_ptr_not_equal(take(&a, 30 * MIB), x);
+	assert_int_equal(a.reserved, 100 * MIB);
+	allocator_ready(&a, &held_x);
+	assert_null(held_x);
+	assert_ptr_equal(take(&a, 30 * MIB), x);
+	assert_int_equal(a.reserved, 100 * MIB);
+	allocator_empty(&a); /* waits for the other one */
+	assert_null(held_y);
+	assert_int_equal(a.reserved, 60 * MIB);
+	allocator_ready(&a, &held_y);
+	allocator_free(&a);
+}
+
 static void wrong_settings(void **state)
 {
 	static const char *const texts[] = {
@@ -221,11 +244,12 @@ static void releases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segments),   cmocka_unit_test(fits),
-		cmocka_unit_test(given_back), cmocka_unit_test(not_split),
-		cmocka_unit_test(rounded),    cmocka_unit_test(expandable),
-		cmocka_unit_test(collected),  cmocka_unit_test(private_pools),
-		cmocka_unit_test(releases),   cmocka_unit_test(wrong_settings),
+		cmocka_unit_test(segments),	  cmocka_unit_test(fits),
+		cmocka_unit_test(given_back),	  cmocka_unit_test(not_split),
+		cmocka_unit_test(rounded),	  cmocka_unit_test(expandable),
+		cmocka_unit_test(collected),	  cmocka_unit_test(private_pools),
+		cmocka_unit_test(releases),	  cmocka_unit_test(wrong_settings),
+		cmocka_unit_test(used_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
