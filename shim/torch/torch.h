@@ -67,8 +67,9 @@ void torch_node_now(struct gmt_event *e);
 void torch_size_block(struct gmt_event *e);
 bool torch_sizes(void); /* whether tensors are seen asking */
 
-/* Before the event of a free: what the block waits for. And after an allocation. */
-void torch_reuse_free(const struct gmt_event *freed);
+/* After the event of a free: what the block waits for; `hook` as for gmt_capture_from. And when a
+ * block was handed out. */
+void torch_reuse_free(const struct gmt_event *freed, const void *hook);
 void torch_reuse_alloc(void);
 
 /* The thread's current stream; of the current device for -1, whose number comes back too. */

@@ -52,11 +52,11 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 		e.stream = torch_stream(d.index, NULL);
 		torch_size_block(&e);
 		torch_reuse_alloc();
-	} else {
-		torch_reuse_free(&e);
 	}
 	torch_node_now(&e);
 	gmt_capture_from(&e, hook);
+	if (bytes < 0)
+		torch_reuse_free(&e, hook);
 }
 
 static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)

@@ -2,9 +2,11 @@
 /*
  * Blocks that other streams used (record_stream): when one is freed, PyTorch's allocator records a
  * CUDA event on each of those streams, and hands the block out again only after it has found all of
- * them done, which it asks at its next requests. Seen here: the events that the allocator itself
- * records, asks for and waits for. Application threads, with the lock of the allocator's device
- * held: no wait, no call but the real one.
+ * them done, which it asks at its next requests. Seen here: the events that the allocator records,
+ * asks for and waits for. The same library records events for autograd as well, from another place
+ * in its code: a place is known to be the allocator's once an event from there is asked for, which
+ * is before the next block is handed out. Application threads, with the lock of the allocator's
+ * device held: no wait, no call but the real one.
  */
 #include "../base/intern.h"
 #include "../cuda/hook.h"
@@ -13,22 +15,27 @@
 #define PLACES 8192u /* a power of two */
 #define WINDOW 32u
 #define BUSY   1u
-#define MOST   16u /* streams of one block that are seen */
+#define MOST   16u   /* streams of one block that are seen */
+#define NEAR   1024u /* bytes of stack between the event and the report of one free */
 
 /* What an event that is under way was recorded for. */
 struct wait {
 	uint64_t event; /* 0 = free, BUSY = being written */
 	uint64_t addr, size, stream;
+	uintptr_t from; /* the call's return address */
 	int32_t device;
+	bool told; /* REUSE_WAIT was captured */
 };
 
 static struct wait waits[PLACES];
+static uintptr_t allocator; /* the place in the allocator that records, 0 = not known */
 
-/* Recorded by this thread for the block that it is about to free. */
+/* Recorded by this thread since its latest block. */
 static __thread struct {
 	uint32_t count;
 	struct {
 		uint64_t event, stream;
+		uintptr_t from, frame;
 	} on[MOST];
 } recorded __attribute__((tls_model("initial-exec")));
 
@@ -37,55 +44,66 @@ static struct wait *place(uint64_t event, uint32_t i)
 	return &waits[(intern_mix(event) + i) & (PLACES - 1)];
 }
 
-static bool put(const struct gmt_event *e, uint64_t event)
+/* The allocator asks for an event under the lock that it recorded it under: nobody else does. */
+static struct wait *find(uint64_t event)
+{
+	for (uint32_t i = 0; i < WINDOW; i++)
+		if (__atomic_load_n(&place(event, i)->event, __ATOMIC_ACQUIRE) == event)
+			return place(event, i);
+	return NULL;
+}
+
+static struct wait *claim(uint64_t event)
 {
 	for (uint32_t i = 0; i < WINDOW; i++) {
 		struct wait *w = place(event, i);
 		uint64_t none = 0;
 
-		if (!__atomic_compare_exchange_n(&w->event, &none, BUSY, false, __ATOMIC_ACQUIRE,
-						 __ATOMIC_RELAXED))
-			continue;
-		w->addr = e->addr;
-		w->size = e->size;
-		w->stream = e->stream;
-		w->device = e->device;
-		__atomic_store_n(&w->event, event, __ATOMIC_RELEASE);
-		return true;
+		if (__atomic_compare_exchange_n(&w->event, &none, BUSY, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return w;
 	}
-	return false;
+	return NULL;
 }
 
-/* The allocator asks for an event under the lock that it recorded it under: nobody else does. */
-static bool take(struct gmt_event *e, uint64_t event)
+static void tell(struct wait *w, unsigned kind)
 {
-	for (uint32_t i = 0; i < WINDOW; i++) {
-		struct wait *w = place(event, i);
+	struct gmt_event e = { .kind = (uint16_t)kind,
+			       .addr = w->addr,
+			       .size = w->size,
+			       .stream = w->stream,
+			       .device = w->device };
 
-		if (__atomic_load_n(&w->event, __ATOMIC_ACQUIRE) != event)
-			continue;
-		e->addr = w->addr;
-		e->size = w->size;
-		e->stream = w->stream;
-		e->device = w->device;
-		__atomic_store_n(&w->event, 0, __ATOMIC_RELEASE);
-		return true;
-	}
-	return false;
+	w->told = true;
+	gmt_capture(&e);
 }
 
-void torch_reuse_free(const struct gmt_event *freed)
+static void keep(const struct gmt_event *freed, uint64_t event, uint64_t stream, uintptr_t from)
 {
-	struct gmt_event e = { .kind = GMT_REUSE_WAIT,
-			       .addr = freed->addr,
-			       .size = freed->size,
-			       .device = freed->device };
+	struct wait *w = find(event);
 
-	for (uint32_t i = 0; i < recorded.count; i++) {
-		e.stream = recorded.on[i].stream;
-		if (put(&e, recorded.on[i].event))
-			gmt_capture(&e);
-	}
+	w = w ? w : claim(event);
+	if (!w)
+		return;
+	w->addr = freed->addr;
+	w->size = freed->size;
+	w->device = freed->device;
+	w->stream = stream;
+	w->from = from;
+	w->told = false;
+	if (from == __atomic_load_n(&allocator, __ATOMIC_RELAXED))
+		tell(w, GMT_REUSE_WAIT);
+	__atomic_store_n(&w->event, event, __ATOMIC_RELEASE);
+}
+
+void torch_reuse_free(const struct gmt_event *freed, const void *hook)
+{
+	uintptr_t frame = (uintptr_t)hook;
+
+	for (uint32_t i = 0; i < recorded.count; i++)
+		if (frame + NEAR - recorded.on[i].frame < 2 * NEAR)
+			keep(freed, recorded.on[i].event, recorded.on[i].stream,
+			     recorded.on[i].from);
 	recorded.count = 0;
 }
 
@@ -94,7 +112,7 @@ void torch_reuse_alloc(void)
 	recorded.count = 0;
 }
 
-static void note(uint64_t event, uint64_t stream)
+static void note(uint64_t event, uint64_t stream, uintptr_t from, uintptr_t frame)
 {
 	uint32_t n = recorded.count;
 
@@ -102,15 +120,33 @@ static void note(uint64_t event, uint64_t stream)
 		return;
 	recorded.on[n].event = event;
 	recorded.on[n].stream = stream;
+	recorded.on[n].from = from;
+	recorded.on[n].frame = frame;
 	recorded.count = n + 1;
 }
 
-static void done(uint64_t event)
+/* Once in a process: what was freed before it was known whose events these are. */
+static void learn(uintptr_t from)
 {
-	struct gmt_event e = { .kind = GMT_REUSE_READY };
+	__atomic_store_n(&allocator, from, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < PLACES; i++)
+		if (__atomic_load_n(&waits[i].event, __ATOMIC_ACQUIRE) > BUSY &&
+		    waits[i].from == from && !waits[i].told)
+			tell(&waits[i], GMT_REUSE_WAIT);
+}
 
-	if (take(&e, event))
-		gmt_capture(&e);
+static void asked(uint64_t event, bool done)
+{
+	struct wait *w = find(event);
+
+	if (!w)
+		return;
+	if (!__atomic_load_n(&allocator, __ATOMIC_RELAXED))
+		learn(w->from);
+	if (!done || !w->told)
+		return;
+	tell(w, GMT_REUSE_READY);
+	__atomic_store_n(&w->event, 0, __ATOMIC_RELEASE);
 }
 
 #define CALLED_BY(function)                                                                  \
@@ -127,7 +163,8 @@ int cudaEventRecord(void *event, void *stream)
 		return rc;
 	rc = real(event, stream);
 	if (caller.framework && !rc && gmt_recording())
-		note((uint64_t)event, (uint64_t)stream);
+		note((uint64_t)event, (uint64_t)stream, (uintptr_t)__builtin_return_address(0),
+		     (uintptr_t)__builtin_frame_address(0));
 	return rc;
 }
 
@@ -138,8 +175,8 @@ int cudaEventQuery(void *event)
 	if (rc)
 		return rc;
 	rc = real(event);
-	if (caller.framework && !rc && gmt_recording())
-		done((uint64_t)event);
+	if (caller.framework && gmt_recording())
+		asked((uint64_t)event, !rc);
 	return rc;
 }
 
@@ -150,8 +187,8 @@ int cudaEventSynchronize(void *event)
 	if (rc)
 		return rc;
 	rc = real(event);
-	if (caller.framework && !rc && gmt_recording())
-		done((uint64_t)event);
+	if (caller.framework && gmt_recording())
+		asked((uint64_t)event, !rc);
 	return rc;
 }
 #pragma GCC visibility pop

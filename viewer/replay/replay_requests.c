@@ -73,30 +73,29 @@ static void end_life(struct requests *r, uint64_t addr)
 	life = requests_life(r, *place);
 	life->died = r->list.count;
 	r->now -= (uint64_t)life->units * UNIT;
-	life->used = life->waits;
 	requests_add(r, REQUEST_GIVE, *place);
-	if (life->used)
-		*map_put(&r->used, addr, NULL) = *place;
+	*map_put(&r->ended, addr, NULL) = *place;
 	map_remove(&r->live, addr);
 }
 
-/* Of a block that is freed next: one more stream has to be done with it. */
+/* The latest life at an address: one more stream has to be done with its block. */
 static void used(struct requests *r, const struct gmt_event *e)
 {
-	const uint32_t *place = map_get(&r->live, e->addr);
+	const uint32_t *place = map_get(&r->ended, e->addr);
 
-	if (place && requests_life(r, *place)->waits < UINT8_MAX)
-		requests_life(r, *place)->waits++;
+	if (!place || requests_life(r, *place)->waits == UINT8_MAX)
+		return;
+	requests_life(r, *place)->used = true;
+	requests_life(r, *place)->waits++;
 }
 
 static void ready(struct requests *r, const struct gmt_event *e)
 {
-	const uint32_t *place = map_get(&r->used, e->addr);
+	const uint32_t *place = map_get(&r->ended, e->addr);
+	struct request_life *life = place ? requests_life(r, *place) : NULL;
 
-	if (!place || --requests_life(r, *place)->waits)
-		return;
-	requests_add(r, REQUEST_READY, *place);
-	map_remove(&r->used, e->addr);
+	if (life && life->waits && !--life->waits)
+		requests_add(r, REQUEST_READY, *place);
 }
 
 static void take(struct requests_all *all, struct requests *r, const struct gmt_event *e)
@@ -241,7 +240,7 @@ void requests_free(struct requests_all *all)
 		rows_free(&r->list);
 		rows_free(&r->lives);
 		map_free(&r->live);
-		map_free(&r->used);
+		map_free(&r->ended);
 		free(r->segments);
 		free(r->placed);
 		free(r->streams);

@@ -41,7 +41,7 @@ struct request_life {
 	uint32_t pool;	 /* a private one, as the recording says, 0 = none */
 	uint16_t stream; /* index in streams */
 	uint8_t waits;	 /* streams that are not done with it, at this event of the recording */
-	bool used;	 /* when it ended, some were not */
+	bool used;	 /* after its end there were some */
 	bool fresh;	 /* its segment was made for it */
 	bool there;	 /* it was there when the recording began */
 	bool tells;	 /* an event says if less was asked for than it has */
@@ -75,7 +75,7 @@ struct requests {
 	uint64_t *streams;
 	size_t stream_count, stream_room;
 	struct map live;  /* address -> life */
-	struct map used;  /* address -> life that has ended, and other streams are not done */
+	struct map ended; /* address -> the latest life there that has ended */
 	uint32_t pools;	  /* private ones, numbered from 1 */
 	bool tells_pools; /* the recording says which there are */
 	struct request_pool *named;
