@@ -12,10 +12,17 @@
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
 
+static void know(struct advise *a, uint32_t life)
+{
+	*need_item(a->known, a->known_count, a->known_room) = life;
+}
+
 static void note_class(void *ctx, const struct series_change *c)
 {
 	struct advise *a = ctx;
 
+	if (c->kind == SERIES_BORN)
+		know(a, c->life);
 	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
 		a->classes[c->life] |= (uint16_t)(1u << c->category);
 }
@@ -148,8 +155,10 @@ static void begin(struct advise *a, uint64_t since)
 	a->released = column(a, sizeof(*a->released));
 	a->saved = column(a, sizeof(*a->saved));
 	note_classes(a, since);
-	for (size_t i = 0; i < a->wanted_count; i++)
+	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
+		know(a, a->wanted[i].life);
+	}
 	note_savings(a);
 }
 
@@ -224,6 +233,7 @@ void advise_close(struct advise *a)
 	for (size_t i = 0; i < a->count; i++)
 		drop(&a->items[i]);
 	free(a->items);
+	free(a->known);
 	free(a->foreach);
 	map_free(&a->stacks);
 	munmap(a->classes, n * sizeof(*a->classes));

@@ -55,8 +55,10 @@ struct advise {
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */
-	uint16_t *classes;    /* of each life: a bit for each class that it ever was of; 0: it does
-				 not count on this device */
+	uint16_t *classes; /* of each life: a bit for each class that it ever was of; 0: it does
+			      not count on this device */
+	uint32_t *known;   /* the lives that have classes, in order */
+	size_t known_count, known_room;
 	uint64_t *released;   /* of each life: when the latest graph let it go, 0 = never */
 	uint64_t *saved;      /* and when the latest one took it */
 	uint64_t reserved;    /* the most that the framework's cache held */
@@ -82,9 +84,9 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
-#define ADVISE_EACH(a, classes, l)                                 \
-	for (uint32_t life_ = 0; life_ < advise_lives(a); life_++) \
-		if (advise_life(a, life_, classes, &(l)))
+#define ADVISE_EACH(a, classes, l)                                   \
+	for (size_t known_ = 0; known_ < (a)->known_count; known_++) \
+		if (advise_life(a, (a)->known[known_], classes, &(l)))
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 

@@ -13,7 +13,7 @@
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
 {
 	buf[0] = 0;
-	stacks_read(s, stack, seq);
+	stacks_read_names(s, stack, seq);
 	for (size_t i = 0; i < s->count && !s->frames[i].python; i++) {
 		const char *f = s->frames[i].function, *end;
 

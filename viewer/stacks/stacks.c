@@ -72,9 +72,8 @@ static void add_python(struct stacks *s, uint64_t value)
 	f->line = gmt_pylines_line(c->python, c->first_line, c->table.s, c->table.len, lasti);
 }
 
-static void add_native(struct stacks *s, uint64_t ip, uint64_t seq)
+static void add_native(struct stacks *s, const struct symbol *sym, uint64_t ip)
 {
-	const struct symbol *sym = symbols_place(symbols_find(s->symbols, ip, seq));
 	struct frame *f = add(s);
 
 	f->function = sym->function;
@@ -97,17 +96,18 @@ static enum interpreter interpreter(const struct symbol *s)
 }
 
 /* Each call of the interpreter ran Python frames up to the one that C called. */
-static void merge(struct stacks *s, uint64_t seq)
+static void merge(struct stacks *s, uint64_t seq, bool lines)
 {
 	enum interpreter before = NOT_INTERPRETER, now;
 	size_t python = 0;
 
 	for (size_t i = 0; i < s->native_count; i++, before = now) {
+		const struct symbol *symbol = symbols_find(s->symbols, s->native[i], seq);
 		bool done = false;
 
-		now = interpreter(symbols_find(s->symbols, s->native[i], seq));
+		now = interpreter(symbol);
 		if (now == NOT_INTERPRETER)
-			add_native(s, s->native[i], seq);
+			add_native(s, lines ? symbols_place(symbol) : symbol, s->native[i]);
 		if (now == NOT_INTERPRETER || (now == TAIL_CALL && before == TAIL_CALL))
 			continue;
 		while (python < s->python_count && !done) {
@@ -122,7 +122,13 @@ static void merge(struct stacks *s, uint64_t seq)
 void stacks_read(struct stacks *s, uint32_t id, uint64_t seq)
 {
 	split(s, id);
-	merge(s, seq);
+	merge(s, seq, true);
+}
+
+void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq)
+{
+	split(s, id);
+	merge(s, seq, false);
 }
 
 void stacks_read_python(struct stacks *s, uint32_t id)

@@ -37,6 +37,8 @@ void stacks_free(struct stacks *s);
 
 /* Fills s->frames. seq: of an event with that stack, UINT64_MAX if none is at hand. */
 void stacks_read(struct stacks *s, uint32_t id, uint64_t seq);
+/* Without files and lines of native functions, for which a library's DWARF is unpacked. */
+void stacks_read_names(struct stacks *s, uint32_t id, uint64_t seq);
 /* Only the Python frames, or only the native ones without names (module and ip): cheap. */
 void stacks_read_python(struct stacks *s, uint32_t id);
 void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq);
