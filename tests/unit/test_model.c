@@ -7,8 +7,8 @@
 #include "recordings.h"
 
 #include "../../viewer/classes/classify.h"
-#include "../../viewer/answers/holders.h"
 #include "../../viewer/classes/study.h"
+#include "../../viewer/moments/room.h"
 
 #define MIB (1024 * 1024ull)
 
@@ -373,7 +373,7 @@ static void largest_hole(void **state)
 	block(GMT_BLOCK_ALLOC, 0, 0x10400, 0x200);
 	block(GMT_BLOCK_ALLOC, 0, 0x10e00, 0x100);
 	mo = at(5);
-	assert_int_equal(holders_largest_hole(mo), 0x800);
+	assert_int_equal(room_at(mo).hole, 0x800);
 	moment_free(mo);
 	model_free(&m);
 }
@@ -396,7 +396,7 @@ static void anything_goes(void **state)
 		feed(e);
 	}
 	mo = at(100000);
-	holders_largest_hole(mo);
+	(void)room_at(mo);
 	for (size_t i = 0; i < mo->count; i++)
 		class_of(&mo->blocks[i]);
 	moment_free(mo);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../moments/room.h"
 #include "account.h"
 #include "holders.h"
 
@@ -247,7 +248,8 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 						 "forward_temporaries" };
 	const struct moment *mo = &peak->moment;
 	const char *s = "residual";
-	uint64_t bytes = 0, unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
+	struct room room = room_at(mo);
+	uint64_t bytes = 0;
 	struct account_row *row;
 	char b[HUMAN_MAX];
 
@@ -260,10 +262,11 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 	    snapshot_bytes(peak, "communication"), NONE);
 	add(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"), NONE);
 	if (t->framework) {
-		row = add(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, unused, NONE);
-		if (unused)
+		row = add(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
+			  NONE);
+		if (room.cached)
 			snprintf(row->note, sizeof(row->note), "largest hole %s",
-				 human_bytes(b, holders_largest_hole(mo)));
+				 human_bytes(b, room.hole));
 	}
 	add(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }
@@ -272,10 +275,9 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
 {
 	const struct model_device *d = &t->model.devices[t->device];
-	const struct moment *mo = &oom->moment;
-	double cached = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
-	double outside = mo->free_bytes, hole = holders_largest_hole(mo);
-	double available = cached + outside, asked = d->oom_asked;
+	struct room room = room_at(&oom->moment);
+	double outside = room.free, hole = room.hole;
+	double available = room.cached + outside, asked = d->oom_asked;
 	const char *s = "out_of_memory";
 	struct account_row *row;
 
@@ -284,9 +286,9 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 		snprintf(row->note, sizeof(row->note),
 			 "enough was free, but not in one piece: see oom");
 	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
-	if (mo->total_bytes)
+	if (room.total)
 		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
-			 100 * available / mo->total_bytes);
+			 100 * available / room.total);
 	add(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole, NONE);
 	add(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
 }

@@ -30,7 +30,4 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
 /* Device memory that the framework did not ask for, by library. */
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);
 
-/* The largest piece of the framework's memory that no block lies in. */
-uint64_t holders_largest_hole(const struct moment *mo);
-
 #endif

@@ -6,6 +6,7 @@
 
 #include "../base/human.h"
 #include "../documents/columns.h"
+#include "../moments/room.h"
 #include "../recording/running.h"
 #include "parts.h"
 #include "report.h"
@@ -66,18 +67,17 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 {
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	char a[HUMAN_MAX], b[HUMAN_MAX], note[128];
-	uint64_t unused = mo->reserved > mo->bytes ? mo->reserved - mo->bytes : 0;
-	uint64_t hole = holders_largest_hole(mo);
+	struct room room = room_at(mo);
 
 	if (!mo->framework || !d->self_reported)
 		return;
 	human_bytes(b, mo->reserved);
-	if (hole)
-		snprintf(note, sizeof(note), "largest hole %s (reserved %s)", human_bytes(a, hole),
-			 b);
+	if (room.hole)
+		snprintf(note, sizeof(note), "largest hole %s (reserved %s)",
+			 human_bytes(a, room.hole), b);
 	else
 		snprintf(note, sizeof(note), "reserved %s", b);
-	emit_figure(out, FIGURE, "cached, not in use", unused, note);
+	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
 	if (d->retries) {
 		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
 		emit_line(out,

@@ -39,10 +39,10 @@ static void cause_cells(struct lake_rows *x, const struct refusal *last)
 	put_text(x->w, refusals, cause, oom_cause_name(a.cause));
 	put_text(x->w, refusals, text, a.why);
 	put_int(x->w, refusals, asked_bytes, o.asked);
-	if (o.sampled)
-		put_int(x->w, refusals, free_bytes, o.free);
-	put_int(x->w, refusals, cached_bytes, o.cached);
-	put_int(x->w, refusals, largest_hole_bytes, o.hole);
+	if (o.room.sampled)
+		put_int(x->w, refusals, free_bytes, o.room.free);
+	put_int(x->w, refusals, cached_bytes, o.room.cached);
+	put_int(x->w, refusals, largest_hole_bytes, o.room.hole);
 	if (a.count) {
 		put_text(x->w, refusals, remedy, a.remedies[0].what);
 		put_int(x->w, refusals, remedy_bytes, a.remedies[0].saves);

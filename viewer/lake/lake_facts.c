@@ -5,6 +5,7 @@
 #include "../answers/leaks.h"
 #include "../answers/parts.h"
 #include "../base/version.h"
+#include "../moments/room.h"
 #include "lake_cells.h"
 #include "lake_recording.h"
 
@@ -120,7 +121,7 @@ static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
 	put_text(x->w, ranks, peak_at, peak->instant.text);
 	put_int(x->w, ranks, peak_reserved_bytes, model_peak_reserved(d));
 	put_int(x->w, ranks, reserved_at_peak_bytes, mo->reserved);
-	put_int(x->w, ranks, largest_hole_bytes, holders_largest_hole(mo));
+	put_int(x->w, ranks, largest_hole_bytes, room_at(mo).hole);
 	put_int(x->w, ranks, used_bytes, used_on(d));
 	put_int(x->w, ranks, end_bytes, model_curve(d)->now);
 	put_int(x->w, ranks, allocs, model_allocs(d));

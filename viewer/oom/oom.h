@@ -13,6 +13,7 @@
 #include "../base/human.h"
 #include "../documents/document.h"
 #include "../moments/refusals.h"
+#include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 #include "../stacks/owner_words.h"
@@ -42,11 +43,8 @@ struct oom {
 	struct instant instant;
 	enum phase phase;
 
-	bool sampled; /* what is free on the device is known */
-	uint64_t total, free;
-	uint64_t allocated, reserved;
-	uint64_t cached;    /* reserved, and in no block */
-	uint64_t hole;	    /* the largest piece of that */
+	struct room room; /* in the cache and on the device */
+	uint64_t allocated;
 	uint64_t libraries; /* memory of this program that the framework did not ask for */
 	uint64_t context;   /* in use on the device by no known call: own context, and others */
 	uint64_t others;    /* of that, more than a context takes */

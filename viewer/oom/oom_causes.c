@@ -27,35 +27,36 @@ static bool is_share(uint64_t part, uint64_t all, unsigned of)
 /* No CUDA call was refused, though the device had room. */
 static bool is_memory_limit(const struct oom *o, char *text)
 {
-	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind || !o->sampled)
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || o->refusal.fail.kind || !o->room.sampled)
 		return false;
-	if (o->free < o->asked || !is_share(o->free, o->capacity, 20))
+	if (o->room.free < o->asked || !is_share(o->room.free, o->capacity, 20))
 		return false;
 	return oom_say(
 		text,
 		"The program set a memory limit: PyTorch refused %s without asking the device, "
 		"which had %s free. It held %s, so the limit is between that and %s "
 		"(torch.cuda.set_per_process_memory_fraction).",
-		B(o->asked), B(o->free), B(o->reserved), B(o->reserved + o->asked));
+		B(o->asked), B(o->room.free), B(o->room.reserved), B(o->room.reserved + o->asked));
 }
 
 static bool is_other_process(const struct oom *o, char *text)
 {
-	if (!is_share(o->others, o->total, 10) || o->grown > o->others)
+	if (!is_share(o->others, o->room.total, 10) || o->grown > o->others)
 		return false;
-	if (o->free + o->others < o->asked)
+	if (o->room.free + o->others < o->asked)
 		return false;
 	return oom_say(
 		text,
 		"Other processes use the device: of its %s only %s were free, and this program "
 		"held %s. At least %s belong to other processes; without them, %s would have "
 		"fitted.",
-		B(o->total), B(o->free), B(o->reserved + o->libraries), B(o->others), B(o->asked));
+		B(o->room.total), B(o->room.free), B(o->room.reserved + o->libraries), B(o->others),
+		B(o->asked));
 }
 
 static bool has_grown(const struct oom *o)
 {
-	return is_share(o->grown, o->allocated, 4) && o->grown >= o->cached;
+	return is_share(o->grown, o->allocated, 4) && o->grown >= o->room.cached;
 }
 
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
@@ -115,14 +116,14 @@ static bool is_fragmentation(const struct oom *o, char *text)
 	uint64_t needed = o->projected > state ? o->projected - state : 0;
 
 	needed = needed > o->asked ? needed : o->asked;
-	if (o->cached + o->free < needed || o->hole >= o->block ||
-	    !is_share(o->cached, o->reserved, 6))
+	if (o->room.cached + o->room.free < needed || o->room.hole >= o->block ||
+	    !is_share(o->room.cached, o->room.reserved, 6))
 		return false;
 	return oom_say(
 		text,
 		"The free memory is fragmented: the framework had %s cached, %s with what was free "
 		"on the device, but the largest hole was %s and %s were needed in one piece.",
-		B(o->cached), B(o->cached + o->free), B(o->hole), B(o->block));
+		B(o->room.cached), B(o->room.cached + o->room.free), B(o->room.hole), B(o->block));
 }
 
 /* Pieces as large as a parameter, of one line, one for each rank. */
@@ -276,7 +277,7 @@ static bool is_unknown(const struct oom *o, char *text)
 		text,
 		"No single cause shows in the recording: %s were asked for, %s were free, and "
 		"the table has what held the rest.",
-		B(o->asked), B(o->free));
+		B(o->asked), B(o->room.free));
 }
 
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {

@@ -57,8 +57,8 @@ static uint64_t first_context(const struct oom *o)
  */
 static uint64_t others_of(const struct oom *o)
 {
-	uint64_t own = within(GIB / 2, o->total / 8, GIB);
-	uint64_t libraries = within(GIB / 4, o->total / 8, GIB / 2);
+	uint64_t own = within(GIB / 2, o->room.total / 8, GIB);
+	uint64_t libraries = within(GIB / 4, o->room.total / 8, GIB / 2);
 	uint64_t first = within(0, first_context(o), o->context);
 	uint64_t since = o->context - first;
 
@@ -70,21 +70,13 @@ static uint64_t others_of(const struct oom *o)
 static void find_room(struct oom *o)
 {
 	const struct moment *mo = &o->shot.moment;
-	uint64_t taken = mo->driver + mo->context;
 
-	o->sampled = mo->total_bytes || mo->free_bytes;
-	o->total = mo->total_bytes;
-	o->free = mo->free_bytes; /* an imported snapshot tells no total */
-	if (o->total)
-		o->free = o->total > taken ? o->total - taken : 0;
+	o->room = room_at(mo);
 	o->allocated = mo->bytes;
-	o->reserved = mo->framework && mo->reserved ? mo->reserved : mo->bytes;
-	o->cached = o->reserved > o->allocated ? o->reserved - o->allocated : 0;
-	o->hole = o->cached ? holders_largest_hole(mo) : 0;
-	o->libraries = mo->driver > o->reserved ? mo->driver - o->reserved : 0;
+	o->libraries = mo->driver > o->room.reserved ? mo->driver - o->room.reserved : 0;
 	o->context = mo->context;
 	o->others = others_of(o);
-	o->capacity = o->reserved + o->free;
+	o->capacity = o->room.reserved + o->room.free;
 }
 
 /* The block that it would have been. */
@@ -281,5 +273,5 @@ uint64_t oom_missing(const struct oom *o)
 		return o->asked;
 	if (o->projected > o->shot.bytes[CATEGORY_optimizer_state])
 		return o->projected - o->shot.bytes[CATEGORY_optimizer_state];
-	return o->asked > o->free ? o->asked - o->free : o->asked;
+	return o->asked > o->room.free ? o->asked - o->room.free : o->asked;
 }

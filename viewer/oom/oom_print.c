@@ -77,8 +77,8 @@ struct row_oom oom_document(struct oom_answer *a)
 
 	return (struct row_oom){
 		.asked_bytes = o->asked,
-		.free_bytes = o->free,
-		.largest_hole = o->hole,
+		.free_bytes = o->room.free,
+		.largest_hole = o->room.hole,
 		.cause = oom_cause_name(a->cause),
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
@@ -98,10 +98,10 @@ struct row_oom oom_document(struct oom_answer *a)
 		.has_other_devices = d.count,
 		.other_devices = { MODEL_DEVICES, device_row, o },
 		.block_bytes = o->block,
-		.total_bytes = o->total,
+		.total_bytes = o->room.total,
 		.allocated_bytes = o->allocated,
-		.reserved_bytes = o->reserved,
-		.cached_bytes = o->cached,
+		.reserved_bytes = o->room.reserved,
+		.cached_bytes = o->room.cached,
 		.library_bytes = o->libraries,
 		.context_bytes = o->context,
 		.other_bytes = o->others,
@@ -168,14 +168,16 @@ static void text_room(const struct oom *o, struct emit *out)
 	} else {
 		emit_figure(out, FIGURE, "asked for", o->asked, "");
 	}
-	if (o->sampled) {
-		snprintf(note, sizeof(note), "of %s", B(o->total));
-		emit_figure(out, FIGURE, "free on the device", o->free, o->total ? note : "");
+	if (o->room.sampled) {
+		snprintf(note, sizeof(note), "of %s", B(o->room.total));
+		emit_figure(out, FIGURE, "free on the device", o->room.free,
+			    o->room.total ? note : "");
 	}
 	emit_figure(out, FIGURE, "allocated", o->allocated, "");
 	if (o->timeline->framework) {
-		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->hole));
-		emit_figure(out, FIGURE, "cached, not in use", o->cached, o->cached ? note : "");
+		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->room.hole));
+		emit_figure(out, FIGURE, "cached, not in use", o->room.cached,
+			    o->room.cached ? note : "");
 	}
 	if (o->libraries)
 		emit_figure(out, FIGURE, "other libraries", o->libraries, "");

@@ -22,13 +22,13 @@ static bool is_limited(const struct oom *o)
 
 static uint64_t raise_limit(const struct oom *o, char *what, char *how)
 {
-	if (!is_limited(o) || o->free < o->asked)
+	if (!is_limited(o) || o->room.free < o->asked)
 		return 0;
 	oom_say(what,
 		"Raise the program's own limit (set_per_process_memory_fraction) by %s or more",
 		B(o->asked));
-	oom_say(how, "%s were free on the device when PyTorch refused", B(o->free));
-	return o->free;
+	oom_say(how, "%s were free on the device when PyTorch refused", B(o->room.free));
+	return o->room.free;
 }
 
 static uint64_t free_device(const struct oom *o, char *what, char *how)
@@ -41,7 +41,7 @@ static uint64_t free_device(const struct oom *o, char *what, char *how)
 	oom_say(how,
 		"In use on the device %s; of that %s by this program, the rest less what a context "
 		"takes",
-		B(o->total - o->free), B(o->reserved + o->libraries));
+		B(o->room.total - o->room.free), B(o->room.reserved + o->libraries));
 	return o->others;
 }
 
@@ -97,14 +97,15 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 
 static uint64_t expandable(const struct oom *o, char *what, char *how)
 {
-	if (o->shot.moment.mapped_count || !o->timeline->framework || o->cached < o->reserved / 20)
+	if (o->shot.moment.mapped_count || !o->timeline->framework ||
+	    o->room.cached < o->room.reserved / 20)
 		return 0;
 	oom_say(what,
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
 		"pieces can be used together");
 	oom_say(how, "%s were reserved, %s of it allocated, the largest hole was %s",
-		B(o->reserved), B(o->allocated), B(o->hole));
-	return o->cached;
+		B(o->room.reserved), B(o->allocated), B(o->room.hole));
+	return o->room.cached;
 }
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
