@@ -54,7 +54,7 @@ void study_settle_old(struct study *st)
 		{
 			note_end(st, b);
 			if (study_is_old(st, b))
-				b->facts.rank = ++size_of(st, b->block.size)->standing;
+				b->concluded.rank = ++size_of(st, b->block.size)->standing;
 		}
 	}
 	st->settled = true;

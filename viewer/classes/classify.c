@@ -58,7 +58,7 @@ struct verdict classify(struct classifier *c, const struct block *b)
 {
 	struct history h;
 
-	model_history(c->m, b, &h);
+	study_history(c->study, b, &h);
 	return decide(c, &h);
 }
 
@@ -81,7 +81,7 @@ void classify_all(struct classifier *c, const struct block *b, char *buf, size_t
 	struct history h;
 	size_t n = 0;
 
-	model_history(c->m, b, &h);
+	study_history(c->study, b, &h);
 	for (size_t i = 0; i < RULES && n < room; i++)
 		if (i == RULES - 1 || rules[i].fits(c, &h))
 			n += snprintf(buf + n, room - n, "%s%s:%s", n ? " " : "", rules[i].name,
@@ -204,7 +204,7 @@ void verdict_reason(struct classifier *c, struct verdict v, const struct block *
 	char when[64], born[640];
 	struct history h;
 
-	model_history(c->m, b, &h);
+	study_history(c->study, b, &h);
 	time_of(c, v.rule, &h, when, sizeof(when));
 	birth(c, &h, born, sizeof(born));
 	if (snprintf(buf, room, "%s%s. It was %s.", v.rule->because, when, born) < 0)

@@ -27,7 +27,7 @@ static inline uint32_t life_stack(const struct history *h)
 /* Of the block that its thread made next, where a forward pass made this one; 0 = not known. */
 static inline uint32_t life_next_stack(const struct history *h)
 {
-	return h->facts.next_stack;
+	return h->concluded.next_stack;
 }
 
 /* Of its frames inside of modules, where a forward pass made it; 0 = not known. */
@@ -201,12 +201,12 @@ static inline bool life_backward_over(const struct history *h)
 /* What it took the place of was made by one of these. */
 static inline bool life_replaced(const struct history *h, uint32_t signs)
 {
-	return h->facts.predecessor_signs & signs;
+	return h->concluded.predecessor_signs & signs;
 }
 
 static inline uint32_t life_predecessor_stack(const struct history *h)
 {
-	return h->facts.predecessor_stack;
+	return h->concluded.predecessor_stack;
 }
 
 /* A bucket, at this moment: gradients have arrived in it. */
@@ -218,13 +218,13 @@ static inline bool life_holds_gradients(const struct history *h)
 /* Gradients were reduced into another one beside it. */
 static inline bool life_reduced_beside(const struct history *h)
 {
-	return h->facts.reduced_beside;
+	return h->concluded.reduced_beside;
 }
 
 /* 1 + its place, by address, among those of its size that were there before the recording began. */
 static inline uint32_t life_rank(const struct history *h)
 {
-	return h->facts.rank;
+	return h->concluded.rank;
 }
 
 #endif

@@ -9,8 +9,8 @@
 /* What a module or an optimizer made, or what took the place of that. */
 static uint32_t maker_signs(const struct history *b)
 {
-	if (b->facts.predecessor_stack)
-		return b->facts.predecessor_signs;
+	if (b->concluded.predecessor_stack)
+		return b->concluded.predecessor_signs;
 	if (b->stage == STAGE_OPTIMIZER)
 		return STACK_STATE;
 	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
@@ -47,9 +47,9 @@ static bool is_about(uint64_t all, uint64_t sum)
 
 static void inherit(struct history *next, const struct history *b, uint32_t signs)
 {
-	next->facts.predecessor_stack =
-		b->facts.predecessor_stack ? b->facts.predecessor_stack : b->block.stack;
-	next->facts.predecessor_signs = signs;
+	next->concluded.predecessor_stack =
+		b->concluded.predecessor_stack ? b->concluded.predecessor_stack : b->block.stack;
+	next->concluded.predecessor_signs = signs;
 }
 
 void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
@@ -63,8 +63,8 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 	}
 	st->makers[leaf] = (struct study_maker){ 0 };
 	if (b)
-		st->makers[leaf] = (struct study_maker){ b->facts.predecessor_stack
-								 ? b->facts.predecessor_stack
+		st->makers[leaf] = (struct study_maker){ b->concluded.predecessor_stack
+								 ? b->concluded.predecessor_stack
 								 : b->block.stack,
 							 maker_signs(b) & STACK_PARAM };
 }
@@ -75,10 +75,10 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 	const struct study *st = ctx;
 	const struct study_maker *maker = leaf < st->maker_count ? &st->makers[leaf] : NULL;
 
-	if (!maker || !maker->signs || b->facts.predecessor_stack || b->signs & STACK_PARAM)
+	if (!maker || !maker->signs || b->concluded.predecessor_stack || b->signs & STACK_PARAM)
 		return;
-	b->facts.predecessor_stack = maker->stack;
-	b->facts.predecessor_signs = maker->signs;
+	b->concluded.predecessor_stack = maker->stack;
+	b->concluded.predecessor_signs = maker->signs;
 }
 
 static uint32_t thread_place(struct study *st, uint32_t thread)
@@ -119,13 +119,14 @@ static void note_flat(struct study *st, struct study_thread *t, const struct his
 	t->lost++;
 	if (t->let_go.stack != e->stack)
 		t->let_go = (struct study_let_go){ .stack = e->stack };
-	t->let_go.maker = b->facts.predecessor_stack ? b->facts.predecessor_stack : b->block.stack;
+	t->let_go.maker =
+		b->concluded.predecessor_stack ? b->concluded.predecessor_stack : b->block.stack;
 	t->let_go.bytes += b->block.size;
 	t->let_go.blocks++;
 	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
 		struct history *next = made_before(st, t, back);
 
-		if (next && next->stage == STAGE_OUTSIDE && !next->facts.predecessor_stack &&
+		if (next && next->stage == STAGE_OUTSIDE && !next->concluded.predecessor_stack &&
 		    !(next->signs & STACK_PARAM) && is_about(next->block.size, t->lost_bytes))
 			inherit(next, b, STACK_PARAM);
 	}
@@ -137,8 +138,8 @@ static void note_flat_return(const struct study_let_go *l, struct history *b)
 	if (l->blocks < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
 	    !is_about(b->block.size, l->bytes))
 		return;
-	b->facts.predecessor_stack = l->maker;
-	b->facts.predecessor_signs = STACK_PARAM;
+	b->concluded.predecessor_stack = l->maker;
+	b->concluded.predecessor_signs = STACK_PARAM;
 }
 
 /* What an optimizer makes by its methods, for what it swaps in later. */
@@ -162,7 +163,7 @@ static struct history *swapped_in(struct study *st, const struct history *b)
 
 		if (s->at.device == b->block.device && study_as_large(s->size, b->block.size))
 			next = study_alive(st, &s->at);
-		if (next && next->block.seq > b->block.seq && !next->facts.predecessor_stack)
+		if (next && next->block.seq > b->block.seq && !next->concluded.predecessor_stack)
 			return next;
 	}
 	return NULL;
@@ -197,7 +198,7 @@ static void note_converted(struct study *st, struct study_thread *t, const struc
 		    e->seq - next->block.seq > NEAR)
 			break;
 		if (next->stage == STAGE_OUTSIDE && next->block.device == b->block.device &&
-		    next->block.stack != b->block.stack && !next->facts.predecessor_stack &&
+		    next->block.stack != b->block.stack && !next->concluded.predecessor_stack &&
 		    !(next->signs & (STACK_PARAM | STACK_STATE | STACK_DATA)) &&
 		    next->block.size / 2 <= b->block.size + b->block.size / 16)
 			inherit(next, b, STACK_PARAM);
@@ -232,7 +233,7 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 	}
 	next = made_before(st, t, 0);
 	if (next && next->block.seq > b->block.seq && next->block.device == b->block.device &&
-	    may_follow(b, next, e->seq) && !next->facts.predecessor_stack &&
+	    may_follow(b, next, e->seq) && !next->concluded.predecessor_stack &&
 	    !(next->signs & STACK_PARAM))
 		inherit(next, b, signs);
 	else
@@ -265,7 +266,7 @@ static void note_reduced(struct study *st, struct history *b)
 	at = reduced_by(st, b->block.stack);
 	before = study_alive(st, at);
 	if (before)
-		before->facts.reduced_beside = b->facts.reduced_beside = true;
+		before->concluded.reduced_beside = b->concluded.reduced_beside = true;
 	*at = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
 }
 
@@ -281,7 +282,7 @@ void study_predecessors_born(struct study *st, struct history *b)
 	note_flat_return(&t->let_go, b);
 	before = made_before(st, t, 0);
 	if (before && before->stage == STAGE_FORWARD)
-		before->facts.next_stack = st->m->tags ? 0 : b->block.stack;
+		before->concluded.next_stack = st->m->tags ? 0 : b->block.stack;
 	t->births[t->birth++ % STUDY_BIRTHS] =
 		(struct study_birth){ b->block.addr, b->block.seq, b->block.device };
 	t->lost_bytes = t->lost = 0;

@@ -2,6 +2,7 @@
 #include "study.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 
@@ -32,6 +33,29 @@ static void note_gradient(struct study *st, const struct history *h)
 		note_left(&st->left, h);
 }
 
+static void keep_concluded(struct study *st, const struct history *h)
+{
+	static const struct concluded none;
+
+	if (!h->block.life || !memcmp(&h->concluded, &none, sizeof(none)))
+		return;
+	while (st->concluded_of.count <= h->block.life)
+		rows_add(&st->concluded_of);
+	*(uint32_t *)rows_at(&st->concluded_of, h->block.life) =
+		rows_share(&st->concluded, st->concluded_recent, &h->concluded);
+}
+
+void study_history(const struct study *st, const struct block *b, struct history *h)
+{
+	uint32_t at = 0;
+
+	model_history(st->m, b, h);
+	if (b->life < st->concluded_of.count)
+		at = *(uint32_t *)rows_at(&st->concluded_of, b->life);
+	if (at)
+		h->concluded = *(struct concluded *)rows_at(&st->concluded, at);
+}
+
 static void born(void *ctx, struct history *h)
 {
 	study_sets_born(ctx, h);
@@ -47,6 +71,7 @@ static void died(void *ctx, const struct history *h, const struct gmt_event *e)
 	study_habits_died(ctx, h);
 	study_passes_died(ctx, h);
 	study_predecessors_died(ctx, h, e);
+	keep_concluded(ctx, h);
 }
 
 static void gradient(void *ctx, const struct history *h)
@@ -63,12 +88,18 @@ static void settled(void *ctx)
 		note_gradient(st, h);
 	}
 	study_settle_old(st);
+	for (int d = 0; d < MODEL_DEVICES; d++) {
+		LIVE_EACH(&st->m->devices[d].live, h)
+		keep_concluded(st, h);
+	}
 }
 
 static void freed(void *ctx)
 {
 	struct study *st = ctx;
 
+	rows_free(&st->concluded);
+	rows_free(&st->concluded_of);
 	map_free(&st->habits);
 	map_free(&st->sizes);
 	map_free(&st->set_ids);
@@ -102,6 +133,9 @@ void study_begin(struct model *m)
 	struct study *st = need_new(sizeof(*st));
 
 	st->m = m;
+	rows_init(&st->concluded, sizeof(struct concluded));
+	rows_init(&st->concluded_of, sizeof(uint32_t));
+	rows_add(&st->concluded);
 	m->watch = &watch;
 	m->watcher = st;
 }

@@ -113,6 +113,8 @@ struct study_left {
 
 struct study {
 	struct model *m;
+	struct row_store concluded, concluded_of; /* of a life: the number of its row, 0 = none */
+	uint32_t concluded_recent[ROWS_RECENT];
 	struct map habits; /* stack -> enum habit: what became of its blocks */
 	struct map sizes;  /* of modules' blocks and of gradients */
 	uint64_t largest_gradient;
@@ -150,6 +152,8 @@ struct study {
 /* Before the first event: m notes what classes need, and frees it in the end. */
 void study_begin(struct model *m);
 struct history *study_alive(struct study *st, const struct study_birth *at); /* NULL: it is over */
+/* All that is known of a moment's block, and what is concluded. */
+void study_history(const struct study *st, const struct block *b, struct history *h);
 
 /* habits.c */
 void study_habits_died(struct study *st, const struct history *h);

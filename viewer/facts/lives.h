@@ -3,8 +3,8 @@
  * The table of lives: a narrow row for every allocation of any layer, dead or alive, in order of
  * birth; beside it what few lives have (notes), and what many lives share: size and stack
  * (requests), what threads were doing (positions), what autograd and others said (facts). Changes
- * of a life (saved, released, over) stand in one row of bytes in order of events. No name and no
- * rule is in here; what classes/study.h concludes from other lives hangs on the row as a fact too.
+ * of a life (saved, released, over) stand in one row of bytes in order of events. No name, no rule
+ * and no guess is in here: what classes/study.h concludes from other lives stands in its own table.
  *
  * A question about a moment is a scan: born at or before it, and not dead at it.
  */
@@ -84,15 +84,11 @@ struct life_facts {
 	uint32_t save_backwards, save_steps; /* from its birth to its first saving */
 	uint32_t leaf_passes;		     /* in which it was a leaf, */
 	uint32_t arrivals;		     /* and of gradients for it */
-	uint32_t predecessor_stack,
-		predecessor_signs; /* of the module's block it took the place of */
-	uint32_t next_stack;	   /* of what its thread made next */
-	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
-	uint32_t tags;		 /* enum block_tag */
-	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
+	uint32_t tags;			     /* enum block_tag */
+	uint32_t none;
 };
 
-_Static_assert(sizeof(struct life_facts) == 80, "compared by bytes");
+_Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");
 
 struct life_note {
 	uint32_t facts;

@@ -10,6 +10,18 @@
 #include "../base/tree.h"
 #include "../facts/lives.h"
 
+/* What classes/study.h concludes of a life from others. */
+struct concluded {
+	uint32_t predecessor_stack,
+		predecessor_signs; /* of the module's block it took the place of */
+	uint32_t next_stack;	   /* of what its thread made next */
+	uint32_t rank;		 /* 1 + its place among those of its size that were always there */
+	uint32_t reduced_beside; /* gradients were reduced into another one beside it */
+	uint32_t none;
+};
+
+_Static_assert(sizeof(struct concluded) == 24, "compared by bytes");
+
 struct history {
 	struct block block;
 	struct life_facts facts;
@@ -28,6 +40,7 @@ struct history {
 	bool after_step;		       /* born after the optimizer's step */
 
 	/* What is concluded of it from others. */
+	struct concluded concluded;
 	uint32_t module_path; /* born in forward: its frames inside of modules */
 	bool backward_over;   /* without tags: the backward pass that its pass led to is over */
 	bool holds_gradients; /* a bucket: gradients have arrived in it */
