@@ -44,17 +44,21 @@ static long status_number(pid_t pid, const char *name)
 	return value;
 }
 
+#define PF_EXITING 4 /* of the kernel: the end has begun, the memory goes */
+
 /* One that has ended keeps its number until its parent asks for it. */
 bool attach_lives(pid_t pid)
 {
-	char path[64], line[512], *name;
+	char path[64], line[512], *name, state;
+	unsigned long flags;
 	bool lives = false;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	f = fopen(path, "re");
-	if (f && fgets(line, sizeof(line), f) && (name = strrchr(line, ')')) && name[1])
-		lives = name[2] != 'Z' && name[2] != 'X';
+	if (f && fgets(line, sizeof(line), f) && (name = strrchr(line, ')')) &&
+	    sscanf(name + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2)
+		lives = state != 'Z' && state != 'X' && !(flags & PF_EXITING);
 	if (f)
 		fclose(f);
 	return lives;
@@ -209,7 +213,7 @@ bool attach_start(pid_t pid, const char *source, double seconds, char why[ATTACH
 	size_t len;
 
 	if (!target_open(&t, pid, why))
-		return false;
+		return attach_lives(pid) ? false : no(why, "it has ended");
 	d = thread_data(&t, source, &len);
 	if (stop_one(&t, seconds, &s, why)) {
 		fine = make_thread(&t, &s, d, len, why);

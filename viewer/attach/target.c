@@ -146,10 +146,7 @@ bool target_open(struct target *t, pid_t pid, char why[ATTACH_WHY])
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	t->memory = open(path, O_RDWR | O_CLOEXEC);
 	if (t->memory < 0 || !look(t)) {
-		if (errno == ESRCH) /* its end had begun */
-			snprintf(why, ATTACH_WHY, "it has ended");
-		else
-			snprintf(why, ATTACH_WHY, "its memory cannot be read: %s", strerror(errno));
+		snprintf(why, ATTACH_WHY, "its memory cannot be read: %s", strerror(errno));
 		target_close(t);
 		return false;
 	}
