@@ -16,7 +16,7 @@ struct torch_release {
 
 /* Offsets that differ between releases (torch_versions.def). */
 struct torch_layout {
-	uint16_t offset, dtype, variable;
+	uint16_t head, offset, dtype, variable;
 };
 
 /* Offsets of Functions written in Python: of the object in its node, of the vector of saved tensors

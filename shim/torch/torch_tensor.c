@@ -5,13 +5,13 @@
  */
 #include "torch.h"
 
-/* The same in every release of torch_versions.def. */
+/* The same in every release of torch_versions.def; IMPL_ and STORAGE_ behind the object's head. */
 enum {
-	IMPL_STORAGE = 16,  /* TensorImpl.storage_ */
-	IMPL_AUTOGRAD = 24, /* TensorImpl.autograd_meta_ */
-	STORAGE_DATA = 16,  /* StorageImpl.data_ptr_: pointer, ... */
-	STORAGE_DEVICE = 40,
-	STORAGE_BYTES = 48,
+	IMPL_STORAGE = 0,  /* TensorImpl.storage_ */
+	IMPL_AUTOGRAD = 8, /* TensorImpl.autograd_meta_ */
+	STORAGE_DATA = 0,  /* StorageImpl.data_ptr_: pointer, ... */
+	STORAGE_DEVICE = 24,
+	STORAGE_BYTES = 32,
 	META_NAME = 8, /* AutogradMeta.name_, then grad_ */
 	STRING_OLD = 8,
 	STRING_NEW = 32,
@@ -42,24 +42,32 @@ static uint64_t bytes_before(const void *impl, const struct torch_layout *l)
 	return type < sizeof(element_bytes) ? elements * element_bytes[type] : 0;
 }
 
-bool torch_storage_memory(const void *storage, struct torch_memory *m)
+static bool memory_of_storage(const void *storage, const struct torch_layout *l,
+			      struct torch_memory *m)
 {
-	const int8_t *device = (const int8_t *)storage + STORAGE_DEVICE;
+	const int8_t *device = (const int8_t *)storage + l->head + STORAGE_DEVICE;
 
-	m->addr = word(storage, STORAGE_DATA);
-	m->size = word(storage, STORAGE_BYTES);
+	m->addr = word(storage, l->head + STORAGE_DATA);
+	m->size = word(storage, l->head + STORAGE_BYTES);
 	m->device = device[1];
 	/* a size that is a symbol is negative */
 	return device[0] == CUDA && m->addr && (int64_t)m->size > 0;
 }
 
+bool torch_storage_memory(const void *storage, struct torch_memory *m)
+{
+	const struct torch_layout *l = torch_layout();
+
+	return l && memory_of_storage(storage, l, m);
+}
+
 bool torch_memory_of(const void *impl, struct torch_memory *m)
 {
 	const struct torch_layout *l = torch_layout();
-	const void *storage = impl && l ? pointer(impl, IMPL_STORAGE) : NULL;
+	const void *storage = impl && l ? pointer(impl, l->head + IMPL_STORAGE) : NULL;
 	uint64_t before;
 
-	if (!storage || !torch_storage_memory(storage, m))
+	if (!storage || !memory_of_storage(storage, l, m))
 		return false;
 	before = bytes_before(impl, l);
 	if (before < m->size)
@@ -67,9 +75,16 @@ bool torch_memory_of(const void *impl, struct torch_memory *m)
 	return true;
 }
 
+static const void *autograd_of(const void *impl)
+{
+	const struct torch_layout *l = torch_layout();
+
+	return impl && l ? pointer(impl, l->head + IMPL_AUTOGRAD) : NULL;
+}
+
 const void *torch_grad_of(const void *impl)
 {
-	const void *meta = pointer(impl, IMPL_AUTOGRAD);
+	const void *meta = autograd_of(impl);
 
 	if (!meta)
 		return NULL;
@@ -79,7 +94,7 @@ const void *torch_grad_of(const void *impl)
 /* grad_fn_ follows grad_; the graph's nodes of a view may be made only when they are asked for. */
 bool torch_has_grad_fn(const void *impl)
 {
-	const void *meta = impl ? pointer(impl, IMPL_AUTOGRAD) : NULL;
+	const void *meta = autograd_of(impl);
 	unsigned grad = META_NAME + (torch_old_strings() ? STRING_OLD : STRING_NEW);
 
 	return meta && pointer(meta, grad + sizeof(void *));

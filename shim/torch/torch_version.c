@@ -20,12 +20,12 @@
 enum state { UNREAD = 0, READING, NOT_THERE, READ };
 
 enum {
-#define LAYOUT(name, offset, dtype, variable) LAYOUT_##name,
+#define LAYOUT(name, head, offset, dtype, variable) LAYOUT_##name,
 #include "torch_versions.def"
 };
 
 static const struct torch_layout layouts[] = {
-#define LAYOUT(name, offset, dtype, variable) { offset, dtype, variable },
+#define LAYOUT(name, head, offset, dtype, variable) { head, offset, dtype, variable },
 #include "torch_versions.def"
 };
 
@@ -63,7 +63,7 @@ void *torch_real(void **cache, const char *name)
 	return p;
 }
 
-/* The text between quotes after `key` at the start of a line. */
+/* The text between quotes after `key`, a line's end and what the next line begins with. */
 static bool quoted(const char *text, const char *key, char *out, size_t room)
 {
 	const char *at = strstr(text, key), *end, *line;
@@ -83,7 +83,7 @@ static bool quoted(const char *text, const char *key, char *out, size_t room)
 /* version.py of a Python package, build-version of the C++ distribution. */
 static bool read_version(void)
 {
-	static char path[4200], text[2048];
+	static char path[4200], text[2048] = "\n"; /* 2.1 has the version in the first line */
 	char *slash;
 	ssize_t n;
 
@@ -91,9 +91,9 @@ static bool read_version(void)
 		return false;
 	slash = strrchr(path, '/');
 	strcpy(slash, "/../version.py");
-	n = os_read_file(path, text, sizeof(text) - 1);
+	n = os_read_file(path, text + 1, sizeof(text) - 2);
 	if (n > 0) {
-		text[n] = 0;
+		text[n + 1] = 0;
 		quoted(text, "\ncuda", torch.release.cuda, sizeof(torch.release.cuda));
 		return quoted(text, "\n__version__", torch.release.version,
 			      sizeof(torch.release.version));
