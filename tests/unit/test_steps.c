@@ -114,6 +114,33 @@ static void one_after_the_other(void **state)
 	clean();
 }
 
+/* Of a step in the middle of a bounded recording a record stays and the optimizer's range; without
+ * a stack the record says that there was work, and not which. */
+static void left_out(void **state)
+{
+	(void)state;
+	begin();
+	alloc(100, LINE_1);
+	for (int i = 0; i < 9; i++) {
+		if (i % 4)
+			feed((struct gmt_event){ .kind = GMT_THINNED,
+						 .size = 40,
+						 .stream = 20,
+						 .arg0 = 2000 + (unsigned)i,
+						 .thread = 1 });
+		else
+			backward(forward(1000), 8);
+		optimize(STEP_A, 0, 0, 1);
+		optimize(STEP_A, 0, 0, 1); /* nothing between them: the same step */
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 9);
+	for (size_t i = 1; i <= 9; i++)
+		assert_int_equal(step(i)->extent.peak >= 2000, (i - 1) % 4 != 0);
+	assert_int_equal(step(4)->extent.peak, 2003);
+	clean();
+}
+
 static void inside_backward(void **state)
 {
 	(void)state;
@@ -369,16 +396,23 @@ static void by_chance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_training),  cmocka_unit_test(accumulation),
-		cmocka_unit_test(two_optimizers),  cmocka_unit_test(one_after_the_other),
-		cmocka_unit_test(inside_backward), cmocka_unit_test(optimizer_skipped),
-		cmocka_unit_test(unseen_steps),	   cmocka_unit_test(no_optimizer),
-		cmocka_unit_test(inference),	   cmocka_unit_test(validation),
-		cmocka_unit_test(taught),	   cmocka_unit_test(backward_twice),
-		cmocka_unit_test(profiled),	   cmocka_unit_test(broken_off),
-		cmocka_unit_test(by_chance),	   cmocka_unit_test(an_optimizer_of_ones_own)
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_training),
+					    cmocka_unit_test(accumulation),
+					    cmocka_unit_test(two_optimizers),
+					    cmocka_unit_test(one_after_the_other),
+					    cmocka_unit_test(left_out),
+					    cmocka_unit_test(inside_backward),
+					    cmocka_unit_test(optimizer_skipped),
+					    cmocka_unit_test(unseen_steps),
+					    cmocka_unit_test(no_optimizer),
+					    cmocka_unit_test(inference),
+					    cmocka_unit_test(validation),
+					    cmocka_unit_test(taught),
+					    cmocka_unit_test(backward_twice),
+					    cmocka_unit_test(profiled),
+					    cmocka_unit_test(broken_off),
+					    cmocka_unit_test(by_chance),
+					    cmocka_unit_test(an_optimizer_of_ones_own) };
 
 	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
 }

@@ -174,6 +174,7 @@ static void join_last(struct spans *s, const struct gmt_event *e)
 	before->extent.last_seq = back(s, 0)->extent.last_seq;
 	before->extent.last_ns = back(s, 0)->extent.last_ns;
 	before->work |= back(s, 0)->work;
+	before->left_out |= back(s, 0)->left_out;
 	before->gradients += back(s, 0)->gradients;
 	s->count--;
 }
@@ -358,6 +359,7 @@ static void note(struct spans *s, const struct gmt_event *e)
 	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC ||
 	    e->kind == GMT_THINNED)
 		span->work = true;
+	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	span->kept |= e->kind == GMT_TAG_SAVED;
 	if (span->phase == PHASE_OPTIMIZER && span->work)

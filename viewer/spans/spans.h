@@ -51,6 +51,7 @@ struct span {
 	enum phase phase;
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
 	bool work;	    /* blocks came or went in it */
+	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */
 	uint32_t gradients; /* that arrived at leaves in it */
 	uint32_t pass;	    /* forward: the number of its latest pass, */
 	bool kept;	    /* and autograd saved something of it, or went back through it */

@@ -36,7 +36,7 @@ struct walk {
 	struct stacks *stacks;
 	struct map callers;   /* stack -> its lines, see optimizers.h */
 	size_t open;	      /* first span after the last optimizer's step */
-	bool worked;	      /* forward or backward since then */
+	bool worked;	      /* forward or backward since then, or what was left out */
 	bool backward;	      /* backward since then */
 	bool closed;	      /* the next work belongs to a new step */
 	bool hooked;	      /* the optimizer was called from the backward pass */
@@ -178,6 +178,9 @@ static void by_optimizer(struct walk *w, size_t i)
 		meet_zero_grad(w, i);
 	} else if (phase == PHASE_EVALUATION && !w->worked) {
 		go_on_from(w, i + 1);
+	} else if (phase == PHASE_OTHER && w->spans->items[i].left_out) {
+		begin_work(w, i);
+		w->worked = true;
 	}
 }
 
