@@ -12,22 +12,25 @@ import toy
 
 WORKLOAD = os.path.join(toy.ROOT, "tests/programs/python_frames.py")
 VERSIONS = [(3, minor) for minor in range(9, 15)]
-ASK = "import sys; print(*sys.version_info[:2], sys.implementation.name, sys._base_executable)"
+ASK = """import sys, sysconfig
+print(*sys.version_info[:2], sys.implementation.name, sys._base_executable, "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else "-")"""
 
 
 def interpreters():
-    """One of each minor version: on PATH and pyenv's."""
+    """One of each minor version, and of each free-threaded one: named in GPUMEMTRACE_TEST_PYTHONS, on PATH, pyenv's and uv's."""
     found = {}
-    candidates = [shutil.which("python3"), os.path.join(toy.ROOT, ".venv/bin/python")]
-    candidates += [shutil.which("python3.%d" % minor) for _, minor in VERSIONS]
-    candidates += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")))
+    candidates = os.environ.get("GPUMEMTRACE_TEST_PYTHONS", "").split(":")
+    candidates += [shutil.which("python3"), os.path.join(toy.ROOT, ".venv/bin/python")]
+    candidates += [shutil.which("python3.%d%s" % (minor, t)) for _, minor in VERSIONS for t in ("", "t")]
+    for place in ("~/.pyenv/versions/3.*/bin/python", "~/.local/share/uv/python/cpython-3.*/bin/python3"):
+        candidates += sorted(glob.glob(os.path.expanduser(place)))
     for path in filter(None, candidates):
         try:
             words = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=120).stdout.split()
         except OSError:
             continue
-        if len(words) == 4 and words[2] == "cpython" and (int(words[0]), int(words[1])) in VERSIONS:
-            found.setdefault("%s.%s" % (words[0], words[1]), path)
+        if len(words) == 5 and words[2] == "cpython" and (int(words[0]), int(words[1])) in VERSIONS:
+            found.setdefault("%s.%s%s" % (words[0], words[1], words[4].strip("-")), path)
     return found
 
 

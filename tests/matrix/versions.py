@@ -3,8 +3,8 @@
 PyTorch says. Each wheel is unpacked, used once on the simulated device and removed; NVIDIA's libraries are not downloaded:
 empty ones in their place, as the simulated device answers in their names.
 
-Usage: .venv/bin/python tests/matrix/versions.py [--table FILE] [2.1 2.1:cu118 ...]
-A wheel for another CUDA than PyPI's: GPUMEMTRACE_TEST_INDEX_CU118 = an index that has it."""
+Usage: .venv/bin/python tests/matrix/versions.py [--table FILE] [2.1 2.1.2+cu118 ...]
+A wheel for another CUDA than the package index offers by itself is taken where pip's own settings name an index that has it."""
 import argparse
 import collections
 import datetime
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "build/matrix"
 MINORS = range(1, 16)
-OTHER_CUDA = ["2.1:cu118", "2.7:cu118"]
+OTHER_CUDA = ["2.1.2+cu118", "2.7.1+cu118"]
 NEEDS = ["numpy<2", "typing_extensions", "filelock", "sympy", "networkx", "jinja2", "fsspec", "setuptools"]
 LAYOUTS = (ROOT / "shim/torch/torch_versions.def").read_text()
 
@@ -34,10 +34,12 @@ HOOKS = {
 }
 
 
-def pip(target, *packages, index=None):
+def pip(target, *packages):
+    """None, or why they could not be had."""
     command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", target, "--no-deps", *packages]
-    done = subprocess.run(command + (["--index-url", index] if index else []), capture_output=True, text=True)
-    return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = (done.stderr.strip().splitlines() or ["?"])[-1]
+    return None if done.returncode == 0 else "no such wheel in the package index" if "No matching distribution" in said else said
 
 
 def common():
@@ -138,14 +140,10 @@ def judge(events, report, truth):
 
 
 def row(version):
-    minor, _, cuda = version.partition(":")
-    folder = HERE / version.replace(":", "-")
-    index = os.environ.get(f"GPUMEMTRACE_TEST_INDEX_{cuda.upper()}") if cuda else None
-    if cuda and not index:
-        return {"trouble": "not to be had from PyPI"}
+    folder = HERE / version
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        trouble = pip(folder, f"torch=={minor}.*", index=index)
+        trouble = pip(folder, f"torch=={version}" + ("" if "+" in version else ".*"))
         if trouble:
             return {"trouble": trouble}
         lib = folder / "torch/lib"
@@ -177,8 +175,8 @@ def table(rows):
     out = ["| PyTorch | CUDA | " + " | ".join(COLUMNS.values()) + " |", "|" + "---|" * (len(COLUMNS) + 2)]
     for version, said in rows.items():
         if "trouble" in said:
-            minor, _, cuda = version.partition(":")
-            out.append(f"| {minor} | {cuda.replace('cu118', '11.8')} | {said['trouble']} |" + " |" * (len(COLUMNS) - 1))
+            number, _, cuda = version.partition("+")
+            out.append(f"| {number} | {cuda.replace('cu118', '11.8')} | {said['trouble']} |" + " |" * (len(COLUMNS) - 1))
         else:
             out.append(f"| {said['version'].split('+')[0]} | {said['cuda']} | " + " | ".join(cell(said, c) for c in COLUMNS) + " |")
     return "\n".join(out)
