@@ -4,7 +4,7 @@
  * (the variable BASE does the same), --rest MS between two blocks. --ask: a block is a hundredth of
  * what is free. --fail N: ends with that exit code; --odd N: with 4, if --mib is no multiple of it.
  * --then WHAT comes after the first block: lock, naps, sleep or listen, for ever; work: is given to
- * the device for ever; prepare: 25 s of the processor's time.
+ * the device for ever; prepare: 25 s of the processor's time; grow: takes 1 MiB more again and again.
  * Refused memory is exit code 1. A line is added to the file STARTS at each start.
  */
 #include <pthread.h>
@@ -92,13 +92,22 @@ static void prepare(void)
 		;
 }
 
+static void grow(void)
+{
+	for (;;) {
+		take(1 << 20);
+		usleep(50000);
+	}
+}
+
 static void go_on(const char *how)
 {
 	static const struct {
 		const char *name;
 		void (*act)(void);
 	} acts[] = { { "lock", lock },	  { "naps", nap },  { "sleep", rest_long },
-		     { "listen", await }, { "work", work }, { "prepare", prepare } };
+		     { "listen", await }, { "work", work }, { "prepare", prepare },
+		     { "grow", grow } };
 
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (!strcmp(acts[i].name, how))

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "now.h"
@@ -64,18 +65,38 @@ void say_note(const char *format, ...)
 	va_end(args);
 }
 
-void say_progress(const char *what, uint64_t done, uint64_t all)
+/* Whether a line is due now. */
+static bool progress_due(void)
 {
 	static double begin, last;
 	double t = now_seconds();
 
 	if (begin == 0)
 		begin = last = t;
-	if (progress_off || t - begin < 2 || t - last < 0.2 || !all || !isatty(STDERR_FILENO))
-		return;
+	if (progress_off || t - begin < 2 || t - last < 0.2 || !isatty(STDERR_FILENO))
+		return false;
 	last = t;
-	progress_shown = true;
+	return progress_shown = true;
+}
+
+void say_progress(const char *what, uint64_t done, uint64_t all)
+{
+	if (!all || !progress_due())
+		return;
 	fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * done / all);
+	fflush(stderr);
+}
+
+void say_doing(const char *text)
+{
+	struct winsize size;
+	int columns = 80;
+
+	if (!progress_due())
+		return;
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1)
+		columns = size.ws_col;
+	fprintf(stderr, "\r\033[K%.*s", columns - 1, text);
 	fflush(stderr);
 }
 

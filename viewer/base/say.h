@@ -25,6 +25,7 @@ void say_before(void (*f)(void)); /* asked before each line, or NULL */
 
 /* A progress line, on a terminal only and only after two seconds; say_progress_end wipes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);
+void say_doing(const char *text); /* the same, in words */
 void say_progress_end(void);
 void say_progress_off(void); /* for a command that owns the screen */
 

@@ -23,6 +23,7 @@ static int run_once(const struct advise_runs *r, struct search *s, struct trial 
 
 	s->plan.command = r->command;
 	s->plan.steps = r->steps;
+	s->plan.seconds = TRIAL_SECONDS;
 	if (!rc)
 		rc = folder_make(s->plan.folder, "advise", &s->temporary);
 	if (rc)

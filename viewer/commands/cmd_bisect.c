@@ -60,6 +60,7 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 		return rc;
 	b.card = cards[0];
 	b.plan.steps = o->steps;
+	b.plan.seconds = TRIAL_SECONDS;
 	b.plan.command = run_program_python(o->command);
 	b.self = words_of(o, card);
 	if (o->output)

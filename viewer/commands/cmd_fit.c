@@ -13,6 +13,8 @@ int check_fit(struct fit_options *o)
 {
 	if (o->steps < 1 || o->steps > 100000)
 		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
+	if (o->max_time < 0 || o->max_time > 100000000)
+		return say_error(EXIT_USAGE, "--max-time takes seconds, or 0 for no limit");
 	if (o->jobs < 0 || o->jobs > 64)
 		return say_error(EXIT_USAGE, "--jobs takes 1 to 64");
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
@@ -55,6 +57,7 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	if (!rc) {
 		s.plan.command = command;
 		s.plan.steps = o->steps;
+		s.plan.seconds = o->max_time;
 		s.plan.pages = o->output;
 		if (o->output)
 			snprintf(s.plan.folder, sizeof(s.plan.folder), "%s", o->output);

@@ -31,10 +31,12 @@ static int check(const struct search *s)
 		if (!s->cells[i].failed)
 			return 0;
 	vary_words(&s->plan.varied, &t->setting, setting, sizeof(setting));
-	return say_error(EXIT_UNREADABLE,
-			 "the program failed on %s%s%s, and memory was not the reason: %s",
-			 t->card->name, setting[0] ? ", " : "", setting,
-			 trial_failure(t, words, sizeof(words)));
+	return say_error(
+		EXIT_UNREADABLE,
+		t->limit ? "no answer on %s%s%s: %s"
+			 : "the program failed on %s%s%s, and memory was not the reason: %s",
+		t->card->name, setting[0] ? ", " : "", setting,
+		trial_failure(t, words, sizeof(words)));
 }
 
 int search_perform(struct search *s)

@@ -13,10 +13,11 @@
 void search_document(struct search *s, struct emit *out, const char *key)
 {
 	struct search_rows cards = { .search = s }, largest = { .search = s },
-			   lines = { .search = s };
+			   lines = { .search = s }, unused = { .search = s };
 	const struct row_fit row = { .cards = search_rows_cards(&cards),
 				     .largest = search_rows_largest(&largest),
 				     .lines = search_rows_lines(&lines),
+				     .unused = search_rows_unused(&unused),
 				     .runs = s->ran,
 				     .runs_kept = s->kept };
 
@@ -133,6 +134,8 @@ static void idle(struct emit *out, const struct cell *c)
 
 	if (trial_string(c->trial, "idle", text, sizeof(text))[0])
 		emit_sentence(out, "  ", "%s", text);
+	if (trial_string(c->trial, "late", text, sizeof(text))[0])
+		emit_sentence(out, "  ", "%s", text);
 }
 
 static void remedies(struct emit *out, const struct rows_fit_remedy *all)
@@ -159,8 +162,8 @@ static void reason(struct search *s, struct emit *out, size_t i)
 	with = row.setting[0] ? " with " : "";
 	emit_line(out, "%s", "");
 	if (s->cells[i].failed)
-		emit_sentence(out, "  ", "%s%s%s: the program failed, %.3000s", row.card, with,
-			      row.setting, row.error);
+		emit_sentence(out, "  ", "%s%s%s: %s%.3000s", row.card, with, row.setting,
+			      s->cells[i].trial->limit ? "" : "the program failed, ", row.error);
 	else
 		emit_sentence(out, "  ", "%s%s%s does not fit: %s: %s", row.card, with, row.setting,
 			      row.cause, row.text);
@@ -211,40 +214,15 @@ static void largest(struct search *s, struct emit *out)
 	search_rows_free(&r);
 }
 
-static bool same_figures(const struct trial *a, const struct trial *b)
+static void without_effect(struct search *s, struct emit *out)
 {
-	return a->peak == b->peak && a->reserved == b->reserved;
-}
+	struct search_rows r = { .search = s };
+	struct rows_fit_unused all = search_rows_unused(&r);
+	struct row_fit_unused row;
 
-/* Does the program need the same with all values of this name, whatever the others are? */
-static bool changes_nothing(const struct search *s, size_t at)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < s->cell_count; i++)
-		for (size_t k = 0; k < i; k++) {
-			const struct cell *a = &s->cells[i], *b = &s->cells[k];
-			struct setting x = a->setting;
-
-			x.values[at] = b->setting.values[at];
-			if (a->card != b->card || !vary_same(&s->plan.varied, &x, &b->setting))
-				continue;
-			if (!a->fits || !b->fits || !same_figures(a->trial, b->trial))
-				return false;
-			any = true;
-		}
-	return any;
-}
-
-static void without_effect(const struct search *s, struct emit *out)
-{
-	for (size_t i = 0; i < s->plan.varied.count; i++)
-		if (changes_nothing(s, i))
-			emit_sentence(
-				out, "  ",
-				"With all values of %s the peak is the same to the byte: does "
-				"the program use it?",
-				s->plan.varied.items[i].name);
+	for (size_t i = 0; i < all.count; i++)
+		if (all.fill(all.ctx, i, &row))
+			emit_sentence(out, "  ", "%s", row.text);
 }
 
 static void runs(const struct search *s, struct emit *out)

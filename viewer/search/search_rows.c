@@ -148,7 +148,7 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 		.has_rising_bytes = t->rising && c->fits,
 		.rising_bytes = t->rising,
 		.setting = r->setting,
-		.verdict = c->failed ? "failed"
+		.verdict = c->failed ? (t->limit ? "late" : "failed")
 			   : c->fits ? "yes"
 				     : "no",
 		.how = how(r),
@@ -158,6 +158,8 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 	of_ranks(r, row);
 	row->idle = trial_string(t, "idle", r->idle, sizeof(r->idle));
 	row->has_idle = row->idle[0] && c->fits;
+	row->late = trial_string(t, "late", r->late, sizeof(r->late));
+	row->has_late = row->late[0] && c->fits;
 	if (!c->fits)
 		why_not(r, row);
 	return true;
@@ -215,4 +217,58 @@ static bool line_row(void *ctx, size_t i, struct row_fit_line *row)
 struct rows_fit_line search_rows_lines(struct search_rows *r)
 {
 	return (struct rows_fit_line){ r->search->line_count, line_row, r };
+}
+
+/* ---- names without effect ---- */
+
+static bool same_figures(const struct trial *a, const struct trial *b)
+{
+	return a->peak == b->peak && a->reserved == b->reserved;
+}
+
+/* Does the program need the same with all values of this name, whatever the others are? */
+static bool changes_nothing(const struct search *s, size_t at)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->cell_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct cell *a = &s->cells[i], *b = &s->cells[k];
+			struct setting x = a->setting;
+
+			x.values[at] = b->setting.values[at];
+			if (a->card != b->card || !vary_same(&s->plan.varied, &x, &b->setting))
+				continue;
+			if (!a->fits || !b->fits || !same_figures(a->trial, b->trial))
+				return false;
+			any = true;
+		}
+	return any;
+}
+
+static bool unused_row(void *ctx, size_t i, struct row_fit_unused *row)
+{
+	struct search_rows *r = ctx;
+	const struct varied *v = &r->search->plan.varied;
+
+	for (size_t k = 0; k < v->count; k++) {
+		if (!changes_nothing(r->search, k) || i--)
+			continue;
+		snprintf(r->text, sizeof(r->text),
+			 "With all values of %s the peak is the same to the byte: does the "
+			 "program use it?",
+			 v->items[k].name);
+		*row = (struct row_fit_unused){ v->items[k].name, r->text };
+		return true;
+	}
+	return false;
+}
+
+struct rows_fit_unused search_rows_unused(struct search_rows *r)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < r->search->plan.varied.count; k++)
+		n += changes_nothing(r->search, k);
+	return (struct rows_fit_unused){ n, unused_row, r };
 }

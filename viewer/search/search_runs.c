@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../base/need.h"
@@ -19,6 +21,7 @@
 #define AT_ONCE	    64
 #define NEEDS	    (2ull << 30) /* bytes of the machine's memory for a run, before one is known */
 #define INTERRUPTED 130
+#define REST_MS	    20
 
 static volatile sig_atomic_t interrupted;
 
@@ -82,10 +85,13 @@ static bool may_start(const struct search *s, size_t running)
 	return available() > needs;
 }
 
-static pid_t start(struct search *s, const struct trial *t)
+static pid_t start(struct search *s, struct trial *t)
 {
 	pid_t pid;
+	char *page =
+		mmap(NULL, TRIAL_DOING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+	t->doing = page == MAP_FAILED ? NULL : page;
 	s->plan.threads = most_at_once(s) > 1 ? 1 : 0;
 	fflush(NULL);
 	pid = fork();
@@ -100,18 +106,37 @@ static int finish(struct search *s, struct trial *t)
 
 	t->fresh = true;
 	s->ran++;
+	if (t->doing)
+		munmap(t->doing, TRIAL_DOING);
+	t->doing = NULL;
 	if (trial_read(t, &s->plan))
 		return 0;
 	trial_path(t, &s->plan, ".json", path);
 	return say_error(EXIT_UNREADABLE, "%s could not be written: is there room left?", path);
 }
 
-/* Waits for one of them; its place in *at. One that was ended from outside leaves no result: that
- * is an interrupt too (a signal to all of a group reaches the runs first). */
-static bool wait_for_one(pid_t *pids, size_t running, size_t *at)
+/* Shown while they run: how many are done, and what the one that runs longest waits for. */
+static void say_running(struct trial *const *which, size_t running, size_t done, size_t count)
 {
+	char text[TRIAL_DOING + 64];
+
+	if (!running)
+		return;
+	snprintf(text, sizeof(text), "runs %zu of %zu, %zu running; %s", done, count, running,
+		 which[0]->doing ? which[0]->doing : "");
+	say_doing(text);
+}
+
+/* Looks whether one of them has ended; its place in *at. One that was ended from outside leaves no
+ * result: that is an interrupt too (a signal to all of a group reaches the runs first). */
+static bool one_has_ended(const pid_t *pids, size_t running, size_t *at)
+{
+	const struct timespec rest = { .tv_nsec = REST_MS * 1000000L };
 	int status = 0;
-	pid_t pid = wait(&status);
+	pid_t pid = waitpid(-1, &status, WNOHANG);
+
+	if (!pid)
+		nanosleep(&rest, NULL);
 
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM)
 		interrupted = 1;
@@ -149,18 +174,26 @@ static int run_list(struct search *s, struct trial **list, size_t count)
 						 strerror(errno));
 			running++;
 		}
-		say_progress("runs", done, count);
-		if (!wait_for_one(pids, running, &at))
+		say_running(which, running, done, count);
+		if (!one_has_ended(pids, running, &at))
 			continue;
 		if (!interrupted)
 			rc = finish(s, which[at]);
-		which[at] = which[--running];
-		pids[at] = pids[running];
-		say_progress("runs", ++done, count);
+		running--;
+		memmove(which + at, which + at + 1, (running - at) * sizeof(*which));
+		memmove(pids + at, pids + at + 1, (running - at) * sizeof(*pids));
+		done++;
 	}
 	if (interrupted || rc)
 		rc = end_all(pids, running) && rc ? rc : INTERRUPTED;
 	return rc;
+}
+
+/* One that failed is run again: what it lacked may be there now. So is one whose time was up, with
+ * more time. */
+static bool is_an_answer(const struct search *s, const struct trial *t)
+{
+	return t->verdict != ENDING_FAILED && (!t->limit || (uint64_t)s->plan.seconds <= t->limit);
 }
 
 int search_run(struct search *s, struct trial **list, size_t count)
@@ -177,8 +210,7 @@ int search_run(struct search *s, struct trial **list, size_t count)
 			again = due[k] == list[i];
 		if (again)
 			continue;
-		/* One that failed is run again: what it lacked may be there now. */
-		if (trial_read(list[i], &s->plan) && list[i]->verdict != ENDING_FAILED)
+		if (trial_read(list[i], &s->plan) && is_an_answer(s, list[i]))
 			s->kept++;
 		else
 			due[n++] = list[i];

@@ -261,6 +261,8 @@ static void follow(struct group *g, const struct trial *t, const struct plan *p,
 			uint64_t before = now_ms();
 
 			says = trial_watch_look(&watch, how);
+			if (t->doing)
+				trial_watch_doing(&watch, t->doing, TRIAL_DOING);
 			wait = 4 * (now_ms() - before);
 			next = now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
 		}

@@ -30,6 +30,7 @@ struct plan {
 	char folder[PATH_MAX];
 	bool pages;	    /* each run gets its page */
 	long steps;	    /* to go on after the first */
+	long seconds;	    /* that a run may take, at most */
 	struct world world; /* its size 0: as the command starts its ranks */
 	unsigned threads;   /* for each run, where the program is not told otherwise */
 };
@@ -50,16 +51,22 @@ struct trial {
 	uint64_t refusals, resident; /* resident: bytes of the machine's memory */
 	uint64_t rising; /* bytes that the peak of the last step lay above the one before */
 	uint64_t steps;
+	uint64_t limit; /* of the seconds that it was given, if they were up: else 0 */
 	uint64_t nccl, nccl_least, nccl_most; /* of device, and how little and how much it may be */
 	uint64_t code;			      /* exit code */
 	bool fresh;			      /* it was run now, not taken from the folder */
-	char *text;			      /* of NAME.json */
+	char *doing; /* TRIAL_DOING bytes that both processes see, or NULL: what it waits for */
+	char *text;  /* of NAME.json */
 	struct json document;
 };
 
 void trial_init(struct trial *t, const struct plan *p, const struct card *card,
 		const struct setting *setting);
 void trial_free(struct trial *t);
+
+/* Seconds for a run where nothing else was asked for. */
+#define TRIAL_SECONDS 3600
+#define TRIAL_DOING   256
 
 /* Of an earlier search; false: there is none, or of another command. */
 bool trial_read(struct trial *t, const struct plan *p);
@@ -95,6 +102,8 @@ struct trial_end {
 	bool settled;
 	char hangs[512]; /* empty: it does not; idle: it has settled, and does nothing more */
 	char idle[512];
+	char late[512]; /* empty: there was time enough */
+	bool partly;	/* then: a whole step was seen, which the figures are of */
 	uint64_t resident;
 };
 int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end);

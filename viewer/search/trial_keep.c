@@ -106,6 +106,7 @@ static const struct {
 } figures[] = {
 	{ "exit_code", offsetof(struct trial, code) },
 	{ "steps", offsetof(struct trial, steps) },
+	{ "limit_seconds", offsetof(struct trial, limit) },
 	{ "peak_bytes", offsetof(struct trial, peak) },
 	{ "peak_reserved_bytes", offsetof(struct trial, reserved) },
 	{ "device_bytes", offsetof(struct trial, device) },
@@ -161,6 +162,9 @@ bool trial_read(struct trial *t, const struct plan *p)
 const char *trial_failure(const struct trial *t, char *buf, size_t room)
 {
 	char hangs[512], words[2048];
+
+	if (trial_string(t, "late", buf, room)[0])
+		return buf;
 
 	trial_string(t, "last_words", words, sizeof(words));
 	if (trial_string(t, "hangs", hangs, sizeof(hangs))[0]) {

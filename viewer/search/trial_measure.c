@@ -204,9 +204,9 @@ static void last_words(const struct trial *t, const struct plan *p, char *words,
 static const char *judge(const struct measured *m, const struct trial_end *end,
 			 const struct usage *u)
 {
-	if (end->hangs[0])
+	if (end->hangs[0] || (end->late[0] && !end->partly))
 		return "failed";
-	if (end->settled)
+	if (end->settled || end->late[0])
 		return m->found ? "fits" : "failed";
 	if (m->came.refusals && (end->code || !m->went_on))
 		return "refused";
@@ -233,6 +233,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	came->nccl_most = u.nccl[2];
 	came->code = (uint64_t)end->code;
 	came->resident = end->resident;
+	came->limit = end->late[0] ? (uint64_t)p->seconds : 0;
 	emit_text(out, "fingerprint", t->fingerprint);
 	emit_text(out, "card", t->card->name);
 	emit_text(out, "verdict", judge(m, end, &u));
@@ -244,6 +245,8 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 		emit_text(out, "hangs", end->hangs);
 	if (end->idle[0])
 		emit_text(out, "idle", end->idle);
+	if (end->late[0])
+		emit_text(out, "late", end->late);
 	if (m->found)
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
 }

@@ -167,6 +167,73 @@ static size_t most_steps(const struct trial_watch *w)
 	return most;
 }
 
+/* The fewest of those that train. */
+static size_t fewest_steps(const struct trial_watch *w, size_t *training)
+{
+	size_t fewest = 0, n;
+	bool rises;
+
+	*training = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct steps *s = &w->items[i].follow.timeline.steps;
+
+		if (!w->items[i].follow.open || !has_steps(s))
+			continue;
+		n = ended_steps(s, &rises);
+		fewest = *training ? (n < fewest ? n : fewest) : n;
+		++*training;
+	}
+	return fewest;
+}
+
+/* "no training step has ended", without an end. */
+static void waits_for(const struct trial_watch *w, char *text, size_t room)
+{
+	size_t training, n = fewest_steps(w, &training), wanted = (size_t)w->plan->steps + 1;
+	long ranks = world_runs(&w->plan->world);
+	bool quiet = false;
+
+	for (size_t i = 0; i < w->count; i++)
+		quiet |= w->items[i].follow.open && w->items[i].since_ms;
+	if (!w->count)
+		snprintf(text, room, "nothing was recorded on the device");
+	else if (training && (long)training < ranks)
+		snprintf(text, room, "%zu of %ld ranks have begun to train", training, ranks);
+	else if (training && n < wanted)
+		snprintf(text, room, "%zu of %zu training steps have ended", n, wanted);
+	else if (training)
+		snprintf(text, room, "each step raised the peak, %zu have ended", n);
+	else
+		snprintf(text, room, "no training step has ended%s",
+			 quiet ? ", and the peak has not been the same for long enough" : "");
+}
+
+void trial_watch_doing(const struct trial_watch *w, char *text, size_t room)
+{
+	char what[200];
+
+	waits_for(w, what, sizeof(what));
+	snprintf(text, room, "%s, %" PRIu64 " s: %s", w->trial->card->name,
+		 (now_ms() - w->start_ms) / 1000, what);
+}
+
+/* Its time is up. After a whole step behind the first the figures are those of a step. */
+static enum watch_says is_late(const struct trial_watch *w, struct trial_end *why)
+{
+	size_t training, n = fewest_steps(w, &training);
+	char what[200];
+
+	waits_for(w, what, sizeof(what));
+	why->partly = n > 1 && (long)training >= world_runs(&w->plan->world);
+	snprintf(why->late, sizeof(why->late),
+		 why->partly ? "After %ld s (--max-time) it was ended before its peak had settled: "
+			       "%s. The figures are a lower bound."
+			     : "after %ld s (--max-time) its peak had not settled: %s; give it "
+			       "more time, or less work in a step.",
+		 w->plan->seconds, what);
+	return WATCH_LATE;
+}
+
 static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why, bool trains)
 {
 	const struct activity *a = &w->activity;
@@ -208,6 +275,8 @@ enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why)
 	settled = has_settled(w, &trains);
 	if (settled && trains)
 		return WATCH_SETTLED;
+	if (w->plan->seconds && now_ms() - w->start_ms >= (uint64_t)w->plan->seconds * 1000)
+		return is_late(w, why);
 	if (a->look_ms - a->moved_ms >= QUIET)
 		return is_still(w, why, trains);
 	if (a->look_ms - a->worked_ms >= BUSY) {

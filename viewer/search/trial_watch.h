@@ -24,12 +24,15 @@ struct trial_watch {
 	char usage[PATH_MAX];
 };
 
-enum watch_says { WATCH_GOES_ON, WATCH_SETTLED, WATCH_HANGS };
+enum watch_says { WATCH_GOES_ON, WATCH_SETTLED, WATCH_HANGS, WATCH_LATE };
 
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
 		       pid_t group);
-/* Of a program that hangs, and of one that has settled and does nothing, it says why. */
+/* Of a program that hangs, of one that has settled and does nothing, and of one whose time is up,
+ * it says why. */
 enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why);
+/* For how long it has run, and what is waited for. */
+void trial_watch_doing(const struct trial_watch *w, char *text, size_t room);
 void trial_watch_end(struct trial_watch *w);
 
 #endif
