@@ -29,7 +29,7 @@ void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int
 {
 	if (group.depth && group.sends < PENDING)
 		group.sent[group.sends++] =
-			(struct transfer){ comm, (char *)from, bytes, peer, { 0, 0 } };
+			(struct transfer){ comm, (char *)from, bytes, peer, { 0, 0, 0 } };
 }
 
 static void fill(const struct transfer *to)

@@ -5,7 +5,9 @@
  * there: as all run the same program, the root of their own group sent at that place what the root
  * of this group would have, and the stage before this one what the nearest stage that runs has.
  * So lengths and shapes that decide sizes come through. Only what is no larger than MOST is waited
- * for, and of that the bytes that are known travel. Any thread.
+ * for, and of that the bytes that are known travel. A rank that runs may be of the same stage as
+ * this one, and so receive where it would have to send: then what it received is what this one
+ * receives. Any thread.
  *
  * The file: the processes, then one message behind the other.
  */
@@ -28,6 +30,7 @@
 #define RANKS	  8
 #define PAUSE_MS  2
 #define SILENT_MS 20000 /* in which no rank sent anything: then none will */
+#define TWIN_MS	  5000	/* after which a rank that has received does not send it on */
 
 enum { PASSED = 1, SENT, SENT_UNKNOWN };
 
@@ -147,7 +150,7 @@ struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes)
 	uint64_t h = mix(mix(mix(1, c->ranks), c->nth), bytes);
 
 	return (struct nccl_topic){ mix(h, __atomic_fetch_add(&c->broadcasts, 1, __ATOMIC_RELAXED)),
-				    -1 };
+				    -1, 0 };
 }
 
 /* Of each size and direction, how many this rank has sent and received. */
@@ -178,11 +181,12 @@ struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes
 	int from = send ? c->rank : peer, to = send ? peer : c->rank;
 	int ahead = (to - from + c->ranks) % c->ranks;
 	bool forward = c->ranks == 2 ? to > from : ahead <= c->ranks / 2;
-	struct nccl_topic t = { 0, -1 };
+	struct nccl_topic t = { 0, -1, 0 };
 
 	if (!nccl_world_is_open() || bytes > MOST || from == to)
 		return t;
 	t.key = mix(mix(mix(2, forward), bytes), next_of(forward, bytes, send));
+	t.taken = mix(t.key, 5);
 	if (!send)
 		t.from = ranks[(own + (forward ? rank_count - 1 : 1)) % rank_count];
 	return t;
@@ -192,7 +196,7 @@ struct nccl_topic nccl_topic_split(struct nccl_comm *c)
 {
 	uint64_t n = __atomic_fetch_add(&c->splits, 1, __ATOMIC_RELAXED);
 
-	return (struct nccl_topic){ mix(mix(mix(3, c->ranks), c->nth), n), c->ranks - 1 };
+	return (struct nccl_topic){ mix(mix(mix(3, c->ranks), c->nth), n), c->ranks - 1, 0 };
 }
 
 /* ---- hearing ---- */
@@ -238,9 +242,30 @@ static bool somebody_may(struct nccl_topic topic, unsigned passed)
 	return false;
 }
 
+/* What the rank that is heard has received itself, once it is clear that it does not send. */
+static const struct sent *look_taken(struct nccl_topic topic, uint64_t *since)
+{
+	static unsigned twins; /* bits of ranks of which that was clear before */
+	const struct sent *t;
+	unsigned passed, bit = 0;
+
+	if (!topic.taken)
+		return NULL;
+	t = look((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
+	for (int i = 0; i < rank_count; i++)
+		bit |= ranks[i] == topic.from ? 1u << i : 0;
+	if (t && !*since)
+		*since = now_ms();
+	if (!t ||
+	    (!(__atomic_load_n(&twins, __ATOMIC_RELAXED) & bit) && now_ms() - *since < TWIN_MS))
+		return NULL;
+	__atomic_fetch_or(&twins, bit, __ATOMIC_RELAXED);
+	return t;
+}
+
 bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 {
-	uint64_t since = now_ms(), used = 0;
+	uint64_t since = now_ms(), used = 0, taken = 0;
 	const struct sent *t;
 	unsigned passed;
 
@@ -250,6 +275,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 		bool may;
 
 		t = look(topic, &passed);
+		t = t ? t : look_taken(topic, &taken);
 		may = !t && somebody_may(topic, passed);
 		if (t || !may)
 			break;
@@ -267,5 +293,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 		contents_store(to, t->data, t->data + bytes, bytes);
 	else
 		memcpy(to, t->data, bytes);
+	if (topic.taken) /* others of the same stage may have to hear it from this rank */
+		tell(SENT, topic.taken, to, bytes);
 	return true;
 }

@@ -13,8 +13,9 @@ struct nccl_comm;
 
 /* What is sent where: equal in all ranks that run the same program. */
 struct nccl_topic {
-	uint64_t key; /* 0: nobody else can know it */
-	int from;     /* the rank that is heard; -1: whichever sends it */
+	uint64_t key;	/* 0: nobody else can know it */
+	int from;	/* the rank that is heard; -1: whichever sends it */
+	uint64_t taken; /* of what that rank receives of this kind; 0: it is not asked for */
 };
 
 /* The next broadcast of a communicator; the next message of that size to or from a peer. */

@@ -147,5 +147,141 @@ def gan():
         og.step()
 
 
+@case("idle_weights")
+def trl_like_reference():
+    """The loss of DPO as trl computes it: the policy beside a frozen copy of it."""
+    import copy
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(num_hidden_layers=8, hidden_size=1024, intermediate_size=2048, num_attention_heads=8, num_key_value_heads=8, vocab_size=4096)
+    model = LlamaForCausalLM(config).cuda()
+    reference = copy.deepcopy(model).eval().requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+
+    def log_probabilities(of, t):
+        return of(t).logits[:, :-1].log_softmax(-1).gather(-1, t[:, 1:, None]).sum((1, 2))
+
+    for _ in range(3):
+        t = tokens(2, 32, 4096)
+        with torch.no_grad():
+            wanted = log_probabilities(reference, t)
+        if AFTER:
+            reference.cpu()
+        ours = log_probabilities(model, t) - wanted
+        loss = -nn.functional.logsigmoid(0.1 * (ours[0] - ours[1]))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if AFTER:
+            reference.cuda()
+
+
+@case("idle_weights")
+def diffusers_average():
+    from diffusers import UNet2DModel
+    from diffusers.training_utils import EMAModel
+    model = UNet2DModel(sample_size=32, block_out_channels=(128, 256, 256, 512)).cuda()
+    average = EMAModel(model.parameters())
+    average.to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for _ in range(3):
+        x = torch.randn(2, 3, 32, 32, device="cuda")
+        loss = model(x, torch.randint(1000, (2,), device="cuda")).sample.square().mean()
+        if AFTER:
+            average.to("cpu")
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if AFTER:
+            average.to("cuda")
+        average.step(model.parameters())
+
+
+@case("idle_gradients")
+def accelerate_evaluates():
+    """The gradients are set to None at the beginning of a step, and an evaluation comes before."""
+    from accelerate import Accelerator
+    from transformers import BertConfig, BertForSequenceClassification
+    accelerator = Accelerator()
+    model = BertForSequenceClassification(BertConfig(num_hidden_layers=12, hidden_size=768, num_attention_heads=12, vocab_size=8192))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer = accelerator.prepare(model, optimizer)
+    for _ in range(2):
+        model.train()
+        for _ in range(3):
+            optimizer.zero_grad()
+            t = tokens(2, 32, 8192)
+            accelerator.backward(model(t, labels=torch.randint(2, (2,), device="cuda")).loss)
+            optimizer.step()
+        if AFTER:
+            optimizer.zero_grad()
+        model.eval()
+        for _ in range(2):
+            with torch.no_grad():
+                print(model(tokens(64, 512, 8192)).logits.argmax(-1).shape)
+
+
+@case("logits_in_float32")
+def transformers_upcast():
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+    config = Qwen2Config(num_hidden_layers=2, hidden_size=512, intermediate_size=1024, num_attention_heads=8, num_key_value_heads=8, vocab_size=32768)
+    model = Qwen2ForCausalLM(config).cuda().to(torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t = tokens(4, 512, 32768)
+        if AFTER:
+            logits = model(t).logits
+            loss = nn.functional.cross_entropy(logits.flatten(0, 1), nn.functional.pad(t, (0, 1), value=-100)[:, 1:].flatten())
+            del logits
+        else:
+            loss = model(t, labels=t).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del loss
+
+
+@case("offload_activations")
+def timm_convnext_on_the_host():
+    import contextlib
+    import timm
+    model = timm.create_model("convnext_atto", num_classes=10).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        with torch.autograd.graph.save_on_cpu() if AFTER else contextlib.nullcontext():
+            loss = model(torch.randn(32, 3, 224, 224, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+
+
+@case("kept")
+def transformers_hidden_states():
+    """Features of a frozen encoder, one list for all batches."""
+    from transformers import ViTConfig, ViTModel
+    model = ViTModel(ViTConfig(num_hidden_layers=6, hidden_size=384, num_attention_heads=6, intermediate_size=1536)).cuda().eval()
+    features = []
+    for _ in range(10):
+        with torch.no_grad():
+            out = model(torch.randn(32, 3, 224, 224, device="cuda")).last_hidden_state
+        features.append(out.cpu() if AFTER else out)
+        del out
+
+
+@case("late_del")
+def transformers_outputs():
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=256, n_head=4, vocab_size=32768)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        t = tokens(8, 256, 32768)
+        out = model(t, labels=t)
+        loss = out.loss
+        if AFTER:
+            del out
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     run()

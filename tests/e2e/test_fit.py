@@ -40,7 +40,7 @@ def fit(start):
         p = start(*args, **env)
         out, err = p.communicate(timeout=300)
         assert p.returncode == code or code is None, (out, err)
-        return out if not code or out else err
+        return out if out or not p.returncode else err
     return wait
 
 

@@ -51,3 +51,11 @@ def test_a_pipeline(tmp_path):
     first, middle, last = (r["peak_bytes"] for r in card["ranks"])
     assert card["peak_bytes"] == max(first, middle, last) and first > middle and last > middle
     assert len(re.findall(r"elements (\d+)", logs)) == 3
+
+
+def test_a_pipeline_of_two_stages(tmp_path):
+    """Two of the ranks that run are of its last stage: neither can send what the other receives."""
+    card, logs = fit(tmp_path, "64:0,32,63", "pipeline", "two")
+    first, middle, last = (r["peak_bytes"] for r in card["ranks"])
+    assert middle == last != first
+    assert len(re.findall(r"elements (\d+)", logs)) == 3

@@ -102,7 +102,7 @@ def two_dimensions():
 def pipeline():
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B
     n, rank = dist.get_world_size(), dist.get_rank()
-    stages = 8 if n >= 64 else n
+    stages = 2 if "two" in sys.argv else 8 if n >= 64 else n
     mesh = init_device_mesh("cuda", (stages, n // stages), mesh_dim_names=("pp", "dp"))
     at = mesh["pp"].get_local_rank()
     model = (nn.Sequential(nn.Embedding(1000, WIDTH), *blocks(2)) if at == 0 else

@@ -22,14 +22,18 @@ CASES = {"DDP": (["ddp"], 4), "DDP with ZeroRedundancyOptimizer": (["zero_redund
          "FSDP2, replicated": (["hsdp"], 8), "tensor parallel": (["tensor_parallel"], 4), "FSDP2 and tensor parallel": (["two_dimensions"], 4),
          "the same, NCCL bound to a device": (["two_dimensions", "bound"], 8), "pipeline, 1F1B": (["pipeline"], 4), "experts, all-to-all": (["experts"], 4),
          "FSDP2, objects by gloo": (["gloo"], 4), "FSDP2, default backend": (["fsdp2", "default"], 4),
-         "DeepSpeed ZeRO-1": (["zero1"], 4), "DeepSpeed ZeRO-2": (["zero2"], 4), "DeepSpeed ZeRO-3": (["zero3"], 4)}
+         "DeepSpeed ZeRO-1": (["zero1"], 4), "DeepSpeed ZeRO-2": (["zero2"], 4), "DeepSpeed ZeRO-3": (["zero3"], 4),
+         "torchtitan, FSDP2": (["titan.py"], 4), "torchtitan, FSDP2 and tensor parallel": (["titan.py", "tensor_parallel=2"], 4),
+         "torchtitan, pipeline and FSDP2": (["titan.py", "pipeline_parallel=2"], 4),
+         "torchtitan, pipeline, FSDP2 and tensor parallel": (["titan.py", "pipeline_parallel=2", "tensor_parallel=2"], 8)}
 
 
 def fit(ranks, arguments):
     """By rank: sizes of all blocks in their order, the peak."""
+    program = [arguments[0]] if arguments[0].endswith(".py") else ["world_programs.py", arguments[0]]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([TOOL, "fit", "--json", "--steps", "2", "--ranks", ranks, "--cards", "h100-80g", "-o", folder, "--", sys.executable,
-                               str(HERE / "world_programs.py"), *arguments], env=ENV, capture_output=True, text=True)
+                               str(HERE / program[0]), *program[1:], *arguments[1:]], env=ENV, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr + "".join(p.read_text()[-3000:] for p in Path(folder).glob("*.log"))
         return {rank: seen for rank, seen in map(of_recording, Path(folder).glob("*.gmt"))}, json.loads(done.stdout)["cards"][0]
 
