@@ -164,10 +164,10 @@ def trl_like_reference():
         t = tokens(2, 32, 4096)
         with torch.no_grad():
             wanted = log_probabilities(reference, t)
-        if AFTER:
-            reference.cpu()
         ours = log_probabilities(model, t) - wanted
         loss = -nn.functional.logsigmoid(0.1 * (ours[0] - ours[1]))
+        if AFTER:
+            reference.cpu()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

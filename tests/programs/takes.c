@@ -4,8 +4,8 @@
  * (the variable BASE does the same), --rest MS between two blocks. --ask: a block is a hundredth of
  * what is free. --fail N: ends with that exit code; --odd N: with 4, if --mib is no multiple of it.
  * --then WHAT comes after the first block: lock, naps, sleep or listen, for ever; work: is given to
- * the device for ever; prepare: 25 s of the processor's time; grow: takes 1 MiB more again and again.
- * Refused memory is exit code 1. A line is added to the file STARTS at each start.
+ * the device for ever; prepare: 25 s of the processor's time; grow: takes 1 MiB more again and
+ * again. Refused memory is exit code 1. A line is added to the file STARTS at each start.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -38,17 +38,34 @@ static bool is_update(const struct span *x)
 	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
 }
 
-static void without_in_updates(struct advise *a, struct life_plan *p, const struct advised *l)
+static uint64_t next_pass(const struct advise *a, uint64_t seq)
 {
+	uint64_t forward = advise_next(a, seq, PHASE_FORWARD);
+	uint64_t evaluation = advise_next(a, seq, PHASE_EVALUATION);
+
+	return forward < evaluation ? forward : evaluation;
+}
+
+/* Gone in updates; to_pass: and from there to the pass that comes next, as what comes between
+ * (gradients are let go, an average is updated) may use them or not. */
+static void without_in_updates(struct advise *a, struct life_plan *p, const struct advised *l,
+			       bool to_pass)
+{
+	uint64_t done = l->from; /* gone up to there */
 	const struct span *x;
 
 	for (size_t i = 0; (x = each_span(a, i)); i++) {
 		uint64_t from = x->extent.first_seq, until = x->extent.last_seq + 1;
 
-		if (!is_update(x) || until <= l->from || from >= l->until)
+		if (!is_update(x))
 			continue;
-		plan_without(p, from > l->from ? from : l->from,
-			     until < l->until ? until : l->until, l->size, a->peak_seq);
+		until = to_pass ? next_pass(a, until - 1) : until;
+		from = from > done ? from : done;
+		until = until < l->until ? until : l->until;
+		if (until <= from)
+			continue;
+		plan_without(p, from, until, l->size, a->peak_seq);
+		done = until;
 	}
 }
 
@@ -57,25 +74,31 @@ void advise_idle_weights(struct advise *a)
 	struct finding *f = advise_add(a, "idle_weights");
 	uint64_t bytes = 0, blocks = 0, largest = 0;
 	struct advised l;
+	struct block b;
+
+	f->range = true;
 
 	ADVISE_EACH(a, CLASS_BIT(parameters), l)
 	{
 		if (!advise_counts(a, &l) || is_trained(a, &l))
 			continue;
-		without_in_updates(a, &f->plan, &l);
+		without_in_updates(a, &f->plan, &l, true);
+		without_in_updates(a, &f->cautious, &l, false);
 		bytes += l.size;
 		blocks++;
 		if (l.size <= largest)
 			continue;
 		largest = l.size;
-		f->owner = owners_caller(&a->timeline->owners, l.stack);
+		advise_block(a, &l, &b);
+		f->owner = owners_find(&a->timeline->owners, &b);
 	}
 	advise_put(f->what,
 		   "Move the weights that no graph takes (a reference or teacher model, an "
 		   "average) to the host before backward, and back for their next pass");
 	advise_put(f->how,
 		   "%s of weights in %llu blocks %s that get no gradient and that autograd never "
-		   "saved; copied to the device once a step",
+		   "saved; copied to the device once a step; at least if they have to be back at "
+		   "the end of the optimizer's step, at most if only for the next forward pass",
 		   B(bytes), (unsigned long long)blocks, a->when);
 }
 
