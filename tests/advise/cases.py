@@ -233,6 +233,29 @@ def state_on_the_host():
             p.data.copy_(c)
 
 
+def rank_of_two(rank, port):
+    import torch.distributed as dist
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    model = nn.parallel.DistributedDataParallel(mlp(width=1024, depth=16))
+    optimizer = (ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam) if AFTER else torch.optim.Adam(model.parameters()))
+    for _ in range(4):
+        model(torch.randn(32, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    dist.destroy_process_group()
+
+
+@case("shard_state")
+def state_in_shards():
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    torch.multiprocessing.spawn(rank_of_two, (port,), nprocs=2)
+
+
 @case("attention")
 def eager_attention():
     model = Gpt(depth=4, eager=not AFTER).cuda()

@@ -21,8 +21,8 @@ def names(file):
     return re.findall(r'^@case\("(\w+)"\)\ndef (\w+)', (HERE / f"{file}.py").read_text(), re.M)
 
 
-def record(path, file, name, *after, env=None):
-    subprocess.run([TOOL, "run", "--sim", "h100-80g", "-o", path, "--", FILES[file], HERE / f"{file}.py", name, *after], check=True, capture_output=True,
+def record(path, file, name, *after, env=None, devices=1):
+    subprocess.run([TOOL, "run", "--sim", f"h100-80g,{devices}", "-o", path, "--", FILES[file], HERE / f"{file}.py", name, *after], check=True, capture_output=True,
                    env=env)
     return str(path)
 
@@ -33,12 +33,13 @@ def ask(*arguments):
 
 def judge(file, kind, name, folder):
     """The finding, and by how much the edited program's peak is really lower."""
-    before = ask("advise", record(Path(folder) / f"{name}.gmt", file, name), "--top", "0")
+    devices = 2 if kind == "shard_state" else 1  # a rank on each
+    before = ask("advise", record(Path(folder) / f"{name}.gmt", file, name, devices=devices), "--top", "0")
     finding = next((f for f in before["findings"] if f["kind"] == kind), None)
     edited = dict(os.environ)
     if finding and finding["kind"] == "allocator":
         edited["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+):? ", finding["what"])[1].rstrip(":")
-    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", file, name, "after", env=edited))
+    after = ask("advise", record(Path(folder) / f"{name}.after.gmt", file, name, "after", env=edited, devices=devices))
     of = "peak_reserved_bytes" if finding and finding["of"] == "reserved" else "peak_bytes"
     return before, finding, before[of] - after[of]
 
