@@ -26,8 +26,9 @@ static bool is_temporary(const struct advise *a, const struct advised *l)
 		 (CLASS_BIT(optimizer_state) | CLASS_BIT(parameters) | CLASS_BIT(gradients)));
 }
 
+/* parts: one of so many parts of each is left; 0: nothing. */
 static void without_temporaries(struct advise *a, struct life_plan *p, struct temporaries *t,
-				bool foreach)
+				bool foreach, unsigned parts)
 {
 	struct advised l;
 
@@ -44,7 +45,8 @@ static void without_temporaries(struct advise *a, struct life_plan *p, struct te
 		t->function = function ? function : t->function;
 		t->largest = l.size > t->largest ? l.size : t->largest;
 		t->at_peak += advise_counts(a, &l) ? l.size : 0;
-		plan_without(p, l.from, l.until, l.size, a->peak_seq);
+		plan_without(p, l.from, l.until, l.size - (parts ? l.size / parts : 0),
+			     a->peak_seq);
 	}
 }
 
@@ -81,7 +83,7 @@ void advise_optimizers(struct advise *a)
 	struct finding *f = advise_add(a, "fused_optimizer");
 	struct temporaries t;
 
-	without_temporaries(a, &f->plan, &t, true);
+	without_temporaries(a, &f->plan, &t, true, 0);
 	if (!t.function)
 		return;
 	advise_put(f->how, "%s of temporaries of the optimizer's step %s, made by %s", B(t.at_peak),
@@ -95,7 +97,7 @@ void advise_optimizers(struct advise *a)
 		return;
 	}
 	f->kind = "foreach_off";
-	without_temporaries(a, &f->cautious, &t, true);
+	without_temporaries(a, &f->cautious, &t, true, 0);
 	f->range = true;
 	with_largest(a, &f->plan, t.largest);
 	with_largest(a, &f->cautious, 3 * t.largest);
@@ -154,7 +156,7 @@ static void offload(struct advise *a)
 	uint64_t largest, bytes = without_state(a, &f->cautious, 0, 0, &largest);
 
 	without_state(a, &f->plan, 0, 0, &largest);
-	without_temporaries(a, &f->plan, &t, false);
+	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
 	advise_put(f->what,
 		   "Keep the optimizer's state on the host and compute its step there (CPU "
@@ -168,15 +170,17 @@ static void shard(struct advise *a)
 {
 	struct finding *f = advise_add(a, "shard_state");
 	uint64_t largest, bytes = without_state(a, &f->plan, 2, 0, &largest);
+	struct temporaries t;
 
 	without_state(a, &f->cautious, 2, 0, &largest);
+	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, 0, PLAN_END, largest / 2, a->peak_seq);
 	advise_put(f->what, "Shard the optimizer's state over two devices (ZeRO stage 1, "
 			    "ZeroRedundancyOptimizer); over N it is all but one Nth");
 	advise_put(f->how,
-		   "Half of %s of optimizer state; at most: shares of whole parameters are "
-		   "not equal",
+		   "Half of %s of optimizer state; at least: shares of whole parameters are "
+		   "not equal; at most: with half of its step's temporaries",
 		   B(bytes));
 }
 
@@ -193,8 +197,8 @@ static void eight_bits(struct advise *a)
 	f = advise_add(a, "state_in_8_bits");
 	bytes = without_state(a, &f->plan, 0, 4, &largest);
 	without_state(a, &f->cautious, 0, 2, &largest);
-	without_temporaries(a, &f->plan, &t, false);
-	without_temporaries(a, &f->cautious, &t, false);
+	without_temporaries(a, &f->plan, &t, false, 0);
+	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
 	advise_put(f->what, "Take an optimizer with its state in 8 bits (bitsandbytes AdamW8bit)");
 	advise_put(f->how,
