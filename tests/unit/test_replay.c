@@ -131,8 +131,10 @@ static void expandable(void **state)
 	z = take(&a, 25 * MIB); /* from its last MiB on */
 	assert_int_equal(z->addr, y->addr + 9 * MIB);
 	assert_int_equal(a.reserved, 80 * MIB);
-	allocator_give(&a, x);
 	allocator_give(&a, y);
+	assert_false(allocator_would_release(&a)); /* 9 MiB of a page of 20 */
+	allocator_give(&a, x);
+	assert_true(allocator_would_release(&a));
 	allocator_empty(&a); /* the first page is whole, the second holds the block's beginning */
 	assert_int_equal(a.reserved, 60 * MIB);
 	allocator_give(&a, z);
@@ -168,6 +170,7 @@ static void private_pools(void **state)
 	allocator_give(&a, x);
 	allocator_take(&a, 30 * MIB, 5, 0);
 	assert_int_equal(a.reserved, 60 * MIB);
+	assert_false(allocator_would_release(&a));
 	allocator_empty(&a);
 	assert_int_equal(a.reserved, 60 * MIB);
 	allocator_pool_over(&a, 1);

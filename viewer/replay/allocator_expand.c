@@ -97,14 +97,24 @@ static void drop_stretch(struct allocator *a, struct piece *p)
 	piece_give(&a->store, p);
 }
 
+/* Bytes before the first whole page of the piece. */
+static uint64_t before_pages(uint64_t page, const struct piece *p)
+{
+	return (page - p->addr % page) % page;
+}
+
+uint64_t expandable_pages(const struct allocator *a, const struct piece *p)
+{
+	uint64_t page = page_of(a, p->bin), before = before_pages(page, p);
+
+	return before < p->size ? (p->size - before) / page * page : 0;
+}
+
 /* Whole pages of a free piece go back; what lies beside them stays free. */
 void expandable_unmap(struct allocator *a, struct piece *p)
 {
-	uint64_t page = page_of(a, p->bin), before = (page - p->addr % page) % page, size;
+	uint64_t before = before_pages(page_of(a, p->bin), p), size = expandable_pages(a, p);
 
-	if (before >= p->size)
-		return;
-	size = (p->size - before) / page * page;
 	if (!size)
 		return;
 	pieces_erase(&p->bin->free, p);

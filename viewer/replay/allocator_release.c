@@ -36,6 +36,22 @@ static void release_bin(struct allocator *a, struct bin *bin)
 	}
 }
 
+static bool gives_back(const struct allocator *a, const struct bin *bin)
+{
+	for (struct piece *p = pieces_first(&bin->free); p; p = pieces_after(&bin->free, p))
+		if (p->expandable ? expandable_pages(a, p) > 0 : is_whole(p))
+			return true;
+	return false;
+}
+
+bool allocator_would_release(const struct allocator *a)
+{
+	for (size_t i = 0; i < a->bin_count; i++)
+		if (may_release(a, a->bins[i]) && gives_back(a, a->bins[i]))
+			return true;
+	return false;
+}
+
 void release_all(struct allocator *a)
 {
 	for (size_t i = 0; i < a->bin_count; i++)

@@ -109,6 +109,10 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 	case REQUEST_EMPTY:
 		allocator_empty(&p->allocator);
 		return false;
+	case REQUEST_CAPTURE:
+		if (q->value)
+			allocator_empty(&p->allocator);
+		return false;
 	case REQUEST_RELEASED:
 		pool = r->segments[q->value].pool;
 		if (pool)

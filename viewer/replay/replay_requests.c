@@ -184,8 +184,10 @@ static int event(void *ctx, const struct gmt_event *e)
 			ready(r, e);
 		break;
 	case GMT_GRAPH_BEGIN:
-		if (r)
+		if (r) {
 			requests_capture(r, e);
+			requests_add(r, REQUEST_CAPTURE, 1);
+		}
 		break;
 	case GMT_GRAPH_END:
 		if (r)

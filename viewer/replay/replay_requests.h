@@ -19,6 +19,7 @@ enum request_kind {
 	REQUEST_GIVE,	 /* the life that ends */
 	REQUEST_READY, /* value: a life that has ended; now other streams are done with its block */
 	REQUEST_EMPTY, /* the cache was emptied by the program */
+	REQUEST_CAPTURE,  /* of a graph begins; value: 1 = before that the cache was emptied */
 	REQUEST_RELEASED, /* value: a segment that was given back */
 	REQUEST_THERE,	  /* value: a segment that was there when the recording began */
 	REQUEST_LIMIT,	  /* value: what the allocator can have on the device, in units */
