@@ -12,11 +12,12 @@
 
 #include "../../viewer/moments/envelope.h"
 #include "../../viewer/moments/moments.h"
+#include "../../viewer/spans/optimizer_names.h"
 
 #define TORCH "/v/lib/python3.11/site-packages/torch/"
 
 enum { DEVICES = 3, EVENTS = 3000, BLOCKS = 24, MAIN = 1, ENGINE = 2 };
-enum { STRING_STEP = 1, STRING_CLEAR, STRING_NODE };
+enum { STRING_STEP = 1, STRING_CLEAR, STRING_NODE, STRING_OTHER_STEP };
 
 /* A stack each: its frames from the outside in, by index in `codes`. */
 static const char *const codes[][2] = {
@@ -63,6 +64,7 @@ static void define_all(struct run *r)
 	struct gmt_def_thread engine = { 2, 13 };
 
 	define(r, GMT_DEF_STRING, STRING_STEP, "", 0, "Optimizer.step#AdamW.step", "", "");
+	define(r, GMT_DEF_STRING, STRING_OTHER_STEP, "", 0, "Optimizer.step#Adagrad.step", "", "");
 	define(r, GMT_DEF_STRING, STRING_CLEAR, "", 0, "Optimizer.zero_grad#A.zero_grad", "", "");
 	define(r, GMT_DEF_STRING, STRING_NODE, "", 0, "AddmmBackward0", "", "");
 	define(r, GMT_DEF_THREAD, ENGINE, &engine, sizeof(engine), "pt_autograd_0", "", "");
@@ -170,6 +172,7 @@ static void turn(struct run *r)
 		e.kind = r->in_step ? GMT_RANGE_BEGIN : GMT_RANGE_END;
 		r->steps += r->in_step;
 		e.arg0 = r->steps;
+		e.name = r->steps % 2 ? STRING_STEP : STRING_OTHER_STEP;
 	}
 	say(r, e);
 }
@@ -463,11 +466,26 @@ static void envelopes_keep_what_is_most(void **state)
 	close_scene(&s);
 }
 
+static void optimizers_in_turn_are_all_named(void **state)
+{
+	char names[64];
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 5);
+	assert_string_equal(optimizers_of_spans(&s.facts.spans, &s.recording.defs, names, 64),
+			    "AdamW, Adagrad");
+	assert_string_equal(optimizers_of_spans(&s.facts.spans, &s.recording.defs, names, 9),
+			    "AdamW, A");
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_are_those_of_moments),
 		cmocka_unit_test(envelopes_keep_what_is_most),
+		cmocka_unit_test(optimizers_in_turn_are_all_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,8 +98,8 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 
 /* The first event of the next span of that phase that begins after the event; PLAN_END = none. */
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
-/* A backward pass ran at that event. */
-bool advise_in_backward(const struct advise *a, uint64_t seq);
+/* That phase was at work at that event. */
+bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
 /* Inside of an optimizer's function for all parameters at once; its name, or NULL. */
 const char *advise_foreach(struct advise *a, uint32_t stack);
 

@@ -9,13 +9,6 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-static const struct span *each_span(const struct advise *a, size_t i)
-{
-	const struct spans *s = &a->timeline->model.spans;
-
-	return i < s->count ? &s->items[i] : NULL;
-}
-
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
@@ -51,10 +44,10 @@ static uint64_t next_pass(const struct advise *a, uint64_t seq)
 static void without_in_updates(struct advise *a, struct life_plan *p, const struct advised *l,
 			       bool to_pass)
 {
+	const struct spans *s = &a->timeline->model.spans;
 	uint64_t done = l->from; /* gone up to there */
-	const struct span *x;
 
-	for (size_t i = 0; (x = each_span(a, i)); i++) {
+	for (const struct span *x = s->items; x < s->items + s->count; x++) {
 		uint64_t from = x->extent.first_seq, until = x->extent.last_seq + 1;
 
 		if (!is_update(x))
@@ -121,23 +114,13 @@ static uint64_t without_in_evaluations(struct advise *a, struct life_plan *p,
 	return bytes;
 }
 
-static bool in_evaluation(const struct advise *a)
-{
-	const struct span *x;
-
-	for (size_t i = 0; (x = each_span(a, i)); i++)
-		if (x->extent.first_seq <= a->peak_seq && a->peak_seq <= x->extent.last_seq)
-			return x->phase == PHASE_EVALUATION;
-	return false;
-}
-
 void advise_idle_gradients(struct advise *a)
 {
 	struct finding *f;
 	uint64_t bytes = 0;
 	struct advised l;
 
-	if (!in_evaluation(a))
+	if (!advise_in(a, a->peak_seq, PHASE_EVALUATION))
 		return;
 	f = advise_add(a, "idle_gradients");
 	ADVISE_EACH(a, CLASS_BIT(gradients), l)

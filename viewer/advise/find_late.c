@@ -98,7 +98,8 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 
 	if (a->wanted_count && a->saved[l->life] > released)
 		return true;
-	return a->saved[l->life] > end || (released > end && advise_in_backward(a, released)) ||
+	return a->saved[l->life] > end ||
+	       (released > end && advise_in(a, released, PHASE_BACKWARD)) ||
 	       stage_is_backward(l->died->stage) ||
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }

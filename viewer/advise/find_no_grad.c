@@ -33,7 +33,8 @@ static bool died_in_backward(const struct advise *a, const struct advised *l)
 {
 	uint64_t released = a->released[l->life];
 
-	return stage_is_backward(l->died->stage) || (released && advise_in_backward(a, released));
+	return stage_is_backward(l->died->stage) ||
+	       (released && advise_in(a, released, PHASE_BACKWARD));
 }
 
 /* A backward pass follows before another forward pass, though it may leave the graph as it is. */

@@ -92,11 +92,11 @@ uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase)
 	return PLAN_END;
 }
 
-bool advise_in_backward(const struct advise *a, uint64_t seq)
+bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 {
 	const struct span *x = span_after(a, seq);
 
-	return x > a->timeline->model.spans.items && x[-1].phase == PHASE_BACKWARD;
+	return x > a->timeline->model.spans.items && x[-1].phase == phase;
 }
 
 static const char *read_foreach(struct stacks *s, uint32_t stack)

@@ -31,16 +31,27 @@ struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes)
 	return at;
 }
 
+static int by_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Of equal size by what is shown, so that the order is the same wherever it is sorted. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;
+	int function = by_text(x->owner.function, y->owner.function);
+	int file = by_text(x->owner.file, y->owner.file);
 
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? 1 : -1;
 	if (x->category != y->category)
 		return x->category < y->category ? -1 : 1;
-	return strcmp(x->owner.function ? x->owner.function : "",
-		      y->owner.function ? y->owner.function : "");
+	if (function || file)
+		return function ? function : file;
+	if (x->owner.line != y->owner.line)
+		return x->owner.line < y->owner.line ? -1 : 1;
+	return by_text(x->library, y->library);
 }
 
 void holders_sort(struct holders *all)

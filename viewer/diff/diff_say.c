@@ -66,7 +66,7 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 {
 	const struct spans *all = &side->timeline.model.spans;
 
-	return *optimizer_of_spans(all, SIZE_MAX, &side->recording.defs, buf) ? buf : "unknown";
+	return *optimizers_of_spans(all, &side->recording.defs, buf, SENTENCE) ? buf : "unknown";
 }
 
 static bool same_state(const struct diff *d)

@@ -25,6 +25,29 @@ const char *optimizer_of_spans(const struct spans *s, size_t last, const struct 
 	return buf;
 }
 
+const char *optimizers_of_spans(const struct spans *s, const struct defs *defs, char *buf,
+				size_t room)
+{
+	uint32_t seen[OPTIMIZERS];
+	char name[OPTIMIZER_NAME];
+	size_t count = 0, n = 0, known;
+
+	buf[0] = 0;
+	for (size_t i = 0; i < s->count && count < OPTIMIZERS && n < room; i++) {
+		const struct span *x = &s->items[i];
+		const char *text = defs_string(defs, x->name).s;
+
+		for (known = 0; known < count && seen[known] != x->name; known++)
+			;
+		if (x->phase != PHASE_OPTIMIZER || known < count || !strchr(text, '#'))
+			continue;
+		seen[count++] = x->name;
+		n += (size_t)snprintf(buf + n, room - n, "%s%s", n ? ", " : "",
+				      optimizer_name(text, name));
+	}
+	return buf;
+}
+
 int optimizer_tensors(const char *name)
 {
 	static const struct {
