@@ -24,7 +24,7 @@ struct wait {
 	uint64_t addr, size, stream;
 	uintptr_t from; /* the call's return address */
 	int32_t device;
-	bool told; /* REUSE_WAIT was captured */
+	bool captured; /* REUSE_WAIT was captured */
 };
 
 static struct wait waits[PLACES];
@@ -66,7 +66,7 @@ static struct wait *claim(uint64_t event)
 	return NULL;
 }
 
-static void tell(struct wait *w, unsigned kind)
+static void capture(struct wait *w, unsigned kind)
 {
 	struct gmt_event e = { .kind = (uint16_t)kind,
 			       .addr = w->addr,
@@ -74,7 +74,7 @@ static void tell(struct wait *w, unsigned kind)
 			       .stream = w->stream,
 			       .device = w->device };
 
-	w->told = true;
+	w->captured = true;
 	gmt_capture(&e);
 }
 
@@ -90,9 +90,9 @@ static void keep(const struct gmt_event *freed, uint64_t event, uint64_t stream,
 	w->device = freed->device;
 	w->stream = stream;
 	w->from = from;
-	w->told = false;
+	w->captured = false;
 	if (from == __atomic_load_n(&allocator, __ATOMIC_RELAXED))
-		tell(w, GMT_REUSE_WAIT);
+		capture(w, GMT_REUSE_WAIT);
 	__atomic_store_n(&w->event, event, __ATOMIC_RELEASE);
 }
 
@@ -131,8 +131,8 @@ static void learn(uintptr_t from)
 	__atomic_store_n(&allocator, from, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < PLACES; i++)
 		if (__atomic_load_n(&waits[i].event, __ATOMIC_ACQUIRE) > BUSY &&
-		    waits[i].from == from && !waits[i].told)
-			tell(&waits[i], GMT_REUSE_WAIT);
+		    waits[i].from == from && !waits[i].captured)
+			capture(&waits[i], GMT_REUSE_WAIT);
 }
 
 static void asked(uint64_t event, bool done)
@@ -143,9 +143,9 @@ static void asked(uint64_t event, bool done)
 		return;
 	if (!__atomic_load_n(&allocator, __ATOMIC_RELAXED))
 		learn(w->from);
-	if (!done || !w->told)
+	if (!done || !w->captured)
 		return;
-	tell(w, GMT_REUSE_READY);
+	capture(w, GMT_REUSE_READY);
 	__atomic_store_n(&w->event, 0, __ATOMIC_RELEASE);
 }
 
