@@ -67,11 +67,6 @@ void torch_node_now(struct gmt_event *e);
 void torch_size_block(struct gmt_event *e);
 bool torch_sizes(void); /* whether tensors are seen asking */
 
-/* After the event of a free: what the block waits for; `hook` as for gmt_capture_from. And when a
- * block was handed out. */
-void torch_reuse_free(const struct gmt_event *freed, const void *hook);
-void torch_reuse_alloc(void);
-
 /* The thread's current stream; of the current device for -1, whose number comes back too. */
 uint64_t torch_stream(int8_t device, int8_t *is_on);
 bool torch_graphs(void); /* whether captures of CUDA graphs are seen */

@@ -5,6 +5,7 @@
  * What the report is for (the framework's profiler) still gets it.
  */
 #include "../cuda/hook.h"
+#include "../cuda/reuse.h"
 #include "torch.h"
 
 struct device {
@@ -51,12 +52,12 @@ static void memory(void *ptr, int64_t bytes, uint64_t allocated, uint64_t reserv
 	if (bytes > 0) {
 		e.stream = torch_stream(d.index, NULL);
 		torch_size_block(&e);
-		torch_reuse_alloc();
+		reuse_alloc();
 	}
 	torch_node_now(&e);
 	gmt_capture_from(&e, hook);
 	if (bytes < 0)
-		torch_reuse_free(&e, hook);
+		reuse_free(&e, hook);
 }
 
 static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct device d)

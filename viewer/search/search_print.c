@@ -128,14 +128,15 @@ static void rising(struct emit *out, const struct cell *c)
 			      human_bytes(b, c->trial->rising));
 }
 
-static void idle(struct emit *out, const struct cell *c)
+/* How it ended, where that was not as usual. */
+static void ended(struct emit *out, const struct cell *c)
 {
-	char text[512];
+	static const char *const members[] = { "idle", "late", "ended" };
+	char text[4096];
 
-	if (trial_string(c->trial, "idle", text, sizeof(text))[0])
-		emit_sentence(out, "  ", "%s", text);
-	if (trial_string(c->trial, "late", text, sizeof(text))[0])
-		emit_sentence(out, "  ", "%s", text);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (trial_string(c->trial, members[i], text, sizeof(text))[0])
+			emit_sentence(out, "  ", "%s", text);
 }
 
 static void remedies(struct emit *out, const struct rows_fit_remedy *all)
@@ -262,7 +263,7 @@ void search_text(struct search *s, struct emit *out)
 		emit_line(out, "%s", "");
 		place(s, out, fits);
 		rising(out, fits);
-		idle(out, fits);
+		ended(out, fits);
 		without_effect(s, out);
 		ranks(s, out, fits);
 	}

@@ -160,6 +160,8 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 	row->has_idle = row->idle[0] && c->fits;
 	row->late = trial_string(t, "late", r->late, sizeof(r->late));
 	row->has_late = row->late[0] && c->fits;
+	row->ended = trial_string(t, "ended", r->ended, sizeof(r->ended));
+	row->has_ended = row->ended[0] && c->fits;
 	if (!c->fits)
 		why_not(r, row);
 	return true;

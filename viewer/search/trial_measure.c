@@ -4,6 +4,7 @@
  * there are several, what the device kept count of itself, and, if memory ran out, why.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "../oom/oom.h"
 #include "../ranks/ranks_look.h"
 #include "../stacks/owner_words.h"
-#include "trial.h"
+#include "trial_watch.h"
 
 /* Of one recording. */
 struct seen {
@@ -27,6 +28,7 @@ struct seen {
 struct measured {
 	struct emit *out;
 	const struct trial *trial;
+	const struct plan *plan;
 	char **paths;
 	struct seen *seen; /* one for each */
 	struct trial came; /* figures of it */
@@ -35,6 +37,7 @@ struct measured {
 		       */
 	int64_t first_ns;
 	bool found, went_on;
+	long training, trained; /* processes that train, and those whose peak had settled */
 };
 
 static void read_usage(const struct trial *t, const struct plan *p, struct usage *u)
@@ -98,6 +101,7 @@ static void weigh(struct measured *m, size_t i)
 {
 	struct recording r;
 	struct timeline t = { 0 };
+	bool trains;
 
 	m->seen[i] = (struct seen){ .rank = rank_of(m->paths[i]) };
 	if (recording_open(&r, m->paths[i]))
@@ -117,6 +121,8 @@ static void weigh(struct measured *m, size_t i)
 			m->came.steps = steps_number(&t.steps);
 			m->came.rising = rise(&t.steps);
 		}
+		m->trained += trial_watch_trained(&t.steps, m->plan, &trains);
+		m->training += trains;
 		note_refusals(m, i, &r, &t);
 		timeline_close(&t);
 	}
@@ -198,6 +204,13 @@ static void last_words(const struct trial *t, const struct plan *p, char *words,
 		fclose(f);
 }
 
+/* Where fit would have ended it, had it not failed by itself. */
+static bool had_settled(const struct measured *m)
+{
+	return m->training && m->trained == m->training &&
+	       m->training >= world_runs(&m->plan->world);
+}
+
 /* Memory that was refused: did the program get over it? One that was ended here did; one that ended
  * well by itself, if it went on. A library may say of a refusal only that it failed: then the
  * device alone knows of it. */
@@ -212,7 +225,20 @@ static const char *judge(const struct measured *m, const struct trial_end *end,
 		return "refused";
 	if (end->code && u->refused)
 		return "refused";
-	return end->code || !m->found ? "failed" : "fits";
+	return (end->code && !had_settled(m)) || !m->found ? "failed" : "fits";
+}
+
+/* It failed, for another reason than memory, when its peak had settled: that stands. */
+static void write_end(const struct measured *m, const struct trial_end *end, const char *words)
+{
+	char text[4096];
+
+	if (!end->code || end->settled || end->late[0])
+		return;
+	snprintf(text, sizeof(text),
+		 "It failed after %" PRIu64 " steps, when its peak had settled: exit code %d: %s",
+		 m->came.steps, end->code, words);
+	emit_text(m->out, "ended", text);
 }
 
 static void write_figures(struct measured *m, const struct plan *p, const struct trial_end *end)
@@ -220,6 +246,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	const struct trial *t = m->trial;
 	struct trial *came = &m->came;
 	struct emit *out = m->out;
+	const char *verdict;
 	struct usage u;
 	char words[2048];
 
@@ -236,7 +263,8 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	came->limit = end->late[0] ? (uint64_t)p->seconds : 0;
 	emit_text(out, "fingerprint", t->fingerprint);
 	emit_text(out, "card", t->card->name);
-	emit_text(out, "verdict", judge(m, end, &u));
+	verdict = judge(m, end, &u);
+	emit_text(out, "verdict", verdict);
 	emit_flag(out, "settled", end->settled);
 	trial_write_figures(came, out);
 	last_words(t, p, words, sizeof(words));
@@ -247,6 +275,8 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 		emit_text(out, "idle", end->idle);
 	if (end->late[0])
 		emit_text(out, "late", end->late);
+	if (!strcmp(verdict, "fits"))
+		write_end(m, end, words);
 	if (m->found)
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
 }
@@ -290,7 +320,7 @@ static void make_page(const struct measured *m, const struct plan *p)
 
 int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end)
 {
-	struct measured m = { .trial = t, .paths = trial_recordings(t, p) };
+	struct measured m = { .trial = t, .plan = p, .paths = trial_recordings(t, p) };
 	struct outfile file;
 	char path[PATH_MAX];
 	int rc;

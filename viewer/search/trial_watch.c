@@ -91,12 +91,13 @@ static size_t ended_steps(const struct steps *s, bool *rises)
 	return n;
 }
 
-static bool trained_enough(const struct trial_watch *w, const struct steps *s)
+bool trial_watch_trained(const struct steps *s, const struct plan *p, bool *trains)
 {
 	bool rises;
-	size_t n = ended_steps(s, &rises), wanted = (size_t)w->plan->steps + 1;
+	size_t n = ended_steps(s, &rises), wanted = (size_t)p->steps + 1;
 
-	return n >= wanted && (!rises || n >= wanted + MORE);
+	*trains = has_steps(s);
+	return *trains && n >= wanted && (!rises || n >= wanted + MORE);
 }
 
 /* Of a program without such steps. */
@@ -122,12 +123,14 @@ static bool has_settled(struct trial_watch *w, bool *trains)
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct timeline *t = &w->items[i].follow.timeline;
+		bool trains_too, enough;
 
 		if (!w->items[i].follow.open)
 			continue;
-		if (has_steps(&t->steps)) {
+		enough = trial_watch_trained(&t->steps, w->plan, &trains_too);
+		if (trains_too) {
 			training++;
-			trained += trained_enough(w, &t->steps);
+			trained += enough;
 		} else {
 			others++;
 			quiet += is_quiet(w, i);

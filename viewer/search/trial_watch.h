@@ -34,5 +34,7 @@ enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why);
 /* For how long it has run, and what is waited for. */
 void trial_watch_doing(const struct trial_watch *w, char *text, size_t room);
 void trial_watch_end(struct trial_watch *w);
+/* Have so many steps of one process ended that its peak has settled? */
+bool trial_watch_trained(const struct steps *s, const struct plan *p, bool *trains);
 
 #endif

@@ -8,9 +8,10 @@
  * is before the next block is handed out. Application threads, with the lock of the allocator's
  * device held: no wait, no call but the real one.
  */
+#include "reuse.h"
+
 #include "../base/intern.h"
-#include "../cuda/hook.h"
-#include "torch.h"
+#include "hook.h"
 
 #define PLACES 8192u /* a power of two */
 #define WINDOW 32u
@@ -96,7 +97,7 @@ static void keep(const struct gmt_event *freed, uint64_t event, uint64_t stream,
 	__atomic_store_n(&w->event, event, __ATOMIC_RELEASE);
 }
 
-void torch_reuse_free(const struct gmt_event *freed, const void *hook)
+void reuse_free(const struct gmt_event *freed, const void *hook)
 {
 	uintptr_t frame = (uintptr_t)hook;
 
@@ -107,7 +108,7 @@ void torch_reuse_free(const struct gmt_event *freed, const void *hook)
 	recorded.count = 0;
 }
 
-void torch_reuse_alloc(void)
+void reuse_alloc(void)
 {
 	recorded.count = 0;
 }
@@ -154,7 +155,6 @@ static void asked(uint64_t event, bool done)
 	typeof(&function) real = REAL_RUNTIME(&caller, function);                            \
 	int rc = real ? 0 : CUDA_NOT_INITIALIZED
 
-#pragma GCC visibility push(default)
 int cudaEventRecord(void *event, void *stream)
 {
 	CALLED_BY(cudaEventRecord);
@@ -191,4 +191,3 @@ int cudaEventSynchronize(void *event)
 		asked((uint64_t)event, !rc);
 	return rc;
 }
-#pragma GCC visibility pop
