@@ -150,44 +150,42 @@ static void asked(uint64_t event, bool done)
 	__atomic_store_n(&w->event, 0, __ATOMIC_RELEASE);
 }
 
-#define CALLED_BY(function)                                                                  \
-	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0)); \
-	typeof(&function) real = REAL_RUNTIME(&caller, function);                            \
-	int rc = real ? 0 : CUDA_NOT_INITIALIZED
-
 int cudaEventRecord(void *event, void *stream)
 {
-	CALLED_BY(cudaEventRecord);
+	const uintptr_t from = (uintptr_t)__builtin_return_address(0);
+	const struct caller caller = resolve_caller(from);
+	typeof(&cudaEventRecord) real = REAL_RUNTIME(&caller, cudaEventRecord);
+	int rc = real ? real(event, stream) : CUDA_NOT_INITIALIZED;
 
-	if (rc)
-		return rc;
-	rc = real(event, stream);
 	if (caller.framework && !rc && gmt_recording())
-		note((uint64_t)event, (uint64_t)stream, (uintptr_t)__builtin_return_address(0),
+		note((uint64_t)event, (uint64_t)stream, from,
 		     (uintptr_t)__builtin_frame_address(0));
+	return rc;
+}
+
+/* Whether the work before the event is done: asked, or waited for. */
+static int ask(const struct caller *caller, int (*real)(void *event), void *event)
+{
+	int rc;
+
+	if (!real)
+		return CUDA_NOT_INITIALIZED;
+	rc = real(event);
+	if (caller->framework && gmt_recording())
+		asked((uint64_t)event, !rc);
 	return rc;
 }
 
 int cudaEventQuery(void *event)
 {
-	CALLED_BY(cudaEventQuery);
+	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0));
 
-	if (rc)
-		return rc;
-	rc = real(event);
-	if (caller.framework && gmt_recording())
-		asked((uint64_t)event, !rc);
-	return rc;
+	return ask(&caller, REAL_RUNTIME(&caller, cudaEventQuery), event);
 }
 
 int cudaEventSynchronize(void *event)
 {
-	CALLED_BY(cudaEventSynchronize);
+	const struct caller caller = resolve_caller((uintptr_t)__builtin_return_address(0));
 
-	if (rc)
-		return rc;
-	rc = real(event);
-	if (caller.framework && gmt_recording())
-		asked((uint64_t)event, !rc);
-	return rc;
+	return ask(&caller, REAL_RUNTIME(&caller, cudaEventSynchronize), event);
 }

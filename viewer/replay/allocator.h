@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model of PyTorch's caching allocator on one device: which segments there are after which
- * requests. When other streams are done with a block that was freed, it is told.
+ * requests. Its caller says when other streams are done with a block that was freed.
  */
 #ifndef VIEWER_REPLAY_ALLOCATOR_H
 #define VIEWER_REPLAY_ALLOCATOR_H
