@@ -289,6 +289,35 @@ def test_two_jobs_at_the_same_time(tool, tmp_path):
     assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs are in this folder" in said["note"]
 
 
+def test_ranks_of_a_simulated_world_that_ran_by_themselves(tool, tmp_path):
+    """Each has a port of its own, at which something answers for the other ranks. They are one run, until a rank comes again; a port
+    that two ranks share is where they met, and ranks of a machine's own cards meet always."""
+
+    def alone(folder, name, rank, start, port, world=64, command="train.py", facts=("env.SIMGPU_RANKS alone",)):
+        write(tmp_path / folder, name, script(rank, world=world, start=start, facts=[
+            "env.SIMGPU_CARD h100-80g", "env.SIMGPU_COUNT 8", "env.MASTER_ADDR 127.0.0.1", f"env.MASTER_PORT {port}", f"argv {command}", *facts]))
+
+    for nth, rank in enumerate((0, 32, 63)):
+        alone("one", f"{rank}.gmt", rank, 1000 + 300 * nth, 5000 + nth)
+        alone("again", f"old.{rank}.gmt", rank, 1000 + nth, 5000 + nth)
+        alone("again", f"new.{rank}.gmt", rank, 3000 + nth, 6000 + nth)
+        alone("large", f"{rank}.gmt", rank, 1000 + nth, 5000 + nth, facts=())  # more ranks than devices
+        alone("fits", f"{rank}.gmt", rank, 1000 + nth, 5000 + nth, facts=["env.SIMGPU_WORLD 0,32,63:/x/a.messages"])
+        alone("fits", f"b.{rank}.gmt", rank, 1000 + nth, 6000 + nth, facts=["env.SIMGPU_WORLD 0,32,63:/x/b.messages"])
+        alone("met", f"a.{rank}.gmt", rank, 1000 + nth, 5000)
+        alone("met", f"b.{rank}.gmt", rank, 1001 + nth, 6000)
+        alone("others", f"{rank}.gmt", rank, 1000 + nth, 5000 + nth, command=f"train{nth}.py")
+        write(tmp_path / "cards", f"{rank}.gmt", script(rank, world=64, start=1000 + nth, facts=[f"env.MASTER_PORT {nth}"]))
+    for folder, ranks, runs in (("one", [0, 32, 63], 1), ("again", [0, 32, 63], 2), ("large", [0, 32, 63], 1), ("fits", [0, 32, 63], 2),
+                                ("met", [0, 32, 63], 2), ("others", [63], 3), ("cards", [63], 3)):
+        said = tool.json("report", tmp_path / folder)
+        assert [r["rank"] for r in said["ranks"]] == ranks, folder
+        assert said.get("note", "1 run").startswith(f"{runs} run"), (folder, said.get("note"))
+    assert "The other 61 of 64 ranks were answered for, not run." in tool("report", tmp_path / "one")
+    assert {r["file"].rsplit("/")[-1][:3] for r in tool.json("report", tmp_path / "again")["ranks"]} == {"new"}
+    assert tool.json("live", tmp_path / "one", "--rank", "32") == tool.json("live", tmp_path / "one/32.gmt")
+
+
 def test_a_program_that_runs(tool, tmp_path):
     """What is not in the recording yet lies beside it: one row, whether there is anything in the first or not."""
     golden = ROOT / "tests/data/v1"

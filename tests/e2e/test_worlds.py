@@ -43,6 +43,9 @@ def test_shards_of_512(tmp_path):
     assert re.findall(r"elements (\d+)", logs) == [str(6 * block)] * 3
     assert card["nccl_least_bytes"] < card["nccl_bytes"] < card["nccl_most_bytes"] < 8 << 30
     assert all((tmp_path / r["recording"]).exists() for r in card["ranks"])
+    said = json.loads(subprocess.run([toy.TOOL, "report", "--json", tmp_path], capture_output=True, text=True, check=True).stdout)
+    assert [(r["rank"], r["devices"][0]["peak_bytes"]) for r in said["ranks"]] == [(r["rank"], r["peak_bytes"]) for r in card["ranks"]]
+    assert "note" not in said
 
 
 def test_a_pipeline(tmp_path):

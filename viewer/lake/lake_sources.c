@@ -233,6 +233,7 @@ int lake_sources_find(struct lake_sources *out, char *const *paths)
 		lake_sources_free(out);
 		return rc;
 	}
+	ranks_join_worlds(out->files, out->file_count);
 	qsort(out->files, out->file_count, sizeof(*out->files), lake_by_job);
 	out->names = need_new((out->file_count + 1) * sizeof(*out->names));
 	for (size_t i = 0; i < out->file_count; i++)

@@ -44,29 +44,56 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 
 /* What every process of a run has alike. A rendezvous on the host itself joins only what runs
  * there. */
+static const struct {
+	const char *key;
+	bool of_launch; /* one launch has it, on all its hosts */
+} job_facts[] = {
+	{ "env.WORLD_SIZE", false },	      { "env.MASTER_ADDR", true },
+	{ "env.MASTER_PORT", false },	      { "env.SLURM_JOB_ID", true },
+	{ "env.TORCHELASTIC_RUN_ID", false }, { "env.PMIX_NAMESPACE", true },
+};
+#define JOB_FACTS (sizeof(job_facts) / sizeof(job_facts[0]))
+#define JOB_PORT  2
+
 static char *job_words(const struct defs *d, bool *local)
 {
-	static const struct {
-		const char *key;
-		bool of_launch; /* one launch has it, on all its hosts */
-	} facts[] = {
-		{ "env.WORLD_SIZE", false },	      { "env.MASTER_ADDR", true },
-		{ "env.MASTER_PORT", false },	      { "env.SLURM_JOB_ID", true },
-		{ "env.TORCHELASTIC_RUN_ID", false }, { "env.PMIX_NAMESPACE", true },
-	};
 	char words[768] = "";
 	size_t n = 0;
 
 	*local = true;
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		struct defs_text t = defs_meta(d, facts[i].key);
+	for (size_t i = 0; i < JOB_FACTS; i++) {
+		struct defs_text t = defs_meta(d, job_facts[i].key);
 		const char *s = t.len ? t.s : "";
 
 		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
-		if (facts[i].of_launch && *s && strcmp(s, "localhost") && strncmp(s, "127.", 4))
+		if (job_facts[i].of_launch && *s && strcmp(s, "localhost") && strncmp(s, "127.", 4))
 			*local = false;
 	}
 	return need_copy(words, strlen(words));
+}
+
+/* A rank of a simulated world may run by itself: then its port is that of what answers for all
+ * others, and the world is known by the rest. NULL for a rank that meets the others. */
+static char *world_words(const struct defs *d, const char *command)
+{
+	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS"), t;
+	size_t len;
+	char *words = NULL;
+	FILE *f;
+
+	if (!defs_meta(d, "env.SIMGPU_CARD").len ||
+	    ((!alone.len || strcmp(alone.s, "alone")) &&
+	     number(d, "env.WORLD_SIZE", 0) <= number(d, "env.SIMGPU_COUNT", 1)))
+		return NULL;
+	f = need_stream(&words, &len);
+	for (size_t i = 0; i < JOB_FACTS; i++) {
+		t = defs_meta(d, job_facts[i].key);
+		fprintf(f, "%s ", t.len && i != JOB_PORT ? t.s : "");
+	}
+	t = defs_meta(d, "env.SIMGPU_WORLD");
+	fprintf(f, "%s %s", t.len ? t.s : "", command);
+	fclose(f);
+	return words;
 }
 
 static void facts(struct rank_file *f, const struct defs *d)
@@ -83,6 +110,7 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->job = job_words(d, &f->job_is_local);
 	command_words(d, command, sizeof(command));
 	f->command = need_copy(command, strlen(command));
+	f->world_job = world_words(d, command);
 	root = root.len ? root : cwd;
 	f->folder = need_copy(root.len ? root.s : "", root.len);
 }
@@ -123,6 +151,7 @@ void ranks_look_free(struct rank_file *f)
 {
 	free(f->path);
 	free(f->job);
+	free(f->world_job);
 	free(f->command);
 	free(f->folder);
 }

@@ -21,6 +21,8 @@ struct rank_file {
 	int64_t start_ns;  /* of the process, by the clock on the wall */
 	char *job;	   /* what all processes of a run have in common; "" = nothing is known */
 	bool job_is_local; /* it says nothing of other hosts */
+	char *world_job;   /* of a simulated rank that runs by itself: its job without its port */
+	bool by_itself;	   /* that became its job: something answers for the other ranks */
 	char *command;
 	char *folder; /* of the program: of its repository, else where it ran; "" = not known */
 };

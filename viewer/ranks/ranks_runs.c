@@ -144,6 +144,24 @@ static int by_job_and_start(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
+/* At a port that two ranks have they met. */
+void ranks_join_worlds(struct rank_file *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rank_file *f = &items[i];
+		bool single = f->world_job;
+
+		for (size_t k = 0; k < count && single; k++)
+			single = items[k].rank == f->rank || strcmp(items[k].job, f->job) != 0;
+		if (!single)
+			continue;
+		free(f->job);
+		f->job = f->world_job;
+		f->world_job = NULL;
+		f->by_itself = true;
+	}
+}
+
 /* Of the items from..to the end (not in it) of the first run: where the job ends, or, if a rank
  * comes twice before that, at the longest pause between the two. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
@@ -286,6 +304,7 @@ int ranks_one_run(struct ranks_run *run, bool folders)
 	if (folders && any_rank(run)) {
 		leave_children(run);
 		leave_unranked(run);
+		ranks_join_worlds(run->items, run->count);
 		split(run);
 	} else if (!folders) {
 		rc = two_of_one_rank(run);

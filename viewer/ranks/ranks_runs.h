@@ -10,6 +10,9 @@
  */
 int ranks_one_run(struct ranks_run *run, bool folders);
 
+/* Simulated ranks that ran by themselves, each with a port of its own, are ranks of one job. */
+void ranks_join_worlds(struct rank_file *items, size_t count);
+
 /* Of items in order of their starts, all of one job: the end (not in it) of the first run. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to);
 /* A process that a rank started: it has that rank's number. */

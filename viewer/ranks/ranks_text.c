@@ -312,18 +312,22 @@ static void strays(struct emit *out, const struct ranks_table *t, const struct r
 
 static void say_missing(struct emit *out, const struct ranks_run *run)
 {
-	bool *gone = ranks_missing(run);
+	bool *gone = ranks_missing(run), alone = true;
 	char ranks[200], text[ROOM];
 	long n = 0;
 
 	for (long i = 0; gone && i < run->world; i++)
 		n += gone[i];
-	if (n) {
+	for (size_t i = 0; i < run->count; i++)
+		alone &= run->items[i].by_itself;
+	if (n && alone) {
+		emit_line(out, "The other %ld of %ld ranks were answered for, not run.", n,
+			  run->world);
+	} else if (n) {
 		ranks_words_of(gone, run->world, ranks, sizeof(ranks));
 		snprintf(text, sizeof(text),
-			 "Of the %ld ranks of this run %ld left no recording "
-			 "here: %s.",
-			 run->world, n, ranks);
+			 "Of the %ld ranks of this run %ld left no recording here: %s.", run->world,
+			 n, ranks);
 		emit_paragraph(out, "", "", text);
 	}
 	free(gone);
