@@ -41,9 +41,9 @@ static struct {
 #define F(name, result, proto) result(*name) proto;
 	FUNCTIONS(F)
 #undef F
-} real;
+} libc;
 
-#define REAL(name) (real.name ? real.name : (typeof(real.name))resolve_next(#name))
+#define REAL(name) (libc.name ? libc.name : (typeof(libc.name))resolve_next(#name))
 
 static void leave(void)
 {
@@ -52,7 +52,7 @@ static void leave(void)
 
 __attribute__((constructor)) static void leave_load(void)
 {
-#define F(name, result, proto) real.name = (typeof(real.name))resolve_next(#name);
+#define F(name, result, proto) libc.name = (typeof(libc.name))resolve_next(#name);
 	FUNCTIONS(F)
 #undef F
 }
@@ -159,10 +159,10 @@ API int fexecve(int fd, char *const argv[], char *const envp[])
 
 API int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	if (!real.execveat) /* a C library without it has the system call */
+	if (!libc.execveat) /* a C library without it has the system call */
 		EXEC(is_program(dir, path, flags),
 		     (int)syscall(SYS_execveat, dir, path, argv, envp, flags));
-	EXEC(is_program(dir, path, flags), real.execveat(dir, path, argv, envp, flags));
+	EXEC(is_program(dir, path, flags), libc.execveat(dir, path, argv, envp, flags));
 }
 
 /* The arguments after `first` up to NULL, as an array on this function's stack; `list` stands

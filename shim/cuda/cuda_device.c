@@ -4,7 +4,7 @@
  * find) wherever it has the answer. Application threads, inside a hook, any lock held. Nothing here
  * makes a context.
  */
-#include "hook.h"
+#include "cuda_device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,4 +136,13 @@ void device_describe(const struct call *c, int device)
 	tell_names(device);
 	tell_numbers(device);
 	tell_versions(c);
+}
+
+uint64_t driver_range_size(uint64_t address)
+{
+	typeof(&cuMemGetAddressRange_v2) ask = MAYBE_DRIVER(cuMemGetAddressRange_v2);
+	uint64_t base = 0;
+	size_t size = 0;
+
+	return address && ask && !ask(&base, &size, address) ? size : 0;
 }

@@ -5,6 +5,8 @@
  * Application threads, any lock held.
  */
 #include "hook.h"
+#include "cuda_device.h"
+#include "meminfo.h"
 
 #include <string.h>
 
@@ -137,13 +139,4 @@ struct gmt_event call_allocated(int rc, enum gmt_mem mem, uint64_t addr, uint64_
 	if (!rc && !addr)
 		e.kind = 0; /* 0 bytes */
 	return e;
-}
-
-uint64_t driver_range_size(uint64_t address)
-{
-	typeof(&cuMemGetAddressRange_v2) ask = MAYBE_DRIVER(cuMemGetAddressRange_v2);
-	uint64_t base = 0;
-	size_t size = 0;
-
-	return address && ask && !ask(&base, &size, address) ? size : 0;
 }

@@ -6,6 +6,7 @@
 #ifndef GMT_HOOK_BODY_H
 #define GMT_HOOK_BODY_H
 
+#include "cuda_device.h"
 #include "hook.h"
 
 /* Effects: how, what is done before, what is done after. */

@@ -3,8 +3,9 @@
  * Samples of what is free on the device: the rest is what no recorded call allocated. Application
  * threads, inside a hook; asks the driver of the context that is there and makes none.
  */
-#include "hook.h"
+#include "meminfo.h"
 #include "../base/os.h"
+#include "cuda_device.h"
 
 #define LEAST_NS 10000000ull
 

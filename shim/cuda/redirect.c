@@ -8,7 +8,8 @@
  */
 #include "redirect.h"
 
-#include "hook.h"
+#include "../capture.h"
+#include "call.h"
 
 #include <string.h>
 

@@ -401,7 +401,7 @@ static void thin_if_due(void)
 	drain.workspace = r.workspace;
 }
 
-static void finish(void)
+static void drain_finish(void)
 {
 	uint64_t start;
 
@@ -437,7 +437,7 @@ static void *run(void *arg)
 		thin_if_due();
 		session_await_call(sleep);
 	}
-	finish();
+	drain_finish();
 	__atomic_store_n(&drain.done, 1, __ATOMIC_RELEASE);
 	os_futex_wake(&drain.done);
 	return NULL;

@@ -62,7 +62,7 @@ static uint32_t copy_str(uintptr_t str, uint8_t *out)
 	return n;
 }
 
-static uintptr_t member(uintptr_t object, int16_t offset)
+static uintptr_t field_of(uintptr_t object, int16_t offset)
 {
 	return *(const uintptr_t *)(object + (uintptr_t)offset);
 }
@@ -70,7 +70,7 @@ static uintptr_t member(uintptr_t object, int16_t offset)
 static uint32_t copy_table(uintptr_t bytes, uint8_t *out, uint32_t room, uint16_t *cut)
 {
 	const struct python_offsets *o = python_layout();
-	uint64_t len = member(bytes, o->bytes_size);
+	uint64_t len = field_of(bytes, o->bytes_size);
 
 	if (len > room) {
 		len = room;
@@ -90,12 +90,12 @@ static uint32_t describe(uintptr_t code, uint8_t *buf)
 	uint32_t n = sizeof(head);
 	uint16_t cut = 0;
 
-	head.file_len = copy_str(member(code, o->code_file), buf + n);
+	head.file_len = copy_str(field_of(code, o->code_file), buf + n);
 	n += head.file_len;
 	head.name_len = copy_str(
-		member(code, o->code_qualname >= 0 ? o->code_qualname : o->code_name), buf + n);
+		field_of(code, o->code_qualname >= 0 ? o->code_qualname : o->code_name), buf + n);
 	n += head.name_len;
-	head.table_len = copy_table(member(code, o->code_table), buf + n, GMT_DEF_MAX - n, &cut);
+	head.table_len = copy_table(field_of(code, o->code_table), buf + n, GMT_DEF_MAX - n, &cut);
 	head.flags = cut;
 	memcpy(buf, &head, sizeof(head));
 	return n + head.table_len;

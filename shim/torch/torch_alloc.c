@@ -5,6 +5,7 @@
  * What the report is for (the framework's profiler) still gets it.
  */
 #include "../cuda/hook.h"
+#include "../cuda/meminfo.h"
 #include "../cuda/reuse.h"
 #include "torch.h"
 

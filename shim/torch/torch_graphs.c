@@ -55,7 +55,7 @@ void BEGIN(void *graph, struct pool pool, int mode)
 }
 
 /* A capture that failed throws here: its pool is not asked for, and no end is seen. */
-static void finish(finish_fn *real, void *graph)
+static void finish_capture(finish_fn *real, void *graph)
 {
 	static void *cache;
 	pool_fn *pool = (pool_fn *)torch_real(&cache, NAME(POOL));
@@ -69,7 +69,7 @@ void FINISH(void *graph)
 {
 	static void *cache;
 
-	finish((finish_fn *)torch_real(&cache, NAME(FINISH)), graph);
+	finish_capture((finish_fn *)torch_real(&cache, NAME(FINISH)), graph);
 }
 
 /* In later releases it has two halves, which Python calls too; the first ends the capture. A
@@ -78,7 +78,7 @@ void FINISH_PRE(void *graph)
 {
 	static void *cache;
 
-	finish((finish_fn *)torch_real(&cache, NAME(FINISH_PRE)), graph);
+	finish_capture((finish_fn *)torch_real(&cache, NAME(FINISH_PRE)), graph);
 }
 
 bool torch_graphs(void)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a hook asks CUDA about the device. Application threads, inside a hook, any lock held.
+ */
+#ifndef GMT_CUDA_DEVICE_H
+#define GMT_CUDA_DEVICE_H
+
+#include "../capture.h"
+#include "call.h"
+
+int device_current(const struct call *c); /* -1 = not known */
+int device_of_driver(void);
+bool device_capturing(uint64_t stream);
+void device_describe(const struct call *c, int device); /* its facts, once */
+uint64_t driver_range_size(uint64_t address); /* of the allocation around it; 0 = not known */
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef GMT_MEMINFO_H
+#define GMT_MEMINFO_H
+
+#include <stdbool.h>
+
+/* Free and total bytes of the device; not more often than every 10 ms unless `now`. */
+void meminfo_sample(bool now);
+
+#endif
