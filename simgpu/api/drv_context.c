@@ -149,7 +149,7 @@ SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 	int result = check(device);
 
 	if (!result)
-		ctx_reset(device);
+		memory_reset(device);
 	return DRV(result);
 }
 

@@ -121,12 +121,24 @@ SIM_API CUresult cuMemHostUnregister(void *ptr)
 
 SIM_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned int flags)
 {
-	return DRV(cudaHostGetDevicePointer((void **)device, host, flags));
+	struct host_range r;
+
+	DRV_ENTER();
+	if (!device || flags || !host_find(host, &r))
+		return DRV(SIM_INVALID);
+	*device = (CUdeviceptr)host;
+	return DRV(SIM_OK);
 }
 
 SIM_API CUresult cuMemHostGetFlags(unsigned int *flags, void *host)
 {
-	return DRV(cudaHostGetFlags(flags, host));
+	struct host_range r;
+
+	DRV_ENTER();
+	if (!flags || !host_find(host, &r) || r.kind != HOST_PINNED)
+		return DRV(SIM_INVALID);
+	*flags = r.flags;
+	return DRV(SIM_OK);
 }
 
 /* ---- what is this address? ---- */

@@ -73,7 +73,7 @@ SIM_API cudaError_t cudaDeviceReset(void)
 	int result = sim_init();
 
 	if (!result)
-		ctx_reset(sim_device());
+		memory_reset(sim_device());
 	return RT(result);
 }
 

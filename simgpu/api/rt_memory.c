@@ -115,24 +115,14 @@ SIM_API cudaError_t cudaHostUnregister(void *ptr)
 
 SIM_API cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
 {
-	struct host_range r;
-
 	RT_ENTER();
-	if (!device || flags || !host_find(host, &r))
-		return RT(SIM_INVALID);
-	*device = host;
-	return RT(SIM_OK);
+	return RT(cuMemHostGetDevicePointer_v2((CUdeviceptr *)device, host, flags));
 }
 
 SIM_API cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
 {
-	struct host_range r;
-
 	RT_ENTER();
-	if (!flags || !host_find(host, &r) || r.kind != HOST_PINNED)
-		return RT(SIM_INVALID);
-	*flags = r.flags;
-	return RT(SIM_OK);
+	return RT(cuMemHostGetFlags(flags, host));
 }
 
 /* ---- what is this address? ---- */

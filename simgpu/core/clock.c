@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include "clock.h"
+#include "pollers.h"
 
 #define SECOND	   1000000000ull
 #define TICK_LEAST (SECOND / 10)
@@ -42,7 +43,7 @@ static __thread int where;  /* ...this one, last */
 static __thread struct {
 	uint64_t calls, step, since;
 	unsigned int times;
-} asked;
+} asking;
 
 bool clock_on(void)
 {
@@ -230,17 +231,17 @@ static uint64_t real_time(void)
  * faster and faster. */
 static bool insist(struct device_clock *c, uint64_t moment)
 {
-	if (!asked.times || asked.calls != c->calls) {
-		asked.calls = c->calls;
-		asked.times = 1;
-		asked.step = COST_SMALL;
-		asked.since = real_time();
+	if (!asking.times || asking.calls != c->calls) {
+		asking.calls = c->calls;
+		asking.times = 1;
+		asking.step = COST_SMALL;
+		asking.since = real_time();
 		return false;
 	}
-	if (++asked.times < PATIENCE && (works || real_time() - asked.since < REAL_MOST))
+	if (++asking.times < PATIENCE && (works || real_time() - asking.since < REAL_MOST))
 		return false;
-	asked.step *= 2;
-	mine = c->now = c->seen = later(mine, c->now) + asked.step;
+	asking.step *= 2;
+	mine = c->now = c->seen = later(mine, c->now) + asking.step;
 	return moment <= mine;
 }
 
@@ -256,7 +257,7 @@ static bool reached(struct device_clock *c, uint64_t moment, bool by_ticks)
 		now = arrive(c, COST_SMALL);
 	yes = moment <= now || insist(c, moment);
 	if (yes)
-		asked.times = 0;
+		asking.times = 0;
 	pthread_mutex_unlock(&lock);
 	return yes;
 }

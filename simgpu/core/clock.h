@@ -48,14 +48,6 @@ bool clock_event(struct sim_event *e);
 void clock_sleep(uint64_t ns); /* this thread is about to sleep */
 void clock_slept(void);
 
-/* ---- pollers.c: threads that only ask ---- */
-void pollers_asked(struct sim_event *e, bool reached); /* this thread asked for it */
-void pollers_forget(struct sim_event *e);
-void pollers_expect(void); /* a collective was put on a stream: they may ask for its end */
-void pollers_end(void);	   /* the program ends: all is done, and they have a moment to see it */
-bool pollers_ended(void);
-void pollers_look(uint64_t seen); /* waits until they have looked, as things are at that moment */
-
 /* ---- roofline.c: how long work takes ---- */
 uint64_t time_of_kernel(uint64_t blocks, uint64_t threads);
 uint64_t time_of_bytes(double bytes); /* read or written in the device's memory */

@@ -272,6 +272,18 @@ void contents_store(void *dst, const void *data, const unsigned char *states, si
 	pthread_mutex_unlock(&lock);
 }
 
+void contents_result(const struct pending *p, size_t at, const void *data,
+		     const unsigned char *states, size_t bytes)
+{
+	uintptr_t from = p->base + at, a = from, end;
+
+	if (at + bytes > p->bytes)
+		return;
+	for (; pending_wants(p, &a, from + bytes, &end); a = end)
+		contents_store((void *)a, (const char *)data + (a - from), states + (a - from),
+			       end - a);
+}
+
 /* ---- forgetting ---- */
 
 void contents_drop(uintptr_t base, size_t bytes)

@@ -70,8 +70,8 @@ struct sim_ctx *ctx_check(void *handle); /* NULL if it is not a context */
 struct sim_ctx *ctx_create(int device, unsigned int flags);
 struct sim_ctx *ctx_create_part(int device, unsigned int sms); /* within the primary one */
 void ctx_destroy(struct sim_ctx *ctx);
-int ctx_activate(int device); /* the primary context takes its memory */
-void ctx_reset(int device);   /* and gives it back, with everything allocated on the device */
+int ctx_activate(int device);	 /* the primary context takes its memory */
+void ctx_deactivate(int device); /* and gives it back; memory_lock held */
 void ctx_set(struct sim_ctx *ctx);
 int ctx_push(struct sim_ctx *ctx);
 int ctx_pop(struct sim_ctx **ctx);
@@ -81,7 +81,7 @@ void device_bus_id(char *s, size_t n, int physical);
 void device_uuid(unsigned char *uuid, int physical);
 void device_uuid_text(char *s, size_t n, int physical);
 
-/* ---- memory.c ---- */
+/* ---- space.c ---- */
 /* A span of device memory cut into pieces: a page of small allocations, or what a pool has taken
  * from the device. */
 struct arena {
@@ -112,14 +112,19 @@ struct arena *arena_new(int device, size_t pages, size_t piece, void *pool);
 void arena_drop(struct arena *a);
 uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
 size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that are free again */
-bool block_find(uintptr_t addr, struct block *out);
-void memory_reset(int device);
-/* Locks itself. */
-int memory_alloc(int device, uintptr_t *out, size_t bytes);
-int memory_free(uintptr_t addr);
+bool space_block(uintptr_t addr, struct block *out); /* below vmm_base() */
+uintptr_t space_empty(int device, size_t *bytes);    /* all its pages are free: its stretch */
+/* Without the lock. */
 uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
 uintptr_t vmm_base(void);
 size_t vmm_pages(void);
+
+/* ---- memory.c ---- */
+bool block_find(uintptr_t addr, struct block *out); /* memory_lock held */
+/* These lock themselves. */
+int memory_alloc(int device, uintptr_t *out, size_t bytes);
+int memory_free(uintptr_t addr);
+void memory_reset(int device); /* frees everything on the device, and its primary context */
 
 /* ---- vmm.c ---- */
 bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
@@ -171,6 +176,10 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known);
 /* Any range: data (zero where it is unknown), and of each byte what is known of it. */
 void contents_read(const void *src, void *data, unsigned char *states, size_t bytes);
 void contents_store(void *dst, const void *data, const unsigned char *states, size_t bytes);
+struct pending;
+/* What is still wanted of the result of such work (pending.h); `at`: from its base. */
+void contents_result(const struct pending *p, size_t at, const void *data,
+		     const unsigned char *states, size_t bytes);
 void contents_forget(uintptr_t addr, size_t bytes); /* it was written, with what is not known */
 void contents_from_host(uintptr_t dst, const void *src, size_t bytes);
 int contents_least(uintptr_t addr, size_t bytes); /* what is known of the byte least known */
@@ -210,7 +219,7 @@ void pools_reset(int device);
 bool pools_release(
 	int device); /* memory_lock held: gives back all that is unused; was there any? */
 
-/* ---- stream.c, graph.c ---- */
+/* ---- stream_table.c, stream.c, event.c, stream_capture.c, graph.c, graph_launch.c ---- */
 struct sim_graph;
 struct sim_stream;
 struct sim_event;

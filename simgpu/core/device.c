@@ -4,11 +4,6 @@
  * memory when it is first needed. After a fork every call of the child answers "not initialized"
  * if the parent had initialised, as with the real driver.
  */
-#include <dlfcn.h>
-#include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core.h"
 
 #define CTX_KIND   SIM_KIND('C', 'T', 'X', '1')
@@ -24,52 +19,6 @@ static uint64_t next_id = 1;
 static __thread struct sim_ctx *stack[STACK_MOST];
 static __thread int depth;
 static __thread int chosen; /* cudaSetDevice's, while no context is current */
-
-/* ---- versions ---- */
-
-static int find_runtime(struct dl_phdr_info *info, size_t size, void *data)
-{
-	const char *at = strstr(info->dlpi_name, "libcudart.so.");
-	void *handle;
-	int (*version)(int *);
-
-	(void)size;
-	if (!at)
-		return 0;
-	*(int *)data = atoi(at + strlen("libcudart.so.")) * 1000;
-	handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	version = handle ? (int (*)(int *))dlsym(handle, "cudaRuntimeGetVersion") : NULL;
-	if (version && version != (int (*)(int *))dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion")) {
-		int n = 0;
-
-		if (!version(&n) && n / 1000 == *(int *)data / 1000)
-			*(int *)data = n;
-	}
-	return 1;
-}
-
-int sim_cuda_version(void)
-{
-	static int version;
-	int found = 0;
-	const char *want;
-
-	if (version)
-		return version;
-	want = getenv("SIMGPU_CUDA");
-	if (want && atoi(want) >= 11)
-		found = atoi(want) * 1000 +
-			(strchr(want, '.') ? atoi(strchr(want, '.') + 1) * 10 : 0);
-	if (!found)
-		dl_iterate_phdr(find_runtime, &found);
-	version = found >= 11000 ? found : 13000;
-	return version;
-}
-
-int sim_cuda_major(void)
-{
-	return sim_cuda_version() / 1000;
-}
 
 /* ---- initialisation ---- */
 
@@ -142,15 +91,11 @@ int ctx_activate(int device)
 	return result;
 }
 
-void ctx_reset(int device)
+void ctx_deactivate(int device)
 {
-	pthread_mutex_lock(&memory_lock);
-	pools_reset(device);
-	memory_reset(device);
 	if (primary[device].active)
 		memory_uncharge(device, sim_card()->context);
 	primary[device].active = false;
-	pthread_mutex_unlock(&memory_lock);
 }
 
 struct sim_ctx *ctx_primary(int device)
@@ -263,44 +208,4 @@ int sim_set_device(int ordinal)
 	ctx_set(&primary[ordinal]);
 	/* Since CUDA 12 the context is made at once. */
 	return sim_cuda_major() >= 12 ? ctx_activate(ordinal) : SIM_OK;
-}
-
-/* ---- handles ---- */
-
-#define HANDLE_MARK 0x73696d68616e646cull
-
-struct handle_head {
-	uint64_t mark;
-	uint32_t kind;
-	uint32_t spare;
-};
-
-void *sim_handle(uint32_t kind, size_t bytes)
-{
-	struct handle_head *h = calloc(1, sizeof(*h) + bytes);
-
-	if (!h)
-		return NULL;
-	h->mark = HANDLE_MARK;
-	h->kind = kind;
-	return h + 1;
-}
-
-void *sim_handle_check(void *handle, uint32_t kind)
-{
-	struct handle_head *h = handle;
-
-	if ((uintptr_t)handle < 65536 || (uintptr_t)handle % 8)
-		return NULL;
-	return h[-1].mark == HANDLE_MARK && h[-1].kind == kind ? handle : NULL;
-}
-
-void sim_handle_free(void *handle)
-{
-	struct handle_head *h = handle;
-
-	if (!handle)
-		return;
-	h[-1].mark = 0;
-	free(h - 1);
 }

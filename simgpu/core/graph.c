@@ -1,76 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: nodes and what each waits for. When one is launched, host functions are called, events
- * are recorded, the rest does what it would have done by itself (acts.c), and all takes its time.
- * An executable graph is a copy of what happens: each node with the moment, from its launch, when
- * it ends. Any thread.
+ * Graphs: nodes and what each waits for. Any thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include "clock.h"
+#include "graph.h"
 
 #define GRAPH_KIND SIM_KIND('G', 'R', 'F', '1')
-#define EXEC_KIND  SIM_KIND('G', 'E', 'X', '1')
 #define NODE_KIND  SIM_KIND('N', 'O', 'D', '1')
 
-struct node {
-	struct node_spec spec;
-	struct node_list before; /* it waits for these */
-	struct sim_graph *graph;
-	uint64_t end; /* as worked out last */
-	size_t place;
-	unsigned long mark; /* the last search that met it */
-	struct node *next_open;
-};
-
 static unsigned long last_mark;
-
-struct sim_graph {
-	pthread_mutex_t lock;
-	struct node_list
-		nodes; /* none stands before one that it waits for, unless edges came later */
-};
-
-struct exec {
-	uint64_t ns;
-	size_t n;
-	struct {
-		struct node_spec spec;
-		uint64_t end;
-	} steps[];
-};
-
-/* ---- lists ---- */
-
-bool nodes_add(struct node_list *list, void *const *nodes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t at = 0;
-
-		while (at < list->n && list->nodes[at] != nodes[i])
-			at++;
-		if (at < list->n)
-			continue;
-		if (list->n == list->room) {
-			size_t room = list->room ? 2 * list->room : 4;
-			void **grown = realloc(list->nodes, room * sizeof(*grown));
-
-			if (!grown)
-				return false;
-			list->nodes = grown;
-			list->room = room;
-		}
-		list->nodes[list->n++] = nodes[i];
-	}
-	return true;
-}
-
-void nodes_done(struct node_list *list)
-{
-	free(list->nodes);
-	*list = (struct node_list){ 0 };
-}
 
 static struct node *check(void *node)
 {
@@ -113,22 +52,6 @@ int graph_destroy(struct sim_graph *g)
 	return SIM_OK;
 }
 
-/* At the end of the list, without looking whether it is there: it is new. */
-static bool append(struct node_list *list, void *node)
-{
-	if (list->n == list->room) {
-		size_t room = list->room ? 2 * list->room : 64;
-		void **grown = realloc(list->nodes, room * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		list->nodes = grown;
-		list->room = room;
-	}
-	list->nodes[list->n++] = node;
-	return true;
-}
-
 int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *deps, size_t count,
 	      void **node)
 {
@@ -146,7 +69,7 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 	n->spec = *spec;
 	n->graph = g;
 	pthread_mutex_lock(&g->lock);
-	fits = nodes_add(&n->before, deps, count) && append(&g->nodes, n);
+	fits = nodes_add(&n->before, deps, count) && nodes_append(&g->nodes, n);
 	pthread_mutex_unlock(&g->lock);
 	if (!fits) {
 		drop_node(n);
@@ -250,7 +173,7 @@ int graph_roots(struct sim_graph *g, void **nodes, size_t *n)
 		return SIM_INVALID;
 	for (size_t i = 0; i < g->nodes.n; i++)
 		if (!((struct node *)g->nodes.nodes[i])->before.n)
-			append(&roots, g->nodes.nodes[i]);
+			nodes_append(&roots, g->nodes.nodes[i]);
 	result = give(&roots, nodes, n);
 	nodes_done(&roots);
 	return result;
@@ -259,14 +182,6 @@ int graph_roots(struct sim_graph *g, void **nodes, size_t *n)
 int graph_before(void *node, void **nodes, size_t *n)
 {
 	return check(node) ? give(&check(node)->before, nodes, n) : SIM_INVALID;
-}
-
-static bool waits_for(const struct node *n, const void *other)
-{
-	for (size_t i = 0; i < n->before.n; i++)
-		if (n->before.nodes[i] == other)
-			return true;
-	return false;
 }
 
 int graph_after(void *node, void **nodes, size_t *n)
@@ -278,8 +193,8 @@ int graph_after(void *node, void **nodes, size_t *n)
 	if (!from)
 		return SIM_INVALID;
 	for (size_t i = 0; i < from->graph->nodes.n; i++)
-		if (waits_for(from->graph->nodes.nodes[i], from))
-			append(&after, from->graph->nodes.nodes[i]);
+		if (nodes_has(&((struct node *)from->graph->nodes.nodes[i])->before, from))
+			nodes_append(&after, from->graph->nodes.nodes[i]);
 	result = give(&after, nodes, n);
 	nodes_done(&after);
 	return result;
@@ -297,7 +212,7 @@ int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n)
 		struct node *node = g->nodes.nodes[i];
 
 		for (size_t j = 0; j < node->before.n; j++)
-			if (!append(&a, node->before.nodes[j]) || !append(&b, node))
+			if (!nodes_append(&a, node->before.nodes[j]) || !nodes_append(&b, node))
 				break;
 	}
 	result = give(&a, from, n);
@@ -353,84 +268,4 @@ int graph_draw(struct sim_graph *g, const char *path)
 	}
 	fprintf(f, "}\n}\n");
 	return fclose(f) ? ERR_OPERATING_SYSTEM : SIM_OK;
-}
-
-/* ---- launching ---- */
-
-/* Nodes stand behind what they wait for, as far as they were made by a recording. */
-static uint64_t end_of(struct node *n)
-{
-	uint64_t begin = 0;
-
-	for (size_t i = 0; i < n->before.n; i++) {
-		const struct node *other = n->before.nodes[i];
-
-		begin = other->end > begin ? other->end : begin;
-	}
-	return begin + n->spec.ns;
-}
-
-int graph_instantiate(void **exec, struct sim_graph *g)
-{
-	struct exec *e;
-
-	if (!exec || !graph_check(g))
-		return SIM_INVALID;
-	e = sim_handle(EXEC_KIND, sizeof(*e) + g->nodes.n * sizeof(e->steps[0]));
-	if (!e)
-		return SIM_NOMEM;
-	for (; e->n < g->nodes.n; e->n++) {
-		struct node *n = g->nodes.nodes[e->n];
-
-		n->end = end_of(n);
-		e->steps[e->n].spec = n->spec;
-		act_keep(n->spec.act);
-		e->steps[e->n].end = n->end;
-		e->ns = n->end > e->ns ? n->end : e->ns;
-	}
-	*exec = e;
-	return SIM_OK;
-}
-
-int graph_exec_destroy(void *exec)
-{
-	struct exec *e = sim_handle_check(exec, EXEC_KIND);
-
-	if (!e)
-		return SIM_BAD_HANDLE;
-	for (size_t i = 0; i < e->n; i++)
-		act_drop(e->steps[i].spec.act);
-	sim_handle_free(e);
-	return SIM_OK;
-}
-
-static void record(void *event, struct sim_stream *s, uint64_t before_end)
-{
-	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
-
-	if (!e || !clock_on())
-		return;
-	pollers_forget(e);
-	e->recorded = clock_end(s) - before_end;
-}
-
-int graph_launch(void *exec, void *stream)
-{
-	struct exec *e = sim_handle_check(exec, EXEC_KIND);
-	struct sim_stream *s = stream_find(stream);
-
-	if (!e || !s)
-		return SIM_BAD_HANDLE;
-	clock_work(s, &(struct work){ .ns = e->ns });
-	for (size_t i = 0; i < e->n; i++) {
-		const struct node_spec *spec = &e->steps[i].spec;
-
-		if (spec->type == NODE_HOST && spec->fn)
-			spec->fn(spec->data);
-		else if (spec->type == NODE_EVENT_RECORD)
-			record((void *)spec->addr, s, e->ns - e->steps[i].end);
-		else if (spec->act)
-			spec->act->run(spec->act, stream);
-	}
-	return SIM_OK;
 }

@@ -1,274 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device memory: address space without pages behind it, and a count of bytes in use on each device.
- *
- * All devices' addresses lie in one PROT_NONE reservation: a stretch per device, several times its
- * memory, so that a hole in the addresses never refuses what the memory could hold (a real device
- * maps 2 MiB pages wherever it likes), and one stretch for address reservations (vmm.c).
- * Allocations of up to 1 MiB share 2 MiB pages, as with the real driver; larger ones take whole
- * pages. Any thread; one lock.
+ * Allocations of device memory. Those of up to 1 MiB share pages of 2 MiB, as with the real driver;
+ * larger ones take whole pages. What is allocated may also lie in a pool (pools.c) or be mapped
+ * (vmm.c). Any thread; under memory_lock.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include "core.h"
-#include "usage.h"
 
 #define PIECE	   ((size_t)512)
 #define SMALL_MOST (SIM_PAGE / 2)
-#define VMM_BYTES  ((size_t)8 << 40)
 
-struct device_memory {
-	struct slots pages;
-	struct arena **arenas; /* of each page, NULL where an allocation holds whole pages */
-	struct arena *small;   /* pages shared by small allocations */
-	size_t used;
-};
-
-pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct device_memory devices[SIM_MAX_DEVICES];
-static uintptr_t space; /* the reservation */
-static size_t stretch, space_bytes, vmm_bytes;
-
-static void *lazy(size_t bytes)
-{
-	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return m == MAP_FAILED ? NULL : m;
-}
-
-/* As much as the machine lets us have: first less for reservations, then for the devices. */
-static bool reserve(int count)
-{
-	const size_t least = (sim_card()->memory + SIM_PAGE) & ~(SIM_PAGE - 1);
-
-	stretch = 4 * least;
-	for (vmm_bytes = VMM_BYTES; vmm_bytes >= SIM_PAGE; vmm_bytes /= 2) {
-		size_t bytes = count * stretch + vmm_bytes + SIM_PAGE;
-		void *m = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			       -1, 0);
-
-		if (m != MAP_FAILED) {
-			space = ((uintptr_t)m + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
-			space_bytes = bytes - SIM_PAGE;
-			madvise(m, bytes, MADV_DONTDUMP);
-			return true;
-		}
-		if (vmm_bytes / 2 < 2 * least && stretch > least) {
-			stretch /= 2;
-			vmm_bytes *= 2;
-		}
-	}
-	return false;
-}
-
-int memory_init(void)
-{
-	int count = sim_device_count();
-
-	if (space)
-		return SIM_OK;
-	if (!reserve(count))
-		return SIM_NOMEM;
-	usage_open();
-	for (int i = 0; i < count; i++) {
-		devices[i].arenas = lazy(stretch / SIM_PAGE * sizeof(struct arena *));
-		if (!devices[i].arenas || !slots_init(&devices[i].pages, stretch / SIM_PAGE))
-			return SIM_NOMEM;
-	}
-	return SIM_OK;
-}
-
-uintptr_t memory_space(size_t *bytes)
-{
-	*bytes = space_bytes;
-	return space;
-}
-
-uintptr_t vmm_base(void)
-{
-	return space + sim_device_count() * stretch;
-}
-
-size_t vmm_pages(void)
-{
-	return space ? vmm_bytes / SIM_PAGE : 0;
-}
-
-/* ---- capacity ---- */
-
-bool memory_charge(int device, size_t bytes)
-{
-	const size_t room = sim_card()->memory - sim_card()->taken;
-	struct device_memory *m = &devices[device];
-
-	if (bytes > room || m->used > room - bytes) {
-		usage_refused();
-		return false;
-	}
-	m->used += bytes;
-	usage_peak(device_physical(device), m->used);
-	return true;
-}
-
-void memory_uncharge(int device, size_t bytes)
-{
-	struct device_memory *m = &devices[device];
-
-	m->used -= bytes < m->used ? bytes : m->used;
-}
-
-size_t memory_used(int device)
-{
-	return __atomic_load_n(&devices[device].used, __ATOMIC_RELAXED);
-}
-
-void sim_mem_info(int device, size_t *free_bytes, size_t *total)
-{
-	*total = sim_card()->memory;
-	*free_bytes = *total - sim_card()->taken - memory_used(device);
-}
-
-/* ---- whole pages ---- */
-
-static int owner(uintptr_t addr)
-{
-	return (int)((addr - space) / stretch);
-}
-
-static size_t page_of(uintptr_t addr)
-{
-	return (addr - space) % stretch / SIM_PAGE;
-}
-
-uintptr_t pages_take(int device, size_t pages, uint64_t bytes)
-{
-	size_t at;
-
-	if (!memory_charge(device, pages * SIM_PAGE))
-		return 0;
-	at = slots_take(&devices[device].pages, pages, 1, bytes);
-	if (at == SLOTS_NONE) {
-		memory_uncharge(device, pages * SIM_PAGE);
-		return 0;
-	}
-	return space + device * stretch + at * SIM_PAGE;
-}
-
-void pages_give(uintptr_t base)
-{
-	int device = owner(base);
-
-	memory_uncharge(device, slots_give(&devices[device].pages, page_of(base)) * SIM_PAGE);
-}
-
-/* ---- arenas ---- */
-
-struct arena *arena_new(int device, size_t pages, size_t piece, void *pool)
-{
-	struct arena *a = calloc(1, sizeof(*a));
-	size_t first;
-
-	if (!a || !slots_init(&a->slots, pages * (SIM_PAGE / piece)))
-		goto fail;
-	a->base = pages_take(device, pages, pages * SIM_PAGE);
-	if (!a->base)
-		goto fail;
-	a->pages = pages;
-	a->piece = piece;
-	a->device = device;
-	a->pool = pool;
-	first = page_of(a->base);
-	for (size_t i = 0; i < pages; i++)
-		devices[device].arenas[first + i] = a;
-	return a;
-fail:
-	if (a)
-		slots_done(&a->slots);
-	free(a);
-	return NULL;
-}
-
-void arena_drop(struct arena *a)
-{
-	size_t first = page_of(a->base);
-
-	memset(&devices[a->device].arenas[first], 0, a->pages * sizeof(struct arena *));
-	pages_give(a->base);
-	slots_done(&a->slots);
-	free(a);
-}
-
-uintptr_t arena_take(struct arena *a, size_t bytes)
-{
-	size_t at = slots_take(&a->slots, (bytes + a->piece - 1) / a->piece, 1, bytes);
-
-	return at == SLOTS_NONE ? 0 : a->base + at * a->piece;
-}
-
-size_t arena_give(struct arena *a, uintptr_t addr)
-{
-	return slots_give(&a->slots, (addr - a->base) / a->piece) * a->piece;
-}
-
-/* ---- blocks ---- */
-
-static bool arena_block(struct arena *a, uintptr_t addr, struct block *out)
-{
-	size_t at = slots_find(&a->slots, (addr - a->base) / a->piece);
-
-	if (at == SLOTS_NONE)
-		return false;
-	*out = (struct block){ a->base + at * a->piece, a->slots.bytes[at], a->device, a };
-	return addr < out->base + out->bytes;
-}
+static struct arena *small[SIM_MAX_DEVICES]; /* pages shared by small allocations */
 
 bool block_find(uintptr_t addr, struct block *out)
 {
-	int device;
-	size_t page;
-
-	if (!space || addr < space || addr >= space + space_bytes)
+	if (!sim_is_device_ptr((void *)addr))
 		return false;
-	if (addr >= vmm_base())
-		return vmm_mapping(addr, out);
-	device = owner(addr);
-	page = page_of(addr);
-	if (devices[device].arenas[page])
-		return arena_block(devices[device].arenas[page], addr, out);
-	page = slots_find(&devices[device].pages, page);
-	if (page == SLOTS_NONE)
-		return false;
-	*out = (struct block){ space + device * stretch + page * SIM_PAGE,
-			       devices[device].pages.bytes[page], device, NULL };
-	return addr < out->base + out->bytes;
+	return addr >= vmm_base() ? vmm_mapping(addr, out) : space_block(addr, out);
 }
 
-static void link_small(struct device_memory *m, struct arena *a)
+static void link_small(struct arena *a)
 {
-	a->next = m->small;
+	a->next = small[a->device];
 	if (a->next)
 		a->next->prev = a;
-	m->small = a;
+	small[a->device] = a;
 }
 
-static void unlink_small(struct device_memory *m, struct arena *a)
+static void unlink_small(struct arena *a)
 {
 	if (a->prev)
 		a->prev->next = a->next;
 	else
-		m->small = a->next;
+		small[a->device] = a->next;
 	if (a->next)
 		a->next->prev = a->prev;
 }
 
 static uintptr_t alloc_small(int device, size_t bytes)
 {
-	struct device_memory *m = &devices[device];
 	struct arena *a;
 
-	for (a = m->small; a; a = a->next) {
+	for (a = small[device]; a; a = a->next) {
 		uintptr_t addr = arena_take(a, bytes);
 
 		if (addr)
@@ -277,7 +49,7 @@ static uintptr_t alloc_small(int device, size_t bytes)
 	a = arena_new(device, 1, PIECE, NULL);
 	if (!a)
 		return 0;
-	link_small(m, a);
+	link_small(a);
 	return arena_take(a, bytes);
 }
 
@@ -312,7 +84,7 @@ static void free_small(struct arena *a, uintptr_t addr)
 	arena_give(a, addr);
 	if (a->slots.free < a->slots.n)
 		return;
-	unlink_small(&devices[a->device], a);
+	unlink_small(a);
 	arena_drop(a);
 }
 
@@ -338,17 +110,21 @@ int memory_free(uintptr_t addr)
 
 void memory_reset(int device)
 {
-	struct device_memory *m = &devices[device];
+	uintptr_t base;
+	size_t bytes;
 
-	while (m->small) {
-		struct arena *a = m->small;
+	pthread_mutex_lock(&memory_lock);
+	pools_reset(device);
+	while (small[device]) {
+		struct arena *a = small[device];
 
-		unlink_small(m, a);
+		unlink_small(a);
 		arena_drop(a);
 	}
-	for (size_t i = 0; i < m->pages.n && m->pages.free < m->pages.n; i++)
-		memory_uncharge(device, slots_give(&m->pages, i) * SIM_PAGE);
-	contents_drop(space + device * stretch, stretch);
+	base = space_empty(device, &bytes);
+	contents_drop(base, bytes);
+	ctx_deactivate(device);
+	pthread_mutex_unlock(&memory_lock);
 }
 
 /* ---- for everybody (sim.h) ---- */
@@ -371,7 +147,10 @@ int sim_free(void *ptr)
 
 bool sim_is_device_ptr(const void *ptr)
 {
-	return space && (uintptr_t)ptr - space < space_bytes;
+	size_t bytes;
+	uintptr_t base = memory_space(&bytes);
+
+	return base && (uintptr_t)ptr - base < bytes;
 }
 
 int sim_ptr_device(const void *ptr)

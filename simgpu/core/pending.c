@@ -282,19 +282,12 @@ void pending_write_slow(uintptr_t addr, size_t bytes)
 	pending_unlock();
 }
 
-void pending_store(struct pending *p, size_t at, const void *data, const unsigned char *states,
-		   size_t bytes)
+bool pending_wants(const struct pending *p, uintptr_t *from, uintptr_t to, uintptr_t *end)
 {
-	uintptr_t from = p->base + at, to = from + bytes, next;
-
-	if (at + bytes > p->bytes)
-		return;
-	for (uintptr_t a = behind_holes(p, from); a < to; a = behind_holes(p, next)) {
-		next = to;
-		for (int i = 0; i < p->n_holes; i++)
-			if (p->holes[i].from > a && p->holes[i].from < next)
-				next = p->holes[i].from;
-		contents_store((void *)a, (const char *)data + (a - from), states + (a - from),
-			       next - a);
-	}
+	*from = behind_holes(p, *from);
+	*end = to;
+	for (int i = 0; i < p->n_holes; i++)
+		if (p->holes[i].from > *from && p->holes[i].from < *end)
+			*end = p->holes[i].from;
+	return *from < to;
 }

@@ -53,9 +53,9 @@ void pending_add(struct pending *p, uint64_t *numbered);
 /* All work for which `mine` is true has ended now, whatever its state (its communicator is gone).
  */
 void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what);
-/* Stores what is still wanted of the result; states are those of contents_store. */
-void pending_store(struct pending *p, size_t at, const void *data, const unsigned char *states,
-		   size_t bytes);
+/* The next stretch in [*from, to) of its result that is still wanted: sets where it begins and
+ * ends; false if there is none. */
+bool pending_wants(const struct pending *p, uintptr_t *from, uintptr_t to, uintptr_t *end);
 
 void pending_poll(void);
 bool pending_busy(uint64_t number);

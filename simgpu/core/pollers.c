@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "clock.h"
+#include "pollers.h"
 
 #define STEP_NS	   200000
 #define FIRST_NS   1000000000ull /* for one to appear, once a process */
@@ -38,12 +38,12 @@ static void drop(struct sim_event *e)
 	e->unmet = false;
 }
 
-void pollers_asked(struct sim_event *e, bool reached)
+void pollers_asked(struct sim_event *e, bool met)
 {
 	pthread_mutex_lock(&lock);
-	if (reached && e->unmet)
+	if (met && e->unmet)
 		drop(e);
-	if (!reached && !e->unmet) {
+	if (!met && !e->unmet) {
 		e->unmet = true;
 		e->next_unmet = unmet;
 		unmet = e;

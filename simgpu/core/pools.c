@@ -171,9 +171,14 @@ static struct arena *new_span(struct sim_pool *p, size_t bytes, size_t piece)
 	return a;
 }
 
+static size_t piece_for(size_t bytes)
+{
+	return bytes >= LARGE ? SIM_PAGE : PIECE;
+}
+
 static uintptr_t take(struct sim_pool *p, size_t bytes)
 {
-	size_t piece = bytes >= LARGE ? SIM_PAGE : PIECE;
+	size_t piece = piece_for(bytes);
 	struct arena *a;
 
 	for (a = p->arenas; a; a = a->next) {
@@ -190,8 +195,8 @@ static uintptr_t take(struct sim_pool *p, size_t bytes)
 
 int pool_alloc(struct sim_pool *p, uintptr_t *out, size_t bytes)
 {
+	size_t piece = piece_for(bytes);
 	uintptr_t addr;
-	struct block b;
 
 	if (!out || !bytes)
 		return SIM_INVALID;
@@ -199,8 +204,8 @@ int pool_alloc(struct sim_pool *p, uintptr_t *out, size_t bytes)
 		return SIM_NOMEM;
 	pthread_mutex_lock(&memory_lock);
 	addr = take(p, bytes);
-	if (addr && block_find(addr, &b)) {
-		p->used += (bytes + b.arena->piece - 1) / b.arena->piece * b.arena->piece;
+	if (addr) {
+		p->used += (bytes + piece - 1) / piece * piece;
 		if (p->used > p->used_high)
 			p->used_high = p->used;
 	}

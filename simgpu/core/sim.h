@@ -69,7 +69,7 @@ struct sim_card {
 	size_t taken; /* of memory, by programs that are not there (SIMGPU_TAKEN) */
 };
 
-/* ---- device.c: who we are ---- */
+/* ---- device.c, identity.c, cuda_version.c: who we are ---- */
 const struct sim_card *sim_card(void); /* never NULL; the default card where the name is unknown */
 int sim_device_count(void);
 int sim_device(void);		 /* the calling thread's current device, from 0 */

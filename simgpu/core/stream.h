@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, events and recordings as stream.c, stream_capture.c and graph.c see them.
+ * Streams, events and recordings as the files of core/ see them.
  */
 #ifndef SIMGPU_STREAM_H
 #define SIMGPU_STREAM_H

@@ -65,7 +65,7 @@ static void reduce_part(struct exchange *x, const struct nccl_payload *payloads,
 	}
 	if (x->op == NCCL_AVG && nccl_is_whole(x->type))
 		nccl_divide(total, n, x->type, x->comm->ranks);
-	pending_store(&x->pending, at, total, states, bytes);
+	contents_result(&x->pending, at, total, states, bytes);
 }
 
 /* Calls `part` for what is known of the buffer of one rank: of others nothing comes. */
@@ -117,7 +117,7 @@ static void place(struct exchange *x, const struct nccl_message *m, size_t at)
 		if (!data)
 			break;
 		nccl_payload_read(&p, x->node, m, s->at, data, data + s->bytes, s->bytes);
-		pending_store(&x->pending, at + s->at, data, data + s->bytes, s->bytes);
+		contents_result(&x->pending, at + s->at, data, data + s->bytes, s->bytes);
 		free(data);
 	}
 	nccl_payload_free(&p);

@@ -2,13 +2,7 @@
 /*
  * What transfers leave in the simulated device's memory.
  *
- * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
- * links: simgpu/core/usage.c
- * links: simgpu/core/copies.c simgpu/core/cards.c simgpu/core/device.c simgpu/core/identity.c
- * links: simgpu/core/pools.c simgpu/core/vmm.c simgpu/core/stream.c simgpu/core/stream_capture.c
- * links: simgpu/core/graph.c simgpu/core/acts.c simgpu/core/launch.c simgpu/core/arguments.c
- * links: simgpu/core/pending.c simgpu/core/clock.c simgpu/core/pollers.c
- * links: simgpu/core/roofline.c simgpu/core/host.c
+ * links: simgpu/core/
  */
 #include <setjmp.h>
 #include <stdarg.h>

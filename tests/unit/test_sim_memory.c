@@ -3,11 +3,7 @@
  * The simulated device's memory: slots against a plain array, allocations against a list of ranges,
  * capacity, pages of 2 MiB, and what a wrong free says.
  *
- * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
- * links: simgpu/core/usage.c
- * links: simgpu/core/copies.c simgpu/core/cards.c
- * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
- * links: simgpu/core/arguments.c simgpu/core/pending.c simgpu/core/acts.c
+ * links: simgpu/core/
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,15 +4,9 @@
  * for others, of ranks that are threads here.
  *
  * links: simgpu/libraries/lib_nccl_numbers.c simgpu/libraries/lib_nccl_payload.c
+ * links: simgpu/core/
  * links: simgpu/libraries/lib_nccl_exchange.c simgpu/libraries/lib_nccl_node.c
- * links: simgpu/libraries/lib_nccl_id.c simgpu/core/slots.c simgpu/core/memory.c
- * links: simgpu/core/usage.c
- * links: simgpu/core/contents.c simgpu/core/extents.c simgpu/core/copies.c
- * links: simgpu/core/cards.c simgpu/core/device.c simgpu/core/identity.c
- * links: simgpu/core/pools.c simgpu/core/vmm.c simgpu/core/stream.c simgpu/core/stream_capture.c
- * links: simgpu/core/graph.c simgpu/core/pending.c simgpu/core/launch.c simgpu/core/arguments.c
- * links: simgpu/core/clock.c simgpu/core/pollers.c simgpu/core/roofline.c simgpu/core/host.c
- * links: simgpu/core/extents.c simgpu/core/copies.c simgpu/core/acts.c
+ * links: simgpu/libraries/lib_nccl_id.c
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -2,13 +2,7 @@
 /*
  * The simulated device's recordings of streams into graphs, and its clock: what is done when.
  *
- * links: simgpu/core/slots.c simgpu/core/memory.c simgpu/core/contents.c simgpu/core/extents.c
- * links: simgpu/core/usage.c
- * links: simgpu/core/copies.c simgpu/core/cards.c
- * links: simgpu/core/device.c simgpu/core/identity.c simgpu/core/pools.c simgpu/core/vmm.c
- * links: simgpu/core/stream.c simgpu/core/stream_capture.c simgpu/core/graph.c simgpu/core/acts.c
- * links: simgpu/core/launch.c simgpu/core/arguments.c simgpu/core/pending.c
- * links: simgpu/core/clock.c simgpu/core/pollers.c simgpu/core/roofline.c simgpu/core/host.c
+ * links: simgpu/core/
  */
 #include <pthread.h>
 #include <setjmp.h>

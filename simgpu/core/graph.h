@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A graph as graph.c, which makes it, and graph_launch.c, which runs it, see it.
+ */
+#ifndef SIMGPU_GRAPH_H
+#define SIMGPU_GRAPH_H
+
+#include "core.h"
+
+struct node {
+	struct node_spec spec;
+	struct node_list before; /* it waits for these */
+	struct sim_graph *graph;
+	uint64_t end; /* as worked out last */
+	size_t place;
+	unsigned long mark; /* the last search that met it */
+	struct node *next_open;
+};
+
+struct sim_graph {
+	pthread_mutex_t lock;
+	struct node_list
+		nodes; /* none stands before one that it waits for, unless edges came later */
+};
+
+bool nodes_append(struct node_list *list, void *node); /* without looking whether it is there */
+bool nodes_has(const struct node_list *list, const void *node);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs that run. An executable graph is a copy of what happens: each node with the moment, from
+ * its launch, when it ends. When it is launched, host functions are called, events are recorded,
+ * the rest does what it would have done by itself (acts.c), and all takes its time. Any thread.
+ */
+#include "clock.h"
+#include "graph.h"
+#include "pollers.h"
+
+#define EXEC_KIND SIM_KIND('G', 'E', 'X', '1')
+
+struct exec {
+	uint64_t ns;
+	size_t n;
+	struct {
+		struct node_spec spec;
+		uint64_t end;
+	} steps[];
+};
+
+/* Nodes stand behind what they wait for, as far as they were made by a recording. */
+static uint64_t end_of(struct node *n)
+{
+	uint64_t begin = 0;
+
+	for (size_t i = 0; i < n->before.n; i++) {
+		const struct node *other = n->before.nodes[i];
+
+		begin = other->end > begin ? other->end : begin;
+	}
+	return begin + n->spec.ns;
+}
+
+int graph_instantiate(void **exec, struct sim_graph *g)
+{
+	struct exec *e;
+
+	if (!exec || !graph_check(g))
+		return SIM_INVALID;
+	e = sim_handle(EXEC_KIND, sizeof(*e) + g->nodes.n * sizeof(e->steps[0]));
+	if (!e)
+		return SIM_NOMEM;
+	for (; e->n < g->nodes.n; e->n++) {
+		struct node *n = g->nodes.nodes[e->n];
+
+		n->end = end_of(n);
+		e->steps[e->n].spec = n->spec;
+		act_keep(n->spec.act);
+		e->steps[e->n].end = n->end;
+		e->ns = n->end > e->ns ? n->end : e->ns;
+	}
+	*exec = e;
+	return SIM_OK;
+}
+
+int graph_exec_destroy(void *exec)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+
+	if (!e)
+		return SIM_BAD_HANDLE;
+	for (size_t i = 0; i < e->n; i++)
+		act_drop(e->steps[i].spec.act);
+	sim_handle_free(e);
+	return SIM_OK;
+}
+
+static void record(void *event, struct sim_stream *s, uint64_t before_end)
+{
+	struct sim_event *e = sim_handle_check(event, EVENT_KIND);
+
+	if (!e || !clock_on())
+		return;
+	pollers_forget(e);
+	e->recorded = clock_end(s) - before_end;
+}
+
+int graph_launch(void *exec, void *stream)
+{
+	struct exec *e = sim_handle_check(exec, EXEC_KIND);
+	struct sim_stream *s = stream_find(stream);
+
+	if (!e || !s)
+		return SIM_BAD_HANDLE;
+	clock_work(s, &(struct work){ .ns = e->ns });
+	for (size_t i = 0; i < e->n; i++) {
+		const struct node_spec *spec = &e->steps[i].spec;
+
+		if (spec->type == NODE_HOST && spec->fn)
+			spec->fn(spec->data);
+		else if (spec->type == NODE_EVENT_RECORD)
+			record((void *)spec->addr, s, e->ns - e->steps[i].end);
+		else if (spec->act)
+			spec->act->run(spec->act, stream);
+	}
+	return SIM_OK;
+}
