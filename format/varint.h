@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define VARINT_MOST 10 /* bytes of one */
+
 /* Seven bits a byte, low ones first, top bit = more follows. */
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {

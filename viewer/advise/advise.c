@@ -27,18 +27,14 @@ static void note_class(void *ctx, const struct series_change *c)
 		a->classes[c->life] |= (uint16_t)(1u << c->category);
 }
 
-static void note_savings(struct advise *a)
+static void note_saving(void *ctx, uint32_t life, enum life_change change, uint64_t seq)
 {
-	struct lives_cursor c;
+	struct advise *a = ctx;
 
-	for (lives_first(&c, a->lives); c.change && c.now.seq <= a->until; lives_next(&c)) {
-		if (!a->classes[c.now.life])
-			continue;
-		if (c.change == CHANGE_SAVED || c.change == CHANGE_SAVED_FIRST)
-			a->saved[c.now.life] = c.now.seq;
-		if (c.change == CHANGE_RELEASED)
-			a->released[c.now.life] = c.now.seq;
-	}
+	if (change == CHANGE_SAVED || change == CHANGE_SAVED_FIRST)
+		a->saved[life] = seq;
+	if (change == CHANGE_RELEASED)
+		a->released[life] = seq;
 }
 
 /* ---- what the plans come to ---- */
@@ -140,7 +136,8 @@ static void note_classes(struct advise *a, uint64_t since)
 		s.since = since;
 	}
 	s.classifier = classifier_new(&t->model, &t->owners);
-	series_run(&s, &(struct series_sink){ .change = note_class, .ctx = a });
+	series_run(&s,
+		   &(struct series_sink){ .change = note_class, .said = note_saving, .ctx = a });
 	classifier_free(s.classifier);
 }
 
@@ -159,7 +156,6 @@ static void begin(struct advise *a, uint64_t since)
 		a->classes[a->wanted[i].life] = (uint16_t)a->wanted[i].classes;
 		know(a, a->wanted[i].life);
 	}
-	note_savings(a);
 }
 
 static void find_all(struct advise *a)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "advise.h"
 #include "sites.h"
 
@@ -187,17 +188,9 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 /* When backward came to it: when the last saved block before its own was let go. */
 static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 {
-	size_t low = 0, high = s->walked_count;
+	size_t n = SORTED_FIRST(s->walked_count, i, of(s, s->walked[i]).until < first_gone);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (of(s, s->walked[middle]).until < first_gone)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? of(s, s->walked[low - 1]).until : 0;
+	return n ? of(s, s->walked[n - 1]).until : 0;
 }
 
 /* early: the inside is there again as soon as all before it is let go, with all its temporaries;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 
 /* A container's call is not a layer's. */
 static bool is_container(const char *function)
@@ -36,17 +37,9 @@ void layers_note(struct layers *s, const struct site_path *p, const struct advis
 
 uint64_t layers_after_next(const struct layers *s, uint64_t seq)
 {
-	size_t low = 0, high = s->count;
+	size_t next = SORTED_FIRST(s->count, i, s->begins[i] <= seq);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->begins[middle] <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low + 2 < s->count ? s->begins[low + 2] : PLAN_END;
+	return next + 2 < s->count ? s->begins[next + 2] : PLAN_END;
 }
 
 void layers_free(struct layers *s)

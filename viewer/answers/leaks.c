@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "../moments/snapshot.h"
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
@@ -113,17 +114,7 @@ static size_t window_of(const struct search *s, uint64_t seq)
 /* The first sample that was taken after it. */
 static size_t sample_after(const struct search *s, uint64_t seq)
 {
-	size_t low = 0, high = s->samples;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (seq <= s->seqs[middle])
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return SORTED_FIRST(s->samples, i, s->seqs[i] < seq);
 }
 
 /* What is kept now and then: gradients and the optimizer's own come late for other reasons. */

@@ -4,18 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../format/varint.h"
 #include "emit_json.h"
 #include "need.h"
 
+static void make_room(struct bytes *b, size_t more)
+{
+	if (b->len + more <= b->room)
+		return;
+	b->room = (b->len + more) * 2;
+	b->p = need_resize(b->p, b->room);
+}
+
 void bytes_add(struct bytes *b, const void *bytes, size_t len)
 {
-	if (b->len + len > b->room) {
-		b->room = (b->len + len) * 2;
-		b->p = need_resize(b->p, b->room);
-	}
+	make_room(b, len);
 	if (len)
 		memcpy(b->p + b->len, bytes, len);
 	b->len += len;
+}
+
+void bytes_varint(struct bytes *b, uint64_t n)
+{
+	make_room(b, VARINT_MOST);
+	b->len = (size_t)(put_varint(b->p + b->len, n) - b->p);
 }
 
 size_t bytes_add_text(struct bytes *b, const char *s, size_t len)

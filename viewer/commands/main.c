@@ -3,6 +3,7 @@
  * gpumemtrace: reads recordings and answers questions about them, one command each. What commands
  * there are stands in commands.def; what each one does, in its own cmd_NAME.c.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 {
 	const struct command *c;
 
+	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_USAGE;

@@ -115,7 +115,7 @@ static void emit_modules(struct page *p, const struct diff *d)
 	diff_groups_free(&m);
 }
 
-static void put_owner(struct page *p, struct column *c, const struct diff_site *site)
+static void put_owner(struct page *p, struct bytes *c, const struct diff_site *site)
 {
 	static const struct owner no_owner = { .function = "", .file = "" };
 	const struct owner *o = site ? &site->owner : &no_owner;
@@ -129,12 +129,12 @@ static void emit_lines(struct page *p, const struct diff *d)
 {
 	struct diff_groups l = diff_group(d, DIFF_BY_LINE);
 	size_t room = page_room(p, LINE_ROWS, 100), rows = l.count < room ? l.count : room;
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	for (size_t i = 0; i < rows; i++) {
 		const struct diff_group *x = &l.items[i];
 
-		column_put(&c, x->category);
+		bytes_varint(&c, x->category);
 		put_owner(p, &c, x->old_site);
 		put_owner(p, &c, x->new_site);
 		column_row(&c, x->bytes_old, x->bytes_new, x->blocks_old, x->blocks_new);

@@ -177,7 +177,7 @@ static void add_shot(struct stacks_page *s, struct weights *all, bool new, bool 
 
 static void emit_nodes(const struct stacks_page *s)
 {
-	struct column nodes = { 0 };
+	struct bytes nodes = { 0 };
 
 	for (size_t i = 1; i < s->node_count; i++) {
 		const struct node *n = &s->nodes[i];
@@ -190,7 +190,7 @@ static void emit_nodes(const struct stacks_page *s)
 
 static void emit_weights(const struct stacks_page *s, struct weights *all, const char *key)
 {
-	struct column rows = { 0 };
+	struct bytes rows = { 0 };
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct weight *w = &all->rows[i];

@@ -24,23 +24,16 @@ enum { PROFILE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCT
 enum { PROFILE_STRING = 6, PROFILE_TIME = 9, PROFILE_DEFAULT = 14 };
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-static void put_varint(struct bytes *m, uint64_t n)
-{
-	for (; n >= 128; n >>= 7)
-		bytes_add(m, &(uint8_t){ (uint8_t)(n | 128) }, 1);
-	bytes_add(m, &(uint8_t){ (uint8_t)n }, 1);
-}
-
 static void put_number(struct bytes *m, unsigned field, uint64_t n)
 {
-	put_varint(m, field << 3 | WIRE_VARINT);
-	put_varint(m, n);
+	bytes_varint(m, field << 3 | WIRE_VARINT);
+	bytes_varint(m, n);
 }
 
 static void put_bytes(struct bytes *m, unsigned field, const void *bytes, size_t len)
 {
-	put_varint(m, field << 3 | WIRE_BYTES);
-	put_varint(m, len);
+	bytes_varint(m, field << 3 | WIRE_BYTES);
+	bytes_varint(m, len);
 	bytes_add(m, bytes, len);
 }
 
@@ -125,15 +118,15 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 
 	node.function = defs_string(&p->x->recording.defs, s->name).s;
 	for (size_t i = 0; i < n; i++)
-		put_varint(&list, location_id(p, &p->x->stacks.frames[i]));
+		bytes_varint(&list, location_id(p, &p->x->stacks.frames[i]));
 	if (!n) {
 		node.function = node.function[0] ? node.function : "(no stack)";
-		put_varint(&list, location_id(p, &node));
+		bytes_varint(&list, location_id(p, &node));
 	}
 	put_message(&m, 1, &list);
 	list = (struct bytes){ 0 };
 	for (size_t i = 0; i < 4; i++)
-		put_varint(&list, values[i]);
+		bytes_varint(&list, values[i]);
 	put_message(&m, 2, &list);
 	put_class(p, &m, s->category);
 	put_message(&p->out, PROFILE_SAMPLE, &m);

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../../format/varint.h"
 #include "../base/need.h"
+#include "../base/sorted.h"
 
 #define LOG_PIECE (1u << 18)
 #define LOG_MOST  32 /* bytes of one change */
@@ -120,17 +122,8 @@ uint32_t lives_skip(const struct lives *l, uint32_t i, uint64_t seq)
 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq)
 {
-	uint32_t from = 0, to = l->rows.count;
-
-	while (from < to) {
-		uint32_t i = from + (to - from) / 2;
-
-		if (lives_seq(l, &lives_at(l, i)->born) <= seq)
-			from = i + 1;
-		else
-			to = i;
-	}
-	return from;
+	return (uint32_t)SORTED_FIRST(l->rows.count, i,
+				      lives_seq(l, &lives_at(l, (uint32_t)i)->born) <= seq);
 }
 
 /* NULL: none was ever said. */
@@ -210,14 +203,6 @@ static uint8_t *room_for_change(struct lives *l)
 	return l->log[l->log_count - 1] + l->log_used;
 }
 
-static uint8_t *put(uint8_t *p, uint64_t v)
-{
-	for (; v > 127; v >>= 7)
-		*p++ = (uint8_t)(v | 128);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 static const uint8_t *get(const uint8_t *p, uint64_t *v)
 {
 	unsigned shift = 0;
@@ -226,16 +211,6 @@ static const uint8_t *get(const uint8_t *p, uint64_t *v)
 		*v |= (uint64_t)(*p++ & 127) << shift;
 	*v |= (uint64_t)*p++ << shift;
 	return p;
-}
-
-static uint64_t zigzag(int64_t v)
-{
-	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
-}
-
-static int64_t unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
 /* A byte with the change and events since the one before (31: they follow), then the difference of
@@ -247,10 +222,10 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 
 	*p++ = (uint8_t)(change | (more < 31 ? more : 31) << 3);
 	if (more >= 31)
-		p = put(p, more);
-	p = put(p, zigzag((int64_t)life - (int64_t)l->last.life));
+		p = put_varint(p, more);
+	p = put_varint(p, zigzag((uint64_t)life - l->last.life));
 	if (change != CHANGE_DIED) {
-		p = put(p, zigzag((int64_t)(ns - l->last.ns)));
+		p = put_varint(p, zigzag(ns - l->last.ns));
 		l->last.ns = ns;
 	}
 	l->last.seq = seq;
@@ -308,10 +283,10 @@ void lives_next(struct lives_cursor *c)
 		p = get(p, &v);
 	c->now.seq += v;
 	p = get(p, &v);
-	c->now.life = (uint32_t)((int64_t)c->now.life + unzigzag(v));
+	c->now.life = (uint32_t)(c->now.life + unzigzag(v));
 	if (c->change != CHANGE_DIED) {
 		p = get(p, &v);
-		c->now.ns += (uint64_t)unzigzag(v);
+		c->now.ns += unzigzag(v);
 	}
 	c->at += (size_t)(p - from);
 }

@@ -115,7 +115,7 @@ void column_row(struct column_values *c)
 /* A run of one value, which is what most columns have: all rows are there. */
 static void add_run(struct bytes *out, uint64_t count, unsigned value)
 {
-	thrift_varint(out, count << 1);
+	bytes_varint(out, count << 1);
 	bytes_add(out, &(uint8_t){ (uint8_t)value }, 1);
 }
 
@@ -131,7 +131,7 @@ static void add_levels(struct column_values *c, struct bytes *page)
 	} else {
 		while (c->valid.len < groups)
 			bytes_add(&c->valid, &(uint8_t){ 0 }, 1);
-		thrift_varint(page, groups << 1 | 1);
+		bytes_varint(page, groups << 1 | 1);
 		bytes_add(page, c->valid.p, groups);
 	}
 	len = (uint32_t)(page->len - at - sizeof(len));
@@ -158,7 +158,7 @@ static void add_numbers(const struct column_values *c, struct bytes *page)
 		add_run(page, c->given, 0);
 		return;
 	}
-	thrift_varint(page, groups << 1 | 1);
+	bytes_varint(page, groups << 1 | 1);
 	for (uint64_t i = 0; i < groups * 8; i++) {
 		number = 0;
 		if (i < c->given)

@@ -3,25 +3,16 @@
 
 #include <string.h>
 
+#include "../../format/varint.h"
+
 static void byte(struct thrift *t, unsigned b)
 {
 	bytes_add(&t->out, &(uint8_t){ (uint8_t)b }, 1);
 }
 
-void thrift_varint(struct bytes *out, uint64_t n)
-{
-	uint8_t text[10];
-	size_t len = 0;
-
-	for (; n >= 0x80; n >>= 7)
-		text[len++] = (uint8_t)(n | 0x80);
-	text[len++] = (uint8_t)n;
-	bytes_add(out, text, len);
-}
-
 static void signed_number(struct thrift *t, int64_t n)
 {
-	thrift_varint(&t->out, (uint64_t)n << 1 ^ (uint64_t)(n >> 63));
+	bytes_varint(&t->out, zigzag((uint64_t)n));
 }
 
 /* Near the field before it its number takes four bits of the type's byte. */
@@ -58,7 +49,7 @@ void thrift_i64(struct thrift *t, int field, int64_t n)
 void thrift_binary(struct thrift *t, int field, const void *bytes, size_t len)
 {
 	head(t, field, THRIFT_BINARY);
-	thrift_varint(&t->out, len);
+	bytes_varint(&t->out, len);
 	bytes_add(&t->out, bytes, len);
 }
 
@@ -87,7 +78,7 @@ void thrift_list(struct thrift *t, int field, enum thrift_type of, size_t count)
 		byte(t, (unsigned)count << 4 | of);
 	} else {
 		byte(t, 0xf0u | of);
-		thrift_varint(&t->out, count);
+		bytes_varint(&t->out, count);
 	}
 }
 
@@ -98,6 +89,6 @@ void thrift_item_i32(struct thrift *t, int32_t n)
 
 void thrift_item_text(struct thrift *t, const char *s)
 {
-	thrift_varint(&t->out, strlen(s));
+	bytes_varint(&t->out, strlen(s));
 	bytes_add(&t->out, s, strlen(s));
 }

@@ -24,9 +24,6 @@ struct thrift {
 	unsigned depth;
 };
 
-/* A varint of the bytes' own, for other parts of the file. */
-void thrift_varint(struct bytes *out, uint64_t n);
-
 void thrift_flag(struct thrift *t, int field, int yes);
 void thrift_i32(struct thrift *t, int field, int32_t n);
 void thrift_i64(struct thrift *t, int field, int64_t n);

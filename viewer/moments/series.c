@@ -142,6 +142,8 @@ static void touch(struct run *r, uint32_t i, enum life_change change)
 
 	if ((*now & CLASS) == OUT)
 		return;
+	if (r->sink->said)
+		r->sink->said(r->sink->ctx, i, change, r->event.seq);
 	if (!r->touched_count || r->touched[r->touched_count - 1].life != i) {
 		r->touched = need_grow(r->touched, &r->touched_room, r->touched_count,
 				       sizeof(*r->touched));

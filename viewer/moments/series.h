@@ -45,6 +45,8 @@ struct series_sink {
 	/* A birth or a death on any layer. */
 	void (*life)(void *ctx, uint32_t life, bool ended);
 	void (*change)(void *ctx, const struct series_change *c);
+	/* Before `change`: what an event says of a life that has a class. */
+	void (*said)(void *ctx, uint32_t life, enum life_change change, uint64_t seq);
 	/* After the first event, and after each that changed something or is a mark. */
 	void (*event)(void *ctx, const struct series_event *e);
 	void *ctx;

@@ -7,30 +7,10 @@
 #include "../base/emit.h"
 #include "../base/need.h"
 
-void column_put(struct column *c, uint64_t n)
-{
-	do {
-		*need_item(c->bytes, c->count, c->room) = (n & 0x7f) | (n > 0x7f ? 0x80 : 0);
-		n >>= 7;
-	} while (n);
-}
-
-void column_put_all(struct column *c, const uint64_t *numbers, size_t count)
+void column_put_all(struct bytes *c, const uint64_t *numbers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		column_put(c, numbers[i]);
-}
-
-uint64_t column_signed(uint64_t n)
-{
-	return n << 1 ^ (uint64_t)((int64_t)n >> 63);
-}
-
-void column_join(struct column *c, struct column *more)
-{
-	for (size_t i = 0; i < more->count; i++)
-		*need_item(c->bytes, c->count, c->room) = more->bytes[i];
-	free(more->bytes);
+		bytes_varint(c, numbers[i]);
 }
 
 static void base64(const uint8_t *in, size_t len, char *out)
@@ -50,16 +30,15 @@ static void base64(const uint8_t *in, size_t len, char *out)
 	}
 }
 
-void column_emit(struct column *c, struct emit *out, const char *key)
+void column_emit(struct bytes *c, struct emit *out, const char *key)
 {
-	size_t len = (c->count + 2) / 3 * 4;
+	size_t len = (c->len + 2) / 3 * 4;
 	char *text = need_new(len + 1);
 
-	base64(c->bytes, c->count, text);
+	base64(c->p, c->len, text);
 	emit_bytes(out, key, text, len);
 	free(text);
-	free(c->bytes);
-	*c = (struct column){ 0 };
+	bytes_free(c);
 }
 
 static uint64_t hash_row(const uint32_t *row, unsigned width)
@@ -91,10 +70,10 @@ uint32_t interned_put(struct interned *t, const uint32_t *row)
 
 void interned_emit(const struct interned *t, struct emit *out, const char *key)
 {
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	for (size_t i = 0; i < t->count * t->width; i++)
-		column_put(&c, t->rows[i]);
+		bytes_varint(&c, t->rows[i]);
 	column_emit(&c, out, key);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One column of numbers for the page: variable-length integers, seven bits a byte, the lowest
- * first, written into the page's JSON as one base64 string.
+ * One column of numbers for the page: bytes_varint puts one, or the zigzag of one with a sign;
+ * written into the page's JSON as one base64 string.
  */
 #ifndef VIEWER_PAGE_COLUMN_H
 #define VIEWER_PAGE_COLUMN_H
@@ -9,25 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../format/varint.h"
+#include "../base/bytes.h"
 #include "../base/map.h"
 
 struct emit;
 
-struct column {
-	uint8_t *bytes;
-	size_t count, room;
-};
-
-void column_put(struct column *c, uint64_t n);
-void column_put_all(struct column *c, const uint64_t *numbers, size_t count);
+void column_put_all(struct bytes *c, const uint64_t *numbers, size_t count);
 #define column_row(c, ...)                                   \
 	column_put_all(c, (const uint64_t[]){ __VA_ARGS__ }, \
 		       sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
-/* A number with a sign as one that is put: 0, -1, 1, -2, ... */
-uint64_t column_signed(uint64_t n);
-void column_join(struct column *c, struct column *more); /* which is freed */
 /* Writes the column as the member `key` and frees it. */
-void column_emit(struct column *c, struct emit *out, const char *key);
+void column_emit(struct bytes *c, struct emit *out, const char *key);
 
 /* Rows of as many small numbers each, every one once. */
 struct interned {

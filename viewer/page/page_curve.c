@@ -91,22 +91,22 @@ struct page_curve page_curve_coarse(const struct page_curve *c, size_t groups)
 }
 
 struct columns {
-	struct column seq, time, reserved, used, classes, groups, most;
+	struct bytes seq, time, reserved, used, classes, groups, most;
 	struct point before;
 	uint64_t most_reserved;
 };
 
 /* Mostly zeros: which are not, as bits, then those. */
-static void put_sparse(struct column *c, const uint64_t *values, unsigned count, bool with_sign)
+static void put_sparse(struct bytes *c, const uint64_t *values, unsigned count, bool with_sign)
 {
 	uint64_t bits = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		bits |= (uint64_t)(values[i] != 0) << i;
-	column_put(c, bits);
+	bytes_varint(c, bits);
 	for (unsigned i = 0; i < count; i++)
 		if (values[i])
-			column_put(c, with_sign ? column_signed(values[i]) : values[i]);
+			bytes_varint(c, with_sign ? zigzag(values[i]) : values[i]);
 }
 
 static void put_point(struct columns *o, const struct point *p)
@@ -114,10 +114,10 @@ static void put_point(struct columns *o, const struct point *p)
 	const struct point *b = &o->before;
 	uint64_t more[CATEGORIES];
 
-	column_put(&o->seq, p->seq - b->seq);
-	column_put(&o->time, column_signed(p->time_ns - b->time_ns));
-	column_put(&o->reserved, column_signed(p->reserved - b->reserved));
-	column_put(&o->used, column_signed(p->used - b->used));
+	bytes_varint(&o->seq, p->seq - b->seq);
+	bytes_varint(&o->time, zigzag(p->time_ns - b->time_ns));
+	bytes_varint(&o->reserved, zigzag(p->reserved - b->reserved));
+	bytes_varint(&o->used, zigzag(p->used - b->used));
 	for (unsigned i = 0; i < CATEGORIES; i++)
 		more[i] = p->classes[i] - b->classes[i];
 	put_sparse(&o->classes, more, CATEGORIES, true);
@@ -171,7 +171,7 @@ void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit 
 	struct columns o = { .before = { .time_ns = first_ns } };
 
 	for (size_t i = 0; i < c->count; i++) {
-		column_put(&o.groups, put_group(&o, &c->groups[i]));
+		bytes_varint(&o.groups, put_group(&o, &c->groups[i]));
 		put_most(&o, &c->groups[i]);
 	}
 	emit_object(out, "curve");
@@ -189,7 +189,7 @@ void page_curve_emit(const struct page_curve *c, uint64_t first_ns, struct emit 
 
 void page_curve_point(const struct point *p, struct emit *out, const char *key)
 {
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	column_row(&c, p->reserved, p->used);
 	put_sparse(&c, p->classes, CATEGORIES, false);

@@ -193,7 +193,7 @@ uint32_t names_stack(struct names *n, struct stacks *s, struct map *known, uint3
 
 static void emit_nodes(struct names *n, struct emit *out)
 {
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	for (size_t i = 1; i < n->node_count; i++)
 		column_row(&c, i - n->nodes[i].caller, n->nodes[i].frame);

@@ -16,7 +16,7 @@ struct page_rows {
 	struct track *track;
 	struct classifier *classifier;
 	struct interned origins, contexts, evidence;
-	struct column seq, time, addr, size, origin, context, end, end_stack, stretches;
+	struct bytes seq, time, addr, size, origin, context, end, end_stack, stretches;
 	struct block before;
 };
 
@@ -87,7 +87,7 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 	const struct stretch *all = r->track->blocks.stretches, *s;
 	uint64_t seq = b->seq;
 	uint32_t before = UINT32_MAX, count = 0;
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	for (uint32_t i = life->first; i; i = s->next) {
 		uint32_t evidence;
@@ -98,14 +98,15 @@ static void put_stretches(struct page_rows *r, const struct page_life *life, str
 		if (evidence == before)
 			continue;
 		if (count++) {
-			column_put(&c, s->seq - seq);
+			bytes_varint(&c, s->seq - seq);
 			seq = s->seq;
 		}
-		column_put(&c, evidence);
+		bytes_varint(&c, evidence);
 		before = evidence;
 	}
-	column_put(&r->stretches, count - 1);
-	column_join(&r->stretches, &c);
+	bytes_varint(&r->stretches, count - 1);
+	bytes_add(&r->stretches, c.p, c.len);
+	bytes_free(&c);
 }
 
 static void put_life(struct page_rows *r, const struct page_life *life)
@@ -115,18 +116,18 @@ static void put_life(struct page_rows *r, const struct page_life *life)
 	struct block b;
 
 	model_block(m, life->life, &b);
-	column_put(&r->seq, b.seq - before->seq);
-	column_put(&r->time, column_signed(b.born_ns - before->born_ns));
-	column_put(&r->addr, column_signed(b.addr - before->addr));
-	column_put(&r->size, b.size);
-	column_put(&r->origin, origin_of(r, &b));
-	column_put(&r->context, context_of(r, &b));
-	column_put(&r->end, b.died_seq ? b.died_seq - b.seq : 0);
+	bytes_varint(&r->seq, b.seq - before->seq);
+	bytes_varint(&r->time, zigzag(b.born_ns - before->born_ns));
+	bytes_varint(&r->addr, zigzag(b.addr - before->addr));
+	bytes_varint(&r->size, b.size);
+	bytes_varint(&r->origin, origin_of(r, &b));
+	bytes_varint(&r->context, context_of(r, &b));
+	bytes_varint(&r->end, b.died_seq ? b.died_seq - b.seq : 0);
 	if (b.died_seq) {
-		column_put(&r->end, column_signed(b.died_ns - b.born_ns));
-		column_put(&r->end_stack,
-			   track_stack(r->track, lives_at(&m->lives, life->life)->died_stack,
-				       b.died_seq));
+		bytes_varint(&r->end, zigzag(b.died_ns - b.born_ns));
+		bytes_varint(&r->end_stack,
+			     track_stack(r->track, lives_at(&m->lives, life->life)->died_stack,
+					 b.died_seq));
 	}
 	put_stretches(r, life, &b);
 	r->before = b;

@@ -13,7 +13,7 @@ static bool is_segment(const struct track *t, const struct position *p)
 }
 
 struct rows {
-	struct column column;
+	struct bytes column;
 	uint64_t seq, addr; /* of the row before */
 };
 
@@ -23,9 +23,8 @@ static void put(struct rows *r, struct track *t, const struct life *life, const 
 	const struct life_request *made = lives_request(l, life);
 	uint64_t born = lives_seq(l, &life->born), died = lives_seq(l, &life->died);
 
-	column_row(&r->column, born - r->seq, died ? died - born : 0,
-		   column_signed(life->addr - r->addr), made->size, p->memory,
-		   track_stack(t, made->stack, born));
+	column_row(&r->column, born - r->seq, died ? died - born : 0, zigzag(life->addr - r->addr),
+		   made->size, p->memory, track_stack(t, made->stack, born));
 	r->seq = born;
 	r->addr = life->addr;
 }

@@ -17,28 +17,27 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 }
 
 /* Numbers are written as differences to the step before. */
-static void put_extent(struct column *c, const struct extent *x, const struct extent *before)
+static void put_extent(struct bytes *c, const struct extent *x, const struct extent *before)
 {
 	column_row(c, x->first_seq - before->first_seq, x->last_seq - x->first_seq,
-		   column_signed(x->first_ns - before->first_ns),
-		   column_signed(x->last_ns - x->first_ns), x->begin_bytes, x->end_bytes, x->peak,
-		   x->peak_seq - x->first_seq, column_signed(x->peak_ns - x->first_ns),
-		   column_signed(x->growth));
+		   zigzag(x->first_ns - before->first_ns), zigzag(x->last_ns - x->first_ns),
+		   x->begin_bytes, x->end_bytes, x->peak, x->peak_seq - x->first_seq,
+		   zigzag(x->peak_ns - x->first_ns), zigzag(x->growth));
 }
 
-static void put_step(struct column *c, struct track *t, const struct step *s)
+static void put_step(struct bytes *c, struct track *t, const struct step *s)
 {
 	column_row(c, s->peak_phase, s->ended, peak_words(t, &s->extent));
 	for (int p = 0; p < PHASES; p++) {
-		column_put(c, s->times[p]);
+		bytes_varint(c, s->times[p]);
 		if (s->times[p])
 			column_row(c, s->phases[p].peak, s->phases[p].end_bytes,
-				   column_signed(s->phases[p].growth));
+				   zigzag(s->phases[p].growth));
 	}
 }
 
 /* Of more steps than there is room for: the first, the last, and the highest. Returns how many. */
-static size_t put_steps(struct column *c, struct track *t, size_t room)
+static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 {
 	const struct steps *s = &t->timeline->steps;
 	struct extent before = { .first_ns = t->timeline->model.first_ns };
@@ -48,7 +47,7 @@ static size_t put_steps(struct column *c, struct track *t, size_t room)
 	for (size_t i = 0; i < s->count; i++) {
 		if (i > room / 2 && i + room / 2 < s->count && i != best)
 			continue;
-		column_put(c, i - number);
+		bytes_varint(c, i - number);
 		put_extent(c, &s->items[i].extent, &before);
 		put_step(c, t, &s->items[i]);
 		number = i;
@@ -63,14 +62,14 @@ static void emit_spans(struct track *t)
 	const struct spans *s = &t->timeline->model.spans;
 	size_t room = page_room(t->page, SPAN_ROWS, 1000), rows = s->count < room ? s->count : room;
 	uint64_t before = 0, ns = t->timeline->model.first_ns;
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 
 	for (size_t i = 0; i < rows; i++) {
 		const struct extent *x = &s->items[i].extent;
 
-		column_row(&c, s->items[i].phase, column_signed(x->first_seq - before),
-			   column_signed(x->first_ns - ns), x->last_seq - x->first_seq,
-			   column_signed(x->last_ns - x->first_ns));
+		column_row(&c, s->items[i].phase, zigzag(x->first_seq - before),
+			   zigzag(x->first_ns - ns), x->last_seq - x->first_seq,
+			   zigzag(x->last_ns - x->first_ns));
 		before = x->first_seq;
 		ns = x->first_ns;
 	}
@@ -83,7 +82,7 @@ void page_steps_emit(struct track *t)
 {
 	const struct steps *s = &t->timeline->steps;
 	struct emit *out = t->page->out;
-	struct column c = { 0 };
+	struct bytes c = { 0 };
 	size_t rows = put_steps(&c, t, page_room(t->page, STEP_ROWS, 200));
 
 	emit_object(out, "steps");

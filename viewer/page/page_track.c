@@ -150,6 +150,7 @@ static void emit_track(struct track *t)
 	emit_object(out, NULL);
 	if (groups < t->curve.count)
 		page_curve_emit(&t->curve, t->timeline->model.first_ns, out);
+	page_curve_free(&t->curve);
 	page_steps_emit(t);
 	marks_emit(t);
 	if (t->parts == TRACK_WHOLE)
@@ -165,7 +166,6 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 
 	run(&t);
 	emit_track(&t);
-	page_curve_free(&t.curve);
 	page_lives_free(&t.blocks);
 	free(t.marks);
 	map_free(&t.stacks);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "replay_parts.h"
 
 #define SLACK 2048u /* units of which a whole piece may be larger */
@@ -101,17 +102,7 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 
 static size_t first_from(const struct known_list *k, struct known from)
 {
-	size_t low = 0, high = k->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (in_order(&k->items[middle], &from) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_FIRST(k->count, i, in_order(&k->items[i], &from) < 0);
 }
 
 /* What that line asked for most often of what the block could be for; 0: nothing. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "requests_parts.h"
 
 /* Handles and addresses are keys of one map. */
@@ -14,17 +15,7 @@
 /* The first live segment above the address. */
 static size_t above(const struct requests *r, uint64_t addr)
 {
-	size_t low = 0, high = r->placed_count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (r->segments[r->placed[middle]].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_FIRST(r->placed_count, i, r->segments[r->placed[i]].addr <= addr);
 }
 
 uint32_t requests_segment(const struct requests *r, uint64_t addr)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "doing.h"
 
 /* Sizes in a damaged file may be anything. */
@@ -147,16 +148,8 @@ void spans_measure(struct spans *s, const struct span_level *level)
 
 size_t extents_begun(const struct extent *first, size_t each, size_t count, uint64_t seq)
 {
-	size_t low = 0, high = count;
+	const char *items = (const char *)first;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct extent *x = (const void *)((const char *)first + middle * each);
-
-		if (x->first_seq <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SORTED_FIRST(count, i,
+			    ((const struct extent *)(items + i * each))->first_seq <= seq);
 }

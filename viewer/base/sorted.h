@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A place in a sorted row, found by halves. */
+#ifndef VIEWER_SORTED_H
+#define VIEWER_SORTED_H
+
+#include <stddef.h>
+
+/* How many of `count` items, `i` being the number of one, are of the first kind, that `is_first`
+ * says: those of the other kind stand behind them all. */
+#define SORTED_FIRST(count, i, is_first)                      \
+	__extension__({                                       \
+		size_t from_ = 0, to_ = (count);              \
+                                                              \
+		while (from_ < to_) {                         \
+			size_t i = from_ + (to_ - from_) / 2; \
+                                                              \
+			if (is_first)                         \
+				from_ = i + 1;                \
+			else                                  \
+				to_ = i;                      \
+		}                                             \
+		from_;                                        \
+	})
+
+#endif
