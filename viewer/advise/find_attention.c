@@ -44,9 +44,8 @@ static struct function *function_of(struct search *s, const struct owner *owner)
 		if (!strcmp(s->items[i].owner.function, owner->function) &&
 		    !strcmp(s->items[i].owner.file, owner->file))
 			return &s->items[i];
-	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-	s->items[s->count] = (struct function){ .owner = *owner };
-	return &s->items[s->count++];
+	*need_item(s->items, s->count, s->room) = (struct function){ .owner = *owner };
+	return &s->items[s->count - 1];
 }
 
 static bool is_forward(const struct advised *l, const struct op *op)
@@ -57,7 +56,6 @@ static bool is_forward(const struct advised *l, const struct op *op)
 static void collect(struct search *s)
 {
 	struct advised l;
-	bool fresh;
 
 	ADVISE_EACH(s->advise, SCORES, l)
 	{
@@ -69,7 +67,7 @@ static void collect(struct search *s)
 			continue;
 		f = function_of(s, &op->owner);
 		if (made == MADE_PRODUCT) {
-			map_put(&f->lines, op->at, &fresh);
+			map_put(&f->lines, op->at, NULL);
 			f->product = (struct made_last){ op->at, l.size };
 		} else if (scores_alike(l.size, f->product.size)) {
 			f->scores = f->product.at;

@@ -34,15 +34,11 @@ struct search {
 
 static struct site *site_of(struct search *s, const struct site_of_stack *of)
 {
-	bool fresh;
-	uint32_t *at = map_put(&s->ids, of->key, &fresh);
+	struct site *site = map_item(&s->ids, of->key, s->items, s->count, s->room);
 
-	if (fresh) {
-		*at = (uint32_t)s->count;
-		s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-		s->items[s->count++] = (struct site){ .key = of->key, .function = of->function };
-	}
-	return &s->items[*at];
+	site->key = of->key;
+	site->function = of->function;
+	return site;
 }
 
 static bool is_inside(const struct advise *a, const struct advised *l)
@@ -64,9 +60,7 @@ static void collect(struct search *s)
 		for (size_t i = 0; i < p.count; i++) {
 			struct site *site = site_of(s, &p.items[i]);
 
-			site->lives = need_grow(site->lives, &site->room, site->count,
-						sizeof(*site->lives));
-			site->lives[site->count++] = l.life;
+			*need_item(site->lives, site->count, site->room) = l.life;
 			if (advise_counts(a, &l))
 				site->bytes += l.size;
 		}
@@ -133,10 +127,9 @@ static size_t calls_of(struct search *s, const struct site *site)
 	struct map counts = { 0 };
 	uint64_t around = 0, all = 0;
 	uint32_t calls = 0;
-	bool fresh;
 
 	for (size_t i = 0; i < site->count; i++)
-		++*map_put(&counts, stack_of(s, site->lives[i]), &fresh);
+		++*map_put(&counts, stack_of(s, site->lives[i]), NULL);
 	for (size_t i = 0; i < site->count; i++)
 		calls += is_begin(s, site, i);
 	for (size_t i = 0; i < site->count; i++) {
@@ -171,8 +164,7 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
 		    !sites_has(&s->sites, l.stack, c->site->key))
 			continue;
-		list = need_grow(list, &room, n, sizeof(*list));
-		list[n++] = (struct plan_change){ l.until, (int64_t)l.size };
+		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size };
 		now += (int64_t)l.size;
 		for (size_t k = 0; k < n; k++)
 			if (list[k].bytes && list[k].seq <= l.from) {
@@ -265,9 +257,7 @@ static void collect_walked(struct search *s)
 	{
 		if (!is_inside(a, &l) || l.until == PLAN_END)
 			continue;
-		s->walked =
-			need_grow(s->walked, &s->walked_room, s->walked_count, sizeof(*s->walked));
-		s->walked[s->walked_count++] = l.life;
+		*need_item(s->walked, s->walked_count, s->walked_room) = l.life;
 	}
 	sorting = a;
 	if (s->walked_count)

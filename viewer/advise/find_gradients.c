@@ -105,8 +105,7 @@ void advise_set_to_none(struct advise *a)
 	{
 		if (!is_held(a, &l))
 			continue;
-		s.items = need_grow(s.items, &s.room, s.count, sizeof(*s.items));
-		s.items[s.count++] =
+		*need_item(s.items, s.count, s.room) =
 			(struct held){ .size = l.size, .until = l.until, .life = l.life };
 		bytes += l.size;
 	}

@@ -20,9 +20,8 @@ static struct line_plan *line_of(struct line_plans *p, struct advise *a, const s
 	for (*at = 0; *at < p->count; ++*at)
 		if (owners_same(&p->items[*at].owner, &owner))
 			return &p->items[*at];
-	p->items = need_grow(p->items, &p->room, p->count, sizeof(*p->items));
-	p->items[p->count] = (struct line_plan){ .owner = owner };
-	return &p->items[p->count++];
+	*need_item(p->items, p->count, p->room) = (struct line_plan){ .owner = owner };
+	return &p->items[p->count - 1];
 }
 
 void lines_without(struct line_plans *p, struct advise *a, const struct advised *l, uint64_t from)

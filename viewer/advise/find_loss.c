@@ -106,7 +106,7 @@ static struct map find_layers(const struct advise *a)
 			continue;
 		pass = map_put(&latest, l.stack, &fresh);
 		if (!fresh && *pass == l.born->forwards)
-			map_put(&layers, l.stack, &fresh);
+			map_put(&layers, l.stack, NULL);
 		*pass = l.born->forwards;
 	}
 	map_free(&latest);

@@ -28,8 +28,7 @@ void layers_note(struct layers *s, const struct site_path *p, const struct advis
 
 	if (s->count && key == s->key && l->stack != s->stack && l->born->forwards == s->pass)
 		return;
-	s->begins = need_grow(s->begins, &s->room, s->count, sizeof(*s->begins));
-	s->begins[s->count++] = l->from;
+	*need_item(s->begins, s->count, s->room) = l->from;
 	s->key = key;
 	s->stack = l->stack;
 	s->pass = l->born->forwards;

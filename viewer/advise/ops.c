@@ -27,8 +27,7 @@ const struct op *ops_find(struct ops *o, const struct advised *l)
 		instant_operator(&t->stacks, b.stack, b.seq, op->name, sizeof(op->name));
 		op->at = t->stacks.python_count ? t->stacks.python[0] : 0;
 	}
-	o->items = need_grow(o->items, &o->room, o->count, sizeof(*o->items));
-	o->items[o->count++] = op;
+	*need_item(o->items, o->count, o->room) = op;
 	return op;
 }
 

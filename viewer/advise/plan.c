@@ -7,8 +7,7 @@
 
 void plan_add(struct life_plan *p, struct plan_change change)
 {
-	p->items = need_grow(p->items, &p->room, p->count, sizeof(*p->items));
-	p->items[p->count++] = change;
+	*need_item(p->items, p->count, p->room) = change;
 }
 
 static void between(struct life_plan *p, uint64_t from, uint64_t until, int64_t bytes,

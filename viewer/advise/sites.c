@@ -25,10 +25,10 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 		const struct frame *f = &s->frames[i];
 
 		if (owners_is_forward(f->function)) {
-			items = need_grow(items, &room, count, sizeof(*items));
 			path += count ? 0 : line;
-			items[count++] = (struct site_of_stack){ mix(path, f->function),
-								 f->function, f->line };
+			*need_item(items, count, room) =
+				(struct site_of_stack){ mix(path, f->function), f->function,
+							f->line };
 		}
 		path = mix(mix(path, f->function), f->file) + (count ? f->line : 0);
 		if (!count && !strstr(f->function, "_call_impl"))
@@ -39,15 +39,11 @@ static struct site_path read_path(struct stacks *s, uint32_t stack)
 
 struct site_path sites_find(struct sites *s, uint32_t stack)
 {
-	bool fresh;
-	uint32_t *at = map_put(&s->known, stack, &fresh);
+	uint32_t at = map_number(&s->known, stack, s->count);
 
-	if (fresh) {
-		*at = (uint32_t)s->count;
-		s->paths = need_grow(s->paths, &s->room, s->count, sizeof(*s->paths));
-		s->paths[s->count++] = read_path(s->stacks, stack);
-	}
-	return s->paths[*at];
+	if (at == s->count)
+		*need_item(s->paths, s->count, s->room) = read_path(s->stacks, stack);
+	return s->paths[at];
 }
 
 bool sites_has(struct sites *s, uint32_t stack, uint64_t key)

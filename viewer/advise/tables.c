@@ -18,9 +18,10 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 
 struct finding *advise_add(struct advise *a, const char *kind)
 {
-	a->items = need_grow(a->items, &a->room, a->count, sizeof(*a->items));
-	a->items[a->count] = (struct finding){ .kind = kind, .order = a->count };
-	return &a->items[a->count++];
+	struct finding *f = need_item(a->items, a->count, a->room);
+
+	*f = (struct finding){ .kind = kind, .order = a->count - 1 };
+	return f;
 }
 
 uint32_t advise_lives(const struct advise *a)

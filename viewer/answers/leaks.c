@@ -72,13 +72,18 @@ static void choose(struct search *s, const struct timeline *t)
 	}
 }
 
-static size_t same_owner(struct search *s, const struct owner *o)
+static size_t owner_of(struct search *s, uint32_t life)
 {
+	struct owner o;
+	struct block b;
+
+	model_block(s->model, life, &b);
+	o = owners_find(s->owners, &b);
 	for (size_t i = 0; i < s->found_count; i++)
-		if (owners_same(&s->found[i], o))
+		if (owners_same(&s->found[i], &o))
 			return i;
 	memset(need_item(s->groups, s->group_count, s->group_room), 0, sizeof(*s->groups));
-	*need_item(s->found, s->found_count, s->found_room) = *o;
+	*need_item(s->found, s->found_count, s->found_room) = o;
 	return s->found_count - 1;
 }
 
@@ -88,17 +93,9 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 	const struct position *p = lives_position(&s->model->lives, row->born.position);
 	const struct life_request *made = lives_request(&s->model->lives, row);
 	uint64_t key = (uint64_t)made->stack << 32 | (p->memory ? 0 : made->name);
-	struct owner o;
-	struct block b;
-	bool fresh;
-	uint32_t *at = map_put(&s->owner_ids, key, &fresh);
+	uint32_t owner = map_known(&s->owner_ids, key, owner_of(s, life));
 
-	if (fresh) {
-		model_block(s->model, life, &b);
-		o = owners_find(s->owners, &b);
-		*at = (uint32_t)same_owner(s, &o);
-	}
-	return &s->groups[*at][category];
+	return &s->groups[owner][category];
 }
 
 /* Windows begin with a sample each; born before the first one is 0. */

@@ -13,6 +13,7 @@
 
 #include "../base/now.h"
 #include "../base/need.h"
+#include "../base/proc.h"
 #include "registers_parts.h"
 
 enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
@@ -27,53 +28,25 @@ static void pause_shortly(void)
 	nanosleep(&pause, NULL);
 }
 
-/* A row "NAME: number" of /proc/PID/status; -1 = unknown. */
-static long status_number(pid_t pid, const char *name)
-{
-	char path[64], line[256];
-	long value = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = strtol(line + strlen(name) + 1, NULL, 10);
-	if (f)
-		fclose(f);
-	return value;
-}
-
 #define PF_EXITING 4 /* of the kernel: the end has begun, the memory goes */
 
 /* One that has ended keeps its number until its parent asks for it. */
 bool attach_lives(pid_t pid)
 {
-	char path[64], line[512], *name, state;
+	char text[PROC_STAT], state;
+	const char *stat = proc_stat(text, pid);
 	unsigned long flags;
-	bool lives = false;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (f && fgets(line, sizeof(line), f) && (name = strrchr(line, ')')) &&
-	    sscanf(name + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2)
-		lives = state != 'Z' && state != 'X' && !(flags & PF_EXITING);
-	if (f)
-		fclose(f);
-	return lives;
+	return stat && sscanf(stat, "%c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2 &&
+	       state != 'Z' && state != 'X' && !(flags & PF_EXITING);
 }
 
 static long yama_scope(void)
 {
-	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	long scope = 0;
+	char text[32];
 
-	if (f && fscanf(f, "%ld", &scope) != 1)
-		scope = 0;
-	if (f)
-		fclose(f);
-	return scope;
+	proc_read(text, sizeof(text), "/proc/sys/kernel/yama/ptrace_scope");
+	return strtol(text, NULL, 10);
 }
 
 static bool no(char why[ATTACH_WHY], const char *text)
@@ -84,7 +57,7 @@ static bool no(char why[ATTACH_WHY], const char *text)
 
 static bool forbidden(pid_t pid, char why[ATTACH_WHY])
 {
-	long tracer = status_number(pid, "TracerPid"), scope = yama_scope();
+	long tracer = proc_status(pid, "TracerPid"), scope = yama_scope();
 
 	if (tracer > 0)
 		snprintf(why, ATTACH_WHY, "process %ld traces it already (a debugger or strace)",
@@ -102,7 +75,7 @@ static bool forbidden(pid_t pid, char why[ATTACH_WHY])
 
 bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 {
-	long owner = status_number(pid, "Uid");
+	long owner = proc_status(pid, "Uid");
 	double end = now_seconds() + OTHER_TRACER_SECONDS;
 	char path[64];
 
@@ -114,7 +87,7 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 		return no(why, "it has ended");
 	if (geteuid() && owner >= 0 && (uid_t)owner != geteuid())
 		return no(why, "it belongs to another user; root may look into it");
-	while (status_number(pid, "TracerPid") > 0) {
+	while (proc_status(pid, "TracerPid") > 0) {
 		if (now_seconds() > end)
 			return forbidden(pid, why);
 		pause_shortly();

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "../base/need.h"
+#include "../base/proc.h"
 #include "registers_parts.h"
 
 #ifndef PTRACE_SETSIGMASK
@@ -75,23 +76,6 @@ static bool waits_without_locks(long number, const uint64_t arguments[3])
 	return false;
 }
 
-/* A line of /proc/PID/task/TID/NAME. */
-static bool read_line(const struct target *t, pid_t tid, const char *name, const char *start,
-		      char line[256])
-{
-	char path[96];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)t->pid, (int)tid, name);
-	f = fopen(path, "re");
-	while (f && !found && fgets(line, 256, f))
-		found = !strncmp(line, start, strlen(start));
-	if (f)
-		fclose(f);
-	return found;
-}
-
 enum where { WHERE_UNFIT, WHERE_WAITS, WHERE_RUNS };
 
 /* "running", or the number of the system call and its arguments; -1 once a running one stopped. */
@@ -101,7 +85,7 @@ static enum where look(const struct target *t, pid_t tid)
 	uint64_t a[3] = { 0 };
 	long number;
 
-	if (!read_line(t, tid, "syscall", "", line))
+	if (!proc_read(line, sizeof(line), "/proc/%d/task/%d/syscall", (int)t->pid, (int)tid))
 		return WHERE_UNFIT;
 	if (!strncmp(line, "running", 7) || !strncmp(line, "-1 ", 3))
 		return WHERE_RUNS;
@@ -113,11 +97,12 @@ static enum where look(const struct target *t, pid_t tid)
 /* No handler of a signal is running: one may have interrupted anything. */
 static bool no_handler(const struct target *t, pid_t tid)
 {
-	char line[256];
-	unsigned long blocked = 1;
+	char text[8192];
+	const char *row;
 
-	return read_line(t, tid, "status", "SigBlk:", line) &&
-	       sscanf(line, "SigBlk: %lx", &blocked) == 1 && !blocked;
+	proc_read(text, sizeof(text), "/proc/%d/task/%d/status", (int)t->pid, (int)tid);
+	row = proc_row(text, "SigBlk");
+	return row && !strtoull(row, NULL, 16);
 }
 
 static bool in_the_interpreter(const struct target *t, pid_t tid, const struct registers *r)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/proc.h"
 #include "attach_parts.h"
 
 /* One row of /proc/PID/maps. */
@@ -91,21 +92,13 @@ static void look_at_code(struct target *t, const struct mapping *m)
 		t->trap = find_trap(t, m);
 }
 
-static FILE *open_maps(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	return fopen(path, "re");
-}
-
 /* Once for the names, once for the code that they lie in. */
 static bool look(struct target *t)
 {
 	struct mapping m;
 
 	for (int pass = 0; pass < 2; pass++) {
-		FILE *f = open_maps(t->pid);
+		FILE *f = proc_open("/proc/%d/maps", (int)t->pid);
 
 		if (!f)
 			return false;

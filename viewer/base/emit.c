@@ -74,8 +74,7 @@ static void open_level(struct emit *e, const char *key, const char *pair)
 		return;
 	member(e, key);
 	fputc(pair[0], e->f);
-	e->close = need_grow(e->close, &e->room, e->depth, sizeof(*e->close));
-	e->close[e->depth++] = pair[1];
+	*need_item(e->close, e->depth, e->room) = pair[1];
 	e->first = true;
 }
 

@@ -91,9 +91,7 @@ uint32_t map_number(struct map *m, uint64_t key, size_t next)
 	bool fresh;
 	uint32_t *at = map_put(m, key, &fresh);
 
-	if (fresh)
-		*at = (uint32_t)next;
-	return *at;
+	return fresh ? (*at = (uint32_t)next) : *at;
 }
 
 uint64_t map_hash(uint64_t from, const void *bytes, size_t len)

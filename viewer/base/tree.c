@@ -131,11 +131,9 @@ static uint32_t take(struct tree *t)
 		place = t->free[--t->free_count];
 	} else {
 		place = t->used++;
-		if (place / CHUNK >= t->chunk_count) {
-			t->chunks =
-				need_grow(t->chunks, &t->room, t->chunk_count, sizeof(*t->chunks));
-			t->chunks[t->chunk_count++] = need_new(CHUNK * bytes_of_item(t));
-		}
+		if (place / CHUNK >= t->chunk_count)
+			*need_item(t->chunks, t->chunk_count, t->room) =
+				need_new(CHUNK * bytes_of_item(t));
 	}
 	return place;
 }
@@ -241,8 +239,7 @@ void tree_remove(struct tree *t, uint64_t addr)
 	g = t->groups[s.group];
 	if (*recent_of(t, addr) == g->places[s.i] + 1)
 		*recent_of(t, addr) = 0;
-	t->free = need_grow(t->free, &t->free_room, t->free_count, sizeof(*t->free));
-	t->free[t->free_count++] = g->places[s.i];
+	*need_item(t->free, t->free_count, t->free_room) = g->places[s.i];
 	t->count--;
 	*there_of(t, addr) -= *there_of(t, addr) < UINT8_MAX;
 	behind = --g->count - s.i;

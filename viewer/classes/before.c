@@ -8,16 +8,7 @@
 
 static struct study_size *size_of(struct study *st, uint64_t size)
 {
-	bool fresh;
-	uint32_t *at = map_put(&st->before_ids, size, &fresh);
-
-	if (fresh) {
-		st->before = need_grow(st->before, &st->before_room, st->before_count,
-				       sizeof(*st->before));
-		*at = st->before_count++;
-		st->before[*at] = (struct study_size){ 0 };
-	}
-	return &st->before[*at];
+	return map_item(&st->before_ids, size, st->before, st->before_count, st->before_room);
 }
 
 bool study_is_old(const struct study *st, const struct history *b)

@@ -10,9 +10,7 @@
 static struct forward_pass *pass_of(struct study *st, uint32_t number)
 {
 	while (number >= st->pass_count) {
-		st->passes =
-			need_grow(st->passes, &st->pass_room, st->pass_count, sizeof(*st->passes));
-		st->passes[st->pass_count++] = (struct forward_pass){ 0 };
+		*need_item(st->passes, st->pass_count, st->pass_room) = (struct forward_pass){ 0 };
 	}
 	return &st->passes[number];
 }
@@ -111,10 +109,8 @@ bool study_is_of_graph(const struct study *st, const struct history *b)
 /* What backward gives up was of a graph: the pass, or the script's own part. */
 static void note_backward(struct study *st, struct forward_pass *p, const struct history *b)
 {
-	bool fresh;
-
 	if (b->module_path)
-		*map_put(&st->graph_paths, b->module_path, &fresh) = 1;
+		map_put(&st->graph_paths, b->module_path, NULL);
 	if (b->stage == STAGE_FORWARD && !p->backward)
 		p->backward = b->died_backward;
 	if (b->stage == STAGE_OUTSIDE && b->died_backward == b->born_backward + 1)

@@ -9,13 +9,8 @@
 
 static void note_habit(struct study *st, uint32_t stack, enum habit habit)
 {
-	bool fresh;
-	uint32_t *at;
-
-	if (!stack)
-		return;
-	at = map_put(&st->habits, stack, &fresh);
-	*at = (fresh ? 0 : *at) | habit;
+	if (stack)
+		*map_put(&st->habits, stack, NULL) |= habit;
 }
 
 bool study_has_habit(const struct study *st, uint32_t stack, enum habit habit)

@@ -9,16 +9,7 @@
 
 static struct study_line *line_of(struct study *st, uint64_t line)
 {
-	bool fresh;
-	uint32_t *at = map_put(&st->line_ids, line, &fresh);
-
-	if (fresh) {
-		st->lines =
-			need_grow(st->lines, &st->line_room, st->line_count, sizeof(*st->lines));
-		*at = st->line_count++;
-		st->lines[*at] = (struct study_line){ 0 };
-	}
-	return &st->lines[*at];
+	return map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room);
 }
 
 static bool is_early(const struct history *b)

@@ -55,28 +55,17 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 
 uint32_t place_of_python(struct classifier *c, uint32_t stack)
 {
-	bool fresh;
-	uint32_t *at;
-
 	if (!c->owners)
 		return 0;
-	at = map_put(&c->places, stack, &fresh);
-	if (fresh)
-		*at = PLACE_KNOWN | look_at_python(c->owners->stacks, stack);
-	return *at;
+	return map_known(&c->places, stack, PLACE_KNOWN | look_at_python(c->owners->stacks, stack));
 }
 
 uint32_t place_of_script(struct classifier *c, const struct history *h)
 {
-	bool fresh;
-	uint32_t *at;
-
 	if (!c->owners || !life_made_by(h, STACK_PYTHON))
 		return 0;
-	at = map_put(&c->places, (uint64_t)2 << 32 | h->block.stack, &fresh);
-	if (fresh)
-		*at = PLACE_KNOWN | look_at_script(c->owners->stacks, h->block.stack);
-	return *at;
+	return map_known(&c->places, (uint64_t)2 << 32 | h->block.stack,
+			 PLACE_KNOWN | look_at_script(c->owners->stacks, h->block.stack));
 }
 
 /* Parts of the names of native functions; the innermost that fits counts. */
@@ -218,15 +207,10 @@ static uint32_t look_at_native(struct stacks *s, uint32_t stack, uint64_t seq)
 
 uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq)
 {
-	bool fresh;
-	uint32_t *at;
-
 	if (!c->owners || !stack)
 		return 0;
-	at = map_put(&c->places, (uint64_t)1 << 32 | stack, &fresh);
-	if (fresh)
-		*at = PLACE_KNOWN | look_at_native(c->owners->stacks, stack, seq);
-	return *at;
+	return map_known(&c->places, (uint64_t)1 << 32 | stack,
+			 PLACE_KNOWN | look_at_native(c->owners->stacks, stack, seq));
 }
 
 uint32_t place_of_native(struct classifier *c, const struct history *h)

@@ -57,9 +57,7 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 	struct study *st = ctx;
 
 	while (leaf >= st->maker_count) {
-		st->makers = need_grow(st->makers, &st->maker_room, st->maker_count,
-				       sizeof(*st->makers));
-		st->makers[st->maker_count++] = (struct study_maker){ 0 };
+		*need_item(st->makers, st->maker_count, st->maker_room) = (struct study_maker){ 0 };
 	}
 	st->makers[leaf] = (struct study_maker){ 0 };
 	if (b)
@@ -81,24 +79,12 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 	b->concluded.predecessor_signs = maker->signs;
 }
 
-static uint32_t thread_place(struct study *st, uint32_t thread)
-{
-	bool fresh;
-	uint32_t *at = map_put(&st->thread_ids, thread, &fresh);
-
-	if (fresh) {
-		st->threads = need_grow(st->threads, &st->thread_room, st->thread_count,
-					sizeof(*st->threads));
-		*at = st->thread_count;
-		st->threads[st->thread_count++] = (struct study_thread){ 0 };
-	}
-	return *at;
-}
-
 static struct study_thread *thread_of(struct study *st, uint32_t thread)
 {
 	if (!st->thread_count || thread != st->thread_latest) {
-		st->thread_at = thread_place(st, thread);
+		st->thread_at = (uint32_t)(map_item(&st->thread_ids, thread, st->threads,
+						    st->thread_count, st->thread_room) -
+					   st->threads);
 		st->thread_latest = thread;
 	}
 	return &st->threads[st->thread_at];
@@ -242,16 +228,7 @@ void study_predecessors_died(struct study *st, const struct history *b, const st
 
 static struct study_birth *reduced_by(struct study *st, uint32_t stack)
 {
-	bool fresh;
-	uint32_t *at = map_put(&st->reduced_ids, stack, &fresh);
-
-	if (fresh) {
-		st->reduced = need_grow(st->reduced, &st->reduced_room, st->reduced_count,
-					sizeof(*st->reduced));
-		*at = st->reduced_count++;
-		st->reduced[*at] = (struct study_birth){ 0 };
-	}
-	return &st->reduced[*at];
+	return map_item(&st->reduced_ids, stack, st->reduced, st->reduced_count, st->reduced_room);
 }
 
 /* Where gradients are reduced one line makes a block for each parameter or layer, and they pile up;

@@ -16,9 +16,7 @@ bool study_as_large(uint64_t a, uint64_t b)
 
 static void note_size(struct study *st, uint64_t size)
 {
-	bool fresh;
-
-	*map_put(&st->sizes, size, &fresh) = 1;
+	map_put(&st->sizes, size, NULL);
 }
 
 void study_gradient_size(struct study *st, uint64_t size)
@@ -35,15 +33,7 @@ bool study_size_is_of_weight(const struct study *st, uint64_t size)
 
 static struct study_set *set_of(struct study *st, uint32_t stack)
 {
-	bool fresh;
-	uint32_t *at = map_put(&st->set_ids, stack, &fresh);
-
-	if (fresh) {
-		st->sets = need_grow(st->sets, &st->set_room, st->set_count, sizeof(*st->sets));
-		*at = st->set_count++;
-		st->sets[*at] = (struct study_set){ 0 };
-	}
-	return &st->sets[*at];
+	return map_item(&st->set_ids, stack, st->sets, st->set_count, st->set_room);
 }
 
 /* Of the passes before the latest two, is the latter's first block still there? */

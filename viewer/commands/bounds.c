@@ -35,9 +35,8 @@ static struct bound *add(struct bounds *all, struct bound b, const struct owner 
 	b.owner.function = own(o->function);
 	b.owner.file = own(o->file);
 	all->broken += !b.ok;
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(b));
-	all->items[all->count] = b;
-	return &all->items[all->count++];
+	*need_item(all->items, all->count, all->room) = b;
+	return &all->items[all->count - 1];
 }
 
 __attribute__((format(printf, 2, 3))) static void say(struct bound *b, const char *format, ...)

@@ -43,8 +43,8 @@ static int parse(struct replay_try *t, const char *conf, unsigned release, const
 
 static int add(struct view *v, const char *conf)
 {
-	v->tries = need_grow(v->tries, &v->room, v->count, sizeof(*v->tries));
-	return parse(&v->tries[v->count++], conf, v->recorded.release, "--alloc-conf");
+	return parse(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
+		     "--alloc-conf");
 }
 
 /* As the program had it; what no replay can do is as good as the default. */

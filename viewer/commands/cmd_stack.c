@@ -93,8 +93,7 @@ static int look(void *ctx, const struct gmt_event *e)
 	if (!fresh)
 		return 0;
 	*at = w->count;
-	w->stacks = need_grow(w->stacks, &w->room, w->count, sizeof(*w->stacks));
-	w->stacks[w->count++] = (struct wanted_stack){ e->stack, e->seq };
+	*need_item(w->stacks, w->count, w->room) = (struct wanted_stack){ e->stack, e->seq };
 	return 0;
 }
 

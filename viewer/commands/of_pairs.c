@@ -79,8 +79,7 @@ static void keep_findings(struct found *f, struct json findings)
 			hash = bytes_hash(hash, text.s, (size_t)(text.end - text.s));
 			hash = bytes_hash(hash, "\xff", 1);
 		}
-		f->items = need_grow(f->items, &f->room, f->count, sizeof(*f->items));
-		f->items[f->count++] = hash;
+		*need_item(f->items, f->count, f->room) = hash;
 	}
 }
 

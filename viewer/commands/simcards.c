@@ -31,8 +31,7 @@ static int add(said *cards_of, const char *spec, struct card **cards, size_t *co
 			snprintf(c.name, sizeof(c.name), "%s", spec);
 		c.memory = memory;
 		c.context = context;
-		*cards = need_grow(*cards, &room, *count, sizeof(**cards));
-		(*cards)[(*count)++] = c;
+		*need_item(*cards, *count, room) = c;
 	}
 	return 1;
 }

@@ -231,10 +231,8 @@ void sql_columns(void *ctx, struct json columns)
 	size_t room = 0;
 
 	for (; column.s; column = json_next(columns, column, NULL)) {
-		struct sql_column *c;
+		struct sql_column *c = need_item(r->columns, r->count, room);
 
-		r->columns = need_grow(r->columns, &room, r->count, sizeof(*r->columns));
-		c = &r->columns[r->count++];
 		*c = (struct sql_column){ .name = text_of(json_at(column, "0")),
 					  .type = text_of(json_at(column, "1")) };
 		c->bytes = is_bytes(c->name);

@@ -196,8 +196,7 @@ void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage
 static uint8_t *room_for_change(struct lives *l)
 {
 	if (!l->log_count || l->log_used + LOG_MOST > LOG_PIECE) {
-		l->log = need_grow(l->log, &l->log_room, l->log_count, sizeof(*l->log));
-		l->log[l->log_count++] = need_pages(LOG_PIECE);
+		*need_item(l->log, l->log_count, l->log_room) = need_pages(LOG_PIECE);
 		l->log_used = 0;
 	}
 	return l->log[l->log_count - 1] + l->log_used;

@@ -8,16 +8,15 @@
 void reads_note(struct reads *r, const struct gmt_event *e)
 {
 	uint64_t width = e->size == 1 || e->size == 8 ? e->size : 0;
-	bool fresh;
-	uint32_t *at = map_put(&r->known, (uint64_t)e->stack << 4 | width, &fresh);
+	struct read_place *p =
+		map_item(&r->known, (uint64_t)e->stack << 4 | width, r->items, r->count, r->room);
 
-	if (fresh) {
-		*at = (uint32_t)r->count;
-		r->items = need_grow(r->items, &r->room, r->count, sizeof(*r->items));
-		r->items[r->count++] =
-			(struct read_place){ .stack = e->stack, .seq = e->seq, .size = e->size };
+	if (!p->seq) {
+		p->stack = e->stack;
+		p->seq = e->seq;
+		p->size = e->size;
 	}
-	r->items[*at].states[e->arg0 < READ_STATES ? e->arg0 : 0]++;
+	p->states[e->arg0 < READ_STATES ? e->arg0 : 0]++;
 }
 
 void reads_free(struct reads *r)

@@ -70,11 +70,8 @@ void rows_free(struct row_store *r)
 
 void *rows_add(struct row_store *r)
 {
-	if (r->count == r->piece_count << ROWS_PIECE_BITS) {
-		r->pieces =
-			need_grow(r->pieces, &r->piece_room, r->piece_count, sizeof(*r->pieces));
-		r->pieces[r->piece_count++] = new_piece(piece_bytes(r));
-	}
+	if (r->count == r->piece_count << ROWS_PIECE_BITS)
+		*need_item(r->pieces, r->piece_count, r->piece_room) = new_piece(piece_bytes(r));
 	return rows_at(r, r->count++);
 }
 

@@ -20,9 +20,9 @@ void tensors_note(struct tensors *t, const struct gmt_event *e, bool leaf)
 	}
 	if (before)
 		before->latest = false;
-	t->items = need_grow(t->items, &t->room, t->count, sizeof(*t->items));
 	*at = (uint32_t)t->count;
-	t->items[t->count++] = (struct tensor){ e->addr, e->size, e->seq, e->device, leaf, true };
+	*need_item(t->items, t->count, t->room) =
+		(struct tensor){ e->addr, e->size, e->seq, e->device, leaf, true };
 }
 
 void tensors_free(struct tensors *t)

@@ -36,9 +36,8 @@ bool import_recognises(const char *path)
 
 static void add_item(struct import *im, struct import_item item)
 {
-	im->items = need_grow(im->items, &im->item_room, im->item_count, sizeof(*im->items));
 	item.order = (uint32_t)im->item_count;
-	im->items[im->item_count++] = item;
+	*need_item(im->items, im->item_count, im->item_room) = item;
 }
 
 /* Times never go back within a device; without times the entries are counted. */

@@ -166,7 +166,7 @@ static struct import_frame define(struct import *im, struct text name, struct te
 static const struct import_frame *frame_of(struct import *im, const struct pickle_value *dict)
 {
 	struct import_frames *fs = &im->frames;
-	bool fresh, fresh_text;
+	bool fresh;
 	uint32_t *at = map_put(&fs->frames, (uint64_t)(dict - im->p.values), &fresh);
 
 	if (fresh) {
@@ -175,15 +175,11 @@ static const struct import_frame *frame_of(struct import *im, const struct pickl
 		struct text file = path_of(text_of(im, dict, "filename"), path);
 		uint32_t line = (uint32_t)pickle_number(&im->p, dict, "line");
 		uint64_t h = import_hash(import_hash(line, name.s, name.len), file.s, file.len);
-		uint32_t *same = map_put(&fs->texts, h, &fresh_text);
 
-		if (fresh_text) {
-			fs->known = need_grow(fs->known, &fs->known_room, fs->known_count,
-					      sizeof(*fs->known));
-			*same = (uint32_t)fs->known_count;
-			fs->known[fs->known_count++] = define(im, name, file, line);
-		}
-		*at = *same;
+		*at = map_number(&fs->texts, h, fs->known_count);
+		if (*at == fs->known_count)
+			*need_item(fs->known, fs->known_count, fs->known_room) =
+				define(im, name, file, line);
 	}
 	return &fs->known[*at];
 }
@@ -253,8 +249,7 @@ struct import_stack import_stack(struct import *im, const struct pickle_value *f
 		return fs->stacks[*at];
 	*at = (uint32_t)fs->count;
 	build(im, frames, &s);
-	fs->stacks = need_grow(fs->stacks, &fs->room, fs->count, sizeof(*fs->stacks));
-	fs->stacks[fs->count++] = s;
+	*need_item(fs->stacks, fs->count, fs->room) = s;
 	im->any_python |= s.python;
 	im->any_native |= s.native;
 	return s;

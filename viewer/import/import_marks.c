@@ -21,10 +21,9 @@ static void range(struct import *im, unsigned kind, uint32_t name, uint64_t numb
 
 static void begin(struct import *im, uint32_t name)
 {
-	bool fresh;
-	uint32_t *at = map_put(&im->open, name, &fresh);
+	uint32_t *at = map_put(&im->open, name, NULL);
 
-	if (!fresh && *at) /* one of that name is open: it ends where the next begins */
+	if (*at) /* one of that name is open: it ends where the next begins */
 		range(im, GMT_RANGE_END, name, *at);
 	*at = (uint32_t)++im->ranges;
 	range(im, GMT_RANGE_BEGIN, name, *at);
@@ -59,7 +58,7 @@ void import_marks_early(struct import *im)
 			continue;
 		a = pickle_item(&im->p, im->annotations, item->index);
 		name = pickle_text(&im->p, a, "name");
-		*map_put(&seen, import_hash(0, name->text, name->count), &fresh) = 1;
+		map_put(&seen, import_hash(0, name->text, name->count), &fresh);
 		if (fresh && item->what == ITEM_END)
 			import_mark_begin(im, name->text, name->count);
 	}

@@ -164,7 +164,6 @@ static void count_actions(struct import *im, struct import_device *d)
 {
 	uint64_t requests = 0, completions = 0, whole = 0;
 	struct map born = { 0 };
-	bool fresh;
 
 	for (uint32_t i = 0; i < d->trace->count && import_visit(im); i++) {
 		const struct pickle_value *e = pickle_item(&im->p, d->trace, i);
@@ -174,7 +173,7 @@ static void count_actions(struct import *im, struct import_device *d)
 		uint64_t addr = pickle_number(&im->p, e, "addr");
 
 		if (a == ACTION_alloc)
-			*map_put(&born, addr, &fresh) = 1;
+			map_put(&born, addr, NULL);
 		requests += a == ACTION_free_requested;
 		completions += a == ACTION_free_completed;
 		whole += a == ACTION_free_completed && map_get(&born, addr);

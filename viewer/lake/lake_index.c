@@ -84,8 +84,7 @@ static bool keep(void *ctx, const struct lake_place *p)
 {
 	struct lake_sources *s = ctx;
 
-	s->known = need_grow(s->known, &s->known_room, s->known_count, sizeof(*s->known));
-	s->known[s->known_count++] = *p;
+	*need_item(s->known, s->known_count, s->known_room) = *p;
 	return true;
 }
 

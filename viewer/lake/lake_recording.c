@@ -32,24 +32,22 @@ static uint32_t same_line(struct all_held *all, const struct held *h)
 		    !strcmp(old->module, h->module))
 			return (uint32_t)i;
 	}
-	all->items = need_grow(all->items, &all->room, all->count, sizeof(*all->items));
-	all->items[all->count] = *h;
-	all->items[all->count].module = need_copy(h->module, strlen(h->module));
-	return (uint32_t)all->count++;
+	*need_item(all->items, all->count, all->room) = *h;
+	all->items[all->count - 1].module = need_copy(h->module, strlen(h->module));
+	return (uint32_t)all->count - 1;
 }
 
 static void hold(struct lake_rows *x, struct all_held *all, const struct block *b, unsigned class)
 {
 	uint64_t site = (uint64_t)b->stack << 32 | (b->memory ? 0 : b->name);
-	bool fresh;
-	uint32_t *at = map_put(&all->ids, site * CATEGORIES + class, &fresh);
+	uint32_t at = map_known(
+		&all->ids, site * CATEGORIES + class,
+		same_line(all, &(struct held){ .category = class,
+					       .owner = owners_find(&x->timeline->owners, b),
+					       .module = (char *)lake_module(x, b->stack) }));
 
-	if (fresh)
-		*at = same_line(all, &(struct held){ .category = class,
-						     .owner = owners_find(&x->timeline->owners, b),
-						     .module = (char *)lake_module(x, b->stack) });
-	all->items[*at].bytes += b->size;
-	all->items[*at].blocks++;
+	all->items[at].bytes += b->size;
+	all->items[at].blocks++;
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -21,8 +21,7 @@
 
 static void add(struct lake_sources *s, const char *path)
 {
-	s->files = need_grow(s->files, &s->file_room, s->file_count, sizeof(*s->files));
-	ranks_look(&s->files[s->file_count++], need_copy(path, strlen(path)));
+	ranks_look(need_item(s->files, s->file_count, s->file_room), need_copy(path, strlen(path)));
 }
 
 static bool is_recording_name(const char *name)
@@ -187,8 +186,7 @@ static void add_source(struct lake_sources *s, const struct lake_source *x)
 			*same = *x;
 		return;
 	}
-	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-	s->items[s->count++] = *x;
+	*need_item(s->items, s->count, s->room) = *x;
 }
 
 /* A run keeps the name that the lake knows it by, and its project if none was given. */

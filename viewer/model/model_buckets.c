@@ -5,9 +5,8 @@
 
 void model_add_bucket(struct model *m, struct history *b, enum life_layer layer)
 {
-	m->bucket_list = need_grow(m->bucket_list, &m->bucket_room, m->bucket_count,
-				   sizeof(*m->bucket_list));
-	m->bucket_list[m->bucket_count++] = (struct model_bucket){ b, layer == LIFE_BLOCK };
+	*need_item(m->bucket_list, m->bucket_count, m->bucket_room) =
+		(struct model_bucket){ b, layer == LIFE_BLOCK };
 	m->buckets_changed = true;
 }
 

@@ -29,15 +29,7 @@ static bool is_cut(const struct model *m, const struct history *b)
 
 static struct model_leaf *leaf_of(struct model *m, uint64_t node)
 {
-	bool fresh;
-	uint32_t *at = map_put(&m->leaf_ids, node, &fresh);
-
-	if (fresh) {
-		m->leaves = need_grow(m->leaves, &m->leaf_room, m->leaf_count, sizeof(*m->leaves));
-		*at = m->leaf_count++;
-		m->leaves[*at] = (struct model_leaf){ 0 };
-	}
-	return &m->leaves[*at];
+	return map_item(&m->leaf_ids, node, m->leaves, m->leaf_count, m->leaf_room);
 }
 
 static void note_leaf(struct model *m, struct model_leaf *leaf, const struct gmt_event *e,
@@ -181,7 +173,6 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 	struct model_device *d;
 	struct history *b;
 	uint32_t *at;
-	bool fresh;
 
 	m->tags++;
 	if (e->arg0)
@@ -193,7 +184,7 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 		tensors_note(&m->tensors, e, false);
 	note_saving(m, b, e);
 	if (e->arg0) {
-		at = map_put(&m->saved_ids, e->arg0, &fresh);
+		at = map_put(&m->saved_ids, e->arg0, NULL);
 		*at = saved_place(m);
 		m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device };
 		if (!b->saved++)

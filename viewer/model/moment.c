@@ -27,8 +27,7 @@ static bool is_alive(const struct lives *l, const struct life *life, uint64_t se
 
 static void add(struct taking *t, struct list *list, uint32_t i)
 {
-	list->items = need_grow(list->items, &list->room, list->count, sizeof(*list->items));
-	model_block(t->model, i, &list->items[list->count++]);
+	model_block(t->model, i, need_item(list->items, list->count, list->room));
 }
 
 /* Memory that CUDA calls gave: on this device, and all host memory. */
@@ -79,10 +78,9 @@ static void find_blocks(struct taking *t)
 
 static void note_change(struct taking *t, enum life_change change, uint32_t life)
 {
-	bool fresh;
-	uint32_t *state = map_put(&t->states, life, &fresh);
+	uint32_t *state = map_put(&t->states, life, NULL);
 
-	*state = lives_state(fresh ? 0 : *state, change);
+	*state = lives_state(*state, change);
 }
 
 static void find_states(struct taking *t)

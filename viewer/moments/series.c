@@ -145,9 +145,8 @@ static void touch(struct run *r, uint32_t i, enum life_change change)
 	if (r->sink->said)
 		r->sink->said(r->sink->ctx, i, change, r->event.seq);
 	if (!r->touched_count || r->touched[r->touched_count - 1].life != i) {
-		r->touched = need_grow(r->touched, &r->touched_room, r->touched_count,
-				       sizeof(*r->touched));
-		r->touched[r->touched_count++] = (struct touched){ i, *now };
+		*need_item(r->touched, r->touched_count, r->touched_room) =
+			(struct touched){ i, *now };
 	}
 	*now = (*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT;
 }

@@ -72,17 +72,11 @@ struct passes {
 
 static void add_to_pass(struct passes *p, const struct block *b, uint32_t pass)
 {
-	bool fresh;
-	uint32_t *at = map_put(&p->ids, pass, &fresh);
+	uint64_t *bytes = map_item(&p->ids, pass, p->bytes, p->count, p->room);
 
-	if (fresh) {
-		*at = (uint32_t)p->count;
-		p->bytes = need_grow(p->bytes, &p->room, p->count, sizeof(*p->bytes));
-		p->bytes[p->count++] = 0;
-	}
-	p->bytes[*at] += b->size;
-	if (p->bytes[*at] > p->most)
-		p->most = p->bytes[*at];
+	*bytes += b->size;
+	if (*bytes > p->most)
+		p->most = *bytes;
 }
 
 size_t snapshot_passes(const struct snapshot *s, uint64_t since, uint32_t classes)

@@ -166,14 +166,9 @@ static int by_number(const void *a, const void *b)
 static void add_stretch(struct page_lives *l, struct page_life *life, const struct stretch *s)
 {
 	l->stretch_count += !l->stretch_count;
-	l->stretches =
-		need_grow(l->stretches, &l->stretch_room, l->stretch_count, sizeof(*l->stretches));
-	if (life->last)
-		l->stretches[life->last].next = (uint32_t)l->stretch_count;
-	else
-		life->first = (uint32_t)l->stretch_count;
+	*(life->last ? &l->stretches[life->last].next : &life->first) = (uint32_t)l->stretch_count;
 	life->last = (uint32_t)l->stretch_count;
-	l->stretches[l->stretch_count++] = *s;
+	*need_item(l->stretches, l->stretch_count, l->stretch_room) = *s;
 }
 
 void lives_change(struct page_lives *l, const struct series_change *c)

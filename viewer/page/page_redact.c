@@ -30,11 +30,9 @@ static struct redact_file *add_file(struct redact *r, const char *path)
 {
 	const char *base = owners_base(path), *dot = strrchr(base, '.');
 	char alias[64];
-	struct redact_file *f;
+	struct redact_file *f = need_item(r->files, r->count, r->room);
 
-	snprintf(alias, sizeof(alias), "local%zu%.8s", r->count + 1, dot ? dot : "");
-	r->files = need_grow(r->files, &r->room, r->count, sizeof(*r->files));
-	f = &r->files[r->count++];
+	snprintf(alias, sizeof(alias), "local%zu%.8s", r->count, dot ? dot : "");
 	f->path = need_copy(path, strlen(path));
 	f->alias = need_copy(alias, strlen(alias));
 	return f;

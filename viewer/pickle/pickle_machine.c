@@ -15,8 +15,7 @@ bool machine_fail(struct machine *m, const char *what)
 
 void machine_push_ref(struct refs *r, uint32_t ref)
 {
-	r->v = need_grow(r->v, &r->room, r->count, sizeof(*r->v));
-	r->v[r->count++] = ref;
+	*need_item(r->v, r->count, r->room) = ref;
 }
 
 bool machine_take(struct machine *m, unsigned n, uint64_t *out)
@@ -36,8 +35,7 @@ bool machine_push(struct machine *m, struct pickle_value v)
 
 	if (p->count >= PICKLE_VALUES)
 		return machine_fail(m, "too many values");
-	p->values = need_grow(p->values, &p->room, p->count, sizeof(*p->values));
-	p->values[p->count] = v;
-	machine_push_ref(&m->stack, (uint32_t)p->count++);
+	machine_push_ref(&m->stack, (uint32_t)p->count);
+	*need_item(p->values, p->count, p->room) = v;
 	return true;
 }

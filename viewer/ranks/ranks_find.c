@@ -50,8 +50,7 @@ static char *join(const char *folder, const char *name)
 
 static void add(struct ranks_run *run, char *path)
 {
-	run->items = need_grow(run->items, &run->room, run->count, sizeof(*run->items));
-	ranks_look(&run->items[run->count++], path);
+	ranks_look(need_item(run->items, run->count, run->room), path);
 }
 
 /* The rings of a recording lie beside it and are read with it. */

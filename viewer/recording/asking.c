@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/proc.h"
 #include "../base/say.h"
 #include "running.h"
 
@@ -86,29 +87,13 @@ void asking_close(struct asking *k)
 		close(k->fd);
 }
 
-/* The state of the process as ps has it; 0: not known. */
-static char process_state(uint32_t pid)
-{
-	char path[64], text[512], *end;
-	FILE *f;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : 0;
-}
-
 static int no_answer(const struct asking *k)
 {
-	char state = process_state(k->pid);
+	char text[PROC_STAT], state;
+	const char *stat = proc_stat(text, (pid_t)k->pid);
 
-	if (!state || state == 'Z')
+	state = stat ? *stat : 'Z';
+	if (state == 'Z')
 		return say_error(EXIT_USAGE, "process %u has ended; its recording can be read",
 				 k->pid);
 	if (state == 'T' || state == 't')

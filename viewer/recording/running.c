@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/proc.h"
 #include "../base/say.h"
 
 #define LIVE ".live"
@@ -43,17 +44,9 @@ static bool read_maps(FILE *f, char path[PATH_MAX])
 	return found;
 }
 
-static FILE *open_maps(long pid)
-{
-	char maps[64];
-
-	snprintf(maps, sizeof(maps), "/proc/%ld/maps", pid);
-	return fopen(maps, "r");
-}
-
 static int find_mapped(long pid, char path[PATH_MAX])
 {
-	FILE *f = open_maps(pid);
+	FILE *f = proc_open("/proc/%ld/maps", pid);
 
 	if (!f && !running_lives(pid))
 		return say_error(EXIT_USAGE, "there is no process %ld, and no file of that name",
@@ -73,7 +66,7 @@ static int find_mapped(long pid, char path[PATH_MAX])
 
 bool running_recording(long pid, char path[PATH_MAX])
 {
-	FILE *f = open_maps(pid);
+	FILE *f = proc_open("/proc/%ld/maps", pid);
 
 	return f && read_maps(f, path);
 }
@@ -82,7 +75,7 @@ bool running_maps(long pid, const char *recording)
 {
 	char path[PATH_MAX];
 	struct stat mapped, own;
-	FILE *f = open_maps(pid);
+	FILE *f = proc_open("/proc/%ld/maps", pid);
 
 	return f && read_maps(f, path) && !stat(path, &mapped) && !stat(recording, &own) &&
 	       mapped.st_dev == own.st_dev && mapped.st_ino == own.st_ino;

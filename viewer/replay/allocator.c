@@ -43,8 +43,7 @@ static struct bin *find_bin(struct allocator *a, uint64_t stream, uint32_t pool,
 	for (size_t i = 0; i < a->bin_count; i++)
 		if (is_bin(a->bins[i], stream, pool, small))
 			return *recent = a->bins[i];
-	a->bins = need_grow(a->bins, &a->bin_room, a->bin_count, sizeof(*a->bins));
-	*recent = a->bins[a->bin_count++] = need_new(sizeof(**a->bins));
+	*recent = *need_item(a->bins, a->bin_count, a->bin_room) = need_new(sizeof(**a->bins));
 	**recent = (struct bin){
 		.stream = stream, .pool = pool, .small = small, .unmapped.by_address = true
 	};
@@ -126,8 +125,7 @@ void allocator_give(struct allocator *a, struct piece *p)
 void allocator_give_used(struct allocator *a, struct piece **p)
 {
 	a->allocated -= (*p)->size;
-	a->used = need_grow(a->used, &a->used_room, a->used_count, sizeof(*a->used));
-	a->used[a->used_count++] = p;
+	*need_item(a->used, a->used_count, a->used_room) = p;
 }
 
 static void ready(struct allocator *a, size_t i)

@@ -115,8 +115,7 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 	for (uint32_t i = 0; i < r->lives.count; i++) {
 		if (!is_life(r, i) || (uint64_t)requests_life(r, i)->asked * UNIT < least)
 			continue;
-		items = need_grow(items, &room, count, sizeof(*items));
-		items[count++] = item_of(r, i);
+		*need_item(items, count, room) = item_of(r, i);
 	}
 	if (count)
 		qsort(items, count, sizeof(*items), larger_first);

@@ -114,9 +114,8 @@ struct piece *piece_new(struct piece_store *s)
 		s->free = p->next;
 	} else {
 		if (!s->chunk_count || s->used == CHUNK) {
-			s->chunks = need_grow(s->chunks, &s->chunk_room, s->chunk_count,
-					      sizeof(*s->chunks));
-			s->chunks[s->chunk_count++] = need_new(CHUNK * sizeof(*p));
+			*need_item(s->chunks, s->chunk_count, s->chunk_room) =
+				need_new(CHUNK * sizeof(*p));
 			s->used = 0;
 		}
 		p = &s->chunks[s->chunk_count - 1][s->used++];

@@ -141,8 +141,8 @@ static void keep_level(struct replay_outcome *o, uint64_t event, uint64_t reserv
 {
 	if (o->level_count && o->levels[o->level_count - 1].reserved == reserved)
 		return;
-	o->levels = need_grow(o->levels, &o->level_room, o->level_count, sizeof(*o->levels));
-	o->levels[o->level_count++] = (struct replay_level){ event, reserved };
+	*need_item(o->levels, o->level_count, o->level_room) =
+		(struct replay_level){ event, reserved };
 }
 
 void replay_run(struct replay_outcome *o, const struct requests *r, const struct alloc_settings *s,

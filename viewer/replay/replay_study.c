@@ -92,8 +92,8 @@ static void known_sizes(struct known_list *k, const struct requests *r)
 		if (!life->exact || life->asked <= SLACK)
 			continue;
 		for (int all = 0; all < 2; all++) {
-			k->items = need_grow(k->items, &k->room, k->count, sizeof(*k->items));
-			k->items[k->count++] = (struct known){ all ? 0 : life->stack, life->asked };
+			*need_item(k->items, k->count, k->room) =
+				(struct known){ all ? 0 : life->stack, life->asked };
 		}
 	}
 	if (k->count)

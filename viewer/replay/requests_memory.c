@@ -60,15 +60,7 @@ static void drop_segment(struct requests *r, uint32_t number)
 
 static void new_row(struct requests_all *all, uint64_t key, struct memory_row row)
 {
-	bool fresh;
-	uint32_t *place = map_put(&all->memory, key, &fresh);
-
-	if (fresh) {
-		*place = (uint32_t)all->row_count;
-		all->rows =
-			need_grow(all->rows, &all->row_room, all->row_count++, sizeof(*all->rows));
-	}
-	all->rows[*place] = row;
+	*map_item(&all->memory, key, all->rows, all->row_count, all->row_room) = row;
 }
 
 static void given_back(struct requests *r, const struct memory_row *row)

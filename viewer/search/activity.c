@@ -18,6 +18,7 @@
 
 #include "../base/need.h"
 #include "../base/now.h"
+#include "../base/proc.h"
 #include "trial.h"
 
 #define LOOK_MS	   1000
@@ -34,30 +35,18 @@ struct process {
 	bool ours;
 };
 
-static size_t read_file(const char *path, char *buf, size_t room)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, room - 1);
-
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = 0;
-	return n > 0 ? (size_t)n : 0;
-}
-
 static bool read_process(struct process *p, const char *name)
 {
 	unsigned long long user, system;
-	char path[64], text[1024], *from;
+	char text[PROC_STAT];
+	const char *stat;
 	int parent, group;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
-	if (!read_file(path, text, sizeof(text)) || !(from = strrchr(text, ')')))
-		return false;
-	if (sscanf(from + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->state,
-		   &parent, &group, &user, &system) != 5)
-		return false;
 	p->pid = (pid_t)atol(name);
+	stat = proc_stat(text, p->pid);
+	if (!stat || sscanf(stat, "%c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->state,
+			    &parent, &group, &user, &system) != 5)
+		return false;
 	p->parent = parent;
 	p->group = group;
 	p->ticks = user + system;
@@ -142,12 +131,9 @@ static uint64_t device_work(const struct activity *a)
 /* How often the main thread has gone to wait. */
 static uint64_t switches_now(const struct activity *a)
 {
-	char path[64], text[4096], *at;
+	long n = proc_status(a->pid, "voluntary_ctxt_switches");
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)a->pid);
-	read_file(path, text, sizeof(text));
-	at = strstr(text, "\nvoluntary_ctxt_switches:");
-	return at ? strtoull(strchr(at, ':') + 1, NULL, 10) : 0;
+	return n < 0 ? 0 : (uint64_t)n;
 }
 
 void activity_begin(struct activity *a, pid_t group, const char *usage)
@@ -190,11 +176,11 @@ void activity_look(struct activity *a, uint64_t events)
 static long call_now(const struct activity *a)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
-	char path[64], text[256];
+	int pid = (int)(a->pid ? a->pid : a->group);
+	char text[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)(a->pid ? a->pid : a->group));
 	for (int i = 0; i < TRIES; i++) {
-		if (!read_file(path, text, sizeof(text)))
+		if (!proc_read(text, sizeof(text), "/proc/%d/syscall", pid))
 			return -1;
 		if (isdigit((unsigned char)text[0]))
 			return atol(text);
@@ -248,13 +234,11 @@ bool activity_sleeps(const struct activity *a)
 
 static bool is_listening(pid_t pid, unsigned long inode, const char *table)
 {
-	char path[64], line[512], state[8];
+	FILE *f = proc_open("/proc/%d/net/%s", (int)pid, table);
+	char line[512], state[8];
 	unsigned long of;
 	bool found = false;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
-	f = fopen(path, "r");
 	while (f && !found && fgets(line, sizeof(line), f))
 		found = sscanf(line, " %*s %*s %*s %7s %*s %*s %*s %*s %*s %lu", state, &of) == 2 &&
 			of == inode && !strcmp(state, LISTENS);

@@ -252,8 +252,7 @@ static void add_measured(struct answer *a, const char *id)
 	for (size_t i = 0; i < a->measured_count; i++)
 		if (!strcmp(a->measured[i], id))
 			return;
-	a->measured = need_grow(a->measured, &a->room, a->measured_count, sizeof(*a->measured));
-	a->measured[a->measured_count++] = need_copy(id, strlen(id));
+	*need_item(a->measured, a->measured_count, a->room) = need_copy(id, strlen(id));
 }
 
 static void find_measured(struct answer *a)

@@ -74,11 +74,7 @@ static uint64_t key_of(size_t who, uint64_t slot, uint64_t len, uint64_t number)
 
 static uint32_t count(struct gloo *g, size_t who, const struct preamble *p)
 {
-	bool fresh;
-	uint32_t *n = map_put(&g->counts, key_of(who, p->slot, p->len, p->kind), &fresh);
-
-	*n = fresh ? 0 : *n + 1;
-	return *n;
+	return (*map_put(&g->counts, key_of(who, p->slot, p->len, p->kind), NULL))++;
 }
 
 static void clear(struct gloo *g)
@@ -95,7 +91,6 @@ static void keep(struct gloo *g, const struct gloo_wire *w, const struct preambl
 {
 	uint64_t keys[] = { key_of(w->who, p->slot, p->len, count(g, w->who, p)),
 			    key_of(w->who, p->slot, p->len, LATEST) };
-	bool fresh;
 
 	if (g->bytes > KEPT)
 		clear(g);
@@ -104,14 +99,14 @@ static void keep(struct gloo *g, const struct gloo_wire *w, const struct preambl
 	bytes_add(&g->sent[g->count], w->in.p + sizeof(*p), p->len);
 	g->bytes += p->len + sizeof(*g->sent);
 	for (size_t i = 0; i < 2; i++)
-		*map_put(&g->places, keys[i], &fresh) = (uint32_t)g->count;
+		*map_put(&g->places, keys[i], NULL) = (uint32_t)g->count;
 	g->count++;
 }
 
 static void want(struct gloo_wire *w, struct gloo *g, const struct preamble *p, uint64_t now_ms)
 {
-	w->wants = need_grow(w->wants, &w->room, w->count, sizeof(*w->wants));
-	w->wants[w->count++] = (struct gloo_want){ p->slot, p->len, now_ms, count(g, w->who, p) };
+	*need_item(w->wants, w->count, w->room) =
+		(struct gloo_want){ p->slot, p->len, now_ms, count(g, w->who, p) };
 }
 
 static size_t take_one(struct gloo_wire *w, struct gloo *g, uint64_t now_ms, bool *bad)

@@ -83,8 +83,7 @@ void search_lines(struct search *s)
 		if (n < 2)
 			continue;
 		fit_line(&f, points, n);
-		s->lines = need_grow(s->lines, &s->line_room, s->line_count, sizeof(*s->lines));
-		s->lines[s->line_count++] = f;
+		*need_item(s->lines, s->line_count, s->line_room) = f;
 	}
 	free(points);
 }

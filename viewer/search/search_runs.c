@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../base/need.h"
+#include "../base/proc.h"
 #include "../base/say.h"
 #include "search.h"
 
@@ -41,22 +42,18 @@ struct trial *search_trial(struct search *s, const struct card *card, const stru
 			return s->trials[i];
 	t = need_new(sizeof(*t));
 	trial_init(t, &s->plan, card, to);
-	s->trials = need_grow(s->trials, &s->trial_room, s->trial_count, sizeof(*s->trials));
-	s->trials[s->trial_count++] = t;
+	*need_item(s->trials, s->trial_count, s->trial_room) = t;
 	return t;
 }
 
 static uint64_t available(void)
 {
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	unsigned long long kib = 0;
+	char text[4096];
+	const char *row;
 
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
-		;
-	if (f)
-		fclose(f);
-	return kib << 10;
+	proc_read(text, sizeof(text), "/proc/meminfo");
+	row = proc_row(text, "MemAvailable");
+	return row ? strtoull(row, NULL, 10) << 10 : 0;
 }
 
 static size_t most_at_once(const struct search *s)

@@ -111,8 +111,7 @@ static void take_in(struct server *v, size_t who, bool is_gloo)
 	if (fd < 0)
 		return;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	v->peers = need_grow(v->peers, &v->room, v->count, sizeof(*v->peers));
-	v->peers[v->count++] =
+	*need_item(v->peers, v->count, v->room) =
 		(struct peer){ .fd = fd, .is_gloo = is_gloo, .wire.who = who, .gloo.who = who };
 	v->ranks[who].connections++;
 	v->ranks[who].came = true;

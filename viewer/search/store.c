@@ -129,10 +129,7 @@ static uint64_t of_rank(uint64_t like, size_t who)
 
 static void note(struct store *s, size_t who, uint64_t like)
 {
-	bool fresh;
-	uint32_t *n = map_put(&s->often, of_rank(like, who), &fresh);
-
-	*n = fresh ? 1 : *n + 1;
+	++*map_put(&s->often, of_rank(like, who), NULL);
 }
 
 static uint32_t often(const struct store *s, size_t who, uint64_t like)

@@ -48,8 +48,7 @@ static int parse_values(struct vary *v, const char *text, const char *s)
 		if (!len)
 			return say_error(EXIT_USAGE, "--vary %s: a value is empty; give NAME=V1,V2",
 					 text);
-		v->values = need_grow(v->values, &room, v->count, sizeof(*v->values));
-		v->values[v->count++] = need_copy(s, len);
+		*need_item(v->values, v->count, room) = need_copy(s, len);
 		for (size_t i = 0; i + 1 < v->count; i++)
 			if (!strcmp(v->values[i], v->values[v->count - 1]))
 				return say_error(EXIT_USAGE, "--vary %s: %s stands there twice",

@@ -25,10 +25,8 @@ struct span_thread *spans_thread(struct spans *s, uint32_t id)
 		struct span_thread *t = need_new(sizeof(*t));
 
 		*t = (struct span_thread){ .id = id, .engine = is_engine(s, id) };
-		s->threads = need_grow(s->threads, &s->thread_room, s->thread_count,
-				       sizeof(struct span_thread *));
 		*at = s->thread_count;
-		s->threads[s->thread_count++] = t;
+		*need_item(s->threads, s->thread_count, s->thread_room) = t;
 	}
 	return s->threads[*at];
 }
@@ -85,15 +83,7 @@ static void look_at_ranges(struct spans *s, struct span_thread *t)
 
 static uint64_t *step_end(struct spans *s, uint64_t number)
 {
-	bool fresh;
-	uint32_t *at = map_put(&s->step_ids, number, &fresh);
-
-	if (fresh) {
-		s->step_ends = need_grow(s->step_ends, &s->step_room, s->step_count,
-					 sizeof(*s->step_ends));
-		*at = s->step_count++;
-	}
-	return &s->step_ends[*at];
+	return map_item(&s->step_ids, number, s->step_ends, s->step_count, s->step_room);
 }
 
 uint64_t spans_step_end(const struct spans *s, uint64_t number)

@@ -37,9 +37,7 @@ struct span_level *spans_add_level(struct spans *s, const uint64_t *now)
 	level->now = now;
 	level->number = (uint32_t)s->level_count;
 	level->extent.begin_bytes = level->extent.peak = *now;
-	s->levels =
-		need_grow(s->levels, &s->level_room, s->level_count, sizeof(struct span_level *));
-	s->levels[s->level_count++] = level;
+	*need_item(s->levels, s->level_count, s->level_room) = level;
 	return level;
 }
 

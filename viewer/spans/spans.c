@@ -149,13 +149,12 @@ static struct span *push(struct spans *s, enum phase phase, const struct gmt_eve
 	if (s->count)
 		levels_end(s);
 	levels_begin(s, e);
-	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-	s->items[s->count] = (struct span){
+	*need_item(s->items, s->count, s->room) = (struct span){
 		.extent = { .first_ns = e->time_ns, .first_seq = e->seq },
 		.phase = phase,
 		.profiler = s->profiler,
 	};
-	return &s->items[s->count++];
+	return &s->items[s->count - 1];
 }
 
 static struct span *back(struct spans *s, size_t i)

@@ -59,8 +59,7 @@ static void new_step(struct walk *w, size_t first)
 
 	if (s->count > 1 && first <= current(w)->first)
 		return;
-	s->items = need_grow(s->items, &s->room, s->count, sizeof(*s->items));
-	s->items[s->count++] = (struct step){ .first = first };
+	*need_item(s->items, s->count, s->room) = (struct step){ .first = first };
 	w->seen = 0;
 	w->closed = w->hooked = false;
 }
@@ -92,12 +91,7 @@ static enum steps_basis basis_of(const struct spans *s)
 
 static uint32_t caller_of(struct walk *w, uint32_t stack)
 {
-	bool fresh;
-	uint32_t *at = stack ? map_put(&w->callers, stack, &fresh) : NULL;
-
-	if (at && fresh)
-		*at = optimizers_caller(w->stacks, stack);
-	return at ? *at : 0;
+	return stack ? map_known(&w->callers, stack, optimizers_caller(w->stacks, stack)) : 0;
 }
 
 /* Which optimizer this is: who called it; where that is not known, the next in turn by its name. */

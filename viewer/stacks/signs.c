@@ -220,12 +220,7 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 
 static uint32_t code_signs(struct signs *s, uint32_t id)
 {
-	bool fresh;
-	uint32_t *at = map_put(&s->codes, id, &fresh);
-
-	if (fresh)
-		*at = find_code(s, id);
-	return *at;
+	return map_known(&s->codes, id, find_code(s, id));
 }
 
 /* From the outside to the inside: what begins later ends what it cannot be part of. A module keeps
