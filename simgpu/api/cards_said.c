@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include "../core/core.h"
+#include "../core/devices.h"
 
 int simgpuCards(const char *spec, char *text, size_t room);
 

@@ -9,7 +9,10 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include "../core/core.h"
+#include "../core/contents.h"
+#include "../core/devices.h"
+#include "../core/memory.h"
+#include "../core/work.h"
 #include "../core/tools.h"
 
 /* A runtime call's result: remembered as the thread's last error. */

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "../core/core.h"
+#include "../core/devices.h"
+#include "../core/memory.h"
 #include "../core/usage.h"
 
 static unsigned int users;	      /* of nvmlInit */

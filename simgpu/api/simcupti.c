@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 #include <cupti.h>
-#include "../core/core.h"
+#include "../core/devices.h"
+#include "../core/work.h"
 #include "../core/tools.h"
 
 SIM_API CUptiResult cuptiGetVersion(uint32_t *version)

@@ -6,7 +6,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "core.h"
+#include "contents.h"
+#include "work.h"
 
 #define ADDRESSES_MOST 1024
 

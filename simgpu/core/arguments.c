@@ -4,7 +4,7 @@
  * Any thread; must not read beyond its stack.
  */
 #include <string.h>
-#include "core.h"
+#include "contents.h"
 
 #define ARGS_MOST  64
 #define WORDS_MOST 128	 /* of each argument are looked at */

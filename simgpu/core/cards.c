@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core.h"
+#include "devices.h"
 
 #define MIB ((size_t)1 << 20)
 #define CARD(name, model, major, minor, code, sms, threads, blocks, shared, optin, l2, memory,   \

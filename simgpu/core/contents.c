@@ -14,6 +14,7 @@
  * Any thread; one lock, not taken while nothing is kept nearby.
  */
 #include <string.h>
+#include "contents.h"
 #include "extents.h"
 #include "pending.h"
 

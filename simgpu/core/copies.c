@@ -3,7 +3,7 @@
  * Copies and fills, wherever the addresses lie. Any thread.
  */
 #include <string.h>
-#include "core.h"
+#include "contents.h"
 
 int sim_copy(void *dst, const void *src, size_t bytes)
 {

@@ -4,7 +4,8 @@
  * memory when it is first needed. After a fork every call of the child answers "not initialized"
  * if the parent had initialised, as with the real driver.
  */
-#include "core.h"
+#include "devices.h"
+#include "memory.h"
 
 #define CTX_KIND   SIM_KIND('C', 'T', 'X', '1')
 #define STACK_MOST 32

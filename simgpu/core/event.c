@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "clock.h"
+#include "memory.h"
 #include "pollers.h"
 
 static uint64_t now(void)

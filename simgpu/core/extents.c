@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "extents.h"
+#include "memory.h"
 
 #define MOST_EXTENTS 131072
 

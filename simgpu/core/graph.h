@@ -5,7 +5,7 @@
 #ifndef SIMGPU_GRAPH_H
 #define SIMGPU_GRAPH_H
 
-#include "core.h"
+#include "work.h"
 
 struct node {
 	struct node_spec spec;

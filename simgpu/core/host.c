@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "core.h"
+#include "memory.h"
 
 #define PAGE ((size_t)4096)
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core.h"
+#include "devices.h"
 
 void device_bus_id(char *s, size_t n, int physical)
 {

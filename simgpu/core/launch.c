@@ -3,6 +3,7 @@
  * Kernels: checked, noticed, never run. Host functions on a stream are called at once.
  */
 #include "clock.h"
+#include "contents.h"
 #include "usage.h"
 
 #define THREADS_MOST 1024

@@ -4,7 +4,9 @@
  * larger ones take whole pages. What is allocated may also lie in a pool (pools.c) or be mapped
  * (vmm.c). Any thread; under memory_lock.
  */
-#include "core.h"
+#include "contents.h"
+#include "devices.h"
+#include "memory.h"
 
 #define PIECE	   ((size_t)512)
 #define SMALL_MOST (SIM_PAGE / 2)

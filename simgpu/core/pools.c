@@ -6,7 +6,7 @@
  * Any thread; under memory_lock.
  */
 #include <string.h>
-#include "core.h"
+#include "memory.h"
 
 #define POOL_KIND SIM_KIND('P', 'O', 'L', '1')
 #define PIECE	  ((size_t)512)

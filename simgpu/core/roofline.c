@@ -6,6 +6,7 @@
  * one of PyTorch's element-wise kernels. Any thread.
  */
 #include "clock.h"
+#include "memory.h"
 #include "usage.h"
 
 #define KERNEL_LEAST	 2000.0 /* ns */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "core.h"
+#include "devices.h"
+#include "memory.h"
 #include "usage.h"
 
 #define VMM_BYTES ((size_t)8 << 40)

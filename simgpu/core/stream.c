@@ -6,6 +6,7 @@
  * thread.
  */
 #include "clock.h"
+#include "memory.h"
 
 int stream_destroy(void *stream)
 {

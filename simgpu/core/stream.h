@@ -5,7 +5,8 @@
 #ifndef SIMGPU_STREAM_H
 #define SIMGPU_STREAM_H
 
-#include "core.h"
+#include "devices.h"
+#include "work.h"
 #include "pending.h"
 
 #define STREAM_KIND SIM_KIND('S', 'T', 'R', '1')

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include <cupti.h>
-#include "core.h"
+#include "devices.h"
 #include "tools.h"
 
 __thread int call_result;

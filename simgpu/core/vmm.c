@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "core.h"
+#include "contents.h"
+#include "memory.h"
 
 #define PHYS_KIND  SIM_KIND('P', 'H', 'Y', '1')
 #define PROP_BYTES 32

@@ -6,7 +6,8 @@
 #ifndef SIMGPU_KERNELS_H
 #define SIMGPU_KERNELS_H
 
-#include "../core/core.h"
+#include "../core/contents.h"
+#include "../core/work.h"
 #include "text.h"
 
 #define SMALL_MOST    4096	/* elements of a tensor that is computed */

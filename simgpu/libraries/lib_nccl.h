@@ -17,7 +17,10 @@
 #define SIMGPU_LIB_NCCL_H
 
 #include <pthread.h>
-#include "../core/core.h"
+#include "../core/contents.h"
+#include "../core/devices.h"
+#include "../core/memory.h"
+#include "../core/work.h"
 #include "../core/pending.h"
 #include "lib.h"
 #include "lib_nccl_node.h"

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 #include <cmocka.h>
-#include "../../simgpu/core/core.h"
+#include "../../simgpu/core/contents.h"
+#include "../../simgpu/core/devices.h"
+#include "../../simgpu/core/work.h"
 
 #define MIB ((size_t)1 << 20)
 

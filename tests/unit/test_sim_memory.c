@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "../../simgpu/core/core.h"
+#include "../../simgpu/core/devices.h"
+#include "../../simgpu/core/memory.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "../../simgpu/core/clock.h"
+#include "../../simgpu/core/memory.h"
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED };
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of devices, pools of it, addresses that are mapped, and ranges of the host that the
+ * device knows. Results are the ints of sim.h.
+ */
+#ifndef SIMGPU_MEMORY_H
+#define SIMGPU_MEMORY_H
+
+#include "core.h"
+#include "slots.h"
+
+/* ---- space.c ---- */
+/* A span of device memory cut into pieces: a page of small allocations, or what a pool has taken
+ * from the device. */
+struct arena {
+	struct slots slots;
+	uintptr_t base;
+	size_t pages, piece;
+	int device;
+	void *pool;
+	struct arena *next, *prev;
+};
+
+struct block {
+	uintptr_t base;
+	size_t bytes;
+	int device;
+	struct arena *arena; /* NULL: whole pages */
+};
+
+extern pthread_mutex_t memory_lock; /* protects what follows, pools and VMM */
+int memory_init(void);
+bool memory_charge(int device, size_t bytes);
+void memory_uncharge(int device, size_t bytes);
+size_t memory_used(int device);
+/* All with memory_lock held. */
+uintptr_t pages_take(int device, size_t pages, uint64_t bytes); /* charged; 0 if full */
+void pages_give(uintptr_t base);
+struct arena *arena_new(int device, size_t pages, size_t piece, void *pool);
+void arena_drop(struct arena *a);
+uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
+size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that are free again */
+bool space_block(uintptr_t addr, struct block *out); /* below vmm_base() */
+uintptr_t space_empty(int device, size_t *bytes);    /* all its pages are free: its stretch */
+/* Without the lock. */
+uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
+uintptr_t vmm_base(void);
+size_t vmm_pages(void);
+
+/* ---- memory.c ---- */
+bool block_find(uintptr_t addr, struct block *out); /* memory_lock held */
+/* These lock themselves. */
+int memory_alloc(int device, uintptr_t *out, size_t bytes);
+int memory_free(uintptr_t addr);
+void memory_reset(int device); /* frees everything on the device, and its primary context */
+
+/* ---- vmm.c ---- */
+bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
+int vmm_create(void **handle, size_t bytes, int device, bool on_host, const void *prop);
+int vmm_release(void *handle);
+int vmm_retain(void **handle, uintptr_t addr);
+const void *vmm_properties(void *handle);
+int vmm_reserve(uintptr_t *addr, size_t bytes, size_t align, uintptr_t hint);
+int vmm_unreserve(uintptr_t addr, size_t bytes);
+int vmm_map(uintptr_t addr, size_t bytes, size_t offset, void *handle);
+int vmm_unmap(uintptr_t addr, size_t bytes);
+int vmm_set_access(uintptr_t addr, size_t bytes, int device, int access);
+int vmm_get_access(uintptr_t addr, int device, int *access);
+int vmm_share(int *fd, void *handle); /* as a file descriptor */
+int vmm_import(void **handle, int fd);
+
+/* ---- pools.c ---- */
+struct sim_pool;
+struct sim_pool *pool_default(int device);
+struct sim_pool *pool_current(int device);
+int pool_set_current(int device, struct sim_pool *pool);
+int pool_create(struct sim_pool **out, int device, size_t max_size);
+int pool_destroy(struct sim_pool *pool);
+struct sim_pool *pool_check(void *handle);
+int pool_alloc(struct sim_pool *pool, uintptr_t *out, size_t bytes);
+void pool_block_free(struct arena *a, uintptr_t addr); /* memory_lock held */
+int pool_trim(struct sim_pool *pool, size_t keep);
+int pool_get(struct sim_pool *pool, int attribute, void *value);
+int pool_set(struct sim_pool *pool, int attribute, const void *value);
+int pool_device(const struct sim_pool *pool);
+void pools_sync(int device); /* a synchronization: what is over the thresholds goes back */
+void pools_reset(int device);
+bool pools_release(
+	int device); /* memory_lock held: gives back all that is unused; was there any? */
+
+/* ---- host.c: pinned, registered and managed host memory ---- */
+enum host_kind { HOST_PINNED = 1, HOST_REGISTERED, HOST_MANAGED };
+struct host_range {
+	uintptr_t base;
+	size_t bytes;
+	enum host_kind kind;
+	unsigned int flags;
+	int device;
+	size_t charged;
+};
+int host_alloc(void **ptr, size_t bytes, unsigned int flags, enum host_kind kind);
+int host_free(void *ptr, enum host_kind kind);
+int host_register(void *ptr, size_t bytes, unsigned int flags);
+int host_unregister(void *ptr);
+bool host_find(const void *ptr, struct host_range *out);
+
+#endif
