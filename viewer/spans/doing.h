@@ -17,6 +17,26 @@ enum act {
 /* doing.c: the thread and the stage of an event become s->now. */
 enum act doing_note(struct spans *s, const struct gmt_event *e);
 
+/* The thread of the event is the one that runs forward and the optimizer, as far as is known. */
+static inline bool doing_drives(const struct spans *s)
+{
+	return !s->driver || s->driver == s->now.thread->id + 1ull;
+}
+
+/* hints.c */
+/* What an event says of the phase that it is in. */
+enum hint {
+	HINT_SAME,   /* nothing */
+	HINT_NONE,   /* a block of the thread that drives, of no known phase */
+	HINT_SAVED,  /* saved for backward outside of any module: a loss */
+	HINT_MODULE, /* a module's forward */
+	HINT_BACKWARD,
+	HINT_OPTIMIZER,
+	HINT_ZERO_GRAD,
+};
+
+enum hint hints_of(struct spans *s, const struct gmt_event *e, enum act act);
+
 /* passes.c: counts passes through the network. */
 void passes_note(struct spans *s, const struct gmt_event *e, enum act act);
 

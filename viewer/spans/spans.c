@@ -7,44 +7,6 @@
 #include "../base/need.h"
 #include "doing.h"
 
-/* What an event says of the phase that it is in. */
-enum hint {
-	HINT_SAME,   /* nothing */
-	HINT_NONE,   /* a block of the thread that drives, of no known phase */
-	HINT_SAVED,  /* saved for backward outside of any module: a loss */
-	HINT_MODULE, /* a module's forward */
-	HINT_BACKWARD,
-	HINT_OPTIMIZER,
-	HINT_ZERO_GRAD,
-};
-
-static const struct {
-	const char *name, *text, *noun;
-} phases[PHASES] = {
-	[PHASE_SETUP] = { "setup", "setup", "setup" },
-	[PHASE_FORWARD] = { "forward", "forward", "forward pass" },
-	[PHASE_BACKWARD] = { "backward", "backward", "backward pass" },
-	[PHASE_OTHER] = { "other", "between passes", "time between passes" },
-	[PHASE_OPTIMIZER] = { "optimizer", "optimizer step", "optimizer step" },
-	[PHASE_ZERO_GRAD] = { "zero_grad", "zero_grad", "call of zero_grad" },
-	[PHASE_EVALUATION] = { "evaluation", "evaluation", "evaluation" },
-};
-
-const char *phase_name(enum phase phase)
-{
-	return phases[phase].name;
-}
-
-const char *phase_text(enum phase phase)
-{
-	return phases[phase].text;
-}
-
-const char *phase_noun(enum phase phase)
-{
-	return phases[phase].noun;
-}
-
 void spans_init(struct spans *s, const struct defs *defs, struct signs *signs)
 {
 	*s = (struct spans){ .defs = defs, .signs = signs };
@@ -64,83 +26,6 @@ void spans_free(struct spans *s)
 	free(s->changes);
 	free(s->step_ends);
 	free(s->items);
-}
-
-static bool drives(const struct spans *s)
-{
-	return !s->driver || s->driver == s->now.thread->id + 1ull;
-}
-
-/* A range's begin or end: what the phase is from here on. */
-static enum hint range_hint(const struct spans *s, const struct gmt_event *e, enum range_kind kind)
-{
-	enum hint after = s->now.thread->engine && !drives(s) ? HINT_SAME : HINT_NONE;
-
-	if (kind == RANGE_OTHER)
-		return HINT_SAME;
-	if (kind == RANGE_PROFILER)
-		return HINT_NONE;
-	if (e->kind == GMT_RANGE_END)
-		return kind == RANGE_STEP && s->now.thread->outer_step ? HINT_OPTIMIZER : after;
-	return kind == RANGE_STEP || after == HINT_SAME ? HINT_OPTIMIZER : HINT_ZERO_GRAD;
-}
-
-/* In a closure nothing is optimized between a forward pass and its backward pass: a loss. */
-static bool is_loss(const struct spans *s)
-{
-	const struct span *last = &s->items[s->count - 1];
-
-	return last->phase == PHASE_FORWARD && last->number &&
-	       last->number == s->now.thread->outer_step;
-}
-
-/* What hooks do inside the backward pass is of the optimizer that they call. */
-static enum hint stage_hint(const struct spans *s, const struct gmt_event *e, bool frees)
-{
-	const struct span_thread *t = s->now.thread;
-
-	if (s->now.stage == STAGE_OPTIMIZER && is_loss(s))
-		return HINT_SAME;
-	if (s->now.stage == STAGE_OPTIMIZER || (t->zero_grad && t->engine && !drives(s)))
-		return HINT_OPTIMIZER;
-	if (s->now.stage == STAGE_ZERO_GRAD)
-		return HINT_ZERO_GRAD;
-	if (stage_is_backward(s->now.stage))
-		return e->scope || e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_MEM_ALLOC ||
-				       e->kind == GMT_TAG_GRAD || e->kind == GMT_THINNED
-			       ? HINT_BACKWARD
-			       : HINT_SAME;
-	if (s->now.stage == STAGE_FORWARD)
-		return frees ? HINT_SAME : HINT_MODULE;
-	if (e->kind == GMT_TAG_SAVED)
-		return HINT_SAVED;
-	return drives(s) ? HINT_NONE : HINT_SAME;
-}
-
-/* Calls of CUDA count where no framework says what its blocks are. */
-static enum hint hint_of(struct spans *s, const struct gmt_event *e, enum act act)
-{
-	if (e->seq <= s->state_seq)
-		return HINT_SAME;
-	if (act == ACT_RANGE)
-		return range_hint(s, e, spans_range_kind(s, e->name));
-	switch (e->kind) {
-	case GMT_BLOCK_ALLOC:
-		s->framework = true;
-		return stage_hint(s, e, false);
-	case GMT_BLOCK_FREE:
-		return stage_hint(s, e, true);
-	case GMT_BLOCK_OOM:
-	case GMT_THINNED:
-	case GMT_TAG_SAVED:
-	case GMT_TAG_GRAD:
-		return stage_hint(s, e, false);
-	case GMT_MEM_ALLOC:
-	case GMT_MEM_FREE:
-		return s->framework ? HINT_SAME : stage_hint(s, e, e->kind == GMT_MEM_FREE);
-	default:
-		return HINT_SAME;
-	}
 }
 
 /* Another span is the latest from now on. */
@@ -279,7 +164,7 @@ static bool is_same_step(const struct span *last, uint64_t number)
 static void optimize(struct spans *s, const struct gmt_event *e, uint32_t name, uint64_t number)
 {
 	const struct span_thread *t = s->now.thread;
-	bool in_backward = t->engine && s->driver && !drives(s);
+	bool in_backward = t->engine && s->driver && !doing_drives(s);
 	struct span *last;
 
 	s->trains = true;
@@ -384,6 +269,6 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 	if (ends_step(s, e))
 		optimize(s, e, e->name, e->arg0);
 	else
-		advance(s, e, hint_of(s, e, act));
+		advance(s, e, hints_of(s, e, act));
 	note(s, e);
 }
