@@ -100,9 +100,10 @@ static void say_held(struct bound *b, const char *what, const char *per, const c
 	say_bytes(b, what, per, where);
 }
 
-static struct bound measured(const char *name, int category, uint64_t n, const struct amount *most)
+static struct bound measured(const char *name, int category, uint64_t n,
+			     const struct option_amount *most)
 {
-	uint64_t limit = amount_bytes(most, 0);
+	uint64_t limit = amount_bytes(&most->amount, 0);
 
 	return (struct bound){ .name = name,
 			       .category = category,
@@ -112,7 +113,7 @@ static struct bound measured(const char *name, int category, uint64_t n, const s
 			       .measured = n };
 }
 
-static void check_peak(struct look *l, const struct amount *most)
+static void check_peak(struct look *l, const struct option_amount *most)
 {
 	struct timeline *t = &l->timeline;
 	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.event.seq;
@@ -130,7 +131,7 @@ static void check_peak(struct look *l, const struct amount *most)
 	snapshot_free(&shot);
 }
 
-static void check_reserved(struct look *l, const struct amount *most)
+static void check_reserved(struct look *l, const struct option_amount *most)
 {
 	const struct model_device *d = &l->timeline.model.devices[l->timeline.device];
 	struct bound *b =
@@ -141,7 +142,7 @@ static void check_reserved(struct look *l, const struct amount *most)
 
 /* A class may hold most at another moment than the run. */
 static void check_class(struct look *l, const struct highest *h, int category,
-			const struct amount *most)
+			const struct option_amount *most)
 {
 	struct bound b = measured("max-class", category, h->bytes, most);
 	char what[64];
@@ -166,16 +167,16 @@ static void check_classes(struct look *l, const struct bounds_wanted *w)
 	bool any = false;
 
 	for (int c = 0; c < CATEGORIES; c++)
-		any |= w->has_class[c];
+		any |= w->classes[c].given;
 	if (!any)
 		return;
 	highest_find(all, &l->timeline);
 	for (int c = 0; c < CATEGORIES; c++)
-		if (w->has_class[c])
+		if (w->classes[c].given)
 			check_class(l, &all[c], c, &w->classes[c]);
 }
 
-static void check_growth(struct look *l, const struct amount *most)
+static void check_growth(struct look *l, const struct option_amount *most)
 {
 	struct leaks leaks = { 0 };
 	const struct owner *o;
@@ -205,7 +206,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	if (rc)
 		return rc;
 	b.measured = d.new.peak;
-	b.limit = d.old.peak + amount_bytes(&w->baseline_above, d.old.peak);
+	b.limit = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
 	b.ok = b.measured <= b.limit;
 	at = add(all, b, d.count ? &d.findings[0].owner : NULL);
 	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_bytes(old, d.old.peak),
@@ -227,12 +228,12 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 
 static void look(struct look *l, const struct bounds_wanted *w)
 {
-	if (w->has_peak)
+	if (w->peak.given)
 		check_peak(l, &w->peak);
-	if (w->has_reserved)
+	if (w->reserved.given)
 		check_reserved(l, &w->reserved);
 	check_classes(l, w);
-	if (w->has_growth)
+	if (w->growth.given)
 		check_growth(l, &w->growth);
 }
 

@@ -3,13 +3,12 @@
 #ifndef VIEWER_BOUNDS_H
 #define VIEWER_BOUNDS_H
 
-#include "../base/amount.h"
 #include "../classes/classify.h"
 #include "../stacks/owners.h"
+#include "options.h"
 
 struct bounds_wanted {
-	struct amount peak, reserved, growth, baseline_above, classes[CATEGORIES];
-	bool has_peak, has_reserved, has_growth, has_class[CATEGORIES];
+	struct option_amount peak, reserved, growth, baseline_above, classes[CATEGORIES];
 	const char *baseline; /* a recording, or NULL */
 	long device;
 };

@@ -145,8 +145,6 @@ int check_advise(struct advise_options *o)
 		return say_error(EXIT_USAGE,
 				 "--try and --card are for -- COMMAND: a recording is not "
 				 "run again");
-	if (o->steps < 1 || o->steps > 100000)
-		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
 	for (char **t = o->tries; t && *t; t++)
 		if (!strchr(*t, '='))
 			return say_error(EXIT_USAGE,

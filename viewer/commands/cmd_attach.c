@@ -11,8 +11,6 @@
 #include "command.h"
 #include "import_made.h"
 
-enum { SECONDS_MAX = 24 * 3600 };
-
 static volatile sig_atomic_t asked_to_stop;
 
 static void on_signal(int signal)
@@ -36,24 +34,13 @@ static void listen(void)
 		sigaction(signals[i], &action, NULL);
 }
 
-static int check_options(const struct attach_options *o, long *pid)
+static int find_process(const char *text, long *id)
 {
-	char *end;
+	char why[ATTACH_WHY], recording[PATH_MAX], *end;
+	long pid = *id = strtol(text, &end, 10);
 
-	*pid = strtol(o->pid, &end, 10);
-	if (end == o->pid || *end || *pid < 1 || *pid > INT_MAX)
-		return say_error(EXIT_USAGE, "%s is not a process id", o->pid);
-	if (o->record > SECONDS_MAX)
-		return say_error(EXIT_USAGE, "--record takes at most %d seconds", SECONDS_MAX);
-	if (o->wait < 1 || o->wait > SECONDS_MAX)
-		return say_error(EXIT_USAGE, "--wait takes 1 to %d seconds", SECONDS_MAX);
-	return 0;
-}
-
-static int check_process(long pid)
-{
-	char why[ATTACH_WHY], recording[PATH_MAX];
-
+	if (end == text || *end || pid < 1 || pid > INT_MAX)
+		return say_error(EXIT_USAGE, "%s is not a process id", text);
 	if (!attach_allowed((pid_t)pid, why))
 		return say_error(EXIT_USAGE, "process %ld: %s", pid, why);
 	if (running_recording(pid, recording))
@@ -116,13 +103,10 @@ int run_attach(const struct attach_options *o, struct emit *out)
 	char own[64];
 	const char *output = o->output ? o->output : own;
 	long pid = 0;
-	int rc = check_options(o, &pid);
+	int rc = find_process(o->pid, &pid);
 
-	if (rc)
-		return rc;
 	x.pid = (pid_t)pid;
 	snprintf(own, sizeof(own), "attach.%ld.gmt", pid);
-	rc = check_process(pid);
 	if (!rc)
 		rc = outfile_check(output);
 	return rc ? rc : attach(&x, output, out);

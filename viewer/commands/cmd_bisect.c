@@ -12,16 +12,10 @@
 
 static int parse(const struct bisect_options *o, struct bisect *b)
 {
-	const char *limit = o->max_peak ? o->max_peak : o->fail_above ? o->fail_above : "2%";
-
-	if (o->max_peak && o->fail_above)
+	b->max_peak = o->max_peak.text;
+	b->limit = b->max_peak ? o->max_peak.amount : o->fail_above.amount;
+	if (o->max_peak.given && o->fail_above.given)
 		return say_error(EXIT_USAGE, "--max-peak and --fail-above exclude each other");
-	if (!amount_parse(limit, &b->limit) || (o->max_peak && b->limit.percent))
-		return say_error(EXIT_USAGE, "--%s needs %s, not \"%s\"",
-				 o->max_peak ? "max-peak" : "fail-above",
-				 o->max_peak ? "a size such as 40GiB" : "a share or a size", limit);
-	if (o->steps < 1 || o->steps > 100000)
-		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
 	if (strlen(o->sim ? o->sim : "") > 90 || (o->sim && strchr(o->sim, ',')))
 		return say_error(EXIT_USAGE, "--sim takes one card, such as h100-80g");
 	return 0;
@@ -48,7 +42,7 @@ static char **words_of(const struct bisect_options *o, const char *card)
 
 int run_bisect(const struct bisect_options *o, struct emit *out)
 {
-	struct bisect b = { .good = o->good, .bad = o->bad, .max_peak = o->max_peak };
+	struct bisect b = { .good = o->good, .bad = o->bad };
 	const char *card = o->sim ? o->sim : "h100-80g";
 	struct card *cards = NULL;
 	size_t count;

@@ -14,14 +14,6 @@ struct check {
 	size_t count, bounds, broken;
 };
 
-static int parse_bytes(const char *option, const char *text, struct amount *a, bool *has)
-{
-	*has = text;
-	if (!text || (amount_parse(text, a) && !a->percent))
-		return 0;
-	return say_error(EXIT_USAGE, "--%s needs a size such as 40GiB, not \"%s\"", option, text);
-}
-
 static int parse_class(const char *text, struct bounds_wanted *w)
 {
 	size_t len = strcspn(text, "=");
@@ -37,35 +29,28 @@ static int parse_class(const char *text, struct bounds_wanted *w)
 		return say_error(EXIT_USAGE,
 				 "--max-class \"%s\" needs a size: --max-class %s=20GiB", text,
 				 name);
-	return parse_bytes("max-class", text + len + 1, &w->classes[c], &w->has_class[c]);
-}
-
-static int parse_baseline(const struct check_options *o, struct bounds_wanted *w)
-{
-	w->baseline = o->baseline;
-	w->device = o->device;
-	if (o->fail_above && !o->baseline)
-		return say_error(EXIT_USAGE, "--fail-above is for --baseline; give both");
-	if (amount_parse(o->fail_above ? o->fail_above : "2%", &w->baseline_above))
+	w->classes[c].given = true;
+	if (amount_parse(text + len + 1, &w->classes[c].amount) && !w->classes[c].amount.percent)
 		return 0;
-	return say_error(EXIT_USAGE,
-			 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
-			 o->fail_above);
+	return say_error(EXIT_USAGE, "--max-class needs a size such as 40GiB, not \"%s\"",
+			 text + len + 1);
 }
 
 static int parse(const struct check_options *o, const struct emit *out, struct bounds_wanted *w)
 {
-	int rc = parse_bytes("max-peak", o->max_peak, &w->peak, &w->has_peak);
+	int rc = 0;
 
-	if (!rc)
-		rc = parse_bytes("max-reserved", o->max_reserved, &w->reserved, &w->has_reserved);
-	if (!rc)
-		rc = parse_bytes("max-growth", o->max_growth, &w->growth, &w->has_growth);
+	*w = (struct bounds_wanted){ .peak = o->max_peak,
+				     .reserved = o->max_reserved,
+				     .growth = o->max_growth,
+				     .baseline = o->baseline,
+				     .baseline_above = o->fail_above,
+				     .device = o->device };
 	for (char **c = o->max_class; !rc && c && *c; c++)
 		rc = parse_class(*c, w);
-	if (!rc)
-		rc = parse_baseline(o, w);
-	if (!rc && !o->max_peak && !o->max_reserved && !o->max_growth && !o->max_class &&
+	if (!rc && o->fail_above.given && !o->baseline)
+		rc = say_error(EXIT_USAGE, "--fail-above is for --baseline; give both");
+	if (!rc && !w->peak.given && !w->reserved.given && !w->growth.given && !o->max_class &&
 	    !o->baseline)
 		rc = say_error(EXIT_USAGE,
 			       "no bound was given; there are --max-peak, --max-reserved, "

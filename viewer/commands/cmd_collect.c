@@ -118,7 +118,7 @@ static void print(struct emit *out, struct job *j)
 /* An address: what lies in a store is not a folder. */
 static const char *elsewhere(const struct collect_options *o)
 {
-	if (o->output && strstr(o->output, "://"))
+	if (strstr(o->output, "://"))
 		return o->output;
 	for (char **file = o->files; *file; file++)
 		if (strstr(*file, "://"))
@@ -135,8 +135,6 @@ static int check_options(const struct collect_options *o)
 				 "%s: collect reads and writes folders of this machine; copy "
 				 "recordings here, and the lake there (aws s3 sync, for instance)",
 				 elsewhere(o));
-	if (!o->output)
-		return say_error(EXIT_USAGE, "-o LAKE is missing: the folder to collect into");
 	if (o->project && !lake_name_is_good(o->project))
 		return say_error(EXIT_USAGE,
 				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",

@@ -26,8 +26,6 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 	struct outfile file;
 	int rc;
 
-	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT.html is missing: where to write the page");
 	if (!strstr(o->lake, "://") && !lake_is_one(o->lake))
 		return say_error(EXIT_UNREADABLE,
 				 "%s is no lake: gpumemtrace collect RUNS -o LAKE makes one",

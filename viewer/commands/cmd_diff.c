@@ -3,50 +3,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/amount.h"
 #include "../base/outfile.h"
 #include "../diff/diff_document.h"
 #include "../diff/diff_page.h"
 #include "../page/page_write.h"
 #include "command.h"
 
-/* "2%" or "64MiB": the growth that is still fine. */
-struct limit {
-	bool set;
-	struct amount amount;
-	int category;
-};
-
-static int parse_limit(const struct diff_options *o, struct limit *l)
+static int check(const struct diff *d, const struct diff_options *o)
 {
-	*l = (struct limit){ .set = o->fail_above, .category = o->category };
-	if (o->fail_above && !amount_parse(o->fail_above, &l->amount))
-		return say_error(EXIT_USAGE,
-				 "--fail-above needs a share (2%%) or a size (64MiB), not \"%s\"",
-				 o->fail_above);
-	if (o->category >= 0 && !o->fail_above)
-		return say_error(EXIT_USAGE, "--class is for --fail-above; give both");
-	return 0;
-}
-
-static int check(const struct diff *d, const struct limit *l, const char *text)
-{
-	uint64_t before = l->category < 0 ? d->old.peak : d->old.at_peak.bytes[l->category];
-	uint64_t after = l->category < 0 ? d->new.peak : d->new.at_peak.bytes[l->category];
+	const struct option_amount *limit = &o->fail_above;
+	uint64_t before = o->category < 0 ? d->old.peak : d->old.at_peak.bytes[o->category];
+	uint64_t after = o->category < 0 ? d->new.peak : d->new.at_peak.bytes[o->category];
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48];
 
-	if (!l->set || after <= before || after - before <= amount_bytes(&l->amount, before))
+	if (!limit->given || after <= before ||
+	    after - before <= amount_bytes(&limit->amount, before))
 		return 0;
 	return say_error(EXIT_CHECK,
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
-			 l->category < 0 ? "the peak" : category_words((unsigned)l->category),
-			 l->category < 0 ? "" : " at the peak", human_bytes(a, before),
+			 o->category < 0 ? "the peak" : category_words((unsigned)o->category),
+			 o->category < 0 ? "" : " at the peak", human_bytes(a, before),
 			 human_bytes(b, after), diff_change(c, before, after),
-			 before ? diff_percent(p, before, after) : "from nothing", text,
+			 before ? diff_percent(p, before, after) : "from nothing", limit->text,
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }
 
-static int parse(const struct diff_options *o, const struct emit *out, struct limit *limit)
+static int check_options(const struct diff_options *o, const struct emit *out)
 {
 	size_t len = o->output ? strlen(o->output) : 0;
 
@@ -59,7 +41,9 @@ static int parse(const struct diff_options *o, const struct emit *out, struct li
 				 o->output);
 	if (o->redact && !o->output)
 		return say_error(EXIT_USAGE, "--redact is for the page; name it with -o");
-	return parse_limit(o, limit);
+	if (o->category >= 0 && !o->fail_above.given)
+		return say_error(EXIT_USAGE, "--class is for --fail-above; give both");
+	return 0;
 }
 
 static int write_page(const struct diff_options *o, struct diff *d, struct emit *out,
@@ -98,13 +82,13 @@ static void print(const struct diff_options *o, const struct diff *d, struct emi
 }
 
 /* The page last: what it leaves out is gone from the comparison then. */
-static int answer(const struct diff_options *o, struct diff *d, const struct limit *limit,
-		  struct emit *out, struct outfile *file)
+static int answer(const struct diff_options *o, struct diff *d, struct emit *out,
+		  struct outfile *file)
 {
 	int rc;
 
 	print(o, d, out);
-	rc = check(d, limit, o->fail_above);
+	rc = check(d, o);
 	if (o->output) {
 		int written = write_page(o, d, out, file);
 
@@ -115,10 +99,9 @@ static int answer(const struct diff_options *o, struct diff *d, const struct lim
 
 int run_diff(const struct diff_options *o, struct emit *out)
 {
-	struct limit limit = { .category = -1 };
 	struct outfile file;
 	struct diff d;
-	int rc = parse(o, out, &limit);
+	int rc = check_options(o, out);
 
 	if (!rc && o->output)
 		rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
@@ -129,7 +112,7 @@ int run_diff(const struct diff_options *o, struct emit *out)
 		outfile_drop(&file);
 	if (rc)
 		return rc;
-	rc = answer(o, &d, &limit, out, &file);
+	rc = answer(o, &d, out, &file);
 	diff_free(&d);
 	return rc;
 }

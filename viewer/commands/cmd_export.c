@@ -67,8 +67,6 @@ static int check_options(const struct export_options *o, const struct export_for
 	struct stat in, out;
 	int rc;
 
-	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT is missing: where to write, - for stdout");
 	if (o->at && !format->moment)
 		return say_error(EXIT_USAGE, "--at is not for %s, which has the whole run",
 				 format->name);

@@ -11,12 +11,6 @@
 
 int check_fit(struct fit_options *o)
 {
-	if (o->steps < 1 || o->steps > 100000)
-		return say_error(EXIT_USAGE, "--steps takes 1 to 100000");
-	if (o->max_time < 0 || o->max_time > 100000000)
-		return say_error(EXIT_USAGE, "--max-time takes seconds, or 0 for no limit");
-	if (o->jobs < 0 || o->jobs > 64)
-		return say_error(EXIT_USAGE, "--jobs takes 1 to 64");
 	if (o->output && (!*o->output || strlen(o->output) > 3000))
 		return say_error(EXIT_USAGE, "-o takes a folder");
 	return 0;

@@ -138,11 +138,8 @@ int run_html(const struct html_options *o, struct emit *out)
 {
 	struct job j = { .options = o };
 	struct outfile file;
-	int rc;
+	int rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 
-	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT.html is missing: where to write the page");
-	rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
 	j.count = need_count(o->files);

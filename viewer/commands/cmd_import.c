@@ -38,8 +38,6 @@ int run_import(const struct import_options *o, struct emit *out)
 			EXIT_UNREADABLE,
 			"%s: not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)",
 			o->file);
-	if (!o->output)
-		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);
 	if (!rc)
 		rc = import_make(o->file, o->output);

@@ -94,11 +94,8 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 int run_oom(const struct oom_options *o, struct emit *out)
 {
 	struct oom_ranks all;
-	int rc;
+	int rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
 
-	if (o->nth < 0)
-		return say_error(EXIT_USAGE, "--nth counts from 1, not %ld", o->nth);
-	rc = oom_ranks_find(&all, o->files, (uint64_t)o->nth);
 	if (rc)
 		return rc;
 	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none(o);

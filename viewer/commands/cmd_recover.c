@@ -29,12 +29,8 @@ int run_recover(const struct recover_options *o, struct emit *out)
 {
 	struct recording r;
 	uint64_t events;
-	int rc;
+	int rc = recording_open(&r, o->file);
 
-	if (!o->output)
-		return say_error(EXIT_USAGE,
-				 "-o OUT is missing: where to write the recovered recording");
-	rc = recording_open(&r, o->file);
 	if (rc)
 		return rc;
 	rc = copying_write(&r, o->output, &events);

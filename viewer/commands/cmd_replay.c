@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/amount.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../replay/packing.h"
@@ -209,20 +208,6 @@ static int curve(const char *path, const struct view *v)
 	return rc ? rc : outfile_commit(&out);
 }
 
-static int limits(struct view *v, const struct replay_options *o)
-{
-	struct amount amount;
-
-	v->limits.keep_levels = o->curve;
-	if (!o->capacity)
-		return 0;
-	if (!amount_parse(o->capacity, &amount) || amount.percent || amount.value < 1)
-		return say_error(EXIT_USAGE, "--capacity %s: not a number of bytes such as 24GiB",
-				 o->capacity);
-	v->limits.capacity = (uint64_t)amount.value;
-	return 0;
-}
-
 static int show(struct view *v, const struct replay_options *o, struct emit *out)
 {
 	struct row_replay row;
@@ -248,9 +233,9 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	int rc;
 
 	own_settings(&v, &recording->defs);
+	v.limits.keep_levels = o->curve;
+	v.limits.capacity = (uint64_t)o->capacity.amount.value;
 	rc = choose(&v, o);
-	if (!rc)
-		rc = limits(&v, o);
 	if (!rc)
 		rc = requests_read(&v.all, recording);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);

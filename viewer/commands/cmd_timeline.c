@@ -131,10 +131,3 @@ int run_timeline(const struct timeline_options *o, struct emit *out, struct time
 	envelope_free(&v.envelope);
 	return 0;
 }
-
-int check_timeline(struct timeline_options *o)
-{
-	if (o->points > 1000000 || o->height > 1000)
-		return say_error(EXIT_USAGE, "--points is at most 1000000, --height at most 1000");
-	return 0;
-}

@@ -227,11 +227,8 @@ int run_top(const struct top_options *o, struct emit *out)
 	struct view v = { .f = { .device = o->device } };
 	char path[PATH_MAX];
 	long pid;
-	int rc;
+	int rc = running_find(o->file, path, &pid);
 
-	if (o->every < 1 || o->every > 3600)
-		return say_error(EXIT_USAGE, "--every takes 1 to 3600 seconds");
-	rc = running_find(o->file, path, &pid);
 	if (rc)
 		return rc;
 	if (emit_json(out) || !screen_open())

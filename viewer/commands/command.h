@@ -63,6 +63,8 @@ int command_perform(const struct command *c, const void *options, struct emit *o
 #define TYPE_TEXT     const char *
 #define TYPE_NUMBER   long
 #define TYPE_FIGURE   double
+#define TYPE_SIZE     struct option_amount
+#define TYPE_LIMIT    struct option_amount
 #define TYPE_WORD     const char *
 #define TYPE_CLASS    int
 #define TYPE_MOMENT   struct moment_query

@@ -127,6 +127,11 @@ static const struct option_row *find(const struct parse *p, const char *name, si
 	return NULL;
 }
 
+static int out_of_range(const struct option_row *r)
+{
+	return say_error(EXIT_USAGE, "--%s takes %ld to %ld", r->name, r->least, r->most);
+}
+
 static int set_number(const struct option_row *r, const char *value, long *out)
 {
 	char *end;
@@ -136,7 +141,7 @@ static int set_number(const struct option_row *r, const char *value, long *out)
 	if (errno || end == value || *end || *out < 0)
 		return say_error(EXIT_USAGE, "--%s needs a number%s, not \"%s\"", r->name,
 				 *out < 0 ? " from 0 up" : "", value);
-	return 0;
+	return r->most && (*out < r->least || *out > r->most) ? out_of_range(r) : 0;
 }
 
 static int set_figure(const struct option_row *r, const char *value, double *out)
@@ -146,8 +151,21 @@ static int set_figure(const struct option_row *r, const char *value, double *out
 	errno = 0;
 	*out = strtod(value, &end);
 	if (!errno && end != value && !*end && *out > 0 && *out < 1e18)
-		return 0;
+		return r->most && *out > r->most ? out_of_range(r) : 0;
 	return say_error(EXIT_USAGE, "--%s needs a number above zero, not \"%s\"", r->name, value);
+}
+
+static int set_amount(const struct option_row *r, const char *value, struct option_amount *out)
+{
+	out->text = value;
+	out->given = true;
+	if (amount_parse(value, &out->amount) && out->amount.value >= r->least &&
+	    (r->kind == OPTION_LIMIT || !out->amount.percent))
+		return 0;
+	return say_error(EXIT_USAGE, "--%s needs %s, not \"%s\"", r->name,
+			 r->kind == OPTION_LIMIT ? "a share (2%) or a size (64MiB)"
+						 : "a size such as 40GiB",
+			 value);
 }
 
 static bool has_word(const char *words, const char *value)
@@ -194,6 +212,9 @@ static int set_value(const struct option_row *r, const char *value, void *at)
 		return set_number(r, value, at);
 	case OPTION_FIGURE:
 		return set_figure(r, value, at);
+	case OPTION_SIZE:
+	case OPTION_LIMIT:
+		return set_amount(r, value, at);
 	case OPTION_WORD:
 		return set_word(r, value, at);
 	case OPTION_CLASS:
@@ -286,6 +307,16 @@ static int missing_operand(const struct parse *p)
 			 p->command->name);
 }
 
+/* Only a text can be needed. */
+static int missing_option(const struct parse *p)
+{
+	for (const struct option_row *r = p->command->options; r->name; r++)
+		if (r->needed && !*(const char **)(p->into + r->offset) && !p->common->help)
+			return say_error(EXIT_USAGE, "-%c %s is missing: %s", r->letter,
+					 r->argument, r->needed);
+	return 0;
+}
+
 void *options_new(const struct command *c)
 {
 	char *into = need_new(c->size);
@@ -295,6 +326,9 @@ void *options_new(const struct command *c)
 			*(long *)(into + r->offset) = r->initial;
 		else if (r->kind == OPTION_CLASS)
 			*(int *)(into + r->offset) = (int)r->initial;
+		else if (r->kind == OPTION_LIMIT)
+			*(struct option_amount *)(into + r->offset) =
+				(struct option_amount){ .amount = { true, (double)r->initial } };
 		else if (r->kind == OPTION_MOMENT && r->initial == AT_PEAK)
 			moments_parse("peak", (struct moment_query *)(into + r->offset));
 	}
@@ -320,7 +354,9 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 		else
 			rc = parse_operand(&p, word);
 	}
-	return rc ? rc : missing_operand(&p);
+	if (!rc)
+		rc = missing_operand(&p);
+	return rc ? rc : missing_option(&p);
 }
 
 void options_free(const struct command *c, void *into, struct options_common *common)

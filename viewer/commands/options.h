@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "../base/amount.h"
 #include "../moments/moments.h"
 
 enum option_kind {
@@ -17,10 +18,18 @@ enum option_kind {
 	OPTION_TEXT,	   /* const char * */
 	OPTION_NUMBER,	   /* long */
 	OPTION_FIGURE,	   /* double, above zero; 0 if not given */
+	OPTION_SIZE,	   /* struct option_amount, bytes */
+	OPTION_LIMIT,	   /* struct option_amount, bytes or a share; `initial` is one in % */
 	OPTION_WORD,	   /* const char *, one of `words`; NULL if not given */
 	OPTION_CLASS,	   /* int, a category; -1: none was given, or the one word in `words` */
 	OPTION_MOMENT,	   /* struct moment_query */
 	OPTION_MANY,	   /* char **, each time it is given one more, a NULL behind the last */
+};
+
+struct option_amount {
+	const char *text; /* as it was given */
+	bool given;
+	struct amount amount;
 };
 
 struct option_row {
@@ -30,8 +39,10 @@ struct option_row {
 	size_t offset;
 	const char *argument; /* its name in the help; NULL for a switch */
 	const char *help;
-	long initial;	   /* of a number, a class or a moment, where it is not given */
-	const char *words; /* what it can be, a space between two; completions offer them */
+	long initial;	    /* of a number, a class or a moment, where it is not given */
+	const char *words;  /* what it can be, a space between two; completions offer them */
+	long least, most;   /* of a number that is given; most: 0 = any */
+	const char *needed; /* it must be given: what for */
 };
 
 /* A row of the struct `type`; behind it what else there is to say of it. */
