@@ -36,7 +36,7 @@ static int parse_class(const char *text, struct bounds_wanted *w)
 			 text + len + 1);
 }
 
-static int parse(const struct check_options *o, const struct emit *out, struct bounds_wanted *w)
+static int parse(const struct check_options *o, struct bounds_wanted *w)
 {
 	int rc = 0;
 
@@ -55,9 +55,6 @@ static int parse(const struct check_options *o, const struct emit *out, struct b
 		rc = say_error(EXIT_USAGE,
 			       "no bound was given; there are --max-peak, --max-reserved, "
 			       "--max-growth, --max-class and --baseline");
-	if (!rc && o->annotations && emit_json(out))
-		rc = say_error(EXIT_USAGE,
-			       "--annotations and --json exclude each other; choose one");
 	return rc;
 }
 
@@ -150,7 +147,7 @@ int run_check(const struct check_options *o, struct emit *out)
 	struct bounds_wanted wanted = { 0 };
 	struct check c = { 0 };
 	struct outfile junit;
-	int rc = parse(o, out, &wanted);
+	int rc = parse(o, &wanted);
 
 	if (!rc && o->junit)
 		rc = outfile_open(&junit, o->junit, "<?xml", "a report of tests");

@@ -28,13 +28,10 @@ static int check(const struct diff *d, const struct diff_options *o)
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }
 
-static int check_options(const struct diff_options *o, const struct emit *out)
+int check_diff(struct diff_options *o)
 {
 	size_t len = o->output ? strlen(o->output) : 0;
 
-	if (o->markdown && emit_json(out))
-		return say_error(EXIT_USAGE,
-				 "--markdown and --json exclude each other; choose one");
 	if (o->output && (len < 6 || strcmp(o->output + len - 5, ".html")))
 		return say_error(EXIT_USAGE,
 				 "-o \"%s\": diff writes a page; give a name that ends with .html",
@@ -101,10 +98,8 @@ int run_diff(const struct diff_options *o, struct emit *out)
 {
 	struct outfile file;
 	struct diff d;
-	int rc = check_options(o, out);
+	int rc = o->output ? outfile_open(&file, o->output, "<!doctype html>", "a page") : 0;
 
-	if (!rc && o->output)
-		rc = outfile_open(&file, o->output, "<!doctype html>", "a page");
 	if (rc)
 		return rc;
 	rc = diff_make(&d, o->old, o->new, o->device);

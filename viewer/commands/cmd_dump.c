@@ -153,60 +153,28 @@ static void dump_strings(struct emit *out, const struct defs *d)
 	}
 }
 
-static void dump_codes(struct emit *out, const struct defs *d)
-{
-	const struct defs_code *c = d->codes.items;
-
-	for (size_t i = 0; i < d->codes.count; i++, c++)
-		EMIT(out, dump_code, .def = gmt_def_name(GMT_DEF_CODE), .id = c->id,
-		     .name = c->name, .file = c->file, .first_line = c->first_line,
-		     .python = c->python, .table_bytes = c->table.len);
-}
-
-static void dump_modules(struct emit *out, const struct defs *d)
-{
-	const struct defs_module *m = d->modules.items;
-
-	for (size_t i = 0; i < d->modules.count; i++, m++)
-		EMIT(out, dump_module, .def = gmt_def_name(GMT_DEF_MODULE), .id = m->id,
-		     .path = m->path, .start = m->start, .end = m->end, .bias = m->bias,
-		     .seq = m->seq);
-}
-
-static void dump_sources(struct emit *out, const struct defs *d)
-{
-	const struct defs_source *s = d->sources.items;
-
-	for (size_t i = 0; i < d->sources.count; i++, s++)
-		EMIT(out, dump_source, .def = gmt_def_name(GMT_DEF_SOURCE), .id = i + 1,
-		     .file = s->file, .line = s->line, .text = s->text,
-		     .cut = s->flags & GMT_SOURCE_CUT, .changed = s->flags & GMT_SOURCE_CHANGED);
-}
-
-static void dump_symbols(struct emit *out, const struct defs *d)
-{
-	const struct defs_symbol *s = d->symbols.items;
-
-	for (size_t i = 0; i < d->symbols.count; i++, s++)
-		EMIT(out, dump_symbol, .def = gmt_def_name(GMT_DEF_SYMBOL), .id = s->id,
-		     .name = s->name, .file = s->file, .line = s->line, .address = s->address);
-}
+/* Every definition of a list, in the order in which they came. */
+#define EMIT_ALL(list, type, table, kind, ...)                                              \
+	do {                                                                                \
+		const struct type *x = d->list.items;                                       \
+		for (size_t i = 0; i < d->list.count; i++, x++)                             \
+			EMIT(out, table, .def = gmt_def_name(GMT_DEF_##kind), __VA_ARGS__); \
+	} while (0)
 
 static void dump_defs(struct emit *out, const struct defs *d)
 {
-	const struct defs_meta *m = d->metas.items;
-	const struct defs_thread *t = d->threads.items;
-
-	for (size_t i = 0; i < d->metas.count; i++, m++)
-		EMIT(out, dump_fact, .def = gmt_def_name(GMT_DEF_META), .key = m->key,
-		     .value = m->value);
-	for (size_t i = 0; i < d->threads.count; i++, t++)
-		EMIT(out, dump_thread, .def = gmt_def_name(GMT_DEF_THREAD), .id = t->id,
-		     .tid = t->tid, .name = t->name);
-	dump_modules(out, d);
-	dump_codes(out, d);
-	dump_symbols(out, d);
-	dump_sources(out, d);
+	EMIT_ALL(metas, defs_meta, dump_fact, META, .key = x->key, .value = x->value);
+	EMIT_ALL(threads, defs_thread, dump_thread, THREAD, .id = x->id, .tid = x->tid,
+		 .name = x->name);
+	EMIT_ALL(modules, defs_module, dump_module, MODULE, .id = x->id, .path = x->path,
+		 .start = x->start, .end = x->end, .bias = x->bias, .seq = x->seq);
+	EMIT_ALL(codes, defs_code, dump_code, CODE, .id = x->id, .name = x->name, .file = x->file,
+		 .first_line = x->first_line, .python = x->python, .table_bytes = x->table.len);
+	EMIT_ALL(symbols, defs_symbol, dump_symbol, SYMBOL, .id = x->id, .name = x->name,
+		 .file = x->file, .line = x->line, .address = x->address);
+	EMIT_ALL(sources, defs_source, dump_source, SOURCE, .id = i + 1, .file = x->file,
+		 .line = x->line, .text = x->text, .cut = x->flags & GMT_SOURCE_CUT,
+		 .changed = x->flags & GMT_SOURCE_CHANGED);
 	dump_strings(out, d);
 	dump_nodes(out, d);
 }

@@ -25,17 +25,12 @@ static void print(struct emit *out, const struct recording *r, uint64_t events,
 			  r->info->damaged_blocks, r->info->skipped_bytes);
 }
 
-int run_recover(const struct recover_options *o, struct emit *out)
+int run_recover(const struct recover_options *o, struct emit *out, struct recording *r)
 {
-	struct recording r;
 	uint64_t events;
-	int rc = recording_open(&r, o->file);
+	int rc = copying_write(r, o->output, &events);
 
-	if (rc)
-		return rc;
-	rc = copying_write(&r, o->output, &events);
 	if (!rc)
-		print(out, &r, events, o);
-	recording_close(&r);
+		print(out, r, events, o);
 	return rc;
 }

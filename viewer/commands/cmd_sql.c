@@ -120,8 +120,6 @@ static int ask_recordings(const struct sql_options *o, struct emit *out)
 
 int run_sql(const struct sql_options *o, struct emit *out)
 {
-	if (o->csv && emit_json(out))
-		return say_error(EXIT_USAGE, "--csv and --json exclude each other; choose one");
 	if (o->schema)
 		return print_schema(out);
 	if (!o->query)

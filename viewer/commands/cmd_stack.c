@@ -97,21 +97,6 @@ static int look(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static int parse_id(const char *text, uint32_t *id)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || text[0] == '-' || value > UINT32_MAX)
-		return say_error(EXIT_USAGE,
-				 "a stack's id is a number (see gpumemtrace live), not \"%s\"",
-				 text);
-	*id = value;
-	return 0;
-}
-
 static void show(struct emit *out, const struct recording *r, const struct stack_options *o,
 		 const struct wanted *w)
 {
@@ -136,18 +121,16 @@ static void show(struct emit *out, const struct recording *r, const struct stack
 	stacks_free(&stacks);
 }
 
-static int answer(struct emit *out, struct recording *r, const struct stack_options *o, uint32_t id)
+int run_stack(const struct stack_options *o, struct emit *out, struct recording *r)
 {
 	struct wanted w = { .all = o->all };
 	int rc;
 
-	if (!o->all && !id)
-		return say_error(EXIT_USAGE, "stack 0 means that no stack was recorded");
-	if (!o->all && !defs_node(&r->defs, id))
-		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, id);
+	if (!o->all && !defs_node(&r->defs, o->number))
+		return say_error(EXIT_USAGE, "%s has no stack %u", o->file, o->number);
 	if (!o->all) {
 		w.stacks = need_grow(NULL, &w.room, 0, sizeof(*w.stacks));
-		w.stacks[w.count++] = (struct wanted_stack){ id, UINT64_MAX };
+		w.stacks[w.count++] = (struct wanted_stack){ o->number, UINT64_MAX };
 	}
 	rc = recording_run(r, UINT64_MAX, look, &w);
 	if (!rc)
@@ -157,23 +140,24 @@ static int answer(struct emit *out, struct recording *r, const struct stack_opti
 	return rc;
 }
 
-int run_stack(const struct stack_options *o, struct emit *out)
+int check_stack(struct stack_options *o)
 {
-	struct recording r;
-	uint32_t id = 0;
-	int rc = 0;
+	unsigned long value;
+	char *end;
 
-	if (!o->id && !o->all)
-		return say_error(EXIT_USAGE, "ID is missing; see gpumemtrace stack --help");
-	if (o->id && o->all)
-		return say_error(EXIT_USAGE, "an ID or --all, not both");
-	if (o->id)
-		rc = parse_id(o->id, &id);
-	if (!rc)
-		rc = recording_open(&r, o->file);
-	if (rc)
-		return rc;
-	rc = answer(out, &r, o, id);
-	recording_close(&r);
-	return rc;
+	if (!o->id == !o->all)
+		return say_error(EXIT_USAGE, o->id ? "an ID or --all, not both"
+						   : "ID is missing; see gpumemtrace stack --help");
+	if (o->all)
+		return 0;
+	errno = 0;
+	value = strtoul(o->id, &end, 0);
+	if (errno || end == o->id || *end || o->id[0] == '-' || value > UINT32_MAX)
+		return say_error(EXIT_USAGE,
+				 "a stack's id is a number (see gpumemtrace live), not \"%s\"",
+				 o->id);
+	if (!value)
+		return say_error(EXIT_USAGE, "stack 0 means that no stack was recorded");
+	o->number = (uint32_t)value;
+	return 0;
 }

@@ -307,13 +307,19 @@ static int missing_operand(const struct parse *p)
 			 p->command->name);
 }
 
-/* Only a text can be needed. */
-static int missing_option(const struct parse *p)
+/* Only a text can be needed, and only a switch be in JSON's place. */
+static int check_options(const struct parse *p)
 {
-	for (const struct option_row *r = p->command->options; r->name; r++)
-		if (r->needed && !*(const char **)(p->into + r->offset) && !p->common->help)
+	for (const struct option_row *r = p->command->options; r->name; r++) {
+		const char *at = p->into + r->offset;
+
+		if (r->needed && !*(const char *const *)at)
 			return say_error(EXIT_USAGE, "-%c %s is missing: %s", r->letter,
 					 r->argument, r->needed);
+		if (r->no_json && *(const bool *)at && p->common->json)
+			return say_error(EXIT_USAGE,
+					 "--%s and --json exclude each other; choose one", r->name);
+	}
 	return 0;
 }
 
@@ -356,7 +362,7 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 	}
 	if (!rc)
 		rc = missing_operand(&p);
-	return rc ? rc : missing_option(&p);
+	return rc || common->help ? rc : check_options(&p);
 }
 
 void options_free(const struct command *c, void *into, struct options_common *common)

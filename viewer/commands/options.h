@@ -43,6 +43,7 @@ struct option_row {
 	const char *words;  /* what it can be, a space between two; completions offer them */
 	long least, most;   /* of a number that is given; most: 0 = any */
 	const char *needed; /* it must be given: what for */
+	bool no_json;	    /* of a switch: it prints something else than JSON */
 };
 
 /* A row of the struct `type`; behind it what else there is to say of it. */

@@ -27,7 +27,7 @@ static bool own_folder(char folder[PATH_MAX])
 	return slash;
 }
 
-bool preload_find(const char *name, char path[PATH_MAX])
+static bool find_library(const char *name, char path[PATH_MAX])
 {
 	char folder[PATH_MAX], candidate[PATH_MAX + 64];
 
@@ -61,18 +61,23 @@ static int load(const char *variable, const char *name)
 {
 	char path[PATH_MAX];
 
-	if (!preload_find(name, path))
+	if (!find_library(name, path))
 		return say_error(EXIT_UNREADABLE,
 				 "%s was not found beside this program or in ../lib", name);
 	return prepend(variable, path);
 }
 
+void *preload_simulator(void)
+{
+	char path[PATH_MAX];
+
+	return find_library("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+}
+
 /* The simulated driver itself says whether it knows the card, and names those it knows. */
 static int check_card(void)
 {
-	char path[PATH_MAX];
-	void *driver =
-		preload_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	void *driver = preload_simulator();
 	int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
 
 	return init && init(0) ? EXIT_USAGE : 0;

@@ -3,14 +3,13 @@
 #ifndef VIEWER_PRELOAD_H
 #define VIEWER_PRELOAD_H
 
-#include <limits.h>
 #include <stdbool.h>
 
 /* Sets LD_PRELOAD (what stands there stays) and, for the simulated device, LD_LIBRARY_PATH. 0, or a
  * sentence was said and EXIT_UNREADABLE. */
 int preload_set(bool simulated);
 
-/* Where one of them is; false: not here. */
-bool preload_find(const char *name, char path[PATH_MAX]);
+/* The simulated device, loaded into this process; NULL: it is not here. */
+void *preload_simulator(void);
 
 #endif

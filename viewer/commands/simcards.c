@@ -53,9 +53,8 @@ static int unknown(said *cards_of, const char *spec)
 
 int simcards_find(const char *names, struct card **cards, size_t *count)
 {
-	char path[PATH_MAX], spec[96];
-	void *device =
-		preload_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
+	char spec[96];
+	void *device = preload_simulator();
 	said *cards_of = device ? (said *)dlsym(device, "simgpuCards") : NULL;
 	int rc = 0;
 
