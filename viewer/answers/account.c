@@ -127,8 +127,8 @@ static void look_at_update(struct account *a, const struct snapshot *s, const st
 	a->temporaries = x->peak > stays ? x->peak - stays : 0;
 }
 
-static void measure(struct account *a, struct timeline *t, const struct step *step,
-		    const double given[SHAPE_FIGURES])
+static void measure_step(struct account *a, struct timeline *t, const struct step *step,
+			 const double given[SHAPE_FIGURES])
 {
 	const struct span *o = span_of(t, step, PHASE_OPTIMIZER, true);
 	struct snapshot rest;
@@ -168,7 +168,7 @@ void account_make(struct account *out, struct timeline *t, const double given[SH
 	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
 	if (step->times[PHASE_OPTIMIZER])
 		optimizer_of_spans(&t->model.spans, step->last, t->model.defs, out->optimizer);
-	measure(out, t, step, given);
+	measure_step(out, t, step, given);
 	measure_backward(out, t, step);
 	add_rows(out, t);
 }

@@ -17,9 +17,9 @@
 
 #define NONE -1.0
 
-static struct account_row *add(struct account *a, const char *section, const char *key,
-			       const char *title, enum account_unit unit, double measured,
-			       double formula)
+static struct account_row *put_row(struct account *a, const char *section, const char *key,
+				   const char *title, enum account_unit unit, double measured,
+				   double formula)
 {
 	static struct account_row beyond;
 	struct account_row *row = a->count < ACCOUNT_ROWS ? &a->rows[a->count++] : &beyond;
@@ -67,9 +67,9 @@ static double trained_share(const struct account *a)
 
 static void shard_row(struct account *a, const struct account_row *sum, double shards)
 {
-	struct account_row *row =
-		add(a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
-		    sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
+	struct account_row *row = put_row(
+		a, "parameters", "whole", "the same, of the whole model's", UNIT_PER_PARAMETER,
+		sum->measured / shards, sum->has_formula ? sum->formula / shards : NONE);
 
 	snprintf(row->note, sizeof(row->note), "each device holds one of %.0f parts", shards);
 }
@@ -85,19 +85,19 @@ static void parameter_rows(struct account *a)
 	if (n <= 0)
 		return;
 	state = a->trains ? state_formula(a, bytes, a->state / n / trained) : NONE;
-	add(a, s, "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n, bytes);
-	row = add(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
-		  a->trains ? bytes * trained : NONE);
+	put_row(a, s, "parameters", "parameters", UNIT_PER_PARAMETER, a->parameters / n, bytes);
+	row = put_row(a, s, "gradients", "gradients", UNIT_PER_PARAMETER, a->gradients / n,
+		      a->trains ? bytes * trained : NONE);
 	if (trained < 1)
 		snprintf(row->note, sizeof(row->note), "%.2f %% of the parameters are trained",
 			 trained * 100);
-	row = add(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
-		  state < 0 ? NONE : state * trained);
+	row = put_row(a, s, "optimizer_state", "optimizer state", UNIT_PER_PARAMETER, a->state / n,
+		      state < 0 ? NONE : state * trained);
 	snprintf(row->note, sizeof(row->note), "%s%s", a->optimizer,
 		 state > 8 ? ", with a copy of the parameters in 32 bits" : "");
-	row = add(a, s, "sum", "together", UNIT_PER_PARAMETER,
-		  ((double)a->parameters + a->gradients + a->state) / n,
-		  state < 0 ? NONE : bytes + (bytes + state) * trained);
+	row = put_row(a, s, "sum", "together", UNIT_PER_PARAMETER,
+		      ((double)a->parameters + a->gradients + a->state) / n,
+		      state < 0 ? NONE : bytes + (bytes + state) * trained);
 	if (shards > 1)
 		shard_row(a, row, shards);
 }
@@ -151,8 +151,8 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 	if (!input)
 		return;
 	for (int w = 0; w < WAYS; w++) {
-		row = add(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
-			  UNIT_BYTES, measured, formulas[w]);
+		row = put_row(a, "activations", all ? ways[w].all : ways[w].one, ways[w].title,
+			      UNIT_BYTES, measured, formulas[w]);
 		row->repeats = true;
 		if (w == SCORES && formulas[w] < 0 && !all)
 			snprintf(row->note, sizeof(row->note), "give %s",
@@ -175,14 +175,14 @@ static void layer_rows(struct account *a)
 
 	if (layers < 1 || (all < 0 && !with(a, SHAPE_TOKENS)))
 		return;
-	row = add(a, "activations", "layer", "of one layer", UNIT_BYTES,
-		  all < 0 ? NONE : all / layers, NONE);
+	row = put_row(a, "activations", "layer", "of one layer", UNIT_BYTES,
+		      all < 0 ? NONE : all / layers, NONE);
 	snprintf(row->note, sizeof(row->note), "%s%.60s", all < 0 ? "" : "module ",
 		 all < 0 ? "no module was found that repeats" : a->layer_class);
 	way_rows(a, 1, all < 0 ? NONE : all / layers, false);
 	if (layers < 2)
 		return;
-	add(a, "activations", "all_layers", "of all layers", UNIT_BYTES, all, NONE);
+	put_row(a, "activations", "all_layers", "of all layers", UNIT_BYTES, all, NONE);
 	way_rows(a, layers, all, true);
 }
 
@@ -193,20 +193,21 @@ static void activation_rows(struct account *a)
 	struct account_row *row;
 	const char *s = "activations";
 
-	row = add(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
+	row = put_row(a, s, "total", "at the end of forward", UNIT_BYTES, a->activations, NONE);
 	if (!with(a, SHAPE_TOKENS) || !with(a, SHAPE_WIDTH))
 		snprintf(row->note, sizeof(row->note),
 			 "no formula: width, batch and sequence of a transformer are not known");
 	layer_rows(a);
 	if (t > 0 && p > 0) {
-		row = add(a, s, "per_token", "elements for each token", UNIT_COUNT,
-			  a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
+		row = put_row(a, s, "per_token", "elements for each token", UNIT_COUNT,
+			      a->activations / t / p, n > 0 ? 4.6894e-4 * n + 1.8494e6 : NONE);
 		snprintf(row->note, sizeof(row->note),
 			 "the formula counts the outputs of all modules, kept or not");
 	}
 	if (!a->largest_activation)
 		return;
-	row = add(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation, NONE);
+	row = put_row(a, s, "largest", "largest single one", UNIT_BYTES, a->largest_activation,
+		      NONE);
 	snprintf(row->note, sizeof(row->note), "%.60s %.40s:%u", a->largest_owner.function,
 		 owners_base(a->largest_owner.file), a->largest_owner.line);
 }
@@ -224,20 +225,21 @@ static void peak_rows(struct account *a, struct timeline *t)
 
 	peak = timeline_peak(t, &step);
 	instant_of_peak(&at, t, peak);
-	row = add(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
+	row = put_row(a, s, "peak", "the peak", UNIT_BYTES, peak->peak, a->trains ? sum : NONE);
 	snprintf(row->note, sizeof(row->note), "%.127s", at.text);
 	if (!a->trains)
 		return;
-	add(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
-	add(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
-	row = add(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update, NONE);
+	put_row(a, s, "parameters", "  parameters", UNIT_BYTES, a->parameters, NONE);
+	put_row(a, s, "optimizer_state", "  + optimizer state", UNIT_BYTES, a->state, NONE);
+	row = put_row(a, s, "update", "  + gradients, temporaries of update", UNIT_BYTES, update,
+		      NONE);
 	snprintf(row->note, sizeof(row->note), "%s", updates ? counts : "");
-	row = add(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
+	row = put_row(a, s, "activations", "    or activations", UNIT_BYTES, a->activations, NONE);
 	snprintf(row->note, sizeof(row->note), "%s", updates ? "" : counts);
 	if (!a->optimizer[0])
 		return;
-	row = add(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
-		  a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
+	row = put_row(a, s, "optimizer_temporaries", "temporaries of the optimizer", UNIT_BYTES,
+		      a->temporaries, a->shape.trainable ? (double)a->shape.trainable : NONE);
 	if (row->has_formula)
 		snprintf(row->note, sizeof(row->note), "formula: at most");
 }
@@ -255,20 +257,21 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 
 	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
 		bytes += snapshot_bytes(peak, temporary[i]);
-	add(a, s, "temporaries", "temporary buffers", UNIT_BYTES, bytes, NONE);
-	add(a, s, "workspace", "workspaces of libraries", UNIT_BYTES,
-	    snapshot_bytes(peak, "workspace"), NONE);
-	add(a, s, "communication", "communication", UNIT_BYTES,
-	    snapshot_bytes(peak, "communication"), NONE);
-	add(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"), NONE);
+	put_row(a, s, "temporaries", "temporary buffers", UNIT_BYTES, bytes, NONE);
+	put_row(a, s, "workspace", "workspaces of libraries", UNIT_BYTES,
+		snapshot_bytes(peak, "workspace"), NONE);
+	put_row(a, s, "communication", "communication", UNIT_BYTES,
+		snapshot_bytes(peak, "communication"), NONE);
+	put_row(a, s, "unknown", "of unknown class", UNIT_BYTES, snapshot_bytes(peak, "unknown"),
+		NONE);
 	if (t->framework) {
-		row = add(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
-			  NONE);
+		row = put_row(a, s, "cached_unused", "cached, not in use", UNIT_BYTES, room.cached,
+			      NONE);
 		if (room.cached)
 			snprintf(row->note, sizeof(row->note), "largest hole %s",
 				 human_bytes(b, room.hole));
 	}
-	add(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
+	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }
 
 /* What was free when memory ran out, and why it was not enough. */
@@ -281,16 +284,18 @@ static void oom_rows(struct account *a, struct timeline *t, const struct snapsho
 	const char *s = "out_of_memory";
 	struct account_row *row;
 
-	row = add(a, s, "asked", "the tensor that was asked for", UNIT_BYTES, asked, NONE);
+	row = put_row(a, s, "asked", "the tensor that was asked for", UNIT_BYTES, asked, NONE);
 	if (available >= asked && hole < asked && outside < asked)
 		snprintf(row->note, sizeof(row->note),
 			 "enough was free, but not in one piece: see oom");
-	row = add(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available, NONE);
+	row = put_row(a, s, "free", "free: cached without use, outside", UNIT_BYTES, available,
+		      NONE);
 	if (room.total)
 		snprintf(row->note, sizeof(row->note), "%.0f %% of the device",
 			 100 * available / room.total);
-	add(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole, NONE);
-	add(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
+	put_row(a, s, "largest_hole", "the largest piece of it in the cache", UNIT_BYTES, hole,
+		NONE);
+	put_row(a, s, "outside", "free outside of the cache", UNIT_BYTES, outside, NONE);
 }
 
 void account_rows(struct account *a, struct timeline *t, const struct snapshot *peak,

@@ -21,10 +21,10 @@ struct path {
 	size_t count, room;
 };
 
-static void push(struct path *p, enum flame_kind kind, const char *format, ...)
+static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void push(struct path *p, enum flame_kind kind, const char *format, ...)
+static void push_frame(struct path *p, enum flame_kind kind, const char *format, ...)
 {
 	struct path_frame *f = need_item(p->frames, p->count, p->room);
 	va_list args;
@@ -36,24 +36,25 @@ static void push(struct path *p, enum flame_kind kind, const char *format, ...)
 	va_end(args);
 }
 
-static uint32_t child(struct flame *f, uint32_t parent, enum flame_kind kind, const char *name)
+static uint32_t child_of_frame(struct flame *f, uint32_t parent, enum flame_kind kind,
+			       const char *name)
 {
 	const struct flame_node like = { .name = (char *)name, .file = "", .kind = kind };
 
 	return flame_child(f, parent, &like, strlen(name));
 }
 
-static void add(struct flame *f, const struct path *p, const struct flame_how *how, uint64_t bytes,
-		uint64_t blocks, unsigned category)
+static void add_node(struct flame *f, const struct path *p, const struct flame_how *how,
+		     uint64_t bytes, uint64_t blocks, unsigned category)
 {
 	uint32_t at = 0;
 
 	if (how->classes)
-		at = child(f, at, FLAME_CLASS, category_words(category));
+		at = child_of_frame(f, at, FLAME_CLASS, category_words(category));
 	for (size_t i = 0; i < p->count; i++) {
 		const struct path_frame *one = &p->frames[how->inverted ? p->count - 1 - i : i];
 
-		at = child(f, at, one->kind, one->name);
+		at = child_of_frame(f, at, one->kind, one->name);
 	}
 	flame_count(f, at, bytes, blocks, category);
 }
@@ -63,9 +64,10 @@ static void push_native(struct path *p, const struct frame *f)
 	char brief[200];
 
 	if (f->function[0])
-		push(p, FLAME_NATIVE, "%s", demangle_brief(f->function, brief, sizeof(brief)));
+		push_frame(p, FLAME_NATIVE, "%s",
+			   demangle_brief(f->function, brief, sizeof(brief)));
 	else
-		push(p, FLAME_NATIVE, "%s+0x%" PRIx64, owners_base(f->module), f->offset);
+		push_frame(p, FLAME_NATIVE, "%s+0x%" PRIx64, owners_base(f->module), f->offset);
 }
 
 /* Python runs on no thread of autograd's: there the node that asked stands for it. */
@@ -78,19 +80,19 @@ static void read_frames(struct path *p, struct stacks *s, const struct block *b,
 	else
 		stacks_read(s, b->stack, b->seq);
 	if (!b->memory && b->name && (which == FRAMES_PYTHON ? !s->count : true))
-		push(p, FLAME_NATIVE, "%s (backward)", defs_string(s->defs, b->name).s);
+		push_frame(p, FLAME_NATIVE, "%s (backward)", defs_string(s->defs, b->name).s);
 	for (size_t i = s->count; i-- > 0;) {
 		const struct frame *f = &s->frames[i];
 
 		if (f->python && which != FRAMES_NATIVE)
-			push(p, FLAME_PYTHON, "%s (%s:%u)", f->function, owners_base(f->file),
-			     f->line);
+			push_frame(p, FLAME_PYTHON, "%s (%s:%u)", f->function, owners_base(f->file),
+				   f->line);
 		else if (!f->python && which != FRAMES_PYTHON)
 			push_native(p, f);
 	}
 	if (!p->count)
-		push(p, FLAME_NATIVE, "(no %s frames)",
-		     which == FRAMES_PYTHON ? "Python" : "recorded");
+		push_frame(p, FLAME_NATIVE, "(no %s frames)",
+			   which == FRAMES_PYTHON ? "Python" : "recorded");
 }
 
 static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks *stacks,
@@ -104,7 +106,7 @@ static void add_stacks(struct flame *f, const struct snapshot *s, struct stacks 
 		if (how->category >= 0 && s->classes[i] != how->category)
 			continue;
 		read_frames(&p, stacks, b, how->frames);
-		add(f, &p, how, b->size, 1, s->classes[i]);
+		add_node(f, &p, how, b->size, 1, s->classes[i]);
 	}
 	free(p.frames);
 }
@@ -118,9 +120,9 @@ static void module_path(struct path *p, const struct flame *m, uint32_t at)
 		return;
 	module_path(p, m, x->parent);
 	if (x->line)
-		push(p, FLAME_PYTHON, "%s (%s:%u)", x->name, owners_base(x->file), x->line);
+		push_frame(p, FLAME_PYTHON, "%s (%s:%u)", x->name, owners_base(x->file), x->line);
 	else
-		push(p, FLAME_MODULE, "%s", x->name);
+		push_frame(p, FLAME_MODULE, "%s", x->name);
 }
 
 static void add_modules_of(struct flame *f, const struct snapshot *s, struct stacks *stacks,
@@ -136,9 +138,9 @@ static void add_modules_of(struct flame *f, const struct snapshot *s, struct sta
 		p.count = 0;
 		module_path(&p, &m, (uint32_t)(i % m.count));
 		if (!p.count)
-			push(&p, FLAME_MODULE, "(outside of modules)");
+			push_frame(&p, FLAME_MODULE, "(outside of modules)");
 		if (n->own_blocks)
-			add(f, &p, how, n->own_bytes, n->own_blocks, (unsigned)category);
+			add_node(f, &p, how, n->own_bytes, n->own_blocks, (unsigned)category);
 	}
 	flame_free(&m);
 	free(p.frames);

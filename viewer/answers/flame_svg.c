@@ -75,7 +75,7 @@ static const char script[] =
 	"]]></script>\n";
 
 /* At most `most` characters; what cannot be shown, or stand in XML, is a question mark. */
-static void put_text(FILE *f, const char *s, size_t most)
+static void put_svg_text(FILE *f, const char *s, size_t most)
 {
 	size_t len = strlen(s), n;
 
@@ -92,7 +92,7 @@ static void put_text(FILE *f, const char *s, size_t most)
 	}
 }
 
-static uint32_t hash(const char *s)
+static uint32_t colour_hash(const char *s)
 {
 	uint32_t h = 2166136261u;
 
@@ -110,7 +110,7 @@ static uint32_t colour(const struct flame *f, const struct flame_node *n, bool c
 					     [FLAME_NATIVE] = { 0xe8a25c, 0x101810 },
 					     [FLAME_MODULE] = { 0x6fbf73, 0x101810 },
 					     [FLAME_CLASS] = { 0xbab0ac, 0 } };
-	uint32_t vary = hash(n->name), out = 0;
+	uint32_t vary = colour_hash(n->name), out = 0;
 
 	if (classes && n != f->nodes && n->category < CATEGORIES)
 		return category_colour(n->category);
@@ -131,9 +131,9 @@ static void frame(struct drawing *d, uint32_t at, double x, unsigned depth, bool
 
 	fprintf(d->out, "<g class=\"f\" data-x=\"%.9g\" data-w=\"%.9g\" data-d=\"%u\" data-n=\"",
 		x / all, n->bytes / all, depth);
-	put_text(d->out, n->name, SIZE_MAX);
+	put_svg_text(d->out, n->name, SIZE_MAX);
 	fputs("\"><title>", d->out);
-	put_text(d->out, n->name, SIZE_MAX);
+	put_svg_text(d->out, n->name, SIZE_MAX);
 	fprintf(d->out, ": %s, %s, %s blocks</title>", human_bytes(bytes, n->bytes),
 		human_share(share, n->bytes, d->flame->nodes[0].bytes),
 		human_count(blocks, n->blocks));
@@ -141,7 +141,7 @@ static void frame(struct drawing *d, uint32_t at, double x, unsigned depth, bool
 		px, y, w, ROW - 1, colour(d->flame, n, classes));
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%u\">", px + 3, y + 12);
 	if (w > 3 * LETTER + 6)
-		put_text(d->out, n->name, (size_t)((w - 6) / LETTER));
+		put_svg_text(d->out, n->name, (size_t)((w - 6) / LETTER));
 	fputs("</text></g>\n", d->out);
 }
 
@@ -188,7 +188,7 @@ void flame_svg(const struct flame *f, const char *title, FILE *out)
 		WIDTH, height, WIDTH, height);
 	fputs(style, out);
 	fprintf(out, "<text class=\"t\" x=\"%u\" y=\"25\">", SIDE);
-	put_text(out, title, 150);
+	put_svg_text(out, title, 150);
 	fputs("</text>\n", out);
 	if (f->nodes[0].bytes)
 		draw(&d, 0, 0, 0, first->kind == FLAME_CLASS);

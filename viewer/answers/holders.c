@@ -8,7 +8,7 @@
 
 /* The holder that is the same as h, made if there is none. Linear over the last few first would
  * not help: there are as many holders as lines that allocate, some hundreds. */
-static struct holder *place(struct holders *all, const struct holder *h)
+static struct holder *place_holder(struct holders *all, const struct holder *h)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		struct holder *other = &all->items[i];
@@ -24,7 +24,7 @@ static struct holder *place(struct holders *all, const struct holder *h)
 
 struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes)
 {
-	struct holder *at = place(all, &h);
+	struct holder *at = place_holder(all, &h);
 
 	at->bytes += bytes;
 	at->blocks++;

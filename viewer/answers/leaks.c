@@ -59,7 +59,7 @@ static size_t ended_steps(const struct steps *s)
 }
 
 /* Which steps are compared: at most SAMPLES intervals, evenly over those after the first ones. */
-static void choose(struct search *s, const struct timeline *t)
+static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 {
 	size_t last = ended_steps(&t->steps), first = last / 4 ? last / 4 : 1;
 	size_t all = last > first ? last - first : 0;
@@ -139,7 +139,7 @@ static void take_samples(struct search *s, uint64_t seq)
 		}
 }
 
-static void change(void *ctx, const struct series_change *c)
+static void note_leak_change(void *ctx, const struct series_change *c)
 {
 	struct search *s = ctx;
 	uint64_t born = lives_seq(&s->model->lives, &lives_at(&s->model->lives, c->life)->born);
@@ -195,7 +195,7 @@ static uint64_t per_step(const struct search *s, const struct group *g)
 	return (g->at[s->samples] - g->at[first] + steps / 2) / steps;
 }
 
-static void collect(struct leaks *out, const struct search *s)
+static void collect_steps(struct leaks *out, const struct search *s)
 {
 	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
 		const struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
@@ -252,12 +252,12 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	snapshot_free(&shot);
 }
 
-static void compare(struct leaks *out, struct search *s, struct timeline *t)
+static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)
 {
-	timeline_series(t, &(struct series_sink){ .change = change, .ctx = s }, s->seqs,
+	timeline_series(t, &(struct series_sink){ .change = note_leak_change, .ctx = s }, s->seqs,
 			s->samples + 1);
 	take_samples(s, UINT64_MAX);
-	collect(out, s);
+	collect_steps(out, s);
 	if (out->count)
 		qsort(out->items, out->count, sizeof(*out->items), by_growth);
 	for (size_t i = 0; i < out->count; i++)
@@ -271,11 +271,11 @@ void leaks_find(struct leaks *out, struct timeline *t)
 	struct search s = { .owners = &t->owners, .model = &t->model };
 
 	*out = (struct leaks){ 0 };
-	choose(&s, t);
+	choose_steps_to_compare(&s, t);
 	if (s.samples >= FEWEST) {
 		out->from_step = s.steps[0];
 		out->to_step = s.steps[s.samples];
-		compare(out, &s, t);
+		compare_growth(out, &s, t);
 	}
 	map_free(&s.owner_ids);
 	free(s.found);

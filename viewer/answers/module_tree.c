@@ -12,7 +12,7 @@ static bool is_call(const struct frame *f)
 }
 
 /* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward"; NULL: no forward method. */
-static const char *class_of(const struct frame *f, size_t *len)
+static const char *class_of_method(const struct frame *f, size_t *len)
 {
 	const char *dot = strrchr(f->function, '.'), *start = f->function;
 
@@ -27,7 +27,7 @@ static const char *class_of(const struct frame *f, size_t *len)
 
 /* From the outermost frame inwards: a call of nn.Module, then the forward that it calls, whatever
  * wrappers lie between. */
-static uint32_t place(struct flame *m, const struct stacks *s)
+static uint32_t place_module(struct flame *m, const struct stacks *s)
 {
 	const struct frame *forward = NULL;
 	bool called = false;
@@ -36,7 +36,7 @@ static uint32_t place(struct flame *m, const struct stacks *s)
 	for (size_t i = s->count; i-- > 0;) {
 		const struct frame *f = &s->frames[i];
 		size_t len = 0;
-		const char *class = called && !is_call(f) ? class_of(f, &len) : NULL;
+		const char *class = called && !is_call(f) ? class_of_method(f, &len) : NULL;
 
 		if (is_call(f)) {
 			called = true;
@@ -71,7 +71,7 @@ void modules_find(struct flame *out, const struct snapshot *s, int category, str
 		if (category >= 0 && s->classes[i] != category)
 			continue;
 		stacks_read_python(stacks, b->stack);
-		flame_count(out, place(out, stacks), b->size, 1, s->classes[i]);
+		flame_count(out, place_module(out, stacks), b->size, 1, s->classes[i]);
 	}
 	flame_sort(out);
 }

@@ -13,7 +13,7 @@ void peak_find(struct peak_answer *a, struct timeline *t)
 	a->lines = holders_by_class(&a->shot, &t->owners);
 }
 
-static bool line_row(void *ctx, size_t i, struct row_class_line *row)
+static bool peak_line_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	const struct peak_answer *a = ctx;
 	const struct holder *h = &a->lines.items[i];
@@ -38,7 +38,7 @@ struct row_peak peak_document(struct peak_answer *a)
 				  .reserved_bytes = mo->reserved,
 				  .total_bytes = mo->total_bytes,
 				  .categories = a->shot.bytes,
-				  .lines = { a->lines.count, line_row, a } };
+				  .lines = { a->lines.count, peak_line_row, a } };
 }
 
 void peak_free(struct peak_answer *a)

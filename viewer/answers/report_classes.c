@@ -17,7 +17,7 @@ struct view {
 	struct holders lines;
 };
 
-static void sum_up(struct view *v, struct report *r, const struct moment *mo)
+static void sum_up_classes(struct view *v, struct report *r, const struct moment *mo)
 {
 	for (size_t i = 0; i < mo->count; i++) {
 		const struct block *b = &mo->blocks[i];
@@ -34,7 +34,8 @@ static void sum_up(struct view *v, struct report *r, const struct moment *mo)
 }
 
 /* The nth largest line of a class, NULL = it has fewer. */
-static const struct holder *line_of(const struct holders *lines, enum category c, size_t nth)
+static const struct holder *nth_line_of_class(const struct holders *lines, enum category c,
+					      size_t nth)
 {
 	for (size_t i = 0; i < lines->count; i++)
 		if (lines->items[i].category == c && !nth--)
@@ -47,7 +48,7 @@ static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
 	const struct view *v = ctx;
 	enum category c = v->order[i / HOLDERS];
-	const struct holder *h = line_of(&v->lines, c, i % HOLDERS);
+	const struct holder *h = nth_line_of_class(&v->lines, c, i % HOLDERS);
 	bool first = i % HOLDERS == 0;
 
 	if (!h)
@@ -78,7 +79,7 @@ void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 	struct view v = { .all = mo->bytes };
 	struct rows_report_class rows = { 0, class_row, &v };
 
-	sum_up(&v, r, mo);
+	sum_up_classes(&v, r, mo);
 	rows.count = HOLDERS * classes_by_bytes(v.bytes, v.order);
 	emit_columns(out, report_class, &rows, columns, 0);
 	free(v.lines.items);

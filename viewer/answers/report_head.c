@@ -22,7 +22,7 @@ static void flush(struct line *l)
 	l->len = 0;
 }
 
-static void part(struct line *l, const char *text)
+static void put_part(struct line *l, const char *text)
 {
 	if (l->len && l->len + 5 + strlen(text) > WIDTH)
 		flush(l);
@@ -40,7 +40,7 @@ static void command_part(struct line *l, const struct defs *d)
 	command_words(d, text, sizeof(text));
 	if (strlen(text) <= WIDTH) {
 		if (text[0])
-			part(l, text);
+			put_part(l, text);
 		return;
 	}
 	words_within(text, shown, sizeof(shown), 4 * WIDTH);
@@ -55,7 +55,7 @@ static void git_part(struct line *l, const struct defs *d)
 	if (!commit.len)
 		return;
 	snprintf(text, sizeof(text), "commit %.7s", commit.s);
-	part(l, text);
+	put_part(l, text);
 }
 
 static void versions_part(struct line *l, const struct report *r)
@@ -69,7 +69,7 @@ static void versions_part(struct line *l, const struct report *r)
 		return;
 	snprintf(text, sizeof(text), "%s%.20s%s%s", torch.len ? "torch " : "", torch.s,
 		 torch.len && device[0] ? ", " : "", device);
-	part(l, text);
+	put_part(l, text);
 }
 
 void report_head(const struct report *r, struct emit *out)
@@ -86,11 +86,11 @@ void report_head(const struct report *r, struct emit *out)
 	else
 		snprintf(text, sizeof(text), "%s",
 			 moments_state_only(m) ? "a state at one moment" : t);
-	part(&l, text);
+	put_part(&l, text);
 	git_part(&l, &r->timeline.recording->defs);
 	versions_part(&l, r);
 	if (defs_meta(&r->timeline.recording->defs, "source").len)
-		part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
+		put_part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
 	flush(&l);
 	emit_line(out, "%s", "");
 }

@@ -25,7 +25,7 @@ static bool is_at_begin(const struct extent *x)
 }
 
 /* Items whose peak is no later than that event. */
-static void take(struct collect *k, uint64_t seq)
+static void take_peaks(struct collect *k, uint64_t seq)
 {
 	const struct steps *steps = &k->r->timeline.steps;
 
@@ -40,23 +40,23 @@ static void take(struct collect *k, uint64_t seq)
 	}
 }
 
-static void change(void *ctx, const struct series_change *c)
+static void note_class_change(void *ctx, const struct series_change *c)
 {
 	struct collect *k = ctx;
 
-	take(k, c->seq - 1);
+	take_peaks(k, c->seq - 1);
 	k->now[c->category] += c->bytes;
 }
 
-static void event(void *ctx, const struct series_event *e)
+static void end_of_event(void *ctx, const struct series_event *e)
 {
 	struct collect *k = ctx;
 
-	take(k, e->seq);
+	take_peaks(k, e->seq);
 	memcpy(k->before, k->now, sizeof(k->now));
 }
 
-static int in_order(const void *a, const void *b)
+static int by_event(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -75,7 +75,7 @@ static uint64_t *peaks(const struct steps *steps)
 		seqs[2 * i + 1] = seq;
 	}
 	if (steps->count)
-		qsort(seqs, 2 * steps->count, sizeof(*seqs), in_order);
+		qsort(seqs, 2 * steps->count, sizeof(*seqs), by_event);
 	return seqs;
 }
 
@@ -91,15 +91,16 @@ void report_steps_find(struct report *r)
 
 	r->step_bytes = need_new((r->timeline.steps.count + 1) * sizeof(*r->step_bytes));
 	if (r->timeline.steps.count)
-		series_run(&s,
-			   &(struct series_sink){ .change = change, .event = event, .ctx = &k });
-	take(&k, UINT64_MAX);
+		series_run(&s, &(struct series_sink){ .change = note_class_change,
+						      .event = end_of_event,
+						      .ctx = &k });
+	take_peaks(&k, UINT64_MAX);
 	free(seqs);
 }
 
 /* Items with a column: of many steps the first and last two, and the highest; what was before them
  * if there are none. */
-static unsigned choose(const struct timeline *t, size_t columns[COLUMNS])
+static unsigned choose_steps(const struct timeline *t, size_t columns[COLUMNS])
 {
 	size_t best, n = steps_number(&t->steps);
 	unsigned count = 0;
@@ -130,7 +131,7 @@ static uint64_t bytes_of(const struct view *v, size_t column)
 					 : v->report->step_bytes[i][v->category];
 }
 
-static const char *cell(const void *ctx, size_t column)
+static const char *step_cell(const void *ctx, size_t column)
 {
 	struct view *v = (struct view *)ctx;
 	uint64_t bytes = bytes_of(v, column);
@@ -138,7 +139,7 @@ static const char *cell(const void *ctx, size_t column)
 	return bytes ? human_bytes(v->cell, bytes) : "-";
 }
 
-static bool class_row(void *ctx, size_t category, struct row_report_by_step *row)
+static bool class_by_step_row(void *ctx, size_t category, struct row_report_by_step *row)
 {
 	struct view *v = ctx;
 	bool any = false;
@@ -148,7 +149,7 @@ static bool class_row(void *ctx, size_t category, struct row_report_by_step *row
 		any |= bytes_of(v, c);
 	*row = (struct row_report_by_step){
 		.class = category == CATEGORIES ? "all" : category_words((unsigned)category),
-		.steps = { v->count, cell, v },
+		.steps = { v->count, step_cell, v },
 	};
 	return any;
 }
@@ -156,12 +157,12 @@ static bool class_row(void *ctx, size_t category, struct row_report_by_step *row
 void report_steps(struct report *r, struct emit *out)
 {
 	struct view v = { .report = r };
-	struct rows_report_by_step rows = { CATEGORIES + 1, class_row, &v };
+	struct rows_report_by_step rows = { CATEGORIES + 1, class_by_step_row, &v };
 	struct text_column columns[1 + COLUMNS] = { TEXT_COLUMN("at the peak of",
 								report_by_step_class, 2, -21) };
 	char titles[COLUMNS][32];
 
-	v.count = choose(&r->timeline, v.columns);
+	v.count = choose_steps(&r->timeline, v.columns);
 	for (unsigned c = 0; c < v.count; c++) {
 		snprintf(titles[c], sizeof(titles[c]), "step %zu", v.columns[c]);
 		columns[1 + c] = (struct text_column)TEXT_COLUMN(

@@ -129,7 +129,7 @@ static void look_at_calls(struct value_place *p, struct owners *owners)
 	p->sizes = p->decides && r->size != 1 && strcmp(p->operation, "equal") != 0;
 }
 
-static void add(struct values *v, const struct value_place *p)
+static void add_line(struct values *v, const struct value_place *p)
 {
 	uint64_t reads = reads_of(p->read), bare;
 	unsigned assumed = assumed_of(p->read, &bare);
@@ -152,7 +152,7 @@ void values_find(struct values *v, const struct reads *reads, struct owners *own
 	for (size_t i = 0; i < v->count; i++) {
 		v->places[i].read = &reads->items[i];
 		look_at_calls(&v->places[i], owners);
-		add(v, &v->places[i]);
+		add_line(v, &v->places[i]);
 	}
 }
 

@@ -85,8 +85,8 @@ static void note_run(struct advise *a, struct finding *f, const struct trial *t)
 }
 
 /* A run that fails says nothing: then *ran is false. */
-static int measure(struct advise_runs *r, struct advise *a, struct finding *f, const char *text,
-		   bool *ran)
+static int measure_with(struct advise_runs *r, struct advise *a, struct finding *f,
+			const char *text, bool *ran)
 {
 	struct search s = { 0 };
 	struct trial *t;
@@ -110,7 +110,7 @@ static int try_new(struct advise_runs *r, struct advise *a, const char *text)
 	int rc;
 
 	advise_put(f.what, "Run it with %s", strncmp(text, "env:", 4) ? text : text + 4);
-	rc = measure(r, a, &f, text, &ran);
+	rc = measure_with(r, a, &f, text, &ran);
 	if (!rc && ran)
 		*advise_add(a, f.kind) = f;
 	return rc;
@@ -122,7 +122,7 @@ static int confirm(struct advise_runs *r, struct advise *a, struct finding *f)
 	bool ran;
 
 	snprintf(text, sizeof(text), "env:" ALLOCATOR "=%s", f->setting);
-	return measure(r, a, f, text, &ran);
+	return measure_with(r, a, f, text, &ran);
 }
 
 int advise_runs_try(struct advise_runs *r, struct advise *a)

@@ -26,7 +26,7 @@ static const char *own(const char *s)
 	return need_copy(s ? s : "", s ? strlen(s) : 0);
 }
 
-static struct bound *add(struct bounds *all, struct bound b, const struct owner *o)
+static struct bound *add_bound(struct bounds *all, struct bound b, const struct owner *o)
 {
 	static const struct owner none = { .function = "", .file = "" };
 
@@ -100,8 +100,8 @@ static void say_held(struct bound *b, const char *what, const char *per, const c
 	say_bytes(b, what, per, where);
 }
 
-static struct bound measured(const char *name, int category, uint64_t n,
-			     const struct option_amount *most)
+static struct bound measured_bound(const char *name, int category, uint64_t n,
+				   const struct option_amount *most)
 {
 	uint64_t limit = amount_bytes(&most->amount, 0);
 
@@ -126,7 +126,7 @@ static void check_peak(struct look *l, const struct option_amount *most)
 	snapshot_take(&shot, t, peak);
 	instant_of_highest(&instant, t);
 	o = largest_line(l, &shot, -1, &line);
-	b = add(l->bounds, measured("max-peak", -1, shot.moment.bytes, most), o);
+	b = add_bound(l->bounds, measured_bound("max-peak", -1, shot.moment.bytes, most), o);
 	say_held(b, "peak", "", instant.text, o);
 	snapshot_free(&shot);
 }
@@ -134,8 +134,8 @@ static void check_peak(struct look *l, const struct option_amount *most)
 static void check_reserved(struct look *l, const struct option_amount *most)
 {
 	const struct model_device *d = &l->timeline.model.devices[l->timeline.device];
-	struct bound *b =
-		add(l->bounds, measured("max-reserved", -1, model_peak_reserved(d), most), NULL);
+	struct bound *b = add_bound(
+		l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most), NULL);
 
 	say_bytes(b, "reserved", "", "");
 }
@@ -144,7 +144,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 static void check_class(struct look *l, const struct highest *h, int category,
 			const struct option_amount *most)
 {
-	struct bound b = measured("max-class", category, h->bytes, most);
+	struct bound b = measured_bound("max-class", category, h->bytes, most);
 	char what[64];
 	struct instant instant = { 0 };
 	struct snapshot shot = { 0 };
@@ -157,7 +157,7 @@ static void check_class(struct look *l, const struct highest *h, int category,
 	}
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", category_words((unsigned)category));
-	say_held(add(l->bounds, b, o), what, "", instant.text, o);
+	say_held(add_bound(l->bounds, b, o), what, "", instant.text, o);
 	snapshot_free(&shot);
 }
 
@@ -184,10 +184,10 @@ static void check_growth(struct look *l, const struct option_amount *most)
 
 	leaks_find(&leaks, &l->timeline);
 	o = leaks.count ? &leaks.items[0].owner : NULL;
-	b = measured("max-growth", -1, leaks.bytes_per_step, most);
+	b = measured_bound("max-growth", -1, leaks.bytes_per_step, most);
 	b.known = leaks.from_step != leaks.to_step;
 	b.ok &= b.known;
-	at = add(l->bounds, b, o);
+	at = add_bound(l->bounds, b, o);
 	if (b.known)
 		say_held(at, "growth", " a step", "", o);
 	else
@@ -208,7 +208,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	b.measured = d.new.peak;
 	b.limit = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
 	b.ok = b.measured <= b.limit;
-	at = add(all, b, d.count ? &d.findings[0].owner : NULL);
+	at = add_bound(all, b, d.count ? &d.findings[0].owner : NULL);
 	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_bytes(old, d.old.peak),
 	    human_bytes(new, d.new.peak), diff_change(change, d.old.peak, d.new.peak),
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
@@ -226,7 +226,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	return 0;
 }
 
-static void look(struct look *l, const struct bounds_wanted *w)
+static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 {
 	if (w->peak.given)
 		check_peak(l, &w->peak);
@@ -248,7 +248,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 		return rc;
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
-		look(&l, w);
+		look_at_bounds(&l, w);
 		timeline_close(&l.timeline);
 	}
 	recording_close(&r);

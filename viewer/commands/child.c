@@ -18,7 +18,7 @@ static volatile pid_t child;
 static int ended_by;
 
 /* What a terminal sends goes to the child by itself: it is in the same group. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+static void pass_on_signal(int signal, siginfo_t *info, void *context)
 {
 	int keep = errno;
 
@@ -30,15 +30,16 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 
 static void listen_to_signals(struct sigaction old[PASSED])
 {
-	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action = { .sa_sigaction = pass_on_signal,
+				    .sa_flags = SA_SIGINFO | SA_RESTART };
 
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < PASSED; i++)
 		sigaction(passed_on[i], &action, &old[i]);
 }
 
-static void become(char **argv, const struct sigaction old[PASSED], const sigset_t *mask,
-		   int report)
+static void become_child(char **argv, const struct sigaction old[PASSED], const sigset_t *mask,
+			 int report)
 {
 	int why;
 
@@ -71,7 +72,7 @@ int child_run(char **argv)
 	listen_to_signals(old);
 	child = fork();
 	if (child == 0)
-		become(argv, old, &mask, report[1]);
+		become_child(argv, old, &mask, report[1]);
 	if (child < 0)
 		why = errno;
 	sigprocmask(SIG_SETMASK, &mask, NULL);

@@ -129,7 +129,7 @@ static void section_text(struct emit *out, struct view *v, const char *name, con
 	emit_columns(out, account_row, &rows, columns, 0);
 }
 
-static void text(struct emit *out, struct view *v, const struct timeline *t)
+static void print_account(struct emit *out, struct view *v, const struct timeline *t)
 {
 	const struct account *a = v->account;
 
@@ -155,7 +155,7 @@ static bool figure_row(void *ctx, size_t f, struct row_account_figure *row)
 	return shape_has(s, f);
 }
 
-static void document(struct emit *out, struct view *v, const struct timeline *t)
+static void emit_account(struct emit *out, struct view *v, const struct timeline *t)
 {
 	struct account *a = v->account;
 	struct row_account row = { .device = t->device,
@@ -173,7 +173,7 @@ int run_account(const struct account_options *o, struct emit *out, struct timeli
 	struct view v = { .account = &a };
 
 	account_make(&a, t, o->figures);
-	document(out, &v, t);
-	text(out, &v, t);
+	emit_account(out, &v, t);
+	print_account(out, &v, t);
 	return 0;
 }

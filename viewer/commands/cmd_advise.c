@@ -58,7 +58,8 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_line(out, "%s", "");
 }
 
-static void text(struct emit *out, const struct advise *a, const struct row_advise *row, long top)
+static void print_findings(struct emit *out, const struct advise *a, const struct row_advise *row,
+			   long top)
 {
 	size_t most = top > 0 && (size_t)top < a->count ? (size_t)top : a->count;
 	char peak[HUMAN_MAX], reserved[HUMAN_MAX];
@@ -79,7 +80,7 @@ static void text(struct emit *out, const struct advise *a, const struct row_advi
 			       "up. Record the changed program and ask again.");
 }
 
-static void show(struct emit *out, struct advise *a, long top)
+static void show_findings(struct emit *out, struct advise *a, long top)
 {
 	struct timeline *t = a->timeline;
 	struct instant instant;
@@ -92,7 +93,7 @@ static void show(struct emit *out, struct advise *a, long top)
 				   .peak_when = instant.text,
 				   .findings = { a->count, finding_row, a } };
 	emit_document(out, advise, &row);
-	text(out, a, &row, top);
+	print_findings(out, a, &row, top);
 }
 
 /* runs: NULL where nothing is to be run. */
@@ -112,7 +113,7 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 		if (runs)
 			rc = advise_runs_try(runs, &a);
 		if (!rc)
-			show(out, &a, o->top);
+			show_findings(out, &a, o->top);
 		advise_close(&a);
 		timeline_close(&t);
 	}

@@ -66,7 +66,7 @@ static int show_report(const char *file, struct emit *out)
 	return rc;
 }
 
-static int show(const struct exchange *x, const char *file, struct emit *out)
+static int show_attached(const struct exchange *x, const char *file, struct emit *out)
 {
 	struct recording r;
 	struct row_attach row = { .file = file, .pid = (uint64_t)x->pid, .history = x->recorded };
@@ -94,7 +94,7 @@ static int attach(struct exchange *x, const char *output, struct emit *out)
 	else
 		rc = say_error(EXIT_USAGE, "process %d: %s", (int)x->pid, why);
 	exchange_end(x);
-	return rc ? rc : show(x, output, out);
+	return rc ? rc : show_attached(x, output, out);
 }
 
 int run_attach(const struct attach_options *o, struct emit *out)

@@ -10,7 +10,7 @@
 #include "run_program.h"
 #include "simcards.h"
 
-static int parse(const struct bisect_options *o, struct bisect *b)
+static int parse_limits(const struct bisect_options *o, struct bisect *b)
 {
 	b->max_peak = o->max_peak.text;
 	b->limit = b->max_peak ? o->max_peak.amount : o->fail_above.amount;
@@ -22,7 +22,7 @@ static int parse(const struct bisect_options *o, struct bisect *b)
 }
 
 /* What git calls again on each commit. */
-static char **words_of(const struct bisect_options *o, const char *card)
+static char **words_for_git(const struct bisect_options *o, const char *card)
 {
 	size_t n = 0, count = need_count(o->command);
 	char steps[24], **words;
@@ -46,7 +46,7 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	const char *card = o->sim ? o->sim : "h100-80g";
 	struct card *cards = NULL;
 	size_t count;
-	int rc = parse(o, &b);
+	int rc = parse_limits(o, &b);
 
 	if (!rc)
 		rc = simcards_find(card, &cards, &count);
@@ -56,7 +56,7 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	b.plan.steps = o->steps;
 	b.plan.seconds = TRIAL_SECONDS;
 	b.plan.command = run_program_python(o->command);
-	b.self = words_of(o, card);
+	b.self = words_for_git(o, card);
 	if (o->output)
 		snprintf(b.plan.folder, sizeof(b.plan.folder), "%.3000s", o->output);
 	rc = bisect_is_step() ? bisect_step(&b) : bisect_perform(&b, out);

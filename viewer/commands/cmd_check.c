@@ -36,7 +36,7 @@ static int parse_class(const char *text, struct bounds_wanted *w)
 			 text + len + 1);
 }
 
-static int parse(const struct check_options *o, struct bounds_wanted *w)
+static int parse_bounds(const struct check_options *o, struct bounds_wanted *w)
 {
 	int rc = 0;
 
@@ -84,7 +84,7 @@ static bool recording_row(void *ctx, size_t i, struct row_check_recording *row)
 	return true;
 }
 
-static void print(struct emit *out, struct check *c)
+static void print_bounds(struct emit *out, struct check *c)
 {
 	const struct row_check row = { .ok = !c->broken,
 				       .bounds = c->bounds,
@@ -147,7 +147,7 @@ int run_check(const struct check_options *o, struct emit *out)
 	struct bounds_wanted wanted = { 0 };
 	struct check c = { 0 };
 	struct outfile junit;
-	int rc = parse(o, &wanted);
+	int rc = parse_bounds(o, &wanted);
 
 	if (!rc && o->junit)
 		rc = outfile_open(&junit, o->junit, "<?xml", "a report of tests");
@@ -157,7 +157,7 @@ int run_check(const struct check_options *o, struct emit *out)
 	if (rc && o->junit)
 		outfile_drop(&junit);
 	if (!rc) {
-		print(out, &c);
+		print_bounds(out, &c);
 		rc = write_reports(o, &c, &junit);
 	}
 	if (!rc)

@@ -27,7 +27,7 @@ struct job {
 	size_t kept, skipped, runs;
 };
 
-static int work(void *ctx, size_t i, FILE *out)
+static int collect_one(void *ctx, size_t i, FILE *out)
 {
 	const struct job *j = ctx;
 	const struct lake_source *s = &j->sources.items[i];
@@ -43,7 +43,7 @@ static int work(void *ctx, size_t i, FILE *out)
 	return rc;
 }
 
-static void done(void *ctx, size_t i, const struct ranks_result *result)
+static void note_collected(void *ctx, size_t i, const struct ranks_result *result)
 {
 	struct job *j = ctx;
 	struct outcome *o = &j->outcomes[i];
@@ -60,7 +60,7 @@ static void done(void *ctx, size_t i, const struct ranks_result *result)
 	j->skipped++;
 	o->error = need_copy(result->error, strlen(result->error));
 	if (j->sources.count == 1)
-		return; /* outcome() says it */
+		return; /* exit_code_of() says it */
 	if (!strncmp(o->error, s->file->path, name) && o->error[name] == ':')
 		say_note("%s: skipped", o->error);
 	else
@@ -94,7 +94,7 @@ static void count_runs(struct job *j)
 			   (!i || strcmp(items[i].place.run, items[i - 1].place.run));
 }
 
-static void print(struct emit *out, struct job *j)
+static void print_collected(struct emit *out, struct job *j)
 {
 	const struct row_collect row = { .lake = j->options->output,
 					 .collected = j->kept,
@@ -126,7 +126,7 @@ static const char *elsewhere(const struct collect_options *o)
 	return NULL;
 }
 
-static int check_options(const struct collect_options *o)
+static int check_places(const struct collect_options *o)
 {
 	struct stat st;
 
@@ -145,7 +145,7 @@ static int check_options(const struct collect_options *o)
 	return 0;
 }
 
-static int outcome(const struct job *j)
+static int exit_code_of(const struct job *j)
 {
 	if (!j->skipped)
 		return EXIT_OK;
@@ -158,7 +158,7 @@ static int outcome(const struct job *j)
 
 static void collect_all(struct job *j)
 {
-	struct ranks_work w = { .work = work, .done = done, .ctx = j };
+	struct ranks_work w = { .work = collect_one, .done = note_collected, .ctx = j };
 
 	lake_sources_place(&j->sources, j->options->output, j->options->project);
 	j->outcomes = need_new((j->sources.count + 1) * sizeof(*j->outcomes));
@@ -170,7 +170,7 @@ int run_collect(const struct collect_options *o, struct emit *out)
 {
 	struct job j = { .options = o };
 	struct lake_lock lock;
-	int rc = check_options(o);
+	int rc = check_places(o);
 
 	if (!rc)
 		rc = lake_sources_find(&j.sources, o->files);
@@ -181,8 +181,8 @@ int run_collect(const struct collect_options *o, struct emit *out)
 		collect_all(&j);
 		lake_unlock(&lock, o->output);
 		count_runs(&j);
-		print(out, &j);
-		rc = outcome(&j);
+		print_collected(out, &j);
+		rc = exit_code_of(&j);
 	}
 	for (size_t i = 0; i < j.sources.count; i++)
 		free(j.outcomes[i].error);

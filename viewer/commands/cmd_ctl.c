@@ -52,7 +52,7 @@ static int copy_it(struct request *q)
 
 #define FIGURE(name) __atomic_load_n(&c->name, __ATOMIC_RELAXED)
 
-static void look(const struct gmt_control *c, struct row_ctl_stats *s, uint64_t *when)
+static void look_at_figures(const struct gmt_control *c, struct row_ctl_stats *s, uint64_t *when)
 {
 	*when = __atomic_load_n(&c->time_ns, __ATOMIC_ACQUIRE);
 	*s = (struct row_ctl_stats){
@@ -71,16 +71,16 @@ static double rate(uint64_t before, uint64_t after, uint64_t ns)
 }
 
 /* Two looks, a second between them. */
-static int measure(struct request *q)
+static int measure_rates(struct request *q)
 {
 	const struct timespec second = { 1, 0 };
 	struct row_ctl_stats first, *s = &q->row.stats;
 	struct asking_rings rings;
 	uint64_t began, ended;
 
-	look(q->control.c, &first, &began);
+	look_at_figures(q->control.c, &first, &began);
 	nanosleep(&second, NULL);
-	look(q->control.c, s, &ended);
+	look_at_figures(q->control.c, s, &ended);
 	asking_rings(&q->control, &rings);
 	s->events_per_second = rate(first.events, s->events, ended - began);
 	s->bytes_per_second = rate(first.file_bytes, s->file_bytes, ended - began);
@@ -102,10 +102,10 @@ static const struct what {
 	{ "resume", NULL, resume_it, "stacks are recorded again" },
 	{ "mark", "NAME", mark_it, "marked" },
 	{ "snapshot", "FILE", copy_it, NULL },
-	{ "stats", NULL, measure, NULL },
+	{ "stats", NULL, measure_rates, NULL },
 };
 
-static const struct what *find(const char *name)
+static const struct what *find_request(const char *name)
 {
 	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
 		if (!strcmp(whats[i].name, name))
@@ -115,7 +115,7 @@ static const struct what *find(const char *name)
 
 int check_ctl(struct ctl_options *o)
 {
-	const struct what *w = find(o->what);
+	const struct what *w = find_request(o->what);
 
 	if (!w)
 		return say_error(EXIT_USAGE,
@@ -151,7 +151,7 @@ static void print_stats(struct emit *out, const struct row_ctl_stats *s)
 			  "second.");
 }
 
-static void print(struct emit *out, const struct request *q, const struct what *w)
+static void print_answer(struct emit *out, const struct request *q, const struct what *w)
 {
 	char n[HUMAN_MAX];
 
@@ -173,7 +173,7 @@ static void print(struct emit *out, const struct request *q, const struct what *
 int run_ctl(const struct ctl_options *o, struct emit *out)
 {
 	struct request q = { .o = o };
-	const struct what *w = find(q.o->what);
+	const struct what *w = find_request(q.o->what);
 	char path[PATH_MAX];
 	long pid;
 	int rc = running_find(q.o->process, path, &pid);
@@ -189,7 +189,7 @@ int run_ctl(const struct ctl_options *o, struct emit *out)
 		q.row.recording = path;
 		q.row.what = w->name;
 		q.row.paused = q.control.c->paused || q.control.c->program;
-		print(out, &q, w);
+		print_answer(out, &q, w);
 	}
 	asking_close(&q.control);
 	return rc;

@@ -7,7 +7,7 @@
 #include "../lake/lake_page.h"
 #include "command.h"
 
-static int write_page(struct emit *out, struct outfile *file, const struct page_text *text)
+static int write_dashboard(struct emit *out, struct outfile *file, const struct page_text *text)
 {
 	char size[HUMAN_MAX];
 	struct row_dashboard row = { .file = file->path };
@@ -35,7 +35,7 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 		return rc;
 	rc = lake_page(&text, o->lake);
 	if (!rc)
-		rc = write_page(out, &file, &text);
+		rc = write_dashboard(out, &file, &text);
 	else
 		outfile_drop(&file);
 	page_text_free(&text);

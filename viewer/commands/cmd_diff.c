@@ -9,7 +9,7 @@
 #include "../page/page_write.h"
 #include "command.h"
 
-static int check(const struct diff *d, const struct diff_options *o)
+static int check_limit(const struct diff *d, const struct diff_options *o)
 {
 	const struct option_amount *limit = &o->fail_above;
 	uint64_t before = o->category < 0 ? d->old.peak : d->old.at_peak.bytes[o->category];
@@ -43,8 +43,8 @@ int check_diff(struct diff_options *o)
 	return 0;
 }
 
-static int write_page(const struct diff_options *o, struct diff *d, struct emit *out,
-		      struct outfile *file)
+static int write_comparison(const struct diff_options *o, struct diff *d, struct emit *out,
+			    struct outfile *file)
 {
 	struct page_text text = { .kind = PAGE_DIFF };
 	struct redact redact = { 0 };
@@ -65,7 +65,7 @@ static int write_page(const struct diff_options *o, struct diff *d, struct emit 
 	return 0;
 }
 
-static void print(const struct diff_options *o, const struct diff *d, struct emit *out)
+static void print_comparison(const struct diff_options *o, const struct diff *d, struct emit *out)
 {
 	struct diff_document doc;
 
@@ -79,15 +79,15 @@ static void print(const struct diff_options *o, const struct diff *d, struct emi
 }
 
 /* The page last: what it leaves out is gone from the comparison then. */
-static int answer(const struct diff_options *o, struct diff *d, struct emit *out,
-		  struct outfile *file)
+static int print_and_check(const struct diff_options *o, struct diff *d, struct emit *out,
+			   struct outfile *file)
 {
 	int rc;
 
-	print(o, d, out);
-	rc = check(d, o);
+	print_comparison(o, d, out);
+	rc = check_limit(d, o);
 	if (o->output) {
-		int written = write_page(o, d, out, file);
+		int written = write_comparison(o, d, out, file);
 
 		rc = rc ? rc : written;
 	}
@@ -107,7 +107,7 @@ int run_diff(const struct diff_options *o, struct emit *out)
 		outfile_drop(&file);
 	if (rc)
 		return rc;
-	rc = answer(o, &d, out, &file);
+	rc = print_and_check(o, &d, out, &file);
 	diff_free(&d);
 	return rc;
 }

@@ -33,7 +33,7 @@ struct dump {
 	const struct recording *recording;
 };
 
-static int64_t value(const struct gmt_event *e, const struct field *f)
+static int64_t member_value(const struct gmt_event *e, const struct field *f)
 {
 	const char *at = (const char *)e + f->offset;
 	uint64_t wide;
@@ -66,7 +66,7 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 	int64_t n;
 
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
-		n = value(e, f);
+		n = member_value(e, f);
 		*(bool *)((char *)&row + f->has) = has & f->bit;
 		memcpy((char *)&row + f->row, &n, sizeof(n));
 	}
@@ -102,7 +102,7 @@ static void dump_text(const struct dump *d, const struct gmt_event *e)
 					f->hex		     ? " %s=0x%" PRIx64
 					: f->bit == F_DEVICE ? " %s=%" PRId64
 							     : " %s=%" PRIu64,
-					f->key, value(e, f));
+					f->key, member_value(e, f));
 	emit_line(d->out, "%s%s%s%s%s%s", line, has_memory(e->kind) ? " memory=" : "",
 		  has_memory(e->kind) ? gmt_mem_name(e->arg0) : "",
 		  flag_names(e->flags, flags, sizeof(flags)), has & F_NAME ? " name=" : "",

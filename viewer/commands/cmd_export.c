@@ -61,12 +61,14 @@ static int check_table(const struct export_options *o, const struct export_forma
 	return is_events(o) ? export_event_columns_check(o->columns) : 0;
 }
 
-static int check_options(const struct export_options *o, const struct export_format *format)
+static int check_export_options(const struct export_options *o, const struct export_format *format)
 {
 	struct moment_query q;
 	struct stat in, out;
 	int rc;
 
+	if (!o->output)
+		return say_error(EXIT_USAGE, "-o OUT is missing: where to write, - for stdout");
 	if (o->at && !format->moment)
 		return say_error(EXIT_USAGE, "--at is not for %s, which has the whole run",
 				 format->name);
@@ -126,8 +128,8 @@ static int write_stdout(struct export *x, const struct export_options *o,
 	return rc;
 }
 
-static int write_file(struct export *x, const struct export_options *o,
-		      const struct export_format *format)
+static int write_export(struct export *x, const struct export_options *o,
+			const struct export_format *format)
 {
 	struct outfile file;
 	int rc = outfile_begin(&file, o->output);
@@ -142,7 +144,7 @@ static int write_file(struct export *x, const struct export_options *o,
 	return rc;
 }
 
-static void print(struct emit *out, const struct export_options *o)
+static void print_written(struct emit *out, const struct export_options *o)
 {
 	struct row_export row;
 	struct stat st;
@@ -169,11 +171,11 @@ int run_export(const struct export_options *o, struct emit *out)
 		return rc;
 	rc = find_format(o, &format);
 	if (!rc)
-		rc = check_options(o, format);
+		rc = check_export_options(o, format);
 	if (!rc && !strcmp(o->output, "-"))
 		rc = write_stdout(&x, o, format);
-	else if (!rc && !(rc = write_file(&x, o, format)))
-		print(out, o);
+	else if (!rc && !(rc = write_export(&x, o, format)))
+		print_written(out, o);
 	recording_close(&x.recording);
 	return rc;
 }

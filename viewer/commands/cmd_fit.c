@@ -16,7 +16,7 @@ int check_fit(struct fit_options *o)
 	return 0;
 }
 
-static int perform(struct search *s, struct emit *out)
+static int perform_search(struct search *s, struct emit *out)
 {
 	int rc = search_perform(s);
 
@@ -55,7 +55,7 @@ int run_fit(const struct fit_options *o, struct emit *out)
 		s.plan.pages = o->output;
 		if (o->output)
 			snprintf(s.plan.folder, sizeof(s.plan.folder), "%s", o->output);
-		rc = perform(&s, out);
+		rc = perform_search(&s, out);
 	}
 	search_free(&s);
 	return rc;

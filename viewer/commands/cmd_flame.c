@@ -22,24 +22,24 @@ int check_flame(struct flame_options *o)
 			 o->output);
 }
 
-static bool is(const char *value, const char *word)
+static bool has_value(const char *value, const char *word)
 {
 	return value && !strcmp(value, word);
 }
 
 static struct flame_how how_of(const struct flame_options *o)
 {
-	return (struct flame_how){ .frames = is(o->frames, "native") ? FRAMES_NATIVE
-					     : is(o->frames, "both") ? FRAMES_BOTH
-								     : FRAMES_PYTHON,
+	return (struct flame_how){ .frames = has_value(o->frames, "native") ? FRAMES_NATIVE
+					     : has_value(o->frames, "both") ? FRAMES_BOTH
+									    : FRAMES_PYTHON,
 				   .inverted = o->inverted,
 				   .classes = o->classes,
-				   .modules = is(o->by, "module"),
+				   .modules = has_value(o->by, "module"),
 				   .category = o->category };
 }
 
 /* The frames of a node, outermost first. */
-static size_t path_of(const struct flame *f, uint32_t at, const char **names, size_t room)
+static size_t outermost_first(const struct flame *f, uint32_t at, const char **names, size_t room)
 {
 	size_t n = 0, depth = 0;
 
@@ -57,7 +57,7 @@ static size_t path_of(const struct flame *f, uint32_t at, const char **names, si
 static void folded(struct emit *out, const struct flame *f, uint32_t at)
 {
 	const char *names[STACKS_DEPTH];
-	size_t n = path_of(f, at, names, STACKS_DEPTH), len = 1;
+	size_t n = outermost_first(f, at, names, STACKS_DEPTH), len = 1;
 	char *line, *to;
 
 	for (size_t i = 0; i < n; i++)
@@ -77,7 +77,7 @@ struct view {
 	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
 };
 
-static const char *name_of(const void *ctx, size_t i)
+static const char *frame_name(const void *ctx, size_t i)
 {
 	const struct view *v = ctx;
 
@@ -92,14 +92,15 @@ static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 	if (!i || !node->own_blocks)
 		return false;
 	*row = (struct row_flame_stack){
-		.frames = { path_of(v->flame, (uint32_t)i, v->names, STACKS_DEPTH), name_of, v },
+		.frames = { outermost_first(v->flame, (uint32_t)i, v->names, STACKS_DEPTH),
+			    frame_name, v },
 		.bytes = node->own_bytes,
 		.blocks = node->own_blocks,
 	};
 	return true;
 }
 
-static void print(struct emit *out, const struct flame *f, const struct snapshot *s)
+static void print_stacks(struct emit *out, const struct flame *f, const struct snapshot *s)
 {
 	struct view view = { .flame = f };
 	struct row_flame row = { .device = s->moment.device,
@@ -164,7 +165,7 @@ int run_flame(const struct flame_options *o, struct emit *out, struct recording 
 	if (o->output)
 		rc = write_svg(out, &f, &s, o);
 	else
-		print(out, &f, &s);
+		print_stacks(out, &f, &s);
 	flame_free(&f);
 	owners_close(&owners);
 	snapshot_free(&s);

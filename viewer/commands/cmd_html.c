@@ -72,7 +72,7 @@ static void write_tracks(struct page *p, void *ctx)
 	emit_end(p->out);
 }
 
-static int write_file(struct emit *out, struct outfile *file, const struct page_text *text)
+static int write_html(struct emit *out, struct outfile *file, const struct page_text *text)
 {
 	char size[HUMAN_MAX];
 	struct row_html row = { .file = file->path };
@@ -115,7 +115,7 @@ static int open_all(struct job *j)
 	return rc;
 }
 
-static int answer(struct emit *out, struct job *j, struct outfile *file)
+static int make_html(struct emit *out, struct job *j, struct outfile *file)
 {
 	const struct html_options *o = j->options;
 	struct page_text text = { .title = o->redact ? "a recording" : owners_base(o->files[0]) };
@@ -125,7 +125,7 @@ static int answer(struct emit *out, struct job *j, struct outfile *file)
 		outfile_drop(file);
 	} else {
 		page_make(&text, o->redact ? &j->redact : NULL, write_tracks, j);
-		rc = write_file(out, file, &text);
+		rc = write_html(out, file, &text);
 	}
 	for (size_t i = 0; i < j->opened; i++)
 		source_close(&j->sources[i]);
@@ -144,7 +144,7 @@ int run_html(const struct html_options *o, struct emit *out)
 		return rc;
 	j.count = need_count(o->files);
 	j.sources = need_new(j.count * sizeof(*j.sources));
-	rc = answer(out, &j, &file);
+	rc = make_html(out, &j, &file);
 	free(j.sources);
 	return rc;
 }

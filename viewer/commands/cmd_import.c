@@ -9,7 +9,7 @@
 #include "command.h"
 #include "import_made.h"
 
-static int print(struct emit *out, const struct import_options *o)
+static int print_import(struct emit *out, const struct import_options *o)
 {
 	static const struct text_column columns[] = { TEXT_COLUMN("", import_note_text, 2, -1) };
 	struct recording r;
@@ -38,8 +38,10 @@ int run_import(const struct import_options *o, struct emit *out)
 			EXIT_UNREADABLE,
 			"%s: not a memory snapshot of PyTorch (a pickle of protocol 2 to 5)",
 			o->file);
+	if (!o->output)
+		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);
 	if (!rc)
 		rc = import_make(o->file, o->output);
-	return rc ? rc : print(out, o);
+	return rc ? rc : print_import(out, o);
 }

@@ -52,7 +52,7 @@ static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 	return true;
 }
 
-static void fill(struct row_info *out, struct view *v, const struct recording *r)
+static void fill_info(struct row_info *out, struct view *v, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 	const struct tally *t = v->tally;
@@ -89,7 +89,7 @@ static void fill(struct row_info *out, struct view *v, const struct recording *r
 	};
 }
 
-static void text(struct emit *out, const struct row_info *info, bool modules)
+static void print_facts(struct emit *out, const struct row_info *info, bool modules)
 {
 	static const struct text_column kinds[] = {
 		TEXT_COLUMN("kind", info_kind_kind, 2, -1),
@@ -142,12 +142,12 @@ int run_info(const struct info_options *o, struct emit *out, struct recording *r
 		return rc;
 	if (o->redact)
 		redact_facts(&redact, r);
-	fill(&info, &v, r);
+	fill_info(&info, &v, r);
 	if (o->redact)
 		info.file = owners_base(info.file);
 	emit_document(out, info, &info);
 	if (!emit_json(out))
-		text(out, &info, o->modules);
+		print_facts(out, &info, o->modules);
 	redact_free(&redact);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "../stacks/owner_words.h"
 #include "command.h"
 
-static struct row_leaks_block block_row(const struct block *b, size_t step)
+static struct row_leaks_block leaked_block(const struct block *b, size_t step)
 {
 	return (struct row_leaks_block){ .addr = b->addr,
 					 .size = b->size,
@@ -85,14 +85,14 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 					 .bytes = l->bytes,
 					 .blocks = l->blocks,
 					 .has_first = l->blocks,
-					 .first = block_row(&l->first, l->first_step),
+					 .first = leaked_block(&l->first, l->first_step),
 					 .has_latest = l->blocks,
-					 .latest = block_row(&l->latest, l->latest_step),
+					 .latest = leaked_block(&l->latest, l->latest_step),
 					 .which = v->which };
 	return true;
 }
 
-static struct row_leaks document(struct timeline *t, struct view *v)
+static struct row_leaks leaks_row(struct timeline *t, struct view *v)
 {
 	const struct leaks *l = v->leaks;
 	struct row_leaks row = { .device = t->device,
@@ -108,8 +108,8 @@ static struct row_leaks document(struct timeline *t, struct view *v)
 	return row;
 }
 
-static void text(struct emit *out, struct timeline *t, const struct leaks *l,
-		 const struct row_leaks *row, long top)
+static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
+			 const struct row_leaks *row, long top)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
@@ -144,9 +144,9 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	struct row_leaks row;
 
 	leaks_find(&leaks, t);
-	row = document(t, &view);
+	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
-	text(out, t, &leaks, &row, o->top);
+	print_growth(out, t, &leaks, &row, o->top);
 	leaks_free(&leaks);
 	return 0;
 }

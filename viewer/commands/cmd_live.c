@@ -35,7 +35,7 @@ struct view {
 	char rules[CLASSIFY_RULES];
 };
 
-static bool block_row(void *ctx, size_t i, struct row_live_block *row)
+static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
 	struct view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
@@ -54,8 +54,8 @@ static bool block_row(void *ctx, size_t i, struct row_live_block *row)
 	return true;
 }
 
-static void text(struct emit *out, const struct model *m, struct moment *mo,
-		 const struct row_live *row, long top)
+static void print_blocks(struct emit *out, const struct model *m, struct moment *mo,
+			 const struct row_live *row, long top)
 {
 	const struct text_column columns[] = {
 		TEXT_COLUMN("address", live_block_addr, 2, 0),
@@ -84,10 +84,10 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
 				.bytes = mo->bytes,
-				.blocks = { mo->count, block_row, &view } };
+				.blocks = { mo->count, live_block_row, &view } };
 
 	emit_document(out, live, &row);
 	if (!emit_json(out))
-		text(out, &m->model, mo, &row, o->top);
+		print_blocks(out, &m->model, mo, &row, o->top);
 	return 0;
 }

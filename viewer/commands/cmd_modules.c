@@ -29,7 +29,7 @@ static void put_in_order(struct nodes *n, uint32_t at, unsigned depth)
 	}
 }
 
-static const char *words_of(struct nodes *n, const struct flame_node *x, unsigned depth)
+static const char *module_words(struct nodes *n, const struct flame_node *x, unsigned depth)
 {
 	int indent = depth * 2 > 24 ? 24 : (int)depth * 2;
 	size_t columns = WHO - (size_t)indent;
@@ -59,7 +59,7 @@ static bool node_row(void *ctx, size_t i, struct row_modules_node *row)
 					  .line = x->line,
 					  .bytes = x->bytes,
 					  .blocks = x->blocks,
-					  .words = words_of(n, x, node->depth) };
+					  .words = module_words(n, x, node->depth) };
 	return x->bytes >= n->least;
 }
 
@@ -76,8 +76,8 @@ static bool text_row(void *ctx, size_t i, struct row_modules_node *row)
 	return row->blocks;
 }
 
-static void text(struct emit *out, struct nodes *nodes, const struct timeline *t,
-		 const struct snapshot *s, const struct modules_options *o)
+static void print_module_lines(struct emit *out, struct nodes *nodes, const struct timeline *t,
+			       const struct snapshot *s, const struct modules_options *o)
 {
 	const struct flame_node *all = &nodes->modules->nodes[0];
 	struct rows_modules_node rows = { nodes->count + 1, text_row, nodes };
@@ -105,8 +105,8 @@ static void text(struct emit *out, struct nodes *nodes, const struct timeline *t
 	emit_columns(out, modules_node, &rows, columns, 0);
 }
 
-static void print(struct emit *out, const struct flame *m, const struct timeline *t,
-		  const struct snapshot *s, const struct modules_options *o)
+static void print_modules(struct emit *out, const struct flame *m, const struct timeline *t,
+			  const struct snapshot *s, const struct modules_options *o)
 {
 	struct nodes nodes = { m, need_new(m->count * sizeof(*nodes.order)), 0, 0, "" };
 	struct row_modules row = { .device = s->moment.device,
@@ -119,7 +119,7 @@ static void print(struct emit *out, const struct flame *m, const struct timeline
 	put_in_order(&nodes, 0, 0);
 	row.modules = (struct rows_modules_node){ nodes.count, node_row, &nodes };
 	emit_document(out, modules, &row);
-	text(out, &nodes, t, s, o);
+	print_module_lines(out, &nodes, t, s, o);
 	free(nodes.order);
 }
 
@@ -156,7 +156,7 @@ int run_modules(const struct modules_options *o, struct emit *out, struct record
 	if (!rc) {
 		snapshot_take(&s, &t, seq);
 		modules_find(&m, &s, o->category, &t.stacks);
-		print(out, &m, &t, &s, o);
+		print_modules(out, &m, &t, &s, o);
 		flame_free(&m);
 		snapshot_free(&s);
 	}

@@ -5,7 +5,7 @@
 #include "../oom/oom_ranks.h"
 #include "command.h"
 
-static bool rank_row(void *ctx, size_t i, struct row_oom_rank *row)
+static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 {
 	const struct oom_ranks *all = ctx;
 	const struct oom_rank *x = &all->items[i];
@@ -35,7 +35,7 @@ static void text_ranks(struct emit *out, const struct oom_ranks *all)
 	emit_line(out, "%s", "");
 }
 
-static void explain(struct emit *out, struct oom_ranks *all, struct oom *o, long top)
+static void explain_refusal(struct emit *out, struct oom_ranks *all, struct oom *o, long top)
 {
 	struct oom_rank *first = &all->items[0];
 	struct oom_answer a;
@@ -47,7 +47,7 @@ static void explain(struct emit *out, struct oom_ranks *all, struct oom *o, long
 	row = oom_document(&a);
 	row.recording = first->path;
 	row.rank = first->name;
-	row.ranks = (struct rows_oom_rank){ all->count, rank_row, all };
+	row.ranks = (struct rows_oom_rank){ all->count, oom_rank_row, all };
 	row.has_values_not_computed = values_document(&values, &row.values_not_computed);
 	emit_document(out, oom, &row);
 	text_ranks(out, all);
@@ -84,7 +84,7 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;
-		explain(out, all, &oom, o->top);
+		explain_refusal(out, all, &oom, o->top);
 		oom_close(&oom);
 	}
 	recording_close(&r);

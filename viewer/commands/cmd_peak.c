@@ -29,8 +29,8 @@ static void text_classes(struct emit *out, const struct peak_answer *a)
 		emit_line(out, "  %s", line);
 }
 
-static void text(struct emit *out, const struct peak_answer *a, const struct row_peak *row,
-		 long top)
+static void print_peak_lines(struct emit *out, const struct peak_answer *a,
+			     const struct row_peak *row, long top)
 {
 	const struct moment *mo = &a->shot.moment;
 	const struct text_column columns[] = {
@@ -56,7 +56,7 @@ int run_peak(const struct peak_options *o, struct emit *out, struct timeline *t)
 	peak_find(&a, t);
 	row = peak_document(&a);
 	emit_document(out, peak, &row);
-	text(out, &a, &row, o->top);
+	print_peak_lines(out, &a, &row, o->top);
 	peak_free(&a);
 	return 0;
 }

@@ -6,8 +6,8 @@
 #include "command.h"
 #include "copying.h"
 
-static void print(struct emit *out, const struct recording *r, uint64_t events,
-		  const struct recover_options *o)
+static void print_copy(struct emit *out, const struct recording *r, uint64_t events,
+		       const struct recover_options *o)
 {
 	const struct row_recover row = { .file = o->output,
 					 .events = events,
@@ -31,6 +31,6 @@ int run_recover(const struct recover_options *o, struct emit *out, struct record
 	int rc = copying_write(r, o->output, &events);
 
 	if (!rc)
-		print(out, r, events, o);
+		print_copy(out, r, events, o);
 	return rc;
 }

@@ -29,7 +29,8 @@ static const char *const table[] = {
 
 #define TABLE (sizeof(table) / sizeof(*table))
 
-static int parse(struct replay_try *t, const char *conf, unsigned release, const char *whose)
+static int parse_setting(struct replay_try *t, const char *conf, unsigned release,
+			 const char *whose)
 {
 	char why[SETTINGS_WHY];
 	const char *text = strcmp(conf, "default") ? conf : "";
@@ -40,9 +41,9 @@ static int parse(struct replay_try *t, const char *conf, unsigned release, const
 	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
 }
 
-static int add(struct view *v, const char *conf)
+static int add_setting(struct view *v, const char *conf)
 {
-	return parse(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
+	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
 		     "--alloc-conf");
 }
 
@@ -59,18 +60,18 @@ static void own_settings(struct view *v, const struct defs *defs)
 			 v->recorded.why);
 }
 
-static int choose(struct view *v, const struct replay_options *o)
+static int choose_settings(struct view *v, const struct replay_options *o)
 {
 	int rc = 0;
 
 	for (char **c = o->confs; c && *c && !rc; c++)
-		rc = add(v, *c);
+		rc = add_setting(v, *c);
 	if (v->count)
 		return rc;
 	if (strcmp(v->own.conf, "default"))
-		rc = add(v, v->own.conf);
+		rc = add_setting(v, v->own.conf);
 	for (size_t i = 0; i < TABLE && !rc; i++)
-		rc = add(v, table[i]);
+		rc = add_setting(v, table[i]);
 	return rc;
 }
 
@@ -116,7 +117,7 @@ static bool setting_row(void *ctx, size_t i, struct row_replay_setting *row)
 	return true;
 }
 
-static struct row_replay document(struct view *v)
+static struct row_replay replay_row(struct view *v)
 {
 	const struct requests *r = v->requests;
 
@@ -168,7 +169,7 @@ static void text_trust(struct emit *out, const struct view *v)
 		      v->own.conf, human_count(a, o->agree), human_count(b, o->events));
 }
 
-static void text(struct emit *out, struct view *v, struct row_replay *row)
+static void print_settings(struct emit *out, struct view *v, struct row_replay *row)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("setting", replay_setting_alloc_conf, 2, -24),
@@ -208,14 +209,14 @@ static int curve(const char *path, const struct view *v)
 	return rc ? rc : outfile_commit(&out);
 }
 
-static int show(struct view *v, const struct replay_options *o, struct emit *out)
+static int show_settings(struct view *v, const struct replay_options *o, struct emit *out)
 {
 	struct row_replay row;
 
 	run_all(v);
-	row = document(v);
+	row = replay_row(v);
 	emit_document(out, replay, &row);
-	text(out, v, &row);
+	print_settings(out, v, &row);
 	return o->curve ? curve(o->curve, v) : 0;
 }
 
@@ -235,7 +236,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	own_settings(&v, &recording->defs);
 	v.limits.keep_levels = o->curve;
 	v.limits.capacity = (uint64_t)o->capacity.amount.value;
-	rc = choose(&v, o);
+	rc = choose_settings(&v, o);
 	if (!rc)
 		rc = requests_read(&v.all, recording);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
@@ -250,7 +251,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 			"nothing can be replayed. Record the run, or the snapshot's history",
 			o->file);
 	if (!rc)
-		rc = show(&v, o, out);
+		rc = show_settings(&v, o, out);
 	for (size_t i = 0; i < v.count; i++)
 		replay_outcome_free(&v.tries[i].outcome);
 	replay_outcome_free(&v.own.outcome);

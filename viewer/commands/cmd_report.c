@@ -8,7 +8,7 @@
 #include "../classes/classify.h"
 #include "command.h"
 
-static bool device_row(void *ctx, size_t i, struct row_report_device *row)
+static bool report_device_row(void *ctx, size_t i, struct row_report_device *row)
 {
 	struct report *r = ctx;
 	const struct moment *mo = &r->moments[i];
@@ -27,12 +27,12 @@ static bool device_row(void *ctx, size_t i, struct row_report_device *row)
 	return true;
 }
 
-static void document(struct report *r, struct emit *out)
+static void emit_report(struct report *r, struct emit *out)
 {
 	struct row_report row = { .events = r->timeline.model.events,
 				  .dropped = r->timeline.model.dropped,
 				  .truncated = r->timeline.recording->info->truncated,
-				  .devices = { r->count, device_row, r },
+				  .devices = { r->count, report_device_row, r },
 				  .has_steps = r->each_step,
 				  .steps = report_steps_rows(r),
 				  .file_bytes = r->timeline.recording->file_bytes };
@@ -73,7 +73,7 @@ static void print_peak(struct report *r, struct emit *out)
 	peak_free(&a);
 }
 
-static int build(struct report *r, struct recording *recording)
+static int build_report(struct report *r, struct recording *recording)
 {
 	struct timeline *t = &r->timeline;
 	int rc = timeline_open_any(t, recording);
@@ -108,9 +108,9 @@ int run_report(const struct report_options *o, struct emit *out, struct recordin
 
 	r->top = o->top;
 	r->each_step = o->steps;
-	rc = build(r, recording);
+	rc = build_report(r, recording);
 	if (!rc)
-		document(r, out);
+		emit_report(r, out);
 	if (!rc && o->with_peak && model_main_device(&r->timeline.model) >= 0)
 		print_peak(r, out);
 	if (!rc && !emit_json(out))

@@ -80,7 +80,7 @@ static int set_up(const struct run_options *o)
 
 /* A program that failed after it had read such values may have failed for them; one that read none
  * has another reason. */
-static void tell_why(int code, const struct values *v)
+static void tell_failure(int code, const struct values *v)
 {
 	if (code && code < 126 && v->reads)
 		say_note("the program failed with exit code %d. Before that it read %" PRIu64
@@ -125,7 +125,7 @@ static void tell_values(const struct values *v)
 		say_note("%s; %s", values_sentence(v, text), values_effect(v));
 }
 
-static void document(const struct run_result *f, int code, const struct values *values)
+static void emit_run(const struct run_result *f, int code, const struct values *values)
 {
 	struct emit *out = emit_open(stderr, true);
 	struct row_run row = { .file = f->path,
@@ -142,7 +142,7 @@ static void document(const struct run_result *f, int code, const struct values *
 	emit_close(out);
 }
 
-static void tell(const struct run_result *f, const struct values *values)
+static void tell_run(const struct run_result *f, const struct values *values)
 {
 	char n[HUMAN_MAX], more[64] = "";
 
@@ -181,8 +181,8 @@ int run_run(const struct run_options *o, struct emit *out)
 	if (!o->quiet && o->sim && f.files)
 		find_values(&read, &f);
 	if (!o->quiet && (code < 126 || code > 127 || f.files))
-		emit_json(out) ? document(&f, code, values) : tell(&f, values);
+		emit_json(out) ? emit_run(&f, code, values) : tell_run(&f, values);
 	if (!o->quiet && o->sim && f.files && !emit_json(out))
-		tell_why(code, values);
+		tell_failure(code, values);
 	return code;
 }

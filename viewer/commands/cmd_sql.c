@@ -26,7 +26,7 @@ static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
 	return true;
 }
 
-static bool table_row(void *ctx, size_t i, struct row_sql_table *row)
+static bool lake_table_row(void *ctx, size_t i, struct row_sql_table *row)
 {
 	const struct lake_table *t = &lake_tables[i];
 
@@ -61,7 +61,7 @@ static size_t view_count(void)
 
 static int print_schema(struct emit *out)
 {
-	const struct row_sql_schema row = { .tables = { LAKE_TABLES, table_row, NULL },
+	const struct row_sql_schema row = { .tables = { LAKE_TABLES, lake_table_row, NULL },
 					    .views = { view_count(), view_row, NULL } };
 	struct lake_view v;
 
@@ -87,7 +87,7 @@ static int print_schema(struct emit *out)
 
 /* ---- a query ---- */
 
-static int ask(const struct sql_options *o, const char *lake, struct emit *out)
+static int ask_lake(const struct sql_options *o, const char *lake, struct emit *out)
 {
 	struct sql_rows rows = { .out = out, .csv = o->csv };
 	struct lake_question q = {
@@ -113,7 +113,7 @@ static int ask_recordings(const struct sql_options *o, struct emit *out)
 	int rc = lake_temporary_make(&t, o->lake, o->query);
 
 	if (!rc)
-		rc = ask(o, t.path, out);
+		rc = ask_lake(o, t.path, out);
 	lake_temporary_free(&t);
 	return rc;
 }
@@ -131,7 +131,7 @@ int run_sql(const struct sql_options *o, struct emit *out)
 		if (o->lake[1])
 			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
 					 o->lake[0]);
-		return ask(o, o->lake[0], out);
+		return ask_lake(o, o->lake[0], out);
 	}
 	return ask_recordings(o, out);
 }

@@ -19,8 +19,8 @@ static const char *statement(const struct stacks *s, const struct frame *f)
 	return f->python && source ? source->text.s : "";
 }
 
-static void print_text(struct emit *out, const struct stack_options *o, const struct stacks *s,
-		       const struct frame *f)
+static void print_stack_frame(struct emit *out, const struct stack_options *o,
+			      const struct stacks *s, const struct frame *f)
 {
 	const char *kind = f->python ? "python" : "native", *name = f->function;
 	char brief[200];
@@ -77,7 +77,7 @@ struct wanted {
 	size_t count, room;
 };
 
-static int look(void *ctx, const struct gmt_event *e)
+static int note_first_event(void *ctx, const struct gmt_event *e)
 {
 	struct wanted *w = ctx;
 	bool fresh;
@@ -97,8 +97,8 @@ static int look(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static void show(struct emit *out, const struct recording *r, const struct stack_options *o,
-		 const struct wanted *w)
+static void show_stacks(struct emit *out, const struct recording *r, const struct stack_options *o,
+			const struct wanted *w)
 {
 	struct stacks stacks;
 	struct view v = { o, &stacks };
@@ -115,7 +115,7 @@ static void show(struct emit *out, const struct recording *r, const struct stack
 			emit_title(out, "stack %u", w->stacks[i].id);
 		for (size_t k = 0; k < stacks.count; k++)
 			if (is_wanted(&v, &stacks.frames[k]))
-				print_text(out, o, &stacks, &stacks.frames[k]);
+				print_stack_frame(out, o, &stacks, &stacks.frames[k]);
 	}
 	symbols_free(stacks.symbols);
 	stacks_free(&stacks);
@@ -132,9 +132,9 @@ int run_stack(const struct stack_options *o, struct emit *out, struct recording 
 		w.stacks = need_grow(NULL, &w.room, 0, sizeof(*w.stacks));
 		w.stacks[w.count++] = (struct wanted_stack){ o->number, UINT64_MAX };
 	}
-	rc = recording_run(r, UINT64_MAX, look, &w);
+	rc = recording_run(r, UINT64_MAX, note_first_event, &w);
 	if (!rc)
-		show(out, r, o, &w);
+		show_stacks(out, r, o, &w);
 	map_free(&w.first);
 	free(w.stacks);
 	return rc;

@@ -17,7 +17,7 @@ struct view {
 };
 
 /* Of many steps: the first two, the highest, the last. */
-static bool is_shown(const struct view *v, size_t i)
+static bool is_step_shown(const struct view *v, size_t i)
 {
 	size_t last = v->timeline->steps.count - 1;
 
@@ -30,11 +30,11 @@ static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
 {
 	size_t hidden = 0;
 
-	while (hidden < n && !is_shown(v, n - hidden - 1))
+	while (hidden < n && !is_step_shown(v, n - hidden - 1))
 		hidden++;
 	snprintf(v->words, sizeof(v->words), "... %zu steps", hidden);
 	*row = (struct row_steps_row){ .words = v->words };
-	return v->lines && hidden && is_shown(v, n);
+	return v->lines && hidden && is_step_shown(v, n);
 }
 
 /* The operator alone, where that says enough: the line stands in the title. */
@@ -69,7 +69,7 @@ static const char *phase_words(struct view *v, int p, unsigned times)
 }
 
 /* A step is a row, and each phase that it has is one. */
-static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
+static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 {
 	struct view *view = ctx;
 	struct timeline *v = view->timeline;
@@ -81,7 +81,7 @@ static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 
 	if (!k)
 		return gap_row(view, n, row);
-	if ((p >= 0 && (!real || !step->times[p])) || (view->lines && !is_shown(view, n)))
+	if ((p >= 0 && (!real || !step->times[p])) || (view->lines && !is_step_shown(view, n)))
 		return false;
 	instant_of_peak(&view->at, v, x);
 	if (p < 0) {
@@ -113,8 +113,8 @@ static bool step_row(void *ctx, size_t i, struct row_steps_row *row)
 	return true;
 }
 
-static void text(struct emit *out, const struct row_steps *row, const struct view *view,
-		 const struct extent *peak)
+static void print_step_lines(struct emit *out, const struct row_steps *row, const struct view *view,
+			     const struct extent *peak)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("", steps_row_words, 2, -20),
@@ -153,10 +153,10 @@ int run_steps(const struct steps_options *o, struct emit *out, struct timeline *
 			  .phase = phase_name(at.phase),
 			  .what = at.what,
 			  .text = at.text },
-		.rows = { v->steps.count * (PHASES + 2), step_row, &view },
+		.rows = { v->steps.count * (PHASES + 2), step_or_phase_row, &view },
 	};
 	emit_document(out, steps, &row);
 	if (!emit_json(out))
-		text(out, &row, &view, peak);
+		print_step_lines(out, &row, &view, peak);
 	return 0;
 }

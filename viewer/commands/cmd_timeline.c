@@ -59,7 +59,7 @@ static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 	return true;
 }
 
-static void document(struct emit *out, struct view *v)
+static void emit_series(struct emit *out, struct view *v)
 {
 	const struct model *m = &v->timeline->model;
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
@@ -75,7 +75,7 @@ static void document(struct emit *out, struct view *v)
 	emit_document(out, timeline, &row);
 }
 
-static void text(struct emit *out, const struct view *v, const struct timeline_options *o)
+static void print_chart(struct emit *out, const struct view *v, const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
 	const struct model *m = &v->timeline->model;
@@ -105,7 +105,7 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
 }
 
-static void fill(struct view *v, enum envelope_axis axis, size_t most)
+static void fill_buckets(struct view *v, enum envelope_axis axis, size_t most)
 {
 	struct timeline *t = v->timeline;
 	struct envelope *e = &v->envelope;
@@ -124,10 +124,10 @@ int run_timeline(const struct timeline_options *o, struct emit *out, struct time
 	bool events = o->by && !strcmp(o->by, "events");
 	struct view v = { .timeline = t };
 
-	fill(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
-	document(out, &v);
+	fill_buckets(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
+	emit_series(out, &v);
 	if (!emit_json(out))
-		text(out, &v, o);
+		print_chart(out, &v, o);
 	envelope_free(&v.envelope);
 	return 0;
 }

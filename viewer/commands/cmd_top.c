@@ -56,7 +56,7 @@ static size_t step_now(const struct view *v)
 	return steps_number(&v->f.timeline.steps);
 }
 
-static bool line_row(void *ctx, size_t i, struct row_line *row)
+static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 {
 	const struct holders *all = ctx;
 	const struct holder *h = &all->items[i];
@@ -65,7 +65,7 @@ static bool line_row(void *ctx, size_t i, struct row_line *row)
 	return true;
 }
 
-static struct row_top document(struct view *v)
+static struct row_top top_row(struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
@@ -82,11 +82,11 @@ static struct row_top document(struct view *v)
 				 .step = step_now(v),
 				 .phase = phase_name(phase_now(v)),
 				 .categories = v->shot.bytes,
-				 .lines = { v->holders.count, line_row, &v->holders } };
+				 .lines = { v->holders.count, top_line_row, &v->holders } };
 }
 
 /* argv as recorded: each argument ends with a zero. */
-static void head(struct emit *out, const struct view *v)
+static void print_top_head(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
@@ -143,7 +143,7 @@ static void classes(struct emit *out, const struct view *v)
 	emit_line(out, "%s", "");
 }
 
-static void print(struct emit *out, const struct top_options *o, struct view *v)
+static void print_frame(struct emit *out, const struct top_options *o, struct view *v)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO),
@@ -153,10 +153,10 @@ static void print(struct emit *out, const struct top_options *o, struct view *v)
 	struct row_top row;
 
 	open_view(v);
-	row = document(v);
+	row = top_row(v);
 	emit_document(out, top, &row);
 	if (!emit_json(out)) {
-		head(out, v);
+		print_top_head(out, v);
 		classes(out, v);
 	}
 	emit_columns(out, line, &row.lines, columns, o->top > 0 ? (size_t)o->top : 0);
@@ -164,14 +164,14 @@ static void print(struct emit *out, const struct top_options *o, struct view *v)
 }
 
 /* One frame onto the screen. */
-static void show(struct emit *out, const struct top_options *o, struct view *v, bool ended)
+static void show_frame(struct emit *out, const struct top_options *o, struct view *v, bool ended)
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = need_stream(&text, &len);
 	struct emit *page = emit_like(out, f);
 
-	print(page, o, v);
+	print_frame(page, o, v);
 	emit_line(page, "%s", "");
 	emit_line(page, ended ? "The program has ended. q quits." : "q quits.");
 	emit_close(page);
@@ -182,14 +182,14 @@ static void show(struct emit *out, const struct top_options *o, struct view *v, 
 
 /* At most a fifth of the time is spent on reading; the first look, which reads all, is no measure.
  */
-static unsigned rest(const struct top_options *o, uint64_t took)
+static unsigned time_to_rest(const struct top_options *o, uint64_t took)
 {
 	uint64_t every = (uint64_t)o->every * 1000;
 
 	return (unsigned)(4 * took > every ? 4 * took : every);
 }
 
-static int follow(struct emit *out, const struct top_options *o, struct view *v, long pid)
+static int follow_process(struct emit *out, const struct top_options *o, struct view *v, long pid)
 {
 	bool ended = false;
 	int rc = 0, key = 0;
@@ -202,10 +202,10 @@ static int follow(struct emit *out, const struct top_options *o, struct view *v,
 			rc = following_look(&v->f);
 			ended = gone || (!rc && v->f.timeline.model.ended);
 			if (!rc)
-				show(out, o, v, ended);
+				show_frame(out, o, v, ended);
 		}
 		if (!rc)
-			key = screen_key(rest(o, first ? 0 : now_ms() - start));
+			key = screen_key(time_to_rest(o, first ? 0 : now_ms() - start));
 	}
 	return rc;
 }
@@ -217,7 +217,7 @@ static int look_once(struct emit *out, const struct top_options *o, const char *
 	int rc = following_look(&v.f);
 
 	if (!rc)
-		print(out, o, &v);
+		print_frame(out, o, &v);
 	following_close(&v.f);
 	return rc;
 }
@@ -235,7 +235,7 @@ int run_top(const struct top_options *o, struct emit *out)
 		return look_once(out, o, path);
 	say_progress_off();
 	v.f.path = path;
-	rc = follow(out, o, &v, pid);
+	rc = follow_process(out, o, &v, pid);
 	following_close(&v.f);
 	screen_close();
 	return rc ? look_once(out, o, path) : 0;

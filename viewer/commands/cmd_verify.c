@@ -87,7 +87,7 @@ static void places(struct emit *out, const struct recording *r)
 		emit_line(out, "%s: at byte %" PRIu64 ": the file ends", r->path, i->file_bytes);
 }
 
-static void text(struct emit *out, const struct recording *r, const struct row_verify *v)
+static void print_faults(struct emit *out, const struct recording *r, const struct row_verify *v)
 {
 	for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
 		if (number_of(v, f) && f->counted)
@@ -130,7 +130,7 @@ static int report(struct emit *out, const struct recording *r, const struct tall
 	for (const struct finding *f = findings; f < findings + FINDINGS; f++)
 		v.ok &= !f->damage || !number_of(&v, f);
 	emit_document(out, verify, &v);
-	text(out, r, &v);
+	print_faults(out, r, &v);
 	return v.ok ? EXIT_OK : EXIT_CHECK;
 }
 

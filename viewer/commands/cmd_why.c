@@ -28,7 +28,7 @@ static int no_block(const struct why_options *o, const struct command_moment *m)
 			 moments_when(&m->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }
 
-static void text(struct emit *out, const struct row_why *w)
+static void print_reason(struct emit *out, const struct row_why *w)
 {
 	char bytes[HUMAN_MAX], sure[24] = "";
 
@@ -43,7 +43,7 @@ static void text(struct emit *out, const struct row_why *w)
 			  w->owner.line, w->has_text ? ": " : "", w->text);
 }
 
-static void print(struct emit *out, struct command_moment *m, const struct block *b)
+static void print_class(struct emit *out, struct command_moment *m, const struct block *b)
 {
 	struct classifier *c = m->classifier;
 	struct verdict v = classify(c, b);
@@ -69,7 +69,7 @@ static void print(struct emit *out, struct command_moment *m, const struct block
 
 	verdict_reason(c, v, b, reason, sizeof(reason));
 	emit_document(out, why, &row);
-	text(out, &row);
+	print_reason(out, &row);
 }
 
 int run_why(const struct why_options *o, struct emit *out, struct command_moment *m)
@@ -78,7 +78,7 @@ int run_why(const struct why_options *o, struct emit *out, struct command_moment
 
 	if (!b)
 		return no_block(o, m);
-	print(out, m, b);
+	print_class(out, m, b);
 	return 0;
 }
 

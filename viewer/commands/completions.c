@@ -11,7 +11,7 @@ struct shell {
 };
 
 /* What is offered as the value of an option. */
-static const char *words_of(const struct option_row *o)
+static const char *words_of_option(const struct option_row *o)
 {
 	if (o->words && o->kind != OPTION_CLASS)
 		return o->words;
@@ -29,13 +29,13 @@ static bool runs_a_program(const struct command *c)
 static void print_bash_values(FILE *out, const struct command *c)
 {
 	for (const struct option_row *o = c->options; o && o->name; o++) {
-		if (!words_of(o))
+		if (!words_of_option(o))
 			continue;
 		fprintf(out, "\t'%s --%s'", c->name, o->name);
 		if (o->letter)
 			fprintf(out, " | '%s -%c'", c->name, o->letter);
 		fprintf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n",
-			words_of(o));
+			words_of_option(o));
 	}
 	if (runs_a_program(c))
 		fprintf(out, "\t'%s --') COMPREPLY=($(compgen -c -- \"$word\")); return ;;\n",
@@ -99,7 +99,7 @@ static void print_quoted(FILE *out, const char *text)
 
 static void print_zsh_option(FILE *out, const struct option_row *o)
 {
-	const char *words = words_of(o);
+	const char *words = words_of_option(o);
 
 	fprintf(out, " \\\n\t\t");
 	if (o->letter)

@@ -34,7 +34,7 @@ static int help(FILE *out)
 	return EXIT_OK;
 }
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(commands[i]->name, name))
@@ -48,7 +48,7 @@ static const char *command_name(const void *ctx, size_t i)
 	return i < COMMANDS ? commands[i]->name : NULL;
 }
 
-static int unknown(const char *name)
+static int unknown_command(const char *name)
 {
 	const char *guess = options_guess(name, command_name, NULL);
 
@@ -61,17 +61,18 @@ static int unknown(const char *name)
 
 static int help_on(const char *name)
 {
-	const struct command *c = name ? find(name) : NULL;
+	const struct command *c = name ? find_command(name) : NULL;
 
 	if (!name)
 		return help(stdout);
 	if (!c)
-		return unknown(name);
+		return unknown_command(name);
 	options_help(c, stdout);
 	return EXIT_OK;
 }
 
-static int print(const struct command *c, void *options, const struct options_common *common)
+static int print_answer_of(const struct command *c, void *options,
+			   const struct options_common *common)
 {
 	struct emit *terminal = emit_open(stdout, common->json);
 	FILE *f = common->json || common->no_pager ? stdout : pager_open();
@@ -88,7 +89,7 @@ static int print(const struct command *c, void *options, const struct options_co
 	return rc;
 }
 
-static int run(const struct command *c, char **argv)
+static int run_command(const struct command *c, char **argv)
 {
 	void *options = options_new(c);
 	struct options_common common = { 0 };
@@ -99,7 +100,7 @@ static int run(const struct command *c, char **argv)
 	if (rc == EXIT_OK && common.help) {
 		options_help(c, stdout);
 	} else if (rc == EXIT_OK) {
-		rc = print(c, options, &common);
+		rc = print_answer_of(c, options, &common);
 	}
 	options_free(c, options, &common);
 	return rc;
@@ -124,6 +125,6 @@ int main(int argc, char **argv)
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (argv[1][0] == '-')
 		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
-	c = find(argv[1]);
-	return c ? run(c, argv + 2) : unknown(argv[1]);
+	c = find_command(argv[1]);
+	return c ? run_command(c, argv + 2) : unknown_command(argv[1]);
 }

@@ -51,7 +51,7 @@ static void set_files(const struct command *c, void *options, const char *old, c
 	*of_ranks_text(options, c->other) = new;
 }
 
-static int work(void *ctx, size_t i, FILE *f)
+static int compare_pair(void *ctx, size_t i, FILE *f)
 {
 	struct pairs *p = ctx;
 	struct emit *out;
@@ -83,7 +83,7 @@ static void keep_findings(struct found *f, struct json findings)
 	}
 }
 
-static void done(void *ctx, size_t i, const struct ranks_result *result)
+static void note_pair(void *ctx, size_t i, const struct ranks_result *result)
 {
 	struct pairs *p = ctx;
 	struct json documents[2];
@@ -161,7 +161,7 @@ static bool shared_row(void *ctx, size_t i, struct row_ranks_shared *row)
 	return true;
 }
 
-static struct rows_ranks_shared shared(struct pairs *p)
+static struct rows_ranks_shared shared_findings(struct pairs *p)
 {
 	size_t count = p->found[p->worst].count;
 
@@ -170,7 +170,7 @@ static struct rows_ranks_shared shared(struct pairs *p)
 
 static void text_shared(struct pairs *p)
 {
-	struct rows_ranks_shared rows = shared(p);
+	struct rows_ranks_shared rows = shared_findings(p);
 	struct row_ranks_shared row;
 	size_t all = compared(p);
 	char ranks[80];
@@ -187,7 +187,7 @@ static void text_shared(struct pairs *p)
 	}
 }
 
-static void print_json(struct pairs *p, const struct ranks_strays *s)
+static void emit_pairs(struct pairs *p, const struct ranks_strays *s)
 {
 	struct ranks_answer document = { .table = &p->table, .strays = s };
 	const struct ranks_row *worst = &p->table.rows[p->worst];
@@ -197,13 +197,13 @@ static void print_json(struct pairs *p, const struct ranks_strays *s)
 	row.worst = (struct row_ranks_worst){ .has_rank = worst->file->rank >= 0,
 					      .rank = worst->file->rank,
 					      .recording = worst->file->path };
-	row.shared = shared(p);
+	row.shared = shared_findings(p);
 	emit_rest(p->out, ranks, &row, "totals");
 	ranks_answer_free(&document);
 }
 
 /* The exit code is that of the worst, which says itself why. */
-static int print_text(struct pairs *p, const struct ranks_strays *s)
+static int print_pairs(struct pairs *p, const struct ranks_strays *s)
 {
 	const struct rank_file *f = &p->new->items[p->worst];
 
@@ -238,7 +238,7 @@ static int write_besides(struct pairs *p)
 	return rc;
 }
 
-static int print(struct pairs *p)
+static int print_worst(struct pairs *p)
 {
 	const struct ranks_row *row;
 	struct ranks_strays strays;
@@ -250,11 +250,11 @@ static int print(struct pairs *p)
 
 	ranks_strays(&strays, &p->table);
 	if (emit_json(p->out))
-		print_json(p, &strays);
+		emit_pairs(p, &strays);
 	if (!row->fine)
 		rc = say_error(rc, "no rank can be compared; the first: %s", row->error);
 	else if (!emit_json(p->out))
-		rc = print_text(p, &strays);
+		rc = print_pairs(p, &strays);
 	else if (memcmp(p->options, p->plain, p->command->size))
 		rc = write_besides(p);
 	else if (row->rc)
@@ -263,9 +263,9 @@ static int print(struct pairs *p)
 	return rc;
 }
 
-static int compare(struct pairs *p)
+static int compare_runs(struct pairs *p)
 {
-	const struct ranks_work job = { p->new->count, work, done, p };
+	const struct ranks_work job = { p->new->count, compare_pair, note_pair, p };
 	int rc;
 
 	p->plain = need_copy(p->options, p->command->size);
@@ -280,7 +280,7 @@ static int compare(struct pairs *p)
 	emit_array(p->out, "ranks");
 	ranks_work(&job);
 	emit_end(p->out);
-	rc = print(p);
+	rc = print_worst(p);
 	emit_end(p->out);
 	for (size_t i = 0; i < p->new->count; i++)
 		free(p->found[i].items);
@@ -346,7 +346,7 @@ int of_pairs(const struct command *c, void *options, const struct options_common
 	if (!rc && !common->rank)
 		say_gone(&before, &after);
 	if (!rc)
-		rc = common->rank ? one_pair(&p, common->rank, old[0], new[0]) : compare(&p);
+		rc = common->rank ? one_pair(&p, common->rank, old[0], new[0]) : compare_runs(&p);
 	ranks_free(&before);
 	ranks_free(&after);
 	return rc;

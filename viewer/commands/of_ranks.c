@@ -34,7 +34,7 @@ static bool has_folder(const struct command *c, void *options)
 	       S_ISDIR(st.st_mode);
 }
 
-static int work(void *ctx, size_t i, FILE *f)
+static int answer_rank(void *ctx, size_t i, FILE *f)
 {
 	struct rows *r = ctx;
 	const char *path = r->table.run->items[i].path;
@@ -51,7 +51,7 @@ static int work(void *ctx, size_t i, FILE *f)
 	return rc;
 }
 
-static void done(void *ctx, size_t i, const struct ranks_result *result)
+static void note_rank(void *ctx, size_t i, const struct ranks_result *result)
 {
 	struct rows *r = ctx;
 
@@ -62,7 +62,7 @@ static void done(void *ctx, size_t i, const struct ranks_result *result)
 
 /* Of the rows that there are the worst code, of none the first one's; to a check a recording that
  * cannot be read is one that failed. */
-static int outcome(const struct rows *r, bool *any)
+static int worst_code(const struct rows *r, bool *any)
 {
 	const struct ranks_table *t = &r->table;
 	bool check = r->command == &command_verify;
@@ -98,7 +98,7 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 		     struct emit *out)
 {
 	struct rows r = { .command = c, .options = options, .out = out };
-	const struct ranks_work job = { run->count, work, done, &r };
+	const struct ranks_work job = { run->count, answer_rank, note_rank, &r };
 	struct ranks_strays strays;
 	struct ranks_answer document = { .table = &r.table, .strays = &strays };
 	struct row_ranks row;
@@ -116,7 +116,7 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	ranks_strays(&strays, &r.table);
 	row = ranks_answer(&document);
 	emit_rest(out, ranks, &row, "totals");
-	rc = outcome(&r, &any);
+	rc = worst_code(&r, &any);
 	if (!emit_json(out) && any) {
 		ranks_print_text(out, &r.table, &strays);
 		if (c->ranks == COMMAND_ROWS)

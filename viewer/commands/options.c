@@ -111,8 +111,8 @@ static int unknown_option(const struct parse *p, const char *word)
 
 /* The row for the word at `name` (len bytes; a single letter if `letter`), and the struct it fills.
  */
-static const struct option_row *find(const struct parse *p, const char *name, size_t len,
-				     bool letter, char **into)
+static const struct option_row *find_option(const struct parse *p, const char *name, size_t len,
+					    bool letter, char **into)
 {
 	const struct option_row *tables[] = { p->command->options, common_rows,
 					      rank_rows(p->command) };
@@ -132,7 +132,7 @@ static int out_of_range(const struct option_row *r)
 	return say_error(EXIT_USAGE, "--%s takes %ld to %ld", r->name, r->least, r->most);
 }
 
-static int set_number(const struct option_row *r, const char *value, long *out)
+static int set_number_option(const struct option_row *r, const char *value, long *out)
 {
 	char *end;
 
@@ -209,7 +209,7 @@ static int set_value(const struct option_row *r, const char *value, void *at)
 {
 	switch (r->kind) {
 	case OPTION_NUMBER:
-		return set_number(r, value, at);
+		return set_number_option(r, value, at);
 	case OPTION_FIGURE:
 		return set_figure(r, value, at);
 	case OPTION_SIZE:
@@ -230,7 +230,7 @@ static int set_value(const struct option_row *r, const char *value, void *at)
 	}
 }
 
-static int set(struct parse *p, const struct option_row *r, char *into, const char *value)
+static int set_option(struct parse *p, const struct option_row *r, char *into, const char *value)
 {
 	if (r->kind == OPTION_SWITCH) {
 		if (value)
@@ -254,17 +254,17 @@ static int parse_option(struct parse *p, const char *word)
 	if (word[1] == '-') {
 		size_t len = strcspn(word + 2, "=");
 
-		r = find(p, word + 2, len, false, &into);
+		r = find_option(p, word + 2, len, false, &into);
 		if (word[2 + len])
 			value = word + 2 + len + 1;
 	} else {
-		r = find(p, word + 1, 1, true, &into);
+		r = find_option(p, word + 1, 1, true, &into);
 		if (word[2])
 			value = word + 2;
 	}
 	if (!r)
 		return unknown_option(p, word);
-	return set(p, r, into, value);
+	return set_option(p, r, into, value);
 }
 
 static int parse_operand(struct parse *p, char **word)
@@ -308,7 +308,7 @@ static int missing_operand(const struct parse *p)
 }
 
 /* Only a text can be needed, and only a switch be in JSON's place. */
-static int check_options(const struct parse *p)
+static int check_given(const struct parse *p)
 {
 	for (const struct option_row *r = p->command->options; r->name; r++) {
 		const char *at = p->into + r->offset;
@@ -362,7 +362,7 @@ int options_parse(const struct command *c, char **argv, void *into, struct optio
 	}
 	if (!rc)
 		rc = missing_operand(&p);
-	return rc || common->help ? rc : check_options(&p);
+	return rc || common->help ? rc : check_given(&p);
 }
 
 void options_free(const struct command *c, void *into, struct options_common *common)

@@ -47,7 +47,7 @@ static const char *last_folders(const char *path, unsigned count)
 	return at;
 }
 
-static char *name_of(const struct rank_file *f, unsigned folders)
+static char *file_name_of(const struct rank_file *f, unsigned folders)
 {
 	const char *from = last_folders(f->path, folders), *base = owners_base(f->path);
 	size_t before = (size_t)(base - from), room = strlen(from) + 32;
@@ -81,7 +81,7 @@ static bool widen(struct naming *n)
 	for (size_t i = 0; i < count; i++)
 		twice[i] = !is_alone(n, i);
 	for (size_t i = 0; i < count; i++) {
-		char *name = twice[i] ? name_of(&n->run->items[i], ++n->folders[i]) : NULL;
+		char *name = twice[i] ? file_name_of(&n->run->items[i], ++n->folders[i]) : NULL;
 
 		if (!name)
 			continue;
@@ -94,7 +94,7 @@ static bool widen(struct naming *n)
 }
 
 /* One file that was named twice, say: "run", "run-2". */
-static void number(struct naming *n)
+static void number_equal_names(struct naming *n)
 {
 	for (size_t i = 0; i < n->run->count; i++) {
 		size_t room = strlen(n->names[i]) + 24;
@@ -121,10 +121,10 @@ char **output_names(const struct ranks_run *run, const char *folder, const char 
 
 	len -= len > 1 && folder[len - 1] == '/';
 	for (size_t i = 0; i < run->count; i++)
-		n.names[i] = name_of(&run->items[i], 0);
+		n.names[i] = file_name_of(&run->items[i], 0);
 	while (widen(&n))
 		;
-	number(&n);
+	number_equal_names(&n);
 	for (size_t i = 0; i < run->count; i++) {
 		size_t room = len + strlen(n.names[i]) + strlen(ending) + 3;
 		char *path = need_new(room);

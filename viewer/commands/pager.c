@@ -52,7 +52,7 @@ static void run_pager(int in)
 
 /* From here on an interrupt is for the pager. If the reader leaves it early, the next write ends
  * this process, as it does in any pipe. */
-static void start(void)
+static void start_pager(void)
 {
 	int ends[2] = { -1, -1 };
 
@@ -74,7 +74,7 @@ static void start(void)
 	say_progress_off();
 }
 
-static void pass_on(const char *s, size_t len)
+static void pass_on_text(const char *s, size_t len)
 {
 	while (len) {
 		ssize_t n = write(pager.fd, s, len);
@@ -88,7 +88,7 @@ static void pass_on(const char *s, size_t len)
 	}
 }
 
-static void hold(const char *s, size_t len)
+static void hold_text(const char *s, size_t len)
 {
 	while (pager.len + len > pager.room)
 		pager.held = need_resize(pager.held, pager.room = 2 * (pager.room + len));
@@ -102,29 +102,29 @@ static void hold(const char *s, size_t len)
 	}
 }
 
-static ssize_t take(void *cookie, const char *s, size_t len)
+static ssize_t take_output(void *cookie, const char *s, size_t len)
 {
 	(void)cookie;
 	if (pager.fd < 0) {
-		hold(s, len);
+		hold_text(s, len);
 		if (pager.lines < pager.screen.ws_row)
 			return (ssize_t)len;
-		start();
+		start_pager();
 		s = pager.held;
-		pass_on(s, pager.len);
+		pass_on_text(s, pager.len);
 		return (ssize_t)len;
 	}
-	pass_on(s, len);
+	pass_on_text(s, len);
 	return (ssize_t)len;
 }
 
 /* Also before a sentence on stderr, which comes after what stands above it. */
-static void finish(void)
+static void finish_pager(void)
 {
 	fflush(pager.file);
 	if (pager.fd < 0) {
 		pager.fd = STDOUT_FILENO;
-		pass_on(pager.held, pager.len);
+		pass_on_text(pager.held, pager.len);
 	}
 	if (pager.pid <= 0)
 		return;
@@ -138,7 +138,7 @@ static void finish(void)
 
 FILE *pager_open(void)
 {
-	static const cookie_io_functions_t functions = { .write = take };
+	static const cookie_io_functions_t functions = { .write = take_output };
 
 	pager.fd = -1;
 	if (!wanted())
@@ -146,7 +146,7 @@ FILE *pager_open(void)
 	pager.file = fopencookie(NULL, "w", functions);
 	if (!pager.file)
 		return stdout;
-	say_before(finish);
+	say_before(finish_pager);
 	return pager.file;
 }
 
@@ -154,7 +154,7 @@ void pager_close(FILE *f)
 {
 	if (f == stdout)
 		return;
-	finish();
+	finish_pager();
 	say_before(NULL);
 	fclose(f);
 	free(pager.held);

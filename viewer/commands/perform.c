@@ -35,7 +35,7 @@ static int of_moment(const struct command *c, const void *options, struct emit *
 	return rc;
 }
 
-static int answer(const struct command *c, const void *options, struct emit *out)
+static int answer_recording(const struct command *c, const void *options, struct emit *out)
 {
 	struct recording r;
 	int rc = recording_open(&r, *(char *const *)((const char *)options + c->file));
@@ -51,5 +51,5 @@ static int answer(const struct command *c, const void *options, struct emit *out
 
 int command_perform(const struct command *c, const void *options, struct emit *out)
 {
-	return c->run ? c->run(options, out) : answer(c, options, out);
+	return c->run ? c->run(options, out) : answer_recording(c, options, out);
 }

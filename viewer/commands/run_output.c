@@ -173,7 +173,7 @@ struct old {
 	long pid;
 };
 
-static struct old look_at(const char *path)
+static struct old look_at_old_file(const char *path)
 {
 	struct old old = { .pid = 0 };
 	int err = 0;
@@ -188,14 +188,14 @@ static struct old look_at(const char *path)
 	return old;
 }
 
-static int clear(const char *names, const char *path)
+static int clear_own(const char *names, const char *path)
 {
 	struct old old;
 	long pid;
 
 	if (!matches(names, length_of_name(names), path, &pid))
 		return 0;
-	old = look_at(path);
+	old = look_at_old_file(path);
 	if (old.running || (pid && (!old.recording || old.pid != pid)))
 		return 0;
 	return outfile_clear(path);
@@ -235,7 +235,7 @@ static int clear_all(const char *absolute, const char *names)
 		glob(pattern, i ? GLOB_APPEND : 0, NULL, &found);
 	}
 	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-		rc = clear(names, found.gl_pathv[i]);
+		rc = clear_own(names, found.gl_pathv[i]);
 	globfree(&found);
 	return rc;
 }
@@ -252,6 +252,6 @@ int run_output_clear(const char *absolute)
 	if (strchr(names, DIGITS))
 		rc = check_folder(names);
 	else
-		rc = look_at(names).running ? 0 : outfile_clear(names);
+		rc = look_at_old_file(names).running ? 0 : outfile_clear(names);
 	return rc ? rc : clear_all(absolute, names);
 }

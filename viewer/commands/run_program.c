@@ -19,7 +19,7 @@
 #define OWN_MACHINE EM_AARCH64
 #endif
 
-static bool find(const char *name, char path[PATH_MAX])
+static bool find_in_path(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
 
@@ -100,7 +100,7 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	const char *why;
 
-	if (!find(name, path))
+	if (!find_in_path(name, path))
 		return false;
 	follow_script(path);
 	why = look_at_rights(path);

@@ -44,7 +44,7 @@ void run_result_listen(void)
 
 /* ---- files ---- */
 
-static void look_at(struct run_result *r, const char *path)
+static void look_at_noted(struct run_result *r, const char *path)
 {
 	int err;
 	struct gmt_reader *reader = gmt_reader_open(path, &err);
@@ -95,7 +95,7 @@ static void find_by_name(struct run_result *r, const char *pattern, const struct
 	glob(names, 0, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		if (is_since(found.gl_pathv[i], start))
-			look_at(r, found.gl_pathv[i]);
+			look_at_noted(r, found.gl_pathv[i]);
 	globfree(&found);
 }
 
@@ -197,7 +197,7 @@ static void tell_not_loaded(struct run_result *r, const char *program)
 	tell_ending(r);
 }
 
-static void tell_why(struct run_result *r, const char *program)
+static void tell_nothing_recorded(struct run_result *r, const char *program)
 {
 	if (!notes)
 		SAY("no recording was found");
@@ -217,9 +217,9 @@ void run_result_find(struct run_result *r, char **command, const char *pattern,
 {
 	*r = (struct run_result){ .files = 0 };
 	for (const char *p = next_noted(NULL); p; p = next_noted(p))
-		look_at(r, p);
+		look_at_noted(r, p);
 	if (!notes || !notes->loaded)
 		find_by_name(r, pattern, start);
 	if (!r->files)
-		tell_why(r, command[0]);
+		tell_nothing_recorded(r, command[0]);
 }

@@ -14,7 +14,7 @@
 static struct termios before;
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
+static void note_stop(int number)
 {
 	stopped = number;
 }
@@ -38,7 +38,7 @@ bool screen_open(void)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
-	catch_signals(stop);
+	catch_signals(note_stop);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	fputs("\033[?1049h\033[?25l", stdout);
 	fflush(stdout);

@@ -14,7 +14,7 @@
 
 typedef int said(const char *spec, char *text, size_t room);
 
-static int add(said *cards_of, const char *spec, struct card **cards, size_t *count)
+static int add_card(said *cards_of, const char *spec, struct card **cards, size_t *count)
 {
 	char text[TEXT], *line = text;
 	size_t room = *count;
@@ -36,7 +36,7 @@ static int add(said *cards_of, const char *spec, struct card **cards, size_t *co
 	return 1;
 }
 
-static int unknown(said *cards_of, const char *spec)
+static int unknown_card(said *cards_of, const char *spec)
 {
 	char text[TEXT], known[1024] = "";
 	size_t n = 0;
@@ -64,7 +64,7 @@ int simcards_find(const char *names, struct card **cards, size_t *count)
 		return say_error(EXIT_UNREADABLE,
 				 "libsimgpu.so was not found beside this program or in ../lib");
 	if (!names || !strcmp(names, "all"))
-		return add(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
+		return add_card(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
 	while (!rc && *names) {
 		size_t len = strcspn(names, ",");
 		size_t before = *count;
@@ -73,9 +73,9 @@ int simcards_find(const char *names, struct card **cards, size_t *count)
 		if (len >= sizeof(spec) || !len)
 			return say_error(EXIT_USAGE, "--cards %s: give names with a comma between",
 					 names);
-		add(cards_of, spec, cards, count);
+		add_card(cards_of, spec, cards, count);
 		if (*count == before)
-			rc = unknown(cards_of, spec);
+			rc = unknown_card(cards_of, spec);
 		for (size_t i = 0; !rc && i + 1 < *count; i++)
 			if (!strcmp((*cards)[i].name, spec))
 				rc = say_error(EXIT_USAGE, "--cards: %s stands there twice", spec);

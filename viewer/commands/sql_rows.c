@@ -12,7 +12,7 @@
 #define WIDEST 60 /* of a cell, where a terminal shows it */
 
 /* A JSON text without its quotes and escapes. */
-static char *text_of(struct json v)
+static char *text_of_json(struct json v)
 {
 	size_t room = (size_t)(v.end - v.s) + 8; /* json_string keeps room for a character */
 	char *text = need_new(room);
@@ -61,7 +61,7 @@ static char *object_of(const struct sql_rows *r, struct json cells)
 	return text;
 }
 
-static void keep(struct sql_rows *r, size_t at, char *text)
+static void keep_cell(struct sql_rows *r, size_t at, char *text)
 {
 	if (at >= r->room) {
 		r->room = at < 64 ? 128 : at * 2;
@@ -87,7 +87,7 @@ static bool object_row(void *ctx, size_t i, struct row_sql_row *row)
 	return true;
 }
 
-static void print_json(struct sql_rows *r)
+static void print_sql_json(struct sql_rows *r)
 {
 	const struct row_sql row = { .columns = { r->count, name_row, r },
 				     .rows = { r->rows, object_row, r } };
@@ -131,7 +131,7 @@ static void csv_line(const struct sql_rows *r, struct json cells)
 	struct json cell = json_first(cells, NULL);
 
 	for (size_t i = 0; cell.s && i < r->count; cell = json_next(cells, cell, NULL), i++) {
-		char *text = is_null(cell) ? need_new(1) : text_of(cell);
+		char *text = is_null(cell) ? need_new(1) : text_of_json(cell);
 
 		fputs(i ? "," : "", stdout);
 		csv_text(text);
@@ -156,7 +156,7 @@ static char *shown(const struct sql_column *c, struct json v)
 			 human_bytes(bytes, (uint64_t)(n < 0 ? -n : n)));
 		return text;
 	}
-	text = text_of(v);
+	text = text_of_json(v);
 	if (words_are_cut() && strlen(text) > WIDEST) {
 		char *cut = need_new(WIDEST + 8);
 
@@ -180,7 +180,7 @@ static void text_line(struct sql_rows *r, struct json cells)
 		char *text = cell.s ? shown(&r->columns[i], cell) : need_copy("", 0);
 		size_t width = width_of(text);
 
-		keep(r, r->rows * r->count + i, text);
+		keep_cell(r, r->rows * r->count + i, text);
 		r->columns[i].width = width > r->columns[i].width ? width : r->columns[i].width;
 		if (cell.s)
 			cell = json_next(cells, cell, NULL);
@@ -188,8 +188,8 @@ static void text_line(struct sql_rows *r, struct json cells)
 	r->rows++;
 }
 
-static void put_cell(char **line, size_t *room, size_t *len, const struct sql_column *c,
-		     const char *text, bool last)
+static void put_sql_cell(char **line, size_t *room, size_t *len, const struct sql_column *c,
+			 const char *text, bool last)
 {
 	int pad = (int)(c->width - width_of(text));
 	size_t need = *len + strlen(text) + (size_t)pad + 8;
@@ -202,7 +202,7 @@ static void put_cell(char **line, size_t *room, size_t *len, const struct sql_co
 				c->right || last ? 0 : pad, "", last ? "" : "  ");
 }
 
-static void print_text(struct sql_rows *r)
+static void print_sql_text(struct sql_rows *r)
 {
 	char *line = NULL;
 	size_t room = 0;
@@ -211,9 +211,9 @@ static void print_text(struct sql_rows *r)
 		size_t len = 0;
 
 		for (size_t i = 0; i < r->count; i++)
-			put_cell(&line, &room, &len, &r->columns[i],
-				 row ? r->cells[(row - 1) * r->count + i] : r->columns[i].name,
-				 i + 1 == r->count);
+			put_sql_cell(&line, &room, &len, &r->columns[i],
+				     row ? r->cells[(row - 1) * r->count + i] : r->columns[i].name,
+				     i + 1 == r->count);
 		if (r->count)
 			emit_line(r->out, "%s", line);
 	}
@@ -233,8 +233,8 @@ void sql_columns(void *ctx, struct json columns)
 	for (; column.s; column = json_next(columns, column, NULL)) {
 		struct sql_column *c = need_item(r->columns, r->count, room);
 
-		*c = (struct sql_column){ .name = text_of(json_at(column, "0")),
-					  .type = text_of(json_at(column, "1")) };
+		*c = (struct sql_column){ .name = text_of_json(json_at(column, "0")),
+					  .type = text_of_json(json_at(column, "1")) };
 		c->bytes = is_bytes(c->name);
 		c->right = is_number(c->type);
 		c->width = width_of(c->name);
@@ -250,7 +250,7 @@ void sql_row(void *ctx, struct json cells)
 	if (r->csv)
 		csv_line(r, cells);
 	else if (emit_json(r->out))
-		keep(r, r->rows++, object_of(r, cells));
+		keep_cell(r, r->rows++, object_of(r, cells));
 	else
 		text_line(r, cells);
 }
@@ -260,9 +260,9 @@ void sql_rows_end(struct sql_rows *r, bool fine)
 	size_t cells = r->rows * (emit_json(r->out) ? 1 : r->count);
 
 	if (fine && emit_json(r->out))
-		print_json(r);
+		print_sql_json(r);
 	else if (fine && !r->csv)
-		print_text(r);
+		print_sql_text(r);
 	for (size_t i = 0; i < r->count; i++) {
 		free(r->columns[i].name);
 		free(r->columns[i].type);

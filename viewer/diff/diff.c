@@ -44,7 +44,7 @@ static void drop_findings(struct diff *d)
 	diff_shot_free(&d->new.shot);
 }
 
-static void compare(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
+static void compare_sides(struct diff *d, bool new_leads, uint64_t seq, const struct span *like)
 {
 	take_shots(d, new_leads, seq, like);
 	diff_pair_rows(d);
@@ -57,7 +57,7 @@ static void compare_peaks(struct diff *d)
 	const struct diff_side *leads = new_leads ? &d->new : &d->old;
 	const struct diff_side *other = new_leads ? &d->old : &d->new;
 
-	compare(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
+	compare_sides(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
 }
 
 static uint64_t first_weight(const struct diff *d)
@@ -79,8 +79,8 @@ static void compare_below(struct diff *d)
 	drop_findings(d);
 	d->below_peak = true;
 	new_leads = s.new->extent.peak >= s.old->extent.peak;
-	compare(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
-		new_leads ? s.old : s.new);
+	compare_sides(d, new_leads, new_leads ? s.new->extent.peak_seq : s.old->extent.peak_seq,
+		      new_leads ? s.old : s.new);
 }
 
 static void compare_all(struct diff *d)

@@ -9,7 +9,7 @@
 
 #include "diff_causes.h"
 
-static void sum_up(const struct diff *d, struct diff_sums *s)
+static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 {
 	*s = (struct diff_sums){ 0 };
 	for (size_t i = 0; i < d->pair_count; i++) {
@@ -221,7 +221,7 @@ void diff_causes(struct diff *d)
 {
 	struct diff_sums s;
 
-	sum_up(d, &s);
+	sum_up_pairs(d, &s);
 	find_kept(d);
 	diff_find_cleared(d);
 	find_compiled(d);

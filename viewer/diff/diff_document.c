@@ -13,7 +13,7 @@ static struct defs_text command(const struct diff_side *s)
 	return argv_line(from, (size_t)(argv.s + argv.len - from));
 }
 
-static struct row_diff_side side(const struct diff_side *s)
+static struct row_diff_side side_row(const struct diff_side *s)
 {
 	const struct diff_shot *shot = &s->shot;
 	const struct defs *defs = &s->recording.defs;
@@ -67,7 +67,7 @@ static bool finding_row(void *ctx, size_t i, struct row_diff_finding *row)
 	return true;
 }
 
-static bool class_row(void *ctx, size_t c, struct row_diff_class *row)
+static bool diff_class_row(void *ctx, size_t c, struct row_diff_class *row)
 {
 	const struct diff_document *doc = ctx;
 	uint64_t before = doc->diff->old.at_peak.bytes[c], after = doc->diff->new.at_peak.bytes[c];
@@ -113,7 +113,7 @@ static const char *line_words(char *buf, size_t room, const struct owner *o, uns
 	return buf;
 }
 
-static bool line_row(void *ctx, size_t i, struct row_diff_line *row)
+static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 {
 	struct diff_document *doc = ctx;
 	const struct diff_group *x = &doc->lines.items[i];
@@ -163,14 +163,14 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.delta = (int64_t)(d->new.peak - d->old.peak),
 		.peak_phase_old = phase_name(diff_phase_at(&d->old, d->old.peak_seq)),
 		.peak_phase_new = phase_name(diff_phase_at(&d->new, d->new.peak_seq)),
-		.old = side(&d->old),
-		.new = side(&d->new),
+		.old = side_row(&d->old),
+		.new = side_row(&d->new),
 		.besides = { count_grounds(d), besides_row, doc },
 		.findings = { d->count, finding_row, doc },
-		.classes = { CATEGORIES, class_row, doc },
+		.classes = { CATEGORIES, diff_class_row, doc },
 		.phases = { PHASES, phase_row, doc },
 		.modules = { doc->modules.count, module_row, doc },
-		.lines = { doc->lines.count, line_row, doc },
+		.lines = { doc->lines.count, diff_line_row, doc },
 	};
 }
 

@@ -10,14 +10,14 @@
 #include "diff.h"
 
 /* The line that a pair is of; NULL: it has none. */
-static const struct diff_place *line_of(const struct diff *d, const struct diff_pair *p)
+static const struct diff_place *line_of_finding(const struct diff *d, const struct diff_pair *p)
 {
 	return diff_innermost(diff_side_of(d, p), diff_site_of(p));
 }
 
-static uint32_t function_of(const struct diff *d, const struct diff_pair *p)
+static uint32_t function_of_finding(const struct diff *d, const struct diff_pair *p)
 {
-	return diff_side_of(d, p)->functions[line_of(d, p)->function].common;
+	return diff_side_of(d, p)->functions[line_of_finding(d, p)->function].common;
 }
 
 /* What belongs to the pair in ctx: the same class, and the same line; or the same forward method,
@@ -25,12 +25,12 @@ static uint32_t function_of(const struct diff *d, const struct diff_pair *p)
 static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_pair *first = ctx;
-	const struct diff_place *a = line_of(d, p), *b = line_of(d, first);
+	const struct diff_place *a = line_of_finding(d, p), *b = line_of_finding(d, first);
 
 	if (p == first)
 		return true;
 	if (p->category != first->category || !a || !b ||
-	    function_of(d, p) != function_of(d, first))
+	    function_of_finding(d, p) != function_of_finding(d, first))
 		return false;
 	return (diff_site_of(first)->module[0] && p->category == CATEGORY_activations) ||
 	       a->common == b->common;

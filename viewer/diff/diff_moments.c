@@ -24,8 +24,8 @@ struct place {
 	size_t nth, of;
 };
 
-static struct place place_of(const struct diff_side *s, const struct step *step,
-			     const struct span *span)
+static struct place place_of_moment(const struct diff_side *s, const struct step *step,
+				    const struct span *span)
 {
 	const struct span *items = s->timeline.model.spans.items;
 	struct place p = { 0 };
@@ -96,7 +96,7 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 
 	if (!theirs)
 		return NULL;
-	p = place_of(other, &t->steps.items[step], theirs);
+	p = place_of_moment(other, &t->steps.items[step], theirs);
 	found = nearest(s, theirs->phase, p, step, highest_of(s, theirs->phase, p) / 50 * 49);
 	return found ? found : diff_highest(s, theirs->phase);
 }
@@ -194,7 +194,7 @@ static void look_at_birth(struct search *s, const struct life_request *made,
 		s->alike = now;
 }
 
-static void look(struct search *s)
+static void look_at_moment(struct search *s)
 {
 	const struct lives *l = &s->side->timeline.model.lives;
 	struct lives_walk w;
@@ -254,6 +254,6 @@ uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct d
 	search.to = y->first_seq + (uint64_t)((at + window < 1 ? at + window : 1) * length);
 	if (x->peak_seq == seq)
 		search.maker = maker(other, x->peak_stack, x->peak_node);
-	look(&search);
+	look_at_moment(&search);
 	return best_of(&search, y->peak_seq);
 }

@@ -39,8 +39,8 @@ static struct diff_pair *new_pair(struct diff *d, unsigned category)
 	return &d->pairs[d->pair_count - 1];
 }
 
-static void join(struct diff_pair *p, const struct diff_side *s, const struct diff_row *row,
-		 bool old)
+static void join_sites(struct diff_pair *p, const struct diff_side *s, const struct diff_row *row,
+		       bool old)
 {
 	const struct diff_site **site = old ? &p->old_site : &p->new_site;
 	uint64_t *largest = old ? &p->old_largest : &p->new_largest;
@@ -54,7 +54,8 @@ static void join(struct diff_pair *p, const struct diff_side *s, const struct di
 	*largest = row->bytes;
 }
 
-static void take(struct diff *d, struct diff_side *s, const struct map *pairs, enum level level)
+static void take_pair(struct diff *d, struct diff_side *s, const struct map *pairs,
+		      enum level level)
 {
 	for (size_t i = 0; i < s->shot.count; i++) {
 		struct diff_row *row = &s->shot.rows[i];
@@ -63,7 +64,7 @@ static void take(struct diff *d, struct diff_side *s, const struct map *pairs, e
 		if (!at || !*at)
 			continue;
 		row->pair = *at;
-		join(&d->pairs[*at - 1], s, row, s == &d->old);
+		join_sites(&d->pairs[*at - 1], s, row, s == &d->old);
 	}
 }
 
@@ -84,8 +85,8 @@ static void pair_level(struct diff *d, enum level level)
 		new_pair(d, row->category);
 		*at = (uint32_t)d->pair_count;
 	}
-	take(d, &d->old, &keys, level);
-	take(d, &d->new, &keys, level);
+	take_pair(d, &d->old, &keys, level);
+	take_pair(d, &d->new, &keys, level);
 	map_free(&keys);
 }
 
@@ -96,7 +97,7 @@ static void leftovers(struct diff *d, struct diff_side *s)
 
 		if (row->pair)
 			continue;
-		join(new_pair(d, row->category), s, row, s == &d->old);
+		join_sites(new_pair(d, row->category), s, row, s == &d->old);
 		row->pair = (uint32_t)d->pair_count;
 	}
 }

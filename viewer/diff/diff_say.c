@@ -27,8 +27,8 @@ static bool steps_otherwise(const struct diff_pair *p)
 	       strcmp(p->old_site->op, p->new_site->op);
 }
 
-static uint64_t per_step(const struct diff *d, const struct diff_finding *f,
-			 const struct diff_side *s)
+static uint64_t leaks_per_step(const struct diff *d, const struct diff_finding *f,
+			       const struct diff_side *s)
 {
 	uint64_t sum = 0;
 
@@ -78,7 +78,7 @@ static bool same_state(const struct diff *d)
 }
 
 /* What the sentences in diff_causes.def say. */
-static void say(FILE *s, const struct diff *d, const struct diff_finding *f)
+static void say_cause(FILE *s, const struct diff *d, const struct diff_finding *f)
 {
 	static const char *const kinds[] = { [DIFF_GROWN] = "More ",
 					     [DIFF_SHRUNK] = "Less ",
@@ -111,7 +111,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 
 	free(f->text);
 	s = need_stream(&f->text, &len);
-	say(s, d, f);
+	say_cause(s, d, f);
 	if (d->below_peak)
 		fprintf(s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
 	fputc('.', s);

@@ -67,7 +67,7 @@ void diff_side_close(struct diff_side *s)
 	recording_close(&s->recording);
 }
 
-static struct diff_row *row_of(struct diff_shot *shot, unsigned category, uint32_t site)
+static struct diff_row *row_of_site(struct diff_shot *shot, unsigned category, uint32_t site)
 {
 	uint32_t at = map_number(&shot->ids, (uint64_t)category << 32 | site, shot->count);
 
@@ -107,7 +107,7 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 		      unsigned category)
 {
 	const struct model *m = &s->timeline.model;
-	struct diff_row *row = row_of(out, category, diff_site_find(s, b));
+	struct diff_row *row = row_of_site(out, category, diff_site_find(s, b));
 
 	if (category == CATEGORY_parameters && model_is_leaf(m, b))
 		out->trained += b->size;

@@ -11,7 +11,7 @@
 #include "../base/need.h"
 #include "diff_side.h"
 
-static uint32_t function_of(struct diff_side *s, const struct frame *f)
+static uint32_t function_of_site(struct diff_side *s, const struct frame *f)
 {
 	uint64_t key = map_hash_text(map_hash_text(f->first_line, f->file), f->function);
 	uint32_t at = map_number(&s->function_ids, key, s->function_count);
@@ -22,9 +22,9 @@ static uint32_t function_of(struct diff_side *s, const struct frame *f)
 	return at;
 }
 
-static uint32_t place_of(struct diff_side *s, const struct frame *f)
+static uint32_t place_of_site(struct diff_side *s, const struct frame *f)
 {
-	uint32_t function = function_of(s, f);
+	uint32_t function = function_of_site(s, f);
 	uint32_t at = map_number(&s->place_ids, (uint64_t)function << 32 | f->line, s->place_count);
 
 	if (at == s->place_count)
@@ -104,7 +104,7 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 	site.places = need_new((st->count + 1) * sizeof(*site.places));
 	for (size_t i = st->count; i-- > inner;)
 		if (!owners_is_plumbing(st->frames[i].file))
-			site.places[site.depth++] = place_of(s, &st->frames[i]);
+			site.places[site.depth++] = place_of_site(s, &st->frames[i]);
 	return site;
 }
 

@@ -34,7 +34,7 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 	return owner_words_within(o, buf, CELL, c->room);
 }
 
-static void change(char buf[CELL], int64_t n)
+static void change_text(char buf[CELL], int64_t n)
 {
 	char b[HUMAN_MAX];
 
@@ -52,7 +52,7 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
-		change(buf, (int64_t)n);
+		change_text(buf, (int64_t)n);
 	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else
@@ -60,7 +60,7 @@ static const char *number_cell(const struct text_column *c, enum member_type typ
 	return buf;
 }
 
-static bool is_there(const struct printer *p, const struct text_column *c, const char *row)
+static bool has_cell(const struct printer *p, const struct text_column *c, const char *row)
 {
 	const struct member *m = &p->document->members[c->member];
 	const struct member *when = &p->document->members[c->when];
@@ -69,8 +69,8 @@ static bool is_there(const struct printer *p, const struct text_column *c, const
 	       !(c->when && !*(const bool *)(row + when->offset));
 }
 
-static const char *cell(const struct printer *p, const struct text_column *c, const char *row,
-			char buf[CELL])
+static const char *cell_text(const struct printer *p, const struct text_column *c, const char *row,
+			     char buf[CELL])
 {
 	const struct member *m = &p->document->members[c->member];
 	const char *at = row + m->offset;
@@ -78,7 +78,7 @@ static const char *cell(const struct printer *p, const struct text_column *c, co
 	const struct words *words = (const void *)at;
 	const char *text;
 
-	if (!is_there(p, c, row))
+	if (!has_cell(p, c, row))
 		return "";
 	switch (m->type) {
 	case MEMBER_FUNCTION:
@@ -106,12 +106,13 @@ static bool is_apart(const struct text_column *c)
 	return c->style == COLUMN_WRAP || c->style == COLUMN_BELOW;
 }
 
-static void measure(struct printer *p, const char *row)
+static void measure_row(struct printer *p, const char *row)
 {
 	char buf[CELL];
 
 	for (size_t i = 0; i < p->count && !is_apart(&p->columns[i]); i++) {
-		const char *text = row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title;
+		const char *text =
+			row ? cell_text(p, &p->columns[i], row, buf) : p->columns[i].title;
 		size_t width = emit_plain_width(text, strlen(text));
 
 		p->widths[i] = width > p->widths[i] ? width : p->widths[i];
@@ -119,7 +120,7 @@ static void measure(struct printer *p, const char *row)
 }
 
 /* Spaces are printed only when something follows them on the line. */
-static void add(struct printer *p, size_t i, const char *text)
+static void add_cell(struct printer *p, size_t i, const char *text)
 {
 	const struct text_column *c = &p->columns[i];
 	size_t width = emit_plain_width(text, strlen(text));
@@ -157,7 +158,7 @@ static void print_apart(struct printer *p, const struct text_column *c, const ch
 	emit_paragraph(p->out, wrap ? p->line : next, next, text);
 }
 
-static void print(struct printer *p, const char *row)
+static void print_row_of_text(struct printer *p, const char *row)
 {
 	char buf[CELL];
 	size_t i = 0;
@@ -167,13 +168,13 @@ static void print(struct printer *p, const char *row)
 	p->len = p->gap = 0;
 	p->line[0] = 0;
 	for (; i < p->count && (!row || !is_apart(&p->columns[i])); i++)
-		add(p, i, row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
+		add_cell(p, i, row ? cell_text(p, &p->columns[i], row, buf) : p->columns[i].title);
 	if (!row)
 		emit_title(p->out, "%s", p->line);
 	else if (i == p->count || p->columns[i].style == COLUMN_BELOW)
 		emit_line(p->out, "%s", p->line);
 	for (; row && i < p->count; i++)
-		print_apart(p, &p->columns[i], cell(p, &p->columns[i], row, buf));
+		print_apart(p, &p->columns[i], cell_text(p, &p->columns[i], row, buf));
 }
 
 static void print_markdown(struct printer *p, const char *row)
@@ -183,7 +184,8 @@ static void print_markdown(struct printer *p, const char *row)
 	emit_raw(p->out, "|");
 	for (size_t i = 0; i < p->count; i++) {
 		emit_raw(p->out, " ");
-		emit_escaped(p->out, row ? cell(p, &p->columns[i], row, buf) : p->columns[i].title);
+		emit_escaped(p->out,
+			     row ? cell_text(p, &p->columns[i], row, buf) : p->columns[i].title);
 		emit_raw(p->out, " |");
 	}
 	emit_raw(p->out, row ? "\n" : "\n|");
@@ -193,8 +195,8 @@ static void print_markdown(struct printer *p, const char *row)
 }
 
 /* Once to see how wide the columns are, once to print. Returns how many rows were left out. */
-static size_t walk(struct printer *p, const void *rows, size_t most,
-		   void (*look)(struct printer *p, const char *row))
+static size_t each_row(struct printer *p, const void *rows, size_t most,
+		       void (*look)(struct printer *p, const char *row))
 {
 	alignas(max_align_t) char row[ROW_MOST];
 	enum rows_next next;
@@ -215,11 +217,11 @@ size_t columns_write(struct emit *out, const struct document *d, const struct te
 	if (emit_json(out))
 		return 0;
 	if (emit_is_markdown(out))
-		return walk(&p, rows, most, print_markdown);
+		return each_row(&p, rows, most, print_markdown);
 	for (size_t i = 0; i < count; i++)
 		p.widths[i] = (size_t)(columns[i].width < 0 ? -columns[i].width : columns[i].width);
-	walk(&p, rows, most, measure);
-	return walk(&p, rows, most, print);
+	each_row(&p, rows, most, measure_row);
+	return each_row(&p, rows, most, print_row_of_text);
 }
 
 void emit_left_out(struct emit *out, const char *indent, size_t count)

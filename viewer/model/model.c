@@ -12,12 +12,12 @@ static void dropped(struct model *m, const struct gmt_event *e)
 	m->dropped += e->arg0;
 }
 
-static void value(struct model *m, const struct gmt_event *e)
+static void note_read(struct model *m, const struct gmt_event *e)
 {
 	reads_note(&m->reads, e);
 }
 
-static void ended(struct model *m, const struct gmt_event *e)
+static void note_last_event(struct model *m, const struct gmt_event *e)
 {
 	(void)e;
 	m->ended = true;
@@ -44,10 +44,10 @@ static model_handler *const handlers[] = {
 	[GMT_TAG_GRAD] = model_tag_grad,
 	[GMT_TAG_HELD] = model_tag_held,
 	[GMT_RANGE_BEGIN] = model_range_begin,
-	[GMT_VALUE] = value,
+	[GMT_VALUE] = note_read,
 	[GMT_THINNED] = model_thinned,
 	[GMT_DROPPED] = dropped,
-	[GMT_END] = ended,
+	[GMT_END] = note_last_event,
 };
 
 void model_init(struct model *m, const struct defs *defs)

@@ -6,7 +6,7 @@
  */
 #include "model_parts.h"
 
-static bool is_segment(uint64_t memory, unsigned flags)
+static bool is_segment_call(uint64_t memory, unsigned flags)
 {
 	return (memory == GMT_MEM_DEVICE || memory == GMT_MEM_PITCHED) &&
 	       flags & GMT_FLAG_FRAMEWORK;
@@ -28,7 +28,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 	else if (d && model_is_device_memory(b->block.memory)) {
 		model_fall(&d->driver, b->block.size);
 		d->driver_frees++;
-		if (is_segment(b->block.memory, b->block.flags))
+		if (is_segment_call(b->block.memory, b->block.flags))
 			model_fall(&d->reserved, b->block.size);
 		note_release(d, b->block.flags);
 	}
@@ -78,7 +78,7 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
-	if (is_segment(e->arg0, e->flags))
+	if (is_segment_call(e->arg0, e->flags))
 		model_rise(m, &d->reserved, e->size, e);
 }
 

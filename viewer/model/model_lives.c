@@ -70,7 +70,7 @@ void model_row_born(struct model *m, struct history *b, enum life_layer layer)
 		model_add_bucket(m, b, layer);
 }
 
-static void write_facts(struct model *m, struct history *b)
+static void write_facts_of_life(struct model *m, struct history *b)
 {
 	b->facts.handle = b->block.handle;
 	lives_put_facts(&m->lives, lives_at(&m->lives, b->block.life - 1), &b->facts);
@@ -87,26 +87,26 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 	if (!b->block.life)
 		return;
 	lives_end(&m->lives, b->block.life - 1, &p, e->stack);
-	write_facts(m, b);
+	write_facts_of_life(m, b);
 	lives_note(&m->lives, CHANGE_DIED, b->block.life - 1, e->seq, e->time_ns);
 	model_drop_bucket(m, b);
 	b->block.life = 0;
 }
 
-static void settle(struct model *m, struct tree *t)
+static void settle_lives(struct model *m, struct tree *t)
 {
 	LIVE_EACH(t, b)
 	if (b->block.life)
-		write_facts(m, b);
+		write_facts_of_life(m, b);
 }
 
 void model_rows_settle(struct model *m)
 {
 	for (int d = 0; d < MODEL_DEVICES; d++)
-		settle(m, &m->devices[d].live);
-	settle(m, &m->memory);
-	settle(m, &m->physical);
-	settle(m, &m->mapped);
+		settle_lives(m, &m->devices[d].live);
+	settle_lives(m, &m->memory);
+	settle_lives(m, &m->physical);
+	settle_lives(m, &m->mapped);
 }
 
 void model_note_death(struct model *m, struct history *b, const struct gmt_event *e)

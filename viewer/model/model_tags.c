@@ -132,7 +132,7 @@ void model_tag_held(struct model *m, const struct gmt_event *e)
 		b->facts.tags |= (uint16_t)(BLOCK_HELD << (e->arg1 - 1));
 }
 
-static void let_go(struct model *m, const struct model_saved *s, const struct gmt_event *e)
+static void release_saved(struct model *m, const struct model_saved *s, const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, s->device);
 	struct history *b = d ? live_find(&d->live, s->addr) : NULL;
@@ -199,7 +199,7 @@ void model_tag_released(struct model *m, const struct gmt_event *e)
 	if (!at)
 		return;
 	place = *at;
-	let_go(m, &m->saved[place], e);
+	release_saved(m, &m->saved[place], e);
 	map_remove(&m->saved_ids, e->arg0);
 	m->saved[place].addr = m->saved_free;
 	m->saved_free = place + 1;

@@ -25,7 +25,7 @@ static bool is_alive(const struct lives *l, const struct life *life, uint64_t se
 	return !life->died.position || lives_seq(l, &life->died) > seq;
 }
 
-static void add(struct taking *t, struct list *list, uint32_t i)
+static void append_block(struct taking *t, struct list *list, uint32_t i)
 {
 	model_block(t->model, i, need_item(list->items, list->count, list->room));
 }
@@ -38,16 +38,16 @@ static void add_memory(struct taking *t, const struct position *p, uint32_t i)
 	bool here = p->device == mo->device;
 
 	if (p->layer == LIFE_MAPPED && here)
-		add(t, &t->mapped, i);
+		append_block(t, &t->mapped, i);
 	else if (p->layer == LIFE_PHYSICAL ? here : here || model_is_host_memory(p->memory))
-		add(t, &t->memory, i);
+		append_block(t, &t->memory, i);
 	if (here && p->counts && p->layer != LIFE_MAPPED)
 		mo->driver += size;
 	if (p->layer == LIFE_MEMORY && model_is_host_memory(p->memory))
 		mo->host += size;
 }
 
-static void look_at(struct taking *t, uint32_t i)
+static void look_at_life(struct taking *t, uint32_t i)
 {
 	const struct lives *l = &t->model->lives;
 	const struct life *life = lives_at(l, i);
@@ -60,7 +60,7 @@ static void look_at(struct taking *t, uint32_t i)
 		mo->driver += lives_request(l, life)->size;
 	if (!p->counts || p->device != mo->device || (p->layer == LIFE_BLOCK) != mo->framework)
 		return;
-	add(t, &t->blocks, i);
+	append_block(t, &t->blocks, i);
 	mo->bytes += lives_request(l, life)->size;
 	t->alive[i / 64] |= 1ull << i % 64;
 }
@@ -73,7 +73,7 @@ static void find_blocks(struct taking *t)
 	t->alive = need_new(t->end / 8 + 8);
 	for (uint32_t i = 0; (i = lives_skip(l, i, t->moment->seq)) < t->end; i++)
 		if (is_alive(l, lives_at(l, i), t->moment->seq))
-			look_at(t, i);
+			look_at_life(t, i);
 }
 
 static void note_change(struct taking *t, enum life_change change, uint32_t life)
@@ -117,7 +117,7 @@ static int by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static struct block *in_order(struct list *list, size_t *count)
+static struct block *in_order_of_address(struct list *list, size_t *count)
 {
 	if (list->count)
 		qsort(list->items, list->count, sizeof(*list->items), by_address);
@@ -171,9 +171,9 @@ void model_take(struct model *m, struct moment *mo)
 	find_time(&t);
 	if (known)
 		mo->time_ns = known;
-	mo->blocks = in_order(&t.blocks, &mo->count);
-	mo->memory = in_order(&t.memory, &mo->memory_count);
-	mo->mapped = in_order(&t.mapped, &mo->mapped_count);
+	mo->blocks = in_order_of_address(&t.blocks, &mo->count);
+	mo->memory = in_order_of_address(&t.memory, &mo->memory_count);
+	mo->mapped = in_order_of_address(&t.mapped, &mo->mapped_count);
 	map_free(&t.states);
 	free(t.alive);
 }

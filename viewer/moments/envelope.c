@@ -85,7 +85,7 @@ void envelope_change(void *ctx, const struct series_change *c)
 }
 
 /* Never backwards: threads may disagree on the time by a little. */
-static void advance(struct envelope *e, const struct series_event *ev)
+static void next_bucket(struct envelope *e, const struct series_event *ev)
 {
 	uint64_t time = ev->time_ns > e->from ? ev->time_ns - e->from : 0;
 	uint64_t place = e->axis == ENVELOPE_TIME ? time : e->events++;
@@ -102,7 +102,7 @@ static void advance(struct envelope *e, const struct series_event *ev)
 	b->last_ns = ev->time_ns;
 }
 
-static void note(struct envelope *e, struct envelope_bucket *b, const struct series_event *ev)
+static void note_point(struct envelope *e, struct envelope_bucket *b, const struct series_event *ev)
 {
 	b->events++;
 	b->last = (struct envelope_point){ ev->seq, ev->time_ns, e->bytes };
@@ -121,10 +121,10 @@ void envelope_event(void *ctx, const struct series_event *ev)
 	const struct series_device *d = &ev->devices[e->device];
 	struct envelope_bucket *b;
 
-	advance(e, ev);
+	next_bucket(e, ev);
 	b = &e->buckets[e->at];
 	if (e->changed)
-		note(e, b, ev);
+		note_point(e, b, ev);
 	e->changed = false;
 	e->reserved = d->reserved;
 	e->used = d->driver + d->context;

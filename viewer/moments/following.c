@@ -67,7 +67,7 @@ static bool was_missing(const struct following *f, uint64_t seq)
 	return false;
 }
 
-static int event(void *ctx, const struct gmt_event *e)
+static int follow_event(void *ctx, const struct gmt_event *e)
 {
 	struct following *f = ctx;
 
@@ -93,14 +93,14 @@ static void begin_look(struct following *f)
 		f->wait_ns = now - SETTLED;
 }
 
-static int read_all(struct following *f)
+static int read_whole(struct following *f)
 {
 	defs_read(f->recording.reader, first_def, f);
 	begin_look(f);
 	timeline_begin(&f->timeline, &f->recording);
 	f->open = true;
 	f->whole_reads++;
-	return recording_run(&f->recording, UINT64_MAX, event, f);
+	return recording_run(&f->recording, UINT64_MAX, follow_event, f);
 }
 
 static int open_anew(struct following *f)
@@ -114,13 +114,13 @@ static int open_anew(struct following *f)
 	f->stale = f->new_names = false;
 	f->whole_reads = before;
 	rc = recording_open(&f->recording, f->path);
-	return rc ? rc : read_all(f);
+	return rc ? rc : read_whole(f);
 }
 
 /* Whether it goes on where it ended. */
 static bool read_on(struct following *f)
 {
-	static const struct gmt_tool tool = { .def = next_def, .event = event };
+	static const struct gmt_tool tool = { .def = next_def, .event = follow_event };
 	uint64_t from = f->ns > SLACK ? f->ns - SLACK : 0;
 	struct gmt_reader *r;
 	int err;

@@ -12,7 +12,7 @@ struct scan {
 	bool changed;
 };
 
-static void change(void *ctx, const struct series_change *c)
+static void note_change_of_class(void *ctx, const struct series_change *c)
 {
 	struct scan *s = ctx;
 
@@ -24,7 +24,7 @@ static void change(void *ctx, const struct series_change *c)
 		s->came[c->category] = c->life + 1;
 }
 
-static void note(struct scan *s, int c, const struct series_event *e)
+static void note_highest(struct scan *s, int c, const struct series_event *e)
 {
 	struct highest *h = &s->all[c];
 
@@ -42,7 +42,7 @@ static void note(struct scan *s, int c, const struct series_event *e)
 }
 
 /* Within an event a block may leave a class and join it again: sums count after it. */
-static void event(void *ctx, const struct series_event *e)
+static void end_of_highest_event(void *ctx, const struct series_event *e)
 {
 	struct scan *s = ctx;
 
@@ -50,7 +50,7 @@ static void event(void *ctx, const struct series_event *e)
 		return;
 	for (int c = 0; c < CATEGORIES; c++)
 		if (s->more[c])
-			note(s, c, e);
+			note_highest(s, c, e);
 	memset(s->came, 0, sizeof(s->came));
 	memset(s->more, 0, sizeof(s->more));
 	s->changed = false;
@@ -59,7 +59,9 @@ static void event(void *ctx, const struct series_event *e)
 void highest_find(struct highest all[CATEGORIES], struct timeline *t)
 {
 	struct scan s = { .all = all, .model = &t->model };
-	const struct series_sink sink = { .change = change, .event = event, .ctx = &s };
+	const struct series_sink sink = { .change = note_change_of_class,
+					  .event = end_of_highest_event,
+					  .ctx = &s };
 
 	memset(all, 0, CATEGORIES * sizeof(*all));
 	timeline_series(t, &sink, NULL, 0);

@@ -87,7 +87,7 @@ static bool is_mark(const struct model *m, const struct moment_query *q, const s
 	return name.len == q->name_len && !memcmp(name.s, q->name, name.len);
 }
 
-static void note(struct moment_query *q, uint64_t seq, uint64_t ns)
+static void note_event(struct moment_query *q, uint64_t seq, uint64_t ns)
 {
 	q->found = true;
 	q->seq = seq;
@@ -95,18 +95,18 @@ static void note(struct moment_query *q, uint64_t seq, uint64_t ns)
 }
 
 /* What stands among the marks. */
-static void look(const struct model *m, struct moment_query *q)
+static void find_moment(const struct model *m, struct moment_query *q)
 {
 	const struct row_store *marks = &m->lives.marks;
 	struct refusal last;
 
 	if (q->kind == AT_OOM && refusals_find(&last, &m->lives, 0))
-		note(q, last.event.seq, last.event.ns);
+		note_event(q, last.event.seq, last.event.ns);
 	for (uint32_t i = 0; q->kind == AT_MARK && i < marks->count; i++) {
 		const struct lives_mark *e = rows_at(marks, i);
 
 		if (is_mark(m, q, e) && ++q->seen == q->nth)
-			note(q, e->seq, e->ns);
+			note_event(q, e->seq, e->ns);
 	}
 }
 
@@ -118,7 +118,7 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	model_event(s->model, e);
 	if (q && q->kind == AT_TIME &&
 	    e->time_ns - (q->since_start ? s->model->first_ns : 0) <= q->time_ns)
-		note(q, e->seq, e->time_ns);
+		note_event(q, e->seq, e->time_ns);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 	rc = recording_run(r, UINT64_MAX, survey_event, &s);
 	model_settle(m);
 	if (q)
-		look(m, q);
+		find_moment(m, q);
 	return rc;
 }
 
@@ -172,7 +172,7 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 	return 0;
 }
 
-static uint64_t time_of(const struct model *m, int device, const struct moment_query *q)
+static uint64_t time_of_query(const struct model *m, int device, const struct moment_query *q)
 {
 	if (q->kind == AT_PEAK)
 		return model_curve(&m->devices[device])->peak.event.time_ns;
@@ -189,7 +189,7 @@ int moments_take(const struct recording *r, struct model *m, struct moment *mo,
 	if (rc)
 		return rc;
 	mo->framework = m->devices[mo->device].framework;
-	mo->time_ns = time_of(m, mo->device, q);
+	mo->time_ns = time_of_query(m, mo->device, q);
 	model_take(m, mo);
 	return 0;
 }

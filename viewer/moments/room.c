@@ -21,7 +21,7 @@ static uint64_t hole_in(const struct moment *mo, uint64_t start, uint64_t end, s
 	return largest;
 }
 
-static bool is_segment(const struct block *b, int device)
+static bool is_segment_of_cache(const struct block *b, int device)
 {
 	return b->flags & GMT_FLAG_FRAMEWORK && b->device == device &&
 	       (b->memory == GMT_MEM_DEVICE || b->memory == GMT_MEM_PITCHED);
@@ -34,7 +34,7 @@ static uint64_t largest_hole(const struct moment *mo)
 	size_t at = 0;
 
 	for (size_t i = 0; i < mo->memory_count; i++)
-		if (is_segment(&mo->memory[i], mo->device)) {
+		if (is_segment_of_cache(&mo->memory[i], mo->device)) {
 			hole = hole_in(mo, mo->memory[i].addr,
 				       mo->memory[i].addr + mo->memory[i].size, &at);
 			largest = hole > largest ? hole : largest;

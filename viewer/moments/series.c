@@ -44,15 +44,15 @@ struct verdict series_verdict(struct classifier *c, struct model *m, uint32_t li
 	return classify(c, b);
 }
 
-static enum category class_of(struct run *r, uint32_t life, unsigned state)
+static enum category class_of_life(struct run *r, uint32_t life, unsigned state)
 {
 	struct block b;
 
 	return series_verdict(r->series->classifier, r->series->model, life, state, &b).category;
 }
 
-static void tell(struct run *r, enum series_kind kind, uint32_t life, unsigned category,
-		 int64_t bytes)
+static void tell_change(struct run *r, enum series_kind kind, uint32_t life, unsigned category,
+			int64_t bytes)
 {
 	const struct life *row = lives_at(r->lives, life);
 	const struct series_change c = {
@@ -96,7 +96,7 @@ static bool is_driver(const struct position *p)
 	return p->counts && (p->layer != LIFE_BLOCK || p->memory == GMT_MEM_ASYNC);
 }
 
-static int64_t size_of(const struct run *r, const struct life *life)
+static int64_t size_of_life(const struct run *r, const struct life *life)
 {
 	return (int64_t)lives_request(r->lives, life)->size;
 }
@@ -107,14 +107,14 @@ static void born(struct run *r, uint32_t i)
 	const struct position *p = lives_position(r->lives, life->born.position);
 
 	if (is_driver(p))
-		r->devices[p->device].driver += (uint64_t)size_of(r, life);
+		r->devices[p->device].driver += (uint64_t)size_of_life(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, false);
 	r->now[i] = OUT;
 	if (!is_wanted(r, life, p))
 		return;
-	r->now[i] = class_of(r, i, 0);
-	tell(r, SERIES_BORN, i, r->now[i], size_of(r, life));
+	r->now[i] = class_of_life(r, i, 0);
+	tell_change(r, SERIES_BORN, i, r->now[i], size_of_life(r, life));
 }
 
 static void died(struct run *r, uint32_t i)
@@ -126,12 +126,12 @@ static void died(struct run *r, uint32_t i)
 		return;
 	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
-		r->devices[p->device].driver -= (uint64_t)size_of(r, life);
+		r->devices[p->device].driver -= (uint64_t)size_of_life(r, life);
 	if (r->sink->life)
 		r->sink->life(r->sink->ctx, i, true);
 	if ((r->now[i] & CLASS) == OUT)
 		return;
-	tell(r, SERIES_DIED, i, r->now[i] & CLASS, -size_of(r, life));
+	tell_change(r, SERIES_DIED, i, r->now[i] & CLASS, -size_of_life(r, life));
 	r->now[i] = OUT;
 }
 
@@ -151,22 +151,22 @@ static void touch(struct run *r, uint32_t i, enum life_change change)
 	*now = (*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT;
 }
 
-static void settle(struct run *r, const struct touched *t)
+static void settle_series(struct run *r, const struct touched *t)
 {
 	uint8_t *now = &r->now[t->life];
 	unsigned before = *now & CLASS, class;
-	int64_t size = size_of(r, lives_at(r->lives, t->life));
+	int64_t size = size_of_life(r, lives_at(r->lives, t->life));
 
 	if (before == OUT || *now == t->before)
 		return;
-	class = class_of(r, t->life, *now >> STATE_SHIFT);
+	class = class_of_life(r, t->life, *now >> STATE_SHIFT);
 	if (class == before) {
-		tell(r, SERIES_STATE, t->life, class, 0);
+		tell_change(r, SERIES_STATE, t->life, class, 0);
 		return;
 	}
-	tell(r, SERIES_LEFT, t->life, before, -size);
+	tell_change(r, SERIES_LEFT, t->life, before, -size);
 	*now = (*now & ~CLASS) | class;
-	tell(r, SERIES_JOINED, t->life, class, size);
+	tell_change(r, SERIES_JOINED, t->life, class, size);
 }
 
 static const struct device_level *next_level(const struct run *r)
@@ -229,7 +229,7 @@ static void take_event(struct run *r)
 	while ((level = next_level(r)) && level->seq == r->event.seq)
 		take_level(r, level);
 	for (size_t i = 0; i < r->touched_count; i++)
-		settle(r, &r->touched[i]);
+		settle_series(r, &r->touched[i]);
 	r->touched_count = 0;
 	r->event.mark = NULL;
 	for (; (mark = next_mark(r)) && mark->seq == r->event.seq; r->mark++)

@@ -24,7 +24,7 @@ void snapshot_sort(struct snapshot *s, struct owners *owners)
 }
 
 /* Spans know the time of what need not be of a block. */
-static uint64_t time_of(const struct timeline *t, uint64_t seq)
+static uint64_t time_of_event(const struct timeline *t, uint64_t seq)
 {
 	for (size_t i = 0; i < t->model.spans.count; i++) {
 		const struct extent *x = &t->model.spans.items[i].extent;
@@ -45,7 +45,7 @@ void snapshot_take(struct snapshot *s, struct timeline *t, uint64_t seq)
 				.moment = { .device = t->device,
 					    .seq = seq,
 					    .framework = t->framework,
-					    .time_ns = time_of(t, seq) } };
+					    .time_ns = time_of_event(t, seq) } };
 	model_take(&t->model, &s->moment);
 	snapshot_sort(s, &t->owners);
 }

@@ -31,7 +31,7 @@ void timeline_look(struct timeline *t, int device)
 	steps_find(&t->steps, &t->model.spans, &t->stacks);
 }
 
-static int read_all(struct timeline *t, struct recording *r, struct moment_query *q)
+static int read_events(struct timeline *t, struct recording *r, struct moment_query *q)
 {
 	int rc;
 
@@ -44,7 +44,7 @@ static int read_all(struct timeline *t, struct recording *r, struct moment_query
 
 int timeline_open_at(struct timeline *t, struct recording *r, long device, struct moment_query *q)
 {
-	int rc = read_all(t, r, q), wanted;
+	int rc = read_events(t, r, q), wanted;
 
 	if (rc)
 		return rc;
@@ -63,7 +63,7 @@ int timeline_open(struct timeline *t, struct recording *r, long device)
 
 int timeline_open_any(struct timeline *t, struct recording *r)
 {
-	int rc = read_all(t, r, NULL), device = rc ? -1 : model_main_device(&t->model);
+	int rc = read_events(t, r, NULL), device = rc ? -1 : model_main_device(&t->model);
 
 	if (device >= 0)
 		timeline_look(t, device);

@@ -30,14 +30,14 @@ bool ranks_is_run(char *const *paths)
 	return paths[0] && (paths[1] || is_folder(paths[0]));
 }
 
-static bool ends_with(const char *s, const char *end)
+static bool has_ending(const char *s, const char *end)
 {
 	size_t a = strlen(s), b = strlen(end);
 
 	return a > b && !strcmp(s + a - b, end);
 }
 
-static char *join(const char *folder, const char *name)
+static char *path_in(const char *folder, const char *name)
 {
 	size_t n = strlen(folder), room = n + strlen(name) + 2;
 	char *path = need_new(room);
@@ -48,7 +48,7 @@ static char *join(const char *folder, const char *name)
 	return path;
 }
 
-static void add(struct ranks_run *run, char *path)
+static void add_recording(struct ranks_run *run, char *path)
 {
 	ranks_look(need_item(run->items, run->count, run->room), path);
 }
@@ -59,7 +59,7 @@ static bool is_beside(const char *path)
 	char base[PATH_MAX];
 	size_t n = strlen(path) - strlen(LIVE);
 
-	if (!ends_with(path, LIVE) || n >= sizeof(base))
+	if (!has_ending(path, LIVE) || n >= sizeof(base))
 		return false;
 	snprintf(base, sizeof(base), "%.*s", (int)n, path);
 	return !access(base, F_OK);
@@ -72,9 +72,9 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || is_beside(path))
 		free(path);
-	else if (ends_with(path, ".gmt") ||
+	else if (has_ending(path, ".gmt") ||
 		 (snapshots ? import_recognises(path) : outfile_holds_recording(path)))
-		add(run, path);
+		add_recording(run, path);
 	else
 		ranks_leave(run, path);
 }
@@ -101,7 +101,7 @@ static bool has_recordings(const char *folder)
 	bool found = false;
 
 	while (d && !found && (e = readdir(d)))
-		found = ends_with(e->d_name, ".gmt");
+		found = has_ending(e->d_name, ".gmt");
 	if (d)
 		closedir(d);
 	return found;
@@ -115,7 +115,7 @@ static int nothing_here(const char *folder)
 	char *below = NULL;
 
 	while (d && !below && (e = readdir(d))) {
-		char *path = e->d_name[0] == '.' ? NULL : join(folder, e->d_name);
+		char *path = e->d_name[0] == '.' ? NULL : path_in(folder, e->d_name);
 
 		if (path && has_recordings(path))
 			below = path;
@@ -135,7 +135,7 @@ static int nothing_here(const char *folder)
 	return EXIT_UNREADABLE;
 }
 
-static int list(struct ranks_run *run, const char *folder)
+static int list_folder(struct ranks_run *run, const char *folder)
 {
 	size_t first = run->count;
 	DIR *d = opendir(folder);
@@ -145,13 +145,13 @@ static int list(struct ranks_run *run, const char *folder)
 		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.')
-			sort_out(run, join(folder, e->d_name), false);
+			sort_out(run, path_in(folder, e->d_name), false);
 	closedir(d);
 	second_look(run, first);
 	return run->count == first ? nothing_here(folder) : 0;
 }
 
-static int in_order(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
 	const struct rank_file *x = a, *y = b;
 
@@ -160,7 +160,7 @@ static int in_order(const void *a, const void *b)
 	return strverscmp(x->path, y->path);
 }
 
-static void count(struct ranks_run *run)
+static void count_readable(struct ranks_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		run->readable += run->items[i].readable;
@@ -179,20 +179,20 @@ int ranks_find(struct ranks_run *out, char *const *paths)
 
 		folders &= folder;
 		if (folder)
-			rc = list(out, *paths);
+			rc = list_folder(out, *paths);
 		else
-			add(out, need_copy(*paths, strlen(*paths)));
+			add_recording(out, need_copy(*paths, strlen(*paths)));
 	}
 	if (!rc)
-		qsort(out->items, out->count, sizeof(*out->items), in_order);
+		qsort(out->items, out->count, sizeof(*out->items), by_rank);
 	if (!rc)
 		rc = ranks_one_run(out, folders);
 	if (rc) {
 		ranks_free(out);
 		return rc;
 	}
-	qsort(out->items, out->count, sizeof(*out->items), in_order);
-	count(out);
+	qsort(out->items, out->count, sizeof(*out->items), by_rank);
+	count_readable(out);
 	return 0;
 }
 

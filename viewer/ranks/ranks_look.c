@@ -21,7 +21,7 @@ static int keep_meta(void *ctx, const struct gmt_def *d)
 	return d->kind == GMT_DEF_META ? defs_add(ctx, d) : 0;
 }
 
-static long number(const struct defs *d, const char *key, long otherwise)
+static long number_fact(const struct defs *d, const char *key, long otherwise)
 {
 	struct defs_text t = defs_meta(d, key);
 	char *end;
@@ -37,7 +37,7 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 {
 	f->rank = -1;
 	for (size_t i = 0; i < RANK_KEYS && f->rank < 0; i++) {
-		f->rank = number(d, rank_keys[i], -1);
+		f->rank = number_fact(d, rank_keys[i], -1);
 		f->by_script = !i;
 	}
 }
@@ -83,7 +83,7 @@ static char *world_words(const struct defs *d, const char *command)
 
 	if (!defs_meta(d, "env.SIMGPU_CARD").len ||
 	    ((!alone.len || strcmp(alone.s, "alone")) &&
-	     number(d, "env.WORLD_SIZE", 0) <= number(d, "env.SIMGPU_COUNT", 1)))
+	     number_fact(d, "env.WORLD_SIZE", 0) <= number_fact(d, "env.SIMGPU_COUNT", 1)))
 		return NULL;
 	f = need_stream(&words, &len);
 	for (size_t i = 0; i < JOB_FACTS; i++) {
@@ -103,8 +103,8 @@ static void facts(struct rank_file *f, const struct defs *d)
 	char command[1024];
 
 	find_rank(f, d);
-	f->world = number(d, "env.WORLD_SIZE", 0);
-	f->parent = (uint32_t)number(d, "ppid", 0);
+	f->world = number_fact(d, "env.WORLD_SIZE", 0);
+	f->parent = (uint32_t)number_fact(d, "ppid", 0);
 	snprintf(f->host, sizeof(f->host), "%.60s", host.len ? host.s : "");
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
 	f->job = job_words(d, &f->job_is_local);

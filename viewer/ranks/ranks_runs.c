@@ -18,10 +18,10 @@ void ranks_leave(struct ranks_run *run, char *path)
 
 #define SHOWN 3 /* runs and files that a note names */
 
-static void note(struct ranks_run *run, const char *format, ...)
+static void add_note(struct ranks_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void note(struct ranks_run *run, const char *format, ...)
+static void add_note(struct ranks_run *run, const char *format, ...)
 {
 	size_t n = strlen(run->note);
 	va_list args;
@@ -93,8 +93,8 @@ static void leave_children(struct ranks_run *run)
 			i++;
 			continue;
 		}
-		note(run, "%s is of a process that rank %ld started, and is left out. ",
-		     owners_base(f->path), f->rank);
+		add_note(run, "%s is of a process that rank %ld started, and is left out. ",
+			 owners_base(f->path), f->rank);
 		take_out(run, i);
 	}
 }
@@ -124,9 +124,9 @@ static void leave_unranked(struct ranks_run *run)
 		take_out(run, i);
 	}
 	if (out == 1)
-		note(run, "%s has no rank and is left out. ", first);
+		add_note(run, "%s has no rank and is left out. ", first);
 	else if (out)
-		note(run, "%zu recordings without a rank are left out, %s first. ", out, first);
+		add_note(run, "%zu recordings without a rank are left out, %s first. ", out, first);
 }
 
 /* ---- several runs in one folder ---- */
@@ -197,8 +197,8 @@ static void say_run(struct ranks_run *run, const struct part *p)
 
 	if (gmtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	note(run, "%zu recording%s of %s UTC (%.60s)", p->to - p->from,
-	     p->to - p->from == 1 ? "" : "s", text, f->command);
+	add_note(run, "%zu recording%s of %s UTC (%.60s)", p->to - p->from,
+		 p->to - p->from == 1 ? "" : "s", text, f->command);
 }
 
 /* The runs by their beginning; the last one stays. */
@@ -209,21 +209,21 @@ static void keep_last(struct ranks_run *run, const struct part *parts, size_t co
 	for (size_t i = 1; i < count; i++)
 		if (run->items[parts[i].from].start_ns > run->items[parts[last].from].start_ns)
 			last = i;
-	note(run, "%zu runs are in this folder: ", count);
+	add_note(run, "%zu runs are in this folder: ", count);
 	for (size_t i = 0; i < count && i < SHOWN; i++) {
-		note(run, "%s", i ? ", " : "");
+		add_note(run, "%s", i ? ", " : "");
 		say_run(run, &parts[i]);
 	}
-	note(run, "%s. The last one is taken: ", count > SHOWN ? ", .." : "");
+	add_note(run, "%s. The last one is taken: ", count > SHOWN ? ", .." : "");
 	say_run(run, &parts[last]);
-	note(run, "; for another one name its files. ");
+	add_note(run, "; for another one name its files. ");
 	to = parts[count - 1].to;
 	for (size_t i = to; i-- > 0;)
 		if (i < parts[last].from || i >= parts[last].to)
 			take_out(run, i);
 }
 
-static void split(struct ranks_run *run)
+static void keep_one_run(struct ranks_run *run)
 {
 	struct part *parts = need_new((run->count + 1) * sizeof(*parts));
 	size_t count = 0, at = 0, to = 0;
@@ -257,7 +257,7 @@ static int two_of_one_rank(const struct ranks_run *run)
 
 /* ---- files that cannot be read ---- */
 
-static bool taken(const struct ranks_run *run, long rank)
+static bool is_taken(const struct ranks_run *run, long rank)
 {
 	for (size_t i = 0; i < run->count; i++)
 		if (run->items[i].rank == rank)
@@ -290,7 +290,7 @@ static void rank_by_name(struct ranks_run *run, struct rank_file *f)
 		long n = like->readable && like->rank >= 0 ? number_like(like, owners_base(f->path))
 							   : -1;
 
-		if (n >= 0 && !taken(run, n))
+		if (n >= 0 && !is_taken(run, n))
 			f->rank = n;
 	}
 	ranks_name(f);
@@ -305,7 +305,7 @@ int ranks_one_run(struct ranks_run *run, bool folders)
 		leave_children(run);
 		leave_unranked(run);
 		ranks_join_worlds(run->items, run->count);
-		split(run);
+		keep_one_run(run);
 	} else if (!folders) {
 		rc = two_of_one_rank(run);
 	}

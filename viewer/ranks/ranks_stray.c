@@ -23,7 +23,7 @@ static int by_number(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static double number(const struct ranks_table *t, size_t row)
+static double value_of_row(const struct ranks_table *t, size_t row)
 {
 	return t->rows[row].values[t->main].n;
 }
@@ -36,7 +36,7 @@ static void find_median(struct ranks_strays *s, const struct ranks_table *t)
 
 	for (size_t i = 0; i < t->run->count; i++)
 		if (t->rows[i].fine)
-			all[n++] = (struct entry){ number(t, i), i };
+			all[n++] = (struct entry){ value_of_row(t, i), i };
 	qsort(all, n, sizeof(*all), by_number);
 	s->known = n;
 	if (n) {
@@ -91,7 +91,7 @@ static bool same_group(const struct ranks_strays *s, const struct ranks_table *t
 
 	if (!x->fine || !y->fine)
 		return !x->fine && !y->fine && !strcmp(x->error, y->error);
-	if (t->main >= 0 && is_apart(t, number(t, b), number(t, a)))
+	if (t->main >= 0 && is_apart(t, value_of_row(t, b), value_of_row(t, a)))
 		return false;
 	for (size_t c = 0; c < t->count; c++) {
 		if (!(t->columns[c].flags & RANKS_APART))
@@ -122,7 +122,7 @@ void ranks_strays(struct ranks_strays *s, const struct ranks_table *t)
 	if (t->main >= 0)
 		find_median(s, t);
 	for (size_t i = 0; i < t->run->count && s->known; i++) {
-		s->stray[i] = t->rows[i].fine && is_apart(t, number(t, i), s->median);
+		s->stray[i] = t->rows[i].fine && is_apart(t, value_of_row(t, i), s->median);
 		s->count += s->stray[i];
 	}
 	find_groups(s, t);
@@ -166,7 +166,9 @@ struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ra
 				   size_t i)
 {
 	const struct ranks_row *row = &t->rows[i], *middle = &t->rows[s->middle];
-	struct ranks_stray w = { .more = number(t, i) - s->median, .category = -1, .place = -1 };
+	struct ranks_stray w = { .more = value_of_row(t, i) - s->median,
+				 .category = -1,
+				 .place = -1 };
 	int sign = w.more < 0 ? -1 : 1;
 
 	for (unsigned c = 0; t->classes && c < CATEGORIES; c++) {

@@ -18,7 +18,7 @@
 #define WIDE	44 /* columns of a text in a row */
 #define ROOM	300
 
-static const char *growth(char buf[ROOM], double n)
+static const char *growth_words(char buf[ROOM], double n)
 {
 	char b[HUMAN_MAX];
 
@@ -40,7 +40,7 @@ static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 	case RANKS_COUNT:
 		return human_count(buf, count);
 	case RANKS_GROWTH:
-		return growth(buf, n);
+		return growth_words(buf, n);
 	case RANKS_FLAG:
 		return n != 0 ? "yes" : "no";
 	case RANKS_DECIMAL:
@@ -99,7 +99,7 @@ static void group_words(const struct ranks_table *t, const bool *of, size_t colu
 		snprintf(buf, ROOM, "%.100s to %.100s", a, number_words(c->kind, most, b));
 }
 
-static bool is_shown(const struct ranks_table *t, size_t column)
+static bool is_column_shown(const struct ranks_table *t, size_t column)
 {
 	const struct ranks_column *c = &t->columns[column];
 
@@ -123,7 +123,8 @@ static bool any_sum(const struct ranks_table *t)
 }
 
 /* Marks the rows of a group; of few rows each is its own. */
-static size_t mark(const struct ranks_strays *s, size_t count, size_t first, bool each, bool *of)
+static size_t mark_group(const struct ranks_strays *s, size_t count, size_t first, bool each,
+			 bool *of)
 {
 	size_t n = 0;
 
@@ -171,13 +172,13 @@ static bool group_row(struct rows *r, size_t i)
 {
 	size_t count = r->table->run->count;
 
-	if (!r->table->rows[i].fine || !mark(r->strays, count, i, count <= EACH, r->marked))
+	if (!r->table->rows[i].fine || !mark_group(r->strays, count, i, count <= EACH, r->marked))
 		return false;
 	ranks_words(r->table->run, r->marked, r->who, 60);
 	return true;
 }
 
-static bool table_row(void *ctx, size_t i, struct row_ranks_group *row)
+static bool rank_table_row(void *ctx, size_t i, struct row_ranks_group *row)
 {
 	struct rows *r = ctx;
 	size_t count = r->table->run->count;
@@ -195,7 +196,7 @@ static size_t find_columns(const struct ranks_table *t, struct text_column colum
 	columns[0] = (struct text_column)TEXT_COLUMN(named ? "recording" : "rank", ranks_group_who,
 						     2, -1);
 	for (size_t c = 0; c < t->count && n < COLUMNS; c++)
-		if (is_shown(t, c))
+		if (is_column_shown(t, c))
 			columns[n++] = (struct text_column)TEXT_COLUMN(
 				t->columns[c].title, ranks_group_cells, 2,
 				t->columns[c].kind >= RANKS_FLAG ? -1 : 0, .item = c);
@@ -211,31 +212,31 @@ static size_t count_hosts(const struct ranks_run *run)
 	return n;
 }
 
-static void errors(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s,
-		   bool *marked)
+static void print_errors(struct emit *out, const struct ranks_table *t,
+			 const struct ranks_strays *s, bool *marked)
 {
 	char ranks[80];
 
 	for (size_t i = 0; i < t->run->count; i++)
-		if (!t->rows[i].fine && mark(s, t->run->count, i, false, marked))
+		if (!t->rows[i].fine && mark_group(s, t->run->count, i, false, marked))
 			emit_line(out, "  %s  %s",
 				  ranks_words(t->run, marked, ranks, sizeof(ranks)),
 				  t->rows[i].error);
 }
 
 /* Those that there is nothing of stand behind the others. */
-static void rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+static void print_rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
 	size_t hosts = count_hosts(t->run);
 	struct rows r = { .table = t,
 			  .strays = s,
 			  .hosts = hosts > 1 && hosts <= HOSTS ? hosts : 0,
 			  .marked = need_new(t->run->count + 1) };
-	struct rows_ranks_group all = { 2 * t->run->count + 1, table_row, &r };
+	struct rows_ranks_group all = { 2 * t->run->count + 1, rank_table_row, &r };
 	struct text_column columns[COLUMNS];
 
 	columns_write(out, &document_ranks_group, columns, find_columns(t, columns), &all, 0);
-	errors(out, t, s, r.marked);
+	print_errors(out, t, s, r.marked);
 	free(r.marked);
 }
 
@@ -275,7 +276,7 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 	if (w.category >= 0 && len < sizeof(line))
 		len += (size_t)snprintf(line + len, sizeof(line) - len, "; %s %s",
 					category_words((unsigned)w.category),
-					growth(more, (double)w.category_more));
+					growth_words(more, (double)w.category_more));
 	for (size_t k = 0; !t->classes && k < t->count && len < sizeof(line); k++)
 		if ((t->columns[k].kind == RANKS_CATEGORY || t->columns[k].kind == RANKS_PLACE) &&
 		    t->rows[i].values[k].known)
@@ -284,11 +285,12 @@ static void say_stray(struct emit *out, const struct ranks_table *t, const struc
 						t->rows[i].values[k].words);
 	if (place[0] && len < sizeof(line))
 		snprintf(line + len, sizeof(line) - len, ", most of it %s (%s)", place,
-			 growth(more, (double)w.place_more));
+			 growth_words(more, (double)w.place_more));
 	emit_paragraph(out, "  ", "    ", line);
 }
 
-static void strays(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+static void print_strays(struct emit *out, const struct ranks_table *t,
+			 const struct ranks_strays *s)
 {
 	size_t count = t->run->count, said = 0, left = 0, n;
 	bool *marked = need_new(count + 1);
@@ -299,7 +301,7 @@ static void strays(struct emit *out, const struct ranks_table *t, const struct r
 			   s->count == 1 ? "is far" : "are far");
 	}
 	for (size_t i = 0; i < count; i++) {
-		n = s->stray[i] && s->group[i] == i ? mark(s, count, i, false, marked) : 0;
+		n = s->stray[i] && s->group[i] == i ? mark_group(s, count, i, false, marked) : 0;
 		if (n && said++ < STRAYS)
 			say_stray(out, t, s, i, marked, n);
 		else if (n)
@@ -334,7 +336,7 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 }
 
 /* "4 ranks on 2 hosts, python train.py", and what was left out. */
-static void head(struct emit *out, const struct ranks_run *run)
+static void print_head(struct emit *out, const struct ranks_run *run)
 {
 	const char *command = "";
 	char text[2048], many[ROOM] = "";
@@ -357,7 +359,8 @@ static void head(struct emit *out, const struct ranks_run *run)
 	emit_line(out, "%s", "");
 }
 
-static void summary(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
+static void print_summary(struct emit *out, const struct ranks_table *t,
+			  const struct ranks_strays *s)
 {
 	const struct ranks_column *c = &t->columns[t->main];
 	char a[ROOM], b[ROOM];
@@ -382,10 +385,10 @@ static void summary(struct emit *out, const struct ranks_table *t, const struct 
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
-	head(out, t->run);
+	print_head(out, t->run);
 	if (s->known && t->columns[t->main].kind == RANKS_BYTES)
-		summary(out, t, s);
-	rows(out, t, s);
+		print_summary(out, t, s);
+	print_rows(out, t, s);
 	if (s->known)
-		strays(out, t, s);
+		print_strays(out, t, s);
 }

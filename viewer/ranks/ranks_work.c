@@ -34,7 +34,7 @@ static FILE *scratch(void)
 	return fd < 0 ? NULL : fdopen(fd, "w+");
 }
 
-static void become(const struct ranks_work *w, size_t i, struct worker *x)
+static void become_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	int rc;
 
@@ -47,14 +47,14 @@ static void become(const struct ranks_work *w, size_t i, struct worker *x)
 	_exit(rc);
 }
 
-static void start(const struct ranks_work *w, size_t i, struct worker *x)
+static void start_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	*x = (struct worker){ .pid = -1, .out = scratch(), .err = scratch() };
 	fflush(NULL); /* or both would write what waits in a buffer */
 	if (x->out && x->err)
 		x->pid = fork();
 	if (x->pid == 0)
-		become(w, i, x);
+		become_worker(w, i, x);
 	if (x->pid < 0)
 		x->why = errno;
 }
@@ -85,7 +85,7 @@ static char *ended_by(int status)
 	return need_copy(text, strlen(text));
 }
 
-static void pass_on(const struct ranks_work *w, size_t i, struct ranks_result *r, FILE *out)
+static void pass_on_result(const struct ranks_work *w, size_t i, struct ranks_result *r, FILE *out)
 {
 	struct stat st;
 	void *text = MAP_FAILED;
@@ -102,7 +102,7 @@ static void pass_on(const struct ranks_work *w, size_t i, struct ranks_result *r
 		munmap(text, r->len);
 }
 
-static void finish(const struct ranks_work *w, size_t i, struct worker *x)
+static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x)
 {
 	struct ranks_result r = { .rc = EXIT_UNREADABLE };
 	char *error;
@@ -119,7 +119,7 @@ static void finish(const struct ranks_work *w, size_t i, struct worker *x)
 	if (x->pid > 0 && WIFEXITED(status))
 		r.rc = WEXITSTATUS(status);
 	r.error = error;
-	pass_on(w, i, &r, x->out);
+	pass_on_result(w, i, &r, x->out);
 	free(error);
 	if (x->out)
 		fclose(x->out);
@@ -135,8 +135,8 @@ void ranks_work(const struct ranks_work *w)
 
 	for (size_t i = 0; i < w->count; i++) {
 		for (; started < w->count && started < i + most; started++)
-			start(w, started, &workers[started % AT_ONCE]);
-		finish(w, i, &workers[i % AT_ONCE]);
+			start_worker(w, started, &workers[started % AT_ONCE]);
+		finish_worker(w, i, &workers[i % AT_ONCE]);
 		say_progress("ranks", i + 1, w->count);
 	}
 	say_progress_end();

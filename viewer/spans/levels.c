@@ -41,7 +41,8 @@ struct span_level *spans_add_level(struct spans *s, const uint64_t *now)
 	return level;
 }
 
-static struct span_change *row_of(const struct spans *s, const struct span *span, uint32_t level)
+static struct span_change *row_of_level(const struct spans *s, const struct span *span,
+					uint32_t level)
 {
 	for (uint32_t i = span->changes; i; i = s->changes[i - 1].next)
 		if (s->changes[i - 1].level == level)
@@ -51,7 +52,7 @@ static struct span_change *row_of(const struct spans *s, const struct span *span
 
 static void add_row(struct spans *s, struct span *span, const struct span_change *c)
 {
-	struct span_change *row = row_of(s, span, c->level);
+	struct span_change *row = row_of_level(s, span, c->level);
 
 	if (!row) {
 		s->changes = need_grow(s->changes, &s->change_room, s->change_count,
@@ -139,7 +140,8 @@ void spans_measure(struct spans *s, const struct span_level *level)
 	for (size_t i = 0; i < s->count; i++) {
 		struct extent *x = &s->items[i].extent;
 
-		*x = measured(x, level ? row_of(s, &s->items[i], level->number) : NULL, bytes);
+		*x = measured(x, level ? row_of_level(s, &s->items[i], level->number) : NULL,
+			      bytes);
 		bytes = x->end_bytes;
 	}
 }

@@ -29,7 +29,7 @@ void spans_free(struct spans *s)
 }
 
 /* Another span is the latest from now on. */
-static struct span *push(struct spans *s, enum phase phase, const struct gmt_event *e)
+static struct span *push_span(struct spans *s, enum phase phase, const struct gmt_event *e)
 {
 	if (s->count)
 		levels_end(s);
@@ -122,7 +122,7 @@ static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hin
 	undo_step(s);
 	close_gap(s, e, hint);
 	if (back(s, 0)->phase != PHASE_FORWARD || begins_apart(s, e))
-		push(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
+		push_span(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
 	back(s, 0)->pass = s->forwards;
 }
 
@@ -151,7 +151,7 @@ static void go_backward(struct spans *s, const struct gmt_event *e)
 		return;
 	back(s, 0)->kept = true;
 	if (s->now.called || !back(s, 0)->in_backward || !take_turns(s, e, PHASE_BACKWARD))
-		push(s, PHASE_BACKWARD, e);
+		push_span(s, PHASE_BACKWARD, e);
 }
 
 /* What frames say of an optimizer and its own range are one step. */
@@ -179,7 +179,7 @@ static void optimize(struct spans *s, const struct gmt_event *e, uint32_t name, 
 	}
 	if (in_backward && take_turns(s, e, PHASE_OPTIMIZER))
 		return;
-	last = push(s, PHASE_OPTIMIZER, e);
+	last = push_span(s, PHASE_OPTIMIZER, e);
 	last->name = name;
 	last->number = number;
 	last->in_backward = in_backward;
@@ -191,7 +191,7 @@ static void pause(struct spans *s, const struct gmt_event *e)
 
 	if (is_gap(last) && last->profiler == s->profiler)
 		return;
-	push(s, PHASE_OTHER, e);
+	push_span(s, PHASE_OTHER, e);
 }
 
 static void zero_grad(struct spans *s, const struct gmt_event *e)
@@ -199,10 +199,10 @@ static void zero_grad(struct spans *s, const struct gmt_event *e)
 	undo_step(s);
 	close_gap(s, e, HINT_ZERO_GRAD);
 	if (back(s, 0)->phase != PHASE_ZERO_GRAD)
-		push(s, PHASE_ZERO_GRAD, e);
+		push_span(s, PHASE_ZERO_GRAD, e);
 }
 
-static void advance(struct spans *s, const struct gmt_event *e, enum hint hint)
+static void go_on(struct spans *s, const struct gmt_event *e, enum hint hint)
 {
 	switch (hint) {
 	case HINT_SAME:
@@ -234,7 +234,7 @@ static bool ends_step(struct spans *s, const struct gmt_event *e)
 	       e->arg0 != back(s, 0)->number;
 }
 
-static void note(struct spans *s, const struct gmt_event *e)
+static void note_in_span(struct spans *s, const struct gmt_event *e)
 {
 	struct span *span = back(s, 0);
 
@@ -252,10 +252,10 @@ static void note(struct spans *s, const struct gmt_event *e)
 		span->stack = e->stack;
 }
 
-static void begin(struct spans *s, const struct gmt_event *e)
+static void begin_spans(struct spans *s, const struct gmt_event *e)
 {
 	s->tags = !strcmp(defs_meta(s->defs, "torch.tags").s, "on");
-	push(s, PHASE_SETUP, e);
+	push_span(s, PHASE_SETUP, e);
 }
 
 void spans_event(struct spans *s, const struct gmt_event *e)
@@ -265,10 +265,10 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 	if (s->now.is_work)
 		passes_note(s, e, act);
 	if (!s->count)
-		begin(s, e);
+		begin_spans(s, e);
 	if (ends_step(s, e))
 		optimize(s, e, e->name, e->arg0);
 	else
-		advance(s, e, hints_of(s, e, act));
-	note(s, e);
+		go_on(s, e, hints_of(s, e, act));
+	note_in_span(s, e);
 }

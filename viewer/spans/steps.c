@@ -227,7 +227,7 @@ static void add_span(struct step *step, const struct span *span, enum phase befo
 }
 
 /* The step's own figures, from its spans. */
-static void sum_up(struct steps *steps, const struct spans *s, size_t n)
+static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 {
 	struct step *step = &steps->items[n];
 
@@ -278,7 +278,7 @@ static void group(struct steps *out, const struct spans *s, struct stacks *stack
 		new_step(&w, w.open);
 	cut_tail(&w);
 	for (size_t i = 0; s->count && i < out->count; i++)
-		sum_up(out, s, i);
+		sum_up_step(out, s, i);
 	map_free(&w.callers);
 }
 
