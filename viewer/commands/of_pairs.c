@@ -8,7 +8,8 @@
 #include "../base/bytes.h"
 #include "../base/need.h"
 #include "../ranks/ranks_print.h"
-#include "of_ranks.h"
+#include "of_pairs.h"
+#include "rank_choice.h"
 
 #define FINDINGS 3 /* of which it is said whether all ranks have them */
 
@@ -47,8 +48,8 @@ static const char *partner_of(const struct ranks_run *old, const struct rank_fil
 
 static void set_files(const struct command *c, void *options, const char *old, const char *new)
 {
-	*of_ranks_text(options, c->file) = old;
-	*of_ranks_text(options, c->other) = new;
+	*options_text(options, c->file) = old;
+	*options_text(options, c->other) = new;
 }
 
 static int compare_pair(void *ctx, size_t i, FILE *f)
@@ -295,10 +296,10 @@ static int compare_runs(struct pairs *p)
 static int one_pair(struct pairs *p, const char *rank, const char *old, const char *new)
 {
 	size_t a = 0, b = 0;
-	int rc = of_ranks_choose(p->old, rank, old, &a);
+	int rc = rank_choose(p->old, rank, old, &a);
 
 	if (!rc)
-		rc = of_ranks_choose(p->new, rank, new, &b);
+		rc = rank_choose(p->new, rank, new, &b);
 	if (rc)
 		return rc;
 	set_files(p->command, p->options, p->old->items[a].path, p->new->items[b].path);
@@ -322,8 +323,8 @@ static void say_gone(const struct ranks_run *old, const struct ranks_run *new)
 int of_pairs(const struct command *c, void *options, const struct options_common *common,
 	     struct emit *out)
 {
-	char *old[] = { (char *)*of_ranks_text(options, c->file), NULL };
-	char *new[] = { (char *)*of_ranks_text(options, c->other), NULL };
+	char *old[] = { (char *)*options_text(options, c->file), NULL };
+	char *new[] = { (char *)*options_text(options, c->other), NULL };
 	struct ranks_run before = { 0 }, after = { 0 };
 	struct pairs p = {
 		.command = c, .options = options, .out = out, .old = &before, .new = &after

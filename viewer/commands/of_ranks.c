@@ -9,7 +9,9 @@
 #include "../base/need.h"
 #include "../classes/classify.h"
 #include "../ranks/ranks_print.h"
+#include "of_pairs.h"
 #include "output_names.h"
+#include "rank_choice.h"
 
 /* ---- a row for each ---- */
 
@@ -24,13 +26,13 @@ struct rows {
 /* The folder of a command that writes a file for each: made, if its name ends with a slash. */
 static bool has_folder(const struct command *c, void *options)
 {
-	const char *output = c->output ? *of_ranks_text(options, c->output) : NULL;
+	const char *output = c->output ? *options_text(options, c->output) : NULL;
 	struct stat st;
 	size_t len = output ? strlen(output) : 0;
 
 	if (len && output[len - 1] == '/')
 		mkdir(output, 0777);
-	return len && *of_ranks_text(options, c->format) && !stat(output, &st) &&
+	return len && *options_text(options, c->format) && !stat(output, &st) &&
 	       S_ISDIR(st.st_mode);
 }
 
@@ -41,9 +43,9 @@ static int answer_rank(void *ctx, size_t i, FILE *f)
 	struct emit *out = emit_open(f, true);
 	int rc;
 
-	*of_ranks_text(r->options, r->command->file) = path;
+	*options_text(r->options, r->command->file) = path;
 	if (r->outputs)
-		*of_ranks_text(r->options, r->command->output) = r->outputs[i];
+		*options_text(r->options, r->command->output) = r->outputs[i];
 	if (r->command->with_peak)
 		*(bool *)((char *)r->options + r->command->with_peak) = true;
 	rc = command_perform(r->command, r->options, out);
@@ -107,8 +109,8 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 
 	ranks_table_init(&r.table, run, c->name);
 	if (c->output)
-		r.outputs = output_names(run, *of_ranks_text(options, c->output),
-					 *of_ranks_text(options, c->format));
+		r.outputs = output_names(run, *options_text(options, c->output),
+					 *options_text(options, c->format));
 	emit_object(out, NULL);
 	emit_array(out, "ranks");
 	ranks_work(&job);
@@ -147,13 +149,13 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 	int rc = 0;
 
 	if (common->rank)
-		rc = of_ranks_choose(run, common->rank, where, &row);
+		rc = rank_choose(run, common->rank, where, &row);
 	else if (run->count > 1)
-		rc = of_ranks_only_one(c, run, where);
+		rc = rank_needed(c, run, where);
 	if (rc)
 		return rc;
 	say_run_note(run);
-	*of_ranks_text(options, c->file) = run->items[row].path;
+	*options_text(options, c->file) = run->items[row].path;
 	return command_perform(c, options, out);
 }
 
@@ -170,7 +172,7 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 	memcpy(&given, at, sizeof(given));
 	say_run_note(run);
 	if (common->rank) {
-		rc = of_ranks_choose(run, common->rank, where, &row);
+		rc = rank_choose(run, common->rank, where, &row);
 		paths[n++] = rc ? NULL : run->items[row].path;
 	}
 	for (size_t i = 0; i < run->count && !common->rank; i++) {

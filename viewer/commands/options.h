@@ -86,6 +86,12 @@ extern const struct option_row options_of_ranks[];
 /* The struct of the command's options with none given; options_free gives it back. */
 void *options_new(const struct command *c);
 
+/* A member of them that is a text. */
+static inline const char **options_text(void *options, size_t offset)
+{
+	return (const char **)((char *)options + offset);
+}
+
 /* 0, or a sentence was said and EXIT_USAGE. */
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common);
 

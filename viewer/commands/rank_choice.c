@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the recordings `--rank` means. */
-#include "of_ranks.h"
+#include "rank_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static const char *all_words(const struct ranks_run *run, char *buf, size_t room
 	return buf;
 }
 
-int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
+int rank_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
 {
 	char words[200], *end;
 	long n = strtol(rank, &end, 10);
@@ -37,7 +36,7 @@ int of_ranks_choose(const struct ranks_run *run, const char *rank, const char *w
 			 n, all_words(run, words, sizeof(words)));
 }
 
-int of_ranks_only_one(const struct command *c, const struct ranks_run *run, const char *where)
+int rank_needed(const struct command *c, const struct ranks_run *run, const char *where)
 {
 	const char *folder = c->output ? ", or a folder with -o FOLDER/ for all" : "";
 	char words[200];
