@@ -181,7 +181,7 @@ def test_timeline(sample):
 def test_leaks_need_steps(sample):
     said = answer("leaks", sample)
     assert (said["growth_per_step"], said["owners"], said["from_step"], said["to_step"]) == (0, [], 0, 0)
-    assert "three that ended are needed" in ok("leaks", sample)
+    assert "three complete ones are needed" in ok("leaks", sample)
 
 
 def test_timeline_is_a_chart(sample, on_terminal):

@@ -107,7 +107,7 @@ def test_bounds(pytester, run):
         "*the lines that hold the peak*", "*4.0 MiB  unknown  take device.py:*",
         "peak 2.0 MiB: 1.0 MiB more than the 1.0 MiB that are allowed*",
         "*assert 1 == 2*", "the recorded process ended with code*before the test did:",
-        "growth is not known: 0 steps were found, three that ended are needed",
+        "growth is not known: 0 steps were found, three complete ones are needed",
         "*= device memory =*",
         "   5.0 MiB  test_it.py::TestMany::test_own_bound*take device.py:*",
         "*gpumemtrace report *kept/test_it.py.TestMany.test_own_bound.gmt",

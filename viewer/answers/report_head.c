@@ -90,7 +90,7 @@ void report_head(const struct report *r, struct emit *out)
 	git_part(&l, &r->timeline.recording->defs);
 	versions_part(&l, r);
 	if (defs_meta(&r->timeline.recording->defs, "source").len)
-		put_part(&l, "a PyTorch memory snapshot: `info` says what it lacks");
+		put_part(&l, "a PyTorch memory snapshot: gpumemtrace info says what it lacks");
 	flush(&l);
 	emit_line(out, "%s", "");
 }

@@ -98,7 +98,8 @@ static int measure_with(struct advise_runs *r, struct advise *a, struct finding 
 	if (*ran)
 		note_run(a, f, t);
 	else if (!rc)
-		say_note("With %s the program did not come to its end: it says nothing.", text);
+		say_note("With %s the program did not finish: nothing is known of that change.",
+			 text);
 	search_free(&s);
 	return rc;
 }

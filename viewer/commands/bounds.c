@@ -191,7 +191,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	if (b.known)
 		say_held(at, "growth", " a step", "", o);
 	else
-		say(at, "growth is not known: %zu steps were found, three that ended are needed",
+		say(at, "growth is not known: %zu steps were found, three complete ones are needed",
 		    steps_number(&l->timeline.steps));
 	leaks_free(&leaks);
 }

@@ -107,8 +107,7 @@ static int open_all(struct job *j)
 		devices += j->sources[i].count;
 	}
 	if (!rc && !devices)
-		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
-				 files[0]);
+		return say_error(EXIT_USAGE, "%s: the program used no device memory", files[0]);
 	if (!rc && devices > TRACKS)
 		return say_error(EXIT_USAGE, "%d devices in all; a page shows at most %d", devices,
 				 TRACKS);

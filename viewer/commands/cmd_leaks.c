@@ -122,7 +122,7 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 
 	text_step(out, t);
 	if (l->from_step == l->to_step) {
-		emit_line(out, "Too few steps: %zu found, three that ended are needed", n);
+		emit_line(out, "Too few steps: %zu found, three complete ones are needed", n);
 		emit_line(out, "(%s)", steps_basis_text(t->steps.basis));
 		return;
 	}

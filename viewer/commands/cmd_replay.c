@@ -242,7 +242,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
 	if (!rc && !v.requests)
 		rc = say_error(EXIT_UNREADABLE,
-			       "%s: no requests to PyTorch's allocator are in it for that device",
+			       "%s: no request to PyTorch's allocator on that device was recorded",
 			       o->file);
 	if (!rc && is_state(v.requests))
 		rc = say_error(

@@ -22,8 +22,8 @@ static int no_block(const struct why_options *o, const struct command_moment *m)
 	char when[MOMENTS_WHEN];
 
 	return say_error(EXIT_USAGE,
-			 "%s: no block holds address %s on device %d%s; `live` lists those "
-			 "that are alive, and --at names another moment",
+			 "%s: no block holds address %s on device %d%s; gpumemtrace live "
+			 "lists those that are alive, and --at names another moment",
 			 o->file, o->addr, mo->device,
 			 moments_when(&m->model, mo->seq, mo->time_ns, when, sizeof(when)));
 }

@@ -59,7 +59,7 @@ static int compare_pair(void *ctx, size_t i, FILE *f)
 	int rc;
 
 	if (!p->partner[i])
-		return say_error(EXIT_UNREADABLE, "the old run has no recording of it");
+		return say_error(EXIT_UNREADABLE, "the old run has no recording of this rank");
 	out = emit_open(f, true);
 	set_files(p->command, p->plain, p->partner[i], p->new->items[i].path);
 	rc = command_perform(p->command, p->plain, out);

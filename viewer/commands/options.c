@@ -29,7 +29,7 @@ static const struct option_row common_rows[] = {
 
 const struct option_row options_of_ranks[] = {
 	OPTION_ROW(struct options_common, rank, "rank", 0, TEXT, "N",
-		   "of several recordings, that of this rank"),
+		   "take the recording of rank N"),
 	{ 0 },
 };
 
