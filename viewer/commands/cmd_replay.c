@@ -44,7 +44,7 @@ static int parse_setting(struct replay_try *t, const char *conf, unsigned releas
 static int add_setting(struct view *v, const char *conf)
 {
 	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
-		     "--alloc-conf");
+			     "--alloc-conf");
 }
 
 /* As the program had it; what no replay can do is as good as the default. */
