@@ -49,8 +49,9 @@ class Tool:
         return [json.loads(line) for line in self("dump", file, "--json").splitlines() if line]
 
 
-# Autograd's thread may wake while the interpreter ends; before CPython 3.14 that is std::terminate, with or
-# without us (PyTorch 2.15 does it once in some hundred runs). Such a program is run once more.
+# Autograd's thread gives up what Python made for a backward pass (hooks, callbacks) after it has said that the pass is done. If
+# it comes to that only when the interpreter ends, CPython before 3.14 ends the thread within a function that may not throw: std::terminate,
+# with or without us (docs/reliability.md). Such a program is run once more.
 ENDS_BADLY = "terminate called without an active exception\n"
 
 

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from conftest import REAL, check_marks
+from conftest import ENDS_BADLY, REAL, check_marks
+from test_hooks import cc
 
 
 def truths(folder):
@@ -113,6 +114,44 @@ def test_full_disk(programs, tool):
     assert done.returncode == 0, done.stderr
     assert (programs.folder / "truth.json").exists()
     assert len([line for line in done.stderr.splitlines() if line.startswith("gpumemtrace: ")]) <= 1
+
+
+# Autograd's thread goes on only when the interpreter ends.
+LATE = """
+    #include <dlfcn.h>
+    #include <pthread.h>
+    #include <string.h>
+    #include <unistd.h>
+    int pthread_cond_broadcast(pthread_cond_t *c) {
+        int (*real)(pthread_cond_t *) = dlsym(RTLD_NEXT, "pthread_cond_broadcast");
+        int (*ends)(void) = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+        char name[16] = "";
+        int rc = real(c);
+        if (!ends) ends = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+        pthread_getname_np(pthread_self(), name, sizeof(name));
+        for (int i = 0; i < 20000 && ends && !strncmp(name, "pt_autograd", 11) && !ends(); i++) usleep(500);
+        return rc;
+    }"""
+HOOKED = """
+import torch
+x = torch.ones(5, device="cuda", requires_grad=True)
+x.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(lambda: None))
+(x * x).sum().backward()
+"""
+
+
+@pytest.mark.skipif(REAL, reason="the same there")
+def test_autograds_thread_is_late_at_the_end(programs, tool):
+    """CPython before 3.14 ends that thread in a function that may not throw: the program is aborted, alone as with us."""
+    late = cc(programs.folder, "late.so", LATE)
+    ends = []
+    for traced in (False, True):
+        env = programs.environment(traced, GPUMEMTRACE_OUTPUT="run.gmt")
+        env["LD_PRELOAD"] = late + ":" + env["LD_PRELOAD"]
+        ends.append(outcome(subprocess.run([sys.executable, "-c", HOOKED], env=env, cwd=programs.folder, capture_output=True, text=True,
+                                           timeout=120)))
+    assert ends[0] == ends[1] and ends[0] in [(0, "", ""), (-6, "", ENDS_BADLY)]
+    assert tool.json("report", programs.folder / "run.gmt")["allocs"] > 3
 
 
 @pytest.mark.real
