@@ -159,7 +159,7 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
     while len(list((tmp_path / "search").glob("*.json"))) < 2 if (tmp_path / "search").exists() else True:
         time.sleep(0.02)
     first.send_signal(signal.SIGINT)
-    assert first.wait(20) == 130
+    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=20)[1] and first.returncode == 130
     done = len(list((tmp_path / "search").glob("*.json")))
     assert 2 <= done < 4
     starts()
@@ -179,6 +179,8 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
     (["--ranks", "4:1,4", "--", TAKES], "the ranks of 4 are 0 to 3"),
     (["--ranks", "0", "--", TAKES], "--ranks takes a number"),
     (["--ranks", "512", "--", "torchrun", TAKES], "give the program without its launcher (torchrun)"),
+    (["--", "/no/such/program"], "/no/such/program cannot be started: No such file or directory"),
+    (["--", "no-such-program"], "no-such-program cannot be started: No such file or directory"),
     (["--cards", "h100-80g"], "the command to run (after --) is missing"),
 ])
 def test_wrong_usage(fit, args, said):
@@ -192,6 +194,27 @@ def test_a_program_that_fails(fit, fit_json, tmp_path):
                      "exit code 5: takes: as it was wanted\n")
     answer = fit_json("--cards", "h100-80g", "--vary", "fail=0,5", "-o", tmp_path / "x", "--", TAKES)
     assert [(c["fits"], c.get("error", "")[:12]) for c in answer["cards"]] == [(True, ""), (False, "exit code 5:")]
+
+
+def test_a_program_without_a_device(fit, tmp_path):
+    error = fit("--cards", "h100-80g", "--vary", "batch=2", "--", "sh", "-c", "echo all done", code=3)
+    assert error == ("gpumemtrace fit: the program took no memory of a device on h100-80g, batch 2: it ended with exit code 0; "
+                     "does it use the CPU alone? It printed last: all done\n")
+    (tmp_path / "file").write_text("")
+    assert fit("-o", "file", "--", TAKES, code=3) == "gpumemtrace fit: file is no folder\n"
+
+
+def test_nothing_is_left_behind(start, tmp_path):
+    """Of an interrupted search: a process in a session of its own, as launchers start their ranks."""
+    (tmp_path / "launch.sh").write_text("setsid sleep 1000 & echo $! >pid; wait\n")
+    for sign in (signal.SIGINT, signal.SIGHUP):
+        (tmp_path / "pid").unlink(missing_ok=True)
+        search = start("-o", tmp_path / "search", "--cards", "h100-80g", "--", "sh", tmp_path / "launch.sh")
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.02)
+        search.send_signal(sign)
+        search.communicate(timeout=20)
+        assert search.returncode == 130 and not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 
 def test_a_point_that_failed_is_run_again(fit, fit_json, tmp_path):
@@ -251,7 +274,7 @@ def test_a_program_that_fails_later(fit_json, fit, tmp_path):
     """After its peak has settled: where it would have been ended, had it been slower. Before: no answer."""
     for steps in (4, 2):
         (tmp_path / f"{steps}.py").write_text(TRAINS.replace("100000", str(steps)) + "import os\nprint('no such file', flush=True)\nos._exit(5)\n")
-    card, = fit_json("--cards", "h100-80g", "--", sys.executable, "4.py")["cards"]
+    card, = fit_json("--cards", "h100-80g", "--steps", "3", "--", sys.executable, "4.py")["cards"]
     assert card["fits"] and card["ended"] == "It failed after 4 steps, when its peak had settled: exit code 5: no such file"
     error = fit("--cards", "h100-80g", "--", sys.executable, "2.py", code=3)
     assert error.endswith("memory was not the reason: exit code 5: no such file\n")

@@ -100,6 +100,20 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* That phase was at work at that event. */
 bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
+/* Forward passes by their numbers; items are to be freed. */
+struct advise_passes {
+	struct advise_pass {
+		uint64_t begin; /* by the first block that was made after it; 0: none was */
+		bool kept;	/* autograd saved something of it */
+	} * items;
+	size_t count;
+};
+struct advise_passes advise_passes(const struct advise *a);
+/* Autograd asked it, a recorded life, for a gradient. */
+bool advise_leaf(const struct advise *a, const struct advised *l);
+/* The weights are shards, which are gathered where they are used (autograd saves what was
+ * gathered); or the optimizer's state is. */
+bool advise_in_shards(struct advise *a);
 /* Inside of an optimizer's function for all parameters at once; its name, or NULL. */
 const char *advise_foreach(struct advise *a, uint32_t stack);
 

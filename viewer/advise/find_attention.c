@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention that is computed step by step: a function that makes two products and a softmax as
- * large as one of them. With a fused kernel none of these scores is made, nor their gradients. The
- * product that the softmax is of is known by its line: of a longer sequence the softmax may be to
- * come.
+ * large as one of them; or one that makes the softmax of a product, and the module that called it
+ * makes the second product next. With a fused kernel none of these scores is made, nor their
+ * gradients. The product that the softmax is of is known by its line: of a longer sequence the
+ * softmax may be to come.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "../answers/scores.h"
 #include "../base/need.h"
 #include "ops.h"
+#include "sites.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
@@ -34,8 +36,11 @@ struct function {
 struct search {
 	struct advise *advise;
 	struct ops ops;
+	struct sites sites;
 	struct function *items;
 	size_t count, room;
+	uint64_t module; /* that the latest softmax was made in; 0: a product came after it */
+	size_t softmax;	 /* and its function */
 };
 
 static struct function *function_of(struct search *s, const struct owner *owner)
@@ -53,24 +58,46 @@ static bool is_forward(const struct advised *l, const struct op *op)
 	return !stage_is_backward(l->born->stage) && op->owner.file && op->owner.file[0];
 }
 
+/* The innermost module at work; 0: none. */
+static uint64_t module_of(struct search *s, const struct advised *l)
+{
+	struct site_path p = sites_find(&s->sites, l->stack);
+
+	return p.count ? p.items[p.count - 1].key : 0;
+}
+
+static void note_product(struct search *s, const struct advised *l, const struct op *op)
+{
+	struct function *f = function_of(s, &op->owner);
+
+	map_put(&f->lines, op->at, NULL);
+	f->product = (struct made_last){ op->at, l->size };
+	if (s->module && s->module == module_of(s, l))
+		map_put(&s->items[s->softmax].lines, op->at, NULL);
+	s->module = 0;
+}
+
 static void collect(struct search *s)
 {
 	struct advised l;
 
 	ADVISE_EACH(s->advise, SCORES, l)
 	{
-		const struct op *op = l.size >= SCORES_MIN ? ops_find(&s->ops, &l) : NULL;
+		bool look = l.size >= SCORES_MIN || s->module; /* what the scores end in is small */
+		const struct op *op = look ? ops_find(&s->ops, &l) : NULL;
 		enum made made = op ? scores_made_by(op->name) : MADE_OTHER;
 		struct function *f;
 
 		if (!op || !is_forward(&l, op) || (made != MADE_PRODUCT && made != MADE_SOFTMAX))
 			continue;
+		if (made == MADE_PRODUCT)
+			note_product(s, &l, op);
 		f = function_of(s, &op->owner);
-		if (made == MADE_PRODUCT) {
-			map_put(&f->lines, op->at, NULL);
-			f->product = (struct made_last){ op->at, l.size };
-		} else if (scores_alike(l.size, f->product.size)) {
+		if (made == MADE_SOFTMAX && l.size >= SCORES_MIN &&
+		    scores_alike(l.size, f->product.size)) {
 			f->scores = f->product.at;
+			s->module = module_of(s, &l);
+			s->softmax = (size_t)(f - s->items);
 		}
 		if ((made == MADE_SOFTMAX || op->at == f->scores) && l.size > f->largest)
 			f->largest = l.size;
@@ -134,7 +161,9 @@ static void look_at(struct search *s, struct function *f)
 
 void advise_attention(struct advise *a)
 {
-	struct search s = { .advise = a, .ops = { .advise = a } };
+	struct search s = { .advise = a,
+			    .ops = { .advise = a },
+			    .sites = { .stacks = &a->timeline->stacks } };
 
 	collect(&s);
 	for (size_t i = 0; i < s.count; i++) {
@@ -142,5 +171,6 @@ void advise_attention(struct advise *a)
 		map_free(&s.items[i].lines);
 	}
 	free(s.items);
+	sites_free(&s.sites);
 	ops_free(&s.ops);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Logits in float32 that a model makes in 16 bits: a copy twice as large as what it is made of goes
- * into the loss, whose log-softmax and gradients are then as large as the copy.
+ * into the loss, whose log-softmax and gradients are then as large as the copy. Under autocast the
+ * copy may be made inside the loss, of the log-softmax.
  */
 #include <string.h>
 
@@ -33,10 +34,16 @@ static bool is_cast(const char *op)
 	return !strncmp(op, "to_", 3) || strstr(op, "_to_copy");
 }
 
-/* The log-softmax of a loss at the peak: the largest. */
-static uint64_t find_loss(struct ops *ops)
+static bool is_loss(const char *op)
 {
 	static const char *const loss[] = { "log_softmax", "cross_entropy", NULL };
+
+	return is_named(op, loss);
+}
+
+/* The log-softmax of a loss at the peak, or its copy: the largest. */
+static uint64_t find_loss(struct ops *ops)
+{
 	const struct advise *a = ops->advise;
 	uint64_t largest = 0;
 	struct advised l;
@@ -46,7 +53,7 @@ static uint64_t find_loss(struct ops *ops)
 		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
 		    stage_is_backward(l.born->stage))
 			continue;
-		if (is_named(ops_find(ops, &l)->name, loss))
+		if (is_loss(ops_find(ops, &l)->name))
 			largest = l.size;
 	}
 	return largest;
@@ -62,6 +69,18 @@ static bool find_original(const struct advise *a, const struct advised *copy, st
 	return false;
 }
 
+/* A cast; or the loss's own, of what the same call of it made before. */
+static bool is_copy(struct ops *ops, const struct advised *l, struct advised *original)
+{
+	const struct op *op = ops_find(ops, l), *of;
+
+	if (stage_is_backward(l->born->stage) || (!is_cast(op->name) && !is_loss(op->name)) ||
+	    !find_original(ops->advise, l, original))
+		return false;
+	of = ops_find(ops, original);
+	return is_cast(op->name) || (is_loss(of->name) && of->at == op->at);
+}
+
 /* The copies go; what each was made of stays in its place. The size of one, 0 = there is none. */
 static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size)
 {
@@ -71,28 +90,36 @@ static uint64_t without_copies(struct ops *ops, struct finding *f, uint64_t size
 
 	ADVISE_EACH(a, LOGITS | CLASS_BIT(inputs), l)
 	{
-		const struct op *op;
-
-		if (!near(l.size, size) || stage_is_backward(l.born->stage))
-			continue;
-		op = ops_find(ops, &l);
-		if (!is_cast(op->name) || !find_original(a, &l, &original))
+		if (!near(l.size, size) || !is_copy(ops, &l, &original))
 			continue;
 		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
 		plan_with(&f->plan, original.until, l.until, original.size, a->peak_seq);
-		f->owner = op->owner;
+		f->owner = ops_find(ops, &l)->owner;
 		found = l.size;
 	}
 	return found;
 }
 
-/* What the loss makes of them is half as large; the gradient of the copying is not made. */
+/* Until when the gradient that was copied to this one was there: without the copying it is this one
+ * from the beginning. */
+static uint64_t copied_until(const struct advise *a, const struct advised *to)
+{
+	struct advised from;
+
+	for (uint32_t i = 1; i <= LOOK_BACK && i <= to->life; i++)
+		if (advise_life(a, to->life - i, LOGITS, &from) && near(from.size, 2 * to->size) &&
+		    stage_is_backward(from.born->stage) && to->from < from.until)
+			return from.until < to->until ? from.until : to->until;
+	return to->until;
+}
+
+/* What the loss makes of them is half as large; of the gradient and its copy only one is made. */
 static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size)
 {
 	static const char *const cast[] = { "ToCopy", NULL };
 	struct advise *a = ops->advise;
+	struct advised l, original;
 	uint64_t bytes = 0;
-	struct advised l;
 
 	ADVISE_EACH(a, LOGITS, l)
 	{
@@ -105,8 +132,8 @@ static uint64_t without_halves(struct ops *ops, struct finding *f, uint64_t size
 		if (near(l.size, size) && advise_counts(a, &l))
 			bytes += l.size;
 		if (is_named(op->name, cast))
-			plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
-		else if (near(l.size, size) && !is_cast(op->name))
+			plan_without(&f->plan, l.from, copied_until(a, &l), l.size, a->peak_seq);
+		else if (near(l.size, size) && !is_cast(op->name) && !is_copy(ops, &l, &original))
 			plan_without(&f->plan, l.from, l.until, l.size - l.size / 2, a->peak_seq);
 	}
 	return bytes;

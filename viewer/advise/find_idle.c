@@ -5,6 +5,9 @@
  * gradients while an evaluation runs. A recording does not show reads: these are uses that the
  * phase rules out.
  */
+#include <stdlib.h>
+
+#include "../base/need.h"
 #include "advise.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
@@ -12,17 +15,7 @@
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
 {
-	const struct tensors *t = &a->timeline->model.tensors;
-	uint64_t addr;
-
-	if (l->life >= a->lives->rows.count || a->saved[l->life])
-		return true;
-	addr = lives_at(a->lives, l->life)->addr;
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i].leaf && t->items[i].addr - addr < l->size &&
-		    t->items[i].device == a->timeline->device)
-			return true;
-	return false;
+	return l->life >= a->lives->rows.count || a->saved[l->life] || advise_leaf(a, l);
 }
 
 /* From the beginning of a backward pass to the end of the optimizer's step after it. */
@@ -39,20 +32,61 @@ static uint64_t next_pass(const struct advise *a, uint64_t seq)
 	return forward < evaluation ? forward : evaluation;
 }
 
-/* Gone in updates; to_pass: and from there to the pass that comes next, as what comes between
- * (gradients are let go, an average is updated) may use them or not. */
-static void without_in_updates(struct advise *a, struct life_plan *p, const struct advised *l,
-			       bool to_pass)
+/* An update, and for how long at most such weights are not used around it. */
+struct idle {
+	uint64_t from, until, first, next;
+};
+
+struct idles {
+	struct idle *items;
+	size_t count, room;
+};
+
+/* The beginning of the passes that an update is of, if one that autograd saved nothing of came
+ * between them and the update before: that is when such weights are used. Else that of the update.
+ * at: passes that began before the last update. */
+static uint64_t trained_since(const struct advise_passes *p, size_t *at, uint64_t update)
+{
+	size_t before = *at;
+	uint64_t since = update;
+
+	while (*at < p->count && p->items[*at].begin < update)
+		++*at;
+	for (size_t i = *at; i-- > before;) {
+		if (p->items[i].begin && !p->items[i].kept)
+			return since;
+		since = p->items[i].begin ? p->items[i].begin : since;
+	}
+	return update;
+}
+
+/* What comes between an update and the next pass (gradients are let go, an average is updated) may
+ * use them or not. */
+static struct idles find_idles(const struct advise *a)
 {
 	const struct spans *s = &a->timeline->model.spans;
+	struct advise_passes passes = advise_passes(a);
+	struct idles found = { 0 };
+	size_t at = 0;
+
+	for (const struct span *x = s->items; x < s->items + s->count; x++)
+		if (is_update(x))
+			*need_item(found.items, found.count, found.room) =
+				(struct idle){ x->extent.first_seq, x->extent.last_seq + 1,
+					       trained_since(&passes, &at, x->extent.first_seq),
+					       next_pass(a, x->extent.last_seq) };
+	free(passes.items);
+	return found;
+}
+
+static void without(struct advise *a, struct life_plan *p, const struct advised *l,
+		    const struct idles *idles, bool most)
+{
 	uint64_t done = l->from; /* gone up to there */
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++) {
-		uint64_t from = x->extent.first_seq, until = x->extent.last_seq + 1;
+	for (const struct idle *x = idles->items; x < idles->items + idles->count; x++) {
+		uint64_t from = most ? x->first : x->from, until = most ? x->next : x->until;
 
-		if (!is_update(x))
-			continue;
-		until = to_pass ? next_pass(a, until - 1) : until;
 		from = from > done ? from : done;
 		until = until < l->until ? until : l->until;
 		if (until <= from)
@@ -64,19 +98,23 @@ static void without_in_updates(struct advise *a, struct life_plan *p, const stru
 
 void advise_idle_weights(struct advise *a)
 {
-	struct finding *f = advise_add(a, "idle_weights");
 	uint64_t bytes = 0, blocks = 0, largest = 0;
+	struct finding *f;
+	struct idles idles;
 	struct advised l;
 	struct block b;
 
+	if (advise_in_shards(a))
+		return;
+	idles = find_idles(a);
+	f = advise_add(a, "idle_weights");
 	f->range = true;
-
 	ADVISE_EACH(a, CLASS_BIT(parameters), l)
 	{
 		if (!advise_counts(a, &l) || is_trained(a, &l))
 			continue;
-		without_in_updates(a, &f->plan, &l, true);
-		without_in_updates(a, &f->cautious, &l, false);
+		without(a, &f->plan, &l, &idles, true);
+		without(a, &f->cautious, &l, &idles, false);
 		bytes += l.size;
 		blocks++;
 		if (l.size <= largest)
@@ -85,13 +123,16 @@ void advise_idle_weights(struct advise *a)
 		advise_block(a, &l, &b);
 		f->owner = owners_find(&a->timeline->owners, &b);
 	}
+	free(idles.items);
 	advise_put(f->what,
 		   "Move the weights that no graph takes (a reference or teacher model, an "
-		   "average) to the host before backward, and back for their next pass");
+		   "average) to the host after their pass, at the latest before backward, and back "
+		   "for their next pass");
 	advise_put(f->how,
 		   "%s of weights in %llu blocks %s that get no gradient and that autograd never "
-		   "saved; copied to the device once a step; at least if they have to be back at "
-		   "the end of the optimizer's step, at most if only for the next forward pass",
+		   "saved; copied to the device once a step; at least if they are there until "
+		   "backward and have to be back at the end of the optimizer's step, at most if "
+		   "their pass came before those that are trained",
 		   B(bytes), (unsigned long long)blocks, a->when);
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "../answers/leaks.h"
-#include "../base/need.h"
 #include "find_lines.h"
 
 #define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
@@ -104,31 +103,11 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }
 
-/* When each forward pass began, by the first block that was made after that. */
-struct pass_begins {
-	uint64_t *items;
-	size_t count;
-};
-
-static struct pass_begins find_passes(const struct advise *a)
-{
-	struct pass_begins p = { .count = a->timeline->model.spans.forwards + 2u };
-	struct advised l;
-
-	p.items = need_new(p.count * sizeof(*p.items));
-	ADVISE_EACH(a, UINT16_MAX, l)
-	{
-		if (l.born->forwards < p.count && !p.items[l.born->forwards])
-			p.items[l.born->forwards] = l.from;
-	}
-	return p;
-}
-
-static uint64_t next_pass(const struct pass_begins *p, const struct advised *l)
+static uint64_t next_pass(const struct advise_passes *p, const struct advised *l)
 {
 	for (size_t i = l->born->forwards + 1u; i < p->count; i++)
-		if (p->items[i])
-			return p->items[i];
+		if (p->items[i].begin)
+			return p->items[i].begin;
 	return PLAN_END;
 }
 
@@ -147,7 +126,7 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 /* From one forward pass into the next, and no longer than a turn of the loop. */
 void advise_overlap(struct advise *a)
 {
-	struct pass_begins passes = find_passes(a);
+	struct advise_passes passes = advise_passes(a);
 	struct line_plans lines = { 0 };
 	struct advised l;
 

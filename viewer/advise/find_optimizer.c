@@ -168,9 +168,14 @@ static void offload(struct advise *a)
 
 static void shard(struct advise *a)
 {
-	struct finding *f = advise_add(a, "shard_state");
-	uint64_t largest, bytes = without_state(a, &f->plan, 2, 0, &largest);
 	struct temporaries t;
+	uint64_t largest, bytes;
+	struct finding *f;
+
+	if (advise_in_shards(a))
+		return;
+	f = advise_add(a, "shard_state");
+	bytes = without_state(a, &f->plan, 2, 0, &largest);
 
 	without_state(a, &f->cautious, 2, 0, &largest);
 	without_temporaries(a, &f->plan, &t, false, 2);
@@ -182,6 +187,21 @@ static void shard(struct advise *a)
 		   "Half of %s of optimizer state; at least: shares of whole parameters are "
 		   "not equal; at most: with half of its step's temporaries",
 		   B(bytes));
+}
+
+/* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half
+ * as much: they are in 8 bits. */
+static bool is_in_8_bits(struct advise *a, uint64_t state)
+{
+	uint64_t trained = 0;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(parameters), l)
+	{
+		if (advise_counts(a, &l) && advise_leaf(a, &l))
+			trained += l.size;
+	}
+	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
 }
 
 static void eight_bits(struct advise *a)
@@ -196,6 +216,10 @@ static void eight_bits(struct advise *a)
 		return;
 	f = advise_add(a, "state_in_8_bits");
 	bytes = without_state(a, &f->plan, 0, 4, &largest);
+	if (is_in_8_bits(a, bytes)) {
+		plan_free(&f->plan);
+		return;
+	}
 	without_state(a, &f->cautious, 0, 2, &largest);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);

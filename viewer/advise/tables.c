@@ -100,6 +100,26 @@ bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 	return x > a->timeline->model.spans.items && x[-1].phase == phase;
 }
 
+struct advise_passes advise_passes(const struct advise *a)
+{
+	struct advise_passes p = { .count = a->timeline->model.spans.forwards + 2u };
+	struct advised l;
+
+	p.items = need_new(p.count * sizeof(*p.items));
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		struct advise_pass *x;
+
+		if (l.born->forwards >= p.count)
+			continue;
+		x = &p.items[l.born->forwards];
+		x->begin = x->begin ? x->begin : l.from;
+		x->kept |= l.born->stage == STAGE_FORWARD && l.life < a->lives->rows.count &&
+			   a->saved[l.life];
+	}
+	return p;
+}
+
 static const char *read_foreach(struct stacks *s, uint32_t stack)
 {
 	stacks_read_python(s, stack);
@@ -117,4 +137,49 @@ const char *advise_foreach(struct advise *a, uint32_t stack)
 		*need_item(a->foreach, a->foreach_count, a->foreach_room) =
 			read_foreach(&a->timeline->stacks, stack);
 	return a->foreach[at];
+}
+
+/* Made by what keeps a share of it only. */
+static bool is_share(struct stacks *s, uint32_t stack)
+{
+	static const char *const files[] = { "zero_redundancy_optimizer.py", "/runtime/zero/",
+					     "/distrib_optimizer.py", "/fsdp/" };
+
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < sizeof(files) / sizeof(*files); k++)
+			if (s->frames[i].file && strstr(s->frames[i].file, files[k]))
+				return true;
+	return false;
+}
+
+bool advise_in_shards(struct advise *a)
+{
+	struct map read = { 0 };
+	bool found = false, fresh;
+	struct advised l;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		if (found || !l.stack)
+			continue;
+		found = model_signs(&a->timeline->model, l.stack) & STACK_UNSHARDED;
+		if (!found && l.classes & CLASS_BIT(optimizer_state) &&
+		    (map_put(&read, l.stack, &fresh), fresh))
+			found = is_share(&a->timeline->stacks, l.stack);
+	}
+	map_free(&read);
+	return found;
+}
+
+bool advise_leaf(const struct advise *a, const struct advised *l)
+{
+	const struct tensors *t = &a->timeline->model.tensors;
+	uint64_t addr = lives_at(a->lives, l->life)->addr;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i].leaf && t->items[i].addr - addr < l->size &&
+		    t->items[i].device == a->timeline->device)
+			return true;
+	return false;
 }

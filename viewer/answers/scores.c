@@ -15,7 +15,7 @@ enum made scores_made_by(const char *op)
 		      { "dropout", MADE_BETWEEN },   { "masked_fill", MADE_BETWEEN },
 		      { "add", MADE_BETWEEN },	     { "mul", MADE_BETWEEN },
 		      { "div", MADE_BETWEEN },	     { "to", MADE_BETWEEN },
-		      { "where", MADE_BETWEEN } };
+		      { "where", MADE_BETWEEN },     { "empty", MADE_BETWEEN } };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strstr(op, known[i].word))

@@ -37,21 +37,20 @@ static int run_once(const struct advise_runs *r, struct search *s, struct trial 
 
 int advise_runs_begin(struct advise_runs *r)
 {
-	char words[2048], why[2048];
+	char why[PATH_MAX + 256];
 	struct trial *t;
 	int rc;
 
 	r->command = run_program_python(r->command);
-	if (run_program_obstacle(r->command[0], why, sizeof(why)))
+	if (run_program_missing(r->command[0], why, sizeof(why)) ||
+	    run_program_obstacle(r->command[0], why, sizeof(why)))
 		return say_error(EXIT_USAGE, "%s", why);
 	rc = run_once(r, &r->base, &t);
 	if (rc)
 		return rc;
 	r->recordings = trial_recordings(t, &r->base.plan);
 	if (t->verdict == ENDING_FAILED || !r->recordings[0])
-		return say_error(EXIT_UNREADABLE,
-				 "the program failed on %s, and memory was not the reason: %s",
-				 t->card->name, trial_failure(t, words, sizeof(words)));
+		return trial_say_failure(t, &r->base.plan);
 	return 0;
 }
 

@@ -37,8 +37,6 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	char **command = run_program_python(o->command);
 	int rc = simcards_find(o->cards, &s.cards, &s.card_count);
 
-	if (!rc && run_program_obstacle(command[0], why, sizeof(why)))
-		rc = say_error(EXIT_USAGE, "%s", why);
 	if (!rc)
 		rc = world_parse(&s.plan.world, o->ranks);
 	if (!rc && s.plan.world.count && trial_launcher(command))
@@ -46,12 +44,16 @@ int run_fit(const struct fit_options *o, struct emit *out)
 			       "the ranks of a world of %ld are started here: give the program "
 			       "without its launcher (%s)",
 			       s.plan.world.size, trial_launcher(command));
+	if (!rc && (run_program_missing(command[0], why, sizeof(why)) ||
+		    run_program_obstacle(command[0], why, sizeof(why))))
+		rc = say_error(EXIT_USAGE, "%s", why);
 	if (!rc)
 		rc = vary_parse(&s.plan.varied, o->vary);
 	if (!rc) {
 		s.plan.command = command;
 		s.plan.steps = o->steps;
 		s.plan.seconds = o->max_time;
+		s.plan.patient = o->max_time != TRIAL_SECONDS;
 		s.plan.pages = o->output;
 		if (o->output)
 			snprintf(s.plan.folder, sizeof(s.plan.folder), "%s", o->output);

@@ -2,6 +2,7 @@
 #include "run_program.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -93,6 +94,23 @@ static const char *look_at_rights(const char *path)
 	if (geteuid() && getxattr(path, "security.capability", NULL, 0) > 0)
 		return "has capabilities of its own";
 	return NULL;
+}
+
+bool run_program_missing(const char *name, char *text, size_t room)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find(name, path))
+		errno = ENOENT;
+	else if (stat(path, &st) || access(path, X_OK))
+		;
+	else if (S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else
+		return false;
+	snprintf(text, room, "%s cannot be started: %s", name, strerror(errno));
+	return true;
 }
 
 bool run_program_obstacle(const char *name, char *text, size_t room)

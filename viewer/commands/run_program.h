@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Why it cannot be started at all: a sentence; false: it can be. */
+bool run_program_missing(const char *name, char *text, size_t room);
+
 /* Why the loader takes no library into this program (a name as in a shell): a sentence; false: the
  * file gives no reason. */
 bool run_program_obstacle(const char *name, char *text, size_t room);

@@ -9,10 +9,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -289,4 +291,28 @@ bool activity_listens(const struct activity *a)
 	}
 	free(all);
 	return found;
+}
+
+/* What one of them starts meanwhile is found by the next look. */
+void activity_end_all(void)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	bool any = true;
+
+	for (int i = 0; any && i < TRIES; i++) {
+		size_t n;
+		struct process *all = all_processes(&n);
+
+		for (size_t k = 0; k < n; k++)
+			all[k].ours = all[k].parent == getpid();
+		find_ours(all, n, -1);
+		any = false;
+		for (size_t k = 0; k < n; k++)
+			any |= all[k].ours && !kill(all[k].pid, SIGKILL);
+		free(all);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (any)
+			nanosleep(&pause, NULL);
+	}
 }

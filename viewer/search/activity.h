@@ -33,4 +33,7 @@ bool activity_sleeps(const struct activity *a);
 bool activity_listens(const struct activity *a);
 const char *activity_waits_for(const struct activity *a);
 
+/* Ends all that came of this process and is still there. */
+void activity_end_all(void);
+
 #endif

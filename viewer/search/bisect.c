@@ -127,7 +127,7 @@ static int measure_end(struct bisect *b, struct trial *t, const char *name, cons
 		return say_error(EXIT_UNREADABLE, "%s could not be measured", name);
 	if (t->verdict != ENDING_FAILED)
 		return 0;
-	return say_error(EXIT_UNREADABLE, "%s: the program failed, %s", name,
+	return say_error(EXIT_UNREADABLE, "%s: %s, %s", name, trial_failed(t),
 			 trial_failure(t, words, sizeof(words)));
 }
 

@@ -14,12 +14,15 @@
 int folder_make(char path[PATH_MAX], const char *word, bool *temporary)
 {
 	const char *place = getenv("TMPDIR");
+	struct stat st;
 	bool made;
 
 	*temporary = !path[0];
 	if (*temporary)
 		snprintf(path, PATH_MAX, "%.200s/gpumemtrace-%s-XXXXXX",
 			 place && *place ? place : "/tmp", word);
+	if (!*temporary && !stat(path, &st) && !S_ISDIR(st.st_mode))
+		return say_error(EXIT_UNREADABLE, "%s is no folder", path);
 	made = *temporary ? mkdtemp(path) != NULL : !mkdir(path, 0777) || errno == EEXIST;
 	return made ? 0
 		    : say_error(EXIT_UNREADABLE, "%s cannot be made: %s", path, strerror(errno));

@@ -24,19 +24,10 @@ static int make_folder(struct search *s)
 /* Where no run got as far as an answer, that is the program's own trouble. */
 static int check(const struct search *s)
 {
-	const struct trial *t = s->trial_count ? s->trials[0] : NULL;
-	char words[2048], setting[256];
-
 	for (size_t i = 0; i < s->cell_count; i++)
 		if (!s->cells[i].failed)
 			return 0;
-	vary_words(&s->plan.varied, &t->setting, setting, sizeof(setting));
-	return say_error(
-		EXIT_UNREADABLE,
-		t->limit ? "no answer on %s%s%s: %s"
-			 : "the program failed on %s%s%s, and memory was not the reason: %s",
-		t->card->name, setting[0] ? ", " : "", setting,
-		trial_failure(t, words, sizeof(words)));
+	return trial_say_failure(s->trials[0], &s->plan);
 }
 
 int search_perform(struct search *s)
@@ -53,6 +44,9 @@ int search_perform(struct search *s)
 	if (!rc)
 		search_lines(s);
 	say_progress_end();
+	if (rc == SEARCH_INTERRUPTED && !s->temporary)
+		say_error(rc, "interrupted; the same command goes on with the runs in %s",
+			  s->plan.folder);
 	if (!rc && !s->temporary)
 		rc = search_page(s);
 	return rc;

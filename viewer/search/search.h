@@ -58,6 +58,8 @@ struct search {
 	size_t ran, kept; /* runs of now, and of an earlier search */
 };
 
+#define SEARCH_INTERRUPTED 130
+
 /* All of it. 0, or a sentence was said and the exit code. */
 int search_perform(struct search *s);
 void search_free(struct search *s);

@@ -163,8 +163,8 @@ static void reason(struct search *s, struct emit *out, size_t i)
 	with = row.setting[0] ? " with " : "";
 	emit_line(out, "%s", "");
 	if (s->cells[i].failed)
-		emit_sentence(out, "  ", "%s%s%s: %s%.3000s", row.card, with, row.setting,
-			      s->cells[i].trial->limit ? "" : "the program failed, ", row.error);
+		emit_sentence(out, "  ", "%s%s%s: %s, %.3000s", row.card, with, row.setting,
+			      trial_failed(s->cells[i].trial), row.error);
 	else
 		emit_sentence(out, "  ", "%s%s%s does not fit: %s: %s", row.card, with, row.setting,
 			      row.cause, row.text);

@@ -19,10 +19,9 @@
 #include "../base/say.h"
 #include "search.h"
 
-#define AT_ONCE	    64
-#define NEEDS	    (2ull << 30) /* bytes of the machine's memory for a run, before one is known */
-#define INTERRUPTED 130
-#define REST_MS	    20
+#define AT_ONCE 64
+#define NEEDS	(2ull << 30) /* bytes of the machine's memory for a run, before one is known */
+#define REST_MS 20
 
 static volatile sig_atomic_t interrupted;
 
@@ -152,7 +151,7 @@ static int end_all(const pid_t *pids, size_t running)
 		while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
 			;
 	say_progress_end();
-	return INTERRUPTED;
+	return SEARCH_INTERRUPTED;
 }
 
 static int run_list(struct search *s, struct trial **list, size_t count)
@@ -182,7 +181,7 @@ static int run_list(struct search *s, struct trial **list, size_t count)
 		done++;
 	}
 	if (interrupted || rc)
-		rc = end_all(pids, running) && rc ? rc : INTERRUPTED;
+		rc = end_all(pids, running) && rc ? rc : SEARCH_INTERRUPTED;
 	return rc;
 }
 
@@ -195,7 +194,8 @@ static bool is_an_answer(const struct search *s, const struct trial *t)
 
 int search_run(struct search *s, struct trial **list, size_t count)
 {
-	struct sigaction note = { .sa_handler = note_interrupt }, old[2];
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction note = { .sa_handler = note_interrupt }, old[3];
 	struct trial **due = need_new((count + 1) * sizeof(*due));
 	size_t n = 0;
 	int rc = 0;
@@ -212,11 +212,11 @@ int search_run(struct search *s, struct trial **list, size_t count)
 		else
 			due[n++] = list[i];
 	}
-	sigaction(SIGINT, &note, &old[0]);
-	sigaction(SIGTERM, &note, &old[1]);
+	for (size_t i = 0; i < 3; i++)
+		sigaction(signals[i], &note, &old[i]);
 	rc = n ? run_list(s, due, n) : 0;
-	sigaction(SIGINT, &old[0], NULL);
-	sigaction(SIGTERM, &old[1], NULL);
+	for (size_t i = 0; i < 3; i++)
+		sigaction(signals[i], &old[i], NULL);
 	free(due);
 	return rc;
 }

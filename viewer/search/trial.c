@@ -2,7 +2,8 @@
 /*
  * Starts the program as `gpumemtrace run --sim` does, in a process group of its own, looks now and
  * then whether its peak has settled, and ends it then: by SIGTERM, and by SIGKILL what is left of
- * it after two seconds. Runs in a process of its own; what is recorded outlives either signal.
+ * it after two seconds, of processes in groups of their own too (launchers start such). Runs in a
+ * process of its own; what is recorded outlives either signal.
  */
 #include "trial.h"
 
@@ -214,10 +215,12 @@ static void reap(struct group *g)
 	while (g->left && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 
-		for (size_t i = 0; i < g->count; i++)
-			if (g->pids[i] == pid)
-				g->left--;
-		g->code = g->code ? g->code : code;
+		for (size_t i = 0; i < g->count; i++) {
+			if (g->pids[i] != pid)
+				continue;
+			g->left--;
+			g->code = g->code ? g->code : code;
+		}
 	}
 }
 
@@ -228,12 +231,14 @@ static void rest(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+static volatile sig_atomic_t stopped;
+
 static void end(struct group *g)
 {
 	uint64_t start_ms = now_ms();
 
 	kill(-g->first, SIGTERM);
-	while (g->left && now_ms() - start_ms < LEAVE_MS) {
+	while (g->left && !stopped && now_ms() - start_ms < LEAVE_MS) {
 		rest(10);
 		reap(g);
 	}
@@ -254,7 +259,7 @@ static void follow(struct group *g, const struct trial *t, const struct plan *p,
 
 	trial_watch_begin(&watch, t, p, g->first);
 	next = watch.start_ms + LOOK_MS;
-	while (says == WATCH_GOES_ON && g->left) {
+	while (says == WATCH_GOES_ON && g->left && !stopped) {
 		rest(20);
 		reap(g);
 		if (g->left && now_ms() >= next) {
@@ -285,11 +290,14 @@ static void be_silent(void)
 
 static struct group running;
 
+/* The first process is ended at once, all that came of it as soon as the look is over. */
 static void stop(int signal)
 {
-	if (running.first)
-		kill(-running.first, SIGKILL);
-	_exit(128 + signal);
+	(void)signal;
+	stopped = 1;
+	if (!running.first)
+		_exit(128 + SIGTERM);
+	kill(-running.first, SIGKILL);
 }
 
 int trial_run(const struct trial *t, const struct plan *p)
@@ -300,7 +308,9 @@ int trial_run(const struct trial *t, const struct plan *p)
 	int rc;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGTERM, stop);
+	signal(SIGHUP, stop);
 	signal(SIGINT, SIG_IGN);
 	clear_files(t, p);
 	be_silent();
@@ -310,8 +320,11 @@ int trial_run(const struct trial *t, const struct plan *p)
 	if (running.first)
 		end(&running);
 	stand_in_end(&running.stand_in);
+	activity_end_all();
 	trial_path(t, p, ".messages", path);
 	unlink(path);
+	if (stopped)
+		_exit(128 + SIGTERM);
 	how.code = rc ? 126 : running.code;
 	running.first = 0;
 	getrusage(RUSAGE_CHILDREN, &used);

@@ -31,6 +31,7 @@ struct plan {
 	bool pages;	    /* each run gets its page */
 	long steps;	    /* to go on after the first */
 	long seconds;	    /* that a run may take, at most */
+	bool patient;	    /* then it may prepare its data for as long */
 	struct world world; /* its size 0: as the command starts its ranks */
 	unsigned threads;   /* for each run, where the program is not told otherwise */
 };
@@ -86,8 +87,12 @@ void trial_write_figures(const struct trial *t, struct emit *out);
 
 const char *trial_string(const struct trial *t, const char *member, char *buf, size_t room);
 
-/* Why it failed: "exit code 1: ..." and what it printed last, or that it hangs. */
+/* That it failed ("the program failed"), and why: "exit code 1: ..." and what it printed last, or
+ * that it hangs. */
+const char *trial_failed(const struct trial *t);
 const char *trial_failure(const struct trial *t, char *buf, size_t room);
+/* Both as one sentence; an exit code. */
+int trial_say_failure(const struct trial *t, const struct plan *p);
 
 /* The file of SIMGPU_USAGE (simgpu/core/usage.c). */
 #define USAGE_MAGIC   0x3145474153554d53ull

@@ -9,6 +9,7 @@
 
 #include "../base/bytes.h"
 #include "../base/need.h"
+#include "../base/say.h"
 #include "../base/version.h"
 #include "trial.h"
 
@@ -159,6 +160,31 @@ bool trial_read(struct trial *t, const struct plan *p)
 	return true;
 }
 
+/* It did what it was to do, and a device had no part in it. */
+static bool ended_well(const struct trial *t)
+{
+	return !t->code && !json_member(t->document, "hangs").s;
+}
+
+const char *trial_failed(const struct trial *t)
+{
+	return t->limit	       ? "no answer"
+	       : ended_well(t) ? "the program took no memory of a device"
+			       : "the program failed";
+}
+
+int trial_say_failure(const struct trial *t, const struct plan *p)
+{
+	char words[2048], setting[256];
+	bool failed = !t->limit && !ended_well(t);
+
+	vary_words(&p->varied, &t->setting, setting, sizeof(setting));
+	return say_error(EXIT_UNREADABLE, "%s on %s%s%s%s: %s", trial_failed(t), t->card->name,
+			 setting[0] ? ", " : "", setting,
+			 failed ? ", and memory was not the reason" : "",
+			 trial_failure(t, words, sizeof(words)));
+}
+
 const char *trial_failure(const struct trial *t, char *buf, size_t room)
 {
 	char hangs[512], words[2048];
@@ -167,7 +193,10 @@ const char *trial_failure(const struct trial *t, char *buf, size_t room)
 		return buf;
 
 	trial_string(t, "last_words", words, sizeof(words));
-	if (trial_string(t, "hangs", hangs, sizeof(hangs))[0]) {
+	if (ended_well(t)) {
+		snprintf(buf, room, "it ended with exit code 0; does it use the CPU alone?%s%s",
+			 words[0] ? " It printed last: " : "", words);
+	} else if (trial_string(t, "hangs", hangs, sizeof(hangs))[0]) {
 		bool own = words[0] && strncmp(words, "gpumemtrace", 11);
 
 		snprintf(buf, room, "it hangs: %s%s%s", hangs, own ? " It printed last: " : "",

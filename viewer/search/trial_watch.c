@@ -8,7 +8,7 @@
  *
  * Where no process does anything for QUIET, the program hangs: unless one of them sleeps, as it was
  * written to, or listens at a port and so may wait for requests. One that uses the processor, and
- * not the device, prepares something, for BUSY at most.
+ * not the device, prepares something, for BUSY at most unless another time was given.
  */
 #include "trial_watch.h"
 
@@ -282,9 +282,10 @@ enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why)
 		return is_late(w, why);
 	if (a->look_ms - a->moved_ms >= QUIET)
 		return is_still(w, why, trains);
-	if (a->look_ms - a->worked_ms >= BUSY) {
+	if (!w->plan->patient && a->look_ms - a->worked_ms >= BUSY) {
 		snprintf(why->hangs, sizeof(why->hangs),
-			 "for %d minutes it used the processor and did nothing on the device.",
+			 "for %d minutes it used the processor and did nothing on the device; if "
+			 "it prepares its data, give it more time (fit --max-time).",
 			 BUSY / 60000);
 		return WATCH_HANGS;
 	}
