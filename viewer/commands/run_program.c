@@ -101,7 +101,7 @@ bool run_program_missing(const char *name, char *text, size_t room)
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (!find(name, path))
+	if (!find_in_path(name, path))
 		errno = ENOENT;
 	else if (stat(path, &st) || access(path, X_OK))
 		;

@@ -275,7 +275,8 @@ static void follow(struct group *g, const struct trial *t, const struct plan *p,
 		if (g->code && g->left && g->count > 1)
 			break;
 	}
-	how->settled = says == WATCH_SETTLED;
+	reap(g); /* it may have ended by itself during the look */
+	how->settled = says == WATCH_SETTLED && g->left;
 	trial_watch_end(&watch);
 }
 
