@@ -7,6 +7,7 @@
  */
 #include "output.h"
 
+#include "../../format/rank.h"
 #include "../base/config.h"
 #include "../base/os.h"
 
@@ -38,20 +39,6 @@ const char *output_start_dir(void)
 	return start_dir;
 }
 
-static const char *rank(void)
-{
-	static const char *const names[] = { "RANK",	  "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-					     "PMIX_RANK", "SLURM_PROCID",	  "LOCAL_RANK" };
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value && strlen(value) < 16 && !strchr(value, '/'))
-			return value;
-	}
-	return "0";
-}
-
 static const char *placeholder(char which, char *buf, size_t size)
 {
 	switch (which) {
@@ -61,7 +48,7 @@ static const char *placeholder(char which, char *buf, size_t size)
 	case 'h':
 		return gethostname(buf, size) ? "host" : buf;
 	case 'r':
-		return rank();
+		return gmt_rank() ? gmt_rank() : "0";
 	case '%':
 		return "%";
 	}

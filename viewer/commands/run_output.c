@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../format/rank.h"
 #include "../../format/reader.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
@@ -77,21 +78,6 @@ void run_output_glob(const char *pattern, const char *more, char *out, int room)
 
 /* ---- which names are the pattern's ---- */
 
-/* The rank that the library takes for %r, if all processes of this run have the same. */
-static const char *own_rank(void)
-{
-	static const char *const names[] = { "RANK",	  "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-					     "PMIX_RANK", "SLURM_PROCID",	  "LOCAL_RANK" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value && strlen(value) < 16 && !strchr(value, '/'))
-			return value;
-	}
-	return NULL;
-}
-
 /* What stands for it here; "" + DIGITS: a number that is not known. */
 static const char *meaning(char which, char host[256])
 {
@@ -102,7 +88,7 @@ static const char *meaning(char which, char host[256])
 	if (which == 'h')
 		return gethostname(host, 256) ? "host" : host;
 	if (which == 'r')
-		return own_rank() ? own_rank() : number;
+		return gmt_rank() ? gmt_rank() : number;
 	return NULL;
 }
 

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../format/rank.h"
 #include "../base/need.h"
 #include "../import/import.h"
 #include "../stacks/defs.h"
 #include "../stacks/owner_words.h"
 
-/* Which process of a run it is, by who says it: the one that trains first, launchers after it. */
-static const char *const rank_keys[] = { "env.RANK",	     "env.OMPI_COMM_WORLD_RANK",
-					 "env.PMI_RANK",     "env.PMIX_RANK",
-					 "env.SLURM_PROCID", "env.LOCAL_RANK" };
+#define KEY(name) "env." name,
+static const char *const rank_keys[] = { GMT_RANK_NAMES(KEY) };
+#undef KEY
 #define RANK_KEYS (sizeof(rank_keys) / sizeof(rank_keys[0]))
 
 static int keep_meta(void *ctx, const struct gmt_def *d)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rank of a process, from the variables that say it: of the one that trains first, launchers
+ * after it. Both sides take %r of a recording's name from here. */
+#ifndef GMT_RANK_H
+#define GMT_RANK_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GMT_RANK_NAMES(NAME)         \
+	NAME("RANK")                 \
+	NAME("OMPI_COMM_WORLD_RANK") \
+	NAME("PMI_RANK") NAME("PMIX_RANK") NAME("SLURM_PROCID") NAME("LOCAL_RANK")
+
+/* NULL: nothing says it. */
+static inline const char *gmt_rank(void)
+{
+#define GMT_RANK_NAME(name) name,
+	static const char *const names[] = { GMT_RANK_NAMES(GMT_RANK_NAME) };
+#undef GMT_RANK_NAME
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value && strlen(value) < 16 && !strchr(value, '/'))
+			return value;
+	}
+	return NULL;
+}
+
+#endif
