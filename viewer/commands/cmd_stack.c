@@ -121,7 +121,7 @@ static void show_stacks(struct emit *out, const struct recording *r, const struc
 	stacks_free(&stacks);
 }
 
-int run_stack(const struct stack_options *o, struct emit *out, struct recording *r)
+static int answer_stacks(struct emit *out, struct recording *r, const struct stack_options *o)
 {
 	struct wanted w = { .all = o->all };
 	int rc;
@@ -140,15 +140,30 @@ int run_stack(const struct stack_options *o, struct emit *out, struct recording 
 	return rc;
 }
 
+/* A folder without a recording is said before the ID that is missing. */
+int run_stack(const struct stack_options *o, struct emit *out)
+{
+	struct recording r;
+	int rc;
+
+	if (!o->id && !o->all)
+		return say_error(EXIT_USAGE, "ID is missing; see gpumemtrace stack --help");
+	rc = recording_open(&r, o->file);
+	if (rc)
+		return rc;
+	rc = answer_stacks(out, &r, o);
+	recording_close(&r);
+	return rc;
+}
+
 int check_stack(struct stack_options *o)
 {
 	unsigned long value;
 	char *end;
 
-	if (!o->id == !o->all)
-		return say_error(EXIT_USAGE, o->id ? "an ID or --all, not both"
-						   : "ID is missing; see gpumemtrace stack --help");
-	if (o->all)
+	if (o->id && o->all)
+		return say_error(EXIT_USAGE, "an ID or --all, not both");
+	if (!o->id)
 		return 0;
 	errno = 0;
 	value = strtoul(o->id, &end, 0);
