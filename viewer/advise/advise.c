@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
-#include "../base/say.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */

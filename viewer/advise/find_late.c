@@ -43,11 +43,7 @@ static bool is_leak(const struct leaks *leaks, struct advise *a, const struct ad
 
 	advise_block(a, l, &b);
 	owner = owners_find(&a->timeline->owners, &b);
-	for (size_t i = 0; i < leaks->count; i++)
-		if (l->classes & 1u << leaks->items[i].category &&
-		    owners_same(&leaks->items[i].owner, &owner))
-			return true;
-	return false;
+	return leaks_at(leaks, l->classes, &owner);
 }
 
 /* Of a refusal it is known by what was there then, see oom/. */

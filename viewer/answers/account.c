@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../moments/moments.h"
 #include "../moments/refusals.h"
 #include "module_tree.h"
 

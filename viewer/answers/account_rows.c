@@ -13,7 +13,6 @@
 #include "../base/human.h"
 #include "../moments/room.h"
 #include "account.h"
-#include "holders.h"
 
 #define NONE -1.0
 

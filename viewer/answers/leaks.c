@@ -218,10 +218,10 @@ static int by_growth(const void *a, const void *b)
 	return strcmp(x->owner.function, y->owner.function);
 }
 
-struct leak *leaks_at(const struct leaks *l, enum category category, const struct owner *o)
+struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (l->items[i].category == category && owners_same(&l->items[i].owner, o))
+		if (classes >> l->items[i].category & 1 && owners_same(&l->items[i].owner, o))
 			return &l->items[i];
 	return NULL;
 }
@@ -235,7 +235,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	for (size_t i = 0; i < shot.moment.count; i++) {
 		const struct block *b = &shot.moment.blocks[i];
 		struct owner o = owners_find(s->owners, b);
-		struct leak *leak = leaks_at(out, shot.classes[i], &o);
+		struct leak *leak = leaks_at(out, 1u << shot.classes[i], &o);
 
 		if (!leak || b->seq <= s->seqs[0])
 			continue;

@@ -28,7 +28,7 @@ struct leaks {
 
 void leaks_find(struct leaks *out, struct timeline *t);
 void leaks_free(struct leaks *l);
-/* That of a class and a line, NULL = it does not grow. */
-struct leak *leaks_at(const struct leaks *l, enum category category, const struct owner *o);
+/* That of a line, of one of these classes (bits); NULL = it does not grow. */
+struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owner *o);
 
 #endif

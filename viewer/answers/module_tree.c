@@ -3,12 +3,11 @@
 
 #include <string.h>
 
+#include "../base/ending.h"
+
 static bool is_call(const struct frame *f)
 {
-	size_t len = strlen(f->file);
-	static const char end[] = "torch/nn/modules/module.py";
-
-	return len >= sizeof(end) - 1 && !strcmp(f->file + len - (sizeof(end) - 1), end);
+	return ending_is(f->file, "torch/nn/modules/module.py");
 }
 
 /* "MLP" of "MLP.forward" and of "build.<locals>.MLP.forward"; NULL: no forward method. */

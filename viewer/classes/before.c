@@ -3,7 +3,6 @@
  * Recordings that begin late: what was there before, without a stack, and how many gradients of
  * each size a backward pass leaves behind. Sizes that match say what the old blocks are.
  */
-#include "../base/need.h"
 #include "study.h"
 
 static struct study_size *size_of(struct study *st, uint64_t size)

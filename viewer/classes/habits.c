@@ -3,7 +3,6 @@
  * What the end of one block says of others that the same stack makes. Only what has happened
  * counts, nothing is guessed ahead.
  */
-#include "../base/need.h"
 #include "classify.h"
 #include "study.h"
 

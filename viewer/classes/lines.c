@@ -4,7 +4,6 @@
  * or makes others of them makes many, of several sizes, some sizes more often than others. Batches
  * that wait on the device come as often in each of their sizes.
  */
-#include "../base/need.h"
 #include "study.h"
 
 static struct study_line *line_of(struct study *st, uint64_t line)

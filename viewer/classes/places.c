@@ -7,12 +7,7 @@
 
 #include "rules.h"
 
-static const char *last_part(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot ? dot + 1 : name;
-}
+#include "../base/ending.h"
 
 static uint32_t look_at_statement(const struct stacks *s, const struct frame *f)
 {
@@ -44,7 +39,7 @@ static uint32_t look_at_python(struct stacks *s, uint32_t stack)
 	stacks_read_python(s, stack);
 	for (size_t i = 0; i < s->count && i < 12; i++) {
 		const struct frame *f = &s->frames[i];
-		const char *name = last_part(f->function);
+		const char *name = ending_behind(f->function, '.');
 
 		found |= look_at_statement(s, f) & (PLACE_BUFFER | PLACE_TABLE);
 		if (found & PLACE_BUFFER || !strcmp(name, "_apply") || !strcmp(name, "__init__"))

@@ -4,7 +4,6 @@
  * parameters, one each, are copies, moments, gradients of them; blocks that gather from pass to
  * pass are results.
  */
-#include "../base/need.h"
 #include "study.h"
 
 bool study_as_large(uint64_t a, uint64_t b)

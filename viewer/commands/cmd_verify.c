@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "../recording/recording.h"
+#include "../base/ending.h"
 #include "../recording/running.h"
 #include "../recording/tally.h"
 #include "command.h"
@@ -45,9 +46,8 @@ static bool has_live_file(const char *path)
 {
 	char name[4096];
 	struct stat st;
-	size_t len = strlen(path);
 
-	if (len > 5 && !strcmp(path + len - 5, ".live"))
+	if (ending_is(path, ".live"))
 		return true;
 	return snprintf(name, sizeof(name), "%s.live", path) < (int)sizeof(name) &&
 	       !stat(name, &st);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "../ranks/ranks_print.h"
 
 /* "ranks 0-3", or the names of files. */
 static const char *all_words(const struct ranks_run *run, char *buf, size_t room)

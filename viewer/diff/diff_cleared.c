@@ -9,6 +9,8 @@
 
 #include "diff_causes.h"
 
+#include "../base/ending.h"
+
 #define FEWEST 2 /* steps before which nothing had to be cleared */
 
 static bool clears(const struct diff_side *s)
@@ -18,9 +20,7 @@ static bool clears(const struct diff_side *s)
 
 static bool is_zero_grad(const struct frame *f)
 {
-	const char *dot = strrchr(f->function, '.');
-
-	return !strcmp(dot ? dot + 1 : f->function, "zero_grad") &&
+	return !strcmp(ending_behind(f->function, '.'), "zero_grad") &&
 	       (strstr(f->file, "torch/optim/") || strstr(f->file, "torch/nn/modules/"));
 }
 

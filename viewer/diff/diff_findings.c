@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/need.h"
 #include "diff.h"
 
 /* The line that a pair is of; NULL: it has none. */

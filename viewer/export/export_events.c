@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every event as a row of a table. One pass, nothing is kept, nothing is classified. */
+/* Every event as a row of a table: the one list that is made of events and not of tables, which do
+ * not keep them. One pass, nothing is kept, nothing is classified. */
 #include "export_events.h"
 
 #include <string.h>

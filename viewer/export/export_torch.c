@@ -106,10 +106,8 @@ static void entry(struct torch *t, const char *action, const struct origin *e, u
 static void add_segment(struct torch *t, const struct origin *e, uint64_t addr, uint64_t size,
 			unsigned tags)
 {
-	struct block *b = tree_find(&t->now->segments, addr);
+	struct block *b = tree_insert(&t->now->segments, addr);
 
-	if (!b)
-		b = tree_insert(&t->now->segments, addr);
 	b->size = size;
 	b->stream = e->stream;
 	b->stack = e->stack;
@@ -140,9 +138,7 @@ static void tell_birth(struct torch *t, const struct origin *e, uint32_t life)
 		add_segment(t, e, block.addr, block.size, OWN_SEGMENT);
 	if (!e->late)
 		entry(t, "alloc", e, block.addr, block.size, e->stream, (int)class);
-	b = tree_find(&t->now->live, block.addr);
-	if (!b)
-		b = tree_insert(&t->now->live, block.addr);
+	b = tree_insert(&t->now->live, block.addr);
 	b->size = block.size;
 	b->stack = e->stack;
 	b->seq = e->seq;

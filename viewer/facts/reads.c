@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "../base/need.h"
-
 void reads_note(struct reads *r, const struct gmt_event *e)
 {
 	uint64_t width = e->size == 1 || e->size == 8 ? e->size : 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/ending.h"
 #include "../ranks/ranks_runs.h"
 
 #define LONGEST_START (600 * 1000000000LL) /* between the starts of two ranks of a run */
@@ -66,13 +67,6 @@ static int64_t start_of(const struct lake_place *p)
 	return from && from > p->id ? (int64_t)strtoull(from, NULL, 16) : INT64_MIN / 2;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 static bool rank_is_free(const struct lake_sources *s, const struct lake_place *run, size_t from,
 			 size_t to)
 {
@@ -93,7 +87,7 @@ const struct lake_place *lake_run_known(const struct lake_sources *s, size_t fro
 
 	for (size_t k = 0; k < s->known_count; k++) {
 		const struct lake_place *p = &s->known[k];
-		int64_t away = ends_with(p->run, sign)
+		int64_t away = ending_is(p->run, sign)
 				       ? llabs(s->files[from].start_ns - start_of(p))
 				       : least;
 

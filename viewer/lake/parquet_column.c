@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "thrift.h"
-
 enum { MOST_ENTRIES = 1 << 15, TRIED = 1024 };
 
 /* ---- values as they come ---- */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../base/need.h"
-#include "moments.h"
 
 void snapshot_sort(struct snapshot *s, struct owners *owners)
 {

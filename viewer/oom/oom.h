@@ -9,7 +9,6 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
-#include "../answers/values.h"
 #include "../base/human.h"
 #include "../documents/document.h"
 #include "../moments/refusals.h"

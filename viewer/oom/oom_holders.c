@@ -25,7 +25,7 @@ const struct holder *oom_grown_most(const struct oom *o)
 
 	for (size_t i = 0; i < o->holders.count; i++) {
 		const struct holder *h = &o->holders.items[i];
-		bool counts = told ? leaks_at(&o->leaks, h->category, &h->owner) != NULL
+		bool counts = told ? leaks_at(&o->leaks, 1u << h->category, &h->owner) != NULL
 				   : oom_is_passing(h->category);
 
 		if (h->before && counts && (!best || h->before > best->before))
@@ -54,7 +54,7 @@ static void add_growth(struct oom *o, const struct block *b, enum category c,
 	bool told = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
 	bool over = o->timeline->steps.basis != STEPS_FORWARD;
 
-	if (told ? !leaks_at(&o->leaks, c, owner) : !oom_is_passing(c) || !over)
+	if (told ? !leaks_at(&o->leaks, 1u << c, owner) : !oom_is_passing(c) || !over)
 		return;
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b, c))

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Looks for refusals only, into a table of marks: all tables of every rank would take four times as
+ * long, and only those of the first to fail are asked for more. */
 #include "oom_ranks.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../answers/holders.h"
 #include "../answers/parts.h"
 #include "../answers/values.h"
 #include "../moments/instant.h"

@@ -6,6 +6,7 @@
 
 #include "../base/emit.h"
 #include "../base/need.h"
+#include "../base/ending.h"
 #include "../stacks/demangle.h"
 
 enum {
@@ -125,13 +126,6 @@ uint32_t names_path(struct names *n, const char *path)
 	return names_word(n, n->redact ? redact_path(n->redact, path) : path);
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t a = strlen(s), b = strlen(end);
-
-	return a >= b && !strcmp(s + a - b, end);
-}
-
 static uint32_t bits_of(const struct frame *f)
 {
 	uint32_t bits = 0;
@@ -139,9 +133,9 @@ static uint32_t bits_of(const struct frame *f)
 	if (!f->python)
 		return 0;
 	bits |= NAMES_PYTHON;
-	if (ends_with(f->file, "torch/nn/modules/module.py"))
+	if (ending_is(f->file, "torch/nn/modules/module.py"))
 		bits |= NAMES_CALL;
-	else if (ends_with(f->function, ".forward"))
+	else if (ending_is(f->function, ".forward"))
 		bits |= NAMES_FORWARD;
 	if (owners_is_plumbing(f->file))
 		bits |= NAMES_PLUMBING;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../base/human.h"
-#include "../base/need.h"
 #include "page.h"
 
 enum { WIDTH = 6 };

@@ -12,6 +12,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../base/ending.h"
 #include "../import/import.h"
 #include "../stacks/owners.h"
 #include "ranks_runs.h"
@@ -28,13 +29,6 @@ static bool is_folder(const char *path)
 bool ranks_is_run(char *const *paths)
 {
 	return paths[0] && (paths[1] || is_folder(paths[0]));
-}
-
-static bool has_ending(const char *s, const char *end)
-{
-	size_t a = strlen(s), b = strlen(end);
-
-	return a > b && !strcmp(s + a - b, end);
 }
 
 static char *path_in(const char *folder, const char *name)
@@ -59,7 +53,7 @@ static bool is_beside(const char *path)
 	char base[PATH_MAX];
 	size_t n = strlen(path) - strlen(LIVE);
 
-	if (!has_ending(path, LIVE) || n >= sizeof(base))
+	if (!ending_is(path, LIVE) || n >= sizeof(base))
 		return false;
 	snprintf(base, sizeof(base), "%.*s", (int)n, path);
 	return !access(base, F_OK);
@@ -72,7 +66,7 @@ static void sort_out(struct ranks_run *run, char *path, bool snapshots)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || is_beside(path))
 		free(path);
-	else if (has_ending(path, ".gmt") ||
+	else if (ending_is(path, ".gmt") ||
 		 (snapshots ? import_recognises(path) : outfile_holds_recording(path)))
 		add_recording(run, path);
 	else
@@ -101,7 +95,7 @@ static bool has_recordings(const char *folder)
 	bool found = false;
 
 	while (d && !found && (e = readdir(d)))
-		found = has_ending(e->d_name, ".gmt");
+		found = ending_is(e->d_name, ".gmt");
 	if (d)
 		closedir(d);
 	return found;

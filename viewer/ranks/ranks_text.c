@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as text: a row for each rank, of many ranks one for those that are alike; then the ones
  * that stray, and why. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

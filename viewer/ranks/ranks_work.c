@@ -13,6 +13,7 @@
 
 #include "../base/need.h"
 #include "../base/say.h"
+#include "../base/ending.h"
 
 #define AT_ONCE 4 /* each may need what the largest recording needs */
 
@@ -62,15 +63,15 @@ static void start_worker(const struct ranks_work *w, size_t i, struct worker *x)
 /* "gpumemtrace report: what is wrong\n" of the last line -> "what is wrong". */
 static char *last_words(FILE *f)
 {
-	char text[2048], *line, *words;
+	char text[2048];
+	const char *line, *words;
 	ssize_t n = f ? pread(fileno(f), text, sizeof(text) - 1, 0) : 0;
 
 	n = n < 0 ? 0 : n;
 	while (n && text[n - 1] == '\n')
 		n--;
 	text[n] = 0;
-	line = strrchr(text, '\n');
-	line = line ? line + 1 : text;
+	line = ending_behind(text, '\n');
 	words = strncmp(line, "gpumemtrace", 11) ? NULL : strstr(line, ": ");
 	line = words ? words + 2 : line;
 	return need_copy(line, strlen(line));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of blocks become requests; what autograd says of a block, what was asked for. */
+/* Events of blocks become requests; what autograd says of a block, what was asked for. It reads
+ * events: no table has uses by other streams, captures, and what was reserved after each block. */
 #include "replay_requests.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/need.h"
 #include "../base/say.h"
 #include "bisect.h"
 #include "folder.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../base/need.h"
+#include "../base/ending.h"
 
 #define WORDS 32
 
@@ -101,9 +102,8 @@ static void git_words(const char *argv[WORDS], const char *const *words)
 
 static char *last_line(const char *text)
 {
-	const char *line = strrchr(text, '\n');
+	const char *line = ending_behind(text, '\n');
 
-	line = line ? line + 1 : text;
 	return need_copy(line, strlen(line));
 }
 

@@ -65,22 +65,14 @@ static void redirect(const struct trial *t, const struct plan *p)
 	dup2(out, STDERR_FILENO);
 }
 
-static void set_number(const char *name, long n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%ld", n);
-	setenv(name, text, 1);
-}
-
 static void be_rank(long rank, long ranks, int port)
 {
-	set_number("RANK", rank);
-	set_number("LOCAL_RANK", rank);
-	set_number("WORLD_SIZE", ranks);
-	set_number("LOCAL_WORLD_SIZE", ranks);
+	world_set("RANK", rank);
+	world_set("LOCAL_RANK", rank);
+	world_set("WORLD_SIZE", ranks);
+	world_set("LOCAL_WORLD_SIZE", ranks);
 	setenv("MASTER_ADDR", "127.0.0.1", 1);
-	set_number("MASTER_PORT", port);
+	world_set("MASTER_PORT", port);
 }
 
 static void set_environment(const struct trial *t, const struct plan *p)
@@ -90,7 +82,7 @@ static void set_environment(const struct trial *t, const struct plan *p)
 	trial_path(t, p, ".usage", path);
 	setenv("SIMGPU_USAGE", path, 1);
 	if (p->threads && !getenv("OMP_NUM_THREADS"))
-		set_number("OMP_NUM_THREADS", p->threads);
+		world_set("OMP_NUM_THREADS", p->threads);
 	vary_environment(&p->varied, &t->setting);
 }
 

@@ -80,7 +80,7 @@ int world_parse(struct world *w, const char *text)
 	return rc;
 }
 
-static void set_number(const char *name, long n)
+void world_set(const char *name, long n)
 {
 	char text[24];
 
@@ -95,17 +95,17 @@ void world_environment(const struct world *w, size_t i, int port, const char *me
 	char text[PATH_MAX + 256];
 	size_t n = 0;
 
-	set_number("RANK", rank);
-	set_number("ROLE_RANK", rank);
-	set_number("WORLD_SIZE", w->size);
-	set_number("ROLE_WORLD_SIZE", w->size);
-	set_number("LOCAL_RANK", rank % w->node);
-	set_number("LOCAL_WORLD_SIZE", w->node);
-	set_number("GROUP_RANK", rank / w->node);
-	set_number("GROUP_WORLD_SIZE", (w->size + w->node - 1) / w->node);
+	world_set("RANK", rank);
+	world_set("ROLE_RANK", rank);
+	world_set("WORLD_SIZE", w->size);
+	world_set("ROLE_WORLD_SIZE", w->size);
+	world_set("LOCAL_RANK", rank % w->node);
+	world_set("LOCAL_WORLD_SIZE", w->node);
+	world_set("GROUP_RANK", rank / w->node);
+	world_set("GROUP_WORLD_SIZE", (w->size + w->node - 1) / w->node);
 	setenv("ROLE_NAME", "default", 1);
 	setenv("MASTER_ADDR", "127.0.0.1", 1);
-	set_number("MASTER_PORT", port);
+	world_set("MASTER_PORT", port);
 	setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
 	setenv("TORCHELASTIC_RESTART_COUNT", "0", 1);
 	setenv("TORCHELASTIC_MAX_RESTARTS", "0", 1);

@@ -34,6 +34,8 @@ struct stand_in {
 int stand_in_start(struct stand_in *in, const struct world *w);
 void stand_in_end(struct stand_in *in);
 
+/* A number in the environment. */
+void world_set(const char *name, long n);
 /* What torchrun sets, for the process of rank w->ranks[i]; and the file in which the simulated
  * devices of those that run leave each other what they send. */
 void world_environment(const struct world *w, size_t i, int port, const char *messages);

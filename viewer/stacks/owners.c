@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/ending.h"
 
 void owners_init(struct owners *o, struct stacks *stacks)
 {
@@ -35,9 +36,7 @@ void owners_close(struct owners *o)
 
 const char *owners_base(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return ending_behind(path, '/');
 }
 
 /* A file that PyTorch's compiler wrote, no line of which is in the program:

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "../base/bytes.h"
+#include "../base/ending.h"
 #include "signs_table.h"
 
 #define DEPTH 4096 /* a chain longer than that is cut */
@@ -34,27 +36,12 @@ void signs_free(struct signs *s)
 	map_free(&s->led);
 }
 
-/* "Net.forward" -> "forward". Up to Python 3.10 that is the whole name. */
-static const char *last_part(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot ? dot + 1 : name;
-}
-
-static uint64_t hash(uint64_t h, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (uint8_t)s[i]) * 0x100000001b3;
-	return h;
-}
-
 /* The class that a method is of, by its file and the part of its name before the last dot. */
 static uint64_t class_of(const struct defs_code *c)
 {
-	uint64_t h = hash(0xcbf29ce484222325, c->file.s, c->file.len);
+	uint64_t h = bytes_hash(BYTES_HASH, c->file.s, c->file.len);
 
-	return hash(h, c->name.s, last_part(c->name.s) - c->name.s);
+	return bytes_hash(h, c->name.s, ending_behind(c->name.s, '.') - c->name.s);
 }
 
 static const struct defs_code *code_of(const struct signs *s, uint32_t id)
@@ -78,7 +65,7 @@ static bool is_learned(const struct signs *s, const struct defs_code *c, uint32_
 
 static bool is(const struct defs_code *c, const char *name)
 {
-	return !strcmp(last_part(c->name.s), name);
+	return !strcmp(ending_behind(c->name.s, '.'), name);
 }
 
 /* Module._call_impl calls forward; Optimizer.profile_hook_step's wrapper calls step, through
@@ -129,7 +116,7 @@ static void learn_caller(struct signs *s, const struct defs_node *n)
 	    !strstr(c->file.s, "torch/optim/"))
 		return;
 	caller = code_of(s, n->parent);
-	if (caller && last_part(caller->name.s) != caller->name.s &&
+	if (caller && ending_behind(caller->name.s, '.') != caller->name.s &&
 	    !strstr(caller->name.s, "<locals>") && !strstr(caller->file.s, "torch/optim/"))
 		learn(s, caller, CALLS);
 }
@@ -139,7 +126,7 @@ static bool is_named_optimizer(const struct defs_code *c)
 {
 	static const char *const names[] = { "Optim", "Adam",	 "SGD",	    "Lion",   "Lamb",
 					     "Muon",  "RMSprop", "Adagrad", "Shampoo" };
-	size_t n = last_part(c->name.s) - c->name.s;
+	size_t n = ending_behind(c->name.s, '.') - c->name.s;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (memmem(c->name.s, n, names[i], strlen(names[i])))
@@ -151,7 +138,7 @@ static bool is_named_optimizer(const struct defs_code *c)
  * simulations and interpreters have one too. torch.optim's are known by their wrapper. */
 static bool is_own_optimizer(const struct signs *s, const struct defs_code *c)
 {
-	return is(c, "step") && last_part(c->name.s) != c->name.s &&
+	return is(c, "step") && ending_behind(c->name.s, '.') != c->name.s &&
 	       !strstr(c->name.s, "<locals>.step") &&
 	       !is_learned(s, c, IS_MODULE | IS_OPTIMIZER | IS_DRIVER) &&
 	       (is_learned(s, c, CLEARS) || is_named_optimizer(c));
@@ -206,8 +193,8 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 	at = map_get(&s->learned, class_of(c));
 	what = at ? *at : 0;
 	if (what & IS_MODULE)
-		bits |= makes_a_module(last_part(c->name.s)) ? STACK_PARAM : STACK_METHOD;
-	if (keeps_state(what) && strstr(last_part(c->name.s), "bucket"))
+		bits |= makes_a_module(ending_behind(c->name.s, '.')) ? STACK_PARAM : STACK_METHOD;
+	if (keeps_state(what) && strstr(ending_behind(c->name.s, '.'), "bucket"))
 		bits |= STACK_BUCKET;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
 		bits |= STACK_FORWARD;
@@ -250,7 +237,7 @@ static void note_stem(struct signs *s, uint32_t id, uint32_t bits, const struct 
 	if (!(bits & STACK_FORWARD))
 		return;
 	*map_put(&s->stems, id, NULL) =
-		(uint32_t)hash(outer ? *outer : 1, (const char *)&n->value, sizeof(n->value)) | 1;
+		(uint32_t)bytes_hash(outer ? *outer : 1, &n->value, sizeof(n->value)) | 1;
 }
 
 static uint32_t find_chain(struct signs *s, uint32_t id)

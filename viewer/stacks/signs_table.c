@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../base/ending.h"
 #include "signs.h"
 
 /*
@@ -133,7 +134,7 @@ static bool fits(const struct row *r, const struct defs_code *c, const char *las
 
 uint32_t signs_of_code(const struct defs_code *c)
 {
-	const char *dot = strrchr(c->name.s, '.'), *last = dot ? dot + 1 : c->name.s;
+	const char *last = ending_behind(c->name.s, '.');
 	uint32_t signs = 0;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
