@@ -204,7 +204,7 @@ static const struct scene scenes[] = {
 	{ "activation-graph", "activations", "forward", kept_graph },
 	{ "activation-script", "activations", "computed-outside", graph_of_the_script },
 	{ "buffer-frames", "buffers", "nothing", buffer_of_no_module },
-	{ "cache-statement", "kv_cache", "made-outside", cache_of_the_script },
+	{ "cache-statement", "kv_cache", "nothing", cache_of_the_script },
 	{ "prepared", "inputs", "computed-outside", prepared_again },
 	{ "saved", "activations", "computed-outside", step_to_the_model },
 	{ "saved", "activations", "computed-outside", labels_of_the_loss },

@@ -189,9 +189,47 @@ static void workspace(void)
 	now();
 }
 
+/* A pass finds it there. */
 static void made_outside(void)
 {
 	some_tags();
+	born(0x1000, native_frame(maker));
+	born(0x2000, forward());
+	now();
+}
+
+/* No pass yet, but a model. */
+static void made_for_a_model(void)
+{
+	born(0x8000, frame(script(), TORCH "nn/modules/module.py", "Module._apply"));
+	born(0x1000, native_frame(maker));
+	now();
+}
+
+/* Passes found the others of its line. */
+static void made_again(void)
+{
+	uint32_t line = native_frame(maker);
+
+	some_tags();
+	born(0x3000, line);
+	born(0x2000, forward());
+	died(0x3000, script());
+	born(0x1000, line);
+	now();
+}
+
+/* No model, no pass: the script only holds it. */
+static void only_held(void)
+{
+	born(0x1000, native_frame(maker));
+	now();
+}
+
+/* One that made no others, and no pass came. */
+static void held_after_the_passes(void)
+{
+	born(0x2000, forward());
 	born(0x1000, native_frame(maker));
 	now();
 }
@@ -369,6 +407,8 @@ static const struct scene scenes[] = {
 	{ "reduced", "gradients", "communication", reduced },
 	{ "weights-loaded", "parameters", "nothing", loaded },
 	{ "made-outside", "inputs", "nothing", made_outside },
+	{ "made-outside", "inputs", "nothing", made_for_a_model },
+	{ "made-outside", "inputs", "nothing", made_again },
 	{ "state", "optimizer_state", "optimizer", state },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_frames },
 	{ "buffer-frames", "buffers", "nothing", buffer_by_frames },
@@ -395,6 +435,8 @@ static const struct scene scenes[] = {
 	{ "prepared", "inputs", "computed-outside", prepared },
 	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
 	{ "nothing", "unknown", "nothing", nothing },
+	{ "nothing", "unknown", "nothing", only_held },
+	{ "nothing", "unknown", "nothing", held_after_the_passes },
 };
 
 const struct scenes scenes_of_rules = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

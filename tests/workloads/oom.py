@@ -182,6 +182,13 @@ def backward():
     train(2, 190)
 
 
+def only_held():
+    """No model, no pass: nothing says what the memory is for."""
+    held = []
+    while True:
+        held.append(torch.empty(48 * MIB, dtype=torch.uint8, device="cuda"))
+
+
 def kv_cache():
     model = Net().cuda().eval()
     keys = None

@@ -59,13 +59,12 @@ void study_habits_died(struct study *st, const struct history *b)
 	if (b->stage == STAGE_OUTSIDE && b->after_forward && b->died_forward > b->born_forward &&
 	    b->died_backward == b->born_backward)
 		note_habit(st, b->block.stack, HABIT_CARRIED);
+	if (b->stage == STAGE_OUTSIDE &&
+	    (b->died_forward > b->born_forward || b->died_backward > b->born_backward))
+		note_habit(st, b->block.stack, HABIT_READ);
 	if (b->stage == STAGE_FORWARD && b->died_stage == STAGE_BACKWARD &&
 	    b->died_backward > b->born_backward)
 		note_habit(st, b->block.stack, HABIT_OF_GRAPH);
-	if (b->stage == STAGE_FORWARD && b->died_stage != STAGE_BACKWARD &&
-	    b->died_backward == b->born_backward &&
-	    (b->facts.save_ns || b->died_forward > b->born_forward))
-		note_habit(st, b->block.stack, HABIT_LET_GO);
 }
 
 bool classify_clears_gradients(const struct model *m)

@@ -131,6 +131,17 @@ bool frame_state(struct classifier *c, const struct history *h)
 	       (!life_born_in(h, STAGE_OUTSIDE) || life_lived_on(c, h));
 }
 
+/* A pass began while it was there, as it did for others of its line; or it comes from the host; or
+ * a model is there and has yet to run. Memory that a script only holds is no input. */
+static bool is_for_a_pass(struct classifier *c, const struct history *h)
+{
+	if (life_saw_forward(c, h) || life_saw_backward(c, h) || life_made_by(h, STACK_DATA) ||
+	    place_of_native(c, h) & PLACE_MOVED ||
+	    study_has_habit(c->study, life_stack(h), HABIT_READ))
+		return true;
+	return !c->m->spans.forwards && !c->m->spans.backwards && study_has_model(c->study);
+}
+
 /* Made or copied to the device by the script itself, not computed. */
 bool frame_made_outside(struct classifier *c, const struct history *h)
 {
@@ -140,7 +151,7 @@ bool frame_made_outside(struct classifier *c, const struct history *h)
 	if (block_is_gathered(c, h) || block_is_narrowed(c, h))
 		return false;
 	return place_of_native(c, h) & PLACE_MAKER && !(place_of_native(c, h) & PLACE_CAST) &&
-	       !block_is_of_graph_alone(c, h);
+	       !block_is_of_graph_alone(c, h) && is_for_a_pass(c, h);
 }
 
 /* Models that could generate fill a cache while they train as well: that one ends with its pass. */

@@ -30,6 +30,11 @@ bool study_size_is_of_weight(const struct study *st, uint64_t size)
 	return map_get(&st->sizes, size) != NULL;
 }
 
+bool study_has_model(const struct study *st)
+{
+	return st->sizes.count;
+}
+
 static struct study_set *set_of(struct study *st, uint32_t stack)
 {
 	return map_item(&st->set_ids, stack, st->sets, st->set_count, st->set_room);

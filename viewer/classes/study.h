@@ -23,7 +23,7 @@ enum habit {
 	HABIT_OF_GRAPH = 1 << 3, /* made in forward, freed in backward */
 	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass, */
 	HABIT_CARRIED = 1 << 5,	 /* or from after a forward pass into the next one */
-	HABIT_LET_GO = 1 << 6,	 /* made in forward, kept for backward, freed without one */
+	HABIT_READ = 1 << 6,	 /* made by the script, and there when a pass began */
 };
 
 /* A forward pass, and what the script made after the one before it. */
@@ -170,6 +170,7 @@ void study_gradient_size(struct study *st, uint64_t size);
 /* A large block may keep a rest of up to 1 MiB that was not worth splitting off. */
 bool study_as_large(uint64_t a, uint64_t b);
 bool study_size_is_of_weight(const struct study *st, uint64_t size); /* or of a gradient */
+bool study_has_model(const struct study *st);			     /* modules made some */
 /* Most blocks that this stack made outside are as large as a parameter each, and not all alike. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
