@@ -15,6 +15,7 @@
 
 #define OS_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define OS_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define OS_LINE	       __attribute__((aligned(64))) /* begins a line of the cache */
 
 void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; NULL if refused */
 void os_unmap(void *memory, size_t bytes);

@@ -26,7 +26,7 @@ struct thread {
 	bool nested;	  /* a hook ran inside the outermost one */
 	bool busy;	  /* in our own work: nothing is recorded */
 	bool pushing;	  /* in the ring: a signal handler must keep out */
-};
+} OS_LINE;
 
 #define THREAD_DEPTH_OWN 0x10000u /* added to depth during our own work */
 

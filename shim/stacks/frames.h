@@ -23,7 +23,7 @@ struct walk {
 	uint32_t node;	       /* the innermost one; 0 = its frames are to be looked up */
 	struct joined *joined; /* of this native stack, until the next walk; NULL = not known */
 	uint32_t nodes[FRAMES_MOST];
-	struct frame frames[FRAMES_MOST];
+	struct frame frames[FRAMES_MOST] OS_LINE;
 };
 
 /* The words that the last walk's frames [0, listed) hang on, outermost first. The first word is one
@@ -31,7 +31,7 @@ struct walk {
 struct words {
 	int listed;
 	uint16_t until[FRAMES_MOST + 1]; /* those of the frames before frame i are before this */
-	struct word words[2 * FRAMES_MOST + 1];
+	struct word words[2 * FRAMES_MOST + 1] OS_LINE;
 };
 
 /* A thread's; zeroed memory is a new one. */

@@ -6,6 +6,7 @@
 #ifndef GMT_PYTHON_H
 #define GMT_PYTHON_H
 
+#include "../base/os.h"
 #include "python_offsets.h"
 
 #include <stdbool.h>
@@ -41,14 +42,14 @@ struct python_frame {
 struct python_codes {
 	uint32_t count;
 	uint16_t by_address[2 * PYTHON_CODES]; /* number + 1, or 0 */
-	struct python_code codes[PYTHON_CODES];
+	struct python_code codes[PYTHON_CODES] OS_LINE; /* a line of the cache each */
 };
 
 /* A thread's frames as they were last, outermost first. Zeroed memory is a new one. */
 struct python_chain {
 	int count, kept; /* kept: so many outer frames are as they were before */
 	uint64_t walk;	 /* the number of this walk */
-	struct python_frame frames[PYTHON_MOST];
+	struct python_frame frames[PYTHON_MOST] OS_LINE;
 	uintptr_t at[PYTHON_MOST]; /* those that are not kept, innermost first */
 	struct python_codes known;
 };

@@ -45,8 +45,8 @@ struct known_join {
 struct stack_scratch {
 	struct native_part native;
 	struct python_part python;
-	struct known_python pythons[KNOWN];
-	struct known_join joins[KNOWN];
+	struct known_python pythons[KNOWN] OS_LINE;
+	struct known_join joins[KNOWN] OS_LINE;
 };
 
 static unsigned known_at(uint64_t a, uint64_t b)

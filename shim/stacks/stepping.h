@@ -55,7 +55,7 @@ struct learned {
 
 /* A thread's; zeroed memory is a new one. */
 struct steps {
-	struct learned rules[STEPS_SETS][STEPS_WAYS];
+	struct learned rules[STEPS_SETS][STEPS_WAYS] OS_LINE;
 };
 
 extern const uintptr_t steps_not_saved;
