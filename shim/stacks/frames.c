@@ -79,9 +79,21 @@ static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
 	}
 }
 
+/* By its rule, whatever the stack holds. */
+static inline bool is_outermost(struct frames *f, uintptr_t ip)
+{
+	if (OS_LIKELY(f->outermost == ip))
+		return true;
+	if (rule_for(&f->steps, ip).how != CFI_OUTERMOST)
+		return false;
+	f->outermost = ip;
+	return true;
+}
+
 /*
  * From the frame at `from`, known to be right, outward. Returns how far frames are right: 0 = all,
- * and the outermost is still that. *s is the frame behind the last right one.
+ * and the outermost is still that. *s is the frame behind the last right one, unless that one is
+ * the outermost.
  */
 static int verify(struct frames *f, int from, struct frame *s, enum outcome *outcome)
 {
@@ -91,10 +103,10 @@ static int verify(struct frames *f, int from, struct frame *s, enum outcome *out
 	for (;;) {
 		int k = verified(&f->words, from);
 
-		*s = w->frames[k]; /* to find that it is the outermost needs no rbp that is old */
-		*outcome = k ? WENT : step(&f->steps, s);
-		if (*outcome == REACHED_END)
-			return k;
+		if (k == 0 && is_outermost(f, w->frames[0].ip)) {
+			*outcome = REACHED_END;
+			return 0;
+		}
 		refresh(w, from, k);
 		*s = w->frames[k];
 		*outcome = step(&f->steps, s);
@@ -201,6 +213,7 @@ static bool is_current(struct frames *f)
 	f->inner = NULL;
 	unlist(f, 0);
 	memset(&f->steps, 0, sizeof(f->steps));
+	f->outermost = 0;
 	repeat_forget(&f->repeats);
 	f->unloads = unloads;
 	return !now;

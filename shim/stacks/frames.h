@@ -37,7 +37,8 @@ struct words {
 /* A thread's; zeroed memory is a new one. */
 struct frames {
 	uint64_t unloads;
-	struct walk walk; /* the last one */
+	uintptr_t outermost; /* a return address whose rule says so; 0 = none yet */
+	struct walk walk;    /* the last one */
 	struct words words;
 	struct frame fresh[FRAMES_MOST]; /* innermost first */
 	struct steps steps;

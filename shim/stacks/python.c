@@ -6,6 +6,7 @@
  */
 #include "python.h"
 
+#include "../base/elfsym.h"
 #include "../base/os.h"
 
 #include <dlfcn.h>
@@ -22,6 +23,7 @@ static struct {
 	void *(*this_thread)(void); /* this OS thread's state, right without the GIL too */
 	int (*finalizing)(void);
 	uintptr_t code_type, str_type, bytes_type;
+	uintptr_t start, end; /* of the object that holds them */
 	struct python_offsets at;
 	char version[16];
 	const char *trouble;
@@ -62,6 +64,29 @@ static int minor_version(void *handle)
 	return -1;
 }
 
+static int note_range(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)size, (void)ctx;
+	if (!elfsym_holds(info, py.str_type))
+		return 0;
+	py.start = UINTPTR_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		py.start = start < py.start ? start : py.start;
+		py.end = start + p->p_memsz > py.end ? start + p->p_memsz : py.end;
+	}
+	return 1;
+}
+
+bool python_is_static(uintptr_t address)
+{
+	return address >= py.start && address < py.end;
+}
+
 static bool find_in(void *handle)
 {
 	int minor = minor_version(handle);
@@ -81,6 +106,7 @@ static bool find_in(void *handle)
 		py.trouble = "this version of Python has a layout that is not verified";
 		return false;
 	}
+	dl_iterate_phdr(note_range, NULL);
 	__atomic_store_n(&py.trouble, NULL, __ATOMIC_RELEASE);
 	return true;
 }

@@ -41,7 +41,7 @@ struct python_frame {
 
 struct python_codes {
 	uint32_t count;
-	uint16_t by_address[2 * PYTHON_CODES]; /* number + 1, or 0 */
+	uint16_t by_address[2 * PYTHON_CODES];		/* number + 1, or 0 */
 	struct python_code codes[PYTHON_CODES] OS_LINE; /* a line of the cache each */
 };
 
@@ -65,6 +65,9 @@ const char *python_version(void);
 
 /* How many frames there are; -1: this thread has no Python. */
 int python_walk(struct python_chain *c);
+
+/* Whether it lies in the interpreter's own object: memory that holds nothing else later. */
+bool python_is_static(uintptr_t address);
 
 /* The calling thread's state in the interpreter, which may be read; 0: it has none. */
 uintptr_t python_thread(void);

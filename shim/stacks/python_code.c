@@ -33,7 +33,10 @@ static void read_code(const struct python_offsets *o, struct python_code *k)
 	k->check = k->version;
 	if (k->version)
 		return;
-	k->name_hash = python_name_hash(o, k->name);
+	/* a name in static memory stays what it is, and without a hash it is no other's */
+	k->name_hash = load(k->name + (uintptr_t)o->str_hash);
+	if (k->name_hash == UINT64_MAX && !python_is_static(k->name))
+		k->name_hash = python_name_hash(o, k->name);
 	h = k->name_hash ^ k->first_line;
 	h = h * 0xd6e8feb86659fd93ULL + k->name;
 	h = (h ^ h >> 29) * 0xd6e8feb86659fd93ULL + k->file;

@@ -15,14 +15,6 @@
 
 const uintptr_t word_never;
 
-static const struct repeat_link *links_of(const struct repeats *r)
-{
-	uint32_t h = ((uint32_t)r->before << 16 | r->last) * 0x9e3779b1u;
-
-	_Static_assert(REPEAT_LINKS == 1u << 10, "ten bits of the hash");
-	return r->links[h >> 22];
-}
-
 static uint16_t bits_of(uintptr_t sp)
 {
 	return (uint16_t)(sp >> 3);
@@ -49,6 +41,32 @@ static inline struct repeat *repeat_at(const struct repeats *r, uint16_t number)
 	uint32_t offset = number ? r->offsets[number - 1u] : 0;
 
 	return offset ? (struct repeat *)((char *)r->room + offset - 1) : NULL;
+}
+
+static struct repeat_link *links_of(struct repeats *r)
+{
+	uint32_t h = ((uint32_t)r->before << 16 | r->last) * 0x9e3779b1u;
+
+	_Static_assert(REPEAT_LINKS == 1u << 10, "ten bits of the hash");
+	return r->links[h >> 22];
+}
+
+/* Some of them stand with the last walk too, which was just looked at: the table of all of them is
+ * mostly not in the cache. NULL: that walk was not kept. */
+static inline struct repeat_link *near_links(const struct repeats *r)
+{
+	struct repeat *last = repeat_at(r, r->last);
+
+	return last ? last->links : NULL;
+}
+
+/* The one that was right last stands first. */
+static void put_first(struct repeat_link *links, struct repeat_link l)
+{
+	if (!links)
+		return;
+	memmove(&links[1], &links[0], (REPEAT_WAYS - 1) * sizeof(links[0]));
+	links[0] = l;
 }
 
 static inline bool bp_fits(const struct frame *k, uintptr_t bp)
@@ -104,27 +122,46 @@ static inline NOT_SANITIZED bool holds(struct steps *steps, const struct repeat 
 	return w->at == &word_never;
 }
 
-struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here)
+static inline struct repeat *find_among(const struct repeats *r, const struct repeat_link *links,
+					struct steps *steps, const struct frame *here,
+					struct repeat_link *found)
 {
-	const struct repeat_link *links = links_of(r);
-
 	for (unsigned i = 0; i < REPEAT_WAYS; i++) {
 		struct repeat *p = NULL;
 
-		if (links[i].sp == bits_of(here->sp))
+		if (links[i].sp == bits_of(here->sp) && links[i].before == r->before)
 			p = repeat_at(r, links[i].next);
 		if (!p || !holds(steps, p, here))
 			continue;
-		went_to(r, links[i].next);
+		*found = links[i];
 		return p;
 	}
 	return NULL;
 }
 
+struct repeat *repeat_find(struct repeats *r, struct steps *steps, const struct frame *here)
+{
+	struct repeat_link *near = near_links(r), found;
+	struct repeat *p = near ? find_among(r, near, steps, here, &found) : NULL;
+
+	if (OS_UNLIKELY(!p)) {
+		p = find_among(r, links_of(r), steps, here, &found);
+		if (!p)
+			return NULL;
+		put_first(near, found);
+	}
+	went_to(r, found.next);
+	return p;
+}
+
 void repeat_expect(const struct repeats *r)
 {
-	const char *p = (const char *)repeat_at(r, links_of(r)[0].next);
+	const struct repeat_link *near = near_links(r);
+	const char *p = NULL;
 
+	for (unsigned i = 0; near && !p && i < REPEAT_WAYS; i++)
+		if (near[i].before == r->before)
+			p = (const char *)repeat_at(r, near[i].next);
 	if (!p)
 		return;
 #pragma GCC unroll 8
@@ -232,13 +269,6 @@ static uint16_t settle_number(struct repeats *r, struct repeat *p)
 	return *seen;
 }
 
-/* The one that was right last stands first. */
-static void put_link(struct repeat_link *links, uintptr_t sp, uint16_t next)
-{
-	memmove(&links[1], &links[0], (REPEAT_WAYS - 1) * sizeof(links[0]));
-	links[0] = (struct repeat_link){ bits_of(sp), next };
-}
-
 void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 		 const struct frame *own, unsigned owns)
 {
@@ -251,6 +281,7 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 	};
 	struct frame frames[REPEAT_MOST];
 	struct word words[2 * REPEAT_MOST + 1];
+	struct repeat_link link;
 	struct repeat *p;
 	uint16_t number;
 
@@ -268,7 +299,9 @@ void repeat_keep(struct repeats *r, struct steps *steps, const struct walk *w,
 	memcpy(repeat_frames(p), frames, head.all * sizeof(frames[0]));
 	memcpy(repeat_nodes(p), &w->nodes[w->kept], head.count * sizeof(w->nodes[0]));
 	number = settle_number(r, p);
-	put_link((struct repeat_link *)links_of(r), own[0].sp, number);
+	link = (struct repeat_link){ r->before, bits_of(own[0].sp), number };
+	put_first(near_links(r), link);
+	put_first(links_of(r), link);
 	went_to(r, number);
 }
 

@@ -44,24 +44,27 @@ static inline struct word *list_frame(const struct frame *k, struct word *w)
 	return w;
 }
 
+/* After the last two walks, of which the first is `before`, one that began at this stack pointer
+ * (bits of it) was `next`. */
+struct repeat_link {
+	uint16_t before, sp, next;
+};
+
 /*
  * frames, outermost first: the one that is in the outer part of the walk too, `count` more, then
  * our own library's, of which the last is where walks begin. The words that they hang on, innermost
  * first, stand before them, and the stack nodes of frames[1] to frames[count] behind them.
  */
 struct repeat {
-	uint32_t base; /* stack node of frames[0] */
-	uint32_t node; /* of frames[count] */
+	struct frame here; /* the last of frames: where walks begin */
+	uint32_t base;	   /* stack node of frames[0] */
+	uint32_t node;	   /* of frames[count] */
 	uint16_t outer, count, all;
 	uint16_t listed; /* words; 0 = there is a frame whose place was itself loaded from memory */
 	struct joined joined;
-	struct frame join, here; /* frames[0], and the last: where walks begin */
+	struct frame join;		       /* frames[0] */
+	struct repeat_link links[REPEAT_WAYS]; /* the last ones that were right */
 	struct word words[];
-};
-
-/* After the last two walks, one that began at this stack pointer (bits of it) was `next`. */
-struct repeat_link {
-	uint16_t sp, next;
 };
 
 /* Numbers of repeats count from 1. A thread's; zeroed memory is a new one. */
