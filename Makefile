@@ -25,9 +25,10 @@ BASE    := -std=gnu11 -fno-strict-aliasing -D_GNU_SOURCE $(WARN) -MMD -MP \
            $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer,) \
            $(if $(CHECK),-DGMT_CHECK_FRAMES,)
 LDFLAGS ?=
-LINK    := $(if $(SAN),-fsanitize=$(SAN),$(if $(findstring gcc,$(CC)),-fno-lto)) $(LDFLAGS)
+IS_GCC  := $(findstring Free Software,$(shell $(CC) --version 2>/dev/null))
+LINK    := $(if $(SAN),-fsanitize=$(SAN),$(if $(IS_GCC),-fno-lto)) $(LDFLAGS)
 # What an event runs through is compiled as one piece in the library: a twentieth of its instructions are calls. gcc only.
-WHOLE   := $(if $(SAN)$(CHECK),,$(if $(findstring gcc,$(CC)),-flto=auto -ffat-lto-objects))
+WHOLE   := $(if $(SAN)$(CHECK),,$(if $(IS_GCC),-flto=auto -ffat-lto-objects))
 PIC     := -fPIC -fvisibility=hidden
 ZSTD    := -l:libzstd.a
 UNPACK  := $(ZSTD) -lz
