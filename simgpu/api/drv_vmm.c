@@ -3,6 +3,7 @@
  * The driver's virtual memory management (vmm.c), in its own types.
  */
 #include <string.h>
+#include "../core/clock.h"
 #include "traced.h"
 
 SIM_API CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
@@ -25,6 +26,7 @@ SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 		return DRV(SIM_NOT_INITIALIZED);
 	if (!prop || flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return DRV(SIM_INVALID);
+	clock_spend(sim_device(), COST_ALLOC); /* with the map and the access that follow */
 	return DRV(vmm_create((void **)handle, bytes, prop->location.id,
 			      prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE, prop));
 }
@@ -32,6 +34,7 @@ SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 SIM_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	TRACED_DRV(cuMemRelease, handle);
+	clock_spend(sim_device(), COST_FREE);
 	return DRV(vmm_release((void *)handle));
 }
 

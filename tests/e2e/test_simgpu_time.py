@@ -94,6 +94,12 @@ assert 11.1 < ms(graph.replay) < 11.3
 from torch.cuda.green_contexts import GreenContext
 green = GreenContext.create(num_sms=16, device_id=0)
 green.set_context(); torch.ones(4, device="cuda").add_(1); green.pop_context()
+
+# Memory that is mapped page by page takes its time as cudaMalloc does.
+cuda.memory._set_allocator_settings("expandable_segments:True")
+with cuda.stream(side): cuda._sleep(500_000)
+assert not side.query()
+e = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda"); assert side.query()
 print("ok")
 """
 

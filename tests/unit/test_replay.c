@@ -202,6 +202,27 @@ static void used_elsewhere(void **state)
 	allocator_free(&a);
 }
 
+/* Giving a segment back waits for the device: what was in use is free at the next request. */
+static void blocks_in_use_when_a_segment_goes(void **state)
+{
+	struct allocator a = start("garbage_collection_threshold:0.5");
+	struct piece *used, *old;
+
+	(void)state;
+	a.allowed = 100 * MIB;
+	old = take(&a, 60 * MIB);
+	used = take(&a, 12 * MIB);
+	allocator_give(&a, old);
+	allocator_give_used(&a, &used);
+	take(&a, 80 * MIB);
+	assert_int_equal(a.reserved, 92 * MIB);
+	assert_non_null(used);
+	take(&a, 11 * MIB);
+	assert_null(used);
+	assert_int_equal(a.reserved, 92 * MIB);
+	allocator_free(&a);
+}
+
 static void wrong_settings(void **state)
 {
 	static const char *const texts[] = {
@@ -247,11 +268,17 @@ static void releases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segments),	  cmocka_unit_test(fits),
-		cmocka_unit_test(given_back),	  cmocka_unit_test(not_split),
-		cmocka_unit_test(rounded),	  cmocka_unit_test(expandable),
-		cmocka_unit_test(collected),	  cmocka_unit_test(private_pools),
-		cmocka_unit_test(releases),	  cmocka_unit_test(wrong_settings),
+		cmocka_unit_test(segments),
+		cmocka_unit_test(fits),
+		cmocka_unit_test(given_back),
+		cmocka_unit_test(not_split),
+		cmocka_unit_test(rounded),
+		cmocka_unit_test(expandable),
+		cmocka_unit_test(collected),
+		cmocka_unit_test(private_pools),
+		cmocka_unit_test(releases),
+		cmocka_unit_test(blocks_in_use_when_a_segment_goes),
+		cmocka_unit_test(wrong_settings),
 		cmocka_unit_test(used_elsewhere),
 	};
 

@@ -133,6 +133,7 @@ static void ready(struct allocator *a, size_t i)
 	struct piece **p = a->used[i];
 
 	memmove(a->used + i, a->used + i + 1, (--a->used_count - i) * sizeof(*a->used));
+	a->waited -= i < a->waited;
 	join(a, *p);
 	*p = NULL;
 }
@@ -144,11 +145,17 @@ void allocator_ready(struct allocator *a, struct piece **p)
 			ready(a, i);
 }
 
+static void all_ready(struct allocator *a)
+{
+	while (a->waited)
+		ready(a, 0);
+}
+
 /* Before the cache is emptied PyTorch waits for the streams. */
 static void release(struct allocator *a)
 {
-	while (a->used_count)
-		ready(a, 0);
+	a->waited = a->used_count;
+	all_ready(a);
 	release_all(a);
 }
 
@@ -190,8 +197,10 @@ struct piece *allocator_take(struct allocator *a, uint64_t asked, uint64_t strea
 {
 	uint64_t bytes = settings_round(&a->settings, asked);
 	struct bin *bin = find_bin(a, stream, pool, bytes <= SMALL_MOST);
-	struct piece *p = pieces_below(&bin->free, bytes, 0);
+	struct piece *p;
 
+	all_ready(a);
+	p = pieces_below(&bin->free, bytes, 0);
 	a->below = p ? p->size : 0;
 	p = find_free(a, bin, bytes);
 	if (!p)

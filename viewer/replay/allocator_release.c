@@ -7,8 +7,10 @@ static bool is_whole(const struct piece *p)
 	return !p->prev && !p->next;
 }
 
+/* cudaFree waits for all work of the device. */
 void release_segment(struct allocator *a, struct piece *p)
 {
+	a->waited = a->used_count;
 	pieces_erase(&p->bin->free, p);
 	allocator_release(a, p->size);
 	places_give(&a->places, p->addr, p->size);
