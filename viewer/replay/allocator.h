@@ -37,7 +37,7 @@ struct allocator {
 	struct piece ***used;  /* freed, and other streams are not done with them; oldest first */
 	size_t used_count, used_room;
 	size_t waited; /* of the oldest of these: the device has done all work on them */
-	bool *over; /* of each private pool: its graphs are gone */
+	bool *over;    /* of each private pool: its graphs are gone */
 	size_t over_room;
 	struct piece_store store;
 	struct places places;
