@@ -24,12 +24,9 @@ static bool is_update(const struct span *x)
 	return x->phase == PHASE_BACKWARD || x->phase == PHASE_OPTIMIZER;
 }
 
-static uint64_t next_pass(const struct advise *a, uint64_t seq)
+static bool is_pass(const struct span *x)
 {
-	uint64_t forward = advise_next(a, seq, PHASE_FORWARD);
-	uint64_t evaluation = advise_next(a, seq, PHASE_EVALUATION);
-
-	return forward < evaluation ? forward : evaluation;
+	return x->phase == PHASE_FORWARD || x->phase == PHASE_EVALUATION;
 }
 
 /* An update, and for how long at most such weights are not used around it. */
@@ -67,14 +64,20 @@ static struct idles find_idles(const struct advise *a)
 	const struct spans *s = &a->timeline->model.spans;
 	struct advise_passes passes = advise_passes(a);
 	struct idles found = { 0 };
-	size_t at = 0;
+	size_t at = 0, open = 0; /* open: the first whose next pass has not come yet */
 
-	for (const struct span *x = s->items; x < s->items + s->count; x++)
+	for (const struct span *x = s->items; x < s->items + s->count; x++) {
+		const struct extent *e = &x->extent;
+
+		for (; is_pass(x) && open < found.count && found.items[open].until <= e->first_seq;
+		     open++)
+			found.items[open].next = e->first_seq;
 		if (is_update(x))
 			*need_item(found.items, found.count, found.room) =
-				(struct idle){ x->extent.first_seq, x->extent.last_seq + 1,
-					       trained_since(&passes, &at, x->extent.first_seq),
-					       next_pass(a, x->extent.last_seq) };
+				(struct idle){ e->first_seq, e->last_seq + 1,
+					       trained_since(&passes, &at, e->first_seq),
+					       PLAN_END };
+	}
 	free(passes.items);
 	return found;
 }
