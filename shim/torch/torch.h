@@ -57,8 +57,9 @@ void torch_tag(uint16_t kind, const struct torch_memory *m, const void *arg0); /
 
 /* Runs the real evaluation of a node, and tells what a Function in Python gives up by it. */
 typedef void torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue);
-void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, void *inputs,
-		    void *queue);
+/* Never inlined: its frame stands on every backward stack, and is named by its own function. */
+__attribute__((noinline)) void torch_run_node(torch_evaluate *real, void *engine, void *task,
+					      void *node, void *inputs, void *queue);
 
 /* Fills name and scope with the backward node that runs on this thread (0, 0 = none). */
 void torch_node_now(struct gmt_event *e);
