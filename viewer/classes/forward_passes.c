@@ -39,25 +39,6 @@ bool pass_takes_graph_on(const struct forward_pass *p)
 	return pass_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;
 }
 
-/* A graph that is dropped gives up all at once. */
-static void note_run(struct forward_pass *p, const struct history *b)
-{
-	enum { NEAR = 8 };
-
-	if (!p->run.blocks || b->block.died_seq - p->run.to > NEAR)
-		p->run = (struct pass_run){ .from = b->block.died_seq };
-	p->run.to = b->block.died_seq;
-	p->run.blocks++;
-	if (p->run.blocks >= p->longest.blocks)
-		p->longest = p->run;
-}
-
-bool pass_ended_with(const struct forward_pass *p, const struct history *b)
-{
-	return !b->block.died_seq ||
-	       (p->longest.from <= b->block.died_seq && b->block.died_seq <= p->longest.to);
-}
-
 static void note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
 {
 	for (int i = 0; i < STUDY_MADE; i++) {
@@ -129,8 +110,6 @@ void study_passes_died(struct study *st, const struct history *b)
 		p->gone++;
 	else if (b->stage == STAGE_FORWARD && b->died_backward == b->born_backward)
 		p->dropped++;
-	if (b->stage == STAGE_FORWARD)
-		note_run(p, b);
 	if (b->block.stack && life_was_kept(b))
 		note_stack(p->kept, b->block.stack);
 	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&

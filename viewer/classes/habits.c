@@ -56,9 +56,6 @@ void study_habits_died(struct study *st, const struct history *b)
 		note_habit(st, b->block.stack, HABIT_KEPT);
 	if (b->stage == STAGE_OUTSIDE && b->died_backward > b->born_backward + !b->after_step)
 		note_habit(st, b->block.stack, HABIT_KEPT_ON);
-	if (b->stage == STAGE_OUTSIDE && b->after_forward && b->died_forward > b->born_forward &&
-	    b->died_backward == b->born_backward)
-		note_habit(st, b->block.stack, HABIT_CARRIED);
 	if (b->stage == STAGE_OUTSIDE &&
 	    (b->died_forward > b->born_forward || b->died_backward > b->born_backward))
 		note_habit(st, b->block.stack, HABIT_READ);

@@ -67,10 +67,3 @@ bool study_is_of_many(const struct study *st, const struct history *b)
 			return true;
 	return false;
 }
-
-bool study_line_goes_on(const struct study *st, const struct history *b)
-{
-	const struct study_line *l = find_line(st, b);
-
-	return !is_early(b) || (l && l->later);
-}

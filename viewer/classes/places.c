@@ -68,10 +68,8 @@ static const struct {
 	const char *part;
 	uint32_t place;
 } functions[] = {
-	{ "CUDABlasWorkspace", PLACE_WORKSPACE },
 	{ "CUDABlasLtWorkspace", PLACE_WORKSPACE },
 	{ "getCurrentCUDABlasHandle", PLACE_WORKSPACE },
-	{ "getNewWorkspace", PLACE_WORKSPACE },
 	{ "at::native::run_single_conv", PLACE_WORKSPACE },
 	{ "at::native::run_fused_conv", PLACE_WORKSPACE },
 	{ "at::native::run_conv_plan", PLACE_WORKSPACE },
@@ -87,7 +85,7 @@ static const struct {
 	const char *begin;
 	uint32_t place;
 } ops[] = {
-	{ "empty", PLACE_MAKER | PLACE_EMPTY },
+	{ "empty", PLACE_MAKER },
 	{ "zeros", PLACE_MAKER },
 	{ "ones", PLACE_MAKER },
 	{ "full", PLACE_MAKER },
@@ -96,13 +94,11 @@ static const struct {
 	{ "tensor", PLACE_MAKER },
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
-	{ "new_empty", PLACE_EMPTY },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },
 	{ "to(", PLACE_MAKER | PLACE_MOVED },
 	{ "cuda", PLACE_MAKER | PLACE_MOVED },
-	{ "copy_", PLACE_MAKER | PLACE_MOVED },
 	{ "index_select", PLACE_ROWS },
 	{ "gather", PLACE_ROWS },
 	{ "getitem", PLACE_ROWS },
@@ -117,7 +113,6 @@ static const struct {
 	{ "softmax", PLACE_RESULT },
 	{ "log_softmax", PLACE_RESULT },
 	{ "exp(", PLACE_RESULT },
-	{ "exp_(", PLACE_RESULT },
 	{ "sqrt", PLACE_RESULT },
 	{ "rsqrt", PLACE_RESULT },
 	{ "elu", PLACE_RESULT },

@@ -62,8 +62,6 @@ bool life_activation(struct classifier *c, const struct history *h)
 	if (c->m->tags &&
 	    (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || !life_saw_backward(c, h)))
 		return false;
-	if (life_born_in(h, STAGE_OUTSIDE) && life_made_by(h, STACK_PARAM))
-		return false;
 	return life_born_in(h, STAGE_FORWARD) || life_born_in(h, STAGE_OUTSIDE) ||
 	       life_born_in(h, STAGE_RECOMPUTE) || life_saw_backward(c, h);
 }
@@ -76,8 +74,7 @@ static bool is_gone_through(struct classifier *c, const struct history *h)
 
 	if (!p || p->backward)
 		return p;
-	return pass_takes_graph_on(p) && pass_ended_with(p, h) &&
-	       !study_path_is_of_graph(c->study, life_module_path(h));
+	return pass_takes_graph_on(p) && !study_path_is_of_graph(c->study, life_module_path(h));
 }
 
 /* A variable holds it past the backward pass: others of its kind show that the graph held it too.
@@ -162,7 +159,6 @@ bool life_rows(struct classifier *c, const struct history *h)
 {
 	return life_born_in(h, STAGE_OUTSIDE) && !life_tagged(h, ANY_TAG) &&
 	       life_born_after_forward(h) && !life_saw_backward(c, h) &&
-	       (life_lived_on(c, h) || study_has_habit(c->study, life_stack(h), HABIT_CARRIED)) &&
 	       study_makes_many(c->study, life_stack(h)) && place_of_native(c, h) & PLACE_ROWS;
 }
 
@@ -188,13 +184,6 @@ static bool is_after_move(struct classifier *c, const struct history *h)
 static bool is_of_another_pass(struct classifier *c, const struct history *h)
 {
 	return life_born_after_forward(h) && (c->m->spans.backwards || !is_after_move(c, h));
-}
-
-/* y.half(): a result that is put away; a batch comes to the device before. */
-bool block_is_narrowed(struct classifier *c, const struct history *h)
-{
-	return life_born_after_forward(h) && place_of_native(c, h) & PLACE_NARROWED &&
-	       !is_after_move(c, h);
 }
 
 /* A result that the script keeps, with those of the passes before. */

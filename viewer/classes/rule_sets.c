@@ -19,15 +19,13 @@ static bool is_of_the_script(const struct history *h)
 	return is_made_by_script(h) && !life_tagged(h, ~BLOCK_GRAD);
 }
 
-/* It came from the host by a line that brings more of them later, and did not stay. A line that is
- * called for each of several models makes many at once, or what stays. */
+/* It came from the host and did not stay. */
 static bool is_batch(struct classifier *c, const struct history *h)
 {
 	uint32_t until = life_last_backward(c, h);
 
 	return place_of_native(c, h) & PLACE_MOVED &&
-	       until <= life_first_backward(h) + BATCH_PASSES && study_line_goes_on(c->study, h) &&
-	       !study_makes_many_once(c->study, life_stack(h));
+	       until <= life_first_backward(h) + BATCH_PASSES;
 }
 
 /* Kept over at least one whole step, or for good. */
@@ -59,8 +57,7 @@ bool set_averages(struct classifier *c, const struct history *h)
 	uint32_t place = place_of_native(c, h);
 
 	return set_copies(c, h) && study_size_is_of_weight(c->study, life_size(h)) &&
-	       (is_copied(c, h) || (place & PLACE_EMPTY && !life_first_backward(h))) &&
-	       (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
+	       is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
 /* What is only copied on from a file is soon gone. */

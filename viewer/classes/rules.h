@@ -63,7 +63,6 @@ enum place {
 	PLACE_ROWS = 1 << 18,	    /* rows of a tensor are taken */
 	PLACE_READ = 1 << 15,	    /* the script's source is there */
 	PLACE_NAMED_GRAD = 1 << 22, /* the statement assigns to a name of gradients */
-	PLACE_EMPTY = 1 << 21,	    /* a tensor is made that something else fills */
 	PLACE_TABLE = 1 << 23,	    /* the statement assigns to a name of angles or masks */
 	PLACE_CAST = 1 << 20,	    /* autocast converts what it is given */
 	PLACE_OF_GRAD = 1 << 16,    /* and its statement speaks of gradients */
@@ -79,7 +78,6 @@ uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* 
 
 bool block_is_gathered(struct classifier *c, const struct history *h);
 bool block_is_bucket(struct classifier *c, const struct history *h);
-bool block_is_narrowed(struct classifier *c, const struct history *h);
 bool block_is_of_graph_alone(struct classifier *c, const struct history *h);
 
 #endif

@@ -122,13 +122,6 @@ bool study_makes_many(const struct study *st, uint32_t stack)
 	return s && s->passes > 1 && s->at_once >= MANY;
 }
 
-bool study_makes_many_once(const struct study *st, uint32_t stack)
-{
-	const struct study_set *s = find_set(st, stack);
-
-	return s && s->passes == 1 && s->at_once >= MANY;
-}
-
 bool study_gathers(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);

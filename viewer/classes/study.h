@@ -21,20 +21,15 @@ enum habit {
 	HABIT_WENT_ON = 1 << 1,	 /* kept from one forward pass to a later one, and freed in it */
 	HABIT_KEPT = 1 << 2,	 /* or after the next one, and no backward pass came between */
 	HABIT_OF_GRAPH = 1 << 3, /* made in forward, freed in backward */
-	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass, */
-	HABIT_CARRIED = 1 << 5,	 /* or from after a forward pass into the next one */
-	HABIT_READ = 1 << 6,	 /* made by the script, and there when a pass began */
+	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass */
+	HABIT_READ = 1 << 5,	 /* made by the script, and there when a pass began */
 };
 
 /* A forward pass, and what the script made after the one before it. */
 struct forward_pass {
 	uint32_t blocks, gone; /* made in it; of those, freed before it was over, */
 	uint32_t dropped;      /* or then, before the next backward pass */
-	struct pass_run {
-		uint64_t from, to; /* seq */
-		uint32_t blocks;
-	} run, longest;	   /* deaths one behind the other: the latest, and most of them */
-	uint32_t backward; /* the first backward pass that freed some, 0 = none */
+	uint32_t backward;     /* the first backward pass that freed some, 0 = none */
 	struct {
 		uint64_t from;	   /* seq: what the script makes from here on is of a graph, */
 		uint32_t backward; /* that leads to the backward pass after this one */
@@ -176,15 +171,12 @@ bool study_is_of_a_set(const struct study *st, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool study_gathers(const struct study *st, uint32_t stack);
 bool study_makes_many(const struct study *st, uint32_t stack); /* before each of several passes */
-bool study_makes_many_once(const struct study *st, uint32_t stack); /* and never again */
 
 /* lines.c */
 void study_lines_born(struct study *st, const struct history *h);
 /* Its line made it before the first pass with many others, of some sizes more than of others, and
  * none later. */
 bool study_is_of_many(const struct study *st, const struct history *h);
-/* Its line makes some after the first pass too. */
-bool study_line_goes_on(const struct study *st, const struct history *h);
 
 /* predecessors.c */
 void study_predecessors_born(struct study *st, struct history *h);
@@ -205,8 +197,6 @@ bool study_is_of_graph(const struct study *st, const struct history *h);
 bool pass_keeps_graph(const struct forward_pass *p);
 bool pass_keeps_much(const struct forward_pass *p); /* a third or more */
 bool pass_takes_graph_on(const struct forward_pass *p);
-/* It died when most of its pass did, or not at all. */
-bool pass_ended_with(const struct forward_pass *p, const struct history *h);
 /* Backward frees what these frames make, whoever called the module. */
 bool study_path_is_of_graph(const struct study *st, uint32_t module_path);
 

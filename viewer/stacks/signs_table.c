@@ -17,32 +17,21 @@ static const struct row {
 } rows[] = {
 	{ "torch/nn/modules/module.py", NULL, "_call_impl", STACK_FORWARD },
 	{ "torch/nn/modules/module.py", NULL, "_apply", STACK_PARAM },
-	{ "torch/nn/modules/module.py", NULL, "_load_from_state_dict", STACK_PARAM },
 	{ "torch/nn/modules/module.py", "Module", "zero_grad", STACK_ZERO_GRAD },
-	{ "torch/nn/modules/lazy.py", NULL, NULL, STACK_PARAM },
-	{ "torch/nn/modules/rnn.py", NULL, "flatten_parameters", STACK_PARAM },
 	{ "torch/nn/modules/", NULL, "__init__", STACK_PARAM },
-	{ "torch/nn/modules/", NULL, "reset_parameters", STACK_PARAM },
 	{ "torch/nn/parameter.py", NULL, NULL, STACK_PARAM },
 	{ "torch/nn/init.py", NULL, NULL, STACK_PARAM },
 	{ "torch/_tensor.py", "Tensor", "__deepcopy__", STACK_COPY },
 	{ "/copy.py", NULL, "_reconstruct", STACK_REMADE },
 	{ "/copy.py", NULL, "_deepcopy_dict", STACK_DICT },
 	{ "transformers/modeling_utils.py", NULL, "from_pretrained", STACK_PARAM },
-	{ "transformers/models/", NULL, "__init__", STACK_PARAM },
 	{ "torch/distributed/tensor/_api.py", NULL, "distribute_module", STACK_PARAM },
 	{ "torch/distributed/tensor/parallel/api.py", NULL, "parallelize_module", STACK_PARAM },
 	{ "torch/nn/parallel/replicate.py", NULL, NULL, STACK_UNSHARDED },
-	{ "torch_geometric/data/", NULL, NULL, STACK_DATA },
-	{ "torch_geometric/loader/", NULL, NULL, STACK_DATA },
 	{ "deepspeed/runtime/zero/partition_parameters.py", NULL, NULL, STACK_PARAM },
-	{ "model_loading", NULL, NULL, STACK_PARAM },
-	{ "model_loader", NULL, NULL, STACK_PARAM },
-	{ "accelerate/utils/modeling.py", NULL, NULL, STACK_PARAM },
 	{ "safetensors/", NULL, NULL, STACK_LOAD },
 	{ "torch/serialization.py", NULL, NULL, STACK_LOAD },
 	{ "torch/optim/optimizer.py", "Optimizer.profile_hook_step", "wrapper", STACK_STEP },
-	{ "torch/optim/optimizer.py", NULL, "profile_hook_step", STACK_STEP },
 	{ "torch/optim/optimizer.py", "Optimizer", "zero_grad", STACK_ZERO_GRAD },
 	{ "torch/optim/optimizer.py", "Optimizer", "load_state_dict", STACK_STATE },
 	{ "torch/optim/", NULL, "_init_group", STACK_STATE },
@@ -52,7 +41,6 @@ static const struct row {
 	{ "torch/utils/checkpoint.py", "CheckpointFunction", "backward", STACK_RECOMPUTE },
 	{ "torch/autograd/__init__.py", NULL, "backward", STACK_BACKWARD },
 	{ "torch/autograd/function.py", NULL, "apply", STACK_FUNCTION },
-	{ "torch/autograd/graph.py", NULL, "_engine_run_backward", STACK_BACKWARD },
 	{ "torch/autograd/__init__.py", NULL, "grad", STACK_BACKWARD | STACK_ASKED },
 	{ "torch/autograd/__init__.py", NULL, "_make_grads", STACK_BACKWARD | STACK_CALLED },
 	{ "torch/cuda/graphs.py", NULL, "make_graphed_callables", STACK_CAPTURE },
@@ -71,8 +59,6 @@ static const struct row {
 	{ "fsdp/_fully_shard/_fsdp_param.py", NULL, "init_all_gather_outputs", STACK_UNSHARDED },
 	{ "fsdp/_fully_shard/_fsdp_collectives.py", NULL, "foreach_reduce", STACK_REDUCED },
 	{ "fsdp/_flat_param.py", NULL, "_alloc_padded_unsharded_flat_param", STACK_UNSHARDED },
-	{ "fsdp/_flat_param.py", NULL, "flatten_tensors", STACK_PARAM },
-	{ "fsdp/_flat_param.py", NULL, "shard", STACK_PARAM },
 	{ "fsdp/_runtime_utils.py", NULL, "_reduce_grad", STACK_REDUCED | STACK_COLLECTIVE },
 };
 
@@ -92,16 +78,13 @@ static bool has_part(const char *name, size_t len, const char *const *parts)
 	return false;
 }
 
-/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV"; and functions that make
- * them: "allocate_inference_cache", "init_kv". Other caches are tables too. */
+/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV". Other caches are tables
+ * too. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
 	static const char *const classes[] = { "Cache", "KV", "KeyValue", NULL };
-	static const char *const functions[] = { "kv_cache",  "init_kv",	 "alloc_kv",
-						 "key_value", "inference_cache", NULL };
 
-	return has_part(c->name.s, last - c->name.s, classes) ||
-	       has_part(last, strlen(last), functions);
+	return has_part(c->name.s, last - c->name.s, classes);
 }
 
 /* Partitions, buckets and buffers of gradients: "copy_grads_in_partition". */
