@@ -104,7 +104,7 @@ def timm_average():
     ema = ModelEmaV3(model)
     optimizer = create_optimizer_v2(model, "sgd", lr=0.1, momentum=0.9, foreach=False)
     for _ in range(4):
-        loss = model(torch.randn(8, 3, 224, 224, device="cuda")).square().mean()
+        loss = model(torch.randn(24, 3, 224, 224, device="cuda")).square().mean()
         if AFTER:
             ema.module.cpu()
         loss.backward()
@@ -234,7 +234,7 @@ def timm_logits():
 @case("late_del")
 def transformers_translation():
     from transformers import T5Config, T5ForConditionalGeneration
-    model = T5ForConditionalGeneration(T5Config(d_model=256, d_ff=512, d_kv=32, num_layers=2, num_heads=8, vocab_size=32128)).cuda()
+    model = T5ForConditionalGeneration(T5Config(d_model=256, d_ff=512, d_kv=32, num_layers=2, num_heads=8, vocab_size=32128, decoder_start_token_id=0, pad_token_id=0)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         t = words(8, 256, 32128)

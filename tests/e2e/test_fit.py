@@ -274,7 +274,10 @@ def test_a_program_that_fails_later(fit_json, fit, tmp_path):
     """After its peak has settled: where it would have been ended, had it been slower. Before: no answer."""
     for steps in (4, 2):
         (tmp_path / f"{steps}.py").write_text(TRAINS.replace("100000", str(steps)) + "import os\nprint('no such file', flush=True)\nos._exit(5)\n")
-    card, = fit_json("--cards", "h100-80g", "--steps", "3", "--", sys.executable, "4.py")["cards"]
+    for _ in range(8):  # on a busy machine it may be ended before it fails
+        card, = fit_json("--cards", "h100-80g", "--steps", "3", "--", sys.executable, "4.py")["cards"]
+        if "ended" in card:
+            break
     assert card["fits"] and card["ended"] == "It failed after 4 steps, when its peak had settled: exit code 5: no such file"
     error = fit("--cards", "h100-80g", "--", sys.executable, "2.py", code=3)
     assert error.endswith("memory was not the reason: exit code 5: no such file\n")
