@@ -35,10 +35,7 @@ static struct setting with_value(const struct range *r, const struct largest *l,
 
 static bool same_others(const struct range *r, const struct setting *a, const struct setting *b)
 {
-	struct setting x = *a;
-
-	x.values[r->at] = b->values[r->at];
-	return vary_same(&r->search->plan.varied, &x, b);
+	return vary_same_but(&r->search->plan.varied, a, b, r->at);
 }
 
 static uint64_t value_of(const struct range *r, const struct setting *s)

@@ -22,11 +22,9 @@ static size_t points_of(const struct search *s, const struct fitted *f, size_t a
 
 	for (size_t i = 0; i < s->trial_count; i++) {
 		const struct trial *t = s->trials[i];
-		struct setting x = t->setting;
 
-		x.values[at] = f->setting.values[at];
 		if (t->card == f->card && t->verdict == ENDING_FITS &&
-		    vary_same(&s->plan.varied, &x, &f->setting))
+		    vary_same_but(&s->plan.varied, &t->setting, &f->setting, at))
 			points[n++] = (struct point){ strtod(t->setting.values[at], NULL),
 						      (double)t->device };
 	}
@@ -57,14 +55,10 @@ static void fit_line(struct fitted *f, const struct point *p, size_t n)
 
 static bool is_there(const struct search *s, const struct fitted *f, size_t at)
 {
-	for (size_t i = 0; i < s->line_count; i++) {
-		struct setting x = f->setting;
-
-		x.values[at] = s->lines[i].setting.values[at];
+	for (size_t i = 0; i < s->line_count; i++)
 		if (s->lines[i].card == f->card &&
-		    vary_same(&s->plan.varied, &x, &s->lines[i].setting))
+		    vary_same_but(&s->plan.varied, &f->setting, &s->lines[i].setting, at))
 			return true;
-	}
 	return false;
 }
 

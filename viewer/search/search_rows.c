@@ -26,14 +26,20 @@ static struct row_fit_vary setting(struct search_rows *r, const struct setting *
 
 /* ---- cards ---- */
 
-static bool remedy_row(void *ctx, size_t i, struct row_fit_remedy *row)
+static struct json item_of(const struct trial *t, const char *list, size_t i)
 {
-	struct search_rows *r = ctx;
-	struct json all = json_at(r->cell->trial->document, "oom.remedies");
-	struct json item = json_first(all, NULL);
+	struct json all = json_at(t->document, list), item = json_first(all, NULL);
 
 	for (; i && item.s; i--)
 		item = json_next(all, item, NULL);
+	return item;
+}
+
+static bool remedy_row(void *ctx, size_t i, struct row_fit_remedy *row)
+{
+	struct search_rows *r = ctx;
+	struct json item = item_of(r->cell->trial, "oom.remedies", i);
+
 	*row = (struct row_fit_remedy){
 		.what = json_string(json_member(item, "what"), r->remedy[0], sizeof(r->remedy[0])),
 		.saves_bytes = json_unsigned(json_member(item, "saves_bytes")),
@@ -46,11 +52,8 @@ static bool remedy_row(void *ctx, size_t i, struct row_fit_remedy *row)
 static bool rank_row(void *ctx, size_t i, struct row_fit_rank *row)
 {
 	struct search_rows *r = ctx;
-	struct json all = json_at(r->cell->trial->document, "ranks");
-	struct json item = json_first(all, NULL);
+	struct json item = item_of(r->cell->trial, "ranks", i);
 
-	for (; i && item.s; i--)
-		item = json_next(all, item, NULL);
 	*row = (struct row_fit_rank){ .rank = json_unsigned(json_member(item, "rank")),
 				      .peak_bytes = json_unsigned(json_member(item, "peak_bytes")),
 				      .peak_reserved_bytes = json_unsigned(
@@ -62,10 +65,9 @@ static bool rank_row(void *ctx, size_t i, struct row_fit_rank *row)
 
 static size_t members(const struct trial *t, const char *list)
 {
-	struct json all = json_at(t->document, list);
 	size_t n = 0;
 
-	for (struct json x = json_first(all, NULL); x.s; x = json_next(all, x, NULL))
+	while (item_of(t, list, n).s)
 		n++;
 	return n;
 }
@@ -236,10 +238,9 @@ static bool changes_nothing(const struct search *s, size_t at)
 	for (size_t i = 0; i < s->cell_count; i++)
 		for (size_t k = 0; k < i; k++) {
 			const struct cell *a = &s->cells[i], *b = &s->cells[k];
-			struct setting x = a->setting;
 
-			x.values[at] = b->setting.values[at];
-			if (a->card != b->card || !vary_same(&s->plan.varied, &x, &b->setting))
+			if (a->card != b->card ||
+			    !vary_same_but(&s->plan.varied, &a->setting, &b->setting, at))
 				continue;
 			if (!a->fits || !b->fits || !same_figures(a->trial, b->trial))
 				return false;

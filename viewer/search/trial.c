@@ -65,16 +65,6 @@ static void redirect(const struct trial *t, const struct plan *p)
 	dup2(out, STDERR_FILENO);
 }
 
-static void be_rank(long rank, long ranks, int port)
-{
-	world_set("RANK", rank);
-	world_set("LOCAL_RANK", rank);
-	world_set("WORLD_SIZE", ranks);
-	world_set("LOCAL_WORLD_SIZE", ranks);
-	setenv("MASTER_ADDR", "127.0.0.1", 1);
-	world_set("MASTER_PORT", port);
-}
-
 static void set_environment(const struct trial *t, const struct plan *p)
 {
 	char path[PATH_MAX];
@@ -186,7 +176,7 @@ static int start(struct group *g, const struct trial *t, const struct plan *p)
 				world_environment(&p->world, (size_t)i, g->stand_in.ports[i],
 						  messages);
 			else if (copies > 1)
-				be_rank(i, copies, port);
+				world_set_rank(i, copies, copies, port);
 			become(t, p, g->first);
 		}
 		if (pid < 0)

@@ -156,20 +156,6 @@ static void read_on(struct trial_watch *w)
 	activity_look(&w->activity, events);
 }
 
-static size_t most_steps(const struct trial_watch *w)
-{
-	size_t most = 0, n;
-	bool rises;
-
-	for (size_t i = 0; i < w->count; i++) {
-		n = w->items[i].follow.open
-			    ? ended_steps(&w->items[i].follow.timeline.steps, &rises)
-			    : 0;
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
 /* The fewest of those that train. */
 static size_t fewest_steps(const struct trial_watch *w, size_t *training)
 {
@@ -241,9 +227,10 @@ static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why,
 {
 	const struct activity *a = &w->activity;
 	char steps[64] = "";
+	size_t training;
 
 	if (trains)
-		snprintf(steps, sizeof(steps), " after %zu steps", most_steps(w));
+		snprintf(steps, sizeof(steps), " after %zu steps", fewest_steps(w, &training));
 	snprintf(why->hangs, sizeof(why->hangs),
 		 "for %" PRIu64 " s%s it did nothing on the device and used no processor time; its "
 		 "main thread waits for %s.",

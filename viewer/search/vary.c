@@ -126,12 +126,18 @@ struct setting vary_setting(const struct varied *v, size_t i)
 	return s;
 }
 
-bool vary_same(const struct varied *v, const struct setting *a, const struct setting *b)
+bool vary_same_but(const struct varied *v, const struct setting *a, const struct setting *b,
+		   size_t at)
 {
 	for (size_t i = 0; i < v->count; i++)
-		if (strcmp(a->values[i], b->values[i]))
+		if (i != at && strcmp(a->values[i], b->values[i]))
 			return false;
 	return true;
+}
+
+bool vary_same(const struct varied *v, const struct setting *a, const struct setting *b)
+{
+	return vary_same_but(v, a, b, VARY_MOST);
 }
 
 const struct vary *vary_counted(const struct varied *v, size_t *at)

@@ -38,6 +38,9 @@ size_t vary_settings(const struct varied *v); /* how many there are, at least 1 
 /* The ith of them: the last name changes fastest. */
 struct setting vary_setting(const struct varied *v, size_t i);
 bool vary_same(const struct varied *v, const struct setting *a, const struct setting *b);
+/* But for the value of one name. */
+bool vary_same_but(const struct varied *v, const struct setting *a, const struct setting *b,
+		   size_t at);
 
 /* The program's command with those values: where it has such an option its value is replaced, else
  * the option comes last. To be freed. */

@@ -88,6 +88,16 @@ void world_set(const char *name, long n)
 	setenv(name, text, 1);
 }
 
+void world_set_rank(long rank, long size, long node, int port)
+{
+	world_set("RANK", rank);
+	world_set("LOCAL_RANK", rank % node);
+	world_set("WORLD_SIZE", size);
+	world_set("LOCAL_WORLD_SIZE", node);
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	world_set("MASTER_PORT", port);
+}
+
 /* The store belongs to the launcher, so that rank 0 is a client of it as all others are. */
 void world_environment(const struct world *w, size_t i, int port, const char *messages)
 {
@@ -95,17 +105,12 @@ void world_environment(const struct world *w, size_t i, int port, const char *me
 	char text[PATH_MAX + 256];
 	size_t n = 0;
 
-	world_set("RANK", rank);
+	world_set_rank(rank, w->size, w->node, port);
 	world_set("ROLE_RANK", rank);
-	world_set("WORLD_SIZE", w->size);
 	world_set("ROLE_WORLD_SIZE", w->size);
-	world_set("LOCAL_RANK", rank % w->node);
-	world_set("LOCAL_WORLD_SIZE", w->node);
 	world_set("GROUP_RANK", rank / w->node);
 	world_set("GROUP_WORLD_SIZE", (w->size + w->node - 1) / w->node);
 	setenv("ROLE_NAME", "default", 1);
-	setenv("MASTER_ADDR", "127.0.0.1", 1);
-	world_set("MASTER_PORT", port);
 	setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
 	setenv("TORCHELASTIC_RESTART_COUNT", "0", 1);
 	setenv("TORCHELASTIC_MAX_RESTARTS", "0", 1);

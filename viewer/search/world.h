@@ -34,8 +34,9 @@ struct stand_in {
 int stand_in_start(struct stand_in *in, const struct world *w);
 void stand_in_end(struct stand_in *in);
 
-/* A number in the environment. */
-void world_set(const char *name, long n);
+void world_set(const char *name, long n); /* a variable of the environment */
+/* What tells a process its rank, and where the rendezvous is. */
+void world_set_rank(long rank, long size, long node, int port);
 /* What torchrun sets, for the process of rank w->ranks[i]; and the file in which the simulated
  * devices of those that run leave each other what they send. */
 void world_environment(const struct world *w, size_t i, int port, const char *messages);
