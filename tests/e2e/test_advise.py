@@ -26,6 +26,13 @@ def test_the_promise_holds(tmp_path, kind, name, error):
     assert finding["peak_bytes"] == before["peak_bytes"] - finding["saves_bytes"]
 
 
+@simulated
+def test_what_lies_in_shards_is_not_sharded_again(tmp_path):
+    path = table.record(tmp_path / "x.gmt", "cases", "state_in_shards", "after", devices=2)
+    found = {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
+    assert "shard_state" not in found and "offload_state" in found
+
+
 def test_the_document(tool):
     answer = tool.json("advise", EXAMPLE)
     assert answer["peak_bytes"] == tool.json("report", EXAMPLE)["devices"][0]["peak_bytes"]
