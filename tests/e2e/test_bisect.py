@@ -173,7 +173,8 @@ def test_outside_of_a_repository(tmp_path):
 @pytest.mark.parametrize("how, end", [(signal.SIGINT, False), (signal.SIGTERM, True)])
 def test_an_interrupt_leaves_nothing(repository, how, end):
     """While an end is measured, and while git's bisect runs."""
-    ids = [repository.commit(str(i), text=f"sleep {0.1 if end and i in (0, 5) else 30}\nexec {TAKES} --base {100 + 50 * i}\n") for i in range(6)]
+    long = f"30.{os.getpid()}{how:d}"  # of this test alone
+    ids = [repository.commit(str(i), text=f"sleep {0.1 if end and i in (0, 5) else long}\nexec {TAKES} --base {100 + 50 * i}\n") for i in range(6)]
     p = repository.start(ids[0], ids[5], "--", "sh", "train.sh")
     deadline = time.time() + 30
     while time.time() < deadline:
@@ -185,7 +186,7 @@ def test_an_interrupt_leaves_nothing(repository, how, end):
     p.send_signal(how)
     assert p.wait(20) == 130
     repository.is_clean()
-    assert not [x for x in os.popen("ps -eo args").read().splitlines() if x.startswith("sleep 30")]
+    assert not [x for x in os.popen("ps -eo args").read().splitlines() if x.startswith(f"sleep {long}")]
 
 
 def test_all_members_were_seen():
