@@ -175,7 +175,8 @@ def test_a_python_without_a_lock_is_refused(tmp_path):
 
 # The process has mounts and process numbers of its own, and another /tmp; only the folder that it runs in is there.
 CONTAINER = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private", "sh", "-ec",
-             'at=$PWD; mount --bind "$at" /mnt; mount -t tmpfs tmpfs /tmp; mkdir -p "$at"; mount --bind /mnt "$at"; umount /mnt; cd "$at"; '
+             'at=$PWD; mount --rbind / /mnt; mount -t tmpfs tmpfs /tmp; '
+             f'for d in "$at" "{ROOT}"; do mkdir -p "$d"; mount --bind "/mnt$d" "$d"; done; umount -l /mnt; cd "$at"; '
              'exec "$@"', "sh"]
 
 

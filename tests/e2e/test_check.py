@@ -106,7 +106,7 @@ def test_annotations_name_lines_of_the_tree(programs, tool):
     elsewhere = run(recording, "--max-peak", "1MB", "--annotations", cwd="/").stdout
     assert "::error title=gpumemtrace max-peak::" in elsewhere
     assert "::" not in run(recording, "--max-peak", "1GB", "--annotations").stdout
-    document = gpumemtrace.open(recording).check(max_peak="1MB", max_class={"unknown": 0, "inputs": 1 << 40})
+    document = gpumemtrace.open(recording).check(max_peak="1MB", max_class={"activations": 0, "unknown": 1 << 40})
     assert not document.ok and [b.name for b in document.recordings[0].bounds if not b.ok] == ["max-peak"]
     assert document.recordings[0].bounds[0].line == 3
 

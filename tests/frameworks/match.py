@@ -7,9 +7,10 @@ have been handed out up to a mark, or the runs part there."""
 import collections
 import json
 import subprocess
+import sys
 import tempfile
 
-from score import TOOL
+from score import BUILD, TOOL
 
 PASSES = ("tag_saved", "tag_leaf", "tag_grad", "mem_alloc", "mem_free", "meminfo")  # may stand between a block's event and its mark
 # Frames that are there, or on another line, because of the truth's hooks.
@@ -27,7 +28,8 @@ def lines_of(what, recording, *options):
 
 def stable(file):
     """Code that was written as the program ran has another name in each run; an environment may lie elsewhere."""
-    return "" if file.startswith(tempfile.gettempdir() + "/") else "/".join(file.split("/")[-4:])
+    kept = file.startswith((f"{BUILD.parent}/", f"{sys.prefix}/"))  # a clone may lie there too
+    return "" if file.startswith(tempfile.gettempdir() + "/") and not kept else "/".join(file.split("/")[-4:])
 
 
 class Places:
