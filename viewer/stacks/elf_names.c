@@ -22,7 +22,7 @@ struct elf_names {
 	bool dwarf_tried;
 	char debug_path[160];
 	unsigned asked;
-	struct functions functions; /* names in the ELF file's own memory */
+	struct functions functions;
 };
 
 static bool same_build_id(Elf *elf, const void *id, size_t len)
@@ -49,45 +49,29 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
-static bool is_function(const GElf_Sym *sym)
+/* Only files of 64 bits are loaded into programs that are recorded. */
+static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
-	unsigned type = GELF_ST_TYPE(sym->st_info);
+	const Elf_Data *data = elf_getdata(scn, NULL);
+	struct symbol_table table = { .elf = elf, .names = header->sh_link };
 
-	if (sym->st_shndx == SHN_UNDEF)
+	if (!data || data->d_type != ELF_T_SYM || gelf_getclass(elf) != ELFCLASS64)
 		return false;
-	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sym->st_size);
+	table.symbols = data->d_buf;
+	table.count = table.symbols ? data->d_size / sizeof(*table.symbols) : 0;
+	return functions_deal(&n->functions, &table);
 }
 
-static void add_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
-{
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t total = data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-	GElf_Sym sym;
-
-	for (size_t i = 0; i < total && gelf_getsym(data, i, &sym); i++) {
-		const char *name;
-
-		if (!sym.st_name || !is_function(&sym))
-			continue;
-		name = elf_strptr(elf, header->sh_link, sym.st_name);
-		if (name)
-			functions_add(&n->functions,
-				      (struct function){ sym.st_value, sym.st_value + sym.st_size,
-							 name });
-	}
-}
-
-/* The full symbol table where there is one, else the dynamic one. */
-static bool add_symbols(struct elf_names *n, Elf *elf, unsigned type)
+static bool find_symbols(struct elf_names *n, Elf *elf, unsigned type)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
-	size_t before = n->functions.count;
 
 	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &header) && header.sh_type == type)
-			add_table(n, elf, scn, &header);
-	return n->functions.count > before;
+		if (gelf_getshdr(scn, &header) && header.sh_type == type &&
+		    deal_table(n, elf, scn, &header))
+			return true;
+	return false;
 }
 
 /* A separate file of debug information, as distributions install them. */
@@ -124,11 +108,10 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	n->fd = fd;
 	n->elf = elf;
 	find_debug_file(n, build_id, len);
-	if (!add_symbols(n, elf, SHT_SYMTAB) && n->debug_elf)
-		add_symbols(n, n->debug_elf, SHT_SYMTAB);
-	if (!n->functions.count)
-		add_symbols(n, elf, SHT_DYNSYM);
-	functions_deal(&n->functions);
+	/* The full symbol table where there is one, else the dynamic one. */
+	if (!find_symbols(n, elf, SHT_SYMTAB) &&
+	    (!n->debug_elf || !find_symbols(n, n->debug_elf, SHT_SYMTAB)))
+		find_symbols(n, elf, SHT_DYNSYM);
 	let_go(elf);
 	let_go(n->debug_elf);
 	return n;

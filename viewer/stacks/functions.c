@@ -9,9 +9,21 @@
 #define TO_A_PAGE 32 /* functions, about */
 #define LOOK_BACK 8  /* functions that a nested one may hide behind */
 
-void functions_add(struct functions *f, struct function one)
+static bool is_function(const Elf64_Sym *s)
 {
-	*need_item(f->items, f->count, f->room) = one;
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	if (!s->st_name || s->st_shndx == SHN_UNDEF)
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && s->st_size);
+}
+
+/* A damaged table has names that are nowhere. */
+static const char *name_of(const struct functions *f, const Elf64_Sym *s)
+{
+	const char *name = elf_strptr(f->table.elf, f->table.names, s->st_name);
+
+	return name ? name : "";
 }
 
 static size_t page_of(const struct functions *f, uint64_t address)
@@ -24,54 +36,62 @@ static void choose_pages(struct functions *f)
 	uint64_t high = 0;
 
 	f->low = UINT64_MAX;
-	for (size_t i = 0; i < f->count; i++) {
-		uint64_t start = f->items[i].start;
+	for (size_t i = 0; i < f->table.count; i++) {
+		const Elf64_Sym *s = &f->table.symbols[i];
 
-		f->low = start < f->low ? start : f->low;
-		high = start > high ? start : high;
+		if (!is_function(s))
+			continue;
+		f->low = s->st_value < f->low ? s->st_value : f->low;
+		high = s->st_value > high ? s->st_value : high;
+		f->count++;
 	}
-	f->shift = 0;
+	if (!f->count)
+		return;
 	while (((high - f->low) >> f->shift) > f->count / TO_A_PAGE)
 		f->shift++;
 	f->pages = page_of(f, high) + 1;
 }
 
 /* A counting sort: how many has each page, where does it begin, then each to its place. */
-void functions_deal(struct functions *f)
+bool functions_deal(struct functions *f, const struct symbol_table *table)
 {
-	struct function *dealt;
+	const Elf64_Sym *s = table->symbols;
 
-	if (!f->count)
-		return;
+	f->table = *table;
 	choose_pages(f);
+	if (!f->count)
+		return false;
 	f->firsts = need_new((f->pages + 2) * sizeof(*f->firsts));
 	f->sorted = need_new(f->pages * sizeof(*f->sorted));
-	dealt = need_new(f->count * sizeof(*dealt));
-	for (size_t i = 0; i < f->count; i++)
-		f->firsts[page_of(f, f->items[i].start) + 2]++;
+	f->numbers = need_new(f->count * sizeof(*f->numbers));
+	for (size_t i = 0; i < table->count; i++)
+		if (is_function(&s[i]))
+			f->firsts[page_of(f, s[i].st_value) + 2]++;
 	for (size_t p = 2; p < f->pages + 2; p++)
 		f->firsts[p] += f->firsts[p - 1];
-	for (size_t i = 0; i < f->count; i++)
-		dealt[f->firsts[page_of(f, f->items[i].start) + 1]++] = f->items[i];
-	free(f->items);
-	f->items = dealt;
+	for (size_t i = 0; i < table->count; i++)
+		if (is_function(&s[i]))
+			f->numbers[f->firsts[page_of(f, s[i].st_value) + 1]++] = (uint32_t)i;
+	return true;
 }
 
 void functions_free(struct functions *f)
 {
-	free(f->items);
+	free(f->numbers);
 	free(f->firsts);
 	free(f->sorted);
 }
 
 /* Of several names at one address the last is taken: those that begin with '_' come first. */
-static int by_start(const void *a, const void *b)
+static int by_start(const void *a, const void *b, void *functions)
 {
-	const struct function *x = a, *y = b;
+	const struct functions *f = functions;
+	const Elf64_Sym *x = &f->table.symbols[*(const uint32_t *)a];
+	const Elf64_Sym *y = &f->table.symbols[*(const uint32_t *)b];
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return strcmp(x->name, y->name);
+	if (x->st_value != y->st_value)
+		return x->st_value < y->st_value ? -1 : 1;
+	return strcmp(name_of(f, x), name_of(f, y));
 }
 
 static void sort_page(struct functions *f, size_t page)
@@ -79,7 +99,8 @@ static void sort_page(struct functions *f, size_t page)
 	uint32_t first = f->firsts[page];
 
 	if (!f->sorted[page])
-		qsort(f->items + first, f->firsts[page + 1] - first, sizeof(*f->items), by_start);
+		qsort_r(f->numbers + first, f->firsts[page + 1] - first, sizeof(*f->numbers),
+			by_start, f);
 	f->sorted[page] = true;
 }
 
@@ -94,12 +115,12 @@ const char *functions_name(struct functions *f, uint64_t address)
 	for (;; page--) {
 		sort_page(f, page);
 		for (at = f->firsts[page + 1]; at > f->firsts[page]; at--) {
-			const struct function *one = &f->items[at - 1];
+			const Elf64_Sym *one = &f->table.symbols[f->numbers[at - 1]];
 
-			if (one->start > address)
+			if (one->st_value > address)
 				continue;
-			if (address < one->end || one->start == one->end)
-				return one->name;
+			if (address - one->st_value < one->st_size || !one->st_size)
+				return name_of(f, one);
 			if (++looked == LOOK_BACK)
 				return NULL;
 		}

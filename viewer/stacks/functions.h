@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of one object by address. A library has some 100,000 of them and a recording asks for
- * a few hundred addresses, so they are only dealt out to pages of addresses; a page is put in order
- * when somebody asks for an address in it.
+ * Functions of one object by address. A library's table has some 100,000 of them and a recording
+ * asks for a few hundred addresses, so the table stays where it is in the file and only the numbers
+ * of its functions are dealt out to pages of addresses; a page is put in order when somebody asks
+ * for an address in it.
  */
 #ifndef VIEWER_FUNCTIONS_H
 #define VIEWER_FUNCTIONS_H
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct function {
-	uint64_t start, end; /* equal: it reaches to the next one */
-	const char *name;    /* in its owner's memory */
+/* Symbols of an ELF file, in its own memory. */
+struct symbol_table {
+	Elf *elf;
+	const Elf64_Sym *symbols;
+	size_t count;
+	size_t names; /* the section with their names */
 };
 
 struct functions {
-	struct function *items;
-	size_t count, room;
-	uint64_t low;	  /* the lowest start */
-	unsigned shift;	  /* log2 of a page's bytes */
-	size_t pages;	  /* 0: not dealt out yet */
-	uint32_t *firsts; /* of each page, and one more: the count */
+	struct symbol_table table;
+	size_t count;
+	uint32_t *numbers; /* of functions in the table, by page */
+	uint64_t low;	   /* the lowest start */
+	unsigned shift;	   /* log2 of a page's bytes */
+	size_t pages;	   /* 0: not dealt out yet */
+	uint32_t *firsts;  /* of each page, and one more: the count */
 	bool *sorted;
 };
 
-void functions_add(struct functions *f, struct function one);
-void functions_deal(struct functions *f); /* after the last one was added */
+/* False: there is no function in the table, and another one may be tried. */
+bool functions_deal(struct functions *f, const struct symbol_table *table);
 void functions_free(struct functions *f);
 
 const char *functions_name(struct functions *f, uint64_t address); /* NULL = unknown */
