@@ -83,6 +83,11 @@ const char *gmt_def_name(unsigned kind)
 	return kind < COUNT(def_names) && def_names[kind] ? def_names[kind] : "?";
 }
 
+bool gmt_kind_has_memory(unsigned kind)
+{
+	return (kind >= GMT_MEM_ALLOC && kind <= GMT_MEM_FAIL) || kind == GMT_PHYS_CREATE;
+}
+
 const char *gmt_mem_name(unsigned mem)
 {
 	return mem < COUNT(mem_names) && mem_names[mem] ? mem_names[mem] : "?";

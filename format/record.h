@@ -184,6 +184,7 @@ struct gmt_def_meta {
 const char *gmt_kind_name(unsigned kind);    /* "block_alloc"; "?" if unknown */
 unsigned gmt_kind_fields(unsigned kind);     /* enum gmt_field; 0 if unknown */
 unsigned gmt_kind_layer(unsigned kind);	     /* enum gmt_layer; 0 if unknown */
+bool gmt_kind_has_memory(unsigned kind);     /* arg0 is an enum gmt_mem */
 const char *gmt_kind_meaning(unsigned kind); /* one line */
 const char *gmt_def_name(unsigned kind);     /* "string"; "?" if unknown */
 const char *gmt_mem_name(unsigned mem);	     /* "device", "pinned host", ... */

@@ -4,16 +4,11 @@
  * or makes others of them makes many, of several sizes, some sizes more often than others. Batches
  * that wait on the device come as often in each of their sizes.
  */
-#include "study.h"
+#include "rules.h"
 
 static struct study_line *line_of(struct study *st, uint64_t line)
 {
 	return map_item(&st->line_ids, line, st->lines, st->line_count, st->line_room);
-}
-
-static bool is_early(const struct history *b)
-{
-	return !b->born_forward && !b->born_backward;
 }
 
 static struct study_line *find_line(const struct study *st, const struct history *b)
@@ -44,7 +39,7 @@ void study_lines_born(struct study *st, const struct history *b)
 
 	if (b->block.memory || b->stage != STAGE_OUTSIDE)
 		return;
-	if (!is_early(b)) {
+	if (!life_is_early(b)) {
 		l = find_line(st, b);
 		if (l)
 			l->later = true;
@@ -58,7 +53,7 @@ void study_lines_born(struct study *st, const struct history *b)
 bool study_is_of_many(const struct study *st, const struct history *b)
 {
 	enum { MANY = 4 };
-	const struct study_line *l = is_early(b) ? find_line(st, b) : NULL;
+	const struct study_line *l = life_is_early(b) ? find_line(st, b) : NULL;
 
 	if (!l || l->later || l->blocks < MANY)
 		return false;

@@ -47,11 +47,6 @@ static int64_t member_value(const struct gmt_event *e, const struct field *f)
 	return f->bit == F_DEVICE ? narrow : (int64_t)(uint32_t)narrow;
 }
 
-static bool has_memory(unsigned kind)
-{
-	return (kind >= GMT_MEM_ALLOC && kind <= GMT_MEM_FAIL) || kind == GMT_PHYS_CREATE;
-}
-
 static void dump_json(const struct dump *d, const struct gmt_event *e)
 {
 	unsigned has = gmt_kind_fields(e->kind);
@@ -61,7 +56,7 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 				.thread = e->thread,
 				.has_name = has & F_NAME,
 				.name = defs_string(&d->recording->defs, e->name),
-				.has_memory = has_memory(e->kind),
+				.has_memory = gmt_kind_has_memory(e->kind),
 				.flags = e->flags };
 	int64_t n;
 
@@ -103,8 +98,8 @@ static void dump_text(const struct dump *d, const struct gmt_event *e)
 					: f->bit == F_DEVICE ? " %s=%" PRId64
 							     : " %s=%" PRIu64,
 					f->key, member_value(e, f));
-	emit_line(d->out, "%s%s%s%s%s%s", line, has_memory(e->kind) ? " memory=" : "",
-		  has_memory(e->kind) ? gmt_mem_name(e->arg0) : "",
+	emit_line(d->out, "%s%s%s%s%s%s", line, gmt_kind_has_memory(e->kind) ? " memory=" : "",
+		  gmt_kind_has_memory(e->kind) ? gmt_mem_name(e->arg0) : "",
 		  flag_names(e->flags, flags, sizeof(flags)), has & F_NAME ? " name=" : "",
 		  has & F_NAME ? defs_string(&d->recording->defs, e->name).s : "");
 }

@@ -32,11 +32,6 @@ struct events {
 	uint32_t thread, tid; /* the last one that was looked up */
 };
 
-static bool has_memory(unsigned kind)
-{
-	return (kind >= GMT_MEM_ALLOC && kind <= GMT_MEM_FAIL) || kind == GMT_PHYS_CREATE;
-}
-
 static uint64_t tid_of(struct events *x, uint32_t thread)
 {
 	if (thread != x->thread) {
@@ -73,7 +68,7 @@ static bool is_null(const struct gmt_event *e, enum event_column column)
 {
 	return (column == EVENT_device && e->device < 0) || (column == EVENT_stack && !e->stack) ||
 	       (column == EVENT_name && !e->name) || (column == EVENT_thread && !e->thread) ||
-	       (column == EVENT_memory && !has_memory(e->kind));
+	       (column == EVENT_memory && !gmt_kind_has_memory(e->kind));
 }
 
 static int add_row(void *ctx, const struct gmt_event *e)
