@@ -84,9 +84,10 @@ uint32_t advise_lives(const struct advise *a); /* their numbers are below it */
 /* It is there at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);
-#define ADVISE_EACH(a, classes, l)                                   \
-	for (size_t known_ = 0; known_ < (a)->known_count; known_++) \
-		if (advise_life(a, (a)->known[known_], classes, &(l)))
+#define ADVISE_EACH(a, of, l)                                            \
+	for (size_t known_ = 0; known_ < (a)->known_count; known_++)     \
+		if ((a)->classes[(a)->known[known_]] & (unsigned)(of) && \
+		    advise_life(a, (a)->known[known_], of, &(l)))
 
 #define CLASS_BIT(name) (1u << CATEGORY_##name)
 

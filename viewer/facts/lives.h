@@ -240,5 +240,7 @@ struct lives_walk {
 
 void lives_walk_first(struct lives_walk *w, const struct lives *l);
 void lives_walk_next(struct lives_walk *w);
+/* The births before that life's are left out; changes of theirs still come. */
+void lives_walk_skip(struct lives_walk *w, uint32_t life);
 
 #endif

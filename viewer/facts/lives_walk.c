@@ -48,6 +48,12 @@ void lives_walk_next(struct lives_walk *w)
 	see_birth(w);
 }
 
+void lives_walk_skip(struct lives_walk *w, uint32_t life)
+{
+	w->next = life;
+	see_birth(w);
+}
+
 void lives_walk_first(struct lives_walk *w, const struct lives *l)
 {
 	*w = (struct lives_walk){ 0 };

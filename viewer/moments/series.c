@@ -2,6 +2,7 @@
 #include "series.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "../base/need.h"
@@ -69,17 +70,47 @@ static void tell_change(struct run *r, enum series_kind kind, uint32_t life, uns
 	r->sink->change(r->sink->ctx, &c);
 }
 
-/* Births come in order, so the moments before this one are of no more use. */
-static bool is_there_at_a_moment(struct run *r, const struct life *life)
+/* Events come in order, so the moments before this one are of no more use. NULL: none is left. */
+static const uint64_t *next_moment(struct run *r)
 {
 	const struct series *s = r->series;
 
-	if (!s->moment_count || (s->since && r->event.seq > s->since))
-		return true;
 	while (r->moment < s->moment_count && s->moments[r->moment] < r->event.seq)
 		r->moment++;
-	return r->moment < s->moment_count &&
-	       (!life->died.position || lives_seq(r->lives, &life->died) > s->moments[r->moment]);
+	return r->moment < s->moment_count ? &s->moments[r->moment] : NULL;
+}
+
+static bool is_there_at_a_moment(struct run *r, const struct life *life)
+{
+	const struct series *s = r->series;
+	const uint64_t *moment;
+
+	if (!s->moment_count || (s->since && r->event.seq > s->since))
+		return true;
+	moment = next_moment(r);
+	return moment && (!life->died.position || lives_seq(r->lives, &life->died) > *moment);
+}
+
+/* Lives that are all gone before the next moment are not wanted: most of a long run's. False: this
+ * one may be. */
+static bool skip_births(struct run *r, uint32_t i)
+{
+	const struct series *s = r->series;
+	const uint64_t *moment;
+	uint32_t end;
+
+	if (i % LIVES_RUN || !s->moment_count || r->sink->life || r->sink->event)
+		return false;
+	moment = next_moment(r);
+	if (!moment)
+		return false;
+	end = lives_skip(r->lives, i, s->since && s->since < *moment ? s->since : *moment);
+	if (end == i)
+		return false;
+	end = end < r->lives->rows.count ? end : r->lives->rows.count;
+	memset(r->now + i, OUT, end - i);
+	lives_walk_skip(&r->walk, end);
+	return true;
 }
 
 static bool is_wanted(struct run *r, const struct life *life, const struct position *p)
@@ -104,8 +135,11 @@ static int64_t size_of_life(const struct run *r, const struct life *life)
 static void born(struct run *r, uint32_t i)
 {
 	const struct life *life = lives_at(r->lives, i);
-	const struct position *p = lives_position(r->lives, life->born.position);
+	const struct position *p;
 
+	if (skip_births(r, i))
+		return;
+	p = lives_position(r->lives, life->born.position);
 	if (is_driver(p))
 		r->devices[p->device].driver += (uint64_t)size_of_life(r, life);
 	if (r->sink->life)
