@@ -34,13 +34,6 @@ static bool is_cast(const char *op)
 	return !strncmp(op, "to_", 3) || strstr(op, "_to_copy");
 }
 
-static bool is_loss(const char *op)
-{
-	static const char *const loss[] = { "log_softmax", "cross_entropy", NULL };
-
-	return is_named(op, loss);
-}
-
 /* The log-softmax of a loss at the peak, or its copy: the largest. */
 static uint64_t find_loss(struct ops *ops)
 {
@@ -53,7 +46,7 @@ static uint64_t find_loss(struct ops *ops)
 		if (l.size <= largest || l.size < SCORES_MIN || !advise_counts(a, &l) ||
 		    stage_is_backward(l.born->stage))
 			continue;
-		if (is_loss(ops_find(ops, &l)->name))
+		if (ops_is_loss(ops_find(ops, &l)))
 			largest = l.size;
 	}
 	return largest;
@@ -74,11 +67,11 @@ static bool is_copy(struct ops *ops, const struct advised *l, struct advised *or
 {
 	const struct op *op = ops_find(ops, l), *of;
 
-	if (stage_is_backward(l->born->stage) || (!is_cast(op->name) && !is_loss(op->name)) ||
+	if (stage_is_backward(l->born->stage) || (!is_cast(op->name) && !ops_is_loss(op)) ||
 	    !find_original(ops->advise, l, original))
 		return false;
 	of = ops_find(ops, original);
-	return is_cast(op->name) || (is_loss(of->name) && of->at == op->at);
+	return is_cast(op->name) || (ops_is_loss(of) && of->at == op->at);
 }
 
 /* The copies go; what each was made of stays in its place. The size of one, 0 = there is none. */

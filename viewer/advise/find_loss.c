@@ -16,11 +16,6 @@
 
 enum { PIECES = 8, ROW = 64 };
 
-static bool is_loss(const char *op)
-{
-	return strstr(op, "log_softmax") || strstr(op, "cross_entropy");
-}
-
 /* The largest result of a log-softmax that was there at the peak. */
 static uint64_t find_logits(struct ops *ops, struct owner *owner)
 {
@@ -36,7 +31,7 @@ static uint64_t find_logits(struct ops *ops, struct owner *owner)
 		    l.until <= a->peak_seq || stage_is_backward(l.born->stage))
 			continue;
 		op = ops_find(ops, &l);
-		if (!is_loss(op->name))
+		if (!ops_is_loss(op))
 			continue;
 		largest = l.size;
 		*owner = op->owner;
@@ -149,7 +144,7 @@ static uint64_t without_logits(struct ops *ops, struct finding *f, uint64_t size
 			bytes += end_row(a, f, &row);
 			continue;
 		}
-		row.loss |= !backward && is_loss(ops_find(ops, &l)->name);
+		row.loss |= !backward && ops_is_loss(ops_find(ops, &l));
 		row.backward |= backward;
 		row.items[row.count++] = l;
 	}

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 
@@ -29,6 +30,11 @@ const struct op *ops_find(struct ops *o, const struct advised *l)
 	}
 	*need_item(o->items, o->count, o->room) = op;
 	return op;
+}
+
+bool ops_is_loss(const struct op *op)
+{
+	return strstr(op->name, "log_softmax") || strstr(op->name, "cross_entropy");
 }
 
 void ops_free(struct ops *o)

@@ -19,6 +19,7 @@ struct ops {
 };
 
 const struct op *ops_find(struct ops *o, const struct advised *l);
+bool ops_is_loss(const struct op *op);
 void ops_free(struct ops *o);
 
 #endif

@@ -5,18 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 
 static uint64_t mix(uint64_t h, const char *s)
 {
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return (h ^ 0xff) * 0x100000001b3ull;
+	return bytes_hash(bytes_hash(h, s, strlen(s)), "\xff", 1);
 }
 
 static struct site_path read_path(struct stacks *s, uint32_t stack)
 {
-	uint64_t path = 0xcbf29ce484222325ull, line = 0;
+	uint64_t path = BYTES_HASH, line = 0;
 	struct site_of_stack *items = NULL;
 	size_t count = 0, room = 0;
 

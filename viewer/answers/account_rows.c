@@ -6,6 +6,7 @@
  * mixed-precision Adam takes 16 bytes a parameter; the peak is parameters + state + the greater of
  * gradients with the optimizer's temporaries, and activations.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +33,6 @@ static struct account_row *put_row(struct account *a, const char *section, const
 				     .measured = measured,
 				     .formula = formula };
 	return row;
-}
-
-static double greater(double a, double b)
-{
-	return a > b ? a : b;
 }
 
 /* Bytes of state for each trained parameter: moments of 4 bytes, with 16-bit weights a 32-bit copy
@@ -75,7 +71,7 @@ static void shard_row(struct account *a, const struct account_row *sum, double s
 
 static void parameter_rows(struct account *a)
 {
-	double shards = greater(shape_get(&a->shape, SHAPE_SHARDS), 1), state;
+	double shards = fmax(shape_get(&a->shape, SHAPE_SHARDS), 1), state;
 	double n = shape_get(&a->shape, SHAPE_PARAMETERS) / shards, trained = trained_share(a);
 	double bytes = shape_get(&a->shape, SHAPE_BYTES);
 	const char *s = "parameters";
@@ -132,7 +128,7 @@ static const struct {
 /* How far apart two figures are, as the larger's multiple of the smaller. */
 static double apart(double a, double b)
 {
-	return a > 0 && b > 0 ? greater(a / b, b / a) : 1e9;
+	return a > 0 && b > 0 ? fmax(a / b, b / a) : 1e9;
 }
 
 static void way_rows(struct account *a, double layers, double measured, bool all)
@@ -216,7 +212,7 @@ static void peak_rows(struct account *a, struct timeline *t)
 	double update = (double)a->gradients + a->temporaries;
 	bool updates = update > a->activations;
 	const char *counts = "the greater: this counts", *s = "peak";
-	double sum = (double)a->parameters + a->state + greater(update, a->activations);
+	double sum = (double)a->parameters + a->state + fmax(update, a->activations);
 	const struct extent *peak;
 	struct account_row *row;
 	struct instant at;

@@ -65,7 +65,7 @@ static void say(struct gloo_wire *w, uint64_t kind, uint64_t slot, uint64_t len)
 static uint64_t key_of(size_t who, uint64_t slot, uint64_t len, uint64_t number)
 {
 	const uint64_t parts[] = { who, slot, len, number };
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = BYTES_HASH;
 
 	for (size_t i = 0; i < 4; i++)
 		h = ((h ^ parts[i]) * 0x9e3779b97f4a7c15ull) ^ h >> 31;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,21 +67,16 @@ void store_free(struct store *s)
 
 /* ---- keys ---- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static uint64_t hash(struct piece key, bool alike)
 {
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = BYTES_HASH;
 
 	for (size_t i = 0; i < key.len; i++) {
-		bool number = alike && is_digit(key.p[i]);
+		bool number = alike && isdigit((unsigned char)key.p[i]);
 
-		if (number && i && is_digit(key.p[i - 1]))
+		if (number && i && isdigit((unsigned char)key.p[i - 1]))
 			continue;
-		h = (h ^ (unsigned char)(number ? '0' : key.p[i])) * 1099511628211u;
+		h = bytes_hash(h, number ? "0" : (const char *)&key.p[i], 1);
 	}
 	return h;
 }
