@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""answers.py RECORDING EVENTS: what answers cost beside `verify`, which only decodes: "name value unit" lines. CPU time
+"""answers.py RECORDING REFUSED: what answers cost beside `verify`, which only decodes: "name value unit" lines. CPU time
 is compared, the least of three runs each, memory is that for ten million events; beside each stands the most that
-is promised."""
+is promised. `oom` is asked of REFUSED, which ends with a request that the device refused."""
+import json
 import os
 import subprocess
 import sys
@@ -23,25 +24,38 @@ ANSWERS = {
 
 
 def cost(arguments):
-    """Seconds of CPU and MB of memory; a command may have nothing to say (no memory ran out: 1)."""
+    """Seconds of CPU and MB of memory."""
     child = subprocess.Popen([TOOL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
-    assert os.waitstatus_to_exitcode(status) in (0, 1), arguments
+    assert os.waitstatus_to_exitcode(status) == 0, arguments
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(recording, events):
-    decoded = min(cost(("verify", recording))[0] for _ in range(ROUNDS))
-    yield "verify", f"{events / decoded:.0f}", "events/s"
+def events(recording):
+    told = subprocess.run([TOOL, "verify", recording, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)["events"]
+
+
+def decoding(recording):
+    """Seconds of CPU."""
+    return min(cost(("verify", recording))[0] for _ in range(ROUNDS))
+
+
+def measure(recording, refused):
+    runs = {run: (decoding(run), events(run)) for run in (recording, refused)}
+    decoded, count = runs[recording]
+    yield "verify", f"{count / decoded:.0f}", "events/s"
     with tempfile.TemporaryDirectory() as folder:
         for name, (command, sides, most) in ANSWERS.items():
-            arguments = [a.replace("{out}", f"{folder}/out").replace("{}", str(recording)) for a in command]
+            run = refused if name == "oom" else recording
+            decoded, count = runs[run]
+            arguments = [a.replace("{out}", f"{folder}/out").replace("{}", str(run)) for a in command]
             costs = [cost(arguments) for _ in range(ROUNDS)]
             seconds, memory = min(s for s, _ in costs) / sides, min(m for _, m in costs) / sides
             yield f"answer.{name}", f"{seconds / decoded:.1f}", f"verify(most:{most})"
-            yield f"answer.{name}.memory", f"{memory / events * 1e7:.0f}", "MB(most:300)"
+            yield f"answer.{name}.memory", f"{memory / count * 1e7:.0f}", "MB(most:300)"
 
 
 if __name__ == "__main__":
-    for name, value, unit in measure(Path(sys.argv[1]), int(sys.argv[2])):
+    for name, value, unit in measure(*map(Path, sys.argv[1:])):
         print(f"{name:<42} {value:>12} {unit}", flush=True)

@@ -123,9 +123,10 @@ def bench_reading(folder):
 
 
 def bench_answers(folder):
-    """On a run of ten million events."""
-    run = page.make_long(folder, folder / "gpt2.gmt")
-    for row in answers.measure(run, events(run)):
+    """On runs of ten million events, one of which ends with a refusal."""
+    refused = folder / "gpt2-refused.gmt"
+    python("training.py", "gpt2", STEPS, "refused", env=environment(True, GPUMEMTRACE_OUTPUT=str(refused)))
+    for row in answers.measure(*(page.make_long(folder, run) for run in (folder / "gpt2.gmt", refused))):
         show(*row)
 
 

@@ -38,8 +38,9 @@ def make_long(folder, recording):
     steps = [r for r in json.loads(told.stdout)["rows"] if r["phase"] == "step"]
     count = json.loads(subprocess.run([TOOL, "report", recording, "--json"], capture_output=True, text=True, check=True).stdout)["events"]
     times = EVENTS * len(steps) // count * 5 // 4  # a step has less than its share: there is a beginning and an end
-    subprocess.run([MAKER, recording, folder / "long.gmt", str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), str(times)], check=True)
-    return folder / "long.gmt"
+    long = folder / f"long-{recording.name}"
+    subprocess.run([MAKER, recording, long, str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), str(times)], check=True)
+    return long
 
 
 def measure(folder, recording):

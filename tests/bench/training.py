@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a model on random data. Arguments: which one (a name of MODELS), steps, and optionally a file for
-PyTorch's own snapshot (its recorder then runs with stacks=all). Prints milliseconds a step (the best)."""
+"""Trains a model on random data. Arguments: which one (a name of MODELS), steps, and optionally `refused` (one more
+step, whose batch does not fit the device) or a file for PyTorch's own snapshot (its recorder then runs with
+stacks=all). Prints milliseconds a step (the best)."""
 import sys
 import time
 
@@ -8,8 +9,8 @@ import torch
 
 
 def language(model, batch, length):
-    def loss():
-        tokens = torch.randint(0, model.config.vocab_size, (batch, length), device="cuda")
+    def loss(times=1):
+        tokens = torch.randint(0, model.config.vocab_size, (batch * times, length), device="cuda")
         return model(input_ids=tokens, labels=tokens).loss
 
     return model, loss
@@ -42,15 +43,16 @@ def resnet50():
 
     model = torchvision.models.resnet50()
 
-    def loss():
-        images = torch.randn(8, 3, 64, 64, device="cuda")
-        classes = torch.randint(0, 1000, (8,), device="cuda")
+    def loss(times=1):
+        images = torch.randn(8 * times, 3, 64, 64, device="cuda")
+        classes = torch.randint(0, 1000, (8 * times,), device="cuda")
         return torch.nn.functional.cross_entropy(model(images), classes)
 
     return model, loss
 
 
 MODELS = {"gpt2": gpt2, "qwen2": qwen2, "resnet50": resnet50, "experts": experts}
+TOO_MANY = 256  # times the batch
 
 
 def step(loss, optimizer):
@@ -62,14 +64,26 @@ def step(loss, optimizer):
     return time.perf_counter() - start
 
 
+def is_refused(loss):
+    try:
+        loss(TOO_MANY).backward()
+    except torch.cuda.OutOfMemoryError:
+        return True
+    return False
+
+
 def main():
     name, steps, *snapshot = sys.argv[1:]
+    refused = snapshot == ["refused"]
+    if refused:
+        snapshot.clear()
     if snapshot:
         torch.cuda.memory._record_memory_history(stacks="all")
     with torch.device("cuda"):
         model, loss = MODELS[name]()
     optimizer = torch.optim.AdamW(model.parameters())
     best = min(step(loss, optimizer) for _ in range(int(steps)))
+    assert not refused or is_refused(loss)
     print(f"{best * 1000:.2f}")
     if snapshot:
         torch.cuda.memory._dump_snapshot(snapshot[0])

@@ -47,7 +47,7 @@ static void choose_pages(struct functions *f)
 	}
 	if (!f->count)
 		return;
-	while (((high - f->low) >> f->shift) > f->count / TO_A_PAGE)
+	while (((high - f->low) >> f->shift) > f->count / TO_A_PAGE + 1)
 		f->shift++;
 	f->pages = page_of(f, high) + 1;
 }
