@@ -2,12 +2,13 @@
 """answers.py RECORDING REFUSED: what answers cost beside `verify`, which only decodes: "name value unit" lines. CPU time
 is compared, the least of three runs each, memory is that for ten million events; beside each stands the most that
 is promised. `oom` is asked of REFUSED, which ends with a request that the device refused."""
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from page import events
 
 TOOL = Path(__file__).resolve().parents[2] / "build/gpumemtrace"
 ROUNDS = 3
@@ -29,11 +30,6 @@ def cost(arguments):
     _, status, usage = os.wait4(child.pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, arguments
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def events(recording):
-    told = subprocess.run([TOOL, "verify", recording, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(told.stdout)["events"]
 
 
 def decoding(recording):

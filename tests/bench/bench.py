@@ -5,7 +5,6 @@ Every figure that is compared comes from this one run: rounds alternate between 
 best of each counts, as other work on the machine only ever adds time. Nothing passes or fails here.
 The device is simulated (GPUMEMTRACE_TEST_DEVICE=real: the machine's own).
 """
-import json
 import os
 import pickle
 import shutil
@@ -42,15 +41,6 @@ def environment(preload, **settings):
 def python(script, *arguments, **options):
     command = [sys.executable, str(HERE / script), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
-
-
-def tool(*arguments):
-    command = [str(BUILD / "gpumemtrace"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def events(recording):
-    return json.loads(tool("report", "--json", recording))["events"]
 
 
 def show(name, value, unit):
@@ -104,7 +94,7 @@ def bench_training(folder, model):
     added = times["gpumemtrace"] - times["nothing"]
     show(f"{model}.added-over-recorder", f"{added / (times['recorder'] - times['nothing']):.2f}", "ratio")
     show(f"{model}.added-share", f"{100 * added / times['nothing']:.1f}", "%")
-    count, entries = events(recording), snapshot_entries(pickled)
+    count, entries = page.events(recording), snapshot_entries(pickled)
     show(f"{model}.events.gpumemtrace", count, "events")
     show(f"{model}.events.recorder", entries, "events")
     show(f"{model}.size.gpumemtrace", f"{recording.stat().st_size / count:.1f}", "bytes/event")
@@ -117,7 +107,7 @@ def bench_reading(folder):
         best = 1e9
         for _ in range(ROUNDS):
             start = time.perf_counter()
-            count = events(recording)
+            count = page.events(recording)
             best = min(best, time.perf_counter() - start)
         show(f"report.{name}", f"{count / best:.0f}", "events/s")
 

@@ -33,10 +33,15 @@ def opened(page):
         browser.close()
 
 
+def events(recording):
+    told = subprocess.run([TOOL, "report", recording, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)["events"]
+
+
 def make_long(folder, recording):
     told = subprocess.run([TOOL, "steps", recording, "--json"], capture_output=True, text=True, check=True)
     steps = [r for r in json.loads(told.stdout)["rows"] if r["phase"] == "step"]
-    count = json.loads(subprocess.run([TOOL, "report", recording, "--json"], capture_output=True, text=True, check=True).stdout)["events"]
+    count = events(recording)
     times = EVENTS * len(steps) // count * 5 // 4  # a step has less than its share: there is a beginning and an end
     long = folder / f"long-{recording.name}"
     subprocess.run([MAKER, recording, long, str(steps[1]["begin_ns"]), str(steps[2]["begin_ns"]), str(times)], check=True)
@@ -45,7 +50,7 @@ def make_long(folder, recording):
 
 def measure(folder, recording):
     run = make_long(folder, recording)
-    count = json.loads(subprocess.run([TOOL, "report", run, "--json"], capture_output=True, text=True, check=True).stdout)["events"]
+    count = events(run)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([TOOL, "html", run, "-o", folder / "long.html"], capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

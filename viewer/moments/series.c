@@ -107,7 +107,6 @@ static bool skip_births(struct run *r, uint32_t i)
 	end = lives_skip(r->lives, i, s->since && s->since < *moment ? s->since : *moment);
 	if (end == i)
 		return false;
-	end = end < r->lives->rows.count ? end : r->lives->rows.count;
 	memset(r->now + i, OUT, end - i);
 	lives_walk_skip(&r->walk, end);
 	return true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 
 /* What is left of a payload. */
@@ -167,11 +168,9 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 static uint64_t source_key(const struct defs *d, const char *file, unsigned line)
 {
 	const struct defs_source *sources = d->sources.items;
-	uint64_t key = 0xcbf29ce484222325ull;
+	uint64_t key = bytes_hash(BYTES_HASH, file, strlen(file));
 	const uint32_t *at;
 
-	for (const char *c = file; *c; c++)
-		key = (key ^ (unsigned char)*c) * 0x100000001b3ull;
 	for (key = (key ^ line) * 0x9e3779b97f4a7c15ull; (at = map_get(&d->sources.ids, key));
 	     key++)
 		if (sources[*at].line == line && !strcmp(sources[*at].file.s, file))

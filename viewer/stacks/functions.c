@@ -120,7 +120,7 @@ const char *functions_name(struct functions *f, uint64_t address)
 			if (one->st_value > address)
 				continue;
 			if (address - one->st_value < one->st_size || !one->st_size)
-				return name_of(f, one);
+				return elf_strptr(f->table.elf, f->table.names, one->st_name);
 			if (++looked == LOOK_BACK)
 				return NULL;
 		}
