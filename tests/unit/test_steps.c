@@ -11,6 +11,11 @@ static const struct step *step(size_t n)
 	return &steps.items[n];
 }
 
+static struct step_phase phase(size_t n, enum phase phase)
+{
+	return steps_phase(&m.spans, step(n), phase);
+}
+
 static void plain_training(void **state)
 {
 	(void)state;
@@ -27,12 +32,12 @@ static void plain_training(void **state)
 	assert_int_equal(steps_number(&steps), 3);
 	assert_int_equal(step(0)->extent.peak, 100);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 1101);
-		assert_int_equal(step(i)->phases[PHASE_BACKWARD].peak, 1300);
-		assert_int_equal(step(i)->phases[PHASE_BACKWARD].end_bytes, 300);
-		assert_int_equal(step(i)->phases[PHASE_BACKWARD].growth, -800);
-		assert_int_equal(step(i)->phases[PHASE_OPTIMIZER].peak, 3300 + i - 1);
-		assert_int_equal(step(i)->phases[PHASE_ZERO_GRAD].end_bytes, 100);
+		assert_int_equal(phase(i, PHASE_FORWARD).extent.peak, 1101);
+		assert_int_equal(phase(i, PHASE_BACKWARD).extent.peak, 1300);
+		assert_int_equal(phase(i, PHASE_BACKWARD).extent.end_bytes, 300);
+		assert_int_equal(phase(i, PHASE_BACKWARD).extent.growth, -800);
+		assert_int_equal(phase(i, PHASE_OPTIMIZER).extent.peak, 3300 + i - 1);
+		assert_int_equal(phase(i, PHASE_ZERO_GRAD).extent.end_bytes, 100);
 		assert_int_equal(step(i)->peak_phase, PHASE_OPTIMIZER);
 		assert_int_equal(step(i)->extent.growth, 0);
 		assert_true(step(i)->ended);
@@ -56,10 +61,10 @@ static void accumulation(void **state)
 	}
 	end();
 	assert_int_equal(steps_number(&steps), 2);
-	assert_int_equal(step(1)->times[PHASE_FORWARD], 4);
-	assert_int_equal(step(1)->times[PHASE_BACKWARD], 4);
-	assert_int_equal(step(1)->times[PHASE_OPTIMIZER], 1);
-	assert_int_equal(step(1)->phases[PHASE_OTHER].peak, 4 * 8 + 77);
+	assert_int_equal(phase(1, PHASE_FORWARD).times, 4);
+	assert_int_equal(phase(1, PHASE_BACKWARD).times, 4);
+	assert_int_equal(phase(1, PHASE_OPTIMIZER).times, 1);
+	assert_int_equal(phase(1, PHASE_OTHER).extent.peak, 4 * 8 + 77);
 	assert_int_equal(step(2)->extent.growth, 32);
 	clean();
 }
@@ -78,8 +83,8 @@ static void two_optimizers(void **state)
 		}
 		end();
 		assert_int_equal(steps_number(&steps), 3);
-		assert_int_equal(step(2)->times[PHASE_BACKWARD], 2);
-		assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 2);
+		assert_int_equal(phase(2, PHASE_BACKWARD).times, 2);
+		assert_int_equal(phase(2, PHASE_OPTIMIZER).times, 2);
 		clean();
 	}
 }
@@ -110,7 +115,7 @@ static void one_after_the_other(void **state)
 	}
 	end();
 	assert_int_equal(steps_number(&steps), 3);
-	assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 5);
+	assert_int_equal(phase(2, PHASE_OPTIMIZER).times, 5);
 	clean();
 }
 
@@ -158,9 +163,9 @@ static void inside_backward(void **state)
 	}
 	end();
 	assert_int_equal(steps_number(&steps), 3);
-	assert_int_equal(step(2)->times[PHASE_FORWARD], 1);
-	assert_int_equal(step(2)->phases[PHASE_BACKWARD].peak, 100 + 5 * 50 + 8);
-	assert_int_equal(step(2)->phases[PHASE_OPTIMIZER].peak, 100 + 4 * 50 + 500);
+	assert_int_equal(phase(2, PHASE_FORWARD).times, 1);
+	assert_int_equal(phase(2, PHASE_BACKWARD).extent.peak, 100 + 5 * 50 + 8);
+	assert_int_equal(phase(2, PHASE_OPTIMIZER).extent.peak, 100 + 4 * 50 + 500);
 	assert_int_equal(step(2)->extent.growth, 0);
 	clean();
 }
@@ -179,7 +184,7 @@ static void optimizer_skipped(void **state)
 	}
 	end();
 	assert_int_equal(steps_number(&steps), 4);
-	assert_int_equal(step(2)->times[PHASE_OPTIMIZER], 0);
+	assert_int_equal(phase(2, PHASE_OPTIMIZER).times, 0);
 	clean();
 }
 
@@ -255,14 +260,14 @@ static void validation(void **state)
 	}
 	end();
 	assert_int_equal(steps_number(&steps), 4);
-	assert_int_equal(step(0)->times[PHASE_EVALUATION], 1);
+	assert_int_equal(phase(0, PHASE_EVALUATION).times, 1);
 	assert_int_equal(step(0)->extent.peak, 5000);
 	for (int i = 1; i <= 4; i++) {
 		bool validated = i % 2 == 0;
 
-		assert_int_equal(step(i)->times[PHASE_FORWARD], 1);
-		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 1001);
-		assert_int_equal(step(i)->times[PHASE_EVALUATION], validated);
+		assert_int_equal(phase(i, PHASE_FORWARD).times, 1);
+		assert_int_equal(phase(i, PHASE_FORWARD).extent.peak, 1001);
+		assert_int_equal(phase(i, PHASE_EVALUATION).times, validated);
 		assert_int_equal(step(i)->extent.peak, validated ? 7000 + i - 1 : 1200);
 		assert_true(step(i)->ended);
 	}
@@ -282,8 +287,8 @@ static void taught(void **state)
 	end();
 	assert_int_equal(steps_number(&steps), 3);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(step(i)->times[PHASE_EVALUATION], 0);
-		assert_int_equal(step(i)->phases[PHASE_FORWARD].peak, 2000);
+		assert_int_equal(phase(i, PHASE_EVALUATION).times, 0);
+		assert_int_equal(phase(i, PHASE_FORWARD).extent.peak, 2000);
 	}
 	clean();
 }
@@ -306,8 +311,8 @@ static void backward_twice(void **state)
 	assert_int_equal(m.spans.backwards, 6);
 	assert_int_equal(steps_number(&steps), 3);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(step(i)->times[PHASE_BACKWARD], 2);
-		assert_int_equal(step(i)->phases[PHASE_BACKWARD].peak, 2200);
+		assert_int_equal(phase(i, PHASE_BACKWARD).times, 2);
+		assert_int_equal(phase(i, PHASE_BACKWARD).extent.peak, 2200);
 	}
 	clean();
 }
@@ -329,7 +334,7 @@ static void profiled(void **state)
 	end();
 	assert_int_equal(steps.basis, STEPS_PROFILER);
 	assert_int_equal(steps_number(&steps), 3);
-	assert_int_equal(step(3)->times[PHASE_OPTIMIZER], 2);
+	assert_int_equal(phase(3, PHASE_OPTIMIZER).times, 2);
 	clean();
 }
 
@@ -381,7 +386,7 @@ static void by_chance(void **state)
 			if (i)
 				assert_int_equal(step(i)->first, step(i - 1)->last + 1);
 			for (int p = 0; p < PHASES; p++)
-				phases += step(i)->phases[p].growth;
+				phases += phase(i, p).extent.growth;
 			assert_int_equal(phases, step(i)->extent.growth);
 			growth += phases;
 			if (step(i)->extent.peak > peak)

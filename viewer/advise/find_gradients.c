@@ -23,11 +23,14 @@ struct search {
 };
 
 /* From zero_grad, or where none was seen from the end of the step before. */
-static uint64_t cleared_at(const struct step *step, const struct step *before)
+static uint64_t cleared_at(const struct spans *s, const struct step *step,
+			   const struct step *before)
 {
-	return step->times[PHASE_ZERO_GRAD] && step->phases[PHASE_ZERO_GRAD].first_seq <
-						       step->phases[PHASE_FORWARD].first_seq
-		       ? step->phases[PHASE_ZERO_GRAD].first_seq
+	struct step_phase clear = steps_phase(s, step, PHASE_ZERO_GRAD);
+	struct step_phase forward = steps_phase(s, step, PHASE_FORWARD);
+
+	return clear.times && clear.extent.first_seq < forward.extent.first_seq
+		       ? clear.extent.first_seq
 		       : before->extent.last_seq;
 }
 
@@ -37,7 +40,7 @@ static void begin_steps(struct search *s, uint64_t seq)
 
 	for (; s->step + 1 < steps->count; s->step++) {
 		const struct step *next = &steps->items[s->step + 1];
-		uint64_t gone = cleared_at(next, next - 1);
+		uint64_t gone = cleared_at(&s->advise->timeline->model.spans, next, next - 1);
 
 		if (next->extent.first_seq > seq)
 			break;
@@ -88,10 +91,12 @@ static bool is_held(const struct advise *a, const struct advised *l)
 {
 	const struct steps *s = &a->timeline->steps;
 	size_t step = steps_at(s, l->from);
+	struct step_phase forward;
 
-	return l->from < a->peak_seq && step + 1 < s->count &&
-	       s->items[step + 1].times[PHASE_FORWARD] &&
-	       l->until > s->items[step + 1].phases[PHASE_FORWARD].last_seq;
+	if (l->from >= a->peak_seq || step + 1 >= s->count)
+		return false;
+	forward = steps_phase(&a->timeline->model.spans, &s->items[step + 1], PHASE_FORWARD);
+	return forward.times && l->until > forward.extent.last_seq;
 }
 
 void advise_set_to_none(struct advise *a)

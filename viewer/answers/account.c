@@ -17,9 +17,9 @@ static size_t steady_step(const struct timeline *t)
 	for (size_t i = last; i > 0; i--) {
 		const struct step *s = &t->steps.items[i];
 
-		if (s->ended && s->times[PHASE_FORWARD] && s->times[PHASE_BACKWARD])
+		if (s->ended && step_has(s, PHASE_FORWARD) && step_has(s, PHASE_BACKWARD))
 			return i;
-		if (s->times[PHASE_FORWARD] && !forward)
+		if (step_has(s, PHASE_FORWARD) && !forward)
 			forward = i;
 	}
 	return forward;
@@ -164,8 +164,8 @@ void account_make(struct account *out, struct timeline *t, const double given[SH
 
 	*out = (struct account){ .step = steady_step(t) };
 	step = &t->steps.items[out->step];
-	out->trains = step->times[PHASE_BACKWARD] || step->times[PHASE_OPTIMIZER];
-	if (step->times[PHASE_OPTIMIZER])
+	out->trains = step_has(step, PHASE_BACKWARD) || step_has(step, PHASE_OPTIMIZER);
+	if (step_has(step, PHASE_OPTIMIZER))
 		optimizer_of_spans(&t->model.spans, step->last, t->model.defs, out->optimizer);
 	measure_step(out, t, step, given);
 	measure_backward(out, t, step);

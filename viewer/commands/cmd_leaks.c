@@ -21,13 +21,14 @@ static struct row_leaks_block leaked_block(const struct block *b, size_t step)
 static bool module_of(struct timeline *t, struct owner *module, struct owner *caller)
 {
 	struct stacks *s = &t->stacks;
-	const struct extent *x;
+	uint32_t stack;
 
 	if (t->steps.basis != STEPS_FORWARD && t->steps.basis != STEPS_BACKWARD)
 		return false;
 	for (size_t i = steps_number(&t->steps); i; i--) {
-		x = &t->steps.items[i].phases[PHASE_FORWARD];
-		stacks_read_python(s, x->peak_stack);
+		stack = steps_phase(&t->model.spans, &t->steps.items[i], PHASE_FORWARD)
+				.extent.peak_stack;
+		stacks_read_python(s, stack);
 		for (size_t k = s->count; k-- > 0;) {
 			const struct frame *f = &s->frames[k];
 
@@ -36,7 +37,7 @@ static bool module_of(struct timeline *t, struct owner *module, struct owner *ca
 			*module = (struct owner){ .function = f->function,
 						  .file = f->file,
 						  .line = f->first_line ? f->first_line : f->line };
-			*caller = owners_caller(&t->owners, x->peak_stack);
+			*caller = owners_caller(&t->owners, stack);
 			return true;
 		}
 	}

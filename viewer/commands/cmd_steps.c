@@ -30,11 +30,13 @@ static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
 {
 	size_t hidden = 0;
 
+	if (!v->lines || !is_step_shown(v, n))
+		return false;
 	while (hidden < n && !is_step_shown(v, n - hidden - 1))
 		hidden++;
 	snprintf(v->words, sizeof(v->words), "... %zu steps", hidden);
 	*row = (struct row_steps_row){ .words = v->words };
-	return v->lines && hidden && is_step_shown(v, n);
+	return hidden;
 }
 
 /* The operator alone, where that says enough: the line stands in the title. */
@@ -77,12 +79,15 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 	const struct step *step = &v->steps.items[n];
 	bool tail = v->steps.tail && n == v->steps.count - 1, real = n && !tail;
 	int p = (int)k - 2; /* -1: the whole step */
-	const struct extent *x = p < 0 ? &step->extent : &step->phases[p];
+	struct step_phase phase = { step->extent, 1 };
+	const struct extent *x = &phase.extent;
 
 	if (!k)
 		return gap_row(view, n, row);
-	if ((p >= 0 && (!real || !step->times[p])) || (view->lines && !is_step_shown(view, n)))
+	if ((p >= 0 && (!real || !step_has(step, p))) || (view->lines && !is_step_shown(view, n)))
 		return false;
+	if (p >= 0)
+		phase = steps_phase(&v->model.spans, step, p);
 	instant_of_peak(&view->at, v, x);
 	if (p < 0) {
 		view->of_step = view->at;
@@ -94,7 +99,7 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 			 : real ? "step"
 			 : tail ? "after"
 				: "setup",
-		.times = p >= 0 ? step->times[p] : 1,
+		.times = phase.times,
 		.begin_ns = x->first_ns,
 		.end_ns = x->last_ns,
 		.begin_bytes = x->begin_bytes,
@@ -104,7 +109,7 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 		.growth_bytes = x->growth,
 		.peak_phase = phase_name(view->at.phase),
 		.peak_at = view->at.text,
-		.words = p >= 0 ? phase_words(view, p, step->times[p]) : step_words(view, n, tail),
+		.words = p >= 0 ? phase_words(view, p, phase.times) : step_words(view, n, tail),
 		.note = p < 0				? view->of_step.what
 			: p == (int)view->of_step.phase ? "<"
 							: "",

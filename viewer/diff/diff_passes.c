@@ -50,12 +50,15 @@ uint64_t diff_gradients(const struct diff_side *s)
 
 unsigned diff_backwards(const struct diff_side *s)
 {
-	const struct steps *steps = &s->timeline.steps;
+	const struct timeline *t = &s->timeline;
 	unsigned most = 0;
 
-	for (size_t i = 1; i <= steps_number(steps); i++)
-		if (steps->items[i].times[PHASE_BACKWARD] > most)
-			most = steps->items[i].times[PHASE_BACKWARD];
+	for (size_t i = 1; i <= steps_number(&t->steps); i++) {
+		unsigned times =
+			steps_phase(&t->model.spans, &t->steps.items[i], PHASE_BACKWARD).times;
+
+		most = times > most ? times : most;
+	}
 	return most;
 }
 

@@ -29,10 +29,12 @@ static void put_step(struct bytes *c, struct track *t, const struct step *s)
 {
 	column_row(c, s->peak_phase, s->ended, peak_words(t, &s->extent));
 	for (int p = 0; p < PHASES; p++) {
-		bytes_varint(c, s->times[p]);
-		if (s->times[p])
-			column_row(c, s->phases[p].peak, s->phases[p].end_bytes,
-				   zigzag(s->phases[p].growth));
+		struct step_phase phase = steps_phase(&t->timeline->model.spans, s, p);
+
+		bytes_varint(c, phase.times);
+		if (phase.times)
+			column_row(c, phase.extent.peak, phase.extent.end_bytes,
+				   zigzag(phase.extent.growth));
 	}
 }
 

@@ -44,6 +44,6 @@ void passes_note(struct spans *s, const struct gmt_event *e, enum act act);
 void levels_end(struct spans *s);
 void levels_begin(struct spans *s, const struct gmt_event *e);
 /* The rows of b become rows of a. */
-void levels_join(struct spans *s, struct span *a, const struct span *b);
+void levels_join(struct spans *s, struct span *a, struct span *b);
 
 #endif

@@ -50,27 +50,44 @@ static struct span_change *row_of_level(const struct spans *s, const struct span
 	return NULL;
 }
 
+/* 1 + its index. */
+static uint32_t free_row(struct spans *s)
+{
+	uint32_t row = s->change_free;
+
+	if (row) {
+		s->change_free = s->changes[row - 1].next;
+		return row;
+	}
+	need_item(s->changes, s->change_count, s->change_room);
+	return (uint32_t)s->change_count;
+}
+
 static void add_row(struct spans *s, struct span *span, const struct span_change *c)
 {
 	struct span_change *row = row_of_level(s, span, c->level);
 
 	if (!row) {
-		s->changes = need_grow(s->changes, &s->change_room, s->change_count,
-				       sizeof(*s->changes));
-		s->changes[s->change_count] = *c;
-		s->changes[s->change_count].next = span->changes;
-		span->changes = (uint32_t)++s->change_count;
+		uint32_t at = free_row(s);
+
+		s->changes[at - 1] = *c;
+		s->changes[at - 1].next = span->changes;
+		span->changes = at;
 		return;
 	}
 	extent_join(&row->extent, &c->extent);
 }
 
-void levels_join(struct spans *s, struct span *a, const struct span *b)
+/* Spans come and go: in a run of many steps, several for each that stays. */
+void levels_join(struct spans *s, struct span *a, struct span *b)
 {
-	for (uint32_t i = b->changes; i;) {
-		struct span_change c = s->changes[i - 1];
+	while (b->changes) {
+		uint32_t at = b->changes;
+		struct span_change c = s->changes[at - 1];
 
-		i = c.next;
+		b->changes = c.next;
+		s->changes[at - 1].next = s->change_free;
+		s->change_free = at;
 		add_row(s, a, &c);
 	}
 }

@@ -33,6 +33,8 @@ enum phase {
 	PHASES
 };
 
+_Static_assert(PHASES <= 8, "a step has a byte of them");
+
 /* The bytes of a stretch of time, and the event after which they were most. */
 struct extent {
 	uint64_t first_ns, last_ns, first_seq, last_seq;
@@ -129,6 +131,7 @@ struct spans {
 	size_t level_count, level_room;
 	struct span_change *changes;
 	size_t change_count, change_room;
+	uint32_t change_free; /* 1 + a row that no span has any more; its `next` is another */
 
 	struct map thread_ids, names; /* of ranges -> what they mean */
 	struct span_thread **threads;

@@ -214,16 +214,23 @@ static void by_nothing(struct walk *w, size_t i)
 	(void)i;
 }
 
-static void add_span(struct step *step, const struct span *span, enum phase before)
+struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase)
 {
-	struct extent *phase = &step->phases[span->phase];
+	struct step_phase out = { 0 };
+	bool each = phase == PHASE_OPTIMIZER || phase == PHASE_BACKWARD;
 
-	if (step->times[span->phase])
-		extent_join(phase, &span->extent);
-	else
-		*phase = span->extent;
-	step->times[span->phase] += span->phase == PHASE_OPTIMIZER ||
-				    span->phase == PHASE_BACKWARD || span->phase != before;
+	for (size_t i = step->first; i <= step->last && i < s->count; i++) {
+		const struct span *span = &s->items[i];
+
+		if (span->phase != phase)
+			continue;
+		if (out.times)
+			extent_join(&out.extent, &span->extent);
+		else
+			out.extent = span->extent;
+		out.times += each || i == step->first || span[-1].phase != phase;
+	}
+	return out;
 }
 
 /* The step's own figures, from its spans. */
@@ -241,7 +248,7 @@ static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 			step->extent = span->extent;
 		else
 			extent_join(&step->extent, &span->extent);
-		add_span(step, span, i > step->first ? span[-1].phase : PHASES);
+		step->phases |= (uint8_t)(1u << span->phase);
 	}
 }
 
@@ -301,8 +308,8 @@ static bool trains_without(const struct steps *steps, const struct spans *s)
 	for (size_t i = 1; i < steps->count; i++) {
 		const struct step *step = &steps->items[i];
 
-		if (step->ended && step->times[PHASE_FORWARD] && step->times[PHASE_BACKWARD] &&
-		    !has_without_gradients(step, s))
+		if (step->ended && step_has(step, PHASE_FORWARD) &&
+		    step_has(step, PHASE_BACKWARD) && !has_without_gradients(step, s))
 			return true;
 	}
 	return false;
@@ -334,7 +341,7 @@ void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks)
 bool steps_evaluate(const struct steps *steps)
 {
 	for (size_t i = 0; i < steps->count; i++)
-		if (steps->items[i].times[PHASE_EVALUATION])
+		if (step_has(&steps->items[i], PHASE_EVALUATION))
 			return true;
 	return false;
 }

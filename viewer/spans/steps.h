@@ -28,8 +28,13 @@ struct step {
 	struct extent extent;  /* the whole */
 	enum phase peak_phase; /* in which its peak was */
 	bool ended;	       /* it came to its optimizer, or needs none */
-	struct extent phases[PHASES];
-	unsigned times[PHASES]; /* how often each phase came; 0 = not */
+	uint8_t phases;	       /* a bit for each that came */
+};
+
+/* The spans of one phase of a step, together. */
+struct step_phase {
+	struct extent extent;
+	unsigned times; /* how often it came; 0 = not */
 };
 
 struct steps {
@@ -45,6 +50,14 @@ void steps_find(struct steps *out, struct spans *s, struct stacks *stacks);
 /* The same, but evaluation is forward passes like others. */
 void steps_find_plain(struct steps *out, struct spans *s, struct stacks *stacks);
 bool steps_evaluate(const struct steps *steps); /* some are evaluation */
+/* Of a run of many steps no more than each asks for is kept. */
+struct step_phase steps_phase(const struct spans *s, const struct step *step, enum phase phase);
+
+static inline bool step_has(const struct step *step, enum phase phase)
+{
+	return step->phases >> phase & 1;
+}
+
 void steps_free(struct steps *steps);
 
 size_t steps_number(const struct steps *steps); /* of real ones */
