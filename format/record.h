@@ -79,6 +79,7 @@ enum gmt_flag {
 	GMT_FLAG_NO_PYTHON = 1 << 5, /* the thread has no Python state */
 	GMT_FLAG_LATE = 1 << 6,	     /* first seen after its birth: its true age is unknown */
 	GMT_FLAG_NO_TENSOR = 1 << 7, /* a block of no new tensor: what was asked for is not known */
+	GMT_FLAG_OWN_POOL = 1 << 8,  /* a graph_begin or graph_end of no capture: use_mem_pool */
 };
 
 /* What kind of memory a MEM_* or PHYS_* event is about (arg0). */

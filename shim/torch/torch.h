@@ -32,6 +32,11 @@ struct torch_memory {
 	int32_t device;
 };
 
+/* Number of a private pool: std::pair<unsigned long long, unsigned long long>, in two registers. */
+struct torch_pool {
+	uint64_t first, second;
+};
+
 /* The release that is loaded; NULL = none. */
 const struct torch_release *torch_release(void);
 /* Its layout; NULL = none, or not a verified one. */
@@ -71,6 +76,10 @@ bool torch_sizes(void); /* whether tensors are seen asking */
 /* The thread's current stream; of the current device for -1, whose number comes back too. */
 uint64_t torch_stream(int8_t device, int8_t *is_on);
 bool torch_graphs(void); /* whether captures of CUDA graphs are seen */
+/* Hooks the allocator, the first time; whether it is seen which pools a program takes from. */
+bool torch_pools(void);
+/* enum gmt_kind: from here on, or no longer; device -1 = the current one. */
+void torch_pool_event(unsigned kind, unsigned flags, struct torch_pool pool, int8_t device);
 
 /* Called once a session, when the release is known. */
 void torch_ranges_start(void);

@@ -38,6 +38,8 @@ static void state(const struct torch_release *release, bool verified)
 		fact("torch.sizes", "on");
 	if (torch_graphs())
 		fact("torch.graphs", "on");
+	if (gmt_config.tags && torch_pools())
+		fact("torch.pools", "on");
 	if (verified)
 		torch_ranges_start();
 	else

@@ -13,45 +13,40 @@
 #define TEXT(x)	   #x
 #define NAME(x)	   TEXT(x)
 
-/* std::pair<unsigned long long, unsigned long long>, in two registers. */
-struct pool {
-	uint64_t first, second;
-};
-
 #pragma GCC visibility push(default)
-void BEGIN(void *graph, struct pool pool, int mode);
+void BEGIN(void *graph, struct torch_pool pool, int mode);
 void FINISH(void *graph);
 void FINISH_PRE(void *graph);
 #pragma GCC visibility pop
 
-typedef void begin_fn(void *, struct pool, int);
+typedef void begin_fn(void *, struct torch_pool, int);
 typedef void finish_fn(void *);
-typedef struct pool pool_fn(void *);
+typedef struct torch_pool pool_fn(void *);
 
-static void tell(unsigned kind, struct pool pool)
+void torch_pool_event(unsigned kind, unsigned flags, struct torch_pool pool, int8_t device)
 {
-	int8_t device = 0;
 	struct gmt_event e = {
 		.kind = (uint16_t)kind,
+		.flags = (uint16_t)flags,
 		.arg0 = pool.first,
 		.arg1 = pool.second,
 	};
 
 	if (!gmt_recording())
 		return;
-	e.stream = torch_stream(-1, &device);
+	e.stream = torch_stream(device, &device);
 	e.device = device;
 	gmt_capture(&e);
 }
 
 /* What the generators of random numbers need for it is taken inside, still from the common pool. */
-void BEGIN(void *graph, struct pool pool, int mode)
+void BEGIN(void *graph, struct torch_pool pool, int mode)
 {
 	static void *cache;
 	begin_fn *real = (begin_fn *)torch_real(&cache, NAME(BEGIN));
 
 	real(graph, pool, mode);
-	tell(GMT_GRAPH_BEGIN, pool);
+	torch_pool_event(GMT_GRAPH_BEGIN, 0, pool, -1);
 }
 
 /* A capture that failed throws here: its pool is not asked for, and no end is seen. */
@@ -62,7 +57,7 @@ static void finish_capture(finish_fn *real, void *graph)
 
 	real(graph);
 	if (pool)
-		tell(GMT_GRAPH_END, pool(graph));
+		torch_pool_event(GMT_GRAPH_END, 0, pool(graph), -1);
 }
 
 void FINISH(void *graph)

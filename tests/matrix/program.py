@@ -94,7 +94,19 @@ def graph():
     truth["graphs"] = 1
 
 
-for work in (train, move, ask, refuse, graph):
+def pools():
+    truth["pools"] = []
+    if hasattr(torch.cuda, "use_mem_pool"):
+        own = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(own):
+            block = torch.empty(MIB, device="cuda")
+        segment, = [s for s in torch.cuda.memory_snapshot() if s["address"] <= block.data_ptr() < s["address"] + s["total_size"]]
+        truth["pools"].append(segment["segment_pool_id"])
+        del block
+        del own
+
+
+for work in (train, move, ask, refuse, graph, pools):
     torch.cuda.synchronize()
     work()
 stats = torch.cuda.memory_stats()

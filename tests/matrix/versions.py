@@ -21,6 +21,7 @@ HERE = ROOT / "build/matrix"
 MINORS = range(1, 16)
 OTHER_CUDA = ["2.1.2+cu118", "2.7.1+cu118"]
 NEEDS = ["numpy<2", "typing_extensions", "filelock", "sympy", "networkx", "jinja2", "fsspec", "setuptools"]
+OWN_POOL = 1 << 8  # flag of a graph_begin that is of no capture
 LAYOUTS = (ROOT / "shim/torch/torch_versions.def").read_text()
 
 # What a hook is for, and what its names contain; the first name that a version has is the one that is used.
@@ -30,7 +31,7 @@ HOOKS = {
     "leaves": ["14AccumulateGradC1"], "gradients": ["14AccumulateGrad5apply"],
     "saved": ["13SavedVariableC1"], "releases": ["13SavedVariable10reset_data"],
     "nodes": ["17evaluate_function"], "ranges": ["17addGlobalCallback"], "graphs": ["13capture_begin"],
-    "Functions": ["10deleteNode"],
+    "pools": ["MemPool2idE"], "Functions": ["10deleteNode"],
 }
 
 
@@ -135,7 +136,9 @@ def judge(events, report, truth):
         "moved": [e["addr"] for e in of["tag_moved"]] == truth["moved"],
         "nodes": set(truth["nodes"]) <= {e["name"] for e in of["block_alloc"] if e["scope"]},
         "ranges": [n for n in truth["ranges"] if names.count(n) != 1] == [],
-        "graphs": (len(of["graph_begin"]), len(of["graph_end"])) == (truth["graphs"],) * 2,
+        "graphs": [len([e for e in of[k] if not e["flags"] & OWN_POOL]) for k in ("graph_begin", "graph_end")] == [truth["graphs"]] * 2,
+        "pools": bool(truth["pools"]) and
+                 [[e["arg0"], e["arg1"]] for e in of["graph_begin"] if e["flags"] & OWN_POOL] == truth["pools"],
     }
 
 
@@ -161,7 +164,7 @@ def row(version):
 COLUMNS = {
     "blocks": "blocks", "refusals": "refusals", "sizes": "sizes asked for", "leaves": "parameters", "gradients": "gradients", "saved": "saved tensors",
     "releases": "their release", "Functions": "of Functions in Python", "moved": "moved parameters", "nodes": "backward nodes", "ranges": "ranges",
-    "graphs": "CUDA graphs"}
+    "graphs": "CUDA graphs", "pools": "pools of the program"}
 
 
 def cell(said, column):

@@ -179,6 +179,25 @@ static void private_pools(void **state)
 	allocator_free(&a);
 }
 
+/* A pool of the program's own that it drops: its segments go, also what another stream used last.
+ */
+static void a_pool_alone(void **state)
+{
+	struct allocator a = start("");
+	struct piece *used = allocator_take(&a, 40 * MIB, 0, 2);
+	struct piece *other = allocator_take(&a, 50 * MIB, 0, 1);
+
+	(void)state;
+	allocator_give(&a, take(&a, 30 * MIB));
+	allocator_give_used(&a, &used);
+	allocator_give_used(&a, &other);
+	allocator_empty_pool(&a, 2);
+	assert_null(used);
+	assert_non_null(other);
+	assert_int_equal(a.reserved, 80 * MIB);
+	allocator_free(&a);
+}
+
 /* What other streams still use is not handed out again, nor joined, until they are done. */
 static void used_elsewhere(void **state)
 {
@@ -276,6 +295,7 @@ int main(void)
 		cmocka_unit_test(expandable),
 		cmocka_unit_test(collected),
 		cmocka_unit_test(private_pools),
+		cmocka_unit_test(a_pool_alone),
 		cmocka_unit_test(releases),
 		cmocka_unit_test(blocks_in_use_when_a_segment_goes),
 		cmocka_unit_test(wrong_settings),

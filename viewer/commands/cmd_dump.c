@@ -72,8 +72,9 @@ static void dump_json(const struct dump *d, const struct gmt_event *e)
 
 static const char *flag_names(unsigned flags, char *buf, size_t room)
 {
-	static const char *const names[] = { "nested",	  "framework", "cupti", "capturing",
-					     "truncated", "no_python", "late" };
+	static const char *const names[] = { "nested",	  "framework", "cupti",
+					     "capturing", "truncated", "no_python",
+					     "late",	  "no_tensor", "own_pool" };
 	size_t len = 0;
 
 	buf[0] = 0;

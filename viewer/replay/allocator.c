@@ -255,6 +255,15 @@ void allocator_empty(struct allocator *a)
 	release(a);
 }
 
+/* Only what other streams did with its own blocks is waited for. */
+void allocator_empty_pool(struct allocator *a, uint32_t pool)
+{
+	for (size_t i = a->used_count; i-- > 0;)
+		if ((*a->used[i])->bin->pool == pool)
+			ready(a, i);
+	release_pool(a, pool);
+}
+
 void allocator_pool_over(struct allocator *a, uint32_t pool)
 {
 	size_t had = a->over_room;

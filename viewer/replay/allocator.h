@@ -61,7 +61,8 @@ struct piece *allocator_there(struct allocator *a, uint64_t bytes, uint64_t stre
 /* A block at an offset in that segment, or NULL where something else lies. */
 struct piece *allocator_take_at(struct allocator *a, struct piece *first, uint64_t addr,
 				uint64_t bytes);
-void allocator_empty(struct allocator *a);		 /* torch.cuda.empty_cache() */
+void allocator_empty(struct allocator *a);		       /* torch.cuda.empty_cache() */
+void allocator_empty_pool(struct allocator *a, uint32_t pool); /* a private one's alone */
 bool allocator_would_release(const struct allocator *a); /* whether that gives anything back now */
 /* The graphs of a private pool are gone: its memory can be given back. */
 void allocator_pool_over(struct allocator *a, uint32_t pool);

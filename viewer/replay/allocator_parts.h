@@ -25,6 +25,7 @@ uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* 
 void release_segment(struct allocator *a, struct piece *p);
 bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
 void release_all(struct allocator *a);
+void release_pool(struct allocator *a, uint32_t pool);
 void release_old(struct allocator *a);
 
 #endif

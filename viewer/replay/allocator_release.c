@@ -61,6 +61,13 @@ void release_all(struct allocator *a)
 			release_bin(a, a->bins[i]);
 }
 
+void release_pool(struct allocator *a, uint32_t pool)
+{
+	for (size_t i = 0; i < a->bin_count; i++)
+		if (a->bins[i]->pool == pool)
+			release_bin(a, a->bins[i]);
+}
+
 static bool release_largest(struct allocator *a, struct bin *bin, uint64_t wanted)
 {
 	struct piece *p = pieces_below(&bin->free, wanted, 0), *before;

@@ -117,6 +117,8 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 		pool = r->segments[q->value].pool;
 		if (pool)
 			allocator_pool_over(&p->allocator, pool);
+		if (r->segments[q->value].own)
+			allocator_empty_pool(&p->allocator, pool);
 		return false;
 	case REQUEST_THERE:
 		there(p, q->value);

@@ -116,6 +116,7 @@ static void take(struct requests_all *all, struct requests *r, const struct gmt_
 	if (life->segment && r->segments[life->segment - 1].stream == UINT16_MAX) {
 		r->segments[life->segment - 1].stream = life->stream;
 		r->segments[life->segment - 1].pool = life->pool;
+		r->segments[life->segment - 1].own = requests_pool_own(r, life->pool);
 		life->fresh = true;
 	}
 	r->now += e->size;
@@ -158,6 +159,20 @@ static void storage(struct requests *r, const struct gmt_event *e)
 		life->asked = asked;
 }
 
+/* A thread, or a capture before which the cache was emptied, takes from a private pool. */
+static void takes_from(struct requests *r, const struct gmt_event *e)
+{
+	bool begins = e->kind == GMT_GRAPH_BEGIN;
+
+	if (e->flags & GMT_FLAG_OWN_POOL) {
+		(begins ? requests_own_begin : requests_own_end)(r, e);
+		return;
+	}
+	(begins ? requests_capture : requests_captured)(r, e);
+	if (begins)
+		requests_add(r, REQUEST_CAPTURE, 1);
+}
+
 static int event(void *ctx, const struct gmt_event *e)
 {
 	struct requests_all *all = ctx;
@@ -185,14 +200,9 @@ static int event(void *ctx, const struct gmt_event *e)
 			ready(r, e);
 		break;
 	case GMT_GRAPH_BEGIN:
-		if (r) {
-			requests_capture(r, e);
-			requests_add(r, REQUEST_CAPTURE, 1);
-		}
-		break;
 	case GMT_GRAPH_END:
 		if (r)
-			requests_captured(r, e);
+			takes_from(r, e);
 		break;
 	case GMT_TAG_LEAF:
 	case GMT_TAG_SAVED:

@@ -54,16 +54,19 @@ struct request_segment {
 	uint32_t pool; /* a private one, 0 = none */
 	uint16_t stream;
 	bool live;
+	bool own; /* of a pool that the program made */
 };
 
+/* Who takes from a private pool: a capture, or the program itself. */
 struct request_capture {
 	uint64_t stream;
 	uint32_t thread, pool;
+	bool own;
 };
 
 struct request_pool {
 	uint64_t first, second; /* the framework's name for it, 0 = not known yet */
-	uint32_t number;
+	bool own;		/* the program made it, not a graph */
 };
 
 struct requests {
@@ -75,13 +78,13 @@ struct requests {
 	size_t placed_count, placed_room;
 	uint64_t *streams;
 	size_t stream_count, stream_room;
-	struct map live;  /* address -> life */
-	struct map ended; /* address -> the latest life there that has ended */
-	uint32_t pools;	  /* private ones, numbered from 1 */
-	bool tells_pools; /* the recording says which there are */
-	struct request_pool *named;
+	struct map live;	    /* address -> life */
+	struct map ended;	    /* address -> the latest life there that has ended */
+	uint32_t pools;		    /* private ones, numbered from 1 */
+	bool tells_pools;	    /* the recording says which there are */
+	struct request_pool *named; /* by number - 1 */
 	size_t named_count, named_room;
-	struct request_capture *captures; /* under way */
+	struct request_capture *captures; /* under way, the latest last */
 	size_t capture_count, capture_room;
 	bool expandable; /* the recording's segments were */
 

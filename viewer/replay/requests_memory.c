@@ -63,8 +63,11 @@ static void new_row(struct requests_all *all, uint64_t key, struct memory_row ro
 	*map_item(&all->memory, key, all->rows, all->row_count, all->row_room) = row;
 }
 
+/* Without a refusal before it: the program emptied the cache, or dropped a pool of its own. */
 static void given_back(struct requests *r, const struct memory_row *row)
 {
+	bool own = row->segment && r->segments[row->segment - 1].own;
+
 	if (row->counts)
 		r->driver -= row->bytes < r->driver ? row->bytes : r->driver;
 	if (!row->framework)
@@ -73,7 +76,7 @@ static void given_back(struct requests *r, const struct memory_row *row)
 	if (row->segment)
 		drop_segment(r, row->segment - 1);
 	r->retried |= r->failed;
-	r->emptied |= !r->failed;
+	r->emptied |= !r->failed && !own;
 }
 
 static void release(struct requests_all *all, uint64_t key)

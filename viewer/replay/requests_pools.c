@@ -1,70 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which private pool a block came from: captures of CUDA graphs begin and end in the recording. A
- * block belongs to the capture on its stream, else to the one on its thread.
+ * Which private pool a block came from: the recording says where a capture of a CUDA graph, or a
+ * thread, takes from one. The latest that a block belongs to counts: a capture by its stream, else
+ * by its thread; a pool that the program takes from by the thread alone.
  */
+#include <string.h>
+
 #include "../base/need.h"
 #include "requests_parts.h"
 
 /* The number of a pool by its name; a pool without one is a new one. */
 static uint32_t pool_number(struct requests *r, uint64_t first, uint64_t second)
 {
-	struct request_pool *p;
-
 	for (size_t i = 0; (first || second) && i < r->named_count; i++)
 		if (r->named[i].first == first && r->named[i].second == second)
-			return r->named[i].number;
-	r->named = need_grow(r->named, &r->named_room, r->named_count, sizeof(*r->named));
-	p = &r->named[r->named_count++];
-	*p = (struct request_pool){ first, second, ++r->pools };
-	return p->number;
+			return (uint32_t)i + 1;
+	*need_item(r->named, r->named_count, r->named_room) =
+		(struct request_pool){ .first = first, .second = second };
+	return r->pools = (uint32_t)r->named_count;
 }
 
-static struct request_capture *capture_on(const struct requests *r, const struct gmt_event *e)
+static bool is_on(const struct request_capture *c, const struct gmt_event *e)
 {
-	struct request_capture *found = NULL;
-
-	for (size_t i = 0; i < r->capture_count; i++) {
-		struct request_capture *c = &r->captures[i];
-
-		if (c->stream == e->stream)
-			return c;
-		if (c->thread == e->thread)
-			found = c;
-	}
-	return found;
+	return c->own ? c->thread == e->thread : c->stream == e->stream;
 }
 
+static struct request_capture *capture_by_thread(const struct requests *r,
+						 const struct gmt_event *e)
+{
+	for (size_t i = r->capture_count; i-- > 0;)
+		if (!r->captures[i].own && r->captures[i].thread == e->thread)
+			return &r->captures[i];
+	return NULL;
+}
+
+static struct request_capture *capture_of_block(const struct requests *r, const struct gmt_event *e)
+{
+	for (size_t i = r->capture_count; i-- > 0;)
+		if (is_on(&r->captures[i], e))
+			return &r->captures[i];
+	return capture_by_thread(r, e);
+}
+
+/* The capture that an event of one is about. */
+static struct request_capture *capture_now(const struct requests *r, const struct gmt_event *e)
+{
+	for (size_t i = r->capture_count; i-- > 0;)
+		if (!r->captures[i].own && is_on(&r->captures[i], e))
+			return &r->captures[i];
+	return capture_by_thread(r, e);
+}
+
+static void drop(struct requests *r, struct request_capture *c)
+{
+	size_t after = r->captures + r->capture_count - (c + 1);
+
+	memmove(c, c + 1, after * sizeof(*c));
+	r->capture_count--;
+}
+
+/* The latest, if some failed: those have no end. */
 void requests_capture(struct requests *r, const struct gmt_event *e)
 {
-	struct request_capture *c = capture_on(r, e);
+	struct request_capture *c = capture_now(r, e);
 
-	if (!c) {
-		r->captures = need_grow(r->captures, &r->capture_room, r->capture_count,
-					sizeof(*r->captures));
-		c = &r->captures[r->capture_count++];
-	}
-	*c = (struct request_capture){ e->stream, e->thread, pool_number(r, e->arg0, e->arg1) };
+	if (c)
+		drop(r, c);
+	*need_item(r->captures, r->capture_count, r->capture_room) =
+		(struct request_capture){ e->stream, e->thread, pool_number(r, e->arg0, e->arg1),
+					  false };
 }
 
 /* The pool that a graph made for itself has its name from here on. */
 void requests_captured(struct requests *r, const struct gmt_event *e)
 {
-	struct request_capture *c = capture_on(r, e);
+	struct request_capture *c = capture_now(r, e);
 
 	if (!c)
 		return;
-	for (size_t i = 0; i < r->named_count; i++)
-		if (r->named[i].number == c->pool) {
-			r->named[i].first = e->arg0;
-			r->named[i].second = e->arg1;
+	r->named[c->pool - 1].first = e->arg0;
+	r->named[c->pool - 1].second = e->arg1;
+	drop(r, c);
+}
+
+void requests_own_begin(struct requests *r, const struct gmt_event *e)
+{
+	uint32_t pool = pool_number(r, e->arg0, e->arg1);
+
+	r->named[pool - 1].own = true;
+	*need_item(r->captures, r->capture_count, r->capture_room) =
+		(struct request_capture){ e->stream, e->thread, pool, true };
+}
+
+void requests_own_end(struct requests *r, const struct gmt_event *e)
+{
+	uint32_t pool = pool_number(r, e->arg0, e->arg1);
+
+	for (size_t i = r->capture_count; i-- > 0;)
+		if (r->captures[i].own && r->captures[i].pool == pool) {
+			drop(r, &r->captures[i]);
+			return;
 		}
-	*c = r->captures[--r->capture_count];
 }
 
 uint32_t requests_pool(const struct requests *r, const struct gmt_event *e)
 {
-	const struct request_capture *c = r->capture_count ? capture_on(r, e) : NULL;
+	const struct request_capture *c = r->capture_count ? capture_of_block(r, e) : NULL;
 
 	return c ? c->pool : 0;
+}
+
+bool requests_pool_own(const struct requests *r, uint32_t pool)
+{
+	return pool && pool <= r->named_count && r->named[pool - 1].own;
 }

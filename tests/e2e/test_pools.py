@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private pools that a program takes its blocks from (torch.cuda.use_mem_pool): the pool of each block as the recording says it,
+against the pool of its segment as PyTorch says it."""
+import json
+
+OWN_POOL = 1 << 8
+
+PROGRAM = """
+import json, sys, threading, torch
+a, b = torch.cuda.MemPool(), torch.cuda.MemPool()
+kept, pools = [], []
+def take(mib):
+    kept.append(torch.empty(mib << 20, dtype=torch.uint8, device="cuda"))
+    at = kept[-1].data_ptr()
+    pools.append((at, [s["segment_pool_id"] for s in torch.cuda.memory_snapshot() if s["address"] <= at < s["address"] + s["total_size"]][0]))
+with torch.cuda.use_mem_pool(a):
+    take(5)
+    with torch.cuda.use_mem_pool(b):
+        take(6)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            take(7)
+        thread = threading.Thread(target=take, args=(8,))
+        thread.start()
+        thread.join()
+        try:
+            with torch.cuda.use_mem_pool(a):
+                pass
+        except RuntimeError as e:
+            print("refused", file=sys.stderr)
+    take(9)
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g):
+        take(10)
+        kept[-1].zero_()
+        with torch.cuda.use_mem_pool(b):
+            take(11)
+    take(12)
+take(13)
+json.dump(pools, open("pools.json", "w"))
+"""
+
+
+def pools_of(events):
+    """For each block the pool that the latest begin gives: on its thread, or for a capture on its stream."""
+    open_now, names, of = [], {}, {}
+    for e in events:
+        if e["kind"] == "graph_begin":
+            own = bool(e["flags"] & OWN_POOL)
+            open_now.append((own, e["thread"] if own else e["stream"], (e["arg0"], e["arg1"]) if own else len(names)))
+            names.setdefault(len(names), None)
+        elif e["kind"] == "graph_end":
+            own = bool(e["flags"] & OWN_POOL)
+            pool = (e["arg0"], e["arg1"])
+            at = max(i for i, o in enumerate(open_now) if o[0] == own and (not own or o[2] == pool))
+            if not own:
+                names[open_now[at][2]] = pool
+            del open_now[at]
+        elif e["kind"] == "block_alloc":
+            on = [p for own, where, p in open_now if where == (e["thread"] if own else e["stream"])]
+            of[e["addr"]] = on[-1] if on else (0, 0)
+    return {addr: names.get(p, p) for addr, p in of.items()}
+
+
+def test_the_pool_of_each_block(tool, programs):
+    file = programs.traced("-c", PROGRAM)
+    theirs = {at: tuple(pool) for at, pool in json.loads((file.parent / "pools.json").read_text())}
+    ours = pools_of(tool.events(file))
+    assert len(theirs) == 9 and len(set(theirs.values())) == 4
+    assert {at: ours[at] for at in theirs} == theirs
+    assert "torch.pools" in tool("info", file)
+
+
+def test_without_tags_the_allocator_is_left_alone(tool, programs):
+    file = programs.traced("-c", PROGRAM, GPUMEMTRACE_TAGS="off")
+    assert not [e for e in tool.events(file) if e["kind"].startswith("graph_") and e["flags"] & OWN_POOL]
+    assert "torch.pools" not in tool("info", file)
