@@ -114,8 +114,7 @@ static void positions_are_shared(void **state)
 	lives_free(&l);
 }
 
-/* What differs from life to life is the first time, so facts are shared too; they can be said
- * anew. */
+/* What differs from life to life are the times, so facts are shared too; they can be said anew. */
 static void facts_are_shared(void **state)
 {
 	struct lives l;
@@ -149,6 +148,80 @@ static void facts_are_shared(void **state)
 	lives_free(&l);
 }
 
+/* Two times soon after the birth are the life's own; any others come back too. */
+static void times_come_back(void **state)
+{
+	static const uint64_t times[] = { 0, 1, 1ull << 31, 1ull << 33, 1ull << 62 };
+	struct life_facts f[COUNT / 10];
+	struct chance c = { 5 };
+	struct lives l;
+
+	(void)state;
+	lives_init(&l);
+	for (uint32_t i = 0; i < COUNT / 10; i++) {
+		uint64_t ns = 1000ull * i, soon = i % 2;
+		struct life *life =
+			lives_at(&l, lives_add(&l, &(struct life_request){ .size = 0 }));
+
+		life->born = lives_moment(&l, &(struct position){ .seq = i, .ns = ns });
+		f[i] = (struct life_facts){
+			.save_ns = soon ? ns + i + 1 : times[chance_below(&c, 5)],
+			.grad_ns = soon ? ns + 2 * i + 1 : times[chance_below(&c, 5)],
+			.leaf_ns = soon ? 0 : times[chance_below(&c, 5)],
+			.tags = BLOCK_GRAPH,
+		};
+		lives_put_facts(&l, life, &f[i]);
+	}
+	for (uint32_t i = 0; i < COUNT / 10; i++) {
+		const struct life_facts now = lives_facts(&l, lives_at(&l, i));
+
+		assert_memory_equal(&now, &f[i], sizeof(now));
+	}
+	assert_true(l.facts.count < COUNT / 100);
+	lives_free(&l);
+}
+
+static void levels_come_back(void **state)
+{
+	static struct device_level said[COUNT];
+	struct levels_cursor at;
+	struct chance c = { 7 };
+	uint64_t seq = 0, ns = 0;
+	struct levels l;
+
+	(void)state;
+	levels_init(&l);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		int device = chance_below(&c, 3) ? 0 : (int)chance_below(&c, LEVEL_DEVICES);
+
+		seq += step(&c);
+		ns = chance_below(&c, 50) ? ns + step(&c) : ns - 3;
+		said[i] = l.last[device];
+		said[i].seq = seq;
+		said[i].ns = ns;
+		said[i].device = device;
+		said[i].reserved = chance_below(&c, 1u << 30) << 6;
+		if (!chance_below(&c, 10)) {
+			said[i].context = chance_below(&c, 1u << 30);
+			said[i].free_bytes = 0 - said[i].context;
+			said[i].total_bytes = 1ull << chance_below(&c, 40);
+		}
+		levels_add(&l, &said[i]);
+		if (!i)
+			levels_first(&at, &l);
+		else
+			levels_next(&at);
+		assert_non_null(at.now);
+		assert_memory_equal(at.now, &said[i], sizeof(said[i]));
+	}
+	levels_first(&at, &l);
+	for (uint32_t i = 0; i < COUNT; i++, levels_next(&at))
+		assert_memory_equal(at.now, &said[i], sizeof(said[i]));
+	assert_null(at.now);
+	assert_true(l.rows.count << 18 < COUNT * 20);
+	levels_free(&l);
+}
+
 /* What a moment passes over has ended before it; what it stops at may be there. */
 static void runs_are_skipped(void **state)
 {
@@ -178,10 +251,9 @@ static void runs_are_skipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_come_back),
-		cmocka_unit_test(positions_are_shared),
-		cmocka_unit_test(facts_are_shared),
-		cmocka_unit_test(runs_are_skipped),
+		cmocka_unit_test(rows_come_back),   cmocka_unit_test(positions_are_shared),
+		cmocka_unit_test(facts_are_shared), cmocka_unit_test(times_come_back),
+		cmocka_unit_test(levels_come_back), cmocka_unit_test(runs_are_skipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

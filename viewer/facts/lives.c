@@ -4,20 +4,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "../../format/varint.h"
 #include "../base/need.h"
 #include "../base/sorted.h"
 
-#define LOG_PIECE (1u << 18)
-#define LOG_MOST  32 /* bytes of one change */
-
 void lives_init(struct lives *l)
 {
 	*l = (struct lives){ .recent = need_new(sizeof(*l->recent)) };
 	rows_init(&l->rows, sizeof(struct life));
-	rows_init(&l->levels, sizeof(struct device_level));
+	levels_init(&l->levels);
 	rows_init(&l->marks, sizeof(struct lives_mark));
 	rows_init(&l->arrivals, sizeof(struct lives_arrival));
 	rows_init(&l->runs, sizeof(struct lives_run));
@@ -34,7 +30,7 @@ void lives_init(struct lives *l)
 void lives_free(struct lives *l)
 {
 	rows_free(&l->rows);
-	rows_free(&l->levels);
+	levels_free(&l->levels);
 	rows_free(&l->marks);
 	rows_free(&l->arrivals);
 	rows_free(&l->runs);
@@ -42,12 +38,8 @@ void lives_free(struct lives *l)
 	rows_free(&l->requests);
 	rows_free(&l->notes);
 	rows_free(&l->facts);
+	packed_free(&l->changes);
 	free(l->recent);
-	for (size_t i = 0; i < l->log_count; i++)
-		munmap(l->log[i], LOG_PIECE);
-	free(l->log);
-	l->log = NULL;
-	l->log_count = 0;
 }
 
 /* Offsets from it are short. */
@@ -126,21 +118,37 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq)
 				      lives_seq(l, &lives_at(l, (uint32_t)i)->born) <= seq);
 }
 
-/* NULL: none was ever said. */
-static uint64_t *first_time(struct life_facts *f)
+/* In the place of a time of the facts: it is that one of the note's. */
+static uint64_t time_of_note(unsigned n)
 {
-	if (f->save_ns)
-		return &f->save_ns;
-	if (f->grad_ns)
-		return &f->grad_ns;
-	return f->leaf_ns ? &f->leaf_ns : NULL;
+	return UINT64_MAX - n;
+}
+
+static uint64_t *time_of(struct life_facts *f, unsigned i)
+{
+	return i == 0 ? &f->save_ns : i == 1 ? &f->grad_ns : &f->leaf_ns;
+}
+
+#define TIMES 3
+
+static void take_times(struct life_note *note, struct life_facts *f, uint64_t born)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < TIMES && n < NOTE_TIMES; i++) {
+		uint64_t *ns = time_of(f, i);
+
+		if (!*ns || *ns < born || *ns - born > UINT32_MAX)
+			continue;
+		note->after[n] = (uint32_t)(*ns - born);
+		*ns = time_of_note(n++);
+	}
 }
 
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts)
 {
 	static const struct life_facts none;
 	struct life_facts f = *facts;
-	uint64_t *ns = first_time(&f);
 	struct life_note *note;
 
 	if (!memcmp(&f, &none, sizeof(f)))
@@ -150,9 +158,7 @@ void lives_put_facts(struct lives *l, struct life *life, const struct life_facts
 		rows_add(&l->notes);
 	}
 	note = rows_at(&l->notes, life->note);
-	note->ns = ns ? *ns : 0;
-	if (ns)
-		*ns = 1;
+	take_times(note, &f, lives_ns(l, &life->born));
 	note->facts = rows_share(&l->facts, l->recent->facts, &f);
 }
 
@@ -160,16 +166,17 @@ struct life_facts lives_facts(const struct lives *l, const struct life *life)
 {
 	const struct life_note *note = rows_at(&l->notes, life->note);
 	struct life_facts f = *(const struct life_facts *)rows_at(&l->facts, note->facts);
-	uint64_t *ns = first_time(&f);
 
-	if (ns)
-		*ns = note->ns;
+	for (unsigned i = 0; life->note && i < TIMES; i++) {
+		uint64_t *ns = time_of(&f, i);
+
+		for (unsigned n = 0; n < NOTE_TIMES; n++)
+			if (*ns == time_of_note(n)) {
+				*ns = lives_ns(l, &life->born) + note->after[n];
+				break;
+			}
+	}
 	return f;
-}
-
-void lives_add_level(struct lives *l, const struct device_level *level)
-{
-	*(struct device_level *)rows_add(&l->levels) = *level;
 }
 
 void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq)
@@ -193,30 +200,11 @@ void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage
 									 .stage = stage };
 }
 
-static uint8_t *room_for_change(struct lives *l)
-{
-	if (!l->log_count || l->log_used + LOG_MOST > LOG_PIECE) {
-		*need_item(l->log, l->log_count, l->log_room) = need_pages(LOG_PIECE);
-		l->log_used = 0;
-	}
-	return l->log[l->log_count - 1] + l->log_used;
-}
-
-static const uint8_t *get(const uint8_t *p, uint64_t *v)
-{
-	unsigned shift = 0;
-
-	for (*v = 0; *p & 128; shift += 7)
-		*v |= (uint64_t)(*p++ & 127) << shift;
-	*v |= (uint64_t)*p++ << shift;
-	return p;
-}
-
 /* A byte with the change and events since the one before (31: they follow), then the difference of
- * the life's number, then that of the time. A 0 ends a piece. */
+ * the life's number, then that of the time. */
 void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns)
 {
-	uint8_t *from = room_for_change(l), *p = from;
+	uint8_t *p = packed_begin(&l->changes);
 	uint64_t more = seq - l->last.seq;
 
 	*p++ = (uint8_t)(change | (more < 31 ? more : 31) << 3);
@@ -229,7 +217,7 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 	}
 	l->last.seq = seq;
 	l->last.life = life;
-	l->log_used += (size_t)(p - from);
+	packed_end(&l->changes, p);
 }
 
 unsigned lives_state(unsigned before, enum life_change change)
@@ -254,24 +242,9 @@ void lives_first(struct lives_cursor *c, const struct lives *l)
 	lives_next(c);
 }
 
-static const uint8_t *change_at(struct lives_cursor *c)
-{
-	const struct lives *l = c->lives;
-
-	while (c->piece < l->log_count) {
-		size_t end = c->piece + 1 == l->log_count ? l->log_used : LOG_PIECE;
-
-		if (c->at < end && l->log[c->piece][c->at])
-			return l->log[c->piece] + c->at;
-		c->piece++;
-		c->at = 0;
-	}
-	return NULL;
-}
-
 void lives_next(struct lives_cursor *c)
 {
-	const uint8_t *from = change_at(c), *p = from;
+	const uint8_t *from = packed_row(&c->lives->changes, &c->place), *p = from;
 	uint64_t v;
 
 	c->change = from ? *p & 7 : CHANGE_NONE;
@@ -279,13 +252,13 @@ void lives_next(struct lives_cursor *c)
 		return;
 	v = *p++ >> 3;
 	if (v == 31)
-		p = get(p, &v);
+		p = packed_get(p, &v);
 	c->now.seq += v;
-	p = get(p, &v);
+	p = packed_get(p, &v);
 	c->now.life = (uint32_t)(c->now.life + unzigzag(v));
 	if (c->change != CHANGE_DIED) {
-		p = get(p, &v);
+		p = packed_get(p, &v);
 		c->now.ns += unzigzag(v);
 	}
-	c->at += (size_t)(p - from);
+	c->place.at += (size_t)(p - from);
 }

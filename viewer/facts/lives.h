@@ -12,6 +12,7 @@
 #define VIEWER_LIVES_H
 
 #include "../../format/record.h"
+#include "device_levels.h"
 #include "rows.h"
 
 /* What autograd says of a block. */
@@ -90,10 +91,13 @@ struct life_facts {
 
 _Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");
 
+/* Times that are said soon after the birth stand here, so that facts are alike without them. */
+#define NOTE_TIMES 2
+
 struct life_note {
 	uint32_t facts;
-	uint64_t ns; /* in the place of the first time in the facts */
-} __attribute__((packed, aligned(4)));
+	uint32_t after[NOTE_TIMES]; /* ns since the birth */
+};
 
 enum life_change {
 	CHANGE_NONE,
@@ -114,13 +118,6 @@ enum life_state {
 	LIFE_BACKWARD_OVER = 1 << 2,   /* without tags: so is the backward pass of its pass */
 	LIFE_HOLDS_GRADIENTS = 1 << 3, /* a bucket: they have arrived in it */
 	LIFE_STATES = 1 << 4
-};
-
-/* What the framework's cache and the whole device were, from this event on. */
-struct device_level {
-	uint64_t seq, ns;
-	uint64_t reserved, context, free_bytes, total_bytes;
-	int32_t device;
 };
 
 /* An event that changes no life and yet is shown: a range that begins or ends, a mark, a refusal,
@@ -161,13 +158,13 @@ struct lives_recent {
 };
 
 struct lives {
-	struct row_store rows, levels, marks, arrivals, runs;
+	struct row_store rows, marks, arrivals, runs;
 	struct row_store positions, requests, notes, facts; /* row 0 is none */
 	struct lives_recent *recent;
-	uint8_t **log;			      /* pieces of bytes: changes */
-	size_t log_count, log_room, log_used; /* used: of the last piece */
-	struct lives_writer last;
-	uint32_t ends[STAGES]; /* the latest position of an end in each stage */
+	struct levels levels;
+	struct packed changes;
+	struct lives_writer last; /* of the changes */
+	uint32_t ends[STAGES];	  /* the latest position of an end in each stage */
 };
 
 void lives_init(struct lives *l);
@@ -195,7 +192,6 @@ uint32_t lives_add(struct lives *l, const struct life_request *r); /* the row's 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the first ones */
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
-void lives_add_level(struct lives *l, const struct device_level *level);
 void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq);
 void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
 
@@ -221,7 +217,7 @@ void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_
 /* Changes in order; ns stands for none of CHANGE_DIED, whose time is in its row. */
 struct lives_cursor {
 	const struct lives *lives;
-	size_t piece, at;
+	struct packed_place place;
 	enum life_change change; /* CHANGE_NONE: there are no more */
 	struct lives_writer now;
 };

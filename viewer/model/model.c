@@ -66,14 +66,14 @@ void model_init(struct model *m, const struct defs *defs)
 static void note_level(struct model *m, const struct gmt_event *e, int device)
 {
 	const struct model_device *d = &m->devices[device];
-	struct device_level *last = &m->devices[device].level;
+	const struct device_level *last = &m->lives.levels.last[device];
 
 	if (d->reserved.now == last->reserved && d->context == last->context &&
 	    d->free_bytes == last->free_bytes && d->total_bytes == last->total_bytes)
 		return;
-	*last = (struct device_level){ e->seq,	      e->time_ns,     d->reserved.now, d->context,
-				       d->free_bytes, d->total_bytes, device };
-	lives_add_level(&m->lives, last);
+	levels_add(&m->lives.levels,
+		   &(struct device_level){ e->seq, e->time_ns, d->reserved.now, d->context,
+					   d->free_bytes, d->total_bytes, device });
 }
 
 /* Calls of CUDA need not say on which device they work. */

@@ -18,7 +18,7 @@
 #include "../stacks/signs.h"
 #include "history.h"
 
-#define MODEL_DEVICES 256
+#define MODEL_DEVICES LEVEL_DEVICES
 
 /* When a curve was highest, and what was going on then. */
 struct peak {
@@ -63,7 +63,6 @@ struct model_device {
 	enum { RETRY_NONE, RETRY_FAILED, RETRY_FREED } retry;
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
-	struct device_level level;	  /* the latest that was written */
 };
 
 struct model {

@@ -127,16 +127,15 @@ static struct block *in_order_of_address(struct list *list, size_t *count)
 
 static void find_level(const struct lives *l, struct moment *mo)
 {
-	for (uint32_t i = l->levels.count; i-- > 0;) {
-		const struct device_level *level = rows_at(&l->levels, i);
+	struct levels_cursor c;
 
-		if (level->seq > mo->seq || level->device != mo->device)
+	for (levels_first(&c, &l->levels); c.now && c.now->seq <= mo->seq; levels_next(&c)) {
+		if (c.now->device != mo->device)
 			continue;
-		mo->reserved = level->reserved;
-		mo->context = level->context;
-		mo->free_bytes = level->free_bytes;
-		mo->total_bytes = level->total_bytes;
-		break;
+		mo->reserved = c.now->reserved;
+		mo->context = c.now->context;
+		mo->free_bytes = c.now->free_bytes;
+		mo->total_bytes = c.now->total_bytes;
 	}
 }
 

@@ -26,8 +26,9 @@ struct run {
 	uint8_t *now;
 	struct touched *touched; /* by the event at hand */
 	size_t touched_count, touched_room;
-	size_t moment;	      /* the first that is not before the event */
-	uint32_t level, mark; /* rows to come */
+	size_t moment; /* the first that is not before the event */
+	struct levels_cursor levels;
+	uint32_t mark; /* rows to come */
 	struct series_device devices[MODEL_DEVICES];
 	struct series_event event;
 };
@@ -202,11 +203,6 @@ static void settle_series(struct run *r, const struct touched *t)
 	tell_change(r, SERIES_JOINED, t->life, class, size);
 }
 
-static const struct device_level *next_level(const struct run *r)
-{
-	return r->level < r->lives->levels.count ? rows_at(&r->lives->levels, r->level) : NULL;
-}
-
 static const struct lives_mark *next_mark(const struct run *r)
 {
 	return r->mark < r->lives->marks.count ? rows_at(&r->lives->marks, r->mark) : NULL;
@@ -215,7 +211,7 @@ static const struct lives_mark *next_mark(const struct run *r)
 /* False: there are no more. */
 static bool next_event(struct run *r, bool first)
 {
-	const struct device_level *level = next_level(r);
+	const struct device_level *level = r->levels.now;
 	const struct lives_mark *mark = next_mark(r);
 	const struct model *m = r->series->model;
 
@@ -243,12 +239,10 @@ static void take_level(struct run *r, const struct device_level *level)
 	d->reserved = level->reserved;
 	d->context = level->context;
 	d->free_bytes = level->free_bytes;
-	r->level++;
 }
 
 static void take_event(struct run *r)
 {
-	const struct device_level *level;
 	const struct lives_mark *mark;
 
 	for (; r->walk.change && r->walk.now.seq == r->event.seq; lives_walk_next(&r->walk)) {
@@ -259,8 +253,8 @@ static void take_event(struct run *r)
 		else
 			touch(r, r->walk.now.life, r->walk.change);
 	}
-	while ((level = next_level(r)) && level->seq == r->event.seq)
-		take_level(r, level);
+	for (; r->levels.now && r->levels.now->seq == r->event.seq; levels_next(&r->levels))
+		take_level(r, r->levels.now);
 	for (size_t i = 0; i < r->touched_count; i++)
 		settle_series(r, &r->touched[i]);
 	r->touched_count = 0;
@@ -282,6 +276,7 @@ void series_run(const struct series *s, const struct series_sink *sink)
 	r->now = need_pages(bytes);
 	r->event.devices = r->devices;
 	lives_walk_first(&r->walk, r->lives);
+	levels_first(&r->levels, &r->lives->levels);
 	for (bool first = true; next_event(r, first); first = false) {
 		if (s->until && r->event.seq > s->until)
 			break;

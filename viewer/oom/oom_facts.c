@@ -39,14 +39,12 @@ static uint64_t within(uint64_t least, uint64_t n, uint64_t most)
 /* In use on the device by no known call, at the first sample. */
 static uint64_t first_context(const struct oom *o)
 {
-	const struct row_store *levels = &o->timeline->model.lives.levels;
+	struct levels_cursor c;
 
-	for (uint32_t i = 0; i < levels->count; i++) {
-		const struct device_level *level = rows_at(levels, i);
-
-		if (level->device == o->timeline->device && level->total_bytes)
-			return level->context;
-	}
+	levels_first(&c, &o->timeline->model.lives.levels);
+	for (; c.now; levels_next(&c))
+		if (c.now->device == o->timeline->device && c.now->total_bytes)
+			return c.now->context;
 	return 0;
 }
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device_levels.h"
+
+#include <stdlib.h>
+
+#include "../../format/varint.h"
+#include "../base/need.h"
+
+void levels_init(struct levels *l)
+{
+	*l = (struct levels){ .last = need_new(LEVEL_DEVICES * sizeof(*l->last)) };
+}
+
+void levels_free(struct levels *l)
+{
+	packed_free(&l->rows);
+	free(l->last);
+	l->last = NULL;
+}
+
+/* 1 + twice the device, and 1 if a sample of the device is in the row. Differences to the row
+ * before, and to the device's own. */
+void levels_add(struct levels *l, const struct device_level *level)
+{
+	struct device_level *last = &l->last[level->device];
+	bool sample = level->context != last->context || level->free_bytes != last->free_bytes ||
+		      level->total_bytes != last->total_bytes;
+	uint8_t *p = packed_begin(&l->rows);
+
+	p = put_varint(p, 1 + ((uint64_t)level->device << 1 | sample));
+	p = put_varint(p, zigzag(level->seq - l->seq));
+	p = put_varint(p, zigzag(level->ns - l->ns));
+	p = put_varint(p, zigzag(level->reserved - last->reserved));
+	if (sample) {
+		p = put_varint(p, zigzag(level->context - last->context));
+		p = put_varint(p, zigzag(level->free_bytes - last->free_bytes));
+		p = put_varint(p, zigzag(level->total_bytes - last->total_bytes));
+	}
+	packed_end(&l->rows, p);
+	l->seq = level->seq;
+	l->ns = level->ns;
+	*last = *level;
+}
+
+void levels_first(struct levels_cursor *c, const struct levels *l)
+{
+	*c = (struct levels_cursor){ .levels = l };
+	levels_next(c);
+}
+
+static const uint8_t *get(const uint8_t *p, uint64_t *sum)
+{
+	uint64_t v;
+
+	p = packed_get(p, &v);
+	*sum += unzigzag(v);
+	return p;
+}
+
+void levels_next(struct levels_cursor *c)
+{
+	const uint8_t *from = packed_row(&c->levels->rows, &c->place), *p = from;
+	struct device_level *level;
+	uint64_t head;
+
+	c->now = NULL;
+	if (!from)
+		return;
+	p = packed_get(p, &head);
+	level = &c->devices[(head - 1) >> 1];
+	level->device = (int32_t)((head - 1) >> 1);
+	p = get(p, &c->seq);
+	p = get(p, &c->ns);
+	p = get(p, &level->reserved);
+	if ((head - 1) & 1) {
+		p = get(p, &level->context);
+		p = get(p, &level->free_bytes);
+		p = get(p, &level->total_bytes);
+	}
+	level->seq = c->seq;
+	level->ns = c->ns;
+	c->place.at += (size_t)(p - from);
+	c->now = level;
+}
