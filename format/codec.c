@@ -24,6 +24,8 @@ enum {
 	M_DEVICE = 1 << 9,
 };
 
+#define INLINE inline __attribute__((always_inline))
+
 #define LAST_PLACE_KIND 39 /* kinds above it look addresses up but do not enter them */
 
 /* The kinds of one group predict each other; NULL for kinds that came after version 1. */
@@ -122,9 +124,21 @@ static void note_number(struct gmt_codec *c, unsigned kind, uint32_t number)
 	*(makes_object(kind) ? &c->last_made : &c->last_named) = number;
 }
 
+static unsigned number_place(uint64_t object)
+{
+	return (unsigned)((object >> 4) * 0x9e3779b97f4a7c15ULL >> 52);
+}
+
 static uint32_t *number_of(struct gmt_codec *c, uint64_t object)
 {
-	return &c->number[(object >> 4) * 0x9e3779b97f4a7c15ULL >> 52];
+	return &c->number[number_place(object)];
+}
+
+void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e)
+{
+	__builtin_prefetch(&c->place[place_of(e->addr)], 1);
+	if (names_object(e->kind))
+		__builtin_prefetch(&c->number[number_place(e->arg0)], 1);
 }
 
 static bool is_kept(const struct gmt_codec *c, uint32_t number)
@@ -150,21 +164,31 @@ typedef uint8_t *places[GMT_COLUMNS];
 
 /* One place for all columns, and arg0 and time as they were before there were any: a record. */
 struct out {
-	uint8_t **at[GMT_COLUMNS];
+	uint8_t **at;
 	bool columns;
 };
 
-#define PUT(o, column, value) (*(o)->at[column] = put_varint(*(o)->at[column], value))
+static INLINE uint8_t **place_in(const struct out *o, enum gmt_column column)
+{
+	return &o->at[o->columns ? column : 0];
+}
+
+static INLINE void put(const struct out *o, enum gmt_column column, uint64_t value)
+{
+	uint8_t **at = place_in(o, column);
+
+	*at = put_varint(*at, value);
+}
 
 /* 0: address and size follow; 1 + 2 x place: both as remembered; 2 + 2 x place: only the address.
  */
-static void put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-		     const struct gmt_event *e, struct out *o)
+static INLINE void put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+			    const struct gmt_event *e, struct out *o)
 {
 	unsigned place = place_of(e->addr);
 	bool known = (fields & F_ADDR) && e->addr && c->place[place].addr == e->addr;
 	bool same = known && (!(fields & F_SIZE) || c->place[place].size == e->size);
-	uint8_t **addr = o->at[GMT_COL_ADDR], **size = o->at[GMT_COL_SIZE];
+	uint8_t **addr = place_in(o, GMT_COL_ADDR), **size = place_in(o, GMT_COL_SIZE);
 
 	if (fields & F_ADDR)
 		*addr = put_varint(*addr, known ? 1 + 2 * place + !same : 0);
@@ -175,14 +199,14 @@ static void put_addr(struct gmt_codec *c, const struct gmt_event *last, unsigned
 }
 
 /* 0: a new one, its address follows; else 1 + difference to the number that is expected. */
-static void put_object(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
+static INLINE void put_object(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
-	uint8_t **new = o->at[GMT_COL_NEW];
+	uint8_t **new = place_in(o, GMT_COL_NEW);
 	uint32_t number = *number_of(c, e->arg0);
 	bool known = is_kept(c, number) && c->object[number % GMT_CODEC_OBJECTS] == e->arg0;
 	int32_t off = (int32_t)(number - expected_number(c, e->kind));
 
-	PUT(o, GMT_COL_OBJECT, known ? 1 + zigzag((uint64_t)(int64_t)off) : 0);
+	put(o, GMT_COL_OBJECT, known ? 1 + zigzag((uint64_t)(int64_t)off) : 0);
 	if (known) {
 		note_number(c, e->kind, number);
 	} else {
@@ -192,47 +216,47 @@ static void put_object(struct gmt_codec *c, const struct gmt_event *e, struct ou
 	enter_object(c, e->kind, e->arg0, known);
 }
 
-static void put_arg0(struct gmt_codec *c, const struct gmt_event *last, const struct gmt_event *e,
-		     struct out *o)
+static INLINE void put_arg0(struct gmt_codec *c, const struct gmt_event *last,
+			    const struct gmt_event *e, struct out *o)
 {
 	if (o->columns && names_object(e->kind))
 		put_object(c, e, o);
 	else
-		PUT(o, GMT_COL_ARG0, zigzag(e->arg0 - last->arg0));
+		put(o, GMT_COL_ARG0, zigzag(e->arg0 - last->arg0));
 }
 
-static void put_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
-		       unsigned m, const struct gmt_event *e, struct out *o)
+static INLINE void put_fields(struct gmt_codec *c, const struct gmt_event *last, unsigned fields,
+			      unsigned m, const struct gmt_event *e, struct out *o)
 {
 	put_addr(c, last, fields, e, o);
 	if (m & M_ARG0)
 		put_arg0(c, last, e, o);
 	if (m & M_ARG1)
-		PUT(o, GMT_COL_ARG1, zigzag(e->arg1 - last->arg1));
+		put(o, GMT_COL_ARG1, zigzag(e->arg1 - last->arg1));
 	if (m & M_STREAM)
-		PUT(o, GMT_COL_OTHER, e->stream);
+		put(o, GMT_COL_OTHER, e->stream);
 	if (m & M_NAME)
-		PUT(o, GMT_COL_OTHER, e->name);
+		put(o, GMT_COL_OTHER, e->name);
 	if (m & M_SCOPE)
-		PUT(o, GMT_COL_OTHER, zigzag((uint64_t)e->scope - last->scope));
+		put(o, GMT_COL_OTHER, zigzag((uint64_t)e->scope - last->scope));
 	if (m & M_DEVICE)
-		PUT(o, GMT_COL_OTHER, zigzag((uint64_t)(int64_t)e->device));
+		put(o, GMT_COL_OTHER, zigzag((uint64_t)(int64_t)e->device));
 	if (m & M_STACK)
-		PUT(o, GMT_COL_STACK, e->stack);
+		put(o, GMT_COL_STACK, e->stack);
 }
 
-static void put_time(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
+static INLINE void put_time(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
 	uint64_t delta = zigzag(e->time_ns - c->time_ns);
 
 	if (o->columns) {
-		*(*o->at[GMT_COL_TIME])++ = (uint8_t)delta;
+		*(*place_in(o, GMT_COL_TIME))++ = (uint8_t)delta;
 		delta >>= 8;
 	}
-	PUT(o, GMT_COL_LATER, delta);
+	put(o, GMT_COL_LATER, delta);
 }
 
-static void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
+static INLINE void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
 	struct gmt_event *last = group_of(c, e->kind);
 	unsigned fields = last ? gmt_kind_fields(e->kind) : 0;
@@ -241,15 +265,15 @@ static void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o
 	m |= e->seq != c->seq + 1 ? M_SEQ : 0;
 	m |= e->thread != c->thread ? M_THREAD : 0;
 	m |= e->flags ? M_FLAGS : 0;
-	PUT(o, GMT_COL_KIND, e->kind);
-	PUT(o, GMT_COL_KIND, m);
+	put(o, GMT_COL_KIND, e->kind);
+	put(o, GMT_COL_KIND, m);
 	put_time(c, e, o);
 	if (m & M_SEQ)
-		PUT(o, GMT_COL_OTHER, zigzag(e->seq - c->seq));
+		put(o, GMT_COL_OTHER, zigzag(e->seq - c->seq));
 	if (m & M_THREAD)
-		PUT(o, GMT_COL_OTHER, e->thread);
+		put(o, GMT_COL_OTHER, e->thread);
 	if (m & M_FLAGS)
-		PUT(o, GMT_COL_OTHER, e->flags);
+		put(o, GMT_COL_OTHER, e->flags);
 	if (fields) {
 		put_fields(c, last, fields, m, e, o);
 		remember(c, last, fields, e);
@@ -262,22 +286,15 @@ static void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o
 size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out)
 {
 	uint8_t *p = out + 1;
-	struct out o = { .columns = false };
 
-	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		o.at[i] = &p;
-	encode(c, e, &o);
+	encode(c, e, &(struct out){ &p, false });
 	out[0] = (uint8_t)(p - out - 1);
 	return (size_t)(p - out);
 }
 
 void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, places at)
 {
-	struct out o = { .columns = true };
-
-	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		o.at[i] = &at[i];
-	encode(c, e, &o);
+	encode(c, e, &(struct out){ at, true });
 }
 
 /* ---- decoding ---- */

@@ -39,7 +39,7 @@ struct gmt_codec {
 	struct gmt_event last[GMT_CODEC_GROUPS]; /* last values of each group of kinds */
 	struct {
 		uint64_t addr, size;
-	} place[GMT_CODEC_PLACES]; /* recent addresses, by hash */
+	} place[GMT_CODEC_PLACES] __attribute__((aligned(16))); /* recent addresses, by hash */
 
 	/* columns only: the objects that tags are about, numbered as they come */
 	uint64_t object[GMT_CODEC_OBJECTS], last_object;
@@ -58,6 +58,9 @@ long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct
  * bytes of room), in[] where it is read, of all GMT_COLUMNS. Decoding returns 0 or -GMT_ERR_*. */
 void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, uint8_t *at[GMT_COLUMNS]);
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out);
+
+/* An event that is encoded soon: what is known of its addresses is fetched from far memory. */
+void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e);
 
 /* A block's payload: the lengths of its columns, then the columns. */
 #define GMT_COLUMNS_HEAD 64u /* no head takes more bytes */

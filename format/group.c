@@ -26,12 +26,23 @@ static size_t aligned(size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Unless a level is asked for: between two blocks the search's table leaves the caches, so a small
+ * one is worth more than a better search, and what repeats is mostly long. */
+static const ZSTD_compressionParameters by_default = {
+	.windowLog = GMT_GROUP_WINDOW,
+	.chainLog = 13,
+	.hashLog = 15,
+	.searchLog = 1,
+	.minMatch = 7,
+	.strategy = ZSTD_fast,
+};
+
 static ZSTD_compressionParameters parameters(int level)
 {
 	ZSTD_compressionParameters p = ZSTD_getCParams(level, 1u << GMT_GROUP_WINDOW, 0);
 
 	p.windowLog = GMT_GROUP_WINDOW;
-	return p;
+	return level ? p : by_default;
 }
 
 static size_t zstd_bytes(int level)
@@ -79,6 +90,11 @@ void gmt_group_add(struct gmt_group *g, const struct gmt_event *e)
 {
 	gmt_encode_columns(&g->codec, e, g->at);
 	g->room -= GMT_EVENT_MAX;
+}
+
+void gmt_group_expect(const struct gmt_group *g, const struct gmt_event *e)
+{
+	gmt_encode_expect(&g->codec, e);
 }
 
 static bool begin(struct gmt_group *g)

@@ -12,11 +12,15 @@
 
 struct gmt_group;
 
+/* level: zstd's, 0 = default */
 size_t gmt_group_workspace(int level); /* bytes, a multiple of 64 */
 struct gmt_group *gmt_group_new(void *workspace, int level);
 
 bool gmt_group_is_full(struct gmt_group *g); /* no room for one more event */
 void gmt_group_add(struct gmt_group *g, const struct gmt_event *e);
+
+/* One that is added soon. */
+void gmt_group_expect(const struct gmt_group *g, const struct gmt_event *e);
 
 /* The events since the last time as a payload at `out` (room for GMT_BLOCK_STORED_MAX), with codec,
  * group and lengths in *h. false: the group is broken, the events are lost. */

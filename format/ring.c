@@ -127,6 +127,14 @@ int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item 
 	return 1;
 }
 
+const struct gmt_event *gmt_ring_event_at(const struct gmt_ring *r, uint64_t pos)
+{
+	const struct gmt_slot *s = gmt_slot_at(r, pos);
+
+	return gmt_load_acquire(&s->commit) == pos + 1 && s->type == GMT_SLOT_EVENT ? &s->event
+										    : NULL;
+}
+
 void gmt_ring_release(struct gmt_ring *r, uint64_t pos)
 {
 	gmt_store_release(&r->tail, pos);

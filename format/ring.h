@@ -125,4 +125,7 @@ uint32_t gmt_ring_used(const struct gmt_ring *r);
 int gmt_ring_peek(const struct gmt_ring *r, uint64_t *pos, struct gmt_ring_item *out, void *buf);
 void gmt_ring_release(struct gmt_ring *r, uint64_t pos);
 
+/* The event at pos, if one is there already; else NULL. */
+const struct gmt_event *gmt_ring_event_at(const struct gmt_ring *r, uint64_t pos);
+
 #endif

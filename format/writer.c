@@ -57,17 +57,21 @@ static size_t out_bytes(void)
 	return aligned(sizeof(struct gmt_block_header) + GMT_BLOCK_STORED_MAX);
 }
 
+static int most(int level)
+{
+	return level < LEVEL_MAX ? level : LEVEL_MAX;
+}
+
+/* Of definitions and of the index. */
 static int level_of(int level)
 {
-	level = level ? level : LEVEL_DEFAULT;
-	return level < LEVEL_MAX ? level : LEVEL_MAX;
+	return level ? most(level) : LEVEL_DEFAULT;
 }
 
 size_t gmt_writer_workspace(int level)
 {
-	level = level_of(level);
 	return aligned(sizeof(struct gmt_writer)) + 2 * GMT_BLOCK_RAW_MAX + out_bytes() +
-	       gmt_group_workspace(level) + aligned(ZSTD_estimateCCtxSize(level));
+	       gmt_group_workspace(most(level)) + aligned(ZSTD_estimateCCtxSize(level_of(level)));
 }
 
 static int write_all(struct gmt_writer *w, const void *data, size_t len)
@@ -233,6 +237,11 @@ int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e)
 	return rc;
 }
 
+void gmt_writer_expect(const struct gmt_writer *w, const struct gmt_event *e)
+{
+	gmt_group_expect(w->group, e);
+}
+
 int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d)
 {
 	struct gmt_block_header *h = &w->defs.head;
@@ -319,7 +328,7 @@ struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
 	w->index_raw = p + GMT_BLOCK_RAW_MAX;
 	w->out = p + 2 * GMT_BLOCK_RAW_MAX;
 	w->zstd = ZSTD_initStaticCCtx(w->out + out_bytes(), zstd_bytes);
-	w->group = gmt_group_new(w->out + out_bytes() + zstd_bytes, w->level);
+	w->group = gmt_group_new(w->out + out_bytes() + zstd_bytes, most(info->level));
 	if (!w->zstd || !w->group)
 		return NULL;
 	w->events.type = GMT_BLOCK_EVENTS;

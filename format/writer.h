@@ -32,6 +32,9 @@ struct gmt_writer *gmt_writer_open(void *workspace, size_t bytes, int fd,
 int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e);
 int gmt_writer_def(struct gmt_writer *w, const struct gmt_def *d);
 
+/* An event that comes soon; changes nothing. */
+void gmt_writer_expect(const struct gmt_writer *w, const struct gmt_event *e);
+
 /* Writes out what is kept: definitions first, then the events that use them. */
 int gmt_writer_flush(struct gmt_writer *w);
 

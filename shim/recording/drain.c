@@ -38,6 +38,7 @@
 #define NAP_MOST     (160 * MS)
 #define GAP_PATIENCE (50 * MS)
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
+#define AHEAD	     6		 /* events */
 #define STACK_BYTES  (512u * 1024u)
 
 /* What is known of a ring beyond what is in it. */
@@ -194,6 +195,15 @@ static void heap_add(uint16_t ring)
 
 /* ---- reading ---- */
 
+/* The drain's tables leave the caches while it waits. */
+static void expect(const struct gmt_ring *r, uint64_t pos)
+{
+	const struct gmt_event *e = gmt_ring_event_at(r, pos);
+
+	if (e)
+		gmt_writer_expect(drain.writer, e);
+}
+
 /* Reads on to the ring's next event, handing definitions to the writer on the way. */
 static void advance(uint32_t i, const struct gmt_ring *r)
 {
@@ -212,6 +222,7 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 		} else {
 			heads[i] = item.event;
 			c->has_head = true;
+			expect(r, c->next + AHEAD);
 			return;
 		}
 		c->written = c->next;

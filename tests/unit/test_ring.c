@@ -42,6 +42,28 @@ static void new_ring_is_empty(void **state)
 	free(r);
 }
 
+static void looks_ahead_at_events_alone(void **state)
+{
+	static const char text[200];
+	const struct gmt_def d = { .kind = GMT_DEF_STRING, .id = 1, .len = 200, .payload = text };
+	struct gmt_ring *r = new_ring();
+	struct gmt_event e = plain_event(1);
+
+	(void)state;
+	assert_null(gmt_ring_event_at(r, 0));
+	assert_true(gmt_ring_push(r, &e));
+	assert_true(gmt_ring_push_def(r, &d));
+	e = plain_event(2);
+	assert_true(gmt_ring_push(r, &e));
+	assert_int_equal(gmt_ring_event_at(r, 0)->seq, plain_event(1).seq);
+	for (uint64_t pos = 1; pos < 4; pos++)
+		assert_null(gmt_ring_event_at(r, pos));
+	assert_true(same_event(gmt_ring_event_at(r, 4), &e));
+	assert_null(gmt_ring_event_at(r, 5));
+	assert_null(gmt_ring_event_at(r, GMT_RING_SLOTS)); /* the slot of 0 */
+	free(r);
+}
+
 static void full_ring_refuses_and_goes_on(void **state)
 {
 	struct gmt_ring *r = new_ring();
@@ -299,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_ring_is_empty),
+		cmocka_unit_test(looks_ahead_at_events_alone),
 		cmocka_unit_test(full_ring_refuses_and_goes_on),
 		cmocka_unit_test(definitions_of_any_length),
 		cmocka_unit_test(definition_needs_all_its_slots),
