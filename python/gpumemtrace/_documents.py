@@ -1150,6 +1150,32 @@ class OomRemedy(Row):
 
 
 @dataclass(frozen=True)
+class OomSetting(Row):
+    """A setting of PyTorch's allocator, by a replay until the refusal on the same device.
+
+    alloc_conf: as in `PYTORCH_CUDA_ALLOC_CONF`; `default` is none
+    fits: whether the request would have been granted
+    earlier: whether a request before it is refused already, by so many
+    spare_bytes: if it fits: a further request of so many would be granted (bytes)
+    lacking_bytes: if it does not: the device has so many too few (bytes)
+    """
+
+    alloc_conf: str
+    fits: bool
+    earlier: bool
+    spare_bytes: Optional[int] = None
+    lacking_bytes: Optional[int] = None
+
+    _kinds: ClassVar[Kinds] = {
+        "alloc_conf": ("TEXT", None),
+        "fits": ("FLAG", None),
+        "earlier": ("FLAG", None),
+        "spare_bytes": ("BYTES", None),
+        "lacking_bytes": ("BYTES", None),
+    }
+
+
+@dataclass(frozen=True)
 class OomDevice(Row):
     """Another device of the program.
 
@@ -1226,6 +1252,7 @@ class Oom(Row):
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: those that answer the cause first
+    settings: of the allocator, where one may help and the recording can be replayed; up to one that fits
     device: CUDA ordinal
     time_ns: when it was (ns, of the clock of `dump`)
     nth: which refusal of the recording, from 1
@@ -1264,6 +1291,7 @@ class Oom(Row):
     text: str
     holders: Table[OomHolder]
     remedies: Table[OomRemedy]
+    settings: Table[OomSetting]
     device: int
     time_ns: int
     nth: int
@@ -1302,6 +1330,7 @@ class Oom(Row):
         "text": ("TEXT", None),
         "holders": ("LIST", OomHolder),
         "remedies": ("LIST", OomRemedy),
+        "settings": ("LIST", OomSetting),
         "device": ("SIGNED", None),
         "time_ns": ("NS", None),
         "nth": ("NUMBER", None),

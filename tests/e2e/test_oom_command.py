@@ -129,7 +129,7 @@ REMEDIES = {
     "evaluation_graph": [("no_grad", {})],
     "validation": [("no_grad", {})],
     "optimizer_temporaries": [("foreach_off", {})],
-    "holes": [("expandable", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})],
+    "holes": [("allocator", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})],
 }
 
 

@@ -119,6 +119,18 @@ static void rounded(void **state)
 	assert_int_equal(settings_round(&s, 17 * MIB + 1), 17 * MIB + 512);
 }
 
+/* A segment has addresses for what the device has and an eighth more. */
+static void larger_than_the_device(void **state)
+{
+	struct allocator a = start("expandable_segments:True");
+
+	(void)state;
+	a.device = 1024 * MIB;
+	assert_non_null(take(&a, 1000 * MIB));
+	assert_null(take(&a, 2000 * MIB));
+	allocator_free(&a);
+}
+
 static void expandable(void **state)
 {
 	struct allocator a = start("expandable_segments:True");
@@ -293,6 +305,7 @@ int main(void)
 		cmocka_unit_test(not_split),
 		cmocka_unit_test(rounded),
 		cmocka_unit_test(expandable),
+		cmocka_unit_test(larger_than_the_device),
 		cmocka_unit_test(collected),
 		cmocka_unit_test(private_pools),
 		cmocka_unit_test(a_pool_alone),

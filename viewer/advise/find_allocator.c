@@ -3,18 +3,10 @@
  * Other settings of PyTorch's allocator, by a replay of the recorded requests: what the cache would
  * hold at most. Only where a replay with the recording's own setting holds what was recorded.
  */
-#include <string.h>
-
-#include "../replay/replay_own.h"
+#include "../replay/replay_trial.h"
 #include "advise.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
-static const char *const table[] = {
-#define TRY(conf) conf,
-#include "../replay/table.def"
-#undef TRY
-};
 
 static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
 {
@@ -33,29 +25,27 @@ static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t 
 		   B(best), B(reserved));
 }
 
-static void try_all(struct advise *a, struct requests *r, const struct replay_own *own)
+static void try_all(struct advise *a, const struct replay_trial *t)
 {
-	struct replay_limits limits = { .whole_pools = own->whole_pools };
+	const struct requests *r = t->requests;
 	struct replay_outcome o;
 	uint64_t recorded, best;
 	const char *conf = NULL;
 
-	replay_study(r, &own->settings);
-	replay_run(&o, r, &own->settings, &limits);
+	replay_run(&o, r, &t->own.settings, &t->limits);
 	recorded = best = o.peak_reserved_bytes;
 	replay_outcome_free(&o);
 	if (recorded != r->peak_reserved || r->ooms)
 		return;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < replay_table_count; i++) {
 		struct alloc_settings s;
 
-		if (settings_parse_as(&s, strcmp(table[i], "default") ? table[i] : "", own->release,
-				      (char[SETTINGS_WHY]){ 0 }))
+		if (!replay_trial_setting(t, replay_table[i], &s))
 			continue;
-		replay_run(&o, r, &s, &limits);
+		replay_run(&o, r, &s, &t->limits);
 		if (o.peak_reserved_bytes < best && !o.ooms) {
 			best = o.peak_reserved_bytes;
-			conf = table[i];
+			conf = replay_table[i];
 		}
 		replay_outcome_free(&o);
 	}
@@ -66,16 +56,12 @@ static void try_all(struct advise *a, struct requests *r, const struct replay_ow
 void advise_allocator(struct advise *a)
 {
 	struct timeline *t = a->timeline;
-	struct requests_all all = { 0 };
-	struct replay_own own;
-	struct requests *r;
+	struct replay_trial trial;
 
-	if (a->wanted_count || !t->framework || requests_read(&all, t->recording))
+	if (a->wanted_count || !t->framework)
 		return;
-	replay_own(&own, &t->recording->defs);
-	r = requests_of(&all, t->device);
-	if (r && !own.why[0])
-		try_all(a, r, &own);
-	replay_own_free(&own);
-	requests_free(&all);
+	replay_trial_open(&trial, t->recording, t->device, UINT64_MAX);
+	if (!trial.why)
+		try_all(a, &trial);
+	replay_trial_close(&trial);
 }

@@ -7,7 +7,7 @@
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../replay/packing.h"
-#include "../replay/replay_own.h"
+#include "../replay/replay_trial.h"
 #include "command.h"
 
 struct view {
@@ -20,14 +20,6 @@ struct view {
 	struct packing packing;
 	struct replay_limits limits;
 };
-
-static const char *const table[] = {
-#define TRY(conf) conf,
-#include "../replay/table.def"
-#undef TRY
-};
-
-#define TABLE (sizeof(table) / sizeof(*table))
 
 static int parse_setting(struct replay_try *t, const char *conf, unsigned release,
 			 const char *whose)
@@ -70,8 +62,8 @@ static int choose_settings(struct view *v, const struct replay_options *o)
 		return rc;
 	if (strcmp(v->own.conf, "default"))
 		rc = add_setting(v, v->own.conf);
-	for (size_t i = 0; i < TABLE && !rc; i++)
-		rc = add_setting(v, table[i]);
+	for (size_t i = 0; i < replay_table_count && !rc; i++)
+		rc = add_setting(v, replay_table[i]);
 	return rc;
 }
 
@@ -238,7 +230,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 	v.limits.capacity = (uint64_t)o->capacity.amount.value;
 	rc = choose_settings(&v, o);
 	if (!rc)
-		rc = requests_read(&v.all, recording);
+		rc = requests_read(&v.all, recording, UINT64_MAX);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
 	if (!rc && !v.requests)
 		rc = say_error(EXIT_UNREADABLE,

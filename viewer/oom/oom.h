@@ -15,6 +15,7 @@
 #include "../moments/room.h"
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
+#include "../replay/replay_refusal.h"
 #include "../stacks/owner_words.h"
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
@@ -23,6 +24,21 @@ struct oom_spike {
 	uint64_t bytes;		/* of all that stand out, with what was asked for */
 	size_t count, others;
 	struct owner owner;
+};
+
+#define OOM_SETTINGS 8
+#define OOM_TEXT     600
+
+/* Settings of the allocator, replayed until the refusal. */
+struct oom_settings {
+	struct oom_setting {
+		const char *conf;
+		struct replay_refusal outcome;
+	} tried[OOM_SETTINGS]; /* of which it is known what they come to */
+	size_t count;
+	const struct oom_setting *fits; /* the first that does, NULL = none */
+	struct replay_refusal own;	/* with the recording's own one */
+	char why[SETTINGS_WHY];		/* none was tried, though one may help; "" = none may */
 };
 
 struct oom {
@@ -67,8 +83,9 @@ struct oom {
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
-	unsigned world;	 /* ranks, 1 if not told */
-	bool collective; /* what was asked for is a collective's */
+	unsigned world;		      /* ranks, 1 if not told */
+	bool collective;	      /* what was asked for is a collective's */
+	struct oom_settings settings; /* by oom_answer */
 };
 
 enum oom_cause {
@@ -77,8 +94,6 @@ enum oom_cause {
 #undef CAUSE
 	OOM_CAUSES
 };
-
-#define OOM_TEXT 600
 
 /* A text in the making, and parts of one, each in a buffer that lasts as long as its block. */
 bool oom_say(char text[OOM_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -112,6 +127,10 @@ const char *oom_cause_name(enum oom_cause cause);
 
 /* The most useful first; returns how many. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
+
+/* oom_settings.c: what replays say, and the sentences on what does not help, behind a text. */
+void oom_settings(struct oom_settings *all, const struct oom *o);
+void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT]);
 
 /* oom_devices.c: the other devices of this process; replicas: one model copied to all of them. */
 struct oom_devices {

@@ -41,6 +41,22 @@ static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 	return true;
 }
 
+static bool setting_row(void *ctx, size_t i, struct row_oom_setting *row)
+{
+	const struct oom *o = ctx;
+	const struct oom_setting *x = &o->settings.tried[i];
+	bool fits = x->outcome.what == REFUSAL_FITS;
+
+	*row = (struct row_oom_setting){ .alloc_conf = x->conf,
+					 .fits = fits,
+					 .earlier = x->outcome.what == REFUSAL_EARLIER,
+					 .has_spare_bytes = fits,
+					 .spare_bytes = x->outcome.bytes,
+					 .has_lacking_bytes = !fits,
+					 .lacking_bytes = x->outcome.bytes };
+	return true;
+}
+
 static bool grown_row(void *ctx, size_t c, struct row_oom_grown *row)
 {
 	const struct oom *o = ctx;
@@ -67,6 +83,8 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 {
 	a->oom = o;
 	a->cause = oom_cause(o, a->why);
+	oom_settings(&o->settings, o);
+	oom_settings_say(&o->settings, a->why);
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
@@ -83,6 +101,7 @@ struct row_oom oom_document(struct oom_answer *a)
 		.text = a->why,
 		.holders = { o->holders.count, holder_row, a },
 		.remedies = { a->count, remedy_row, a },
+		.settings = { o->settings.count, setting_row, o },
 		.device = o->timeline->device,
 		.time_ns = o->refusal.event.ns,
 		.nth = o->refusal.nth,

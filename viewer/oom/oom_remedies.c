@@ -95,17 +95,23 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 	return o->leaks.count || o->grown > h->before ? o->grown : h->before;
 }
 
-static uint64_t expandable(const struct oom *o, char *what, char *how)
+static uint64_t allocator(const struct oom *o, char *what, char *how)
 {
-	if (o->shot.moment.mapped_count || !o->timeline->framework ||
-	    o->room.cached < o->room.reserved / 20)
+	const struct oom_setting *x = o->settings.fits;
+
+	if (!x)
 		return 0;
 	oom_say(what,
-		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, so that cached memory in "
-		"pieces can be used together");
-	oom_say(how, "%s were reserved, %s of it allocated, the largest hole was %s",
-		B(o->room.reserved), B(o->allocated), B(o->room.hole));
-	return o->room.cached;
+		strcmp(x->conf, "default") ? "Set PYTORCH_CUDA_ALLOC_CONF=%s: the request fits, %s "
+					     "to spare"
+					   : "Set PYTORCH_CUDA_ALLOC_CONF to nothing (%s): the "
+					     "request fits, %s to spare",
+		x->conf, B(x->outcome.bytes));
+	oom_say(how,
+		"A replay of the recorded requests on the same device; with the recording's own "
+		"setting it is refused as it was, %s lacking",
+		B(o->settings.own.bytes));
+	return o->settings.own.bytes + x->outcome.bytes;
 }
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)

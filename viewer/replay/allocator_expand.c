@@ -83,7 +83,7 @@ struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t byt
 		return NULL;
 	while (p->size < bytes) {
 		next = p->next;
-		if (!map(a, next, least(bytes - p->size, next->size)))
+		if (!next || !map(a, next, least(bytes - p->size, next->size)))
 			return NULL;
 		p = next;
 	}

@@ -178,6 +178,8 @@ static int event(void *ctx, const struct gmt_event *e)
 	struct requests_all *all = ctx;
 	struct requests *r = requests_device(all, e->device);
 
+	if (e->seq > all->until)
+		return 0;
 	switch (e->kind) {
 	case GMT_BLOCK_ALLOC:
 		if (r)
@@ -212,13 +214,17 @@ static int event(void *ctx, const struct gmt_event *e)
 		if (r)
 			storage(r, e);
 		break;
+	case GMT_DROPPED:
+	case GMT_THINNED:
+		all->incomplete = true;
+		break;
 	default:
 		requests_memory(all, e);
 	}
 	return 0;
 }
 
-int requests_read(struct requests_all *all, struct recording *recording)
+int requests_read(struct requests_all *all, struct recording *recording, uint64_t until)
 {
 	struct defs_text state = defs_meta(&recording->defs, "state_events");
 	struct defs_text sizes = defs_meta(&recording->defs, "torch.sizes");
@@ -227,6 +233,7 @@ int requests_read(struct requests_all *all, struct recording *recording)
 	memset(all, 0, sizeof(*all));
 	all->tells_pools = pools.len == 2 && !memcmp(pools.s, "on", 2);
 	all->tells = sizes.len == 2 && !memcmp(sizes.s, "on", 2);
+	all->until = until;
 	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
 	return recording_run(recording, UINT64_MAX, event, all);
 }

@@ -120,13 +120,14 @@ struct requests_all {
 		bool framework, counts;
 	} * rows;
 	size_t row_count, row_room;
-	uint64_t state_seq;
-	bool tells; /* its tensors say what they asked for */
+	uint64_t state_seq, until; /* events up to these */
+	bool incomplete;	   /* some were lost, or left out of a bounded recording */
+	bool tells;		   /* its tensors say what they asked for */
 	bool tells_pools;
 };
 
-/* 0, or a sentence was said and an exit code. */
-int requests_read(struct requests_all *all, struct recording *recording);
+/* Up to that event. 0, or a sentence was said and an exit code. */
+int requests_read(struct requests_all *all, struct recording *recording, uint64_t until);
 /* That device's, or for -1 those of the highest peak; NULL: there are none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings of PyTorch's allocator, by a replay of the requests until the refused one on the same
+ * device: whether it would have been granted, and by how much. Only where blocks left room enough,
+ * so that a setting may help, or where so much is cached that people would try one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/say.h"
+#include "../replay/replay_trial.h"
+#include "oom.h"
+
+#define VISIBLE 20 /* this part of what is reserved */
+
+static bool may_help(const struct oom *o)
+{
+	return o->room.cached + o->room.free >= o->block;
+}
+
+static bool is_asked(const struct oom *o)
+{
+	const struct refusal *r = &o->refusal;
+
+	if (r->event.kind != GMT_BLOCK_OOM || !r->fail.kind || o->shot.moment.mapped_count)
+		return false;
+	if (o->block / UNIT >= UINT32_MAX) /* larger than a request can be written */
+		return false;
+	return may_help(o) || o->room.cached >= o->room.reserved / VISIBLE;
+}
+
+/* As recorded it is refused, as much is reserved then. */
+static const char *why_not(const struct replay_trial *t, const struct replay_refusal *own)
+{
+	if (t->requests->own_limit && !(t->own.settings.fraction > 0))
+		return "the program set a limit that is not recorded";
+	if (own->what != REFUSAL_STAYS || !own->agrees)
+		return "a replay with the recording's own setting does not end as "
+		       "recorded";
+	return NULL;
+}
+
+/* What the model was wrong by on what is recorded it may be wrong by here. */
+static bool is_known(const struct replay_refusal *x, const struct replay_refusal *own)
+{
+	return x->what != REFUSAL_UNKNOWN && (x->bytes > own->error || !own->error);
+}
+
+/* In the table's order, until one fits. */
+static void try_all(struct oom_settings *all, const struct replay_trial *t, bool one)
+{
+	for (size_t i = 0; i < replay_table_count && !all->fits; i++) {
+		struct oom_setting *x = &all->tried[all->count];
+		struct alloc_settings s;
+
+		*x = (struct oom_setting){ .conf = replay_table[i] };
+		if (!replay_trial_setting(t, x->conf, &s) || !strcmp(x->conf, t->own.conf) ||
+		    (one && !s.expandable) || all->count == OOM_SETTINGS)
+			continue;
+		say_progress("replaying settings", i, replay_table_count);
+		replay_refusal(&x->outcome, t, &s);
+		if (!is_known(&x->outcome, &all->own))
+			continue;
+		all->count++;
+		if (x->outcome.what == REFUSAL_FITS)
+			all->fits = x;
+		if (one)
+			break;
+	}
+	say_progress_end();
+}
+
+void oom_settings(struct oom_settings *all, const struct oom *o)
+{
+	struct replay_trial t;
+
+	*all = (struct oom_settings){ 0 };
+	if (!is_asked(o))
+		return;
+	replay_trial_open(&t, o->timeline->recording, o->timeline->device, o->refusal.event.seq);
+	if (!t.why) {
+		replay_refusal(&all->own, &t, &t.own.settings);
+		t.why = why_not(&t, &all->own);
+	}
+	if (!t.why)
+		try_all(all, &t, !may_help(o));
+	else if (may_help(o))
+		snprintf(all->why, sizeof(all->why), "%s", t.why);
+	replay_trial_close(&t);
+}
+
+/* The first of those that do not help is what everybody tries. */
+void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
+{
+	size_t n = strlen(text);
+
+	if (all->why[0])
+		snprintf(text + n, OOM_TEXT - n,
+			 " Whether another setting of the allocator would have helped is not "
+			 "known: %s.",
+			 all->why);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct oom_setting *x = &all->tried[i];
+
+		if (strcmp(x->conf, "expandable_segments:True") || x == all->fits)
+			continue;
+		snprintf(text + n, OOM_TEXT - n, " %s would not help: %s, %s lacking (replayed).",
+			 x->conf,
+			 x->outcome.what == REFUSAL_STAYS ? "still refused"
+							  : "an earlier request is refused",
+			 B(x->outcome.bytes));
+	}
+}

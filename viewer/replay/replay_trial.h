@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One recording's requests with its own setting beside them, before others are tried: what `replay`
+ * itself, `advise` and `oom` begin with.
+ */
+#ifndef VIEWER_REPLAY_REPLAY_TRIAL_H
+#define VIEWER_REPLAY_REPLAY_TRIAL_H
+
+#include "replay_own.h"
+
+/* The settings that are tried where none is named; the first is "default". */
+extern const char *const replay_table[];
+extern const size_t replay_table_count;
+
+struct replay_trial {
+	struct requests_all all;
+	struct requests *requests; /* of the device */
+	struct replay_own own;
+	struct replay_limits limits;
+	const char *why; /* it cannot be replayed; NULL = it can. Lives as long as this. */
+};
+
+/* Requests up to that event, studied. */
+void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
+		       uint64_t until);
+void replay_trial_close(struct replay_trial *t);
+/* False: the PyTorch that ran has no such setting. */
+bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
+
+#endif
