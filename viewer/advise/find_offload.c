@@ -3,6 +3,7 @@
  * What autograd saved, on the host until backward wants it (save_on_cpu): a copy goes when it is
  * saved, and comes back while its node runs.
  */
+#include "../base/arithmetic.h"
 #include "layers.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
@@ -57,11 +58,6 @@ static void note_layers(struct advise *a, struct layers *layers)
 	sites_free(&sites);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 void advise_offload(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_activations");
@@ -78,7 +74,8 @@ void advise_offload(struct advise *a)
 		if (back == PLAN_END)
 			continue;
 		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
-		plan_without(&f->cautious, least(back, layers_after_next(&layers, l.from)), l.until,
+		plan_without(&f->cautious,
+			     arithmetic_least(back, layers_after_next(&layers, l.from)), l.until,
 			     l.size, a->peak_seq);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;

@@ -6,20 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/word.h"
 #include "rules.h"
-
-static bool is_word(char c)
-{
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z');
-}
 
 /* Where the part begins in the line and is not the end of a longer word: "nn.Buffer(" holds
  * "Buffer(", "ReplayBuffer(" does not. */
 static const char *find_part(const char *line, const char *part)
 {
 	for (const char *s = line; (s = strstr(s, part)); s++)
-		if (s == line || !is_word(*s) || !is_word(s[-1]))
+		if (s == line || !word_has(*s) || !word_has(s[-1]))
 			return s;
 	return NULL;
 }
@@ -57,7 +52,7 @@ static bool names_table(const char *s, size_t n)
 	static const char *const parts[] = { "freq", "freqs", "cos", "sin", "mask" };
 
 	for (size_t i = 0, end; i < n; i = end + 1) {
-		for (end = i; end < n && is_word(s[end]) && s[end] != '_';)
+		for (end = i; end < n && word_has(s[end]) && s[end] != '_';)
 			end++;
 		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
 			if (end - i == strlen(parts[k]) && !memcmp(s + i, parts[k], end - i))
@@ -109,7 +104,7 @@ static bool names_gradients(const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		size_t start = i;
 
-		while (i < n && is_word(s[i]))
+		while (i < n && word_has(s[i]))
 			i++;
 		if (is_gradient(s + start, i - start))
 			return true;
@@ -155,7 +150,7 @@ static bool mentions_gradients(const char *c)
 	while (*c) {
 		const char *start = c;
 
-		while (is_word(*c))
+		while (word_has(*c))
 			c++;
 		if (is_gradient(start, c - start))
 			return true;

@@ -4,6 +4,7 @@
  * to be split off stays with it. PyTorch's allocator decides that from the free room behind the
  * address, which is known here, so its rule gives the size that its own counters have.
  */
+#include "../base/arithmetic.h"
 #include "import_parts.h"
 
 #define UNIT	  512u
@@ -51,14 +52,9 @@ bool import_sizes_npu(const struct import *im)
 	return im->npu_votes >= VOTES && im->npu_votes > 20 * im->cuda_votes;
 }
 
-static unsigned log2_of(uint64_t n)
-{
-	return n ? 63 - (unsigned)__builtin_clzll(n) : 0;
-}
-
 static uint64_t rounded(const struct import *im, uint64_t asked)
 {
-	unsigned log = log2_of(asked), row = log > LOG_SMALL ? log - LOG_SMALL : 0;
+	unsigned log = arithmetic_log2(asked), row = log > LOG_SMALL ? log - LOG_SMALL : 0;
 	uint64_t divisions = im->round_divisions[row < 16 ? row : 15], part;
 
 	if (import_sizes_npu(im))
@@ -67,7 +63,7 @@ static uint64_t rounded(const struct import *im, uint64_t asked)
 		return UNIT;
 	if (divisions <= 1 || asked <= UNIT * divisions || !(asked & (asked - 1)))
 		return (asked + UNIT - 1) / UNIT * UNIT;
-	part = (UINT64_C(1) << log) >> log2_of(divisions);
+	part = (UINT64_C(1) << log) >> arithmetic_log2(divisions);
 	return part ? (asked + part - 1) & ~(part - 1) : asked;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/asset.h"
+#include "../base/word.h"
 #include "lake_index.h"
 
 ASSET_FILE(views, "viewer/lake/views.sql");
@@ -103,18 +104,13 @@ void lake_sql_prepare(FILE *f, const char *lake)
 		fprintf(f, "create view \"%s\" as %.*s;\n", v.name, (int)v.sql.len, v.sql.s);
 }
 
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /* As a word. */
 static bool has_name(const char *text, const char *name)
 {
 	size_t n = strlen(name);
 
 	for (const char *at = strcasestr(text, name); at; at = strcasestr(at + 1, name))
-		if ((at == text || !is_word(at[-1])) && !is_word(at[n]))
+		if ((at == text || !word_has(at[-1])) && !word_has(at[n]))
 			return true;
 	return false;
 }

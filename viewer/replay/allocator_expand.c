@@ -3,6 +3,7 @@
  * Expandable segments: a stretch of addresses larger than the device for each stream, pool and kind
  * of block, into which memory is mapped page by page where it is wanted.
  */
+#include "../base/arithmetic.h"
 #include "allocator_parts.h"
 
 static uint64_t page_of(const struct allocator *a, const struct bin *bin)
@@ -70,20 +71,15 @@ static bool map(struct allocator *a, struct piece *p, uint64_t bytes)
 	return true;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t bytes)
 {
 	struct piece *p = find_stretch(a, bin, bytes), *next;
 
-	if (!p->mapped && !map(a, p, least(p->size, bytes)))
+	if (!p->mapped && !map(a, p, arithmetic_least(p->size, bytes)))
 		return NULL;
 	while (p->size < bytes) {
 		next = p->next;
-		if (!next || !map(a, next, least(bytes - p->size, next->size)))
+		if (!next || !map(a, next, arithmetic_least(bytes - p->size, next->size)))
 			return NULL;
 		p = next;
 	}

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../base/arithmetic.h"
 #include "piece.h"
 
 #define PLANNED 16384 /* blocks at most: the work grows with their square */
@@ -68,7 +69,7 @@ static uint64_t least_planned(const struct requests *r)
 
 	for (uint32_t i = 0; i < r->lives.count; i++) {
 		uint64_t size = (uint64_t)requests_life(r, i)->asked | 8;
-		unsigned log = 63 - (unsigned)__builtin_clzll(size);
+		unsigned log = arithmetic_log2(size);
 
 		count[log * 8 + (size >> (log - 3) & 7)]++;
 	}

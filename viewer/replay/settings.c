@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arithmetic.h"
+
 #define SMALL	    MIB
 #define SMALL_PAGE  (2 * MIB)
 #define LARGE_ALLOC (10 * MIB)
@@ -90,11 +92,6 @@ static bool whole(const char *word, uint64_t *n)
 	return end != word && !*end && *word != '-' && *n < UINT64_MAX / MIB;
 }
 
-static unsigned log2_of(uint64_t n)
-{
-	return 63 - (unsigned)__builtin_clzll(n | 1);
-}
-
 static bool power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));
@@ -126,7 +123,8 @@ static const char *parse_divisions(struct parser *p, struct alloc_settings *s)
 		} else {
 			if (!whole(word, &boundary) || !power_of_two(boundary))
 				return wrong(p, "a boundary must be a power of two, in MiB", word);
-			index = log2_of(boundary) < INTERVALS ? log2_of(boundary) : INTERVALS - 1;
+			index = arithmetic_log2(boundary) < INTERVALS ? arithmetic_log2(boundary)
+								      : INTERVALS - 1;
 			fill(s, first ? 0 : index, index + 1, (uint32_t)n);
 			last = index;
 		}
@@ -240,14 +238,14 @@ const char *settings_parse_as(struct alloc_settings *s, const char *text, unsign
 /* The next of so many equal steps between two powers of two. */
 static uint64_t next_division(uint64_t bytes, uint64_t divisions)
 {
-	uint64_t step = (1ull << log2_of(bytes)) / divisions;
+	uint64_t step = (1ull << arithmetic_log2(bytes)) / divisions;
 
 	return power_of_two(bytes) ? bytes : (bytes + step - 1) / step * step;
 }
 
 uint64_t settings_round(const struct alloc_settings *s, uint64_t bytes)
 {
-	unsigned log = log2_of(bytes);
+	unsigned log = arithmetic_log2(bytes);
 	size_t interval = log > 20 ? log - 20 : 0;
 	uint64_t divisions = s->divisions[interval < INTERVALS ? interval : INTERVALS - 1];
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small questions about numbers. */
+#ifndef VIEWER_ARITHMETIC_H
+#define VIEWER_ARITHMETIC_H
+
+#include <stdint.h>
+
+static inline uint64_t arithmetic_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Rounded down; of 0 it is 0. */
+static inline unsigned arithmetic_log2(uint64_t n)
+{
+	return 63 - (unsigned)__builtin_clzll(n | 1);
+}
+
+#endif

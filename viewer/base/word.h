@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a name in a program's text is made of. */
+#ifndef VIEWER_WORD_H
+#define VIEWER_WORD_H
+
+#include <stdbool.h>
+
+static inline bool word_has(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
+}
+
+#endif
