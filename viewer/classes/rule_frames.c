@@ -77,8 +77,8 @@ bool frame_gradient(struct classifier *c, const struct history *h)
 /* In a step around that of another optimizer: gradients for its copies of the weights. */
 static bool is_wider_gradient(struct classifier *c, const struct history *h)
 {
-	return place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT) &&
-	       place_of_script(c, h) & PLACE_NAMED_GRAD && !life_step(h);
+	return !life_step(h) && place_of_script(c, h) & PLACE_NAMED_GRAD &&
+	       place_of_native(c, h) & (PLACE_CONVERTED | PLACE_CAT);
 }
 
 /* Partitions and buffers that gradients are copied or reduced into, by an optimizer around another

@@ -54,10 +54,12 @@ static bool is_copied(struct classifier *c, const struct history *h)
 /* Copies as they are. Those in a wider type are what an optimizer works on. */
 bool set_averages(struct classifier *c, const struct history *h)
 {
-	uint32_t place = place_of_native(c, h);
+	uint32_t place;
 
-	return set_copies(c, h) && study_size_is_of_weight(c->study, life_size(h)) &&
-	       is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
+	if (!study_size_is_of_weight(c->study, life_size(h)) || !set_copies(c, h))
+		return false;
+	place = place_of_native(c, h);
+	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
 /* What is only copied on from a file is soon gone. */
