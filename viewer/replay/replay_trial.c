@@ -14,15 +14,15 @@ const size_t replay_table_count = sizeof(replay_table) / sizeof(*replay_table);
 static const char *why_not(const struct replay_trial *t, int rc)
 {
 	if (rc)
-		return "it cannot be read to its end";
+		return "the recording cannot be read to its end";
 	if (t->own.why[0])
 		return t->own.why;
 	if (!t->requests)
-		return "it has no requests to PyTorch's allocator on that device";
+		return "the recording has no requests to PyTorch's allocator on that device";
 	if (t->all.state_seq)
-		return "it begins in the middle of the program";
+		return "the recording begins in the middle of the program";
 	if (t->all.incomplete)
-		return "it does not have all requests";
+		return "the recording lacks events, or is bounded";
 	return NULL;
 }
 
