@@ -241,6 +241,8 @@ static void note_dropped(uint32_t i, const struct gmt_ring *r)
 
 static void look_at_rings(void)
 {
+	uint32_t pressed = live_pressed();
+
 	drain.pressed = false;
 	heap_count = 0;
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
@@ -249,7 +251,7 @@ static void look_at_rings(void)
 		if (!r)
 			continue;
 		note_dropped(i, r);
-		if (gmt_ring_used(r) > GMT_RING_SLOTS / 4)
+		if (gmt_ring_used(r) > pressed)
 			drain.pressed = true;
 		if (!cursors[i].has_head)
 			advance(i, r);

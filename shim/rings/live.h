@@ -22,6 +22,15 @@ struct gmt_ring *live_take(uint32_t thread); /* NULL: no room left */
 void live_give(struct gmt_ring *r);
 
 uint32_t live_count(void);
+
+/* Events in a ring from which on the drain is called, and the rings' contents go into the file:
+ * late, since a large block costs less time and bytes; but many rings make a large block at once,
+ * and together need the drain for longer. */
+static inline uint32_t live_pressed(void)
+{
+	return live_count() > 4 ? GMT_RING_SLOTS / 4 : GMT_RING_SLOTS / 2;
+}
+
 struct gmt_ring *live_ring(uint32_t i); /* NULL: not (yet) usable */
 
 void live_close(void);	/* all is in the recording: say so in the header */

@@ -107,7 +107,7 @@ static bool take_another(struct thread *t)
 
 void thread_look(struct thread *t)
 {
-	if (gmt_ring_used(t->ring) > GMT_RING_SLOTS / 4)
+	if (gmt_ring_used(t->ring) > live_pressed())
 		session_call_drain();
 }
 
