@@ -39,10 +39,20 @@ static bool is_growth(const struct gmt_event *e)
 		e->arg0 != GMT_MEM_REGISTERED);
 }
 
+static __thread uintptr_t framework_frame __attribute__((tls_model("initial-exec")));
+
+uintptr_t call_for_framework(uintptr_t frame)
+{
+	uintptr_t before = framework_frame;
+
+	framework_frame = frame;
+	return before;
+}
+
 static void complete(const struct call *c, struct gmt_event *e)
 {
 	e->name = name_of(c);
-	if (c->caller->framework)
+	if (c->caller->framework || (uintptr_t)__builtin_frame_address(0) < framework_frame)
 		e->flags |= GMT_FLAG_FRAMEWORK;
 	if (e->device == DEVICE_CURRENT)
 		e->device = device_current(c);

@@ -15,6 +15,10 @@
 void call_begin(struct call *c);
 void call_end(struct call *c, struct gmt_event *e); /* e = NULL or of kind 0: no event */
 
+/* Calls that this thread makes inside of that frame are those of the framework's allocator, whoever
+ * makes them; 0 = no longer. An exception leaves it as it is. Returns what it was. */
+uintptr_t call_for_framework(uintptr_t frame);
+
 /* An event before the real call. */
 void call_before(struct call *c, struct gmt_event *e);
 void call_freeing(struct call *c, enum gmt_mem mem, uint64_t addr, uint64_t stream);

@@ -2,6 +2,7 @@
 """Private pools that a program takes its blocks from (torch.cuda.use_mem_pool): the pool of each block as the recording says it,
 against the pool of its segment as PyTorch says it."""
 import json
+import subprocess
 
 OWN_POOL = 1 << 8
 
@@ -74,3 +75,30 @@ def test_without_tags_the_allocator_is_left_alone(tool, programs):
     file = programs.traced("-c", PROGRAM, GPUMEMTRACE_TAGS="off")
     assert not [e for e in tool.events(file) if e["kind"].startswith("graph_") and e["flags"] & OWN_POOL]
     assert "torch.pools" not in tool("info", file)
+
+
+ALLOCATOR = """
+#include <stddef.h>
+int cudaMalloc(void **, size_t);
+int cudaFree(void *);
+void *take(ptrdiff_t n, int device, void *stream) { void *p = 0; return cudaMalloc(&p, n) ? 0 : p; }
+void give(void *p, ptrdiff_t n, int device, void *stream) { cudaFree(p); }
+"""
+
+WITH_ALLOCATOR = """
+import ctypes, torch
+pool = torch.cuda.MemPool(torch.cuda.memory.CUDAPluggableAllocator("./own.so", "take", "give").allocator())
+ctypes.CDLL("./own.so").take(ctypes.c_ssize_t(7 << 20), 0, None)
+with torch.cuda.use_mem_pool(pool):
+    x = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")
+y = torch.empty(30 << 20, dtype=torch.uint8, device="cuda")
+"""
+
+
+def test_segments_from_an_allocator_of_the_pool(tool, programs):
+    """They are the cache's, like all others; what that library takes by itself is not."""
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", programs.folder / "own.so", "-x", "c", "-"], input=ALLOCATOR, text=True, check=True)
+    file = programs.traced("-c", WITH_ALLOCATOR)
+    taken = {e["size"] >> 20: e["flags"] & 2 for e in tool.events(file) if e["kind"] == "mem_alloc" and e["memory"] == "device"}
+    assert taken == {50: 2, 30: 2, 7: 0}
+    assert [line.split()[1:3] for line in tool("report", file).splitlines() if line.strip().startswith("own.so")] == [["7.0", "MiB"]]

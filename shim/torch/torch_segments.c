@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Segments that a pool of the program's own has from an allocator of its own
+ * (CUDAPluggableAllocator: NCCL's memory, memory that sleeps). The calls come from another library,
+ * and are the cache's all the same. Application threads, with the lock of the allocator's device
+ * held.
+ */
+#include "../cuda/hook.h"
+#include "torch.h"
+
+#define RAW_ALLOC _ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator9raw_allocEm
+#define TEXT(x)	  #x
+#define NAME(x)	  TEXT(x)
+
+__attribute__((visibility("default"))) void *RAW_ALLOC(void *allocator, size_t bytes);
+
+void *RAW_ALLOC(void *allocator, size_t bytes)
+{
+	static void *cache;
+	void *(*real)(void *, size_t) =
+		(void *(*)(void *, size_t))torch_real(&cache, NAME(RAW_ALLOC));
+	uintptr_t before = 0;
+	void *segment;
+
+	if (resolve_caller((uintptr_t)__builtin_return_address(0)).framework)
+		before = call_for_framework((uintptr_t)__builtin_frame_address(0));
+	segment = real(allocator, bytes);
+	call_for_framework(before);
+	return segment;
+}
