@@ -4,6 +4,8 @@ against the pool of its segment as PyTorch says it."""
 import json
 import subprocess
 
+import pytest
+
 OWN_POOL = 1 << 8
 
 PROGRAM = """
@@ -102,3 +104,26 @@ def test_segments_from_an_allocator_of_the_pool(tool, programs):
     taken = {e["size"] >> 20: e["flags"] & 2 for e in tool.events(file) if e["kind"] == "mem_alloc" and e["memory"] == "device"}
     assert taken == {50: 2, 30: 2, 7: 0}
     assert [line.split()[1:3] for line in tool("report", file).splitlines() if line.strip().startswith("own.so")] == [["7.0", "MiB"]]
+
+
+KEPT_APART = """
+import torch
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    x = torch.empty(500 << 20, dtype=torch.uint8, device="cuda")
+{drop}
+kept = []
+try:
+    while True:
+        kept.append(torch.empty(100 << 20, dtype=torch.uint8, device="cuda"))
+except torch.cuda.OutOfMemoryError:
+    pass
+"""
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_a_refusal_beside_cached_memory_of_a_pool(tool, programs, drop):
+    file = programs.traced("-c", KEPT_APART.format(drop="del x" if drop else ""), card="card=2GiB")
+    said = tool.json("oom", file)
+    assert said["cause"] == "unknown"
+    assert ("500.0 MiB were cached in one piece" in said["text"]) == drop

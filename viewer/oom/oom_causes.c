@@ -271,13 +271,27 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		B(o->capacity), B(o->lasting));
 }
 
+/* A piece of the cache that is large enough and is not used is kept for others. Small blocks have
+ * segments of their own, so theirs may be too. */
+static bool is_kept_apart(const struct oom *o)
+{
+	return o->timeline->framework && o->block >= 2u << 20 && o->room.hole >= o->block;
+}
+
 static bool is_unknown(const struct oom *o, char *text)
 {
+	char apart[HUMAN_MAX + 120] = "";
+
+	if (is_kept_apart(o))
+		snprintf(apart, sizeof(apart),
+			 " %s were cached in one piece, and not for this request: for another "
+			 "stream, or in a private pool.",
+			 B(o->room.hole));
 	return oom_say(
 		text,
 		"No single cause shows in the recording: %s were asked for, %s were free, and "
-		"the table has what held the rest.",
-		B(o->asked), B(o->room.free));
+		"the table has what held the rest.%s",
+		B(o->asked), B(o->room.free), apart);
 }
 
 static bool (*const tests[OOM_CAUSES])(const struct oom *, char *) = {
