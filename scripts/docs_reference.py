@@ -83,10 +83,14 @@ def cuda_version(number):
 def hooks():
     runtime = [(f"`{a[0]}`", effect(a[-1])) for _, a in rows("shim/hooks.def", "RUNTIME")]
     driver = [(f"`{a[0]}`", cuda_version(a[2]), effect(a[-1])) for _, a in rows("shim/hooks.def", "DRIVER")]
+    cudnn = [(f"`{a[0]}`", "what a plan asks for as its workspace") for _, a in rows("shim/hooks.def", "CUDNN")]
     return ("# Hooks\n\nThe CUDA functions that the library stands in for: each calls the real one, and the outermost call is recorded. A "
             "library with a CUDA runtime of its own inside reaches the driver's functions by `cuGetProcAddress`, and gets these "
             f"([which ask for which](../driver-lookups.md)).\n\n## Driver: {len(driver)} functions\n\n" + table(("function", "since CUDA", "what is recorded"), driver) +
-            f"\n## Runtime: {len(runtime)} functions\n\n" + table(("function", "what is recorded"), runtime))
+            f"\n## Runtime: {len(runtime)} functions\n\n" + table(("function", "what is recorded"), runtime) +
+            f"\n## cuDNN: {len(cudnn)} functions\n\nThey are looked at and handed on ([what for](../replay.md)). Each caller reaches "
+            "the cuDNN that it was linked with; a program that looks them up by name gets cuDNN's own.\n\n" +
+            table(("function", "what is recorded"), cudnn))
 
 
 def class_meanings():

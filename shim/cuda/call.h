@@ -13,6 +13,7 @@
 
 #define RUNTIME(name, proto, args, effect)			       HOOK_API int name proto;
 #define DRIVER(symbol, base, version, per_thread, proto, args, effect) HOOK_API int symbol proto;
+#define CUDNN(name, proto)					       HOOK_API int name proto;
 #define USES_RUNTIME(name, proto)				       extern int name proto;
 #define USES_DRIVER(symbol, proto)				       extern int symbol proto;
 #include "../hooks.def"
@@ -28,6 +29,7 @@ struct call {
 
 /* Real functions with their types, NULL if there are none. */
 #define REAL_RUNTIME(caller, name) ((typeof(&(name)))resolve_runtime(caller, RUNTIME_##name))
+#define REAL_CUDNN(caller, name)   ((typeof(&(name)))resolve_cudnn(caller, CUDNN_##name))
 #define REAL_DRIVER(symbol)	   ((typeof(&(symbol)))resolve_driver(DRIVER_##symbol))
 #define MAYBE_DRIVER(symbol)	   ((typeof(&(symbol)))resolve_driver_maybe(DRIVER_##symbol))
 

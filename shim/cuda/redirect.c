@@ -39,6 +39,13 @@ static const struct symbol symbols[] = {
 #include "../hooks.def"
 };
 
+/* Names that we have hooks of, but give to nobody who looks them up: who has a library's handle
+ * gets that library's own. */
+static const char *const passed[] = {
+#define CUDNN(name, proto) #name,
+#include "../hooks.def"
+};
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* A program of a CUDA newer than our table asked for a function that we hook and was given a form
@@ -81,6 +88,9 @@ static const struct symbol *find(const char *name)
 
 int redirect_knows(const char *symbol)
 {
+	for (size_t i = 0; i < COUNT(passed); i++)
+		if (!strcmp(passed[i], symbol))
+			return 1;
 	return find(symbol) != NULL;
 }
 

@@ -18,7 +18,7 @@ void *redirect_entry(const char *name, int version, void *real);
 /* The same for a symbol found by dlsym, whoever asks from `caller`. */
 void *redirect_symbol(const char *symbol, void *real, const void *caller);
 
-/* Is it one of our CUDA hooks' symbols? */
+/* Is it one of our hooks' symbols of CUDA or cuDNN? */
 int redirect_knows(const char *symbol);
 
 #endif

@@ -159,12 +159,14 @@ struct verdict redirect_dlsym(void *handle, const char *name, const void *caller
 	struct verdict on = { (void *)real_dlsym(), NULL };
 	void *p;
 
-	if (handle == RTLD_NEXT || !name || !redirect_knows(name) || !gmt_recording())
+	if (handle == RTLD_NEXT || !name || !redirect_knows(name))
 		return on;
 	p = real_dlsym()(handle, name);
 	if (p && resolve_is_ours(p))
 		p = find_behind_us(name, caller);
-	return (struct verdict){ NULL, p ? redirect_symbol(name, p, caller) : NULL };
+	if (p && gmt_recording())
+		p = redirect_symbol(name, p, caller);
+	return (struct verdict){ NULL, p };
 }
 
 /* What was found in an object that is unloaded must be forgotten. (A callback costs a hook less

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is called for whom. Objects that were loaded behind us at the start of the process are in
- * everybody's scope: the simulated device, other interposers. After them comes the libcudart that
- * the caller was linked with (several may be loaded, of several versions), then any.
+ * everybody's scope: the simulated device, other interposers. After them comes the libcudart or
+ * libcudnn that the caller was linked with (several may be loaded, of several versions), then any.
  *
  * Application threads, any lock held. Tables only grow and are filled by compare-and-swap; what is
  * found twice is the same.
@@ -13,6 +13,7 @@
 #include "../base/forkgate.h"
 #include "../base/os.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #define CALLERS_MAX 256
@@ -21,9 +22,11 @@
 #define GONE	    1 /* in place of an address: forgotten */
 
 struct world {
-	uintptr_t base; /* of its libcudart; 0 = whichever there is */
+	uintptr_t base; /* of the library; 0 = whichever there is */
 	void *real[RUNTIME_FUNCTIONS];
 };
+
+_Static_assert((int)CUDNN_FUNCTIONS <= (int)RUNTIME_FUNCTIONS, "a world has room for either");
 
 enum rank { RANK_NONE, RANK_ANY, RANK_NAMED, RANK_START };
 
@@ -47,15 +50,34 @@ struct entry {
 };
 
 struct where {
-	uintptr_t address, base;
-	struct range range;
-	const char *needs; /* name of the libcudart it was linked with */
-	bool framework;
+	uintptr_t address;
+	struct dl_phdr_info object; /* that holds the address */
+};
+
+/* A library that the object of `where` was linked with. */
+struct linked_with {
+	const struct where *where;
+	enum linked library;
+	uintptr_t base;
+};
+
+/* How the names of such libraries begin, and a function that tells which of them is the one: cuDNN
+ * is made of several. */
+static const struct {
+	const char *soname, *function;
+} libraries[LINKED] = {
+	[LINKED_RUNTIME] = { "libcudart.so", "cudaMalloc" },
+	[LINKED_CUDNN] = { "libcudnn", "cudnnBackendExecute" },
 };
 
 static const char *const runtime_names[] = {
 #define RUNTIME(name, proto, args, effect) [RUNTIME_##name] = #name,
 #define USES_RUNTIME(name, proto)	   [RUNTIME_##name] = #name,
+#include "../hooks.def"
+};
+
+static const char *const cudnn_names[] = {
+#define CUDNN(name, proto) [CUDNN_##name] = #name,
 #include "../hooks.def"
 };
 
@@ -65,11 +87,13 @@ static const char *const driver_names[] = {
 #include "../hooks.def"
 };
 
-static struct world worlds[WORLDS_MAX]; /* the first is the one of base 0 */
-static uint32_t world_count = 1;
+static struct world worlds[LINKED][WORLDS_MAX]; /* the first is the one of base 0 */
+static uint32_t world_count[LINKED] = { 1, 1 };
 static struct entry callers[CALLERS_MAX];
 static uint32_t caller_count;
-static const struct caller unknown_caller = { &worlds[0], false };
+static const struct caller unknown_caller = {
+	.world = { worlds[LINKED_RUNTIME], worlds[LINKED_CUDNN] },
+};
 static void *driver_real[DRIVER_FUNCTIONS];
 static uint64_t driver_missed[DRIVER_FUNCTIONS];
 static int start_count; /* objects that were there at the start */
@@ -174,30 +198,32 @@ static int is_there(struct dl_phdr_info *info, size_t size, void *ctx)
 	(void)size;
 	if (!elfsym_holds(info, w->address))
 		return 0;
-	w->base = info->dlpi_addr;
-	w->range = range_of(info);
-	w->needs = elfsym_entry(info, DT_NEEDED, "libcudart.so");
-	w->framework = elfsym_entry(info, DT_SONAME, "libc10_cuda.so") != NULL;
+	w->object = *info;
 	return 1;
 }
 
 bool resolve_same_object(const void *a, const void *b)
 {
 	struct where w = { .address = (uintptr_t)a };
+	struct range r;
 
-	return forkgate_objects(is_there, &w) && (uintptr_t)b >= w.range.low &&
-	       (uintptr_t)b < w.range.high;
+	if (!forkgate_objects(is_there, &w))
+		return false;
+	r = range_of(&w.object);
+	return (uintptr_t)b >= r.low && (uintptr_t)b < r.high;
 }
 
+/* As the loader does: the first that is loaded under a name that the object needs. */
 static int is_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	struct where *w = ctx;
-	const char *soname = elfsym_entry(info, DT_SONAME, w->needs);
+	struct linked_with *l = ctx;
+	const char *soname = elfsym_entry(info, DT_SONAME, libraries[l->library].soname);
+	const char *needs = soname ? elfsym_entry(&l->where->object, DT_NEEDED, soname) : NULL;
 
 	(void)size;
-	if (!soname || strcmp(soname, w->needs))
+	if (!needs || strcmp(soname, needs) || !elfsym_in(info, libraries[l->library].function))
 		return 0;
-	w->base = info->dlpi_addr;
+	l->base = info->dlpi_addr;
 	return 1;
 }
 
@@ -227,6 +253,12 @@ static int note_alive(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
+static void forget_world(struct world *w)
+{
+	for (int f = 0; f < RUNTIME_FUNCTIONS; f++)
+		__atomic_store_n(&w->real[f], NULL, __ATOMIC_RELEASE);
+}
+
 static void forget(const struct alive *a)
 {
 	for (int c = 0; c < CALLERS_MAX; c++) {
@@ -234,9 +266,9 @@ static void forget(const struct alive *a)
 			continue;
 		__atomic_store_n(&callers[c].low, GONE, __ATOMIC_SEQ_CST);
 	}
-	for (int w = 0; w < WORLDS_MAX; w++)
-		for (int f = 0; f < RUNTIME_FUNCTIONS; f++)
-			__atomic_store_n(&worlds[w].real[f], NULL, __ATOMIC_RELEASE);
+	for (int l = 0; l < LINKED; l++)
+		for (int w = 0; w < WORLDS_MAX; w++)
+			forget_world(&worlds[l][w]);
 	for (int f = 0; f < DRIVER_FUNCTIONS; f++)
 		if (!a->driver[f])
 			__atomic_store_n(&driver_real[f], NULL, __ATOMIC_RELEASE);
@@ -247,37 +279,52 @@ void resolve_unloaded(void)
 	__atomic_store_n(&unloaded, true, __ATOMIC_RELEASE);
 }
 
-static void forget_unloaded(void)
+static __attribute__((noinline)) void forget_what_is_gone(void)
 {
 	struct alive alive = { 0 };
 
-	if (OS_LIKELY(!__atomic_load_n(&unloaded, __ATOMIC_RELAXED)) ||
-	    !__atomic_exchange_n(&unloaded, false, __ATOMIC_ACQUIRE))
-		return;
 	forkgate_objects(note_alive, &alive);
 	forget(&alive);
 }
 
+static inline void forget_unloaded(void)
+{
+	if (OS_UNLIKELY(__atomic_load_n(&unloaded, __ATOMIC_RELAXED)) &&
+	    __atomic_exchange_n(&unloaded, false, __ATOMIC_ACQUIRE))
+		forget_what_is_gone();
+}
+
 /* ---- worlds and callers ---- */
 
-static struct world *world_at(uintptr_t base)
+static struct world *world_at(enum linked library, uintptr_t base)
 {
-	uint32_t n = __atomic_load_n(&world_count, __ATOMIC_ACQUIRE);
+	struct world *all = worlds[library];
+	uint32_t n = __atomic_load_n(&world_count[library], __ATOMIC_ACQUIRE);
 	uintptr_t none;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (worlds[i].base == base)
-			return &worlds[i];
+		if (all[i].base == base)
+			return &all[i];
 	for (uint32_t i = n; i < WORLDS_MAX; i++) {
 		none = 0;
-		if (__atomic_compare_exchange_n(&worlds[i].base, &none, base, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+		if (__atomic_compare_exchange_n(&all[i].base, &none, base, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST) ||
 		    none == base) {
-			__atomic_store_n(&world_count, i + 1, __ATOMIC_RELEASE);
-			return &worlds[i];
+			__atomic_store_n(&world_count[library], i + 1, __ATOMIC_RELEASE);
+			return &all[i];
 		}
 	}
-	return &worlds[0];
+	return all;
+}
+
+static struct world *world_of(const struct where *w, enum linked library)
+{
+	struct linked_with l = { w, library, 0 };
+
+	if (!elfsym_entry(&w->object, DT_NEEDED, libraries[library].soname) ||
+	    !forkgate_objects(is_library, &l))
+		return worlds[library];
+	return world_at(library, l.base);
 }
 
 /* An entry that is not in use: a forgotten one or a new one. */
@@ -296,14 +343,17 @@ static struct entry *new_entry(void)
 	return n < CALLERS_MAX ? &callers[n] : NULL;
 }
 
-static struct caller add_caller(struct where *w)
+static struct caller add_caller(const struct where *w)
 {
-	struct caller c = { &worlds[0], w->framework };
-	struct range range = w->range;
+	struct caller c = {
+		.framework = elfsym_entry(&w->object, DT_SONAME, "libc10_cuda.so") != NULL,
+		.cudnn = elfsym_entry(&w->object, DT_SONAME, "libcudnn") != NULL,
+	};
+	struct range range = range_of(&w->object);
 	struct entry *e = new_entry();
 
-	if (w->needs && forkgate_objects(is_library, w))
-		c.world = world_at(w->base);
+	for (unsigned l = 0; l < LINKED; l++)
+		c.world[l] = world_of(w, (enum linked)l);
 	if (!e)
 		return c;
 	e->caller = c;
@@ -324,9 +374,16 @@ static bool is_of(const struct entry *e, uintptr_t address, struct caller *out)
 	return __atomic_load_n(&e->high, __ATOMIC_RELAXED) == high;
 }
 
-struct caller resolve_caller(uintptr_t address)
+/* Of its own, so that callers that are known do not pay for the room. */
+static __attribute__((noinline)) struct caller new_caller(uintptr_t address)
 {
 	struct where w = { .address = address };
+
+	return forkgate_objects(is_there, &w) ? add_caller(&w) : unknown_caller;
+}
+
+struct caller resolve_caller(uintptr_t address)
+{
 	struct caller c;
 	uint32_t n;
 
@@ -335,7 +392,7 @@ struct caller resolve_caller(uintptr_t address)
 	for (uint32_t i = 0; i < n && i < CALLERS_MAX; i++)
 		if (is_of(&callers[i], address, &c))
 			return c;
-	return forkgate_objects(is_there, &w) ? add_caller(&w) : unknown_caller;
+	return new_caller(address);
 }
 
 /* ---- functions ---- */
@@ -350,15 +407,56 @@ static void *keep(void **slot, void *p)
 	return none;
 }
 
-void *resolve_runtime(const struct caller *c, enum runtime_function f)
+static void *resolve_linked(const struct caller *c, enum linked library, unsigned f,
+			    const char *name)
 {
-	void **slot = &c->world->real[f], *p = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-	struct search s = { .name = runtime_names[f], .soname = "libcudart.so" };
+	struct world *w = c->world[library];
+	void *p = __atomic_load_n(&w->real[f], __ATOMIC_ACQUIRE);
+	struct search s = { .name = name, .soname = libraries[library].soname };
 
 	if (OS_LIKELY(p != NULL))
 		return p;
-	s.base = c->world->base;
-	return keep(slot, search_for(s));
+	s.base = w->base;
+	return keep(&w->real[f], search_for(s));
+}
+
+void *resolve_runtime(const struct caller *c, enum runtime_function f)
+{
+	return resolve_linked(c, LINKED_RUNTIME, f, runtime_names[f]);
+}
+
+static int count_named(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct search *s = ctx;
+
+	(void)size;
+	s->index += elfsym_entry(info, DT_SONAME, s->soname) && elfsym_in(info, s->name);
+	return 0;
+}
+
+/*
+ * A caller that was linked with none has what the loader finds for it in all objects that are there
+ * for everybody. Which these are only the loader knows, so where several could be meant it is
+ * asked, once.
+ */
+static void *resolve_unlinked(struct world *w, enum cudnn_function f)
+{
+	struct search s = { .name = cudnn_names[f], .soname = libraries[LINKED_CUDNN].soname };
+	void *p;
+
+	forkgate_objects(count_named, &s);
+	p = s.index > 1 ? dlsym(RTLD_NEXT, s.name) : NULL;
+	return p ? keep(&w->real[f], p) : NULL;
+}
+
+void *resolve_cudnn(const struct caller *c, enum cudnn_function f)
+{
+	struct world *w = c->world[LINKED_CUDNN];
+	void *p = NULL;
+
+	if (OS_UNLIKELY(!w->base && !__atomic_load_n(&w->real[f], __ATOMIC_ACQUIRE)))
+		p = resolve_unlinked(w, f);
+	return p ? p : resolve_linked(c, LINKED_CUDNN, f, cudnn_names[f]);
 }
 
 void *resolve_driver(enum driver_function f)

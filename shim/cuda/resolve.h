@@ -23,18 +23,29 @@ enum driver_function {
 	DRIVER_FUNCTIONS,
 };
 
-struct world; /* one copy of the runtime and those who call it */
+enum cudnn_function {
+#define CUDNN(name, proto) CUDNN_##name,
+#include "../hooks.def"
+	CUDNN_FUNCTIONS,
+};
+
+/* Libraries of which a process may hold several releases: each caller has its own. */
+enum linked { LINKED_RUNTIME, LINKED_CUDNN, LINKED };
+
+struct world; /* one copy of such a library and those who call it */
 
 /* What is known of the object that calls a hook. */
 struct caller {
-	struct world *world;
+	struct world *world[LINKED];
 	bool framework; /* PyTorch's caching allocator */
+	bool cudnn;	/* a part of cuDNN itself: its parts call each other by the same names */
 };
 
 struct caller resolve_caller(uintptr_t address);
 
 /* NULL = there is none. */
 void *resolve_runtime(const struct caller *c, enum runtime_function f);
+void *resolve_cudnn(const struct caller *c, enum cudnn_function f);
 void *resolve_driver(enum driver_function f);
 
 /* The same for a function whose lack is no trouble: a miss is not looked for again at once. */

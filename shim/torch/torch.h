@@ -72,6 +72,10 @@ void torch_node_now(struct gmt_event *e);
 /* A block was handed out: whether a tensor asked for it, and how large it is for that. */
 void torch_size_block(struct gmt_event *e);
 bool torch_sizes(void); /* whether tensors are seen asking */
+void torch_size_refused(void);
+/* Work of this thread needs so many bytes at `addr`. Says so where that is the thread's latest
+ * block and no tensor asked for it; several may use it, and the most that one needs counts. */
+void torch_size_needed(uint64_t addr, uint64_t bytes);
 
 /* The thread's current stream; of the current device for -1, whose number comes back too. */
 uint64_t torch_stream(int8_t device, int8_t *is_on);

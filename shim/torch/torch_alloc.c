@@ -74,6 +74,7 @@ static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct
 	if (d.type != CUDA || !gmt_recording())
 		return;
 	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
+	torch_size_refused();
 	e.stream = torch_stream(d.index, NULL);
 	torch_node_now(&e);
 	gmt_capture(&e);

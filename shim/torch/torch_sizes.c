@@ -26,14 +26,42 @@ static __thread struct {
 	uint64_t addr, size; /* of the block that it got; 0 = none */
 } asking __attribute__((tls_model("initial-exec")));
 
+/* The thread's latest block, where it is of no tensor. */
+static __thread struct {
+	uint64_t addr, size, asked;
+	int32_t device;
+	bool refused; /* a request was refused since: this one may be another in its place */
+} plain __attribute__((tls_model("initial-exec")));
+
 void torch_size_block(struct gmt_event *e)
 {
+	plain.addr = 0;
 	if ((uintptr_t)__builtin_frame_address(0) < asking.frame) {
 		asking.addr = e->addr;
 		asking.size = e->size;
 	} else if (e->size > SMALL) {
 		e->flags |= GMT_FLAG_NO_TENSOR;
+		plain.addr = plain.refused ? 0 : e->addr;
+		plain.size = e->size;
+		plain.asked = 0;
+		plain.device = e->device;
 	}
+	plain.refused = false;
+}
+
+void torch_size_refused(void)
+{
+	plain.refused = true;
+}
+
+void torch_size_needed(uint64_t addr, uint64_t bytes)
+{
+	struct torch_memory m = { addr, bytes, plain.device };
+
+	if (!addr || addr != plain.addr || bytes <= plain.asked || bytes > plain.size)
+		return;
+	plain.asked = bytes;
+	torch_tag(GMT_TAG_ASKED, &m, NULL);
 }
 
 static void asked(const struct torch_memory *m)

@@ -18,13 +18,15 @@ PLACES = {
 }
 
 
-def rows():
-    """(kind of row, its plain columns, its parameters) of hooks.def."""
+def rows(*kinds):
+    """(kind of row, its plain columns, its parameters) of hooks.def; of CUDA's functions if no kind is named."""
+    kinds = kinds or ("RUNTIME", "DRIVER", "KNOWN", "USES_RUNTIME", "USES_DRIVER")
     with open(os.path.join(toy.ROOT, "shim/hooks.def")) as f:
         text = f.read()
-    for kind, plain, rest in re.findall(r"^(RUNTIME|DRIVER|KNOWN|USES_RUNTIME|USES_DRIVER)\(([^()]*)(.*)$", text, re.M):
+    for kind, plain, rest in re.findall(r"^(RUNTIME|DRIVER|KNOWN|USES_RUNTIME|USES_DRIVER|CUDNN)\(([^()]*)(.*)$", text, re.M):
         proto = re.match(r"\(([^()]*)\)", rest)
-        yield kind, [c.strip() for c in plain.split(",") if c.strip()], proto.group(1) if proto else None
+        if kind in kinds:
+            yield kind, [c.strip() for c in plain.split(",") if c.strip()], proto.group(1) if proto else None
 
 
 def includes(version):
@@ -195,6 +197,25 @@ def test_structs_and_numbers(version, tmp_path):
         "(int)::CU_AD_FORMAT_SIGNED_INT32": "0x0a", "(int)::CU_AD_FORMAT_FLOAT": "0x20",
     }.items()]
     compiles(version, FRAME + "\n".join(checks), tmp_path)
+
+
+# ---- cuDNN ----
+
+def test_cudnn(tmp_path):
+    theirs = glob.glob(os.path.join(toy.ROOT, ".venv/lib/python3*/site-packages/nvidia/cudnn/include"))
+    if not theirs:
+        pytest.skip("no headers of cuDNN")
+    with open(os.path.join(toy.ROOT, "shim/torch/torch_workspace.c")) as f:
+        numbers = dict(re.findall(r"^\t(\w+) = (\d+),", f.read(), re.M))
+    checks = ["#include \"%s/cudnn.h\"" % theirs[0], FRAME]
+    for _, (name,), proto in rows("CUDNN"):
+        checks.append("namespace ours { int %s(%s); }" % (name, proto))
+        checks.append("static_assert(same<decltype(&ours::%s), decltype(&::%s)>::value, \"%s\");" % (name, name, name))
+    names = {"PLAN_WORKSPACE": "CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE", "PACK_WORKSPACE": "CUDNN_ATTR_VARIANT_PACK_WORKSPACE",
+             "OF_PLANS": "CUDNN_ATTR_EXECUTION_PLAN_HANDLE", "TYPE_INT64": "CUDNN_TYPE_INT64", "TYPE_POINTER": "CUDNN_TYPE_VOID_PTR"}
+    checks += ["static_assert(%s == (int)::%s, \"\");" % (numbers[ours], name) for ours, name in names.items()]
+    assert len(checks) == 13
+    compiles("13", "\n".join(checks), tmp_path)
 
 
 # ---- CUPTI ----

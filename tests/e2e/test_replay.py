@@ -20,6 +20,7 @@ FITS = ROOT / "tests/data/example/old.gmt"
 @pytest.mark.parametrize("program, conf", [("programs/generate_cache", "roundup_power2_divisions:4"),
                                            ("programs/graphs", "expandable_segments:True,roundup_power2_divisions:8"),
                                            ("programs/outside", "max_split_size_mb:32"),
+                                           ("programs/evaluated", "max_split_size_mb:32"),
                                            ("programs/several_streams", "roundup_power2_divisions:4"),
                                            ("more/graphs_more", "expandable_segments:True")])
 def test_the_same_segments_as_under_that_setting(tmp_path, program, conf):
