@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `oom` says of settings of PyTorch's allocator, against the same program run with them: the request is granted or
 refused, and the bytes to spare or lacking are right to the allocator's pages, on a card smaller or larger by them."""
+import os
+
 import pytest
 
 from conftest import REAL
@@ -9,6 +11,8 @@ pytestmark = pytest.mark.skipif(REAL, reason="for a simulated device of a chosen
 MIB = 1 << 20
 EXPANDABLE, SPLIT = "expandable_segments:True", "max_split_size_mb:128"
 LAST = {"varied_batches", "other_stream", "holes", "caught"}  # the request is the one that takes most of the card
+EDGES = {"holes", "graph_pool"}  # bytes are tried for these, and by `make reliability` for all
+LONG = bool(os.environ.get("GPUMEMTRACE_TEST_LONG"))
 PAGE = 20  # MiB, of what an expandable segment grows by
 TRIED = {EXPANDABLE, SPLIT}
 
@@ -65,6 +69,8 @@ def test_a_run_with_the_setting_agrees(programs, tool, name):
     check_words(said, text, settings)
     for conf, verdict in expected.items():
         assert kind.outcome(first, mib, conf) == verdict, conf
+        if name not in EDGES and not LONG:
+            continue
         if verdict == "fits" and name in LAST:
             spare = settings[conf]["spare_bytes"] // MIB
             assert kind.outcome(first, mib - spare, conf) == "fits"
