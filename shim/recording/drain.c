@@ -23,6 +23,7 @@
 #include "../stacks/intern_stack.h"
 #include "../stacks/modules.h"
 #include "output.h"
+#include "ring_heap.h"
 #include "../stacks/python.h"
 #include "intern_string.h"
 #include "session.h"
@@ -65,8 +66,7 @@ static struct {
 
 static struct cursor cursors[LIVE_RINGS_MAX];
 static struct gmt_event heads[LIVE_RINGS_MAX];
-static uint16_t heap[LIVE_RINGS_MAX];
-static uint32_t heap_count;
+static struct ring_heap heap;
 static uint8_t definition[GMT_DEF_MAX];
 
 bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
@@ -154,45 +154,6 @@ static void write_mark(const char *name, size_t len)
 	drain_flush(); /* it is in no ring, and who asked may look at once */
 }
 
-/* ---- the heap of rings by the seq of their next event ---- */
-
-static bool earlier(uint32_t a, uint32_t b)
-{
-	return heads[heap[a]].seq < heads[heap[b]].seq;
-}
-
-static void swap(uint32_t a, uint32_t b)
-{
-	uint16_t ring = heap[a];
-
-	heap[a] = heap[b];
-	heap[b] = ring;
-}
-
-static void sift_down(uint32_t i)
-{
-	for (;;) {
-		uint32_t least = i;
-
-		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2; child++)
-			if (child < heap_count && earlier(child, least))
-				least = child;
-		if (least == i)
-			return;
-		swap(i, least);
-		i = least;
-	}
-}
-
-static void heap_add(uint16_t ring)
-{
-	uint32_t i = heap_count++;
-
-	heap[i] = ring;
-	for (; i && earlier(i, (i - 1) / 2); i = (i - 1) / 2)
-		swap(i, (i - 1) / 2);
-}
-
 /* ---- reading ---- */
 
 /* The drain's tables leave the caches while it waits. */
@@ -244,7 +205,7 @@ static void look_at_rings(void)
 	uint32_t pressed = live_pressed();
 
 	drain.pressed = false;
-	heap_count = 0;
+	heap.count = 0;
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
 
@@ -256,7 +217,7 @@ static void look_at_rings(void)
 		if (!cursors[i].has_head)
 			advance(i, r);
 		if (cursors[i].has_head)
-			heap_add((uint16_t)i);
+			ring_heap_add(&heap, (uint16_t)i, heads[i].seq);
 	}
 }
 
@@ -275,8 +236,8 @@ static uint32_t merge(uint64_t horizon, bool all)
 	uint64_t now = os_now();
 	uint32_t n = 0;
 
-	while (heap_count) {
-		uint32_t i = heap[0];
+	while (heap.count) {
+		uint32_t i = heap.items[0].ring;
 		uint64_t seq = heads[i].seq;
 
 		if (seq > horizon || !is_due(seq, now, all))
@@ -288,9 +249,10 @@ static uint32_t merge(uint64_t horizon, bool all)
 			drain.next_seq = seq + 1;
 		cursors[i].written = cursors[i].next;
 		advance(i, live_ring(i));
-		if (!cursors[i].has_head)
-			heap[0] = heap[--heap_count];
-		sift_down(0);
+		if (cursors[i].has_head)
+			ring_heap_change(&heap, heads[i].seq);
+		else
+			ring_heap_drop(&heap);
 	}
 	return n;
 }

@@ -37,6 +37,10 @@ struct torch_pool {
 	uint64_t first, second;
 };
 
+/* A hooked function's symbol, as a string. */
+#define SYMBOL_TEXT(x) #x
+#define NAME(x)	       SYMBOL_TEXT(x)
+
 /* The release that is loaded; NULL = none. */
 const struct torch_release *torch_release(void);
 /* Its layout; NULL = none, or not a verified one. */

@@ -84,9 +84,7 @@ void torch_run_node(torch_evaluate *real, void *engine, void *task, void *node, 
 		real(engine, task, node, inputs, queue);
 }
 
-#define DELETE	_ZN5torch8autograd10deleteNodeEPNS0_4NodeE
-#define TEXT(x) #x
-#define NAME(x) TEXT(x)
+#define DELETE _ZN5torch8autograd10deleteNodeEPNS0_4NodeE
 
 typedef void delete_fn(void *);
 

@@ -10,8 +10,6 @@
 #define FINISH	   _ZN2at4cuda9CUDAGraph11capture_endEv
 #define FINISH_PRE _ZN2at4cuda9CUDAGraph15capture_end_preEv
 #define POOL	   _ZN2at4cuda9CUDAGraph4poolEv
-#define TEXT(x)	   #x
-#define NAME(x)	   TEXT(x)
 
 #pragma GCC visibility push(default)
 void BEGIN(void *graph, struct torch_pool pool, int mode);

@@ -93,8 +93,6 @@ void torch_node_now(struct gmt_event *e)
 
 #define EVALUATE \
 	_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
-#define TEXT(x) #x
-#define NAME(x) TEXT(x)
 
 __attribute__((visibility("default"))) void EVALUATE(void *engine, void *task, void *node,
 						     void *inputs, void *queue);

@@ -9,8 +9,6 @@
 #include "torch.h"
 
 #define RAW_ALLOC _ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator9raw_allocEm
-#define TEXT(x)	  #x
-#define NAME(x)	  TEXT(x)
 
 __attribute__((visibility("default"))) void *RAW_ALLOC(void *allocator, size_t bytes);
 

@@ -13,9 +13,7 @@
 	_ZN2at6detail13empty_genericEN3c108ArrayRefIlEEPNS1_9AllocatorENS1_14DispatchKeySetENS1_10ScalarTypeENS1_8optionalINS1_12MemoryFormatEEE
 #define STRIDED \
 	_ZN2at6detail21empty_strided_genericEN3c108ArrayRefIlEES3_PNS1_9AllocatorENS1_14DispatchKeySetENS1_10ScalarTypeE
-#define RESIZE	_ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm
-#define TEXT(x) #x
-#define NAME(x) TEXT(x)
+#define RESIZE _ZN2at6native17resize_bytes_cudaEPN3c1011StorageImplEm
 
 #define ROUND 512u	   /* every request is rounded to it */
 #define SMALL (1ull << 20) /* up to here a block is always cut from a larger one */

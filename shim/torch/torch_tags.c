@@ -11,8 +11,6 @@
 #define ARRIVE	_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE
 #define SAVE	_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb
 #define RELEASE _ZN5torch8autograd13SavedVariable10reset_dataEv
-#define TEXT(x) #x
-#define NAME(x) TEXT(x)
 
 #define REAL(type, symbol)  \
 	static void *cache; \

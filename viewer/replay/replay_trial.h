@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One recording's requests with its own setting beside them, before others are tried: what `replay`
- * itself, `advise` and `oom` begin with.
+ * One recording's requests with its own setting beside them, before others are tried: what `advise`
+ * and `oom` begin with. `replay` has the table of settings from here.
  */
 #ifndef VIEWER_REPLAY_REPLAY_TRIAL_H
 #define VIEWER_REPLAY_REPLAY_TRIAL_H

@@ -34,19 +34,12 @@ static struct request_capture *capture_by_thread(const struct requests *r,
 	return NULL;
 }
 
-static struct request_capture *capture_of_block(const struct requests *r, const struct gmt_event *e)
+/* That a block belongs to; or, `graphs` alone, that an event of a capture is about. */
+static struct request_capture *capture_now(const struct requests *r, const struct gmt_event *e,
+					   bool graphs)
 {
 	for (size_t i = r->capture_count; i-- > 0;)
-		if (is_on(&r->captures[i], e))
-			return &r->captures[i];
-	return capture_by_thread(r, e);
-}
-
-/* The capture that an event of one is about. */
-static struct request_capture *capture_now(const struct requests *r, const struct gmt_event *e)
-{
-	for (size_t i = r->capture_count; i-- > 0;)
-		if (!r->captures[i].own && is_on(&r->captures[i], e))
+		if (!(graphs && r->captures[i].own) && is_on(&r->captures[i], e))
 			return &r->captures[i];
 	return capture_by_thread(r, e);
 }
@@ -62,7 +55,7 @@ static void drop(struct requests *r, struct request_capture *c)
 /* The latest, if some failed: those have no end. */
 void requests_capture(struct requests *r, const struct gmt_event *e)
 {
-	struct request_capture *c = capture_now(r, e);
+	struct request_capture *c = capture_now(r, e, true);
 
 	if (c)
 		drop(r, c);
@@ -74,7 +67,7 @@ void requests_capture(struct requests *r, const struct gmt_event *e)
 /* The pool that a graph made for itself has its name from here on. */
 void requests_captured(struct requests *r, const struct gmt_event *e)
 {
-	struct request_capture *c = capture_now(r, e);
+	struct request_capture *c = capture_now(r, e, true);
 
 	if (!c)
 		return;
@@ -105,7 +98,7 @@ void requests_own_end(struct requests *r, const struct gmt_event *e)
 
 uint32_t requests_pool(const struct requests *r, const struct gmt_event *e)
 {
-	const struct request_capture *c = r->capture_count ? capture_of_block(r, e) : NULL;
+	const struct request_capture *c = r->capture_count ? capture_now(r, e, false) : NULL;
 
 	return c ? c->pool : 0;
 }
