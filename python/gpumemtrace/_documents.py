@@ -97,7 +97,7 @@ class Info(Row):
     skipped_bytes: bytes of the file that belong to no block (bytes)
     live_events: events read from the `.live` file beside it (count)
     clean_end: whether the recording has an end mark: the program ended by itself
-    truncated: whether the file ends within a block
+    truncated: whether the end mark is missing, or a part of the file is damaged
     definitions: definitions by kind
     meta: facts about the process: command line, versions, devices, settings
     kinds: events by kind, the kinds that are there
@@ -322,7 +322,7 @@ class Report(Row):
     allocs: blocks that were allocated (count)
     frees: blocks that were freed (count)
     dropped: events that the program could not keep (count)
-    truncated: whether the file ends within a block
+    truncated: whether the end mark is missing, or a part of the file is damaged
     devices: the devices that had memory
     file_bytes: length of the recording (bytes)
     steps: with `--steps`: before the first step, each step, after the last

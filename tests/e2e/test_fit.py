@@ -237,6 +237,7 @@ def test_an_option_without_effect(fit, fit_json):
 def test_a_program_that_does_nothing_any_more(fit_json, start):
     """One that hangs does not fit; one that sleeps, waits for requests, works without taking more, or prepares something for longer than
     all that was before it, is taken for what it is."""
+    alone = start("--cards", "h100-80g", "--", TAKES, "--then", "lock")
     ways = ("lock", "naps", "sleep", "listen", "work", "prepare")
     cards = fit_json("-j", len(ways), "--cards", "h100-80g", "--vary", "then=" + ",".join(ways), "--", TAKES, "--base", "64", "--mib", "512")["cards"]
     by = {c["vary"]["then"]: c for c in cards}
@@ -246,9 +247,8 @@ def test_a_program_that_does_nothing_any_more(fit_json, start):
     assert by["lock"]["error"].startswith("it hangs: for 2") and "idle" not in by["work"] and "idle" not in by["prepare"]
     assert by["sleep"]["idle"].startswith("It sleeps") and by["listen"]["idle"].startswith("It listens at a port")
     assert {w: by[w]["peak_bytes"] // MIB for w in ways} == {**dict.fromkeys(ways, 64), "prepare": 64 + 512}
-    p = start("--cards", "h100-80g", "--", TAKES, "--then", "lock")
-    out, err = p.communicate(timeout=100)
-    assert p.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: " in err, (out, err)
+    out, err = alone.communicate(timeout=100)
+    assert alone.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: " in err, (out, err)
 
 
 def test_time_that_is_up(fit, fit_json, tmp_path):

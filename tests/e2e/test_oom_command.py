@@ -4,8 +4,11 @@ PyTorch's own message, and what it says would have helped does help when it is d
 import json
 import os
 import re
+import subprocess
 
 import pytest
+
+from conftest import ROOT
 
 MIB = 1 << 20
 CARD = "card=2GiB"
@@ -154,3 +157,11 @@ def test_a_folder_without_recordings(tool, tmp_path):
     assert tool("oom", tmp_path, code=3) == ""
     (tmp_path / "run.gmt").write_bytes(b"")
     assert tool("oom", tmp_path, code=3) == ""
+
+
+@pytest.mark.parametrize("file,words", [("v3/thinned", "recording"), ("bad/half_block", "can be read: the file is damaged (see gpumemtrace verify)"),
+                                        ("bad/no_end", "has no end: the program was killed or crashed, or the file was cut")])
+def test_no_refusal_in_what_there_is(tool, file, words):
+    """Where a part of the recording is missing, memory may have run out in that part."""
+    done = subprocess.run([tool.path, "oom", ROOT / f"tests/data/{file}.gmt"], capture_output=True, text=True)
+    assert done.returncode == 1 and "memory did not run out" in done.stderr and done.stderr.endswith(words + "\n"), done.stderr

@@ -3,6 +3,7 @@
 
 #include "../answers/values.h"
 #include "../oom/oom_ranks.h"
+#include "../recording/running.h"
 #include "command.h"
 
 static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
@@ -56,7 +57,21 @@ static void explain_refusal(struct emit *out, struct oom_ranks *all, struct oom 
 	values_free(&values);
 }
 
-static int none(const struct oom_options *o)
+/* What may have kept a refusal out of this recording. */
+static const char *missing_part(const struct recording *r)
+{
+	const struct gmt_reader_info *i = r->info;
+
+	if (i->damaged_blocks || i->skipped_bytes)
+		return ", as far as it can be read: the file is damaged (see gpumemtrace verify)";
+	if (running_writes(r))
+		return " so far: the program is still running";
+	if (i->truncated)
+		return ", which has no end: the program was killed or crashed, or the file was cut";
+	return "";
+}
+
+static int none(const struct oom_options *o, const char *missing)
 {
 	const char *file = o->files[0];
 
@@ -64,9 +79,10 @@ static int none(const struct oom_options *o)
 		return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s",
 				 o->nth > 1 ? " so often" : "");
 	if (o->nth > 1)
-		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times", file,
-				 o->nth);
-	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording", file);
+		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times%s", file,
+				 o->nth, missing);
+	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording%s", file,
+			 missing);
 }
 
 static int look_at_first(struct emit *out, const struct oom_options *o, struct oom_ranks *all)
@@ -80,7 +96,7 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 		return rc;
 	rc = oom_open(&oom, &r, (uint64_t)o->nth);
 	if (!rc && !oom.refusal.nth) {
-		rc = none(o);
+		rc = none(o, missing_part(&r));
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;
@@ -98,7 +114,7 @@ int run_oom(const struct oom_options *o, struct emit *out)
 
 	if (rc)
 		return rc;
-	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none(o);
+	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none(o, "");
 	oom_ranks_free(&all);
 	return rc;
 }
