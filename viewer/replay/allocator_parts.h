@@ -22,7 +22,6 @@ struct piece *expandable_take(struct allocator *a, struct bin *bin, uint64_t byt
 void expandable_unmap(struct allocator *a, struct piece *p);
 uint64_t expandable_pages(const struct allocator *a, const struct piece *p); /* its whole pages */
 
-void release_segment(struct allocator *a, struct piece *p);
 bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes);
 void release_all(struct allocator *a);
 void release_pool(struct allocator *a, uint32_t pool);

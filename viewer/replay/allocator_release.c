@@ -8,7 +8,7 @@ static bool is_whole(const struct piece *p)
 }
 
 /* cudaFree waits for all work of the device. */
-void release_segment(struct allocator *a, struct piece *p)
+static void release_segment(struct allocator *a, struct piece *p)
 {
 	a->waited = a->used_count;
 	pieces_erase(&p->bin->free, p);

@@ -30,7 +30,7 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 	p->there_addr = need_new((r->segment_count + 1) * sizeof(*p->there_addr));
 }
 
-uint32_t pass_pool(const struct requests *r, const struct request_life *life)
+static uint32_t pool_of(const struct requests *r, const struct request_life *life)
 {
 	return life->segment ? r->segments[life->segment - 1].pool : life->pool;
 }
@@ -59,7 +59,7 @@ static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
 		*held = take_there(p, life, (uint64_t)life->units * UNIT);
 	if (!*held)
 		*held = allocator_take(&p->allocator, bytes, stream_of(p->requests, life->stream),
-				       pass_pool(p->requests, life));
+				       pool_of(p->requests, life));
 }
 
 static void give(struct replay_pass *p, uint32_t number)

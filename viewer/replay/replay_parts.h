@@ -19,6 +19,5 @@ void pass_init(struct replay_pass *p, const struct requests *r, const struct all
 /* What the request does; TAKE with so many bytes. Whether it was an event of a block. */
 bool pass_do(struct replay_pass *p, const struct request *request, uint64_t bytes);
 void pass_free(struct replay_pass *p);
-uint32_t pass_pool(const struct requests *r, const struct request_life *life);
 
 #endif

@@ -13,7 +13,7 @@ static bool is_engine(const struct spans *s, uint32_t thread)
 	return t && !strncmp(t->name.s, "pt_autograd", 11);
 }
 
-struct span_thread *spans_thread(struct spans *s, uint32_t id)
+static struct span_thread *thread_of(struct spans *s, uint32_t id)
 {
 	bool fresh;
 	uint32_t *at;
@@ -215,7 +215,7 @@ enum act doing_note(struct spans *s, const struct gmt_event *e)
 		[GMT_THINNED] = ACT_BIRTH,
 	};
 	enum act act = e->kind < sizeof(acts) ? acts[e->kind] : ACT_NONE;
-	struct span_thread *t = spans_thread(s, e->thread);
+	struct span_thread *t = thread_of(s, e->thread);
 
 	s->now = (struct span_now){ .thread = t };
 	if (e->kind == GMT_RANGE_BEGIN)

@@ -171,7 +171,6 @@ static inline bool stage_is_backward(unsigned stage)
 }
 
 enum range_kind spans_range_kind(struct spans *s, uint32_t name);
-struct span_thread *spans_thread(struct spans *s, uint32_t id);
 /* The name of a thread's innermost range, 0 = none. */
 uint32_t spans_range(const struct span_thread *t);
 /* seq of the end of the Optimizer.step range `number`, 0 if it has not ended. */
