@@ -79,8 +79,9 @@ static int none(const struct oom_options *o, const char *missing)
 		return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s",
 				 o->nth > 1 ? " so often" : "");
 	if (o->nth > 1)
-		return say_error(EXIT_CHECK, "%s: memory ran out fewer than %ld times%s", file,
-				 o->nth, missing);
+		return say_error(EXIT_CHECK,
+				 "%s: memory ran out fewer than %ld times in this recording%s",
+				 file, o->nth, missing);
 	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording%s", file,
 			 missing);
 }
