@@ -48,6 +48,7 @@ def test_pause_resume_mark_snapshot_stats(held, tool, programs):
     said = tool.json("ctl", held.pid, "snapshot", snapshot)
     assert said["snapshot"] == str(snapshot) and said["events"] == tool.json("report", snapshot)["events"] > 50
     assert tool.json("live", snapshot, "--at", "mark:in the pause")["bytes"] == held.allocated
+    assert "stops before the run's end" in tool("report", snapshot)
     assert tool.json("verify", snapshot)["ok"] and not list(programs.folder.glob("now.gmt*.*"))
     assert "again" in tool("ctl", held.pid, "resume") and tool.json("ctl", held.pid, "resume")["paused"] is False
     held.take(MIB)

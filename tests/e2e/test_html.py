@@ -101,6 +101,17 @@ def test_same_numbers_as_text_and_json(tool, gpt2, page):
 
 
 @needs_browser
+@pytest.mark.parametrize("file,words", [("example/old", None), ("bad/half_block", "The file is damaged"), ("bad/no_end", "The program was killed or crashed"),
+                                        ("v3/thinned", "The recording stops before the run's end")])
+def test_says_as_the_report_does_what_the_recording_lacks(tool, tmp_path, file, words):
+    path, out = ROOT / f"tests/data/{file}.gmt", tmp_path / "run.html"
+    tool("html", path, "-o", out)
+    shown, text = browse(out, "document.querySelector('#peak .note').textContent")[0], tool("report", path)
+    states = ["The file is damaged", "The program was killed or crashed", "The recording stops before the run's end", "The program is still running"]
+    assert [s for s in states if s in shown] == [s for s in states if s in text] == ([words] if words else [])
+
+
+@needs_browser
 def test_what_lived_at_any_moment(tool, gpt2, page):
     points = browse(page, "window.gpumemtrace.app.track.points.map((p) => [p.seq, p.ns])")[0]
     times = [ns for _, ns in points]

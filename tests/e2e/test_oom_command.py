@@ -4,6 +4,7 @@ PyTorch's own message, and what it says would have helped does help when it is d
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -159,9 +160,17 @@ def test_a_folder_without_recordings(tool, tmp_path):
     assert tool("oom", tmp_path, code=3) == ""
 
 
-@pytest.mark.parametrize("file,words", [("v3/thinned", "recording"), ("bad/half_block", "can be read: the file is damaged (see gpumemtrace verify)"),
+@pytest.mark.parametrize("file,words", [("v3/thinned", "this recording, which stops before the run's end (a snapshot, or recovered)"), ("bad/half_block", "can be read: the file is damaged (see gpumemtrace verify)"),
                                         ("bad/no_end", "has no end: the program was killed or crashed, or the file was cut")])
 def test_no_refusal_in_what_there_is(tool, file, words):
     """Where a part of the recording is missing, memory may have run out in that part."""
     done = subprocess.run([tool.path, "oom", ROOT / f"tests/data/{file}.gmt"], capture_output=True, text=True)
     assert done.returncode == 1 and "memory did not run out" in done.stderr and done.stderr.endswith(words + "\n"), done.stderr
+
+
+def test_no_refusal_in_ranks_that_are_not_whole(tool, tmp_path):
+    for rank, file in enumerate(["example/old", "bad/half_block", "bad/no_end"]):
+        shutil.copy(ROOT / f"tests/data/{file}.gmt", tmp_path / f"{rank}.gmt")
+    done = subprocess.run([tool.path, "oom", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == (
+        "gpumemtrace oom: memory did not run out in any of these recordings; not whole (see gpumemtrace verify): process 4242, process 4242\n")

@@ -7,7 +7,7 @@
 #include "../base/human.h"
 #include "../documents/columns.h"
 #include "../moments/room.h"
-#include "../recording/running.h"
+#include "../recording/state.h"
 #include "parts.h"
 #include "report.h"
 
@@ -210,9 +210,20 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	emit_line(out, "%s", "");
 }
 
+static const char *const state_lines[] = {
+	[STATE_WHOLE] = NULL,
+	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are of what "
+			  "can be read.",
+	[STATE_RUNNING] = "The program is still running: figures are up to now.",
+	[STATE_NO_END] = "The program was killed or crashed: figures are up to that moment.",
+	[STATE_A_PART] = "The recording stops before the run's end (a snapshot, or recovered): "
+			 "figures are up to there.",
+};
+
 static void trouble_lines(const struct report *r, struct emit *out)
 {
-	const struct gmt_reader_info *i = r->timeline.recording->info;
+	const char *state =
+		state_lines[recording_state(r->timeline.recording, r->timeline.model.ended)];
 
 	if (r->timeline.model.dropped)
 		emit_line(out,
@@ -223,13 +234,8 @@ static void trouble_lines(const struct report *r, struct emit *out)
 		emit_line(out,
 			  "Bounded: %" PRIu64 " events of blocks that came and went are left out.",
 			  r->timeline.model.left_out);
-	if (i->damaged_blocks || i->skipped_bytes)
-		emit_line(out, "The file is damaged (see gpumemtrace verify): these figures are of "
-			       "what can be read.");
-	else if (running_writes(r->timeline.recording))
-		emit_line(out, "The program is still running: figures are up to now.");
-	else if (i->truncated || !r->timeline.model.ended)
-		emit_line(out, "The program was killed or crashed: figures are up to that moment.");
+	if (state)
+		emit_line(out, "%s", state);
 	if (!r->count)
 		emit_line(out, "No device memory was allocated in this recording.");
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: why memory ran out, who held it, and what would have made it fit. */
+#include <inttypes.h>
 
 #include "../answers/values.h"
 #include "../oom/oom_ranks.h"
-#include "../recording/running.h"
 #include "command.h"
+
+#define PARTS_NAMED 4
+#define NOT_WHOLE   "; not whole (see gpumemtrace verify): "
 
 static bool oom_rank_row(void *ctx, size_t i, struct row_oom_rank *row)
 {
@@ -57,33 +60,56 @@ static void explain_refusal(struct emit *out, struct oom_ranks *all, struct oom 
 	values_free(&values);
 }
 
-/* What may have kept a refusal out of this recording. */
-static const char *missing_part(const struct recording *r)
-{
-	const struct gmt_reader_info *i = r->info;
+/* What may have kept a refusal out of a recording. */
+static const char *const missing_parts[] = {
+	[STATE_WHOLE] = "",
+	[STATE_DAMAGED] =
+		", as far as it can be read: the file is damaged (see gpumemtrace verify)",
+	[STATE_RUNNING] = " so far: the program is still running",
+	[STATE_NO_END] =
+		", which has no end: the program was killed or crashed, or the file was cut",
+	[STATE_A_PART] = ", which stops before the run's end (a snapshot, or recovered)",
+};
 
-	if (i->damaged_blocks || i->skipped_bytes)
-		return ", as far as it can be read: the file is damaged (see gpumemtrace verify)";
-	if (running_writes(r))
-		return " so far: the program is still running";
-	if (i->truncated)
-		return ", which has no end: the program was killed or crashed, or the file was cut";
-	return "";
+static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
+{
+	char times[64] = "did not run out", lost[64] = "";
+
+	if (o->nth > 1)
+		snprintf(times, sizeof(times), "ran out fewer than %ld times", o->nth);
+	if (x->dropped)
+		snprintf(lost, sizeof(lost), "; %" PRIu64 " events were lost while recording",
+			 x->dropped);
+	return say_error(EXIT_CHECK, "%s: memory %s in this recording%s%s", o->files[0], times,
+			 missing_parts[x->state], lost);
 }
 
-static int none(const struct oom_options *o, const char *missing)
+/* "; not whole (see gpumemtrace verify): rank 1, rank 3 and 2 more", or "" */
+static void name_parts(char *text, size_t room, const struct oom_ranks *all)
 {
-	const char *file = o->files[0];
+	size_t parts = 0, used = 0;
 
-	if (o->files[1])
-		return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s",
-				 o->nth > 1 ? " so often" : "");
-	if (o->nth > 1)
-		return say_error(EXIT_CHECK,
-				 "%s: memory ran out fewer than %ld times in this recording%s",
-				 file, o->nth, missing);
-	return say_error(EXIT_CHECK, "%s: memory did not run out in this recording%s", file,
-			 missing);
+	*text = 0;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct oom_rank *x = &all->items[i];
+
+		if (x->state == STATE_WHOLE && !x->dropped)
+			continue;
+		if (parts++ < PARTS_NAMED)
+			used += (size_t)snprintf(text + used, room - used, "%s%s",
+						 parts == 1 ? NOT_WHOLE : ", ", x->name);
+	}
+	if (parts > PARTS_NAMED)
+		snprintf(text + used, room - used, " and %zu more", parts - PARTS_NAMED);
+}
+
+static int none_in_several(const struct oom_options *o, const struct oom_ranks *all)
+{
+	char parts[PARTS_NAMED * sizeof(all->items->name) + 128];
+
+	name_parts(parts, sizeof(parts), all);
+	return say_error(EXIT_CHECK, "memory did not run out in any of these recordings%s%s",
+			 o->nth > 1 ? " so often" : "", parts);
 }
 
 static int look_at_first(struct emit *out, const struct oom_options *o, struct oom_ranks *all)
@@ -97,7 +123,9 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 		return rc;
 	rc = oom_open(&oom, &r, (uint64_t)o->nth);
 	if (!rc && !oom.refusal.nth) {
-		rc = none(o, missing_part(&r));
+		first->state = recording_state(&r, oom.ended);
+		first->dropped = oom.dropped;
+		rc = none_in_one(o, first);
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;
@@ -115,7 +143,7 @@ int run_oom(const struct oom_options *o, struct emit *out)
 
 	if (rc)
 		return rc;
-	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none(o, "");
+	rc = all.failed || all.count == 1 ? look_at_first(out, o, &all) : none_in_several(o, &all);
 	oom_ranks_free(&all);
 	return rc;
 }

@@ -34,24 +34,37 @@ void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct 
 	x->asked = refusal->event.size;
 }
 
+struct look {
+	struct lives marks;
+	bool ended;
+	uint64_t dropped;
+};
+
 static int keep_refusal(void *ctx, const struct gmt_event *e)
 {
+	struct look *l = ctx;
+
 	if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
-		lives_add_mark(ctx, e, STAGE_OUTSIDE);
+		lives_add_mark(&l->marks, e, STAGE_OUTSIDE);
+	l->ended |= e->kind == GMT_END;
+	if (e->kind == GMT_DROPPED)
+		l->dropped += e->arg0;
 	return 0;
 }
 
 static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
 {
+	struct look l = { 0 };
 	struct refusal refusal;
-	struct lives marks;
 	int rc;
 
-	lives_init(&marks);
-	rc = recording_run(r, UINT64_MAX, keep_refusal, &marks);
-	if (!rc && refusals_find(&refusal, &marks, nth))
+	lives_init(&l.marks);
+	rc = recording_run(r, UINT64_MAX, keep_refusal, &l);
+	if (!rc && refusals_find(&refusal, &l.marks, nth))
 		oom_ranks_note(x, r, &refusal);
-	lives_free(&marks);
+	x->state = recording_state(r, l.ended);
+	x->dropped = l.dropped;
+	lives_free(&l.marks);
 	return rc;
 }
 

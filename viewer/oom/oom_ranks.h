@@ -3,6 +3,7 @@
 #ifndef VIEWER_OOM_RANKS_H
 #define VIEWER_OOM_RANKS_H
 
+#include "../recording/state.h"
 #include "oom.h"
 
 struct oom_rank {
@@ -11,6 +12,8 @@ struct oom_rank {
 	bool failed;
 	int64_t wall_ns; /* of its refusal, by the clock on the wall */
 	uint64_t asked;	 /* bytes of the block that was wanted */
+	enum recording_state state;
+	uint64_t dropped; /* events that the program could not keep */
 };
 
 struct oom_ranks {
@@ -20,8 +23,8 @@ struct oom_ranks {
 	size_t failed;
 };
 
-/* Of several paths only marks are read, to say which failed; one is taken as it is. 0, or a
- * sentence was said and the exit code. */
+/* Of several paths only what says which failed is read; one is taken as it is. 0, or a sentence was
+ * said and the exit code. */
 int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth);
 /* It failed so. */
 void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct refusal *refusal);

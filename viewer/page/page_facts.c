@@ -8,7 +8,7 @@
 #include "../answers/parts.h"
 #include "../answers/values.h"
 #include "../moments/instant.h"
-#include "../recording/running.h"
+#include "../recording/state.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
@@ -130,6 +130,12 @@ static void emit_peak(struct track *t)
 	emit_number(out, "peak_text", names_word(&t->page->words, at.text));
 }
 
+/* What page/assets/peak.js has a sentence for. */
+static const char *const state_names[] = {
+	[STATE_WHOLE] = "whole",   [STATE_DAMAGED] = "damaged", [STATE_RUNNING] = "running",
+	[STATE_NO_END] = "no_end", [STATE_A_PART] = "a_part",
+};
+
 static void emit_figures(struct track *t)
 {
 	const struct model *m = &t->timeline->model;
@@ -150,9 +156,7 @@ static void emit_figures(struct track *t)
 	emit_number(out, "events", m->events);
 	emit_number(out, "dropped", m->dropped);
 	emit_number(out, "left_out", m->left_out);
-	emit_flag(out, "truncated", t->recording->info->truncated);
-	emit_flag(out, "ended", m->ended);
-	emit_flag(out, "running", running_writes(t->recording));
+	emit_text(out, "state", state_names[recording_state(t->recording, m->ended)]);
 	emit_number(out, "first_ns", m->first_ns);
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);
