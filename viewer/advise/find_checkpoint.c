@@ -28,8 +28,8 @@ struct search {
 	struct map ids; /* key -> index */
 	struct site *items;
 	size_t count, room;
-	uint32_t *walked; /* saved blocks in order of their deaths in backward passes */
-	size_t walked_count, walked_room;
+	uint32_t *in_order; /* saved blocks in order of their deaths in backward passes */
+	size_t in_order_count, in_order_room;
 };
 
 static struct site *site_of(struct search *s, const struct site_of_stack *of)
@@ -180,9 +180,9 @@ static uint64_t most_inside(struct search *s, const struct call *c)
 /* When backward came to it: when the last saved block before its own was let go. */
 static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 {
-	size_t n = SORTED_FIRST(s->walked_count, i, of(s, s->walked[i]).until < first_gone);
+	size_t n = SORTED_FIRST(s->in_order_count, i, of(s, s->in_order[i]).until < first_gone);
 
-	return n ? of(s, s->walked[n - 1]).until : 0;
+	return n ? of(s, s->in_order[n - 1]).until : 0;
 }
 
 /* early: the inside is there again as soon as all before it is let go, with all its temporaries;
@@ -257,11 +257,11 @@ static void collect_walked(struct search *s)
 	{
 		if (!is_inside(a, &l) || l.until == PLAN_END)
 			continue;
-		*need_item(s->walked, s->walked_count, s->walked_room) = l.life;
+		*need_item(s->in_order, s->in_order_count, s->in_order_room) = l.life;
 	}
 	sorting = a;
-	if (s->walked_count)
-		qsort(s->walked, s->walked_count, sizeof(*s->walked), by_death);
+	if (s->in_order_count)
+		qsort(s->in_order, s->in_order_count, sizeof(*s->in_order), by_death);
 }
 
 /* A class of modules is checkpointed wherever it is called. */
@@ -325,7 +325,7 @@ void advise_checkpoint(struct advise *a)
 	for (size_t i = 0; i < s.count; i++)
 		free(s.items[i].lives);
 	free(s.items);
-	free(s.walked);
+	free(s.in_order);
 	map_free(&s.ids);
 	sites_free(&s.sites);
 }

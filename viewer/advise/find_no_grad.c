@@ -15,14 +15,14 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-enum { WALKED = 1, LET_GO = 2, PASSES = 4, SETTLED = 3 };
+enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, PASSES = 4, SETTLED = 3 };
 
 struct search {
 	struct advise *advise;
 	struct sites sites;
 	struct map places; /* key of the outermost call -> index */
 	struct place {
-		unsigned ends;		 /* WALKED, LET_GO */
+		unsigned ends;		 /* BY_BACKWARD, BEFORE_BACKWARD */
 		uint32_t passes, latest; /* that hold something */
 	} * items;
 	size_t count, room;
@@ -61,7 +61,7 @@ static void note_used(void *ctx, uint32_t stack)
 	struct site_path p = sites_find(&s->sites, stack);
 
 	if (p.count)
-		place_of(s, p.items[0].key)->ends |= WALKED;
+		place_of(s, p.items[0].key)->ends |= BY_BACKWARD;
 }
 
 static bool is_for_nothing(const struct search *s, uint64_t key)
@@ -70,8 +70,8 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 	const uint32_t *at = map_get(&s->places, key);
 	const struct place *p = at ? &s->items[*at] : NULL;
 
-	return p && !(p->ends & WALKED) &&
-	       (p->ends & LET_GO || p->passes >= PASSES ||
+	return p && !(p->ends & BY_BACKWARD) &&
+	       (p->ends & BEFORE_BACKWARD || p->passes >= PASSES ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED));
 }
 
@@ -94,9 +94,9 @@ static void collect(struct search *s)
 			continue;
 		place = place_of(s, p.items[0].key);
 		if (l.until == PLAN_END && comes_backward(a, &l))
-			place->ends |= WALKED;
+			place->ends |= BY_BACKWARD;
 		else if (l.until != PLAN_END)
-			place->ends |= died_in_backward(a, &l) ? WALKED : LET_GO;
+			place->ends |= died_in_backward(a, &l) ? BY_BACKWARD : BEFORE_BACKWARD;
 		else if (l.born->forwards != place->latest)
 			place->passes++;
 		place->latest = l.born->forwards;

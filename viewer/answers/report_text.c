@@ -7,7 +7,7 @@
 #include "../base/human.h"
 #include "../documents/columns.h"
 #include "../moments/room.h"
-#include "../recording/state.h"
+#include "../recording/run_state.h"
 #include "parts.h"
 #include "report.h"
 

@@ -59,7 +59,7 @@ void study_passes_born(struct study *st, struct history *b)
 	if (b->stage == STAGE_FORWARD) {
 		p->blocks++;
 		p->last = b->block.seq;
-		b->module_path = st->m->tags ? 0 : signs_stem(&st->m->signs, b->block.stack);
+		b->module_path = st->m->tags ? 0 : signs_module_path(&st->m->signs, b->block.stack);
 	} else if (b->block.stack) {
 		note_stack(p->made, b->block.stack);
 	}

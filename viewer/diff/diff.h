@@ -24,8 +24,8 @@ struct diff_pair {
 	const struct diff_site *old_site, *new_site; /* the largest, NULL = none */
 	uint64_t old_largest, new_largest;	     /* bytes of those */
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
-	uint64_t vain_old, vain_new; /* as of rows */
-	uint32_t finding;	     /* 1 + index, 0 = none yet */
+	uint64_t unused_old, unused_new; /* as of rows */
+	uint32_t finding;		 /* 1 + index, 0 = none yet */
 };
 
 struct diff_finding {

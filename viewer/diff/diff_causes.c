@@ -109,9 +109,9 @@ static void find_trained(struct diff *d)
  * theirs as before. */
 static bool follows(const struct diff *d, const struct diff_sums *s, unsigned category)
 {
-	bool told = d->old.shot.trained && d->new.shot.trained;
-	double p0 = told ? (double)d->old.shot.trained : s->old[CATEGORY_parameters];
-	double p1 = told ? (double)d->new.shot.trained : s->new[CATEGORY_parameters];
+	bool known = d->old.shot.trained && d->new.shot.trained;
+	double p0 = known ? (double)d->old.shot.trained : s->old[CATEGORY_parameters];
+	double p1 = known ? (double)d->new.shot.trained : s->new[CATEGORY_parameters];
 	double before = p0 > 0 ? s->old[category] / p0 : 0;
 	double after = p1 > 0 ? s->new[category] / p1 : 0;
 

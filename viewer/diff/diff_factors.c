@@ -65,7 +65,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 struct scale {
 	double base;
 	bool square;
-	bool told; /* by the inputs */
+	bool by_inputs;
 };
 
 static double weight_of(const struct diff *d, double factor)
@@ -126,7 +126,7 @@ static bool repeats(const struct diff_pair *p, double factor)
 static bool goes_with(const struct diff_pair *p, const struct scale *s)
 {
 	return scaled(p, s->base) || (s->square && scaled(p, s->base * s->base)) ||
-	       (s->told && repeats(p, s->base));
+	       (s->by_inputs && repeats(p, s->base));
 }
 
 /* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
@@ -193,7 +193,7 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	if (weight <= 0)
 		return;
 	s = scale_of(d, f, &weight);
-	s.told = factor_of_inputs(d) > 0;
+	s.by_inputs = factor_of_inputs(d) > 0;
 	if (!is_general(d, &s) || is_wider(d, sums, s.base))
 		return;
 	made = diff_collect(d, CAUSE_SCALE, PASS_RESULTS, takes_scale, &s);

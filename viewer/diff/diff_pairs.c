@@ -47,7 +47,7 @@ static void join_sites(struct diff_pair *p, const struct diff_side *s, const str
 
 	*(old ? &p->bytes_old : &p->bytes_new) += row->bytes;
 	*(old ? &p->blocks_old : &p->blocks_new) += row->blocks;
-	*(old ? &p->vain_old : &p->vain_new) += row->vain;
+	*(old ? &p->unused_old : &p->unused_new) += row->unused;
 	if (*site && row->bytes <= *largest)
 		return;
 	*site = &s->sites[row->site];

@@ -12,8 +12,8 @@
 static bool takes_recorded(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	(void)d;
-	return *(const bool *)ctx ? p->vain_new > p->vain_old && diff_delta(p) > 0
-				  : p->vain_new < p->vain_old && diff_delta(p) < 0;
+	return *(const bool *)ctx ? p->unused_new > p->unused_old && diff_delta(p) > 0
+				  : p->unused_new < p->unused_old && diff_delta(p) < 0;
 }
 
 void diff_find_recorded(struct diff *d)
@@ -22,8 +22,8 @@ void diff_find_recorded(struct diff *d)
 	bool gained;
 
 	for (size_t i = 0; i < d->pair_count; i++) {
-		before += d->pairs[i].vain_old;
-		after += d->pairs[i].vain_new;
+		before += d->pairs[i].unused_old;
+		after += d->pairs[i].unused_new;
 	}
 	gained = after > before;
 	if (gained ? before < after / 8 : after < before / 8)

@@ -78,7 +78,7 @@ static struct diff_row *row_of_site(struct diff_shot *shot, unsigned category, u
 }
 
 /* It was saved for a backward pass, and given up before any came. */
-static bool is_vain(const struct model *m, const struct block *b, unsigned category)
+static bool is_unused(const struct model *m, const struct block *b, unsigned category)
 {
 	return category == CATEGORY_activations && b->died_seq &&
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
@@ -112,7 +112,7 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 	if (category == CATEGORY_parameters && model_is_leaf(m, b))
 		out->trained += b->size;
 	row->bytes += b->size;
-	row->vain += is_vain(m, b, category) ? b->size : 0;
+	row->unused += is_unused(m, b, category) ? b->size : 0;
 	row->blocks++;
 }
 

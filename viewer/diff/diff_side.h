@@ -43,8 +43,8 @@ struct diff_row {
 	unsigned category;
 	uint32_t site;
 	uint64_t bytes, blocks;
-	uint64_t vain; /* bytes saved for a backward pass that never came */
-	uint32_t pair; /* 1 + index, 0 = not paired yet */
+	uint64_t unused; /* bytes saved for a backward pass that never came */
+	uint32_t pair;	 /* 1 + index, 0 = not paired yet */
 };
 
 /* What lived after an event. */

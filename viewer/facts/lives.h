@@ -22,7 +22,7 @@ enum block_tag {
 	BLOCK_DETACHED = 1 << 2, /* it was a leaf only while a graph had it saved: a cut graph */
 	BLOCK_PLAIN = 1 << 3,	 /* saved, and no differentiable operation had made it */
 	BLOCK_GRAPH = 1 << 4,	 /* saved, and one had */
-	BLOCK_PACKED = 1 << 5,	 /* saved through a hook: its release is not told */
+	BLOCK_PACKED = 1 << 5,	 /* saved through a hook: its release is not recorded */
 	BLOCK_HELD = 1 << 6, /* and the next ones: enum gmt_held - 1, what the program says it is */
 	BLOCK_HELD_LAST = 1 << 10,
 };

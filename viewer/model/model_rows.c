@@ -78,7 +78,7 @@ void model_history(const struct model *m, const struct block *b, struct history 
 	read_birth(h, born);
 	h->signs = model_signs(m, b->stack) | (born->asked ? STACK_ASKED : 0);
 	if (h->stage == STAGE_FORWARD && !m->tags && born->layer != LIFE_MEMORY)
-		h->module_path = signs_stem((struct signs *)&m->signs, b->stack);
+		h->module_path = signs_module_path((struct signs *)&m->signs, b->stack);
 	if (b->died_seq)
 		read_death(h, lives_position(&m->lives, life->died.position));
 	h->backward_over = b->state & LIFE_BACKWARD_OVER;

@@ -85,7 +85,7 @@ struct oom {
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
-	unsigned world;		      /* ranks, 1 if not told */
+	unsigned world;		      /* ranks, 1 if not known */
 	bool collective;	      /* what was asked for is a collective's */
 	struct oom_settings settings; /* by oom_answer */
 };

@@ -169,17 +169,16 @@ static uint64_t by_hand(const struct oom *o)
 
 static bool is_unsharded(const struct oom *o, char *text)
 {
-	bool told = o->collective;
-	uint64_t asked = told ? o->block : by_hand(o), all = o->unsharded + asked;
+	uint64_t asked = o->collective ? o->block : by_hand(o), all = o->unsharded + asked;
 
 	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
 		return false;
-	if (told || !asked)
+	if (o->collective || !asked)
 		return oom_say(
 			text,
 			"A sharded tensor was gathered whole: %s more were asked for%s, and %s "
 			"are held by what was gathered before.",
-			B(o->block), told ? " for it" : "", B(o->unsharded));
+			B(o->block), o->collective ? " for it" : "", B(o->unsharded));
 	return oom_say(
 		text,
 		"A sharded tensor was gathered whole: what was asked for (%s) and %s from the "

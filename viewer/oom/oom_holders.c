@@ -20,13 +20,13 @@ static bool is_old(const struct oom *o, const struct block *b)
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
-	bool told = o->leaks.count && !o->by_pass;
+	bool by_leaks = o->leaks.count && !o->by_pass;
 	const struct holder *best = NULL;
 
 	for (size_t i = 0; i < o->holders.count; i++) {
 		const struct holder *h = &o->holders.items[i];
-		bool counts = told ? leaks_at(&o->leaks, 1u << h->category, &h->owner) != NULL
-				   : oom_is_passing(h->category);
+		bool counts = by_leaks ? leaks_at(&o->leaks, 1u << h->category, &h->owner) != NULL
+				       : oom_is_passing(h->category);
 
 		if (h->before && counts && (!best || h->before > best->before))
 			best = h;
@@ -51,10 +51,10 @@ static bool is_result(enum category c)
 static void add_growth(struct oom *o, const struct block *b, enum category c,
 		       const struct owner *owner)
 {
-	bool told = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
+	bool by_leaks = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
 	bool over = o->timeline->steps.basis != STEPS_FORWARD;
 
-	if (told ? !leaks_at(&o->leaks, 1u << c, owner) : !oom_is_passing(c) || !over)
+	if (by_leaks ? !leaks_at(&o->leaks, 1u << c, owner) : !oom_is_passing(c) || !over)
 		return;
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b, c))

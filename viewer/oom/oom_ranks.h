@@ -3,7 +3,7 @@
 #ifndef VIEWER_OOM_RANKS_H
 #define VIEWER_OOM_RANKS_H
 
-#include "../recording/state.h"
+#include "../recording/run_state.h"
 #include "oom.h"
 
 struct oom_rank {

@@ -8,7 +8,7 @@
 #include "../answers/parts.h"
 #include "../answers/values.h"
 #include "../moments/instant.h"
-#include "../recording/state.h"
+#include "../recording/run_state.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
@@ -180,7 +180,8 @@ void page_facts_emit(struct track *t)
 	emit_number(out, "file", names_word(&t->page->words, base));
 	emit_signed(out, "device", t->timeline->device);
 	emit_flag(out, "framework", t->timeline->framework);
-	emit_flag(out, "told", t->timeline->model.devices[t->timeline->device].self_reported);
+	emit_flag(out, "self_reported",
+		  t->timeline->model.devices[t->timeline->device].self_reported);
 	emit_rank(t);
 	emit_rows(t);
 	emit_notes(t);

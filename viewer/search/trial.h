@@ -33,7 +33,7 @@ struct plan {
 	long seconds;	    /* that a run may take, at most */
 	bool patient;	    /* then it may prepare its data for as long */
 	struct world world; /* its size 0: as the command starts its ranks */
-	unsigned threads;   /* for each run, where the program is not told otherwise */
+	unsigned threads;   /* for each run, where the program does not set its own */
 };
 
 enum ending { ENDING_NONE, ENDING_FITS, ENDING_REFUSED, ENDING_FAILED };

@@ -30,7 +30,7 @@ void signs_free(struct signs *s)
 	dense_free(&s->found);
 	map_free(&s->codes);
 	map_free(&s->nodes);
-	map_free(&s->stems);
+	map_free(&s->module_paths);
 	map_free(&s->learned);
 	map_free(&s->leading);
 	map_free(&s->led);
@@ -229,14 +229,15 @@ static uint32_t enter(uint32_t outer, uint32_t frame)
 	return outer | frame;
 }
 
-/* The first frame inside of a module's call begins a stem, each one within goes on with it. */
-static void note_stem(struct signs *s, uint32_t id, uint32_t bits, const struct defs_node *n)
+/* The first frame inside of a module's call begins a path of modules, each one within adds to it.
+ */
+static void note_module_path(struct signs *s, uint32_t id, uint32_t bits, const struct defs_node *n)
 {
-	const uint32_t *outer = map_get(&s->stems, n->parent);
+	const uint32_t *outer = map_get(&s->module_paths, n->parent);
 
 	if (!(bits & STACK_FORWARD))
 		return;
-	*map_put(&s->stems, id, NULL) =
+	*map_put(&s->module_paths, id, NULL) =
 		(uint32_t)bytes_hash(outer ? *outer : 1, &n->value, sizeof(n->value)) | 1;
 }
 
@@ -257,7 +258,7 @@ static uint32_t find_chain(struct signs *s, uint32_t id)
 		node = defs_node(s->defs, chain[n]);
 		bits = enter(bits, code_signs(s, node->value >> 32));
 		*map_put(&s->nodes, chain[n], NULL) = bits;
-		note_stem(s, chain[n], bits, node);
+		note_module_path(s, chain[n], bits, node);
 	}
 	return bits;
 }
@@ -287,9 +288,10 @@ uint32_t signs_find(struct signs *s, uint32_t stack)
 	return bits;
 }
 
-uint32_t signs_stem(struct signs *s, uint32_t stack)
+uint32_t signs_module_path(struct signs *s, uint32_t stack)
 {
-	const uint32_t *at = signs_find(s, stack) ? map_get(&s->stems, python_of(s, stack)) : NULL;
+	const uint32_t *at =
+		signs_find(s, stack) ? map_get(&s->module_paths, python_of(s, stack)) : NULL;
 
 	return at ? *at : 0;
 }

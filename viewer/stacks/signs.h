@@ -41,13 +41,13 @@ enum stack_sign {
 
 struct signs {
 	const struct defs *defs;
-	struct map codes;   /* code id -> bits to set */
-	struct map nodes;   /* stack node -> bits */
-	struct map stems;   /* stack node -> see signs_stem */
-	struct map learned; /* hash of file and class -> what it is */
-	struct map leading; /* code id -> it leads to a forward or backward pass */
-	struct map led;	    /* stack node -> the same of it and of all outside of it */
-	struct dense found; /* stack -> its bits, and SIGNS_FOUND */
+	struct map codes;	 /* code id -> bits to set */
+	struct map nodes;	 /* stack node -> bits */
+	struct map module_paths; /* stack node -> see signs_module_path */
+	struct map learned;	 /* hash of file and class -> what it is */
+	struct map leading;	 /* code id -> it leads to a forward or backward pass */
+	struct map led;		 /* stack node -> the same of it and of all outside of it */
+	struct dense found;	 /* stack -> its bits, and SIGNS_FOUND */
 	bool ready;
 };
 
@@ -57,6 +57,6 @@ uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for 
 /* The innermost line of Python as one number, whoever calls it; 0 = none. */
 uint64_t signs_line(const struct signs *s, uint32_t stack);
 /* The frames inside of a module's call as one number: the same whoever calls it; 0 = none. */
-uint32_t signs_stem(struct signs *s, uint32_t stack);
+uint32_t signs_module_path(struct signs *s, uint32_t stack);
 
 #endif

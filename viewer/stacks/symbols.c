@@ -24,18 +24,18 @@ struct known {
 struct symbols {
 	struct object *objects;
 	size_t count;
-	const struct defs_symbol *told;
-	struct map told_ids; /* address -> index in told */
-	struct map known;    /* ip and object -> index in found */
+	const struct defs_symbol *recorded;
+	struct map recorded_ids; /* address -> index in recorded */
+	struct map known;	 /* ip and object -> index in found */
 	struct known **found;
 	size_t found_count, found_room;
 };
 
-static void index_told(struct symbols *s, const struct defs *defs)
+static void index_recorded(struct symbols *s, const struct defs *defs)
 {
-	s->told = defs->symbols.items;
+	s->recorded = defs->symbols.items;
 	for (size_t i = 0; i < defs->symbols.count; i++)
-		*map_put(&s->told_ids, s->told[i].address, NULL) = (uint32_t)i;
+		*map_put(&s->recorded_ids, s->recorded[i].address, NULL) = (uint32_t)i;
 }
 
 struct symbols *symbols_new(const struct defs *defs)
@@ -47,7 +47,7 @@ struct symbols *symbols_new(const struct defs *defs)
 	s->objects = need_new(s->count * sizeof(*s->objects));
 	for (size_t i = 0; i < s->count; i++)
 		s->objects[i].module = &m[i];
-	index_told(s, defs);
+	index_recorded(s, defs);
 	return s;
 }
 
@@ -69,7 +69,7 @@ void symbols_free(struct symbols *s)
 	free(s->found);
 	free(s->objects);
 	map_free(&s->known);
-	map_free(&s->told_ids);
+	map_free(&s->recorded_ids);
 	free(s);
 }
 
@@ -141,18 +141,18 @@ const struct symbol *symbols_place(const struct symbol *symbol)
 }
 
 /* What the recording itself says; false if it says nothing of that address. */
-static bool name_told(const struct symbols *s, struct symbol *out, uint64_t ip)
+static bool name_recorded(const struct symbols *s, struct symbol *out, uint64_t ip)
 {
-	const uint32_t *at = map_get(&s->told_ids, ip);
-	const struct defs_symbol *told = at ? &s->told[*at] : NULL;
+	const uint32_t *at = map_get(&s->recorded_ids, ip);
+	const struct defs_symbol *recorded = at ? &s->recorded[*at] : NULL;
 
-	if (!told)
+	if (!recorded)
 		return false;
-	if (told->name.len)
-		out->raw = out->function = need_copy(told->name.s, told->name.len);
-	if (told->file.len)
-		out->file = need_copy(told->file.s, told->file.len);
-	out->line = told->line;
+	if (recorded->name.len)
+		out->raw = out->function = need_copy(recorded->name.s, recorded->name.len);
+	if (recorded->file.len)
+		out->file = need_copy(recorded->file.s, recorded->file.len);
+	out->line = recorded->line;
 	return true;
 }
 
@@ -167,7 +167,7 @@ const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 		return &s->found[at]->symbol;
 	k = need_new(sizeof(*k));
 	k->symbol.function = k->symbol.raw = k->symbol.module = k->symbol.file = "";
-	if (!name_told(s, &k->symbol, ip)) {
+	if (!name_recorded(s, &k->symbol, ip)) {
 		k->object = o;
 		if (o)
 			name(o, &k->symbol, ip - 1);

@@ -17,22 +17,22 @@ function oomPanel() {
 
   function one(t, mark, number, count) {
     const m = momentAt(app.doc, t, mark.seq), point = m.point, segments = t.segments.items.length ? fillSegments(segmentsAt(t, mark.seq), m.blocks) : [];
-    const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), told = t.oom && t.oom.seq === mark.seq ? t.oom : null;
-    const facts = told && told.asked !== told.block ? [['asked for', bytesText(told.asked)], ['for a tensor of', bytesText(told.block)]] : [['asked for', bytesText(mark.asked)]];
+    const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), answer = t.oom && t.oom.seq === mark.seq ? t.oom : null;
+    const facts = answer && answer.asked !== answer.block ? [['asked for', bytesText(answer.asked)], ['for a tensor of', bytesText(answer.block)]] : [['asked for', bytesText(mark.asked)]];
     facts.push(['allocated', bytesText(m.bytes)]);
-    if (point && t.told) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes))]);
+    if (point && t.self_reported) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes))]);
     if (m.complete && segments.length) facts.push(['largest hole in it', bytesText(hole)]);
     if (point && t.total_bytes) facts.push(['free on the device', bytesText(Math.max(0, t.total_bytes - point.used))]);
     const frame = framesOf(app.doc, mark.stack).reverse().find((f) => f.bits & FRAME.python && !(f.bits & FRAME.plumbing));
     return h('article', {},
       h('h3', {}, (count > 1 ? 'No. ' + number + ', at ' : 'At ') + secondsText(mark.time_ns - t.first_ns) + ', ' + (whereText(app.doc, t, mark.seq) || 'event ' + countText(mark.seq)),
         frame ? h('span', { class: 'where' }, ' ' + frame.fn + ' ' + baseName(frame.file) + ':' + frame.line) : null),
-      told ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + told.cause.replaceAll('_', ' ') + '. '), told.why) : null,
+      answer ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + answer.cause.replaceAll('_', ' ') + '. '), answer.why) : null,
       h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
       table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
         holders(m).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },
           cells: [h('span', {}, swatch(colourOf(l.entry.category)), app.doc.classes[l.entry.category].words), bytesText(l.bytes), countText(l.blocks), originText(l.entry.block.origin)] }))),
-      told && told.remedies.length ? remedies(told) : null);
+      answer && answer.remedies.length ? remedies(answer) : null);
   }
 
   function remedies(oom) {

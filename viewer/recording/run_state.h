@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of a run its recording has. */
-#ifndef VIEWER_STATE_H
-#define VIEWER_STATE_H
+#ifndef VIEWER_RUN_STATE_H
+#define VIEWER_RUN_STATE_H
 
 #include "recording.h"
 
