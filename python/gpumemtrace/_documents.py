@@ -1689,7 +1689,7 @@ class CheckBound(Row):
 
     name: `max-peak`, `max-reserved`, `max-class`, `max-growth` or `baseline`
     ok: whether it holds
-    known: whether it could be measured; what could not does not hold
+    known: whether it could be measured; what could not does not hold (of a damaged file, that it holds)
     limit_bytes: the most that is allowed; of `max-growth` with each step (bytes)
     measured_bytes: what was measured (bytes)
     text: in words

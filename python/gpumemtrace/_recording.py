@@ -99,7 +99,7 @@ class Recording:
     def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
         document = ask(command, self.path, *arguments, *self._of_rank)
         if "totals" in document:
-            raise Error(f"{self.path} has several recordings: gpumemtrace.open(path, rank=N) opens one of them, .ranks lists all", 2)
+            raise Error(f"{self.path} is a folder of recordings: gpumemtrace.open(path, rank=N) opens one of them, .ranks lists all", 2)
         return document
 
     def _at(self, at: Union[str, int]) -> List[str]:

@@ -95,6 +95,20 @@ def test_growth_that_cannot_be_known_does_not_hold(tool, tmp_path):
     assert done.returncode == 1 and "ok   " in done.stdout and "growth is not known" in done.stdout
 
 
+@pytest.mark.parametrize("file,code,words", [("bad/half_block", 1, "not known: the file is damaged"), ("bad/no_end", 0, "up to where the program was killed"),
+                                             ("v3/thinned", 0, "up to where the recording stops"), ("example/old", 0, "are allowed")])
+def test_of_a_part_of_a_run_it_is_said(file, code, words):
+    done = run(ROOT / f"tests/data/{file}.gmt", "--max-peak", "80GiB")
+    assert done.returncode == code and words in done.stdout and done.stdout.startswith("fail" if code else "ok"), done
+    assert code == 0 or words in done.stderr
+    bound = json.loads(run(ROOT / f"tests/data/{file}.gmt", "--max-peak", "80GiB", "--json").stdout)["recordings"][0]["bounds"][0]
+    assert (bound["ok"], bound["known"]) == (code == 0, code == 0)
+    if not bound["measured_bytes"]:
+        return
+    broken = json.loads(run(ROOT / f"tests/data/{file}.gmt", "--max-peak", "1", "--json").stdout)["recordings"][0]["bounds"][0]
+    assert (broken["ok"], broken["known"]) == (False, True)
+
+
 def test_annotations_name_lines_of_the_tree(programs, tool):
     script = programs.folder / "src/train, 2.py"
     script.parent.mkdir()

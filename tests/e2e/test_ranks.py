@@ -225,6 +225,18 @@ def test_a_recording_that_breaks_off_before_any_memory_is_an_empty_row(tool, tmp
     assert [len(row["devices"]) for row in tool.json("report", tmp_path)["ranks"]] == [1, 0]
 
 
+@pytest.mark.parametrize("cut,words", [([2], "The file of rank 2 has no end or is damaged"), ([0, 1, 3], "The files of ranks 0-1, 3 have no end or are damaged")])
+def test_ranks_that_have_only_a_part_of_their_run_are_named(tool, tmp_path, cut, words):
+    run = run_of(tmp_path / "run")
+    for command in ["report", "peak", "leaks", "steps"]:
+        assert "no end" not in tool(command, run)
+    for rank in cut:
+        path = run / f"run.{rank}.gmt"
+        path.write_bytes(path.read_bytes()[:-8])
+    for command in ["report", "peak", "leaks", "steps"]:
+        assert words in tool(command, run).replace("\n", " ")
+
+
 def test_a_broken_recording_spoils_nothing(tool, tmp_path):
     run = run_of(tmp_path / "run")
     (run / "run.1.gmt").write_bytes(b"")

@@ -13,6 +13,7 @@
 #include "../diff/diff.h"
 #include "../moments/highest.h"
 #include "../moments/snapshot.h"
+#include "../recording/run_state.h"
 #include "../stacks/owner_words.h"
 
 /* What one recording has to be looked at for. */
@@ -237,8 +238,35 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 		check_growth(l, &w->growth);
 }
 
+/* Of a file of which parts are lost a bound can be seen to be broken, not to hold; a recording
+ * without the run's end is held against bounds as far as it goes, and the sentence says so. */
+static void qualify(struct bounds *all, enum recording_state state)
+{
+	static const char *const words[] = {
+		[STATE_DAMAGED] = "; not known: the file is damaged (see gpumemtrace verify)",
+		[STATE_RUNNING] = "; so far: the program is still running",
+		[STATE_NO_END] = "; up to where the program was killed or crashed",
+		[STATE_A_PART] = "; up to where the recording stops, before the run's end",
+	};
+
+	for (size_t i = 0; state != STATE_WHOLE && i < all->count; i++) {
+		struct bound *b = &all->items[i];
+		char *longer;
+
+		if (!b->ok)
+			continue;
+		if (asprintf(&longer, "%s%s", b->text, words[state]) >= 0) {
+			free(b->text);
+			b->text = longer;
+		}
+		b->ok = b->known = state != STATE_DAMAGED;
+		all->broken += !b->ok;
+	}
+}
+
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)
 {
+	enum recording_state state = STATE_WHOLE;
 	struct look l = { .bounds = b };
 	struct recording r;
 	int rc = recording_open(&r, file);
@@ -249,10 +277,14 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
 		look_at_bounds(&l, w);
+		state = recording_state(&r, l.timeline.model.ended);
 		timeline_close(&l.timeline);
 	}
 	recording_close(&r);
-	return rc || !w->baseline ? rc : check_baseline(b, w);
+	if (!rc && w->baseline)
+		rc = check_baseline(b, w);
+	qualify(b, state);
+	return rc;
 }
 
 void bounds_free(struct bounds *b)

@@ -125,6 +125,8 @@ size_t oom_passes(const struct snapshot *s, uint64_t since);
 void oom_find_since(struct oom *o, size_t passes_before);
 
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
+/* What the program gathers by its own calls, with what was asked for; 0 = nothing. */
+uint64_t oom_gathered_by_hand(const struct oom *o);
 const char *oom_cause_name(enum oom_cause cause);
 
 /* The most useful first; returns how many. */

@@ -146,9 +146,8 @@ static uint64_t piece_bytes(const struct oom *o, uint64_t size)
 	return bytes;
 }
 
-/* What the program gathers by its own calls: the whole is as large as a parameter on all ranks, or
- * piece after piece is as large as one. */
-static uint64_t by_hand(const struct oom *o)
+/* The whole is as large as a parameter on all ranks, or piece after piece is as large as one. */
+uint64_t oom_gathered_by_hand(const struct oom *o)
 {
 	uint64_t pieces;
 
@@ -169,7 +168,8 @@ static uint64_t by_hand(const struct oom *o)
 
 static bool is_unsharded(const struct oom *o, char *text)
 {
-	uint64_t asked = o->collective ? o->block : by_hand(o), all = o->unsharded + asked;
+	uint64_t asked = o->collective ? o->block : oom_gathered_by_hand(o),
+		 all = o->unsharded + asked;
 
 	if (!is_share(all, o->capacity, 6) || all < o->passing / 2)
 		return false;
@@ -243,13 +243,18 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		     p->largest == o->block;
 	unsigned times = p->others >= 3 ? 5 : 20;
 	bool stands_out = p->others && p->count <= 8 && p->largest >= times * p->next;
+	char like[64] = "", rest[96] = "";
 
 	if (!p->count || !is_share(p->bytes, o->capacity, 4) || !(alone || stands_out))
 		return false;
-	return oom_say(text,
-		       "One operator's result stands out: %s for one tensor in %s, %s with the %zu "
-		       "like it; the largest of the other %zu results is %s.",
-		       B(p->largest), WHO(&p->owner), B(p->bytes), p->count, p->others, B(p->next));
+	if (p->count > 1)
+		snprintf(like, sizeof(like), ", %s with the %zu like it", B(p->bytes),
+			 p->count - 1);
+	if (p->others)
+		snprintf(rest, sizeof(rest), "; the largest of the other %zu results is %s",
+			 p->others, B(p->next));
+	return oom_say(text, "One operator's result stands out: %s for one tensor in %s%s%s.",
+		       B(p->largest), WHO(&p->owner), like, rest);
 }
 
 static bool is_batch_too_large(const struct oom *o, char *text)

@@ -116,9 +116,7 @@ static uint64_t allocator(const struct oom *o, char *what, char *how)
 
 static uint64_t gather_less(const struct oom *o, char *what, char *how)
 {
-	bool by_hand = o->world > 1 && o->wanted_stage == STAGE_OUTSIDE;
-
-	if (!o->unsharded && !o->collective && !by_hand)
+	if (!o->unsharded && !o->collective && !oom_gathered_by_hand(o))
 		return 0;
 	oom_say(what,
 		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "

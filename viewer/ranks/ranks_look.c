@@ -133,6 +133,7 @@ void ranks_look(struct rank_file *f, char *path)
 	reader = gmt_reader_open(path, &err);
 	f->readable = reader || import_recognises(path);
 	if (reader) {
+		f->a_part = gmt_reader_info(reader)->truncated;
 		f->pid = gmt_reader_info(reader)->pid;
 		f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
 			      gmt_reader_info(reader)->realtime_minus_monotonic_ns;

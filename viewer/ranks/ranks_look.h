@@ -12,6 +12,7 @@
 struct rank_file {
 	char *path;
 	bool readable;
+	bool a_part;	/* no end, or damage: the program was killed, runs, or the file is cut */
 	long rank;	/* -1: not known */
 	long world;	/* ranks of its run; 0: not known */
 	bool by_script; /* the rank is that of RANK, which a program or its launcher sets for it */

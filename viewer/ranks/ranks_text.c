@@ -334,6 +334,26 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 	free(gone);
 }
 
+/* Killed, cut, damaged or still running: the other figures of these ranks may be too low. */
+static void say_parts(struct emit *out, const struct ranks_run *run)
+{
+	bool *marked = need_new(run->count + 1);
+	char who[ROOM], text[ROOM + 128];
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->count; i++)
+		n += marked[i] = run->items[i].a_part;
+	snprintf(text, sizeof(text),
+		 n == 1 ? "The file of %s has no end or is damaged (see gpumemtrace verify): "
+			  "figures are of what it has."
+			: "The files of %s have no end or are damaged (see gpumemtrace verify): "
+			  "figures are of what they have.",
+		 whom(run, marked, n, who));
+	if (n)
+		emit_paragraph(out, "", "", text);
+	free(marked);
+}
+
 /* "4 ranks on 2 hosts, python train.py", and what was left out. */
 static void print_head(struct emit *out, const struct ranks_run *run)
 {
@@ -355,6 +375,7 @@ static void print_head(struct emit *out, const struct ranks_run *run)
 		emit_line(out, "Not read: %zu other file%s in the folder", run->left_count,
 			  run->left_count == 1 ? "" : "s");
 	say_missing(out, run);
+	say_parts(out, run);
 	emit_line(out, "%s", "");
 }
 
