@@ -312,6 +312,22 @@ def test_ready_questions(lake, tool):
 
 
 @readers
+def test_strays_are_those_of_report(tool, tmp_path):
+    """The same median, of an even number too, and of whole recordings alone."""
+    plain = {"start": 1767225600}
+    for name, cut, of in [("two", [], {"r1": {"activations": 30}}), ("four", [], {"r1": {"activations": 30}, "r3": {"activations": 20}}),
+                          ("part", [0], {"r0": {"activations": 5}}), ("odd", [1], {"r1": {"activations": 5}, "r3": {"activations": 30}})]:
+        run = run_of(tmp_path / name, ranks=2 if name == "two" else 4, every=plain, **{k: {**plain, **v} for k, v in of.items()})
+        for rank in cut:
+            path = run / f"run.{rank}.gmt"
+            path.write_bytes(path.read_bytes()[:-8])
+        said = [(s["rank"], s["from_median"]) for s in tool.json("report", run)["stray"]]
+        asked = [(r["rank"], r["from_median_bytes"]) for r in ask("from stray_ranks order by rank", run)]
+        assert asked == said, name
+        assert bool(said) == (name != "part"), name
+
+
+@readers
 def test_forms_of_an_answer(lake):
     query = "select 1 as a, 'x,\"y\"' as b, null as c, true as d, 1536 as peak_bytes, timestamptz '2026-01-01 00:00:00+00' as t"
     assert ask(query, lake) == [{"a": 1, "b": 'x,"y"', "c": None, "d": True, "peak_bytes": 1536, "t": "2026-01-01 00:00:00+00"}]

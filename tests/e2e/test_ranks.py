@@ -146,6 +146,38 @@ def test_equal_ranks_stray_nowhere(tool, tmp_path):
     assert "All: peak 12.0 MiB" in tool("report", tmp_path / "run") and "from the median" not in tool("report", tmp_path / "run")
 
 
+def test_a_part_of_a_run_is_not_compared(tool, tmp_path):
+    """A rank whose file was cut, or has damage that only reading its events finds, decides no median and does not stray."""
+    run = run_of(tmp_path / "run", ranks=4, r2={"activations": 14})
+    assert [(r["part"]) for r in tool.json("report", run)["ranks"]] == [False] * 4
+    for rank in (0, 1):
+        path = write(run, f"run.{rank}.gmt", script(rank, activations=5))
+        path.write_bytes(path.read_bytes()[:-8])
+    hurt = bytearray((run / "run.3.gmt").read_bytes())
+    hurt[-300] ^= 0xFF
+    (run / "run.3.gmt").write_bytes(hurt)
+    for command in ["report", "peak", "timeline"]:
+        said = tool.json(command, run)
+        assert [r["part"] for r in said["ranks"]] == [True, True, False, True] and said["stray"] == []
+        assert said["median"]["rank"] == 2, command
+        text = " ".join(tool(command, run).split())
+        assert "The files of ranks 0-1, 3 have no end or are damaged (see gpumemtrace verify): figures are of what they have, and the median is of the others." in text
+        assert "from the median" not in text
+    (run / "run.2.gmt").write_bytes((run / "run.2.gmt").read_bytes()[:-8])
+    said = tool.json("report", run)
+    assert "median" not in said and said["stray"] == []
+    assert "Highest peak: 18.0 MiB, rank 2\n" in tool("report", run) and "there is no median" in " ".join(tool("report", run).split())
+
+
+def test_the_last_line_names_the_rank_to_look_at(tool, tmp_path):
+    run = run_of(tmp_path / "run", r3={"activations": 14}, r1={"activations": 12})
+    assert tool("report", run).endswith(f"\nLook at rank 3: gpumemtrace report {run}/run.3.gmt\n")
+    path = run / "run.2.gmt"
+    path.write_bytes(path.read_bytes()[:-8])
+    done = subprocess.run([tool.path, "verify", run], capture_output=True, text=True)
+    assert done.stdout.endswith(f"\nOne of them: gpumemtrace verify {path}\n")
+
+
 def test_those_that_stray_alike_are_one_line(tool, tmp_path):
     run = run_of(tmp_path / "run", ranks=20, r3={"activations": 14}, r4={"activations": 14}, r9={"weights": 10})
     text = " ".join(tool("report", run).split())

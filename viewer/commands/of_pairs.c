@@ -277,6 +277,7 @@ static int compare_runs(struct pairs *p)
 	for (size_t i = 0; i < p->new->count; i++)
 		p->partner[i] = partner_of(p->old, &p->new->items[i]);
 	ranks_table_init(&p->table, p->new, p->command->name);
+	p->table.pairs = true;
 	emit_object(p->out, NULL);
 	emit_array(p->out, "ranks");
 	ranks_work(&job);

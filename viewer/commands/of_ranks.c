@@ -83,16 +83,21 @@ static int worst_code(const struct rows *r, bool *any)
 			 t->run->count, t->rows[0].error);
 }
 
-static void where_next(const struct rows *r)
+/* The one to look at: that is furthest from the others, or has the worst exit code. */
+static void where_next(const struct rows *r, const struct ranks_strays *strays)
 {
 	const struct ranks_table *t = &r->table;
-	size_t i = 0;
+	size_t best = t->run->count, stray = ranks_furthest(strays, t);
+	const struct rank_file *f;
 
-	while (i < t->run->count && !t->rows[i].fine)
-		i++;
+	for (size_t i = 0; i < t->run->count; i++)
+		if (t->rows[i].fine && (best == t->run->count || t->rows[i].rc > t->rows[best].rc))
+			best = i;
+	best = stray < t->run->count ? stray : best;
+	f = t->rows[best].file;
 	emit_line(r->out, "%s", "");
-	emit_line(r->out, "One of them: gpumemtrace %s %s", r->command->name,
-		  t->rows[i].file->path);
+	emit_line(r->out, "%s%s: gpumemtrace %s %s", best == stray && f->name[0] ? "Look at " : "",
+		  best == stray && f->name[0] ? f->name : "One of them", r->command->name, f->path);
 }
 
 static int each_rank(const struct command *c, void *options, const struct ranks_run *run,
@@ -121,7 +126,7 @@ static int each_rank(const struct command *c, void *options, const struct ranks_
 	if (!emit_json(out) && any) {
 		ranks_print_text(out, &r.table, &strays);
 		if (c->ranks == COMMAND_ROWS)
-			where_next(&r);
+			where_next(&r, &strays);
 	}
 	emit_end(out);
 	ranks_answer_free(&document);

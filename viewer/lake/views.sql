@@ -26,16 +26,21 @@ from (
   group by r.project, r.command, r.card, r.git_commit
 ) c
 
--- view stray_ranks: Ranks whose peak is more than 2 % and more than 2 MiB from the median of their run.
-select r.project, r.day, r.run, r.rank, r.host, r.peak_bytes, m.median_bytes, r.peak_bytes - m.median_bytes as from_median_bytes,
-  m.ranks, r.peak_at, r.end_state, r.command
-from ranks r
+-- view stray_ranks: Ranks whose peak is more than 2 % and more than 2 MiB from the median of their run. Of an even number the lower one in the middle is the median; recordings without an end, or damaged, are left out.
+select w.project, w.day, w.run, w.rank, w.host, w.peak_bytes, m.median_bytes, w.peak_bytes - m.median_bytes as from_median_bytes,
+  m.ranks, w.peak_at, w.end_state, w.command
+from (select * from ranks where peak_bytes is not null and not coalesce(truncated, false)) w
 join (
-  select project, day, run, count(*) as ranks, cast(median(peak_bytes) as bigint) as median_bytes
-  from ranks
-  group by project, day, run
-) m on r.project = m.project and r.day = m.day and r.run = m.run
-where m.ranks > 1 and abs(r.peak_bytes - m.median_bytes) > 2097152 and abs(r.peak_bytes - m.median_bytes) > 2e-2 * m.median_bytes
+  select n.project, n.day, n.run, max(n.nth) as ranks, max(case when 2 * n.nth in (n.ranks, n.ranks + 1) then n.peak_bytes end) as median_bytes
+  from (
+    select project, day, run, peak_bytes, row_number() over (partition by project, day, run order by peak_bytes) as nth,
+      count(*) over (partition by project, day, run) as ranks
+    from ranks
+    where peak_bytes is not null and not coalesce(truncated, false)
+  ) n
+  group by n.project, n.day, n.run
+) m on w.project = m.project and w.day = m.day and w.run = m.run
+where m.ranks > 1 and abs(w.peak_bytes - m.median_bytes) > 2097152 and abs(w.peak_bytes - m.median_bytes) > 2e-2 * m.median_bytes
 
 -- view largest_growth: What stays with each step, by class, line and module: in how many runs, and the most of them.
 select g.project, g.class, g.function, g.file, g.line, g.module, count(distinct g.run) as runs,

@@ -23,7 +23,7 @@ void ranks_print_row(struct emit *out, const struct ranks_row *row, const struct
 		out, ranks_one,
 		&((struct row_ranks_one){
 			WHO(row->file), .has_file = !json_member(documents[0], "file").s,
-			.file = row->file->path, .has_document = row->fine,
+			.file = row->file->path, .part = row->part, .has_document = row->fine,
 			.document = { documents[0].s, (size_t)(documents[0].end - documents[0].s) },
 			.has_error = !row->fine, .error = row->error, .has_step = more.s,
 			.step = json_unsigned(json_member(more, "step")), .has_phase = more.s,

@@ -133,13 +133,13 @@ void ranks_look(struct rank_file *f, char *path)
 	reader = gmt_reader_open(path, &err);
 	f->readable = reader || import_recognises(path);
 	if (reader) {
-		f->a_part = gmt_reader_info(reader)->truncated;
 		f->pid = gmt_reader_info(reader)->pid;
 		f->start_ns = (int64_t)gmt_reader_info(reader)->first_ns +
 			      gmt_reader_info(reader)->realtime_minus_monotonic_ns;
 		defs_read(reader, keep_meta, &defs);
 		facts(f, &defs);
 		defs_free(&defs);
+		f->a_part = gmt_reader_info(reader)->truncated; /* of what was read until now */
 		gmt_reader_close(reader);
 	}
 	f->job = f->job ? f->job : need_copy("", 0);

@@ -28,17 +28,25 @@ static double value_of_row(const struct ranks_table *t, size_t row)
 	return t->rows[row].values[t->main].n;
 }
 
-/* Of an even number of rows the lower one in the middle: the figure of a rank that there is. */
+/* What a part of a run held is less than what its rank held: it says nothing of the others. */
+static bool is_compared(const struct ranks_row *row, int main)
+{
+	return row->fine && !row->part && row->values[main].known;
+}
+
+/* Of an even number of rows the lower one in the middle: the figure of a rank that there is, as in
+ * the view stray_ranks (viewer/lake/views.sql). */
 static void find_median(struct ranks_strays *s, const struct ranks_table *t)
 {
 	struct entry *all = need_new((t->run->count + 1) * sizeof(*all));
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->run->count; i++)
-		if (t->rows[i].fine)
+		if (is_compared(&t->rows[i], t->main))
 			all[n++] = (struct entry){ value_of_row(t, i), i };
 	qsort(all, n, sizeof(*all), by_number);
 	s->known = n;
+	s->compared = n;
 	if (n) {
 		s->median = all[(n - 1) / 2].n;
 		s->middle = all[(n - 1) / 2].row;
@@ -122,7 +130,8 @@ void ranks_strays(struct ranks_strays *s, const struct ranks_table *t)
 	if (t->main >= 0)
 		find_median(s, t);
 	for (size_t i = 0; i < t->run->count && s->known; i++) {
-		s->stray[i] = t->rows[i].fine && is_apart(t, value_of_row(t, i), s->median);
+		s->stray[i] = is_compared(&t->rows[i], t->main) &&
+			      is_apart(t, value_of_row(t, i), s->median);
 		s->count += s->stray[i];
 	}
 	find_groups(s, t);
@@ -132,6 +141,22 @@ void ranks_strays_free(struct ranks_strays *s)
 {
 	free(s->stray);
 	free(s->group);
+}
+
+size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t)
+{
+	size_t best = t->run->count;
+	double most = 0;
+
+	for (size_t i = 0; i < t->run->count; i++) {
+		double away = s->stray[i] ? fabs(value_of_row(t, i) - s->median) : 0;
+
+		if (away > most) {
+			most = away;
+			best = i;
+		}
+	}
+	return best;
 }
 
 static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t place)

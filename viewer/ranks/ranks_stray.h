@@ -18,7 +18,8 @@ struct ranks_stray {
 };
 
 struct ranks_strays {
-	bool known; /* there is a median */
+	bool known;	 /* there is a median */
+	size_t compared; /* rows that it is of: whole recordings that have a figure */
 	double median;
 	size_t middle;	 /* the row that it is of */
 	bool *stray;	 /* each row */
@@ -28,6 +29,10 @@ struct ranks_strays {
 
 void ranks_strays(struct ranks_strays *s, const struct ranks_table *t);
 void ranks_strays_free(struct ranks_strays *s);
+
+/* The row that is furthest from the median, of those that stray; the number of rows if none does.
+ */
+size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t);
 
 struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ranks_table *t,
 				   size_t row);

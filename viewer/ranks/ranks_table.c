@@ -44,8 +44,10 @@ void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const 
 	*t = (struct ranks_table){ .run = run, .main = -1 };
 	t->columns = columns_of(command, &t->count);
 	t->rows = need_new((run->count + 1) * sizeof(*t->rows));
-	for (size_t i = 0; i < run->count; i++)
+	for (size_t i = 0; i < run->count; i++) {
 		t->rows[i].file = &run->items[i];
+		t->rows[i].part = run->items[i].a_part;
+	}
 	for (size_t c = 0; c < t->count; c++) {
 		if (t->columns[c].flags & RANKS_MAIN)
 			t->main = (int)c;
@@ -237,6 +239,7 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 
 	ranks_documents(r, documents);
 	row->rc = r->rc;
+	row->part |= r->a_part;
 	row->fine = documents[0].s;
 	if (!row->fine) {
 		row->error = copy(r->error[0] ? r->error : "nothing was found");

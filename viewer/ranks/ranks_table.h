@@ -61,6 +61,7 @@ struct ranks_line {
 struct ranks_row {
 	const struct rank_file *file;
 	bool fine;
+	bool part; /* its file has no end or is damaged: not compared with the others */
 	int rc;
 	char *error; /* why there is nothing else, if it is not fine */
 	struct ranks_value *values;
@@ -80,6 +81,7 @@ struct ranks_table {
 	size_t count;
 	int main;		/* column, -1 = none */
 	bool classes;		/* rows have them */
+	bool pairs;		/* a row is of two recordings */
 	struct ranks_row *rows; /* run->count */
 	struct ranks_place *places;
 	size_t place_count, place_room;

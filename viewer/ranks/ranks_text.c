@@ -296,7 +296,7 @@ static void print_strays(struct emit *out, const struct ranks_table *t,
 
 	if (s->count) {
 		emit_line(out, "%s", "");
-		emit_title(out, "%zu of %zu %s from the median", s->count, count,
+		emit_title(out, "%zu of %zu %s from the median", s->count, s->compared,
 			   s->count == 1 ? "is far" : "are far");
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -335,28 +335,33 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 }
 
 /* Killed, cut, damaged or still running: the other figures of these ranks may be too low. */
-static void say_parts(struct emit *out, const struct ranks_run *run)
+static void say_parts(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
+	const struct ranks_run *run = t->run;
 	bool *marked = need_new(run->count + 1);
-	char who[ROOM], text[ROOM + 128];
+	char who[ROOM], text[ROOM + 256];
 	size_t n = 0;
 
 	for (size_t i = 0; i < run->count; i++)
-		n += marked[i] = run->items[i].a_part;
+		n += marked[i] = t->rows[i].part;
 	snprintf(text, sizeof(text),
-		 n == 1 ? "The file of %s has no end or is damaged (see gpumemtrace verify): "
-			  "figures are of what it has."
-			: "The files of %s have no end or are damaged (see gpumemtrace verify): "
-			  "figures are of what they have.",
-		 whom(run, marked, n, who));
+		 n == 1 ? "%s file of %s has no end or is damaged (see gpumemtrace verify): "
+			  "figures are of what it has%s."
+			: "%s files of %s have no end or are damaged (see gpumemtrace verify): "
+			  "figures are of what they have%s.",
+		 t->pairs ? (n == 1 ? "A" : "Some") : "The", whom(run, marked, n, who),
+		 t->main < 0 ? ""
+		 : s->known  ? ", and the median is of the others"
+			     : ", and there is no median");
 	if (n)
 		emit_paragraph(out, "", "", text);
 	free(marked);
 }
 
 /* "4 ranks on 2 hosts, python train.py", and what was left out. */
-static void print_head(struct emit *out, const struct ranks_run *run)
+static void print_head(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
+	const struct ranks_run *run = t->run;
 	const char *command = "";
 	char text[2048], many[ROOM] = "";
 	size_t count = count_hosts(run);
@@ -375,38 +380,57 @@ static void print_head(struct emit *out, const struct ranks_run *run)
 		emit_line(out, "Not read: %zu other file%s in the folder", run->left_count,
 			  run->left_count == 1 ? "" : "s");
 	say_missing(out, run);
-	say_parts(out, run);
+	say_parts(out, t, s);
 	emit_line(out, "%s", "");
+}
+
+/* The row with the highest figure, of all that have one: what a part of a run held was held. */
+static bool find_highest(const struct ranks_table *t, size_t *best, bool *equal)
+{
+	const struct ranks_value *highest = NULL;
+
+	*equal = true;
+	for (size_t i = 0; i < t->run->count; i++) {
+		const struct ranks_value *v = t->rows[i].fine ? &t->rows[i].values[t->main] : NULL;
+
+		if (!v || !v->known)
+			continue;
+		*equal &= !highest || v->n == highest->n;
+		if (!highest || v->n > highest->n) {
+			highest = v;
+			*best = i;
+		}
+	}
+	return highest;
 }
 
 static void print_summary(struct emit *out, const struct ranks_table *t,
 			  const struct ranks_strays *s)
 {
 	const struct ranks_column *c = &t->columns[t->main];
-	char a[ROOM], b[ROOM];
-	size_t best = s->middle;
-	bool equal = true;
+	char a[ROOM], b[ROOM], median[ROOM + 16] = "";
+	const char *highest;
+	size_t best;
+	bool equal;
 
-	for (size_t i = 0; i < t->run->count; i++) {
-		if (!t->rows[i].fine)
-			continue;
-		equal &= t->rows[i].values[t->main].n == s->median;
-		if (t->rows[i].values[t->main].n > t->rows[best].values[t->main].n)
-			best = i;
-	}
+	if (!find_highest(t, &best, &equal))
+		return;
+	highest = number_words(c->kind, t->rows[best].values[t->main].n, b);
+	if (s->known)
+		snprintf(median, sizeof(median), "; median %s",
+			 number_words(c->kind, s->median, a));
 	if (equal)
-		emit_title(out, "All: %s %s", c->title, number_words(c->kind, s->median, a));
+		emit_title(out, "All: %s %s", c->title, highest);
 	else
-		emit_title(out, "Highest %s: %s, %s; median %s", c->title,
-			   number_words(c->kind, t->rows[best].values[t->main].n, b),
-			   t->rows[best].file->name, number_words(c->kind, s->median, a));
+		emit_title(out, "Highest %s: %s, %s%s", c->title, highest, t->rows[best].file->name,
+			   median);
 	emit_line(out, "%s", "");
 }
 
 void ranks_print_text(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
-	print_head(out, t->run);
-	if (s->known && t->columns[t->main].kind == RANKS_BYTES)
+	print_head(out, t, s);
+	if (t->main >= 0 && t->columns[t->main].kind == RANKS_BYTES)
 		print_summary(out, t, s);
 	print_rows(out, t, s);
 	if (s->known)

@@ -7,11 +7,13 @@
 #ifndef VIEWER_RANKS_WORK_H
 #define VIEWER_RANKS_WORK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct ranks_result {
 	int rc;		  /* its exit code */
+	bool a_part;	  /* a recording that it read has no end or is damaged */
 	const char *text; /* what it wrote, readable until done() returns */
 	size_t len;
 	const char *error; /* what it said on stderr, without the command's name; "" = nothing */

@@ -107,10 +107,18 @@ int recording_open(struct recording *r, const char *path)
 	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
 }
 
+static bool any_part;
+
 void recording_close(struct recording *r)
 {
+	any_part |= r->info && r->info->truncated;
 	gmt_reader_close(r->reader);
 	defs_free(&r->defs);
+}
+
+bool recording_any_part(void)
+{
+	return any_part;
 }
 
 struct run {

@@ -22,6 +22,10 @@ struct recording {
 int recording_open(struct recording *r, const char *path);
 void recording_close(struct recording *r);
 
+/* Whether any recording that this process has closed so far has no end or is damaged. Damage inside
+ * of blocks is known only of what was run. */
+bool recording_any_part(void);
+
 /* Events up to `until` nanoseconds to event(ctx, e). 0, or a sentence was said and EXIT_UNREADABLE.
  */
 int recording_run(struct recording *r, uint64_t until,
