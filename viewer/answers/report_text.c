@@ -210,20 +210,9 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	emit_line(out, "%s", "");
 }
 
-static const char *const state_lines[] = {
-	[STATE_WHOLE] = NULL,
-	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are of what "
-			  "can be read.",
-	[STATE_RUNNING] = "The program is still running: figures are up to now.",
-	[STATE_NO_END] = "The program was killed or crashed: figures are up to that moment.",
-	[STATE_A_PART] = "The recording stops before the run's end (a snapshot, or recovered): "
-			 "figures are up to there.",
-};
-
 static void trouble_lines(const struct report *r, struct emit *out)
 {
-	const char *state =
-		state_lines[recording_state(r->timeline.recording, r->timeline.model.ended)];
+	const char *state = recording_state_sentence(recording_state(r->timeline.recording));
 
 	if (r->timeline.model.dropped)
 		emit_line(out,
@@ -235,7 +224,7 @@ static void trouble_lines(const struct report *r, struct emit *out)
 			  "Bounded: %" PRIu64 " events of blocks that came and went are left out.",
 			  r->timeline.model.left_out);
 	if (state)
-		emit_line(out, "%s", state);
+		emit_paragraph(out, "", "", state);
 	if (!r->count)
 		emit_line(out, "No device memory was allocated in this recording.");
 }

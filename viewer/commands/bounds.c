@@ -50,6 +50,14 @@ __attribute__((format(printf, 2, 3))) static void say(struct bound *b, const cha
 	va_end(args);
 }
 
+static void say_more(struct bound *b, const char *more)
+{
+	char *before = b->text;
+
+	say(b, "%s%s", before, more);
+	free(before);
+}
+
 /* The line that holds most of a class at a moment; of all for -1. NULL if no block is there. */
 static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
 					struct owner *out)
@@ -215,14 +223,8 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
 	    w->baseline, b.ok ? "within the " : "above the ", human_bytes(most, b.limit),
 	    b.ok ? " that are allowed" : " that are allowed. ");
-	if (!b.ok && d.count) {
-		char *longer = NULL;
-
-		if (asprintf(&longer, "%s%s", at->text, d.findings[0].text) >= 0) {
-			free(at->text);
-			at->text = longer;
-		}
-	}
+	if (!b.ok && d.count)
+		say_more(at, d.findings[0].text);
 	diff_free(&d);
 	return 0;
 }
@@ -251,14 +253,10 @@ static void qualify(struct bounds *all, enum recording_state state)
 
 	for (size_t i = 0; state != STATE_WHOLE && i < all->count; i++) {
 		struct bound *b = &all->items[i];
-		char *longer;
 
 		if (!b->ok)
 			continue;
-		if (asprintf(&longer, "%s%s", b->text, words[state]) >= 0) {
-			free(b->text);
-			b->text = longer;
-		}
+		say_more(b, words[state]);
 		b->ok = b->known = state != STATE_DAMAGED;
 		all->broken += !b->ok;
 	}
@@ -277,7 +275,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
 		look_at_bounds(&l, w);
-		state = recording_state(&r, l.timeline.model.ended);
+		state = recording_state(&r);
 		timeline_close(&l.timeline);
 	}
 	recording_close(&r);

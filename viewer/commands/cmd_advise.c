@@ -114,6 +114,8 @@ static int of_recording(const struct advise_options *o, const char *path, struct
 			rc = advise_runs_try(runs, &a);
 		if (!rc)
 			show_findings(out, &a, o->top);
+		if (!rc && !runs)
+			command_say_part(&command_advise, &r, "", out);
 		advise_close(&a);
 		timeline_close(&t);
 	}

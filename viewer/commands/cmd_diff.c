@@ -75,6 +75,8 @@ static void print_comparison(const struct diff_options *o, const struct diff *d,
 		emit_use_markdown(out);
 	if (!emit_json(out))
 		diff_print(&doc, out, o->top);
+	command_say_part(&command_diff, &d->old.recording, "Old: ", out);
+	command_say_part(&command_diff, &d->new.recording, "New: ", out);
 	diff_document_free(&doc);
 }
 

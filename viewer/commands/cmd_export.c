@@ -102,12 +102,12 @@ static int write_format(struct export *x, const struct export_options *o,
 	rc = moments_parse(o->at ? o->at : "peak", &x->query);
 	if (rc)
 		return rc;
-	rc = moments_read(&x->recording, &x->facts, &x->query);
+	rc = moments_read(x->recording, &x->facts, &x->query);
 	if (rc) {
 		model_free(&x->facts);
 		return rc;
 	}
-	owners_open(&x->owners, &x->stacks, &x->recording.defs);
+	owners_open(&x->owners, &x->stacks, &x->recording->defs);
 	x->classifier = classifier_new(&x->facts, &x->owners);
 	rc = format->write(x);
 	classifier_free(x->classifier);
@@ -159,23 +159,21 @@ static void print_written(struct emit *out, const struct export_options *o)
 	emit_line(out, "%s: %s for %s", o->output, human_bytes(n, (uint64_t)st.st_size), o->to);
 }
 
-int run_export(const struct export_options *o, struct emit *out)
+int run_export(const struct export_options *o, struct emit *out, struct recording *r)
 {
-	struct export x = {
-		.file = o->file, .which = o->stacks, .columns = o->columns, .device = o->device
-	};
+	struct export x = { .file = o->file,
+			    .recording = r,
+			    .which = o->stacks,
+			    .columns = o->columns,
+			    .device = o->device };
 	const struct export_format *format = NULL;
-	int rc = recording_open(&x.recording, o->file);
+	int rc = find_format(o, &format);
 
-	if (rc)
-		return rc;
-	rc = find_format(o, &format);
 	if (!rc)
 		rc = check_export_options(o, format);
 	if (!rc && !strcmp(o->output, "-"))
 		rc = write_stdout(&x, o, format);
 	else if (!rc && !(rc = write_export(&x, o, format)))
 		print_written(out, o);
-	recording_close(&x.recording);
 	return rc;
 }

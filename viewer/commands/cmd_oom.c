@@ -123,13 +123,14 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 		return rc;
 	rc = oom_open(&oom, &r, (uint64_t)o->nth);
 	if (!rc && !oom.refusal.nth) {
-		first->state = recording_state(&r, oom.ended);
+		first->state = recording_state(&r);
 		first->dropped = oom.dropped;
 		rc = none_in_one(o, first);
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;
 		explain_refusal(out, all, &oom, o->top);
+		command_say_part(&command_oom, &r, "", out);
 		oom_close(&oom);
 	}
 	recording_close(&r);

@@ -20,6 +20,13 @@ enum command_ranks {
 	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
 };
 
+/* How a command says that its recording is not whole (recording/run_state.h). */
+enum command_part {
+	PART_LINE, /* behind its text; JSON gets a note on stderr */
+	PART_NOTE, /* always a note: on stdout is what other programs read */
+	PART_OWN,  /* in its answer itself, or it has no figures */
+};
+
 /* A moment of a recording and what says of its blocks what they are for. */
 struct command_moment {
 	struct model model;
@@ -50,12 +57,17 @@ struct command {
 	size_t output;	  /* of files: offset of the path to write to, */
 	size_t format;	  /* and of the word that their names end with */
 	size_t with_peak; /* not 0: offset of a bool, to say what `peak` says too */
+	enum command_part part;
 	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
 	bool (*plain)(void *options);
 };
 
 /* Runs it on one recording. An exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);
+/* Behind an answer that was not got through command_perform: which says so by itself of a recording
+ * that it opened. whose: "old: ", where there are two. */
+void command_say_part(const struct command *c, const struct recording *r, const char *whose,
+		      struct emit *out);
 
 /* clang-format off */
 /* The C types of options and operands. */

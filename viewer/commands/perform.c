@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens what a command asks of: a recording, a device of it, a moment. */
+#include "../recording/run_state.h"
 #include "command.h"
 
 static int of_device(const struct command *c, const void *options, struct emit *out,
@@ -35,6 +36,19 @@ static int of_moment(const struct command *c, const void *options, struct emit *
 	return rc;
 }
 
+void command_say_part(const struct command *c, const struct recording *r, const char *whose,
+		      struct emit *out)
+{
+	const char *sentence = recording_state_sentence(recording_state(r));
+
+	if (!sentence || c->part == PART_OWN)
+		return;
+	if (c->part == PART_NOTE || emit_json(out))
+		say_note("%s: %s", r->path, sentence);
+	else
+		emit_sentence(out, "", "%s%s", whose, sentence);
+}
+
 static int answer_recording(const struct command *c, const void *options, struct emit *out)
 {
 	struct recording r;
@@ -45,6 +59,8 @@ static int answer_recording(const struct command *c, const void *options, struct
 	rc = c->of_device   ? of_device(c, options, out, &r)
 	     : c->of_moment ? of_moment(c, options, out, &r)
 			    : c->answer(options, out, &r);
+	if (!rc)
+		command_say_part(c, &r, "", out);
 	recording_close(&r);
 	return rc;
 }

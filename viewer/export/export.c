@@ -32,7 +32,7 @@ int export_moment(struct export *x, struct export_moment *m)
 	int rc;
 
 	*m = (struct export_moment){ 0 };
-	rc = moments_take(&x->recording, &x->facts, mo, &x->query, x->device);
+	rc = moments_take(x->recording, &x->facts, mo, &x->query, x->device);
 	if (rc)
 		return rc;
 	m->classes = need_new(mo->count + 1);
@@ -73,5 +73,5 @@ uint64_t export_frame_key(const struct frame *f, const char *name)
 
 uint64_t export_wall(const struct export *x, uint64_t time_ns)
 {
-	return time_ns + (uint64_t)x->recording.info->realtime_minus_monotonic_ns;
+	return time_ns + (uint64_t)x->recording->info->realtime_minus_monotonic_ns;
 }

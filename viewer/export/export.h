@@ -17,7 +17,7 @@ struct export
 {
 	const char *file, *which, *columns; /* which frames, which columns of events; NULL = all */
 	long device;
-	struct recording recording;
+	struct recording *recording;
 	struct model facts;	   /* after the whole run */
 	struct moment_query query; /* of --at, found in that run */
 	struct stacks stacks;

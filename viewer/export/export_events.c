@@ -171,7 +171,7 @@ int export_event_table(struct export *x)
 	for (unsigned i = 0; i < t.table.count; i++)
 		t.columns[i] = all[t.table.what[i]];
 	t.arrow = arrow_open(x->f, t.columns, t.table.count);
-	rc = export_events(&x->recording, &t.table);
+	rc = export_events(x->recording, &t.table);
 	arrow_close(t.arrow);
 	return rc;
 }

@@ -35,7 +35,7 @@ static void line(struct export *x, const struct stack_sum *s)
 	}
 	if (!n && s->name) {
 		fputc(';', x->f);
-		put(x->f, defs_string(&x->recording.defs, s->name).s);
+		put(x->f, defs_string(&x->recording->defs, s->name).s);
 	}
 	fprintf(x->f, " %" PRIu64 "\n", s->bytes);
 }

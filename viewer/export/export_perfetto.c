@@ -33,10 +33,10 @@ struct trace {
  * What is of the process stands there too (0). A converted snapshot has no such numbers. */
 static uint32_t kernel_thread(const struct trace *t, uint32_t thread)
 {
-	const struct defs_thread *d = defs_thread(&t->x->recording.defs, thread);
+	const struct defs_thread *d = defs_thread(&t->x->recording->defs, thread);
 
 	if (!thread)
-		return t->x->recording.info->pid;
+		return t->x->recording->info->pid;
 	return d && d->tid ? d->tid : thread;
 }
 
@@ -48,7 +48,7 @@ static void begin(struct trace *t, const char *phase, const char *name, size_t l
 	fprintf(t->f, "%s{\"ph\":\"%s\",\"name\":", t->any ? ",\n" : "\n", phase);
 	emit_json_string(t->f, name, len);
 	fprintf(t->f, ",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03" PRIu64,
-		t->x->recording.info->pid, kernel_thread(t, thread), at / 1000, at % 1000);
+		t->x->recording->info->pid, kernel_thread(t, thread), at / 1000, at % 1000);
 	t->any = true;
 }
 
@@ -103,7 +103,7 @@ static void write_reserved(struct trace *t, const struct series_event *e)
 static void end_range(struct trace *t, size_t i, uint64_t ns)
 {
 	const struct range r = t->open[i];
-	struct defs_text name = defs_string(&t->x->recording.defs, r.name);
+	struct defs_text name = defs_string(&t->x->recording->defs, r.name);
 	uint64_t ns_long = ns - r.begin_ns;
 	bool inner = true;
 
@@ -139,7 +139,7 @@ static void on_range(struct trace *t, const struct lives_mark *e)
 
 static void on_instant(struct trace *t, const struct lives_mark *e)
 {
-	struct defs_text name = defs_string(&t->x->recording.defs, e->name);
+	struct defs_text name = defs_string(&t->x->recording->defs, e->name);
 
 	if (e->kind == GMT_BLOCK_OOM) {
 		begin(t, "i", "out of memory", 13, e->ns, e->thread);
@@ -174,7 +174,7 @@ static void write_name(struct trace *t, const char *what, uint32_t thread, const
 
 static void write_names(struct trace *t)
 {
-	const struct defs *d = &t->x->recording.defs;
+	const struct defs *d = &t->x->recording->defs;
 	const struct defs_thread *threads = d->threads.items;
 	struct defs_text argv = defs_meta(d, "argv");
 

@@ -116,7 +116,7 @@ static void put_sample(struct pprof *p, const struct stack_sum *s)
 	size_t n = stack_sum_frames(s, p->x);
 	struct frame node = { .function = "", .file = "", .module = "" };
 
-	node.function = defs_string(&p->x->recording.defs, s->name).s;
+	node.function = defs_string(&p->x->recording->defs, s->name).s;
 	for (size_t i = 0; i < n; i++)
 		bytes_varint(&list, location_id(p, &p->x->stacks.frames[i]));
 	if (!n) {

@@ -69,7 +69,7 @@ static void write_frames(struct speedscope *s)
 		s->samples[i][s->lengths[i]++] = class_index(s, sum->category);
 		for (size_t k = n; k-- > 0;)
 			s->samples[i][s->lengths[i]++] = frame_index(s, &s->x->stacks.frames[k]);
-		node.function = defs_string(&s->x->recording.defs, sum->name).s;
+		node.function = defs_string(&s->x->recording->defs, sum->name).s;
 		if (!n && node.function[0])
 			s->samples[i][s->lengths[i]++] = frame_index(s, &node);
 	}

@@ -34,7 +34,7 @@ static struct export_cell text(const char *s)
 
 static void tell_row(struct table *t, uint32_t life)
 {
-	const struct defs *d = &t->x->recording.defs;
+	const struct defs *d = &t->x->recording->defs;
 	struct block block, *b = &block;
 	struct verdict v = export_verdict(t->x, life, b);
 	const struct defs_thread *thread = defs_thread(d, b->thread);

@@ -321,7 +321,7 @@ static uint64_t write_segments(struct torch *t, uint64_t count)
 static void write_annotation(struct torch *t, const struct lives_mark *m, int device)
 {
 	struct pickler *p = &t->p;
-	struct defs_text name = defs_string(&t->x->recording.defs, m->name);
+	struct defs_text name = defs_string(&t->x->recording->defs, m->name);
 
 	pickler_dict(p);
 	pickler_word(p, "stage");
@@ -353,7 +353,7 @@ static void write_annotations(struct torch *t)
 
 static void write_settings(struct torch *t, bool expandable)
 {
-	struct defs_text conf = defs_meta(&t->x->recording.defs, "PYTORCH_CUDA_ALLOC_CONF");
+	struct defs_text conf = defs_meta(&t->x->recording->defs, "PYTORCH_CUDA_ALLOC_CONF");
 
 	pickler_word(&t->p, "allocator_settings");
 	pickler_dict(&t->p);

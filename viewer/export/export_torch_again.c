@@ -74,9 +74,9 @@ int export_torch_source(struct export *x, struct torch_source *s)
 	int rc;
 
 	*s = (struct torch_source){ 0 };
-	rc = defs_read(x->recording.reader, add_part, s);
+	rc = defs_read(x->recording->reader, add_part, s);
 	if (rc < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", x->recording.path, gmt_strerror(rc));
+		return say_error(EXIT_UNREADABLE, "%s: %s", x->recording->path, gmt_strerror(rc));
 	return 0;
 }
 
@@ -322,7 +322,7 @@ int export_torch_again(struct export *x, const struct torch_source *s)
 
 	if (!pickle_read(&a.from, s->bytes, s->len)) {
 		rc = say_error(EXIT_UNREADABLE, "%s: the snapshot in it cannot be read: %s",
-			       x->recording.path, a.from.error);
+			       x->recording->path, a.from.error);
 		pickle_free(&a.from);
 		return rc;
 	}

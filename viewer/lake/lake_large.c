@@ -30,22 +30,23 @@ static void block_row(void *ctx, const struct export_cell *cells)
 
 int lake_allocation_rows(struct lake_writer *w, struct recording *r)
 {
-	struct export x = { .device = -1 };
+	struct recording again; /* events are read once more */
+	struct export x = { .recording = &again, .device = -1 };
 	struct large large = { .w = w };
-	int rc = recording_open(&x.recording, r->path);
+	int rc = recording_open(&again, r->path);
 
 	if (rc)
 		return rc;
-	rc = moments_read(&x.recording, &x.facts, NULL);
+	rc = moments_read(&again, &x.facts, NULL);
 	if (!rc) {
-		owners_open(&x.owners, &x.stacks, &x.recording.defs);
+		owners_open(&x.owners, &x.stacks, &again.defs);
 		x.classifier = classifier_new(&x.facts, &x.owners);
 		export_table(&x, block_row, &large);
 		classifier_free(x.classifier);
 		owners_close(&x.owners);
 	}
 	model_free(&x.facts);
-	recording_close(&x.recording);
+	recording_close(&again);
 	return rc;
 }
 

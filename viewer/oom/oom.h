@@ -48,7 +48,6 @@ struct oom {
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
 
-	bool ended;		       /* the run's last event was read */
 	uint64_t dropped;	       /* events that the program could not keep */
 	uint64_t asked;		       /* what the framework wanted from the device */
 	uint64_t block;		       /* what the program wanted of the framework */

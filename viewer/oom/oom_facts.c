@@ -240,7 +240,6 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 	rc = timeline_open_any(t, r);
 	if (rc)
 		return rc;
-	o->ended = t->model.ended;
 	o->dropped = t->model.dropped;
 	if (!refusals_find(&refusal, &t->model.lives, nth)) {
 		timeline_close(t);

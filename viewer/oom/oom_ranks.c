@@ -36,7 +36,6 @@ void oom_ranks_note(struct oom_rank *x, const struct recording *r, const struct 
 
 struct look {
 	struct lives marks;
-	bool ended;
 	uint64_t dropped;
 };
 
@@ -46,7 +45,6 @@ static int keep_refusal(void *ctx, const struct gmt_event *e)
 
 	if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
 		lives_add_mark(&l->marks, e, STAGE_OUTSIDE);
-	l->ended |= e->kind == GMT_END;
 	if (e->kind == GMT_DROPPED)
 		l->dropped += e->arg0;
 	return 0;
@@ -62,7 +60,7 @@ static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
 	rc = recording_run(r, UINT64_MAX, keep_refusal, &l);
 	if (!rc && refusals_find(&refusal, &l.marks, nth))
 		oom_ranks_note(x, r, &refusal);
-	x->state = recording_state(r, l.ended);
+	x->state = recording_state(r);
 	x->dropped = l.dropped;
 	lives_free(&l.marks);
 	return rc;

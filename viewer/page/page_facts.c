@@ -130,17 +130,12 @@ static void emit_peak(struct track *t)
 	emit_number(out, "peak_text", names_word(&t->page->words, at.text));
 }
 
-/* What page/assets/peak.js has a sentence for. */
-static const char *const state_names[] = {
-	[STATE_WHOLE] = "whole",   [STATE_DAMAGED] = "damaged", [STATE_RUNNING] = "running",
-	[STATE_NO_END] = "no_end", [STATE_A_PART] = "a_part",
-};
-
 static void emit_figures(struct track *t)
 {
 	const struct model *m = &t->timeline->model;
 	const struct model_device *d = &m->devices[t->timeline->device];
 	const struct steps *s = &t->timeline->steps;
+	const char *state = recording_state_sentence(recording_state(t->recording));
 	struct emit *out = t->page->first;
 
 	emit_number(out, "end_bytes", model_curve(d)->now);
@@ -156,7 +151,7 @@ static void emit_figures(struct track *t)
 	emit_number(out, "events", m->events);
 	emit_number(out, "dropped", m->dropped);
 	emit_number(out, "left_out", m->left_out);
-	emit_text(out, "state", state_names[recording_state(t->recording, m->ended)]);
+	emit_number(out, "state", names_word(&t->page->words, state ? state : ""));
 	emit_number(out, "first_ns", m->first_ns);
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);

@@ -122,7 +122,7 @@ bool recording_any_part(void)
 }
 
 struct run {
-	const char *path;
+	struct recording *recording;
 	int (*event)(void *, const struct gmt_event *);
 	void *ctx;
 };
@@ -131,6 +131,7 @@ static int pass_event(void *ctx, const struct gmt_event *e)
 {
 	struct run *run = ctx;
 
+	run->recording->ended |= e->kind == GMT_END;
 	return run->event(run->ctx, e);
 }
 
@@ -138,17 +139,18 @@ static void pass_progress(void *ctx, uint64_t done, uint64_t all)
 {
 	struct run *run = ctx;
 
-	say_progress(run->path, done, all);
+	say_progress(run->recording->path, done, all);
 }
 
 int recording_run(struct recording *r, uint64_t until,
 		  int (*event)(void *, const struct gmt_event *), void *ctx)
 {
 	static const struct gmt_tool tool = { .event = pass_event, .progress = pass_progress };
-	struct run run = { r->path, event, ctx };
+	struct run run = { r, event, ctx };
 	int rc = gmt_reader_run(r->reader, 0, until, &tool, &run);
 
 	say_progress_end();
+	r->read_through |= !rc;
 	if (rc < 0)
 		return say_error(EXIT_UNREADABLE, "%s: %s", r->path, gmt_strerror(rc));
 	return 0;

@@ -16,6 +16,8 @@ struct recording {
 	const struct gmt_reader_info *info;
 	struct defs defs;
 	uint64_t file_bytes; /* of path; a snapshot is larger than what it becomes */
+	bool read_through;   /* all its events were passed on, */
+	bool ended;	     /* and among them the run's last one */
 };
 
 /* 0, or a sentence was said and EXIT_UNREADABLE. Definitions are read. */

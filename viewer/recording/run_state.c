@@ -3,7 +3,7 @@
 
 #include "running.h"
 
-enum recording_state recording_state(const struct recording *r, bool ended)
+enum recording_state recording_state(const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 
@@ -13,5 +13,24 @@ enum recording_state recording_state(const struct recording *r, bool ended)
 		return STATE_RUNNING;
 	if (!i->clean_end)
 		return STATE_NO_END;
-	return ended ? STATE_WHOLE : STATE_A_PART;
+	return r->read_through && !r->ended ? STATE_A_PART : STATE_WHOLE;
+}
+
+/* They are read at once, or later on a page: none says "now". */
+static const char *const sentences[] = {
+	[STATE_WHOLE] = NULL,
+	[STATE_DAMAGED] = "The file is damaged (see gpumemtrace verify): these figures are of what "
+			  "can be read.",
+	[STATE_RUNNING] = "The program was still running when this was read: figures are up to "
+			  "then.",
+	[STATE_NO_END] =
+		"The program was killed or crashed, or the file was cut: figures are up to "
+		"the last event.",
+	[STATE_A_PART] = "The recording stops before the run's end (a snapshot, or recovered): "
+			 "figures are up to there.",
+};
+
+const char *recording_state_sentence(enum recording_state state)
+{
+	return sentences[state];
 }

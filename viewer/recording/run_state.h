@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a run its recording has. */
+/* How much of a run its recording has, and the sentence that says so. */
 #ifndef VIEWER_RUN_STATE_H
 #define VIEWER_RUN_STATE_H
 
@@ -13,7 +13,10 @@ enum recording_state {
 	STATE_A_PART,  /* a whole file, and not of the whole run: a snapshot, or recovered */
 };
 
-/* ended: the run's last event was read. */
-enum recording_state recording_state(const struct recording *r, bool ended);
+/* Of a recording of which events were not passed on it is not known whether it is a part. */
+enum recording_state recording_state(const struct recording *r);
+
+/* A whole sentence that qualifies the figures of an answer; NULL for a whole recording. */
+const char *recording_state_sentence(enum recording_state state);
 
 #endif

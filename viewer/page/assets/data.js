@@ -64,6 +64,7 @@ function prepareTrack(doc, t, index) {
   t.file = doc.texts[t.file];
   t.peak_text = doc.texts[t.peak_text];
   t.values = doc.texts[t.values];
+  t.state = doc.texts[t.state];
   t.notes = t.notes.map((text) => doc.texts[text]);
   t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
   t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');

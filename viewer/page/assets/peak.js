@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first answer: how high, when, and what held it. The same figures as the tool's `report`. */
 
-const STATES = {
-  damaged: ' The file is damaged (see gpumemtrace verify): these figures are of what can be read.',
-  running: ' The program was still running: figures are up to then.',
-  no_end: ' The program was killed or crashed: figures are up to that moment.',
-  a_part: " The recording stops before the run's end (a snapshot, or recovered): figures are up to there.",
-};
-
 function peakPanel() {
   const p = panel('peak', 'Peak');
 
@@ -54,7 +47,7 @@ function peakPanel() {
         t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
         t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording: figures may be too low or too high.') : null,
         t.left_out ? ' ' + plural(t.left_out, 'event') + ' of blocks that came and went were left out to bound the recording: peaks by step and what was alive afterwards are exact.' : null,
-        STATES[t.state] || null));
+        t.state ? ' ' + t.state : null));
   }
   on('track', show, true);
 }
