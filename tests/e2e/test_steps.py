@@ -14,6 +14,9 @@ CASES = {
     "closure": ("optimizer", 3, {"forward": 1, "zero_grad": 1, "backward": 1, "optimizer": 1}),
     "profiled": ("profiler", 3, {"backward": 2, "optimizer": 2}),
     "validated": ("optimizer", 3, {"forward": 1, "backward": 1, "optimizer": 1, "evaluation": 1}),
+    "warmed_up": ("optimizer", 6, {"forward": 1, "backward": 1, "optimizer": 1}),
+    "two_lines": ("optimizer", 5, {"forward": 1, "backward": 1, "optimizer": 1}),
+    "second_stage": ("optimizer", 6, {"forward": 1, "backward": 1, "optimizer": 1}),
     "inference": ("forward", 4, {"forward": 1}),
 }
 
@@ -59,7 +62,9 @@ def test_loops(programs, tool, case):
     said = check(tool, programs.traced("steps.py", case), case)
     if case == "validated":
         assert said["peak"]["phase"] == "evaluation"
-        assert [r["step"] for r in said["rows"] if r["phase"] == "evaluation"] == [2, 3]
+        peaks = {(r["step"], r["phase"]): r["peak_bytes"] for r in said["rows"]}
+        assert [step for step, phase in peaks if phase == "evaluation"] == [2, 3]
+        assert peaks[3, "forward"] < peaks[2, "evaluation"], "its last pass is none of the training"
     if case == "one_after_the_other":
         assert said["peak"]["text"].endswith("optimizer step, AdamW _foreach_sqrt")
 

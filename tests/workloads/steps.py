@@ -144,4 +144,49 @@ def validated():
             validate()
 
 
+def warmed_up():
+    """One optimizer, called from a warm-up and then from the loop."""
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+    for _ in range(2):
+        m(batch()).mean().backward()
+        o.step()
+        o.zero_grad()
+    for _ in range(4):
+        m(batch()).mean().backward()
+        o.step()
+        o.zero_grad()
+
+
+def two_lines():
+    """One optimizer, called from two lines by turns."""
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+    for i in range(5):
+        m(batch()).mean().backward()
+        if i % 2:
+            torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+            o.step()
+        else:
+            o.step()
+        o.zero_grad()
+
+
+def second_stage():
+    """One optimizer for the head, later one for all of it; what accumulated at the end takes a step of its own."""
+    m = Net().cuda()
+    head = torch.optim.AdamW(m.down.parameters())
+    for _ in range(2):
+        m(batch()).mean().backward()
+        head.step()
+        head.zero_grad()
+    whole = torch.optim.AdamW(m.parameters())
+    for _ in range(3):
+        m(batch()).mean().backward()
+        whole.step()
+        whole.zero_grad()
+    m(batch()).mean().backward()
+    whole.step()
+
+
 globals()[sys.argv[1]]()

@@ -1,12 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines of the program called an optimizer: they tell one from another. */
+/*
+ * Which optimizer each step of one is of. A recording has an optimizer's name and not its number:
+ * the lines of the program that called it tell one from another. Of two such places
+ * - those of which one made state and the other never did are one optimizer that is called from
+ *   both, if they have one name and as many gradients came before each;
+ * - those that came one after the other, not in turn, belong to no common step.
+ */
 #ifndef VIEWER_OPTIMIZERS_H
 #define VIEWER_OPTIMIZERS_H
 
 #include "../stacks/stacks.h"
+#include "spans.h"
 
-/* The lines of the program's own on a stack inside of an optimizer's step as one number, without
- * those of the optimizer; 0 = there are none. */
-uint32_t optimizers_caller(struct stacks *stacks, uint32_t stack);
+#define OPTIMIZERS_MAX 64 /* of one run; a bit each */
+
+struct optimizer {
+	uint32_t caller, name; /* its place, see optimizers_caller; its range's string */
+	uint32_t gradients;    /* that came before its first step */
+	size_t first, last;    /* its steps by their spans */
+	uint64_t calls;
+	bool state;   /* a step left blocks behind */
+	bool passed;  /* it took several steps, and then another of its name came */
+	uint8_t same; /* number of the one that it is */
+};
+
+struct optimizers {
+	struct optimizer items[OPTIMIZERS_MAX];
+	unsigned count;
+	uint8_t *of_span; /* of the steps: their numbers */
+};
+
+void optimizers_find(struct optimizers *o, const struct spans *s, struct stacks *stacks);
+void optimizers_free(struct optimizers *o);
+
+/* Of the step that this span is. */
+unsigned optimizers_of(const struct optimizers *o, size_t span);
+/* Whether the two may take their steps in one step of the run. */
+bool optimizers_in_turn(const struct optimizers *o, unsigned a, unsigned b);
 
 #endif

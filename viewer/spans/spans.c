@@ -60,6 +60,7 @@ static void join_last(struct spans *s, const struct gmt_event *e)
 	before->work |= back(s, 0)->work;
 	before->left_out |= back(s, 0)->left_out;
 	before->gradients += back(s, 0)->gradients;
+	before->blocks += back(s, 0)->blocks;
 	s->count--;
 }
 
@@ -103,12 +104,19 @@ static bool is_without_gradients(const struct spans *s, const struct span *span)
 	return s->tags && span->phase == PHASE_FORWARD && !span->kept;
 }
 
+/* The pass that the event is of: one may save what it was given before it makes its first block. */
+static uint32_t pass_of(const struct spans *s, const struct gmt_event *e)
+{
+	return s->forwards +
+	       (e->kind == GMT_TAG_SAVED && s->now.stage == STAGE_FORWARD && !s->in_forward);
+}
+
 /* Passes that nothing is saved of are a span of their own: each stays apart until it is over. */
 static bool begins_apart(struct spans *s, const struct gmt_event *e)
 {
 	const struct span *last = back(s, 0), *before = back(s, 1);
 
-	if (!is_without_gradients(s, last) || last->pass == s->forwards)
+	if (!is_without_gradients(s, last) || last->pass == pass_of(s, e))
 		return false;
 	if (before && is_without_gradients(s, before) && before->profiler == last->profiler &&
 	    before->number == last->number)
@@ -123,7 +131,7 @@ static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hin
 	close_gap(s, e, hint);
 	if (back(s, 0)->phase != PHASE_FORWARD || begins_apart(s, e))
 		push_span(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
-	back(s, 0)->pass = s->forwards;
+	back(s, 0)->pass = pass_of(s, e);
 }
 
 /* The optimizer by hooks inside the backward pass: one span beside that of the pass, and which of
@@ -234,6 +242,15 @@ static bool ends_step(struct spans *s, const struct gmt_event *e)
 	       e->arg0 != back(s, 0)->number;
 }
 
+/* The engine's threads free late what a backward pass used. */
+static int32_t left_behind(const struct span *span, const struct spans *s,
+			   const struct gmt_event *e)
+{
+	if (span->phase != PHASE_OPTIMIZER || !doing_drives(s))
+		return 0;
+	return (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_THINNED) - (e->kind == GMT_BLOCK_FREE);
+}
+
 static void note_in_span(struct spans *s, const struct gmt_event *e)
 {
 	struct span *span = back(s, 0);
@@ -245,6 +262,7 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 		span->work = true;
 	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
 	span->gradients += e->kind == GMT_TAG_GRAD;
+	span->blocks += left_behind(span, s, e);
 	span->kept |= e->kind == GMT_TAG_SAVED;
 	if (span->phase == PHASE_OPTIMIZER && span->work)
 		s->optimized = span->number;

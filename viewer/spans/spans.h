@@ -55,6 +55,7 @@ struct span {
 	bool work;	    /* blocks came or went in it */
 	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */
 	uint32_t gradients; /* that arrived at leaves in it */
+	int32_t blocks;	    /* an optimizer's step: that it left behind; < 0: that it took away */
 	uint32_t pass;	    /* forward: the number of its latest pass, */
 	bool kept;	    /* and autograd saved something of it, or went back through it */
 	uint32_t name;	    /* string: range of the optimizer's step */

@@ -27,25 +27,18 @@ const char *steps_basis_text(enum steps_basis basis)
 	return bases[basis].text;
 }
 
-#define OPTIMIZERS 64
-
 /* The grouping while it walks over the spans. */
 struct walk {
 	struct steps *steps;
 	const struct spans *spans;
-	struct stacks *stacks;
-	struct map callers;   /* stack -> its lines, see optimizers.h */
-	size_t open;	      /* first span after the last optimizer's step */
-	bool worked;	      /* forward or backward since then, or what was left out */
-	bool backward;	      /* backward since then */
-	bool closed;	      /* the next work belongs to a new step */
-	bool hooked;	      /* the optimizer was called from the backward pass */
-	uint64_t number;      /* of the latest optimizer's range */
-	uint64_t seen;	      /* optimizers of this step, a bit each */
-	unsigned known, last; /* optimizers of the run; the latest */
-	struct {
-		uint32_t caller, name;
-	} optimizers[OPTIMIZERS];
+	struct optimizers optimizers;
+	size_t open;	 /* first span after the last optimizer's step */
+	bool worked;	 /* forward or backward since then, or what was left out */
+	bool backward;	 /* backward since then */
+	bool closed;	 /* the next work belongs to a new step */
+	bool hooked;	 /* the optimizer was called from the backward pass */
+	uint64_t number; /* of the latest optimizer's range */
+	uint64_t seen;	 /* optimizers of this step, a bit each */
 };
 
 static struct step *current(struct walk *w)
@@ -89,28 +82,14 @@ static enum steps_basis basis_of(const struct spans *s)
 	return basis;
 }
 
-static uint32_t caller_of(struct walk *w, uint32_t stack)
+/* An optimizer of this step comes again, or one that takes no steps in turn with it. */
+static bool is_next(const struct walk *w, unsigned optimizer)
 {
-	return stack ? map_known(&w->callers, stack, optimizers_caller(w->stacks, stack)) : 0;
-}
-
-/* Which optimizer this is: who called it; where that is not known, the next in turn by its name. */
-static unsigned optimizer_of(struct walk *w, const struct span *span)
-{
-	uint32_t caller = caller_of(w, span->stack);
-
-	for (unsigned i = 1; i <= w->known; i++) {
-		unsigned at = (w->last + i) % w->known;
-
-		if (w->optimizers[at].name == span->name &&
-		    (!caller || w->optimizers[at].caller == caller))
-			return at;
-	}
-	if (w->known == OPTIMIZERS)
-		return 0;
-	w->optimizers[w->known].name = span->name;
-	w->optimizers[w->known].caller = caller;
-	return w->known++;
+	for (unsigned i = 0; i < w->optimizers.count; i++)
+		if (w->seen >> i & 1 &&
+		    (i == optimizer || !optimizers_in_turn(&w->optimizers, i, optimizer)))
+			return true;
+	return false;
 }
 
 static void go_on_from(struct walk *w, size_t i)
@@ -122,7 +101,7 @@ static void go_on_from(struct walk *w, size_t i)
 static void meet_optimizer(struct walk *w, size_t i)
 {
 	const struct span *span = &w->spans->items[i];
-	uint64_t bit;
+	unsigned optimizer;
 	bool again; /* its closure ran the passes once more */
 
 	begin_work(w, i);
@@ -131,14 +110,13 @@ static void meet_optimizer(struct walk *w, size_t i)
 		w->hooked = true;
 		return;
 	}
-	w->last = optimizer_of(w, span);
-	bit = 1ull << w->last;
+	optimizer = optimizers_of(&w->optimizers, i);
 	again = span->number && span->number == w->number;
 	w->number = span->number;
-	if (!again && w->worked && (w->closed || (w->seen & bit)))
+	if (!again && w->worked && (w->closed || is_next(w, optimizer)))
 		new_step(w, w->open);
 	current(w)->ended = true;
-	w->seen |= bit;
+	w->seen |= 1ull << optimizer;
 	go_on_from(w, i + 1);
 }
 
@@ -275,8 +253,9 @@ static void group(struct steps *out, const struct spans *s, struct stacks *stack
 		[STEPS_OPTIMIZER] = by_optimizer, [STEPS_BACKWARD] = by_backward,
 		[STEPS_FORWARD] = by_forward,
 	};
-	struct walk w = { .steps = out, .spans = s, .stacks = stacks };
+	struct walk w = { .steps = out, .spans = s };
 
+	optimizers_find(&w.optimizers, s, stacks);
 	*out = (struct steps){ .basis = basis_of(s) };
 	new_step(&w, 0);
 	for (size_t i = 0; i < s->count; i++)
@@ -286,7 +265,7 @@ static void group(struct steps *out, const struct spans *s, struct stacks *stack
 	cut_tail(&w);
 	for (size_t i = 0; s->count && i < out->count; i++)
 		sum_up_step(out, s, i);
-	map_free(&w.callers);
+	optimizers_free(&w.optimizers);
 }
 
 static bool is_without_gradients(const struct span *span)
