@@ -1645,6 +1645,7 @@ class Diff(Row):
     old: the old recording
     new: the new one
     besides: versions, settings and devices that differ
+    not_compared: what cannot be compared, as one recording was made without stacks or tags, in words; empty if all can
     findings: by weight: the first is the one to read
     classes: classes that either has
     phases: phases that either has
@@ -1660,6 +1661,7 @@ class Diff(Row):
     old: DiffSide
     new: DiffSide
     besides: Table[DiffBesides]
+    not_compared: str
     findings: Table[DiffFinding]
     classes: Table[DiffClass]
     phases: Table[DiffPhase]
@@ -1675,6 +1677,7 @@ class Diff(Row):
         "old": ("PART", DiffSide),
         "new": ("PART", DiffSide),
         "besides": ("LIST", DiffBesides),
+        "not_compared": ("TEXT", None),
         "findings": ("LIST", DiffFinding),
         "classes": ("LIST", DiffClass),
         "phases": ("LIST", DiffPhase),

@@ -36,6 +36,45 @@ def test_nothing_differs(two):
     assert "Nothing differs." in ok("diff", two[0], two[0])
 
 
+STACKS = "meta python_stacks {}\nmeta native_stacks {}\nmeta torch.tags {}\n"
+
+
+@pytest.mark.parametrize("old, new, named, lines", [
+    (("yes", "yes", "on"), ("no: Python stacks are switched off", "no: native stacks are switched off", "on"), "Python stacks are recorded in the old one only", False),
+    (("yes", "yes", "off: GPUMEMTRACE_TAGS"), ("yes", "yes", "on"), "autograd's tags are recorded in the new one only", True),
+    (("yes", "yes", "on"), ("yes", "no: native stacks are switched off", "on"), "native stacks are recorded in the old one only", True)])
+def test_recordings_of_other_settings(make, old, new, named, lines):  # noqa: F811
+    """What only one of them could record is no change of the program: no cause is named, lines are compared where both have them."""
+    files = make(STACKS.format(*old) + SAMPLE, "old.gmt"), make(STACKS.format(*new) + MORE, "new.gmt")
+    said, text = answer("diff", *files), " ".join(ok("diff", *files).split())
+    assert said["not_compared"].startswith("The recordings were made with different settings: " + named)
+    assert said["not_compared"] in text and "Nothing differs" not in text
+    assert [(f["cause"], f["delta"]) for f in said["findings"]] == ([("function", 2 * MIB)] if lines else [])
+    assert bool(said["lines"]) == lines and "More activations" not in text
+    assert {b["what"] for b in said["besides"]} >= {re.match("(.*) (is|are) ", named).group(1)}
+    same = answer("diff", files[0], make(STACKS.format(*old) + MORE, "like.gmt"))
+    assert same["not_compared"] == "" and not same["besides"] and same["findings"]
+
+
+def test_a_program_without_a_backward_pass_frees_no_gradients(make):  # noqa: F811
+    gradient = f"addr=0x10600000 size={MIB} arg0={7 * MIB}"
+    trained = SAMPLE.replace(gradient, f"addr=0x10600000 size={9 * MIB} arg0={15 * MIB}").replace(f"size={MIB} arg0=77", f"size={9 * MIB} arg0=77")
+    passes = "".join(line + "\n" for line in SAMPLE.splitlines() if "thread=2" not in line and not line.startswith("event tag"))
+    for files in ((trained, passes), (passes, trained)):
+        texts = [f["text"] for f in answer("diff", make(files[0], "a.gmt"), make(files[1], "b.gmt"))["findings"]]
+        about = [t for t in texts if "gradients" in t.split(":")[0]]
+        side = "new" if files[1] is passes else "old"
+        assert len(about) == 1 and "the %s recording has no backward pass" % side in about[0], texts
+        assert not any(word in about[0] for word in ("zero_grad", "freed", "before"))
+
+
+def test_factors_in_plain_digits(make):  # noqa: F811
+    small = SAMPLE.replace(f"addr=0x10800000 size={8 * MIB}", "addr=0x10800000 size=1024")
+    for files, words in (((small, SAMPLE), "8,192 times as large"), ((SAMPLE, small), "1/8,192 times as large")):
+        text = answer("diff", make(files[0], "a.gmt"), make(files[1], "b.gmt"))["findings"][0]["text"]
+        assert words in text and "e+" not in text and "e-" not in text, text
+
+
 def test_text_and_markdown_say_the_same(two):
     first = answer("diff", *two)["findings"][0]["text"]
     text, markdown = ok("diff", *two), ok("diff", *two, "--markdown")

@@ -74,7 +74,7 @@ static void compare_below(struct diff *d)
 	struct diff_spans s = diff_furthest_apart(&d->old, &d->new);
 	bool new_leads;
 
-	if (!s.apart || s.apart / 4 <= first_weight(d))
+	if (!s.apart || d->no_lines || s.apart / 4 <= first_weight(d))
 		return;
 	drop_findings(d);
 	d->below_peak = true;
@@ -85,6 +85,7 @@ static void compare_below(struct diff *d)
 
 static void compare_all(struct diff *d)
 {
+	diff_find_settings(d);
 	find_leaks(&d->old);
 	find_leaks(&d->new);
 	/* Before functions and lines are aligned: what lives at the peaks is then part of that. */

@@ -44,6 +44,9 @@ struct diff_finding {
 struct diff {
 	struct diff_side old, new;
 	bool below_peak; /* the compared moments are not the peaks, there little differs */
+	/* By the settings of the recordings (diff_settings.c) they cannot be compared. */
+	bool no_classes, no_lines; /* no_lines: nor can classes */
+	bool no_nodes;		   /* backward nodes have no names on one side */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;
@@ -87,6 +90,8 @@ uint64_t diff_gradients(const struct diff_side *s);
 unsigned diff_backwards(const struct diff_side *s);
 void diff_say(struct diff *d, struct diff_finding *f);
 
+/* Some were seen, or a backward pass that could make them. */
+bool diff_has_gradients(const struct diff_side *s);
 /* One side clears gradients between its steps and the other does not. */
 bool diff_keeps_gradients(const struct diff *d);
 
@@ -108,6 +113,16 @@ struct diff_groups diff_group(const struct diff *d, enum diff_by by);
 void diff_groups_free(struct diff_groups *g);
 const struct owner *diff_group_owner(const struct diff_group *g);
 
+/* What a recording may be made without. */
+enum diff_setting { DIFF_PYTHON, DIFF_NATIVE, DIFF_TAGS, DIFF_SETTINGS };
+
+/* "recorded", "not recorded", or "": not known. */
+const char *diff_recorded(const struct defs *d, enum diff_setting setting);
+void diff_find_settings(struct diff *d);
+/* What cannot be compared and why, as sentences; "" if all can be. Returns buf. */
+#define DIFF_NOT_COMPARED 400
+const char *diff_not_compared(const struct diff *d, char *buf, size_t room);
+
 /* What the two ran on, where that differs: torch, device, settings. */
 struct diff_ground {
 	const char *what;
@@ -120,6 +135,8 @@ bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
 uint64_t diff_apart(uint64_t a, uint64_t b);
+/* Passes or steps were seen, not only a run. */
+bool diff_has_phases(const struct diff *d);
 /* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */
 const char *diff_headline(const struct diff *d, char *buf, size_t room);
 const char *diff_change(char buf[48], uint64_t before, uint64_t after);	 /* "+1.0 MiB" */

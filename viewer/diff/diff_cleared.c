@@ -51,9 +51,16 @@ static bool find_line(struct diff_side *s, struct owner *out)
 	return false;
 }
 
+bool diff_has_gradients(const struct diff_side *s)
+{
+	return s->timeline.model.spans.backwards || s->shot.bytes[CATEGORY_gradients] ||
+	       s->at_peak.bytes[CATEGORY_gradients];
+}
+
 bool diff_keeps_gradients(const struct diff *d)
 {
-	return clears(&d->old) != clears(&d->new) &&
+	return diff_has_gradients(&d->old) && diff_has_gradients(&d->new) &&
+	       clears(&d->old) != clears(&d->new) &&
 	       steps_number(&d->old.timeline.steps) >= FEWEST &&
 	       steps_number(&d->new.timeline.steps) >= FEWEST;
 }

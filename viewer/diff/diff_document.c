@@ -85,7 +85,8 @@ static bool phase_row(void *ctx, size_t p, struct row_diff_phase *row)
 
 	*row = (struct row_diff_phase){ .phase = phase_name((int)p),
 					BYTES(before, after),
-					.words = phase_text((int)p) };
+					.words = diff_has_phases(doc->diff) ? phase_text((int)p)
+									    : "the whole run" };
 	return old || new;
 }
 
@@ -98,10 +99,9 @@ static bool module_row(void *ctx, size_t i, struct row_diff_module *row)
 	return m->bytes_old != m->bytes_new;
 }
 
-/* "model.py:12 activations", for text. */
-static const char *line_words(char *buf, size_t room, const struct owner *o, unsigned category)
+/* "model.py:12 activations", for text; no class where they cannot be compared. */
+static const char *line_words(char *buf, size_t room, const struct owner *o, const char *class)
 {
-	const char *class = category_words(category);
 	size_t left = DIFF_NAME - 1 - strlen(class);
 	char who[OWNER_WORDS];
 
@@ -109,7 +109,7 @@ static const char *line_words(char *buf, size_t room, const struct owner *o, uns
 		owner_place(o, who, sizeof(who), left);
 	else
 		words_within(o->function[0] ? o->function : "(no stack)", who, sizeof(who), left);
-	snprintf(buf, room, "%s %s", who, class);
+	snprintf(buf, room, "%s%s%s", who, *class ? " " : "", class);
 	return buf;
 }
 
@@ -119,13 +119,15 @@ static bool diff_line_row(void *ctx, size_t i, struct row_diff_line *row)
 	const struct diff_group *x = &doc->lines.items[i];
 	const struct owner *o = diff_group_owner(x);
 
-	*row = (struct row_diff_line){ .class = x->category,
-				       .owner = *o,
-				       BYTES(x->bytes_old, x->bytes_new),
-				       .blocks_old = x->blocks_old,
-				       .blocks_new = x->blocks_new,
-				       .words = line_words(doc->words, sizeof(doc->words), o,
-							   x->category) };
+	*row = (struct row_diff_line){
+		.class = x->category,
+		.owner = *o,
+		BYTES(x->bytes_old, x->bytes_new),
+		.blocks_old = x->blocks_old,
+		.blocks_new = x->blocks_new,
+		.words = line_words(doc->words, sizeof(doc->words), o,
+				    doc->diff->no_classes ? "" : category_words(x->category))
+	};
 	return x->bytes_old != x->bytes_new;
 }
 
@@ -166,11 +168,12 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.old = side_row(&d->old),
 		.new = side_row(&d->new),
 		.besides = { count_grounds(d), besides_row, doc },
+		.not_compared = diff_not_compared(d, doc->not_compared, sizeof(doc->not_compared)),
 		.findings = { d->count, finding_row, doc },
 		.classes = { CATEGORIES, diff_class_row, doc },
 		.phases = { PHASES, phase_row, doc },
-		.modules = { doc->modules.count, module_row, doc },
-		.lines = { doc->lines.count, diff_line_row, doc },
+		.modules = { d->no_lines ? 0 : doc->modules.count, module_row, doc },
+		.lines = { d->no_lines ? 0 : doc->lines.count, diff_line_row, doc },
 	};
 }
 

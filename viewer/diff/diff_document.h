@@ -17,6 +17,7 @@ struct diff_document {
 	const struct diff_finding *finding;
 	struct diff_ground ground;
 	size_t ground_at;
+	char not_compared[DIFF_NOT_COMPARED];
 	char words[OWNER_WORDS + 48];
 };
 

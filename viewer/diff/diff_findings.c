@@ -28,7 +28,7 @@ static bool takes_like(const struct diff *d, const struct diff_pair *p, const vo
 
 	if (p == first)
 		return true;
-	if (p->category != first->category || !a || !b ||
+	if ((p->category != first->category && !d->no_classes) || !a || !b ||
 	    function_of_finding(d, p) != function_of_finding(d, first))
 		return false;
 	return (diff_site_of(first)->module[0] && p->category == CATEGORY_activations) ||
@@ -108,7 +108,10 @@ static void drop_moves(struct diff *d)
 
 void diff_find(struct diff *d)
 {
-	diff_causes(d);
+	if (d->no_lines)
+		return;
+	if (!d->no_classes)
+		diff_causes(d);
 	find_rest(d);
 	drop_moves(d);
 	for (size_t i = 0; i < d->count; i++)

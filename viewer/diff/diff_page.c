@@ -67,10 +67,12 @@ static void emit_findings(struct page *p, const struct diff *d)
 /* What people came for is in the first document: it is shown before the rest is read. */
 static void emit_head(struct page *p, const struct diff *d)
 {
-	char text[400];
+	char text[DIFF_NOT_COMPARED];
 
 	emit_object(p->first, "head");
 	emit_number(p->first, "headline", early_word(p, diff_headline(d, text, sizeof(text))));
+	emit_number(p->first, "not_compared",
+		    early_word(p, diff_not_compared(d, text, sizeof(text))));
 	emit_besides(p, d);
 	emit_findings(p, d);
 	emit_end(p->first);

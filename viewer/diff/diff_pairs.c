@@ -2,20 +2,42 @@
 /*
  * What lived on the two sides, paired: first by the whole call path, then by ever less of it, for
  * what is left over. Rows of the last two levels only pair if they are also as large: a moved
- * function makes no difference.
+ * function makes no difference. Where classes cannot be compared a pair is of a line, whatever
+ * the classes.
  */
 
 #include "../base/need.h"
 #include "diff.h"
 
-enum level { WHOLE_PATH, LINE_AND_CALL, LINE, FUNCTION_AND_CALL, CALL_AND_SIZE, SIZE, LEVELS };
+enum level {
+	NO_LINE, /* all of it one pair, where backward nodes have no names */
+	WHOLE_PATH,
+	LINE_AND_CALL,
+	LINE,
+	FUNCTION_AND_CALL,
+	CALL_AND_SIZE,
+	SIZE,
+	LEVELS
+};
 
-static uint64_t key_of(const struct diff_side *s, const struct diff_row *row, enum level level)
+/* What stands for such a pair. */
+static const struct diff_site no_line = { .outer = "",
+					  .op = "",
+					  .module = "",
+					  .owner = { .function = "the backward pass and libraries",
+						     .file = "" },
+					  .caller = { .function = "", .file = "" } };
+
+static uint64_t key_of(const struct diff *d, const struct diff_side *s, const struct diff_row *row,
+		       enum level level)
 {
 	const struct diff_site *site = &s->sites[row->site];
-	uint64_t h = map_hash(level, &row->category, sizeof(row->category));
+	unsigned category = d->no_classes ? 0 : row->category;
+	uint64_t h = map_hash(level, &category, sizeof(category));
 	const struct diff_place *inner = diff_innermost(s, site);
 
+	if (level == NO_LINE)
+		return h;
 	if (level == WHOLE_PATH)
 		for (unsigned i = 0; i < site->depth; i++)
 			h = map_hash(h, &s->places[site->places[i]].common, sizeof(uint32_t));
@@ -30,6 +52,11 @@ static uint64_t key_of(const struct diff_side *s, const struct diff_row *row, en
 	if (level != LINE && level != SIZE)
 		h = map_hash_text(h, site->op);
 	return inner ? h : map_hash_text(h, site->owner.function);
+}
+
+static bool takes_part(const struct diff_side *s, const struct diff_row *row, enum level level)
+{
+	return !row->pair && (level != NO_LINE || !diff_innermost(s, &s->sites[row->site]));
 }
 
 static struct diff_pair *new_pair(struct diff *d, unsigned category)
@@ -59,12 +86,16 @@ static void take_pair(struct diff *d, struct diff_side *s, const struct map *pai
 {
 	for (size_t i = 0; i < s->shot.count; i++) {
 		struct diff_row *row = &s->shot.rows[i];
-		uint32_t *at = row->pair ? NULL : map_get(pairs, key_of(s, row, level));
+		uint32_t *at =
+			takes_part(s, row, level) ? map_get(pairs, key_of(d, s, row, level)) : NULL;
 
 		if (!at || !*at)
 			continue;
 		row->pair = *at;
 		join_sites(&d->pairs[*at - 1], s, row, s == &d->old);
+		if (level == NO_LINE)
+			*(s == &d->old ? &d->pairs[*at - 1].old_site
+				       : &d->pairs[*at - 1].new_site) = &no_line;
 	}
 }
 
@@ -74,11 +105,13 @@ static void pair_level(struct diff *d, enum level level)
 	struct map keys = { 0 };
 
 	for (size_t i = 0; i < d->old.shot.count; i++)
-		if (!d->old.shot.rows[i].pair)
-			map_put(&keys, key_of(&d->old, &d->old.shot.rows[i], level), NULL);
+		if (takes_part(&d->old, &d->old.shot.rows[i], level))
+			map_put(&keys, key_of(d, &d->old, &d->old.shot.rows[i], level), NULL);
 	for (size_t i = 0; i < d->new.shot.count; i++) {
 		const struct diff_row *row = &d->new.shot.rows[i];
-		uint32_t *at = row->pair ? NULL : map_get(&keys, key_of(&d->new, row, level));
+		uint32_t *at = takes_part(&d->new, row, level)
+				       ? map_get(&keys, key_of(d, &d->new, row, level))
+				       : NULL;
 
 		if (!at || *at)
 			continue;
@@ -105,7 +138,7 @@ static void leftovers(struct diff *d, struct diff_side *s)
 void diff_pair_rows(struct diff *d)
 {
 	diff_align(&d->old, &d->new);
-	for (int level = 0; level < LEVELS; level++)
+	for (int level = d->no_nodes ? NO_LINE : WHOLE_PATH; level < LEVELS; level++)
 		pair_level(d, level);
 	leftovers(d, &d->old);
 	leftovers(d, &d->new);

@@ -15,7 +15,7 @@ static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 	uint64_t weights = shot->bytes[CATEGORY_parameters];
 	uint64_t bytes = f->kind == DIFF_NEW ? f->bytes_new : f->bytes_old;
 
-	return (f->kind == DIFF_NEW || f->kind == DIFF_GONE) && weights &&
+	return !d->no_classes && (f->kind == DIFF_NEW || f->kind == DIFF_GONE) && weights &&
 	       (f->category == CATEGORY_parameters || f->category == CATEGORY_optimizer_state) &&
 	       diff_apart(bytes, weights) < weights / 20;
 }
@@ -66,7 +66,16 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 {
 	const struct spans *all = &side->timeline.model.spans;
 
-	return *optimizers_of_spans(all, &side->recording.defs, buf, SENTENCE) ? buf : "unknown";
+	if (*optimizers_of_spans(all, &side->recording.defs, buf, SENTENCE))
+		return buf;
+	return diff_highest(side, PHASE_OPTIMIZER) ? "unknown" : "none";
+}
+
+/* "memory" where the class is not known, or where classes cannot be compared. */
+static const char *class_words(const struct diff *d, const struct diff_finding *f)
+{
+	return d->no_classes || f->category == CATEGORY_unknown ? "memory"
+								: category_words(f->category);
 }
 
 static bool same_state(const struct diff *d)
@@ -92,9 +101,13 @@ static void say_cause(FILE *s, const struct diff *d, const struct diff_finding *
 	const struct diff_shot *old = &d->old.shot, *new = &d->new.shot;
 	uint64_t before = old->bytes[f->category], after = new->bytes[f->category];
 	bool more = f->bytes_new > f->bytes_old, more_trained = new->trained > old->trained;
+	uint64_t peak_before = d->old.at_peak.bytes[f->category];
+	uint64_t peak_after = d->new.at_peak.bytes[f->category];
+	bool both_have_gradients = diff_has_gradients(&d->old) && diff_has_gradients(&d->new);
 	bool further = diff_gradients(&d->new) > diff_gradients(&d->old);
 	enum phase was_in = diff_phase_at(&d->old, d->old.peak_seq);
 	enum phase is_in = diff_phase_at(&d->new, d->new.peak_seq);
+	enum phase looked = d->new.peak >= d->old.peak ? is_in : was_in;
 	size_t lines = sentence_lines(d, f);
 
 	made = made ? made : sentence_greatest(d, f, CATEGORY_forward_temporaries);

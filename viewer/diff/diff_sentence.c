@@ -6,6 +6,19 @@
 
 #include "../stacks/owner_words.h"
 
+const char *sentence_times(char buf[HUMAN_MAX + 2], double factor)
+{
+	char n[HUMAN_MAX];
+
+	if (factor >= 99.95)
+		snprintf(buf, HUMAN_MAX + 2, "%s", human_count(n, (uint64_t)(factor + 0.5)));
+	else if (factor > 0 && factor < 0.01)
+		snprintf(buf, HUMAN_MAX + 2, "1/%s", human_count(n, (uint64_t)(1 / factor + 0.5)));
+	else
+		snprintf(buf, HUMAN_MAX + 2, "%.3g", factor);
+	return buf;
+}
+
 const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 {
 	char place[OWNER_WORDS];
@@ -14,8 +27,7 @@ const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 		snprintf(buf, SENTENCE, "%.120s %s", o->function,
 			 owner_place(o, place, sizeof(place), 0));
 	else
-		snprintf(buf, SENTENCE, "%.80s%s", o->function[0] ? o->function : "(no stack)",
-			 o->backward ? " (backward)" : "");
+		owner_words(o, buf, SENTENCE, 0);
 	return buf;
 }
 

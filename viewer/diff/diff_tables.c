@@ -24,7 +24,8 @@ static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
 {
 	const struct diff_site *site = diff_site_of(p);
 	const struct diff_place *inner = diff_innermost(diff_side_of(d, p), site);
-	uint64_t h = map_hash(inner != NULL, &p->category, sizeof(p->category));
+	unsigned category = d->no_classes ? 0 : p->category;
+	uint64_t h = map_hash(inner != NULL, &category, sizeof(category));
 
 	return inner ? map_hash(h, &inner->common, sizeof(inner->common))
 		     : map_hash_text(h, site->owner.function);

@@ -36,8 +36,14 @@ static void sides(const struct diff *d, struct emit *out)
 
 static void findings(const struct diff *d, struct emit *out, size_t most)
 {
-	if (!d->count)
-		emit_line(out, "Nothing differs.");
+	char why[DIFF_NOT_COMPARED];
+
+	if (*diff_not_compared(d, why, sizeof(why)))
+		emit_paragraph(out, "", "", why);
+	if (*why && !d->no_lines)
+		emit_line(out, "%s", "");
+	if (!d->count && !d->no_lines)
+		emit_line(out, d->no_classes ? "No line differs." : "Nothing differs.");
 	for (size_t i = 0; i < d->count && i < most; i++)
 		emit_item(out, i + 1, d->findings[i].text);
 	if (most < d->count && emit_is_markdown(out))
@@ -66,6 +72,8 @@ static void tables_by_place(const struct diff_document *doc, struct emit *out, s
 	static const struct text_column lines[] = DIFF_COLUMNS("line", diff_line, words);
 	const struct diff_group *m = doc->modules.items, *l = doc->lines.items;
 
+	if (doc->diff->no_lines)
+		return;
 	if (doc->modules.count && m->bytes_old != m->bytes_new) {
 		emit_line(out, "%s", "");
 		emit_columns(out, diff_module, &doc->row.modules, modules, most);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words that all faces of a comparison share: names, changes, the sides, the peak in one sentence.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "../answers/parts.h"
@@ -37,10 +36,12 @@ const char *diff_change(char buf[48], uint64_t before, uint64_t after)
 
 const char *diff_percent(char buf[48], uint64_t before, uint64_t after)
 {
+	char b[HUMAN_MAX];
+
 	if (!before || before == after)
 		return "";
 	if (after / before >= 100)
-		snprintf(buf, 48, "%" PRIu64 " times", after / before);
+		snprintf(buf, 48, "%s times", human_count(b, after / before));
 	else
 		snprintf(buf, 48, "%+.1f %%",
 			 100 * ((double)after - (double)before) / (double)before);
@@ -60,6 +61,14 @@ uint64_t diff_apart(uint64_t a, uint64_t b)
 	return a < b ? b - a : a - b;
 }
 
+bool diff_has_phases(const struct diff *d)
+{
+	for (int p = 0; p < PHASES; p++)
+		if (p != PHASE_SETUP && (diff_highest(&d->old, p) || diff_highest(&d->new, p)))
+			return true;
+	return false;
+}
+
 const char *diff_headline(const struct diff *d, char *buf, size_t room)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
@@ -67,31 +76,44 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
-	snprintf(buf, room, "Peak %s -> %s: %s%s%s%s, %s%s%s%s", human_bytes(a, d->old.peak),
-		 human_bytes(b, d->new.peak), diff_change(c, d->old.peak, d->new.peak),
-		 percent[0] ? " (" : "", percent, percent[0] ? ")" : "",
-		 before == after ? "in the " : "",
-		 before == after ? phase_noun(before) : phase_text(before),
-		 before == after ? "" : " -> ", before == after ? "" : phase_text(after));
+	size_t n = (size_t)snprintf(buf, room, "Peak %s -> %s: %s%s%s%s",
+				    human_bytes(a, d->old.peak), human_bytes(b, d->new.peak),
+				    diff_change(c, d->old.peak, d->new.peak),
+				    percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
+
+	if (before != after)
+		snprintf(buf + n, room - n, ", %s -> %s", phase_text(before), phase_text(after));
+	else if (diff_has_phases(d))
+		snprintf(buf + n, room - n, ", in the %s", phase_noun(before));
 	return buf;
 }
 
 /* What both recordings say of where they ran. */
 static const struct {
 	const char *key, *what;
+	int setting; /* 1 + of enum diff_setting, in place of a key */
 } grounds[] = {
-	{ "torch.version", "torch" },
-	{ "python.version", "Python" },
-	{ "driver.version", "CUDA driver" },
-	{ NULL, "device" }, /* and whether it is a simulated one */
-	{ "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" },
-	{ "env.PYTORCH_ALLOC_CONF", "PYTORCH_ALLOC_CONF" },
+	{ "torch.version", "torch", 0 },
+	{ "python.version", "Python", 0 },
+	{ "driver.version", "CUDA driver", 0 },
+	{ NULL, "device", 0 }, /* and whether it is a simulated one */
+	{ "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", 0 },
+	{ "env.PYTORCH_ALLOC_CONF", "PYTORCH_ALLOC_CONF", 0 },
+	{ NULL, "Python stacks", 1 + DIFF_PYTHON },
+	{ NULL, "native stacks", 1 + DIFF_NATIVE },
+	{ NULL, "autograd's tags", 1 + DIFF_TAGS },
 };
 
-static const char *ground(const struct diff_side *s, const char *key, char *buf, size_t room)
+static const char *ground(const struct diff_side *s, size_t at, char *buf, size_t room)
 {
+	const char *key = grounds[at].key;
 	struct defs_text t;
 
+	if (grounds[at].setting) {
+		snprintf(buf, room, "%s",
+			 diff_recorded(&s->recording.defs, grounds[at].setting - 1));
+		return buf;
+	}
 	if (!key)
 		return device_words(&s->recording.defs, s->timeline.device, buf, room);
 	t = defs_meta(&s->recording.defs, key);
@@ -102,9 +124,10 @@ static const char *ground(const struct diff_side *s, const char *key, char *buf,
 bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out)
 {
 	for (; *at < sizeof(grounds) / sizeof(grounds[0]); ++*at) {
-		ground(&d->old, grounds[*at].key, out->old, sizeof(out->old));
-		ground(&d->new, grounds[*at].key, out->new, sizeof(out->new));
-		if (!strcmp(out->old, out->new))
+		ground(&d->old, *at, out->old, sizeof(out->old));
+		ground(&d->new, *at, out->new, sizeof(out->new));
+		if (!strcmp(out->old, out->new) ||
+		    (grounds[*at].setting && (!out->old[0] || !out->new[0])))
 			continue;
 		out->what = grounds[(*at)++].what;
 		return true;

@@ -7,6 +7,7 @@ const SIDES = ['old', 'new'];
 function readHead(doc) {
   const d = doc.diff = doc.head, text = (i) => doc.texts[i];
   d.headline = text(d.headline);
+  d.not_compared = text(d.not_compared);
   d.besides = d.besides.map(([what, a, b]) => ({ what, old: text(a), new: text(b) }));
   for (const f of d.findings) f.text = text(f.text);
   d.weights = [];

@@ -38,7 +38,8 @@ function findingsPanel(doc) {
   const parts = () => [
     h('p', { class: 'headline' }, h('b', { class: 'num', id: 'delta', 'data-bytes': delta }, delta ? growthText(delta) : 'no difference'),
       h('span', {}, delta ? [percentText(a.peak_bytes, b.peak_bytes), ' at the peak: ', bytesText(a.peak_bytes), ' \u2192 ', bytesText(b.peak_bytes)].join('') : 'at the peak: ' + bytesText(b.peak_bytes) + ' in both runs')),
-    d.findings.length ? list : h('p', {}, 'Nothing differs.'),
+    d.not_compared ? h('p', { class: 'note', id: 'not-compared' }, d.not_compared) : null,
+    d.findings.length ? list : d.not_compared ? null : h('p', {}, 'Nothing differs.'),
     d.findings.length > MOST ? h('button', { type: 'button', class: 'plain', onclick: (e) => { for (const x of list.children) x.hidden = false; e.target.remove(); } }, 'Show ' + plural(d.findings.length - MOST, 'smaller finding')) : null,
     d.findings_left_out ? h('p', { class: 'note' }, plural(d.findings_left_out, 'finding') + ' still smaller left out.') : null,
     sidesTable(doc)];

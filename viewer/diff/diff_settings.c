@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two recordings were made to record. Where only one has stacks, or autograd's tags, a
+ * difference of classes or lines may be one of the recordings and not of the programs.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "diff.h"
+
+enum recorded { UNKNOWN, RECORDED, NOT_RECORDED };
+
+static bool starts_with(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* A snapshot of PyTorch's has what is in it; of a recording without the fact nothing is known. */
+static enum recorded by_what_is_there(const struct defs *d, bool any)
+{
+	if (any)
+		return RECORDED;
+	return defs_meta(d, "source").len ? NOT_RECORDED : UNKNOWN;
+}
+
+static bool has_frames(const struct defs *d, bool python)
+{
+	const struct defs_node *nodes = d->nodes.items;
+
+	for (size_t i = 0; i < d->nodes.count; i++)
+		if ((nodes[i].frame == GMT_FRAME_PYTHON) == python)
+			return true;
+	return false;
+}
+
+static enum recorded stacks_of(const struct defs *d, const char *key, bool python)
+{
+	const char *fact = defs_meta(d, key).s;
+
+	if (!*fact)
+		return by_what_is_there(d, has_frames(d, python));
+	if (strstr(fact, "there is no Python")) /* that is the program, no setting */
+		return UNKNOWN;
+	return starts_with(fact, "yes") ? RECORDED : NOT_RECORDED;
+}
+
+static enum recorded tags_of(const struct defs *d)
+{
+	const char *fact = defs_meta(d, "torch.tags").s;
+
+	if (!*fact)
+		return by_what_is_there(d, false);
+	return strcmp(fact, "on") ? NOT_RECORDED : RECORDED;
+}
+
+const char *diff_recorded(const struct defs *d, enum diff_setting setting)
+{
+	static const char *const words[] = { "", "recorded", "not recorded" };
+
+	if (setting == DIFF_TAGS)
+		return words[tags_of(d)];
+	return words[setting == DIFF_PYTHON ? stacks_of(d, "python_stacks", true)
+					    : stacks_of(d, "native_stacks", false)];
+}
+
+/* Only one of them has it; of neither it is unknown. */
+static bool differs(const struct diff *d, enum diff_setting setting)
+{
+	const char *old = diff_recorded(&d->old.recording.defs, setting);
+	const char *new = diff_recorded(&d->new.recording.defs, setting);
+
+	return *old && *new &&strcmp(old, new);
+}
+
+static bool both_have(const struct diff *d, enum diff_setting setting)
+{
+	return *diff_recorded(&d->old.recording.defs, setting) == 'r' &&
+	       *diff_recorded(&d->new.recording.defs, setting) == 'r';
+}
+
+void diff_find_settings(struct diff *d)
+{
+	bool tags = differs(d, DIFF_TAGS), native = differs(d, DIFF_NATIVE);
+
+	d->no_lines = differs(d, DIFF_PYTHON) || (native && !both_have(d, DIFF_PYTHON));
+	d->no_nodes = tags;
+	d->no_classes = d->no_lines || native || tags;
+}
+
+const char *diff_not_compared(const struct diff *d, char *buf, size_t room)
+{
+	static const char *const names[] = {
+		[DIFF_PYTHON] = "Python stacks",
+		[DIFF_NATIVE] = "native stacks",
+		[DIFF_TAGS] = "autograd's tags",
+	};
+	size_t n = 0;
+
+	buf[0] = 0;
+	if (!d->no_classes)
+		return buf;
+	n = (size_t)snprintf(buf, room, "The recordings were made with different settings: ");
+	for (int i = 0, many = 0; i < DIFF_SETTINGS; i++)
+		if (differs(d, i))
+			n += (size_t)snprintf(
+				buf + n, room - n, "%s%s are recorded in the %s one only",
+				many++ ? ", " : "", names[i],
+				*diff_recorded(&d->old.recording.defs, i) == 'r' ? "old" : "new");
+	snprintf(buf + n, room - n, "%s",
+		 d->no_lines ? ". Classes and lines of code cannot be compared, so no causes are "
+			       "named: compare the sums and the phases."
+			     : ". Classes cannot be compared: what follows is by line of code.");
+	return buf;
+}
