@@ -40,6 +40,11 @@ def test_a_bound_holds_up_to_the_byte(tool):
         assert (bound["measured_bytes"], bound["limit_bytes"]) == (int(number), int(number) - 1)
 
 
+def test_where_it_was_stands_behind_its_own_preposition():
+    assert "allowed, before the first step, " in run(NEW, "--max-class", "parameters=0").stderr
+    assert "allowed, in step 9, " in run(NEW, "--max-peak", "1MiB").stderr
+
+
 def test_a_class_has_a_peak_of_its_own(tool):
     """At the run's peak there are no gradients: a bound on them is of their own highest moment."""
     assert "gradients" not in tool.json("peak", NEW)["categories"]

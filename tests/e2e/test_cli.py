@@ -101,6 +101,19 @@ def sample(make):
 # What the commands answer
 
 
+def test_a_function_of_cpp_stands_without_its_template(make):
+    """Wherever a moment or a line is named."""
+    text = SAMPLE.replace("Model.forward", "ns::run<float,std::array<char*,2ul>>(std::function<void(int)>const&)")
+    recording = make(text, "cpp.gmt")
+    for command in (["peak"], ["steps"], ["timeline"], ["report"], ["advise"], ["diff", make(SAMPLE, "old.gmt")]):
+        said = ok(command[0], *command[1:], recording)
+        assert "std::array" not in said and "std::function" not in said, said
+    assert "ns::run<> model.py:40" in ok("peak", recording)
+    done = run("check", recording, "--max-peak", "1MiB")
+    assert ", in step 1, forward, ns::run<> model.py:40; most of it" in done.stderr, done.stderr
+
+
+
 def test_report(sample):
     assert answer("report", sample) == {
         "events": 23, "allocs": 6, "frees": 2, "dropped": 3, "truncated": False,

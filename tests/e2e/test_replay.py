@@ -90,3 +90,4 @@ def test_a_setting_that_is_none(tool):
     tool("replay", EXAMPLE, "--alloc-conf", "roundup_power2_divisions:3", code=2)
     tool("replay", EXAMPLE, "--capacity", "much", code=2)
     tool("replay", ROOT / "README.md", code=3)
+    tool("replay", EXAMPLE, "--device", 7, code=2)

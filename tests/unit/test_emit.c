@@ -129,6 +129,11 @@ static void figures(void **state)
 	assert_string_equal(human_bytes(b, 1048575), "1.0 MiB");
 	assert_string_equal(human_bytes(b, 47029900000), "43.8 GiB");
 	assert_string_equal(human_bytes(b, UINT64_MAX), "16.0 EiB");
+	assert_string_equal(human_apart(b, 1300000000, 5 << 20), "1.2 GiB");
+	assert_string_equal(human_apart(b, 1300000000, 1310000000), "1.21 GiB");
+	assert_string_equal(human_apart(b, 1310000000, 1300000000), "1.22 GiB");
+	assert_string_equal(human_apart(b, 1300000000, 1300000000), "1.2 GiB");
+	assert_string_equal(human_apart(b, 1300000512, 1300000000), "1,300,000,512 B");
 	assert_string_equal(human_seconds(b, 1830000000), "1.83 s");
 	assert_string_equal(human_seconds(b, 725000000000), "12 min 05 s");
 	assert_string_equal(human_share(b, 1, 3), "33 %");

@@ -6,8 +6,6 @@
 #include "../replay/replay_trial.h"
 #include "advise.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
-
 static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t best)
 {
 	struct finding *f = advise_add(a, "allocator");
@@ -22,7 +20,8 @@ static void say(struct advise *a, const char *conf, uint64_t reserved, uint64_t 
 	advise_put(f->how,
 		   "A replay of the recorded requests reserves %s with it; with the "
 		   "recording's own setting it reserves what was recorded, %s",
-		   B(best), B(reserved));
+		   human_apart((char[HUMAN_MAX]){ 0 }, best, reserved),
+		   human_apart((char[HUMAN_MAX]){ 0 }, reserved, best));
 }
 
 static void try_all(struct advise *a, const struct replay_trial *t)

@@ -3,8 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
+#define DIGITS_MOST 3 /* behind the point; two that are closer stand in bytes */
+
+static void put_bytes(char buf[HUMAN_MAX], uint64_t bytes, int digits)
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	double value = bytes / 1024.0;
@@ -12,11 +15,30 @@ const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
 
 	if (bytes < 1024) {
 		snprintf(buf, HUMAN_MAX, "%" PRIu64 " B", bytes);
-		return buf;
+		return;
 	}
 	for (; value >= 1023.95 && u < 5; u++)
 		value /= 1024;
-	snprintf(buf, HUMAN_MAX, "%.1f %s", value, units[u]);
+	snprintf(buf, HUMAN_MAX, "%.*f %s", digits, value, units[u]);
+}
+
+const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
+{
+	put_bytes(buf, bytes, 1);
+	return buf;
+}
+
+const char *human_apart(char buf[HUMAN_MAX], uint64_t bytes, uint64_t other)
+{
+	char it[HUMAN_MAX];
+
+	for (int digits = 1; digits <= DIGITS_MOST; digits++) {
+		put_bytes(buf, bytes, digits);
+		put_bytes(it, other, digits);
+		if (bytes == other || strcmp(buf, it))
+			return buf;
+	}
+	snprintf(buf, HUMAN_MAX, "%s B", human_count(it, bytes));
 	return buf;
 }
 

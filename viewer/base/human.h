@@ -7,7 +7,9 @@
 
 #define HUMAN_MAX 32
 
-const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes);		   /* "43.8 GiB" */
+const char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes); /* "43.8 GiB" */
+/* With as many digits as it takes to differ from another figure of the sentence: "1.24 GiB". */
+const char *human_apart(char buf[HUMAN_MAX], uint64_t bytes, uint64_t other);
 const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns);		   /* "1.83 s" */
 const char *human_share(char buf[HUMAN_MAX], uint64_t part, uint64_t all); /* "60 %" */
 const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */

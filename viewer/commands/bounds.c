@@ -98,14 +98,14 @@ static void say_bytes(struct bound *b, const char *what, const char *per, const 
 static void say_held(struct bound *b, const char *what, const char *per, const char *when,
 		     const struct owner *o)
 {
-	char who[OWNER_WORDS] = "", where[OWNER_WORDS + INSTANT_MAX + 40];
+	char who[OWNER_WORDS] = "", at[INSTANT_MAX + 8], where[OWNER_WORDS + INSTANT_MAX + 40];
 
 	if (o)
 		owner_words(o, who, sizeof(who), 0);
 	if (!strcmp(who, when))
 		when = "";
-	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", in " : "", when,
-		 o ? "; most of it " : "", who);
+	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", " : "",
+		 instant_phrase(when, at, sizeof(at)), o ? "; most of it " : "", who);
 	say_bytes(b, what, per, where);
 }
 
@@ -200,8 +200,9 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	if (b.known)
 		say_held(at, "growth", " a step", "", o);
 	else
-		say(at, "growth is not known: %zu steps were found, three complete ones are needed",
-		    steps_number(&l->timeline.steps));
+		say(at, "growth is not known: %zu step%s found, three complete ones are needed",
+		    steps_number(&l->timeline.steps),
+		    steps_number(&l->timeline.steps) == 1 ? " was" : "s were");
 	leaks_free(&leaks);
 }
 
@@ -218,8 +219,8 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	b.limit = d.old.peak + amount_bytes(&w->baseline_above.amount, d.old.peak);
 	b.ok = b.measured <= b.limit;
 	at = add_bound(all, b, d.count ? &d.findings[0].owner : NULL);
-	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_bytes(old, d.old.peak),
-	    human_bytes(new, d.new.peak), diff_change(change, d.old.peak, d.new.peak),
+	say(at, "peak %s -> %s: %s (%s) since %s, %s%s%s", human_apart(old, d.old.peak, d.new.peak),
+	    human_apart(new, d.new.peak, d.old.peak), diff_change(change, d.old.peak, d.new.peak),
 	    d.old.peak ? diff_percent(percent, d.old.peak, d.new.peak) : "from nothing",
 	    w->baseline, b.ok ? "within the " : "above the ", human_bytes(most, b.limit),
 	    b.ok ? " that are allowed" : " that are allowed. ");
@@ -262,6 +263,14 @@ static void qualify(struct bounds *all, enum recording_state state)
 	}
 }
 
+/* A snapshot without a history. */
+static void qualify_moment(struct bounds *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].ok)
+			say_more(&all->items[i], "; at the one moment that is recorded");
+}
+
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)
 {
 	enum recording_state state = STATE_WHOLE;
@@ -275,6 +284,8 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
 		look_at_bounds(&l, w);
+		if (moments_state_only(&l.timeline.model))
+			qualify_moment(b);
 		state = recording_state(&r);
 		timeline_close(&l.timeline);
 	}

@@ -53,7 +53,7 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 		 f->about		? "about "
 		 : f->least == f->saves ? ""
 					: "at least ",
-		 human_bytes(peak, f->peak));
+		 human_apart(peak, f->peak, all));
 	emit_paragraph(out, "    ", "    ", line);
 	emit_line(out, "%s", "");
 }

@@ -22,8 +22,8 @@ static int check_limit(const struct diff *d, const struct diff_options *o)
 	return say_error(EXIT_CHECK,
 			 "%s%s went from %s to %s, %s (%s): more than the %s that is allowed%s%s",
 			 o->category < 0 ? "the peak" : category_words((unsigned)o->category),
-			 o->category < 0 ? "" : " at the peak", human_bytes(a, before),
-			 human_bytes(b, after), diff_change(c, before, after),
+			 o->category < 0 ? "" : " at the peak", human_apart(a, before, after),
+			 human_apart(b, after, before), diff_change(c, before, after),
 			 before ? diff_percent(p, before, after) : "from nothing", limit->text,
 			 d->count ? ". First finding: " : "", d->count ? d->findings[0].text : "");
 }

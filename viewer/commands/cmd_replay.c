@@ -142,8 +142,8 @@ static void text_best(struct emit *out, const struct view *v)
 		emit_sentence(out, "",
 			      "Best: %s. It reserves %s less than the recording's settings: %s, "
 			      "not %s.",
-			      best->conf, human_bytes(a, own - now), human_bytes(b, now),
-			      human_bytes(c, own));
+			      best->conf, human_bytes(a, own - now), human_apart(b, now, own),
+			      human_apart(c, own, now));
 	else
 		emit_sentence(out, "",
 			      "None of them reserves less than the recording's settings (%s).",
@@ -220,6 +220,17 @@ static bool is_state(const struct requests *r)
 	return last->there;
 }
 
+/* A device that is not there is wrong usage, as in the other commands. */
+static int no_requests(const struct replay_options *o)
+{
+	if (o->device < 0)
+		return say_error(EXIT_UNREADABLE,
+				 "%s: no request to PyTorch's allocator was recorded", o->file);
+	return say_error(EXIT_USAGE,
+			 "%s: no request to PyTorch's allocator was recorded for device %ld",
+			 o->file, o->device);
+}
+
 int run_replay(const struct replay_options *o, struct emit *out, struct recording *recording)
 {
 	struct view v = { 0 };
@@ -233,9 +244,7 @@ int run_replay(const struct replay_options *o, struct emit *out, struct recordin
 		rc = requests_read(&v.all, recording, UINT64_MAX);
 	v.requests = rc ? NULL : requests_of(&v.all, o->device > INT32_MAX ? -2 : (int)o->device);
 	if (!rc && !v.requests)
-		rc = say_error(EXIT_UNREADABLE,
-			       "%s: no request to PyTorch's allocator on that device was recorded",
-			       o->file);
+		rc = no_requests(o);
 	if (!rc && is_state(v.requests))
 		rc = say_error(
 			EXIT_UNREADABLE,

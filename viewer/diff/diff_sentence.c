@@ -21,10 +21,10 @@ const char *sentence_times(char buf[HUMAN_MAX + 2], double factor)
 
 const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 {
-	char place[OWNER_WORDS];
+	char place[OWNER_WORDS], name[256];
 
 	if (o->file[0] && o->line)
-		snprintf(buf, SENTENCE, "%.120s %s", o->function,
+		snprintf(buf, SENTENCE, "%.120s %s", owner_name(o, name, sizeof(name)),
 			 owner_place(o, place, sizeof(place), 0));
 	else
 		owner_words(o, buf, SENTENCE, 0);

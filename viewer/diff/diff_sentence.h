@@ -9,8 +9,10 @@
 #define SENTENCE 1200 /* bytes of a part */
 
 /* Parts, each in a buffer that lasts as long as the block it stands in. */
-#define PART	   ((char[SENTENCE]){ 0 })
-#define B(n)	   human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define PART ((char[SENTENCE]){ 0 })
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B_TO_B(n, m) \
+	human_apart((char[HUMAN_MAX]){ 0 }, n, m), human_apart((char[HUMAN_MAX]){ 0 }, m, n)
 #define S(n)	   ((n) == 1 ? "" : "s")
 #define CHANGE(f)  diff_change((char[48]){ 0 }, (f)->bytes_old, (f)->bytes_new)
 #define TIMES(x)   sentence_times((char[HUMAN_MAX + 2]){ 0 }, x)

@@ -76,10 +76,10 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[48], p[48] = "";
 	const char *percent = diff_percent(p, d->old.peak, d->new.peak);
 
-	size_t n = (size_t)snprintf(buf, room, "Peak %s -> %s: %s%s%s%s",
-				    human_bytes(a, d->old.peak), human_bytes(b, d->new.peak),
-				    diff_change(c, d->old.peak, d->new.peak),
-				    percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
+	size_t n = (size_t)snprintf(
+		buf, room, "Peak %s -> %s: %s%s%s%s", human_apart(a, d->old.peak, d->new.peak),
+		human_apart(b, d->new.peak, d->old.peak), diff_change(c, d->old.peak, d->new.peak),
+		percent[0] ? " (" : "", percent, percent[0] ? ")" : "");
 
 	if (before != after)
 		snprintf(buf + n, room - n, ", %s -> %s", phase_text(before), phase_text(after));

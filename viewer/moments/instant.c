@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timeline.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../spans/optimizer_names.h"
 #include "../stacks/owner_words.h"
 
-#define OPS "at::_ops::"
+#define OPS    "at::_ops::"
+#define BEFORE "before the first step"
+#define AFTER  "after the last step"
 
 /* The operator that the program called: the outermost one below Python. */
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room)
@@ -43,13 +46,13 @@ static const char *optimizer_at(struct stacks *s, const struct span *span, const
 
 static void line_text(const struct owner *o, char *buf, size_t room)
 {
-	char place[OWNER_WORDS];
+	char place[OWNER_WORDS], name[256];
+	const char *function = owner_name(o, name, sizeof(name));
 
 	if (o->file[0] && o->line)
-		snprintf(buf, room, "%.100s %s", o->function,
-			 owner_place(o, place, sizeof(place), 0));
+		snprintf(buf, room, "%.100s %s", function, owner_place(o, place, sizeof(place), 0));
 	else
-		snprintf(buf, room, "%.200s", o->function);
+		snprintf(buf, room, "%.200s", function);
 }
 
 static void what_of(struct instant *out, const struct span *span, const struct extent *x,
@@ -74,13 +77,26 @@ static void what_of(struct instant *out, const struct span *span, const struct e
 	}
 }
 
+/* A function may have the name "step" too. */
+static bool is_step(const char *text)
+{
+	return !strncmp(text, "step ", 5) && isdigit((unsigned char)text[5]);
+}
+
+const char *instant_phrase(const char *text, char *buf, size_t room)
+{
+	const char *with = is_step(text) ? "in " : text[0] ? "at " : "";
+
+	if (!strncmp(text, BEFORE, sizeof(BEFORE) - 1) || !strncmp(text, AFTER, sizeof(AFTER) - 1))
+		with = "";
+	snprintf(buf, room, "%s%s", with, text);
+	return buf;
+}
+
 const char *instant_line(const char *text, char *buf, size_t room)
 {
-	if (!strncmp(text, "after ", 6) || !strncmp(text, "before ", 7))
-		snprintf(buf, room, "%c%s", text[0] - 'a' + 'A', text + 1);
-	else
-		snprintf(buf, room, "%s%s",
-			 strncmp(text, "step ", 5) ? text[0] ? "At " : "" : "In ", text);
+	instant_phrase(text, buf, room);
+	buf[0] = (char)toupper((unsigned char)buf[0]);
 	return buf;
 }
 
@@ -96,11 +112,11 @@ void instant_of_peak(struct instant *out, const struct timeline *t, const struct
 	out->phase = span->phase;
 	what_of(out, span, x, (struct owners *)&t->owners);
 	if (steps->tail && out->step == steps->count - 1)
-		snprintf(head, sizeof(head), "after the last step");
+		snprintf(head, sizeof(head), AFTER);
 	else if (out->step)
 		snprintf(head, sizeof(head), "step %zu, %s", out->step, phase_text(out->phase));
 	else if (steps->count > 1)
-		snprintf(head, sizeof(head), "before the first step");
+		snprintf(head, sizeof(head), BEFORE);
 	snprintf(out->text, sizeof(out->text), "%s%s%s", head, head[0] && out->what[0] ? ", " : "",
 		 out->what);
 }

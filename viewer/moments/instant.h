@@ -25,8 +25,10 @@ void instant_of_highest(struct instant *out, const struct timeline *t);
 /* The operator that the program called, "" if it is not known. */
 void instant_operator(struct stacks *s, uint32_t stack, uint64_t seq, char *buf, size_t room);
 
-/* It as a line of its own: "In step 2, ...", "After the last step, ...", "At train.py:3". Empty if
- * nothing is known. Returns buf. */
+/* It behind a verb: "in step 2, ...", "after the last step, ...", "at train.py:3". Empty if nothing
+ * is known. Returns buf. */
+const char *instant_phrase(const char *text, char *buf, size_t room);
+/* The same as a line of its own: "In step 2, ...". */
 const char *instant_line(const char *text, char *buf, size_t room);
 
 #endif

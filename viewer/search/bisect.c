@@ -137,13 +137,14 @@ static int find_limit(struct bisect *b, const struct trial *good, const struct t
 
 	b->limit_bytes = b->max_peak ? amount_bytes(&b->limit, 0)
 				     : good->peak + amount_bytes(&b->limit, good->peak);
-	human_bytes(x, good->peak);
-	human_bytes(y, b->limit_bytes);
+	human_apart(x, good->peak, b->limit_bytes);
+	human_apart(y, b->limit_bytes, good->peak);
 	if (is_bad(b, good))
 		return say_error(EXIT_CHECK,
 				 "%s is not good: its peak is %s, and %s is the most there may be",
 				 b->good, x, y);
-	human_bytes(x, bad->peak);
+	human_apart(x, bad->peak, b->limit_bytes);
+	human_apart(y, b->limit_bytes, bad->peak);
 	if (!is_bad(b, bad))
 		return say_error(EXIT_CHECK,
 				 "%s is not bad: its peak is %s, and up to %s are good; there is "

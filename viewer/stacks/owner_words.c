@@ -53,11 +53,14 @@ const char *owner_place(const struct owner *o, char *buf, size_t room, size_t co
 	return words_end(whole, buf, room, columns);
 }
 
+const char *owner_name(const struct owner *o, char *brief, size_t room)
+{
+	return strstr(o->function, "::") ? demangle_brief(o->function, brief, room) : o->function;
+}
+
 static const char *name_of(const struct owner *o, char *brief, size_t room)
 {
-	if (!o->function[0])
-		return "(no stack)";
-	return strstr(o->function, "::") ? demangle_brief(o->function, brief, room) : o->function;
+	return o->function[0] ? owner_name(o, brief, room) : "(no stack)";
 }
 
 static bool says_backward(const char *name)
