@@ -325,6 +325,55 @@ def test_of_two_runs_the_last_is_taken_and_that_is_said(tool, tmp_path):
     assert code == 2 and "are both of rank 1: two runs" in said
 
 
+def test_folders_of_two_runs_by_name(tool, tmp_path):
+    """Those who look at each recording alone look at all; oom explains one run and says so; the others say which they take."""
+    (tmp_path / "x").mkdir()
+    run_of(tmp_path / "x/old", ranks=2, every={"activations": 8})
+    run_of(tmp_path / "x/new", ranks=2, every={"start": 5000}, r0={"activations": 20, "oom": True})
+    write(tmp_path / "x/one", "a.gmt", script(None, world=0))
+    folders = [tmp_path / "x" / name for name in ("old", "new", "one")]
+    files = [folders[0] / "run.0.gmt", folders[0] / "run.1.gmt", folders[1] / "run.0.gmt", folders[1] / "run.1.gmt", folders[2] / "a.gmt"]
+    said = tool.json("verify", *folders)
+    assert [r["file"] for r in said["ranks"]] == list(map(str, files)) and "note" not in said and said["missing"] == []
+    text = tool("verify", *folders)
+    assert text.startswith("5 recordings of 3 runs\n")
+    assert re.findall(r"^  (\S+ of \S+)  ", text, re.M) == ["0 of old", "1 of old", "0 of new", "1 of new", "a.gmt of one"]
+    done = subprocess.run([tool.path, "check", *folders, "--max-peak", "14MiB", "--json"], capture_output=True, text=True)
+    assert done.returncode == 1 and [(r["file"], r["ok"]) for r in json.loads(done.stdout)["recordings"]] == [(str(f), f != files[2]) for f in files]
+    for ranks in ([0], [1]):
+        done = subprocess.run([tool.path, "check", *folders[:2], "--max-peak", "14MiB", "--rank", str(ranks[0]), "--json"], capture_output=True, text=True)
+        assert [r["file"] for r in json.loads(done.stdout)["recordings"]] == [str(f) for f in files[:4] if f.name == f"run.{ranks[0]}.gmt"]
+    code, words = failed(tool, "verify", *folders, "--rank", "0")
+    assert code == 2 and "name the folder of one" in words
+    for named in (folders[:2], folders[1:]):
+        code, words = failed(tool, "oom", *named)
+        assert code == 2 and words == f"gpumemtrace oom: oom explains one run, and 2 are named ({named[0]}, {named[1]}): name one of them\n"
+    assert tool.json("oom", folders[1])["rank"] == "rank 0"
+    said = tool.json("report", *folders[:2])
+    assert [r["file"] for r in said["ranks"]] == list(map(str, files[2:4])) and said["note"].startswith("2 runs are in these folders: ")
+    assert len(tool.json("verify", folders[0], folders[0])["ranks"]) == 2
+    assert [r["file"] for r in tool.json("verify", files[0], files[2])["ranks"]] == [str(files[0]), str(files[2])]
+
+
+def test_files_of_different_runs_are_said_to_be(tool, tmp_path):
+    """By what a run has once; commands, hosts, and what one does not say are no sign."""
+    job = {"facts": ["env.MASTER_ADDR node1", "env.MASTER_PORT 29500", "env.SLURM_JOB_ID 17"]}
+    zero = write(tmp_path / "run", "0.gmt", script(0, **job))
+    for nth, (other, why) in enumerate([
+            ({"world": 8}, "WORLD_SIZE is 4 in {} and 8 in {}"), ({"facts": [*job["facts"][:2], "env.SLURM_JOB_ID 18"]}, "SLURM_JOB_ID is 17 in {} and 18 in {}"),
+            ({"facts": ["env.MASTER_ADDR node1", "env.MASTER_PORT 29501"]}, "MASTER_PORT is 29500 in {} and 29501 in {}"), ({"start": 1601}, "{1} began 10 min 01 s after {0}"),
+            ({"start": 1599}, None), ({"facts": ["argv eval.py", "host other", "env.MASTER_ADDR localhost"]}, None)]):
+        one = write(tmp_path / "run", f"1.{nth}.gmt", script(1, **{**job, **other}))
+        note = f"These files are of different runs: {why.format(zero, one)}. " if why else None
+        assert tool.json("report", zero, one).get("note") == note, other
+        said = failed(tool, "oom", one, zero)[1]
+        assert ("These files are of different runs" in said) == bool(why), said
+    for rank in (0, 1):
+        write(tmp_path / "run", f"host{rank}.gmt", script(rank, facts=["env.MASTER_ADDR 127.0.0.1"]).replace("host one", f"host node{rank}"))
+    note = tool.json("report", tmp_path / "run/host0.gmt", tmp_path / "run/host1.gmt")["note"]
+    assert "MASTER_ADDR is the host itself, which is node0 of" in note and "and node1 of" in note
+
+
 def test_two_jobs_at_the_same_time(tool, tmp_path):
     for port, start in ((1, 2000), (2, 2001)):
         for rank in range(2):
@@ -463,6 +512,18 @@ def test_page_and_oom_of_a_folder(tool, tmp_path):
     assert tool.json("oom", run, "--rank", "1")["asked_bytes"] == said["asked_bytes"]
     code, words = failed(tool, "oom", run, "--rank", "0")
     assert code == 1 and "did not run out" in words
+
+
+def test_documents_say_what_takes_a_folder():
+    """Each command that takes recordings stands where the documents say what it makes of several."""
+    table = dict(re.findall(r"^COMMAND\((\w+), \w+, (\w+),", (ROOT / "viewer/commands/commands.def").read(), re.M))
+    of = {kind: sorted(c for c, k in table.items() if k in kinds) for kind, kinds in (("rows", ["ROWS"]), ("one", ["ONE", "FILES"]))}
+    for page in ("docs/questions/many-ranks.md", "viewer/man/gpumemtrace.1.md"):
+        text = " ".join((ROOT / page).read_text().split())
+        rows = re.search(r"- ((?:`\w+`(?:, | and )?)+)(?:: a row| print a row) for each rank", text)[1]
+        one = re.search(r"- ((?:`\w+`(?:, | and )?)+) answer for one (?:rank|recording)", text)[1]
+        assert [sorted(re.findall(r"\w+(?=`)", found)) for found in (rows, one)] == [of["rows"], of["one"]], page
+        assert all(f"`{command}" in text for command, kind in table.items() if kind in ("ALL", "PAIRS")), page
 
 
 # Two runs

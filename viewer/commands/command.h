@@ -27,6 +27,13 @@ enum command_part {
 	PART_OWN,  /* in its answer itself, or it has no figures */
 };
 
+/* What folders of several runs are to it, each named for itself. */
+enum command_runs {
+	COMMAND_LAST_RUN,    /* the one that began last is meant */
+	COMMAND_EACH_RUN,    /* all: what it says of a recording is of that one alone */
+	COMMAND_REFUSE_RUNS, /* it explains one run */
+};
+
 /* A moment of a recording and what says of its blocks what they are for. */
 struct command_moment {
 	struct model model;
@@ -52,6 +59,7 @@ struct command {
 	int (*of_moment)(const void *options, struct emit *out, struct command_moment *m);
 	size_t device, at; /* offsets of the long and of the struct moment_query that these take */
 	enum command_ranks ranks;
+	enum command_runs runs;
 	size_t file;	  /* offset of its path in the options */
 	size_t other;	  /* of the second one */
 	size_t output;	  /* of files: offset of the path to write to, */

@@ -340,9 +340,9 @@ int of_pairs(const struct command *c, void *options, const struct options_common
 				 "or a rank with --rank N",
 				 ranks_is_run(old) ? old[0] : new[0],
 				 ranks_is_run(old) ? new[0] : old[0]);
-	rc = ranks_find(&before, old);
+	rc = ranks_find(&before, old, RANKS_LAST);
 	if (!rc)
-		rc = ranks_find(&after, new);
+		rc = ranks_find(&after, new, RANKS_LAST);
 	if (!rc && before.note[0])
 		say_note("%s: %s", old[0], before.note);
 	if (!rc && !common->rank)

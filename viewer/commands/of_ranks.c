@@ -153,7 +153,7 @@ static int one_rank(const struct command *c, void *options, const struct ranks_r
 	int rc = 0;
 
 	if (common->rank)
-		rc = rank_choose(run, common->rank, where, &row);
+		rc = rank_choose_one(run, common->rank, where, &row);
 	else if (run->count > 1)
 		rc = rank_needed(c, run, where);
 	if (rc)
@@ -170,17 +170,17 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 {
 	char **paths = need_new((run->count + 1) * sizeof(*paths)), **given;
 	void *at = (char *)options + c->file;
-	size_t row, n = 0;
+	size_t row = 0, n = 0;
 	int rc = 0;
 
 	memcpy(&given, at, sizeof(given));
 	say_run_note(run);
-	if (common->rank) {
+	if (common->rank)
 		rc = rank_choose(run, common->rank, where, &row);
-		paths[n++] = rc ? NULL : run->items[row].path;
-	}
-	for (size_t i = 0; i < run->count && !common->rank; i++) {
-		if (run->items[i].readable || !run->readable || c == &command_check)
+	for (size_t i = 0; i < run->count && !rc; i++) {
+		if (common->rank && run->items[i].rank != run->items[row].rank)
+			continue;
+		if (common->rank || run->items[i].readable || !run->readable || c == &command_check)
 			paths[n++] = run->items[i].path;
 		else
 			say_note("%s cannot be read and is left out", run->items[i].path);
@@ -194,15 +194,24 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 	return rc;
 }
 
+static int refuse_runs(const struct command *c, const struct ranks_run *run, char *const *paths)
+{
+	return say_error(EXIT_USAGE,
+			 "%s explains one run, and %zu are named (%s, %s%s): name one of them",
+			 c->name, run->runs, paths[0], paths[1], paths[2] ? ", .." : "");
+}
+
 static int with_run(const struct command *c, void *options, const struct options_common *common,
 		    char *const *paths, struct emit *out)
 {
 	struct ranks_run run;
-	int rc = ranks_find(&run, paths);
+	int rc = ranks_find(&run, paths, c->runs == COMMAND_LAST_RUN ? RANKS_LAST : RANKS_EVERY);
 
 	if (rc)
 		return rc;
-	if (c->ranks == COMMAND_ALL)
+	if (run.runs > 1 && c->runs == COMMAND_REFUSE_RUNS)
+		rc = refuse_runs(c, &run, paths);
+	else if (c->ranks == COMMAND_ALL)
 		rc = whole_list(c, options, &run, common, paths[0], out);
 	else if (c->ranks == COMMAND_FILES && !common->rank && has_folder(c, options))
 		rc = each_rank(c, options, &run, out);
@@ -212,6 +221,17 @@ static int with_run(const struct command *c, void *options, const struct options
 		rc = each_rank(c, options, &run, out);
 	ranks_free(&run);
 	return rc;
+}
+
+/* Files are taken as one run, also where something says that they are not of one. */
+static void say_files_note(char *const *paths)
+{
+	struct ranks_run run;
+
+	if (ranks_find(&run, paths, RANKS_EVERY))
+		return;
+	say_run_note(&run);
+	ranks_free(&run);
 }
 
 /* Recordings that are named one by one are all meant, whatever they are of. */
@@ -239,5 +259,7 @@ int of_ranks(const struct command *c, void *options, const struct options_common
 		return of_pairs(c, options, common, out);
 	if (common->rank || (c->ranks == COMMAND_ALL ? any_folder(paths) : ranks_is_run(paths)))
 		return with_run(c, options, common, paths, out);
+	if (c->ranks == COMMAND_ALL && c->runs != COMMAND_EACH_RUN && paths[1])
+		say_files_note(paths);
 	return command_perform(c, options, out);
 }

@@ -35,6 +35,20 @@ int rank_choose(const struct ranks_run *run, const char *rank, const char *where
 			 n, all_words(run, words, sizeof(words)));
 }
 
+int rank_choose_one(const struct ranks_run *run, const char *rank, const char *where, size_t *row)
+{
+	int rc = rank_choose(run, rank, where, row);
+
+	for (size_t i = *row + 1; !rc && run->runs > 1 && i < run->count; i++)
+		if (run->items[i].rank == run->items[*row].rank)
+			rc = say_error(EXIT_USAGE,
+				       "%s and %s are both of rank %ld, of different runs: name "
+				       "the folder of one",
+				       run->items[*row].path, run->items[i].path,
+				       run->items[i].rank);
+	return rc;
+}
+
 int rank_needed(const struct command *c, const struct ranks_run *run, const char *where)
 {
 	const char *folder = c->output ? ", or a folder with -o FOLDER/ for all" : "";

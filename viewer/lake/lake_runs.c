@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "../base/ending.h"
+#include "../ranks/ranks_differ.h"
 #include "../ranks/ranks_runs.h"
-
-#define LONGEST_START (600 * 1000000000LL) /* between the starts of two ranks of a run */
 
 /* ---- of one call ---- */
 
@@ -36,7 +35,7 @@ size_t lake_run_end(const struct lake_sources *s, const bool *alone, size_t from
 
 	while (!alone[from] && to < s->file_count && !alone[to] &&
 	       same_job(&s->files[from], &s->files[to]) &&
-	       s->files[to].start_ns - s->files[to - 1].start_ns < LONGEST_START)
+	       s->files[to].start_ns - s->files[to - 1].start_ns < RANKS_LONGEST_START)
 		to++;
 	return to - from == 1 ? to : ranks_run_end(s->files, from, to);
 }
@@ -83,7 +82,7 @@ const struct lake_place *lake_run_known(const struct lake_sources *s, size_t fro
 					const char *sign)
 {
 	const struct lake_place *best = NULL;
-	int64_t least = LONGEST_START;
+	int64_t least = RANKS_LONGEST_START;
 
 	for (size_t k = 0; k < s->known_count; k++) {
 		const struct lake_place *p = &s->known[k];

@@ -149,6 +149,8 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct rank_file *x = a, *y = b;
 
+	if (x->of && y->of && x->operand != y->operand)
+		return x->operand < y->operand ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < 0 || (y->rank >= 0 && x->rank > y->rank) ? 1 : -1;
 	return strverscmp(x->path, y->path);
@@ -162,25 +164,51 @@ static void count_readable(struct ranks_run *run)
 	}
 }
 
-int ranks_find(struct ranks_run *out, char *const *paths)
+static bool same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && S_ISDIR(x.st_mode) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* A folder that is named twice is one. */
+static bool was_given(char *const *paths, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_folder(paths[k], paths[i]))
+			return true;
+	return false;
+}
+
+static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
+{
+	size_t first = run->count;
+	int rc = 0;
+
+	if (!is_folder(paths[i]))
+		add_recording(run, need_copy(paths[i], strlen(paths[i])));
+	else if (!was_given(paths, i))
+		rc = list_folder(run, paths[i]);
+	for (; first < run->count; first++)
+		run->items[first].operand = i;
+	return rc;
+}
+
+int ranks_find(struct ranks_run *out, char *const *paths, enum ranks_meant meant)
 {
 	bool folders = true;
 	int rc = 0;
 
-	*out = (struct ranks_run){ 0 };
-	for (; *paths && !rc; paths++) {
-		bool folder = is_folder(*paths);
-
-		folders &= folder;
-		if (folder)
-			rc = list_folder(out, *paths);
-		else
-			add_recording(out, need_copy(*paths, strlen(*paths)));
+	*out = (struct ranks_run){ .runs = 1 };
+	for (size_t i = 0; paths[i] && !rc; i++) {
+		folders &= is_folder(paths[i]);
+		rc = list_operand(out, paths, i);
 	}
 	if (!rc)
 		qsort(out->items, out->count, sizeof(*out->items), by_rank);
 	if (!rc)
-		rc = ranks_one_run(out, folders);
+		rc = ranks_one_run(out, paths, folders, meant);
 	if (rc) {
 		ranks_free(out);
 		return rc;
@@ -205,18 +233,21 @@ static size_t one_range(const struct ranks_run *r, size_t first, size_t last, ch
 			size_t room)
 {
 	const struct rank_file *a = &r->items[first], *b = &r->items[last];
+	const char *of = a->of && a->of_is_folder ? a->of : "", *word = *of ? " of " : "";
 
+	if (a->of && !a->of_is_folder)
+		return (size_t)snprintf(buf, room, "%s", a->of);
 	if (a->rank < 0)
-		return (size_t)snprintf(buf, room, "%s", owners_base(a->path));
+		return (size_t)snprintf(buf, room, "%s%s%s", owners_base(a->path), word, of);
 	if (first == last)
-		return (size_t)snprintf(buf, room, "%ld", a->rank);
-	return (size_t)snprintf(buf, room, "%ld-%ld", a->rank, b->rank);
+		return (size_t)snprintf(buf, room, "%ld%s%s", a->rank, word, of);
+	return (size_t)snprintf(buf, room, "%ld-%ld%s%s", a->rank, b->rank, word, of);
 }
 
 const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room)
 {
 	size_t n = 0, last;
-	char one[300];
+	char one[PATH_MAX + 64];
 
 	buf[0] = 0;
 	for (size_t i = 0; i < r->count; i = last + 1) {
@@ -224,6 +255,7 @@ const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf
 		if (!marked[i])
 			continue;
 		while (last + 1 < r->count && marked[last + 1] && r->items[i].rank >= 0 &&
+		       r->items[last + 1].of == r->items[i].of &&
 		       r->items[last + 1].rank == r->items[last].rank + 1)
 			last++;
 		if (n + one_range(r, i, last, one, sizeof(one)) + 8 > room) {
@@ -239,7 +271,7 @@ bool *ranks_missing(const struct ranks_run *r)
 {
 	bool *gone;
 
-	if (r->world <= 0 || r->items[0].rank < 0)
+	if (r->world <= 0 || r->items[0].rank < 0 || r->runs > 1)
 		return NULL;
 	gone = need_new((size_t)r->world);
 	memset(gone, true, (size_t)r->world);

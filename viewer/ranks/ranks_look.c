@@ -42,57 +42,66 @@ static void find_rank(struct rank_file *f, const struct defs *d)
 	}
 }
 
-/* What every process of a run has alike. A rendezvous on the host itself joins only what runs
- * there. */
+/* A rendezvous on the host itself joins only what runs there. */
 static const struct {
 	const char *key;
 	bool of_launch; /* one launch has it, on all its hosts */
-} job_facts[] = {
-	{ "env.WORLD_SIZE", false },	      { "env.MASTER_ADDR", true },
-	{ "env.MASTER_PORT", false },	      { "env.SLURM_JOB_ID", true },
-	{ "env.TORCHELASTIC_RUN_ID", false }, { "env.PMIX_NAMESPACE", true },
+} job_facts[JOB_FACTS] = {
+	[JOB_WORLD_SIZE] = { "env.WORLD_SIZE", false },
+	[JOB_MASTER_ADDR] = { "env.MASTER_ADDR", true },
+	[JOB_MASTER_PORT] = { "env.MASTER_PORT", false },
+	[JOB_SLURM_JOB_ID] = { "env.SLURM_JOB_ID", true },
+	[JOB_TORCHELASTIC_RUN_ID] = { "env.TORCHELASTIC_RUN_ID", false },
+	[JOB_PMIX_NAMESPACE] = { "env.PMIX_NAMESPACE", true },
 };
-#define JOB_FACTS (sizeof(job_facts) / sizeof(job_facts[0]))
-#define JOB_PORT  2
 
-static char *job_words(const struct defs *d, bool *local)
+const char *ranks_job_key(size_t fact)
+{
+	return job_facts[fact].key + strlen("env.");
+}
+
+bool ranks_is_local(const char *address)
+{
+	return !strcmp(address, "localhost") || !strncmp(address, "127.", 4);
+}
+
+static void find_job(struct rank_file *f, const struct defs *d)
 {
 	char words[768] = "";
 	size_t n = 0;
 
-	*local = true;
+	f->job_is_local = true;
 	for (size_t i = 0; i < JOB_FACTS; i++) {
 		struct defs_text t = defs_meta(d, job_facts[i].key);
 		const char *s = t.len ? t.s : "";
 
+		f->facts[i] = need_copy(s, strlen(s));
 		n += (size_t)snprintf(words + n, sizeof(words) - n, "%.100s ", s);
-		if (job_facts[i].of_launch && *s && strcmp(s, "localhost") && strncmp(s, "127.", 4))
-			*local = false;
+		if (job_facts[i].of_launch && *s && !ranks_is_local(s))
+			f->job_is_local = false;
 	}
-	return need_copy(words, strlen(words));
+	f->job = need_copy(words, strlen(words));
 }
 
 /* A rank of a simulated world may run by itself: then its port is that of what answers for all
  * others, and the world is known by the rest. NULL for a rank that meets the others. */
-static char *world_words(const struct defs *d, const char *command)
+static char *world_words(const struct rank_file *f, const struct defs *d)
 {
-	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS"), t;
+	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS"), world;
 	size_t len;
 	char *words = NULL;
-	FILE *f;
+	FILE *out;
 
 	if (!defs_meta(d, "env.SIMGPU_CARD").len ||
 	    ((!alone.len || strcmp(alone.s, "alone")) &&
-	     number_fact(d, "env.WORLD_SIZE", 0) <= number_fact(d, "env.SIMGPU_COUNT", 1)))
+	     f->world <= number_fact(d, "env.SIMGPU_COUNT", 1)))
 		return NULL;
-	f = need_stream(&words, &len);
-	for (size_t i = 0; i < JOB_FACTS; i++) {
-		t = defs_meta(d, job_facts[i].key);
-		fprintf(f, "%s ", t.len && i != JOB_PORT ? t.s : "");
-	}
-	t = defs_meta(d, "env.SIMGPU_WORLD");
-	fprintf(f, "%s %s", t.len ? t.s : "", command);
-	fclose(f);
+	out = need_stream(&words, &len);
+	for (size_t i = 0; i < JOB_FACTS; i++)
+		fprintf(out, "%s ", i == JOB_MASTER_PORT ? "" : f->facts[i]);
+	world = defs_meta(d, "env.SIMGPU_WORLD");
+	fprintf(out, "%s %s", world.len ? world.s : "", f->command);
+	fclose(out);
 	return words;
 }
 
@@ -107,10 +116,10 @@ static void facts(struct rank_file *f, const struct defs *d)
 	f->parent = (uint32_t)number_fact(d, "ppid", 0);
 	snprintf(f->host, sizeof(f->host), "%.60s", host.len ? host.s : "");
 	f->start_ns = start.len ? strtoll(start.s, NULL, 10) : f->start_ns;
-	f->job = job_words(d, &f->job_is_local);
+	find_job(f, d);
 	command_words(d, command, sizeof(command));
 	f->command = need_copy(command, strlen(command));
-	f->world_job = world_words(d, command);
+	f->world_job = world_words(f, d);
 	root = root.len ? root : cwd;
 	f->folder = need_copy(root.len ? root.s : "", root.len);
 }
@@ -142,6 +151,8 @@ void ranks_look(struct rank_file *f, char *path)
 		f->a_part = gmt_reader_info(reader)->truncated; /* of what was read until now */
 		gmt_reader_close(reader);
 	}
+	for (size_t i = 0; i < JOB_FACTS; i++)
+		f->facts[i] = f->facts[i] ? f->facts[i] : need_copy("", 0);
 	f->job = f->job ? f->job : need_copy("", 0);
 	f->command = f->command ? f->command : need_copy("", 0);
 	f->folder = f->folder ? f->folder : need_copy("", 0);
@@ -150,6 +161,8 @@ void ranks_look(struct rank_file *f, char *path)
 
 void ranks_look_free(struct rank_file *f)
 {
+	for (size_t i = 0; i < JOB_FACTS; i++)
+		free(f->facts[i]);
 	free(f->path);
 	free(f->job);
 	free(f->world_job);

@@ -10,6 +10,7 @@
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../stacks/owners.h"
+#include "ranks_differ.h"
 
 void ranks_leave(struct ranks_run *run, char *path)
 {
@@ -107,7 +108,16 @@ static bool any_rank(const struct ranks_run *run)
 	return false;
 }
 
-static void leave_unranked(struct ranks_run *run)
+static bool has_rank(const struct ranks_run *run, size_t operand)
+{
+	for (size_t i = 0; i < run->count; i++)
+		if (run->items[i].rank >= 0 && run->items[i].operand == operand)
+			return true;
+	return false;
+}
+
+/* each: beside recordings of its own path alone. */
+static void leave_unranked(struct ranks_run *run, bool each)
 {
 	size_t out = 0;
 	char first[200] = "";
@@ -115,7 +125,7 @@ static void leave_unranked(struct ranks_run *run)
 	for (size_t i = 0; i < run->count;) {
 		struct rank_file *f = &run->items[i];
 
-		if (f->rank >= 0 || !f->readable) {
+		if (f->rank >= 0 || !f->readable || (each && !has_rank(run, f->operand))) {
 			i++;
 			continue;
 		}
@@ -129,7 +139,7 @@ static void leave_unranked(struct ranks_run *run)
 		add_note(run, "%zu recordings without a rank are left out, %s first. ", out, first);
 }
 
-/* ---- several runs in one folder ---- */
+/* ---- several runs in one folder, or in several ---- */
 
 static int by_job_and_start(const void *a, const void *b)
 {
@@ -138,6 +148,8 @@ static int by_job_and_start(const void *a, const void *b)
 
 	if (x->readable != y->readable)
 		return x->readable ? -1 : 1;
+	if ((x->rank < 0) != (y->rank < 0))
+		return x->rank < 0 ? 1 : -1;
 	jobs = strcmp(x->job, y->job);
 	if (jobs)
 		return jobs;
@@ -186,6 +198,7 @@ size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
 
 struct part {
 	size_t from, to;
+	bool kept;
 };
 
 static void say_run(struct ranks_run *run, const struct part *p)
@@ -197,39 +210,101 @@ static void say_run(struct ranks_run *run, const struct part *p)
 
 	if (gmtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	add_note(run, "%zu recording%s of %s UTC (%.60s)", p->to - p->from,
-		 p->to - p->from == 1 ? "" : "s", text, f->command);
+	add_note(run, "%zu recording%s of %s UTC", p->to - p->from, p->to - p->from == 1 ? "" : "s",
+		 text);
+	if (f->command[0])
+		add_note(run, " (%.60s)", f->command);
 }
 
-/* The runs by their beginning; the last one stays. */
-static void keep_last(struct ranks_run *run, const struct part *parts, size_t count)
+/* Of those that are kept. */
+static const struct part *last_kept(const struct ranks_run *run, const struct part *parts,
+				    size_t count)
 {
-	size_t last = 0, to;
+	const struct part *last = NULL;
 
-	for (size_t i = 1; i < count; i++)
-		if (run->items[parts[i].from].start_ns > run->items[parts[last].from].start_ns)
-			last = i;
-	add_note(run, "%zu runs are in this folder: ", count);
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].kept &&
+		    (!last || run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
+			last = &parts[i];
+	return last;
+}
+
+static bool is_in(const struct ranks_run *run, const struct part *p, size_t operand)
+{
+	for (size_t i = p->from; i < p->to; i++)
+		if (run->items[i].operand == operand)
+			return true;
+	return false;
+}
+
+/* Of each path the run in it that began last. How many that are. */
+static size_t mark_last(const struct ranks_run *run, struct part *parts, size_t count, size_t paths)
+{
+	size_t kept = 0;
+
+	for (size_t k = 0; k < paths; k++) {
+		struct part *last = NULL;
+
+		for (size_t i = 0; i < count; i++)
+			if (is_in(run, &parts[i], k) &&
+			    (!last ||
+			     run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
+				last = &parts[i];
+		if (last && !last->kept)
+			kept++;
+		if (last)
+			last->kept = true;
+	}
+	return kept;
+}
+
+static void note_runs(struct ranks_run *run, const struct part *parts, size_t count, size_t kept,
+		      size_t paths)
+{
+	add_note(run, "%zu runs are in %s: ", count, paths > 1 ? "these folders" : "this folder");
 	for (size_t i = 0; i < count && i < SHOWN; i++) {
 		add_note(run, "%s", i ? ", " : "");
 		say_run(run, &parts[i]);
 	}
-	add_note(run, "%s. The last one is taken: ", count > SHOWN ? ", .." : "");
-	say_run(run, &parts[last]);
+	if (kept > 1) {
+		add_note(run, "%s. Of each folder the last one is taken",
+			 count > SHOWN ? ", .." : "");
+	} else {
+		add_note(run, "%s. The last one is taken: ", count > SHOWN ? ", .." : "");
+		say_run(run, last_kept(run, parts, count));
+	}
 	add_note(run, "; for another one name its files. ");
-	to = parts[count - 1].to;
-	for (size_t i = to; i-- > 0;)
-		if (i < parts[last].from || i >= parts[last].to)
-			take_out(run, i);
 }
 
-static void keep_one_run(struct ranks_run *run)
+/* The runs by their beginning; the last one stays, or that of each path. */
+static void keep_last(struct ranks_run *run, struct part *parts, size_t count, size_t paths,
+		      enum ranks_meant meant)
+{
+	size_t kept = mark_last(run, parts, count, paths);
+
+	if (meant == RANKS_LAST && kept > 1) {
+		const struct part *last = last_kept(run, parts, count);
+
+		for (size_t i = 0; i < count; i++)
+			parts[i].kept = &parts[i] == last;
+		kept = 1;
+	}
+	if (kept < count)
+		note_runs(run, parts, count, kept, paths);
+	for (size_t i = count; i-- > 0;)
+		for (size_t k = parts[i].to; !parts[i].kept && k-- > parts[i].from;)
+			take_out(run, k);
+	run->runs = kept;
+}
+
+/* Those without a rank stand at the end: each is what it is. */
+static void keep_runs(struct ranks_run *run, size_t paths, enum ranks_meant meant)
 {
 	struct part *parts = need_new((run->count + 1) * sizeof(*parts));
 	size_t count = 0, at = 0, to = 0;
 
 	qsort(run->items, run->count, sizeof(*run->items), by_job_and_start);
-	while (to < run->count && run->items[to].readable)
+	while (to < run->count && run->items[to].readable && run->items[to].rank >= 0)
 		to++;
 	while (at < to) {
 		parts[count].from = at;
@@ -237,30 +312,89 @@ static void keep_one_run(struct ranks_run *run)
 		count++;
 	}
 	if (count > 1)
-		keep_last(run, parts, count);
+		keep_last(run, parts, count, paths, meant);
 	free(parts);
+	for (size_t k = 0; k < paths && meant == RANKS_EVERY; k++)
+		for (size_t i = 0; i < run->count; i++)
+			if (run->items[i].operand == k && run->items[i].readable &&
+			    !has_rank(run, k)) {
+				run->runs++;
+				break;
+			}
 }
 
-static int two_of_one_rank(const struct ranks_run *run)
+/* Two that follow each other, of one rank; NULL: none. */
+static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 {
-	for (size_t i = 1; i < run->count; i++) {
-		const struct rank_file *a = &run->items[i - 1], *b = &run->items[i];
+	for (size_t i = 1; i < run->count; i++)
+		if (run->items[i - 1].rank >= 0 && run->items[i - 1].rank == run->items[i].rank)
+			return &run->items[i - 1];
+	return NULL;
+}
 
-		if (a->rank >= 0 && a->rank == b->rank)
-			return say_error(EXIT_USAGE,
-					 "%s and %s are both of rank %ld: two runs. Name the files "
-					 "of one, or compare them: gpumemtrace diff OLD NEW",
-					 a->path, b->path, a->rank);
+/* Files that were named: the first of which something says that they are of different runs. */
+static void note_different(struct ranks_run *run)
+{
+	char why[768];
+
+	ranks_join_worlds(run->items, run->count);
+	for (size_t i = 1; i < run->count; i++)
+		if (ranks_differ(&run->items[0], &run->items[i], why, sizeof(why))) {
+			add_note(run, "These files are of different runs: %s. ", why);
+			return;
+		}
+}
+
+static int look_at_files(struct ranks_run *run, enum ranks_meant meant)
+{
+	const struct rank_file *two = two_of_one_rank(run);
+
+	if (!two) {
+		note_different(run);
+	} else if (meant == RANKS_EVERY) {
+		add_note(run, "%s and %s are both of rank %ld: two runs. ", two[0].path,
+			 two[1].path, two[0].rank);
+		run->runs = 2;
+	} else {
+		return say_error(EXIT_USAGE,
+				 "%s and %s are both of rank %ld: two runs. Name the files "
+				 "of one, or compare them: gpumemtrace diff OLD NEW",
+				 two[0].path, two[1].path, two[0].rank);
 	}
 	return 0;
 }
 
+/* Where several runs stand together each row says which it is of: by what was given, without the
+ * folders that all have in common. */
+static void name_runs(struct ranks_run *run, char *const *paths)
+{
+	size_t common = strlen(paths[0]), slash = 0;
+
+	for (size_t k = 1; paths[k]; k++) {
+		size_t n = 0;
+
+		while (n < common && paths[k][n] == paths[0][n])
+			n++;
+		common = n;
+	}
+	for (size_t i = 0; i < common; i++)
+		if (paths[0][i] == '/' && i + 1 < strlen(paths[0]))
+			slash = i + 1;
+	for (size_t i = 0; i < run->count; i++) {
+		struct rank_file *f = &run->items[i];
+
+		f->of = paths[f->operand] + (slash < strlen(paths[f->operand]) ? slash : 0);
+		f->of_is_folder = strcmp(f->path, paths[f->operand]) != 0;
+	}
+}
+
 /* ---- files that cannot be read ---- */
 
-static bool is_taken(const struct ranks_run *run, long rank)
+static bool is_taken(const struct ranks_run *run, long rank, size_t operand)
 {
 	for (size_t i = 0; i < run->count; i++)
-		if (run->items[i].rank == rank)
+		if (run->items[i].rank == rank &&
+		    (run->runs == 1 || run->items[i].operand == operand))
 			return true;
 	return false;
 }
@@ -290,27 +424,30 @@ static void rank_by_name(struct ranks_run *run, struct rank_file *f)
 		long n = like->readable && like->rank >= 0 ? number_like(like, owners_base(f->path))
 							   : -1;
 
-		if (n >= 0 && !is_taken(run, n))
+		if (n >= 0 && !is_taken(run, n, f->operand))
 			f->rank = n;
 	}
 	ranks_name(f);
 }
 
-int ranks_one_run(struct ranks_run *run, bool folders)
+int ranks_one_run(struct ranks_run *run, char *const *paths, bool folders, enum ranks_meant meant)
 {
+	size_t given = need_count(paths);
 	int rc = 0;
 
 	drop_equal_numbers(run);
 	if (folders && any_rank(run)) {
 		leave_children(run);
-		leave_unranked(run);
+		leave_unranked(run, meant == RANKS_EVERY);
 		ranks_join_worlds(run->items, run->count);
-		keep_one_run(run);
+		keep_runs(run, given, meant);
 	} else if (!folders) {
-		rc = two_of_one_rank(run);
+		rc = look_at_files(run, meant);
 	}
 	for (size_t i = 0; i < run->count && !rc; i++)
 		if (!run->items[i].readable)
 			rank_by_name(run, &run->items[i]);
+	if (run->runs > 1)
+		name_runs(run, paths);
 	return rc;
 }

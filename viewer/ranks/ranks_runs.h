@@ -6,9 +6,9 @@
 #include "ranks_find.h"
 
 /* Leaves one run of several that lie in one folder, the last one, and says so; of files that were
- * named all are meant: two of one rank are an error. 0, or a sentence was said and the exit code.
- */
-int ranks_one_run(struct ranks_run *run, bool folders);
+ * named all are meant. paths: what was given, all of them folders or not. 0, or a sentence was said
+ * and the exit code. */
+int ranks_one_run(struct ranks_run *run, char *const *paths, bool folders, enum ranks_meant meant);
 
 /* Simulated ranks that ran by themselves, each with a port of its own, are ranks of one job. */
 void ranks_join_worlds(struct rank_file *items, size_t count);

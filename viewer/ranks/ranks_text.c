@@ -363,16 +363,18 @@ static void print_head(struct emit *out, const struct ranks_table *t, const stru
 {
 	const struct ranks_run *run = t->run;
 	const char *command = "";
-	char text[2048], many[ROOM] = "";
+	char text[2048], many[ROOM] = "", runs[64] = "";
 	size_t count = count_hosts(run);
 
-	for (size_t i = 0; i < run->count && !command[0]; i++)
+	for (size_t i = 0; i < run->count && !command[0] && run->runs == 1; i++)
 		command = run->items[i].command;
 	if (count > 1)
 		snprintf(many, sizeof(many), " on %zu hosts", count);
-	snprintf(text, sizeof(text), "%zu %s%s%s%s%s", run->count,
-		 run->items[0].rank < 0 ? "recording" : "rank", run->count == 1 ? "" : "s", many,
-		 command[0] ? "  |  " : "", command);
+	if (run->runs > 1)
+		snprintf(runs, sizeof(runs), " of %zu runs", run->runs);
+	snprintf(text, sizeof(text), "%zu %s%s%s%s%s%s", run->count,
+		 run->items[0].rank < 0 || run->runs > 1 ? "recording" : "rank",
+		 run->count == 1 ? "" : "s", runs, many, command[0] ? "  |  " : "", command);
 	emit_paragraph(out, "", "  ", text);
 	if (run->note[0])
 		emit_paragraph(out, "", "", run->note);
