@@ -27,7 +27,9 @@ const char *sentence_owner(char buf[SENTENCE], const struct owner *o)
 		snprintf(buf, SENTENCE, "%.120s %s", owner_name(o, name, sizeof(name)),
 			 owner_place(o, place, sizeof(place), 0));
 	else
-		owner_words(o, buf, SENTENCE, 0);
+		snprintf(buf, SENTENCE, "%.120s%s",
+			 o->function[0] ? owner_name(o, name, sizeof(name)) : "(no stack)",
+			 o->backward ? " (backward)" : "");
 	return buf;
 }
 

@@ -14,9 +14,9 @@
 
 bool words_are_cut(void); /* stdout is a terminal */
 
-/* "function file.py:12" in so many columns, 0 = all of it. Returns buf. */
 /* Its function: of C++ without parameters and arguments of templates, in buf. */
 const char *owner_name(const struct owner *o, char *buf, size_t room);
+/* "function file.py:12" in so many columns, 0 = all of it. Returns buf. */
 const char *owner_words(const struct owner *o, char *buf, size_t room, size_t columns);
 /* The same; where it does not fit its file and line only, if it has them. */
 const char *owner_words_within(const struct owner *o, char *buf, size_t room, size_t columns);
