@@ -43,6 +43,16 @@ def test_the_document(tool):
         assert finding["least_bytes"] <= finding["saves_bytes"] <= answer["peak_bytes"]
 
 
+@simulated
+def test_nothing_follows_from_graphs_that_are_not_recorded(tool, programs):
+    """Without tags no graph holds anything: that is no sign that a result lives too long, or that a weight is not used."""
+    for tags in ("on", "off"):
+        path = programs.traced("steps.py", "validated", output=f"{tags}.gmt", GPUMEMTRACE_TAGS=tags)
+        answer, text = tool.json("advise", path, "--top", "0"), " ".join(tool("advise", path).split())
+        assert answer["graphs_known"] == (tags == "on") == ("Recorded without autograd's tags: what to checkpoint" not in text)
+        assert tags == "on" or not {f["kind"] for f in answer["findings"]} & {"overlap", "late_del", "idle_weights"}
+
+
 def test_what_it_is_asked_of(tool):
     tool("advise", code=2)
     tool("advise", EXAMPLE, "--", "true", code=2)

@@ -157,16 +157,26 @@ static void begin(struct advise *a, uint64_t since)
 	}
 }
 
+bool advise_knows_graphs(const struct advise *a)
+{
+	return a->timeline->model.spans.tags;
+}
+
 static void find_all(struct advise *a)
 {
-	static advise_find *const table[] = {
-#define FINDING(name, find) find,
+	enum { NOTHING, GRAPHS };
+	static const struct {
+		advise_find *find;
+		int needs;
+	} table[] = {
+#define FINDING(name, find, needs) { find, needs },
 #include "findings.def"
 #undef FINDING
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		table[i](a);
+		if (table[i].needs == NOTHING || advise_knows_graphs(a))
+			table[i].find(a);
 	run_plans(a);
 	for (size_t i = 0; i < a->count; i++)
 		conclude(a, &a->items[i]);

@@ -69,6 +69,10 @@ struct advise {
 	size_t count, room;
 };
 
+/* Whether what autograd saved is recorded: else nothing follows from that no graph holds a tensor.
+ */
+bool advise_knows_graphs(const struct advise *a);
+
 /* Of the highest peak. */
 void advise_open(struct advise *a, struct timeline *t);
 /* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */
@@ -120,7 +124,7 @@ const char *advise_foreach(struct advise *a, uint32_t stack);
 
 /* Each looks for what it is about and adds what it finds. */
 typedef void advise_find(struct advise *a);
-#define FINDING(name, find) advise_find find;
+#define FINDING(name, find, needs) advise_find find;
 #include "findings.def"
 #undef FINDING
 

@@ -74,6 +74,11 @@ static void print_findings(struct emit *out, const struct advise *a, const struc
 		text_finding(out, a, &a->items[i]);
 	if (most < a->count)
 		emit_line(out, "... and %zu smaller ones (--top 0 for all)", a->count - most);
+	if (!advise_knows_graphs(a) && a->timeline->framework)
+		emit_paragraph(
+			out, "", "",
+			"Recorded without autograd's tags: what to checkpoint, what lives too "
+			"long and which weights are not used cannot be found.");
 	if (a->count > 1)
 		emit_paragraph(out, "", "",
 			       "Each saving is of that change alone: they do not add "
@@ -91,6 +96,7 @@ static void show_findings(struct emit *out, struct advise *a, long top)
 				   .peak_bytes = a->peak,
 				   .peak_reserved_bytes = a->reserved,
 				   .peak_when = instant.text,
+				   .graphs_known = advise_knows_graphs(a),
 				   .findings = { a->count, finding_row, a } };
 	emit_document(out, advise, &row);
 	print_findings(out, a, &row, top);
