@@ -85,7 +85,7 @@ class Info(Row):
     file: the recording
     format_version: version of the format; 0 if the header is damaged
     pid: process id of the program
-    start: when the first event was, in UTC; empty if there is none
+    start: when the first event was, in UTC; empty if there is none, or its time is not known
     duration_ns: from the first event to the last (ns)
     file_bytes: length of the recording (bytes)
     first_ns: first event (ns, of the clock of `dump`)

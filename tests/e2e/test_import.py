@@ -433,6 +433,9 @@ def test_a_state_is_no_peak(tool, tmp_path):
         text = tool(command, path).split("Where next")[0]
         assert "a state at one moment" in text and "0 ns" not in text and "peak 3" not in text and "last piece" not in text, text
     assert tool.json("report", path)["devices"][0]["state_only"] is True
+    assert tool.json("info", path)["start"] == "" and "does not say whether memory ran out" in subprocess.run(
+        [tool.path, "oom", path], capture_output=True, text=True).stderr
+    assert "No module is known" in tool("modules", path, "--class", "all")
     traced = write(tmp_path / "t.pickle", small())
     assert "a state" not in tool("report", traced) and "state_only" not in tool.json("report", traced)["devices"][0]
     before = small()

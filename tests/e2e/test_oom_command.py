@@ -98,6 +98,7 @@ def check_text(tool, recording, said):
     assert re.sub(r"\s+", "", said["text"]) in re.sub(r"\s+", "", text)
     for remedy in said["remedies"]:
         assert re.sub(r"\s+", "", remedy["what"]) in re.sub(r"\s+", "", text)
+    assert bool(re.search(r"iB +\* ", text)) == ("* as much as was missing, or more" in text)
 
 
 # case: ranks, card, cause
@@ -152,6 +153,14 @@ def test_no_failure_is_one_sentence(tool):
     golden = os.path.join(os.path.dirname(__file__), "../data/v1/training.gmt")
     assert tool("oom", golden, code=1) == ""
     assert tool("oom", golden, "--nth", -1, code=2) == ""
+
+
+def test_a_request_larger_than_the_device(programs, tool):
+    done = programs("-c", "import torch\na = torch.zeros(64 << 20, dtype=torch.uint8, device='cuda')\n"
+                    "torch.zeros(3 << 30, dtype=torch.uint8, device='cuda')", card=CARD, GPUMEMTRACE_OUTPUT="x.gmt")
+    assert "CUDA out of memory" in done.stderr
+    text = " ".join(tool("oom", programs.folder / "x.gmt").split())
+    assert "The request alone is larger than the device: 3.0 GiB were asked for, and the device has 2.0 GiB." in text
 
 
 def test_a_folder_without_recordings(tool, tmp_path):

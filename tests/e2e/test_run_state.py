@@ -50,3 +50,10 @@ def test_says_what_the_recording_lacks(file, command):
             own = command == "report" and json  # `truncated` says it
             assert said == ([SENTENCES[state]] if k == where and SENTENCES[state] and not own else []), (json, k, stream)
         assert streams[where].count(SENTENCES[state] or "-->") == (0 if own or state == "whole" else 1 + (command == "diff"))
+
+
+def test_top_says_how_the_process_ended(file):
+    state, path = file
+    first, second = run("top", path).stdout.splitlines()[:2]
+    ends = {"whole": "(ended)", "damaged": "(the file is damaged)", "killed": "(killed or crashed)", "snapshot": "(a part of its run)"}
+    assert ends[state] in first and " at the end, peak " in second

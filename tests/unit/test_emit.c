@@ -120,7 +120,7 @@ static void no_control_characters(void **state)
 
 static void figures(void **state)
 {
-	char b[HUMAN_MAX];
+	char b[HUMAN_MAX], many[HUMAN_MANY];
 
 	(void)state;
 	assert_string_equal(human_bytes(b, 0), "0 B");
@@ -136,6 +136,10 @@ static void figures(void **state)
 	assert_string_equal(human_apart(b, 1300000512, 1300000000), "1,300,000,512 B");
 	assert_string_equal(human_seconds(b, 1830000000), "1.83 s");
 	assert_string_equal(human_seconds(b, 725000000000), "12 min 05 s");
+	assert_string_equal(human_seconds(b, 11525000000000), "3 h 12 min");
+	assert_string_equal(human_seconds(b, 1217000000000000), "14 days 2 h");
+	assert_string_equal(human_many(many, 1, "block"), "1 block");
+	assert_string_equal(human_many(many, 12345, "pass"), "12,345 passes");
 	assert_string_equal(human_share(b, 1, 3), "33 %");
 	assert_string_equal(human_share(b, 1, 0), "0 %");
 	assert_string_equal(human_count(b, 1234567), "1,234,567");

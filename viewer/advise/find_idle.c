@@ -10,7 +10,8 @@
 #include "../base/need.h"
 #include "advise.h"
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
 
 /* A graph that is trained asks its leaves for gradients and takes its weights. */
 static bool is_trained(const struct advise *a, const struct advised *l)
@@ -132,11 +133,11 @@ void advise_idle_weights(struct advise *a)
 		   "average) to the host after their pass, at the latest before backward, and back "
 		   "for their next pass");
 	advise_put(f->how,
-		   "%s of weights in %llu blocks %s that get no gradient and that autograd never "
+		   "%s of weights in %s %s that get no gradient and that autograd never "
 		   "saved; copied to the device once a step; at least if they are there until "
 		   "backward and have to be back at the end of the optimizer's step, at most if "
 		   "their pass came before those that are trained",
-		   B(bytes), (unsigned long long)blocks, a->when);
+		   B(bytes), MANY(blocks, "block"), a->when);
 }
 
 /* The gradient's next use is the backward pass after the evaluation. */

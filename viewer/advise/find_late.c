@@ -14,7 +14,8 @@
 	(CLASS_BIT(parameters) | CLASS_BIT(gradients) | CLASS_BIT(optimizer_state) | \
 	 CLASS_BIT(buffers) | CLASS_BIT(kv_cache))
 
-#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
+#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
 
 static bool is_of_a_pass(const struct advise *a, const struct advised *l)
 {
@@ -31,9 +32,9 @@ static void say_kept(struct advise *a, struct finding *f, const struct line_plan
 	advise_put(f->what, "Keep no tensors of earlier steps: loss.item() or x.detach().cpu() in "
 			    "their place, or bound how many are kept");
 	advise_put(f->how,
-		   "%s in %llu blocks of earlier steps at the peak, from a line that holds "
+		   "%s in %s of earlier steps at the peak, from a line that holds "
 		   "more with each step",
-		   B(p->bytes), (unsigned long long)p->blocks);
+		   B(p->bytes), MANY(p->blocks, "block"));
 }
 
 static bool is_leak(const struct leaks *leaks, struct advise *a, const struct advised *l)
@@ -80,9 +81,9 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 		   "the next step runs while those of the one before are still there",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
-		   "%s in %llu blocks of the step before %s; no graph of the later "
+		   "%s in %s of the step before %s; no graph of the later "
 		   "step saved them",
-		   B(p->bytes), (unsigned long long)p->blocks, a->when);
+		   B(p->bytes), MANY(p->blocks, "block"), a->when);
 }
 
 /* By a graph of the step after it: made, or gone through (at a refusal it may be yet to go
@@ -145,9 +146,9 @@ static void say_late(struct advise *a, struct finding *f, const struct line_plan
 		   "as they have been read: no graph needs them any more",
 		   f->range ? " and of others" : "");
 	advise_put(f->how,
-		   "%s in %llu blocks %s that no graph held%s; a result that the "
+		   "%s in %s %s that no graph held%s; a result that the "
 		   "program reads later cannot go",
-		   B(p->bytes), (unsigned long long)p->blocks, a->when,
+		   B(p->bytes), MANY(p->blocks, "block"), a->when,
 		   f->range ? ", at least those of this line" : "");
 }
 

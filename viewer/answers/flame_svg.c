@@ -127,16 +127,16 @@ static void frame(struct drawing *d, uint32_t at, double x, unsigned depth, bool
 	double all = (double)d->flame->nodes[0].bytes, scale = (WIDTH - 2 * SIDE) / all;
 	double w = n->bytes * scale, px = SIDE + x * scale;
 	unsigned y = TOP + (d->deepest - depth) * ROW;
-	char bytes[HUMAN_MAX], share[HUMAN_MAX], blocks[HUMAN_MAX];
+	char bytes[HUMAN_MAX], share[HUMAN_MAX], blocks[HUMAN_MANY];
 
 	fprintf(d->out, "<g class=\"f\" data-x=\"%.9g\" data-w=\"%.9g\" data-d=\"%u\" data-n=\"",
 		x / all, n->bytes / all, depth);
 	put_svg_text(d->out, n->name, SIZE_MAX);
 	fputs("\"><title>", d->out);
 	put_svg_text(d->out, n->name, SIZE_MAX);
-	fprintf(d->out, ": %s, %s, %s blocks</title>", human_bytes(bytes, n->bytes),
+	fprintf(d->out, ": %s, %s, %s</title>", human_bytes(bytes, n->bytes),
 		human_share(share, n->bytes, d->flame->nodes[0].bytes),
-		human_count(blocks, n->blocks));
+		human_many(blocks, n->blocks, "block"));
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" fill=\"#%06x\"/>",
 		px, y, w, ROW - 1, colour(d->flame, n, classes));
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%u\">", px + 3, y + 12);

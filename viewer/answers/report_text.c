@@ -14,6 +14,7 @@
 #define WHO	       44	 /* columns for a line of code */
 #define FIGURE	       22	 /* and for the name of a figure */
 #define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
+#define MANY(n, one)   human_many((char[HUMAN_MANY]){ 0 }, n, one)
 #define ROUNDING_LEAST (1 << 19)
 
 /* The lines of code, and one row for all that are too many. */
@@ -34,7 +35,7 @@ static bool holder_row(void *ctx, size_t i, struct row_line *row)
 					  .blocks = h->blocks };
 		return true;
 	}
-	snprintf(v->words, sizeof(v->words), "%zu other lines", v->all.count - v->most);
+	snprintf(v->words, sizeof(v->words), "%s", MANY(v->all.count - v->most, "other line"));
 	*row = (struct row_line){ .owner = { .function = v->words, .file = "" } };
 	for (; i < v->all.count; i++) {
 		row->bytes += v->all.items[i].bytes;
@@ -89,7 +90,7 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 /* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
-	char key[48], n[HUMAN_MAX], note[96] = "over what was asked for";
+	char key[48], note[96] = "over what was asked for";
 	uint64_t bytes, blocks = 0;
 	struct defs_text fact;
 
@@ -107,8 +108,8 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 		blocks++;
 	}
 	if (!fact.len)
-		snprintf(note, sizeof(note), "at least, over the tensors of %s blocks",
-			 human_count(n, blocks));
+		snprintf(note, sizeof(note), "at least, over the tensors of %s",
+			 MANY(blocks, "block"));
 	if (bytes >= mo->bytes / 1000 && bytes >= ROUNDING_LEAST)
 		emit_figure(out, FIGURE, "lost to rounding", bytes, note);
 }
@@ -215,14 +216,12 @@ static void trouble_lines(const struct report *r, struct emit *out)
 	const char *state = recording_state_sentence(recording_state(r->timeline.recording));
 
 	if (r->timeline.model.dropped)
-		emit_line(out,
-			  "%" PRIu64
-			  " events were lost while recording: figures may be too low or too high.",
-			  r->timeline.model.dropped);
+		emit_line(out, "%s %s lost while recording: figures may be too low or too high.",
+			  MANY(r->timeline.model.dropped, "event"),
+			  r->timeline.model.dropped == 1 ? "was" : "were");
 	if (r->timeline.model.left_out)
-		emit_line(out,
-			  "Bounded: %" PRIu64 " events of blocks that came and went are left out.",
-			  r->timeline.model.left_out);
+		emit_line(out, "Bounded: without %s of blocks that came and went.",
+			  MANY(r->timeline.model.left_out, "event"));
 	if (state)
 		emit_paragraph(out, "", "", state);
 	if (!r->count)

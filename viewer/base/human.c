@@ -42,6 +42,19 @@ const char *human_apart(char buf[HUMAN_MAX], uint64_t bytes, uint64_t other)
 	return buf;
 }
 
+/* Two units of a time above 100 s. */
+static void put_long(char buf[HUMAN_MAX], uint64_t s)
+{
+	if (s < 3600)
+		snprintf(buf, HUMAN_MAX, "%u min %02u s", (unsigned)(s / 60), (unsigned)(s % 60));
+	else if (s < 2 * 86400)
+		snprintf(buf, HUMAN_MAX, "%u h %02u min", (unsigned)(s / 3600),
+			 (unsigned)(s / 60 % 60));
+	else
+		snprintf(buf, HUMAN_MAX, "%" PRIu64 " days %u h", s / 86400,
+			 (unsigned)(s / 3600 % 24));
+}
+
 const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns)
 {
 	double s = ns / 1e9;
@@ -55,8 +68,7 @@ const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns)
 	else if (s < 100)
 		snprintf(buf, HUMAN_MAX, "%.2f s", s);
 	else
-		snprintf(buf, HUMAN_MAX, "%.0f min %02.0f s", (double)(uint64_t)(s / 60),
-			 s - 60 * (double)(uint64_t)(s / 60));
+		put_long(buf, (uint64_t)(s + 0.5));
 	return buf;
 }
 
@@ -77,5 +89,15 @@ const char *human_count(char buf[HUMAN_MAX], uint64_t n)
 		buf[out++] = digits[i];
 	}
 	buf[out] = 0;
+	return buf;
+}
+
+const char *human_many(char buf[HUMAN_MANY], uint64_t n, const char *one)
+{
+	char count[HUMAN_MAX];
+	size_t len = strlen(one);
+	const char *end = n == 1 ? "" : len && one[len - 1] == 's' ? "es" : "s";
+
+	snprintf(buf, HUMAN_MANY, "%s %.24s%s", human_count(count, n), one, end);
 	return buf;
 }

@@ -14,4 +14,8 @@ const char *human_seconds(char buf[HUMAN_MAX], uint64_t ns);		   /* "1.83 s" */
 const char *human_share(char buf[HUMAN_MAX], uint64_t part, uint64_t all); /* "60 %" */
 const char *human_count(char buf[HUMAN_MAX], uint64_t n);		   /* "12,345" */
 
+#define HUMAN_MANY (HUMAN_MAX + 32)
+/* "1 block", "12,345 blocks" */
+const char *human_many(char buf[HUMAN_MANY], uint64_t n, const char *one);
+
 #endif

@@ -153,7 +153,7 @@ static void print_stats(struct emit *out, const struct row_ctl_stats *s)
 
 static void print_answer(struct emit *out, const struct request *q, const struct what *w)
 {
-	char n[HUMAN_MAX];
+	char n[HUMAN_MANY];
 
 	emit_document(out, ctl, &q->row);
 	if (emit_json(out))
@@ -161,8 +161,8 @@ static void print_answer(struct emit *out, const struct request *q, const struct
 	if (w->said)
 		emit_line(out, "Process %u: %s", q->control.pid, w->said);
 	if (q->row.has_events)
-		emit_line(out, "%s: %s events of process %u", q->o->argument,
-			  human_count(n, q->row.events), q->control.pid);
+		emit_line(out, "%s: %s of process %u", q->o->argument,
+			  human_many(n, q->row.events, "event"), q->control.pid);
 	if (w->act == resume_it && q->row.paused)
 		emit_line(out,
 			  "The program itself has paused: there will be stacks when it resumes.");

@@ -59,7 +59,8 @@ static void fill_info(struct row_info *out, struct view *v, const struct recordi
 	time_t when = ((int64_t)t->first_ns + i->realtime_minus_monotonic_ns) / 1000000000;
 	struct tm tm;
 
-	if (t->events && gmtime_r(&when, &tm))
+	/* A snapshot without times has no date. */
+	if (t->events && i->realtime_minus_monotonic_ns && gmtime_r(&when, &tm))
 		strftime(v->start, sizeof(v->start), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	*out = (struct row_info){
 		.file = r->path,

@@ -71,15 +71,16 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
 	struct view *v = ctx;
 	const struct leak *l = &v->leaks->items[i];
-	char all[HUMAN_MAX];
+	char all[HUMAN_MAX], blocks[HUMAN_MANY];
 
 	v->which[0] = 0;
 	if (l->blocks)
 		snprintf(v->which, sizeof(v->which),
-			 "%s in %" PRIu64 " blocks, from step %zu (0x%" PRIx64
-			 ") to step %zu (0x%" PRIx64 ", stack %u)",
-			 human_bytes(all, l->bytes), l->blocks, l->first_step, l->first.addr,
-			 l->latest_step, l->latest.addr, l->latest.stack);
+			 "%s in %s, from step %zu (0x%" PRIx64 ") to step %zu (0x%" PRIx64
+			 ", stack %u)",
+			 human_bytes(all, l->bytes), human_many(blocks, l->blocks, "block"),
+			 l->first_step, l->first.addr, l->latest_step, l->latest.addr,
+			 l->latest.stack);
 	*row = (struct row_leaks_owner){ .class = l->category,
 					 .owner = l->owner,
 					 .bytes_per_step = l->bytes_per_step,

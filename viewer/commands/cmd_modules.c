@@ -88,13 +88,13 @@ static void print_module_lines(struct emit *out, struct nodes *nodes, const stru
 			    .all = all->bytes),
 		TEXT_COLUMN("blocks", modules_node_blocks, 2, 8),
 	};
-	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MAX];
+	char b[HUMAN_MAX], w[MOMENTS_WHEN], n[HUMAN_MANY];
 
-	emit_title(out, "Device %d%s: %s of %s in %s blocks", s->moment.device,
+	emit_title(out, "Device %d%s: %s of %s in %s", s->moment.device,
 		   moments_when(&t->model, s->moment.seq, s->moment.time_ns, w, sizeof(w)),
 		   human_bytes(b, all->bytes),
 		   o->category < 0 ? "all classes" : category_words((unsigned)o->category),
-		   human_count(n, all->blocks));
+		   human_many(n, all->blocks, "block"));
 	if (!all->blocks) {
 		emit_line(out, "No such block is alive then: --at names another moment, --class "
 			       "all shows every class.");
@@ -103,6 +103,12 @@ static void print_module_lines(struct emit *out, struct nodes *nodes, const stru
 	emit_line(out, "%s", "");
 	nodes->least = o->top > 0 ? all->bytes / o->top : 0;
 	emit_columns(out, modules_node, &rows, columns, 0);
+	if (!nodes->count)
+		emit_paragraph(
+			out, "", "",
+			"No module is known: the stacks of these blocks have no call of one. "
+			"A snapshot of PyTorch and a recording without Python stacks "
+			"(GPUMEMTRACE_STACKS=none or native) name none.");
 }
 
 static void print_modules(struct emit *out, const struct flame *m, const struct timeline *t,

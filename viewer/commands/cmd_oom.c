@@ -73,13 +73,13 @@ static const char *const missing_parts[] = {
 
 static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
 {
-	char times[64] = "did not run out", lost[64] = "";
+	char times[64] = "did not run out", lost[128] = "", n[HUMAN_MANY];
 
 	if (o->nth > 1)
 		snprintf(times, sizeof(times), "ran out fewer than %ld times", o->nth);
 	if (x->dropped)
-		snprintf(lost, sizeof(lost), "; %" PRIu64 " events were lost while recording",
-			 x->dropped);
+		snprintf(lost, sizeof(lost), "; lost while recording: %s",
+			 human_many(n, x->dropped, "event"));
 	return say_error(EXIT_CHECK, "%s: memory %s in this recording%s%s", o->files[0], times,
 			 missing_parts[x->state], lost);
 }
@@ -125,7 +125,11 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 	if (!rc && !oom.refusal.nth) {
 		first->state = recording_state(&r);
 		first->dropped = oom.dropped;
-		rc = none_in_one(o, first);
+		rc = oom.state_only ? say_error(EXIT_CHECK,
+						"%s: a state at one moment does not say whether "
+						"memory ran out",
+						first->path)
+				    : none_in_one(o, first);
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;

@@ -131,13 +131,14 @@ static void text_best(struct emit *out, const struct view *v)
 {
 	const struct replay_try *best = &v->tries[v->best];
 	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], n[HUMAN_MANY];
 
 	if (best->outcome.ooms < v->own.outcome.ooms)
 		emit_sentence(out, "",
-			      "Best: %s. It refuses %" PRIu64 " requests where the recording's "
+			      "Best: %s. It refuses %s where the recording's "
 			      "settings refuse %" PRIu64 ".",
-			      best->conf, best->outcome.ooms, v->own.outcome.ooms);
+			      best->conf, human_many(n, best->outcome.ooms, "request"),
+			      v->own.outcome.ooms);
 	else if (now < own)
 		emit_sentence(out, "",
 			      "Best: %s. It reserves %s less than the recording's settings: %s, "
@@ -153,12 +154,12 @@ static void text_best(struct emit *out, const struct view *v)
 static void text_trust(struct emit *out, const struct view *v)
 {
 	const struct replay_outcome *o = &v->own.outcome;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
+	char a[HUMAN_MAX], b[HUMAN_MANY];
 
 	emit_sentence(out, "",
 		      "With the recording's settings (%s) the cache holds what was recorded after "
-		      "%s of %s requests.",
-		      v->own.conf, human_count(a, o->agree), human_count(b, o->events));
+		      "%s of %s.",
+		      v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
 }
 
 static void print_settings(struct emit *out, struct view *v, struct row_replay *row)
@@ -171,10 +172,10 @@ static void print_settings(struct emit *out, struct view *v, struct row_replay *
 		TEXT_COLUMN("retries", replay_setting_retries, 2, 7),
 		TEXT_COLUMN("refused", replay_setting_ooms, 2, 7),
 	};
-	char a[HUMAN_MAX], b[HUMAN_MAX];
+	char a[HUMAN_MANY], b[HUMAN_MAX];
 
-	emit_title(out, "%s requests on device %d, at most reserved with each setting",
-		   human_count(a, row->requests), v->requests->device);
+	emit_title(out, "%s on device %d, at most reserved with each setting",
+		   human_many(a, row->requests, "request"), v->requests->device);
 	if (row->capacity_bytes)
 		emit_line(out, "  The allocator can have %s of the device.",
 			  human_bytes(a, row->capacity_bytes));

@@ -144,7 +144,7 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 
 static void tell_run(const struct run_result *f, const struct values *values)
 {
-	char n[HUMAN_MAX], more[64] = "";
+	char n[HUMAN_MANY], more[64] = "";
 
 	say_command(NULL);
 	simnotes_tell(f);
@@ -152,8 +152,8 @@ static void tell_run(const struct run_result *f, const struct values *values)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
 			 f->files > 2 ? "s" : "");
 	if (f->files)
-		say_note("%s%s, %s events; next: gpumemtrace report %s", f->path, more,
-			 human_count(n, f->events), f->path);
+		say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more,
+			 human_many(n, f->events, "event"), f->path);
 	else
 		say_note("nothing was recorded: %s", f->why);
 	tell_values(values);

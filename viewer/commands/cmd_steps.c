@@ -28,13 +28,14 @@ static bool is_step_shown(const struct view *v, size_t i)
 /* In front of a step that is shown: how many are not. */
 static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
 {
+	char many[HUMAN_MANY];
 	size_t hidden = 0;
 
 	if (!v->lines || !is_step_shown(v, n))
 		return false;
 	while (hidden < n && !is_step_shown(v, n - hidden - 1))
 		hidden++;
-	snprintf(v->words, sizeof(v->words), "... %zu steps", hidden);
+	snprintf(v->words, sizeof(v->words), "... %s", human_many(many, hidden, "step"));
 	*row = (struct row_steps_row){ .words = v->words };
 	return hidden;
 }

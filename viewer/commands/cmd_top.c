@@ -13,6 +13,7 @@
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 #include "../stacks/owner_words.h"
+#include "../recording/run_state.h"
 #include "command.h"
 #include "screen.h"
 
@@ -85,23 +86,31 @@ static struct row_top top_row(struct view *v)
 				 .lines = { v->holders.count, top_line_row, &v->holders } };
 }
 
+static const char *const ends[] = {
+	[STATE_WHOLE] = " (ended)",
+	[STATE_DAMAGED] = " (the file is damaged)",
+	[STATE_RUNNING] = "",
+	[STATE_NO_END] = " (killed or crashed)",
+	[STATE_A_PART] = " (a part of its run)",
+};
+
 /* argv as recorded: each argument ends with a zero. */
 static void print_top_head(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
+	enum recording_state state = recording_state(&v->f.recording);
 	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
 	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "";
 	char command[1024], who[1024];
 
 	command_words(&v->f.recording.defs, command, sizeof(command));
 	words_within(command, who, sizeof(who), 48);
-	emit_title(out, "Process %u%s  %s", v->f.recording.info->pid, m->ended ? " (ended)" : "",
-		   who);
+	emit_title(out, "Process %u%s  %s", v->f.recording.info->pid, ends[state], who);
 	if (mo->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(a, mo->total_bytes));
-	emit_line(out, "Device %d: %s%s now, peak %s at %s", mo->device, human_bytes(b, mo->bytes),
-		  of, human_bytes(a, peak->bytes),
+	emit_line(out, "Device %d: %s%s %s, peak %s at %s", mo->device, human_bytes(b, mo->bytes),
+		  of, state == STATE_RUNNING ? "now" : "at the end", human_bytes(a, peak->bytes),
 		  human_seconds(c, peak->event.time_ns - m->first_ns));
 	human_seconds(a, m->last_ns - m->first_ns);
 	human_count(b, m->events);

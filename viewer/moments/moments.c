@@ -141,8 +141,8 @@ static int not_found(const struct moment_query *q)
 	if (q->kind == AT_OOM)
 		return say_error(EXIT_USAGE, "--at oom: memory did not run out in this recording");
 	if (q->kind == AT_MARK && q->seen)
-		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %" PRIu64 " times",
-				 q->text, q->seen);
+		return say_error(EXIT_USAGE, "--at %s: that mark occurs only %s", q->text,
+				 human_many((char[HUMAN_MANY]){ 0 }, q->seen, "time"));
 	return say_error(EXIT_USAGE, "--at %s: no range or mark of that name in this recording",
 			 q->text);
 }

@@ -49,6 +49,7 @@ struct oom {
 	struct leaks leaks;
 
 	uint64_t dropped;	       /* events that the program could not keep */
+	bool state_only;	       /* a snapshot without a history: refusals are not in it */
 	uint64_t asked;		       /* what the framework wanted from the device */
 	uint64_t block;		       /* what the program wanted of the framework */
 	struct block wanted;	       /* as the block that it would have become, */

@@ -5,6 +5,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "oom.h"
 
@@ -282,10 +283,21 @@ static bool is_kept_apart(const struct oom *o)
 	return o->timeline->framework && o->block >= 2u << 20 && o->room.hole >= o->block;
 }
 
+/* Then it would not fit on an empty one. */
+static bool is_larger_than_device(const struct oom *o)
+{
+	return o->room.total && o->asked > o->room.total;
+}
+
 static bool is_unknown(const struct oom *o, char *text)
 {
 	char apart[HUMAN_MAX + 120] = "";
 
+	if (is_larger_than_device(o))
+		return oom_say(text,
+			       "The request alone is larger than the device: %s were asked for, "
+			       "and the device has %s.",
+			       B(o->asked), B(o->room.total));
 	if (is_kept_apart(o))
 		snprintf(apart, sizeof(apart),
 			 " %s were cached in one piece, and not for this request: for another "
@@ -316,6 +328,9 @@ enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT])
 
 	while (!tests[c](o, text))
 		c++;
+	if (c != CAUSE_unknown && is_larger_than_device(o))
+		snprintf(text + strlen(text), OOM_TEXT - strlen(text),
+			 " The request alone is larger than the device (%s).", B(o->room.total));
 	return c;
 }
 

@@ -241,6 +241,7 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 	if (rc)
 		return rc;
 	o->dropped = t->model.dropped;
+	o->state_only = moments_state_only(&t->model);
 	if (!refusals_find(&refusal, &t->model.lives, nth)) {
 		timeline_close(t);
 		return 0;

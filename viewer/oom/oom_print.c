@@ -258,11 +258,17 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 		TEXT_COLUMN("", oom_remedy_how_known, 15, 0, .style = COLUMN_BELOW),
 	};
 
+	struct row_oom_remedy one = { 0 };
+	bool any = false;
+
 	if (!row->remedies.count)
 		return;
 	emit_title(out, "%s", "What would have made room, by what was measured then");
 	emit_columns(out, oom_remedy, &row->remedies, columns, 0);
-	emit_line(out, "%s", "  * as much as was missing, or more");
+	for (size_t i = 0; i < row->remedies.count && !any; i++)
+		any = row->remedies.fill(row->remedies.ctx, i, &one) && one.mark[0];
+	if (any)
+		emit_line(out, "%s", "  * as much as was missing, or more");
 	emit_line(out, "%s", "");
 }
 

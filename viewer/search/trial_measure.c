@@ -236,8 +236,8 @@ static void write_end(const struct measured *m, const struct trial_end *end, con
 	if (!end->code || end->settled || end->late[0])
 		return;
 	snprintf(text, sizeof(text),
-		 "It failed after %" PRIu64 " steps, when its peak had settled: exit code %d: %s",
-		 m->came.steps, end->code, words);
+		 "It failed after %s, when its peak had settled: exit code %d: %s",
+		 human_many((char[HUMAN_MANY]){ 0 }, m->came.steps, "step"), end->code, words);
 	emit_text(m->out, "ended", text);
 }
 

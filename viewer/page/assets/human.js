@@ -32,8 +32,10 @@ function secondsText(ns) {
   if (s < 0.001) return fixed(s * 1e6, 0) + ' us';
   if (s < 0.1) return fixed(s * 1e3, 1) + ' ms';
   if (s < 100) return fixed(s, 2) + ' s';
-  const minutes = Math.floor(s / 60);
-  return minutes + ' min ' + fixed(s - 60 * minutes, 0).padStart(2, '0') + ' s';
+  const whole = Math.round(s), two = (n) => String(n).padStart(2, '0');
+  if (whole < 3600) return Math.floor(whole / 60) + ' min ' + two(whole % 60) + ' s';
+  if (whole < 2 * 86400) return Math.floor(whole / 3600) + ' h ' + two(Math.floor(whole / 60) % 60) + ' min';
+  return Math.floor(whole / 86400) + ' days ' + Math.floor(whole / 3600) % 24 + ' h';
 }
 
 function shareText(part, all) {
