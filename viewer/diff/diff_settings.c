@@ -53,29 +53,36 @@ static enum recorded tags_of(const struct defs *d)
 	return strcmp(fact, "on") ? NOT_RECORDED : RECORDED;
 }
 
+static enum recorded recorded(const struct defs *d, enum diff_setting setting)
+{
+	if (setting == DIFF_TAGS)
+		return tags_of(d);
+	return setting == DIFF_PYTHON ? stacks_of(d, "python_stacks", true)
+				      : stacks_of(d, "native_stacks", false);
+}
+
 const char *diff_recorded(const struct defs *d, enum diff_setting setting)
 {
-	static const char *const words[] = { "", "recorded", "not recorded" };
+	static const char *const words[] = {
+		[UNKNOWN] = "", [RECORDED] = "recorded", [NOT_RECORDED] = "not recorded"
+	};
 
-	if (setting == DIFF_TAGS)
-		return words[tags_of(d)];
-	return words[setting == DIFF_PYTHON ? stacks_of(d, "python_stacks", true)
-					    : stacks_of(d, "native_stacks", false)];
+	return words[recorded(d, setting)];
 }
 
 /* Only one of them has it; of neither it is unknown. */
 static bool differs(const struct diff *d, enum diff_setting setting)
 {
-	const char *old = diff_recorded(&d->old.recording.defs, setting);
-	const char *new = diff_recorded(&d->new.recording.defs, setting);
+	enum recorded old = recorded(&d->old.recording.defs, setting);
+	enum recorded new = recorded(&d->new.recording.defs, setting);
 
-	return *old && *new &&strcmp(old, new);
+	return old && new &&old != new;
 }
 
 static bool both_have(const struct diff *d, enum diff_setting setting)
 {
-	return *diff_recorded(&d->old.recording.defs, setting) == 'r' &&
-	       *diff_recorded(&d->new.recording.defs, setting) == 'r';
+	return recorded(&d->old.recording.defs, setting) == RECORDED &&
+	       recorded(&d->new.recording.defs, setting) == RECORDED;
 }
 
 void diff_find_settings(struct diff *d)
