@@ -105,7 +105,8 @@ def test_each_rank_says_what_it_says_alone(tool, tmp_path):
             assert {k: row[k] for k in alone} == alone, command
         text = tool(command, run)
         assert re.search(r"^  rank ", text, re.M) and len(re.findall(r"^  [0-3]  ", text, re.M)) == 4, (command, text)
-        assert max(map(len, text.splitlines())) <= 120
+        # A path counts as its last part: how deep the folder of this test lies is not the tool's choice.
+        assert max(map(len, text.replace(f"{run}/", "").splitlines())) <= 120
 
 
 def test_sums_and_the_median(tool, tmp_path):

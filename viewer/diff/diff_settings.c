@@ -112,7 +112,7 @@ const char *diff_not_compared(const struct diff *d, char *buf, size_t room)
 			n += (size_t)snprintf(
 				buf + n, room - n, "%s%s are recorded in the %s one only",
 				many++ ? ", " : "", names[i],
-				*diff_recorded(&d->old.recording.defs, i) == 'r' ? "old" : "new");
+				recorded(&d->old.recording.defs, i) == RECORDED ? "old" : "new");
 	snprintf(buf + n, room - n, "%s",
 		 d->no_lines ? ". Classes and lines of code cannot be compared, so no causes are "
 			       "named: compare the sums and the phases."
