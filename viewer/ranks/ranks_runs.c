@@ -216,19 +216,6 @@ static void say_run(struct ranks_run *run, const struct part *p)
 		add_note(run, " (%.60s)", f->command);
 }
 
-/* Of those that are kept. */
-static const struct part *last_kept(const struct ranks_run *run, const struct part *parts,
-				    size_t count)
-{
-	const struct part *last = NULL;
-
-	for (size_t i = 0; i < count; i++)
-		if (parts[i].kept &&
-		    (!last || run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
-			last = &parts[i];
-	return last;
-}
-
 static bool is_in(const struct ranks_run *run, const struct part *p, size_t operand)
 {
 	for (size_t i = p->from; i < p->to; i++)
@@ -237,19 +224,29 @@ static bool is_in(const struct ranks_run *run, const struct part *p, size_t oper
 	return false;
 }
 
+#define ANY_PATH SIZE_MAX
+
+/* The run that began last, of those with a recording of this path. */
+static struct part *last_of(const struct ranks_run *run, struct part *parts, size_t count,
+			    size_t operand)
+{
+	struct part *last = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if ((operand == ANY_PATH || is_in(run, &parts[i], operand)) &&
+		    (!last || run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
+			last = &parts[i];
+	return last;
+}
+
 /* Of each path the run in it that began last. How many that are. */
 static size_t mark_last(const struct ranks_run *run, struct part *parts, size_t count, size_t paths)
 {
 	size_t kept = 0;
 
 	for (size_t k = 0; k < paths; k++) {
-		struct part *last = NULL;
+		struct part *last = last_of(run, parts, count, k);
 
-		for (size_t i = 0; i < count; i++)
-			if (is_in(run, &parts[i], k) &&
-			    (!last ||
-			     run->items[parts[i].from].start_ns > run->items[last->from].start_ns))
-				last = &parts[i];
 		if (last && !last->kept)
 			kept++;
 		if (last)
@@ -258,7 +255,7 @@ static size_t mark_last(const struct ranks_run *run, struct part *parts, size_t 
 	return kept;
 }
 
-static void note_runs(struct ranks_run *run, const struct part *parts, size_t count, size_t kept,
+static void note_runs(struct ranks_run *run, struct part *parts, size_t count, size_t kept,
 		      size_t paths)
 {
 	add_note(run, "%zu runs are in %s: ", count, paths > 1 ? "these folders" : "this folder");
@@ -271,7 +268,7 @@ static void note_runs(struct ranks_run *run, const struct part *parts, size_t co
 			 count > SHOWN ? ", .." : "");
 	} else {
 		add_note(run, "%s. The last one is taken: ", count > SHOWN ? ", .." : "");
-		say_run(run, last_kept(run, parts, count));
+		say_run(run, last_of(run, parts, count, ANY_PATH));
 	}
 	add_note(run, "; for another one name its files. ");
 }
@@ -280,15 +277,12 @@ static void note_runs(struct ranks_run *run, const struct part *parts, size_t co
 static void keep_last(struct ranks_run *run, struct part *parts, size_t count, size_t paths,
 		      enum ranks_meant meant)
 {
-	size_t kept = mark_last(run, parts, count, paths);
+	size_t kept = 1;
 
-	if (meant == RANKS_LAST && kept > 1) {
-		const struct part *last = last_kept(run, parts, count);
-
-		for (size_t i = 0; i < count; i++)
-			parts[i].kept = &parts[i] == last;
-		kept = 1;
-	}
+	if (meant == RANKS_EVERY)
+		kept = mark_last(run, parts, count, paths);
+	else
+		last_of(run, parts, count, ANY_PATH)->kept = true;
 	if (kept < count)
 		note_runs(run, parts, count, kept, paths);
 	for (size_t i = count; i-- > 0;)
