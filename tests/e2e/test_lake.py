@@ -140,6 +140,39 @@ def test_twice_is_once(tmp_path):
 
 
 @readers
+@pytest.mark.parametrize("harm, events", [("a block", False), ("bytes behind the end", True)])
+def test_a_damaged_copy_never_takes_the_place_of_a_whole_one(tmp_path, harm, events):
+    """In one call and in several, in either order; the damaged one is longer. A lake that an older version wrote says nothing of damage."""
+    whole, damaged = tmp_path / "whole.gmt", tmp_path / "damaged.gmt"
+    shutil.copy(EXAMPLE / "new.gmt", whole)
+    content = bytearray(whole.read_bytes())
+    if harm == "a block":
+        content[len(content) // 2] ^= 0xff
+    damaged.write_bytes(content + bytes(100_000))
+    orders = [[(whole, damaged)], [(damaged, whole)], [(whole,), (damaged,)], [(damaged,), (whole,)]]
+    for i, calls in enumerate(orders):
+        lake = tmp_path / f"lake{i}"
+        for files_of_call in calls:
+            last = collect(*files_of_call, "-o", lake)
+        assert ask("select recording, damaged, truncated from ranks", lake) == [{"recording": str(whole), "damaged": False, "truncated": False}]
+        assert [r["kept_earlier"] for r in last["recordings"]] == [calls[-1] == (damaged,)]
+    collect(damaged, "-o", lake, "--project", "other")
+    assert ask("select project, recording from ranks", lake) == [{"project": "other", "recording": str(whole)}]
+    alone = tmp_path / "alone"
+    collect(damaged, "-o", alone)
+    (row,) = ask("select damaged, events from ranks", alone)
+    assert row["damaged"] and (row["events"] == tool_events(whole)) == events
+    (path,) = alone.glob("ranks/*/*/*/*/*.parquet")
+    path.write_bytes(path.read_bytes().replace(b"gpumemtrace.events", b"gpumemtrace.evenly"))
+    collect(damaged, "-o", alone)
+    assert b"gpumemtrace.events" in path.read_bytes()
+
+
+def tool_events(file):
+    return json.loads(call("verify", file, "--json").stdout)["events"]
+
+
+@readers
 def test_ranks_of_several_calls_are_one_run(tmp_path):
     """Each node collects its own ranks, in any order. The same job begun anew is another run, and so is one of another host."""
     lake = tmp_path / "lake"

@@ -18,6 +18,7 @@ struct outcome {
 	char *error; /* NULL: it is in the lake */
 	uint64_t peak;
 	bool known;
+	bool less; /* the lake has more of this process */
 };
 
 struct job {
@@ -26,6 +27,8 @@ struct job {
 	struct outcome *outcomes;
 	size_t kept, skipped, runs;
 };
+
+#define LESS "less"
 
 static int collect_one(void *ctx, size_t i, FILE *out)
 {
@@ -36,9 +39,11 @@ static int collect_one(void *ctx, size_t i, FILE *out)
 	struct lake_said said;
 	int rc;
 
-	*w = (struct lake_writer){ .lake = j->options->output, .place = &s->place };
+	*w = (struct lake_writer){ .lake = j->options->output, .place = &s->place, .old = &s->old };
 	rc = lake_collect(w, s->file->path, tables, PARQUET_SMALL, &said);
-	if (!rc && said.device >= 0)
+	if (!rc && said.less)
+		fputs(LESS, out);
+	else if (!rc && said.device >= 0)
 		fprintf(out, "%" PRIu64, said.peak_bytes);
 	return rc;
 }
@@ -52,7 +57,12 @@ static void note_collected(void *ctx, size_t i, const struct ranks_result *resul
 
 	if (!result->rc) {
 		lake_move(j->options->output, s);
-		o->known = result->len;
+		o->less = !strcmp(result->text, LESS);
+		if (o->less)
+			say_note("%s: the lake has a recording of this process with more in it, "
+				 "and keeps that one",
+				 s->file->path);
+		o->known = result->len && !o->less;
 		o->peak = o->known ? strtoull(result->text, NULL, 10) : 0;
 		j->kept++;
 		return;
@@ -80,6 +90,7 @@ static bool recording_row(void *ctx, size_t i, struct row_collect_recording *row
 					       .rank = s->place.rank,
 					       .has_peak_bytes = o->known,
 					       .peak_bytes = o->peak,
+					       .kept_earlier = o->less,
 					       .has_error = o->error,
 					       .error = o->error };
 	return true;

@@ -75,6 +75,7 @@ struct lake_writer {
 	/* Set these two: */
 	const char *lake;
 	const struct lake_place *place;
+	const struct lake_place *old; /* where the lake has it now; NULL: it is a new lake */
 	uint64_t began_ns;
 	struct parquet *tables[LAKE_TABLES]; /* NULL: not of this writer */
 	FILE *files[LAKE_TABLES];

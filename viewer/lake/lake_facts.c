@@ -6,6 +6,7 @@
 #include "../answers/parts.h"
 #include "../base/version.h"
 #include "../moments/room.h"
+#include "../recording/run_state.h"
 #include "lake_cells.h"
 #include "lake_recording.h"
 
@@ -70,6 +71,7 @@ static void process_cells(struct lake_rows *x)
 	put_int(x->w, ranks, events, m->events);
 	put_int(x->w, ranks, dropped, m->dropped);
 	put_flag(x->w, ranks, truncated, r->info->truncated);
+	put_flag(x->w, ranks, damaged, recording_state(r) == STATE_DAMAGED);
 	put_int(x->w, ranks, recording_bytes, r->file_bytes);
 	put_int(x->w, ranks, refusals, x->refusals);
 	put_text(x->w, ranks, tool, VIEWER_VERSION);

@@ -11,10 +11,11 @@
 struct lake_said {
 	uint64_t peak_bytes;
 	long device; /* -1: it has no device memory */
+	bool less;   /* the lake has more of this process, and kept that */
 };
 
-/* The rows of the recording at `path` into these tables of a lake: bits. 0, or a sentence was said
- * and the exit code; then nothing is left. */
+/* The rows of the recording at `path` into these tables of a lake: bits. What the lake has already
+ * stays if it has more. 0, or a sentence was said and the exit code; then nothing is left. */
 int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
 		 struct lake_said *said);
 

@@ -16,6 +16,7 @@
 #include "../stacks/owners.h"
 #include "lake_index.h"
 #include "lake_runs.h"
+#include "lake_worth.h"
 
 /* ---- files ---- */
 
@@ -169,20 +170,16 @@ static struct lake_source *same_process(struct lake_sources *s, const char *id)
 	return NULL;
 }
 
-static long bytes_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) ? -1 : (long)st.st_size;
-}
-
-/* Of two recordings of one process (a snapshot of it is one too) the longer one. */
+/* Of two recordings of one process the one that has more of its run. */
 static void add_source(struct lake_sources *s, const struct lake_source *x)
 {
 	struct lake_source *same = same_process(s, x->place.id);
 
 	if (same) {
-		if (bytes_of(x->file->path) > bytes_of(same->file->path))
+		struct lake_worth has = lake_worth_of_file(same->file->path);
+		struct lake_worth other = lake_worth_of_file(x->file->path);
+
+		if (lake_worth_more(&other, &has))
 			*same = *x;
 		return;
 	}
