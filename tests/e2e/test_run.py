@@ -79,6 +79,22 @@ def test_names_with_a_process_id_pile_up(run, tmp_path):
     assert len(names(tmp_path)) == 2
 
 
+def test_several_ranks_are_named_by_their_folder(run, tmp_path):
+    """The next command takes the whole run; processes of one rank, or ranks in several folders, have none."""
+    ranks = f"for i in 0 1 2; do RANK=$i WORLD_SIZE=3 MASTER_PORT=5 {PROGRAM} plain; done"
+    (tmp_path / "ranks").mkdir()
+    for pattern, folder in [("ranks/%r.gmt", "ranks/"), ("x.%r.gmt", "./")]:
+        said = run("-o", pattern, "--", "sh", "-c", ranks)
+        assert said.startswith(f"gpumemtrace: 3 recordings of 3 ranks in {folder}, ") and said.endswith(f"next: gpumemtrace report {folder}\n"), said
+        report = subprocess.run([toy.TOOL, *said.rsplit("gpumemtrace ", 1)[1].split()], cwd=tmp_path, capture_output=True, text=True)
+        assert report.returncode == 0 and "3 ranks" in report.stdout, report.stderr
+    assert "report x.0.gmt" in run("-o", "x.%r.gmt", "--", PROGRAM, "fork", RANK="0", WORLD_SIZE="3")
+    for i in range(3):
+        (tmp_path / str(i)).mkdir()
+    said = run("-o", "%r/x.gmt", "--", "sh", "-c", ranks)
+    assert "and 2 more files" in said and "/x.gmt\n" in said
+
+
 def test_only_the_own_rank_is_cleared(run, tmp_path):
     for rank in "01":
         run("-o", "x.%r.gmt", "--", PROGRAM, "plain", RANK=rank)

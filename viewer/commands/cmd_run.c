@@ -134,6 +134,8 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 			       .exit_code = code,
 			       .has_why = !f->files,
 			       .why = f->why,
+			       .has_folder = run_ranks_folder(&f->ranks),
+			       .folder = run_ranks_folder(&f->ranks),
 			       .has_runtime_inside = f->runtime[0],
 			       .runtime_inside = f->runtime };
 
@@ -142,18 +144,32 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 	emit_close(out);
 }
 
-static void tell_run(const struct run_result *f, const struct values *values)
+/* Ranks of a run are asked together. */
+static void tell_files(const struct run_result *f)
 {
+	const char *folder = run_ranks_folder(&f->ranks);
 	char n[HUMAN_MANY], more[64] = "";
 
-	say_command(NULL);
-	simnotes_tell(f);
+	if (folder) {
+		say_note("%" PRIu64 " recordings of %u ranks in %s, %s has the most events (%s); "
+			 "next: gpumemtrace report %s",
+			 f->files, f->ranks.count, folder, f->path, human_count(n, f->events),
+			 folder);
+		return;
+	}
 	if (f->files > 1)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more file%s", f->files - 1,
 			 f->files > 2 ? "s" : "");
+	say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more,
+		 human_many(n, f->events, "event"), f->path);
+}
+
+static void tell_run(const struct run_result *f, const struct values *values)
+{
+	say_command(NULL);
+	simnotes_tell(f);
 	if (f->files)
-		say_note("%s%s, %s; next: gpumemtrace report %s", f->path, more,
-			 human_many(n, f->events, "event"), f->path);
+		tell_files(f);
 	else
 		say_note("nothing was recorded: %s", f->why);
 	tell_values(values);

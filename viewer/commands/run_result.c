@@ -54,6 +54,7 @@ static void look_at_noted(struct run_result *r, const char *path)
 		return;
 	events = gmt_reader_info(reader)->last_seq;
 	gmt_reader_close(reader);
+	run_ranks_note(&r->ranks, run_output_short(path));
 	if (!r->files++ || events > r->events) {
 		r->events = events;
 		snprintf(r->path, sizeof(r->path), "%s", run_output_short(path));

@@ -7,9 +7,12 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "run_ranks.h"
+
 struct run_result {
 	char path[PATH_MAX]; /* the recording with most events */
 	uint64_t events, files;
+	struct run_ranks ranks;
 	char why[2 * PATH_MAX]; /* nothing was recorded; "" if there is a file */
 	char runtime[PATH_MAX]; /* what has NVIDIA's own runtime inside (simnotes.h), or "" */
 };
