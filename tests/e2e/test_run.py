@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 
+import json_page
 import pytest
 import toy
-from conftest import NO_CARD
+from conftest import NO_CARD, TABLES
 
 PROGRAM = os.path.join(toy.ROOT, "build/programs/lifecycle")
 SEEN = "gpumemtrace: nothing was recorded: no CUDA allocation in "
@@ -88,6 +89,8 @@ def test_several_ranks_are_named_by_their_folder(run, tmp_path):
         assert said.startswith(f"gpumemtrace: 3 recordings of 3 ranks in {folder}, ") and said.endswith(f"next: gpumemtrace report {folder}\n"), said
         report = subprocess.run([toy.TOOL, *said.rsplit("gpumemtrace ", 1)[1].split()], cwd=tmp_path, capture_output=True, text=True)
         assert report.returncode == 0 and "3 ranks" in report.stdout, report.stderr
+    document = json.loads(run("--json", "-o", "ranks/%r.gmt", "--", "sh", "-c", ranks))
+    assert document["folder"] == "ranks/" and document["files"] == 3 and json_page.check(TABLES, "run", document) == []
     assert "report x.0.gmt" in run("-o", "x.%r.gmt", "--", PROGRAM, "fork", RANK="0", WORLD_SIZE="3")
     for i in range(3):
         (tmp_path / str(i)).mkdir()
