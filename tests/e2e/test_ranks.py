@@ -383,6 +383,21 @@ def test_two_jobs_at_the_same_time(tool, tmp_path):
     assert [r["file"][-7:] for r in said["ranks"]] == ["2.0.gmt", "2.1.gmt"] and "2 runs are in this folder" in said["note"]
 
 
+def test_one_job_begun_twice_or_on_two_hosts(tool, tmp_path):
+    """Ranks that began long apart are of two runs, though no rank comes twice; so are those of two hosts that met at their own address."""
+    for rank, start in ((0, 1000), (1, 1001), (2, 1700), (3, 1701)):
+        write(tmp_path / "apart", f"{rank}.gmt", script(rank, start=start))
+        write(tmp_path / "slow", f"{rank}.gmt", script(rank, start=1000 + 599 * rank))
+        for host in "ab":
+            address = ["env.MASTER_ADDR 127.0.0.1", "env.MASTER_PORT 29500"]
+            write(tmp_path / "hosts", f"{host}{rank}.gmt", script(rank, start=2000 + rank, facts=address).replace("host one", f"host node-{host}"))
+    said = tool.json("peak", tmp_path / "apart")
+    assert [r["file"][-5:] for r in said["ranks"]] == ["2.gmt", "3.gmt"] and said["note"].startswith("2 runs are in this folder: 2 recordings of ")
+    assert len(tool.json("peak", tmp_path / "slow")["ranks"]) == 4
+    said = tool.json("peak", tmp_path / "hosts")
+    assert len({r["file"][-6] for r in said["ranks"]}) == 1 and len(said["ranks"]) == 4 and said["note"].startswith("2 runs are in this folder: 4 recordings of ")
+
+
 def test_ranks_of_a_simulated_world_that_ran_by_themselves(tool, tmp_path):
     """Each has a port of its own, at which something answers for the other ranks. They are one run, until a rank comes again; a port
     that two ranks share is where they met, and ranks of a machine's own cards meet always."""

@@ -11,6 +11,7 @@
 
 /* ---- of one call ---- */
 
+/* Of many runs that lie together: where nothing says what other hosts met at, they did not. */
 static bool same_job(const struct rank_file *a, const struct rank_file *b)
 {
 	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
@@ -34,10 +35,9 @@ size_t lake_run_end(const struct lake_sources *s, const bool *alone, size_t from
 	size_t to = from + 1;
 
 	while (!alone[from] && to < s->file_count && !alone[to] &&
-	       same_job(&s->files[from], &s->files[to]) &&
-	       s->files[to].start_ns - s->files[to - 1].start_ns < RANKS_LONGEST_START)
+	       same_job(&s->files[from], &s->files[to]))
 		to++;
-	return to - from == 1 ? to : ranks_run_end(s->files, from, to);
+	return ranks_run_end(s->files, from, to);
 }
 
 /* ---- of an earlier call ---- */

@@ -141,19 +141,29 @@ static void leave_unranked(struct ranks_run *run, bool each)
 
 /* ---- several runs in one folder, or in several ---- */
 
+static bool met_at_home(const struct rank_file *f)
+{
+	return f->job_is_local && !f->by_itself && ranks_is_local(f->facts[JOB_MASTER_ADDR]);
+}
+
+/* An address of the host itself is another one on another host. */
+static bool same_job(const struct rank_file *a, const struct rank_file *b)
+{
+	return !strcmp(a->job, b->job) && (!met_at_home(a) || !met_at_home(b) || same_host(a, b));
+}
+
 static int by_job_and_start(const void *a, const void *b)
 {
 	const struct rank_file *x = a, *y = b;
-	int jobs;
+	int n;
 
 	if (x->readable != y->readable)
 		return x->readable ? -1 : 1;
 	if ((x->rank < 0) != (y->rank < 0))
 		return x->rank < 0 ? 1 : -1;
-	jobs = strcmp(x->job, y->job);
-	if (jobs)
-		return jobs;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	n = strcmp(x->job, y->job);
+	n = n || same_job(x, y) ? n : strcmp(x->host, y->host);
+	return n ? n : x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
 /* At a port that two ranks have they met. */
@@ -174,12 +184,20 @@ void ranks_join_worlds(struct rank_file *items, size_t count)
 	}
 }
 
-/* Of the items from..to the end (not in it) of the first run: where the job ends, or, if a rank
- * comes twice before that, at the longest pause between the two. */
+/* Ranks wait for each other before they begin. Those that ran by themselves did not. */
+static bool began_apart(const struct rank_file *before, const struct rank_file *f)
+{
+	return f->start_ns - before->start_ns >= RANKS_LONGEST_START &&
+	       !(before->by_itself && f->by_itself);
+}
+
+/* Where the job ends or its ranks began long apart, or, if a rank comes twice before that, at the
+ * longest pause between the two. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
-		if (strcmp(items[i].job, items[from].job))
+		if (i > from &&
+		    (!same_job(&items[i], &items[from]) || began_apart(&items[i - 1], &items[i])))
 			return i;
 		for (size_t k = from; k < i; k++) {
 			size_t cut = k + 1;

@@ -13,7 +13,8 @@ int ranks_one_run(struct ranks_run *run, char *const *paths, bool folders, enum 
 /* Simulated ranks that ran by themselves, each with a port of its own, are ranks of one job. */
 void ranks_join_worlds(struct rank_file *items, size_t count);
 
-/* Of items in order of their starts, all of one job: the end (not in it) of the first run. */
+/* Of items from..to, those of a job beside each other in order of their starts: the end (not in it)
+ * of the run that begins with `from`. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to);
 /* A process that a rank started: it has that rank's number. */
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f);
