@@ -429,7 +429,7 @@ def test_a_state_is_no_peak(tool, tmp_path):
     path = write(tmp_path / "s.pickle", [segment(BASE, 20 * M, [(3 * M, 3 * M, "active_allocated"), (17 * M, 0, "inactive")])])
     text = tool("report", path)
     assert "Device 0: 3.0 MiB, a state at one moment" in text and "has no trace" in text
-    for command in ("report", "peak", "steps", "live", "timeline", "modules"):
+    for command in ("report", "peak", "steps", "live", "timeline", "modules", "top"):
         text = tool(command, path).split("Where next")[0]
         assert "a state at one moment" in text and "0 ns" not in text and "peak 3" not in text and "last piece" not in text, text
     assert tool.json("report", path)["devices"][0]["state_only"] is True

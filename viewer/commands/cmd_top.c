@@ -94,31 +94,45 @@ static const char *const ends[] = {
 	[STATE_A_PART] = " (a part of its run)",
 };
 
-/* argv as recorded: each argument ends with a zero. */
+/* A snapshot of PyTorch says no process and no command. */
+static void print_top_title(struct emit *out, const struct view *v)
+{
+	uint32_t pid = v->f.recording.info->pid;
+	char command[1024], who[1024];
+
+	if (!pid) {
+		emit_title(out, "%s", v->f.recording.path);
+		return;
+	}
+	command_words(&v->f.recording.defs, command, sizeof(command));
+	words_within(command, who, sizeof(who), 48);
+	emit_title(out, "Process %u%s  %s", pid, ends[recording_state(&v->f.recording)], who);
+}
+
 static void print_top_head(struct emit *out, const struct view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
-	enum recording_state state = recording_state(&v->f.recording);
+	bool running = recording_state(&v->f.recording) == STATE_RUNNING;
 	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], of[HUMAN_MAX + 8] = "";
-	char command[1024], who[1024];
+	char a[HUMAN_MAX], b[HUMAN_MAX], at[HUMAN_MAX], of[HUMAN_MAX + 8] = "", step[40] = "";
 
-	command_words(&v->f.recording.defs, command, sizeof(command));
-	words_within(command, who, sizeof(who), 48);
-	emit_title(out, "Process %u%s  %s", v->f.recording.info->pid, ends[state], who);
+	print_top_title(out, v);
 	if (mo->total_bytes)
 		snprintf(of, sizeof(of), " of %s", human_bytes(a, mo->total_bytes));
-	emit_line(out, "Device %d: %s%s %s, peak %s at %s", mo->device, human_bytes(b, mo->bytes),
-		  of, state == STATE_RUNNING ? "now" : "at the end", human_bytes(a, peak->bytes),
-		  human_seconds(c, peak->event.time_ns - m->first_ns));
-	human_seconds(a, m->last_ns - m->first_ns);
-	human_count(b, m->events);
+	human_bytes(b, mo->bytes);
+	if (moments_state_only(m)) {
+		emit_line(out, "Device %d: %s%s, a state at one moment", mo->device, b, of);
+		emit_line(out, "%s", "");
+		return;
+	}
+	emit_line(out, "Device %d: %s%s %s, peak %s at %s", mo->device, b, of,
+		  running ? "now" : "at the end", human_bytes(a, peak->bytes),
+		  human_seconds(at, peak->event.time_ns - m->first_ns));
 	if (step_now(v))
-		emit_line(out, "Step %zu, %s, after %s and %s events", step_now(v),
-			  phase_text(phase_now(v)), a, b);
-	else
-		emit_line(out, "%s, after %s and %s events", phase_text(phase_now(v)), a, b);
+		snprintf(step, sizeof(step), "Step %zu, ", step_now(v));
+	emit_line(out, "%s%s, after %s and %s events", step, phase_text(phase_now(v)),
+		  human_seconds(a, m->last_ns - m->first_ns), human_count(b, m->events));
 	emit_line(out, "%s", "");
 }
 
