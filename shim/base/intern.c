@@ -20,6 +20,44 @@ struct intern_entry *intern_map_level(struct intern_table *t, unsigned level)
 	return other;
 }
 
+/* As intern_find in a window, where what is busy is passed over. */
+static uint32_t find_or_claim(struct intern_entry *window, const struct intern_key *key,
+			      struct intern_entry **claimed)
+{
+	for (struct intern_entry *e = window; e < window + INTERN_WINDOW; e++) {
+		uint64_t seen = 0;
+		uint32_t id;
+
+		if (__atomic_compare_exchange_n(&e->tag, &seen, key->hash | 1, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			*claimed = e;
+			return 0;
+		}
+		id = __atomic_load_n(&e->id, __ATOMIC_ACQUIRE);
+		if (seen == (key->hash | 1) && id && id != INTERN_DEAD &&
+		    key->same(e, key->a, key->b))
+			return id;
+	}
+	return 0;
+}
+
+uint32_t intern_find_past(struct intern_table *t, const struct intern_key *key,
+			  struct intern_entry **claimed)
+{
+	uint32_t id = 0;
+
+	*claimed = NULL;
+	for (unsigned level = 0; level < INTERN_LEVELS && !id && !*claimed; level++) {
+		struct intern_entry *entries =
+			level && level == t->levels ? NULL : intern_level(t, level);
+
+		if (!entries)
+			break;
+		id = find_or_claim(&entries[intern_place(key->hash, level)], key, claimed);
+	}
+	return id;
+}
+
 void intern_forget(struct intern_table *t)
 {
 	for (unsigned level = 0; level < INTERN_LEVELS; level++)

@@ -38,6 +38,12 @@ static inline size_t intern_entries(unsigned level)
 	return (size_t)1 << (level < 2 ? 16 + level : 19);
 }
 
+/* The first bucket of the window that a hash has in a level. */
+static inline size_t intern_place(uint64_t hash, unsigned level)
+{
+	return (hash >> 8) & (intern_entries(level) - 1) & ~(size_t)(INTERN_WINDOW - 1);
+}
+
 static inline uint64_t intern_mix(uint64_t x)
 {
 	x ^= x >> 32;
@@ -87,8 +93,7 @@ intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
 	for (unsigned level = 0; level < INTERN_LEVELS; level++) {
 		struct intern_entry *entries =
 			level && level == t->levels ? NULL : intern_level(t, level);
-		size_t at =
-			(hash >> 8) & (intern_entries(level) - 1) & ~(size_t)(INTERN_WINDOW - 1);
+		size_t at = intern_place(hash, level);
 
 		if (!entries)
 			break;
@@ -115,6 +120,16 @@ intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
 	*claimed = NULL;
 	return 0;
 }
+
+struct intern_key {
+	uint64_t hash, a, b;
+	bool (*same)(const struct intern_entry *e, uint64_t a, uint64_t b);
+};
+
+/* As intern_find, but never INTERN_BUSY: what another thread is about to publish gets a second
+ * bucket and id. */
+uint32_t intern_find_past(struct intern_table *t, const struct intern_key *key,
+			  struct intern_entry **claimed);
 
 static inline uint32_t intern_new_id(struct intern_table *t)
 {

@@ -137,6 +137,18 @@ uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def
 	return d.id;
 }
 
+/*
+ * What the table does not have nothing defines when a recording begins. So a name that another
+ * thread is about to put there is put there twice.
+ */
+static uint32_t find_early(const char *s, size_t len, struct intern_entry **claimed)
+{
+	const struct intern_key key = { intern_hash_bytes(s, len), (uintptr_t)s, len, same_text };
+	uint32_t id = find(s, len, claimed);
+
+	return !id && *claimed == INTERN_BUSY ? intern_find_past(&strings, &key, claimed) : id;
+}
+
 uint32_t gmt_string(const char *s, size_t len)
 {
 	struct intern_entry *claimed;
@@ -147,7 +159,7 @@ uint32_t gmt_string(const char *s, size_t len)
 	if (!s)
 		return 0;
 	len = at_most(len);
-	id = find(s, len, &claimed);
+	id = defined ? find(s, len, &claimed) : find_early(s, len, &claimed);
 	if (id)
 		return id;
 	copy = keep_if(claimed, s, len);

@@ -164,23 +164,37 @@ struct gmt_ring *live_ring(uint32_t i)
 	return (struct gmt_ring *)(live.base + region_offset(i));
 }
 
+static bool has_room(const struct gmt_ring *r)
+{
+	return gmt_ring_used(r) <= GMT_RING_SLOTS / 4;
+}
+
+/* Between the look at it and the taking another thread may have had it, filled it and given it
+ * back: only its owner knows that it has room. */
+static bool take(struct gmt_ring *r, uint32_t thread)
+{
+	uint32_t state = __atomic_load_n(&r->state, __ATOMIC_RELAXED);
+
+	if (state == GMT_RING_OWNED || !has_room(r) ||
+	    !__atomic_compare_exchange_n(&r->state, &state, GMT_RING_OWNED, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (!has_room(r)) {
+		live_give(r);
+		return false;
+	}
+	__atomic_store_n(&r->thread, thread, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* A ring whose thread is gone: the new owner goes on where the old one stopped. */
 static struct gmt_ring *take_used(uint32_t thread)
 {
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
-		uint32_t state;
 
-		if (!r)
-			continue;
-		state = __atomic_load_n(&r->state, __ATOMIC_RELAXED);
-		if (state == GMT_RING_OWNED || gmt_ring_used(r) > GMT_RING_SLOTS / 4)
-			continue;
-		if (__atomic_compare_exchange_n(&r->state, &state, GMT_RING_OWNED, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-			__atomic_store_n(&r->thread, thread, __ATOMIC_RELAXED);
+		if (r && take(r, thread))
 			return r;
-		}
 	}
 	return NULL;
 }

@@ -63,6 +63,26 @@ static void *visit(void *arg)
 	return NULL;
 }
 
+#define EARLY_NAMES 20000
+static uint32_t early[THREADS][EARLY_NAMES];
+static pthread_barrier_t all_here;
+
+/* All threads ask for the same names at once, so that one is interrupted while it makes an id. */
+static void *name_early(void *arg)
+{
+	uint32_t *ids = early[(uintptr_t)arg];
+	char name[32];
+
+	for (int i = 0; i < EARLY_NAMES; i++) {
+		int n = snprintf(name, sizeof(name), "early %d", i);
+
+		if (i % 1000 == 0)
+			pthread_barrier_wait(&all_here);
+		ids[i] = gmt_string(name, (size_t)n);
+	}
+	return NULL;
+}
+
 struct found {
 	bool defined[8][IDS];
 	uint64_t events, ends, dropped, last[THREADS + 200], wrong_order, undefined, metas, ranges;
@@ -141,6 +161,22 @@ static void nothing_without_a_device(void **state)
 	assert_true(gmt_recording());
 }
 
+static void names_before_the_recording(void **state)
+{
+	(void)state;
+	pthread_barrier_init(&all_here, NULL, THREADS);
+	run_threads(THREADS, 0, name_early);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* Each thread got one id or another for a name, and each is defined. */
+static void check_early(const struct found *f)
+{
+	for (int t = 0; t < THREADS; t++)
+		for (int i = 0; i < EARLY_NAMES; i++)
+			assert_true(early[t][i] && f->defined[GMT_DEF_STRING][early[t][i]]);
+}
+
 static void sixteen_threads(void **state)
 {
 	struct found *f;
@@ -160,6 +196,7 @@ static void sixteen_threads(void **state)
 	assert_int_equal(f->undefined, 0);
 	assert_int_equal(f->wrong_order, 0);
 	assert_true(f->metas > 5);
+	check_early(f);
 	free(f);
 }
 
@@ -225,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_without_a_device),
+		cmocka_unit_test(names_before_the_recording),
 		cmocka_unit_test(sixteen_threads),
 		cmocka_unit_test(the_files_are_private_and_the_live_one_is_gone),
 		cmocka_unit_test(hooks_that_never_left),
