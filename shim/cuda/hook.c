@@ -18,16 +18,17 @@ void call_begin(struct call *c)
 		gmt_saw_nested();
 }
 
-/* Ids of a forked child start anew: the generation is kept beside them. */
+/* Ids of a forked child start anew: the generation is kept beside them. Who sees an id has its
+ * definition behind it. */
 static uint32_t name_of(const struct call *c)
 {
 	uint32_t generation = gmt_generation();
-	uint32_t id = __atomic_load_n(&c->name_id[0], __ATOMIC_RELAXED);
+	uint32_t id = __atomic_load_n(&c->name_id[0], __ATOMIC_ACQUIRE);
 
 	if (id && __atomic_load_n(&c->name_id[1], __ATOMIC_ACQUIRE) == generation)
 		return id;
 	id = gmt_string(c->name, strlen(c->name));
-	__atomic_store_n(&c->name_id[0], id, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->name_id[0], id, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->name_id[1], generation, __ATOMIC_RELEASE);
 	return id;
 }

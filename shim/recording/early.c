@@ -59,6 +59,9 @@ void early_replay(struct thread *t)
 		if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) != n + 1)
 			continue;
 		e = slot->event;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&slot->number, __ATOMIC_RELAXED) != n + 1)
+			continue; /* another one came while it was read */
 		if (e.thread != defined)
 			define(t, slot);
 		defined = e.thread;

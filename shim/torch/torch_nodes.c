@@ -73,11 +73,11 @@ static uint32_t name_of(const void *node)
 			seen = vtable;
 		if (seen != vtable)
 			continue;
-		id = __atomic_load_n(&n->id, __ATOMIC_RELAXED);
+		id = __atomic_load_n(&n->id, __ATOMIC_ACQUIRE);
 		if (OS_LIKELY(id && id >> 32 == generation))
 			return (uint32_t)id;
 		id = generation << 32 | look_up(vtable);
-		__atomic_store_n(&n->id, id, __ATOMIC_RELAXED);
+		__atomic_store_n(&n->id, id, __ATOMIC_RELEASE);
 		return (uint32_t)id;
 	}
 	return look_up(vtable);
