@@ -143,7 +143,7 @@ def test_twice_is_once(tmp_path):
 @pytest.mark.parametrize("harm, events", [("a block", False), ("bytes behind the end", True)])
 def test_a_damaged_copy_never_takes_the_place_of_a_whole_one(tmp_path, harm, events):
     """In one call and in several, in either order; the damaged one is longer. A lake that an older version wrote says nothing of damage."""
-    whole, damaged = tmp_path / "whole.gmt", tmp_path / "damaged.gmt"
+    whole, damaged = tmp_path / "gpumemtrace.events.whole.gmt", tmp_path / "gpumemtrace.damaged.gmt"
     shutil.copy(EXAMPLE / "new.gmt", whole)
     content = bytearray(whole.read_bytes())
     if harm == "a block":

@@ -54,16 +54,26 @@ void lake_worth_note(struct parquet *table, const struct lake_worth *worth,
 /* The table of recordings is one row: the file's last bytes are its footer, facts at the end. */
 #define TAIL (1 << 16)
 
+/* A path or a command may have these words too: the facts are behind all columns. */
+static const char *last(const char *tail, size_t len, const char *key)
+{
+	const char *at = NULL, *next = memmem(tail, len, key, strlen(key));
+
+	for (; next; next = memmem(at + 1, (size_t)(tail + len - at) - 1, key, strlen(key)))
+		at = next;
+	return at;
+}
+
 /* The number that stands behind the key: a byte for the field, one for its length, the digits. */
 static bool fact(uint64_t *out, const char *tail, size_t len, const char *key)
 {
-	const char *at = memmem(tail, len, key, strlen(key));
-	const char *value = at + strlen(key) + 2;
+	const char *at = last(tail, len, key), *value;
 	char digits[LAKE_WORTH_DIGITS];
 	size_t n;
 
-	if (!at || value > tail + len)
+	if (!at || (size_t)(tail + len - at) < strlen(key) + 2)
 		return false;
+	value = at + strlen(key) + 2;
 	n = (uint8_t)value[-1];
 	if (!n || n >= sizeof(digits) || n > (size_t)(tail + len - value))
 		return false;
