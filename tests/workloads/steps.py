@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """steps.py CASE: three steps of training (four passes of inference) in the ways that people write loops."""
+import contextlib
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -187,6 +189,62 @@ def second_stage():
         whole.zero_grad()
     m(batch()).mean().backward()
     whole.step()
+
+
+def paused(when):
+    """Events are recorded without stacks."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+    import gpumemtrace
+    return gpumemtrace.paused() if when else contextlib.nullcontext()
+
+
+def paused_often(optimizer=torch.optim.AdamW):
+    """The first step among others; its gradients come twice."""
+    m = Net().cuda()
+    o = optimizer(m.parameters())
+    for i in range(33):
+        with paused(i % 8 == 0):
+            for _ in range(1 if i else 2):
+                m(batch()).mean().backward()
+            o.step()
+            o.zero_grad()
+
+
+def paused_stateless():
+    """One whose steps make no state."""
+    paused_often(torch.optim.Adagrad)
+
+
+def paused_gan():
+    g, d = Net().cuda(), Net(256, 1024, 256).cuda()
+    g_opt, d_opt = (torch.optim.AdamW(m.parameters()) for m in (g, d))
+    for i in range(8):
+        with paused(i in (0, 1, 5)):
+            d(batch()).mean().backward()
+            d_opt.step()
+            d_opt.zero_grad()
+            g(batch()).mean().backward()
+            g_opt.step()
+            g_opt.zero_grad()
+
+
+def closure_batch(when=()):
+    """The closure clears the gradients first and makes its batch then."""
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+
+    def work():
+        o.zero_grad()
+        loss = m(batch()).mean()
+        loss.backward()
+        return loss
+    for i in range(6):
+        with paused(i in when):
+            o.step(work)
+
+
+def paused_closure():
+    closure_batch((0, 1, 3))
 
 
 globals()[sys.argv[1]]()

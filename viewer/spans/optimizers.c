@@ -8,6 +8,8 @@
 #include "../base/need.h"
 #include "../stacks/owners.h"
 
+#define UNKNOWN UINT8_MAX
+
 static uint64_t mix(uint64_t hash, const char *s, unsigned line)
 {
 	return bytes_hash(bytes_hash(hash, s, strlen(s)), &line, sizeof(line));
@@ -36,43 +38,100 @@ static uint32_t caller_of(struct map *callers, struct stacks *stacks, uint32_t s
 	return stack ? map_known(callers, stack, read_caller(stacks, stack)) : 0;
 }
 
-/* The one that was called from there; where that is not known, the next in turn of its name. */
-static struct optimizer *known(struct optimizers *o, const struct span *span, uint32_t caller,
-			       unsigned last)
-{
-	for (unsigned i = 1; i <= o->count; i++) {
-		struct optimizer *x = &o->items[(last + i) % o->count];
+/* A step of one, with the gradients that came since the step before it. */
+struct call {
+	size_t at; /* its span */
+	const struct span *span;
+	uint32_t caller, gradients;
+};
 
-		if (x->name == span->name && (caller ? x->caller == caller : !x->passed))
-			return x;
+struct calls {
+	struct call *items;
+	size_t count, room;
+	struct map known; /* names of which it is known for some steps who called them */
+};
+
+static void collect(struct calls *calls, const struct spans *s, struct stacks *stacks)
+{
+	struct map callers = { 0 }; /* stack -> its lines */
+	uint32_t gradients = 0;
+	bool fresh;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct span *span = &s->items[i];
+		struct call call = { .at = i, .span = span };
+
+		gradients += span->gradients;
+		if (span->phase != PHASE_OPTIMIZER || span->in_backward)
+			continue;
+		call.caller = caller_of(&callers, stacks, span->stack);
+		call.gradients = gradients;
+		gradients = 0;
+		if (call.caller)
+			map_put(&calls->known, span->name, &fresh);
+		*need_item(calls->items, calls->count, calls->room) = call;
 	}
+	map_free(&callers);
+}
+
+static struct optimizer *called_from(struct optimizers *o, const struct call *call)
+{
+	for (struct optimizer *x = o->items; x < o->items + o->count; x++)
+		if (x->name == call->span->name && x->caller == call->caller)
+			return x;
 	return NULL;
 }
 
-static struct optimizer *add(struct optimizers *o, const struct span *span, uint32_t caller)
+static struct optimizer *add(struct optimizers *o, const struct call *call)
 {
 	struct optimizer *new = &o->items[o->count];
 
 	if (o->count == OPTIMIZERS_MAX)
 		return &o->items[0];
 	for (struct optimizer *x = o->items; x < new; x++)
-		x->passed |= x->name == span->name && x->calls > 1;
-	*new = (struct optimizer){ .caller = caller,
-				   .name = span->name,
+		x->passed |= x->name == call->span->name && x->calls > 1;
+	*new = (struct optimizer){ .caller = call->caller,
+				   .name = call->span->name,
+				   .first = SIZE_MAX,
 				   .same = (uint8_t)o->count };
 	o->count++;
 	return new;
 }
 
-static void note_step(struct optimizer *x, const struct span *span, size_t i, uint32_t gradients)
+static void note_step(struct optimizers *o, struct optimizer *x, const struct call *call)
 {
-	if (!x->calls++) {
+	size_t i = call->at;
+
+	if (i < x->first) {
 		x->first = i;
-		x->gradients = gradients;
+		x->gradients = call->gradients;
 	}
-	x->last = i;
-	x->state |= span->blocks > 0;
+	x->last = x->calls++ && i < x->last ? x->last : i;
+	x->latest = call->gradients;
+	x->state |= call->span->blocks > 0;
 	x->passed = false;
+	o->of_span[i] = (uint8_t)(x - o->items);
+}
+
+/* Nothing says from where a step was called, since it needed no memory or the recording was paused:
+ * of those that it may be of it is the next in turn, first of all of those that had as many
+ * gradients. */
+static struct optimizer *in_turn(struct optimizers *o, const struct call *call, unsigned last,
+				 unsigned way, bool (*may)(const struct optimizers *, unsigned))
+{
+	struct optimizer *other = NULL;
+
+	for (unsigned k = 1; k <= o->count; k++) {
+		unsigned i = (last + k * way) % o->count;
+		struct optimizer *x = &o->items[i];
+
+		if (x->name != call->span->name || !may(o, i))
+			continue;
+		if (x->latest == call->gradients)
+			return x;
+		other = other ? other : x;
+	}
+	return other;
 }
 
 static bool is_one_of_two_places(const struct optimizer *a, const struct optimizer *b)
@@ -113,31 +172,69 @@ static void join_times(struct optimizers *o)
 	}
 }
 
+static bool goes_on(const struct optimizers *o, unsigned i)
+{
+	return !o->items[i].passed;
+}
+
+/* It took steps from the beginning of those of its name. */
+static bool was_there(const struct optimizers *o, unsigned i)
+{
+	unsigned first = i;
+
+	for (unsigned k = 0; k < o->count; k++)
+		if (o->items[k].name == o->items[i].name &&
+		    o->items[k].first < o->items[first].first)
+			first = k;
+	return i == first || optimizers_in_turn(o, i, first);
+}
+
+/* In the order of time; those that come before any whose caller is known wait. */
+static void follow(struct optimizers *o, const struct calls *calls)
+{
+	unsigned last = 0;
+
+	for (const struct call *c = calls->items; c < calls->items + calls->count; c++) {
+		struct optimizer *x =
+			c->caller ? called_from(o, c) : in_turn(o, c, last, 1, goes_on);
+
+		o->of_span[c->at] = UNKNOWN;
+		if (!x && !c->caller && map_get(&calls->known, c->span->name))
+			continue;
+		x = x ? x : add(o, c);
+		note_step(o, x, c);
+		last = o->of_span[c->at];
+	}
+}
+
+/* From the known ones back to the first. */
+static void follow_back(struct optimizers *o, const struct calls *calls)
+{
+	unsigned last = 0;
+
+	for (size_t k = calls->count; k-- > 0;) {
+		const struct call *c = &calls->items[k];
+
+		if (o->of_span[c->at] == UNKNOWN) {
+			struct optimizer *x = in_turn(o, c, last, o->count - 1, was_there);
+
+			note_step(o, x ? x : o->items, c);
+		}
+		last = o->of_span[c->at];
+	}
+}
+
 void optimizers_find(struct optimizers *o, const struct spans *s, struct stacks *stacks)
 {
-	struct map callers = { 0 }; /* stack -> its lines */
-	uint32_t gradients = 0;
-	unsigned last = 0;
+	struct calls calls = { 0 };
 
 	o->count = 0;
 	o->of_span = need_new(s->count + 1);
-	for (size_t i = 0; i < s->count; i++) {
-		const struct span *span = &s->items[i];
-		uint32_t caller;
-		struct optimizer *x;
-
-		gradients += span->gradients;
-		if (span->phase != PHASE_OPTIMIZER || span->in_backward)
-			continue;
-		caller = caller_of(&callers, stacks, span->stack);
-		x = known(o, span, caller, last);
-		x = x ? x : add(o, span, caller);
-		note_step(x, span, i, gradients);
-		gradients = 0;
-		last = (unsigned)(x - o->items);
-		o->of_span[i] = (uint8_t)last;
-	}
-	map_free(&callers);
+	collect(&calls, s, stacks);
+	follow(o, &calls);
+	follow_back(o, &calls);
+	map_free(&calls.known);
+	free(calls.items);
 	join_places(o);
 	join_times(o);
 }

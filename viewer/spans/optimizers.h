@@ -5,6 +5,8 @@
  * - those of which one made state and the other never did are one optimizer that is called from
  *   both, if they have one name and as many gradients came before each;
  * - those that came one after the other, not in turn, belong to no common step.
+ * A step of which the place is not known (it needed no memory, or the recording was paused) is of
+ * one that is known from other steps; a place that is not known makes no optimizer of its own.
  */
 #ifndef VIEWER_OPTIMIZERS_H
 #define VIEWER_OPTIMIZERS_H
@@ -16,7 +18,8 @@
 
 struct optimizer {
 	uint32_t caller, name; /* its place, see optimizers_caller; its range's string */
-	uint32_t gradients;    /* that came before its first step */
+	uint32_t gradients;    /* that came before its first step, */
+	uint32_t latest;       /* and before the one that was looked at last */
 	size_t first, last;    /* its steps by their spans */
 	uint64_t calls;
 	bool state;   /* a step left blocks behind */

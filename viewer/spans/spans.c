@@ -85,17 +85,33 @@ static void close_gap(struct spans *s, const struct gmt_event *e, enum hint hint
 		gap->phase = PHASE_FORWARD;
 }
 
+/* The open step that the event belongs to: autograd's threads work for the one that drives. */
+static uint64_t step_around(const struct spans *s)
+{
+	const struct span_thread *t = s->now.thread;
+	const uint32_t *at = t->engine && s->driver ? map_get(&s->thread_ids, s->driver - 1) : NULL;
+
+	return t->outer_step || !at ? t->outer_step : s->threads[*at]->outer_step;
+}
+
 /* A step whose closure runs the passes begins with them; what came first made their inputs. */
-static void undo_step(struct spans *s)
+static void undo_step(struct spans *s, uint64_t step)
 {
 	struct span *last = back(s, 0);
-	uint64_t step = s->now.thread->outer_step;
 
 	if (step && last->phase == PHASE_OPTIMIZER && last->number == step &&
 	    (!last->work || s->closure != step)) {
 		last->phase = PHASE_OTHER;
 		s->optimized = 0;
 	}
+}
+
+/* A pass begins or goes on, maybe in the closure of a step. */
+static void meet_pass(struct spans *s)
+{
+	uint64_t step = step_around(s);
+
+	undo_step(s, step);
 	s->closure = step ? step : s->closure;
 }
 
@@ -127,7 +143,7 @@ static bool begins_apart(struct spans *s, const struct gmt_event *e)
 static void go_forward(struct spans *s, const struct gmt_event *e, enum hint hint)
 {
 	s->driver = s->trains && s->driver ? s->driver : e->thread + 1ull;
-	undo_step(s);
+	meet_pass(s);
 	close_gap(s, e, hint);
 	if (back(s, 0)->phase != PHASE_FORWARD || begins_apart(s, e))
 		push_span(s, PHASE_FORWARD, e)->number = s->now.thread->outer_step;
@@ -153,7 +169,7 @@ static bool take_turns(struct spans *s, const struct gmt_event *e, enum phase ph
 static void go_backward(struct spans *s, const struct gmt_event *e)
 {
 	s->trains = true;
-	undo_step(s);
+	meet_pass(s);
 	close_gap(s, e, HINT_BACKWARD);
 	if (back(s, 0)->phase == PHASE_BACKWARD && !s->now.called)
 		return;
@@ -204,7 +220,7 @@ static void pause(struct spans *s, const struct gmt_event *e)
 
 static void zero_grad(struct spans *s, const struct gmt_event *e)
 {
-	undo_step(s);
+	undo_step(s, s->now.thread->outer_step);
 	close_gap(s, e, HINT_ZERO_GRAD);
 	if (back(s, 0)->phase != PHASE_ZERO_GRAD)
 		push_span(s, PHASE_ZERO_GRAD, e);

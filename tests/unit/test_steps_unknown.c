@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps of recordings that do not say everything: paused ones, in which events have no stacks.
+ * links: tests/unit/recordings.c tests/unit/small_run.c
+ */
+#include "small_run.h"
+
+static const struct step *step(size_t n)
+{
+	return &steps.items[n];
+}
+
+static struct step_phase phase(size_t n, enum phase phase)
+{
+	return steps_phase(&m.spans, step(n), phase);
+}
+
+/* A paused recording does not say who called an optimizer: of some steps, of the first ones too. */
+static void unknown_places(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		begin();
+		for (int i = 0; i < 12; i++) {
+			bool paused = k < 3 ? i % 4 == k : i < 6;
+
+			backward(forward(50), 8);
+			optimize(STEP_A, paused ? 0 : LINE_1, 3, 1);
+		}
+		end();
+		assert_int_equal(steps_number(&steps), 12);
+		clean();
+	}
+}
+
+/* Two of one name in turn: the first rounds are those that are not known. */
+static void unknown_rounds(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 8; i++) {
+		backward(forward(50), 8);
+		optimize(STEP_A, i < 3 || i == 5 ? 0 : LINE_1, 3, 1);
+		backward(forward(50), 8);
+		optimize(STEP_A, i < 3 || i == 5 ? 0 : LINE_2, 3, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 8);
+	for (int i = 1; i <= 8; i++)
+		assert_int_equal(phase(i, PHASE_OPTIMIZER).times, 2);
+	clean();
+}
+
+/* One takes three steps to the other's one, and has fewer gradients: each of its steps is one. */
+static void unknown_but_for_gradients(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 8; i++) {
+		bool paused = i < 2 || i == 4;
+
+		for (int k = 0; k < 3; k++) {
+			backward(forward(50), 8);
+			optimize(STEP_A, paused ? 0 : LINE_1, 3, 1);
+		}
+		backward(forward(50), 8);
+		backward(forward(50), 8);
+		optimize(STEP_A, paused ? 0 : LINE_2, 3, 1);
+	}
+	end();
+	assert_int_equal(steps_number(&steps), 24);
+	for (int i = 1; i <= 24; i++)
+		assert_int_equal(phase(i, PHASE_OPTIMIZER).times, i % 3 ? 1 : 2);
+	clean();
+}
+
+/* A closure clears the gradients, makes its batch and runs the passes; of what a paused recording
+ * has no frames of, the backward pass says that it is one. Then the optimizer works. */
+static void closures(void **state)
+{
+	(void)state;
+	for (int paused = 0; paused < 2; paused++) {
+		begin();
+		for (int i = 0; i < 4; i++) {
+			bool blind = paused && i % 2 == 0;
+			uint64_t number = range_begin(STEP_A, 1), kept, batch;
+
+			zero_grad(0);
+			batch = alloc(10, blind ? 0 : WRAPPER);
+			kept = alloc(1000, blind ? 0 : IN_CLOSURE);
+			backward(kept, 8);
+			drop(batch, blind ? 0 : WRAPPER);
+			drop(alloc(3000, blind ? 0 : WRAPPER), blind ? 0 : WRAPPER);
+			range_end(STEP_A, number, 1);
+		}
+		end();
+		assert_int_equal(steps_number(&steps), 4);
+		for (int i = 1; i <= 4; i++) {
+			assert_int_equal(phase(i, PHASE_FORWARD).times, 1);
+			assert_int_equal(phase(i, PHASE_BACKWARD).times, 1);
+			assert_int_equal(phase(i, PHASE_OPTIMIZER).times, 1);
+			assert_int_equal(step(i)->peak_phase, PHASE_OPTIMIZER);
+		}
+		clean();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(unknown_places),
+					    cmocka_unit_test(unknown_rounds),
+					    cmocka_unit_test(unknown_but_for_gradients),
+					    cmocka_unit_test(closures) };
+
+	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
+}
