@@ -619,6 +619,7 @@ class Steps(Row):
     device: CUDA ordinal
     basis: what a step is known by: `optimizer`, `backward`, `forward`, `none` and others
     steps: steps (count)
+    at_least: whether there may be more steps: the recording was paused for a part, and what is known there does not tell one call of the model from the next
     peak: the peak of the run
     rows: in the order of time, each step before its phases
     """
@@ -626,6 +627,7 @@ class Steps(Row):
     device: int
     basis: str
     steps: int
+    at_least: bool
     peak: StepsPeak
     rows: Table[StepsRow]
 
@@ -633,6 +635,7 @@ class Steps(Row):
         "device": ("SIGNED", None),
         "basis": ("TEXT", None),
         "steps": ("COUNT", None),
+        "at_least": ("FLAG", None),
         "peak": ("PART", StepsPeak),
         "rows": ("LIST", StepsRow),
     }

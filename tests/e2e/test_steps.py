@@ -29,7 +29,7 @@ CASES = {
 def check(tool, recording, case):
     basis, count, times = CASES[case]
     said = tool.json("steps", recording)
-    assert (said["basis"], said["steps"]) == (basis, count)
+    assert (said["basis"], said["steps"], said["at_least"]) == (basis, count, False)
     rows = {(r["step"], r["phase"]): r for r in said["rows"]}
     assert {p: rows[2, p]["times"] for p in times} == times
     device = tool.json("report", recording)["devices"][0]
@@ -73,6 +73,14 @@ def test_loops(programs, tool, case):
         assert peaks[3, "forward"] < peaks[2, "evaluation"], "its last pass is none of the training"
     if case == "one_after_the_other":
         assert said["peak"]["text"].endswith("optimizer step, AdamW _foreach_sqrt")
+
+
+def test_steps_that_a_pause_hides(programs, tool):
+    recording = programs.traced("steps.py", "paused_inference")
+    said = tool.json("steps", recording)
+    assert (said["basis"], said["steps"], said["at_least"]) == ("forward", 6, True)
+    text = tool("steps", recording)
+    assert "at least 6 steps" in text and "Part of the run was paused" in text
 
 
 def test_without_tags(programs, tool):

@@ -105,12 +105,34 @@ static void closures(void **state)
 	}
 }
 
+/* Calls of a model that autograd saves nothing of are known by their frames alone. */
+static void inference(void **state)
+{
+	(void)state;
+	for (int paused = 0; paused < 2; paused++) {
+		begin();
+		alloc(100, LINE_1);
+		for (int i = 0; i < 6; i++) {
+			bool blind = paused && (i == 2 || i == 3);
+
+			drop(alloc(30, blind ? 0 : IN_MODULE), 0);
+			drop(alloc(1, blind ? 0 : LINE_1), 0);
+		}
+		end();
+		assert_int_equal(steps.basis, STEPS_FORWARD);
+		assert_int_equal(steps_number(&steps), paused ? 4 : 6);
+		assert_int_equal(steps.at_least, paused);
+		clean();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(unknown_places),
 					    cmocka_unit_test(unknown_rounds),
 					    cmocka_unit_test(unknown_but_for_gradients),
-					    cmocka_unit_test(closures) };
+					    cmocka_unit_test(closures),
+					    cmocka_unit_test(inference) };
 
 	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
 }

@@ -247,4 +247,12 @@ def paused_closure():
     closure_batch((0, 1, 3))
 
 
+def paused_inference():
+    m = Net().cuda().eval()
+    with torch.no_grad():
+        for i in range(8):
+            with paused(i in (3, 4)):
+                m(batch()).argmax(-1)
+
+
 globals()[sys.argv[1]]()

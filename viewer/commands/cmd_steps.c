@@ -133,8 +133,11 @@ static void print_step_lines(struct emit *out, const struct row_steps *row, cons
 
 	emit_peak_title(out, &(struct peak_words){ &t->model, t->device, peak->peak, 0,
 						   peak->peak_seq, peak->peak_ns, row->peak.text });
-	emit_line(out, "%zu step%s; %s", steps_number(&t->steps),
-		  steps_number(&t->steps) == 1 ? "" : "s", steps_basis_text(t->steps.basis));
+	emit_line(out, "%s%zu step%s; %s", t->steps.at_least ? "at least " : "",
+		  steps_number(&t->steps), steps_number(&t->steps) == 1 ? "" : "s",
+		  steps_basis_text(t->steps.basis));
+	if (t->steps.at_least)
+		emit_line(out, "Part of the run was paused: steps there cannot be counted");
 	emit_line(out, "%s", "");
 	emit_columns(out, steps_row, &row->rows, columns, 0);
 }
@@ -153,6 +156,7 @@ int run_steps(const struct steps_options *o, struct emit *out, struct timeline *
 		.device = v->device,
 		.basis = steps_basis_name(v->steps.basis),
 		.steps = steps_number(&v->steps),
+		.at_least = v->steps.at_least,
 		.peak = { .bytes = peak->peak,
 			  .time_ns = peak->peak_ns,
 			  .step = at.step,

@@ -59,6 +59,7 @@ static void join_last(struct spans *s, const struct gmt_event *e)
 	before->extent.last_ns = back(s, 0)->extent.last_ns;
 	before->work |= back(s, 0)->work;
 	before->left_out |= back(s, 0)->left_out;
+	before->blind |= back(s, 0)->blind;
 	before->gradients += back(s, 0)->gradients;
 	before->blocks += back(s, 0)->blocks;
 	s->count--;
@@ -267,6 +268,12 @@ static int32_t left_behind(const struct span *span, const struct spans *s,
 	return (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_THINNED) - (e->kind == GMT_BLOCK_FREE);
 }
 
+static bool is_blind(const struct spans *s, const struct gmt_event *e)
+{
+	return e->kind == GMT_BLOCK_ALLOC && !e->stack && !s->now.thread->engine &&
+	       doing_drives(s) && e->seq > s->state_seq;
+}
+
 static void note_in_span(struct spans *s, const struct gmt_event *e)
 {
 	struct span *span = back(s, 0);
@@ -277,6 +284,8 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	    e->kind == GMT_THINNED)
 		span->work = true;
 	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
+	span->blind |= is_blind(s, e);
+	s->python |= s->now.signs & STACK_PYTHON;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	span->blocks += left_behind(span, s, e);
 	span->kept |= e->kind == GMT_TAG_SAVED;

@@ -54,6 +54,7 @@ struct span {
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
 	bool work;	    /* blocks came or went in it */
 	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */
+	bool blind;	    /* blocks came without a stack on the thread that drives */
 	uint32_t gradients; /* that arrived at leaves in it */
 	int32_t blocks;	    /* an optimizer's step: that it left behind; < 0: that it took away */
 	uint32_t pass;	    /* forward: the number of its latest pass, */
@@ -120,6 +121,7 @@ struct spans {
 	size_t count, room;
 	bool trains;	 /* a backward pass or an optimizer's step was seen */
 	bool tags;	 /* autograd tells what it saves: other forward passes have no gradients */
+	bool python;	 /* stacks have Python lines: without them the recording was paused */
 	bool framework;	 /* its blocks are recorded: CUDA's calls do not count */
 	uint64_t driver; /* 1 + thread that runs forward and the optimizer */
 	uint64_t profiler;

@@ -246,6 +246,17 @@ static void cut_tail(struct walk *w)
 	w->steps->tail = true;
 }
 
+/* A call of the model is known by its frames, or by what autograd saves of it. */
+static bool may_be_more(enum steps_basis basis, const struct spans *s)
+{
+	bool by_frames = basis == STEPS_FORWARD || (basis == STEPS_BACKWARD && !s->tags);
+
+	for (size_t i = 0; i < s->count && s->python && by_frames; i++)
+		if (s->items[i].blind)
+			return true;
+	return false;
+}
+
 static void group(struct steps *out, const struct spans *s, struct stacks *stacks)
 {
 	static void (*const meet[])(struct walk *, size_t) = {
@@ -263,6 +274,7 @@ static void group(struct steps *out, const struct spans *s, struct stacks *stack
 	if (out->basis == STEPS_OPTIMIZER && w.worked && current(&w)->ended && !w.hooked)
 		new_step(&w, w.open);
 	cut_tail(&w);
+	out->at_least = may_be_more(out->basis, s);
 	for (size_t i = 0; s->count && i < out->count; i++)
 		sum_up_step(out, s, i);
 	optimizers_free(&w.optimizers);

@@ -41,7 +41,8 @@ struct steps {
 	enum steps_basis basis;
 	struct step *items; /* items[0] is what was before the first step */
 	size_t count, room;
-	bool tail; /* the last item is no step but what was after them all */
+	bool tail;     /* the last item is no step but what was after them all */
+	bool at_least; /* where the recording was paused there may be more */
 };
 
 /* The spans have been measured. Forward passes that nothing was saved of become evaluation where
