@@ -83,6 +83,12 @@ def test_steps_that_a_pause_hides(programs, tool):
     assert "at least 6 steps" in text and "Part of the run was paused" in text
 
 
+def test_evaluation_at_the_end_without_tags(programs, tool):
+    said = tool.json("steps", programs.traced("steps.py", "validated", GPUMEMTRACE_TAGS="off"))
+    assert (said["basis"], said["steps"]) == ("optimizer", 3)
+    assert said["rows"][-1]["phase"] == "after" and said["rows"][-1]["peak_bytes"] == said["peak"]["bytes"]
+
+
 def test_without_tags(programs, tool):
     """By ranges, frames and the names of threads alone."""
     check(tool, programs.traced("steps.py", "gan", GPUMEMTRACE_TAGS="off"), "gan")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of recordings that do not say everything: paused ones, in which events have no stacks.
+ * Steps of recordings that do not say everything: paused ones, in which events have no stacks, and
+ * those without autograd's tags.
  * links: tests/unit/recordings.c tests/unit/small_run.c
  */
 #include "small_run.h"
@@ -126,13 +127,48 @@ static void inference(void **state)
 	}
 }
 
+/* Without tags an evaluation is forward passes like others: nothing came of those at the end of the
+ * program. A step that was broken off there ran out of memory, or its end is not recorded. */
+static void evaluation_at_the_end(void **state)
+{
+	enum { ENDED, REFUSED, KILLED, WAYS };
+
+	(void)state;
+	for (int k = 0; k < 2 * WAYS; k++) {
+		int way = k % WAYS;
+
+		begin();
+		alloc(100, LINE_1);
+		m.spans.tags = false;
+		for (int i = 0; i < 3; i++) {
+			drop(backward(alloc(50, IN_MODULE), 8), 0);
+			if (k < WAYS)
+				optimize(STEP_A, LINE_1, 3, 1);
+		}
+		for (int i = 0; i < 2; i++)
+			forward_alone(7000);
+		if (way == REFUSED)
+			feed((struct gmt_event){
+				.kind = GMT_BLOCK_OOM, .size = 9000, .stack = IN_MODULE });
+		if (way != KILLED)
+			feed((struct gmt_event){ .kind = GMT_END });
+		end();
+		assert_int_equal(steps.basis, k < WAYS ? STEPS_OPTIMIZER : STEPS_BACKWARD);
+		assert_int_equal(steps_number(&steps), way == ENDED ? 3 : 4);
+		assert_int_equal(step(4)->extent.peak, 7100);
+		assert_true(step(3)->ended && !step(4)->ended);
+		clean();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(unknown_places),
 					    cmocka_unit_test(unknown_rounds),
 					    cmocka_unit_test(unknown_but_for_gradients),
 					    cmocka_unit_test(closures),
-					    cmocka_unit_test(inference) };
+					    cmocka_unit_test(inference),
+					    cmocka_unit_test(evaluation_at_the_end) };
 
 	return cmocka_run_group_tests(tests, told_set_up, told_tear_down);
 }

@@ -59,6 +59,7 @@ static void join_last(struct spans *s, const struct gmt_event *e)
 	before->extent.last_ns = back(s, 0)->extent.last_ns;
 	before->work |= back(s, 0)->work;
 	before->left_out |= back(s, 0)->left_out;
+	before->refused |= back(s, 0)->refused;
 	before->blind |= back(s, 0)->blind;
 	before->gradients += back(s, 0)->gradients;
 	before->blocks += back(s, 0)->blocks;
@@ -284,6 +285,7 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	    e->kind == GMT_THINNED)
 		span->work = true;
 	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
+	span->refused |= e->kind == GMT_BLOCK_OOM;
 	span->blind |= is_blind(s, e);
 	s->python |= s->now.signs & STACK_PYTHON;
 	span->gradients += e->kind == GMT_TAG_GRAD;
@@ -307,6 +309,7 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 
 	if (s->now.is_work)
 		passes_note(s, e, act);
+	s->ended |= e->kind == GMT_END && !defs_meta(s->defs, "source").len;
 	if (!s->count)
 		begin_spans(s, e);
 	if (ends_step(s, e))

@@ -54,6 +54,7 @@ struct span {
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
 	bool work;	    /* blocks came or went in it */
 	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */
+	bool refused;	    /* memory ran out in it */
 	bool blind;	    /* blocks came without a stack on the thread that drives */
 	uint32_t gradients; /* that arrived at leaves in it */
 	int32_t blocks;	    /* an optimizer's step: that it left behind; < 0: that it took away */
@@ -119,6 +120,7 @@ struct spans {
 
 	struct span *items;
 	size_t count, room;
+	bool ended;	 /* the program did, and not the recording alone */
 	bool trains;	 /* a backward pass or an optimizer's step was seen */
 	bool tags;	 /* autograd tells what it saves: other forward passes have no gradients */
 	bool python;	 /* stacks have Python lines: without them the recording was paused */

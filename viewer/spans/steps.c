@@ -230,15 +230,34 @@ static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 	}
 }
 
+/* Forward passes that nothing came of, before a program's end: an evaluation, and no step that was
+ * broken off. Where autograd tells what it saves they saved nothing. */
+static bool is_after(struct walk *w)
+{
+	const struct step *last = current(w);
+	bool trains = w->steps->basis == STEPS_OPTIMIZER || w->steps->basis == STEPS_BACKWARD;
+
+	if (!trains || !w->spans->ended || w->steps->count < 3 || last->ended)
+		return false;
+	for (size_t i = last->first; i < w->spans->count; i++) {
+		const struct span *span = &w->spans->items[i];
+
+		if (span->phase == PHASE_BACKWARD || span->kept || span->refused || span->left_out)
+			return false;
+	}
+	return true;
+}
+
 /* What the program did after its last step, most often its end. */
 static void cut_tail(struct walk *w)
 {
 	const struct span *spans = w->spans->items;
 	size_t at = w->spans->count;
 
+	w->steps->tail = is_after(w);
 	while (at && spans[at - 1].phase == PHASE_OTHER)
 		at--;
-	if (w->steps->count == 1 || at == w->spans->count ||
+	if (w->steps->tail || w->steps->count == 1 || at == w->spans->count ||
 	    (w->steps->basis == STEPS_OPTIMIZER && spans[at - 1].phase == PHASE_BACKWARD))
 		return;
 	if (current(w)->first < at)
