@@ -30,6 +30,13 @@ static bool stands(const struct classifier *c, const struct history *h)
 	return !c->m->tags && study_is_old(c->study, h) && life_rank(h);
 }
 
+/* It was there when the program was asked what it holds. Of what it named as something else rules
+ * before these say so; the rest is no parameter of its and no gradient of one. */
+bool block_was_asked_for(const struct classifier *c, const struct history *h)
+{
+	return c->m->held && !life_ended(h);
+}
+
 /* More: the model is made first, and an optimizer keeps up to three of each. */
 bool before_rest(struct classifier *c, const struct history *h)
 {
@@ -41,7 +48,7 @@ bool before_rest(struct classifier *c, const struct history *h)
 /* The first of them: where nothing counts them, old blocks stay unknown. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && life_rank(h) <= gradients_of(c, h);
+	return stands(c, h) && !block_was_asked_for(c, h) && life_rank(h) <= gradients_of(c, h);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)

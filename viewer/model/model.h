@@ -116,6 +116,7 @@ struct model {
 	} * leaves;
 	size_t leaf_count, leaf_room;
 	uint64_t tags;	     /* events of autograd */
+	bool held;	     /* the program was asked what its objects hold */
 	bool grads_live;     /* gradients arrived since they were last cleared, */
 	uint64_t grad_bytes; /* so many */
 };

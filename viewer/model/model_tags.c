@@ -128,6 +128,7 @@ void model_tag_held(struct model *m, const struct gmt_event *e)
 	struct model_device *d;
 	struct history *b = enclosing(m, e, &d);
 
+	m->held = true;
 	if (b && e->arg1 - 1 < GMT_HELD_CACHE)
 		b->facts.tags |= (uint16_t)(BLOCK_HELD << (e->arg1 - 1));
 }
