@@ -80,16 +80,29 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-/* A bit for each kind that has a stack. */
+/* A bit for each kind that has a stack, and for those of them that are tags: a tag is about a block
+ * whose allocation has the native frames. */
 #define EVENT(name, number, layer, text, fields, meaning) \
 	| (uint64_t)(((fields)&F_STACK) != 0) << (number)
 static const uint64_t with_stack = 0
 #include "../../format/records.def"
 	;
+#define EVENT(name, number, layer, text, fields, meaning) \
+	| (uint64_t)(GMT_LAYER_##layer == GMT_LAYER_TAG) << (number)
+static const uint64_t tags = 0
+#include "../../format/records.def"
+	;
 
-static inline bool has_stack(uint16_t kind)
+static inline bool is_in(uint64_t kinds, uint16_t kind)
 {
-	return kind < 64 && with_stack >> kind & 1;
+	return kind < 64 && kinds >> kind & 1;
+}
+
+static inline uint32_t stack_of(struct thread *t, struct gmt_event *e)
+{
+	if (!is_in(with_stack, e->kind) || session_paused())
+		return 0;
+	return stack_capture(t, is_in(tags, e->kind), &e->flags);
 }
 
 static inline void push(struct thread *t, struct gmt_event *e, bool paused)
@@ -124,7 +137,7 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 		__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	e->stack = has_stack(e->kind) && !session_paused() ? stack_capture(t, &e->flags) : 0;
+	e->stack = stack_of(t, e);
 	push(t, e, false);
 }
 

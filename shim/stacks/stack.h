@@ -7,7 +7,10 @@
 
 #include "../rings/thread.h"
 
-/* 0 = no stack. Adds GMT_FLAG_TRUNCATED and GMT_FLAG_NO_PYTHON to *flags. */
-uint32_t stack_capture(struct thread *t, uint16_t *flags);
+/*
+ * 0 = no stack. Adds GMT_FLAG_TRUNCATED and GMT_FLAG_NO_PYTHON to *flags.
+ * python_first: Python frames alone, and the native ones only where there are none.
+ */
+uint32_t stack_capture(struct thread *t, bool python_first, uint16_t *flags);
 
 #endif

@@ -111,6 +111,25 @@ def test_packed_by_hooks(programs, tool):
     assert not [e for e in events if e.get("kind") == "tag_released"]
 
 
+TWICE = """
+import torch
+p = torch.nn.Parameter(torch.randn(1000, device="cuda"))
+first, = torch.autograd.grad((p * p * p).sum(), p, create_graph=True)
+(first * first).sum().backward()
+"""
+
+
+@pytest.mark.matrix
+def test_frames_of_a_tag(programs, tool):
+    """A block's allocation has its native frames: what is said of it afterwards has the Python ones, and native ones
+    only where there is no Python, as on autograd's own thread."""
+    run = programs.traced("-c", TWICE)
+    saved = [e for e in tool.events(run) if e.get("kind") == "tag_saved"]
+    kinds = [{f["kind"] for f in tool.json("stack", run, str(e["stack"]))["frames"]} for e in saved]
+    assert {"python"} in kinds and {"native"} in kinds
+    assert all(k == ({"native"} if e["name"] else {"python"}) for k, e in zip(kinds, saved)), kinds
+
+
 MOVED = """
 import time, torch
 p = torch.nn.Parameter(torch.randn(1000, device="cuda"))
