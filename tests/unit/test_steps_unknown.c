@@ -127,33 +127,38 @@ static void inference(void **state)
 	}
 }
 
-/* Without tags an evaluation is forward passes like others: nothing came of those at the end of the
- * program. A step that was broken off there ran out of memory, or its end is not recorded. */
+/* Without tags an evaluation is forward passes like others, and so it is if it saved something for
+ * backward: nothing came of those at the end of the program. A step that was broken off there ran
+ * out of memory, or its end is not recorded. */
 static void evaluation_at_the_end(void **state)
 {
 	enum { ENDED, REFUSED, KILLED, WAYS };
 
 	(void)state;
-	for (int k = 0; k < 2 * WAYS; k++) {
+	for (int k = 0; k < 3 * WAYS; k++) {
 		int way = k % WAYS;
+		bool tags = k >= 2 * WAYS;
 
 		begin();
 		alloc(100, LINE_1);
-		m.spans.tags = false;
+		m.spans.tags = tags;
 		for (int i = 0; i < 3; i++) {
 			drop(backward(alloc(50, IN_MODULE), 8), 0);
-			if (k < WAYS)
+			if (k < WAYS || tags)
 				optimize(STEP_A, LINE_1, 3, 1);
 		}
 		for (int i = 0; i < 2; i++)
-			forward_alone(7000);
+			if (tags)
+				drop(forward(6999), 0);
+			else
+				forward_alone(7000);
 		if (way == REFUSED)
 			feed((struct gmt_event){
 				.kind = GMT_BLOCK_OOM, .size = 9000, .stack = IN_MODULE });
 		if (way != KILLED)
 			feed((struct gmt_event){ .kind = GMT_END });
 		end();
-		assert_int_equal(steps.basis, k < WAYS ? STEPS_OPTIMIZER : STEPS_BACKWARD);
+		assert_int_equal(steps.basis, k < WAYS || tags ? STEPS_OPTIMIZER : STEPS_BACKWARD);
 		assert_int_equal(steps_number(&steps), way == ENDED ? 3 : 4);
 		assert_int_equal(step(4)->extent.peak, 7100);
 		assert_true(step(3)->ended && !step(4)->ended);

@@ -230,8 +230,8 @@ static void sum_up_step(struct steps *steps, const struct spans *s, size_t n)
 	}
 }
 
-/* Forward passes that nothing came of, before a program's end: an evaluation, and no step that was
- * broken off. Where autograd tells what it saves they saved nothing. */
+/* Forward passes that nothing came of, before a program's end: an evaluation, whether or not it
+ * saved something for backward, and no step that was broken off. */
 static bool is_after(struct walk *w)
 {
 	const struct step *last = current(w);
@@ -242,7 +242,7 @@ static bool is_after(struct walk *w)
 	for (size_t i = last->first; i < w->spans->count; i++) {
 		const struct span *span = &w->spans->items[i];
 
-		if (span->phase == PHASE_BACKWARD || span->kept || span->refused || span->left_out)
+		if (span->phase == PHASE_BACKWARD || span->refused || span->left_out)
 			return false;
 	}
 	return true;
