@@ -156,21 +156,6 @@ def test_its_results_are_those_of_a_run_alone(target, tool, tmp_path):
     assert t.close() == 0
 
 
-def test_a_workspace_of_autograds_thread_is_no_gradient(target, tool, tmp_path):
-    """No frames of Python are there; the program says which gradients it has."""
-    t, file = target(), tmp_path / "d.gmt"
-    t.begin("recorded")
-    tool("attach", t.pid, "-o", file, "--record", 1)
-    blocks = tool.json("live", file, "--at", "end")["blocks"]
-    for gradient in (b["addr"] for b in blocks if b["category"] == "gradients"):
-        assert "rule held-gradient" in tool("why", file, gradient, "--at", "end")
-    large = [b for b in blocks if b["size"] > 4 << 20]
-    assert [b["category"] for b in large if not b["stack"]] == ["backward_temporaries"]
-    t.go()
-    t.end("recorded")
-    assert t.close() == 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case,rules", [("bare_tensors", {"held-parameter", "held-gradient"}), ("kv_cache", {"held-parameter", "held-cache"})])
 def test_cases_are_named_right_or_not_at_all(case, rules):

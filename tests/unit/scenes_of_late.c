@@ -90,27 +90,6 @@ static void held_cache(void)
 	held_as(GMT_HELD_CACHE);
 }
 
-/* A gradient and a library's workspace, both made on a thread of autograd's: the program holds one.
- */
-static void not_held_as_gradient(void)
-{
-	born_in_backward(0x1000, 0);
-	born_in_backward(0x2000, 0);
-	born(0x8000, script());
-	held(0x2000, GMT_HELD_GRADIENT);
-	now();
-}
-
-/* Gone before the program was asked. */
-static void cleared_before_held(void)
-{
-	born_in_backward(0x1000, 0);
-	now();
-	died(0x1000, script());
-	born_in_backward(0x2000, 0);
-	held(0x2000, GMT_HELD_GRADIENT);
-}
-
 /* As large as what backward leaves behind, but none of the parameters. */
 static void not_held_as_parameter(void)
 {
@@ -130,8 +109,6 @@ static const struct scene scenes[] = {
 	{ "held-state", "optimizer_state", "nothing", held_state },
 	{ "held-buffer", "buffers", "nothing", held_buffer },
 	{ "held-cache", "kv_cache", "nothing", held_cache },
-	{ "backward", "backward_temporaries", "nothing", not_held_as_gradient },
-	{ "gradient-life", "gradients", "backward", cleared_before_held },
 	{ "nothing", "unknown", "nothing", not_held_as_parameter },
 	{ "before-state", "optimizer_state", "nothing", old_state },
 	{ "before-gradient", "gradients", "nothing", old_gradient },

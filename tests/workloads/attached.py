@@ -94,8 +94,6 @@ def main():
             steps(training, 200)
             said = {"losses": training.losses, "held": training.held(), "allocated": torch.cuda.memory_allocated(),
                     "peak": torch.cuda.max_memory_allocated(), "allocations": torch.cuda.memory_stats()["allocation.all.allocated"]}
-        if word == "recorded":
-            training = Training()
         print(json.dumps({"begins": word}), flush=True)
         if word == "sleep":
             until_go(lambda: time.sleep(0.05))
@@ -110,10 +108,6 @@ def main():
         elif word == "gil":
             ctypes.PyDLL(None).usleep(3000000)
         elif word == "training":
-            until_go(training.step)
-        elif word == "recorded":  # its first step is the first that is recorded
-            while not torch._C._cuda_isHistoryEnabled():
-                time.sleep(0.001)
             until_go(training.step)
         elif word == "loader":
             loader = iter(torch.utils.data.DataLoader(Rows(), batch_size=2, num_workers=1))

@@ -30,9 +30,9 @@ static bool stands(const struct classifier *c, const struct history *h)
 	return !c->m->tags && study_is_old(c->study, h) && life_rank(h);
 }
 
-/* It was there when the program was asked what it holds. Of what it named as something else rules
- * before these say so; the rest is no parameter of its and no gradient of one. */
-bool block_was_asked_for(const struct classifier *c, const struct history *h)
+/* It was there when the program was asked what it holds: its parameters are known. Of its gradients
+ * those are not that came or went while it was asked. */
+static bool was_asked_for(const struct classifier *c, const struct history *h)
 {
 	return c->m->held && !life_ended(h);
 }
@@ -48,7 +48,7 @@ bool before_rest(struct classifier *c, const struct history *h)
 /* The first of them: where nothing counts them, old blocks stay unknown. */
 bool before_weight(struct classifier *c, const struct history *h)
 {
-	return stands(c, h) && !block_was_asked_for(c, h) && life_rank(h) <= gradients_of(c, h);
+	return stands(c, h) && !was_asked_for(c, h) && life_rank(h) <= gradients_of(c, h);
 }
 
 bool before_workspace(struct classifier *c, const struct history *h)

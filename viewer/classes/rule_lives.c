@@ -21,11 +21,11 @@ bool block_is_of_graph_alone(struct classifier *c, const struct history *h)
 
 /* Born in backward and kept when it was over: what else stays is a gradient, save for what a later
  * backward pass gives up: that belonged to a graph which backward made, or was added to after
- * another forward pass. The program knows its gradients: a library's workspace stays as well. */
+ * another forward pass. */
 bool life_gradient(struct classifier *c, const struct history *h)
 {
-	return !c->m->tags && !block_was_asked_for(c, h) && life_born_in(h, STAGE_BACKWARD) &&
-	       !life_made_by(h, STACK_ASKED) && life_lived_past_backward(h) &&
+	return !c->m->tags && life_born_in(h, STAGE_BACKWARD) && !life_made_by(h, STACK_ASKED) &&
+	       life_lived_past_backward(h) &&
 	       !(life_ended_in_backward(h) && !life_saw_forward(c, h));
 }
 

@@ -79,6 +79,5 @@ uint32_t place_of_stack(struct classifier *c, uint32_t stack, uint64_t seq); /* 
 bool block_is_gathered(struct classifier *c, const struct history *h);
 bool block_is_bucket(struct classifier *c, const struct history *h);
 bool block_is_of_graph_alone(struct classifier *c, const struct history *h);
-bool block_was_asked_for(const struct classifier *c, const struct history *h);
 
 #endif
