@@ -214,3 +214,13 @@ void zero_grad(uint64_t grad)
 		drop(grad, LINE_1);
 	range_end(ZERO, number, 1);
 }
+
+const struct step *step(size_t n)
+{
+	return &steps.items[n];
+}
+
+struct step_phase phase(size_t n, enum phase phase)
+{
+	return steps_phase(&m.spans, step(n), phase);
+}

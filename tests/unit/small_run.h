@@ -47,5 +47,7 @@ void range_end(uint32_t name, uint64_t number, uint32_t thread);
 /* Where stack is 0, nothing is known of what ran inside. */
 void optimize(uint32_t name, uint32_t stack, uint64_t size, uint32_t thread);
 void zero_grad(uint64_t grad);
+const struct step *step(size_t n); /* of what was found: from 1 on, 0 = before them */
+struct step_phase phase(size_t n, enum phase phase);
 
 #endif

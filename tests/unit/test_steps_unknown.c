@@ -6,16 +6,6 @@
  */
 #include "small_run.h"
 
-static const struct step *step(size_t n)
-{
-	return &steps.items[n];
-}
-
-static struct step_phase phase(size_t n, enum phase phase)
-{
-	return steps_phase(&m.spans, step(n), phase);
-}
-
 /* A paused recording does not say who called an optimizer: of some steps, of the first ones too. */
 static void unknown_places(void **state)
 {

@@ -106,7 +106,8 @@ static void note_step(struct optimizers *o, struct optimizer *x, const struct ca
 		x->first = i;
 		x->gradients = call->gradients;
 	}
-	x->last = x->calls++ && i < x->last ? x->last : i;
+	x->last = i > x->last ? i : x->last;
+	x->calls++;
 	x->latest = call->gradients;
 	x->state |= call->span->blocks > 0;
 	x->passed = false;

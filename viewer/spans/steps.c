@@ -237,7 +237,9 @@ static bool is_after(struct walk *w)
 	const struct step *last = current(w);
 	bool trains = w->steps->basis == STEPS_OPTIMIZER || w->steps->basis == STEPS_BACKWARD;
 
-	if (!trains || !w->spans->ended || w->steps->count < 3 || last->ended)
+	if (!trains || !w->spans->ended || last->ended)
+		return false;
+	if (w->steps->count < 3) /* it stands behind no step */
 		return false;
 	for (size_t i = last->first; i < w->spans->count; i++) {
 		const struct span *span = &w->spans->items[i];
