@@ -80,13 +80,13 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-/* A bit for each kind that has a stack, and for those of them that are tags: a tag is about a block
- * whose allocation has the native frames. */
+/* A bit for each kind that has a stack. */
 #define EVENT(name, number, layer, text, fields, meaning) \
 	| (uint64_t)(((fields)&F_STACK) != 0) << (number)
 static const uint64_t with_stack = 0
 #include "../../format/records.def"
 	;
+/* A bit for each kind of tag: it is about a block whose allocation has the native frames. */
 #define EVENT(name, number, layer, text, fields, meaning) \
 	| (uint64_t)(GMT_LAYER_##layer == GMT_LAYER_TAG) << (number)
 static const uint64_t tags = 0

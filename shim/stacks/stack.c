@@ -193,15 +193,18 @@ static uint32_t python_chain(struct thread *t, struct stack_scratch *s, uint16_t
 	return n > 0 ? p->nodes[n - 1] : 0;
 }
 
-static uint32_t both_chains(struct thread *t, struct stack_scratch *s, uint16_t *flags)
+uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags)
 {
+	struct stack_scratch *s = scratch_of(t);
 	uint32_t native = 0, python = 0, node;
 	struct joined *joined = NULL;
 
-	if (gmt_config.stacks & CONFIG_STACKS_NATIVE)
-		native = native_chain(t, &s->native, flags, &joined);
+	if (!s)
+		return 0;
 	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
 		python = python_chain(t, s, flags);
+	if (gmt_config.stacks & CONFIG_STACKS_NATIVE && !(prefer_python && python))
+		native = native_chain(t, &s->native, flags, &joined);
 	if (native && python)
 		node = join_node(t, s, joined, native, python);
 	else
@@ -210,19 +213,4 @@ static uint32_t both_chains(struct thread *t, struct stack_scratch *s, uint16_t 
 		return node;
 	*flags |= GMT_FLAG_TRUNCATED; /* no room for more nodes: the Python one says more */
 	return python;
-}
-
-uint32_t stack_capture(struct thread *t, bool python_first, uint16_t *flags)
-{
-	struct stack_scratch *s = scratch_of(t);
-	uint32_t python;
-
-	if (!s)
-		return 0;
-	if (python_first && gmt_config.stacks & CONFIG_STACKS_PYTHON) {
-		python = python_chain(t, s, flags);
-		if (python)
-			return python;
-	}
-	return both_chains(t, s, flags);
 }

@@ -9,8 +9,8 @@
 
 /*
  * 0 = no stack. Adds GMT_FLAG_TRUNCATED and GMT_FLAG_NO_PYTHON to *flags.
- * python_first: Python frames alone, and the native ones only where there are none.
+ * prefer_python: native frames only where there are no Python ones.
  */
-uint32_t stack_capture(struct thread *t, bool python_first, uint16_t *flags);
+uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags);
 
 #endif
