@@ -10,6 +10,7 @@ CASES = {
     "hooks": ("optimizer", 3, {"forward": 1, "backward": 1, "optimizer": 1}),
     "by_hand": ("backward", 3, {"forward": 1, "backward": 1}),
     "asked": ("backward", 3, {"forward": 1, "backward": 2}),
+    "forces": ("optimizer", 3, {"forward": 2, "backward": 2, "optimizer": 1, "zero_grad": 1}),
     "accumulation": ("optimizer", 3, {"forward": 4, "backward": 4, "optimizer": 1, "zero_grad": 1}),
     "closure": ("optimizer", 3, {"forward": 1, "zero_grad": 1, "backward": 1, "optimizer": 1}),
     "profiled": ("profiler", 3, {"backward": 2, "optimizer": 2}),

@@ -84,6 +84,19 @@ def asked():
         torch.autograd.grad(b, m.parameters())
 
 
+def forces():
+    """A first gradient is part of the loss; the optimizer clears its own between the two, as force fields are trained."""
+    m = Net().cuda()
+    o = torch.optim.AdamW(m.parameters())
+    for _ in range(3):
+        x = batch().requires_grad_()
+        force, = torch.autograd.grad(m(x).sum(), x, create_graph=True)
+        loss = force.square().mean()
+        o.zero_grad()
+        loss.backward()
+        o.step()
+
+
 def accumulation():
     m = Net().cuda()
     o = torch.optim.AdamW(m.parameters(), fused=True)

@@ -287,6 +287,7 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	span->left_out |= e->kind == GMT_THINNED && !e->stack && !e->scope;
 	span->refused |= e->kind == GMT_BLOCK_OOM;
 	span->blind |= is_blind(s, e);
+	span->asked |= span->phase == PHASE_BACKWARD && s->asked;
 	s->python |= s->now.signs & STACK_PYTHON;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	span->blocks += left_behind(span, s, e);

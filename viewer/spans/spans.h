@@ -51,6 +51,7 @@ size_t extents_begun(const struct extent *first, size_t each, size_t count, uint
 struct span {
 	struct extent extent; /* its bytes: see spans_measure */
 	enum phase phase;
+	bool asked;	    /* a backward pass: torch.autograd.grad called it */
 	bool in_backward;   /* an optimizer's step by a hook inside the backward pass */
 	bool work;	    /* blocks came or went in it */
 	bool left_out;	    /* a bounded recording left work of it out, and nothing says which */

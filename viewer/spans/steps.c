@@ -34,7 +34,7 @@ struct walk {
 	struct optimizers optimizers;
 	size_t open;	 /* first span after the last optimizer's step */
 	bool worked;	 /* forward or backward since then, or what was left out */
-	bool backward;	 /* backward since then */
+	bool backward;	 /* backward since then, for parameters' gradients */
 	bool closed;	 /* the next work belongs to a new step */
 	bool hooked;	 /* the optimizer was called from the backward pass */
 	uint64_t number; /* of the latest optimizer's range */
@@ -143,7 +143,7 @@ static void by_optimizer(struct walk *w, size_t i)
 		if (phase == PHASE_FORWARD && w->hooked)
 			new_step(w, i);
 		w->worked = true;
-		w->backward |= phase == PHASE_BACKWARD;
+		w->backward |= phase == PHASE_BACKWARD && !w->spans->items[i].asked;
 	} else if (phase == PHASE_OPTIMIZER) {
 		meet_optimizer(w, i);
 	} else if (phase == PHASE_ZERO_GRAD && w->steps->count > 1) {
