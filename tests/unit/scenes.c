@@ -225,6 +225,17 @@ __attribute__((noinline)) void *appends(void)
 	return __builtin_return_address(0);
 }
 
+__attribute__((noinline)) void *makes_storage(void)
+{
+	return __builtin_return_address(0);
+}
+
+/* torch::autograd::THPVariable_tensor() */
+__attribute__((noinline)) void *brings(void)
+{
+	return __builtin_return_address(0);
+}
+
 static int note_module(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct gmt_def_module h = { .start = info->dlpi_addr, .bias = info->dlpi_addr };

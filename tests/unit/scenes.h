@@ -67,6 +67,8 @@ void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
 void *clones(void) __asm__("_ZN5torch8autograd17THPVariable_cloneEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");
+void *makes_storage(void) __asm__("THPStorage_pynew");
+void *brings(void) __asm__("_ZN5torch8autograd18THPVariable_tensorEv");
 void *takes_rows(void) __asm__("_ZN5torch8autograd24THPVariable_index_selectEv");
 void *computes(void) __asm__("_ZN5torch8autograd19THPVariable_softmaxEv");
 

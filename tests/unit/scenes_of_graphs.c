@@ -198,7 +198,7 @@ static const struct scene scenes[] = {
 	{ "buffer-frames", "buffers", "nothing", buffer_by_its_class },
 	{ "cache-life", "kv_cache", "forward", first_keys },
 	{ "replaced-weight", "parameters", "state-frames", flat_heir },
-	{ "replaced-buffer", "buffers", "cache-life", heir_of_buffer },
+	{ "replaced-buffer", "buffers", "forward", heir_of_buffer },
 	{ "activation-result", "activations", "forward", result_that_is_saved },
 	{ "activation-result", "activations", "forward", result_of_walked_lines },
 	{ "activation-graph", "activations", "forward", kept_graph },

@@ -292,26 +292,56 @@ static void cache_by_frames(void)
 	now();
 }
 
+/* Keys are appended to those of before, which the pass gives up itself. */
 static void cache_by_life(void)
+{
+	uint32_t inside = forward(), append = join(native_frame(appends), inside);
+
+	born(0x1000, append);
+	born(0x4000, inside);
+	now();
+	born(0x8000, script());
+	born(0x2000, append);
+	died(0x1000, inside);
+}
+
+/* Or the caller does, after the pass. */
+static void cache_by_appending(void)
+{
+	uint32_t inside = forward(), append = join(native_frame(appends), inside);
+
+	born(0x1000, append);
+	born(0x4000, inside);
+	now();
+	born(0x8000, script());
+	born(0x2000, append);
+	died(0x1000, script());
+}
+
+/* A module keeps what it computed last, and replaces it in its next pass. */
+static void attribute_of_a_module(void)
 {
 	uint32_t inside = forward();
 
+	some_tags();
 	born(0x1000, inside);
+	born(0x4000, inside);
 	now();
 	born(0x8000, script());
 	born(0x2000, inside);
 	died(0x1000, inside);
 }
 
-/* Keys are appended to those of before, which the caller gives up after the pass. */
-static void cache_by_appending(void)
+/* Results that a pass appends to one another; the script has them until the next ones are there. */
+static void appended_results(void)
 {
-	uint32_t inside = join(native_frame(appends), forward());
+	uint32_t append = join(native_frame(appends), forward());
 
-	born(0x1000, inside);
+	some_tags();
+	born(0x1000, append);
 	now();
 	born(0x8000, script());
-	born(0x2000, inside);
+	born(0x2000, append);
 	died(0x1000, script());
 }
 
@@ -396,7 +426,7 @@ static const struct scene scenes[] = {
 	{ "leaf", "parameters", "module-frames", leaf_of_module },
 	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
 	{ "leaf", "parameters", "plain-saved", leaf_told_once },
-	{ "replaced-weight", "parameters", "cache-life", heir },
+	{ "replaced-weight", "parameters", "forward", heir },
 	{ "replaced-state", "optimizer_state", "nothing", heir_of_state },
 	{ "unsharded", "parameters", "forward", unsharded },
 	{ "gradient", "gradients", "backward", gradient },
@@ -432,6 +462,8 @@ static const struct scene scenes[] = {
 	{ "backward", "backward_temporaries", "nothing", backward_temporary },
 	{ "gradient-partition", "gradients", "backward", gradient_partition },
 	{ "forward", "forward_temporaries", "nothing", forward_temporary },
+	{ "forward", "forward_temporaries", "nothing", attribute_of_a_module },
+	{ "forward", "forward_temporaries", "nothing", appended_results },
 	{ "prepared", "inputs", "computed-outside", prepared },
 	{ "computed-outside", "forward_temporaries", "nothing", computed_outside },
 	{ "nothing", "unknown", "nothing", nothing },

@@ -295,7 +295,7 @@ static uint32_t copied_dict(bool plain)
 
 static void best_weights(void)
 {
-	uint32_t line = copied_dict(false);
+	uint32_t line = join(native_frame(makes_storage), copied_dict(false));
 
 	two_parameters();
 	backward_pass();
@@ -308,12 +308,34 @@ static void best_weights(void)
 
 static void copied_buffers(void)
 {
-	uint32_t line = copied_dict(true);
+	uint32_t line = join(native_frame(makes_storage), copied_dict(true));
 
 	two_parameters();
 	born(0x1000, line);
 	born_of_size(0x2000, 8192, line);
+	backward_pass();
+	backward_pass();
 	now();
+}
+
+/* Minibatches of a replay buffer, small tensors that are by chance as large as biases. */
+static void minibatches_as_large_as_weights(void)
+{
+	uint32_t line = join(native_frame(brings), script());
+
+	two_parameters();
+	for (unsigned i = 0; i < 3; i++) {
+		born(0x1000, line);
+		born_of_size(0x2000, 8192, line);
+		born(0x9000, forward());
+		backward_pass();
+		backward_pass();
+		died(0x9000, script());
+		if (i == 1)
+			now();
+		died(0x1000, script());
+		died(0x2000, script());
+	}
 }
 
 /* After each pass the winners' rows of all keys and values. */
@@ -336,6 +358,46 @@ static void rows_of_beams(void)
 	now();
 	born(0xa000, script());
 	born(0x9000, inside);
+}
+
+/* Minibatches: rows of what a replay buffer has on the device, and a step with each. */
+static void rows_of_minibatches(void)
+{
+	uint32_t line = join(native_frame(takes_rows), script());
+
+	some_tags();
+	for (uint64_t i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		died(0x9000, script());
+		for (uint64_t k = 0; k < 4; k++)
+			born(0x1000 + k * 0x1000, line);
+		if (i == 2)
+			now();
+		born(0xa000, forward());
+		for (uint64_t k = 0; k < 4; k++)
+			died(0x1000 + k * 0x1000, script());
+		backward_pass();
+		died(0xa000, script());
+	}
+}
+
+/* Room for a replay buffer: one large tensor, and small ones that are by chance as large as biases.
+ */
+static void room_as_large_as_weights(void)
+{
+	uint32_t line = join(native_frame(maker), script());
+
+	two_parameters();
+	born_of_size(0x100000, 1 << 20, line);
+	born(0x1000, line);
+	born_of_size(0x2000, 8192, line);
+	born_of_size(0x4000, 8192, line);
+	for (unsigned i = 0; i < 3; i++) {
+		born(0x9000, forward());
+		backward_pass();
+		died(0x9000, script());
+	}
+	now();
 }
 
 /* kept.append(y.half()) after each step */
@@ -361,7 +423,8 @@ static const struct scene scenes[] = {
 	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
 	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "replaced-weight", "parameters", "prepared", converted },
-	{ "copies", "optimizer_state", "copied-gradients", best_weights },
+	{ "made-outside", "inputs", "prepared", minibatches_as_large_as_weights },
+	{ "averages", "parameters", "copies", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
 	{ "buffer-frames", "buffers", "nothing", copied_buffers },
 	{ "copied-gradients", "gradients", "update", copied_gradients },
@@ -377,6 +440,8 @@ static const struct scene scenes[] = {
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },
 	{ "communication", "communication", "optimizer", bucket_of_an_optimizer },
 	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
+	{ "prepared", "inputs", "computed-outside", rows_of_minibatches },
+	{ "made-outside", "inputs", "prepared", room_as_large_as_weights },
 	{ "computed-outside", "forward_temporaries", "nothing", gathered },
 };
 

@@ -39,14 +39,24 @@ bool pass_takes_graph_on(const struct forward_pass *p)
 	return pass_keeps_graph(p) && p->gone + p->dropped < p->blocks - p->blocks / 4;
 }
 
-static void note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
+/* Its place among them, or STUDY_MADE: others came first. */
+static int note_stack(uint32_t stacks[STUDY_MADE], uint32_t stack)
 {
-	for (int i = 0; i < STUDY_MADE; i++) {
-		if (!stacks[i])
-			stacks[i] = stack;
-		if (stacks[i] == stack)
-			break;
-	}
+	int i = 0;
+
+	while (i < STUDY_MADE && stacks[i] && stacks[i] != stack)
+		i++;
+	if (i < STUDY_MADE)
+		stacks[i] = stack;
+	return i;
+}
+
+static void note_kept(struct forward_pass *p, const struct history *b)
+{
+	int i = note_stack(p->kept, b->block.stack);
+
+	if (i < STUDY_MADE && b->block.size > p->largest_kept[i])
+		p->largest_kept[i] = b->block.size;
 }
 
 void study_passes_born(struct study *st, struct history *b)
@@ -111,7 +121,7 @@ void study_passes_died(struct study *st, const struct history *b)
 	else if (b->stage == STAGE_FORWARD && b->died_backward == b->born_backward)
 		p->dropped++;
 	if (b->block.stack && life_was_kept(b))
-		note_stack(p->kept, b->block.stack);
+		note_kept(p, b);
 	if ((b->died_stage == STAGE_BACKWARD || b->died_stage == STAGE_RECOMPUTE) &&
 	    b->died_backward > b->born_backward)
 		note_backward(st, p, b);

@@ -76,6 +76,7 @@ static const struct {
 	{ "at::native::generate_and_filter_plans", PLACE_WORKSPACE },
 	{ "c10d::ProcessGroup", PLACE_NETWORK },
 	{ "at::autocast::cached_cast", PLACE_CAST },
+	{ "THPStorage_pynew", PLACE_STORAGE },
 };
 
 /* How the names of Python's own functions begin: those that make a tensor, bring one to the device,
@@ -91,9 +92,11 @@ static const struct {
 	{ "full", PLACE_MAKER },
 	{ "rand", PLACE_MAKER },
 	{ "arange", PLACE_MAKER },
-	{ "tensor", PLACE_MAKER },
+	{ "tensor(", PLACE_MAKER | PLACE_MOVED },
+	{ "as_tensor", PLACE_MAKER | PLACE_MOVED },
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
+	{ "new_tensor", PLACE_MOVED },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },

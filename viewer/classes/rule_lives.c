@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rules.h"
+#include "thresholds.h"
 
 /* The graph alone held it: a step on the way from the batch to the model, noise, labels in another
  * form. A batch that is brought to the device on the way is one all the same. */
@@ -126,30 +127,32 @@ bool life_script_graph(struct classifier *c, const struct history *h)
 	       place_of_native(c, h) & PLACE_COMPUTED;
 }
 
-/* No result of its pass, and what the next pass kept was appended to something: the first keys and
+/* The next pass kept something that was appended to, and not small beside it: the first keys and
  * values lie in what computed them. */
 static bool is_appended_to(struct classifier *c, const struct history *h)
 {
-	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
 	const struct forward_pass *next = study_pass_of(c->study, life_first_forward(h) + 1);
 
-	for (int i = 0; p && next && p->last != life_seq(h) && i < STUDY_MADE && next->kept[i]; i++)
-		if (place_of_stack(c, next->kept[i], life_seq(h)) & PLACE_CAT)
+	for (int i = 0; next && i < STUDY_MADE && next->kept[i]; i++)
+		if (next->largest_kept[i] >= life_size(h) / APPENDED_PARTS &&
+		    place_of_stack(c, next->kept[i], life_seq(h)) & PLACE_CAT)
 			return true;
 	return false;
 }
 
-/* Given up inside a later forward pass, or appended to and given up after the next one: by itself
- * or, if it still lives, by those that its stack made before. */
+/* No result of its pass; appended to others or later appended to, and given up in a later forward
+ * pass or after the next one: by itself or, if it still lives, by those that its stack made before.
+ */
 bool life_cache(struct classifier *c, const struct history *h)
 {
-	if (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || life_saw_backward(c, h))
+	const struct forward_pass *p = study_pass_of(c->study, life_first_forward(h));
+
+	if (!life_born_in(h, STAGE_FORWARD) || life_ever_saved(h) || life_saw_backward(c, h) ||
+	    !p || p->last == life_seq(h))
 		return false;
-	if (life_went_on(h) ||
-	    (!life_ended(h) && study_has_habit(c->study, life_stack(h), HABIT_WENT_ON)))
-		return true;
-	if (!life_was_kept(h) && (life_ended_in(h, STAGE_FORWARD) ||
-				  !study_has_habit(c->study, life_stack(h), HABIT_KEPT)))
+	if (!life_went_on(h) && !life_was_kept(h) &&
+	    (life_ended_in(h, STAGE_FORWARD) ||
+	     !study_has_habit(c->study, life_stack(h), HABIT_WENT_ON | HABIT_KEPT)))
 		return false;
 	return place_of_native(c, h) & PLACE_CAT || is_appended_to(c, h);
 }

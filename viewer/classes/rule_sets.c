@@ -10,8 +10,9 @@
 static bool is_made_by_script(const struct history *h)
 {
 	return life_born_in(h, STAGE_OUTSIDE) &&
-	       !life_made_by(h, STACK_PARAM | STACK_BUCKET | STACK_COLLECTIVE | STACK_DATA |
-					STACK_CLIP | STACK_LOAD | STACK_STATE | STACK_CAPTURE);
+	       !life_made_by(h, STACK_PARAM | STACK_COPY | STACK_BUCKET | STACK_COLLECTIVE |
+					STACK_DATA | STACK_CLIP | STACK_LOAD | STACK_STATE |
+					STACK_CAPTURE);
 }
 
 static bool is_of_the_script(const struct history *h)
@@ -48,7 +49,8 @@ static bool is_copied(struct classifier *c, const struct history *h)
 
 	if (place & (PLACE_TAKES | PLACE_RESULT))
 		return false;
-	return place & (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS);
+	return place &
+	       (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS | PLACE_STORAGE);
 }
 
 /* Copies as they are. Those in a wider type are what an optimizer works on. */

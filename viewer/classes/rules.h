@@ -61,6 +61,7 @@ enum place {
 	PLACE_CONVERTED = 1 << 17,  /* a tensor of the device is converted, */
 	PLACE_NARROWED = 1 << 19,   /* to fewer bytes */
 	PLACE_ROWS = 1 << 18,	    /* rows of a tensor are taken */
+	PLACE_STORAGE = 1 << 21,    /* a storage is made from Python: copy.deepcopy does */
 	PLACE_READ = 1 << 15,	    /* the script's source is there */
 	PLACE_NAMED_GRAD = 1 << 22, /* the statement assigns to a name of gradients */
 	PLACE_TABLE = 1 << 23,	    /* the statement assigns to a name of angles or masks */

@@ -49,6 +49,8 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 	s->firsts[0] = s->firsts[1];
 	s->firsts[1] = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
 	s->pass = b->born_forward + b->born_backward;
+	s->in_a_row += s->passes && s->backward == b->born_backward;
+	s->backward = b->born_backward;
 	s->passes++;
 	s->at_once = 0;
 	s->last = b->block.size;
@@ -99,18 +101,25 @@ static const struct study_set *find_set(const struct study *st, uint32_t stack)
 	return at ? &st->sets[*at] : NULL;
 }
 
+/* Small blocks are as large as a bias by chance, so bytes count as well; of those less is asked,
+ * since a large block may have a rest that was not split off. */
 bool study_is_of_a_set(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);
-	uint64_t all = 0, alike = 0;
+	uint64_t blocks = 0, bytes = 0, alike = 0, alike_bytes = 0;
 
 	if (!s || s->changes <= 1)
 		return false;
 	for (unsigned i = 0; i < STUDY_SIZES && s->sizes[i].blocks; i++) {
-		all += s->sizes[i].blocks;
-		alike += is_alike(st, s->sizes[i].bytes) ? s->sizes[i].blocks : 0;
+		uint64_t n = s->sizes[i].blocks, size = s->sizes[i].bytes;
+		bool fits = is_alike(st, size);
+
+		blocks += n;
+		bytes += n * size;
+		alike += fits ? n : 0;
+		alike_bytes += fits ? n * size : 0;
 	}
-	return alike * 4 >= all * 3;
+	return alike * 4 >= blocks * 3 && alike_bytes * 4 >= bytes;
 }
 
 enum { MANY = 4 };
@@ -119,7 +128,7 @@ bool study_makes_many(const struct study *st, uint32_t stack)
 {
 	const struct study_set *s = find_set(st, stack);
 
-	return s && s->passes > 1 && s->at_once >= MANY;
+	return s && s->passes > 1 && s->at_once >= MANY && 2 * s->in_a_row >= s->passes;
 }
 
 bool study_gathers(const struct study *st, uint32_t stack)

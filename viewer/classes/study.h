@@ -35,8 +35,9 @@ struct forward_pass {
 		uint32_t backward; /* that leads to the backward pass after this one */
 	} graphs[2];		   /* before, and after a backward pass */
 	uint32_t made[STUDY_MADE]; /* stacks of what the script made, in order, */
-	uint32_t kept[STUDY_MADE]; /* and of what the next pass still had */
-	uint64_t last;		   /* seq of its last block: its result */
+	uint32_t kept[STUDY_MADE]; /* and of what the next pass still had, */
+	uint64_t largest_kept[STUDY_MADE]; /* the largest block of each */
+	uint64_t last;			   /* seq of its last block: its result */
 };
 
 /* A block of the framework, wherever its life has come to. */
@@ -78,6 +79,8 @@ struct study_set {
 	} sizes[STUDY_SIZES];  /* those that came first */
 	uint32_t changes;      /* 1 + how often the size was another than before in its pass */
 	uint32_t pass, passes; /* the latest that it made some before, and how many */
+	uint32_t in_a_row;     /* of those, how many with no backward pass since the one before */
+	uint32_t backward;     /* how many had begun at the latest */
 	uint32_t at_once;      /* blocks before that pass */
 	uint64_t last;
 	struct study_birth firsts[2]; /* of the pass before the latest, and of that one */
@@ -170,7 +173,8 @@ bool study_has_model(const struct study *st);			     /* modules made some */
 bool study_is_of_a_set(const struct study *st, uint32_t stack);
 /* They gather from pass to pass: something keeps them all. */
 bool study_gathers(const struct study *st, uint32_t stack);
-bool study_makes_many(const struct study *st, uint32_t stack); /* before each of several passes */
+/* Before each of several passes, and most often with no backward pass between two of them. */
+bool study_makes_many(const struct study *st, uint32_t stack);
 
 /* lines.c */
 void study_lines_born(struct study *st, const struct history *h);
