@@ -255,6 +255,36 @@ static void state_by_methods(void)
 	born(0x2000, forward());
 }
 
+/* Keras names the step of its optimizers `apply`; what it makes in the first one it keeps. */
+static uint32_t applied(const char *file, const char *method)
+{
+	return frame(frame(script(), file, method), "/v/keras/src/backend/torch/core.py", "zeros");
+}
+
+static void state_by_applying(void)
+{
+	uint32_t line = applied("/v/keras/src/optimizers/base_optimizer.py", "BaseOptimizer.apply");
+
+	some_tags();
+	backward_pass();
+	born(0x1000, line);
+	born(0x2000, forward());
+	backward_pass();
+	now();
+}
+
+/* Much else is applied. */
+static void mask_by_applying(void)
+{
+	uint32_t line = applied("/v/masks.py", "Mask.apply");
+
+	some_tags();
+	born(0x1000, line);
+	born(0x2000, forward());
+	backward_pass();
+	now();
+}
+
 /* An optimizer around another makes room for what it sends. */
 static void bucket_of_an_optimizer(void)
 {
@@ -438,6 +468,8 @@ static const struct scene scenes[] = {
 	{ "replaced-weight", "parameters", "plain-saved", moved_leaf },
 	{ "replaced-weight", "parameters", "state-frames", swapped_in },
 	{ "state-frames", "optimizer_state", "optimizer", state_by_methods },
+	{ "state", "optimizer_state", "optimizer", state_by_applying },
+	{ "prepared", "inputs", "nothing", mask_by_applying },
 	{ "communication", "communication", "optimizer", bucket_of_an_optimizer },
 	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
 	{ "prepared", "inputs", "computed-outside", rows_of_minibatches },

@@ -68,6 +68,12 @@ static bool is(const struct defs_code *c, const char *name)
 	return !strcmp(ending_behind(c->name.s, '.'), name);
 }
 
+/* As torch.optim names it, and as Keras does. */
+static bool is_step(const struct defs_code *c)
+{
+	return is(c, "step") || is(c, "apply") || is(c, "apply_gradients");
+}
+
 /* Module._call_impl calls forward; Optimizer.profile_hook_step's wrapper calls step, through
  * another wrapper or not. */
 static void learn_node(struct signs *s, const struct defs_node *n)
@@ -102,7 +108,7 @@ static void learn_driver(struct signs *s, const struct defs_node *n)
 			break;
 		n = defs_node(s->defs, id);
 		map_put(&s->leading, n->value >> 32, NULL);
-		learn(s, c, is(c, "step") ? LEADS | IS_DRIVER : LEADS);
+		learn(s, c, is_step(c) ? LEADS | IS_DRIVER : LEADS);
 	}
 }
 
@@ -138,10 +144,10 @@ static bool is_named_optimizer(const struct defs_code *c)
  * simulations and interpreters have one too. torch.optim's are known by their wrapper. */
 static bool is_own_optimizer(const struct signs *s, const struct defs_code *c)
 {
-	return is(c, "step") && ending_behind(c->name.s, '.') != c->name.s &&
+	return is_step(c) && ending_behind(c->name.s, '.') != c->name.s &&
 	       !strstr(c->name.s, "<locals>.step") &&
 	       !is_learned(s, c, IS_MODULE | IS_OPTIMIZER | IS_DRIVER) &&
-	       (is_learned(s, c, CLEARS) || is_named_optimizer(c));
+	       ((is(c, "step") && is_learned(s, c, CLEARS)) || is_named_optimizer(c));
 }
 
 static void learn_all(struct signs *s)
@@ -198,7 +204,7 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 		bits |= STACK_BUCKET;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
 		bits |= STACK_FORWARD;
-	if (is(c, "step"))
+	if (is_step(c))
 		bits |= what & (IS_OPTIMIZER | STEPS) ? STACK_STEP : 0;
 	else if (keeps_state(what) && !map_get(&s->leading, id))
 		bits |= STACK_STATE;
