@@ -195,6 +195,15 @@ static const char *build_id(const ElfW(Phdr) * p, uint64_t bias, uint16_t *len)
 	return NULL;
 }
 
+void two_parameters(void)
+{
+	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
+
+	some_tags();
+	born(0x8000, made);
+	born_of_size(0xa000, 8192, made);
+}
+
 /* torch::autograd::THPVariable_randn() */
 __attribute__((noinline)) void *maker(void)
 {

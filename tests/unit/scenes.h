@@ -28,7 +28,7 @@ struct scene {
 extern const struct scenes {
 	const struct scene *items;
 	size_t count;
-} scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_late;
+} scenes_of_rules, scenes_of_graphs, scenes_of_sets, scenes_of_data, scenes_of_late;
 
 void scene_begin(void); /* no moment is taken */
 void scene_end(void);
@@ -56,6 +56,7 @@ void range(unsigned kind, uint64_t number, const char *name);
 void backward_pass(void);
 void now(void);
 void some_tags(void);
+void two_parameters(void);		       /* of 4096 and 8192 bytes */
 void fact(const char *key, const char *value); /* of the process: before the first event */
 uint32_t native_frame(void *(*function)(void));
 uint32_t join(uint32_t native, uint32_t python);

@@ -5,15 +5,6 @@
 
 /* The scenes. The block in question lies at 0x1000. */
 
-static void two_parameters(void)
-{
-	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
-
-	some_tags();
-	born(0x8000, made);
-	born_of_size(0xa000, 8192, made);
-}
-
 static void copies(void)
 {
 	uint32_t line = script();
@@ -59,43 +50,6 @@ static void averages_of_two_models(void)
 		if (!i)
 			now();
 	}
-}
-
-/* Batches of two tensors that are by chance as large as the parameters. */
-static void batches_as_large_as_weights(void)
-{
-	uint32_t line = join(native_frame(moves), script());
-
-	two_parameters();
-	for (unsigned i = 0; i < 3; i++) {
-		born(0x1000, line);
-		born_of_size(0x2000, 8192, line);
-		born(0x9000, forward());
-		backward_pass();
-		died(0x9000, script());
-		if (i == 1)
-			now();
-		died(0x1000, script());
-		died(0x2000, script());
-	}
-}
-
-/* One line brings many tensors of two sizes to the device, then passes use them. */
-static void loaded_by_a_line(void)
-{
-	uint32_t line = join(native_frame(moves), script());
-
-	some_tags();
-	born(0x1000, line);
-	for (uint64_t i = 0; i < 4; i++)
-		born_of_size(0x10000 + i * 0x10000, 8192, line);
-	for (uint64_t i = 0; i < 3; i++) {
-		born(0x9000, forward());
-		died(0x9000, script());
-		born(0xa000, script());
-		died(0xa000, script());
-	}
-	now();
 }
 
 /* A weight gives way to its values in fewer bits and their scales, before any pass. */
@@ -211,15 +165,6 @@ static void cleared_of_a_function(void)
 	now();
 	died_in_backward(0x2000);
 	died(0x1000, clear);
-}
-
-/* They have none: the file's tensors are the weights. */
-static void loaded_and_assigned(void)
-{
-	some_tags();
-	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
-	now();
-	backward_pass();
 }
 
 /* The graph is kept, and with it the leaf's node, when other memory becomes the leaf. */
@@ -348,112 +293,11 @@ static void copied_buffers(void)
 	now();
 }
 
-/* Minibatches of a replay buffer, small tensors that are by chance as large as biases. */
-static void minibatches_as_large_as_weights(void)
-{
-	uint32_t line = join(native_frame(brings), script());
-
-	two_parameters();
-	for (unsigned i = 0; i < 3; i++) {
-		born(0x1000, line);
-		born_of_size(0x2000, 8192, line);
-		born(0x9000, forward());
-		backward_pass();
-		backward_pass();
-		died(0x9000, script());
-		if (i == 1)
-			now();
-		died(0x1000, script());
-		died(0x2000, script());
-	}
-}
-
-/* After each pass the winners' rows of all keys and values. */
-static void rows_of_beams(void)
-{
-	uint32_t line = join(native_frame(takes_rows), script()), inside = forward();
-	uint64_t at = 0;
-
-	for (uint64_t i = 0; i < 3; i++) {
-		uint64_t before = at;
-
-		born(0x9000, inside);
-		at = i == 2 ? 0x1000 : 0x20000 + i * 0x10000;
-		for (uint64_t k = 0; k < 4; k++)
-			born(at + k * 0x1000, line);
-		for (uint64_t k = 0; before && k < 4; k++)
-			died(before + k * 0x1000, script());
-		died(0x9000, script());
-	}
-	now();
-	born(0xa000, script());
-	born(0x9000, inside);
-}
-
-/* Minibatches: rows of what a replay buffer has on the device, and a step with each. */
-static void rows_of_minibatches(void)
-{
-	uint32_t line = join(native_frame(takes_rows), script());
-
-	some_tags();
-	for (uint64_t i = 0; i < 3; i++) {
-		born(0x9000, forward());
-		died(0x9000, script());
-		for (uint64_t k = 0; k < 4; k++)
-			born(0x1000 + k * 0x1000, line);
-		if (i == 2)
-			now();
-		born(0xa000, forward());
-		for (uint64_t k = 0; k < 4; k++)
-			died(0x1000 + k * 0x1000, script());
-		backward_pass();
-		died(0xa000, script());
-	}
-}
-
-/* Room for a replay buffer: one large tensor, and small ones that are by chance as large as biases.
- */
-static void room_as_large_as_weights(void)
-{
-	uint32_t line = join(native_frame(maker), script());
-
-	two_parameters();
-	born_of_size(0x100000, 1 << 20, line);
-	born(0x1000, line);
-	born_of_size(0x2000, 8192, line);
-	born_of_size(0x4000, 8192, line);
-	for (unsigned i = 0; i < 3; i++) {
-		born(0x9000, forward());
-		backward_pass();
-		died(0x9000, script());
-	}
-	now();
-}
-
-/* kept.append(y.half()) after each step */
-static void gathered(void)
-{
-	uint32_t line = join(native_frame(computes), script());
-
-	some_tags();
-	for (uint64_t i = 0; i < 3; i++) {
-		born(0x9000, forward());
-		backward_pass();
-		born(i == 2 ? 0x1000 : 0x20000 + i * 0x10000, line);
-		died(0x9000, script());
-	}
-	now();
-	born(0x9000, forward());
-}
-
 static const struct scene scenes[] = {
 	{ "copies", "optimizer_state", "copied-gradients", copies },
 	{ "averages", "parameters", "copies", averages },
 	{ "averages", "parameters", "copies", averages_of_two_models },
-	{ "made-outside", "inputs", "prepared", batches_as_large_as_weights },
-	{ "weights-loaded", "parameters", "made-outside", loaded_by_a_line },
 	{ "replaced-weight", "parameters", "prepared", converted },
-	{ "made-outside", "inputs", "prepared", minibatches_as_large_as_weights },
 	{ "averages", "parameters", "copies", best_weights },
 	{ "copies", "optimizer_state", "nothing", copies_of_bare_tensors },
 	{ "buffer-frames", "buffers", "nothing", copied_buffers },
@@ -462,7 +306,6 @@ static const struct scene scenes[] = {
 	{ "update", "optimizer_temporaries", "computed-outside", update },
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
 	{ "cleared", "gradients", "activation-result", cleared_of_a_function },
-	{ "weights-loaded", "parameters", "nothing", loaded_and_assigned },
 	{ "buffer-frames", "buffers", "nothing", remade_buffer },
 	{ "computed-outside", "forward_temporaries", "nothing", result_at_the_end },
 	{ "replaced-weight", "parameters", "plain-saved", moved_leaf },
@@ -471,10 +314,6 @@ static const struct scene scenes[] = {
 	{ "state", "optimizer_state", "optimizer", state_by_applying },
 	{ "prepared", "inputs", "nothing", mask_by_applying },
 	{ "communication", "communication", "optimizer", bucket_of_an_optimizer },
-	{ "cache-rows", "kv_cache", "computed-outside", rows_of_beams },
-	{ "prepared", "inputs", "computed-outside", rows_of_minibatches },
-	{ "made-outside", "inputs", "prepared", room_as_large_as_weights },
-	{ "computed-outside", "forward_temporaries", "nothing", gathered },
 };
 
 const struct scenes scenes_of_sets = { scenes, sizeof(scenes) / sizeof(scenes[0]) };

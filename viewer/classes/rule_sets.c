@@ -64,12 +64,16 @@ bool set_averages(struct classifier *c, const struct history *h)
 	return is_copied(c, h) && (!(place & PLACE_CONVERTED) || place & PLACE_NARROWED);
 }
 
-/* What is only copied on from a file is soon gone. */
+/* What is only copied on from a file is soon gone. A batch from a file is there for its pass, a
+ * model for at least one. */
 static bool is_read_and_kept(const struct classifier *c, const struct history *h)
 {
-	return life_made_by(h, STACK_LOAD) && life_born_in(h, STAGE_OUTSIDE) &&
-	       !life_ever_saved(h) &&
-	       (!life_ended(h) || life_last_forward(c, h) > life_first_forward(h) + 1);
+	uint32_t passes = life_last_forward(c, h) - life_first_forward(h);
+
+	if (!life_made_by(h, STACK_LOAD) || !life_born_in(h, STAGE_OUTSIDE) || life_ever_saved(h))
+		return false;
+	return !life_ended(h) || passes > 1 ||
+	       (passes && study_is_of_a_set(c->study, life_stack(h)));
 }
 
 /* No batch: there before the first pass, and used by pass after pass. */

@@ -19,6 +19,7 @@ static const struct row {
 	{ "torch/nn/modules/module.py", NULL, "_apply", STACK_PARAM },
 	{ "torch/nn/modules/module.py", "Module", "zero_grad", STACK_ZERO_GRAD },
 	{ "torch/nn/modules/", NULL, "__init__", STACK_PARAM },
+	{ "torch/nn/modules/rnn.py", NULL, "flatten_parameters", STACK_PARAM },
 	{ "torch/nn/parameter.py", NULL, NULL, STACK_PARAM },
 	{ "torch/nn/init.py", NULL, NULL, STACK_PARAM },
 	{ "torch/_tensor.py", "Tensor", "__deepcopy__", STACK_COPY },
