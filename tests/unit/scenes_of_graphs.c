@@ -129,6 +129,20 @@ static void asked_gradient(void)
 	died(0x1000, script());
 }
 
+/* A Function that computes its forward pass again asks for gradients and hands them on. */
+static void gradient_by_a_function(void)
+{
+	uint32_t node = frame(frame(0, TORCH "autograd/function.py", "BackwardCFunction.apply"),
+			      "/home/u/nn.py", "CheckpointFunction.backward");
+
+	born(0x2000, forward());
+	born(0x3000, frame(script(), TORCH "autograd/__init__.py", "backward"));
+	born_in_backward(0x1000, frame(node, TORCH "autograd/__init__.py", "grad"));
+	now();
+	backward_pass();
+	born(0x4000, forward());
+}
+
 /* A parameter that grows while it is trained. */
 static void parameter_made_late(void)
 {
@@ -209,6 +223,7 @@ static const struct scene scenes[] = {
 	{ "saved", "activations", "computed-outside", step_to_the_model },
 	{ "saved", "activations", "computed-outside", labels_of_the_loss },
 	{ "backward", "backward_temporaries", "nothing", asked_gradient },
+	{ "gradient-life", "gradients", "backward", gradient_by_a_function },
 	{ "leaf-statement", "parameters", "prepared", parameter_made_late },
 };
 

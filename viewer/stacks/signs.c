@@ -217,7 +217,8 @@ static uint32_t code_signs(struct signs *s, uint32_t id)
 }
 
 /* From the outside to the inside: what begins later ends what it cannot be part of. A module keeps
- * its buffers in a plain dictionary; model.state_dict() is an ordered one, mostly of weights. */
+ * its buffers in a plain dictionary; model.state_dict() is an ordered one, mostly of weights. What
+ * a Function's backward asks for it hands on, as checkpointing does. */
 static uint32_t enter(uint32_t outer, uint32_t frame)
 {
 	if (frame & STACK_REMADE)
@@ -226,6 +227,8 @@ static uint32_t enter(uint32_t outer, uint32_t frame)
 		outer &= ~STACK_REMADE;
 	if (outer & STACK_REMADE)
 		frame &= ~STACK_COPY;
+	if (outer & STACK_NODE)
+		frame &= ~STACK_ASKED;
 	if (frame & STACK_STEP)
 		outer &= ~(STACK_FORWARD | STACK_PARAM);
 	if (frame & STACK_BACKWARD)

@@ -37,6 +37,7 @@ enum stack_sign {
 	STACK_FUNCTION = 1 << 22,   /* inside a Function of Python */
 	STACK_CALLED = 1 << 23,	    /* a call of backward() makes its first gradients */
 	STACK_GRADS = 1 << 24,	    /* memory for gradients is made, by the function's name */
+	STACK_NODE = 1 << 25,	    /* inside the backward of a Function of Python */
 };
 
 struct signs {
