@@ -34,6 +34,7 @@ KEPT = {
                    ("optimizer_state", ("_per_optimizer_states",), ("optimizer_temporaries",))],
     "QuantState": [("parameters", ("absmax", "code", "offset", "state2"), ("buffers",))],
     "MatmulLtState": [("parameters", ("CB", "SCB"), ("buffers",))],
+    "Intermediates": [("kv_cache", ("cached_kv",), ("activations", "forward_temporaries"))],  # x-transformers, filled while it trains too
 }
 KINDS = {
     "tensor": lambda kind: issubclass(kind, torch.Tensor),
