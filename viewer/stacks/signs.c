@@ -204,9 +204,9 @@ static uint32_t find_code(struct signs *s, uint32_t id)
 		bits |= STACK_BUCKET;
 	if (is(c, "forward") && (what & IS_FORWARD || strstr(c->file.s, "/torch/nn/modules/")))
 		bits |= STACK_FORWARD;
-	if (is_step(c))
-		bits |= what & (IS_OPTIMIZER | STEPS) ? STACK_STEP : 0;
-	else if (keeps_state(what) && !map_get(&s->leading, id))
+	if (is_step(c) && what & (IS_OPTIMIZER | STEPS))
+		bits |= STACK_STEP;
+	else if (!is(c, "step") && keeps_state(what) && !map_get(&s->leading, id))
 		bits |= STACK_STATE;
 	return bits;
 }
