@@ -5,23 +5,36 @@
 
 /* The scenes. The block in question lies at 0x1000. */
 
-/* Batches of two tensors that are by chance as large as the parameters. */
-static void batches_as_large_as_weights(void)
+/* Batches of two tensors that are by chance as large as the parameters; so many backward passes
+ * with each. */
+static void batches(void *(*function)(void), unsigned passes)
 {
-	uint32_t line = join(native_frame(moves), script());
+	uint32_t line = join(native_frame(function), script());
 
 	two_parameters();
 	for (unsigned i = 0; i < 3; i++) {
 		born(0x1000, line);
 		born_of_size(0x2000, 8192, line);
 		born(0x9000, forward());
-		backward_pass();
+		for (unsigned k = 0; k < passes; k++)
+			backward_pass();
 		died(0x9000, script());
 		if (i == 1)
 			now();
 		died(0x1000, script());
 		died(0x2000, script());
 	}
+}
+
+static void batches_as_large_as_weights(void)
+{
+	batches(moves, 1);
+}
+
+/* torch.tensor(array, device=...), for a critic and an actor. */
+static void minibatches_as_large_as_weights(void)
+{
+	batches(brings, 2);
 }
 
 /* One line brings many tensors of two sizes to the device, then passes use them. */
@@ -42,33 +55,13 @@ static void loaded_by_a_line(void)
 	now();
 }
 
-/* They have none: the file's tensors are the weights. */
+/* No module made any: the file's tensors are the weights. */
 static void loaded_and_assigned(void)
 {
 	some_tags();
 	born(0x1000, frame(script(), TORCH "serialization.py", "load"));
 	now();
 	backward_pass();
-}
-
-/* Minibatches of a replay buffer, small tensors that are by chance as large as biases. */
-static void minibatches_as_large_as_weights(void)
-{
-	uint32_t line = join(native_frame(brings), script());
-
-	two_parameters();
-	for (unsigned i = 0; i < 3; i++) {
-		born(0x1000, line);
-		born_of_size(0x2000, 8192, line);
-		born(0x9000, forward());
-		backward_pass();
-		backward_pass();
-		died(0x9000, script());
-		if (i == 1)
-			now();
-		died(0x1000, script());
-		died(0x2000, script());
-	}
 }
 
 /* After each pass the winners' rows of all keys and values. */

@@ -57,7 +57,7 @@ static void graph_of_the_script(void)
 }
 
 /* Of a module's buffer a new one is made in each forward pass. */
-static void heir_of_buffer(void)
+static void replaced_buffer(void)
 {
 	uint32_t inside = forward();
 
@@ -74,7 +74,7 @@ static void heir_of_buffer(void)
 }
 
 /* All weights become views of one block that was made for them. */
-static void flat_heir(void)
+static void replaced_flat_weight(void)
 {
 	uint32_t made = frame(script(), TORCH "nn/modules/module.py", "Module._apply");
 	uint32_t setup = frame(script(), TORCH "optim/optimizer.py", "Optimizer.load_state_dict");
@@ -211,8 +211,8 @@ static const struct scene scenes[] = {
 	{ "buffer-frames", "buffers", "prepared", table_of_module },
 	{ "buffer-frames", "buffers", "nothing", buffer_by_its_class },
 	{ "cache-life", "kv_cache", "forward", first_keys },
-	{ "replaced-weight", "parameters", "state-frames", flat_heir },
-	{ "replaced-buffer", "buffers", "forward", heir_of_buffer },
+	{ "replaced-weight", "parameters", "state-frames", replaced_flat_weight },
+	{ "replaced-buffer", "buffers", "forward", replaced_buffer },
 	{ "activation-result", "activations", "forward", result_that_is_saved },
 	{ "activation-result", "activations", "forward", result_of_walked_lines },
 	{ "activation-graph", "activations", "forward", kept_graph },

@@ -38,7 +38,7 @@ static void leaf_told_once(void)
 }
 
 /* A module's weight is replaced by a new tensor in each forward pass. */
-static void heir(void)
+static void replaced_weight(void)
 {
 	uint32_t inside = forward();
 
@@ -54,7 +54,7 @@ static void heir(void)
 }
 
 /* What an optimizer keeps is replaced by a larger one, with its parameter. */
-static void heir_of_state(void)
+static void replaced_state(void)
 {
 	some_tags();
 	range(GMT_RANGE_BEGIN, 1, "Optimizer.step#AdamW.step");
@@ -292,8 +292,8 @@ static void cache_by_frames(void)
 	now();
 }
 
-/* Keys are appended to those of before, which the pass gives up itself. */
-static void cache_by_life(void)
+/* Keys are appended to those of before, which this line then gives up. */
+static void keys_given_up_by(uint32_t line)
 {
 	uint32_t inside = forward(), append = join(native_frame(appends), inside);
 
@@ -302,20 +302,19 @@ static void cache_by_life(void)
 	now();
 	born(0x8000, script());
 	born(0x2000, append);
-	died(0x1000, inside);
+	died(0x1000, line);
 }
 
-/* Or the caller does, after the pass. */
+/* The pass itself, */
+static void cache_by_life(void)
+{
+	keys_given_up_by(forward());
+}
+
+/* or its caller, after it. */
 static void cache_by_appending(void)
 {
-	uint32_t inside = forward(), append = join(native_frame(appends), inside);
-
-	born(0x1000, append);
-	born(0x4000, inside);
-	now();
-	born(0x8000, script());
-	born(0x2000, append);
-	died(0x1000, script());
+	keys_given_up_by(script());
 }
 
 /* A module keeps what it computed last, and replaces it in its next pass. */
@@ -426,8 +425,8 @@ static const struct scene scenes[] = {
 	{ "leaf", "parameters", "module-frames", leaf_of_module },
 	{ "leaf", "parameters", "plain-saved", leaf_elsewhere },
 	{ "leaf", "parameters", "plain-saved", leaf_told_once },
-	{ "replaced-weight", "parameters", "forward", heir },
-	{ "replaced-state", "optimizer_state", "nothing", heir_of_state },
+	{ "replaced-weight", "parameters", "forward", replaced_weight },
+	{ "replaced-state", "optimizer_state", "nothing", replaced_state },
 	{ "unsharded", "parameters", "forward", unsharded },
 	{ "gradient", "gradients", "backward", gradient },
 	{ "cleared", "gradients", "backward", cleared },

@@ -50,9 +50,7 @@ void study_habits_died(struct study *st, const struct history *b)
 {
 	if (study_was_cleared(st, b))
 		note_habit(st, b->block.stack, HABIT_CLEARED);
-	if (life_went_on(b))
-		note_habit(st, b->block.stack, HABIT_WENT_ON);
-	if (life_was_kept(b))
+	if (life_went_on(b) || life_was_kept(b))
 		note_habit(st, b->block.stack, HABIT_KEPT);
 	if (b->stage == STAGE_OUTSIDE && b->died_backward > b->born_backward + !b->after_step)
 		note_habit(st, b->block.stack, HABIT_KEPT_ON);

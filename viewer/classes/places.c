@@ -96,7 +96,6 @@ static const struct {
 	{ "as_tensor", PLACE_MAKER | PLACE_MOVED },
 	{ "to_", PLACE_MAKER },
 	{ "new_", PLACE_MAKER },
-	{ "new_tensor", PLACE_MOVED },
 	{ "normal", PLACE_MAKER },
 	{ "eye", PLACE_MAKER },
 	{ "linspace", PLACE_MAKER },

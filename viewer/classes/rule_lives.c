@@ -152,7 +152,7 @@ bool life_cache(struct classifier *c, const struct history *h)
 		return false;
 	if (!life_went_on(h) && !life_was_kept(h) &&
 	    (life_ended_in(h, STAGE_FORWARD) ||
-	     !study_has_habit(c->study, life_stack(h), HABIT_WENT_ON | HABIT_KEPT)))
+	     !study_has_habit(c->study, life_stack(h), HABIT_KEPT)))
 		return false;
 	return place_of_native(c, h) & PLACE_CAT || is_appended_to(c, h);
 }

@@ -17,9 +17,9 @@
 /* What became of the blocks of one stack before. */
 enum habit {
 	HABIT_CLEARED =
-		1 << 0, /* made in backward or after it, freed where gradients are cleared */
-	HABIT_WENT_ON = 1 << 1,	 /* kept from one forward pass to a later one, and freed in it */
-	HABIT_KEPT = 1 << 2,	 /* or after the next one, and no backward pass came between */
+		1 << 0,	     /* made in backward or after it, freed where gradients are cleared */
+	HABIT_KEPT = 1 << 1, /* from one forward pass to a later one and freed in it, or after the
+				next one, and no backward pass came between */
 	HABIT_OF_GRAPH = 1 << 3, /* made in forward, freed in backward */
 	HABIT_KEPT_ON = 1 << 4,	 /* made by the script, and kept over a backward pass */
 	HABIT_READ = 1 << 5,	 /* made by the script, and there when a pass began */

@@ -14,7 +14,8 @@ enum {
 	BATCH_PASSES = 2,
 	/* Gradients may add up over a few passes before a step: a parameter outlives more. */
 	LEAF_PASSES = 3,
-	/* One operation may compute queries, keys and values into one block. */
+	/* Queries, keys and values may be computed into one block, a third of it each or less by
+	 * rounding. */
 	APPENDED_PARTS = 4,
 	/* AdamW with amsgrad keeps three tensors as large as the parameter: none keeps more. */
 	STATES_MOST = 3,
