@@ -8,6 +8,7 @@
 #define GMT_THREAD_H
 
 #include "../../format/ring.h"
+#include "../base/binding.h"
 #include "state.h"
 
 struct thread {
@@ -22,10 +23,11 @@ struct thread {
 	uintptr_t outermost; /* stack address of the outermost hook */
 	uint32_t depth;	     /* hooks that are running */
 	uint32_t pushes;
-	uint32_t starved; /* events lost since there is no ring */
-	bool nested;	  /* a hook ran inside the outermost one */
-	bool busy;	  /* in our own work: nothing is recorded */
-	bool pushing;	  /* in the ring: a signal handler must keep out */
+	uint32_t starved;	/* events lost since there is no ring */
+	struct binding binding; /* the one that runs */
+	bool nested;		/* a hook ran inside the outermost one */
+	bool busy;		/* in our own work: nothing is recorded */
+	bool pushing;		/* in the ring: a signal handler must keep out */
 } OS_LINE;
 
 #define THREAD_DEPTH_OWN 0x10000u /* added to depth during our own work */

@@ -69,6 +69,15 @@ static NOT_SANITIZED int verified(const struct words *l, int from)
 	return from;
 }
 
+/* The same, as far as frames may have changed since the last walk. */
+static NOT_SANITIZED bool holds_within(const struct words *l, int from, uintptr_t within)
+{
+	for (const struct word *w = &l->words[l->until[from] - 1]; *w->at == w->is; w--)
+		if ((uintptr_t)w->at > within)
+			return true;
+	return false;
+}
+
 /* rbp as it is now, of frames that are right from `from` outward. */
 static NOT_SANITIZED void refresh(struct walk *w, int from, int to)
 {
@@ -100,6 +109,10 @@ static int verify(struct frames *f, int from, struct frame *s, enum outcome *out
 	struct walk *w = &f->walk;
 
 	list(f, from);
+	if (f->within && holds_within(&f->words, from, f->within)) {
+		*outcome = REACHED_END;
+		return 0;
+	}
 	for (;;) {
 		int k = verified(&f->words, from);
 
@@ -289,20 +302,26 @@ static struct walk *walk_anew(struct frames *f, struct frame s, uintptr_t own_st
 }
 
 __attribute__((noinline)) NOT_SANITIZED struct walk *
-frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start, uintptr_t own_end)
+frames_walk(struct frames *f, const struct binding *binding, const uintptr_t *from,
+	    uintptr_t own_start, uintptr_t own_end)
 {
 #if defined(__x86_64__)
 	const uintptr_t *at = from ? from : __builtin_frame_address(0);
 	const struct frame here = { at[1], (uintptr_t)(at + 2), at[0], 0 };
+	bool inside = here.sp < binding->at; /* not on another stack, further up */
 	struct walk *w;
 
 	keep_taken(f);
+	f->within = inside && f->binding == binding->number ? binding->at : 0;
+	f->binding = 0;
 	if (!is_current(f))
 		return NULL;
 	w = walk_again(f, &here);
-	return w ? w : walk_anew(f, here, own_start, own_end);
+	w = w ? w : walk_anew(f, here, own_start, own_end);
+	f->binding = w && inside ? binding->number : 0;
+	return w;
 #else
-	(void)f, (void)from, (void)own_start, (void)own_end;
+	(void)f, (void)binding, (void)from, (void)own_start, (void)own_end;
 	return NULL;
 #endif
 }

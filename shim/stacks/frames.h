@@ -5,6 +5,7 @@
 #ifndef GMT_FRAMES_H
 #define GMT_FRAMES_H
 
+#include "../base/binding.h"
 #include "repeat.h"
 
 #include <stdbool.h>
@@ -37,6 +38,8 @@ struct words {
 /* A thread's; zeroed memory is a new one. */
 struct frames {
 	uint64_t unloads;
+	uint64_t binding;    /* the last walk was taken in it; 0 = in none */
+	uintptr_t within;    /* where it is, while it runs: frames further out are as they were */
 	uintptr_t outermost; /* a return address whose rule says so; 0 = none yet */
 	struct walk walk;    /* the last one */
 	struct words words;
@@ -57,8 +60,8 @@ struct frames {
  * The callers outside [own_start, own_end), or NULL: some frame is not understood, or there are
  * more than FRAMES_MOST. Nodes from `kept` on are the caller's to fill in.
  */
-struct walk *frames_walk(struct frames *f, const uintptr_t *from, uintptr_t own_start,
-			 uintptr_t own_end);
+struct walk *frames_walk(struct frames *f, const struct binding *binding, const uintptr_t *from,
+			 uintptr_t own_start, uintptr_t own_end);
 
 /* The last walk with all its frames and nodes; for tests. */
 void frames_copy(const struct frames *f, struct walk *out);

@@ -117,9 +117,9 @@ static void compare(const struct frames *f, const struct walk *w)
 }
 #endif
 
-struct walk *native_by_frames(struct frames *f, const void *from)
+struct walk *native_by_frames(struct frames *f, const struct binding *binding, const void *from)
 {
-	struct walk *w = backtrace_fn ? frames_walk(f, from, own_start, own_end) : NULL;
+	struct walk *w = backtrace_fn ? frames_walk(f, binding, from, own_start, own_end) : NULL;
 
 #ifdef GMT_CHECK_FRAMES
 	compare(f, w);

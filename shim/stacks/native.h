@@ -14,7 +14,7 @@ void native_setup(void);
 const char *native_trouble(void);
 
 /* By our own walk, from the hook's frame if it is known; NULL = ask libunwind. */
-struct walk *native_by_frames(struct frames *f, const void *from);
+struct walk *native_by_frames(struct frames *f, const struct binding *binding, const void *from);
 
 /*
  * Fills out (innermost first, our own library's frames left out) and returns how many; *skip says

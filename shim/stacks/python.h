@@ -7,6 +7,7 @@
 #define GMT_PYTHON_H
 
 #include "../base/os.h"
+#include "../base/binding.h"
 #include "python_offsets.h"
 
 #include <stdbool.h>
@@ -47,8 +48,9 @@ struct python_codes {
 
 /* A thread's frames as they were last, outermost first. Zeroed memory is a new one. */
 struct python_chain {
-	int count, kept; /* kept: so many outer frames are as they were before */
-	uint64_t walk;	 /* the number of this walk */
+	int count, kept;  /* kept: so many outer frames are as they were before */
+	uint64_t walk;	  /* the number of this walk */
+	uint64_t binding; /* that the innermost frame had called; 0 = none is known */
 	struct python_frame frames[PYTHON_MOST] OS_LINE;
 	uintptr_t at[PYTHON_MOST]; /* those that are not kept, innermost first */
 	struct python_codes known;
@@ -64,7 +66,11 @@ const char *python_trouble(void);
 const char *python_version(void);
 
 /* How many frames there are; -1: this thread has no Python. */
-int python_walk(struct python_chain *c);
+int python_walk(struct python_chain *c, const struct binding *binding);
+
+#ifdef GMT_CHECK_FRAMES
+void python_compare(bool same); /* tests/check/compare_walks.c */
+#endif
 
 /* Whether it lies in the interpreter's own object: memory that holds nothing else later. */
 bool python_is_static(uintptr_t address);

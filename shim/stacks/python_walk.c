@@ -175,18 +175,64 @@ static bool equal(const struct python_frame *a, const struct python_frame *b)
 	return a->code == b->code && a->where == b->where;
 }
 
-static INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread)
+/* Where the interpreter's innermost loop has its frame on the C stack; 0: not known. A loop's first
+ * frame, or what points to its last one, is a variable of its own. */
+static INLINE uintptr_t loop_at(const struct python_offsets *o, uintptr_t thread, uintptr_t frame)
 {
+	if (o->cframe_frame >= 0)
+		return load(thread + (uintptr_t)o->thread_frame);
+	if (o->frame_owner < 0)
+		return 0;
+	for (int n = 0; frame && n < PYTHON_MOST && is_python(o, frame); n++)
+		frame = load(frame + (uintptr_t)o->frame_back);
+	return frame;
+}
+
+/*
+ * While a binding runs, the frame that called it stays where it is, and so do those outside it. If
+ * it calls Python in turn, another one is the innermost.
+ */
+static INLINE bool still_calls(const struct python_chain *c, const struct binding *b,
+			       uintptr_t innermost)
+{
+	return b->at && b->number == c->binding && c->count &&
+	       (c->frames[c->count - 1].at & ~(uintptr_t)1) == innermost;
+}
+
+/* The walk that is left out, in a library that compares (make CHECK=1). */
+static INLINE void compare(const struct python_offsets *o, struct python_chain *c,
+			   uintptr_t innermost)
+{
+#ifdef GMT_CHECK_FRAMES
+	int kept, n;
+
+	c->walk++;
+	n = collect(o, c, innermost, &kept);
+	python_compare(n == c->count && kept == n);
+#else
+	(void)o, (void)c, (void)innermost;
+#endif
+}
+
+static INLINE int walk_by(const struct python_offsets *o, struct python_chain *c, uintptr_t thread,
+			  const struct binding *b)
+{
+	uintptr_t innermost = first_frame(o, thread);
 	int i, n, before;
 	bool as_before = true;
 	struct python_frame now;
 
+	if (still_calls(c, b, innermost)) {
+		compare(o, c, innermost);
+		return c->kept = c->count;
+	}
 	if (OS_UNLIKELY(python_codes_begin(&c->known)))
 		c->count = 0;
 	c->walk++;
 	before = c->count;
-	n = collect(o, c, first_frame(o, thread), &i);
+	n = collect(o, c, innermost, &i);
 	c->count = n;
+	c->binding = b->at && loop_at(o, thread, innermost) > b->at ? b->number : 0;
 	c->kept = i;
 	for (; i < n; i++) {
 		read_frame(python_layout(), c, c->at[n - 1 - i], &now);
@@ -202,22 +248,22 @@ static const struct python_offsets verified[] = {
 #include "python_offsets.def"
 };
 
-#define PYTHON(minor, ...)                                                                     \
-	static int walk_##minor(struct python_chain *c, uintptr_t thread)                      \
-	{                                                                                      \
-		static const struct python_offsets o = { minor, __VA_ARGS__, .frame_tlbc = -1, \
-							 .code_tlbc = -1 };                    \
-                                                                                               \
-		return walk_by(&o, c, thread);                                                 \
+#define PYTHON(minor, ...)                                                                         \
+	static int walk_##minor(struct python_chain *c, uintptr_t thread, const struct binding *b) \
+	{                                                                                          \
+		static const struct python_offsets o = { minor, __VA_ARGS__, .frame_tlbc = -1,     \
+							 .code_tlbc = -1 };                        \
+                                                                                                   \
+		return walk_by(&o, c, thread, b);                                                  \
 	}
 #include "python_offsets.def"
 
-static int walk_any(struct python_chain *c, uintptr_t thread)
+static int walk_any(struct python_chain *c, uintptr_t thread, const struct binding *b)
 {
-	return walk_by(python_layout(), c, thread);
+	return walk_by(python_layout(), c, thread, b);
 }
 
-typedef int walk_fn(struct python_chain *c, uintptr_t thread);
+typedef int walk_fn(struct python_chain *c, uintptr_t thread, const struct binding *b);
 
 static walk_fn *const walks[] = {
 #define PYTHON(minor, ...) walk_##minor,
@@ -233,7 +279,7 @@ static walk_fn *choose(void)
 	return walk_any;
 }
 
-int python_walk(struct python_chain *c)
+int python_walk(struct python_chain *c, const struct binding *binding)
 {
 	static walk_fn *walk;
 	walk_fn *by = __atomic_load_n(&walk, __ATOMIC_RELAXED);
@@ -248,5 +294,5 @@ int python_walk(struct python_chain *c)
 		by = choose();
 		__atomic_store_n(&walk, by, __ATOMIC_RELAXED);
 	}
-	return by(c, thread);
+	return by(c, thread, binding);
 }

@@ -90,7 +90,7 @@ static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 static uint32_t native_chain(struct thread *t, struct native_part *p, uint16_t *flags,
 			     struct joined **joined)
 {
-	struct walk *w = native_by_frames(&p->frames, t->hook);
+	struct walk *w = native_by_frames(&p->frames, &t->binding, t->hook);
 
 	if (OS_UNLIKELY(!w))
 		w = by_libunwind(p, flags);
@@ -176,7 +176,7 @@ static uint32_t python_chain(struct thread *t, struct stack_scratch *s, uint16_t
 {
 	struct python_part *p = &s->python;
 	struct python_chain *c = &p->chain;
-	int n = python_walk(c);
+	int n = python_walk(c, &t->binding);
 
 	if (n < 0)
 		*flags |= GMT_FLAG_NO_PYTHON;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every walk of shim/stacks/frames.c beside libunwind's of the same moment, in a library built with
- * `make CHECK=1` (build/check). What it found is appended to the file that FRAMES_CHECK_LOG names:
+ * `make CHECK=1` (build/check), and Python walks that a running binding leaves out beside those
+ * that do not. What it found is appended to the file that FRAMES_CHECK_LOG names:
  * both walks where they differ, and at the end of the process a line of counts. Not thread safe
  * about its text: the first differences matter, not all.
  */
 #include "../../shim/stacks/native.h"
+#include "../../shim/stacks/python.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #define SHOWN 20
 
 static unsigned long compared, kept, frames, asked, differ;
+static unsigned long left_out, wrong; /* walks of Python frames */
 
 static void append(const char *text)
 {
@@ -70,12 +73,20 @@ void native_compare(const struct walk *w)
 		show(w, theirs + skip, n < 0 ? w->count : n);
 }
 
+void python_compare(bool same)
+{
+	__atomic_add_fetch(&left_out, 1, __ATOMIC_RELAXED);
+	if (!same)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+}
+
 static __attribute__((destructor)) void finish(void)
 {
 	char line[160];
 
 	snprintf(line, sizeof(line),
-		 "frames: compared %lu, frames %lu, kept %lu, asked %lu, differ %lu\n", compared,
-		 frames, kept, asked, differ);
+		 "frames: compared %lu, frames %lu, kept %lu, asked %lu, differ %lu, left_out %lu, "
+		 "wrong %lu\n",
+		 compared, frames, kept, asked, differ, left_out, wrong);
 	append(line);
 }

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import BUILD, ROOT
 
-MOST_INSTRUCTIONS = {"all": 960, "none": 180}
+MOST_INSTRUCTIONS = {"all": 850, "none": 180}
 MOST_BYTES = 4.5
 
 

@@ -2,6 +2,7 @@
 """Native stacks that were verified instead of unwound, against libunwind's walk of the same moment, at every
 event of real programs. The library is built to take both (`make CHECK=1`)."""
 import fcntl
+import json
 import re
 import subprocess
 
@@ -25,7 +26,7 @@ def compare(programs, library, *script):
     counts = [dict((name, int(n)) for name, n in re.findall(r"(\w+) (\d+)", line))
               for line in text.splitlines() if line.startswith("frames:")]
     total = {name: sum(c[name] for c in counts) for name in counts[0]}
-    assert total["differ"] == 0, text[:4000]
+    assert total["differ"] == total["wrong"] == 0, text[:4000]
     return recording, total
 
 
@@ -41,3 +42,18 @@ def test_same_as_libunwind(programs, tool, comparing, script, least):
     assert total["compared"] + total["asked"] >= with_stack >= least
     assert total["asked"] <= total["compared"] / 100
     assert total["kept"] > total["frames"] / 4
+
+
+@pytest.mark.real
+@pytest.mark.matrix
+def test_python_within_operators(programs, tool, comparing):
+    """Python's frames are not read again while an operator runs that the innermost one called, unless it calls Python."""
+    recording, total = compare(programs, comparing, "bindings.py", "truth.json")
+    assert total["left_out"] > 20
+    said = json.loads((programs.folder / "truth.json").read_text())
+    taken = [e for e in tool.events(recording) if e["kind"] == "mem_alloc" and e["size"] == 4096]
+    assert len(taken) == len(said) > 150
+    for event, functions in zip(taken, said):
+        frames = tool.json("stack", recording, event["stack"])["frames"]
+        python = [f["function"].rsplit(".", 1)[-1] for f in frames if f["kind"] == "python"]
+        assert python[:3] == functions

@@ -108,6 +108,37 @@ def from_c():
     dict((k, both()) for k in range(2))
 
 
+def bound(lib, between=None):
+    frame = sys._getframe()
+    lib.toy_binding(note(frame), note(frame), between and ctypes.CFUNCTYPE(None)(between), note(frame))
+
+
+def one_way():
+    call(released)
+
+
+def other_way():
+    call(released)
+
+
+def ways():
+    one_way()
+    other_way()
+    recurse(2)
+
+
+def bindings():
+    for lib in (released, held):
+        for _ in range(2):
+            bound(lib)
+            bound(lib, one_way)
+            bound(lib, other_way)
+            bound(lib, ways)
+            bound(lib, lambda: bound(lib, ways))
+            bound(lib, lambda: [bound(lib), one_way(), bound(lib, Shape().method), other_way()])
+            list(map(lambda _: bound(lib, ways), range(2)))
+
+
 def many_lines():
     both(
     ), both(
@@ -161,6 +192,7 @@ def scenarios():
     threading.Thread(target=resumed_elsewhere, args=(gen,)).start()
     asyncio.run(gathered())
     from_c()
+    bindings()
     many_lines()
     long_function()
     shape = Shape()

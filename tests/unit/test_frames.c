@@ -10,6 +10,7 @@
 #include "walks.h"
 
 #include <alloca.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -264,6 +265,84 @@ static void test_other_stacks(void **state)
 	}
 	expect_right(true);
 }
+
+static NOINLINE void innermost(void)
+{
+	walk_both_ways();
+	__asm__ volatile("");
+}
+
+static NOINLINE void in_between(void)
+{
+	innermost();
+	__asm__ volatile("");
+}
+
+static NOINLINE void one_way(void)
+{
+	in_between();
+	__asm__ volatile("");
+}
+
+static NOINLINE void other_way(void)
+{
+	in_between();
+	__asm__ volatile("" ::: "memory");
+}
+
+static void both_ways(void)
+{
+	one_way();
+	other_way();
+}
+
+/* Calls f on another stack; a walk ends here. */
+void run_on(void (*f)(void), char *top);
+__asm__(".text\n.type run_on, @function\nrun_on:\n.cfi_startproc\n.cfi_undefined rip\n"
+	"pushq %rbp\nmovq %rsp, %rbp\nmovq %rsi, %rsp\ncall *%rdi\n"
+	"movq %rbp, %rsp\npopq %rbp\nret\n.cfi_endproc\n");
+
+/* A binding runs, and what it calls goes on on another stack. */
+static void *binding_leaves(void *stack)
+{
+	volatile uint64_t handler = 1;
+
+	begin();
+	for (int i = 0; i < 20; i++) {
+		my.binding.at = (uintptr_t)&handler;
+		my.binding.number++;
+		walk_both_ways();
+		run_on(both_ways, (char *)stack + STACK);
+		walk_both_ways();
+		my.binding.at = 0;
+	}
+	handler++;
+	return (void *)(uintptr_t)my.wrong;
+}
+
+/* The other stack lies below the thread's own, and above it. */
+static void test_binding_leaves(void **state)
+{
+	char *low =
+		mmap(NULL, 3 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+
+	(void)state;
+	assert_ptr_not_equal(low, MAP_FAILED);
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, low + STACK, STACK);
+	for (int i = 0; i < 2; i++) {
+		void *wrong;
+		pthread_t thread;
+
+		assert_int_equal(
+			pthread_create(&thread, &attr, binding_leaves, low + 2 * i * STACK), 0);
+		pthread_join(thread, &wrong);
+		assert_null(wrong);
+	}
+	pthread_attr_destroy(&attr);
+	munmap(low, 3 * STACK);
+}
 #endif
 
 /* Code that no object has: a frame like any other, but nothing says so. */
@@ -297,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_signals),
 #ifndef __SANITIZE_THREAD__
 		cmocka_unit_test(test_other_stacks),
+		cmocka_unit_test(test_binding_leaves),
 #endif
 		cmocka_unit_test(test_code_without_information),
 	};

@@ -22,7 +22,7 @@ uint32_t chance(uint32_t of)
 NOINLINE void walk_both_ways(void)
 {
 	void *theirs[FRAMES_MOST];
-	struct walk *w = frames_walk(my.frames, NULL, 0, 0);
+	struct walk *w = frames_walk(my.frames, &my.binding, NULL, 0, 0);
 	int n = my.alone ? 0 : libunwind(theirs, FRAMES_MOST);
 
 	my.walks++;
@@ -110,13 +110,27 @@ static NOINLINE void that_keeps_registers(int depth)
 	__asm__ volatile("" ::"r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
 }
 
+/* As PyTorch's bindings are: each has something on its stack by which it is known. */
+static NOINLINE void a_binding(int depth)
+{
+	volatile uint64_t handler = 1;
+
+	my.binding.at = (uintptr_t)&handler;
+	my.binding.number++;
+	walk_both_ways();
+	any(depth);
+	my.binding.at = 0;
+	any(depth - 1);
+	handler++;
+}
+
 void any(int depth)
 {
 	if (chance(3) == 0)
 		walk_both_ways();
 	if (depth <= 0)
 		return walk_both_ways();
-	switch (chance(6)) {
+	switch (chance(7)) {
 	case 0:
 		return with_nothing(depth - 1);
 	case 1:
@@ -128,6 +142,8 @@ void any(int depth)
 	case 4:
 		realigned(1, 2, 3, 4, 5, 6, (uint64_t)depth - 1, 8);
 		return;
+	case 5:
+		return a_binding(depth - 1);
 	default:
 		return that_keeps_registers(depth - 1);
 	}

@@ -18,6 +18,7 @@
 
 struct walks {
 	struct frames *frames;
+	struct binding binding;
 	uint64_t random;
 	unsigned walks, asked, kept, wrong;
 	bool alone; /* libunwind is not there to judge */
