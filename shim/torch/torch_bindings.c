@@ -12,8 +12,8 @@
 enum { UNSEEN, SEEN, MISSED };
 static int ends;
 
-#define FRAME_MOST (1u << 20) /* bytes; what lies further from here is not in the caller's frame \
-			       */
+/* Bytes. What lies further from here is not in the caller's frame. */
+#define FRAME_MOST (1u << 20)
 
 /* Where the binding is; 0 = that is not known. On one stack a handler further out than the last one
  * begins after that has ended. */
