@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct binding {
-	uintptr_t at;	 /* stack address in its frame; 0 = none runs, or it is not known */
-	uint64_t number; /* of the bindings that began on this thread */
+	uintptr_t at;	 /* an address in its frame; 0 = none runs, or it is not known */
+	uint64_t number; /* counts those that began on this thread */
 };
 
 #endif

@@ -24,7 +24,7 @@ struct thread {
 	uint32_t depth;	     /* hooks that are running */
 	uint32_t pushes;
 	uint32_t starved;	/* events lost since there is no ring */
-	struct binding binding; /* the one that runs */
+	struct binding binding; /* of PyTorch's, that runs */
 	bool nested;		/* a hook ran inside the outermost one */
 	bool busy;		/* in our own work: nothing is recorded */
 	bool pushing;		/* in the ring: a signal handler must keep out */

@@ -188,6 +188,15 @@ static INLINE uintptr_t loop_at(const struct python_offsets *o, uintptr_t thread
 	return frame;
 }
 
+/* Whether the binding lies between us and that loop: then no Python runs that it called in turn. */
+static INLINE bool is_called_by(const struct python_offsets *o, uintptr_t thread,
+				uintptr_t innermost, const struct binding *b)
+{
+	char here;
+
+	return (uintptr_t)&here < b->at && b->at < loop_at(o, thread, innermost);
+}
+
 /*
  * While a binding runs, the frame that called it stays where it is, and so do those outside it. If
  * it calls Python in turn, another one is the innermost.
@@ -232,7 +241,7 @@ static INLINE int walk_by(const struct python_offsets *o, struct python_chain *c
 	before = c->count;
 	n = collect(o, c, innermost, &i);
 	c->count = n;
-	c->binding = b->at && loop_at(o, thread, innermost) > b->at ? b->number : 0;
+	c->binding = is_called_by(o, thread, innermost, b) ? b->number : 0;
 	c->kept = i;
 	for (; i < n; i++) {
 		read_frame(python_layout(), c, c->at[n - 1 - i], &now);

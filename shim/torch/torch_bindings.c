@@ -10,40 +10,29 @@
 #include "torch.h"
 
 enum { UNSEEN, SEEN, MISSED };
-static int ends;
+static int destructors;
 
-/* Bytes. What lies further from here is not in the caller's frame. */
-#define FRAME_MOST (1u << 20)
-
-/* Where the binding is; 0 = that is not known. On one stack a handler further out than the last one
- * begins after that has ended. */
-static inline uintptr_t place(const struct binding *last, uintptr_t handler)
-{
-	char here;
-
-	if (OS_UNLIKELY(last->at && handler >= last->at))
-		__atomic_store_n(&ends, MISSED, __ATOMIC_RELAXED);
-	if (OS_UNLIKELY(handler - (uintptr_t)&here > FRAME_MOST))
-		return 0;
-	return OS_LIKELY(__atomic_load_n(&ends, __ATOMIC_RELAXED) == SEEN) ? handler : 0;
-}
-
-static inline void begins(void *handler)
+static inline void binding_begins(void *handler)
 {
 	struct binding *b = &thread_self()->binding;
 
-	b->at = place(b, (uintptr_t)handler);
+	/* on one stack what lies further out than the last one begins after that has ended */
+	if (OS_UNLIKELY(b->at && (uintptr_t)handler >= b->at))
+		__atomic_store_n(&destructors, MISSED, __ATOMIC_RELAXED);
+	b->at = OS_LIKELY(__atomic_load_n(&destructors, __ATOMIC_RELAXED) == SEEN)
+			? (uintptr_t)handler
+			: 0;
 	b->number++;
 }
 
-static inline void ends_now(void *handler)
+static inline void binding_ends(void *handler)
 {
 	int unseen = UNSEEN;
 
 	(void)handler;
 	thread_self()->binding.at = 0;
-	if (OS_UNLIKELY(__atomic_load_n(&ends, __ATOMIC_RELAXED) == UNSEEN))
-		__atomic_compare_exchange_n(&ends, &unseen, SEEN, false, __ATOMIC_RELAXED,
+	if (OS_UNLIKELY(__atomic_load_n(&destructors, __ATOMIC_RELAXED) == UNSEEN))
+		__atomic_compare_exchange_n(&destructors, &unseen, SEEN, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 }
 
@@ -59,8 +48,8 @@ static inline void ends_now(void *handler)
 	}
 
 #pragma GCC visibility push(default)
-HOOK(_ZN5torch16PyWarningHandlerC1Ev, begins)
-HOOK(_ZN5torch16PyWarningHandlerC2Ev, begins)
-HOOK(_ZN5torch16PyWarningHandlerD1Ev, ends_now)
-HOOK(_ZN5torch16PyWarningHandlerD2Ev, ends_now)
+HOOK(_ZN5torch16PyWarningHandlerC1Ev, binding_begins)
+HOOK(_ZN5torch16PyWarningHandlerC2Ev, binding_begins)
+HOOK(_ZN5torch16PyWarningHandlerD1Ev, binding_ends)
+HOOK(_ZN5torch16PyWarningHandlerD2Ev, binding_ends)
 #pragma GCC visibility pop
