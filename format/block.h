@@ -8,8 +8,7 @@
 
 #include "record.h"
 
-#define GMT_VERSION	     3u
-#define GMT_VERSION_WHOLE    2u /* of a recording from which nothing was left out */
+#define GMT_VERSION	     4u
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */
 #define GMT_BLOCK_MAGIC	     0xa7424d47u	   /* bytes "GMB" a7 */
 #define GMT_BLOCK_RAW_MAX    (256u * 1024u)
@@ -23,7 +22,8 @@ struct gmt_file_header {
 	uint32_t pid;
 	uint32_t reserved0;
 	int64_t realtime_minus_monotonic_ns;
-	uint8_t reserved[28];
+	struct gmt_origin origin; /* since version 4; 0 before */
+	uint32_t reserved1;
 	uint32_t checksum; /* crc32c of the 60 bytes before it */
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codec.h"
+#include "codec_objects.h"
 #include "varint.h"
 
 /* What the mask says: the value follows; else it is as predicted. */
@@ -28,12 +29,37 @@ enum {
 
 #define LAST_PLACE_KIND 39 /* kinds above it look addresses up but do not enter them */
 
-/* The kinds of one group predict each other; NULL for kinds that came after version 1. */
+/* Kinds from here on say their fields in each record: readers that lack them in their tables pass
+ * over them, or copy them. */
+static bool says_its_fields(unsigned kind)
+{
+	return kind >= GMT_KIND_EXTRA;
+}
+
+/* The kinds of one group predict each other. */
 static struct gmt_event *group_of(struct gmt_codec *c, unsigned kind)
 {
+	_Static_assert(GMT_CODEC_GROUPS == GMT_KIND_EXTRA, "kinds below have a group of their own");
+	if (says_its_fields(kind))
+		return &c->later[kind % GMT_CODEC_LATER];
 	if (kind == GMT_BLOCK_FREE || kind == GMT_BLOCK_OOM)
 		kind = GMT_BLOCK_ALLOC;
-	return kind < GMT_CODEC_GROUPS ? &c->last[kind] : NULL;
+	return &c->last[kind];
+}
+
+/* Of an event of a kind that the tables lack, as a reader got it: what is not as if left out. */
+static unsigned fields_there(const struct gmt_event *e)
+{
+	return (e->addr ? F_ADDR : 0) | (e->size ? F_SIZE : 0) | (e->arg0 ? F_ARG0 : 0) |
+	       (e->arg1 ? F_ARG1 : 0) | (e->stream ? F_STREAM : 0) | (e->name ? F_NAME : 0) |
+	       (e->scope ? F_SCOPE : 0) | (e->device != -1 ? F_DEVICE : 0) |
+	       (e->stack ? F_STACK : 0);
+}
+
+static unsigned fields_of(const struct gmt_event *e)
+{
+	return !says_its_fields(e->kind) || gmt_kind_is_known(e->kind) ? gmt_kind_fields(e->kind)
+								       : fields_there(e);
 }
 
 static unsigned place_of(uint64_t addr)
@@ -100,62 +126,11 @@ static unsigned mask_of(const struct gmt_event *last, unsigned fields, const str
 	return m;
 }
 
-/* ---- objects ---- */
-
-static bool names_object(unsigned kind)
-{
-	return gmt_kind_layer(kind) == GMT_LAYER_TAG;
-}
-
-static bool makes_object(unsigned kind)
-{
-	return kind == GMT_TAG_SAVED || kind == GMT_TAG_LEAF;
-}
-
-/* Those that are made come in the order of the step before, those that are named again in reverse.
- */
-static uint32_t expected_number(const struct gmt_codec *c, unsigned kind)
-{
-	return makes_object(kind) ? c->last_made + 1 : c->last_named - 1;
-}
-
-static void note_number(struct gmt_codec *c, unsigned kind, uint32_t number)
-{
-	*(makes_object(kind) ? &c->last_made : &c->last_named) = number;
-}
-
-static unsigned number_place(uint64_t object)
-{
-	return (unsigned)((object >> 4) * 0x9e3779b97f4a7c15ULL >> 52);
-}
-
-static uint32_t *number_of(struct gmt_codec *c, uint64_t object)
-{
-	return &c->number[number_place(object)];
-}
-
 void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e)
 {
 	__builtin_prefetch(&c->place[place_of(e->addr)], 1);
 	if (names_object(e->kind))
 		__builtin_prefetch(&c->number[number_place(e->arg0)], 1);
-}
-
-static bool is_kept(const struct gmt_codec *c, uint32_t number)
-{
-	return c->objects - number - 1 < GMT_CODEC_OBJECTS;
-}
-
-/* An object that is made gets a number, also if it had one; one that is named, if it had none. */
-static void enter_object(struct gmt_codec *c, unsigned kind, uint64_t object, bool known)
-{
-	if (known && !makes_object(kind))
-		return;
-	c->object[c->objects % GMT_CODEC_OBJECTS] = object;
-	*number_of(c, object) = c->objects;
-	if (makes_object(kind))
-		c->last_named = c->objects + 1;
-	c->objects++;
 }
 
 /* ---- encoding: each field at the place of its column ---- */
@@ -259,14 +234,16 @@ static INLINE void put_time(struct gmt_codec *c, const struct gmt_event *e, stru
 static INLINE void encode(struct gmt_codec *c, const struct gmt_event *e, struct out *o)
 {
 	struct gmt_event *last = group_of(c, e->kind);
-	unsigned fields = last ? gmt_kind_fields(e->kind) : 0;
-	unsigned m = fields ? mask_of(last, fields, e) : 0;
+	unsigned fields = fields_of(e);
+	unsigned m = mask_of(last, fields, e);
 
 	m |= e->seq != c->seq + 1 ? M_SEQ : 0;
 	m |= e->thread != c->thread ? M_THREAD : 0;
 	m |= e->flags ? M_FLAGS : 0;
 	put(o, GMT_COL_KIND, e->kind);
 	put(o, GMT_COL_KIND, m);
+	if (says_its_fields(e->kind))
+		put(o, GMT_COL_KIND, fields);
 	put_time(c, e, o);
 	if (m & M_SEQ)
 		put(o, GMT_COL_OTHER, zigzag(e->seq - c->seq));
@@ -274,10 +251,8 @@ static INLINE void encode(struct gmt_codec *c, const struct gmt_event *e, struct
 		put(o, GMT_COL_OTHER, e->thread);
 	if (m & M_FLAGS)
 		put(o, GMT_COL_OTHER, e->flags);
-	if (fields) {
-		put_fields(c, last, fields, m, e, o);
-		remember(c, last, fields, e);
-	}
+	put_fields(c, last, fields, m, e, o);
+	remember(c, last, fields, e);
 	c->seq = e->seq;
 	c->time_ns = e->time_ns;
 	c->thread = e->thread;
@@ -404,12 +379,20 @@ static uint64_t get_time(struct in *in)
 	return unzigzag(in->columns ? delta << 8 | low : delta);
 }
 
-static unsigned get_common(struct gmt_codec *c, struct in *in, struct gmt_event *e)
+/* Fields that a later version adds have bits and columns of their own, behind those of now. */
+static unsigned get_kind(struct in *in, struct gmt_event *e, unsigned *m)
 {
 	uint64_t kind = GET(in, GMT_COL_KIND);
-	uint64_t m = GET(in, GMT_COL_KIND);
 
+	in->bad |= kind == 0 || kind > UINT16_MAX;
 	*e = (struct gmt_event){ .device = -1, .kind = (uint16_t)kind };
+	*m = (unsigned)GET(in, GMT_COL_KIND);
+	return says_its_fields(e->kind) ? (unsigned)GET(in, GMT_COL_KIND) & F_ALL
+					: gmt_kind_fields(e->kind);
+}
+
+static void get_common(struct gmt_codec *c, struct in *in, unsigned m, struct gmt_event *e)
+{
 	e->time_ns = c->time_ns + get_time(in);
 	e->seq = m & M_SEQ ? c->seq + unzigzag(GET(in, GMT_COL_OTHER)) : c->seq + 1;
 	e->thread = m & M_THREAD ? GET32(in, GMT_COL_OTHER) : c->thread;
@@ -419,8 +402,13 @@ static unsigned get_common(struct gmt_codec *c, struct in *in, struct gmt_event 
 		in->bad |= flags > UINT16_MAX;
 		e->flags = (uint16_t)flags;
 	}
-	in->bad |= kind == 0 || kind > UINT16_MAX;
-	return (unsigned)m;
+}
+
+static bool can_be_read(const struct gmt_event *e, unsigned fields)
+{
+	bool has_row = !says_its_fields(e->kind) && fields; /* the usual case, without a call */
+
+	return has_row || gmt_kind_is_extra(e->kind) || gmt_kind_is_known(e->kind);
 }
 
 static bool is_bad(const struct in *in)
@@ -434,19 +422,18 @@ static bool is_bad(const struct in *in)
 
 static int decode(struct gmt_codec *c, struct in *in, struct gmt_event *out)
 {
-	unsigned m = get_common(c, in, out);
+	unsigned m, fields = get_kind(in, out, &m);
 	struct gmt_event *last = group_of(c, out->kind);
-	unsigned fields = last ? gmt_kind_fields(out->kind) : 0;
 
-	if (fields) {
-		get_addr(c, last, fields, in, out);
-		predict(last, fields, out);
-		get_fields(c, last, carried(fields, m), in, out);
-	}
+	get_common(c, in, m, out);
+	if (!is_bad(in) && !can_be_read(out, fields))
+		return -GMT_ERR_UNKNOWN_KIND;
+	get_addr(c, last, fields, in, out);
+	predict(last, fields, out);
+	get_fields(c, last, carried(fields, m), in, out);
 	if (is_bad(in))
 		return -GMT_ERR_BAD_RECORD;
-	if (fields)
-		remember(c, last, fields, out);
+	remember(c, last, fields, out);
 	c->seq = out->seq;
 	c->time_ns = out->time_ns;
 	c->thread = out->thread;
@@ -457,13 +444,15 @@ long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct
 {
 	struct cursor record = { in + 1, in + 1, false };
 	struct in from = { .columns = false };
+	int rc;
 
 	if (len < 1 || in[0] >= GMT_EVENT_MAX || (size_t)in[0] + 1 > len)
 		return -GMT_ERR_BAD_RECORD;
 	record.end = in + 1 + in[0];
 	for (unsigned i = 0; i < GMT_COLUMNS; i++)
 		from.from[i] = &record;
-	return decode(c, &from, out) < 0 ? -GMT_ERR_BAD_RECORD : 1 + in[0];
+	rc = decode(c, &from, out);
+	return rc < 0 ? rc : 1 + in[0];
 }
 
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out)

@@ -10,6 +10,7 @@
 
 #define GMT_EVENT_MAX	  128u /* no event takes more bytes */
 #define GMT_CODEC_GROUPS  64u
+#define GMT_CODEC_LATER	  16u /* groups of kinds from GMT_KIND_EXTRA on, by number modulo this */
 #define GMT_CODEC_PLACES  4096u
 #define GMT_CODEC_OBJECTS 4096u
 
@@ -37,6 +38,7 @@ struct gmt_codec {
 	uint64_t seq, time_ns; /* of the last event */
 	uint32_t thread;
 	struct gmt_event last[GMT_CODEC_GROUPS]; /* last values of each group of kinds */
+	struct gmt_event later[GMT_CODEC_LATER];
 	struct {
 		uint64_t addr, size;
 	} place[GMT_CODEC_PLACES] __attribute__((aligned(16))); /* recent addresses, by hash */
@@ -50,8 +52,9 @@ struct gmt_codec {
 /* Returns bytes written (<= GMT_EVENT_MAX; room for that many is required). */
 size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out);
 
-/* Returns bytes read, or -GMT_ERR_*. Never reads past len. Unknown kinds come back with their seq,
- * time, thread, flags and kind; their fields are skipped by the record's length. */
+/* Returns bytes read, or -GMT_ERR_*. Never reads past len. A kind that the
+ * tables lack comes back as it was written if it may be passed over (gmt_kind_is_extra); else
+ * -GMT_ERR_UNKNOWN_KIND, and nothing behind it can be read. */
 long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct gmt_event *out);
 
 /* The same with each field in its column: at[] says where a column goes on (for each GMT_EVENT_MAX

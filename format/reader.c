@@ -98,14 +98,21 @@ static int open_pair(struct pair *p, const char *path)
 	return p->fd < 0 && p->live < 0 ? -GMT_ERR_SYS : 0;
 }
 
+/* A file from before version 4 does not say when its process started. */
+static bool same_process(const struct gmt_file_header *f, const struct gmt_live_header *l)
+{
+	bool both_say = f->version >= 4 && l->version >= 4;
+
+	return f->pid == l->pid && (!both_say || f->origin.start == l->origin.start);
+}
+
 /* Files of different processes do not belong together; the recording counts. */
 static void match_pair(struct pair *p)
 {
 	p->head_valid = p->fd >= 0 &&
 			reader_read(p->fd, 0, &p->head, sizeof(p->head)) == sizeof(p->head) &&
 			gmt_file_header_valid(&p->head);
-	if (p->live >= 0 && p->head_valid &&
-	    (p->live_head.pid != p->head.pid || p->live_head.version > GMT_VERSION)) {
+	if (p->live >= 0 && p->head_valid && !same_process(&p->head, &p->live_head)) {
 		close(p->live);
 		p->live = -1;
 	}
@@ -163,6 +170,8 @@ static int read_recording(struct gmt_reader *r, const struct pair *p)
 		r->info.version = p->head.version;
 		r->info.pid = p->head.pid;
 		r->info.realtime_minus_monotonic_ns = p->head.realtime_minus_monotonic_ns;
+		if (p->head.version >= 4)
+			r->info.origin = p->head.origin;
 	}
 	if (r->fd < 0)
 		return 0;
@@ -177,12 +186,14 @@ static int read_live(struct gmt_reader *r, const struct pair *p)
 
 	if (p->live < 0)
 		return 0;
-	if (h->version > GMT_VERSION)
+	if (h->version > GMT_VERSION && !p->head_valid)
 		return -GMT_ERR_NEWER_VERSION;
 	if (!p->head_valid) {
 		r->info.version = h->version;
 		r->info.pid = h->pid;
 		r->info.realtime_minus_monotonic_ns = h->realtime_minus_monotonic_ns;
+		if (h->version >= 4)
+			r->info.origin = h->origin;
 	}
 	return reader_live_take(r, p->live, p->live_size, h);
 }
@@ -248,6 +259,28 @@ struct gmt_reader *gmt_reader_open(const char *path, int *err)
 	return r;
 }
 
+void gmt_reader_writer(const char *path, char text[GMT_WRITER_TEXT + 1])
+{
+	struct pair p = { .fd = -1, .live = -1 };
+	int why = errno;
+
+	text[GMT_WRITER_TEXT] = 0;
+	memset(text, 0, GMT_WRITER_TEXT);
+	if (open_pair(&p, path) == 0)
+		match_pair(&p);
+	if (p.head_valid && p.head.version >= 4)
+		memcpy(text, p.head.origin.writer, GMT_WRITER_TEXT);
+	else if (!p.head_valid && p.live >= 0 && p.live_head.version >= 4)
+		memcpy(text, p.live_head.origin.writer, GMT_WRITER_TEXT);
+	for (char *c = text; *c; c++)
+		*c = *c > ' ' && *c < 127 ? *c : '?';
+	if (p.fd >= 0)
+		close(p.fd);
+	if (p.live >= 0)
+		close(p.live);
+	errno = why;
+}
+
 void gmt_reader_close(struct gmt_reader *r)
 {
 	if (!r)
@@ -269,6 +302,13 @@ const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r)
 	return &r->info;
 }
 
+static int check_def(const struct gmt_def *d)
+{
+	bool ok = gmt_def_is_known(d->kind) || gmt_kind_is_extra(d->kind);
+
+	return ok ? 0 : -GMT_ERR_UNKNOWN_KIND;
+}
+
 static int tell_defs(struct gmt_reader *r, struct reader_block *b, const struct gmt_tool *tool,
 		     void *ctx)
 {
@@ -284,7 +324,9 @@ static int tell_defs(struct gmt_reader *r, struct reader_block *b, const struct 
 			break;
 		}
 		p += n;
-		rc = tool->def(ctx, &d);
+		rc = check_def(&d);
+		if (rc == 0)
+			rc = tool->def(ctx, &d);
 	}
 	return rc;
 }
@@ -299,7 +341,10 @@ int gmt_reader_run(struct gmt_reader *r, uint64_t from_ns, uint64_t to_ns,
 		if (rc == 0 && tool->def && reader_load(r, &r->blocks[i]))
 			rc = tell_defs(r, &r->blocks[i], tool, ctx);
 	}
-	for (size_t k = 0; k < r->live.defs_used && rc == 0 && tool->def; k++)
-		rc = tool->def(ctx, &r->live.defs[k]);
+	for (size_t k = 0; k < r->live.defs_used && rc == 0 && tool->def; k++) {
+		rc = check_def(&r->live.defs[k]);
+		if (rc == 0)
+			rc = tool->def(ctx, &r->live.defs[k]);
+	}
 	return rc ? rc : reader_merge(r, i, from_ns, to_ns, tool, ctx);
 }

@@ -30,6 +30,7 @@ struct gmt_damage {
 
 struct gmt_reader_info {
 	uint32_t version, pid;
+	struct gmt_origin origin; /* zeros before version 4 */
 	int64_t realtime_minus_monotonic_ns;
 	uint64_t file_bytes;	 /* recording and live file together */
 	uint64_t blocks;	 /* whole blocks */
@@ -47,9 +48,16 @@ struct gmt_reader_info {
 
 /*
  * Opens path. NULL and *err = -GMT_ERR_* (errno is set for GMT_ERR_SYS) if there is nothing to
- * read. A damaged file opens as long as its header or any block can be used.
+ * read. A damaged file opens as long as its header or any block can be used. A file of a newer
+ * version, or with kinds that may not be passed over, is refused here or by the run that meets the
+ * first of them (-GMT_ERR_NEWER_VERSION, -GMT_ERR_UNKNOWN_KIND).
  */
 struct gmt_reader *gmt_reader_open(const char *path, int *err);
+
+/* The version of this program that wrote the file or its live file; "" if it is from before version
+ * 4 or not readable. For files that the other functions refuse. */
+void gmt_reader_writer(const char *path, char text[GMT_WRITER_TEXT + 1]);
+
 void gmt_reader_close(struct gmt_reader *r);
 
 /* After open all is known but live_events and damage inside blocks, which a run finds. */

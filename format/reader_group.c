@@ -113,8 +113,12 @@ int reader_event(struct gmt_reader *r, struct gmt_event *e)
 	long n;
 
 	if (r->in_columns)
-		return gmt_decode_columns(r->codec, r->columns, e);
-	n = gmt_decode_event(r->codec, r->records.p, (size_t)(r->records.end - r->records.p), e);
+		n = gmt_decode_columns(r->codec, r->columns, e);
+	else
+		n = gmt_decode_event(r->codec, r->records.p,
+				     (size_t)(r->records.end - r->records.p), e);
+	if (n == -GMT_ERR_UNKNOWN_KIND)
+		r->refused = (int)n;
 	if (n < 0)
 		return (int)n;
 	r->records.p += n;

@@ -16,7 +16,7 @@ static bool keep_event(struct reader_live *l, const struct gmt_event *e)
 	if (!reader_grow((void **)&l->events, &l->events_room, l->events_used, sizeof(*e)))
 		return false;
 	l->events[l->events_used] = *e;
-	if (!(gmt_kind_fields(e->kind) & F_DEVICE))
+	if (gmt_kind_is_known(e->kind) && !(gmt_kind_fields(e->kind) & F_DEVICE))
 		l->events[l->events_used].device = -1;
 	l->events_used++;
 	return true;
@@ -63,6 +63,9 @@ static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t
 			pos++;
 		} else if (item.is_def) {
 			kept = keep_def(&r->live, &item.def);
+		} else if (!gmt_kind_is_known(item.event.kind) &&
+			   !gmt_kind_is_extra(item.event.kind)) {
+			return -GMT_ERR_UNKNOWN_KIND;
 		} else {
 			kept = keep_event(&r->live, &item.event);
 		}
@@ -172,7 +175,7 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 	int rc = memory && buf ? 0 : -GMT_ERR_NO_MEMORY;
 
 	r->info.file_bytes += size;
-	if (h->page != GMT_LIVE_PAGE || h->region != GMT_RING_REGION ||
+	if (h->version > GMT_VERSION || h->page != GMT_LIVE_PAGE || h->region != GMT_RING_REGION ||
 	    h->slots != GMT_RING_SLOTS || h->slot_bytes != GMT_SLOT_BYTES)
 		reader_count_skipped(r, 0, size, true);
 	else

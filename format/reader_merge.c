@@ -54,7 +54,8 @@ static int decode_block(struct merge *m, struct reader_block *b, struct source *
 			return -GMT_ERR_NO_MEMORY;
 		e = &s->events[s->used];
 		if (reader_event(m->r, e) < 0) {
-			reader_count_damage(m->r, b);
+			if (!m->r->refused)
+				reader_count_damage(m->r, b);
 			break;
 		}
 		if (!wanted(m, e))
@@ -86,6 +87,8 @@ static int open_block(struct merge *m, struct source *s)
 	if (h->count && h->last_ns >= m->from_ns && h->first_ns <= m->to_ns &&
 	    reader_events_begin(m->r, b))
 		rc = decode_block(m, b, s);
+	if (m->r->refused)
+		return m->r->refused;
 	m->done_bytes += sizeof(*h) + h->stored_bytes;
 	if (m->tool->progress)
 		m->tool->progress(m->ctx, m->done_bytes, m->r->size);

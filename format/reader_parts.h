@@ -52,6 +52,7 @@ struct gmt_reader {
 	/* events of the block that was loaded last */
 	struct cursor records, columns[GMT_COLUMNS];
 	bool in_columns;
+	int refused; /* -GMT_ERR_UNKNOWN_KIND once such an event was met, else 0 */
 	const struct reader_block *group_at; /* codec and group_zstd stand behind it */
 	struct ZSTD_DCtx_s *group_zstd;
 };

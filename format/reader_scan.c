@@ -140,8 +140,17 @@ static void find_before(struct gmt_reader *r, struct reader_block *b)
 	r->last_events = r->blocks_used + 1;
 }
 
+/* Its header's checksum is right, so what is not known here was written by a later version. */
+static bool is_known(const struct gmt_block_header *h)
+{
+	return h->type && (h->type <= GMT_BLOCK_END || gmt_kind_is_extra(h->type)) &&
+	       h->codec <= GMT_CODEC_GROUP;
+}
+
 static int take_block(struct gmt_reader *r, struct reader_block *b)
 {
+	if (!is_known(&b->head))
+		return -GMT_ERR_UNKNOWN_KIND;
 	r->info.blocks++;
 	find_before(r, b);
 	if (b->head.type == GMT_BLOCK_INDEX || b->head.type == GMT_BLOCK_END)

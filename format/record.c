@@ -50,6 +50,16 @@ static const struct kind_info *find_kind(unsigned kind)
 	return kind < COUNT(kinds) && kinds[kind].name ? &kinds[kind] : NULL;
 }
 
+bool gmt_kind_is_known(unsigned kind)
+{
+	return find_kind(kind);
+}
+
+bool gmt_def_is_known(unsigned kind)
+{
+	return kind < COUNT(def_names) && def_names[kind];
+}
+
 const char *gmt_kind_name(unsigned kind)
 {
 	const struct kind_info *k = find_kind(kind);
@@ -80,7 +90,7 @@ const char *gmt_kind_meaning(unsigned kind)
 
 const char *gmt_def_name(unsigned kind)
 {
-	return kind < COUNT(def_names) && def_names[kind] ? def_names[kind] : "?";
+	return gmt_def_is_known(kind) ? def_names[kind] : "?";
 }
 
 bool gmt_kind_has_memory(unsigned kind)

@@ -37,6 +37,15 @@ struct gmt_def {
 	const void *payload;
 };
 
+#define GMT_WRITER_TEXT 16u
+
+/* Which process and which version of this program made a file; part of its header. Two processes
+ * with the same pid, in two containers, differ by when they started. */
+struct gmt_origin {
+	uint64_t start;		      /* of the process, clock ticks since boot; 0 = not known */
+	char writer[GMT_WRITER_TEXT]; /* "0.2.0", padded with zeros */
+} __attribute__((packed));
+
 enum gmt_kind {
 #define EVENT(name, number, layer, text, fields, meaning) GMT_##name = number,
 #include "records.def"
@@ -67,6 +76,7 @@ enum gmt_field {
 	F_SCOPE = 1 << 6,
 	F_DEVICE = 1 << 7,
 	F_STACK = 1 << 8,
+	F_ALL = (1 << 9) - 1,
 };
 
 enum gmt_flag {
@@ -125,6 +135,17 @@ enum gmt_frame {
 		3, /* value = node of the Python chain; parent = node of the native chain */
 };
 
+/* Numbers of kinds of events, of definitions and of blocks say what a reader does that does not
+ * know one: from GMT_KIND_EXTRA up to GMT_KIND_REQUIRED it passes over it, for any other it refuses
+ * the recording. FORMAT.md, section 9, says which number a new kind takes. */
+#define GMT_KIND_EXTRA	  64u
+#define GMT_KIND_REQUIRED 128u
+
+static inline bool gmt_kind_is_extra(unsigned kind)
+{
+	return kind >= GMT_KIND_EXTRA && kind < GMT_KIND_REQUIRED;
+}
+
 enum gmt_err {
 #define ERR(name, number, text) GMT_ERR_##name = number,
 #include "errors.def"
@@ -182,9 +203,11 @@ struct gmt_def_meta {
 	uint16_t key_len; /* key, then value (the rest) follow */
 } __attribute__((packed));
 
-const char *gmt_kind_name(unsigned kind);    /* "block_alloc"; "?" if unknown */
-unsigned gmt_kind_fields(unsigned kind);     /* enum gmt_field; 0 if unknown */
-unsigned gmt_kind_layer(unsigned kind);	     /* enum gmt_layer; 0 if unknown */
+const char *gmt_kind_name(unsigned kind); /* "block_alloc"; "?" if unknown */
+unsigned gmt_kind_fields(unsigned kind);  /* enum gmt_field; 0 if unknown */
+unsigned gmt_kind_layer(unsigned kind);	  /* enum gmt_layer; 0 if unknown */
+bool gmt_kind_is_known(unsigned kind);
+bool gmt_def_is_known(unsigned kind);
 bool gmt_kind_has_memory(unsigned kind);     /* arg0 is an enum gmt_mem */
 const char *gmt_kind_meaning(unsigned kind); /* one line */
 const char *gmt_def_name(unsigned kind);     /* "string"; "?" if unknown */

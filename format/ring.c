@@ -11,7 +11,7 @@
 _Static_assert(sizeof(struct gmt_event) == 80, "the live file's layout is part of the format");
 _Static_assert(sizeof(struct gmt_slot) == GMT_SLOT_BYTES, "slot layout");
 _Static_assert(sizeof(struct gmt_ring) == 128, "ring layout");
-_Static_assert(sizeof(struct gmt_live_header) == 48, "live header layout");
+_Static_assert(sizeof(struct gmt_live_header) == 72, "live header layout");
 
 #define FIRST_BYTES 76u /* payload in a definition's first slot, after its length */
 #define MORE_BYTES  80u /* payload in each further one */

@@ -30,6 +30,7 @@ struct gmt_live_header {
 	int64_t realtime_minus_monotonic_ns;
 	uint32_t regions; /* regions that exist, grows only; atomic */
 	uint32_t closed;  /* 1 = everything here is in the recording too */
+	struct gmt_origin origin;
 };
 
 enum gmt_slot_type {

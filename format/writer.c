@@ -15,6 +15,7 @@
 #include "block.h"
 #include "codec.h"
 #include "group.h"
+#include "version.h"
 #include "writer.h"
 
 #define LEVEL_DEFAULT 3
@@ -301,10 +302,11 @@ int gmt_writer_finish(struct gmt_writer *w)
 static int write_header(struct gmt_writer *w, const struct gmt_writer_info *info)
 {
 	struct gmt_file_header h = {
-		.version = info->thinned ? GMT_VERSION : GMT_VERSION_WHOLE,
+		.version = GMT_VERSION,
 		.header_bytes = sizeof(h),
 		.pid = info->pid,
 		.realtime_minus_monotonic_ns = info->realtime_minus_monotonic_ns,
+		.origin = { info->start, GMT_TOOL_VERSION },
 	};
 
 	gmt_file_header_seal(&h);

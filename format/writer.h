@@ -15,8 +15,8 @@ struct gmt_block_header;
 struct gmt_writer_info {
 	uint32_t pid;
 	int64_t realtime_minus_monotonic_ns;
-	int level;    /* zstd level, 0 = default */
-	bool thinned; /* events are left out on purpose: older readers must refuse it */
+	int level;	/* zstd level, 0 = default */
+	uint64_t start; /* of the process, as in struct gmt_origin */
 };
 
 /* Bytes the caller must provide, 64-aligned; level as in struct gmt_writer_info. */

@@ -17,7 +17,7 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 PYTHON=.venv-wheel/bin/python
 VERSION=$($PYTHON packaging/wheel.py version)
 tag=$(git describe --exact-match --tags --match 'v*' HEAD 2>/dev/null || true)
-[ -z "$tag" ] || [ "$tag" = "v$VERSION" ] || stop "the tag says $tag, viewer/base/version.h says $VERSION"
+[ -z "$tag" ] || [ "$tag" = "v$VERSION" ] || stop "the tag says $tag, format/version.h says $VERSION"
 grep -q "^## $VERSION" CHANGELOG.md || stop "CHANGELOG.md has no section \"## $VERSION\""
 
 packaging/wheels.sh

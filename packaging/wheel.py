@@ -2,7 +2,7 @@
 """A wheel from a build folder, the same to the byte each time.
 
     packaging/wheel.py ARCH BUILD LIBRARIES    writes dist/gpumemtrace-VERSION-py3-none-PLATFORM.whl
-    packaging/wheel.py version                 prints the version (viewer/base/version.h)
+    packaging/wheel.py version                 prints the version (format/version.h)
 """
 
 import base64
@@ -31,7 +31,7 @@ def read(path, mode="r"):
 
 
 def version():
-    return re.search(r'VIEWER_VERSION "(.*)"', read("viewer/base/version.h"))[1]
+    return re.search(r'GMT_TOOL_VERSION "(.*)"', read("format/version.h"))[1]
 
 
 def metadata():

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -74,6 +76,20 @@ ssize_t os_read_file(const char *path, void *out, size_t size)
 	}
 	close(fd);
 	return n < 0 ? -1 : (ssize_t)have;
+}
+
+/* Field 22 of /proc/self/stat; the second is a name in brackets. */
+uint64_t os_start_ticks(void)
+{
+	char text[512];
+	ssize_t n = os_read_file("/proc/self/stat", text, sizeof(text) - 1);
+	const char *p;
+
+	text[n > 0 ? n : 0] = 0;
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
 bool os_write_zeros(int fd, off_t offset, size_t bytes)

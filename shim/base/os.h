@@ -21,7 +21,8 @@ void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; N
 void os_unmap(void *memory, size_t bytes);
 uint64_t os_mapped(void); /* bytes that os_map gave and os_unmap did not take back */
 uint32_t os_tid(void);
-bool os_thread_is_here(uint32_t tid);				/* is it one of this process? */
+uint64_t os_start_ticks(void);	      /* of this process, clock ticks since boot; 0 if not known */
+bool os_thread_is_here(uint32_t tid); /* is it one of this process? */
 ssize_t os_read_file(const char *path, void *out, size_t size); /* bytes read or -1 */
 bool os_write_zeros(int fd, off_t offset, size_t bytes);
 

@@ -329,15 +329,14 @@ static int copy_rest(struct work *w)
 
 static int write_anew(struct work *w, struct bound_result *r)
 {
-	struct gmt_writer_info info = w->drain->info;
+	const struct gmt_writer_info *info = &w->drain->info;
 	int err;
 
-	info.thinned = true;
-	r->workspace_bytes = gmt_writer_workspace(info.level);
+	r->workspace_bytes = gmt_writer_workspace(info->level);
 	r->workspace = os_map(r->workspace_bytes);
 	if (!r->workspace)
 		return -GMT_ERR_NO_MEMORY;
-	w->writer = gmt_writer_open(r->workspace, r->workspace_bytes, w->fd, &info, &err);
+	w->writer = gmt_writer_open(r->workspace, r->workspace_bytes, w->fd, info, &err);
 	if (!w->writer)
 		return err;
 	err = thin_events(w);

@@ -69,22 +69,17 @@ static struct gmt_event heads[LIVE_RINGS_MAX];
 static struct ring_heap heap;
 static uint8_t definition[GMT_DEF_MAX];
 
-bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
+bool drain_open(int fd, const struct gmt_writer_info *info)
 {
-	struct gmt_writer_info info = {
-		.pid = pid,
-		.realtime_minus_monotonic_ns = realtime_minus_monotonic_ns,
-		.level = gmt_config.level,
-	};
 	int err;
 
-	drain.info = info;
-	drain.workspace = os_map(gmt_writer_workspace(gmt_config.level));
+	drain.info = *info;
+	drain.workspace = os_map(gmt_writer_workspace(info->level));
 	drain.next_seq = 1;
 	if (!drain.workspace)
 		return false;
-	drain.writer = gmt_writer_open(drain.workspace, gmt_writer_workspace(gmt_config.level), fd,
-				       &info, &err);
+	drain.writer =
+		gmt_writer_open(drain.workspace, gmt_writer_workspace(info->level), fd, info, &err);
 	return drain.writer != NULL;
 }
 

@@ -7,7 +7,9 @@
 
 #include "../../format/record.h"
 
-bool drain_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns);
+struct gmt_writer_info;
+
+bool drain_open(int fd, const struct gmt_writer_info *info);
 
 /* Straight into the file: before drain_start on the thread that starts the session, then on the
  * drain's own. */

@@ -123,22 +123,12 @@ static void environment_facts(void)
 	}
 }
 
-/* Field 22 of /proc/self/stat, in clock ticks since boot. */
 static void start_fact(void)
 {
 	struct timespec real, boot;
-	unsigned long long ticks;
-	const char *p;
-	ssize_t n = os_read_file("/proc/self/stat", buffer, sizeof(buffer) - 1);
+	uint64_t ticks = os_start_ticks();
 
-	if (n <= 0)
-		return;
-	buffer[n] = 0;
-	p = strrchr(buffer, ')');
-	if (!p || sscanf(p + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-			 "%*d %llu",
-			 &ticks) != 1)
+	if (!ticks)
 		return;
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(CLOCK_BOOTTIME, &boot);

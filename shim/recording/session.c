@@ -127,15 +127,19 @@ static void say_unshared(void)
 
 static bool open_files(void)
 {
-	uint32_t pid = (uint32_t)getpid();
-	int64_t offset = clock_offset();
+	struct gmt_writer_info info = {
+		.pid = (uint32_t)getpid(),
+		.realtime_minus_monotonic_ns = clock_offset(),
+		.level = gmt_config.level,
+		.start = os_start_ticks(),
+	};
 	int err;
 
 	if (!output_open())
 		return say_failed(errno);
 	errno = os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) ? ENOSPC : EFBIG;
-	if (errno == ENOSPC && live_open(output_get()->live_fd, pid, offset) &&
-	    drain_open(output_get()->fd, pid, offset)) {
+	if (errno == ENOSPC && live_open(output_get()->live_fd, &info) &&
+	    drain_open(output_get()->fd, &info)) {
 		if (!live_is_shared())
 			say_unshared();
 		return true;

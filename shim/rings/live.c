@@ -7,6 +7,7 @@
 #include "live.h"
 
 #include "../../format/block.h"
+#include "../../format/version.h"
 #include "../base/os.h"
 
 #include <errno.h>
@@ -89,17 +90,18 @@ static bool make_room(uint64_t offset, uint64_t bytes)
 	return ok;
 }
 
-static void write_header(uint32_t pid, int64_t clock_offset)
+static void write_header(const struct gmt_writer_info *info)
 {
 	struct gmt_live_header *h = (struct gmt_live_header *)live.base;
 
-	h->version = GMT_VERSION_WHOLE;
-	h->pid = pid;
+	h->version = GMT_VERSION;
+	h->pid = info->pid;
 	h->page = GMT_LIVE_PAGE;
 	h->region = GMT_RING_REGION;
 	h->slots = GMT_RING_SLOTS;
 	h->slot_bytes = GMT_SLOT_BYTES;
-	h->realtime_minus_monotonic_ns = clock_offset;
+	h->realtime_minus_monotonic_ns = info->realtime_minus_monotonic_ns;
+	h->origin = (struct gmt_origin){ info->start, GMT_TOOL_VERSION };
 	__atomic_store_n(&h->magic, GMT_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -112,7 +114,7 @@ static uint32_t map_most(int fd)
 	return most;
 }
 
-bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
+bool live_open(int fd, const struct gmt_writer_info *info)
 {
 	struct stat st = { 0 };
 	uint32_t most = map_most(fd);
@@ -131,7 +133,7 @@ bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns)
 	live.next = 0;
 	if (!make_room(0, region_offset(1)))
 		return false;
-	write_header(pid, realtime_minus_monotonic_ns);
+	write_header(info);
 	return true;
 }
 

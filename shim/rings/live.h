@@ -8,12 +8,13 @@
 #define GMT_LIVE_H
 
 #include "../../format/control.h"
+#include "../../format/writer.h"
 
 #define LIVE_RINGS_MAX 4096u
 
 /* fd < 0: rings in plain memory (the place cannot share mappings). false: no room for the first
  * ring. */
-bool live_open(int fd, uint32_t pid, int64_t realtime_minus_monotonic_ns);
+bool live_open(int fd, const struct gmt_writer_info *info);
 bool live_is_shared(void);
 uint64_t live_bytes(void);		/* of the file */
 struct gmt_control *live_control(void); /* of live_open until live_forget */

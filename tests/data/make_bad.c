@@ -76,14 +76,16 @@ static void make_damaged(void)
 	good.data[9] ^= 1;
 }
 
+#define NEWER 1000u /* than any that is */
+
 static void make_newer(void)
 {
-	struct gmt_file_header h = { .version = GMT_VERSION + 1, .header_bytes = 64, .pid = 1 };
+	struct gmt_file_header h = { .version = NEWER, .header_bytes = 64, .pid = 1 };
 	struct bytes live = new_live(1, 1);
 
 	gmt_file_header_seal(&h);
 	save("newer.gmt", &h, sizeof(h));
-	((struct gmt_live_header *)live.data)->version = GMT_VERSION + 1;
+	((struct gmt_live_header *)live.data)->version = NEWER;
 	save("newer_live.gmt.live", live.data, 4096);
 	free(live.data);
 }

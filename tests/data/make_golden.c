@@ -5,8 +5,7 @@
  *
  *	make build/data/make_golden && build/data/make_golden FOLDER
  *
- * Those of v2 are whole, that of v3 is bounded. Run once for a version. Files of a version that was
- *released are never made anew: they must decode for ever.
+ * Run once for a version. Files of earlier versions are never made anew: they must decode for ever.
  */
 #include "../unit/recordings.h"
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #define PID	   4242
+#define START	   987654	       /* of the process, clock ticks since boot */
 #define WALL_CLOCK 1700000000000000000 /* realtime minus monotonic */
 
 struct golden {
@@ -25,11 +25,11 @@ struct golden {
 	char path[4096];
 };
 
-static void golden_open(struct golden *g, const char *folder, const char *name, bool thinned)
+static void golden_open(struct golden *g, const char *folder, const char *name)
 {
 	struct gmt_writer_info info = { .pid = PID,
 					.realtime_minus_monotonic_ns = WALL_CLOCK,
-					.thinned = thinned };
+					.start = START };
 	size_t n = (gmt_writer_workspace(0) + 63) / 64 * 64;
 	int err;
 
@@ -96,7 +96,7 @@ static void make_tiny(const char *folder)
 		.kind = GMT_BLOCK_ALLOC,
 	};
 
-	golden_open(&g, folder, "tiny", false);
+	golden_open(&g, folder, "tiny");
 	add_def(&g, GMT_DEF_META, 0, meta, sizeof(meta) - 1);
 	add_def(&g, GMT_DEF_THREAD, 1, thread, sizeof(thread) - 1);
 	add_def(&g, GMT_DEF_STACK, 1, &node, sizeof(node));
@@ -124,7 +124,7 @@ static void make_kinds(const char *folder)
 	struct chance c = { 2026 };
 	uint8_t payload[300];
 
-	golden_open(&g, folder, "kinds", false);
+	golden_open(&g, folder, "kinds");
 	for (uint32_t i = 0; i < 300; i++) {
 		struct gmt_event e = chance_event(&c);
 
@@ -158,7 +158,7 @@ static void make_training(const char *folder)
 {
 	struct golden g;
 
-	golden_open(&g, folder, "training", false);
+	golden_open(&g, folder, "training");
 	train(1, add_in_blocks, &g);
 	gmt_writer_finish(g.w);
 	golden_close(&g);
@@ -172,8 +172,9 @@ static void make_killed(const char *folder)
 	struct gmt_live_header *head = (struct gmt_live_header *)live.data;
 	char path[4200];
 
-	golden_open(&g, folder, "killed", false);
+	golden_open(&g, folder, "killed");
 	head->realtime_minus_monotonic_ns = WALL_CLOCK;
+	head->origin.start = START;
 	for (uint64_t i = 1; i <= 300; i++) {
 		struct gmt_event e = plain_event(i);
 		struct gmt_def d = { GMT_DEF_STRING, 9, 100, NULL };
@@ -230,8 +231,27 @@ static void make_thinned(const char *folder)
 {
 	struct golden g;
 
-	golden_open(&g, folder, "thinned", true);
+	golden_open(&g, folder, "thinned");
 	train(1, leave_out, &g);
+	gmt_writer_finish(g.w);
+	golden_close(&g);
+}
+
+/* Kinds of events and definitions that a reader without them passes over: this one too. */
+static void make_extra(const char *folder)
+{
+	struct golden g;
+	struct chance c = { 64 };
+
+	golden_open(&g, folder, "extra");
+	for (uint32_t i = 0; i < 300; i++) {
+		struct gmt_event e = i % 3 ? chance_event(&c) : chance_extra(&c);
+
+		e.seq = i + 1;
+		add_event(&g, &e);
+		if (i % 20 == 0)
+			add_def(&g, i % 40 ? 64 + i % 64 : GMT_DEF_STRING, i, "payload", i % 8);
+	}
 	gmt_writer_finish(g.w);
 	golden_close(&g);
 }
@@ -247,5 +267,6 @@ int main(int argc, char **argv)
 	make_training(argv[1]);
 	make_killed(argv[1]);
 	make_thinned(argv[1]);
+	make_extra(argv[1]);
 	return 0;
 }

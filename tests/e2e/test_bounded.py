@@ -85,7 +85,7 @@ def test_totals_stay_exact(programs, tool):
     copy = programs.folder / "copy.gmt"
     tool("recover", file, "-o", copy)
     assert tool.json("live", copy, "--at", "mark:end of it")["blocks"] == live["blocks"]
-    assert tool.json("info", copy)["format_version"] == 3
+    assert tool.json("info", copy)["format_version"] == 4
 
 
 def test_killed_at_any_moment(programs, tool):

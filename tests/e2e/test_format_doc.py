@@ -131,7 +131,7 @@ class Bytes:
         return [Bytes(self.data[a:b]) for a, b in zip(starts, starts[1:])]
 
 
-KINDS = {int(r[0]): (r[1], r[3].split(", ")) for r in rows(section("5.3"))}
+FIELDS_OF = {int(r[0]): r[3].split(", ") for r in rows(section("5.3"))}
 BIT = {name: int(bit) for row in rows(section("5.1")) for bit, name in (row[0:2], row[2:4])}
 
 
@@ -154,6 +154,10 @@ class Events:
 
     def event(self, columns, low):
         kind, mask = columns[0].varint(), columns[0].varint()
+        carried = FIELDS_OF.get(kind, [])
+        if kind >= 64:
+            bits = columns[0].varint()
+            carried = [name for bit, name in enumerate(FIELDS) if bits >> bit & 1]
         b = columns[1]
 
         def has(name):
@@ -166,8 +170,7 @@ class Events:
         flags = b.varint() if has("FLAGS") else 0
         event = {"seq": self.seq, "time": self.time, "kind": kind, "thread": self.thread, "flags": flags}
         event.update(dict.fromkeys(FIELDS, 0), device=-1)
-        if kind < 64 and kind in KINDS:
-            self.fields(columns, kind, KINDS[kind][1], has, event, low is not None)
+        self.fields(columns, kind, carried, has, event, low is not None)
         return event
 
     def object(self, columns, kind):
@@ -200,7 +203,7 @@ class Events:
         return value >> 1 ^ -(value & 1)
 
     def fields(self, columns, kind, carried, has, event, in_columns):
-        last = self.groups.setdefault(1 if kind <= 3 else kind, {})
+        last = self.groups.setdefault(1 if kind <= 3 else kind if kind < 64 else 64 + kind % 16, {})
         column = {"arg0": columns[4], "arg1": columns[5], "stack": columns[6]}
         self.address(columns[2], columns[3], carried, last, event)
         for name in FIELDS[2:]:
@@ -263,8 +266,7 @@ def read_by_the_document(data):
     return lines_of_defs + lines_of_events
 
 
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("name", ["tiny", "kinds", "training"])
+@pytest.mark.parametrize("version,name", [(v, n) for v in (1, 2, 4) for n in ("tiny", "kinds", "training")] + [(3, "thinned"), (4, "extra")])
 def test_a_reader_written_from_the_document(name, version):
     data = (ROOT / f"tests/data/v{version}/{name}.gmt").read_bytes()
     expected = (ROOT / f"tests/data/v{version}/{name}.gmt.txt").read_text().splitlines()

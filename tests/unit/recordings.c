@@ -35,16 +35,15 @@ static const uint16_t kinds[] = {
 #include "../../format/records.def"
 };
 
-struct gmt_event chance_event(struct chance *c)
+static struct gmt_event chance_values(struct chance *c, unsigned kind, unsigned f)
 {
 	struct gmt_event e = {
-		.kind = kinds[chance_below(c, sizeof(kinds) / sizeof(kinds[0]))],
+		.kind = (uint16_t)kind,
 		.seq = chance_wide(c),
 		.time_ns = chance_wide(c),
 		.thread = (uint32_t)chance_wide(c),
 		.flags = (uint16_t)chance_wide(c),
 	};
-	unsigned f = gmt_kind_fields(e.kind);
 
 	e.addr = !(f & F_ADDR)	      ? 0
 		 : chance_below(c, 2) ? (1 + chance_below(c, 64)) << 9
@@ -58,6 +57,20 @@ struct gmt_event chance_event(struct chance *c)
 	e.stack = f & F_STACK ? (uint32_t)chance_wide(c) : 0;
 	e.device = f & F_DEVICE ? (int32_t)chance_wide(c) : -1;
 	return e;
+}
+
+struct gmt_event chance_event(struct chance *c)
+{
+	unsigned kind = kinds[chance_below(c, sizeof(kinds) / sizeof(kinds[0]))];
+
+	return chance_values(c, kind, gmt_kind_fields(kind));
+}
+
+struct gmt_event chance_extra(struct chance *c)
+{
+	unsigned kind = GMT_KIND_EXTRA + (unsigned)chance_below(c, 64);
+
+	return chance_values(c, kind, (unsigned)chance_below(c, F_ALL + 1));
 }
 
 bool same_event(const struct gmt_event *a, const struct gmt_event *b)

@@ -33,6 +33,9 @@ uint64_t chance_wide(struct chance *c); /* all lengths from 0 to 64 bits alike *
 /* Any kind of records.def with any values in the members it carries. */
 struct gmt_event chance_event(struct chance *c);
 
+/* Of a kind that records.def lacks and a reader may pass over, with any values in any members. */
+struct gmt_event chance_extra(struct chance *c);
+
 bool same_event(const struct gmt_event *a, const struct gmt_event *b);
 
 /* The i-th event of a plain sequence: seq i, 1000 x i ns; tells itself by its content. */

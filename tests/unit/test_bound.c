@@ -9,6 +9,7 @@
  *
  * links: shim/process.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
  */
+#include "../../format/block.h"
 #include "../../format/reader.h"
 #include "../../shim/capture.h"
 #include "../../shim/base/config.h"
@@ -250,7 +251,7 @@ static void a_month(void **state)
 	assert_true(truth.memory < 64u << 20);
 	r = gmt_reader_open(path, &err);
 	assert_non_null(r);
-	assert_int_equal(gmt_reader_info(r)->version, 3);
+	assert_int_equal(gmt_reader_info(r)->version, GMT_VERSION);
 	assert_false(gmt_reader_info(r)->truncated);
 	assert_int_equal(gmt_reader_run(r, 0, UINT64_MAX, &tool, &f), 0);
 	printf("%lu events, %.0f a second, bound %lu: file %lu, at most %lu; left out %lu, records "

@@ -172,7 +172,7 @@ static void every_bit_flipped(void **state)
 		check_blocks(&h, lies_elsewhere, bit / 8);
 		assert_true(h.info.truncated);
 		assert_true(h.info.skipped_bytes || h.info.damaged_blocks);
-		assert_int_equal(h.info.version, bit / 8 < 64 ? 0 : GMT_VERSION_WHOLE);
+		assert_int_equal(h.info.version, bit / 8 < 64 ? 0 : GMT_VERSION);
 		heard_free(&h);
 		assert_int_equal(pwrite(fd, small.file.data + bit / 8, 1, (off_t)(bit / 8)), 1);
 	}
@@ -449,7 +449,9 @@ static void file_shrinks_meanwhile(void **state)
 static void unknown_blocks_are_passed_over(void **state)
 {
 	const char *path = scratch_path("type.gmt");
-	struct gmt_block_header h = { .type = 9, .raw_bytes = 6, .stored_bytes = 6, .count = 1 };
+	struct gmt_block_header h = {
+		.type = GMT_KIND_EXTRA, .raw_bytes = 6, .stored_bytes = 6, .count = 1
+	};
 	size_t at = small.blocks[4].start, n = sizeof(h) + 6;
 	uint8_t *copy = malloc(small.file.len + n);
 	struct heard all;

@@ -258,6 +258,7 @@ static void newer_or_odd_live_files(void **state)
 	record(1, 10);
 	h = hear(recording);
 	check_sequence(&h, 1, 10);
+	assert_int_equal(h.info.skipped_bytes, live.len); /* one process writes one version */
 	heard_free(&h);
 	head->version = GMT_VERSION;
 	head->slots = 8192; /* another geometry: nothing can be trusted */
@@ -306,11 +307,21 @@ static void truncated_live_files(void **state)
 	free(live.data);
 }
 
+/* A kind that nobody has may as well be one of a later version. */
+static bool is_kind(size_t byte_of_slot)
+{
+	size_t event = offsetof(struct gmt_slot, event) + offsetof(struct gmt_event, kind);
+	size_t def = offsetof(struct gmt_slot, def_kind);
+
+	return byte_of_slot / 2 == event / 2 || byte_of_slot / 2 == def / 2;
+}
+
 /* Any bit of the parts in use: what no flip touched is told as it was, and nothing crashes. */
 static void flipped_bits_in_live_files(void **state)
 {
 	struct bytes live = new_live(PID, 1);
 	size_t ring = GMT_LIVE_PAGE, slots = ring + GMT_RING_HEAD;
+	size_t head = sizeof(struct gmt_live_header);
 	int fd;
 
 	(void)state;
@@ -324,23 +335,28 @@ static void flipped_bits_in_live_files(void **state)
 	push_to(live, 0, 15);
 	save_live(live);
 	fd = open(live_path, O_WRONLY);
-	for (size_t i = 0; i < 8 * (48 + 128 + 7 * GMT_SLOT_BYTES); i++) {
-		size_t at = i / 8 < 48	       ? i / 8
-			    : i / 8 < 48 + 128 ? ring + i / 8 - 48
-					       : slots + i / 8 - 48 - 128;
+	for (size_t i = 0; i < 8 * (head + 128 + 7 * GMT_SLOT_BYTES); i++) {
+		size_t at = i / 8 < head	 ? i / 8
+			    : i / 8 < head + 128 ? ring + i / 8 - head
+						 : slots + i / 8 - head - 128;
 		uint8_t byte = live.data[at] ^ (uint8_t)(1 << i % 8);
 		size_t hit = at < slots ? SIZE_MAX : (at - slots) / GMT_SLOT_BYTES, right = 0;
 		struct heard h;
 
 		assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
 		h = hear(recording);
-		assert_int_equal(h.err, 0);
+		if (h.err == -GMT_ERR_UNKNOWN_KIND && at >= slots)
+			assert_true(is_kind((at - slots) % GMT_SLOT_BYTES));
+		else
+			assert_int_equal(h.err, 0);
 		for (size_t k = 0; k < h.events_used; k++) {
 			struct gmt_event want = plain_event(h.events[k].seq);
 
 			right += same_event(&h.events[k], &want) && h.events[k].seq <= 15;
 		}
-		assert_true(right >= (hit == SIZE_MAX ? 10 : hit < 4 || hit == 6 ? 14 : 15));
+		assert_true(h.err || right >= (hit == SIZE_MAX	     ? 10
+					       : hit < 4 || hit == 6 ? 14
+								     : 15));
 		/* slots 4 and 5 are the definition: its second may turn into an event */
 		assert_true(h.events_used <= 15 + (hit == 5));
 		heard_free(&h);

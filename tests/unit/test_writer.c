@@ -52,7 +52,7 @@ static void empty_recording(void **state)
 	assert_int_equal(gmt_writer_bytes(w), size_of(fd));
 	h = hear(path);
 	assert_int_equal(h.err, 0);
-	assert_int_equal(h.info.version, GMT_VERSION_WHOLE);
+	assert_int_equal(h.info.version, GMT_VERSION);
 	assert_int_equal(h.info.pid, 42);
 	assert_int_equal(h.info.realtime_minus_monotonic_ns, 1234567890);
 	assert_true(h.info.clean_end);

@@ -22,18 +22,23 @@ static int opened(const char *path)
 	return r ? 0 : err;
 }
 
+static bool is_newer(int err)
+{
+	return err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_UNKNOWN_KIND;
+}
+
 bool outfile_holds_recording(const char *path)
 {
 	int err = opened(path);
 
-	return !err || err == -GMT_ERR_NEWER_VERSION;
+	return !err || is_newer(err);
 }
 
 static bool is_recording(const char *path)
 {
 	int err = opened(path);
 
-	return !err || err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_EMPTY;
+	return !err || is_newer(err) || err == -GMT_ERR_EMPTY;
 }
 
 static int check_name(const char *path)

@@ -54,7 +54,7 @@ static int copy_all(const struct recording *r, int fd, struct copy *c)
 {
 	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
 	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0,
-					r->info->version >= GMT_VERSION };
+					r->info->origin.start };
 	size_t bytes = (gmt_writer_workspace(0) + 63) & ~(size_t)63;
 	void *workspace = aligned_alloc(64, bytes);
 	int rc;
@@ -91,6 +91,8 @@ static int write_copy(const struct recording *r, const char *path, uint64_t *eve
 	if (!rc)
 		return 0;
 	outfile_drop(&file);
+	if (rc == -GMT_ERR_UNKNOWN_KIND)
+		return recording_refused(r->path, rc);
 	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
 			 rc == -GMT_ERR_SYS ? strerror(why) : gmt_strerror(rc));
 }

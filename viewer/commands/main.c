@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "command.h"
 #include "completions.h"
 #include "of_ranks.h"
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help"))
 		return help_on(argv[2]);
 	if (!strcmp(argv[1], "--version"))
-		return printf("gpumemtrace %s\n", VIEWER_VERSION) < 0;
+		return printf("gpumemtrace %s\n", GMT_TOOL_VERSION) < 0;
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (argv[1][0] == '-')

@@ -9,7 +9,7 @@
 
 #include "../base/emit_json.h"
 #include "../base/need.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "export_stacks.h"
 
 struct speedscope {
@@ -108,7 +108,7 @@ static void write_profile(struct speedscope *s, const char *name, int category)
 static void write_all(struct speedscope *s)
 {
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-	      "\"exporter\":\"gpumemtrace " VIEWER_VERSION "\",\"name\":",
+	      "\"exporter\":\"gpumemtrace " GMT_TOOL_VERSION "\",\"name\":",
 	      s->f);
 	emit_json_string(s->f, s->x->file, strlen(s->x->file));
 	fputs(",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[", s->f);

@@ -76,7 +76,7 @@ int export_torch_source(struct export *x, struct torch_source *s)
 	*s = (struct torch_source){ 0 };
 	rc = defs_read(x->recording->reader, add_part, s);
 	if (rc < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", x->recording->path, gmt_strerror(rc));
+		return recording_refused(x->recording->path, rc);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "../answers/leaks.h"
 #include "../answers/parts.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "../moments/room.h"
 #include "../recording/run_state.h"
 #include "lake_cells.h"
@@ -74,7 +74,7 @@ static void process_cells(struct lake_rows *x)
 	put_flag(x->w, ranks, damaged, recording_state(r) == STATE_DAMAGED);
 	put_int(x->w, ranks, recording_bytes, r->file_bytes);
 	put_int(x->w, ranks, refusals, x->refusals);
-	put_text(x->w, ranks, tool, VIEWER_VERSION);
+	put_text(x->w, ranks, tool, GMT_TOOL_VERSION);
 }
 
 static void growth_rows(struct lake_rows *x)

@@ -6,7 +6,7 @@
 
 #include "../base/emit_json.h"
 #include "../base/need.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "lake_engine.h"
 #include "lake_sql.h"
 
@@ -90,7 +90,7 @@ int lake_page(struct page_text *text, const char *lake)
 	fclose(f);
 	f = need_stream(&text->first, &text->first_len);
 	fputc('{', f);
-	member(f, "tool", VIEWER_VERSION);
+	member(f, "tool", GMT_TOOL_VERSION);
 	fputc(',', f);
 	member(f, "lake", lake);
 	fputs(",\"panels\":[", f);

@@ -7,7 +7,7 @@
 
 #include "../base/now.h"
 #include "../base/say.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "lake.h"
 #include "parquet_column.h"
 
@@ -112,7 +112,7 @@ static int open_table(struct lake_writer *w, int t, int level)
 				 strerror(err));
 	w->tables[t] = parquet_open(w->files[t], w->columns[t], choose_columns(w, t), level);
 	parquet_fact(w->tables[t], "gpumemtrace.schema", LAKE_SCHEMA);
-	parquet_fact(w->tables[t], "gpumemtrace.version", VIEWER_VERSION);
+	parquet_fact(w->tables[t], "gpumemtrace.version", GMT_TOOL_VERSION);
 	return 0;
 }
 

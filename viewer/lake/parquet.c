@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "../base/need.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "parquet_column.h"
 #include "thrift.h"
 
@@ -308,7 +308,7 @@ static void put_footer(struct parquet *p)
 		thrift_text(&t, 2, p->facts[i].value);
 		thrift_end(&t);
 	}
-	thrift_text(&t, 6, "gpumemtrace version " VIEWER_VERSION);
+	thrift_text(&t, 6, "gpumemtrace version " GMT_TOOL_VERSION);
 	put_orders(p, &t);
 	bytes_add(&t.out, "", 1);
 	len = (uint32_t)t.out.len;

@@ -7,7 +7,7 @@
 #include "page.h"
 
 #include "../base/need.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 
 #define PAGE_ROOM 4700000 /* of 5 MB; the rest is what shows it */
 
@@ -40,7 +40,7 @@ static void emit_classes(struct emit *out)
 static void write_documents(struct page *p, void (*write)(struct page *, void *), void *ctx)
 {
 	emit_object(p->first, NULL);
-	emit_text(p->first, "tool", VIEWER_VERSION);
+	emit_text(p->first, "tool", GMT_TOOL_VERSION);
 	emit_flag(p->first, "redacted", p->redact != NULL);
 	emit_classes(p->first);
 	emit_object(p->out, NULL);

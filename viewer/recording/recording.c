@@ -21,7 +21,6 @@ static const char *advice(int err)
 		const char *text;
 	} known[] = {
 		{ GMT_ERR_NOT_A_RECORDING, ", and not a memory snapshot of PyTorch" },
-		{ GMT_ERR_NEWER_VERSION, ": a newer gpumemtrace reads it" },
 		{ GMT_ERR_EMPTY, ": the program has recorded nothing in it" },
 	};
 
@@ -31,11 +30,26 @@ static const char *advice(int err)
 	return "";
 }
 
-static int cannot_open(const char *path, int err)
+/* Some of what is in it would be missed: no figure is better than another one. */
+static int refused_as_newer(const char *path)
+{
+	char writer[GMT_WRITER_TEXT + 1];
+
+	gmt_reader_writer(path, writer);
+	return say_error(
+		EXIT_UNREADABLE,
+		"%s: written by %s%s, which records kinds that this version does not know; "
+		"update to read it",
+		path, *writer ? "gpumemtrace " : "a newer gpumemtrace", writer);
+}
+
+int recording_refused(const char *path, int err)
 {
 	int why = errno;
 	struct stat st;
 
+	if (err == -GMT_ERR_NEWER_VERSION || err == -GMT_ERR_UNKNOWN_KIND)
+		return refused_as_newer(path);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return say_error(EXIT_UNREADABLE, "%s is a folder: name a recording in it", path);
 	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
@@ -95,7 +109,7 @@ int recording_open(struct recording *r, const char *path)
 	if (rc)
 		return rc;
 	if (!r->reader)
-		return cannot_open(path, err);
+		return recording_refused(path, err);
 	r->info = gmt_reader_info(r->reader);
 	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
 	err = defs_read(r->reader, defs_add, &r->defs);
@@ -104,7 +118,7 @@ int recording_open(struct recording *r, const char *path)
 		return 0;
 	}
 	recording_close(r);
-	return say_error(EXIT_UNREADABLE, "%s: %s", path, gmt_strerror(err));
+	return recording_refused(path, err);
 }
 
 static bool any_part;
@@ -152,6 +166,6 @@ int recording_run(struct recording *r, uint64_t until,
 	say_progress_end();
 	r->read_through |= !rc;
 	if (rc < 0)
-		return say_error(EXIT_UNREADABLE, "%s: %s", r->path, gmt_strerror(rc));
+		return recording_refused(r->path, rc);
 	return 0;
 }

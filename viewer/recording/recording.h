@@ -28,6 +28,9 @@ void recording_close(struct recording *r);
  * of blocks is known only of what was run. */
 bool recording_any_part(void);
 
+/* Says why the file cannot be read, err = -GMT_ERR_* of the reader; returns EXIT_UNREADABLE. */
+int recording_refused(const char *path, int err);
+
 /* Events up to `until` nanoseconds to event(ctx, e). 0, or a sentence was said and EXIT_UNREADABLE.
  */
 int recording_run(struct recording *r, uint64_t until,

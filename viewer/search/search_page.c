@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../base/need.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "../page/page_write.h"
 #include "search.h"
 
@@ -50,7 +50,7 @@ static char *document(struct search *s, size_t *len)
 
 	emit_object(out, NULL);
 	emit_text(out, "command", command);
-	emit_text(out, "tool", VIEWER_VERSION);
+	emit_text(out, "tool", GMT_TOOL_VERSION);
 	names(s, out);
 	pages(s, out);
 	search_document(s, out, "fit");

@@ -10,7 +10,7 @@
 #include "../base/bytes.h"
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../base/version.h"
+#include "../../format/version.h"
 #include "trial.h"
 
 /* A script that the command names: with another text it is another program. */
@@ -35,7 +35,7 @@ static void find_fingerprint(struct trial *t, const struct plan *p)
 {
 	char **command = vary_command(&p->varied, &t->setting, p->command);
 	char cwd[PATH_MAX], *setting = vary_json(&p->varied, &t->setting);
-	uint64_t h = bytes_hash(BYTES_HASH, VIEWER_VERSION, strlen(VIEWER_VERSION));
+	uint64_t h = bytes_hash(BYTES_HASH, GMT_TOOL_VERSION, strlen(GMT_TOOL_VERSION));
 
 	for (char **c = command; *c; c++)
 		h = hash_file(bytes_hash(h, *c, strlen(*c) + 1), *c);
