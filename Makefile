@@ -241,9 +241,10 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs
 	@scripts/test.sh
-test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1: writes docs/pytorch-versions.md
+test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1 and every earlier format: writes docs/pytorch-versions.md, docs/format-versions.md
 	@scripts/setup.sh newest headers tools browser docs cu12
 	@scripts/test.sh cu12
+	@.venv/bin/python tests/matrix/readers.py --table docs/format-versions.md
 	@.venv/bin/python tests/matrix/versions.py --again --table docs/pytorch-versions.md
 test-driver: setup  ## hooks against NVIDIA's own driver libraries (from Debian's packages, not installed); writes docs/driver-lookups.md
 	@scripts/setup.sh headers driver
