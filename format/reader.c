@@ -98,12 +98,15 @@ static int open_pair(struct pair *p, const char *path)
 	return p->fd < 0 && p->live < 0 ? -GMT_ERR_SYS : 0;
 }
 
-/* A file from before version 4 does not say when its process started. */
+/* A process measures its clocks once, to the nanosecond, for both files. A file from before version
+ * 4 does not say when its process started. */
 static bool same_process(const struct gmt_file_header *f, const struct gmt_live_header *l)
 {
 	bool both_say = f->version >= 4 && l->version >= 4;
 
-	return f->pid == l->pid && (!both_say || f->origin.start == l->origin.start);
+	return f->pid == l->pid &&
+	       f->realtime_minus_monotonic_ns == l->realtime_minus_monotonic_ns &&
+	       (!both_say || f->origin.start == l->origin.start);
 }
 
 /* Files of different processes do not belong together; the recording counts. */
