@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A page of the manual in roff: man.sh [--markdown] viewer/man/PAGE.1.md. The prose is the file's. Names, the
 # synopsis and the options come from the built tool, settings and columns from their .def, and what each
-# ```example prints from a run on tests/data/example. A row of OPTIONS by hand replaces the table's words.
+# ```example prints from a run on tests/data/example; one that ends with a code above 1 is an error. A row of OPTIONS by hand replaces the table's words.
 set -euo pipefail
 [ "$1" = --markdown ] && { markdown=1; shift; }
 page=$(realpath "$1")
@@ -66,6 +66,13 @@ with_options() { # rows by hand in place of the table's words; a row of no optio
 	END { if (options) flush() }' "$1"
 }
 
+output() { # of an example; that a check fails (exit code 1) may be shown
+	local code=0
+	(cd "$place" && LC_ALL=C PATH=$(dirname "$tool"):$PATH bash -c "$1") >"$place/.output" 2>&1 || code=$?
+	sed 's/ *$//' "$place/.output"
+	[ "$code" -le 1 ] || { echo "$page: \`$1\` ended with code $code" >&2; exit 1; }
+}
+
 generated() { # what stands in other tables
 	local line
 	while IFS= read -r line; do
@@ -75,7 +82,7 @@ generated() { # what stands in other tables
 		'<!-- columns -->') sed -nE 's/^COLUMN\((\w+), \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_columns.def | sed 's/ ()//' ;;
 		'<!-- event columns -->') sed -nE 's/^EVENT_COLUMN\((\w+), \w+, \w+, \w+, "(.*)", "(.*)"\)/- *\1* (\2): \3./p' viewer/export/export_event_columns.def | sed 's/ ()//' ;;
 		'```example') echo '```'; run=1 ;;
-		'$ '*) echo "$line"; [ -z "${run:-}" ] || (cd "$place" && LC_ALL=C PATH=$(dirname "$tool"):$PATH bash -c "${line#??}" 2>&1) | sed 's/ *$//' || true ;;
+		'$ '*) echo "$line"; [ -z "${run:-}" ] || output "${line#??}" ;;
 		*) [ "$line" != '```' ] || run=; printf '%s\n' "$line" ;;
 		esac
 	done
@@ -100,12 +107,18 @@ roff() {
 		sub(/^[.'"'"']/, "\\\\\\&&", s)
 		return s
 	}
+	# A list of terms: nothing but code, emphasis and what stands in brackets before the colon. Else an item has a bullet.
+	function item(s,  colon) {
+		if (!match(s, /^(`[^`]*`|\*[^*]+\*|\([^)]*\)|\[[^]]*\]|[ ,=])+: /)) { print ".IP \\(bu 2"; print fonts(s); return }
+		colon = RLENGTH - 1
+		print ".TP"; print fonts(substr(s, 1, colon - 1)); print fonts(substr(s, colon + 2))
+	}
 	/^# /    { print ".TH " substr($2, 1, length($2) - 3) " 1"; next }
 	/^```/   { code = !code; print code ? ".PP\n.nf\n.RS" : ".RE\n.fi"; next }
 	code     { gsub(/\\/, "\\e"); gsub(/-/, "\\-"); sub(/^[.'"'"']/, "\\\\\\&&"); print; next }
 	/^## /   { print ".SH " substr($0, 4); head = 1; next }
 	/^### /  { print ".SS " substr($0, 5); head = 1; next }
-	/^- /    { colon = index($0, ": "); print ".TP"; print fonts(substr($0, 3, colon - 3)); print fonts(substr($0, colon + 2)); next }
+	/^- /    { item(substr($0, 3)); blank = head = 0; next }
 	/^$/     { blank = 1; next }
 		 { if (blank && !head && !/^  /) print ".PP"; blank = head = 0; sub(/^  /, ""); print fonts($0) }'
 }

@@ -593,6 +593,23 @@ def test_manual_refuses_an_option_that_is_not_there(tmp_path):
     assert done.returncode and "no option --nonsense" in done.stderr
 
 
+def test_manual_refuses_an_example_that_fails(tmp_path):
+    page = tmp_path / "gpumemtrace-peak.1.md"
+    for command, code in (("gpumemtrace peak none.gmt", 1), ("gpumemtrace peek old.gmt | cat; false", 0)):
+        page.write_text(f"# x\n\n## OPTIONS\n\n## EXAMPLE\n\n```example\n$ {command}\n```\n")
+        done = subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), page], capture_output=True, text=True)
+        assert done.returncode == code and ("ended with code 3" in done.stderr) == bool(code)
+
+
+def test_lists_of_the_manual(tmp_path):
+    """A term stands alone before its meaning, other items have a bullet, and a sentence behind a list is a paragraph of its own."""
+    page = tmp_path / "gpumemtrace.1.md"
+    page.write_text("# gpumemtrace(1)\n\n## A\n\n- `--top` *N*, *all* (of: them): rows. Or\n  more\n- `peak`, `live` have\n  a row: each\n\nBehind it.\n")
+    done = subprocess.run(["bash", os.path.join(ROOT, "scripts/man.sh"), page], capture_output=True, text=True, check=True)
+    assert done.stdout.split(".SH A\n")[1] == (".TP\n\\fB\\-\\-top\\fR \\fIN\\fR, \\fIall\\fR (of: them)\nrows. Or\nmore\n"
+                                               ".IP \\(bu 2\n\\fBpeak\\fR, \\fBlive\\fR have\na row: each\n.PP\nBehind it.\n")
+
+
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff to judge the page")
 def test_manual_pages_are_pages():
     for page in PAGES:

@@ -408,14 +408,21 @@ static void wrapped(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+/* A command may stand in place of an operand that can be left out, or behind those that are needed.
+ */
+static const char *before_rest(const struct command *c, const struct operand_row *rest)
+{
+	if (rest == c->operands)
+		return "[--]";
+	return rest[-1].kind == OPERAND_OPTIONAL ? "| --" : "--";
+}
+
 void options_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: gpumemtrace %s [OPTION...]", c->name);
 	for (const struct operand_row *o = c->operands; o && o->name; o++) {
-		if (o->kind == OPERAND_REST && o > c->operands)
-			fprintf(out, " | -- %s...", o->name);
-		else if (o->kind == OPERAND_REST)
-			fprintf(out, " [--] %s...", o->name);
+		if (o->kind == OPERAND_REST)
+			fprintf(out, " %s %s...", before_rest(c, o), o->name);
 		else if (o->kind == OPERAND_MANY || o->kind == OPERAND_RUN)
 			fprintf(out, " %s...", o->name);
 		else
