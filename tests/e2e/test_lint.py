@@ -2,11 +2,16 @@
 """Each lint script finds what it is for: in a small tree with one offence, and in none without it."""
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import lint_claims  # noqa: E402
+import lint_names  # noqa: E402
+
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 LONG = SPDX + "int x;\n" * 500
 OFFENCES = [
@@ -92,3 +97,82 @@ def test_finds_offence(tree, name, path, text, message):
         code, said = lint(tree, name)
         assert bool(code) == bad, said
     assert message in said
+
+
+SH = "```sh\n%s\n```\n"
+NAMES = [  # a line of a document, what is wrong with it
+    ("`export --to memory_viz`", "--to has no memory_viz"),
+    ("`gpumemtrace reprot FILE`", "no command reprot"),
+    ("`gpumemtrace report FILE --stepz`", "report has no --stepz"),
+    (SH % "gpumemtrace diff old.gmt", "diff takes OLD NEW"),
+    (SH % "gpumemtrace bisect v1.2 HEAD", "bisect takes GOOD BAD COMMAND"),
+    (SH % "cat x | gpumemtrace peek x.gmt", "no command peek"),
+    (SH % "gpumemtrace run --sim h100-90g -- python train.py", "no card h100-90g"),
+    ("```example\n$ gpumemtrace fit --cards l4-23g -- python train.py\n```\n", "no card l4-23g"),
+    ("```\ngpumemtrace repor run.gmt\n```\n", "no command repor"),
+    ("```yaml\n  - run: gpumemtrace chek new.gmt\n```\n", "no command chek"),
+    ("```python\nimport gpumemtrace\ngpumemtrace.transformers.GpuMemory()\n```\n", "gpumemtrace.transformers is used and not imported"),
+    ("```python\nimport gpumemtrace\ngpumemtrace.opne(1)\n```\n", "no gpumemtrace.opne"),
+    ("```python\nimport x as\n```\n", "no Python"),
+    ("It runs on the h300-80g.", "no card h300-80g"),
+    ("`GPUMEMTRACE_STAKS=all`", "nothing reads GPUMEMTRACE_STAKS"),
+    ("`GPUMEMTRACE_STACKS=some`", "GPUMEMTRACE_STACKS takes no some"),
+    ("`SIMGPU_CARDS`", "nothing reads SIMGPU_CARDS"),
+    ("`make tests`", "make has no target tests"),
+    (SH % "make lint unt", "make has no target unt"),
+    ("`make SANN=address unit`", "the Makefile knows no SANN"),
+    ("`make run-test_nothing`", "make has no target run-test_nothing"),
+    ("`scripts/nothing.sh`", "no file scripts/nothing.sh"),
+    ("`tests/e2e/test_nothing.py`", "no file tests/e2e/test_nothing.py"),
+    ("`cmd_nothing.c`", "no source cmd_nothing.c"),
+    ("`scripts/setup.sh framework`", "no part framework"),
+    ("`.venv-tool/bin/python`", "makes no .venv-tool"),
+    ("`tests/frameworks/run.py --programm trainer`", "no --programm"),
+    (SH % ".venv/bin/python -m pytest tests/e2e/test_faults.py -k fulll", "no test fulll"),
+    ("`gpumemtrace[pandas]`", "no extra pandas"),
+    ("`live --at middle`", "--at takes no middle"),
+    ("`timeline --by steps`", "--by has no steps"),
+    ("`leaks --top many`", "--top takes no many"),
+    ("`--max-class weights=3GiB`", "no class weights"),
+    ("`--nothing`", "no command has --nothing"),
+    ("`gpumemtrace ctl PID stop`", "no request stop"),
+    ("See gpumemtrace-oops(1).", "no page gpumemtrace-oops(1)"),
+    ("[x](nothing.md)", "leads to no file"),
+]
+
+
+@pytest.mark.parametrize("line, fault", NAMES, ids=[line.strip("`\n") for line, _ in NAMES])
+def test_a_document_names_what_is_not_there(line, fault):
+    assert lint_names.check("docs/x.md", "# A page\n\nRight: `gpumemtrace report FILE --top 3`, `make lint`, `export --to torch`.\n") == []
+    assert any(fault in f for f in lint_names.check("docs/x.md", f"# A page\n\n{line}\n"))
+
+
+CLAIMS = [  # a page, what it says, what it might say
+    ("README.md", "13 cards are known", "12 cards are known"),
+    ("README.md", "Linux on x86-64 and aarch64", "Linux on x86-64"),
+    ("README.md", "(JAX, CuPy, what nvcc", "(JAX, CuPy, cuda-python, what nvcc"),
+    ("README.md", "CPython 3.9 to 3.14", "CPython 3.9 to 3.13"),
+    ("README.md", "PyTorch 2.1 to 2.15", "PyTorch 2.2 to 2.15"),
+    ("README.md", "CUDA 12 and 13", "CUDA 11, 12 and 13"),
+    ("README.md", "Debian 12", "Debian 10"),
+    ("examples/kubernetes/README.md", "glibc 2.28 or later", "glibc 2.27 or later"),
+    ("docs/questions/out-of-memory.md", "one of eleven", "one of ten"),
+    ("docs/python.md", "all fifteen columns", "all fourteen columns"),
+    ("docs/lake.md", "becomes seven files", "becomes eight files"),
+    ("docs/reliability.md", "535.216, 535.261", "535.261"),
+    ("docs/advise.md", "up to 1.8 %", "up to 1.2 %"),
+    ("docs/replay.md", "120 of 120", "119 of 120"),
+    ("viewer/man/gpumemtrace-run.1.md", "*l4-24g*, ", ""),
+    ("viewer/man/gpumemtrace-live.1.md", "default 40", "default 50"),
+    ("viewer/man/gpumemtrace-flame.1.md", "*native*, or *both*", "or *native*"),
+    ("viewer/man/gpumemtrace-oom.1.md", "- *growing*", "- *growth*"),
+    ("viewer/man/gpumemtrace-export.1.md", "- *torch*", "- *memory_viz*"),
+    ("viewer/man/gpumemtrace.1.md", "more than 2 % and more than 2 MiB", "more than 3 % and more than 2 MiB"),
+]
+
+
+@pytest.mark.parametrize("page, right, wrong", CLAIMS, ids=[f"{c[0]}-{c[2]}" for c in CLAIMS])
+def test_a_document_claims_what_is_not_so(page, right, wrong):
+    pages = lint_claims.pages()
+    assert lint_claims.faults(pages) == [] and right in pages[page]
+    assert lint_claims.faults({**pages, page: pages[page].replace(right, wrong)})

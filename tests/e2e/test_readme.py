@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents promise exists: commands run as written, options, make targets, files, links."""
+"""README: its blocks run as written, its figures and its sample are those of this version. (`make lint` checks what it names.)"""
 import os
 import re
 import shutil
@@ -12,8 +12,6 @@ import yaml
 
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", "tests/README.md", "docs/gpu-results.md", "docs/benchmarks.md", "docs/python.md", "docs/ci.md", "docs/index.md",
-         *(f"docs/questions/{p.name}" for p in sorted((ROOT / "docs/questions").glob("*.md")))]
 TRAIN = """
 import os, torch
 torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
@@ -24,61 +22,6 @@ model(torch.randn(8, 64, device="cuda")).sum().backward()
 
 def blocks(page):
     return re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
-
-
-def commands(page):
-    """Lines of the sh blocks, and the code in tables and sentences that names a command."""
-    lines = [re.sub(r"\s+#.*", "", line) for block in blocks(page) for line in block.splitlines()]
-    inline = re.findall(r"`((?:gpumemtrace|make|scripts/)[^`]*)`", (ROOT / page).read_text())
-    return [c.replace("\\|", "|") for c in lines + inline if c.strip()]
-
-
-def all_commands():
-    return [(page, command) for page in PAGES for command in commands(page)]
-
-
-def tool_help(*words):
-    done = subprocess.run([ROOT / "build/gpumemtrace", *words, "--help"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, (words, done.stderr)
-    return done.stdout
-
-
-def check_tool(words):
-    name = next((w for w in words[1:] if not w.startswith("-")), None)
-    if name in (None, "help") or not re.fullmatch(r"[a-z]+", name):
-        return
-    text = tool_help(name)
-    for option in re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(words[2:]).split(" -- ")[0]):
-        assert option in text, f"gpumemtrace {name} has no {option}"
-
-
-def check_make(words):
-    targets = re.findall(r"^([a-z-]+(?: [a-z-]+)*):", (ROOT / "Makefile").read_text(), re.M)
-    known = {t for line in targets for t in line.split()}
-    for word in words[1:]:
-        if "=" not in word and not word.startswith(("-", "build/", "run-")):
-            assert word in known, f"make has no target {word}"
-
-
-@pytest.mark.parametrize("page, command", all_commands())
-def test_command_exists(page, command):
-    words = command.split()
-    while words and re.match(r"[A-Z_]+=", words[0]):
-        words.pop(0)
-    if words[0] == "gpumemtrace":
-        check_tool(words)
-    elif words[0] == "make":
-        check_make(words)
-    elif words[0].startswith("scripts/") and "*" not in words[0]:
-        mode = os.X_OK if words[0].endswith(".sh") else os.R_OK
-        assert os.access(ROOT / words[0], mode), words[0]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
-        if "://" not in target:
-            assert ((ROOT / page).parent / target).exists(), target
 
 
 def test_figures_are_those_of_the_table():
