@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import shown
 from conftest import BUILD, REAL, ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -34,14 +35,27 @@ def check_ranks(tool, folder, printed):
     assert peak[1] - peak[0] in range(2 << 20, 4 << 20)  # the outputs that rank 1 keeps
 
 
+def check_shown(page, printed):
+    """The README has what is printed, but for how many events there are."""
+    (block,) = (b for b in shown.blocks(f"examples/{page}/README.md") if "Highest peak" in b)
+    lines = block.splitlines()
+    wrong = shown.difference(lines[lines[0].startswith("$"):], printed, shown.without_time)
+    assert not wrong, wrong
+
+
 def test_torchrun(tool, tmp_path):
-    check_ranks(tool, tmp_path / "run", start([EXAMPLES / "torchrun/run.sh"], tmp_path))
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    script = ["sh", "-c", "./run.sh 2>&1"]
+    printed = start(script, tmp_path / "examples/torchrun", OUT="run")
+    check_ranks(tool, tmp_path / "examples/torchrun/run", printed)
+    check_shown("torchrun", printed)
 
 
 def test_slurm(tool, tmp_path):
     printed = start(["sh", EXAMPLES / "slurm/job.sbatch"], tmp_path, first=(SRUN,), SLURM_JOB_ID="7", SLURM_NTASKS="2",
                     SLURM_SUBMIT_DIR=str(EXAMPLES / "slurm"))
     check_ranks(tool, tmp_path / "run", printed)
+    check_shown("slurm", printed.replace(str(EXAMPLES), "/home/me/examples"))
 
 
 def test_kubernetes(programs, tool, tmp_path):
@@ -88,6 +102,8 @@ def test_ray(programs, tool, tmp_path):
     files = list(tmp_path.glob("*.gmt"))
     assert len(files) == 1
     assert tool.json("report", files[0])["devices"][0]["peak_bytes"] == int(printed.splitlines()[-1])
+    (block,) = shown.blocks("examples/ray/README.md")
+    assert shown.parts(block)[0][1] == [printed.splitlines()[-1]]
 
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck")

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+import shown
+from conftest import REAL
+
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = """
@@ -31,6 +34,20 @@ def test_figures_are_those_of_the_table():
     said = made("--figures")
     assert said.count("\n") == 3 and f"<!-- figures -->\n{said}<!-- end -->" in (ROOT / "README.md").read_text()
     assert made() == (ROOT / "docs/benchmarks.svg").read_text()
+
+
+@pytest.mark.skipif(REAL, reason="the sample is of the simulated device")
+def test_sample_is_of_this_version(tmp_path):
+    """`scripts/refresh-readme.sh sample` makes it; times and the commit differ."""
+    (command, lines), = shown.parts(re.search(r"<!-- sample -->\n```\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1])
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "PYTORCH_"))}
+    recording = tmp_path / "demo.gmt"
+    done = subprocess.run([ROOT / "build/gpumemtrace", "run", "-q", "--sim", "h100-80g", "-o", recording, "--", "python", "scripts/demo_qwen.py"], cwd=ROOT,
+                          env={**env, "PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    words = command.replace("build/demo.gmt", str(recording)).split()
+    said = subprocess.run([ROOT / "build/gpumemtrace", *words[1:]], env=env, capture_output=True, text=True, check=True).stdout
+    assert not shown.difference(lines, said.replace(str(recording), "build/demo.gmt"), shown.without_time)
 
 
 @pytest.fixture
