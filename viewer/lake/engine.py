@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs a query in DuckDB for `gpumemtrace sql`, which starts it: statements that prepare, a zero, the query, on stdin.
-# On stdout a line of names and types, then a line for each row, as JSON arrays. Exit codes: 96 no DuckDB, 2 wrong SQL.
+# On descriptor 3 a line of names and types, then a line for each row, as JSON arrays; the last line is an object with the number of
+# rows, or with an error and an exit code. What others print on stdout is no part of that. Exit code 96: no DuckDB.
 import json
+import os
 import re
 import sys
 
@@ -67,22 +69,33 @@ def make_tables(connection, prepare):
         raise OSError(f"{place[1]} is no lake: it has no table with a file")
 
 
+def say(request, out):
+    prepare, query = request.split("\0")
+    connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
+    make_tables(connection, prepare)
+    columns, found = run(connection, query)
+    out.write(json.dumps(columns) + "\n")
+    count = 0
+    while rows := found.fetchmany(10000) if columns else ():
+        out.writelines(json.dumps([cell(v) for v in row]) + "\n" for row in rows)
+        count += len(rows)
+    out.write(json.dumps({"rows": count}) + "\n")
+
+
+def words(error):
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
+    return " ".join(lines[:3]) or type(error).__name__
+
+
 def main():
-    prepare, query = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\0")
-    out = sys.stdout
-    try:
-        connection = duckdb.connect()
-        make_tables(connection, prepare)
-        columns, answer = run(connection, query)
-        out.write(json.dumps(columns) + "\n")
-        while rows := answer.fetchmany(10000) if columns else ():
-            out.writelines(json.dumps([cell(v) for v in row]) + "\n" for row in rows)
-        out.flush()
-    except Exception as error:  # of DuckDB, or of the file system that it reads through
-        lines = [line.strip() for line in str(error).splitlines()]
-        lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
-        print(" ".join(lines[:3]) or "DuckDB failed", file=sys.stderr)
-        sys.exit(2)
+    with os.fdopen(3, "w", encoding="ascii") as out:
+        try:
+            say(sys.stdin.buffer.read().decode("utf-8", "surrogateescape"), out)
+        except Exception as error:  # of DuckDB, or of the file system that it reads through
+            unreadable = isinstance(error, (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException))
+            out.write(json.dumps({"error": words(error), "code": 3 if unreadable else 2}) + "\n")
 
 
 main()

@@ -2,6 +2,7 @@
 #include "lake_engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,21 @@
 #include <unistd.h>
 
 #include "../base/asset.h"
+#include "../base/ending.h"
 #include "../base/say.h"
 
 ASSET_FILE(engine, "viewer/lake/engine.py");
 
-enum { NO_DUCKDB = 96, NOT_STARTED = 97 };
+enum { NO_DUCKDB = 96, NOT_STARTED = 97, ANSWER = 3, LINE = 512 };
+
+/* foreign: something came that is no part of an answer. */
+struct answer {
+	const struct lake_question *q;
+	size_t columns, rows;
+	bool begun, whole, foreign;
+	int code;
+	char error[1024];
+};
 
 /* A file without a name that has these bytes. */
 static int file_of(const char *name, const char *first, size_t first_len, const char *rest)
@@ -32,32 +43,82 @@ static int file_of(const char *name, const char *first, size_t first_len, const 
 	return fd;
 }
 
+/* Its answer has a descriptor of its own: what DuckDB, a package or the start of Python writes on
+ * standard output is kept beside the errors. */
 static void become(const char *python, int in, int out, int err)
 {
 	char *argv[] = { (char *)python, "-c", (char *)asset_engine, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_DFL);
-	unsetenv("LD_PRELOAD"); /* nothing is to be recorded here */
+	unsetenv("LD_PRELOAD");			     /* nothing is to be recorded here */
+	in = fcntl(in, F_DUPFD_CLOEXEC, ANSWER + 1); /* out of the way of the four below */
+	out = fcntl(out, F_DUPFD_CLOEXEC, ANSWER + 1);
+	err = fcntl(err, F_DUPFD_CLOEXEC, ANSWER + 1);
 	dup2(in, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
+	dup2(err, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
+	dup2(out, ANSWER);
 	execvp(python, argv);
 	_exit(NOT_STARTED);
 }
 
-static void read_answer(const struct lake_question *q, int fd)
+/* ---- the answer, line by line ---- */
+
+static size_t count_items(struct json array)
+{
+	size_t n = 0;
+
+	for (struct json v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
+		n++;
+	return n;
+}
+
+/* The last line: how many rows there were, or an error. False: it is neither. */
+static bool take_end(struct answer *a, struct json v)
+{
+	struct json error = json_member(v, "error"), rows = json_member(v, "rows");
+
+	if (error.s) {
+		json_string(error, a->error, sizeof(a->error));
+		a->code = json_unsigned(json_member(v, "code")) == EXIT_UNREADABLE ? EXIT_UNREADABLE
+										   : EXIT_USAGE;
+		return true;
+	}
+	a->whole = a->begun && rows.s && json_unsigned(rows) == a->rows;
+	return a->whole;
+}
+
+static bool take_line(struct answer *a, const char *line, size_t len)
+{
+	struct json v = json_text(line, len);
+
+	if (v.s != line || v.end != line + len - 1 || *v.end != '\n' || a->whole || a->error[0])
+		return false;
+	if (*v.s == '{')
+		return take_end(a, v);
+	if (*v.s != '[' || (a->begun && count_items(v) != a->columns))
+		return false;
+	if (a->begun) {
+		a->rows++;
+		a->q->row(a->q->ctx, v);
+		return true;
+	}
+	a->begun = true;
+	a->columns = count_items(v);
+	a->q->columns(a->q->ctx, v);
+	return true;
+}
+
+static void read_answer(struct answer *a, int fd)
 {
 	FILE *f = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
-	bool first = true;
 	ssize_t n;
 
-	while (f && (n = getline(&line, &room, f)) > 0) {
-		(first ? q->columns : q->row)(q->ctx, json_text(line, (size_t)n));
-		first = false;
-	}
+	while (f && !a->foreign && (n = getline(&line, &room, f)) > 0)
+		a->foreign = !take_line(a, line, (size_t)n);
 	free(line);
 	if (f)
 		fclose(f);
@@ -65,25 +126,49 @@ static void read_answer(const struct lake_question *q, int fd)
 		close(fd);
 }
 
-/* DuckDB's own words, in one line. */
-static int wrong_query(int err)
+/* ---- what came of it ---- */
+
+/* The last line of what was written beside the answer, with ": " before it. */
+static void last_line(int err, char text[LINE])
 {
-	char text[1024];
-	ssize_t n = pread(err, text, sizeof(text) - 1, 0);
+	char all[4096];
+	off_t size = lseek(err, 0, SEEK_END), from = size > 4095 ? size - 4095 : 0;
+	ssize_t n = pread(err, all, sizeof(all) - 1, from);
+	const char *line;
 
 	n = n < 0 ? 0 : n;
-	while (n && text[n - 1] == '\n')
+	while (n && (all[n - 1] == '\n' || all[n - 1] == '\r'))
 		n--;
-	text[n] = 0;
-	return say_error(EXIT_USAGE, "DuckDB: %s", n ? text : "the query failed");
+	all[n] = 0;
+	line = ending_behind(all, '\n');
+	snprintf(text, LINE, "%s%.*s", n ? ": " : "", LINE - 4, line);
 }
 
-static int ended(int status, int err)
+static int judge(const struct answer *a, const char *python, int status, int err)
 {
+	char words[LINE];
+
+	if (a->whole && !a->foreign)
+		return 0;
+	if (a->error[0] && !a->foreign)
+		return say_error(a->code, "DuckDB: %s", a->error);
+	last_line(err, words);
+	if (a->foreign)
+		return say_error(EXIT_UNREADABLE,
+				 "the answer of DuckDB in %s cannot be read after %zu rows%s",
+				 python, a->rows, words);
 	if (WIFSIGNALED(status))
 		return say_error(EXIT_UNREADABLE, "DuckDB was ended by signal %d (%s)",
 				 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return WEXITSTATUS(status) ? wrong_query(err) : 0;
+	return say_error(EXIT_UNREADABLE,
+			 "%s ended with code %d before the answer of DuckDB was complete%s", python,
+			 WEXITSTATUS(status), words);
+}
+
+static bool lacks_duckdb(const struct answer *a, int status)
+{
+	return !a->begun && !a->error[0] && !a->foreign && WIFEXITED(status) &&
+	       (WEXITSTATUS(status) == NO_DUCKDB || WEXITSTATUS(status) == NOT_STARTED);
 }
 
 /* -1: this Python has no DuckDB, or is not there. */
@@ -91,7 +176,8 @@ static int ask(const struct lake_question *q, const char *python)
 {
 	int in = file_of("query", q->prepare, strlen(q->prepare) + 1, q->query);
 	int err = file_of("errors", "", 0, ""), ends[2] = { -1, -1 }, status = 0, rc;
-	pid_t pid = in < 0 || err < 0 || pipe(ends) ? -1 : fork();
+	pid_t pid = in < 0 || err < 0 || pipe2(ends, O_CLOEXEC) ? -1 : fork();
+	struct answer a = { .q = q };
 
 	if (pid == 0)
 		become(python, in, ends[1], err);
@@ -100,13 +186,12 @@ static int ask(const struct lake_question *q, const char *python)
 			       strerror(errno));
 	} else {
 		close(ends[1]);
-		read_answer(q, ends[0]);
+		read_answer(&a, ends[0]);
+		if (a.foreign)
+			kill(pid, SIGKILL);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
-		rc = WIFEXITED(status) && WEXITSTATUS(status) >= NO_DUCKDB &&
-				     WEXITSTATUS(status) <= NOT_STARTED
-			     ? -1
-			     : ended(status, err);
+		rc = lacks_duckdb(&a, status) ? -1 : judge(&a, python, status, err);
 	}
 	if (in >= 0)
 		close(in);
