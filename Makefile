@@ -34,11 +34,11 @@ ZSTD    := -l:libzstd.a
 UNPACK  := $(ZSTD) -lz
 DWARF   ?= -ldw -lelf
 
-# CUDA headers: an installed toolkit, else the pinned wheels of `make setup`. Only simgpu/ needs them.
-WHEELS  := $(firstword $(wildcard .venv/lib/python3*/site-packages/nvidia))
-CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(WHEELS)/cu13/include))
+# CUDA headers, for simgpu/ alone: the pinned ones (.venv, or .cuda by `scripts/setup.sh cuda`), else an installed toolkit's.
+SIMGPU  ?= yes
+WHEELS  := $(firstword $(wildcard $(addsuffix /lib/python3*/site-packages/nvidia,.venv .cuda)))
+CUDA_INC := $(firstword $(wildcard $(WHEELS)/cu13/include $(CUDA_HOME)/include))
 CUDA_INCS := $(addprefix -isystem ,$(CUDA_INC) $(wildcard $(WHEELS)/cudnn/include $(WHEELS)/nccl/include))
-HAVE_CUDA := $(if $(CUDA_INC),$(wildcard $(CUDA_INC)/cuda.h),)
 
 FORMAT  := $(wildcard format/*.c)
 INSIDE  := $(filter-out format/reader_memory.c,$(FORMAT)) # of it, what the traced program has
@@ -46,25 +46,22 @@ SHIM    := $(wildcard shim/*.c shim/*/*.c) $(if $(CHECK),tests/check/compare_wal
 CUPTI   := $(wildcard cupti/*.c)
 VIEWER  := $(wildcard viewer/*/*.c)
 ARROW   := $(wildcard python/native/*.c)
-SIMGPU  := $(if $(HAVE_CUDA),$(wildcard simgpu/*/*.c),)
+DEVICE  := $(if $(filter no,$(SIMGPU)),,$(wildcard simgpu/*/*.c))
 UNITS   := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ    := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PROGRAMS := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/programs/*.c))
 objs     = $(patsubst %.c,$(O)/%.o,$(1))
 
 PRODUCTS := $(B)/libgpumemtrace.so $(B)/gpumemtrace $(B)/libgpumemtrace-arrow.so \
-            $(if $(SIMGPU),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
+            $(if $(DEVICE),$(B)/libsimgpu.so $(B)/simgpu/libcuda.so.1 $(B)/simgpu/libnvidia-ml.so.1,)
 
 .SECONDARY:
 .PHONY: all
 all: $(PRODUCTS)  ## build the library, the tool and the simulated device
-ifeq ($(HAVE_CUDA),)
-	@echo 'note: no CUDA headers (CUDA_HOME or `make setup`): simgpu/ is left out'
-endif
 
 $(O)/format/%.o $(O)/shim/%.o $(O)/cupti/%.o: PARTFLAGS := $(PIC)
 $(O)/tests/check/%.o $(O)/python/%.o: PARTFLAGS := $(PIC)
-$(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS) -I$(B)/made
+$(O)/simgpu/%.o: PARTFLAGS := $(PIC) $(CUDA_INCS)
 $(O)/viewer/%.o $(O)/tests/%.o: PARTFLAGS := -fPIE
 
 $(call objs,$(filter shim/stacks/% shim/rings/% shim/torch/% shim/recording/capture.c,$(SHIM))): WHOLEFLAGS := $(WHOLE)
@@ -75,7 +72,14 @@ $(B)/system-ok:
 	  { echo 'zstd.h or libdwelf.h is not there: `scripts/setup.sh system` installs what is missing'; exit 1; }
 	@touch $@
 
-$(O)/%.o: %.c Makefile | $(B)/system-ok
+$(B)/cuda-ok:
+	@mkdir -p $(B)
+	@printf '#include <%s.h>\n' cuda cuda_runtime_api cupti nvml | sed '$$a #if CUDA_VERSION < 13000\n#error\n#endif' | \
+	  $(CC) $(CFLAGS) $(CUDA_INCS) -E -x c - >/dev/null 2>&1 || { echo 'the headers of CUDA 13, which the simulated device is' \
+	  'built with, are not there: `scripts/setup.sh cuda` fetches them (16 MB), CUDA_HOME=DIR names a toolkit, SIMGPU=no does without the device'; exit 1; }
+	@touch $@
+
+$(O)/%.o: %.c Makefile | $(B)/system-ok $(if $(DEVICE),$(B)/cuda-ok)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(PARTFLAGS) $(WHOLEFLAGS) -c -o $@ $<
@@ -112,14 +116,7 @@ build/man/%: viewer/man/%.md scripts/man.sh build/gpumemtrace
 	@mkdir -p $(@D)
 	$(Q)bash scripts/man.sh $< >$@.new && mv $@.new $@
 
-# Functions of some libraries have their rows from the libraries' headers: the pinned ones, if they are there.
-ROWS_INC := $(firstword $(wildcard $(WHEELS)/cu13/include) $(CUDA_INC))
-$(B)/made/simgpu_rows.def: scripts/simgpu_rows.sh $(wildcard simgpu/*/*.def) $(ROWS_INC)/cuda.h
-	@mkdir -p $(@D)
-	$(Q)bash scripts/simgpu_rows.sh "$(CC) -isystem $(ROWS_INC)" $(wildcard simgpu/*/*.def) >$@.new && mv $@.new $@
-$(O)/simgpu/api/stubs.o: $(B)/made/simgpu_rows.def
-
-$(B)/libsimgpu.so: $(call objs,$(SIMGPU))
+$(B)/libsimgpu.so: $(call objs,$(DEVICE))
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared $(LINK) -Wl,-soname,libsimgpu.so -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm
 
@@ -185,7 +182,7 @@ programs: $(PROGRAMS) $(patsubst tests/data/%.c,$(B)/data/%,$(wildcard tests/dat
 
 .PHONY: unit $(UNITS:%=run-%) $(FUZZ:%=run-corpus_%)
 # Lookups are asked of the simulated driver of the plain build.
-CORPORA := $(if $(SIMGPU),$(FUZZ),$(filter-out lookups,$(FUZZ)))
+CORPORA := $(if $(DEVICE),$(FUZZ),$(filter-out lookups,$(FUZZ)))
 $(if $(SAN)$(CHECK),,run-corpus_lookups: | all)
 unit: $(UNITS:%=run-%) $(CORPORA:%=run-corpus_%)  ## unit tests (SAN=address,undefined: with these sanitizers)
 $(UNITS:%=run-%): run-%: $(B)/unit/%
@@ -228,7 +225,9 @@ tsan: export TSAN_OPTIONS := halt_on_error=1
 tsan:  ## unit tests that start threads, under the thread sanitizer
 	@$(MAKE) --no-print-directory SAN=thread $(patsubst tests/unit/%.c,run-%,$(shell grep -l pthread_create tests/unit/*.c 2>/dev/null))
 
-.PHONY: setup
+.PHONY: setup simgpu-rows
+simgpu-rows: setup  ## simgpu/api/simgpu_rows.def anew, from the pinned headers
+	@scripts/simgpu_rows.sh "$(CC) $(CUDA_INCS)" >simgpu/api/simgpu_rows.def
 setup:  ## system packages, and .venv with pinned torch (5 GB in your cache, once)
 	@scripts/setup.sh system cu13
 
@@ -268,11 +267,11 @@ docs: setup  ## the documents as a site, in build/site/html
 
 .PHONY: wheel
 wheel:  ## dist/: a wheel for x86-64 and one for aarch64, glibc 2.28 or later (packaging/README.md)
-	@scripts/setup.sh cu13 wheel
+	@scripts/setup.sh cuda wheel
 	@packaging/wheels.sh
 .PHONY: release
 release:  ## dist/: wheels, Debian packages, source archive, list of parts, checksums; built twice and compared
-	@scripts/setup.sh cu13 wheel
+	@scripts/setup.sh cuda wheel
 	@packaging/release.sh
 .PHONY: test-wheel
 test-wheel: wheel  ## install the wheel of this machine and use it
@@ -289,8 +288,8 @@ install: all $(MANUAL)  ## under PREFIX (default /usr/local), below DESTDIR
 	install -D -m 755 build/gpumemtrace $(BIN)/gpumemtrace
 	install -D -m 755 build/libgpumemtrace.so $(LIB)/libgpumemtrace.so
 	install -m 755 build/libgpumemtrace-arrow.so $(LIB)/libgpumemtrace-arrow.so
-	$(if $(SIMGPU),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
-	$(if $(SIMGPU),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
+	$(if $(DEVICE),install -m 755 build/libsimgpu.so $(LIB)/libsimgpu.so)
+	$(if $(DEVICE),install -D -m 755 -t $(LIB)/simgpu build/simgpu/*.so*)
 	install -D -m 644 -t $(MAN) $(MANUAL)
 	@mkdir -p $(BASHC) $(ZSHC)
 	build/gpumemtrace --completions bash >$(BASHC)/gpumemtrace

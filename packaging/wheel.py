@@ -84,7 +84,7 @@ def contents(tag, build, libraries):
         yield f"{PACKAGE}/lib/{name}", read(f"{build}/{name}", "rb"), True
     if libraries:
         yield f"{PACKAGE}/lib/libunwind.so.8", read(f"{libraries}/lib/libunwind.so.8", "rb"), True
-    if os.path.exists(f"{build}/libsimgpu.so"):  # else CUDA's headers were not there
+    if os.path.exists(f"{build}/libsimgpu.so"):  # else SIMGPU=no
         yield f"{PACKAGE}/lib/libsimgpu.so", read(f"{build}/libsimgpu.so", "rb"), True
         for name in sorted(os.listdir(f"{build}/simgpu")):  # links become files: a wheel has none
             yield f"{PACKAGE}/lib/simgpu/{name}", read(f"{build}/simgpu/{name}", "rb"), True

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Rows of the simulated device that are made from the libraries' own headers: simgpu_rows.sh "CC FLAGS" DEF...
-# Of each library below every function that its headers declare and that no row of a DEF names gets the row of the
-# library. A header that is not there gives none.
+# Prints simgpu/api/simgpu_rows.def, rows of the simulated device that are made from the libraries' own headers (`make simgpu-rows`).
+# Of each library below every function that its headers declare and that no other table of simgpu/ names gets the row of the
+# library. Usage: scripts/simgpu_rows.sh "CC FLAGS"
 set -euo pipefail
+cd "$(dirname "$0")/.."
 compiler=$1
-shift
-known=$(grep -hoE '^(IMPL|STUB|WORK|DENY|TWIN)\(\w+' "$@" | sed 's/.*(//' | sort -u)
+export LC_ALL=C
+known=$(ls simgpu/*/*.def | grep -v simgpu_rows | xargs grep -hoE '^(IMPL|STUB|WORK|DENY|TWIN)\(\w+' | sed 's/.*(//' | sort -u)
 
 functions() { # header, what its functions return, how their names begin: the names
 	printf '#define NVML_NO_UNVERSIONED_FUNC_DEFS\n#include <%s>\n' "$1" | $compiler -E -P -x c - 2>/dev/null | tr '\n' ' ' |
@@ -24,7 +25,8 @@ rows() { # row, what has none of those, then header, result, prefix...
 	sort -u <<<"$names" | grep -vE "^$|$but" | comm -23 - <(echo "$known") | sed "s/.*/${row%NAME*}&${row#*NAME}/"
 }
 
-echo '/* Made by scripts/simgpu_rows.sh. */'
+echo '/* SPDX-License-Identifier: Apache-2.0 */'
+echo '/* Made by `make simgpu-rows` from the pinned headers: functions without a row of their own. */'
 blas='void|cublasStatus|cublasStatus_t|float|double|int|cuComplex|cuDoubleComplex'
 # NVML: what is not written out is refused. Mathematics: it takes the time that its name says and returns 0;
 # what asks for a size is never made here, as its answer must be.

@@ -78,3 +78,28 @@ def test_something_else_in_the_way(tree):
 def test_unknown_part(tree):
     code, said = finish(start(tree, "everything"))
     assert code == 2 and "unknown part everything" in said
+
+
+def test_headers_alone_are_those_of_the_environment():
+    pins = {name: (ROOT / f"tests/requirements/{name}.txt").read_text().splitlines() for name in ("cuda", "cu13")}
+    alone = [line for line in pins["cuda"] if not line.startswith("#")]
+    assert len(alone) == 4 and set(alone) <= set(pins["cu13"])
+
+
+def test_make_without_the_headers_stops_with_a_sentence(tmp_path):
+    """The check alone, in a folder of its own; nothing is said where the device is left out on purpose."""
+    empty = [f"B={tmp_path}", "WHEELS=", "CUDA_INC=", "CUDA_INCS="]
+    done = subprocess.run(["make", "-C", ROOT, *empty, f"{tmp_path}/cuda-ok"], capture_output=True, text=True)
+    assert done.returncode == 2 and "`scripts/setup.sh cuda` fetches them" in done.stdout and "SIMGPU=no" in done.stdout
+    old = tmp_path / "cuda.h"
+    old.write_text("#define CUDA_VERSION 12040\n")
+    for name in "cuda_runtime_api", "cupti", "nvml":
+        (tmp_path / f"{name}.h").touch()
+    place = [f"B={tmp_path}", f"CUDA_INC={tmp_path}", f"CUDA_INCS=-isystem {tmp_path}", f"{tmp_path}/cuda-ok"]
+    assert subprocess.run(["make", "-C", ROOT, *place], capture_output=True).returncode == 2
+    old.write_text("#define CUDA_VERSION 13000\n")
+    assert subprocess.run(["make", "-C", ROOT, *place], capture_output=True).returncode == 0
+    planned = {words: subprocess.run(["make", "-C", ROOT, "-n", f"B={tmp_path}/new", *words, "all"], capture_output=True, text=True).stdout
+               for words in ((), ("SIMGPU=no",))}
+    assert "libsimgpu.so" in planned[()] and "cuda-ok" in planned[()]
+    assert "libsimgpu.so" not in planned["SIMGPU=no",] and "cuda-ok" not in planned["SIMGPU=no",]

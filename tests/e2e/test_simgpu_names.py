@@ -36,7 +36,7 @@ def test_what_pytorch_needs_is_exported():
 
 
 def rows():
-    made = BUILD / "made/simgpu_rows.def"  # of the functions that have no row by hand
+    made = ROOT / "simgpu/api/simgpu_rows.def"  # of the functions that have no row by hand
     for table in [*sorted((ROOT / "simgpu/libraries").glob("lib_*.def")), made]:
         for kind, name in re.findall(r"^(\w+)\((\w+)", table.read_text(), re.M):
             yield table.name, kind, name
@@ -101,3 +101,9 @@ def test_arguments_are_those_of_the_headers():
     assert len(both) > 300
     wrong = {name: (sorted(ours[name]), sorted(real[name])) for name in both if not ours[name] <= real[name]}
     assert wrong == {}
+
+
+@pytest.mark.skipif(not (PACKAGES / "nvidia/cu13/include/cublas_v2.h").exists(), reason="no headers of CUDA 13")
+def test_rows_made_from_headers_are_those_of_the_pinned_ones():
+    made = subprocess.run([ROOT / "scripts/simgpu_rows.sh", f"cc -isystem {PACKAGES}/nvidia/cu13/include"], capture_output=True, text=True, check=True).stdout
+    assert made == (ROOT / "simgpu/api/simgpu_rows.def").read_text(), "make simgpu-rows"

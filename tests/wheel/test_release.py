@@ -89,13 +89,14 @@ sys.exit(str(error) if error else 0)
 
 @released
 def test_pip_builds_the_source_archive(tmp_path):
-    """With this machine's compiler and libraries; no CUDA headers there, so without the simulated device."""
+    """With this machine's compiler and libraries, and the headers of CUDA that pip fetches."""
     (path,) = glob.glob(f"{REPO}/dist/*.tar.gz")
     venv.create(tmp_path / "venv", with_pip=True)
     run(f"{tmp_path}/venv/bin/pip", "install", "--quiet", "--no-deps", path, cwd=tmp_path)
     run(f"{tmp_path}/venv/bin/pip", "check")
     program = "import gpumemtrace, sys; r = gpumemtrace.open(sys.argv[1]); print(r.peak > 0)"
     assert run(f"{tmp_path}/venv/bin/python", "-c", program, f"{REPO}/tests/data/example/new.gmt").strip() == "True"
+    run(f"{tmp_path}/venv/bin/gpumemtrace", "run", "--sim", "h100-80g", "-o", f"{tmp_path}/x.gmt", "--", sys.executable, f"{REPO}/tests/wheel/program.py")
 
 
 @pytest.mark.parametrize("kind, files", [

@@ -63,7 +63,10 @@ static int load(const char *variable, const char *name)
 
 	if (!find_library(name, path))
 		return say_error(EXIT_UNREADABLE,
-				 "%s was not found beside this program or in ../lib", name);
+				 "%s was not found beside this program or in ../lib: "
+				 "install gpumemtrace again (a build with SIMGPU=no has no "
+				 "simulated device)",
+				 name);
 	return prepend(variable, path);
 }
 

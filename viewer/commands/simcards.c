@@ -62,7 +62,9 @@ int simcards_find(const char *names, struct card **cards, size_t *count)
 	*count = 0;
 	if (!cards_of)
 		return say_error(EXIT_UNREADABLE,
-				 "libsimgpu.so was not found beside this program or in ../lib");
+				 "libsimgpu.so was not found beside this program or in ../lib: "
+				 "install gpumemtrace again (a build with SIMGPU=no has no "
+				 "simulated device)");
 	if (!names || !strcmp(names, "all"))
 		return add_card(cards_of, NULL, cards, count) ? 0 : EXIT_UNREADABLE;
 	while (!rc && *names) {
