@@ -21,7 +21,7 @@ ENTRY_POINTS = """[console_scripts]
 gpumemtrace = gpumemtrace.__main__:main
 
 [pytest11]
-gpumemtrace = gpumemtrace.pytest_plugin
+gpumemtrace.pytest_plugin = gpumemtrace.pytest_plugin
 """
 
 

@@ -55,8 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """The plugin has one name, that of its module: pytest takes a second one (-p, pytest_plugins) beside the wheel's for another plugin."""
     config.addinivalue_line("markers", _MARK)
-    reports = os.environ.get(_CHILD)
+    reports = os.environ.pop(_CHILD, None)  # a pytest that a test starts is none of ours
     if reports:
         config.pluginmanager.register(_Reporter(config, reports), "gpumemtrace-reporter")
     else:
@@ -117,8 +118,7 @@ class _Runner:
         done = subprocess.run(self._command(item, recording), env={**environment, _CHILD: reports}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, cwd=self._config.invocation_params.dir, check=False, text=True,
                               errors="replace")
-        with open(reports, encoding="utf-8") as file:
-            found = [self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line)) for line in file]
+        found = [self._config.hook.pytest_report_from_serializable(config=self._config, data=data) for data in _whole_lines(reports)]
         for report in found:
             report.nodeid, report.location = item.nodeid, item.location
             if isinstance(report.longrepr, list):  # of a skip a tuple, which JSON has not
@@ -214,6 +214,12 @@ def _passed_on(config: pytest.Config) -> Generator[str, None, None]:
         elif before in _FOLDERS or (word not in tests and not (word.startswith("-n") and word[2:].isdigit())):
             yield word
         before = word
+
+
+def _whole_lines(path: str) -> List[Any]:
+    """Of a file of JSON lines; a process that dies may leave a part of its last one."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
 
 
 def _failure(item: pytest.Item, text: str) -> pytest.TestReport:

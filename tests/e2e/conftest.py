@@ -16,6 +16,9 @@ from terminal import Terminal  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build"))
+# Of scripts/test-installed.sh: where the wheel is installed, and the wheel.
+PACKAGE = Path(os.environ.get("GPUMEMTRACE_TEST_PACKAGE", ROOT / "python"))
+WHEEL = os.environ.get("GPUMEMTRACE_TEST_WHEEL")
 WORKLOADS = ROOT / "tests/workloads"
 TABLES = json_page.tables()  # what the commands' JSON is like
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT
+from conftest import BUILD, PACKAGE, ROOT
 
+pytestmark = pytest.mark.installed
 PROGRAM = """\
 import ctypes
 cuda, p, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64(), ctypes.c_void_p()
@@ -76,7 +77,7 @@ def test_no_base(act):
 
 def hook(folder, *words):
     return subprocess.run([sys.executable, "-m", "gpumemtrace.hook", *words], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, timeout=100)
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE)}, timeout=100)
 
 
 def test_the_hook(act):

@@ -15,7 +15,7 @@ from conftest import BUILD, REAL, ROOT
 EXAMPLES = ROOT / "examples"
 SRUN = ROOT / "tests/e2e/slurm"
 LOGGERS = next(iter((ROOT / ".venv-loggers").glob("lib/python3*/site-packages")), None)
-pytestmark = pytest.mark.skipif(REAL, reason="asks for two simulated devices")
+pytestmark = [pytest.mark.installed, pytest.mark.skipif(REAL, reason="asks for two simulated devices")]
 
 
 def start(command, folder, **more):

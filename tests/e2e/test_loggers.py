@@ -4,10 +4,10 @@ import json
 import os
 
 import pytest
-from conftest import ROOT
+from conftest import PACKAGE, ROOT
 
 PACKAGES = next(iter((ROOT / ".venv-loggers").glob("lib/python3*/site-packages")), None)
-pytestmark = pytest.mark.skipif(not PACKAGES, reason="no .venv-loggers: scripts/setup.sh loggers")
+pytestmark = [pytest.mark.installed, pytest.mark.skipif(not PACKAGES, reason="no .venv-loggers: scripts/setup.sh loggers")]
 
 PROGRAM = """
 import json, sys
@@ -42,7 +42,7 @@ print(json.dumps(said, default=str))
 def test_wandb_and_mlflow(programs, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = programs(program, ROOT / "python", tmp_path, GPUMEMTRACE_OUTPUT="run.gmt", PYTHONPATH=PACKAGES,
+    done = programs(program, PACKAGE, tmp_path, GPUMEMTRACE_OUTPUT="run.gmt", PYTHONPATH=PACKAGES,
                     MLFLOW_ALLOW_FILE_STORE="true", WANDB_SILENT="true", HOME=tmp_path, PATH=os.environ["PATH"])
     assert done.returncode == 0, done.stderr[-3000:]
     said = json.loads(done.stdout.splitlines()[-1])

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BUILD, ROOT
+from conftest import BUILD, PACKAGE, ROOT
 
 BROWSER = ROOT / ".venv-browser/bin/python"
 KNOWN = BROWSER.exists() and not subprocess.run([BROWSER, "-c", "import nbconvert, ipykernel"], capture_output=True).returncode
-pytestmark = pytest.mark.skipif(not (KNOWN and shutil.which("chromium")), reason="no .venv-browser with nbconvert, or no chromium: scripts/setup.sh browser")
+pytestmark = [pytest.mark.installed, pytest.mark.skipif(not (KNOWN and shutil.which("chromium")), reason="no .venv-browser with nbconvert, or no chromium: scripts/setup.sh browser")]
 
 CELL = """%%gpumemtrace --sim h100-80g --name {name} --height {height}
 import ctypes
@@ -66,7 +66,7 @@ def notebook(*cells):
 
 def executed(tmp_path, *cells):
     (tmp_path / "n.ipynb").write_text(notebook(*cells))
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{BUILD}:{os.environ['PATH']}",
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE), "PATH": f"{BUILD}:{os.environ['PATH']}",
            **{f"{name}_DIR": str(tmp_path / name) for name in ("JUPYTER_DATA", "JUPYTER_CONFIG", "JUPYTER_RUNTIME")}, "IPYTHONDIR": str(tmp_path / "ip")}
     done = subprocess.run([BROWSER, "-m", "nbconvert", "--to", "html", "--execute", "n.ipynb"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-3000:]

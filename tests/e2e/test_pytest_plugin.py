@@ -2,11 +2,17 @@
 """The pytest plugin, driven by pytester: tests with bounds pass and fail as they should, on the simulated device; what other
 tests, fixtures, output and reports see is as without it."""
 import re
+import sys
 
 import pytest
-from conftest import ROOT
+from conftest import PACKAGE, WHEEL
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.installed
+# From the wheel under several versions of pytest, each in an environment of its own (scripts/test-installed.sh), where pytest
+# finds the plugin by itself; in a checkout it has to be named.
+PYTHONS = [str(p) for p in sorted(PACKAGE.parents[3].glob("pytest-*/bin/python"))] if WHEEL else [sys.executable]
+NAMED = [] if WHEEL else ["-p", "gpumemtrace.pytest_plugin"]
 
 # Memory by the driver alone: a process without torch is quick.
 DEVICE = """
@@ -22,16 +28,86 @@ def take(size):
 """
 
 
-@pytest.fixture
-def run(pytester, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+@pytest.fixture(params=PYTHONS, ids=lambda path: path.split("/")[-3])
+def run(request, pytester, monkeypatch):
+    if not WHEEL:
+        monkeypatch.setenv("PYTHONPATH", str(PACKAGE))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     pytester.makepyfile(device=DEVICE)
 
-    def run(*args):
-        return pytester.runpytest_subprocess("-p", "gpumemtrace.pytest_plugin", *args, timeout=200)
+    def run(*args, named=NAMED):
+        return pytester.run(request.param, "-m", "pytest", *named, *args, timeout=200)
 
     return run
+
+
+MARKED = """
+import pytest
+from device import take
+
+@pytest.mark.gpu_memory(peak="2 MiB")
+@pytest.mark.parametrize("n", [1, 4])
+def test_peak(n):
+    take(n << 20)
+"""
+
+
+@pytest.mark.parametrize("ways", ["option", "twice", "conftest", "both", "variable", "alone"])
+def test_named_beside_the_wheel(pytester, run, monkeypatch, ways):
+    """However it is named, once or more often, it is one plugin."""
+    pytester.makepyfile(test_it=MARKED)
+    name = "gpumemtrace.pytest_plugin"
+    named = {"option": ["-p", name], "twice": ["-p", name, "-p", name], "both": ["-p", name], "alone": ["-p", name]}.get(ways, [])
+    if ways in ("conftest", "both"):
+        pytester.makeconftest(f"pytest_plugins = ['{name}']")
+    if ways == "variable":
+        monkeypatch.setenv("PYTEST_PLUGINS", name)
+    if ways == "alone":
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    done = run(named=named)
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["peak 4.0 MiB: 2.0 MiB more than the 2.0 MiB that are allowed*"])
+
+
+@pytest.mark.skipif(not WHEEL, reason="a checkout has no entry point")
+def test_left_out(pytester, run):
+    pytester.makepyfile(test_it="def test_it(request):\n    assert not request.config.pluginmanager.hasplugin('gpumemtrace-runner')\n")
+    run("-p", "no:gpumemtrace.pytest_plugin").assert_outcomes(passed=1)
+
+
+def test_reports_that_are_cut_or_of_others(pytester, run):
+    """A process that dies while it writes its report; a test that runs pytest itself."""
+    pytester.makepyfile(test_it="""
+        import os, subprocess, sys
+        import pytest
+        from device import take
+
+        @pytest.fixture
+        def reports(request):
+            return request.config.pluginmanager.getplugin("gpumemtrace-reporter")._path
+
+        @pytest.mark.gpu_memory(peak="2 MiB")
+        def test_cut(reports):
+            take(1 << 20)
+            with open(reports, "a") as file:
+                file.write('{"nodeid": "test_it.py::te')
+            os._exit(0)
+
+        @pytest.mark.gpu_memory(peak="2 MiB")
+        def test_empty(reports):
+            take(1 << 20)
+            os.truncate(reports, 0)
+            os._exit(0)
+
+        @pytest.mark.gpu_memory(peak="2 MiB")
+        def test_inner(tmp_path):
+            take(1 << 20)
+            (tmp_path / "test_other.py").write_text("def test_other(): assert 0")
+            assert subprocess.run([sys.executable, "-m", "pytest", "--rootdir", str(tmp_path), str(tmp_path)]).returncode == 1
+    """)
+    done = run()
+    done.assert_outcomes(passed=1, failed=2)
+    assert done.stdout.str().count("the recorded process ended with code 0 before the test did") == 2
 
 
 def test_bounds(pytester, run):

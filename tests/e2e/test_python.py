@@ -9,13 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import BUILD, ROOT, Tool
+from conftest import BUILD, PACKAGE as PYTHON, ROOT, Tool
 
-PYTHON = ROOT / "python"
 sys.path.insert(0, str(PYTHON))
 import gpumemtrace  # noqa: E402
 from gpumemtrace import _arrow, _documents, _program, _rows  # noqa: E402
 
+pytestmark = pytest.mark.installed
 TOOLS = ROOT / ".venv-tools/bin/python"
 OLD, NEW = (ROOT / "tests/data/example" / name for name in ("old.gmt", "new.gmt"))
 clients = pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 import yaml
-from conftest import BUILD, ROOT
+from conftest import BUILD, PACKAGE, ROOT
 
+pytestmark = pytest.mark.installed
 TOOLS, FRAMEWORKS, SPARK = (ROOT / f".venv-{name}/bin/python" for name in ("tools", "frameworks", "spark"))
 EXAMPLE = ROOT / "tests/data/example"
 CI = "docs/ci.md"  # its test is run with every option: test_ci
@@ -39,7 +40,7 @@ def folder(tmp_path):
 
 
 def run(folder, *command, code=0, **more):
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{BUILD}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", **more}
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE), "PATH": f"{BUILD}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", **more}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done.stdout + done.stderr

@@ -9,9 +9,9 @@ import sys
 import time
 
 import pytest
-from conftest import BUILD, ROOT
+from conftest import BUILD, PACKAGE as PYTHON, ROOT
 
-PYTHON = ROOT / "python"
+pytestmark = pytest.mark.installed
 TOOLS, FRAMEWORKS = ROOT / ".venv-tools/bin/python", ROOT / ".venv-frameworks/bin/python"
 
 NOTEBOOK = """

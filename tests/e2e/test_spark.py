@@ -8,13 +8,13 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import PACKAGE, ROOT
 from test_lake import BAD, EXAMPLE, call, collect, readers, runs
 from test_ranks import maker  # noqa: F401
 
 SPARK = ROOT / ".venv-spark/bin/python"
 pytestmark = [pytest.mark.skipif(not SPARK.exists(), reason="no .venv-spark: scripts/setup.sh spark"),
-              pytest.mark.skipif(not shutil.which("java"), reason="no java: scripts/setup.sh spark"), readers]
+              pytest.mark.skipif(not shutil.which("java"), reason="no java: scripts/setup.sh spark"), readers, pytest.mark.installed]
 
 PROGRAM = """
 import json, sys
@@ -64,7 +64,7 @@ def filled(tmp_path, maker):  # noqa: F811
 def ask_spark(tmp_path, lake, recordings, **settings):
     """What Spark says of them, and its log."""
     out = tmp_path / "rows.json"
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYSPARK_PYTHON": str(SPARK)}
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYSPARK_PYTHON": str(SPARK)}
     done = subprocess.run([SPARK, "-c", PROGRAM, lake, recordings, out, json.dumps(settings)], capture_output=True, text=True, timeout=500, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(out.read_text()), done.stderr
