@@ -238,10 +238,10 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 
 .PHONY: test test-matrix test-driver test-frameworks bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
-	@scripts/setup.sh newest headers tools browser docs
+	@scripts/setup.sh newest headers tools browser docs trainers
 	@scripts/test.sh
 test-matrix: setup  ## the same, with CUDA 12's torch too; every PyTorch from 2.1 and every earlier format: writes docs/pytorch-versions.md, docs/format-versions.md
-	@scripts/setup.sh newest headers tools browser docs cu12
+	@scripts/setup.sh newest headers tools browser docs trainers cu12
 	@scripts/test.sh cu12
 	@.venv/bin/python tests/matrix/readers.py --table docs/format-versions.md
 	@.venv/bin/python tests/matrix/versions.py --again --table docs/pytorch-versions.md
@@ -274,8 +274,10 @@ release:  ## dist/: wheels, Debian packages, source archive, list of parts, chec
 	@scripts/setup.sh cuda wheel
 	@packaging/release.sh
 .PHONY: test-wheel
-test-wheel: wheel  ## install the wheel of this machine and use it
+test-wheel: setup wheel  ## install the wheel of this machine and use it: commands, plugin, callbacks, notebooks, action, pod, documents
+	@scripts/setup.sh tools browser trainers loggers
 	@.venv/bin/python -m pytest -q -c tests/pytest.ini tests/wheel
+	@scripts/test-installed.sh dist/*"$$(uname -m)".whl
 
 .PHONY: manual install uninstall
 manual: $(MANUAL)  ## pages of the manual, in build/man

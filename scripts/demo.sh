@@ -13,8 +13,10 @@ out=build/demo.gmt
 rm -f "$out"
 sim=(--sim h100-80g)
 [ "$(room)" -lt 52000 ] || sim=()
-PATH=$PWD/build:$PATH
 show() { printf '$ %s\n' "$*"; "$@"; }
+# What is printed can be pasted, the report's own proposals too.
+echo '$ export PATH=$PWD/build:$PATH'
+export PATH=$PWD/build:$PATH
 show gpumemtrace run "${sim[@]}" -o "$out" -- .venv/bin/python scripts/demo_qwen.py
 echo
 show gpumemtrace report "$out"

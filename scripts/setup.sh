@@ -3,16 +3,15 @@
 # Makes this machine ready: system packages, then Python environments with pinned packages.
 #
 # Usage: scripts/setup.sh [system] [cu13] [newest] [cu12] [headers] [driver] [tools] [browser] [frameworks] [wheel] [docs]
-#        [loggers] [spark] [cuda]
+#        [loggers] [spark] [cuda] [trainers]
 #        (no word: system cu13)
 #
 # Idempotent, and instant when all is there. An environment is several GB, so it lives in the user's
 # cache under the hash of what it is made from, and .venv, .venv-newest, .venv-cu12, .venv-tools
 # (readers of our exports, 0.5 GB), .venv-browser (drives the system's Chromium), .venv-frameworks (laid
 # over .venv, 1 GB), .driver-packages (for `make test-driver`), .venv-spark (1 GB, Spark on lakes, here and in object storage), .venv-wheel (compiler of `make wheel`),
-# .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB) .cuda (headers of CUDA 13, all that `make` needs of .venv)
-# and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is
-# ready at once.
+# .venv-docs (builds the site of docs/), .venv-loggers (W&B, MLflow, Ray; 0.5 GB), .venv-trainers (Lightning), .cuda
+# (headers of CUDA 13, all that `make` needs of .venv) and .cuda-headers (of CUDA 11 and 12) link to it: a second clone is ready at once.
 # An interrupted set-up leaves no `complete` file and is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -170,6 +169,7 @@ for part; do
 	driver) setup_part driver-packages .driver-packages make_headers $PINS/driver-cu12.txt $PINS/driver-cu13.txt ;;
 	headers) setup_part cuda-headers .cuda-headers make_headers $PINS/headers-cu11.txt $PINS/headers-cu12.txt ;;
 	cuda) setup_part venv-cuda .cuda make_small $PINS/cuda.txt ;;
+	trainers) setup_part venv-trainers .venv-trainers make_small $PINS/trainers.txt ;;
 	wheel) setup_part venv-wheel .venv-wheel make_small $PINS/wheel.txt ;;
 	docs) setup_part venv-docs .venv-docs make_small $PINS/docs.txt ;;
 	loggers) setup_part venv-loggers .venv-loggers make_small $PINS/loggers.txt ;;
@@ -179,6 +179,6 @@ for part; do
 		setup_part venv-cu13 .venv make_env $PINS/cu13.txt
 		setup_part venv-frameworks .venv-frameworks make_frameworks $PINS/frameworks.txt $PINS/cu13.txt
 		;;
-	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda" ;;
+	*) stop "unknown part $part; there are system, cu13, newest, cu12, headers, driver, tools, browser, frameworks, wheel, docs, loggers, spark, cuda, trainers" ;;
 	esac
 done

@@ -20,7 +20,7 @@ stage() { # name command...
 	[ "$verdict" = ok ]
 }
 
-# End to end with one environment. Some tests share a core well, none needs the machine to itself.
+# End to end with one environment; what is about the Python package is run from a wheel, installed. Some tests share a core well, none needs the machine to itself.
 pytests() { # environment pytest-arguments...
 	local env=$1
 	shift
@@ -33,7 +33,8 @@ stage lint make lint
 stage unit make -j"$JOBS" -k unit
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
 stage unit-tsan make tsan
-stage e2e pytests .venv
+stage e2e pytests .venv -m 'not installed'
+stage e2e-installed scripts/test-installed.sh
 stage e2e-newest pytests .venv-newest -m matrix
 for env; do
 	stage "e2e-$env" pytests ".venv-$env" -m matrix

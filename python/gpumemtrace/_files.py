@@ -14,7 +14,7 @@ def _file(folder: str, name: str) -> str:
         return path
     if os.path.exists(built):
         return built
-    raise FileNotFoundError(f"{path} is missing: install gpumemtrace again (pip install --force-reinstall gpumemtrace)")
+    raise FileNotFoundError(f"{path} is missing: install gpumemtrace again from its wheel (pip install --force-reinstall gpumemtrace-*.whl)")
 
 
 def tool() -> str:

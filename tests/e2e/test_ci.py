@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, PACKAGE, ROOT
+from conftest import BUILD, PACKAGE, ROOT, WHEEL
 
 pytestmark = pytest.mark.installed
 PROGRAM = """\
@@ -47,6 +47,18 @@ def act(tmp_path):
 
     act.base, act.repo = commits[0], repo
     return act
+
+
+@pytest.mark.skipif(not WHEEL, reason="needs a wheel: scripts/test-installed.sh")
+@pytest.mark.parametrize("of", ["wheel", "source"])
+def test_the_action_installs_the_tool(act, tmp_path, of):
+    """What later steps find is the tool, in no python of theirs, and with it the action works."""
+    env = {**os.environ, "RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_PATH": str(tmp_path / "path"), "WHEEL": WHEEL if of == "wheel" else ""}
+    subprocess.run(["bash", ROOT / "scripts/action-install.sh"], env=env, check=True, timeout=300)
+    first = (tmp_path / "path").read_text().strip()
+    assert os.listdir(first) == ["gpumemtrace"] and first.startswith(str(tmp_path))
+    done, said, _ = act(PATH=f"{first}:{os.environ['PATH']}", BASE=act.base, BOUNDS="--max-peak 150MiB")
+    assert done.returncode == 1 and f"peak={200 << 20}" in said["output"], done.stdout + done.stderr
 
 
 def test_base_and_head_are_compared(act):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import shown
-from conftest import BUILD, REAL, ROOT
+from conftest import BUILD, REAL, ROOT, WHEEL
 
 EXAMPLES = ROOT / "examples"
 SRUN = ROOT / "tests/e2e/slurm"
@@ -71,8 +71,17 @@ def test_kubernetes(programs, tool, tmp_path):
     mounts = {m["name"]: m["mountPath"] for m in training["volumeMounts"]}
     env = {e["name"]: e["value"] for e in training["env"]}
     assert env["LD_PRELOAD"] == mounts["gpumemtrace"] + "/gpumemtrace/lib/libgpumemtrace.so"
-    output = env["GPUMEMTRACE_OUTPUT"].replace(mounts["recordings"], str(tmp_path))
-    done = programs(EXAMPLES / "train.py", GPUMEMTRACE_OUTPUT=output)
+    output, more = env["GPUMEMTRACE_OUTPUT"].replace(mounts["recordings"], str(tmp_path)), {}
+    if WHEEL:
+        init = pod["initContainers"][0]["command"]
+        assert init[:2] == ["sh", "-c"] and mounts["gpumemtrace"] in init[2] and "/wheels/" in init[2]
+        assert "COPY dist/gpumemtrace-*-x86_64.whl /wheels/" in (EXAMPLES / "kubernetes/Dockerfile").read_text()
+        command = init[2].replace("/wheels/", f"{Path(WHEEL).parent}/").replace(f" {mounts['gpumemtrace']} ", f" {tmp_path}/volume ")
+        start(["sh", "-c", command], tmp_path)
+        lib = tmp_path / "volume/gpumemtrace/lib"
+        assert lib.is_dir(), command
+        more = {"LD_PRELOAD": f"{lib}/libgpumemtrace.so:{lib}/libsimgpu.so", "LD_LIBRARY_PATH": lib / "simgpu"}
+    done = programs(EXAMPLES / "train.py", GPUMEMTRACE_OUTPUT=output, **more)
     files = list(tmp_path.glob("*.gmt"))
     assert done.returncode == 0 and len(files) == 1 and tool.json("report", files[0])["devices"][0]["peak_bytes"] > 1 << 20
 

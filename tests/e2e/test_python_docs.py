@@ -104,3 +104,18 @@ def test_ci(folder):
     assert set(action["jobs"]["memory"]["steps"][1]["with"]) <= set(inputs)
     known = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["repos"][0]["hooks"][0]["id"] in [h["id"] for h in known]
+
+
+@pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
+def test_other_tools_read_a_lake(folder):
+    run(folder, BUILD / "gpumemtrace", "collect", "old.gmt", "new.gmt", "-o", "lake")
+    look = "\nprint(len(peaks.fetchall()), steps.collect().height)\n"
+    rows, steps = run(folder, TOOLS, "-c", examples("lake.md", "python")[0] + look).split()
+    assert rows == "2" and int(steps) > 2
+
+
+def test_the_mark_of_the_question(folder):
+    (test,) = examples("questions/in-ci.md", "python")
+    (folder / "test_it.py").write_text(test)
+    said = run(folder, sys.executable, "-m", "pytest", "-p", "gpumemtrace.pytest_plugin", "--rootdir", folder, "--gpu-memory-report")
+    assert "1 passed" in said and "used no device" in said

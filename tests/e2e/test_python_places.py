@@ -12,7 +12,8 @@ import pytest
 from conftest import BUILD, PACKAGE as PYTHON, ROOT
 
 pytestmark = pytest.mark.installed
-TOOLS, FRAMEWORKS = ROOT / ".venv-tools/bin/python", ROOT / ".venv-frameworks/bin/python"
+TOOLS = ROOT / ".venv-tools/bin/python"
+TRAINERS = next(iter((ROOT / ".venv-trainers").glob("lib/python3*/site-packages")), None)
 
 NOTEBOOK = """
 import html, json, re, sys
@@ -158,12 +159,11 @@ def test_the_trainer_of_transformers(tool, programs, tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["functions"] == []
 
 
-@pytest.mark.skipif(not FRAMEWORKS.exists(), reason="no .venv-frameworks: scripts/setup.sh frameworks")
-def test_lightning(tool, programs, tmp_path, monkeypatch):
+@pytest.mark.skipif(not TRAINERS, reason="no .venv-trainers: scripts/setup.sh trainers")
+def test_lightning(tool, programs, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(LIGHTNING)
-    monkeypatch.setattr(sys, "executable", str(FRAMEWORKS))
-    done = programs(program, PYTHON, tmp_path / "out", GPUMEMTRACE_OUTPUT="run.gmt")
+    done = programs(program, PYTHON, tmp_path / "out", GPUMEMTRACE_OUTPUT="run.gmt", PYTHONPATH=TRAINERS)
     assert done.returncode == 0, done.stderr[-3000:]
     check_steps(json.loads(done.stdout.splitlines()[-1]), tool, tmp_path / "run.gmt")
 

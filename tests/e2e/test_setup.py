@@ -80,10 +80,11 @@ def test_unknown_part(tree):
     assert code == 2 and "unknown part everything" in said
 
 
-def test_headers_alone_are_those_of_the_environment():
-    pins = {name: (ROOT / f"tests/requirements/{name}.txt").read_text().splitlines() for name in ("cuda", "cu13")}
-    alone = [line for line in pins["cuda"] if not line.startswith("#")]
-    assert len(alone) == 4 and set(alone) <= set(pins["cu13"])
+@pytest.mark.parametrize("part, whole", [("cuda", "cu13"), ("trainers", "frameworks")])
+def test_a_part_has_the_versions_of_the_whole(part, whole):
+    pins = {name: (ROOT / f"tests/requirements/{name}.txt").read_text().splitlines() for name in (part, whole)}
+    alone = [line for line in pins[part] if not line.startswith("#")]
+    assert len(alone) == 4 and set(alone) <= set(pins[whole])
 
 
 def test_make_without_the_headers_stops_with_a_sentence(tmp_path):

@@ -210,9 +210,8 @@ int lake_ask(const struct lake_question *q)
 			rc = ask(q, places[i]);
 	if (rc >= 0)
 		return rc;
-	return say_error(
-		EXIT_USAGE,
-		"this runs in DuckDB, and neither python3 nor python on the PATH has it: "
-		"pip install 'gpumemtrace[sql]' or pip install duckdb (or name a Python that has "
-		"it: GPUMEMTRACE_PYTHON=PATH)");
+	return say_error(EXIT_USAGE,
+			 "this runs in DuckDB, and neither python3 nor python on the PATH has it: "
+			 "pip install duckdb (or name a Python that has "
+			 "it: GPUMEMTRACE_PYTHON=PATH)");
 }
