@@ -320,7 +320,7 @@ def test_a_lake_elsewhere(tmp_path):
     shutil.rmtree(lake / "growth")
     assert ask("from largest_growth", there) == [] and ask("select count(*) as n from allocations", there) == [{"n": 0}]
     done = call("sql", "from runs", f"file://{tmp_path}/none")
-    assert done.returncode == 2 and done.stderr.endswith("/none is no lake: it has no table with a file\n"), done.stderr
+    assert done.returncode == 3 and done.stderr.endswith("/none is no lake: it has no table with a file\n"), done.stderr
     for args in ((EXAMPLE, "-o", "s3://bucket/lake"), ("s3://bucket/runs", "-o", lake)):
         done = call("collect", *args)
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and "folders of this machine" in done.stderr
@@ -402,6 +402,81 @@ def test_wrong_questions(lake, tmp_path):
             continue
         done = call("sql", *args, **more)
         assert done.returncode == code and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)
+
+
+# What comes back of the process that asks DuckDB
+
+
+# DuckDB draws a bar of its progress after two seconds: here at once, so that the query may be a short one on a busy machine.
+SLOW = "select count(*) as n from range(6000000) a join range(5000000) b on a.range = b.range"
+LOUD = """
+import atexit, os
+import duckdb
+print("a package that greets")
+print('{"rows": 1}', flush=True)
+atexit.register(print, "and says goodbye")
+os.write(2, b"warning: of something\\n")
+connect = duckdb.connect
+def draws_at_once():
+    connection = connect()
+    connection.execute("set progress_bar_time = 1")
+    return connection
+duckdb.connect = draws_at_once
+"""
+
+
+@readers
+def test_a_slow_query_beside_other_output(lake, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(LOUD)
+    for setting in ("", "set enable_progress_bar = true; "):
+        done = call("sql", setting + SLOW, lake, "--json", PYTHONPATH=str(tmp_path))
+        assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout)["rows"] == [{"n": 5000000}], done.stdout
+
+
+HEAD = r"""printf '[["n","BIGINT"],["s","VARCHAR"]]\n' >&3; """
+ROW, END = r"""printf '[7, "a"]\n' >&3; """, r"""printf '{"rows": 1}\n' >&3; """
+ANSWERS = {  # of a stand-in for Python: what it does -> exit code, what is said
+    "whole": (HEAD + ROW + END, 0, ""),
+    "slow": (HEAD + "sleep 1; " + ROW + "sleep 1; " + END, 0, ""),
+    "beside other output": ("echo 97% of it; " + HEAD + "echo '[8, \"b\"]'; " + ROW + "echo warning >&2; " + END + "echo done", 0, ""),
+    "whole, and a crash behind it": (HEAD + ROW + END + "kill -SEGV $$", 0, ""),
+    "empty": ("true", 3, "ended with code 0 before the answer"),
+    "empty, with a reason": ("echo one >&2; echo no memory >&2; exit 5", 3, "ended with code 5 before the answer of DuckDB was complete: no memory"),
+    "no rows and no end": (HEAD, 3, "ended with code 0 before"),
+    "no end": (HEAD + ROW, 3, "ended with code 0 before"),
+    "cut in a row": (HEAD + "printf '[7, \"a' >&3", 3, "cannot be read after 0 rows"),
+    "cut behind a row": (HEAD + ROW + "printf '[7, \"a\"]' >&3", 3, "cannot be read after 1 rows"),
+    "fewer rows than it says": (HEAD + END, 3, "cannot be read after 0 rows"),
+    "more rows than it says": (HEAD + ROW + ROW + END, 3, "cannot be read after 2 rows"),
+    "a bar of progress": (HEAD + "printf '\\r 40%% ####' >&3; " + ROW + END, 3, "cannot be read"),
+    "text in front": ("echo hello >&3; " + HEAD + ROW + END, 3, "cannot be read after 0 rows: "),
+    "a row of another table": (HEAD + "printf '[7]\\n' >&3; " + END, 3, "cannot be read"),
+    "an object": (HEAD + "printf '{}\\n' >&3; " + END, 3, "cannot be read"),
+    "more behind the end": (HEAD + ROW + END + ROW, 3, "cannot be read"),
+    "ended by a signal": (HEAD + "kill -KILL $$", 3, "ended by signal 9"),
+    "an error": ("""printf '{"error": "Parser Error: so", "code": 2}\\n' >&3""", 2, "DuckDB: Parser Error: so"),
+    "an error behind rows": (HEAD + ROW + """printf '{"error": "IO Error: disk", "code": 3}\\n' >&3""", 3, "DuckDB: IO Error: disk"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_answers_of_the_process(lake, tmp_path, answer):
+    """Nothing but a whole answer is one; a page that was there stays as it is."""
+    does, code, says = ANSWERS[answer]
+    python, page = tmp_path / "python", tmp_path / "lake.html"
+    python.write_text(f"#!/bin/sh\necho noise on stdout\n{does}\n")
+    python.chmod(0o755)
+    for form, whole in [((), "n  s\n7  a\n"), (("--json",), None), (("--csv",), "n,s\n7,a\n")]:
+        done = call("sql", "from ranks", lake, *form, GPUMEMTRACE_PYTHON=str(python))
+        assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == bool(code), (form, done)
+        if code and form != ("--csv",):
+            assert done.stdout == ""
+        if not code:
+            assert json.loads(done.stdout)["rows"] == [{"n": 7, "s": "a"}] if form == ("--json",) else done.stdout == whole
+    page.write_text("<!doctype html>before")
+    done = call("dashboard", lake, "-o", page, GPUMEMTRACE_PYTHON=str(python))
+    assert done.returncode == code and says in done.stderr and (page.read_text() == "<!doctype html>before") == bool(code)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lake.html", "python"]
 
 
 # The dashboard

@@ -228,10 +228,26 @@ static void trouble_lines(const struct report *r, struct emit *out)
 		emit_line(out, "No device memory was allocated in this recording.");
 }
 
+/* At the highest peak, where `why` looks too. NULL: there was none. */
+static const struct block *largest_block(const struct report *r)
+{
+	const struct moment *highest = r->moments;
+	const struct block *largest = NULL;
+
+	for (size_t i = 1; i < r->count; i++)
+		if (r->moments[i].bytes > highest->bytes)
+			highest = &r->moments[i];
+	for (size_t i = 0; i < highest->count; i++)
+		if (!largest || highest->blocks[i].size > largest->size)
+			largest = &highest->blocks[i];
+	return largest;
+}
+
 /* The commands that say more, of a recording that has something to say. */
 static void next_lines(const struct report *r, struct emit *out)
 {
 	const char *path = r->timeline.recording->path;
+	const struct block *largest;
 	uint64_t ooms = 0;
 
 	for (size_t i = 0; i < r->count; i++)
@@ -242,7 +258,9 @@ static void next_lines(const struct report *r, struct emit *out)
 	if (ooms)
 		emit_line(out, "            gpumemtrace oom %s", path);
 	emit_line(out, "            gpumemtrace live %s --at peak", path);
-	emit_line(out, "            gpumemtrace why %s ADDRESS", path);
+	largest = largest_block(r);
+	if (largest)
+		emit_line(out, "            gpumemtrace why %s 0x%" PRIx64, path, largest->addr);
 }
 
 void report_text(struct report *r, struct emit *out)
