@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import Tool
+from conftest import ROOT, Tool
 from terminal import Terminal
 from test_import import BASE, M, entry, segment, write
 
@@ -75,6 +75,32 @@ def test_no_number_is_cut(snapshots, command):
     assert HASH.split("/")[-1] + ":" not in piped
     tables = [line for line in on_screen.split("Where next")[0].splitlines() if "  " in line.strip()]
     assert max(map(len, tables), default=0) <= 80, on_screen
+
+
+EXAMPLE = ROOT / "tests/data/example"
+NEW = EXAMPLE / "new.gmt"
+TABLES = [["report", NEW], ["report", "--steps", NEW], ["peak", NEW], ["live", NEW], ["steps", NEW], ["leaks", NEW], ["oom", NEW], ["replay", NEW], ["modules", NEW],
+          ["account", NEW], ["timeline", NEW], ["diff", EXAMPLE / "old.gmt", NEW], ["advise", NEW],
+          *([command, EXAMPLE] for command in ("report", "peak", "steps", "leaks", "modules", "account"))]
+FIGURE = re.compile(r"[-+]?[\d.,]+ (?:[KMG]i)?B\b|\d+ %")
+
+
+@pytest.mark.parametrize("columns", [80, 96, 120])
+def test_tables_fit_the_terminal(columns):
+    """No row is wider than the screen. Figures of rows stay, and so do names of settings."""
+    narrower = 0
+    for args in TABLES:
+        terminal = Terminal([Tool.path, *args], lines=500, columns=columns, PAGER="cat", NO_COLOR="1")
+        terminal.ended()
+        piped = subprocess.run([Tool.path, *map(str, args)], capture_output=True, text=True, check=True).stdout
+        tables = [line for line in terminal.text.split("Where next")[0].splitlines() if "  " in line.strip()]
+        assert max(map(len, tables), default=0) <= columns, (args, terminal.text)
+        narrower += max(map(len, piped.splitlines())) > columns
+        if args[0] not in ("timeline", "live") and args[1] != EXAMPLE:  # one is as wide as the screen, one as long, one has figures in texts
+            assert FIGURE.findall(" ".join(terminal.text.split())) == FIGURE.findall(" ".join(piped.split())), args
+        if args[0] == "replay":
+            assert re.findall(r"[a-z_0-9]+:\S+", terminal.text) == re.findall(r"[a-z_0-9]+:\S+", piped)
+    assert narrower > 1 or columns > 110  # replay, and a report of ranks: they are wider in a pipe
 
 
 def test_compiled_code_stands_under_the_line_it_was_made_from(tool, snapshots):

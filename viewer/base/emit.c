@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "emit_json.h"
@@ -245,12 +246,32 @@ void emit_title(struct emit *e, const char *format, ...)
 	va_end(args);
 }
 
+size_t emit_screen(void)
+{
+	static size_t columns;
+	static bool asked;
+	struct winsize size;
+
+	if (!asked && isatty(STDOUT_FILENO))
+		columns =
+			!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+	asked = true;
+	return columns;
+}
+
+static size_t paragraph_width(size_t lead)
+{
+	size_t screen = emit_screen(), width = screen && screen < 80 ? screen - 1 : PARAGRAPH;
+
+	return width > lead + 20 ? width - lead : 20;
+}
+
 void emit_paragraph(struct emit *out, const char *first, const char *next, const char *text)
 {
 	const char *lead = first;
 
 	while (*text) {
-		size_t room = PARAGRAPH - strlen(lead), len = strlen(text);
+		size_t room = paragraph_width(strlen(lead)), len = strlen(text);
 
 		if (len > room) {
 			for (len = room; len && text[len] != ' '; len--)

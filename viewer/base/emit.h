@@ -48,7 +48,11 @@ bool emit_colour(const struct emit *e); /* it is a terminal that may get colours
 void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void emit_title(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define PARAGRAPH 78 /* columns */
+#define PARAGRAPH 78 /* columns; fewer on a terminal that is narrower than 80 */
+
+/* Columns of the terminal that stdout is, 80 if it does not know them; 0 = stdout is no terminal.
+ */
+size_t emit_screen(void);
 
 /* A sentence in lines of that width (a longer word is not parted), the first after `first`, each
  * other after `next`. */

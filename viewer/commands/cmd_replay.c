@@ -165,7 +165,7 @@ static void text_trust(struct emit *out, const struct view *v)
 static void print_settings(struct emit *out, struct view *v, struct row_replay *row)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("setting", replay_setting_alloc_conf, 2, -24),
+		TEXT_COLUMN("setting", replay_setting_alloc_conf, 2, -24, .style = COLUMN_KEY),
 		TEXT_COLUMN("reserved", replay_setting_peak_reserved_bytes, 2, 10),
 		TEXT_COLUMN("in blocks", replay_setting_peak_bytes, 2, 10),
 		TEXT_COLUMN("in no block", replay_setting_fragmentation_bytes, 2, 10),

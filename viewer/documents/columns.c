@@ -14,6 +14,7 @@
 #define COLUMNS	    16
 #define CELL	    1024
 #define COLUMN_LEAD 80
+#define LEAST	    12 /* columns that a text keeps */
 
 struct printer {
 	struct emit *out;
@@ -21,17 +22,23 @@ struct printer {
 	const struct text_column *columns;
 	size_t count;
 	size_t widths[COLUMNS];
+	/* Of a text that is cut so that the row fits the terminal; 0 = as it is. */
+	size_t limits[COLUMNS];
+	bool tight; /* rows of figures are still too wide: one space less between columns */
 	char line[4 * CELL];
 	size_t len, gap; /* gap: spaces to come before the next text */
 };
 
-static const char *owner_cell(const struct text_column *c, const struct owner *o, char buf[CELL])
+static const char *owner_cell(const struct text_column *c, const struct owner *o, size_t limit,
+			      char buf[CELL])
 {
+	size_t room = limit && (!c->room || limit < c->room) ? limit : c->room;
+
 	if (c->style == COLUMN_PLACE)
-		return owner_place(o, buf, CELL, c->room);
+		return owner_place(o, buf, CELL, room);
 	if (c->style == COLUMN_CUT)
-		return owner_words(o, buf, CELL, c->room);
-	return owner_words_within(o, buf, CELL, c->room);
+		return owner_words(o, buf, CELL, room);
+	return owner_words_within(o, buf, CELL, room);
 }
 
 static void change_text(char buf[CELL], int64_t n)
@@ -82,7 +89,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 		return "";
 	switch (m->type) {
 	case MEMBER_FUNCTION:
-		return owner_cell(c, (const void *)at, buf);
+		return owner_cell(c, (const void *)at, p->limits[c - p->columns], buf);
 	case MEMBER_TEXT:
 		memcpy(&text, at, sizeof(text));
 		if (text && c->style == COLUMN_END)
@@ -106,6 +113,52 @@ static bool is_apart(const struct text_column *c)
 	return c->style == COLUMN_WRAP || c->style == COLUMN_BELOW;
 }
 
+static bool can_be_cut(const struct printer *p, size_t i)
+{
+	enum member_type type = p->document->members[p->columns[i].member].type;
+
+	return p->columns[i].width < 0 && (type == MEMBER_FUNCTION || type == MEMBER_TEXT ||
+					   type == MEMBER_RAW || type == MEMBER_WORDS);
+}
+
+/* The widest text of which something is left; count: there is none. */
+static size_t widest_text(const struct printer *p)
+{
+	size_t widest = p->count;
+
+	for (size_t i = 0; i < p->count && !is_apart(&p->columns[i]); i++)
+		if (can_be_cut(p, i) && p->widths[i] > LEAST &&
+		    (widest == p->count || p->widths[i] > p->widths[widest]))
+			widest = i;
+	return widest;
+}
+
+/* Texts of a row that is wider than the terminal are cut, figures never. */
+static void fit_screen(struct printer *p)
+{
+	size_t screen = emit_screen(), total = 0;
+
+	for (size_t i = 0; i < p->count && !is_apart(&p->columns[i]); i++)
+		total += p->columns[i].gap + p->widths[i];
+	for (; screen && total > screen; total--) {
+		size_t widest = widest_text(p);
+
+		p->tight = widest == p->count;
+		if (p->tight)
+			return;
+		p->limits[widest] = --p->widths[widest];
+	}
+}
+
+/* Of a line of code that does not fit its place is shown, else the beginning. */
+static const char *shown_text(const struct printer *p, size_t i, const char *row, char cut[CELL])
+{
+	char buf[CELL];
+	const char *text = row ? cell_text(p, &p->columns[i], row, buf) : p->columns[i].title;
+
+	return words_of_place(text, cut, CELL, p->limits[i] ? p->limits[i] : CELL);
+}
+
 static void measure_row(struct printer *p, const char *row)
 {
 	char buf[CELL];
@@ -126,7 +179,7 @@ static void add_cell(struct printer *p, size_t i, const char *text)
 	size_t width = emit_plain_width(text, strlen(text));
 	size_t pad = p->widths[i] > width ? p->widths[i] - width : 0;
 
-	p->gap += c->gap + (c->width < 0 ? 0 : pad);
+	p->gap += c->gap - (p->tight && c->gap > 1) + (c->width < 0 ? 0 : pad);
 	if (*text) {
 		p->len += (size_t)snprintf(p->line + p->len, sizeof(p->line) - p->len, "%*s%s",
 					   (int)p->gap, "", text);
@@ -158,17 +211,34 @@ static void print_apart(struct printer *p, const struct text_column *c, const ch
 	emit_paragraph(p->out, wrap ? p->line : next, next, text);
 }
 
+/* A name that does not fit its column, on a line before those that follow it. */
+static bool print_key(struct printer *p, const char *row)
+{
+	const struct text_column *c = &p->columns[0];
+	char buf[CELL];
+	const char *text = cell_text(p, c, row, buf);
+
+	if (c->style != COLUMN_KEY || !p->limits[0] ||
+	    emit_plain_width(text, strlen(text)) <= p->limits[0])
+		return false;
+	emit_line(p->out, "%*s%s", (int)c->gap, "", text);
+	p->gap = c->gap + p->widths[0];
+	return true;
+}
+
 static void print_row_of_text(struct printer *p, const char *row)
 {
-	char buf[CELL];
+	char buf[CELL], cut[CELL];
 	size_t i = 0;
 
 	if (!row && !has_titles(p))
 		return;
 	p->len = p->gap = 0;
 	p->line[0] = 0;
+	if (row && print_key(p, row))
+		i = 1;
 	for (; i < p->count && (!row || !is_apart(&p->columns[i])); i++)
-		add_cell(p, i, row ? cell_text(p, &p->columns[i], row, buf) : p->columns[i].title);
+		add_cell(p, i, shown_text(p, i, row, cut));
 	if (!row)
 		emit_title(p->out, "%s", p->line);
 	else if (i == p->count || p->columns[i].style == COLUMN_BELOW)
@@ -221,6 +291,7 @@ size_t columns_write(struct emit *out, const struct document *d, const struct te
 	for (size_t i = 0; i < count; i++)
 		p.widths[i] = (size_t)(columns[i].width < 0 ? -columns[i].width : columns[i].width);
 	each_row(&p, rows, most, measure_row);
+	fit_screen(&p);
 	return each_row(&p, rows, most, print_row_of_text);
 }
 

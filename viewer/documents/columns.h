@@ -11,8 +11,10 @@ enum column_style {
 	COLUMN_CUT,	  /* of a line of code the end is cut; else its place alone is left */
 	COLUMN_END,	  /* of a text its end, where it does not fit into room */
 	COLUMN_PLACE,	  /* of a line of code its file and line */
-	COLUMN_WRAP,	  /* a text on several lines below each other; the last column */
-	COLUMN_BELOW,	  /* a text on lines of its own behind the row, `gap` to the right */
+	COLUMN_KEY,   /* a name that is never cut: the first column; on a line of its own where it
+			 does not fit */
+	COLUMN_WRAP,  /* a text on several lines below each other; the last column */
+	COLUMN_BELOW, /* a text on lines of its own behind the row, `gap` to the right */
 };
 
 struct text_column {

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../base/emit.h"
 #include "../base/need.h"
 #include "demangle.h"
 
@@ -15,11 +15,7 @@
 
 bool words_are_cut(void)
 {
-	static int known;
-
-	if (!known)
-		known = isatty(STDOUT_FILENO) ? 1 : 2;
-	return known == 1;
+	return emit_screen() > 0;
 }
 
 const char *words_within(const char *text, char *buf, size_t room, size_t columns)
