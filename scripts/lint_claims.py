@@ -15,6 +15,7 @@ import lint_tables as tables
 from lint_tables import ROOT, text
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
+MIB = 1 << 20
 SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "jammy": "Ubuntu 22.04", "noble": "Ubuntu 24.04"}
 DATED = {"docs/reliability.md", "docs/cost.md", "docs/replay.md", "docs/fit.md"}  # say what one run, on one machine, was
 
@@ -23,10 +24,10 @@ def word(n):
     return NUMBERS[n] if n < len(NUMBERS) else str(n)
 
 
-def constant(path, name):
-    """The number that a #define gives, or a member of an enum."""
-    found = re.search(rf"\b{name}\b\s*=?\s*\(?(\d+)", text(path))
-    return found[1] if found else f"(no {name} in {path})"
+def constant(path, name, unit=1):
+    """The number that a #define gives, or a member of an enum, in units as documents write it: 4,096."""
+    found = re.search(rf"\b{name}\b\s*=?\s*\(?(\d+)u?(?: << (\d+))?", text(path))
+    return f"{(int(found[1]) << int(found[2] or 0)) // unit:,}" if found else f"(no {name} in {path})"
 
 
 def machines():
@@ -89,6 +90,17 @@ def replayed():
     return str(cells.count("all")), str(len(cells))
 
 
+def sizes():
+    """Bytes of an event, from the table of docs/benchmarks.md."""
+    return tuple(re.search(rf"^\| {run}\.size\.gpumemtrace \| ([\d.]+) ", text("docs/benchmarks.md"), re.M)[1] for run in ("gpt2", "qwen2", "resnet50", "experts"))
+
+
+def varied():
+    """What three runs of one day gave, from docs/cost.md: whole percents, the least first."""
+    said = re.search(r"Three runs of [\d-]+, with six launches instead of three, say [\d., and\n]+?, and ([\d., and]+) %", text("docs/cost.md"))
+    return tuple(str(round(float(n))) for n in sorted(re.findall(r"[\d.]+\d", said[1]), key=float))
+
+
 def joined(items):
     return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else items[0]
 
@@ -112,7 +124,7 @@ def everywhere():
         ("programs that find no simulated device", r"NVIDIA's own runtime\s+inside \(([^)]*)\)",
          lambda v: {n for n in re.findall(r"[A-Za-z][\w-]+", v.split(", what")[0])} == no_device()),
         ("ranks that stray", r"more than (\d+) % and more than (\d+) MiB from the median",
-         lambda p, b: (p, b) == (constant("viewer/ranks/ranks_stray.h", "STRAY_PERCENT"), constant("viewer/ranks/ranks_stray.h", "STRAY_BYTES"))),
+         lambda p, b: (p, b) == (constant("viewer/ranks/ranks_stray.h", "STRAY_PERCENT"), constant("viewer/ranks/ranks_stray.h", "STRAY_BYTES", MIB))),
         ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks\s+those", lambda n: n == constant("viewer/ranks/ranks_text.c", "EACH")),
     ]
 
@@ -125,6 +137,16 @@ def once():
     causes = [*docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]
     return [
         ("docs/questions/out-of-memory.md", r"\*\*Cause\*\*: one of (\w+),", (word(len(causes)),)),
+        ("docs/python.md", r"in batches of ([\d,]+) rows", (constant("viewer/export/arrow.c", "ROWS"),)),
+        ("docs/cost.md", r"GPT-2 ([\d.]+), Qwen2 ([\d.]+), ResNet-50 ([\d.]+), mixture of experts ([\d.]+) \(", sizes()),
+        ("README.md", r"three on one day gave (\d+), (\d+) and (\d+) %", varied()),
+        ("simgpu/README.md", r"copies of it on the device: (\d+) MiB", (constant("simgpu/core/extents.h", "EXTENT_BOUND", MIB),)),
+        ("simgpu/README.md", r"on tensors of up to ([\d,]+) elements, in all", (constant("simgpu/kernels/kernels.h", "SMALL_MOST"),)),
+        ("simgpu/README.md", r"many of them on up to ([\d,]+) elements", (constant("simgpu/kernels/kernels.h", "WHOLE_MOST"),)),
+        ("simgpu/README.md", r"(\d+) s at most in which no rank sends", (constant("simgpu/libraries/lib_nccl_world.c", "SILENT_MS", 1000),)),
+        ("viewer/man/gpumemtrace.1.md", r"at most (\w+) at a time", (word(int(constant("viewer/ranks/ranks_work.c", "AT_ONCE"))),)),
+        ("viewer/man/gpumemtrace-ctl.1.md", r"does not answer for (\d+) seconds", (constant("viewer/recording/asking.c", "PATIENCE_MS", 1000),)),
+        ("viewer/man/gpumemtrace-dashboard.1.md", r"at most ([\d,]+) rows", (constant("viewer/lake/lake_page.c", "ROWS"),)),
         ("docs/python.md", r"with all (\w+) columns", (word(len(columns)),)),
         ("docs/lake.md", r"becomes (\w+) files", (word(len([t for t in lake_tables() if t not in ("allocations", "events")])),)),
         ("docs/reliability.md", r"Driver libraries ([\d., and]+\d) \(", (joined(driver),)),
