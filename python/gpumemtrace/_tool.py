@@ -29,13 +29,20 @@ def run(*arguments: str, fine: int = 0) -> bytes:
     done = subprocess.run([tool(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           env=environment(), check=False)
     if not 0 <= done.returncode <= fine:
-        raise Error(sentence_of(done.stderr.decode("utf-8", "replace"), done.returncode), done.returncode)
+        raise Error(sentence_of(done.stderr.decode("utf-8", "replace"), done.returncode), done.returncode if done.returncode > 0 else 3)
     return done.stdout
 
 
 def ask(command: str, *arguments: str, fine: int = 0) -> Dict[str, Any]:
     """The JSON document of a command."""
-    document: Dict[str, Any] = json.loads(run(command, *arguments, "--json", fine=fine))
+    text = run(command, *arguments, "--json", fine=fine)
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise Error(f"the answer of gpumemtrace {command} is {'cut or mixed with other output' if text.strip() else 'empty'}: {tool()} is not this package's tool, "
+                    "or something else writes to its standard output", 3)
     return document
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import datetime
 import importlib
-import json
 import os
 import shutil
 import sys
@@ -23,7 +22,7 @@ import tempfile
 from typing import Any, Dict, Iterator, List
 
 from ._error import Error
-from ._tool import ask, run
+from ._tool import ask
 
 # Types of the tool's SQL as those of Spark's schemas. Times are UTC and have no zone.
 _TYPES = {"bigint": "bigint", "double": "double", "boolean": "boolean", "varchar": "string", "timestamp": "timestamp_ntz",
@@ -100,7 +99,7 @@ class _Rows:
         if not paths:
             return
         lake, wanted = os.path.join(here, "lake"), ["--tables", "allocations"] if self.table == "allocations" else []
-        said = json.loads(run("collect", *paths, "-o", lake, *wanted, "--json", fine=3))
+        said = ask("collect", *paths, "-o", lake, *wanted, fine=3)
         for one in said["recordings"]:
             if "error" in one:
                 print(f"gpumemtrace: {one['error'].replace(one['file'], paths[one['file']])}", file=sys.stderr)

@@ -75,17 +75,33 @@ static int tool_failed(struct stream *s, const char *bad)
 										    : bad);
 }
 
+/* Whether what follows the table is the rest of an Arrow file, to its last six bytes. */
+static bool ends_as_a_file(int fd)
+{
+	static const char last[] = "ARROW1";
+	char rest[4096 + 6];
+	size_t kept = 0;
+	ssize_t n;
+
+	while ((n = read(fd, rest + kept, sizeof(rest) - kept)) > 0 || (n < 0 && errno == EINTR)) {
+		size_t have = kept + (n > 0 ? (size_t)n : 0);
+
+		kept = have < 6 ? have : 6;
+		memmove(rest, rest + have - kept, kept);
+	}
+	return kept == 6 && !memcmp(rest, last, 6);
+}
+
 /* A table that the tool could not finish has an end mark too: its exit code says so. */
 static int at_end(struct stream *s)
 {
-	char rest[4096];
-	ssize_t n;
+	bool whole = ends_as_a_file(s->child.out);
 
-	while ((n = read(s->child.out, rest, sizeof(rest))) > 0 || (n < 0 && errno == EINTR))
-		;
 	s->done = true;
 	if (child_end(&s->child, s->error, sizeof(s->error)) > 0)
 		return s->error[0] ? EIO : fail(s, EIO, "the tool failed");
+	if (!whole)
+		return fail(s, EIO, "the tool's table has no end, or something came behind it");
 	s->error[0] = 0;
 	return 0;
 }

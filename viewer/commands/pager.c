@@ -36,6 +36,10 @@ static bool wanted(void)
 
 static void run_pager(int in)
 {
+	/* A pager that is not there has read nothing: cat shows it all, behind the shell's own
+	 * sentence. */
+	static const char try[] =
+		"eval \"$PAGER\"; c=$?; case $c in 126|127) exec cat;; esac; exit $c";
 	const char *name = getenv("PAGER");
 
 	dup2(in, STDIN_FILENO);
@@ -43,7 +47,7 @@ static void run_pager(int in)
 	setenv("LESS", "FRX", 0); /* leaves by itself what fits, and colours as they are */
 	signal(SIGINT, SIG_DFL);
 	if (name)
-		execl("/bin/sh", "sh", "-c", name, (char *)NULL);
+		execl("/bin/sh", "sh", "-c", try, (char *)NULL);
 	else
 		execlp("less", "less", (char *)NULL);
 	execlp("cat", "cat", (char *)NULL);

@@ -51,7 +51,7 @@ static void become_worker(const struct ranks_work *w, size_t i, struct worker *x
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(fileno(x->err), STDERR_FILENO);
 	rc = w->work(w->ctx, i, x->out);
-	if (fflush(x->out))
+	if (fflush(x->out) || ferror(x->out)) /* a part of it would be another answer */
 		rc = say_error(EXIT_UNREADABLE, "the answer cannot be kept: %s", strerror(errno));
 	if (parts)
 		parts[i] = recording_any_part();
@@ -102,9 +102,14 @@ static void pass_on_result(const struct ranks_work *w, size_t i, struct ranks_re
 	struct stat st;
 	void *text = MAP_FAILED;
 
-	if (out && !fstat(fileno(out), &st) && st.st_size)
-		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fileno(out), 0);
 	r->text = "";
+	if (out && !fstat(fileno(out), &st) && st.st_size) {
+		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fileno(out), 0);
+		if (text == MAP_FAILED && !r->rc) {
+			r->rc = EXIT_UNREADABLE;
+			r->error = "the answer cannot be read: out of memory";
+		}
+	}
 	if (text != MAP_FAILED) {
 		r->text = text;
 		r->len = (size_t)st.st_size;

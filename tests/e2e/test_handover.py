@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of another process that are slow, cut, empty or mixed with other output: the whole answer or one sentence, never a part that
+passes for all. Of `sql` and `dashboard`: test_lake.py; of the pytest plugin: test_pytest_plugin.py."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import PACKAGE, ROOT, Tool
+from test_pager import on_terminal, run  # noqa: F401
+from test_ranks import run_of
+
+sys.path.insert(0, str(PACKAGE))
+import gpumemtrace  # noqa: E402
+from gpumemtrace import _arrow, _tool  # noqa: E402
+
+NEW = ROOT / "tests/data/example/new.gmt"
+
+
+# The Python package and its tool
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """A script in place of the tool; $TOOL is the real one."""
+    def put(does):
+        script = tmp_path / "tool"
+        script.write_text(f"#!/bin/bash\nTOOL={Tool.path}\n{does}\n")
+        script.chmod(0o755)
+        for module in (_tool, _arrow):
+            monkeypatch.setattr(module, "tool", lambda: str(script))
+    return put
+
+
+@pytest.mark.parametrize("does, says", [
+    ('"$TOOL" "$@"', None), ('sleep 1; "$TOOL" "$@"; echo warning >&2', None),
+    ("true", "is empty"), ('"$TOOL" "$@" | head -c 300', "is cut or mixed"), ('echo hello; "$TOOL" "$@"', "is cut or mixed"),
+    ('"$TOOL" "$@"; echo bye', "is cut or mixed"), ("echo 7", "is cut or mixed"), ("kill -KILL $$", "ended with code -9"), ("exit 3", "ended with code 3"),
+])
+def test_documents_of_the_tool(stand_in, does, says):
+    stand_in(does)
+    if says is None:
+        assert gpumemtrace.open(NEW).report().events > 1000
+        return
+    with pytest.raises(gpumemtrace.Error) as caught:
+        gpumemtrace.open(NEW).report()
+    assert says in caught.value.sentence and caught.value.exit_code == 3
+
+
+READ = """
+import sys
+import pyarrow
+sys.path.insert(0, sys.argv[1])
+from gpumemtrace import _arrow
+_arrow.tool = lambda: sys.argv[2]
+class Table:
+    def __arrow_c_stream__(self, schema=None):
+        return _arrow.stream_of_tool(["export", sys.argv[3], "--to", "arrow", "--table", "events", "-o", "-"])
+try:
+    print("rows", pyarrow.table(Table()).num_rows)
+except Exception as error:
+    print("error", error)
+"""
+
+
+@pytest.mark.skipif(not (ROOT / ".venv-tools/bin/python").exists(), reason="no .venv-tools: scripts/setup.sh tools")
+def test_tables_of_the_tool(stand_in, tmp_path):
+    def read(does):
+        stand_in(does)
+        done = subprocess.run([ROOT / ".venv-tools/bin/python", "-c", READ, PACKAGE, tmp_path / "tool", NEW], capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(" ", 1)
+    whole = read('"$TOOL" "$@"')
+    assert whole[0] == "rows" and int(whole[1]) > 1000
+    assert read('"$TOOL" "$@" > x; head -c 9000 x; sleep 1; tail -c +9001 x') == whole
+    for does in ("true", '"$TOOL" "$@" | head -c 9000', '"$TOOL" "$@" | head -c -8', 'echo hello; "$TOOL" "$@"', '"$TOOL" "$@"; echo bye',
+                 '"$TOOL" "$@"; exit 3', "kill -KILL $$"):
+        assert read(does)[0] == "error", does
+
+
+# Ranks and lakes: a process for each recording
+
+
+LIMIT = "trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""
+
+
+@pytest.mark.parametrize("command", ["report", "oom", "check"])
+def test_a_rank_whose_answer_does_not_fit(tmp_path, command):
+    """As on a full disk: every write beyond so many kB fails."""
+    run_of(tmp_path / "run", ranks=2, every={"activations": 30, "oom": True})
+    words = [Tool.path, command, *(["--max-peak", "1GiB"] if command == "check" else []), str(tmp_path / "run"), "--json"]
+    plain = subprocess.run(words, capture_output=True, text=True)
+    for blocks in (0, 1):
+        done = subprocess.run(["bash", "-c", LIMIT.format(blocks=blocks), "bash", *words], capture_output=True, text=True, timeout=100)
+        assert done.stdout == plain.stdout or done.returncode == 3 and done.stderr, (blocks, done)
+        if done.returncode == plain.returncode:
+            assert json.loads(done.stdout) == json.loads(plain.stdout)
+
+
+@pytest.mark.parametrize("words", [["report", "run", "--json"], ["collect", "run", "-o", "lake", "--json"]])
+def test_the_process_of_a_recording_is_killed(tmp_path, words):
+    """By the system, for the size of what it writes: that is said, and nothing of it is kept."""
+    run_of(tmp_path / "run", ranks=2, every={"activations": 30, "oom": True})
+    done = subprocess.run(["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", Tool.path, *words], capture_output=True, text=True, timeout=100, cwd=tmp_path)
+    assert done.returncode == 3 and "ended by signal 25" in done.stdout + done.stderr, done
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+# The pager
+
+
+@pytest.mark.parametrize("pager", ["/no/such/pager", "no-such-pager -R", "/etc/passwd"])
+def test_a_pager_that_is_not_there(tool, on_terminal, run, pager):  # noqa: F811
+    """The text is shown all the same, behind the shell's sentence."""
+    code, text = on_terminal("report", run, "--top", 0, PAGER=pager)
+    assert code == 0 and text.endswith(tool("report", run, "--top", 0)) and pager.split()[0] in text
+
+
+# attach: the snapshot that the program's Python writes
+
+
+PROGRAM = """
+import os, pickle, sys, time
+import torch
+kept = torch.ones(1 << 20, device="cuda")
+way, dump = sys.argv[1], pickle.dump
+def other(data, file, protocol):
+    text = pickle.dumps(data, protocol)
+    print("the program's own output", flush=True)
+    if way == "slow":
+        for i in range(0, len(text), len(text) // 3):
+            file.write(text[i:i + len(text) // 3])
+            file.flush()
+            time.sleep(1)
+    file.write({"slow": b"", "cut": text[:len(text) // 2], "empty": b"", "mixed": b"hello" + text}[way])
+pickle.dump = other
+print("ready", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize("way", ["slow", "cut", "empty", "mixed"])
+def test_a_snapshot_of_attach(programs, tmp_path, way):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    running = subprocess.Popen([sys.executable, program, way], stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=programs.environment(traced=False))
+    try:
+        assert running.stdout.readline() == "ready\n"
+        done = subprocess.run([Tool.path, "attach", str(running.pid), "-o", "x.gmt"], capture_output=True, text=True, timeout=200, cwd=tmp_path)
+        if way == "slow":
+            assert done.returncode == 0 and json.loads(Tool()("report", tmp_path / "x.gmt", "--json"))["devices"][0]["end_bytes"] == 4 << 20, done.stderr
+        else:
+            assert done.returncode == 3 and done.stderr.count("\n") == 1 and not done.stdout and not (tmp_path / "x.gmt").exists(), done
+        assert running.poll() is None
+    finally:
+        running.kill()
+        running.wait()
+
+
+# What the report proposes next
+
+
+@pytest.mark.parametrize("name", ["old", "new"])
+def test_the_next_commands_run_as_printed(tmp_path, name):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gpumemtrace").symlink_to(Tool.path)
+    lines = Tool()("report", ROOT / f"tests/data/example/{name}.gmt").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Where next: "))
+    commands = [line.replace("Where next:", "").strip() for line in lines[start:]]
+    assert len(commands) >= 3 and all(c.startswith("gpumemtrace ") for c in commands)
+    for command in commands:
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": f"{tmp_path}/bin:/usr/bin:/bin"})
+        assert done.returncode == 0, (command, done.stderr)
