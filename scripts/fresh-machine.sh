@@ -1,25 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Proves that a fresh machine needs git, make, gcc and python3 and nothing else: a Debian 12 chroot with
-# just these, a clone of HEAD in it, and the two commands of README run as written, timed.
+# Proves that a fresh machine needs git, make, gcc and python3 and nothing else: a Debian 12 or Ubuntu 24.04 chroot with
+# just these, a clone of HEAD in it, and README's line that installs, its two commands and what `make demo` prints run as written, timed.
 #
-# Usage (root): scripts/fresh-machine.sh [--dir DIR] [--pip-cache DIR] [--keep] [--run COMMAND]
+# Usage (root): scripts/fresh-machine.sh [--suite SUITE] [--dir DIR] [--pip-cache DIR] [--keep] [--run COMMAND]
+#   --suite      bookworm (default), or with UBUNTU_MIRROR (its address) jammy or noble
 #   --dir        where to build it (20 GB; default: below /var/tmp)
 #   --pip-cache  a pip cache to mount, so that wheels are not downloaded again
-#   --run        this command in place of README's two
+#   --run        this command in place of README's
 #   --keep       leave the chroot there
 # Packages come from where this machine's own apt and pip settings say.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-dir='' cache='' keep='' run=''
+dir='' cache='' keep='' run='' suite=bookworm
 while [ $# -gt 0 ]; do
 	case $1 in
+	--suite) suite=$2; shift ;;
 	--dir) dir=$2; shift ;;
 	--pip-cache) cache=$2; shift ;;
 	--run) run=$2; shift ;;
 	--keep) keep=1 ;;
-	*) sed -n 's/^# //p' "$0" | sed -n '4,10p' >&2; exit 2 ;;
+	*) sed -n 's/^# //p' "$0" | sed -n '4,11p' >&2; exit 2 ;;
 	esac
 	shift
 done
@@ -30,34 +32,44 @@ command -v debootstrap >/dev/null || { echo 'fresh-machine: please run: apt-get 
 if [ -z "${FRESH_NAMESPACE:-}" ]; then
 	export FRESH_DIR=${dir:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
 	rc=0
-	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
-	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR.log"
+	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" --suite "$suite" ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
+	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR".{log,times,demo}
 	exit $rc
 fi
 
 root=$FRESH_DIR
-times=''
+rm -f "$root.times"
 timed() { # name command...
 	local name=$1 start=$SECONDS rc=0
 	shift
 	printf '\n== %s\n' "$name"
 	"$@" || rc=$?
-	times="$times$(printf '%-28s %4d s   exit %d' "$name" $((SECONDS - start)) $rc)"$'\n'
+	printf '%-28.28s %4d s   exit %d\n' "$name" $((SECONDS - start)) $rc >>"$root.times"
 	return $rc
 }
 
 mirror() { cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed -nE 's/^(URIs: |deb (\[[^]]*\] )?)([a-z]+:[^ ]*debian\/?)( .*|$)/\3/p' | head -1; }
 
-base() { debootstrap --variant=minbase --include=git,make,gcc,python3,ca-certificates bookworm "$root" "$(mirror)" >"$root.log" 2>&1 || { tail -5 "$root.log"; return 1; }; }
+# debootstrap of Debian 12 does not know the newest Ubuntu: it is made as the one before.
+base() {
+	local of=("$suite" "$root" "$(mirror)")
+	case $suite in
+	jammy | noble) of=(--no-check-gpg --components=main,universe "$suite" "$root" "${UBUNTU_MIRROR:?the address of a mirror of Ubuntu}" /usr/share/debootstrap/scripts/jammy) ;;
+	esac
+	debootstrap --variant=minbase --include=git,make,gcc,python3,ca-certificates "${of[@]}" >"$root.log" 2>&1 || { tail -5 "$root.log"; return 1; }
+}
 
 # What belongs to this machine's network and not to the project: certificates, apt and pip settings.
 settings() {
 	local f
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	rm -f "$root/etc/apt/sources.list"
-	for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/keyrings; do
+	local sources=(/etc/apt/sources.list /etc/apt/sources.list.d)
+	[ "$suite" = bookworm ] || sources=()
+	for f in "${sources[@]}" /etc/apt/apt.conf.d /etc/pip.conf /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/keyrings; do
 		[ ! -e "$f" ] || { mkdir -p "$root$(dirname "$f")" && cp -aT "$f" "$root$f"; }
 	done
+	[ "$suite" = bookworm ] || echo "deb [trusted=yes] $UBUNTU_MIRROR $suite main universe" >"$root/etc/apt/sources.list"
 	mount -t proc proc "$root/proc"
 	mount --bind /dev "$root/dev"
 	mount --bind /dev/pts "$root/dev/pts"
@@ -75,11 +87,22 @@ inside() {
 
 timed debootstrap base
 timed settings settings
-commands() { sed -n '/^<!-- two commands -->/,/^<!-- end -->/p' README.md | grep '^make ' | sed 's/ *#.*//'; }
+block() { sed -n "/^<!-- $1 -->/,/^<!-- end -->/p" README.md | grep -v '^[<\`]' | sed 's/ *#.*//'; }
+# On the PATH, with the simulated device.
+installed='cd /tmp && gpumemtrace run --sim h100-80g -o x.gmt -- python3 /root/gpumemtrace/tests/wheel/program.py && gpumemtrace report x.gmt && man=/usr/local/share/man/man1/gpumemtrace.1 && test -s $man'
+commands() {
+	block install
+	echo "$installed"
+	block 'two commands'
+}
+# What it prints, as pasted into a shell: commands behind a $, and those of "Where next".
+pasted() { sed -nE 's/^\$ //p; s/^(Where next:|           ) (gpumemtrace .*)/\2/p' "$root.demo" | sed '1i set -ex' >"$root/root/pasted" && inside 'bash /root/pasted'; }
 rc=0
 while read -r command; do
-	timed "$command" inside "$command" || rc=1
+	timed "$command" inside "$command" 2>&1 | tee "$root.demo"
+	[ "${PIPESTATUS[0]}" = 0 ] || rc=1
+	[ "$command" != 'make demo' ] || timed 'what it printed' pasted || rc=1
 done < <([ -n "$run" ] && echo "$run" || commands)
-[ -n "$run" ] || timed 'make demo, again' inside 'make demo' >/dev/null || rc=1
-printf '\n%s' "$times"
+echo
+cat "$root.times"
 exit $rc
