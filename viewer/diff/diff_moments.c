@@ -52,15 +52,33 @@ static const struct span *nth_of(const struct diff_side *s, const struct step *s
 	return n == p.of ? found : NULL;
 }
 
+/* Items of the steps from `first` up to `end`. */
+struct range {
+	size_t first, end;
+};
+
+/* What stands in for that item: all steps for a step, what was before them for what was before
+ * them, what was after them for what was after them. */
+static struct range alike(const struct steps *ours, const struct steps *theirs, size_t item)
+{
+	size_t steps = steps_number(ours);
+
+	if (!item)
+		return (struct range){ 0, 1 };
+	if (item > steps_number(theirs))
+		return (struct range){ steps + 1, ours->count };
+	return (struct range){ 1, steps + 1 };
+}
+
 /* Of the spans in that place of a step that come up to `least`, the one whose step is the nearest.
  */
 static const struct span *nearest(const struct diff_side *s, enum phase phase, struct place p,
-				  size_t step, uint64_t least)
+				  struct range in, size_t step, uint64_t least)
 {
-	size_t steps = steps_number(&s->timeline.steps), best_step = 0;
+	size_t best_step = 0;
 	const struct span *best = NULL;
 
-	for (size_t i = 1; i <= steps; i++) {
+	for (size_t i = in.first; i < in.end; i++) {
 		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
 		size_t far = i < step ? step - i : i - step;
 
@@ -73,11 +91,12 @@ static const struct span *nearest(const struct diff_side *s, enum phase phase, s
 	return best;
 }
 
-static uint64_t highest_of(const struct diff_side *s, enum phase phase, struct place p)
+static uint64_t highest_of(const struct diff_side *s, enum phase phase, struct place p,
+			   struct range in)
 {
 	uint64_t most = 0;
 
-	for (size_t i = 1; i <= steps_number(&s->timeline.steps); i++) {
+	for (size_t i = in.first; i < in.end; i++) {
 		const struct span *span = nth_of(s, &s->timeline.steps.items[i], phase, p);
 
 		if (span && span->extent.peak > most)
@@ -92,12 +111,14 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	const struct timeline *t = &other->timeline;
 	const struct span *theirs = steps_span(&t->steps, &t->model.spans, seq), *found;
 	size_t step = steps_at(&t->steps, seq);
+	struct range in = alike(&s->timeline.steps, &t->steps, step);
 	struct place p;
 
 	if (!theirs)
 		return NULL;
 	p = place_of_moment(other, &t->steps.items[step], theirs);
-	found = nearest(s, theirs->phase, p, step, highest_of(s, theirs->phase, p) / 50 * 49);
+	found = nearest(s, theirs->phase, p, in, step,
+			highest_of(s, theirs->phase, p, in) / 50 * 49);
 	return found ? found : diff_highest(s, theirs->phase);
 }
 
@@ -232,6 +253,13 @@ static uint64_t best_of(const struct search *s, uint64_t otherwise)
 	return s->any.seq ? s->any.seq : otherwise;
 }
 
+/* Both began, peaked and ended with the same events: up to there the runs did the same. */
+static bool is_same(const struct extent *x, const struct extent *y)
+{
+	return x->first_seq == y->first_seq && x->last_seq == y->last_seq &&
+	       x->peak_seq == y->peak_seq && x->peak == y->peak;
+}
+
 uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
 			  uint64_t seq)
 {
@@ -246,6 +274,8 @@ uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct d
 		return s->peak_seq;
 	x = &theirs->extent;
 	y = &span->extent;
+	if (is_same(x, y))
+		return seq;
 	at = x->last_seq > x->first_seq
 		     ? (double)(seq - x->first_seq) / (double)(x->last_seq - x->first_seq)
 		     : 0;
