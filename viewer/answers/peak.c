@@ -29,7 +29,7 @@ struct row_peak peak_document(struct peak_answer *a)
 	const struct moment *mo = &a->shot.moment;
 
 	return (struct row_peak){ .device = mo->device,
-				  .bytes = mo->bytes,
+				  .bytes = moments_bytes(a->shot.model, mo),
 				  .time_ns = mo->time_ns,
 				  .seq = mo->seq,
 				  .step = a->instant.step,

@@ -18,8 +18,9 @@
 
 /* What one recording has to be looked at for. */
 struct look {
-	struct bounds *bounds;
+	struct bounds *bounds; /* of the device that is looked at */
 	struct timeline timeline;
+	char where[24]; /* " on device 1" where there are several, else "" */
 };
 
 static const char *own(const char *s)
@@ -81,22 +82,23 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 }
 
 /* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within them. */
-static void say_bytes(struct bound *b, const char *what, const char *per, const char *where)
+static void say_bytes(const struct look *l, struct bound *b, const char *what, const char *per,
+		      const char *where)
 {
 	char is[HUMAN_MAX], over[HUMAN_MAX], most[HUMAN_MAX];
 
 	human_bytes(is, b->measured);
 	human_bytes(most, b->limit);
 	if (b->ok)
-		say(b, "%s %s%s: at most %s are allowed", what, is, per, most);
+		say(b, "%s %s%s%s: at most %s are allowed", what, is, per, l->where, most);
 	else
-		say(b, "%s %s%s: %s more than the %s that are allowed%s", what, is, per,
+		say(b, "%s %s%s%s: %s more than the %s that are allowed%s", what, is, per, l->where,
 		    human_bytes(over, b->measured - b->limit), most, where);
 }
 
 /* Outside of steps the moment is named by a line, often by the one that holds most. */
-static void say_held(struct bound *b, const char *what, const char *per, const char *when,
-		     const struct owner *o)
+static void say_held(const struct look *l, struct bound *b, const char *what, const char *per,
+		     const char *when, const struct owner *o)
 {
 	char who[OWNER_WORDS] = "", at[INSTANT_MAX + 8], where[OWNER_WORDS + INSTANT_MAX + 40];
 
@@ -106,7 +108,7 @@ static void say_held(struct bound *b, const char *what, const char *per, const c
 		when = "";
 	snprintf(where, sizeof(where), "%s%s%s%s", *when ? ", " : "",
 		 instant_phrase(when, at, sizeof(at)), o ? "; most of it " : "", who);
-	say_bytes(b, what, per, where);
+	say_bytes(l, b, what, per, where);
 }
 
 static struct bound measured_bound(const char *name, int category, uint64_t n,
@@ -125,18 +127,18 @@ static struct bound measured_bound(const char *name, int category, uint64_t n,
 static void check_peak(struct look *l, const struct option_amount *most)
 {
 	struct timeline *t = &l->timeline;
-	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.event.seq;
+	const struct peak *peak = &model_curve(&t->model.devices[t->device])->peak;
 	struct instant instant;
 	struct snapshot shot;
 	struct owner line;
 	const struct owner *o;
 	struct bound *b;
 
-	snapshot_take(&shot, t, peak);
+	snapshot_take(&shot, t, peak->event.seq);
 	instant_of_highest(&instant, t);
 	o = largest_line(l, &shot, -1, &line);
-	b = add_bound(l->bounds, measured_bound("max-peak", -1, shot.moment.bytes, most), o);
-	say_held(b, "peak", "", instant.text, o);
+	b = add_bound(l->bounds, measured_bound("max-peak", -1, peak->bytes, most), o);
+	say_held(l, b, "peak", "", instant.text, o);
 	snapshot_free(&shot);
 }
 
@@ -146,7 +148,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 	struct bound *b = add_bound(
 		l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most), NULL);
 
-	say_bytes(b, "reserved", "", "");
+	say_bytes(l, b, "reserved", "", "");
 }
 
 /* A class may hold most at another moment than the run. */
@@ -166,7 +168,7 @@ static void check_class(struct look *l, const struct highest *h, int category,
 	}
 	o = largest_line(l, &shot, category, &line);
 	snprintf(what, sizeof(what), "peak of %s", category_words((unsigned)category));
-	say_held(add_bound(l->bounds, b, o), what, "", instant.text, o);
+	say_held(l, add_bound(l->bounds, b, o), what, "", instant.text, o);
 	snapshot_free(&shot);
 }
 
@@ -198,7 +200,7 @@ static void check_growth(struct look *l, const struct option_amount *most)
 	b.ok &= b.known;
 	at = add_bound(l->bounds, b, o);
 	if (b.known)
-		say_held(at, "growth", " a step", "", o);
+		say_held(l, at, "growth", " a step", "", o);
 	else
 		say(at, "growth is not known: %zu step%s found, three complete ones are needed",
 		    steps_number(&l->timeline.steps),
@@ -271,6 +273,67 @@ static void qualify_moment(struct bounds *all)
 			say_more(&all->items[i], "; at the one moment that is recorded");
 }
 
+/* A bound that fails for one device fails; else the device that comes closest is named. */
+static bool is_worse(const struct bound *a, const struct bound *than)
+{
+	if (a->known != than->known)
+		return a->known;
+	return a->measured > than->measured;
+}
+
+static void free_bound(struct bound *b)
+{
+	free((char *)b->owner.function);
+	free((char *)b->owner.file);
+	free(b->text);
+}
+
+/* Takes from the bounds of another device, in the same order, those that are worse. */
+static void merge_device(struct bounds *all, struct bounds *of_device)
+{
+	for (size_t i = 0; i < of_device->count; i++) {
+		struct bound *kept = &all->items[i], *it = &of_device->items[i], before = *kept;
+
+		if (!is_worse(it, kept))
+			continue;
+		all->broken += !it->ok;
+		all->broken -= !kept->ok;
+		*kept = *it;
+		*it = before;
+	}
+	bounds_free(of_device);
+}
+
+static void look_at_device(struct look *l, struct bounds *all, const struct bounds_wanted *w,
+			   int device)
+{
+	struct bounds of_device = { .file = all->file };
+
+	timeline_look(&l->timeline, device);
+	l->bounds = &of_device;
+	look_at_bounds(l, w);
+	merge_device(all, &of_device);
+}
+
+/* The bounds hold for each device: the one with the highest peak first. */
+static void look_at_devices(struct look *l, const struct bounds_wanted *w)
+{
+	const struct model_device *devices = l->timeline.model.devices;
+	struct bounds *all = l->bounds;
+	int main = l->timeline.device, others = 0;
+
+	for (int d = 0; d < MODEL_DEVICES && w->device < 0; d++)
+		others += d != main && model_has_memory(&devices[d]);
+	if (others)
+		snprintf(l->where, sizeof(l->where), " on device %d", main);
+	look_at_bounds(l, w);
+	for (int d = 0; d < MODEL_DEVICES && others; d++) {
+		snprintf(l->where, sizeof(l->where), " on device %d", d);
+		if (d != main && model_has_memory(&devices[d]))
+			look_at_device(l, all, w, d);
+	}
+}
+
 int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *w)
 {
 	enum recording_state state = STATE_WHOLE;
@@ -283,7 +346,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 		return rc;
 	rc = timeline_open(&l.timeline, &r, w->device);
 	if (!rc) {
-		look_at_bounds(&l, w);
+		look_at_devices(&l, w);
 		if (moments_state_only(&l.timeline.model))
 			qualify_moment(b);
 		state = recording_state(&r);
@@ -298,11 +361,8 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 
 void bounds_free(struct bounds *b)
 {
-	for (size_t i = 0; i < b->count; i++) {
-		free((char *)b->items[i].owner.function);
-		free((char *)b->items[i].owner.file);
-		free(b->items[i].text);
-	}
+	for (size_t i = 0; i < b->count; i++)
+		free_bound(&b->items[i]);
 	free(b->items);
 	*b = (struct bounds){ 0 };
 }

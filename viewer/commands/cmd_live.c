@@ -64,13 +64,16 @@ static void print_blocks(struct emit *out, const struct model *m, struct moment 
 		TEXT_COLUMN("stack", live_block_stack, 2, 0),
 		TEXT_COLUMN("held by", live_block_held_by, 2, -1, .room = columns_left()),
 	};
-	char bytes[HUMAN_MAX], when[MOMENTS_WHEN];
+	char bytes[HUMAN_MAX], when[MOMENTS_WHEN], used[HUMAN_MAX];
 
 	if (mo->count)
 		qsort(mo->blocks, mo->count, sizeof(*mo->blocks), by_size);
 	emit_title(out, "%s in %zu block%s on device %d%s", human_bytes(bytes, mo->bytes),
 		   mo->count, mo->count == 1 ? "" : "s", mo->device,
 		   moments_when(m, mo->seq, mo->time_ns, when, sizeof(when)));
+	if (row->bytes != mo->bytes)
+		emit_line(out, "In use were %s: the recording does not have the other blocks",
+			  human_bytes(used, row->bytes));
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
@@ -83,7 +86,7 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 			     .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
-				.bytes = mo->bytes,
+				.bytes = moments_bytes(&m->model, mo),
 				.blocks = { mo->count, live_block_row, &view } };
 
 	emit_document(out, live, &row);

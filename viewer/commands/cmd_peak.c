@@ -9,7 +9,7 @@
 #define WHO 37
 
 /* "26.4 GiB activations, 11.5 GiB optimizer state", the largest first, in lines of 78. */
-static void text_classes(struct emit *out, const struct peak_answer *a)
+static void text_classes(struct emit *out, const struct peak_answer *a, uint64_t bytes)
 {
 	char line[80] = "", one[64], b[HUMAN_MAX];
 	unsigned order[CATEGORIES];
@@ -27,6 +27,9 @@ static void text_classes(struct emit *out, const struct peak_answer *a)
 	}
 	if (line[0])
 		emit_line(out, "  %s", line);
+	if (bytes > a->shot.moment.bytes)
+		emit_line(out, "  %s in blocks that the recording does not have",
+			  human_bytes(b, bytes - a->shot.moment.bytes));
 }
 
 static void print_peak_lines(struct emit *out, const struct peak_answer *a,
@@ -40,10 +43,10 @@ static void print_peak_lines(struct emit *out, const struct peak_answer *a,
 		TEXT_COLUMN("", class_line_owner, 2, -1, .room = WHO),
 	};
 
-	emit_peak_title(out, &(struct peak_words){ &a->timeline->model, mo->device, mo->bytes,
+	emit_peak_title(out, &(struct peak_words){ &a->timeline->model, mo->device, row->bytes,
 						   mo->total_bytes, mo->seq, mo->time_ns,
 						   a->instant.text });
-	text_classes(out, a);
+	text_classes(out, a, row->bytes);
 	emit_line(out, "%s", "");
 	emit_top(out, class_line, &row->lines, columns, top, "  ");
 }

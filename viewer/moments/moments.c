@@ -206,6 +206,13 @@ int moments_one(struct recording *r, struct model *m, struct moment *mo, struct 
 	return rc;
 }
 
+uint64_t moments_bytes(const struct model *m, const struct moment *mo)
+{
+	const struct peak *peak = &model_curve(&m->devices[mo->device])->peak;
+
+	return mo->seq == peak->event.seq && peak->bytes > mo->bytes ? peak->bytes : mo->bytes;
+}
+
 bool moments_state_only(const struct model *m)
 {
 	return m->state_seq && !m->changed_seq;

@@ -8,6 +8,8 @@
 #include "../recording/recording.h"
 
 /* The recording has a state only: blocks that were there, and none that came or went. */
+/* In use at that moment: at the peak of a bounded recording its blocks may have been left out. */
+uint64_t moments_bytes(const struct model *m, const struct moment *mo);
 bool moments_state_only(const struct model *m);
 /* " at 1.83 s" behind what was then; ", a state at one moment" where there is no time. */
 const char *moments_when(const struct model *m, uint64_t seq, uint64_t time_ns, char *buf,
