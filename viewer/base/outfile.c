@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
+#include "file.h"
 #include "say.h"
 
 /* What opening it gives: 0, or why it cannot be read. */
@@ -104,7 +105,7 @@ int outfile_clear(const char *path)
 static bool begins_with(const char *path, const char *head)
 {
 	char start[64] = "";
-	FILE *f = fopen(path, "r");
+	FILE *f = file_open_stream(path);
 	size_t got = f ? fread(start, 1, sizeof(start) - 1, f) : 0;
 
 	if (f)

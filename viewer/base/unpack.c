@@ -6,7 +6,6 @@
 #include "unpack.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "file.h"
 #include "need.h"
 #include "say.h"
 
@@ -103,7 +103,7 @@ bool unpack_is_gzip(const void *start, size_t len)
 static int map_file(const char *path, struct unpacked *u)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), why = errno;
+	int fd = file_open(path), why = errno;
 
 	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
 		u->len = (size_t)st.st_size;
@@ -116,7 +116,7 @@ static int map_file(const char *path, struct unpacked *u)
 	if (u->mapped)
 		return 0;
 	return say_error(EXIT_UNREADABLE, "%s: %s", path,
-			 fd < 0 ? strerror(why) : "cannot be read");
+			 fd < 0 ? file_trouble(why) : "cannot be read");
 }
 
 int unpack_file(const char *path, struct unpacked *u)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import: a memory snapshot of PyTorch as a recording, and what the snapshot lacks. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "../base/file.h"
 #include "../base/outfile.h"
 #include "../import/import.h"
 #include "command.h"
@@ -29,10 +29,11 @@ static int print_import(struct emit *out, const struct import_options *o)
 
 int run_import(const struct import_options *o, struct emit *out)
 {
-	int rc;
+	int fd = file_open(o->file), rc;
 
-	if (access(o->file, R_OK))
-		return say_error(EXIT_UNREADABLE, "%s: %s", o->file, strerror(errno));
+	if (fd < 0)
+		return say_error(EXIT_UNREADABLE, "%s: %s", o->file, file_trouble(errno));
+	close(fd);
 	if (!import_recognises(o->file))
 		return say_error(
 			EXIT_UNREADABLE,

@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "../base/file.h"
 #include "../base/need.h"
 
 #if defined(__x86_64__)
@@ -39,7 +39,7 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
 static void follow_script(char path[PATH_MAX])
 {
 	char line[PATH_MAX] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open(path);
 	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 	char *start;
 
@@ -67,7 +67,7 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *h)
 static const char *look_at_file(const char *path)
 {
 	Elf64_Ehdr h;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open(path);
 	const char *why = NULL;
 
 	if (fd < 0)

@@ -6,13 +6,13 @@
 #include "import.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/file.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../base/unpack.h"
@@ -24,7 +24,7 @@
 bool import_recognises(const char *path)
 {
 	uint8_t start[4];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open(path);
 	ssize_t n = fd < 0 ? 0 : pread(fd, start, sizeof(start), 0);
 
 	if (fd >= 0)

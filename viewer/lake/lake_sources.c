@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "../base/file.h"
 #include "../base/map.h"
 #include "../base/need.h"
 #include "../base/say.h"
@@ -67,6 +68,8 @@ static int find_files(struct lake_sources *s, char *const *paths)
 
 		if (stat(*paths, &st))
 			rc = say_error(EXIT_UNREADABLE, "%s: %s", *paths, strerror(errno));
+		else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+			rc = say_error(EXIT_UNREADABLE, "%s: %s", *paths, file_trouble(EINVAL));
 		else if (!S_ISDIR(st.st_mode))
 			add(s, *paths);
 		else if (!(rc = walk(s, *paths)) && s->file_count == before)
@@ -112,7 +115,7 @@ static int64_t start_of(const struct rank_file *f)
 
 static uint64_t hash_file(const char *path)
 {
-	FILE *f = fopen(path, "r");
+	FILE *f = file_open_stream(path);
 	char buf[1 << 16];
 	uint64_t h = 0;
 	size_t n;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/file.h"
 #include "../recording/run_state.h"
 
 #define EVENTS	"gpumemtrace.events"
@@ -93,7 +94,7 @@ bool lake_worth_read(struct lake_worth *out, const char *lake, const struct lake
 
 	if (!place->id[0] || !lake_path(path, lake, lake_tables[LAKE_ranks].name, place))
 		return false;
-	f = fopen(path, "r");
+	f = file_open_stream(path);
 	if (!f)
 		return false;
 	tail = malloc(TAIL);

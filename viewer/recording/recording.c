@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/file.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../import/import.h"
@@ -52,6 +53,8 @@ int recording_refused(const char *path, int err)
 		return refused_as_newer(path);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return say_error(EXIT_UNREADABLE, "%s is a folder: name a recording in it", path);
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return say_error(EXIT_UNREADABLE, "%s: %s", path, file_trouble(EINVAL));
 	if (err == -GMT_ERR_SYS || err == GMT_ERR_SYS)
 		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(why));
 	return say_error(EXIT_UNREADABLE, "%s: %s%s", path, gmt_strerror(err), advice(err));

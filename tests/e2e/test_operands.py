@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command is given in place of a recording: pipes, devices, files that grow, names that look like options."""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+from test_cli import GOLDEN, READERS, ROOT, TOOL, make, ok, run  # noqa: F401
+
+OLD = os.path.join(ROOT, "tests/data/example/old.gmt")
+# what follows the file that is read, and what stands before it
+BEHIND = {"why": ["0x1"], "stack": ["1"], "check": ["--max-peak", "1GiB"], "html": ["-o", "x.html"], "export": ["--to", "csv", "-o", "x.csv"],
+          "import": ["-o", "y.gmt"], "collect": ["-o", "lake"], "recover": ["-o", "y.gmt"], "diff": [OLD]}
+INPUTS = [[c, "FILE", *BEHIND.get(c, [])] for c in READERS if c != "dashboard"] + [
+    ["diff", OLD, "FILE"], ["check", OLD, "--baseline", "FILE"], ["sql", "select 1", "FILE"], ["sql", "select 1", OLD, "FILE"],
+    ["html", OLD, "FILE", "-o", "x.html"], ["collect", OLD, "FILE", "-o", "lake"]]
+OUTPUTS = [["html", OLD, "-o", "FILE"], ["diff", OLD, OLD, "-o", "FILE"], ["export", OLD, "--to", "csv", "-o", "FILE"], ["flame", OLD, "-o", "FILE"],
+           ["recover", OLD, "-o", "FILE"], ["import", OLD, "-o", "FILE"], ["collect", OLD, "-o", "FILE"], ["replay", OLD, "--curve", "FILE"],
+           ["check", OLD, "--max-peak", "1GiB", "--junit", "FILE"], ["run", "--sim", "h100-80g", "-o", "FILE", "--", "true"]]
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def named_pipe_of_a_snapshot(path):
+    os.mkfifo(path.with_suffix(".pickle"))
+    path.symlink_to(path.with_suffix(".pickle"))
+
+
+def bound_socket(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        here = os.getcwd()
+        os.chdir(path.parent)
+        s.bind(path.name)
+        os.chdir(here)
+
+
+KINDS = {"pipe": pipe, "link to a pipe": named_pipe_of_a_snapshot, "zeros without end": lambda p: p.symlink_to("/dev/zero"),
+         "full device": lambda p: p.symlink_to("/dev/full"), "socket": bound_socket}
+
+
+def told(folder, words, codes):
+    done = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=20, cwd=folder, stdin=subprocess.DEVNULL)
+    assert done.returncode in codes, (words, done.stdout, done.stderr)
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("gpumemtrace"), (words, done.stderr)
+    assert not [p.name for p in folder.iterdir() if p.name[0] in "xyl" and p.name != "lake"], words
+    return done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_refused(tmp_path, kind):
+    """Not waited for, not read without end: one sentence."""
+    KINDS[kind](tmp_path / "f.gmt")
+    for words in INPUTS:
+        said = told(tmp_path, ["f.gmt" if w == "FILE" else w for w in words], (3,) if words[0] != "top" else (2, 3))
+        assert kind == "socket" or words[0] == "top" or "f.gmt: a pipe or a device, not a file" in said, (words, said)
+    for words in OUTPUTS:
+        told(tmp_path, ["f.gmt" if w == "FILE" else w for w in words], (2, 3))
+    if kind == "pipe":
+        assert "0 B" not in told(tmp_path, ["ctl", "f.gmt", "stats"], (2, 3))
+
+
+def test_a_folder_with_such_members(tmp_path):
+    shutil.copy(OLD, tmp_path / "a.gmt")
+    os.mkfifo(tmp_path / "a.gmt.live")
+    os.mkfifo(tmp_path / "b.gmt")
+    os.mkfifo(tmp_path / "c.pickle")
+    (tmp_path / "d.gmt").symlink_to("/dev/zero")
+    (tmp_path / "e.gmt.live").symlink_to("/dev/zero")
+    (tmp_path / "f.pickle").symlink_to("/dev/zero")
+    for words in (["report", "."], ["check", ".", "--max-peak", "1TiB"], ["diff", ".", "."], ["collect", ".", "-o", "lake"], ["html", ".", "-o", "x.html"]):
+        done = subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=20, cwd=tmp_path)
+        assert done.returncode == 0, (words, done.stderr)
+
+
+@pytest.mark.parametrize("content", ["text", "recording"])
+def test_a_file_that_grows(tmp_path, content):
+    """As far as it went when the command began."""
+    file, going = tmp_path / "f.gmt", True
+    file.write_bytes(open(GOLDEN, "rb").read() if content == "recording" else b"nothing\n")
+
+    def grow():
+        with open(file, "ab") as f:
+            while going and f.tell() < 1 << 30:
+                f.write(b"noise " * 10000)
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        for words in (["report", file], ["info", file], ["check", file, "--max-peak", "1TiB"], ["import", file, "-o", tmp_path / "x.gmt"]):
+            run(*words)  # ends within its 60 s
+    finally:
+        going = False
+        writer.join()
+
+
+def test_a_library_of_the_recording_that_is_a_pipe_here(make, tmp_path):  # noqa: F811
+    """Names of native functions are looked for in the files that the recording names."""
+    os.mkfifo(tmp_path / "lib.so")
+    recording = make(f"module 1 4096 8192 {tmp_path}/lib.so\nnode 1 0 1 4200\nthread 1 1 main\n"
+                     "event block_alloc time_ns=1 addr=4096 size=512 arg0=512 arg1=512 stack=1 thread=1\nevent end time_ns=2\n", "library.gmt")
+    for words in (["stack", recording, "1"], ["stack", recording, "--all"], ["flame", recording, "--frames", "native"]):
+        assert run(*words).returncode == 0 and "lib.so" in ok("stack", recording, "1")

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st = { 0 };
+
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+	return -1;
+}
+
+FILE *file_open_stream(const char *path)
+{
+	int fd = file_open(path);
+
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+const char *file_trouble(int err)
+{
+	return err == EINVAL ? "a pipe or a device, not a file; write it to a file first"
+			     : strerror(err);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files for reading, whose names people or recordings gave. */
+#ifndef VIEWER_FILE_H
+#define VIEWER_FILE_H
+
+#include <stdio.h>
+
+/* A plain file's descriptor, else -1 with errno: a pipe would be waited for, a device may have no
+ * end, and are refused with EINVAL. */
+int file_open(const char *path);
+FILE *file_open_stream(const char *path); /* the same; NULL with errno */
+
+/* What to say of a file that could not be opened or read, by its errno. */
+const char *file_trouble(int err);
+
+#endif
