@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "base/config.h"
 #include "base/forkgate.h"
+#include "base/say_once.h"
 #include "stacks/native.h"
 #include "cuda/nvtx.h"
 #include "leave.h"
@@ -40,6 +41,7 @@ static void fork_child(void)
 
 __attribute__((constructor)) static void process_load(void)
 {
+	say_setup();
 	config_read();
 	notes_setup(gmt_config.enabled);
 	if (!gmt_config.enabled)

@@ -16,7 +16,7 @@ void forkgate_wait(void)
 {
 	uint64_t began = os_now();
 
-	forkgate_leave();
+	forkgate_leave(NULL);
 	while (__atomic_load_n(&forkgate.closed, __ATOMIC_SEQ_CST) && os_now() - began < WALK_WAIT)
 		os_futex_wait(&forkgate.closed, 1, MS);
 	__atomic_add_fetch(&forkgate.inside, 1, __ATOMIC_SEQ_CST);
@@ -47,10 +47,11 @@ void forkgate_reset(void)
 
 int forkgate_objects(int (*see)(struct dl_phdr_info *, size_t, void *), void *ctx)
 {
+	sigset_t mask;
 	int r;
 
-	forkgate_enter();
+	forkgate_enter(&mask);
 	r = dl_iterate_phdr(see, ctx);
-	forkgate_leave();
+	forkgate_leave(&mask);
 	return r;
 }

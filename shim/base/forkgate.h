@@ -4,7 +4,8 @@
  * while some thread is in dl_iterate_phdr (an unwinder on new code, our module scans) would leave a
  * child that hangs in its first dlopen. So a fork waits until none of our walks is going on, and
  * walks wait until a fork is over: both by the clock, then they go on regardless. Our thread is in
- * it too while it starts, for the locks of allocators that the C library does not know.
+ * it too while it starts (it leaves with NULL), for the locks of allocators that the C library does
+ * not know.
  */
 #ifndef GMT_FORKGATE_H
 #define GMT_FORKGATE_H
@@ -28,16 +29,20 @@ void forkgate_reset(void); /* in the child */
 /* dl_iterate_phdr() inside the gate. */
 int forkgate_objects(int (*see)(struct dl_phdr_info *, size_t, void *), void *ctx);
 
-static inline void forkgate_enter(void)
+/* No handler runs within, because one that jumps away would leave the loader's lock shut. */
+static inline void forkgate_enter(sigset_t *mask)
 {
+	os_block_signals(mask);
 	__atomic_add_fetch(&forkgate.inside, 1, __ATOMIC_SEQ_CST);
 	if (OS_UNLIKELY(__atomic_load_n(&forkgate.closed, __ATOMIC_SEQ_CST)))
 		forkgate_wait();
 }
 
-static inline void forkgate_leave(void)
+static inline void forkgate_leave(const sigset_t *mask)
 {
 	__atomic_sub_fetch(&forkgate.inside, 1, __ATOMIC_RELEASE);
+	if (mask)
+		pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
 #endif

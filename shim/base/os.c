@@ -6,14 +6,11 @@
 #include "os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <stdlib.h>
-#include <string.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static uint64_t mapped;
@@ -58,40 +55,6 @@ bool os_thread_is_here(uint32_t tid)
 	return !syscall(SYS_tgkill, getpid(), tid, 0);
 }
 
-ssize_t os_read_file(const char *path, void *out, size_t size)
-{
-	size_t have = 0;
-	ssize_t n = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		return -1;
-	while (have < size) {
-		n = read(fd, (char *)out + have, size - have);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-	}
-	close(fd);
-	return n < 0 ? -1 : (ssize_t)have;
-}
-
-/* Field 22 of /proc/self/stat; the second is a name in brackets. */
-uint64_t os_start_ticks(void)
-{
-	char text[512];
-	ssize_t n = os_read_file("/proc/self/stat", text, sizeof(text) - 1);
-	const char *p;
-
-	text[n > 0 ? n : 0] = 0;
-	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p + 1, NULL, 10) : 0;
-}
-
 bool os_write_zeros(int fd, off_t offset, size_t bytes)
 {
 	static const char zeros[4096];
@@ -110,30 +73,6 @@ bool os_write_zeros(int fd, off_t offset, size_t bytes)
 	return true;
 }
 
-/* For systems that forbid process_vm_readv. */
-static bool peek_by_file(void *out, uintptr_t address, size_t bytes)
-{
-	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = pread(fd, out, bytes, (off_t)address);
-	close(fd);
-	return n == (ssize_t)bytes;
-}
-
-bool os_peek(void *out, uintptr_t address, size_t bytes)
-{
-	struct iovec to = { out, bytes };
-	struct iovec from = { (void *)address, bytes };
-	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-
-	if (n < 0 && (errno == ENOSYS || errno == EPERM))
-		return peek_by_file(out, address, bytes);
-	return n == (ssize_t)bytes;
-}
-
 bool os_may_grow_to(uint64_t size)
 {
 	struct rlimit limit;
@@ -142,24 +81,59 @@ bool os_may_grow_to(uint64_t size)
 	       size <= limit.rlim_cur;
 }
 
-void os_block_signals(sigset_t *old)
+void os_block_signals(sigset_t *before)
 {
-	sigset_t all;
+	static const int of_an_instruction[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t most;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, old);
+	sigfillset(&most);
+	for (unsigned i = 0; i < sizeof(of_an_instruction) / sizeof(of_an_instruction[0]); i++)
+		sigdelset(&most, of_an_instruction[i]);
+	pthread_sigmask(SIG_SETMASK, &most, before);
 }
 
-void os_restore_signals(const sigset_t *old)
+/* What our own writes can raise: past RLIMIT_FSIZE, or into a pipe that nobody reads. */
+static void raised(sigset_t *set)
 {
-	const struct timespec none = { 0, 0 };
-	sigset_t pending, ours;
+	sigset_t pending;
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGXFSZ);
-	if (!sigismember(old, SIGXFSZ) && !sigpending(&pending) && sigismember(&pending, SIGXFSZ))
-		sigtimedwait(&ours, NULL, &none);
-	pthread_sigmask(SIG_SETMASK, old, NULL);
+	sigemptyset(set);
+	if (sigpending(&pending))
+		return;
+	if (sigismember(&pending, SIGXFSZ) == 1)
+		sigaddset(set, SIGXFSZ);
+	if (sigismember(&pending, SIGPIPE) == 1)
+		sigaddset(set, SIGPIPE);
+}
+
+void os_calm_begin(struct os_calm *c)
+{
+	int saved = errno;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel);
+	os_block_signals(&c->mask);
+	raised(&c->pending);
+	errno = saved;
+}
+
+void os_calm_end(const struct os_calm *c)
+{
+	static const int ours[] = { SIGXFSZ, SIGPIPE };
+	const struct timespec none = { 0, 0 };
+	int saved = errno, ignored;
+	sigset_t now, one;
+
+	raised(&now);
+	for (unsigned i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (sigismember(&now, ours[i]) != 1 || sigismember(&c->pending, ours[i]) == 1)
+			continue;
+		sigemptyset(&one);
+		sigaddset(&one, ours[i]);
+		sigtimedwait(&one, NULL, &none);
+	}
+	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
+	pthread_setcancelstate(c->cancel, &ignored);
+	errno = saved;
 }
 
 void os_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns)

@@ -21,21 +21,23 @@ void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; N
 void os_unmap(void *memory, size_t bytes);
 uint64_t os_mapped(void); /* bytes that os_map gave and os_unmap did not take back */
 uint32_t os_tid(void);
-uint64_t os_start_ticks(void);	      /* of this process, clock ticks since boot; 0 if not known */
 bool os_thread_is_here(uint32_t tid); /* is it one of this process? */
-ssize_t os_read_file(const char *path, void *out, size_t size); /* bytes read or -1 */
 bool os_write_zeros(int fd, off_t offset, size_t bytes);
-
-/* Reads this process's memory at any address; false where nothing is mapped. Slow (a system call).
- */
-bool os_peek(void *out, uintptr_t address, size_t bytes);
 
 /* A file that grows past RLIMIT_FSIZE kills by SIGXFSZ; false if `size` would. */
 bool os_may_grow_to(uint64_t size);
 
-/* No signal is handled between the two; one that our own writes raised in between is taken back. */
-void os_block_signals(sigset_t *old);
-void os_restore_signals(const sigset_t *old);
+/* But for those that an instruction raises: the kernel ends a program that blocks them. */
+void os_block_signals(sigset_t *before);
+
+/* Between the two this thread handles no signal and is not cancelled; a signal that our own writes
+ * raise is taken back. May be nested. errno stays. */
+struct os_calm {
+	sigset_t mask, pending;
+	int cancel;
+};
+void os_calm_begin(struct os_calm *c);
+void os_calm_end(const struct os_calm *c);
 
 void os_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void os_futex_wake(uint32_t *word);

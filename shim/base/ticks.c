@@ -8,6 +8,8 @@
  */
 #include "ticks.h"
 
+#include "file.h"
+
 #include <string.h>
 
 struct ticks_line ticks_line;
@@ -37,7 +39,7 @@ static bool kernel_uses_counter(void)
 {
 	char name[8] = "";
 
-	return os_read_file(SOURCE, name, sizeof(name)) >= 4 && !memcmp(name, "tsc\n", 4);
+	return file_text(SOURCE, name, sizeof(name)) >= 4 && !memcmp(name, "tsc\n", 4);
 }
 
 /* Never behind what the kernel said before: the later reading counts. */

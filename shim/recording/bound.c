@@ -297,7 +297,7 @@ static bool read_at(int fd, uint64_t at, void *to, size_t len)
 static int copy_blocks(struct work *w, uint64_t end)
 {
 	static uint8_t stored[GMT_BLOCK_STORED_MAX];
-	int fd = output_get()->fd, rc = 0;
+	int fd = output_get()->recording.fd, rc = 0;
 
 	while (w->from < end && !rc) {
 		struct gmt_block_header h;
@@ -348,7 +348,7 @@ static struct gmt_reader *open_reader(void)
 	char name[40];
 	int err;
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", output_get()->fd);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", output_get()->recording.fd);
 	return gmt_reader_open(name, &err);
 }
 
@@ -368,14 +368,14 @@ static int thin_once(struct bound_drain *d, struct bound_result *r)
 		rc = write_anew(&w, r);
 	thin_end();
 	gmt_reader_close(w.reader);
-	if (!rc && output_replace(w.fd)) {
+	if (!rc && output_replace()) {
 		r->writer = w.writer;
 		return 0;
 	}
 	memcpy(bound.points, points_before, sizeof(points_before));
 	bound.point_count = points;
 	if (w.fd >= 0)
-		output_drop_part(w.fd);
+		output_drop_part();
 	os_unmap(r->workspace, r->workspace_bytes);
 	*r = (struct bound_result){ 0 };
 	return w.too_much ? -GMT_ERR_FULL : rc ? rc : -GMT_ERR_SYS;

@@ -15,6 +15,19 @@
 #include <errno.h>
 
 /*
+ * Inside our own work there is nothing to record: what is called then is ours. A handler that
+ * interrupted an event's work is the exception; it is at the depth where that work began.
+ */
+static __attribute__((noinline)) int enter_busy(struct thread *t, uintptr_t here)
+{
+	if (t->busy <= THREAD_BUSY_OWN || !thread_was_left(t, here))
+		return (int)(t->depth++ - (t->busy > THREAD_BUSY_OWN ? t->busy_depth : 0));
+	t->outermost = here;
+	t->nested = false;
+	return (int)t->depth++;
+}
+
+/*
  * A hook whose real call threw or jumped away never left. It is found by its place: a hook that
  * really runs inside another one is deeper in the stack.
  */
@@ -22,7 +35,9 @@ int gmt_enter_at(uintptr_t here)
 {
 	struct thread *t = thread_self();
 
-	if (t->depth < THREAD_DEPTH_OWN && (t->depth == 0 || here >= t->outermost)) {
+	if (OS_UNLIKELY(t->depth >= THREAD_DEPTH_OWN))
+		return enter_busy(t, here);
+	if (t->depth == 0 || here >= t->outermost) {
 		t->depth = 0;
 		t->outermost = here;
 		t->nested = false;
@@ -68,7 +83,7 @@ static bool begins_session(uint16_t kind)
 
 static __attribute__((noinline)) bool begin(struct thread *t, const struct gmt_event *e)
 {
-	if (begins_session(e->kind))
+	if (begins_session(e->kind) || session_is_starting())
 		return session_begin();
 	if (gmt_kind_layer(e->kind) == GMT_LAYER_RANGE)
 		early_keep(t, e);
@@ -116,17 +131,45 @@ static inline void push(struct thread *t, struct gmt_event *e, bool paused)
 /* No stack: the rest of an event's cost is its clock and its slot. */
 static __attribute__((noinline)) bool capture_paused(struct thread *t, struct gmt_event *e)
 {
+	struct thread_mark mark;
 	int saved;
 
 	if (!session_on() || !thread_is_ready(t))
 		return false;
 	saved = errno;
-	t->busy = true; /* a signal's handler may come here too */
+	thread_enter(t, &mark); /* a signal's handler may come here too */
+	t->busy_depth = t->depth;
 	e->stack = 0;
 	push(t, e, true);
-	t->busy = false;
+	t->busy = 0;
 	errno = saved;
 	return true;
+}
+
+/* In a handler that interrupted the work of another event: what that has begun is not touched. */
+static void capture_within(struct thread *t, struct gmt_event *e)
+{
+	int saved = errno;
+
+	if (!session_on() || !thread_is_ready(t) || t->pushing || t->busy == THREAD_BUSY_OWN) {
+		session_count_lost();
+		return;
+	}
+	e->stack = 0;
+	push(t, e, session_paused());
+	errno = saved;
+}
+
+/* The thread is busy, or nothing is to be recorded any more. */
+static __attribute__((noinline)) bool may_go_on(struct thread *t, struct gmt_event *e,
+						uintptr_t here)
+{
+	if (!gmt_recording() || !t->busy)
+		return gmt_recording();
+	if (thread_was_left(t, here))
+		return true;
+	capture_within(t, e);
+	return false;
 }
 
 static inline void capture(struct thread *t, struct gmt_event *e)
@@ -134,7 +177,7 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 	if (OS_UNLIKELY(!session_on()) && !begin(t, e))
 		return;
 	if (!thread_ready(t)) {
-		__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
+		session_count_lost();
 		return;
 	}
 	e->stack = stack_of(t, e);
@@ -144,19 +187,22 @@ static inline void capture(struct thread *t, struct gmt_event *e)
 void gmt_capture_from(struct gmt_event *e, const void *hook)
 {
 	struct thread *t = thread_self();
+	struct thread_mark mark;
+	uint32_t depth;
 	int saved;
 
-	if (OS_UNLIKELY(t->busy || !gmt_recording()))
+	if (OS_UNLIKELY(t->busy || !gmt_recording()) && !may_go_on(t, e, (uintptr_t)&mark))
 		return;
 	if (OS_UNLIKELY(session_paused()) && capture_paused(t, e))
 		return;
 	saved = errno;
-	t->busy = true;
+	thread_enter(t, &mark);
 	t->hook = hook;
-	t->depth += THREAD_DEPTH_OWN;
+	depth = t->depth;
+	t->busy_depth = t->depth = depth + THREAD_DEPTH_OWN;
 	capture(t, e);
-	t->depth -= THREAD_DEPTH_OWN;
-	t->busy = false;
+	t->depth = depth;
+	t->busy = 0;
 	errno = saved;
 }
 

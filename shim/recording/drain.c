@@ -14,7 +14,6 @@
 
 #include "../../format/writer.h"
 #include "../base/config.h"
-#include "../base/forkgate.h"
 #include "bound.h"
 #include "requests.h"
 #include "facts.h"
@@ -26,13 +25,10 @@
 #include "ring_heap.h"
 #include "../stacks/python.h"
 #include "intern_string.h"
-#include "session.h"
 #include "source.h"
 #include "../rings/thread.h"
 
-#include <pthread.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #define MS	     1000000ull
 #define NAP_LEAST    (10 * MS)
@@ -40,7 +36,6 @@
 #define GAP_PATIENCE (50 * MS)
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define AHEAD	     6		 /* events */
-#define STACK_BYTES  (512u * 1024u)
 
 /* What is known of a ring beyond what is in it. */
 struct cursor {
@@ -54,8 +49,9 @@ static struct {
 	struct gmt_writer *writer;
 	struct gmt_writer_info info;
 	void *workspace;
-	uint32_t stop, done, tid;
+	uint32_t stop;
 	uint64_t next_seq, gap_since;
+	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped;
 	uint64_t unkept;    /* events for which the bound left no room */
@@ -75,9 +71,9 @@ bool drain_open(int fd, const struct gmt_writer_info *info)
 
 	drain.info = *info;
 	drain.workspace = os_map(gmt_writer_workspace(info->level));
-	drain.next_seq = 1;
 	if (!drain.workspace)
 		return false;
+	drain.next_seq = 1;
 	drain.writer =
 		gmt_writer_open(drain.workspace, gmt_writer_workspace(info->level), fd, info, &err);
 	return drain.writer != NULL;
@@ -124,6 +120,7 @@ static void write_now(struct gmt_event *e)
 {
 	e->device = -1;
 	e->seq = session_next_seq();
+	drain.numbers++;
 	e->time_ns = session_now(session_paused());
 	write_event(e);
 }
@@ -185,14 +182,23 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	}
 }
 
-static void note_dropped(uint32_t i, const struct gmt_ring *r)
+/* While there is a live file its rings say it; then the recording does so at the end. */
+static void note_dropped(uint32_t i, const struct gmt_ring *r, bool at_end)
 {
-	uint64_t dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+	uint64_t dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED) - cursors[i].dropped;
 
-	if (dropped != cursors[i].dropped)
-		write_own(GMT_DROPPED, r->thread, dropped - cursors[i].dropped);
-	drain.dropped += dropped - cursors[i].dropped;
-	cursors[i].dropped = dropped;
+	if (dropped && (at_end || !live_is_shared())) {
+		write_own(GMT_DROPPED, r->thread, dropped);
+		cursors[i].dropped += dropped;
+		drain.numbers += dropped;
+		drain.dropped += dropped;
+	}
+}
+
+/* The file was made shorter and longer again: the ring began anew, and what was in it is gone. */
+static bool began_anew(uint32_t i, const struct gmt_ring *r)
+{
+	return gmt_load_acquire(&r->head) < cursors[i].written;
 }
 
 static void look_at_rings(void)
@@ -206,8 +212,10 @@ static void look_at_rings(void)
 
 		if (!r)
 			continue;
-		note_dropped(i, r);
-		if (gmt_ring_used(r) > pressed)
+		if (!live_is_left(r) && began_anew(i, r))
+			live_leave(r);
+		note_dropped(i, r, false);
+		if (gmt_ring_used(r) > pressed && !live_is_left(r))
 			drain.pressed = true;
 		if (!cursors[i].has_head)
 			advance(i, r);
@@ -239,6 +247,7 @@ static uint32_t merge(uint64_t horizon, bool all)
 			break;
 		write_event(&heads[i]);
 		n++;
+		drain.numbers++;
 		drain.gap_since = 0;
 		if (seq >= drain.next_seq)
 			drain.next_seq = seq + 1;
@@ -259,7 +268,8 @@ static void give_back_slots(void)
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
 
-		if (r && cursors[i].written != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
+		if (r && !live_is_left(r) &&
+		    cursors[i].written != __atomic_load_n(&r->tail, __ATOMIC_RELAXED))
 			gmt_ring_release(r, cursors[i].written);
 	}
 }
@@ -304,18 +314,28 @@ static void look_at_requests(void)
 	requests_look(&f, write_mark);
 }
 
-/* The program closed our descriptor: whatever has its number by now is not ours to write to. */
+/* The program closed our descriptor: whatever has its number by now is not ours to write to. The
+ * rings take what they have room for, and count the rest: the live file is still mapped. */
 static void file_is_gone(void)
 {
 	static bool said;
 
-	gmt_say(&said, "the program closed the recording's file; it goes on without a recording");
+	gmt_say(&said, "the program closed the recording's file; from here on it keeps the first "
+		       "events of each thread and counts the others");
 	drain.gone = true;
-	__atomic_store_n(&gmt_session.state, SESSION_OFF, __ATOMIC_RELEASE);
+}
+
+static void look_at_live_file(void)
+{
+	static bool said;
+
+	if (live_was_cut())
+		gmt_say(&said, "somebody made the live file shorter; what it held is counted as "
+			       "dropped, and a kill would cost the last moments");
 }
 
 /* One round; how many events it wrote. */
-static uint32_t pass(bool all)
+uint32_t drain_pass(bool all)
 {
 	uint64_t horizon = all ? UINT64_MAX : __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	uint32_t n;
@@ -325,6 +345,7 @@ static uint32_t pass(bool all)
 		return 0;
 	}
 	ticks_adjust();
+	look_at_live_file();
 	look_around();
 	look_at_requests();
 	look_at_rings();
@@ -350,13 +371,13 @@ static void recorder_facts(void)
 /* A round while the file is written anew. */
 static bool serve(bool flush)
 {
-	pass(false);
+	drain_pass(false);
 	if (flush && !drain.gone)
 		drain_flush();
-	return !drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE);
+	return drain_goes_on();
 }
 
-static void thin_if_due(void)
+void drain_thin(void)
 {
 	struct bound_drain d = { .writer = drain.writer, .info = drain.info, .serve = serve };
 	struct bound_result r;
@@ -371,90 +392,54 @@ static void thin_if_due(void)
 	drain.workspace = r.workspace;
 }
 
-static void drain_finish(void)
+/* Whatever has a number and never came is lost. */
+static void note_losses(void)
+{
+	uint64_t numbers;
+
+	for (uint32_t i = 0, n = live_count(); i < n; i++)
+		if (live_ring(i))
+			note_dropped(i, live_ring(i), true);
+	look_around();
+	numbers = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
+	if (numbers > drain.numbers)
+		drain.unkept += numbers - drain.numbers;
+	if (drain.unkept)
+		write_own(GMT_DROPPED, 0, drain.unkept);
+}
+
+bool drain_finish(void)
 {
 	uint64_t start;
 
-	while (!drain.gone && pass(true))
+	while (!drain.gone && drain_pass(true))
 		;
 	start = os_now();
 	while (!drain.gone && os_now() - start < SOURCES_WAIT && sources_write(drain_def))
 		;
 	if (drain.gone)
-		return;
+		return false;
 	recorder_facts();
-	if (drain.unkept)
-		write_own(GMT_DROPPED, 0, drain.unkept);
+	note_losses();
 	write_own(GMT_END, 0, 0);
 	note_result(gmt_writer_finish(drain.writer));
 	give_back_slots();
+	if (drain.failed)
+		return false;
+	live_close();
+	output_remove_live();
+	return true;
 }
 
-static void *run(void *arg)
+bool drain_goes_on(void)
 {
-	uint64_t sleep = NAP_LEAST;
-
-	(void)arg;
-	forkgate_leave();
-	__atomic_store_n(&drain.tid, os_tid(), __ATOMIC_RELEASE);
-	thread_self()->busy = true;
-	thread_self()->depth = THREAD_DEPTH_OWN;
-	prctl(PR_SET_NAME, "gpumemtrace");
-	requests_open();
-	gitinfo_emit(drain_def);
-	while (!drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE)) {
-		sleep = pass(false) ? NAP_LEAST : sleep < NAP_MOST ? sleep * 2 : NAP_MOST;
-		thin_if_due();
-		session_await_call(sleep);
-	}
-	drain_finish();
-	__atomic_store_n(&drain.done, 1, __ATOMIC_RELEASE);
-	os_futex_wake(&drain.done);
-	return NULL;
+	return !drain.gone && !__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE);
 }
 
-/* Until the new thread runs our code it may hold locks of the program's allocator: sanitizers
- * allocate where threads start, and a child made at that moment would wait for them for ever. */
-bool drain_start(void)
+void drain_ask_to_stop(void)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t old;
-	bool ok;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	os_block_signals(&old);
-	forkgate_enter();
-	ok = !pthread_create(&thread, &attr, run, NULL);
-	if (!ok)
-		forkgate_leave();
-	os_restore_signals(&old);
-	pthread_attr_destroy(&attr);
-	return ok;
-}
-
-bool drain_is_here(void)
-{
-	uint32_t tid = __atomic_load_n(&drain.tid, __ATOMIC_ACQUIRE);
-
-	/* 0: it was not started; done: its thread is gone */
-	return !tid || __atomic_load_n(&drain.done, __ATOMIC_ACQUIRE) || os_thread_is_here(tid);
-}
-
-bool drain_stop(uint64_t most_ns)
-{
-	uint64_t start = os_now();
-
 	__atomic_store_n(&drain.stop, 1, __ATOMIC_RELEASE);
 	session_call_drain();
-	while (!__atomic_load_n(&drain.done, __ATOMIC_ACQUIRE)) {
-		if (os_now() - start > most_ns)
-			return false;
-		os_futex_wait(&drain.done, 0, 100 * MS);
-	}
-	return !drain.failed && !drain.gone;
 }
 
 void drain_forget(void)

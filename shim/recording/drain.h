@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own thread: takes what the rings hold, puts it in order, hands it to the writer.
+ * Takes what the rings hold, puts it in order, hands it to the writer. On our own thread.
  */
 #ifndef GMT_DRAIN_H
 #define GMT_DRAIN_H
@@ -11,18 +11,15 @@ struct gmt_writer_info;
 
 bool drain_open(int fd, const struct gmt_writer_info *info);
 
-/* Straight into the file: before drain_start on the thread that starts the session, then on the
- * drain's own. */
-bool drain_def(const struct gmt_def *d);
+bool drain_def(const struct gmt_def *d); /* straight into the file */
 void drain_flush(void);
 
-bool drain_start(void);
+uint32_t drain_pass(bool all); /* one round; how many events it wrote */
+void drain_thin(void);	       /* if the bound asks for it */
+bool drain_finish(void); /* the last events, the end mark, the index; true = all is in the file */
 
-bool drain_is_here(void); /* its thread is one of this process */
-
-/* The last events, the end mark, the index. Waits for the drain, but not longer. true = all is in
- * the file. */
-bool drain_stop(uint64_t most_ns);
-void drain_forget(void); /* in a forked child */
+bool drain_goes_on(void);     /* nobody asked it to stop, and the file is there */
+void drain_ask_to_stop(void); /* any thread */
+void drain_forget(void);      /* in a forked child */
 
 #endif

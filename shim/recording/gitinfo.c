@@ -6,6 +6,7 @@
  */
 #include "facts.h"
 
+#include "../base/file.h"
 #include "../base/os.h"
 
 #include <ctype.h>
@@ -25,7 +26,7 @@ static bool first_line(const char *dir, const char *name)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	n = os_read_file(path, line, sizeof(line) - 1);
+	n = file_text(path, line, sizeof(line) - 1);
 	if (n <= 0)
 		return false;
 	line[n] = 0;
@@ -94,7 +95,7 @@ static bool find_packed(const char *ref)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/packed-refs", common_dir);
-	n = all ? os_read_file(path, all, PACKED_MOST - 1) : -1;
+	n = all ? file_text(path, all, PACKED_MOST - 1) : -1;
 	for (; n > 0 && !found && at && *at; at = end ? end + 1 : NULL) {
 		const char *space = strchr(at, ' ');
 

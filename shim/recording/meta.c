@@ -9,6 +9,7 @@
 #include "../base/config.h"
 #include "../rings/live.h"
 #include "../stacks/native.h"
+#include "../base/file.h"
 #include "../base/os.h"
 #include "output.h"
 #include "../stacks/python.h"
@@ -88,7 +89,7 @@ static void link_fact(const char *key, const char *path)
 
 static void file_fact(const char *key, const char *path)
 {
-	ssize_t n = os_read_file(path, buffer, sizeof(buffer));
+	ssize_t n = file_text(path, buffer, sizeof(buffer));
 
 	if (n > 0)
 		facts_emit(emit, key, buffer, (size_t)n);
@@ -126,7 +127,7 @@ static void environment_facts(void)
 static void start_fact(void)
 {
 	struct timespec real, boot;
-	uint64_t ticks = os_start_ticks();
+	uint64_t ticks = file_process_start();
 
 	if (!ticks)
 		return;

@@ -7,6 +7,7 @@
 #include "notes.h"
 
 #include "../../format/runnotes.h"
+#include "../base/file.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static struct gmt_notes *notes;
 
@@ -27,17 +27,16 @@ static bool is_of_its_size(const struct stat *st)
 static void *map(const char *path)
 {
 	struct stat st;
+	struct file f;
 	void *p = MAP_FAILED;
-	int fd;
 
-	if (stat(path, &st) || !is_of_its_size(&st))
+	if (stat(path, &st) || !is_of_its_size(&st) ||
+	    !file_open(&f, AT_FDCWD, path, O_RDWR | O_NONBLOCK | O_NOCTTY, 0))
 		return NULL;
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &st) && is_of_its_size(&st))
-		p = mmap(NULL, sizeof(struct gmt_notes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	if (!fstat(f.fd, &st) && is_of_its_size(&st))
+		p = mmap(NULL, sizeof(struct gmt_notes), PROT_READ | PROT_WRITE, MAP_SHARED, f.fd,
+			 0);
+	file_close(&f);
 	return p == MAP_FAILED ? NULL : p;
 }
 

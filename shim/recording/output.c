@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and opens the files. Runs once in a session, on the thread of the first event.
+ * Names, opens, moves and removes the files. Runs on the drain's thread. What is unlinked or
+ * replaced is ours, whatever its name is by now.
  *
  * A name is taken by whoever creates it (O_EXCL): with a pattern that does not tell processes apart
  * the first gets it, every other adds its process id, and a number if that is taken too.
@@ -9,7 +10,7 @@
 
 #include "../../format/rank.h"
 #include "../base/config.h"
-#include "../base/os.h"
+#include "../base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +26,18 @@
 
 static char start_dir[PATH_MAX];
 static char base[PATH_MAX], path[PATH_MAX + 64], live_path[PATH_MAX + 80];
-static struct output out = { -1, -1, path, live_path };
-static struct stat identity;
+static struct output out = { { .fd = -1 }, { .fd = -1 }, path, live_path };
+static struct file folder = { .fd = -1 };
+
+/* Where a file is by now. */
+struct place {
+	int dir;
+	const char *name;
+	char path[PATH_MAX];
+};
+
+static struct place part_place; /* of the part beside the recording */
+static struct file part = { .fd = -1 };
 
 void output_setup(void)
 {
@@ -98,30 +109,45 @@ static void name_number(int tries, bool has_pid)
 	snprintf(live_path, sizeof(live_path), "%s.live", path);
 }
 
-static int create(const char *name)
+static const char *name_in(const char *full)
 {
-	int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), high;
+	const char *slash = strrchr(full, '/');
 
-	if (fd < 0)
-		return -1;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_AT_LEAST);
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
+	return slash ? slash + 1 : full;
+}
+
+static bool open_folder(void)
+{
+	size_t n = (size_t)(name_in(path) - path);
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%.*s", n ? (int)n : 1, n ? path : ".");
+	if (!file_open(&folder, AT_FDCWD, name, O_PATH | O_DIRECTORY, 0))
+		return false;
+	file_raise(&folder, FD_AT_LEAST);
+	return true;
+}
+
+static bool create(struct file *f, int dir, const char *name)
+{
+	if (!file_open(f, dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600))
+		return false;
+	file_raise(f, FD_AT_LEAST);
+	return true;
 }
 
 static bool create_both(void)
 {
-	out.fd = create(path);
-	if (out.fd < 0)
+	int err;
+
+	if (!create(&out.recording, folder.fd, name_in(path)))
 		return false;
-	out.live_fd = create(live_path);
-	if (out.live_fd >= 0)
+	if (create(&out.live, folder.fd, name_in(live_path)))
 		return true;
-	close(out.fd);
-	unlink(path);
-	out.fd = -1;
+	err = errno;
+	file_unlink(folder.fd, name_in(path), &out.recording.id);
+	file_close(&out.recording);
+	errno = err;
 	return false;
 }
 
@@ -135,10 +161,12 @@ bool output_open(void)
 	}
 	for (int tries = 0; tries < TRIES; tries++) {
 		name_number(tries, has_pid);
-		if (create_both())
-			return !fstat(out.fd, &identity);
-		if (errno != EEXIST && errno != ELOOP)
+		if (!tries && !open_folder())
 			return false;
+		if (create_both())
+			return true;
+		if (errno != EEXIST && errno != ELOOP)
+			break;
 	}
 	return false;
 }
@@ -150,62 +178,101 @@ const struct output *output_get(void)
 
 bool output_is_ours(void)
 {
-	struct stat st;
+	return file_is(out.recording.fd, &out.recording.id);
+}
 
-	return !fstat(out.fd, &st) && st.st_dev == identity.st_dev && st.st_ino == identity.st_ino;
+/*
+ * Its folder may have another name by now: our descriptor still leads there. If it was moved
+ * itself, the system knows its name by its descriptor.
+ */
+static bool find(struct place *p, const struct file *f, const char *full)
+{
+	char link[40];
+	ssize_t n;
+
+	*p = (struct place){ .dir = folder.fd, .name = name_in(full) };
+	if (file_is(folder.fd, &folder.id) && file_is_at(p->dir, p->name, &f->id))
+		return true;
+	p->dir = AT_FDCWD;
+	p->name = full;
+	if (file_is_at(p->dir, p->name, &f->id))
+		return true;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", f->fd);
+	n = file_is(f->fd, &f->id) ? readlink(link, p->path, sizeof(p->path)) : -1;
+	if (n <= 0 || (size_t)n >= sizeof(p->path))
+		return false;
+	p->name = p->path;
+	return file_is_at(p->dir, p->name, &f->id);
+}
+
+static void unlink_ours(const struct file *f, const char *full)
+{
+	static struct place p; /* our thread alone */
+
+	if (find(&p, f, full))
+		file_unlink(p.dir, p.name, &f->id);
 }
 
 void output_drop(void)
 {
-	unlink(path);
-	unlink(live_path);
+	if (out.recording.fd >= 0)
+		unlink_ours(&out.recording, path);
+	if (out.live.fd >= 0)
+		unlink_ours(&out.live, live_path);
 	output_forget(true);
 }
 
-static const char *part_path(void)
-{
-	static char part[PATH_MAX + 80];
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	return part;
-}
-
-/* What is left of one belongs to a process of this number that was killed. */
+/* A name that is taken is another run's, or of one that was killed. */
 int output_part(void)
 {
-	unlink(part_path());
-	return create(part_path());
+	static struct place now;
+	static char name[PATH_MAX + 16];
+
+	if (!find(&now, &out.recording, path))
+		return -1;
+	for (int tries = 0; tries < TRIES; tries++) {
+		snprintf(name, sizeof(name), tries ? "%s.%d.part" : "%s.part", now.name, tries);
+		if (create(&part, now.dir, name)) {
+			part_place = (struct place){ .dir = now.dir, .name = name };
+			return part.fd;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return -1;
 }
 
-void output_drop_part(int part)
+void output_drop_part(void)
 {
-	unlink(part_path());
-	close(part);
+	file_unlink(part_place.dir, part_place.name, &part.id);
+	file_close(&part);
 }
 
-bool output_replace(int part)
+bool output_replace(void)
 {
-	struct stat now;
+	static struct place now;
 
-	if (stat(path, &now) || now.st_dev != identity.st_dev || now.st_ino != identity.st_ino ||
-	    fstat(part, &now) || rename(part_path(), path))
+	if (!find(&now, &out.recording, path) ||
+	    renameat(part_place.dir, part_place.name, now.dir, now.name))
 		return false;
-	close(out.fd);
-	out.fd = part;
-	identity = now;
+	file_close(&out.recording);
+	out.recording = part;
+	part = FILE_CLOSED;
 	return true;
 }
 
 void output_remove_live(void)
 {
-	unlink(live_path);
+	unlink_ours(&out.live, live_path);
 }
 
 void output_forget(bool close_them)
 {
-	if (close_them && out.fd >= 0)
-		close(out.fd);
-	if (close_them && out.live_fd >= 0)
-		close(out.live_fd);
-	out.fd = out.live_fd = -1;
+	struct file *const all[] = { &out.recording, &out.live, &folder, &part };
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (close_them && all[i]->fd >= 0)
+			file_close(all[i]);
+		*all[i] = FILE_CLOSED;
+	}
 }

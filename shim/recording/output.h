@@ -5,11 +5,11 @@
 #ifndef GMT_OUTPUT_H
 #define GMT_OUTPUT_H
 
-#include <stdbool.h>
+#include "../base/file.h"
 
 struct output {
-	int fd, live_fd;
-	const char *path, *live_path;
+	struct file recording, live;
+	const char *path, *live_path; /* as they were opened */
 };
 
 void output_setup(void); /* in the constructor: relative names are meant from here */
@@ -22,11 +22,11 @@ const char *output_start_dir(void); /* absolute; "" if it is not known */
 bool output_is_ours(void);	    /* the descriptor still is the file that was opened */
 void output_drop(void);		    /* close and remove both: nothing could be recorded */
 /* A file beside the recording that is to take its place; -1: it cannot be made. output_replace
- * gives it the recording's name and descriptor (false: the recording is not there any more),
+ * gives it the recording's name and number (false: the recording is not to be found any more),
  * output_drop_part removes it. */
 int output_part(void);
-bool output_replace(int part);
-void output_drop_part(int part);
+bool output_replace(void);
+void output_drop_part(void);
 void output_remove_live(void);
 void output_forget(bool close_them); /* in a forked child */
 

@@ -7,8 +7,10 @@
 
 #include "../rings/state.h"
 
-/* Starts the session, or waits a moment for the thread that is starting it. true = it is on. */
+/* Starts the session, or waits a moment for the thread that is starting it. true = it is on; false:
+ * the event that begins it cannot be recorded, which is counted. */
 bool session_begin(void);
+bool session_is_starting(void);
 
 void session_claim(void); /* at load: this process is the one that may end a recording */
 

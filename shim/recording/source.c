@@ -12,6 +12,7 @@
 
 #include "../../format/pylines.h"
 #include "../base/config.h"
+#include "../base/file.h"
 #include "../base/intern.h"
 #include "output.h"
 #include "source_text.h"
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CODES_MOST   (1u << 17)
 #define LINES_SLOTS  (1u << 17) /* a power of two; half of them may be used */
@@ -210,44 +210,34 @@ struct source_file {
 	bool changed; /* since the program started */
 };
 
-static int open_source(const struct code *c)
+static bool open_source(struct file *f, const struct code *c)
 {
 	char path[2 * PATH_MAX];
 	bool relative = c->bytes[0] != '/';
 
 	snprintf(path, sizeof(path), "%s%s%.*s", relative ? output_start_dir() : "",
 		 relative ? "/" : "", (int)c->file_len, c->bytes);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-static void read_source(struct source_file *f, int fd, size_t size)
-{
-	ssize_t n = 1;
-
-	f->bytes = os_map(size);
-	while (f->bytes && f->len < size && n > 0) {
-		n = read(fd, f->bytes + f->len, size - f->len);
-		if (n > 0)
-			f->len += (size_t)n;
-	}
+	return file_open(f, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
 static struct source_file load(const struct code *c, size_t *mapped)
 {
 	struct source_file f = { 0 };
+	struct file file;
 	struct stat st;
-	int fd = open_source(c);
+	ssize_t n = 0;
 
 	*mapped = 0;
-	if (fd < 0)
+	if (!open_source(&file, c))
 		return f;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size) {
+	if (!fstat(file.fd, &st) && S_ISREG(st.st_mode) && st.st_size) {
 		f.changed = wall_ns(&st.st_mtim) > started_ns;
 		*mapped = st.st_size < FILE_MOST ? (size_t)st.st_size : FILE_MOST;
-		if (!f.changed)
-			read_source(&f, fd, *mapped);
+		f.bytes = f.changed ? NULL : os_map(*mapped);
+		n = f.bytes ? file_read(&file, f.bytes, *mapped) : 0;
+		f.len = n > 0 ? (size_t)n : 0;
 	}
-	close(fd);
+	file_close(&file);
 	return f;
 }
 

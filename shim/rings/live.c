@@ -3,6 +3,9 @@
  * Regions of the live file. live_take and live_give run on application threads: they may ask the
  * kernel for room once in a ring's life, and never wait for another thread. Room is allocated
  * before it is touched, because a full disk would otherwise be a SIGBUS in someone's training run.
+ * Each region is mapped by itself: address space is the program's, and it may limit it.
+ *
+ * Until the file is there, and where it cannot be mapped, rings lie in this process's memory alone.
  */
 #include "live.h"
 
@@ -14,85 +17,85 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#define REGIONS_MOST 4096u	   /* in the file */
+#define FAR	     0x80000000ull /* a tail that far behind makes a ring full for ever */
+
 static struct {
-	uint8_t *base; /* header page, then the regions */
-	uint8_t *ready;
-	uint32_t most;
-	uint32_t next;	  /* regions ever claimed; may exceed most */
-	uint32_t growing; /* threads that ask the disk for room at this moment */
-	int fd;
-	dev_t dev;
-	ino_t ino;
-} live = { .fd = -1 };
+	struct gmt_live_header *head; /* NULL before live_share */
+	struct gmt_ring **rings;      /* by number; NULL: not (yet) usable */
+	uint8_t *is_own;	      /* the ring is not in the file */
+	uint32_t next;		      /* rings ever made */
+	uint32_t regions;	      /* of the file that were ever claimed */
+	uint32_t growing;	      /* threads that ask the disk for room at this moment */
+	const struct file *file;      /* new rings go into it; NULL: into memory */
+	bool was_cut;		      /* somebody made the file shorter */
+} live;
 
 static uint64_t region_offset(uint32_t i)
 {
 	return GMT_LIVE_PAGE + (uint64_t)i * GMT_RING_REGION;
 }
 
-static void *map_regions(int fd, uint32_t regions)
+static void *map(const struct file *f, uint64_t offset, size_t bytes)
 {
-	int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-	void *p = mmap(NULL, region_offset(regions), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE,
-		       fd, 0);
+	int flags = f ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, f ? f->fd : -1,
+		       f ? (off_t)offset : 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The program may have closed our descriptor, and another file may have its number by now. */
-static bool still_ours(void)
-{
-	struct stat st;
-
-	return !fstat(live.fd, &st) && st.st_dev == live.dev && st.st_ino == live.ino;
-}
-
 /* Whether the disk has that much for each thread that asks at this moment. A request that fails
  * would take all that is left until it does, and the recording could not be written meanwhile. */
-static bool disk_has(uint64_t bytes, uint32_t threads)
+static bool disk_has(const struct file *f, uint64_t bytes, uint32_t threads)
 {
 	struct statvfs s;
 
-	if (fstatvfs(live.fd, &s) || !s.f_blocks || s.f_bavail * s.f_frsize >= bytes * threads)
+	if (fstatvfs(f->fd, &s) || !s.f_blocks || s.f_bavail * s.f_frsize >= bytes * threads)
 		return true;
 	errno = ENOSPC;
 	return false;
 }
 
-static bool grow(uint64_t offset, uint64_t bytes)
+static bool grow(const struct file *f, uint64_t offset, uint64_t bytes)
 {
 	int rc;
 
 	do {
-		rc = fallocate(live.fd, 0, (off_t)offset, (off_t)bytes);
+		rc = fallocate(f->fd, 0, (off_t)offset, (off_t)bytes);
 	} while (rc && errno == EINTR);
 	if (!rc)
 		return true;
 	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
 		return false;
-	return os_write_zeros(live.fd, (off_t)offset, bytes);
+	return os_write_zeros(f->fd, (off_t)offset, bytes);
 }
 
-static bool make_room(uint64_t offset, uint64_t bytes)
+/* The program may have closed our descriptor, and another file may have its number by now. */
+static bool make_room(const struct file *f, uint64_t offset, uint64_t bytes)
 {
 	bool ok;
 
-	if (live.fd < 0)
-		return true;
-	if (!os_may_grow_to(offset + bytes) || !still_ours())
+	if (!os_may_grow_to(offset + bytes) || !file_is(f->fd, &f->id))
 		return false;
-	ok = disk_has(bytes, __atomic_add_fetch(&live.growing, 1, __ATOMIC_SEQ_CST)) &&
-	     grow(offset, bytes);
+	ok = disk_has(f, bytes, __atomic_add_fetch(&live.growing, 1, __ATOMIC_SEQ_CST)) &&
+	     grow(f, offset, bytes);
 	__atomic_sub_fetch(&live.growing, 1, __ATOMIC_SEQ_CST);
 	return ok;
 }
 
+bool live_begin(void)
+{
+	live.rings = os_map(LIVE_RINGS_MAX * sizeof(*live.rings));
+	live.is_own = os_map(LIVE_RINGS_MAX);
+	return live.rings && live.is_own;
+}
+
 static void write_header(const struct gmt_writer_info *info)
 {
-	struct gmt_live_header *h = (struct gmt_live_header *)live.base;
+	struct gmt_live_header *h = live.head;
 
 	h->version = GMT_VERSION;
 	h->pid = info->pid;
@@ -105,65 +108,67 @@ static void write_header(const struct gmt_writer_info *info)
 	__atomic_store_n(&h->magic, GMT_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
-static uint32_t map_most(int fd)
+bool live_share(const struct file *f, const struct gmt_writer_info *info)
 {
-	uint32_t most = LIVE_RINGS_MAX;
-
-	while (!(live.base = map_regions(fd, most)) && most > 16)
-		most /= 4;
-	return most;
-}
-
-bool live_open(int fd, const struct gmt_writer_info *info)
-{
-	struct stat st = { 0 };
-	uint32_t most = map_most(fd);
-
-	if (!live.base && fd >= 0 && (errno == ENODEV || errno == EINVAL)) {
-		fd = -1; /* a file system without shared mappings */
-		most = map_most(fd);
-	}
-	live.ready = os_map(LIVE_RINGS_MAX);
-	if (!live.base || !live.ready || (fd >= 0 && fstat(fd, &st)))
+	if (f && !make_room(f, 0, region_offset(1)))
 		return false;
-	live.fd = fd;
-	live.dev = st.st_dev;
-	live.ino = st.st_ino;
-	live.most = most;
-	live.next = 0;
-	if (!make_room(0, region_offset(1)))
+	live.head = map(f, 0, GMT_LIVE_PAGE);
+	if (!live.head && f && (errno == ENODEV || errno == EINVAL)) {
+		f = NULL; /* a file system without shared mappings */
+		live.head = map(NULL, 0, GMT_LIVE_PAGE);
+	}
+	if (!live.head)
 		return false;
 	write_header(info);
+	__atomic_store_n(&live.file, f, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; f && i < live_count(); i++)
+		if (live_ring(i) && live.is_own[i])
+			live_leave(live_ring(i));
 	return true;
 }
 
 bool live_is_shared(void)
 {
-	return live.fd >= 0;
+	return __atomic_load_n(&live.file, __ATOMIC_RELAXED) != NULL;
+}
+
+bool live_was_cut(void)
+{
+	return __atomic_load_n(&live.was_cut, __ATOMIC_RELAXED);
 }
 
 uint64_t live_bytes(void)
 {
-	return region_offset(live_count());
+	uint32_t n = __atomic_load_n(&live.regions, __ATOMIC_RELAXED);
+
+	return region_offset(n < REGIONS_MOST ? n : REGIONS_MOST);
 }
 
 struct gmt_control *live_control(void)
 {
-	return gmt_control_of(live.base);
+	return gmt_control_of(live.head);
 }
 
 uint32_t live_count(void)
 {
 	uint32_t n = __atomic_load_n(&live.next, __ATOMIC_ACQUIRE);
 
-	return n < live.most ? n : live.most;
+	return n < LIVE_RINGS_MAX ? n : LIVE_RINGS_MAX;
 }
 
 struct gmt_ring *live_ring(uint32_t i)
 {
-	if (!__atomic_load_n(&live.ready[i], __ATOMIC_ACQUIRE))
-		return NULL;
-	return (struct gmt_ring *)(live.base + region_offset(i));
+	return __atomic_load_n(&live.rings[i], __ATOMIC_ACQUIRE);
+}
+
+void live_leave(struct gmt_ring *r)
+{
+	gmt_store_release(&r->tail, gmt_load_acquire(&r->head) - FAR);
+}
+
+bool live_is_left(const struct gmt_ring *r)
+{
+	return gmt_ring_used(r) >= FAR / 2;
 }
 
 static bool has_room(const struct gmt_ring *r)
@@ -203,7 +208,7 @@ static struct gmt_ring *take_used(uint32_t thread)
 
 static void publish_count(uint32_t n)
 {
-	struct gmt_live_header *h = (struct gmt_live_header *)live.base;
+	struct gmt_live_header *h = live.head;
 	uint32_t seen = __atomic_load_n(&h->regions, __ATOMIC_RELAXED);
 
 	while (seen < n && !__atomic_compare_exchange_n(&h->regions, &seen, n, false,
@@ -211,29 +216,67 @@ static void publish_count(uint32_t n)
 		;
 }
 
+/* A region that could not be had stays empty, unless it is the last one. */
+static struct gmt_ring *map_in_file(const struct file *f, uint32_t thread)
+{
+	uint32_t i = __atomic_fetch_add(&live.regions, 1, __ATOMIC_ACQ_REL), after = i + 1;
+	struct gmt_ring *r = NULL;
+
+	if (i < REGIONS_MOST && make_room(f, region_offset(i), GMT_RING_REGION))
+		r = map(f, region_offset(i), GMT_RING_REGION);
+	if (!r) {
+		__atomic_compare_exchange_n(&live.regions, &after, i, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+		return NULL;
+	}
+	gmt_ring_init(r, thread);
+	publish_count(i + 1);
+	return r;
+}
+
+static struct gmt_ring *map_own(uint32_t thread)
+{
+	struct gmt_ring *r = map(NULL, 0, GMT_RING_REGION);
+
+	if (r)
+		gmt_ring_init(r, thread);
+	return r;
+}
+
 static struct gmt_ring *take_new(uint32_t thread)
 {
-	uint32_t i = __atomic_load_n(&live.next, __ATOMIC_RELAXED);
+	const struct file *f = __atomic_load_n(&live.file, __ATOMIC_SEQ_CST);
 	struct gmt_ring *r;
+	uint32_t i;
 
-	if (i >= live.most)
+	if (__atomic_load_n(&live.next, __ATOMIC_RELAXED) >= LIVE_RINGS_MAX)
 		return NULL;
-	i = __atomic_fetch_add(&live.next, 1, __ATOMIC_ACQ_REL);
-	if (i >= live.most || !make_room(region_offset(i), GMT_RING_REGION))
+	r = f ? map_in_file(f, thread) : map_own(thread);
+	i = r ? __atomic_fetch_add(&live.next, 1, __ATOMIC_ACQ_REL) : LIVE_RINGS_MAX;
+	if (i >= LIVE_RINGS_MAX) {
+		if (r)
+			munmap(r, GMT_RING_REGION);
 		return NULL;
-	r = (struct gmt_ring *)(live.base + region_offset(i));
-	gmt_ring_init(r, thread);
-	__atomic_store_n(&r->state, GMT_RING_OWNED, __ATOMIC_RELAXED);
-	publish_count(i + 1);
-	__atomic_store_n(&live.ready[i], 1, __ATOMIC_RELEASE);
+	}
+	live.is_own[i] = !f;
+	__atomic_store_n(&live.rings[i], r, __ATOMIC_RELEASE);
+	/* the file may have come in between: then nobody else leaves this one */
+	if (!f && __atomic_load_n(&live.file, __ATOMIC_SEQ_CST))
+		live_leave(r);
 	return r;
 }
 
 struct gmt_ring *live_take(uint32_t thread)
 {
 	struct gmt_ring *r = take_used(thread);
+	struct os_calm calm;
 
-	return r ? r : take_new(thread);
+	if (r)
+		return r;
+	os_calm_begin(&calm);
+	r = take_new(thread);
+	os_calm_end(&calm);
+	return r;
 }
 
 void live_give(struct gmt_ring *r)
@@ -241,16 +284,48 @@ void live_give(struct gmt_ring *r)
 	__atomic_store_n(&r->state, GMT_RING_ORPHAN, __ATOMIC_RELEASE);
 }
 
+/* In a handler of SIGBUS. What was in the pages is gone, and the ring is left as it is; whoever
+ * writes into it at this moment writes into memory that nobody reads. */
+static bool mend(void *start, size_t bytes, uintptr_t address)
+{
+	if (!start || address - (uintptr_t)start >= bytes ||
+	    mmap(start, bytes, PROT_READ | PROT_WRITE,
+		 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		return false;
+	__atomic_store_n(&live.file, NULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&live.was_cut, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool live_mend(uintptr_t address)
+{
+	if (!live.rings)
+		return false;
+	for (uint32_t i = 0, n = live_count(); i < n; i++) {
+		struct gmt_ring *r = live_ring(i);
+
+		if (r && !live.is_own[i] && mend(r, GMT_RING_REGION, address)) {
+			r->state = GMT_RING_OWNED;
+			live_leave(r);
+			return true;
+		}
+	}
+	return mend(live.head, GMT_LIVE_PAGE, address);
+}
+
 void live_close(void)
 {
-	__atomic_store_n(&((struct gmt_live_header *)live.base)->closed, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&live.head->closed, 1, __ATOMIC_RELEASE);
 }
 
 void live_forget(void)
 {
-	if (live.base)
-		munmap(live.base, region_offset(live.most));
-	os_unmap(live.ready, LIVE_RINGS_MAX);
+	for (uint32_t i = 0, n = live.rings ? live_count() : 0; i < n; i++)
+		if (live.rings[i])
+			munmap(live.rings[i], GMT_RING_REGION);
+	if (live.head)
+		munmap(live.head, GMT_LIVE_PAGE);
+	os_unmap(live.rings, LIVE_RINGS_MAX * sizeof(*live.rings));
+	os_unmap(live.is_own, LIVE_RINGS_MAX);
 	memset(&live, 0, sizeof(live));
-	live.fd = -1;
 }

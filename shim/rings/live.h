@@ -9,15 +9,19 @@
 
 #include "../../format/control.h"
 #include "../../format/writer.h"
+#include "../base/file.h"
 
-#define LIVE_RINGS_MAX 4096u
+#define LIVE_RINGS_MAX 8192u
 
-/* fd < 0: rings in plain memory (the place cannot share mappings). false: no room for the first
- * ring. */
-bool live_open(int fd, const struct gmt_writer_info *info);
+bool live_begin(void); /* rings in memory from here on; false: there is none */
+/* The file is there: from here on rings are taken in it, and those in memory are left. NULL, or a
+ * place that cannot share mappings: they stay in memory. false: no room for the first ring. The
+ * file's description must stay. */
+bool live_share(const struct file *f, const struct gmt_writer_info *info);
 bool live_is_shared(void);
+bool live_was_cut(void);		/* somebody made the file shorter */
 uint64_t live_bytes(void);		/* of the file */
-struct gmt_control *live_control(void); /* of live_open until live_forget */
+struct gmt_control *live_control(void); /* of live_share until live_forget */
 
 struct gmt_ring *live_take(uint32_t thread); /* NULL: no room left */
 void live_give(struct gmt_ring *r);
@@ -33,6 +37,15 @@ static inline uint32_t live_pressed(void)
 }
 
 struct gmt_ring *live_ring(uint32_t i); /* NULL: not (yet) usable */
+
+/* From here on the ring is full for its thread, which takes another; nobody takes it again. What is
+ * in it can still be read, from where the reader is. */
+void live_leave(struct gmt_ring *r);
+bool live_is_left(const struct gmt_ring *r);
+
+/* The page at this address has no file behind it any more. true: the program can go on. In a signal
+ * handler. */
+bool live_mend(uintptr_t address);
 
 void live_close(void);	/* all is in the recording: say so in the header */
 void live_forget(void); /* in a forked child: the mapping is the parent's */

@@ -6,6 +6,8 @@
 
 #include "../capture.h"
 
+#define START_WAIT_NS 100000000ull
+
 struct session gmt_session = { .generation = 1 }; /* 0 = a thread that has nothing yet */
 
 uint32_t gmt_generation(void)
@@ -16,6 +18,12 @@ uint32_t gmt_generation(void)
 bool gmt_recording(void)
 {
 	return __atomic_load_n(&gmt_session.state, __ATOMIC_RELAXED) != SESSION_OFF;
+}
+
+void session_set_state(uint32_t state)
+{
+	__atomic_store_n(&gmt_session.state, state, __ATOMIC_SEQ_CST);
+	os_futex_wake(&gmt_session.state);
 }
 
 static void note_pause(void)
@@ -52,6 +60,20 @@ bool session_pause_asked(bool paused)
 		before = __atomic_fetch_or(&gmt_session.paused, SESSION_PAUSE_ASKED,
 					   __ATOMIC_RELEASE);
 	return !(before & SESSION_PAUSE_ASKED) == paused;
+}
+
+void session_await_files(void)
+{
+	uint64_t passed;
+
+	while (session_on() && !__atomic_load_n(&gmt_session.opened, __ATOMIC_ACQUIRE) &&
+	       (passed = os_now() - gmt_session.began_ns) < START_WAIT_NS)
+		os_futex_wait(&gmt_session.opened, 0, START_WAIT_NS - passed);
+}
+
+void session_count_lost(void)
+{
+	__atomic_add_fetch(&gmt_session.lost, 1, __ATOMIC_RELAXED);
 }
 
 void session_call_drain(void)

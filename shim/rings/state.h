@@ -24,7 +24,9 @@ enum session_state {
 struct session {
 	uint32_t state;
 	uint32_t generation;
-	uint32_t pid; /* the process that all this belongs to */
+	uint32_t pid;	   /* the process that all this belongs to */
+	uint32_t opened;   /* 1: the files are there */
+	uint64_t began_ns; /* when the recording began */
 	/* A page that the kernel empties in a child (MADV_WIPEONFORK): not 1 = we are a fork that
 	 * went past pthread_atfork. */
 	uint32_t *marker;
@@ -63,6 +65,8 @@ static inline uint64_t session_now(bool paused)
 	return now > began ? now : began;
 }
 
+void session_set_state(uint32_t state);
+
 static inline uint64_t session_next_seq(void)
 {
 	return __atomic_add_fetch(&gmt_session.seq, 1, __ATOMIC_SEQ_CST);
@@ -73,6 +77,11 @@ void session_pause(void);
 void session_resume(void);
 /* A pause from outside is there or not. true = that changed. */
 bool session_pause_asked(bool paused);
+
+/* The files are being opened. What a thread records meanwhile a kill would take: it waits, but
+ * never past the first moment of the recording, since a slow disk is no concern of the program. */
+void session_await_files(void);
+void session_count_lost(void); /* an event that has no number and no ring */
 
 /* A ring is filling up, or there is something else to write. Any thread, hook path. */
 void session_call_drain(void);

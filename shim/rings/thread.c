@@ -7,36 +7,113 @@
 
 #include "live.h"
 
+#include "../base/file.h"
+
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 __thread struct thread thread_tls __attribute__((tls_model("initial-exec")));
 
+/* Of a definition's payload, in its first slot and in each further one: format/ring.c. */
+#define FIRST_BYTES 76u
+#define MORE_BYTES  80u
+
 static pthread_key_t exit_key;
 static bool have_exit_key;
+
+/* A jump may leave this too. */
+static void drop_scratch(struct thread *t)
+{
+	void *scratch = t->generation == gmt_session.generation ? t->scratch : NULL;
+	size_t bytes = t->scratch_bytes;
+
+	t->scratch_bytes = 0;
+	t->scratch = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	os_unmap(scratch, bytes);
+}
 
 /* May run several times for a thread that records events while it is being taken down. */
 static void give_back(void *arg)
 {
 	struct thread *t = arg;
 
-	t->busy = true;
-	if (t->generation == gmt_session.generation) {
-		if (t->ring)
-			live_give(t->ring);
-		os_unmap(t->scratch, t->scratch_bytes);
-	}
+	t->busy = THREAD_BUSY_OWN;
+	if (t->generation == gmt_session.generation && t->ring)
+		live_give(t->ring);
 	t->ring = NULL;
-	t->scratch = NULL;
-	t->scratch_bytes = 0;
+	drop_scratch(t);
 	t->generation = 0;
-	t->busy = false;
+	t->busy = 0;
 }
 
 void thread_setup(void)
 {
 	have_exit_key = !pthread_key_create(&exit_key, give_back);
+}
+
+/* ---- what a jump left ---- */
+
+static bool is_in(const stack_t *s, uintptr_t address)
+{
+	return address - (uintptr_t)s->ss_sp < s->ss_size;
+}
+
+/* The stack of handlers lies anywhere: an order says something only within one stack. */
+static bool is_outside(uintptr_t mark, uintptr_t here)
+{
+	stack_t other;
+	bool on, in;
+
+	if (sigaltstack(NULL, &other))
+		return false;
+	on = other.ss_flags & SS_ONSTACK;
+	in = !(other.ss_flags & SS_DISABLE) && is_in(&other, mark);
+	return in != on ? in : here >= mark;
+}
+
+/* What was in the ring already, but for the ring's head: the drain may have read it. */
+static void mend_ring(struct gmt_ring *r)
+{
+	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
+	const struct gmt_slot *s = gmt_slot_at(r, head);
+	uint32_t len = 0, slots = 1;
+
+	if (gmt_load_acquire(&s->commit) != head + 1)
+		return;
+	if (s->type == GMT_SLOT_DEF)
+		memcpy(&len, s->bytes, sizeof(len));
+	if (len > FIRST_BYTES)
+		slots += (len - FIRST_BYTES + MORE_BYTES - 1) / MORE_BYTES;
+	gmt_store_release(&r->head, head + slots);
+}
+
+/* The last stacks may be half of one: the next ones are looked at anew. */
+static void mend(struct thread *t)
+{
+	if (t->pushing && t->ring)
+		mend_ring(t->ring);
+	else
+		session_count_lost(); /* the event that was left; one with a number is missed by it
+				       */
+	t->pushing = false;
+	t->depth = 0;
+	t->busy = 0;
+	drop_scratch(t);
+}
+
+bool thread_was_left(struct thread *t, uintptr_t here)
+{
+	struct thread_mark m = { 0 };
+
+	if (t->busy == THREAD_BUSY_OWN)
+		return false;
+	if (file_peek(&m, t->busy, sizeof(m)) && m.self == t->busy && !is_outside(t->busy, here))
+		return false;
+	mend(t);
+	return true;
 }
 
 uint32_t thread_number(struct thread *t)
@@ -64,7 +141,7 @@ static void define_thread(struct thread *t)
 	thread_push_def(t, &d);
 }
 
-static bool attach_first(struct thread *t)
+static void attach_first(struct thread *t)
 {
 	t->ring = NULL;
 	t->starved = 0;
@@ -74,20 +151,18 @@ static bool attach_first(struct thread *t)
 	t->generation = gmt_session.generation;
 	if (have_exit_key)
 		pthread_setspecific(exit_key, t);
-	t->ring = live_take(t->id);
-	if (t->ring)
-		define_thread(t);
-	return t->ring != NULL;
+	session_await_files();
 }
 
 bool thread_attach(struct thread *t)
 {
 	if (t->generation != gmt_session.generation)
-		return attach_first(t);
-	/* no ring was to be had: ask again now and then */
-	if (++t->starved % 1024 == 0)
+		attach_first(t);
+	/* if no ring is to be had: again now and then */
+	if (t->starved % 1024 == 0)
 		t->ring = live_take(t->id);
-	if (t->ring && t->starved)
+	t->starved++;
+	if (t->ring)
 		define_thread(t);
 	return t->ring != NULL;
 }
@@ -95,13 +170,14 @@ bool thread_attach(struct thread *t)
 /* The full ring is left to the drain. */
 static bool take_another(struct thread *t)
 {
-	struct gmt_ring *r = live_take(t->id);
+	struct gmt_ring *full = t->ring, *r = live_take(t->id);
 
 	session_call_drain();
 	if (!r)
 		return false;
-	live_give(t->ring);
 	t->ring = r;
+	t->full_at = 0;
+	live_give(full);
 	return true;
 }
 
@@ -111,9 +187,25 @@ void thread_look(struct thread *t)
 		session_call_drain();
 }
 
+/* While there is no room for another ring, it is asked for now and then. */
+static bool ask_for_another(struct thread *t)
+{
+	uint64_t head = __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);
+
+	if (t->full_at == head && t->starved % 1024) {
+		t->starved++;
+		return false;
+	}
+	if (take_another(t))
+		return true;
+	t->full_at = head;
+	t->starved = 1;
+	return false;
+}
+
 bool thread_push_on(struct thread *t, const struct gmt_event *e)
 {
-	if (take_another(t) && gmt_ring_push(t->ring, e))
+	if (ask_for_another(t) && gmt_ring_push(t->ring, e))
 		return true;
 	__atomic_store_n(&t->ring->dropped, t->ring->dropped + 1, __ATOMIC_RELAXED);
 	return false;
@@ -126,7 +218,7 @@ bool thread_push_def(struct thread *t, const struct gmt_def *d)
 	if (t->pushing || !t->ring)
 		return false;
 	t->pushing = true;
-	ok = gmt_ring_push_def(t->ring, d) || (take_another(t) && gmt_ring_push_def(t->ring, d));
+	ok = gmt_ring_push_def(t->ring, d) || (ask_for_another(t) && gmt_ring_push_def(t->ring, d));
 	thread_count_push(t);
 	t->pushing = false;
 	return ok;

@@ -23,14 +23,22 @@ struct thread {
 	uintptr_t outermost; /* stack address of the outermost hook */
 	uint32_t depth;	     /* hooks that are running */
 	uint32_t pushes;
-	uint32_t starved;	/* events lost since there is no ring */
+	uint32_t starved;	/* events lost since there is no ring, or no other */
+	uint64_t full_at;	/* head of the ring when it was full the last time */
 	struct binding binding; /* of PyTorch's, that runs */
+	uintptr_t busy;		/* in our own work: the address of its struct thread_mark */
+	uint32_t busy_depth;	/* depth in it */
 	bool nested;		/* a hook ran inside the outermost one */
-	bool busy;		/* in our own work: nothing is recorded */
 	bool pushing;		/* in the ring: a signal handler must keep out */
 } OS_LINE;
 
 #define THREAD_DEPTH_OWN 0x10000u /* added to depth during our own work */
+#define THREAD_BUSY_OWN	 1u /* busy with what makes events of its own; nobody jumps out of it */
+
+/* Lies in the frame of our own work and holds its own address, as long as the frame is there. */
+struct thread_mark {
+	uintptr_t self;
+};
 
 extern __thread struct thread thread_tls __attribute__((tls_model("initial-exec")));
 
@@ -40,6 +48,17 @@ static inline struct thread *thread_self(void)
 }
 
 void thread_setup(void); /* once, in the constructor */
+
+static inline void thread_enter(struct thread *t, struct thread_mark *m)
+{
+	m->self = (uintptr_t)m;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->busy = (uintptr_t)m;
+}
+
+/* The thread is busy. true: it was left by a jump (siglongjmp of a handler), and is mended; false:
+ * a handler interrupted it, and `here` is a stack address of the handler's. */
+bool thread_was_left(struct thread *t, uintptr_t here);
 
 uint32_t thread_number(struct thread *t); /* id, also before the thread has anything else */
 
@@ -68,16 +87,17 @@ static inline void thread_count_push(struct thread *t)
 		thread_look(t);
 }
 
-/* Into the thread's ring, a second one if it is full. false = dropped (and counted if an event). */
+/* Into the thread's ring, a second one if it is full; not while pushing. false = dropped, counted.
+ */
 static inline bool thread_push(struct thread *t, const struct gmt_event *e)
 {
 	bool ok;
 
-	if (OS_UNLIKELY(t->pushing))
-		return false;
 	t->pushing = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ok = OS_LIKELY(gmt_ring_push(t->ring, e)) || thread_push_on(t, e);
 	thread_count_push(t);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->pushing = false;
 	return ok;
 }

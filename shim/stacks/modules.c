@@ -286,10 +286,12 @@ void modules_unload_ends(void)
 
 void modules_update(bool (*emit)(const struct gmt_def *d))
 {
-	forkgate_enter();
+	sigset_t mask;
+
+	forkgate_enter(&mask);
 	if (!unchanged(__atomic_load_n(&current, __ATOMIC_ACQUIRE)))
 		scan_all(emit);
-	forkgate_leave();
+	forkgate_leave(&mask);
 }
 
 void modules_unload_reset(void)

@@ -129,13 +129,14 @@ struct walk *native_by_frames(struct frames *f, const struct binding *binding, c
 
 int native_by_libunwind(uintptr_t *out, int most, int *skip)
 {
+	sigset_t mask;
 	int n, own = 0;
 
 	if (!backtrace_fn)
 		return *skip = 0;
-	forkgate_enter();
+	forkgate_enter(&mask);
 	n = backtrace_fn((void **)out, most);
-	forkgate_leave();
+	forkgate_leave(&mask);
 	while (own < n && out[own] >= own_start && out[own] < own_end)
 		own++;
 	*skip = own;

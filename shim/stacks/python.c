@@ -7,6 +7,7 @@
 #include "python.h"
 
 #include "../base/elfsym.h"
+#include "../base/file.h"
 #include "../base/os.h"
 
 #include <dlfcn.h>
@@ -33,7 +34,7 @@ static uintptr_t peek(uintptr_t address)
 {
 	uintptr_t value = 0;
 
-	return os_peek(&value, address, sizeof(value)) ? value : 0;
+	return file_peek(&value, address, sizeof(value)) ? value : 0;
 }
 
 const char *python_trouble(void)
@@ -194,7 +195,7 @@ static int check_chain(uintptr_t thread)
 		uintptr_t code = peek(frame + (uintptr_t)o->frame_code) & ~(uintptr_t)o->tag_mask;
 		uint8_t owner = 0;
 
-		if (o->frame_owner >= 0 && !os_peek(&owner, frame + (uintptr_t)o->frame_owner, 1))
+		if (o->frame_owner >= 0 && !file_peek(&owner, frame + (uintptr_t)o->frame_owner, 1))
 			return WRONG;
 		if (owner < o->shim_owner && !code_is_right(code))
 			return WRONG;

@@ -5,6 +5,7 @@
  */
 #include "python_offsets.h"
 
+#include "../base/file.h"
 #include "../base/os.h"
 
 #include <string.h>
@@ -99,7 +100,8 @@ static bool from_own_table(struct python_offsets *o, int minor, const void *runt
 	for (unsigned i = 0; i < sizeof(own_tables) / sizeof(own_tables[0]); i++) {
 		const struct own_table *at = &own_tables[i];
 
-		if (at->minor != minor || !os_peek(w, (uintptr_t)runtime, (size_t)at->words * 8) ||
+		if (at->minor != minor ||
+		    !file_peek(w, (uintptr_t)runtime, (size_t)at->words * 8) ||
 		    memcmp(w, "xdebugpy", 8) || w[1] >> 16 != (0x0300u | (unsigned)minor))
 			continue;
 		/* Before them stand offsets in the interpreter's state, which is larger. */

@@ -59,8 +59,8 @@ static unsigned known_at(uint64_t a, uint64_t b)
 static struct stack_scratch *scratch_of(struct thread *t)
 {
 	if (OS_UNLIKELY(!t->scratch_bytes)) {
+		t->scratch = os_map(sizeof(struct stack_scratch));
 		t->scratch_bytes = sizeof(struct stack_scratch);
-		t->scratch = os_map(t->scratch_bytes);
 	}
 	return t->scratch;
 }
@@ -71,6 +71,7 @@ static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 	struct walk *w = &p->other;
 	int skip, n = native_by_libunwind(p->addresses, FRAMES_MOST, &skip), same = 0;
 	const uintptr_t *innermost = p->addresses + skip;
+	sigset_t mask;
 
 	if (n + skip == FRAMES_MOST)
 		*flags |= GMT_FLAG_TRUNCATED;
@@ -78,12 +79,12 @@ static struct walk *by_libunwind(struct native_part *p, uint16_t *flags)
 		same++;
 	w->kept = same;
 	w->count = n;
-	forkgate_enter();
+	forkgate_enter(&mask);
 	for (int i = same; i < n; i++) {
 		w->frames[i].ip = innermost[n - 1 - i];
 		modules_know(w->frames[i].ip);
 	}
-	forkgate_leave();
+	forkgate_leave(&mask);
 	return w;
 }
 

@@ -28,11 +28,12 @@ __attribute__((noinline)) struct cfi_rule steps_learn(struct learned *set, uintp
 	const struct cfi_rule unknown = { .how = CFI_UNKNOWN };
 	const struct cfi_table *t;
 	struct cfi_rule rule;
+	sigset_t mask;
 
-	forkgate_enter();
+	forkgate_enter(&mask);
 	t = modules_table(ip);
 	rule = t ? cfi_rule(t, ip - 1) : unknown;
-	forkgate_leave();
+	forkgate_leave(&mask);
 	if (t)
 		*keep_place(set) = (struct learned){ ip, rule };
 	return rule;

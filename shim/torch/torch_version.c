@@ -8,6 +8,7 @@
 
 #include "../base/config.h"
 #include "../base/elfsym.h"
+#include "../base/file.h"
 #include "../base/os.h"
 
 #include <stdio.h>
@@ -91,7 +92,7 @@ static bool read_version(void)
 		return false;
 	slash = strrchr(path, '/');
 	strcpy(slash, "/../version.py");
-	n = os_read_file(path, text + 1, sizeof(text) - 2);
+	n = file_text(path, text + 1, sizeof(text) - 2);
 	if (n > 0) {
 		text[n + 1] = 0;
 		quoted(text, "\ncuda", torch.release.cuda, sizeof(torch.release.cuda));
@@ -99,7 +100,7 @@ static bool read_version(void)
 			      sizeof(torch.release.version));
 	}
 	strcpy(slash, "/../build-version");
-	n = os_read_file(path, torch.release.version, sizeof(torch.release.version) - 1);
+	n = file_text(path, torch.release.version, sizeof(torch.release.version) - 1);
 	if (n > 0)
 		torch.release.version[strcspn(torch.release.version, "\r\n")] = 0;
 	return n > 0;

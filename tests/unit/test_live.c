@@ -16,7 +16,7 @@
 static void few_rings_wait_longer(void **state)
 {
 	(void)state;
-	assert_true(live_open(-1, &(struct gmt_writer_info){ .pid = 1 }));
+	assert_true(live_begin());
 	for (uint32_t n = 1; n <= 4; n++) {
 		assert_non_null(live_take(n));
 		assert_int_equal(live_pressed(), GMT_RING_SLOTS / 2);
@@ -55,7 +55,7 @@ static void what_is_taken_has_room(void **state)
 	pthread_t threads[THREADS];
 
 	(void)state;
-	assert_true(live_open(-1, &(struct gmt_writer_info){ .pid = 1 }));
+	assert_true(live_begin());
 	running = THREADS;
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, fill_rings, NULL);

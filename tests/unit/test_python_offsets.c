@@ -4,7 +4,7 @@
  * damaged or of another version, an address where nothing is: no offsets, so no Python stacks, and
  * no crash.
  *
- * links: shim/stacks/python_offsets.c shim/base/os.c
+ * links: shim/stacks/python_offsets.c shim/base/os.c shim/base/file.c
  */
 #include "../../shim/stacks/python_offsets.h"
 

@@ -3,8 +3,9 @@
  * The times of events against CLOCK_MONOTONIC, while the line is drawn anew, when it is old, and in
  * a child of a fork in the middle of that.
  *
- * links: shim/base/ticks.c shim/base/os.c
+ * links: shim/base/ticks.c shim/base/os.c shim/base/file.c
  */
+#include "../../shim/base/file.h"
 #include "../../shim/base/ticks.h"
 
 #include <setjmp.h>
@@ -26,8 +27,8 @@ static bool usable(void)
 {
 	char name[8] = "";
 
-	return os_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-			    name, sizeof(name)) >= 4 &&
+	return file_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", name,
+			 sizeof(name)) >= 4 &&
 	       !memcmp(name, "tsc\n", 4);
 }
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our own thread, from the first event to the end.
+ */
+#ifndef GMT_WORKER_H
+#define GMT_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool worker_start(void);
+void worker_failed(int err); /* nothing can be recorded: says so, and switches off */
+bool worker_is_here(void);   /* its thread is one of this process */
+
+/* Waits for the end of the recording, but not longer. true = all is in the file. */
+bool worker_stop(uint64_t most_ns);
+void worker_forget(void); /* in a forked child */
+
+#endif
