@@ -7,6 +7,7 @@
 
 #include "../base/config.h"
 #include "../base/forkgate.h"
+#include "../bus.h"
 #include "../capture.h"
 #include "../rings/live.h"
 #include "../rings/thread.h"
@@ -115,6 +116,7 @@ static bool open_files(void)
 		.start = file_process_start(),
 	};
 
+	bus_setup();
 	if (!output_open())
 		return false;
 	errno = os_may_grow_to(GMT_RING_REGION + GMT_LIVE_PAGE) ? ENOSPC : EFBIG;

@@ -190,7 +190,7 @@ void thread_look(struct thread *t)
 /* While there is no room for another ring, it is asked for now and then. */
 static bool ask_for_another(struct thread *t)
 {
-	uint64_t head = __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);
+	uint64_t head = 1 + __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);
 
 	if (t->full_at == head && t->starved % 1024) {
 		t->starved++;

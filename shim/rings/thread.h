@@ -24,7 +24,7 @@ struct thread {
 	uint32_t depth;	     /* hooks that are running */
 	uint32_t pushes;
 	uint32_t starved;	/* events lost since there is no ring, or no other */
-	uint64_t full_at;	/* head of the ring when it was full the last time */
+	uint64_t full_at;	/* 1 + head of the ring when there was no other */
 	struct binding binding; /* of PyTorch's, that runs */
 	uintptr_t busy;		/* in our own work: the address of its struct thread_mark */
 	uint32_t busy_depth;	/* depth in it */
