@@ -214,6 +214,7 @@ static int read_pair(struct gmt_reader *r, struct pair *p)
 		r->size = (uint64_t)st.st_size;
 	}
 	rc = read_recording(r, p);
+	reader_live_number(r);
 	if (rc == 0 && !p->head_valid && p->live < 0 && r->info.blocks == 0)
 		rc = why_refused(r->fd, r->size);
 	r->info.truncated = !r->info.clean_end || r->info.skipped_bytes || r->info.damaged_blocks;
@@ -294,6 +295,7 @@ void gmt_reader_close(struct gmt_reader *r)
 	ZSTD_freeDCtx(r->zstd);
 	ZSTD_freeDCtx(r->group_zstd);
 	reader_memory(r->blocks, 0);
+	reader_memory(r->places, 0);
 	reader_memory(r->stored, 0);
 	reader_memory(r->raw, 0);
 	reader_memory(r->codec, 0);

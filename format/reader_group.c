@@ -10,8 +10,6 @@
 
 #include "reader_parts.h"
 
-#define NEAR 64 /* places, by seq, that a block of the same group may be away: a forged file */
-
 static bool unpack(struct gmt_reader *r, const struct gmt_block_header *h)
 {
 	ZSTD_inBuffer in = { r->stored, h->stored_bytes, 0 };
@@ -45,18 +43,42 @@ static bool pass_over(struct gmt_reader *r, const struct reader_block *b)
 	return ok;
 }
 
-static const struct reader_block *block_before(const struct gmt_reader *r,
-					       const struct reader_block *b)
+static int by_offset(const void *a, const void *b)
 {
-	size_t at = (size_t)(b - r->blocks);
+	const struct reader_place *x = a, *y = b;
 
-	for (size_t i = 1; i <= NEAR; i++) {
-		if (i <= at && r->blocks[at - i].offset == b->before)
-			return &r->blocks[at - i];
-		if (at + i < r->blocks_used && r->blocks[at + i].offset == b->before)
-			return &r->blocks[at + i];
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Blocks lie by their first seq, and what comes before another in a group may lie anywhere: a block
+ * with nothing but an event of the recorder's own begins where that came. */
+static bool have_places(struct gmt_reader *r)
+{
+	if (r->places)
+		return true;
+	r->places = reader_memory(NULL, r->blocks_used * sizeof(*r->places));
+	for (size_t i = 0; r->places && i < r->blocks_used; i++)
+		r->places[i] = (struct reader_place){ r->blocks[i].offset, i };
+	if (r->places)
+		reader_sort(r->places, r->blocks_used, sizeof(*r->places), by_offset);
+	return r->places != NULL;
+}
+
+static const struct reader_block *block_before(struct gmt_reader *r, const struct reader_block *b)
+{
+	size_t first = 0, end = have_places(r) ? r->blocks_used : 0;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (r->places[middle].offset < b->before)
+			first = middle + 1;
+		else
+			end = middle;
 	}
-	return NULL;
+	if (!r->places || first == r->blocks_used || r->places[first].offset != b->before)
+		return NULL;
+	return &r->blocks[r->places[first].block];
 }
 
 static bool begin_group(struct gmt_reader *r)

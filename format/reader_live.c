@@ -7,8 +7,12 @@
  * cannot have written over them meanwhile. What the rings gave back before is in the recording,
  * which is therefore read after the live file.
  */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "control.h"
 #include "reader_parts.h"
 
 static bool keep_event(struct reader_live *l, const struct gmt_event *e)
@@ -117,7 +121,10 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 	size_t got = reader_read(fd, at, region, sizeof(*ring));
 	uint64_t end;
 
-	if (got < sizeof(*ring) || is_idle(fd, at, ring))
+	if (got < sizeof(*ring))
+		return 0;
+	r->live.dropped += ring->dropped;
+	if (is_idle(fd, at, ring))
 		return 0;
 	if (ring->head - ring->tail > GMT_RING_SLOTS) {
 		reader_count_skipped(r, at, GMT_RING_REGION, true);
@@ -129,6 +136,34 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 	if (reader_read(fd, at, &again, sizeof(again)) < sizeof(again))
 		return 0;
 	return take_ring(r, ring, again.tail, end, at + GMT_RING_HEAD, buf);
+}
+
+/*
+ * What found no room. The recording says so only when the program ends, in an event and as a fact
+ * about the process; until then it is put there for it.
+ */
+static bool keep_dropped(struct gmt_reader *r, int fd)
+{
+	static const char key[] = { 'r', 'e', 'c', 'o', 'r', 'd', 'e', 'r', '.',
+				    'd', 'r', 'o', 'p', 'p', 'e', 'd' };
+	char payload[sizeof(struct gmt_def_meta) + sizeof(key) + 24];
+	struct gmt_def_meta head = { .key_len = sizeof(key) };
+	struct gmt_def d = { .kind = GMT_DEF_META, .payload = payload };
+	struct gmt_event e = { .kind = GMT_DROPPED };
+	struct gmt_control c = { 0 };
+
+	reader_read(fd, GMT_CONTROL_AT, &c, offsetof(struct gmt_control, text));
+	if (c.version && c.dropped > r->live.dropped)
+		r->live.dropped = c.dropped;
+	if (!r->live.dropped)
+		return true;
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), key, sizeof(key));
+	d.len = (uint32_t)(sizeof(head) + sizeof(key) +
+			   (size_t)snprintf(payload + sizeof(head) + sizeof(key), 24, "%" PRIu64,
+					    r->live.dropped));
+	e.arg0 = r->live.dropped;
+	return keep_event(&r->live, &e) && keep_def(&r->live, &d);
 }
 
 static int by_seq(const void *a, const void *b)
@@ -150,6 +185,8 @@ static void put_in_order(struct gmt_reader *r)
 	for (size_t i = 0; i < l->events_used; i++) {
 		const struct gmt_event *e = &l->events[i];
 
+		if (!e->seq)
+			continue; /* reader_live_number */
 		if (info->last_seq == 0 || e->seq < info->first_seq)
 			info->first_seq = e->seq;
 		if (e->seq > info->last_seq)
@@ -159,6 +196,19 @@ static void put_in_order(struct gmt_reader *r)
 		if (e->time_ns > info->last_ns)
 			info->last_ns = e->time_ns;
 	}
+}
+
+void reader_live_number(struct gmt_reader *r)
+{
+	struct reader_live *l = &r->live;
+	size_t n = 0;
+
+	while (n < l->events_used && !l->events[n].seq) {
+		l->events[n].seq = ++r->info.last_seq;
+		l->events[n++].time_ns = r->info.last_ns;
+	}
+	if (n)
+		reader_sort(l->events, l->events_used, sizeof(l->events[0]), by_seq);
 }
 
 bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h)
@@ -181,6 +231,8 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 	else
 		for (uint64_t at = GMT_LIVE_PAGE; at < size && rc == 0; at += GMT_RING_REGION)
 			rc = take_region(r, fd, at, region, buf);
+	if (rc == 0 && !h->closed && !keep_dropped(r, fd))
+		rc = -GMT_ERR_NO_MEMORY;
 	reader_memory(memory, 0);
 	reader_memory(buf, 0);
 	put_in_order(r);

@@ -25,6 +25,12 @@ struct reader_block {
 
 #define NO_BLOCK UINT64_MAX
 
+/* The same by offset. */
+struct reader_place {
+	uint64_t offset;
+	size_t block;
+};
+
 /* Events of the live file by seq, and its definitions; payloads lie in `bytes`. */
 struct reader_live {
 	struct gmt_event *events;
@@ -33,6 +39,7 @@ struct reader_live {
 	size_t defs_used, defs_room;
 	uint8_t *bytes;
 	size_t bytes_used, bytes_room;
+	uint64_t dropped; /* by the rings, and as the recorder said last */
 };
 
 struct gmt_reader {
@@ -41,6 +48,7 @@ struct gmt_reader {
 	struct gmt_reader_info info;
 	struct reader_block *blocks; /* DEFS in order of the file, then EVENTS by first_seq */
 	size_t blocks_used, blocks_room;
+	struct reader_place *places; /* of blocks, when a group was looked through; NULL before */
 	size_t last_events;    /* while scanning: 1 + place of the last block of events */
 	uint32_t index_blocks; /* whole ones */
 	uint64_t read_in_vain; /* payloads that the scan checked and found damaged, bytes */
@@ -84,6 +92,8 @@ void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes,
 /* Takes all that the live file holds into r->live and info. 0 or -GMT_ERR_*. */
 int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h);
 bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h);
+/* What the rings dropped comes behind all that happened, when the recording has been scanned. */
+void reader_live_number(struct gmt_reader *r);
 void reader_live_free(struct reader_live *l);
 
 /* Calls tool->event for blocks[first..] and the live events, by seq. */

@@ -19,6 +19,7 @@
 #include "facts.h"
 #include "output.h"
 #include "thin.h"
+#include "thin_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,9 @@ static struct {
 	struct {
 		uint64_t bytes, seq;
 	} peaks[DEVICES];
+	uint64_t now[DEVICES];	 /* alive by calls, without a framework */
+	struct thin_table sizes; /* of those calls: bytes * DEVICES + device, by address */
+	bool framework;
 	uint64_t refusals[REFUSALS]; /* seq: the first ones, then the last ones */
 	uint32_t refusal_count;
 	unsigned level;
@@ -51,19 +55,67 @@ static struct {
 
 static struct point points_before[POINTS];
 
+static void note_peak(int32_t device, uint64_t bytes, uint64_t seq)
+{
+	if (device < 0 || device >= (int32_t)DEVICES || bytes <= bound.peaks[device].bytes)
+		return;
+	bound.peaks[device].bytes = bytes;
+	bound.peaks[device].seq = seq;
+}
+
+/* The framework says the sum with each block. Peaks before it were of its cache. */
+static void note_block(const struct gmt_event *e)
+{
+	if (!bound.framework)
+		memset(bound.peaks, 0, sizeof(bound.peaks));
+	bound.framework = true;
+	note_peak(e->device, e->arg0, e->seq);
+}
+
+/* Without a framework the calls are all there is: sums are made here. */
+static void note_call(const struct gmt_event *e)
+{
+	uint64_t *at;
+
+	if (e->kind == GMT_MEM_FREE) {
+		at = table_get(&bound.sizes, e->addr);
+		if (at) {
+			bound.now[*at % DEVICES] -= *at / DEVICES;
+			table_remove(&bound.sizes, at);
+		}
+		return;
+	}
+	if (e->device < 0 || e->device >= (int32_t)DEVICES || e->arg0 == GMT_MEM_HOST ||
+	    e->arg0 == GMT_MEM_REGISTERED || e->arg0 == GMT_MEM_IMPORTED)
+		return;
+	at = table_put(&bound.sizes, e->addr);
+	if (!at)
+		return;
+	bound.now[*at % DEVICES] -= *at / DEVICES;
+	*at = e->size * DEVICES + (uint32_t)e->device;
+	bound.now[e->device] += e->size;
+	note_peak(e->device, bound.now[e->device], e->seq);
+}
+
+static void note_refusal(const struct gmt_event *e)
+{
+	uint32_t n = bound.refusal_count++;
+
+	n = n < REFUSALS ? n : REFUSALS / 2 + n % (REFUSALS / 2);
+	bound.refusals[n] = e->seq;
+}
+
 void bound_event(const struct gmt_event *e)
 {
 	bound.seq = e->seq;
-	if (e->kind == GMT_BLOCK_ALLOC && e->device >= 0 && e->device < (int32_t)DEVICES &&
-	    e->arg0 > bound.peaks[e->device].bytes) {
-		bound.peaks[e->device].bytes = e->arg0;
-		bound.peaks[e->device].seq = e->seq;
-	} else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL) {
-		uint32_t n = bound.refusal_count++;
-
-		n = n < REFUSALS ? n : REFUSALS / 2 + n % (REFUSALS / 2);
-		bound.refusals[n] = e->seq;
-	}
+	if (!gmt_config.max_size)
+		return;
+	if (e->kind == GMT_BLOCK_ALLOC)
+		note_block(e);
+	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
+		note_refusal(e);
+	else if ((e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE) && !bound.framework)
+		note_call(e);
 }
 
 static void add_point(uint64_t bytes, uint64_t seq)
@@ -399,6 +451,7 @@ struct bound_result bound_thin(struct bound_drain *d)
 
 void bound_forget(void)
 {
+	table_free(&bound.sizes);
 	if (bound.seq)
 		memset(&bound, 0, sizeof(bound));
 }

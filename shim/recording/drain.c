@@ -182,17 +182,33 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	}
 }
 
-/* While there is a live file its rings say it; then the recording does so at the end. */
+/* While there is a live file it says so; then the recording does at the end. */
+static bool may_wait(bool at_end)
+{
+	return !at_end && live_is_shared();
+}
+
 static void note_dropped(uint32_t i, const struct gmt_ring *r, bool at_end)
 {
-	uint64_t dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED) - cursors[i].dropped;
+	uint64_t all = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+	uint64_t dropped = all - cursors[i].dropped;
 
-	if (dropped && (at_end || !live_is_shared())) {
-		write_own(GMT_DROPPED, r->thread, dropped);
-		cursors[i].dropped += dropped;
-		drain.numbers += dropped;
-		drain.dropped += dropped;
-	}
+	drain.dropped += all;
+	if (!dropped || may_wait(at_end))
+		return;
+	write_own(GMT_DROPPED, r->thread, dropped);
+	cursors[i].dropped = all;
+	drain.numbers += dropped;
+}
+
+static void note_lost(bool at_end)
+{
+	uint64_t lost = __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED);
+
+	if (lost == drain.lost || may_wait(at_end))
+		return;
+	write_own(GMT_DROPPED, 0, lost - drain.lost);
+	drain.lost = lost;
 }
 
 /* The file was made shorter and longer again: the ring began anew, and what was in it is gone. */
@@ -206,6 +222,7 @@ static void look_at_rings(void)
 	uint32_t pressed = live_pressed();
 
 	drain.pressed = false;
+	drain.dropped = 0;
 	heap.count = 0;
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
@@ -292,11 +309,9 @@ static bool flush_is_due(void)
 /* Things that change seldom. */
 static void look_around(void)
 {
-	uint64_t lost = __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED), now = os_now();
+	uint64_t now = os_now();
 
-	if (lost != drain.lost)
-		write_own(GMT_DROPPED, 0, lost - drain.lost);
-	drain.lost = lost;
+	note_lost(false);
 	facts_emit_new(drain_def);
 	if (now - drain.last_look < 1000 * MS)
 		return;
@@ -306,10 +321,15 @@ static void look_around(void)
 		python_find(true);
 }
 
+static uint64_t dropped(void)
+{
+	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.unkept;
+}
+
 static void look_at_requests(void)
 {
 	struct request_figures f = { .bytes = gmt_writer_bytes(drain.writer),
-				     .dropped = drain.dropped + drain.lost + drain.unkept };
+				     .dropped = dropped() };
 
 	requests_look(&f, write_mark);
 }
@@ -397,15 +417,18 @@ static void note_losses(void)
 {
 	uint64_t numbers;
 
+	drain.dropped = 0;
 	for (uint32_t i = 0, n = live_count(); i < n; i++)
 		if (live_ring(i))
 			note_dropped(i, live_ring(i), true);
-	look_around();
+	note_lost(true);
 	numbers = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	if (numbers > drain.numbers)
 		drain.unkept += numbers - drain.numbers;
 	if (drain.unkept)
 		write_own(GMT_DROPPED, 0, drain.unkept);
+	if (dropped())
+		facts_emit_number(drain_def, "recorder.dropped", dropped());
 }
 
 bool drain_finish(void)
@@ -419,8 +442,8 @@ bool drain_finish(void)
 		;
 	if (drain.gone)
 		return false;
-	recorder_facts();
 	note_losses();
+	recorder_facts();
 	write_own(GMT_END, 0, 0);
 	note_result(gmt_writer_finish(drain.writer));
 	give_back_slots();
