@@ -144,8 +144,8 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
  */
 static bool keep_dropped(struct gmt_reader *r, int fd)
 {
-	static const char key[] = { 'r', 'e', 'c', 'o', 'r', 'd', 'e', 'r', '.',
-				    'd', 'r', 'o', 'p', 'p', 'e', 'd' };
+	static const char key[] = { 'r', 'e', 'c', 'o', 'r', 'd', 'e', 'r',
+				    '.', 'd', 'r', 'o', 'p', 'p', 'e', 'd' };
 	char payload[sizeof(struct gmt_def_meta) + sizeof(key) + 24];
 	struct gmt_def_meta head = { .key_len = sizeof(key) };
 	struct gmt_def d = { .kind = GMT_DEF_META, .payload = payload };

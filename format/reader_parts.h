@@ -49,9 +49,9 @@ struct gmt_reader {
 	struct reader_block *blocks; /* DEFS in order of the file, then EVENTS by first_seq */
 	size_t blocks_used, blocks_room;
 	struct reader_place *places; /* of blocks, when a group was looked through; NULL before */
-	size_t last_events;    /* while scanning: 1 + place of the last block of events */
-	uint32_t index_blocks; /* whole ones */
-	uint64_t read_in_vain; /* payloads that the scan checked and found damaged, bytes */
+	size_t last_events;	     /* while scanning: 1 + place of the last block of events */
+	uint32_t index_blocks;	     /* whole ones */
+	uint64_t read_in_vain;	     /* payloads that the scan checked and found damaged, bytes */
 	struct reader_live live;
 	struct ZSTD_DCtx_s *zstd;
 	uint8_t *stored, *raw; /* one block, as in the file and decompressed */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
-#include "file.h"
+#include "plain_file.h"
 #include "say.h"
 
 /* What opening it gives: 0, or why it cannot be read. */

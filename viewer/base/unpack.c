@@ -15,7 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "file.h"
+#include "plain_file.h"
 #include "need.h"
 #include "say.h"
 

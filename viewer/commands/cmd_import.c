@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/outfile.h"
 #include "../import/import.h"
 #include "command.h"

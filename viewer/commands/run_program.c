@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/need.h"
 
 #if defined(__x86_64__)

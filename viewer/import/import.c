@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../base/unpack.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/map.h"
 #include "../base/need.h"
 #include "../base/say.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../recording/run_state.h"
 
 #define EVENTS	"gpumemtrace.events"

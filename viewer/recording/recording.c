@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/human.h"
 #include "../base/say.h"
 #include "../import/import.h"

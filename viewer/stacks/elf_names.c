@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/file.h"
+#include "../base/plain_file.h"
 #include "../base/need.h"
 #include "functions.h"
 

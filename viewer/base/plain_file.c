@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "file.h"
+#include "plain_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

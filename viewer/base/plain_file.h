@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files for reading, whose names people or recordings gave. */
-#ifndef VIEWER_FILE_H
-#define VIEWER_FILE_H
+#ifndef VIEWER_PLAIN_FILE_H
+#define VIEWER_PLAIN_FILE_H
 
 #include <stdio.h>
 
