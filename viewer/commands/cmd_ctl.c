@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "../recording/asking.h"
+#include "../recording/copying.h"
 #include "../recording/running.h"
 #include "command.h"
-#include "copying.h"
 
 #define SECOND 1000000000u
 
@@ -43,7 +43,7 @@ static int copy_it(struct request *q)
 
 	if (rc)
 		return rc;
-	rc = copying_write(&r, q->o->argument, &q->row.events);
+	rc = copying_write(&r, q->o->argument, COPYING_YES, &q->row.events);
 	q->row.has_events = q->row.has_snapshot = true;
 	q->row.snapshot = q->o->argument;
 	recording_close(&r);

@@ -23,11 +23,9 @@ static int perform_search(struct search *s, struct emit *out)
 	if (rc)
 		return rc;
 	search_document(s, out, NULL);
-	search_text(s, out);
-	for (size_t i = 0; i < s->cell_count; i++)
-		if (s->cells[i].fits)
-			return EXIT_OK;
-	return EXIT_CHECK;
+	if (!search_failed(s))
+		search_text(s, out);
+	return search_code(s);
 }
 
 int run_fit(const struct fit_options *o, struct emit *out)
@@ -51,9 +49,11 @@ int run_fit(const struct fit_options *o, struct emit *out)
 		rc = vary_parse(&s.plan.varied, o->vary);
 	if (!rc) {
 		s.plan.command = command;
-		s.plan.steps = o->steps;
-		s.plan.seconds = o->max_time;
-		s.plan.patient = o->max_time != TRIAL_SECONDS;
+		s.plan.steps = o->steps ? o->steps : TRIAL_STEPS;
+		s.plan.look = o->steps ? 0 : TRIAL_LOOK;
+		s.plan.to_end = o->to_end;
+		s.plan.seconds = o->max_time < 0 ? (o->to_end ? 0 : TRIAL_SECONDS) : o->max_time;
+		s.plan.patient = o->to_end || o->max_time >= 0;
 		s.plan.pages = o->output;
 		if (o->output)
 			snprintf(s.plan.folder, sizeof(s.plan.folder), "%s", o->output);

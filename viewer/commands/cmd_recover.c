@@ -2,9 +2,8 @@
 /* recover: what can be read of a recording, and of the live file beside it, as a new whole file. */
 #include <inttypes.h>
 
-#include "../recording/recording.h"
+#include "../recording/copying.h"
 #include "command.h"
-#include "copying.h"
 
 static void print_copy(struct emit *out, const struct recording *r, uint64_t events,
 		       const struct recover_options *o)
@@ -28,7 +27,7 @@ static void print_copy(struct emit *out, const struct recording *r, uint64_t eve
 int run_recover(const struct recover_options *o, struct emit *out, struct recording *r)
 {
 	uint64_t events;
-	int rc = copying_write(r, o->output, &events);
+	int rc = copying_write(r, o->output, COPYING_YES, &events);
 
 	if (!rc)
 		print_copy(out, r, events, o);

@@ -62,10 +62,13 @@ static void find_fail(struct refusal *r, const struct lives *l, uint32_t at)
 
 static void count_later(struct refusal *r, const struct lives *l)
 {
+	bool calls = r->event.kind == GMT_MEM_FAIL;
+
 	for (uint32_t i = lives_born_by(l, r->event.seq); i < l->rows.count; i++) {
 		const struct position *p = lives_position(l, lives_at(l, i)->born.position);
 
-		r->later_allocs += is_block_of_framework(p) && p->device == r->event.device;
+		r->later_allocs += (p->layer == LIFE_BLOCK ? !p->memory : calls && p->counts) &&
+				   p->device == r->event.device;
 	}
 }
 

@@ -13,7 +13,8 @@ struct refusal {
 	struct lives_mark event;
 	struct lives_mark fail; /* the CUDA call that was refused for it; kind 0 = there was none */
 	uint64_t nth, count;	/* of all refusals in the recording */
-	uint64_t later_allocs;	/* blocks on its device after it: the program went on */
+	uint64_t later_allocs;	/* blocks on its device after it (of a call without a framework: of
+				 * memory): the program went on */
 };
 
 /* nth: from 1, 0 = the last one. false: there is none. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_state.h"
 
+#include <string.h>
+
+#include "copying.h"
 #include "running.h"
 
 enum recording_state recording_state(const struct recording *r)
@@ -13,7 +16,10 @@ enum recording_state recording_state(const struct recording *r)
 		return STATE_RUNNING;
 	if (!i->clean_end)
 		return STATE_NO_END;
-	return r->read_through && !r->ended ? STATE_A_PART : STATE_WHOLE;
+	if (!r->read_through || r->ended)
+		return STATE_WHOLE;
+	return !strcmp(defs_meta(&r->defs, COPYING_META).s, COPYING_SEARCH) ? STATE_SEARCH
+									    : STATE_A_PART;
 }
 
 /* They are read at once, or later on a page: none says "now". */
@@ -28,6 +34,8 @@ static const char *const sentences[] = {
 		"the last event.",
 	[STATE_A_PART] = "The recording stops before the run's end (a snapshot, or recovered): "
 			 "figures are up to there.",
+	[STATE_SEARCH] = "The search that started this run (fit, bisect) ended it: figures are up "
+			 "to then.",
 };
 
 const char *recording_state_sentence(enum recording_state state)

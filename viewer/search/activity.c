@@ -26,6 +26,7 @@
 #define LOOK_MS	   1000
 #define IDLE_SHARE 50 /* one part in so many */
 #define BURST	   5  /* ticks of the processor that say nothing */
+#define WORK	   20 /* pieces of work that tell a second of work from one of waiting or compiling */
 #define TRIES	   50
 #define LISTENS	   "0A"	     /* the state of a socket, in /proc/net/tcp */
 #define SOCKETS	   (1 << 16) /* descriptors looked at, at most */
@@ -33,26 +34,28 @@
 struct process {
 	pid_t pid, parent, group;
 	char state;
-	uint64_t ticks;
-	bool ours;
+	uint64_t ticks, ended; /* of the processor; of its children that have ended */
+	bool ours, below;      /* below: of a process that uses the device */
 };
 
 static bool read_process(struct process *p, const char *name)
 {
-	unsigned long long user, system;
+	unsigned long long user, system, child_user, child_system;
 	char text[PROC_STAT];
 	const char *stat;
 	int parent, group;
 
 	p->pid = (pid_t)atol(name);
 	stat = proc_stat(text, p->pid);
-	if (!stat || sscanf(stat, "%c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->state,
-			    &parent, &group, &user, &system) != 5)
+	if (!stat ||
+	    sscanf(stat, "%c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &p->state,
+		   &parent, &group, &user, &system, &child_user, &child_system) != 7)
 		return false;
 	p->parent = parent;
 	p->group = group;
 	p->ticks = user + system;
-	p->ours = false;
+	p->ended = child_user + child_system;
+	p->ours = p->below = false;
 	return true;
 }
 
@@ -75,12 +78,19 @@ static struct process *all_processes(size_t *count)
 	return all;
 }
 
-static bool parent_is_ours(const struct process *all, size_t n, pid_t parent)
+static const struct process *find_process(const struct process *all, size_t n, pid_t pid)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].pid == parent)
-			return all[i].ours;
-	return false;
+		if (all[i].pid == pid)
+			return &all[i];
+	return NULL;
+}
+
+static bool parent_is_ours(const struct process *all, size_t n, pid_t pid)
+{
+	const struct process *p = find_process(all, n, pid);
+
+	return p && p->ours;
 }
 
 static void find_ours(struct process *all, size_t n, pid_t group)
@@ -98,20 +108,51 @@ static void find_ours(struct process *all, size_t n, pid_t group)
 	}
 }
 
-/* Processor time of all of ours. One that waits for a processor, or for a disk, does something. */
-static uint64_t ticks_now(const struct activity *a, bool *runs)
+static bool uses_device(const struct activity *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->pid_count; i++)
+		if (a->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void find_below(const struct activity *a, struct process *all, size_t n)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < n; i++) {
+			const struct process *p = find_process(all, n, all[i].parent);
+
+			if (all[i].below || uses_device(a, all[i].pid) || !p ||
+			    (!p->below && !uses_device(a, p->pid)))
+				continue;
+			all[i].below = more = true;
+		}
+	}
+}
+
+/* Processor time of all of ours, and of what is below those that use the device, those that have
+ * ended there included. One that waits for a processor, or for a disk, does something. */
+static uint64_t ticks_now(const struct activity *a, bool *runs, uint64_t *below)
 {
 	size_t n;
 	struct process *all = all_processes(&n);
 	uint64_t ticks = 0;
 
 	find_ours(all, n, a->group);
+	find_below(a, all, n);
 	*runs = false;
+	*below = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (!all[i].ours)
 			continue;
 		ticks += all[i].ticks;
 		*runs |= all[i].state == 'D' || all[i].state == 'R';
+		*below += all[i].below		       ? all[i].ticks + all[i].ended
+			  : uses_device(a, all[i].pid) ? all[i].ended
+						       : 0;
 	}
 	free(all);
 	return ticks;
@@ -130,10 +171,15 @@ static uint64_t device_work(const struct activity *a)
 	return work;
 }
 
+static pid_t latest(const struct activity *a)
+{
+	return a->pid_count ? a->pids[a->pid_count - 1] : 0;
+}
+
 /* How often the main thread has gone to wait. */
 static uint64_t switches_now(const struct activity *a)
 {
-	long n = proc_status(a->pid, "voluntary_ctxt_switches");
+	long n = proc_status(latest(a), "voluntary_ctxt_switches");
 
 	return n < 0 ? 0 : (uint64_t)n;
 }
@@ -141,30 +187,51 @@ static uint64_t switches_now(const struct activity *a)
 void activity_begin(struct activity *a, pid_t group, const char *usage)
 {
 	*a = (struct activity){ .group = group, .usage = usage, .moved_ms = now_ms() };
-	a->worked_ms = a->moved_ms;
+	a->worked_ms = a->second_ms = a->moved_ms;
+}
+
+void activity_uses_device(struct activity *a, pid_t pid)
+{
+	if (pid <= 0 || uses_device(a, pid) || a->pid_count == ACTIVITY_DEVICE)
+		return;
+	a->pids[a->pid_count++] = pid;
+	a->below = 0;
 }
 
 /* What ended took its time with it. */
-static bool is_much(const struct activity *a, uint64_t ticks, uint64_t ms)
+static bool is_much(uint64_t before, uint64_t ticks, uint64_t ms)
 {
 	uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 
-	return ticks < a->ticks || (ticks - a->ticks) * tick_ms > BURST * tick_ms + ms / IDLE_SHARE;
+	return ticks < before || (ticks - before) * tick_ms > BURST * tick_ms + ms / IDLE_SHARE;
+}
+
+/* Where compilers are at work below it, what the device is given meanwhile says nothing. */
+static void count_second(struct activity *a, uint64_t now, uint64_t work, uint64_t below)
+{
+	bool busy = is_much(a->below, below, now - a->second_ms);
+
+	if (!busy && work - a->second_work < WORK)
+		return;
+	a->seconds += !busy;
+	a->second_ms = now;
+	a->second_work = work;
+	a->below = below;
 }
 
 void activity_look(struct activity *a, uint64_t events)
 {
-	uint64_t now = now_ms(), work, ticks;
+	uint64_t now = now_ms(), given = device_work(a), work = given + events, ticks, below;
 	bool runs;
 
 	if (now - a->look_ms < LOOK_MS)
 		return;
 	a->look_ms = now;
-	work = device_work(a) + events;
-	ticks = ticks_now(a, &runs);
+	ticks = ticks_now(a, &runs, &below);
+	count_second(a, now, given, below);
 	if (work != a->work)
 		a->worked_ms = now;
-	if (runs || work != a->work || is_much(a, ticks, now - a->moved_ms)) {
+	if (runs || work != a->work || is_much(a->ticks, ticks, now - a->moved_ms)) {
 		a->moved_ms = now;
 		a->ticks = ticks;
 		a->switches = switches_now(a);
@@ -178,7 +245,7 @@ void activity_look(struct activity *a, uint64_t events)
 static long call_now(const struct activity *a)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
-	int pid = (int)(a->pid ? a->pid : a->group);
+	int pid = (int)(a->pid_count ? latest(a) : a->group);
 	char text[256];
 
 	for (int i = 0; i < TRIES; i++) {
@@ -276,7 +343,7 @@ bool activity_listens(const struct activity *a)
 {
 	size_t n;
 	struct process *all = all_processes(&n);
-	pid_t pid = a->pid;
+	pid_t pid = latest(a);
 	bool found = false;
 
 	find_ours(all, n, a->group);

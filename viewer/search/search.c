@@ -20,13 +20,28 @@ static int make_folder(struct search *s)
 	return rc;
 }
 
-/* Where no run got as far as an answer, that is the program's own trouble. */
-static int check(const struct search *s)
+static bool any(const struct search *s, enum ending verdict)
 {
 	for (size_t i = 0; i < s->cell_count; i++)
-		if (!s->cells[i].failed)
-			return 0;
-	return trial_say_failure(s->trials[0], &s->plan);
+		if (s->cells[i].verdict == verdict)
+			return true;
+	return false;
+}
+
+/* Where no run got as far as an answer, that is the program's own trouble. */
+bool search_failed(const struct search *s)
+{
+	return !any(s, ENDING_FITS) && !any(s, ENDING_REFUSED) && !any(s, ENDING_UNSTABLE);
+}
+
+int search_code(const struct search *s)
+{
+	if (any(s, ENDING_FITS))
+		return EXIT_OK;
+	for (size_t i = 0; i < s->cell_count; i++)
+		if (s->cells[i].failed)
+			return trial_say_failure(s->cells[i].trial, &s->plan);
+	return EXIT_CHECK;
 }
 
 int search_perform(struct search *s)
@@ -36,9 +51,7 @@ int search_perform(struct search *s)
 	if (rc)
 		return rc;
 	rc = search_cells(s);
-	if (!rc)
-		rc = check(s);
-	if (!rc)
+	if (!rc && !search_failed(s))
 		rc = search_largest(s);
 	if (!rc)
 		search_lines(s);

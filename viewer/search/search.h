@@ -16,6 +16,7 @@ struct cell {
 	struct setting setting;
 	struct trial *trial; /* that it rests on: its own run, or one of the same generation */
 	bool measured;	     /* it is its own */
+	enum ending verdict;
 	bool fits, failed;
 	uint64_t device; /* the most that is used of this card; of a refused run, up to there */
 };
@@ -63,6 +64,12 @@ struct search {
 /* All of it. 0, or a sentence was said and the exit code. */
 int search_perform(struct search *s);
 void search_free(struct search *s);
+/* By what was found; where none fits and some failed it says why. */
+bool search_failed(const struct search *s); /* all did */
+int search_code(const struct search *s);
+
+/* Steps, or seconds of work, until memory runs out on this card; 0: its peak does not rise. */
+uint64_t search_ends(const struct cell *c);
 
 /* Parts of it, one file each. */
 struct trial *search_trial(struct search *s, const struct card *card, const struct setting *to);

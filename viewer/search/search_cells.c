@@ -6,7 +6,7 @@
  *  - the program did not ask how much memory is free;
  *  - it fits with room to spare, so that scratch memory which goes by the number of
  * multiprocessors, and a cache that is given back when it is needed, decide nothing; or the larger
- * card refused. All else is run on the card itself.
+ * card refused, or was not stable. All else is run on the card itself.
  */
 #include <stdlib.h>
 
@@ -43,20 +43,45 @@ static uint64_t device_on(const struct trial *t, const struct card *c)
 	return t->device - (t->context < t->device ? t->context : t->device) + c->context;
 }
 
+/* Blocks may grow into what is not used by others. */
+static uint64_t ends_on(const struct trial *t, const struct card *c)
+{
+	uint64_t device = device_on(t, c);
+	uint64_t used = (device > t->reserved ? device - t->reserved : 0) + t->peak;
+
+	return stable_ends(t->units, t->rising, c->memory > used ? c->memory - used : 0);
+}
+
+uint64_t search_ends(const struct cell *c)
+{
+	return ends_on(c->trial, c->card);
+}
+
+/* Memory was refused, and the program got over it: on another card it comes elsewhere. */
+static bool got_over(const struct trial *t)
+{
+	return t->refusals > (t->verdict == ENDING_REFUSED);
+}
+
 static bool follows(const struct trial *t, const struct card *c)
 {
+	bool slow = t->verdict == ENDING_FITS && t->early && t->rising;
+
 	if (t->card == c || t->verdict == ENDING_FAILED)
 		return true;
-	if (t->asked)
+	if (t->asked || got_over(t))
 		return false;
-	return t->verdict == ENDING_REFUSED ||
-	       device_on(t, c) + room_to_spare(t->card, c) <= c->memory;
+	if (t->verdict == ENDING_REFUSED)
+		return true;
+	return device_on(t, c) + room_to_spare(t->card, c) <= c->memory &&
+	       !(slow && stable_matters(t->units, ends_on(t, c)));
 }
 
 static void settle(struct cell *cell, struct trial *t)
 {
 	cell->trial = t;
 	cell->measured = t->card == cell->card;
+	cell->verdict = t->verdict;
 	cell->fits = t->verdict == ENDING_FITS;
 	cell->failed = t->verdict == ENDING_FAILED;
 	cell->device = cell->measured ? t->device : device_on(t, cell->card);

@@ -32,7 +32,7 @@ static void table(struct search *s, struct emit *out)
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("card", fit_card_card, 2, -16),
 		TEXT_COLUMN("setting", fit_card_setting, 2, -8),
-		TEXT_COLUMN("fits", fit_card_verdict, 2, -4),
+		TEXT_COLUMN("fits", fit_card_word, 2, -4),
 		TEXT_COLUMN("capacity", fit_card_capacity_bytes, 1, 9),
 		TEXT_COLUMN("allocated", fit_card_peak_bytes, 1, 9),
 		TEXT_COLUMN("reserved", fit_card_peak_reserved_bytes, 1, 9),
@@ -117,26 +117,30 @@ static void ranks(struct search *s, struct emit *out, const struct cell *c)
 	search_rows_free(&r);
 }
 
-static void rising(struct emit *out, const struct cell *c)
-{
-	char b[HUMAN_MAX];
-
-	if (c->trial->rising)
-		emit_sentence(out, "  ",
-			      "The last step still raised the peak, by %s: run it for longer with "
-			      "--steps.",
-			      human_bytes(b, c->trial->rising));
-}
-
-/* How it ended, where that was not as usual. */
+/* How it ended, where that was not by itself, and what else of it matters. */
 static void ended(struct emit *out, const struct cell *c)
 {
 	static const char *const members[] = { "idle", "late", "ended" };
-	char text[4096];
+	char text[4096], n[HUMAN_MANY];
 
+	if (c->trial->refusals)
+		emit_sentence(out, "  ", "Memory ran out %s, and the program went on.",
+			      human_many(n, c->trial->refusals, "time"));
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		if (trial_string(c->trial, members[i], text, sizeof(text))[0])
 			emit_sentence(out, "  ", "%s", text);
+}
+
+static void rising(struct search *s, struct emit *out, const struct cell *c)
+{
+	struct search_rows r = { .search = s };
+	struct rows_fit_card rows = search_rows_cards(&r);
+	struct row_fit_card row;
+
+	rows.fill(rows.ctx, (size_t)(c - s->cells), &row);
+	if (row.has_rising)
+		emit_sentence(out, "  ", "The peak rises from step to step: %s.", row.rising);
+	search_rows_free(&r);
 }
 
 static void remedies(struct emit *out, const struct rows_fit_remedy *all)
@@ -156,18 +160,24 @@ static void reason(struct search *s, struct emit *out, size_t i)
 {
 	struct search_rows r = { .search = s };
 	struct rows_fit_card rows = search_rows_cards(&r);
+	const struct cell *c = &s->cells[i];
 	struct row_fit_card row;
 	const char *with;
 
 	rows.fill(rows.ctx, i, &row);
 	with = row.setting[0] ? " with " : "";
 	emit_line(out, "%s", "");
-	if (s->cells[i].failed)
+	if (c->failed)
 		emit_sentence(out, "  ", "%s%s%s: %s, %.3000s", row.card, with, row.setting,
-			      trial_failed(s->cells[i].trial), row.error);
+			      trial_failed(c->trial), row.error);
+	else if (c->verdict == ENDING_UNSTABLE)
+		emit_sentence(out, "  ", "%s%s%s is not stable%s%s", row.card, with, row.setting,
+			      row.has_rising ? ": " : "", row.has_rising ? row.rising : "");
 	else
 		emit_sentence(out, "  ", "%s%s%s does not fit: %s: %s", row.card, with, row.setting,
 			      row.cause, row.text);
+	if (c->verdict == ENDING_UNSTABLE)
+		ended(out, c);
 	remedies(out, &row.remedies);
 	search_rows_free(&r);
 }
@@ -181,7 +191,7 @@ static void reasons(struct search *s, struct emit *out)
 		bool said = c->fits;
 
 		for (size_t k = 0; k < i && !said; k++)
-			said = !s->cells[k].fits && s->cells[k].failed == c->failed &&
+			said = s->cells[k].verdict == c->verdict && c->verdict != ENDING_UNSTABLE &&
 			       (s->cells[k].trial == c->trial || s->cells[k].card == c->card ||
 				c->failed);
 		if (!said)
@@ -262,7 +272,7 @@ void search_text(struct search *s, struct emit *out)
 	if (fits) {
 		emit_line(out, "%s", "");
 		place(s, out, fits);
-		rising(out, fits);
+		rising(s, out, fits);
 		ended(out, fits);
 		without_effect(s, out);
 		ranks(s, out, fits);

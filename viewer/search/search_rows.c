@@ -84,10 +84,30 @@ static void of_ranks(struct search_rows *r, struct row_fit_card *row)
 	row->nccl_most_bytes = t->nccl_most;
 }
 
+/* Of a peak that rises; also where the run came to its end before memory ran out. */
+static void rises(struct search_rows *r, struct row_fit_card *row)
+{
+	const struct trial *t = r->cell->trial;
+	const char *unit = t->by_steps ? "step" : "second";
+	char b[HUMAN_MAX], n[HUMAN_MANY];
+
+	row->rising_bytes = t->rising;
+	row->rising_ends = search_ends(r->cell);
+	row->has_rising_bytes = row->has_rising_ends = row->has_rising =
+		t->rising && (r->cell->fits || r->cell->verdict == ENDING_UNSTABLE);
+	snprintf(r->rising, sizeof(r->rising),
+		 "+%s a %s, out of memory after about %s on this card", human_bytes(b, t->rising),
+		 unit, human_many(n, row->rising_ends, unit));
+	row->rising = r->rising;
+}
+
 static void why_not(struct search_rows *r, struct row_fit_card *row)
 {
 	const struct trial *t = r->cell->trial;
 	char words[2048];
+
+	if (r->cell->verdict == ENDING_UNSTABLE)
+		return;
 
 	if (r->cell->failed) {
 		row->has_error = true;
@@ -146,24 +166,26 @@ static bool card_row(void *ctx, size_t i, struct row_fit_card *row)
 		.context_bytes = c->device > t->reserved ? c->device - t->reserved : 0,
 		.run_on = t->card->name,
 		.steps = t->steps,
+		.to_end = !t->early,
 		.refusals = t->refusals,
-		.has_rising_bytes = t->rising && c->fits,
-		.rising_bytes = t->rising,
+		.verdict = trial_verdict(c->verdict),
 		.setting = r->setting,
-		.verdict = c->failed ? (t->limit ? "late" : "failed")
-			   : c->fits ? "yes"
-				     : "no",
+		.word = c->fits			       ? "yes"
+			: c->verdict == ENDING_REFUSED ? "no"
+			: c->failed && t->limit	       ? "late"
+						       : trial_verdict(c->verdict),
 		.how = how(r),
 		.left = c->card->memory > c->device ? c->card->memory - c->device : 0,
 	};
 	where(r, row);
 	of_ranks(r, row);
+	rises(r, row);
 	row->idle = trial_string(t, "idle", r->idle, sizeof(r->idle));
 	row->has_idle = row->idle[0] && c->fits;
 	row->late = trial_string(t, "late", r->late, sizeof(r->late));
-	row->has_late = row->late[0] && c->fits;
+	row->has_late = row->late[0] && !c->failed;
 	row->ended = trial_string(t, "ended", r->ended, sizeof(r->ended));
-	row->has_ended = row->ended[0] && c->fits;
+	row->has_ended = row->ended[0];
 	if (!c->fits)
 		why_not(r, row);
 	return true;
@@ -185,7 +207,7 @@ static bool largest_row(void *ctx, size_t i, struct row_fit_largest *row)
 					 .vary = setting(r, &l->setting),
 					 .bounded = l->high,
 					 .setting = r->setting,
-					 .how = l->high ? "the next was refused"
+					 .how = l->high ? "the next does not fit"
 							: "the largest that was asked for" };
 	return l->low;
 }

@@ -11,7 +11,7 @@ struct search_rows {
 	struct search *search;
 	char setting[256], how[128], cause[64], text[2048], where[2048], class[64], line[1024];
 	char error[2800], ended[4096], idle[512], late[512], recording[PATH_MAX], of_rank[PATH_MAX];
-	char remedy[2][1024];
+	char remedy[2][1024], rising[160];
 	char *vary;
 	const struct cell *cell;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts the program as `gpumemtrace run --sim` does, in a process group of its own, looks now and
- * then whether its peak has settled, and ends it then: by SIGTERM, and by SIGKILL what is left of
+ * then whether its peak is stable, and ends it then: by SIGTERM, and by SIGKILL what is left of
  * it after two seconds, of processes in groups of their own too (launchers start such). Runs in a
  * process of its own; what is recorded outlives either signal.
  */
@@ -258,8 +258,11 @@ static void follow(struct group *g, const struct trial *t, const struct plan *p,
 			break;
 	}
 	reap(g); /* it may have ended by itself during the look */
-	how->settled = says == WATCH_SETTLED && g->left;
 	trial_watch_end(&watch);
+	if (g->left)
+		how->early = says != WATCH_GOES_ON;
+	else
+		*how = (struct trial_end){ 0 };
 }
 
 static void be_silent(void)
@@ -288,6 +291,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	struct trial_end how = { 0 };
 	char path[PATH_MAX];
 	struct rusage used;
+	char **living;
 	int rc;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -300,6 +304,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	rc = start(&running, t, p);
 	if (!rc)
 		follow(&running, t, p, &how);
+	living = trial_living(t, p);
 	if (running.first)
 		end(&running);
 	stand_in_end(&running.stand_in);
@@ -308,6 +313,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	unlink(path);
 	if (stopped)
 		_exit(128 + SIGTERM);
+	trial_complete(living);
 	how.code = rc ? 126 : running.code;
 	running.first = 0;
 	getrusage(RUSAGE_CHILDREN, &used);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run of the program on one simulated card with one setting: started, followed until its peak
- * has settled, ended, measured. What came of it is kept as NAME.json in the folder of the search,
- * beside its recording NAME.gmt, what it printed NAME.log, and its page NAME.html; a search that
- * goes on takes what is there.
+ * One run of the program on one simulated card with one setting: started, followed until its end or
+ * until its peak is stable, measured. What came of it is kept as NAME.json in the folder of the
+ * search, beside its recording NAME.gmt, what it printed NAME.log, and its page NAME.html; a search
+ * that goes on takes what is there.
  */
 #ifndef VIEWER_TRIAL_H
 #define VIEWER_TRIAL_H
@@ -15,6 +15,7 @@
 #include "../base/emit.h"
 #include "../base/json.h"
 #include "vary.h"
+#include "watched.h"
 #include "world.h"
 
 struct card {
@@ -29,14 +30,19 @@ struct plan {
 	struct varied varied;
 	char folder[PATH_MAX];
 	bool pages;	    /* each run gets its page */
-	long steps;	    /* to go on after the first */
+	long steps;	    /* to go on after the peak last rose, */
+	long look;	    /* and seconds of steps to look at; 0: as many as `steps` take */
+	bool to_end;	    /* or all of the run */
 	long seconds;	    /* that a run may take, at most */
 	bool patient;	    /* then it may prepare its data for as long */
 	struct world world; /* its size 0: as the command starts its ranks */
 	unsigned threads;   /* for each run, where the program does not set its own */
 };
 
-enum ending { ENDING_NONE, ENDING_FITS, ENDING_REFUSED, ENDING_FAILED };
+enum ending { ENDING_NONE, ENDING_FITS, ENDING_REFUSED, ENDING_UNSTABLE, ENDING_FAILED };
+
+/* "does not fit", as the contract has it. */
+const char *trial_verdict(enum ending e);
 
 struct trial {
 	const struct card *card;
@@ -50,8 +56,10 @@ struct trial {
 	uint64_t context; /* of that, a context and what libraries took by no recorded call */
 	uint64_t asked;	  /* how often the program asked what is free */
 	uint64_t refusals, resident; /* resident: bytes of the machine's memory */
-	uint64_t rising; /* bytes that the peak of the last step lay above the one before */
 	uint64_t steps;
+	uint64_t early; /* 1: the run was ended before its end */
+	/* Steps, or seconds of work on the device, and by how much each raises the peak, if so. */
+	uint64_t units, by_steps, rising;
 	uint64_t limit; /* of the seconds that it was given, if they were up: else 0 */
 	uint64_t nccl, nccl_least, nccl_most; /* of device, and how little and how much it may be */
 	uint64_t code;			      /* exit code */
@@ -65,8 +73,11 @@ void trial_init(struct trial *t, const struct plan *p, const struct card *card,
 		const struct setting *setting);
 void trial_free(struct trial *t);
 
-/* Seconds for a run where nothing else was asked for. */
+/* Where nothing else was asked for: seconds for a run, seconds of steps to look at, and steps where
+ * that is longer. */
 #define TRIAL_SECONDS 3600
+#define TRIAL_LOOK    60
+#define TRIAL_STEPS   2
 #define TRIAL_DOING   256
 
 /* Of an earlier search; false: there is none, or of another command. */
@@ -104,8 +115,10 @@ struct usage {
 /* Between trial.c, which starts, and trial_measure.c, which reads what was recorded. */
 struct trial_end {
 	int code;
-	bool settled;
-	char hangs[512]; /* empty: it does not; idle: it has settled, and does nothing more */
+	bool early;		      /* it was ended here, while it went on */
+	enum stable_says stable;      /* then: whether its peak is, */
+	struct watched_course course; /* by this */
+	char hangs[512]; /* empty: it does not; idle: it is stable, and does nothing more */
 	char idle[512];
 	char late[512]; /* empty: there was time enough */
 	bool partly;	/* then: a whole step was seen, which the figures are of */
@@ -113,7 +126,11 @@ struct trial_end {
 };
 int trial_measure(const struct trial *t, const struct plan *p, const struct trial_end *end);
 
-/* Recordings of the run, by name, a NULL behind the last; to be freed with vary_command_free. */
+/* Recordings of the run, by name, a NULL behind the last; to be freed with vary_command_free.
+ * living: of processes that still write them. */
 char **trial_recordings(const struct trial *t, const struct plan *p);
+char **trial_living(const struct trial *t, const struct plan *p);
+/* Makes them whole, after these processes were ended here, and frees the list. */
+void trial_complete(char **living);
 
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a trial, by its name in the folder of the search. */
+/* The files of a trial, by its name in the folder of the search. What a process that was ended
+ * here had recorded becomes a whole recording, which says so. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/need.h"
+#include "../recording/copying.h"
+#include "../recording/running.h"
 #include "trial.h"
 
 /* ---- files ---- */
@@ -47,4 +51,48 @@ char **trial_recordings(const struct trial *t, const struct plan *p)
 	if (d)
 		closedir(d);
 	return paths;
+}
+
+char **trial_living(const struct trial *t, const struct plan *p)
+{
+	char **paths = trial_recordings(t, p);
+	size_t n = 0;
+	int err;
+
+	for (char **at = paths; *at; at++) {
+		struct gmt_reader *r = gmt_reader_open(*at, &err);
+		bool lives = r && running_maps((long)gmt_reader_info(r)->pid, *at);
+
+		gmt_reader_close(r);
+		if (lives)
+			paths[n++] = *at;
+		else
+			free(*at);
+	}
+	paths[n] = NULL;
+	return paths;
+}
+
+static void complete(const char *path)
+{
+	char whole[PATH_MAX + 8], live[PATH_MAX + 8];
+	struct recording r;
+	uint64_t events;
+	int rc;
+
+	snprintf(whole, sizeof(whole), "%s.whole", path);
+	snprintf(live, sizeof(live), "%s.live", path);
+	if (access(live, F_OK) || recording_open(&r, path))
+		return;
+	rc = copying_write(&r, whole, COPYING_SEARCH, &events);
+	recording_close(&r);
+	if (!rc && !rename(whole, path))
+		unlink(live);
+}
+
+void trial_complete(char **living)
+{
+	for (char **path = living; *path; path++)
+		complete(*path);
+	vary_command_free(living);
 }

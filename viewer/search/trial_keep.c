@@ -42,6 +42,8 @@ static void find_fingerprint(struct trial *t, const struct plan *p)
 	h = bytes_hash(h, setting, strlen(setting));
 	h = bytes_hash(h, t->card->name, strlen(t->card->name));
 	h = bytes_hash(h, &p->steps, sizeof(p->steps));
+	h = bytes_hash(h, &p->look, sizeof(p->look));
+	h = bytes_hash(h, &p->to_end, sizeof(p->to_end));
 	h = bytes_hash(h, &p->world, sizeof(p->world));
 	if (getcwd(cwd, sizeof(cwd)))
 		h = bytes_hash(h, cwd, strlen(cwd));
@@ -114,6 +116,9 @@ static const struct {
 	{ "context_bytes", offsetof(struct trial, context) },
 	{ "asked", offsetof(struct trial, asked) },
 	{ "refusals", offsetof(struct trial, refusals) },
+	{ "early", offsetof(struct trial, early) },
+	{ "units", offsetof(struct trial, units) },
+	{ "by_steps", offsetof(struct trial, by_steps) },
 	{ "rising_bytes", offsetof(struct trial, rising) },
 	{ "nccl_bytes", offsetof(struct trial, nccl) },
 	{ "nccl_least_bytes", offsetof(struct trial, nccl_least) },
@@ -129,13 +134,26 @@ void trial_write_figures(const struct trial *t, struct emit *out)
 			    *(const uint64_t *)((const char *)t + figures[i].at));
 }
 
+static const char *const verdicts[] = {
+	[ENDING_NONE] = "",
+	[ENDING_FITS] = "fits",
+	[ENDING_REFUSED] = "does not fit",
+	[ENDING_UNSTABLE] = "not stable",
+	[ENDING_FAILED] = "failed",
+};
+
+const char *trial_verdict(enum ending e)
+{
+	return verdicts[e];
+}
+
 static void fill(struct trial *t)
 {
 	struct json verdict = json_member(t->document, "verdict");
 
-	t->verdict = json_is(verdict, "fits")	   ? ENDING_FITS
-		     : json_is(verdict, "refused") ? ENDING_REFUSED
-						   : ENDING_FAILED;
+	t->verdict = ENDING_FITS;
+	while (t->verdict < ENDING_FAILED && !json_is(verdict, verdicts[t->verdict]))
+		t->verdict++;
 	for (size_t i = 0; i < FIGURES; i++)
 		*(uint64_t *)((char *)t + figures[i].at) =
 			json_unsigned(json_member(t->document, figures[i].name));

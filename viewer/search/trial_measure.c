@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../answers/peak.h"
+#include "../base/human.h"
 #include "../base/need.h"
 #include "../base/outfile.h"
 #include "../oom/oom.h"
@@ -36,8 +37,9 @@ struct measured {
 	size_t first; /* and the first to be refused memory, at this time by the clock on the wall
 		       */
 	int64_t first_ns;
-	bool found, went_on;
-	long training, trained; /* processes that train, and those whose peak had settled */
+	bool found, refused; /* refused: memory, and one process did not get over it; */
+	bool caught;	     /* one that trains did */
+	uint64_t fails;	     /* recorded calls that were refused memory, tried again or not */
 };
 
 static void read_usage(const struct trial *t, const struct plan *p, struct usage *u)
@@ -55,17 +57,23 @@ static void read_usage(const struct trial *t, const struct plan *p, struct usage
 	unlink(path);
 }
 
-/* How far the last step's peak lay above all before it. */
-static uint64_t rise(const struct steps *s)
+/* Of a program that trains: it came to its optimizer afterwards. Of any other: it was given memory.
+ */
+static bool went_on(const struct spans *s, const struct refusal *r)
 {
-	size_t end = s->count - (s->tail ? 1 : 0);
-	uint64_t before = 0, last = 0;
+	for (size_t i = s->count; s->trains && i-- > 0;)
+		if (s->items[i].phase == PHASE_OPTIMIZER)
+			return s->items[i].extent.first_seq > r->event.seq;
+	return !s->trains && r->later_allocs;
+}
 
-	for (size_t i = 1; i < end; i++) {
-		before = last > before ? last : before;
-		last = s->items[i].extent.peak;
-	}
-	return end > 3 && last > before ? last - before : 0;
+static uint64_t count_fails(const struct lives *l)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < l->marks.count; i++)
+		n += ((const struct lives_mark *)rows_at(&l->marks, i))->kind == GMT_MEM_FAIL;
+	return n;
 }
 
 static void note_refusals(struct measured *m, size_t i, const struct recording *r,
@@ -74,14 +82,16 @@ static void note_refusals(struct measured *m, size_t i, const struct recording *
 	struct refusal refusal;
 	int64_t ns;
 
+	m->fails += count_fails(&t->model.lives);
 	if (!refusals_find(&refusal, &t->model.lives, 0))
 		return;
 	ns = (int64_t)refusal.event.ns + r->info->realtime_minus_monotonic_ns;
 	if (!m->came.refusals || ns < m->first_ns) {
 		m->first = i;
 		m->first_ns = ns;
-		m->went_on = refusal.later_allocs;
 	}
+	m->refused |= !went_on(&t->model.spans, &refusal);
+	m->caught |= t->model.spans.trains;
 	m->came.refusals += refusal.count;
 }
 
@@ -101,7 +111,6 @@ static void weigh(struct measured *m, size_t i)
 {
 	struct recording r;
 	struct timeline t = { 0 };
-	bool trains;
 
 	m->seen[i] = (struct seen){ .rank = rank_of(m->paths[i]) };
 	if (recording_open(&r, m->paths[i]))
@@ -119,10 +128,10 @@ static void weigh(struct measured *m, size_t i)
 			m->came.peak = s->peak;
 			m->came.reserved = s->reserved;
 			m->came.steps = steps_number(&t.steps);
-			m->came.rising = rise(&t.steps);
+			m->came.units = m->came.steps;
+			m->came.by_steps = m->came.steps > 0;
+			m->came.rising = watched_steps(&t.steps, 0).each;
 		}
-		m->trained += trial_watch_trained(&t.steps, m->plan, &trains);
-		m->training += trains;
 		note_refusals(m, i, &r, &t);
 		timeline_close(&t);
 	}
@@ -204,41 +213,39 @@ static void last_words(const struct trial *t, const struct plan *p, char *words,
 		fclose(f);
 }
 
-/* Where fit would have ended it, had it not failed by itself. */
-static bool had_settled(const struct measured *m)
-{
-	return m->training && m->trained == m->training &&
-	       m->training >= world_runs(&m->plan->world);
-}
-
-/* Memory that was refused: did the program get over it? One that was ended here did; one that ended
- * well by itself, if it went on. A library may say of a refusal only that it failed: then the
- * device alone knows of it. */
-static const char *judge(const struct measured *m, const struct trial_end *end,
+/* Memory that was refused, and the program did not get over it: that is the reason, however it
+ * ended. A library may say of a refusal only that it failed: then the device alone knows of it. */
+static enum ending judge(const struct measured *m, const struct trial_end *end,
 			 const struct usage *u)
 {
-	if (end->hangs[0] || (end->late[0] && !end->partly))
-		return "failed";
-	if (end->settled || end->late[0])
-		return m->found ? "fits" : "failed";
-	if (m->came.refusals && (end->code || !m->went_on))
-		return "refused";
-	if (end->code && u->refused)
-		return "refused";
-	return (end->code && !had_settled(m)) || !m->found ? "failed" : "fits";
+	bool failed = end->code && !end->early;
+
+	if (m->refused || (failed && m->came.refusals && !m->caught) ||
+	    (failed && u->refused > m->fails))
+		return ENDING_REFUSED;
+	if (failed || !m->found || end->hangs[0] || (end->late[0] && !end->partly))
+		return ENDING_FAILED;
+	return end->early && end->stable != STABLE_YES ? ENDING_UNSTABLE : ENDING_FITS;
 }
 
-/* It failed, for another reason than memory, when its peak had settled: that stands. */
-static void write_end(const struct measured *m, const struct trial_end *end, const char *words)
+/* Of a run that was ended here: how much of it the answer rests on. */
+static void write_early(struct measured *m, const struct trial_end *end)
 {
-	char text[4096];
+	struct trial *came = &m->came;
+	char text[256], n[HUMAN_MANY];
 
-	if (!end->code || end->settled || end->late[0])
+	came->early = end->early;
+	if (!end->early || end->hangs[0])
 		return;
-	snprintf(text, sizeof(text),
-		 "It failed after %s, when its peak had settled: exit code %d: %s",
-		 human_many((char[HUMAN_MANY]){ 0 }, m->came.steps, "step"), end->code, words);
-	emit_text(m->out, "ended", text);
+	came->rising = end->course.stable.each;
+	came->by_steps = end->course.steps;
+	if (!came->by_steps)
+		came->units = end->course.units;
+	human_many(n, came->units, came->by_steps ? "step" : "second");
+	snprintf(text, sizeof(text), "Measured over %s%s; the run was ended then.", n,
+		 came->by_steps ? "" : " of work on the device");
+	if (!end->idle[0] && !end->late[0])
+		emit_text(m->out, "ended", text);
 }
 
 static void write_figures(struct measured *m, const struct plan *p, const struct trial_end *end)
@@ -246,7 +253,6 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	const struct trial *t = m->trial;
 	struct trial *came = &m->came;
 	struct emit *out = m->out;
-	const char *verdict;
 	struct usage u;
 	char words[2048];
 
@@ -263,9 +269,8 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 	came->limit = end->late[0] ? (uint64_t)p->seconds : 0;
 	emit_text(out, "fingerprint", t->fingerprint);
 	emit_text(out, "card", t->card->name);
-	verdict = judge(m, end, &u);
-	emit_text(out, "verdict", verdict);
-	emit_flag(out, "settled", end->settled);
+	emit_text(out, "verdict", trial_verdict(judge(m, end, &u)));
+	write_early(m, end);
 	trial_write_figures(came, out);
 	last_words(t, p, words, sizeof(words));
 	emit_text(out, "last_words", words);
@@ -275,8 +280,6 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 		emit_text(out, "idle", end->idle);
 	if (end->late[0])
 		emit_text(out, "late", end->late);
-	if (!strcmp(verdict, "fits"))
-		write_end(m, end, words);
 	if (m->found)
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
 }

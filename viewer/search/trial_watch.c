@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the peak of a running program has settled. A program that trains: so many of its steps
- * have ended after the first one, and the latest did not raise the peak (where it still does after
- * some more, that is left at that). Any other: its peak is as old as all that was before it, and
- * at least QUIET, and it went on working on the device meanwhile; of one that has only done
- * backward passes, QUIET_BACKWARD. Of several processes each that trains has to get there.
+ * A running program is ended where its peak is stable, or rises all the time (stable.h). Of several
+ * processes each that trains has to get there; the peak of the others must be older than all that
+ * was before it. Nothing is ended that --to-end is to run to its end.
  *
  * Where no process does anything for QUIET, the program hangs: unless one of them sleeps, as it was
  * written to, or listens at a port and so may wait for requests. One that uses the processor, and
@@ -12,18 +10,20 @@
  */
 #include "trial_watch.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "../base/now.h"
+#include "../base/human.h"
 #include "../base/need.h"
+#include "../base/now.h"
 
-#define QUIET	       20000  /* ms */
-#define QUIET_BACKWARD 60000  /* of a program that may still come to its optimizer */
-#define BUSY	       600000 /* ms */
-#define MORE	       8      /* steps to wait for a peak that rises */
+#define SECOND 1000   /* ms */
+#define QUIET  20000  /* ms */
+#define BUSY   600000 /* ms */
 
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
 		       pid_t group)
@@ -32,6 +32,8 @@ void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struc
 	trial_path(t, p, ".usage", w->usage);
 	activity_begin(&w->activity, group, w->usage);
 }
+
+/* ---- what was recorded ---- */
 
 static bool is_watched(const struct trial_watch *w, const char *path)
 {
@@ -57,180 +59,230 @@ static void find_new(struct trial_watch *w)
 	char **paths = trial_recordings(w->trial, w->plan);
 
 	for (char **p = paths; *p && w->count < WATCH_RECORDINGS; p++) {
+		struct watched *item = &w->items[w->count];
+
 		if (is_watched(w, *p) || !can_be_read(*p))
 			continue;
-		w->items[w->count].path = need_copy(*p, strlen(*p));
-		w->items[w->count].follow =
-			(struct following){ .path = w->items[w->count].path, .device = -1 };
+		item->path = need_copy(*p, strlen(*p));
+		item->follow = (struct following){ .path = item->path, .device = -1 };
 		w->count++;
 	}
 	vary_command_free(paths);
 }
 
-/* Backward passes alone are no steps yet: gradients of many may be added up before the optimizer
- * makes its state. */
-static bool has_steps(const struct steps *s)
+/* By the device's own count, once a second. */
+static void sample_device(struct trial_watch *w)
 {
-	return s->basis == STEPS_OPTIMIZER || s->basis == STEPS_PROFILER;
+	struct usage u = { 0 };
+	uint64_t most = 0;
+	int fd;
+
+	if (now_ms() - w->sample_ms < SECOND)
+		return;
+	w->sample_ms = now_ms();
+	fd = open(w->usage, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, &u, sizeof(u)) != sizeof(u))
+		u = (struct usage){ 0 };
+	if (fd >= 0)
+		close(fd);
+	for (int i = 0; i < USAGE_DEVICES; i++)
+		most = u.peak[i] > most ? u.peak[i] : most;
+	memmove(w->device + 1, w->device, sizeof(w->device) - sizeof(*w->device));
+	w->device[0] = most;
 }
 
-/* Steps that ended, and whether the last of them was higher than all before it. */
-static size_t ended_steps(const struct steps *s, bool *rises)
+/* What is in use besides frameworks' memory: an older count, as recordings lag behind. */
+static uint64_t others(const struct trial_watch *w)
 {
-	uint64_t before = 0, last = 0;
-	size_t n = 0, end = s->count - (s->tail ? 1 : 0);
-
-	for (size_t i = 1; i < end; i++) {
-		if (!s->items[i].ended)
-			continue;
-		before = last > before ? last : before;
-		last = s->items[i].extent.peak;
-		n++;
-	}
-	*rises = n > 1 && last > before;
-	return n;
-}
-
-bool trial_watch_trained(const struct steps *s, const struct plan *p, bool *trains)
-{
-	bool rises;
-	size_t n = ended_steps(s, &rises), wanted = (size_t)p->steps + 1;
-
-	*trains = has_steps(s);
-	return *trains && n >= wanted && (!rises || n >= wanted + MORE);
-}
-
-/* Of a program without such steps. */
-static bool is_quiet(struct trial_watch *w, size_t i)
-{
-	const struct timeline *t = &w->items[i].follow.timeline;
-	uint64_t peak = model_curve(&t->model.devices[t->device])->peak.bytes;
-	uint64_t now = now_ms(), least = t->steps.basis == STEPS_BACKWARD ? QUIET_BACKWARD : QUIET;
-
-	if (peak != w->items[i].peak) {
-		w->items[i].peak = peak;
-		w->items[i].since_ms = now;
-	}
-	return now - w->items[i].since_ms >= least &&
-	       now - w->items[i].since_ms >= w->items[i].since_ms - w->start_ms;
-}
-
-/* Has the peak of all that runs settled, if it goes on like this? */
-static bool has_settled(struct trial_watch *w, bool *trains)
-{
-	size_t ranks = (size_t)world_runs(&w->plan->world);
-	size_t training = 0, trained = 0, others = 0, quiet = 0;
+	uint64_t reserved = 0, device = w->device[WATCH_SAMPLES - 1];
 
 	for (size_t i = 0; i < w->count; i++) {
-		const struct timeline *t = &w->items[i].follow.timeline;
-		bool trains_too, enough;
+		const struct watched *item = &w->items[i];
+		uint64_t bytes = item->follow.open ? watched_reserved(item) : 0;
 
-		if (!w->items[i].follow.open)
-			continue;
-		enough = trial_watch_trained(&t->steps, w->plan, &trains_too);
-		if (trains_too) {
-			training++;
-			trained += enough;
-		} else {
-			others++;
-			quiet += is_quiet(w, i);
-		}
+		reserved = bytes > reserved ? bytes : reserved;
 	}
-	*trains = training;
-	if (training)
-		return training == trained && training >= ranks;
-	return others && quiet == others;
+	return device > reserved ? device - reserved : 0;
 }
 
 static void read_on(struct trial_watch *w)
 {
-	uint64_t events = 0;
+	uint64_t events = 0, besides;
 
 	find_new(w);
+	sample_device(w);
 	for (size_t i = 0; i < w->count; i++) {
-		if (!can_be_read(w->items[i].path) || following_look(&w->items[i].follow))
+		struct watched *item = &w->items[i];
+
+		if (!can_be_read(item->path) || following_look(&item->follow))
 			continue;
-		w->activity.pid = (pid_t)w->items[i].follow.recording.info->pid;
-		events += w->items[i].follow.seq;
+		activity_uses_device(&w->activity, (pid_t)item->follow.recording.info->pid);
+		events += item->follow.seq;
 	}
 	activity_look(&w->activity, events);
-}
-
-/* The fewest of those that train. */
-static size_t fewest_steps(const struct trial_watch *w, size_t *training)
-{
-	size_t fewest = 0, n;
-	bool rises;
-
-	*training = 0;
+	besides = others(w);
 	for (size_t i = 0; i < w->count; i++) {
-		const struct steps *s = &w->items[i].follow.timeline.steps;
-
-		if (!w->items[i].follow.open || !has_steps(s))
+		if (!w->items[i].follow.open)
 			continue;
-		n = ended_steps(s, &rises);
-		fewest = *training ? (n < fewest ? n : fewest) : n;
-		++*training;
+		watched_take(&w->items[i], besides);
+		for (uint64_t n = w->seconds; n < w->activity.seconds; n++)
+			watched_second(&w->items[i], besides);
 	}
-	return fewest;
+	w->seconds = w->activity.seconds;
 }
+
+/* ---- the judgement ---- */
+
+static uint64_t room_left(const struct trial_watch *w, const struct watched *item)
+{
+	uint64_t used = watched_peak(item) + others(w);
+
+	return w->trial->card->memory > used ? w->trial->card->memory - used : 0;
+}
+
+/* last: the run is ended now, however short it was. */
+static struct watched_wish wish_of(const struct trial_watch *w, const struct watched *item,
+				   bool last)
+{
+	const struct plan *p = w->plan;
+	double look = p->look ? (double)p->look : QUIET / SECOND;
+
+	return (struct watched_wish){
+		.steps = { (size_t)p->steps, last ? 0 : (double)p->look },
+		.seconds = { last ? QUIET / SECOND : (size_t)look, last ? 0 : look },
+		.room = room_left(w, item),
+		.last = last,
+	};
+}
+
+/* Of a process that does not train beside some that do. */
+static bool is_old(const struct trial_watch *w, const struct watched *item)
+{
+	return now_ms() - item->since_ms >= item->since_ms - w->start_ms;
+}
+
+struct judgement {
+	size_t training, trained, rising, others, quiet, old;
+	bool begun;		    /* one has begun to train, and no step has ended */
+	struct watched_course slow; /* of the one that is farthest from an answer */
+};
+
+static bool is_slower(const struct watched_course *a, const struct watched_course *b)
+{
+	return a->steps != b->steps ? a->steps : a->units < b->units;
+}
+
+static struct judgement judge(const struct trial_watch *w, bool last)
+{
+	struct judgement j = { 0 };
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watched *item = &w->items[i];
+		struct watched_wish wish;
+		struct watched_course c;
+
+		if (!item->follow.open)
+			continue;
+		wish = wish_of(w, item, last);
+		c = watched_judge(item, &wish);
+		j.training += c.steps;
+		j.others += !c.steps;
+		j.begun |= c.begun;
+		j.rising += c.stable.says == STABLE_RISES;
+		j.trained += c.steps && c.stable.says;
+		j.quiet += !c.steps && c.stable.says;
+		j.old += !c.steps && is_old(w, item);
+		if (j.training + j.others == 1 || c.stable.each > j.slow.stable.each ||
+		    (!j.slow.stable.each && is_slower(&c, &j.slow)))
+			j.slow = c;
+	}
+	return j;
+}
+
+static enum stable_says says(const struct trial_watch *w, const struct judgement *j)
+{
+	size_t ranks = (size_t)world_runs(&w->plan->world);
+	bool all = j->training ? j->trained == j->training && j->training >= ranks &&
+					 j->old == j->others
+			       : j->others && j->quiet == j->others && !j->begun;
+
+	return !all ? STABLE_NOT_YET : j->rising ? STABLE_RISES : STABLE_YES;
+}
+
+/* ---- in words ---- */
 
 /* "no training step has ended", without an end. */
-static void waits_for(const struct trial_watch *w, char *text, size_t room)
+static void waits_for(const struct trial_watch *w, const struct judgement *j, char *text,
+		      size_t room)
 {
-	size_t training, n = fewest_steps(w, &training), wanted = (size_t)w->plan->steps + 1;
+	const struct watched_course *c = &j->slow;
 	long ranks = world_runs(&w->plan->world);
-	bool quiet = false;
+	char n[HUMAN_MANY];
 
-	for (size_t i = 0; i < w->count; i++)
-		quiet |= w->items[i].follow.open && w->items[i].since_ms;
 	if (!w->count)
-		snprintf(text, room, "nothing was recorded on the device");
-	else if (training && (long)training < ranks)
-		snprintf(text, room, "%zu of %ld ranks have begun to train", training, ranks);
-	else if (training && n < wanted)
-		snprintf(text, room, "%zu of %zu training steps have ended", n, wanted);
-	else if (training)
-		snprintf(text, room, "each step raised the peak, %zu have ended", n);
+		snprintf(text, room, "it has not used the device");
+	else if (j->training && (long)j->training < ranks)
+		snprintf(text, room, "%zu of %ld ranks have begun to train", j->training, ranks);
+	else if (j->training)
+		snprintf(text, room, "%s, and the peak last rose in step %zu",
+			 human_many(n, c->units, "training step"), c->stable.risen);
+	else if (j->begun)
+		snprintf(text, room,
+			 "it has begun to train, and no step of an optimizer has ended");
 	else
-		snprintf(text, room, "no training step has ended%s",
-			 quiet ? ", and the peak has not been the same for long enough" : "");
+		snprintf(text, room, "no training step, and %s of work on the device",
+			 human_many(n, c->units, "second"));
 }
 
 void trial_watch_doing(const struct trial_watch *w, char *text, size_t room)
 {
+	struct judgement j = judge(w, false);
 	char what[200];
 
-	waits_for(w, what, sizeof(what));
+	waits_for(w, &j, what, sizeof(what));
 	snprintf(text, room, "%s, %" PRIu64 " s: %s", w->trial->card->name,
 		 (now_ms() - w->start_ms) / 1000, what);
+}
+
+/* ---- its end ---- */
+
+static enum watch_says end_by(const struct judgement *j, enum stable_says says,
+			      struct trial_end *why)
+{
+	why->course = j->slow;
+	why->stable = says;
+	return says == STABLE_RISES ? WATCH_RISES : WATCH_STABLE;
 }
 
 /* Its time is up. After a whole step behind the first the figures are those of a step. */
 static enum watch_says is_late(const struct trial_watch *w, struct trial_end *why)
 {
-	size_t training, n = fewest_steps(w, &training);
+	struct judgement j = judge(w, true);
 	char what[200];
 
-	waits_for(w, what, sizeof(what));
-	why->partly = n > 1 && (long)training >= world_runs(&w->plan->world);
+	end_by(&j, says(w, &j), why);
+	waits_for(w, &j, what, sizeof(what));
+	why->partly = why->stable || (j.slow.steps && j.slow.units > 1 &&
+				      (long)j.training >= world_runs(&w->plan->world));
 	snprintf(why->late, sizeof(why->late),
-		 why->partly ? "After %ld s (--max-time) it was ended before its peak had settled: "
-			       "%s. The figures are a lower bound."
-			     : "after %ld s (--max-time) its peak had not settled: %s; give it "
-			       "more time, or less work in a step.",
+		 why->stable ? "After %ld s (--max-time) it was ended: %s."
+		 : why->partly
+			 ? "After %ld s (--max-time) it was ended before its peak was stable: "
+			   "%s. The figures are a lower bound."
+			 : "after %ld s (--max-time) its peak was not stable: %s; give it "
+			   "more time, or less work in a step.",
 		 w->plan->seconds, what);
 	return WATCH_LATE;
 }
 
-static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why, bool trains)
+static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why,
+			     const struct judgement *j)
 {
 	const struct activity *a = &w->activity;
 	char steps[64] = "";
-	size_t training;
 
-	if (trains)
-		snprintf(steps, sizeof(steps), " after %zu steps", fewest_steps(w, &training));
+	if (j->training)
+		snprintf(steps, sizeof(steps), " after %zu steps", j->slow.units);
 	snprintf(why->hangs, sizeof(why->hangs),
 		 "for %" PRIu64 " s%s it did nothing on the device and used no processor time; its "
 		 "main thread waits for %s.",
@@ -238,52 +290,53 @@ static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why,
 	return WATCH_HANGS;
 }
 
-/* Nothing was done for QUIET, by any process. */
-static enum watch_says is_still(const struct trial_watch *w, struct trial_end *why, bool trains)
+/* Nothing was done for QUIET, by any process. One that waits is left at that for as long as it took
+ * to get there. */
+static enum watch_says is_still(const struct trial_watch *w, struct trial_end *why)
 {
 	const struct activity *a = &w->activity;
+	uint64_t still = a->look_ms - a->moved_ms, look = (uint64_t)w->plan->look * SECOND;
+	struct judgement j = judge(w, true);
 	bool sleeps = activity_sleeps(a);
 
 	if (!sleeps && (!w->count || w->plan->world.size || !activity_listens(a)))
-		return hangs(w, why, trains);
-	if (!w->count || trains)
+		return hangs(w, why, &j);
+	if (!w->count || j.begun || (j.training && says(w, &j) != STABLE_YES) || w->plan->to_end ||
+	    still < look || still < a->moved_ms - w->start_ms)
 		return WATCH_GOES_ON;
 	snprintf(why->idle, sizeof(why->idle),
 		 sleeps ? "It sleeps, and does nothing more: what it does later is not in the "
 			  "figures."
 			: "It listens at a port and does nothing: if it waits for requests, what "
 			  "these take is not in the figures.");
-	return WATCH_SETTLED;
+	return end_by(&j, STABLE_YES, why);
 }
 
 enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why)
 {
 	const struct activity *a = &w->activity;
-	bool settled, trains;
+	struct judgement j;
 
 	read_on(w);
-	settled = has_settled(w, &trains);
-	if (settled && trains)
-		return WATCH_SETTLED;
-	if (w->plan->seconds && now_ms() - w->start_ms >= (uint64_t)w->plan->seconds * 1000)
+	j = judge(w, false);
+	if (says(w, &j) && !w->plan->to_end)
+		return end_by(&j, says(w, &j), why);
+	if (w->plan->seconds && now_ms() - w->start_ms >= (uint64_t)w->plan->seconds * SECOND)
 		return is_late(w, why);
 	if (a->look_ms - a->moved_ms >= QUIET)
-		return is_still(w, why, trains);
-	if (!w->plan->patient && a->look_ms - a->worked_ms >= BUSY) {
-		snprintf(why->hangs, sizeof(why->hangs),
-			 "for %d minutes it used the processor and did nothing on the device; if "
-			 "it prepares its data, give it more time (fit --max-time).",
-			 BUSY / 60000);
-		return WATCH_HANGS;
-	}
-	return settled && a->look_ms - a->worked_ms < QUIET / 2 ? WATCH_SETTLED : WATCH_GOES_ON;
+		return is_still(w, why);
+	if (w->plan->patient || a->look_ms - a->worked_ms < BUSY)
+		return WATCH_GOES_ON;
+	snprintf(why->hangs, sizeof(why->hangs),
+		 "for %d minutes it used the processor and did nothing on the device; if it "
+		 "prepares its data, give it more time (fit --max-time).",
+		 BUSY / 60000);
+	return WATCH_HANGS;
 }
 
 void trial_watch_end(struct trial_watch *w)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		following_close(&w->items[i].follow);
-		free(w->items[i].path);
-	}
+	for (size_t i = 0; i < w->count; i++)
+		watched_free(&w->items[i]);
 	w->count = 0;
 }

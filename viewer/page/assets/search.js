@@ -4,6 +4,8 @@
 
 const LINE_COLOURS = ['#2b5fa8', '#b26a00', '#3b7d3c', '#a3457f', '#5d6c7b', '#b3261e', '#7a5bbd', '#00838f'];
 
+const VERDICTS = ['fits', 'not stable', 'does not fit', 'failed'];
+
 function settingText(doc, vary) {
   return doc.names.map((n) => n + ' ' + vary[n]).join(', ');
 }
@@ -13,15 +15,15 @@ function pageLink(row, text) {
 }
 
 function searchColumns(doc) {
-  const bytes = (key, title) => ({ title, right: true, of: (r) => r[key], show: (r) => h('span', { title: exactText(r[key]) }, bytesText(r[key])) });
+  const bytes = (key, title) => ({ title, right: true, of: (r) => Math.max(r[key], 0), show: (r) => h('span', { title: exactText(Math.max(r[key], 0)) }, bytesText(Math.max(r[key], 0))) });
   return [
     { title: 'card', of: (r) => r.at, show: (r) => r.card },
     ...doc.names.map((n) => ({ title: n, right: true, of: (r) => r.vary[n], show: (r) => r.vary[n] })),
-    { title: 'fits', of: (r) => (r.fits ? 0 : r.error ? 2 : 1), show: (r) => (r.fits ? 'yes' : h('b', { class: 'alarm' }, r.error ? 'failed' : 'no')) },
+    { title: 'fits', of: (r) => VERDICTS.indexOf(r.verdict), show: (r) => (r.fits ? 'yes' : h('b', { class: 'alarm' }, r.verdict === 'does not fit' ? 'no' : r.verdict)) },
     bytes('capacity_bytes', 'capacity'), bytes('peak_bytes', 'allocated'), bytes('peak_reserved_bytes', 'reserved'), bytes('context_bytes', 'besides'),
     bytes('margin_bytes', 'stays free'),
     { title: 'how known', of: (r) => (r.measured ? '' : r.run_on), show: (r) => (r.measured ? 'run' : 'from ' + r.run_on) },
-    { title: 'the peak', class: 'wide', of: (r) => r.peak_line, show: (r) => (r.error ? r.error : r.peak_text + '; most by ' + r.peak_line) },
+    { title: 'the peak', class: 'wide', of: (r) => r.peak_line, show: (r) => r.error || [r.peak_text + '; most by ' + r.peak_line, r.rising, r.ended || r.late].filter(Boolean).join('. ') },
     { title: '', of: (r) => r.page, show: (r) => pageLink(r, 'page of the run') },
   ];
 }
@@ -129,7 +131,7 @@ function largestPanel(doc) {
   if (!doc.largest.length) return;
   const p = panel('largest', 'The largest that fits');
   p.body.append(table([{ title: 'card' }, ...doc.names.map((n) => ({ title: n, right: true })), { title: '' }],
-    doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next was refused' : 'the largest that was asked for'])));
+    doc.largest.map((l) => [l.card, ...doc.names.map((n) => l.vary[n]), l.bounded ? 'run on that card; the next does not fit' : 'the largest that was asked for'])));
 }
 
 function reasonsPanel(doc) {

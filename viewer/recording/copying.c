@@ -37,20 +37,19 @@ static int copy_event(void *ctx, const struct gmt_event *e)
 }
 
 /* Says in the copy itself that it is one. */
-static int add_mark(struct gmt_writer *w)
+static int add_mark(struct gmt_writer *w, const char *why)
 {
 	struct {
 		struct gmt_def_meta head;
-		char key[9], value[3]; /* no zero at the ends */
-	} __attribute__((packed)) payload = { .head = { sizeof(payload.key) } };
-	struct gmt_def d = { GMT_DEF_META, 0, sizeof(payload), &payload };
+		char text[32]; /* key and value, without zeros at the ends */
+	} __attribute__((packed)) payload = { .head = { strlen(COPYING_META) } };
+	int len = snprintf(payload.text, sizeof(payload.text), COPYING_META "%s", why);
+	struct gmt_def d = { GMT_DEF_META, 0, sizeof(payload.head) + (uint32_t)len, &payload };
 
-	memcpy(payload.key, "recovered", sizeof(payload.key));
-	memcpy(payload.value, "yes", sizeof(payload.value));
 	return gmt_writer_def(w, &d);
 }
 
-static int copy_all(const struct recording *r, int fd, struct copy *c)
+static int copy_all(const struct recording *r, int fd, const char *why, struct copy *c)
 {
 	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
 	struct gmt_writer_info info = { r->info->pid, r->info->realtime_minus_monotonic_ns, 0,
@@ -63,7 +62,7 @@ static int copy_all(const struct recording *r, int fd, struct copy *c)
 		return -GMT_ERR_NO_MEMORY;
 	c->writer = gmt_writer_open(workspace, bytes, fd, &info, &rc);
 	if (c->writer) {
-		rc = add_mark(c->writer);
+		rc = add_mark(c->writer, why);
 		if (!rc)
 			rc = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, c);
 		if (!rc)
@@ -75,7 +74,8 @@ static int copy_all(const struct recording *r, int fd, struct copy *c)
 	return rc;
 }
 
-static int write_copy(const struct recording *r, const char *path, uint64_t *events)
+static int write_copy(const struct recording *r, const char *path, const char *mark,
+		      uint64_t *events)
 {
 	struct copy c = { 0 };
 	struct outfile file;
@@ -83,7 +83,7 @@ static int write_copy(const struct recording *r, const char *path, uint64_t *eve
 
 	if (rc)
 		return rc;
-	rc = copy_all(r, fileno(file.f), &c);
+	rc = copy_all(r, fileno(file.f), mark, &c);
 	why = errno;
 	if (!rc && outfile_commit(&file))
 		return EXIT_UNREADABLE;
@@ -104,12 +104,12 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-int copying_write(const struct recording *r, const char *path, uint64_t *events)
+int copying_write(const struct recording *r, const char *path, const char *why, uint64_t *events)
 {
 	int rc;
 
 	if (same_file(r->path, path))
 		return say_error(EXIT_USAGE, "the output must be another file than %s", r->path);
 	rc = outfile_check(path);
-	return rc ? rc : write_copy(r, path, events);
+	return rc ? rc : write_copy(r, path, why, events);
 }

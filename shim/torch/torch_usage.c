@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * That the program has made an optimizer: torch.optim.Optimizer says so once a process, to the
+ * framework's own count of what people use. Whoever watches the run knows from then on that it is
+ * about to train. The name is the only argument, a std::string, which begins with a pointer to its
+ * text in either of the library's forms. Application threads; it comes a few times a process.
+ */
+#include "torch.h"
+
+#include <string.h>
+
+#define OPTIMIZER "python.optimizer"
+
+typedef void log_fn(const char *const *);
+
+static void look_at(const char *name)
+{
+	if (!strcmp(name, OPTIMIZER))
+		gmt_meta("torch.optimizer", "made", strlen("made"));
+}
+
+#define LOG(symbol)                                                   \
+	void symbol(const char *const *name);                         \
+	void symbol(const char *const *name)                          \
+	{                                                             \
+		static void *cache;                                   \
+		log_fn *real = (log_fn *)torch_real(&cache, #symbol); \
+                                                                      \
+		look_at(*name);                                       \
+		if (real)                                             \
+			real(name);                                   \
+	}
+
+#pragma GCC visibility push(default)
+LOG(_ZN3c1011LogAPIUsageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
+LOG(_ZN3c1011LogAPIUsageERKSs)
+#pragma GCC visibility pop

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stable: the peak was last raised in the first half of the units, so many units ago as are wished
+ * for, and they were looked at for so long. A rise that may come back has then been waited for as
+ * long as it took to come.
+ *
+ * Rising: three of the last four eighths of the units raised the peak, whatever came between: a
+ * leak, slow, in bursts, or with a collector of garbage at work. Such a run is followed three times
+ * as long, and longer where memory would run out before as many units again. A rise that leaves
+ * room for a million units more is none that matters: it is stable, and the rise is said.
+ */
+#include "stable.h"
+
+#include <stdlib.h>
+
+#include "../base/need.h"
+
+#define EIGHTHS	  8
+#define LATEST	  4	  /* of the eighths */
+#define RISING	  3	  /* of the latest */
+#define LONGER	  3	  /* a rise is followed for so many times as long */
+#define FEWEST	  16	  /* units in which a rise that goes on can be told */
+#define FAR	  1000000 /* units */
+#define UNUSUAL	  3	  /* times as long as the usual unit, */
+#define UNUSUAL_S 2	  /* and seconds */
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median. */
+static double usual_seconds(const struct stable_unit *units, size_t count)
+{
+	double *all = need_new((count + 1) * sizeof(*all)), usual;
+
+	for (size_t i = 0; i < count; i++)
+		all[i] = units[i].seconds;
+	qsort(all, count, sizeof(*all), by_size);
+	usual = all[count / 2];
+	free(all);
+	return usual;
+}
+
+bool stable_unusual(double seconds, double usual)
+{
+	return seconds > UNUSUAL * usual && seconds > UNUSUAL_S;
+}
+
+/* By how much each of the latest eighths raised the peak, the smallest first. */
+static void latest_rises(const struct stable_unit *units, size_t count, double rises[LATEST])
+{
+	uint64_t most = 0, before = 0;
+
+	for (size_t i = 0, part = 0; i < count; i++) {
+		most = units[i].peak > most ? units[i].peak : most;
+		if (i + 1 < (part + 1) * count / EIGHTHS)
+			continue;
+		if (part >= EIGHTHS - LATEST)
+			rises[part - (EIGHTHS - LATEST)] = (double)(most - before);
+		before = most;
+		part++;
+	}
+	qsort(rises, LATEST, sizeof(*rises), by_size);
+}
+
+uint64_t stable_ends(uint64_t count, uint64_t each, uint64_t room)
+{
+	return each ? count + room / each : 0;
+}
+
+bool stable_matters(uint64_t count, uint64_t ends)
+{
+	return ends && ends - count < FAR;
+}
+
+/* Of a peak that was raised lately. */
+static enum stable_says judge_rise(struct stable *s, const struct stable_unit *units, size_t count,
+				   uint64_t room, const struct stable_wish *wish)
+{
+	double rises[LATEST], length = (double)count / EIGHTHS, left;
+
+	if (count < FEWEST)
+		return STABLE_NOT_YET;
+	latest_rises(units, count, rises);
+	if (!(rises[LATEST - RISING] > 0))
+		return STABLE_NOT_YET;
+	s->each = (uint64_t)((rises[LATEST / 2 - 1] + rises[LATEST / 2]) / 2 / length + 1);
+	if ((double)room > FAR * rises[LATEST - 1] / length)
+		return STABLE_YES;
+	left = (double)room / (double)s->each;
+	return s->seconds >= LONGER * wish->seconds && left > (double)count && left < FAR
+		       ? STABLE_RISES
+		       : STABLE_NOT_YET;
+}
+
+struct stable stable_judge(const struct stable_unit *units, size_t count, size_t since,
+			   uint64_t room, const struct stable_wish *wish)
+{
+	struct stable s = { .usual = count ? usual_seconds(units, count) : 0 };
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (units[i].peak > most)
+			s.risen = i + 1;
+		if (stable_unusual(units[i].seconds, s.usual) && i + 1 > since)
+			since = i + 1;
+		most = units[i].peak > most ? units[i].peak : most;
+	}
+	s.seconds = (double)count * s.usual;
+	if (s.seconds < wish->seconds || count < since + wish->units || !count)
+		return s;
+	if (count >= s.risen + wish->units && count >= 2 * s.risen)
+		s.says = STABLE_YES;
+	else
+		s.says = judge_rise(&s, units, count, room, wish);
+	return s;
+}
