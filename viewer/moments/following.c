@@ -18,12 +18,12 @@ static uint32_t hash_payload(const struct gmt_def *d)
 	return hash;
 }
 
-/* True: it was not said before. */
+/* True: it was not said before. A fact has no number: its text stands in for one. */
 static bool note_def(struct following *f, const struct gmt_def *d)
 {
-	uint32_t hash = hash_payload(d);
+	uint32_t hash = hash_payload(d), id = d->kind == GMT_DEF_META ? hash : d->id;
 	bool fresh;
-	uint32_t *at = map_put(&f->defs, (uint64_t)d->kind << 32 | d->id, &fresh);
+	uint32_t *at = map_put(&f->defs, (uint64_t)d->kind << 32 | id, &fresh);
 
 	if (!fresh && *at == hash)
 		return false;
@@ -31,11 +31,9 @@ static bool note_def(struct following *f, const struct gmt_def *d)
 	return true;
 }
 
-/* Facts have no numbers: they are read when all is. */
 static int first_def(void *ctx, const struct gmt_def *d)
 {
-	if (d->kind != GMT_DEF_META)
-		note_def(ctx, d);
+	note_def(ctx, d);
 	return 0;
 }
 
@@ -43,7 +41,7 @@ static int next_def(void *ctx, const struct gmt_def *d)
 {
 	struct following *f = ctx;
 
-	if (d->kind == GMT_DEF_META || !note_def(f, d))
+	if (!note_def(f, d))
 		return 0;
 	f->new_names |= d->kind == GMT_DEF_MODULE || d->kind == GMT_DEF_SYMBOL;
 	return defs_add(&f->recording.defs, d);

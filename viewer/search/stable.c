@@ -19,7 +19,7 @@
 #define LATEST	  4	  /* of the eighths */
 #define RISING	  3	  /* of the latest */
 #define LONGER	  3	  /* a rise is followed for so many times as long */
-#define FEWEST	  16	  /* units in which a rise that goes on can be told */
+#define FEWEST	  32	  /* units in which a rise that goes on can be told */
 #define FAR	  1000000 /* units */
 #define UNUSUAL	  3	  /* times as long as the usual unit, */
 #define UNUSUAL_S 2	  /* and seconds */
