@@ -93,7 +93,7 @@ static int measure_with(struct advise_runs *r, struct advise *a, struct finding 
 
 	set_one(&s.plan.varied, text);
 	rc = run_once(r, &s, &t);
-	*ran = !rc && t->verdict == ENDING_FITS;
+	*ran = !rc && (t->verdict == ENDING_FITS || t->verdict == ENDING_UNSTABLE);
 	if (*ran)
 		note_run(a, f, t);
 	else if (!rc)

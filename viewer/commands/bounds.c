@@ -252,7 +252,7 @@ static void qualify(struct bounds *all, enum recording_state state)
 		[STATE_RUNNING] = "; so far: the program is still running",
 		[STATE_NO_END] = "; up to where the program was killed or crashed",
 		[STATE_A_PART] = "; up to where the recording stops, before the run's end",
-		[STATE_SEARCH] = "; up to where fit or bisect ended the run",
+		[STATE_SEARCH] = "; up to where gpumemtrace ended the run",
 	};
 
 	for (size_t i = 0; state != STATE_WHOLE && i < all->count; i++) {

@@ -69,7 +69,7 @@ static const char *const missing_parts[] = {
 	[STATE_NO_END] =
 		", which has no end: the program was killed or crashed, or the file was cut",
 	[STATE_A_PART] = ", which stops before the run's end (a snapshot, or recovered)",
-	[STATE_SEARCH] = ", which stops where fit or bisect ended the run",
+	[STATE_SEARCH] = ", which stops where gpumemtrace ended the run",
 };
 
 static int none_in_one(const struct oom_options *o, const struct oom_rank *x)

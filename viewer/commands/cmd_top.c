@@ -92,7 +92,7 @@ static const char *const ends[] = {
 	[STATE_RUNNING] = "",
 	[STATE_NO_END] = " (killed or crashed)",
 	[STATE_A_PART] = " (a part of its run)",
-	[STATE_SEARCH] = " (ended by fit or bisect)",
+	[STATE_SEARCH] = " (ended by gpumemtrace)",
 };
 
 /* A snapshot of PyTorch says no process and no command. */

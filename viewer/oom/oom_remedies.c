@@ -5,6 +5,7 @@
  * words for what to do and how the figure is known. No figure is a guess: it is a sum of blocks
  * that lived, or a share of one that the words state.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,26 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 	return all / 2;
 }
 
+/* "--batch-size=1", "train.batch 1", "-b 1": of one, as the command has it. Its last such option
+ * counts. */
+static bool batch_of_one(const struct defs *defs)
+{
+	bool one = false;
+
+	for (const char *word = defs_meta(defs, "argv").s; *word; word += strspn(word, " ")) {
+		size_t len = strcspn(word, " "), name = strcspn(word, " =");
+		const char *value =
+			word[name] == '=' ? word + name + 1 : word + len + strspn(word + len, " ");
+		bool batch = name > 4 && memmem(word, name, "batch", 5);
+
+		if ((batch || (len == 2 && !memcmp(word, "-b", 2))) &&
+		    isdigit((unsigned char)*value))
+			one = value[0] == '1' && (!value[1] || value[1] == ' ');
+		word += len;
+	}
+	return one;
+}
+
 static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
 	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
@@ -187,7 +208,8 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 		if (oom_is_passing(o->holders.items[i].category))
 			old += o->holders.items[i].before;
 	all = o->passing - old + (asked ? o->block : 0);
-	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards || all < o->capacity / 20)
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
+	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Take half the batch (and accumulate gradients over two)");
 	oom_say(how,

@@ -34,8 +34,8 @@ static const char *const sentences[] = {
 		"the last event.",
 	[STATE_A_PART] = "The recording stops before the run's end (a snapshot, or recovered): "
 			 "figures are up to there.",
-	[STATE_SEARCH] = "The search that started this run (fit, bisect) ended it: figures are up "
-			 "to then.",
+	[STATE_SEARCH] = "gpumemtrace ended the run, which it had started (fit, bisect, advise): "
+			 "figures are up to then.",
 };
 
 const char *recording_state_sentence(enum recording_state state)

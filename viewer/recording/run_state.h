@@ -11,7 +11,7 @@ enum recording_state {
 	STATE_RUNNING, /* the process still writes it */
 	STATE_NO_END,  /* the program was killed or crashed, or the file was cut */
 	STATE_A_PART,  /* a whole file, and not of the whole run: a snapshot, or recovered */
-	STATE_SEARCH,  /* the same: fit or bisect ended the run, which they had started */
+	STATE_SEARCH,  /* the same: fit, bisect or advise ended the run, which they had started */
 };
 
 /* Of a recording of which events were not passed on it is not known whether it is a part. */

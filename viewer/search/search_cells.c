@@ -67,8 +67,10 @@ static bool follows(const struct trial *t, const struct card *c)
 {
 	bool slow = t->verdict == ENDING_FITS && t->early && t->rising;
 
-	if (t->card == c || t->verdict == ENDING_FAILED)
+	if (t->card == c)
 		return true;
+	if (t->verdict == ENDING_FAILED)
+		return device_on(t, c) <= c->memory;
 	if (t->asked || got_over(t))
 		return false;
 	if (t->verdict == ENDING_REFUSED)

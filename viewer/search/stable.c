@@ -4,6 +4,9 @@
  * for, and they were looked at for so long. A rise that may come back has then been waited for as
  * long as it took to come.
  *
+ * The units after that one must say the same of themselves: a leak may be hidden below an early
+ * peak, as that of the first step often is.
+ *
  * Rising: three of the last four eighths of the units raised the peak, whatever came between: a
  * leak, slow, in bursts, or with a collector of garbage at work. Such a run is followed three times
  * as long, and longer where memory would run out before as many units again. A rise that leaves
@@ -49,18 +52,21 @@ bool stable_unusual(double seconds, double usual)
 	return seconds > UNUSUAL * usual && seconds > UNUSUAL_S;
 }
 
-/* By how much each of the latest eighths raised the peak, the smallest first. */
+/* By how much a unit of each of the latest eighths raised the peak, the smallest first. */
 static void latest_rises(const struct stable_unit *units, size_t count, double rises[LATEST])
 {
 	uint64_t most = 0, before = 0;
+	size_t from = 0;
 
 	for (size_t i = 0, part = 0; i < count; i++) {
 		most = units[i].peak > most ? units[i].peak : most;
 		if (i + 1 < (part + 1) * count / EIGHTHS)
 			continue;
 		if (part >= EIGHTHS - LATEST)
-			rises[part - (EIGHTHS - LATEST)] = (double)(most - before);
+			rises[part - (EIGHTHS - LATEST)] =
+				(double)(most - before) / (double)(i + 1 - from);
 		before = most;
+		from = i + 1;
 		part++;
 	}
 	qsort(rises, LATEST, sizeof(*rises), by_size);
@@ -76,19 +82,39 @@ bool stable_matters(uint64_t count, uint64_t ends)
 	return ends && ends - count < FAR;
 }
 
+/* The last unit that is above all before it, from 1. */
+static size_t last_rise(const struct stable_unit *units, size_t count, uint64_t *most)
+{
+	size_t risen = 0;
+
+	*most = 0;
+	for (size_t i = 0; i < count; i++)
+		if (units[i].peak > *most) {
+			*most = units[i].peak;
+			risen = i + 1;
+		}
+	return risen;
+}
+
+static bool is_long_ago(size_t risen, size_t count, const struct stable_wish *wish)
+{
+	return count >= risen + wish->units && count >= 2 * risen;
+}
+
 /* Of a peak that was raised lately. */
 static enum stable_says judge_rise(struct stable *s, const struct stable_unit *units, size_t count,
 				   uint64_t room, const struct stable_wish *wish)
 {
-	double rises[LATEST], length = (double)count / EIGHTHS, left;
+	double rises[LATEST], left;
 
 	if (count < FEWEST)
 		return STABLE_NOT_YET;
 	latest_rises(units, count, rises);
 	if (!(rises[LATEST - RISING] > 0))
 		return STABLE_NOT_YET;
-	s->each = (uint64_t)((rises[LATEST / 2 - 1] + rises[LATEST / 2]) / 2 / length + 1);
-	if ((double)room > FAR * rises[LATEST - 1] / length)
+	s->each = (uint64_t)((rises[LATEST / 2 - 1] + rises[LATEST / 2]) / 2);
+	s->each = s->each ? s->each : 1;
+	if ((double)room > FAR * rises[LATEST - 1])
 		return STABLE_YES;
 	left = (double)room / (double)s->each;
 	return s->seconds >= LONGER * wish->seconds && left > (double)count && left < FAR
@@ -100,21 +126,24 @@ struct stable stable_judge(const struct stable_unit *units, size_t count, size_t
 			   uint64_t room, const struct stable_wish *wish)
 {
 	struct stable s = { .usual = count ? usual_seconds(units, count) : 0 };
-	uint64_t most = 0;
+	uint64_t most, later;
 
-	for (size_t i = 0; i < count; i++) {
-		if (units[i].peak > most)
-			s.risen = i + 1;
-		if (stable_unusual(units[i].seconds, s.usual) && i + 1 > since)
+	for (size_t i = since; i < count; i++)
+		if (stable_unusual(units[i].seconds, s.usual))
 			since = i + 1;
-		most = units[i].peak > most ? units[i].peak : most;
-	}
+	s.risen = last_rise(units, count, &most);
 	s.seconds = (double)count * s.usual;
 	if (s.seconds < wish->seconds || count < since + wish->units || !count)
 		return s;
-	if (count >= s.risen + wish->units && count >= 2 * s.risen)
-		s.says = STABLE_YES;
-	else
-		s.says = judge_rise(&s, units, count, room, wish);
+	if (is_long_ago(s.risen, count, wish)) {
+		units += s.risen;
+		count -= s.risen;
+		if (is_long_ago(last_rise(units, count, &later), count, wish)) {
+			s.says = STABLE_YES;
+			return s;
+		}
+		room += most - later;
+	}
+	s.says = judge_rise(&s, units, count, room, wish);
 	return s;
 }

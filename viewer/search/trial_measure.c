@@ -57,14 +57,39 @@ static void read_usage(const struct trial *t, const struct plan *p, struct usage
 	unlink(path);
 }
 
-/* Of a program that trains: it came to its optimizer afterwards. Of any other: it was given memory.
- */
+/* The latest span of that phase began after the event. */
+static bool comes_after(const struct spans *s, enum phase phase, uint64_t seq, bool *any)
+{
+	for (size_t i = s->count; i-- > 0;)
+		if (s->items[i].phase == phase) {
+			*any = true;
+			return s->items[i].extent.first_seq > seq;
+		}
+	return false;
+}
+
+/* Was it refused for a training step, and not for an evaluation? */
+static bool is_training(const struct spans *s, uint64_t seq)
+{
+	const struct span *at = NULL;
+
+	for (size_t i = 0; i < s->count && s->items[i].extent.first_seq <= seq; i++)
+		at = &s->items[i];
+	return at && (at->phase == PHASE_BACKWARD || at->phase == PHASE_OPTIMIZER ||
+		      (at->phase == PHASE_FORWARD && at->kept));
+}
+
+/* From a training step: it came to its optimizer afterwards. From any other work: it was given
+ * memory again. */
 static bool went_on(const struct spans *s, const struct refusal *r)
 {
-	for (size_t i = s->count; s->trains && i-- > 0;)
-		if (s->items[i].phase == PHASE_OPTIMIZER)
-			return s->items[i].extent.first_seq > r->event.seq;
-	return !s->trains && r->later_allocs;
+	bool optimizer = false;
+
+	if (comes_after(s, PHASE_OPTIMIZER, r->event.seq, &optimizer))
+		return true;
+	if (!optimizer && comes_after(s, PHASE_BACKWARD, r->event.seq, &optimizer))
+		return true;
+	return !is_training(s, r->event.seq) && r->later_allocs;
 }
 
 static uint64_t count_fails(const struct lives *l)

@@ -87,14 +87,15 @@ static void sample_device(struct trial_watch *w)
 		close(fd);
 	for (int i = 0; i < USAGE_DEVICES; i++)
 		most = u.peak[i] > most ? u.peak[i] : most;
-	memmove(w->device + 1, w->device, sizeof(w->device) - sizeof(*w->device));
-	w->device[0] = most;
+	w->device_before = w->device;
+	w->device = most;
 }
 
-/* What is in use besides frameworks' memory: an older count, as recordings lag behind. */
-static uint64_t others(const struct trial_watch *w)
+/* What is in use besides frameworks' memory, at least: by an older count, as recordings lag behind.
+ */
+static void find_others(struct trial_watch *w)
 {
-	uint64_t reserved = 0, device = w->device[WATCH_SAMPLES - 1];
+	uint64_t reserved = 0, least;
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct watched *item = &w->items[i];
@@ -102,12 +103,13 @@ static uint64_t others(const struct trial_watch *w)
 
 		reserved = bytes > reserved ? bytes : reserved;
 	}
-	return device > reserved ? device - reserved : 0;
+	least = w->device_before > reserved ? w->device_before - reserved : 0;
+	w->others = least > w->others ? least : w->others;
 }
 
 static void read_on(struct trial_watch *w)
 {
-	uint64_t events = 0, besides;
+	uint64_t events = 0;
 
 	find_new(w);
 	sample_device(w);
@@ -120,13 +122,13 @@ static void read_on(struct trial_watch *w)
 		events += item->follow.seq;
 	}
 	activity_look(&w->activity, events);
-	besides = others(w);
+	find_others(w);
 	for (size_t i = 0; i < w->count; i++) {
 		if (!w->items[i].follow.open)
 			continue;
-		watched_take(&w->items[i], besides);
+		watched_take(&w->items[i], w->others);
 		for (uint64_t n = w->seconds; n < w->activity.seconds; n++)
-			watched_second(&w->items[i], besides);
+			watched_second(&w->items[i], w->others);
 	}
 	w->seconds = w->activity.seconds;
 }
@@ -135,7 +137,7 @@ static void read_on(struct trial_watch *w)
 
 static uint64_t room_left(const struct trial_watch *w, const struct watched *item)
 {
-	uint64_t used = watched_peak(item) + others(w);
+	uint64_t used = watched_peak(item) + w->others;
 
 	return w->trial->card->memory > used ? w->trial->card->memory - used : 0;
 }

@@ -9,7 +9,6 @@
 #include "watched.h"
 
 #define WATCH_RECORDINGS 16
-#define WATCH_SAMPLES	 4 /* a second apart */
 
 struct trial_watch {
 	const struct trial *trial;
@@ -18,9 +17,9 @@ struct trial_watch {
 	size_t count;
 	uint64_t start_ms;
 	struct activity activity;
-	/* The most that was in use of a device, by its own count, the latest first; when that was
-	 * asked for, and seconds of work until then. */
-	uint64_t device[WATCH_SAMPLES], sample_ms, seconds;
+	/* The most that was in use of a device, by its own count, now and a second or two ago; when
+	 * that was asked for; what of it is no framework's, and seconds of work until then. */
+	uint64_t device, device_before, sample_ms, others, seconds;
 	char usage[PATH_MAX];
 };
 

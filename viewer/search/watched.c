@@ -142,6 +142,8 @@ void watched_take(struct watched *w, uint64_t others)
 	w->peak = watched_peak(w);
 	if (steps == w->steps)
 		return;
+	for (size_t i = 0; i < w->steps && !w->others[i]; i++)
+		w->others[i] = others; /* it was not known yet */
 	while (w->steps < steps)
 		*need_item(w->others, w->steps, w->others_room) = others;
 	w->steps = steps;
