@@ -4,6 +4,7 @@ it instead of running it, as one line of JSON. Models are built from configurati
 import contextlib
 import json
 import sys
+import time
 
 import torch
 from torch import nn
@@ -200,3 +201,4 @@ if __name__ == "__main__":
             step(*program)
         torch.cuda.synchronize()
         print("TRUTH " + json.dumps(dict(allocated=torch.cuda.max_memory_allocated(), reserved=torch.cuda.max_memory_reserved())))
+        time.sleep(0.3)  # Python that ends right behind a backward pass may abort (docs/reliability.md)

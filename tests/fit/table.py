@@ -1,118 +1,182 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gpumemtrace fit` on thirty programs (cases.py): its verdicts against really setting that memory, and what static estimators
-make of the same programs. Writes a row for each into a file of JSON lines, goes on where it stopped, and with --write the
-tables of docs/fit.md.
+"""The tables of docs/fit.md: verdicts of `gpumemtrace fit` against the same programs run to their end (judge.py), on cards of
+0.75, 0.9 and 1.1 times what each needs; for those of cases.py also close to it, and what static estimators make of them.
 
-Usage: .venv-frameworks/bin/python tests/fit/table.py ROWS.jsonl [--case NAME]... [--write]"""
+Each run adds a line of JSON to ROWS.jsonl, and what is there is not run again: verdicts of the same tool, truth of any. --table
+says which tables, --write puts them into docs/fit.md. Exit code 1 if a verdict of --table verdicts is wrong.
+
+Usage: .venv/bin/python tests/fit/table.py ROWS.jsonl [--table verdicts|close|errors]... [--tool PATH] [--jobs N] [--write] [PROGRAM]..."""
 import argparse
+import collections
+import concurrent.futures
+import hashlib
 import json
-import os
-import subprocess
 import sys
-import tempfile
+import threading
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TOOL = str(ROOT / "build/gpumemtrace")
-MIB = 1 << 20
-CONTEXT = 520 * MIB  # of the h100-80g; else it would be less on a card that is smaller
-ENV = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
-ENV.update(OMP_NUM_THREADS="1", SIMGPU_CONTEXT=f"{CONTEXT}", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
-PROGRAM = [sys.executable, str(HERE / "cases.py")]
+from judge import CONTEXT, FACTORS, LARGE, MIB, ROOT, TOOL, ask, card, is_right, programs, run, truth
 
 
-def fit(name, card):
-    done = subprocess.run([TOOL, "fit", "--json", "--steps", "2", "--cards", card, "--", *PROGRAM, name], env=ENV, capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stderr
-    return json.loads(done.stdout)["cards"][0]
+class Rows:
+    """What is known of each program, by the name of the figure; kept in a file as it comes."""
+
+    def __init__(self, path):
+        self.path, self.lock, self.known = Path(path), threading.Lock(), collections.defaultdict(dict)
+        for line in self.path.read_text().splitlines() if self.path.exists() else []:
+            name, figure, value = json.loads(line)
+            self.known[name][figure] = value
+
+    def get(self, program, figure, make):
+        with self.lock:
+            if figure in self.known[program.name]:
+                return self.known[program.name][figure]
+        value = make()
+        with self.lock, self.path.open("a") as f:
+            f.write(json.dumps([program.name, figure, value]) + "\n")
+        self.known[program.name][figure] = value
+        print(program.name, figure, value, flush=True)
+        return value
 
 
-def run(name, card, *more):
-    """Whether it runs to its end on that card, and the last line that it prints in capitals."""
-    where = f"{tempfile.gettempdir()}/fit-table.{os.getpid()}.gmt"
-    done = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", where, "--", *PROGRAM, name, *more], env=ENV, capture_output=True, text=True)
-    lines = [x.split(" ", 1)[1] for x in done.stdout.splitlines() if x.startswith(("TRUTH ", "ESTIMATE "))]
-    # Libraries say it in other words: cuDNN has no engine left where none of them gets its workspace.
-    assert done.returncode == 0 or "OutOfMemoryError" in done.stderr or "find an engine" in done.stderr or "ALLOC_FAILED" in done.stderr, done.stderr[-2000:]
-    for path in Path(tempfile.gettempdir()).glob(f"fit-table.{os.getpid()}.*"):
-        path.unlink()
-    return done.returncode == 0, json.loads(lines[-1]) if lines else {}
+class Judge:
+    """Measures one program after the other, and keeps what came of it."""
+
+    def __init__(self, rows, tool):
+        self.rows, self.tool = rows, tool
+        self.build = hashlib.sha256(Path(tool).read_bytes()).hexdigest()[:12]
+
+    def need(self, p):
+        def make():
+            end = run(p, LARGE)
+            return dict(need=end.device, **end.counted)
+        return self.rows.get(p, "need", make)
+
+    def end(self, p, size):
+        return self.rows.get(p, f"end {size}", lambda: truth(p, run(p, card(size))))
+
+    def said(self, p, size):
+        def make():
+            said = ask(self.tool, p, card(size))
+            return dict(verdict=said.verdict, to_end=said.to_end, seconds=said.seconds, rising=said.card.get("rising_bytes", 0),
+                        steps=said.card.get("steps"), error=said.card.get("error", "")[:200])
+        return self.rows.get(p, f"said {size} by {self.build}", make)
+
+    def cell(self, p, size):
+        """What is said, whether that is right, and how it really ends."""
+        end, said = self.end(p, size), self.said(p, size)
+        return said, is_right(p, end, said["verdict"], said["to_end"]), end
+
+    def verdicts(self, p):
+        need = self.need(p)["need"]
+        return [self.cell(p, round(need * f / MIB) * MIB) for f in FACTORS]
+
+    def close(self, p):
+        known = self.need(p)
+        return [self.cell(p, size) for size in (known["need"] + MIB, known["need"] - MIB, CONTEXT + known["allocated"] - MIB)]
+
+    def errors(self, p):
+        fitted = self.rows.get(p, f"peak by {self.build}", lambda: ask(self.tool, p, LARGE).card["peak_bytes"])
+        return fitted, self.rows.get(p, "estimates", lambda: run(p, LARGE, "--estimate").counted)
 
 
-def measure(name):
-    fitted = fit(name, "h100-80g")
-    need, allocated = fitted["device_bytes"], fitted["peak_bytes"]
-    _, truth = run(name, "h100-80g")
-    row = dict(case=name, need=need, allocated=allocated, reserved=fitted["peak_reserved_bytes"], truth=truth, sizes=[])
-    for what, size in (("need + 1 MiB", need + MIB), ("need - 1 MiB", need - MIB), ("allocated and context - 1 MiB", CONTEXT + allocated - MIB)):
-        card = f"card={size}"
-        row["sizes"].append([what, size, fit(name, card)["fits"], run(name, card)[0]])
-    row["estimates"] = run(name, "h100-80g", "--estimate")[1]
-    return row
+WORDS = {"fits": "runs to its end", "does not fit": "is refused", "failed": "fails"}
+
+
+def words(cell):
+    said, right, end = cell
+    if right:
+        return end if said["verdict"] == end else f"{said['verdict']} (the run {WORDS[end]})"
+    return f"**{said['verdict']}** (the run {WORDS[end]})"
+
+
+def mib(n):
+    return f"{n / MIB:.0f} MiB"
+
+
+def rate(rows):
+    cells = [cell for _, row in rows for cell in row]
+    yes = sum(said["verdict"] == "fits" and end != "fits" for said, _, end in cells)
+    yield f"{len(rows)} programs, {len(cells)} verdicts: {sum(right for _, right, _ in cells)} are right. \"fits\" where the run fails or is refused: {yes}."
+    yield ""
+
+
+def verdicts(judge, rows):
+    yield from rate(rows)
+    yield "| Program | Kind | Need | 0.75 | 0.9 | 1.1 |"
+    yield "| --- | --- | ---: | --- | --- | --- |"
+    for p, row in rows:
+        yield f"| {p.name} | {p.kind} | {mib(judge.need(p)['need'])} | {' | '.join(map(words, row))} |"
+
+
+def close(judge, rows):
+    yield from rate(rows)
+    yield "| Program | Allocated | Reserved | Need | need + 1 MiB | need - 1 MiB | allocated - 1 MiB |"
+    yield "| --- | ---: | ---: | ---: | --- | --- | --- |"
+    for p, row in rows:
+        known = judge.need(p)
+        yield f"| {p.name} | {mib(known['allocated'])} | {mib(known['reserved'])} | {mib(known['need'])} | {' | '.join(map(words, row))} |"
 
 
 def percent(estimate, truth):
     return "" if estimate is None else f"{100 * (estimate - truth) / truth:+.0f} %"
 
 
-def verdicts(rows):
-    yield "| Program | Allocated | Reserved | Needed on the card | need + 1 MiB | need - 1 MiB | allocated - 1 MiB |"
-    yield "| --- | ---: | ---: | ---: | --- | --- | --- |"
-    word = {True: "runs", False: "refused"}
-    for r in rows:
-        cells = [f"{word[said]}{'' if said == real else ', really ' + word[real]}" for _, _, said, real in r["sizes"]]
-        yield f"| {r['case']} | {r['allocated'] / MIB:.0f} MiB | {r['reserved'] / MIB:.0f} MiB | {r['need'] / MIB:.0f} MiB | {' | '.join(cells)} |"
-
-
-def errors(rows):
+def errors(judge, rows):
     names = ["accelerate", "16 bytes", "deepspeed", "memtracker"]
     yield "| Program | PyTorch allocated | `fit` | accelerate | 16 bytes a parameter | DeepSpeed | MemTracker |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for r in rows:
-        truth = r["truth"]["allocated"]
-        cells = [percent(r["allocated"], truth)] + [percent(r["estimates"].get(n), truth) for n in names]
-        yield f"| {r['case']} | {truth / MIB:.0f} MiB | {' | '.join(cells)} |"
-    means = []
-    for n in ["fit", *names]:
-        off = [abs((r["allocated"] if n == "fit" else r["estimates"][n]) - r["truth"]["allocated"]) / r["truth"]["allocated"]
-               for r in rows if n == "fit" or n in r["estimates"]]
-        means.append(f"{100 * sum(off) / len(off):.1f} % of {len(off)}" if off else "")
-    yield f"| mean error | | {' | '.join(means)} |"
+    off = {n: [] for n in ["fit", *names]}
+    for p, (fitted, estimates) in rows:
+        known = judge.need(p)["allocated"]
+        said = {"fit": fitted, **estimates}
+        yield f"| {p.name} | {mib(known)} | {' | '.join(percent(said.get(n), known) for n in off)} |"
+        for n in off:
+            off[n] += [abs(said[n] - known) / known] if n in said else []
+    yield f"| mean error | | {' | '.join(f'{100 * sum(x) / len(x):.1f} % of {len(x)}' if x else '' for x in off.values())} |"
 
 
-def write(rows):
+TABLES = {"verdicts": verdicts, "close": close, "errors": errors}
+
+
+def write(name, lines):
     page = ROOT / "docs/fit.md"
     text = page.read_text()
-    for name, lines in (("verdicts", verdicts(rows)), ("errors", errors(rows))):
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        text = text[:text.index(begin) + len(begin)] + "\n".join(lines) + "\n" + text[text.index(end):]
-    page.write_text(text)
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    page.write_text(text[:text.index(begin) + len(begin)] + "\n".join(lines) + "\n" + text[text.index(end):])
+
+
+def table(judge, name, chosen, jobs):
+    """Its rows; a program that cannot be measured is said, and left out."""
+    def row(p):
+        try:
+            return p, getattr(judge, name)(p)
+        except Exception as error:
+            print(p.name, "could not be measured:", repr(error)[-1500:], file=sys.stderr, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return [r for r in pool.map(row, [p for p in chosen if name == "verdicts" or p.kind == "training"]) if r]
 
 
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("rows")
-    options.add_argument("--case", action="append")
+    options.add_argument("programs", nargs="*")
+    options.add_argument("--table", action="append", choices=TABLES)
+    options.add_argument("--tool", default=TOOL)
+    options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--write", action="store_true")
     o = options.parse_args()
-    names = [x.split('"')[1] for x in (HERE / "cases.py").read_text().splitlines() if x.startswith('    "') and '": (' in x]
-    path = Path(o.rows)
-    rows = {r["case"]: r for r in map(json.loads, path.read_text().splitlines())} if path.exists() else {}
-    for name in o.case or names:
-        if name in rows:
-            continue
-        try:
-            rows[name] = measure(name)
-        except AssertionError as error:
-            print(name, "failed:", str(error)[-1500:], flush=True)
-            continue
-        with path.open("a") as f:
-            f.write(json.dumps(rows[name]) + "\n")
-        print(name, json.dumps(rows[name]), flush=True)
-    if o.write:
-        write([rows[n] for n in names if n in rows])
+    judge, every = Judge(Rows(o.rows), o.tool), programs()
+    wrong = 0
+    for name in o.table or TABLES:
+        rows = table(judge, name, [every[n] for n in o.programs] or every.values(), o.jobs)
+        lines = list(TABLES[name](judge, rows))
+        print("\n".join(lines))
+        wrong += sum(not right for _, row in rows for _, right, _ in row) if name != "errors" else 0
+        if o.write:
+            write(name, lines)
+    return wrong > 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
