@@ -73,6 +73,10 @@ struct advise {
  */
 bool advise_knows_graphs(const struct advise *a);
 
+/* What was made in one step and is there in a later one outlived an optimizer's step. Before the
+ * first of these all passes may be of one step: of a peak that is known from the rest. */
+bool advise_knows_steps(const struct advise *a);
+
 /* Of the highest peak. */
 void advise_open(struct advise *a, struct timeline *t);
 /* Of the refusal of these, all at one event; held: bytes then, least: that are worth a word. */

@@ -93,7 +93,7 @@ static bool is_held(const struct advise *a, const struct advised *l)
 	size_t step = steps_at(s, l->from);
 	struct step_phase forward;
 
-	if (l->from >= a->peak_seq || step + 1 >= s->count)
+	if (l->from >= a->peak_seq || step + 1 >= s->count || !advise_knows_steps(a))
 		return false;
 	forward = steps_phase(&a->timeline->model.spans, &s->items[step + 1], PHASE_FORWARD);
 	return forward.times && l->until > forward.extent.last_seq;

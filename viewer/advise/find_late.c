@@ -120,22 +120,59 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes;
 }
 
+/* What became of a stack's blocks in the steps after their own. */
+enum { NEEDED = 1, NOT_NEEDED = 2 };
+
+static void note_later(const struct advise *a, const struct advise_passes *passes,
+		       struct map *stacks)
+{
+	struct advised l;
+
+	ADVISE_EACH(a, PASSING, l)
+	{
+		uint64_t end = next_pass(passes, &l);
+
+		if (!is_of_a_pass(a, &l) || l.until <= end)
+			continue;
+		if (is_used_later(a, &l, end))
+			*map_put(stacks, l.stack, NULL) |= NEEDED;
+		else if (l.until != PLAN_END)
+			*map_put(stacks, l.stack, NULL) |= NOT_NEEDED;
+	}
+}
+
+/* What is to come of a block is not known at a refusal: it is of an earlier step, and no graph took
+ * those before it at its place. */
+static bool is_over(const struct advise *a, const struct map *stacks, const struct advised *l)
+{
+	const struct steps *s = &a->timeline->steps;
+	const uint32_t *later = map_get(stacks, l->stack);
+
+	if (!a->wanted_count)
+		return true;
+	return advise_knows_steps(a) && later && *later == NOT_NEEDED &&
+	       steps_at(s, l->from) < steps_at(s, a->until);
+}
+
 /* From one forward pass into the next, and no longer than a turn of the loop. */
 void advise_overlap(struct advise *a)
 {
 	struct advise_passes passes = advise_passes(a);
 	struct line_plans lines = { 0 };
+	struct map stacks = { 0 };
 	struct advised l;
 
+	note_later(a, &passes, &stacks);
 	ADVISE_EACH(a, PASSING, l)
 	{
 		uint64_t end = next_pass(&passes, &l);
 
 		if (is_of_a_pass(a, &l) && l.until > end && !is_used_later(a, &l, end) &&
-		    is_one_turn(a, &l))
+		    is_one_turn(a, &l) && is_over(a, &stacks, &l))
 			lines_without(&lines, a, &l, end);
 	}
 	free(passes.items);
+	map_free(&stacks);
 	lines_add_all(&lines, a, "overlap", say_overlap);
 }
 
@@ -152,10 +189,11 @@ static void say_late(struct advise *a, struct finding *f, const struct line_plan
 		   f->range ? ", at least those of this line" : "");
 }
 
-/* Since when no graph needs it; PLAN_END = one does to the end. */
+/* Since when no graph needs it; PLAN_END = one does to the end: the latest that saved it has not
+ * let it go. */
 static uint64_t last_use(const struct advise *a, const struct advised *l)
 {
-	if (a->released[l->life])
+	if (a->released[l->life] > a->saved[l->life])
 		return a->released[l->life];
 	return a->saved[l->life] ? PLAN_END : advise_next(a, l->from, PHASE_BACKWARD);
 }

@@ -15,7 +15,7 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, PASSES = 4, SETTLED = 3 };
+enum { BY_BACKWARD = 1, BEFORE_BACKWARD = 2, PASSES = 4, TIMES = 3, SETTLED = 3 };
 
 struct search {
 	struct advise *advise;
@@ -64,6 +64,16 @@ static void note_used(void *ctx, uint32_t stack)
 		place_of(s, p.items[0].key)->ends |= BY_BACKWARD;
 }
 
+/* Far more passes than one backward pass goes back through. Before the first of those a step may
+ * not be over yet. */
+static bool is_many(const struct advise *a, uint32_t passes)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	return s->backwards && passes >= PASSES &&
+	       passes >= TIMES * (uint64_t)s->forwards_before / s->backwards;
+}
+
 static bool is_for_nothing(const struct search *s, uint64_t key)
 {
 	const struct advise *a = s->advise;
@@ -71,7 +81,7 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 	const struct place *p = at ? &s->items[*at] : NULL;
 
 	return p && !(p->ends & BY_BACKWARD) &&
-	       (p->ends & BEFORE_BACKWARD || p->passes >= PASSES ||
+	       (p->ends & BEFORE_BACKWARD || is_many(a, p->passes) ||
 		(a->timeline->model.spans.backwards && a->steps >= SETTLED));
 }
 

@@ -22,6 +22,7 @@
 struct oom_spike {
 	uint64_t largest, next; /* bytes of one block; next: the largest of the others */
 	uint64_t bytes;		/* of all that stand out, with what was asked for */
+	uint64_t unsaved;	/* of these: that no graph ever takes */
 	size_t count, others;
 	struct owner owner;
 };
@@ -79,6 +80,8 @@ struct oom {
 	struct holders holders;
 	struct oom_spike spike;
 
+	uint64_t current;     /* of what passes: made in this step, */
+	uint64_t begin;	      /* which begins with that event */
 	uint64_t since;	      /* seq: what is older was made in earlier steps, */
 	bool by_pass;	      /* or in earlier forward passes of this one: an evaluation, say */
 	size_t passes;	      /* forward passes of this step whose results are held */
@@ -119,6 +122,8 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
+/* oom_steps.c: the step that it belongs to, 0 = before the first. */
+size_t oom_step(const struct oom *o);
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */
 size_t oom_passes(const struct snapshot *s, uint64_t since);
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */

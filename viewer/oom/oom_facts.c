@@ -8,6 +8,7 @@
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
+#define FEW 50 /* less than this part of a device may be a larger context */
 
 /* What PyTorch's allocator asks the device for to hold a block: it says this number itself. */
 static uint64_t segment_of(uint64_t block)
@@ -58,11 +59,12 @@ static uint64_t others_of(const struct oom *o)
 	uint64_t own = within(GIB / 2, o->room.total / 8, GIB);
 	uint64_t libraries = within(GIB / 4, o->room.total / 8, GIB / 2);
 	uint64_t first = within(0, first_context(o), o->context);
-	uint64_t since = o->context - first;
+	uint64_t since = o->context - first, others;
 
 	if (o->world > 1)
 		libraries *= 2;
-	return (first > own ? first - own : 0) + (since > libraries ? since : 0);
+	others = (first > own ? first - own : 0) + (since > libraries ? since : 0);
+	return others >= o->room.total / FEW ? others : 0;
 }
 
 static void find_room(struct oom *o)
@@ -125,10 +127,7 @@ static void find_place(struct oom *o)
 			    .peak_node = e->kind == GMT_BLOCK_OOM ? e->name : 0 };
 
 	instant_of_peak(&o->instant, t, &x);
-	o->step = t->steps.count > 1 ? o->instant.step : 0;
-	/* Calls of a model as steps: what comes after the last one still belongs to it. */
-	if (t->steps.basis == STEPS_FORWARD && t->steps.tail && o->step == t->steps.count - 1)
-		o->step--;
+	o->step = oom_step(o);
 	o->phase = o->instant.phase;
 }
 
@@ -171,7 +170,7 @@ static void project_state(struct oom *o)
 	char name[OPTIMIZER_NAME];
 	uint64_t all;
 
-	if (o->phase != PHASE_OPTIMIZER || !span)
+	if (o->phase != PHASE_OPTIMIZER || !span || o->wanted_category != CATEGORY_optimizer_state)
 		return;
 	optimizer_name(defs_string(o->timeline->model.defs, span->name).s, name);
 	all = optimizer_tensors(name) > 0 ? (uint64_t)optimizer_tensors(name) * o->trainable : 0;

@@ -3,6 +3,8 @@
  * few blocks that stand out among what the passes made. */
 #include "oom.h"
 
+#define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
+
 bool oom_is_passing(enum category c)
 {
 	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
@@ -17,16 +19,23 @@ static bool is_old(const struct oom *o, const struct block *b)
 	return o->step > 1 && b->seq >= steps[1].extent.first_seq && b->seq < o->since;
 }
 
+/* Gradients add up over the passes of a step, and state stays. */
+static bool may_grow(enum category c)
+{
+	return c != CATEGORY_gradients && c != CATEGORY_optimizer_state;
+}
+
 /* Of what is left from earlier steps: the line that grows, or that the passes left most of. */
 const struct holder *oom_grown_most(const struct oom *o)
 {
-	bool by_leaks = o->leaks.count && !o->by_pass;
 	const struct holder *best = NULL;
 
 	for (size_t i = 0; i < o->holders.count; i++) {
 		const struct holder *h = &o->holders.items[i];
-		bool counts = by_leaks ? leaks_at(&o->leaks, 1u << h->category, &h->owner) != NULL
-				       : oom_is_passing(h->category);
+		bool counts = o->by_pass
+				      ? oom_is_passing(h->category)
+				      : may_grow(h->category) &&
+						leaks_at(&o->leaks, 1u << h->category, &h->owner);
 
 		if (h->before && counts && (!best || h->before > best->before))
 			best = h;
@@ -46,15 +55,11 @@ static bool is_result(enum category c)
 	return c == CATEGORY_activations || c == CATEGORY_forward_temporaries;
 }
 
-/* With too few steps to see a growth: activations of a step that is over are kept graphs. Calls of
- * a model without a backward pass may be one step that is not over. */
+/* Where few steps were seen, what is there of an earlier one may go in the next. */
 static void add_growth(struct oom *o, const struct block *b, enum category c,
 		       const struct owner *owner)
 {
-	bool by_leaks = o->leaks.from_step != o->leaks.to_step && !o->by_pass;
-	bool over = o->timeline->steps.basis != STEPS_FORWARD;
-
-	if (by_leaks ? !leaks_at(&o->leaks, 1u << c, owner) : !oom_is_passing(c) || !over)
+	if (o->by_pass ? !oom_is_passing(c) : !may_grow(c) || !leaks_at(&o->leaks, 1u << c, owner))
 		return;
 	o->grown += b->size;
 	if (is_of_graph(o->shot.model, b, c))
@@ -75,6 +80,8 @@ static void collect(struct oom *o)
 		struct holder *h = holders_add(
 			&o->holders, (struct holder){ .category = c, .owner = owner }, b->size);
 
+		if (oom_is_passing(c) && b->seq >= o->begin)
+			o->current += b->size;
 		if (!is_old(o, b))
 			continue;
 		h->before += b->size;
@@ -116,12 +123,35 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = 0;
 }
 
+/* What the line made before was not saved for backward; or nothing ever was, in two calls or more.
+ */
+static bool is_never_saved(const struct oom *o)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct spans *s = &o->timeline->model.spans;
+	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+
+	for (uint32_t i = n; i-- > 0 && n - i < LATEST;) {
+		const struct life *life = lives_at(l, i);
+
+		if (lives_request(l, life)->stack == o->wanted.stack)
+			return !lives_facts(l, life).save_ns;
+	}
+	return s->forwards > 1 && !s->tags;
+}
+
+static bool is_unsaved(const struct block *b)
+{
+	return !(b->state & (LIFE_SAVED | LIFE_SAVED_BEFORE));
+}
+
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. */
 static void find_spike(struct oom *o)
 {
 	struct oom_spike *p = &o->spike;
 
 	find_largest(o);
+	p->unsaved = p->bytes && is_never_saved(o) ? o->block : 0;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
@@ -129,6 +159,7 @@ static void find_spike(struct oom *o)
 			continue;
 		if (b->size >= p->largest / 2) {
 			p->bytes += b->size;
+			p->unsaved += is_unsaved(b) ? b->size : 0;
 			p->count++;
 		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;

@@ -32,9 +32,15 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 
 void oom_find_since(struct oom *o, size_t passes_before)
 {
-	uint64_t step = o->timeline->steps.items[o->step].extent.first_seq;
+	const struct timeline *t = o->timeline;
+	const struct span *span = steps_span(&t->steps, &t->model.spans, o->refusal.event.seq);
+	uint64_t step = t->steps.items[o->step].extent.first_seq;
 
+	/* An evaluation stands behind its step. The first step's batch may be made before it. */
+	if (o->phase == PHASE_EVALUATION && span)
+		step = span->extent.first_seq;
 	o->since = step;
+	o->begin = o->step > 1 ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
 		     o->passes > 2 * passes_before;

@@ -134,11 +134,7 @@ static void text_head(const struct oom *o, struct emit *out)
 {
 	char who[OWNER_WORDS], where[INSTANT_MAX + 8] = "";
 
-	if (o->timeline->steps.tail && o->instant.step == o->timeline->steps.count - 1)
-		snprintf(where, sizeof(where), "After the passes of step %zu, %s",
-			 o->instant.step - 1, o->instant.what);
-	else
-		instant_line(o->instant.text, where, sizeof(where));
+	instant_line(o->instant.text, where, sizeof(where));
 	emit_title(out, "Out of memory on device %d: %s asked for by %s", o->timeline->device,
 		   B(o->asked), owner_words(&o->wanted_owner, who, sizeof(who), 34));
 	if (where[0])

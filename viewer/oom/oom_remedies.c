@@ -93,7 +93,7 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 		oom_say(how, "Blocks that were made %s %zu and lived",
 			o->by_pass ? "by passes before the latest, in step" : "before step",
 			o->step);
-	return o->leaks.count || o->grown > h->before ? o->grown : h->before;
+	return o->grown;
 }
 
 static uint64_t allocator(const struct oom *o, char *what, char *how)
@@ -150,8 +150,9 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;
 
-	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 ||
-	    !o->shot.model->spans.forwards || p->largest < 5 * p->next)
+	if (!p->count || p->count > 8 || p->bytes < o->capacity / 4 || !p->unsaved ||
+	    !o->shot.model->spans.forwards || p->largest < 5 * p->next ||
+	    stage_is_backward(o->wanted_stage))
 		return 0;
 	oom_say(what,
 		"Compute it in %d pieces, one after the other (chunk the batch through %s, a "
@@ -160,9 +161,11 @@ static uint64_t in_pieces(const struct oom *o, char *what, char *how)
 	if (p->count == 1)
 		oom_say(how, "One tensor of %s: all but one piece", B(p->bytes));
 	else
-		oom_say(how, "%zu tensors of %s to %s, %s together: all but one piece", p->count,
-			B(p->largest / 2), B(p->largest), B(p->bytes));
-	return p->bytes - p->bytes / PIECES;
+		oom_say(how,
+			"%zu tensors of %s to %s, %s of them not saved for backward: all but one "
+			"piece",
+			p->count, B(p->largest / 2), B(p->largest), B(p->unsaved));
+	return p->unsaved - p->unsaved / PIECES;
 }
 
 static uint64_t shard(const struct oom *o, char *what, char *how)
@@ -202,12 +205,8 @@ static bool batch_of_one(const struct defs *defs)
 static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
 	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
-	uint64_t old = 0, all;
+	uint64_t all = o->current + (asked ? o->block : 0);
 
-	for (size_t i = 0; i < o->holders.count; i++)
-		if (oom_is_passing(o->holders.items[i].category))
-			old += o->holders.items[i].before;
-	all = o->passing - old + (asked ? o->block : 0);
 	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;

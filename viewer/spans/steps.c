@@ -250,15 +250,24 @@ static bool is_after(struct walk *w)
 	return true;
 }
 
-/* What the program did after its last step, most often its end. */
+/* What the program did after its last step, most often its end. Where memory ran out in that, it
+ * belongs to the step: to a loss outside of modules, say. An optimizer's step is over, and the next
+ * begins with its batch. */
 static void cut_tail(struct walk *w)
 {
 	const struct span *spans = w->spans->items;
 	size_t at = w->spans->count;
+	bool refused = false;
 
 	w->steps->tail = is_after(w);
 	while (at && spans[at - 1].phase == PHASE_OTHER)
-		at--;
+		refused |= spans[--at].refused;
+	if (refused && w->steps->count > 1) {
+		w->steps->tail = false;
+		if (w->steps->basis == STEPS_OPTIMIZER && current(w)->ended && !w->worked)
+			new_step(w, w->open);
+		return;
+	}
 	if (w->steps->tail || w->steps->count == 1 || at == w->spans->count ||
 	    (w->steps->basis == STEPS_OPTIMIZER && spans[at - 1].phase == PHASE_BACKWARD))
 		return;

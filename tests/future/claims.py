@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The claims of `oom` that the rest of a run decides. A claim is (kind, True or False, what was said beside what is so); True where
+no more bytes were named than the rest of the run shows to be so."""
+import re
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+PASSING = {"activations", "inputs", "forward_temporaries", "backward_temporaries", "kv_cache"}
+ROUNDED = 1.06  # of a figure in a sentence
+NEAR = 1.02
+
+
+def amounts(text):
+    return [float(n) * UNITS[u] for n, u in re.findall(r"([\d.,]+) (B|KiB|MiB|GiB)", text.replace(",", ""))]
+
+
+class Moment:
+    """What is so at a staged refusal."""
+
+    def __init__(self, run, seq):
+        self.run, self.seq = run, seq
+        self.blocks = run.alive(seq)
+        self.wanted = run.block(seq)
+        self.begin = run.step_begins(seq)
+        self.number = sum(b < seq for _, b in run.optimizers) + 1
+
+    def bytes(self, of):
+        return sum(b.size for b in self.blocks if of(b))
+
+    def by_optimizer(self, b):
+        return self.run.in_optimizer(b.seq)
+
+    def is_older(self, b):
+        """Of an earlier step: no state of the optimizer, and no gradients that were kept."""
+        return b.seq < self.begin and not self.by_optimizer(b) and not b.grads
+
+    def is_needed(self, b):
+        return b.is_used_by_backward(self.seq) or any(s > self.seq for s in b.saves)
+
+    def can_go(self, b):
+        """No graph needs it, and the program holds it to the end of this pass."""
+        ends = next((end for begin, end in self.run.backwards if begin <= self.seq <= end), self.run.next_backward(self.seq))
+        return not self.is_needed(b) and (b.end > ends or ends == float("inf"))
+
+    def is_for_nothing(self, b):
+        return b.is_held_by_graph(self.seq) and not b.is_used_by_backward(self.seq)
+
+    def adds_up(self):
+        """Gradients of this step get more of them before the optimizer."""
+        end = next((b for _, b in self.run.optimizers if b > self.seq), float("inf"))
+        return lambda b: any(self.begin < g < self.seq for g in b.grads) and any(self.seq < g < end for g in b.grads)
+
+    def still_grows(self):
+        """The lows of steps go up: in the rest, or, where none is left, until here. None: too few steps to say."""
+        ends = [b for _, b in self.run.optimizers]
+        before, after = [e for e in ends if e < self.seq], [e for e in ends if e > self.seq]
+        if len(after) >= 2 and before:
+            return self.run.low(after[min(2, len(after) - 1)]) > self.run.low(before[-1])
+        if len(before) >= 3:
+            return self.run.low(before[-1]) > self.run.low(before[-3])
+        return None
+
+
+def at_most(said, so, room=NEAR):
+    return said <= so * room + 4096
+
+
+def step(m, doc):
+    """The refusal belongs to the step of the optimizer's step that comes next."""
+    if not m.run.optimizers or not m.run.is_one_a_step:
+        return None
+    right = {m.number}
+    if m.number == 1 or not any(b.seq > m.begin and b.is_held_by_graph(m.seq) for b in m.blocks):
+        right.add(m.number - 1)  # set-up, or passes between two steps
+    return doc["step"] in right, f"step {doc['step']}, is {m.number}"
+
+
+def older(m, doc):
+    said = sum(h["earlier_bytes"] for h in doc["holders"] if h["class"] in PASSING)
+    if said < doc["allocated_bytes"] / 100 or not m.run.optimizers or "earlier forward passes" in doc["text"]:
+        return None
+    so = m.bytes(lambda b: b.seq < m.begin and not m.by_optimizer(b))
+    return at_most(said, so), f"{said >> 20} MiB older, are {so >> 20}"
+
+
+def kept(m, doc):
+    """Causes retained_graph and growing."""
+    if doc["cause"] not in ("retained_graph", "growing"):
+        return None
+    said = amounts(doc["text"])[0]
+    if "earlier forward passes" in doc["text"]:
+        so = m.bytes(lambda b: b.seq >= m.begin and not m.is_needed(b))
+        return at_most(said, so, ROUNDED), f"{said / 2**20:.0f} MiB of earlier passes, {so >> 20} that no backward pass takes"
+    if not m.run.optimizers:
+        return (False, "kept from step to step; one backward pass takes it") if m.bytes(m.is_needed) > said / 2 else None
+    so = m.bytes(m.is_older)
+    grows = m.still_grows()
+    return (at_most(said, so, ROUNDED) and grows is not False), f"{said / 2**20:.0f} MiB of earlier steps, are {so >> 20}; grows: {grows}"
+
+
+def first_step(m, doc):
+    if "its first step makes it" not in doc["text"]:
+        return None
+    span = m.run.in_optimizer(m.seq)
+    if not span:
+        return False, "no step of an optimizer"
+    so = sum(b.size for b in m.run.blocks if m.seq <= b.seq <= span[1] < b.end)
+    return so > 0, f"{so >> 20} MiB of state come"
+
+
+def let_go(m, r, doc):
+    passes = "earlier passes" in r["what"] or not m.run.optimizers
+    so = m.bytes(lambda b: not m.is_needed(b) and not b.grads if passes else m.is_older(b) and not m.is_needed(b))
+    return at_most(r["saves_bytes"], so), so
+
+
+def overlap(m, r, doc):
+    if not m.run.optimizers:
+        return None
+    so = m.bytes(lambda b: m.is_older(b) and not m.is_needed(b))
+    return at_most(r["saves_bytes"], so), so
+
+
+def late_del(m, r, doc):
+    so = m.bytes(m.can_go)
+    return at_most(r["saves_bytes"], so), so
+
+
+def no_grad(m, r, doc):
+    so = m.bytes(m.is_for_nothing) + (m.wanted.size if not m.is_needed(m.wanted) else 0)
+    return at_most(r["saves_bytes"], so), so
+
+
+def saved(m, r, doc):
+    so = m.bytes(lambda b: b.saves) + m.wanted.size
+    return at_most(r["saves_bytes"], so), so
+
+
+def smaller_batch(m, r, doc):
+    so = (m.bytes(lambda b: b.seq >= m.begin and not m.by_optimizer(b)) + m.wanted.size) / 2
+    return at_most(r["saves_bytes"], so), int(so)
+
+
+def in_pieces(m, r, doc):
+    """What backward needs stays, in however many pieces it was computed."""
+    largest = amounts(r["how_known"])[-2 if " to " in r["how_known"] else 0]
+    so = sum(b.size for b in [*m.blocks, m.wanted] if b.size >= largest / 2 / ROUNDED and b.size <= largest * ROUNDED and not b.saves)
+    return at_most(r["saves_bytes"], so, ROUNDED), so
+
+
+def foreach_off(m, r, doc):
+    span = m.run.in_optimizer(m.seq)
+    if not span:
+        return None
+    so = sum(b.size for b in [*m.blocks, m.wanted] if span[0] <= b.seq and b.end <= span[1])
+    return at_most(r["saves_bytes"], so), so
+
+
+def state_elsewhere(m, r, doc):
+    span = m.run.in_optimizer(m.seq) or (0, 0)
+    so = m.bytes(lambda b: b.end > span[1] and not b.grads)
+    so += sum(b.size for b in m.run.blocks if m.seq <= b.seq <= span[1] < b.end)
+    return at_most(r["saves_bytes"], so), so
+
+
+def set_to_none(m, r, doc):
+    if not m.run.optimizers:
+        return None
+    so = m.bytes(lambda b: b.grads) - m.bytes(m.adds_up())
+    return at_most(r["saves_bytes"], so), so
+
+
+def idle_weights(m, r, doc):
+    so = m.bytes(lambda b: not any(s > m.seq for s in b.saves) and not any(g > m.seq for g in b.grads))
+    return at_most(r["saves_bytes"], so), so
+
+
+def nobody_else(m, r, doc):
+    return False, 0
+
+
+REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved,
+            "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
+            "set_to_none": set_to_none, "idle_weights": idle_weights}
+SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
+
+
+def claims(run, seq, doc):
+    """All that was said of a staged refusal: kind, whether it is so (None: the rest does not decide), words."""
+    m = Moment(run, seq)
+    for kind, test in SENTENCES.items():
+        found = test(m, doc)
+        if found:
+            yield (doc["cause"] if kind == "cause" else kind), *found
+    if not SENTENCES["cause"](m, doc):
+        yield doc["cause"], None, ""
+    for r in doc["remedies"]:
+        found = REMEDIES[r["name"]](m, r, doc) if r["name"] in REMEDIES else None
+        yield r["name"], found[0] if found else None, f"{r['saves_bytes'] >> 20} MiB said, {found[1] >> 20} so: {r['what'][:90]}" if found else ""

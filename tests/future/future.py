@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rest of a run, from the events of its whole recording: what became of each block after a given event. Nothing of what the
+tool concludes is asked."""
+import bisect
+import collections
+import json
+import subprocess
+
+SETUP, FORWARD, BACKWARD, BETWEEN, OPTIMIZER, REST, CAUGHT = PHASES = (
+    "set-up and first forward", "forward and loss", "backward", "after backward", "optimizer", "passes without backward", "after a caught refusal")
+
+
+class Block:
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads")
+
+    def __init__(self, e):
+        self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
+        self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
+
+    def is_alive(self, seq):
+        return self.seq < seq < self.end
+
+    def is_used_by_backward(self, seq):
+        """A graph that has it now, or takes it later, is gone through later."""
+        return any(after > seq and by_engine for after, by_engine in self.releases)
+
+    def is_held_by_graph(self, seq):
+        """Saved more often than released."""
+        return bisect.bisect(self.saves, seq) > sum(at <= seq for at, _ in self.releases)
+
+
+class Run:
+    """Device 0 of a recording."""
+
+    def __init__(self, tool, path):
+        self.blocks, self.optimizers, self.backwards, self.zeroed, self.ooms = [], [], [], [], []
+        self.engine = set()
+        self.read(tool, path)
+        self.starts = [b.seq for b in self.blocks]
+        steps = json.loads(subprocess.run([tool, "steps", str(path), "--json"], capture_output=True, text=True).stdout)
+        self.is_one_a_step = steps["basis"] == "optimizer" and steps["steps"] == len(self.optimizers)  # each ends with one optimizer's
+
+    def read(self, tool, path):
+        for line in dump(tool, path, "--defs"):
+            if line["def"] == "thread" and line.get("name", "").startswith("pt_autograd"):
+                self.engine.add(line["id"])
+        live, addresses, savers = {}, [], collections.defaultdict(list)
+        opened = {}
+        for e in dump(tool, path):
+            kind = e["kind"]
+            if kind == "block_alloc" and e["device"] == 0:
+                block = live[e["addr"]] = Block(e)
+                bisect.insort(addresses, e["addr"])
+                self.blocks.append(block)
+            elif kind == "block_free" and e["device"] == 0 and e["addr"] in live:
+                live.pop(e["addr"]).end = e["seq"]
+                addresses.pop(bisect.bisect_left(addresses, e["addr"]))
+            elif kind == "tag_saved" or kind == "tag_grad":
+                at = bisect.bisect(addresses, e["addr"]) - 1
+                block = live.get(addresses[at]) if at >= 0 else None
+                if block is None or e["addr"] >= block.addr + block.size:
+                    block = None
+                if kind == "tag_saved":
+                    savers[e["arg0"]].append(block)
+                    if block:
+                        block.saves.append(e["seq"])
+                elif block:
+                    block.grads.append(e["seq"])
+            elif kind == "tag_released" and savers[e["arg0"]]:
+                block = savers[e["arg0"]].pop()
+                if block:
+                    block.releases.append((e["seq"], e["thread"] in self.engine or self.in_node(e)))
+            elif kind == "range_begin":
+                opened[e["arg0"]] = e
+            elif kind == "range_end" and e["arg0"] in opened:
+                self.end_range(opened.pop(e["arg0"]), e)
+            elif kind == "block_oom":
+                self.ooms.append(e["seq"])
+            self.note_backward(e)
+
+    def note_backward(self, e):
+        """An event of a backward node: stretches of them with nothing else of the main thread between are one pass."""
+        if e["thread"] in self.engine or e.get("scope"):
+            if self.backwards and not self.outside:
+                self.backwards[-1][1] = e["seq"]
+            else:
+                self.backwards.append([e["seq"], e["seq"]])
+            self.outside = False
+        elif e["kind"] == "block_alloc":
+            self.outside = True
+
+    outside = True
+
+    def in_node(self, e):
+        return bool(self.backwards) and not self.outside and e["thread"] not in self.engine
+
+    def end_range(self, begin, end):
+        name = begin.get("name", "")
+        if name.startswith("Optimizer.step"):
+            self.optimizers.append((begin["seq"], end["seq"]))
+        elif name.startswith("Optimizer.zero_grad"):
+            self.zeroed.append((begin["seq"], end["seq"]))
+
+    def alive(self, seq):
+        return [b for b in self.blocks[:bisect.bisect_left(self.starts, seq)] if b.end > seq]
+
+    def block(self, seq):
+        return self.blocks[bisect.bisect_left(self.starts, seq)]
+
+    def in_backward(self, seq):
+        return any(a <= seq <= b for a, b in self.backwards)
+
+    def in_optimizer(self, seq):
+        return next(((a, b) for a, b in self.optimizers if a <= seq <= b), None)
+
+    def next_backward(self, seq):
+        return next((a for a, b in self.backwards if b >= seq), float("inf"))
+
+    def step_begins(self, seq):
+        """When the latest optimizer's step was over."""
+        return max((b for _, b in self.optimizers if b < seq), default=0)
+
+    def low(self, seq):
+        return sum(b.size for b in self.alive(seq))
+
+    def later_steps(self, seq):
+        return [b for _, b in self.optimizers if b >= seq]
+
+    def phase(self, seq):
+        if any(o < seq for o in self.ooms):
+            return CAUGHT
+        if self.in_optimizer(seq):
+            return OPTIMIZER
+        if self.in_backward(seq):
+            return BACKWARD
+        back = self.next_backward(seq)
+        step = next((a for a, _ in self.optimizers if a >= seq), float("inf"))
+        if not any(b < seq for _, b in self.backwards):
+            return SETUP
+        if back < step:
+            return FORWARD
+        return BETWEEN if step < float("inf") else REST
+
+
+def dump(tool, path, *options):
+    with subprocess.Popen([tool, "dump", str(path), "--json", *options], stdout=subprocess.PIPE, text=True) as p:
+        for line in p.stdout:
+            yield json.loads(line)

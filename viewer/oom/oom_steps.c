@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step that a refusal belongs to. An optimizer ends one. Before the first optimizer was seen,
+ * the passes so far may all be of one step that is not over: micro-batches, several networks, a
+ * rollout. So a boundary between two counts only if something shows that the step before it was
+ * over.
+ */
+#include "oom.h"
+
+/* The earliest gradient that lives. UINT64_MAX = none does. */
+static uint64_t first_gradient(const struct snapshot *s)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < s->moment.count; i++)
+		if (s->classes[i] == CATEGORY_gradients && s->moment.blocks[i].seq < first)
+			first = s->moment.blocks[i].seq;
+	return first;
+}
+
+static bool has_gradients(const struct timeline *t, const struct step *step)
+{
+	for (size_t i = step->first; i <= step->last && i < t->model.spans.count; i++)
+		if (t->model.spans.items[i].gradients)
+			return true;
+	return false;
+}
+
+/* Steps that are backward passes: one is over if gradients arrived in it and none of them lives. */
+static size_t by_gradients(const struct oom *o, size_t step)
+{
+	const struct timeline *t = o->timeline;
+	size_t first = steps_at(&t->steps, first_gradient(&o->shot));
+
+	step = first && first < step ? first : step;
+	while (step > 1 && !has_gradients(t, &t->steps.items[step - 1]))
+		step--;
+	return step;
+}
+
+static bool holds_graph(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->moment.count; i++)
+		if (s->moment.blocks[i].state & LIFE_SAVED)
+			return true;
+	return false;
+}
+
+size_t oom_step(const struct oom *o)
+{
+	const struct timeline *t = o->timeline;
+	size_t step = t->steps.count > 1 ? o->instant.step : 0;
+
+	if (step > 1 && t->steps.basis == STEPS_BACKWARD)
+		return by_gradients(o, step);
+	/* Calls of a model: where their graph is held, a backward pass over them all may come. */
+	if (step > 1 && t->steps.basis == STEPS_FORWARD &&
+	    (!t->model.spans.tags || holds_graph(&o->shot)))
+		return 1;
+	return step;
+}
