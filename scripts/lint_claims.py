@@ -16,6 +16,8 @@ from lint_tables import ROOT, text
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
 MIB = 1 << 20
+INTERNAL = {"SIMGPU_NOTES", "SIMGPU_USAGE", "SIMGPU_STUBS"}  # how processes of the tool speak with each other; a list for who adds functions
+OPTIMIZER = {"foreach_off", "offload_state", "shard_state", "state_in_8_bits"}  # kinds that two rows of findings.def find
 SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "jammy": "Ubuntu 22.04", "noble": "Ubuntu 24.04"}
 DATED = {"docs/reliability.md", "docs/cost.md", "docs/replay.md", "docs/fit.md"}  # say what one run, on one machine, was
 
@@ -200,14 +202,32 @@ def wrong_options(all_pages):
                 yield from (f"{page}:{line}: {m[1]} has {w}, which the row does not name" for w in option.words if f"*{w}*" not in row)
 
 
+def lists():
+    """A page, what its list begins with, the mark around each name, and the names in the table's order (or in any: a set)."""
+    questions = re.findall(r"^-- view (\w+):", text("viewer/lake/views.sql"), re.M)
+    settings = set(re.findall(r'getenv\("(SIMGPU_\w+)"\)', tables.sources("simgpu"))) - INTERNAL
+    findings = {a[0] for _, a in docs_reference.rows("viewer/advise/findings.def", "FINDING")} - {"optimizer_state"} | OPTIMIZER | {"option"}
+    return [
+        ("viewer/man/gpumemtrace-oom.1.md", "## CAUSES", "*", [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]),
+        ("viewer/man/gpumemtrace-diff.1.md", "## CAUSES", "*", {docs_reference.literal(a[1]) for _, a in docs_reference.rows("viewer/diff/diff_causes.def", "CAUSE")}),
+        ("viewer/man/gpumemtrace-advise.1.md", "## FINDINGS", "*", findings),
+        ("viewer/man/gpumemtrace-export.1.md", "## FORMATS", "*", list(tables.formats())),
+        ("viewer/man/gpumemtrace-sql.1.md", "ready questions that are tables too:", "*", questions),
+        ("viewer/man/gpumemtrace.1.md", "The simulated device reads these", "`", settings),
+        ("docs/lake.md", "| Table | A row is |", "`", {*lake_tables(), "allocations"}),
+        ("docs/lake.md", "| Ready question | It answers |", "`", questions),
+    ]
+
+
 def wrong_lists(all_pages):
-    """Lists of the manual that a table has too, in its order."""
-    causes = [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]
-    for page, heading, names in (("oom", "CAUSES", causes), ("export", "FORMATS", list(tables.formats()))):
-        section = re.search(rf"^## {heading}\n(.*?)^## ", all_pages[f"viewer/man/gpumemtrace-{page}.1.md"], re.M | re.S)[1]
-        found = [n for row in re.findall(r"^- (.*?):", section, re.M) for n in re.findall(r"\*(\w+)\*", row)]
-        if found != names:
-            yield f"viewer/man/gpumemtrace-{page}.1.md: {heading}: {' '.join(found)}; the table has {' '.join(names)}"
+    """Items or rows behind a beginning: the names before the first colon, or in the first column."""
+    for page, begin, mark, names in lists():
+        text_behind = all_pages[page].split(begin + "\n", 1)[-1] if begin + "\n" in all_pages[page] else all_pages[page].partition(begin)[2].partition("\n")[2]
+        rows = re.search(r"(?:(?:- |\| |  ).*\n)+", text_behind)[0]
+        fronts = re.findall(r"^- (.*?): |^\| (.*?) \|", rows, re.M)
+        found = [n for front in fronts for n in re.findall(rf"{re.escape(mark)}(\w+){re.escape(mark)}", "".join(front))]
+        if (set(found) if isinstance(names, set) else found) != names:
+            yield f"{page}: {begin}: {' '.join(sorted(set(found) ^ set(names)) or found)}: not as in the table"
 
 
 def faults(all_pages):
