@@ -625,6 +625,11 @@ def test_help_of_what_is_no_command():
     assert_refused(run("help", "reprot"), 2)
 
 
+def test_usage_says_which_operands_a_command_replaces():
+    for command, operands in (("run", "[--] COMMAND..."), ("bisect", "GOOD BAD -- COMMAND..."), ("advise", "[FILE] | -- COMMAND...")):
+        assert ok(command, "--help").startswith(f"usage: gpumemtrace {command} [OPTION...] {operands}\n")
+
+
 def test_help_fits_on_a_terminal():
     for args in [["--help"]] + [[c, "--help"] for c in COMMANDS]:
         assert max(map(len, ok(*args).splitlines())) <= 80
