@@ -3,6 +3,7 @@
 command by hand is what the command prints. (Blocks ```example run when a page is made: test_cli.py, test_docs_site.py.)"""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 import shown
 from conftest import BUILD, REAL, ROOT
+import lint_names
+import lint_tables
 
 pytestmark = pytest.mark.skipif(REAL, reason="runs on simulated cards")
 TOOLS = ROOT / ".venv-tools/bin/python"
@@ -103,6 +106,44 @@ def test_block_runs(place, block):
     recordings = [*(place.folder.parent / "scratch").rglob("*.gmt")]
     assert said or len(recordings) == 2, said
     assert "bisect" not in block or "raised the peak from 64.0 MiB to 112.0 MiB" in said
+
+
+# Commands in sentences and tables, run on the recordings of the manual's examples. Others start programs, ask running ones or need DuckDB.
+READERS = set(lint_tables.commands()) - {"run", "fit", "bisect", "attach", "ctl", "top", "sql", "dashboard"}
+WORDS = {"FILE": "new.gmt", "OLD": "old.gmt", "NEW": "new.gmt", "OLDDIR": "old/", "NEWDIR": "new/", "ADDRESS": "0x77252d000000", "ID": "59", "MOMENT": "peak",
+         "FORMAT": "csv", "PID": "1", "mark:NAME": "peak", "N": "0"}
+
+
+def sentences():
+    """Page and words of each command of the tool that a sentence names with all that it takes."""
+    for page in PAGES:
+        for _, language, text in lint_names.pieces((ROOT / page).read_text()):
+            words = text.split() if language is None and not re.search(r"[|\[]", text) else []
+            if words[:1] == ["gpumemtrace"] and words[1:2] and words[1] in READERS and not lint_names.tool_faults(words[1:], whole=True):
+                yield page, text
+
+
+def input_of(place, word):
+    """The recording, snapshot or folder that a word of a command names."""
+    path, example = place.folder / word, ROOT / "tests/data/example"
+    if word.endswith((".gmt", ".pickle")) and not path.exists():
+        place.run(f"gpumemtrace export old.gmt --to torch -o {word}" if word.endswith(".pickle") else f"cp new.gmt {word}")
+    elif word.rstrip("/") in ("run", "ranks") and not path.exists():
+        place.run(f"mkdir {word}; for r in 0 1; do RANK=$r WORLD_SIZE=2 gpumemtrace run -q --sim h100-80g -o '{word}/%r.gmt' -- python train.py; done")
+    elif word.endswith("/") and not path.exists():
+        shutil.copytree(example, path, ignore=shutil.ignore_patterns("*.py"))
+
+
+def test_commands_in_sentences_run(place):
+    done = {}
+    for page, text in sentences():
+        words = [WORDS.get(word, word) for word in shlex.split(text)]
+        for word in words[2:words.index("-o") if "-o" in words else None]:
+            input_of(place, word)
+        said = subprocess.run(words, cwd=place.folder, env=place.env, capture_output=True, text=True, timeout=60)
+        assert said.returncode in (0, 1), (page, text, said.stderr)
+        done[words[1]] = done.get(words[1], "") + said.stdout
+    assert {"report", "oom", "diff", "export", "why", "check", "replay", "advise", "leaks", "html"} <= set(done) and all(done[c] for c in ("report", "oom", "why"))
 
 
 def begin_attach(place):
