@@ -235,7 +235,10 @@ def faults(all_pages):
 
 
 def main():
-    found = faults(pages())
+    try:
+        found = faults(pages())
+    except AssertionError as tables_differ:
+        found = [str(tables_differ)]
     print("\n".join(found), end="\n" * bool(found))
     sys.exit(bool(found))
 
