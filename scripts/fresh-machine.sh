@@ -3,17 +3,18 @@
 # Proves that a fresh machine needs git, make, gcc and python3 and nothing else: a Debian 12 or Ubuntu 24.04 chroot with
 # just these, a clone of HEAD in it, and README's line that installs, its two commands and what `make demo` prints run as written, timed.
 #
-# Usage (root): scripts/fresh-machine.sh [--suite SUITE] [--dir DIR] [--pip-cache DIR] [--keep] [--run COMMAND]
+# Usage (root): scripts/fresh-machine.sh [--suite SUITE] [--dir DIR] [--pip-cache DIR] [--keep] [--quick] [--run COMMAND]
 #   --suite      bookworm (default), or with UBUNTU_MIRROR (its address) jammy or noble
 #   --dir        where to build it (20 GB; default: below /var/tmp)
 #   --pip-cache  a pip cache to mount, so that wheels are not downloaded again
 #   --run        this command in place of README's
+#   --quick      without `make test`
 #   --keep       leave the chroot there
 # Packages come from where this machine's own apt and pip settings say.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-dir='' cache='' keep='' run='' suite=bookworm
+dir='' cache='' keep='' run='' suite=bookworm quick=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite) suite=$2; shift ;;
@@ -21,7 +22,8 @@ while [ $# -gt 0 ]; do
 	--pip-cache) cache=$2; shift ;;
 	--run) run=$2; shift ;;
 	--keep) keep=1 ;;
-	*) sed -n 's/^# //p' "$0" | sed -n '4,11p' >&2; exit 2 ;;
+	--quick) quick=1 ;;
+	*) sed -n 's/^# //p' "$0" | sed -n '4,12p' >&2; exit 2 ;;
 	esac
 	shift
 done
@@ -32,7 +34,7 @@ command -v debootstrap >/dev/null || { echo 'fresh-machine: please run: apt-get 
 if [ -z "${FRESH_NAMESPACE:-}" ]; then
 	export FRESH_DIR=${dir:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
 	rc=0
-	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" --suite "$suite" ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
+	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" --suite "$suite" ${quick:+--quick} ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
 	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR".{log,times,demo}
 	exit $rc
 fi
@@ -93,7 +95,7 @@ installed='cd /tmp && gpumemtrace run --sim h100-80g -o x.gmt -- python3 /root/g
 commands() {
 	block install
 	echo "$installed"
-	block 'two commands'
+	block 'two commands' | { [ -n "$quick" ] && grep -v '^make test' || cat; }
 }
 # What it prints, as pasted into a shell: commands behind a $, and those of "Where next".
 pasted() { sed -nE 's/^\$ //p; s/^(Where next:|           ) (gpumemtrace .*)/\2/p' "$root.demo" | sed '1i set -ex' >"$root/root/pasted" && inside 'bash /root/pasted'; }
