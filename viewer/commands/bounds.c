@@ -266,6 +266,24 @@ static void qualify(struct bounds *all, enum recording_state state)
 	}
 }
 
+/* Of events that were lost nothing is known: neither that a bound holds. */
+static void qualify_dropped(struct bounds *all, uint64_t dropped)
+{
+	char more[HUMAN_MANY + 64], n[HUMAN_MANY];
+
+	snprintf(more, sizeof(more), "; not known: %s %s lost while recording",
+		 human_many(n, dropped, "event"), dropped == 1 ? "was" : "were");
+	for (size_t i = 0; dropped && i < all->count; i++) {
+		struct bound *b = &all->items[i];
+
+		if (!b->ok)
+			continue;
+		say_more(b, more);
+		b->ok = b->known = false;
+		all->broken++;
+	}
+}
+
 /* A snapshot without a history. */
 static void qualify_moment(struct bounds *all)
 {
@@ -339,6 +357,7 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 {
 	enum recording_state state = STATE_WHOLE;
 	struct look l = { .bounds = b };
+	uint64_t dropped = 0;
 	struct recording r;
 	int rc = recording_open(&r, file);
 
@@ -351,12 +370,14 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 		if (moments_state_only(&l.timeline.model))
 			qualify_moment(b);
 		state = recording_state(&r);
+		dropped = l.timeline.model.dropped;
 		timeline_close(&l.timeline);
 	}
 	recording_close(&r);
 	if (!rc && w->baseline)
 		rc = check_baseline(b, w);
 	qualify(b, state);
+	qualify_dropped(b, dropped);
 	return rc;
 }
 

@@ -94,8 +94,20 @@ static void say_thinned(const struct recording *r)
 	human_seconds(from, first > r->info->first_ns ? first - r->info->first_ns : 0);
 	human_seconds(length, fact(r, "thinned.last_ns") - first);
 	say_note("%s is bounded: %s events within %s from %s on, all of blocks that came and went, "
-		 "are left out; totals, peaks by step and what was alive afterwards are exact",
-		 r->path, human_count(n, events), length, from);
+		 "are left out%s",
+		 r->path, human_count(n, events), length, from,
+		 r->dropped ? "" :
+			      "; totals, peaks by step and what was alive afterwards are exact");
+}
+
+static void say_dropped(const struct recording *r)
+{
+	char n[HUMAN_MANY];
+
+	if (r->dropped)
+		say_note("%s: %s %s lost while recording: figures may be too low or too high",
+			 r->path, human_many(n, r->dropped, "event"),
+			 r->dropped == 1 ? "was" : "were");
 }
 
 int recording_open(struct recording *r, const char *path)
@@ -117,7 +129,9 @@ int recording_open(struct recording *r, const char *path)
 	r->file_bytes = snapshot && !stat(path, &st) ? (uint64_t)st.st_size : r->info->file_bytes;
 	err = defs_read(r->reader, defs_add, &r->defs);
 	if (err >= 0) {
+		r->dropped = fact(r, "recorder.dropped");
 		say_thinned(r);
+		say_dropped(r);
 		return 0;
 	}
 	recording_close(r);

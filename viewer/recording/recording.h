@@ -15,6 +15,7 @@ struct recording {
 	struct gmt_reader *reader;
 	const struct gmt_reader_info *info;
 	struct defs defs;
+	uint64_t dropped;    /* events that the program made and that are not in it */
 	uint64_t file_bytes; /* of path; a snapshot is larger than what it becomes */
 	bool read_through;   /* all its events were passed on, */
 	bool ended;	     /* and among them the run's last one */
