@@ -53,7 +53,7 @@ static struct {
 	uint64_t next_seq, gap_since;
 	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
-	uint64_t lost, dropped;
+	uint64_t lost, dropped, names_cut;
 	uint64_t unkept;    /* events for which the bound left no room */
 	uint32_t unflushed; /* events and definitions since the last flush */
 	bool pressed;	    /* a ring is filling up */
@@ -306,12 +306,23 @@ static bool flush_is_due(void)
 	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
 }
 
+/* As soon as it begins, and at the end how often. */
+static void note_names(void)
+{
+	uint64_t cut = strings_cut();
+
+	if (cut && !drain.names_cut)
+		facts_emit_number(drain_def, "recorder.names_cut", cut);
+	drain.names_cut = cut;
+}
+
 /* Things that change seldom. */
 static void look_around(void)
 {
 	uint64_t now = os_now();
 
 	note_lost(false);
+	note_names();
 	facts_emit_new(drain_def);
 	if (now - drain.last_look < 1000 * MS)
 		return;
@@ -384,6 +395,8 @@ static void recorder_facts(void)
 {
 	facts_emit_number(drain_def, "recorder.memory_bytes", os_mapped() + live_bytes());
 	facts_emit_number(drain_def, "recorder.stack_nodes", stack_nodes());
+	if (strings_cut())
+		facts_emit_number(drain_def, "recorder.names_cut", strings_cut());
 	if (stack_nodes_cut())
 		facts_emit_number(drain_def, "recorder.stacks_cut", stack_nodes_cut());
 }

@@ -12,14 +12,15 @@
 #include <string.h>
 
 #define CHUNK_BYTES (256u * 1024u)
-#define CHUNKS_MOST 16u
+#define CHUNKS_MOST 256u /* 64 MiB of different names */
 
 struct chunk {
 	size_t used;
 	char bytes[];
 };
 
-static struct intern_table strings = { .levels = 2 };
+static struct intern_table strings;
+static uint64_t cut; /* asked for, and there was no room */
 static uint32_t chunks;
 static struct chunk *chunk;
 
@@ -115,6 +116,7 @@ static const char *keep_if(const struct intern_entry *claimed, const char *s, si
 
 static uint32_t give_up(struct intern_entry *claimed)
 {
+	__atomic_add_fetch(&cut, 1, __ATOMIC_RELAXED);
 	intern_publish(claimed, 0, 0, INTERN_DEAD);
 	return 0;
 }
@@ -175,6 +177,11 @@ uint32_t gmt_string(const char *s, size_t len)
 	return id == INTERN_DEAD ? 0 : id;
 }
 
+uint64_t strings_cut(void)
+{
+	return __atomic_load_n(&cut, __ATOMIC_RELAXED);
+}
+
 static void define_entry(void *ctx, const struct intern_entry *e)
 {
 	bool (*emit)(const struct gmt_def *d) = *(bool (**)(const struct gmt_def *))ctx;
@@ -196,6 +203,7 @@ void strings_each(bool (*emit)(const struct gmt_def *d))
 void strings_forget(void)
 {
 	intern_forget(&strings);
+	cut = 0;
 	chunk = NULL;
 	chunks = 0;
 }

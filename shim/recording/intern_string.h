@@ -15,6 +15,7 @@ void strings_each(bool (*emit)(const struct gmt_def *d));
 /* The id of a string that the drain itself names; a new one goes to emit. */
 uint32_t strings_id(const char *s, size_t len, bool (*emit)(const struct gmt_def *d));
 
+uint64_t strings_cut(void); /* names that were left out, since there was no room for them */
 void strings_forget(void);
 
 #endif

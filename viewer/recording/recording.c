@@ -110,6 +110,17 @@ static void say_dropped(const struct recording *r)
 			 r->dropped == 1 ? "was" : "were");
 }
 
+static void say_names_cut(const struct recording *r)
+{
+	uint64_t cut = fact(r, "recorder.names_cut");
+	char n[HUMAN_MANY];
+
+	if (cut)
+		say_note("%s: %s of ranges and functions stand without their name: the recorder "
+			 "keeps 64 MiB of different names",
+			 r->path, human_many(n, cut, "event"));
+}
+
 int recording_open(struct recording *r, const char *path)
 {
 	bool snapshot = import_recognises(path);
@@ -132,6 +143,7 @@ int recording_open(struct recording *r, const char *path)
 		r->dropped = fact(r, "recorder.dropped");
 		say_thinned(r);
 		say_dropped(r);
+		say_names_cut(r);
 		return 0;
 	}
 	recording_close(r);
