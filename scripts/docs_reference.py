@@ -52,7 +52,7 @@ def settings():
     def default(kind, value):
         return {"SWITCH": "on" if value == "1" else "off", "CHOICE": value.split("_")[-1].lower()}.get(kind, value.strip('"') or "none")
     body = [(f"`GPUMEMTRACE_{a[0]}`", default(kind, a[2]), literal(a[-1]))
-            for kind, a in rows("shim/settings.def", "TEXT", "SWITCH", "NUMBER", "CHOICE", "SIZE")]
+            for kind, a in rows("format/settings.def", "TEXT", "SWITCH", "NUMBER", "CHOICE", "SIZE")]
     return ("# Settings\n\nThe library reads these from the environment of the program that it is loaded into. `gpumemtrace run` sets what "
             "its options say and leaves the rest.\n\n" + table(("variable", "default", "meaning"), body) +
             "\nThe simulated device has settings of its own: [gpumemtrace(1)](../../viewer/man/gpumemtrace.1.md).\n")
@@ -158,7 +158,7 @@ def tables():
 
 # The page, and the table that it is made from: documents link to the table, which stands in the repository; the site leads
 # such a link to the page.
-PAGES = {"settings": (settings, "shim/settings.def"), "tables": (tables, "viewer/lake/tables.def"), "events": (events, "format/records.def"),
+PAGES = {"settings": (settings, "format/settings.def"), "tables": (tables, "viewer/lake/tables.def"), "events": (events, "format/records.def"),
          "hooks": (hooks, "shim/hooks.def"), "rules": (rules, "viewer/classes/rules.def"), "cards": (cards, "simgpu/core/cards.def")}
 
 

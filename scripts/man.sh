@@ -34,7 +34,7 @@ rows() { # name, what stands before its colon, its words
 }
 
 settings() {
-	sed -nE 's/^(TEXT|SWITCH|NUMBER|CHOICE|SIZE)\(([A-Z_]+), [a-z_]+, ("[^"]*"|[A-Za-z0-9_]+),.* "(.*)"\)$/\1|\2|\3|\4/p' shim/settings.def |
+	sed -nE 's/^(TEXT|SWITCH|NUMBER|CHOICE|SIZE)\(([A-Z_]+), [a-z_]+, ("[^"]*"|[A-Za-z0-9_]+),.* "(.*)"\)$/\1|\2|\3|\4/p' format/settings.def |
 		while IFS='|' read -r kind name value text; do
 			case $kind in
 			SWITCH) [ "$value" = 1 ] && value=on || value=off ;;

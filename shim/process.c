@@ -42,7 +42,7 @@ static void fork_child(void)
 __attribute__((constructor)) static void process_load(void)
 {
 	say_setup();
-	config_read();
+	gmt_settings_read(&gmt_config);
 	notes_setup(gmt_config.enabled);
 	if (!gmt_config.enabled)
 		return;
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void process_load(void)
 	sources_setup();
 	thread_setup();
 	native_setup();
-	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
+	if (gmt_config.stacks & GMT_STACKS_PYTHON)
 		python_find(false);
 	nvtx_setup();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);

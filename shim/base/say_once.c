@@ -20,6 +20,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+struct gmt_settings gmt_config;
+
 static struct file_id at_load;
 
 void say_setup(void)

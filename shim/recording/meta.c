@@ -171,14 +171,14 @@ void meta_emit(bool (*to)(const struct gmt_def *d))
 	yes_or_reason("live_file",
 		      live_is_shared() ? NULL : "this file system cannot share mappings");
 	yes_or_reason("native_stacks", native_trouble());
-	if (gmt_config.misread)
+	if (gmt_config.misread[0])
 		text_fact("setting_not_understood", gmt_config.misread);
 	environment_facts();
 }
 
 void meta_emit_python(bool (*to)(const struct gmt_def *d))
 {
-	const char *trouble = gmt_config.stacks & CONFIG_STACKS_PYTHON
+	const char *trouble = gmt_config.stacks & GMT_STACKS_PYTHON
 				      ? python_trouble()
 				      : "Python stacks are switched off";
 

@@ -89,6 +89,14 @@ void worker_failed(int err)
 	output_drop();
 }
 
+static void say_misread(void)
+{
+	static bool said;
+
+	if (gmt_config.misread[0])
+		gmt_say(&said, gmt_config.misread);
+}
+
 /* The rings are in this process's memory alone: a kill takes what is not yet written. */
 static void say_unshared(void)
 {
@@ -137,6 +145,7 @@ static bool begin(void)
 		worker_failed(errno);
 		return false;
 	}
+	say_misread();
 	meta_emit(drain_def);
 	strings_each(drain_def);
 	modules_update(drain_def);

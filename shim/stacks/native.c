@@ -88,7 +88,7 @@ void native_setup(void)
 	void *unwind;
 
 	dl_iterate_phdr(note_own_range, (void *)&backtrace_fn);
-	if (!(gmt_config.stacks & CONFIG_STACKS_NATIVE))
+	if (!(gmt_config.stacks & GMT_STACKS_NATIVE))
 		return;
 	unwind = open_unwind();
 	if (!unwind) {

@@ -202,9 +202,9 @@ uint32_t stack_capture(struct thread *t, bool prefer_python, uint16_t *flags)
 
 	if (!s)
 		return 0;
-	if (gmt_config.stacks & CONFIG_STACKS_PYTHON)
+	if (gmt_config.stacks & GMT_STACKS_PYTHON)
 		python = python_chain(t, s, flags);
-	if (gmt_config.stacks & CONFIG_STACKS_NATIVE && !(prefer_python && python))
+	if (gmt_config.stacks & GMT_STACKS_NATIVE && !(prefer_python && python))
 		native = native_chain(t, &s->native, flags, &joined);
 	if (native && python)
 		node = join_node(t, s, joined, native, python);

@@ -11,6 +11,7 @@
  * too, with all work done whoever else it waits for: what asks for the device while the program's
  * libraries are being taken down fails.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,6 +54,10 @@ bool clock_on(void)
 		const char *s = getenv("SIMGPU_TIME");
 
 		on = !s || strcmp(s, "off") != 0;
+		if (s && *s && on && strcmp(s, "on"))
+			fprintf(stderr,
+				"simgpu: SIMGPU_TIME=%.40s is neither on nor off: on is taken\n",
+				s);
 	}
 	return on;
 }

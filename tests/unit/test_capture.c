@@ -246,7 +246,7 @@ static int set_up(void **state)
 #ifdef __SANITIZE_THREAD__
 	/* libunwind ends its part of a thread after the sanitizer has ended its own, and crashes in
 	 * it */
-	gmt_config.stacks = CONFIG_STACKS_PYTHON;
+	gmt_config.stacks = GMT_STACKS_PYTHON;
 #endif
 	return 0;
 }

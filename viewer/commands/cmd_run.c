@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../format/settings.h"
 #include "../answers/values.h"
 #include "../base/outfile.h"
 #include "../recording/recording.h"
@@ -61,6 +62,20 @@ static int set_output(const char *given)
 	return rc;
 }
 
+/* A program may take hours: a word that means nothing is found before it starts. */
+static int check_settings(void)
+{
+	static struct gmt_settings s;
+	const char *time = getenv("SIMGPU_TIME");
+
+	gmt_settings_read(&s);
+	if (s.misread[0])
+		return say_error(EXIT_USAGE, "%s; nothing was started", s.misread);
+	if (time && *time && strcmp(time, "on") && strcmp(time, "off"))
+		return say_error(EXIT_USAGE, "SIMGPU_TIME=%.40s is neither on nor off", time);
+	return 0;
+}
+
 static int set_up(const struct run_options *o)
 {
 	int rc = o->sim ? set_card(o->sim) : 0;
@@ -75,7 +90,7 @@ static int set_up(const struct run_options *o)
 		setenv("GPUMEMTRACE_STACKS", o->stacks, 1);
 	if (o->quiet)
 		setenv("GPUMEMTRACE_QUIET", "1", 1);
-	return 0;
+	return check_settings();
 }
 
 /* A program that failed after it had read such values may have failed for them; one that read none

@@ -18,7 +18,7 @@ static const struct finding {
 	const char *text;
 } findings[] = {
 #define FINDING(member, counted, fails, text)                             \
-	{                                                                  \
+	{                                                                 \
 		offsetof(struct row_verify, member), counted, fails, text \
 	}
 	FINDING(damaged_header, false, true, "the file header is damaged or missing"),

@@ -96,8 +96,8 @@ static void say_thinned(const struct recording *r)
 	say_note("%s is bounded: %s events within %s from %s on, all of blocks that came and went, "
 		 "are left out%s",
 		 r->path, human_count(n, events), length, from,
-		 r->dropped ? "" :
-			      "; totals, peaks by step and what was alive afterwards are exact");
+		 r->dropped ? ""
+			    : "; totals, peaks by step and what was alive afterwards are exact");
 }
 
 static void say_dropped(const struct recording *r)

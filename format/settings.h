@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings of the library, GPUMEMTRACE_*, from an environment. The library reads them when it
+ * is loaded; `gpumemtrace run` looks at them before it starts a program. No malloc.
+ */
+#ifndef GMT_SETTINGS_H
+#define GMT_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gmt_stacks {
+	GMT_STACKS_NONE = 0,
+	GMT_STACKS_PYTHON = 1,
+	GMT_STACKS_NATIVE = 2,
+	GMT_STACKS_ALL = 3, /* both */
+};
+
+struct gmt_settings {
+#define TEXT(name, member, standard, meaning)		     const char *member;
+#define SWITCH(name, member, standard, meaning)		     bool member;
+#define NUMBER(name, member, standard, least, most, meaning) int member;
+#define CHOICE(name, member, standard, meaning)		     enum gmt_stacks member;
+#define SIZE(name, member, standard, least, meaning)	     uint64_t member;
+#include "settings.def"
+	/* What is not understood, and what is taken instead, in one line; "" = all is. */
+	char misread[512];
+	char texts[8192]; /* a program may write over its environment (setproctitle) */
+};
+
+/* From the environment of this process. */
+void gmt_settings_read(struct gmt_settings *s);
+
+#endif
