@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../format/reader.h"
+#include "ending.h"
 #include "plain_file.h"
 #include "say.h"
 
@@ -44,10 +45,15 @@ static bool is_recording(const char *path)
 
 static int check_name(const char *path)
 {
-	return strcmp(path, "-")
-		       ? 0
-		       : say_error(EXIT_USAGE,
-				   "-o -: this cannot go to standard output; give a name");
+	if (!strcmp(path, "-"))
+		return say_error(EXIT_USAGE,
+				 "-o -: this cannot go to standard output; give a name");
+	if (ending_is(path, ".live"))
+		return say_error(EXIT_USAGE,
+				 "%s: files of that name belong to programs that are recorded; "
+				 "choose one that ends otherwise",
+				 path);
+	return 0;
 }
 
 int outfile_check_folder(const char *path)
