@@ -20,8 +20,10 @@
  *	if (depth == 0 && rc == 0) { fill ev; gmt_capture(&ev); }
  * gmt_enter returns how many hooks of this thread are already running: 0 = the outermost, the one
  * that records. A nested hook calls gmt_saw_nested() and records nothing. Inside our own work
- *(stack walks, session start) the depth is large, so our own calls are never recorded.
+ *(stack walks, session start) the depth is at least GMT_DEPTH_OWN, so our own calls are never
+ * recorded.
  */
+#define GMT_DEPTH_OWN 0x10000
 int gmt_enter(void);
 int gmt_enter_at(uintptr_t place); /* for a callback about a call: a stack address in its frame */
 void gmt_leave(void);

@@ -10,12 +10,32 @@
 
 #include <string.h>
 
+/*
+ * A call inside a call of the other layer is how CUDA works, and the outer one is recorded. Inside
+ * one of its own layer it is a signal handler's, or a wrapper's that makes the same call once more:
+ * these have the same address, and are told apart when the outer one has its own.
+ */
+static __thread struct {
+	bool driver;
+	uint64_t freeing;
+	struct gmt_event aside; /* of kind 0: none */
+} outer __attribute__((tls_model("initial-exec")));
+
 /* `c` lies in the hook's frame, so all that runs inside the hook lies below it. */
 void call_begin(struct call *c)
 {
 	c->depth = gmt_recording() ? gmt_enter_at((uintptr_t)c) : -1;
 	if (c->depth > 0)
 		gmt_saw_nested();
+	if (c->depth == 0) {
+		outer.driver = c->driver;
+		outer.freeing = 0;
+	}
+}
+
+static bool is_of_its_own(const struct call *c)
+{
+	return c->depth > 0 && c->depth < (int)GMT_DEPTH_OWN && c->driver == outer.driver;
 }
 
 /* Ids of a forked child start anew: the generation is kept beside them. Who sees an id has its
@@ -77,19 +97,44 @@ static void record_after(const struct call *c, struct gmt_event *e)
 		meminfo_sample(e->kind == GMT_MEM_FAIL);
 }
 
+static void put_aside(const struct call *c, const struct gmt_event *e)
+{
+	struct gmt_event kept = *e;
+
+	complete(c, &kept);
+	if (outer.aside.kind)
+		gmt_capture(&outer.aside); /* there is room for one */
+	outer.aside = kept;
+}
+
+static void take_aside(const struct gmt_event *e)
+{
+	struct gmt_event kept = outer.aside;
+
+	outer.aside.kind = 0;
+	if (!e || !e->kind || e->addr != kept.addr)
+		gmt_capture(&kept);
+}
+
 void call_end(struct call *c, struct gmt_event *e)
 {
 	if (c->depth < 0)
 		return;
 	if (c->depth == 0 && e && e->kind)
 		record_after(c, e);
+	else if (e && e->kind && is_of_its_own(c))
+		put_aside(c, e);
+	if (c->depth == 0 && outer.aside.kind)
+		take_aside(e);
 	gmt_leave();
 }
 
 void call_before(struct call *c, struct gmt_event *e)
 {
-	if (c->depth != 0 || !e->kind)
+	if (!e->kind || (c->depth != 0 && !(is_of_its_own(c) && e->addr != outer.freeing)))
 		return;
+	if (c->depth == 0)
+		outer.freeing = e->addr;
 	complete(c, e);
 	gmt_capture(e);
 }

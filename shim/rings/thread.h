@@ -9,6 +9,7 @@
 
 #include "../../format/ring.h"
 #include "../base/binding.h"
+#include "../capture.h"
 #include "state.h"
 
 struct thread {
@@ -32,7 +33,7 @@ struct thread {
 	bool pushing;		/* in the ring: a signal handler must keep out */
 } OS_LINE;
 
-#define THREAD_DEPTH_OWN 0x10000u /* added to depth during our own work */
+#define THREAD_DEPTH_OWN ((uint32_t)GMT_DEPTH_OWN) /* added to depth during our own work */
 #define THREAD_BUSY_OWN	 1u /* busy with what makes events of its own; nobody jumps out of it */
 
 /* Lies in the frame of our own work and holds its own address, as long as the frame is there. */
