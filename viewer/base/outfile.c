@@ -12,6 +12,7 @@
 #include "ending.h"
 #include "plain_file.h"
 #include "say.h"
+#include "unfinished.h"
 
 /* What opening it gives: 0, or why it cannot be read. */
 static int opened(const char *path)
@@ -127,12 +128,13 @@ static int begin(struct outfile *o, const char *path, mode_t mode)
 	if (snprintf(o->part, sizeof(o->part), "%s.%d.part", path, (int)getpid()) >=
 	    (int)sizeof(o->part))
 		return say_error(EXIT_USAGE, "the name of the output is too long");
+	unfinished_begin(o->part);
 	fd = open(o->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	o->f = fd < 0 ? NULL : fdopen(fd, "w+");
-	if (!o->f)
-		return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path,
-				 strerror(errno));
-	return 0;
+	if (o->f)
+		return 0;
+	unfinished_end(o->part);
+	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(errno));
 }
 
 int outfile_begin(struct outfile *o, const char *path)
@@ -159,12 +161,15 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 int outfile_commit(struct outfile *o)
 {
 	bool bad = ferror(o->f);
-	int why;
+	int why = 0;
 
-	if (!(fclose(o->f) || bad) && !rename(o->part, o->path))
+	if (fclose(o->f) || bad || rename(o->part, o->path)) {
+		why = errno ? errno : EIO;
+		unlink(o->part);
+	}
+	unfinished_end(o->part);
+	if (!why)
 		return 0;
-	why = errno;
-	unlink(o->part);
 	return say_error(EXIT_UNREADABLE, "%s cannot be written: %s", o->path, strerror(why));
 }
 
@@ -172,4 +177,5 @@ void outfile_drop(struct outfile *o)
 {
 	fclose(o->f);
 	unlink(o->part);
+	unfinished_end(o->part);
 }

@@ -50,7 +50,6 @@ static void become(const char *python, int in, int out, int err)
 	char *argv[] = { (char *)python, "-c", (char *)asset_engine, NULL };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_DFL);
 	unsetenv("LD_PRELOAD");			     /* nothing is to be recorded here */
 	in = fcntl(in, F_DUPFD_CLOEXEC, ANSWER + 1); /* out of the way of the four below */
 	out = fcntl(out, F_DUPFD_CLOEXEC, ANSWER + 1);
@@ -110,20 +109,24 @@ static bool take_line(struct answer *a, const char *line, size_t len)
 	return true;
 }
 
-static void read_answer(struct answer *a, int fd)
+/* False: a signal is to end this process. */
+static bool read_answer(struct answer *a, int fd)
 {
 	FILE *f = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
+	bool goes_on;
 	ssize_t n;
 
 	while (f && !a->foreign && (n = getline(&line, &room, f)) > 0)
 		a->foreign = !take_line(a, line, (size_t)n);
+	goes_on = f && !ferror(f);
 	free(line);
 	if (f)
 		fclose(f);
 	else
 		close(fd);
+	return whole;
 }
 
 /* ---- what came of it ---- */
@@ -186,8 +189,7 @@ static int ask(const struct lake_question *q, const char *python)
 			       strerror(errno));
 	} else {
 		close(ends[1]);
-		read_answer(&a, ends[0]);
-		if (a.foreign)
+		if (!read_answer(&a, ends[0]) || a.foreign)
 			kill(pid, SIGKILL);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;

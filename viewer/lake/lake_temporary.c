@@ -7,12 +7,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/need.h"
 #include "../base/say.h"
 #include "../ranks/ranks_work.h"
 #include "lake_recording.h"
 #include "lake_sql.h"
+
+/* What ends this process ends the work first, and the folder goes. */
+static volatile sig_atomic_t interrupted;
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+#define ENDING (sizeof(ending) / sizeof(ending[0]))
+
+static void note_signal(int signal)
+{
+	interrupted = signal;
+}
+
+static void listen_to_signals(void)
+{
+	struct sigaction note = { .sa_handler = note_signal }, old;
+
+	for (size_t i = 0; i < ENDING; i++)
+		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(ending[i], &note, NULL);
+}
 
 static int work(void *ctx, size_t i, FILE *out)
 {
@@ -22,7 +42,10 @@ static int work(void *ctx, size_t i, FILE *out)
 	struct lake_said said;
 
 	(void)out;
-	signal(SIGINT, SIG_DFL);
+	for (size_t s = 0; s < ENDING; s++)
+		signal(ending[s], SIG_DFL);
+	if (interrupted)
+		_exit(EXIT_UNREADABLE);
 	*w = (struct lake_writer){ .lake = t->path, .place = &x->place };
 	for (int k = LAKE_allocations; k < LAKE_TABLES; k++)
 		w->wanted[k] = lake_sql_columns(t->query, (enum lake_table_id)k);
@@ -35,6 +58,8 @@ static void done(void *ctx, size_t i, const struct ranks_result *result)
 
 	t->kept += !result->rc;
 	t->skipped += result->rc != 0;
+	if (interrupted)
+		return;
 	if (result->rc && t->sources.count > 1)
 		say_note("%s: left out: %s", t->sources.items[i].file->path, result->error);
 	else if (result->rc)
@@ -56,13 +81,15 @@ int lake_temporary_make(struct lake_temporary *t, char *const *paths, const char
 		t->path[0] = 0;
 		return rc;
 	}
-	signal(SIGINT, SIG_IGN); /* it ends the processes that work: the folder goes all the same */
+	listen_to_signals();
 	rc = lake_sources_find(&t->sources, paths);
 	if (rc)
 		return rc;
 	lake_sources_place(&t->sources, t->path, NULL);
 	w.count = t->sources.count;
 	ranks_work(&w);
+	if (interrupted)
+		return EXIT_UNREADABLE;
 	if (t->kept)
 		return 0;
 	return t->sources.count == 1 ? EXIT_UNREADABLE
@@ -84,4 +111,8 @@ void lake_temporary_free(struct lake_temporary *t)
 	if (t->path[0])
 		nftw(t->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	lake_sources_free(&t->sources);
+	if (!interrupted)
+		return;
+	signal(interrupted, SIG_DFL);
+	raise(interrupted);
 }

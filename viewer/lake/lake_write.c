@@ -7,6 +7,7 @@
 
 #include "../base/now.h"
 #include "../base/say.h"
+#include "../base/unfinished.h"
 #include "../../format/version.h"
 #include "lake.h"
 #include "parquet_column.h"
@@ -106,10 +107,13 @@ static int open_table(struct lake_writer *w, int t, int level)
 	if (!part_path(w, path, t) || !lake_path(path, w->lake, lake_tables[t].name, w->place))
 		return say_error(EXIT_USAGE, "%s: the name of the lake is too long", w->lake);
 	part_path(w, path, t);
+	unfinished_begin(path);
 	err = open_part(path, &w->files[t]);
-	if (err)
+	if (err) {
+		unfinished_end(path);
 		return say_error(EXIT_UNREADABLE, "%s: nothing can be written there: %s", w->lake,
 				 strerror(err));
+	}
 	w->tables[t] = parquet_open(w->files[t], w->columns[t], choose_columns(w, t), level);
 	parquet_fact(w->tables[t], "gpumemtrace.schema", LAKE_SCHEMA);
 	parquet_fact(w->tables[t], "gpumemtrace.version", GMT_TOOL_VERSION);
@@ -168,11 +172,14 @@ static int give_name(struct lake_writer *w, int t)
 	lake_path(path, w->lake, lake_tables[t].name, w->place);
 	if (w->empty[t]) {
 		unlink(part);
+		unfinished_end(part);
 		if (!access(path, F_OK))
 			lake_tidy(path);
 		return 0;
 	}
 	err = lake_rename(part, path);
+	if (!err)
+		unfinished_end(part);
 	return err ? say_error(EXIT_UNREADABLE, "%s cannot be written: %s", path, strerror(err))
 		   : 0;
 }
@@ -181,8 +188,10 @@ static void remove_part(struct lake_writer *w, int t)
 {
 	char part[PATH_MAX];
 
-	if (part_path(w, part, t))
-		unlink(part);
+	if (!part_path(w, part, t))
+		return;
+	unlink(part);
+	unfinished_end(part);
 }
 
 /* The table of recordings comes last: what it names is there. */

@@ -48,7 +48,7 @@ static void become_worker(const struct ranks_work *w, size_t i, struct worker *x
 {
 	int rc;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* it may have files to remove */
 	dup2(fileno(x->err), STDERR_FILENO);
 	rc = w->work(w->ctx, i, x->out);
 	if (fflush(x->out) || ferror(x->out)) /* a part of it would be another answer */
