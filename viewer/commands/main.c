@@ -106,12 +106,17 @@ static int run_command(const struct command *c, char **argv)
 	return rc;
 }
 
-int main(int argc, char **argv)
+static int print_version(void)
+{
+	printf("gpumemtrace %s\n", GMT_TOOL_VERSION);
+	return EXIT_OK;
+}
+
+static int run_words(char **argv)
 {
 	const struct command *c;
 
-	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
-	if (argc < 2) {
+	if (!argv[1]) {
 		help(stderr);
 		return EXIT_USAGE;
 	}
@@ -120,11 +125,26 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "help"))
 		return help_on(argv[2]);
 	if (!strcmp(argv[1], "--version"))
-		return printf("gpumemtrace %s\n", GMT_TOOL_VERSION) < 0;
+		return print_version();
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (argv[1][0] == '-')
 		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find_command(argv[1]);
 	return c ? run_command(c, argv + 2) : unknown_command(argv[1]);
+}
+
+/* Whatever it was that was printed: a full disk must not look like an answer. */
+static int check_output(int rc)
+{
+	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_OK)
+		return say_error(EXIT_UNREADABLE, "the output cannot be written");
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays go back as soon as they are freed */
+	return check_output(run_words(argv));
 }
