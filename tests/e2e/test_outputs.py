@@ -68,3 +68,69 @@ def test_a_signal_leaves_nothing_behind(tmp_path, long_recording, writer, ending
             break
         time.sleep(0.05)
     assert not unfinished(tmp_path) and not list((tmp_path / "tmp").iterdir())
+
+
+TEXTS = [["help"], ["--help"], ["-h"], ["--version"], ["--completions", "bash"], ["--completions", "zsh"], ["sql", "--schema"],
+         *(["help", c] for c in COMMANDS), *([c, "--help"] for c in COMMANDS)]
+ANSWERS = [[c, OLD] for c in ("report", "peak", "timeline", "live", "steps", "modules", "account", "leaks", "replay", "advise", "flame", "info", "dump", "verify")]
+
+
+def test_a_full_device_is_no_success():
+    """Help and every answer, as text and as JSON; also where nothing can be written at all."""
+    for words in [*TEXTS, *ANSWERS, *([*words, "--json"] for words in ANSWERS)]:
+        assert run(*words).returncode == 0, words
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOOL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 3 and done.stderr.endswith(": the output cannot be written\n") and done.stderr.count("\n") == 1, (words, done)
+    for words in TEXTS[:7]:
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', TOOL, *words], stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1, (words, done)
+
+
+KILLED = os.path.join(ROOT, "tests/data/v4/killed.gmt")
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize("source, target", [
+    ("run.gmt", "run.gmt.live"), ("run.gmt", "run.gmt"), ("run.gmt.live", "run.gmt"), ("run.gmt.live", "run.gmt.live"), ("run.gmt", "./run.gmt.live"),
+    ("run.gmt", "hard.gmt"), ("run.gmt", "other.gmt.live"), ("alone.gmt", "alone.gmt.live"), ("alone.gmt.live", "alone.gmt")])
+def test_a_copy_is_not_written_over_its_source(tmp_path, source, target):
+    """Nor over the live file beside it, or to a name that would be taken for one."""
+    for end in "", ".live":
+        shutil.copy(KILLED + end, tmp_path / ("run.gmt" + end))
+        shutil.copy(KILLED + end, tmp_path / ("other.gmt" + end))
+    os.link(tmp_path / "run.gmt", tmp_path / "hard.gmt")
+    shutil.copy(KILLED + (".live" if "live" in source else ""), tmp_path / source.replace("run", "alone"))
+    before = contents(tmp_path)
+    done = run("recover", source, "-o", target, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("gpumemtrace recover: "), done
+    assert contents(tmp_path) == before
+    for words in (["import", OLD], ["run", "--"]):
+        if target.endswith(".live"):
+            assert run(words[0], "-o", target, *(["--", "true"] if words[0] == "run" else words[1:]), cwd=tmp_path).returncode in (2, 3)
+            assert contents(tmp_path) == before
+
+
+def test_a_running_recording_is_not_written_over(programs):
+    """A snapshot of it goes elsewhere; nothing goes to where its process writes."""
+    script = programs.folder / "hold.py"
+    script.write_text("import torch, sys\nkept = torch.ones(1 << 20, device='cuda')\nprint('ready', flush=True)\nsys.stdin.read()\n"
+                      "more = torch.ones(1 << 20, device='cuda')\n")
+    process = subprocess.Popen([os.sys.executable, str(script)], env=programs.environment(GPUMEMTRACE_OUTPUT="run.gmt"), cwd=programs.folder,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    (programs.folder / "link.gmt").symlink_to("run.gmt")
+    shutil.copy(OLD, programs.folder / "old.gmt")
+    for target in "run.gmt", "run.gmt.live", "./run.gmt", "link.gmt", str(programs.folder / "run.gmt.live"):
+        for words in (["ctl", str(process.pid), "snapshot", target], ["ctl", "run.gmt", "snapshot", target], ["recover", "run.gmt", "-o", target],
+                      ["recover", "run.gmt.live", "-o", target], ["recover", "old.gmt", "-o", target], ["export", "run.gmt", "--to", "csv", "-o", target]):
+            done = run(*words, cwd=programs.folder)
+            assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
+    assert run("ctl", str(process.pid), "snapshot", "copy.gmt", cwd=programs.folder).returncode == 0
+    process.communicate("", timeout=60)
+    assert process.returncode == 0
+    report = json.loads(run("report", "run.gmt", "--json", cwd=programs.folder).stdout)
+    assert report["allocs"] == 2 and not report["truncated"] and not report["dropped"]

@@ -82,6 +82,11 @@ int outfile_check(const char *path)
 
 	if (rc)
 		return rc;
+	if (ending_is(path, ".live"))
+		return say_error(EXIT_USAGE,
+				 "%s is the name of a live file, which a running process writes "
+				 "beside its recording; choose another name",
+				 path);
 	if (lstat(path, &st))
 		return outfile_check_folder(path);
 	if (!S_ISREG(st.st_mode))

@@ -109,5 +109,7 @@ int run_attach(const struct attach_options *o, struct emit *out)
 	snprintf(own, sizeof(own), "attach.%ld.gmt", pid);
 	if (!rc)
 		rc = outfile_check(output);
+	if (!rc)
+		rc = running_refuse(output);
 	return rc ? rc : attach(&x, output, out);
 }

@@ -6,6 +6,7 @@
 #include "../base/plain_file.h"
 #include "../base/outfile.h"
 #include "../import/import.h"
+#include "../recording/running.h"
 #include "command.h"
 #include "import_made.h"
 
@@ -42,6 +43,8 @@ int run_import(const struct import_options *o, struct emit *out)
 	if (!o->output)
 		return say_error(EXIT_USAGE, "-o OUT is missing: where to write the recording");
 	rc = outfile_check(o->output);
+	if (!rc)
+		rc = running_refuse(o->output);
 	if (!rc)
 		rc = import_make(o->file, o->output);
 	return rc ? rc : print_import(out, o);

@@ -126,7 +126,7 @@ static bool read_answer(struct answer *a, int fd)
 		fclose(f);
 	else
 		close(fd);
-	return whole;
+	return goes_on;
 }
 
 /* ---- what came of it ---- */

@@ -10,8 +10,10 @@
 
 #include "../../format/block.h"
 #include "../../format/writer.h"
+#include "../base/ending.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../recording/running.h"
 
 struct copy {
 	struct gmt_writer *writer;
@@ -104,12 +106,28 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* A recording is read with the live file beside it; either may be named. */
+static bool is_source(const struct recording *r, const char *path)
+{
+	static const char live[] = ".live";
+	char other[PATH_MAX];
+	size_t len = strlen(r->path);
+
+	if (ending_is(r->path, live))
+		snprintf(other, sizeof(other), "%.*s", (int)(len - strlen(live)), r->path);
+	else
+		snprintf(other, sizeof(other), "%s%s", r->path, live);
+	return same_file(r->path, path) || same_file(other, path) || !strcmp(other, path);
+}
+
 int copying_write(const struct recording *r, const char *path, const char *why, uint64_t *events)
 {
 	int rc;
 
-	if (same_file(r->path, path))
+	if (is_source(r, path))
 		return say_error(EXIT_USAGE, "the output must be another file than %s", r->path);
 	rc = outfile_check(path);
+	if (!rc)
+		rc = running_refuse(path);
 	return rc ? rc : write_copy(r, path, why, events);
 }

@@ -81,6 +81,19 @@ bool running_maps(long pid, const char *recording)
 	       mapped.st_dev == own.st_dev && mapped.st_ino == own.st_ino;
 }
 
+int running_refuse(const char *path)
+{
+	int err = 0;
+	struct gmt_reader *r = gmt_reader_open(path, &err);
+	long pid = r && !gmt_reader_info(r)->clean_end ? (long)gmt_reader_info(r)->pid : 0;
+
+	gmt_reader_close(r);
+	if (!pid || !running_maps(pid, path))
+		return 0;
+	return say_error(EXIT_USAGE, "process %ld writes its recording to %s; choose another name",
+			 pid, path);
+}
+
 bool running_writes(const struct recording *r)
 {
 	return !r->info->clean_end && running_maps(r->info->pid, r->path);

@@ -15,6 +15,9 @@ bool running_lives(long pid);
 bool running_recording(long pid, char path[PATH_MAX]); /* that it writes; false: none */
 bool running_maps(long pid, const char *recording);    /* does the process write it? */
 
+/* 0 if no process writes a recording there; else a sentence was said and the exit code. */
+int running_refuse(const char *path);
+
 /* Whether the process that writes this recording still does. */
 bool running_writes(const struct recording *r);
 
