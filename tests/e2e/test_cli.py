@@ -329,11 +329,29 @@ def test_no_foreign_control_reaches_the_terminal(make, on_terminal, args):
     assert not [c for c in text if (ord(c) < 32 and c not in "\r\n") or 0x7f <= ord(c) < 0xa0], text
 
 
+# What turns the direction of the text behind it, ends a line, or is not seen: "Model.forward" may look like another name.
+UNSEEN = [*map(chr, [0x61c, 0x200b, 0x200e, 0x200f, *range(0x2028, 0x202f), *range(0x2060, 0x2070), 0xfeff, 0xfff9, 0xe0041])]
+
+
+@pytest.mark.parametrize("args", [*READERS_OF_NAMES, ["diff"], ["diff", "--markdown"], ["dump", "--defs"], ["check", "--max-peak", "1B", "--annotations"],
+                                  ["export", "--to", "csv", "-o", "-"]], ids=" ".join)
+def test_names_are_shown_as_they_are(make, sample, args):  # noqa: F811
+    """Marks of direction are shown, not obeyed, by every command, in Markdown and JSON too; letters of all languages stay."""
+    path = make(SAMPLE.replace(f"size={8 * MIB}", f"size={9 * MIB}").replace("Model.forward", "Model\u202e.for" + "".join(UNSEEN) + "wardé\u05d0\u0646\u200d字"), "unseen.gmt")
+    words = [args[0], *([sample] if args[0] == "diff" else []), path, *args[1:]]
+    for more in [], ["--json"]:
+        done = run(*words, *([] if {"--markdown", "--annotations", "export"} & set(args) else more))
+        text = done.stdout + done.stderr
+        assert text and not set(text) & set(UNSEEN), (words, text)
+    assert args[0] not in ("stack", "diff", "dump") or ("\\u202e" in text and "é\u05d0\u0646\u200d字" in text)
+
+
 def test_no_foreign_control_in_a_sentence(sample):
-    for args in (["report", "/no\x1b[31m/su\u009bch"], ["live", sample, "--at", "mark:\x1b]0;x\x07"], ["\x1b[2J"]):
+    for args in (["report", "/no\x1b[31m/su\u009bch"], ["live", sample, "--at", "mark:\x1b]0;x\x07"], ["\x1b[2J"], ["report", "/no/\u202egnp.gmt"],
+                 ["live", sample, "--at", "mark:\u2066x"]):
         done = run(*args)
         assert done.returncode and done.stderr.count("\n") == 1
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.stderr), done.stderr
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]", done.stderr), done.stderr
 
 
 # Broken and interrupted recordings

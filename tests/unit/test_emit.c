@@ -46,6 +46,13 @@ static void strings_of_any_bytes(void **state)
 	assert_string_equal(QUOTED("\xc0\x80"), "\"\\udcc0\\udc80\"");
 	assert_string_equal(QUOTED("\xed\xa0\x80"), "\"\\udced\\udca0\\udc80\"");
 	assert_string_equal(QUOTED("\xf4\x90\x80\x80"), "\"\\udcf4\\udc90\\udc80\\udc80\"");
+	/* what turns the direction, ends a line or is not seen; a joiner is part of words */
+	assert_string_equal(QUOTED("a\xe2\x80\xae"
+				   "b\xe2\x81\xa6"),
+			    "\"a\\u202eb\\u2066\"");
+	assert_string_equal(QUOTED("\xc2\x9b\xd8\x9c\xe2\x80\xa8"), "\"\\u009b\\u061c\\u2028\"");
+	assert_string_equal(QUOTED("\xf3\xa0\x81\x81"), "\"\\udb40\\udc41\"");
+	assert_string_equal(QUOTED("a\xe2\x80\x8d"), "\"a\xe2\x80\x8d\"");
 }
 
 static void documents(void **state)
@@ -118,6 +125,26 @@ static void no_control_characters(void **state)
 	}
 }
 
+/* A terminal and Markdown see what is there, and how wide it is. */
+static void what_is_not_seen_is_shown(void **state)
+{
+	static const char name[] = "a\xe2\x80\xae*\x1b\xc2\x9b\xf3\xa0\x81\x81\xe2\x80\x8d\xff";
+	static const char shown[] = "a\\u202e*\\x1b\\xc2\\x9b\\U000e0041\xe2\x80\x8d\\xff";
+	struct emit *e = emit_open(memory(), false);
+
+	(void)state;
+	emit_line(e, "%s", name);
+	emit_close(e);
+	assert_memory_equal(text, shown, sizeof(shown) - 1);
+	assert_int_equal(emit_plain_width(name, sizeof(name) - 1), sizeof(shown) - 1 - 2);
+	e = emit_open(memory(), false);
+	emit_use_markdown(e);
+	emit_line(e, "%s\n", name);
+	emit_close(e);
+	assert_string_equal(text, "a\\\\u202e\\*\\\\x1b\\\\xc2\\\\x9b\\\\U000e0041\xe2\x80\x8d"
+				  "\\\\xff \n");
+}
+
 static void figures(void **state)
 {
 	char b[HUMAN_MAX], many[HUMAN_MANY];
@@ -149,9 +176,12 @@ static void figures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_of_any_bytes),	 cmocka_unit_test(documents),
-		cmocka_unit_test(deep_documents),	 cmocka_unit_test(figures),
+		cmocka_unit_test(strings_of_any_bytes),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(deep_documents),
+		cmocka_unit_test(figures),
 		cmocka_unit_test(no_control_characters),
+		cmocka_unit_test(what_is_not_seen_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

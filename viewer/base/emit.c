@@ -310,17 +310,20 @@ static bool is_arrow(const char *text, const char *at)
 void emit_escaped(struct emit *e, const char *text)
 {
 	const char *start = text;
+	char escape[EMIT_ESCAPE];
 
 	for (size_t left = strlen(text), n; left; text += n, left -= n) {
-		size_t shown = emit_plain_char(text, left);
-
-		n = shown ? shown : 1;
+		n = emit_plain_char(text, left);
 		if (strchr("<>&@", *text) && !is_arrow(start, text))
 			emit_raw(e, "&#%u;", (unsigned)*text);
 		else if (strchr("\\`*_{}[]#|~$!", *text))
 			emit_raw(e, "\\%c", *text);
-		else
-			emit_raw(e, "%.*s", (int)n, shown ? text : " ");
+		else if (n)
+			emit_raw(e, "%.*s", (int)n, text);
+		else if (strchr("\t\n\v\f\r", *text))
+			emit_raw(e, "%.*s", (int)(n = 1), " ");
+		else if ((n = emit_escape(escape, text, left)))
+			emit_raw(e, "\\%s", escape);
 	}
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit_json.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of the UTF-8 character at s, 0 if there is none (overlong forms, surrogates and values
  * beyond U+10FFFF are none). */
@@ -29,15 +31,40 @@ size_t emit_utf8(const char *s, size_t len)
 	return utf8((const unsigned char *)s, len);
 }
 
+static uint32_t code_point(const unsigned char *s, size_t n)
+{
+	uint32_t c = n == 1 ? s[0] : s[0] & (0xff >> (n + 1));
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (s[i] & 0x3f);
+	return c;
+}
+
+/* Not shown by themselves: they turn the direction of what follows, end a line, or are nothing at
+ * all, so that a text looks like another one. Joiners (U+200C, U+200D) are part of words. */
+static bool is_unseen(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = { { 0x061c, 0x061c }, { 0x180e, 0x180e }, { 0x200b, 0x200b },
+		       { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+		       { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
 /* Bytes of what a terminal can be given, 0 for anything that may move its cursor or worse: C0, C1,
- * what is no UTF-8. */
+ * what is no UTF-8, what is not seen. */
 static size_t plain(const unsigned char *s, size_t len)
 {
 	size_t n = utf8(s, len);
 
 	if ((n == 1 && (*s < 32 || *s == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0))
 		return 0;
-	return n;
+	return n > 1 && is_unseen(code_point(s, n)) ? 0 : n;
 }
 
 size_t emit_plain_char(const char *s, size_t len)
@@ -63,6 +90,14 @@ static void json_byte(FILE *f, unsigned char c)
 		fputc(c, f);
 }
 
+static void json_number(FILE *f, uint32_t c)
+{
+	if (c > 0xffff)
+		fprintf(f, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+	else
+		fprintf(f, "\\u%04x", c);
+}
+
 void emit_json_string(FILE *f, const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
@@ -71,9 +106,8 @@ void emit_json_string(FILE *f, const char *s, size_t len)
 	while (len) {
 		size_t n = utf8(p, len);
 
-		if (n == 2 && !plain(p, n))
-			fprintf(f, "\\u%04x",
-				p[1]); /* U+0080 to U+009F: a terminal obeys them too */
+		if (n > 1 && !plain(p, n))
+			json_number(f, code_point(p, n)); /* a terminal obeys them too */
 		else if (n > 1)
 			fwrite(p, 1, n, f);
 		else
@@ -85,34 +119,52 @@ void emit_json_string(FILE *f, const char *s, size_t len)
 	fputc('"', f);
 }
 
-void emit_plain_string(FILE *f, const char *s, size_t len)
+size_t emit_escape(char out[EMIT_ESCAPE], const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
+	size_t n = utf8(p, len);
+	uint32_t c = n > 1 ? code_point(p, n) : 0;
+
+	if (c < 0xa0) {
+		snprintf(out, EMIT_ESCAPE, "\\x%02x", *p);
+		return 1;
+	}
+	snprintf(out, EMIT_ESCAPE, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
+	return n;
+}
+
+void emit_plain_string(FILE *f, const char *s, size_t len)
+{
+	char escape[EMIT_ESCAPE];
 
 	while (len) {
-		size_t n = plain(p, len);
+		size_t n = emit_plain_char(s, len);
 
-		if (n)
-			fwrite(p, 1, n, f);
-		else
-			fprintf(f, "\\x%02x", *p);
-		n = n ? n : 1;
-		p += n;
+		if (n) {
+			fwrite(s, 1, n, f);
+		} else {
+			n = emit_escape(escape, s, len);
+			fputs(escape, f);
+		}
+		s += n;
 		len -= n;
 	}
 }
 
 size_t emit_plain_width(const char *s, size_t len)
 {
-	const unsigned char *p = (const unsigned char *)s;
+	char escape[EMIT_ESCAPE];
 	size_t width = 0;
 
 	while (len) {
-		size_t n = plain(p, len);
+		size_t n = emit_plain_char(s, len);
 
-		width += n ? 1 : 4;
-		n = n ? n : 1;
-		p += n;
+		width++;
+		if (!n) {
+			n = emit_escape(escape, s, len);
+			width += strlen(escape) - 1;
+		}
+		s += n;
 		len -= n;
 	}
 	return width;

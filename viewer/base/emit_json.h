@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-void emit_json_string(FILE *f, const char *s, size_t len);  /* with its quotes */
-void emit_plain_string(FILE *f, const char *s, size_t len); /* control characters as \xNN */
+void emit_json_string(FILE *f, const char *s, size_t len); /* with its quotes */
+/* Control characters and bytes that are no UTF-8 as \xNN, what is not seen (marks of direction,
+ * say) as \u202e. */
+void emit_plain_string(FILE *f, const char *s, size_t len);
 /* Bytes of the character at s if it is one that can be shown, else 0. */
 size_t emit_plain_char(const char *s, size_t len);
+#define EMIT_ESCAPE 12
+/* What stands for one that cannot; returns how many of its bytes that was. */
+size_t emit_escape(char out[EMIT_ESCAPE], const char *s, size_t len);
 size_t emit_plain_width(const char *s, size_t len); /* columns of what that prints */
 
 /* Bytes of the UTF-8 character at s, 0 if there is none; len is not 0. */

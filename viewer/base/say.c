@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -83,7 +84,9 @@ void say_progress(const char *what, uint64_t done, uint64_t all)
 {
 	if (!all || !progress_due())
 		return;
-	fprintf(stderr, "\r%s %3.0f %%", what, 100.0 * done / all);
+	fputc('\r', stderr);
+	emit_plain_string(stderr, what, strlen(what));
+	fprintf(stderr, " %3.0f %%", 100.0 * done / all);
 	fflush(stderr);
 }
 
@@ -96,7 +99,8 @@ void say_doing(const char *text)
 		return;
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1)
 		columns = size.ws_col;
-	fprintf(stderr, "\r\033[K%.*s", columns - 1, text);
+	fputs("\r\033[K", stderr);
+	emit_plain_string(stderr, text, strnlen(text, (size_t)columns - 1));
 	fflush(stderr);
 }
 

@@ -18,14 +18,16 @@ static void put_xml(FILE *f, const char *s)
 	for (; len; s += n, len -= n) {
 		unsigned char c = (unsigned char)*s;
 
-		n = emit_utf8(s, len);
-		if (!n || c < ' ')
-			fputc('?', f);
-		else if (c < sizeof(names) / sizeof(names[0]) && names[c])
+		n = emit_plain_char(s, len);
+		if (n && c < sizeof(names) / sizeof(names[0]) && names[c]) {
 			fputs(names[c], f);
-		else
+		} else if (n) {
 			fwrite(s, 1, n, f);
-		n = n ? n : 1;
+		} else {
+			fputc('?', f);
+			n = emit_utf8(s, len);
+			n = n ? n : 1;
+		}
 	}
 }
 
@@ -81,11 +83,18 @@ void check_junit(FILE *f, const struct bounds *all, size_t count)
 /* Of a property a colon and a comma end the value. */
 static void put_command_text(FILE *f, const char *s, bool property)
 {
-	for (; *s; s++)
+	char escape[EMIT_ESCAPE];
+	size_t len = strlen(s), n;
+
+	for (; len; s += n, len -= n) {
+		n = emit_plain_char(s, len);
 		if ((unsigned char)*s < ' ' || *s == '%' || (property && (*s == ':' || *s == ',')))
-			fprintf(f, "%%%02X", (unsigned char)*s);
-		else
-			fputc(*s, f);
+			n = (size_t)fprintf(f, "%%%02X", (unsigned char)*s) / 3;
+		else if (n)
+			fwrite(s, 1, n, f);
+		else if ((n = emit_escape(escape, s, len)))
+			fputs(escape, f);
+	}
 }
 
 /* Below the working directory, without it; NULL if it is elsewhere. */

@@ -57,7 +57,7 @@ function baseName(path) {
 /* Bytes that are no text, control characters and marks that turn the direction are shown, not obeyed. */
 function visible(text) {
   const hex = (c, n) => c.toString(16).padStart(n, '0');
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
     (c) => {
       const code = c.charCodeAt(0);
       if (code >= 0xdc80 && code <= 0xdcff) return '\\x' + hex(code & 0xff, 2);

@@ -145,12 +145,12 @@ function reasonsPanel(doc) {
 }
 
 function startSearch() {
-  const doc = { ...JSON.parse(document.getElementById('first').textContent) };
+  const doc = JSON.parse(document.getElementById('first').textContent, (key, value) => (typeof value === 'string' ? visible(value) : value));
   Object.assign(doc, doc.fit);
   doc.cards.forEach((r, i) => { r.index = i; r.at = doc.cards.findIndex((x) => x.card === r.card); r.page = doc.pages[i]; });
   app.doc = doc;
   const fits = doc.cards.filter((r) => r.fits).length;
-  document.getElementById('command').textContent = visible(doc.command);
+  document.getElementById('command').textContent = doc.command;
   document.getElementById('summary').textContent = 'Fits ' + fits + ' of ' + plural(doc.cards.length, doc.names.length ? 'row' : 'card') + '; ' + plural(doc.runs + doc.runs_kept, 'run') + ' on simulated cards.';
   themeSwitch();
   searchTable(doc);
