@@ -1498,7 +1498,7 @@ class DiffFinding(Row):
     bytes_new: in the new one (bytes)
     delta: the difference (bytes)
     text: in words
-    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `rounding` or `peak`
+    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved` or `peak`
     parts: what it is summed from
     """
 

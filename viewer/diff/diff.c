@@ -60,11 +60,13 @@ static void compare_peaks(struct diff *d)
 	compare_sides(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
 }
 
+#define LITTLE 200 /* of the peak: a change that is less is none to look for */
+
 static uint64_t first_weight(const struct diff *d)
 {
 	const struct diff_finding *f = d->findings;
 
-	return d->count ? diff_apart(f->bytes_old, f->bytes_new) : 0;
+	return d->count && f->cause != CAUSE_MOVED ? diff_apart(f->bytes_old, f->bytes_new) : 0;
 }
 
 /* Where the two are the furthest apart, if that is far more than what differs at the peak: an
@@ -72,9 +74,11 @@ static uint64_t first_weight(const struct diff *d)
 static void compare_below(struct diff *d)
 {
 	struct diff_spans s = diff_furthest_apart(&d->old, &d->new);
+	uint64_t change = diff_apart(d->old.peak, d->new.peak);
 	bool new_leads;
 
-	if (!s.apart || d->no_lines || s.apart / 4 <= first_weight(d))
+	if (!s.apart || d->no_lines || change > d->new.peak / LITTLE ||
+	    s.apart / 4 <= first_weight(d))
 		return;
 	drop_findings(d);
 	d->below_peak = true;

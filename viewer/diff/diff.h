@@ -21,11 +21,13 @@ enum diff_cause {
 /* The same call path on both sides, or a path that only one of them has. */
 struct diff_pair {
 	unsigned category;
-	const struct diff_site *old_site, *new_site; /* the largest, NULL = none */
-	uint64_t old_largest, new_largest;	     /* bytes of those */
+	const struct diff_site *old_site, *new_site; /* NULL = none */
+	const uint64_t *old_sizes, *new_sizes;	     /* of its blocks, the smallest first */
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
 	uint64_t unused_old, unused_new; /* as of rows */
 	uint32_t finding;		 /* 1 + index, 0 = none yet */
+	bool remainders;		 /* differs by those alone */
+	double at;			 /* when it was made, of all that there is: 0 to 1 */
 };
 
 struct diff_finding {
@@ -47,6 +49,7 @@ struct diff {
 	/* By the settings of the recordings (diff_settings.c) they cannot be compared. */
 	bool no_classes, no_lines; /* no_lines: nor can classes */
 	bool no_nodes;		   /* backward nodes have no names on one side */
+	bool no_operators;	   /* nor have operators */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;
@@ -59,16 +62,29 @@ void diff_free(struct diff *d);
 
 /* Gives the same line the same number on both sides, whatever moved. */
 void diff_align(struct diff_side *old, struct diff_side *new);
+bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
+		    uint64_t largest_b);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
 /* Between the files that make findings. */
+/* A large block may get up to that much more than was asked for, if what is left over is too little
+ * to be used: chance, and no change of the program. */
+#define DIFF_REMAINDER 1048576
+bool diff_like_size(uint64_t a, uint64_t b); /* but for that */
+#define DIFF_SMALLEST 512		     /* to that the allocator rounds up */
+/* By which all blocks of two sorted lists are larger, of those that can tell; 0 = there is none. */
+double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count);
 int64_t diff_delta(const struct diff_pair *p);
 uint64_t diff_size(const struct diff_pair *p); /* of the change, whatever its direction */
 /* Of the new version if it is there. */
 const struct diff_site *diff_site_of(const struct diff_pair *p);
 const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p);
 const struct owner *diff_owner(const struct diff_pair *p);
+const struct diff_place *diff_line_of(const struct diff *d,
+				      const struct diff_pair *p); /* NULL: it has none */
+/* Their lines are of one function. */
+bool diff_same_function(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b);
 bool diff_differs(const struct diff_pair *p); /* and belongs to no finding yet */
 /* A finding of those pairs that takes() accepts, named by the largest of the classes that name it
  * (a set of bits; 0 = any). NULL if there are none. */

@@ -88,6 +88,27 @@ static double alike(const struct diff_place *a, const struct diff_place *b)
 	return (double)common / (a->token_count + b->token_count - common + 1e-9);
 }
 
+/* They assign to other names, and their blocks are of quite another size: other work that calls the
+ * same function. */
+bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
+		    uint64_t largest_b)
+{
+	double large = (double)(largest_a > largest_b ? largest_a : largest_b);
+	double small = (double)(largest_a > largest_b ? largest_b : largest_a);
+
+	return !a->text || !b->text || a->target == b->target || !small || large <= 8 * small;
+}
+
+static bool same_statement(const struct diff_place *a, const struct diff_place *b)
+{
+	return a->text && a->text == b->text;
+}
+
+static bool like_lines(const struct diff_place *a, const struct diff_place *b)
+{
+	return same_statement(a, b) || alike(a, b) > 0.6;
+}
+
 /* Lines of the one that have a like one in the other, as a part of all. */
 static double functions_alike(const struct shelf *o, const struct lines *a, const struct shelf *n,
 			      const struct lines *b)
@@ -98,8 +119,8 @@ static double functions_alike(const struct shelf *o, const struct lines *a, cons
 		bool any = false;
 
 		for (size_t j = 0; j < b->count && !any; j++)
-			any = alike(&o->side->places[a->places[i]],
-				    &n->side->places[b->places[j]]) > 0.6;
+			any = like_lines(&o->side->places[a->places[i]],
+					 &n->side->places[b->places[j]]);
 		found += any;
 	}
 	return (double)found / (double)most;
@@ -176,19 +197,24 @@ static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf 
 	const struct diff_place *a = &o->side->places[i], *b = &n->side->places[j];
 	unsigned from_a = a->line - o->side->functions[a->function].first_line;
 	unsigned from_b = b->line - n->side->functions[b->function].first_line;
-	double s = 4 * alike(a, b) + (from_a == from_b);
+	double s = 4 * alike(a, b) + 3 * same_statement(a, b) + (from_a == from_b);
 
-	if (s < 1)
+	if (s < 1 || !diff_like_work(a, a->largest, b, b->largest))
 		return 0;
 	return s + (a->largest == b->largest);
 }
 
 /* Lines that call something else now, but as many of them between the same neighbours. */
-static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a, const uint32_t *b,
-		     size_t count_b)
+static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a,
+		     const struct diff_side *new, const uint32_t *b, size_t count_b)
 {
-	for (size_t i = 0; count_a == count_b && i < count_a; i++)
-		old->places[a[i]].common = b[i];
+	for (size_t i = 0; count_a == count_b && i < count_a; i++) {
+		struct diff_place *x = &old->places[a[i]];
+		const struct diff_place *y = &new->places[b[i]];
+
+		if (diff_like_work(x, x->largest, y, y->largest))
+			x->common = b[i];
+	}
 }
 
 /* table[i][j]: the best that can be had from the first i and j lines. */
@@ -218,18 +244,19 @@ static void align_lines(const struct shelf *o, const struct lines *a, const stru
 		} else if (here == t[i * width + j - 1]) {
 			j--;
 		} else {
-			fill_gap(o->side, &a->places[i], to_a - i, &b->places[j], to_b - j);
+			fill_gap(o->side, &a->places[i], to_a - i, n->side, &b->places[j],
+				 to_b - j);
 			i--, j--;
 			o->side->places[a->places[i]].common = b->places[j];
 			to_a = i;
 			to_b = j;
 		}
 	}
-	fill_gap(o->side, a->places, to_a, b->places, to_b);
+	fill_gap(o->side, a->places, to_a, n->side, b->places, to_b);
 	free(t);
 }
 
-void diff_align(struct diff_side *old, struct diff_side *new)
+static void align(struct diff_side *old, struct diff_side *new)
 {
 	struct shelf o, n;
 
@@ -250,4 +277,30 @@ void diff_align(struct diff_side *old, struct diff_side *new)
 		new->functions[j].common = (uint32_t)j;
 	shelf_free(&o);
 	shelf_free(&n);
+}
+
+static int compare_lines(const struct diff_side *a, const struct diff_side *b)
+{
+	for (size_t i = 0; i < a->place_count; i++)
+		if (a->places[i].line != b->places[i].line)
+			return a->places[i].line < b->places[i].line ? -1 : 1;
+	return 0;
+}
+
+/* An order of two programs, whichever is called the old one. */
+static int compare_programs(const struct diff_side *a, const struct diff_side *b)
+{
+	if (a->place_count != b->place_count)
+		return a->place_count < b->place_count ? -1 : 1;
+	if (a->function_count != b->function_count)
+		return a->function_count < b->function_count ? -1 : 1;
+	return compare_lines(a, b);
+}
+
+void diff_align(struct diff_side *old, struct diff_side *new)
+{
+	if (compare_programs(old, new) > 0)
+		align(new, old);
+	else
+		align(old, new);
 }

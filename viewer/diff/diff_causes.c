@@ -14,7 +14,9 @@ static void sum_up_pairs(const struct diff *d, struct diff_sums *s)
 	*s = (struct diff_sums){ 0 };
 	for (size_t i = 0; i < d->pair_count; i++) {
 		s->old[d->pairs[i].category] += (double)d->pairs[i].bytes_old;
-		s->new[d->pairs[i].category] += (double)d->pairs[i].bytes_new;
+		s->new[d->pairs[i].category] +=
+			(double)(d->pairs[i].remainders ? d->pairs[i].bytes_old
+							: d->pairs[i].bytes_new);
 	}
 }
 
@@ -153,9 +155,26 @@ static bool takes_model(const struct diff *d, const struct diff_pair *p, const v
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
+/* By how much parameters changed that are others now: not cast, not left over, and on both sides
+ * known to be parameters. */
+static double change_of_parameters(const struct diff *d)
+{
+	double change = 0, unknown = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+
+		if (!diff_differs(p))
+			continue;
+		change += p->category == CATEGORY_parameters ? (double)diff_delta(p) : 0;
+		unknown += p->category == CATEGORY_unknown ? (double)diff_delta(p) : 0;
+	}
+	return change * unknown < 0 && fabs(unknown) > 0.5 * fabs(change) ? 0 : change;
+}
+
 static void find_model(struct diff *d, const struct diff_sums *s)
 {
-	double change = s->new[CATEGORY_parameters] - s->old[CATEGORY_parameters];
+	double change = change_of_parameters(d);
 	struct model_change m = { .more = change > 0,
 				  .gradients = gradients_follow(s, change),
 				  .state = follows(d, s, CATEGORY_optimizer_state) };
@@ -197,36 +216,74 @@ static void find_followers(struct diff *d)
 
 /* ---- what is left over in large blocks, which is chance */
 
-#define SPARE 1048576.0 /* a block over 1 MiB may get up to that much more than was asked */
-
-static bool takes_rounding(const struct diff *d, const struct diff_pair *p, const void *ctx)
+/* As many blocks, each as large but for that. */
+static bool may_be_remainders(const struct diff_pair *p)
 {
-	double blocks = (double)p->blocks_new;
-
-	(void)d;
-	(void)ctx;
-	return p->blocks_old == p->blocks_new && (double)p->bytes_old > SPARE * blocks &&
-	       (double)p->bytes_new > SPARE * blocks &&
-	       fabs((double)diff_delta(p)) < SPARE * blocks;
+	if (p->finding || !p->old_sizes || !p->new_sizes || p->blocks_old != p->blocks_new)
+		return false;
+	for (uint64_t i = 0; i < p->blocks_old; i++)
+		if (!diff_like_size(p->old_sizes[i], p->new_sizes[i]))
+			return false;
+	return p->bytes_old != p->bytes_new;
 }
 
-/* Beside another cause only: by itself, a small change is what there is to say. */
+/* A change of the program makes all of them larger, by as much; chance only some. */
+static bool has_remainders(const struct diff_pair *p)
+{
+	uint64_t last = p->blocks_old - 1;
+
+	return may_be_remainders(p) && p->old_sizes[last] > DIFF_REMAINDER &&
+	       (p->old_sizes[0] == p->new_sizes[0] ||
+		(int64_t)(p->new_sizes[0] - p->old_sizes[0]) !=
+			(int64_t)(p->new_sizes[last] - p->old_sizes[last]));
+}
+
+static void mark_remainders(struct diff *d)
+{
+	for (size_t i = 0; i < d->pair_count; i++)
+		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
+}
+
+/* What is not sure to be chance is, beside a change that is far larger or another cause: by itself
+ * it is what there is to say. */
+static bool is_beside(const struct diff *d)
+{
+	uint64_t sure = 0, chance = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (diff_differs(&d->pairs[i]))
+			*(may_be_remainders(&d->pairs[i]) ? &chance : &sure) +=
+				diff_size(&d->pairs[i]);
+	return d->count || sure > 8 * chance;
+}
+
+static bool takes_remainders(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	(void)d;
+	return *(const bool *)ctx ? may_be_remainders(p) : has_remainders(p);
+}
+
 static void find_rounding(struct diff *d)
 {
-	if (d->count)
-		diff_collect(d, CAUSE_ROUNDING, 0, takes_rounding, NULL);
+	bool beside = is_beside(d);
+
+	for (size_t i = 0; i < d->pair_count; i++)
+		d->pairs[i].remainders = false;
+	diff_collect(d, CAUSE_ROUNDING, 0, takes_remainders, &beside);
 }
 
 void diff_causes(struct diff *d)
 {
 	struct diff_sums s;
 
+	mark_remainders(d);
 	sum_up_pairs(d, &s);
 	find_kept(d);
 	diff_find_cleared(d);
 	find_compiled(d);
-	diff_find_recorded(d);
 	diff_find_passes(d);
+	diff_find_backwards(d);
+	diff_find_recorded(d);
 	diff_find_precision(d, &s);
 	find_recompute(d);
 	diff_find_casts(d, &s);

@@ -30,6 +30,21 @@ const struct owner *diff_owner(const struct diff_pair *p)
 	return &diff_site_of(p)->owner;
 }
 
+const struct diff_place *diff_line_of(const struct diff *d, const struct diff_pair *p)
+{
+	return diff_innermost(diff_side_of(d, p), diff_site_of(p));
+}
+
+static uint32_t function_of(const struct diff *d, const struct diff_pair *p)
+{
+	return diff_side_of(d, p)->functions[diff_line_of(d, p)->function].common;
+}
+
+bool diff_same_function(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b)
+{
+	return diff_line_of(d, a) && diff_line_of(d, b) && function_of(d, a) == function_of(d, b);
+}
+
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_classes *c = ctx;
@@ -40,7 +55,7 @@ bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const v
 
 bool diff_differs(const struct diff_pair *p)
 {
-	return !p->finding && p->bytes_old != p->bytes_new;
+	return !p->finding && !p->remainders && p->bytes_old != p->bytes_new;
 }
 
 static enum diff_kind kind_of(const struct diff_finding *f)

@@ -4,6 +4,7 @@
  * sequence.
  */
 #include <math.h>
+#include <string.h>
 
 #include "diff_causes.h"
 
@@ -39,25 +40,90 @@ static bool takes_factor(const struct diff *d, const struct diff_pair *p, const 
 	return scaled(p, *(const double *)ctx);
 }
 
+/* Parameters that are larger by one power of two, each of them. */
+struct elements {
+	double factor; /* 0: they are not */
+	double old, new;
+	bool cast; /* an operator made them of others, on one side at least */
+};
+
+static bool is_cast(const struct diff_site *site)
+{
+	return !strcmp(site->operator, "to_dtype") || !strcmp(site->operator, "_to_copy");
+}
+
+static struct elements elements_of(const struct diff *d)
+{
+	struct elements e = { 0 };
+	double other = 0;
+
+	for (size_t i = 0; i < d->pair_count; i++) {
+		const struct diff_pair *p = &d->pairs[i];
+		double f = 0;
+
+		if (p->category != CATEGORY_parameters || !diff_differs(p))
+			continue;
+		if (p->blocks_old == p->blocks_new)
+			f = diff_power_of_two(p->old_sizes, p->new_sizes, p->blocks_old);
+		if (!f || (e.factor && f != e.factor)) {
+			other += (double)(p->bytes_old + p->bytes_new);
+			continue;
+		}
+		e.factor = f;
+		e.old += (double)p->bytes_old;
+		e.new += (double)p->bytes_new;
+		e.cast |= is_cast(p->old_site) || is_cast(p->new_site);
+	}
+	if (other > 0.02 * (e.old + e.new))
+		e.factor = 0;
+	return e;
+}
+
+/* Results of a function that casts to the elements of those parameters now, or no longer. */
+static bool shows_cast(const struct diff_pair *p, double factor)
+{
+	bool one_sided = !p->bytes_old || !p->bytes_new;
+
+	if (!diff_is_result(p) || (diff_delta(p) > 0) != (factor > 1))
+		return false;
+	return one_sided ? is_cast(diff_site_of(p)) : scaled(p, factor);
+}
+
+static bool in_function_that_casts(const struct diff *d, const struct diff_pair *p, double factor)
+{
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (diff_differs(&d->pairs[i]) && shows_cast(&d->pairs[i], factor) &&
+		    diff_same_function(d, &d->pairs[i], p))
+			return true;
+	return false;
+}
+
+static bool takes_cast(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct elements *e = ctx;
+
+	if (p->category == CATEGORY_parameters)
+		return true;
+	if (1u << p->category & MODEL_FOLLOWED)
+		return (diff_delta(p) > 0) == (e->factor > 1);
+	return p->category == CATEGORY_backward_temporaries ||
+	       (diff_is_result(p) && in_function_that_casts(d, p, e->factor));
+}
+
+/* All parameters, or those that a cast made: else it may be a larger vocabulary. */
 void diff_find_precision(struct diff *d, const struct diff_sums *s)
 {
-	static const double factors[] = { 0.25, 0.5, 2, 4 };
-	double sum;
+	struct elements e = elements_of(d);
+	bool all = e.old > 0.8 * s->old[CATEGORY_parameters] &&
+		   e.new > 0.8 * s->new[CATEGORY_parameters];
+	struct diff_finding *f;
 
-	for (size_t k = 0; k < sizeof(factors) / sizeof(factors[0]); k++) {
-		sum = 0;
-		for (size_t i = 0; i < d->pair_count; i++)
-			if (d->pairs[i].category == CATEGORY_parameters &&
-			    diff_differs(&d->pairs[i]) && scaled(&d->pairs[i], factors[k]))
-				sum += (double)d->pairs[i].bytes_old;
-		if (sum > 0.8 * s->old[CATEGORY_parameters] && sum > 0) {
-			struct diff_finding *f =
-				diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &factors[k]);
-
-			f->factor = factors[k];
-			return;
-		}
-	}
+	if (!e.factor || (!all && !e.cast))
+		return;
+	f = all ? diff_collect(d, CAUSE_PRECISION, 0, takes_factor, &e.factor)
+		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), takes_cast,
+			       &e);
+	f->factor = e.factor;
 }
 
 /* ---- batch and sequence: what a pass makes, by one factor (scores of attention by its square) */
@@ -129,23 +195,46 @@ static bool goes_with(const struct diff_pair *p, const struct scale *s)
 	       (s->by_inputs && repeats(p, s->base));
 }
 
-/* A batch makes nearly all that a pass makes larger, a wider layer only its own results. */
+/* Bytes of results on one side: all, those that go with the factor, the most of one line. */
+struct share {
+	double all, fit, most;
+};
+
+static void add_share(struct share *s, uint64_t bytes, bool goes)
+{
+	s->all += (double)bytes;
+	s->fit += goes ? (double)bytes : 0;
+	s->most = goes ? fmax(s->most, (double)bytes) : s->most;
+}
+
+/* Most of the bytes, and most of what is left without the line that has the most. */
+static bool is_most(const struct share *s, bool by_inputs)
+{
+	double rest = s->all - s->most;
+
+	if (s->fit <= 0.5 * s->all)
+		return false;
+	return rest > 0.02 * s->all ? s->fit - s->most > 0.5 * rest : by_inputs;
+}
+
+/* A batch makes nearly all that a pass makes larger, a wider layer only its own results: both what
+ * was there and what is there now, and no line speaks for all. */
 static bool is_general(const struct diff *d, const struct scale *s)
 {
-	double all = 0, fit = 0;
+	struct share old = { 0 }, new = { 0 };
 	bool results = false;
 
 	for (size_t i = 0; i < d->pair_count; i++) {
 		const struct diff_pair *p = &d->pairs[i];
 		bool goes = diff_differs(p) && goes_with(p, s);
 
-		if (!diff_is_result(p) || p->finding || !p->bytes_old)
+		if (!diff_is_result(p) || p->finding)
 			continue;
-		all += (double)p->bytes_old;
-		fit += goes ? (double)p->bytes_old : 0;
+		add_share(&old, p->bytes_old, goes);
+		add_share(&new, p->bytes_new, goes);
 		results |= goes && p->category != CATEGORY_inputs;
 	}
-	return results && fit > 0.5 * all;
+	return results && is_most(&old, s->by_inputs) && is_most(&new, s->by_inputs);
 }
 
 static bool takes_scale(const struct diff *d, const struct diff_pair *p, const void *ctx)

@@ -6,30 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff.h"
-
-/* The line that a pair is of; NULL: it has none. */
-static const struct diff_place *line_of_finding(const struct diff *d, const struct diff_pair *p)
-{
-	return diff_innermost(diff_side_of(d, p), diff_site_of(p));
-}
-
-static uint32_t function_of_finding(const struct diff *d, const struct diff_pair *p)
-{
-	return diff_side_of(d, p)->functions[line_of_finding(d, p)->function].common;
-}
+#include "diff_causes.h"
 
 /* What belongs to the pair in ctx: the same class, and the same line; or the same forward method,
  * where one change of the code changes many lines. */
 static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_pair *first = ctx;
-	const struct diff_place *a = line_of_finding(d, p), *b = line_of_finding(d, first);
+	const struct diff_place *a = diff_line_of(d, p), *b = diff_line_of(d, first);
 
 	if (p == first)
 		return true;
-	if ((p->category != first->category && !d->no_classes) || !a || !b ||
-	    function_of_finding(d, p) != function_of_finding(d, first))
+	if ((p->category != first->category && !d->no_classes) || !diff_same_function(d, p, first))
 		return false;
 	return (diff_site_of(first)->module[0] && p->category == CATEGORY_activations) ||
 	       a->common == b->common;
@@ -63,11 +51,20 @@ static double weight(const struct diff *d, const struct diff_finding *f)
 	return delta * all < 0 ? size / 2 : size;
 }
 
+/* What changes nothing stands behind what changes the peak. */
+static unsigned rank(const struct diff_finding *f)
+{
+	return f->cause == CAUSE_MOVED ? 2 : f->cause == CAUSE_ROUNDING ? 1 : 0;
+}
+
 static int by_weight(const void *a, const void *b, void *ctx)
 {
 	const struct diff_finding *x = a, *y = b;
 	double v = weight(ctx, x), w = weight(ctx, y);
+	unsigned first = rank(x), second = rank(y);
 
+	if (first != second)
+		return first < second ? -1 : 1;
 	if (v != w)
 		return v < w ? 1 : -1;
 	return x->pair < y->pair ? -1 : 1;
@@ -95,24 +92,30 @@ static void find_moved(struct diff *d)
 	d->findings[1] = f;
 }
 
-/* Bytes that went from one line of a function to another are no finding. */
+/* Bytes that went from one line of a function to another are no finding, nor is what is part of
+ * another one now. */
 static void drop_moves(struct diff *d)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < d->count; i++)
-		if (d->findings[i].bytes_old != d->findings[i].bytes_new)
+		if (d->findings[i].bytes_old != d->findings[i].bytes_new ||
+		    d->findings[i].cause == CAUSE_MOVED)
 			d->findings[kept++] = d->findings[i];
 	d->count = kept;
 }
 
 void diff_find(struct diff *d)
 {
+	size_t moved;
+
 	if (d->no_lines)
 		return;
 	if (!d->no_classes)
 		diff_causes(d);
+	moved = diff_find_moves(d);
 	find_rest(d);
+	diff_find_cancelling(d, moved);
 	drop_moves(d);
 	for (size_t i = 0; i < d->count; i++)
 		diff_say(d, &d->findings[i]);

@@ -1,63 +1,244 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lived on the two sides, paired: first by the whole call path, then by ever less of it, for
- * what is left over. Rows of the last two levels only pair if they are also as large: a moved
- * function makes no difference. Where classes cannot be compared a pair is of a line, whatever
- * the classes.
+ * What lived on the two sides, paired one to one: first by the whole call path, then by ever less
+ * of it, for what is left over. Code that was moved, split or rewritten is found by its statement,
+ * by its operator and by the sizes of its blocks. Of several that may go together the most alike
+ * do, whichever side is called the old one. Where classes cannot be compared a pair is of a line,
+ * whatever the classes.
  */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"
 
-enum level {
-	NO_LINE, /* all of it one pair, where backward nodes have no names */
-	WHOLE_PATH,
-	LINE_AND_CALL,
+#define TRIED_MOST (1u << 20) /* pairs of one key that are tried; else they go by their order */
+
+/* What two rows have in common, or they are no pair. */
+enum like {
+	PATH = 1,
+	LINE = 2,
+	FUNCTION = 4,
+	STATEMENT = 8,	/* its text */
+	CALL = 16,	/* what the line called */
+	OPERATOR = 32,	/* of PyTorch */
+	SIZES = 64,	/* as many blocks, each as large */
+	LARGEST = 128,	/* block */
+	MODULE = 2048,	/* the path of them */
+	DOUBLED = 1024, /* as many parameters, each by one power of two */
+	ANY_CLASS = 256,
+	NO_LINE = 512, /* all of it one pair, where backward nodes have no names */
+};
+
+static const unsigned levels[] = {
+	PATH | CALL | OPERATOR,
+	LINE | CALL | OPERATOR,
+	LINE | CALL | OPERATOR | SIZES | ANY_CLASS,
 	LINE,
-	FUNCTION_AND_CALL,
-	CALL_AND_SIZE,
-	SIZE,
-	LEVELS
+	FUNCTION | CALL | OPERATOR | SIZES,
+	STATEMENT | OPERATOR | SIZES,
+	OPERATOR | SIZES,
+	STATEMENT | OPERATOR | SIZES | ANY_CLASS,
+	FUNCTION | OPERATOR | SIZES | ANY_CLASS,
+	STATEMENT | OPERATOR,
+	FUNCTION | CALL | OPERATOR,
+	OPERATOR | LARGEST,
+	FUNCTION | SIZES,
+	MODULE | SIZES,
+	LINE | SIZES | ANY_CLASS,
+	DOUBLED,
 };
 
 /* What stands for such a pair. */
 static const struct diff_site no_line = { .outer = "",
 					  .op = "",
+					  .operator= "",
 					  .module = "",
 					  .owner = { .function = "the backward pass and libraries",
 						     .file = "" },
 					  .caller = { .function = "", .file = "" } };
 
-static uint64_t key_of(const struct diff *d, const struct diff_side *s, const struct diff_row *row,
-		       enum level level)
+/* A row that has no pair yet. */
+struct free_row {
+	uint64_t key;
+	uint32_t row, nth; /* in the order of time */
+};
+
+struct free_rows {
+	const struct diff_side *side;
+	struct free_row *items;
+	size_t count;
+};
+
+/* Of both sides, with one key. */
+struct group {
+	const struct free_row *old, *new;
+	size_t old_count, new_count;
+};
+
+struct choice {
+	size_t old, new;
+	double score;
+};
+
+static const struct diff_site *site_of(const struct diff_side *s, const struct diff_row *row)
 {
-	const struct diff_site *site = &s->sites[row->site];
-	unsigned category = d->no_classes ? 0 : row->category;
-	uint64_t h = map_hash(level, &category, sizeof(category));
+	return &s->sites[row->site];
+}
+
+/* ---- what rows have in common */
+
+static uint64_t line_key(const struct diff_side *s, const struct diff_site *site, unsigned like,
+			 uint64_t h)
+{
 	const struct diff_place *inner = diff_innermost(s, site);
 
-	if (level == NO_LINE)
-		return h;
-	if (level == WHOLE_PATH)
+	if (!inner)
+		return map_hash_text(h, site->owner.function);
+	if (like & PATH)
 		for (unsigned i = 0; i < site->depth; i++)
 			h = map_hash(h, &s->places[site->places[i]].common, sizeof(uint32_t));
-	if (level == LINE_AND_CALL || level == LINE)
-		h = inner ? map_hash(h, &inner->common, sizeof(inner->common)) : h;
-	if (level == FUNCTION_AND_CALL && inner)
+	if (like & LINE)
+		h = map_hash(h, &inner->common, sizeof(inner->common));
+	if (like & FUNCTION)
 		h = map_hash(h, &s->functions[inner->function].common, sizeof(uint32_t));
-	if (level >= CALL_AND_SIZE) {
-		h = map_hash(h, &row->bytes, sizeof(row->bytes));
-		h = map_hash(h, &row->blocks, sizeof(row->blocks));
-	}
-	if (level != LINE && level != SIZE)
-		h = map_hash_text(h, site->op);
-	return inner ? h : map_hash_text(h, site->owner.function);
+	if (like & STATEMENT)
+		h = map_hash(h, &inner->text, sizeof(inner->text));
+	return h;
 }
 
-static bool takes_part(const struct diff_side *s, const struct diff_row *row, enum level level)
+static uint64_t key_of(const struct diff *d, const struct diff_side *s, const struct diff_row *row,
+		       unsigned like)
 {
-	return !row->pair && (level != NO_LINE || !diff_innermost(s, &s->sites[row->site]));
+	const struct diff_site *site = site_of(s, row);
+	unsigned category = d->no_classes || like & ANY_CLASS ? 0 : row->category;
+	uint64_t h = map_hash(diff_innermost(s, site) != NULL, &category, sizeof(category));
+
+	if (like & NO_LINE)
+		return h;
+	h = line_key(s, site, like, h);
+	if (like & (SIZES | DOUBLED))
+		h = map_hash(h, &row->blocks, sizeof(row->blocks));
+	if (like & MODULE)
+		h = map_hash_text(h, site->module);
+	if (like & CALL)
+		h = map_hash_text(h, site->op);
+	if (like & OPERATOR && !d->no_operators)
+		h = map_hash_text(h, site->operator);
+	return h;
 }
+
+static bool takes_part(const struct diff *d, const struct diff_side *s, const struct diff_row *row,
+		       unsigned like)
+{
+	const struct diff_site *site = site_of(s, row);
+	const struct diff_place *inner = diff_innermost(s, site);
+
+	if (row->pair || (like & NO_LINE && inner) ||
+	    (like & DOUBLED && row->category != CATEGORY_parameters))
+		return false;
+	if (!inner || like & (LINE | FUNCTION | PATH))
+		return true;
+	/* A statement, or an operator, that is not known is not a like one. */
+	return like & STATEMENT ? inner->text != 0
+				: like & OPERATOR
+		       ? !d->no_operators && site->operator[0] : true;
+}
+
+static const uint64_t *sizes_of(const struct diff_side *s, const struct diff_row *row)
+{
+	return &s->shot.sizes[row->sizes];
+}
+
+bool diff_like_size(uint64_t a, uint64_t b)
+{
+	return a == b ||
+	       (a > DIFF_REMAINDER && b > DIFF_REMAINDER && diff_apart(a, b) <= DIFF_REMAINDER);
+}
+
+/* Both sizes are rounded up, the greater ones by what is left over. */
+static bool scaled_size(uint64_t a, uint64_t b, double factor)
+{
+	double low = factor * (double)a, high = low;
+
+	low -= factor * (a > DIFF_REMAINDER ? DIFF_REMAINDER : DIFF_SMALLEST - 1);
+	high += b > DIFF_REMAINDER ? DIFF_REMAINDER : DIFF_SMALLEST - 1;
+	return (double)b >= low && (double)b <= high;
+}
+
+/* Of the blocks that can tell, how many are larger by that factor. */
+static double scaled_blocks(const uint64_t *x, const uint64_t *y, uint64_t count, double factor)
+{
+	uint64_t told = 0, fit = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		bool fits = scaled_size(x[i], y[i], factor);
+
+		if (fits && x[i] == y[i])
+			continue;
+		told++;
+		fit += fits;
+	}
+	return told ? (double)fit / (double)told : 0;
+}
+
+double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count)
+{
+	static const double factors[] = { 0.25, 0.5, 2, 4 };
+
+	for (size_t k = 0; k < sizeof(factors) / sizeof(factors[0]); k++)
+		if (scaled_blocks(x, y, count, factors[k]) > 0.95)
+			return factors[k];
+	return 0;
+}
+
+static bool like_work(const struct diff *d, const struct diff_row *a, const struct diff_row *b)
+{
+	const struct diff_place *from = diff_innermost(&d->old, site_of(&d->old, a));
+	const struct diff_place *to = diff_innermost(&d->new, site_of(&d->new, b));
+
+	return !from || !to ||
+	       diff_like_work(from, sizes_of(&d->old, a)[a->blocks - 1], to,
+			      sizes_of(&d->new, b)[b->blocks - 1]);
+}
+
+static bool may_pair(const struct diff *d, const struct diff_row *a, const struct diff_row *b,
+		     unsigned like)
+{
+	const uint64_t *x = sizes_of(&d->old, a), *y = sizes_of(&d->new, b);
+
+	if (like & DOUBLED)
+		return diff_power_of_two(x, y, a->blocks) != 0;
+	if (!(like & SIZES) && !like_work(d, a, b))
+		return false;
+	if (like & LARGEST)
+		return diff_like_size(x[a->blocks - 1], y[b->blocks - 1]);
+	for (uint64_t i = 0; like & SIZES && i < a->blocks; i++)
+		if (!diff_like_size(x[i], y[i]))
+			return false;
+	return true;
+}
+
+/* How alike two rows are beside what their key has, the same in both directions. */
+static double score_of(const struct diff *d, const struct free_row *a, const struct free_row *b)
+{
+	const struct diff_row *x = &d->old.shot.rows[a->row], *y = &d->new.shot.rows[b->row];
+	const struct diff_site *o = site_of(&d->old, x), *n = site_of(&d->new, y);
+	const struct diff_place *from = diff_innermost(&d->old, o);
+	const struct diff_place *to = diff_innermost(&d->new, n);
+	double s = 8 * (x->bytes == y->bytes && x->blocks == y->blocks) - fabs(x->at - y->at);
+
+	s += 4 * !strcmp(o->module, n->module) + 2 * (x->category == y->category);
+	s += 2 * !strcmp(o->operator, n->operator);
+	if (from && to)
+		s += 2 * (d->old.functions[from->function].common ==
+			  d->new.functions[to->function].common) +
+		     2 * (from->text && from->text == to->text) + (from->common == to->common);
+	return s;
+}
+
+/* ---- pairs of them */
 
 static struct diff_pair *new_pair(struct diff *d, unsigned category)
 {
@@ -66,61 +247,169 @@ static struct diff_pair *new_pair(struct diff *d, unsigned category)
 	return &d->pairs[d->pair_count - 1];
 }
 
-static void join_sites(struct diff_pair *p, const struct diff_side *s, const struct diff_row *row,
-		       bool old)
+static void join_row(struct diff *d, bool old, struct diff_row *row)
 {
-	const struct diff_site **site = old ? &p->old_site : &p->new_site;
-	uint64_t *largest = old ? &p->old_largest : &p->new_largest;
+	const struct diff_side *s = old ? &d->old : &d->new;
+	struct diff_pair *p = &d->pairs[d->pair_count - 1];
 
 	*(old ? &p->bytes_old : &p->bytes_new) += row->bytes;
 	*(old ? &p->blocks_old : &p->blocks_new) += row->blocks;
 	*(old ? &p->unused_old : &p->unused_new) += row->unused;
-	if (*site && row->bytes <= *largest)
-		return;
-	*site = &s->sites[row->site];
-	*largest = row->bytes;
+	*(old ? &p->old_site : &p->new_site) = site_of(s, row);
+	*(old ? &p->old_sizes : &p->new_sizes) = sizes_of(s, row);
+	p->at = row->at;
+	row->pair = (uint32_t)d->pair_count;
 }
 
-static void take_pair(struct diff *d, struct diff_side *s, const struct map *pairs,
-		      enum level level)
+static void join(struct diff *d, const struct free_row *a, const struct free_row *b)
 {
-	for (size_t i = 0; i < s->shot.count; i++) {
-		struct diff_row *row = &s->shot.rows[i];
-		uint32_t *at =
-			takes_part(s, row, level) ? map_get(pairs, key_of(d, s, row, level)) : NULL;
+	struct diff_row *old = &d->old.shot.rows[a->row], *new = &d->new.shot.rows[b->row];
 
-		if (!at || !*at)
-			continue;
-		row->pair = *at;
-		join_sites(&d->pairs[*at - 1], s, row, s == &d->old);
-		if (level == NO_LINE)
-			*(s == &d->old ? &d->pairs[*at - 1].old_site
-				       : &d->pairs[*at - 1].new_site) = &no_line;
+	new_pair(d, new->category);
+	join_row(d, true, old);
+	join_row(d, false, new);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct choice *x = a, *y = b;
+	size_t low = x->old < x->new ? x->old : x->new, other = y->old < y->new ? y->old : y->new;
+
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
+	if (low != other)
+		return low < other ? -1 : 1;
+	return x->old + x->new < y->old + y->new ? -1 : x->old + x->new > y->old + y->new;
+}
+
+static void pair_in_order(struct diff *d, const struct group *g, unsigned like)
+{
+	for (size_t i = 0; i < g->old_count && i < g->new_count; i++)
+		if (may_pair(d, &d->old.shot.rows[g->old[i].row], &d->new.shot.rows[g->new[i].row],
+			     like))
+			join(d, &g->old[i], &g->new[i]);
+}
+
+static void pair_most_alike(struct diff *d, const struct group *g, unsigned like)
+{
+	struct choice *all = need_new(g->old_count * g->new_count * sizeof(*all));
+	size_t count = 0;
+
+	for (size_t i = 0; i < g->old_count; i++)
+		for (size_t j = 0; j < g->new_count; j++)
+			if (may_pair(d, &d->old.shot.rows[g->old[i].row],
+				     &d->new.shot.rows[g->new[j].row], like))
+				all[count++] =
+					(struct choice){ i, j,
+							 score_of(d, &g->old[i], &g->new[j]) };
+	qsort(all, count, sizeof(*all), by_score);
+	for (size_t k = 0; k < count; k++) {
+		const struct free_row *a = &g->old[all[k].old], *b = &g->new[all[k].new];
+
+		if (!d->old.shot.rows[a->row].pair && !d->new.shot.rows[b->row].pair)
+			join(d, a, b);
+	}
+	free(all);
+}
+
+static void pair_all(struct diff *d, const struct group *g)
+{
+	new_pair(d, d->new.shot.rows[g->new->row].category);
+	for (size_t i = 0; i < g->old_count; i++)
+		join_row(d, true, &d->old.shot.rows[g->old[i].row]);
+	for (size_t j = 0; j < g->new_count; j++)
+		join_row(d, false, &d->new.shot.rows[g->new[j].row]);
+	d->pairs[d->pair_count - 1].old_site = &no_line;
+	d->pairs[d->pair_count - 1].new_site = &no_line;
+}
+
+static void pair_group(struct diff *d, const struct group *g, unsigned like)
+{
+	if (like & NO_LINE)
+		pair_all(d, g);
+	else if (g->old_count > TRIED_MOST / g->new_count)
+		pair_in_order(d, g, like);
+	else
+		pair_most_alike(d, g, like);
+}
+
+/* ---- the rows that are left, by key */
+
+static int by_time(const void *a, const void *b, void *ctx)
+{
+	const struct diff_row *rows = ctx;
+	const struct free_row *x = a, *y = b;
+	uint64_t v = rows[x->row].first_seq, w = rows[y->row].first_seq;
+
+	return v < w ? -1 : v > w;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct free_row *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->nth < y->nth ? -1 : x->nth > y->nth;
+}
+
+static void put_in_order(struct free_rows *out, struct diff_side *s)
+{
+	*out = (struct free_rows){ .side = s, .count = s->shot.count };
+	out->items = need_new((s->shot.count + 1) * sizeof(*out->items));
+	for (size_t i = 0; i < out->count; i++)
+		out->items[i].row = (uint32_t)i;
+	if (out->count)
+		qsort_r(out->items, out->count, sizeof(*out->items), by_time, s->shot.rows);
+	for (size_t i = 0; i < out->count; i++) {
+		out->items[i].nth = (uint32_t)i;
+		s->shot.rows[out->items[i].row].at = (double)i / (double)out->count;
 	}
 }
 
-/* A key of the old side is 0 in the map until a row of the new side has it too. */
-static void pair_level(struct diff *d, enum level level)
+static void keep_free(struct free_rows *f, const struct diff *d, unsigned like,
+		      struct free_rows *out)
 {
-	struct map keys = { 0 };
+	*out = (struct free_rows){ .side = f->side };
+	out->items = need_new((f->count + 1) * sizeof(*out->items));
+	for (size_t i = 0; i < f->count; i++) {
+		const struct diff_row *row = &f->side->shot.rows[f->items[i].row];
 
-	for (size_t i = 0; i < d->old.shot.count; i++)
-		if (takes_part(&d->old, &d->old.shot.rows[i], level))
-			map_put(&keys, key_of(d, &d->old, &d->old.shot.rows[i], level), NULL);
-	for (size_t i = 0; i < d->new.shot.count; i++) {
-		const struct diff_row *row = &d->new.shot.rows[i];
-		uint32_t *at = takes_part(&d->new, row, level)
-				       ? map_get(&keys, key_of(d, &d->new, row, level))
-				       : NULL;
-
-		if (!at || *at)
+		if (!takes_part(d, f->side, row, like))
 			continue;
-		new_pair(d, row->category);
-		*at = (uint32_t)d->pair_count;
+		out->items[out->count] = f->items[i];
+		out->items[out->count++].key = key_of(d, f->side, row, like);
 	}
-	take_pair(d, &d->old, &keys, level);
-	take_pair(d, &d->new, &keys, level);
-	map_free(&keys);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_key);
+}
+
+static size_t same_key(const struct free_rows *f, size_t at)
+{
+	size_t n = 0;
+
+	while (at + n < f->count && f->items[at + n].key == f->items[at].key)
+		n++;
+	return n;
+}
+
+static void pair_level(struct diff *d, struct free_rows *old, struct free_rows *new, unsigned like)
+{
+	struct free_rows o, n;
+	size_t i = 0, j = 0;
+
+	keep_free(old, d, like, &o);
+	keep_free(new, d, like, &n);
+	while (i < o.count && j < n.count) {
+		struct group g = { &o.items[i], &n.items[j], same_key(&o, i), same_key(&n, j) };
+
+		if (g.old->key == g.new->key)
+			pair_group(d, &g, like);
+		i += g.old->key <= g.new->key ? g.old_count : 0;
+		j += g.new->key <= g.old->key ? g.new_count : 0;
+	}
+	free(o.items);
+	free(n.items);
 }
 
 static void leftovers(struct diff *d, struct diff_side *s)
@@ -130,16 +419,33 @@ static void leftovers(struct diff *d, struct diff_side *s)
 
 		if (row->pair)
 			continue;
-		join_sites(new_pair(d, row->category), s, row, s == &d->old);
-		row->pair = (uint32_t)d->pair_count;
+		new_pair(d, row->category);
+		join_row(d, s == &d->old, row);
 	}
+}
+
+static bool has_operators(const struct diff_side *s)
+{
+	for (size_t i = 0; i < s->site_count; i++)
+		if (s->sites[i].operator[0])
+			return true;
+	return false;
 }
 
 void diff_pair_rows(struct diff *d)
 {
+	struct free_rows old, new;
+
 	diff_align(&d->old, &d->new);
-	for (int level = d->no_nodes ? NO_LINE : WHOLE_PATH; level < LEVELS; level++)
-		pair_level(d, level);
+	d->no_operators = !has_operators(&d->old) || !has_operators(&d->new);
+	put_in_order(&old, &d->old);
+	put_in_order(&new, &d->new);
+	if (d->no_nodes)
+		pair_level(d, &old, &new, NO_LINE);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		pair_level(d, &old, &new, levels[i]);
+	free(old.items);
+	free(new.items);
 	leftovers(d, &d->old);
 	leftovers(d, &d->new);
 }

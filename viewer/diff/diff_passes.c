@@ -26,6 +26,8 @@ void diff_find_recorded(struct diff *d)
 		after += d->pairs[i].unused_new;
 	}
 	gained = after > before;
+	if (diff_backwards(&d->old) != diff_backwards(&d->new))
+		return;
 	if (gained ? before < after / 8 : after < before / 8)
 		diff_collect(d, CAUSE_RECORDED, BIT(activations), takes_recorded, &gained);
 }
@@ -150,4 +152,38 @@ void diff_find_passes(struct diff *d)
 	}
 	if (fit > 0.5 * all)
 		diff_collect(d, CAUSE_PASSES, BIT(activations), takes_repeated, &w);
+}
+
+/* ---- one backward pass in place of many, each of which freed what it went through */
+
+struct backwards {
+	bool more; /* memory, with fewer of them */
+};
+
+static bool takes_waiting(const struct diff *d, const struct diff_pair *p, const void *ctx)
+{
+	const struct backwards *b = ctx;
+
+	(void)d;
+	return (diff_is_result(p) || p->category == CATEGORY_backward_temporaries) &&
+	       p->category != CATEGORY_inputs && (diff_delta(p) > 0) == b->more &&
+	       p->blocks_old != p->blocks_new;
+}
+
+void diff_find_backwards(struct diff *d)
+{
+	unsigned before = diff_backwards(&d->old), after = diff_backwards(&d->new);
+	struct backwards b = { .more = after < before };
+	int64_t change = 0;
+
+	if (!before || !after || before == after)
+		return;
+	for (size_t i = 0; i < d->count; i++)
+		if (d->findings[i].cause == CAUSE_PASSES)
+			return;
+	for (size_t i = 0; i < d->pair_count; i++)
+		if (diff_differs(&d->pairs[i]) && d->pairs[i].category == CATEGORY_activations)
+			change += diff_delta(&d->pairs[i]);
+	if (b.more ? change > 0 : change < 0)
+		diff_collect(d, CAUSE_BACKWARDS, BIT(activations), takes_waiting, &b);
 }

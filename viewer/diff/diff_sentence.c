@@ -56,6 +56,37 @@ const char *sentence_classes(char buf[SENTENCE], const struct diff *d, const str
 	}
 }
 
+#define PLACES_MOST 4
+
+static bool is_before(const struct diff_pair *a, const struct diff_pair *b)
+{
+	return diff_size(a) != diff_size(b) ? diff_size(a) > diff_size(b) : a < b;
+}
+
+const char *sentence_places(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f)
+{
+	const struct diff_pair *last = NULL, *next;
+	size_t len = 0;
+
+	for (size_t n = 0; n < PLACES_MOST; n++, last = next) {
+		next = NULL;
+		for (size_t i = 0; i < d->pair_count; i++) {
+			const struct diff_pair *p = &d->pairs[i];
+
+			if (p->finding == f->id && diff_size(p) && (!last || is_before(last, p)) &&
+			    (!next || is_before(p, next)))
+				next = p;
+		}
+		if (!next)
+			break;
+		len += (size_t)snprintf(buf + len, SENTENCE - len, "%s%c%s %s of %.200s",
+					n ? ", " : "", diff_delta(next) < 0 ? '-' : '+',
+					B(diff_size(next)), category_words(next->category),
+					WHO(diff_owner(next)));
+	}
+	return buf;
+}
+
 size_t sentence_lines(const struct diff *d, const struct diff_finding *f)
 {
 	size_t n = 0;

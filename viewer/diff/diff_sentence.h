@@ -19,6 +19,7 @@
 #define WHO(o)	   sentence_owner(PART, o)
 #define CALLER	   sentence_caller(PART, d, f)
 #define CLASSES	   sentence_classes(PART, d, f)
+#define PLACES	   sentence_places(PART, d, f)
 #define BACKWARDS  sentence_passes(PART, d)
 #define MOST	   "%s; most of it %s" /* how each class changed; the line to read */
 #define MOST_WORDS CLASSES, WHO(&f->owner)
@@ -29,6 +30,8 @@ const char *sentence_owner(char buf[SENTENCE], const struct owner *o);
 /* The changes of the finding's classes, the greatest first: "activations +3.0 MiB, ..." */
 const char *sentence_classes(char buf[SENTENCE], const struct diff *d,
 			     const struct diff_finding *f);
+/* The changes of the finding's lines, the greatest first. */
+const char *sentence_places(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
 /* ", called at train train.py:12", for what a module made: its own line does not say it. */
 const char *sentence_caller(char buf[SENTENCE], const struct diff *d, const struct diff_finding *f);
 /* "; a step has 4 backward passes, had 1" */

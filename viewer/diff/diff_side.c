@@ -114,6 +114,38 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 	row->bytes += b->size;
 	row->unused += is_unused(m, b, category) ? b->size : 0;
 	row->blocks++;
+	row->first_seq = row->first_seq && row->first_seq < b->seq ? row->first_seq : b->seq;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct snapshot *snap)
+{
+	size_t *next = need_new((out->count + 1) * sizeof(*next)), at = 0;
+
+	out->blocks = snap->moment.count;
+	out->sizes = need_new((out->blocks + 1) * sizeof(*out->sizes));
+	for (size_t i = 0; i < out->count; i++) {
+		out->rows[i].sizes = next[i] = at;
+		at += out->rows[i].blocks;
+	}
+	for (size_t i = 0; i < out->blocks; i++) {
+		const struct block *b = &snap->moment.blocks[i];
+		const struct diff_row *row =
+			row_of_site(out, snap->classes[i], diff_site_find(s, b));
+
+		out->sizes[next[row - out->rows]++] = b->size;
+	}
+	for (size_t i = 0; i < out->count; i++)
+		if (out->rows[i].blocks > 1)
+			qsort(&out->sizes[out->rows[i].sizes], out->rows[i].blocks,
+			      sizeof(*out->sizes), by_size);
+	free(next);
 }
 
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
@@ -129,6 +161,7 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	memcpy(out->bytes, snap.bytes, sizeof(out->bytes));
 	for (size_t i = 0; i < snap.moment.count; i++)
 		add_block(out, s, &snap.moment.blocks[i], snap.classes[i]);
+	take_sizes(out, s, &snap);
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
 	snapshot_free(&snap);
@@ -146,11 +179,14 @@ void diff_shot_at(struct diff_side *s, uint64_t seq)
 	s->shot.ids = (struct map){ 0 };
 	s->shot.rows = need_new((known->count + 1) * sizeof(*known->rows));
 	memcpy(s->shot.rows, known->rows, known->count * sizeof(*known->rows));
+	s->shot.sizes = need_new((known->blocks + 1) * sizeof(*known->sizes));
+	memcpy(s->shot.sizes, known->sizes, known->blocks * sizeof(*known->sizes));
 }
 
 void diff_shot_free(struct diff_shot *shot)
 {
 	free(shot->rows);
+	free(shot->sizes);
 	map_free(&shot->ids);
 	*shot = (struct diff_shot){ 0 };
 }

@@ -25,6 +25,8 @@ struct diff_place {
 	uint64_t tokens[DIFF_TOKENS];
 	unsigned token_count;
 	uint64_t largest; /* block that it made itself */
+	uint64_t text;	  /* hash of the statement, 0 = not known */
+	uint64_t target;  /* hash of what it assigns to, or of its first word */
 	uint32_t common;  /* number that the same line has on both sides */
 };
 
@@ -33,6 +35,7 @@ struct diff_site {
 	uint32_t *places;
 	unsigned depth;
 	const char *outer, *op; /* the framework's functions next to that line and the innermost */
+	char *operator;		/* PyTorch's operator that it called, "" = not known */
 	struct owner owner;
 	struct owner caller; /* the line that called the outermost forward method, file "" = none */
 	uint32_t signs;	     /* enum stack_sign */
@@ -44,7 +47,10 @@ struct diff_row {
 	uint32_t site;
 	uint64_t bytes, blocks;
 	uint64_t unused; /* bytes saved for a backward pass that never came */
-	uint32_t pair;	 /* 1 + index, 0 = not paired yet */
+	uint64_t first_seq;
+	double at;     /* its place in the order of those, 0 to 1 */
+	size_t sizes;  /* of its blocks, in order: in the shot's */
+	uint32_t pair; /* 1 + index, 0 = not paired yet */
 };
 
 /* What lived after an event. */
@@ -58,6 +64,8 @@ struct diff_shot {
 	uint64_t bytes[CATEGORIES];
 	struct diff_row *rows;
 	size_t count, room;
+	uint64_t *sizes; /* of all blocks, row by row, each row's the smallest first */
+	size_t blocks;
 	struct map ids; /* class and site -> row */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../moments/instant.h"
 #include "diff_side.h"
 
 static uint32_t function_of_site(struct diff_side *s, const struct frame *f)
@@ -22,14 +23,36 @@ static uint32_t function_of_site(struct diff_side *s, const struct frame *f)
 	return at;
 }
 
+/* "x" of "x = f(y)", "x +" of "x += y", "return f" of "return f(y)". */
+static size_t target_length(const char *text)
+{
+	size_t at = strcspn(text, "=([");
+
+	while (at && text[at - 1] == ' ')
+		at--;
+	return at;
+}
+
+static void learn_statement(const struct diff_side *s, struct diff_place *p, const struct frame *f)
+{
+	const struct defs_source *source = defs_source(&s->recording.defs, f->file, f->line);
+
+	if (!source || !source->text.len)
+		return;
+	p->text = map_hash(1, source->text.s, source->text.len);
+	p->target = map_hash(2, source->text.s, target_length(source->text.s));
+}
+
 static uint32_t place_of_site(struct diff_side *s, const struct frame *f)
 {
 	uint32_t function = function_of_site(s, f);
 	uint32_t at = map_number(&s->place_ids, (uint64_t)function << 32 | f->line, s->place_count);
 
-	if (at == s->place_count)
-		*need_item(s->places, s->place_count, s->place_room) =
-			(struct diff_place){ .function = function, .line = f->line };
+	if (at < s->place_count)
+		return at;
+	*need_item(s->places, s->place_count, s->place_room) =
+		(struct diff_place){ .function = function, .line = f->line };
+	learn_statement(s, &s->places[at], f);
 	return at;
 }
 
@@ -77,8 +100,9 @@ static void learn_calls(struct diff_side *s, const struct diff_site *site)
 			add_token(p, s->functions[s->places[site->places[i + 1]].function].name);
 			continue;
 		}
-		add_token(p, site->outer);
-		add_token(p, site->op);
+		/* A line that calls a function in C directly is known by its operator alone. */
+		add_token(p, site->op[0] ? site->outer : site->operator);
+		add_token(p, site->op[0] ? site->op : site->operator);
 	}
 }
 
@@ -86,11 +110,15 @@ static struct diff_site read_path(struct diff_side *s, const struct block *b)
 {
 	struct diff_site site = { .outer = "", .op = "" };
 	struct stacks *st = &s->timeline.stacks;
+	char operator[64];
 	size_t inner = 0;
+
+	instant_operator(st, b->stack, b->seq, operator, sizeof(operator));
 
 	site.owner = owners_find(&s->timeline.owners, b);
 	site.signs = model_signs(&s->timeline.model, b->stack);
 	stacks_read_python(st, b->stack);
+	site.operator= need_copy(operator, st->count ? strlen(operator) : 0);
 	if (!st->count) {
 		site.op = site.owner.function;
 		return site;
@@ -112,7 +140,8 @@ static uint64_t hash_site(const struct diff_site *site)
 {
 	uint64_t h = map_hash(1, site->places, site->depth * sizeof(*site->places));
 
-	return map_hash_text(map_hash_text(h, site->op), site->owner.function);
+	h = map_hash_text(map_hash_text(h, site->op), site->owner.function);
+	return map_hash_text(h, site->operator);
 }
 
 static uint32_t make_site(struct diff_side *s, const struct block *b)
@@ -122,6 +151,7 @@ static uint32_t make_site(struct diff_side *s, const struct block *b)
 
 	if (at < s->site_count) {
 		free(site.places);
+		free(site.operator);
 		return at;
 	}
 	site.module = module_path(s, &site);
@@ -154,6 +184,7 @@ void diff_sites_free(struct diff_side *s)
 	for (size_t i = 0; i < s->site_count; i++) {
 		free(s->sites[i].places);
 		free(s->sites[i].module);
+		free(s->sites[i].operator);
 	}
 	free(s->sites);
 	free(s->places);

@@ -20,10 +20,11 @@ static int by_change(const void *a, const void *b)
 }
 
 /* The same for all pairs of one class and one line, whatever led to it. */
-static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
+static uint64_t line_key(const struct diff *d, const struct diff_pair *p,
+			 const struct diff_site *site)
 {
-	const struct diff_site *site = diff_site_of(p);
-	const struct diff_place *inner = diff_innermost(diff_side_of(d, p), site);
+	const struct diff_side *side = site == p->new_site ? &d->new : &d->old;
+	const struct diff_place *inner = diff_innermost(side, site);
 	unsigned category = d->no_classes ? 0 : p->category;
 	uint64_t h = map_hash(inner != NULL, &category, sizeof(category));
 
@@ -31,40 +32,66 @@ static uint64_t line_key(const struct diff *d, const struct diff_pair *p)
 		     : map_hash_text(h, site->owner.function);
 }
 
-static void add_pair(struct diff_group *g, const struct diff_pair *p)
+static void add_old(struct diff_group *g, const struct diff_pair *p)
 {
 	g->old_site = g->old_site ? g->old_site : p->old_site;
-	g->new_site = g->new_site ? g->new_site : p->new_site;
 	g->bytes_old += p->bytes_old;
-	g->bytes_new += p->bytes_new;
 	g->blocks_old += p->blocks_old;
+}
+
+static void add_new(struct diff_group *g, const struct diff_pair *p)
+{
+	g->new_site = g->new_site ? g->new_site : p->new_site;
+	g->bytes_new += p->bytes_new;
 	g->blocks_new += p->blocks_new;
+}
+
+/* The groups that are made, and where each key is. */
+struct grouping {
+	struct diff_groups out;
+	struct map known;
+	enum diff_by by;
+};
+
+static struct diff_group *group_of(struct grouping *g, const struct diff *d,
+				   const struct diff_pair *p, const struct diff_site *site)
+{
+	const char *module = g->by == DIFF_BY_MODULE ? site->module : "";
+	uint64_t key = g->by == DIFF_BY_MODULE ? map_hash_text(0, module) : line_key(d, p, site);
+	uint32_t at;
+
+	if (g->by == DIFF_BY_MODULE && !module[0])
+		return NULL;
+	at = map_number(&g->known, key, g->out.count);
+	if (at == g->out.count)
+		*need_item(g->out.items, g->out.count, g->out.room) = (struct diff_group){
+			.module = module, .category = p->category, .order = at
+		};
+	return &g->out.items[at];
+}
+
+/* Each side's bytes stand where that side has them; what only moved stands at its new place. */
+static void add_pair(struct grouping *g, const struct diff *d, const struct diff_pair *p)
+{
+	bool moved = p->old_site && p->new_site && p->bytes_old == p->bytes_new;
+	struct diff_group *x;
+
+	if (p->new_site && (x = group_of(g, d, p, p->new_site)))
+		add_new(x, p);
+	if (p->old_site && (x = group_of(g, d, p, moved ? p->new_site : p->old_site)))
+		add_old(x, p);
 }
 
 struct diff_groups diff_group(const struct diff *d, enum diff_by by)
 {
-	struct diff_groups out = { 0 };
-	struct map known = { 0 };
+	struct grouping g = { .by = by };
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		const struct diff_pair *p = &d->pairs[i];
-		const char *module = by == DIFF_BY_MODULE ? diff_site_of(p)->module : "";
-		uint64_t key = by == DIFF_BY_MODULE ? map_hash_text(0, module) : line_key(d, p);
-		uint32_t at;
-
-		if (by == DIFF_BY_MODULE && !module[0])
-			continue;
-		at = map_number(&known, key, out.count);
-		if (at == out.count)
-			*need_item(out.items, out.count, out.room) = (struct diff_group){
-				.module = module, .category = p->category, .order = at
-			};
-		add_pair(&out.items[at], p);
-	}
-	map_free(&known);
-	if (out.count)
-		qsort(out.items, out.count, sizeof(*out.items), by_change);
-	return out;
+	for (size_t i = 0; i < d->pair_count; i++)
+		add_pair(&g, d, &d->pairs[i]);
+	map_free(&g.known);
+	if (g.out.count)
+		qsort(g.out.items, g.out.count, sizeof(*g.out.items), by_change);
+	return g.out;
 }
 
 void diff_groups_free(struct diff_groups *g)

@@ -7,7 +7,8 @@
 
 #include "diff_document.h"
 
-#define WIDTH 79
+#define WIDTH	    79
+#define SUMMED_MOST 5 /* findings whose changes stand in the sum */
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
@@ -50,6 +51,41 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_line(out, "%s", "");
 	if (most < d->count)
 		emit_left_out(out, emit_is_markdown(out) ? "" : "    ", d->count - most);
+}
+
+/* What all findings come to, the greatest first. */
+static void sum(const struct diff *d, struct emit *out)
+{
+	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;
+	bool peaks = compared_old == d->old.peak && compared_new == d->new.peak;
+	char text[600], change[48];
+	size_t len = 0, n = 0, rest = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct diff_finding *f = &d->findings[i];
+
+		if (f->cause == CAUSE_PEAK || f->bytes_old == f->bytes_new)
+			continue;
+		if (n++ < SUMMED_MOST)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						len ? ", " : "",
+						diff_change(change, f->bytes_old, f->bytes_new));
+		else
+			rest++;
+	}
+	if (n < 2)
+		return;
+	if (rest)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, " and %zu more", rest);
+	len += (size_t)snprintf(text + len, sizeof(text) - len, " are %s together, ",
+				diff_change(change, compared_old, compared_new));
+	if (peaks)
+		snprintf(text + len, sizeof(text) - len, "the change of the peak.");
+	else
+		snprintf(text + len, sizeof(text) - len, "the change in the %s.",
+			 phase_noun(d->new.shot.phase));
+	emit_line(out, "%s", "");
+	emit_paragraph(out, "", "", text);
 }
 
 static void tables_by_time(const struct row_diff *row, struct emit *out)
@@ -99,6 +135,7 @@ void diff_print(const struct diff_document *doc, struct emit *out, long top)
 		emit_title(out, "%s", text);
 	emit_line(out, "%s", "");
 	findings(doc->diff, out, most ? most : SIZE_MAX);
+	sum(doc->diff, out);
 	emit_fold(out, "By class, phase, module and line");
 	tables_by_time(&doc->row, out);
 	tables_by_place(doc, out, most);
