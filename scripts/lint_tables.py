@@ -107,7 +107,7 @@ def classes():
 def settings():
     """name -> pattern of its values"""
     right = {"SWITCH": "on|off|1|0|yes|no|true|false", "NUMBER": r"\d+", "CHOICE": "python|native|all|none", "SIZE": r"\d+(\.\d+)?\s?([KMGT]i?)?B?", "TEXT": ".*"}
-    return {f"GPUMEMTRACE_{a[0]}": right[kind] for kind, a in docs_reference.rows("shim/settings.def", *right)}
+    return {f"GPUMEMTRACE_{a[0]}": right[kind] for kind, a in docs_reference.rows("format/settings.def", *right)}
 
 
 @functools.lru_cache(maxsize=None)

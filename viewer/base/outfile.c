@@ -51,8 +51,8 @@ static int check_name(const char *path)
 				 "-o -: this cannot go to standard output; give a name");
 	if (ending_is(path, ".live"))
 		return say_error(EXIT_USAGE,
-				 "%s: files of that name belong to programs that are recorded; "
-				 "choose one that ends otherwise",
+				 "%s is the name of a live file, which a running process writes "
+				 "beside its recording; choose another name",
 				 path);
 	return 0;
 }
@@ -82,11 +82,6 @@ int outfile_check(const char *path)
 
 	if (rc)
 		return rc;
-	if (ending_is(path, ".live"))
-		return say_error(EXIT_USAGE,
-				 "%s is the name of a live file, which a running process writes "
-				 "beside its recording; choose another name",
-				 path);
 	if (lstat(path, &st))
 		return outfile_check_folder(path);
 	if (!S_ISREG(st.st_mode))

@@ -13,7 +13,7 @@
 #include "../base/ending.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
-#include "../recording/running.h"
+#include "running.h"
 
 struct copy {
 	struct gmt_writer *writer;

@@ -8,7 +8,7 @@
 
 #include "piece.h"
 #include "segment_places.h"
-#include "settings.h"
+#include "alloc_conf.h"
 
 /* Free pieces of one stream for small blocks, or for large ones, of one pool. */
 struct bin {

@@ -3,7 +3,7 @@
 #ifndef VIEWER_REPLAY_REPLAY_REFUSAL_H
 #define VIEWER_REPLAY_REPLAY_REFUSAL_H
 
-#include "settings.h"
+#include "alloc_conf.h"
 
 struct replay_trial;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads PYTORCH_CUDA_ALLOC_CONF, and the sizes that follow from it alone. */
-#include "settings.h"
+#include "alloc_conf.h"
 
 #include <limits.h>
 #include <stdio.h>
