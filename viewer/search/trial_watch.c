@@ -22,6 +22,7 @@
 #include "../base/now.h"
 
 #define SECOND 1000   /* ms */
+#define OLD    3000   /* ms, more than an older count is old */
 #define QUIET  20000  /* ms */
 #define BUSY   600000 /* ms */
 
@@ -63,6 +64,7 @@ static void find_new(struct trial_watch *w)
 
 		if (is_watched(w, *p) || !can_be_read(*p))
 			continue;
+		w->new_ms = now_ms();
 		item->path = need_copy(*p, strlen(*p));
 		item->follow = (struct following){ .path = item->path, .device = -1 };
 		w->count++;
@@ -91,12 +93,14 @@ static void sample_device(struct trial_watch *w)
 	w->device = most;
 }
 
-/* What is in use besides frameworks' memory, at least: by an older count, as recordings lag behind.
- */
+/* What is in use besides frameworks' memory, at least: by an older count, as recordings lag behind,
+ * and only when all that were there then have been read. */
 static void find_others(struct trial_watch *w)
 {
 	uint64_t reserved = 0, least;
 
+	if (!w->count || now_ms() - w->new_ms < OLD)
+		return;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct watched *item = &w->items[i];
 		uint64_t bytes = item->follow.open ? watched_reserved(item) : 0;

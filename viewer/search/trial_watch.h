@@ -20,6 +20,7 @@ struct trial_watch {
 	/* The most that was in use of a device, by its own count, now and a second or two ago; when
 	 * that was asked for; what of it is no framework's, and seconds of work until then. */
 	uint64_t device, device_before, sample_ms, others, seconds;
+	uint64_t new_ms; /* when a recording was found last */
 	char usage[PATH_MAX];
 };
 
