@@ -226,7 +226,7 @@ static void waits_for(const struct trial_watch *w, const struct judgement *j, ch
 	char n[HUMAN_MANY];
 
 	if (!w->count)
-		snprintf(text, room, "it has not used the device");
+		snprintf(text, room, "it has not used the device yet");
 	else if (j->training && (long)j->training < ranks)
 		snprintf(text, room, "%zu of %ld ranks have begun to train", j->training, ranks);
 	else if (j->training)

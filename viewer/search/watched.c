@@ -191,7 +191,7 @@ static struct watched_course by_seconds(const struct watched *w, const struct wa
 
 static struct watched_course by_steps(const struct watched *w, const struct watched_wish *wish)
 {
-	struct watched_course c = { .steps = true };
+	struct watched_course c = { .steps = true, .begun = !w->steps };
 	double pause = (double)(now_ms() - w->steps_ms) / 1000;
 	size_t since;
 	struct stable_unit *units = units_of(&w->follow.timeline.steps, w->others, w->steps,

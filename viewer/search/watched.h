@@ -34,7 +34,7 @@ struct watched_wish {
 
 struct watched_course {
 	struct stable stable;
-	bool steps, begun; /* of steps; it has begun to train, and no step has ended */
+	bool steps, begun; /* of steps; it has begun to train, and no optimizer's step has ended */
 	size_t units;
 };
 
