@@ -12,7 +12,7 @@ import yaml
 from conftest import BUILD, PACKAGE, ROOT
 
 pytestmark = pytest.mark.installed
-TOOLS, FRAMEWORKS, SPARK = (ROOT / f".venv-{name}/bin/python" for name in ("tools", "frameworks", "spark"))
+TOOLS, TRAINERS, SPARK = (ROOT / f".venv-{name}/bin/python" for name in ("tools", "trainers", "spark"))
 EXAMPLE = ROOT / "tests/data/example"
 CI = "docs/ci.md"  # its test is run with every option: test_ci
 PAGES = sorted(str(p.relative_to(ROOT)) for p in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("python/*.md"))
@@ -59,7 +59,8 @@ def start(folder, block):
     if "pyspark" in block:
         return [needed(SPARK, "spark")]
     if re.search(r"^(?:import|from) lightning", block, re.M):
-        return [*RECORDED, needed(FRAMEWORKS, "frameworks")]
+        (packages,) = needed(TRAINERS, "trainers").parents[1].glob("lib/python3*/site-packages")
+        return [*RECORDED, "env", f"PYTHONPATH={PACKAGE}:{packages}", sys.executable]
     if re.search(r"^import .*(?:duckdb|polars|pandas|pyarrow)", block, re.M):
         return [needed(TOOLS, "tools")]
     return [*RECORDED, sys.executable] if re.search(r"^import torch", block, re.M) else [sys.executable]
