@@ -83,7 +83,7 @@ settings() {
 inside() {
 	local pass
 	mapfile -t pass < <(env | grep -E '^(PIP_|SSL_CERT|[a-z]+_proxy=|[A-Z]+_PROXY=)' || true)
-	chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "${pass[@]}" \
+	chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "${pass[@]}" \
 		bash -c "cd /root/gpumemtrace && $1" </dev/null
 }
 
