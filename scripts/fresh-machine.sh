@@ -35,12 +35,12 @@ if [ -z "${FRESH_NAMESPACE:-}" ]; then
 	export FRESH_DIR=${dir:-$(mktemp -d /var/tmp/fresh-machine.XXXXXX)}
 	rc=0
 	FRESH_NAMESPACE=1 unshare --mount --propagation private "$0" --suite "$suite" ${quick:+--quick} ${cache:+--pip-cache "$cache"} ${run:+--run "$run"} || rc=$?
-	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR".{log,times,demo}
+	[ -n "$keep" ] || rm -rf --one-file-system "$FRESH_DIR" "$FRESH_DIR".{log,times,demo,failed}
 	exit $rc
 fi
 
 root=$FRESH_DIR
-rm -f "$root.times"
+rm -f "$root".{times,failed}
 timed() { # name command...
 	local name=$1 start=$SECONDS rc=0
 	shift
@@ -101,10 +101,10 @@ commands() {
 pasted() { sed -nE 's/^\$ //p; s/^(Where next:|           ) (gpumemtrace .*)/\2/p' "$root.demo" | sed '1i set -ex' >"$root/root/pasted" && inside 'bash /root/pasted'; }
 rc=0
 while read -r command; do
-	timed "$command" inside "$command" 2>&1 | tee "$root.demo"
-	[ "${PIPESTATUS[0]}" = 0 ] || rc=1
+	{ timed "$command" inside "$command" || touch "$root.failed"; } 2>&1 | tee "$root.demo"
 	[ "$command" != 'make demo' ] || timed 'what it printed' pasted || rc=1
 done < <([ -n "$run" ] && echo "$run" || commands)
 echo
 cat "$root.times"
+[ ! -e "$root.failed" ] || rc=1
 exit $rc
