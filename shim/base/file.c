@@ -53,6 +53,8 @@ bool file_is(int fd, const struct file_id *id)
 {
 	struct file_id now;
 
+	if (!os_may(OS_FILES))
+		return fd >= 0; /* it cannot be asked, and nothing can be done about it */
 	return fd >= 0 && file_identify(fd, &now) && equal(&now, id);
 }
 
@@ -60,7 +62,8 @@ bool file_is_at(int dir, const char *name, const struct file_id *id)
 {
 	struct file_id now;
 
-	return identify(dir, name, AT_SYMLINK_NOFOLLOW, &now) && equal(&now, id);
+	return os_may(OS_FILES) && identify(dir, name, AT_SYMLINK_NOFOLLOW, &now) &&
+	       equal(&now, id);
 }
 
 /* Closes a number that was opened within this call. */
@@ -102,6 +105,10 @@ bool file_open(struct file *f, int dir, const char *name, int flags, mode_t mode
 	struct os_calm calm;
 	bool ok;
 
+	*f = FILE_CLOSED;
+	errno = EPERM;
+	if (!os_may(OS_FILES))
+		return false;
 	os_calm_begin(&calm);
 	ok = open_here(f, dir, name, flags, mode);
 	os_calm_end(&calm);
@@ -113,7 +120,7 @@ void file_close(struct file *f)
 	struct os_calm calm;
 
 	os_calm_begin(&calm);
-	if (file_is(f->fd, &f->id))
+	if (os_may(OS_FILES) && file_is(f->fd, &f->id))
 		shut(f->fd);
 	os_calm_end(&calm);
 	*f = FILE_CLOSED;
@@ -167,8 +174,11 @@ bool file_peek(void *out, uintptr_t address, size_t bytes)
 {
 	struct iovec to = { out, bytes };
 	struct iovec from = { (void *)address, bytes };
-	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	ssize_t n;
 
+	if (!os_may(OS_PEEK))
+		return false;
+	n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 	if (n < 0 && (errno == ENOSYS || errno == EPERM))
 		return peek_by_file(out, address, bytes);
 	return n == (ssize_t)bytes;

@@ -42,7 +42,7 @@ static inline void forkgate_leave(const sigset_t *mask)
 {
 	__atomic_sub_fetch(&forkgate.inside, 1, __ATOMIC_RELEASE);
 	if (mask)
-		pthread_sigmask(SIG_SETMASK, mask, NULL);
+		os_unblock_signals(mask);
 }
 
 #endif

@@ -15,6 +15,28 @@
 
 static uint64_t mapped;
 
+static uint32_t forbidden, forbidden_ours;
+static __thread bool is_ours __attribute__((tls_model("initial-exec")));
+
+bool os_may(uint32_t abilities)
+{
+	return !(__atomic_load_n(is_ours ? &forbidden_ours : &forbidden, __ATOMIC_RELAXED) &
+		 abilities);
+}
+
+/* Threads that the one which is confined starts are so too: all but ours count as confined. */
+void os_forbid(uint32_t abilities, bool our_thread_too)
+{
+	__atomic_or_fetch(&forbidden, abilities, __ATOMIC_RELAXED);
+	if (our_thread_too)
+		__atomic_or_fetch(&forbidden_ours, abilities, __ATOMIC_RELAXED);
+}
+
+void os_is_our_thread(void)
+{
+	is_ours = true;
+}
+
 uint64_t os_mapped(void)
 {
 	return __atomic_load_n(&mapped, __ATOMIC_RELAXED);
@@ -22,9 +44,11 @@ uint64_t os_mapped(void)
 
 void *os_map(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = MAP_FAILED;
 
+	if (os_may(OS_MEMORY))
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	__atomic_add_fetch(&mapped, bytes, __ATOMIC_RELAXED);
@@ -39,7 +63,7 @@ void os_unmap(void *memory, size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (!memory)
+	if (!memory || !os_may(OS_MEMORY))
 		return;
 	munmap(memory, (bytes + page - 1) & ~(page - 1));
 	__atomic_sub_fetch(&mapped, bytes, __ATOMIC_RELAXED);
@@ -47,12 +71,12 @@ void os_unmap(void *memory, size_t bytes)
 
 uint32_t os_tid(void)
 {
-	return (uint32_t)syscall(SYS_gettid);
+	return os_may(OS_ID) ? (uint32_t)syscall(SYS_gettid) : 0;
 }
 
 bool os_thread_is_here(uint32_t tid)
 {
-	return !syscall(SYS_tgkill, getpid(), tid, 0);
+	return !os_may(OS_THREADS) || !syscall(SYS_tgkill, getpid(), tid, 0);
 }
 
 bool os_write_zeros(int fd, off_t offset, size_t bytes)
@@ -89,7 +113,16 @@ void os_block_signals(sigset_t *before)
 	sigfillset(&most);
 	for (unsigned i = 0; i < sizeof(of_an_instruction) / sizeof(of_an_instruction[0]); i++)
 		sigdelset(&most, of_an_instruction[i]);
-	pthread_sigmask(SIG_SETMASK, &most, before);
+	if (os_may(OS_SIGNALS))
+		pthread_sigmask(SIG_SETMASK, &most, before);
+	else
+		sigfillset(before);
+}
+
+void os_unblock_signals(const sigset_t *before)
+{
+	if (os_may(OS_SIGNALS))
+		pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /* What our own writes can raise: past RLIMIT_FSIZE, or into a pipe that nobody reads. */
@@ -98,7 +131,7 @@ static void raised(sigset_t *set)
 	sigset_t pending;
 
 	sigemptyset(set);
-	if (sigpending(&pending))
+	if (!os_may(OS_PENDING) || sigpending(&pending))
 		return;
 	if (sigismember(&pending, SIGXFSZ) == 1)
 		sigaddset(set, SIGXFSZ);
@@ -131,7 +164,7 @@ void os_calm_end(const struct os_calm *c)
 		sigaddset(&one, ours[i]);
 		sigtimedwait(&one, NULL, &none);
 	}
-	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
+	os_unblock_signals(&c->mask);
 	pthread_setcancelstate(c->cancel, &ignored);
 	errno = saved;
 }
@@ -141,10 +174,12 @@ void os_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns)
 	struct timespec ts = { (time_t)(timeout_ns / 1000000000u),
 			       (long)(timeout_ns % 1000000000u) };
 
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
+	if (os_may(OS_FUTEX))
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
 }
 
 void os_futex_wake(uint32_t *word)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 0x7fffffff, NULL, NULL, 0);
+	if (os_may(OS_FUTEX))
+		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 0x7fffffff, NULL, NULL, 0);
 }

@@ -17,6 +17,24 @@
 #define OS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OS_LINE	       __attribute__((aligned(64))) /* begins a line of the cache */
 
+/* What we ask the system for, in groups that a program may forbid itself by a filter (confine.c).
+ */
+enum os_ability {
+	OS_FILES = 1,
+	OS_WRITE = 2,
+	OS_MEMORY = 4,
+	OS_FUTEX = 8,
+	OS_SIGNALS = 16,
+	OS_PENDING = 32,
+	OS_PEEK = 64,
+	OS_THREADS = 128,
+	OS_ID = 256,
+	OS_ALL = 511,
+};
+bool os_may(uint32_t abilities); /* all of these, on this thread */
+void os_forbid(uint32_t abilities, bool our_thread_too);
+void os_is_our_thread(void);
+
 void *os_map(size_t bytes); /* zeroed memory that costs nothing until touched; NULL if refused */
 void os_unmap(void *memory, size_t bytes);
 uint64_t os_mapped(void); /* bytes that os_map gave and os_unmap did not take back */
@@ -29,6 +47,7 @@ bool os_may_grow_to(uint64_t size);
 
 /* But for those that an instruction raises: the kernel ends a program that blocks them. */
 void os_block_signals(sigset_t *before);
+void os_unblock_signals(const sigset_t *before);
 
 /* Between the two this thread handles no signal and is not cancelled; a signal that our own writes
  * raise is taken back. May be nested. errno stays. */

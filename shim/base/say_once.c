@@ -66,7 +66,8 @@ void gmt_say(bool *once, const char *text)
 	size_t n = strlen(line), len = strnlen(text, sizeof(line) - n - 1);
 	struct os_calm calm;
 
-	if (__atomic_exchange_n(once, true, __ATOMIC_RELAXED) || gmt_config.quiet)
+	if (__atomic_exchange_n(once, true, __ATOMIC_RELAXED) || gmt_config.quiet ||
+	    !os_may(OS_FILES | OS_WRITE | OS_SIGNALS | OS_PENDING))
 		return;
 	memcpy(line + n, text, len);
 	n += len;

@@ -415,7 +415,7 @@ void drain_thin(void)
 	struct bound_drain d = { .writer = drain.writer, .info = drain.info, .serve = serve };
 	struct bound_result r;
 
-	if (drain.gone || !bound_is_due(gmt_writer_bytes(drain.writer)))
+	if (drain.gone || !os_may(OS_FILES) || !bound_is_due(gmt_writer_bytes(drain.writer)))
 		return;
 	r = bound_thin(&d);
 	if (!r.writer)

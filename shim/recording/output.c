@@ -11,6 +11,7 @@
 #include "../../format/rank.h"
 #include "../base/config.h"
 #include "../base/file.h"
+#include "../base/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,7 +210,7 @@ static void unlink_ours(const struct file *f, const char *full)
 {
 	static struct place p; /* our thread alone */
 
-	if (find(&p, f, full))
+	if (os_may(OS_FILES) && find(&p, f, full))
 		file_unlink(p.dir, p.name, &f->id);
 }
 

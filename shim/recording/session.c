@@ -111,6 +111,10 @@ bool session_begin(void)
 		return true;
 	if (state == SESSION_ON)
 		session_fork_child(false);
+	if (state == SESSION_IDLE && !os_may(OS_ALL)) {
+		session_set_state(SESSION_OFF); /* nothing can be begun any more */
+		return false;
+	}
 	state = SESSION_IDLE;
 	if (__atomic_compare_exchange_n(&gmt_session.state, &state, SESSION_STARTING, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))

@@ -164,6 +164,7 @@ static void *run(void *arg)
 	uint64_t sleep = NAP_LEAST;
 
 	(void)arg;
+	os_is_our_thread();
 	forkgate_leave(NULL);
 	__atomic_store_n(&worker.tid, os_tid(), __ATOMIC_RELEASE);
 	thread_self()->busy = THREAD_BUSY_OWN;

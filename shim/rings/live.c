@@ -41,8 +41,11 @@ static uint64_t region_offset(uint32_t i)
 static void *map(const struct file *f, uint64_t offset, size_t bytes)
 {
 	int flags = f ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, f ? f->fd : -1,
-		       f ? (off_t)offset : 0);
+	void *p = MAP_FAILED;
+
+	if (os_may(OS_MEMORY))
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, f ? f->fd : -1,
+			 f ? (off_t)offset : 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -251,14 +254,14 @@ static struct gmt_ring *take_new(uint32_t thread)
 
 	if (__atomic_load_n(&live.next, __ATOMIC_RELAXED) >= LIVE_RINGS_MAX)
 		return NULL;
-	r = f ? map_in_file(f, thread) : map_own(thread);
+	r = f && os_may(OS_FILES) ? map_in_file(f, thread) : map_own(thread);
 	i = r ? __atomic_fetch_add(&live.next, 1, __ATOMIC_ACQ_REL) : LIVE_RINGS_MAX;
 	if (i >= LIVE_RINGS_MAX) {
 		if (r)
 			munmap(r, GMT_RING_REGION);
 		return NULL;
 	}
-	live.is_own[i] = !f;
+	live.is_own[i] = !f || !os_may(OS_FILES);
 	__atomic_store_n(&live.rings[i], r, __ATOMIC_RELEASE);
 	/* the file may have come in between: then nobody else leaves this one */
 	if (!f && __atomic_load_n(&live.file, __ATOMIC_SEQ_CST))

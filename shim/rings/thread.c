@@ -67,6 +67,8 @@ static bool is_outside(uintptr_t mark, uintptr_t here)
 	stack_t other;
 	bool on, in;
 
+	if (!os_may(OS_PEEK))
+		return here >= mark;
 	if (sigaltstack(NULL, &other))
 		return false;
 	on = other.ss_flags & SS_ONSTACK;
@@ -110,7 +112,9 @@ bool thread_was_left(struct thread *t, uintptr_t here)
 
 	if (t->busy == THREAD_BUSY_OWN)
 		return false;
-	if (file_peek(&m, t->busy, sizeof(m)) && m.self == t->busy && !is_outside(t->busy, here))
+	if (!os_may(OS_PEEK) || !file_peek(&m, t->busy, sizeof(m)))
+		m.self = t->busy;
+	if (m.self == t->busy && !is_outside(t->busy, here))
 		return false;
 	mend(t);
 	return true;
@@ -134,7 +138,8 @@ static void define_thread(struct thread *t)
 	} payload = { 0 };
 	struct gmt_def d = { .kind = GMT_DEF_THREAD, .id = t->id, .payload = &payload };
 
-	prctl(PR_GET_NAME, payload.name);
+	if (os_may(OS_THREADS))
+		prctl(PR_GET_NAME, payload.name);
 	payload.head.tid = t->tid;
 	payload.head.name_len = (uint32_t)strnlen(payload.name, sizeof(payload.name));
 	d.len = (uint32_t)sizeof(payload.head) + payload.head.name_len;

@@ -132,7 +132,7 @@ static uint16_t path_of(const struct dl_phdr_info *info, char *out, size_t size)
 		memcpy(out, info->dlpi_name, n);
 		return (uint16_t)n;
 	}
-	link = readlink("/proc/self/exe", out, size);
+	link = os_may(OS_FILES) ? readlink("/proc/self/exe", out, size) : -1;
 	return link > 0 ? (uint16_t)link : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that a recorder could break, each a word on the command line: what they do to
- * descriptors, signals, threads, stacks and limits. Finished calls of the runtime are counted in the
- * file MADE, which is mapped, so that the count outlives every end.
+ * descriptors, signals, threads, stacks and limits. Finished calls of the runtime are counted in
+ * the file MADE, which is mapped, so that the count outlives every end.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,7 +76,8 @@ static void fill(int fd)
 	fcntl(fd, F_SETFL, 0);
 }
 
-/* The library has seen stderr as it is: the program becomes another that has it so from the start. */
+/* The library has seen stderr as it is: the program becomes another that has it so from the start.
+ */
 static void again(const char *mode)
 {
 	execl("/proc/self/exe", "hosts", mode, (char *)NULL);
@@ -407,15 +408,22 @@ static void mode_profiler(void)
 
 static void confine(int all, unsigned action)
 {
-#define MAY(n)                                       \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, n, 0, 1), \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define MAY(n) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, n, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		MAY(SYS_read),	       MAY(SYS_write),	      MAY(SYS_exit_group),
-		MAY(SYS_exit),	       MAY(SYS_mmap),	      MAY(SYS_munmap),
-		MAY(SYS_brk),	       MAY(SYS_futex),	      MAY(SYS_rt_sigreturn),
-		MAY(SYS_rt_sigprocmask), MAY(SYS_getpid),     MAY(SYS_gettid),
+		MAY(SYS_read),
+		MAY(SYS_write),
+		MAY(SYS_exit_group),
+		MAY(SYS_exit),
+		MAY(SYS_mmap),
+		MAY(SYS_munmap),
+		MAY(SYS_brk),
+		MAY(SYS_futex),
+		MAY(SYS_rt_sigreturn),
+		MAY(SYS_rt_sigprocmask),
+		MAY(SYS_getpid),
+		MAY(SYS_gettid),
 		BPF_STMT(BPF_RET | BPF_K, action),
 	};
 	struct sock_fprog program = { sizeof(f) / sizeof(*f), f };
@@ -499,15 +507,16 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-#define MODE(name) { #name, mode_##name }
-	MODE(plain),	       MODE(stderr_gone),    MODE(stderr_full),
-	MODE(stderr_socket),   MODE(stderr_limited), MODE(daemon),
-	MODE(daemon_forks),    MODE(low_numbers),    MODE(cancel_first),
-	MODE(cancel_later),    MODE(cancel_rings),   MODE(short_threads),
-	MODE(slow_start),      MODE(jumps),	     MODE(jumps_deeper),
-	MODE(jumps_in_start),  MODE(jumps_off_stack), MODE(handlers),
-	MODE(handlers_small),  MODE(profiler),	     MODE(seccomp),
-	MODE(address_space),   MODE(title),	     MODE(torrent),
+#define MODE(name)                 \
+	{                          \
+#name, mode_##name \
+	}
+	MODE(plain),	       MODE(stderr_gone),   MODE(stderr_full),	  MODE(stderr_socket),
+	MODE(stderr_limited),  MODE(daemon),	    MODE(daemon_forks),	  MODE(low_numbers),
+	MODE(cancel_first),    MODE(cancel_later),  MODE(cancel_rings),	  MODE(short_threads),
+	MODE(slow_start),      MODE(jumps),	    MODE(jumps_deeper),	  MODE(jumps_in_start),
+	MODE(jumps_off_stack), MODE(handlers),	    MODE(handlers_small), MODE(profiler),
+	MODE(seccomp),	       MODE(address_space), MODE(title),	  MODE(torrent),
 #undef MODE
 };
 

@@ -6,7 +6,7 @@
  *
  * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
- * links: shim/process.c shim/bus.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
+ * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
  */
 #include "../../format/reader.h"
 #include "../../shim/capture.h"

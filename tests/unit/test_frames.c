@@ -5,7 +5,8 @@
  *
  * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
  *
- * links: shim/process.c shim/bus.c shim/leave.c shim/cuda/nvtx.c shim/cuda/resolve.c
+ * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c shim/cuda/nvtx.c
+ * links: shim/cuda/resolve.c
  * links: tests/unit/walks.c
  */
 #include "walks.h"
