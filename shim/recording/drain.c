@@ -54,6 +54,7 @@ static struct {
 	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped, names_cut;
+	uint64_t unwritten; /* events that writers of before could not write */
 	uint64_t unkept;    /* events for which the bound left no room */
 	uint32_t unflushed; /* events and definitions since the last flush */
 	bool pressed;	    /* a ring is filling up */
@@ -332,9 +333,16 @@ static void look_around(void)
 		python_find(true);
 }
 
+/* The disk was full. */
+static uint64_t unwritten(void)
+{
+	return drain.unwritten + gmt_writer_lost(drain.writer);
+}
+
 static uint64_t dropped(void)
 {
-	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.unkept;
+	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.unkept +
+	       unwritten();
 }
 
 static void look_at_requests(void)
@@ -420,6 +428,7 @@ void drain_thin(void)
 	r = bound_thin(&d);
 	if (!r.writer)
 		return;
+	drain.unwritten += gmt_writer_lost(drain.writer);
 	os_unmap(drain.workspace, gmt_writer_workspace(drain.info.level));
 	drain.writer = r.writer;
 	drain.workspace = r.workspace;
@@ -438,8 +447,8 @@ static void note_losses(void)
 	numbers = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	if (numbers > drain.numbers)
 		drain.unkept += numbers - drain.numbers;
-	if (drain.unkept)
-		write_own(GMT_DROPPED, 0, drain.unkept);
+	if (drain.unkept + unwritten())
+		write_own(GMT_DROPPED, 0, drain.unkept + unwritten());
 	if (dropped())
 		facts_emit_number(drain_def, "recorder.dropped", dropped());
 }
@@ -447,6 +456,7 @@ static void note_losses(void)
 bool drain_finish(void)
 {
 	uint64_t start;
+	int rc;
 
 	while (!drain.gone && drain_pass(true))
 		;
@@ -455,16 +465,19 @@ bool drain_finish(void)
 		;
 	if (drain.gone)
 		return false;
+	drain_flush();
 	note_losses();
 	recorder_facts();
 	write_own(GMT_END, 0, 0);
-	note_result(gmt_writer_finish(drain.writer));
+	rc = gmt_writer_finish(drain.writer);
+	note_result(rc);
 	give_back_slots();
-	if (drain.failed)
+	look_at_requests(); /* where even that could not be written the live file says what is lost */
+	if (rc)
 		return false;
 	live_close();
 	output_remove_live();
-	return true;
+	return !drain.failed;
 }
 
 bool drain_goes_on(void)

@@ -492,6 +492,7 @@ static void mode_title(void)
 
 static void mode_torrent(void)
 {
+	const char *pause = getenv("PAUSE");
 	void *p[64] = { 0 };
 
 	for (long i = 0; i < count_of(100000000); i++) {
@@ -500,6 +501,8 @@ static void mode_torrent(void)
 		if (p[k])
 			release(p[k]);
 		p[k] = allocate((size_t)(rand() % 100000000));
+		if (pause && i % 200 == 0)
+			usleep(2000);
 	}
 }
 
