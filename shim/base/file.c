@@ -115,6 +115,19 @@ bool file_open(struct file *f, int dir, const char *name, int flags, mode_t mode
 	return ok;
 }
 
+void file_hold_low(struct file_low *l)
+{
+	for (int i = 0; i < 3; i++)
+		l->held[i] = fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) == i;
+}
+
+void file_let_low(const struct file_low *l)
+{
+	for (int i = 0; i < 3; i++)
+		if (l->held[i])
+			shut(i);
+}
+
 void file_close(struct file *f)
 {
 	struct os_calm calm;

@@ -37,6 +37,12 @@ void file_close(struct file *f); /* if it is ours */
 ssize_t file_read(const struct file *f, void *out, size_t size); /* until the end; -1: failed */
 ssize_t file_text(const char *path, void *out, size_t size);	 /* of a file by name */
 uint64_t file_process_start(void); /* of this process, clock ticks since boot; 0 = not known */
+/* While a library that we call opens what it keeps: it gets no number below 3 either. */
+struct file_low {
+	bool held[3];
+};
+void file_hold_low(struct file_low *l);
+void file_let_low(const struct file_low *l);
 bool file_unlink(int dir, const char *name, const struct file_id *id); /* if it is that file */
 
 /* Reads this process's memory at any address; false where nothing is mapped. Slow (a system call).

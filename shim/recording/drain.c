@@ -472,7 +472,8 @@ bool drain_finish(void)
 	rc = gmt_writer_finish(drain.writer);
 	note_result(rc);
 	give_back_slots();
-	look_at_requests(); /* where even that could not be written the live file says what is lost */
+	look_at_requests(); /* where even that could not be written the live file says what is lost
+			     */
 	if (rc)
 		return false;
 	live_close();

@@ -10,6 +10,7 @@
 #include "native.h"
 
 #include "../base/config.h"
+#include "../base/file.h"
 #include "../base/forkgate.h"
 
 #include <dlfcn.h>
@@ -59,8 +60,12 @@ static void set_up_cache(void *unwind)
 		(int (*)(void *, int))dlsym(unwind, OF_UNWIND("set_caching_policy"));
 	void *space = dlsym(unwind, OF_UNWIND("local_addr_space"));
 
+	struct file_low low;
+
+	file_hold_low(&low); /* it opens a pipe, which it keeps */
 	if (policy && space)
 		policy(*(void **)space, UNW_CACHE_PER_THREAD);
+	file_let_low(&low);
 }
 
 /* A package brings one of its own, beside this library; else the system's. */
