@@ -326,6 +326,22 @@ def test_csv(run):
     assert rows == plain
 
 
+FORMULAS = ["=cmd|'/C_calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "'quoted", "=1,2", '=HYPERLINK("http://x")', "a=b", "x-1"]
+
+
+def test_a_name_is_no_formula_in_csv(tool, tmp_path):
+    """A spreadsheet would run it; a program that reads CSV gets the name back by taking one apostrophe away."""
+    lines = ["thread 1 1 main"]
+    for i, name in enumerate(FORMULAS, 1):
+        lines += [f"code {i} 779 1 /f.py {name} 80 00", f"node {i} 0 2 {i << 32 | 1}",
+                  f"event block_alloc time_ns={i} addr={i * 4096} size=512 arg0={512 * i} arg1=65536 stack={i} thread=1"]
+    recording = make(tmp_path, "\n".join([*lines, "event end time_ns=99", ""]).encode())
+    tool("export", recording, "--to", "csv", "-o", tmp_path / "x.csv")
+    with open(tmp_path / "x.csv", newline="") as f:
+        cells = [row["function"] for row in csv.DictReader(f)]
+    assert cells == [("'" if name[0] in "=+-@'" else "") + name for name in FORMULAS]
+
+
 READ = """
 import json, sys
 import duckdb, polars, pyarrow, pyarrow.ipc

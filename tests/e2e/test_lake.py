@@ -366,6 +366,9 @@ def test_forms_of_an_answer(lake):
     assert ask(query, lake) == [{"a": 1, "b": 'x,"y"', "c": None, "d": True, "peak_bytes": 1536, "t": "2026-01-01 00:00:00+00"}]
     rows = list(csv.reader(io.StringIO(call("sql", query, lake, "--csv").stdout)))
     assert rows == [["a", "b", "c", "d", "peak_bytes", "t"], ["1", 'x,"y"', "", "true", "1536", "2026-01-01 00:00:00+00"]]
+    formulas = "select -5 as n, '=1+1' as a, '+1' as b, '-1' as c, '@x,y' as d, chr(39) || 'q' as e, 'a=b' as f"
+    rows = list(csv.reader(io.StringIO(call("sql", formulas, lake, "--csv").stdout)))
+    assert rows[1] == ["-5", "'=1+1", "'+1", "'-1", "'@x,y", "''q", "a=b"]
     text = call("sql", query, lake).stdout.splitlines()
     assert len(text) == 2 and "1.5 KiB" in text[1] and text[0].index("peak_bytes") + 10 == text[1].index("1.5 KiB") + 7
     assert "(no rows)" in call("sql", "from ranks where false", lake).stdout

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of texts. */
+/* Ends of texts, and beginnings. */
 #ifndef VIEWER_ENDING_H
 #define VIEWER_ENDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 static inline bool ending_is(const char *s, const char *end)
@@ -19,6 +20,14 @@ static inline const char *ending_behind(const char *s, char c)
 	const char *last = strrchr(s, c);
 
 	return last ? last + 1 : s;
+}
+
+/* A spreadsheet takes such a cell for a formula, which may run a program: an apostrophe in front
+ * makes it a text. One that has an apostrophe itself gets another, so that the first can be taken
+ * away. */
+static inline bool begins_formula(const char *s, size_t len)
+{
+	return len && memchr("=+-@'\t\r", s[0], 7);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/emit_json.h"
+#include "../base/ending.h"
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../stacks/owner_words.h"
@@ -97,13 +98,15 @@ static void print_sql_json(struct sql_rows *r)
 
 /* ---- CSV ---- */
 
-static void csv_text(const char *s)
+static void csv_text(const char *s, bool text)
 {
+	const char *apostrophe = text && begins_formula(s, strlen(s)) ? "'" : "";
+
 	if (!s[strcspn(s, ",\"\r\n")]) {
-		fputs(s, stdout);
+		printf("%s%s", apostrophe, s);
 		return;
 	}
-	putchar('"');
+	printf("\"%s", apostrophe);
 	for (; *s; s++) {
 		if (*s == '"')
 			putchar('"');
@@ -116,7 +119,7 @@ static void csv_head(const struct sql_rows *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		fputs(i ? "," : "", stdout);
-		csv_text(r->columns[i].name);
+		csv_text(r->columns[i].name, true);
 	}
 	putchar('\n');
 }
@@ -134,7 +137,7 @@ static void csv_line(const struct sql_rows *r, struct json cells)
 		char *text = is_null(cell) ? need_new(1) : text_of_json(cell);
 
 		fputs(i ? "," : "", stdout);
-		csv_text(text);
+		csv_text(text, *cell.s == '"');
 		free(text);
 	}
 	putchar('\n');

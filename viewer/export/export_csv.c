@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/emit_json.h"
+#include "../base/ending.h"
 #include "export_table.h"
 
 /* Control characters and what is no UTF-8 as \xNN, so that a row is a line. */
@@ -13,6 +14,8 @@ static void put_text(FILE *f, const char *s, size_t len)
 
 	if (quotes)
 		fputc('"', f);
+	if (begins_formula(s, len))
+		fputc('\'', f);
 	while (len) {
 		const char *quote = memchr(s, '"', len);
 		size_t n = quote ? (size_t)(quote - s) : len;
