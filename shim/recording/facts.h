@@ -19,7 +19,11 @@ void meta_emit(bool (*emit)(const struct gmt_def *d));
 void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again when it changed */
 void meta_forget(void);
 
-/* gitinfo.c: the commit of the working directory, by reading .git. */
+/* script.c: of the script that Python runs, or NULL: it has none, or an installed one. */
+const char *script_path(void);
+
+/* gitinfo.c: the commit of the script and, where it is another one, of the working directory, by
+ * reading .git. */
 void gitinfo_emit(bool (*emit)(const struct gmt_def *d));
 
 #endif

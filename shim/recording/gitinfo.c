@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commit of the working directory, read from .git by hand: no process is started in someone's
- * training job. Whether files differ from the commit cannot be known that way, and is not claimed.
- * Runs once, on the drain's thread.
+ * The commit of the script, and of the working directory where that is another repository (a
+ * program without a script has the latter alone), read from .git by hand: no process is started in
+ * someone's training job. Whether files differ from the commit cannot be known that way, and is not
+ * claimed. Runs once, on the drain's thread.
  */
 #include "facts.h"
 
@@ -18,7 +19,7 @@
 #define PACKED_MOST (4u * 1024u * 1024u)
 
 static char git_dir[PATH_MAX], common_dir[PATH_MAX], where[PATH_MAX], path[PATH_MAX + 256];
-static char line[1024];
+static char line[1024], root[PATH_MAX], cwd[PATH_MAX];
 
 /* The file's first line, without its end; false if there is none. */
 static bool first_line(const char *dir, const char *name)
@@ -51,39 +52,45 @@ static void join(char *out, const char *dir, const char *name)
 		snprintf(out, PATH_MAX, "%.3000s/%.1000s", dir, name);
 }
 
-/* dir/.git: a folder, or (in a worktree or submodule) a file that names one. */
-static bool open_git(const char *dir)
+enum found { NONE, FOUND, BROKEN };
+
+/* dir/.git: a folder, or (in a worktree or submodule) a file that names one; if that one is gone
+ * the folders above it are still not its repository. */
+static enum found open_git(const char *dir)
 {
 	char name[PATH_MAX];
+	bool file;
 
 	snprintf(git_dir, sizeof(git_dir), "%.4000s/.git", dir);
-	if (first_line(dir, ".git") && !strncmp(line, "gitdir: ", 8)) {
+	file = first_line(dir, ".git");
+	if (file && !strncmp(line, "gitdir: ", 8)) {
 		snprintf(name, sizeof(name), "%s", line + 8);
 		join(git_dir, dir, name);
 	}
 	if (!first_line(git_dir, "HEAD"))
-		return false;
+		return file ? BROKEN : NONE;
 	snprintf(common_dir, sizeof(common_dir), "%s", git_dir);
 	if (first_line(git_dir, "commondir")) {
 		snprintf(name, sizeof(name), "%s", line);
 		join(common_dir, git_dir, name);
 	}
-	return true;
+	return FOUND;
 }
 
-static bool find_git(void)
+/* From a file or a folder up; where: the repository's own folder. */
+static enum found find_git(const char *from)
 {
+	enum found found;
 	char *slash;
 
-	if (!getcwd(where, sizeof(where)))
-		return false;
-	while (!open_git(where)) {
+	snprintf(where, sizeof(where), "%s", from);
+	while ((found = open_git(where)) == NONE) {
 		slash = strrchr(where, '/');
-		if (!slash || slash == where)
-			return slash && where[1] && (where[1] = 0, open_git("/"));
-		*slash = 0;
+		if (!slash || !where[1])
+			return NONE;
+		slash[slash == where] = 0;
 	}
-	return true;
+	return found;
 }
 
 /* "<hash> <ref>" among the lines of packed-refs; the hash stays in `line`. */
@@ -120,36 +127,74 @@ static bool resolve(const char *ref)
 	return find_packed(ref);
 }
 
-static void text_fact(bool (*emit)(const struct gmt_def *d), const char *key, const char *value)
+/* The names of the facts of a place. */
+static const struct place {
+	const char *root, *branch, *commit, *state, *none;
+} script_place = { "git.root", "git.branch", "git.commit", "git.state",
+		   "no repository was found from the script up" },
+  no_script_place = { "git.root", "git.branch", "git.commit", "git.state",
+		      "no repository was found from the working directory up" },
+  folder_place = { "git.cwd_root", "git.cwd_branch", "git.cwd_commit", "git.cwd_state", NULL };
+
+static bool (*emit)(const struct gmt_def *d);
+
+static void text_fact(const char *key, const char *value)
 {
 	facts_emit(emit, key, value, strlen(value));
 }
 
-void gitinfo_emit(bool (*emit)(const struct gmt_def *d))
+static void emit_head(const struct place *p)
 {
 	char ref[512];
 
-	if (!find_git()) {
-		text_fact(emit, "git.state",
-			  "no repository was found from the working directory up");
-		return;
-	}
-	text_fact(emit, "git.root", where);
 	if (!first_line(git_dir, "HEAD")) {
-		text_fact(emit, "git.state", "HEAD could not be read");
+		text_fact(p->state, "HEAD could not be read");
 		return;
 	}
 	if (!strncmp(line, "ref: ", 5)) {
 		snprintf(ref, sizeof(ref), "%.500s", line + 5);
-		text_fact(emit, "git.branch", strncmp(ref, "refs/heads/", 11) ? ref : ref + 11);
+		text_fact(p->branch, strncmp(ref, "refs/heads/", 11) ? ref : ref + 11);
 		if (!resolve(ref)) {
-			text_fact(emit, "git.state", "the branch has no commit that could be read");
+			text_fact(p->state, "the branch has no commit that could be read");
 			return;
 		}
 	}
 	if (is_hash(line))
-		text_fact(emit, "git.commit", line);
-	text_fact(emit, "git.state",
-		  is_hash(line) ? "read; changes since the commit were not checked"
-				: "HEAD could not be parsed");
+		text_fact(p->commit, line);
+	text_fact(p->state, is_hash(line) ? "read; changes since the commit were not checked"
+					  : "HEAD could not be parsed");
+}
+
+static void emit_place(const struct place *p, enum found found)
+{
+	if (found == NONE && p->none)
+		text_fact(p->state, p->none);
+	if (found == NONE)
+		return;
+	text_fact(p->root, where);
+	if (found == BROKEN)
+		text_fact(p->state, "its .git names a folder that could not be read");
+	else
+		emit_head(p);
+}
+
+void gitinfo_emit(bool (*to)(const struct gmt_def *d))
+{
+	const char *script = script_path();
+	enum found found;
+
+	emit = to;
+	root[0] = 0;
+	if (script) {
+		found = find_git(script);
+		snprintf(root, sizeof(root), "%s", found == NONE ? "" : where);
+		emit_place(&script_place, found);
+	}
+	if (!getcwd(cwd, sizeof(cwd)))
+		return;
+	found = find_git(cwd);
+	if (!script)
+		emit_place(&no_script_place, found);
+	else if (found != NONE && strcmp(where, root))
+		emit_place(&folder_place, found);
 }

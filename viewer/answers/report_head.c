@@ -50,11 +50,14 @@ static void command_part(struct line *l, const struct defs *d)
 static void git_part(struct line *l, const struct defs *d)
 {
 	struct defs_text commit = defs_meta(d, "git.commit");
+	struct defs_text folder = defs_meta(d, "git.cwd_commit");
 	char text[64];
 
-	if (!commit.len)
+	if (!commit.len && !folder.len)
 		return;
-	snprintf(text, sizeof(text), "commit %.7s", commit.s);
+	snprintf(text, sizeof(text), "%s%.7s%s%.7s", commit.len ? "commit " : "no commit",
+		 commit.len ? commit.s : "", folder.len ? ", folder at " : "",
+		 folder.len ? folder.s : "");
 	put_part(l, text);
 }
 

@@ -25,6 +25,8 @@ static const struct {
 	{ "git.commit", "commit", SHOW },
 	{ "git.branch", "branch", HIDE },
 	{ "git.state", "changes", SHOW },
+	{ "git.cwd_commit", "commit of the folder", SHOW },
+	{ "git.cwd_branch", "branch of the folder", HIDE },
 	{ "torch.version", "torch", SHOW },
 	{ "torch.cuda", "torch's CUDA", SHOW },
 	{ "python.version", "Python", SHOW },

@@ -168,9 +168,11 @@ void redact_recording(struct redact *r, struct recording *recording)
 /* Facts that are of the user or the machine as a whole. */
 static bool is_private(const char *key)
 {
-	static const char *const keys[] = { "argv",    "exe",	   "cwd",	 "host",
-					    "output",  "git.root", "git.branch", "env.MASTER_ADDR",
-					    "env.USER" };
+	static const char *const keys[] = {
+		"argv",	    "exe",	  "cwd",	  "host",	    "output",
+		"git.root", "git.branch", "git.cwd_root", "git.cwd_branch", "env.MASTER_ADDR",
+		"env.USER"
+	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!strcmp(keys[i], key))
