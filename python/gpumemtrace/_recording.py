@@ -90,6 +90,7 @@ class Recording:
     def __init__(self, path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> None:
         self.path = os.fspath(path)
         self._of_rank = option("rank", rank)
+        self._device = device
         self._of_device = option("device", device)
         self._report: Optional[Report] = None
 
@@ -105,15 +106,22 @@ class Recording:
     def _at(self, at: Union[str, int]) -> List[str]:
         return ["--at", str(at), *self._of_device]
 
+    def _check_device(self) -> None:
+        if self._device is not None:
+            self.report()
+
     @property
     def peak(self) -> int:
-        """Most bytes in use at once, on the device with the highest peak. 0 if no device had memory."""
-        return max((d.peak_bytes for d in self.report().devices), default=0)
+        """Most bytes in use at once, on the device with the highest peak or that of ``device``. 0 if no device had memory."""
+        return max((d.peak_bytes for d in self.report().devices if self._device in (None, d.device)), default=0)
 
     def report(self) -> Report:
-        """The figures of all devices. Read once and kept."""
+        """The figures of all devices, whatever ``device`` was given. Read once and kept."""
         if self._report is None:
-            self._report = Report._of(self._ask("report"))
+            report = Report._of(self._ask("report"))
+            if self._device not in (None, *(d.device for d in report.devices)):
+                self.highest()  # the tool's sentence, unless that device was there and had no memory
+            self._report = report
         return self._report
 
     def info(self) -> Info:
@@ -156,9 +164,18 @@ class Recording:
         return Leaks._of(self._ask("leaks", *self._of_device))
 
     def oom(self) -> Optional[Oom]:
-        """Why memory ran out; None if it did not."""
+        """Why memory ran out the last time; None if it did not, or not on ``device``."""
+        if self._device is None:
+            return self._oom()
+        for nth in range(sum(d.ooms for d in self.report().devices), 0, -1):
+            found = self._oom("--nth", str(nth))
+            if found is not None and found.device == self._device:
+                return found
+        return None
+
+    def _oom(self, *arguments: str) -> Optional[Oom]:
         try:
-            return Oom._of(self._ask("oom"))
+            return Oom._of(self._ask("oom", *arguments))
         except Error as error:
             if error.exit_code == 1:
                 return None
@@ -166,7 +183,7 @@ class Recording:
 
     def account(self) -> Account:
         """The published formulas of training memory beside what was measured."""
-        return Account._of(self._ask("account"))
+        return Account._of(self._ask("account", *self._of_device))
 
     def modules(self, at: Union[str, int] = "peak") -> Modules:
         """Which modules hold the activations at a moment."""
@@ -205,12 +222,15 @@ class Recording:
 
     @property
     def allocations(self) -> StreamTable:
-        """Every block that ever was: device, address, size, class, birth, end, stack, line. One row an allocation."""
+        """Every block that ever was: device, address, size, class, birth, end, stack, line. One row an allocation.
+        Those of all devices, as in ``events``."""
+        self._check_device()
         return StreamTable(["export", self.path, "--to", "arrow", "-o", "-", *self._of_rank])
 
     @property
     def events(self) -> EventTable:
         """Every event. ``events.select("time_ns", "size")`` has these columns alone."""
+        self._check_device()
         return EventTable(["export", self.path, "--to", "arrow", "-o", "-", "--table", "events", *self._of_rank])
 
 

@@ -95,6 +95,43 @@ def test_errors_are_the_tools_sentence(ask, code, words):
     assert not caught.value.sentence.startswith("gpumemtrace")
 
 
+EACH = {"peak": lambda r: r.peak, "report": lambda r: r.report(), "steps": lambda r: r.steps, "classes": lambda r: r.classes(), "live": lambda r: r.live(),
+        "highest": lambda r: r.highest(), "leaks": lambda r: r.leaks(), "oom": lambda r: r.oom(), "account": lambda r: r.account(),
+        "modules": lambda r: r.modules(), "timeline": lambda r: r.timeline(), "diff": lambda r: r.diff(r), "check": lambda r: r.check(max_peak=1),
+        "why": lambda r: r.why(0), "allocations": lambda r: r.allocations, "events": lambda r: r.events}
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """Devices 0 to 2 with other figures each; memory runs out on 0, on 2, on 0."""
+    lines, file = ["thread 1 1 main", "meta torch.version 2.11.0"], tmp_path_factory.mktemp("several") / "r.gmt"
+    for device, mib in enumerate((8, 4, 2)):
+        size = mib << 20
+        lines += [f"event block_alloc time_ns={device + 1} device={device} addr={device + 1}0000000 size={size} arg0={size} arg1={size} thread=1"]
+    lines += [f"event block_oom time_ns={10 + i} device={device} size={(i + 10) * 20 << 20} arg0={1 << 20} arg1={1 << 20} thread=1" for i, device in enumerate((0, 2, 0))]
+    subprocess.run(["make", "-s", "build/data/make_recording"], cwd=ROOT, check=True)
+    subprocess.run([BUILD / "data/make_recording", file], input="\n".join([*lines, "event end time_ns=99", ""]), text=True, check=True)
+    return file
+
+
+def test_a_device_is_that_device(several):
+    for device, mib, asked in (0, 8, 240), (1, 4, None), (2, 2, 220), (None, 8, 240):
+        r = gpumemtrace.open(several, device=device)
+        assert r.peak == r.highest().bytes == r.live().bytes == sum(r.classes().values()) == mib << 20
+        assert {r.highest().device, r.live().device, r.leaks().device, r.timeline().device, r.account().device} == {device or 0}
+        assert r.check(max_peak=1).recordings[0].bounds[0].measured_bytes == mib << 20
+        assert r.diff(r).peak_new == mib << 20
+        assert (None if r.oom() is None else r.oom().asked_bytes >> 20) == asked and len(r.report().devices) == 3
+
+
+@pytest.mark.parametrize("device", [3, 99, -1, 300])
+@pytest.mark.parametrize("what", EACH)
+def test_a_device_that_is_not_there(several, what, device):
+    with pytest.raises(gpumemtrace.Error) as caught:
+        EACH[what](gpumemtrace.open(several, device=device))
+    assert caught.value.exit_code == 2 and ("device" in caught.value.sentence)
+
+
 CLIENTS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
