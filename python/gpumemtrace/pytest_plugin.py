@@ -11,11 +11,13 @@ what that process reported. ``growth`` is what stays with each training step, as
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional
 
 import pytest
@@ -83,6 +85,7 @@ class _Runner:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self.results: List[Result] = []
+        self._names: Counter[str] = Counter()  # of files, how many tests have each
 
     def _bounds(self, item: pytest.Item) -> Optional[Dict[str, Any]]:
         """Those of the test's marks, the nearest first; None if it is not to be recorded. ValueError: a mark means nothing."""
@@ -93,6 +96,9 @@ class _Runner:
             if set(given) - set(_WORDS) or len(mark.args) + len(mark.kwargs) != len(given):
                 raise ValueError("gpu_memory takes a peak, and peak=, growth=, reserved= and classes= by name")
             bounds.update((_WORDS[name], size) for name, size in given.items() if size is not None)
+        if not isinstance(bounds.get("max_class", {}), Mapping):
+            raise ValueError("gpu_memory takes classes as a dictionary: classes={'activations': '1 GiB'}")
+        _check_sizes(bounds)
         return bounds if marks or self._config.getoption("--gpu-memory") else None
 
     @pytest.hookimpl(tryfirst=True)
@@ -135,7 +141,11 @@ class _Runner:
         if not keep:
             return os.path.join(folder, "test.gmt")
         os.makedirs(keep, exist_ok=True)
-        name = "".join(c if c.isalnum() or c in "._-" else "_" for c in item.nodeid.replace("::", "."))
+        if not self._names:
+            self._names = Counter(_file_name(i.nodeid).casefold() for i in item.session.items)
+        name = _file_name(item.nodeid)
+        if self._names[name.casefold()] > 1 or len(name.encode()) > 200:  # of several tests, or too long for a file
+            name = f"{name[:50]}-{hashlib.sha256(item.nodeid.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
         return os.path.abspath(os.path.join(keep, name + ".gmt"))
 
     def _command(self, item: pytest.Item, recording: str) -> List[str]:
@@ -220,6 +230,19 @@ def _whole_lines(path: str) -> List[Any]:
     """Of a file of JSON lines; a process that dies may leave a part of its last one."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def _file_name(nodeid: str) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in nodeid.replace("::", "."))
+
+
+def _check_sizes(bounds: Mapping[str, Any]) -> None:
+    """ValueError for what is no size, whatever the test does. The tool looks at sizes before it opens a file; this one is none."""
+    try:
+        Recording(os.devnull).check(**bounds)
+    except Error as error:
+        if bounds and error.exit_code == 2:
+            raise ValueError("gpu_memory: " + error.sentence.replace("--max-", "")) from None
 
 
 def _failure(item: pytest.Item, text: str) -> pytest.TestReport:

@@ -7,6 +7,9 @@ import sys
 import pytest
 from conftest import PACKAGE, WHEEL
 
+sys.path.insert(0, str(ROOT / "python"))
+import gpumemtrace  # noqa: E402
+
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.installed
 # From the wheel under several versions of pytest, each in an environment of its own (scripts/test-installed.sh), where pytest
@@ -231,6 +234,33 @@ def test_a_training_that_leaks(pytester, run):
     done = run()
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["*test_training?True?*", "growth 512 B a step: 512 B more than the 0 B that are allowed; most of it test_training test_it.py:10"])
+
+
+@pytest.mark.parametrize("body", ["pass", "take(1 << 20)", "pytest.skip('not here')", "assert 0", "import os; os._exit(0)"])
+def test_a_size_that_means_nothing(pytester, run, body):
+    """Whatever the test does, with a device or without: it fails, and is told what a size is."""
+    marks = ["peak='nonsense'", "'lots'", "growth='-1 MiB'", "reserved='5 %'", "classes={'activations': 'few'}", "classes='1 MiB'", "classes={'nothing': '1 MiB'}",
+             "peak=True"]
+    pytester.makepyfile(test_it="import pytest\nfrom device import take\n" + "".join(
+        f"\n@pytest.mark.gpu_memory({arguments})\ndef test_{i}():\n    {body}\n" for i, arguments in enumerate(marks)))
+    done = run()
+    done.assert_outcomes(failed=len(marks))
+    assert done.stdout.str().count("gpu_memory") >= len(marks) and "INTERNALERROR" not in done.stdout.str()
+
+
+def test_every_test_keeps_a_recording_of_its_own(pytester, run):
+    """Names that differ in characters which no file name has, in case, or in folders; and one that is too long."""
+    ids = ["a/b", "a_b", "a b", "a:b", "X", "x", "y" * 300]
+    text = f"import pytest\nfrom device import take\n@pytest.mark.parametrize('n', range({len(ids)}), ids={ids})\ndef test_it(n):\n    take((n + 1) << 20)\n"
+    (pytester.mkpydir("a") / "test_x.py").write_text(text)
+    pytester.path.joinpath("a_test_x.py").write_text("from device import take\ndef test_other():\n    take(64 << 20)\n")
+    done = run("--gpu-memory", "--gpu-memory-keep", "kept", "--gpu-memory-report", "a/test_x.py", "a_test_x.py")
+    done.assert_outcomes(passed=len(ids) + 1)
+    kept = sorted((pytester.path / "kept").glob("*.gmt"))
+    peaks = sorted(gpumemtrace.open(file).peak >> 20 for file in kept)
+    assert peaks == [*range(1, len(ids) + 1), 64] and len({p.name.casefold() for p in kept}) == len(kept)
+    shown = re.findall(r"gpumemtrace report (\S+)", done.stdout.str())
+    assert sorted(shown) == [str(k) for k in kept]
 
 
 def test_marks_that_mean_nothing(pytester, run):
