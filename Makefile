@@ -236,7 +236,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-matrix test-driver test-frameworks bench lint
+.PHONY: test test-matrix test-driver test-frameworks test-versions bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers
 	@scripts/test.sh
@@ -253,6 +253,9 @@ test-frameworks: setup  ## programs of frameworks: do they end, are classes righ
 	@scripts/setup.sh frameworks
 	@$(MAKE) --no-print-directory all
 	@.venv-frameworks/bin/python tests/frameworks/run.py --table docs/frameworks.md
+test-versions: setup  ## released versions of packages: is the first finding of `diff` the reason; writes docs/diff.md
+	@$(MAKE) --no-print-directory all
+	@.venv/bin/python tests/versions/run.py $(B)/versions --table docs/diff.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

@@ -36,8 +36,9 @@ struct diff_finding {
 	unsigned category;
 	struct owner owner;
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
-	double factor; /* of CAUSE_SCALE and CAUSE_PRECISION */
-	bool square;   /* some of it by the factor's square */
+	double factor;	/* of CAUSE_SCALE and CAUSE_PRECISION */
+	uint64_t count; /* of CAUSE_ELEMENTS: parameters that are cast */
+	bool square;	/* some of it by the factor's square */
 	char *text;
 	size_t pair; /* the one that gave class and owner */
 	uint32_t id; /* what its pairs have as `finding` */

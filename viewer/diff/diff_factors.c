@@ -4,8 +4,10 @@
  * sequence.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../base/need.h"
 #include "diff_causes.h"
 
 /* The same blocks, each as large by the factor. Small ones are rounded up by the allocator; a large
@@ -43,6 +45,7 @@ static bool takes_factor(const struct diff *d, const struct diff_pair *p, const 
 /* Parameters that are larger by one power of two, each of them. */
 struct elements {
 	double factor; /* 0: they are not */
+	uint64_t count;
 	double old, new;
 	bool cast; /* an operator made them of others, on one side at least */
 };
@@ -52,30 +55,86 @@ static bool is_cast(const struct diff_site *site)
 	return !strcmp(site->operator, "to_dtype") || !strcmp(site->operator, "_to_copy");
 }
 
+/* Sizes of all parameters of a side, the smallest first. */
+struct sizes {
+	uint64_t *items;
+	size_t count, room;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
+{
+	for (uint64_t i = 0; items && i < count; i++)
+		*need_item(s->items, s->count, s->room) = items[i];
+}
+
+static void sort_sizes(struct sizes *s)
+{
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), by_size);
+}
+
+/* Those that are as large on both sides go, wherever they were made. */
+static void leave_different(struct sizes *a, struct sizes *b)
+{
+	size_t i = 0, j = 0, kept_a = 0, kept_b = 0;
+
+	while (i < a->count || j < b->count) {
+		bool both = i < a->count && j < b->count;
+
+		if (both && diff_like_size(a->items[i], b->items[j])) {
+			i++, j++;
+			continue;
+		}
+		if (j == b->count || (both && a->items[i] < b->items[j]))
+			a->items[kept_a++] = a->items[i++];
+		else
+			b->items[kept_b++] = b->items[j++];
+	}
+	a->count = kept_a;
+	b->count = kept_b;
+}
+
+static double sum_sizes(const struct sizes *s)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		sum += (double)s->items[i];
+	return sum;
+}
+
 static struct elements elements_of(const struct diff *d)
 {
+	struct sizes old = { 0 }, new = { 0 };
 	struct elements e = { 0 };
-	double other = 0;
 
 	for (size_t i = 0; i < d->pair_count; i++) {
 		const struct diff_pair *p = &d->pairs[i];
-		double f = 0;
 
-		if (p->category != CATEGORY_parameters || !diff_differs(p))
+		if (p->category != CATEGORY_parameters)
 			continue;
-		if (p->blocks_old == p->blocks_new)
-			f = diff_power_of_two(p->old_sizes, p->new_sizes, p->blocks_old);
-		if (!f || (e.factor && f != e.factor)) {
-			other += (double)(p->bytes_old + p->bytes_new);
-			continue;
-		}
-		e.factor = f;
-		e.old += (double)p->bytes_old;
-		e.new += (double)p->bytes_new;
-		e.cast |= is_cast(p->old_site) || is_cast(p->new_site);
+		add_sizes(&old, p->old_sizes, p->blocks_old);
+		add_sizes(&new, p->new_sizes, p->blocks_new);
+		e.cast |= diff_differs(p) && ((p->old_site && is_cast(p->old_site)) ||
+					      (p->new_site && is_cast(p->new_site)));
 	}
-	if (other > 0.02 * (e.old + e.new))
-		e.factor = 0;
+	sort_sizes(&old);
+	sort_sizes(&new);
+	leave_different(&old, &new);
+	e.count = old.count;
+	if (old.count && old.count == new.count)
+		e.factor = diff_power_of_two(old.items, new.items, old.count);
+	e.old = sum_sizes(&old);
+	e.new = sum_sizes(&new);
+	free(old.items);
+	free(new.items);
 	return e;
 }
 
@@ -124,6 +183,7 @@ void diff_find_precision(struct diff *d, const struct diff_sums *s)
 		: diff_collect(d, CAUSE_ELEMENTS, BIT(parameters) | BIT(activations), takes_cast,
 			       &e);
 	f->factor = e.factor;
+	f->count = e.count;
 }
 
 /* ---- batch and sequence: what a pass makes, by one factor (scores of attention by its square) */

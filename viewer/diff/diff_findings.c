@@ -34,10 +34,8 @@ static void find_rest(struct diff *d)
 				first = &d->pairs[i];
 		if (!first)
 			return;
-		diff_collect(d,
-			     first->new_site && first->new_site->module[0] ? CAUSE_FUNCTION
-									   : CAUSE_LINE,
-			     0, takes_like, first);
+		diff_collect(d, diff_site_of(first)->module[0] ? CAUSE_FUNCTION : CAUSE_LINE, 0,
+			     takes_like, first);
 	}
 }
 
