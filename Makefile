@@ -236,7 +236,7 @@ demo: setup  ## train a model of 1.5 billion parameters (simulated without a GPU
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
-.PHONY: test test-matrix test-driver test-frameworks test-versions bench lint
+.PHONY: test test-matrix test-driver test-frameworks test-versions test-conclusions bench lint
 test: setup  ## build, lint, unit tests (plain and under sanitizers), end to end
 	@scripts/setup.sh newest headers tools browser docs trainers
 	@scripts/test.sh
@@ -256,6 +256,10 @@ test-frameworks: setup  ## programs of frameworks: do they end, are classes righ
 test-versions: setup  ## released versions of packages: is the first finding of `diff` the reason; writes docs/diff.md
 	@$(MAKE) --no-print-directory all
 	@.venv/bin/python tests/versions/run.py $(B)/versions --table docs/diff.md
+test-conclusions: setup  ## is what `oom` says so in the rest of the run; writes docs/conclusions.md (an hour)
+	@scripts/setup.sh frameworks
+	@$(MAKE) --no-print-directory all $(B)/data/cut
+	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --write
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

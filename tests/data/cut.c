@@ -60,7 +60,7 @@ static void follow_event(struct scene *s, const struct gmt_event *e)
 {
 	if (e->kind == GMT_MAP)
 		s->expandable = true;
-	if (e->device != s->device)
+	if (e->device != s->device && e->kind != GMT_MEM_FREE)
 		return;
 	if (e->kind == GMT_BLOCK_ALLOC) {
 		add_piece(&s->blocks, e->addr, e->size);

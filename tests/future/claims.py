@@ -38,7 +38,8 @@ class Moment:
 
     def can_go(self, b):
         """No graph needs it, and the program holds it to the end of this pass."""
-        ends = next((end for begin, end in self.run.backwards if begin <= self.seq <= end), self.run.next_backward(self.seq))
+        spans = [*self.run.optimizers, *self.run.backwards]
+        ends = next((end for begin, end in spans if begin <= self.seq <= end), min((begin for begin, _ in spans if begin > self.seq), default=float("inf")))
         return not self.is_needed(b) and (b.end > ends or ends == float("inf"))
 
     def is_for_nothing(self, b):
@@ -78,7 +79,8 @@ def older(m, doc):
     said = sum(h["earlier_bytes"] for h in doc["holders"] if h["class"] in PASSING)
     if said < doc["allocated_bytes"] / 100 or not m.run.optimizers or "earlier forward passes" in doc["text"]:
         return None
-    so = m.bytes(lambda b: b.seq < m.begin and not m.by_optimizer(b))
+    # What a pass between two steps made is older than the batch of the next.
+    so = m.bytes(lambda b: not m.by_optimizer(b) and (b.seq < m.begin or not (m.is_needed(b) or b.is_held_by_graph(m.seq))))
     return at_most(said, so), f"{said >> 20} MiB older, are {so >> 20}"
 
 

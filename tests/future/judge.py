@@ -20,6 +20,11 @@ from programs import ROOT  # noqa: E402
 
 CUT = str(Path(TOOL).parent / "data/cut")
 AT_ONCE = 40
+PAGE, DEF, BEGIN = ROOT / "docs/conclusions.md", ROOT / "viewer/oom/claims.def", "<!-- table -->\n"
+HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by tests/future/judge.py --write: kind of claim, how often it was right, of how many. */
+/* clang-format off */
+"""
 
 
 def ask(recording):
@@ -30,7 +35,7 @@ def ask(recording):
 
 
 def choose(run, events, points):
-    """Of each phase so many, evenly; the large ones of it."""
+    """So many of each phase, evenly, of its large ones."""
     by_phase = collections.defaultdict(list)
     for seq, size in events:
         by_phase[run.phase(seq)].append((seq, size))
@@ -61,7 +66,7 @@ def judge(name, recording, points):
         for seq, path in cut(recording, chosen, folder):
             said += [(kind, so, name, chosen[seq], seq, words) for kind, so, words in claims.claims(run, seq, ask(path))]
             os.unlink(path)
-    return len(chosen), said
+    return list(chosen.values()), said
 
 
 def table(said):
@@ -72,6 +77,25 @@ def table(said):
         found[kind][1] += so is True
         found[kind][2] += so is False
     return dict(sorted(found.items()))
+
+
+def phases(said, cuts):
+    found = collections.Counter(phase for n in cuts for phase in n)
+    return [[phase, found[phase]] for phase in future.PHASES if found[phase]]
+
+
+def write(said, cuts, programs):
+    rows = {kind: (n, true, false) for kind, (n, true, false) in table(said).items()}
+    judged = {kind: row for kind, row in rows.items() if row[1] + row[2]}
+    lines = [f'{{ "{kind}", {true}, {true + false} }},' for kind, (_, true, false) in judged.items() if kind in claims.REMEDIES]
+    DEF.write_text(HEAD + "".join(f"{line}\n" for line in lines))
+    text = PAGE.read_text().split(BEGIN)[0] + BEGIN
+    text += f"\n{sum(map(len, cuts))} refusals in {programs} programs: " + ", ".join(f"{n} in {phase}" for phase, n in phases(said, cuts)) + ".\n\n"
+    text += "| claim | said | true | false |\n|---|---:|---:|---:|\n"
+    text += "".join(f"| {kind} | {n} | {true} | {false} |\n" for kind, (n, true, false) in judged.items())
+    silent = [kind for kind in rows if kind not in judged]
+    text += f"\nSaid, and not decided by the rest of a run: {', '.join(f'{kind} ({rows[kind][0]})' for kind in silent)}.\n"
+    PAGE.write_text(text)
 
 
 def main():
@@ -88,17 +112,19 @@ def main():
         paths = {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
     else:
         paths = record_all(args.names, args.folder)
-    all_said, cuts = [], 0
+    all_said, cuts = [], []
     with ProcessPoolExecutor(2) as pool:
         for n, said in pool.map(judge, paths, map(str, paths.values()), [args.points] * len(paths)):
-            cuts += n
+            cuts.append(n)
             all_said += said
     for kind, so, name, phase, seq, words in all_said:
         if so is False:
             print(f"FALSE {kind:20} {name} {seq} ({phase}): {words}")
-    print(f"{cuts} refusals in {len(paths)} programs")
+    print(f"{sum(map(len, cuts))} refusals in {len(paths)} programs")
     for kind, (n, true, false) in table(all_said).items():
         print(f"{kind:22} said {n:6} true {true:6} false {false:6}")
+    if args.write:
+        write(all_said, cuts, len(paths))
 
 
 if __name__ == "__main__":

@@ -24,10 +24,31 @@ struct search {
 	struct place {
 		unsigned ends;		 /* BY_BACKWARD, BEFORE_BACKWARD */
 		uint32_t passes, latest; /* that hold something */
+		bool earlier;		 /* some of it was made in a step that is over */
 	} * items;
 	size_t count, room;
 	struct layers layers;
+	struct advise_passes of_run;
 };
+
+/* Saved while its pass was at work: a later one may take the result of one without gradients. */
+static bool is_saved_in_pass(const struct search *s, const struct advised *l)
+{
+	uint64_t saved = s->advise->saved[l->life];
+	size_t next = l->born->forwards + 1u;
+
+	while (next < s->of_run.count && !s->of_run.items[next].begin)
+		next++;
+	return saved && (next >= s->of_run.count || saved < s->of_run.items[next].begin);
+}
+
+/* Of a refusal: it was made in a step before. Of a run the rest is known. */
+static bool is_earlier(const struct advise *a, const struct advised *l)
+{
+	const struct steps *s = &a->timeline->steps;
+
+	return !a->wanted_count || steps_at(s, l->from) < steps_at(s, a->until);
+}
 
 static bool died_in_backward(const struct advise *a, const struct advised *l)
 {
@@ -82,7 +103,7 @@ static bool is_for_nothing(const struct search *s, uint64_t key)
 
 	return p && !(p->ends & BY_BACKWARD) &&
 	       (p->ends & BEFORE_BACKWARD || is_many(a, p->passes) ||
-		(a->timeline->model.spans.backwards && a->steps >= SETTLED));
+		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
 }
 
 static void collect(struct search *s)
@@ -100,9 +121,10 @@ static void collect(struct search *s)
 		if (!p.count)
 			continue;
 		layers_note(&s->layers, &p, &l);
-		if (!a->saved[l.life])
+		if (!is_saved_in_pass(s, &l))
 			continue;
 		place = place_of(s, p.items[0].key);
+		place->earlier |= is_earlier(a, &l);
 		if (l.until == PLAN_END && comes_backward(a, &l))
 			place->ends |= BY_BACKWARD;
 		else if (l.until != PLAN_END)
@@ -125,7 +147,7 @@ static void look_at(struct search *s)
 	{
 		struct site_path p = { 0 };
 
-		if (l.born->stage == STAGE_FORWARD && a->saved[l.life])
+		if (l.born->stage == STAGE_FORWARD && is_saved_in_pass(s, &l))
 			p = sites_find(&s->sites, l.stack);
 		if (!p.count || !is_for_nothing(s, p.items[0].key))
 			continue;
@@ -150,12 +172,15 @@ static void look_at(struct search *s)
 
 void advise_no_grad(struct advise *a)
 {
-	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+	struct search s = { .advise = a,
+			    .sites = { .stacks = &a->timeline->stacks },
+			    .of_run = advise_passes(a) };
 
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
 	layers_free(&s.layers);
+	free(s.of_run.items);
 	free(s.items);
 	map_free(&s.places);
 	sites_free(&s.sites);

@@ -115,6 +115,15 @@ struct oom_remedy {
 
 #define OOM_REMEDIES 16
 
+/* oom_claims.c: how often tests found a kind of claim right, of the times that the rest of a run
+ * decided it; zeros where it never does. */
+struct oom_claim {
+	const char *name;
+	unsigned right, of;
+};
+
+struct oom_claim oom_claim(const char *name);
+
 /* 0, or a sentence was said and the exit code. o->refusal.nth 0: there is no such refusal. */
 int oom_open(struct oom *o, struct recording *r, uint64_t nth);
 /* The same where its device's timeline is at hand; *o is empty. */

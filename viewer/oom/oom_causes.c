@@ -258,6 +258,19 @@ static bool is_activation_spike(const struct oom *o, char *text)
 		       B(p->largest), WHO(&p->owner), like, rest);
 }
 
+/* Calls of a model before the first backward pass: a rollout, or an evaluation. */
+static void say_calls(const struct oom *o, char *text)
+{
+	size_t n = strlen(text);
+
+	if (o->timeline->steps.basis == STEPS_FORWARD && o->passes > 1 &&
+	    o->shot.bytes[CATEGORY_activations])
+		snprintf(text + n, OOM_TEXT - n,
+			 " %zu forward passes hold them, and no backward pass has come: if none is "
+			 "to come, run them under torch.no_grad(); else call it after fewer.",
+			 o->passes);
+}
+
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted_category == CATEGORY_inputs;
@@ -266,14 +279,15 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
-	return oom_say(
-		text,
+	oom_say(text,
 		"The batch is too large: inputs %s, activations %s and temporaries %s grow with "
 		"it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
 		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
 		input ? ", another batch was being made" : ", with what was asked", B(all),
 		B(o->capacity), B(o->lasting));
+	say_calls(o, text);
+	return true;
 }
 
 /* A piece of the cache that is large enough and is not used is kept for others. Small blocks have

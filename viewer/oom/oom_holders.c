@@ -123,26 +123,25 @@ static void find_largest(struct oom *o)
 		p->bytes = p->count = 0;
 }
 
-/* What the line made before was not saved for backward; or nothing ever was, in two calls or more.
- */
-static bool is_never_saved(const struct oom *o)
+/* No graph takes what is made there: it took nothing that was made there before and is gone; or
+ * never anything, in two calls of a model or more. */
+static bool is_never_saved(const struct oom *o, uint32_t stack)
 {
 	const struct lives *l = &o->timeline->model.lives;
 	const struct spans *s = &o->timeline->model.spans;
 	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	bool gone = s->forwards > 1 && !s->tags;
 
 	for (uint32_t i = n; i-- > 0 && n - i < LATEST;) {
 		const struct life *life = lives_at(l, i);
 
-		if (lives_request(l, life)->stack == o->wanted.stack)
-			return !lives_facts(l, life).save_ns;
+		if (lives_request(l, life)->stack != stack)
+			continue;
+		if (lives_facts(l, life).save_ns)
+			return false;
+		gone |= life->died.position && lives_seq(l, &life->died) < o->refusal.event.seq;
 	}
-	return s->forwards > 1 && !s->tags;
-}
-
-static bool is_unsaved(const struct block *b)
-{
-	return !(b->state & (LIFE_SAVED | LIFE_SAVED_BEFORE));
+	return gone;
 }
 
 /* Half as large as the largest, or more, belongs to it: a copy, a gradient, another precision. */
@@ -151,7 +150,7 @@ static void find_spike(struct oom *o)
 	struct oom_spike *p = &o->spike;
 
 	find_largest(o);
-	p->unsaved = p->bytes && is_never_saved(o) ? o->block : 0;
+	p->unsaved = p->bytes && is_never_saved(o, o->wanted.stack) ? o->block : 0;
 	for (size_t i = 0; i < o->shot.moment.count; i++) {
 		const struct block *b = &o->shot.moment.blocks[i];
 
@@ -159,7 +158,7 @@ static void find_spike(struct oom *o)
 			continue;
 		if (b->size >= p->largest / 2) {
 			p->bytes += b->size;
-			p->unsaved += is_unsaved(b) ? b->size : 0;
+			p->unsaved += is_never_saved(o, b->stack) ? b->size : 0;
 			p->count++;
 		} else if (b->size >= p->largest / 10000) {
 			p->next = b->size > p->next ? b->size : p->next;

@@ -30,17 +30,27 @@ static uint64_t latest_pass(const struct oom *o, uint64_t since)
 	return first == UINT64_MAX ? o->refusal.event.seq : first;
 }
 
-void oom_find_since(struct oom *o, size_t passes_before)
+/* An evaluation stands behind its step's optimizer: its first event. */
+static uint64_t evaluation_begin(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
-	const struct span *span = steps_span(&t->steps, &t->model.spans, o->refusal.event.seq);
-	uint64_t step = t->steps.items[o->step].extent.first_seq;
+	const struct span *first = t->model.spans.items;
+	const struct span *at = steps_span(&t->steps, &t->model.spans, o->refusal.event.seq);
 
-	/* An evaluation stands behind its step. The first step's batch may be made before it. */
-	if (o->phase == PHASE_EVALUATION && span)
-		step = span->extent.first_seq;
+	while (at > first && (at[-1].phase == PHASE_EVALUATION || at[-1].phase == PHASE_OTHER))
+		at--;
+	return at->extent.first_seq;
+}
+
+void oom_find_since(struct oom *o, size_t passes_before)
+{
+	uint64_t step = o->phase == PHASE_EVALUATION
+				? evaluation_begin(o)
+				: o->timeline->steps.items[o->step].extent.first_seq;
+
 	o->since = step;
-	o->begin = o->step > 1 ? step : 0;
+	/* The first step's batch may be made before it. */
+	o->begin = o->step > 1 || o->phase == PHASE_EVALUATION ? step : 0;
 	o->passes = oom_passes(&o->shot, step);
 	o->by_pass = passes_before && o->phase != PHASE_BACKWARD && o->passes >= FEWEST &&
 		     o->passes > 2 * passes_before;

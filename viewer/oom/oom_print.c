@@ -16,8 +16,8 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 
 	snprintf(a->note, sizeof(a->note), "%s", category_words(h->category));
 	if (h->before && oom_is_passing(h->category))
-		snprintf(a->note, sizeof(a->note), "%s, %s older", category_words(h->category),
-			 B(h->before));
+		snprintf(a->note, sizeof(a->note), "%s, %s %s", category_words(h->category),
+			 B(h->before), a->oom->by_pass ? "of earlier passes" : "older");
 	*row = (struct row_oom_holder){ .class = h->category,
 					.owner = h->owner,
 					.bytes = h->bytes,
@@ -37,6 +37,9 @@ static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 					.saves_bytes = r->saves,
 					.enough = r->enough,
 					.how_known = r->how,
+					.claim = r->name,
+					.right = oom_claim(r->name).right,
+					.of = oom_claim(r->name).of,
 					.mark = r->enough ? "*" : "" };
 	return true;
 }

@@ -6,6 +6,7 @@
  * that lived, or a share of one that the words state.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,12 +251,23 @@ struct remedy_list {
 	size_t count;
 };
 
+/* Where it is not nearly always right. */
+static void say_measured(struct oom_remedy *r)
+{
+	struct oom_claim c = oom_claim(r->name);
+	size_t n = strlen(r->how);
+
+	if (c.right < (uint64_t)c.of * 99 / 100)
+		snprintf(r->how + n, OOM_TEXT - n, "; measured right in %u of %u", c.right, c.of);
+}
+
 /* Insertion: there are few. Those that answer the cause first, then the largest. */
 static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned causes)
 {
 	size_t n = list->count;
 
 	r->answers = causes & 1u << list->cause;
+	say_measured(r);
 	if ((r->saves < list->oom->capacity / 200 && !r->enough) || n == OOM_REMEDIES)
 		return;
 	for (; n; n--) {

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `oom` says of a refusal beside the rest of the same run: tests/future/. A few programs; `make test-conclusions` has all."""
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/future"))
+
+import judge  # noqa: E402
+
+POINTS = 3
+# program: what is to be said somewhere in it
+PROGRAMS = {
+    "contrast_in_the_loop": {"smaller_batch"},
+    "evaluation_with_graphs": {"no_grad", "retained_graph"},
+    "kept_losses": {"retained_graph", "let_go"},
+    "micro_batches": {"smaller_batch"},
+    "rollout_of_calls": {"batch_too_large"},
+    "two_players": {"checkpoint"},
+}
+
+
+@pytest.fixture(scope="module")
+def cut():
+    subprocess.run(["make", "-C", ROOT, "-s", f"{BUILD.name}/data/cut"], check=True)
+    return str(BUILD / "data/cut")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_said_is_so(programs, cut, tool, name):
+    recording = programs.traced(ROOT / "tests/future/loops.py", name)
+    cuts, said = judge.judge(name, recording, POINTS)
+    assert len(cuts) >= 3 * POINTS, cuts
+    assert [claim for claim in said if claim[1] is False] == []
+    assert PROGRAMS[name] <= {kind for kind, *_ in said}
+    assert {so for kind, so, *_ in said if kind in ("step", "smaller_batch")} == {True} or name == "two_players"
+
+
+def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):
+    recording = programs.traced(ROOT / "tests/future/loops.py", "teacher")
+    seq, size = subprocess.run([cut, recording], check=True, capture_output=True, text=True).stdout.split()[-2:]
+    subprocess.run([cut, recording, seq, programs.folder / "cut.gmt"], check=True)
+    said = tool.json("oom", programs.folder / "cut.gmt")
+    assert said["free_bytes"] < said["asked_bytes"] and said["block_bytes"] == int(size) and said["other_bytes"] == 0
+    assert said["allocated_bytes"] + said["cached_bytes"] + said["context_bytes"] + said["free_bytes"] == said["total_bytes"]
+
+
+def test_no_kind_that_is_often_wrong_is_said():
+    rows = re.findall(r'\{ "(\w+)", (\d+), (\d+) \}', (ROOT / "viewer/oom/claims.def").read_text())
+    assert rows and [kind for kind, right, of in rows if int(right) < 0.9 * int(of)] == []
