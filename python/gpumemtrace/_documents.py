@@ -1104,7 +1104,7 @@ class OomHolder(Row):
     line: its number, 0 if not known
     bytes: of its blocks (bytes)
     blocks: its blocks (count)
-    earlier_bytes: of these, from earlier steps (bytes)
+    earlier_bytes: of these, from earlier steps, or from earlier passes of an evaluation (bytes)
     """
 
     class_: str
@@ -1135,6 +1135,9 @@ class OomRemedy(Row):
     saves_bytes: what it saves (bytes)
     enough: whether that is as much as was missing
     how_known: what the figure rests on, in words
+    claim: its kind, in the table of docs/conclusions.md
+    right: how often tests found that kind right (count)
+    of: of so many times that they could decide it, 0 = they cannot (count)
     """
 
     name: str
@@ -1142,6 +1145,9 @@ class OomRemedy(Row):
     saves_bytes: int
     enough: bool
     how_known: str
+    claim: str
+    right: int
+    of: int
 
     _kinds: ClassVar[Kinds] = {
         "name": ("TEXT", None),
@@ -1149,6 +1155,9 @@ class OomRemedy(Row):
         "saves_bytes": ("BYTES", None),
         "enough": ("FLAG", None),
         "how_known": ("TEXT", None),
+        "claim": ("TEXT", None),
+        "right": ("COUNT", None),
+        "of": ("COUNT", None),
     }
 
 

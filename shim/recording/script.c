@@ -5,7 +5,7 @@
  */
 #include "facts.h"
 
-#include "../base/os.h"
+#include "../base/file.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -128,7 +128,7 @@ static bool is_python(void)
 
 const char *script_path(void)
 {
-	ssize_t n = os_read_file("/proc/self/cmdline", words, sizeof(words) - 1);
+	ssize_t n = file_text("/proc/self/cmdline", words, sizeof(words) - 1);
 	const char *script, *pwd = getenv("PWD");
 	bool module;
 

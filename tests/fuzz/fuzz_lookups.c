@@ -8,7 +8,9 @@
  * Input: version (2 bytes), flags (1), the function and whether it gets a place for the status (1),
  * then the name. A NULL name or place for the function is not tried: NVIDIA's driver dies of it.
  *
- * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/ shim/process.c shim/bus.c shim/confine.c shim/leave.c
+ * links: shim/base/ shim/rings/ shim/stacks/ shim/recording/
+ *
+ * links: shim/process.c shim/bus.c shim/confine.c shim/leave.c
  *
  * links: shim/cuda/[c-q]*.c shim/cuda/redirect.c shim/cuda/redirect_entry.c shim/cuda/res*.c
  *
