@@ -8,6 +8,7 @@
  */
 #include "cuda/resolve.h"
 #include "recording/session.h"
+#include "recording/worker.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -20,7 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define API __attribute__((visibility("default")))
+#define MEET_NS 2000000000ull
+#define API	__attribute__((visibility("default")))
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -167,9 +169,13 @@ static void confine(const struct sock_fprog *p, bool all_threads)
 {
 	uint32_t f = forbidden(p);
 
+	if (!f)
+		return;
 	if (all_threads && f & (OS_WRITE | OS_FUTEX | OS_MEMORY))
 		session_leave();
 	os_forbid(f, all_threads);
+	if (all_threads && session_is_here())
+		worker_meet(MEET_NS);
 }
 
 /* ---- what passes ---- */

@@ -5,7 +5,7 @@
 #ifndef GMT_CONFIG_H
 #define GMT_CONFIG_H
 
-#include "../../format/settings.h"
+#include "../../format/environment.h"
 
 extern struct gmt_settings gmt_config;
 

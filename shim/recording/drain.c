@@ -212,12 +212,6 @@ static void note_lost(bool at_end)
 	drain.lost = lost;
 }
 
-/* The file was made shorter and longer again: the ring began anew, and what was in it is gone. */
-static bool began_anew(uint32_t i, const struct gmt_ring *r)
-{
-	return gmt_load_acquire(&r->head) < cursors[i].written;
-}
-
 static void look_at_rings(void)
 {
 	uint32_t pressed = live_pressed();
@@ -230,8 +224,8 @@ static void look_at_rings(void)
 
 		if (!r)
 			continue;
-		if (!live_is_left(r) && began_anew(i, r))
-			live_leave(r);
+		if (!live_is_left(r) && gmt_load_acquire(&r->head) < cursors[i].written)
+			live_leave(r); /* the file was made shorter and longer again */
 		note_dropped(i, r, false);
 		if (gmt_ring_used(r) > pressed && !live_is_left(r))
 			drain.pressed = true;
@@ -308,11 +302,11 @@ static bool flush_is_due(void)
 }
 
 /* As soon as it begins, and at the end how often. */
-static void note_names(void)
+static void note_names(bool at_end)
 {
 	uint64_t cut = strings_cut();
 
-	if (cut && !drain.names_cut)
+	if (cut && (at_end || !drain.names_cut))
 		facts_emit_number(drain_def, "recorder.names_cut", cut);
 	drain.names_cut = cut;
 }
@@ -323,7 +317,7 @@ static void look_around(void)
 	uint64_t now = os_now();
 
 	note_lost(false);
-	note_names();
+	note_names(false);
 	facts_emit_new(drain_def);
 	if (now - drain.last_look < 1000 * MS)
 		return;
@@ -359,18 +353,17 @@ static void file_is_gone(void)
 {
 	static bool said;
 
-	gmt_say(&said, "the program closed the recording's file; from here on it keeps the first "
-		       "events of each thread and counts the others");
+	gmt_say(&said,
+		"the program closed the recording's file; from here on most is only counted");
 	drain.gone = true;
 }
 
-static void look_at_live_file(void)
+static void say_if_cut(void)
 {
 	static bool said;
 
 	if (live_was_cut())
-		gmt_say(&said, "somebody made the live file shorter; what it held is counted as "
-			       "dropped, and a kill would cost the last moments");
+		gmt_say(&said, "somebody cut the live file; what it held is counted as dropped");
 }
 
 /* One round; how many events it wrote. */
@@ -384,7 +377,7 @@ uint32_t drain_pass(bool all)
 		return 0;
 	}
 	ticks_adjust();
-	look_at_live_file();
+	say_if_cut();
 	look_around();
 	look_at_requests();
 	look_at_rings();
@@ -403,8 +396,7 @@ static void recorder_facts(void)
 {
 	facts_emit_number(drain_def, "recorder.memory_bytes", os_mapped() + live_bytes());
 	facts_emit_number(drain_def, "recorder.stack_nodes", stack_nodes());
-	if (strings_cut())
-		facts_emit_number(drain_def, "recorder.names_cut", strings_cut());
+	note_names(true);
 	if (stack_nodes_cut())
 		facts_emit_number(drain_def, "recorder.stacks_cut", stack_nodes_cut());
 }

@@ -30,11 +30,13 @@
 #define MS	    1000000ull
 #define NAP_LEAST   (10 * MS)
 #define NAP_MOST    (160 * MS)
+#define FOR_EVER    (1ull << 62)
 #define STACK_BYTES (512u * 1024u)
 
 static struct {
 	uint32_t done, tid;
-	bool whole; /* all is in the file */
+	uint32_t asked, met; /* how often somebody wants to meet it between two looks */
+	bool whole;	     /* all is in the file */
 } worker;
 
 /* What opening, growing or mapping a file can end in. strerror() may translate, and so allocate;
@@ -159,6 +161,16 @@ static bool begin(void)
 	return true;
 }
 
+static void meet(void)
+{
+	uint32_t asked = __atomic_load_n(&worker.asked, __ATOMIC_ACQUIRE);
+
+	if (worker.met == asked)
+		return;
+	__atomic_store_n(&worker.met, asked, __ATOMIC_RELEASE);
+	os_futex_wake(&worker.met);
+}
+
 static void *run(void *arg)
 {
 	uint64_t sleep = NAP_LEAST;
@@ -172,6 +184,7 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "gpumemtrace");
 	if (begin()) {
 		while (drain_goes_on()) {
+			meet();
 			sleep = drain_pass(false)  ? NAP_LEAST
 				: sleep < NAP_MOST ? sleep * 2
 						   : NAP_MOST;
@@ -182,6 +195,8 @@ static void *run(void *arg)
 	}
 	__atomic_store_n(&worker.done, 1, __ATOMIC_RELEASE);
 	os_futex_wake(&worker.done);
+	for (;;) /* the end of a thread makes calls that the program may have forbidden by then */
+		os_futex_wait(&worker.done, 1, FOR_EVER);
 	return NULL;
 }
 
@@ -217,6 +232,17 @@ bool worker_is_here(void)
 
 	/* 0: it was not started; done: its thread is gone */
 	return !tid || __atomic_load_n(&worker.done, __ATOMIC_ACQUIRE) || os_thread_is_here(tid);
+}
+
+void worker_meet(uint64_t most_ns)
+{
+	uint32_t asked = __atomic_add_fetch(&worker.asked, 1, __ATOMIC_ACQ_REL), met;
+	uint64_t start = os_now();
+
+	session_call_drain();
+	while ((met = __atomic_load_n(&worker.met, __ATOMIC_ACQUIRE)) != asked &&
+	       !__atomic_load_n(&worker.done, __ATOMIC_ACQUIRE) && os_now() - start < most_ns)
+		os_futex_wait(&worker.met, met, MS);
 }
 
 bool worker_stop(uint64_t most_ns)

@@ -12,6 +12,9 @@ bool worker_start(void);
 void worker_failed(int err); /* nothing can be recorded: says so, and switches off */
 bool worker_is_here(void);   /* its thread is one of this process */
 
+/* Returns when it has begun to look at the rings anew, and so has seen what was set before. */
+void worker_meet(uint64_t most_ns);
+
 /* Waits for the end of the recording, but not longer. true = all is in the file. */
 bool worker_stop(uint64_t most_ns);
 void worker_forget(void); /* in a forked child */

@@ -37,7 +37,7 @@ int openat(int dir, const char *path, int flags, ...)
 # host: what it does; settings: of its environment; loss: it may be that events are counted as dropped; extra: calls that a jump left
 # count for the program as not made; begins: False = nothing can be recorded
 HOSTS = [
-    ("stderr_gone", "stderr is a pipe that nobody reads", dict(out="none/run.gmt", begins=False)),
+    ("stderr_gone", "stderr is a pipe without a reader", dict(out="none/run.gmt", begins=False)),
     ("stderr_full", "stderr is a full pipe", dict(out="none/run.gmt", begins=False)),
     ("stderr_socket", "stderr is a full socket", dict(out="none/run.gmt", begins=False)),
     ("stderr_limited", "stderr is a file at its limit (`RLIMIT_FSIZE`)", dict(begins=False)),
@@ -313,7 +313,7 @@ def test_settings_that_mean_nothing(machine, tmp_path, setting, words):
 
 
 @pytest.mark.parametrize("command", ["recover"])
-def test_a_live_file_is_nobody_elses(machine, tmp_path, command):
+def test_nothing_is_written_onto_a_live_file(machine, tmp_path, command):
     machine.run(tmp_path / "x", "cancel_later", True)
     done = subprocess.run([toy.TOOL, command, tmp_path / "x/run.gmt", "-o", tmp_path / "z.gmt.live"], capture_output=True, text=True)
     assert done.returncode == 2 and ".live" in done.stderr

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../format/settings.h"
+#include "../../format/environment.h"
 #include "../answers/values.h"
 #include "../base/outfile.h"
 #include "../recording/recording.h"

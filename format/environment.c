@@ -3,7 +3,7 @@
  * Settings from the environment. In the library this runs once, in the constructor, before the
  * program's own code; a value that means nothing is noted, never fatal.
  */
-#include "settings.h"
+#include "environment.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * The settings of the library, GPUMEMTRACE_*, from an environment. The library reads them when it
  * is loaded; `gpumemtrace run` looks at them before it starts a program. No malloc.
  */
-#ifndef GMT_SETTINGS_H
-#define GMT_SETTINGS_H
+#ifndef GMT_ENVIRONMENT_H
+#define GMT_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
