@@ -97,8 +97,16 @@ commands() {
 	echo "$installed"
 	block 'two commands' | { [ -n "$quick" ] && grep -v '^make test' || cat; }
 }
-# What it prints, as pasted into a shell: commands behind a $, and those of "Where next".
-pasted() { sed -nE 's/^\$ //p; s/^(Where next:|           ) (gpumemtrace .*)/\2/p' "$root.demo" | sed '1i set -ex' >"$root/root/pasted" && inside 'bash /root/pasted'; }
+# What it prints, as pasted into a shell: the commands of "Where next", whose address is of this recording, then those behind a $.
+pasted() {
+	{
+		echo 'set -ex'
+		sed -nE 's/^\$ (export .*)/\1/p' "$root.demo"
+		sed -nE 's/^(Where next:|           ) (gpumemtrace .*)/\2/p' "$root.demo"
+		sed -nE 's/^\$ (gpumemtrace .*)/\1/p' "$root.demo"
+	} >"$root/root/pasted"
+	inside 'bash /root/pasted'
+}
 rc=0
 while read -r command; do
 	{ timed "$command" inside "$command" || touch "$root.failed"; } 2>&1 | tee "$root.demo"
