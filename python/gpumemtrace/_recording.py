@@ -89,6 +89,7 @@ class Recording:
 
     def __init__(self, path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> None:
         self.path = os.fspath(path)
+        self._operand = os.path.join(".", self.path) if self.path.startswith("-") else self.path
         self._of_rank = option("rank", rank)
         self._device = device
         self._of_device = option("device", device)
@@ -98,7 +99,7 @@ class Recording:
         return f"gpumemtrace.open({self.path!r})"
 
     def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
-        document = ask(command, self.path, *arguments, *self._of_rank)
+        document = ask(command, self._operand, *arguments, *self._of_rank)
         if "totals" in document:
             raise Error(f"{self.path} is a folder of recordings: gpumemtrace.open(path, rank=N) opens one of them, .ranks lists all", 2)
         return document
@@ -195,7 +196,7 @@ class Recording:
 
     def diff(self, new: Union["Recording", Path]) -> Diff:
         """What changed from this recording to ``new``; the first of the findings is the one to read."""
-        other = new.path if isinstance(new, Recording) else os.fspath(new)
+        other = (new if isinstance(new, Recording) else Recording(new))._operand
         return Diff._of(self._ask("diff", other, *self._of_device))
 
     def check(self, *, max_peak: Optional[Size] = None, max_reserved: Optional[Size] = None, max_growth: Optional[Size] = None,
@@ -208,7 +209,7 @@ class Recording:
         """
         old = baseline.path if isinstance(baseline, Recording) else baseline
         classes = [word for name, size in (max_class or {}).items() for word in ("--max-class", f"{name}={size}")]
-        return Check._of(ask("check", self.path, *self._of_rank, *self._of_device, *option("max-peak", max_peak),
+        return Check._of(ask("check", self._operand, *self._of_rank, *self._of_device, *option("max-peak", max_peak),
                              *option("max-reserved", max_reserved), *option("max-growth", max_growth), *classes,
                              *option("baseline", None if old is None else os.fspath(old)), *option("fail-above", fail_above),
                              fine=1))
@@ -216,7 +217,7 @@ class Recording:
     @property
     def ranks(self) -> Table[Rank]:
         """Of a folder: the peak of each recording in it that can be read, a row for each rank."""
-        document = ask("peak", self.path)
+        document = ask("peak", self._operand)
         rows = document["ranks"] if "ranks" in document else [{"file": self.path, **document}]
         return Table(Rank, [Rank._of(row) for row in rows if "bytes" in row])
 
@@ -225,13 +226,13 @@ class Recording:
         """Every block that ever was: device, address, size, class, birth, end, stack, line. One row an allocation.
         Those of all devices, as in ``events``."""
         self._check_device()
-        return StreamTable(["export", self.path, "--to", "arrow", "-o", "-", *self._of_rank])
+        return StreamTable(["export", self._operand, "--to", "arrow", "-o", "-", *self._of_rank])
 
     @property
     def events(self) -> EventTable:
         """Every event. ``events.select("time_ns", "size")`` has these columns alone."""
         self._check_device()
-        return EventTable(["export", self.path, "--to", "arrow", "-o", "-", "--table", "events", *self._of_rank])
+        return EventTable(["export", self._operand, "--to", "arrow", "-o", "-", "--table", "events", *self._of_rank])
 
 
 def open(path: Path, *, rank: Optional[str] = None, device: Optional[int] = None) -> Recording:

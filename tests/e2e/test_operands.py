@@ -105,3 +105,43 @@ def test_a_library_of_the_recording_that_is_a_pipe_here(make, tmp_path):  # noqa
                      "event block_alloc time_ns=1 addr=4096 size=512 arg0=512 arg1=512 stack=1 thread=1\nevent end time_ns=2\n", "library.gmt")
     for words in (["stack", recording, "1"], ["stack", recording, "--all"], ["flame", recording, "--frames", "native"]):
         assert run(*words).returncode == 0 and "lib.so" in ok("stack", recording, "1")
+
+
+NAMES = ["-x.gmt", "--json", "a b.gmt", "it's.gmt", 'a"b.gmt', "a\nb.gmt", "$(reboot).gmt", "a;b&c.gmt", "\u202egmt.x", "-h\t'.gmt", "a\\b.gmt", "*.gmt", "é字.gmt",
+         b"\xff\xfe.gmt"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_any_name_is_a_file(tmp_path, name):
+    """Behind --, and as ./NAME; what the tool tells to type is a command that works when it is pasted."""
+    shutil.copy(OLD, os.path.join(os.fsencode(tmp_path), os.fsencode(name)))
+    word = os.fsdecode(name)
+
+    def report(*words):
+        return subprocess.run([TOOL, *words], cwd=tmp_path, capture_output=True, timeout=60)
+
+    behind = report("report", "--", word)
+    assert behind.returncode == 0, behind.stderr
+    hints = [line[12:].decode() for line in behind.stdout.splitlines() if b"gumemtrace" in line.replace(b"gpum", b"gum") and b"ADDRESS" not in line]
+    assert len(hints) == 2 and hints[0].startswith("gpumemtrace html ") and all(h.isprintable() for h in hints)
+    for shell in filter(shutil.which, ("bash", "zsh")):
+        for hint in hints:
+            pasted = subprocess.run([shell, "-c", f"gpumemtrace() {{ '{TOOL}' \"$@\"; }}\n{hint}"], cwd=tmp_path, capture_output=True, timeout=60)
+            assert pasted.returncode == 0, (hint, pasted.stderr)
+    if word[0] == "-":
+        refused = report("report", word)
+        assert refused.returncode == 2 and refused.stderr.count(b"\n") == 1
+        assert name != "-x.gmt" or b"unknown option -x.gmt; the file of that name is ./-x.gmt" in refused.stderr
+        assert report("report", "./" + word).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["-x.gmt", "--json", "-"])
+def test_python_opens_any_name(tmp_path, name, monkeypatch):
+    sys.path.insert(0, os.path.join(ROOT, "python"))
+    import gpumemtrace
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(OLD, name)
+    shutil.copy(OLD, "other.gmt")
+    r = gpumemtrace.open(name)
+    assert r.peak == r.highest().bytes > 0 and r.check(max_peak="1TiB").ok and len(r.ranks) == 1
+    assert not len(gpumemtrace.open("other.gmt").diff(name).findings) and r.allocations.__arrow_c_stream__() is not None

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../base/shell.h"
 #include "../documents/columns.h"
 #include "../moments/room.h"
 #include "../recording/run_state.h"
@@ -246,8 +247,9 @@ static const struct block *largest_block(const struct report *r)
 /* The commands that say more, of a recording that has something to say. */
 static void next_lines(const struct report *r, struct emit *out)
 {
-	const char *path = r->timeline.recording->path;
 	const struct block *largest;
+	char word[SHELL_WORD];
+	const char *path = shell_word(r->timeline.recording->path, word);
 	uint64_t ooms = 0;
 
 	for (size_t i = 0; i < r->count; i++)

@@ -12,6 +12,7 @@
 #include "ending.h"
 #include "plain_file.h"
 #include "say.h"
+#include "shell.h"
 #include "unfinished.h"
 
 /* What opening it gives: 0, or why it cannot be read. */
@@ -60,7 +61,7 @@ static int check_name(const char *path)
 int outfile_check_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char folder[PATH_MAX] = ".";
+	char folder[PATH_MAX] = ".", word[SHELL_WORD];
 
 	if (slash)
 		snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path),
@@ -70,7 +71,7 @@ int outfile_check_folder(const char *path)
 	if (errno == ENOENT)
 		return say_error(EXIT_UNREADABLE,
 				 "there is no folder %s; make it first: mkdir -p %s", folder,
-				 folder);
+				 shell_word(folder, word));
 	return say_error(EXIT_UNREADABLE, "nothing can be written to the folder %s: %s", folder,
 			 strerror(errno));
 }

@@ -7,6 +7,7 @@
 
 #include "../attach/exchange.h"
 #include "../base/outfile.h"
+#include "../base/shell.h"
 #include "../recording/running.h"
 #include "command.h"
 #include "import_made.h"
@@ -36,7 +37,7 @@ static void listen(void)
 
 static int find_process(const char *text, long *id)
 {
-	char why[ATTACH_WHY], recording[PATH_MAX], *end;
+	char why[ATTACH_WHY], recording[PATH_MAX], word[SHELL_WORD], *end;
 	long pid = *id = strtol(text, &end, 10);
 
 	if (end == text || *end || pid < 1 || pid > INT_MAX)
@@ -46,7 +47,7 @@ static int find_process(const char *text, long *id)
 	if (running_recording(pid, recording))
 		return say_error(EXIT_USAGE,
 				 "process %ld is being recorded already: gpumemtrace report %s",
-				 pid, recording);
+				 pid, shell_word(recording, word));
 	return 0;
 }
 

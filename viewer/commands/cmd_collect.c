@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "../base/need.h"
+#include "../base/shell.h"
 #include "../lake/lake_lock.h"
 #include "../lake/lake_recording.h"
 #include "../lake/lake_sources.h"
@@ -111,7 +112,7 @@ static void print_collected(struct emit *out, struct job *j)
 					 .collected = j->kept,
 					 .skipped = j->skipped,
 					 .recordings = { j->sources.count, recording_row, j } };
-	char kept[HUMAN_MAX], runs[HUMAN_MAX];
+	char kept[HUMAN_MAX], runs[HUMAN_MAX], lake[SHELL_WORD];
 
 	emit_document(out, collect, &row);
 	if (!j->kept)
@@ -120,10 +121,11 @@ static void print_collected(struct emit *out, struct job *j)
 		  human_count(kept, j->kept), j->kept == 1 ? "" : "s", human_count(runs, j->runs),
 		  j->runs == 1 ? "" : "s");
 	emit_line(out, "%s", "");
+	shell_word(j->options->output, lake);
 	emit_line(out,
 		  "Where next: gpumemtrace sql \"from peak_by_commit\" %s   |   "
 		  "gpumemtrace dashboard %s -o lake.html",
-		  j->options->output, j->options->output);
+		  lake, lake);
 }
 
 /* An address: what lies in a store is not a folder. */

@@ -61,10 +61,25 @@ static int check_table(const struct export_options *o, const struct export_forma
 	return is_events(o) ? export_event_columns_check(o->columns) : 0;
 }
 
+static int check_output(const struct export_options *o)
+{
+	struct stat in, out;
+
+	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
+	    in.st_ino == out.st_ino)
+		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
+	if (!lstat(o->output, &out) && !S_ISREG(out.st_mode))
+		return say_error(EXIT_USAGE,
+				 "%s exists and is not a plain file; choose another name",
+				 o->output);
+	if (outfile_holds_recording(o->output))
+		return say_error(EXIT_USAGE, "%s is a recording; choose another name", o->output);
+	return 0;
+}
+
 static int check_export_options(const struct export_options *o, const struct export_format *format)
 {
 	struct moment_query q;
-	struct stat in, out;
 	int rc;
 
 	if (!o->output)
@@ -80,15 +95,10 @@ static int check_export_options(const struct export_options *o, const struct exp
 	rc = check_table(o, format);
 	if (rc)
 		return rc;
-	if (!stat(o->output, &out) && !stat(o->file, &in) && in.st_dev == out.st_dev &&
-	    in.st_ino == out.st_ino)
-		return say_error(EXIT_USAGE, "the output must be another file than %s", o->file);
-	if (strcmp(o->output, "-") && !lstat(o->output, &out) && !S_ISREG(out.st_mode))
-		return say_error(EXIT_USAGE,
-				 "%s exists and is not a plain file; choose another name",
-				 o->output);
-	if (outfile_holds_recording(o->output))
-		return say_error(EXIT_USAGE, "%s is a recording; choose another name", o->output);
+	if (strcmp(o->output, "-")) /* a file of that name has nothing to do with it */
+		rc = check_output(o);
+	if (rc)
+		return rc;
 	return o->at ? moments_parse(o->at, &q) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "../base/need.h"
+#include "../base/shell.h"
 #include "../classes/classify.h"
 #include "../ranks/ranks_print.h"
 #include "of_pairs.h"
@@ -88,6 +89,7 @@ static void where_next(const struct rows *r, const struct ranks_strays *strays)
 {
 	const struct ranks_table *t = &r->table;
 	size_t best = t->run->count, stray = ranks_furthest(strays, t);
+	char word[SHELL_WORD];
 	const struct rank_file *f;
 
 	for (size_t i = 0; i < t->run->count; i++)
@@ -97,7 +99,8 @@ static void where_next(const struct rows *r, const struct ranks_strays *strays)
 	f = t->rows[best].file;
 	emit_line(r->out, "%s", "");
 	emit_line(r->out, "%s%s: gpumemtrace %s %s", best == stray && f->name[0] ? "Look at " : "",
-		  best == stray && f->name[0] ? f->name : "One of them", r->command->name, f->path);
+		  best == stray && f->name[0] ? f->name : "One of them", r->command->name,
+		  shell_word(f->path, word));
 }
 
 static int each_rank(const struct command *c, void *options, const struct ranks_run *run,

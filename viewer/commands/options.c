@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/need.h"
+#include "../base/shell.h"
 #include "../classes/classify.h"
 #include "command.h"
 
@@ -101,8 +103,12 @@ static const char *option_name(const void *ctx, size_t i)
 
 static int unknown_option(const struct parse *p, const char *word)
 {
+	char path[SHELL_WORD];
 	const char *guess = options_guess(word + strspn(word, "-"), option_name, p->command);
 
+	if (!access(word, F_OK))
+		return say_error(EXIT_USAGE, "unknown option %s; the file of that name is %s", word,
+				 shell_word(word, path));
 	if (guess)
 		return say_error(EXIT_USAGE, "unknown option %s; did you mean --%s?", word, guess);
 	return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace %s --help", word,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "../answers/parts.h"
+#include "../base/shell.h"
 #include "../documents/columns.h"
 #include "oom.h"
 
@@ -274,7 +275,7 @@ static void text_remedies(const struct row_oom *row, struct emit *out)
 void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, struct emit *out)
 {
 	const struct oom *o = a->oom;
-	char lead[64];
+	char lead[64], word[SHELL_WORD];
 
 	text_head(o, out);
 	snprintf(lead, sizeof(lead), "Cause: %s. ", row->cause);
@@ -285,7 +286,7 @@ void oom_text(const struct oom_answer *a, const struct row_oom *row, long top, s
 	text_classes(o, out);
 	text_holders(row, top, out);
 	text_remedies(row, out);
-	emit_line(out, "Where next: gpumemtrace live %s --at oom", o->timeline->recording->path);
-	emit_line(out, "            gpumemtrace stack %s %u", o->timeline->recording->path,
-		  o->refusal.event.stack);
+	shell_word(o->timeline->recording->path, word);
+	emit_line(out, "Where next: gpumemtrace live %s --at oom", word);
+	emit_line(out, "            gpumemtrace stack %s %u", word, o->refusal.event.stack);
 }
