@@ -74,7 +74,7 @@ PAIRS = [
     Pair("unet-attention", "unet2d", "diffusers==0.16.1" + OLDER + transformers("4.40.2"), "diffusers==0.18.2" + OLDER + transformers("4.40.2"),
          r"(AttentionBlock\.forward|AttnProcessor(2_0)?\.__call__) attention(_processor)?\.py", "activations",
          "AttentionBlock became Attention, with scaled_dot_product_attention", "diffusers 0.17.0, release notes"),
-    Pair("segresnet", "segresnet_ds", "monai==1.2.0", "monai==1.3.0", r"SegResNetDS\.\w+ segresnet_ds\.py", "^(Gone|Less)",
+    Pair("segresnet", "segresnet_ds", "monai==1.2.0", "monai==1.3.0", r"SegRes(Block|NetDS)\.\w+ segresnet_ds\.py", "^(Gone|Less)",
          "results are released earlier", "monai PR 7066"),
     Pair("retrieval", "retrieval", "torchmetrics==1.8.2" + METRICS, "torchmetrics==1.9.0" + METRICS, r".*(retrieval|data)/?.*\.py|_flexible_bincount data\.py|RetrievalMetric\.compute base\.py",
          "^(Gone|Less)", "no count for each number that an index may have", "torchmetrics PR 3291"),

@@ -108,9 +108,10 @@ static bool goes_with(const struct diff *d, const struct diff_finding *a,
 		       diff_site_of(&d->pairs[b->pair])->module);
 }
 
-static bool may_cancel(const struct diff_finding *f)
+static bool may_cancel(const struct diff *d, const struct diff_finding *f)
 {
-	return change(f) && (f->cause == CAUSE_LINE || f->cause == CAUSE_FUNCTION);
+	return (f->cause == CAUSE_LINE || f->cause == CAUSE_FUNCTION) &&
+	       (uint64_t)llabs(change(f)) > d->new.shot.total / TELLING;
 }
 
 /* But for what the allocator rounds. */
@@ -130,7 +131,7 @@ static size_t find_partners(const struct diff *d, size_t first, size_t found[PAR
 		int64_t a = change(&d->findings[i]);
 
 		found[0] = i;
-		if (may_cancel(&d->findings[i]) && goes_with(d, f, &d->findings[i]))
+		if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]))
 			n = cancels(all, a);
 	}
 	for (size_t i = 0; i < d->count && !n; i++)
@@ -139,8 +140,8 @@ static size_t find_partners(const struct diff *d, size_t first, size_t found[PAR
 
 			found[0] = i;
 			found[1] = j;
-			if (may_cancel(&d->findings[i]) && goes_with(d, f, &d->findings[i]) &&
-			    may_cancel(&d->findings[j]) && goes_with(d, f, &d->findings[j]))
+			if (may_cancel(d, &d->findings[i]) && goes_with(d, f, &d->findings[i]) &&
+			    may_cancel(d, &d->findings[j]) && goes_with(d, f, &d->findings[j]))
 				n = cancels(all, a + b) ? 2 : 0;
 		}
 	return n;
@@ -163,7 +164,7 @@ static size_t heaviest(const struct diff *d, const bool *tried)
 	size_t most = d->count;
 
 	for (size_t i = 0; i < d->count; i++)
-		if (!tried[i] && may_cancel(&d->findings[i]) &&
+		if (!tried[i] && may_cancel(d, &d->findings[i]) &&
 		    (most == d->count ||
 		     llabs(change(&d->findings[i])) > llabs(change(&d->findings[most]))))
 			most = i;

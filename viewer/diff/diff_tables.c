@@ -70,15 +70,14 @@ static struct diff_group *group_of(struct grouping *g, const struct diff *d,
 	return &g->out.items[at];
 }
 
-/* Each side's bytes stand where that side has them; what only moved stands at its new place. */
+/* Each side's bytes stand where that side has them. */
 static void add_pair(struct grouping *g, const struct diff *d, const struct diff_pair *p)
 {
-	bool moved = p->old_site && p->new_site && p->bytes_old == p->bytes_new;
 	struct diff_group *x;
 
 	if (p->new_site && (x = group_of(g, d, p, p->new_site)))
 		add_new(x, p);
-	if (p->old_site && (x = group_of(g, d, p, moved ? p->new_site : p->old_site)))
+	if (p->old_site && (x = group_of(g, d, p, p->old_site)))
 		add_old(x, p);
 }
 
