@@ -257,7 +257,7 @@ static void say_measured(struct oom_remedy *r)
 	struct oom_claim c = oom_claim(r->name);
 	size_t n = strlen(r->how);
 
-	if (c.right < (uint64_t)c.of * 99 / 100)
+	if (100ull * c.right < 99ull * c.of)
 		snprintf(r->how + n, OOM_TEXT - n, "; measured right in %u of %u", c.right, c.of);
 }
 
