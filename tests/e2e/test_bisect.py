@@ -2,6 +2,7 @@
 """`gpumemtrace bisect` on repositories made here: merges, broken commits, renamed scripts, a dirty tree, interrupts."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -145,6 +146,17 @@ def test_memory_that_is_refused_is_bad(repository):
     ids = [repository.commit(str(i), 100 if i < 2 else 5000) for i in range(4)]
     found = repository.json(ids[0], ids[3], "--sim", "small=1GiB", "--", "sh", "train.sh")
     assert found["commit"] == ids[2]
+
+
+@pytest.mark.parametrize("does", ["echo warning: of something >&2", "sleep 0.1"])
+def test_git_that_warns_or_is_slow(repository, tmp_path, monkeypatch, does):
+    good, _, bad = (repository.commit(name, mib) for name, mib in (("one", 10), ("two", 10), ("three", 30)))
+    git = tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(f'#!/bin/sh\n{does}\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setitem(ENV, "PATH", f"{git.parent}:{os.environ['PATH']}")
+    assert repository.json(good, "HEAD", "--", "sh", "train.sh")["commit"] == bad
 
 
 def test_what_is_no_search(repository):

@@ -162,13 +162,6 @@ bool advise_knows_graphs(const struct advise *a)
 	return a->timeline->model.spans.tags;
 }
 
-bool advise_knows_steps(const struct advise *a)
-{
-	enum steps_basis basis = a->timeline->steps.basis;
-
-	return !a->wanted_count || basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER;
-}
-
 static void find_all(struct advise *a)
 {
 	enum { NOTHING, GRAPHS };

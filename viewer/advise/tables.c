@@ -24,6 +24,13 @@ struct finding *advise_add(struct advise *a, const char *kind)
 	return f;
 }
 
+bool advise_knows_steps(const struct advise *a)
+{
+	enum steps_basis basis = a->timeline->steps.basis;
+
+	return !a->wanted_count || basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER;
+}
+
 uint32_t advise_lives(const struct advise *a)
 {
 	return a->lives->rows.count + (uint32_t)a->wanted_count;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "../base/ending.h"
 
 #define WORDS 32
+
+enum { NOWHERE = -1, TOGETHER = -2 }; /* in place of a descriptor for errors */
 
 static volatile pid_t running;
 
@@ -23,7 +26,7 @@ void git_interrupt(int signal)
 		kill(-running, signal);
 }
 
-static void become(const char *folder, const char *const *argv, int out, bool errors)
+static void become(const char *folder, const char *const *argv, int out, int errors)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -32,7 +35,7 @@ static void become(const char *folder, const char *const *argv, int out, bool er
 		_exit(126);
 	dup2(null, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	dup2(errors ? out : null, STDERR_FILENO);
+	dup2(errors == TOGETHER ? out : errors == NOWHERE ? null : errors, STDERR_FILENO);
 	execvp(argv[0], (char *const *)argv);
 	_exit(127);
 }
@@ -54,7 +57,7 @@ static char *read_all(int fd)
 	return text;
 }
 
-static int run(const char *folder, const char *const *argv, bool errors, char **text)
+static int run(const char *folder, const char *const *argv, int errors, char **text)
 {
 	int pipe_ends[2], status = 0;
 	pid_t pid;
@@ -82,7 +85,7 @@ static int run(const char *folder, const char *const *argv, bool errors, char **
 
 int git_run_program(const char *folder, const char *const *argv, char **text)
 {
-	return run(folder, argv, true, text);
+	return run(folder, argv, TOGETHER, text);
 }
 
 /* Hooks of the repository are for its own tree. */
@@ -107,20 +110,38 @@ static char *last_line(const char *text)
 	return need_copy(line, strlen(line));
 }
 
+static char *why_not(int rc, int errors)
+{
+	char *text, *line;
+
+	if (rc == 127)
+		return need_copy("git was not found", 17);
+	if (lseek(errors, 0, SEEK_SET) < 0)
+		return need_copy("", 0);
+	text = read_all(errors);
+	line = last_line(text);
+	free(text);
+	return line;
+}
+
+/* What git warns about is no part of its answer. */
 char *git_ask(const char *folder, char **why, const char *const *words)
 {
+	int errors = why ? memfd_create("errors", MFD_CLOEXEC) : NOWHERE, rc;
 	const char *argv[WORDS];
 	char *text;
-	int rc;
 
 	git_words(argv, words);
-	rc = run(folder, argv, why, &text);
-	if (!rc)
-		return text;
-	if (why)
-		*why = rc == 127 ? need_copy("git was not found", 17) : last_line(text ? text : "");
-	free(text);
-	return NULL;
+	rc = run(folder, argv, errors, &text);
+	if (rc) {
+		if (why)
+			*why = why_not(rc, errors);
+		free(text);
+		text = NULL;
+	}
+	if (errors >= 0)
+		close(errors);
+	return text;
 }
 
 bool git_into(const char *folder, char *into, size_t room, const char *const *words)
