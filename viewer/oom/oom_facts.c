@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was true when memory was refused. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,9 @@ static void find_place(struct oom *o)
 	instant_of_peak(&o->instant, t, &x);
 	o->step = oom_step(o);
 	o->phase = o->instant.phase;
+	if (o->step != o->instant.step)
+		snprintf(o->instant.text, sizeof(o->instant.text), "step %zu, %s%s%s", o->step,
+			 phase_text(o->phase), o->instant.what[0] ? ", " : "", o->instant.what);
 }
 
 static bool is_lasting(enum category c)
