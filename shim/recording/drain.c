@@ -54,6 +54,7 @@ static struct {
 	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped, names_cut;
+	uint64_t given;	    /* of unkept: their slots were given back */
 	uint64_t unwritten; /* events that writers of before could not write */
 	uint64_t unkept;    /* events for which the bound left no room */
 	uint32_t unflushed; /* events and definitions since the last flush */
@@ -104,6 +105,18 @@ bool drain_def(const struct gmt_def *d)
 	sources_note(d);
 	drain.unflushed++;
 	return true;
+}
+
+/* The disk was full. */
+static uint64_t unwritten(void)
+{
+	return drain.unwritten + gmt_writer_lost(drain.writer);
+}
+
+static uint64_t dropped(void)
+{
+	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.given +
+	       unwritten();
 }
 
 static void write_event(const struct gmt_event *e)
@@ -277,6 +290,8 @@ static uint32_t merge(uint64_t horizon, bool all)
 
 static void give_back_slots(void)
 {
+	drain.given = drain.unkept;
+	requests_dropped(dropped()); /* until now the rings have them */
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
 
@@ -325,18 +340,6 @@ static void look_around(void)
 	modules_update(drain_def);
 	if (modules_have_python())
 		python_find(true);
-}
-
-/* The disk was full. */
-static uint64_t unwritten(void)
-{
-	return drain.unwritten + gmt_writer_lost(drain.writer);
-}
-
-static uint64_t dropped(void)
-{
-	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.unkept +
-	       unwritten();
 }
 
 static void look_at_requests(void)
@@ -439,6 +442,7 @@ static void note_losses(void)
 	numbers = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	if (numbers > drain.numbers)
 		drain.unkept += numbers - drain.numbers;
+	drain.given = drain.unkept;
 	if (drain.unkept + unwritten())
 		write_own(GMT_DROPPED, 0, drain.unkept + unwritten());
 	if (dropped())

@@ -87,6 +87,11 @@ void requests_look(const struct request_figures *f, mark_fn *mark)
 		__atomic_add_fetch(&c->done, 1, __ATOMIC_RELEASE);
 }
 
+void requests_dropped(uint64_t n)
+{
+	STORE(&live_control()->dropped, n);
+}
+
 void requests_open(void)
 {
 	__atomic_store_n(&live_control()->version, GMT_CONTROL_VERSION, __ATOMIC_RELEASE);

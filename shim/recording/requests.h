@@ -15,4 +15,6 @@ void requests_open(void); /* from now on requests are taken */
  */
 void requests_look(const struct request_figures *f, void (*mark)(const char *name, size_t len));
 
+void requests_dropped(uint64_t n); /* that figure alone, between two looks */
+
 #endif
