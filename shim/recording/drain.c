@@ -344,8 +344,7 @@ static void look_around(void)
 
 static void look_at_requests(void)
 {
-	struct request_figures f = { .bytes = gmt_writer_bytes(drain.writer),
-				     .dropped = dropped() };
+	struct request_figures f = { gmt_writer_bytes(drain.writer), dropped() };
 
 	requests_look(&f, write_mark);
 }
