@@ -15,7 +15,6 @@ PROGRAMS = judge.programs()
 
 @pytest.mark.parametrize("name, mib, end", [
     ("hard-examples", 3300, "does not fit"),  # a leak that begins after step 20
-    ("kept-outputs", 2900, "fits"),  # a leak that its end comes before
     ("replay-buffer", 2600, "fits"),
     ("second-model", 3600, "does not fit"),
     ("bad-record", 2600, "failed"),
@@ -30,17 +29,18 @@ def test_a_verdict_is_how_the_program_ends(name, mib, end):
         said = other.submit(judge.ask, toy.TOOL, program, card)
         assert judge.truth(program, judge.run(program, card)) == end
         said = said.result()
-    assert judge.is_right(program, end, said.verdict, said.to_end), said
+    assert judge.is_right(program, end, said), said
 
 
 def test_the_rule_itself():
-    """Which verdicts are right, for each kind of program and each end: a yes to a run that dies never is."""
-    def right(traits, end, to_end=True):
+    """Which verdicts are right, for each kind of program and each end: "fits" never is where the program fails."""
+    def right(traits, end, to_end=True, rising=1):
         program = judge.Program("", "", [], traits=set(traits))
-        return {v for v in judge.EXIT if judge.is_right(program, end, v, to_end)}
+        return {v for v in judge.EXIT if judge.is_right(program, end, judge.Said(v, to_end, rising))}
     for end in ("fits", "does not fit", "failed"):
         assert right([], end) == right(["goes_on"], end) == {end}
-    assert right(["leaks"], "fits") == {"fits", "not stable"} and right(["leaks"], "fits", to_end=False) == {"not stable"}
+    assert right(["leaks"], "fits") == {"fits", "not stable"}
+    assert right(["leaks"], "fits", to_end=False) == right(["leaks"], "fits", rising=0) == {"not stable"}
     assert right(["leaks"], "does not fit") == right(["grows"], "does not fit") == {"not stable", "does not fit"}
     assert right(["grows"], "fits", to_end=False) == {"fits"} and right(["leaks"], "failed") == {"failed"}
     assert {p.kind for p in PROGRAMS.values()} == {*judge.KINDS, "training"} and len(PROGRAMS) >= 60

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of `gpumemtrace fit` against the same program run to its end on the same simulated card.
+"""Compares the verdict of `gpumemtrace fit` with the end of the same program on the same simulated card, run without gpumemtrace.
 
-The truth of a run, without gpumemtrace in it, is one of three:
+A run ends in one of three ways:
 
-- does not fit: memory was refused and the program did not go on from that. It died of it, or gave up, with whatever exit
-  code, also if it left out every batch and ended well. Only programs that say `goes_on` below did their work all the same.
-- failed: it ended with another exit code than 0, or by a signal, for any other reason.
-- fits: all others.
+- does not fit: it ran out of memory and did not go on from that. It died of it, or it gave up, with whatever exit code, or it left out
+  every batch. Only programs marked `goes_on` do their work after the error (with a smaller batch, in parts, without some batches).
+- failed: any other exit code than 0, or a signal.
+- fits: all others. A program that went on after the error fits: how much work it left out does not matter here.
 
-A verdict is right if it is that word. Three cells allow another one:
+The right verdict is the same word. These cases needed a decision:
 
-- `leaks`, and the run fits to its end: "not stable" is right, as the leak refuses the next longer run. So is "fits" if fit ran
-  it to the same end; a run that was cut short earlier cannot say so.
-- `leaks` or `grows`, and the run died of it: "not stable" is right, as memory rose until it was refused. "fits" is not.
-- `grows`, and the run fits: "fits" only. Growth that ends is no leak, however long it lasts.
-
-A saw of the garbage collector is no leak: it falls. Memory that a program takes late (an evaluation at its end) counts, and so does an
-error at its end. What a refusal costs (a smaller batch, skipped batches) is not judged: the program went on, so it fits."""
+- A program that leaks (`leaks`) and whose run is short enough to fit: "not stable" is right, because a longer run would not fit. "fits" is right
+  only if `fit` too ran the program to its end and says by how much its memory rises.
+- A program that ran out of memory while its memory rose (`leaks` or `grows`): "not stable" is as right as "does not fit".
+- Growth that ends before memory does (`grows`): only "fits" is right, however long the growth lasts.
+- A garbage collector that frees memory now and then is no leak.
+- An error at the end of the run makes it "failed", even if it fitted until then. If memory runs out first, it "does not fit"."""
 import ast
 import json
 import os
@@ -38,9 +37,9 @@ CONTEXT = 520 * MIB  # of that card; else it would be less on a card that is sma
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_", "LD_PRELOAD"))}
 ENV.update(OMP_NUM_THREADS="1", SIMGPU_CONTEXT=f"{CONTEXT}", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 FACTORS = (0.75, 0.9, 1.1)
-KINDS = ("leaks", "growth", "late", "compiles", "failures", "refusals")
-# Libraries say it in other words: cuDNN has no engine left where none of them gets its workspace.
-REFUSED = ("OutOfMemoryError", "out of memory", "find an engine", "ALLOC_FAILED")
+KINDS = ("leaks", "growth", "long", "late", "compiles", "failures", "refusals")
+# Messages of programs without memory. cuDNN finds no engine if it cannot allocate the workspace of any.
+OUT_OF_MEMORY = ("OutOfMemoryError", "out of memory", "find an engine", "ALLOC_FAILED")
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Program:
 
 
 def decorated(path):
-    """Programs of a file of programs/, read without running it."""
+    """The programs of one file in programs/, without importing it."""
     for node in ast.parse(path.read_text()).body:
         for mark in getattr(node, "decorator_list", []):
             if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "program":
@@ -74,9 +73,9 @@ def card(size):
 
 @dataclass
 class End:
-    """How a run ended, what the device had in use at most, and what PyTorch counted."""
+    """The end of a run, the most memory in use on the device, and PyTorch's counters."""
     code: int
-    refused: bool
+    out_of_memory: bool
     device: int
     counted: dict
     last: str
@@ -88,7 +87,7 @@ def said_by(output, word):
 
 
 def run(program, on, *more):
-    """To its end, with the simulated device alone."""
+    """Runs it to its end on the simulated device."""
     libraries = ROOT / "build"
     with tempfile.TemporaryDirectory(prefix="fit-judge.") as folder:
         usage = Path(folder, "usage")
@@ -98,51 +97,57 @@ def run(program, on, *more):
         done = subprocess.run([*program.command, *more], env=env, cwd=folder, capture_output=True, text=True, timeout=900)
         numbers = struct.unpack_from("=6Q", usage.read_bytes().ljust(48, b"\0"))
     counted = said_by(done.stdout, "TRUTH") or said_by(done.stdout, "ESTIMATE")
-    words = any(w in done.stderr + done.stdout for w in REFUSED)
+    words = any(w in done.stderr + done.stdout for w in OUT_OF_MEMORY)
     lines = done.stderr.strip().splitlines() or [""]
     return End(done.returncode, bool(counted.get("ooms")) or words, numbers[5], counted, lines[-1])
 
 
 def truth(program, end):
-    if end.refused and "goes_on" not in program.traits:
+    died = end.code and any(w in end.last for w in OUT_OF_MEMORY)
+    if died or (end.out_of_memory and "goes_on" not in program.traits):
         return "does not fit"
     return "failed" if end.code else "fits"
 
 
 @dataclass
 class Said:
-    """What `fit` said of one card."""
+    """The answer of `fit` for one card."""
     verdict: str
-    to_end: bool = False
+    to_end: bool = False  # of a run that came to the program's own end
+    rising: int = 0  # bytes a step, if it says so
     seconds: float = 0
-    card: dict = field(default_factory=dict)
+    error: str = ""
 
 
 EXIT = {"fits": 0, "does not fit": 1, "not stable": 1, "failed": 3}
 
 
-def ask(tool, program, on, limit=900):
+def answer(tool, program, on, limit=900):
+    """The card's row in `fit --json`, the exit code, and the seconds that it took."""
     began = time.time()
     with tempfile.TemporaryDirectory(prefix="fit-judge.") as folder:
-        asked = subprocess.Popen([tool, "fit", "--json", "--cards", on, "--", *program.command], cwd=folder, text=True, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, env=dict(ENV, TORCHINDUCTOR_CACHE_DIR=f"{folder}/inductor"))
+        asked = subprocess.Popen([tool, "fit", "--json", "--cards", on, "--", *program.command], cwd=folder, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(ENV, TORCHINDUCTOR_CACHE_DIR=f"{folder}/inductor"))
         try:
             out, err = asked.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             asked.send_signal(signal.SIGINT)  # it ends what it started
-            asked.communicate()
-            return Said(f"nothing in {limit} s", seconds=limit)
-    seconds = round(time.time() - began, 1)
-    said = json.loads(out)["cards"][0] if out.startswith("{") else {"error": err.strip()[-600:]}
-    verdict = said.get("verdict", "failed")
-    if EXIT.get(verdict) != asked.returncode or said.get("fits", False) != (verdict == "fits"):
-        verdict += f" with exit code {asked.returncode}"
-    return Said(verdict, not said.get("settled", False), seconds, said)
+            out, err = "", asked.communicate()[1]
+    row = json.loads(out)["cards"][0] if out.startswith("{") else {"error": err.strip()[-600:]}
+    return row, asked.returncode, round(time.time() - began, 1)
 
 
-def is_right(program, end, verdict, to_end):
+def ask(tool, program, on):
+    row, code, seconds = answer(tool, program, on)
+    verdict = row.get("verdict", "failed")
+    if EXIT.get(verdict) != code or row.get("fits", False) != (verdict == "fits"):
+        verdict += f" with exit code {code}"
+    return Said(verdict, row.get("to_end", False), row.get("rising_bytes", 0), seconds, row.get("error", ""))
+
+
+def is_right(program, end, said):
     if "leaks" in program.traits and end == "fits":
-        return verdict == "not stable" or (verdict == "fits" and to_end)
+        return said.verdict == "not stable" or (said.verdict == "fits" and said.to_end and said.rising > 0)
     if program.traits & {"leaks", "grows"} and end == "does not fit":
-        return verdict in ("not stable", "does not fit")
-    return verdict == end
+        return said.verdict in ("not stable", "does not fit")
+    return said.verdict == end

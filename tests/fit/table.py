@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/fit.md: verdicts of `gpumemtrace fit` against the same programs run to their end (judge.py), on cards of
-0.75, 0.9 and 1.1 times what each needs; for those of cases.py also close to it, and what static estimators make of them.
+"""Makes the tables of docs/fit.md: verdicts of `gpumemtrace fit` and the ends of the same programs (judge.py) on cards with 0.75, 0.9 and
+1.1 times the memory that each needs; for the programs of cases.py also with 1 MiB more and less, and the errors of static estimators.
 
-Each run adds a line of JSON to ROWS.jsonl, and what is there is not run again: verdicts of the same tool, truth of any. --table
-says which tables, --write puts them into docs/fit.md. Exit code 1 if a verdict of --table verdicts is wrong.
+Each run adds a line of JSON to ROWS.jsonl and is not repeated. Verdicts count for one build of the tool, known by its hash. --write puts
+the tables into docs/fit.md. Exit code 1 if a verdict is wrong.
 
 Usage: .venv/bin/python tests/fit/table.py ROWS.jsonl [--table verdicts|close|errors]... [--tool PATH] [--jobs N] [--write] [PROGRAM]..."""
 import argparse
@@ -13,13 +13,14 @@ import hashlib
 import json
 import sys
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
-from judge import CONTEXT, FACTORS, LARGE, MIB, ROOT, TOOL, ask, card, is_right, programs, run, truth
+from judge import CONTEXT, FACTORS, LARGE, MIB, ROOT, TOOL, Said, answer, ask, card, is_right, programs, run, truth
 
 
 class Rows:
-    """What is known of each program, by the name of the figure; kept in a file as it comes."""
+    """Figures of each program by name, each appended to the file when it is known."""
 
     def __init__(self, path):
         self.path, self.lock, self.known = Path(path), threading.Lock(), collections.defaultdict(dict)
@@ -40,7 +41,7 @@ class Rows:
 
 
 class Judge:
-    """Measures one program after the other, and keeps what came of it."""
+    """Measures one program, unless ROWS.jsonl has the figures."""
 
     def __init__(self, rows, tool):
         self.rows, self.tool = rows, tool
@@ -56,16 +57,12 @@ class Judge:
         return self.rows.get(p, f"end {size}", lambda: truth(p, run(p, card(size))))
 
     def said(self, p, size):
-        def make():
-            said = ask(self.tool, p, card(size))
-            return dict(verdict=said.verdict, to_end=said.to_end, seconds=said.seconds, rising=said.card.get("rising_bytes", 0),
-                        steps=said.card.get("steps"), error=said.card.get("error", "")[:200])
-        return self.rows.get(p, f"said {size} by {self.build}", make)
+        return Said(**self.rows.get(p, f"said {size} by {self.build}", lambda: asdict(ask(self.tool, p, card(size)))))
 
     def cell(self, p, size):
-        """What is said, whether that is right, and how it really ends."""
+        """The verdict, whether it is right, and the end of the run."""
         end, said = self.end(p, size), self.said(p, size)
-        return said, is_right(p, end, said["verdict"], said["to_end"]), end
+        return said, is_right(p, end, said), end
 
     def verdicts(self, p):
         need = self.need(p)["need"]
@@ -76,18 +73,18 @@ class Judge:
         return [self.cell(p, size) for size in (known["need"] + MIB, known["need"] - MIB, CONTEXT + known["allocated"] - MIB)]
 
     def errors(self, p):
-        fitted = self.rows.get(p, f"peak by {self.build}", lambda: ask(self.tool, p, LARGE).card["peak_bytes"])
+        fitted = self.rows.get(p, f"peak by {self.build}", lambda: answer(self.tool, p, LARGE)[0]["peak_bytes"])
         return fitted, self.rows.get(p, "estimates", lambda: run(p, LARGE, "--estimate").counted)
 
 
-WORDS = {"fits": "runs to its end", "does not fit": "is refused", "failed": "fails"}
+WORDS = {"fits": "runs to its end", "does not fit": "runs out of memory", "failed": "fails"}
 
 
 def words(cell):
     said, right, end = cell
-    if right:
-        return end if said["verdict"] == end else f"{said['verdict']} (the run {WORDS[end]})"
-    return f"**{said['verdict']}** (the run {WORDS[end]})"
+    if said.verdict == end and right:
+        return end
+    return f"{said.verdict if right else f'**{said.verdict}**'} (the run {WORDS[end]})"
 
 
 def mib(n):
@@ -96,8 +93,10 @@ def mib(n):
 
 def rate(rows):
     cells = [cell for _, row in rows for cell in row]
-    yes = sum(said["verdict"] == "fits" and end != "fits" for said, _, end in cells)
-    yield f"{len(rows)} programs, {len(cells)} verdicts: {sum(right for _, right, _ in cells)} are right. \"fits\" where the run fails or is refused: {yes}."
+    yes = sum(said.verdict == "fits" != end for said, _, end in cells)
+    yield (f"{sum(right for _, right, _ in cells)} of {len(cells)} verdicts on {len(rows)} programs are right. "
+           f"{yes} say \"fits\" where the program fails or runs out of memory.")
+    yield f"In {sum(not said.to_end for said, _, _ in cells)} runs `fit` ended the program before its own end."
     yield ""
 
 
@@ -147,7 +146,7 @@ def write(name, lines):
 
 
 def table(judge, name, chosen, jobs):
-    """Its rows; a program that cannot be measured is said, and left out."""
+    """The rows of a table, without programs that cannot be measured."""
     def row(p):
         try:
             return p, getattr(judge, name)(p)

@@ -3,7 +3,7 @@
 import copy
 import gc
 
-from parts import F, GPU, Language, Vision, labels, learn, main, mlp, nn, pictures, program, text, torch
+from parts import F, GPU, Language, Sample, Vision, labels, learn, main, mlp, nn, pictures, program, text, torch
 
 
 @program(leaks=True)
@@ -46,14 +46,6 @@ def figures_for_the_log():
         else:
             out = model(x)
         learn(optimizer, out.square().mean())
-
-
-class Sample:
-    """A batch that knows its view, and the view its batch."""
-
-    def __init__(self, x):
-        self.x = x
-        self.view = lambda: self.x[:1]
 
 
 def trains_with_rare_collection(keep):

@@ -75,6 +75,14 @@ class Vision(nn.Module):
         return self.classifier(self.features(x))
 
 
+class Sample:
+    """A batch that knows its view, and the view its batch."""
+
+    def __init__(self, x):
+        self.x = x
+        self.view = lambda: self.x[:1]
+
+
 def text(batch, length, vocabulary=16000):
     return torch.randint(0, vocabulary, (batch, length), device=GPU)
 
