@@ -37,7 +37,7 @@ CONTEXT = 520 * MIB  # of that card; else it would be less on a card that is sma
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_", "LD_PRELOAD"))}
 ENV.update(OMP_NUM_THREADS="1", SIMGPU_CONTEXT=f"{CONTEXT}", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
 FACTORS = (0.75, 0.9, 1.1)
-KINDS = ("leaks", "growth", "long", "late", "compiles", "failures", "refusals")
+KINDS = ("leaks", "growth", "long", "late", "compiles", "failures", "caught")
 # Messages of programs without memory. cuDNN finds no engine if it cannot allocate the workspace of any.
 OUT_OF_MEMORY = ("OutOfMemoryError", "out of memory", "find an engine", "ALLOC_FAILED")
 

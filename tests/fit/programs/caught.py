@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that catch the error of a device without memory."""
+"""Programs that catch the out-of-memory error."""
 import gc
 import sys
 
@@ -13,7 +13,7 @@ def trains(model, optimizer, batch, steps=20):
 
 @program(goes_on=True)
 def halves_its_batch():
-    """Starts again with half the batch, until it goes through."""
+    """Starts again with half the batch until it works."""
     batch = 32768
     while True:
         model = mlp().to(GPU)
@@ -69,19 +69,19 @@ def skips(lengths):
 
 @program(goes_on=True)
 def skips_long_batches():
-    """A batch for which there is no memory is left out; two of 45 are."""
+    """Leaves out batches for which there is no memory: two of 45."""
     skips(([128] * 14 + [1024]) * 2 + [128] * 15)
 
 
 @program()
 def skips_all_batches():
-    """The same with batches of one length, so that all are left out."""
+    """The same with batches of one length: all are left out."""
     skips([512] * 30)
 
 
 @program(goes_on=True)
 def evaluates_in_parts():
-    """An evaluation of all data at once; where that is refused, in parts."""
+    """An evaluation of all data at once; if memory runs out, in parts."""
     model = Vision().to(GPU)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for _ in range(20):
@@ -97,7 +97,7 @@ def evaluates_in_parts():
 
 @program(goes_on=True)
 def finds_its_batch():
-    """Doubles the batch until it is refused, on every card, and trains with the last that went through."""
+    """Doubles the batch until memory runs out, on every card, and trains with the largest that worked."""
     model = mlp(1024, 4, 1000).to(GPU)
     optimizer, batch = torch.optim.SGD(model.parameters(), lr=0.1), 1024
 
