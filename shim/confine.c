@@ -164,10 +164,12 @@ static uint32_t forbidden(const struct sock_fprog *p)
 	return all;
 }
 
-/* Our thread goes on if it may at least write, sleep and map. */
-static void confine(const struct sock_fprog *p, bool all_threads)
+/* Our thread goes on if it may at least write, sleep and map. A library asks by a NULL filter, or
+ * by flags that there are not, whether the kernel knows filters: that is refused and confines
+ * nobody. */
+static void confine(const struct sock_fprog *p, bool strict, bool all_threads)
 {
-	uint32_t f = forbidden(p);
+	uint32_t f = strict || (p && p->filter) ? forbidden(p) : 0;
 
 	if (!f)
 		return;
@@ -176,6 +178,14 @@ static void confine(const struct sock_fprog *p, bool all_threads)
 	os_forbid(f, all_threads);
 	if (all_threads && session_is_here())
 		worker_meet(MEET_NS);
+}
+
+static void confine_by_prctl(unsigned long mode, unsigned long filter)
+{
+	if (mode == SECCOMP_MODE_FILTER)
+		confine((const struct sock_fprog *)filter, false, false);
+	else
+		confine(NULL, mode == SECCOMP_MODE_STRICT, false);
 }
 
 /* ---- what passes ---- */
@@ -190,8 +200,7 @@ API int prctl(int option, ...)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
-		confine(a[0] == SECCOMP_MODE_FILTER ? (const struct sock_fprog *)a[1] : NULL,
-			false);
+		confine_by_prctl(a[0], a[1]);
 	return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
@@ -205,11 +214,10 @@ API long syscall(long number, ...)
 		a[i] = va_arg(list, long);
 	va_end(list);
 	if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER)
-		confine((const struct sock_fprog *)a[2], a[1] & SECCOMP_FILTER_FLAG_TSYNC);
+		confine((const struct sock_fprog *)a[2], false, a[1] & SECCOMP_FILTER_FLAG_TSYNC);
 	else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
-		confine(NULL, false);
+		confine(NULL, !a[1] && !a[2], false);
 	else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
-		confine(a[1] == SECCOMP_MODE_FILTER ? (const struct sock_fprog *)a[2] : NULL,
-			false);
+		confine_by_prctl((unsigned long)a[1], (unsigned long)a[2]);
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

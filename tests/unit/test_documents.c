@@ -76,9 +76,10 @@ static void as_markdown(void **state)
 	emit_columns(e, oom_holder, &rows, columns, 1);
 	finish(e, f);
 	assert_string_equal(
-		text, "| held by | size | share | blocks | raw | class |  |\n"
-		      "|---|---:|---:|---:|---:|---|---|\n"
-		      "| f\\x1b a\\_b.py:7 | 1.5 KiB | 25 % | 0 | 1536 | activations | only here |\n");
+		text,
+		"| held by | size | share | blocks | raw | class |  |\n"
+		"|---|---:|---:|---:|---:|---|---|\n"
+		"| f\\x1b a\\_b.py:7 | 1.5 KiB | 25 % | 0 | 1536 | activations | only here |\n");
 }
 
 static bool device_row(void *ctx, size_t i, struct row_report_device *row)
