@@ -74,16 +74,16 @@ static bool launch(void)
 
 static bool start(void)
 {
-	uintptr_t busy = thread_self()->busy;
+	struct thread *t = thread_self();
+	uintptr_t busy = t->busy;
 
-	gmt_session.began_ns = os_now();
 	if (!launch())
 		return false;
-	thread_self()->busy = THREAD_BUSY_OWN; /* what they call is not the program's */
+	t->busy = THREAD_BUSY_OWN; /* what they call is not the program's */
 	FOR_EACH_SOURCE (s)
 		if (s->start)
 			s->start();
-	thread_self()->busy = busy;
+	t->busy = busy;
 	session_await_files();
 	return session_on();
 }
@@ -91,7 +91,9 @@ static bool start(void)
 /* Another thread is in launch(). */
 static bool wait_for_start(void)
 {
-	while (session_is_starting() && os_now() - gmt_session.began_ns < START_WAIT_NS)
+	uint64_t until = __atomic_load_n(&gmt_session.began_ns, __ATOMIC_RELAXED) + START_WAIT_NS;
+
+	while (session_is_starting() && os_now() < until)
 		os_futex_wait(&gmt_session.state, SESSION_STARTING, START_WAIT_NS / 20);
 	return session_on();
 }
@@ -115,6 +117,8 @@ bool session_begin(void)
 		session_set_state(SESSION_OFF); /* nothing can be begun any more */
 		return false;
 	}
+	if (state == SESSION_IDLE) /* before any thread can see that it starts */
+		__atomic_store_n(&gmt_session.began_ns, os_now(), __ATOMIC_RELAXED);
 	state = SESSION_IDLE;
 	if (__atomic_compare_exchange_n(&gmt_session.state, &state, SESSION_STARTING, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))

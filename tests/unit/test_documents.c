@@ -79,7 +79,7 @@ static void as_markdown(void **state)
 		text,
 		"| held by | size | share | blocks | raw | class |  |\n"
 		"|---|---:|---:|---:|---:|---|---|\n"
-		"| f\\x1b a\\_b.py:7 | 1.5 KiB | 25 % | 0 | 1536 | activations | only here |\n");
+		"| f\\\\x1b a\\_b.py:7 | 1.5 KiB | 25 % | 0 | 1536 | activations | only here |\n");
 }
 
 static bool device_row(void *ctx, size_t i, struct row_report_device *row)
