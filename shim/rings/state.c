@@ -6,7 +6,8 @@
 
 #include "../capture.h"
 
-#define START_WAIT_NS 100000000ull
+#define FILES_WAIT_NS 1000000000ull /* a kill before the files are there loses what was recorded \
+				     */
 
 struct session gmt_session = { .generation = 1 }; /* 0 = a thread that has nothing yet */
 
@@ -67,8 +68,8 @@ void session_await_files(void)
 	uint64_t passed;
 
 	while (session_on() && !__atomic_load_n(&gmt_session.opened, __ATOMIC_ACQUIRE) &&
-	       (passed = os_now() - gmt_session.began_ns) < START_WAIT_NS)
-		os_futex_wait(&gmt_session.opened, 0, START_WAIT_NS - passed);
+	       (passed = os_now() - gmt_session.began_ns) < FILES_WAIT_NS)
+		os_futex_wait(&gmt_session.opened, 0, FILES_WAIT_NS - passed);
 }
 
 void session_count_lost(void)

@@ -8,7 +8,7 @@ import pytest
 import toy
 
 sys.path.insert(0, f"{toy.ROOT}/tests/fit")
-import judge  # noqa: E402
+import verdict as judge  # noqa: E402
 
 PROGRAMS = judge.programs()
 

@@ -91,7 +91,9 @@ def check_figures(recording, folder):
         for pair in (recording, other), (other, recording):
             said = answer("diff", *pair)
             assert said["findings"] == [] and said["modules"] == [] and said["delta"] == 0, said["findings"]
-        assert run("check", recording, "--baseline", other, "--fail-above", "0B").returncode in (0, 1 if "bad" in recording.parts else 0)
+        # Nothing is known to be within a limit where events were lost.
+        partly = "bad" in recording.parts or answer("report", recording)["dropped"]
+        assert run("check", recording, "--baseline", other, "--fail-above", "0B").returncode in (0, 1 if partly else 0)
 
 
 @pytest.mark.parametrize("where", PROGRAMS)

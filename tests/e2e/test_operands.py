@@ -123,7 +123,7 @@ def test_any_name_is_a_file(tmp_path, name):
     behind = report("report", "--", word)
     assert behind.returncode == 0, behind.stderr
     hints = [line[12:].decode() for line in behind.stdout.splitlines() if b"gumemtrace" in line.replace(b"gpum", b"gum") and b"ADDRESS" not in line]
-    assert len(hints) == 2 and hints[0].startswith("gpumemtrace html ") and all(h.isprintable() for h in hints)
+    assert len(hints) == 3 and hints[0].startswith("gpumemtrace html ") and all(h.isprintable() for h in hints)
     for shell in filter(shutil.which, ("bash", "zsh")):
         for hint in hints:
             pasted = subprocess.run([shell, "-c", f"gpumemtrace() {{ '{TOOL}' \"$@\"; }}\n{hint}"], cwd=tmp_path, capture_output=True, timeout=60)

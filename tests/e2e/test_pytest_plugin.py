@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from conftest import PACKAGE, WHEEL
+from conftest import PACKAGE, ROOT, WHEEL
 
 sys.path.insert(0, str(ROOT / "python"))
 import gpumemtrace  # noqa: E402

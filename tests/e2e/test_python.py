@@ -110,7 +110,7 @@ def several(tmp_path_factory):
         lines += [f"event block_alloc time_ns={device + 1} device={device} addr={device + 1}0000000 size={size} arg0={size} arg1={size} thread=1"]
     lines += [f"event block_oom time_ns={10 + i} device={device} size={(i + 10) * 20 << 20} arg0={1 << 20} arg1={1 << 20} thread=1" for i, device in enumerate((0, 2, 0))]
     subprocess.run(["make", "-s", "build/data/make_recording"], cwd=ROOT, check=True)
-    subprocess.run([BUILD / "data/make_recording", file], input="\n".join([*lines, "event end time_ns=99", ""]), text=True, check=True)
+    subprocess.run([ROOT / "build/data/make_recording", file], input="\n".join([*lines, "event end time_ns=99", ""]), text=True, check=True)
     return file
 
 

@@ -113,10 +113,3 @@ def test_other_tools_read_a_lake(folder):
     look = "\nprint(len(peaks.fetchall()), steps.collect().height)\n"
     rows, steps = run(folder, TOOLS, "-c", examples("lake.md", "python")[0] + look).split()
     assert rows == "2" and int(steps) > 2
-
-
-def test_the_mark_of_the_question(folder):
-    (test,) = examples("questions/in-ci.md", "python")
-    (folder / "test_it.py").write_text(test)
-    said = run(folder, sys.executable, "-m", "pytest", "-p", "gpumemtrace.pytest_plugin", "--rootdir", folder, "--gpu-memory-report")
-    assert "1 passed" in said and "used no device" in said

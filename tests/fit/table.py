@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the tables of docs/fit.md: verdicts of `gpumemtrace fit` and the ends of the same programs (judge.py) on cards with 0.75, 0.9 and
+"""Makes the tables of docs/fit.md: verdicts of `gpumemtrace fit` and the ends of the same programs (verdict.py) on cards with 0.75, 0.9 and
 1.1 times the memory that each needs; for the programs of cases.py also with 1 MiB more and less, and the errors of static estimators.
 
 Each run adds a line of JSON to ROWS.jsonl and is not repeated. Verdicts count for one build of the tool, known by its hash. --write puts
@@ -16,7 +16,7 @@ import threading
 from dataclasses import asdict
 from pathlib import Path
 
-from judge import CONTEXT, FACTORS, LARGE, MIB, ROOT, TOOL, Said, answer, ask, card, is_right, programs, run, truth
+from verdict import CONTEXT, FACTORS, LARGE, MIB, ROOT, TOOL, Said, answer, ask, card, is_right, programs, run, truth
 
 
 class Rows:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models, data and the start that the programs of this folder share. A file runs one of its programs: late.py second-model.
 
-The decorator's words are read by ../judge.py, from the text: `leaks` (memory rises until the run ends), `grows` (it rises for a
+The decorator's words are read by ../verdict.py, from the text: `leaks` (memory rises until the run ends), `grows` (it rises for a
 while), `goes_on` (the program does its work after it ran out of memory)."""
 import atexit
 import json
