@@ -6,8 +6,9 @@
 
 #include "../capture.h"
 
-#define FILES_WAIT_NS 1000000000ull /* a kill before the files are there loses what was recorded \
-				     */
+#define FILES_WAIT_NS                                                              \
+	1000000000ull /* a kill before the files are there loses what was recorded \
+		       */
 
 struct session gmt_session = { .generation = 1 }; /* 0 = a thread that has nothing yet */
 

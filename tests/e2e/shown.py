@@ -28,7 +28,8 @@ def without_figures(line):
 
 
 def without_time(line):
-    """A line that is the same but for times, the commit and how many events there are."""
+    """A line that is the same but for times, addresses, the commit and how many events there are."""
+    line = re.sub(r"\b0x[0-9a-f]+", "0x0", line)
     line = re.sub(r"[\d.]+ (m?s)\b", r"0 \1", re.sub(r"commit \S+( changed)?", "commit 0", line))
     return re.sub(r"\(\d+\)|[\d,]+ events", "0 events", line).rstrip()
 
