@@ -47,7 +47,7 @@ static struct gmt_event *group_of(struct gmt_codec *c, unsigned kind)
 	return &c->last[kind];
 }
 
-/* Of an event of a kind that the tables lack, as a reader got it: what is not as if left out. */
+/* The fields that differ from a field left out, for an event whose kind is not in the tables. */
 static unsigned fields_there(const struct gmt_event *e)
 {
 	return (e->addr ? F_ADDR : 0) | (e->size ? F_SIZE : 0) | (e->arg0 ? F_ARG0 : 0) |

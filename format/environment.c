@@ -28,8 +28,8 @@ static const struct word stacks_words[] = {
 	{ NULL, 0 },
 };
 
-static void note(struct gmt_settings *s, const char *name, const char *value, const char *why,
-		 const char *taken)
+static void say_misread_value(struct gmt_settings *s, const char *name, const char *value,
+			      const char *why, const char *taken)
 {
 	size_t n = strlen(s->misread);
 
@@ -50,7 +50,7 @@ static int read_word(struct gmt_settings *s, const char *name, const char *value
 		if (w->value == standard && !*taken)
 			taken = w->text;
 	}
-	note(s, name, value, "is not understood", taken);
+	say_misread_value(s, name, value, "is not understood", taken);
 	return standard;
 }
 
@@ -67,7 +67,7 @@ static int read_number(struct gmt_settings *s, const char *name, const char *val
 		return (int)n;
 	snprintf(why, sizeof(why), "is no number from %ld to %ld", least, most);
 	snprintf(taken, sizeof(taken), "%d", standard);
-	note(s, name, value, why, taken);
+	say_misread_value(s, name, value, why, taken);
 	return standard;
 }
 
@@ -99,13 +99,13 @@ static uint64_t read_size(struct gmt_settings *s, const char *name, const char *
 	if (!value || !*value)
 		return standard;
 	if (!parse_size(value, &n)) {
-		note(s, name, value, "is no size such as 2GiB", "no bound");
+		say_misread_value(s, name, value, "is no size such as 2GiB", "no bound");
 		return standard;
 	}
 	if (!n || n >= least)
 		return n;
 	snprintf(taken, sizeof(taken), "%" PRIu64 "MiB", least >> 20);
-	note(s, name, value, "is below the least", taken);
+	say_misread_value(s, name, value, "is below the least", taken);
 	return least;
 }
 

@@ -23,7 +23,7 @@ struct gmt_settings {
 #define CHOICE(name, member, standard, meaning)		     enum gmt_stacks member;
 #define SIZE(name, member, standard, least, meaning)	     uint64_t member;
 #include "settings.def"
-	/* What is not understood, and what is taken instead, in one line; "" = all is. */
+	/* settings that cannot be read, and the values used instead, in one line; "" = none */
 	char misread[512];
 	char texts[8192]; /* a program may write over its environment (setproctitle) */
 };

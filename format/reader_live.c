@@ -139,8 +139,8 @@ static int take_region(struct gmt_reader *r, int fd, uint64_t at, uint8_t *regio
 }
 
 /*
- * What found no room. The recording says so only when the program ends, in an event and as a fact
- * about the process; until then it is put there for it.
+ * Counts the events that found no room. The recorder writes that count when the program ends, as an
+ * event and as a fact about the process. Until then the reader adds both.
  */
 static bool keep_dropped(struct gmt_reader *r, int fd)
 {

@@ -92,7 +92,7 @@ void reader_count_skipped(struct gmt_reader *r, uint64_t offset, uint64_t bytes,
 /* Takes all that the live file holds into r->live and info. 0 or -GMT_ERR_*. */
 int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct gmt_live_header *h);
 bool reader_live_header(int fd, uint64_t size, struct gmt_live_header *h);
-/* What the rings dropped comes behind all that happened, when the recording has been scanned. */
+/* Numbers the counts of dropped events, behind all other events; call it after the scan. */
 void reader_live_number(struct gmt_reader *r);
 void reader_live_free(struct reader_live *l);
 

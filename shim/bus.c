@@ -29,7 +29,7 @@ static struct {
 
 #define REAL(name) (libc.name ? libc.name : (typeof(libc.name))resolve_next(#name))
 
-/* What the program set: the last one counts, the one before is for a handler that reads it. */
+/* The program's own actions: the last one counts; a handler may still be reading the one before. */
 static struct sigaction theirs[2];
 static uint32_t changes;
 static bool is_on;
@@ -71,7 +71,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 		a->sa_handler(signal);
 }
 
-/* As the program's own would run. */
+/* Our handler, with the mask and flags of the program's own. */
 static int stand_before(const struct sigaction *a)
 {
 	struct sigaction ours = *a;

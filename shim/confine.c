@@ -30,7 +30,7 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* What each of our abilities needs. */
+/* System calls that each of our abilities needs. */
 static const struct {
 	uint32_t ability;
 	int number;
@@ -109,7 +109,7 @@ static bool holds(uint32_t op, uint32_t a, uint32_t b)
 	return op == BPF_JEQ ? a == b : op == BPF_JGT ? a > b : op == BPF_JGE ? a >= b : a & b;
 }
 
-/* What the filter answers to this call with arguments of 0; KILL where it makes no sense. */
+/* The filter's verdict on this call with arguments of 0; KILL for a malformed filter. */
 static uint32_t answer(const struct sock_fprog *p, int number)
 {
 	const struct seccomp_data data = { .nr = number, .arch = ARCHITECTURE };

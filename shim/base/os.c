@@ -125,7 +125,7 @@ void os_unblock_signals(const sigset_t *before)
 		pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* What our own writes can raise: past RLIMIT_FSIZE, or into a pipe that nobody reads. */
+/* Signals that our own writes can raise: past RLIMIT_FSIZE, or into a pipe that nobody reads. */
 static void raised(sigset_t *set)
 {
 	sigset_t pending;

@@ -17,8 +17,7 @@
 #define OS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OS_LINE	       __attribute__((aligned(64))) /* begins a line of the cache */
 
-/* What we ask the system for, in groups that a program may forbid itself by a filter (confine.c).
- */
+/* Groups of our own system calls, any of which a program's filter may forbid (confine.c). */
 enum os_ability {
 	OS_FILES = 1,
 	OS_WRITE = 2,

@@ -316,7 +316,7 @@ static bool flush_is_due(void)
 	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
 }
 
-/* As soon as it begins, and at the end how often. */
+/* Records that names were cut: once when it begins, and the count at the end. */
 static void note_names(bool at_end)
 {
 	uint64_t cut = strings_cut();

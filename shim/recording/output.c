@@ -186,7 +186,7 @@ bool output_is_ours(void)
  * Its folder may have another name by now: our descriptor still leads there. If it was moved
  * itself, the system knows its name by its descriptor.
  */
-static bool find(struct place *p, const struct file *f, const char *full)
+static bool locate(struct place *p, const struct file *f, const char *full)
 {
 	char link[40];
 	ssize_t n;
@@ -210,7 +210,7 @@ static void unlink_ours(const struct file *f, const char *full)
 {
 	static struct place p; /* our thread alone */
 
-	if (os_may(OS_FILES) && find(&p, f, full))
+	if (os_may(OS_FILES) && locate(&p, f, full))
 		file_unlink(p.dir, p.name, &f->id);
 }
 
@@ -229,7 +229,7 @@ int output_part(void)
 	static struct place now;
 	static char name[PATH_MAX + 16];
 
-	if (!find(&now, &out.recording, path))
+	if (!locate(&now, &out.recording, path))
 		return -1;
 	for (int tries = 0; tries < TRIES; tries++) {
 		snprintf(name, sizeof(name), tries ? "%s.%d.part" : "%s.part", now.name, tries);
@@ -253,7 +253,7 @@ bool output_replace(void)
 {
 	static struct place now;
 
-	if (!find(&now, &out.recording, path) ||
+	if (!locate(&now, &out.recording, path) ||
 	    renameat(part_place.dir, part_place.name, now.dir, now.name))
 		return false;
 	file_close(&out.recording);

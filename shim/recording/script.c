@@ -99,7 +99,7 @@ static bool find_module(const char *in, const char *name)
 	return false;
 }
 
-/* What an installation brings (torchrun, pytest) is no program of the user's. */
+/* Scripts that an installation brings (torchrun, pytest) are not the user's program. */
 static bool is_installed(void)
 {
 	static const char *const beside[] = { "python", "python3" };

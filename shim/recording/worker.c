@@ -161,7 +161,7 @@ static bool begin(void)
 	return true;
 }
 
-static void meet(void)
+static void answer_meeting(void)
 {
 	uint32_t asked = __atomic_load_n(&worker.asked, __ATOMIC_ACQUIRE);
 
@@ -184,7 +184,7 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "gpumemtrace");
 	if (begin()) {
 		while (drain_goes_on()) {
-			meet();
+			answer_meeting();
 			sleep = drain_pass(false)  ? NAP_LEAST
 				: sleep < NAP_MOST ? sleep * 2
 						   : NAP_MOST;

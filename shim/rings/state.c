@@ -69,7 +69,8 @@ void session_await_files(void)
 	uint64_t passed;
 
 	while (session_on() && !__atomic_load_n(&gmt_session.opened, __ATOMIC_ACQUIRE) &&
-	       (passed = os_now() - gmt_session.began_ns) < FILES_WAIT_NS)
+	       (passed = os_now() - __atomic_load_n(&gmt_session.began_ns, __ATOMIC_RELAXED)) <
+		       FILES_WAIT_NS)
 		os_futex_wait(&gmt_session.opened, 0, FILES_WAIT_NS - passed);
 }
 

@@ -76,7 +76,7 @@ static bool is_outside(uintptr_t mark, uintptr_t here)
 	return in != on ? in : here >= mark;
 }
 
-/* What was in the ring already, but for the ring's head: the drain may have read it. */
+/* Moves the head past slots that were complete before a jump: the drain may have read them. */
 static void mend_ring(struct gmt_ring *r)
 {
 	uint64_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED);

@@ -53,7 +53,7 @@ static void put_record(const struct gmt_event *e)
 	h->count++;
 }
 
-static void put(const struct gmt_event *e)
+static void write_event(const struct gmt_event *e)
 {
 	if (is_form("columns"))
 		assert_int_equal(gmt_writer_event(out.writer, e), 0);
@@ -81,9 +81,9 @@ static int copy_event(void *ctx, const struct gmt_event *e)
 		return 0;
 	same.seq = 2 * e->seq; /* the same with and without the kind, for answers that show it */
 	more.seq = same.seq + 1;
-	put(&same);
+	write_event(&same);
 	if (++out.events % out.every == 0)
-		put(&more);
+		write_event(&more);
 	return 0;
 }
 

@@ -30,8 +30,8 @@ static uint64_t peak_of(course_fn *peak, size_t from, size_t until)
 	return most;
 }
 
-static struct verdict ask(course_fn *peak, double seconds, uint64_t room,
-			  const struct stable_wish *wish)
+static struct verdict run_course(course_fn *peak, double seconds, uint64_t room,
+				 const struct stable_wish *wish)
 {
 	static struct stable_unit units[MOST];
 
@@ -107,14 +107,14 @@ static void stable_peaks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
-		struct verdict v = ask(courses[i], 0.1, 20 * GIB, &minute);
+		struct verdict v = run_course(courses[i], 0.1, 20 * GIB, &minute);
 
 		assert_int_equal(v.says, STABLE_YES);
 		assert_true(v.missed < 20 * MIB);
 		assert_in_range(v.after, 600, 3000);
 	}
-	assert_in_range(ask(constant, 0.1, GIB, &quick).after, 5, 5);
-	assert_in_range(ask(constant, 40, GIB, &minute).after, 5, 5);
+	assert_in_range(run_course(constant, 0.1, GIB, &quick).after, 5, 5);
+	assert_in_range(run_course(constant, 40, GIB, &minute).after, 5, 5);
 }
 
 static void rising_peaks(void **state)
@@ -125,23 +125,23 @@ static void rising_peaks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
-		struct verdict v = ask(courses[i], 0.1, 200 * GIB, &minute);
+		struct verdict v = run_course(courses[i], 0.1, 200 * GIB, &minute);
 
 		assert_int_equal(v.says, STABLE_RISES);
 		assert_in_range(v.each, each[i] * 9 / 10, each[i] * 11 / 10);
 		assert_in_range(v.after, 1800, 1900); /* three minutes */
 	}
-	assert_in_range(ask(leak, 0.1, 200 * GIB, &quick).after, 32, 32);
-	assert_int_equal(ask(hidden_leak, 0.1, 200 * GIB, &quick).says, STABLE_RISES);
+	assert_in_range(run_course(leak, 0.1, 200 * GIB, &quick).after, 32, 32);
+	assert_int_equal(run_course(hidden_leak, 0.1, 200 * GIB, &quick).says, STABLE_RISES);
 }
 
 /* It is followed where memory runs out soon, and not called stable where it does so late. */
 static void a_rise_against_the_card(void **state)
 {
 	(void)state;
-	assert_int_equal(ask(leak, 0.1, 2 * GIB, &quick).says, STABLE_RISES);
-	assert_in_range(ask(leak, 0.1, 2 * GIB, &minute).after, MOST, MOST);
-	assert_int_equal(ask(log_of_losses, 0.1, GIB / 8, &minute).says, STABLE_RISES);
+	assert_int_equal(run_course(leak, 0.1, 2 * GIB, &quick).says, STABLE_RISES);
+	assert_in_range(run_course(leak, 0.1, 2 * GIB, &minute).after, MOST, MOST);
+	assert_int_equal(run_course(log_of_losses, 0.1, GIB / 8, &minute).says, STABLE_RISES);
 	assert_int_equal(stable_ends(60, MIB, 40 * MIB), 100);
 	assert_int_equal(stable_ends(60, 0, 40 * MIB), 0);
 	assert_true(stable_matters(60, 1000) && !stable_matters(60, 5000000));

@@ -13,7 +13,7 @@ void emit_plain_string(FILE *f, const char *s, size_t len);
 /* Bytes of the character at s if it is one that can be shown, else 0. */
 size_t emit_plain_char(const char *s, size_t len);
 #define EMIT_ESCAPE 12
-/* What stands for one that cannot; returns how many of its bytes that was. */
+/* Text to print for a character that cannot be shown; returns how many bytes of s it replaces. */
 size_t emit_escape(char out[EMIT_ESCAPE], const char *s, size_t len);
 size_t emit_plain_width(const char *s, size_t len); /* columns of what that prints */
 

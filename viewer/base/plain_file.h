@@ -10,7 +10,7 @@
 int file_open(const char *path);
 FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 
-/* What to say of a file that could not be opened or read, by its errno. */
+/* A message for a file that could not be opened or read, by its errno. */
 const char *file_trouble(int err);
 
 #endif

@@ -266,7 +266,7 @@ static void qualify(struct bounds *all, enum recording_state state)
 	}
 }
 
-/* Of events that were lost nothing is known: neither that a bound holds. */
+/* Lost events may have been allocations, so no limit is known to be kept. */
 static void qualify_dropped(struct bounds *all, uint64_t dropped)
 {
 	char more[HUMAN_MANY + 64], n[HUMAN_MANY];

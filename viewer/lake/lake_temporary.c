@@ -15,7 +15,7 @@
 #include "lake_recording.h"
 #include "lake_sql.h"
 
-/* What ends this process ends the work first, and the folder goes. */
+/* A signal that would end this process ends the query first, so that the folder is removed. */
 static volatile sig_atomic_t interrupted;
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 #define ENDING (sizeof(ending) / sizeof(ending[0]))
