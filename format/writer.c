@@ -32,6 +32,7 @@ struct gmt_writer {
 	int fd, level;
 	uint32_t blocks;
 	uint64_t bytes, lost, events_written, defs_written;
+	uint32_t notes; /* in the block being filled: records about lost events, which count none */
 	uint64_t index_offset, index_count;
 	bool index_lost; /* a part of the index could not be written: the file goes without */
 	struct pending defs;
@@ -199,7 +200,11 @@ static int flush_events(struct gmt_writer *w)
 
 	if (w->events.count) {
 		rc = append_events(w);
-		*(rc == 0 ? &w->events_written : &w->lost) += w->events.count;
+		if (rc == 0)
+			w->events_written += w->events.count;
+		else
+			w->lost += w->events.count - w->notes;
+		w->notes = 0;
 		w->events = (struct gmt_block_header){ .type = GMT_BLOCK_EVENTS };
 	}
 	return rc;
@@ -235,6 +240,7 @@ int gmt_writer_event(struct gmt_writer *w, const struct gmt_event *e)
 	widen(&w->events, e);
 	gmt_group_add(w->group, e);
 	w->events.count++;
+	w->notes += e->kind == GMT_DROPPED || e->kind == GMT_END;
 	return rc;
 }
 

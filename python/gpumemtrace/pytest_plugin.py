@@ -131,7 +131,7 @@ class _Runner:
                 report.longrepr = tuple(report.longrepr)
         call = next((r for r in found if r.when == "call"), None)
         if not any(r.when == "teardown" for r in found):
-            return [*found, _failure(item, f"the recorded process ended with code {done.returncode} before the test did:\n{done.stdout}")]
+            return [*found, _failure(item, f"the recorded process ended with code {done.returncode} before the test did", done.stdout)]
         if call is not None and call.passed:
             self._judge(call, item, bounds, recording)
         return found
@@ -245,8 +245,9 @@ def _check_sizes(bounds: Mapping[str, Any]) -> None:
             raise ValueError("gpu_memory: " + error.sentence.replace("--max-", "")) from None
 
 
-def _failure(item: pytest.Item, text: str) -> pytest.TestReport:
-    return pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", text, "call")
+def _failure(item: pytest.Item, text: str, printed: str = "") -> pytest.TestReport:
+    sections = [("output of the recorded process", printed)] if printed else []
+    return pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", text, "call", sections)
 
 
 def _place(line: Any) -> str:
