@@ -92,6 +92,45 @@ def test_the_commit_that_raised_it(repository, tmp_path):
     assert (tmp_path / f"kept/{ids[7][:12]}.gmt").exists() and not list((tmp_path / "kept").glob("tree*"))
 
 
+def test_the_commit_that_lowered_it(repository):
+    """Also where the older end runs out of memory, and with a limit that is given."""
+    ids = [repository.commit(f"commit {i}", 130 if i < 5 else 100) for i in range(8)]
+    command = (ids[0], ids[7], "--", "sh", "train.sh")
+    found = repository.json(*command)
+    assert (found["commit"], found["parent"], found["peak_old"], found["peak_new"]) == (ids[5], ids[4], 132 * MIB, 102 * MIB)
+    assert repository.json("--sim", "small=700MiB", *command)["commit"] == ids[5]
+    assert f"{ids[5][:12]} lowered the peak from 132.0 MiB to 102.0 MiB" in repository.bisect("--max-peak", "110MiB", *command)
+    assert "is not good either" in repository.bisect("--max-peak", "50MiB", *command, code=1)
+    assert "nothing to find" in repository.bisect("--fail-above", "40%", *command, code=1)
+
+
+def test_a_folder_that_other_searches_used(repository, tmp_path):
+    """A recording of another command, script outside the repository, card or setting is not used."""
+    ids = [repository.commit(f"commit {i}", 100 if i < 3 else 130) for i in range(6)]
+    outside = tmp_path / "outside.sh"
+    kept = tmp_path / "kept"
+
+    def search(command, *options):
+        """The two peaks in MiB, and whether a program was run for them."""
+        before = {p: p.stat().st_mtime_ns for p in kept.glob("*.gmt")}
+        found = repository.json("-o", str(kept), *options, ids[0], ids[5], "--", *command)
+        return found["peak_old"] // MIB, found["peak_new"] // MIB, {p: p.stat().st_mtime_ns for p in kept.glob("*.gmt")} != before
+
+    assert search(["sh", "train.sh"]) == (102, 132, True)
+    assert search(["sh", "train.sh"]) == (102, 132, False)
+    outside.write_text("exec sh train.sh\n")
+    assert search(["sh", str(outside)]) == (102, 132, True)
+    outside.write_text("exec $(tail -n 1 train.sh | cut -d' ' -f2-)0\n")  # ten times as much
+    assert search(["sh", str(outside)]) == (1002, 1302, True)
+    assert search(["sh", str(outside)], "--sim", "a100-80g") == (1002, 1302, True)
+    assert search(["sh", str(outside)], "--sim", "a100-80g") == (1002, 1302, False)
+    ENV["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    try:
+        assert search(["sh", str(outside)], "--sim", "a100-80g") == (1002, 1302, True)
+    finally:
+        del ENV["PYTORCH_CUDA_ALLOC_CONF"]
+
+
 def test_a_merge_and_broken_commits(repository):
     first = repository.commit("first", 100)
     repository.git("checkout", "-q", "-b", "side")
@@ -164,7 +203,7 @@ def test_what_is_no_search(repository):
     command = ("--", "sh", "train.sh")
     for args, code, said in [
         ((ids[0], ids[1], *command), 1, f"{ids[1]} is not bad: its peak is 103.0 MiB, and up to 104.0 MiB are good; there is nothing to find"),
-        (("--max-peak", "50MiB", ids[0], ids[3], *command), 1, "is not good: its peak is 102.0 MiB, and 50.0 MiB is the most there may be"),
+        (("--max-peak", "50MiB", ids[0], ids[3], *command), 1, "is not good either: its peak is 102.0 MiB, and the limit is 50.0 MiB"),
         ((ids[2], ids[3], *command), 3, f"{ids[2]}: the program failed, exit code 4"),
         (("nothing", ids[3], *command), 2, "nothing is no commit of this repository"),
         ((ids[3], ids[3], *command), 2, "are the same commit"),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Both ends are measured, then git's bisect runs this command again on each commit that it wants to
- * know of (bisect_step). A commit is bad if its peak is above the limit or memory is refused; one
- * where the program fails for another reason is skipped. At the end the commit that was found and
- * its parent are compared as `diff` does. An interrupt ends what runs; the worktree is removed all
- * the same.
+ * know of (bisect_step). A commit is bad if its peak is above the limit or it runs out of memory;
+ * one where the program fails for another reason is skipped. If only the older end is bad, git
+ * looks for the first good commit instead. At the end the commit that was found and its parent are
+ * compared as `diff` does. An interrupt ends what runs; the worktree is removed all the same.
  */
 #include "bisect.h"
 
@@ -47,21 +47,22 @@ static bool is_bad(const struct bisect *b, const struct trial *t)
 	return t->verdict == ENDING_REFUSED || t->peak > b->limit_bytes;
 }
 
-/* What the first process said: the limit, the ends, the folders, a line each. */
+/* What the first process found: numbers, the ends, the folders, a line each. */
 static bool read_state(struct bisect *b)
 {
 	FILE *f = fopen(getenv(STATE), "r");
-	char limit[32];
+	char numbers[64];
 	struct {
 		char *into;
 		size_t room;
 	} lines[] = {
-		{ limit, sizeof(limit) },	  { b->good_id, sizeof(b->good_id) },
+		{ numbers, sizeof(numbers) },	  { b->good_id, sizeof(b->good_id) },
 		{ b->bad_id, sizeof(b->bad_id) }, { b->top, sizeof(b->top) },
 		{ b->prefix, sizeof(b->prefix) }, { b->cwd, sizeof(b->cwd) },
 		{ b->tree, sizeof(b->tree) },	  { b->plan.folder, sizeof(b->plan.folder) }
 	};
 	bool whole = f;
+	int lowered = 0;
 
 	for (size_t i = 0; whole && i < sizeof(lines) / sizeof(lines[0]); i++) {
 		whole = fgets(lines[i].into, (int)lines[i].room, f);
@@ -70,7 +71,9 @@ static bool read_state(struct bisect *b)
 	}
 	if (f)
 		fclose(f);
-	b->limit_bytes = whole ? strtoull(limit, NULL, 10) : 0;
+	whole = whole && sscanf(numbers, "%" SCNu64 " %" SCNx64 " %d", &b->limit_bytes,
+				&b->fingerprint, &lowered) == 3;
+	b->lowered = lowered;
 	return whole;
 }
 
@@ -95,7 +98,7 @@ int bisect_step(struct bisect *b)
 		fclose(log);
 	}
 	free(head);
-	return t.verdict == ENDING_FAILED ? SKIP : is_bad(b, &t);
+	return t.verdict == ENDING_FAILED ? SKIP : is_bad(b, &t) != b->lowered;
 }
 
 static int write_state(const struct bisect *b)
@@ -107,10 +110,13 @@ static int write_state(const struct bisect *b)
 	f = fopen(path, "w");
 	if (!f)
 		return say_error(EXIT_UNREADABLE, "%s cannot be written", path);
-	fprintf(f, "%" PRIu64 "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", b->limit_bytes, b->good_id,
-		b->bad_id, b->top, b->prefix, b->cwd, b->tree, b->plan.folder);
+	fprintf(f, "%" PRIu64 " %" PRIx64 " %d\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", b->limit_bytes,
+		b->fingerprint, b->lowered, b->good_id, b->bad_id, b->top, b->prefix, b->cwd,
+		b->tree, b->plan.folder);
 	fclose(f);
 	setenv(STATE, path, 1);
+	snprintf(path, sizeof(path), "%s/measured", b->plan.folder);
+	unlink(path); /* of an earlier search that kept its recordings here */
 	return 0;
 }
 
@@ -131,26 +137,51 @@ static int measure_end(struct bisect *b, struct trial *t, const char *name, cons
 			 trial_failure(t, words, sizeof(words)));
 }
 
+static uint64_t limit_above(const struct bisect *b, const struct trial *t)
+{
+	return b->max_peak ? amount_bytes(&b->limit, 0)
+			   : t->peak + amount_bytes(&b->limit, t->peak);
+}
+
+static const char *out_of_memory(const struct trial *t)
+{
+	return t->verdict == ENDING_REFUSED ? " (out of memory)" : "";
+}
+
+static int nothing_to_find(const struct bisect *b, const struct trial *good,
+			   const struct trial *bad)
+{
+	char limit[HUMAN_MAX], x[HUMAN_MAX];
+	bool both_bad = is_bad(b, good);
+	const struct trial *t = both_bad ? good : bad;
+
+	human_apart(x, t->peak, b->limit_bytes);
+	human_apart(limit, b->limit_bytes, t->peak);
+	if (both_bad)
+		return say_error(EXIT_CHECK,
+				 "%s is bad, but %s is not good either: its peak is %s%s, and the "
+				 "limit is %s",
+				 b->bad, b->good, x, out_of_memory(t), limit);
+	return say_error(
+		EXIT_CHECK,
+		"%s is not bad: its peak is %s, and up to %s are good; there is nothing to find",
+		b->bad, x, limit);
+}
+
+/* The limit is above the older end, or else above the newer one: then that is the lower one. */
 static int find_limit(struct bisect *b, const struct trial *good, const struct trial *bad)
 {
-	char x[HUMAN_MAX], y[HUMAN_MAX];
+	uint64_t above_good = limit_above(b, good);
 
-	b->limit_bytes = b->max_peak ? amount_bytes(&b->limit, 0)
-				     : good->peak + amount_bytes(&b->limit, good->peak);
-	human_apart(x, good->peak, b->limit_bytes);
-	human_apart(y, b->limit_bytes, good->peak);
-	if (is_bad(b, good))
-		return say_error(EXIT_CHECK,
-				 "%s is not good: its peak is %s, and %s is the most there may be",
-				 b->good, x, y);
-	human_apart(x, bad->peak, b->limit_bytes);
-	human_apart(y, b->limit_bytes, bad->peak);
-	if (!is_bad(b, bad))
-		return say_error(EXIT_CHECK,
-				 "%s is not bad: its peak is %s, and up to %s are good; there is "
-				 "nothing to find",
-				 b->bad, x, y);
-	return 0;
+	b->limit_bytes = above_good;
+	if (!is_bad(b, good) && is_bad(b, bad))
+		return 0;
+	b->limit_bytes = limit_above(b, bad);
+	b->lowered = is_bad(b, good) && !is_bad(b, bad);
+	if (b->lowered)
+		return 0;
+	b->limit_bytes = above_good;
+	return nothing_to_find(b, good, bad);
 }
 
 /* ---- git's bisect ---- */
@@ -366,9 +397,11 @@ static void print(struct answer *a, struct emit *out)
 	emit_document(out, bisect, &row);
 	if (emit_json(out))
 		return;
-	emit_title(out, "%.12s raised the peak from %s to %s%s", a->commit,
-		   human_bytes(x, a->old.peak), human_bytes(y, a->new.peak),
-		   a->new.verdict == ENDING_REFUSED ? ", where memory ran out" : "");
+	human_apart(x, a->old.peak, a->new.peak);
+	human_apart(y, a->new.peak, a->old.peak);
+	emit_title(out, "%.12s %s the peak from %s%s to %s%s", a->commit,
+		   a->bisect->lowered ? "lowered" : "raised", x, out_of_memory(&a->old), y,
+		   out_of_memory(&a->new));
 	emit_line(out, "%s (%s)", a->subject, a->author);
 	for (size_t i = 0; i < a->skipped_count; i++)
 		emit_line(out, "It may also be %.12s, which could not be measured", a->skipped[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commit that raised the peak of a program: git's own bisect in a worktree of its own, each
- * commit measured by a run on a simulated card.
+ * The commit that raised or lowered the peak of a program: git's own bisect in a worktree of its
+ * own, each commit measured by a run on a simulated card.
  */
 #ifndef VIEWER_BISECT_H
 #define VIEWER_BISECT_H
@@ -23,6 +23,8 @@ struct bisect {
 	char cwd[PATH_MAX], tree[PATH_MAX];   /* tree: the worktree */
 	char good_id[48], bad_id[48];
 	uint64_t limit_bytes;
+	uint64_t fingerprint; /* of the command and the card */
+	bool lowered;	      /* the peak of `bad` is the lower one */
 	bool temporary, has_tree;
 };
 
@@ -43,6 +45,8 @@ void bisect_interrupt(void); /* ends what runs; for handlers of signals */
 /* ---- bisect_command.c ---- */
 /* The command as it is to be in the worktree at that commit; freed with vary_command_free. */
 char **bisect_command(const struct bisect *b, const char *commit);
+/* Recordings in a folder are used again for the same command, card and options alone. */
+uint64_t bisect_fingerprint(const struct bisect *b);
 
 /* Submodules of the commit in `tree`, from those of `top`; false: one could not be made. */
 bool submodules_fill(const char *top, const char *tree, int depth);

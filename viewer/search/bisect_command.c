@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../base/bytes.h"
 #include "../base/need.h"
 #include "bisect.h"
 #include "git.h"
@@ -106,6 +107,31 @@ static char *translate(const struct bisect *b, const char *commit, const char *w
 	if (word[0] != '/' && is_there(here))
 		return need_copy(here, strlen(here));
 	return need_copy(word, strlen(word));
+}
+
+/* Is it a file, and in none of the two commits? Those of commits differ from commit to commit. */
+static bool is_outside(const struct bisect *b, const char *word)
+{
+	char path[PATH_MAX];
+
+	return *word && *word != '-' && is_there(word) &&
+	       !(within(b, word, path) &&
+		 (commit_has(b, b->bad_id, path) || commit_has(b, b->good_id, path)));
+}
+
+uint64_t bisect_fingerprint(const struct bisect *b)
+{
+	struct trial any = { .card = &b->card };
+	size_t n = need_count(b->plan.command), count = 0;
+	const char **files = need_new((n + 1) * sizeof(*files));
+	uint64_t h;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_outside(b, b->plan.command[i]))
+			files[count++] = b->plan.command[i];
+	h = trial_hash(&any, &b->plan, files);
+	free(files);
+	return bytes_hash(h, b->prefix, strlen(b->prefix));
 }
 
 char **bisect_command(const struct bisect *b, const char *commit)

@@ -4,6 +4,7 @@
  * only read. What was measured lies beside it, a run for each commit under the commit's id.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/bytes.h"
 #include "../base/say.h"
 #include "bisect.h"
 #include "folder.h"
@@ -89,6 +91,7 @@ int bisect_open(struct bisect *b)
 		rc = say_error(EXIT_USAGE, "%s and %s are the same commit", b->good, b->bad);
 	if (!rc)
 		rc = make_folder(b);
+	b->fingerprint = bisect_fingerprint(b);
 	return rc ? rc : make_tree(b);
 }
 
@@ -108,7 +111,8 @@ static void begin(const struct bisect *b, struct trial *t, const char *commit)
 {
 	*t = (struct trial){ .card = &b->card };
 	snprintf(t->name, sizeof(t->name), "%.12s", commit);
-	snprintf(t->fingerprint, sizeof(t->fingerprint), "%.16s", commit);
+	snprintf(t->fingerprint, sizeof(t->fingerprint), "%016" PRIx64,
+		 bytes_hash(b->fingerprint, commit, strlen(commit)));
 }
 
 /* The folder that the user was in may not be there yet. */

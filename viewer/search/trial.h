@@ -69,6 +69,9 @@ struct trial {
 	struct json document;
 };
 
+/* The run's options, the settings of PyTorch and CUDA, and the text of `files` (NULL: of those that
+ * the command names). */
+uint64_t trial_hash(const struct trial *t, const struct plan *p, const char *const *files);
 void trial_init(struct trial *t, const struct plan *p, const struct card *card,
 		const struct setting *setting);
 void trial_free(struct trial *t);

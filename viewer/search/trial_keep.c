@@ -31,25 +31,46 @@ static uint64_t hash_file(uint64_t h, const char *path)
 	return h;
 }
 
-static void find_fingerprint(struct trial *t, const struct plan *p)
+static uint64_t hash_settings(uint64_t h)
+{
+	static const char *const names[] = { "PYTORCH_", "CUDA_", "SIMGPU_" };
+
+	for (char **e = environ; *e; e++)
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (!strncmp(*e, names[i], strlen(names[i])))
+				h = bytes_hash(h, *e, strlen(*e) + 1);
+	return h;
+}
+
+uint64_t trial_hash(const struct trial *t, const struct plan *p, const char *const *files)
 {
 	char **command = vary_command(&p->varied, &t->setting, p->command);
-	char cwd[PATH_MAX], *setting = vary_json(&p->varied, &t->setting);
+	char *setting = vary_json(&p->varied, &t->setting);
 	uint64_t h = bytes_hash(BYTES_HASH, GMT_TOOL_VERSION, strlen(GMT_TOOL_VERSION));
 
 	for (char **c = command; *c; c++)
-		h = hash_file(bytes_hash(h, *c, strlen(*c) + 1), *c);
-	h = bytes_hash(h, setting, strlen(setting));
+		h = bytes_hash(h, *c, strlen(*c) + 1);
+	for (const char *const *f = files ? files : (const char *const *)command; *f; f++)
+		h = hash_file(h, *f);
+	h = hash_settings(bytes_hash(h, setting, strlen(setting)));
 	h = bytes_hash(h, t->card->name, strlen(t->card->name));
 	h = bytes_hash(h, &p->steps, sizeof(p->steps));
 	h = bytes_hash(h, &p->look, sizeof(p->look));
 	h = bytes_hash(h, &p->to_end, sizeof(p->to_end));
 	h = bytes_hash(h, &p->world, sizeof(p->world));
+	vary_command_free(command);
+	free(setting);
+	return h;
+}
+
+static void find_fingerprint(struct trial *t, const struct plan *p)
+{
+	char cwd[PATH_MAX];
+	uint64_t h = trial_hash(t, p, NULL);
+
 	if (getcwd(cwd, sizeof(cwd)))
 		h = bytes_hash(h, cwd, strlen(cwd));
 	snprintf(t->fingerprint, sizeof(t->fingerprint), "%016" PRIx64, h);
-	vary_command_free(command);
-	free(setting);
 }
 
 /* "h100-80g.batch-4"; a character that is not for names becomes "_". */
