@@ -32,7 +32,7 @@ stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
 stage lint make lint
 stage unit make -j"$JOBS" -k unit
 stage unit-sanitized make -j"$JOBS" -k SAN=address,undefined build/san-address-undefined/gpumemtrace unit
-stage unit-tsan make tsan
+stage unit-tsan make -j"$JOBS" -k tsan
 stage e2e pytests .venv -m 'not installed'
 stage e2e-installed scripts/test-installed.sh
 stage e2e-newest pytests .venv-newest -m matrix
