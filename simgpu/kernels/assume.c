@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is assumed of values that are not computed, where their kind is known: that a choice (topk,
- * argmax, a sample) falls on each of those to choose from equally often, as a router's does that
- * has learned to; that a mask is true throughout. Sizes follow from both, and zero would make them
- * too small. SIMGPU_ASSUME=zero assumes nothing. Any thread.
+ * Values assumed where a kernel was not computed but the kind of its result is known. A choice
+ * (topk, argmax, a sample) falls equally often on each candidate, as in a trained router. A mask is
+ * true throughout. Sizes follow from both, and zeros would make them too small. SIMGPU_ASSUME=zero
+ * assumes nothing. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 #include "numbers.h"
 #include "view.h"
 
-#define HELD	     3	 /* of a kernel's types: of what its functor holds */
-#define GUESSED_MOST 256 /* elements that are computed although nothing is known of them */
+#define HELD	     3	 /* types[HELD]: of the values in the functor */
+#define GUESSED_MOST 256 /* most elements that are computed although no input value is known */
 
-/* How its arguments lie: the count first, then... */
+/* Layout of the arguments: the count first, then... */
 enum {
 	FORM_ROWS,    /* the functor, the pointers */
 	FORM_CASTING, /* the same, and behind them the types in memory */
@@ -21,7 +21,7 @@ enum {
 	FORM_STEPPING /* the same, and behind it the types in memory */
 };
 
-/* A functor that holds another one, and maybe one of its operands. */
+/* A functor that wraps another one, and sometimes one of its operands. */
 enum { WRAPS_NOTHING, WRAPS_BOTH, HOLDS_LEFT, HOLDS_RIGHT };
 static const struct {
 	const char *mark;
@@ -61,7 +61,8 @@ static void give(struct kernel *k)
 							  : other[k->functor->gives];
 }
 
-/* Of the operand that a wrapper holds: a lambda's parameter, or what the functor is made for. */
+/* Type of the operand that a wrapper holds: the lambda's parameter, or the functor's template
+ * argument. */
 static char held_type(struct text inner)
 {
 	bool lambda = inner.at && inner.n && inner.at[inner.n - 1] == '}';
@@ -146,7 +147,7 @@ struct elements {
 	int32_t n;
 };
 
-/* c10::ScalarType; 0 for what is not computed. */
+/* The type letter of a c10::ScalarType; 0 for a type that is not computed. */
 static char scalar_type(int8_t t)
 {
 	static const char types[] = { 'h', 'a', 's', 'i', 'l', 'H', 'f', 'd',
@@ -155,7 +156,7 @@ static char scalar_type(int8_t t)
 	return t >= 0 && t < (int)sizeof(types) ? types[t] : 0;
 }
 
-/* The pointers stand behind an OffsetCalculator, whose size depends on how many they are. */
+/* The pointers stand behind an OffsetCalculator, whose size depends on their number. */
 static char *const *pointers_of(void *structure, int n)
 {
 	char *const *words = structure;
@@ -184,7 +185,7 @@ static void find_pointers(struct elements *e, void **args)
 	e->functor = (const char *)(e->pointers + e->k->operands + 1);
 }
 
-/* The functor inside of a wrapper, then the operand that it holds. */
+/* Reads the functor inside a wrapper, then the operand that the wrapper holds. */
 static size_t read_functor(struct elements *e)
 {
 	const struct kernel *k = e->k;
@@ -216,7 +217,7 @@ static bool read_views(struct elements *e)
 	return e->views[0].n == e->n;
 }
 
-/* False if it is not computed; the pointers are set wherever they are known. */
+/* False if the kernel is not computed; the pointers are set wherever they are known. */
 static bool read_call(struct elements *e, void **args)
 {
 	size_t size;
@@ -236,9 +237,9 @@ static bool read_call(struct elements *e, void **args)
 	return read_views(e);
 }
 
-/* ---- what it does ---- */
+/* ---- computing ---- */
 
-/* An element of what the functor holds the address of. */
+/* An element behind the address that the functor holds. */
 static struct value taken(const struct elements *e, int64_t i)
 {
 	size_t size = number_size(e->k->types[1]);
@@ -250,7 +251,7 @@ static struct value taken(const struct elements *e, int64_t i)
 	return value;
 }
 
-/* A quotient or a logarithm of guesses would be no number, which programs take for a failure. */
+/* A quotient or logarithm of guesses would be NaN, which programs report as a failure. */
 static struct value element(const struct elements *e, struct value *const *in, int32_t i)
 {
 	const struct kernel *k = e->k;
@@ -280,7 +281,7 @@ static bool any_known(const struct elements *e)
 	return !e->k->operands;
 }
 
-/* All results are worked out before the first is written, which may be where an operand lies. */
+/* Computes all results before it writes the first, because the output may overlap an operand. */
 static bool compute(const struct elements *e)
 {
 	struct value *in[OPERANDS_MOST] = { NULL }, *out = values_new(e->n);

@@ -11,7 +11,7 @@
 #define MAY_USE __attribute__((unused))
 #define F(name) \
 	static long double name(MAY_USE const struct constants *c, MAY_USE const long double *x)
-/* One operand, by a function of the C library. */
+/* Functors of one operand, computed by a function of the C library. */
 #define UNARY(name, value)    \
 	F(name)               \
 	{                     \
@@ -148,7 +148,7 @@ UNARY(do_fminimum, fminl(x[0], x[1]))
 UNARY(do_atan2, atan2l(x[0], x[1]))
 UNARY(do_hypot, hypotl(x[0], x[1]))
 
-/* Sums with a factor of the second operand, some of which hold the other operand. */
+/* Sums in which the second operand has a factor; some functors hold the other operand. */
 UNARY(do_add, x[0] + x[1] * c->x[0])
 UNARY(do_add_on_self, x[0] + c->x[0] * c->x[1])
 UNARY(do_add_on_other, c->x[0] + x[0] * c->x[1])
@@ -230,7 +230,7 @@ UNARY(do_divide_in, x[0] + c->x[0] * x[1] / x[2])
 UNARY(do_lerp_scalar, x[0] + c->x[0] * (x[1] - x[0]))
 UNARY(do_lerp, x[0] + x[2] * (x[1] - x[0]))
 
-/* More special marks stand before those that they contain. */
+/* A more special mark stands before the marks that it contains. */
 static const struct functor functors[] = {
 	{ "CompareEqFunctor<", 2, HOLDS_MODE, 0, GIVES_SAME, do_equal },
 	{ "compare_scalar_kernel<", 1, HOLDS_MODE_NUMBER, 1, GIVES_FLAG, do_compare_scalar },
@@ -313,7 +313,8 @@ static const struct functor functors[] = {
 	{ "::pow_tensor_tensor_kernel(", 2, HOLDS_NOTHING, 0, GIVES_SAME, do_power },
 };
 
-/* Functions that PyTorch made several of in one place, known by their number there. */
+/* Functions that PyTorch compiles several of in one source file, identified by their number
+ * there. */
 static const struct {
 	const char *mark, *last;
 	struct functor functor;
@@ -349,7 +350,7 @@ const struct functor *functor_find(struct text name, int operands)
 	return NULL;
 }
 
-/* Halves are computed with as floats. */
+/* Half precision is computed in float. */
 static char computed_with(char own)
 {
 	return own == 'H' || own == 'B' ? 'f' : own;

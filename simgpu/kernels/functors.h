@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an element-wise kernel computes of each element: one row for each function, found by the
- * name of PyTorch's function that it stands in.
+ * The function that an element-wise kernel applies to each element: one row per function, found by
+ * the name of the PyTorch function that contains it.
  */
 #ifndef SIMGPU_FUNCTORS_H
 #define SIMGPU_FUNCTORS_H
@@ -10,7 +10,7 @@
 
 #define CONSTANTS 3
 
-/* What the functor holds beside its code, read at the launch. */
+/* Values that the functor holds beside its code, read at the launch. */
 struct constants {
 	int mode;
 	long double x[CONSTANTS];
@@ -25,7 +25,7 @@ enum holds {
 	HOLDS_OWN,	   /* one, of the first operand's own type */
 	HOLDS_MODE_NUMBER, /* an int, then a number of the first operand's own type */
 	HOLDS_LIMITS,	   /* an int and two numbers */
-	HOLDS_ADDRESS,	   /* of what is taken where a flag is set */
+	HOLDS_ADDRESS,	   /* of an operand that is read where a flag is set */
 };
 
 enum gives { GIVES_SAME, GIVES_FLAG, GIVES_SECOND, GIVES_HALF, GIVES_BRAIN, GIVES_NAMED };
@@ -34,14 +34,14 @@ struct functor {
 	const char *mark;
 	int operands;
 	enum holds holds;
-	int numbers; /* that it holds */
+	int numbers; /* numbers that it holds */
 	enum gives gives;
 	long double (*compute)(const struct constants *c, const long double *x);
 };
 
 /* The row for a functor's name, NULL if it is not known. */
 const struct functor *functor_find(struct text name, int operands);
-/* Reads what it holds; its size in bytes. */
+/* Reads the values that the functor holds; returns its size in bytes. */
 size_t functor_read(const struct functor *f, struct constants *c, const char *at, char own);
 
 #endif

@@ -36,7 +36,7 @@ static const struct {
 	{ "_cuda_scatter_fill_internal_kernel<", FORM_SCATTER_VALUE },
 };
 
-/* What happens to an element that is scattered to. */
+/* The operation that scatter applies to an element. */
 enum { ASSIGN, ADD, MULTIPLY, SMALLEST, LARGEST };
 static const struct {
 	const char *mark;
@@ -271,7 +271,7 @@ static bool do_gather(const struct call *c, int64_t n)
 	return true;
 }
 
-/* Where the result's address stands, by the form. */
+/* Number of pointers, and the position of the result's address among them, by form. */
 static const struct {
 	bool (*launch)(const struct call *c, int64_t n);
 	int pointers, result;

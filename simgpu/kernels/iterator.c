@@ -54,8 +54,8 @@ bool iterator_read(struct iterator *it, const struct call *c, int i)
 	       sim_is_device_ptr(it->base);
 }
 
-/* Of a mask, what is not known is assumed to be true; not so of whole numbers, which say where
- * something is, as one_hot's do. */
+/* Unknown elements of a mask are assumed to be true. Unknown whole numbers are not, because they
+ * may be positions (one_hot). */
 static struct value *masks(const struct view *v)
 {
 	bool mask = v->type == 'b' || number_is_real(v->type);

@@ -11,7 +11,7 @@
 #include "text.h"
 
 #define SMALL_MOST    4096	/* elements of a tensor that is computed */
-#define WHOLE_MOST    (1 << 20) /* if they are whole numbers or flags, of which some are known */
+#define WHOLE_MOST    (1 << 20) /* the same for whole numbers or flags, if some of them are known */
 #define TYPES_MOST    4
 #define OPERANDS_MOST 4 /* of an element-wise kernel, with the result */
 
@@ -59,21 +59,22 @@ struct kernel *kernel_find(const void *host); /* NULL if unknown */
 const struct family *family_find(const char *text);
 /* A launch: true if its effect on small contents has been done here. */
 bool kernel_launch(const void *host, const unsigned int grid[3], void **args);
-/* One that is recorded into a graph: recorded.c. */
+/* Records a launch into a graph: recorded.c. */
 void kernel_record(const void *host, void *stream, const unsigned int grid[3], void **args);
 
-/* A whole number among the arguments, and an address: NULL if it leads elsewhere. */
+/* Argument i as a whole number, and as an address: NULL if it is not on the device. */
 int64_t call_number(const struct call *c, int i);
 void *call_address(const struct call *c, int i);
 
-/* What a kernel may have written, by its parameters; false if its name does not say them. */
+/* Forgets everything that a kernel may have written, by its parameters' types; false if its name
+ * does not show them. */
 bool signature_forget(const struct call *c);
 int signature_count(const struct kernel *k); /* of its parameters; -1: not known */
 
-/* assume.c: what is likely in place of what is not known; false if zero is wanted. */
+/* assume.c: whether a likely value replaces an unknown one; false if zero is wanted. */
 bool assumes(enum contents_state what);
 
-/* What each family does. */
+/* The functions of each family. */
 bool elements_parse(struct kernel *k);
 bool elements_launch(const struct call *c);
 bool reduce_parse(struct kernel *k);

@@ -99,9 +99,10 @@ static bool read_table(struct table *t, const struct kernel *k, const char *at, 
 	       blocks_fit(t, k->operands, blocks);
 }
 
-/* ---- what the kernel does ---- */
+/* ---- computing ---- */
 
-/* One element: more are no counter. */
+/* Adds to a tensor of one element. Only such tensors are computed, because a larger one is not a
+ * step counter. */
 static void add(const struct kernel *k, const struct table *t, int i, const void *number)
 {
 	char value[16];
@@ -151,7 +152,7 @@ static char type_after(const char *name, const char *mark)
 	return *at && strchr("bahstijlmfd", *at) ? *at : 0;
 }
 
-/* What stands beside the addresses and elements, for each tensor. */
+/* The extra column that the table keeps per tensor, beside addresses and sizes. */
 static const struct {
 	const char *mark;
 	bool numbers; /* of the type that comes next; else further addresses or nothing */

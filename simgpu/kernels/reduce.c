@@ -10,10 +10,10 @@
 #include "numbers.h"
 #include "view.h"
 
-#define GUESSED_MOST 1024 /* elements that are computed although nothing is known of them */
-#define WORDS	     160  /* of ReduceOp are looked at */
-#define INTS	     24	  /* where its configuration must begin */
-#define CONFIG	     16	  /* ints of it */
+#define GUESSED_MOST 1024 /* most elements that are computed although no input value is known */
+#define WORDS	     160  /* words of ReduceOp that are searched */
+#define INTS	     24	  /* ints in which its configuration must begin */
+#define CONFIG	     16	  /* ints in the configuration */
 
 struct state {
 	long double total, other; /* of the elements so far */
@@ -46,8 +46,9 @@ static void next_product(struct state *s, long double x, bool known)
 	s->total = s->n ? s->total * x : x;
 }
 
-/* A guess raises no alarm: whether all are true, or any, is decided by what is known, so checks of
- * what kernels would have computed pass (is all of it finite, is each probability positive?). */
+/* Guesses do not count here. all() and any() are decided by the known values alone, so that a
+ * program's sanity checks (all finite? every probability positive?) pass on results that were not
+ * computed. */
 static void next_any(struct state *s, long double x, bool known)
 {
 	s->total = s->total != 0 || (x != 0 && known);
@@ -203,10 +204,10 @@ struct reduction {
 	char *second;
 };
 
-/* Where the structure holds the source's address. Behind it stand the result's, a second one's
- * (that is mostly empty), a buffer's (likewise), two that only a large reduction has (a buffer, its
- * semaphores) and a first index of 0. Parts of the structure are not initialised and may hold other
- * addresses. */
+/* Position of the source's address in the structure. Behind it stand the result's, a second
+ * result's (usually NULL), a buffer's (usually NULL), two that only a large reduction has (a
+ * buffer, its semaphores) and a first index of 0. Parts of the structure are not initialised and
+ * may hold other addresses. */
 static void *const *addresses_in(void *const *words)
 {
 	for (int i = 0; i < WORDS; i++) {
@@ -257,9 +258,9 @@ static bool read_config(struct reduction *r, const int *ints)
 	return false;
 }
 
-/* ---- what it does ---- */
+/* ---- computing ---- */
 
-/* The second result lies as the first does, in elements. */
+/* The second result has the same layout as the first, in elements. */
 static void put_second(const struct reduction *r, int64_t o, struct value value)
 {
 	const struct reducer *f = r->k->reducer;
@@ -277,7 +278,8 @@ static bool chooses(const struct reducer *f)
 	return f->finish == where || f->finish_second == where;
 }
 
-/* Of unknown values: each is the largest in as many rows. */
+/* An index chosen from unknown values: row o chooses element o, so that choices are spread
+ * evenly. */
 static void choose(const struct reduction *r, int64_t o)
 {
 	struct value place = { o % r->inputs.n, true };
@@ -364,8 +366,8 @@ bool product_parse(struct kernel *k)
 	return true;
 }
 
-/* Its name says no type, but the structure begins with the 1 that it starts from. Halves are
- * multiplied as floats, and nothing says which of them they are. */
+/* The name shows no type, but the structure begins with the initial value 1, whose bits reveal it.
+ * Both half types are multiplied as floats, so they cannot be told apart. */
 static char type_of_one(const void *one)
 {
 	static const char types[] = { 'l', 'd', 'i', 'f' };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What decides the shape of a result: how many elements are not zero and where they stand, which
- * are unlike the one before, how often each comes. PyTorch copies the counts to the host in the
- * middle of nonzero, unique and masks. Any thread.
+ * Kernels that decide the shape of a result: how many elements are nonzero and where they are,
+ * which differ from their predecessor, how often each value occurs. PyTorch copies these counts to
+ * the host in the middle of nonzero, unique and masked operations. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>

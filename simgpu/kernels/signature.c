@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel that is not computed may have written: its readable name ends with its parameters.
- * Those that are read only, and numbers, are left alone; each address is forgotten, and each one in
- * a structure. Any thread; must not read beyond the arguments.
+ * Marks the memory that a kernel may have written as unknown, if the kernel is not computed. Its
+ * readable name ends with its parameter types. Read-only pointers and numbers are skipped. Every
+ * other address is forgotten, also inside structures. Any thread; must not read beyond the
+ * arguments.
  */
 #include <string.h>
 #include "kernels.h"

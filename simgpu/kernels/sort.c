@@ -10,7 +10,7 @@
 #include "numbers.h"
 #include "view.h"
 
-/* One element of what is sorted. */
+/* One element to be sorted. */
 struct item {
 	long double key;
 	uint64_t bits; /* of a radix sort */
@@ -20,7 +20,7 @@ struct item {
 
 /* ---- orders, all stable ---- */
 
-/* What is no number comes behind all numbers. */
+/* NaN sorts behind all numbers. */
 static int by_key(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -170,7 +170,8 @@ struct few {
 	bool down;
 };
 
-/* Of unknown values: one row's choice begins where that of the row before ends. */
+/* A choice from unknown values: each row's choice begins where the choice of the row before
+ * ends. */
 static void choose(const struct few *f, int64_t r, const struct view *places)
 {
 	if (!assumes(CONTENTS_EVEN)) {
@@ -401,7 +402,8 @@ bool radix_launch(const struct call *c)
 	return do_radix(c->k, at, call_number(c, 4), begin, end - begin);
 }
 
-/* One pass: four addresses of its own, then to and from; how many, which bit, how many bits. */
+/* One pass: arguments 0-3 are its own buffers, then destination and source pointers; then the
+ * count, the first bit, the number of bits. */
 bool radix_pass_launch(const struct call *c)
 {
 	static const int args[] = { 5, 4, 7, 6 };
@@ -413,7 +415,7 @@ bool radix_pass_launch(const struct call *c)
 			(int)call_number(c, 10));
 }
 
-/* Kernels that only prepare what we do at once. */
+/* Kernels that only prepare work which the simulated sort does at once. */
 bool prepare_parse(struct kernel *k)
 {
 	(void)k;

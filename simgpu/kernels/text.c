@@ -12,7 +12,7 @@ static const char *find(struct text t, const char *mark)
 	return t.at ? memmem(t.at, t.n, mark, strlen(mark)) : NULL;
 }
 
-/* Of each launch some names are taken apart again: a table of all characters is the quickest. */
+/* Some names are parsed again at every launch, so characters are classified by a table. */
 enum { PLAIN, OPENS, CLOSES, PARTS };
 static const unsigned char kinds[256] = {
 	['<'] = OPENS,	['('] = OPENS,	['{'] = OPENS,	['['] = OPENS,	[','] = PARTS,
@@ -111,7 +111,7 @@ static const struct {
 	{ "__half", 'H' },	  { "c10::BFloat16", 'B' }, { "__nv_bfloat16", 'B' },
 };
 
-/* Types that only have a size are moved as whole numbers of it. */
+/* Types that only have a size are moved as whole numbers of that size. */
 static char opaque(struct text t)
 {
 	switch (text_number(text_after(t, "OpaqueType<"), 0)) {

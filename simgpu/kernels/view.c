@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a tensor's numbers lie, and what is known of them. Any thread.
+ * Location of a tensor's numbers, and which of them are known. Any thread.
  */
 #include "view.h"
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static int least_of(const unsigned char *states, size_t size)
 	return least;
 }
 
-/* All at once, where they lie near each other. */
+/* Loads the whole span with one read, if the elements lie close together. */
 static bool load_span(const struct view *v, size_t span, struct value *out)
 {
 	size_t size = number_size(v->type);
@@ -219,7 +219,7 @@ int64_t whole_most(char type)
 	return number_is_real(type) ? SMALL_MOST : WHOLE_MOST;
 }
 
-/* Of a large one, of which neither end is known, no more is looked at. */
+/* A large tensor is skipped unless its first or last element is known. */
 bool view_worth(const struct view *v)
 {
 	return v->n <= SMALL_MOST || (v->n <= whole_most(v->type) &&
@@ -241,7 +241,7 @@ void forget_row(const void *base, char type, int64_t n)
 		sim_forget(base);
 }
 
-/* Of a large one only the beginning, where it is read from. */
+/* Of a large tensor only the beginning is forgotten, because programs read values from there. */
 void view_forget(const struct view *v)
 {
 	if (!v->n || !contents_any())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tensor as a kernel sees it: where it begins, the type of its numbers, its sizes and strides.
- * All of PyTorch's ways to say so become this one; its numbers are read and written here.
+ * A tensor as a kernel sees it: base address, type, sizes and strides. All of PyTorch's
+ * representations are converted to this one, and numbers are read and written through it.
  */
 #ifndef SIMGPU_VIEW_H
 #define SIMGPU_VIEW_H
@@ -42,15 +42,15 @@ bool view_load(const struct view *v, struct value *out); /* true: all is known *
 void view_store(const struct view *v, const struct value *in);
 void view_forget(const struct view *v);
 bool view_small(const struct view *v);
-bool view_worth(const struct view *v); /* it is computed with: small, or whole numbers */
+bool view_worth(const struct view *v); /* worth computing: small, or partly known whole numbers */
 int64_t whole_most(char type);	       /* elements of a tensor of that type that are computed */
 /* Zeroed values, freed by the caller; NULL if there is no memory. */
 struct value *values_new(int64_t n);
-/* All elements of a tensor that is worth it and known throughout; else NULL. */
+/* All elements if the tensor is computed with and fully known; else NULL. */
 struct value *view_known(const struct view *v);
 
 void view_sign(struct view *v); /* its strides may lead backwards */
-/* What is behind an address, of which `n` numbers of that type were written. */
+/* Forgets the contents behind an address to which `n` numbers of that type were written. */
 void forget_row(const void *base, char type, int64_t n);
 
 /* An OffsetCalculator's length in 4-byte words. */
