@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes of a graph do: what would have been done at once, had its stream not been recorded, is
- * kept and done whenever the graph is launched. A graph and its executable forms share one. Any
- * thread.
+ * Actions of a graph's nodes. Work on a recorded stream is not done at once. It is kept as an
+ * action and done at each launch of the graph. A graph and its executable forms share the actions.
+ * Any thread.
  */
 #include <stdlib.h>
 #include <string.h>

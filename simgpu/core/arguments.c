@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel is given: each address among its arguments is forgotten, since it may be written.
- * Any thread; must not read beyond its stack.
+ * Arguments of kernels that are not computed. Such a kernel may write to each address among its
+ * arguments, so the contents there are forgotten. Any thread; must not read beyond its stack.
  */
 #include <string.h>
 #include "contents.h"
 
 #define ARGS_MOST  64
-#define WORDS_MOST 128	 /* of each argument are looked at */
-#define WIPED	   16384 /* bytes: more than any function here takes */
+#define WORDS_MOST 128	 /* words of each argument that are scanned */
+#define WIPED	   16384 /* bytes, more than any function here uses */
 
 static __thread uintptr_t stack_top;
 static __thread uintptr_t kept_from, kept_to;
 
-/* What is done with each address; false: no more. */
+/* Called for each address; false stops the scan. */
 typedef bool each(uintptr_t address, void *data);
 
-/* Other functions' variables lie between the arguments, which sanitizers would not let us read. */
+/* Variables of other functions lie between the arguments, so sanitizers would report these
+ * reads. */
 __attribute__((no_sanitize("address"))) static bool scan(const void *from, size_t bytes, each *f,
 							 void *data)
 {
@@ -73,11 +74,11 @@ size_t contents_reach(const void *p)
 }
 
 /*
- * The runtime does not get how many arguments a kernel takes, nor their sizes. The compiler's
- * launch stubs keep both the array and the arguments on the stack, so everything between here and
- * the top of the stack may be read: the walk ends at the first pointer that leads elsewhere. What
- * lies behind an argument is looked at too; if that is an address, too much is forgotten, which is
- * the smaller harm.
+ * The runtime gets neither the number of a kernel's arguments nor their sizes. The compiler's
+ * launch stubs keep the array and the arguments on the stack, so everything between here and the
+ * top of the stack can be read. The walk ends at the first pointer that leads elsewhere. The words
+ * behind an argument are scanned too. If one of them is an address, too much is forgotten, which
+ * does less harm than too little.
  */
 __attribute__((no_sanitize("address"))) static void each_address(void **args, each *f, void *data)
 {
@@ -125,8 +126,8 @@ size_t arguments_addresses(void **args, uintptr_t *out, size_t most)
 	return f.n;
 }
 
-/* The addresses that a computed kernel's functions leave behind on the stack would be taken for
- * arguments of a later one, whose frames come to lie there. */
+/* Clears the stack below. Addresses that a computed kernel's functors leave there would look like
+ * arguments of a later kernel, whose frames occupy the same place. */
 __attribute__((noinline)) void contents_wipe(void)
 {
 	char frames[WIPED];

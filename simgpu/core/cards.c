@@ -88,7 +88,7 @@ static size_t parse_size(const char *s)
 	return 0;
 }
 
-/* A card of the user's own: NAME=SIZE. NAME may be a known card, which is then resized. */
+/* A user-defined card: NAME=SIZE. NAME may be a known card, which is then resized. */
 static bool own_card(const char *spec, struct sim_card *card)
 {
 	const char *eq = strchr(spec, '=');
@@ -130,7 +130,7 @@ static void complain(const char *name)
 	fprintf(stderr, ", or NAME=SIZE such as mycard=24GiB\n");
 }
 
-/* false: it says nothing that can be understood, or more than there is. */
+/* false: the size cannot be parsed, or exceeds the memory. */
 static bool take(const char *size)
 {
 	if (!size || !*size)
@@ -143,7 +143,8 @@ static bool take(const char *size)
 	return false;
 }
 
-/* What a context takes is not known to the MiB: the least, the most, or so much. */
+/* Sets the size of a context, which is known only within a range: "least", "most", or a size in
+ * between. */
 static bool set_context(const char *what)
 {
 	size_t bytes;

@@ -14,11 +14,11 @@
 
 #include "stream.h"
 
-/* What calls cost the thread that makes them: what leads to a launch in an eager framework counts
- * as part of it. */
+/* Time that a call costs the calling thread, in ns. In an eager framework a launch includes the
+ * work that leads to it. */
 enum {
 	COST_LAUNCH = 7000,
-	COST_SMALL = 1000, /* an event, a question, a wait of one stream for another */
+	COST_SMALL = 1000, /* an event, a query, a stream that waits for another */
 	COST_SYNC = 3000,
 	COST_ALLOC = 100000,
 	COST_FREE = 50000,
@@ -35,14 +35,14 @@ struct work {
 
 bool clock_on(void);
 void clock_work(struct sim_stream *s, const struct work *w);
-uint64_t clock_mark(struct sim_stream *s);		/* when all that is on it now is done */
-void clock_join(struct sim_stream *s, uint64_t moment); /* it goes on no earlier */
+uint64_t clock_mark(struct sim_stream *s);		/* when its work so far is done */
+void clock_join(struct sim_stream *s, uint64_t moment); /* its next work starts no earlier */
 void clock_spend(int device, uint64_t ns);		/* by this thread, in a call */
 void clock_wait(int device, uint64_t moment);
 void clock_wait_all(int device);
-uint64_t clock_end(struct sim_stream *s); /* when what is on it now is done */
-/* Is it reached? Asking costs time too, and asking again and again ever more, so that a program
- * that does nothing else gets on. */
+uint64_t clock_end(struct sim_stream *s); /* the moment at which its work ends */
+/* Whether the moment has passed. A query costs time, and repeated queries cost more and more, so
+ * that a program that only polls makes progress. */
 bool clock_reached(int device, uint64_t moment);
 bool clock_event(struct sim_event *e);
 void clock_sleep(uint64_t ns); /* this thread is about to sleep */
@@ -55,8 +55,8 @@ uint64_t time_of_cycles(int64_t cycles);
 uint64_t time_of_product(double operations, int cuda_type, double bytes);
 uint64_t time_of_collective(double bytes, int ranks);
 struct work work_of_copy(const void *dst, const void *src, size_t bytes);
-/* What the thread that asked for a copy waits for: memory that is not pinned goes by way of the
- * driver's own. */
+/* A copy, and the time that the calling thread waits for it. Memory that is not pinned is staged
+ * through the driver's own buffer. */
 void work_copy(void *stream, const void *dst, const void *src, size_t bytes, bool blocking);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of device memory. Kernels do nothing here, so most of it has no contents; but what
- * came from the host, what a fill or a computed kernel left there, and copies of it are kept
- * (extents.c), with a state for each byte: known, assumed (as good as known, but to be said where
- * it is read), a guess (made of unknown values by a kernel that is computed; it reads as any
- * other), or unknown, which reads as zero.
+ * Known contents of device memory. Most kernels are not computed, so most memory has no contents.
+ * Data from the host, from fills and from computed kernels, and copies of it, are kept (extents.c).
+ * Each byte has a state: known; assumed (used like a known one, but reported when it is read); a
+ * guess (made from unknown values by a computed kernel, and read like any other); or unknown, which
+ * reads as zero.
  *
- * A kernel that is not computed would have written: what lies at its results is forgotten, so that
- * what lay there before is not taken for a size. Of most kernels the length of the result is not
- * known. So all is forgotten that came with the same transfer, from there on; and a range whose
- * first byte is in no extent is unknown from end to end, whatever lies behind.
+ * A kernel that is not computed would have overwritten its results. The old contents there are
+ * forgotten, so that they are not read as a size. The length of the result is unknown for most
+ * kernels. So everything from its address on that came with the same transfer is forgotten. A range
+ * whose first byte is in no extent counts as unknown from end to end, whatever lies behind.
  *
- * Any thread; one lock, not taken while nothing is kept nearby.
+ * Any thread; one lock, which is not taken while nothing is kept nearby.
  */
 #include <string.h>
 #include "contents.h"
@@ -21,11 +21,11 @@
 enum { UNKNOWN = CONTENTS_UNKNOWN, GUESS = CONTENTS_GUESS, KNOWN = CONTENTS_KNOWN };
 
 #define NUMBER_MOST 16
-#define OTHER_MOST  (1 << 20) /* of one copy that is no indices: batches of images are not kept */
+#define OTHER_MOST  (1 << 20) /* most bytes of a copy without indices (a batch of images) */
 #define SAMPLES	    64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int made_of = CONTENTS_KNOWN; /* what this thread's kernel writes */
+static __thread int made_of = CONTENTS_KNOWN; /* state of this thread's results */
 
 /* Calls for each part of [addr, addr + bytes) that lies in one cell. */
 #define EACH_PART(addr, bytes, at, n)                                                          \
@@ -47,8 +47,8 @@ static void blank(unsigned char *dst, unsigned char *states, size_t at, size_t n
 		memset(states + at, UNKNOWN, n);
 }
 
-/* Bytes, and what is known of each (unless NULL). False, and all unknown, if the first is in no
- * extent. */
+/* Reads bytes, and the state of each (unless NULL). If the first byte is in no extent, all are
+ * unknown and the result is false. */
 static bool get(uintptr_t addr, unsigned char *dst, unsigned char *states, size_t bytes)
 {
 	uintptr_t at = addr, end = addr + bytes;
@@ -68,7 +68,7 @@ static bool get(uintptr_t addr, unsigned char *dst, unsigned char *states, size_
 	return at > addr;
 }
 
-/* What lies in a cell, in a store of its own. */
+/* Merges the extents of a cell into one, with a store of its own. */
 static struct extent *make_cell(uintptr_t addr)
 {
 	uintptr_t start = addr - addr % CELL;
@@ -96,7 +96,7 @@ static struct extent *make_cell(uintptr_t addr)
 	return extent_at(addr);
 }
 
-/* A part of one cell is written: into what is there, if that can take it. */
+/* Writes part of a cell, in place if the extent there allows it. */
 static void put_part(uintptr_t addr, const unsigned char *src, size_t n, int state)
 {
 	struct extent *e = extent_at(addr);
@@ -122,7 +122,7 @@ static void put(uintptr_t addr, const unsigned char *src, size_t bytes, int stat
 	}
 }
 
-/* Unknown from now on, but what lies behind is not. */
+/* Marks [addr, addr + bytes) as unknown, but nothing behind it. */
 static void clear(uintptr_t addr, size_t bytes)
 {
 	static const unsigned char zeros[CELL];
@@ -141,7 +141,7 @@ static void clear(uintptr_t addr, size_t bytes)
 	}
 }
 
-/* Of any byte. */
+/* The least known state of any byte in the range. */
 static int least_state(uintptr_t addr, uintptr_t end)
 {
 	int least = KNOWN;
@@ -205,7 +205,7 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 	pending_write(dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (zero && !known)
-		clear((uintptr_t)dst, bytes); /* as it reads anyhow */
+		clear((uintptr_t)dst, bytes); /* unknown bytes read as zero anyway */
 	else
 		put((uintptr_t)dst, data, bytes, known ? made_of : GUESS);
 	pthread_mutex_unlock(&lock);
@@ -237,7 +237,7 @@ bool contents_next(const void *base, size_t bytes, size_t *at, size_t *length)
 	return to > from;
 }
 
-/* All of one state. */
+/* Stores a run of bytes that have one state. */
 static void store_run(uintptr_t dst, const unsigned char *data, size_t bytes, int state)
 {
 	struct extent e = { .at = dst, .rank = RANK_INTEGERS, .state = (unsigned char)state };
@@ -329,7 +329,8 @@ void sim_forget(const void *ptr)
 
 /* ---- copies and fills ---- */
 
-/* Indices and lengths decide shapes: 8-byte integers of no great size. */
+/* Whether the data could be indices or lengths, which decide shapes: 8-byte integers of moderate
+ * size. */
 static bool are_integers(const unsigned char *src, size_t bytes)
 {
 	size_t words = bytes / 8, step = words / SAMPLES + 1;
@@ -393,7 +394,8 @@ int contents_least(uintptr_t addr, size_t bytes)
 	return least;
 }
 
-/* A part of an extent: small ones byte by byte, others by another view of the same store. */
+/* Copies part of an extent: a small part byte by byte, a larger one as another view of the same
+ * store. */
 static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t bytes)
 {
 	unsigned char data[CELL], states[CELL];
@@ -403,7 +405,7 @@ static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t byt
 		    e.pattern << (32 - 8 * ((from - dst) % 4)) % 32;
 	e.at = dst;
 	if (bytes > CELL) {
-		extents_remove(dst, bytes); /* cells of what comes before may reach into it */
+		extents_remove(dst, bytes); /* cells in front may reach into it */
 		extents_insert(&e, bytes);
 		return;
 	}

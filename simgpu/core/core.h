@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all of core/ shares: results beyond those of sim.h.
+ * Shared by all of core/: result codes beyond those of sim.h.
  */
 #ifndef SIMGPU_CORE_H
 #define SIMGPU_CORE_H

@@ -9,8 +9,8 @@
 
 /* ---- cards.c ---- */
 bool card_known(void);
-/* The card that SIMGPU_CARD would name, or (spec NULL) the ith of the table; false: there is none.
- * The name of one that is NAME=SIZE lasts until the next. */
+/* The card that SIMGPU_CARD would name, or (spec NULL) row i of the table; false if there is none.
+ * The name of a NAME=SIZE card is valid until the next call. */
 bool card_find(const char *spec, size_t i, struct sim_card *out);
 
 /* ---- device.c: initialisation, contexts, the thread's current one ---- */
@@ -20,11 +20,11 @@ struct sim_ctx {
 	bool primary, active;
 	unsigned int flags, refs;
 	uint64_t id;
-	unsigned int sms; /* it owns so many multiprocessors and no memory; 0: the card */
+	unsigned int sms; /* multiprocessors of a partition without memory; 0: whole card */
 };
 
 int device_physical_count(void);		 /* whatever CUDA_VISIBLE_DEVICES says */
-int device_physical(int ordinal);		 /* which of them the program calls so */
+int device_physical(int ordinal);		 /* the physical device behind an ordinal */
 int device_by_name(const char *s, int physical); /* "1" or "GPU-uuid", ended by a comma; or -1 */
 int sim_init(void); /* as cuInit: 0, 3 in a forked child, 100 without a device */
 bool sim_is_init(void);
@@ -40,12 +40,12 @@ struct sim_ctx *ctx_create(int device, unsigned int flags);
 struct sim_ctx *ctx_create_part(int device, unsigned int sms); /* within the primary one */
 void ctx_destroy(struct sim_ctx *ctx);
 int ctx_activate(int device);	 /* the primary context takes its memory */
-void ctx_deactivate(int device); /* and gives it back; memory_lock held */
+void ctx_deactivate(int device); /* and frees it; memory_lock held */
 void ctx_set(struct sim_ctx *ctx);
 int ctx_push(struct sim_ctx *ctx);
 int ctx_pop(struct sim_ctx **ctx);
 int device_attribute(int *value, int attribute, int device);
-/* Of physical devices. */
+/* These take the number of a physical device. */
 void device_bus_id(char *s, size_t n, int physical);
 void device_uuid(unsigned char *uuid, int physical);
 void device_uuid_text(char *s, size_t n, int physical);

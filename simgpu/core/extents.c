@@ -92,7 +92,7 @@ static uintptr_t page_end(uintptr_t addr)
 	return addr + SIM_PAGE - (addr - space) % SIM_PAGE;
 }
 
-/* The first in a page that ends behind an address. */
+/* Index of the first extent in a page that ends behind an address. */
 static uint32_t place(const struct page *p, uintptr_t addr)
 {
 	uint32_t low = 0, high = p->n;
@@ -140,7 +140,7 @@ struct extent *extent_next(uintptr_t addr, uintptr_t end)
 	return NULL;
 }
 
-/* ---- who goes first ---- */
+/* ---- eviction ---- */
 
 static void unlink_use(struct extent *e)
 {
@@ -181,7 +181,7 @@ static void take_out(struct page *p, uint32_t i)
 	}
 }
 
-/* Of a store most of which is no longer seen, an extent takes its part with it. */
+/* Copies the extent's part out of a large store, if most of that store is no longer visible. */
 static void part_from(struct extent *e)
 {
 	struct store *old = e->store, *s;
@@ -261,7 +261,7 @@ void extents_insert(const struct extent *like, size_t bytes)
 	make_room();
 }
 
-/* An extent loses [addr, end): what is left of it on both sides stays. */
+/* Cuts [addr, end) out of an extent; the rest on both sides stays. */
 static void cut(struct page *p, uint32_t i, uintptr_t addr, uintptr_t end)
 {
 	struct extent *e = p->list[i], right = *e;
@@ -271,7 +271,7 @@ static void cut(struct page *p, uint32_t i, uintptr_t addr, uintptr_t end)
 		take_out(p, i);
 		return;
 	}
-	show(e->store, 0); /* while its parts change */
+	show(e->store, 0); /* keeps the store alive while its parts change */
 	hide(e->store, e->bytes);
 	right.from += (uint32_t)(end - e->at);
 	right.at = end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of device memory, as extents: ranges whose bytes are kept, or which are filled with
- * one pattern. Extents never overlap, and none crosses a page of 2 MiB. The caller holds the one
+ * Known contents of device memory, as extents: ranges whose bytes are kept, or which are filled
+ * with one pattern. Extents never overlap, and none crosses a page of 2 MiB. The caller holds the
  * lock of contents.c.
  */
 #ifndef SIMGPU_EXTENTS_H
@@ -9,16 +9,17 @@
 
 #include "core.h"
 
-#define CELL	     512	/* what is written in smaller parts is kept in cells of so much */
-#define EXTENT_BOUND (64 << 20) /* bytes that are kept in all */
+#define CELL	     512	/* bytes; smaller writes are kept in such cells */
+#define EXTENT_BOUND (64 << 20) /* most bytes that are kept */
 
-/* Who goes first when there is no more room; of each, the least recently used. */
+/* Order of eviction when memory runs out; within a rank the least recently used extent goes
+ * first. */
 enum extent_rank { RANK_OTHER, RANK_INTEGERS, RANK_SMALL, RANKS };
 
-/* Bytes that several extents may show parts of; where their states differ, a state of each byte
- * stands behind them. */
+/* Bytes that several extents show parts of. If their states differ, one state per byte stands
+ * behind them. */
 struct store {
-	unsigned int refs, shown; /* shown: by so many extents */
+	unsigned int refs, shown; /* shown: number of extents */
 	bool mixed;
 	size_t bytes, visible; /* in extents */
 	unsigned char data[];
@@ -27,12 +28,12 @@ struct store {
 struct extent {
 	uintptr_t at;
 	uint32_t bytes;
-	uint32_t from;	     /* in the store */
+	uint32_t from;	     /* offset in the store */
 	struct store *store; /* NULL: the pattern */
 	uint32_t pattern;    /* of 4 bytes, the first at addresses that 4 divides */
-	unsigned char state; /* of all bytes, where the store has none of each */
+	unsigned char state; /* of all bytes, if the store has no states */
 	unsigned char rank;
-	uint64_t origin; /* the same for all that came from one transfer */
+	uint64_t origin; /* equal for everything that came from one transfer */
 	struct extent *newer, *older;
 };
 
@@ -45,7 +46,7 @@ struct extent *extent_at(uintptr_t addr);
 /* The first that ends behind `addr` and begins before `end`. */
 struct extent *extent_next(uintptr_t addr, uintptr_t end);
 void extents_remove(uintptr_t addr, size_t bytes);
-/* Where nothing lies. Takes a reference to the store for each extent it makes. */
+/* The range must be free. Takes a reference to the store for each extent that it makes. */
 void extents_insert(const struct extent *like, size_t bytes);
 uint64_t extents_origin(void); /* a new one */
 void extent_use(struct extent *e);

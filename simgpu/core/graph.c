@@ -16,7 +16,7 @@ static struct node *check(void *node)
 	return sim_handle_check(node, NODE_KIND);
 }
 
-/* ---- making them ---- */
+/* ---- building ---- */
 
 int graph_create(struct sim_graph **out)
 {
@@ -113,7 +113,7 @@ static struct node *meet(struct node *n, unsigned long mark, struct node *open)
 	return n;
 }
 
-/* Every node that one of these waits for, and these, get the same new mark. */
+/* Marks these nodes and all that they depend on with the same new mark. */
 static unsigned long mark_all(const struct node_list *ends)
 {
 	unsigned long mark = __atomic_add_fetch(&last_mark, 1, __ATOMIC_RELAXED);
@@ -141,9 +141,10 @@ bool graph_leads(const struct node_list *ends, const struct node_list *nodes)
 	return true;
 }
 
-/* ---- looking at them ---- */
+/* ---- reading ---- */
 
-/* As cudaGraphGetNodes: how many there are, or that many of them; the rest of the array is NULL. */
+/* Like cudaGraphGetNodes: returns the count, or fills an array of *n entries; surplus entries
+ * become NULL. */
 static int give(const struct node_list *list, void **nodes, size_t *n)
 {
 	if (!n)
@@ -243,7 +244,7 @@ static const char *type_name(enum node_type type)
 									      : "OTHER";
 }
 
-/* In Graphviz's language. */
+/* Writes the graph in Graphviz's language. */
 int graph_draw(struct sim_graph *g, const char *path)
 {
 	FILE *f = graph_check(g) && path ? fopen(path, "w") : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host memory that the device knows of: pinned, registered and managed ranges, sorted by address.
- * All of it is real memory. Managed memory also takes room on the device as long as there is some,
+ * Host memory known to the device: pinned, registered and managed ranges, sorted by address. All of
+ * these ranges are real memory. Managed memory also takes room on the device while there is some,
  * as if kernels had touched all of it. Any thread; one lock.
  */
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static int add(struct host_range r)
 	return result;
 }
 
-/* Takes out the range that begins exactly here. */
+/* Removes the range that begins exactly here. */
 static bool take(uintptr_t base, bool registered, struct host_range *out)
 {
 	bool found = false;

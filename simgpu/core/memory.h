@@ -33,16 +33,16 @@ int memory_init(void);
 bool memory_charge(int device, size_t bytes);
 void memory_uncharge(int device, size_t bytes);
 size_t memory_used(int device);
-/* All with memory_lock held. */
+/* These need memory_lock. */
 uintptr_t pages_take(int device, size_t pages, uint64_t bytes); /* charged; 0 if full */
 void pages_give(uintptr_t base);
 struct arena *arena_new(int device, size_t pages, size_t piece, void *pool);
 void arena_drop(struct arena *a);
 uintptr_t arena_take(struct arena *a, size_t bytes); /* 0: no room */
-size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that are free again */
+size_t arena_give(struct arena *a, uintptr_t addr);  /* the bytes that this frees */
 bool space_block(uintptr_t addr, struct block *out); /* below vmm_base() */
-uintptr_t space_empty(int device, size_t *bytes);    /* all its pages are free: its stretch */
-/* Without the lock. */
+uintptr_t space_empty(int device, size_t *bytes);    /* frees all its pages; returns its stretch */
+/* These do not need the lock. */
 uintptr_t memory_space(size_t *bytes); /* of all devices; 0: there is none yet */
 uintptr_t vmm_base(void);
 size_t vmm_pages(void);
@@ -52,7 +52,7 @@ bool block_find(uintptr_t addr, struct block *out); /* memory_lock held */
 /* These lock themselves. */
 int memory_alloc(int device, uintptr_t *out, size_t bytes);
 int memory_free(uintptr_t addr);
-void memory_reset(int device); /* frees everything on the device, and its primary context */
+void memory_reset(int device); /* frees everything on the device, its primary context too */
 
 /* ---- vmm.c ---- */
 bool vmm_mapping(uintptr_t addr, struct block *out); /* that holds an address; memory_lock held */
@@ -83,10 +83,10 @@ int pool_trim(struct sim_pool *pool, size_t keep);
 int pool_get(struct sim_pool *pool, int attribute, void *value);
 int pool_set(struct sim_pool *pool, int attribute, const void *value);
 int pool_device(const struct sim_pool *pool);
-void pools_sync(int device); /* a synchronization: what is over the thresholds goes back */
+void pools_sync(int device); /* a synchronization: frees what exceeds the release thresholds */
 void pools_reset(int device);
 bool pools_release(
-	int device); /* memory_lock held: gives back all that is unused; was there any? */
+	int device); /* memory_lock held: frees all unused spans; true if there were any */
 
 /* ---- host.c: pinned, registered and managed host memory ---- */
 enum host_kind { HOST_PINNED = 1, HOST_REGISTERED, HOST_MANAGED };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What whoever started the program should know: a line for each thing, at the end of the file that
- * SIMGPU_NOTES names, a word and what it is about. Without that setting nothing is written. Any
- * thread; what has been said once in a process is not said again.
+ * Notices to the user who started the program. Each is a line at the end of the file that
+ * SIMGPU_NOTES names: a word and its subject. Without that setting nothing is written. Any thread;
+ * a process writes each notice once.
  */
 #include <fcntl.h>
 #include <stdio.h>

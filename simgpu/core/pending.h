@@ -16,28 +16,28 @@
 enum pending_state {
 	PENDING_WAITS,
 	PENDING_DONE,
-	PENDING_FAILED, /* it will never end: its stream hangs until it is given up */
+	PENDING_FAILED, /* it will never end; its stream hangs until the work is abandoned */
 };
 
 struct pending {
 	uint64_t number; /* from 1, in the order in which work was started */
 	int device;
-	uintptr_t base; /* what it will write */
+	uintptr_t base; /* the range that it will write */
 	size_t bytes;
-	/* Looks, without waiting, whether it can end; if so, it has stored its result. */
+	/* Checks, without waiting, whether it can end; if so, it has stored its result. */
 	enum pending_state (*poll)(struct pending *p);
-	/* Sleeps until something may have changed, at most a fraction of a second, with the lock
-	 * released meanwhile. */
+	/* Sleeps until something may have changed, at most a fraction of a second, and releases the
+	 * lock meanwhile. */
 	void (*sleep)(struct pending *p);
-	/* Whether those it waits for do nothing any more; asked about once a second. */
+	/* Whether the ranks that it waits for are idle; called once a second. */
 	bool (*idle)(struct pending *p);
 	void (*drop)(struct pending *p); /* frees it */
 
 	enum pending_state state;
-	uint64_t failed_ms; /* since when it has failed */
-	bool late;	    /* kernels wait for it no longer */
-	bool overdue;	    /* nor does who asks whether it has ended */
-	int n_holes;	    /* what was written over, or forgotten, after it was started */
+	uint64_t failed_ms; /* time at which it failed */
+	bool late;	    /* kernels no longer wait for it */
+	bool overdue;	    /* nor do queries whether it has ended */
+	int n_holes;	    /* ranges that were overwritten or forgotten since it started */
 	struct {
 		uintptr_t from, to;
 	} holes[PENDING_HOLES];
@@ -48,23 +48,23 @@ extern unsigned int pending_count; /* read without the lock */
 
 void pending_lock(void);
 void pending_unlock(void);
-/* Takes it over: it may have ended, and be freed, on return. Gives its number. */
+/* Takes ownership: the work may have ended and be freed on return. Sets its number. */
 void pending_add(struct pending *p, uint64_t *numbered);
-/* All work for which `mine` is true has ended now, whatever its state (its communicator is gone).
- */
+/* Ends all work for which `mine` is true, whatever its state, because its communicator is gone. */
 void pending_give_up(bool (*mine)(struct pending *p, void *what), void *what);
-/* The next stretch in [*from, to) of its result that is still wanted: sets where it begins and
- * ends; false if there is none. */
+/* Finds the next stretch in [*from, to) of its result that was not overwritten: sets its begin and
+ * end; false if there is none. */
 bool pending_wants(const struct pending *p, uintptr_t *from, uintptr_t to, uintptr_t *end);
 
 void pending_poll(void);
 bool pending_busy(uint64_t number);
-/* By the device's clock it has ended: waits, really, while those it waits for do something. */
+/* Waits in real time for work that has ended by the device's clock, as long as its peers are
+ * active. */
 bool pending_overdue(uint64_t number);
 int pending_wait(uint64_t number); /* a result */
 int pending_wait_all(int device);
-/* Waits for what will write here: the host without limit, a kernel while the others do something.
- */
+/* Waits for pending writes to a range: the host without limit, a kernel while the peers are
+ * active. */
 int pending_read_slow(uintptr_t addr, size_t bytes, bool host);
 void pending_write_slow(uintptr_t addr, size_t bytes);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stream-ordered pools. A pool takes spans of 32 MiB and more from its device and hands out pieces
- * of them; since work here is done when it is asked for, a freed piece can be used again at once.
- * What a pool holds above its release threshold goes back at the next synchronization.
- * Any thread; under memory_lock.
+ * Stream-ordered pools. A pool takes spans of 32 MiB and more from its device and allocates pieces
+ * of them. Simulated work is done at the call, so a freed piece can be used again at once. Memory
+ * above a pool's release threshold is freed at the next synchronization. Any thread; under
+ * memory_lock.
  */
 #include <string.h>
 #include "memory.h"
@@ -11,7 +11,7 @@
 #define POOL_KIND SIM_KIND('P', 'O', 'L', '1')
 #define PIECE	  ((size_t)512)
 #define SPAN	  ((size_t)32 << 20)
-#define LARGE	  (SPAN / 2) /* from here on in spans of their own */
+#define LARGE	  (SPAN / 2) /* larger pieces get spans of their own */
 
 enum {
 	ATTR_REUSE_EVENTS = 1,
@@ -31,7 +31,7 @@ struct sim_pool {
 	uint64_t threshold, most;
 	uint64_t reserved, reserved_high, used, used_high;
 	struct arena *arenas;
-	struct sim_pool *next; /* of all */
+	struct sim_pool *next; /* list of all pools */
 };
 
 static struct sim_pool defaults[SIM_MAX_DEVICES];
@@ -111,7 +111,7 @@ static void drop_span(struct sim_pool *p, struct arena *a)
 	arena_drop(a);
 }
 
-/* Gives empty spans back until no more than `keep` bytes are held. */
+/* Frees empty spans until the pool holds at most `keep` bytes. */
 static bool trim(struct sim_pool *p, uint64_t keep)
 {
 	bool any = false;
@@ -226,7 +226,7 @@ void pool_block_free(struct arena *a, uintptr_t addr)
 	}
 }
 
-/* A pool that is destroyed while blocks of it live goes with the last of them. */
+/* A destroyed pool with live blocks is freed with the last of them. */
 int pool_destroy(struct sim_pool *p)
 {
 	if (!pool_check(p) || p->builtin)
@@ -306,7 +306,7 @@ int pool_get(struct sim_pool *p, int attribute, void *value)
 	return SIM_OK;
 }
 
-/* The high marks can be set to 0 only, which means: from now. */
+/* High-water marks accept only 0, which restarts them at the current value. */
 int pool_set(struct sim_pool *p, int attribute, const void *value)
 {
 	if (!value)

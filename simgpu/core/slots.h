@@ -15,8 +15,8 @@
 
 struct slots {
 	uint64_t *taken, *begins;
-	uint64_t *bytes;      /* of the block that begins at a slot */
-	uint32_t *count;      /* its slots */
+	uint64_t *bytes;      /* by first slot: bytes of the block */
+	uint32_t *count;      /* by first slot: slots of the block */
 	size_t n, free, hint; /* no free slot lies below hint */
 	size_t mapped;
 };
@@ -27,9 +27,9 @@ void slots_done(struct slots *s);
 size_t slots_take(struct slots *s, size_t count, size_t align, uint64_t bytes);
 /* Takes exactly these slots; false where one is taken. */
 bool slots_take_at(struct slots *s, size_t at, size_t count, uint64_t bytes);
-/* Gives the block back that begins at a slot; its slots, or 0 where none begins there. */
+/* Frees the block that begins at a slot; returns its number of slots, or 0 if none begins there. */
 size_t slots_give(struct slots *s, size_t at);
-/* Where the block begins that holds a slot, or SLOTS_NONE. */
+/* The first slot of the block that contains a slot, or SLOTS_NONE. */
 size_t slots_find(const struct slots *s, size_t at);
 
 #endif

@@ -3,10 +3,11 @@
  * The address space of device memory, without pages behind it, and a count of bytes in use on each
  * device.
  *
- * All devices' addresses lie in one PROT_NONE reservation: a stretch per device, several times its
- * memory, so that a hole in the addresses never refuses what the memory could hold (a real device
- * maps 2 MiB pages wherever it likes), and one stretch for address reservations (vmm.c). Whole
- * pages are taken from it, and spans of pages cut into pieces (arenas). Any thread; one lock.
+ * All devices' addresses lie in one PROT_NONE reservation. Each device has a stretch of several
+ * times its memory, so that a hole in the addresses never makes an allocation fail that the memory
+ * has room for (a real device maps 2 MiB pages wherever it likes). One more stretch serves address
+ * reservations (vmm.c). Allocations take whole pages of it, or spans of pages cut into pieces
+ * (arenas). Any thread; one lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 
 struct device_memory {
 	struct slots pages;
-	struct arena **arenas; /* of each page, NULL where an allocation holds whole pages */
+	struct arena **arenas; /* by page; NULL where an allocation owns whole pages */
 	size_t used;
 };
 
@@ -36,7 +37,8 @@ static void *lazy(size_t bytes)
 	return m == MAP_FAILED ? NULL : m;
 }
 
-/* As much as the machine lets us have: first less for reservations, then for the devices. */
+/* Reserves as many addresses as the machine allows: first the reservations' stretch shrinks, then
+ * the devices'. */
 static bool reserve(int count)
 {
 	const size_t least = (sim_card()->memory + SIM_PAGE) & ~(SIM_PAGE - 1);

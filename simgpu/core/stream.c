@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked of streams: to be waited for, to wait, to end. What work does is done when it is
- * asked for; when it ends is worked out by the clock (clock.h). A stream that is being recorded
- * refuses (stream_capture.c); one that carries work of other ranks waits for them (pending.c). Any
- * thread.
+ * Streams: synchronization, waits between streams, destruction. Work is done at the call; the clock
+ * works out when it would end (clock.h). A stream that is being recorded returns an error
+ * (stream_capture.c), and one with work of other ranks waits for them (pending.c). Any thread.
  */
 #include "clock.h"
 #include "memory.h"

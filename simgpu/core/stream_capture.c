@@ -13,14 +13,14 @@ enum { MODE_GLOBAL, MODE_THREAD, MODE_RELAXED };
 
 struct recording {
 	struct capture info;
-	struct sim_stream *streams; /* that take part, the origin last */
+	struct sim_stream *streams; /* streams that take part, the origin last */
 	bool spoilt;
 	struct recording *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct recording *recordings;
-static unsigned int active; /* recordings, read without the lock */
+static unsigned int active; /* number of recordings, read without the lock */
 static unsigned long long next_id = 1;
 static __thread int thread_mode = MODE_GLOBAL;
 
@@ -140,7 +140,7 @@ int capture_info(void *stream, int *status, struct capture *out)
 	return SIM_OK;
 }
 
-/* All edges are plain ones: 8 bytes of 0 each. */
+/* Edge data are 8 bytes of 0 each, because all edges are plain. */
 void capture_tell(const struct capture *c, const void **nodes, const void **edges, size_t *n)
 {
 	static const uint64_t plain[EDGES_MOST];
@@ -154,7 +154,7 @@ void capture_tell(const struct capture *c, const void **nodes, const void **edge
 		*n = count;
 }
 
-/* As cudaStreamUpdateCaptureDependencies. */
+/* Implements cudaStreamUpdateCaptureDependencies. */
 int capture_depend(void *stream, void *const *nodes, size_t n, bool instead)
 {
 	struct sim_stream *s = stream_find(stream);

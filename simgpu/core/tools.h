@@ -20,7 +20,7 @@ struct tool_call {
 	uint64_t data;	      /* the subscriber's own */
 };
 
-/* What the innermost call under way returns. */
+/* Result of the innermost call in progress. */
 extern __thread int call_result;
 
 extern unsigned int tool_active;

@@ -72,7 +72,7 @@ void usage_nccl(uint64_t taken, uint64_t least, uint64_t most)
 		raise_to(&usage->nccl[i], now[i]);
 }
 
-/* Of two threads at once one may not be counted. */
+/* Counts without an atomic add, which costs more: of two threads at once one may be missed. */
 void usage_work(void)
 {
 	if (usage)

@@ -16,8 +16,8 @@ struct capture {
 	struct sim_stream *origin;
 	int mode;
 	pid_t thread;
-	bool own_graph;		      /* given by the caller, not made by us */
-	const struct node_list *ends; /* what the stream's next work waits for */
+	bool own_graph;		      /* given by the caller, not made here */
+	const struct node_list *ends; /* nodes that the stream's next work depends on */
 };
 
 int stream_create(void **out, unsigned int flags, int priority);
@@ -37,11 +37,12 @@ int device_sync(int device);
 int capture_begin(void *stream, struct sim_graph *graph, int mode);
 int capture_end(void *stream, struct sim_graph **out);
 int capture_info(void *stream, int *status, struct capture *out);
-/* What its next work waits for, with the edges' data: one list for as long as it records. */
+/* Nodes that the next work depends on, and the data of those edges. Both stay valid while the
+ * recording lasts. */
 void capture_tell(const struct capture *c, const void **nodes, const void **edges, size_t *n);
 int capture_thread_mode(int *mode);
-/* 0, or the error of a call that may not be made while a graph is recorded (and the recording is
- * then spoilt, as on a real device). */
+/* Error of a call that is forbidden while a graph is recorded, or 0. The recording is then invalid,
+ * as on a real device. */
 int capture_forbids(void);
 int capture_legacy(void *stream); /* work on the default stream while others record */
 
@@ -55,7 +56,7 @@ int event_elapsed(float *ms, void *start, void *end);
 int event_share(void *event, void *handle64);
 int event_open(void **out, const void *handle64);
 
-/* What a node does whenever its graph is launched: acts.c. */
+/* An action that a node performs at each launch of its graph: acts.c. */
 struct act {
 	unsigned int refs;
 	void (*run)(struct act *act, void *stream);
@@ -65,11 +66,13 @@ struct act *act_keep(struct act *a);
 void act_drop(struct act *a);
 struct act *act_forget(const uintptr_t *words, size_t n); /* those of them that are addresses */
 struct act *act_launch(void **args);			  /* of a kernel that is not computed */
-/* Of the node that was recorded on this stream last. Takes it over; NULL: it does nothing. */
+/* Attaches an action to the stream's most recently recorded node, and owns it; NULL: it does
+ * nothing. */
 void capture_act(void *stream, struct act *act);
 void graph_act(void *node, struct act *act);
 
-/* Work put on a stream; a capturing stream gets a node instead (returns true: do nothing now). */
+/* Puts work on a stream. A stream that is being captured gets a node instead, and true means: do
+ * nothing now. */
 enum node_type {
 	NODE_KERNEL = 0,
 	NODE_MEMCPY = 1,
@@ -96,11 +99,11 @@ struct node_list {
 	size_t n, room;
 };
 bool stream_captures(void *stream, const struct node_spec *spec);
-/* The same for work of so long; what is not recorded is put on the stream. */
+/* The same for work of that duration; if it is not recorded, it is put on the stream. */
 bool stream_work(void *stream, enum node_type type, uint64_t ns);
 int capture_depend(void *stream, void *const *nodes, size_t n, bool instead);
 
-bool nodes_add(struct node_list *list, void *const *nodes, size_t n); /* those it lacks */
+bool nodes_add(struct node_list *list, void *const *nodes, size_t n); /* adds the missing nodes */
 void nodes_done(struct node_list *list);
 int graph_create(struct sim_graph **out);
 struct sim_graph *graph_check(void *handle);
@@ -109,7 +112,7 @@ int graph_add(struct sim_graph *g, const struct node_spec *spec, void *const *de
 	      void **node);
 bool graph_owns(const struct sim_graph *g, void *node);
 int graph_depend(void *from, void *to); /* `to` waits for `from` */
-bool graph_leads(const struct node_list *ends, const struct node_list *nodes); /* wait for all */
+bool graph_leads(const struct node_list *ends, const struct node_list *nodes); /* all ancestors? */
 int graph_nodes(struct sim_graph *g, void **nodes, size_t *n);
 int graph_roots(struct sim_graph *g, void **nodes, size_t *n);
 int graph_edges(struct sim_graph *g, void **from, void **to, size_t *n);
@@ -123,7 +126,7 @@ int graph_node_type(void *node, int *type);
 
 /* ---- launch.c ---- */
 int launch_kernel(void *stream, void **args, unsigned int grid, unsigned int block, size_t shared);
-/* The same, where its time is known. */
+/* The same for a known duration. */
 int launch_kernel_for(void *stream, void **args, unsigned int grid, unsigned int block,
 		      size_t shared, uint64_t ns);
 int launch_host(void *stream, void (*fn)(void *), void *data);
