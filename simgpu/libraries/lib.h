@@ -19,9 +19,9 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* What of a library's own device memory shows up beside the framework's: taken through the
- * driver's public entry point, as the real library does with its own copy of the runtime, so that
- * whoever watches the driver sees it. lib_memory.c */
+/* A library's own device memory, allocated through the driver's public entry point because the real
+ * library uses its own copy of the runtime. A profiler that hooks the driver therefore sees it.
+ * lib_memory.c */
 void *lib_alloc(size_t bytes); /* NULL if the device is full */
 void lib_free(void *ptr);
 /* The same with the driver's mapping calls (cuMemCreate and so on), in whole 2 MiB pages. */
@@ -32,9 +32,9 @@ void lib_unmap(void *ptr, size_t bytes);
 int lib_capability(void);
 size_t lib_type_bytes(int cuda_type); /* cudaDataType_t; 4 where unknown */
 
-/* Major, minor, patch (part 0, 1, 2) of a library, by its short name ("cublas", "cudnn",
- * "nccl"...): those of the real one that the program has loaded behind us, else of a usual one.
- * lib_versions.c */
+/* Version of a library, by its short name ("cublas", "cudnn", "nccl"...): part 0, 1, 2 is major,
+ * minor, patch. It is the version of the real library if the program has loaded one behind us, else
+ * a common one. lib_versions.c */
 int lib_version(const char *library, int part);
 
 /* Handles that carry a stream, which is their first member. */
@@ -43,11 +43,11 @@ int lib_version(const char *library, int part);
 #define LIB_SOLVER SIM_KIND('s', 'o', 'l', 'v')
 #define LIB_SPARSE SIM_KIND('s', 'p', 'a', 'r')
 
-/* A library's kernel, on a stream; or with a function's name and the words of its arguments, the
- * handle first. */
+/* Launches a library's kernel on a stream. The second form also has a function's name and the words
+ * of its arguments, the handle first. */
 void lib_launch(void *stream);
-/* The same where it is known what it takes: arithmetic operations and bytes of the device's memory;
- * or what a collective moves in all. */
+/* The same with a known cost: arithmetic operations and bytes of device memory, or the bytes that a
+ * collective moves in all. */
 void lib_product(void *stream, double operations, int cuda_type, double bytes);
 void lib_collective(void *stream, double bytes, int ranks);
 void lib_work(const char *name, const uintptr_t *words, int n);

@@ -17,7 +17,7 @@ static int give(void *result, size_t bytes)
 	return 0;
 }
 
-/* One vector in, one number out; the second of each pair takes 64-bit counts. */
+/* Functions that reduce one vector to one number; the second of each pair takes 64-bit counts. */
 #define REDUCE(name, suffix, bytes)                                                                \
 	API(int, name##suffix, void *h, int n, const void *x, int incx, void *result)              \
 	{                                                                                          \
@@ -39,7 +39,7 @@ REDUCE(cublasDasum, _v2, 8)
 REDUCE(cublasScasum, _v2, 4)
 REDUCE(cublasDzasum, _v2, 8)
 
-/* As REDUCE, but an index, which is as wide as the counts. */
+/* Like REDUCE, but the result is an index, which is as wide as the counts. */
 #define INDEX(name)                                                                           \
 	API(int, name, void *h, int n, const void *x, int incx, int *result)                  \
 	{                                                                                     \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of cuDNN share: descriptors with a shape, and the sizes of workspaces.
+ * Shared by cuDNN's files: descriptors with a shape, and the sizes of workspaces.
  */
 #ifndef SIMGPU_LIB_CUDNN_H
 #define SIMGPU_LIB_CUDNN_H
@@ -37,7 +37,7 @@ int cudnn_size(size_t *out, size_t value);
 /* ---- lib_cudnn_workspace.c ---- */
 enum cudnn_convolution { CONVOLUTION_FORWARD, CONVOLUTION_DATA, CONVOLUTION_FILTER };
 
-/* One tensor of a convolution: all that its workspace depends on. */
+/* One tensor of a convolution: everything that the size of the workspace depends on. */
 struct cudnn_operand {
 	size_t bytes, elements;
 	bool channels_last;

@@ -30,7 +30,8 @@ static bool by_itself(int ranks)
 	return __atomic_load_n(&always, __ATOMIC_RELAXED) || (asked && !strcmp(asked, "alone"));
 }
 
-/* Communicators of that many ranks: their order is the same in all ranks of a program. */
+/* Sequence number of a communicator among those of that many ranks. The order is the same in all
+ * ranks of a program. */
 static uint64_t how_many_before(int ranks)
 {
 	static uint64_t made[NCCL_MAX_PEERS];
@@ -49,7 +50,7 @@ static void close_comm(struct nccl_comm *c)
 	sim_handle_free(c);
 }
 
-/* Joins, and does not wait for the others yet. */
+/* Joins without waiting for the other ranks. */
 static int open_comm(struct nccl_comm **out, int ranks, int rank, int device,
 		     const struct nccl_id *id)
 {
@@ -79,7 +80,7 @@ static int open_comm(struct nccl_comm **out, int ranks, int rank, int device,
 	return NCCL_OK;
 }
 
-/* ---- the others are met: now, or at the end of a group ---- */
+/* ---- meeting the other ranks: now, or at the end of a group ---- */
 
 struct meeting {
 	struct nccl_later later; /* first */
@@ -157,9 +158,9 @@ API(int, ncclCommInitAll, void **comms, int n, const int *devices)
 	return result;
 }
 
-/* ---- communicators made of others ---- */
+/* ---- communicators made from another one ---- */
 
-/* What each rank of the parent tells the others, on its host lane. */
+/* Message from each rank of the parent to the others, on its host lane. */
 struct talk {
 	int32_t colour, key, rank, has_id;
 	struct nccl_id id;
@@ -170,7 +171,7 @@ struct making {
 	struct nccl_comm *parent;
 	struct talk mine, all[NCCL_HERE];
 	uint64_t number;
-	uint32_t from; /* ranks that tell */
+	uint32_t from; /* ranks that send one */
 	int ranks, rank;
 	void **out;
 	int (*choose)(struct making *m, struct nccl_id *id); /* sets ranks, rank and the id */
@@ -242,7 +243,7 @@ static int make(const struct making *what)
 	return nccl_later(&m->later);
 }
 
-/* Of one colour, in the order of their keys; the first of them brings the id. */
+/* Collects the ranks of this rank's colour, ordered by key. The first of them supplies the id. */
 static int choose_colour(struct making *m, struct nccl_id *id)
 {
 	const struct talk *mine = &m->mine, *first = mine;
@@ -261,7 +262,8 @@ static int choose_colour(struct making *m, struct nccl_id *id)
 	return NCCL_OK;
 }
 
-/* Who else takes the same colour is not said. */
+/* A split of a communicator whose other ranks do not run: their colours are unknown, so the size of
+ * this part comes from the last rank's split, if that rank runs. */
 static int split_alone(struct nccl_comm *c, int colour, int key, void **out)
 {
 	int ranks = nccl_split_ranks(c, colour, key), result;
@@ -333,7 +335,7 @@ API(int, ncclCommShrink, void *comm, int *without, int n, void **out, void *conf
 	return make(&m);
 }
 
-/* Those that are there already learn the id from the one that brings it; the new ones bring it. */
+/* Existing ranks receive the id from the one that supplies it; new ranks pass it as an argument. */
 API(int, ncclCommGrow, void *comm, int ranks, const struct nccl_id *id, int rank, void **out,
     void *config)
 {
@@ -391,7 +393,7 @@ API(int, ncclCommSuspend, void *comm, int flags)
 	return NCCL_OK;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static int async_error(struct nccl_comm *c)
 {
@@ -466,6 +468,6 @@ API(const char *, ncclGetErrorString, int result)
 
 API(const char *, ncclGetLastError, const void *comm)
 {
-	(void)comm; /* as the real one: the last of all */
+	(void)comm; /* like the real one: the most recent error of all */
 	return nccl_last_error;
 }

@@ -37,7 +37,7 @@ enum {
 
 #define NCCL_COMM      SIM_KIND('n', 'c', 'c', 'l')
 #define NCCL_MAX_PEERS 1024
-#define NCCL_OPS       64 /* operators of its own that a communicator can hold */
+#define NCCL_OPS       64 /* custom operators that a communicator can hold */
 
 struct nccl_buffer {
 	void *ptr;
@@ -53,7 +53,7 @@ struct nccl_op {
 
 struct nccl_comm {
 	int ranks, rank, device;
-	bool unsure;			     /* of how many ranks there are */
+	bool unsure;			     /* the number of ranks is a guess */
 	bool ring;			     /* connected for collectives */
 	unsigned char peers[NCCL_MAX_PEERS]; /* connected for send and receive */
 	struct nccl_buffer *buffers;
@@ -62,13 +62,13 @@ struct nccl_comm {
 	pthread_mutex_t lock;
 	struct nccl_node *node; /* NULL: alone */
 	uint64_t collectives, hosts, sends[NCCL_HERE], receives[NCCL_HERE];
-	uint64_t nth; /* of those with as many ranks */
+	uint64_t nth; /* its number among communicators of that many ranks */
 	uint64_t broadcasts, splits;
 	int error;		      /* asynchronous */
-	struct nccl_op ops[NCCL_OPS]; /* number 5 is the first */
+	struct nccl_op ops[NCCL_OPS]; /* operator 5 is the first */
 };
 
-extern char nccl_last_error[96]; /* as ncclGetLastError says it */
+extern char nccl_last_error[96]; /* the text that ncclGetLastError returns */
 
 /* The communicator, or NULL if it is not one. */
 struct nccl_comm *nccl_check(const void *handle);
@@ -77,14 +77,14 @@ int nccl_id_open(const struct nccl_id *id); /* a descriptor, or -1; lib_nccl_id.
 /* ---- lib_nccl_memory.c ---- */
 int nccl_take(struct nccl_comm *c, size_t bytes);
 void nccl_give_back(struct nccl_comm *c);
-/* What a first collective, or a first message to a peer, makes NCCL allocate. */
+/* Memory that NCCL allocates at the first collective, and at the first message to a peer. */
 int nccl_connect_ring(struct nccl_comm *c);
 int nccl_connect_peer(struct nccl_comm *c, int peer);
 
 /* ---- lib_nccl_numbers.c ---- */
 enum { NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN, NCCL_AVG, NCCL_OWN };
 size_t nccl_type_bytes(int type); /* 0: not a type */
-/* total = total op with, for each number; what is known of a number is what is known of both. */
+/* total = total op with, for each number. The result is as well known as the less known operand. */
 void nccl_combine(void *total, unsigned char *states, const void *with,
 		  const unsigned char *with_states, size_t n, int type, int op);
 void nccl_scale(void *data, size_t n, int type, const void *scalar);
@@ -93,7 +93,7 @@ void nccl_divide(void *data, size_t n, int type, int ranks);
 void nccl_one_over(void *scalar, int type, int ranks);
 
 /* ---- lib_nccl_payload.c ---- */
-struct nccl_span { /* bytes of which the same is known */
+struct nccl_span { /* bytes with the same state */
 	uint64_t at, bytes, offset;
 	uint64_t state;
 };
@@ -106,7 +106,7 @@ struct nccl_payload {
 void nccl_payload_of(struct nccl_payload *p, const void *from, size_t bytes);
 void nccl_payload_scale(struct nccl_payload *p, int type, const void *scalar);
 void nccl_payload_send(struct nccl_payload *p, struct nccl_node *n, int lane, uint64_t number,
-		       struct nccl_message m); /* and frees it */
+		       struct nccl_message m); /* frees m */
 /* The spans of a message; then bytes [at, at + bytes) of the buffer with their states. */
 bool nccl_payload_open(struct nccl_payload *p, struct nccl_node *n, const struct nccl_message *m);
 void nccl_payload_read(const struct nccl_payload *p, struct nccl_node *n,
@@ -142,17 +142,17 @@ int nccl_alone_send(struct nccl_comm *c, const void *from, size_t bytes, int pee
 int nccl_alone_receive(struct nccl_comm *c, void *to, size_t bytes, int peer);
 
 /* ---- lib_nccl_split.c ---- */
-/* How many ranks the part has that this rank of c is in with that colour, at place `key`; 0: that
- * cannot be known. */
+/* Number of ranks in the part that this rank of c joins with that colour and key; 0 if unknown. */
 int nccl_split_ranks(struct nccl_comm *c, int colour, int key);
 
 /* ---- lib_nccl_group.c ---- */
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
-/* Notes a transfer of the group that is open, of a rank by itself; without one it is over. */
+/* Records a transfer in the open group of a rank that runs alone; without a group it is done at
+ * once. */
 void nccl_group_send(struct nccl_comm *comm, const void *from, size_t bytes, int peer);
 void nccl_group_receive(struct nccl_comm *comm, void *to, size_t bytes, struct nccl_topic topic);
-/* What must wait for other ranks: done now, or at the group's end. It frees itself. */
+/* Work that must wait for other ranks: done now, or at the end of the group. It frees itself. */
 struct nccl_later {
 	int (*finish)(struct nccl_later *later);
 	struct nccl_later *next;

@@ -15,7 +15,8 @@ static void copy(void *to, const void *from, size_t bytes)
 		sim_copy(to, from, bytes);
 }
 
-/* As often as there are ranks. */
+/* A sum or product over ranks that do not run: they are assumed to contribute this rank's
+ * values. */
 static void sum_up(const struct nccl_comm *c, const struct nccl_call *call, void *to,
 		   const void *from, size_t bytes)
 {

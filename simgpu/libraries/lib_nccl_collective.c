@@ -6,7 +6,7 @@
 #include <string.h>
 #include "lib_nccl.h"
 
-/* By all ranks of a ring, in bytes: a sum goes round twice. */
+/* Bytes moved by all ranks of a ring; a sum goes round twice. */
 static double moved(enum nccl_kind kind, const struct nccl_comm *c, const struct nccl_call *call)
 {
 	double bytes = (double)call->count * (double)nccl_type_bytes(call->type);
@@ -41,7 +41,7 @@ static int start(enum nccl_kind kind, bool send, const struct nccl_call *call)
 		    : nccl_alone_receive(c, call->to, call->count, call->root);
 }
 
-/* Its communicator may have gone since. */
+/* The communicator may be destroyed by now. */
 static void run(struct act *act, void *stream)
 {
 	struct recorded *r = (struct recorded *)act;
@@ -145,7 +145,7 @@ API(int, ncclRecv, void *to, size_t count, int type, int peer, void *comm, void 
 	return message(false, NULL, to, count * nccl_type_bytes(type), peer, comm, stream);
 }
 
-/* Those that NCCL makes of messages. */
+/* Collectives that NCCL builds from send and receive. */
 API(int, ncclAlltoAll, const void *from, void *to, size_t count, int type, void *comm, void *stream)
 {
 	struct nccl_comm *c = nccl_check(comm);
@@ -200,7 +200,7 @@ API(int, ncclScatter, const void *from, void *to, size_t count, int type, int ro
 
 /* ---- memory and operators ---- */
 
-/* NCCL keeps the sizes of what it hands out; so must we, as unmapping asks for them. */
+/* NCCL remembers the sizes of its allocations, and so must we, because unmapping needs them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nccl_buffer *handed_out;
 
@@ -262,7 +262,7 @@ API(int, ncclCommWindowRegister, void *comm, void *buffer, size_t bytes, void **
 	return NCCL_OK;
 }
 
-/* A window is its buffer's address, and every peer's view of it is this rank's own. */
+/* A window is its buffer's address. Each peer's view of it is this rank's own buffer. */
 API(int, ncclWinGetUserPtr, void *comm, void *window, void **out)
 {
 	if (!nccl_check(comm) || !out)

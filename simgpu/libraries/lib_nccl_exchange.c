@@ -11,7 +11,7 @@
 #include "lib_nccl.h"
 
 #define CHUNK	 16384
-#define CHECK_MS 100 /* that the others live */
+#define CHECK_MS 100 /* interval for checking that the others are alive */
 
 char nccl_last_error[96];
 
@@ -23,7 +23,7 @@ struct exchange {
 	int type, op, lane;
 	uint64_t number;
 	uint32_t wanted; /* the ranks whose messages it takes */
-	size_t skip;	 /* where this rank's part of them begins */
+	size_t skip;	 /* offset of this rank's part in them */
 	uint64_t checked_ms;
 	struct nccl_message *messages[NCCL_HERE];
 };
@@ -38,7 +38,7 @@ static uint64_t now_ms(void)
 
 /* ---- the result ---- */
 
-/* The buffer's bytes [at, at + bytes) of all, reduced. */
+/* Reduces bytes [at, at + bytes) of all ranks' buffers. */
 static void reduce_part(struct exchange *x, const struct nccl_payload *payloads, size_t at,
 			size_t bytes)
 {
@@ -54,7 +54,7 @@ static void reduce_part(struct exchange *x, const struct nccl_payload *payloads,
 			nccl_combine(total, states, data, others, n, x->type, x->op);
 		first = false;
 	}
-	for (size_t i = 0; i < n; i++) { /* a number is known as far as each of its bytes is */
+	for (size_t i = 0; i < n; i++) { /* a number is as well known as its least known byte */
 		unsigned char least = CONTENTS_KNOWN;
 
 		for (size_t j = i * size; j < (i + 1) * size; j++)
@@ -68,7 +68,7 @@ static void reduce_part(struct exchange *x, const struct nccl_payload *payloads,
 	contents_result(&x->pending, at, total, states, bytes);
 }
 
-/* Calls `part` for what is known of the buffer of one rank: of others nothing comes. */
+/* Calls `part` for each known stretch of one rank's buffer; for other ranks nothing arrives. */
 static void each_known(struct exchange *x, const struct nccl_payload *p, size_t size,
 		       void (*part)(struct exchange *x, const struct nccl_payload *p, size_t at,
 				    size_t bytes),
@@ -104,7 +104,7 @@ static void reduce(struct exchange *x)
 		nccl_payload_free(&payloads[r]);
 }
 
-/* What one rank has given, at its place in the result, in pieces as large as it has them. */
+/* Stores one rank's contribution at its place in the result, in pieces of equal state. */
 static void place(struct exchange *x, const struct nccl_message *m, size_t at)
 {
 	unsigned char *data = NULL;
@@ -178,7 +178,7 @@ static enum pending_state poll_exchange(struct pending *p)
 			return PENDING_WAITS;
 		x->checked_ms = now_ms();
 		gone = nccl_node_gone(x->node, none);
-		none = missing(x); /* the last it gave may have come meanwhile */
+		none = missing(x); /* its last message may have arrived meanwhile */
 		if (gone >= 0 && none & 1u << gone) {
 			fail(x, gone);
 			return PENDING_FAILED;
@@ -234,7 +234,7 @@ void nccl_end_exchanges(struct nccl_comm *c)
 
 /* ---- beginning ---- */
 
-/* What lay there is not what is there when this has ended. */
+/* Forgets the old contents, because the collective will overwrite them. */
 static void forget(void *to, size_t bytes)
 {
 	if (bytes <= CHUNK)
@@ -275,7 +275,7 @@ static uint64_t next(uint64_t *counter)
 	return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* The operator of a message: averages and those of one's own are sums of what is scaled. */
+/* The operator of a message. Averages and custom operators are sums of scaled values. */
 static int scaled(struct nccl_payload *p, const struct nccl_call *call)
 {
 	struct nccl_comm *c = call->comm;
@@ -297,7 +297,7 @@ static int scaled(struct nccl_payload *p, const struct nccl_call *call)
 	return NCCL_SUM;
 }
 
-/* Who gives to whom, how much, and where each part lies. */
+/* Decides which ranks send to which, how much, and where each part lies. */
 int nccl_exchange(enum nccl_kind kind, const struct nccl_call *call)
 {
 	struct nccl_comm *c = call->comm;

@@ -22,7 +22,8 @@ static uint64_t mix(uint64_t h, const void *data, size_t bytes)
 	return h;
 }
 
-/* What processes that can open each other's descriptors have in common. */
+/* A hash of the boot and the pid namespace: equal for processes that can open each other's
+ * descriptors. */
 static uint64_t place(void)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -69,7 +70,7 @@ static bool is_file_of(int fd, const struct nccl_id *id)
 	       !memcmp(&found.random, id->random, sizeof(found.random));
 }
 
-/* If it was made by this process, and only once. */
+/* Drops an id that this process made, once. */
 void nccl_id_drop(const struct nccl_id *id)
 {
 	if (nccl_id_is_here(id) && id->pid == getpid() && is_file_of(id->fd, id))

@@ -25,7 +25,7 @@
 #define PIECE_BYTES	     (128 * 1024)
 #define MOST_CHANNELS	     64
 #define LEAST_CHANNELS	     2
-#define MOST_BYTES	     (2048 * MIB) /* of a communicator */
+#define MOST_BYTES	     (2048 * MIB) /* most bytes of a communicator */
 
 static long environment(const char *name, long otherwise)
 {
@@ -35,7 +35,7 @@ static long environment(const char *name, long otherwise)
 	return value > 0 ? value : otherwise;
 }
 
-/* Cards of the data centre have NVLink, the others do not. */
+/* Data centre cards have NVLink, the others do not. */
 static bool nvlink(void)
 {
 	int capability = lib_capability();
@@ -50,7 +50,7 @@ static long channels(long on_nvlink, long on_pcie)
 	return n < most ? n : most;
 }
 
-/* Of all communicators of this process. */
+/* Totals of all communicators in this process. */
 static uint64_t taken, least, most;
 
 static void tell(int64_t more, int64_t more_least, int64_t more_most)
@@ -115,7 +115,7 @@ int nccl_connect_ring(struct nccl_comm *c)
 	return result;
 }
 
-/* Ranks are on nodes one after the other. */
+/* Ranks are numbered node by node. */
 static bool is_elsewhere(const struct nccl_comm *c, int peer)
 {
 	int node = device_physical_count();
@@ -123,7 +123,7 @@ static bool is_elsewhere(const struct nccl_comm *c, int peer)
 	return c->ranks > node && peer / node != c->rank / node;
 }
 
-/* One channel at least; as many as NCCL knows at most. */
+/* The number of channels is an estimate between one and NCCL's maximum. */
 static int connect_other_nodes(struct nccl_comm *c)
 {
 	long n = channels(PAIR_CHANNELS_NVLINK, PAIR_CHANNELS_PCIE);

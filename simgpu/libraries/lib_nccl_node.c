@@ -22,14 +22,14 @@
 #include <sys/syscall.h>
 #include "lib_nccl.h"
 
-#define LANE	     512 /* messages that a lane holds */
+#define LANE	     512 /* messages in a lane */
 #define STRETCH	     ((uint64_t)1 << 30)
-#define KEPT	     (16 * MIB) /* of a stretch, once all has been taken */
+#define KEPT	     (16 * MIB) /* bytes of a stretch that stay once all has been taken */
 #define ROOM_WAIT_MS 60000
 #define SLEEP_NS     50000000
 #define SAY_MS	     30000
-#define LOOK_MS	     900  /* between two looks at what a rank does */
-#define LOOK_OLD_MS  5000 /* what was seen before says nothing any more */
+#define LOOK_MS	     900  /* interval between two looks at a rank */
+#define LOOK_OLD_MS  5000 /* age at which the last look is worthless */
 #define TICK_MS	     10	  /* of processor time */
 
 enum member_state { ABSENT, JOINING, HERE, LEFT };
@@ -37,7 +37,7 @@ enum member_state { ABSENT, JOINING, HERE, LEFT };
 struct member {
 	int32_t state, pid, device;
 	uint32_t pad;
-	uint64_t started; /* when its process was */
+	uint64_t started; /* start time of its process */
 };
 
 struct head {
@@ -50,7 +50,7 @@ struct head {
 
 struct sent {
 	struct nccl_message *message;
-	uint64_t end; /* of its payload */
+	uint64_t end; /* end of its payload */
 };
 
 struct nccl_node {
@@ -92,7 +92,7 @@ static bool process(int pid, uint64_t *used, uint64_t *started)
 	if (n <= 0)
 		return false;
 	text[n] = 0;
-	p = strrchr(text, ')'); /* a name may hold anything */
+	p = strrchr(text, ')'); /* a name may contain anything */
 	if (!p || sscanf(p + 1,
 			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d "
 			 "%*d %*d %*d %llu",
@@ -129,7 +129,7 @@ int nccl_node_pid(struct nccl_node *n, int rank)
 	return n->head->members[rank].pid;
 }
 
-/* Several threads may ask: between two looks at a rank is a second. */
+/* Several threads may call this. A second passes between two looks at a rank. */
 bool nccl_node_idle(struct nccl_node *n, uint32_t waited)
 {
 	uint64_t now = now_ms();
@@ -239,7 +239,7 @@ static int arrived(const struct nccl_node *n)
 	return count;
 }
 
-/* A rank that has left again had met the others. */
+/* A rank that has already left had met the others. */
 static bool lost(struct nccl_node *n)
 {
 	uint64_t used;
@@ -250,7 +250,7 @@ static bool lost(struct nccl_node *n)
 	return false;
 }
 
-/* In NCCL's words. */
+/* The error message in NCCL's words. */
 static bool same_device(const struct nccl_node *n, char *text, size_t size)
 {
 	const struct member *all = n->head->members;
@@ -266,7 +266,7 @@ static bool same_device(const struct nccl_node *n, char *text, size_t size)
 	return false;
 }
 
-/* As on a card: without limit; but it says what it waits for. */
+/* Waits without limit, as on a real card, but reports which ranks are missing. */
 int nccl_node_meet(struct nccl_node *n, char *text, size_t size)
 {
 	uint64_t since = now_ms(), asked = since;
@@ -334,7 +334,7 @@ static bool taken(struct nccl_node *n, struct nccl_message *m)
 	return !readers;
 }
 
-/* Payloads that all have taken give their room back, in the order in which they were given. */
+/* Frees the room of payloads that all ranks have taken, in the order in which they were sent. */
 static void tidy(struct nccl_node *n)
 {
 	while (n->sent_n && taken(n, n->sent[n->sent_first].message)) {
@@ -369,9 +369,9 @@ static bool remember(struct nccl_node *n, struct nccl_message *m, uint64_t end)
 	return true;
 }
 
-/* A lane that is full waits without limit, as a stream does whose queue is full; a rank that is
- * gone takes nothing. The stretch is used from its start to its end, and again once all is taken:
- * that is waited for only a while, and false says that there is no room. */
+/* A full lane waits without limit, like a stream whose queue is full; a rank that has ended takes
+ * nothing. The stretch is used from start to end, and again once everything has been taken. That
+ * wait is limited: false means that there is no room. */
 static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t bytes)
 {
 	uint64_t since = now_ms();
@@ -385,7 +385,7 @@ static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t 
 		if (taken(n, m) && (room || now_ms() - since > ROOM_WAIT_MS))
 			return room;
 		pthread_mutex_unlock(&n->lock);
-		pending_poll(); /* the others may wait for what we have yet to take */
+		pending_poll(); /* the others may wait for messages that we have not taken */
 		nccl_node_sleep(n, bell);
 		pthread_mutex_lock(&n->lock);
 		if (now_ms() - since > 1000 && nccl_node_gone(n, m->readers) >= 0)

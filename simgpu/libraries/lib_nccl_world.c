@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: of a world in which only some ranks run, each by itself, SIMGPU_WORLD names those ranks and
- * a file ("0,256,511:PATH"). What one of them sends to a rank that does not run, others may find
- * there: as all run the same program, the root of their own group sent at that place what the root
- * of this group would have, and the stage before this one what the nearest stage that runs has.
- * So lengths and shapes that decide sizes come through. Only what is no larger than MOST is waited
- * for, and of that the bytes that are known travel. A rank that runs may be of the same stage as
- * this one, and so receive where it would have to send: then what it received is what this one
- * receives. Any thread.
+ * NCCL in a world of which only some ranks run, each as if alone. SIMGPU_WORLD names those ranks
+ * and a file ("0,256,511:PATH"). A rank's messages to ranks that do not run go to that file, and
+ * other ranks may read them there. All ranks run the same program. So the root of their own group
+ * sent, at the same place, what the root of this group would have sent, and the nearest running
+ * stage sent what the stage before this one would have sent. Lengths and shapes that decide sizes
+ * arrive this way. Only messages of at most MOST bytes are waited for, and only their known bytes
+ * travel. A running rank may be of the same stage as this one, so that it receives where it would
+ * have to send. Then this rank receives the same message.
  *
- * The file: the processes, then one message behind the other.
+ * Any thread. The file: the processes, then one message behind the other.
  */
 #include "lib_nccl_world.h"
 #include <errno.h>
@@ -25,12 +25,12 @@
 #include <sys/mman.h>
 #include "lib_nccl.h"
 
-#define ROOM	  ((size_t)256 << 20) /* of the file, which has holes */
+#define ROOM	  ((size_t)256 << 20) /* size of the file, which is sparse */
 #define MOST	  ((size_t)64 << 10)
 #define RANKS	  8
 #define PAUSE_MS  2
-#define SILENT_MS 20000 /* in which no rank sent anything: then none will */
-#define TWIN_MS	  5000	/* after which a rank that has received does not send it on */
+#define SILENT_MS 20000 /* without any message for this long, none will come */
+#define TWIN_MS	  5000	/* after this long, a rank that has received does not send it on */
 
 enum { PASSED = 1, SENT, SENT_UNKNOWN };
 
@@ -43,7 +43,7 @@ struct sent {
 
 struct world {
 	uint64_t used;	  /* bytes behind this */
-	int32_t pids[64]; /* of the ranks, in their order */
+	int32_t pids[64]; /* process ids of the ranks, in their order */
 	unsigned char sent[];
 };
 
@@ -153,7 +153,7 @@ struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes)
 				    -1, 0 };
 }
 
-/* Of each size and direction, how many this rank has sent and received. */
+/* Counts messages per size and direction, sent and received; returns the number so far. */
 static uint64_t next_of(bool forward, size_t bytes, bool send)
 {
 	static struct {
@@ -174,8 +174,8 @@ static uint64_t next_of(bool forward, size_t bytes, bool send)
 	return n;
 }
 
-/* Forward is to the next ranks of a ring. A message that comes so is that of the rank that runs
- * before this one. */
+/* Forward means to the next ranks of a ring; such a message comes from the rank that runs before
+ * this one. */
 struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes, bool send)
 {
 	int from = send ? c->rank : peer, to = send ? peer : c->rank;
@@ -199,7 +199,7 @@ struct nccl_topic nccl_topic_split(struct nccl_comm *c)
 	return (struct nccl_topic){ mix(mix(mix(3, c->ranks), c->nth), n), c->ranks - 1, 0 };
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static bool runs(int i)
 {
@@ -208,7 +208,7 @@ static bool runs(int i)
 	return !pid || !kill(pid, 0) || errno != ESRCH;
 }
 
-/* What was sent of it; *passed: bits of the ranks that do not send it. */
+/* Finds a message of that topic. *passed: bits of the ranks that said they do not send it. */
 static const struct sent *look(struct nccl_topic topic, unsigned *passed)
 {
 	uint64_t used = __atomic_load_n(&world->used, __ATOMIC_ACQUIRE);
@@ -242,10 +242,11 @@ static bool somebody_may(struct nccl_topic topic, unsigned passed)
 	return false;
 }
 
-/* What the rank that is heard has received itself, once it is clear that it does not send. */
+/* Finds the message that the sender itself received, once it is clear that it does not send. That
+ * rank is then of the same stage as this one. */
 static const struct sent *look_taken(struct nccl_topic topic, uint64_t *since)
 {
-	static unsigned twins; /* bits of ranks of which that was clear before */
+	static unsigned twins; /* bits of ranks for which that was clear before */
 	const struct sent *t;
 	unsigned passed, bit = 0;
 
@@ -295,7 +296,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 		contents_store(to, t->data, t->data + bytes, bytes);
 	else
 		memcpy(to, t->data, bytes);
-	if (topic.taken) /* others of the same stage may have to hear it from this rank */
+	if (topic.taken) /* other ranks of this stage may need it from this rank */
 		tell(SENT, topic.taken, to, bytes);
 	return true;
 }

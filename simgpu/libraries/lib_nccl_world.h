@@ -11,18 +11,18 @@
 
 struct nccl_comm;
 
-/* What is sent where: equal in all ranks that run the same program. */
+/* Identity of a message, equal in all ranks that run the same program. */
 struct nccl_topic {
-	uint64_t key;	/* 0: nobody else can know it */
-	int from;	/* the rank that is heard; -1: whichever sends it */
-	uint64_t taken; /* of what that rank receives of this kind; 0: it is not asked for */
+	uint64_t key;	/* 0: no other rank can derive it */
+	int from;	/* the sender; -1: any rank */
+	uint64_t taken; /* key of the message that the sender itself receives; 0: not looked up */
 };
 
 /* The next broadcast of a communicator; the next message of that size to or from a peer. */
 struct nccl_topic nccl_topic_broadcast(struct nccl_comm *c, size_t bytes);
 struct nccl_topic nccl_topic_message(struct nccl_comm *c, int peer, size_t bytes, bool send);
 
-/* What the last rank says of the next split of a communicator. */
+/* The last rank's result of the next split of a communicator. */
 struct nccl_topic nccl_topic_split(struct nccl_comm *c);
 
 bool nccl_world_is_open(void);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What matrix products of cuBLAS take, by the names of the functions and the places of their
- * arguments: all begin with handle, two transpositions, m, n, k. Any thread.
+ * Costs of cuBLAS's matrix products, from the names of the functions and the positions of their
+ * arguments. All begin with handle, two transpositions, m, n, k. Any thread.
  */
 #include <string.h>
 #include "lib_products.h"
 
-/* The type is a letter of the name, or an argument; the count of products is one or an argument. */
+/* The type is a letter of the name or an argument. The count of products is one or an argument. */
 static const struct form {
 	const char *part; /* of the name, without "cublas" and the letter */
 	int type, count;  /* places; 0: by the letter, one */
@@ -31,7 +31,7 @@ static int type_of_letter(char c)
 	return at && *at ? types[at - letters] : 0;
 }
 
-static double times_of(int cuda_type) /* operations of a multiplication and an addition */
+static double times_of(int cuda_type) /* operations per multiplication and addition */
 {
 	return cuda_type == 4 || cuda_type == 5 ? 8 : 2;
 }
