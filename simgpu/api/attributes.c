@@ -34,7 +34,7 @@ static int attr(int attribute, int device)
 
 #define A(name) attr(CU_DEVICE_ATTRIBUTE_##name, device)
 
-/* What the layouts of CUDA 12 and 13 have in common, under the same names. */
+/* Members that the layouts of CUDA 12 and 13 share, under the same names. */
 #define FILL_PROPERTIES(p, device)                                                 \
 	do {                                                                       \
 		const struct sim_card *c = sim_card();                             \
@@ -93,7 +93,7 @@ static int attr(int attribute, int device)
 		p->unifiedFunctionPointers = 1;                                    \
 	} while (0)
 
-/* cudaDeviceProp as CUDA 12 lays it out. */
+/* CUDA 12's layout of cudaDeviceProp. */
 struct properties12 {
 	char name[256];
 	unsigned char uuid[16];
@@ -165,7 +165,7 @@ static int check_device(int device)
 
 cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
 
-/* The name of CUDA 12. */
+/* CUDA 12's name of the function. */
 SIM_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device)
 {
 	int result = check_device(device);

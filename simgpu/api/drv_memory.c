@@ -37,7 +37,7 @@ SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t widt
 	return DRV(alloc(ptr, *pitch * height));
 }
 
-/* What is given back may still be in use: the device is waited for. */
+/* Freed memory may still be in use, so the free waits for the device. */
 static void wait_for_users(const void *ptr)
 {
 	int device = sim_ptr_device(ptr);

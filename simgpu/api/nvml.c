@@ -23,7 +23,7 @@ static int ordinal(nvmlDevice_t device)
 	return i < (uintptr_t)device_physical_count() ? (int)i : -1;
 }
 
-/* What this process has taken of a physical device. */
+/* Bytes that this process has allocated on a physical device. */
 static size_t used_of(int physical)
 {
 	for (int i = 0; sim_is_init() && i < sim_device_count(); i++)
@@ -32,7 +32,7 @@ static size_t used_of(int physical)
 	return 0;
 }
 
-/* Every question about a device begins so. */
+/* Every query about a device begins with this. */
 #define DEVICE(i, device)                        \
 	int i = ordinal(device);                 \
 	if (!users)                              \
