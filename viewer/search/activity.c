@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From /proc: the processes that were started here and all that came of them, whatever group or
- * session they are in now. A process that only keeps itself awake (a thread that looks every tenth
- * of a second) does nothing: less than IDLE_SHARE of a processor counts as none.
+ * Reads /proc for the processes that were started here and all their descendants, in whatever group
+ * or session they are now. A process that only polls (a thread that wakes every tenth of a second)
+ * counts as idle: less than 1/IDLE_SHARE of a processor is no activity.
  */
 #include "activity.h"
 
@@ -24,17 +24,17 @@
 #include "trial.h"
 
 #define LOOK_MS	   1000
-#define IDLE_SHARE 50 /* one part in so many */
-#define BURST	   5  /* ticks of the processor that say nothing */
-#define WORK	   20 /* pieces of work that tell a second of work from one of waiting or compiling */
+#define IDLE_SHARE 50 /* a processor's share, as 1 / IDLE_SHARE */
+#define BURST	   5  /* ticks of processor time that count as idle */
+#define WORK	   20 /* pieces of work in a second that count as work */
 #define TRIES	   50
 #define LISTENS	   "0A"	     /* the state of a socket, in /proc/net/tcp */
-#define SOCKETS	   (1 << 16) /* descriptors looked at, at most */
+#define SOCKETS	   (1 << 16) /* most descriptors looked at */
 
 struct process {
 	pid_t pid, parent, group;
 	char state;
-	uint64_t ticks, ended; /* of the processor; of its children that have ended */
+	uint64_t ticks, ended; /* of the processor; of its ended children */
 	bool ours, below;      /* below: of a process that uses the device */
 };
 
@@ -133,8 +133,8 @@ static void find_below(const struct activity *a, struct process *all, size_t n)
 	}
 }
 
-/* Processor time of all of ours, and of what is below those that use the device, those that have
- * ended there included. One that waits for a processor, or for a disk, does something. */
+/* Processor time of all our processes, and of the descendants of those that use the device, ended
+ * ones included. A process that waits for a processor or a disk counts as active. */
 static uint64_t ticks_now(const struct activity *a, bool *runs, uint64_t *below)
 {
 	size_t n;
@@ -158,7 +158,7 @@ static uint64_t ticks_now(const struct activity *a, bool *runs, uint64_t *below)
 	return ticks;
 }
 
-/* The device's count of what it was given to do (simgpu/core/usage.c). */
+/* The device's count of its work (simgpu/core/usage.c). */
 static uint64_t device_work(const struct activity *a)
 {
 	uint64_t work = 0;
@@ -176,7 +176,7 @@ static pid_t latest(const struct activity *a)
 	return a->pid_count ? a->pids[a->pid_count - 1] : 0;
 }
 
-/* How often the main thread has gone to wait. */
+/* How often the main thread has begun to wait. */
 static uint64_t switches_now(const struct activity *a)
 {
 	long n = proc_status(latest(a), "voluntary_ctxt_switches");
@@ -198,7 +198,7 @@ void activity_uses_device(struct activity *a, pid_t pid)
 	a->below = 0;
 }
 
-/* What ended took its time with it. */
+/* A lower total counts as activity: a process has ended, and its time is no longer included. */
 static bool is_much(uint64_t before, uint64_t ticks, uint64_t ms)
 {
 	uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -206,7 +206,8 @@ static bool is_much(uint64_t before, uint64_t ticks, uint64_t ms)
 	return ticks < before || (ticks - before) * tick_ms > BURST * tick_ms + ms / IDLE_SHARE;
 }
 
-/* Where compilers are at work below it, what the device is given meanwhile says nothing. */
+/* Counts a second of work, unless compilers run below the process. The device's work meanwhile
+ * would not be the program's usual work. */
 static void count_second(struct activity *a, uint64_t now, uint64_t work, uint64_t below)
 {
 	bool busy = is_much(a->below, below, now - a->second_ms);
@@ -239,9 +240,9 @@ void activity_look(struct activity *a, uint64_t events)
 	a->work = work;
 }
 
-/* ---- while nothing is done ---- */
+/* ---- while the program is idle ---- */
 
-/* The number of the call that the main thread is in; -1: none, or it is not to be seen. */
+/* Number of the system call that the main thread is in; -1: none, or it cannot be read. */
 static long call_now(const struct activity *a)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -338,7 +339,8 @@ static bool process_listens(pid_t pid)
 	return found;
 }
 
-/* The process that uses the device, or one that it came of: a server may start it. */
+/* Whether the process that uses the device listens, or one of its ancestors, because a server may
+ * start it. */
 bool activity_listens(const struct activity *a)
 {
 	size_t n;
@@ -360,7 +362,7 @@ bool activity_listens(const struct activity *a)
 	return found;
 }
 
-/* What one of them starts meanwhile is found by the next look. */
+/* Repeats until no process is left, because a process may start another one during a round. */
 void activity_end_all(void)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };

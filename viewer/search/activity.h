@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of a run do: whether they work on the device, use the processor, or do nothing
- * at all; and what they wait for then.
+ * Activity of a run's processes: whether they work on the device, use the processor, or are idle,
+ * and what they wait for if they are idle.
  */
 #ifndef VIEWER_ACTIVITY_H
 #define VIEWER_ACTIVITY_H
@@ -13,18 +13,18 @@
 #define ACTIVITY_DEVICE 16
 
 struct activity {
-	pid_t group;		     /* of the processes that were started */
+	pid_t group;		     /* process group of the run */
 	const char *usage;	     /* the file in which the device counts its work */
-	pid_t pids[ACTIVITY_DEVICE]; /* those that use the device, the latest last */
+	pid_t pids[ACTIVITY_DEVICE]; /* processes that use the device, the latest last */
 	size_t pid_count;
-	uint64_t look_ms;     /* of the last look */
-	uint64_t worked_ms;   /* when something was last done on the device, or recorded */
-	uint64_t moved_ms;    /* when a process last did anything */
-	uint64_t work, ticks; /* of the device; of the processor, at moved_ms */
+	uint64_t look_ms;     /* time of the last look */
+	uint64_t worked_ms;   /* time of the last device work or recorded event */
+	uint64_t moved_ms;    /* time at which a process was last active */
+	uint64_t work, ticks; /* the device's work; processor ticks at moved_ms */
 	uint64_t switches;    /* how often the latest one's main thread has waited, at moved_ms */
-	uint64_t below;	      /* processor time of what is below those that use the device */
-	/* Seconds, or more, in which the device was given a fair amount of work, and none of the
-	 * processes below used the processor; when the next one began, and the work until then. */
+	uint64_t below;	      /* processor time of descendants of those that use the device */
+	/* Periods of at least a second in which the device did a fair amount of work and no
+	 * descendant used the processor; when the next period began, and the work until then. */
 	uint64_t seconds, second_ms, second_work;
 };
 
@@ -33,13 +33,13 @@ void activity_uses_device(struct activity *a, pid_t pid);
 /* `events`: how many are recorded. Looks once a second. */
 void activity_look(struct activity *a, uint64_t events);
 
-/* While nothing is done: it sleeps for long, as it was written to; it listens at a port, so that
- * it may wait for requests; what its main thread waits for. */
+/* For an idle program: whether it sleeps for a long time on purpose, whether it listens at a port
+ * and so may wait for requests, and what its main thread waits for. */
 bool activity_sleeps(const struct activity *a);
 bool activity_listens(const struct activity *a);
 const char *activity_waits_for(const struct activity *a);
 
-/* Ends all that came of this process and is still there. */
+/* Ends all descendants of this process. */
 void activity_end_all(void);
 
 #endif

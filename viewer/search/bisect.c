@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Both ends are measured, then git's bisect runs this command again on each commit that it wants to
- * know of (bisect_step). A commit is bad if its peak is above the limit or it runs out of memory;
- * one where the program fails for another reason is skipped. If only the older end is bad, git
- * looks for the first good commit instead. At the end the commit that was found and its parent are
- * compared as `diff` does. An interrupt ends what runs; the worktree is removed all the same.
+ * Measures both ends, then git's bisect runs this command again on each commit that it selects
+ * (bisect_step). A commit is bad if its peak is above the limit or it runs out of memory. A commit
+ * whose program fails for another reason is skipped. If only the older end is bad, git looks for
+ * the first good commit instead. At the end the commit found and its parent are compared as `diff`
+ * does. An interrupt ends the current run; the worktree is removed all the same.
  */
 #include "bisect.h"
 
@@ -47,7 +47,7 @@ static bool is_bad(const struct bisect *b, const struct trial *t)
 	return t->verdict == ENDING_REFUSED || t->peak > b->limit_bytes;
 }
 
-/* What the first process found: numbers, the ends, the folders, a line each. */
+/* Reads the state that the first process wrote: numbers, the ends, the folders, one per line. */
 static bool read_state(struct bisect *b)
 {
 	FILE *f = fopen(getenv(STATE), "r");
@@ -84,7 +84,7 @@ int bisect_step(struct bisect *b)
 	FILE *log;
 	char path[2 * PATH_MAX];
 
-	/* Git has its own exit codes: above 127 it gives up. */
+	/* An exit code above 127 makes git stop the bisect. */
 	if (!read_state(b))
 		return 200;
 	unsetenv(STATE);
@@ -116,7 +116,7 @@ static int write_state(const struct bisect *b)
 	fclose(f);
 	setenv(STATE, path, 1);
 	snprintf(path, sizeof(path), "%s/measured", b->plan.folder);
-	unlink(path); /* of an earlier search that kept its recordings here */
+	unlink(path); /* left by an earlier search in the same folder */
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int nothing_to_find(const struct bisect *b, const struct trial *good,
 		b->bad, x, limit);
 }
 
-/* The limit is above the older end, or else above the newer one: then that is the lower one. */
+/* The limit is above the older end, or above the newer end if that is the lower one. */
 static int find_limit(struct bisect *b, const struct trial *good, const struct trial *bad)
 {
 	uint64_t above_good = limit_above(b, good);
@@ -186,7 +186,7 @@ static int find_limit(struct bisect *b, const struct trial *good, const struct t
 
 /* ---- git's bisect ---- */
 
-/* Its words for the shell: git passes them on to one. */
+/* Quotes a word for the shell, because git passes the command to one. */
 static char *quoted(const char *word)
 {
 	char *text = need_new(4 * strlen(word) + 3), *at = text;
@@ -265,7 +265,7 @@ struct answer {
 	char row_subject[300];
 };
 
-/* Those that git could not tell from the one that it names. */
+/* Commits that git could not distinguish from the one that it names, because they were skipped. */
 static void find_skipped(struct answer *a)
 {
 	char *text = GIT_ASK(a->bisect->tree, NULL, "rev-list", "refs/bisect/bad", "--not",
@@ -356,7 +356,7 @@ static bool measured_row(void *ctx, size_t i, struct row_bisect_commit *row)
 	return true;
 }
 
-/* What `diff` says of the two, as lines of ours. */
+/* Appends the text of `diff` between the two. */
 static void compare(struct answer *a, struct emit *out)
 {
 	char old[PATH_MAX], new[PATH_MAX], *text = NULL, *save = NULL;

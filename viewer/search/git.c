@@ -16,7 +16,7 @@
 
 #define WORDS 32
 
-enum { NOWHERE = -1, TOGETHER = -2 }; /* in place of a descriptor for errors */
+enum { NOWHERE = -1, TOGETHER = -2 }; /* in place of a descriptor for error output */
 
 static volatile pid_t running;
 
@@ -88,7 +88,7 @@ int git_run_program(const char *folder, const char *const *argv, char **text)
 	return run(folder, argv, TOGETHER, text);
 }
 
-/* Hooks of the repository are for its own tree. */
+/* Switches hooks off, because the repository's hooks are meant for its own tree. */
 static void git_words(const char *argv[WORDS], const char *const *words)
 {
 	size_t n = 0;
@@ -124,7 +124,7 @@ static char *why_not(int rc, int errors)
 	return line;
 }
 
-/* What git warns about is no part of its answer. */
+/* Discards git's warnings, which are not part of its answer. */
 char *git_ask(const char *folder, char **why, const char *const *words)
 {
 	int errors = why ? memfd_create("errors", MFD_CLOEXEC) : NOWHERE, rc;

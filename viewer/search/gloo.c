@@ -8,11 +8,11 @@
 
 #include "../base/need.h"
 
-#define KEPT	  ((uint64_t)512 << 20) /* bytes of all */
+#define KEPT	  ((uint64_t)512 << 20) /* most bytes in all */
 #define LATEST	  UINT32_MAX
-#define MOST	  ((uint64_t)64 << 20) /* bytes of one */
-#define OWN_MS	  200		       /* what this rank sends comes by then */
-#define OTHERS_MS 20000		       /* a rank that is silent so long sends it not */
+#define MOST	  ((uint64_t)64 << 20) /* most bytes of one message */
+#define OWN_MS	  200		       /* after this time a rank's own message will not come */
+#define OTHERS_MS 20000		       /* a rank that is silent for this long will not send */
 
 enum { SEND_BUFFER, SEND, SEND_READY, RECEIVE_READY };
 
@@ -145,7 +145,8 @@ bool gloo_take(struct gloo_wire *w, struct gloo *g, uint64_t now_ms)
 	return !bad;
 }
 
-/* What a rank has sent there of that length: the one that is as many-th, else the latest. */
+/* Finds the message of that length that a rank has sent to that slot: the one with the same number,
+ * else the latest. */
 static const struct bytes *find(const struct gloo *g, const struct gloo_want *wants, size_t who,
 				bool any)
 {

@@ -28,7 +28,7 @@ static bool any(const struct search *s, enum ending verdict)
 	return false;
 }
 
-/* Where no run got as far as an answer, that is the program's own trouble. */
+/* If no run gave an answer, the program itself is at fault. */
 bool search_failed(const struct search *s)
 {
 	return !any(s, ENDING_FITS) && !any(s, ENDING_REFUSED) && !any(s, ENDING_UNSTABLE);

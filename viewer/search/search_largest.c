@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The largest value that fits each card: between the largest that was seen to fit and the smallest
- * that was not, the next to try is where a straight line through what the last two runs needed
- * meets the card's memory; after a few that did not close the gap, the middle. It ends where the
- * two are one apart, and both were run on that very card. Where the program fails with a value for
- * another reason (a length that does not divide), only multiples of what divides all given values
- * are tried from then on. Cards are searched side by side.
+ * The largest value that fits each card. The next value to try lies between the largest known to
+ * fit and the smallest known not to. It is where a straight line through the needs of the last two
+ * runs meets the card's memory. After a few tries that did not close the gap it is the middle. The
+ * search ends when the two are one apart and both were run on that very card. If a value makes the
+ * program fail for another reason (a length that does not divide), only multiples of the common
+ * divisor of the given values are tried from then on. Cards are searched in parallel.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "../base/need.h"
 #include "search.h"
 
-#define BY_LINE 4 /* tries, before the middle is taken */
+#define BY_LINE 4 /* tries before the middle is used */
 
 struct range {
 	struct search *search;
 	const struct vary *vary;
-	size_t at; /* which name */
+	size_t at; /* index of the name */
 };
 
 static struct setting with_value(const struct range *r, const struct largest *l, uint64_t value)
@@ -43,7 +43,7 @@ static uint64_t value_of(const struct range *r, const struct setting *s)
 	return strtoull(s->values[r->at], NULL, 10);
 }
 
-/* What the cells say of values that fit, or of those that do not. */
+/* Narrows the range by the cells whose value fits, or by those whose value does not. */
 static void look_at_cells(const struct range *r, struct largest *l, bool fits)
 {
 	for (size_t i = 0; i < r->search->cell_count; i++) {
@@ -63,7 +63,7 @@ static void look_at_cells(const struct range *r, struct largest *l, bool fits)
 	}
 }
 
-/* A value above one that does not fit says nothing. */
+/* Failures first: a value above one that does not fit is ignored. */
 static void begin(const struct range *r, struct largest *l)
 {
 	look_at_cells(r, l, false);
@@ -110,7 +110,7 @@ static uint64_t next_value(const struct range *r, struct largest *l)
 	return middle * step;
 }
 
-/* The run that is due for it, or NULL. */
+/* The next run for it, or NULL. */
 static struct trial *next_trial(const struct range *r, struct largest *l)
 {
 	uint64_t value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a search found, as text and as JSON: the table of cards first, then what holds the peak,
- * then why cards do not fit. */
+/* The result of a search as text and as JSON: the table of cards, then the owners of the peak, then
+ * why cards do not fit. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void table(struct search *s, struct emit *out)
 	struct search_rows r = { .search = s };
 	struct rows_fit_card rows = search_rows_cards(&r);
 
-	/* Without a setting there is no such column. */
+	/* The column exists only if there are settings. */
 	if (s->plan.varied.count) {
 		emit_columns(out, fit_card, &rows, columns, 0);
 	} else {
@@ -85,7 +85,7 @@ static void place(struct search *s, struct emit *out, const struct cell *c)
 		      class);
 }
 
-/* Of a world of which only some ranks were run. */
+/* Peaks by rank, in a world of which only some ranks were run. */
 static void ranks(struct search *s, struct emit *out, const struct cell *c)
 {
 	static const struct text_column columns[] = {
@@ -117,7 +117,7 @@ static void ranks(struct search *s, struct emit *out, const struct cell *c)
 	search_rows_free(&r);
 }
 
-/* How it ended, where that was not by itself, and what else of it matters. */
+/* How the run ended, unless by itself, and other remarks on it. */
 static void ended(struct emit *out, const struct cell *c)
 {
 	static const char *const members[] = { "idle", "late", "ended" };
@@ -182,8 +182,8 @@ static void reason(struct search *s, struct emit *out, size_t i)
 	search_rows_free(&r);
 }
 
-/* One for each run that does not fit; all that rests on it says the same. Of several settings the
- * smallest tells enough. */
+/* One reason per run that does not fit; the other cells based on that run have the same. Of several
+ * settings the smallest is enough. */
 static void reasons(struct search *s, struct emit *out)
 {
 	for (size_t i = 0; i < s->cell_count; i++) {

@@ -84,7 +84,7 @@ static void of_ranks(struct search_rows *r, struct row_fit_card *row)
 	row->nccl_most_bytes = t->nccl_most;
 }
 
-/* Of a peak that rises; also where the run came to its end before memory ran out. */
+/* Growth of a peak that rises, also if the run ended before memory ran out. */
 static void rises(struct search_rows *r, struct row_fit_card *row)
 {
 	const struct trial *t = r->cell->trial;
@@ -196,7 +196,7 @@ struct rows_fit_card search_rows_cards(struct search_rows *r)
 	return (struct rows_fit_card){ r->search->cell_count, card_row, r };
 }
 
-/* ---- the largest, and lines ---- */
+/* ---- largest values, and lines ---- */
 
 static bool largest_row(void *ctx, size_t i, struct row_fit_largest *row)
 {
@@ -252,7 +252,7 @@ static bool same_figures(const struct trial *a, const struct trial *b)
 	return a->peak == b->peak && a->reserved == b->reserved;
 }
 
-/* Does the program need the same with all values of this name, whatever the others are? */
+/* Whether all values of this name need the same memory, whatever the other values are. */
 static bool changes_nothing(const struct search *s, size_t at)
 {
 	bool any = false;

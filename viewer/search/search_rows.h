@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a search found as rows of documents, for its text, its JSON and its page. */
+/* The result of a search as rows of documents, for its text, its JSON and its page. */
 #ifndef VIEWER_SEARCH_ROWS_H
 #define VIEWER_SEARCH_ROWS_H
 
 #include "../documents/document.h"
 #include "search.h"
 
-/* Texts of the row that was filled last. */
+/* Strings of the row that was filled last. */
 struct search_rows {
 	struct search *search;
 	char setting[256], how[128], cause[64], text[2048], where[2048], class[64], line[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a search: what an earlier one left in the folder is taken, the others are started, as
- * many at once as there are cores and memory for. An interrupt ends them all; their results so far
- * stay.
+ * The runs of a search. Results of an earlier search in the folder are reused, the other runs are
+ * started, as many at once as cores and memory allow. An interrupt ends them all; their results so
+ * far stay.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "search.h"
 
 #define AT_ONCE 64
-#define NEEDS	(2ull << 30) /* bytes of the machine's memory for a run, before one is known */
+#define NEEDS	(2ull << 30) /* memory of the machine for a run, before one was measured */
 #define REST_MS 20
 
 static volatile sig_atomic_t interrupted;
@@ -64,7 +64,7 @@ static size_t most_at_once(const struct search *s)
 	return n < 1 ? 1 : n > AT_ONCE ? AT_ONCE : (size_t)n;
 }
 
-/* One always may; another only where it has room. */
+/* The first run may always start; another one only if memory is available for it. */
 static bool may_start(const struct search *s, size_t running)
 {
 	long ranks = world_runs(&s->plan.world);
@@ -111,7 +111,7 @@ static int finish(struct search *s, struct trial *t)
 	return say_error(EXIT_UNREADABLE, "%s could not be written: is there room left?", path);
 }
 
-/* Shown while they run: how many are done, and what the one that runs longest waits for. */
+/* Progress: how many are done, and what the longest run waits for. */
 static void say_running(struct trial *const *which, size_t running, size_t done, size_t count)
 {
 	char text[TRIAL_DOING + 64];
@@ -123,8 +123,9 @@ static void say_running(struct trial *const *which, size_t running, size_t done,
 	say_doing(text);
 }
 
-/* Looks whether one of them has ended; its place in *at. One that was ended from outside leaves no
- * result: that is an interrupt too (a signal to all of a group reaches the runs first). */
+/* Whether one of them has ended; its index in *at. A run that was ended from outside leaves no
+ * result. That counts as an interrupt, because a signal to the whole group reaches the runs
+ * first. */
 static bool one_has_ended(const pid_t *pids, size_t running, size_t *at)
 {
 	const struct timespec rest = { .tv_nsec = REST_MS * 1000000L };
@@ -185,8 +186,8 @@ static int run_list(struct search *s, struct trial **list, size_t count)
 	return rc;
 }
 
-/* One that failed is run again: what it lacked may be there now. So is one whose time was up, with
- * more time. */
+/* A failed run is repeated, because what it lacked may be there now. So is one that timed out, if
+ * it gets more time. */
 static bool is_an_answer(const struct search *s, const struct trial *t)
 {
 	return t->verdict != ENDING_FAILED && (!t->limit || (uint64_t)s->plan.seconds <= t->limit);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stable: the peak was last raised in the first half of the units, so many units ago as are wished
- * for, and they were looked at for so long. A rise that may come back has then been waited for as
- * long as it took to come.
+ * Stable: the peak was last raised in the first half of the units, at least the wished number of
+ * units ago, and those units took long enough. A rise that may recur has then been waited for as
+ * long as it took to occur.
  *
- * The units after that one must say the same of themselves: a leak may be hidden below an early
- * peak, as that of the first step often is.
+ * The units after the first must be stable by themselves. An early peak, such as the first step's,
+ * may hide a leak below it.
  *
- * Rising: three of the last four eighths of the units raised the peak, whatever came between: a
- * leak, slow, in bursts, or with a collector of garbage at work. Such a run is followed three times
- * as long, and longer where memory would run out before as many units again. A rise that leaves
- * room for a million units more is none that matters: it is stable, and the rise is said.
+ * Rising: three of the last four eighths of the units raised the peak. This finds a slow leak, one
+ * in bursts, and one with a garbage collector. Such a run is followed three times as long, and
+ * longer if memory would run out within as many units again. A rise that leaves room for a million
+ * more units does not matter: the run is stable, and the rise is reported.
  */
 #include "stable.h"
 
@@ -21,8 +21,8 @@
 #define EIGHTHS	  8
 #define LATEST	  4	  /* of the eighths */
 #define RISING	  3	  /* of the latest */
-#define LONGER	  3	  /* a rise is followed for so many times as long */
-#define FEWEST	  32	  /* units in which a rise that goes on can be told */
+#define LONGER	  3	  /* a rise is followed this many times as long */
+#define FEWEST	  32	  /* units needed to detect a continuing rise */
 #define FAR	  1000000 /* units */
 #define UNUSUAL	  3	  /* times as long as the usual unit, */
 #define UNUSUAL_S 2	  /* and seconds */
@@ -34,7 +34,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median. */
+/* The median duration. */
 static double usual_seconds(const struct stable_unit *units, size_t count)
 {
 	double *all = need_new((count + 1) * sizeof(*all)), usual;
@@ -52,7 +52,7 @@ bool stable_unusual(double seconds, double usual)
 	return seconds > UNUSUAL * usual && seconds > UNUSUAL_S;
 }
 
-/* By how much a unit of each of the latest eighths raised the peak, the smallest first. */
+/* Rise of the peak per unit in each of the latest eighths, ascending. */
 static void latest_rises(const struct stable_unit *units, size_t count, double rises[LATEST])
 {
 	uint64_t most = 0, before = 0;
@@ -82,7 +82,7 @@ bool stable_matters(uint64_t count, uint64_t ends)
 	return ends && ends - count < FAR;
 }
 
-/* The last unit that is above all before it, from 1. */
+/* Number of the last unit that exceeds all before it, from 1. */
 static size_t last_rise(const struct stable_unit *units, size_t count, uint64_t *most)
 {
 	size_t risen = 0;
@@ -101,7 +101,7 @@ static bool is_long_ago(size_t risen, size_t count, const struct stable_wish *wi
 	return count >= risen + wish->units && count >= 2 * risen;
 }
 
-/* Of a peak that was raised lately. */
+/* Decides about a peak that was raised recently. */
 static enum stable_says judge_rise(struct stable *s, const struct stable_unit *units, size_t count,
 				   uint64_t room, const struct stable_wish *wish)
 {

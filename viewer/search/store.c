@@ -14,11 +14,11 @@
 
 struct entry {
 	struct bytes key, value;
-	uint64_t like; /* hash of the key with all numbers alike */
-	size_t who;    /* set it last */
+	uint64_t like; /* hash of the key with all numbers made equal */
+	size_t who;    /* rank that set it last */
 	bool there, made, counter;
 	int64_t added[WORLD_RUN];
-	unsigned adders; /* a bit each */
+	unsigned adders; /* one bit per rank */
 	struct bytes *queue;
 	size_t queued, queue_room;
 };
@@ -28,7 +28,7 @@ struct store {
 	struct entry *entries;
 	size_t count, room;
 	struct map keys;  /* hash of a key -> place */
-	struct map often; /* of a kind of key and a rank: how often it asked for one or set one */
+	struct map often; /* by kind of key and rank: how often it read or set one */
 	struct bytes popped, address;
 	int ports[WORLD_RUN]; /* 0: none */
 };
@@ -86,7 +86,7 @@ static bool is(const struct bytes *bytes, struct piece piece)
 	return bytes->len == piece.len && (!piece.len || !memcmp(bytes->p, piece.p, piece.len));
 }
 
-/* Two keys of one hash stand in places of hashes one apart. */
+/* Two keys with one hash occupy neighbouring hashes. */
 static struct entry *find(const struct store *s, struct piece key)
 {
 	for (uint64_t h = hash(key, false);; h++) {
@@ -167,13 +167,14 @@ void store_append(struct store *s, size_t who, struct piece key, struct piece va
 	e->who = who;
 }
 
-/* A rank may add anything: what is too large goes round. */
+/* A rank may add any number, so the sum wraps around. */
 static int64_t sum_of(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* What those that run have added, and the others, if they would have by now: as much as `who`. */
+/* The sum of the ranks that run. Once each of them has added, every other rank is assumed to have
+ * added as much as `who`. */
 static int64_t total(const struct store *s, const struct entry *e, size_t who)
 {
 	uint64_t others;
@@ -327,7 +328,7 @@ uint64_t store_length(const struct store *s, struct piece key)
 	return e ? e->queued : 0;
 }
 
-/* ---- what nobody that runs will set ---- */
+/* ---- keys of ranks that do not run ---- */
 
 void store_wait(struct store *s, size_t who, struct piece key)
 {
@@ -341,7 +342,7 @@ bool store_has_been(const struct store *s, size_t who, size_t waits, struct piec
 	return often(s, who, like) >= often(s, waits, like);
 }
 
-/* A key with other numbers: of this rank before that of another, the latest of each. */
+/* The latest key that differs only in numbers, this rank's before that of another. */
 static const struct entry *alike(const struct store *s, size_t who, struct piece key)
 {
 	const struct entry *found = NULL;
@@ -357,7 +358,8 @@ static const struct entry *alike(const struct store *s, size_t who, struct piece
 	return found;
 }
 
-/* All peers of a group of gloo are we: where they listen need not be waited for. */
+/* Whether the value is an address of a gloo peer. This process stands in for all peers, so it need
+ * not wait for them. */
 static bool is_address(struct store *s, const struct entry *e)
 {
 	return gloo_address((struct piece){ (const char *)e->value.p, e->value.len }, 0,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the program as `gpumemtrace run --sim` does, in a process group of its own, looks now and
- * then whether its peak is stable, and ends it then: by SIGTERM, and by SIGKILL what is left of
- * it after two seconds, of processes in groups of their own too (launchers start such). Runs in a
- * process of its own; what is recorded outlives either signal.
+ * Starts the program as `gpumemtrace run --sim` does, in its own process group, and checks
+ * periodically whether its peak is stable. Then it ends the program: SIGTERM, and after two seconds
+ * SIGKILL, also for processes in other groups (launchers start such). Runs in a process of its own;
+ * the recording survives either signal.
  */
 #include "trial.h"
 
@@ -28,7 +28,7 @@
 #define LEAVE_MS 2000 /* between the two signals */
 #define RANKS	 16
 
-/* Launchers start ranks by themselves. */
+/* Launchers, which start ranks themselves. */
 static const char *const launchers[] = { "torchrun",
 					 "torch.distributed.run",
 					 "torch.distributed.launch",
@@ -76,7 +76,7 @@ static void set_environment(const struct trial *t, const struct plan *p)
 	vary_environment(&p->varied, &t->setting);
 }
 
-/* That each process sees: those of a node, or one for each rank. */
+/* Devices visible to each process: all of the node's, or one per rank. */
 static long devices(const struct world *w)
 {
 	return !w->size ? 1 : w->count ? w->node : w->size;
@@ -107,7 +107,7 @@ static void become(const struct trial *t, const struct plan *p, pid_t group)
 	_exit(126);
 }
 
-/* An empty one. */
+/* Makes an empty file. */
 static void make_file(const struct trial *t, const struct plan *p, const char *ending,
 		      char path[PATH_MAX])
 {
@@ -138,7 +138,7 @@ static void clear_files(const struct trial *t, const struct plan *p)
 	make_file(t, p, ".usage", path);
 }
 
-/* The processes of one run, all in the group of the first. */
+/* The processes of one run, all in the first one's group. */
 struct group {
 	pid_t pids[RANKS], first;
 	size_t count, left;
@@ -231,7 +231,7 @@ static void end(struct group *g)
 	}
 }
 
-/* A look that took long is followed by a longer wait. */
+/* A check that took long is followed by a longer pause. */
 static void follow(struct group *g, const struct trial *t, const struct plan *p,
 		   struct trial_end *how)
 {
@@ -253,11 +253,11 @@ static void follow(struct group *g, const struct trial *t, const struct plan *p,
 			wait = 4 * (now_ms() - before);
 			next = now_ms() + (wait > LOOK_MS ? wait : LOOK_MS);
 		}
-		/* One rank that has failed leaves the others waiting. */
+		/* The remaining ranks would wait for the failed one. */
 		if (g->code && g->left && g->count > 1)
 			break;
 	}
-	reap(g); /* it may have ended by itself during the look */
+	reap(g); /* it may have ended by itself during the check */
 	trial_watch_end(&watch);
 	if (g->left)
 		how->early = says != WATCH_GOES_ON;
@@ -276,7 +276,7 @@ static void be_silent(void)
 
 static struct group running;
 
-/* The first process is ended at once, all that came of it as soon as the look is over. */
+/* Ends the first process at once, and all its descendants after the current check. */
 static void stop(int signal)
 {
 	(void)signal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What came of a run: the figures of its recordings, of the process with the highest peak where
- * there are several, what the device kept count of itself, and, if memory ran out, why.
+ * The result of a run: figures of its recordings (of the process with the highest peak if there are
+ * several), the device's own counts, and the cause if memory ran out.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "../stacks/owner_words.h"
 #include "trial_watch.h"
 
-/* Of one recording. */
+/* Figures of one recording. */
 struct seen {
 	long rank; /* -1: not known */
 	uint64_t peak, reserved;
@@ -33,13 +33,12 @@ struct measured {
 	char **paths;
 	struct seen *seen; /* one for each */
 	struct trial came; /* figures of it */
-	size_t main;	   /* of paths: the highest peak */
-	size_t first; /* and the first to be refused memory, at this time by the clock on the wall
-		       */
+	size_t main;	   /* index in paths: the highest peak */
+	size_t first;	   /* the first that ran out of memory, and its wall-clock time */
 	int64_t first_ns;
-	bool found, refused; /* refused: memory, and one process did not get over it; */
-	bool caught;	     /* one that trains did */
-	uint64_t fails;	     /* recorded calls that were refused memory, tried again or not */
+	bool found, refused; /* refused: out of memory, and a process did not recover; */
+	bool caught;	     /* a training process recovered */
+	uint64_t fails;	     /* recorded allocations that failed, retried or not */
 };
 
 static void read_usage(const struct trial *t, const struct plan *p, struct usage *u)
@@ -57,7 +56,7 @@ static void read_usage(const struct trial *t, const struct plan *p, struct usage
 	unlink(path);
 }
 
-/* The latest span of that phase began after the event. */
+/* Whether the latest span of that phase began after the event. */
 static bool comes_after(const struct spans *s, enum phase phase, uint64_t seq, bool *any)
 {
 	for (size_t i = s->count; i-- > 0;)
@@ -68,7 +67,7 @@ static bool comes_after(const struct spans *s, enum phase phase, uint64_t seq, b
 	return false;
 }
 
-/* Was it refused for a training step, and not for an evaluation? */
+/* Whether the allocation failed in a training step, and not in an evaluation. */
 static bool is_training(const struct spans *s, uint64_t seq)
 {
 	const struct span *at = NULL;
@@ -79,8 +78,8 @@ static bool is_training(const struct spans *s, uint64_t seq)
 		      (at->phase == PHASE_FORWARD && at->kept));
 }
 
-/* From a training step: it came to its optimizer afterwards. From any other work: it was given
- * memory again. */
+/* Whether the program recovered. In a training step its optimizer must have run afterwards. In any
+ * other work an allocation must have succeeded again. */
 static bool went_on(const struct spans *s, const struct refusal *r)
 {
 	bool optimizer = false;
@@ -131,7 +130,7 @@ static long rank_of(const char *path)
 	return rank;
 }
 
-/* The figures of one recording; they are those of the run if its peak is the highest so far. */
+/* Reads one recording; its figures become those of the run if its peak is the highest so far. */
 static void weigh(struct measured *m, size_t i)
 {
 	struct recording r;
@@ -163,7 +162,7 @@ static void weigh(struct measured *m, size_t i)
 	recording_close(&r);
 }
 
-/* What and where the peak is. */
+/* Describes the peak's owners and moment. */
 static void describe(struct measured *m)
 {
 	struct peak_answer a;
@@ -215,7 +214,7 @@ static void explain(struct measured *m)
 	recording_close(&r);
 }
 
-/* What the program printed last; if it said nothing, what this tool did. */
+/* The program's last line of output, or this tool's if the program printed nothing. */
 static void last_words(const struct trial *t, const struct plan *p, char *words, size_t room)
 {
 	char path[PATH_MAX], line[2048];
@@ -238,8 +237,9 @@ static void last_words(const struct trial *t, const struct plan *p, char *words,
 		fclose(f);
 }
 
-/* Memory that was refused, and the program did not get over it: that is the reason, however it
- * ended. A library may say of a refusal only that it failed: then the device alone knows of it. */
+/* A failed allocation that the program did not recover from is the reason, however it ended. A
+ * library may only report that a call failed. Then only the device's counts show the failed
+ * allocation. */
 static enum ending judge(const struct measured *m, const struct trial_end *end,
 			 const struct usage *u)
 {
@@ -253,7 +253,7 @@ static enum ending judge(const struct measured *m, const struct trial_end *end,
 	return end->early && end->stable != STABLE_YES ? ENDING_UNSTABLE : ENDING_FITS;
 }
 
-/* Of a run that was ended here: how much of it the answer rests on. */
+/* For a run that was ended early: how much of it was observed. */
 static void write_early(struct measured *m, const struct trial_end *end)
 {
 	struct trial *came = &m->came;
@@ -309,7 +309,7 @@ static void write_figures(struct measured *m, const struct plan *p, const struct
 		emit_text(out, "recording", strrchr(m->paths[m->main], '/') + 1);
 }
 
-/* Those of a world of which only some run. */
+/* Peaks by rank, in a world of which only some ranks run. */
 static void write_ranks(const struct measured *m, const struct plan *p)
 {
 	emit_array(m->out, "ranks");
@@ -327,7 +327,7 @@ static void write_ranks(const struct measured *m, const struct plan *p)
 	emit_end(m->out);
 }
 
-/* By the tool itself, so that a page is what `html` makes. */
+/* Runs this tool's `html` command. */
 static void make_page(const struct measured *m, const struct plan *p)
 {
 	char path[PATH_MAX];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A running program is ended where its peak is stable, or rises all the time (stable.h). Of several
- * processes each that trains has to get there; the peak of the others must be older than all that
- * was before it. Nothing is ended that --to-end is to run to its end.
+ * Ends a running program when its peak is stable, or rises steadily (stable.h). If several
+ * processes train, each of them has to get there. The peak of the others must be older than
+ * everything before it. With --to-end nothing is ended.
  *
- * Where no process does anything for QUIET, the program hangs: unless one of them sleeps, as it was
- * written to, or listens at a port and so may wait for requests. One that uses the processor, and
- * not the device, prepares something, for BUSY at most unless another time was given.
+ * If no process does anything for QUIET, the program hangs, unless a process sleeps on purpose or
+ * listens at a port and so may wait for requests. A process that uses the processor but not the
+ * device is preparing something. It may do so for BUSY, or for the time given.
  */
 #include "trial_watch.h"
 
@@ -34,7 +34,7 @@ void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struc
 	activity_begin(&w->activity, group, w->usage);
 }
 
-/* ---- what was recorded ---- */
+/* ---- recordings ---- */
 
 static bool is_watched(const struct trial_watch *w, const char *path)
 {
@@ -44,7 +44,7 @@ static bool is_watched(const struct trial_watch *w, const char *path)
 	return false;
 }
 
-/* One that can be read, so that following it has nothing to say. */
+/* Whether the recording can be read already, so that following it prints no error. */
 static bool can_be_read(const char *path)
 {
 	int err;
@@ -72,7 +72,7 @@ static void find_new(struct trial_watch *w)
 	vary_command_free(paths);
 }
 
-/* By the device's own count, once a second. */
+/* Reads the device's own count, once a second. */
 static void sample_device(struct trial_watch *w)
 {
 	struct usage u = { 0 };
@@ -93,8 +93,8 @@ static void sample_device(struct trial_watch *w)
 	w->device = most;
 }
 
-/* What is in use besides frameworks' memory, at least: by an older count, as recordings lag behind,
- * and only when all that were there then have been read. */
+/* Lower bound of device memory outside the frameworks. It uses an older device count, because
+ * recordings lag behind, and only once all recordings of that time have been read. */
 static void find_others(struct trial_watch *w)
 {
 	uint64_t reserved = 0, least;
@@ -137,7 +137,7 @@ static void read_on(struct trial_watch *w)
 	w->seconds = w->activity.seconds;
 }
 
-/* ---- the judgement ---- */
+/* ---- the decision ---- */
 
 static uint64_t room_left(const struct trial_watch *w, const struct watched *item)
 {
@@ -146,7 +146,7 @@ static uint64_t room_left(const struct trial_watch *w, const struct watched *ite
 	return w->trial->card->memory > used ? w->trial->card->memory - used : 0;
 }
 
-/* last: the run is ended now, however short it was. */
+/* last: the run ends now, however short it was. */
 static struct watched_wish wish_of(const struct trial_watch *w, const struct watched *item,
 				   bool last)
 {
@@ -161,7 +161,7 @@ static struct watched_wish wish_of(const struct trial_watch *w, const struct wat
 	};
 }
 
-/* Of a process that does not train beside some that do. */
+/* For a process that does not train, beside processes that do. */
 static bool is_old(const struct trial_watch *w, const struct watched *item)
 {
 	return now_ms() - item->since_ms >= item->since_ms - w->start_ms;
@@ -170,7 +170,7 @@ static bool is_old(const struct trial_watch *w, const struct watched *item)
 struct judgement {
 	size_t training, trained, rising, others, quiet, old;
 	bool begun;		    /* one has begun to train, and no step has ended */
-	struct watched_course slow; /* of the one that is farthest from an answer */
+	struct watched_course slow; /* of the process farthest from an answer */
 };
 
 static bool is_slower(const struct watched_course *a, const struct watched_course *b)
@@ -260,7 +260,7 @@ static enum watch_says end_by(const struct judgement *j, enum stable_says says,
 	return says == STABLE_RISES ? WATCH_RISES : WATCH_STABLE;
 }
 
-/* Its time is up. After a whole step behind the first the figures are those of a step. */
+/* The time limit is reached. After one whole step behind the first the figures describe a step. */
 static enum watch_says is_late(const struct trial_watch *w, struct trial_end *why)
 {
 	struct judgement j = judge(w, true);
@@ -296,8 +296,8 @@ static enum watch_says hangs(const struct trial_watch *w, struct trial_end *why,
 	return WATCH_HANGS;
 }
 
-/* Nothing was done for QUIET, by any process. One that waits is left at that for as long as it took
- * to get there. */
+/* No process did anything for QUIET. A program that waits is left alone for as long as it took to
+ * get there. */
 static enum watch_says is_still(const struct trial_watch *w, struct trial_end *why)
 {
 	const struct activity *a = &w->activity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the peak of a running program is stable, or it hangs, by what it has recorded so far and
- * by what its processes do. */
+/* Whether the peak of a running program is stable, or the program hangs, by its recordings so far
+ * and its processes' activity. */
 #ifndef VIEWER_TRIAL_WATCH_H
 #define VIEWER_TRIAL_WATCH_H
 
@@ -17,8 +17,8 @@ struct trial_watch {
 	size_t count;
 	uint64_t start_ms;
 	struct activity activity;
-	/* The most that was in use of a device, by its own count, now and a second or two ago; when
-	 * that was asked for; what of it is no framework's, and seconds of work until then. */
+	/* Peak use of a device by its own count, now and a second or two ago; the time of that
+	 * count; the part outside frameworks, and seconds of work until then. */
 	uint64_t device, device_before, sample_ms, others, seconds;
 	uint64_t new_ms; /* when a recording was found last */
 	char usage[PATH_MAX];
@@ -28,9 +28,9 @@ enum watch_says { WATCH_GOES_ON, WATCH_STABLE, WATCH_RISES, WATCH_HANGS, WATCH_L
 
 void trial_watch_begin(struct trial_watch *w, const struct trial *t, const struct plan *p,
 		       pid_t group);
-/* Of a program that is to be ended now it says why. */
+/* For a program that should be ended now it also says why. */
 enum watch_says trial_watch_look(struct trial_watch *w, struct trial_end *why);
-/* For how long it has run, and what is waited for. */
+/* How long it has run, and what it waits for. */
 void trial_watch_doing(const struct trial_watch *w, char *text, size_t room);
 void trial_watch_end(struct trial_watch *w);
 

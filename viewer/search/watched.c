@@ -8,11 +8,10 @@
 #include "../base/now.h"
 #include "../moments/refusals.h"
 
-/* Written by the recorder as soon as an optimizer is made. */
+/* Recorded as soon as an optimizer is made. */
 #define OPTIMIZER "torch.optimizer"
 
-#define ANY_BACKWARD \
-	10 /* times as long where passes are kept for a backward pass that never came */
+#define ANY_BACKWARD 10 /* times as long if passes are kept for a backward pass that never came */
 
 static const struct model *model_of(const struct watched *w)
 {
@@ -34,8 +33,8 @@ uint64_t watched_reserved(const struct watched *w)
 
 /* ---- steps ---- */
 
-/* Backward passes alone are none yet: gradients of many may be added up before the optimizer makes
- * its state. */
+/* Backward passes alone do not count as steps, because gradients of many may be accumulated before
+ * the optimizer makes its state. */
 static bool has_steps(const struct steps *s, const struct spans *spans)
 {
 	if (s->basis == STEPS_PROFILER && spans->trains)
@@ -58,8 +57,8 @@ static double seconds_of(const struct steps *s, size_t i)
 	return until > e->first_ns ? (double)(until - e->first_ns) / 1e9 : 0;
 }
 
-/* Those that ended, and one more where what came after them raised the peak; freed by the caller.
- * before_seq: *since is how many began up to that event. */
+/* Units of the steps that ended, and one more if the events after them raised the peak; freed by
+ * the caller. *since: how many began up to before_seq. */
 static struct stable_unit *units_of(const struct steps *s, const uint64_t *others, size_t known,
 				    uint64_t before_seq, size_t *count, size_t *since)
 {
@@ -120,7 +119,7 @@ static void look_for_refusals(struct watched *w)
 	const struct row_store *marks = &model_of(w)->lives.marks;
 
 	if (w->marks > marks->count)
-		w->marks = 0; /* all was read anew */
+		w->marks = 0; /* everything was read again */
 	for (; w->marks < marks->count; w->marks++) {
 		const struct lives_mark *m = rows_at(marks, w->marks);
 
@@ -166,7 +165,7 @@ void watched_free(struct watched *w)
 	free(w->seconds);
 }
 
-/* ---- the judgement ---- */
+/* ---- the decision ---- */
 
 static bool has_optimizer(const struct watched *w)
 {
@@ -199,7 +198,8 @@ static struct watched_course by_steps(const struct watched *w, const struct watc
 
 	c.stable = stable_judge(units, c.units, since, wish->room, &wish->steps);
 	free(units);
-	/* It does something else, and is left at that, until the same is to be said of that. */
+	/* The program is doing something else, and is left alone until its new course is stable
+	 * too. */
 	if (c.stable.says && !wish->last && stable_unusual(pause, c.stable.usual))
 		c.stable.says = by_seconds(w, wish).stable.says;
 	return c;
