@@ -12,7 +12,7 @@
 
 #define ALLOCATOR "PYTORCH_CUDA_ALLOC_CONF"
 
-/* What any program may be tried with. */
+/* Settings that are tried with every program. */
 static const char *const always[] = { "env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
 
 /* One run; s->plan.varied has one value of each name. */
@@ -54,7 +54,7 @@ int advise_runs_begin(struct advise_runs *r)
 	return 0;
 }
 
-/* A value as it is: a comma in it is its own. */
+/* One value per name; a comma belongs to the value. */
 static void set_one(struct varied *v, const char *text)
 {
 	bool environment = !strncmp(text, "env:", 4);
@@ -83,7 +83,7 @@ static void note_run(struct advise *a, struct finding *f, const struct trial *t)
 		   human_bytes((char[HUMAN_MAX]){ 0 }, before));
 }
 
-/* A run that fails says nothing: then *ran is false. */
+/* Measures a run with the change; *ran is false if the run fails. */
 static int measure_with(struct advise_runs *r, struct advise *a, struct finding *f,
 			const char *text, bool *ran)
 {

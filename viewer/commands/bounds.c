@@ -16,11 +16,11 @@
 #include "../recording/run_state.h"
 #include "../stacks/owner_words.h"
 
-/* What one recording has to be looked at for. */
+/* State while the limits of one recording are checked. */
 struct look {
-	struct bounds *bounds; /* of the device that is looked at */
+	struct bounds *bounds; /* of the current device */
 	struct timeline timeline;
-	char where[24]; /* " on device 1" where there are several, else "" */
+	char where[24]; /* " on device 1" if there are several, else "" */
 };
 
 static const char *own(const char *s)
@@ -59,7 +59,8 @@ static void say_more(struct bound *b, const char *more)
 	free(before);
 }
 
-/* The line that holds most of a class at a moment; of all for -1. NULL if no block is there. */
+/* The line that holds most of a class at a moment, or of all classes (-1). NULL if no block is
+ * there. */
 static const struct owner *largest_line(struct look *l, const struct snapshot *shot, int category,
 					struct owner *out)
 {
@@ -81,7 +82,8 @@ static const struct owner *largest_line(struct look *l, const struct snapshot *s
 	return any ? out : NULL;
 }
 
-/* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within them. */
+/* "peak 43.8 GiB: 3.8 GiB more than the 40.0 GiB that are allowed", or that it is within the
+ * limit. */
 static void say_bytes(const struct look *l, struct bound *b, const char *what, const char *per,
 		      const char *where)
 {
@@ -96,7 +98,7 @@ static void say_bytes(const struct look *l, struct bound *b, const char *what, c
 		    human_bytes(over, b->measured - b->limit), most, where);
 }
 
-/* Outside of steps the moment is named by a line, often by the one that holds most. */
+/* Outside of steps the moment is named by a line, often the one that holds most. */
 static void say_held(const struct look *l, struct bound *b, const char *what, const char *per,
 		     const char *when, const struct owner *o)
 {
@@ -151,7 +153,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 	say_bytes(l, b, "reserved", "", "");
 }
 
-/* A class may hold most at another moment than the run. */
+/* A class may have its peak at another moment than the run. */
 static void check_class(struct look *l, const struct highest *h, int category,
 			const struct option_amount *most)
 {
@@ -243,8 +245,9 @@ static void look_at_bounds(struct look *l, const struct bounds_wanted *w)
 		check_growth(l, &w->growth);
 }
 
-/* Of a file of which parts are lost a bound can be seen to be broken, not to hold; a recording
- * without the run's end is held against bounds as far as it goes, and the sentence says so. */
+/* Adds the recording's state to each result. A damaged file fails every limit, because a part with
+ * a higher peak may be missing. A recording without the run's end is checked as far as it goes, and
+ * the sentence says so. */
 static void qualify(struct bounds *all, enum recording_state state)
 {
 	static const char *const words[] = {
@@ -266,7 +269,7 @@ static void qualify(struct bounds *all, enum recording_state state)
 	}
 }
 
-/* Lost events may have been allocations, so no limit is known to be kept. */
+/* Lost events may have been allocations, so every limit counts as failed. */
 static void qualify_dropped(struct bounds *all, uint64_t dropped)
 {
 	char more[HUMAN_MANY + 64], n[HUMAN_MANY];
@@ -284,7 +287,7 @@ static void qualify_dropped(struct bounds *all, uint64_t dropped)
 	}
 }
 
-/* A snapshot without a history. */
+/* For a snapshot without a history. */
 static void qualify_moment(struct bounds *all)
 {
 	for (size_t i = 0; i < all->count; i++)
@@ -292,7 +295,7 @@ static void qualify_moment(struct bounds *all)
 			say_more(&all->items[i], "; at the one moment that is recorded");
 }
 
-/* A bound that fails for one device fails; else the device that comes closest is named. */
+/* A limit that fails on one device fails. Otherwise the device that comes closest is named. */
 static bool is_worse(const struct bound *a, const struct bound *than)
 {
 	if (a->known != than->known)
@@ -307,7 +310,7 @@ static void free_bound(struct bound *b)
 	free(b->text);
 }
 
-/* Takes from the bounds of another device, in the same order, those that are worse. */
+/* Takes those of another device's results, in the same order, that are worse. */
 static void merge_device(struct bounds *all, struct bounds *of_device)
 {
 	for (size_t i = 0; i < of_device->count; i++) {
@@ -334,7 +337,7 @@ static void look_at_device(struct look *l, struct bounds *all, const struct boun
 	merge_device(all, &of_device);
 }
 
-/* The bounds hold for each device: the one with the highest peak first. */
+/* Limits apply to each device; the one with the highest peak comes first. */
 static void look_at_devices(struct look *l, const struct bounds_wanted *w)
 {
 	const struct model_device *devices = l->timeline.model.devices;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds that a recording is held against, each with a sentence. */
+/* Limits that a recording is checked against, and a sentence for each result. */
 #ifndef VIEWER_BOUNDS_H
 #define VIEWER_BOUNDS_H
 
@@ -16,13 +16,13 @@ struct bounds_wanted {
 struct bound {
 	const char *name; /* of its option */
 	int category;	  /* of max-class, else -1 */
-	bool ok, known;	  /* known: whether it could be measured; what could not is not ok */
+	bool ok, known;	  /* known: it could be measured; if not, ok is false */
 	uint64_t limit, measured;
 	char *text;	    /* a sentence without its full stop */
 	struct owner owner; /* the line that holds most of it; its strings are the bound's own */
 };
 
-/* One recording's. */
+/* Results for one recording. */
 struct bounds {
 	const char *file;
 	struct bound *items;

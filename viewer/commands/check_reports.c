@@ -7,7 +7,7 @@
 
 #include "../base/emit_json.h"
 
-/* What XML takes for its own goes by its name; what it cannot hold becomes '?'. */
+/* XML's own characters become entities; characters that XML cannot contain become '?'. */
 static void put_xml(FILE *f, const char *s)
 {
 	static const char *const names[] = {
@@ -80,7 +80,7 @@ void check_junit(FILE *f, const struct bounds *all, size_t count)
 	fputs("</testsuite>\n", f);
 }
 
-/* Of a property a colon and a comma end the value. */
+/* In a property, a colon or a comma would end the value, so both are escaped. */
 static void put_command_text(FILE *f, const char *s, bool property)
 {
 	char escape[EMIT_ESCAPE];
@@ -97,7 +97,7 @@ static void put_command_text(FILE *f, const char *s, bool property)
 	}
 }
 
-/* Below the working directory, without it; NULL if it is elsewhere. */
+/* Path relative to the working directory; NULL if the file is elsewhere. */
 static const char *in_tree(const char *file)
 {
 	char here[PATH_MAX];

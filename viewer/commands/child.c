@@ -17,7 +17,8 @@ static const int passed_on[] = { SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
 static volatile pid_t child;
 static int ended_by;
 
-/* What a terminal sends goes to the child by itself: it is in the same group. */
+/* Signals from the terminal are not passed on, because the child is in the same group and gets them
+ * itself. */
 static void pass_on_signal(int signal, siginfo_t *info, void *context)
 {
 	int keep = errno;

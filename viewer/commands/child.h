@@ -3,8 +3,8 @@
 #ifndef VIEWER_CHILD_H
 #define VIEWER_CHILD_H
 
-/* What a shell would return: its exit code, 128 + n if signal n ended it, 127 or 126 (and a
- * sentence) if it could not be started. */
+/* Runs a program and returns a shell's exit code: the program's own, 128 + n if signal n ended it,
+ * 127 or 126 (after an error message) if it could not be started. */
 int child_run(char **argv);
 int child_signal(void); /* that ended it; 0 = it ended by itself */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account: the published formulas of training memory beside what was measured. */
+/* account: published formulas of training memory beside the measured figures. */
 #include <string.h>
 
 #include "../answers/account.h"
@@ -30,7 +30,7 @@ static const char *value_text(char buf[HUMAN_MAX], const struct account_row *r, 
 	return buf;
 }
 
-/* "parameters 1,555,972,800, layers 48": the figures that are from one source. */
+/* "parameters 1,555,972,800, layers 48": the figures with one source. */
 static void figures_of(const struct shape *s, enum figure_source source, char *buf, size_t room)
 {
 	char value[HUMAN_MAX];
@@ -50,7 +50,7 @@ static void figures_of(const struct shape *s, enum figure_source source, char *b
 		*p = *p == '_' ? '-' : *p;
 }
 
-/* Where each figure of the shape is from; what is not known can be given by the option of that
+/* The source of each figure of the model's shape. An unknown one can be given by the option of that
  * name. */
 static void shape_lines(struct emit *out, const struct shape *s)
 {
@@ -69,11 +69,11 @@ static void shape_lines(struct emit *out, const struct shape *s)
 
 struct view {
 	struct account *account;
-	const char *section; /* the rows of this one alone, without those that say nothing */
+	const char *section; /* only rows of this section, without those that are zero */
 	char measured[HUMAN_MAX], formula[HUMAN_MAX];
 };
 
-/* A figure of zero that no formula is about. */
+/* A figure of zero without a formula. */
 static bool is_idle(const struct account_row *r)
 {
 	return !r->has_formula && !r->note[0] && (!r->has_measured || r->measured == 0);

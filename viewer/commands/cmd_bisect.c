@@ -21,7 +21,7 @@ static int parse_limits(const struct bisect_options *o, struct bisect *b)
 	return 0;
 }
 
-/* What git calls again on each commit. */
+/* The command line that git runs on each commit. */
 static char **words_for_git(const struct bisect_options *o, const char *card)
 {
 	size_t n = 0, count = need_count(o->command);

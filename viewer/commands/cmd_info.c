@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info: what was recorded, of which program, where, how much of it. */
+/* info: a summary of a recording: the program, the machine, the events. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 #include "../stacks/owner_words.h"
 #include "command.h"
 
-/* What the lists of the document are made from. */
+/* Data for the lists of the document. */
 struct view {
 	const struct defs *defs;
 	const struct tally *tally;

@@ -60,7 +60,7 @@ static void explain_refusal(struct emit *out, struct oom_ranks *all, struct oom 
 	values_free(&values);
 }
 
-/* What may have kept a refusal out of a recording. */
+/* Reasons why a recording may lack a failed allocation. */
 static const char *const missing_parts[] = {
 	[STATE_WHOLE] = "",
 	[STATE_DAMAGED] =

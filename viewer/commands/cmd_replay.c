@@ -39,7 +39,7 @@ static int add_setting(struct view *v, const char *conf)
 			     "--alloc-conf");
 }
 
-/* As the program had it; what no replay can do is as good as the default. */
+/* The settings of the recorded run. If they cannot be replayed, the default stands in for them. */
 static void own_settings(struct view *v, const struct defs *defs)
 {
 	replay_own(&v->recorded, defs);
@@ -213,7 +213,7 @@ static int show_settings(struct view *v, const struct replay_options *o, struct 
 	return o->curve ? curve(o->curve, v) : 0;
 }
 
-/* All blocks were there before the first event, as in a snapshot without a history. */
+/* Whether all blocks existed before the first event, as in a snapshot without a history. */
 static bool is_state(const struct requests *r)
 {
 	const struct request_life *last = rows_at(&r->lives, r->lives.count - 1);
@@ -221,7 +221,7 @@ static bool is_state(const struct requests *r)
 	return last->there;
 }
 
-/* A device that is not there is wrong usage, as in the other commands. */
+/* A device that does not exist is wrong usage, as in the other commands. */
 static int no_requests(const struct replay_options *o)
 {
 	if (o->device < 0)

@@ -46,7 +46,8 @@ static int set_card(const char *sim)
 	return 0;
 }
 
-/* What is there from before goes only where the name is this command's own. */
+/* Earlier files are removed only if the name was given to this command itself, not by the
+ * environment. */
 static int set_output(const char *given)
 {
 	const char *own = given ? given : getenv(OUTPUT);
@@ -63,7 +64,7 @@ static int set_output(const char *given)
 	return rc;
 }
 
-/* A program may take hours: a word that means nothing is found before it starts. */
+/* A program may take hours, so settings are checked before it starts. */
 static int check_settings(void)
 {
 	static struct gmt_settings s;
@@ -94,8 +95,8 @@ static int set_up(const struct run_options *o)
 	return check_settings();
 }
 
-/* A program that failed after it had read such values may have failed for them; one that read none
- * has another reason. */
+/* A program that failed after it had read such values may have failed because of them. One that
+ * read none failed for another reason. */
 static void tell_failure(int code, const struct values *v)
 {
 	if (code && code < 126 && v->reads)
@@ -105,7 +106,8 @@ static void tell_failure(int code, const struct values *v)
 			 code, v->reads, v->reads == 1 ? "" : "s");
 }
 
-/* What values say stays where it was read: this process is at its end. */
+/* Texts in `values` point into the other members. Nothing is freed, because this process is about
+ * to end. */
 struct read_values {
 	struct recording recording;
 	struct reads reads;
@@ -123,7 +125,8 @@ static int note_value(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* Sizes that rest on values which a simulated device did not compute: the peak may be too low. */
+/* Finds sizes that depend on values which a simulated device does not compute, so that the peak may
+ * be too low. */
 static void find_values(struct read_values *r, const struct run_result *f)
 {
 	if (recording_open(&r->recording, f->path) ||
@@ -160,7 +163,7 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 	emit_close(out);
 }
 
-/* Ranks of a run are asked together. */
+/* Suggests a command for all ranks of the run together. */
 static void tell_files(const struct run_result *f)
 {
 	const char *folder = run_ranks_folder(&f->ranks);

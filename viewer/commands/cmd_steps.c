@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps: the training steps, the phases in each, how high each came and what stayed after it. */
+/* steps: the training steps and their phases, with the peak of each and the bytes that stay after
+ * it. */
 #include <string.h>
 
 #include "../answers/parts.h"
@@ -16,7 +17,7 @@ struct view {
 	char words[48];
 };
 
-/* Of many steps: the first two, the highest, the last. */
+/* Selects rows if there are many steps: the first two, the highest, the last. */
 static bool is_step_shown(const struct view *v, size_t i)
 {
 	size_t last = v->timeline->steps.count - 1;
@@ -25,7 +26,7 @@ static bool is_step_shown(const struct view *v, size_t i)
 	       i + v->most / 2 > last;
 }
 
-/* In front of a step that is shown: how many are not. */
+/* A row for the steps that are left out before a shown one. */
 static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
 {
 	char many[HUMAN_MANY];
@@ -40,7 +41,7 @@ static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
 	return hidden;
 }
 
-/* The operator alone, where that says enough: the line stands in the title. */
+/* Shortens to the operator, if that is enough; the line stands in the title. */
 static void brief(struct instant *at)
 {
 	char *line = strstr(at->what, " ("), text[sizeof(at->what)];
@@ -71,7 +72,7 @@ static const char *phase_words(struct view *v, int p, unsigned times)
 	return v->words;
 }
 
-/* A step is a row, and each phase that it has is one. */
+/* One row per step, and one per phase of a step. */
 static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 {
 	struct view *view = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top: what a running process holds now, again and again. Each frame reads on in the recording; one
- * that took long is followed by a longer wait.
+ * top: the memory that a running process holds now, refreshed repeatedly. Each frame reads on in
+ * the recording; a frame that took long is followed by a longer wait.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 
 enum { BAR = 36, WHO = 50 };
 
-/* What one frame shows. */
+/* Contents of one frame. */
 struct view {
 	struct following f;
 	struct snapshot shot;
@@ -51,7 +51,7 @@ static enum phase phase_now(const struct view *v)
 	return s->count ? s->items[s->count - 1].phase : PHASE_SETUP;
 }
 
-/* The step that is going on or was the last. */
+/* The current step, or the last one. */
 static size_t step_now(const struct view *v)
 {
 	return steps_number(&v->f.timeline.steps);
@@ -95,7 +95,7 @@ static const char *const ends[] = {
 	[STATE_SEARCH] = " (ended by gpumemtrace)",
 };
 
-/* A snapshot of PyTorch says no process and no command. */
+/* A PyTorch snapshot has neither process id nor command. */
 static void print_top_title(struct emit *out, const struct view *v)
 {
 	uint32_t pid = v->f.recording.info->pid;
@@ -187,7 +187,7 @@ static void print_frame(struct emit *out, const struct top_options *o, struct vi
 	close_view(v);
 }
 
-/* One frame onto the screen. */
+/* Draws one frame on the screen. */
 static void show_frame(struct emit *out, const struct top_options *o, struct view *v, bool ended)
 {
 	char *text = NULL;
@@ -204,8 +204,8 @@ static void show_frame(struct emit *out, const struct top_options *o, struct vie
 	free(text);
 }
 
-/* At most a fifth of the time is spent on reading; the first look, which reads all, is no measure.
- */
+/* At most a fifth of the time is spent on reading. The first look does not count, because it reads
+ * everything. */
 static unsigned time_to_rest(const struct top_options *o, uint64_t took)
 {
 	uint64_t every = (uint64_t)o->every * 1000;
@@ -234,7 +234,7 @@ static int follow_process(struct emit *out, const struct top_options *o, struct 
 	return rc;
 }
 
-/* At once, or what was wrong with following it. */
+/* Prints one frame, or the reason why the file cannot be followed. */
 static int look_once(struct emit *out, const struct top_options *o, const char *path)
 {
 	struct view v = { .f = { .path = path, .device = o->device, .once = true } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify: reads everything and says what is wrong with the file; exit code 1 if anything is. */
+/* verify: reads the whole file and reports every error; exit code 1 if there is one. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,11 +10,11 @@
 #include "../recording/tally.h"
 #include "command.h"
 
-/* A number of the document that should be 0, and the sentence for when it is not. */
+/* A member of the document that should be 0, and the sentence for when it is not. */
 static const struct finding {
 	size_t number; /* offset in the document */
-	bool counted;  /* the number stands behind the sentence */
-	bool fails;    /* else it is only said */
+	bool counted;  /* the number is printed after the sentence */
+	bool fails;    /* else it is only reported */
 	const char *text;
 } findings[] = {
 #define FINDING(member, counted, fails, text)                             \
@@ -65,7 +65,7 @@ static bool damage_row(void *ctx, size_t i, struct row_verify_damage *row)
 	return true;
 }
 
-/* Where the damage is: the first pieces of it. */
+/* Positions of the first damaged pieces. */
 static void places(struct emit *out, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
@@ -87,7 +87,7 @@ static void places(struct emit *out, const struct recording *r)
 		emit_line(out, "%s: at byte %" PRIu64 ": the file ends", r->path, i->file_bytes);
 }
 
-/* The file is as it was written, but the program made more than it could write. */
+/* The file is intact, but the program made more events than the recorder could write. */
 static const char *verdict(const struct row_verify *v)
 {
 	struct row_verify rest = *v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command of the tool: what it takes stands in commands.def, what it does in cmd_NAME.c. */
+/* A command of the tool. Its options are listed in commands.def, its code is in cmd_NAME.c. */
 #ifndef VIEWER_COMMAND_H
 #define VIEWER_COMMAND_H
 
@@ -10,31 +10,31 @@
 #include "../moments/timeline.h"
 #include "options.h"
 
-/* What a command makes of a run with several recordings: a folder of them, or several files. */
+/* How a command treats a run with several recordings: a folder of them, or several files. */
 enum command_ranks {
-	COMMAND_ALONE, /* it knows of no ranks */
+	COMMAND_ALONE, /* it does not know ranks */
 	COMMAND_ROWS,  /* a row for each (ranks/ranks_columns.def) */
-	COMMAND_ONE,   /* what it shows is of one recording: --rank says which */
-	COMMAND_FILES, /* the same, but into a folder it writes a file for each */
-	COMMAND_ALL,   /* it reads them itself: `file` is a list, folders are replaced by theirs */
+	COMMAND_ONE,   /* it shows one recording: --rank says which */
+	COMMAND_FILES, /* the same, but into a folder it writes one file per rank */
+	COMMAND_ALL,   /* it reads them all itself: `file` is a list of files */
 	COMMAND_PAIRS, /* of two runs, `file` and `other`, a row for each rank */
 };
 
-/* How a command says that its recording is not whole (recording/run_state.h). */
+/* How a command reports that its recording is incomplete (recording/run_state.h). */
 enum command_part {
-	PART_LINE, /* behind its text; JSON gets a note on stderr */
-	PART_NOTE, /* always a note: on stdout is what other programs read */
-	PART_OWN,  /* in its answer itself, or it has no figures */
+	PART_LINE, /* a line after its text; a note on stderr with JSON */
+	PART_NOTE, /* always a note, because other programs read its stdout */
+	PART_OWN,  /* it says so in its answer, or has no figures */
 };
 
-/* What folders of several runs are to it, each named for itself. */
+/* How a command treats folders of several runs, each of which has a name. */
 enum command_runs {
-	COMMAND_LAST_RUN,    /* the one that began last is meant */
-	COMMAND_EACH_RUN,    /* all: what it says of a recording is of that one alone */
+	COMMAND_LAST_RUN,    /* it uses the run that began last */
+	COMMAND_EACH_RUN,    /* it uses all, one by one */
 	COMMAND_REFUSE_RUNS, /* it explains one run */
 };
 
-/* A moment of a recording and what says of its blocks what they are for. */
+/* A moment of a recording, with the classes of its blocks. */
 struct command_moment {
 	struct model model;
 	struct moment moment;
@@ -50,9 +50,9 @@ struct command {
 	const struct option_row *options;
 	const struct operand_row *operands;
 	size_t size;		     /* of the struct that the two tables fill */
-	int (*check)(void *options); /* may be NULL; 0, or said what is wrong with them */
-	/* One of these. An answer is of the recording `file`, of its device, of its moment: open
-	 * while it runs. Exit codes. */
+	int (*check)(void *options); /* or NULL; 0, or an exit code after an error message */
+	/* Exactly one of these is set. All but `run` get the recording `file`, its device or its
+	 * moment, which stays open meanwhile. They return exit codes. */
 	int (*run)(const void *options, struct emit *out);
 	int (*answer)(const void *options, struct emit *out, struct recording *r);
 	int (*of_device)(const void *options, struct emit *out, struct timeline *t);
@@ -64,16 +64,17 @@ struct command {
 	size_t other;	  /* of the second one */
 	size_t output;	  /* of files: offset of the path to write to, */
 	size_t format;	  /* and of the word that their names end with */
-	size_t with_peak; /* not 0: offset of a bool, to say what `peak` says too */
+	size_t with_peak; /* not 0: offset of a bool that adds the output of `peak` */
 	enum command_part part;
-	/* Of pairs: leaves out what is written of one of them only; true if that was Markdown. */
+	/* For pairs: switches off output that is written for one pair only; true if that was
+	 * Markdown. */
 	bool (*plain)(void *options);
 };
 
-/* Runs it on one recording. An exit code. */
+/* Runs the command on one recording. Returns an exit code. */
 int command_perform(const struct command *c, const void *options, struct emit *out);
-/* Behind an answer that was not got through command_perform: which says so by itself of a recording
- * that it opened. whose: "old: ", where there are two. */
+/* Reports an incomplete recording after an answer that did not come from command_perform, which
+ * does so itself. whose: "old: ", if there are two. */
 void command_say_part(const struct command *c, const struct recording *r, const char *whose,
 		      struct emit *out);
 
@@ -102,8 +103,8 @@ void command_say_part(const struct command *c, const struct recording *r, const 
 #define END(c) };
 #include "commands.def"
 
-/* run_NAME in cmd_NAME.c, by what it gets; an exit code. check_NAME: 0, or it was said what is
- * wrong with the options. */
+/* run_NAME in cmd_NAME.c, by its argument; returns an exit code. check_NAME: 0, or an exit code
+ * after an error message about the options. */
 #define GETS_RUN       struct emit *out
 #define GETS_RECORDING struct emit *out, struct recording *r
 #define GETS_TIMELINE  struct emit *out, struct timeline *t

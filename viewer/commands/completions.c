@@ -10,7 +10,7 @@ struct shell {
 	void (*print)(FILE *out, const struct command *const *commands, size_t count);
 };
 
-/* What is offered as the value of an option. */
+/* Words that are offered as the value of an option. */
 static const char *words_of_option(const struct option_row *o)
 {
 	if (o->words && o->kind != OPTION_CLASS)
@@ -25,7 +25,7 @@ static bool runs_a_program(const struct command *c)
 	return c->operands && c->operands->kind == OPERAND_REST;
 }
 
-/* After which words of the line which values are offered. */
+/* Cases of the shell function: after these words of the line, offer these values. */
 static void print_bash_values(FILE *out, const struct command *c)
 {
 	for (const struct option_row *o = c->options; o && o->name; o++) {
@@ -85,7 +85,7 @@ static void print_bash(FILE *out, const struct command *const *commands, size_t 
 		     "complete -o default -F _gpumemtrace gpumemtrace\n");
 }
 
-/* Inside '...' of a shell; in brackets and before a colon zsh wants these escaped. */
+/* Escapes for the shell's '...'; inside brackets and before a colon, zsh needs more. */
 static void print_quoted(FILE *out, const char *text)
 {
 	for (; *text; text++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison of two runs: ranks are matched by number, each pair is compared as two recordings
- * are, and the one whose memory grew most is shown whole. */
+/* A comparison of two runs. Ranks are matched by number, each pair is compared like two recordings,
+ * and the pair whose memory grew most is shown in full. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "of_pairs.h"
 #include "rank_choice.h"
 
-#define FINDINGS 3 /* of which it is said whether all ranks have them */
+#define FINDINGS 3 /* findings that are looked up in all ranks */
 
-/* What a pair's comparison found, each finding by a number made of what it names. */
+/* Findings of one pair's comparison, as hashes of the names in them. */
 struct found {
 	uint64_t *items;
 	size_t count, room;
@@ -32,7 +32,7 @@ struct pairs {
 	bool *marked; /* ranks, for who needs such a list */
 };
 
-/* Of the same rank; of recordings that say none, that of the same name. */
+/* The recording of the same rank; without ranks, the one with the same file name. */
 static const char *partner_of(const struct ranks_run *old, const struct rank_file *f)
 {
 	for (size_t i = 0; i < old->count; i++) {
@@ -100,7 +100,7 @@ static void note_pair(void *ctx, size_t i, const struct ranks_result *result)
 	}
 }
 
-/* That which failed the check before those that did not, then the one that grew most. */
+/* Failed checks first, then the greatest growth. */
 static bool is_worse(const struct ranks_table *t, size_t a, size_t b)
 {
 	const struct ranks_row *x = &t->rows[a], *y = &t->rows[b];
@@ -150,7 +150,7 @@ static size_t compared(const struct pairs *p)
 	return n;
 }
 
-/* The first findings of the worst: which ranks have them too. */
+/* The first findings of the worst pair, and the ranks that share them. */
 static bool shared_row(void *ctx, size_t i, struct row_ranks_shared *row)
 {
 	struct pairs *p = ctx;
@@ -203,7 +203,7 @@ static void emit_pairs(struct pairs *p, const struct ranks_strays *s)
 	ranks_answer_free(&document);
 }
 
-/* The exit code is that of the worst, which says itself why. */
+/* The exit code is the worst pair's, whose own output says why. */
 static int print_pairs(struct pairs *p, const struct ranks_strays *s)
 {
 	const struct rank_file *f = &p->new->items[p->worst];
@@ -223,7 +223,7 @@ static int print_pairs(struct pairs *p, const struct ranks_strays *s)
 	return command_perform(p->command, p->options, p->out);
 }
 
-/* The answer is said; what is written besides it is of the worst. */
+/* Other files are written for the worst pair only. */
 static int write_besides(struct pairs *p)
 {
 	FILE *nowhere = fopen("/dev/null", "w");

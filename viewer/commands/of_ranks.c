@@ -20,10 +20,11 @@ struct rows {
 	void *options;
 	struct emit *out;
 	struct ranks_table table;
-	char **outputs; /* of a command that writes a file for each */
+	char **outputs; /* one file name per rank, for a command that writes files */
 };
 
-/* The folder of a command that writes a file for each: made, if its name ends with a slash. */
+/* The output folder of a command that writes one file per rank; made if its name ends with a
+ * slash. */
 static bool has_folder(const struct command *c, void *options)
 {
 	const char *output = c->output ? *options_text(options, c->output) : NULL;
@@ -62,8 +63,8 @@ static void note_rank(void *ctx, size_t i, const struct ranks_result *result)
 		ranks_print_row(r->out, &r->table.rows[i], result);
 }
 
-/* Of the rows that there are the worst code, of none the first one's; to a check a recording that
- * cannot be read is one that failed. */
+/* The worst exit code of all rows; without rows, the first recording's. For verify, an unreadable
+ * recording counts as a failed check. */
 static int worst_code(const struct rows *r, bool *any)
 {
 	const struct ranks_table *t = &r->table;
@@ -84,7 +85,7 @@ static int worst_code(const struct rows *r, bool *any)
 			 t->run->count, t->rows[0].error);
 }
 
-/* The one to look at: that is furthest from the others, or has the worst exit code. */
+/* Suggests the rank to look at: the greatest outlier, or the one with the worst exit code. */
 static void where_next(const struct rows *r, const struct ranks_strays *strays)
 {
 	const struct ranks_table *t = &r->table;
@@ -226,7 +227,7 @@ static int with_run(const struct command *c, void *options, const struct options
 	return rc;
 }
 
-/* Files are taken as one run, also where something says that they are not of one. */
+/* Files count as one run, even if their contents suggest that they belong to several. */
 static void say_files_note(char *const *paths)
 {
 	struct ranks_run run;
@@ -237,7 +238,7 @@ static void say_files_note(char *const *paths)
 	ranks_free(&run);
 }
 
-/* Recordings that are named one by one are all meant, whatever they are of. */
+/* Recordings that are named one by one are all used, whatever run they belong to. */
 static bool any_folder(char *const *paths)
 {
 	for (; *paths; paths++) {

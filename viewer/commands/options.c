@@ -11,7 +11,7 @@
 #include "../classes/classify.h"
 #include "command.h"
 
-/* One run over the arguments of one command. */
+/* State of parsing one command line. */
 struct parse {
 	const struct command *command;
 	char **next;
@@ -201,7 +201,7 @@ static int set_class(const struct option_row *r, const char *value, int *out)
 			 options_classes, r->words ? " " : "", r->words ? r->words : "");
 }
 
-/* One more of a list with a NULL behind its last. */
+/* Appends to a list that ends with NULL. */
 static void add_word(char ***list, const char *word)
 {
 	size_t n = need_count(*list);
@@ -313,7 +313,7 @@ static int missing_operand(const struct parse *p)
 			 p->command->name);
 }
 
-/* Only a text can be needed, and only a switch be in JSON's place. */
+/* Only a text can be required, and only a switch can replace JSON. */
 static int check_given(const struct parse *p)
 {
 	for (const struct option_row *r = p->command->options; r->name; r++) {
@@ -414,8 +414,7 @@ static void wrapped(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
-/* A command may stand in place of an operand that can be left out, or behind those that are needed.
- */
+/* A command may replace an optional operand, or follow the required ones. */
 static const char *before_rest(const struct command *c, const struct operand_row *rest)
 {
 	if (rest == c->operands)

@@ -42,8 +42,8 @@ struct option_row {
 	long initial;	    /* of a number, a class or a moment, where it is not given */
 	const char *words;  /* what it can be, a space between two; completions offer them */
 	long least, most;   /* of a number that is given; most: 0 = any */
-	const char *needed; /* it must be given: what for */
-	bool no_json;	    /* of a switch: it prints something else than JSON */
+	const char *needed; /* why the option is required */
+	bool no_json;	    /* for a switch that prints another format than JSON */
 };
 
 /* A row of the struct `type`; behind it what else there is to say of it. */
@@ -71,7 +71,7 @@ struct command;
 
 extern const char options_classes[]; /* names of all classes, a space behind each */
 
-/* What every command understands. */
+/* Options of every command. */
 struct options_common {
 	bool json;
 	bool help;
@@ -80,27 +80,27 @@ struct options_common {
 	char **files;	  /* all of an OPERAND_RUN, a NULL behind the last */
 };
 
-/* What a command understands that reads recordings. */
+/* Options of every command that reads recordings. */
 extern const struct option_row options_of_ranks[];
 
-/* The struct of the command's options with none given; options_free gives it back. */
+/* The struct of the command's options, all at their defaults; options_free frees it. */
 void *options_new(const struct command *c);
 
-/* A member of them that is a text. */
+/* A text member of the options. */
 static inline const char **options_text(void *options, size_t offset)
 {
 	return (const char **)((char *)options + offset);
 }
 
-/* 0, or a sentence was said and EXIT_USAGE. */
+/* Returns 0, or EXIT_USAGE after an error message. */
 int options_parse(const struct command *c, char **argv, void *into, struct options_common *common);
 
 void options_free(const struct command *c, void *into, struct options_common *common);
 
 void options_help(const struct command *c, FILE *out);
 
-/* The word of the list that `word` was probably meant to be, or NULL. next(ctx, i) = NULL ends it.
- */
+/* The word of the list that was probably meant by `word`, or NULL. next(ctx, i) = NULL ends the
+ * list. */
 const char *options_guess(const char *word, const char *(*next)(const void *ctx, size_t i),
 			  const void *ctx);
 

@@ -8,7 +8,7 @@
 #include "../base/need.h"
 #include "../stacks/owners.h"
 
-/* While they are made: each has so many of its path's folders in its name. */
+/* State while names are made: each contains this many folders of its path. */
 struct naming {
 	const struct ranks_run *run;
 	char **names;
@@ -28,7 +28,7 @@ static size_t without_ending(const char *name, size_t len)
 	return dot && dot > name ? (size_t)(dot - name) : len;
 }
 
-/* Where the last `count` folders of the path begin; fewer if it has fewer. */
+/* The part of the path from its last `count` folders on; fewer if it has fewer. */
 static const char *last_folders(const char *path, unsigned count)
 {
 	const char *at = owners_base(path);
@@ -72,7 +72,7 @@ static bool is_alone(const struct naming *n, size_t i)
 	return true;
 }
 
-/* One folder more for those that have a name in common. False: nothing is left to add. */
+/* Adds one more folder to names that are not unique. False: there is none left to add. */
 static bool widen(struct naming *n)
 {
 	size_t count = n->run->count;
@@ -93,7 +93,7 @@ static bool widen(struct naming *n)
 	return more;
 }
 
-/* One file that was named twice, say: "run", "run-2". */
+/* Numbers equal names ("run", "run-2"), for instance of a file that was given twice. */
 static void number_equal_names(struct naming *n)
 {
 	for (size_t i = 0; i < n->run->count; i++) {

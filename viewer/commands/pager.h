@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that is longer than the screen goes through $PAGER, or less: on a terminal only, and only
- * once there is more than a screenful. One of it in a process, as there is one stdout.
+ * Sends text that is longer than the screen through $PAGER, or less. Only on a terminal, and only
+ * once there is more than a screenful. A process has one pager, as it has one stdout.
  */
 #ifndef VIEWER_PAGER_H
 #define VIEWER_PAGER_H
 
 #include <stdio.h>
 
-/* Where text is to go: stdout itself where nothing is to be paged. */
+/* The file for output: stdout itself if nothing is to be paged. */
 FILE *pager_open(void);
-/* Shows what waits, or waits for the reader to leave the pager. */
+/* Shows buffered text, or waits until the user leaves the pager. */
 void pager_close(FILE *f);
 
 #endif

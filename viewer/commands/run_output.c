@@ -78,7 +78,7 @@ void run_output_glob(const char *pattern, const char *more, char *out, int room)
 
 /* ---- which names are the pattern's ---- */
 
-/* What stands for it here; "" + DIGITS: a number that is not known. */
+/* Replacement of a pattern's letter; "" + DIGITS if it is an unknown number. */
 static const char *meaning(char which, char host[256])
 {
 	static const char number[] = { DIGITS, 0 };
@@ -92,7 +92,7 @@ static const char *meaning(char which, char host[256])
 	return NULL;
 }
 
-/* Fills in what is known: "/tmp/x.%h.%r.gmt" is "/tmp/x.box." DIGITS ".gmt". */
+/* Replaces the known parts: "/tmp/x.%h.%r.gmt" becomes "/tmp/x.box." DIGITS ".gmt". */
 static bool names_of(const char *pattern, char names[PATH_MAX])
 {
 	char host[256];
@@ -123,7 +123,7 @@ static size_t digits(const char *s)
 	return n;
 }
 
-/* "" or ".PID" or ".PID.N" before the end of the name: *pid is 0 or what stands there. */
+/* "" or ".PID" or ".PID.N" before the end of the name; *pid is 0 or that PID. */
 static bool is_rest(const char *s, const char *end, long *pid)
 {
 	*pid = 0;
@@ -198,7 +198,7 @@ static bool has_process(const char *pattern)
 	return false;
 }
 
-/* The folder, unless each process has its own. */
+/* Checks the folder, unless each process has its own. */
 static int check_folder(const char *names)
 {
 	const char *slash = strrchr(names, '/');

@@ -68,7 +68,7 @@ static size_t noted_bytes(void)
 	return !notes ? 0 : notes->files_used < most ? notes->files_used : most;
 }
 
-/* The next path after `at`, or the first; NULL after the last. */
+/* The next noted path after `at`, or the first; NULL after the last. */
 static const char *next_noted(const char *at)
 {
 	const char *next = at ? at + strlen(at) + 1 : notes ? notes->files : NULL;
@@ -85,8 +85,8 @@ static bool is_since(const char *path, const struct timespec *start)
 		(st.st_mtim.tv_sec == start->tv_sec && st.st_mtim.tv_nsec >= start->tv_nsec));
 }
 
-/* Of processes that can note nothing: in a container, of another user. Where anything was noted, a
- * file that was not may be somebody else's. */
+/* Finds recordings of processes that cannot write notes, such as those in a container or of another
+ * user. Used only if there are no notes, because an unnoted file may belong to somebody else. */
 static void find_by_name(struct run_result *r, const char *pattern, const struct timespec *start)
 {
 	char names[PATH_MAX];
@@ -133,7 +133,7 @@ static const char *programs(char *text, size_t room)
 	return text;
 }
 
-/* Of NVIDIA's driver, of WSL's, of a Jetson's. */
+/* Device files of NVIDIA's driver, of WSL, of a Jetson. */
 static bool has_card(void)
 {
 	static const char *const names[] = { "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvhost-gpu",

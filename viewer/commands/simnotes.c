@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the simulated device has to say about a program that ran on it: it writes lines to a file
- * that we name in its environment (simgpu/README.md).
+ * Notices from the simulated device about the program that ran on it. The device writes them to a
+ * file that we name in its environment (simgpu/README.md).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void simnotes_close(struct run_result *r)
 		fclose(f);
 	if (path[0])
 		unlink(path);
-	/* "It allocated no memory" would be said of a program that was turned away. */
+	/* Replaces the misleading "it allocated no memory": the device did not run this program. */
 	if (r->runtime[0] && !r->files)
 		snprintf(r->why, sizeof(r->why), "%s " INSIDE, r->runtime);
 }

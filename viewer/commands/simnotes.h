@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the simulated device has to say about a program that ran on it. */
+/* Notices from the simulated device about the program that ran on it. */
 #ifndef VIEWER_SIMNOTES_H
 #define VIEWER_SIMNOTES_H
 
