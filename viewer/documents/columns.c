@@ -22,11 +22,11 @@ struct printer {
 	const struct text_column *columns;
 	size_t count;
 	size_t widths[COLUMNS];
-	/* Of a text that is cut so that the row fits the terminal; 0 = as it is. */
+	/* Width to which a text is cut so that the row fits the terminal; 0 = not cut. */
 	size_t limits[COLUMNS];
-	bool tight; /* rows of figures are still too wide: one space less between columns */
+	bool tight; /* figures alone are too wide: one space less between columns */
 	char line[4 * CELL];
-	size_t len, gap; /* gap: spaces to come before the next text */
+	size_t len, gap; /* gap: spaces before the next text */
 };
 
 static const char *owner_cell(const struct text_column *c, const struct owner *o, size_t limit,
@@ -107,7 +107,7 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 	}
 }
 
-/* Its lines stand apart from those of the other columns. */
+/* Its lines are printed apart from the other columns. */
 static bool is_apart(const struct text_column *c)
 {
 	return c->style == COLUMN_WRAP || c->style == COLUMN_BELOW;
@@ -121,7 +121,7 @@ static bool can_be_cut(const struct printer *p, size_t i)
 					   type == MEMBER_RAW || type == MEMBER_WORDS);
 }
 
-/* The widest text of which something is left; count: there is none. */
+/* The widest text that can be cut further; count: there is none. */
 static size_t widest_text(const struct printer *p)
 {
 	size_t widest = p->count;
@@ -133,7 +133,7 @@ static size_t widest_text(const struct printer *p)
 	return widest;
 }
 
-/* Texts of a row that is wider than the terminal are cut, figures never. */
+/* Cuts texts of a row that is wider than the terminal, but no figures. */
 static void fit_screen(struct printer *p)
 {
 	size_t screen = emit_screen(), total = 0;
@@ -150,7 +150,7 @@ static void fit_screen(struct printer *p)
 	}
 }
 
-/* Of a line of code that does not fit its place is shown, else the beginning. */
+/* Cuts a text to its column: a call site keeps its file and line, any other text its beginning. */
 static const char *shown_text(const struct printer *p, size_t i, const char *row, char cut[CELL])
 {
 	char buf[CELL];
@@ -197,7 +197,7 @@ static bool has_titles(const struct printer *p)
 	return false;
 }
 
-/* Behind the other columns, or under them. */
+/* Printed behind the other columns, or below them. */
 static void print_apart(struct printer *p, const struct text_column *c, const char *text)
 {
 	char next[COLUMN_LEAD];
@@ -211,7 +211,7 @@ static void print_apart(struct printer *p, const struct text_column *c, const ch
 	emit_paragraph(p->out, wrap ? p->line : next, next, text);
 }
 
-/* A name that does not fit its column, on a line before those that follow it. */
+/* A name that is too wide for its column gets a line of its own. */
 static bool print_key(struct printer *p, const char *row)
 {
 	const struct text_column *c = &p->columns[0];
@@ -264,7 +264,8 @@ static void print_markdown(struct printer *p, const char *row)
 			 i + 1 < p->count ? "" : "\n");
 }
 
-/* Once to see how wide the columns are, once to print. Returns how many rows were left out. */
+/* Visits each row, once to measure the columns and once to print. Returns how many rows were left
+ * out. */
 static size_t each_row(struct printer *p, const void *rows, size_t most,
 		       void (*look)(struct printer *p, const char *row))
 {

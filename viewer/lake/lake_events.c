@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps and refusals, a row each. */
+/* Rows for steps and for failed allocations. */
 #include "../oom/oom.h"
 #include "lake_cells.h"
 #include "lake_recording.h"
@@ -28,7 +28,7 @@ void lake_step_rows(struct lake_rows *x)
 	}
 }
 
-/* Of the last refusal: what `oom` says. */
+/* Cause of the last failed allocation, as `oom` reports it. */
 static void cause_cells(struct lake_rows *x, const struct refusal *last)
 {
 	struct oom o = { 0 };

@@ -9,7 +9,7 @@
 
 #include "../base/need.h"
 
-/* What a walk over a table's files does with each; false ends it. */
+/* Calls a function for each file of a table; false ends the walk. */
 struct walk {
 	bool (*file)(void *ctx, const struct lake_place *p);
 	void *ctx;
@@ -24,7 +24,7 @@ static bool take(char *to, size_t room, const char *name, const char *key)
 	       snprintf(to, room, "%s", name + n + 1) < (int)room;
 }
 
-/* The folder's part of the place. */
+/* Reads the part of the place that one folder name holds. */
 static bool take_part(struct lake_place *p, unsigned depth, const char *name)
 {
 	char rank[24];
@@ -134,7 +134,7 @@ bool lake_is_one(const char *path)
 	       S_ISDIR(st.st_mode);
 }
 
-/* ---- what moves ---- */
+/* ---- moved recordings ---- */
 
 static bool same_place(const struct lake_place *a, const struct lake_place *b)
 {

@@ -10,14 +10,15 @@
 #include "../base/say.h"
 #include "lake.h"
 
-#define TRIES 1000 /* a writer that ends removes the file, and its folder when that is empty */
+#define TRIES 1000 /* a writer that ends removes the lock file, and its folder if that is empty */
 
 static bool lock_path(char path[PATH_MAX], const char *lake)
 {
 	return snprintf(path, PATH_MAX, "%s/.new/lock", lake) < PATH_MAX;
 }
 
-/* It is the file that has the name: its last owner may have removed it while we waited. */
+/* Whether the locked file still has the name, because its last owner may have removed it
+ * meanwhile. */
 static bool is_there(int fd, const char *path)
 {
 	struct stat mine, named;
@@ -26,7 +27,7 @@ static bool is_there(int fd, const char *path)
 	       mine.st_dev == named.st_dev;
 }
 
-/* Where a file system has no locks this writer goes on as if it were the only one. */
+/* Without support for locks in the file system, this writer goes on as if it were the only one. */
 static void take(int fd, const char *lake, bool *said)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

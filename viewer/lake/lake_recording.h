@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lake keeps of a recording: its rows in every table that the writer has. */
+/* Writes a recording's rows into every table that the writer has. */
 #ifndef VIEWER_LAKE_RECORDING_H
 #define VIEWER_LAKE_RECORDING_H
 
@@ -7,38 +7,39 @@
 #include "../recording/recording.h"
 #include "lake.h"
 
-/* What is said of the recording where it is collected. */
+/* Figures for the line that `collect` prints about a recording. */
 struct lake_said {
 	uint64_t peak_bytes;
 	long device; /* -1: it has no device memory */
-	bool less;   /* the lake has more of this process, and kept that */
+	bool less;   /* the lake already has more of this process, and kept that */
 };
 
-/* The rows of the recording at `path` into these tables of a lake: bits. What the lake has already
- * stays if it has more. 0, or a sentence was said and the exit code; then nothing is left. */
+/* Writes the rows of the recording at `path` into these tables (bits) of a lake. If the lake
+ * already has more of that process, its rows stay. Returns 0, or an exit code after one error
+ * message; then no file is left. */
 int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
 		 struct lake_said *said);
 
-/* ---- its parts ---- */
+/* ---- parts ---- */
 
 struct lake_rows {
 	struct lake_writer *w;
 	struct recording *recording;
 	struct timeline
 		*timeline;  /* of the device with the highest peak; its device -1: none had */
-	bool out_of_memory; /* and nothing was allocated afterwards */
+	bool out_of_memory; /* and no later allocation succeeded */
 	uint64_t refusals;
-	char module[512]; /* of the stack that was asked last */
+	char module[512]; /* result for the last stack */
 };
 
-/* Classes and modules around the innermost forward methods: "Net/Block", "" outside of any. */
+/* Classes and modules around the innermost forward methods: "Net/Block", or "" outside of all. */
 const char *lake_module(struct lake_rows *x, uint32_t stack);
 
 void lake_device_rows(struct lake_rows *x); /* devices, classes */
 void lake_step_rows(struct lake_rows *x);
 void lake_refusal_rows(struct lake_rows *x);
 void lake_rank_row(struct lake_rows *x, struct peak_answer *peak); /* and the rows of growth */
-/* Of the large tables. */
+/* Rows of the large tables. */
 int lake_allocation_rows(struct lake_writer *w, struct recording *r);
 int lake_event_rows(struct lake_writer *w, struct recording *r);
 

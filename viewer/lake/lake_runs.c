@@ -9,9 +9,10 @@
 #include "../ranks/ranks_differ.h"
 #include "../ranks/ranks_runs.h"
 
-/* ---- of one call ---- */
+/* ---- recordings of one call ---- */
 
-/* Of many runs that lie together: where nothing says what other hosts met at, they did not. */
+/* Whether two recordings are of one job, where many runs lie together. If the job's address is
+ * local, recordings of other hosts are of other jobs. */
 static bool same_job(const struct rank_file *a, const struct rank_file *b)
 {
 	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
@@ -40,7 +41,7 @@ size_t lake_run_end(const struct lake_sources *s, const bool *alone, size_t from
 	return ranks_run_end(s->files, from, to);
 }
 
-/* ---- of an earlier call ---- */
+/* ---- recordings of an earlier call ---- */
 
 static uint32_t hash(uint32_t h, const char *s)
 {

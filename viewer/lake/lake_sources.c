@@ -33,7 +33,8 @@ static bool is_recording_name(const char *name)
 	return dot && !strcmp(dot, ".gmt");
 }
 
-/* All recordings below a folder. Links to folders are not followed: they may go round. */
+/* Adds all recordings below a folder. Links to folders are not followed, because they may form a
+ * loop. */
 static int walk(struct lake_sources *s, const char *folder)
 {
 	char path[PATH_MAX];
@@ -91,7 +92,7 @@ bool lake_name_is_good(const char *name)
 	return true;
 }
 
-/* Other letters than those become "_". */
+/* Replaces other characters by "_". */
 static void tame(char *to, size_t room, const char *name, const char *otherwise)
 {
 	size_t n = 0;
@@ -105,7 +106,7 @@ static void tame(char *to, size_t room, const char *name, const char *otherwise)
 		snprintf(to, room, "%s", otherwise);
 }
 
-/* A memory snapshot of PyTorch says neither process nor time. */
+/* A PyTorch memory snapshot has neither process nor time. */
 static int64_t start_of(const struct rank_file *f)
 {
 	struct stat st;
@@ -127,14 +128,15 @@ static uint64_t hash_file(const char *path)
 	return h;
 }
 
-/* A snapshot is known by what is in it: many have one name, and some also one size. */
+/* A snapshot is identified by its contents, because many have the same name, and some the same
+ * size. */
 static void name_recording(struct lake_place *p, const struct rank_file *f)
 {
 	char host[100];
 
 	p->rank = f->rank < 0 ? 0 : f->rank;
 	tame(host, sizeof(host), f->host, "host");
-	if (f->pid) { /* containers count processes anew: the rank tells them apart */
+	if (f->pid) { /* containers reuse process ids, but not ranks */
 		snprintf(p->id, sizeof(p->id), "%.60s-%u-%llx-%ld", host, f->pid,
 			 (unsigned long long)f->start_ns, p->rank);
 		return;
@@ -142,7 +144,8 @@ static void name_recording(struct lake_place *p, const struct rank_file *f)
 	snprintf(p->id, sizeof(p->id), "snapshot-%016llx", (unsigned long long)hash_file(f->path));
 }
 
-/* By its first rank: files[from] began first. The job's sign: ranks that come later find it. */
+/* Named by its first rank: files[from] began first. The job's hash lets ranks that are collected
+ * later find it. */
 static void name_run(struct lake_place *p, const struct rank_file *first, const char *sign,
 		     const char *project)
 {
@@ -173,7 +176,7 @@ static struct lake_source *same_process(struct lake_sources *s, const char *id)
 	return NULL;
 }
 
-/* Of two recordings of one process the one that has more of its run. */
+/* Keeps the more complete one of two recordings of one process. */
 static void add_source(struct lake_sources *s, const struct lake_source *x)
 {
 	struct lake_source *same = same_process(s, x->place.id);
@@ -189,7 +192,7 @@ static void add_source(struct lake_sources *s, const struct lake_source *x)
 	*need_item(s->items, s->count, s->room) = *x;
 }
 
-/* A run keeps the name that the lake knows it by, and its project if none was given. */
+/* A run keeps the name that it has in the lake, and its project if none was given. */
 static void add_run(struct lake_sources *s, size_t from, size_t to, bool alone, const char *project)
 {
 	struct lake_place run = s->names[from];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recordings that are to be collected and the place of each in the lake. A recording is known
- * by its process: what is collected again goes where it was, and the ranks of a run lie together.
+ * The recordings to be collected and the place of each in the lake. A recording is identified by
+ * its process: if it is collected again it keeps its place, and the ranks of a run stay together.
  */
 #ifndef VIEWER_LAKE_SOURCES_H
 #define VIEWER_LAKE_SOURCES_H
@@ -11,30 +11,31 @@
 
 struct lake_source {
 	struct lake_place place;
-	struct lake_place old; /* where the lake has it; id "" = it has not */
+	struct lake_place old; /* its present place in the lake; id "" = none */
 	const struct rank_file *file;
 };
 
 struct lake_sources {
 	struct rank_file *files;
 	size_t file_count, file_room;
-	struct lake_place *names;  /* of each file: its id and its rank */
-	struct lake_source *items; /* each process once */
+	struct lake_place *names;  /* by file: its id and its rank */
+	struct lake_source *items; /* by process, each once */
 	size_t count, room;
-	struct lake_place *known; /* what the lake has, by id */
+	struct lake_place *known; /* contents of the lake, by id */
 	size_t known_count, known_room;
 };
 
-/* Which recordings there are. 0, or a sentence was said and the exit code. */
+/* Finds all recordings. Returns 0, or an exit code after one error message. */
 int lake_sources_find(struct lake_sources *out, char *const *paths);
-/* The place of each, by what the lake has. project NULL: that of the recording. */
+/* Decides the place of each, by the contents of the lake. project NULL: the recording's own. */
 void lake_sources_place(struct lake_sources *s, const char *lake, const char *project);
 void lake_sources_free(struct lake_sources *s);
 
-/* A name for a project: letters, digits, and . _ - */
+/* Whether a project may have this name: letters, digits, and . _ - */
 bool lake_name_is_good(const char *name);
 
-/* What the lake has in the old place goes: what was written anew, or comes along. */
+/* Removes or moves the files in the old place: rewritten ones are removed, the others move
+ * along. */
 void lake_move(const char *lake, const struct lake_source *s);
 
 #endif

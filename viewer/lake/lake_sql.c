@@ -85,8 +85,8 @@ static void put_table(FILE *f, const struct lake_table *table, const char *lake)
 	fputs(");\n", f);
 }
 
-/* Whether a lake elsewhere has a table shows when it is read: the table is made empty first, and
- * the engine passes over the second statement if there are no files. */
+/* A remote lake shows only at the query whether it has a table. So the table is made empty first,
+ * and the engine skips the second statement if there are no files. */
 void lake_sql_prepare(FILE *f, const char *lake)
 {
 	bool far = strstr(lake, "://");
@@ -104,7 +104,7 @@ void lake_sql_prepare(FILE *f, const char *lake)
 		fprintf(f, "create view \"%s\" as %.*s;\n", v.name, (int)v.sql.len, v.sql.s);
 }
 
-/* As a word. */
+/* Whether the text contains the name as a whole word. */
 static bool has_name(const char *text, const char *name)
 {
 	size_t n = strlen(name);
@@ -115,7 +115,7 @@ static bool has_name(const char *text, const char *name)
 	return false;
 }
 
-/* A query that names none of the large tables gets all the others: it may ask what there is. */
+/* A query that names no large table gets all other tables, because it may list them. */
 unsigned lake_sql_tables(const char *query)
 {
 	unsigned small = (1u << LAKE_allocations) - 1, tables = 0;
@@ -133,7 +133,7 @@ unsigned lake_sql_tables(const char *query)
 	return tables;
 }
 
-/* count(*) means none; each other star may mean all, and so may a statement without select. */
+/* count(*) needs no column. Any other star may mean all, and so may a statement without select. */
 uint64_t lake_sql_columns(const char *query, enum lake_table_id t)
 {
 	const struct lake_table *table = &lake_tables[t];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of two recordings of one process has more of its run: a snapshot of it is one too, so is a
- * copy that was made while it ran, or one that is damaged.
+ * Compares two recordings of one process: which covers more of its run? One may be a snapshot, a
+ * copy made during the run, or damaged.
  */
 #ifndef VIEWER_LAKE_WORTH_H
 #define VIEWER_LAKE_WORTH_H
@@ -10,24 +10,25 @@
 #include "lake.h"
 
 struct lake_worth {
-	uint64_t events; /* that can be read, with those that a bounded recording left out */
+	uint64_t events; /* readable events, and those that a bounded recording left out */
 	bool damaged;
 };
 
 #define LAKE_WORTH_DIGITS 24
 
-/* Of equal ones, neither has. */
+/* False if both cover the same. */
 bool lake_worth_more(const struct lake_worth *a, const struct lake_worth *b);
 
-/* Reads all events of the file; one that cannot be opened has none. */
+/* Reads all events of the file; zero for a file that cannot be opened. */
 struct lake_worth lake_worth_of_file(const char *path);
-/* Of a recording that was read through. */
+/* For a recording that was read completely. */
 struct lake_worth lake_worth_of(const struct recording *r, uint64_t events);
 
-/* What the lake has there. False: nothing, or it was collected before this was kept. */
+/* For a recording in the lake. False: none, or it was collected by a version that did not store
+ * this. */
 bool lake_worth_read(struct lake_worth *out, const char *lake, const struct lake_place *place);
 
-/* As facts of the table's file; `digits` must live until it is closed. */
+/* Stores it in the table's file; `digits` must live until the table is closed. */
 void lake_worth_note(struct parquet *table, const struct lake_worth *worth,
 		     char digits[LAKE_WORTH_DIGITS]);
 

@@ -12,7 +12,7 @@
 #include "lake.h"
 #include "parquet_column.h"
 
-#define TRIES 100 /* another process may remove a folder that was empty a moment ago */
+#define TRIES 100 /* another process may remove an empty folder that was just made */
 
 bool lake_path(char path[PATH_MAX], const char *lake, const char *table, const struct lake_place *p)
 {
@@ -20,8 +20,8 @@ bool lake_path(char path[PATH_MAX], const char *lake, const char *table, const s
 			table, p->project, p->day, p->run, p->rank, p->id) < PATH_MAX;
 }
 
-/* Where no reader looks, and in the same file system. Processes of several hosts may have one
- * number: the moment tells them apart. */
+/* A path for an unfinished file, where no reader looks, in the same file system. Processes on
+ * different hosts may have the same id, so the name contains the time. */
 static bool part_path(const struct lake_writer *w, char path[PATH_MAX], int t)
 {
 	return snprintf(path, PATH_MAX, "%s/.new/%s.%s.%d-%llx", w->lake, w->place->id,
@@ -29,7 +29,7 @@ static bool part_path(const struct lake_writer *w, char path[PATH_MAX], int t)
 			(unsigned long long)w->began_ns) < PATH_MAX;
 }
 
-/* The folders in front of the path's last part. 0 or an errno. */
+/* Makes the folders in front of the path's last part. Returns 0 or an errno. */
 static int make_folders(char *path)
 {
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
@@ -84,7 +84,7 @@ int lake_rename(const char *from, char *to)
 	return err;
 }
 
-/* The file has the columns that are wanted, in the table's order. */
+/* Selects the requested columns, in the table's order. */
 static unsigned choose_columns(struct lake_writer *w, int t)
 {
 	unsigned n = 0;
@@ -162,7 +162,7 @@ void lake_tidy(char *path)
 	}
 }
 
-/* A table without rows has no file, nor one of before. */
+/* A table without rows gets no file, and an older file is removed. */
 static int give_name(struct lake_writer *w, int t)
 {
 	char part[PATH_MAX], path[PATH_MAX];
@@ -194,7 +194,7 @@ static void remove_part(struct lake_writer *w, int t)
 	unfinished_end(part);
 }
 
-/* The table of recordings comes last: what it names is there. */
+/* The table of recordings is written last, so that everything it refers to exists. */
 int lake_commit(struct lake_writer *w)
 {
 	unsigned mine = 0;
@@ -231,7 +231,7 @@ void lake_drop(struct lake_writer *w)
 	}
 }
 
-/* NULL: the file has no such column. */
+/* NULL: the file lacks that column. */
 static struct column_values *cell(struct lake_writer *w, enum lake_table_id t, unsigned column)
 {
 	return w->at[t][column] ? parquet_column(w->tables[t], w->at[t][column] - 1u) : NULL;

@@ -9,12 +9,12 @@
 #include "parquet_column.h"
 #include "thrift.h"
 
-/* Numbers of the format. */
+/* Constants of the format. */
 enum { OPTIONAL = 1, DATA_PAGE = 0, DICTIONARY_PAGE = 2, NO_CODEC = 0, ZSTD_CODEC = 6 };
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
-enum { MOST_BYTES = 64 << 20 }; /* of a column in a row group: then the group ends early */
+enum { MOST_BYTES = 64 << 20 }; /* of a column in a row group; the group ends early */
 
-/* By enum parquet_type: the physical type, and what the older readers know of its meaning. */
+/* By enum parquet_type: the physical type, and its meaning for older readers. */
 static const struct form {
 	int physical, converted;
 } forms[] = {
@@ -24,7 +24,7 @@ static const struct form {
 	[PARQUET_TIME] = { 2, -1 },
 };
 
-/* Where the pages of a column lie, for the footer. */
+/* Position of a column's pages, for the footer. */
 struct chunk {
 	int64_t dictionary_at, data_at; /* dictionary_at: 0 = there is none */
 	int64_t plain_bytes, bytes;
@@ -43,7 +43,7 @@ struct parquet {
 	struct bytes page, packed;
 	int64_t at; /* bytes written */
 	uint64_t rows, all_rows;
-	struct chunk *chunks; /* `count` of each row group */
+	struct chunk *chunks; /* `count` per row group */
 	size_t groups, room;
 	struct {
 		const char *key, *value;
@@ -87,7 +87,7 @@ struct column_values *parquet_column(struct parquet *p, unsigned column)
 
 /* ---- pages ---- */
 
-/* The bytes of a page as they go into the file. */
+/* Compresses a page for the file. */
 static const struct bytes *pack(struct parquet *p, const struct bytes *page)
 {
 	size_t most = ZSTD_compressBound(page->len), n;
@@ -277,7 +277,7 @@ static void put_row_group(struct parquet *p, struct thrift *t, const struct chun
 	thrift_end(t);
 }
 
-/* How least and most are compared: as the type is. */
+/* Sort order of least and most: the type's own. */
 static void put_orders(struct parquet *p, struct thrift *t)
 {
 	thrift_list(t, 7, THRIFT_STRUCT, p->count);

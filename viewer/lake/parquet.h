@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a table as a Parquet file: every column may be null, a dictionary where values come again,
- * pages packed with zstd. Rows are kept until a row group is full, then written.
+ * Writes a table as a Parquet file. Every column may be null, repeated values use a dictionary, and
+ * pages are packed with zstd. Rows are kept in memory until a row group is full.
  */
 #ifndef VIEWER_PARQUET_H
 #define VIEWER_PARQUET_H
@@ -15,7 +15,7 @@ enum parquet_type {
 	PARQUET_INT,  /* signed, 64 bits */
 	PARQUET_FLAG, /* true or false */
 	PARQUET_TEXT, /* UTF-8 */
-	PARQUET_TIME, /* microseconds since 1970: a clock without a zone, ours is UTC */
+	PARQUET_TIME, /* microseconds since 1970 without a time zone; ours is UTC */
 };
 
 struct parquet_column {
@@ -26,24 +26,24 @@ struct parquet_column {
 struct parquet;
 struct column_values;
 
-#define PARQUET_GROUP 122880 /* rows of a row group: what DuckDB gives one thread */
-#define PARQUET_FAST  0	     /* level: not packed at all, for files that are read once */
+#define PARQUET_GROUP 122880 /* rows of a row group: DuckDB's unit for one thread */
+#define PARQUET_FAST  0	     /* level: uncompressed, for files that are read once */
 #define PARQUET_SMALL 3
 
-/* The columns stay the caller's and must outlive the writer. */
+/* The columns belong to the caller and must outlive the writer. */
 struct parquet *parquet_open(FILE *f, const struct parquet_column *columns, unsigned count,
 			     int level);
-/* What the file says of itself; key and value stay the caller's. */
+/* Metadata of the file; key and value belong to the caller. */
 #define PARQUET_FACTS 8
 void parquet_fact(struct parquet *p, const char *key, const char *value);
 
-/* Cells of a row, in any order (parquet_column.h), then parquet_row. A cell that is not given is
- * null. */
+/* A cell of the row (parquet_column.h), in any order; parquet_row ends the row. Cells that were not
+ * set are null. */
 struct column_values *parquet_column(struct parquet *p, unsigned column);
 void parquet_row(struct parquet *p);
 uint64_t parquet_rows(const struct parquet *p); /* so far */
 
-/* What is left, and the footer. The file stays open; its errors are the caller's to look for. */
+/* Writes the remaining rows and the footer. The file stays open; the caller checks its errors. */
 void parquet_close(struct parquet *p);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { MOST_ENTRIES = 1 << 15, TRIED = 1024 };
 
-/* ---- values as they come ---- */
+/* ---- values ---- */
 
 static void set_bit(struct bytes *b, uint64_t at)
 {
@@ -20,7 +20,7 @@ static void is_there(struct column_values *c)
 	c->given++;
 }
 
-/* Values that do not come again make a dictionary a loss. */
+/* Ends the dictionary, which costs more than it saves if values do not repeat. */
 static void no_more(struct column_values *c)
 {
 	c->plain = c->entries > MOST_ENTRIES ||
@@ -65,7 +65,7 @@ void column_flag(struct column_values *c, bool yes)
 	is_there(c);
 }
 
-/* Of two texts with one hash the dictionary is given up. */
+/* Two texts with equal hashes end the dictionary. */
 static void known_text(struct column_values *c, size_t at)
 {
 	const uint8_t *text = c->values.p + at;
@@ -110,14 +110,14 @@ void column_row(struct column_values *c)
 
 /* ---- the page ---- */
 
-/* A run of one value, which is what most columns have: all rows are there. */
+/* A run of one value. Most columns need only this, because all rows have a value. */
 static void add_run(struct bytes *out, uint64_t count, unsigned value)
 {
 	bytes_varint(out, count << 1);
 	bytes_add(out, &(uint8_t){ (uint8_t)value }, 1);
 }
 
-/* Which rows have a value: one bit each. */
+/* One bit per row: it has a value. */
 static void add_levels(struct column_values *c, struct bytes *page)
 {
 	size_t at = page->len, groups = (c->rows + 7) / 8;
