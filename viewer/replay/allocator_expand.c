@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expandable segments: a stretch of addresses larger than the device for each stream, pool and kind
- * of block, into which memory is mapped page by page where it is wanted.
+ * Expandable segments. Each stream, pool and kind of block has a stretch of addresses larger than
+ * the device, into which memory is mapped page by page as needed.
  */
 #include "../base/arithmetic.h"
 #include "allocator_parts.h"
@@ -40,7 +40,7 @@ static struct piece *new_stretch(struct allocator *a, struct bin *bin)
 	return p;
 }
 
-/* Where free pieces, mapped or not, lie together with that many bytes: the first of them. */
+/* First of several adjacent free pieces, mapped or not, that have that many bytes together. */
 static struct piece *find_stretch(struct allocator *a, struct bin *bin, uint64_t bytes)
 {
 	struct piece *p = pieces_first(&bin->unmapped), *first;
@@ -53,7 +53,8 @@ static struct piece *find_stretch(struct allocator *a, struct bin *bin, uint64_t
 	return new_stretch(a, bin);
 }
 
-/* Maps so many bytes of an unmapped piece, in whole pages. The piece grows by its neighbours. */
+/* Maps that many bytes of an unmapped piece, in whole pages, and merges the piece with its
+ * neighbours. */
 static bool map(struct allocator *a, struct piece *p, uint64_t bytes)
 {
 	uint64_t page = page_of(a, p->bin), size = (bytes + page - 1) / page * page;
@@ -106,7 +107,7 @@ uint64_t expandable_pages(const struct allocator *a, const struct piece *p)
 	return before < p->size ? (p->size - before) / page * page : 0;
 }
 
-/* Whole pages of a free piece go back; what lies beside them stays free. */
+/* Unmaps the whole pages of a free piece; the rest stays free. */
 void expandable_unmap(struct allocator *a, struct piece *p)
 {
 	uint64_t before = before_pages(page_of(a, p->bin), p), size = expandable_pages(a, p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is given back to the device: segments without a block in them, all of them or some. */
+/* Releases segments without a block in them to the device, all or some of them. */
 #include "allocator_parts.h"
 
 static bool is_whole(const struct piece *p)
@@ -83,7 +83,7 @@ static bool release_largest(struct allocator *a, struct bin *bin, uint64_t wante
 	return released >= wanted;
 }
 
-/* Blocks that are too large to be split: one that would do, or several. */
+/* Releases cached blocks that are too large to be split: one that is large enough, or several. */
 bool release_some(struct allocator *a, struct bin *bin, uint64_t bytes)
 {
 	uint64_t wanted = bytes;
@@ -132,7 +132,7 @@ static void each_old(struct allocator *a, const struct age *than, struct age *ag
 	}
 }
 
-/* Above the threshold: cached segments of more than the mean age, until enough is back. */
+/* Above the threshold, releases cached segments older than the mean age until enough is free. */
 void release_old(struct allocator *a)
 {
 	uint64_t threshold = (uint64_t)(a->settings.threshold * (double)a->allowed);

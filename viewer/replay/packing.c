@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans addresses as planners do: the largest block first, each in the smallest gap that it fits
- * into among those that are alive with it. Of very many blocks the largest are planned, and the
- * others follow each other above them, each in the best fit there is then.
+ * Plans addresses as offline planners do: the largest block first, each in the smallest gap that it
+ * fits into among blocks alive at the same time. Of very many blocks only the largest are planned.
+ * The others are placed above them in order of time, each in its best fit at that moment.
  */
 #include "packing.h"
 
@@ -14,7 +14,7 @@
 #include "../base/arithmetic.h"
 #include "piece.h"
 
-#define PLANNED 16384 /* blocks at most: the work grows with their square */
+#define PLANNED 16384 /* most blocks that are planned, because the work is quadratic */
 
 struct item {
 	uint64_t size, at;
@@ -61,7 +61,7 @@ static int larger_first(const void *a, const void *b)
 	return (x->born > y->born) - (x->born < y->born);
 }
 
-/* The smallest size that is planned, so that no more than PLANNED are. */
+/* The smallest planned size, so that at most PLANNED blocks are planned. */
 static uint64_t least_planned(const struct requests *r)
 {
 	uint32_t *count = need_new(65 * 8 * sizeof(*count));
@@ -82,7 +82,7 @@ static uint64_t least_planned(const struct requests *r)
 	return least;
 }
 
-/* placed: in order of address. Where it goes in that order. */
+/* Finds the place of an item in `placed`, which is ordered by address; returns its index. */
 static size_t find_gap(const struct item *placed, size_t count, struct item *it)
 {
 	uint64_t end = 0, best = UINT64_MAX;
@@ -133,7 +133,7 @@ static uint64_t plan(const struct requests *r, uint64_t least)
 	return top;
 }
 
-/* One row of pieces; the last has no end. */
+/* One row of pieces, the last of which is unbounded. */
 struct row {
 	struct piece_store store;
 	struct piece_set free;
@@ -188,7 +188,7 @@ static void row_give(struct row *w, struct piece *p)
 		row_join(w, before, p);
 }
 
-/* What the lives below a size take, one after the other as they come. */
+/* Peak of the blocks below that size, placed one after the other as they come. */
 static uint64_t follow(const struct requests *r, uint64_t below)
 {
 	size_t bytes = (r->lives.count + 1) * sizeof(struct piece *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A piece of a segment (what a block lies in, or free memory) and sets of free pieces in order of
- * size and address, or of address alone. A piece is in one set at most. The sets are treaps: their
- * shape follows from the pieces' numbers, never from a clock.
+ * A piece of a segment (a block or free memory), and sets of free pieces, ordered by size and
+ * address or by address alone. A piece is in one set at most. The sets are treaps whose shape
+ * depends on the pieces' numbers only, so that a replay is reproducible.
  */
 #ifndef VIEWER_REPLAY_PIECE_H
 #define VIEWER_REPLAY_PIECE_H
@@ -18,7 +18,7 @@ struct piece {
 	struct piece *prev, *next;  /* in its segment, by address */
 	struct piece *left, *right; /* in a set */
 	struct bin *bin;
-	uint64_t since; /* of a free one: searches that there had been when it became free */
+	uint64_t since; /* of a free piece: number of searches when it became free */
 	uint32_t rank;	/* in a set: above all below it */
 	bool taken, mapped, expandable;
 };
@@ -31,9 +31,9 @@ struct piece_set {
 
 void pieces_insert(struct piece_set *s, struct piece *p);
 void pieces_erase(struct piece_set *s, struct piece *p);
-/* The first that is not below; NULL: there is none. */
+/* The first piece that is not below; NULL: none. */
 struct piece *pieces_from(const struct piece_set *s, uint64_t size, uint64_t addr);
-/* The last that is below. */
+/* The last piece that is below. */
 struct piece *pieces_below(const struct piece_set *s, uint64_t size, uint64_t addr);
 
 static inline struct piece *pieces_first(const struct piece_set *s)
@@ -46,7 +46,7 @@ static inline struct piece *pieces_after(const struct piece_set *s, const struct
 	return pieces_from(s, p->size, p->addr + 1);
 }
 
-/* Where pieces come from. */
+/* Memory for pieces. */
 struct piece_store {
 	struct piece **chunks;
 	size_t chunk_count, chunk_room, used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One replay: every request in order, and what the cache held after it. */
+/* One replay: performs every request in order and records the reserved bytes after each. */
 #include "replay.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static uint64_t stream_of(const struct requests *r, uint16_t stream)
 	return stream < r->stream_count ? r->streams[stream] : 0;
 }
 
-/* A block that was there before lies where it lay, if segments are made as they were. */
+/* Places a block from before the recording at its recorded offset in its segment. */
 static struct piece *take_there(struct replay_pass *p, const struct request_life *life,
 				uint64_t bytes)
 {
@@ -96,7 +96,7 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 	case REQUEST_TAKE:
 		take(p, q->value, bytes);
 		return true;
-	case REQUEST_REFUSED: /* what would have become of it is not known: it is given back */
+	case REQUEST_REFUSED: /* its later life is unknown, so it is freed */
 		take(p, q->value, bytes);
 		give(p, q->value);
 		return true;

@@ -8,40 +8,40 @@
 #include "allocator.h"
 #include "replay_requests.h"
 
-/* What the cache held from that request on: events of blocks, from 0. */
+/* Reserved bytes from that event on; events of blocks, from 0. */
 struct replay_level {
 	uint64_t event, reserved;
 };
 
 struct replay_outcome {
 	uint64_t peak_bytes, peak_reserved_bytes, retries, ooms;
-	uint64_t agree, events; /* events after which the cache held what was recorded; all */
+	uint64_t agree, events; /* events; agree: those with the recorded reserved bytes */
 	struct replay_level *levels;
 	size_t level_count, level_room;
 };
 
 struct replay_limits {
-	uint64_t capacity; /* 0: what the recording's device had */
+	uint64_t capacity; /* 0: as on the recording's device */
 	bool keep_levels;
 	bool whole_pools; /* private pools have expandable segments (PyTorch from 2.6 on) */
 };
 
-/* What was asked for where blocks may be larger, and private pools, from how the recording's own
- * allocator answered. Once, before any replay. */
+/* Finds requested sizes where blocks may be larger, and private pools, from the recorded
+ * allocator's behaviour. Called once, before any replay. */
 void replay_study(struct requests *r, const struct alloc_settings *own);
 
 void replay_run(struct replay_outcome *o, const struct requests *r, const struct alloc_settings *s,
 		const struct replay_limits *limits);
 void replay_outcome_free(struct replay_outcome *o);
 
-/* One setting and what came of it. */
+/* One setting and its outcome. */
 struct replay_try {
 	const char *conf;
 	struct alloc_settings settings;
 	struct replay_outcome outcome;
 };
 
-/* CSV: what each reserved, a line where one of them changes. Levels were kept. */
+/* Writes CSV: reserved bytes for each setting, a line per change. Needs levels. */
 void replay_curve(FILE *f, const struct replay_try *tries, size_t count);
 
 #endif

@@ -6,7 +6,7 @@
 #include "../base/need.h"
 #include "replay.h"
 
-/* What it reserved at that event; *next is lowered to the next one where that changes. */
+/* Reserved bytes at that event; lowers *next to the next event that changes them. */
 static uint64_t reserved_at(const struct replay_outcome *o, size_t *at, uint64_t event,
 			    uint64_t *next)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says of its own allocator: its settings, and what its PyTorch could do. */
+/* The recorded run's own allocator: its settings, and the features of its PyTorch. */
 #ifndef VIEWER_REPLAY_OWN_H
 #define VIEWER_REPLAY_OWN_H
 
@@ -9,7 +9,7 @@
 struct replay_own {
 	char *conf; /* "default" where there is none */
 	struct alloc_settings settings;
-	char why[SETTINGS_WHY]; /* it cannot be replayed, the default is taken; "" = it can */
+	char why[SETTINGS_WHY]; /* why the default stands in for it; "": it does not */
 	unsigned release;	/* of PyTorch: 206 = 2.6, 0 = not known */
 	bool whole_pools;	/* see struct replay_limits */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a refused request comes to with a setting of the allocator. */
+/* The outcome of a failed allocation with another allocator setting. */
 #ifndef VIEWER_REPLAY_REPLAY_REFUSAL_H
 #define VIEWER_REPLAY_REPLAY_REFUSAL_H
 
@@ -7,17 +7,17 @@
 
 struct replay_trial;
 
-/* What becomes of the last request, which the device refused. */
+/* Outcome of the last request, for which the device had no memory. */
 struct replay_refusal {
 	enum {
-		REFUSAL_UNKNOWN, /* an earlier one is granted: the program would have gone on */
+		REFUSAL_UNKNOWN, /* an earlier failure would succeed: later requests would differ */
 		REFUSAL_FITS,
 		REFUSAL_STAYS,
-		REFUSAL_EARLIER, /* a request before it is refused already */
+		REFUSAL_EARLIER, /* an earlier request would already fail */
 	} what;
-	uint64_t bytes; /* a further request of so many would be granted; or so many are lacking */
-	uint64_t error; /* most that was reserved more or less than was recorded */
-	bool agrees;	/* in the end as much as was recorded is reserved */
+	uint64_t bytes; /* a further request of that size would succeed, or: missing bytes */
+	uint64_t error; /* greatest difference from the recorded reserved bytes */
+	bool agrees;	/* at the end, the reserved bytes are as recorded */
 };
 
 void replay_refusal(struct replay_refusal *out, const struct replay_trial *t,

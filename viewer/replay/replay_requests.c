@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of blocks become requests; what autograd says of a block, what was asked for. It reads
- * events: no table has uses by other streams, captures, and what was reserved after each block. */
+/* Turns events of blocks into requests, with requested sizes from autograd's tags. Reads events
+ * itself, because no table has uses by other streams, captures, and the reserved bytes after each
+ * block. */
 #include "replay_requests.h"
 
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static uint32_t units(uint64_t bytes)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* What came between two blocks: an emptied cache, more memory taken by others. */
+/* Adds requests for everything between two blocks: an emptied cache, memory taken by other
+ * processes. */
 static void before_block(struct requests *r)
 {
 	if (r->emptied)
@@ -79,7 +81,7 @@ static void end_life(struct requests *r, uint64_t addr)
 	map_remove(&r->live, addr);
 }
 
-/* The latest life at an address: one more stream has to be done with its block. */
+/* Use by another stream: the latest life at that address has one more stream to wait for. */
 static void used(struct requests *r, const struct gmt_event *e)
 {
 	const uint32_t *place = map_get(&r->ended, e->addr);
@@ -136,7 +138,7 @@ static void refused(struct requests *r, const struct gmt_event *e)
 {
 	uint64_t above = e->arg1 + e->size;
 
-	/* What was given back before it was given back by the allocator itself. */
+	/* A cache that was emptied before this event was emptied by the allocator itself. */
 	r->emptied = false;
 	if (!r->failed && (!r->own_limit || above < r->own_limit))
 		r->own_limit = above;
@@ -148,7 +150,7 @@ static void refused(struct requests *r, const struct gmt_event *e)
 	after_block(r, e->arg1);
 }
 
-/* A tensor's storage in a block says what was asked for. */
+/* A tensor's storage in a block shows the requested size. */
 static void storage(struct requests *r, const struct gmt_event *e)
 {
 	const uint32_t *place = map_get(&r->live, e->addr);
@@ -159,7 +161,8 @@ static void storage(struct requests *r, const struct gmt_event *e)
 		life->asked = asked;
 }
 
-/* A thread, or a capture before which the cache was emptied, takes from a private pool. */
+/* Begin of allocations from a private pool, by a thread or a capture, before which the cache was
+ * emptied. */
 static void takes_from(struct requests *r, const struct gmt_event *e)
 {
 	bool begins = e->kind == GMT_GRAPH_BEGIN;

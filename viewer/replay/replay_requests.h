@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program asked of the framework's allocator on one device, in order, without the answers:
- * what an allocator with other settings would have been asked too. Filled in one pass over a
- * recording. Sizes are in units of 512 bytes.
+ * A program's requests to the framework's allocator on one device, in order, without the
+ * allocator's decisions. An allocator with other settings would have got the same requests. Filled
+ * in one pass over a recording. Sizes are in units of 512 bytes.
  */
 #ifndef VIEWER_REPLAY_REQUESTS_H
 #define VIEWER_REPLAY_REQUESTS_H
@@ -15,15 +15,15 @@
 
 enum request_kind {
 	REQUEST_TAKE,	 /* value: the life that begins */
-	REQUEST_REFUSED, /* the same, and it did not begin */
+	REQUEST_REFUSED, /* the same, but the allocation failed */
 	REQUEST_GIVE,	 /* the life that ends */
-	REQUEST_READY, /* value: a life that has ended; now other streams are done with its block */
+	REQUEST_READY, /* value: a life that has ended; other streams are done with its block now */
 	REQUEST_EMPTY, /* the cache was emptied by the program */
-	REQUEST_CAPTURE,  /* of a graph begins; value: 1 = before that the cache was emptied */
-	REQUEST_RELEASED, /* value: a segment that was given back */
-	REQUEST_THERE,	  /* value: a segment that was there when the recording began */
-	REQUEST_LIMIT,	  /* value: what the allocator can have on the device, in units */
-	REQUEST_AFTER,	  /* value: reserved bytes after the request before, in units */
+	REQUEST_CAPTURE,  /* of a graph begins; value: 1 = the cache was emptied before */
+	REQUEST_RELEASED, /* value: a released segment */
+	REQUEST_THERE,	  /* value: a segment from before the recording */
+	REQUEST_LIMIT,	  /* value: memory of the device available to the allocator, in units */
+	REQUEST_AFTER,	  /* value: reserved bytes after the preceding request, in units */
 };
 
 struct request {
@@ -34,19 +34,19 @@ struct request {
 struct request_life {
 	uint64_t addr;	     /* as it was recorded */
 	uint32_t units;	     /* of the block as it was recorded */
-	uint32_t asked;	     /* what was asked for, as far as it is known; 0 = not yet */
-	uint32_t least;	     /* where it is not: less would have gone into a smaller piece */
-	uint32_t segment;    /* 1 + the one it lay in, 0 = not known */
+	uint32_t asked;	     /* requested size, as far as known; 0 = unknown */
+	uint32_t least;	     /* if unknown: a smaller request would have used a smaller piece */
+	uint32_t segment;    /* 1 + its segment, 0 = unknown */
 	uint32_t born, died; /* requests, died: 0 = at the end of the program */
 	uint32_t stack;
 	uint32_t pool;	 /* a private one, as the recording says, 0 = none */
 	uint16_t stream; /* index in streams */
 	uint8_t waits;	 /* streams that are not done with it, at this event of the recording */
-	bool used;	 /* after its end there were some */
+	bool used;	 /* some used it when it ended */
 	bool fresh;	 /* its segment was made for it */
-	bool there;	 /* it was there when the recording began */
-	bool tells;	 /* an event says if less was asked for than it has */
-	bool exact;	 /* `asked` is what was asked for */
+	bool there;	 /* it existed when the recording began */
+	bool tells;	 /* events show whether the request was smaller than the block */
+	bool exact;	 /* `asked` is exact */
 };
 
 struct request_segment {
@@ -57,7 +57,7 @@ struct request_segment {
 	bool own; /* of a pool that the program made */
 };
 
-/* Who takes from a private pool: a capture, or the program itself. */
+/* A user of a private pool: a capture, or the program itself. */
 struct request_capture {
 	uint64_t stream;
 	uint32_t thread, pool;
@@ -81,7 +81,7 @@ struct requests {
 	struct map live;	    /* address -> life */
 	struct map ended;	    /* address -> the latest life there that has ended */
 	uint32_t pools;		    /* private ones, numbered from 1 */
-	bool tells_pools;	    /* the recording says which there are */
+	bool tells_pools;	    /* the recording has events of pools */
 	struct request_pool *named; /* by number - 1 */
 	size_t named_count, named_room;
 	struct request_capture *captures; /* under way, the latest last */
@@ -91,10 +91,10 @@ struct requests {
 	uint64_t total;				/* bytes of the device, 0 = not known */
 	uint64_t context, driver, segments_now; /* bytes: of no call, of all calls, of the cache */
 	uint64_t limit, reserved;		/* the latest that was written */
-	uint64_t own_limit; /* the program's own limit is below it; 0 = it has none */
-	uint64_t now, peak, peak_reserved; /* of blocks as they were recorded; of the cache */
-	uint64_t retries, ooms, asks;	   /* as recorded; events of blocks */
-	bool failed, retried, emptied; /* since the latest block: a refusal, what was given back */
+	uint64_t own_limit;			/* a limit set by the program; 0 = none */
+	uint64_t now, peak, peak_reserved;	/* of blocks as they were recorded; of the cache */
+	uint64_t retries, ooms, asks;		/* as recorded; events of blocks */
+	bool failed, retried, emptied; /* since the latest block: a failed allocation, a release */
 };
 
 static inline struct request *requests_at(const struct requests *r, uint32_t i)
@@ -107,11 +107,11 @@ static inline struct request_life *requests_life(const struct requests *r, uint3
 	return rows_at(&r->lives, i);
 }
 
-/* Of all devices that a recording has. */
+/* Requests of all devices in a recording. */
 struct requests_all {
 	struct requests *devices;
 	size_t count, room;
-	struct map memory; /* address or handle of what a CUDA call gave -> its row */
+	struct map memory; /* address or handle from a CUDA call -> its row */
 	struct memory_row {
 		uint64_t bytes;
 		int device;
@@ -121,14 +121,14 @@ struct requests_all {
 	} * rows;
 	size_t row_count, row_room;
 	uint64_t state_seq, until; /* events up to these */
-	bool incomplete;	   /* some were lost, or left out of a bounded recording */
-	bool tells;		   /* its tensors say what they asked for */
+	bool incomplete;	   /* some were lost, or omitted from a bounded recording */
+	bool tells;		   /* its tensors show requested sizes */
 	bool tells_pools;
 };
 
-/* Up to that event. 0, or a sentence was said and an exit code. */
+/* Reads up to that event. Returns 0, or an exit code after one error message. */
 int requests_read(struct requests_all *all, struct recording *recording, uint64_t until);
-/* That device's, or for -1 those of the highest peak; NULL: there are none. */
+/* That device's requests; for -1 those of the device with the highest peak; NULL: none. */
 struct requests *requests_of(struct requests_all *all, int device);
 void requests_free(struct requests_all *all);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the recording's own allocator answered says what it does not: a block that was cut from a
- * larger piece is as large as what was asked for (rounded), one that was a whole piece may be up to
- * 1 MiB larger. In recordings that do not say where graphs are captured, a segment that was made
- * although a cached piece would have done belongs to a private pool of one.
+ * Infers facts that the recording lacks from its own allocator's decisions. A block cut from a
+ * larger piece has the (rounded) requested size; a block that was a whole piece may be up to 1 MiB
+ * larger than the request. If the recording does not show where graphs are captured, a new segment
+ * that a cached piece could have replaced belongs to a graph's private pool.
  *
- * torch.cuda.graph empties the cache before a capture. Where that gave something back, it is
- * recorded; where something would have been given back and was not, a program did not do it.
+ * torch.cuda.graph empties the cache before a capture. A release there is recorded. If there was
+ * something to release and nothing was released, the program did not empty the cache.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "../base/sorted.h"
 #include "replay_parts.h"
 
-#define SLACK 2048u /* units of which a whole piece may be larger */
+#define SLACK 2048u /* units by which a whole piece may be larger */
 
 struct study {
 	struct requests *requests;
@@ -23,7 +23,7 @@ struct study {
 	uint32_t *current; /* private pool of each stream's latest block */
 };
 
-/* The pool of a segment that was made for a block. */
+/* The pool of a segment that was made for this block. */
 static uint32_t pool_of_new(struct study *s, const struct request_life *life)
 {
 	struct requests *r = s->requests;
@@ -64,7 +64,7 @@ static void study_take(struct study *s, const struct request *q)
 	}
 }
 
-/* A size that is known, and the line of code that asked for it. */
+/* A known size, and the line of code that requested it. */
 struct known {
 	uint32_t stack, units;
 };
@@ -83,7 +83,7 @@ static int in_order(const void *a, const void *b)
 	return (x->units > y->units) - (x->units < y->units);
 }
 
-/* Each as often as it was asked for; stack 0 is all of them. */
+/* Known sizes, one entry per request; stack 0 stands for all of them. */
 static void known_sizes(struct known_list *k, const struct requests *r)
 {
 	for (uint32_t i = 0; i < r->lives.count; i++) {
@@ -105,7 +105,7 @@ static size_t first_from(const struct known_list *k, struct known from)
 	return SORTED_FIRST(k->count, i, in_order(&k->items[i], &from) < 0);
 }
 
-/* What that line asked for most often of what the block could be for; 0: nothing. */
+/* The size that this line requested most often among those that fit the block; 0: none. */
 static uint32_t likely(const struct known_list *k, uint32_t stack, const struct request_life *life)
 {
 	size_t next, most = 0, i = first_from(k, (struct known){ stack, life->least });
@@ -122,7 +122,8 @@ static uint32_t likely(const struct known_list *k, uint32_t stack, const struct 
 	return found;
 }
 
-/* The same line of code asks for the same again, else others for something of the same kind. */
+/* Assumes that a line of code requests the same sizes again; else uses other lines' sizes of the
+ * same kind. */
 static void guess(struct requests *r)
 {
 	struct known_list known = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One recording's requests with its own setting beside them, before others are tried: what `advise`
- * and `oom` begin with. `replay` has the table of settings from here.
+ * A recording's requests and its own setting, before others are tried: the common start of `advise`
+ * and `oom`. `replay` takes its table of settings from here.
  */
 #ifndef VIEWER_REPLAY_REPLAY_TRIAL_H
 #define VIEWER_REPLAY_REPLAY_TRIAL_H
@@ -17,14 +17,14 @@ struct replay_trial {
 	struct requests *requests; /* of the device */
 	struct replay_own own;
 	struct replay_limits limits;
-	const char *why; /* it cannot be replayed; NULL = it can. Lives as long as this. */
+	const char *why; /* why it cannot be replayed, or NULL; valid as long as this struct */
 };
 
-/* Requests up to that event, studied. */
+/* Reads the requests up to that event and studies them. */
 void replay_trial_open(struct replay_trial *t, struct recording *recording, int device,
 		       uint64_t until);
 void replay_trial_close(struct replay_trial *t);
-/* False: the PyTorch that ran has no such setting. */
+/* False: the recorded PyTorch has no such setting. */
 bool replay_trial_setting(const struct replay_trial *t, const char *conf, struct alloc_settings *s);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which private pool a block came from: the recording says where a capture of a CUDA graph, or a
- * thread, takes from one. The latest that a block belongs to counts: a capture by its stream, else
- * by its thread; a pool that the program takes from by the thread alone.
+ * The private pool of each block. The recording shows where a capture of a CUDA graph, or a thread,
+ * begins to use one. The latest use that matches a block counts: a capture matches by its stream,
+ * else by its thread; a pool of the program matches by thread only.
  */
 #include <string.h>
 
 #include "../base/need.h"
 #include "requests_parts.h"
 
-/* The number of a pool by its name; a pool without one is a new one. */
+/* Number of a pool by its name; a pool without a name is new. */
 static uint32_t pool_number(struct requests *r, uint64_t first, uint64_t second)
 {
 	for (size_t i = 0; (first || second) && i < r->named_count; i++)
@@ -34,7 +34,7 @@ static struct request_capture *capture_by_thread(const struct requests *r,
 	return NULL;
 }
 
-/* That a block belongs to; or, `graphs` alone, that an event of a capture is about. */
+/* The use that a block belongs to; with `graphs`, the capture that an event belongs to. */
 static struct request_capture *capture_now(const struct requests *r, const struct gmt_event *e,
 					   bool graphs)
 {
@@ -52,7 +52,7 @@ static void drop(struct requests *r, struct request_capture *c)
 	r->capture_count--;
 }
 
-/* The latest, if some failed: those have no end. */
+/* The latest one, because failed captures have no end. */
 void requests_capture(struct requests *r, const struct gmt_event *e)
 {
 	struct request_capture *c = capture_now(r, e, true);
@@ -64,7 +64,7 @@ void requests_capture(struct requests *r, const struct gmt_event *e)
 					  false };
 }
 
-/* The pool that a graph made for itself has its name from here on. */
+/* From here on the pool that a graph made has a name. */
 void requests_captured(struct requests *r, const struct gmt_event *e)
 {
 	struct request_capture *c = capture_now(r, e, true);
