@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recordings of one run: those of a folder, or files that were named. A run has one of each
- * rank; what else lies in the folder is left alone and counted.
+ * The recordings of one run: those in a folder, or files given by name. A run has one recording per
+ * rank. Other files in the folder are ignored and counted.
  */
 #ifndef VIEWER_RANKS_FIND_H
 #define VIEWER_RANKS_FIND_H
@@ -11,34 +11,34 @@
 struct ranks_run {
 	struct rank_file *items; /* by rank; without one, by name */
 	size_t count, room;
-	char **left; /* files of a folder that are no recording of this run */
+	char **left; /* files of a folder that do not belong to this run */
 	size_t left_count, left_room;
 	size_t readable;
-	long world;	 /* ranks that it had; 0 = not known */
-	size_t runs;	 /* more than 1: several stand together (RANKS_EVERY) */
-	char note[1024]; /* what was left out and why, one sentence or several; "" */
+	long world;	 /* number of ranks in the run; 0 = unknown */
+	size_t runs;	 /* more than 1: there are several (RANKS_EVERY) */
+	char note[1024]; /* omitted files and why, in one or more sentences; or "" */
 };
 
-/* Whether these operands are a run and not one recording. */
+/* Whether these operands mean a run instead of one recording. */
 bool ranks_is_run(char *const *paths);
 
-/* What is meant by paths that are of several runs. */
+/* Choice among several runs in the given paths. */
 enum ranks_meant {
-	RANKS_LAST,  /* the one that began last, and a note; files of two runs are an error */
-	RANKS_EVERY, /* of each path its last one */
+	RANKS_LAST,  /* the one that began last, with a note; for files of two runs an error */
+	RANKS_EVERY, /* the last one of each path */
 };
 
-/* 0, or a sentence was said and the exit code. A file that cannot be read is an item too. */
+/* Returns 0, or an exit code after one error message. An unreadable file is an item too. */
 int ranks_find(struct ranks_run *out, char *const *paths, enum ranks_meant meant);
 void ranks_free(struct ranks_run *r);
 
-/* Which of the ranks 0..world-1 have no recording; NULL: it is not known how many there were. */
+/* Marks the ranks 0..world-1 that have no recording; NULL: their number is unknown. */
 bool *ranks_missing(const struct ranks_run *r);
 
-/* "0-3, 7" of such a list. */
+/* "0-3, 7" for such a list. */
 const char *ranks_words_of(const bool *marked, long count, char *buf, size_t room);
 
-/* "0-3, 7", of several runs "0-3 of old, 0 of new", of the ranks in this list that are marked. */
+/* "0-3, 7" for the marked ranks of this list; for several runs "0-3 of old, 0 of new". */
 const char *ranks_words(const struct ranks_run *r, const bool *marked, char *buf, size_t room);
 
 #endif

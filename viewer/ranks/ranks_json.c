@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a run as a document. */
+/* The answers of a run's ranks as a document. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define LEFT_MAX 32 /* names of other files */
 
-/* The rank, of a recording that says none its process. */
+/* The rank; for a recording without one, its process. */
 #define WHO(f)                                                                                   \
 	.has_rank = (f)->rank >= 0, .rank = (f)->rank, .has_process = (f)->rank < 0 && (f)->pid, \
 	.process = (f)->pid
@@ -59,7 +59,7 @@ static bool host_row(void *ctx, size_t i, struct row_ranks_host *row)
 	return true;
 }
 
-/* The figure of a row in the main column. */
+/* A row's figure in the main column. */
 static bool main_of(const void *ctx, size_t i, const char **name, int64_t *n)
 {
 	const struct ranks_answer *d = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says of the process that wrote it: its rank, its run, its parent. Nothing but
- * the recorded facts is read, and nothing is said of a file that cannot be. */
+/* Facts about the process that wrote a recording: its rank, its run, its parent. Only recorded
+ * facts are read, and a file that cannot be read causes no message. */
 #ifndef VIEWER_RANKS_LOOK_H
 #define VIEWER_RANKS_LOOK_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What every process of a run has alike: variables that its launcher sets. */
+/* Variables that a launcher sets to the same value in every process of a run. */
 enum {
 	JOB_WORLD_SIZE,
 	JOB_MASTER_ADDR,
@@ -22,31 +22,31 @@ enum {
 
 struct rank_file {
 	char *path;
-	size_t operand;	   /* which of the paths that were given it is of */
-	const char *of;	   /* that path as short as it can be, where several runs stand together */
+	size_t operand;	   /* index of the given path that it belongs to */
+	const char *of;	   /* that path, shortened, if there are several runs */
 	bool of_is_folder; /* else it names the file itself */
 	bool readable;
-	bool a_part;	/* no end, or damage: the program was killed, runs, or the file is cut */
+	bool a_part;	/* no end, or damaged: killed, cut, or still running */
 	long rank;	/* -1: not known */
 	long world;	/* ranks of its run; 0: not known */
-	bool by_script; /* the rank is that of RANK, which a program or its launcher sets for it */
+	bool by_script; /* the rank comes from RANK, set by a program or its launcher */
 	char name[32];	/* "rank 2", "process 4711", or "" */
 	char host[64];
 	uint32_t pid, parent;
-	int64_t start_ns;	/* of the process, by the clock on the wall */
+	int64_t start_ns;	/* wall-clock start of the process */
 	char *facts[JOB_FACTS]; /* "": not set, or not known */
-	char *job;	   /* what all processes of a run have in common; "" = nothing is known */
-	bool job_is_local; /* it says nothing of other hosts */
-	char *world_job;   /* of a simulated rank that runs by itself: its job without its port */
-	bool by_itself;	   /* that became its job: something answers for the other ranks */
+	char *job;	   /* everything that the processes of a run have in common; "" = unknown */
+	bool job_is_local; /* it does not identify the run on other hosts */
+	char *world_job;   /* for a rank simulated alone: its job without the port */
+	bool by_itself;	   /* that became its job, because the other ranks are simulated */
 	char *command;
-	char *folder; /* of the program: of its repository, else where it ran; "" = not known */
+	char *folder; /* the program's repository, else its working directory; "" = unknown */
 };
 
-/* path stays the file's. */
+/* The path becomes the file's. */
 void ranks_look(struct rank_file *f, char *path);
 void ranks_look_free(struct rank_file *f);
-bool ranks_is_local(const char *address); /* of MASTER_ADDR: the host itself */
+bool ranks_is_local(const char *address); /* whether MASTER_ADDR means the host itself */
 const char *ranks_job_key(size_t fact);	  /* "WORLD_SIZE" */
 void ranks_name(struct rank_file *f);
 

@@ -47,8 +47,8 @@ static bool same_host(const struct rank_file *a, const struct rank_file *b)
 	return !strcmp(a->host, b->host);
 }
 
-/* A launcher that gives all processes one number numbers something else: a batch script's number of
- * its only task stands in everything that the script starts. */
+/* Ignores rank numbers if all processes have the same one. Such a number is not a rank: a batch
+ * script's only task has a number too, which everything that it starts inherits. */
 static void drop_equal_numbers(struct ranks_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
@@ -72,7 +72,8 @@ static void drop_equal_numbers(struct ranks_run *run)
 	}
 }
 
-/* What a rank starts inherits its number: an evaluation in a process of its own, for instance. */
+/* Whether the process was started by a rank, whose number it inherits: an evaluation in its own
+ * process, for instance. */
 bool ranks_is_child(const struct rank_file *items, size_t count, const struct rank_file *f)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -116,7 +117,7 @@ static bool has_rank(const struct ranks_run *run, size_t operand)
 	return false;
 }
 
-/* each: beside recordings of its own path alone. */
+/* each: compares only recordings of the same path. */
 static void leave_unranked(struct ranks_run *run, bool each)
 {
 	size_t out = 0;
@@ -146,7 +147,7 @@ static bool met_at_home(const struct rank_file *f)
 	return f->job_is_local && !f->by_itself && ranks_is_local(f->facts[JOB_MASTER_ADDR]);
 }
 
-/* An address of the host itself is another one on another host. */
+/* Equal jobs on one host. A local address means another host there. */
 static bool same_job(const struct rank_file *a, const struct rank_file *b)
 {
 	return !strcmp(a->job, b->job) && (!met_at_home(a) || !met_at_home(b) || same_host(a, b));
@@ -166,7 +167,8 @@ static int by_job_and_start(const void *a, const void *b)
 	return n ? n : x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-/* At a port that two ranks have they met. */
+/* Ranks that share a port have met, and keep their job. A rank that shares its port with no other
+ * was simulated alone; the port is taken out of its job. */
 void ranks_join_worlds(struct rank_file *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -184,15 +186,16 @@ void ranks_join_worlds(struct rank_file *items, size_t count)
 	}
 }
 
-/* Ranks wait for each other before they begin. Those that ran by themselves did not. */
+/* Ranks of a job start together, because they wait for each other. Ranks that were simulated alone
+ * do not. */
 static bool began_apart(const struct rank_file *before, const struct rank_file *f)
 {
 	return f->start_ns - before->start_ns >= RANKS_LONGEST_START &&
 	       !(before->by_itself && f->by_itself);
 }
 
-/* Where the job ends or its ranks began long apart, or, if a rank comes twice before that, at the
- * longest pause between the two. */
+/* A run ends where the job changes or the next rank began much later. If a rank occurs twice before
+ * that, the run ends at the longest pause between the two. */
 size_t ranks_run_end(const struct rank_file *items, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
@@ -244,7 +247,7 @@ static bool is_in(const struct ranks_run *run, const struct part *p, size_t oper
 
 #define ANY_PATH SIZE_MAX
 
-/* The run that began last, of those with a recording of this path. */
+/* The run that began last, among those with a recording of this path. */
 static struct part *last_of(const struct ranks_run *run, struct part *parts, size_t count,
 			    size_t operand)
 {
@@ -257,7 +260,7 @@ static struct part *last_of(const struct ranks_run *run, struct part *parts, siz
 	return last;
 }
 
-/* Of each path the run in it that began last. How many that are. */
+/* Marks the run that began last in each path; returns how many those are. */
 static size_t mark_last(const struct ranks_run *run, struct part *parts, size_t count, size_t paths)
 {
 	size_t kept = 0;
@@ -291,7 +294,7 @@ static void note_runs(struct ranks_run *run, struct part *parts, size_t count, s
 	add_note(run, "; for another one name its files. ");
 }
 
-/* The runs by their beginning; the last one stays, or that of each path. */
+/* Orders the runs by start and keeps the last one, or the last one of each path. */
 static void keep_last(struct ranks_run *run, struct part *parts, size_t count, size_t paths,
 		      enum ranks_meant meant)
 {
@@ -309,7 +312,8 @@ static void keep_last(struct ranks_run *run, struct part *parts, size_t count, s
 	run->runs = kept;
 }
 
-/* Those without a rank stand at the end: each is what it is. */
+/* Splits the recordings into runs and keeps the wanted ones. Recordings without a rank stand at the
+ * end, each by itself. */
 static void keep_runs(struct ranks_run *run, size_t paths, enum ranks_meant meant)
 {
 	struct part *parts = need_new((run->count + 1) * sizeof(*parts));
@@ -335,7 +339,7 @@ static void keep_runs(struct ranks_run *run, size_t paths, enum ranks_meant mean
 			}
 }
 
-/* Two that follow each other, of one rank; NULL: none. */
+/* Two neighbours with the same rank; NULL: none. */
 static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 {
 	for (size_t i = 1; i < run->count; i++)
@@ -344,7 +348,7 @@ static const struct rank_file *two_of_one_rank(const struct ranks_run *run)
 	return NULL;
 }
 
-/* Files that were named: the first of which something says that they are of different runs. */
+/* For files given by name: a note about the first sign that they are of different runs. */
 static void note_different(struct ranks_run *run)
 {
 	char why[768];
@@ -376,8 +380,8 @@ static int look_at_files(struct ranks_run *run, enum ranks_meant meant)
 	return 0;
 }
 
-/* Where several runs stand together each row says which it is of: by what was given, without the
- * folders that all have in common. */
+/* With several runs each row names its run: the given path without the folders that all paths
+ * share. */
 static void name_runs(struct ranks_run *run, char *const *paths)
 {
 	size_t common = strlen(paths[0]), slash = 0;
@@ -411,7 +415,7 @@ static bool is_taken(const struct ranks_run *run, long rank, size_t operand)
 	return false;
 }
 
-/* The number in the name of `of` where `like` has its rank, or -1. */
+/* The number in the name `of` at the position where `like` has its rank, or -1. */
 static long number_like(const struct rank_file *like, const char *of)
 {
 	const char *name = owners_base(like->path), *at;

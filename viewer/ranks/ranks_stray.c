@@ -7,7 +7,7 @@
 
 #include "../base/need.h"
 
-#define ALIKE 10 /* two that stray alike differ by less than this part of it */
+#define ALIKE 10 /* outliers are alike if they differ by less than 1/ALIKE */
 
 struct entry {
 	double n;
@@ -28,14 +28,15 @@ static double value_of_row(const struct ranks_table *t, size_t row)
 	return t->rows[row].values[t->main].n;
 }
 
-/* What a part of a run held is less than what its rank held: it says nothing of the others. */
+/* Rows that are compared. A partial recording is left out, because it shows only part of what its
+ * rank held. */
 static bool is_compared(const struct ranks_row *row, int main)
 {
 	return row->fine && !row->part && row->values[main].known;
 }
 
-/* Of an even number of rows the lower one in the middle: the figure of a rank that there is, as in
- * the view stray_ranks (viewer/lake/views.sql). */
+/* The median. For an even number of rows it is the lower of the two in the middle, so that it is
+ * the figure of an existing rank, as in the view stray_ranks (viewer/lake/views.sql). */
 static void find_median(struct ranks_strays *s, const struct ranks_table *t)
 {
 	struct entry *all = need_new((t->run->count + 1) * sizeof(*all));
@@ -68,7 +69,8 @@ static bool same_value(const struct ranks_value *a, const struct ranks_value *b)
 	       (!a->words == !b->words && (!a->words || !strcmp(a->words, b->words)));
 }
 
-/* The class by its name alone: the figure behind it differs from rank to rank. */
+/* Compares the names of the classes only, because the figures behind them differ from rank to
+ * rank. */
 static bool same_class(const struct ranks_value *a, const struct ranks_value *b)
 {
 	size_t n = strcspn(a->words, "0123456789");
@@ -76,7 +78,7 @@ static bool same_class(const struct ranks_value *a, const struct ranks_value *b)
 	return n == strcspn(b->words, "0123456789") && !strncmp(a->words, b->words, n);
 }
 
-/* What makes them stray is one thing. */
+/* Whether two outliers have the same cause. */
 static bool same_stray(const struct ranks_strays *s, const struct ranks_table *t, size_t a,
 		       size_t b)
 {
@@ -169,7 +171,7 @@ static int64_t held(const struct ranks_row *row, uint32_t category, uint32_t pla
 	return bytes;
 }
 
-/* The greatest difference of a line, of those in `of`. */
+/* The line with the greatest difference, among the rows in `of`. */
 static void greatest(struct ranks_stray *w, const struct ranks_row *of, const struct ranks_row *row,
 		     const struct ranks_row *middle, int sign)
 {

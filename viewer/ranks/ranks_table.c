@@ -24,7 +24,7 @@ static const struct ranks_column all_columns[] = {
 };
 #define ALL (sizeof(all_columns) / sizeof(all_columns[0]))
 
-/* Those of a command stand one behind the other. */
+/* The columns of a command, which are adjacent in the table. */
 static const struct ranks_column *columns_of(const char *command, size_t *count)
 {
 	const struct ranks_column *first = NULL;
@@ -96,8 +96,7 @@ static size_t items(struct json array)
 	return n;
 }
 
-/* Of "devices.*.ooms" the sum, of "blocks.#" their number, of "last_ns - first_ns" the difference.
- */
+/* "devices.*.ooms" is a sum, "blocks.#" a count, "last_ns - first_ns" a difference. */
 static double number_at(struct json doc, const char *path, bool *known)
 {
 	const char *every = strstr(path, ".*."), *minus = strstr(path, " - ");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row for each rank of a run: of what a command says about its recording, the figures that stand
- * in a column, and what each class and each line of code held at the moment the command is about.
+ * One row per rank of a run, from a command's answer for that rank's recording: figures for the
+ * columns, and the bytes of each class and line of code at the moment of the answer.
  */
 #ifndef VIEWER_RANKS_TABLE_H
 #define VIEWER_RANKS_TABLE_H
@@ -14,9 +14,9 @@
 
 enum ranks_kind {
 	RANKS_BYTES = 1,
-	RANKS_GROWTH, /* bytes, more or less than before */
+	RANKS_GROWTH, /* bytes, with a sign */
 	RANKS_COUNT,
-	RANKS_NUMBER, /* the same, but a name */
+	RANKS_NUMBER, /* a number that is a name */
 	RANKS_DECIMAL,
 	RANKS_SECONDS, /* nanoseconds */
 	RANKS_FLAG,
@@ -27,12 +27,12 @@ enum ranks_kind {
 };
 
 enum ranks_flag {
-	RANKS_MAIN = 1,	  /* what makes a rank stray */
-	RANKS_SUM = 2,	  /* the sum over the ranks means something */
-	RANKS_APART = 4,  /* ranks that differ in it stand in rows of their own */
-	RANKS_SOME = 8,	  /* shown only if it is not 0 for all */
+	RANKS_MAIN = 1,	  /* the figure that outliers are found by */
+	RANKS_SUM = 2,	  /* the sum over ranks is meaningful */
+	RANKS_APART = 4,  /* ranks with different values get separate rows */
+	RANKS_SOME = 8,	  /* shown unless it is 0 for all ranks */
 	RANKS_QUIET = 16, /* not shown */
-	RANKS_EXACT = 32, /* a few bytes make a difference already */
+	RANKS_EXACT = 32, /* a difference of a few bytes counts */
 };
 
 enum ranks_document { RANKS_FIRST, RANKS_SECOND };
@@ -51,9 +51,9 @@ struct ranks_value {
 	char *words;
 };
 
-/* What a line of code held of a class. */
+/* Bytes of one class at a line of code. */
 struct ranks_line {
-	uint32_t place; /* in the table's list */
+	uint32_t place; /* index in the table's list */
 	uint32_t category;
 	uint64_t bytes;
 };
@@ -61,9 +61,9 @@ struct ranks_line {
 struct ranks_row {
 	const struct rank_file *file;
 	bool fine;
-	bool part; /* its file has no end or is damaged: not compared with the others */
+	bool part; /* its file has no end or is damaged: not compared with others */
 	int rc;
-	char *error; /* why there is nothing else, if it is not fine */
+	char *error; /* if not fine: why there is no answer */
 	struct ranks_value *values;
 	uint64_t classes[CATEGORIES];
 	struct ranks_line *lines;
@@ -91,10 +91,10 @@ struct ranks_table {
 void ranks_table_init(struct ranks_table *t, const struct ranks_run *run, const char *command);
 void ranks_table_free(struct ranks_table *t);
 
-/* Fills a row from what the command said. */
+/* Fills a row from the command's answer. */
 void ranks_table_add(struct ranks_table *t, size_t row, const struct ranks_result *r);
 
-/* The documents that it wrote. */
+/* Parses the documents that the command wrote. */
 void ranks_documents(const struct ranks_result *r, struct json out[2]);
 
 /* The rows of one host, or all (NULL). */
@@ -104,8 +104,8 @@ struct ranks_sums {
 };
 
 double ranks_sum(const struct ranks_sums *s, size_t column);
-size_t ranks_fine(const struct ranks_sums *s); /* rows that there is an answer of */
-/* No recording before that one is of its host. */
+size_t ranks_fine(const struct ranks_sums *s); /* number of rows with an answer */
+/* Whether no earlier recording is of the same host. */
 bool ranks_new_host(const struct ranks_run *run, size_t i);
 
 #endif

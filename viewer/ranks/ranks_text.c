@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run as text: a row for each rank, of many ranks one for those that are alike; then the ones
- * that stray, and why. */
+/* A run as text: a row per rank, or per group of similar ranks if there are many; then the
+ * outliers, and why they differ. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,8 @@ static const char *number_words(enum ranks_kind kind, double n, char buf[ROOM])
 	}
 }
 
-/* What the texts of a group have in common, in whole parts of "step 2, backward, MmBackward0". */
+/* Shortens to the common beginning of a group's texts, in whole parts of "step 2, backward,
+ * MmBackward0". */
 static void shorten(char *text, const char *other)
 {
 	size_t n = 0, whole = 0;
@@ -65,7 +66,7 @@ static void shorten(char *text, const char *other)
 		text[whole] = 0;
 }
 
-/* The figures of the rows of a group in one column: one, or the least and the most. */
+/* A group's figures in one column: one figure, or the least and the most. */
 static void group_words(const struct ranks_table *t, const bool *of, size_t column, char buf[ROOM])
 {
 	const struct ranks_column *c = &t->columns[column];
@@ -121,7 +122,7 @@ static bool any_sum(const struct ranks_table *t)
 	return false;
 }
 
-/* Marks the rows of a group; of few rows each is its own. */
+/* Marks the rows of a group. With few rows each is a group. */
 static size_t mark_group(const struct ranks_strays *s, size_t count, size_t first, bool each,
 			 bool *of)
 {
@@ -132,11 +133,11 @@ static size_t mark_group(const struct ranks_strays *s, size_t count, size_t firs
 	return n;
 }
 
-/* The rows of the table, and the one that is being written: of a group of ranks, or a sum. */
+/* The rows of the table, and the current one: a group of ranks, or a sum. */
 struct rows {
 	const struct ranks_table *table;
 	const struct ranks_strays *strays;
-	size_t hosts; /* that have a sum each */
+	size_t hosts; /* hosts with a sum */
 	bool *marked;
 	bool is_sum;
 	struct ranks_sums sum;
@@ -156,7 +157,7 @@ static const char *row_cell(const void *ctx, size_t column)
 	return words_within(r->words, r->cell, sizeof(r->cell), WIDE);
 }
 
-/* Under the rows, where that means something: of each host, then of all. */
+/* Sums under the rows, of columns where they are meaningful: one per host, then the total. */
 static bool sum_row(struct rows *r, size_t i)
 {
 	const struct ranks_run *run = r->table->run;
@@ -223,7 +224,7 @@ static void print_errors(struct emit *out, const struct ranks_table *t,
 				  t->rows[i].error);
 }
 
-/* Those that there is nothing of stand behind the others. */
+/* Rows without an answer stand behind the others. */
 static void print_rows(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
 	size_t hosts = count_hosts(t->run);
@@ -334,7 +335,8 @@ static void say_missing(struct emit *out, const struct ranks_run *run)
 	free(gone);
 }
 
-/* Killed, cut, damaged or still running: the other figures of these ranks may be too low. */
+/* For ranks whose program was killed or still runs, or whose file is cut or damaged: their other
+ * figures may be too low. */
 static void say_parts(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
 	const struct ranks_run *run = t->run;
@@ -358,7 +360,7 @@ static void say_parts(struct emit *out, const struct ranks_table *t, const struc
 	free(marked);
 }
 
-/* "4 ranks on 2 hosts, python train.py", and what was left out. */
+/* "4 ranks on 2 hosts, python train.py", and omitted files. */
 static void print_head(struct emit *out, const struct ranks_table *t, const struct ranks_strays *s)
 {
 	const struct ranks_run *run = t->run;
@@ -386,7 +388,8 @@ static void print_head(struct emit *out, const struct ranks_table *t, const stru
 	emit_line(out, "%s", "");
 }
 
-/* The row with the highest figure, of all that have one: what a part of a run held was held. */
+/* The row with the highest figure. Partial recordings count too, because what they show was really
+ * allocated. */
 static bool find_highest(const struct ranks_table *t, size_t *best, bool *equal)
 {
 	const struct ranks_value *highest = NULL;
