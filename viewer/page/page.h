@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of one page: what page_*.c write for each track, that is a device of a recording, into
- * two JSON documents. The first is small and has what the first picture needs: facts, the peak, a
- * coarse curve, each point of it exact; the page draws it before the browser has read the rest.
- * The page's own scripts (page/assets) read nothing else. Everything is bounded: see page_curve.h,
- * page_lives.h and page_names.h for what is kept and what is summed up.
+ * The data of one page. For each track (a device of a recording) page_*.c write two JSON documents.
+ * The first is small and has what the first picture needs: facts, the peak, and a coarse curve
+ * whose points are exact. The page draws it before the browser has read the rest. The page's own
+ * scripts (page/assets) read nothing else. Every part has a size limit: page_curve.h, page_lives.h
+ * and page_names.h describe what is kept and what is summed up.
  */
 #ifndef VIEWER_PAGE_H
 #define VIEWER_PAGE_H
@@ -18,26 +18,26 @@
 
 struct page {
 	struct emit *first, *out;  /* the two documents */
-	struct names words, names; /* theirs */
+	struct names words, names; /* of these documents */
 	struct redact *redact;	   /* or NULL */
-	size_t tracks;		   /* how many share the room */
-	double scale;		   /* 1, or less where that was too much */
+	size_t tracks;		   /* tracks that share the room */
+	double scale;		   /* 1, or less if the page became too large */
 };
 
-/* Makes the two documents of a page. write() writes members of both; it may be called again, for
- * less room. Free the documents. */
+/* Makes the two documents of a page. write() writes members of both, and is called again with less
+ * room if they are too large. The caller frees the documents. */
 void page_make(struct page_text *text, struct redact *redact, void (*write)(struct page *, void *),
 	       void *ctx);
 
-/* A track's part of a number of rows, `least` at least. */
+/* A track's share of a number of rows, but not below `least`. */
 size_t page_room(const struct page *p, size_t rows, size_t least);
 
 enum track_parts {
-	TRACK_WHOLE, /* every panel of the page of a run */
-	TRACK_CURVE, /* facts, memory over time, steps, marks; nothing that is drawn from blocks */
+	TRACK_WHOLE, /* every panel of a run's page */
+	TRACK_CURVE, /* facts, memory over time, steps, marks; nothing about single blocks */
 };
 
-/* What one event said that a chart marks. */
+/* An event that a chart marks. */
 struct track_mark {
 	enum { MARK_OOM, MARK_RETRY, MARK_RANGE } kind;
 	uint64_t seq, time_ns, bytes;
@@ -59,12 +59,12 @@ struct track {
 	struct map stacks; /* of this recording -> node of the page */
 };
 
-/* Writes what the page shows of the timeline's device as an object of each document. */
+/* Writes the timeline's device as an object in each document. */
 void track_write(struct page *p, struct timeline *timeline, enum track_parts parts);
 
 /* Parts of it, one file each. */
 void segments_emit(struct track *t);
-void marks_find(struct track *t); /* with the key moments that they are */
+void marks_find(struct track *t); /* and adds key moments for them */
 void marks_emit(struct track *t);
 uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One column of numbers for the page: bytes_varint puts one, or the zigzag of one with a sign;
- * written into the page's JSON as one base64 string.
+ * One column of numbers for the page, written into its JSON as one base64 string. bytes_varint
+ * appends a number, and the zigzag form of a signed one.
  */
 #ifndef VIEWER_PAGE_COLUMN_H
 #define VIEWER_PAGE_COLUMN_H
@@ -22,7 +22,7 @@ void column_put_all(struct bytes *c, const uint64_t *numbers, size_t count);
 /* Writes the column as the member `key` and frees it. */
 void column_emit(struct bytes *c, struct emit *out, const char *key);
 
-/* Rows of as many small numbers each, every one once. */
+/* Rows of equal length of small numbers, each stored once. */
 struct interned {
 	unsigned width;
 	uint32_t *rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a track is: the program, the device, and the figures that `report` gives too. */
+/* The description of a track: the program, the device, and the figures of `report`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void emit_rows(struct track *t)
 	emit_end(t->page->first);
 }
 
-/* What a converted snapshot lacks. */
+/* Notes about the parts that a converted snapshot lacks. */
 static void emit_notes(struct track *t)
 {
 	char key[24];
@@ -95,7 +95,7 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
-/* A simulated device did not compute what a size or a decision rested on; "" elsewhere. */
+/* A note if the program used values that the simulated device did not compute; else "". */
 static void emit_values(struct track *t)
 {
 	struct values v;

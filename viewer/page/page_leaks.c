@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What grows from step to step, as `leaks` finds it. */
+/* Growth from step to step, as reported by `leaks`. */
 #include "../answers/leaks.h"
 #include "page.h"
 

@@ -21,15 +21,15 @@ static void order_keys(struct page_lives *l)
 }
 
 struct rank {
-	double area; /* bytes times events: what the block has under the curve */
+	double area; /* bytes times events: the block's area under the curve */
 	uint32_t life;
 };
 
-/* Those that hold most, so far: up to twice as many as are wanted. */
+/* The largest blocks so far, up to twice the number wanted. */
 struct best {
 	struct rank *ranks;
 	size_t count, most;
-	double least; /* of what may still come in */
+	double least; /* smallest area that can still be added */
 };
 
 static int by_area(const void *a, const void *b)
@@ -66,11 +66,11 @@ static void consider(struct best *b, struct rank rank)
 		cut(b);
 }
 
-/* The lives of the device in order of birth, each with what it is to the choice. */
+/* The lives of the device in order of birth, each with its rank in the selection. */
 struct choice {
 	const struct page_lives *lives;
 	uint32_t next;
-	size_t key; /* the first that is not before the birth */
+	size_t key; /* the first key moment that is not before the birth */
 	struct rank rank;
 	bool at_key;
 };
@@ -112,7 +112,8 @@ static void add(struct page_lives *l, uint32_t life)
 	l->chosen[life / 64] |= 1ull << life % 64;
 }
 
-/* All that live at key moments, as long as there is room; then those that hold most. */
+/* Selects all blocks alive at key moments, as far as there is room, and then those with the largest
+ * area. */
 void page_lives_choose(struct page_lives *l, bool any)
 {
 	struct choice c = { .lives = l };
@@ -147,7 +148,8 @@ void page_lives_choose(struct page_lives *l, bool any)
 	free(at_keys);
 }
 
-/* Saved for backward: the class may stay what it is, and have a better reason from here on. */
+/* Whether a change adds a reason: after a tag "saved for backward" the class may stay, but its
+ * evidence is better. */
 static bool says_more(const struct stretch *last, const struct series_change *c)
 {
 	unsigned saved = LIFE_SAVED | LIFE_SAVED_BEFORE;

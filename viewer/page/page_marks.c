@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a chart marks at a moment: memory that ran out, caches that were emptied, the user's ranges.
- */
+/* Marks in a chart: out of memory, emptied caches, the user's ranges. */
 #include <string.h>
 
 #include "../base/need.h"
@@ -21,7 +20,8 @@ static void add(struct track *t, int kind, const struct lives_mark *e)
 		(struct track_mark){ kind, e->seq, e->ns, e->size, e->name, e->stack };
 }
 
-/* Memory ran out: what lived then is kept, of the first times and of the last. */
+/* Makes an out-of-memory event a key moment, so that its live blocks are kept; only the first ones
+ * and the last. */
 static void add_key(struct track *t, const struct lives_mark *e)
 {
 	struct page_lives *l = &t->blocks;
@@ -35,8 +35,7 @@ static void add_key(struct track *t, const struct lives_mark *e)
 		l->keys[t->oom_key = l->key_count++] = k;
 }
 
-/* Left out: ranges that the steps already show, and those that CUDA's C++ libraries push for
- * themselves. */
+/* Leaves out ranges that the steps already show, and internal ranges of CUDA's C++ libraries. */
 static bool is_users(const struct track *t, const struct lives_mark *e)
 {
 	static const char *const own[] = { "Optimizer.", "ProfilerStep#", "cub::", "thrust::" };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --redact takes out of a recording before a page is made of it: names of files that belong to
- * the user become local1.py, local2.py, ...; of installed ones the last part stays. In names of the
- * user's ranges and of threads, words that are a path, an argument or the host are left out. As
- * this is done to the definitions, whatever is made of them knows no other names.
+ * --redact: removes private names from a recording before a page is made. Names of the user's files
+ * become local1.py, local2.py, ...; of installed files the last part stays. Words that are a path,
+ * an argument or the host are removed from names of ranges and threads. The definitions themselves
+ * are changed, so that no part of the page can contain the old names.
  */
 #ifndef VIEWER_PAGE_REDACT_H
 #define VIEWER_PAGE_REDACT_H
@@ -20,10 +20,9 @@ struct redact {
 };
 
 void redact_recording(struct redact *r, struct recording *recording);
-/* The facts about the process, and the libraries: paths, arguments, host and branch are left out.
- */
+/* Removes paths, arguments, host and branch from the facts about the process and its libraries. */
 void redact_facts(struct redact *r, struct recording *recording);
-/* What is shown instead of the name of a file. */
+/* The name that replaces a file's name. */
 const char *redact_path(struct redact *r, const char *path);
 void redact_free(struct redact *r);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all parts of a track ask: how many rows they have room for, and where a stack stands. */
+/* Shared by all parts of a track: the number of rows that they may write, and the node of a
+ * stack. */
 #include "page.h"
 
 size_t page_room(const struct page *p, size_t rows, size_t least)

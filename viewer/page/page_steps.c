@@ -16,7 +16,7 @@ static uint32_t peak_words(struct track *t, const struct extent *x)
 	return names_word(&t->page->names, at.what);
 }
 
-/* Numbers are written as differences to the step before. */
+/* Numbers are written as differences from the step before. */
 static void put_extent(struct bytes *c, const struct extent *x, const struct extent *before)
 {
 	column_row(c, x->first_seq - before->first_seq, x->last_seq - x->first_seq,
@@ -38,7 +38,7 @@ static void put_step(struct bytes *c, struct track *t, const struct step *s)
 	}
 }
 
-/* Of more steps than there is room for: the first, the last, and the highest. Returns how many. */
+/* If there are too many steps: the first, the last, and the highest. Returns how many. */
 static size_t put_steps(struct bytes *c, struct track *t, size_t room)
 {
 	const struct steps *s = &t->timeline->steps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A track of the page: runs over the recording once with all that it gathers, then writes it. */
+/* Reads the recording of a track once, with everything that collects data, then writes it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { CURVE_GROUPS = 24000, CURVE_MOST = 8000, CURVE_FIRST = 500, LIFE_ROWS = 60000 };
 
-/* Key moments that lie before an event are what held until it. */
+/* A key moment before an event shows the state until that event. */
 static void note_keys(struct track *t, uint64_t seq)
 {
 	struct page_lives *l = &t->blocks;
@@ -55,7 +55,8 @@ static void add_key(struct page_lives *l, const char *name, size_t number, uint6
 		};
 }
 
-/* Each step's highest moment: of many steps the first ones, the last, and the one with the peak. */
+/* Makes the highest moment of each step a key moment; of many steps the first ones, the last, and
+ * the one with the peak. */
 static void add_steps(struct page_lives *l, const struct steps *steps, const struct extent *peak)
 {
 	size_t last = steps->count - 1 - steps->tail;
@@ -96,7 +97,7 @@ static void run(struct track *t)
 	note_keys(t, UINT64_MAX);
 }
 
-/* What the first picture shows: the curve in few groups, all of them if they are few. */
+/* Writes the curve of the first picture: few groups; all of them if there are few. */
 static size_t emit_curve(struct track *t)
 {
 	struct page_curve coarse =
@@ -127,7 +128,7 @@ static void emit_moments(struct track *t)
 	emit_end(out);
 }
 
-/* What is drawn from blocks. */
+/* Parts that need the blocks. */
 static void emit_blocks(struct track *t)
 {
 	page_lives_emit(t);

@@ -30,7 +30,7 @@ static void put(FILE *f, const char *start, const char *end)
 	fwrite(start, 1, end - start, f);
 }
 
-/* JSON inside a script element: "<" stands in texts only, and there its number does as well. */
+/* JSON inside a script element. "<" occurs only in strings, so its \u escape can replace it. */
 static void put_json(FILE *f, const char *json, size_t len)
 {
 	const char *end = json + len, *at;
@@ -63,7 +63,7 @@ static void put_scripts(FILE *f, enum page_kind kind)
 	fputs("})();\n", f);
 }
 
-/* What stands for {{name}} in the frame. */
+/* Writes the part that replaces {{name}} in the frame. */
 static void put_part(FILE *f, const struct page_text *t, const char *name)
 {
 	if (!strncmp(name, "title", 5))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One self-contained page: the files of the folder, which the tool carries inside it, around two
- * JSON documents. The scripts stand between them: they draw the first before the other is read.
+ * One self-contained page: the files of the assets folder, which are built into the tool, and two
+ * JSON documents. The scripts stand between the documents, so that they draw the first before the
+ * second is read.
  */
 #ifndef VIEWER_PAGE_WRITE_H
 #define VIEWER_PAGE_WRITE_H
