@@ -7,7 +7,7 @@
 #include "../base/bytes.h"
 #include "../base/need.h"
 
-/* What is left of a payload. */
+/* The unread rest of a payload. */
 struct rest {
 	const char *p;
 	size_t len;
@@ -23,7 +23,8 @@ static bool take(struct rest *r, void *out, size_t n)
 	return true;
 }
 
-/* Texts lie one behind the other in chunks: there are many, and they go together. */
+/* Strings are stored one after the other in chunks, because there are many and they are freed
+ * together. */
 struct defs_chunk {
 	struct defs_chunk *next;
 	size_t used, room;
@@ -63,7 +64,7 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 	return true;
 }
 
-/* The place for id; an id that comes again replaces what it was. */
+/* The entry for an id; an id that occurs again replaces its entry. */
 static void *place(struct defs_kind *k, uint64_t id, size_t each)
 {
 	uint32_t at = map_number(&k->ids, id, k->count);
@@ -163,8 +164,8 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
-/* Sources are found by their place, not by their id. Two places may have the same hash: the key is
- * the next one that is free or the place's own. */
+/* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
+ * is the next one that is free or already theirs. */
 static uint64_t source_key(const struct defs *d, const char *file, unsigned line)
 {
 	const struct defs_source *sources = d->sources.items;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording defines: strings, threads, modules, code objects, nodes of the stack tree,
- * facts. Payloads are checked when they come in; what does not hold its own lengths is counted and
- * left out.
+ * Definitions in a recording: strings, threads, modules, code objects, nodes of the stack tree,
+ * facts. Each payload is checked when it is added. One that is shorter than its own lengths say is
+ * counted and left out.
  */
 #ifndef VIEWER_DEFS_H
 #define VIEWER_DEFS_H
@@ -40,7 +40,7 @@ struct defs_node {
 	uint32_t frame;
 };
 
-/* What a recording itself says of a native frame's address. */
+/* A native frame's name as stored in the recording itself. */
 struct defs_symbol {
 	uint64_t address;
 	uint32_t id, line;
@@ -57,7 +57,7 @@ struct defs_meta {
 	struct defs_text key, value;
 };
 
-/* One kind: elements in the order of their coming, and where each id is. */
+/* One kind of definition: its elements in recorded order, and an index by id. */
 struct defs_kind {
 	void *items;
 	size_t count, room;
@@ -67,7 +67,7 @@ struct defs_kind {
 struct defs {
 	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources;
 	uint64_t bad;		   /* payloads that could not be read */
-	struct defs_chunk *chunks; /* where texts are */
+	struct defs_chunk *chunks; /* storage of the strings */
 };
 
 void defs_free(struct defs *d);
@@ -75,17 +75,17 @@ void defs_free(struct defs *d);
 /* A reader's def callback; ctx is a struct defs. */
 int defs_add(void *ctx, const struct gmt_def *d);
 
-/* Reads what stands before the first event; as gmt_reader_run. */
+/* Reads the definitions before the first event; returns like gmt_reader_run. */
 int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *d), void *ctx);
 
-/* All return NULL (or an empty text) for an unknown id. */
+/* For an unknown id these return NULL (or an empty text). */
 struct defs_text defs_string(const struct defs *d, uint32_t id);
 const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
 struct defs_text defs_meta(const struct defs *d, const char *key);
-/* Code of a file whose path has that part is there. */
+/* Whether the recording has code from a file whose path contains that part. */
 bool defs_has_file(const struct defs *d, const char *part);
 
 #endif

@@ -49,7 +49,7 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
-/* Only files of 64 bits are loaded into programs that are recorded. */
+/* Recorded programs are 64-bit, so other files are ignored. */
 static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	const Elf_Data *data = elf_getdata(scn, NULL);
@@ -74,7 +74,7 @@ static bool find_symbols(struct elf_names *n, Elf *elf, unsigned type)
 	return false;
 }
 
-/* A separate file of debug information, as distributions install them. */
+/* Opens the separate file with debug information, as distributions install it. */
 static void find_debug_file(struct elf_names *n, const unsigned char *id, size_t len)
 {
 	size_t at = snprintf(n->debug_path, sizeof(n->debug_path), "/usr/lib/debug/.build-id/%02x/",
@@ -86,7 +86,7 @@ static void find_debug_file(struct elf_names *n, const unsigned char *id, size_t
 	n->debug_elf = len > 1 ? open_elf(n->debug_path, id, len, &n->debug_fd) : NULL;
 }
 
-/* What was read of a large library's tables stays in the system's cache, not in our memory. */
+/* Releases our mapping's pages of a large library; they stay in the system's cache. */
 static void let_go(Elf *elf)
 {
 	size_t bytes;
@@ -108,7 +108,7 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	n->fd = fd;
 	n->elf = elf;
 	find_debug_file(n, build_id, len);
-	/* The full symbol table where there is one, else the dynamic one. */
+	/* The full symbol table if there is one, else the dynamic one. */
 	if (!find_symbols(n, elf, SHT_SYMTAB) &&
 	    (!n->debug_elf || !find_symbols(n, n->debug_elf, SHT_SYMTAB)))
 		find_symbols(n, elf, SHT_DYNSYM);
@@ -155,7 +155,7 @@ static Dwarf *dwarf_of(struct elf_names *n)
 	return n->dwarf;
 }
 
-/* By the address index, else by asking each unit. */
+/* Finds the unit by the address index, else by checking each unit. */
 static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_Off offset = 0, next;

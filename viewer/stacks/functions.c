@@ -7,7 +7,7 @@
 #include "../base/need.h"
 
 #define TO_A_PAGE 32 /* functions, about */
-#define LOOK_BACK 8  /* functions that a nested one may hide behind */
+#define LOOK_BACK 8  /* functions that may nest around an address */
 
 static bool is_function(const Elf64_Sym *s)
 {
@@ -18,7 +18,7 @@ static bool is_function(const Elf64_Sym *s)
 	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && s->st_size);
 }
 
-/* A damaged table has names that are nowhere. */
+/* A damaged table has names outside of its string section. */
 static const char *name_of(const struct functions *f, const Elf64_Sym *s)
 {
 	const char *name = elf_strptr(f->table.elf, f->table.names, s->st_name);
@@ -52,7 +52,8 @@ static void choose_pages(struct functions *f)
 	f->pages = page_of(f, high) + 1;
 }
 
-/* A counting sort: how many has each page, where does it begin, then each to its place. */
+/* A counting sort: counts the symbols of each page, computes where each page begins, then
+ * distributes them. */
 bool functions_deal(struct functions *f, const struct symbol_table *table)
 {
 	const Elf64_Sym *s = table->symbols;
@@ -82,7 +83,8 @@ void functions_free(struct functions *f)
 	free(f->sorted);
 }
 
-/* Of several names at one address the last is taken: those that begin with '_' come first. */
+/* Orders symbols by address, then by name. The last one at an address is used, because names that
+ * begin with '_' come first. */
 static int by_start(const void *a, const void *b, void *functions)
 {
 	const struct functions *f = functions;

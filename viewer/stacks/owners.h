@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which line holds a block: the innermost frame of the user's or the model's own code, that is
- * Python outside of torch and of the standard library. Where there is none (the backward threads
- * run no Python): the backward node, the innermost Python frame at all, the library that asked.
+ * The line that holds a block: the innermost frame of the user's or the model's own code, which is
+ * Python outside of torch and the standard library. If there is none (backward threads run no
+ * Python): the backward node, the innermost Python frame, or the library that allocated.
  */
 #ifndef VIEWER_OWNERS_H
 #define VIEWER_OWNERS_H
@@ -15,7 +15,7 @@ struct owner {
 	const char *file;
 	unsigned line;
 	bool backward; /* function is a backward node, there is no file */
-	bool compiled; /* code that the framework's compiler made for that line took it */
+	bool compiled; /* allocated by code that the framework's compiler generated for this line */
 };
 
 struct owners {
@@ -29,27 +29,27 @@ struct owners {
 
 void owners_init(struct owners *o, struct stacks *stacks);
 void owners_free(struct owners *o);
-/* The same with stacks and symbols of their own: those of a whole recording. */
+/* The same with its own stacks and symbols, those of a whole recording. */
 void owners_open(struct owners *o, struct stacks *stacks, struct defs *d);
 void owners_close(struct owners *o);
 
 struct owner owners_find(struct owners *o, const struct block *b);
-/* The line that called the outermost forward method on the stack; no file = there is none. */
+/* The line that called the outermost forward method on the stack; no file if there is none. */
 struct owner owners_caller(struct owners *o, uint32_t stack);
 /* "Net.forward" */
 bool owners_is_forward(const char *function);
 bool owners_same(const struct owner *a, const struct owner *b);
 
-/* Who asked CUDA for memory: the name of the library whose code called ("NCCL"), or of the program.
- */
+/* The origin of an allocation from CUDA: the name of the library that called it ("NCCL"), or of the
+ * program. */
 const char *owners_library(struct owners *o, const struct block *b);
 
-/* A file of Python's standard library. */
+/* Whether the file belongs to Python's standard library. */
 bool owners_is_stdlib(const char *file);
-/* A file that only carries out what a model or a script wants. */
+/* Whether the file only carries out calls of a model or a script. */
 bool owners_is_plumbing(const char *file);
 
-/* File names as a report shows them: the last part. */
+/* A file's name in reports: the last part of its path. */
 const char *owners_base(const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 #include "../base/ending.h"
 #include "signs_table.h"
 
-#define DEPTH 4096 /* a chain longer than that is cut */
+#define DEPTH 4096 /* longer chains are cut */
 
 enum learned {
 	IS_MODULE = 1,
@@ -36,7 +36,7 @@ void signs_free(struct signs *s)
 	map_free(&s->led);
 }
 
-/* The class that a method is of, by its file and the part of its name before the last dot. */
+/* A hash of the class that a method belongs to: its file and its name before the last dot. */
 static uint64_t class_of(const struct defs_code *c)
 {
 	uint64_t h = bytes_hash(BYTES_HASH, c->file.s, c->file.len);
@@ -68,14 +68,14 @@ static bool is(const struct defs_code *c, const char *name)
 	return !strcmp(ending_behind(c->name.s, '.'), name);
 }
 
-/* As torch.optim names it, and as Keras does. */
+/* Names of an optimizer's step, in torch.optim and in Keras. */
 static bool is_step(const struct defs_code *c)
 {
 	return is(c, "step") || is(c, "apply") || is(c, "apply_gradients");
 }
 
-/* Module._call_impl calls forward; Optimizer.profile_hook_step's wrapper calls step, through
- * another wrapper or not. */
+/* Learns from calls inside torch: Module._call_impl calls forward, and the wrapper
+ * Optimizer.profile_hook_step calls step, directly or through another wrapper. */
 static void learn_node(struct signs *s, const struct defs_node *n)
 {
 	const struct defs_code *c = defs_code(s->defs, n->value >> 32), *caller, *before;
@@ -93,8 +93,8 @@ static void learn_node(struct signs *s, const struct defs_node *n)
 		learn(s, c, IS_OPTIMIZER);
 }
 
-/* Whatever leads to a forward or a backward pass drives the training: its `step` is no optimizer's,
- * and its methods make no state of one. */
+/* A class whose method leads to a forward or backward pass drives the training. Its `step` is not
+ * an optimizer's, and its methods create no optimizer state. */
 static void learn_driver(struct signs *s, const struct defs_node *n)
 {
 	const struct defs_code *c = defs_code(s->defs, n->value >> 32);
@@ -112,8 +112,8 @@ static void learn_driver(struct signs *s, const struct defs_node *n)
 	}
 }
 
-/* A method that clears gradients or has an optimizer step: of an optimizer around another one, or
- * of what drives the training. */
+/* Learns from a method that clears gradients or calls an optimizer's step. Its class is an
+ * optimizer around another one, or drives the training. */
 static void learn_caller(struct signs *s, const struct defs_node *n)
 {
 	const struct defs_code *c = defs_code(s->defs, n->value >> 32), *caller;
@@ -127,7 +127,7 @@ static void learn_caller(struct signs *s, const struct defs_node *n)
 		learn(s, caller, CALLS);
 }
 
-/* What calls itself one, by its class or its file. */
+/* Whether the class or its file is named like an optimizer. */
 static bool is_named_optimizer(const struct defs_code *c)
 {
 	static const char *const names[] = { "Optim", "Adam",	 "SGD",	    "Lion",   "Lamb",
@@ -140,8 +140,8 @@ static bool is_named_optimizer(const struct defs_code *c)
 	return strstr(c->file.s, "optim") && !strstr(c->file.s, "torch/optim/");
 }
 
-/* A class with a `step` is no optimizer because of that: schedules, averages of weights,
- * simulations and interpreters have one too. torch.optim's are known by their wrapper. */
+/* A `step` alone does not make a class an optimizer: schedulers, averages of weights, simulations
+ * and interpreters have one too. torch.optim's optimizers are recognized by their wrapper. */
 static bool is_own_optimizer(const struct signs *s, const struct defs_code *c)
 {
 	return is_step(c) && ending_behind(c->name.s, '.') != c->name.s &&
@@ -181,7 +181,8 @@ static bool makes_a_module(const char *method)
 	return false;
 }
 
-/* What drives the training may hold an optimizer, but makes all kinds of things. */
+/* Whether memory allocated by the class may be optimizer state. Code that drives the training may
+ * hold an optimizer, but allocates for all purposes. */
 static bool keeps_state(uint32_t learned)
 {
 	return learned & IS_OPTIMIZER || (learned & (STEPS | CALLS) && !(learned & LEADS));
@@ -216,9 +217,9 @@ static uint32_t code_signs(struct signs *s, uint32_t id)
 	return map_known(&s->codes, id, find_code(s, id));
 }
 
-/* From the outside to the inside: what begins later ends what it cannot be part of. A module keeps
- * its buffers in a plain dictionary; model.state_dict() is an ordered one, mostly of weights. What
- * a Function's backward asks for it hands on, as checkpointing does. */
+/* Combines signs from the outside in: an inner sign ends an outer one that excludes it. A module
+ * keeps its buffers in a plain dictionary. model.state_dict() is an ordered one, mostly of weights.
+ * Gradients that a Function's backward computes are passed on, as in checkpointing. */
 static uint32_t enter(uint32_t outer, uint32_t frame)
 {
 	if (frame & STACK_REMADE)
@@ -238,8 +239,8 @@ static uint32_t enter(uint32_t outer, uint32_t frame)
 	return outer | frame;
 }
 
-/* The first frame inside of a module's call begins a path of modules, each one within adds to it.
- */
+/* The first frame inside a module's call begins a path of modules, and each frame further in
+ * extends it. */
 static void note_module_path(struct signs *s, uint32_t id, uint32_t bits, const struct defs_node *n)
 {
 	const uint32_t *outer = map_get(&s->module_paths, n->parent);
@@ -272,7 +273,7 @@ static uint32_t find_chain(struct signs *s, uint32_t id)
 	return bits;
 }
 
-/* The Python part of a stack of both kinds. */
+/* The Python part of a stack with frames of both kinds. */
 static uint32_t python_of(const struct signs *s, uint32_t stack)
 {
 	const struct defs_node *n = stack ? defs_node(s->defs, stack) : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the Python frames of a stack say of a block, as bits: made from the names of functions and
- * files alone, once for each node of the tree of stacks. Which classes are modules or optimizers is
- * learned from the recording: whose `forward` nn.Module calls, whose `step` the optimizers'
- * wrapper.
+ * Signs of a block's purpose in the Python frames of its stack, as bits. They are derived from
+ * names of functions and files, once per node of the stack tree. The recording shows which classes
+ * are modules or optimizers: nn.Module calls their `forward`, or the optimizers' wrapper their
+ * `step`.
  */
 #ifndef VIEWER_SIGNS_H
 #define VIEWER_SIGNS_H
@@ -30,7 +30,7 @@ enum stack_sign {
 	STACK_LOAD = 1 << 15,	    /* a file's tensors */
 	STACK_BACKWARD = 1 << 16,   /* a backward pass is being started */
 	STACK_CAPTURE = 1 << 17,    /* a graph of kernels is captured */
-	STACK_ASKED = 1 << 18,	    /* gradients are asked for, and go to no parameter */
+	STACK_ASKED = 1 << 18,	    /* gradients are requested, and go to no parameter */
 	STACK_METHOD = 1 << 19,	    /* a module's method that neither makes nor fills it */
 	STACK_REMADE = 1 << 20,	    /* copy.deepcopy: the innermost thing around the tensor is an */
 	STACK_DICT = 1 << 21,	    /* object, an ordered dictionary too; or a plain dictionary */
@@ -47,7 +47,7 @@ struct signs {
 	struct map module_paths; /* stack node -> see signs_module_path */
 	struct map learned;	 /* hash of file and class -> what it is */
 	struct map leading;	 /* code id -> it leads to a forward or backward pass */
-	struct map led;		 /* stack node -> the same of it and of all outside of it */
+	struct map led;		 /* stack node -> the same for it and all frames outside of it */
 	struct dense found;	 /* stack -> its bits, and SIGNS_FOUND */
 	bool ready;
 };
@@ -55,9 +55,9 @@ struct signs {
 void signs_init(struct signs *s, const struct defs *defs);
 void signs_free(struct signs *s);
 uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
-/* The innermost line of Python as one number, whoever calls it; 0 = none. */
+/* The innermost line of Python as one number, independent of its callers; 0 = none. */
 uint64_t signs_line(const struct signs *s, uint32_t stack);
-/* The frames inside of a module's call as one number: the same whoever calls it; 0 = none. */
+/* The frames inside a module's call as one number, independent of the callers; 0 = none. */
 uint32_t signs_module_path(struct signs *s, uint32_t stack);
 
 #endif

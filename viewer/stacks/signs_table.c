@@ -7,9 +7,9 @@
 #include "signs.h"
 
 /*
- * A row fits if the file's path holds `file` and the function's last part is `function` and the
- * part before it begins with `of`; NULL fits all. All rows that fit count. Up to Python 3.10 a
- * function's recorded name is its last part only: there `of` is not asked.
+ * A row matches if the file's path contains `file`, the function's last part is `function`, and the
+ * part before it begins with `of`; NULL matches all. All matching rows count. Until Python 3.10 a
+ * function's recorded name is only its last part, and `of` is ignored.
  */
 static const struct row {
 	const char *file, *of, *function;
@@ -71,7 +71,7 @@ static bool starts(const char *s, size_t len, const char *with)
 	return len >= n && !memcmp(s, with, n);
 }
 
-/* One of a list of parts, which ends with NULL, is in the name. */
+/* Whether the name contains one of the parts, a list that ends with NULL. */
 static bool has_part(const char *name, size_t len, const char *const *parts)
 {
 	for (; *parts; parts++)
@@ -80,8 +80,8 @@ static bool has_part(const char *name, size_t len, const char *const *parts)
 	return false;
 }
 
-/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV". Other caches are tables
- * too. */
+/* Classes that keep keys and values: "KVCache", "StaticCache", "PagedKV". Other caches hold other
+ * tables. */
 static bool is_cache(const struct defs_code *c, const char *last)
 {
 	static const char *const classes[] = { "Cache", "KV", "KeyValue", NULL };
@@ -99,7 +99,7 @@ static bool is_for_gradients(const char *last)
 	return has_part(last, n, of) && has_part(last, n, what);
 }
 
-/* "all_gather_coalesced" in a file that has to do with parameters: a shard becomes the whole. */
+/* "all_gather_coalesced" in a file about parameters: a shard becomes the whole parameter. */
 static bool is_gathering(const struct defs_code *c)
 {
 	static const char *const names[] = { "gather", "Gather", NULL };

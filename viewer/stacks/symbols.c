@@ -8,7 +8,7 @@
 #include "demangle.h"
 #include "elf_names.h"
 
-/* A recorded object and, once somebody asked, its file. */
+/* A recorded object, and its file once it was needed. */
 struct object {
 	const struct defs_module *module;
 	struct elf_names *names;
@@ -16,7 +16,7 @@ struct object {
 };
 
 struct known {
-	struct symbol symbol; /* first, so that the one pointer is the other */
+	struct symbol symbol; /* first, so that a pointer to one is a pointer to the other */
 	struct object *object;
 	bool placed;
 };
@@ -73,8 +73,8 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-/* Of the objects that ever lay there, the latest that lay there at seq; if that was never said, the
- * earliest after it. */
+/* The object at an address when event seq happened: the latest one mapped there until then, or else
+ * the earliest one after it. */
 static struct object *object_at(const struct symbols *s, uint64_t ip, uint64_t seq)
 {
 	struct object *best = NULL;
@@ -100,7 +100,8 @@ const struct defs_module *symbols_module(const struct symbols *s, uint64_t ip, u
 	return o ? o->module : NULL;
 }
 
-/* Without the version that a library's own table writes behind a name ("fopen@@GLIBC_2.2.5"). */
+/* Removes the version that a library's own symbol table appends to a name
+ * ("fopen@@GLIBC_2.2.5"). */
 static const char *plain_name(const char *raw)
 {
 	size_t len = raw ? strcspn(raw, "@") : 0;
@@ -126,7 +127,8 @@ static void name(struct object *o, struct symbol *out, uint64_t address)
 		out->function = out->raw;
 }
 
-/* Debug information is slow to open, and most who ask for a name do not ask for its line. */
+/* Reads the line separately, because debug information is slow to open and most callers need only
+ * the name. */
 const struct symbol *symbols_place(const struct symbol *symbol)
 {
 	struct known *k = (struct known *)symbol;
@@ -140,7 +142,7 @@ const struct symbol *symbols_place(const struct symbol *symbol)
 	return symbol;
 }
 
-/* What the recording itself says; false if it says nothing of that address. */
+/* The name stored in the recording; false if there is none for that address. */
 static bool name_recorded(const struct symbols *s, struct symbol *out, uint64_t ip)
 {
 	const uint32_t *at = map_get(&s->recorded_ids, ip);
