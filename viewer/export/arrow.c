@@ -10,7 +10,7 @@
 
 #define ROWS 65536
 
-/* Numbers of Arrow's unions and versions. */
+/* Constants of Arrow's unions and versions. */
 enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3, TYPE_INT = 2, TYPE_UTF8 = 5, VERSION_5 = 4 };
 
 /* By enum arrow_type. */
@@ -23,8 +23,8 @@ static const struct form {
 	[ARROW_TEXT] = { TYPE_UTF8, 4, false },
 };
 
-/* `given` cells of the batch are there, the others null. Numbers stand in `values` by their row;
- * texts one behind the other, with their ends in `offsets`. `valid` has a bit for each row. */
+/* `given` cells of the batch have a value, the others are null. Numbers stand in `values` by row;
+ * texts follow each other, with their ends in `offsets`. `valid` has one bit per row. */
 struct column_data {
 	struct bytes valid, offsets, values;
 	uint64_t given;
@@ -100,7 +100,7 @@ static void write_schema(const struct arrow *a, struct flatbuffer *b, size_t at)
 		write_field(b, first + 4 * i, &a->columns[i]);
 }
 
-/* The reference to the header is where the caller goes on. */
+/* Returns the position of the reference to the header, where the caller continues. */
 static size_t message(struct flatbuffer *b, unsigned header, uint64_t body)
 {
 	struct flatbuffer_table t;
@@ -113,7 +113,7 @@ static size_t message(struct flatbuffer *b, unsigned header, uint64_t body)
 	return t.field[2];
 }
 
-/* How many bytes the message takes without its body. */
+/* Writes the message without its body; returns its length. */
 static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
 {
 	uint32_t head[2] = { UINT32_MAX };
@@ -140,8 +140,7 @@ static struct bytes *buffer_of(struct arrow *a, unsigned column, unsigned i)
 	return i == 1 && buffer_count(a, column) == 3 ? &c->offsets : &c->values;
 }
 
-/* Every buffer of the body, one behind the other, each padded: what is said of them, or they
- * themselves. */
+/* Visits every buffer of the body, each padded: describes them in the header, or writes them. */
 static uint64_t each_buffer(struct arrow *a, struct flatbuffer *b, size_t at)
 {
 	uint64_t offset = 0;
@@ -171,7 +170,7 @@ static void put_body(struct arrow *a)
 		}
 }
 
-/* A column without nulls needs no bits that say so. */
+/* A column without nulls needs no validity bits. */
 static void set_lengths(struct arrow *a, unsigned column)
 {
 	struct column_data *c = &a->data[column];
@@ -183,7 +182,7 @@ static void set_lengths(struct arrow *a, unsigned column)
 		c->values.len = a->rows * forms[a->columns[column].type].bytes;
 }
 
-/* What a cell of the next batch does not write is zero. */
+/* Zeroes the cells of the next batch, because a cell that is not written must read as zero. */
 static void clear(struct arrow *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {
@@ -292,7 +291,7 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 	put(a, "ARROW1\0\0", 8);
 	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
 	put_message(a, &b);
-	fflush(f); /* a reader at a pipe may ask for no more */
+	fflush(f); /* a reader at a pipe may want no more */
 	return a;
 }
 

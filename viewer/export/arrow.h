@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a table as an Arrow IPC file: a schema, record batches of up to 65536 rows, and at the end
- * where they are. What stands between the first 8 bytes and the end is an Arrow stream, so that a
- * reader of a pipe can take batches as they come.
+ * Writes a table as an Arrow IPC file: a schema, record batches of up to 65536 rows, and an index
+ * of them at the end. Everything between the first 8 bytes and the index is an Arrow stream, so
+ * that a reader of a pipe can take batches as they come.
  */
 #ifndef VIEWER_ARROW_H
 #define VIEWER_ARROW_H
@@ -22,15 +22,15 @@ struct arrow_column {
 
 struct arrow;
 
-/* The columns stay the caller's and must outlive the writer. The schema is written at once. */
+/* The columns belong to the caller and must outlive the writer. The schema is written at once. */
 struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned count);
 
-/* Every cell of a row, in any order, then arrow_row. A cell that is not given is null. */
+/* Sets a cell of a row, in any order; arrow_row ends the row. Cells that were not set are null. */
 void arrow_number(struct arrow *a, unsigned column, uint64_t number);
 void arrow_text(struct arrow *a, unsigned column, const char *s, size_t len);
 void arrow_row(struct arrow *a);
 
-/* What is left, and the end. The file stays open; its errors are the caller's to look for. */
+/* Writes the remaining rows and the index. The file stays open; the caller checks its errors. */
 void arrow_close(struct arrow *a);
 
 #endif

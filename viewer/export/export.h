@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in the formats of other tools: one file a format, one row in export_formats.def. All
- * see the same: the tables of the whole run, each block with its class, what is alive at a moment.
+ * Converts a recording to formats of other tools: one source file and one row in export_formats.def
+ * per format. All use the same tables: those of the whole run, each block with its class, and the
+ * blocks alive at a moment.
  */
 #ifndef VIEWER_EXPORT_H
 #define VIEWER_EXPORT_H
@@ -19,7 +20,7 @@ struct export
 	long device;
 	struct recording *recording;
 	struct model facts;	   /* after the whole run */
-	struct moment_query query; /* of --at, found in that run */
+	struct moment_query query; /* of --at, looked up in that run */
 	struct stacks stacks;
 	struct owners owners;
 	struct classifier *classifier;
@@ -28,7 +29,7 @@ struct export
 
 struct export_format {
 	const char *name, *summary;
-	bool moment; /* of what is alive at --at, not of the whole run */
+	bool moment; /* of the blocks alive at --at, not of the whole run */
 	int (*write)(struct export *x);
 };
 
@@ -36,19 +37,20 @@ struct export_format {
 #include "export_formats.def"
 #undef EXPORT
 
-/* The table of events, which needs nothing but the recording; `columns` a list with commas, NULL =
- * all. 0, or a sentence was said and the exit code. */
+/* The table of events, which needs only the recording. `columns`: a list with commas, NULL = all.
+ * Returns 0, or an exit code after one error message. */
 int export_event_table(struct export *x);
 int export_event_columns_check(const char *columns);
 
 /* A scan over all devices. */
 void export_series(struct export *x, const struct series_sink *sink);
-/* A block that counts: of the framework where there are any, else what CUDA calls gave. */
+/* Whether the block counts: those of the framework if there is one, else all that CUDA calls
+ * allocated. */
 bool export_counts(const struct export *x, uint32_t life);
-/* Its class at its birth, which it keeps in tables, and the rule. */
+/* Its class at birth, which tables show, and the rule. */
 struct verdict export_verdict(struct export *x, uint32_t life, struct block *b);
 
-/* What is alive at the moment of --at, with classes. */
+/* The blocks alive at the moment of --at, with classes. */
 struct export_moment {
 	struct moment moment;
 	uint8_t *classes; /* of moment.blocks */
@@ -57,9 +59,10 @@ struct export_moment {
 int export_moment(struct export *x, struct export_moment *m);
 void export_moment_free(struct export_moment *m);
 
-/* The frames of a stack, innermost first, in x->stacks until the next call. seq: of its event. */
+/* The frames of a stack, innermost first, in x->stacks until the next call. seq: the event with
+ * this stack. */
 size_t export_frames(struct export *x, uint32_t stack, uint64_t seq);
-/* A frame's name: never empty. buf is for those that have none. */
+/* A frame's name, never empty. buf is for frames without a name. */
 const char *export_frame_name(const struct frame *f, char *buf, size_t room);
 uint64_t export_frame_key(const struct frame *f, const char *name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every event as a row of a table: the one list that is made of events and not of tables, which do
- * not keep them. One pass, nothing is kept, nothing is classified. */
+/* Every event as a row of a table. Unlike other exports it reads events, because the tables do not
+ * keep them. One pass, without classes. */
 #include "export_events.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static const struct arrow_column all[EVENT_COLUMNS] = {
 #undef EVENT_COLUMN
 };
 
-/* Where a column is in an event, and the bit that its kind must have; 0 = every kind has it. */
+/* Offset of a column in an event, and the bit that its kind must have; 0 = every kind has it. */
 static const struct {
 	size_t offset, bytes;
 	unsigned bit;
@@ -63,7 +63,7 @@ static struct defs_text text_of(const struct events *x, const struct gmt_event *
 	return (struct defs_text){ s, strlen(s) };
 }
 
-/* No device is -1; no thread, stack and name are 0: null. */
+/* Null values: -1 for a device; 0 for a thread, stack or name. */
 static bool is_null(const struct gmt_event *e, enum event_column column)
 {
 	return (column == EVENT_device && e->device < 0) || (column == EVENT_stack && !e->stack) ||

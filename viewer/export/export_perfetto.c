@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace event format (JSON) that Perfetto and chrome://tracing read: a counter for each class
- * on each device, reserved memory, ranges on their threads, instants for what ran out. Times are
- * microseconds since the first event, to the nanosecond.
+ * The trace event format (JSON) of Perfetto and chrome://tracing: a counter per class and device,
+ * reserved memory, ranges on their threads, instants for failed allocations. Times are microseconds
+ * since the first event, with nanosecond precision.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ struct trace {
 	size_t open_count, open_room;
 };
 
-/* The kernel's number of a thread: that of the main one is the process's, by which viewers know it.
- * What is of the process stands there too (0). A converted snapshot has no such numbers. */
+/* The kernel's thread id. The main thread's is the process id, by which viewers recognize it.
+ * Events of the process (thread 0) appear there too. A converted snapshot has no such ids. */
 static uint32_t kernel_thread(const struct trace *t, uint32_t thread)
 {
 	const struct defs_thread *d = defs_thread(&t->x->recording->defs, thread);
@@ -98,8 +98,7 @@ static void write_reserved(struct trace *t, const struct series_event *e)
 	}
 }
 
-/* Slices of a thread must lie in one another: a range that ends out of turn is written as one that
- * belongs to no thread. */
+/* Slices of a thread must nest. A range that ends out of order is written without a thread. */
 static void end_range(struct trace *t, size_t i, uint64_t ns)
 {
 	const struct range r = t->open[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is alive at a moment, summed by class and stack: what profiles are made of. */
+/* Blocks alive at a moment, summed up by class and stack: the data of profiles. */
 #ifndef VIEWER_EXPORT_STACKS_H
 #define VIEWER_EXPORT_STACKS_H
 
@@ -9,7 +9,7 @@ struct stack_sum {
 	unsigned category;
 	uint32_t stack, name; /* name: the backward node where there is no stack */
 	uint64_t seq, bytes, blocks;
-	uint64_t all_bytes, all_blocks; /* ever born with that stack and class, if asked for */
+	uint64_t all_bytes, all_blocks; /* ever born with that stack and class, if requested */
 };
 
 struct stack_sums {
@@ -21,9 +21,9 @@ struct stack_sums {
 };
 
 int stack_sums_take(struct stack_sums *s, struct export *x);
-/* The place of a class and stack, made if it was not there. */
+/* The entry of a class and stack, made if it is missing. */
 struct stack_sum *stack_sums_at(struct stack_sums *s, unsigned category, const struct block *b);
-/* Those of its frames that --stacks asks for, innermost first, in x->stacks; how many. */
+/* Frames of the kind that --stacks selects, innermost first, in x->stacks; returns their number. */
 size_t stack_sum_frames(const struct stack_sum *s, struct export *x);
 void stack_sums_free(struct stack_sums *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All blocks as rows of a table: those that ended, in the order of their ends, then those that live
- * on, in the order of their births.
+ * All blocks as rows of a table: first the freed ones in the order of their ends, then the live
+ * ones in the order of their births.
  */
 #ifndef VIEWER_EXPORT_TABLE_H
 #define VIEWER_EXPORT_TABLE_H
@@ -32,7 +32,7 @@ struct export_cell {
 void export_arrow_row(struct arrow *a, const struct arrow_column *columns, unsigned count,
 		      const struct export_cell *cells);
 
-/* row(ctx, cells) for each block. */
+/* Calls row(ctx, cells) for each block. */
 void export_table(struct export *x, void (*row)(void *ctx, const struct export_cell *cells),
 		  void *ctx);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory snapshot that PyTorch itself would have written, with traces from the first event on
- * and the class of every block as its metadata. Sizes are those of blocks; what was asked for is
- * not recorded. Memory that no segment was seen for is a segment of its own.
+ * The memory snapshot that PyTorch itself would have written, with traces from the first event on,
+ * and the class of every block as its metadata. Sizes are those of blocks, because requested sizes
+ * are not recorded. Memory without a known segment becomes a segment of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct torch_device {
 	struct tree live;     /* mark: class at birth */
 };
 
-/* Who said something, and when. */
+/* Origin and time of an entry. */
 struct origin {
 	uint64_t seq, time_ns, stream;
 	uint32_t stack;
@@ -175,7 +175,7 @@ static bool is_segment(const struct position *p)
 	return p->layer == LIFE_MEMORY || p->layer == LIFE_MAPPED;
 }
 
-/* What the framework asked CUDA for: its tags as a segment, 0 = no flags; -1: it is none. */
+/* Flags of a segment that the framework allocated from CUDA, 0 = none; -1: not a segment. */
 static int segment_tags(const struct torch *t, const struct position *p)
 {
 	if (!(p->flags & GMT_FLAG_FRAMEWORK))
@@ -200,7 +200,7 @@ static void tell(struct torch *t, const struct series_event *e, const struct pen
 	const struct origin origin = { e->seq, e->time_ns, born->stream,
 				       p->ended ? life->died_stack : made->stack,
 				       born->flags & GMT_FLAG_LATE };
-	bool over = e->mark && e->mark->kind == GMT_CTX_DESTROY; /* segments stay as they were */
+	bool over = e->mark && e->mark->kind == GMT_CTX_DESTROY; /* segments stay unchanged */
 	bool counts = export_counts(t->x, p->life);
 	int tags = segment_tags(t, born);
 
@@ -223,7 +223,7 @@ static void tell_refusal(struct torch *t, const struct series_event *e)
 		entry(t, "oom", &origin, e->devices[t->device].free_bytes, m->size, m->stream, -1);
 }
 
-/* Of one event: ends, then segments, then births. */
+/* Writes the changes of one event: ends, then segments, then births. */
 static void on_event(void *ctx, const struct series_event *e)
 {
 	struct torch *t = ctx;
@@ -249,7 +249,7 @@ static void write_block(struct torch *t, uint64_t addr, uint64_t size, const str
 	pickler_dict_end(&t->p);
 }
 
-/* Blocks and the room between them; how many bytes the blocks are. */
+/* Writes blocks and the gaps between them; returns the bytes in blocks. */
 static uint64_t write_blocks(struct torch *t, uint64_t addr, uint64_t end)
 {
 	uint64_t n = 0, sum = 0;
@@ -300,7 +300,7 @@ static void write_segment(struct torch *t, const struct block *s, uint64_t end)
 	pickler_dict_end(&t->p);
 }
 
-/* Mappings that touch are one expandable segment. */
+/* Adjacent mappings are one expandable segment. */
 static uint64_t write_segments(struct torch *t, uint64_t count)
 {
 	const struct block *s = tree_from(&t->now->segments, 0), *next;
@@ -366,7 +366,7 @@ static void write_settings(struct torch *t, bool expandable)
 	pickler_dict_end(&t->p);
 }
 
-/* The index of a trace is its device: those that were not seen have an empty one. */
+/* The index of a trace is its device, so devices that were not seen get an empty trace. */
 static void write_traces(struct torch *t, struct torch_device *devices, int count)
 {
 	const struct series_sink sink = { .life = on_life, .event = on_event, .ctx = t };
