@@ -18,7 +18,7 @@
 
 enum { CODE_ROOM = 4096, PAUSE_MS = 2 };
 
-/* Another attach traces for less than a millisecond; a debugger stays. */
+/* Another attach traces for less than a millisecond, but a debugger stays. */
 #define OTHER_TRACER_SECONDS 0.5
 
 static void pause_shortly(void)
@@ -28,9 +28,9 @@ static void pause_shortly(void)
 	nanosleep(&pause, NULL);
 }
 
-#define PF_EXITING 4 /* of the kernel: the end has begun, the memory goes */
+#define PF_EXITING 4 /* of the kernel: the process is exiting, and frees its memory */
 
-/* One that has ended keeps its number until its parent asks for it. */
+/* Whether the process runs. A zombie keeps its number until its parent has waited for it. */
 bool attach_lives(pid_t pid)
 {
 	char text[PROC_STAT], state;
@@ -96,7 +96,7 @@ bool attach_allowed(pid_t pid, char why[ATTACH_WHY])
 	return !access(path, R_OK | W_OK) || forbidden(pid, why);
 }
 
-/* One after the other, those that wait before those that run; first try wins. */
+/* Tries one thread after the other, waiting ones before running ones, until one stops. */
 static enum stop stop_any(const struct target *t, struct stopped *s)
 {
 	char path[64];
@@ -161,7 +161,7 @@ static struct thread_data *thread_data(const struct target *t, const char *sourc
 	return d;
 }
 
-/* The two mappings stay: the thread returns through them. */
+/* The two mappings stay, because the thread returns through them. */
 static bool make_thread(const struct target *t, struct stopped *s, const struct thread_data *d,
 			size_t len, char why[ATTACH_WHY])
 {

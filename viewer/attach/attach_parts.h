@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of attach/ share. */
+/* Shared by the files of attach/. */
 #ifndef VIEWER_ATTACH_PARTS_H
 #define VIEWER_ATTACH_PARTS_H
 
@@ -10,7 +10,7 @@
 
 #include "attach.h"
 
-/* Functions of the target's C library and of its interpreter; addresses in the target. */
+/* Functions of the target's C library and interpreter; addresses in the target. */
 #define TARGET_LIBC(X)    \
 	X(mmap)           \
 	X(pthread_create) \
@@ -39,10 +39,10 @@ void target_close(struct target *t);
 bool target_read(const struct target *t, uint64_t at, void *into, size_t len);
 bool target_write(const struct target *t, uint64_t at, const void *from, size_t len);
 
-/* The address of a symbol that the ELF image at `base` defines; 0 = it does not. */
+/* Address of a symbol that the ELF image at `base` defines; 0 = not defined. */
 uint64_t image_symbol(const struct target *t, uint64_t base, const char *name);
 
-/* A thread that was stopped where it holds no lock of the C library. */
+/* A stopped thread that holds no lock of the C library. */
 struct stopped {
 	pid_t tid;
 	struct saved *saved; /* its registers and signal mask */
@@ -50,12 +50,13 @@ struct stopped {
 
 enum stop { STOP_READY, STOP_BUSY, STOP_FORBIDDEN };
 
-/* One try at one thread; STOP_BUSY: it was where it must not be interrupted, and runs on. */
+/* Tries once to stop a thread. STOP_BUSY: it was in code that must not be interrupted, and
+ * continues. */
 enum stop thread_stop(const struct target *t, pid_t tid, struct stopped *s);
 /* Calls a function of the target in the stopped thread. */
 bool thread_call(const struct target *t, struct stopped *s, uint64_t function,
 		 const uint64_t arguments[6], uint64_t *result);
-/* It runs on as if nothing had been. */
+/* Lets the thread continue with its registers restored. */
 void thread_release(struct stopped *s);
 
 #endif

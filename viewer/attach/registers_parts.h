@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers of a stopped thread, and a function call made of them: all that differs from one kind
- * of processor to the next.
+ * Registers of a stopped thread, and how to call a function with them: everything that depends on
+ * the processor.
  */
 #ifndef VIEWER_REGISTERS_PARTS_H
 #define VIEWER_REGISTERS_PARTS_H
@@ -21,7 +21,7 @@ struct registers {
 bool registers_get(pid_t tid, struct registers *r);
 bool registers_set(pid_t tid, const struct registers *r);
 
-/* As at the entry of the function; it returns to `trap`. `pushed` is what must stand at
+/* Sets the registers as at a function's entry, returning to `trap`. `pushed` must be written at
  * registers_stack. */
 void registers_call(struct registers *r, uint64_t function, const uint64_t arguments[6],
 		    uint64_t trap, uint64_t *pushed);
@@ -30,15 +30,15 @@ uint64_t registers_pc(const struct registers *r);
 uint64_t registers_result(const struct registers *r);
 bool registers_trapped(const struct registers *r, uint64_t trap);
 
-/* The start routine of the thread that is made in the target; it is copied there. Its argument is a
- * struct thread_data. */
+/* Code of the new thread's start routine, which is copied into the target. Its argument is a struct
+ * thread_data. */
 extern const unsigned char attach_code[], attach_code_end[];
 
 struct thread_data {
 	uint64_t pthread_self, pthread_detach, Py_IsInitialized, PyGILState_Ensure,
 		PyRun_SimpleString, PyGILState_Release;
-	uint64_t id;	/* what pthread_create writes */
-	uint64_t state; /* what PyGILState_Ensure said */
+	uint64_t id;	/* written by pthread_create */
+	uint64_t state; /* returned by PyGILState_Ensure */
 	char source[];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process to attach to: its memory, and where its C library and its Python interpreter have the
- * functions that we call. Changes nothing in it.
+ * The process to attach to: its memory, and the addresses of functions in its C library and Python
+ * interpreter. Changes nothing in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +44,8 @@ static bool is_libc(const char *path)
 	       !strncmp(name, "libpthread", 10);
 }
 
-/* What is preloaded may have functions of these names as well: the C library's own are meant. Of
- * interpreters the first one that is mapped. */
+/* Takes functions from the C library only, because a preloaded library may define the same names.
+ * Of several interpreters the first mapped one is used. */
 static void look_into(struct target *t, const struct mapping *m)
 {
 #define FIND(name)    \
@@ -59,7 +59,7 @@ static void look_into(struct target *t, const struct mapping *m)
 #undef FIND
 }
 
-/* On x86-64 one byte, wherever it stands; on aarch64 a word. */
+/* On x86-64 one byte at any address; on aarch64 an aligned word. */
 static uint64_t find_trap(const struct target *t, const struct mapping *m)
 {
 #if defined(__x86_64__)
@@ -92,7 +92,7 @@ static void look_at_code(struct target *t, const struct mapping *m)
 		t->trap = find_trap(t, m);
 }
 
-/* Once for the names, once for the code that they lie in. */
+/* Runs once for the names, and once for the code that contains them. */
 static bool look(struct target *t)
 {
 	struct mapping m;
