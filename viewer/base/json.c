@@ -13,7 +13,7 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* Behind the string that begins at p, or NULL. */
+/* Returns the position behind the string that begins at p, or NULL. */
 static const char *string_end(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -22,7 +22,7 @@ static const char *string_end(const char *p, const char *end)
 	return p < end ? p + 1 : NULL;
 }
 
-/* Behind the value that begins at p, or NULL. */
+/* Returns the position behind the value that begins at p, or NULL. */
 static const char *value_end(const char *p, const char *end)
 {
 	size_t depth = 0;
@@ -66,7 +66,7 @@ struct json json_text(const char *s, size_t len)
 	return value(s, s + len);
 }
 
-/* What stands at p: an item, or a name and its value. */
+/* Reads an item of an array, or a name and its value. */
 static struct json entry(struct json of, const char *p, struct json *key)
 {
 	struct json v = value(p, of.end);
@@ -160,7 +160,7 @@ struct json json_at(struct json v, const char *path)
 	return v;
 }
 
-/* A number is followed by something that ends it, or by the end of the text. */
+/* Copies the digits, because a number need not be followed by anything that ends it. */
 static void copy_number(struct json v, char buf[32])
 {
 	size_t len = v.s ? (size_t)(v.end - v.s) : 0;
@@ -194,7 +194,7 @@ int64_t json_signed(struct json v)
 	return strtoll(buf, NULL, 10);
 }
 
-/* The character that \uXXXX at p says, as UTF-8; U+DC00 to U+DCFF are bytes that are no text. */
+/* Converts \uXXXX at p to UTF-8; U+DC00 to U+DCFF stand for bytes that are not valid text. */
 static size_t unescape(const char *p, char out[4])
 {
 	char digits[5] = { p[0], p[1], p[2], p[3], 0 };

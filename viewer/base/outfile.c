@@ -15,7 +15,7 @@
 #include "shell.h"
 #include "unfinished.h"
 
-/* What opening it gives: 0, or why it cannot be read. */
+/* Opens a recording; returns 0, or the reason why it cannot be read. */
 static int opened(const char *path)
 {
 	int err = 0;

@@ -26,7 +26,8 @@ void say_before(void (*f)(void))
 	before = f;
 }
 
-/* What it names (files, marks) may hold any bytes: control characters are shown, not sent. */
+/* Prints one line. Names in it (files, marks) may contain any bytes, so control characters are
+ * escaped. */
 static void say(const char *format, va_list args)
 {
 	char *text;
@@ -66,7 +67,7 @@ void say_note(const char *format, ...)
 	va_end(args);
 }
 
-/* Whether a line is due now. */
+/* Whether a progress line is due now. */
 static bool progress_due(void)
 {
 	static double begin, last;

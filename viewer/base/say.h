@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command says on stderr, and the exit codes. The name of the running command stands before
- * each sentence.
+ * Messages of a command on stderr, and the exit codes. Each message begins with the name of the
+ * running command.
  */
 #ifndef VIEWER_SAY_H
 #define VIEWER_SAY_H
@@ -18,12 +18,13 @@ enum exit_code {
 
 void say_command(const char *name); /* NULL: the program itself */
 
-/* One line on stderr; returns code, so that `return say_error(...)` says why. */
+/* Prints one line on stderr and returns code, so that `return say_error(...)` reports the
+ * reason. */
 int say_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void say_before(void (*f)(void)); /* asked before each line, or NULL */
+void say_before(void (*f)(void)); /* called before each line, or NULL */
 
-/* A progress line, on a terminal only and only after two seconds; say_progress_end wipes it. */
+/* A progress line, only on a terminal and only after two seconds; say_progress_end removes it. */
 void say_progress(const char *what, uint64_t done, uint64_t all);
 void say_doing(const char *text); /* the same, in words */
 void say_progress_end(void);

@@ -17,7 +17,7 @@ struct tree_group {
 	uint32_t places[GROUP];
 };
 
-/* Where an address is or would be. */
+/* Position of an address, or where it would be inserted. */
 struct spot {
 	size_t group;
 	unsigned i;
@@ -33,7 +33,7 @@ static struct block *block_at(const struct tree *t, uint32_t place)
 	return (struct block *)(t->chunks[place / CHUNK] + place % CHUNK * bytes_of_item(t));
 }
 
-/* How many of n sorted addresses are at most `addr`; no branch depends on the addresses. */
+/* The number of n sorted addresses that are <= addr. No branch depends on the addresses. */
 static size_t up_to(const uint64_t *addrs, size_t n, uint64_t addr)
 {
 	const uint64_t *from = addrs;
@@ -75,7 +75,7 @@ static uint32_t *recent_of(const struct tree *t, uint64_t addr)
 	return &t->recent[addr * 0x9e3779b97f4a7c15u >> (64 - RECENT_BITS)];
 }
 
-/* NULL: not among the latest ones. */
+/* NULL: it is not among the most recent ones. */
 static struct block *find_recent(const struct tree *t, uint64_t addr)
 {
 	uint32_t place = t->recent ? *recent_of(t, addr) : 0;
@@ -145,7 +145,7 @@ static void clear(struct tree *t, uint32_t place, uint64_t addr)
 	*recent_of(t, addr) = place + 1;
 }
 
-/* An empty group at `at`; what is behind moves on. */
+/* Inserts an empty group at `at`. */
 static struct tree_group *make_group(struct tree *t, size_t at)
 {
 	size_t behind = t->group_count - at;
@@ -158,7 +158,7 @@ static struct tree_group *make_group(struct tree *t, size_t at)
 	return t->groups[at] = need_new(sizeof(struct tree_group));
 }
 
-/* The latter half of a full group becomes one of its own. */
+/* Splits a full group: its second half becomes a new group. */
 static void split(struct tree *t, size_t at)
 {
 	enum { HALF = GROUP / 2 };
@@ -170,7 +170,7 @@ static void split(struct tree *t, size_t at)
 	t->firsts[at + 1] = next->addrs[0];
 }
 
-/* Where a new address belongs, behind `before`; its group has room. */
+/* The position behind `before` for a new address; splits the group if it is full. */
 static struct spot spot_behind(struct tree *t, struct spot before)
 {
 	struct spot s = { before.group, before.i + 1 };

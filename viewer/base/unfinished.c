@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread changes the list; a handler reads it, which may come between any two writes. */
+/* One thread changes the list. A signal handler reads it, possibly between any two writes. */
 #include "unfinished.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ static void remove_all(int signal)
 	for (int i = 0; i < FILES; i++)
 		if (files[i].path && files[i].maker == self)
 			unlink(files[i].path);
-	raise(signal); /* SA_RESETHAND: this one ends the process when the handler is left */
+	raise(signal); /* SA_RESETHAND: ends the process after the handler returns */
 }
 
 static void listen_to_signals(void)

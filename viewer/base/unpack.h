@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole file in memory, as it is or unpacked (zstd, gzip), within limits. */
+/* A whole file in memory, read as it is or unpacked (zstd, gzip), up to a size limit. */
 #ifndef VIEWER_UNPACK_H
 #define VIEWER_UNPACK_H
 
@@ -12,11 +12,11 @@ struct unpacked {
 	bool mapped; /* the file itself */
 };
 
-/* 0, or a sentence was said and EXIT_UNREADABLE. */
+/* Returns 0, or EXIT_UNREADABLE after an error message. */
 int unpack_file(const char *path, struct unpacked *u);
 void unpack_free(struct unpacked *u);
 
-/* What a packed file begins with. */
+/* Recognizes packed files by their first bytes. */
 bool unpack_is_zstd(const void *start, size_t len);
 bool unpack_is_gzip(const void *start, size_t len);
 

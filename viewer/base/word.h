@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a name in a program's text is made of. */
+/* Characters of names in program text. */
 #ifndef VIEWER_WORD_H
 #define VIEWER_WORD_H
 
