@@ -64,7 +64,7 @@ static const struct call *find(int domain, uint32_t id)
 	return NULL;
 }
 
-/* What ends something is recorded before the call, what begins something after it. */
+/* A call that frees is recorded before it runs, any other call after it. */
 static bool is_end(const struct call *c)
 {
 	return c->kind == GMT_MEM_FREE || c->kind == GMT_VA_RELEASE ||
@@ -80,8 +80,8 @@ static uint64_t size_of(const struct call *c, const struct cupti_data *d, bool f
 {
 	if (c->height == NONE)
 		return word(d, c->size);
-	/* Of an allocation in rows the pitch is known afterwards; the width asked for comes next.
-	 */
+	/* The pitch of a pitched allocation is known only after the call. After a failure the
+	 * requested width, the next parameter, is used. */
 	return (failed ? d->params[c->size + 1] : *(const uint64_t *)d->params[c->size]) *
 	       d->params[c->height];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a callback of CUPTI means: the table of callbacks.def, and events made from it.
+ * Meaning of CUPTI's callbacks: the table of callbacks.def, and events made from it.
  */
 #ifndef GMT_CUPTI_CALLS_H
 #define GMT_CUPTI_CALLS_H

@@ -40,7 +40,7 @@ static const char *const libraries[] = { "libcupti.so.13", "libcupti.so.12", "li
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
-/* One that is loaded is the one: a second copy of CUPTI in a process is trouble. */
+/* Uses a copy of CUPTI that is already loaded, because a second copy in a process causes errors. */
 static void *library(void)
 {
 	void *handle = NULL;
@@ -101,7 +101,7 @@ static void describe(const struct functions *f, int result, char *text, size_t r
 		 result == CUPTI_ERROR_TAKEN ? ", another tool has it" : "");
 }
 
-/* What came of it, for the recording; false: nothing more is seen by CUPTI. */
+/* Subscribes to CUPTI and describes the result for the recording; false: CUPTI gives no events. */
 static bool start(char *text, size_t room)
 {
 	struct functions f = { 0 };
