@@ -11,7 +11,7 @@
 #include "codec_objects.h"
 #include "varint.h"
 
-/* What the mask says: the value follows; else it is as predicted. */
+/* Bits of the mask: the field follows. A field without its bit is as predicted. */
 enum {
 	M_STACK = 1 << 0,
 	M_SCOPE = 1 << 1,
@@ -137,7 +137,8 @@ void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e)
 
 typedef uint8_t *places[GMT_COLUMNS];
 
-/* One place for all columns, and arg0 and time as they were before there were any: a record. */
+/* Output position per column. A record has one position for all columns, and its arg0 and time are
+ * encoded as in versions without columns. */
 struct out {
 	uint8_t **at;
 	bool columns;

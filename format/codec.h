@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event <-> bytes, as a record or spread over columns (codec_columns.c). Pure functions over a
- * small state of last values (deltas), which starts at zero where a reader may begin.
+ * Converts one event to bytes and back, as a record or spread over columns (codec_columns.c). Pure
+ * functions over a small state of previous values (for deltas), which is zero wherever a reader may
+ * begin.
  */
 #ifndef GMT_CODEC_H
 #define GMT_CODEC_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recorded process can be asked from outside, through the first page of its live file: one
- * request at a time, written by the tool, carried out by the drain, and the recorder's own figures,
- * written by the drain. Its layout is part of the format (FORMAT.md, section 7). All fields are
- * atomic; who asks holds a lock (flock) on the live file.
+ * Requests to a recorded process from outside, through the first page of its live file. The tool
+ * writes one request at a time, and the drain carries it out. The page also has the recorder's own
+ * figures, written by the drain. Its layout is part of the format (FORMAT.md, section 7). All
+ * fields are atomic. Whoever writes a request holds a lock (flock) on the live file.
  */
 #ifndef GMT_CONTROL_H
 #define GMT_CONTROL_H

@@ -19,14 +19,14 @@ struct gmt_group *gmt_group_new(void *workspace, int level);
 bool gmt_group_is_full(struct gmt_group *g); /* no room for one more event */
 void gmt_group_add(struct gmt_group *g, const struct gmt_event *e);
 
-/* One that is added soon. */
+/* Prefetches memory for an event that will be added soon. */
 void gmt_group_expect(const struct gmt_group *g, const struct gmt_event *e);
 
 /* The events since the last time as a payload at `out` (room for GMT_BLOCK_STORED_MAX), with codec,
  * group and lengths in *h. false: the group is broken, the events are lost. */
 bool gmt_group_pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out);
 
-/* What was packed last did not come into the file: the next block begins a group. */
+/* The block packed last was not written, so the next block begins a new group. */
 void gmt_group_break(struct gmt_group *g);
 
 #endif

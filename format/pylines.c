@@ -67,7 +67,7 @@ static bool signed_varint(struct cursor *c, long *out)
 	return true;
 }
 
-/* One entry's line step; *has says whether it has a line at all. False: the table breaks off. */
+/* Reads one entry's line step; *has: the entry has a line at all. False: the table is cut off. */
 static bool entry(struct cursor *c, unsigned code, long *step, bool *has)
 {
 	unsigned long skipped;

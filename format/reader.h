@@ -63,8 +63,8 @@ void gmt_reader_close(struct gmt_reader *r);
 /* After open all is known but live_events and damage inside blocks, which a run finds. */
 const struct gmt_reader_info *gmt_reader_info(const struct gmt_reader *r);
 
-/* All definitions first, then events with from_ns <= time_ns <= to_ns by seq. 0 or what a callback
- * returned or -GMT_ERR_*. May be called again. */
+/* Reads all definitions, then events with from_ns <= time_ns <= to_ns in order of seq. Returns 0, a
+ * callback's result, or -GMT_ERR_*. May be called again. */
 int gmt_reader_run(struct gmt_reader *r, uint64_t from_ns, uint64_t to_ns,
 		   const struct gmt_tool *tool, void *ctx);
 

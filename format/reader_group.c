@@ -24,7 +24,7 @@ static bool unpack(struct gmt_reader *r, const struct gmt_block_header *h)
 	return in.pos == in.size && out.pos == h->raw_bytes;
 }
 
-/* Of a group, given that all before it in the group was read. */
+/* Unpacks the next block of a group; all blocks before it must have been read. */
 static bool go_on(struct gmt_reader *r, const struct reader_block *b)
 {
 	r->group_at = NULL;

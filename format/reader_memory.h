@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the reader asks of its program: memory and sorting. In the tool they are the C library's
- * (reader_memory.c). The library in the traced program has its own (shim/recording/thin_memory.c):
- * there a fork may come while the heap's lock is held by whoever reads.
+ * Memory and sorting for the reader, supplied by the program that uses it. The tool uses the C
+ * library's (reader_memory.c). The library in the traced program has its own
+ * (shim/recording/thin_memory.c), because there a fork may happen while another thread holds the
+ * heap's lock.
  */
 #ifndef GMT_READER_MEMORY_H
 #define GMT_READER_MEMORY_H
 
 #include <stddef.h>
 
-/* As realloc: NULL or what is there, with room for so many bytes, its contents kept; 0 = give it
- * back. */
+/* Like realloc: NULL, or memory of that size with the old contents; 0 bytes = free it. */
 void *reader_memory(void *p, size_t bytes);
 
-/* As qsort, but equal ones in any order. */
+/* Like qsort, but the order of equal elements is unspecified. */
 void reader_sort(void *array, size_t count, size_t size,
 		 int (*compare)(const void *, const void *));
 

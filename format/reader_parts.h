@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the reader's files share: reader.c opens and runs, reader_scan.c finds the blocks,
- * reader_live.c takes up the live file, reader_merge.c puts events in order. One thread a reader.
+ * Shared by the reader's files: reader.c opens and runs, reader_scan.c finds the blocks,
+ * reader_live.c reads the live file, reader_merge.c orders events. One thread per reader.
  */
 #ifndef GMT_READER_PARTS_H
 #define GMT_READER_PARTS_H

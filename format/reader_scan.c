@@ -220,7 +220,7 @@ int reader_scan(struct gmt_reader *r, uint64_t at)
 	return rc;
 }
 
-/* What lies side by side is one piece. */
+/* Adjacent damage is merged into one piece. */
 static void note_damage(struct gmt_reader_info *info, struct gmt_damage d)
 {
 	struct gmt_damage *last =

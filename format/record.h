@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One thing that happened. Members that a kind does not carry (records.def) are 0, device is -1. */
+/* One event. Members that a kind does not carry (records.def) are 0; device is -1. */
 struct gmt_event {
 	uint64_t seq;	  /* order in the process, from 1; a gap is an event that was dropped */
 	uint64_t time_ns; /* CLOCK_MONOTONIC, nanoseconds */
@@ -92,7 +92,7 @@ enum gmt_flag {
 	GMT_FLAG_OWN_POOL = 1 << 8,  /* a graph_begin or graph_end of no capture: use_mem_pool */
 };
 
-/* What kind of memory a MEM_* or PHYS_* event is about (arg0). */
+/* Kind of memory in a MEM_* or PHYS_* event (arg0). */
 enum gmt_mem {
 	GMT_MEM_DEVICE = 1,	/* cudaMalloc, cuMemAlloc */
 	GMT_MEM_PITCHED = 2,	/* cudaMallocPitch, cudaMalloc3D: size = pitch x rows */
@@ -112,7 +112,7 @@ enum gmt_saved {
 	GMT_SAVED_PACKED = 1 << 2, /* a hook took it and may keep something else; arg0 is 0 */
 };
 
-/* As what an object of the program holds memory (arg1 of TAG_HELD). */
+/* Role of an object of the program that holds memory (arg1 of TAG_HELD). */
 enum gmt_held {
 	GMT_HELD_PARAMETER = 1, /* of a module, or that an optimizer updates */
 	GMT_HELD_GRADIENT = 2,	/* a parameter's grad */
@@ -127,7 +127,7 @@ enum gmt_range {
 	GMT_RANGE_PROGRAM = 3, /* the program itself: gpumemtrace.mark in Python */
 };
 
-/* One node of the stack tree: what value means. Payload of DEF STACK. */
+/* One node of the stack tree, by the meaning of its value. Payload of DEF STACK. */
 enum gmt_frame {
 	GMT_FRAME_NATIVE = 1, /* value = return address: the call is one byte before it */
 	GMT_FRAME_PYTHON = 2, /* value = code id << 32 | lasti in bytes << 1 | entry */

@@ -69,7 +69,7 @@ struct gmt_ring {
 	uint8_t pad1[40];
 };
 
-/* What a pop gives: exactly one of the two. def.payload points into the caller's buffer. */
+/* Result of a pop: an event or a definition. def.payload points into the caller's buffer. */
 struct gmt_ring_item {
 	bool is_def;
 	struct gmt_event event;

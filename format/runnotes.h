@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What processes under `gpumemtrace run` note for it, in a file of this size that `run` makes in
- * memory and names in GMT_NOTES: so `run` says what is known, and nothing else. Writers only add;
- * each field is taken by one atomic addition. Not part of a recording.
+ * Notes from processes under `gpumemtrace run`, in a memory file of this size that `run` makes and
+ * names in GMT_NOTES. They are the only source of `run`'s summary. Writers only add; each field is
+ * updated by one atomic addition. Not part of a recording.
  */
 #ifndef GMT_RUNNOTES_H
 #define GMT_RUNNOTES_H

@@ -64,7 +64,7 @@ static int most(int level)
 	return level < LEVEL_MAX ? level : LEVEL_MAX;
 }
 
-/* Of definitions and of the index. */
+/* Compression level of definitions and of the index. */
 static int level_of(int level)
 {
 	return level ? most(level) : LEVEL_DEFAULT;
