@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which moments are compared: where the peak is higher, that peak, and on the other side the like
- * moment of the same phase; so that a peak that moved does not make everything look new. If little
- * or nothing differs there, the passes that differ most are compared.
+ * Chooses the moments to compare: the higher peak of the two sides, and on the other side the most
+ * similar moment of the same phase, so that a peak that moved does not make everything look new. If
+ * little or nothing differs there, the passes that differ most are compared.
  */
 #include "diff.h"
 
 #include <stdlib.h>
 
-/* Nothing grows if the last step ends as the first one did. */
+/* Nothing grows if the last step ends like the first one. */
 static void find_leaks(struct diff_side *s)
 {
 	const struct steps *steps = &s->timeline.steps;
@@ -60,7 +60,7 @@ static void compare_peaks(struct diff *d)
 	compare_sides(d, new_leads, leads->peak_seq, diff_span_like(other, leads, leads->peak_seq));
 }
 
-#define LITTLE 200 /* of the peak: a change that is less is none to look for */
+#define LITTLE 200 /* of the peak: smaller changes are ignored */
 
 static uint64_t first_weight(const struct diff *d)
 {
@@ -69,8 +69,8 @@ static uint64_t first_weight(const struct diff *d)
 	return d->count && f->cause != CAUSE_MOVED ? diff_apart(f->bytes_old, f->bytes_new) : 0;
 }
 
-/* Where the two are the furthest apart, if that is far more than what differs at the peak: an
- * evaluation, say, that stays below it. */
+/* Compares where the two sides differ most, if they differ much more there than at the peak: in an
+ * evaluation that stays below the peak, for instance. */
 static void compare_below(struct diff *d)
 {
 	struct diff_spans s = diff_furthest_apart(&d->old, &d->new);
@@ -92,15 +92,16 @@ static void compare_all(struct diff *d)
 	diff_find_settings(d);
 	find_leaks(&d->old);
 	find_leaks(&d->new);
-	/* Before functions and lines are aligned: what lives at the peaks is then part of that. */
+	/* Before functions and lines are aligned, because the alignment also uses the blocks alive
+	 * at the peaks. */
 	diff_shot_take(&d->old.at_peak, &d->old, d->old.peak_seq);
 	diff_shot_take(&d->new.at_peak, &d->new, d->new.peak_seq);
 	compare_peaks(d);
 	compare_below(d);
 }
 
-/* Other steps of a run decide which of its passes are evaluation: where only one run has any, the
- * other has the same passes as forward passes. */
+/* Other steps of a run decide which passes are evaluation. If only one side has evaluation, the
+ * same passes of the other side became forward passes. */
 static void agree_on_evaluation(struct timeline *old, struct timeline *new)
 {
 	struct timeline *t = steps_evaluate(&old->steps) ? old : new;

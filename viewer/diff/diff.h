@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two recordings beside each other: what lived at a moment of the one and at the like moment of the
- * other, paired by class and call path, and what the differences amount to, as findings of which
- * the first is the one to read.
+ * Two recordings side by side. Blocks alive at a moment of one and at a similar moment of the other
+ * are paired by class and call path. Differences are summed up as findings, the most important
+ * first.
  */
 #ifndef VIEWER_DIFF_H
 #define VIEWER_DIFF_H
@@ -12,13 +12,13 @@
 
 enum diff_kind { DIFF_GROWN, DIFF_SHRUNK, DIFF_NEW, DIFF_GONE, DIFF_MOVED };
 
-/* What the findings say about how they came about. */
+/* Causes of findings. */
 enum diff_cause {
 #define CAUSE(cause, name) CAUSE_##cause,
 #include "diff_causes.def"
 };
 
-/* The same call path on both sides, or a path that only one of them has. */
+/* A call path on both sides, or on one of them only. */
 struct diff_pair {
 	unsigned category;
 	const struct diff_site *old_site, *new_site; /* NULL = none */
@@ -26,8 +26,8 @@ struct diff_pair {
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
 	uint64_t unused_old, unused_new; /* as of rows */
 	uint32_t finding;		 /* 1 + index, 0 = none yet */
-	bool remainders;		 /* differs by those alone */
-	double at;			 /* when it was made, of all that there is: 0 to 1 */
+	bool remainders;		 /* differs only by rounding remainders */
+	double at;			 /* when it was made, relative to all blocks: 0 to 1 */
 };
 
 struct diff_finding {
@@ -38,78 +38,79 @@ struct diff_finding {
 	uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
 	double factor;	/* of CAUSE_SCALE and CAUSE_PRECISION */
 	uint64_t count; /* of CAUSE_ELEMENTS: parameters that are cast */
-	bool square;	/* some of it by the factor's square */
+	bool square;	/* some of it grows by the factor's square */
 	char *text;
-	size_t pair; /* the one that gave class and owner */
-	uint32_t id; /* what its pairs have as `finding` */
+	size_t pair; /* the pair that gave class and owner */
+	uint32_t id; /* equal to `finding` of its pairs */
 };
 
 struct diff {
 	struct diff_side old, new;
-	bool below_peak; /* the compared moments are not the peaks, there little differs */
-	/* By the settings of the recordings (diff_settings.c) they cannot be compared. */
-	bool no_classes, no_lines; /* no_lines: nor can classes */
+	bool below_peak; /* the compared moments are not the peaks, where little differs */
+	/* Comparisons that the recordings' settings rule out (diff_settings.c). */
+	bool no_classes, no_lines; /* no_lines: no classes either */
 	bool no_nodes;		   /* backward nodes have no names on one side */
-	bool no_operators;	   /* nor have operators */
+	bool no_operators;	   /* operators neither */
 	struct diff_pair *pairs;
 	size_t pair_count, pair_room;
 	struct diff_finding *findings;
 	size_t count, room;
 };
 
-/* 0, or a sentence was said, the exit code, and nothing is to be freed. */
+/* Returns 0; or an exit code after one error message, with nothing to free. */
 int diff_make(struct diff *d, const char *old_path, const char *new_path, long device);
 void diff_free(struct diff *d);
 
-/* Gives the same line the same number on both sides, whatever moved. */
+/* Gives matching lines of both sides the same number, even if they moved. */
 void diff_align(struct diff_side *old, struct diff_side *new);
 bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
 		    uint64_t largest_b);
 void diff_pair_rows(struct diff *d);
 void diff_find(struct diff *d);
 
-/* Between the files that make findings. */
-/* A large block may get up to that much more than was asked for, if what is left over is too little
- * to be used: chance, and no change of the program. */
+/* Shared by the files that make findings. */
+/* A large block may exceed its request by up to this much, if the remainder is too small to be
+ * used. That is chance, and no change of the program. */
 #define DIFF_REMAINDER 1048576
-bool diff_like_size(uint64_t a, uint64_t b); /* but for that */
-#define DIFF_SMALLEST 512		     /* to that the allocator rounds up */
-/* By which all blocks of two sorted lists are larger, of those that can tell; 0 = there is none. */
+bool diff_like_size(uint64_t a, uint64_t b); /* apart from such a remainder */
+#define DIFF_SMALLEST 512		     /* the allocator rounds up to this */
+/* The power of two by which all blocks of one sorted list are larger, among those large enough to
+ * measure; 0 = there is none. */
 double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count);
 int64_t diff_delta(const struct diff_pair *p);
-uint64_t diff_size(const struct diff_pair *p); /* of the change, whatever its direction */
-/* Of the new version if it is there. */
+uint64_t diff_size(const struct diff_pair *p); /* size of the change, without its sign */
+/* The new version's, if it exists there. */
 const struct diff_site *diff_site_of(const struct diff_pair *p);
 const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p);
 const struct owner *diff_owner(const struct diff_pair *p);
 const struct diff_place *diff_line_of(const struct diff *d,
 				      const struct diff_pair *p); /* NULL: it has none */
-/* Their lines are of one function. */
+/* Whether their lines are in one function. */
 bool diff_same_function(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b);
-bool diff_differs(const struct diff_pair *p); /* and belongs to no finding yet */
-/* A finding of those pairs that takes() accepts, named by the largest of the classes that name it
- * (a set of bits; 0 = any). NULL if there are none. */
+bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
+/* Makes a finding from the pairs that takes() accepts. Its name comes from the largest of the
+ * naming classes (bits; 0 = any). NULL if there are none. */
 struct diff_finding *diff_collect(struct diff *d, enum diff_cause cause, uint32_t named_by,
 				  bool (*takes)(const struct diff *, const struct diff_pair *,
 						const void *),
 				  const void *ctx);
-/* What diff_collect takes by class and direction, as its ctx. */
+/* Context of diff_takes_classes: selects pairs by class and direction. */
 struct diff_classes {
 	uint32_t classes; /* a set of bits */
 	int more;	  /* 1: only what grew, -1: only what shrank, 0 = both */
 };
-/* One without pairs. */
+/* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx);
 void diff_causes(struct diff *d);
-/* diff_passes.c, the most of a step: gradients that arrived at parameters, backward passes. */
+/* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */
 uint64_t diff_gradients(const struct diff_side *s);
 unsigned diff_backwards(const struct diff_side *s);
 void diff_say(struct diff *d, struct diff_finding *f);
 
-/* Some were seen, or a backward pass that could make them. */
+/* Whether gradients were seen, or a backward pass that could make them. */
 bool diff_has_gradients(const struct diff_side *s);
-/* One side clears gradients between its steps and the other does not. */
+/* Whether only one side clears gradients between its steps. */
 bool diff_keeps_gradients(const struct diff *d);
 
 /* Bytes at the compared moments by module, or by class and line, the greatest change first. */
@@ -121,7 +122,7 @@ struct diff_groups {
 		unsigned category;
 		const struct diff_site *old_site, *new_site; /* one of each, NULL = none */
 		uint64_t bytes_old, bytes_new, blocks_old, blocks_new;
-		size_t order; /* of those that changed as much */
+		size_t order; /* among groups with equal changes */
 	} * items;
 	size_t count, room;
 };
@@ -130,29 +131,29 @@ struct diff_groups diff_group(const struct diff *d, enum diff_by by);
 void diff_groups_free(struct diff_groups *g);
 const struct owner *diff_group_owner(const struct diff_group *g);
 
-/* What a recording may be made without. */
+/* Optional parts of a recording. */
 enum diff_setting { DIFF_PYTHON, DIFF_NATIVE, DIFF_TAGS, DIFF_SETTINGS };
 
-/* "recorded", "not recorded", or "": not known. */
+/* "recorded", "not recorded", or "" if unknown. */
 const char *diff_recorded(const struct defs *d, enum diff_setting setting);
 void diff_find_settings(struct diff *d);
-/* What cannot be compared and why, as sentences; "" if all can be. Returns buf. */
+/* Names what cannot be compared and why, in sentences; "" if everything can be. Returns buf. */
 #define DIFF_NOT_COMPARED 400
 const char *diff_not_compared(const struct diff *d, char *buf, size_t room);
 
-/* What the two ran on, where that differs: torch, device, settings. */
+/* Differences of the environment: torch, device, settings. */
 struct diff_ground {
 	const char *what;
 	char old[160], new[160];
 };
 
-/* The next one from *at on; false: there is none. */
+/* The next difference from *at on; false: there is none. */
 bool diff_ground(const struct diff *d, size_t *at, struct diff_ground *out);
 
 const char *diff_kind_name(enum diff_kind kind);
 const char *diff_cause_name(enum diff_cause cause);
 uint64_t diff_apart(uint64_t a, uint64_t b);
-/* Passes or steps were seen, not only a run. */
+/* Passes or steps were seen, so the run has phases. */
 bool diff_has_phases(const struct diff *d);
 /* "Peak 1.0 GiB -> 1.1 GiB: +102.4 MiB (+10.0 %), in the backward" */
 const char *diff_headline(const struct diff *d, char *buf, size_t room);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which function and which line of the new program is which of the old one. Functions go by name,
- * file and what they call, the best match first, so that a renamed file or function is found
- * again. Lines of two functions that belong together keep their order: the alignment of the two
- * lists with the most in common, by what the lines call.
+ * Matches functions and lines of the old and the new program. Functions are matched by name, file
+ * and calls, the best match first, so that a renamed file or function is found. Lines of two
+ * matched functions keep their order: the alignment with the most in common is used, by the calls
+ * of each line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "../base/need.h"
 #include "diff.h"
 
-#define LINES_MOST 1500 /* of one function; what is beyond them is paired by number alone */
+#define LINES_MOST 1500 /* of one function; lines beyond are paired by number */
 
 struct lines {
 	uint32_t *places; /* in order of line */
 	size_t count;
 };
 
-/* Of all functions of a side: their lines, their calls. */
+/* All functions of a side, with their lines and calls. */
 struct shelf {
 	struct diff_side *side;
 	struct lines *lines;
@@ -88,8 +88,8 @@ static double alike(const struct diff_place *a, const struct diff_place *b)
 	return (double)common / (a->token_count + b->token_count - common + 1e-9);
 }
 
-/* They assign to other names, and their blocks are of quite another size: other work that calls the
- * same function. */
+/* Whether two lines do different work with the same function: they assign to other names, and their
+ * blocks differ greatly in size. */
 bool diff_like_work(const struct diff_place *a, uint64_t largest_a, const struct diff_place *b,
 		    uint64_t largest_b)
 {
@@ -109,7 +109,7 @@ static bool like_lines(const struct diff_place *a, const struct diff_place *b)
 	return same_statement(a, b) || alike(a, b) > 0.6;
 }
 
-/* Lines of the one that have a like one in the other, as a part of all. */
+/* Share of lines with a counterpart in the other function. */
 static double functions_alike(const struct shelf *o, const struct lines *a, const struct shelf *n,
 			      const struct lines *b)
 {
@@ -126,7 +126,7 @@ static double functions_alike(const struct shelf *o, const struct lines *a, cons
 	return (double)found / (double)most;
 }
 
-/* The innermost folders that two files have in common, the name too. */
+/* Number of innermost folders that two files share, the name included. */
 static unsigned common_tail(const char *a, const char *b)
 {
 	size_t x = strlen(a), y = strlen(b);
@@ -191,7 +191,7 @@ static void match_functions(struct shelf *o, struct shelf *n)
 	free(all);
 }
 
-/* How well two lines of functions that belong together go together; 0 = not at all. */
+/* Similarity of two lines of matched functions; 0 = no match. */
 static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf *n, uint32_t j)
 {
 	const struct diff_place *a = &o->side->places[i], *b = &n->side->places[j];
@@ -204,7 +204,7 @@ static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf 
 	return s + (a->largest == b->largest);
 }
 
-/* Lines that call something else now, but as many of them between the same neighbours. */
+/* Lines that call something else now, between the same neighbours, if their number is equal. */
 static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a,
 		     const struct diff_side *new, const uint32_t *b, size_t count_b)
 {
@@ -217,7 +217,7 @@ static void fill_gap(struct diff_side *old, const uint32_t *a, size_t count_a,
 	}
 }
 
-/* table[i][j]: the best that can be had from the first i and j lines. */
+/* table[i][j]: the best score for the first i and j lines. */
 static void align_lines(const struct shelf *o, const struct lines *a, const struct shelf *n,
 			const struct lines *b)
 {
@@ -287,7 +287,7 @@ static int compare_lines(const struct diff_side *a, const struct diff_side *b)
 	return 0;
 }
 
-/* An order of two programs, whichever is called the old one. */
+/* A fixed order of two programs, so that the result does not depend on which one is the old one. */
 static int compare_programs(const struct diff_side *a, const struct diff_side *b)
 {
 	if (a->place_count != b->place_count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes nothing together: what one line held is held by another one, or in other pieces. It
- * is one finding, which says so and comes last. Findings that have a cause of their own are left
- * alone.
+ * Changes that cancel out: bytes of one line are held by another line now, or in other pieces. They
+ * become one finding, which says so and comes last. Findings with a cause of their own are not
+ * touched.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "../base/need.h"
 #include "diff_causes.h"
 
-#define PARTNERS 2 /* most findings that make up for one */
+#define PARTNERS 2 /* most findings that cancel one */
 
 /* ---- pairs: gone in one place, and new in another one */
 
-#define TELLING 1000 /* of the peak: what is less says nothing */
+#define TELLING 1000 /* of the peak: smaller changes are ignored */
 
 static bool one_sided(const struct diff *d, const struct diff_pair *p)
 {
@@ -23,7 +23,7 @@ static bool one_sided(const struct diff *d, const struct diff_pair *p)
 	       diff_size(p) > d->new.shot.total / TELLING;
 }
 
-/* The same blocks in another place. */
+/* Whether these are the same blocks at another place. */
 static bool may_be_moved(const struct diff *d, const struct diff_pair *gone,
 			 const struct diff_pair *new)
 {
@@ -92,14 +92,14 @@ static struct diff_finding *find_moves(struct diff *d)
 	return f;
 }
 
-/* ---- findings that make up for each other */
+/* ---- findings that cancel each other */
 
 static int64_t change(const struct diff_finding *f)
 {
 	return (int64_t)(f->bytes_new - f->bytes_old);
 }
 
-/* In other pieces, but by the same part of the model and for the same. */
+/* Whether they are of the same part of the model and for the same purpose, in other pieces. */
 static bool goes_with(const struct diff *d, const struct diff_finding *a,
 		      const struct diff_finding *b)
 {
@@ -114,13 +114,13 @@ static bool may_cancel(const struct diff *d, const struct diff_finding *f)
 	       (uint64_t)llabs(change(f)) > d->new.shot.total / TELLING;
 }
 
-/* But for what the allocator rounds. */
+/* Apart from the allocator's rounding. */
 static bool cancels(int64_t a, int64_t b)
 {
 	return llabs(a + b) <= llabs(a) / 50;
 }
 
-/* The findings that make up for `first`, fewest first; 0 = there are none. */
+/* The findings that cancel `first`, as few as possible; 0 = there are none. */
 static size_t find_partners(const struct diff *d, size_t first, size_t found[PARTNERS])
 {
 	const struct diff_finding *f = &d->findings[first];
@@ -156,7 +156,7 @@ static void merge(struct diff *d, struct diff_finding *into, struct diff_finding
 	into->bytes_new += f->bytes_new;
 	into->blocks_old += f->blocks_old;
 	into->blocks_new += f->blocks_new;
-	f->bytes_old = f->bytes_new = 0; /* dropped with those that change nothing */
+	f->bytes_old = f->bytes_new = 0; /* dropped together with those that change nothing */
 }
 
 static size_t heaviest(const struct diff *d, const bool *tried)
@@ -185,7 +185,7 @@ static void name_moved(struct diff *d, struct diff_finding *f)
 	f->kind = change(f) > 0 ? DIFF_GROWN : change(f) < 0 ? DIFF_SHRUNK : DIFF_MOVED;
 }
 
-/* The place of the finding, 1 + index; 0 = there is none yet. */
+/* The place of the finding, 1 + index; 0 = none yet. */
 size_t diff_find_moves(struct diff *d)
 {
 	struct diff_finding *f = find_moves(d);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes in a program make of many differences one finding: a batch or a precision
- * (diff_factors.c), a layer, a list that keeps things, checkpointing, frozen parameters, an
- * optimizer. Each cause is a test that takes pairs; what no cause takes stays a line of code by
- * itself (diff_findings.c).
+ * Changes in a program that combine many differences into one finding: another batch or precision
+ * (diff_factors.c), a layer, a growing list, checkpointing, frozen parameters, an optimizer. Each
+ * cause is a test that selects pairs. The remaining pairs stay single lines of code
+ * (diff_findings.c).
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@ static bool same_way(const struct diff_pair *p, bool more)
 	return more ? diff_delta(p) > 0 : diff_delta(p) < 0;
 }
 
-/* ---- what grows from step to step on one side only */
+/* ---- growth from step to step on one side only */
 
 static const struct leak *leak_at(const struct leaks *all, const struct diff_site *site)
 {
@@ -87,7 +87,7 @@ static void find_compiled(struct diff *d)
 
 /* ---- fewer or more of the same parameters are trained */
 
-/* What is trained changed by itself, not with the parameters. */
+/* The trained share changed by itself, not with the parameters. */
 static void find_trained(struct diff *d)
 {
 	double before = (double)d->old.shot.trained, after = (double)d->new.shot.trained;
@@ -105,10 +105,10 @@ static void find_trained(struct diff *d)
 	diff_collect(d, CAUSE_TRAINED, 0, diff_takes_classes, &taken);
 }
 
-/* ---- parameters, and what there is for each of them */
+/* ---- parameters, and memory proportional to them */
 
-/* It changed as the parameters did, of which only some may be trained: as many bytes for each of
- * theirs as before. */
+/* Whether a class changed in proportion to the parameters, of which only some may be trained: the
+ * bytes per parameter are unchanged. */
 static bool follows(const struct diff *d, const struct diff_sums *s, unsigned category)
 {
 	bool known = d->old.shot.trained && d->new.shot.trained;
@@ -122,7 +122,7 @@ static bool follows(const struct diff *d, const struct diff_sums *s, unsigned ca
 	return p0 <= 0 || p1 <= 0 || fabs(after - before) <= 0.15 * fmax(before, after);
 }
 
-/* At many moments only some of them are there. */
+/* At many moments only some of the gradients exist. */
 static bool gradients_follow(const struct diff_sums *s, double parameters)
 {
 	double change = s->new[CATEGORY_gradients] - s->old[CATEGORY_gradients];
@@ -134,7 +134,7 @@ struct model_change {
 	bool more, gradients, state, results;
 };
 
-/* What more or wider layers make; a batch has taken its own before. */
+/* Results of more or wider layers. Changes by another batch were selected before. */
 static bool is_result(const struct diff_pair *p, bool more)
 {
 	return diff_is_result(p) && same_way(p, more) && p->category != CATEGORY_inputs;
@@ -155,8 +155,8 @@ static bool takes_model(const struct diff *d, const struct diff_pair *p, const v
 	       p->category == CATEGORY_optimizer_temporaries;
 }
 
-/* By how much parameters changed that are others now: not cast, not left over, and on both sides
- * known to be parameters. */
+/* Change of the parameters' bytes, without cast ones and remainders, if both sides know them as
+ * parameters. */
 static double change_of_parameters(const struct diff *d)
 {
 	double change = 0, unknown = 0;
@@ -183,17 +183,17 @@ static void find_model(struct diff *d, const struct diff_sums *s)
 		return;
 	for (size_t i = 0; i < d->pair_count; i++)
 		m.results |= !d->pairs[i].finding && is_result(&d->pairs[i], m.more);
-	/* A copy of the weights has neither gradients nor state. */
+	/* Otherwise it is a copy of the weights, which has neither gradients nor state. */
 	if ((s->new[CATEGORY_optimizer_state] > 0 && !m.state) ||
 	    (!m.gradients && !m.state && !m.results))
 		return;
 	diff_collect(d, CAUSE_MODEL, BIT(parameters) | BIT(activations), takes_model, &m);
 }
 
-/* ---- what there is for the same parameters */
+/* ---- copies of unchanged parameters */
 
-/* A copy of the weights that a line of the program keeps beside the state of the optimizer, which
- * is on both sides: it is that line's. */
+/* A copy of the weights that a line of the program keeps beside the optimizer's state, which exists
+ * on both sides. It is that line's finding. */
 static bool is_copy(const struct diff_pair *p)
 {
 	return (!p->old_site || !p->new_site) && !(diff_site_of(p)->signs & STACK_STEP);
@@ -214,9 +214,9 @@ static void find_followers(struct diff *d)
 	diff_collect(d, CAUSE_GRADIENTS, 0, diff_takes_classes, &gradients);
 }
 
-/* ---- what is left over in large blocks, which is chance */
+/* ---- remainders in large blocks, which are chance */
 
-/* As many blocks, each as large but for that. */
+/* Equally many blocks, of equal size apart from a remainder. */
 static bool may_be_remainders(const struct diff_pair *p)
 {
 	if (p->finding || !p->old_sizes || !p->new_sizes || p->blocks_old != p->blocks_new)
@@ -227,7 +227,7 @@ static bool may_be_remainders(const struct diff_pair *p)
 	return p->bytes_old != p->bytes_new;
 }
 
-/* A change of the program makes all of them larger, by as much; chance only some. */
+/* A change of the program makes all of them larger by the same amount, chance only some. */
 static bool has_remainders(const struct diff_pair *p)
 {
 	uint64_t last = p->blocks_old - 1;
@@ -244,8 +244,8 @@ static void mark_remainders(struct diff *d)
 		d->pairs[i].remainders = has_remainders(&d->pairs[i]);
 }
 
-/* What is not sure to be chance is, beside a change that is far larger or another cause: by itself
- * it is what there is to say. */
+/* Whether possible remainders are unimportant, beside a far larger change or another cause. Alone
+ * they are the only answer. */
 static bool is_beside(const struct diff *d)
 {
 	uint64_t sure = 0, chance = 0;

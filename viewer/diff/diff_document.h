@@ -13,7 +13,7 @@ struct diff_document {
 	struct row_diff row;
 	const struct diff *diff;
 	struct diff_groups modules, lines;
-	/* Of the row that is being written. */
+	/* State of the current row. */
 	const struct diff_finding *finding;
 	struct diff_ground ground;
 	size_t ground_at;
@@ -33,7 +33,7 @@ void diff_document_free(struct diff_document *doc);
 			TEXT_COLUMN("change", table##_delta, 1, 12),            \
 	}
 
-/* As text, or as Markdown where that is what out is. */
+/* Prints text, or Markdown if out is Markdown. */
 void diff_print(const struct diff_document *doc, struct emit *out, long top);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Causes that make many blocks larger by one factor: another size of elements, another batch or
+ * Causes that enlarge many blocks by one factor: another size of elements, another batch or
  * sequence.
  */
 #include <math.h>
@@ -10,9 +10,9 @@
 #include "../base/need.h"
 #include "diff_causes.h"
 
-/* The same blocks, each as large by the factor. Small ones are rounded up by the allocator; a large
- * one may get up to a MiB more than it asked for, if what is left over is too little to be used;
- * the old one's is part of what the factor makes larger. */
+/* Whether each block is larger by the factor. The allocator rounds small blocks up. A large block
+ * may exceed its request by up to a MiB, if the remainder is too small to be used; the old block's
+ * remainder is multiplied too. */
 static bool fits(const struct diff_pair *p, double factor, bool spare)
 {
 	double want = factor * (double)p->bytes_old, blocks = (double)p->blocks_new;
@@ -42,12 +42,12 @@ static bool takes_factor(const struct diff *d, const struct diff_pair *p, const 
 	return scaled(p, *(const double *)ctx);
 }
 
-/* Parameters that are larger by one power of two, each of them. */
+/* Parameters that all became larger by the same power of two. */
 struct elements {
-	double factor; /* 0: they are not */
+	double factor; /* 0: they did not */
 	uint64_t count;
 	double old, new;
-	bool cast; /* an operator made them of others, on one side at least */
+	bool cast; /* an operator converted them, on one side at least */
 };
 
 static bool is_cast(const struct diff_site *site)
@@ -55,7 +55,7 @@ static bool is_cast(const struct diff_site *site)
 	return !strcmp(site->operator, "to_dtype") || !strcmp(site->operator, "_to_copy");
 }
 
-/* Sizes of all parameters of a side, the smallest first. */
+/* Sizes of all parameters of a side, ascending. */
 struct sizes {
 	uint64_t *items;
 	size_t count, room;
@@ -80,7 +80,7 @@ static void sort_sizes(struct sizes *s)
 		qsort(s->items, s->count, sizeof(*s->items), by_size);
 }
 
-/* Those that are as large on both sides go, wherever they were made. */
+/* Removes sizes that occur on both sides, wherever those parameters were made. */
 static void leave_different(struct sizes *a, struct sizes *b)
 {
 	size_t i = 0, j = 0, kept_a = 0, kept_b = 0;
@@ -138,7 +138,7 @@ static struct elements elements_of(const struct diff *d)
 	return e;
 }
 
-/* Results of a function that casts to the elements of those parameters now, or no longer. */
+/* Results of a function that began, or ceased, to cast to these parameters' type. */
 static bool shows_cast(const struct diff_pair *p, double factor)
 {
 	bool one_sided = !p->bytes_old || !p->bytes_new;
@@ -169,7 +169,7 @@ static bool takes_cast(const struct diff *d, const struct diff_pair *p, const vo
 	       (diff_is_result(p) && in_function_that_casts(d, p, e->factor));
 }
 
-/* All parameters, or those that a cast made: else it may be a larger vocabulary. */
+/* Requires all parameters, or a visible cast; else the cause may be a larger vocabulary. */
 void diff_find_precision(struct diff *d, const struct diff_sums *s)
 {
 	struct elements e = elements_of(d);
@@ -226,7 +226,7 @@ static double heaviest_factor(const struct diff *d, double *weight)
 	return best;
 }
 
-/* The inputs say it best, where they are large enough to tell. */
+/* The inputs are the best evidence, if they are large enough to measure. */
 static double factor_of_inputs(const struct diff *d)
 {
 	for (size_t i = 0; i < d->pair_count; i++) {
@@ -239,7 +239,7 @@ static double factor_of_inputs(const struct diff *d)
 	return 0;
 }
 
-/* As many times as many blocks: a loop over a longer sequence. */
+/* Blocks multiplied in number: a loop over a longer sequence. */
 static bool repeats(const struct diff_pair *p, double factor)
 {
 	double bytes = factor * (double)p->bytes_old, blocks = factor * (double)p->blocks_old;
@@ -255,7 +255,7 @@ static bool goes_with(const struct diff_pair *p, const struct scale *s)
 	       (s->by_inputs && repeats(p, s->base));
 }
 
-/* Bytes of results on one side: all, those that go with the factor, the most of one line. */
+/* Bytes of results on one side: all, those that changed by the factor, and the largest line. */
 struct share {
 	double all, fit, most;
 };
@@ -267,7 +267,7 @@ static void add_share(struct share *s, uint64_t bytes, bool goes)
 	s->most = goes ? fmax(s->most, (double)bytes) : s->most;
 }
 
-/* Most of the bytes, and most of what is left without the line that has the most. */
+/* Most of the bytes, also without the line that has the most. */
 static bool is_most(const struct share *s, bool by_inputs)
 {
 	double rest = s->all - s->most;
@@ -277,8 +277,8 @@ static bool is_most(const struct share *s, bool by_inputs)
 	return rest > 0.02 * s->all ? s->fit - s->most > 0.5 * rest : by_inputs;
 }
 
-/* A batch makes nearly all that a pass makes larger, a wider layer only its own results: both what
- * was there and what is there now, and no line speaks for all. */
+/* A batch enlarges nearly all results of a pass, a wider layer only its own. So most of the old and
+ * of the new bytes must have changed by the factor, and not in a single line only. */
 static bool is_general(const struct diff *d, const struct scale *s)
 {
 	struct share old = { 0 }, new = { 0 };
@@ -305,7 +305,7 @@ static bool takes_scale(const struct diff *d, const struct diff_pair *p, const v
 	return goes_with(p, ctx);
 }
 
-/* f: what most bytes grew by, which may be the square of what the inputs did. */
+/* f: the factor of most bytes, which may be the square of the inputs' factor. */
 static struct scale scale_of(const struct diff *d, double f, double *weight)
 {
 	double inputs = factor_of_inputs(d), root = sqrt(f), other;
@@ -324,7 +324,8 @@ static struct scale scale_of(const struct diff *d, double f, double *weight)
 	return (struct scale){ .base = f, .square = other > 0 };
 }
 
-/* The weights went the same way while the inputs stayed: wider layers, or a larger vocabulary. */
+/* Weights changed in the same direction and inputs did not: wider layers, or a larger
+ * vocabulary. */
 static bool is_wider(const struct diff *d, const struct diff_sums *s, double factor)
 {
 	double change = s->new[CATEGORY_parameters] - s->old[CATEGORY_parameters];
@@ -352,7 +353,8 @@ void diff_find_scale(struct diff *d, const struct diff_sums *sums)
 	made->square = s.square;
 }
 
-/* ---- results that are cast to smaller elements, or no longer; inputs and parameters stayed */
+/* ---- results that began, or ceased, to be cast to smaller elements, with equal inputs and
+ * parameters */
 
 void diff_find_casts(struct diff *d, const struct diff_sums *s)
 {

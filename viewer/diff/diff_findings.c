@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs that differ -> findings, the heaviest first: those of a cause, then the lines of one
- * forward method together, then single lines; at last, whether the peak moved to another phase.
+ * Turns differing pairs into findings, the largest first: those with a common cause, then the lines
+ * of one forward method together, then single lines. Finally it reports whether the peak moved to
+ * another phase.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff_causes.h"
 
-/* What belongs to the pair in ctx: the same class, and the same line; or the same forward method,
- * where one change of the code changes many lines. */
+/* Pairs to merge with the pair in ctx: those of the same class and line, or of the same forward
+ * method, because one change of the code changes many of its lines. */
 static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_pair *first = ctx;
@@ -39,7 +40,7 @@ static void find_rest(struct diff *d)
 	}
 }
 
-/* Bytes of the change; half of them where it goes against the change of the peak. */
+/* Bytes of the change; half of them if it opposes the change of the peak. */
 static double weight(const struct diff *d, const struct diff_finding *f)
 {
 	double delta = (double)f->bytes_new - (double)f->bytes_old;
@@ -49,7 +50,7 @@ static double weight(const struct diff *d, const struct diff_finding *f)
 	return delta * all < 0 ? size / 2 : size;
 }
 
-/* What changes nothing stands behind what changes the peak. */
+/* Findings that do not change the peak come last. */
 static unsigned rank(const struct diff_finding *f)
 {
 	return f->cause == CAUSE_MOVED ? 2 : f->cause == CAUSE_ROUNDING ? 1 : 0;
@@ -68,7 +69,7 @@ static int by_weight(const void *a, const void *b, void *ctx)
 	return x->pair < y->pair ? -1 : 1;
 }
 
-/* Second place: the first finding is what moved it. */
+/* Placed second, because the first finding is the reason for the move. */
 static void find_moved(struct diff *d)
 {
 	enum phase before = diff_phase_at(&d->old, d->old.peak_seq);
@@ -90,8 +91,8 @@ static void find_moved(struct diff *d)
 	d->findings[1] = f;
 }
 
-/* Bytes that went from one line of a function to another are no finding, nor is what is part of
- * another one now. */
+/* Drops bytes that moved between lines of a function, and findings that became part of another
+ * one. */
 static void drop_moves(struct diff *d)
 {
 	size_t kept = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which moment of one recording is like a moment of the other: in the same phase, in the same place
- * of a step, and about as far in it, for the passes of two versions of a program are not equally
- * long. Which passes of the two differ most.
+ * Finds the moment of one recording that is similar to a moment of the other: in the same phase, at
+ * the same place of a step, and about as far in it, because passes of two versions differ in
+ * length. Also finds the passes that differ most.
  */
 
 #include "diff_side.h"
@@ -19,7 +19,7 @@ const struct span *diff_highest(const struct diff_side *s, enum phase phase)
 	return best;
 }
 
-/* Which of the step's spans of that phase one is, from 0, and how many there are. */
+/* Index of a span among the step's spans of that phase, from 0, and their number. */
 struct place {
 	size_t nth, of;
 };
@@ -52,13 +52,13 @@ static const struct span *nth_of(const struct diff_side *s, const struct step *s
 	return n == p.of ? found : NULL;
 }
 
-/* Items of the steps from `first` up to `end`. */
+/* Steps from `first` up to `end`. */
 struct range {
 	size_t first, end;
 };
 
-/* What stands in for that item: all steps for a step, what was before them for what was before
- * them, what was after them for what was after them. */
+/* Counterpart of an item: all steps for a step, the time before the steps or after them for
+ * itself. */
 static struct range alike(const struct steps *ours, const struct steps *theirs, size_t item)
 {
 	size_t steps = steps_number(ours);
@@ -70,8 +70,7 @@ static struct range alike(const struct steps *ours, const struct steps *theirs, 
 	return (struct range){ 1, steps + 1 };
 }
 
-/* Of the spans in that place of a step that come up to `least`, the one whose step is the nearest.
- */
+/* Among the spans at that place of a step that reach `least`, the one whose step is nearest. */
 static const struct span *nearest(const struct diff_side *s, enum phase phase, struct place p,
 				  struct range in, size_t step, uint64_t least)
 {
@@ -128,7 +127,7 @@ static void count_spans(const struct diff_side *s, const struct step *step, size
 		n[s->timeline.model.spans.items[i].phase]++;
 }
 
-/* The first span of that phase from *at on, which then is behind it. */
+/* The next span of that phase from *at on, which moves behind it. */
 static const struct span *next_of(const struct diff_side *s, enum phase phase, size_t *at)
 {
 	const struct spans *all = &s->timeline.model.spans;
@@ -138,7 +137,7 @@ static const struct span *next_of(const struct diff_side *s, enum phase phase, s
 	return *at < all->count ? &all->items[(*at)++] : NULL;
 }
 
-/* Spans of a phase of which both steps have as many go together in their order. */
+/* Matches the spans of a phase in order, if both steps have equally many. */
 static void compare_step(struct diff_spans *out, const struct diff_side *old,
 			 const struct diff_side *new, size_t step)
 {
@@ -172,8 +171,8 @@ struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct 
 	return out;
 }
 
-/* What a block was made for, in words that both recordings have: the backward node, or the function
- * of the line. */
+/* The maker of a block, by a name that both recordings have: the backward node, or the function of
+ * the line. */
 static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
 {
 	const struct block b = { .stack = stack, .name = node };
@@ -183,7 +182,7 @@ static uint64_t maker(struct diff_side *s, uint32_t stack, uint32_t node)
 	return map_hash_text(2, owners_find(&s->timeline.owners, &b).function);
 }
 
-/* Looks for the highest moment between two events, and for the highest one of that maker. */
+/* Finds the highest moment between two events, and the highest one with blocks of that maker. */
 struct search {
 	struct diff_side *side;
 	uint64_t from, to, maker;
@@ -193,7 +192,7 @@ struct search {
 	} any, alike;
 };
 
-/* What counts on the device, as in model_take. */
+/* Whether a block counts on the device, as in model_take. */
 static bool counts(const struct search *s, const struct position *p)
 {
 	const struct timeline *t = &s->side->timeline;
@@ -244,8 +243,8 @@ static void look_at_moment(struct search *s)
 		s->any = (struct found){ s->bytes, s->from };
 }
 
-/* The like one, if it is nearly as high: of two moments that are about as high, either may be the
- * highest. */
+/* The similar moment, if it is nearly as high, because of two moments of about equal height either
+ * may be the peak. */
 static uint64_t best_of(const struct search *s, uint64_t otherwise)
 {
 	if (s->alike.seq && (double)s->alike.bytes > 0.8 * (double)s->any.bytes)
@@ -253,7 +252,7 @@ static uint64_t best_of(const struct search *s, uint64_t otherwise)
 	return s->any.seq ? s->any.seq : otherwise;
 }
 
-/* Both began, peaked and ended with the same events: up to there the runs did the same. */
+/* Both began, peaked and ended with the same events, so the runs were identical up to there. */
 static bool is_same(const struct extent *x, const struct extent *y)
 {
 	return x->first_seq == y->first_seq && x->last_seq == y->last_seq &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comparison as the document of a page: both runs over time, the findings, the tables. Its call
- * paths are diff_page_stacks.c. Bounded: what is beyond the limits is counted and said.
+ * A comparison as the document of a page: both runs over time, the findings, the tables. Call paths
+ * are in diff_page_stacks.c. Every part has a limit; rows beyond it are counted and reported.
  */
 
 #include "diff_page.h"
@@ -64,7 +64,7 @@ static void emit_findings(struct page *p, const struct diff *d)
 	emit_number(p->first, "findings_left_out", d->count - rows);
 }
 
-/* What people came for is in the first document: it is shown before the rest is read. */
+/* The most important parts are in the first document, which is drawn before the rest is read. */
 static void emit_head(struct page *p, const struct diff *d)
 {
 	char text[DIFF_NOT_COMPARED];
@@ -189,7 +189,7 @@ static void redact_side(struct diff_side *s, struct redact *r)
 		s->leaks.items[i].owner.file = redact_path(r, s->leaks.items[i].owner.file);
 }
 
-/* Files get their other names, and the findings are said again with those. */
+/* Replaces the names of files, and makes the findings' sentences again with the new names. */
 static void redact_all(struct diff *d, struct redact *r)
 {
 	redact_side(&d->old, r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call paths of both sides as one tree, for the differential flame graph. What is the same line
- * on both sides is one node, wherever it moved to; and what was paired stands on the path of the
- * new version, so that only what the comparison calls new or gone stands alone.
+ * The call paths of both sides as one tree, for the differential flame graph. Matching lines are
+ * one node, even if they moved. Paired blocks are at the path of the new version, so that only new
+ * or gone paths have nodes of one side.
  */
 #include <stdlib.h>
 
@@ -14,11 +14,11 @@ enum { NODES = 40000, ROWS = 40000 };
 struct node {
 	uint32_t caller;
 	uint64_t function, file;
-	unsigned line, was; /* in the new version, and before; 0 = not there */
+	unsigned line, was; /* in the new version, and before; 0 = none */
 	bool backward;
 };
 
-/* Bytes of one class on one node that belong to one finding (1 + its place, 0 = none). */
+/* Bytes of one class on one node in one finding (1 + its place, 0 = none). */
 struct weight {
 	uint32_t node, finding;
 	unsigned category;
@@ -28,7 +28,7 @@ struct weight {
 struct stacks_page {
 	struct page *page;
 	const struct diff *diff;
-	uint32_t *was;	 /* line of the new version -> 1 + the old one that it is */
+	uint32_t *was;	 /* line of the new version -> 1 + its line in the old one */
 	uint32_t *shown; /* id of a finding -> 1 + its place among them */
 	struct node *nodes;
 	size_t node_count, node_room, node_limit;
@@ -36,7 +36,7 @@ struct stacks_page {
 	uint64_t left_out;
 };
 
-/* The bytes of one pair of moments. */
+/* Bytes at one pair of moments. */
 struct weights {
 	struct weight *rows;
 	size_t count, room, limit;
@@ -62,7 +62,7 @@ static void find_partners(struct stacks_page *s)
 			s->shown[d->findings[i].id] = (uint32_t)i + 1;
 }
 
-/* The node below `caller` that has that key; a new one is the last. */
+/* The child of `caller` with that key; a new one is appended. */
 static uint32_t child(struct stacks_page *s, uint32_t caller, uint64_t key)
 {
 	uint64_t id = map_hash(caller, &key, sizeof(key));
@@ -99,7 +99,7 @@ static uint32_t line_node(struct stacks_page *s, uint32_t caller, const struct d
 	return at;
 }
 
-/* What the innermost line called, or what there is in place of lines. */
+/* The node of the innermost line's call, or of the owner if there are no lines. */
 static uint32_t call_node(struct stacks_page *s, uint32_t caller, const struct diff_site *site)
 {
 	const char *name = site->depth ? site->op : site->owner.function;
@@ -127,7 +127,7 @@ static uint32_t path_node(struct stacks_page *s, const struct diff_side *side,
 	return call_node(s, at, site);
 }
 
-/* Past the limit all is added to the root, so that sums stay right. */
+/* Beyond the limit bytes are added to the root, so that sums stay right. */
 static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint32_t node,
 				unsigned category, uint32_t finding)
 {
@@ -146,7 +146,7 @@ static struct weight *weight_of(struct stacks_page *s, struct weights *all, uint
 	return &all->rows[all->count - 1];
 }
 
-/* What of the page's findings a pair belongs to. */
+/* The finding on the page that a pair belongs to. */
 static uint32_t finding_of(const struct stacks_page *s, const struct diff_pair *pair)
 {
 	uint32_t at = pair->finding ? s->shown[pair->finding] : 0;
@@ -154,7 +154,7 @@ static uint32_t finding_of(const struct stacks_page *s, const struct diff_pair *
 	return at <= DIFF_PAGE_FINDINGS ? at : 0;
 }
 
-/* At its own peak a side has its own paths; findings are not about that. */
+/* At its own peak a side has its own paths, which are in no finding. */
 static void add_shot(struct stacks_page *s, struct weights *all, bool new, bool peak)
 {
 	const struct diff *d = s->diff;

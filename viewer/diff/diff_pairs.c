@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lived on the two sides, paired one to one: first by the whole call path, then by ever less
- * of it, for what is left over. Code that was moved, split or rewritten is found by its statement,
- * by its operator and by the sizes of its blocks. Of several that may go together the most alike
- * do, whichever side is called the old one. Where classes cannot be compared a pair is of a line,
- * whatever the classes.
+ * Pairs the blocks of the two sides one to one: first by the whole call path, then the rest by ever
+ * less of it. Code that was moved, split or rewritten is found by its statement, its operator and
+ * the sizes of its blocks. Among several candidates the most similar are paired, independent of
+ * which side is the old one. If classes cannot be compared, a pair is a line with all its classes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,9 +12,9 @@
 #include "../base/need.h"
 #include "diff.h"
 
-#define TRIED_MOST (1u << 20) /* pairs of one key that are tried; else they go by their order */
+#define TRIED_MOST (1u << 20) /* candidate pairs per key; beyond that rows are paired in order */
 
-/* What two rows have in common, or they are no pair. */
+/* Properties that both rows of a pair must share. */
 enum like {
 	PATH = 1,
 	LINE = 2,
@@ -23,12 +22,12 @@ enum like {
 	STATEMENT = 8,	/* its text */
 	CALL = 16,	/* what the line called */
 	OPERATOR = 32,	/* of PyTorch */
-	SIZES = 64,	/* as many blocks, each as large */
+	SIZES = 64,	/* number and sizes of the blocks */
 	LARGEST = 128,	/* block */
 	MODULE = 2048,	/* the path of them */
-	DOUBLED = 1024, /* as many parameters, each by one power of two */
+	DOUBLED = 1024, /* equally many parameters, each larger by one power of two */
 	ANY_CLASS = 256,
-	NO_LINE = 512, /* all of it one pair, where backward nodes have no names */
+	NO_LINE = 512, /* everything is one pair, if backward nodes have no names */
 };
 
 static const unsigned levels[] = {
@@ -50,7 +49,7 @@ static const unsigned levels[] = {
 	DOUBLED,
 };
 
-/* What stands for such a pair. */
+/* The site of that single pair. */
 static const struct diff_site no_line = { .outer = "",
 					  .op = "",
 					  .operator= "",
@@ -59,10 +58,10 @@ static const struct diff_site no_line = { .outer = "",
 						     .file = "" },
 					  .caller = { .function = "", .file = "" } };
 
-/* A row that has no pair yet. */
+/* A row without a pair. */
 struct free_row {
 	uint64_t key;
-	uint32_t row, nth; /* in the order of time */
+	uint32_t row, nth; /* in order of time */
 };
 
 struct free_rows {
@@ -71,7 +70,7 @@ struct free_rows {
 	size_t count;
 };
 
-/* Of both sides, with one key. */
+/* Free rows of both sides with one key. */
 struct group {
 	const struct free_row *old, *new;
 	size_t old_count, new_count;
@@ -87,7 +86,7 @@ static const struct diff_site *site_of(const struct diff_side *s, const struct d
 	return &s->sites[row->site];
 }
 
-/* ---- what rows have in common */
+/* ---- similarity of rows */
 
 static uint64_t line_key(const struct diff_side *s, const struct diff_site *site, unsigned like,
 			 uint64_t h)
@@ -140,7 +139,7 @@ static bool takes_part(const struct diff *d, const struct diff_side *s, const st
 		return false;
 	if (!inner || like & (LINE | FUNCTION | PATH))
 		return true;
-	/* A statement, or an operator, that is not known is not a like one. */
+	/* An unknown statement or operator matches nothing. */
 	return like & STATEMENT ? inner->text != 0
 				: like & OPERATOR
 		       ? !d->no_operators && site->operator[0] : true;
@@ -157,7 +156,8 @@ bool diff_like_size(uint64_t a, uint64_t b)
 	       (a > DIFF_REMAINDER && b > DIFF_REMAINDER && diff_apart(a, b) <= DIFF_REMAINDER);
 }
 
-/* Both sizes are rounded up, the greater ones by what is left over. */
+/* Whether one size is the other times the factor; both are rounded up, and large ones may have a
+ * remainder. */
 static bool scaled_size(uint64_t a, uint64_t b, double factor)
 {
 	double low = factor * (double)a, high = low;
@@ -167,7 +167,7 @@ static bool scaled_size(uint64_t a, uint64_t b, double factor)
 	return (double)b >= low && (double)b <= high;
 }
 
-/* Of the blocks that can tell, how many are larger by that factor. */
+/* Share of blocks that are larger by that factor, among those large enough to measure. */
 static double scaled_blocks(const uint64_t *x, const uint64_t *y, uint64_t count, double factor)
 {
 	uint64_t told = 0, fit = 0;
@@ -220,7 +220,7 @@ static bool may_pair(const struct diff *d, const struct diff_row *a, const struc
 	return true;
 }
 
-/* How alike two rows are beside what their key has, the same in both directions. */
+/* Similarity of two rows beyond their key; symmetric. */
 static double score_of(const struct diff *d, const struct free_row *a, const struct free_row *b)
 {
 	const struct diff_row *x = &d->old.shot.rows[a->row], *y = &d->new.shot.rows[b->row];
@@ -238,7 +238,7 @@ static double score_of(const struct diff *d, const struct free_row *a, const str
 	return s;
 }
 
-/* ---- pairs of them */
+/* ---- pairing them */
 
 static struct diff_pair *new_pair(struct diff *d, unsigned category)
 {
@@ -333,7 +333,7 @@ static void pair_group(struct diff *d, const struct group *g, unsigned like)
 		pair_most_alike(d, g, like);
 }
 
-/* ---- the rows that are left, by key */
+/* ---- free rows, by key */
 
 static int by_time(const void *a, const void *b, void *ctx)
 {

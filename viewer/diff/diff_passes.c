@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of what passes are for each other: forward passes that are recorded for a backward pass
- * that never comes, a backward pass that goes to more of the parameters, several forward passes
- * that wait for one backward pass. What a pass makes is the same as before; how long it is held is
- * not.
+ * Changes in the relation of passes: forward passes recorded for a backward pass that never comes,
+ * a backward pass that reaches more parameters, several forward passes before one backward pass.
+ * Passes make the same blocks as before, but hold them for another time.
  */
 #include "diff_causes.h"
 
@@ -32,7 +31,7 @@ void diff_find_recorded(struct diff *d)
 		diff_collect(d, CAUSE_RECORDED, BIT(activations), takes_recorded, &gained);
 }
 
-/* ---- how far backward goes: a result that is detached, or no longer */
+/* ---- reach of backward: a result that began, or ceased, to be detached */
 
 uint64_t diff_gradients(const struct diff_side *s)
 {
@@ -64,7 +63,7 @@ unsigned diff_backwards(const struct diff_side *s)
 	return most;
 }
 
-/* As many passes and as many parameters, but another number of gradients. */
+/* Equal passes and parameters, but another number of gradients. */
 void diff_find_reach(struct diff *d)
 {
 	uint64_t before = diff_gradients(&d->old), after = diff_gradients(&d->new);
@@ -82,7 +81,7 @@ void diff_find_reach(struct diff *d)
 		       d->new.shot.bytes[CATEGORY_parameters]) > d->old.shot.trained / 100)
 		return;
 	f = diff_collect(d, CAUSE_REACH, BIT(activations), diff_takes_classes, &taken);
-	/* Backward nodes have no line; the pass that they belong to has one. */
+	/* Backward nodes have no line, but their pass has one. */
 	if (f && !f->owner.file[0] && d->new.shot.latest.file[0])
 		f->owner = d->new.shot.latest;
 }
@@ -94,7 +93,7 @@ struct passes {
 	bool more;
 };
 
-/* As many times the same blocks, at least nearly: the last pass may have given up some. */
+/* The same blocks multiplied, approximately, because the last pass may have freed some. */
 static bool is_repeated(const struct diff_pair *p, const struct passes *w)
 {
 	double before = (double)(w->more ? p->bytes_old : p->bytes_new);
@@ -112,8 +111,8 @@ static bool takes_repeated(const struct diff *d, const struct diff_pair *p, cons
 	       (!p->bytes_old || !p->bytes_new || is_repeated(p, w));
 }
 
-/* No larger model, no longer sequence: a step has another number of backward passes, or what
- * repeats are the inputs too. */
+/* Neither a larger model nor a longer sequence: steps have another number of backward passes, or
+ * the inputs are repeated too. */
 static bool may_be_passes(const struct diff *d, const struct passes *w)
 {
 	if (diff_apart(d->old.shot.bytes[CATEGORY_parameters],
@@ -154,10 +153,10 @@ void diff_find_passes(struct diff *d)
 		diff_collect(d, CAUSE_PASSES, BIT(activations), takes_repeated, &w);
 }
 
-/* ---- one backward pass in place of many, each of which freed what it went through */
+/* ---- one backward pass in place of many, each of which freed its part of the graph */
 
 struct backwards {
-	bool more; /* memory, with fewer of them */
+	bool more; /* more memory, with fewer passes */
 };
 
 static bool takes_waiting(const struct diff *d, const struct diff_pair *p, const void *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A finding in one sentence: what changed, by how many bytes, where (diff_causes.def). */
+/* A finding as one sentence: the change, its bytes, its place (diff_causes.def). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_copy_of_all(const struct diff *d, const struct diff_finding *f)
 	       diff_apart(bytes, weights) < weights / 20;
 }
 
-/* The optimizer's own functions: one for all parameters at once, or one after the other. */
+/* The optimizer's own functions: for all parameters at once, or one after the other. */
 static bool steps_otherwise(const struct diff_pair *p)
 {
 	return p->category == CATEGORY_optimizer_temporaries && p->old_site && p->new_site &&
@@ -56,7 +56,7 @@ static bool inputs_stayed(const struct diff *d)
 	return false;
 }
 
-/* By its blocks, not by more of them. */
+/* Larger blocks, not more of them. */
 static bool is_larger(const struct diff_pair *p)
 {
 	return p->blocks_new == p->blocks_old && p->bytes_old;
@@ -71,7 +71,7 @@ static const char *optimizer(const struct diff_side *side, char buf[SENTENCE])
 	return diff_highest(side, PHASE_OPTIMIZER) ? "unknown" : "none";
 }
 
-/* "memory" where the class is not known, or where classes cannot be compared. */
+/* "memory" if the class is unknown, or classes cannot be compared. */
 static const char *class_words(const struct diff *d, const struct diff_finding *f)
 {
 	return d->no_classes || f->category == CATEGORY_unknown ? "memory"
@@ -86,7 +86,7 @@ static bool same_state(const struct diff *d)
 	       diff_apart(before, d->new.shot.bytes[CATEGORY_optimizer_state]) < before / 20;
 }
 
-/* What the sentences in diff_causes.def say. */
+/* Writes the sentences of diff_causes.def. */
 static void say_cause(FILE *s, const struct diff *d, const struct diff_finding *f)
 {
 	static const char *const kinds[] = { [DIFF_GROWN] = "More ",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sentences of findings are put together from. */
+/* Parts of the findings' sentences. */
 #include "diff_sentence.h"
 
 #include <stdlib.h>

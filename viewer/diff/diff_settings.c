@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two recordings were made to record. Where only one has stacks, or autograd's tags, a
- * difference of classes or lines may be one of the recordings and not of the programs.
+ * Recording settings of the two sides. If only one has stacks, or autograd's tags, a difference of
+ * classes or lines may come from the recordings and not from the programs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool starts_with(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* A snapshot of PyTorch's has what is in it; of a recording without the fact nothing is known. */
+/* For a PyTorch snapshot its contents decide. A recording without the fact is unknown. */
 static enum recorded by_what_is_there(const struct defs *d, bool any)
 {
 	if (any)
@@ -39,7 +39,7 @@ static enum recorded stacks_of(const struct defs *d, const char *key, bool pytho
 
 	if (!*fact)
 		return by_what_is_there(d, has_frames(d, python));
-	if (strstr(fact, "there is no Python")) /* that is the program, no setting */
+	if (strstr(fact, "there is no Python")) /* a property of the program, not a setting */
 		return UNKNOWN;
 	return starts_with(fact, "yes") ? RECORDED : NOT_RECORDED;
 }
@@ -70,7 +70,7 @@ const char *diff_recorded(const struct defs *d, enum diff_setting setting)
 	return words[recorded(d, setting)];
 }
 
-/* Only one of them has it; of neither it is unknown. */
+/* Whether one side has it and the other does not; unknown on either side counts as equal. */
 static bool differs(const struct diff *d, enum diff_setting setting)
 {
 	enum recorded old = recorded(&d->old.recording.defs, setting);

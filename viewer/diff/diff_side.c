@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One recording of a comparison: opened, its peak and phases found, what lived at a moment taken.
- */
+/* One recording of a comparison: opens it, finds its peak and phases, takes the blocks alive at a
+ * moment. */
 #include "diff_side.h"
 
 #include <stdlib.h>
@@ -77,14 +77,14 @@ static struct diff_row *row_of_site(struct diff_shot *shot, unsigned category, u
 	return &shot->rows[at];
 }
 
-/* It was saved for a backward pass, and given up before any came. */
+/* Whether it was saved for a backward pass, and freed before any came. */
 static bool is_unused(const struct model *m, const struct block *b, unsigned category)
 {
 	return category == CATEGORY_activations && b->died_seq &&
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
-/* The line of the script that the youngest activation comes from. */
+/* The script's line with the most recent activation. */
 static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 {
 	const struct block *latest = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One of the two recordings that are compared: its steps, its call paths in words that can be
- * compared with the other's, and what lived at a moment, summed up by class and call path.
+ * One of the two recordings: its steps, its call paths in terms that can be compared with the
+ * other's, and the blocks alive at a moment, summed up by class and call path.
  */
 #ifndef VIEWER_DIFF_SIDE_H
 #define VIEWER_DIFF_SIDE_H
@@ -9,33 +9,33 @@
 #include "../answers/leaks.h"
 #include "../moments/snapshot.h"
 
-#define DIFF_TOKENS 24 /* of a place; more are not kept */
+#define DIFF_TOKENS 24 /* per line; others are dropped */
 
 /* A function of the program's or the model's own code. */
 struct diff_function {
 	const char *file, *name;
 	unsigned first_line;
-	uint32_t common; /* number that the same function has on both sides */
+	uint32_t common; /* equal for matching functions of both sides */
 };
 
-/* A line of one, and what it calls: hashes of names. */
+/* A line of a function, and hashes of the names that it calls. */
 struct diff_place {
 	uint32_t function;
 	unsigned line;
 	uint64_t tokens[DIFF_TOKENS];
 	unsigned token_count;
-	uint64_t largest; /* block that it made itself */
+	uint64_t largest; /* its own largest block */
 	uint64_t text;	  /* hash of the statement, 0 = not known */
-	uint64_t target;  /* hash of what it assigns to, or of its first word */
-	uint32_t common;  /* number that the same line has on both sides */
+	uint64_t target;  /* hash of the name that it assigns to, or of its first word */
+	uint32_t common;  /* equal for matching lines of both sides */
 };
 
-/* A call path: lines from the outermost inwards, then what the innermost one called. */
+/* A call path: lines from the outermost inwards, then the call of the innermost one. */
 struct diff_site {
 	uint32_t *places;
 	unsigned depth;
-	const char *outer, *op; /* the framework's functions next to that line and the innermost */
-	char *operator;		/* PyTorch's operator that it called, "" = not known */
+	const char *outer, *op; /* framework functions next to it and to the innermost */
+	char *operator;		/* PyTorch operator that it called, "" = unknown */
 	struct owner owner;
 	struct owner caller; /* the line that called the outermost forward method, file "" = none */
 	uint32_t signs;	     /* enum stack_sign */
@@ -48,23 +48,23 @@ struct diff_row {
 	uint64_t bytes, blocks;
 	uint64_t unused; /* bytes saved for a backward pass that never came */
 	uint64_t first_seq;
-	double at;     /* its place in the order of those, 0 to 1 */
-	size_t sizes;  /* of its blocks, in order: in the shot's */
+	double at;     /* its place in the order of birth, 0 to 1 */
+	size_t sizes;  /* sizes of its blocks, ascending: index in the shot's sizes */
 	uint32_t pair; /* 1 + index, 0 = not paired yet */
 };
 
-/* What lived after an event. */
+/* The blocks alive after an event. */
 struct diff_shot {
 	uint64_t seq, time_ns, total;
-	uint64_t trained; /* of the parameters, those that autograd is to give a gradient */
+	uint64_t trained; /* bytes of the parameters that will get a gradient */
 	enum phase phase;
 	size_t step;
-	struct owner latest; /* made the youngest activation; file "" = there is none */
-	size_t passes;	     /* forward passes whose results are there */
+	struct owner latest; /* line of the most recent activation; file "" = none */
+	size_t passes;	     /* forward passes whose results are alive */
 	uint64_t bytes[CATEGORIES];
 	struct diff_row *rows;
 	size_t count, room;
-	uint64_t *sizes; /* of all blocks, row by row, each row's the smallest first */
+	uint64_t *sizes; /* of all blocks, row by row, ascending in each row */
 	size_t blocks;
 	struct map ids; /* class and site -> row */
 };
@@ -77,7 +77,7 @@ struct diff_side {
 	bool compiled;	 /* by torch.compile */
 	struct leaks leaks;
 	struct diff_shot at_peak, shot; /* shot: the compared moment */
-	bool casts; /* so were results that were cast on the way, as autocast does */
+	bool casts;			/* results were cast on the way, as by autocast */
 
 	struct diff_function *functions;
 	size_t function_count, function_room;
@@ -88,11 +88,11 @@ struct diff_side {
 	struct map function_ids, place_ids, site_ids, stack_ids;
 };
 
-/* 0, or a sentence was said, the exit code, and nothing is to be closed. */
+/* Returns 0; or an exit code after one error message, with nothing to close. */
 int diff_side_open(struct diff_side *s, const char *path, long device);
 void diff_side_close(struct diff_side *s);
 
-/* 0, or a sentence was said and the exit code. */
+/* Returns 0, or an exit code after one error message. */
 void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq);
 void diff_shot_at(struct diff_side *s, uint64_t seq); /* fills s->shot */
 void diff_shot_free(struct diff_shot *shot);
@@ -108,21 +108,21 @@ static inline const struct diff_place *diff_innermost(const struct diff_side *s,
 void diff_sites_free(struct diff_side *s);
 
 enum phase diff_phase_at(const struct diff_side *s, uint64_t seq);
-/* diff_moments.c: the span of that phase that came highest, NULL = there is none. */
+/* diff_moments.c: the span of that phase with the highest peak, NULL = none. */
 const struct span *diff_highest(const struct diff_side *s, enum phase phase);
-/* The span on this side that is like the one of `seq` on the other: of the same phase, and where
- * steps have as many of these, in the same place of a step; the highest of them, or nearly so and
- * nearer. NULL: none. */
+/* The span on this side that matches the one of `seq` on the other: of the same phase, and at the
+ * same place of a step if steps have equally many. Of several the highest, or one nearly as high
+ * and nearer. NULL: none. */
 const struct span *diff_span_like(const struct diff_side *s, const struct diff_side *other,
 				  uint64_t seq);
-/* The moment in that span that is like `seq` on the other side: about as far in it, and there the
- * highest, or nearly so and for the same line or backward node. */
+/* The moment in that span that matches `seq` on the other side: about as far in it, and there the
+ * highest, or nearly as high and of the same line or backward node. */
 uint64_t diff_moment_like(struct diff_side *s, const struct span *span, struct diff_side *other,
 			  uint64_t seq);
-/* Spans in the same place of the same step: those whose peaks are the furthest apart. */
+/* Spans at the same place of the same step whose peaks differ most. */
 struct diff_spans {
 	const struct span *old, *new;
-	uint64_t apart; /* 0 = none are */
+	uint64_t apart; /* 0 = none */
 };
 struct diff_spans diff_furthest_apart(const struct diff_side *old, const struct diff_side *new);
 

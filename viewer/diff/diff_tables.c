@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lived at the compared moments by module and by line, the greatest change first. */
+/* Bytes alive at the compared moments by module and by line, the greatest change first. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"
 
-/* Of equal changes modules stand by their names, lines in the order of their first pairs. */
+/* Equal changes are ordered by name for modules, and by first pair for lines. */
 static int by_change(const void *a, const void *b)
 {
 	const struct diff_group *x = a, *y = b;
@@ -19,7 +19,7 @@ static int by_change(const void *a, const void *b)
 	return names ? names : x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The same for all pairs of one class and one line, whatever led to it. */
+/* One key for all pairs of one class and line, independent of the callers. */
 static uint64_t line_key(const struct diff *d, const struct diff_pair *p,
 			 const struct diff_site *site)
 {
@@ -46,7 +46,7 @@ static void add_new(struct diff_group *g, const struct diff_pair *p)
 	g->blocks_new += p->blocks_new;
 }
 
-/* The groups that are made, and where each key is. */
+/* The groups so far, and an index by key. */
 struct grouping {
 	struct diff_groups out;
 	struct map known;
@@ -70,7 +70,7 @@ static struct diff_group *group_of(struct grouping *g, const struct diff *d,
 	return &g->out.items[at];
 }
 
-/* Each side's bytes stand where that side has them. */
+/* Adds each side's bytes to the group of that side's path. */
 static void add_pair(struct grouping *g, const struct diff *d, const struct diff_pair *p)
 {
 	struct diff_group *x;

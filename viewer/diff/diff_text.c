@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison for people: the peak, the findings, tables, the two sides. On a terminal the sides
- * stand first; as a comment of a pull request, in Markdown, they are folded away with the tables.
- */
+/* A comparison as text: the peak, the findings, tables, the two sides. On a terminal the sides come
+ * first. In Markdown, for a comment on a pull request, they are folded together with the tables. */
 
 #include <ctype.h>
 
 #include "diff_document.h"
 
 #define WIDTH	    79
-#define SUMMED_MOST 5 /* findings whose changes stand in the sum */
+#define SUMMED_MOST 5 /* findings listed in the sum */
 
 static void side(struct emit *out, const char *name, const struct diff_side *s)
 {
@@ -53,7 +52,7 @@ static void findings(const struct diff *d, struct emit *out, size_t most)
 		emit_left_out(out, emit_is_markdown(out) ? "" : "    ", d->count - most);
 }
 
-/* What all findings come to, the greatest first. */
+/* The sum of all findings, the greatest first. */
 static void sum(const struct diff *d, struct emit *out)
 {
 	uint64_t compared_old = d->old.shot.total, compared_new = d->new.shot.total;
@@ -100,7 +99,7 @@ static void tables_by_time(const struct row_diff *row, struct emit *out)
 	emit_columns(out, diff_phase, &row->phases, phases, 0);
 }
 
-/* What changed most; nothing if nothing did. */
+/* Tables of the greatest changes; none if nothing changed. */
 static void tables_by_place(const struct diff_document *doc, struct emit *out, size_t most)
 {
 	static const struct text_column modules[] =
@@ -129,7 +128,7 @@ void diff_print(const struct diff_document *doc, struct emit *out, long top)
 	if (!comment)
 		sides(doc->diff, out);
 	diff_headline(doc->diff, text, sizeof(text));
-	if (comment) /* among other comments: what is it about? */
+	if (comment) /* a comment among others needs a title */
 		emit_title(out, "GPU memory: %c%s", tolower((unsigned char)*text), text + 1);
 	else
 		emit_title(out, "%s", text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that all faces of a comparison share: names, changes, the sides, the peak in one sentence.
- */
+/* Words shared by all forms of a comparison: names, changes, the sides, the peak in one
+ * sentence. */
 #include <string.h>
 
 #include "../answers/parts.h"
@@ -88,7 +88,7 @@ const char *diff_headline(const struct diff *d, char *buf, size_t room)
 	return buf;
 }
 
-/* What both recordings say of where they ran. */
+/* Facts about the environment that are compared. */
 static const struct {
 	const char *key, *what;
 	int setting; /* 1 + of enum diff_setting, in place of a key */
