@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The formulas, as published (b batch, s sequence, d width, h heads, L layers, N parameters, P
- * bytes of an element): a block keeps about 34 b s d + 5 b h s^2 bytes in 16 bits, that is 16
- * tensors of the width, two masks of a byte, and for the scores two tensors and a mask;
- * mixed-precision Adam takes 16 bytes a parameter; the peak is parameters + state + the greater of
- * gradients with the optimizer's temporaries, and activations.
+ * The published formulas (b batch, s sequence, d width, h heads, L layers, N parameters, P bytes of
+ * an element). A layer keeps about 34 b s d + 5 b h s^2 bytes in 16 bits: 16 tensors of the width,
+ * two masks of a byte, and for the scores two tensors and a mask. Mixed-precision Adam takes 16
+ * bytes per parameter. The peak is parameters + state + the greater of two: gradients with the
+ * optimizer's temporaries, or activations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static struct account_row *put_row(struct account *a, const char *section, const
 	return row;
 }
 
-/* Bytes of state for each trained parameter: moments of 4 bytes, with 16-bit weights a 32-bit copy
- * too where the measured state is large enough for one; moments of 2 bytes if it is that small. */
+/* Bytes of state per trained parameter: moments of 4 bytes, and with 16-bit weights also a 32-bit
+ * copy if the measured state is large enough for one; moments of 2 bytes if it is that small. */
 static double state_formula(const struct account *a, double bytes, double measured)
 {
 	double moments = optimizer_tensors(a->optimizer);
@@ -52,7 +52,7 @@ static double state_formula(const struct account *a, double bytes, double measur
 	return moments * 4;
 }
 
-/* What is trained of the parameters: a note where it is not all. */
+/* Trained share of the parameters, for a note if not all are trained. */
 static double trained_share(const struct account *a)
 {
 	double share = a->shape.exact ? (double)a->shape.trainable / a->shape.exact : 1;
@@ -102,7 +102,7 @@ static double with(const struct account *a, enum shape_figure f)
 	return shape_get(&a->shape, f);
 }
 
-/* What L layers keep: scores = with the tensors of attention scores. */
+/* Bytes that L layers keep. scores = with the tensors of attention scores. */
 static double layers_keep(const struct account *a, double layers, bool scores)
 {
 	double p = with(a, SHAPE_ACTIVATION_BYTES), t = with(a, SHAPE_TOKENS);
@@ -114,7 +114,7 @@ static double layers_keep(const struct account *a, double layers, bool scores)
 	return layers * (linear + (scores ? square : 0));
 }
 
-/* The ways to keep a layer: each is a row of its own for one layer and for all. */
+/* The ways to keep a layer. Each has a row for one layer and one for all. */
 enum { SCORES, FLASH, CHECKPOINTED, WAYS };
 
 static const struct {
@@ -125,7 +125,7 @@ static const struct {
 	[CHECKPOINTED] = { "per_layer_checkpointed", "checkpointed", "  checkpointed: its input" },
 };
 
-/* How far apart two figures are, as the larger's multiple of the smaller. */
+/* Distance of two figures: the larger divided by the smaller. */
 static double apart(double a, double b)
 {
 	return a > 0 && b > 0 ? fmax(a / b, b / a) : 1e9;
@@ -157,7 +157,7 @@ static void way_rows(struct account *a, double layers, double measured, bool all
 			nearest = row;
 	}
 	if (formulas[SCORES] < 0 && !flash && nearest && measured > 1.25 * nearest->formula)
-		nearest = NULL; /* the one that is not known may be nearer */
+		nearest = NULL; /* the unknown one may be nearer */
 	if (nearest && measured > 0)
 		snprintf(nearest->note, sizeof(nearest->note), "nearest: %.2f x",
 			 measured / nearest->formula);
@@ -269,7 +269,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 	put_row(a, s, "context", "context, modules, others", UNIT_BYTES, mo->context, NONE);
 }
 
-/* What was free when memory ran out, and why it was not enough. */
+/* Free memory when an allocation failed, and why it was not enough. */
 static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
 {
 	const struct model_device *d = &t->model.devices[t->device];

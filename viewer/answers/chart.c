@@ -74,7 +74,8 @@ static char chart_letter(unsigned category)
 	return category < sizeof(letters) && letters[category] ? letters[category] : '.';
 }
 
-/* Where each class ends, in eighths of a character from the ground. What is there at all shows. */
+/* The upper end of each class, in eighths of a character from the bottom. A class with any bytes is
+ * visible. */
 static void stack(const struct chart *c, const uint64_t *bytes, uint64_t most,
 		  unsigned tops[CATEGORIES])
 {
@@ -97,7 +98,7 @@ static unsigned class_at(const unsigned tops[CATEGORIES], unsigned eighth)
 	return i;
 }
 
-/* The lowest class of the cell as a block of so many eighths, on the colour of the highest. */
+/* The lowest class of the cell as a block of that many eighths, on the colour of the highest. */
 static void block_cell(struct emit *out, const unsigned tops[CATEGORIES], unsigned from)
 {
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -116,7 +117,7 @@ static void block_cell(struct emit *out, const unsigned tops[CATEGORIES], unsign
 	chart_colour_end(out);
 }
 
-/* The class that has most of the cell. */
+/* The class with the largest part of the cell. */
 static void letter_cell(struct emit *out, const unsigned tops[CATEGORIES], unsigned from)
 {
 	unsigned share[CATEGORIES + 1] = { 0 }, best = NO_CLASS;
@@ -181,7 +182,7 @@ static void print_times(const struct chart *c, struct emit *out)
 			 (int)e->count - half - (int)strlen(right), middle, right);
 }
 
-/* The phase that takes most of the bucket's time. */
+/* The phase with the largest part of the bucket's time. */
 static const struct span *span_of(const struct timeline *t, const struct envelope_bucket *b,
 				  size_t *from)
 {
@@ -248,7 +249,7 @@ static void print_steps(const struct chart *c, struct emit *out)
 	emit_raw(out, "\n");
 }
 
-/* What the letters or colours mean, with the bytes at the peak; two in a row. */
+/* Legend of letters or colours, with the bytes at the peak; two in a row. */
 static void print_legend(const struct chart *c, struct emit *out)
 {
 	const struct envelope_bucket *peak = envelope_peak(c->envelope);

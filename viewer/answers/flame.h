@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The blocks of a moment as a tree of the frames that lead to them, from the outermost inwards (or
- * the other way round): what a flame graph draws and folded stacks list.
+ * The blocks of a moment as a tree of their stack frames, from the outermost inwards or reversed:
+ * the data of flame graphs and folded stacks.
  */
 #ifndef VIEWER_FLAME_H
 #define VIEWER_FLAME_H
@@ -17,14 +17,14 @@ struct flame_node {
 	char *name;
 	const char *file; /* of module_tree.h; "" = none */
 	unsigned line;
-	uint64_t bytes, blocks;		/* with all inside */
-	uint64_t own_bytes, own_blocks; /* that end here */
+	uint64_t bytes, blocks;		/* including children */
+	uint64_t own_bytes, own_blocks; /* excluding children */
 	uint32_t parent, first, next;	/* children are a list, the largest first; 0 = none */
 	uint8_t kind;			/* enum flame_kind */
-	uint8_t category;		/* of all inside, CATEGORIES = of several */
+	uint8_t category;		/* of this node and its children, CATEGORIES = several */
 };
 
-/* nodes[0] is all. */
+/* nodes[0] is the root. */
 struct flame {
 	struct flame_node *nodes;
 	size_t count, room;
@@ -42,8 +42,8 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 		 const struct flame_how *how);
 void flame_free(struct flame *f);
 
-/* How a tree is made: the root, what a node calls (made if it is not there; the name ends after
- * len bytes), bytes that end at one, the order in the end. */
+/* Builds a tree: makes the root, finds or makes a child (the name ends after len bytes), adds bytes
+ * to a node, sorts at the end. */
 void flame_begin(struct flame *f);
 uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like, size_t len);
 void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category);
@@ -52,7 +52,7 @@ void flame_sort(struct flame *f);
 /* A self-contained SVG with a little script: click to enlarge, / to search. */
 void flame_svg(const struct flame *f, const char *title, FILE *out);
 
-/* What each of these files begins with. */
+/* First bytes of each of these files. */
 #define FLAME_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg"
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "../base/need.h"
 
-/* The holder that is the same as h, made if there is none. Linear over the last few first would
- * not help: there are as many holders as lines that allocate, some hundreds. */
+/* Finds the holder equal to h, or makes it. A scan of the most recent ones would not help, because
+ * there are some hundreds of holders, one per line that allocates. */
 static struct holder *place_holder(struct holders *all, const struct holder *h)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -36,7 +36,7 @@ static int by_text(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Of equal size by what is shown, so that the order is the same wherever it is sorted. */
+/* Holders of equal size are ordered by their text, so that the order is always the same. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocks of a moment, summed up by class and line that holds them, or the library that asked.
- */
+/* The blocks of a moment, summed up by class and line, or by the library that allocated. */
 #ifndef VIEWER_HOLDERS_H
 #define VIEWER_HOLDERS_H
 
@@ -8,11 +7,11 @@
 #include "../stacks/owners.h"
 
 struct holder {
-	enum category category; /* where the classes are told apart */
+	enum category category; /* if classes are distinguished */
 	struct owner owner;
-	const char *library; /* of memory that is not the framework's */
+	const char *library; /* for memory outside the framework */
 	uint64_t bytes, blocks;
-	uint64_t before; /* bytes of these that were made in earlier steps, if that was asked */
+	uint64_t before; /* bytes of these that were allocated in earlier steps, if requested */
 };
 
 struct holders {
@@ -20,14 +19,14 @@ struct holders {
 	size_t count, room;
 };
 
-/* One more block of h; then, when all are there, the largest first. */
+/* Adds a block to h. After the last one, holders_sort orders by size, the largest first. */
 struct holder *holders_add(struct holders *all, struct holder h, uint64_t bytes);
 void holders_sort(struct holders *all);
 
 /* By class and line. */
 struct holders holders_by_class(const struct snapshot *s, struct owners *owners);
 struct holders holders_of_blocks(const struct moment *mo, struct owners *owners);
-/* Device memory that the framework did not ask for, by library. */
+/* Device memory allocated by libraries other than the framework. */
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners);
 
 #endif

@@ -10,13 +10,13 @@
 
 enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3 };
 
-/* One class of one owner. What lives is counted by the window of steps that it was born in; before
- * them all is window 0. */
+/* One class of one owner. Live blocks are counted by the window of steps in which they were born;
+ * window 0 is everything before. */
 struct group {
 	uint64_t bytes;
 	uint64_t at[SAMPLES + 1];
 	uint32_t blocks[WINDOWS + 1];
-	/* Blocks that live, by the sample that came after their birth; one died long after it. */
+	/* Live blocks by the first sample after their birth; gave_up: one died long after it. */
 	uint32_t born[SAMPLES + 1];
 	bool gave_up;
 };
@@ -37,7 +37,7 @@ struct search {
 	size_t windows;
 };
 
-/* When the last pass or optimizer of the step was over. */
+/* The end of the step's last pass or optimizer. */
 static uint64_t work_end(const struct timeline *t, const struct step *step)
 {
 	for (size_t i = step->last + 1; i-- > step->first;) {
@@ -58,7 +58,8 @@ static size_t ended_steps(const struct steps *s)
 	return n;
 }
 
-/* Which steps are compared: at most SAMPLES intervals, evenly over those after the first ones. */
+/* Chooses the steps to compare: at most SAMPLES intervals, spread evenly over the steps after the
+ * first ones. */
 static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 {
 	size_t last = ended_steps(&t->steps), first = last / 4 ? last / 4 : 1;
@@ -98,7 +99,7 @@ static struct group *group_of(struct search *s, uint32_t life, unsigned category
 	return &s->groups[owner][category];
 }
 
-/* Windows begin with a sample each; born before the first one is 0. */
+/* Each window begins with a sample. Window 0 is before the first one. */
 static size_t window_of(const struct search *s, uint64_t seq)
 {
 	size_t w = 0;
@@ -108,13 +109,14 @@ static size_t window_of(const struct search *s, uint64_t seq)
 	return w;
 }
 
-/* The first sample that was taken after it. */
+/* The first sample after that event. */
 static size_t sample_after(const struct search *s, uint64_t seq)
 {
 	return SORTED_FIRST(s->samples, i, s->seqs[i] < seq);
 }
 
-/* What is kept now and then: gradients and the optimizer's own come late for other reasons. */
+/* Counts blocks that appear only now and then. Gradients and the optimizer's memory are left out,
+ * because they come late for other reasons. */
 static void count_birth(const struct search *s, struct group *g, const struct series_change *c,
 			uint64_t born)
 {
@@ -128,7 +130,7 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 	g->gave_up |= c->bytes < 0 && sample + 1 < s->taken;
 }
 
-/* Those that were taken ahead of an event. */
+/* Takes the samples due before an event. */
 static void take_samples(struct search *s, uint64_t seq)
 {
 	for (; s->taken <= s->samples && s->seqs[s->taken] < seq; s->taken++)
@@ -154,8 +156,9 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 	count_birth(s, g, c, born);
 }
 
-/* More after each window than before it; and either blocks of every window stay (a list that
- * grows), or it never gets less (a buffer that is made anew, larger). */
+/* Grows: more bytes after each window than before it. In addition, either blocks of every window
+ * stay (a list that grows), or the bytes never decrease (a buffer that is replaced by a larger
+ * one). */
 static bool grows(const struct search *s, const struct group *g)
 {
 	bool stays = true, falls = false;
@@ -170,8 +173,8 @@ static bool grows(const struct search *s, const struct group *g)
 	return stays || (!falls && s->samples > FEWEST);
 }
 
-/* Less often than every step, as once in an epoch: blocks of several times are there, some of the
- * later half, and none was ever given up. */
+/* Grows less often than every step, for instance once per epoch: blocks from several moments are
+ * alive, some from the later half, and none was ever freed. */
 static bool grows_at_times(const struct search *s, const struct group *g)
 {
 	unsigned times = 0;
@@ -184,7 +187,7 @@ static bool grows_at_times(const struct search *s, const struct group *g)
 	return times >= TIMES && late && !g->gave_up && g->at[s->samples] > g->at[0];
 }
 
-/* From the first sample at which there was any: a line may come into play late. */
+/* Counted from the first sample with any bytes, because a line may start late. */
 static uint64_t per_step(const struct search *s, const struct group *g)
 {
 	size_t first = 0, steps;
@@ -226,7 +229,7 @@ struct leak *leaks_at(const struct leaks *l, unsigned classes, const struct owne
 	return NULL;
 }
 
-/* The blocks behind the figures, from a copy of what lived after the last step. */
+/* Finds the blocks behind the figures, in the snapshot after the last step. */
 static void find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
 {
 	struct snapshot shot;

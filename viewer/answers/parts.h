@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answers of several commands are put together from. */
+/* Parts shared by the answers of several commands. */
 #ifndef VIEWER_PARTS_H
 #define VIEWER_PARTS_H
 
@@ -8,31 +8,31 @@
 #include "../model/model.h"
 #include "../stacks/owner_words.h"
 
-/* The classes that hold anything, the largest first; how many. */
+/* The classes with any bytes, the largest first; returns how many. */
 size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES]);
 
 /* Text: "  what    1.5 GiB  note". */
 void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note);
 
-/* Text: "Device 0: peak 1.5 GiB of 80 GiB at 1.83 s", and where that was. */
+/* Text: "Device 0: peak 1.5 GiB of 80 GiB at 1.83 s", and its phase and line. */
 struct peak_words {
 	const struct model *model;
 	int device;
-	uint64_t bytes, total_bytes; /* total_bytes: 0 = not to be said */
+	uint64_t bytes, total_bytes; /* total_bytes: 0 = not printed */
 	uint64_t seq, time_ns;
 	const char *where;
 };
 
 void emit_peak_title(struct emit *out, const struct peak_words *p);
-/* The first of these lines alone. Returns buf. */
+/* Only the first of these lines. Returns buf. */
 const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 
 bool device_is_simulated(const struct defs *d, int device);
 
-/* The name of a device, and that it was a simulated one: "simulated h100-80g". "" if it is not
- * known. Returns buf. */
+/* The name of a device, marked if it was simulated: "simulated h100-80g". "" if unknown. Returns
+ * buf. */
 const char *device_words(const struct defs *d, int device, char *buf, size_t room);
-/* The name alone: "h100-80g". Returns buf. */
+/* Only the name: "h100-80g". Returns buf. */
 const char *device_card(const struct defs *d, int device, char *buf, size_t room);
 
 #endif

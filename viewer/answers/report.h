@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a report is made from, for its two faces. */
+/* The data of a report, for its text and its JSON. */
 #ifndef VIEWER_REPORT_H
 #define VIEWER_REPORT_H
 
@@ -13,22 +13,22 @@
 
 struct report {
 	struct timeline timeline;	      /* of the device with the highest peak */
-	struct moment moments[MODEL_DEVICES]; /* the peak of each device that was seen */
+	struct moment moments[MODEL_DEVICES]; /* the peak of each device seen */
 	size_t count;
 	struct classifier *classifier;
-	struct values values; /* that were not computed */
+	struct values values; /* values that the simulated device did not compute */
 	long top;	      /* lines of a table */
 	uint64_t by_class[CATEGORIES];
-	struct instant at; /* of the peak of the step that is being written */
+	struct instant at; /* of the peak of the current step */
 	bool each_step;
-	uint64_t (*step_bytes)[CATEGORIES]; /* of each of steps.items at its peak; with each_step */
+	uint64_t (*step_bytes)[CATEGORIES]; /* at the peak of each step; with each_step */
 };
 
 void report_text(struct report *r, struct emit *out);
-/* Most of the device in one piece. */
+/* Pools that hold most of the device's memory. */
 void report_pools(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
-/* Bytes of each class at that moment; until the next call. */
+/* Bytes of each class at that moment; valid until the next call. */
 const uint64_t *report_by_class(struct report *r, const struct moment *mo);
 void report_steps_find(struct report *r); /* fills step_bytes */
 void report_steps(struct report *r, struct emit *out);

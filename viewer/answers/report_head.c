@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first line of a report: which program, how long, which commit, which framework and device. */
+/* The first line of a report: program, duration, commit, framework and device. */
 #include <string.h>
 
 #include "../base/human.h"
@@ -8,7 +8,7 @@
 
 #define WIDTH 79
 
-/* One line that grows by parts; a part that does not fit begins the next line. */
+/* A line that is filled part by part; a part that does not fit begins the next line. */
 struct line {
 	struct emit *out;
 	char text[512];
@@ -32,7 +32,7 @@ static void put_part(struct line *l, const char *text)
 		l->len = sizeof(l->text) - 1;
 }
 
-/* A command longer than a line has lines of its own. */
+/* A command longer than a line gets lines of its own. */
 static void command_part(struct line *l, const struct defs *d)
 {
 	char text[2048], shown[2048];

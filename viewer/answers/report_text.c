@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report for people, in 80 columns: first the number they came for, then when, then who. */
+/* The report as text in 80 columns: the peak first, then its moment, then the owners. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 
 #define WHO	       44	 /* columns for a line of code */
 #define FIGURE	       22	 /* and for the name of a figure */
-#define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
+#define HOST_LEAST     (1 << 20) /* less than this is pinned by the framework itself */
 #define MANY(n, one)   human_many((char[HUMAN_MANY]){ 0 }, n, one)
 #define ROUNDING_LEAST (1 << 19)
 
-/* The lines of code, and one row for all that are too many. */
+/* The lines of code, and one row for the rest. */
 struct holders_view {
 	struct holders all;
 	size_t most;
@@ -88,7 +88,8 @@ static void cache_lines(const struct report *r, const struct moment *mo, struct 
 	}
 }
 
-/* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
+/* Bytes lost by rounding. Requested sizes are known for blocks that autograd has seen, and for all
+ * blocks of a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
 	char key[48], note[96] = "over what was asked for";
@@ -135,7 +136,7 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
 
-/* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code has a line of its own. */
+/* ", step 2, optimizer step, AdamW _foreach_sqrt"; the line of code is printed separately. */
 static void when(struct report *r, const struct peak *p, char *buf, size_t room)
 {
 	struct defs_text range = defs_string(&r->timeline.recording->defs, p->range);
@@ -229,7 +230,7 @@ static void trouble_lines(const struct report *r, struct emit *out)
 		emit_line(out, "No device memory was allocated in this recording.");
 }
 
-/* At the highest peak, where `why` looks too. NULL: there was none. */
+/* At the highest peak, where `why` also looks. NULL: there was none. */
 static const struct block *largest_block(const struct report *r)
 {
 	const struct moment *highest = r->moments;
@@ -244,7 +245,7 @@ static const struct block *largest_block(const struct report *r)
 	return largest;
 }
 
-/* The commands that say more, of a recording that has something to say. */
+/* Suggests further commands, for a recording with any data. */
 static void next_lines(const struct report *r, struct emit *out)
 {
 	const struct block *largest;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exact sizes from which a shape is inferred: autograd tells them of leaves and of what it
- * saves, blocks are rounded. A leaf that lies in no parameter's block at rest is one gathered from
- * shards.
+ * The exact sizes from which a model's shape is inferred. autograd knows them for leaves and for
+ * saved tensors, but blocks are rounded. A leaf outside of every parameter block at rest was
+ * gathered from shards.
  */
 #include <stdlib.h>
 
@@ -15,12 +15,12 @@
 struct collect {
 	int device;
 	struct tensor *tensors; /* of it, in order of address */
-	bool *stays;		/* in a parameter's block at rest */
+	bool *stays;		/* lies in a parameter's block at rest */
 	size_t count;
 	struct sizes saved;
-	struct sizes whole;    /* tensors in blocks of parameters */
-	struct sizes bare;     /* such blocks without a tensor */
-	struct sizes gathered; /* leaves in no such block */
+	struct sizes whole;    /* tensors in parameter blocks */
+	struct sizes bare;     /* parameter blocks without a tensor */
+	struct sizes gathered; /* leaves in no parameter block */
 };
 
 static int by_addr(const void *a, const void *b)
@@ -41,7 +41,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 		qsort(c->tensors, c->count, sizeof(*c->tensors), by_addr);
 }
 
-/* What counts as kept was made in the step, saved in the pass and is there at its end. */
+/* Kept tensors were made in the step, saved in the forward pass, and are alive at its end. */
 static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
 		       const struct extent *forward)
 {
@@ -57,7 +57,7 @@ static void take_saved(struct collect *c, const struct snapshot *end, const stru
 	}
 }
 
-/* The tensors in a parameter's block, 0 = none is known: their bytes, and those of leaves. */
+/* Bytes of the tensors in a parameter's block, and of the leaves among them; 0 = none is known. */
 static uint64_t tensors_in(struct collect *c, size_t *i, const struct block *b, uint64_t *leaves)
 {
 	uint64_t sum = 0;
@@ -78,7 +78,7 @@ static uint64_t tensors_in(struct collect *c, size_t *i, const struct block *b, 
 	return sum;
 }
 
-/* Parameters' blocks and the tensors in them; both are in order of address. */
+/* Matches parameter blocks with the tensors in them; both are ordered by address. */
 static void match(struct shape *out, struct collect *c, const struct snapshot *rest)
 {
 	size_t i = 0;
@@ -99,13 +99,14 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 			sizes_add(&c->gathered, c->tensors[n].size);
 }
 
-/* What a block may be larger than its tensor: the allocator cuts off no rest below its least. */
+/* Most bytes by which a block may exceed its tensor, because the allocator does not split off a
+ * smaller rest. */
 static uint64_t rounded(uint64_t part)
 {
 	return part > SMALL ? SMALL : 511;
 }
 
-/* The gathered tensor of which a block of that size holds a part. */
+/* The gathered tensor of which a block of that size may be a part. */
 static uint64_t part_of(const struct sizes *gathered, uint64_t size, uint64_t shards)
 {
 	for (size_t i = gathered->count; i > 0; i--) {
@@ -117,7 +118,7 @@ static uint64_t part_of(const struct sizes *gathered, uint64_t size, uint64_t sh
 	return 0;
 }
 
-/* Of the bytes in blocks that no leaf lies in, those that are parts of gathered leaves. */
+/* Bytes in blocks without a leaf that are parts of gathered leaves. */
 static uint64_t parts(const struct collect *c, uint64_t shards)
 {
 	uint64_t bytes = 0;
@@ -128,8 +129,9 @@ static uint64_t parts(const struct collect *c, uint64_t shards)
 	return bytes;
 }
 
-/* Parameters that autograd never sees, and leaves that are not kept: parts of a whole, if the same
- * fraction holds for nearly all of them. The least such number of parts. */
+/* The number of shards, if parameters that autograd never sees and leaves that are not kept are
+ * parts of a whole, by the same fraction for nearly all of them. Returns the smallest such
+ * number. */
 static uint64_t shards_of(const struct collect *c)
 {
 	const struct sizes *bare = &c->bare, *gathered = &c->gathered;
@@ -146,7 +148,7 @@ static uint64_t shards_of(const struct collect *c)
 	return 1;
 }
 
-/* What is known of blocks without tensors: they are parts, or else as large as they are. */
+/* Adds blocks without tensors: as shards of a gathered tensor, or else with their own size. */
 static void add_bare(struct shape *out, struct collect *c)
 {
 	uint64_t shards = shape_get(out, SHAPE_SHARDS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a value was read for follows from the calls between the program's line and the copy. An
- * operation that reads a value by itself goes on by it: nonzero() asks for its count, a mask for
- * the length of its result. A copy that the program asked for, item() or cpu(), is only a read,
- * unless it is a flag or a whole number of 8 bytes, or the statement says what it is for.
+ * The purpose of a read value follows from the calls between the program's line and the copy. An
+ * operation that reads a value itself depends on it: nonzero() needs its count, a mask the length
+ * of its result. A copy that the program requested, by item() or cpu(), is only a read, unless it
+ * is a flag or a whole number of 8 bytes, or the statement shows its purpose.
  */
 #include "values.h"
 
@@ -16,7 +16,7 @@
 #include "../base/need.h"
 #include "../stacks/owner_words.h"
 
-/* What the device assumes of a value, by the state that it gives: simgpu/core/core.h. */
+/* The device's assumption about a value, by the state that it reports: simgpu/core/core.h. */
 static const struct {
 	unsigned state;
 	const char *text;
@@ -36,7 +36,7 @@ static uint64_t reads_of(const struct read_place *r)
 	return sum;
 }
 
-/* Bits of what was assumed for some of them; *bare: reads that nothing was assumed for. */
+/* Assumptions made for some of them, as bits; *bare: reads without any assumption. */
 static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 {
 	unsigned assumed = 0;
@@ -49,9 +49,9 @@ static unsigned assumed_of(const struct read_place *r, uint64_t *bare)
 	return assumed;
 }
 
-/* ---- what for ---- */
+/* ---- purpose ---- */
 
-/* Operations of PyTorch that copy, as the program asked. */
+/* Operations of PyTorch that copy a value because the program requested it. */
 static bool only_reads(const char *operation)
 {
 	static const char *const names[] = {
@@ -70,7 +70,7 @@ static bool is_item(const char *operation)
 	return !strcmp(operation, "item") || !strcmp(operation, "_local_scalar_dense");
 }
 
-/* "at::_ops::nonzero::call(...)" -> nonzero; the overload's name is left out. */
+/* "at::_ops::nonzero::call(...)" becomes "nonzero"; the overload's name is dropped. */
 static void operation_of(const char *function, char *out, size_t room)
 {
 	static const char start[] = "at::_ops::";
@@ -84,7 +84,8 @@ static void operation_of(const char *function, char *out, size_t room)
 		snprintf(out, room, "%.*s", (int)(end - at), at);
 }
 
-/* As a word of its own: "print(" holds no "int(". */
+/* Whether the text contains the word at the beginning of a name: "print(" does not contain
+ * "int(". */
 static bool holds_word(const char *text, const char *word)
 {
 	for (const char *at = text; (at = strstr(at, word)); at++)
@@ -104,7 +105,8 @@ static bool says_decision(const char *text)
 	return false;
 }
 
-/* The operation that Python called, and whether Python asks for a whole number or a truth. */
+/* Finds the operation that Python called, and whether Python converts to a whole number or a truth
+ * value. */
 static void look_at_calls(struct value_place *p, struct owners *owners)
 {
 	const struct stacks *s = owners->stacks;
@@ -161,7 +163,7 @@ void values_free(struct values *v)
 	free(v->places);
 }
 
-/* ---- said ---- */
+/* ---- text ---- */
 
 #define ASSUMED_WORDS 120
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that a simulated device had not computed and the program read: what a size or a decision
- * rested on, and what was only read (a loss that is logged).
+ * Values that a simulated device had not computed when the program read them: those that decided a
+ * size or a branch, and those that were only read (a loss that is logged).
  */
 #ifndef VIEWER_VALUES_H
 #define VIEWER_VALUES_H
@@ -14,8 +14,8 @@
 
 struct value_place {
 	const struct read_place *read;
-	bool decides; /* a size or a decision rests on it, */
-	bool sizes;   /* and it is no mere yes or no */
+	bool decides; /* a size or a decision depends on it, */
+	bool sizes;   /* and not only a yes or no */
 	struct owner owner;
 	char operation[48]; /* as PyTorch calls it: "nonzero"; "" if not known */
 };
@@ -26,19 +26,19 @@ struct values {
 	uint64_t reads, decisions, sizes; /* in all */
 	uint64_t bare;			  /* of the sizes */
 	unsigned assumed;		  /* for a decision: bits, by the device's state */
-	const struct value_place *first;  /* that a size rests on, else that decides; or NULL */
+	const struct value_place *first;  /* that decides a size, else any decision; or NULL */
 };
 
-/* The reads stay where they are for as long as v is used. */
+/* v uses the reads, which must outlive it. */
 void values_find(struct values *v, const struct reads *reads, struct owners *owners);
 void values_free(struct values *v);
 
 /* "3 sizes or decisions rested on values that are not computed; ..."; "" if none did. */
 const char *values_sentence(const struct values *v, char text[VALUES_SENTENCE]);
-/* What that means for what depends on them. */
+/* The effect on the figures that depend on such values. */
 const char *values_effect(const struct values *v);
 void values_text(const struct values *v, struct emit *out);
-/* As a part of a document; false: none was read. */
+/* Fills its part of a document; false: no such value was read. */
 bool values_document(const struct values *v, struct row_values *row);
 
 #endif
