@@ -125,9 +125,9 @@ def everywhere():
         ("machines", r"(Debian \d+|Ubuntu \d\d\.\d\d)(?! with)", lambda v: v in machines()),
         ("programs that find no simulated device", r"NVIDIA's own runtime\s+inside \(([^)]*)\)",
          lambda v: {n for n in re.findall(r"[A-Za-z][\w-]+", v.split(", what")[0])} == no_device()),
-        ("ranks that stray", r"more than (\d+) % and more than (\d+) MiB from the median",
+        ("outlier ranks", r"differs from the median by more than (\d+) % and more than (\d+) MiB",
          lambda p, b: (p, b) == (constant("viewer/ranks/ranks_stray.h", "STRAY_PERCENT"), constant("viewer/ranks/ranks_stray.h", "STRAY_BYTES", MIB))),
-        ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks\s+those", lambda n: n == constant("viewer/ranks/ranks_text.c", "EACH")),
+        ("ranks with a row each", r"[Mm]ore than (\d+)\s+ranks,\s+similar", lambda n: n == constant("viewer/ranks/ranks_text.c", "EACH")),
     ]
 
 
