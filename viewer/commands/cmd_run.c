@@ -101,8 +101,8 @@ static void tell_failure(int code, const struct values *v)
 {
 	if (code && code < 126 && v->reads)
 		say_note("the program failed with exit code %d. Before that it read %" PRIu64
-			 " value%s that the simulated device does not compute: on a card it may "
-			 "not fail",
+			 " value%s that the simulated device does not compute: on a real card it "
+			 "might succeed",
 			 code, v->reads, v->reads == 1 ? "" : "s");
 }
 
