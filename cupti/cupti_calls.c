@@ -134,9 +134,9 @@ static void record(struct gmt_event *e)
 }
 
 /*
- * Hooks tell an abandoned call by its place in the stack, so ours must be the place of the call,
- * not of this callback, which returns before the call does: its parameters and CUPTI's note lie in
- * its frame.
+ * Hooks recognize an abandoned call by its place in the stack. So the place must be that of the
+ * call, not of this callback, which returns before the call does: the call's parameters and CUPTI's
+ * data are in its frame.
  */
 static uintptr_t place_of(const struct cupti_data *d)
 {

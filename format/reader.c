@@ -201,7 +201,8 @@ static int read_live(struct gmt_reader *r, const struct pair *p)
 	return reader_live_take(r, p->live, p->live_size, h);
 }
 
-/* The live file first: what its rings give back meanwhile is in the recording by then. */
+/* The live file first, because slots that its rings release meanwhile are in the recording by
+ * then. */
 static int read_pair(struct gmt_reader *r, struct pair *p)
 {
 	struct stat st;

@@ -55,7 +55,7 @@ struct gmt_reader_info {
 struct gmt_reader *gmt_reader_open(const char *path, int *err);
 
 /* The version of this program that wrote the file or its live file; "" if it is from before version
- * 4 or not readable. For files that the other functions refuse. */
+ * 4 or not readable. Also works for files that the other functions reject. */
 void gmt_reader_writer(const char *path, char text[GMT_WRITER_TEXT + 1]);
 
 void gmt_reader_close(struct gmt_reader *r);

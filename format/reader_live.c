@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes up what a live file's rings hold: of a process that was killed, or of one that still runs.
- * Each region is copied twice by pread. What was committed in the first copy is whole in the
- * second: a copy says nothing of the order in which its parts were read. Then the tail is read
- * again: slots from that tail on had not been given back when they were copied, so the producer
- * cannot have written over them meanwhile. What the rings gave back before is in the recording,
- * which is therefore read after the live file.
+ * Reads the events in a live file's rings, of a process that was killed or still runs. Each region
+ * is copied twice by pread. Everything committed in the first copy is complete in the second; a
+ * single copy does not guarantee the order in which its parts were read. Then the tail is read
+ * again: slots from that tail on had not been released when they were copied, so the producer
+ * cannot have overwritten them meanwhile. Everything that the rings released before is in the
+ * recording, which is therefore read after the live file.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static int take_ring(struct gmt_reader *r, const struct gmt_ring *ring, uint64_t
 	return 0;
 }
 
-/* Nothing is pending: all was given back, and nothing was committed behind the head. */
+/* Nothing is pending: everything was released, and nothing was committed behind the head. */
 static bool is_idle(int fd, uint64_t at, const struct gmt_ring *ring)
 {
 	uint64_t slot = at + GMT_RING_HEAD + ring->head % GMT_RING_SLOTS * GMT_SLOT_BYTES;

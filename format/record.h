@@ -135,9 +135,9 @@ enum gmt_frame {
 		3, /* value = node of the Python chain; parent = node of the native chain */
 };
 
-/* Numbers of kinds of events, of definitions and of blocks say what a reader does that does not
- * know one: from GMT_KIND_EXTRA up to GMT_KIND_REQUIRED it passes over it, for any other it refuses
- * the recording. FORMAT.md, section 9, says which number a new kind takes. */
+/* Numbers of kinds of events, of definitions and of blocks decide how a reader treats an unknown
+ * kind: it skips kinds from GMT_KIND_EXTRA up to GMT_KIND_REQUIRED, and rejects the recording for
+ * any other. FORMAT.md, section 9, gives the number for a new kind. */
 #define GMT_KIND_EXTRA	  64u
 #define GMT_KIND_REQUIRED 128u
 

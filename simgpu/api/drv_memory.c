@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver's functions that give and take memory, and those that ask about it.
+ * The driver's functions that allocate and free memory, and its queries about memory.
  */
 #include <string.h>
 #include "../core/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVML: what monitoring tools and out-of-memory messages ask. It sees all devices, also those that
- * CUDA_VISIBLE_DEVICES hides, but only this process's memory. Needs no CUDA initialisation and
+ * NVML, which monitoring tools and out-of-memory messages query. It sees all devices, also those
+ * that CUDA_VISIBLE_DEVICES hides, but only this process's memory. Needs no CUDA initialisation and
  * makes no context.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS

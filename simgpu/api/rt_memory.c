@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runtime's functions that give and take memory, and those that ask about it. They call the
- * driver's, directly: a hook between programs and the driver does not see these calls.
+ * The runtime's functions that allocate and free memory, and its queries about memory. They call
+ * the driver's functions directly, so a hook between programs and the driver does not see these
+ * calls.
  */
 #include <string.h>
 #include "../core/usage.h"
@@ -127,7 +128,7 @@ SIM_API cudaError_t cudaHostGetFlags(unsigned int *flags, void *host)
 
 /* ---- what is this address? ---- */
 
-/* The structure grew in CUDA 13: only what both have is written. */
+/* The structure grew in CUDA 13, so only the common members are written. */
 SIM_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void *ptr)
 {
 	struct host_range r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values that a program reads back and that were not computed: each such copy to the host is
- * counted, and simgpuValueNotComputed is called for it. That function does nothing; whoever wants
- * to know of such reads stands in front of it. SIMGPU_VALUES=1 says the counts at exit. Any thread.
+ * Values that a program reads back although they were not computed. Each such copy to the host is
+ * counted, and simgpuValueNotComputed is called. That function does nothing, but a profiler can
+ * hook it. SIMGPU_VALUES=1 prints the counts at exit. Any thread.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ SIM_API int simgpuValueNotComputed(const void *address, size_t bytes, int state)
 	return 0;
 }
 
-/* This library finds its own functions first: the program is asked for the first of that name. */
+/* This library would find its own function first, so the first one in the program is looked up. */
 static notice *find(void)
 {
 	void *f = __atomic_load_n(&noticed, __ATOMIC_ACQUIRE), *program;

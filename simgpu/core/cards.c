@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which card is simulated: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like
- * card of that memory. SIMGPU_TAKEN=SIZE is what other programs hold of it: the card is as large as
- * before, so much of it is never free, and no process here owns it. SIMGPU_CONTEXT is what a
- * context takes. Read once, at the first question; runs on whatever thread asks first.
+ * The simulated card: SIMGPU_CARD names a row of cards.def, or NAME=SIZE makes a Hopper-like card
+ * with that memory. SIMGPU_TAKEN=SIZE is memory that other programs use: the card's size is
+ * unchanged, but that much is never free, and no process here owns it. SIMGPU_CONTEXT is the size
+ * of a context. Read once, at the first use, on the calling thread.
  */
 #include <pthread.h>
 #include <stdio.h>

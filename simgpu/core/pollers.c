@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that ask for the end of collectives and never give the device work: NCCL's watchdog in
- * PyTorch looks every tenth of a second, and what it sees decides when memory is freed. When the
- * device's clock ticks (clock.c), the thread that works waits here, really, until such threads have
- * looked and sleep again. It waits no longer than a while, and not at all if no other thread comes.
+ * Threads that only query whether collectives have ended and never give the device work. NCCL's
+ * watchdog in PyTorch does so every tenth of a second, and its result decides when memory is freed.
+ * When the device's clock ticks (clock.c), the working thread waits here, in real time, until such
+ * threads have looked and sleep again. The wait is limited, and there is none if no other thread
+ * polls.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +21,8 @@
 #define FAILS_MOST 2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_event *unmet; /* asked for, and not reached then */
-static pid_t poller;		/* the thread that asked last; 0: none yet */
+static struct sim_event *unmet; /* queried, and not reached then */
+static pid_t poller;		/* the thread that queried last; 0: none yet */
 static unsigned int times;	/* so often */
 static unsigned int expected;	/* collectives since the last look */
 static unsigned int fails;
@@ -69,7 +70,7 @@ void pollers_expect(void)
 
 /* ---- waiting for them ---- */
 
-/* Not by a function of the C library: those tell the clock. */
+/* Not by a function of the C library, because those use the simulated clock. */
 static void pause_a_little(void)
 {
 	struct timespec t = { 0, STEP_NS };
@@ -94,7 +95,7 @@ static bool sleeps(pid_t thread)
 	return !state || state[1] != ' ' || state[2] != 'R';
 }
 
-/* Is there an event that was asked for too early, and is reached now? */
+/* Is there an event that was queried too early, and is reached now? */
 static bool may_learn(uint64_t seen)
 {
 	bool any = false;
@@ -111,7 +112,7 @@ static unsigned int asked(void)
 	return __atomic_load_n(&times, __ATOMIC_ACQUIRE);
 }
 
-/* Until a thread has asked after `before`, none can learn more, and all sleep. */
+/* Whether a thread has queried after `before`, no other can see more, and all sleep. */
 static bool look(unsigned int before, uint64_t seen, uint64_t most)
 {
 	int asleep = 0;

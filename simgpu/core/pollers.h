@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that only ask whether events are reached (pollers.c).
+ * Threads that only query whether events are reached (pollers.c).
  */
 #ifndef SIMGPU_POLLERS_H
 #define SIMGPU_POLLERS_H
 
 #include "stream.h"
 
-void pollers_asked(struct sim_event *e, bool met); /* this thread asked for it */
+void pollers_asked(struct sim_event *e, bool met); /* this thread queried it */
 void pollers_forget(struct sim_event *e);
 void pollers_expect(void); /* a collective was put on a stream: they may ask for its end */
 void pollers_end(void);	   /* the program ends: all is done, and they have a moment to see it */
 bool pollers_ended(void);
-void pollers_look(uint64_t seen); /* waits until they have looked, as things are at that moment */
+void pollers_look(uint64_t seen); /* waits until they have looked at the current state */
 
 #endif

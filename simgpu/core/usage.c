@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of each device was ever used: SIMGPU_USAGE names a file that is there, and its numbers
- * are kept up to date in it, so that they are right however the program ends. Of several processes
- * the most counts. Any thread; without that setting nothing is done.
+ * Peak use of each device. SIMGPU_USAGE names an existing file whose numbers are kept up to date,
+ * so that they are right however the program ends. With several processes the highest numbers
+ * count. Any thread; without that setting nothing is done.
  *
- * The file: 64-bit numbers of this machine. The first says what it is, then come the card's memory,
- * what a context takes, how often memory was refused, how often a program asked what is free before
- * that (afterwards a framework asks for its message), the peak of each device, and what NCCL took
- * of it: as it is simulated, at least, at most; then a number that changes with each piece of work
- * that a device is given.
+ * The file has 64-bit numbers of this machine: a magic number, the card's memory, the size of a
+ * context, the number of failed allocations, the number of queries for free memory before the first
+ * of them (afterwards a framework queries it for its message), the peak of each device, and NCCL's
+ * part of it: simulated, least, most; then a number that changes with each piece of work on a
+ * device.
  */
 #include "usage.h"
 #include <fcntl.h>

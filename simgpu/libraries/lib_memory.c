@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The libraries' own device memory, and what they all ask of the card. Any thread.
+ * The libraries' own device memory, and their common queries about the card. Any thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ struct access {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* By name, as the libraries find the driver, not by a call within this library. */
+/* Looked up by name, as the libraries find the driver, not called directly within this library. */
 static void find_driver(void)
 {
 	static const struct {

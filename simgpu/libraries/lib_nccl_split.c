@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NCCL: how many ranks a part of a communicator has, where the others do not run. NCCL asks each
- * rank for a colour and counts; here only this rank's is known. There are two ways to tell. Where a
- * program makes one group after the other, PyTorch's colour is the hash that Python has of the
- * tuple of the group's ranks, so that a group whose ranks are evenly spaced, as those along a
- * dimension of a mesh are, is found by trying. Where all parts are made at once they are of one
- * size, and the last rank of all is the last of its part: its place says how many there are, if it
- * is among the ranks of the world that run. Any thread.
+ * NCCL: the number of ranks in a part of a communicator whose other ranks do not run. NCCL collects
+ * a colour from each rank and counts them, but here only this rank's colour is known. There are two
+ * ways to find the number. If a program makes one group after the other, PyTorch's colour is
+ * Python's hash of the tuple of the group's ranks. A group of evenly spaced ranks, like those along
+ * a dimension of a mesh, is then found by trying. If all parts are made at once they have one size,
+ * and the last rank of all is the last of its part. Its place in the part gives the number,
+ * provided that it is among the running ranks. Any thread.
  */
 #include <stdint.h>
 #include "lib_nccl.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which version a library says it is. Frameworks compare it with the one they were built for, so
- * the real library is asked, which stands in the process as the framework's dependency: its answer
- * is a constant and needs no device. Where there is none, the table's figure. Any thread.
+ * The version that a library reports. Frameworks compare it with the version that they were built
+ * for, so it is read from the real library, which the process has loaded as the framework's
+ * dependency; the function returns a constant and needs no device. Without a real library the
+ * table's figure is used. Any thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -111,8 +112,7 @@ static void ask(struct library *l)
 	l->version[2] = number % 100;
 }
 
-/* A real library may ask others in turn, and so come back to us: it then gets the table's figure.
- */
+/* A real library may call others and so reach us again; then the table's figure is used. */
 static void ask_once(struct library *l)
 {
 	if (asking)

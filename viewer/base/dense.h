@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number beside each of ids that are given one after the other; 0 = none. Ids beyond the most
- * have none: who asks finds those another way. */
+/* A number for each id, where ids are assigned in sequence; 0 = none. Ids beyond the maximum have
+ * none, and the caller must find theirs in another way. */
 #ifndef VIEWER_DENSE_H
 #define VIEWER_DENSE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads JSON where it lies: a value is the part of the text that says it, and nothing is copied
- * until a caller asks for it. What is no JSON reads as values that are not there.
+ * Reads JSON in place: a value is a part of the text, and nothing is copied until a caller requests
+ * it. Invalid JSON reads as missing values.
  */
 #ifndef VIEWER_JSON_H
 #define VIEWER_JSON_H

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* A plain file's descriptor, else -1 with errno: a pipe would be waited for, a device may have no
- * end, and are refused with EINVAL. */
+/* A plain file's descriptor, else -1 with errno. Pipes and devices fail with EINVAL, because a pipe
+ * would block and a device may have no end. */
 int file_open(const char *path);
 FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 

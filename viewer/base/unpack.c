@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed files grow while they are unpacked, so a small one could fill the memory: what grows more
- * than a thousandfold, or beyond 4 GiB, is refused.
+ * A small packed file could fill the memory when it is unpacked, so a file that grows more than a
+ * thousandfold, or beyond 4 GiB, is rejected.
  */
 #include "unpack.h"
 

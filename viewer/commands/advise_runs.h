@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of a program on a simulated card for `advise`: as it is, and with each change that needs no
- * edit of it. */
+/* Runs of a program on a simulated card for `advise`: unchanged, and with each change that needs no
+ * edit of the program. */
 #ifndef VIEWER_ADVISE_RUNS_H
 #define VIEWER_ADVISE_RUNS_H
 
@@ -15,10 +15,11 @@ struct advise_runs {
 	char **recordings; /* of the program as it is */
 };
 
-/* Runs it as it is. 0, or a sentence was said and the exit code; to be freed in any case. */
+/* Runs it unchanged. Returns 0, or an exit code after one error message; to be freed in any
+ * case. */
 int advise_runs_begin(struct advise_runs *r);
-/* Each that is asked for and each setting of the environment that a finding has: the findings get
- * what was measured. */
+/* Runs each requested change and each environment setting of a finding; the findings get the
+ * measured savings. */
 int advise_runs_try(struct advise_runs *r, struct advise *a);
 void advise_runs_free(struct advise_runs *r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctl: asks a process that is being recorded. Requests go through its live file; a copy and figures
- * are read from what it has written, so that a stopped process gives them too.
+ * ctl: controls a process that is being recorded. Requests go through its live file. A copy and
+ * figures are read from its files, so that they work for a stopped process too.
  */
 #include <limits.h>
 #include <string.h>

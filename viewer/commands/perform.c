@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens what a command asks of: a recording, a device of it, a moment. */
+/* Opens the data that a command needs: a recording, a device of it, a moment. */
 #include "../recording/run_state.h"
 #include "command.h"
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which recording of a run a command is about. */
+/* Chooses the recording of a run that a command uses. */
 #ifndef VIEWER_RANK_CHOICE_H
 #define VIEWER_RANK_CHOICE_H
 
 #include "../ranks/ranks_find.h"
 #include "command.h"
 
-/* The row of the rank that --rank names. 0, or a sentence was said and the exit code. */
+/* The row of the rank that --rank names. Returns 0, or an exit code after one error message. */
 int rank_choose(const struct ranks_run *run, const char *rank, const char *where, size_t *row);
 
 /* The same; of several runs only one may have it. */
 int rank_choose_one(const struct ranks_run *run, const char *rank, const char *where, size_t *row);
 
-/* The command answers for one recording and none was named: which there are. The exit code. */
+/* The error that a command needs one recording and none was chosen, with a list of them. Returns
+ * the exit code. */
 int rank_needed(const struct command *c, const struct ranks_run *run, const char *where);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the recordings that `run` found are the ranks of one run: then their folder is asked. */
+/* Whether the recordings that `run` found are the ranks of one run, so that it can suggest their
+ * folder. */
 #ifndef VIEWER_RUN_RANKS_H
 #define VIEWER_RUN_RANKS_H
 

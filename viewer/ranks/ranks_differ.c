@@ -19,7 +19,7 @@ static bool other_fact(const struct rank_file *a, const struct rank_file *b, siz
 	/* A host has many names for itself. */
 	if (fact == JOB_MASTER_ADDR && (ranks_is_local(x) || ranks_is_local(y)))
 		return false;
-	/* Each has something of its own that answers for the others. */
+	/* Each has its own stand-in for the other ranks. */
 	if (fact == JOB_MASTER_PORT && a->by_itself && b->by_itself)
 		return false;
 	snprintf(why, room, "%s is %.80s in %.200s and %.80s in %.200s", ranks_job_key(fact), x,

@@ -83,8 +83,8 @@ static void find_job(struct rank_file *f, const struct defs *d)
 	f->job = need_copy(words, strlen(words));
 }
 
-/* A rank of a simulated world may run by itself: then its port is that of what answers for all
- * others, and the world is known by the rest. NULL for a rank that meets the others. */
+/* A rank of a simulated world may run alone. Its port is then that of its stand-in for the other
+ * ranks, and the world is identified by the other facts. NULL for a rank that meets the others. */
 static char *world_words(const struct rank_file *f, const struct defs *d)
 {
 	struct defs_text alone = defs_meta(d, "env.SIMGPU_RANKS"), world;

@@ -5,7 +5,7 @@
 
 #include "ranks_table.h"
 
-/* A rank strays that is further from the median than both. */
+/* A rank is an outlier if it is further from the median than both. */
 #define STRAY_PERCENT 2
 #define STRAY_BYTES   (2u << 20) /* the smallest piece that an allocator takes from the device */
 
@@ -30,8 +30,7 @@ struct ranks_strays {
 void ranks_strays(struct ranks_strays *s, const struct ranks_table *t);
 void ranks_strays_free(struct ranks_strays *s);
 
-/* The row that is furthest from the median, of those that stray; the number of rows if none does.
- */
+/* The row of the greatest outlier; the number of rows if there is none. */
 size_t ranks_furthest(const struct ranks_strays *s, const struct ranks_table *t);
 
 struct ranks_stray ranks_stray_why(const struct ranks_strays *s, const struct ranks_table *t,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Works through recordings, each in a process of its own, a few at a time: what one of them needs
- * is given back before the next, and one that breaks the reader does not end the others. The
- * results come back in order.
+ * Processes recordings, each in its own process, a few at a time. The memory for one is released
+ * before the next, and a recording that crashes the reader does not end the others. The results
+ * come back in order.
  */
 #ifndef VIEWER_RANKS_WORK_H
 #define VIEWER_RANKS_WORK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks: the best fit among what is cached, else a new segment, else what can be given back first.
- */
+/* Allocation of blocks: the best fit among cached pieces, else a new segment, else after releasing
+ * cached memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static struct piece *find_more(struct allocator *a, struct bin *bin, uint64_t by
 	p = new_segment(a, bin, bytes);
 	if (!p && release_some(a, bin, bytes))
 		p = new_segment(a, bin, bytes);
-	if (p || bin->pool) /* during a capture nothing is given back */
+	if (p || bin->pool) /* during a capture nothing is released */
 		return p;
 	release(a);
 	a->retries++;

@@ -47,7 +47,7 @@ struct allocator {
 void allocator_init(struct allocator *a, const struct alloc_settings *s);
 void allocator_free(struct allocator *a);
 
-/* NULL: refused, and counted in `ooms`. */
+/* NULL: out of memory, and counted in `ooms`. */
 struct piece *allocator_take(struct allocator *a, uint64_t bytes, uint64_t stream, uint32_t pool);
 void allocator_give(struct allocator *a, struct piece *p);
 /* It is no longer allocated, but other streams still use it. The place of the pointer to it is kept
@@ -64,7 +64,7 @@ struct piece *allocator_take_at(struct allocator *a, struct piece *first, uint64
 void allocator_empty(struct allocator *a);		       /* torch.cuda.empty_cache() */
 void allocator_empty_pool(struct allocator *a, uint32_t pool); /* a private one's alone */
 bool allocator_would_release(const struct allocator *a); /* whether that gives anything back now */
-/* The graphs of a private pool are gone: its memory can be given back. */
+/* The graphs of a private pool are gone, so its memory can be released. */
 void allocator_pool_over(struct allocator *a, uint32_t pool);
 
 #endif

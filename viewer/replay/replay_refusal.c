@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Would the request that the recording's device refused last have been granted? */
+/* Would the request for which the recorded device had no memory have succeeded? */
 #include "replay_refusal.h"
 
 #include "replay_parts.h"

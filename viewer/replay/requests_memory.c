@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What CUDA calls took of the device: segments of the framework's cache, and everything else, which
- * is not there for it.
+ * Device memory taken by CUDA calls: segments of the framework's cache, and other memory that is
+ * therefore not available to it.
  */
 #include <string.h>
 
@@ -63,7 +63,8 @@ static void new_row(struct requests_all *all, uint64_t key, struct memory_row ro
 	*map_item(&all->memory, key, all->rows, all->row_count, all->row_room) = row;
 }
 
-/* Without a refusal before it: the program emptied the cache, or dropped a pool of its own. */
+/* A release without a failed allocation before it: the program emptied the cache, or dropped its
+ * own pool. */
 static void given_back(struct requests *r, const struct memory_row *row)
 {
 	bool own = row->segment && r->segments[row->segment - 1].own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's command at another commit. What it names of the repository's files is meant as it
- * was at that commit, under the name that it had then; what lies in the user's tree and is no part
- * of any commit (an interpreter, data) is meant where it lies.
+ * The program's command at another commit. Files of the repository are taken from that commit,
+ * under the name that they had then. Files in the user's tree that are in no commit (an
+ * interpreter, data) are used where they are.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool commit_has(const struct bisect *b, const char *commit, const char *p
 	return GIT_DOES(b->top, "cat-file", "-e", name);
 }
 
-/* Of "R100\told\tnew" lines the new name of a path; to be freed, or NULL. */
+/* Reads lines "R100\told\tnew" and returns the new name of a path; to be freed, or NULL. */
 static char *renamed(const struct bisect *b, const char *from, const char *to, const char *path)
 {
 	char *text = GIT_ASK(b->top, NULL, "diff", "-M", "--diff-filter=R", "--name-status",
@@ -76,7 +76,7 @@ static char *in_tree(const struct bisect *b, const char *path)
 	return need_copy(text, strlen(text));
 }
 
-/* A word that names a file of the repository: as it is at that commit. */
+/* A word that names a file of the repository, as it was at that commit. */
 static char *tracked(const struct bisect *b, const char *commit, const char *end, const char *word,
 		     const char *path)
 {

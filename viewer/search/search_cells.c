@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each card with each setting. Of a code generation the card with the most memory is run: compute
- * capability, and with it what PyTorch chooses by it, is the same on the others. An answer for one
- * of them is worked out from that run only where nothing it may do otherwise can change it:
- *  - the program did not ask how much memory is free;
- *  - it fits with room to spare, so that scratch memory which goes by the number of
- * multiprocessors, and a cache that is given back when it is needed, decide nothing; or the larger
- * card refused, or was not stable. All else is run on the card itself.
+ * Each card with each setting. For each code generation the program runs on the card with the most
+ * memory, because the others have the same compute capability and so the same decisions of PyTorch.
+ * The answer for another card is computed from that run only if
+ *  - the program did not query free memory; and
+ *  - it fits with room to spare, so that neither scratch memory that depends on the number of
+ *    multiprocessors nor a cache that is released on demand matters; or the larger card was out of
+ *    memory, or its run was not stable.
+ * Everything else is run on the card itself.
  */
 #include <stdlib.h>
 
@@ -57,7 +58,7 @@ uint64_t search_ends(const struct cell *c)
 	return ends_on(c->trial, c->card);
 }
 
-/* Memory was refused, and the program got over it: on another card it comes elsewhere. */
+/* Memory ran out and the program recovered. On another card that happens at another moment. */
 static bool got_over(const struct trial *t)
 {
 	return t->refusals > (t->verdict == ENDING_REFUSED);

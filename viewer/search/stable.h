@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one rule for "stable": whether the peak of a run that has not ended is the peak of what is
- * still to come, as far as this part of the run can say. A unit is a training step, or of a program
- * that does not train a second in which it worked on the device.
+ * The only rule for "stable": whether the peak of an unfinished run is also the peak of its
+ * remaining part, as far as the part so far can show. A unit is a training step; if the program
+ * does not train, it is a second of work on the device.
  */
 #ifndef VIEWER_STABLE_H
 #define VIEWER_STABLE_H
@@ -35,8 +35,8 @@ struct stable {
 	double seconds; /* that were looked at: the units, if all were as long as usual */
 };
 
-/* `since`: units before something unusual that this rule cannot see (memory was refused); `room`:
- * bytes that the peak may still rise on this card. */
+/* `since`: units before something unusual that this rule cannot see (memory ran out); `room`: bytes
+ * by which the peak may still rise on this card. */
 struct stable stable_judge(const struct stable_unit *units, size_t count, size_t since,
 			   uint64_t room, const struct stable_wish *wish);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that stands in for the ranks that do not run: a server of the rendezvous, and of the
- * peers of groups of gloo, each with a port for each rank that runs, so that it knows who asks.
+ * The process that stands in for the ranks that do not run: a server for the rendezvous and for the
+ * peers of gloo groups. Each running rank has its own port, so that the server knows the sender.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define TICK_MS	  50
 #define PAUSE_MS  200	/* a wait that lasts so long goes on */
-#define SILENT_MS 3000	/* a rank that asks for nothing so long does something else */
+#define SILENT_MS 3000	/* a rank without a request for this long is doing something else */
 #define COMING_MS 60000 /* a rank that has not come by then will not */
 
 struct peer {
@@ -86,7 +86,7 @@ static bool may_be_set(void *ctx, const struct wire *w, struct piece key)
 	return false;
 }
 
-/* Since when no other rank has said anything; 0: none runs. */
+/* Since when no other rank has sent anything; 0: none runs. */
 static uint64_t others_since(const struct server *v, size_t who)
 {
 	uint64_t since = 0, one;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of one object by address. A library's table has some 100,000 of them and a recording
- * asks for a few hundred addresses, so the table stays where it is in the file and only the numbers
- * of its functions are dealt out to pages of addresses; a page is put in order when somebody asks
- * for an address in it.
+ * Functions of one object by address. A library's table has about 100,000 of them, and a recording
+ * needs a few hundred. So the table stays in the file, and only the numbers of its functions are
+ * distributed to pages of addresses. A page is sorted when an address in it is first looked up.
  */
 #ifndef VIEWER_FUNCTIONS_H
 #define VIEWER_FUNCTIONS_H
