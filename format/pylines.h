@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which line of a Python code object an instruction belongs to, from the raw line table. */
+/* Maps an instruction of a Python code object to its line, by the raw line table. */
 #ifndef GMT_PYLINES_H
 #define GMT_PYLINES_H
 

@@ -39,8 +39,8 @@ struct gmt_def {
 
 #define GMT_WRITER_TEXT 16u
 
-/* Which process and which version of this program made a file; part of its header. Two processes
- * with the same pid, in two containers, differ by when they started. */
+/* Identity of the process that made a file, and the version of this program; part of its header.
+ * Two processes with the same pid, in two containers, differ by their start times. */
 struct gmt_origin {
 	uint64_t start;		      /* of the process, clock ticks since boot; 0 = not known */
 	char writer[GMT_WRITER_TEXT]; /* "0.2.0", padded with zeros */

@@ -9,9 +9,9 @@
 
 int simgpuCards(const char *spec, char *text, size_t room);
 
-/* What SIMGPU_CARD could name (NULL: each card of the table, a line each) in `text`: name, compute
- * capability, code version, multiprocessors, bytes of memory, bytes that a context takes. Returns
- * how many lines there are; 0 = it names no card. */
+/* Writes the card that SIMGPU_CARD would name (NULL: every card of the table, one per line) to
+ * `text`: name, compute capability, code version, multiprocessors, bytes of memory, bytes of a
+ * context. Returns the number of lines; 0 = it names no card. */
 SIM_API int simgpuCards(const char *spec, char *text, size_t room)
 {
 	struct sim_card card;

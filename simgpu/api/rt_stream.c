@@ -127,7 +127,7 @@ static int info(void *stream, int *status, unsigned long long *id, void **graph,
 	return SIM_OK;
 }
 
-/* What CUDA 12 calls _v3 is the unversioned function of CUDA 13. */
+/* CUDA 12's _v3 function is the unversioned function of CUDA 13. */
 SIM_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
 					     enum cudaStreamCaptureStatus *status,
 					     unsigned long long *id, cudaGraph_t *graph,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which CUDA the program was built for: SIMGPU_CUDA, or the runtime that it has loaded. Any thread.
+ * The CUDA version that the program was built for: SIMGPU_CUDA, or that of the loaded runtime. Any
+ * thread.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which devices there are, what each is called, and which of them the program may see: SIMGPU_COUNT
- * and CUDA_VISIBLE_DEVICES, read when the program first asks.
+ * Number and names of the devices, and which of them are visible to the program: SIMGPU_COUNT and
+ * CUDA_VISIBLE_DEVICES, read at the program's first query.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 void usage_open(void);
 void usage_peak(int device, size_t used);
-/* What NCCL takes in this process now: as it is simulated, at least, at most. */
+/* NCCL's memory in this process now: simulated, least, most. */
 void usage_nccl(uint64_t taken, uint64_t least, uint64_t most);
 void usage_work(void); /* a device is given some */
 void usage_refused(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUB's kernels read from: an address, or a structure that makes something of each element.
- * Its type says what.
+ * The input of CUB's kernels: an address, or a structure that computes each element. Its type shows
+ * which.
  */
 #ifndef SIMGPU_ITERATOR_H
 #define SIMGPU_ITERATOR_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which kernel is it? Names are kept as registered. At a kernel's first launch its name is made
- * readable, by the C++ library of the program itself, and looked up in the table of families. Any
- * thread.
+ * Identifies kernels. Names are kept as registered. At a kernel's first launch its name is
+ * demangled, by the program's own C++ library, and looked up in the table of families. Any thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -241,7 +241,7 @@ void forget_row(const void *base, char type, int64_t n)
 		sim_forget(base);
 }
 
-/* Of a large tensor only the beginning is forgotten, because programs read values from there. */
+/* Forgets only the beginning of a large tensor, because programs read values from there. */
 void view_forget(const struct view *v)
 {
 	if (!v->n || !contents_any())

@@ -223,7 +223,7 @@ static void forget(struct shape *s, enum shape_figure f)
 		s->figures[f] = (struct figure){ 0 };
 }
 
-/* No layers, or few and no tokens: what was found is a network's of another kind. */
+/* No layers, or few and no tokens: the network is of another kind. */
 static void forget_chance(struct shape *s)
 {
 	double layers = shape_get(s, SHAPE_LAYERS);

@@ -45,7 +45,7 @@ static bool is_libc(const char *path)
 }
 
 /* Takes functions from the C library only, because a preloaded library may define the same names.
- * Of several interpreters the first mapped one is used. */
+ * If several interpreters are mapped, the first one is used. */
 static void look_into(struct target *t, const struct mapping *m)
 {
 #define FIND(name)    \

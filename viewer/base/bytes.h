@@ -13,7 +13,7 @@ struct bytes {
 
 void bytes_add(struct bytes *b, const void *bytes, size_t len);
 void bytes_varint(struct bytes *b, uint64_t n);
-/* As UTF-8, whatever it is: each other byte becomes '?'. Returns how many bytes were added. */
+/* Adds text as UTF-8; each invalid byte becomes '?'. Returns how many bytes were added. */
 size_t bytes_add_text(struct bytes *b, const char *s, size_t len);
 #define BYTES_HASH 14695981039346656037u
 

@@ -14,7 +14,8 @@ static inline bool ending_is(const char *s, const char *end)
 	return n >= m && !memcmp(s + n - m, end, m);
 }
 
-/* Behind the last such character, or all of it: of "Net.forward", '.' it is "forward". */
+/* The part behind the last such character, or the whole text: for "Net.forward" and '.' it is
+ * "forward". */
 static inline const char *ending_behind(const char *s, char c)
 {
 	const char *last = strrchr(s, c);

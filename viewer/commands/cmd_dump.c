@@ -116,7 +116,7 @@ static int dump_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* As JSON, and as lines of text. */
+/* Prints JSON, or lines of text. */
 #define EMIT(out, table, ...)                                    \
 	do {                                                     \
 		const struct row_##table row_ = { __VA_ARGS__ }; \

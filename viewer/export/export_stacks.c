@@ -53,7 +53,7 @@ int stack_sums_take(struct stack_sums *s, struct export *x)
 	return 0;
 }
 
-/* What PyTorch's own recorder put on top of the stacks of a snapshot. */
+/* Frames that PyTorch's own recorder put on top of the stacks of a snapshot. */
 static bool is_recorder(const struct frame *f)
 {
 	static const char *const names[] = { "torch::unwind::unwind",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which recordings a lake has, and where: from the names of its files alone. */
+/* The recordings in a lake and their places, read from the names of its files alone. */
 #ifndef VIEWER_LAKE_INDEX_H
 #define VIEWER_LAKE_INDEX_H
 

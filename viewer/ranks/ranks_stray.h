@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ranks are not like the others, and which class and line of code make the difference. */
+/* Outlier ranks, and the class and line of code that differ most. */
 #ifndef VIEWER_RANKS_STRAY_H
 #define VIEWER_RANKS_STRAY_H
 

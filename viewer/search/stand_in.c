@@ -247,7 +247,7 @@ static int listen_at(int *port)
 	return fd;
 }
 
-/* Without a port that it can have there are no peers of gloo. */
+/* If no port can be opened there are no gloo peers. */
 static int listen_for_gloo(int *port)
 {
 	int fd = -1;
