@@ -193,6 +193,38 @@ class Stack(Row):
 
 
 @dataclass(frozen=True)
+class PrivatePool(Row):
+    """Private pools of one kind: parts of the framework's cache that serve no other request.
+
+    kind: `cuda_graphs` (captured), `compiled_graphs` (of torch.compile), `mem_pool` (torch.cuda.MemPool), `unknown`
+    bytes: reserved by them (bytes)
+    allocated_bytes: of that in blocks (bytes)
+    pools: how many there are (count)
+    function: function of the line that called the model, or allocated, when most of it was reserved; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    """
+
+    kind: str
+    bytes: int
+    allocated_bytes: int
+    pools: int
+    function: str
+    file: str
+    line: int
+
+    _kinds: ClassVar[Kinds] = {
+        "kind": ("TEXT", None),
+        "bytes": ("BYTES", None),
+        "allocated_bytes": ("BYTES", None),
+        "pools": ("COUNT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+    }
+
+
+@dataclass(frozen=True)
 class ReportDevice(Row):
     """A device that had memory.
 
@@ -203,6 +235,7 @@ class ReportDevice(Row):
     peak_reserved_bytes: most that the framework had reserved (bytes)
     categories_at_peak: bytes by class at the peak (bytes)
     ooms: how often memory ran out (count)
+    pools: private pools when most was reserved, the largest first
     state_only: true for a snapshot without a trace: only one moment is known
     """
 
@@ -213,6 +246,7 @@ class ReportDevice(Row):
     peak_reserved_bytes: int
     categories_at_peak: Mapping[str, int]
     ooms: int
+    pools: Table[PrivatePool]
     state_only: Optional[bool] = None
 
     _kinds: ClassVar[Kinds] = {
@@ -223,6 +257,7 @@ class ReportDevice(Row):
         "peak_reserved_bytes": ("BYTES", None),
         "categories_at_peak": ("CLASSES", None),
         "ooms": ("COUNT", None),
+        "pools": ("LIST", PrivatePool),
         "state_only": ("FLAG", None),
     }
 
@@ -388,18 +423,30 @@ class Live(Row):
     device: CUDA ordinal
     time_ns: the moment (ns, of the clock of `dump`)
     bytes: of all blocks (bytes)
+    reserved_bytes: reserved by the framework; without one, of all blocks (bytes)
+    cached_bytes: of that in no block, and free for a request of the common pool (bytes)
+    waiting_bytes: freed, and still used by work of other streams (record_stream) (bytes)
+    pools: private pools, the largest first; what they do not use serves no other request
     blocks: the blocks, by address
     """
 
     device: int
     time_ns: int
     bytes: int
+    reserved_bytes: int
+    cached_bytes: int
+    waiting_bytes: int
+    pools: Table[PrivatePool]
     blocks: Table[LiveBlock]
 
     _kinds: ClassVar[Kinds] = {
         "device": ("SIGNED", None),
         "time_ns": ("NS", None),
         "bytes": ("BYTES", None),
+        "reserved_bytes": ("BYTES", None),
+        "cached_bytes": ("BYTES", None),
+        "waiting_bytes": ("BYTES", None),
+        "pools": ("LIST", PrivatePool),
         "blocks": ("LIST", LiveBlock),
     }
 
@@ -1281,7 +1328,9 @@ class Oom(Row):
     total_bytes: memory of the device, 0 if not known (bytes)
     allocated_bytes: in blocks (bytes)
     reserved_bytes: reserved by the framework (bytes)
-    cached_bytes: reserved, and in no block (bytes)
+    cached_bytes: reserved, in no block, and free for this request (bytes)
+    pools: private pools, the largest first; what they do not use serves no other request
+    waiting_bytes: freed, and still used by work of other streams (record_stream) (bytes)
     library_bytes: other libraries' allocations (bytes)
     context_bytes: in use on the device by no known call: contexts, loaded code, other processes (bytes)
     other_bytes: of that, more than a context takes (bytes)
@@ -1321,6 +1370,8 @@ class Oom(Row):
     allocated_bytes: int
     reserved_bytes: int
     cached_bytes: int
+    pools: Table[PrivatePool]
+    waiting_bytes: int
     library_bytes: int
     context_bytes: int
     other_bytes: int
@@ -1360,6 +1411,8 @@ class Oom(Row):
         "allocated_bytes": ("BYTES", None),
         "reserved_bytes": ("BYTES", None),
         "cached_bytes": ("BYTES", None),
+        "pools": ("LIST", PrivatePool),
+        "waiting_bytes": ("BYTES", None),
         "library_bytes": ("BYTES", None),
         "context_bytes": ("BYTES", None),
         "other_bytes": ("BYTES", None),

@@ -95,15 +95,15 @@ bool gmt_wants_cupti(void)
 	return gmt_config.enabled && gmt_config.cupti;
 }
 
-/* A bit for each kind that has a stack. */
+/* A bit for each kind below 64 that has a stack. */
 #define EVENT(name, number, layer, text, fields, meaning) \
-	| (uint64_t)(((fields)&F_STACK) != 0) << (number)
+	| (uint64_t)((number) < 64 && (fields)&F_STACK) << ((number)&63)
 static const uint64_t with_stack = 0
 #include "../../format/records.def"
 	;
 /* A bit for each kind of tag: it is about a block whose allocation has the native frames. */
 #define EVENT(name, number, layer, text, fields, meaning) \
-	| (uint64_t)(GMT_LAYER_##layer == GMT_LAYER_TAG) << (number)
+	| (uint64_t)((number) < 64 && GMT_LAYER_##layer == GMT_LAYER_TAG) << ((number)&63)
 static const uint64_t tags = 0
 #include "../../format/records.def"
 	;

@@ -245,7 +245,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 						 "forward_temporaries" };
 	const struct moment *mo = &peak->moment;
 	const char *s = "residual";
-	struct room room = room_at(mo);
+	struct room room = room_at(&t->model, mo, NULL);
 	uint64_t bytes = 0;
 	struct account_row *row;
 	char b[HUMAN_MAX];
@@ -273,7 +273,7 @@ static void residual_rows(struct account *a, struct timeline *t, const struct sn
 static void oom_rows(struct account *a, struct timeline *t, const struct snapshot *oom)
 {
 	const struct model_device *d = &t->model.devices[t->device];
-	struct room room = room_at(&oom->moment);
+	struct room room = room_at(&t->model, &oom->moment, NULL);
 	double outside = room.free, hole = room.hole;
 	double available = room.cached + outside, asked = d->oom_asked;
 	const char *s = "out_of_memory";

@@ -3,17 +3,23 @@
 #ifndef VIEWER_REPORT_H
 #define VIEWER_REPORT_H
 
+#include "../base/human.h"
 #include "../classes/classify.h"
 #include "../documents/document.h"
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 #include "../moments/timeline.h"
 #include "holders.h"
+#include "private_pools.h"
 #include "values.h"
 
+#define FIGURE	     22 /* columns for the name of a figure */
+#define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
+
 struct report {
-	struct timeline timeline;	      /* of the device with the highest peak */
-	struct moment moments[MODEL_DEVICES]; /* the peak of each device seen */
+	struct timeline timeline;	       /* of the device with the highest peak */
+	struct moment moments[MODEL_DEVICES];  /* the peak of each device that was seen */
+	struct pool_sums pools[MODEL_DEVICES]; /* of each, when most was reserved */
 	size_t count;
 	struct classifier *classifier;
 	struct values values; /* values that the simulated device did not compute */
@@ -25,8 +31,11 @@ struct report {
 };
 
 void report_text(struct report *r, struct emit *out);
-/* Pools that hold most of the device's memory. */
-void report_pools(struct report *r, const struct moment *mo, struct emit *out);
+/* Most of the device in one piece. */
+void report_arena(struct report *r, const struct moment *mo, struct emit *out);
+void report_find_pools(struct report *r, size_t i);
+/* What the cache holds beside the blocks. */
+void report_cache(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 /* Bytes of each class at that moment; valid until the next call. */
 const uint64_t *report_by_class(struct report *r, const struct moment *mo);

@@ -4,18 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/human.h"
 #include "../base/shell.h"
 #include "../documents/columns.h"
-#include "../moments/room.h"
 #include "../recording/run_state.h"
 #include "parts.h"
 #include "report.h"
 
 #define WHO	       44	 /* columns for a line of code */
-#define FIGURE	       22	 /* and for the name of a figure */
-#define HOST_LEAST     (1 << 20) /* less than this is pinned by the framework itself */
-#define MANY(n, one)   human_many((char[HUMAN_MANY]){ 0 }, n, one)
+#define HOST_LEAST     (1 << 20) /* what the framework itself pins says nothing */
 #define ROUNDING_LEAST (1 << 19)
 
 /* The lines of code, and one row for the rest. */
@@ -65,31 +61,7 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 	free(v.all.items);
 }
 
-static void cache_lines(const struct report *r, const struct moment *mo, struct emit *out)
-{
-	const struct model_device *d = &r->timeline.model.devices[mo->device];
-	char a[HUMAN_MAX], b[HUMAN_MAX], note[128];
-	struct room room = room_at(mo);
-
-	if (!mo->framework || !d->self_reported)
-		return;
-	human_bytes(b, mo->reserved);
-	if (room.hole)
-		snprintf(note, sizeof(note), "largest hole %s (reserved %s)",
-			 human_bytes(a, room.hole), b);
-	else
-		snprintf(note, sizeof(note), "reserved %s", b);
-	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
-	if (d->retries) {
-		snprintf(note, sizeof(note), "%" PRIu64, d->retries);
-		emit_line(out,
-			  "  %-22s%10s  times the cache was emptied to make room, which stalls",
-			  "allocation retries", note);
-	}
-}
-
-/* Bytes lost by rounding. Requested sizes are known for blocks that autograd has seen, and for all
- * blocks of a snapshot. */
+/* What was asked for is known of blocks that autograd named, and of all in a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
 	char key[48], note[96] = "over what was asked for";
@@ -199,8 +171,8 @@ static void device_part(struct report *r, const struct moment *mo, struct emit *
 	if (mo->framework)
 		report_classes(r, mo, out);
 	holders_table(r, mo, out);
-	report_pools(r, mo, out);
-	cache_lines(r, mo, out);
+	report_arena(r, mo, out);
+	report_cache(r, mo, out);
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->timeline.model))

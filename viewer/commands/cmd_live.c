@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "../answers/chart.h"
+#include "../answers/private_pools.h"
 #include "../classes/classify.h"
+#include "../answers/parts.h"
 #include "../stacks/owners.h"
 #include "command.h"
 
@@ -31,7 +33,9 @@ struct view {
 	const struct moment *moment;
 	struct classifier *classifier;
 	struct owners *owners; /* NULL: who holds a block is not shown */
-	bool with_rules;       /* all that fit, for tests/classes/score.py */
+	struct pool_sums pools;
+	struct room room;
+	bool with_rules; /* all that fit, for tests/classes/score.py */
 	char rules[CLASSIFY_RULES];
 };
 
@@ -54,8 +58,8 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 	return true;
 }
 
-static void print_blocks(struct emit *out, const struct model *m, struct moment *mo,
-			 const struct row_live *row, long top)
+static void print_blocks(struct emit *out, const struct model *m, const struct view *v,
+			 struct moment *mo, const struct row_live *row, long top)
 {
 	const struct text_column columns[] = {
 		TEXT_COLUMN("address", live_block_addr, 2, 0),
@@ -74,6 +78,9 @@ static void print_blocks(struct emit *out, const struct model *m, struct moment 
 	if (row->bytes != mo->bytes)
 		emit_line(out, "In use were %s: the recording does not have the other blocks",
 			  human_bytes(used, row->bytes));
+	if (v->pools.count || v->room.waiting)
+		emit_figure(out, 22, "cached, not in use", v->room.cached, "");
+	private_pools_print(&v->pools, &v->room, 22, out);
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }
 
@@ -83,14 +90,20 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 	struct view view = { .moment = mo,
 			     .classifier = m->classifier,
 			     .owners = emit_json(out) ? NULL : &m->owners,
+			     .pools = private_pools(&m->model, mo, &m->owners),
+			     .room = room_at(&m->model, mo, NULL),
 			     .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
 				.bytes = moments_bytes(&m->model, mo),
+				.reserved_bytes = view.room.reserved,
+				.cached_bytes = view.room.cached,
+				.waiting_bytes = view.room.waiting,
+				.pools = private_pools_rows(&view.pools),
 				.blocks = { mo->count, live_block_row, &view } };
 
 	emit_document(out, live, &row);
 	if (!emit_json(out))
-		print_blocks(out, &m->model, mo, &row, o->top);
+		print_blocks(out, &m->model, &view, mo, &row, o->top);
 	return 0;
 }

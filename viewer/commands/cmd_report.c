@@ -22,6 +22,7 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .peak_reserved_bytes = model_peak_reserved(d),
 					   .categories_at_peak = report_by_class(r, mo),
 					   .ooms = model_ooms(d),
+					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
 	return true;
@@ -59,6 +60,7 @@ static void want_peaks(struct report *r)
 							  .time_ns = c->peak.event.time_ns,
 							  .framework = device->framework };
 		model_take(&r->timeline.model, &r->moments[r->count - 1]);
+		report_find_pools(r, r->count - 1);
 	}
 }
 

@@ -184,20 +184,24 @@ void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq)
 	*(struct lives_arrival *)rows_add(&l->arrivals) = (struct lives_arrival){ seq, life };
 }
 
-void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage)
+struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
+				  enum block_stage stage)
 {
-	*(struct lives_mark *)rows_add(&l->marks) = (struct lives_mark){ .seq = e->seq,
-									 .ns = e->time_ns,
-									 .number = e->arg0,
-									 .size = e->size,
-									 .stream = e->stream,
-									 .name = e->name,
-									 .thread = e->thread,
-									 .stack = e->stack,
-									 .device = e->device,
-									 .kind = e->kind,
-									 .flags = e->flags,
-									 .stage = stage };
+	struct lives_mark *m = rows_add(&l->marks);
+
+	*m = (struct lives_mark){ .seq = e->seq,
+				  .ns = e->time_ns,
+				  .number = e->arg0,
+				  .size = e->size,
+				  .stream = e->stream,
+				  .name = e->name,
+				  .thread = e->thread,
+				  .stack = e->stack,
+				  .device = e->device,
+				  .kind = e->kind,
+				  .flags = e->flags,
+				  .stage = stage };
+	return m;
 }
 
 /* A byte with the change and events since the one before (31: they follow), then the difference of

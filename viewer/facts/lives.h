@@ -86,7 +86,7 @@ struct life_facts {
 	uint32_t leaf_passes;		     /* in which it was a leaf, */
 	uint32_t arrivals;		     /* and of gradients for it */
 	uint32_t tags;			     /* enum block_tag */
-	uint32_t none;
+	uint32_t pool; /* of a segment: its private pool (facts/pools.h), 0 = none */
 };
 
 _Static_assert(sizeof(struct life_facts) == 64, "compared by bytes");
@@ -131,6 +131,7 @@ struct lives_mark {
 	uint16_t kind; /* enum gmt_kind */
 	uint16_t flags;
 	uint8_t stage; /* enum block_stage: what its thread was doing */
+	uint16_t pool; /* of a refusal: the private pool that it was asked of, 0 = none */
 };
 
 /* A gradient arrived in it. */
@@ -193,7 +194,8 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
 void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq);
-void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
+struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
+				  enum block_stage stage);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
 {

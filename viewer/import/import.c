@@ -303,6 +303,7 @@ static void release(struct import *im)
 		tree_free(&d->segments);
 		tree_free(&d->blocks);
 		tree_free(&d->end);
+		tree_free(&d->pools);
 		tree_free(&d->pieces);
 		free(d->exact);
 	}

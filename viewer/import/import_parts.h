@@ -18,6 +18,7 @@ enum import_action {
 #undef ACTION
 	ACTIONS
 };
+enum import_block { BLOCK_FREED = 1, BLOCK_WAITS };	   /* marks of blocks that were freed */
 enum import_thread { THREAD_MAIN = 1, THREAD_ENGINE = 2 }; /* + device */
 
 /* A list of frames as a stack of the recording. */
@@ -47,9 +48,10 @@ struct import_device {
 	bool written; /* its segments are in the file */
 	const struct pickle_value *trace;
 	struct tree segments; /* what is reserved; mark = 1: expandable */
-	struct tree blocks;   /* size 0 = not known yet, handle = asked; mark = 1: only awaits its
-				 stream, and is no block any more */
+	struct tree blocks;   /* size 0 = not known yet, handle = asked; mark: enum import_block,
+				 it awaits its stream and is no block any more */
 	struct tree end;      /* live blocks as the file has them at the end */
+	struct tree pools;    /* segments of private pools at the end; seq, handle = the pool */
 	struct tree pieces;   /* mappings; handle = their physical memory */
 	uint64_t *exact;      /* by entry of the trace: the block's size, 0 = not known */
 	bool no_requests, no_completions;

@@ -126,6 +126,16 @@ static void block_event(struct import *im, unsigned kind, int device, const stru
 	import_event(im, more);
 }
 
+static void reuse_event(struct import *im, unsigned kind, int device, const struct block *b)
+{
+	import_event(im, (struct gmt_event){ .kind = kind,
+					     .thread = THREAD_MAIN,
+					     .device = device,
+					     .addr = b->addr,
+					     .size = b->size,
+					     .stream = b->stream });
+}
+
 void import_begin_device(struct import *im, int device)
 {
 	struct import_device *d = &im->devices[device];
@@ -136,8 +146,11 @@ void import_begin_device(struct import *im, int device)
 			.stream = s->stream, .stack = s->stack, .flags = GMT_FLAG_LATE });
 	TREE_EACH(&d->blocks, b)
 	{
-		if (b->mark)
+		if (b->mark) {
+			b->mark = BLOCK_WAITS;
+			reuse_event(im, GMT_REUSE_WAIT, device, b);
 			continue;
+		}
 		block_event(im, GMT_BLOCK_ALLOC, device, b,
 			    (struct gmt_event){ .stack = b->stack,
 						.thread = THREAD_MAIN,
@@ -200,7 +213,19 @@ static void entry_alloc(struct import *im, int device, uint32_t index, uint64_t 
 	block_event(im, GMT_BLOCK_ALLOC, device, b, more);
 }
 
-static void entry_free(struct import *im, int device, uint64_t addr, bool completed,
+/* A block that was asked to be freed, and no stream waits for: its next entry completes that. */
+static bool waits(const struct import *im, const struct import_device *d, uint32_t index,
+		  uint64_t addr)
+{
+	const struct pickle_value *next = pickle_item(&im->p, d->trace, index + 1);
+
+	if (d->no_requests || d->no_completions)
+		return false;
+	return import_action(im, next) != ACTION_free_completed ||
+	       pickle_number(&im->p, next, "addr") != addr;
+}
+
+static void entry_free(struct import *im, int device, uint32_t index, uint64_t addr, bool completed,
 		       struct gmt_event more)
 {
 	struct import_device *d = &im->devices[device];
@@ -212,10 +237,15 @@ static void entry_free(struct import *im, int device, uint64_t addr, bool comple
 	}
 	if (!b->mark && (!completed || d->no_requests)) {
 		block_event(im, GMT_BLOCK_FREE, device, b, more);
-		b->mark = 1;
+		b->mark = waits(im, d, index, addr) ? BLOCK_WAITS : BLOCK_FREED;
+		if (b->mark == BLOCK_WAITS)
+			reuse_event(im, GMT_REUSE_WAIT, device, b);
 	}
-	if (b->mark && (completed || d->no_completions))
-		tree_remove(&d->blocks, addr);
+	if (!b->mark || !(completed || d->no_completions))
+		return;
+	if (b->mark == BLOCK_WAITS)
+		reuse_event(im, GMT_REUSE_READY, device, b);
+	tree_remove(&d->blocks, addr);
 }
 
 static void entry_oom(struct import *im, int device, const struct pickle_value *v, uint64_t size,
@@ -268,7 +298,7 @@ void import_entry(struct import *im, int device, uint32_t index)
 	if (action == ACTION_alloc)
 		entry_alloc(im, device, index, addr, size, more);
 	else if (action == ACTION_free_requested || action == ACTION_free_completed)
-		entry_free(im, device, addr, action == ACTION_free_completed, more);
+		entry_free(im, device, index, addr, action == ACTION_free_completed, more);
 	else if (action == ACTION_segment_alloc || action == ACTION_segment_map) {
 		ranges_add(&d->segments, addr, size, expandable);
 		reserve(im, device, addr, size, expandable, more);
@@ -289,6 +319,14 @@ void import_finish_device(struct import *im, int device)
 	struct import_device *d = &im->devices[device];
 	const struct gmt_event more = { .thread = THREAD_MAIN, .flags = GMT_FLAG_LATE };
 
+	TREE_EACH(&d->pools, s)
+	import_event(im, (struct gmt_event){ .kind = GMT_SEGMENT_POOL,
+					     .thread = THREAD_MAIN,
+					     .device = device,
+					     .addr = s->addr,
+					     .size = s->size,
+					     .arg0 = s->seq,
+					     .arg1 = s->handle });
 	if (!d->written)
 		return;
 	TREE_EACH(&d->blocks, b)

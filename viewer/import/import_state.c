@@ -75,6 +75,30 @@ static void read_block(struct import *im, struct import_device *d, const struct 
 	put(&d->end, addr, size, b->handle);
 }
 
+static uint64_t number_in(const struct import *im, const struct pickle_value *list, uint32_t i)
+{
+	const struct pickle_value *v = pickle_item(&im->p, list, i);
+
+	return v && v->type == PICKLE_INT ? (uint64_t)v->number : 0;
+}
+
+/* Number 0, 0 is the common pool. */
+static void read_pool(struct import *im, struct import_device *d, const struct pickle_value *s,
+		      uint64_t addr, uint64_t size)
+{
+	const struct pickle_value *id = pickle_get(&im->p, s, "segment_pool_id");
+	uint64_t first = number_in(im, id, 0);
+	uint64_t second = number_in(im, id, 1);
+	struct block *b;
+
+	if (!first && !second)
+		return;
+	b = tree_insert(&d->pools, addr);
+	b->size = size;
+	b->seq = first;
+	b->handle = second;
+}
+
 static void read_segment(struct import *im, struct import_device *d, const struct pickle_value *s)
 {
 	const struct pickle_value *blocks = pickle_list(&im->p, s, "blocks"), *v;
@@ -85,6 +109,7 @@ static void read_segment(struct import *im, struct import_device *d, const struc
 	struct block *b;
 
 	d->seen = d->written = true;
+	read_pool(im, d, s, addr, size);
 	ranges_add(&d->segments, addr, size, expandable);
 	b = tree_find(&d->segments, addr);
 	if (b) {

@@ -123,7 +123,7 @@ static void device_cells(struct lake_rows *x, const struct peak_answer *peak)
 	put_text(x->w, ranks, peak_at, peak->instant.text);
 	put_int(x->w, ranks, peak_reserved_bytes, model_peak_reserved(d));
 	put_int(x->w, ranks, reserved_at_peak_bytes, mo->reserved);
-	put_int(x->w, ranks, largest_hole_bytes, room_at(mo).hole);
+	put_int(x->w, ranks, largest_hole_bytes, room_at(&t->model, mo, NULL).hole);
 	put_int(x->w, ranks, used_bytes, used_on(d));
 	put_int(x->w, ranks, end_bytes, model_curve(d)->now);
 	put_int(x->w, ranks, allocs, model_allocs(d));

@@ -48,6 +48,11 @@ static model_handler *const handlers[] = {
 	[GMT_THINNED] = model_thinned,
 	[GMT_DROPPED] = dropped,
 	[GMT_END] = note_last_event,
+	[GMT_GRAPH_BEGIN] = model_graph,
+	[GMT_GRAPH_END] = model_graph,
+	[GMT_SEGMENT_POOL] = model_segment_pool,
+	[GMT_REUSE_WAIT] = model_reuse,
+	[GMT_REUSE_READY] = model_reuse,
 };
 
 void model_init(struct model *m, const struct defs *defs)
@@ -60,6 +65,7 @@ void model_init(struct model *m, const struct defs *defs)
 	signs_init(&m->signs, defs);
 	spans_init(&m->spans, defs, &m->signs);
 	lives_init(&m->lives);
+	waits_init(&m->waits);
 }
 
 /* What the cache and the device are, where the event changed it. */
@@ -127,14 +133,17 @@ void model_free(struct model *m)
 {
 	if (m->watch)
 		m->watch->freed(m->watcher);
-	for (int d = 0; d < MODEL_DEVICES; d++)
+	for (int d = 0; d < MODEL_DEVICES; d++) {
 		tree_free(&m->devices[d].live);
+		pools_free(&m->devices[d].pools);
+	}
 	free(m->devices);
 	tree_free(&m->memory);
 	tree_free(&m->physical);
 	tree_free(&m->mapped);
 	lives_free(&m->lives);
 	reads_free(&m->reads);
+	waits_free(&m->waits);
 	tensors_free(&m->tensors);
 	free(m->bucket_list);
 	map_free(&m->saved_ids);

@@ -11,8 +11,10 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
+#include "../facts/pools.h"
 #include "../facts/reads.h"
 #include "../facts/tensors.h"
+#include "../facts/waits.h"
 #include "../spans/spans.h"
 #include "../stacks/defs.h"
 #include "../stacks/signs.h"
@@ -63,6 +65,8 @@ struct model_device {
 	enum { RETRY_NONE, RETRY_FAILED, RETRY_FREED } retry;
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
+	struct pools pools;		  /* private ones of the framework's allocator */
+	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
 };
 
 struct model {
@@ -93,7 +97,9 @@ struct model {
 	int device_end;		    /* 1 + the highest number of a device that was seen */
 	struct lives lives;
 	struct tensors tensors;
-	struct reads reads; /* of values that a simulated device had not computed */
+	struct waits waits;
+	uint64_t freed_addr, freed_seq; /* of the latest block that was freed */
+	struct reads reads;		/* of values that a simulated device had not computed */
 
 	const struct model_watch *watch; /* or NULL */
 	void *watcher;
@@ -137,6 +143,8 @@ struct moment {
 	size_t memory_count;
 	struct block *mapped; /* mappings of this device */
 	size_t mapped_count;
+	struct block *waiting; /* freed, and other streams still use them */
+	size_t waiting_count;
 };
 
 void model_init(struct model *m, const struct defs *defs);
@@ -161,6 +169,10 @@ bool model_is_leaf(const struct model *m, const struct block *b);	  /* that requ
 uint64_t model_first_saved(const struct model *m, const struct block *b); /* ns, 0 = never */
 /* Bytes of the largest storage that autograd named in it, 0 = none. */
 uint64_t model_storage(const struct model *m, const struct block *b);
+/* The private pool that a segment or mapping of a moment lies in; NULL: the common one. */
+const struct pool *model_pool(const struct model *m, const struct block *b);
+/* The one that a refusal was asked of, in the same way. */
+const struct pool *model_pool_of_mark(const struct model *m, const struct lives_mark *mark);
 /* The moment after the latest event. */
 void model_now(struct model *m, struct moment *mo);
 void moment_free(struct moment *mo);

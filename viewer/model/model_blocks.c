@@ -29,6 +29,8 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	}
 	note_change(m, e);
 	b = model_birth(m, &d->live, e);
+	if (d->unplaced)
+		model_place_block(m, d, e);
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
 	model_row_born(m, b, LIFE_BLOCK);
@@ -57,6 +59,8 @@ void model_block_free(struct model *m, const struct gmt_event *e)
 	model_note_death(m, b, e);
 	tree_remove(&d->live, e->addr);
 	d->block_frees++;
+	m->freed_addr = e->addr;
+	m->freed_seq = e->seq;
 }
 
 void model_block_oom(struct model *m, const struct gmt_event *e)
@@ -69,4 +73,33 @@ void model_block_oom(struct model *m, const struct gmt_event *e)
 	d->block_ooms++;
 	d->oom_asked = e->size;
 	d->retry = RETRY_NONE;
+}
+
+#define LATE 256 /* waits that may be told late */
+
+/*
+ * The wait begins with the block's free, which is the event before. Until the recorder knows whose
+ * events these are it tells the first ones late: then it is the latest that ended at that address.
+ */
+static uint64_t freed_with(const struct model *m, const struct gmt_event *e)
+{
+	const struct lives *l = &m->lives;
+	uint64_t latest = 0, died;
+
+	if (m->freed_addr == e->addr)
+		return m->freed_seq;
+	if (m->waits.rows.count > LATE)
+		return e->seq;
+	for (uint32_t i = l->rows.count; i-- > 0;) {
+		const struct life *life = lives_at(l, i);
+
+		died = life->addr == e->addr ? lives_seq(l, &life->died) : 0;
+		latest = died > latest ? died : latest;
+	}
+	return latest ? latest : e->seq;
+}
+
+void model_reuse(struct model *m, const struct gmt_event *e)
+{
+	waits_event(&m->waits, e, e->kind == GMT_REUSE_WAIT ? freed_with(m, e) : 0);
 }

@@ -31,6 +31,7 @@ static void forget(struct model *m, struct tree *t, struct history *b, const str
 		if (is_segment_call(b->block.memory, b->block.flags))
 			model_fall(&d->reserved, b->block.size);
 		note_release(d, b->block.flags);
+		model_drop_segment(d, b);
 	}
 	model_note_death(m, b, e);
 	tree_remove(t, b->block.addr);
@@ -78,8 +79,10 @@ void model_mem_alloc(struct model *m, const struct gmt_event *e)
 		return;
 	d->driver_allocs++;
 	model_rise(m, &d->driver, e->size, e);
-	if (is_segment_call(e->arg0, e->flags))
-		model_rise(m, &d->reserved, e->size, e);
+	if (!is_segment_call(e->arg0, e->flags))
+		return;
+	model_rise(m, &d->reserved, e->size, e);
+	model_expect_block(d, b);
 }
 
 static bool free_framework_block(struct model *m, const struct gmt_event *e)
@@ -189,6 +192,7 @@ static void unmap_one(struct model *m, struct history *mapping, const struct gmt
 
 	if (d && mapping->block.flags & GMT_FLAG_FRAMEWORK) {
 		model_fall(&d->reserved, mapping->block.size);
+		model_drop_segment(d, mapping);
 		note_release(d, mapping->block.flags);
 	}
 	model_row_died(m, mapping, e);
@@ -213,8 +217,10 @@ void model_map(struct model *m, const struct gmt_event *e)
 		return;
 	physical->refs++;
 	d = model_device(m, b->block.device);
-	if (d && b->block.flags & GMT_FLAG_FRAMEWORK)
-		model_rise(m, &d->reserved, b->block.size, e);
+	if (!d || !(b->block.flags & GMT_FLAG_FRAMEWORK))
+		return;
+	model_rise(m, &d->reserved, b->block.size, e);
+	model_expect_block(d, b);
 }
 
 void model_unmap(struct model *m, const struct gmt_event *e)

@@ -4,7 +4,11 @@
 
 void model_note_mark(struct model *m, const struct gmt_event *e)
 {
-	lives_add_mark(&m->lives, e, m->spans.now.stage);
+	const struct model_device *d = e->kind == GMT_BLOCK_OOM ? model_device(m, e->device) : NULL;
+	struct lives_mark *mark = lives_add_mark(&m->lives, e, m->spans.now.stage);
+
+	if (d)
+		mark->pool = (uint16_t)pools_of(&d->pools, e);
 }
 
 bool model_is_mark(uint16_t kind)

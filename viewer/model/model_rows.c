@@ -85,6 +85,18 @@ void model_history(const struct model *m, const struct block *b, struct history 
 	h->holds_gradients = b->state & LIFE_HOLDS_GRADIENTS;
 }
 
+const struct pool *model_pool(const struct model *m, const struct block *b)
+{
+	uint32_t pool = lives_facts(&m->lives, lives_at(&m->lives, b->life - 1)).pool;
+
+	return pool ? &m->devices[b->device].pools.items[pool - 1] : NULL;
+}
+
+const struct pool *model_pool_of_mark(const struct model *m, const struct lives_mark *mark)
+{
+	return mark->pool ? &m->devices[mark->device].pools.items[mark->pool - 1] : NULL;
+}
+
 static struct life_facts facts_of(const struct model *m, const struct block *b)
 {
 	return lives_facts(&m->lives, lives_at(&m->lives, b->life - 1));

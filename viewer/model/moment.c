@@ -17,7 +17,7 @@ struct taking {
 	uint32_t end;	   /* lives from here on were born later */
 	uint64_t *alive;   /* a bit for each life of the moment's blocks */
 	struct map states; /* those that have any */
-	struct list blocks, memory, mapped;
+	struct list blocks, memory, mapped, waiting;
 };
 
 static bool is_alive(const struct lives *l, const struct life *life, uint64_t seq)
@@ -74,6 +74,19 @@ static void find_blocks(struct taking *t)
 	for (uint32_t i = 0; (i = lives_skip(l, i, t->moment->seq)) < t->end; i++)
 		if (is_alive(l, lives_at(l, i), t->moment->seq))
 			look_at_life(t, i);
+}
+
+static void find_waiting(struct taking *t)
+{
+	const struct row_store *rows = &t->model->waits.rows;
+
+	for (uint32_t i = 0; i < rows->count; i++) {
+		const struct wait_row *w = rows_at(rows, i);
+
+		if (w->device == t->moment->device && waits_at(w, t->moment->seq))
+			*need_item(t->waiting.items, t->waiting.count, t->waiting.room) =
+				(struct block){ .addr = w->addr, .size = w->size };
+	}
 }
 
 static void note_change(struct taking *t, enum life_change change, uint32_t life)
@@ -164,6 +177,7 @@ void model_take(struct model *m, struct moment *mo)
 		mo->seq = m->first_seq;
 	mo->taken = true;
 	find_blocks(&t);
+	find_waiting(&t);
 	find_states(&t);
 	put_states(&t);
 	find_level(&m->lives, mo);
@@ -173,6 +187,7 @@ void model_take(struct model *m, struct moment *mo)
 	mo->blocks = in_order_of_address(&t.blocks, &mo->count);
 	mo->memory = in_order_of_address(&t.memory, &mo->memory_count);
 	mo->mapped = in_order_of_address(&t.mapped, &mo->mapped_count);
+	mo->waiting = in_order_of_address(&t.waiting, &mo->waiting_count);
 	map_free(&t.states);
 	free(t.alive);
 }
@@ -190,4 +205,5 @@ void moment_free(struct moment *mo)
 	free(mo->blocks);
 	free(mo->memory);
 	free(mo->mapped);
+	free(mo->waiting);
 }

@@ -1,24 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room.h"
 
-/* Gaps between the blocks inside [start, end); *at walks along the blocks. */
-static uint64_t hole_in(const struct moment *mo, uint64_t start, uint64_t end, size_t *at)
+/* Blocks and those that wait, in order of address. */
+struct taken {
+	const struct block *lists[2];
+	size_t counts[2];
+};
+
+static const struct block *next_taken(const struct taken *t, struct taken *at)
 {
-	uint64_t free_from = start, largest = 0;
+	const struct block *found = NULL;
+	int of = 0;
 
-	while (*at < mo->count && mo->blocks[*at].addr < end) {
-		const struct block *b = &mo->blocks[(*at)++];
+	for (int i = 0; i < 2; i++)
+		if (at->counts[i] < t->counts[i] &&
+		    (!found || t->lists[i][at->counts[i]].addr < found->addr)) {
+			found = &t->lists[i][at->counts[i]];
+			of = i;
+		}
+	at->counts[of] += found != NULL;
+	return found;
+}
 
-		if (b->addr + b->size <= start)
+/* What lies in [start, end); *at walks along the blocks. */
+static void measure(struct room_piece *p, const struct taken *t, uint64_t start, struct taken *at)
+{
+	uint64_t free_from = start, end = start + p->bytes;
+	const struct block *b;
+	struct taken before = *at;
+
+	for (; (b = next_taken(t, at)) && b->addr < end; before = *at) {
+		uint64_t b_end = b->addr + b->size;
+
+		if (b_end <= start)
 			continue;
-		if (b->addr > free_from && b->addr - free_from > largest)
-			largest = b->addr - free_from;
-		if (b->addr + b->size > free_from)
-			free_from = b->addr + b->size;
+		if (b->addr > free_from && b->addr - free_from > p->hole)
+			p->hole = b->addr - free_from;
+		p->used += (b_end < end ? b_end : end) - (b->addr > start ? b->addr : start);
+		free_from = b_end > free_from ? b_end : free_from;
 	}
-	if (end > free_from && end - free_from > largest)
-		largest = end - free_from;
-	return largest;
+	*at = before;
+	if (end > free_from && end - free_from > p->hole)
+		p->hole = end - free_from;
 }
 
 static bool is_segment_of_cache(const struct block *b, int device)
@@ -27,41 +50,78 @@ static bool is_segment_of_cache(const struct block *b, int device)
 	       (b->memory == GMT_MEM_DEVICE || b->memory == GMT_MEM_PITCHED);
 }
 
-/* Mappings that touch are one piece. */
-static uint64_t largest_hole(const struct moment *mo)
+static void segments(const struct model *m, const struct moment *mo, const struct taken *t,
+		     room_visit *visit, void *ctx)
 {
-	uint64_t largest = 0, hole;
-	size_t at = 0;
+	struct taken at = { 0 };
 
-	for (size_t i = 0; i < mo->memory_count; i++)
-		if (is_segment_of_cache(&mo->memory[i], mo->device)) {
-			hole = hole_in(mo, mo->memory[i].addr,
-				       mo->memory[i].addr + mo->memory[i].size, &at);
-			largest = hole > largest ? hole : largest;
-		}
-	at = 0;
-	for (size_t i = 0; i < mo->mapped_count; i++) {
-		uint64_t start = mo->mapped[i].addr, end = start + mo->mapped[i].size;
+	for (size_t i = 0; i < mo->memory_count; i++) {
+		const struct block *b = &mo->memory[i];
+		struct room_piece p = { .segment = b, .bytes = b->size };
 
-		while (i + 1 < mo->mapped_count && mo->mapped[i + 1].addr == end)
-			end += mo->mapped[++i].size;
-		hole = hole_in(mo, start, end, &at);
-		largest = hole > largest ? hole : largest;
+		if (!is_segment_of_cache(b, mo->device))
+			continue;
+		p.pool = model_pool(m, b);
+		measure(&p, t, b->addr, &at);
+		visit(ctx, &p);
 	}
-	return largest;
 }
 
-struct room room_at(const struct moment *mo)
+void room_pieces(const struct model *m, const struct moment *mo, room_visit *visit, void *ctx)
+{
+	const struct taken t = { { mo->blocks, mo->waiting }, { mo->count, mo->waiting_count } };
+	struct taken at = { 0 };
+
+	segments(m, mo, &t, visit, ctx);
+	for (size_t i = 0; i < mo->mapped_count; i++) {
+		const struct block *b = &mo->mapped[i], *next = b + 1;
+		struct room_piece p = { .segment = b, .pool = model_pool(m, b), .bytes = b->size };
+
+		for (; i + 1 < mo->mapped_count && next->addr == b->addr + p.bytes &&
+		       model_pool(m, next) == p.pool;
+		     i++)
+			p.bytes += next++->size;
+		measure(&p, &t, b->addr, &at);
+		if (b->flags & GMT_FLAG_FRAMEWORK)
+			visit(ctx, &p);
+	}
+}
+
+struct looking {
+	struct room *room;
+	const struct pool *pool;
+};
+
+static void look_at(void *ctx, const struct room_piece *p)
+{
+	struct looking *l = ctx;
+
+	if (p->pool != l->pool)
+		l->room->apart += p->bytes - p->used;
+	else if (p->hole > l->room->hole)
+		l->room->hole = p->hole;
+}
+
+static uint64_t less(uint64_t n, uint64_t by)
+{
+	return n > by ? n - by : 0;
+}
+
+struct room room_at(const struct model *m, const struct moment *mo, const struct pool *pool)
 {
 	struct room r = { .total = mo->total_bytes,
 			  .free = mo->free_bytes, /* an imported snapshot tells no total */
 			  .reserved = mo->framework && mo->reserved ? mo->reserved : mo->bytes };
-	uint64_t taken = mo->driver + mo->context;
+	struct looking l = { &r, pool };
 
 	r.sampled = r.total || r.free;
 	if (r.total)
-		r.free = r.total > taken ? r.total - taken : 0;
-	r.cached = r.reserved > mo->bytes ? r.reserved - mo->bytes : 0;
-	r.hole = r.cached ? largest_hole(mo) : 0;
+		r.free = less(r.total, mo->driver + mo->context);
+	if (r.reserved <= mo->bytes)
+		return r;
+	for (size_t i = 0; i < mo->waiting_count; i++)
+		r.waiting += mo->waiting[i].size;
+	room_pieces(m, mo, look_at, &l);
+	r.cached = less(r.reserved, mo->bytes + r.waiting + r.apart);
 	return r;
 }

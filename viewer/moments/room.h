@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was free at a moment: in the framework's cache, in pieces, and on the device. */
+/*
+ * What was free at a moment: in the framework's cache, in pieces, and on the device. The cache of a
+ * private pool serves that pool alone: it is apart for every request of another one.
+ */
 #ifndef VIEWER_ROOM_H
 #define VIEWER_ROOM_H
 
@@ -10,10 +13,26 @@ struct room {
 	uint64_t total;	   /* on the device, 0 = unknown */
 	uint64_t free;	   /* on the device */
 	uint64_t reserved; /* by the framework's cache; without one what is allocated */
-	uint64_t cached;   /* of that not in use, */
+	uint64_t cached;   /* of that not in use, and free for the request; */
 	uint64_t hole;	   /* the largest piece of it */
+	uint64_t apart;	   /* not in use, in other pools than the request's */
+	uint64_t waiting;  /* freed, and other streams still use it (record_stream) */
 };
 
-struct room room_at(const struct moment *mo);
+/* For a request of that pool; NULL: of the common one. */
+struct room room_at(const struct model *m, const struct moment *mo, const struct pool *pool);
+
+/* One piece of the framework's cache: a segment, or mappings of one pool that touch. */
+struct room_piece {
+	const struct block *segment; /* the first of them */
+	const struct pool *pool;     /* NULL: the common one */
+	uint64_t bytes;
+	uint64_t used; /* by blocks, and by those that wait */
+	uint64_t hole; /* the largest part that is not used */
+};
+
+typedef void room_visit(void *ctx, const struct room_piece *piece);
+
+void room_pieces(const struct model *m, const struct moment *mo, room_visit *visit, void *ctx);
 
 #endif

@@ -16,6 +16,7 @@
 #include "../moments/snapshot.h"
 #include "../moments/timeline.h"
 #include "../replay/replay_refusal.h"
+#include "../answers/private_pools.h"
 #include "../stacks/owner_words.h"
 
 /* Blocks that stand out: the largest of what the passes made, and those like it. */
@@ -62,6 +63,7 @@ struct oom {
 	enum phase phase;
 
 	struct room room; /* in the cache and on the device */
+	struct pool_sums pools;
 	uint64_t allocated;
 	uint64_t libraries; /* memory of this program that the framework did not ask for */
 	uint64_t context;   /* in use on the device by no known call: own context, and others */

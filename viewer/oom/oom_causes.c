@@ -57,7 +57,7 @@ static bool is_other_process(const struct oom *o, char *text)
 
 static bool has_grown(const struct oom *o)
 {
-	return is_share(o->grown, o->allocated, 4) && o->grown >= o->room.cached;
+	return is_share(o->grown, o->allocated, 4) && o->grown >= o->room.cached + o->room.apart;
 }
 
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
@@ -110,12 +110,30 @@ static bool is_growing(const struct oom *o, char *text)
 	return has_grown(o) && say_growth(o, text, "Something grows from step to step");
 }
 
+/* What other pools do not use would have been enough. */
+static bool is_in_pools(const struct oom *o, char *text)
+{
+	const struct pool_sum *most = o->pools.items;
+
+	if (!o->pools.count || o->room.apart < o->asked ||
+	    !is_share(o->room.apart, o->room.reserved, 6))
+		return false;
+	return oom_say(text,
+		       "Memory lies in private pools, where only their owners can use it: %s of "
+		       "the %s that PyTorch had reserved, most of it in %s of %s (%s). %s",
+		       B(o->room.apart), B(o->room.reserved),
+		       human_many((char[HUMAN_MANY]){ 0 }, most->pools, "pool"),
+		       pool_words(most->kind), WHO(&most->owner), pool_advice(most->kind));
+}
+
 /* All that was free would have been enough, but not in one piece. */
 static bool is_fragmentation(const struct oom *o, char *text)
 {
 	uint64_t state = o->shot.bytes[CATEGORY_optimizer_state];
 	uint64_t needed = o->projected > state ? o->projected - state : 0;
 
+	if (is_in_pools(o, text))
+		return true;
 	needed = needed > o->asked ? needed : o->asked;
 	if (o->room.cached + o->room.free < needed || o->room.hole >= o->block ||
 	    !is_share(o->room.cached, o->room.reserved, 6))

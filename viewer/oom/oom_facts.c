@@ -72,12 +72,13 @@ static void find_room(struct oom *o)
 {
 	const struct moment *mo = &o->shot.moment;
 
-	o->room = room_at(mo);
+	o->room = room_at(o->shot.model, mo, model_pool_of_mark(o->shot.model, &o->refusal.event));
+	o->pools = private_pools(o->shot.model, mo, &o->timeline->owners);
 	o->allocated = mo->bytes;
 	o->libraries = mo->driver > o->room.reserved ? mo->driver - o->room.reserved : 0;
 	o->context = mo->context;
 	o->others = others_of(o);
-	o->capacity = o->room.reserved + o->room.free;
+	o->capacity = o->room.reserved - o->room.apart + o->room.free;
 }
 
 /* The block that it would have been. */

@@ -125,6 +125,8 @@ struct row_oom oom_document(struct oom_answer *a)
 		.allocated_bytes = o->allocated,
 		.reserved_bytes = o->room.reserved,
 		.cached_bytes = o->room.cached,
+		.pools = private_pools_rows(&o->pools),
+		.waiting_bytes = o->room.waiting,
 		.library_bytes = o->libraries,
 		.context_bytes = o->context,
 		.other_bytes = o->others,
@@ -197,6 +199,7 @@ static void text_room(const struct oom *o, struct emit *out)
 		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->room.hole));
 		emit_figure(out, FIGURE, "cached, not in use", o->room.cached,
 			    o->room.cached ? note : "");
+		private_pools_print(&o->pools, &o->room, FIGURE, out);
 	}
 	if (o->libraries)
 		emit_figure(out, FIGURE, "other libraries", o->libraries, "");

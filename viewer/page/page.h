@@ -44,6 +44,9 @@ struct track_mark {
 	uint32_t name, stack; /* name: string of the recording */
 };
 
+struct pool_sums;
+struct room;
+
 struct track {
 	struct page *page;
 	enum track_parts parts;
@@ -64,7 +67,10 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 
 /* Parts of it, one file each. */
 void segments_emit(struct track *t);
-void marks_find(struct track *t); /* and adds key moments for them */
+/* What of the cache is free for its private pools alone, or waits for other streams. */
+void page_apart_emit(struct emit *out, struct names *names, const struct pool_sums *pools,
+		     const struct room *room);
+void marks_find(struct track *t); /* with the key moments that they are */
 void marks_emit(struct track *t);
 uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);

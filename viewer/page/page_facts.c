@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../answers/parts.h"
+#include "../answers/private_pools.h"
 #include "../answers/values.h"
 #include "../moments/instant.h"
 #include "../recording/run_state.h"
@@ -116,6 +117,22 @@ static void emit_libraries(struct track *t)
 	emit_number(out, "host", t->timeline->model.host.now);
 }
 
+static void emit_apart(struct track *t, uint64_t seq)
+{
+	struct model *m = &t->timeline->model;
+	struct moment mo = { .device = t->timeline->device,
+			     .seq = seq,
+			     .framework = t->timeline->framework };
+	struct pool_sums pools;
+	struct room room;
+
+	model_take(m, &mo);
+	pools = private_pools(m, &mo, &t->timeline->owners);
+	room = room_at(m, &mo, NULL);
+	page_apart_emit(t->page->first, &t->page->words, &pools, &room);
+	moment_free(&mo);
+}
+
 static void emit_peak(struct track *t)
 {
 	const struct model *m = &t->timeline->model;
@@ -130,6 +147,7 @@ static void emit_peak(struct track *t)
 	emit_number(out, "peak_seq", p->event.seq);
 	emit_number(out, "peak_last", p->event.size);
 	emit_number(out, "peak_text", names_word(&t->page->words, at.text));
+	emit_apart(t, p->event.seq);
 }
 
 static void emit_figures(struct track *t)

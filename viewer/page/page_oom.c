@@ -39,6 +39,7 @@ void page_oom_emit(struct track *t)
 	emit_number(out, "asked", o.asked);
 	emit_number(out, "block", o.block);
 	emit_number(out, "why", names_word(&t->page->names, a.why));
+	page_apart_emit(out, &t->page->names, &o.pools, &o.room);
 	emit_remedies(t, &a);
 	emit_end(out);
 	oom_close(&o);

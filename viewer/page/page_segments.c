@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that the framework's cache holds, piece by piece: what it asked CUDA for, and when. */
+#include "../answers/private_pools.h"
 #include "page.h"
 
 enum { ROWS = 20000 };
@@ -17,14 +18,28 @@ struct rows {
 	uint64_t seq, addr; /* of the row before */
 };
 
-static void put(struct rows *r, struct track *t, const struct life *life, const struct position *p)
+/* 1 + the kind of its private pool, 0 = the common one. */
+static unsigned kind_of(struct track *t, uint32_t life)
+{
+	struct model *m = &t->timeline->model;
+	const struct pool *pool;
+	struct block b;
+
+	model_block(m, life, &b);
+	pool = model_pool(m, &b);
+	return pool ? 1 + pool_kind(pool, &t->timeline->owners, b.stack) : 0;
+}
+
+static void put(struct rows *r, struct track *t, uint32_t i)
 {
 	const struct lives *l = &t->timeline->model.lives;
+	const struct life *life = lives_at(l, i);
+	const struct position *p = lives_position(l, life->born.position);
 	const struct life_request *made = lives_request(l, life);
 	uint64_t born = lives_seq(l, &life->born), died = lives_seq(l, &life->died);
 
 	column_row(&r->column, born - r->seq, died ? died - born : 0, zigzag(life->addr - r->addr),
-		   made->size, p->memory, track_stack(t, made->stack, born));
+		   made->size, p->memory, track_stack(t, made->stack, born), kind_of(t, i));
 	r->seq = born;
 	r->addr = life->addr;
 }
@@ -41,11 +56,42 @@ void segments_emit(struct track *t)
 		const struct position *p = lives_position(l, life->born.position);
 
 		if (is_segment(t, p) && count++ < room)
-			put(&r, t, life, p);
+			put(&r, t, i);
 	}
 	emit_object(out, "segments");
 	emit_number(out, "count", count < room ? count : room);
 	emit_number(out, "left_out", count < room ? 0 : count - room);
+	emit_array(out, "pools");
+	for (unsigned k = 0; k < POOL_KINDS; k++)
+		emit_text(out, NULL, pool_words(k));
+	emit_end(out);
 	column_emit(&r.column, out, "rows");
+	emit_end(out);
+}
+
+static void apart(struct emit *out, struct names *names, const char *what, uint64_t bytes,
+		  const char *note)
+{
+	emit_object(out, NULL);
+	emit_text(out, "what", what);
+	emit_number(out, "bytes", bytes);
+	emit_number(out, "note", names_word(names, note));
+	emit_end(out);
+}
+
+void page_apart_emit(struct emit *out, struct names *names, const struct pool_sums *pools,
+		     const struct room *room)
+{
+	char note[POOL_NOTE];
+
+	emit_array(out, "apart");
+	for (size_t i = 0; i < pools->count; i++) {
+		const struct pool_sum *p = &pools->items[i];
+
+		apart(out, names, pool_label(p->kind), p->bytes - p->used,
+		      pool_note(p, note, sizeof(note)));
+	}
+	if (room->waiting)
+		apart(out, names, WAITING, room->waiting, WAITING_NOTE);
 	emit_end(out);
 }

@@ -113,12 +113,13 @@ static void take(struct requests_all *all, struct requests *r, const struct gmt_
 	life->born--;
 	life->there = e->seq <= all->state_seq;
 	life->tells = all->tells && !(e->flags & GMT_FLAG_NO_TENSOR);
-	life->pool = requests_pool(r, e);
+	life->pool = pools_of(&r->pools, e);
 	life->segment = requests_segment(r, e->addr);
 	if (life->segment && r->segments[life->segment - 1].stream == UINT16_MAX) {
 		r->segments[life->segment - 1].stream = life->stream;
 		r->segments[life->segment - 1].pool = life->pool;
-		r->segments[life->segment - 1].own = requests_pool_own(r, life->pool);
+		r->segments[life->segment - 1].own =
+			life->pool && r->pools.items[life->pool - 1].own;
 		life->fresh = true;
 	}
 	r->now += e->size;
@@ -165,14 +166,8 @@ static void storage(struct requests *r, const struct gmt_event *e)
  * emptied. */
 static void takes_from(struct requests *r, const struct gmt_event *e)
 {
-	bool begins = e->kind == GMT_GRAPH_BEGIN;
-
-	if (e->flags & GMT_FLAG_OWN_POOL) {
-		(begins ? requests_own_begin : requests_own_end)(r, e);
-		return;
-	}
-	(begins ? requests_capture : requests_captured)(r, e);
-	if (begins)
+	pools_event(&r->pools, e);
+	if (e->kind == GMT_GRAPH_BEGIN && !(e->flags & GMT_FLAG_OWN_POOL))
 		requests_add(r, REQUEST_CAPTURE, 1);
 }
 
@@ -208,6 +203,10 @@ static int event(void *ctx, const struct gmt_event *e)
 	case GMT_GRAPH_END:
 		if (r)
 			takes_from(r, e);
+		break;
+	case GMT_SEGMENT_POOL:
+		if (r)
+			requests_segments_pool(r, e);
 		break;
 	case GMT_TAG_LEAF:
 	case GMT_TAG_SAVED:
@@ -267,8 +266,7 @@ void requests_free(struct requests_all *all)
 		free(r->segments);
 		free(r->placed);
 		free(r->streams);
-		free(r->named);
-		free(r->captures);
+		pools_free(&r->pools);
 	}
 	free(all->devices);
 	free(all->rows);

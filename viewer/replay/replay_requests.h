@@ -8,6 +8,7 @@
 #define VIEWER_REPLAY_REQUESTS_H
 
 #include "../base/map.h"
+#include "../facts/pools.h"
 #include "../facts/rows.h"
 #include "../recording/recording.h"
 
@@ -54,19 +55,8 @@ struct request_segment {
 	uint32_t pool; /* a private one, 0 = none */
 	uint16_t stream;
 	bool live;
-	bool own; /* of a pool that the program made */
-};
-
-/* A user of a private pool: a capture, or the program itself. */
-struct request_capture {
-	uint64_t stream;
-	uint32_t thread, pool;
-	bool own;
-};
-
-struct request_pool {
-	uint64_t first, second; /* the framework's name for it, 0 = not known yet */
-	bool own;		/* the program made it, not a graph */
+	bool told; /* the recording says its pool */
+	bool own;  /* of a pool that the program made */
 };
 
 struct requests {
@@ -78,15 +68,12 @@ struct requests {
 	size_t placed_count, placed_room;
 	uint64_t *streams;
 	size_t stream_count, stream_room;
-	struct map live;	    /* address -> life */
-	struct map ended;	    /* address -> the latest life there that has ended */
-	uint32_t pools;		    /* private ones, numbered from 1 */
-	bool tells_pools;	    /* the recording has events of pools */
-	struct request_pool *named; /* by number - 1 */
-	size_t named_count, named_room;
-	struct request_capture *captures; /* under way, the latest last */
-	size_t capture_count, capture_room;
-	bool expandable; /* the recording's segments were */
+	struct map live;    /* address -> life */
+	struct map ended;   /* address -> the latest life there that has ended */
+	bool tells_pools;   /* the recording says which private pools there are */
+	struct pools pools; /* those that it names, */
+	uint32_t guessed;   /* and those that its segments show, numbered from 1 */
+	bool expandable;    /* the recording's segments were */
 
 	uint64_t total;				/* bytes of the device, 0 = not known */
 	uint64_t context, driver, segments_now; /* bytes: of no call, of all calls, of the cache */

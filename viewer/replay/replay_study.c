@@ -36,7 +36,7 @@ static uint32_t pool_of_new(struct study *s, const struct request_life *life)
 		return now;
 	if (now && !allocator_has(&s->pass.allocator, bytes, stream, 0))
 		return 0;
-	return ++r->pools;
+	return (uint32_t)r->pools.count + ++r->guessed;
 }
 
 static void study_take(struct study *s, const struct request *q)
@@ -46,7 +46,7 @@ static void study_take(struct study *s, const struct request *q)
 		life->segment ? &s->requests->segments[life->segment - 1] : NULL;
 	bool small = life->units <= SLACK;
 
-	if (segment && life->fresh && !life->there && !s->requests->tells_pools)
+	if (segment && life->fresh && !life->there && !s->requests->tells_pools && !segment->told)
 		segment->pool = pool_of_new(s, life);
 	s->current[life->stream] = segment ? segment->pool : 0;
 	pass_do(&s->pass, q, (uint64_t)life->units * UNIT);

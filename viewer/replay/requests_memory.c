@@ -29,6 +29,20 @@ uint32_t requests_segment(const struct requests *r, uint64_t addr)
 	return addr - r->segments[number].addr < r->segments[number].bytes ? number + 1 : 0;
 }
 
+void requests_segments_pool(struct requests *r, const struct gmt_event *e)
+{
+	uint32_t pool = pools_number(&r->pools, e->arg0, e->arg1);
+
+	for (size_t i = 0; i < r->placed_count; i++) {
+		struct request_segment *s = &r->segments[r->placed[i]];
+
+		if (s->addr - e->addr < e->size) {
+			s->pool = pool;
+			s->told = true;
+		}
+	}
+}
+
 static uint32_t add_segment(struct requests *r, const struct gmt_event *e)
 {
 	uint32_t number = (uint32_t)r->segment_count;

@@ -65,6 +65,7 @@ function prepareTrack(doc, t, index) {
   t.peak_text = doc.texts[t.peak_text];
   t.values = doc.texts[t.values];
   t.state = doc.texts[t.state];
+  t.apart.forEach((a) => { a.note = doc.texts[a.note]; });
   t.notes = t.notes.map((text) => doc.texts[text]);
   t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
   t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');
@@ -80,6 +81,7 @@ function completeTrack(doc, t, rest) {
   t.steps.items = readSteps(doc, t.steps, t.first_ns);
   if (t.oom) {
     t.oom.why = doc.texts[t.oom.why];
+    t.oom.apart.forEach((a) => { a.note = doc.texts[a.note]; });
     for (const r of t.oom.remedies) {
       r.what = doc.texts[r.what];
       r.how = doc.texts[r.how];
@@ -228,7 +230,7 @@ function readSegments(t) {
     seq += c.number();
     const life = c.number();
     addr += c.signed();
-    t.segments.items.push({ seq, endSeq: life ? seq + life : 0, addr, size: c.number(), mapped: c.number() === 0, node: c.number() });
+    t.segments.items.push({ seq, endSeq: life ? seq + life : 0, addr, size: c.number(), mapped: c.number() === 0, node: c.number(), pool: t.segments.pools[c.number() - 1] || '' });
   }
 }
 

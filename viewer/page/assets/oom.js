@@ -20,7 +20,9 @@ function oomPanel() {
     const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), answer = t.oom && t.oom.seq === mark.seq ? t.oom : null;
     const facts = answer && answer.asked !== answer.block ? [['asked for', bytesText(answer.asked)], ['for a tensor of', bytesText(answer.block)]] : [['asked for', bytesText(mark.asked)]];
     facts.push(['allocated', bytesText(m.bytes)]);
-    if (point && t.self_reported) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes))]);
+    const apart = answer ? answer.apart : [];
+    if (point && t.self_reported) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes - apart.reduce((n, a) => n + a.bytes, 0)))]);
+    for (const a of apart) facts.push([a.what, bytesText(a.bytes) + ' ' + a.note]);
     if (m.complete && segments.length) facts.push(['largest hole in it', bytesText(hole)]);
     if (point && t.total_bytes) facts.push(['free on the device', bytesText(Math.max(0, t.total_bytes - point.used))]);
     const frame = framesOf(app.doc, mark.stack).reverse().find((f) => f.bits & FRAME.python && !(f.bits & FRAME.plumbing));

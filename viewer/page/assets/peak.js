@@ -24,7 +24,9 @@ function peakPanel() {
         app.ready ? countText(r.count) + (m.complete ? '' : ' listed') : '', r.first ? r.first.words : '', r.first ? bytesText(r.first.bytes) : ''],
     }));
     const reserved = m.point ? m.point.reserved : 0, used = m.point ? m.point.used : 0, extra = [];
-    if (t.self_reported && reserved > m.bytes) extra.push(['cached, not in use', reserved - m.bytes, 'reserved ' + bytesText(reserved)]);
+    const apart = t.apart.reduce((n, a) => n + a.bytes, 0);
+    if (t.self_reported && reserved > m.bytes) extra.push(['cached, not in use', Math.max(0, reserved - m.bytes - apart), 'reserved ' + bytesText(reserved)]);
+    for (const a of t.apart) extra.push([a.what, a.bytes, a.note]);
     if (t.context) extra.push(['context and modules', t.context, 'in use, but not by recorded allocations']);
     if (t.framework && used > reserved + t.context) extra.push(['other libraries', used - reserved - t.context, 'not by the framework']);
     const more = extra.map(([words, n, note]) => ({ props: { class: 'more' }, cells: [words, bytesText(n), '', '', '', note, ''] }));

@@ -8,8 +8,8 @@ function segmentsAt(t, seq) {
   const alive = t.segments.items.filter((s) => isAlive(s, seq)).sort((a, b) => a.addr - b.addr), out = [];
   for (const s of alive) {
     const last = out[out.length - 1];
-    if (last && last.mapped && s.mapped && last.addr + last.size === s.addr) last.size += s.size;
-    else out.push({ addr: s.addr, size: s.size, mapped: s.mapped, blocks: [], used: 0, hole: 0 });
+    if (last && last.mapped && s.mapped && last.pool === s.pool && last.addr + last.size === s.addr) last.size += s.size;
+    else out.push({ addr: s.addr, size: s.size, mapped: s.mapped, pool: s.pool, blocks: [], used: 0, hole: 0 });
   }
   return out;
 }
@@ -121,7 +121,7 @@ function segmentsPanel(parent) {
     if (!u) return replace(words);
     const s = u.segment;
     replace(words, u.entry ? [h('b', { class: 'num' }, bytesText(u.entry.size)), swatch(colourOf(u.entry.category)), h('span', {}, originText(u.entry.block.origin))] : h('b', {}, 'a hole'),
-      h('span', { class: 'exact' }, 'in the segment 0x' + s.addr.toString(16) + ': ' + bytesText(s.used) + ' of ' + bytesText(s.size) + ' used, ' + plural(s.blocks.length, 'block') + ', largest hole ' + bytesText(s.hole)));
+      h('span', { class: 'exact' }, 'in the segment 0x' + s.addr.toString(16) + ': ' + bytesText(s.used) + ' of ' + bytesText(s.size) + ' used, ' + plural(s.blocks.length, 'block') + ', largest hole ' + bytesText(s.hole) + (s.pool ? '; in a private pool of ' + s.pool : '')));
   });
   map.addEventListener('pointerleave', () => replace(words));
   map.addEventListener('click', (e) => { const u = under(e); if (u && u.entry) chooseBlock(u.entry.block); });

@@ -9,16 +9,16 @@
 #include "../base/human.h"
 #include "report.h"
 
-static const struct pool {
+static const struct arena {
 	const char *library, *whose, *setting;
-} pools[] = {
-#define POOL(library, whose, setting) { library, whose, setting },
-#include "pools.def"
-#undef POOL
+} arenas[] = {
+#define ARENA(library, whose, setting) { library, whose, setting },
+#include "arenas.def"
+#undef ARENA
 };
 
 /* The owner of the innermost frame that lies in one of the libraries. */
-static const struct pool *pool_of(struct report *r, const struct block *b)
+static const struct arena *arena_of(struct report *r, const struct block *b)
 {
 	struct stacks *s = r->timeline.owners.stacks;
 
@@ -26,18 +26,18 @@ static const struct pool *pool_of(struct report *r, const struct block *b)
 	for (size_t f = 0; f < s->count; f++) {
 		const char *name = owners_base(s->frames[f].module);
 
-		for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
-			if (!strncmp(name, pools[i].library, strlen(pools[i].library)))
-				return &pools[i];
+		for (size_t i = 0; i < sizeof(arenas) / sizeof(arenas[0]); i++)
+			if (!strncmp(name, arenas[i].library, strlen(arenas[i].library)))
+				return &arenas[i];
 	}
 	return NULL;
 }
 
-void report_pools(struct report *r, const struct moment *mo, struct emit *out)
+void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 {
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
 	const struct block *most = NULL;
-	const struct pool *pool;
+	const struct arena *arena;
 	char n[HUMAN_MAX];
 
 	for (size_t i = 0; i < mo->count; i++)
@@ -45,12 +45,12 @@ void report_pools(struct report *r, const struct moment *mo, struct emit *out)
 			most = &mo->blocks[i];
 	if (mo->framework || !most || !total || most->size < total / 2)
 		return;
-	pool = pool_of(r, most);
+	arena = arena_of(r, most);
 	emit_line(out,
 		  "  %s are one piece, %.0f %% of the device: what its owner puts inside is "
 		  "not seen.",
 		  human_bytes(n, most->size), 100.0 * (double)most->size / (double)total);
-	if (pool)
+	if (arena)
 		emit_line(out, "  It is %s own allocator; %s lets it take memory as it needs it.",
-			  pool->whose, pool->setting);
+			  arena->whose, arena->setting);
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "private_pools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/human.h"
+#include "holders.h"
+#include "parts.h"
+
+static const struct {
+	const char *name, *label, *text, *advice;
+} kinds[] = {
+#define KIND(name, label, text, advice) { #name, label, text, advice },
+#include "pool_kinds.def"
+#undef KIND
+};
+
+const char *pool_words(enum pool_kind kind)
+{
+	return kinds[kind].text;
+}
+
+const char *pool_label(enum pool_kind kind)
+{
+	return kinds[kind].label;
+}
+
+const char *pool_advice(enum pool_kind kind)
+{
+	return kinds[kind].advice;
+}
+
+/* What compiled code captures by itself. */
+static bool is_compiled(struct stacks *s, uint32_t stack)
+{
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].file, "torch/_inductor/cudagraph_"))
+			return true;
+	return false;
+}
+
+/* A graph makes a pool with a first number, a program one with a second number. */
+enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack)
+{
+	if (is_compiled(owners->stacks, stack))
+		return POOL_compiled_graphs;
+	if (p->graph || p->first)
+		return POOL_cuda_graphs;
+	return p->own ? POOL_mem_pool : POOL_unknown;
+}
+
+struct summing {
+	struct owners *owners;
+	struct map pools; /* that were seen -> their kind */
+	struct pool_sums *sums;
+	struct holders lines; /* of all kinds: a kind stands in the place of the class */
+};
+
+static enum pool_kind kind_once(struct summing *s, const struct room_piece *p)
+{
+	bool fresh;
+	uint32_t *kind = map_put(&s->pools, (uintptr_t)p->pool, &fresh);
+
+	if (fresh) {
+		*kind = pool_kind(p->pool, s->owners, p->segment->stack);
+		s->sums->items[*kind].pools++;
+	}
+	return *kind;
+}
+
+/* The line that called a model says more of a capture than a line of the model. */
+static struct owner owner_of(struct owners *owners, const struct block *segment)
+{
+	struct owner owner = owners_caller(owners, segment->stack);
+
+	return owner.file[0] ? owner : owners_find(owners, segment);
+}
+
+static void add_piece(void *ctx, const struct room_piece *p)
+{
+	struct summing *s = ctx;
+	struct pool_sum *sum;
+	enum pool_kind kind;
+
+	if (!p->pool)
+		return;
+	kind = kind_once(s, p);
+	sum = &s->sums->items[kind];
+	sum->bytes += p->bytes;
+	sum->used += p->used;
+	s->sums->bytes += p->bytes;
+	holders_add(&s->lines,
+		    (struct holder){ .category = (enum category)kind,
+				     .owner = owner_of(s->owners, p->segment) },
+		    p->bytes);
+}
+
+static void find_owner(struct pool_sum *sum, const struct holders *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct holder *h = &lines->items[i];
+
+		if ((enum pool_kind)h->category != sum->kind)
+			continue;
+		if (!sum->owner.function)
+			sum->owner = h->owner;
+		if (h->owner.file[0]) {
+			sum->owner = h->owner;
+			return;
+		}
+	}
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct pool_sum *x = a, *y = b;
+
+	return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : (int)x->kind - (int)y->kind;
+}
+
+struct pool_sums private_pools(const struct model *m, const struct moment *mo,
+			       struct owners *owners)
+{
+	struct pool_sums sums = { 0 };
+	struct summing s = { .owners = owners, .sums = &sums };
+
+	room_pieces(m, mo, add_piece, &s);
+	holders_sort(&s.lines);
+	for (unsigned k = 0; k < POOL_KINDS; k++) {
+		sums.items[k].kind = k;
+		find_owner(&sums.items[k], &s.lines);
+		sums.count += sums.items[k].pools != 0;
+	}
+	qsort(sums.items, POOL_KINDS, sizeof(*sums.items), by_bytes);
+	free(s.lines.items);
+	map_free(&s.pools);
+	return sums;
+}
+
+static bool pool_row(void *ctx, size_t i, struct row_private_pool *row)
+{
+	const struct pool_sum *sum = &((const struct pool_sums *)ctx)->items[i];
+
+	*row = (struct row_private_pool){ .kind = kinds[sum->kind].name,
+					  .bytes = sum->bytes,
+					  .allocated_bytes = sum->used,
+					  .pools = sum->pools,
+					  .owner = sum->owner };
+	return true;
+}
+
+struct rows_private_pool private_pools_rows(const struct pool_sums *sums)
+{
+	return (struct rows_private_pool){ sums->count, pool_row, (void *)sums };
+}
+
+const char *pool_note(const struct pool_sum *sum, char *buf, size_t room)
+{
+	char bytes[HUMAN_MAX], many[HUMAN_MANY], who[OWNER_WORDS];
+
+	snprintf(buf, room, "of %s in %s, %s", human_bytes(bytes, sum->bytes),
+		 human_many(many, sum->pools, "pool"),
+		 owner_words(&sum->owner, who, sizeof(who), 22));
+	return buf;
+}
+
+void private_pools_print(const struct pool_sums *sums, const struct room *room, int width,
+			 struct emit *out)
+{
+	char note[POOL_NOTE];
+
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct pool_sum *sum = &sums->items[i];
+
+		emit_figure(out, width, kinds[sum->kind].label, sum->bytes - sum->used,
+			    pool_note(sum, note, sizeof(note)));
+	}
+	if (room->waiting)
+		emit_figure(out, width, WAITING, room->waiting, WAITING_NOTE);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The private pools of the framework's cache at a moment, by kind, each with the line that most of
+ * it was made by. */
+#ifndef VIEWER_PRIVATE_POOLS_H
+#define VIEWER_PRIVATE_POOLS_H
+
+#include "../documents/document.h"
+#include "../moments/room.h"
+#include "../stacks/owners.h"
+
+enum pool_kind {
+#define KIND(name, label, text, advice) POOL_##name,
+#include "pool_kinds.def"
+#undef KIND
+	POOL_KINDS
+};
+
+struct pool_sum {
+	enum pool_kind kind;
+	uint64_t bytes, used; /* used: by blocks, and by freed ones that other streams still use */
+	size_t pools;
+	struct owner owner; /* no file and no function: not known */
+};
+
+struct pool_sums {
+	struct pool_sum items[POOL_KINDS]; /* those that are there, the largest first */
+	size_t count;
+	uint64_t bytes; /* of all */
+};
+
+struct pool_sums private_pools(const struct model *m, const struct moment *mo,
+			       struct owners *owners);
+/* The pool of a segment. */
+enum pool_kind pool_kind(const struct pool *p, struct owners *owners, uint32_t stack);
+const char *pool_words(enum pool_kind kind);
+const char *pool_label(enum pool_kind kind);  /* what they have free, in a table */
+const char *pool_advice(enum pool_kind kind); /* a sentence */
+/* "of 7.5 GiB in 7 pools, main train.py:35" */
+const char *pool_note(const struct pool_sum *sum, char *buf, size_t room);
+#define POOL_NOTE    400
+#define WAITING	     "freed, still used"
+#define WAITING_NOTE "by work of other streams (record_stream)"
+
+struct rows_private_pool private_pools_rows(const struct pool_sums *sums);
+/* A figure for each kind (columns for its name: width), what is not in use, with the whole and the line behind it; and freed
+ * blocks that wait. */
+void private_pools_print(const struct pool_sums *sums, const struct room *room, int width,
+			 struct emit *out);
+
+#endif
