@@ -781,6 +781,7 @@ class Leaks(Row):
     from_step: first of the steps that are compared
     to_step: last of them; the same as the first if there are too few
     growth_per_step: growth with each step, of all lines (bytes)
+    reserved_growth_per_step: growth of what the framework has reserved, if it grew in at least half of the steps (bytes)
     step_basis: what a step is known by, as in `steps`
     owners: lines of code that hold it, the largest first
     step_is: if a call of the outermost module is taken for a step: that module
@@ -791,6 +792,7 @@ class Leaks(Row):
     from_step: int
     to_step: int
     growth_per_step: int
+    reserved_growth_per_step: int
     step_basis: str
     owners: Table[LeaksOwner]
     step_is: Optional[LeaksModule] = None
@@ -801,6 +803,7 @@ class Leaks(Row):
         "from_step": ("NUMBER", None),
         "to_step": ("NUMBER", None),
         "growth_per_step": ("BYTES", None),
+        "reserved_growth_per_step": ("BYTES", None),
         "step_basis": ("TEXT", None),
         "owners": ("LIST", LeaksOwner),
         "step_is": ("PART", LeaksModule),
@@ -1560,7 +1563,7 @@ class DiffFinding(Row):
     bytes_new: in the new one (bytes)
     delta: the difference (bytes)
     text: in words
-    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved` or `peak`
+    cause: what is taken for the reason: `line`, `function`, `kept`, `precision`, `casts`, `scale`, `model`, `trained`, `optimizer`, `gradients`, `recompute`, `compiled`, `recorded`, `reach`, `passes`, `backwards`, `rounding`, `moved`, `peak` or `reserved`
     parts: what it is summed from
     """
 
@@ -1705,6 +1708,8 @@ class Diff(Row):
     peak_old: peak of the old recording (bytes)
     peak_new: peak of the new one (bytes)
     delta: the difference (bytes)
+    reserved_old: most that the framework reserved in the old recording; 0 without one (bytes)
+    reserved_new: the same in the new one (bytes)
     peak_phase_old: phase of the old peak
     peak_phase_new: phase of the new peak
     old: the old recording
@@ -1721,6 +1726,8 @@ class Diff(Row):
     peak_old: int
     peak_new: int
     delta: int
+    reserved_old: int
+    reserved_new: int
     peak_phase_old: str
     peak_phase_new: str
     old: DiffSide
@@ -1737,6 +1744,8 @@ class Diff(Row):
         "peak_old": ("BYTES", None),
         "peak_new": ("BYTES", None),
         "delta": ("CHANGE", None),
+        "reserved_old": ("BYTES", None),
+        "reserved_new": ("BYTES", None),
         "peak_phase_old": ("TEXT", None),
         "peak_phase_new": ("TEXT", None),
         "old": ("PART", DiffSide),

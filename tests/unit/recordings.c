@@ -68,8 +68,11 @@ struct gmt_event chance_event(struct chance *c)
 
 struct gmt_event chance_extra(struct chance *c)
 {
-	unsigned kind = GMT_KIND_EXTRA + (unsigned)chance_below(c, 64);
+	unsigned kind;
 
+	do
+		kind = GMT_KIND_EXTRA + (unsigned)chance_below(c, 64);
+	while (gmt_kind_is_known((uint16_t)kind)); /* its fields are given */
 	return chance_values(c, kind, (unsigned)chance_below(c, F_ALL + 1));
 }
 

@@ -373,7 +373,7 @@ static void largest_hole(void **state)
 	block(GMT_BLOCK_ALLOC, 0, 0x10400, 0x200);
 	block(GMT_BLOCK_ALLOC, 0, 0x10e00, 0x100);
 	mo = at(5);
-	assert_int_equal(room_at(mo).hole, 0x800);
+	assert_int_equal(room_at(&m, mo, NULL).hole, 0x800);
 	moment_free(mo);
 	model_free(&m);
 }
@@ -396,7 +396,7 @@ static void anything_goes(void **state)
 		feed(e);
 	}
 	mo = at(100000);
-	(void)room_at(mo);
+	(void)room_at(&m, mo, NULL);
 	for (size_t i = 0; i < mo->count; i++)
 		class_of(&mo->blocks[i]);
 	moment_free(mo);

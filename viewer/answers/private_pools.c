@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/human.h"
+#include "../documents/document.h"
 #include "holders.h"
 #include "parts.h"
 

@@ -4,9 +4,11 @@
 #ifndef VIEWER_PRIVATE_POOLS_H
 #define VIEWER_PRIVATE_POOLS_H
 
-#include "../documents/document.h"
 #include "../moments/room.h"
 #include "../stacks/owners.h"
+
+struct emit;
+struct rows_private_pool; /* documents/document.h */
 
 enum pool_kind {
 #define KIND(name, label, text, advice) POOL_##name,
@@ -42,8 +44,8 @@ const char *pool_note(const struct pool_sum *sum, char *buf, size_t room);
 #define WAITING_NOTE "by work of other streams (record_stream)"
 
 struct rows_private_pool private_pools_rows(const struct pool_sums *sums);
-/* A figure for each kind (columns for its name: width), what is not in use, with the whole and the line behind it; and freed
- * blocks that wait. */
+/* A figure for each kind (columns for its name: width), what is not in use, with the whole and the
+ * line behind it; and freed blocks that wait. */
 void private_pools_print(const struct pool_sums *sums, const struct room *room, int width,
 			 struct emit *out);
 

@@ -8,6 +8,7 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
+#include "../answers/reserved.h"
 #include "../base/human.h"
 #include "../base/need.h"
 #include "../diff/diff.h"
@@ -147,10 +148,16 @@ static void check_peak(struct look *l, const struct option_amount *most)
 static void check_reserved(struct look *l, const struct option_amount *most)
 {
 	const struct model_device *d = &l->timeline.model.devices[l->timeline.device];
-	struct bound *b = add_bound(
-		l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most), NULL);
+	char words[RESERVED_WORDS + 2] = "; ";
+	struct reserved_peak peak;
+	struct bound *b;
 
-	say_bytes(l, b, "reserved", "", "");
+	reserved_find(&peak, &l->timeline);
+	b = add_bound(l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most),
+		      peak.bytes ? &peak.owner : NULL);
+	if (peak.bytes)
+		reserved_words(&peak, words + 2, RESERVED_WORDS);
+	say_bytes(l, b, "reserved", "", peak.bytes ? words : "");
 }
 
 /* A class may have its peak at another moment than the run. */
@@ -189,17 +196,37 @@ static void check_classes(struct look *l, const struct bounds_wanted *w)
 			check_class(l, &all[c], c, &w->classes[c]);
 }
 
+/* The cache grows where its blocks do not. */
+static void reserved_grows(struct look *l, const struct option_amount *most, uint64_t growth)
+{
+	struct reserved_peak peak;
+	char words[RESERVED_WORDS + 2] = "; ";
+
+	reserved_find(&peak, &l->timeline);
+	reserved_words(&peak, words + 2, RESERVED_WORDS);
+	say_bytes(l,
+		  add_bound(l->bounds, measured_bound("max-growth", -1, growth, most), &peak.owner),
+		  "growth of reserved memory", " a step", words);
+}
+
 static void check_growth(struct look *l, const struct option_amount *most)
 {
 	struct leaks leaks = { 0 };
 	const struct owner *o;
 	struct bound b, *at;
+	uint64_t reserved;
 
 	leaks_find(&leaks, &l->timeline);
 	o = leaks.count ? &leaks.items[0].owner : NULL;
 	b = measured_bound("max-growth", -1, leaks.bytes_per_step, most);
 	b.known = leaks.from_step != leaks.to_step;
 	b.ok &= b.known;
+	reserved = b.ok ? reserved_growth(&l->timeline) : 0;
+	if (reserved > b.limit) {
+		reserved_grows(l, most, reserved);
+		leaks_free(&leaks);
+		return;
+	}
 	at = add_bound(l->bounds, b, o);
 	if (b.known)
 		say_held(l, at, "growth", " a step", "", o);
@@ -208,6 +235,28 @@ static void check_growth(struct look *l, const struct option_amount *most)
 		    steps_number(&l->timeline.steps),
 		    steps_number(&l->timeline.steps) == 1 ? " was" : "s were");
 	leaks_free(&leaks);
+}
+
+/* The cache may vary with the order of requests: by as much as `diff` says nothing of. */
+static void check_reserved_since(struct bounds *all, const struct bounds_wanted *w,
+				 const struct diff *d)
+{
+	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
+	uint64_t more = amount_bytes(&w->baseline_above.amount, old);
+	uint64_t varies = old / 20 > DIFF_RESERVED_LEAST ? old / 20 : DIFF_RESERVED_LEAST;
+	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
+	char a[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX], words[RESERVED_WORDS];
+
+	if (!old || !new)
+		return;
+	b.measured = new;
+	b.limit = old + (more > varies ? more : varies);
+	b.ok = b.measured <= b.limit;
+	at = add_bound(all, b, &d->new.reserved.owner);
+	say(at, "reserved %s -> %s since %s, %s the %s that are allowed%s%s",
+	    human_apart(a, old, new), human_apart(c, new, old), w->baseline,
+	    b.ok ? "within" : "above", human_bytes(most, b.limit), b.ok ? "" : "; ",
+	    b.ok ? "" : reserved_words(&d->new.reserved, words, sizeof(words)));
 }
 
 static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
@@ -230,6 +279,7 @@ static int check_baseline(struct bounds *all, const struct bounds_wanted *w)
 	    b.ok ? " that are allowed" : " that are allowed. ");
 	if (!b.ok && d.count)
 		say_more(at, d.findings[0].text);
+	check_reserved_since(all, w, &d);
 	diff_free(&d);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
+#include "../answers/reserved.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 
@@ -102,12 +103,26 @@ static struct row_leaks leaks_row(struct timeline *t, struct view *v)
 				 .from_step = l->from_step,
 				 .to_step = l->to_step,
 				 .growth_per_step = l->bytes_per_step,
+				 .reserved_growth_per_step = reserved_growth(t),
 				 .step_basis = steps_basis_name(t->steps.basis),
 				 .owners = { l->count, owner_row, v } };
 	struct owner caller;
 
 	row.has_step_is = module_of(t, &row.step_is.owner, &caller);
 	return row;
+}
+
+/* The cache grows without its blocks: pools of graphs, say, or pieces that fit no request. */
+static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth)
+{
+	char bytes[HUMAN_MAX], words[RESERVED_WORDS];
+	struct reserved_peak peak;
+
+	if (!growth)
+		return;
+	reserved_find(&peak, t);
+	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.",
+		      human_bytes(bytes, growth), reserved_words(&peak, words, sizeof(words)));
 }
 
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
@@ -149,6 +164,8 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &leaks, &row, o->top);
+	if (!emit_json(out))
+		print_reserved(out, t, row.reserved_growth_per_step);
 	leaks_free(&leaks);
 	return 0;
 }

@@ -163,6 +163,8 @@ void diff_document(struct diff_document *doc, const struct diff *d)
 		.peak_old = d->old.peak,
 		.peak_new = d->new.peak,
 		.delta = (int64_t)(d->new.peak - d->old.peak),
+		.reserved_old = d->old.reserved.bytes,
+		.reserved_new = d->new.reserved.bytes,
 		.peak_phase_old = phase_name(diff_phase_at(&d->old, d->old.peak_seq)),
 		.peak_phase_new = phase_name(diff_phase_at(&d->new, d->new.peak_seq)),
 		.old = side_row(&d->old),

@@ -4,6 +4,7 @@
  * of one forward method together, then single lines. Finally it reports whether the peak moved to
  * another phase.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,12 +105,50 @@ static void drop_moves(struct diff *d)
 	d->count = kept;
 }
 
+int64_t diff_reserved(const struct diff *d)
+{
+	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
+	uint64_t least = (old > new ? old : new) / 20;
+	int64_t apart = (int64_t)(new - old) - (int64_t)(d->new.peak - d->old.peak);
+
+	least = least > DIFF_RESERVED_LEAST ? least : DIFF_RESERVED_LEAST;
+	return !old || !new || (apart < 0) != (new < old) || (uint64_t)llabs(apart) < least ? 0
+											    : apart;
+}
+
+/* First where it changed by more than any line did, else last. */
+static void find_reserved(struct diff *d)
+{
+	int64_t apart = diff_reserved(d);
+	const struct reserved_peak *of = apart > 0 ? &d->new.reserved : &d->old.reserved;
+	struct diff_finding *last, f;
+	double size = fabs((double)apart);
+	size_t at;
+
+	if (!apart)
+		return;
+	last = diff_new_finding(d, CAUSE_RESERVED);
+	last->kind = apart > 0 ? DIFF_GROWN : DIFF_SHRUNK;
+	last->id = UINT32_MAX; /* no pair is of it */
+	last->category = CATEGORY_unknown;
+	last->owner = of->owner;
+	last->bytes_old = d->old.reserved.bytes;
+	last->bytes_new = d->new.reserved.bytes;
+	diff_say(d, last);
+	f = *last;
+	at = d->count > 1 && weight(d, &d->findings[0]) >= size ? d->count - 1 : 0;
+	memmove(&d->findings[at + 1], &d->findings[at], (d->count - 1 - at) * sizeof(f));
+	d->findings[at] = f;
+}
+
 void diff_find(struct diff *d)
 {
 	size_t moved;
 
-	if (d->no_lines)
+	if (d->no_lines) {
+		find_reserved(d);
 		return;
+	}
 	if (!d->no_classes)
 		diff_causes(d);
 	moved = diff_find_moves(d);
@@ -123,4 +162,5 @@ void diff_find(struct diff *d)
 	find_moved(d);
 	if (d->count > 1 && d->findings[1].kind == DIFF_MOVED)
 		diff_say(d, &d->findings[1]);
+	find_reserved(d);
 }

@@ -125,7 +125,7 @@ void diff_say(struct diff *d, struct diff_finding *f)
 	free(f->text);
 	s = need_stream(&f->text, &len);
 	say_cause(s, d, f);
-	if (d->below_peak)
+	if (d->below_peak && f->cause != CAUSE_RESERVED)
 		fprintf(s, "; not at the peak but in the %s", phase_noun(d->new.shot.phase));
 	fputc('.', s);
 	fclose(s);

@@ -51,6 +51,8 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	curve = model_curve(&s->timeline.model.devices[s->timeline.device]);
 	s->peak = curve->peak.bytes;
 	s->peak_seq = curve->peak.event.seq;
+	if (s->timeline.framework)
+		reserved_find(&s->reserved, &s->timeline);
 	s->recomputes = find_recompute(s);
 	s->casts = find_casts(s);
 	s->compiled = defs_has_file(&s->recording.defs, "torch/_functorch/_aot_autograd/");

@@ -7,6 +7,7 @@
 #define VIEWER_DIFF_SIDE_H
 
 #include "../answers/leaks.h"
+#include "../answers/reserved.h"
 #include "../moments/snapshot.h"
 
 #define DIFF_TOKENS 24 /* per line; others are dropped */
@@ -73,6 +74,7 @@ struct diff_side {
 	struct recording recording;
 	struct timeline timeline;
 	uint64_t peak, peak_seq;
+	struct reserved_peak reserved;
 	bool recomputes; /* checkpointing was seen */
 	bool compiled;	 /* by torch.compile */
 	struct leaks leaks;

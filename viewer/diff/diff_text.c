@@ -63,7 +63,8 @@ static void sum(const struct diff *d, struct emit *out)
 	for (size_t i = 0; i < d->count; i++) {
 		const struct diff_finding *f = &d->findings[i];
 
-		if (f->cause == CAUSE_PEAK || f->bytes_old == f->bytes_new)
+		if (f->cause == CAUSE_PEAK || f->cause == CAUSE_RESERVED ||
+		    f->bytes_old == f->bytes_new)
 			continue;
 		if (n++ < SUMMED_MOST)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",

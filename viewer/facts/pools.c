@@ -11,8 +11,7 @@ uint32_t pools_number(struct pools *p, uint64_t first, uint64_t second)
 	for (size_t i = 0; (first || second) && i < p->count; i++)
 		if (p->items[i].first == first && p->items[i].second == second)
 			return (uint32_t)i + 1;
-	*need_item(p->items, p->count, p->room) =
-		(struct pool){ .first = first, .second = second };
+	*need_item(p->items, p->count, p->room) = (struct pool){ .first = first, .second = second };
 	return (uint32_t)p->count;
 }
 

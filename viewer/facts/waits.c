@@ -16,9 +16,8 @@ void waits_event(struct waits *w, const struct gmt_event *e, uint64_t freed)
 		row->streams++;
 	} else if (e->kind == GMT_REUSE_WAIT) {
 		*map_put(&w->open, e->addr, NULL) = w->rows.count;
-		*(struct wait_row *)rows_add(&w->rows) = (struct wait_row){
-			e->addr, e->size, freed, 0, e->device, 1
-		};
+		*(struct wait_row *)rows_add(&w->rows) =
+			(struct wait_row){ e->addr, e->size, freed, 0, e->device, 1 };
 	} else if (row && !--row->streams) {
 		row->to = e->seq;
 		map_remove(&w->open, e->addr);

@@ -44,6 +44,7 @@ function peakPanel() {
         where ? h('span', {}, where) : null),
       strip, classTable(t, m),
       h('p', { class: 'note' }, 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
+        m.point && t.peak_reserved_bytes > 1.1 * m.point.reserved ? ' Reserved at most: ' + bytesText(t.peak_reserved_bytes) + '.' : null,
         t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
         t.ooms ? h('b', { class: 'alarm' }, ' Out of memory' + (t.ooms > 1 ? ' ' + plural(t.ooms, 'time') + '; the last time ' : ': ') + 'a tensor of ' + bytesText(t.oom_asked) + ' did not fit.') : null,
         t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
