@@ -260,6 +260,7 @@ test-conclusions: setup  ## is what `oom` says so in the rest of the run; writes
 	@scripts/setup.sh frameworks
 	@$(MAKE) --no-print-directory all $(B)/data/cut
 	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --write
+	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py
