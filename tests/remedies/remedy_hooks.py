@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies by the kinds of findings: what each changes in PyTorch for the program that runs then."""
+import functools
+import inspect
+import re
+import sys
+import weakref
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.overrides import TorchFunctionMode
+from torch.utils.checkpoint import checkpoint
+
+import deferred_tensors
+import held_names
+
+HOOKS = {}
+LINES_OF_TORCH = "/torch/nn/modules/module.py"
+times = 0  # that the remedy took effect
+say = None
+
+
+def noted():
+    global times
+    times += 1
+    say(times)
+
+
+def apply(finding, tell):
+    global say
+    say = tell
+    HOOKS[finding["kind"]](finding)
+
+
+def remedy(*kinds):
+    def note(function):
+        HOOKS.update(dict.fromkeys(kinds, function))
+        return function
+    return note
+
+
+def frames():
+    """The program's frames and the libraries', innermost first."""
+    frame = sys._getframe(1)
+    while frame:
+        yield frame
+        frame = frame.f_back
+
+
+def is_at(frame, finding):
+    return frame.f_lineno == finding["line"] and frame.f_code.co_filename.endswith(finding["file"])
+
+
+# ---- calls of modules ----
+
+depth = 0
+
+
+def around_calls(around, outermost=False):
+    """around(module, call, args, kwargs) in place of each call of a module; outermost: only of those not inside of another."""
+    plain = nn.Module.__call__
+
+    def called(self, *args, **kwargs):
+        global depth
+        call = functools.partial(plain, self)
+        depth += 1
+        try:
+            return call(*args, **kwargs) if outermost and depth > 1 else around(self, call, args, kwargs)
+        finally:
+            depth -= 1
+
+    nn.Module.__call__ = called
+
+
+def before_backward(function):
+    """Autograd is asked for gradients by one of these."""
+    def wrapped(plain):
+        @functools.wraps(plain)
+        def call(*args, **kwargs):
+            function(args[0] if args else kwargs.get("tensors", kwargs.get("outputs")))
+            return plain(*args, **kwargs)
+        return call
+
+    torch.Tensor.backward = wrapped(torch.Tensor.backward)
+    torch.autograd.grad = wrapped(torch.autograd.grad)
+
+
+def around_steps(before=None, after=None):
+    """Of every optimizer, also those that are made later. before may return False: then nothing is done after."""
+    plain = Optimizer.__init__
+
+    def begin(self, *args, **kwargs):
+        plain(self, *args, **kwargs)
+        if before:
+            self.register_step_pre_hook(lambda opt, *_: before(opt))
+        if after:
+            self.register_step_post_hook(lambda opt, *_: after(opt))
+
+    Optimizer.__init__ = begin
+
+
+# ---- what backward needs ----
+
+@remedy("checkpoint")
+def checkpoint_class(finding):
+    name = re.match(r"Checkpoint (\w+)", finding["what"])[1]
+    inside = []
+
+    def around(module, call, args, kwargs):
+        of = type(module).forward.__qualname__.split(".")
+        if inside or not torch.is_grad_enabled() or len(of) < 2 or of[-2] != name:
+            return call(*args, **kwargs)
+        for given in ("past_key_values", "past_key_value", "use_cache"):  # a cache would be filled twice
+            if kwargs.get(given) is not None:
+                kwargs[given] = None
+
+        def run(*args, **kwargs):
+            inside.append(1)
+            try:
+                return call(*args, **kwargs)
+            finally:
+                inside.pop()
+
+        noted()
+        return checkpoint(run, *args, use_reentrant=False, **kwargs)
+
+    around_calls(around)
+
+
+@remedy("offload_activations")
+def save_on_cpu(finding):
+    """The host's copies are made as the context manager makes them."""
+    hooks = torch.autograd.graph.save_on_cpu()
+    pack = hooks.pack_hook
+
+    def counted(tensor):
+        noted()
+        return pack(tensor)
+
+    torch.autograd.graph.saved_tensors_hooks(counted, hooks.unpack_hook).__enter__()
+
+
+@remedy("no_grad")
+def without_grad(finding):
+    def around(module, call, args, kwargs):
+        if not any(is_at(f, finding) for f in frames()):
+            return call(*args, **kwargs)
+        noted()
+        with torch.no_grad():
+            return call(*args, **kwargs)
+
+    around_calls(around, outermost=True)
+
+
+# ---- the optimizer ----
+
+def optimizers_with(**options):
+    """Every optimizer that takes these options is made with them."""
+    for cls in {c for c in vars(torch.optim).values() if inspect.isclass(c) and issubclass(c, Optimizer)}:
+        if not set(options) <= set(inspect.signature(cls.__init__).parameters):
+            continue
+
+        def begin(self, *args, plain=cls.__init__, **kwargs):
+            noted()
+            plain(self, *args, **{**kwargs, **options})
+
+        cls.__init__ = functools.wraps(cls.__init__)(begin)
+
+
+@remedy("fused_optimizer")
+def fused(finding):
+    optimizers_with(foreach=None, fused=True)
+
+
+@remedy("foreach_off")
+def foreach_off(finding):
+    optimizers_with(foreach=False)
+
+
+@remedy("set_to_none")
+def set_to_none(finding):
+    for cls in {Optimizer, nn.Module, *(c for c in vars(torch.optim).values() if inspect.isclass(c))}:
+        if "zero_grad" not in vars(cls):
+            continue
+
+        def zero_grad(self, *args, plain=cls.zero_grad, **kwargs):
+            noted()
+            plain(self, set_to_none=True)
+
+        cls.zero_grad = zero_grad
+
+
+@remedy("idle_gradients")
+def cleared_after_step(finding):
+    def after(opt):
+        noted()
+        opt.zero_grad(set_to_none=True)
+
+    around_steps(after=after)
+
+
+def trained(opt):
+    return [p for group in opt.param_groups for p in group["params"]]
+
+
+@remedy("offload_state")
+def step_on_host(finding):
+    """Weights and gradients come to the host for the step, and the weights go back."""
+    homes = {}
+
+    def before(opt):
+        noted()
+        for p in trained(opt):
+            if p.grad is not None:
+                grad, homes[p] = p.grad.cpu(), p.data
+                p.grad = None
+                p.data = p.data.cpu()
+                p.grad = grad
+
+    def after(opt):
+        for p in trained(opt):
+            if p in homes:
+                home = homes.pop(p)
+                home.copy_(p.data)
+                p.grad = None
+                p.data = home
+
+    around_steps(before, after)
+
+
+@remedy("shard_state")
+def half_of_state(finding):
+    """One of two ranks: it updates its share of the parameters, whole ones, the largest first to who has less."""
+    taken = {}
+
+    def before(opt):
+        noted()
+        held = [0, 0]
+        for p in sorted(trained(opt), key=torch.numel, reverse=True):
+            rank = held.index(min(held))
+            held[rank] += p.numel()
+            if rank:
+                taken[p], p.grad = p.grad, None
+
+    def after(opt):
+        for p, grad in taken.items():
+            p.grad = grad
+        taken.clear()
+
+    around_steps(before, after)
+
+
+@remedy("idle_weights")
+def weights_on_host(finding):
+    """Modules none of whose parameters is trained go to the host before backward, and come back where they are called, or after the
+    optimizer's step if they never are."""
+    modules, known, called, away = weakref.WeakSet(), set(), weakref.WeakSet(), weakref.WeakSet()
+    plain = nn.Module.__setattr__
+    begin = nn.Module.__init__
+
+    def init(self, *args, **kwargs):
+        begin(self, *args, **kwargs)
+        modules.add(self)
+
+    def roots():
+        children = {id(c) for m in modules for c in m.children()}
+        every = [m for m in modules if id(m) not in children and any(True for _ in m.parameters())]
+        return [m for m in every if not any(id(p) in known or p.grad is not None for p in m.parameters())]
+
+    def leave(*_):
+        for m in roots():
+            if m not in away:
+                noted()
+                m.to("cpu")
+                away.add(m)
+
+    def come(m):
+        if m in away:
+            m.to("cuda")
+            away.discard(m)
+
+    def around(module, call, args, kwargs):
+        called.add(module)
+        come(module)
+        out = call(*args, **kwargs)
+        if module in roots() and not any(p.requires_grad for p in module.parameters()):
+            module.to("cpu")
+            away.add(module)
+            noted()
+        return out
+
+    def after(opt):
+        for m in list(away):
+            if m not in called:
+                come(m)
+
+    def before(opt):
+        known.update(map(id, trained(opt)))
+
+    nn.Module.__init__, nn.Module.__setattr__ = init, plain
+    around_calls(around, outermost=True)
+    before_backward(leave)
+    made = Optimizer.__init__
+
+    def optimizer(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        before(self)
+        self.register_step_post_hook(lambda opt, *_: after(opt))
+
+    Optimizer.__init__ = optimizer
+    copied = nn.Module.__setstate__
+
+    def restored(self, state):  # a deep copy
+        copied(self, state)
+        modules.add(self)
+
+    nn.Module.__setstate__ = restored
+
+
+# ---- names ----
+
+@remedy("late_del")
+def deleted_before_backward(finding):
+    held = held_names.Held(lambda frame: is_at(frame, finding))
+    before_backward(lambda loss: held.delete(keep=loss) and noted())
+
+
+@remedy("overlap")
+def deleted_before_next_step(finding):
+    held = held_names.Held(lambda frame: is_at(frame, finding))
+
+    def around(module, call, args, kwargs):
+        if held.delete(keep=(args, kwargs), older=True):
+            noted()
+        held.turn()
+        return call(*args, **kwargs)
+
+    around_calls(around, outermost=True)
+
+
+@remedy("kept", "let_go")
+def kept_on_host(finding):
+    """Tensors of earlier steps in lists and dictionaries are values on the host."""
+    turn = weakref.WeakKeyDictionary()
+    now = 0
+
+    def end(opt):
+        nonlocal now
+        for tensor, container, key in held_names.contained():
+            turn.setdefault(tensor, now)
+            if turn[tensor] <= now and tensor.is_cuda and not tensor.is_leaf or tensor.is_cuda and tensor.grad_fn is None and not isinstance(tensor, nn.Parameter):
+                container[key] = tensor.detach().cpu()
+                noted()
+        now += 1
+
+    around_steps(after=end)
+
+
+# ---- other computations ----
+
+class AtLine(TorchFunctionMode):
+    """function(plain, args, kwargs) in place of torch's functions that this line calls."""
+
+    def __init__(self, function, test):
+        super().__init__()
+        self.function, self.test = function, test
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if self.test(func) and (found := self.function(func, args, kwargs or {})) is not None:
+            noted()
+            return found
+        return func(*args, **(kwargs or {}))
+
+
+@remedy("attention")
+def fused_attention(finding):
+    def is_inside():
+        return any(getattr(f.f_code, "co_qualname", f.f_code.co_name).endswith(finding["function"]) for f in frames())
+
+    AtLine(deferred_tensors.scores(is_inside), lambda func: func.__name__ in deferred_tensors.PRODUCTS).__enter__()
+
+
+@remedy("loss_in_pieces")
+def loss_in_pieces(finding):
+    n, unit = re.search(r"gradients, ([\d.]+) (\w+) each", finding["evidence"]).groups()
+    size = float(n) * {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+    AtLine(deferred_tensors.logits(size, noted), lambda func: func.__name__ == "linear").__enter__()
+
+
+@remedy("logits_in_float32")
+def without_float(finding):
+    def stay(func, args, kwargs):
+        if not isinstance(args[0], torch.Tensor) or args[0].dtype == torch.float32 or not any(is_at(f, finding) for f in frames()):
+            return None
+        return args[0] if func.__name__ == "float" or torch.float32 in (*args, *kwargs.values()) else None
+
+    plain = nn.functional.cross_entropy
+
+    def cross_entropy(input, *args, **kwargs):
+        if input.dtype == torch.float32 or not torch.is_autocast_enabled():
+            return plain(input, *args, **kwargs)
+        noted()
+        with torch.autocast("cuda", enabled=False):
+            return plain(input, *args, **kwargs)
+
+    nn.functional.cross_entropy = cross_entropy
+    AtLine(stay, lambda func: func.__name__ in ("float", "to")).__enter__()
+
+
+@remedy("smaller_batch")
+def half_batch(finding):
+    """What has as many rows as the batch has half of them, as soon as it is on the device."""
+    rows = finding["rows"]
+    made = {"randn", "rand", "randint", "zeros", "ones", "full"}
+
+    def halve(func, args, kwargs):
+        if depth or any(f.f_code.co_name == "__init__" for f in frames()):
+            return None
+        out = func(*args, **kwargs)
+        is_new = func.__name__ in made or isinstance(args[0], torch.Tensor) and not args[0].is_cuda
+        if not isinstance(out, torch.Tensor) or not out.is_cuda or not out.ndim or len(out) != rows or not is_new:
+            return out
+        del out
+        noted()
+        if func.__name__ not in made:
+            return func(args[0][:rows // 2], *args[1:], **kwargs)
+        return func(*(half(a, rows) for a in args), **{k: half(v, rows) if k == "size" else v for k, v in kwargs.items()})
+
+    around_calls(lambda module, call, args, kwargs: call(*args, **kwargs))
+    AtLine(halve, lambda func: func.__name__ in made | {"cuda", "to"}).__enter__()
+
+
+def half(value, rows):
+    if isinstance(value, (tuple, list, torch.Size)) and value and value[0] == rows:
+        return (rows // 2, *value[1:])
+    return rows // 2 if value == rows and isinstance(value, int) else value
+
+
+@remedy("rows")
+def find_rows(finding):
+    """Not a remedy: how many rows the first batch has; the program ends there."""
+    def around(module, call, args, kwargs):
+        given = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor) and t.is_cuda and t.ndim]
+        if given and torch.is_grad_enabled():
+            say(len(given[0]))
+            raise SystemExit
+        return call(*args, **kwargs)
+
+    around_calls(around, outermost=True)
+
+
+@remedy("allocator", "less_workspace")
+def by_environment(finding):
+    """Set where the program is started."""
+    noted()

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""try_remedies.py FOLDER [--write] [--there] [NAME...]: records programs, applies to each what `advise` finds and what `oom` marks as enough on a
+smaller card, and measures. Rows go to FOLDER/rows.jsonl; --write: the table of docs/conclusions.md and viewer/advise/claims.def."""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "future"))
+
+import future  # noqa: E402
+from programs import ROOT, programs  # noqa: E402
+from record import TOOL, record, record_all  # noqa: E402
+
+MIB = 1 << 20
+CARD, CONTEXT = "h100-80g", 520 << 20
+SHARES = 0.9, 0.7  # of the blocks at the peak
+NEAR = 0.03
+PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/claims.def"
+BEGIN, END = "<!-- remedies -->\n", "<!-- end of remedies -->\n"
+OF_OOM = {"state_elsewhere": "offload_state", "fused_attention": "attention", "less_workspace": "less_workspace"}
+BY_EDIT = {"state_in_8_bits", "shard", "in_pieces", "raise_limit", "free_device", "gather_less"}  # no hook makes these
+PHASES = "forward", "evaluation", "loss", "backward", "clip", "optimizer", "zero_grad"
+HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
+/* Written by tests/remedies/try_remedies.py --write: kind of finding, how often the peak was as predicted, of how many. */
+/* clang-format off */
+"""
+
+
+def ask(*arguments):
+    done = subprocess.run([TOOL, *map(str, arguments), "--json"], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{arguments}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def environment(finding):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
+    env.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
+    if finding["kind"] == "allocator" and "ALLOC_CONF to nothing" not in finding["what"]:
+        env["PYTORCH_CUDA_ALLOC_CONF"] = re.search(r"ALLOC_CONF=(\S+?):? ", finding["what"] + " ")[1]
+    if finding["kind"] == "less_workspace":
+        env["CUBLAS_WORKSPACE_CONFIG"] = ":4096:2"
+    return env
+
+
+def run(name, finding, folder, card=CARD):
+    """(recording or None, how often the remedy took effect, the program's last words)"""
+    spec, out = Path(folder) / "spec.json", Path(folder) / "applied.gmt"
+    spec.write_text(json.dumps(finding))
+    done = spec.with_suffix(".done")
+    for old in (done, out):
+        old.unlink(missing_ok=True)
+    python, *program = programs()[name]
+    env = {**environment(finding), "TRUTH": str(Path(folder) / "truth")}
+    ended = subprocess.run([TOOL, "run", "-q", "--sim", card, "-o", out, "--", python, HERE / "apply_remedy.py", spec, *program], env=env, cwd=folder,
+                           capture_output=True, text=True, timeout=300)
+    times = int(done.read_text()) if done.exists() else 0
+    return out if out.exists() else None, times, ended.returncode, ended.stderr.strip().splitlines()[-1:] or [""]
+
+
+def peak(path, of):
+    device = ask("report", path)["devices"][0]
+    return device["peak_reserved_bytes" if of == "reserved" else "peak_bytes"]
+
+
+def predicted(name, recording):
+    """A row for each finding of `advise`."""
+    before = ask("advise", recording, "--top", "0")
+    whole = {"allocated": before["peak_bytes"], "reserved": before["peak_reserved_bytes"]}
+    for finding in before["findings"]:
+        row = {"program": name, "test": "peak", "kind": finding["kind"], "least": finding["least_bytes"], "most": finding["saves_bytes"], "what": finding["what"],
+               "peak": whole[finding["of"]], "at": f"{finding['function']} {finding['file'].split('/')[-1]}:{finding['line']}"}
+        if finding["kind"] in BY_EDIT:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path, times, code, words = run(name, finding, folder)
+            if not times or code or not path:
+                yield {**row, "why": words[0] if code else "took no effect"}
+                continue
+            row["measured"] = row["peak"] - peak(path, finding["of"])
+        low, high = row["least"], row["most"]
+        row["off"] = max(low - row["measured"], row["measured"] - high, 0) / row["peak"]
+        yield row
+
+
+# ---- does it make room ----
+
+def as_finding(remedy):
+    """A remedy of `oom` as `advise` would have it."""
+    kind = OF_OOM.get(remedy["name"], remedy["name"])
+    if kind == "foreach_off" and "fused=True" in remedy["what"]:
+        kind = "fused_optimizer"
+    line = re.findall(r"\((?:([\w.<>]+) )?(\S+\.py):(\d+)\)", remedy["what"]) or re.findall(r"([\w.<>]+) (\S+\.py):(\d+)", remedy["what"]) or [("", "", 0)]
+    function, file, number = line[-1]
+    return {"kind": kind, "what": remedy["what"], "evidence": remedy["how_known"], "function": function, "file": file, "line": int(number)}
+
+
+def granted(path, size, step=None):
+    """Blocks of that size until the first refusal, or of the whole run."""
+    n = 0
+    for e in future.dump(TOOL, path):
+        if e["kind"] == "block_oom":
+            return n
+        n += e["kind"] == "block_alloc" and e["device"] == 0 and e["size"] == size
+    return n
+
+
+def is_later(new, old):
+    at = [(doc["step"], PHASES.index(doc["phase"]) if doc["phase"] in PHASES else -1) for doc in (new, old)]
+    return at[0] > at[1]
+
+
+def made_room(name, recording, folder):
+    """A row for each remedy that `oom` marks as enough, on cards too small for the program."""
+    most = peak(recording, "allocated")
+    for share in SHARES:
+        card = f"mine={int(most * share) + CONTEXT >> 20}MiB"
+        small = Path(folder) / "small" / str(share)
+        small.mkdir(parents=True, exist_ok=True)
+        refused = record(name, programs()[name], small, card=card)
+        if not refused or not any(d["ooms"] for d in ask("report", refused)["devices"]):
+            continue
+        old = ask("oom", refused, "--nth", "1")
+        before = granted(refused, old["block_bytes"])
+        for remedy in old["remedies"]:
+            finding = as_finding(remedy)
+            if not remedy["enough"] or finding["kind"] in BY_EDIT:
+                continue
+            yield judge_room(name, finding, card, old, before)
+
+
+def judge_room(name, finding, card, old, before):
+    row = {"program": name, "test": "enough", "kind": finding["kind"], "what": finding["what"], "at": f"step {old['step']} {old['phase']}", "card": card}
+    with tempfile.TemporaryDirectory() as folder:
+        if finding["kind"] == "smaller_batch":
+            run(name, {**finding, "kind": "rows"}, folder, CARD)
+            done = Path(folder) / "spec.done"
+            finding["rows"] = int(done.read_text()) if done.exists() else 0
+            if finding["rows"] < 2:
+                return {**row, "why": "no batch"}
+        path, times, code, words = run(name, finding, folder, card)
+        refused = path and any(d["ooms"] for d in ask("report", path)["devices"])
+        if not times or not path or code and not refused:
+            return {**row, "why": words[0] if code else "took no effect"}
+        new = ask("oom", path, "--nth", "1") if refused else None
+        row["passed"] = not refused or is_later(new, old) or granted(path, old["block_bytes"]) > before
+    return row
+
+
+def rows_of(name, recording, folder, tests):
+    found = []
+    try:
+        if "peak" in tests:
+            found += predicted(name, recording)
+        if "enough" in tests:
+            found += made_room(name, recording, folder)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(name, str(error)[-300:], file=sys.stderr)
+    return found
+
+
+# ---- the table ----
+
+def table(rows):
+    """kind -> tried, near, worst, enough, passed"""
+    found = collections.defaultdict(lambda: [0, 0, 0.0, 0, 0])
+    for row in rows:
+        of = found[row["kind"]]
+        if "off" in row:
+            of[0] += 1
+            of[1] += row["off"] <= NEAR
+            of[2] = max(of[2], row["off"])
+        if "passed" in row:
+            of[3] += 1
+            of[4] += row["passed"]
+    return dict(sorted((k, v) for k, v in found.items() if v[0] or v[3]))
+
+
+def write(rows):
+    found = table(rows)
+    DEF.write_text(HEAD + "".join(f'{{ "{kind}", {near}, {tried} }},\n' for kind, (tried, near, *_) in found.items() if tried))
+    whole = PAGE.read_text()
+    tried = {row["program"] for row in rows}
+    left = sum("why" in row for row in rows)
+    text = f"\n{len(rows) - left} remedies tried in {len(tried)} programs; {left} more could not be applied from outside.\n\n"
+    text += "| remedy | tried | within 3 % | worst | said to be enough | was enough |\n|---|---:|---:|---:|---:|---:|\n"
+    text += "".join(f"| {k} | {n} | {near} | {worst:.1%} | {said} | {true} |\n" for k, (n, near, worst, said, true) in found.items())
+    PAGE.write_text(whole[:whole.index(BEGIN)] + BEGIN + text + "\n" + whole[whole.index(END):])
+
+
+def show(row):
+    if "why" in row:
+        return f"-- {row['program']} {row['kind']}: {row['why'][:150]}"
+    if "passed" in row:
+        return f"{'ok' if row['passed'] else 'NOT ENOUGH'} {row['program']} {row['kind']} ({row['at']}, {row['card']}): {row['what'][:100]}"
+    figures = f"{row['least'] / MIB:.0f} to {row['most'] / MIB:.0f} MiB said, {row['measured'] / MIB:.0f} measured of {row['peak'] / MIB:.0f} ({row['off']:.1%})"
+    return f"{'ok' if row['off'] <= NEAR else 'OFF'} {row['program']} {row['kind']}: {figures} {row['at']}: {row['what'][:60]}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--there", action="store_true", help="only what is recorded already")
+    parser.add_argument("--tests", default="peak,enough")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    folder = Path(args.folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if args.there:
+        paths = {p.stem.replace("+", "/"): p for p in sorted(folder.glob("*.gmt"))}
+        paths = {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
+    else:
+        paths = record_all(args.names, folder)
+    rows = []
+    with ProcessPoolExecutor(args.jobs) as pool, (folder / "rows.jsonl").open("w") as out:
+        n = len(paths)
+        for found in pool.map(rows_of, paths, map(str, paths.values()), [str(folder)] * n, [args.tests.split(",")] * n):
+            rows += found
+            for row in found:
+                print(show(row), flush=True)
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+    for kind, (tried, near, worst, said, true) in table(rows).items():
+        print(f"{kind:22} tried {tried:4} near {near:4} worst {worst:6.1%}   enough said {said:4} true {true:4}")
+    if args.write:
+        write(rows)
+
+
+if __name__ == "__main__":
+    main()
