@@ -11,7 +11,6 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 DEEP = 4
-CONTAINERS = (list, tuple, dict, collections.deque)
 
 
 def tensors(value, deep=DEEP):
@@ -81,7 +80,7 @@ class Held(TorchFunctionMode):
         count = 0
         for frame in program_frames():
             for name, value in list(frame.f_locals.items()):
-                found = list(tensors(value))
+                found = [] if isinstance(value, (list, collections.deque)) else list(tensors(value))  # those are filled, not made
                 if any(self.is_held(t, older) for t in found) and not any(id(t) in kept or storage(t) in kept for t in found):
                     delete(frame, name)
                     count += 1

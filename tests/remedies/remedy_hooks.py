@@ -16,7 +16,6 @@ import deferred_tensors
 import held_names
 
 HOOKS = {}
-LINES_OF_TORCH = "/torch/nn/modules/module.py"
 times = 0  # that the remedy took effect
 say = None
 
@@ -213,18 +212,17 @@ def step_on_host(finding):
         noted()
         for p in trained(opt):
             if p.grad is not None:
-                grad, homes[p] = p.grad.cpu(), p.data
-                p.grad = None
-                p.data = p.data.cpu()
-                p.grad = grad
+                homes[p] = p.data, p.grad
+                p.data, p.grad = p.data.cpu(), None
+                p.grad = homes[p][1].cpu()
 
     def after(opt):
         for p in trained(opt):
             if p in homes:
-                home = homes.pop(p)
+                home, grad = homes.pop(p)
                 home.copy_(p.data)
-                p.grad = None
-                p.data = home
+                p.grad, p.data = None, home
+                p.grad = grad
 
     around_steps(before, after)
 
@@ -256,7 +254,6 @@ def weights_on_host(finding):
     """Modules none of whose parameters is trained go to the host before backward, and come back where they are called, or after the
     optimizer's step if they never are."""
     modules, known, called, away = weakref.WeakSet(), set(), weakref.WeakSet(), weakref.WeakSet()
-    plain = nn.Module.__setattr__
     begin = nn.Module.__init__
 
     def init(self, *args, **kwargs):
@@ -295,17 +292,14 @@ def weights_on_host(finding):
             if m not in called:
                 come(m)
 
-    def before(opt):
-        known.update(map(id, trained(opt)))
-
-    nn.Module.__init__, nn.Module.__setattr__ = init, plain
+    nn.Module.__init__ = init
     around_calls(around, outermost=True)
     before_backward(leave)
     made = Optimizer.__init__
 
     def optimizer(self, *args, **kwargs):
         made(self, *args, **kwargs)
-        before(self)
+        known.update(map(id, trained(self)))
         self.register_step_post_hook(lambda opt, *_: after(opt))
 
     Optimizer.__init__ = optimizer
@@ -341,20 +335,18 @@ def deleted_before_next_step(finding):
 
 @remedy("kept", "let_go")
 def kept_on_host(finding):
-    """Tensors of earlier steps in lists and dictionaries are values on the host."""
-    turn = weakref.WeakKeyDictionary()
-    now = 0
+    """What lists and dictionaries have of earlier steps, of this line or with a graph, are values on the host."""
+    held = held_names.Held(lambda frame: is_at(frame, finding))
 
-    def end(opt):
-        nonlocal now
+    def around(module, call, args, kwargs):
         for tensor, container, key in held_names.contained():
-            turn.setdefault(tensor, now)
-            if turn[tensor] <= now and tensor.is_cuda and not tensor.is_leaf or tensor.is_cuda and tensor.grad_fn is None and not isinstance(tensor, nn.Parameter):
+            if held.is_held(tensor, older=True) or tensor.grad_fn is not None:
                 container[key] = tensor.detach().cpu()
                 noted()
-        now += 1
+        held.turn()
+        return call(*args, **kwargs)
 
-    around_steps(after=end)
+    around_calls(around, outermost=True)
 
 
 # ---- other computations ----

@@ -70,6 +70,8 @@ static void conclude(const struct advise *a, struct finding *f)
 	f->saves = saved_by(a, &f->plan);
 	f->least = f->range ? saved_by(a, &f->cautious) : f->saves;
 	f->least = f->least < f->saves ? f->least : f->saves;
+	if (f->sure && !f->least)
+		f->saves = 0;
 	f->peak = a->peak - f->saves;
 }
 

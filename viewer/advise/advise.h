@@ -29,6 +29,7 @@ struct finding {
 	struct life_plan cautious;
 	char setting[ADVISE_TEXT]; /* of the environment, that a run can try; "" = none */
 	bool about;    /* neither end is a bound: autograd decides what a recording does not say */
+	bool sure;     /* it is not said if it may save nothing */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
 	uint64_t saves, least; /* least: as much as saves where it is exact */
@@ -109,6 +110,11 @@ void advise_put(char text[ADVISE_TEXT], const char *format, ...)
 uint64_t advise_next(const struct advise *a, uint64_t seq, enum phase phase);
 /* That phase was at work at that event. */
 bool advise_in(const struct advise *a, uint64_t seq, enum phase phase);
+/* A backward pass let it go. */
+bool advise_by_backward(const struct advise *a, const struct advised *l);
+/* The program has it for longer than any graph: it stays, whatever is done about what those save.
+ */
+bool advise_held(const struct advise *a, const struct advised *l);
 /* Forward passes by their numbers; items are to be freed. */
 struct advise_passes {
 	struct advise_pass {

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Modules that one line calls one after the other (the layers of a model), each checkpointed: of a
- * call only its output stays after it, and while backward goes through it its inside is there
- * again, made anew with all its temporaries. The largest saving of all such modules is shown.
+ * call only its input and what others save of it stay after it, and while backward goes through it
+ * its inside is there again, made anew with all its temporaries. An input that is not saved today
+ * stays longer then. The largest saving of all such modules is shown. Where a method only hands on
+ * to one other, again and again, its calls cannot be told from turns of a loop in it.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arithmetic.h"
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "advise.h"
-#include "sites.h"
+#include "layers.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define PASSING (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
+
+enum { LOOK_BACK = 64, LOOK_AHEAD = 4096, SMALL = 4096 };
 
 /* A module's class at one place, and its saved blocks in order of birth. */
 struct site {
 	uint64_t key, bytes; /* bytes at the peak */
 	const char *function;
+	uint64_t next; /* the method that it leads to, if that is the same each time */
+	bool many;     /* it is not */
 	uint32_t *lives;
 	size_t count, room;
 };
@@ -30,12 +39,17 @@ struct search {
 	size_t count, room;
 	uint32_t *in_order; /* saved blocks in order of their deaths in backward passes */
 	size_t in_order_count, in_order_room;
+	struct map inputs; /* of calls: lives that stay */
 };
 
-static struct site *site_of(struct search *s, const struct site_of_stack *of)
+static struct site *site_of(struct search *s, const struct site_path *p, size_t i)
 {
+	const struct site_of_stack *of = &p->items[i];
 	struct site *site = map_item(&s->ids, of->key, s->items, s->count, s->room);
+	uint64_t next = i + 1 < p->count ? of[1].key : 0;
 
+	site->many |= !next || (site->next && site->next != next);
+	site->next = next;
 	site->key = of->key;
 	site->function = of->function;
 	return site;
@@ -58,7 +72,7 @@ static void collect(struct search *s)
 		if (is_inside(a, &l))
 			p = sites_find(&s->sites, l.stack);
 		for (size_t i = 0; i < p.count; i++) {
-			struct site *site = site_of(s, &p.items[i]);
+			struct site *site = site_of(s, &p, i);
 
 			*need_item(site->lives, site->count, site->room) = l.life;
 			if (advise_counts(a, &l))
@@ -143,11 +157,13 @@ static size_t calls_of(struct search *s, const struct site *site)
 	return around > all / 50 && !goes_on(s, site, calls) ? 1 : calls;
 }
 
-/* One call: its saved blocks are lives[first] to lives[last], the last one its output. */
+/* One call: its saved blocks are lives[first] to lives[last]. */
 struct call {
 	const struct site *site;
 	size_t first, last;
-	uint64_t end, first_gone; /* when its output was made; when backward let the first go */
+	struct advised input; /* its size is 0 if none is known */
+	uint64_t end, let_go; /* when it was through; when its first block went */
+	uint64_t first_gone;  /* the same if backward let it go: then it is computed again */
 };
 
 /* While the inside is computed: the most that is there of it beyond what is saved. */
@@ -185,8 +201,25 @@ static uint64_t begins_again(const struct search *s, uint64_t first_gone)
 	return n ? of(s, s->in_order[n - 1]).until : 0;
 }
 
-/* early: the inside is there again as soon as all before it is let go, with all its temporaries;
- * else when its own first block is. */
+/* It stays: the next call, something behind the call, or the program has it. */
+static bool is_output(const struct search *s, const struct call *c, const struct advised *l)
+{
+	return s->advise->saved[l->life] > c->end || map_get(&s->inputs, l->life) ||
+	       advise_held(s->advise, l);
+}
+
+/* When the operator that saved it last has made its result: where nothing is saved it goes then,
+ * unless the method still holds it. */
+static uint64_t after_use(const struct search *s, const struct advised *l)
+{
+	const struct lives *all = s->advise->lives;
+	uint32_t next = lives_born_by(all, s->advise->saved[l->life]);
+
+	return next < all->rows.count ? lives_seq(all, &lives_at(all, next)->born) + 1 : PLAN_END;
+}
+
+/* early: the inside stays to the end of the call, and is there again as soon as all before it is
+ * let go, with all its temporaries; else when its own first block is. */
 static void checkpoint_call(struct search *s, struct life_plan *p, const struct call *c, bool early)
 {
 	const struct advise *a = s->advise;
@@ -196,12 +229,17 @@ static void checkpoint_call(struct search *s, struct life_plan *p, const struct 
 		again = begins_again(s, c->first_gone);
 	if (!early || again <= c->end)
 		again = c->first_gone;
-	for (size_t i = c->first; i < c->last; i++) {
+	for (size_t i = c->first; i <= c->last; i++) {
 		struct advised l = of(s, c->site->lives[i]);
 
-		plan_without(p, c->end, again < l.until ? again : l.until, l.size, a->peak_seq);
+		if (is_output(s, c, &l))
+			continue;
+		plan_without(p, early ? c->end : arithmetic_least(c->end, after_use(s, &l)),
+			     arithmetic_least(again, l.until), l.size, a->peak_seq);
 		inside += l.until > again ? l.size : 0;
 	}
+	if (c->input.size && c->input.until < c->let_go)
+		plan_with(p, c->input.until, c->let_go, c->input.size, a->peak_seq);
 	if (early && again != PLAN_END && most > inside)
 		plan_with(p, again, again + 1, most - inside, a->peak_seq);
 }
@@ -215,26 +253,75 @@ static bool is_running(struct search *s, const struct site *site)
 	       sites_has(&s->sites, w->stack, site->key);
 }
 
+/* What the call was given: the latest that a pass made before it and that is there then. */
+static struct advised input_of(struct search *s, uint32_t first)
+{
+	struct advised begin = of(s, first), l;
+
+	for (uint32_t i = first; i-- > 0 && first - i <= LOOK_BACK;)
+		if (advise_life(s->advise, i, PASSING, &l) && l.until > begin.from &&
+		    !stage_is_backward(l.born->stage) && l.size >= SMALL)
+			return l;
+	return (struct advised){ 0 };
+}
+
+/* The last block that was made inside of it, saved or not. */
+static uint64_t end_of(struct search *s, const struct site *site, const struct call *c, size_t next)
+{
+	uint32_t last = site->lives[c->last],
+		 stop = next < site->count ? site->lives[next] : advise_lives(s->advise);
+	uint32_t pass = of(s, last).born->forwards;
+	uint64_t end = of(s, last).from;
+	struct advised l;
+
+	for (uint32_t i = last + 1; i < stop && i - last <= LOOK_AHEAD; i++) {
+		if (!advise_life(s->advise, i, UINT16_MAX, &l))
+			continue;
+		if (l.born->stage != STAGE_FORWARD || l.born->forwards != pass)
+			break;
+		end = sites_has(&s->sites, l.stack, site->key) ? l.from : end;
+	}
+	return end + 1;
+}
+
+static struct call call_at(struct search *s, const struct site *site, size_t first, size_t *next)
+{
+	struct call c = {
+		.site = site, .first = first, .let_go = PLAN_END, .first_gone = PLAN_END
+	};
+
+	for (*next = first + 1; *next < site->count && !is_begin(s, site, *next);)
+		++*next;
+	c.last = *next - 1;
+	c.end = end_of(s, site, &c, *next);
+	c.input = input_of(s, site->lives[first]);
+	for (size_t k = first; k <= c.last; k++) {
+		struct advised l = of(s, site->lives[k]);
+
+		if (l.until >= c.let_go || l.until <= c.end)
+			continue;
+		c.let_go = l.until;
+		c.first_gone = advise_by_backward(s->advise, &l) ? l.until : PLAN_END;
+	}
+	return c;
+}
+
 static void checkpoint_site(struct search *s, const struct site *site, struct life_plan *p,
 			    bool early)
 {
 	for (size_t i = 0, next; i < site->count; i = next) {
-		struct call c = { .site = site, .first = i, .first_gone = PLAN_END };
+		struct call c = call_at(s, site, i, &next);
 
-		for (next = i + 1; next < site->count && !is_begin(s, site, next);)
-			next++;
-		if (next == site->count && is_running(s, site))
-			break;
-		c.last = next - 1;
-		c.end = of(s, site->lives[c.last]).from + 1;
-		for (size_t k = c.first; k < c.last; k++) {
-			struct advised l = of(s, site->lives[k]);
-
-			if (l.until < c.first_gone && l.until > c.end)
-				c.first_gone = l.until;
-		}
-		checkpoint_call(s, p, &c, early);
+		if (c.input.size)
+			map_put(&s->inputs, c.input.life, NULL);
 	}
+	for (size_t i = 0, next; i < site->count; i = next) {
+		struct call c = call_at(s, site, i, &next);
+
+		if (next < site->count || !is_running(s, site))
+			checkpoint_call(s, p, &c, early);
+	}
+	map_free(&s->inputs);
 }
 
 static const struct advise *sorting;
@@ -267,7 +354,8 @@ static void collect_walked(struct search *s)
 /* A class of modules is checkpointed wherever it is called. */
 static bool is_of_class(struct search *s, const struct site *site, const char *function)
 {
-	return !strcmp(site->function, function) && calls_of(s, site) > 1;
+	return !strcmp(site->function, function) && site->many && !layers_is_container(function) &&
+	       calls_of(s, site) > 1;
 }
 
 static void look_at(struct search *s, const char *function)

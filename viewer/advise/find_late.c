@@ -100,11 +100,16 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }
 
+/* What was made before a pass is for that pass, if it is a batch. */
 static uint64_t next_pass(const struct advise_passes *p, const struct advised *l)
 {
-	for (size_t i = l->born->forwards + 1u; i < p->count; i++)
-		if (p->items[i].begin)
+	bool ahead = l->classes & CLASS_BIT(inputs) && l->born->stage != STAGE_FORWARD;
+
+	for (size_t i = l->born->forwards + 1u; i < p->count; i++) {
+		if (p->items[i].begin && !ahead)
 			return p->items[i].begin;
+		ahead &= !p->items[i].begin;
+	}
 	return PLAN_END;
 }
 
@@ -121,7 +126,7 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 }
 
 /* What became of a stack's blocks in the steps after their own. */
-enum { NEEDED = 1, NOT_NEEDED = 2 };
+enum { NEEDED = 1, NOT_NEEDED = 2, KEPT = 4 };
 
 static void note_later(const struct advise *a, const struct advise_passes *passes,
 		       struct map *stacks)
@@ -134,6 +139,8 @@ static void note_later(const struct advise *a, const struct advise_passes *passe
 
 		if (!is_of_a_pass(a, &l) || l.until <= end)
 			continue;
+		if (!is_one_turn(a, &l))
+			*map_put(stacks, l.stack, NULL) |= KEPT;
 		if (is_used_later(a, &l, end))
 			*map_put(stacks, l.stack, NULL) |= NEEDED;
 		else if (l.until != PLAN_END)
@@ -141,15 +148,15 @@ static void note_later(const struct advise *a, const struct advise_passes *passe
 	}
 }
 
-/* What is to come of a block is not known at a refusal: it is of an earlier step, and no graph took
- * those before it at its place. */
+/* Where a stack's blocks are kept for good, the latest is too. What is to come of a block is not
+ * known at a refusal: it is of an earlier step, and no graph took those before it at its place. */
 static bool is_over(const struct advise *a, const struct map *stacks, const struct advised *l)
 {
 	const struct steps *s = &a->timeline->steps;
 	const uint32_t *later = map_get(stacks, l->stack);
 
 	if (!a->wanted_count)
-		return true;
+		return !later || !(*later & KEPT);
 	return advise_knows_steps(a) && later && *later == NOT_NEEDED &&
 	       steps_at(s, l->from) < steps_at(s, a->until);
 }

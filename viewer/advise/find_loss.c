@@ -11,8 +11,9 @@
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
 
-#define LOGITS \
-	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
+#define LOGITS                                                                         \
+	(CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries) | \
+	 CLASS_BIT(backward_temporaries))
 
 enum { PIECES = 8, ROW = 64 };
 
@@ -79,7 +80,8 @@ static uint64_t end_row(struct advise *a, struct finding *f, struct row *r)
 		uint64_t gone = l->size - l->size / PIECES;
 
 		plan_without(&f->plan, l->from, l->until, gone, a->peak_seq);
-		plan_without(&f->cautious, l->from, l->until, gone, a->peak_seq);
+		if (!advise_held(a, l))
+			plan_without(&f->cautious, l->from, l->until, gone, a->peak_seq);
 		bytes += advise_counts(a, l) ? l->size : 0;
 	}
 	*r = (struct row){ 0 };

@@ -50,14 +50,6 @@ static bool is_earlier(const struct advise *a, const struct advised *l)
 	return !a->wanted_count || steps_at(s, l->from) < steps_at(s, a->until);
 }
 
-static bool died_in_backward(const struct advise *a, const struct advised *l)
-{
-	uint64_t released = a->released[l->life];
-
-	return stage_is_backward(l->died->stage) ||
-	       (released && advise_in(a, released, PHASE_BACKWARD));
-}
-
 /* A backward pass follows before another forward pass, though it may leave the graph as it is. */
 static bool comes_backward(const struct advise *a, const struct advised *l)
 {
@@ -128,7 +120,7 @@ static void collect(struct search *s)
 		if (l.until == PLAN_END && comes_backward(a, &l))
 			place->ends |= BY_BACKWARD;
 		else if (l.until != PLAN_END)
-			place->ends |= died_in_backward(a, &l) ? BY_BACKWARD : BEFORE_BACKWARD;
+			place->ends |= advise_by_backward(a, &l) ? BY_BACKWARD : BEFORE_BACKWARD;
 		else if (l.born->forwards != place->latest)
 			place->passes++;
 		place->latest = l.born->forwards;

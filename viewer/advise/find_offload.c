@@ -3,7 +3,10 @@
  * What autograd saved, on the host until backward wants it (save_on_cpu): a copy goes when it is
  * saved, and comes back while its node runs.
  */
+#include <stdlib.h>
+
 #include "../base/arithmetic.h"
+#include "../base/need.h"
 #include "layers.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
@@ -14,7 +17,7 @@
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
 	return a->saved[l->life] && !stage_is_backward(l->born->stage) &&
-	       l->born->stage != STAGE_OPTIMIZER;
+	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l);
 }
 
 /* While backward runs, what a node had saved is there again: a tensor and its weight. */
@@ -28,17 +31,35 @@ static void with_copies(struct advise *a, struct life_plan *p, uint64_t bytes)
 				  bytes, a->peak_seq);
 }
 
-static uint64_t largest_weight(struct advise *a)
+/* The most that one operator saved: its node has all of that at once. */
+static uint64_t most_of_node(struct advise *a)
 {
-	uint64_t largest = 0;
+	uint32_t births = advise_lives(a) + 1;
+	uint64_t *nodes = need_new(births * sizeof(*nodes)), most = 0;
 	struct advised l;
 
-	ADVISE_EACH(a, CLASS_BIT(parameters), l)
+	ADVISE_EACH(a, SAVED | CLASS_BIT(parameters), l)
 	{
-		if (a->saved[l.life] && l.size > largest)
-			largest = l.size;
+		uint64_t *node = &nodes[lives_born_by(a->lives, a->saved[l.life])];
+
+		*node += a->saved[l.life] ? l.size : 0;
+		most = *node > most ? *node : most;
 	}
-	return largest;
+	free(nodes);
+	return most;
+}
+
+/* Graphs of backward passes (for second derivatives) save what they take from the host anew. */
+static bool is_twice(struct advise *a)
+{
+	bool found = false;
+	struct advised l;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		found |= l.born->stage == STAGE_BACKWARD && a->saved[l.life];
+	}
+	return found;
 }
 
 static void note_layers(struct advise *a, struct layers *layers)
@@ -60,11 +81,14 @@ static void note_layers(struct advise *a, struct layers *layers)
 
 void advise_offload(struct advise *a)
 {
-	struct finding *f = advise_add(a, "offload_activations");
 	uint64_t bytes = 0, largest = 0;
 	struct layers layers = { 0 };
+	struct finding *f;
 	struct advised l;
 
+	if (is_twice(a))
+		return;
+	f = advise_add(a, "offload_activations");
 	note_layers(a, &layers);
 	ADVISE_EACH(a, SAVED, l)
 	{
@@ -80,8 +104,8 @@ void advise_offload(struct advise *a)
 		bytes += advise_counts(a, &l) ? l.size : 0;
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
-	f->range = f->about = true;
-	with_copies(a, &f->cautious, 2 * largest + largest_weight(a));
+	f->range = f->about = f->sure = true;
+	with_copies(a, &f->cautious, largest + most_of_node(a));
 	layers_free(&layers);
 	advise_put(f->what, "Run the forward pass and the loss under "
 			    "torch.autograd.graph.save_on_cpu(): what backward needs waits on the "

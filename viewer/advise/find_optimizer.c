@@ -117,12 +117,6 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
-static bool is_state(struct advise *a, const struct advised *l)
-{
-	return l->born->stage == STAGE_OPTIMIZER ||
-	       model_signs(&a->timeline->model, l->stack) & (STACK_STEP | STACK_STATE);
-}
-
 /* What is left of each block of the state. */
 static uint64_t left(uint64_t size, unsigned parts, unsigned each)
 {
@@ -140,7 +134,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 	{
 		uint64_t keeps = left(l.size, parts, each);
 
-		if (!is_state(a, &l) || keeps >= l.size)
+		if (keeps >= l.size)
 			continue;
 		plan_without(p, l.from, l.until, l.size - keeps, a->peak_seq);
 		*largest = l.size > *largest ? l.size : *largest;

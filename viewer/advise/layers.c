@@ -7,8 +7,7 @@
 #include "../base/need.h"
 #include "../base/sorted.h"
 
-/* A container's call is not a layer's. */
-static bool is_container(const char *function)
+bool layers_is_container(const char *function)
 {
 	return !strncmp(function, "Sequential.", 11) || !strncmp(function, "ModuleList.", 11);
 }
@@ -17,7 +16,7 @@ static uint64_t layer_of(const struct site_path *p)
 {
 	size_t i = p->count > 1;
 
-	while (i + 1 < p->count && is_container(p->items[i].function))
+	while (i + 1 < p->count && layers_is_container(p->items[i].function))
 		i++;
 	return p->items[i].key;
 }

@@ -16,6 +16,8 @@ struct layers {
 	uint32_t stack, pass;
 };
 
+/* A container's call is not a layer's. */
+bool layers_is_container(const char *function);
 /* Each life of a forward pass, in order of birth, with the forward methods that it is inside of. */
 void layers_note(struct layers *s, const struct site_path *p, const struct advised *l);
 /* The beginning of the third layer after the one that the event is in: a result is held by whoever

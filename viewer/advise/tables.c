@@ -107,6 +107,26 @@ bool advise_in(const struct advise *a, uint64_t seq, enum phase phase)
 	return x > a->timeline->model.spans.items && x[-1].phase == phase;
 }
 
+bool advise_by_backward(const struct advise *a, const struct advised *l)
+{
+	uint64_t released = a->released[l->life];
+
+	return stage_is_backward(l->died->stage) ||
+	       (released && advise_in(a, released, PHASE_BACKWARD));
+}
+
+bool advise_held(const struct advise *a, const struct advised *l)
+{
+	uint64_t done = a->released[l->life];
+
+	if (a->saved[l->life] > done)
+		return false;
+	if (!done)
+		done = advise_next(a, advise_next(a, l->from, PHASE_BACKWARD), PHASE_OPTIMIZER);
+	return l->until > done && (l->until == PLAN_END || lives_born_by(a->lives, l->until) >
+								   lives_born_by(a->lives, done));
+}
+
 struct advise_passes advise_passes(const struct advise *a)
 {
 	struct advise_passes p = { .count = a->timeline->model.spans.forwards + 2u };

@@ -231,11 +231,10 @@ struct owner owners_caller(struct owners *o, uint32_t stack)
 
 	stacks_read_python(s, stack);
 	for (size_t i = s->count; i-- > 0;) {
-		if (owners_is_plumbing(s->frames[i].file))
-			continue;
 		if (owners_is_forward(s->frames[i].function))
 			return caller;
-		caller = of_frame(&s->frames[i]);
+		if (!owners_is_plumbing(s->frames[i].file))
+			caller = of_frame(&s->frames[i]);
 	}
 	return (struct owner){ .function = "", .file = "" };
 }
