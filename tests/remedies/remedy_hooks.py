@@ -338,11 +338,14 @@ def kept_on_host(finding):
     """What lists and dictionaries have of earlier steps, of this line or with a graph, are values on the host."""
     held = held_names.Held(lambda frame: is_at(frame, finding))
 
-    def around(module, call, args, kwargs):
+    def move():
         for tensor, container, key in held_names.contained():
             if held.is_held(tensor, older=True) or tensor.grad_fn is not None:
                 container[key] = tensor.detach().cpu()
                 noted()
+
+    def around(module, call, args, kwargs):
+        move()
         held.turn()
         return call(*args, **kwargs)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""try_remedies.py FOLDER [--write] [--there] [NAME...]: records programs, applies to each what `advise` finds and what `oom` marks as enough on a
+"""try_remedies.py FOLDER [--write] [--there] [--again] [NAME...]: records programs, applies to each what `advise` finds and what `oom` marks as enough on a
 smaller card, and measures. Rows go to FOLDER/rows.jsonl; --write: the table of docs/conclusions.md and viewer/advise/claims.def."""
 import argparse
 import collections
@@ -71,7 +71,21 @@ def peak(path, of):
     return device["peak_reserved_bytes" if of == "reserved" else "peak_bytes"]
 
 
-def predicted(name, recording):
+def measure(name, finding):
+    """What the remedy does to the peak: bytes left, or why it could not be applied."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, times, code, words = run(name, finding, folder)
+        if not times or code or not path:
+            return {"why": words[0] if code else "took no effect"}
+        return {"left": peak(path, finding["of"])}
+
+
+def key_of(row):
+    """A remedy and its program: what was measured of these stays so when `advise` changes."""
+    return " | ".join((row["program"], row["kind"], row["what"], row["at"]))
+
+
+def predicted(name, recording, known):
     """A row for each finding of `advise`."""
     before = ask("advise", recording, "--top", "0")
     whole = {"allocated": before["peak_bytes"], "reserved": before["peak_reserved_bytes"]}
@@ -80,12 +94,11 @@ def predicted(name, recording):
                "peak": whole[finding["of"]], "at": f"{finding['function']} {finding['file'].split('/')[-1]}:{finding['line']}"}
         if finding["kind"] in BY_EDIT:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            path, times, code, words = run(name, finding, folder)
-            if not times or code or not path:
-                yield {**row, "why": words[0] if code else "took no effect"}
-                continue
-            row["measured"] = row["peak"] - peak(path, finding["of"])
+        row |= known.get(key_of(row)) or measure(name, finding)
+        if "why" in row:
+            yield row
+            continue
+        row["measured"] = row["peak"] - row["left"]
         low, high = row["least"], row["most"]
         row["off"] = max(low - row["measured"], row["measured"] - high, 0) / row["peak"]
         yield row
@@ -155,11 +168,11 @@ def judge_room(name, finding, card, old, before):
     return row
 
 
-def rows_of(name, recording, folder, tests):
+def rows_of(name, recording, folder, tests, known):
     found = []
     try:
         if "peak" in tests:
-            found += predicted(name, recording)
+            found += predicted(name, recording, known)
         if "enough" in tests:
             found += made_room(name, recording, folder)
     except (RuntimeError, subprocess.TimeoutExpired) as error:
@@ -211,6 +224,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--there", action="store_true", help="only what is recorded already")
+    parser.add_argument("--again", action="store_true", help="what was measured in this folder before is not measured again")
     parser.add_argument("--tests", default="peak,enough")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
@@ -221,15 +235,19 @@ def main():
         paths = {n: p for n, p in paths.items() if not args.names or any(n.startswith(x) for x in args.names)}
     else:
         paths = record_all(args.names, folder)
-    rows = []
-    with ProcessPoolExecutor(args.jobs) as pool, (folder / "rows.jsonl").open("w") as out:
+    rows, known = [], {}
+    for line in (folder / "measured.jsonl").open() if args.again and (folder / "measured.jsonl").exists() else ():
+        row = json.loads(line)
+        known[key_of(row)] = {k: row[k] for k in ("left", "why") if k in row}
+    with ProcessPoolExecutor(args.jobs) as pool, (folder / "rows.jsonl").open("w") as out, (folder / "measured.jsonl").open("a") as kept:
         n = len(paths)
-        for found in pool.map(rows_of, paths, map(str, paths.values()), [str(folder)] * n, [args.tests.split(",")] * n):
+        for found in pool.map(rows_of, paths, map(str, paths.values()), [str(folder)] * n, [args.tests.split(",")] * n, [known] * n):
             rows += found
             for row in found:
                 print(show(row), flush=True)
-                out.write(json.dumps(row) + "\n")
-                out.flush()
+                print(json.dumps(row), file=out, flush=True)
+                if row["test"] == "peak" and key_of(row) not in known:
+                    print(json.dumps(row), file=kept, flush=True)
     for kind, (tried, near, worst, said, true) in table(rows).items():
         print(f"{kind:22} tried {tried:4} near {near:4} worst {worst:6.1%}   enough said {said:4} true {true:4}")
     if args.write:

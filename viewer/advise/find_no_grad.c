@@ -29,17 +29,37 @@ struct search {
 	size_t count, room;
 	struct layers layers;
 	struct advise_passes of_run;
+	uint64_t *keys; /* of passes: of their outermost calls, 0 = none */
 };
+
+static size_t next_pass(const struct search *s, size_t pass)
+{
+	while (++pass < s->of_run.count && !s->of_run.items[pass].begin)
+		;
+	return pass;
+}
+
+/* Who calls a pass has its batch until then. */
+static uint64_t end_of_pass(const struct search *s, size_t pass)
+{
+	pass = next_pass(s, pass);
+	return pass < s->of_run.count ? s->of_run.items[pass].begin : PLAN_END;
+}
+
+/* The pass that a life is of: what a script made before a pass is for that one. */
+static size_t pass_of(const struct search *s, const struct advised *l)
+{
+	size_t pass = l->born->forwards;
+
+	return l->born->stage == STAGE_FORWARD ? pass : next_pass(s, pass);
+}
 
 /* Saved while its pass was at work: a later one may take the result of one without gradients. */
 static bool is_saved_in_pass(const struct search *s, const struct advised *l)
 {
 	uint64_t saved = s->advise->saved[l->life];
-	size_t next = l->born->forwards + 1u;
 
-	while (next < s->of_run.count && !s->of_run.items[next].begin)
-		next++;
-	return saved && (next >= s->of_run.count || saved < s->of_run.items[next].begin);
+	return saved && saved < end_of_pass(s, pass_of(s, l));
 }
 
 /* Of a refusal: it was made in a step before. Of a run the rest is known. */
@@ -113,6 +133,8 @@ static void collect(struct search *s)
 		if (!p.count)
 			continue;
 		layers_note(&s->layers, &p, &l);
+		if (l.born->forwards < s->of_run.count && !s->keys[l.born->forwards])
+			s->keys[l.born->forwards] = p.items[0].key;
 		if (!is_saved_in_pass(s, &l))
 			continue;
 		place = place_of(s, p.items[0].key);
@@ -127,6 +149,21 @@ static void collect(struct search *s)
 	}
 }
 
+/* Without a graph it goes as soon as it has been used: it is of such a pass, or a batch that only
+ * the graph of one held. */
+static bool is_let_go(struct search *s, const struct advised *l)
+{
+	size_t pass = pass_of(s, l);
+	struct site_path p = { 0 };
+
+	if (!is_saved_in_pass(s, l) || pass >= s->of_run.count)
+		return false;
+	if (l->born->stage != STAGE_FORWARD)
+		return !advise_held(s->advise, l) && is_for_nothing(s, s->keys[pass]);
+	p = sites_find(&s->sites, l->stack);
+	return p.count && is_for_nothing(s, p.items[0].key);
+}
+
 static void look_at(struct search *s)
 {
 	struct advise *a = s->advise;
@@ -135,21 +172,23 @@ static void look_at(struct search *s)
 	struct advised l;
 
 	f->range = true;
-	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	ADVISE_EACH(a, CLASS_BIT(activations) | CLASS_BIT(inputs), l)
 	{
-		struct site_path p = { 0 };
+		uint64_t end;
+		bool batch;
 
-		if (l.born->stage == STAGE_FORWARD && is_saved_in_pass(s, &l))
-			p = sites_find(&s->sites, l.stack);
-		if (!p.count || !is_for_nothing(s, p.items[0].key))
+		if (!is_let_go(s, &l))
 			continue;
-		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
-		plan_without(&f->cautious, layers_after_next(&s->layers, l.from), l.until, l.size,
+		batch = l.born->stage != STAGE_FORWARD;
+		end = batch ? end_of_pass(s, pass_of(s, &l))
+			    : layers_after_next(&s->layers, l.from);
+		plan_without(&f->plan, batch ? end : a->saved[l.life] + 1, l.until, l.size,
 			     a->peak_seq);
+		plan_without(&f->cautious, end, l.until, l.size, a->peak_seq);
 		if (!advise_counts(a, &l))
 			continue;
 		bytes += l.size;
-		if (l.size <= largest)
+		if (l.size <= largest || l.born->stage != STAGE_FORWARD)
 			continue;
 		largest = l.size;
 		f->owner = owners_caller(&a->timeline->owners, l.stack);
@@ -168,11 +207,13 @@ void advise_no_grad(struct advise *a)
 			    .sites = { .stacks = &a->timeline->stacks },
 			    .of_run = advise_passes(a) };
 
+	s.keys = need_new((s.of_run.count + 1) * sizeof(*s.keys));
 	collect(&s);
 	classify_graph_stacks(&a->timeline->model, note_used, &s);
 	look_at(&s);
 	layers_free(&s.layers);
 	free(s.of_run.items);
+	free(s.keys);
 	free(s.items);
 	map_free(&s.places);
 	sites_free(&s.sites);
