@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """try_remedies.py FOLDER [--write] [--there] [--again] [NAME...]: records programs, applies to each what `advise` finds and what `oom` marks as enough on a
-smaller card, and measures. Rows go to FOLDER/rows.jsonl; --write: the table of docs/conclusions.md and viewer/advise/claims.def."""
+smaller card, and measures. Rows go to FOLDER/rows.jsonl; --write: the table of docs/conclusions.md and viewer/advise/measured.def."""
 import argparse
 import collections
 import json
@@ -23,7 +23,7 @@ MIB = 1 << 20
 CARD, CONTEXT = "h100-80g", 520 << 20
 SHARES = 0.9, 0.7  # of the blocks at the peak
 NEAR = 0.03
-PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/claims.def"
+PAGE, DEF = ROOT / "docs/conclusions.md", ROOT / "viewer/advise/measured.def"
 BEGIN, END = "<!-- remedies -->\n", "<!-- end of remedies -->\n"
 OF_OOM = {"state_elsewhere": "offload_state", "fused_attention": "attention", "less_workspace": "less_workspace"}
 BY_EDIT = {"state_in_8_bits", "shard", "in_pieces", "raise_limit", "free_device", "gather_less"}  # no hook makes these

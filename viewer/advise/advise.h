@@ -32,6 +32,7 @@ struct finding {
 	bool sure;     /* it is not said if it may save nothing */
 	bool reserved; /* it is about what the framework's cache holds, not about blocks */
 
+	unsigned right, tried; /* in measured.def */
 	uint64_t saves, least; /* least: as much as saves where it is exact */
 	uint64_t peak;	       /* that is left */
 };

@@ -27,14 +27,16 @@ static bool finding_row(void *ctx, size_t i, struct row_advise_finding *row)
 					    .peak_bytes = f->peak,
 					    .exact = !f->about && f->least == f->saves,
 					    .least_bytes = f->least,
-					    .evidence = f->how };
+					    .evidence = f->how,
+					    .right = f->right,
+					    .tried = f->tried };
 	return true;
 }
 
 static void text_finding(struct emit *out, const struct advise *a, const struct finding *f)
 {
 	char saves[HUMAN_MAX], least[HUMAN_MAX], peak[HUMAN_MAX], share[HUMAN_MAX];
-	char line[ADVISE_TEXT + 300], place[OWNER_WORDS];
+	char line[ADVISE_TEXT + 300], place[OWNER_WORDS], right[60] = "";
 	uint64_t all = f->reserved ? a->reserved : a->peak;
 	const char *about = f->about ? "About " : "";
 
@@ -48,7 +50,9 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));
-	snprintf(line, sizeof(line), "%s. Then the %s is %s%s.", f->how,
+	if (100 * f->right < 99 * f->tried)
+		snprintf(right, sizeof(right), "; measured right in %u of %u", f->right, f->tried);
+	snprintf(line, sizeof(line), "%s%s. Then the %s is %s%s.", f->how, right,
 		 f->reserved ? "most that is reserved" : "peak",
 		 f->about		? "about "
 		 : f->least == f->saves ? ""
