@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/need.h"
+#include "../moments/refusals.h"
 
 #define SHARE  100	  /* less than this part of the peak is not worth a word */
 #define LATEST (1u << 16) /* lives: what programs do shows in so many before a refusal */
@@ -206,6 +207,15 @@ static void find_all(struct advise *a)
 	advise_choose(a);
 }
 
+/* It was cut off or killed, or died of a refusal. */
+static bool is_open(const struct timeline *t)
+{
+	struct refusal last;
+
+	return !t->recording->info->clean_end ||
+	       (refusals_find(&last, &t->model.lives, 0) && !last.later_allocs);
+}
+
 void advise_open(struct advise *a, struct timeline *t)
 {
 	const struct extent *x;
@@ -215,6 +225,7 @@ void advise_open(struct advise *a, struct timeline *t)
 			      .lives = &t->model.lives,
 			      .until = PLAN_END,
 			      .when = "at the peak",
+			      .open = is_open(t),
 			      .steps = steps_number(&t->steps) };
 	x = timeline_peak(t, &step);
 	a->peak = x->peak;
@@ -236,6 +247,7 @@ void advise_refused(struct advise *a, struct timeline *t, const struct advised *
 			      .lives = l,
 			      .peak = held,
 			      .when = "then",
+			      .open = true,
 			      .peak_seq = wanted->from,
 			      .until = wanted->from,
 			      .wanted_count = count,

@@ -54,6 +54,7 @@ struct advise {
 	const char *when;	 /* that is, in a sentence */
 	uint64_t least;		 /* fewer bytes are not worth a word */
 	uint64_t until;		 /* what came later is not known; PLAN_END = nothing did */
+	bool open; /* it ends in the middle of the program: what is there then may still be used */
 	struct advised wanted[ADVISE_WANTED]; /* lives that would have begun, at a refusal */
 	size_t wanted_count;		      /* 0: it is about a peak */
 	size_t steps;			      /* of the lives that are known */

@@ -10,6 +10,8 @@
 #include "../base/need.h"
 #include "advise.h"
 
+enum { SETTLED = 3 }; /* steps, after which every network had its turn */
+
 #define B(n)	     human_bytes((char[HUMAN_MAX]){ 0 }, n)
 #define MANY(n, one) human_many((char[HUMAN_MANY]){ 0 }, n, one)
 
@@ -108,7 +110,7 @@ void advise_idle_weights(struct advise *a)
 	struct advised l;
 	struct block b;
 
-	if (advise_in_shards(a))
+	if (advise_in_shards(a) || (a->open && !a->wanted_count && a->steps < SETTLED))
 		return;
 	idles = find_idles(a);
 	f = advise_add(a, "idle_weights");

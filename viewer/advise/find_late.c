@@ -86,13 +86,13 @@ static void say_overlap(struct advise *a, struct finding *f, const struct line_p
 		   B(p->bytes), MANY(p->blocks, "block"), a->when);
 }
 
-/* By a graph of the step after it: made, or gone through (at a refusal it may be yet to go
- * through); or made ahead for it, perhaps. */
+/* By a graph of the step after it: made, or gone through (where the rest is not known it may be yet
+ * to go through); or made ahead for it, perhaps. */
 static bool is_used_later(const struct advise *a, const struct advised *l, uint64_t end)
 {
 	uint64_t released = a->released[l->life];
 
-	if (a->wanted_count && a->saved[l->life] > released)
+	if (a->open && a->saved[l->life] > released)
 		return true;
 	return a->saved[l->life] > end ||
 	       (released > end && advise_in(a, released, PHASE_BACKWARD)) ||
@@ -155,7 +155,7 @@ static bool is_over(const struct advise *a, const struct map *stacks, const stru
 	const struct steps *s = &a->timeline->steps;
 	const uint32_t *later = map_get(stacks, l->stack);
 
-	if (!a->wanted_count)
+	if (!a->open || (l->until != PLAN_END && !a->wanted_count))
 		return !later || !(*later & KEPT);
 	return advise_knows_steps(a) && later && *later == NOT_NEEDED &&
 	       steps_at(s, l->from) < steps_at(s, a->until);

@@ -62,12 +62,12 @@ static bool is_saved_in_pass(const struct search *s, const struct advised *l)
 	return saved && saved < end_of_pass(s, pass_of(s, l));
 }
 
-/* Of a refusal: it was made in a step before. Of a run the rest is known. */
+/* Where the rest of the run is not known: it was made in a step before. */
 static bool is_earlier(const struct advise *a, const struct advised *l)
 {
 	const struct steps *s = &a->timeline->steps;
 
-	return !a->wanted_count || steps_at(s, l->from) < steps_at(s, a->until);
+	return !a->open || steps_at(s, l->from) < steps_at(s, a->until);
 }
 
 /* A backward pass follows before another forward pass, though it may leave the graph as it is. */

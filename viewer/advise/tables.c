@@ -28,7 +28,7 @@ bool advise_knows_steps(const struct advise *a)
 {
 	enum steps_basis basis = a->timeline->steps.basis;
 
-	return !a->wanted_count || basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER;
+	return !a->open || basis == STEPS_OPTIMIZER || basis == STEPS_PROFILER;
 }
 
 uint32_t advise_lives(const struct advise *a)
