@@ -34,8 +34,13 @@ static uint32_t find_or_claim(struct intern_entry *window, const struct intern_k
 			return 0;
 		}
 		id = __atomic_load_n(&e->id, __ATOMIC_ACQUIRE);
-		if (seen == (key->hash | 1) && id && id != INTERN_DEAD &&
-		    key->same(e, key->a, key->b))
+		if (seen != (key->hash | 1) || !id)
+			continue;
+		if (id == INTERN_DEAD && intern_revive(e)) {
+			*claimed = e;
+			return 0;
+		}
+		if (id != INTERN_DEAD && key->same(e, key->a, key->b))
 			return id;
 	}
 	return 0;

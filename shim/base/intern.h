@@ -77,6 +77,16 @@ static inline uint32_t intern_wait(const struct intern_entry *e)
 	return id;
 }
 
+/* A bucket whose definition found no room, by the next who looks for a key of its hash: a moment
+ * without room would else cost the key its place in the table. */
+static inline bool intern_revive(struct intern_entry *e)
+{
+	uint32_t dead = INTERN_DEAD;
+
+	return __atomic_compare_exchange_n(&e->id, &dead, 0, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
 /*
  * The id of the key (a, b), or 0. With 0, *claimed is a bucket that the caller must fill in by
  * intern_publish, INTERN_BUSY, or NULL if the table is full. `same` says whether a published (a, b)
@@ -113,7 +123,13 @@ intern_find(struct intern_table *t, uint64_t hash, uint64_t a, uint64_t b,
 			id = intern_wait(e);
 			if (id == 0)
 				return 0;
-			if (id != INTERN_DEAD && same(e, a, b))
+			if (id == INTERN_DEAD) {
+				if (!intern_revive(e))
+					continue;
+				*claimed = e;
+				return 0;
+			}
+			if (same(e, a, b))
 				return id;
 		}
 	}
@@ -136,7 +152,7 @@ static inline uint32_t intern_new_id(struct intern_table *t)
 	return __atomic_add_fetch(&t->last_id, 1, __ATOMIC_RELAXED);
 }
 
-/* id = INTERN_DEAD gives the bucket up for good. `e` may be INTERN_BUSY or NULL. */
+/* id = INTERN_DEAD: the key could not be defined. `e` may be INTERN_BUSY or NULL. */
 static inline void intern_publish(struct intern_entry *e, uint64_t a, uint64_t b, uint32_t id)
 {
 	if (!e || e == INTERN_BUSY)

@@ -30,6 +30,7 @@
 #define REFUSALS 8u
 #define DEVICES	 16u
 #define SPARE	 (256u * 1024u) /* for the last blocks, the index, the end */
+#define BLOCKS	 (64u * 1024u)	/* what one flush may add */
 
 /* Where in the file an event lies, about. */
 struct point {
@@ -50,6 +51,7 @@ static struct {
 	uint32_t refusal_count;
 	unsigned level;
 	uint64_t retry_at; /* what could not be done is tried again at that length */
+	uint64_t most;	   /* of the old file, while it is thinned */
 	bool busy;
 } bound;
 
@@ -152,16 +154,38 @@ static uint64_t bytes_at(uint64_t seq)
 	return bound.point_count ? bound.points[i].bytes : 0;
 }
 
+static uint64_t due_at(void)
+{
+	uint64_t half = gmt_config.max_size / 2;
+
+	return bound.retry_at > half ? bound.retry_at : half;
+}
+
+static uint64_t full_at(void)
+{
+	return gmt_config.max_size - SPARE * 2;
+}
+
 bool bound_is_due(uint64_t bytes)
 {
-	return gmt_config.max_size && !bound.busy && bytes >= gmt_config.max_size / 2 &&
-	       bytes >= bound.retry_at;
+	return gmt_config.max_size && !bound.busy && bytes >= due_at();
+}
+
+/* A drain that had no processor for a while finds more in the rings than the file has room for.
+ * They keep it until the file is thinned. */
+uint64_t bound_pause_at(void)
+{
+	if (!gmt_config.max_size)
+		return UINT64_MAX;
+	if (bound.busy)
+		return bound.most;
+	return due_at() < full_at() ? due_at() : UINT64_MAX;
 }
 
 bool bound_is_full(uint64_t bytes)
 {
 	static bool said;
-	bool full = gmt_config.max_size && bytes >= gmt_config.max_size - SPARE * 2;
+	bool full = gmt_config.max_size && bytes >= full_at();
 
 	if (full)
 		gmt_say(&said, "the recording has reached GPUMEMTRACE_MAX_SIZE and cannot be "
@@ -257,8 +281,6 @@ static int serve(struct work *w)
 	if (now - w->looked_ns < 5 * MS)
 		return 0;
 	w->looked_ns = now;
-	if (both(w) + 3 * SPARE > gmt_config.max_size)
-		return 0; /* no room for more until this is done */
 	return w->drain->serve(false) ? 0 : STOP;
 }
 
@@ -395,6 +417,14 @@ static int write_anew(struct work *w, struct bound_result *r)
 	return err ? err : copy_rest(w);
 }
 
+/* What comes meanwhile is in both files at the end. */
+static uint64_t most_of_old(uint64_t from)
+{
+	uint64_t others = from + gmt_config.max_size / 8 * 3 + SPARE + 2 * BLOCKS;
+
+	return others < gmt_config.max_size ? from + (gmt_config.max_size - others) / 2 : from;
+}
+
 static struct gmt_reader *open_reader(void)
 {
 	char name[40];
@@ -411,6 +441,7 @@ static int thin_once(struct bound_drain *d, struct bound_result *r)
 	uint32_t points = bound.point_count;
 	int rc = -GMT_ERR_SYS;
 
+	bound.most = most_of_old(w.from);
 	memcpy(points_before, bound.points, sizeof(points_before));
 	w.out = (struct thin_out){ write_event, &w };
 	w.reader = open_reader();
@@ -439,6 +470,7 @@ struct bound_result bound_thin(struct bound_drain *d)
 	int rc;
 
 	bound.busy = true;
+	bound.most = gmt_writer_bytes(d->writer);
 	do {
 		d->serve(true);
 		gmt_writer_break(d->writer);

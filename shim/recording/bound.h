@@ -26,6 +26,7 @@ struct bound_result {
 void bound_event(const struct gmt_event *e); /* it is being written */
 void bound_flushed(uint64_t bytes);	     /* so long is the file now */
 bool bound_is_due(uint64_t bytes);
+uint64_t bound_pause_at(void);	    /* a file of that length takes no events for now */
 bool bound_is_full(uint64_t bytes); /* nothing more may be written */
 struct bound_result bound_thin(struct bound_drain *d);
 void bound_forget(void); /* in a forked child */

@@ -31,14 +31,11 @@
 #include <string.h>
 
 #define MS	     1000000ull
-#define NAP_LEAST    (10 * MS)
-#define NAP_MOST     (160 * MS)
 #define GAP_PATIENCE (50 * MS)
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define AHEAD	     6		 /* events */
 
-/* What is known of a ring beyond what is in it. */
-struct cursor {
+struct cursor {		  /* in a ring */
 	uint64_t next;	  /* position to be read next */
 	uint64_t written; /* all before it is with the writer */
 	uint64_t dropped;
@@ -54,11 +51,12 @@ static struct {
 	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
 	uint64_t lost, dropped, names_cut;
-	uint64_t given;	    /* of unkept: their slots were given back */
-	uint64_t unwritten; /* events that writers of before could not write */
-	uint64_t unkept;    /* events for which the bound left no room */
-	uint32_t unflushed; /* events and definitions since the last flush */
-	bool pressed;	    /* a ring is filling up */
+	uint64_t given;		 /* of unkept: their slots were given back */
+	uint64_t unwritten;	 /* events that writers of before could not write */
+	uint64_t unkept;	 /* events for which the bound left no room */
+	uint32_t unflushed;	 /* events and definitions since the last flush */
+	bool pressed;		 /* a ring is filling up */
+	bool finishing, closing; /* the program has ended; the last facts, which have room */
 	bool failed, gone;
 } drain;
 
@@ -83,7 +81,7 @@ bool drain_open(int fd, const struct gmt_writer_info *info)
 
 static bool is_full(void)
 {
-	return bound_is_full(gmt_writer_bytes(drain.writer));
+	return !drain.closing && bound_is_full(gmt_writer_bytes(drain.writer));
 }
 
 static void note_result(int rc)
@@ -121,7 +119,7 @@ static uint64_t dropped(void)
 
 static void write_event(const struct gmt_event *e)
 {
-	if (is_full() && e->kind != GMT_END && e->kind != GMT_DROPPED) {
+	if (is_full() && e->kind != GMT_DROPPED) {
 		drain.unkept++;
 		return;
 	}
@@ -196,7 +194,7 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	}
 }
 
-/* While there is a live file it says so; then the recording does at the end. */
+/* Meanwhile the live file says it. */
 static bool may_wait(bool at_end)
 {
 	return !at_end && live_is_shared();
@@ -261,10 +259,10 @@ static bool is_due(uint64_t seq, uint64_t now, bool all)
 
 static uint32_t merge(uint64_t horizon, bool all)
 {
-	uint64_t now = os_now();
+	uint64_t now = os_now(), most = os_may(OS_FILES) ? bound_pause_at() : UINT64_MAX;
 	uint32_t n = 0;
 
-	while (heap.count) {
+	while (heap.count && gmt_writer_bytes(drain.writer) < most) {
 		uint32_t i = heap.items[0].ring;
 		uint64_t seq = heads[i].seq;
 
@@ -316,7 +314,7 @@ static bool flush_is_due(void)
 	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
 }
 
-/* Records that names were cut: once when it begins, and the count at the end. */
+/* Once when it begins, and the count at the end. */
 static void note_names(bool at_end)
 {
 	uint64_t cut = strings_cut();
@@ -409,7 +407,7 @@ static bool serve(bool flush)
 	drain_pass(false);
 	if (flush && !drain.gone)
 		drain_flush();
-	return drain_goes_on();
+	return drain.finishing ? !drain.gone : drain_goes_on();
 }
 
 void drain_thin(void)
@@ -448,27 +446,34 @@ static void note_losses(void)
 		facts_emit_number(drain_def, "recorder.dropped", dropped());
 }
 
+/* All that the rings hold. A bounded file is thinned on the way, as often as it takes. */
+static void write_rest(void)
+{
+	drain.finishing = true;
+	while (!drain.gone && (drain_pass(true) || heap.count))
+		drain_thin();
+}
+
 bool drain_finish(void)
 {
 	uint64_t start;
 	int rc;
 
-	while (!drain.gone && drain_pass(true))
-		;
+	write_rest();
 	start = os_now();
 	while (!drain.gone && os_now() - start < SOURCES_WAIT && sources_write(drain_def))
 		;
 	if (drain.gone)
 		return false;
 	drain_flush();
+	drain.closing = true;
 	note_losses();
 	recorder_facts();
 	write_own(GMT_END, 0, 0);
 	rc = gmt_writer_finish(drain.writer);
 	note_result(rc);
 	give_back_slots();
-	look_at_requests(); /* where even that could not be written the live file says what is lost
-			     */
+	look_at_requests(); /* if the writing failed the live file says what is lost */
 	if (rc)
 		return false;
 	live_close();

@@ -50,13 +50,15 @@ static void *map(const struct file *f, uint64_t offset, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Whether the disk has that much for each thread that asks at this moment. A request that fails
- * would take all that is left until it does, and the recording could not be written meanwhile. */
+/* Whether the disk has that much for each thread that asks at this moment, and as much as the rings
+ * have already for the recording itself. A request that fails would take all that is left until it
+ * does, and the recording could not be written meanwhile. */
 static bool disk_has(const struct file *f, uint64_t bytes, uint32_t threads)
 {
 	struct statvfs s;
 
-	if (fstatvfs(f->fd, &s) || !s.f_blocks || s.f_bavail * s.f_frsize >= bytes * threads)
+	if (fstatvfs(f->fd, &s) || !s.f_blocks ||
+	    s.f_bavail * s.f_frsize >= bytes * threads + live_bytes())
 		return true;
 	errno = ENOSPC;
 	return false;
@@ -83,6 +85,8 @@ static bool make_room(const struct file *f, uint64_t offset, uint64_t bytes)
 
 	if (!os_may_grow_to(offset + bytes) || !file_is(f->fd, &f->id))
 		return false;
+	if (offset == region_offset(0))
+		return true; /* by live_share */
 	ok = disk_has(f, bytes, __atomic_add_fetch(&live.growing, 1, __ATOMIC_SEQ_CST)) &&
 	     grow(f, offset, bytes);
 	__atomic_sub_fetch(&live.growing, 1, __ATOMIC_SEQ_CST);

@@ -244,6 +244,27 @@ def test_a_bounded_recording_that_is_moved(machine, tmp_path, do):
     assert verified.returncode == bool(dropped) and (": good" in verified.stdout) == (not dropped)
 
 
+def starve(pid):
+    """The recorder's thread gets next to no processor while the program runs."""
+    cpu = {min(os.sched_getaffinity(pid))}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(tid), cpu)
+        if pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text().strip() == "gpumemtrace":
+            os.sched_setscheduler(int(tid), os.SCHED_IDLE, os.sched_param(0))
+
+
+def test_a_bounded_recording_whose_drain_starves(machine, tmp_path):
+    """More waits than the file has room for: it is thinned on the way, and nothing is lost."""
+    running = started(machine, tmp_path, "torrent", COUNT="700000", GPUMEMTRACE_MAX_SIZE="4MiB")
+    starve(running.pid)
+    assert not ended(running)
+    path = tmp_path / "run.gmt"
+    recorded, dropped = counted(path)
+    left_out = int(toy.facts(path)["thinned.events"])
+    assert not dropped and recorded + left_out == made(tmp_path) > 1000000
+    assert path.stat().st_size < 4 << 20
+
+
 def test_a_run_leaves_what_another_of_its_name_writes(machine, tmp_path):
     first = started(machine, tmp_path, "plain", "out/run.gmt", COUNT="60")
     rename_folder(tmp_path)
@@ -291,6 +312,24 @@ def test_no_room_for_another_ring(machine, tmp_path, settings):
     assert ("damaged" in verified.stdout) == full
     checked = subprocess.run([toy.TOOL, "check", path, "--max-peak", "100GiB"], capture_output=True, text=True)
     assert checked.returncode == 1 and ("damaged" if full else "lost while recording") in checked.stdout and not checked.stdout.startswith("ok")
+
+
+@pytest.mark.parametrize("size", ["700k", "1000k"])
+def test_a_disk_with_room_for_one_ring(machine, tmp_path, size):
+    """The ring that fits is used, and what it cannot keep costs no names."""
+    for name, settings in [("plain", {"COUNT": "20"}), ("torrent", {"COUNT": "150000"})]:
+        place = tmp_path / name
+        place.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], capture_output=True).returncode:
+            pytest.skip("mounting is not allowed here")
+        try:
+            done, said = machine.run(place / "x", name, True, out="run.gmt", settings=settings)
+            recorded, dropped = counted(place / "x/run.gmt")
+            assert done[0] == 0 and said.count("\n") <= (name == "torrent") and recorded and recorded + dropped == made(place / "x")
+            assert bool(dropped) == (name == "torrent")
+            assert "recorder.names_cut" not in toy.facts(place / "x/run.gmt")
+        finally:
+            subprocess.run(["umount", "-l", place], check=True)
 
 
 def test_one_figure_of_a_bounded_run_without_a_framework(machine, tmp_path):
