@@ -153,7 +153,7 @@ static bool keep_dropped(struct gmt_reader *r, int fd)
 	struct gmt_control c = { 0 };
 
 	reader_read(fd, GMT_CONTROL_AT, &c, offsetof(struct gmt_control, text));
-	if (c.version && c.dropped > r->live.dropped)
+	if (c.dropped > r->live.dropped)
 		r->live.dropped = c.dropped;
 	if (!r->live.dropped)
 		return true;

@@ -34,6 +34,7 @@
 #define GAP_PATIENCE (50 * MS)
 #define SOURCES_WAIT (1000 * MS) /* for files that are slow to read, at the end */
 #define AHEAD	     6		 /* events */
+#define EARLY_BLOCK  4096	 /* events; less than a block takes by itself */
 
 struct cursor {		  /* in a ring */
 	uint64_t next;	  /* position to be read next */
@@ -54,6 +55,7 @@ static struct {
 	uint64_t given;		 /* of unkept: their slots were given back */
 	uint64_t unwritten;	 /* events that writers of before could not write */
 	uint64_t unkept;	 /* events for which the bound left no room */
+	uint64_t early, unsafe;	 /* events before the files were there; not yet written */
 	uint32_t unflushed;	 /* events and definitions since the last flush */
 	bool pressed;		 /* a ring is filling up */
 	bool finishing, closing; /* the program has ended; the last facts, which have room */
@@ -74,6 +76,7 @@ bool drain_open(int fd, const struct gmt_writer_info *info)
 	if (!drain.workspace)
 		return false;
 	drain.next_seq = 1;
+	drain.early = drain.unsafe = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	drain.writer =
 		gmt_writer_open(drain.workspace, gmt_writer_workspace(info->level), fd, info, &err);
 	return drain.writer != NULL;
@@ -114,7 +117,7 @@ static uint64_t unwritten(void)
 static uint64_t dropped(void)
 {
 	return drain.dropped + __atomic_load_n(&gmt_session.lost, __ATOMIC_RELAXED) + drain.given +
-	       unwritten();
+	       drain.unsafe + unwritten();
 }
 
 static void write_event(const struct gmt_event *e)
@@ -169,7 +172,7 @@ static void expect(const struct gmt_ring *r, uint64_t pos)
 		gmt_writer_expect(drain.writer, e);
 }
 
-/* Reads on to the ring's next event, handing definitions to the writer on the way. */
+/* Reads on to the ring's next event and hands on definitions. */
 static void advance(uint32_t i, const struct gmt_ring *r)
 {
 	struct cursor *c = &cursors[i];
@@ -280,6 +283,8 @@ static uint32_t merge(uint64_t horizon, bool all)
 			ring_heap_change(&heap, heads[i].seq);
 		else
 			ring_heap_drop(&heap);
+		if (drain.unsafe && n % EARLY_BLOCK == 0)
+			drain_flush(); /* the live file says how many are left */
 	}
 	return n;
 }
@@ -289,6 +294,7 @@ static uint32_t merge(uint64_t horizon, bool all)
 static void give_back_slots(void)
 {
 	drain.given = drain.unkept;
+	drain.unsafe = drain.early < drain.next_seq ? 0 : drain.early + 1 - drain.next_seq;
 	requests_dropped(dropped()); /* until now the rings have them */
 	for (uint32_t i = 0, n = live_count(); i < n; i++) {
 		struct gmt_ring *r = live_ring(i);
@@ -324,8 +330,7 @@ static void note_names(bool at_end)
 	drain.names_cut = cut;
 }
 
-/* Things that change seldom. */
-static void look_around(void)
+static void look_around(void) /* for what changes seldom */
 {
 	uint64_t now = os_now();
 
@@ -342,9 +347,7 @@ static void look_around(void)
 
 static void look_at_requests(void)
 {
-	struct request_figures f = { gmt_writer_bytes(drain.writer), dropped() };
-
-	requests_look(&f, write_mark);
+	requests_look(gmt_writer_bytes(drain.writer), dropped(), write_mark);
 }
 
 /* The program closed our descriptor: whatever has its number by now is not ours to write to. The
@@ -366,7 +369,6 @@ static void say_if_cut(void)
 		gmt_say(&said, "somebody cut the live file; what it held is counted as dropped");
 }
 
-/* One round; how many events it wrote. */
 uint32_t drain_pass(bool all)
 {
 	uint64_t horizon = all ? UINT64_MAX : __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
@@ -391,8 +393,7 @@ uint32_t drain_pass(bool all)
 	return n;
 }
 
-/* What the recording itself took. */
-static void recorder_facts(void)
+static void recorder_facts(void) /* what the recording itself took */
 {
 	facts_emit_number(drain_def, "recorder.memory_bytes", os_mapped() + live_bytes());
 	facts_emit_number(drain_def, "recorder.stack_nodes", stack_nodes());
@@ -401,8 +402,7 @@ static void recorder_facts(void)
 		facts_emit_number(drain_def, "recorder.stacks_cut", stack_nodes_cut());
 }
 
-/* A round while the file is written anew. */
-static bool serve(bool flush)
+static bool serve(bool flush) /* while the file is written anew */
 {
 	drain_pass(false);
 	if (flush && !drain.gone)

@@ -60,29 +60,29 @@ static void carry_out(struct gmt_control *c, mark_fn *mark)
 		acts[what](c, mark);
 }
 
-static void write_figures(struct gmt_control *c, const struct request_figures *f)
+static void write_figures(struct gmt_control *c, uint64_t bytes, uint64_t dropped)
 {
 	uint32_t paused = LOAD(&gmt_session.paused);
 
 	STORE(&c->paused, paused & SESSION_PAUSE_ASKED ? 1 : 0);
 	STORE(&c->program, paused & ~SESSION_PAUSE_ASKED);
 	STORE(&c->events, LOAD(&gmt_session.seq));
-	STORE(&c->bytes, f->bytes);
-	STORE(&c->dropped, f->dropped);
+	STORE(&c->bytes, bytes);
+	STORE(&c->dropped, dropped);
 	STORE(&c->memory, os_mapped() + live_bytes());
 	STORE(&c->nodes, stack_nodes());
 	STORE(&c->cut, stack_nodes_cut());
 	__atomic_store_n(&c->time_ns, os_now(), __ATOMIC_RELEASE);
 }
 
-void requests_look(const struct request_figures *f, mark_fn *mark)
+void requests_look(uint64_t bytes, uint64_t dropped, mark_fn *mark)
 {
 	struct gmt_control *c = live_control();
 	bool asked = LOAD(&c->what) != GMT_REQUEST_NONE;
 
 	if (asked)
 		carry_out(c, mark);
-	write_figures(c, f);
+	write_figures(c, bytes, dropped);
 	if (asked)
 		__atomic_add_fetch(&c->done, 1, __ATOMIC_RELEASE);
 }

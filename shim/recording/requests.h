@@ -5,15 +5,11 @@
 
 #include "../../format/record.h"
 
-struct request_figures {
-	uint64_t bytes, dropped;
-};
-
 void requests_open(void); /* from now on requests are taken */
 
 /* Carries out what is asked, if anything is, and writes the figures. mark(name) records an instant.
  */
-void requests_look(const struct request_figures *f, void (*mark)(const char *name, size_t len));
+void requests_look(uint64_t bytes, uint64_t dropped, void (*mark)(const char *name, size_t len));
 
 void requests_dropped(uint64_t n); /* that figure alone, between two looks */
 

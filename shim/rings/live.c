@@ -12,6 +12,7 @@
 #include "../../format/block.h"
 #include "../../format/version.h"
 #include "../base/os.h"
+#include "state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +127,8 @@ bool live_share(const struct file *f, const struct gmt_writer_info *info)
 	}
 	if (!live.head)
 		return false;
+	/* a kill takes what is in memory alone, until the drain has written it */
+	gmt_control_of(live.head)->dropped = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
 	write_header(info);
 	__atomic_store_n(&live.file, f, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; f && i < live_count(); i++)
