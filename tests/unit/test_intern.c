@@ -81,8 +81,8 @@ static void a_key_without_a_definition_keeps_its_bucket(void **state)
 	for (int i = 0; i < 100; i++) {
 		assert_non_null(first);
 		intern_publish(first, 1, 1, INTERN_DEAD);
-		assert_int_equal(i % 2 ? intern_find(&t, 5, 1, 1, intern_same_words, &claimed) :
-					 intern_find_past(&t, &key, &claimed),
+		assert_int_equal(i % 2 ? intern_find(&t, 5, 1, 1, intern_same_words, &claimed)
+				       : intern_find_past(&t, &key, &claimed),
 				 0);
 		assert_ptr_equal(claimed, first);
 	}
