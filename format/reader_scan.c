@@ -52,6 +52,20 @@ static bool read_head(struct gmt_reader *r, uint64_t at, struct gmt_block_header
 	return reader_read(r->fd, at, h, HEAD) == HEAD && gmt_block_header_valid(h);
 }
 
+/* Past a hole at `at`: a file that was made longer by its size alone may have terabytes of them. */
+static uint64_t past_hole(const struct gmt_reader *r, uint64_t at)
+{
+#ifdef SEEK_DATA
+	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
+
+	if (data >= 0)
+		return (uint64_t)data;
+	if (errno == ENXIO)
+		return r->size;
+#endif
+	return at;
+}
+
 /* Offset of the next valid header at or behind `at`, or the end of the file. */
 static uint64_t find_head(struct gmt_reader *r, uint64_t at, uint8_t *window)
 {
@@ -74,7 +88,7 @@ static uint64_t find_head(struct gmt_reader *r, uint64_t at, uint8_t *window)
 		}
 		if (n < HEAD)
 			break;
-		at += n - HEAD + 1;
+		at = past_hole(r, at + n - HEAD + 1);
 		want = WINDOW;
 	}
 	return r->size;

@@ -89,6 +89,10 @@ def test_who_is_refused(held, tool, programs):
     own.write_text("mine")
     assert refused(tool, held.pid, "snapshot", own)[0] == 2 and own.read_text() == "mine"
     assert refused(tool, held.pid, "snapshot", held.file)[0] == 2
+    for name in ("other.gmt.live", f"{held.file}.live"):
+        code, said = refused(tool, held.pid, "snapshot", programs.folder / name)
+        assert code == 2 and said.count("\n") == 1, said
+    assert not (programs.folder / "other.gmt.live").exists()
     with open(f"{held.file}.live", "r+b") as file, mmap.mmap(file.fileno(), 4096) as page:
         page[1024:1028] = bytes(4)
         code, said = refused(tool, held.pid, "stats")

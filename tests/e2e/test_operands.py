@@ -64,6 +64,31 @@ def test_what_is_no_file_is_refused(tmp_path, kind):
         assert "0 B" not in told(tmp_path, ["ctl", "f.gmt", "stats"], (2, 3))
 
 
+def test_names_that_end_are_said_by_every_command(make, tmp_path):  # noqa: F811
+    """tests/unit/test_names_end.c has the recorder's part."""
+    file = make("meta recorder.names_cut 5\nthread 1 1 main\nevent block_alloc time_ns=1 addr=4096 size=512 arg0=512 arg1=512 thread=1\n"
+                "event end time_ns=2\n", "names.gmt")
+    for words in INPUTS:
+        if words[0] in ("import", "sql", "top", "collect"):
+            continue  # no recording, or its answers come later
+        done = subprocess.run([TOOL, *(file if w == "FILE" else w for w in words)], capture_output=True, text=True, timeout=20, cwd=tmp_path)
+        assert "5 events of ranges and functions stand without their name" in done.stderr, (words, done.stderr)
+
+
+@pytest.mark.parametrize("begins_as", [None, OLD], ids=["zeros", "recording"])
+def test_a_file_of_holes(tmp_path, begins_as):
+    """300 GB by its size alone: no command reads it through."""
+    file = tmp_path / "f.gmt"
+    for words in INPUTS:
+        file.write_bytes(open(begins_as, "rb").read() if begins_as else b"")
+        os.truncate(file, 300 << 30)
+        done = subprocess.run([TOOL, *("f.gmt" if w == "FILE" else w for w in words)], capture_output=True, text=True, timeout=20, cwd=tmp_path,
+                              stdin=subprocess.DEVNULL)
+        assert begins_as or done.returncode == 3 or words[0] in ("top", "sql") and done.returncode == 2, (words, done.stderr)
+        assert begins_as or 1 <= done.stderr.count("\n") <= 1 + (words[0] == "sql"), (words, done.stderr)
+        assert done.returncode in (0, 1, 2, 3), words
+
+
 def test_a_folder_with_such_members(tmp_path):
     shutil.copy(OLD, tmp_path / "a.gmt")
     os.mkfifo(tmp_path / "a.gmt.live")

@@ -117,7 +117,7 @@ static void say_names_cut(const struct recording *r)
 
 	if (cut)
 		say_note("%s: %s of ranges and functions stand without their name: the recorder "
-			 "keeps 64 MiB of different names",
+			 "has room for about 650,000 names, at most 64 MiB",
 			 r->path, human_many(n, cut, "event"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "../base/bytes.h"
 #include "../base/need.h"
+#include "../base/plain_file.h"
 #include "../base/say.h"
 #include "../../format/version.h"
 #include "trial.h"
@@ -21,9 +22,9 @@ static uint64_t hash_file(uint64_t h, const char *path)
 	size_t n;
 	FILE *f;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || st.st_size > 1 << 20)
+	if (stat(path, &st) || st.st_size > 1 << 20)
 		return h;
-	f = fopen(path, "r");
+	f = file_open_stream(path);
 	while (f && (n = fread(buf, 1, sizeof(buf), f)))
 		h = bytes_hash(h, buf, n);
 	if (f)
@@ -109,7 +110,7 @@ void trial_free(struct trial *t)
 
 static char *read_text(const char *path, size_t *len)
 {
-	FILE *f = fopen(path, "r");
+	FILE *f = file_open_stream(path);
 	char *text = NULL;
 	struct stat st;
 
