@@ -129,6 +129,12 @@ def test_the_largest_value_that_fits(fit_json, starts, tmp_path):
     assert again["runs_kept"] == answer["runs"]
     more = fit_json("-o", tmp_path / "search", "--cards", "c=8GiB", "--vary", "blocks=1,2,4,256", "--vary", "env:BASE=2,300", "--", *program)
     assert more["runs"] == 2 == len(starts())
+    result = sorted((tmp_path / "search").glob("c*.json"))[0]
+    result.unlink()
+    os.mkfifo(result)  # not waited for
+    more = fit_json("-o", tmp_path / "search", "--cards", "c=8GiB", "--vary", "blocks=1,2,4,256", "--vary", "env:BASE=2,300", "--", *program)
+    assert more["runs"] == 1 and result.is_file()
+
 
 
 def test_values_that_the_program_does_not_take(fit_json, starts):
