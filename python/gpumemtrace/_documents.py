@@ -773,6 +773,35 @@ class LeaksOwner(Row):
 
 
 @dataclass(frozen=True)
+class LeaksIdle(Row):
+    """A line of code that allocated what is not trained any more.
+
+    class_: what the blocks are for (a class)
+    function: function of the line that allocated the blocks; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    bytes: of its blocks (bytes)
+    blocks: its blocks (count)
+    """
+
+    class_: str
+    function: str
+    file: str
+    line: int
+    bytes: int
+    blocks: int
+
+    _kinds: ClassVar[Kinds] = {
+        "class_": ("CLASS", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "bytes": ("BYTES", None),
+        "blocks": ("COUNT", None),
+    }
+
+
+@dataclass(frozen=True)
 class Leaks(Row):
     """What grows from step to step.
 
@@ -784,6 +813,9 @@ class Leaks(Row):
     reserved_growth_per_step: growth of what the framework has reserved, if it grew in at least half of the steps (bytes)
     step_basis: what a step is known by, as in `steps`
     owners: lines of code that hold it, the largest first
+    unused_bytes: of earlier models, their gradients and optimizers, in memory at the end of the last step and not trained any more (bytes)
+    unused_since_step: the latest step that trained some of it, 0 = there is none
+    unused: lines of code that allocated it, the largest first
     step_is: if a call of the outermost module is taken for a step: that module
     """
 
@@ -795,6 +827,9 @@ class Leaks(Row):
     reserved_growth_per_step: int
     step_basis: str
     owners: Table[LeaksOwner]
+    unused_bytes: int
+    unused_since_step: int
+    unused: Table[LeaksIdle]
     step_is: Optional[LeaksModule] = None
 
     _kinds: ClassVar[Kinds] = {
@@ -806,6 +841,9 @@ class Leaks(Row):
         "reserved_growth_per_step": ("BYTES", None),
         "step_basis": ("TEXT", None),
         "owners": ("LIST", LeaksOwner),
+        "unused_bytes": ("BYTES", None),
+        "unused_since_step": ("NUMBER", None),
+        "unused": ("LIST", LeaksIdle),
         "step_is": ("PART", LeaksModule),
     }
 
@@ -1310,7 +1348,7 @@ class Oom(Row):
     asked_bytes: what the framework asked the device for (bytes)
     free_bytes: free on the device then (bytes)
     largest_hole: largest piece of the cache that no block was in (bytes)
-    cause: `batch_too_large`, `retained_graph`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
+    cause: `batch_too_large`, `retained_graph`, `unused`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: those that answer the cause first

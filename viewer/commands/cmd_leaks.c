@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
-#include "../answers/reserved.h"
+#include "../answers/unused.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
 
@@ -65,6 +65,7 @@ static void text_step(struct emit *out, struct timeline *t)
 
 struct view {
 	const struct leaks *leaks;
+	struct unused unused;
 	char which[200]; /* blocks of the row that is being written */
 };
 
@@ -95,6 +96,31 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 	return true;
 }
 
+static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
+{
+	const struct holder *h = &((struct view *)ctx)->unused.holders.items[i];
+
+	*row = (struct row_leaks_idle){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
+	return true;
+}
+
+/* At the end of the last step that ended. */
+static void find_unused(struct unused *u, struct timeline *t)
+{
+	size_t n = steps_number(&t->steps);
+	struct snapshot shot;
+
+	while (n && !t->steps.items[n].ended)
+		n--;
+	if (!n || t->device < 0)
+		return;
+	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
+	unused_find(u, t, &shot);
+	snapshot_free(&shot);
+}
+
 static struct row_leaks leaks_row(struct timeline *t, struct view *v)
 {
 	const struct leaks *l = v->leaks;
@@ -105,7 +131,10 @@ static struct row_leaks leaks_row(struct timeline *t, struct view *v)
 				 .growth_per_step = l->bytes_per_step,
 				 .reserved_growth_per_step = reserved_growth(t),
 				 .step_basis = steps_basis_name(t->steps.basis),
-				 .owners = { l->count, owner_row, v } };
+				 .owners = { l->count, owner_row, v },
+				 .unused_bytes = v->unused.bytes,
+				 .unused_since_step = v->unused.step,
+				 .unused = { v->unused.holders.count, unused_row, v } };
 	struct owner caller;
 
 	row.has_step_is = module_of(t, &row.step_is.owner, &caller);
@@ -128,6 +157,7 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks *l,
 			 const struct row_leaks *row, long top)
 {
+	bool unused = row->unused_bytes;
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("per step", leaks_owner_bytes_per_step, 2, 10),
 		TEXT_COLUMN("class", leaks_owner_class, 2, -21),
@@ -144,7 +174,8 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		return;
 	}
 	if (!l->count) {
-		emit_title(out, "Device %d: nothing grows from step %zu to step %zu", t->device,
+		emit_title(out, "Device %d: %s from step %zu to step %zu", t->device,
+			   unused ? "no line holds more with each step" : "nothing grows",
 			   l->from_step, l->to_step);
 		return;
 	}
@@ -154,6 +185,29 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 }
 
+static void print_unused(struct emit *out, const struct unused *u, const struct row_leaks *row,
+			 long top)
+{
+	static const struct text_column columns[] = {
+		TEXT_COLUMN("bytes", leaks_idle_bytes, 2, 10),
+		TEXT_COLUMN("class", leaks_idle_class, 2, -21),
+		TEXT_COLUMN("allocated by", leaks_idle_owner, 1, -1, .room = 44,
+			    .style = COLUMN_CUT),
+	};
+	char bytes[HUMAN_MAX], classes[200];
+
+	if (!u->bytes)
+		return;
+	emit_line(out, "%s", "");
+	emit_sentence(out, "",
+		      "Earlier models or their optimizers are still in memory: %s have not been "
+		      "trained since step %zu (%s).",
+		      human_bytes(bytes, u->bytes), u->step,
+		      unused_words(u, classes, sizeof(classes)));
+	emit_line(out, "%s", "");
+	emit_top(out, leaks_idle, &row->unused, columns, top, "  ");
+}
+
 int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *t)
 {
 	struct leaks leaks = { 0 };
@@ -161,11 +215,12 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	struct row_leaks row;
 
 	leaks_find(&leaks, t);
+	find_unused(&view.unused, t);
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &leaks, &row, o->top);
-	if (!emit_json(out))
-		print_reserved(out, t, row.reserved_growth_per_step);
+	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
+	unused_free(&view.unused);
 	return 0;
 }

@@ -179,9 +179,9 @@ struct life_facts lives_facts(const struct lives *l, const struct life *life)
 	return f;
 }
 
-void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq)
+void lives_add_arrival(struct lives *l, struct lives_arrival arrival)
 {
-	*(struct lives_arrival *)rows_add(&l->arrivals) = (struct lives_arrival){ seq, life };
+	*(struct lives_arrival *)rows_add(&l->arrivals) = arrival;
 }
 
 struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,

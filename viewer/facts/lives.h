@@ -137,7 +137,7 @@ struct lives_mark {
 /* A gradient arrived in it. */
 struct lives_arrival {
 	uint64_t seq;
-	uint32_t life;
+	uint32_t life, leaf; /* leaf: 1 + the life that its parameter lies in, 0 = not known */
 } __attribute__((packed, aligned(4)));
 
 struct lives_writer {
@@ -193,9 +193,8 @@ uint32_t lives_add(struct lives *l, const struct life_request *r); /* the row's 
 uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the first ones */
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
-void lives_add_arrival(struct lives *l, uint32_t life, uint64_t seq);
-struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
-				  enum block_stage stage);
+void lives_add_arrival(struct lives *l, struct lives_arrival arrival);
+void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
 {

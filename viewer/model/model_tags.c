@@ -82,13 +82,14 @@ void model_tag_moved(struct model *m, const struct gmt_event *e)
 }
 
 /* A graph that is kept keeps its nodes: then a leaf is recorded once, its gradient each time. */
-static void note_arrival(struct model *m, const struct model_leaf *leaf, const struct gmt_event *e)
+static uint32_t note_arrival(struct model *m, const struct model_leaf *leaf,
+			     const struct gmt_event *e)
 {
 	struct model_device *d = model_device(m, leaf->device);
 	struct history *b = d && leaf->seq ? live_find(&d->live, leaf->addr) : NULL;
 
 	if (!b || b->block.seq != leaf->seq || leaf->cut)
-		return;
+		return 0;
 	if (!b->facts.arrivals || b->arrived_backward != m->spans.backwards)
 		b->facts.arrivals++;
 	b->arrived_backward = m->spans.backwards;
@@ -98,6 +99,7 @@ static void note_arrival(struct model *m, const struct model_leaf *leaf, const s
 		b->saved = 0;
 		model_change(m, b, CHANGE_RELEASED, e);
 	}
+	return b->block.life;
 }
 
 void model_tag_grad(struct model *m, const struct gmt_event *e)
@@ -105,12 +107,14 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	struct model_device *d;
 	struct history *b = enclosing(m, e, &d);
 	const uint32_t *at = map_get(&m->leaf_ids, e->arg0);
+	uint32_t leaf = 0;
 
 	m->tags++;
 	if (at)
-		note_arrival(m, &m->leaves[*at], e);
+		leaf = note_arrival(m, &m->leaves[*at], e);
 	if (b && b->block.life)
-		lives_add_arrival(&m->lives, b->block.life - 1, e->seq);
+		lives_add_arrival(&m->lives,
+				  (struct lives_arrival){ e->seq, b->block.life - 1, leaf });
 	if (!b || (at && m->leaves[*at].cut))
 		return;
 	b->facts.tags |= BLOCK_GRAD;

@@ -9,6 +9,7 @@
 
 #include "../answers/holders.h"
 #include "../answers/leaks.h"
+#include "../answers/unused.h"
 #include "../base/human.h"
 #include "../documents/document.h"
 #include "../moments/refusals.h"
@@ -49,6 +50,7 @@ struct oom {
 	struct timeline own;	   /* where oom_open has read it */
 	struct snapshot shot;	   /* after it */
 	struct leaks leaks;
+	struct unused unused; /* of the blocks of shot */
 
 	uint64_t dropped;	       /* events that the program could not keep */
 	bool state_only;	       /* a snapshot without a history: refusals are not in it */
@@ -91,6 +93,7 @@ struct oom {
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
 	unsigned world;		      /* ranks, 1 if not known */
+	bool sharded;		      /* gradients of shards were reduced at some time */
 	bool collective;	      /* what was asked for is a collective's */
 	struct oom_settings settings; /* by oom_answer */
 };

@@ -60,6 +60,23 @@ static bool has_grown(const struct oom *o)
 	return is_share(o->grown, o->allocated, 4) && o->grown >= o->room.cached + o->room.apart;
 }
 
+static bool is_unused(const struct oom *o, char *text)
+{
+	const struct unused *u = &o->unused;
+	char classes[200], other[OWNER_WORDS + 8] = "";
+
+	if (!is_share(u->bytes, o->allocated, 4) || u->bytes < o->grown)
+		return false;
+	if (u->holders.count > 1)
+		snprintf(other, sizeof(other), " and %s", WHO(&u->holders.items[1].owner));
+	return oom_say(
+		text,
+		"Earlier models or their optimizers are still in memory: %s of the %s in "
+		"use have not been trained since step %zu (%s), most of it allocated by %s%s.",
+		B(u->bytes), B(o->allocated), u->step, unused_words(u, classes, sizeof(classes)),
+		WHO(&u->holders.items[0].owner), other);
+}
+
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
  * that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)

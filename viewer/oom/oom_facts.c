@@ -167,6 +167,20 @@ static void sum_up(struct oom *o)
 	}
 }
 
+/* Gradients of shards were reduced before: at that moment none need be gathered. */
+static bool is_sharded(const struct oom *o)
+{
+	const struct row_store *requests = &o->timeline->model.lives.requests;
+
+	for (uint32_t i = 0; i < requests->count; i++) {
+		const struct life_request *r = rows_at(requests, i);
+
+		if (r->stack && model_signs(o->shot.model, r->stack) & STACK_REDUCED)
+			return true;
+	}
+	return false;
+}
+
 /* Only while the first step makes it. */
 static void project_state(struct oom *o)
 {
@@ -219,10 +233,12 @@ static void gather(struct oom *o, struct recording *r)
 	find_room(o);
 	imagine(o);
 	o->collective = is_collective(o);
+	o->sharded = is_sharded(o);
 	sum_up(o);
 	project_state(o);
 	compare(o, t);
 	leaks_find(&o->leaks, t);
+	unused_find(&o->unused, t, &o->shot);
 	oom_holders(o);
 }
 
@@ -266,6 +282,7 @@ void oom_close(struct oom *o)
 {
 	free(o->holders.items);
 	leaks_free(&o->leaks);
+	unused_free(&o->unused);
 	snapshot_free(&o->shot);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);

@@ -175,7 +175,7 @@ static uint64_t shard(const struct oom *o, char *what, char *how)
 	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
 		       (o->projected ? o->projected : o->state);
 
-	if (all < o->capacity / 3 || o->unsharded || o->collective)
+	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
 		return 0;
 	oom_say(what,
 		"Shard the model over two devices (FSDP), or use parameters of half the bytes");

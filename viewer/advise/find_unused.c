@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models and optimizers that are not trained any more, from their last use on: see
+ * answers/unused.h. */
+#include "../answers/unused.h"
+#include "advise.h"
+
+static void say(struct finding *f, const struct unused *u, const char *when)
+{
+	char classes[200], bytes[HUMAN_MAX];
+
+	f->owner = u->holders.items[0].owner;
+	advise_put(f->what, "Release the models and optimizers that are not trained any more: "
+			    "delete every reference to them, also in callbacks and closures, and "
+			    "call gc.collect() where objects refer to each other");
+	advise_put(f->how,
+		   "%s %s (%s): no gradient has arrived at these weights since step %zu, and no "
+		   "optimizer updates this state",
+		   human_bytes(bytes, u->bytes), when, unused_words(u, classes, sizeof(classes)),
+		   u->step);
+}
+
+void advise_unused(struct advise *a)
+{
+	struct snapshot shot;
+	struct unused u;
+
+	snapshot_take(&shot, a->timeline, a->peak_seq);
+	unused_find(&u, a->timeline, &shot);
+	if (u.bytes) {
+		struct finding *f = advise_add(a, "unused");
+
+		for (size_t i = 0; i < shot.moment.count; i++) {
+			const struct block *b = &shot.moment.blocks[i];
+			const struct life_moment *died =
+				b->life ? &lives_at(a->lives, b->life - 1)->died : NULL;
+
+			if (u.since[i])
+				plan_without(&f->plan, u.since[i] + 1,
+					     died && died->position ? lives_seq(a->lives, died)
+								    : PLAN_END,
+					     b->size, a->peak_seq);
+		}
+		say(f, &u, a->when);
+	}
+	unused_free(&u);
+	snapshot_free(&shot);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unused.h"
+
+#include <stdlib.h>
+
+#include "../base/human.h"
+#include "../base/need.h"
+#include "../spans/optimizer_names.h"
+
+/* A block at whose weights gradients arrived. */
+struct weight {
+	uint32_t life, stack;
+	uint64_t size, first, last; /* arrivals */
+	size_t from_step, to_step;
+	bool there, idle, over; /* over: shown to be unused */
+};
+
+/* The optimizer that one line calls. */
+struct site {
+	struct owner owner;
+	uint32_t name;
+	uint64_t first, first_end, last; /* events of its first and latest steps */
+	bool over;			 /* another took its place */
+};
+
+/* A step in which weights were trained. */
+struct trained {
+	uint64_t results; /* of a forward pass, 1 more; 0: not counted yet */
+	bool by_old;	  /* all its optimizers are over */
+	bool used;	  /* weights that it trained first are in use or gone */
+	uint64_t last;	  /* arrival at one of them */
+};
+
+struct search {
+	struct timeline *timeline;
+	const struct snapshot *shot;
+	struct unused *out;
+	struct map weights;   /* life -> index */
+	struct map gradients; /* life -> index of the weight that it is for */
+	struct map latest;    /* stack -> index of the weight that it made last */
+	struct weight *items;
+	size_t count, room;
+	struct site *sites;
+	size_t site_count, site_room;
+	struct map step_ids; /* step -> index */
+	struct trained *steps;
+	size_t step_count, step_room;
+	size_t step; /* of the latest arrival */
+};
+
+static const struct lives *lives_of(const struct search *s)
+{
+	return &s->timeline->model.lives;
+}
+
+static void add_weight(struct search *s, struct weight *w, uint32_t life)
+{
+	const struct life *row = lives_at(lives_of(s), life);
+	const struct life_request *request = lives_request(lives_of(s), row);
+
+	*w = (struct weight){ .life = life,
+			      .stack = request->stack,
+			      .size = request->size,
+			      .there = !row->died.position ||
+				       lives_seq(lives_of(s), &row->died) > s->shot->moment.seq };
+}
+
+static void read_arrivals(struct search *s)
+{
+	const struct row_store *arrivals = &lives_of(s)->arrivals;
+	const struct steps *steps = &s->timeline->steps;
+
+	for (uint32_t i = 0; i < arrivals->count; i++) {
+		const struct lives_arrival *a = rows_at(arrivals, i);
+		struct weight *w;
+
+		if (a->seq > s->shot->moment.seq)
+			break;
+		s->step = steps_at(steps, a->seq);
+		if (!a->leaf)
+			continue;
+		w = map_item(&s->weights, a->leaf, s->items, s->count, s->room);
+		if (!w->first) {
+			add_weight(s, w, a->leaf - 1);
+			w->first = a->seq;
+			w->from_step = s->step;
+			*map_put(&s->latest, w->stack, NULL) = (uint32_t)(w - s->items);
+		}
+		w->last = a->seq;
+		w->to_step = s->step;
+		*map_put(&s->gradients, a->life, NULL) = (uint32_t)(w - s->items);
+	}
+}
+
+/* Results that a forward pass of the step makes, for each backward pass. */
+static uint64_t results_of(const struct search *s, size_t step)
+{
+	const struct step *x = &s->timeline->steps.items[step];
+	uint64_t made = 0, backwards = 0;
+
+	for (size_t i = x->first; i <= x->last && i < s->timeline->model.spans.count; i++) {
+		const struct span *span = &s->timeline->model.spans.items[i];
+		uint32_t n = lives_born_by(lives_of(s), span->extent.last_seq);
+
+		backwards += span->phase == PHASE_BACKWARD;
+		if (span->phase != PHASE_FORWARD)
+			continue;
+		for (uint32_t l = lives_born_by(lives_of(s), span->extent.first_seq - 1); l < n;
+		     l++) {
+			const struct life *row = lives_at(lives_of(s), l);
+			const struct position *p = lives_position(lives_of(s), row->born.position);
+
+			made += p->stage == STAGE_FORWARD && p->layer == LIFE_BLOCK;
+		}
+	}
+	return made / (backwards ? backwards : 1);
+}
+
+/* The line makes a model for each fold or trial, and a later one is trained. */
+static bool is_replaced(const struct search *s, const struct weight *w)
+{
+	const struct weight *next = &s->items[*map_get(&s->latest, w->stack)];
+
+	return lives_seq(lives_of(s), &lives_at(lives_of(s), next->life)->born) > w->last;
+}
+
+static struct site *site_of(struct search *s, const struct span *x)
+{
+	struct block b = { .stack = x->stack };
+	struct owner owner = owners_find(&s->timeline->owners, &b);
+
+	for (size_t i = 0; i < s->site_count; i++)
+		if (s->sites[i].name == x->name && owners_same(&s->sites[i].owner, &owner))
+			return &s->sites[i];
+	*need_item(s->sites, s->site_count, s->site_room) =
+		(struct site){ .owner = owner,
+			       .name = x->name,
+			       .first = x->extent.first_seq,
+			       .first_end = x->extent.last_seq };
+	return &s->sites[s->site_count - 1];
+}
+
+static const struct span *span_at(const struct search *s, uint64_t seq)
+{
+	const struct spans *all = &s->timeline->model.spans;
+	size_t n = all->count ? extents_begun(&all->items->extent, sizeof(*all->items), all->count,
+					      seq)
+			      : 0;
+
+	return n && all->items[n - 1].phase == PHASE_OPTIMIZER ? &all->items[n - 1] : NULL;
+}
+
+/* It made the state of all weights that were trained then: of none of them another keeps it. */
+static bool makes_all_state(const struct search *s, const struct site *site)
+{
+	char name[OPTIMIZER_NAME];
+	size_t step = steps_at(&s->timeline->steps, site->first);
+	uint64_t trained = 0, made = 0;
+	int tensors = optimizer_tensors(
+		optimizer_name(defs_string(s->timeline->model.defs, site->name).s, name));
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].there && s->items[i].to_step >= step)
+			trained += s->items[i].size;
+	for (size_t i = 0; i < s->shot->moment.count; i++) {
+		uint64_t seq = s->shot->moment.blocks[i].seq;
+
+		if (s->shot->classes[i] == CATEGORY_optimizer_state && seq >= site->first &&
+		    seq <= site->first_end)
+			made += s->shot->moment.blocks[i].size;
+	}
+	return tensors > 0 && trained && made >= (uint64_t)tensors * trained / 20 * 19;
+}
+
+static void find_sites(struct search *s)
+{
+	const struct spans *all = &s->timeline->model.spans;
+
+	for (const struct span *x = all->items; x < all->items + all->count; x++) {
+		if (x->extent.first_seq > s->shot->moment.seq)
+			break;
+		if (x->phase == PHASE_OPTIMIZER && x->stack)
+			site_of(s, x)->last = x->extent.last_seq;
+	}
+	for (struct site *x = s->sites; x < s->sites + s->site_count; x++)
+		for (struct site *next = x + 1; next < s->sites + s->site_count; next++)
+			x->over |= next->first > x->last && makes_all_state(s, next);
+}
+
+static bool is_by_old(struct search *s, size_t number)
+{
+	const struct step *step = &s->timeline->steps.items[number];
+	bool old = false;
+
+	for (size_t i = step->first; i <= step->last && i < s->timeline->model.spans.count; i++) {
+		const struct span *x = &s->timeline->model.spans.items[i];
+
+		if (x->phase != PHASE_OPTIMIZER)
+			continue;
+		if (!x->stack || !site_of(s, x)->over)
+			return false;
+		old = true;
+	}
+	return old;
+}
+
+static struct trained *trained_in(struct search *s, size_t step)
+{
+	struct trained *x = map_item(&s->step_ids, step, s->steps, s->step_count, s->step_room);
+
+	if (!x->results) {
+		x->results = results_of(s, step) + 1;
+		x->by_old = is_by_old(s, step);
+	}
+	return x;
+}
+
+/* A layer has a weight and a bias, or the weight alone: without it a pass makes one result less. */
+static bool is_over(struct search *s, const struct weight *w, size_t idle)
+{
+	uint64_t now = trained_in(s, s->step)->results;
+	const struct trained *then = trained_in(s, w->to_step);
+
+	return w->idle && ((is_replaced(s, w) && now <= then->results) ||
+			   (then->by_old && now + idle / 2 <= then->results));
+}
+
+static void find_weights(struct search *s)
+{
+	size_t idle = 0;
+
+	for (struct weight *w = s->items; w < s->items + s->count; w++) {
+		w->idle = w->there && w->to_step && w->to_step < s->step;
+		idle += w->idle && trained_in(s, w->to_step)->by_old;
+	}
+	for (struct weight *w = s->items; w < s->items + s->count; w++) {
+		struct trained *first;
+
+		w->over = is_over(s, w, idle);
+		first = trained_in(s, w->from_step);
+		first->used |= !w->over;
+		first->last = w->last > first->last ? w->last : first->last;
+	}
+}
+
+/* The state that an optimizer made for weights which are unused, all of them; or that of an
+ * optimizer in whose place another works. */
+static uint64_t state_over(struct search *s, const struct block *b)
+{
+	const struct span *span = span_at(s, b->seq);
+	const struct trained *first;
+
+	if (!span)
+		return 0;
+	if (span->stack && site_of(s, span)->over)
+		return site_of(s, span)->last;
+	first = trained_in(s, steps_at(&s->timeline->steps, b->seq));
+	return first->used ? 0 : first->last;
+}
+
+static uint64_t over_since(struct search *s, size_t i)
+{
+	const struct block *b = &s->shot->moment.blocks[i];
+	uint32_t life = b->life;
+	const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+
+	if (!at && life)
+		at = map_get(&s->gradients, life - 1);
+	if (at)
+		return s->items[*at].over ? s->items[*at].last : 0;
+	return s->shot->classes[i] == CATEGORY_optimizer_state ? state_over(s, b) : 0;
+}
+
+static void collect(struct search *s)
+{
+	struct unused *u = s->out;
+
+	for (size_t i = 0; i < s->shot->moment.count; i++) {
+		const struct block *b = &s->shot->moment.blocks[i];
+		enum category c = s->shot->classes[i];
+		size_t step;
+
+		u->since[i] = over_since(s, i);
+		if (!u->since[i])
+			continue;
+		step = steps_at(&s->timeline->steps, u->since[i]);
+		u->step = step > u->step ? step : u->step;
+		u->bytes += b->size;
+		u->classes[c] += b->size;
+		holders_add(&u->holders,
+			    (struct holder){ .category = c,
+					     .owner = owners_find(&s->timeline->owners, b) },
+			    b->size);
+	}
+	holders_sort(&u->holders);
+}
+
+void unused_find(struct unused *u, struct timeline *t, const struct snapshot *shot)
+{
+	struct search s = { .timeline = t, .shot = shot, .out = u };
+
+	*u = (struct unused){ .since = need_new((shot->moment.count + 1) * sizeof(*u->since)) };
+	read_arrivals(&s);
+	if (s.step && t->steps.count > 1) {
+		find_sites(&s);
+		find_weights(&s);
+		collect(&s);
+	}
+	map_free(&s.weights);
+	map_free(&s.gradients);
+	map_free(&s.latest);
+	map_free(&s.step_ids);
+	free(s.items);
+	free(s.sites);
+	free(s.steps);
+}
+
+void unused_free(struct unused *u)
+{
+	free(u->since);
+	free(u->holders.items);
+	*u = (struct unused){ 0 };
+}
+
+const char *unused_words(const struct unused *u, char *buf, size_t room)
+{
+	size_t n = 0;
+
+	buf[0] = 0;
+	for (unsigned c = 0; c < CATEGORIES && n < room; c++)
+		if (u->classes[c])
+			n += (size_t)snprintf(buf + n, room - n, "%s%s %s", n ? ", " : "",
+					      category_words(c),
+					      human_bytes((char[HUMAN_MAX]){ 0 }, u->classes[c]));
+	return buf;
+}
