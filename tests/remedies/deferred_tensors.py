@@ -126,6 +126,13 @@ class Logits(Deferred):
     given = property(lambda self: self.hidden)
     rowwise = ()
 
+    def compute(self):
+        with torch._C.DisableTorchFunction():
+            out = F.linear(self.hidden, *self.layer)
+            for func, rest, kwargs in self.rowwise:
+                out = func(out, *rest, **kwargs)
+            return out
+
     def changed(self, func, rest, kwargs, hidden=None, rowwise=None):
         out = Logits(self.begin, func(self.like, *rest, **kwargs), [*self.operations, (func, rest, kwargs)])
         out.layer, out.noted = self.layer, self.noted
@@ -169,7 +176,7 @@ class Logits(Deferred):
 
 
 def logits(size, noted):
-    """In place of the result of a layer that the loss makes a log-softmax of that size of."""
+    """In place of the result of a layer that has that size, or the values of a log-softmax of that size."""
     def linear(func, args, kwargs):
         hidden, weight = args[0], args[1]
         values = hidden.numel() // hidden.shape[-1] * weight.shape[0]

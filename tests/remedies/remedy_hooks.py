@@ -376,8 +376,9 @@ def fused_attention(finding):
     AtLine(deferred_tensors.scores(is_inside), lambda func: func.__name__ in deferred_tensors.PRODUCTS).__enter__()
 
 
-@remedy("loss_in_pieces")
-def loss_in_pieces(finding):
+@remedy("loss_in_pieces", "unused_results")
+def of_logits(finding):
+    """A slice of deferred logits is computed of the slice of their input; a loss takes them in pieces."""
     n, unit = re.search(r"gradients, ([\d.]+) (\w+) each", finding["evidence"]).groups()
     size = float(n) * {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
     AtLine(deferred_tensors.logits(size, noted), lambda func: func.__name__ == "linear").__enter__()

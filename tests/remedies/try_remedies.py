@@ -85,14 +85,14 @@ def key_of(row):
     return " | ".join((row["program"], row["kind"], row["what"], row["at"]))
 
 
-def predicted(name, recording, known):
-    """A row for each finding of `advise`."""
+def predicted(name, recording, known, leave=()):
+    """A row for each finding of `advise` but those of some kinds."""
     before = ask("advise", recording, "--top", "0")
     whole = {"allocated": before["peak_bytes"], "reserved": before["peak_reserved_bytes"]}
     for finding in before["findings"]:
         row = {"program": name, "test": "peak", "kind": finding["kind"], "least": finding["least_bytes"], "most": finding["saves_bytes"], "what": finding["what"],
                "peak": whole[finding["of"]], "at": f"{finding['function']} {finding['file'].split('/')[-1]}:{finding['line']}"}
-        if finding["kind"] in BY_EDIT:
+        if finding["kind"] in BY_EDIT or finding["kind"] in leave:
             continue
         row |= known.get(key_of(row)) or measure(name, finding)
         if "why" in row:
@@ -131,10 +131,10 @@ def is_later(new, old):
     return at[0] > at[1]
 
 
-def made_room(name, recording, folder):
+def made_room(name, recording, folder, shares=SHARES, most_remedies=20):
     """A row for each remedy that `oom` marks as enough, on cards too small for the program."""
     most = peak(recording, "allocated")
-    for share in SHARES:
+    for share in shares:
         card = f"mine={int(most * share) + CONTEXT >> 20}MiB"
         small = Path(folder) / "small" / str(share)
         small.mkdir(parents=True, exist_ok=True)
@@ -143,10 +143,8 @@ def made_room(name, recording, folder):
             continue
         old = ask("oom", refused, "--nth", "1")
         before = granted(refused, old["block_bytes"])
-        for remedy in old["remedies"]:
-            finding = as_finding(remedy)
-            if not remedy["enough"] or finding["kind"] in BY_EDIT:
-                continue
+        enough = [f for f in (as_finding(r) for r in old["remedies"] if r["enough"]) if f["kind"] not in BY_EDIT]
+        for finding in enough[:most_remedies]:
             yield judge_room(name, finding, card, old, before)
 
 

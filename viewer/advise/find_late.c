@@ -76,14 +76,17 @@ void advise_kept(struct advise *a)
 
 static void say_overlap(struct advise *a, struct finding *f, const struct line_plan *p)
 {
+	const char *turn = p->of_step ? "pass" : "step";
+
 	advise_put(f->what,
-		   "At the end of each step delete what holds the results of this line%s: "
-		   "the next step runs while those of the one before are still there",
-		   f->range ? " and of others" : "");
+		   "At the end of each %s delete what holds the results of this line%s: "
+		   "the next %s runs while those of the one before are still there",
+		   turn, f->range ? " and of others" : "", turn);
 	advise_put(f->how,
-		   "%s in %s of the step before %s; no graph of the later "
-		   "step saved them",
-		   B(p->bytes), MANY(p->blocks, "block"), a->when);
+		   "%s in %s of %s before %s; no graph of the later "
+		   "%s saved them",
+		   B(p->bytes), MANY(p->blocks, "block"), p->of_step ? "passes" : "the step",
+		   a->when, turn);
 }
 
 /* By a graph of the step after it: made, or gone through (where the rest is not known it may be yet

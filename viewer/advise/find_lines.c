@@ -33,6 +33,8 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 		return;
 	line->bytes += l->size;
 	line->blocks++;
+	if (steps_at(&a->timeline->steps, l->from) == steps_at(&a->timeline->steps, a->peak_seq))
+		line->of_step += l->size;
 }
 
 static void join(struct life_plan *to, struct line_plan *sum, const struct line_plan *line)
@@ -41,6 +43,7 @@ static void join(struct life_plan *to, struct line_plan *sum, const struct line_
 		plan_add(to, line->plan.items[i]);
 	to->at_peak += line->plan.at_peak;
 	sum->bytes += line->bytes;
+	sum->of_step += line->of_step;
 	sum->blocks += line->blocks;
 }
 

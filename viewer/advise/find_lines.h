@@ -9,6 +9,7 @@ struct line_plan {
 	struct owner owner;
 	struct life_plan plan;
 	uint64_t bytes, blocks; /* gone at the peak */
+	uint64_t of_step;	/* bytes of these that were made in the step of the peak */
 };
 
 struct line_plans {

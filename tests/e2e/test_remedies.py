@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies applied from outside: is the peak as `advise` predicts, is what `oom` calls enough enough (tests/remedies). A few of them;
+`make test-conclusions` has all."""
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, REAL, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/remedies"))
+
+import ended_early  # noqa: E402
+import try_remedies  # noqa: E402
+
+pytestmark = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), reason="for the simulated device")
+# program: kinds that are found in it and take effect
+PROGRAMS = {"future/teacher": {"checkpoint", "idle_weights", "late_del"}, "advise/evaluation_with_graphs": {"no_grad"}, "advise/running_total": {"kept"}}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_peak_is_as_predicted(tmp_path, name):
+    recording = try_remedies.record(name, try_remedies.programs()[name], tmp_path)
+    found = {f["kind"]: f for f in try_remedies.ask("advise", recording, "--top", "0")["findings"]}
+    assert PROGRAMS[name] <= found.keys()
+    rows = list(try_remedies.predicted(name, recording, {}, leave=found.keys() - PROGRAMS[name]))
+    assert [(row["kind"], row.get("off", row.get("why"))) for row in rows if row.get("off", 1) > try_remedies.NEAR] == []
+
+
+def test_what_is_enough_makes_room(tmp_path):
+    rows = list(try_remedies.made_room("future/teacher", try_remedies.record("future/teacher", try_remedies.programs()["future/teacher"], tmp_path), tmp_path,
+                                       shares=(0.9,), most_remedies=2))
+    assert [row for row in rows if row.get("passed")] and [row for row in rows if row.get("passed") is False] == []
+
+
+def test_a_recording_that_ends_early(programs, tool):
+    subprocess.run(["make", "-C", ROOT, "-s", f"{BUILD.name}/data/cut"], check=True)
+    said = ended_early.judge_program("two_players", programs.traced(ROOT / "tests/future/loops.py", "two_players"), 2)
+    assert len(said) > 10 and [claim for claim in said if not claim[4]] == []
+
+
+def test_no_kind_that_is_often_wrong_is_said():
+    rows = re.findall(r'\{ "(\w+)", (\d+), (\d+) \}', (ROOT / "viewer/advise/measured.def").read_text())
+    assert rows and [kind for kind, right, tried in rows if int(right) < 0.9 * int(tried)] == []
