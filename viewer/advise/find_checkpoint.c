@@ -383,7 +383,7 @@ static void look_at(struct search *s, const char *function)
 		}
 	sites_class(function, name, sizeof(name));
 	advise_put(f->what,
-		   "Checkpoint %s (torch.utils.checkpoint): keep the output of each call, compute "
+		   "Checkpoint %s (torch.utils.checkpoint): keep the input of each call, compute "
 		   "its inside again in backward",
 		   name);
 	advise_put(f->how,
