@@ -112,9 +112,9 @@ static void as_json(void **state)
 		"0,"
 		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
-		"\"optimizer_state\":4},\"ooms\":0},{\"device\":-1,\"peak_bytes\":"
+		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[]},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
-		"\"categories_at_peak\":{\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,"
+		"\"categories_at_peak\":{\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
 		"\"state_only\":true}],\"file_bytes\":0}\n");
 }
 
