@@ -233,6 +233,8 @@ class ReportDevice(Row):
     peak_time_ns: when that was (ns, of the clock of `dump`)
     end_bytes: in use at the end (bytes)
     peak_reserved_bytes: most that the framework had reserved (bytes)
+    resident_peak_bytes: the peak again: blocks whose physical memory was given back (sleep modes) do not count (bytes)
+    asleep_bytes: most that slept at once: blocks that were allocated, and whose physical memory was given back (bytes)
     categories_at_peak: bytes by class at the peak (bytes)
     ooms: how often memory ran out (count)
     pools: private pools when most was reserved, the largest first
@@ -244,6 +246,8 @@ class ReportDevice(Row):
     peak_time_ns: int
     end_bytes: int
     peak_reserved_bytes: int
+    resident_peak_bytes: int
+    asleep_bytes: int
     categories_at_peak: Mapping[str, int]
     ooms: int
     pools: Table[PrivatePool]
@@ -255,6 +259,8 @@ class ReportDevice(Row):
         "peak_time_ns": ("NS", None),
         "end_bytes": ("BYTES", None),
         "peak_reserved_bytes": ("BYTES", None),
+        "resident_peak_bytes": ("BYTES", None),
+        "asleep_bytes": ("BYTES", None),
         "categories_at_peak": ("CLASSES", None),
         "ooms": ("COUNT", None),
         "pools": ("LIST", PrivatePool),

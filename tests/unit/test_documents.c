@@ -110,11 +110,13 @@ static void as_json(void **state)
 		"{\"events\":2,\"allocs\":0,\"frees\":0,\"dropped\":0,\"truncated\":false,"
 		"\"devices\":[{\"device\":-1,\"peak_bytes\":18446744073709551615,\"peak_time_ns\":"
 		"0,"
-		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"categories_at_peak\":{\"parameters\":"
+		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"resident_peak_bytes\":0,"
+		"\"asleep_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
 		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[]},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
-		"\"categories_at_peak\":{\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
+		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"categories_at_peak\":{"
+		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
 		"\"state_only\":true}],\"file_bytes\":0}\n");
 }
 

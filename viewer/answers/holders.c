@@ -84,18 +84,33 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners)
 	return all;
 }
 
+/* Physical memory behind the framework's cache: whoever made it, a library that woke it up too. */
+static struct map behind_cache(const struct moment *mo)
+{
+	struct map handles = { 0 };
+
+	for (size_t i = 0; i < mo->mapped_count; i++)
+		if (mo->mapped[i].flags & GMT_FLAG_FRAMEWORK)
+			map_put(&handles, mo->mapped[i].handle, NULL);
+	return handles;
+}
+
 struct holders holders_of_libraries(const struct moment *mo, struct owners *owners)
 {
 	struct holders all = { 0 };
+	struct map cache = behind_cache(mo);
 
 	for (size_t i = 0; i < mo->memory_count; i++) {
 		const struct block *b = &mo->memory[i];
 
+		if (b->memory == GMT_MEM_PHYSICAL && map_get(&cache, b->addr))
+			continue;
 		if (b->flags & GMT_FLAG_FRAMEWORK || b->device != mo->device ||
 		    b->memory == GMT_MEM_HOST || b->memory == GMT_MEM_REGISTERED)
 			continue;
 		holders_add(&all, (struct holder){ .library = owners_library(owners, b) }, b->size);
 	}
+	map_free(&cache);
 	holders_sort(&all);
 	return all;
 }

@@ -65,6 +65,11 @@ void report_cache(struct report *r, const struct moment *mo, struct emit *out)
 
 	if (!mo->framework || !d->self_reported)
 		return;
+	if (d->asleep_most) {
+		snprintf(note, sizeof(note), "allocated without physical memory, %s at most",
+			 human_bytes(a, d->asleep_most));
+		emit_figure(out, FIGURE, "asleep", mo->asleep, note);
+	}
 	human_bytes(b, mo->reserved);
 	if (room.hole)
 		snprintf(note, sizeof(note), "largest hole %s (reserved %s)",

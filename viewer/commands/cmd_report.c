@@ -19,6 +19,8 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .peak_bytes = c->peak.bytes,
 					   .peak_time_ns = c->peak.event.time_ns,
 					   .end_bytes = c->now,
+					   .resident_peak_bytes = c->peak.bytes,
+					   .asleep_bytes = d->asleep_most,
 					   .peak_reserved_bytes = model_peak_reserved(d),
 					   .categories_at_peak = report_by_class(r, mo),
 					   .ooms = model_ooms(d),

@@ -204,15 +204,15 @@ struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
 	return m;
 }
 
-/* A byte with the change and events since the one before (31: they follow), then the difference of
+/* A byte with the change and events since the one before (15: they follow), then the difference of
  * the life's number, then that of the time. */
 void lives_note(struct lives *l, enum life_change change, uint32_t life, uint64_t seq, uint64_t ns)
 {
 	uint8_t *p = packed_begin(&l->changes);
 	uint64_t more = seq - l->last.seq;
 
-	*p++ = (uint8_t)(change | (more < 31 ? more : 31) << 3);
-	if (more >= 31)
+	*p++ = (uint8_t)(change | (more < 15 ? more : 15) << 4);
+	if (more >= 15)
 		p = put_varint(p, more);
 	p = put_varint(p, zigzag((uint64_t)life - l->last.life));
 	if (change != CHANGE_DIED) {
@@ -235,6 +235,8 @@ unsigned lives_state(unsigned before, enum life_change change)
 		[CHANGE_BACKWARD_OVER] = { 0, LIFE_BACKWARD_OVER },
 		[CHANGE_FILLED] = { 0, LIFE_HOLDS_GRADIENTS },
 		[CHANGE_EMPTIED] = { LIFE_HOLDS_GRADIENTS, 0 },
+		[CHANGE_SLEPT] = { 0, LIFE_ASLEEP },
+		[CHANGE_WOKE] = { LIFE_ASLEEP, 0 },
 	};
 
 	return (before & ~(unsigned)does[change].clear) | does[change].set;
@@ -251,11 +253,11 @@ void lives_next(struct lives_cursor *c)
 	const uint8_t *from = packed_row(&c->lives->changes, &c->place), *p = from;
 	uint64_t v;
 
-	c->change = from ? *p & 7 : CHANGE_NONE;
+	c->change = from ? *p & 15 : CHANGE_NONE;
 	if (!from)
 		return;
-	v = *p++ >> 3;
-	if (v == 31)
+	v = *p++ >> 4;
+	if (v == 15)
 		p = packed_get(p, &v);
 	c->now.seq += v;
 	p = packed_get(p, &v);

@@ -108,7 +108,9 @@ enum life_change {
 	CHANGE_BACKWARD_OVER,
 	CHANGE_FILLED, /* a bucket holds gradients, */
 	CHANGE_EMPTIED,
-	CHANGE_BORN, /* of lives_walk only */
+	CHANGE_SLEPT, /* its physical memory was given back, */
+	CHANGE_WOKE,  /* and is there again */
+	CHANGE_BORN,  /* of lives_walk only */
 };
 
 /* What is true of a life at a moment only, made of its changes up to it. */
@@ -117,7 +119,8 @@ enum life_state {
 	LIFE_SAVED_BEFORE = 1 << 1,    /* or did */
 	LIFE_BACKWARD_OVER = 1 << 2,   /* without tags: so is the backward pass of its pass */
 	LIFE_HOLDS_GRADIENTS = 1 << 3, /* a bucket: they have arrived in it */
-	LIFE_STATES = 1 << 4
+	LIFE_ASLEEP = 1 << 4,	       /* it takes no room */
+	LIFE_STATES = 1 << 5
 };
 
 /* An event that changes no life and yet is shown: a range that begins or ends, a mark, a refusal,

@@ -48,6 +48,7 @@ static model_handler *const handlers[] = {
 	[GMT_THINNED] = model_thinned,
 	[GMT_DROPPED] = dropped,
 	[GMT_END] = note_last_event,
+	[GMT_VA_RELEASE] = model_va_release,
 	[GMT_GRAPH_BEGIN] = model_graph,
 	[GMT_GRAPH_END] = model_graph,
 	[GMT_SEGMENT_POOL] = model_segment_pool,
@@ -61,7 +62,7 @@ void model_init(struct model *m, const struct defs *defs)
 	m->devices = need_new(MODEL_DEVICES * sizeof(*m->devices));
 	for (int d = 0; d < MODEL_DEVICES; d++)
 		m->devices[d].live.each = sizeof(struct history);
-	m->memory.each = m->physical.each = m->mapped.each = sizeof(struct history);
+	m->memory.each = m->physical.each = m->mapped.each = m->away.each = sizeof(struct history);
 	signs_init(&m->signs, defs);
 	spans_init(&m->spans, defs, &m->signs);
 	lives_init(&m->lives);
@@ -141,6 +142,7 @@ void model_free(struct model *m)
 	tree_free(&m->memory);
 	tree_free(&m->physical);
 	tree_free(&m->mapped);
+	tree_free(&m->away);
 	lives_free(&m->lives);
 	reads_free(&m->reads);
 	waits_free(&m->waits);

@@ -66,6 +66,8 @@ struct model_device {
 	uint64_t free_bytes, total_bytes; /* latest sample */
 	struct tree live;		  /* framework blocks */
 	struct pools pools;		  /* private ones of the framework's allocator */
+	uint64_t asleep, asleep_most;	  /* bytes of blocks that sleep: facts/lives.h */
+	uint64_t reserved_asleep;	  /* of segments */
 	uint32_t unplaced; /* its segments and mappings whose pool is not known yet */
 };
 
@@ -74,6 +76,7 @@ struct model {
 	struct model_device *devices; /* MODEL_DEVICES of them */
 	struct tree memory;	      /* everything else that CUDA calls gave, host memory too */
 	struct tree physical;	      /* by handle */
+	struct tree away;	      /* mappings of segments that sleep */
 	struct tree mapped;	      /* by address, handle = the physical memory behind */
 	struct model_bucket {
 		struct history *block;
@@ -135,6 +138,7 @@ struct moment {
 	bool taken;
 	uint64_t time_ns;
 	uint64_t bytes, reserved, driver, host, context;
+	uint64_t asleep; /* bytes of blocks that take no room now, and are not in `blocks` */
 	uint64_t free_bytes, total_bytes;
 	struct block
 		*blocks; /* what counts on this device: framework blocks or driver allocations */

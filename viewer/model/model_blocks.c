@@ -7,7 +7,17 @@ static void say_reserved(struct model *m, struct model_device *d, const struct g
 {
 	d->framework = d->self_reported = true;
 	if (e->arg1)
-		model_set(m, &d->reserved, e->arg1, e);
+		model_set(m, &d->reserved,
+			  e->arg1 > d->reserved_asleep ? e->arg1 - d->reserved_asleep : 0, e);
+}
+
+/* The block is over: what it took of the device. */
+static void leave(struct model_device *d, const struct history *b)
+{
+	if (b->asleep)
+		d->asleep -= b->block.size;
+	else
+		model_fall(&d->blocks, b->block.size);
 }
 
 static void note_change(struct model *m, const struct gmt_event *e)
@@ -24,7 +34,7 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	if (!d)
 		return;
 	if (old) {
-		model_fall(&d->blocks, old->block.size);
+		leave(d, old);
 		model_note_death(m, old, e);
 	}
 	note_change(m, e);
@@ -55,7 +65,7 @@ void model_block_free(struct model *m, const struct gmt_event *e)
 		return;
 	}
 	note_change(m, e);
-	model_fall(&d->blocks, b->block.size);
+	leave(d, b);
 	model_note_death(m, b, e);
 	tree_remove(&d->live, e->addr);
 	d->block_frees++;

@@ -194,6 +194,7 @@ static void unmap_one(struct model *m, struct history *mapping, const struct gmt
 		model_fall(&d->reserved, mapping->block.size);
 		model_drop_segment(d, mapping);
 		note_release(d, mapping->block.flags);
+		model_unmapped(m, d, mapping, e);
 	}
 	model_row_died(m, mapping, e);
 	tree_remove(&m->mapped, mapping->block.addr);
@@ -205,6 +206,7 @@ void model_map(struct model *m, const struct gmt_event *e)
 	struct history *physical = live_find(&m->physical, e->arg0), *b;
 	struct history *old = live_find(&m->mapped, e->addr);
 	struct model_device *d;
+	bool again;
 
 	if (old)
 		unmap_one(m, old, e);
@@ -212,6 +214,7 @@ void model_map(struct model *m, const struct gmt_event *e)
 	b->block.handle = e->arg0;
 	b->block.device = physical ? physical->block.device : -1;
 	b->block.flags |= physical ? physical->block.flags & GMT_FLAG_FRAMEWORK : 0;
+	again = model_mapped_again(m, b, e);
 	model_row_born(m, b, LIFE_MAPPED);
 	if (!physical)
 		return;
@@ -220,7 +223,8 @@ void model_map(struct model *m, const struct gmt_event *e)
 	if (!d || !(b->block.flags & GMT_FLAG_FRAMEWORK))
 		return;
 	model_rise(m, &d->reserved, b->block.size, e);
-	model_expect_block(d, b);
+	if (!again)
+		model_expect_block(d, b);
 }
 
 void model_unmap(struct model *m, const struct gmt_event *e)

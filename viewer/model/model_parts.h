@@ -23,13 +23,17 @@ model_handler model_phys_create, model_phys_release, model_phys_retain, model_ma
 model_handler model_tag_leaf, model_tag_moved, model_tag_saved, model_tag_released, model_tag_grad,
 	model_tag_held;
 model_handler model_range_begin, model_thinned;
-model_handler model_graph, model_segment_pool, model_reuse;
+model_handler model_va_release, model_graph, model_segment_pool, model_reuse;
 
 void model_row_born(struct model *m, struct history *b, enum life_layer layer);
 void model_row_died(struct model *m, struct history *b, const struct gmt_event *e);
 void model_rows_settle(struct model *m);
 void model_add_bucket(struct model *m, struct history *b, enum life_layer layer);
 void model_drop_bucket(struct model *m, const struct history *b);
+/* Blocks that lose their memory, or get it back, while they live. */
+void model_unmapped(struct model *m, struct model_device *d, const struct history *mapping,
+		    const struct gmt_event *e);
+bool model_mapped_again(struct model *m, struct history *mapping, const struct gmt_event *e);
 /* The segments that a new block lies in are of its pool. */
 void model_place_block(struct model *m, struct model_device *d, const struct gmt_event *e);
 void model_expect_block(struct model_device *d, struct history *segment);

@@ -109,14 +109,24 @@ static void find_states(struct taking *t)
 	}
 }
 
+/* Blocks that are asleep take no room: they are counted, and left out. */
 static void put_states(struct taking *t)
 {
+	struct moment *mo = t->moment;
+	size_t kept = 0;
+
 	for (size_t i = 0; i < t->blocks.count; i++) {
 		struct block *b = &t->blocks.items[i];
 		const uint32_t *at = map_get(&t->states, b->life - 1);
 
 		b->state = at ? (uint16_t)*at : 0;
+		if (b->state & LIFE_ASLEEP)
+			mo->asleep += b->size;
+		else
+			t->blocks.items[kept++] = *b;
 	}
+	t->blocks.count = kept;
+	mo->bytes -= mo->asleep;
 }
 
 static int by_address(const void *a, const void *b)

@@ -15,7 +15,7 @@ _Static_assert(CATEGORIES < OUT, "a class takes 4 bits");
 
 struct touched {
 	uint32_t life;
-	uint8_t before;
+	uint16_t before;
 };
 
 struct run {
@@ -23,7 +23,7 @@ struct run {
 	const struct series_sink *sink;
 	const struct lives *lives;
 	struct lives_walk walk;
-	uint8_t *now;
+	uint16_t *now;
 	struct touched *touched; /* by the event at hand */
 	size_t touched_count, touched_room;
 	size_t moment; /* the first that is not before the event */
@@ -108,8 +108,9 @@ static bool skip_births(struct run *r, uint32_t i)
 	end = lives_skip(r->lives, i, s->since && s->since < *moment ? s->since : *moment);
 	if (end == i)
 		return false;
-	memset(r->now + i, OUT, end - i);
 	lives_walk_skip(&r->walk, end);
+	for (; i < end; i++)
+		r->now[i] = OUT;
 	return true;
 }
 
@@ -151,6 +152,11 @@ static void born(struct run *r, uint32_t i)
 	tell_change(r, SERIES_BORN, i, r->now[i], size_of_life(r, life));
 }
 
+static bool is_asleep(unsigned now)
+{
+	return now >> STATE_SHIFT & LIFE_ASLEEP;
+}
+
 static void died(struct run *r, uint32_t i)
 {
 	const struct life *life = lives_at(r->lives, i);
@@ -165,14 +171,15 @@ static void died(struct run *r, uint32_t i)
 		r->sink->life(r->sink->ctx, i, true);
 	if ((r->now[i] & CLASS) == OUT)
 		return;
-	tell_change(r, SERIES_DIED, i, r->now[i] & CLASS, -size_of_life(r, life));
+	tell_change(r, SERIES_DIED, i, r->now[i] & CLASS,
+		    is_asleep(r->now[i]) ? 0 : -size_of_life(r, life));
 	r->now[i] = OUT;
 }
 
 /* Its class is asked for when all is known that the event does to it. */
 static void touch(struct run *r, uint32_t i, enum life_change change)
 {
-	uint8_t *now = &r->now[i];
+	uint16_t *now = &r->now[i];
 
 	if ((*now & CLASS) == OUT)
 		return;
@@ -182,24 +189,32 @@ static void touch(struct run *r, uint32_t i, enum life_change change)
 		*need_item(r->touched, r->touched_count, r->touched_room) =
 			(struct touched){ i, *now };
 	}
-	*now = (*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT;
+	*now = (uint16_t)((*now & CLASS) | lives_state(*now >> STATE_SHIFT, change) << STATE_SHIFT);
 }
 
 static void settle_series(struct run *r, const struct touched *t)
 {
-	uint8_t *now = &r->now[t->life];
+	uint16_t *now = &r->now[t->life];
 	unsigned before = *now & CLASS, class;
 	int64_t size = size_of_life(r, lives_at(r->lives, t->life));
 
 	if (before == OUT || *now == t->before)
 		return;
 	class = class_of_life(r, t->life, *now >> STATE_SHIFT);
+	if (is_asleep(t->before) || is_asleep(*now)) {
+		*now = (uint16_t)((*now & ~CLASS) | class);
+		if (!is_asleep(t->before))
+			tell_change(r, SERIES_LEFT, t->life, before, -size);
+		else if (!is_asleep(*now))
+			tell_change(r, SERIES_JOINED, t->life, class, size);
+		return;
+	}
 	if (class == before) {
 		tell_change(r, SERIES_STATE, t->life, class, 0);
 		return;
 	}
 	tell_change(r, SERIES_LEFT, t->life, before, -size);
-	*now = (*now & ~CLASS) | class;
+	*now = (uint16_t)((*now & ~CLASS) | class);
 	tell_change(r, SERIES_JOINED, t->life, class, size);
 }
 
@@ -268,7 +283,7 @@ static void take_event(struct run *r)
 void series_run(const struct series *s, const struct series_sink *sink)
 {
 	struct run *r = need_new(sizeof(*r));
-	size_t bytes = s->model->lives.rows.count + 1;
+	size_t bytes = sizeof(*r->now) * (s->model->lives.rows.count + 1);
 
 	r->series = s;
 	r->sink = sink;
