@@ -11,13 +11,13 @@
 #define HOLDERS 3  /* lines of code to name for a class */
 
 /* A row of each class and line; the class itself stands in the first of its rows. */
-struct view {
+struct report_classes_view {
 	uint64_t bytes[CATEGORIES], blocks[CATEGORIES], all;
 	unsigned order[CATEGORIES]; /* the largest class first */
 	struct holders lines;
 };
 
-static void sum_up_classes(struct view *v, struct report *r, const struct moment *mo)
+static void sum_up_classes(struct report_classes_view *v, struct report *r, const struct moment *mo)
 {
 	for (size_t i = 0; i < mo->count; i++) {
 		const struct block *b = &mo->blocks[i];
@@ -46,7 +46,7 @@ static const struct holder *nth_line_of_class(const struct holders *lines, enum 
 /* A line below the first is left out if it says next to nothing. */
 static bool class_row(void *ctx, size_t i, struct row_report_class *row)
 {
-	const struct view *v = ctx;
+	const struct report_classes_view *v = ctx;
 	enum category c = v->order[i / HOLDERS];
 	const struct holder *h = nth_line_of_class(&v->lines, c, i % HOLDERS);
 	bool first = i % HOLDERS == 0;
@@ -76,7 +76,7 @@ void report_classes(struct report *r, const struct moment *mo, struct emit *out)
 		TEXT_COLUMN("held mostly by", report_class_holder, 2, -WHO, .room = WHO),
 		TEXT_COLUMN("", report_class_held, 1, 9),
 	};
-	struct view v = { .all = mo->bytes };
+	struct report_classes_view v = { .all = mo->bytes };
 	struct rows_report_class rows = { 0, class_row, &v };
 
 	sum_up_classes(&v, r, mo);

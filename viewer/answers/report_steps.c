@@ -115,7 +115,7 @@ static unsigned choose_steps(const struct timeline *t, size_t columns[COLUMNS])
 }
 
 /* The steps that have a column; the row that is being written is of a class, or of all. */
-struct view {
+struct report_steps_view {
 	const struct report *report;
 	size_t columns[COLUMNS];
 	unsigned count;
@@ -123,7 +123,7 @@ struct view {
 	char cell[HUMAN_MAX];
 };
 
-static uint64_t bytes_of(const struct view *v, size_t column)
+static uint64_t bytes_of(const struct report_steps_view *v, size_t column)
 {
 	size_t i = v->columns[column];
 
@@ -133,7 +133,7 @@ static uint64_t bytes_of(const struct view *v, size_t column)
 
 static const char *step_cell(const void *ctx, size_t column)
 {
-	struct view *v = (struct view *)ctx;
+	struct report_steps_view *v = (struct report_steps_view *)ctx;
 	uint64_t bytes = bytes_of(v, column);
 
 	return bytes ? human_bytes(v->cell, bytes) : "-";
@@ -141,7 +141,7 @@ static const char *step_cell(const void *ctx, size_t column)
 
 static bool class_by_step_row(void *ctx, size_t category, struct row_report_by_step *row)
 {
-	struct view *v = ctx;
+	struct report_steps_view *v = ctx;
 	bool any = false;
 
 	v->category = category;
@@ -156,7 +156,7 @@ static bool class_by_step_row(void *ctx, size_t category, struct row_report_by_s
 
 void report_steps(struct report *r, struct emit *out)
 {
-	struct view v = { .report = r };
+	struct report_steps_view v = { .report = r };
 	struct rows_report_by_step rows = { CATEGORIES + 1, class_by_step_row, &v };
 	struct text_column columns[1 + COLUMNS] = { TEXT_COLUMN("at the peak of",
 								report_by_step_class, 2, -21) };

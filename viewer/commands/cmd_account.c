@@ -67,7 +67,7 @@ static void shape_lines(struct emit *out, const struct shape *s)
 
 #define NOTE 15 /* columns beside the figures */
 
-struct view {
+struct account_view {
 	struct account *account;
 	const char *section; /* only rows of this section, without those that are zero */
 	char measured[HUMAN_MAX], formula[HUMAN_MAX];
@@ -82,7 +82,7 @@ static bool is_idle(const struct account_row *r)
 static bool row_row(void *ctx, size_t i, struct row_account_row *row)
 {
 	static const char *const units[] = { "bytes", "bytes_per_parameter", "count" };
-	struct view *v = ctx;
+	struct account_view *v = ctx;
 	const struct account_row *r = &v->account->rows[i];
 	bool narrow = strlen(r->note) <= NOTE;
 
@@ -106,7 +106,8 @@ static bool row_row(void *ctx, size_t i, struct row_account_row *row)
 	return !v->section || (!strcmp(r->section, v->section) && !is_idle(r));
 }
 
-static void section_text(struct emit *out, struct view *v, const char *name, const char *title)
+static void section_text(struct emit *out, struct account_view *v, const char *name,
+			 const char *title)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("", account_row_title, 2, -36),
@@ -129,7 +130,7 @@ static void section_text(struct emit *out, struct view *v, const char *name, con
 	emit_columns(out, account_row, &rows, columns, 0);
 }
 
-static void print_account(struct emit *out, struct view *v, const struct timeline *t)
+static void print_account(struct emit *out, struct account_view *v, const struct timeline *t)
 {
 	const struct account *a = v->account;
 
@@ -155,7 +156,7 @@ static bool figure_row(void *ctx, size_t f, struct row_account_figure *row)
 	return shape_has(s, f);
 }
 
-static void emit_account(struct emit *out, struct view *v, const struct timeline *t)
+static void emit_account(struct emit *out, struct account_view *v, const struct timeline *t)
 {
 	struct account *a = v->account;
 	struct row_account row = { .device = t->device,
@@ -170,7 +171,7 @@ static void emit_account(struct emit *out, struct view *v, const struct timeline
 int run_account(const struct account_options *o, struct emit *out, struct timeline *t)
 {
 	struct account a;
-	struct view v = { .account = &a };
+	struct account_view v = { .account = &a };
 
 	account_make(&a, t, o->figures);
 	emit_account(out, &v, t);

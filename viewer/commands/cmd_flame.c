@@ -72,21 +72,21 @@ static void folded(struct emit *out, const struct flame *f, uint32_t at)
 	free(line);
 }
 
-struct view {
+struct flame_view {
 	const struct flame *flame;
 	const char *names[STACKS_DEPTH]; /* frames of the stack that is being written */
 };
 
 static const char *frame_name(const void *ctx, size_t i)
 {
-	const struct view *v = ctx;
+	const struct flame_view *v = ctx;
 
 	return v->names[i];
 }
 
 static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 {
-	struct view *v = ctx;
+	struct flame_view *v = ctx;
 	const struct flame_node *node = &v->flame->nodes[i];
 
 	if (!i || !node->own_blocks)
@@ -102,7 +102,7 @@ static bool stack_row(void *ctx, size_t i, struct row_flame_stack *row)
 
 static void print_stacks(struct emit *out, const struct flame *f, const struct snapshot *s)
 {
-	struct view view = { .flame = f };
+	struct flame_view view = { .flame = f };
 	struct row_flame row = { .device = s->moment.device,
 				 .time_ns = s->moment.time_ns,
 				 .bytes = f->nodes[0].bytes,

@@ -12,7 +12,7 @@
 #include "command.h"
 
 /* Data for the lists of the document. */
-struct view {
+struct info_view {
 	const struct defs *defs;
 	const struct tally *tally;
 	char start[64];
@@ -21,7 +21,7 @@ struct view {
 
 static bool kind_row(void *ctx, size_t k, struct row_info_kind *row)
 {
-	const struct view *v = ctx;
+	const struct info_view *v = ctx;
 
 	*row = (struct row_info_kind){ .kind = k ? gmt_kind_name((unsigned)k) : "(unknown)",
 				       .count = v->tally->kinds[k] };
@@ -30,7 +30,7 @@ static bool kind_row(void *ctx, size_t k, struct row_info_kind *row)
 
 static bool fact_row(void *ctx, size_t i, struct row_fact *row)
 {
-	const struct view *v = ctx;
+	const struct info_view *v = ctx;
 	const struct defs_meta *m = v->defs->metas.items;
 
 	*row = (struct row_fact){ .name = m[i].key.s, .value = m[i].value };
@@ -39,7 +39,7 @@ static bool fact_row(void *ctx, size_t i, struct row_fact *row)
 
 static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 {
-	struct view *v = ctx;
+	struct info_view *v = ctx;
 	const struct defs_module *m = (const struct defs_module *)v->defs->modules.items + i;
 	size_t n = m->build_id.len < 64 ? m->build_id.len : 64;
 
@@ -52,7 +52,7 @@ static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 	return true;
 }
 
-static void fill_info(struct row_info *out, struct view *v, const struct recording *r)
+static void fill_info(struct row_info *out, struct info_view *v, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
 	const struct tally *t = v->tally;
@@ -134,7 +134,7 @@ static void print_facts(struct emit *out, const struct row_info *info, bool modu
 int run_info(const struct info_options *o, struct emit *out, struct recording *r)
 {
 	struct tally t = { .defs = &r->defs };
-	struct view v = { .defs = &r->defs, .tally = &t };
+	struct info_view v = { .defs = &r->defs, .tally = &t };
 	struct redact redact = { 0 };
 	struct row_info info;
 	int rc = recording_run(r, UINT64_MAX, tally_event, &t);

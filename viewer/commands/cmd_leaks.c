@@ -63,7 +63,7 @@ static void text_step(struct emit *out, struct timeline *t)
 	emit_line(out, "%s", "");
 }
 
-struct view {
+struct leaks_view {
 	const struct leaks *leaks;
 	struct unused unused;
 	char which[200]; /* blocks of the row that is being written */
@@ -71,7 +71,7 @@ struct view {
 
 static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 {
-	struct view *v = ctx;
+	struct leaks_view *v = ctx;
 	const struct leak *l = &v->leaks->items[i];
 	char all[HUMAN_MAX], blocks[HUMAN_MANY];
 
@@ -96,32 +96,7 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 	return true;
 }
 
-static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
-{
-	const struct holder *h = &((struct view *)ctx)->unused.holders.items[i];
-
-	*row = (struct row_leaks_idle){
-		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
-	};
-	return true;
-}
-
-/* At the end of the last step that ended. */
-static void find_unused(struct unused *u, struct timeline *t)
-{
-	size_t n = steps_number(&t->steps);
-	struct snapshot shot;
-
-	while (n && !t->steps.items[n].ended)
-		n--;
-	if (!n || t->device < 0)
-		return;
-	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
-	unused_find(u, t, &shot);
-	snapshot_free(&shot);
-}
-
-static struct row_leaks leaks_row(struct timeline *t, struct view *v)
+static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 {
 	const struct leaks *l = v->leaks;
 	struct row_leaks row = { .device = t->device,
@@ -211,7 +186,7 @@ static void print_unused(struct emit *out, const struct unused *u, const struct 
 int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *t)
 {
 	struct leaks leaks = { 0 };
-	struct view view = { .leaks = &leaks };
+	struct leaks_view view = { .leaks = &leaks };
 	struct row_leaks row;
 
 	leaks_find(&leaks, t);

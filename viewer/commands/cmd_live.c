@@ -29,7 +29,7 @@ static size_t columns_left(void)
 	return columns > BEFORE + 21 ? columns - BEFORE : 21;
 }
 
-struct view {
+struct live_view {
 	const struct moment *moment;
 	struct classifier *classifier;
 	struct owners *owners; /* NULL: who holds a block is not shown */
@@ -41,7 +41,7 @@ struct view {
 
 static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 {
-	struct view *v = ctx;
+	struct live_view *v = ctx;
 	const struct block *b = &v->moment->blocks[i];
 
 	*row = (struct row_live_block){ .addr = b->addr,
@@ -87,12 +87,10 @@ static void print_blocks(struct emit *out, const struct model *m, const struct v
 int run_live(const struct live_options *o, struct emit *out, struct command_moment *m)
 {
 	struct moment *mo = &m->moment;
-	struct view view = { .moment = mo,
-			     .classifier = m->classifier,
-			     .owners = emit_json(out) ? NULL : &m->owners,
-			     .pools = private_pools(&m->model, mo, &m->owners),
-			     .room = room_at(&m->model, mo, NULL),
-			     .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
+	struct live_view view = { .moment = mo,
+				  .classifier = m->classifier,
+				  .owners = emit_json(out) ? NULL : &m->owners,
+				  .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,
 				.bytes = moments_bytes(&m->model, mo),

@@ -10,7 +10,7 @@
 #include "../replay/replay_trial.h"
 #include "command.h"
 
-struct view {
+struct replay_view {
 	struct requests_all all;
 	struct requests *requests;
 	struct replay_try *tries;
@@ -33,14 +33,14 @@ static int parse_setting(struct replay_try *t, const char *conf, unsigned releas
 	return say_error(EXIT_USAGE, "%s %s: %s", whose, conf, why);
 }
 
-static int add_setting(struct view *v, const char *conf)
+static int add_setting(struct replay_view *v, const char *conf)
 {
 	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->recorded.release,
 			     "--alloc-conf");
 }
 
 /* The settings of the recorded run. If they cannot be replayed, the default stands in for them. */
-static void own_settings(struct view *v, const struct defs *defs)
+static void own_settings(struct replay_view *v, const struct defs *defs)
 {
 	replay_own(&v->recorded, defs);
 	v->own.conf = v->recorded.conf;
@@ -52,7 +52,7 @@ static void own_settings(struct view *v, const struct defs *defs)
 			 v->recorded.why);
 }
 
-static int choose_settings(struct view *v, const struct replay_options *o)
+static int choose_settings(struct replay_view *v, const struct replay_options *o)
 {
 	int rc = 0;
 
@@ -76,7 +76,7 @@ static bool is_better(const struct replay_outcome *a, const struct replay_outcom
 	return a->retries < b->retries;
 }
 
-static void run_all(struct view *v)
+static void run_all(struct replay_view *v)
 {
 	struct requests *r = v->requests;
 
@@ -96,7 +96,7 @@ static void run_all(struct view *v)
 
 static bool setting_row(void *ctx, size_t i, struct row_replay_setting *row)
 {
-	const struct view *v = ctx;
+	const struct replay_view *v = ctx;
 	const struct replay_outcome *o = &v->tries[i].outcome;
 	uint64_t peak = o->peak_bytes, reserved = o->peak_reserved_bytes;
 
@@ -109,7 +109,7 @@ static bool setting_row(void *ctx, size_t i, struct row_replay_setting *row)
 	return true;
 }
 
-static struct row_replay replay_row(struct view *v)
+static struct row_replay replay_row(struct replay_view *v)
 {
 	const struct requests *r = v->requests;
 
@@ -127,7 +127,7 @@ static struct row_replay replay_row(struct view *v)
 				    .recorded_ooms = r->ooms };
 }
 
-static void text_best(struct emit *out, const struct view *v)
+static void text_best(struct emit *out, const struct replay_view *v)
 {
 	const struct replay_try *best = &v->tries[v->best];
 	uint64_t own = v->own.outcome.peak_reserved_bytes, now = best->outcome.peak_reserved_bytes;
@@ -151,7 +151,7 @@ static void text_best(struct emit *out, const struct view *v)
 			      v->own.conf);
 }
 
-static void text_trust(struct emit *out, const struct view *v)
+static void text_trust(struct emit *out, const struct replay_view *v)
 {
 	const struct replay_outcome *o = &v->own.outcome;
 	char a[HUMAN_MAX], b[HUMAN_MANY];
@@ -162,7 +162,7 @@ static void text_trust(struct emit *out, const struct view *v)
 		      v->own.conf, human_count(a, o->agree), human_many(b, o->events, "request"));
 }
 
-static void print_settings(struct emit *out, struct view *v, struct row_replay *row)
+static void print_settings(struct emit *out, struct replay_view *v, struct row_replay *row)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("setting", replay_setting_alloc_conf, 2, -24, .style = COLUMN_KEY),
@@ -192,7 +192,7 @@ static void print_settings(struct emit *out, struct view *v, struct row_replay *
 	text_trust(out, v);
 }
 
-static int curve(const char *path, const struct view *v)
+static int curve(const char *path, const struct replay_view *v)
 {
 	struct outfile out;
 	int rc = outfile_open(&out, path, "request,", "a curve");
@@ -202,7 +202,7 @@ static int curve(const char *path, const struct view *v)
 	return rc ? rc : outfile_commit(&out);
 }
 
-static int show_settings(struct view *v, const struct replay_options *o, struct emit *out)
+static int show_settings(struct replay_view *v, const struct replay_options *o, struct emit *out)
 {
 	struct row_replay row;
 
@@ -234,7 +234,7 @@ static int no_requests(const struct replay_options *o)
 
 int run_replay(const struct replay_options *o, struct emit *out, struct recording *recording)
 {
-	struct view v = { 0 };
+	struct replay_view v = { 0 };
 	int rc;
 
 	own_settings(&v, &recording->defs);

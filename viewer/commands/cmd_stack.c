@@ -42,19 +42,19 @@ static void print_stack_frame(struct emit *out, const struct stack_options *o,
 }
 
 /* The frames of a stack that were asked for. */
-struct view {
+struct stack_view {
 	const struct stack_options *options;
 	const struct stacks *stacks;
 };
 
-static bool is_wanted(const struct view *v, const struct frame *f)
+static bool is_wanted(const struct stack_view *v, const struct frame *f)
 {
 	return v->options->python == v->options->native || f->python == v->options->python;
 }
 
 static bool frame_row(void *ctx, size_t i, struct row_stack_frame *row)
 {
-	const struct view *v = ctx;
+	const struct stack_view *v = ctx;
 	const struct frame *f = &v->stacks->frames[i];
 	const char *text = statement(v->stacks, f);
 
@@ -102,7 +102,7 @@ static void show_stacks(struct emit *out, const struct recording *r, const struc
 			const struct wanted *w)
 {
 	struct stacks stacks;
-	struct view v = { o, &stacks };
+	struct stack_view v = { o, &stacks };
 	struct row_stack row;
 
 	stacks_init(&stacks, &r->defs, symbols_new(&r->defs));

@@ -9,7 +9,7 @@
 
 #define WHAT 22 /* columns for what the peak was for */
 
-struct view {
+struct steps_view {
 	struct timeline *timeline;
 	bool lines;	   /* rows of text, up to `most` steps; 0 = all */
 	size_t most, best; /* best: the highest one */
@@ -18,7 +18,7 @@ struct view {
 };
 
 /* Selects rows if there are many steps: the first two, the highest, the last. */
-static bool is_step_shown(const struct view *v, size_t i)
+static bool is_step_shown(const struct steps_view *v, size_t i)
 {
 	size_t last = v->timeline->steps.count - 1;
 
@@ -27,7 +27,7 @@ static bool is_step_shown(const struct view *v, size_t i)
 }
 
 /* A row for the steps that are left out before a shown one. */
-static bool gap_row(struct view *v, size_t n, struct row_steps_row *row)
+static bool gap_row(struct steps_view *v, size_t n, struct row_steps_row *row)
 {
 	char many[HUMAN_MANY];
 	size_t hidden = 0;
@@ -52,7 +52,7 @@ static void brief(struct instant *at)
 	memcpy(at->what, text, sizeof(text));
 }
 
-static const char *step_words(struct view *v, size_t n, bool tail)
+static const char *step_words(struct steps_view *v, size_t n, bool tail)
 {
 	const struct steps *s = &v->timeline->steps;
 
@@ -63,7 +63,7 @@ static const char *step_words(struct view *v, size_t n, bool tail)
 	return v->words;
 }
 
-static const char *phase_words(struct view *v, int p, unsigned times)
+static const char *phase_words(struct steps_view *v, int p, unsigned times)
 {
 	if (times > 1)
 		snprintf(v->words, sizeof(v->words), "  %s x %u", phase_text(p), times);
@@ -75,7 +75,7 @@ static const char *phase_words(struct view *v, int p, unsigned times)
 /* One row per step, and one per phase of a step. */
 static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 {
-	struct view *view = ctx;
+	struct steps_view *view = ctx;
 	struct timeline *v = view->timeline;
 	size_t n = i / (PHASES + 2), k = i % (PHASES + 2);
 	const struct step *step = &v->steps.items[n];
@@ -120,8 +120,8 @@ static bool step_or_phase_row(void *ctx, size_t i, struct row_steps_row *row)
 	return true;
 }
 
-static void print_step_lines(struct emit *out, const struct row_steps *row, const struct view *view,
-			     const struct extent *peak)
+static void print_step_lines(struct emit *out, const struct row_steps *row,
+			     const struct steps_view *view, const struct extent *peak)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("", steps_row_words, 2, -20),
@@ -145,9 +145,9 @@ static void print_step_lines(struct emit *out, const struct row_steps *row, cons
 
 int run_steps(const struct steps_options *o, struct emit *out, struct timeline *v)
 {
-	struct view view = { .timeline = v,
-			     .lines = !emit_json(out),
-			     .most = o->top > 0 ? (size_t)o->top : 0 };
+	struct steps_view view = { .timeline = v,
+				   .lines = !emit_json(out),
+				   .most = o->top > 0 ? (size_t)o->top : 0 };
 	const struct extent *peak = timeline_peak(v, &view.best);
 	struct row_steps row;
 	struct instant at;

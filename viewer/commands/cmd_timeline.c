@@ -7,7 +7,7 @@
 #include "command.h"
 
 /* Everything about one device. */
-struct view {
+struct timeline_view {
 	struct timeline *timeline;
 	struct envelope envelope;
 	struct instant peak;
@@ -42,7 +42,7 @@ static bool bucket_row(void *ctx, size_t i, struct row_timeline_bucket *row)
 /* Spans in the order of time are those of the steps, one step after the other. */
 static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 {
-	struct view *v = ctx;
+	struct timeline_view *v = ctx;
 	const struct timeline *t = v->timeline;
 	const struct span *span = &t->model.spans.items[i];
 	bool tail;
@@ -59,7 +59,7 @@ static bool phase_row(void *ctx, size_t i, struct row_timeline_phase *row)
 	return true;
 }
 
-static void emit_series(struct emit *out, struct view *v)
+static void emit_series(struct emit *out, struct timeline_view *v)
 {
 	const struct model *m = &v->timeline->model;
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
@@ -75,7 +75,8 @@ static void emit_series(struct emit *out, struct view *v)
 	emit_document(out, timeline, &row);
 }
 
-static void print_chart(struct emit *out, const struct view *v, const struct timeline_options *o)
+static void print_chart(struct emit *out, const struct timeline_view *v,
+			const struct timeline_options *o)
 {
 	const struct envelope_bucket *peak = envelope_peak(&v->envelope);
 	const struct model *m = &v->timeline->model;
@@ -105,7 +106,7 @@ static size_t most_buckets(const struct timeline_options *o, bool as_json)
 	return columns > CHART_MARGIN + 20 ? columns - CHART_MARGIN : 20;
 }
 
-static void fill_buckets(struct view *v, enum envelope_axis axis, size_t most)
+static void fill_buckets(struct timeline_view *v, enum envelope_axis axis, size_t most)
 {
 	struct timeline *t = v->timeline;
 	struct envelope *e = &v->envelope;
@@ -122,7 +123,7 @@ static void fill_buckets(struct view *v, enum envelope_axis axis, size_t most)
 int run_timeline(const struct timeline_options *o, struct emit *out, struct timeline *t)
 {
 	bool events = o->by && !strcmp(o->by, "events");
-	struct view v = { .timeline = t };
+	struct timeline_view v = { .timeline = t };
 
 	fill_buckets(&v, events ? ENVELOPE_EVENTS : ENVELOPE_TIME, most_buckets(o, emit_json(out)));
 	emit_series(out, &v);

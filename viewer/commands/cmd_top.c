@@ -20,13 +20,13 @@
 enum { BAR = 36, WHO = 50 };
 
 /* Contents of one frame. */
-struct view {
+struct top_view {
 	struct following f;
 	struct snapshot shot;
 	struct holders holders;
 };
 
-static void open_view(struct view *v)
+static void open_view(struct top_view *v)
 {
 	struct timeline *t = &v->f.timeline;
 
@@ -37,14 +37,14 @@ static void open_view(struct view *v)
 	v->holders = holders_of_blocks(&v->shot.moment, &t->owners);
 }
 
-static void close_view(struct view *v)
+static void close_view(struct top_view *v)
 {
 	free(v->holders.items);
 	free(v->shot.classes);
 	moment_free(&v->shot.moment);
 }
 
-static enum phase phase_now(const struct view *v)
+static enum phase phase_now(const struct top_view *v)
 {
 	const struct spans *s = &v->f.timeline.model.spans;
 
@@ -52,7 +52,7 @@ static enum phase phase_now(const struct view *v)
 }
 
 /* The current step, or the last one. */
-static size_t step_now(const struct view *v)
+static size_t step_now(const struct top_view *v)
 {
 	return steps_number(&v->f.timeline.steps);
 }
@@ -66,7 +66,7 @@ static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 	return true;
 }
 
-static struct row_top top_row(struct view *v)
+static struct row_top top_row(struct top_view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
@@ -96,7 +96,7 @@ static const char *const ends[] = {
 };
 
 /* A PyTorch snapshot has neither process id nor command. */
-static void print_top_title(struct emit *out, const struct view *v)
+static void print_top_title(struct emit *out, const struct top_view *v)
 {
 	uint32_t pid = v->f.recording.info->pid;
 	char command[1024], who[1024];
@@ -110,7 +110,7 @@ static void print_top_title(struct emit *out, const struct view *v)
 	emit_title(out, "Process %u%s  %s", pid, ends[recording_state(&v->f.recording)], who);
 }
 
-static void print_top_head(struct emit *out, const struct view *v)
+static void print_top_head(struct emit *out, const struct top_view *v)
 {
 	const struct moment *mo = &v->shot.moment;
 	const struct model *m = &v->f.timeline.model;
@@ -148,7 +148,7 @@ static void bar(struct emit *out, unsigned category, uint64_t bytes, uint64_t al
 	chart_colour_end(out);
 }
 
-static void classes(struct emit *out, const struct view *v)
+static void classes(struct emit *out, const struct top_view *v)
 {
 	const struct snapshot *s = &v->shot;
 	char b[HUMAN_MAX], p[HUMAN_MAX];
@@ -167,7 +167,7 @@ static void classes(struct emit *out, const struct view *v)
 	emit_line(out, "%s", "");
 }
 
-static void print_frame(struct emit *out, const struct top_options *o, struct view *v)
+static void print_frame(struct emit *out, const struct top_options *o, struct top_view *v)
 {
 	static const struct text_column columns[] = {
 		TEXT_COLUMN("held by", line_owner, 2, -WHO, .room = WHO),
@@ -188,7 +188,8 @@ static void print_frame(struct emit *out, const struct top_options *o, struct vi
 }
 
 /* Draws one frame on the screen. */
-static void show_frame(struct emit *out, const struct top_options *o, struct view *v, bool ended)
+static void show_frame(struct emit *out, const struct top_options *o, struct top_view *v,
+		       bool ended)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -213,7 +214,8 @@ static unsigned time_to_rest(const struct top_options *o, uint64_t took)
 	return (unsigned)(4 * took > every ? 4 * took : every);
 }
 
-static int follow_process(struct emit *out, const struct top_options *o, struct view *v, long pid)
+static int follow_process(struct emit *out, const struct top_options *o, struct top_view *v,
+			  long pid)
 {
 	bool ended = false;
 	int rc = 0, key = 0;
@@ -237,7 +239,7 @@ static int follow_process(struct emit *out, const struct top_options *o, struct 
 /* Prints one frame, or the reason why the file cannot be followed. */
 static int look_once(struct emit *out, const struct top_options *o, const char *path)
 {
-	struct view v = { .f = { .path = path, .device = o->device, .once = true } };
+	struct top_view v = { .f = { .path = path, .device = o->device, .once = true } };
 	int rc = following_look(&v.f);
 
 	if (!rc)
@@ -248,7 +250,7 @@ static int look_once(struct emit *out, const struct top_options *o, const char *
 
 int run_top(const struct top_options *o, struct emit *out)
 {
-	struct view v = { .f = { .device = o->device } };
+	struct top_view v = { .f = { .device = o->device } };
 	char path[PATH_MAX];
 	long pid;
 	int rc = running_find(o->file, path, &pid);
