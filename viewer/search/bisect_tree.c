@@ -107,7 +107,7 @@ void bisect_close(struct bisect *b)
 
 /* ---- a commit ---- */
 
-static void begin(const struct bisect *b, struct trial *t, const char *commit)
+static void commit_trial_init(const struct bisect *b, struct trial *t, const char *commit)
 {
 	*t = (struct trial){ .card = &b->card };
 	snprintf(t->name, sizeof(t->name), "%.12s", commit);
@@ -161,7 +161,7 @@ int bisect_measure(struct bisect *b, struct trial *t, const char *commit)
 	char head[64] = "";
 	int rc;
 
-	begin(b, t, commit);
+	commit_trial_init(b, t, commit);
 	if (trial_read(t, &b->plan))
 		return 0;
 	if (ASK_INTO(b->tree, head, "rev-parse", "HEAD"))

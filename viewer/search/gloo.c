@@ -55,7 +55,7 @@ int gloo_port(int i)
 
 /* ---- messages ---- */
 
-static void say(struct gloo_wire *w, uint64_t kind, uint64_t slot, uint64_t len)
+static void wire_add_preamble(struct gloo_wire *w, uint64_t kind, uint64_t slot, uint64_t len)
 {
 	struct preamble p = { sizeof(p) + (kind == SEND ? len : 0), kind, slot, 0, len, 0 };
 
@@ -128,7 +128,7 @@ static size_t take_one(struct gloo_wire *w, struct gloo *g, uint64_t now_ms, boo
 	if (p.kind == SEND)
 		keep(g, w, &p);
 	else if (p.kind == SEND_READY)
-		say(w, RECEIVE_READY, p.slot, p.len);
+		wire_add_preamble(w, RECEIVE_READY, p.slot, p.len);
 	else if (p.kind == RECEIVE_READY)
 		want(w, g, &p, now_ms);
 	return sizeof(p) + more;
@@ -147,8 +147,8 @@ bool gloo_take(struct gloo_wire *w, struct gloo *g, uint64_t now_ms)
 
 /* Finds the message of that length that a rank has sent to that slot: the one with the same number,
  * else the latest. */
-static const struct bytes *find(const struct gloo *g, const struct gloo_want *wants, size_t who,
-				bool any)
+static const struct bytes *message_find(const struct gloo *g, const struct gloo_want *wants,
+					size_t who, bool any)
 {
 	uint32_t *at = map_get(&g->places, key_of(who, wants->slot, wants->len, wants->nth));
 
@@ -164,7 +164,7 @@ static const struct bytes *find_of_others(const struct gloo *g, const struct glo
 
 	for (size_t i = 0; i < WORLD_RUN && !found; i++)
 		if (i != who)
-			found = find(g, wants, i, true);
+			found = message_find(g, wants, i, true);
 	return found;
 }
 
@@ -173,15 +173,15 @@ static bool answer(struct gloo_wire *w, struct gloo *g, const struct gloo_want *
 {
 	static const char zeros[4096];
 	uint64_t waited = now_ms - wants->since_ms;
-	const struct bytes *s = find(g, wants, w->who, waited >= OWN_MS);
+	const struct bytes *s = message_find(g, wants, w->who, waited >= OWN_MS);
 
 	if (!s && waited >= OWN_MS)
 		s = find_of_others(g, wants, w->who);
 	if (!s && wants->len &&
 	    (waited < OWN_MS || (others_since_ms && now_ms - others_since_ms < OTHERS_MS)))
 		return false;
-	say(w, SEND_READY, wants->slot, wants->len);
-	say(w, SEND, wants->slot, wants->len);
+	wire_add_preamble(w, SEND_READY, wants->slot, wants->len);
+	wire_add_preamble(w, SEND, wants->slot, wants->len);
 	if (s)
 		bytes_add(&w->out, s->p, s->len);
 	for (uint64_t left = s ? 0 : wants->len, n; left; left -= n) {

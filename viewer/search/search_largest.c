@@ -64,7 +64,7 @@ static void look_at_cells(const struct range *r, struct largest *l, bool fits)
 }
 
 /* Failures first: a value above one that does not fit is ignored. */
-static void begin(const struct range *r, struct largest *l)
+static void largest_set_range(const struct range *r, struct largest *l)
 {
 	look_at_cells(r, l, false);
 	look_at_cells(r, l, true);
@@ -135,7 +135,7 @@ static void take_in(const struct range *r, struct largest *l, struct trial *t)
 	if (t->verdict == ENDING_FAILED && value % r->vary->step) {
 		l->step = r->vary->step;
 		l->low = l->high = l->probes = 0;
-		begin(r, l);
+		largest_set_range(r, l);
 	} else if (t->verdict == ENDING_FITS) {
 		l->low = value;
 		l->low_trial = t;
@@ -174,7 +174,7 @@ static int one_round(const struct range *r, bool *more)
 	return rc;
 }
 
-static void add(const struct range *r, const struct cell *c)
+static void largest_add(const struct range *r, const struct cell *c)
 {
 	struct search *s = r->search;
 
@@ -185,7 +185,7 @@ static void add(const struct range *r, const struct cell *c)
 	s->largest = need_grow(s->largest, &s->largest_room, s->largest_count, sizeof(*s->largest));
 	s->largest[s->largest_count] =
 		(struct largest){ .card = c->card, .setting = c->setting, .step = 1 };
-	begin(r, &s->largest[s->largest_count]);
+	largest_set_range(r, &s->largest[s->largest_count]);
 	s->largest_count++;
 }
 
@@ -199,7 +199,7 @@ int search_largest(struct search *s)
 	if (!r.vary)
 		return 0;
 	for (size_t i = 0; i < s->cell_count; i++)
-		add(&r, &s->cells[i]);
+		largest_add(&r, &s->cells[i]);
 	while (!rc && more)
 		rc = one_round(&r, &more);
 	for (size_t i = 0; i < s->largest_count; i++)

@@ -64,7 +64,7 @@ static const struct cell *first_fit(const struct search *s)
 	return NULL;
 }
 
-static void place(struct search *s, struct emit *out, const struct cell *c)
+static void print_place(struct search *s, struct emit *out, const struct cell *c)
 {
 	char text[2048], line[1024], class[64], b[HUMAN_MAX], set[300] = "";
 	const struct trial *t = c->trial;
@@ -271,7 +271,7 @@ void search_text(struct search *s, struct emit *out)
 	largest(s, out);
 	if (fits) {
 		emit_line(out, "%s", "");
-		place(s, out, fits);
+		print_place(s, out, fits);
 		rising(s, out, fits);
 		ended(out, fits);
 		without_effect(s, out);

@@ -127,7 +127,7 @@ static void leave(struct server *v, struct peer *p)
 	*p = v->peers[--v->count];
 }
 
-static bool take(struct server *v, struct peer *p)
+static bool peer_take_requests(struct server *v, struct peer *p)
 {
 	uint64_t asked = p->wire.asked;
 	bool fine = p->is_gloo ? gloo_take(&p->gloo, &v->gloo, v->now_ms)
@@ -149,7 +149,7 @@ static bool hear(struct server *v, struct peer *p)
 	if (!n)
 		return false;
 	bytes_add(p->is_gloo ? &p->gloo.in : &p->wire.in, buf, (size_t)n);
-	return take(v, p);
+	return peer_take_requests(v, p);
 }
 
 static struct bytes *output(struct peer *p)
@@ -170,14 +170,14 @@ static bool answer(struct peer *p)
 }
 
 /* After a wait is over, what came behind it is taken. */
-static bool look(struct server *v, struct peer *p)
+static bool peer_continue(struct server *v, struct peer *p)
 {
 	if (p->is_gloo) {
 		gloo_look(&p->gloo, &v->gloo, v->now_ms, others_since(v, p->gloo.who));
 		return answer(p);
 	}
 	wire_look(&p->wire, v->store, may_be_set, v);
-	return take(v, p) && answer(p);
+	return peer_take_requests(v, p) && answer(p);
 }
 
 static bool any_waits(const struct server *v)
@@ -210,7 +210,7 @@ static void turn(struct server *v, struct pollfd *fds)
 		if (fds[i].revents)
 			take_in(v, i / 2, i % 2);
 	for (size_t i = v->count; i-- > 0;)
-		if (!look(v, &v->peers[i]))
+		if (!peer_continue(v, &v->peers[i]))
 			leave(v, &v->peers[i]);
 }
 

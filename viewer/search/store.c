@@ -87,7 +87,7 @@ static bool is(const struct bytes *bytes, struct piece piece)
 }
 
 /* Two keys with one hash occupy neighbouring hashes. */
-static struct entry *find(const struct store *s, struct piece key)
+static struct entry *entry_find(const struct store *s, struct piece key)
 {
 	for (uint64_t h = hash(key, false);; h++) {
 		uint32_t *at = map_get(&s->keys, h);
@@ -101,7 +101,7 @@ static struct entry *find(const struct store *s, struct piece key)
 
 static struct entry *find_or_add(struct store *s, struct piece key)
 {
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 	uint64_t h = hash(key, false);
 	bool fresh = false;
 	uint32_t *at = NULL;
@@ -123,7 +123,7 @@ static uint64_t of_rank(uint64_t like, size_t who)
 	return like * WORLD_RUN + who;
 }
 
-static void note(struct store *s, size_t who, uint64_t like)
+static void count_use(struct store *s, size_t who, uint64_t like)
 {
 	++*map_put(&s->often, of_rank(like, who), NULL);
 }
@@ -137,7 +137,7 @@ static uint32_t often(const struct store *s, size_t who, uint64_t like)
 
 /* ---- values ---- */
 
-static void put(struct entry *e, struct piece value)
+static void entry_set_value(struct entry *e, struct piece value)
 {
 	e->value.len = 0;
 	bytes_add(&e->value, value.p, value.len);
@@ -149,8 +149,8 @@ void store_set(struct store *s, size_t who, struct piece key, struct piece value
 {
 	struct entry *e = find_or_add(s, key);
 
-	note(s, who, e->like);
-	put(e, value);
+	count_use(s, who, e->like);
+	entry_set_value(e, value);
 	e->who = who;
 }
 
@@ -158,7 +158,7 @@ void store_append(struct store *s, size_t who, struct piece key, struct piece va
 {
 	struct entry *e = find_or_add(s, key);
 
-	note(s, who, e->like);
+	count_use(s, who, e->like);
 	if (e->made)
 		e->value.len = 0;
 	bytes_add(&e->value, value.p, value.len);
@@ -193,7 +193,7 @@ static void put_number(struct entry *e, int64_t n)
 	char text[24];
 	int len = snprintf(text, sizeof(text), "%" PRId64, n);
 
-	put(e, (struct piece){ text, (size_t)len });
+	entry_set_value(e, (struct piece){ text, (size_t)len });
 }
 
 static int64_t number_in(const struct entry *e)
@@ -210,7 +210,7 @@ int64_t store_add(struct store *s, size_t who, struct piece key, int64_t n)
 	struct entry *e = find_or_add(s, key);
 	int64_t all;
 
-	note(s, who, e->like);
+	count_use(s, who, e->like);
 	if (e->there && !e->made && !e->counter) { /* what was set as text */
 		put_number(e, sum_of(number_in(e), n));
 		return number_in(e);
@@ -227,7 +227,7 @@ int64_t store_add(struct store *s, size_t who, struct piece key, int64_t n)
 
 struct piece store_get(struct store *s, size_t who, struct piece key)
 {
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 	struct piece value;
 
 	if (!e || !e->there)
@@ -246,7 +246,7 @@ struct piece store_get(struct store *s, size_t who, struct piece key)
 struct piece store_compare_set(struct store *s, size_t who, struct piece key, struct piece expected,
 			       struct piece desired)
 {
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 	bool there = e && e->there && !e->made;
 
 	if (!there && expected.len)
@@ -258,7 +258,7 @@ struct piece store_compare_set(struct store *s, size_t who, struct piece key, st
 
 bool store_delete(struct store *s, struct piece key)
 {
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 	bool there = e && e->there && !e->made;
 
 	if (e) {
@@ -271,7 +271,7 @@ bool store_delete(struct store *s, struct piece key)
 
 bool store_has(const struct store *s, struct piece key)
 {
-	const struct entry *e = find(s, key);
+	const struct entry *e = entry_find(s, key);
 
 	return e && ((e->there && !e->made) || e->queued);
 }
@@ -302,7 +302,7 @@ void store_push(struct store *s, size_t who, struct piece key, struct piece valu
 {
 	struct entry *e = find_or_add(s, key);
 
-	note(s, who, e->like);
+	count_use(s, who, e->like);
 	e->queue = need_grow(e->queue, &e->queue_room, e->queued, sizeof(*e->queue));
 	e->queue[e->queued] = (struct bytes){ 0 };
 	bytes_add(&e->queue[e->queued++], value.p, value.len);
@@ -310,7 +310,7 @@ void store_push(struct store *s, size_t who, struct piece key, struct piece valu
 
 bool store_pop(struct store *s, struct piece key, struct piece *value)
 {
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 
 	if (!e || !e->queued)
 		return false;
@@ -323,7 +323,7 @@ bool store_pop(struct store *s, struct piece key, struct piece *value)
 
 uint64_t store_length(const struct store *s, struct piece key)
 {
-	const struct entry *e = find(s, key);
+	const struct entry *e = entry_find(s, key);
 
 	return e ? e->queued : 0;
 }
@@ -332,7 +332,7 @@ uint64_t store_length(const struct store *s, struct piece key)
 
 void store_wait(struct store *s, size_t who, struct piece key)
 {
-	note(s, who, hash(key, true));
+	count_use(s, who, hash(key, true));
 }
 
 bool store_has_been(const struct store *s, size_t who, size_t waits, struct piece key)
@@ -343,7 +343,7 @@ bool store_has_been(const struct store *s, size_t who, size_t waits, struct piec
 }
 
 /* The latest key that differs only in numbers, this rank's before that of another. */
-static const struct entry *alike(const struct store *s, size_t who, struct piece key)
+static const struct entry *entry_like(const struct store *s, size_t who, struct piece key)
 {
 	const struct entry *found = NULL;
 	uint64_t like = hash(key, true);
@@ -371,13 +371,13 @@ bool store_ready(struct store *s, size_t who, struct piece key, bool may_be_set)
 	static const char zeros[MADE_BYTES + 1] =
 		"0000000000000000000000000000000000000000000000000000000000000000"
 		"0000000000000000000000000000000000000000000000000000000000000000";
-	struct entry *e = find(s, key);
+	struct entry *e = entry_find(s, key);
 	const struct entry *other;
 	struct bytes copy = { 0 };
 
 	if (e && (e->there || e->queued))
 		return true;
-	other = alike(s, who, key);
+	other = entry_like(s, who, key);
 	if (may_be_set && !(other && is_address(s, other)))
 		return false;
 	if (other)
@@ -385,7 +385,7 @@ bool store_ready(struct store *s, size_t who, struct piece key, bool may_be_set)
 	else
 		bytes_add(&copy, zeros, MADE_BYTES);
 	e = find_or_add(s, key);
-	put(e, (struct piece){ (const char *)copy.p, copy.len });
+	entry_set_value(e, (struct piece){ (const char *)copy.p, copy.len });
 	e->made = true;
 	bytes_free(&copy);
 	return true;

@@ -170,7 +170,7 @@ static char *joined(const char *front, size_t len, const char *value)
 	return text;
 }
 
-static void put(char **at, char *text)
+static void replace_text(char **at, char *text)
 {
 	free(*at);
 	*at = text;
@@ -224,10 +224,10 @@ static bool replace(char **command, const char *name, const char *value)
 		if (!is_name(s + dashes, len, name))
 			continue;
 		if (s[dashes + len]) {
-			put(&command[i], joined(s, dashes + len + 1, value));
+			replace_text(&command[i], joined(s, dashes + len + 1, value));
 			found = true;
 		} else if (dashes && command[i + 1]) {
-			put(&command[++i], need_copy(value, strlen(value)));
+			replace_text(&command[++i], need_copy(value, strlen(value)));
 			found = true;
 		}
 	}

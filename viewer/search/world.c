@@ -25,7 +25,7 @@ static bool read_number(const char **text, long most, long *out)
 	return true;
 }
 
-static void add(struct world *w, long rank)
+static void world_add_rank(struct world *w, long rank)
 {
 	size_t at = 0;
 
@@ -50,7 +50,7 @@ static int read_list(struct world *w, const char *text)
 		if (!read_number(&text, w->size - 1, &rank) || (*text && *text != ','))
 			return say_error(EXIT_USAGE, FORM_WORDS "; the ranks of %ld are 0 to %ld",
 					 w->size, w->size - 1);
-		add(w, rank);
+		world_add_rank(w, rank);
 	} while (*text == ',');
 	return 0;
 }
@@ -73,9 +73,9 @@ int world_parse(struct world *w, const char *text)
 	if (*text) {
 		rc = read_list(w, text);
 	} else if (w->size > WORLD_HERE) {
-		add(w, 0);
-		add(w, w->size / 2);
-		add(w, w->size - 1);
+		world_add_rank(w, 0);
+		world_add_rank(w, w->size / 2);
+		world_add_rank(w, w->size - 1);
 	}
 	return rc;
 }
