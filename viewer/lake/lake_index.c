@@ -16,7 +16,7 @@ struct walk {
 	struct lake_place place;
 };
 
-static bool take(char *to, size_t room, const char *name, const char *key)
+static bool read_part(char *to, size_t room, const char *name, const char *key)
 {
 	size_t n = strlen(key);
 
@@ -31,13 +31,13 @@ static bool take_part(struct lake_place *p, unsigned depth, const char *name)
 
 	switch (depth) {
 	case 0:
-		return take(p->project, sizeof(p->project), name, "project");
+		return read_part(p->project, sizeof(p->project), name, "project");
 	case 1:
-		return take(p->day, sizeof(p->day), name, "day");
+		return read_part(p->day, sizeof(p->day), name, "day");
 	case 2:
-		return take(p->run, sizeof(p->run), name, "run");
+		return read_part(p->run, sizeof(p->run), name, "run");
 	default:
-		if (!take(rank, sizeof(rank), name, "rank"))
+		if (!read_part(rank, sizeof(rank), name, "rank"))
 			return false;
 		p->rank = strtol(rank, NULL, 10);
 		return true;

@@ -28,7 +28,7 @@ static bool is_there(int fd, const char *path)
 }
 
 /* Without support for locks in the file system, this writer goes on as if it were the only one. */
-static void take(int fd, const char *lake, bool *said)
+static void lock_wait(int fd, const char *lake, bool *said)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
@@ -54,7 +54,7 @@ int lake_lock(struct lake_lock *l, const char *lake)
 		err = lake_make(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, &l->fd);
 		if (err)
 			break;
-		take(l->fd, lake, &said);
+		lock_wait(l->fd, lake, &said);
 		if (is_there(l->fd, path))
 			return 0;
 		close(l->fd);

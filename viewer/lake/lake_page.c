@@ -24,7 +24,7 @@ static const struct {
 #include "panels.def"
 };
 
-static void put(FILE *f, struct json v)
+static void page_write_json(FILE *f, struct json v)
 {
 	size_t len = (size_t)(v.end - v.s);
 
@@ -38,7 +38,7 @@ static void columns(void *ctx, struct json names)
 	struct panel *p = ctx;
 
 	fputs(",\"columns\":", p->f);
-	put(p->f, names);
+	page_write_json(p->f, names);
 	fputs(",\"rows\":[", p->f);
 }
 
@@ -49,7 +49,7 @@ static void row(void *ctx, struct json cells)
 	if (p->rows++ >= ROWS)
 		return;
 	fputs(p->rows > 1 ? ",\n" : "", p->f);
-	put(p->f, cells);
+	page_write_json(p->f, cells);
 }
 
 static void member(FILE *f, const char *key, const char *text)

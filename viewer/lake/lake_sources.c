@@ -22,7 +22,7 @@
 
 /* ---- files ---- */
 
-static void add(struct lake_sources *s, const char *path)
+static void add_path(struct lake_sources *s, const char *path)
 {
 	ranks_look(need_item(s->files, s->file_count, s->file_room), need_copy(path, strlen(path)));
 }
@@ -54,7 +54,7 @@ static int walk(struct lake_sources *s, const char *folder)
 		if (S_ISDIR(st.st_mode))
 			rc = walk(s, path);
 		else if (is_recording_name(e->d_name) && !stat(path, &st) && S_ISREG(st.st_mode))
-			add(s, path);
+			add_path(s, path);
 	}
 	closedir(d);
 	return rc;
@@ -73,7 +73,7 @@ static int find_files(struct lake_sources *s, char *const *paths)
 		else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 			rc = say_error(EXIT_UNREADABLE, "%s: %s", *paths, file_trouble(EINVAL));
 		else if (!S_ISDIR(st.st_mode))
-			add(s, *paths);
+			add_path(s, *paths);
 		else if (!(rc = walk(s, *paths)) && s->file_count == before)
 			rc = say_error(EXIT_UNREADABLE,
 				       "%s: no recording (*.gmt) in this folder or below", *paths);

@@ -51,7 +51,7 @@ struct parquet {
 	unsigned fact_count;
 };
 
-static void put(struct parquet *p, const void *bytes, size_t len)
+static void parquet_write_bytes(struct parquet *p, const void *bytes, size_t len)
 {
 	if (len)
 		fwrite(bytes, 1, len, p->f);
@@ -68,7 +68,7 @@ struct parquet *parquet_open(FILE *f, const struct parquet_column *columns, unsi
 	for (unsigned i = 0; i < count; i++)
 		p->values[i].type = columns[i].type;
 	p->zstd = level ? ZSTD_createCCtx() : NULL;
-	put(p, "PAR1", 4);
+	parquet_write_bytes(p, "PAR1", 4);
 	return p;
 }
 
@@ -134,8 +134,8 @@ static void put_page(struct parquet *p, struct chunk *c, const struct bytes *pag
 	else
 		page_of_data(&t, c);
 	bytes_add(&t.out, "", 1);
-	put(p, t.out.p, t.out.len);
-	put(p, packed->p, packed->len);
+	parquet_write_bytes(p, t.out.p, t.out.len);
+	parquet_write_bytes(p, packed->p, packed->len);
 	c->plain_bytes += (int64_t)(t.out.len + page->len);
 	c->bytes += (int64_t)(t.out.len + packed->len);
 	bytes_free(&t.out);
@@ -312,9 +312,9 @@ static void put_footer(struct parquet *p)
 	put_orders(p, &t);
 	bytes_add(&t.out, "", 1);
 	len = (uint32_t)t.out.len;
-	put(p, t.out.p, t.out.len);
-	put(p, &len, sizeof(len));
-	put(p, "PAR1", 4);
+	parquet_write_bytes(p, t.out.p, t.out.len);
+	parquet_write_bytes(p, &len, sizeof(len));
+	parquet_write_bytes(p, "PAR1", 4);
 	bytes_free(&t.out);
 }
 
