@@ -79,7 +79,7 @@ static bool waits_without_locks(long number, const uint64_t arguments[3])
 enum where { WHERE_UNFIT, WHERE_WAITS, WHERE_RUNS };
 
 /* "running", or the number of the system call and its arguments; -1 once a running one stopped. */
-static enum where look(const struct target *t, pid_t tid)
+static enum where thread_where(const struct target *t, pid_t tid)
 {
 	char line[256];
 	uint64_t a[3] = { 0 };
@@ -145,7 +145,7 @@ static bool prepare(const struct target *t, pid_t tid, enum where where, struct 
 {
 	uint64_t mask = mask_of_call();
 
-	return registers_get(tid, &save->registers) && look(t, tid) == where &&
+	return registers_get(tid, &save->registers) && thread_where(t, tid) == where &&
 	       (where == WHERE_WAITS || in_the_interpreter(t, tid, &save->registers)) &&
 	       !ptrace(PTRACE_GETSIGMASK, tid, sizeof(save->mask), &save->mask) &&
 	       !ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask);
@@ -168,7 +168,7 @@ static bool interrupted(pid_t tid)
 
 enum stop thread_stop(const struct target *t, pid_t tid, struct stopped *s)
 {
-	enum where where = look(t, tid);
+	enum where where = thread_where(t, tid);
 	struct saved *save;
 	sigset_t all;
 

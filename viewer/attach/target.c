@@ -93,7 +93,7 @@ static void look_at_code(struct target *t, const struct mapping *m)
 }
 
 /* Runs once for the names, and once for the code that contains them. */
-static bool look(struct target *t)
+static bool target_find_functions(struct target *t)
 {
 	struct mapping m;
 
@@ -138,7 +138,7 @@ bool target_open(struct target *t, pid_t pid, char why[ATTACH_WHY])
 	*t = (struct target){ .pid = pid };
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	t->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (t->memory < 0 || !look(t)) {
+	if (t->memory < 0 || !target_find_functions(t)) {
 		snprintf(why, ATTACH_WHY, "its memory cannot be read: %s", strerror(errno));
 		target_close(t);
 		return false;

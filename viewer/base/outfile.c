@@ -121,7 +121,7 @@ static bool begins_with(const char *path, const char *head)
 	return f && (!got || !strncmp(start, head, strlen(head)));
 }
 
-static int begin(struct outfile *o, const char *path, mode_t mode)
+static int outfile_open_part(struct outfile *o, const char *path, mode_t mode)
 {
 	int fd;
 
@@ -140,7 +140,7 @@ static int begin(struct outfile *o, const char *path, mode_t mode)
 
 int outfile_begin(struct outfile *o, const char *path)
 {
-	return begin(o, path, 0600);
+	return outfile_open_part(o, path, 0600);
 }
 
 int outfile_open(struct outfile *o, const char *path, const char *head, const char *what)
@@ -156,7 +156,7 @@ int outfile_open(struct outfile *o, const char *path, const char *head, const ch
 		return say_error(EXIT_USAGE,
 				 "%s exists and is not %s; remove it or choose another name", path,
 				 what);
-	return begin(o, path, 0666);
+	return outfile_open_part(o, path, 0666);
 }
 
 int outfile_commit(struct outfile *o)

@@ -60,7 +60,7 @@ static bool last_up_to(const struct tree *t, uint64_t addr, struct spot *s)
 	return true;
 }
 
-static bool find(const struct tree *t, uint64_t addr, struct spot *s)
+static bool tree_find_spot(const struct tree *t, uint64_t addr, struct spot *s)
 {
 	return last_up_to(t, addr, s) && t->groups[s->group]->addrs[s->i] == addr;
 }
@@ -96,7 +96,7 @@ struct block *tree_find(const struct tree *t, uint64_t addr)
 
 	if (b || !t->there || !*there_of(t, addr))
 		return b;
-	return find(t, addr, &s) ? block_of(t, s) : NULL;
+	return tree_find_spot(t, addr, &s) ? block_of(t, s) : NULL;
 }
 
 struct block *tree_enclosing(const struct tree *t, uint64_t addr)
@@ -183,7 +183,7 @@ static struct spot spot_behind(struct tree *t, struct spot before)
 	return s;
 }
 
-static void put(struct tree *t, struct spot s, uint64_t addr)
+static void group_insert(struct tree *t, struct spot s, uint64_t addr)
 {
 	struct tree_group *g = t->groups[s.group];
 	unsigned behind = g->count - s.i;
@@ -212,7 +212,7 @@ struct block *tree_insert(struct tree *t, uint64_t addr)
 		s = (struct spot){ 0, (unsigned)-1 };
 	if (s.i == (unsigned)-1 || t->groups[s.group]->addrs[s.i] != addr) {
 		s = spot_behind(t, s);
-		put(t, s, addr);
+		group_insert(t, s, addr);
 	}
 	clear(t, t->groups[s.group]->places[s.i], addr);
 	return block_of(t, s);
@@ -234,7 +234,7 @@ void tree_remove(struct tree *t, uint64_t addr)
 	struct tree_group *g;
 	unsigned behind;
 
-	if (!find(t, addr, &s))
+	if (!tree_find_spot(t, addr, &s))
 		return;
 	g = t->groups[s.group];
 	if (*recent_of(t, addr) == g->places[s.i] + 1)

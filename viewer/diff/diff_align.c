@@ -79,7 +79,7 @@ static bool has_token(const struct diff_place *p, uint64_t token)
 }
 
 /* Shared calls as a part of all calls of two lines. */
-static double alike(const struct diff_place *a, const struct diff_place *b)
+static double calls_alike(const struct diff_place *a, const struct diff_place *b)
 {
 	unsigned common = 0;
 
@@ -106,7 +106,7 @@ static bool same_statement(const struct diff_place *a, const struct diff_place *
 
 static bool like_lines(const struct diff_place *a, const struct diff_place *b)
 {
-	return same_statement(a, b) || alike(a, b) > 0.6;
+	return same_statement(a, b) || calls_alike(a, b) > 0.6;
 }
 
 /* Share of lines with a counterpart in the other function. */
@@ -197,7 +197,7 @@ static double lines_alike(const struct shelf *o, uint32_t i, const struct shelf 
 	const struct diff_place *a = &o->side->places[i], *b = &n->side->places[j];
 	unsigned from_a = a->line - o->side->functions[a->function].first_line;
 	unsigned from_b = b->line - n->side->functions[b->function].first_line;
-	double s = 4 * alike(a, b) + 3 * same_statement(a, b) + (from_a == from_b);
+	double s = 4 * calls_alike(a, b) + 3 * same_statement(a, b) + (from_a == from_b);
 
 	if (s < 1 || !diff_like_work(a, a->largest, b, b->largest))
 		return 0;

@@ -59,7 +59,8 @@ struct range {
 
 /* Counterpart of an item: all steps for a step, the time before the steps or after them for
  * itself. */
-static struct range alike(const struct steps *ours, const struct steps *theirs, size_t item)
+static struct range counterpart_of(const struct steps *ours, const struct steps *theirs,
+				   size_t item)
 {
 	size_t steps = steps_number(ours);
 
@@ -110,7 +111,7 @@ const struct span *diff_span_like(const struct diff_side *s, const struct diff_s
 	const struct timeline *t = &other->timeline;
 	const struct span *theirs = steps_span(&t->steps, &t->model.spans, seq), *found;
 	size_t step = steps_at(&t->steps, seq);
-	struct range in = alike(&s->timeline.steps, &t->steps, step);
+	struct range in = counterpart_of(&s->timeline.steps, &t->steps, step);
 	struct place p;
 
 	if (!theirs)

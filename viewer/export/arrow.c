@@ -43,7 +43,7 @@ struct arrow {
 	size_t batch_count, batch_room;
 };
 
-static void put(struct arrow *a, const void *bytes, size_t len)
+static void arrow_write_bytes(struct arrow *a, const void *bytes, size_t len)
 {
 	if (len)
 		fwrite(bytes, 1, len, a->f);
@@ -54,7 +54,7 @@ static void pad(struct arrow *a)
 {
 	static const char zeros[8];
 
-	put(a, zeros, (8 - a->at % 8) % 8);
+	arrow_write_bytes(a, zeros, (8 - a->at % 8) % 8);
 }
 
 static void write_meta(struct flatbuffer *b, size_t at, const struct arrow_column *c)
@@ -120,8 +120,8 @@ static uint32_t put_message(struct arrow *a, struct flatbuffer *b)
 
 	flatbuffer_pad(b, 8);
 	head[1] = (uint32_t)b->len;
-	put(a, head, sizeof(head));
-	put(a, b->p, b->len);
+	arrow_write_bytes(a, head, sizeof(head));
+	arrow_write_bytes(a, b->p, b->len);
 	flatbuffer_free(b);
 	return head[1] + 8;
 }
@@ -165,7 +165,7 @@ static void put_body(struct arrow *a)
 		for (unsigned i = 0; i < buffer_count(a, c); i++) {
 			struct bytes *data = buffer_of(a, c, i);
 
-			put(a, data->p, data->len);
+			arrow_write_bytes(a, data->p, data->len);
 			pad(a);
 		}
 }
@@ -288,7 +288,7 @@ struct arrow *arrow_open(FILE *f, const struct arrow_column *columns, unsigned c
 	a->text = need_new(count * sizeof(*a->text));
 	for (unsigned i = 0; i < count; i++)
 		column_open(a, i);
-	put(a, "ARROW1\0\0", 8);
+	arrow_write_bytes(a, "ARROW1\0\0", 8);
 	write_schema(a, &b, message(&b, HEADER_SCHEMA, 0));
 	put_message(a, &b);
 	fflush(f); /* a reader at a pipe may want no more */
@@ -303,7 +303,7 @@ static void put_footer(struct arrow *a)
 	size_t first;
 	uint32_t len;
 
-	put(a, end, sizeof(end));
+	arrow_write_bytes(a, end, sizeof(end));
 	flatbuffer_start(&b);
 	t = flatbuffer_table(&b, 0, (const uint8_t[]){ 2, 4, 4, 4 }, 4);
 	flatbuffer_set(&b, t.field[0], VERSION_5, 2);
@@ -316,9 +316,9 @@ static void put_footer(struct arrow *a)
 		flatbuffer_set(&b, first + 24 * i + 16, a->batches[i].body, 8);
 	}
 	len = (uint32_t)b.len;
-	put(a, b.p, b.len);
-	put(a, &len, sizeof(len));
-	put(a, "ARROW1", 6);
+	arrow_write_bytes(a, b.p, b.len);
+	arrow_write_bytes(a, &len, sizeof(len));
+	arrow_write_bytes(a, "ARROW1", 6);
 	flatbuffer_free(&b);
 }
 

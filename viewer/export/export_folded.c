@@ -10,7 +10,7 @@
 #include "export_stacks.h"
 
 /* A semicolon parts frames, a new line parts stacks. */
-static void put(FILE *f, const char *s)
+static void folded_write_name(FILE *f, const char *s)
 {
 	for (; *s; s++)
 		fputc(*s == ';' ? ':' : (unsigned char)*s < ' ' ? ' ' : *s, f);
@@ -21,21 +21,21 @@ static void line(struct export *x, const struct stack_sum *s)
 	char unnamed[256];
 	size_t n = stack_sum_frames(s, x);
 
-	put(x->f, category_words(s->category));
+	folded_write_name(x->f, category_words(s->category));
 	for (size_t i = n; i-- > 0;) {
 		const struct frame *f = &x->stacks.frames[i];
 
 		fputc(';', x->f);
-		put(x->f, export_frame_name(f, unnamed, sizeof(unnamed)));
+		folded_write_name(x->f, export_frame_name(f, unnamed, sizeof(unnamed)));
 		if (!f->python)
 			continue;
 		fputs(" (", x->f);
-		put(x->f, owners_base(f->file));
+		folded_write_name(x->f, owners_base(f->file));
 		fprintf(x->f, ":%u)", f->line);
 	}
 	if (!n && s->name) {
 		fputc(';', x->f);
-		put(x->f, defs_string(&x->recording->defs, s->name).s);
+		folded_write_name(x->f, defs_string(&x->recording->defs, s->name).s);
 	}
 	fprintf(x->f, " %" PRIu64 "\n", s->bytes);
 }

@@ -40,8 +40,8 @@ static uint32_t kernel_thread(const struct trace *t, uint32_t thread)
 	return d && d->tid ? d->tid : thread;
 }
 
-static void begin(struct trace *t, const char *phase, const char *name, size_t len, uint64_t ns,
-		  uint32_t thread)
+static void trace_begin_event(struct trace *t, const char *phase, const char *name, size_t len,
+			      uint64_t ns, uint32_t thread)
 {
 	uint64_t at = ns - t->x->facts.first_ns;
 
@@ -57,7 +57,7 @@ static void counter(struct trace *t, int device, const char *what, uint64_t byte
 	char name[64];
 	int n = snprintf(name, sizeof(name), "GPU %d %s", device, what);
 
-	begin(t, "C", name, (size_t)n, ns, 0);
+	trace_begin_event(t, "C", name, (size_t)n, ns, 0);
 	fprintf(t->f, ",\"args\":{\"bytes\":%" PRIu64 "}}", bytes);
 }
 
@@ -111,14 +111,14 @@ static void end_range(struct trace *t, size_t i, uint64_t ns)
 	memmove(&t->open[i], &t->open[i + 1], (t->open_count - i - 1) * sizeof(r));
 	t->open_count--;
 	if (inner) {
-		begin(t, "X", name.s, name.len, r.begin_ns, r.thread);
+		trace_begin_event(t, "X", name.s, name.len, r.begin_ns, r.thread);
 		fprintf(t->f, ",\"dur\":%" PRIu64 ".%03" PRIu64 "}", ns_long / 1000,
 			ns_long % 1000);
 		return;
 	}
-	begin(t, "b", name.s, name.len, r.begin_ns, r.thread);
+	trace_begin_event(t, "b", name.s, name.len, r.begin_ns, r.thread);
 	fprintf(t->f, ",\"cat\":\"range\",\"id\":%" PRIu64 "}", r.number);
-	begin(t, "e", name.s, name.len, ns, r.thread);
+	trace_begin_event(t, "e", name.s, name.len, ns, r.thread);
 	fprintf(t->f, ",\"cat\":\"range\",\"id\":%" PRIu64 "}", r.number);
 }
 
@@ -141,10 +141,10 @@ static void on_instant(struct trace *t, const struct lives_mark *e)
 	struct defs_text name = defs_string(&t->x->recording->defs, e->name);
 
 	if (e->kind == GMT_BLOCK_OOM) {
-		begin(t, "i", "out of memory", 13, e->ns, e->thread);
+		trace_begin_event(t, "i", "out of memory", 13, e->ns, e->thread);
 		fprintf(t->f, ",\"s\":\"p\",\"args\":{\"asked_bytes\":%" PRIu64 "}}", e->size);
 	} else {
-		begin(t, "i", name.s, name.len, e->ns, e->thread);
+		trace_begin_event(t, "i", name.s, name.len, e->ns, e->thread);
 		fprintf(t->f, ",\"s\":\"t\"}");
 	}
 }
@@ -165,7 +165,7 @@ static void on_event(void *ctx, const struct series_event *e)
 static void write_name(struct trace *t, const char *what, uint32_t thread, const char *s,
 		       size_t len)
 {
-	begin(t, "M", what, strlen(what), t->x->facts.first_ns, thread);
+	trace_begin_event(t, "M", what, strlen(what), t->x->facts.first_ns, thread);
 	fprintf(t->f, ",\"args\":{\"name\":");
 	emit_json_string(t->f, s, len);
 	fprintf(t->f, "}}");

@@ -190,8 +190,8 @@ static int segment_tags(const struct torch *t, const struct position *p)
 
 enum part { PART_ENDS, PART_SEGMENT_ENDS, PART_SEGMENTS, PART_BIRTHS };
 
-static void tell(struct torch *t, const struct series_event *e, const struct pending *p,
-		 enum part part)
+static void trace_entry(struct torch *t, const struct series_event *e, const struct pending *p,
+			enum part part)
 {
 	const struct lives *l = &t->x->facts.lives;
 	const struct life *life = lives_at(l, p->life);
@@ -230,7 +230,7 @@ static void on_event(void *ctx, const struct series_event *e)
 
 	for (enum part part = PART_ENDS; part <= PART_BIRTHS; part++)
 		for (size_t i = 0; i < t->pending_count; i++)
-			tell(t, e, &t->pending[i], part);
+			trace_entry(t, e, &t->pending[i], part);
 	t->pending_count = 0;
 	if (e->mark)
 		tell_refusal(t, e);

@@ -6,7 +6,7 @@
 
 #include "../base/need.h"
 
-static void put(struct flatbuffer *b, uint64_t value, unsigned bytes)
+static void flatbuffer_add_number(struct flatbuffer *b, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		*need_item(b->p, b->len, b->room) =
@@ -16,7 +16,7 @@ static void put(struct flatbuffer *b, uint64_t value, unsigned bytes)
 void flatbuffer_pad(struct flatbuffer *b, unsigned align)
 {
 	while (b->len % align)
-		put(b, 0, 1);
+		flatbuffer_add_number(b, 0, 1);
 }
 
 void flatbuffer_set(struct flatbuffer *b, size_t at, uint64_t value, unsigned bytes)
@@ -34,7 +34,7 @@ static void refer(struct flatbuffer *b, size_t at, size_t to)
 void flatbuffer_start(struct flatbuffer *b)
 {
 	*b = (struct flatbuffer){ 0 };
-	put(b, 0, 4);
+	flatbuffer_add_number(b, 0, 4);
 }
 
 void flatbuffer_free(struct flatbuffer *b)
@@ -53,19 +53,19 @@ struct flatbuffer_table flatbuffer_table(struct flatbuffer *b, size_t at, const 
 
 	flatbuffer_pad(b, 8);
 	while ((b->len + 4 + 2 * count) % 8 != 4)
-		put(b, 0, 2);
+		flatbuffer_add_number(b, 0, 2);
 	offsets = b->len;
-	put(b, 0, 4 + 2 * count);
+	flatbuffer_add_number(b, 0, 4 + 2 * count);
 	start = b->len;
 	refer(b, at, start);
-	put(b, start - offsets, 4);
+	flatbuffer_add_number(b, start - offsets, 4);
 	for (unsigned width = 8; width; width /= 2)
 		for (unsigned i = 0; i < count; i++) {
 			if (bytes[i] != width)
 				continue;
 			t.field[i] = b->len;
 			flatbuffer_set(b, offsets + 4 + 2 * i, b->len - start, 2);
-			put(b, 0, width);
+			flatbuffer_add_number(b, 0, width);
 			size += width;
 		}
 	flatbuffer_set(b, offsets, 4 + 2 * count, 2);
@@ -79,9 +79,9 @@ void flatbuffer_string(struct flatbuffer *b, size_t at, const char *s)
 
 	flatbuffer_pad(b, 4);
 	refer(b, at, b->len);
-	put(b, len, 4);
+	flatbuffer_add_number(b, len, 4);
 	for (size_t i = 0; i <= len; i++)
-		put(b, (uint8_t)s[i], 1);
+		flatbuffer_add_number(b, (uint8_t)s[i], 1);
 }
 
 size_t flatbuffer_vector(struct flatbuffer *b, size_t at, uint32_t count, unsigned each,
@@ -91,11 +91,11 @@ size_t flatbuffer_vector(struct flatbuffer *b, size_t at, uint32_t count, unsign
 
 	flatbuffer_pad(b, 4);
 	while ((b->len + 4) % align)
-		put(b, 0, 1);
+		flatbuffer_add_number(b, 0, 1);
 	refer(b, at, b->len);
-	put(b, count, 4);
+	flatbuffer_add_number(b, count, 4);
 	first = b->len;
 	for (size_t i = 0; i < (size_t)count * each; i++)
-		put(b, 0, 1);
+		flatbuffer_add_number(b, 0, 1);
 	return first;
 }

@@ -106,7 +106,7 @@ static bool next(struct choice *c)
 	return false;
 }
 
-static void add(struct page_lives *l, uint32_t life)
+static void lives_keep(struct page_lives *l, uint32_t life)
 {
 	l->items[l->count++] = (struct page_life){ .life = life };
 	l->chosen[life / 64] |= 1ull << life % 64;
@@ -142,7 +142,7 @@ void page_lives_choose(struct page_lives *l, bool any)
 	l->items = need_new((best.count + 1) * sizeof(*l->items));
 	l->chosen = need_new(l->model->lives.rows.count / 8 + 8);
 	for (size_t i = 0; i < best.count; i++)
-		add(l, best.ranks[i].life);
+		lives_keep(l, best.ranks[i].life);
 	l->left_out = all - l->count;
 	free(best.ranks);
 	free(at_keys);

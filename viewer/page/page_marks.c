@@ -8,7 +8,7 @@
 
 enum { MARKS = 3000, OOM_KEYS = 4 };
 
-static void add(struct track *t, int kind, const struct lives_mark *e)
+static void marks_add(struct track *t, int kind, const struct lives_mark *e)
 {
 	size_t room = page_room(t->page, kind == MARK_RANGE ? MARKS : 2 * MARKS, 50);
 
@@ -52,14 +52,14 @@ static void look_at(struct track *t, const struct lives_mark *e, bool reported)
 	bool here = e->device == t->timeline->device;
 
 	if (here && refusals_is_one(e, reported)) {
-		add(t, MARK_OOM, e);
+		marks_add(t, MARK_OOM, e);
 		add_key(t, e);
 	}
 	if (here && e->kind == GMT_BLOCK_ALLOC)
-		add(t, MARK_RETRY, e);
+		marks_add(t, MARK_RETRY, e);
 	if (t->parts == TRACK_WHOLE && (e->kind == GMT_RANGE_BEGIN || e->kind == GMT_MARK) &&
 	    is_users(t, e))
-		add(t, MARK_RANGE, e);
+		marks_add(t, MARK_RANGE, e);
 }
 
 void marks_find(struct track *t)

@@ -25,7 +25,7 @@ static const struct asset {
 #include "page_assets.def"
 };
 
-static void put(FILE *f, const char *start, const char *end)
+static void page_write_asset(FILE *f, const char *start, const char *end)
 {
 	fwrite(start, 1, end - start, f);
 }
@@ -36,10 +36,10 @@ static void put_json(FILE *f, const char *json, size_t len)
 	const char *end = json + len, *at;
 
 	for (; (at = memchr(json, '<', end - json)); json = at + 1) {
-		put(f, json, at);
+		page_write_asset(f, json, at);
 		fputs("\\u003c", f);
 	}
-	put(f, json, end);
+	page_write_asset(f, json, end);
 }
 
 static void put_text(FILE *f, const char *s)
@@ -59,7 +59,7 @@ static void put_scripts(FILE *f, enum page_kind kind)
 	fputs("(() => {\n'use strict';\n", f);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
 		if (scripts[i].pages & 1u << kind)
-			put(f, scripts[i].start, scripts[i].end);
+			page_write_asset(f, scripts[i].start, scripts[i].end);
 	fputs("})();\n", f);
 }
 
@@ -69,7 +69,7 @@ static void put_part(FILE *f, const struct page_text *t, const char *name)
 	if (!strncmp(name, "title", 5))
 		put_text(f, t->title);
 	else if (!strncmp(name, "style", 5))
-		put(f, asset_style, asset_end_style);
+		page_write_asset(f, asset_style, asset_end_style);
 	else if (!strncmp(name, "first", 5))
 		put_json(f, t->first, t->first_len);
 	else if (!strncmp(name, "rest", 4))
@@ -83,11 +83,11 @@ static void page_write(FILE *f, const struct page_text *t)
 	const char *at = asset_frame, *open, *close;
 
 	while ((open = strstr(at, "{{")) && (close = strstr(open, "}}"))) {
-		put(f, at, open);
+		page_write_asset(f, at, open);
 		put_part(f, t, open + 2);
 		at = close + 2;
 	}
-	put(f, at, asset_end_frame);
+	page_write_asset(f, at, asset_end_frame);
 }
 
 int page_commit(struct outfile *file, const struct page_text *t, uint64_t *bytes)

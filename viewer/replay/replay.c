@@ -50,7 +50,7 @@ static struct piece *take_there(struct replay_pass *p, const struct request_life
 	return allocator_take_at(&p->allocator, p->there[s], p->there_addr[s] + offset, bytes);
 }
 
-static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
+static void replay_take(struct replay_pass *p, uint32_t number, uint64_t bytes)
 {
 	const struct request_life *life = requests_life(p->requests, number);
 	struct piece **held = &p->held[number];
@@ -62,7 +62,7 @@ static void take(struct replay_pass *p, uint32_t number, uint64_t bytes)
 				       pool_of(p->requests, life));
 }
 
-static void give(struct replay_pass *p, uint32_t number)
+static void replay_give(struct replay_pass *p, uint32_t number)
 {
 	struct piece **held = &p->held[number];
 
@@ -94,14 +94,14 @@ bool pass_do(struct replay_pass *p, const struct request *q, uint64_t bytes)
 
 	switch (q->kind) {
 	case REQUEST_TAKE:
-		take(p, q->value, bytes);
+		replay_take(p, q->value, bytes);
 		return true;
 	case REQUEST_REFUSED: /* its later life is unknown, so it is freed */
-		take(p, q->value, bytes);
-		give(p, q->value);
+		replay_take(p, q->value, bytes);
+		replay_give(p, q->value);
 		return true;
 	case REQUEST_GIVE:
-		give(p, q->value);
+		replay_give(p, q->value);
 		return true;
 	case REQUEST_READY:
 		allocator_ready(&p->allocator, &p->held[q->value]);

@@ -101,7 +101,7 @@ static void ready(struct requests *r, const struct gmt_event *e)
 		requests_add(r, REQUEST_READY, *place);
 }
 
-static void take(struct requests_all *all, struct requests *r, const struct gmt_event *e)
+static void block_allocated(struct requests_all *all, struct requests *r, const struct gmt_event *e)
 {
 	struct request_life *life;
 
@@ -128,7 +128,7 @@ static void take(struct requests_all *all, struct requests *r, const struct gmt_
 	after_block(r, e->arg1);
 }
 
-static void give(struct requests *r, const struct gmt_event *e)
+static void block_freed(struct requests *r, const struct gmt_event *e)
 {
 	before_block(r);
 	end_life(r, e->addr);
@@ -181,11 +181,11 @@ static int event(void *ctx, const struct gmt_event *e)
 	switch (e->kind) {
 	case GMT_BLOCK_ALLOC:
 		if (r)
-			take(all, r, e);
+			block_allocated(all, r, e);
 		break;
 	case GMT_BLOCK_FREE:
 		if (r)
-			give(r, e);
+			block_freed(r, e);
 		break;
 	case GMT_BLOCK_OOM:
 		if (r)

@@ -13,7 +13,7 @@ struct rest {
 	size_t len;
 };
 
-static bool take(struct rest *r, void *out, size_t n)
+static bool rest_read(struct rest *r, void *out, size_t n)
 {
 	if (r->len < n)
 		return false;
@@ -65,7 +65,7 @@ static bool take_text(struct defs *d, struct rest *r, size_t n, struct defs_text
 }
 
 /* The entry for an id; an id that occurs again replaces its entry. */
-static void *place(struct defs_kind *k, uint64_t id, size_t each)
+static void *kind_entry(struct defs_kind *k, uint64_t id, size_t each)
 {
 	uint32_t at = map_number(&k->ids, id, k->count);
 
@@ -79,7 +79,7 @@ static bool add_string(struct defs *d, uint32_t id, struct rest r)
 	struct defs_text t;
 
 	take_text(d, &r, r.len, &t);
-	*(struct defs_text *)place(&d->strings, id, sizeof(t)) = t;
+	*(struct defs_text *)kind_entry(&d->strings, id, sizeof(t)) = t;
 	return true;
 }
 
@@ -89,10 +89,10 @@ static bool add_meta(struct defs *d, uint32_t id, struct rest r)
 	struct defs_meta m;
 
 	(void)id;
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.key_len, &m.key) ||
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.key_len, &m.key) ||
 	    !take_text(d, &r, r.len, &m.value))
 		return false;
-	*(struct defs_meta *)place(&d->metas, d->metas.count, sizeof(m)) = m;
+	*(struct defs_meta *)kind_entry(&d->metas, d->metas.count, sizeof(m)) = m;
 	return true;
 }
 
@@ -101,10 +101,10 @@ static bool add_thread(struct defs *d, uint32_t id, struct rest r)
 	struct gmt_def_thread h;
 	struct defs_thread t = { .id = id };
 
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.name_len, &t.name))
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.name_len, &t.name))
 		return false;
 	t.tid = h.tid;
-	*(struct defs_thread *)place(&d->threads, id, sizeof(t)) = t;
+	*(struct defs_thread *)kind_entry(&d->threads, id, sizeof(t)) = t;
 	return true;
 }
 
@@ -113,14 +113,14 @@ static bool add_module(struct defs *d, uint32_t id, struct rest r)
 	struct gmt_def_module h;
 	struct defs_module m = { .id = id };
 
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.build_id_len, &m.build_id) ||
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.build_id_len, &m.build_id) ||
 	    !take_text(d, &r, h.path_len, &m.path))
 		return false;
 	m.start = h.start;
 	m.end = h.end;
 	m.bias = h.bias;
 	m.seq = h.seq;
-	*(struct defs_module *)place(&d->modules, id, sizeof(m)) = m;
+	*(struct defs_module *)kind_entry(&d->modules, id, sizeof(m)) = m;
 	return true;
 }
 
@@ -129,13 +129,13 @@ static bool add_code(struct defs *d, uint32_t id, struct rest r)
 	struct gmt_def_code h;
 	struct defs_code c = { .id = id };
 
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &c.file) ||
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &c.file) ||
 	    !take_text(d, &r, h.name_len, &c.name) || !take_text(d, &r, h.table_len, &c.table))
 		return false;
 	c.first_line = h.first_line;
 	c.python = h.python;
 	c.flags = h.flags;
-	*(struct defs_code *)place(&d->codes, id, sizeof(c)) = c;
+	*(struct defs_code *)kind_entry(&d->codes, id, sizeof(c)) = c;
 	return true;
 }
 
@@ -143,9 +143,9 @@ static bool add_stack(struct defs *d, uint32_t id, struct rest r)
 {
 	struct gmt_def_stack h;
 
-	if (!take(&r, &h, sizeof(h)))
+	if (!rest_read(&r, &h, sizeof(h)))
 		return false;
-	*(struct defs_node *)place(&d->nodes, id, sizeof(struct defs_node)) =
+	*(struct defs_node *)kind_entry(&d->nodes, id, sizeof(struct defs_node)) =
 		(struct defs_node){ h.value, h.parent, h.frame };
 	return true;
 }
@@ -155,12 +155,12 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 	struct gmt_def_symbol h;
 	struct defs_symbol s = { .id = id };
 
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
 	    !take_text(d, &r, h.name_len, &s.name))
 		return false;
 	s.address = h.address;
 	s.line = h.line;
-	*(struct defs_symbol *)place(&d->symbols, id, sizeof(s)) = s;
+	*(struct defs_symbol *)kind_entry(&d->symbols, id, sizeof(s)) = s;
 	return true;
 }
 
@@ -185,12 +185,13 @@ static bool add_source(struct defs *d, uint32_t id, struct rest r)
 	struct defs_source s = { 0 };
 
 	(void)id;
-	if (!take(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, h.file_len, &s.file) ||
 	    !take_text(d, &r, r.len, &s.text))
 		return false;
 	s.line = h.line;
 	s.flags = h.flags;
-	*(struct defs_source *)place(&d->sources, source_key(d, s.file.s, s.line), sizeof(s)) = s;
+	*(struct defs_source *)kind_entry(&d->sources, source_key(d, s.file.s, s.line), sizeof(s)) =
+		s;
 	return true;
 }
 

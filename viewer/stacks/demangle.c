@@ -12,7 +12,7 @@
 
 typedef char *demangler(const char *name, char *buf, size_t *len, int *status);
 
-static demangler *find(void)
+static demangler *find_demangler(void)
 {
 	static demangler *found;
 	static bool tried;
@@ -30,7 +30,9 @@ char *demangle(const char *name)
 {
 	int status;
 
-	return strncmp(name, "_Z", 2) || !find() ? NULL : find()(name, NULL, NULL, &status);
+	return strncmp(name, "_Z", 2) || !find_demangler()
+		       ? NULL
+		       : find_demangler()(name, NULL, NULL, &status);
 }
 
 /* Bytes of an operator's own sign after "operator", which may look like brackets. */

@@ -48,7 +48,7 @@ static void split(struct stacks *s, uint32_t id)
 	}
 }
 
-static struct frame *add(struct stacks *s)
+static struct frame *frame_add(struct stacks *s)
 {
 	struct frame *f = need_item(s->frames, s->count, s->room);
 
@@ -60,7 +60,7 @@ static void add_python(struct stacks *s, uint64_t value)
 {
 	const struct defs_code *c = defs_code(s->defs, value >> 32);
 	long lasti = (int32_t)(uint32_t)value >> 1;
-	struct frame *f = add(s);
+	struct frame *f = frame_add(s);
 
 	f->python = true;
 	f->entry = value & 1;
@@ -74,7 +74,7 @@ static void add_python(struct stacks *s, uint64_t value)
 
 static void add_native(struct stacks *s, const struct symbol *sym, uint64_t ip)
 {
-	struct frame *f = add(s);
+	struct frame *f = frame_add(s);
 
 	f->function = sym->function;
 	f->file = sym->file;
@@ -143,7 +143,7 @@ void stacks_read_native(struct stacks *s, uint32_t id, uint64_t seq)
 	split(s, id);
 	for (size_t i = 0; i < s->native_count; i++) {
 		const struct defs_module *m = symbols_module(s->symbols, s->native[i], seq);
-		struct frame *f = add(s);
+		struct frame *f = frame_add(s);
 
 		f->ip = s->native[i];
 		f->module = m ? m->path.s : "";
