@@ -97,7 +97,7 @@ void gmt_group_expect(const struct gmt_group *g, const struct gmt_event *e)
 	gmt_encode_expect(&g->codec, e);
 }
 
-static bool begin(struct gmt_group *g)
+static bool group_begin(struct gmt_group *g)
 {
 	ZSTD_compressionParameters p = parameters(g->level);
 	const int settings[][2] = {
@@ -117,7 +117,8 @@ static bool begin(struct gmt_group *g)
 	return ok;
 }
 
-static bool put(struct gmt_group *g, ZSTD_outBuffer *to, const void *data, size_t len, bool last)
+static bool group_compress(struct gmt_group *g, ZSTD_outBuffer *to, const void *data, size_t len,
+			   bool last)
 {
 	ZSTD_inBuffer in = { data, len, 0 };
 	size_t left = ZSTD_compressStream2(g->zstd, to, &in, last ? ZSTD_e_flush : ZSTD_e_continue);
@@ -142,9 +143,9 @@ static bool pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out)
 	for (unsigned i = 0; i < GMT_COLUMNS; i++)
 		lengths[i] = (size_t)(g->at[i] - g->column[i]);
 	n = gmt_columns_head(lengths, head);
-	ok = (g->place || begin(g)) && put(g, &to, head, n, false);
+	ok = (g->place || group_begin(g)) && group_compress(g, &to, head, n, false);
 	for (unsigned i = 0; i < GMT_COLUMNS; i++) {
-		ok = ok && put(g, &to, g->column[i], lengths[i], last[i]);
+		ok = ok && group_compress(g, &to, g->column[i], lengths[i], last[i]);
 		n += lengths[i];
 	}
 	h->raw_bytes = (uint32_t)n;

@@ -121,13 +121,13 @@ static void match_pair(struct pair *p)
 	}
 }
 
-static void *take(void *opaque, size_t bytes)
+static void *zstd_take(void *opaque, size_t bytes)
 {
 	(void)opaque;
 	return reader_memory(NULL, bytes);
 }
 
-static void give(void *opaque, void *p)
+static void zstd_give(void *opaque, void *p)
 {
 	(void)opaque;
 	reader_memory(p, 0);
@@ -135,7 +135,7 @@ static void give(void *opaque, void *p)
 
 static struct gmt_reader *new_reader(int fd, uint64_t size)
 {
-	static const ZSTD_customMem memory = { take, give, NULL };
+	static const ZSTD_customMem memory = { zstd_take, zstd_give, NULL };
 	struct gmt_reader *r = reader_memory(NULL, sizeof(*r));
 
 	if (!r)

@@ -131,7 +131,7 @@ static void complain(const char *name)
 }
 
 /* false: the size cannot be parsed, or exceeds the memory. */
-static bool take(const char *size)
+static bool set_taken(const char *size)
 {
 	if (!size || !*size)
 		return true;
@@ -179,7 +179,7 @@ static void choose(void)
 		chosen = *find(DEFAULT_NAME);
 		known = false;
 	}
-	known = take(getenv("SIMGPU_TAKEN")) && known;
+	known = set_taken(getenv("SIMGPU_TAKEN")) && known;
 	known = set_context(getenv("SIMGPU_CONTEXT")) && known;
 }
 

@@ -114,7 +114,7 @@ static void put_part(uintptr_t addr, const unsigned char *src, size_t n, int sta
 	extent_use(e);
 }
 
-static void put(uintptr_t addr, const unsigned char *src, size_t bytes, int state)
+static void store_parts(uintptr_t addr, const unsigned char *src, size_t bytes, int state)
 {
 	EACH_PART(addr, bytes, at, n)
 	{
@@ -207,7 +207,7 @@ void contents_write(void *dst, const void *src, size_t bytes, bool known)
 	if (zero && !known)
 		clear((uintptr_t)dst, bytes); /* unknown bytes read as zero anyway */
 	else
-		put((uintptr_t)dst, data, bytes, known ? made_of : GUESS);
+		store_parts((uintptr_t)dst, data, bytes, known ? made_of : GUESS);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -243,7 +243,7 @@ static void store_run(uintptr_t dst, const unsigned char *data, size_t bytes, in
 	struct extent e = { .at = dst, .rank = RANK_INTEGERS, .state = (unsigned char)state };
 
 	if (bytes <= CELL) {
-		put(dst, data, bytes, state);
+		store_parts(dst, data, bytes, state);
 		return;
 	}
 	e.store = store_new(bytes, false);
@@ -361,7 +361,7 @@ void contents_from_host(uintptr_t dst, const void *src, size_t bytes)
 	pending_write((void *)dst, bytes);
 	pthread_mutex_lock(&lock);
 	if (bytes <= CELL) {
-		put(dst, src, bytes, KNOWN);
+		store_parts(dst, src, bytes, KNOWN);
 	} else {
 		extents_remove(dst, bytes);
 		e.origin = extents_origin();
@@ -414,7 +414,7 @@ static void show_part(uintptr_t dst, struct extent e, uintptr_t from, size_t byt
 	for (size_t i = 0, n; i < bytes; i += n) {
 		for (n = 1; i + n < bytes && states[i + n] == states[i]; n++)
 			;
-		put(dst + i, data + i, n, states[i]);
+		store_parts(dst + i, data + i, n, states[i]);
 	}
 }
 
@@ -462,7 +462,7 @@ void contents_fill(uintptr_t dst, uint32_t pattern, size_t bytes)
 	} else {
 		e.bytes = (uint32_t)bytes;
 		extent_read(&e, dst, data, NULL, bytes);
-		put(dst, data, bytes, KNOWN);
+		store_parts(dst, data, bytes, KNOWN);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -16,7 +16,7 @@ static struct host_range *ranges;
 static size_t n, room;
 
 /* The first range that ends after an address. */
-static size_t place(uintptr_t addr)
+static size_t range_index(uintptr_t addr)
 {
 	size_t low = 0, high = n;
 
@@ -33,7 +33,7 @@ static size_t place(uintptr_t addr)
 
 static int insert(struct host_range r)
 {
-	size_t at = place(r.base);
+	size_t at = range_index(r.base);
 
 	if (at < n && ranges[at].base < r.base + r.bytes)
 		return ERR_HOST_REGISTERED;
@@ -63,13 +63,13 @@ static int add(struct host_range r)
 }
 
 /* Removes the range that begins exactly here. */
-static bool take(uintptr_t base, bool registered, struct host_range *out)
+static bool range_remove(uintptr_t base, bool registered, struct host_range *out)
 {
 	bool found = false;
 	size_t at;
 
 	pthread_mutex_lock(&lock);
-	at = place(base);
+	at = range_index(base);
 	if (at < n && ranges[at].base == base &&
 	    (ranges[at].kind == HOST_REGISTERED) == registered) {
 		*out = ranges[at];
@@ -125,7 +125,7 @@ int host_free(void *ptr, enum host_kind kind)
 	struct host_range r;
 
 	(void)kind;
-	if (!take((uintptr_t)ptr, false, &r))
+	if (!range_remove((uintptr_t)ptr, false, &r))
 		return SIM_INVALID;
 	if (r.charged) {
 		pthread_mutex_lock(&memory_lock);
@@ -148,7 +148,7 @@ int host_unregister(void *ptr)
 {
 	struct host_range r;
 
-	return take((uintptr_t)ptr, true, &r) ? SIM_OK : ERR_HOST_NOT_REGISTERED;
+	return range_remove((uintptr_t)ptr, true, &r) ? SIM_OK : ERR_HOST_NOT_REGISTERED;
 }
 
 bool host_find(const void *ptr, struct host_range *out)
@@ -157,7 +157,7 @@ bool host_find(const void *ptr, struct host_range *out)
 	size_t at;
 
 	pthread_mutex_lock(&lock);
-	at = place((uintptr_t)ptr);
+	at = range_index((uintptr_t)ptr);
 	found = at < n && ranges[at].base <= (uintptr_t)ptr;
 	if (found)
 		*out = ranges[at];

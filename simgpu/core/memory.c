@@ -55,7 +55,7 @@ static uintptr_t alloc_small(int device, size_t bytes)
 	return arena_take(a, bytes);
 }
 
-static uintptr_t take(int device, size_t bytes)
+static uintptr_t device_take(int device, size_t bytes)
 {
 	if (bytes <= SMALL_MOST)
 		return alloc_small(device, bytes);
@@ -71,9 +71,9 @@ int memory_alloc(int device, uintptr_t *out, size_t bytes)
 	if (bytes > sim_card()->memory)
 		return SIM_NOMEM;
 	pthread_mutex_lock(&memory_lock);
-	addr = take(device, bytes);
+	addr = device_take(device, bytes);
 	if (!addr && pools_release(device))
-		addr = take(device, bytes);
+		addr = device_take(device, bytes);
 	pthread_mutex_unlock(&memory_lock);
 	if (!addr)
 		return SIM_NOMEM;

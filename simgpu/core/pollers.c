@@ -113,7 +113,7 @@ static unsigned int asked(void)
 }
 
 /* Whether a thread has queried after `before`, no other can see more, and all sleep. */
-static bool look(unsigned int before, uint64_t seen, uint64_t most)
+static bool wait_for_looks(unsigned int before, uint64_t seen, uint64_t most)
 {
 	int asleep = 0;
 
@@ -137,7 +137,7 @@ void pollers_look(uint64_t seen)
 
 	if (fails >= FAILS_MOST || (!news && !may_learn(seen)))
 		return;
-	if (look(before, seen, first ? FIRST_NS : LOOK_NS))
+	if (wait_for_looks(before, seen, first ? FIRST_NS : LOOK_NS))
 		fails = 0;
 	else
 		fails = first ? FAILS_MOST : fails + 1;

@@ -176,7 +176,7 @@ static size_t piece_for(size_t bytes)
 	return bytes >= LARGE ? SIM_PAGE : PIECE;
 }
 
-static uintptr_t take(struct sim_pool *p, size_t bytes)
+static uintptr_t span_take(struct sim_pool *p, size_t bytes)
 {
 	size_t piece = piece_for(bytes);
 	struct arena *a;
@@ -203,7 +203,7 @@ int pool_alloc(struct sim_pool *p, uintptr_t *out, size_t bytes)
 	if (bytes > sim_card()->memory)
 		return SIM_NOMEM;
 	pthread_mutex_lock(&memory_lock);
-	addr = take(p, bytes);
+	addr = span_take(p, bytes);
 	if (addr) {
 		p->used += (bytes + piece - 1) / piece * piece;
 		if (p->used > p->used_high)

@@ -71,7 +71,7 @@ void slots_done(struct slots *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static void take(struct slots *s, size_t at, size_t count, uint64_t bytes)
+static void slots_mark_taken(struct slots *s, size_t at, size_t count, uint64_t bytes)
 {
 	mark(s->taken, at, count, true);
 	mark(s->begins, at, 1, true);
@@ -98,7 +98,7 @@ size_t slots_take(struct slots *s, size_t count, size_t align, uint64_t bytes)
 			break;
 		end = next(s->taken, at, at + count, true);
 		if (end == at + count) {
-			take(s, at, count, bytes);
+			slots_mark_taken(s, at, count, bytes);
 			return at;
 		}
 		at = end + 1;
@@ -111,7 +111,7 @@ bool slots_take_at(struct slots *s, size_t at, size_t count, uint64_t bytes)
 	if (!count || at >= s->n || count > s->n - at ||
 	    next(s->taken, at, at + count, true) != at + count)
 		return false;
-	take(s, at, count, bytes);
+	slots_mark_taken(s, at, count, bytes);
 	return true;
 }
 

@@ -89,7 +89,7 @@ static int64_t number(char *const *word)
 	return (int64_t)(intptr_t)*word;
 }
 
-static void put(const struct view *v, size_t offset, struct value value)
+static void element_store(const struct view *v, size_t offset, struct value value)
 {
 	char bytes[16];
 
@@ -97,7 +97,7 @@ static void put(const struct view *v, size_t offset, struct value value)
 	contents_write(v->base + offset, bytes, number_size(v->type), value.known);
 }
 
-static struct value look(const struct view *v, size_t offset)
+static struct value element_load(const struct view *v, size_t offset)
 {
 	struct value value;
 	char bytes[16];
@@ -143,10 +143,10 @@ static bool do_index(const struct call *c, int64_t n)
 		if (!known && puts)
 			return false;
 		if (puts)
-			put(&to, view_offset(&to, e) + offset, view_look(&from, e));
+			element_store(&to, view_offset(&to, e) + offset, view_look(&from, e));
 		else
 			view_put(&to, e,
-				 known ? look(&from, view_offset(&from, e) + offset)
+				 known ? element_load(&from, view_offset(&from, e) + offset)
 				       : (struct value){ 0, false });
 	}
 	return true;
@@ -163,10 +163,11 @@ static bool do_flip(const struct call *c, int64_t n)
 	view_sign(&to);
 	view_sign(&from);
 	for (int64_t e = 0; e < n; e++)
-		put(&to, view_offset(&to, e),
-		    look(&(struct view){ .base = from.base + view_offset(&from, e),
-					 .type = from.type },
-			 0));
+		element_store(
+			&to, view_offset(&to, e),
+			element_load(&(struct view){ .base = from.base + view_offset(&from, e),
+						     .type = from.type },
+				     0));
 	return true;
 }
 
@@ -217,8 +218,8 @@ static bool do_fill(const struct call *c, int64_t n)
 	for (int64_t e = 0; e < n; e++) {
 		if (!to_index(view_look(&index, e), number(size), &at))
 			return false;
-		put(&to, view_offset(&to, e) + at * number(size + 1) * number_size(type),
-		    copies ? view_look(&from, e) : value);
+		element_store(&to, view_offset(&to, e) + at * number(size + 1) * number_size(type),
+			      copies ? view_look(&from, e) : value);
 	}
 	return true;
 }
@@ -262,11 +263,11 @@ static bool do_gather(const struct call *c, int64_t n)
 		if (!known && !gathers)
 			return false;
 		if (gathers)
-			value = known ? look(&from, view_offset(&from, e) + at * stride)
+			value = known ? element_load(&from, view_offset(&from, e) + at * stride)
 				      : (struct value){ 0, false };
 		else if (!has_value)
 			value = view_look(&from, e);
-		put(&to, place, combine(c->k->result, look(&to, place), value));
+		element_store(&to, place, combine(c->k->result, element_load(&to, place), value));
 	}
 	return true;
 }

@@ -13,7 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernel **table; /* open addressing, a power of two */
 static size_t room, used;
 
-static size_t place(struct kernel **t, size_t n, const void *host)
+static size_t slot_of(struct kernel **t, size_t n, const void *host)
 {
 	size_t i = ((uintptr_t)host * 0x9e3779b97f4a7c15ull) >> 20;
 
@@ -31,7 +31,7 @@ static bool grow(void)
 		return false;
 	for (size_t i = 0; i < room; i++)
 		if (table[i])
-			t[place(t, n, table[i]->host)] = table[i];
+			t[slot_of(t, n, table[i]->host)] = table[i];
 	free(table);
 	table = t;
 	room = n;
@@ -47,7 +47,7 @@ void kernel_register(const void *host, const char *name)
 		return;
 	pthread_mutex_lock(&lock);
 	if (2 * used < room || grow()) {
-		at = place(table, room, host);
+		at = slot_of(table, room, host);
 		k = table[at] ? table[at] : calloc(1, sizeof(*k));
 		if (k) {
 			used += !table[at];
@@ -95,7 +95,7 @@ struct kernel *kernel_find(const void *host)
 
 	pthread_mutex_lock(&lock);
 	if (room)
-		k = table[place(table, room, host)];
+		k = table[slot_of(table, room, host)];
 	if (k && !k->seen)
 		look_at(k);
 	pthread_mutex_unlock(&lock);

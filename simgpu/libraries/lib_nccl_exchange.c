@@ -105,7 +105,7 @@ static void reduce(struct exchange *x)
 }
 
 /* Stores one rank's contribution at its place in the result, in pieces of equal state. */
-static void place(struct exchange *x, const struct nccl_message *m, size_t at)
+static void store_contribution(struct exchange *x, const struct nccl_message *m, size_t at)
 {
 	unsigned char *data = NULL;
 	struct nccl_payload p;
@@ -135,9 +135,9 @@ static void store_result(struct exchange *x)
 		if (!x->messages[r])
 			continue;
 		if (x->kind == NCCL_GATHER)
-			place(x, x->messages[r], r * (x->pending.bytes / c->ranks));
+			store_contribution(x, x->messages[r], r * (x->pending.bytes / c->ranks));
 		else if (x->kind == NCCL_BROADCAST || x->kind == NCCL_MESSAGE)
-			place(x, x->messages[r], 0);
+			store_contribution(x, x->messages[r], 0);
 	}
 }
 
@@ -243,7 +243,8 @@ static void forget(void *to, size_t bytes)
 		contents_drop((uintptr_t)to, bytes);
 }
 
-static int begin(struct nccl_comm *c, struct exchange what, void *to, size_t bytes, void *stream)
+static int exchange_begin(struct nccl_comm *c, struct exchange what, void *to, size_t bytes,
+			  void *stream)
 {
 	struct exchange *x = malloc(sizeof(*x));
 	uint64_t number;
@@ -328,7 +329,8 @@ int nccl_exchange(enum nccl_kind kind, const struct nccl_call *call)
 		return NCCL_OK;
 	x.wanted = kind == NCCL_BROADCAST ? 1u << call->root : all;
 	x.skip = kind == NCCL_SCATTER_REDUCED ? bytes * c->rank : 0;
-	return begin(c, x, call->to, kind == NCCL_GATHER ? bytes * c->ranks : bytes, call->stream);
+	return exchange_begin(c, x, call->to, kind == NCCL_GATHER ? bytes * c->ranks : bytes,
+			      call->stream);
 }
 
 int nccl_send(struct nccl_comm *c, const void *from, size_t bytes, int peer)
@@ -346,5 +348,5 @@ int nccl_receive(struct nccl_comm *c, void *to, size_t bytes, int peer, void *st
 	struct exchange x = { .kind = NCCL_MESSAGE, .wanted = 1u << peer, .lane = c->rank };
 
 	x.number = next(&c->receives[peer]);
-	return begin(c, x, to, bytes, stream);
+	return exchange_begin(c, x, to, bytes, stream);
 }

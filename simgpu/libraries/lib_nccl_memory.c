@@ -53,7 +53,7 @@ static long channels(long on_nvlink, long on_pcie)
 /* Totals of all communicators in this process. */
 static uint64_t taken, least, most;
 
-static void tell(int64_t more, int64_t more_least, int64_t more_most)
+static void report_usage(int64_t more, int64_t more_least, int64_t more_most)
 {
 	uint64_t t = __atomic_add_fetch(&taken, more, __ATOMIC_RELAXED);
 	uint64_t l = __atomic_add_fetch(&least, more_least, __ATOMIC_RELAXED);
@@ -77,7 +77,7 @@ int nccl_take(struct nccl_comm *c, size_t bytes)
 	b->next = c->buffers;
 	c->buffers = b;
 	c->bytes += bytes;
-	tell((int64_t)bytes, 0, 0);
+	report_usage((int64_t)bytes, 0, 0);
 	return NCCL_OK;
 }
 
@@ -88,7 +88,7 @@ static int connect_channels(struct nccl_comm *c, long n)
 	int result = NCCL_OK;
 
 	c->least += at_least;
-	tell(0, (int64_t)at_least, 0);
+	report_usage(0, (int64_t)at_least, 0);
 	while (!result && n-- > 0) {
 		result = nccl_take(c, receive);
 		if (!result)
@@ -106,7 +106,7 @@ int nccl_connect_ring(struct nccl_comm *c)
 	pthread_mutex_lock(&c->lock);
 	if (!c->ring) {
 		c->most += MOST_BYTES;
-		tell(0, 0, MOST_BYTES);
+		report_usage(0, 0, MOST_BYTES);
 	}
 	if (!c->ring)
 		result = connect_channels(c, channels(RING_CHANNELS_NVLINK, RING_CHANNELS_PCIE));
@@ -139,7 +139,7 @@ static int connect_other_nodes(struct nccl_comm *c)
 		return result;
 	c->least += 2 * each;
 	c->most += MOST_CHANNELS * 2 * each;
-	tell(0, (int64_t)(2 * each), (int64_t)(MOST_CHANNELS * 2 * each));
+	report_usage(0, (int64_t)(2 * each), (int64_t)(MOST_CHANNELS * 2 * each));
 	c->other_nodes = true;
 	return NCCL_OK;
 }
@@ -164,7 +164,7 @@ int nccl_connect_peer(struct nccl_comm *c, int peer)
 
 void nccl_give_back(struct nccl_comm *c)
 {
-	tell(-(int64_t)c->bytes, -(int64_t)c->least, -(int64_t)c->most);
+	report_usage(-(int64_t)c->bytes, -(int64_t)c->least, -(int64_t)c->most);
 	c->least = c->most = 0;
 	c->other_nodes = false;
 	while (c->buffers) {

@@ -393,7 +393,7 @@ static bool wait_for_room(struct nccl_node *n, struct nccl_message *m, uint64_t 
 	}
 }
 
-static bool put(struct nccl_node *n, uint64_t at, const void *data, size_t bytes)
+static bool stretch_write(struct nccl_node *n, uint64_t at, const void *data, size_t bytes)
 {
 	uint64_t base = sizeof(struct head) + n->rank * STRETCH;
 
@@ -419,8 +419,8 @@ void nccl_node_send(struct nccl_node *n, int lane, uint64_t number, struct nccl_
 	bool whole;
 
 	pthread_mutex_lock(&n->lock);
-	whole = wait_for_room(n, to, all) && put(n, n->end, head, all ? head_bytes : 0) &&
-		put(n, n->end + head_bytes, data, bytes);
+	whole = wait_for_room(n, to, all) && stretch_write(n, n->end, head, all ? head_bytes : 0) &&
+		stretch_write(n, n->end + head_bytes, data, bytes);
 	m.bytes = whole ? all : 0;
 	m.offset = sizeof(struct head) + n->rank * STRETCH + n->end;
 	m.stamp = 0;

@@ -209,7 +209,7 @@ static bool runs(int i)
 }
 
 /* Finds a message of that topic. *passed: bits of the ranks that said they do not send it. */
-static const struct sent *look(struct nccl_topic topic, unsigned *passed)
+static const struct sent *message_find(struct nccl_topic topic, unsigned *passed)
 {
 	uint64_t used = __atomic_load_n(&world->used, __ATOMIC_ACQUIRE);
 	const struct sent *t;
@@ -252,7 +252,7 @@ static const struct sent *look_taken(struct nccl_topic topic, uint64_t *since)
 
 	if (!topic.taken)
 		return NULL;
-	t = look((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
+	t = message_find((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
 	for (int i = 0; i < rank_count; i++)
 		bit |= ranks[i] == topic.from ? 1u << i : 0;
 	if (t && !*since)
@@ -275,7 +275,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 	for (;;) {
 		bool may;
 
-		t = look(topic, &passed);
+		t = message_find(topic, &passed);
 		t = t ? t : look_taken(topic, &taken);
 		may = !t && somebody_may(topic, passed);
 		if (t || !may)
@@ -289,7 +289,7 @@ bool nccl_world_hear(struct nccl_topic topic, void *to, size_t bytes)
 		poll(NULL, 0, PAUSE_MS);
 	}
 	if (!t && topic.taken) /* that rank has ended */
-		t = look((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
+		t = message_find((struct nccl_topic){ topic.taken, topic.from, 0 }, &passed);
 	if (!t || t->kind != SENT || t->bytes != bytes)
 		return false;
 	if (sim_is_device_ptr(to))
