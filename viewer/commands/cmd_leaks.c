@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../answers/leaks.h"
+#include "../answers/reserved.h"
 #include "../answers/unused.h"
 #include "../stacks/owner_words.h"
 #include "command.h"
@@ -94,6 +95,31 @@ static bool owner_row(void *ctx, size_t i, struct row_leaks_owner *row)
 					 .latest = leaked_block(&l->latest, l->latest_step),
 					 .which = v->which };
 	return true;
+}
+
+static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
+{
+	const struct holder *h = &((struct leaks_view *)ctx)->unused.holders.items[i];
+
+	*row = (struct row_leaks_idle){
+		.class = h->category, .owner = h->owner, .bytes = h->bytes, .blocks = h->blocks
+	};
+	return true;
+}
+
+/* At the end of the last step that ended. */
+static void find_unused(struct unused *u, struct timeline *t)
+{
+	size_t n = steps_number(&t->steps);
+	struct snapshot shot;
+
+	while (n && !t->steps.items[n].ended)
+		n--;
+	if (!n || t->device < 0)
+		return;
+	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
+	unused_find(u, t, &shot);
+	snapshot_free(&shot);
 }
 
 static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
@@ -194,6 +220,8 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &leaks, &row, o->top);
+	if (!emit_json(out))
+		print_reserved(out, t, row.reserved_growth_per_step);
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
 	unused_free(&view.unused);

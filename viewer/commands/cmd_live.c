@@ -58,7 +58,7 @@ static bool live_block_row(void *ctx, size_t i, struct row_live_block *row)
 	return true;
 }
 
-static void print_blocks(struct emit *out, const struct model *m, const struct view *v,
+static void print_blocks(struct emit *out, const struct model *m, const struct live_view *v,
 			 struct moment *mo, const struct row_live *row, long top)
 {
 	const struct text_column columns[] = {
@@ -90,6 +90,8 @@ int run_live(const struct live_options *o, struct emit *out, struct command_mome
 	struct live_view view = { .moment = mo,
 				  .classifier = m->classifier,
 				  .owners = emit_json(out) ? NULL : &m->owners,
+				  .pools = private_pools(&m->model, mo, &m->owners),
+				  .room = room_at(&m->model, mo, NULL),
 				  .with_rules = getenv("GPUMEMTRACE_TEST_RULES") };
 	struct row_live row = { .device = mo->device,
 				.time_ns = mo->time_ns,

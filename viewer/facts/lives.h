@@ -197,7 +197,8 @@ uint32_t lives_born_by(const struct lives *l, uint64_t seq);	   /* how many: the
 void lives_put_facts(struct lives *l, struct life *life, const struct life_facts *facts);
 struct life_facts lives_facts(const struct lives *l, const struct life *life);
 void lives_add_arrival(struct lives *l, struct lives_arrival arrival);
-void lives_add_mark(struct lives *l, const struct gmt_event *e, enum block_stage stage);
+struct lives_mark *lives_add_mark(struct lives *l, const struct gmt_event *e,
+				  enum block_stage stage);
 
 static inline uint64_t lives_seq(const struct lives *l, const struct life_moment *m)
 {

@@ -18,8 +18,19 @@ struct rows {
 	uint64_t seq, addr; /* of the row before */
 };
 
-static void segments_add_row(struct rows *r, struct track *t, const struct life *life,
-			     const struct position *p)
+/* 1 + the kind of its private pool, 0 = the common one. */
+static unsigned kind_of(struct track *t, uint32_t life)
+{
+	struct model *m = &t->timeline->model;
+	const struct pool *pool;
+	struct block b;
+
+	model_block(m, life, &b);
+	pool = model_pool(m, &b);
+	return pool ? 1 + pool_kind(pool, &t->timeline->owners, b.stack) : 0;
+}
+
+static void segments_add_row(struct rows *r, struct track *t, uint32_t i)
 {
 	const struct lives *l = &t->timeline->model.lives;
 	const struct life *life = lives_at(l, i);
@@ -45,7 +56,7 @@ void segments_emit(struct track *t)
 		const struct position *p = lives_position(l, life->born.position);
 
 		if (is_segment(t, p) && count++ < room)
-			segments_add_row(&r, t, life, p);
+			segments_add_row(&r, t, i);
 	}
 	emit_object(out, "segments");
 	emit_number(out, "count", count < room ? count : room);
