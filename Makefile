@@ -262,6 +262,7 @@ test-conclusions: setup  ## is what `oom` and `advise` say so in the rest of the
 	@.venv-frameworks/bin/python tests/future/judge.py $(B)/future --write
 	@.venv-frameworks/bin/python tests/remedies/ended_early.py $(B)/future
 	@.venv-frameworks/bin/python tests/remedies/try_remedies.py $(B)/future --write
+	@.venv-frameworks/bin/python tests/reports/run.py $(B)/reports --write docs/conclusions.md
 bench: setup  ## costs and sizes, beside PyTorch's own recorder
 	@$(MAKE) --no-print-directory all $(B)/data/make_long
 	@.venv/bin/python tests/bench/bench.py

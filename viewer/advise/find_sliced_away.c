@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A layer's result of which a part is sliced out, and nothing else gets a gradient: the slice's
+ * node makes zeros as large as the whole, for a gradient as large as the part. Where the layer is
+ * given only what is needed (logits of the answer's positions) neither the rest nor those zeros
+ * exist. A result that several slices are taken of is used up.
+ */
+#include <string.h>
+
+#include "../answers/scores.h"
+#include "ops.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define RESULTS \
+	(CLASS_BIT(activations) | CLASS_BIT(forward_temporaries) | CLASS_BIT(backward_temporaries))
+
+enum { LOOK_BACK = 16 };
+
+struct cut {
+	uint64_t whole, part;
+};
+
+static bool is_slice(const char *node)
+{
+	return !strncmp(node, "Slice", 5) || !strncmp(node, "Index", 5) ||
+	       !strncmp(node, "Select", 6);
+}
+
+static bool is_product(const char *op)
+{
+	return strstr(op, "linear") || strstr(op, "mm") || strstr(op, "matmul");
+}
+
+/* The gradient of the part: what the node before it made. */
+static uint64_t part_of(const struct advise *a, const struct advised *zeros)
+{
+	struct advised l;
+
+	for (uint32_t i = 1; i <= LOOK_BACK && i <= zeros->life; i++)
+		if (advise_life(a, zeros->life - i, RESULTS, &l) &&
+		    stage_is_backward(l.born->stage) && l.until > zeros->from &&
+		    l.size >= zeros->size / 1024)
+			return l.size;
+	return 0;
+}
+
+/* The largest result that is mostly sliced away, if each of its slices is the only one. */
+static bool find_cut(struct ops *ops, struct cut *found)
+{
+	const struct advise *a = ops->advise;
+	uint64_t pass = 0;
+	struct advised l;
+
+	*found = (struct cut){ 0 };
+	ADVISE_EACH(a, CLASS_BIT(backward_temporaries), l)
+	{
+		uint64_t part;
+
+		if (l.size < found->whole || l.size < SCORES_MIN ||
+		    !stage_is_backward(l.born->stage) || !is_slice(ops_find(ops, &l)->name))
+			continue;
+		if (l.size == found->whole && l.born->forwards == pass)
+			return false;
+		part = part_of(a, &l);
+		pass = l.born->forwards;
+		if (part && part <= l.size / 2)
+			*found = (struct cut){ .whole = l.size, .part = part };
+	}
+	return found->whole;
+}
+
+void advise_unused_results(struct advise *a)
+{
+	struct ops ops = { .advise = a };
+	struct finding *f;
+	uint64_t bytes = 0;
+	struct advised l;
+	struct cut cut;
+
+	if (find_cut(&ops, &cut)) {
+		f = advise_add(a, "unused_results");
+		ADVISE_EACH(a, RESULTS, l)
+		{
+			bool backward = stage_is_backward(l.born->stage);
+			const struct op *op = l.size == cut.whole ? ops_find(&ops, &l) : NULL;
+
+			if (!op || !(backward ? is_slice(op->name) : is_product(op->name)))
+				continue;
+			if (!backward)
+				f->owner = op->owner;
+			plan_without(&f->plan, l.from, l.until, l.size - cut.part, a->peak_seq);
+			bytes += advise_counts(a, &l) ? l.size : 0;
+		}
+		advise_put(f->what, "Give this layer only what is used of its result: slice its "
+				    "input (in transformers logits_to_keep=)");
+		advise_put(f->how,
+			   "%s %s in its results and their gradients, %s each, of which a slice "
+			   "of %s gets a gradient",
+			   B(bytes), a->when, B(cut.whole), B(cut.part));
+	}
+	ops_free(&ops);
+}
