@@ -11,7 +11,7 @@
 
 #include "../base/map.h"
 #include "../base/tree.h"
-#include "../facts/pools.h"
+#include "../facts/private_pool.h"
 #include "../facts/reads.h"
 #include "../facts/tensors.h"
 #include "../facts/waits.h"

@@ -8,7 +8,7 @@
 #define VIEWER_REPLAY_REQUESTS_H
 
 #include "../base/map.h"
-#include "../facts/pools.h"
+#include "../facts/private_pool.h"
 #include "../facts/rows.h"
 #include "../recording/recording.h"
 

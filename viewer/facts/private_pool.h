@@ -5,8 +5,8 @@
  * a block belongs to counts: a capture by its stream, else by its thread; a pool that the program
  * takes from by the thread alone.
  */
-#ifndef VIEWER_POOLS_H
-#define VIEWER_POOLS_H
+#ifndef VIEWER_PRIVATE_POOL_H
+#define VIEWER_PRIVATE_POOL_H
 
 #include "../../format/record.h"
 

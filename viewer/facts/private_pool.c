@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pools.h"
+#include "private_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
