@@ -125,5 +125,6 @@ except torch.cuda.OutOfMemoryError:
 def test_a_refusal_beside_cached_memory_of_a_pool(tool, programs, drop):
     file = programs.traced("-c", KEPT_APART.format(drop="del x" if drop else ""), card="card=2GiB")
     said = tool.json("oom", file)
-    assert said["cause"] == "unknown"
-    assert ("500.0 MiB were cached in one piece" in said["text"]) == drop
+    assert said["cause"] == ("fragmentation" if drop else "unknown")
+    assert ("Memory lies in private pools" in said["text"] and "500.0 MiB" in said["text"]) == drop
+    assert [(p["kind"], p["bytes"] >> 20, p["allocated_bytes"] >> 20) for p in said["pools"]] == [("mem_pool", 500, 0 if drop else 500)]

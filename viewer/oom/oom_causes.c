@@ -349,8 +349,8 @@ static bool is_unknown(const struct oom *o, char *text)
 			       B(o->asked), B(o->room.total));
 	if (is_kept_apart(o))
 		snprintf(apart, sizeof(apart),
-			 " %s were cached in one piece, and not for this request: for another "
-			 "stream, or in a private pool.",
+			 " %s were cached in one piece, and not for this request, as for another "
+			 "stream.",
 			 B(o->room.hole));
 	return oom_say(
 		text,
