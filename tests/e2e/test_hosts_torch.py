@@ -82,7 +82,7 @@ def both(machine, folder, name, how):
         if how.get("disk"):
             subprocess.run(["umount", "-l", place], check=True)
     assert said.count("\n") <= 1, said
-    assert not how.get("same") or made == as_alone
+    assert not how.get("same") or made == as_alone, (name, as_alone, made, alone, ours, said)
     return alone, ours, made, found
 
 

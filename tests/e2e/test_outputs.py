@@ -24,7 +24,15 @@ def long_recording(tmp_path_factory):
     return file
 
 
+@pytest.fixture(scope="session")
+def long_snapshot(long_recording):
+    file = long_recording.with_suffix(".pickle")
+    subprocess.run([TOOL, "export", long_recording, "--to", "torch", "-o", file], check=True, capture_output=True)
+    return file
+
+
 WRITERS = {
+    "import": ["import", "SNAPSHOT", "-o", "x.gmt"],
     "html": ["html", "LONG", "-o", "x.html"], "diff": ["diff", "LONG", "LONG", "-o", "x.html"], "flame": ["flame", "LONG", "-o", "x.svg"],
     "csv": ["export", "LONG", "--to", "csv", "-o", "x.csv"], "torch": ["export", "LONG", "--to", "torch", "-o", "x.pickle"],
     "recover": ["recover", "LONG", "-o", "x.gmt"], "curve": ["replay", "LONG", "--curve", "x.csv"],
@@ -56,12 +64,12 @@ def interrupt(folder, words, ending):
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_signal_leaves_nothing_behind(tmp_path, long_recording, writer, ending):
+def test_a_signal_leaves_nothing_behind(tmp_path, long_recording, long_snapshot, writer, ending):
     (tmp_path / "folder").mkdir()
     (tmp_path / "tmp").mkdir()
     for name in "a", "b":
         os.link(long_recording, tmp_path / "folder" / (name + ".gmt"))
-    words = [str(long_recording) if w == "LONG" else w for w in WRITERS[writer]]
+    words = [str({"LONG": long_recording, "SNAPSHOT": long_snapshot}.get(w, w)) for w in WRITERS[writer]]
     assert any(interrupt(tmp_path, words, ending) for _ in range(20))
     for _ in range(100):  # workers that it started end behind it
         if not unfinished(tmp_path):

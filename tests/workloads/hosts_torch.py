@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch programs that a recorder could break, each a word on the command line (`tests/e2e/test_hosts_torch.py`). PyTorch's
 own counts of allocations and frees are left in the file `made`, which is mapped: no limit and no kill keeps them back."""
+import _thread
 import ctypes
 import mmap
 import os
@@ -61,9 +62,11 @@ def profiler():
 
 
 def threads():
-    """Short threads, some with a cancellation that waits until they have ended."""
+    """Short threads, some with a cancellation that waits until they have ended. Nobody asks for the GIL while it can take
+    effect: a thread that waits for it would end there, alone too."""
     training = Training()
-    sys.setswitchinterval(1000)  # no thread asks for the GIL within a call, where a cancelled one would end with it
+    sys.setswitchinterval(1000)
+    done, say = os.pipe()
 
     def one(cancelled):
         libc.pthread_setcancelstate(1, None)
@@ -73,11 +76,11 @@ def threads():
         held = torch.empty(1000, device="cuda")
         libc.pthread_setcancelstate(1, None)
         del held
+        os.write(say, b"x")
 
     for i in range(COUNT or 300):
-        t = threading.Thread(target=one, args=(i % 3 == 0,))
-        t.start()
-        t.join()
+        _thread.start_new_thread(one, (i % 3 == 0,))
+        os.read(done, 1)
     training.steps(5)
 
 
