@@ -233,6 +233,7 @@ int reader_live_take(struct gmt_reader *r, int fd, uint64_t size, const struct g
 			rc = take_region(r, fd, at, region, buf);
 	if (rc == 0 && !h->closed && !keep_dropped(r, fd))
 		rc = -GMT_ERR_NO_MEMORY;
+	r->live.open = !h->closed && h->regions;
 	reader_memory(memory, 0);
 	reader_memory(buf, 0);
 	put_in_order(r);

@@ -40,6 +40,7 @@ struct reader_live {
 	uint8_t *bytes;
 	size_t bytes_used, bytes_room;
 	uint64_t dropped; /* by the rings, and as the recorder said last */
+	bool open;	  /* its rings have what the recording's last block was to hold */
 };
 
 struct gmt_reader {

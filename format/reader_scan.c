@@ -196,6 +196,12 @@ static int by_type_and_seq(const void *a, const void *b)
  * A block counts as whole if another or the end of the file follows it, or if its payload fits its
  * checksum. Else it is half a block: the search goes on inside what it claimed.
  */
+/* A kill in the middle of a write: slots are given back behind it, so nothing of it is lost. */
+static bool is_cut(const struct gmt_reader *r, uint64_t at, const struct gmt_block_header *h)
+{
+	return r->live.open && (h ? at + HEAD + h->stored_bytes : at + HEAD) > r->size;
+}
+
 static int scan_blocks(struct gmt_reader *r, uint64_t at, uint8_t *window)
 {
 	struct reader_block b = { 0 }, next = { 0 };
@@ -214,8 +220,11 @@ static int scan_blocks(struct gmt_reader *r, uint64_t at, uint8_t *window)
 			b = next;
 			here = there;
 		} else {
+			bool cut = is_cut(r, at, here ? &b.head : NULL);
+
 			b.offset = find_head(r, at + 1, window);
-			reader_count_skipped(r, at, b.offset - at, false);
+			if (!cut || b.offset < r->size)
+				reader_count_skipped(r, at, b.offset - at, false);
 			here = read_head(r, b.offset, &b.head);
 		}
 		at = b.offset;

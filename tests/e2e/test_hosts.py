@@ -306,6 +306,27 @@ def test_kills_of_a_torrent(machine, tmp_path, bound, record_property):
     record_property("figure", f"{i + 1} kills")
 
 
+@pytest.mark.parametrize("length", [10, 100], ids=["header", "payload"])
+def test_a_kill_in_the_middle_of_a_write(machine, tmp_path, length):
+    """What the cut block was to hold is in the live file: nothing is damaged. Without that file it is."""
+    running = started(machine, tmp_path, "torrent", COUNT="4000000", PAUSE="1")
+    running.kill()
+    running.wait()
+    path = tmp_path / "run.gmt"
+    data = path.read_bytes()
+    blocks = [m.start() for m in re.finditer(re.escape(b"GMB\xa7"), data)]
+    [at] = [a for a, b in zip(blocks, blocks[1:]) if b - a > 300][:1]
+    path.write_bytes(data + data[at:at + length])
+    before, after = toy.tool("report", path, "--json"), subprocess.run([toy.TOOL, "verify", path], capture_output=True, text=True)
+    assert after.returncode == 0 and "good" in after.stdout
+    path.write_bytes(data)
+    assert json.loads(toy.tool("report", path, "--json")) | {"file_bytes": 0} == json.loads(before) | {"file_bytes": 0}
+    path.write_bytes(data + data[at:at + length])
+    (tmp_path / "run.gmt.live").unlink()
+    alone = subprocess.run([toy.TOOL, "verify", path], capture_output=True, text=True)
+    assert alone.returncode == 1 and "damaged" in alone.stdout
+
+
 def test_kills_after_a_slow_start(machine, tmp_path, record_property):
     """What was recorded before the files were there is in memory alone until it is written: the live file says how much."""
     lost = 0
