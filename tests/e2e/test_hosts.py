@@ -21,6 +21,7 @@ SLOW_DISK = """#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 int openat(int dir, const char *path, int flags, ...)
@@ -29,7 +30,7 @@ int openat(int dir, const char *path, int flags, ...)
     va_start(list, flags);
     int mode = va_arg(list, int), n = strlen(path);
     if (flags & O_CREAT && n > 4 && !strcmp(path + n - 4, ".gmt"))
-        sleep(2);
+        sleep(getenv("SLOW") ? atoi(getenv("SLOW")) : 2);
     return ((int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat"))(dir, path, flags, mode);
 }
 """
@@ -48,7 +49,7 @@ HOSTS = [
     ("cancel_later", "the same, of a later call", dict()),
     ("cancel_rings", "the same, of 20,000 calls", dict()),
     ("short_threads", "4,000 threads of one call each", dict()),
-    ("slow_start", "the recording takes 2 s to create; 2,000 threads meanwhile", dict(slow=True, settings=dict(COUNT="2000"))),
+    ("slow_start", "the recording takes 4 s to create; 2,000 threads meanwhile", dict(slow=True, settings=dict(COUNT="2000", SLOW="4"))),
     ("jumps", "a handler leaves by siglongjmp, 100 times", dict(loss=True, extra=200)),
     ("jumps_deeper", "the same, and deeper calls behind it", dict(loss=True, extra=200)),
     ("jumps_in_start", "the same, from the first call on", dict(loss=True, extra=200)),
