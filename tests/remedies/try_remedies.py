@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -181,18 +182,19 @@ def rows_of(name, recording, folder, tests, known):
 # ---- the table ----
 
 def table(rows):
-    """kind -> tried, near, worst, enough, passed"""
-    found = collections.defaultdict(lambda: [0, 0, 0.0, 0, 0])
+    """kind -> tried, near, worst, widths of the ranges, enough, passed"""
+    found = collections.defaultdict(lambda: [0, 0, 0.0, [], 0, 0])
     for row in rows:
         of = found[row["kind"]]
         if "off" in row:
             of[0] += 1
             of[1] += row["off"] <= NEAR
             of[2] = max(of[2], row["off"])
+            of[3].append((row["most"] - row["least"]) / row["peak"])
         if "passed" in row:
-            of[3] += 1
-            of[4] += row["passed"]
-    return dict(sorted((k, v) for k, v in found.items() if v[0] or v[3]))
+            of[4] += 1
+            of[5] += row["passed"]
+    return dict(sorted((k, v) for k, v in found.items() if v[0] or v[4]))
 
 
 def write(rows):
@@ -202,8 +204,9 @@ def write(rows):
     tried = {row["program"] for row in rows}
     left = sum("why" in row for row in rows)
     text = f"\n{len(rows) - left} remedies tried in {len(tried)} programs; {left} more could not be applied from outside.\n\n"
-    text += "| remedy | tried | within 3 % | worst | said to be enough | was enough |\n|---|---:|---:|---:|---:|---:|\n"
-    text += "".join(f"| {k} | {n} | {near} | {worst:.1%} | {said} | {true} |\n" for k, (n, near, worst, said, true) in found.items())
+    text += "| remedy | tried | within 3 % | worst | width of the range, median | said to be enough | was enough |\n|---|---:|---:|---:|---:|---:|---:|\n"
+    text += "".join(f"| {k} | {n} | {near} | {worst:.1%} | {statistics.median(wide or [0]):.0%} | {said} | {true} |\n"
+                    for k, (n, near, worst, wide, said, true) in found.items())
     PAGE.write_text(whole[:whole.index(BEGIN)] + BEGIN + text + "\n" + whole[whole.index(END):])
 
 
@@ -246,7 +249,7 @@ def main():
                 print(json.dumps(row), file=out, flush=True)
                 if row["test"] == "peak" and key_of(row) not in known:
                     print(json.dumps(row), file=kept, flush=True)
-    for kind, (tried, near, worst, said, true) in table(rows).items():
+    for kind, (tried, near, worst, _, said, true) in table(rows).items():
         print(f"{kind:22} tried {tried:4} near {near:4} worst {worst:6.1%}   enough said {said:4} true {true:4}")
     if args.write:
         write(rows)
