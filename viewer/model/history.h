@@ -69,8 +69,11 @@ static inline struct history *live_insert(struct tree *t, uint64_t addr)
 	return (struct history *)tree_insert(t, addr);
 }
 
-#define LIVE_EACH(t, b)                                \
-	for (struct history *b = live_from((t), 0); b; \
-	     b = b->block.addr == UINT64_MAX ? NULL : live_from((t), b->block.addr + 1))
+static inline struct history *live_after(const struct tree *t, const struct history *h)
+{
+	return h->block.addr == UINT64_MAX ? NULL : live_from(t, h->block.addr + 1);
+}
+
+#define LIVE_EACH(t, b) for (struct history *b = live_from((t), 0); b; b = live_after((t), b))
 
 #endif

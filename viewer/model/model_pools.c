@@ -37,7 +37,7 @@ void model_place_block(struct model *m, struct model_device *d, const struct gmt
 	while (segment && segment->block.addr < e->addr + e->size) {
 		if (segment->block.mark == EXPECTS_BLOCK)
 			place(d, segment, pool);
-		segment = live_from(&m->mapped, segment->block.addr + 1);
+		segment = live_after(&m->mapped, segment);
 	}
 }
 
@@ -57,8 +57,7 @@ void model_segment_pool(struct model *m, const struct gmt_event *e)
 
 	for (int t = 0; t < 2 && d; t++)
 		for (struct history *h = live_from(trees[t], e->addr);
-		     h && h->block.addr - e->addr < e->size;
-		     h = live_from(trees[t], h->block.addr + 1))
+		     h && h->block.addr - e->addr < e->size; h = live_after(trees[t], h))
 			if (h->block.device == e->device && h->block.flags & GMT_FLAG_FRAMEWORK)
 				place(d, h, pool);
 }

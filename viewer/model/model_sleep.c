@@ -29,7 +29,7 @@ static void blocks_change(struct model *m, struct model_device *d, uint64_t addr
 	struct history *b = live_enclosing(&d->live, addr);
 
 	for (b = b ? b : live_from(&d->live, addr); b && b->block.addr < addr + size;
-	     b = live_from(&d->live, b->block.addr + 1)) {
+	     b = live_after(&d->live, b)) {
 		uint64_t from = b->block.addr > addr ? b->block.addr : addr;
 		uint64_t end = b->block.addr + b->block.size;
 		uint64_t part = (end < addr + size ? end : addr + size) - from;
