@@ -20,11 +20,11 @@ stage() { # name command...
 	[ "$verdict" = ok ]
 }
 
-# End to end with one environment; what is about the Python package is run from a wheel, installed. Some tests share a core well, none needs the machine to itself.
+# End to end with one environment; what is about the Python package is run from a wheel, installed. Many tests wait, so there is one worker more than cores.
 pytests() { # environment pytest-arguments...
 	local env=$1
 	shift
-	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n "$JOBS" --dist worksteal "$@" tests/e2e
+	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n $((JOBS + 1)) --dist worksteal "$@" tests/e2e
 }
 
 mkdir -p "$LOGS"
