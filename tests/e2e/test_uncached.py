@@ -6,6 +6,8 @@ import pytest
 
 from conftest import blocks_of
 
+OF_A_HANDLE = [1 << 10, 128 << 10]  # libcublas 13 on an H100, beside 64 MiB
+
 
 def run(programs, tool, **env):
     recording = programs.traced("uncached.py", "truth.json", **env)
@@ -22,12 +24,13 @@ def run(programs, tool, **env):
 @pytest.mark.real
 @pytest.mark.matrix
 def test_no_caching(programs, tool):
-    """Each storage is one cudaMalloc of its size; what else lives are the math library's workspaces."""
+    """Each storage is one cudaMalloc of its size. The others are workspaces of cuBLAS's two handles; on a card also what each handle keeps."""
     lives, truth = run(programs, tool, PYTORCH_NO_CUDA_MEMORY_CACHING=1)
     for live, said in zip(lives, truth):
         known = {a for a, _ in said["storages"]}
         others = [size for addr, size in blocks_of(live) if addr not in known]
-        assert len(others) <= 4 and all(size >= 1 << 20 for size in others)
+        small = [size for size in others if size < 1 << 20]
+        assert len(others) - len(small) <= 5 and sorted(small) in ([], sorted(2 * OF_A_HANDLE))
 
 
 @pytest.mark.real
