@@ -106,11 +106,32 @@ def one_recording(documents, file, folder, monkeypatch):
     monkeypatch.delenv("GPUMEMTRACE_TEST_RULES")
 
 
+PHASES = """import torch
+done = []
+for _ in range(2):
+    model = torch.nn.Linear(1024, 1024, device="cuda")
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(5):
+        model(torch.ones(64, 1024, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    done.append((model, optimizer))
+pool = torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    done.append(torch.empty(4 << 20, device="cuda"))
+"""
+
+
 def test_all_documents(folder, monkeypatch):
     documents = Documents()
     trains = run(documents, folder, "trains", TRAINS, "h100-80g,2")
     evaluates = run(documents, folder, "evaluates", EVALUATES, "a100-40g")
     run(documents, folder, "nothing", "pass", "h100-80g")
+    phases = run(documents, folder, "phases", PHASES, "h100-80g")
+    assert [p["bytes"] for p in documents.look("report", phases)["devices"][0]["pools"]] == [16 << 20]
+    unused = documents.look("leaks", phases)
+    assert [u["class"] for u in unused["unused"]] == ["optimizer_state", "parameters"]
+    assert unused["unused_bytes"] == sum(u["bytes"] for u in unused["unused"]) >= 3 * 4 * (1024 * 1024 + 1024) and unused["unused_since_step"] == 5
     for file in (trains, evaluates):
         one_recording(documents, file, folder, monkeypatch)
     documents.look("oom", trains)
@@ -142,8 +163,8 @@ def test_the_page_is_current():
     lambda d: d["devices"][0].update(categories_at_peak={"none": 1}),
 ])
 def test_a_wrong_document_is_found(change):
-    device = dict(device=0, peak_bytes=1, peak_time_ns=2, end_bytes=0, peak_reserved_bytes=1,
-                  categories_at_peak={"parameters": 1}, ooms=0)
+    device = dict(device=0, peak_bytes=1, peak_time_ns=2, end_bytes=0, peak_reserved_bytes=1, resident_peak_bytes=1, asleep_bytes=0,
+                  categories_at_peak={"parameters": 1}, ooms=0, pools=[])
     document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device], file_bytes=9)
     assert json_page.check(TABLES, "report", document) == []
     change(document)
