@@ -22,6 +22,14 @@ PROGRAMS = {
     "rollout_of_calls": {"batch_too_large"},
     "two_players": {"checkpoint"},
 }
+HELD = {  # "": what looks the same and is needed
+    "trials_in_a_log": "unused",
+    "long_turns": "",
+    "checkpoint_in_an_object": "loaded",
+    "kept_errors": "refused_attempts",
+    "scores_of_all_rows": "gathered_results",
+    "rows_on_the_device": "",
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +46,14 @@ def test_what_is_said_is_so(programs, cut, tool, name):
     assert [claim for claim in said if claim[1] is False] == []
     assert PROGRAMS[name] <= {kind for kind, *_ in said}
     assert {so for kind, so, *_ in said if kind in ("step", "smaller_batch")} == {True} or name == "two_players"
+
+
+@pytest.mark.parametrize("name, kind", HELD.items())
+def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
+    recording = programs.traced(ROOT / "tests/future/held.py", name)
+    _, said = judge.judge(name, recording, POINTS)
+    assert [claim for claim in said if claim[1] is False and claim[0] in HELD.values()] == []
+    assert {k for k, *_ in said} & {*HELD.values()} == {kind} - {""}
 
 
 def test_a_staged_refusal_reads_as_a_real_one(programs, cut, tool):

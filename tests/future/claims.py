@@ -7,6 +7,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 PASSING = {"activations", "inputs", "forward_temporaries", "backward_temporaries", "kv_cache"}
 ROUNDED = 1.06  # of a figure in a sentence
 NEAR = 1.02
+STATE = 2  # tensors of a weight that optimizers keep at most
 
 
 def amounts(text):
@@ -176,13 +177,34 @@ def idle_weights(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
+def unused(m, r, doc):
+    """Weights that no pass takes later, and state beyond that of the weights that one does."""
+    def is_later(b):
+        return any(s > m.seq for s in [*b.trained, *b.saves, *b.grads])
+    so = m.bytes(lambda b: (b.trained or b.grads) and not is_later(b))
+    state = m.bytes(lambda b: b.seq < m.begin and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
+    so += max(0, state - STATE * m.bytes(lambda b: any(s > m.seq for s in b.trained) and any(s < m.begin for s in b.trained)))
+    return at_most(r["saves_bytes"], so), so
+
+
+def refused_attempts(m, r, doc):
+    so = m.bytes(lambda b: not m.is_needed(b))
+    return at_most(r["saves_bytes"], so), so
+
+
+def loaded(m, r, doc):
+    so = m.bytes(lambda b: not any(s > m.seq for s in [*b.trained, *b.saves, *b.grads]) and not m.by_optimizer(b))
+    return at_most(r["saves_bytes"], so), so
+
+
 def nobody_else(m, r, doc):
     return False, 0
 
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved,
             "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "refused_attempts": refused_attempts,
+            "gathered_results": refused_attempts, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
 
 

@@ -11,10 +11,11 @@ SETUP, FORWARD, BACKWARD, BETWEEN, OPTIMIZER, REST, CAUGHT = PHASES = (
 
 
 class Block:
-    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads")
+    __slots__ = ("seq", "addr", "size", "end", "stack", "node", "saves", "releases", "grads", "trained")
 
     def __init__(self, e):
         self.seq, self.addr, self.size, self.stack, self.node, self.end = e["seq"], e["addr"], e["size"], e["stack"], e["scope"], float("inf")
+        self.trained = []  # events: a gradient arrived for a weight in it
         self.saves, self.releases, self.grads = [], [], []  # events; releases: (event, whether the backward pass did it)
 
     def is_alive(self, seq):
@@ -45,7 +46,7 @@ class Run:
             if line["def"] == "thread" and line.get("name", "").startswith("pt_autograd"):
                 self.engine.add(line["id"])
         live, addresses, savers = {}, [], collections.defaultdict(list)
-        opened = {}
+        opened, leaves = {}, {}
         for e in dump(tool, path):
             kind = e["kind"]
             if kind == "block_alloc" and e["device"] == 0:
@@ -55,7 +56,7 @@ class Run:
             elif kind == "block_free" and e["device"] == 0 and e["addr"] in live:
                 live.pop(e["addr"]).end = e["seq"]
                 addresses.pop(bisect.bisect_left(addresses, e["addr"]))
-            elif kind == "tag_saved" or kind == "tag_grad":
+            elif kind in ("tag_saved", "tag_grad", "tag_leaf", "tag_moved"):
                 at = bisect.bisect(addresses, e["addr"]) - 1
                 block = live.get(addresses[at]) if at >= 0 else None
                 if block is None or e["addr"] >= block.addr + block.size:
@@ -64,8 +65,12 @@ class Run:
                     savers[e["arg0"]].append(block)
                     if block:
                         block.saves.append(e["seq"])
+                elif kind != "tag_grad":
+                    leaves[e["arg0"]] = block
                 elif block:
                     block.grads.append(e["seq"])
+                if kind == "tag_grad" and leaves.get(e["arg0"]):
+                    leaves[e["arg0"]].trained.append(e["seq"])
             elif kind == "tag_released" and savers[e["arg0"]]:
                 block = savers[e["arg0"]].pop()
                 if block:

@@ -27,8 +27,9 @@ def programs():
     for file in ("cases", "never"):
         for name in functions(TESTS / f"advise/{file}.py"):
             found[f"advise/{name}"] = [TESTS / f"advise/{file}.py", name]
-    for name in functions(TESTS / "future/loops.py"):
-        found[f"future/{name}"] = [TESTS / "future/loops.py", name]
+    for file in ("loops", "held"):
+        for name in functions(TESTS / f"future/{file}.py"):
+            found[f"future/{name}"] = [TESTS / f"future/{file}.py", name]
     for name in sorted(REFUSED):
         found[f"oom/{name}"] = [TESTS / "workloads/oom.py", name, "truth"]
     for name in re.findall(r"^def (\w+)\(\):\n    from", (TESTS / "bench/training.py").read_text(), re.M):

@@ -117,7 +117,7 @@ void advise_idle_weights(struct advise *a)
 	f->range = true;
 	ADVISE_EACH(a, CLASS_BIT(parameters), l)
 	{
-		if (!advise_counts(a, &l) || is_trained(a, &l))
+		if (!advise_counts(a, &l) || is_trained(a, &l) || advise_is_loaded(a, &l))
 			continue;
 		without(a, &f->plan, &l, &idles, true);
 		without(a, &f->cautious, &l, &idles, false);

@@ -201,12 +201,5 @@ bool advise_in_shards(struct advise *a)
 
 bool advise_leaf(const struct advise *a, const struct advised *l)
 {
-	const struct tensors *t = &a->timeline->model.tensors;
-	uint64_t addr = lives_at(a->lives, l->life)->addr;
-
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i].leaf && t->items[i].addr - addr < l->size &&
-		    t->items[i].device == a->timeline->device)
-			return true;
-	return false;
+	return lives_facts(a->lives, lives_at(a->lives, l->life)).tags & BLOCK_LEAF;
 }

@@ -150,6 +150,16 @@ static const struct span *span_at(const struct search *s, uint64_t seq)
 	return n && all->items[n - 1].phase == PHASE_OPTIMIZER ? &all->items[n - 1] : NULL;
 }
 
+/* Weights that the one trained go on being trained by the other. */
+static bool takes_over(const struct search *s, const struct site *from, const struct site *to)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].there && s->items[i].first <= from->last &&
+		    s->items[i].to_step >= steps_at(&s->timeline->steps, to->first))
+			return true;
+	return false;
+}
+
 /* It made the state of all weights that were trained then: of none of them another keeps it. */
 static bool makes_all_state(const struct search *s, const struct site *site)
 {
@@ -184,7 +194,8 @@ static void find_sites(struct search *s)
 	}
 	for (struct site *x = s->sites; x < s->sites + s->site_count; x++)
 		for (struct site *next = x + 1; next < s->sites + s->site_count; next++)
-			x->over |= next->first > x->last && makes_all_state(s, next);
+			x->over |= next->first > x->last && takes_over(s, x, next) &&
+				   makes_all_state(s, next);
 }
 
 static bool is_by_old(struct search *s, size_t number)

@@ -239,6 +239,7 @@ static void gather(struct oom *o, struct recording *r)
 	compare(o, t);
 	leaks_find(&o->leaks, t);
 	unused_find(&o->unused, t, &o->shot);
+	oom_attempts(o);
 	oom_holders(o);
 }
 

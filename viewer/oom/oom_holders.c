@@ -80,7 +80,7 @@ static void collect(struct oom *o)
 		struct holder *h = holders_add(
 			&o->holders, (struct holder){ .category = c, .owner = owner }, b->size);
 
-		if (oom_is_passing(c) && b->seq >= o->begin)
+		if (oom_is_passing(c) && b->seq >= o->begin && b->seq >= o->attempts.from)
 			o->current += b->size;
 		if (!is_old(o, b))
 			continue;

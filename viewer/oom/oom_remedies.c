@@ -97,6 +97,28 @@ static uint64_t let_go(const struct oom *o, char *what, char *how)
 	return o->grown;
 }
 
+static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
+{
+	oom_say(what, "Keep no caught exception (str(error) in its place), leave the except block "
+		      "before the next attempt, and delete the tensors of the one that failed");
+	oom_say(how, "Results of forward passes that ended out of memory before this one, and that "
+		     "another pass has followed");
+	return o->attempts.bytes;
+}
+
+static uint64_t gathered_results(const struct oom *o, char *what, char *how)
+{
+	if (!o->gathered.bytes)
+		return 0;
+	oom_say(what, "Gather the results on the host: make the tensor of results with "
+		      "device=\"cpu\" and move each part of them there");
+	oom_say(how,
+		"Allocated outside of every module since the last training step, in no graph, and "
+		"held through %zu forward passes",
+		o->gathered.count);
+	return o->gathered.bytes;
+}
+
 static uint64_t allocator(const struct oom *o, char *what, char *how)
 {
 	const struct oom_setting *x = o->settings.fits;
@@ -208,8 +230,9 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
 	uint64_t all = o->current + (asked ? o->block : 0);
 
-	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
-	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
+	if (o->phase == PHASE_OPTIMIZER || o->gathered.bytes > all / 2 ||
+	    !o->shot.model->spans.forwards || all < o->capacity / 20 ||
+	    batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Take half the batch (and accumulate gradients over two)");
 	oom_say(how,
@@ -284,6 +307,9 @@ static void insert(struct remedy_list *list, struct oom_remedy *r, unsigned caus
 static void insert_found(struct remedy_list *list, const struct finding *f)
 {
 	const struct remedy_row *row = row_of(f->kind);
+	/* They say that a pass holds it: the attempt is over. */
+	bool attempt = list->oom->attempts.bytes &&
+		       (!strcmp(f->kind, "late_del") || !strcmp(f->kind, "overlap"));
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = f->saves,
 				.enough = f->least >= oom_missing(list->oom) };
@@ -296,7 +322,8 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 		oom_say(r.how, "%s: %s", f->how, B(f->least));
 	else
 		oom_say(r.how, "%s", f->how);
-	insert(list, &r, row ? row->causes : 0);
+	if (!attempt)
+		insert(list, &r, row ? row->causes : 0);
 }
 
 /* The block that was wanted, and what the optimizer's first step would have made after it. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A checkpoint that was read onto the device and copied into a model that is other memory. Blocks
+ * of a file are compared by size with the weights that are trained: what the optimizer needs of
+ * that size and has not made itself may be the file's, the rest of them is a second set of weights.
+ */
+#include <stdlib.h>
+
+#include "../base/need.h"
+#include "../spans/optimizer_names.h"
+#include "advise.h"
+
+#define SMALL 4096 /* of many sizes rounded up to one */
+
+struct size_count {
+	uint64_t size;
+	size_t loaded, trained, made; /* blocks; made: state, by an optimizer's step */
+};
+
+struct search {
+	struct advise *advise;
+	struct map ids; /* bytes -> index */
+	struct size_count *items;
+	size_t count, room;
+};
+
+static bool is_loaded(const struct advise *a, const struct advised *l)
+{
+	return l->life < a->lives->rows.count && l->size > SMALL &&
+	       model_signs(&a->timeline->model, l->stack) & STACK_LOAD && !a->saved[l->life] &&
+	       !advise_leaf(a, l);
+}
+
+/* A pass that keeps nothing may be that of a model which is not trained, a teacher's. */
+static bool has_other_passes(const struct advise *a)
+{
+	const struct spans *s = &a->timeline->model.spans;
+
+	for (const struct span *x = s->items; x < s->items + s->count; x++)
+		if (x->phase == PHASE_FORWARD && x->work && !x->kept && !x->refused &&
+		    advise_next(a, x->extent.last_seq, PHASE_FORWARD) < a->until)
+			return true;
+	return false;
+}
+
+static void count_sizes(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct advised l;
+
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		struct size_count *x;
+
+		if (!advise_counts(a, &l) || l.size <= SMALL || l.life >= a->lives->rows.count)
+			continue;
+		x = map_item(&s->ids, l.size, s->items, s->count, s->room);
+		x->size = l.size;
+		if (is_loaded(a, &l))
+			x->loaded++;
+		else if (l.classes & CLASS_BIT(parameters) && advise_leaf(a, &l))
+			x->trained++;
+		else if (l.classes & CLASS_BIT(optimizer_state))
+			x->made++;
+	}
+}
+
+/* No more than one set: of others nothing is known. */
+static size_t surplus_of(const struct size_count *x, size_t tensors)
+{
+	size_t needed = tensors * x->trained;
+	size_t kept = needed > x->made ? needed - x->made : 0;
+	size_t rest = x->loaded > kept ? x->loaded - kept : 0;
+
+	return rest < x->trained ? rest : x->trained;
+}
+
+static void plan(struct search *s, struct finding *f, size_t tensors)
+{
+	struct advise *a = s->advise;
+	uint64_t bytes = 0, largest = 0;
+	struct advised l;
+	struct block b;
+
+	for (size_t i = 0; i < s->count; i++)
+		s->items[i].loaded = surplus_of(&s->items[i], tensors);
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		uint32_t *at = map_get(&s->ids, l.size);
+
+		if (!at || !advise_counts(a, &l) || !is_loaded(a, &l) || !s->items[*at].loaded)
+			continue;
+		s->items[*at].loaded--;
+		plan_without(&f->plan, advise_next(a, l.from, PHASE_FORWARD), l.until, l.size,
+			     a->peak_seq);
+		bytes += l.size;
+		if (l.size <= largest)
+			continue;
+		largest = l.size;
+		advise_block(a, &l, &b);
+		f->owner = owners_find(&a->timeline->owners, &b);
+	}
+	advise_put(f->what, "Read the checkpoint into host memory (torch.load(..., "
+			    "map_location=\"cpu\")), or delete it once it has been copied into the "
+			    "model");
+	advise_put(f->how,
+		   "%s %s that were read from a file and have the sizes of the trained weights, "
+		   "which are other memory, beyond what the optimizer keeps",
+		   human_bytes((char[HUMAN_MAX]){ 0 }, bytes), a->when);
+}
+
+void advise_loaded(struct advise *a)
+{
+	struct search s = { .advise = a };
+	char name[OPTIMIZER_NAME];
+	int tensors = optimizer_tensors(optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX,
+							   a->timeline->model.defs, name));
+
+	if (tensors >= 0 && a->timeline->steps.count > 1 && !has_other_passes(a)) {
+		count_sizes(&s);
+		plan(&s, advise_add(a, "loaded"), (size_t)tensors);
+	}
+	free(s.items);
+	map_free(&s.ids);
+}
+
+bool advise_is_loaded(const struct advise *a, const struct advised *l)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (!strcmp(a->items[i].kind, "loaded") && a->items[i].plan.at_peak > 0)
+			return is_loaded(a, l);
+	return false;
+}
