@@ -119,10 +119,10 @@ def test_report(sample):
         "events": 23, "allocs": 6, "frees": 2, "dropped": 3, "truncated": False,
         "devices": [
             {"device": 0, "peak_bytes": 14 * MIB, "peak_time_ns": 140, "end_bytes": 10 * MIB,
-             "peak_reserved_bytes": 20 * MIB, "ooms": 1,
+             "peak_reserved_bytes": 20 * MIB, "resident_peak_bytes": 14 * MIB, "asleep_bytes": 0, "pools": [], "ooms": 1,
              "categories_at_peak": {"parameters": 4 * MIB, "activations": 8 * MIB, "unknown": 2 * MIB}},
             {"device": 1, "peak_bytes": 512, "peak_time_ns": 200, "end_bytes": 0,
-             "peak_reserved_bytes": 2 * MIB, "ooms": 0, "categories_at_peak": {"forward_temporaries": 512}}],
+             "peak_reserved_bytes": 2 * MIB, "resident_peak_bytes": 512, "asleep_bytes": 0, "pools": [], "ooms": 0, "categories_at_peak": {"forward_temporaries": 512}}],
         "file_bytes": os.path.getsize(sample)}
 
 
@@ -149,7 +149,7 @@ def test_report_text_answers_first_and_fits(sample):
 ])
 def test_live(sample, at, time_ns, sizes):
     live = answer("live", sample, "--at", at)
-    assert set(live) == {"device", "time_ns", "bytes", "blocks"}
+    assert set(live) == {"device", "time_ns", "bytes", "reserved_bytes", "cached_bytes", "waiting_bytes", "pools", "blocks"}
     assert (live["device"], live["bytes"]) == (0, sum(sizes) * MIB)
     assert {b["size"] // MIB for b in live["blocks"]} == sizes
     if sizes:
@@ -168,7 +168,8 @@ def test_live_says_what_blocks_are(sample):
 
 
 def test_live_of_a_device(sample):
-    assert answer("live", sample, "--device", 1) == {
+    live = answer("live", sample, "--device", 1)
+    assert {k: live[k] for k in ("device", "time_ns", "bytes", "blocks")} == {
         "device": 1, "time_ns": 200, "bytes": 512,
         "blocks": [{"addr": 0x90000000, "size": 512, "category": "forward_temporaries", "stack": 1, "born_ns": 200}]}
 
@@ -292,6 +293,7 @@ event end time_ns=6
     assert (report["allocs"], report["frees"]) == (2, 1)
     assert report["devices"] == [{
         "device": 0, "peak_bytes": 5000, "peak_time_ns": 3, "end_bytes": 4000, "peak_reserved_bytes": 5000,
+        "resident_peak_bytes": 5000, "asleep_bytes": 0, "pools": [],
         "categories_at_peak": {"unknown": 5000}, "ooms": 1}]
     assert {b["size"] for b in answer("live", path)["blocks"]} == {1000, 4000}
 

@@ -319,4 +319,4 @@ for step in range(4):
     said = tool.json("diff", *files)
     print(json.dumps(said["findings"], indent=1)[:3000])
     assert said["findings"][0]["cause"] == "scale" and "inputs are 1.5 times" in said["findings"][0]["text"]
-    assert all(f["cause"] in ("scale", "rounding") or abs(f["delta"]) < 0.05 * said["delta"] for f in said["findings"])
+    assert all(f["cause"] in ("scale", "rounding", "reserved") or abs(f["delta"]) < 0.05 * said["delta"] for f in said["findings"])

@@ -103,7 +103,7 @@ def test_wherever_the_peak_is(programs, where):
 
 def test_a_bounded_recording(programs):
     deep = NET.replace("net = ", "net = nn.Sequential(*[nn.Sequential(nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 256)) for _ in range(16)]).cuda()\n# ")
-    recording = record(programs, deep + "for i in range(1200): step(4096 if i == 700 else 64 + i % 7 * 8)\n", GPUMEMTRACE_MAX_SIZE="4MiB")
+    recording = record(programs, deep + "for i in range(1600): step(4096 if i == 700 else 64 + i % 7 * 8)\n", GPUMEMTRACE_MAX_SIZE="4MiB")
     assert int(answer("info", recording)["meta"]["thinned.events"]) > 0
     check_figures(recording, programs.folder)
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(REAL, reason="for a simulated device of a chosen
 MIB = 1 << 20
 EXPANDABLE, SPLIT = "expandable_segments:True", "max_split_size_mb:128"
 LAST = {"varied_batches", "other_stream", "holes", "caught"}  # the request is the one that takes most of the card
-EDGES = {"holes", "graph_pool"}  # bytes are tried for these, and by `make reliability` for all
+EDGES = {"holes"}  # bytes are tried for these, and by `make reliability` for all
 LONG = bool(os.environ.get("GPUMEMTRACE_TEST_LONG"))
 PAGE = 20  # MiB, of what an expandable segment grows by
 TRIED = {EXPANDABLE, SPLIT}
@@ -21,7 +21,7 @@ CASES = {
     "varied_batches": (1600, {EXPANDABLE: "stays", SPLIT: "fits"}),
     "growing_sequences": (2050, {EXPANDABLE: "fits"}),
     "other_stream": (1200, {EXPANDABLE: "fits"}),
-    "graph_pool": (1980, {EXPANDABLE: "stays", SPLIT: "stays"}),
+    "graph_pool": (1980, {}),
     "holes": (1750, {EXPANDABLE: "fits"}),
     "pinned_segments": (1750, {EXPANDABLE: "stays", SPLIT: "stays"}),
     "caught": (1750, {EXPANDABLE: "fits"}),

@@ -537,7 +537,7 @@ def test_documents_say_what_takes_a_folder():
     for page in ("docs/questions/many-ranks.md", "viewer/man/gpumemtrace.1.md"):
         text = " ".join((ROOT / page).read_text().split())
         rows = re.search(r"- ((?:`\w+`(?:, | and )?)+)(?:: a row| print a row) for each rank", text)[1]
-        one = re.search(r"- ((?:`\w+`(?:, | and )?)+) answer for one (?:rank|recording)", text)[1]
+        one = re.search(r"- ((?:`\w+`(?:, | and )?)+) (?:answer for|work on) one (?:rank|recording)", text)[1]
         assert [sorted(re.findall(r"\w+(?=`)", found)) for found in (rows, one)] == [of["rows"], of["one"]], page
         assert all(f"`{command}" in text for command, kind in table.items() if kind in ("ALL", "PAIRS")), page
 

@@ -116,13 +116,15 @@ int64_t diff_reserved(const struct diff *d)
 											    : apart;
 }
 
-/* First where it changed by more than any line did, else last. */
+/* First if it changed by more than any line did and by ten times as much as the peak of the blocks,
+ * else last: the first finding is what changed the peak. */
 static void find_reserved(struct diff *d)
 {
 	int64_t apart = diff_reserved(d);
 	const struct reserved_peak *of = apart > 0 ? &d->new.reserved : &d->old.reserved;
 	struct diff_finding *last, f;
-	double size = fabs((double)apart);
+	double size = fabs((double)apart),
+	       peak = fabs((double)(int64_t)(d->new.peak - d->old.peak));
 	size_t at;
 
 	if (!apart)
@@ -136,7 +138,7 @@ static void find_reserved(struct diff *d)
 	last->bytes_new = d->new.reserved.bytes;
 	diff_say(d, last);
 	f = *last;
-	at = d->count > 1 && weight(d, &d->findings[0]) >= size ? d->count - 1 : 0;
+	at = d->count > 1 && fmax(weight(d, &d->findings[0]), 10 * peak) >= size ? d->count - 1 : 0;
 	memmove(&d->findings[at + 1], &d->findings[at], (d->count - 1 - at) * sizeof(f));
 	d->findings[at] = f;
 }
