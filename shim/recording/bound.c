@@ -417,7 +417,7 @@ static int write_anew(struct work *w, struct bound_result *r)
 	return err ? err : copy_rest(w);
 }
 
-/* What comes meanwhile is in both files at the end. */
+/* Events that come meanwhile are in both files at the end. */
 static uint64_t most_of_old(uint64_t from)
 {
 	uint64_t others = from + gmt_config.max_size / 8 * 3 + SPARE + 2 * BLOCKS;

@@ -36,7 +36,8 @@
 #define AHEAD	     6		 /* events */
 #define EARLY_BLOCK  4096	 /* events; less than a block takes by itself */
 
-struct cursor {		  /* in a ring */
+/* The drain's position in a ring. */
+struct cursor {
 	uint64_t next;	  /* position to be read next */
 	uint64_t written; /* all before it is with the writer */
 	uint64_t dropped;
@@ -51,7 +52,7 @@ static struct {
 	uint64_t next_seq, gap_since;
 	uint64_t numbers; /* of events that were seen or are known to be lost */
 	uint64_t last_flush, last_look;
-	uint64_t lost, dropped, names_cut;
+	uint64_t lost, dropped;
 	uint64_t given;		 /* of unkept: their slots were given back */
 	uint64_t unwritten;	 /* events that writers of before could not write */
 	uint64_t unkept;	 /* events for which the bound left no room */
@@ -197,7 +198,7 @@ static void advance(uint32_t i, const struct gmt_ring *r)
 	}
 }
 
-/* Meanwhile the live file says it. */
+/* A live file has the count already; without one it is written at once. */
 static bool may_wait(bool at_end)
 {
 	return !at_end && live_is_shared();
@@ -320,22 +321,13 @@ static bool flush_is_due(void)
 	       (drain.pressed || os_now() - drain.last_flush >= (uint64_t)gmt_config.flush_ms * MS);
 }
 
-/* Once when it begins, and the count at the end. */
-static void note_names(bool at_end)
-{
-	uint64_t cut = strings_cut();
-
-	if (cut && (at_end || !drain.names_cut))
-		facts_emit_number(drain_def, "recorder.names_cut", cut);
-	drain.names_cut = cut;
-}
-
-static void look_around(void) /* for what changes seldom */
+/* Looks for changes that are rare. */
+static void look_around(void)
 {
 	uint64_t now = os_now();
 
 	note_lost(false);
-	note_names(false);
+	figures_emit_names(drain_def, false);
 	facts_emit_new(drain_def);
 	if (now - drain.last_look < 1000 * MS)
 		return;
@@ -369,6 +361,7 @@ static void say_if_cut(void)
 		gmt_say(&said, "somebody cut the live file; what it held is counted as dropped");
 }
 
+/* One round. Returns the number of events that it wrote. */
 uint32_t drain_pass(bool all)
 {
 	uint64_t horizon = all ? UINT64_MAX : __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
@@ -393,16 +386,8 @@ uint32_t drain_pass(bool all)
 	return n;
 }
 
-static void recorder_facts(void) /* what the recording itself took */
-{
-	facts_emit_number(drain_def, "recorder.memory_bytes", os_mapped() + live_bytes());
-	facts_emit_number(drain_def, "recorder.stack_nodes", stack_nodes());
-	note_names(true);
-	if (stack_nodes_cut())
-		facts_emit_number(drain_def, "recorder.stacks_cut", stack_nodes_cut());
-}
-
-static bool serve(bool flush) /* while the file is written anew */
+/* A round while the file is written anew. */
+static bool serve(bool flush)
 {
 	drain_pass(false);
 	if (flush && !drain.gone)
@@ -446,7 +431,7 @@ static void note_losses(void)
 		facts_emit_number(drain_def, "recorder.dropped", dropped());
 }
 
-/* All that the rings hold. A bounded file is thinned on the way, as often as it takes. */
+/* Writes everything in the rings. A bounded file is thinned on the way, as often as it takes. */
 static void write_rest(void)
 {
 	drain.finishing = true;
@@ -468,7 +453,7 @@ bool drain_finish(void)
 	drain_flush();
 	drain.closing = true;
 	note_losses();
-	recorder_facts();
+	figures_emit(drain_def);
 	write_own(GMT_END, 0, 0);
 	rc = gmt_writer_finish(drain.writer);
 	note_result(rc);
@@ -495,6 +480,7 @@ void drain_ask_to_stop(void)
 void drain_forget(void)
 {
 	bound_forget();
+	figures_forget();
 	memset(&drain, 0, sizeof(drain));
 	memset(cursors, 0, live_count() * sizeof(cursors[0]));
 }

@@ -19,6 +19,12 @@ void meta_emit(bool (*emit)(const struct gmt_def *d));
 void meta_emit_python(bool (*emit)(const struct gmt_def *d)); /* again when it changed */
 void meta_forget(void);
 
+/* figures.c: the recorder's own figures, at the end; and the count of names that were left out, as
+ * soon as there are any and at the end. */
+void figures_emit(bool (*emit)(const struct gmt_def *d));
+void figures_emit_names(bool (*emit)(const struct gmt_def *d), bool at_end);
+void figures_forget(void); /* in a forked child */
+
 /* script.c: of the script that Python runs, or NULL: it has none, or an installed one. */
 const char *script_path(void);
 

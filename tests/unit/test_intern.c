@@ -69,7 +69,7 @@ static void colliding_keys(void **state)
 	assert_null(two.level[2]);
 }
 
-/* As often as it fails: the bucket is the same one, and then the key has it. */
+/* A failed definition is tried again in the same bucket, however often it fails. */
 static void a_key_without_a_definition_keeps_its_bucket(void **state)
 {
 	struct intern_table t = { 0 };

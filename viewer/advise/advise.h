@@ -128,7 +128,7 @@ struct advise_passes {
 struct advise_passes advise_passes(const struct advise *a);
 /* Autograd asked it, a recorded life, for a gradient. */
 bool advise_leaf(const struct advise *a, const struct advised *l);
-/* Of a checkpoint of which a part is not needed on the device: see find_loaded.c. */
+/* The block is of a loaded checkpoint that is partly unneeded on the device (find_loaded.c). */
 bool advise_is_loaded(const struct advise *a, const struct advised *l);
 /* The weights are shards, which are gathered where they are used (autograd saves what was
  * gathered); or the optimizer's state is. */

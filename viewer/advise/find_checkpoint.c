@@ -253,7 +253,7 @@ static bool is_running(struct search *s, const struct site *site)
 	       sites_has(&s->sites, w->stack, site->key);
 }
 
-/* What the call was given: the latest that a pass made before it and that is there then. */
+/* The call's input: the latest block that a pass made before it and that is alive then. */
 static struct advised input_of(struct search *s, uint32_t first)
 {
 	struct advised begin = of(s, first), l;

@@ -103,7 +103,7 @@ static bool is_used_later(const struct advise *a, const struct advised *l, uint6
 	       (l->classes & CLASS_BIT(inputs) && !a->saved[l->life]);
 }
 
-/* What was made before a pass is for that pass, if it is a batch. */
+/* The pass that a block is for. A batch is made before its pass. */
 static uint64_t next_pass(const struct advise_passes *p, const struct advised *l)
 {
 	bool ahead = l->classes & CLASS_BIT(inputs) && l->born->stage != STAGE_FORWARD;

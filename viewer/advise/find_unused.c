@@ -4,7 +4,7 @@
 #include "../answers/unused.h"
 #include "advise.h"
 
-static void say(struct finding *f, const struct unused *u, const char *when)
+static void unused_say(struct finding *f, const struct unused *u, const char *when)
 {
 	char classes[200], bytes[HUMAN_MAX];
 
@@ -40,7 +40,7 @@ void advise_unused(struct advise *a)
 								    : PLAN_END,
 					     b->size, a->peak_seq);
 		}
-		say(f, &u, a->when);
+		unused_say(f, &u, a->when);
 	}
 	unused_free(&u);
 	snapshot_free(&shot);

@@ -32,7 +32,7 @@ const char *pool_advice(enum pool_kind kind)
 	return kinds[kind].advice;
 }
 
-/* What compiled code captures by itself. */
+/* The graph was captured by torch.compile, not by the program. */
 static bool is_compiled(struct stacks *s, uint32_t stack)
 {
 	stacks_read_python(s, stack);

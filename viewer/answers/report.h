@@ -34,7 +34,7 @@ void report_text(struct report *r, struct emit *out);
 /* Most of the device in one piece. */
 void report_arena(struct report *r, const struct moment *mo, struct emit *out);
 void report_find_pools(struct report *r, size_t i);
-/* What the cache holds beside the blocks. */
+/* Prints the memory of the framework's cache outside of blocks. */
 void report_cache(struct report *r, const struct moment *mo, struct emit *out);
 void report_classes(struct report *r, const struct moment *mo, struct emit *out);
 /* Bytes of each class at that moment; valid until the next call. */

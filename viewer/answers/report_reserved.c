@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the framework's cache holds beside the blocks: at the peak of the blocks, and where the
- * cache itself was largest, which may be elsewhere. */
+/* Memory of the framework's cache outside of blocks: at the peak of the blocks, and when the cache
+ * itself was largest, which may be another moment. */
 #include <inttypes.h>
 
 #include "../base/human.h"
 #include "../moments/room.h"
 #include "parts.h"
 #include "report.h"
+#include "reserved.h"
 
 void report_find_pools(struct report *r, size_t i)
 {
-	struct model *m = &r->timeline.model;
-	const struct model_device *d = &m->devices[r->moments[i].device];
-	struct moment most = { .device = r->moments[i].device,
-			       .seq = d->reserved.peak.event.seq,
-			       .framework = d->framework };
+	struct reserved_peak peak;
 
-	if (!d->pools.count)
-		return;
-	model_take(m, &most);
-	r->pools[i] = private_pools(m, &most, &r->timeline.owners);
-	moment_free(&most);
+	reserved_find(&peak, &r->timeline, r->moments[i].device);
+	r->pools[i] = peak.pools;
 }
 
 /* The cache was larger at another moment, by more than a tenth. */

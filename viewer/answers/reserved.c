@@ -14,23 +14,32 @@ static struct owner asking_line(struct timeline *t, const struct gmt_event *e)
 	return owners_find(&t->owners, &b);
 }
 
-void reserved_find(struct reserved_peak *out, struct timeline *t)
+static struct pool_sums pools_at(struct timeline *t, int device, uint64_t seq)
 {
-	struct model *m = &t->model;
-	const struct peak *p = &m->devices[t->device].reserved.peak;
-	struct moment mo = { .device = t->device, .seq = p->event.seq, .framework = t->framework };
+	const struct model_device *d = &t->model.devices[device];
+	struct moment mo = { .device = device, .seq = seq, .framework = d->framework };
+	struct pool_sums pools = { 0 };
+
+	if (!d->pools.count)
+		return pools;
+	model_take(&t->model, &mo);
+	pools = private_pools(&t->model, &mo, &t->owners);
+	moment_free(&mo);
+	return pools;
+}
+
+void reserved_find(struct reserved_peak *out, struct timeline *t, int device)
+{
+	const struct peak *p = &t->model.devices[device].reserved.peak;
 
 	*out = (struct reserved_peak){ .bytes = p->bytes,
 				       .seq = p->event.seq,
 				       .time_ns = p->event.time_ns };
 	if (!p->bytes)
 		return;
-	model_take(m, &mo);
-	out->blocks = mo.bytes;
-	out->pools = private_pools(m, &mo, &t->owners);
+	out->pools = pools_at(t, device, p->event.seq);
 	out->owner = out->pools.bytes >= p->bytes / 2 ? out->pools.items[0].owner
 						      : asking_line(t, &p->event);
-	moment_free(&mo);
 }
 
 const char *reserved_words(const struct reserved_peak *p, char *buf, size_t room)
@@ -46,6 +55,13 @@ const char *reserved_words(const struct reserved_peak *p, char *buf, size_t room
 		snprintf(buf, room, "it was largest when %s allocated",
 			 owner_words(&p->owner, who, sizeof(who), 0));
 	return buf;
+}
+
+#define VARIES_LEAST (40u << 20)
+
+uint64_t reserved_varies(uint64_t bytes)
+{
+	return bytes / 20 > VARIES_LEAST ? bytes / 20 : VARIES_LEAST;
 }
 
 #define FEWEST 3 /* intervals between steps */

@@ -152,7 +152,7 @@ static void check_reserved(struct look *l, const struct option_amount *most)
 	struct reserved_peak peak;
 	struct bound *b;
 
-	reserved_find(&peak, &l->timeline);
+	reserved_find(&peak, &l->timeline, l->timeline.device);
 	b = add_bound(l->bounds, measured_bound("max-reserved", -1, model_peak_reserved(d), most),
 		      peak.bytes ? &peak.owner : NULL);
 	if (peak.bytes)
@@ -202,7 +202,7 @@ static void reserved_grows(struct look *l, const struct option_amount *most, uin
 	struct reserved_peak peak;
 	char words[RESERVED_WORDS + 2] = "; ";
 
-	reserved_find(&peak, &l->timeline);
+	reserved_find(&peak, &l->timeline, l->timeline.device);
 	reserved_words(&peak, words + 2, RESERVED_WORDS);
 	say_bytes(l,
 		  add_bound(l->bounds, measured_bound("max-growth", -1, growth, most), &peak.owner),
@@ -243,7 +243,7 @@ static void check_reserved_since(struct bounds *all, const struct bounds_wanted 
 {
 	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
 	uint64_t more = amount_bytes(&w->baseline_above.amount, old);
-	uint64_t varies = old / 20 > DIFF_RESERVED_LEAST ? old / 20 : DIFF_RESERVED_LEAST;
+	uint64_t varies = reserved_varies(old);
 	struct bound b = { .name = "baseline", .category = -1, .known = true }, *at;
 	char a[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX], words[RESERVED_WORDS];
 

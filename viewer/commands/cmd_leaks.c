@@ -150,7 +150,7 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 
 	if (!growth)
 		return;
-	reserved_find(&peak, t);
+	reserved_find(&peak, t, t->device);
 	emit_sentence(out, "", "Reserved memory grows by %s a step; %s.",
 		      human_bytes(bytes, growth), reserved_words(&peak, words, sizeof(words)));
 }

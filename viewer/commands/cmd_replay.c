@@ -39,7 +39,7 @@ static int add_setting(struct replay_view *v, const char *conf)
 			     "--alloc-conf");
 }
 
-/* The settings of the recorded run. If they cannot be replayed, the default stands in for them. */
+/* The settings of the recorded run. If they cannot be replayed, the default is used. */
 static void own_settings(struct replay_view *v, const struct defs *defs)
 {
 	replay_own(&v->recorded, defs);

@@ -70,7 +70,6 @@ void diff_find(struct diff *d);
 /* The cache of the framework changed by more than the blocks in it did: bytes that they do not
  * explain; 0: by no more than requests in another order may make of it. */
 int64_t diff_reserved(const struct diff *d);
-#define DIFF_RESERVED_LEAST (40 << 20)
 
 /* Shared by the files that make findings. */
 /* A large block may exceed its request by up to this much, if the remainder is too small to be

@@ -108,12 +108,12 @@ static void drop_moves(struct diff *d)
 int64_t diff_reserved(const struct diff *d)
 {
 	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
-	uint64_t least = (old > new ? old : new) / 20;
 	int64_t apart = (int64_t)(new - old) - (int64_t)(d->new.peak - d->old.peak);
 
-	least = least > DIFF_RESERVED_LEAST ? least : DIFF_RESERVED_LEAST;
-	return !old || !new || (apart < 0) != (new < old) || (uint64_t)llabs(apart) < least ? 0
-											    : apart;
+	bool same_way = (apart < 0) == (new < old);
+	bool enough = (uint64_t)llabs(apart) >= reserved_varies(old > new ? old : new);
+
+	return old && new &&same_way &&enough ? apart : 0;
 }
 
 /* First if it changed by more than any line did and by ten times as much as the peak of the blocks,

@@ -52,7 +52,7 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	s->peak = curve->peak.bytes;
 	s->peak_seq = curve->peak.event.seq;
 	if (s->timeline.framework)
-		reserved_find(&s->reserved, &s->timeline);
+		reserved_find(&s->reserved, &s->timeline, s->timeline.device);
 	s->recomputes = find_recompute(s);
 	s->casts = find_casts(s);
 	s->compiled = defs_has_file(&s->recording.defs, "torch/_functorch/_aot_autograd/");

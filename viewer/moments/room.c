@@ -22,7 +22,7 @@ static const struct block *next_taken(const struct taken *t, struct taken *at)
 	return found;
 }
 
-/* What lies in [start, end); *at walks along the blocks. */
+/* Measures the free memory of a piece that begins at start; *at walks along the blocks. */
 static void measure(struct room_piece *p, const struct taken *t, uint64_t start, struct taken *at)
 {
 	uint64_t free_from = start, end = start + p->bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was free at a moment: in the framework's cache, in pieces, and on the device. The cache of a
- * private pool serves that pool alone: it is apart for every request of another one.
+ * Free memory at a moment: in the framework's cache, in pieces, and on the device. The cache of a
+ * private pool serves that pool alone and is not free for other requests.
  */
 #ifndef VIEWER_ROOM_H
 #define VIEWER_ROOM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is held for no step: graphs of passes that ended in an earlier refusal, which another pass
- * has followed, and results that an evaluation gathers over many passes.
+ * Memory that no step needs: graphs of passes that ran out of memory and were followed by another
+ * pass, and results that an evaluation gathers over many passes.
  */
 #include <string.h>
 

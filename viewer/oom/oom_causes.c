@@ -156,7 +156,7 @@ static bool is_growing(const struct oom *o, char *text)
 	return has_grown(o) && say_growth(o, text, "Something grows from step to step");
 }
 
-/* What other pools do not use would have been enough. */
+/* The unused memory of other pools would have been enough. */
 static bool is_in_pools(const struct oom *o, char *text)
 {
 	const struct pool_sum *most = o->pools.items;

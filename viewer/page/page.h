@@ -67,7 +67,7 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 
 /* Parts of it, one file each. */
 void segments_emit(struct track *t);
-/* What of the cache is free for its private pools alone, or waits for other streams. */
+/* Cache that is free for its private pools alone, or waits for other streams. */
 void page_apart_emit(struct emit *out, struct names *names, const struct pool_sums *pools,
 		     const struct room *room);
 void marks_find(struct track *t); /* with the key moments that they are */
