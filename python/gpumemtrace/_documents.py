@@ -1354,7 +1354,7 @@ class Oom(Row):
     asked_bytes: what the framework asked the device for (bytes)
     free_bytes: free on the device then (bytes)
     largest_hole: largest piece of the cache that no block was in (bytes)
-    cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `gathered_results`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
+    cause: `batch_too_large`, `retained_graph`, `unused`, `refused_attempts`, `growing`, `fragmentation`, `other_process`, `memory_limit`, `model_too_large`, `activation_spike`, `unsharded`, `workspace` or `unknown`
     text: the cause in words
     holders: lines of code by class, the largest first
     remedies: those that answer the cause first

@@ -203,8 +203,7 @@ def nobody_else(m, r, doc):
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved,
             "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "refused_attempts": refused_attempts,
-            "gathered_results": refused_attempts, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "refused_attempts": refused_attempts, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
 
 

@@ -82,10 +82,10 @@ struct oom {
 	uint64_t grown_graph; /* of that: graphs and outputs of modules */
 	struct oom_held {
 		uint64_t bytes, from;
-		size_t count; /* attempts; or passes that it was held through */
+		size_t count;
 		struct block largest;
-	} attempts, gathered; /* see oom_attempts.c */
-	struct block root;    /* the last tensor of an earlier step's forward pass that is kept */
+	} attempts;	   /* that ran out of memory, see oom_attempts.c */
+	struct block root; /* the last tensor of an earlier step's forward pass that is kept */
 	struct holders holders;
 	struct oom_spike spike;
 
@@ -141,7 +141,7 @@ void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal);
 void oom_close(struct oom *o);
 void oom_holders(struct oom *o); /* oom_holders.c: who holds what, what stands out */
 const struct holder *oom_grown_most(const struct oom *o); /* NULL = nothing is left */
-void oom_attempts(struct oom *o); /* oom_attempts.c: attempts and gathered */
+void oom_attempts(struct oom *o);			  /* oom_attempts.c */
 /* oom_steps.c: the step that it belongs to, 0 = before the first. */
 size_t oom_step(const struct oom *o);
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */

@@ -91,21 +91,6 @@ static bool is_refused_attempts(const struct oom *o, char *text)
 		       B(x->bytes), B(o->allocated), WHO(&owner));
 }
 
-static bool is_gathered_results(const struct oom *o, char *text)
-{
-	const struct oom_held *x = &o->gathered;
-	struct owner owner = owners_find((struct owners *)&o->timeline->owners, &x->largest);
-
-	if (!is_share(x->bytes, o->allocated, 2))
-		return false;
-	return oom_say(text,
-		       "Results of an evaluation are gathered on the device: %s of the %s in use "
-		       "are held through its forward passes, %zu so far, most of it allocated by "
-		       "%s; %s more were asked for by %s.",
-		       B(x->bytes), B(o->allocated), x->count, WHO(&owner), B(o->block),
-		       WHO(&o->wanted_owner));
-}
-
 /* A line of a module does not say which loop keeps what it made: the line that called the model, or
  * that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)

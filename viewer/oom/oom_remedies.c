@@ -106,19 +106,6 @@ static uint64_t refused_attempts(const struct oom *o, char *what, char *how)
 	return o->attempts.bytes;
 }
 
-static uint64_t gathered_results(const struct oom *o, char *what, char *how)
-{
-	if (!o->gathered.bytes)
-		return 0;
-	oom_say(what, "Gather the results on the host: make the tensor of results with "
-		      "device=\"cpu\" and move each part of them there");
-	oom_say(how,
-		"Allocated outside of every module since the last training step, in no graph, and "
-		"held through %zu forward passes",
-		o->gathered.count);
-	return o->gathered.bytes;
-}
-
 static uint64_t allocator(const struct oom *o, char *what, char *how)
 {
 	const struct oom_setting *x = o->settings.fits;
@@ -230,9 +217,8 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
 	uint64_t all = o->current + (asked ? o->block : 0);
 
-	if (o->phase == PHASE_OPTIMIZER || o->gathered.bytes > all / 2 ||
-	    !o->shot.model->spans.forwards || all < o->capacity / 20 ||
-	    batch_of_one(o->shot.model->defs))
+	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
+	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))
 		return 0;
 	oom_say(what, "Take half the batch (and accumulate gradients over two)");
 	oom_say(how,
