@@ -35,7 +35,7 @@ def record(script, path, card, ranks=1):
     work.mkdir(parents=True, exist_ok=True)
     subprocess.run([TOOL, "run", "-q", "--sim", f"{card},{abs(ranks)}", "-o", new, "--", sys.executable, *launch, script],
                    env=env, cwd=work, capture_output=True, text=True, timeout=600)
-    min(path.parent.glob(f"{path.stem}.r*.gmt")).rename(path)
+    min(path.parent.glob(f"{path.stem}.*new.gmt")).rename(path)
     return path
 
 
