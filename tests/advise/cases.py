@@ -314,6 +314,39 @@ def logits_as_large_as_activations():
     loss_in_pieces(depth=6, vocab=4096)
 
 
+@case("unused_results")
+def answer_positions():
+    """Logits of prompt and answer, of which the answer's last quarter has a loss."""
+    model = Gpt(depth=2, vocab=32768).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        t = tokens(vocab=32768)
+        x = model.embed(t)
+        for layer in model.layers:
+            x = layer(x)
+        logits = model.head(x[:, -128:]) if AFTER else model.head(x)[:, -128:]
+        loss = next_token(logits.contiguous(), t[:, -128:].contiguous())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del logits, loss, x
+
+
+@case("unused_results")
+def first_token():
+    """A classifier of sequences that projects every token and uses the first."""
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(256, 4, 512, batch_first=True, dropout=0), 2, enable_nested_tensor=False).cuda()
+    project, head = nn.Linear(256, 16384).cuda(), nn.Linear(16384, 10).cuda()
+    optimizer = torch.optim.SGD([*encoder.parameters(), *project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x = encoder(torch.randn(16, 256, 256, device="cuda"))
+        y = project(x[:, 0]) if AFTER else project(x)[:, 0]
+        F.cross_entropy(head(y), torch.zeros(16, dtype=torch.long, device="cuda")).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del x, y
+
+
 @case("logits_in_float32")
 def upcast_logits():
     model = Gpt(depth=2, vocab=32768).cuda().to(torch.bfloat16)

@@ -12,6 +12,33 @@ from more import bert, gpt2, llama, sentences, trainer, words
 from pairs import case, of_ranks, run
 
 
+@case("unused_results")
+def halves_that_are_both_used():
+    """A gated unit: one product, of which each half has its use."""
+    model = nn.ModuleList(nn.ModuleList([nn.Linear(512, 8192), nn.Linear(4096, 512)]) for _ in range(4)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(2048, 512, device="cuda")
+        for up, down in model:
+            y = up(x)
+            x = x + down(F.silu(y[:, :4096]) * y[:, 4096:])
+        x.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("unused_results")
+def shifted_logits():
+    """All positions but the last have a loss."""
+    embed, head = nn.Embedding(32768, 256).cuda(), nn.Linear(256, 32768).cuda()
+    optimizer = torch.optim.SGD([*embed.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        t = words(4, 256, 32768)
+        F.cross_entropy(head(embed(t))[:, :-1].flatten(0, 1), t[:, 1:].flatten()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("idle_weights")
 def frozen_network_in_the_loss():
     """A perceptual loss: backward goes through the frozen network."""

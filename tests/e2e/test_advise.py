@@ -17,13 +17,29 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 @simulated
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
                                                ("late_del", "held_outputs", 0), ("logits_in_float32", "upcast_logits", 0),
-                                               ("idle_weights", "reference_model", 0)])
+                                               ("idle_weights", "reference_model", 0),
+                                               ("unused_results", "answer_positions", 0.002)])
 def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4
     assert finding["least_bytes"] - slack <= measured <= finding["saves_bytes"] + slack
     assert finding["exact"] == (kind != "checkpoint" and finding["least_bytes"] == finding["saves_bytes"])
     assert finding["peak_bytes"] == before["peak_bytes"] - finding["saves_bytes"]
+
+
+@simulated
+def test_at_least_the_unused_results(tmp_path):
+    """The weights' gradient lies in the rest of a large block beside them, and that goes too."""
+    before, finding, measured = table.judge("cases", "unused_results", "first_token", tmp_path)
+    assert 0.95 * 510 * 2**20 < finding["saves_bytes"] <= measured
+
+
+@simulated
+@pytest.mark.parametrize("name", ["halves_that_are_both_used", "shifted_logits"])
+def test_results_that_are_used(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(table.FILES, "never", sys.executable)
+    path = table.record(tmp_path / "x.gmt", "never", name)
+    assert "unused_results" not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
 
 
 @simulated

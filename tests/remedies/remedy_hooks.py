@@ -376,7 +376,7 @@ def fused_attention(finding):
     AtLine(deferred_tensors.scores(is_inside), lambda func: func.__name__ in deferred_tensors.PRODUCTS).__enter__()
 
 
-@remedy("loss_in_pieces", "unused_results")
+@remedy("loss_in_pieces")
 def of_logits(finding):
     """A slice of deferred logits is computed of the slice of their input; a loss takes them in pieces."""
     n, unit = re.search(r"gradients, ([\d.]+) (\w+) each", finding["evidence"]).groups()
