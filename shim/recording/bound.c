@@ -107,19 +107,6 @@ static void note_refusal(const struct gmt_event *e)
 	bound.refusals[n] = e->seq;
 }
 
-void bound_event(const struct gmt_event *e)
-{
-	bound.seq = e->seq;
-	if (!gmt_config.max_size)
-		return;
-	if (e->kind == GMT_BLOCK_ALLOC)
-		note_block(e);
-	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
-		note_refusal(e);
-	else if ((e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE) && !bound.framework)
-		note_call(e);
-}
-
 static void add_point(uint64_t bytes, uint64_t seq)
 {
 	struct point *last = bound.point_count ? &bound.points[bound.point_count - 1] : NULL;
@@ -130,10 +117,19 @@ static void add_point(uint64_t bytes, uint64_t seq)
 	bound.points[bound.point_count++] = (struct point){ bytes, seq };
 }
 
-void bound_flushed(uint64_t bytes)
+void bound_event(const struct gmt_event *e, uint64_t bytes)
 {
-	if (gmt_config.max_size && !bound.busy)
+	if (!gmt_config.max_size)
+		return;
+	if (!bound.busy)
 		add_point(bytes, bound.seq);
+	bound.seq = e->seq;
+	if (e->kind == GMT_BLOCK_ALLOC)
+		note_block(e);
+	else if (e->kind == GMT_BLOCK_OOM || e->kind == GMT_MEM_FAIL)
+		note_refusal(e);
+	else if ((e->kind == GMT_MEM_ALLOC || e->kind == GMT_MEM_FREE) && !bound.framework)
+		note_call(e);
 }
 
 static uint64_t seq_at(uint64_t bytes)
@@ -477,7 +473,8 @@ struct bound_result bound_thin(struct bound_drain *d)
 		rc = thin_once(d, &r);
 	} while (rc == -GMT_ERR_FULL && ++bound.level < THIN_LEVELS);
 	bound.busy = false;
-	bound.retry_at = rc ? gmt_writer_bytes(d->writer) + gmt_config.max_size / 16 : 0;
+	bound.retry_at =
+		rc && rc != STOP ? gmt_writer_bytes(d->writer) + gmt_config.max_size / 16 : 0;
 	return r;
 }
 

@@ -23,8 +23,8 @@ struct bound_result {
 	uint64_t workspace_bytes;
 };
 
-void bound_event(const struct gmt_event *e); /* it is being written */
-void bound_flushed(uint64_t bytes);	     /* so long is the file now */
+/* The event is being written behind that length of the file. */
+void bound_event(const struct gmt_event *e, uint64_t bytes);
 bool bound_is_due(uint64_t bytes);
 uint64_t bound_pause_at(void);	    /* a file of that length takes no events for now */
 bool bound_is_full(uint64_t bytes); /* nothing more may be written */

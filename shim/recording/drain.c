@@ -77,7 +77,7 @@ bool drain_open(int fd, const struct gmt_writer_info *info)
 	if (!drain.workspace)
 		return false;
 	drain.next_seq = 1;
-	drain.early = drain.unsafe = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
+	drain.early = drain.unsafe = live_control()->dropped;
 	drain.writer =
 		gmt_writer_open(drain.workspace, gmt_writer_workspace(info->level), fd, info, &err);
 	return drain.writer != NULL;
@@ -127,7 +127,7 @@ static void write_event(const struct gmt_event *e)
 		drain.unkept++;
 		return;
 	}
-	bound_event(e);
+	bound_event(e, gmt_writer_bytes(drain.writer));
 	note_result(gmt_writer_event(drain.writer, e));
 	drain.unflushed++;
 }
@@ -312,7 +312,6 @@ void drain_flush(void)
 	give_back_slots();
 	drain.unflushed = 0;
 	drain.last_flush = os_now();
-	bound_flushed(gmt_writer_bytes(drain.writer));
 }
 
 static bool flush_is_due(void)

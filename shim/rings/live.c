@@ -116,6 +116,13 @@ static void write_header(const struct gmt_writer_info *info)
 	__atomic_store_n(&h->magic, GMT_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
+/* A kill takes what is in memory alone, until the drain has written it. */
+static void count_unsafe(void)
+{
+	__atomic_store_n(&live_control()->dropped,
+			 __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST), __ATOMIC_RELAXED);
+}
+
 bool live_share(const struct file *f, const struct gmt_writer_info *info)
 {
 	if (f && !make_room(f, 0, region_offset(1)))
@@ -127,13 +134,13 @@ bool live_share(const struct file *f, const struct gmt_writer_info *info)
 	}
 	if (!live.head)
 		return false;
-	/* a kill takes what is in memory alone, until the drain has written it */
-	gmt_control_of(live.head)->dropped = __atomic_load_n(&gmt_session.seq, __ATOMIC_SEQ_CST);
+	count_unsafe();
 	write_header(info);
 	__atomic_store_n(&live.file, f, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; f && i < live_count(); i++)
 		if (live_ring(i) && live.is_own[i])
 			live_leave(live_ring(i));
+	count_unsafe();
 	return true;
 }
 

@@ -164,8 +164,7 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 {
 	*device = wanted < 0 ? model_main_device(m) : (int)wanted;
 	if (*device < 0)
-		return say_error(EXIT_USAGE, "%s: no device memory was used in this recording",
-				 r->path);
+		return say_error(EXIT_USAGE, "%s: no use of device memory was recorded", r->path);
 	if (wanted >= MODEL_DEVICES || !m->devices[*device].seen)
 		return say_error(EXIT_USAGE, "%s: nothing was recorded for device %ld", r->path,
 				 wanted);
