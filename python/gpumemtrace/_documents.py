@@ -238,6 +238,10 @@ class ReportDevice(Row):
     categories_at_peak: bytes by class at the peak (bytes)
     ooms: how often memory ran out (count)
     pools: private pools when most was reserved, the largest first
+    function: function of the line that held most at the peak (of lines of code, if any held something); empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    uuid: if it is known: its UUID, the same in every process that uses it
     state_only: true for a snapshot without a trace: only one moment is known
     """
 
@@ -251,6 +255,10 @@ class ReportDevice(Row):
     categories_at_peak: Mapping[str, int]
     ooms: int
     pools: Table[PrivatePool]
+    function: str
+    file: str
+    line: int
+    uuid: Optional[str] = None
     state_only: Optional[bool] = None
 
     _kinds: ClassVar[Kinds] = {
@@ -264,6 +272,10 @@ class ReportDevice(Row):
         "categories_at_peak": ("CLASSES", None),
         "ooms": ("COUNT", None),
         "pools": ("LIST", PrivatePool),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "uuid": ("TEXT", None),
         "state_only": ("FLAG", None),
     }
 

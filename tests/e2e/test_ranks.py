@@ -122,6 +122,29 @@ def test_sums_and_the_median(tool, tmp_path):
     assert re.search(r"^  sum +55\.0 MiB", text, re.M) and "ran out" in text
 
 
+def test_memory_on_another_ranks_device(tool, programs, tmp_path):
+    """A checkpoint is read onto the device that it was written from. The rank says where its tensor is and what PyTorch reserved there."""
+    def run(folder, rank, where, **settings):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        done = programs("elsewhere.py", tmp_path / "state.pt", where, count=2, RANK=rank, GPUMEMTRACE_OUTPUT=tmp_path / folder / f"{rank}.gmt", **settings)
+        return [int(n) for n in done.stdout.split()]
+
+    reserved = [run("bad", rank, "none") for rank in (0, 1)][1]
+    shutil.copytree(tmp_path / "bad", tmp_path / "good")
+    shutil.copytree(tmp_path / "bad", tmp_path / "own")
+    (tmp_path / "good/1.gmt").unlink()
+    (tmp_path / "own/1.gmt").unlink()
+    run("good", 1, "home")
+    run("own", 1, "none", CUDA_VISIBLE_DEVICES=1)  # it sees one device, as its number 0
+    (e,) = tool.json("report", tmp_path / "bad")["elsewhere"]
+    assert (e["rank"], [e["device"], e["bytes"]], e["of"], e["file"].split("/")[-1], e["line"]) == (1, reserved, str(tmp_path / "bad/0.gmt"), "elsewhere.py", 14)
+    text = " ".join(tool("report", tmp_path / "bad").split())
+    assert "rank 1: 32.0 MiB reserved on device 0, where rank 0 works (<module> elsewhere.py:14), and a context" in text
+    for folder in ("good", "own"):
+        assert tool.json("report", tmp_path / folder)["elsewhere"] == []
+        assert "another rank's device" not in tool("report", tmp_path / folder)
+
+
 def test_the_one_that_strays_is_named_with_its_class_and_line(tool, tmp_path):
     run = run_of(tmp_path / "run", r3={"activations": 14})
     (stray,) = tool.json("report", run)["stray"]

@@ -8,7 +8,7 @@
 #include "../moments/instant.h"
 #include "../moments/moments.h"
 
-static struct defs_text device_fact(const struct defs *d, int device, const char *what)
+struct defs_text device_fact(const struct defs *d, int device, const char *what)
 {
 	char key[64];
 

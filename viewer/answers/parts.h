@@ -27,6 +27,8 @@ void emit_peak_title(struct emit *out, const struct peak_words *p);
 /* Only the first of these lines. Returns buf. */
 const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 
+/* "uuid", "name" ... of a device; empty if it is not known. */
+struct defs_text device_fact(const struct defs *d, int device, const char *what);
 bool device_is_simulated(const struct defs *d, int device);
 
 /* The name of a device, marked if it was simulated: "simulated h100-80g". "" if unknown. Returns

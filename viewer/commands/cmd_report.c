@@ -2,11 +2,21 @@
 /* report: how high was the peak, when, and what held it. */
 #include <stdlib.h>
 
+#include "../answers/parts.h"
 #include "../answers/peak.h"
 #include "../answers/report.h"
 #include "../base/need.h"
 #include "../classes/classify.h"
 #include "command.h"
+
+/* The owner of most bytes that is a line of code, or else the owner of most bytes. */
+static struct owner largest_line(const struct holders *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].owner.line)
+			return all->items[i].owner;
+	return all->count ? all->items[0].owner : (struct owner){ .function = "", .file = "" };
+}
 
 static bool report_device_row(void *ctx, size_t i, struct row_report_device *row)
 {
@@ -14,8 +24,12 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	const struct moment *mo = &r->moments[i];
 	const struct model_device *d = &r->timeline.model.devices[mo->device];
 	const struct curve *c = model_curve(d);
+	struct holders all = holders_of_blocks(mo, &r->timeline.owners);
+	struct defs_text uuid = device_fact(&r->timeline.recording->defs, mo->device, "uuid");
 
 	*row = (struct row_report_device){ .device = mo->device,
+					   .has_uuid = uuid.len,
+					   .uuid = uuid.s,
 					   .peak_bytes = c->peak.bytes,
 					   .peak_time_ns = c->peak.event.time_ns,
 					   .end_bytes = c->now,
@@ -27,6 +41,8 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 					   .pools = private_pools_rows(&r->pools[i]),
 					   .has_state_only = moments_state_only(&r->timeline.model),
 					   .state_only = true };
+	row->owner = largest_line(&all);
+	free(all.items);
 	return true;
 }
 

@@ -101,6 +101,37 @@ static bool stray_row(void *ctx, size_t i, struct row_ranks_far *row)
 	return true;
 }
 
+static bool elsewhere_row(void *ctx, size_t i, struct row_ranks_elsewhere *row)
+{
+	struct ranks_answer *d = ctx;
+	const struct ranks_table *t = d->table;
+	const struct ranks_place *p;
+
+	d->elsewhere = i ? d->elsewhere : (struct ranks_elsewhere){ 0 };
+	if (!ranks_elsewhere_next(t, &d->elsewhere))
+		return false;
+	p = &t->places[d->elsewhere.device->place];
+	*row = (struct row_ranks_elsewhere){
+		WHO(t->rows[d->elsewhere.row].file),
+		.recording = t->rows[d->elsewhere.row].file->path,
+		.device = d->elsewhere.device->number,
+		.of = t->rows[d->elsewhere.of].file->path,
+		.bytes = d->elsewhere.device->reserved,
+		.owner = { .function = p->function, .file = p->file, .line = p->line },
+	};
+	return true;
+}
+
+static size_t count_elsewhere(const struct ranks_table *t)
+{
+	struct ranks_elsewhere e = { 0 };
+	size_t n = 0;
+
+	while (ranks_elsewhere_next(t, &e))
+		n++;
+	return n;
+}
+
 static bool missing_rank(const void *ctx, size_t rank, const char **name, int64_t *n)
 {
 	const struct ranks_answer *d = ctx;
@@ -133,6 +164,7 @@ struct row_ranks ranks_answer(struct ranks_answer *d)
 		.has_median = s->known,
 		.median = { WHO(t->rows[s->middle].file), .figure = { 1, main_of, d } },
 		.stray = { s->stray ? run->count : 0, stray_row, d },
+		.elsewhere = { count_elsewhere(t), elsewhere_row, d },
 		.missing = { d->missing ? (size_t)run->world : 0, missing_rank, d },
 		.other_files = run->left_count,
 		.left_alone = { run->left_count < LEFT_MAX ? run->left_count : LEFT_MAX, left_name,

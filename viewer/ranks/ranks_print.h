@@ -4,6 +4,7 @@
 #define VIEWER_RANKS_PRINT_H
 
 #include "../documents/document.h"
+#include "ranks_elsewhere.h"
 #include "ranks_stray.h"
 
 /* JSON, in the array "ranks", as soon as a row is there: what the command says, whole. */
@@ -15,6 +16,7 @@ struct ranks_answer {
 	const struct ranks_strays *strays;
 	struct ranks_sums all, of_host;
 	size_t row; /* whose figure is being written */
+	struct ranks_elsewhere elsewhere;
 	bool *missing;
 };
 

@@ -61,6 +61,7 @@ static void free_row(const struct ranks_table *t, struct ranks_row *row)
 		free(row->values[c].words);
 	free(row->values);
 	free(row->lines);
+	free(row->devices);
 	free(row->error);
 }
 
@@ -174,6 +175,23 @@ static void read_lines(struct ranks_table *t, struct ranks_row *row, struct json
 	}
 }
 
+static void read_devices(struct ranks_table *t, struct ranks_row *row, struct json devices)
+{
+	for (struct json v = json_first(devices, NULL); v.s; v = json_next(devices, v, NULL)) {
+		struct ranks_device *d =
+			need_item(row->devices, row->device_count, row->device_room);
+
+		*d = (struct ranks_device){
+			.number = (int)json_signed(json_member(v, "device")),
+			.peak = json_unsigned(json_member(v, "peak_bytes")),
+			.reserved = json_unsigned(json_member(v, "peak_reserved_bytes")),
+			.place = place_id(t, v),
+		};
+		d->reserved = d->reserved > d->peak ? d->reserved : d->peak;
+		json_string(json_member(v, "uuid"), d->uuid, sizeof(d->uuid));
+	}
+}
+
 static char *copy(const char *text)
 {
 	return need_copy(text, strlen(text));
@@ -249,6 +267,8 @@ void ranks_table_add(struct ranks_table *t, size_t i, const struct ranks_result 
 		read_value(&row->values[c], &t->columns[c], row, documents[t->columns[c].document]);
 	if (t->classes)
 		read_lines(t, row, json_member(documents[documents[1].s ? 1 : 0], "lines"));
+	if (!strcmp(t->columns[0].command, "report"))
+		read_devices(t, row, json_member(documents[0], "devices"));
 }
 
 static bool is_of(const struct ranks_sums *s, size_t i)

@@ -58,6 +58,14 @@ struct ranks_line {
 	uint64_t bytes;
 };
 
+/* A device that a rank had memory on. */
+struct ranks_device {
+	int number; /* the rank's own */
+	char uuid[48];
+	uint64_t peak, reserved; /* reserved: at least the peak */
+	uint32_t place;		 /* that held most of the peak */
+};
+
 struct ranks_row {
 	const struct rank_file *file;
 	bool fine;
@@ -68,6 +76,8 @@ struct ranks_row {
 	uint64_t classes[CATEGORIES];
 	struct ranks_line *lines;
 	size_t line_count, line_room;
+	struct ranks_device *devices; /* of `report` */
+	size_t device_count, device_room;
 };
 
 struct ranks_place {

@@ -11,7 +11,7 @@
 #include "ranks_print.h"
 
 #define EACH	16 /* ranks that have a row each */
-#define STRAYS	8  /* groups of them that are named */
+#define STRAYS	8  /* outliers, and ranks on others' devices, that are named */
 #define HOSTS	8
 #define COLUMNS 16
 #define WIDE	44 /* columns of a text in a row */
@@ -312,6 +312,37 @@ static void print_strays(struct emit *out, const struct ranks_table *t,
 	free(marked);
 }
 
+static void say_elsewhere(struct emit *out, const struct ranks_table *t,
+			  const struct ranks_elsewhere *e)
+{
+	const struct ranks_place *p = &t->places[e->device->place];
+	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
+	char place[OWNER_WORDS], b[HUMAN_MAX], line[3 * ROOM];
+
+	snprintf(line, sizeof(line),
+		 "%s: %s reserved on device %d, where %s works (%s), and a context",
+		 t->rows[e->row].file->name, human_bytes(b, e->device->reserved), e->device->number,
+		 t->rows[e->of].file->name, owner_words(&o, place, sizeof(place), 0));
+	emit_paragraph(out, "  ", "    ", line);
+}
+
+static void print_elsewhere(struct emit *out, const struct ranks_table *t)
+{
+	struct ranks_elsewhere e = { 0 };
+	size_t n = 0;
+
+	for (; ranks_elsewhere_next(t, &e); n++) {
+		if (!n) {
+			emit_line(out, "%s", "");
+			emit_title(out, "Memory on another rank's device");
+		}
+		if (n < STRAYS)
+			say_elsewhere(out, t, &e);
+	}
+	if (n > STRAYS)
+		emit_line(out, "  ... and %zu more (--json names all)", n - STRAYS);
+}
+
 static void say_missing(struct emit *out, const struct ranks_run *run)
 {
 	bool *gone = ranks_missing(run), alone = true;
@@ -438,6 +469,7 @@ void ranks_print_text(struct emit *out, const struct ranks_table *t, const struc
 	if (t->main >= 0 && t->columns[t->main].kind == RANKS_BYTES)
 		print_summary(out, t, s);
 	print_rows(out, t, s);
+	print_elsewhere(out, t);
 	if (s->known)
 		print_strays(out, t, s);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a rank on the device on which another rank of its host works. */
+#ifndef VIEWER_RANKS_ELSEWHERE_H
+#define VIEWER_RANKS_ELSEWHERE_H
+
+#include "ranks_table.h"
+
+struct ranks_elsewhere {
+	size_t row, of; /* whose memory it is; the rank that works there */
+	const struct ranks_device *device;
+};
+
+/* The first one behind `last`; false: there is no other. Start with a row of 0 and no device. */
+bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *last);
+
+#endif
