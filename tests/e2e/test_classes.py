@@ -2,6 +2,7 @@
 """The class of every block in what people train, against what the program knows itself: tests/classes/.
 
 A third of the cases always runs, all of them with GPUMEMTRACE_TEST_CLASSES=1."""
+import json
 import os
 import sys
 from pathlib import Path
@@ -79,3 +80,16 @@ def test_case(case, tags, tmp_path, monkeypatch):
     for rule in MATTERS.get((case, tags), ()):
         monkeypatch.setenv("GPUMEMTRACE_TEST_WITHOUT_RULE", rule)
         assert judge(case, tags, tmp_path, again=True)["right"] < RIGHT[tags], rule
+
+
+@pytest.mark.parametrize("how", ["none", "zeros", "accumulate"])
+@pytest.mark.parametrize("tags", ["on", "off"])
+def test_buckets_that_are_made_anew(tool, programs, how, tags):
+    """Gradients lie in the last buckets; the first ones, which DDP still keeps, are communication."""
+    done = programs("rebuilt_buckets.py", how, GPUMEMTRACE_OUTPUT="run.gmt", GPUMEMTRACE_TAGS=tags)
+    steps = json.loads(done.stdout)
+    assert not set(steps[0]) & set(steps[1])
+    for i, storages in enumerate(steps, 1):
+        blocks = tool.json("live", programs.folder / "run.gmt", "--at", f"mark:gradients are there#{i}")["blocks"]
+        assert sorted(b["addr"] for b in blocks if b["category"] == "gradients") == storages
+        assert [b["category"] for b in blocks if b["addr"] in steps[0]] == ["gradients" if i == 1 else "communication"]

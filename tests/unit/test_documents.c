@@ -113,10 +113,12 @@ static void as_json(void **state)
 		"\"end_bytes\":0,\"peak_reserved_bytes\":0,\"resident_peak_bytes\":0,"
 		"\"asleep_bytes\":0,\"categories_at_peak\":{\"parameters\":"
 		"3,"
-		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[]},{\"device\":-1,\"peak_bytes\":"
+		"\"optimizer_state\":4},\"ooms\":0,\"pools\":[],\"function\":\"\",\"file\":\"\","
+		"\"line\":0},{\"device\":-1,\"peak_bytes\":"
 		"18446744073709551615,\"peak_time_ns\":0,\"end_bytes\":0,\"peak_reserved_bytes\":0,"
 		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"categories_at_peak\":{"
 		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
+		"\"function\":\"\",\"file\":\"\",\"line\":0,"
 		"\"state_only\":true}],\"file_bytes\":0}\n");
 }
 

@@ -237,8 +237,8 @@ static bool holds_gradients(const struct study *st)
 /* Buckets hold the gradients themselves from the first that arrives until they are cleared. */
 bool life_bucket(struct classifier *c, const struct history *h)
 {
-	return block_is_bucket(c, h) && life_holds_gradients(h) && !life_tagged(h, ANY_TAG) &&
-	       holds_gradients(c->study);
+	return block_is_bucket(c, h) && life_holds_gradients(h) &&
+	       !life_tagged(h, ANY_TAG & ~BLOCK_GRAD) && holds_gradients(c->study);
 }
 
 bool life_reduced(struct classifier *c, const struct history *h)

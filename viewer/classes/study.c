@@ -27,7 +27,7 @@ static void note_gradient(struct study *st, const struct history *h)
 		study_gradient_size(st, h->block.size);
 	if (h->signs & STACK_BUCKET)
 		st->buckets += h->block.size;
-	if (h->facts.tags & BLOCK_GRAD)
+	if (h->facts.tags & BLOCK_GRAD && !(h->signs & STACK_BUCKET))
 		*(gone ? &st->grads_gone : &st->grads_kept) += h->block.size;
 	else if (!st->m->tags && !gone && h->stage == STAGE_BACKWARD)
 		note_left(&st->left, h);

@@ -81,13 +81,16 @@ struct model {
 	struct model_bucket {
 		struct history *block;
 		bool framework;
-	} * bucket_list; /* buckets that live, in order of birth */
+		uint32_t generation; /* those that took the place of others have the next one */
+	} * bucket_list;	     /* buckets that live, in order of birth */
 	size_t bucket_count, bucket_room;
 	struct bucket_facts {
 		bool live, tags;
 		uint64_t bytes;
 	} bucket_facts; /* what decides which of them hold gradients */
 	bool buckets_changed;
+	bool buckets_filled; /* some of the last generation held gradients */
+	uint32_t bucket_generation;
 	struct curve host; /* pinned host memory */
 	uint64_t events, dropped, unknown_frees;
 	uint64_t left_out; /* of the events, those that a bounded recording has no more */
@@ -121,13 +124,15 @@ struct model {
 	struct model_leaf {
 		uint64_t addr, seq;
 		int32_t device;
-		bool cut; /* it is a cut in a graph */
+		bool cut;	  /* it is a cut in a graph */
+		uint32_t counted; /* in grad_bytes, since that clearing */
 	} * leaves;
 	size_t leaf_count, leaf_room;
 	uint64_t tags;	     /* events of autograd */
 	bool held;	     /* the program was asked what its objects hold */
 	bool grads_live;     /* gradients arrived since they were last cleared, */
-	uint64_t grad_bytes; /* so many */
+	uint64_t grad_bytes; /* so many outside of buckets, each leaf's once */
+	uint32_t clearings;
 };
 
 /* What was alive after one event; time_ns may be set before. Arrays are in order of address. */

@@ -121,7 +121,10 @@ void model_tag_grad(struct model *m, const struct gmt_event *e)
 	if (m->watch)
 		m->watch->gradient(m->watcher, b);
 	m->grads_live = true;
-	m->grad_bytes += e->size;
+	if (!(b->signs & STACK_BUCKET) && (!at || m->leaves[*at].counted != m->clearings + 1))
+		m->grad_bytes += e->size;
+	if (at)
+		m->leaves[*at].counted = m->clearings + 1;
 	if (!b->facts.grad_ns)
 		b->facts.grad_ns = e->time_ns;
 }
@@ -216,4 +219,5 @@ void model_range_begin(struct model *m, const struct gmt_event *e)
 		return;
 	m->grads_live = false;
 	m->grad_bytes = 0;
+	m->clearings++;
 }
