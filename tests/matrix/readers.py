@@ -104,7 +104,7 @@ def build(commit):
         print(f"building {commit}", flush=True)
         env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         compiler = ["CC=ccache gcc"] if shutil.which("ccache") else []
-        subprocess.run(["make", f"-j{os.cpu_count()}", *compiler, "build/gpumemtrace", "build/libgpumemtrace.so"], cwd=tree, env=env,
+        subprocess.run(["make", f"-j{os.cpu_count()}", *compiler, "SIMGPU=no", "build/gpumemtrace", "build/libgpumemtrace.so"], cwd=tree, env=env,
                        capture_output=True, check=True)
         shutil.rmtree(tree / "build/obj")
         (tree / "complete").touch()
@@ -166,7 +166,8 @@ def judge(now, old):
     truth = json.loads((old.folder / "truth.json").read_text())
     device = old.figures(old.recordings["whole"])["devices"][0]
     return {"own": (device["peak_bytes"], device["end_bytes"]) == (truth["peak"], truth["left"]), "here": read_here(now, old),
-            "there": read_there(now, old), "together": read_together(now, old), "lake": read_lakes(now, old)}
+            "there": read_there(now, old),
+            "refuses": refused(old.figures(now.recordings["whole"])), "together": read_together(now, old), "lake": read_lakes(now, old)}
 
 
 def cell(value):
@@ -175,7 +176,7 @@ def cell(value):
 
 def row(commit, what, old, r):
     sorts = ", ".join(s for s in SORTS if s in old.recordings)
-    return f"| {commit} | {what} | {sorts} | {cell(r['here'])} | {cell(r['there']).replace('same', 'refused')} | {cell(r['together'])} | {cell(r['lake'])} |"
+    return f"| {commit} | {what} | {sorts} | {cell(r['here'])} | {cell(r['there']).replace('same', 'refused' if r['refuses'] else 'same')} | {cell(r['together'])} | {cell(r['lake'])} |"
 
 
 def main():
