@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT.parent / "shared/reports"
 TOOL = str(Path(os.environ.get("GPUMEMTRACE_TEST_BUILD", ROOT / "build")) / "gpumemtrace")
 LARGE = "h100-80g"
+PASSING = {"activations", "inputs", "forward_temporaries", "backward_temporaries", "kv_cache"}  # weights and state are always older
 BEGIN, END = "<!-- reports -->", "<!-- end of reports -->"
 
 
@@ -52,7 +53,7 @@ def oom_words(path):
     if "cause" not in doc:
         return "no refusal"
     lines = [f"cause: {doc['cause']}; step: {doc['step']}; {doc['text']}"]
-    lines += [f"{h['class']} {place(h)} {'older' if h['earlier_bytes'] > doc['allocated_bytes'] / 100 else ''}" for h in doc["holders"]]
+    lines += [f"{h['class']} {place(h)} {'older' if h['class'] in PASSING and h['earlier_bytes'] > doc['allocated_bytes'] / 100 else ''}" for h in doc["holders"]]
     lines += [f"remedy {r['name']} {r['saves_bytes'] >> 20} MiB: {r['what']} {r['how_known']}" for r in doc["remedies"]]
     return "\n".join(lines)
 

@@ -65,6 +65,7 @@ uint32_t join(uint32_t native, uint32_t python);
 void *getCurrentCUDABlasHandle(void);
 void *moves(void) __asm__("_ZN5torch8autograd16THPVariable_cudaEv");
 void *rectifies(void) __asm__("_ZN5torch8autograd16THPVariable_reluEv");
+void *squares(void) __asm__("_ZN5torch8autograd18THPVariable_squareEv");
 void *maker(void) __asm__("_ZN5torch8autograd17THPVariable_randnEv");
 void *clones(void) __asm__("_ZN5torch8autograd17THPVariable_cloneEv");
 void *appends(void) __asm__("_ZN5torch8autograd15THPVariable_catEv");

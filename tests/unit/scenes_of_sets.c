@@ -88,11 +88,9 @@ static void result_at_the_end(void)
 	died(0x1000, native_frame(maker));
 }
 
-/* What a line of the script makes after a backward pass, one for each parameter, and gives up. */
-static void set_for_a_while(const char *code)
+/* What a line makes after a backward pass, one for each parameter, and gives up. */
+static void set_by(uint32_t line)
 {
-	uint32_t line = statement(0, "<module>", code);
-
 	two_parameters();
 	backward_pass();
 	born(0x1000, line);
@@ -103,13 +101,21 @@ static void set_for_a_while(const char *code)
 
 static void copied_gradients(void)
 {
-	set_for_a_while("grads = [p.grad.clone() for p in params]");
+	set_by(join(native_frame(clones),
+		    statement(0, "<module>", "grads = [p.grad.clone() for p in params]")));
+}
+
+/* Moments of them are none, whatever the line speaks of. */
+static void computed_of_gradients(void)
+{
+	set_by(join(native_frame(squares),
+		    statement(0, "<module>", "sizes = [p.grad.square() for p in params]")));
 }
 
 /* Arithmetic of the script's own. */
 static void update(void)
 {
-	set_for_a_while("step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]");
+	set_by(statement(0, "<module>", "step = [m / (v.sqrt() + eps) for m, v in zip(ms, vs)]"));
 }
 
 /* No module made any: gradients say how large parameters are. */
@@ -304,6 +310,7 @@ static const struct scene scenes[] = {
 	{ "copied-gradients", "gradients", "update", copied_gradients },
 	{ "copied-gradients", "gradients", "nothing", flat_gradient },
 	{ "update", "optimizer_temporaries", "computed-outside", update },
+	{ "update", "optimizer_temporaries", "computed-outside", computed_of_gradients },
 	{ "cleared", "gradients", "computed-outside", cleared_of_the_script },
 	{ "cleared", "gradients", "activation-result", cleared_of_a_function },
 	{ "buffer-frames", "buffers", "nothing", remade_buffer },

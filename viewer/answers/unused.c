@@ -12,7 +12,8 @@ struct weight {
 	uint32_t life, stack;
 	uint64_t size, first, last; /* arrivals */
 	size_t from_step, to_step;
-	bool there, idle, over; /* over: shown to be unused */
+	bool there;	 /* as a parameter */
+	bool idle, over; /* over: shown to be unused */
 };
 
 /* The optimizer that one line calls. */
@@ -58,11 +59,19 @@ static void add_weight(struct search *s, struct weight *w, uint32_t life)
 	const struct life *row = lives_at(lives_of(s), life);
 	const struct life_request *request = lives_request(lives_of(s), row);
 
-	*w = (struct weight){ .life = life,
-			      .stack = request->stack,
-			      .size = request->size,
-			      .there = !row->died.position ||
-				       lives_seq(lives_of(s), &row->died) > s->shot->moment.seq };
+	*w = (struct weight){ .life = life, .stack = request->stack, .size = request->size };
+}
+
+/* Gradients also arrive at inputs and at what checkpointing cuts a graph at. */
+static void find_parameters(struct search *s)
+{
+	for (size_t i = 0; i < s->shot->moment.count; i++) {
+		uint32_t life = s->shot->moment.blocks[i].life;
+		const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+
+		if (at)
+			s->items[*at].there = s->shot->classes[i] == CATEGORY_parameters;
+	}
 }
 
 static void read_arrivals(struct search *s)
@@ -313,6 +322,7 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 	*u = (struct unused){ .since = need_new((shot->moment.count + 1) * sizeof(*u->since)) };
 	read_arrivals(&s);
 	if (s.step && t->steps.count > 1) {
+		find_parameters(&s);
 		find_sites(&s);
 		find_weights(&s);
 		collect(&s);

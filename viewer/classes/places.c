@@ -135,6 +135,8 @@ static const struct {
 	{ "gelu", PLACE_TAKES },
 	{ "silu", PLACE_TAKES },
 	{ "mul(", PLACE_TAKES },
+	{ "abs", PLACE_TAKES },
+	{ "log(", PLACE_TAKES },
 	{ "pow", PLACE_TAKES },
 	{ "square", PLACE_TAKES },
 	{ "mse_loss", PLACE_TAKES },

@@ -88,12 +88,15 @@ bool set_loaded(struct classifier *c, const struct history *h)
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
- * all in one. A line whose source is not there may speak of them unless it brings a batch. */
+ * all in one. A line whose source is not there may speak of them unless it brings a batch. Absolute
+ * values, squares and products are no gradients any more. */
 bool set_copied_gradients(struct classifier *c, const struct history *h)
 {
 	uint32_t place;
 
 	if (!is_of_the_script(h) || !life_first_backward(h) || life_born_after_step(h))
+		return false;
+	if (place_of_native(c, h) & (PLACE_TAKES | PLACE_RESULT))
 		return false;
 	place = place_of_script(c, h);
 	if (place & PLACE_OF_GRAD && !life_born_after_forward(h) &&

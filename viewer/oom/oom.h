@@ -72,14 +72,16 @@ struct oom {
 	uint64_t others;    /* of that, more than a context takes */
 	uint64_t capacity;  /* reserved and free: what the framework could have had */
 
-	uint64_t lasting;     /* parameters, gradients, optimizer state, buffers, its temporaries */
-	uint64_t passing;     /* inputs, activations, temporaries: what goes with the batch */
-	uint64_t trainable;   /* parameters that a leaf was seen in */
-	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
-	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
-	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
-	uint64_t grown;	      /* kept from earlier steps at lines that grow */
-	uint64_t grown_graph; /* of that: graphs and outputs of modules */
+	uint64_t lasting; /* parameters, gradients, optimizer state, buffers, its temporaries */
+	uint64_t
+		batch[CATEGORIES]; /* inputs, activations, temporaries: what goes with the batch, */
+	uint64_t passing;	   /* the sum */
+	uint64_t trainable;	   /* parameters that a leaf was seen in */
+	uint64_t state;		   /* made in an optimizer's step: no copy that the program keeps */
+	uint64_t projected;	   /* what the optimizer will keep, by its kind; 0 = not known */
+	uint64_t unsharded;	   /* gathered parameters, and buffers of collectives */
+	uint64_t grown;		   /* kept from earlier steps at lines that grow */
+	uint64_t grown_graph;	   /* of that: graphs and outputs of modules */
 	struct oom_held {
 		uint64_t bytes, from;
 		size_t count;
@@ -94,6 +96,8 @@ struct oom {
 	uint64_t since;	      /* seq: what is older was made in earlier steps, */
 	bool by_pass;	      /* or in earlier forward passes of this one: an evaluation, say */
 	size_t passes;	      /* forward passes of this step whose results are held */
+	uint64_t evaluation;  /* it ran out in or right behind one, which begins there; 0 = none */
+	uint64_t of_passes;   /* bytes that its forward passes made and that are held */
 	size_t step;	      /* 0 = before the first */
 	size_t compared_step; /* an earlier one that ended; 0 = none */
 	uint64_t compared[CATEGORIES];
@@ -146,6 +150,12 @@ void oom_attempts(struct oom *o);			  /* oom_attempts.c */
 size_t oom_step(const struct oom *o);
 /* oom_passes.c: forward passes since that event whose results a snapshot has. */
 size_t oom_passes(const struct snapshot *s, uint64_t since);
+/* The first event of the evaluation that memory ran out in, or right behind; 0 = in none. */
+uint64_t oom_evaluation(const struct oom *o);
+/* A block of that class, made in that stage: half the batch would take half of it. */
+bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
+			  enum block_stage stage);
+uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */
 void oom_find_since(struct oom *o, size_t passes_before);
 

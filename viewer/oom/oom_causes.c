@@ -258,14 +258,15 @@ static bool is_workspace(const struct oom *o, char *text)
 static bool say_model(const struct oom *o, char *text, const char *what)
 {
 	const uint64_t *b = o->shot.bytes;
+	uint64_t weights = b[CATEGORY_parameters] + b[CATEGORY_buffers];
+	uint64_t kept = weights + b[CATEGORY_gradients] + b[CATEGORY_optimizer_state];
 
 	return oom_say(
 		text,
 		"%s: parameters %s, gradients %s, optimizer state %s and what the optimizer needs "
 		"for its step %s are %s of the %s that PyTorch could use, before any batch.",
-		what, B(b[CATEGORY_parameters] + b[CATEGORY_buffers]), B(b[CATEGORY_gradients]),
-		B(b[CATEGORY_optimizer_state]), B(b[CATEGORY_optimizer_temporaries]), B(o->lasting),
-		B(o->capacity));
+		what, B(weights), B(b[CATEGORY_gradients]), B(b[CATEGORY_optimizer_state]),
+		B(o->lasting - kept), B(o->lasting), B(o->capacity));
 }
 
 static bool is_model_too_large(const struct oom *o, char *text)
@@ -323,8 +324,8 @@ static void say_calls(const struct oom *o, char *text)
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted_category == CATEGORY_inputs;
-	uint64_t all = o->passing + (oom_is_passing(o->wanted_category) ? o->block : 0);
-	const uint64_t *b = o->shot.bytes;
+	uint64_t all = o->passing + oom_asked_for_batch(o);
+	const uint64_t *b = o->batch;
 
 	if (!is_share(all, o->allocated + o->block, 3))
 		return false;
@@ -333,8 +334,10 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		"it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
 		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
-		input ? ", another batch was being made" : ", with what was asked", B(all),
-		B(o->capacity), B(o->lasting));
+		!oom_asked_for_batch(o) ? ""
+		: input			? ", another batch was being made"
+					: ", with what was asked",
+		B(all), B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;
 }

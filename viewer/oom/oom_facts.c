@@ -131,30 +131,40 @@ static void find_place(struct oom *o)
 	instant_of_peak(&o->instant, t, &x);
 	o->step = oom_step(o);
 	o->phase = o->instant.phase;
+	o->evaluation = oom_evaluation(o);
 	if (o->step != o->instant.step)
 		snprintf(o->instant.text, sizeof(o->instant.text), "step %zu, %s%s%s", o->step,
 			 phase_text(o->phase), o->instant.what[0] ? ", " : "", o->instant.what);
 }
 
-static bool is_lasting(enum category c)
+/* What a script makes of gradients by itself, between passes, is no part of the model. */
+static bool is_lasting(const struct oom *o, enum category c)
 {
 	return c == CATEGORY_parameters || c == CATEGORY_gradients ||
 	       c == CATEGORY_optimizer_state || c == CATEGORY_buffers ||
-	       c == CATEGORY_optimizer_temporaries;
+	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
 }
 
 static void sum_up(struct oom *o)
 {
 	const struct snapshot *s = &o->shot;
 
-	for (unsigned c = 0; c < CATEGORIES; c++) {
-		o->lasting += is_lasting(c) ? s->bytes[c] : 0;
-		o->passing += oom_is_passing(c) ? s->bytes[c] : 0;
+	for (unsigned c = 0; c < CATEGORIES; c++)
+		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
+	for (size_t i = 0; o->evaluation && i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (b->seq >= o->evaluation && model_born(s->model, b)->stage == STAGE_FORWARD)
+			o->of_passes += b->size;
 	}
 	for (size_t i = 0; i < s->moment.count; i++) {
 		const struct block *b = &s->moment.blocks[i];
 		uint32_t signs = model_signs(s->model, b->stack);
 
+		if (oom_grows_with_batch(o, b, s->classes[i], model_born(s->model, b)->stage)) {
+			o->batch[s->classes[i]] += b->size;
+			o->passing += b->size;
+		}
 		if (s->classes[i] == CATEGORY_parameters && model_is_leaf(s->model, b))
 			o->trainable += b->size;
 		if (s->classes[i] == CATEGORY_optimizer_state &&

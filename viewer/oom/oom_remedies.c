@@ -214,8 +214,7 @@ static bool batch_of_one(const struct defs *defs)
 
 static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 {
-	bool asked = oom_is_passing(o->wanted_category) && o->phase != PHASE_OPTIMIZER;
-	uint64_t all = o->current + (asked ? o->block : 0);
+	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked;
 
 	if (o->phase == PHASE_OPTIMIZER || !o->shot.model->spans.forwards ||
 	    all < o->capacity / 20 || batch_of_one(o->shot.model->defs))

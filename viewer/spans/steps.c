@@ -251,8 +251,8 @@ static bool is_after(struct walk *w)
 }
 
 /* What the program did after its last step, most often its end. Where memory ran out in that, it
- * belongs to the step: to a loss outside of modules, say. An optimizer's step is over, and the next
- * begins with its batch. */
+ * belongs to the step: to a loss outside of modules, or to what is made of an evaluation's results.
+ * An optimizer's step is over, and the next begins with its batch. */
 static void cut_tail(struct walk *w)
 {
 	const struct span *spans = w->spans->items;
@@ -264,7 +264,8 @@ static void cut_tail(struct walk *w)
 		refused |= spans[--at].refused;
 	if (refused && w->steps->count > 1) {
 		w->steps->tail = false;
-		if (w->steps->basis == STEPS_OPTIMIZER && current(w)->ended && !w->worked)
+		if (w->steps->basis == STEPS_OPTIMIZER && current(w)->ended && !w->worked &&
+		    spans[at - 1].phase != PHASE_EVALUATION)
 			new_step(w, w->open);
 		return;
 	}
