@@ -139,7 +139,9 @@ def saved(m, r, doc):
 
 
 def smaller_batch(m, r, doc):
-    so = (m.bytes(lambda b: b.seq >= m.begin and not m.by_optimizer(b)) + m.wanted.size) / 2
+    # Behind an optimizer's step it may be of that step: no batch has come since.
+    begin = m.run.step_begins(m.begin) if m.run.is_one_a_step and doc["step"] == m.number - 1 and step(m, doc)[0] else m.begin
+    so = (m.bytes(lambda b: b.seq >= begin and not m.by_optimizer(b)) + m.wanted.size) / 2
     return at_most(r["saves_bytes"], so), int(so)
 
 

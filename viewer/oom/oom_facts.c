@@ -238,10 +238,10 @@ static void gather(struct oom *o, struct recording *r)
 	struct timeline *t = o->timeline;
 
 	o->world = world_of(r);
+	imagine(o);
 	find_place(o);
 	find_asked(o);
 	find_room(o);
-	imagine(o);
 	o->collective = is_collective(o);
 	o->sharded = is_sharded(o);
 	sum_up(o);

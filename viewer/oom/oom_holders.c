@@ -5,12 +5,6 @@
 
 #define LATEST (1u << 16) /* lives: what a line does shows in so many before a refusal */
 
-bool oom_is_passing(enum category c)
-{
-	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
-	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
-}
-
 /* Made in a step, but in an earlier one, or pass, than that which ran out of memory. */
 static bool is_old(const struct oom *o, const struct block *b)
 {

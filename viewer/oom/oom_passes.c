@@ -5,8 +5,7 @@
  */
 #include "oom.h"
 
-#define FEWEST 4	  /* passes that are many */
-#define LATEST (1u << 16) /* lives that are looked at for them */
+#define FEWEST 4 /* passes that are many */
 
 size_t oom_passes(const struct snapshot *s, uint64_t since)
 {
@@ -46,49 +45,9 @@ uint64_t oom_evaluation(const struct oom *o)
 	return 0;
 }
 
-/* Calls of the model since its birth, by the first line that made a result then, were many. */
-static bool is_there_through_passes(const struct oom *o, const struct block *b)
-{
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t first = lives_born_by(l, b->seq), n = lives_born_by(l, o->refusal.event.seq);
-	uint32_t stack = 0, times = 0;
-
-	for (uint32_t i = first; i < n && i - first < LATEST && times < FEWEST; i++) {
-		const struct life *row = lives_at(l, i);
-
-		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
-			continue;
-		stack = stack ? stack : lives_request(l, row)->stack;
-		times += lives_request(l, row)->stack == stack;
-	}
-	return times == FEWEST;
-}
-
-/* An input of one pass is gone or saved by the next ones: what is there through many and was never
- * saved is what they take rows of, or write their results to. What the script computes in an
- * evaluation may be of the results of all passes, if it is larger than those that are held. */
-bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
-			  enum block_stage stage)
-{
-	if (c == CATEGORY_inputs)
-		return !o->shot.model->spans.tags || b->size < o->allocated / 100 ||
-		       b->state & (LIFE_SAVED | LIFE_SAVED_BEFORE) ||
-		       !is_there_through_passes(o, b);
-	if (o->evaluation && stage == STAGE_OUTSIDE && b->size / 2 > o->of_passes)
-		return false;
-	return oom_is_passing(c);
-}
-
-uint64_t oom_asked_for_batch(const struct oom *o)
-{
-	return oom_grows_with_batch(o, &o->wanted, o->wanted_category, o->wanted_stage) ? o->block
-											: 0;
-}
-
 void oom_find_since(struct oom *o, size_t passes_before)
 {
-	uint64_t step =
-		o->evaluation ? o->evaluation : o->timeline->steps.items[o->step].extent.first_seq;
+	uint64_t step = o->evaluation ? o->evaluation : oom_batch_begin(o, o->step);
 
 	o->since = step;
 	/* The first step's batch may be made before it. */

@@ -46,6 +46,35 @@ static bool holds_graph(const struct snapshot *s)
 	return false;
 }
 
+uint64_t oom_batch_begin(const struct oom *o, size_t step)
+{
+	const struct spans *s = &o->timeline->model.spans;
+	size_t at = o->timeline->steps.items[step].first;
+
+	while (at &&
+	       (s->items[at - 1].phase == PHASE_OTHER || s->items[at - 1].phase == PHASE_ZERO_GRAD))
+		at--;
+	return at < s->count ? s->items[at].extent.first_seq : 0;
+}
+
+/* A step begins with its batch: what is made of the results of the one before, behind its
+ * optimizer, belongs to that. */
+static bool has_begun(const struct oom *o, size_t step)
+{
+	const struct spans *s = &o->timeline->model.spans;
+
+	for (size_t i = o->timeline->steps.items[step].first; i < s->count; i++)
+		if (s->items[i].extent.first_seq <= o->refusal.event.seq &&
+		    (s->items[i].left_out ||
+		     (s->items[i].phase != PHASE_OTHER && s->items[i].phase != PHASE_ZERO_GRAD)))
+			return true;
+	for (size_t i = 0; i < o->shot.moment.count; i++)
+		if (o->shot.classes[i] == CATEGORY_inputs &&
+		    o->shot.moment.blocks[i].seq >= oom_batch_begin(o, step))
+			return true;
+	return o->wanted_category == CATEGORY_inputs;
+}
+
 size_t oom_step(const struct oom *o)
 {
 	const struct timeline *t = o->timeline;
@@ -57,5 +86,7 @@ size_t oom_step(const struct oom *o)
 	if (step > 1 && t->steps.basis == STEPS_FORWARD &&
 	    (!t->model.spans.tags || holds_graph(&o->shot)))
 		return 1;
+	if (step > 1 && t->steps.basis == STEPS_OPTIMIZER && !has_begun(o, step))
+		return step - 1;
 	return step;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that goes with the batch: half of it would take half as much. */
+#include "oom.h"
+
+#define FEWEST 4	  /* passes that are many */
+#define LATEST (1u << 16) /* lives that are looked at for them */
+
+bool oom_is_passing(enum category c)
+{
+	return c == CATEGORY_inputs || c == CATEGORY_activations || c == CATEGORY_kv_cache ||
+	       c == CATEGORY_forward_temporaries || c == CATEGORY_backward_temporaries;
+}
+
+/* No graph saved it, and calls of the model while it lived, by the first line that made a result
+ * then, were many. */
+static bool is_there_through_passes(const struct oom *o, uint32_t life)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	const struct life *row = lives_at(l, life);
+	uint64_t end = row->died.position ? lives_seq(l, &row->died) : UINT64_MAX;
+	uint32_t n = lives_born_by(l, end < o->refusal.event.seq ? end : o->refusal.event.seq);
+	uint32_t stack = 0, times = 0;
+
+	if (lives_facts(l, row).save_ns)
+		return false;
+	for (uint32_t i = life + 1; i < n && i - life < LATEST && times < FEWEST; i++) {
+		row = lives_at(l, i);
+		if (lives_position(l, row->born.position)->stage != STAGE_FORWARD)
+			continue;
+		stack = stack ? stack : lives_request(l, row)->stack;
+		times += lives_request(l, row)->stack == stack;
+	}
+	return times == FEWEST;
+}
+
+/* Itself, or the latest that was asked for there before; UINT32_MAX = there is none. */
+static uint32_t latest_of(const struct oom *o, const struct block *b)
+{
+	const struct lives *l = &o->timeline->model.lives;
+	uint32_t n = lives_born_by(l, b->seq);
+
+	for (uint32_t i = n; i-- > 0 && n - i < LATEST;)
+		if (lives_request(l, lives_at(l, i))->stack == b->stack)
+			return i;
+	return UINT32_MAX;
+}
+
+/* An input of one pass is gone or saved by the next ones: what is there through many and was never
+ * saved is what they take rows of, or write their results to. What the script computes in an
+ * evaluation may be of the results of all passes, if it is larger than those that are held. */
+bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
+			  enum block_stage stage)
+{
+	uint32_t life;
+
+	if (o->evaluation && c != CATEGORY_inputs && stage == STAGE_OUTSIDE &&
+	    b->size / 2 > o->of_passes)
+		return false;
+	if (c != CATEGORY_inputs || !o->shot.model->spans.tags || b->size < o->allocated / 100)
+		return oom_is_passing(c);
+	life = latest_of(o, b);
+	return life == UINT32_MAX || !is_there_through_passes(o, life);
+}
+
+uint64_t oom_asked_for_batch(const struct oom *o)
+{
+	return oom_grows_with_batch(o, &o->wanted, o->wanted_category, o->wanted_stage) ? o->block
+											: 0;
+}
