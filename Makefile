@@ -102,8 +102,8 @@ $(B)/libgpumemtrace-arrow.so: $(call objs,$(ARROW))
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/lake/lake_engine.o: viewer/lake/engine.py
-$(O)/viewer/lake/lake_sql.o: viewer/lake/views.sql
+$(O)/viewer/lake/lake_request.o: $(wildcard python/gpumemtrace/lake/*.py)
+$(O)/viewer/lake/lake_views.o: viewer/lake/views.sql
 $(O)/viewer/attach/exchange.o: viewer/attach/attach.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))

@@ -50,6 +50,7 @@ Requires-Dist: s3fs; extra == "s3"
 Provides-Extra: spark
 Requires-Dist: pyspark; extra == "spark"
 Requires-Dist: pyarrow; extra == "spark"
+Requires-Dist: duckdb; extra == "spark"
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: Console
 Classifier: Environment :: GPU :: NVIDIA CUDA

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from typing import Any, Dict, List
 
 from ._error import Error
@@ -13,8 +14,8 @@ from ._files import tool
 
 
 def environment() -> Dict[str, str]:
-    """For a tool that a recorded program starts: nothing is preloaded into it."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    """For a tool that a recorded program starts: nothing is preloaded into it. This Python is the first one in which it looks for DuckDB."""
+    return {"GPUMEMTRACE_PYTHON": sys.executable or "python3", **{k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}}
 
 
 def sentence_of(text: str, code: int) -> str:

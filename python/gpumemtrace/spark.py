@@ -8,7 +8,7 @@
     ranks.write.partitionBy("project", "day", "run", "rank").parquet("s3a://bucket/lake/ranks")
 
 The SQL is that of ``gpumemtrace sql``: it is asked of the tool (``gpumemtrace sql --schema``). Executors need this
-package and pyarrow.
+package, pyarrow and DuckDB.
 """
 
 from __future__ import annotations

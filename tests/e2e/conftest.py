@@ -21,6 +21,10 @@ PACKAGE = Path(os.environ.get("GPUMEMTRACE_TEST_PACKAGE", ROOT / "python"))
 WHEEL = os.environ.get("GPUMEMTRACE_TEST_WHEEL")
 WORKLOADS = ROOT / "tests/workloads"
 TABLES = json_page.tables()  # what the commands' JSON is like
+# `collect`, `sql` and `dashboard` need a Python with DuckDB.
+TOOLS = ROOT / ".venv-tools/bin/python"
+if TOOLS.exists():
+    os.environ.setdefault("GPUMEMTRACE_PYTHON", str(TOOLS))
 REAL = os.environ.get("GPUMEMTRACE_TEST_DEVICE") == "real"
 # What `run` adds where nothing could be recorded.
 NO_CARD = "" if glob.glob("/dev/nvidia[0-9]*") else "; this machine has no NVIDIA GPU, --sim h100-80g simulates one"

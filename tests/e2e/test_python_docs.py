@@ -57,7 +57,7 @@ def start(folder, block):
     if "pytest.mark" in block:
         return [sys.executable, "-m", "pytest", "-q", "-p", "gpumemtrace.pytest_plugin", "--rootdir", folder]
     if "pyspark" in block:
-        return [needed(SPARK, "spark")]
+        return ["env", f"PYSPARK_PYTHON={SPARK}", needed(SPARK, "spark")]
     if re.search(r"^(?:import|from) lightning", block, re.M):
         (packages,) = needed(TRAINERS, "trainers").parents[1].glob("lib/python3*/site-packages")
         return [*RECORDED, "env", f"PYTHONPATH={PACKAGE}:{packages}", sys.executable]

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect: recordings of many runs become tables that queries ask together. */
-#include <inttypes.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "../base/need.h"
 #include "../base/shell.h"
-#include "../lake/lake_lock.h"
-#include "../lake/lake_recording.h"
-#include "../lake/lake_sources.h"
-#include "../ranks/ranks_work.h"
+#include "../lake/lake_engine.h"
 #include "command.h"
 
-#define SMALL ((1u << LAKE_allocations) - 1) /* every table before the large ones */
-
+/* A process: where its rows are, or why they are not. */
 struct outcome {
-	char *error; /* NULL: it is in the lake */
+	const char *file;
+	char *project, *day, *run, *error; /* error NULL: it is in the lake */
+	int64_t rank;
 	uint64_t peak;
 	bool known;
 	bool less; /* the lake has more of this process */
@@ -24,71 +22,64 @@ struct outcome {
 
 struct job {
 	const struct collect_options *options;
-	struct lake_sources sources;
+	struct lake_files files;
 	struct outcome *outcomes;
+	size_t count, room;
 	size_t kept, skipped, runs;
 };
 
-#define LESS "less"
-
-static int collect_one(void *ctx, size_t i, FILE *out)
+static char *copy_of(struct json text)
 {
-	const struct job *j = ctx;
-	const struct lake_source *s = &j->sources.items[i];
-	struct lake_writer *w = need_new(sizeof(*w));
-	unsigned tables = SMALL | (j->options->tables ? 1u << LAKE_allocations : 0);
-	struct lake_said said;
-	int rc;
+	size_t room = text.s ? (size_t)(text.end - text.s) + 8 : 1;
+	char *copy = need_new(room);
 
-	*w = (struct lake_writer){ .lake = j->options->output, .place = &s->place, .old = &s->old };
-	rc = lake_collect(w, s->file->path, tables, PARQUET_SMALL, &said);
-	if (!rc && said.less)
-		fputs(LESS, out);
-	else if (!rc && said.device >= 0)
-		fprintf(out, "%" PRIu64, said.peak_bytes);
-	return rc;
+	json_string(text, copy, room);
+	return copy;
 }
 
-static void note_collected(void *ctx, size_t i, const struct ranks_result *result)
+static bool is_there(struct json v)
+{
+	return v.s && *v.s != 'n';
+}
+
+static void ignore_columns(void *ctx, struct json names)
+{
+	(void)ctx;
+	(void)names;
+}
+
+/* A row of python/gpumemtrace/lake/lake_perform.py. */
+static void take_outcome(void *ctx, struct json cells)
 {
 	struct job *j = ctx;
-	struct outcome *o = &j->outcomes[i];
-	const struct lake_source *s = &j->sources.items[i];
-	size_t name = strlen(s->file->path);
+	struct outcome *o = need_item(j->outcomes, j->count, j->room);
+	uint64_t file = json_unsigned(json_at(cells, "0"));
+	struct json peak = json_at(cells, "5"), error = json_at(cells, "7");
 
-	if (!result->rc) {
-		lake_move(j->options->output, s);
-		o->less = !strcmp(result->text, LESS);
-		if (o->less)
-			say_note("%s: the lake has a recording of this process with more in it, "
-				 "and keeps that one",
-				 s->file->path);
-		o->known = result->len && !o->less;
-		o->peak = o->known ? strtoull(result->text, NULL, 10) : 0;
-		j->kept++;
-		return;
-	}
-	j->skipped++;
-	o->error = need_copy(result->error, strlen(result->error));
-	if (j->sources.count == 1)
-		return; /* exit_code_of() says it */
-	if (!strncmp(o->error, s->file->path, name) && o->error[name] == ':')
-		say_note("%s: skipped", o->error);
+	*o = (struct outcome){ .file = file < j->files.count ? j->files.items[file].path : "",
+			       .project = copy_of(json_at(cells, "1")),
+			       .day = copy_of(json_at(cells, "2")),
+			       .run = copy_of(json_at(cells, "3")),
+			       .rank = json_signed(json_at(cells, "4")),
+			       .known = is_there(peak),
+			       .peak = json_unsigned(peak),
+			       .less = json_number(json_at(cells, "6")) != 0,
+			       .error = is_there(error) ? copy_of(error) : NULL };
+	if (o->error)
+		j->skipped++;
 	else
-		say_note("%s: %s: skipped", s->file->path, o->error);
+		j->kept++;
 }
 
 static bool recording_row(void *ctx, size_t i, struct row_collect_recording *row)
 {
-	const struct job *j = ctx;
-	const struct lake_source *s = &j->sources.items[i];
-	const struct outcome *o = &j->outcomes[i];
+	const struct outcome *o = &((const struct job *)ctx)->outcomes[i];
 
-	*row = (struct row_collect_recording){ .file = s->file->path,
-					       .project = s->place.project,
-					       .day = s->place.day,
-					       .run = s->place.run,
-					       .rank = s->place.rank,
+	*row = (struct row_collect_recording){ .file = o->file,
+					       .project = o->project,
+					       .day = o->day,
+					       .run = o->run,
+					       .rank = o->rank,
 					       .has_peak_bytes = o->known,
 					       .peak_bytes = o->peak,
 					       .kept_earlier = o->less,
@@ -99,11 +90,10 @@ static bool recording_row(void *ctx, size_t i, struct row_collect_recording *row
 
 static void count_runs(struct job *j)
 {
-	const struct lake_source *items = j->sources.items;
+	const struct outcome *o = j->outcomes;
 
-	for (size_t i = 0; i < j->sources.count; i++)
-		j->runs += !j->outcomes[i].error &&
-			   (!i || strcmp(items[i].place.run, items[i - 1].place.run));
+	for (size_t i = 0; i < j->count; i++)
+		j->runs += !o[i].error && (!i || strcmp(o[i].run, o[i - 1].run));
 }
 
 static void print_collected(struct emit *out, struct job *j)
@@ -111,7 +101,7 @@ static void print_collected(struct emit *out, struct job *j)
 	const struct row_collect row = { .lake = j->options->output,
 					 .collected = j->kept,
 					 .skipped = j->skipped,
-					 .recordings = { j->sources.count, recording_row, j } };
+					 .recordings = { j->count, recording_row, j } };
 	char kept[HUMAN_MAX], runs[HUMAN_MAX], lake[SHELL_WORD];
 
 	emit_document(out, collect, &row);
@@ -139,6 +129,17 @@ static const char *elsewhere(const struct collect_options *o)
 	return NULL;
 }
 
+/* Letters, digits, and . _ - */
+static bool is_good_name(const char *name)
+{
+	if (!*name || name[0] == '.' || strlen(name) > 100)
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("._-", *name))
+			return false;
+	return true;
+}
+
 static int check_places(const struct collect_options *o)
 {
 	struct stat st;
@@ -148,7 +149,7 @@ static int check_places(const struct collect_options *o)
 				 "%s: collect reads and writes folders of this machine; copy "
 				 "recordings here, and the lake there (aws s3 sync, for instance)",
 				 elsewhere(o));
-	if (o->project && !lake_name_is_good(o->project))
+	if (o->project && !is_good_name(o->project))
 		return say_error(EXIT_USAGE,
 				 "--project needs a name of letters, digits, . _ and -, not \"%s\"",
 				 o->project);
@@ -164,42 +165,45 @@ static int exit_code_of(const struct job *j)
 		return EXIT_OK;
 	if (j->kept)
 		return EXIT_UNREADABLE;
-	if (j->sources.count == 1)
+	if (j->count == 1)
 		return say_error(EXIT_UNREADABLE, "%s", j->outcomes[0].error);
 	return say_error(EXIT_UNREADABLE, "none of %zu recordings can be read", j->skipped);
 }
 
-static void collect_all(struct job *j)
+static void free_job(struct job *j)
 {
-	struct ranks_work w = { .work = collect_one, .done = note_collected, .ctx = j };
-
-	lake_sources_place(&j->sources, j->options->output, j->options->project);
-	j->outcomes = need_new((j->sources.count + 1) * sizeof(*j->outcomes));
-	w.count = j->sources.count;
-	ranks_work(&w);
+	for (size_t i = 0; i < j->count; i++) {
+		free(j->outcomes[i].project);
+		free(j->outcomes[i].day);
+		free(j->outcomes[i].run);
+		free(j->outcomes[i].error);
+	}
+	free(j->outcomes);
+	lake_files_free(&j->files);
 }
 
 int run_collect(const struct collect_options *o, struct emit *out)
 {
 	struct job j = { .options = o };
-	struct lake_lock lock;
+	const struct lake_question q = { .what = "collect",
+					 .lake = o->output,
+					 .text = o->project,
+					 .large = o->tables != 0,
+					 .files = &j.files,
+					 .columns = ignore_columns,
+					 .row = take_outcome,
+					 .ctx = &j };
 	int rc = check_places(o);
 
 	if (!rc)
-		rc = lake_sources_find(&j.sources, o->files);
-	if (rc)
-		return rc;
-	rc = lake_lock(&lock, o->output);
+		rc = lake_files_find(&j.files, o->files);
+	if (!rc)
+		rc = lake_ask(&q);
 	if (!rc) {
-		collect_all(&j);
-		lake_unlock(&lock, o->output);
 		count_runs(&j);
 		print_collected(out, &j);
 		rc = exit_code_of(&j);
 	}
-	for (size_t i = 0; i < j.sources.count; i++)
-		free(j.outcomes[i].error);
-	free(j.outcomes);
-	lake_sources_free(&j.sources);
+	free_job(&j);
 	return rc;
 }

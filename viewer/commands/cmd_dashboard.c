@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../base/outfile.h"
-#include "../lake/lake_index.h"
+#include "../lake/lake_engine.h"
 #include "../lake/lake_page.h"
 #include "command.h"
 

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/need.h"
+#include "../lake/lake.h"
 #include "../lake/lake_engine.h"
-#include "../lake/lake_index.h"
-#include "../lake/lake_sql.h"
-#include "../lake/lake_temporary.h"
+#include "../lake/lake_views.h"
 #include "command.h"
 #include "sql_rows.h"
 
@@ -87,34 +85,32 @@ static int print_schema(struct emit *out)
 
 /* ---- a query ---- */
 
-static int ask_lake(const struct sql_options *o, const char *lake, struct emit *out)
+/* lake NULL: the recordings. */
+static int ask_query(const struct sql_options *o, const char *lake, const struct lake_files *files,
+		     struct emit *out)
 {
 	struct sql_rows rows = { .out = out, .csv = o->csv };
-	struct lake_question q = {
-		.query = o->query, .columns = sql_columns, .row = sql_row, .ctx = &rows
-	};
-	char *prepare = NULL;
-	size_t len;
-	FILE *f = need_stream(&prepare, &len);
-	int rc;
+	const struct lake_question q = { .what = "query",
+					 .lake = lake,
+					 .text = o->query,
+					 .files = files,
+					 .columns = sql_columns,
+					 .row = sql_row,
+					 .ctx = &rows };
+	int rc = lake_ask(&q);
 
-	lake_sql_prepare(f, lake);
-	fclose(f);
-	q.prepare = prepare;
-	rc = lake_ask(&q);
 	sql_rows_end(&rows, !rc);
-	free(prepare);
 	return rc;
 }
 
 static int ask_recordings(const struct sql_options *o, struct emit *out)
 {
-	struct lake_temporary t;
-	int rc = lake_temporary_make(&t, o->lake, o->query);
+	struct lake_files files;
+	int rc = lake_files_find(&files, o->lake);
 
 	if (!rc)
-		rc = ask_lake(o, t.path, out);
-	lake_temporary_free(&t);
+		rc = ask_query(o, NULL, &files, out);
+	lake_files_free(&files);
 	return rc;
 }
 
@@ -131,7 +127,7 @@ int run_sql(const struct sql_options *o, struct emit *out)
 		if (o->lake[1])
 			return say_error(EXIT_USAGE, "%s is a lake; a query is about one lake",
 					 o->lake[0]);
-		return ask_lake(o, o->lake[0], out);
+		return ask_query(o, o->lake[0], NULL, out);
 	}
 	return ask_recordings(o, out);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../format/version.h"
+#include "../lake/lake_work.h"
 #include "command.h"
 #include "completions.h"
 #include "of_ranks.h"
@@ -128,6 +129,8 @@ static int run_words(char **argv)
 		return print_version();
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
+	if (!strcmp(argv[1], LAKE_WORK))
+		return lake_work(argv + 2);
 	if (argv[1][0] == '-')
 		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find_command(argv[1]);

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lake has a folder per table, in it project=/day=/run=/rank=, and in that a Parquet file per
- * recording. A file gets its name when it is complete, so that a reader never sees half of one.
+ * The tables of a lake and the rows that a recording has in them. They go out as CSV; Python
+ * (python/gpumemtrace/lake) makes Parquet files of them, and knows where these stand.
  */
 #ifndef VIEWER_LAKE_H
 #define VIEWER_LAKE_H
 
-#include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#include "parquet.h"
+#include "../base/bytes.h"
 
-#define LAKE_SCHEMA "1" /* of the files: older readers ignore files with a higher one */
+enum lake_type {
+	LAKE_INT,  /* 64 bits, with a sign */
+	LAKE_FLAG, /* true or false */
+	LAKE_TEXT, /* UTF-8 */
+	LAKE_TIME, /* microseconds since 1970, UTC */
+};
 
 enum lake_table_id {
 #define TABLE(name, meaning) LAKE_##name,
@@ -36,7 +42,7 @@ enum lake_table_id {
 
 struct lake_column {
 	const char *name;
-	enum parquet_type type;
+	enum lake_type type;
 	const char *unit, *meaning;
 };
 
@@ -52,45 +58,22 @@ extern const struct lake_table lake_tables[LAKE_TABLES];
 #define LAKE_PARTITIONS 4
 extern const struct lake_column lake_partitions[LAKE_PARTITIONS];
 
-/* Place of a recording's rows. */
-struct lake_place {
-	char project[128], day[12], run[160];
-	long rank;
-	char id[128]; /* of the recording: the name of its files */
-};
-
-/* Path of a table's file in `lake`. False: the name is too long. */
-bool lake_path(char path[PATH_MAX], const char *lake, const char *table,
-	       const struct lake_place *place);
-
-/* Both make missing folders. Return 0 or an errno. */
-int lake_make(char *path, int flags, int *fd);
-int lake_rename(const char *from, char *to);
-void lake_finish(const char *lake); /* removes files that no process needs any more */
-/* Removes a file, and its folders if they are empty then; changes the path. */
-void lake_tidy(char *path);
+/* The type of a column in SQL, of DuckDB and of Spark alike. */
+const char *lake_sql_type(const struct lake_column *c);
 
 /* State of writing one recording's rows. */
 struct lake_writer {
 	/* Set by the caller: */
-	const char *lake;
-	const struct lake_place *place;
-	const struct lake_place *old; /* its present place; NULL: it is new in the lake */
-	uint64_t began_ns;
-	struct parquet *tables[LAKE_TABLES]; /* NULL: this writer does not write it */
-	FILE *files[LAKE_TABLES];
-	bool empty[LAKE_TABLES]; /* after closing */
-	struct parquet_column columns[LAKE_TABLES][LAKE_COLUMNS_MOST];
+	size_t nth;		  /* first cell of every row */
+	FILE *files[LAKE_TABLES]; /* NULL: this writer does not write it */
 	/* Columns of the large tables, as bits: only these are written. All of them if no bit is
 	 * set. */
 	uint64_t wanted[LAKE_TABLES];
-	uint8_t at[LAKE_TABLES][LAKE_COLUMNS_MOST]; /* 1 + index of the column in the file */
+
+	struct bytes cells[LAKE_TABLES][LAKE_COLUMNS_MOST]; /* of the row; without bytes: null */
 };
 
-/* tables: as bits. Returns 0, or an exit code after one error message; then no file is left. */
-int lake_begin(struct lake_writer *w, unsigned tables, int level);
-int lake_commit(struct lake_writer *w);
-void lake_drop(struct lake_writer *w);
+bool lake_wants(const struct lake_writer *w, enum lake_table_id t, unsigned column);
 
 /* Sets a cell of a row, in any order; lake_row ends the row. Cells that were not set are null. */
 void lake_int(struct lake_writer *w, enum lake_table_id t, unsigned column, int64_t n);

@@ -13,7 +13,7 @@ static void put_cell(struct lake_writer *w, enum lake_table_id t, unsigned colum
 {
 	if (cell->null)
 		return;
-	if (lake_tables[t].columns[column].type == PARQUET_TEXT)
+	if (lake_tables[t].columns[column].type == LAKE_TEXT)
 		lake_bytes(w, t, column, cell->text, cell->len);
 	else
 		lake_int(w, t, column, (int64_t)cell->number);
@@ -64,7 +64,7 @@ int lake_event_rows(struct lake_writer *w, struct recording *r)
 	struct large x = { .w = w, .events = { .row = event_row, .ctx = &x } };
 
 	for (unsigned c = 0; c < EVENT_COLUMNS; c++)
-		if (w->at[LAKE_events][c])
+		if (lake_wants(w, LAKE_events, c))
 			x.events.what[x.events.count++] = (enum event_column)c;
 	return export_events(r, &x.events);
 }

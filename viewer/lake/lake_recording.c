@@ -6,7 +6,6 @@
 
 #include "../base/need.h"
 #include "lake_cells.h"
-#include "lake_worth.h"
 
 /* ---- lines at the peak ---- */
 
@@ -91,8 +90,7 @@ static void peak_rows(struct lake_rows *x, struct peak_answer *peak)
 
 /* ---- all of them ---- */
 
-static int small_tables(struct lake_writer *w, struct recording *r, struct lake_said *said,
-			struct lake_worth *worth)
+static int small_tables(struct lake_writer *w, struct recording *r)
 {
 	struct timeline t = { 0 };
 	struct lake_rows x = { .w = w, .recording = r, .timeline = &t };
@@ -102,12 +100,10 @@ static int small_tables(struct lake_writer *w, struct recording *r, struct lake_
 	if (rc)
 		return rc;
 	main = t.device;
-	said->device = main;
 	lake_device_rows(&x);
 	if (main >= 0) {
 		timeline_look(&t, main);
 		peak_find(&peak, &t);
-		said->peak_bytes = peak.shot.moment.bytes;
 		peak_rows(&x, &peak);
 		lake_step_rows(&x);
 	}
@@ -116,56 +112,25 @@ static int small_tables(struct lake_writer *w, struct recording *r, struct lake_
 		timeline_look(&t, main);
 	t.device = main;
 	lake_rank_row(&x, &peak);
-	*worth = lake_worth_of(r, t.model.events);
 	if (main >= 0)
 		peak_free(&peak);
 	timeline_close(&t);
 	return 0;
 }
 
-static bool lake_has_more(const struct lake_writer *w, const struct lake_worth *worth)
+int lake_recording_rows(struct lake_writer *w, const char *path)
 {
-	struct lake_worth old;
-
-	return w->old && lake_worth_read(&old, w->lake, w->old) && lake_worth_more(&old, worth);
-}
-
-static int all_tables(struct lake_writer *w, struct recording *r, struct lake_said *said,
-		      struct lake_worth *worth)
-{
-	int rc = 0;
-
-	if (w->tables[LAKE_ranks])
-		rc = small_tables(w, r, said, worth);
-	said->less = !rc && lake_has_more(w, worth);
-	if (said->less)
-		return 0;
-	if (!rc && w->tables[LAKE_allocations])
-		rc = lake_allocation_rows(w, r);
-	if (!rc && w->tables[LAKE_events])
-		rc = lake_event_rows(w, r);
-	return rc;
-}
-
-int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
-		 struct lake_said *said)
-{
-	char digits[LAKE_WORTH_DIGITS];
-	struct lake_worth worth = { 0 };
 	struct recording r;
 	int rc = recording_open(&r, path);
 
-	*said = (struct lake_said){ .device = -1 };
-	if (!rc)
-		rc = lake_begin(w, tables, level);
 	if (rc)
 		return rc;
-	rc = all_tables(w, &r, said, &worth);
-	if (rc || said->less) {
-		lake_drop(w);
-		return rc;
-	}
-	if (w->tables[LAKE_ranks])
-		lake_worth_note(w->tables[LAKE_ranks], &worth, digits);
-	return lake_commit(w);
+	if (w->files[LAKE_ranks])
+		rc = small_tables(w, &r);
+	if (!rc && w->files[LAKE_allocations])
+		rc = lake_allocation_rows(w, &r);
+	if (!rc && w->files[LAKE_events])
+		rc = lake_event_rows(w, &r);
+	recording_close(&r);
+	return rc;
 }

@@ -7,18 +7,8 @@
 #include "../recording/recording.h"
 #include "lake.h"
 
-/* Figures for the line that `collect` prints about a recording. */
-struct lake_said {
-	uint64_t peak_bytes;
-	long device; /* -1: it has no device memory */
-	bool less;   /* the lake already has more of this process, and kept that */
-};
-
-/* Writes the rows of the recording at `path` into these tables (bits) of a lake. If the lake
- * already has more of that process, its rows stay. Returns 0, or an exit code after one error
- * message; then no file is left. */
-int lake_collect(struct lake_writer *w, const char *path, unsigned tables, int level,
-		 struct lake_said *said);
+/* 0, or an exit code after one error message; the rows are not whole then. */
+int lake_recording_rows(struct lake_writer *w, const char *path);
 
 /* ---- parts ---- */
 

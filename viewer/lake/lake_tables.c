@@ -2,28 +2,27 @@
 #include "lake.h"
 
 #define TABLE(name, meaning)			 static const struct lake_column columns_##name[] = {
-#define COLUMN(table, name, type, unit, meaning) { #name, PARQUET_##type, unit, meaning },
+#define COLUMN(table, name, type, unit, meaning) { #name, LAKE_##type, unit, meaning },
 #define END(name) \
 	}         \
 	;
 #include "tables.def"
 
 /* The same columns as in the exports. */
-#define PARQUET_NUMBER PARQUET_INT
-#define PARQUET_UINT64 PARQUET_INT
-#define PARQUET_UINT32 PARQUET_INT
-#define PARQUET_UINT16 PARQUET_INT
-#define PARQUET_INT32  PARQUET_INT
+#define LAKE_NUMBER LAKE_INT
+#define LAKE_UINT64 LAKE_INT
+#define LAKE_UINT32 LAKE_INT
+#define LAKE_UINT16 LAKE_INT
+#define LAKE_INT32  LAKE_INT
 
 static const struct lake_column columns_allocations[] = {
-#define COLUMN(name, kind, unit, meaning) { #name, PARQUET_##kind, unit, meaning },
+#define COLUMN(name, kind, unit, meaning) { #name, LAKE_##kind, unit, meaning },
 #include "../export/export_columns.def"
 #undef COLUMN
 };
 
 static const struct lake_column columns_events[] = {
-#define EVENT_COLUMN(name, member, type, bit, unit, meaning) \
-	{ #name, PARQUET_##type, unit, meaning },
+#define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, LAKE_##type, unit, meaning },
 #include "../export/export_event_columns.def"
 #undef EVENT_COLUMN
 };
@@ -42,8 +41,20 @@ const struct lake_table lake_tables[LAKE_TABLES] = {
 };
 
 const struct lake_column lake_partitions[LAKE_PARTITIONS] = {
-	{ "project", PARQUET_TEXT, "", "--project, or the name of the program's folder" },
-	{ "day", PARQUET_TEXT, "", "2026-11-22, of the run's start, UTC" },
-	{ "run", PARQUET_TEXT, "", "start of the run, host and process of its first rank" },
-	{ "rank", PARQUET_INT, "", "its rank, 0 if it says none" },
+	{ "project", LAKE_TEXT, "", "--project, or the name of the program's folder" },
+	{ "day", LAKE_TEXT, "", "2026-11-22, of the run's start, UTC" },
+	{ "run", LAKE_TEXT, "", "start of the run, host and process of its first rank" },
+	{ "rank", LAKE_INT, "", "its rank, 0 if it says none" },
 };
+
+const char *lake_sql_type(const struct lake_column *c)
+{
+	static const char *const types[] = {
+		[LAKE_INT] = "bigint",
+		[LAKE_FLAG] = "boolean",
+		[LAKE_TEXT] = "varchar",
+		[LAKE_TIME] = "timestamp",
+	};
+
+	return c == &lake_partitions[1] ? "date" : types[c->type];
+}

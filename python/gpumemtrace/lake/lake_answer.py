@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer on descriptor 3, which the command reads (viewer/lake/lake_engine.c): a line of names and types of the columns, then a line
+for each row, as JSON arrays; the last line is an object with the number of rows, or with an error and an exit code. Notes may stand
+between them. What others print on stdout is no part of that."""
+import json
+import os
+import signal
+
+ANSWER, TERMINAL = 3, 4  # descriptors; the second is the command's stderr
+UNREADABLE, USAGE = 3, 2  # exit codes
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Sentence(Exception):
+    """What is wrong, as the command says it."""
+
+    def __init__(self, text, code=UNREADABLE):
+        super().__init__(text)
+        self.code = code
+
+
+class Ended(BaseException):
+    """A signal: what is half done is removed, and the command ends by it."""
+
+
+def end_by_signals():
+    def end(signum, frame):
+        for one in ENDING:
+            signal.signal(one, signal.SIG_IGN)
+        raise Ended
+    for one in ENDING:
+        if signal.getsignal(one) != signal.SIG_IGN:
+            signal.signal(one, end)
+
+
+class Answer:
+    def __init__(self):
+        self.file = os.fdopen(ANSWER, "w", encoding="ascii")
+        self.count = 0
+
+    def line(self, value):
+        self.file.write(json.dumps(value) + "\n")
+
+    def columns(self, columns):
+        self.line(columns)
+
+    def rows(self, rows):
+        self.file.writelines(json.dumps(row) + "\n" for row in rows)
+        self.count += len(rows)
+
+    def note(self, text):
+        self.line({"note": text})
+        self.file.flush()
+
+    def end(self):
+        self.line({"rows": self.count})
+        self.file.close()
+
+    def fail(self, text, code, member="sentence"):
+        self.line({member: text, "code": code})
+        self.file.close()
+
+
+def words(error):
+    """Of an exception, the lines that say something."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
+    return " ".join(lines[:3]) or type(error).__name__

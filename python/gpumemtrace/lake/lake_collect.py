@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collecting: the tool gives the rows of many recordings (viewer/lake/lake_work.h), DuckDB writes a Parquet file of each recording and
+table, many at a time, and these get their names when they are complete."""
+import csv
+import json
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Dict, NamedTuple, Optional
+
+from .lake_answer import TERMINAL, Sentence
+from .lake_duckdb import LARGE, connect, duckdb, quoted
+from .lake_folders import give_name, move, tidy
+from .lake_places import Source
+
+SCHEMA = "1"  # of the files: older readers ignore files with a higher one
+BATCH = 2 << 20  # bytes of rows that DuckDB has at a time
+AT_ONCE = 4  # recordings
+EVENTS, DAMAGED, PEAK = "events", "damaged", "peak_bytes"
+
+
+class Rows(NamedTuple):
+    """Of a recording, or why it cannot be read."""
+    nth: int
+    error: Optional[str]
+    tables: Dict[str, bytes]  # the small ones: CSV
+
+    def fact(self, schema, column):
+        """A cell of its row of the table of recordings, None if null."""
+        cells = next(csv.reader([self.tables["ranks"].decode()])) if "ranks" in self.tables else []
+        return cells[1 + list(schema.tables["ranks"]).index(column)] or None if cells else None
+
+    def worth(self, schema):
+        """What covers more of a run is worth more; of two that cover the same, the one that is whole."""
+        if self.error is not None or "ranks" not in self.tables:
+            return -1 if self.error is not None else 0, True
+        return int(self.fact(schema, EVENTS)), self.fact(schema, DAMAGED) == "false"
+
+
+class Outcome(NamedTuple):
+    source: Source
+    file: int  # which of the paths it is from
+    peak: Optional[int]
+    less: bool  # the lake has more of this process, and kept that
+    error: Optional[str]
+
+
+# ---- the tool
+
+
+def read_rows(stream, count):
+    for nth in range(count):
+        head = json.loads(stream.readline() or '{"error": "the tool that reads recordings ended too early"}')
+        left, tables = head.get("bytes", 0), {}
+        while left > 0:
+            line = stream.readline()
+            name, size = line.split()
+            tables[name.decode()] = stream.read(int(size))
+            left -= len(line) + int(size)
+            if left < 0 or len(tables[name.decode()]) < int(size):
+                raise Sentence("the rows of a recording are cut: the tool that reads recordings was ended")
+        yield Rows(nth, head.get("error"), tables)
+
+
+def bits(names, chosen):
+    return sum(1 << nth for nth, name in enumerate(names) if name in chosen)
+
+
+class Job:
+    """What is collected, from where to where."""
+
+    def __init__(self, tool, schema, paths, lake, scratch, tables, columns=None, compression="zstd", version=""):
+        self.tool, self.schema, self.paths, self.lake, self.scratch = tool, schema, paths, lake, scratch
+        self.tables = [t for t in schema.tables if t in tables]
+        self.small = [t for t in self.tables if t not in LARGE]
+        self.columns = {t: [c for c in schema.tables[t] if c in (columns or {}).get(t, schema.tables[t])] for t in self.tables}
+        self.compression, self.facts = compression, {"schema": SCHEMA, "version": version}
+        self.connection = connect()
+        if self.small == self.tables:
+            self.connection.execute("set threads = 1")  # of a query: several recordings are written at a time
+
+    def start(self, sources):
+        self.order = [nth for source in sources for nth in source.files]
+        masks = [bits(self.schema.tables[t], self.columns.get(t, ())) for t in LARGE]
+        words = [self.tool, "--lake-rows", self.scratch, str(bits(self.schema.tables, self.tables)), *map(str, masks)]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=TERMINAL)
+        with process.stdin as stdin:
+            stdin.write(b"".join(self.paths[nth] + b"\0" for nth in self.order))
+        return process
+
+
+def best_of(job, rows):
+    """Of recordings of one process; the files of the others go."""
+    best = max(rows, key=lambda r: r.worth(job.schema))  # the first of equal ones
+    for other in rows:
+        for table in LARGE if other is not best else ():
+            tidy_large(job, other.nth, table)
+    return best
+
+
+def tidy_large(job, nth, table):
+    path = f"{job.scratch}/{nth}.{table}"
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+# ---- the lake
+
+
+def worths_of(connection, lake, places):
+    """Of recordings in the lake, by id; without those of a version that did not store it."""
+    found = {}
+    for place in places:
+        path = place.path(lake, "ranks")
+        try:
+            row = connection.execute(f"select events, damaged from read_parquet({quoted(path)}, hive_partitioning=false)").fetchone()
+        except duckdb.Error:
+            continue
+        if row and None not in row:
+            found[place.id] = (row[0], not row[1])
+    return found
+
+
+def cells_of(job, table):
+    """The rows of a table in a file of CSV are these columns."""
+    kinds = {"nth_": "bigint", **{name: job.schema.tables[table][name] for name in job.columns[table]}}
+    names = [f'make_timestamp("{n}") as "{n}"' if kind == "timestamp" else f'"{n}"' for n, kind in kinds.items()]
+    types = ", ".join(f"'{n}': '{'bigint' if kind == 'timestamp' else kind}'" for n, kind in kinds.items())
+    return (", ".join(names), f"auto_detect=false, header=false, delim=',', quote='\"', escape='\"', nullstr='', new_line='\\n', "
+            f"max_line_size=16777216, columns={{{types}}}")
+
+
+def load_small(job, kept):
+    """Makes a table of DuckDB of the rows of many recordings."""
+    for table in job.small:
+        path, (names, form) = f"{job.scratch}/{table}.csv", cells_of(job, table)
+        with open(path, "wb") as file:
+            file.writelines(rows.tables.get(table, b"") for rows in kept)
+        job.connection.execute(f'create or replace table "{table}" as select {names} from read_csv({quoted(path)}, {form})')
+        os.unlink(path)
+
+
+def form_of(job, table, rows):
+    """Earlier versions take from the file's facts what it is worth."""
+    facts = dict(job.facts)
+    if table == "ranks":
+        events, whole = rows.worth(job.schema)
+        facts.update(events=events, damaged=0 if whole else 1)
+    listed = ", ".join(f"'gpumemtrace.{key}': '{value}'" for key, value in facts.items())
+    return f"format parquet, use_tmp_file false, compression {job.compression}, kv_metadata {{{listed}}}"
+
+
+def copy(connection, job, table, rows):
+    """Writes a Parquet file and returns its name, None if the recording has no rows of this table."""
+    path = f"{job.scratch}/{rows.nth}.{table}"
+    if table in LARGE:
+        names, form = cells_of(job, table)
+        some, of = os.path.getsize(path), f"(select {names} from read_csv({quoted(path)}, {form}))"
+    else:
+        some, of = table in rows.tables, f'"{table}" where nth_ = {rows.nth}'
+    if some:
+        connection.execute(f"copy (select * exclude nth_ from {of}) to {quoted(path + '.parquet')} ({form_of(job, table, rows)})")
+    if table in LARGE:
+        os.unlink(path)
+    return f"{path}.parquet" if some else None
+
+
+def put(job, source, rows):
+    """The table of recordings is put last, so that everything it refers to exists. A table without rows gets no file, and an older
+    file is removed."""
+    with job.connection.cursor() as connection:
+        for table in reversed(job.tables):
+            made, path = copy(connection, job, table, rows), source.place.path(job.lake, table)
+            if made:
+                give_name(made, path)
+            elif os.path.exists(path):
+                tidy(path)
+    move(job.lake, job.schema.tables, source.old, source.place)
+
+
+def write_all(job, kept):
+    """Small tables of several recordings at a time, as DuckDB does most of the work without Python's lock."""
+    load_small(job, [rows for _, rows in kept])
+    if job.small != job.tables:
+        for one in kept:
+            put(job, *one)
+        return
+    with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
+        started = [pool.submit(put, job, *one) for one in kept]
+        try:
+            for one in started:
+                one.result()
+        except BaseException:
+            for one in started:
+                one.cancel()
+            raise
+
+
+def write_batch(job, batch):
+    """(source, rows) of each; yields their outcomes."""
+    fine = [(source, rows) for source, rows in batch if rows.error is None]
+    known = worths_of(job.connection, job.lake, [source.old for source, _ in fine if source.old])
+    less = {source.place.id for source, rows in fine if source.place.id in known and known[source.place.id] > rows.worth(job.schema)}
+    write_all(job, [one for one in fine if one[0].place.id not in less])
+    for source, rows in batch:
+        if source.place.id in less:
+            move(job.lake, job.schema.tables, source.old, source.place)
+        peak = None if source.place.id in less else rows.fact(job.schema, PEAK)
+        yield Outcome(source, job.order[rows.nth], peak and int(peak), source.place.id in less, rows.error)
+
+
+def batches(job, sources, stream):
+    batch, size = [], 0
+    rows = read_rows(stream, sum(len(source.files) for source in sources))
+    for source in sources:
+        best = best_of(job, [next(rows) for _ in source.files])
+        batch.append((source, best))
+        size += sum(map(len, best.tables.values()))
+        if size > BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def collect(job, sources):
+    """Yields an outcome for each source, in order."""
+    process = job.start(sources)
+    try:
+        for batch in batches(job, sources, process.stdout):
+            yield from write_batch(job, batch)
+    except duckdb.Error as error:
+        raise Sentence(f"{job.lake} cannot be written: {str(error).splitlines()[0]}") from None
+    except OSError as error:
+        raise Sentence(f"{job.lake} cannot be written: {error.strerror or error}") from None
+    finally:
+        process.terminate()
+        process.stdout.close()
+        process.wait()

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lake_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/emit_json.h"
+#include "../base/map.h"
+#include "../base/need.h"
+#include "../base/plain_file.h"
+#include "../base/say.h"
+#include "../ranks/ranks_runs.h"
+#include "../stacks/owners.h"
+
+/* ---- files ---- */
+
+static void add_path(struct lake_files *files, const char *path)
+{
+	ranks_look(need_item(files->items, files->count, files->room),
+		   need_copy(path, strlen(path)));
+}
+
+static bool is_recording_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".gmt");
+}
+
+/* Adds all recordings below a folder. Links to folders are not followed, because they may form a
+ * loop. */
+static int walk(struct lake_files *files, const char *folder)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	struct stat st;
+	DIR *d = opendir(folder);
+	int rc = 0;
+
+	if (!d)
+		return say_error(EXIT_UNREADABLE, "%s: %s", folder, strerror(errno));
+	while (!rc && (e = readdir(d))) {
+		if (e->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) >= PATH_MAX ||
+		    lstat(path, &st))
+			continue;
+		if (S_ISDIR(st.st_mode))
+			rc = walk(files, path);
+		else if (is_recording_name(e->d_name) && !stat(path, &st) && S_ISREG(st.st_mode))
+			add_path(files, path);
+	}
+	closedir(d);
+	return rc;
+}
+
+static int add_operand(struct lake_files *files, const char *path)
+{
+	size_t before = files->count;
+	struct stat st;
+	int rc = 0;
+
+	if (stat(path, &st))
+		return say_error(EXIT_UNREADABLE, "%s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return say_error(EXIT_UNREADABLE, "%s: %s", path, file_trouble(EINVAL));
+	if (!S_ISDIR(st.st_mode))
+		add_path(files, path);
+	else if (!(rc = walk(files, path)) && files->count == before)
+		rc = say_error(EXIT_UNREADABLE, "%s: no recording (*.gmt) in this folder or below",
+			       path);
+	return rc;
+}
+
+/* ---- runs ---- */
+
+/* Whether two recordings are of one job, where many runs lie together. If the job's address is
+ * local, recordings of other hosts are of other jobs. */
+static bool same_job(const struct rank_file *a, const struct rank_file *b)
+{
+	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
+}
+
+static int by_job(const void *a, const void *b)
+{
+	const struct rank_file *x = a, *y = b;
+	int n = strcmp(x->job, y->job);
+
+	n = n ? n : strcmp(x->host, y->host) * (same_job(x, y) ? 0 : 1);
+	if (n)
+		return n;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+int lake_files_find(struct lake_files *files, char *const *paths)
+{
+	int rc = 0;
+
+	*files = (struct lake_files){ 0 };
+	for (; !rc && *paths; paths++)
+		rc = add_operand(files, *paths);
+	if (rc)
+		return rc;
+	ranks_join_worlds(files->items, files->count);
+	qsort(files->items, files->count, sizeof(*files->items), by_job);
+	return 0;
+}
+
+void lake_files_free(struct lake_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		ranks_look_free(&files->items[i]);
+	free(files->items);
+	*files = (struct lake_files){ 0 };
+}
+
+/* Whether it is a run of its own, whatever lies beside it. */
+static bool is_alone(const struct lake_files *files, size_t i)
+{
+	const struct rank_file *f = &files->items[i];
+
+	return f->rank < 0 || f->world == 1 || ranks_is_child(files->items, files->count, f);
+}
+
+/* End (exclusive) of the run that begins with `from`. */
+static size_t run_end(const struct lake_files *files, const bool *alone, size_t from)
+{
+	const struct rank_file *f = files->items;
+	size_t to = from + 1;
+
+	while (!alone[from] && to < files->count && !alone[to] && same_job(&f[from], &f[to]))
+		to++;
+	return ranks_run_end(f, from, to);
+}
+
+/* ---- as JSON ---- */
+
+/* Holes are passed over: anything may be named here, also a disk image of terabytes. */
+static uint64_t hash_contents(const char *path)
+{
+	int fd = file_open(path);
+	char buf[1 << 16];
+	uint64_t h = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && n > 0) {
+		off_t at = lseek(fd, 0, SEEK_CUR);
+
+		if (lseek(fd, at, SEEK_DATA) < 0 && errno == ENXIO)
+			break;
+		n = read(fd, buf, sizeof(buf));
+		h = n > 0 ? map_hash(h, buf, (size_t)n) : h;
+	}
+	if (fd >= 0)
+		close(fd);
+	return h;
+}
+
+static void put_string(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, ", \"%s\": ", key);
+	emit_json_string(out, text, strlen(text));
+}
+
+/* A memory snapshot of PyTorch has neither process nor time: its contents tell it from others, as
+ * many have the same name, and some the same size. */
+static void put_process(FILE *out, const struct rank_file *f)
+{
+	struct stat st;
+	int64_t start = f->start_ns;
+
+	if (!f->pid && !stat(f->path, &st))
+		start = (int64_t)st.st_mtime * 1000000000;
+	fprintf(out, ", \"pid\": %u, \"start_ns\": %" PRId64 ", \"started_ns\": %" PRId64, f->pid,
+		f->start_ns, start);
+	if (!f->pid)
+		fprintf(out, ", \"contents\": \"%016" PRIx64 "\"", hash_contents(f->path));
+}
+
+static void put_file(FILE *out, const struct rank_file *f, size_t run, bool alone)
+{
+	fprintf(out, "{\"run\": %zu, \"alone\": %s, \"rank\": %ld, \"job_is_local\": %s", run,
+		alone ? "true" : "false", f->rank, f->job_is_local ? "true" : "false");
+	put_process(out, f);
+	put_string(out, "host", f->host);
+	put_string(out, "job", f->job);
+	put_string(out, "folder", owners_base(f->folder));
+	fputc('}', out);
+}
+
+void lake_files_json(const struct lake_files *files, struct bytes *out)
+{
+	bool *alone = need_new(files->count + 1);
+	char *text = NULL;
+	size_t len;
+	FILE *f = need_stream(&text, &len);
+
+	for (size_t i = 0; i < files->count; i++)
+		alone[i] = is_alone(files, i);
+	fputc('[', f);
+	for (size_t i = 0, end = 0, run = 0; i < files->count; i++) {
+		if (i == end) {
+			end = run_end(files, alone, i);
+			run = i;
+		}
+		fputs(i ? ", " : "", f);
+		put_file(f, &files->items[i], run, alone[i]);
+	}
+	fputc(']', f);
+	fclose(f);
+	bytes_add(out, text, len);
+	free(text);
+	free(alone);
+}
