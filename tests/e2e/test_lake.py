@@ -2,6 +2,7 @@
 """`collect` and `sql`: other readers of Parquet find in a lake what the commands say of each recording; nothing
 stands in it twice; what is broken is left out; old files are read beside new ones; ready questions give what a
 few lines of Python give."""
+import contextlib
 import csv
 import fcntl
 import io
@@ -10,17 +11,19 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import statistics
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
 import json_page
-from conftest import ROOT, TABLES, Tool
+from conftest import ROOT, TABLES, TOOLS, Tool
 from test_html import browse, makers, needs_browser  # noqa: F401
 from test_ranks import MIB, maker, run_of, script, write  # noqa: F401
 
-TOOLS = ROOT / ".venv-tools/bin/python"
 readers = pytest.mark.skipif(not TOOLS.exists(), reason="no .venv-tools: scripts/setup.sh tools")
 EXAMPLE, BAD = ROOT / "tests/data/example", ROOT / "tests/data/bad"
 SMALL = ("ranks", "devices", "classes", "lines", "steps", "growth", "refusals")
@@ -264,6 +267,84 @@ def test_broken_recordings_are_left_out(tmp_path):
             ((tmp_path / "none", "-o", tmp_path / "x"), 3, "none"), ((BAD / "empty.gmt", "-o", tmp_path / "x"), 3, "empty")]:
         done = call("collect", *args)
         assert done.returncode == code and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)
+
+
+# What is half done
+
+
+FINE = """
+import sys
+import duckdb
+for path in sys.argv[1:]:
+    assert duckdb.execute(f"select count(*) from read_parquet('{path}', hive_partitioning=false)").fetchone()[0] > 0
+"""
+
+
+def whole_files(lake):
+    """Those that readers see: each must be whole."""
+    seen = [p for p in lake.rglob("*.parquet") if ".new" not in p.parts]
+    if seen:
+        subprocess.run([TOOLS, "-c", FINE, *seen], check=True)
+    return seen
+
+
+@readers
+@pytest.mark.parametrize("who", ["the command", "its Python"])
+def test_a_killed_collect(tmp_path, who):
+    """At any moment: readers see whole files alone, and what is missing comes with the next call."""
+    folder, lake = runs(tmp_path / "runs"), tmp_path / "lake"
+    ended = set()
+    for after in (0.05, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6):
+        shutil.rmtree(lake, ignore_errors=True)
+        command = subprocess.Popen([Tool.path, "collect", folder, "-o", lake], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(after)
+        with contextlib.suppress(OSError, IndexError):
+            children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+            os.kill(command.pid if who == "the command" else int(children[0]), signal.SIGKILL)
+        ended.add(command.wait(60))
+        command.stderr.close()
+        whole_files(lake)
+    assert ended & {-9, 3} and ended <= {-9, 3, 0}
+    assert collect(folder, "-o", lake)["collected"] == 12
+    assert ask("select count(*) as n, count(distinct run) as runs from ranks", lake) == [{"n": 12, "runs": 3}]
+
+
+@readers
+def test_a_full_disk(tmp_path):
+    """As if it were: nothing longer than so many kB can be written."""
+    folder, lake, codes = runs(tmp_path / "runs"), tmp_path / "lake", []
+    for blocks in (0, 1, 2, 4, 8, 16, 32, 1000):
+        done = subprocess.run(["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", Tool.path, "collect", folder, "-o", lake], capture_output=True, text=True)
+        codes.append(done.returncode)
+        assert done.returncode in (0, 3) and bool(done.stderr) == bool(done.returncode) and "Traceback" not in done.stderr, (blocks, done)
+        assert len(whole_files(lake)) >= 12 * 5 or done.returncode
+        assert not list(lake.glob(".new"))
+    assert codes[0] == 3 and codes[-1] == 0 and codes == sorted(codes, reverse=True)
+
+
+CUT = """
+import io, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from lake.lake_answer import Sentence
+from lake.lake_collect import read_rows
+paths = b"".join(path.encode() + bytes(1) for path in sys.argv[3:])
+whole = subprocess.run([sys.argv[2], "--lake-rows", "/", "127", "0", "0"], input=paths, capture_output=True, check=True).stdout
+rows = list(read_rows(io.BytesIO(whole), 3))
+assert [len(r.tables) > 3 for r in rows] == [True, False, True] and "not a gpumemtrace recording" in rows[1].error, rows
+for cut in range(len(whole)):
+    try:
+        list(read_rows(io.BytesIO(whole[:cut]), 3))
+    except Sentence:
+        continue
+    sys.exit(f"{cut} bytes of {len(whole)} were taken for all rows")
+"""
+
+
+@readers
+def test_rows_that_are_cut(tmp_path):
+    """The process that reads recordings is ended: nothing of what it wrote so far is taken for all of it."""
+    files = [write(tmp_path, "a.gmt", script(0)), BAD / "text.gmt", write(tmp_path, "b.gmt", script(1, oom=True))]
+    subprocess.run([TOOLS, "-c", CUT, ROOT / "python/gpumemtrace", Tool.path, *files], check=True)
 
 
 # The schema

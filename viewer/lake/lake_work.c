@@ -43,13 +43,14 @@ static FILE *open_rows(const struct lake_job *j, size_t nth, int t, struct text 
 	return fopen(path, "w");
 }
 
-static int close_rows(struct lake_writer *w, int t, const struct text *text, FILE *out)
+static int close_rows(struct lake_writer *w, int t, const struct text *text, const char *folder,
+		      FILE *out)
 {
 	bool bad = ferror(w->files[t]);
 
 	bad |= fclose(w->files[t]) != 0;
 	if (bad)
-		return say_error(EXIT_UNREADABLE, "its %s cannot be written: %s",
+		return say_error(EXIT_UNREADABLE, "%s/%s cannot be written: %s", folder,
 				 lake_tables[t].name, strerror(errno));
 	if (text->len) {
 		fprintf(out, "%s %zu\n", lake_tables[t].name, text->len);
@@ -72,13 +73,13 @@ static int write_rows(void *ctx, size_t i, FILE *out)
 			continue;
 		w->files[t] = open_rows(j, i, t, &texts[t]);
 		if (!w->files[t])
-			return say_error(EXIT_UNREADABLE, "its %s cannot be written: %s",
+			return say_error(EXIT_UNREADABLE, "%s/%s cannot be written: %s", j->folder,
 					 lake_tables[t].name, strerror(errno));
 	}
 	rc = lake_recording_rows(w, j->paths[i]);
 	for (int t = 0; t < LAKE_TABLES && !rc; t++)
 		if (w->files[t])
-			rc = close_rows(w, t, &texts[t], out);
+			rc = close_rows(w, t, &texts[t], j->folder, out);
 	return rc; /* the process ends here, and its memory with it */
 }
 

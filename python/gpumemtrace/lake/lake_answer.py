@@ -5,6 +5,7 @@ between them. What others print on stdout is no part of that."""
 import json
 import os
 import signal
+import subprocess
 
 ANSWER, TERMINAL = 3, 4  # descriptors; the second is the command's stderr
 UNREADABLE, USAGE = 3, 2  # exit codes
@@ -31,6 +32,15 @@ def end_by_signals():
     for one in ENDING:
         if signal.getsignal(one) != signal.SIG_IGN:
             signal.signal(one, end)
+
+
+def terminal():
+    """Where a process that reads recordings says how far it is."""
+    try:
+        os.fstat(TERMINAL)
+        return TERMINAL
+    except OSError:
+        return subprocess.DEVNULL
 
 
 class Answer:

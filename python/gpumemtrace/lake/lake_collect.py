@@ -2,13 +2,14 @@
 """Collecting: the tool gives the rows of many recordings (viewer/lake/lake_work.h), DuckDB writes a Parquet file of each recording and
 table, many at a time, and these get their names when they are complete."""
 import csv
+import errno
 import json
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Dict, NamedTuple, Optional
 
-from .lake_answer import TERMINAL, Sentence
+from .lake_answer import Sentence, terminal
 from .lake_duckdb import LARGE, connect, duckdb, quoted
 from .lake_folders import give_name, move, tidy
 from .lake_places import Source
@@ -48,17 +49,22 @@ class Outcome(NamedTuple):
 # ---- the tool
 
 
+def read_whole(part, size=None):
+    """A line, or so many bytes."""
+    if not part.endswith(b"\n") if size is None else len(part) < size:
+        raise Sentence("the rows of the recordings are cut: the process that reads them was ended")
+    return part
+
+
 def read_rows(stream, count):
     for nth in range(count):
-        head = json.loads(stream.readline() or '{"error": "the tool that reads recordings ended too early"}')
+        head = json.loads(read_whole(stream.readline()))
         left, tables = head.get("bytes", 0), {}
         while left > 0:
-            line = stream.readline()
-            name, size = line.split()
-            tables[name.decode()] = stream.read(int(size))
+            line = read_whole(stream.readline())
+            name, size = line.decode().split()
+            tables[name] = read_whole(stream.read(int(size)), int(size))
             left -= len(line) + int(size)
-            if left < 0 or len(tables[name.decode()]) < int(size):
-                raise Sentence("the rows of a recording are cut: the tool that reads recordings was ended")
         yield Rows(nth, head.get("error"), tables)
 
 
@@ -83,7 +89,7 @@ class Job:
         self.order = [nth for source in sources for nth in source.files]
         masks = [bits(self.schema.tables[t], self.columns.get(t, ())) for t in LARGE]
         words = [self.tool, "--lake-rows", self.scratch, str(bits(self.schema.tables, self.tables)), *map(str, masks)]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=TERMINAL)
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal())
         with process.stdin as stdin:
             stdin.write(b"".join(self.paths[nth] + b"\0" for nth in self.order))
         return process
@@ -222,16 +228,21 @@ def batches(job, sources, stream):
     yield batch
 
 
+def reason_of(error):
+    """DuckDB wraps what the system says in much else."""
+    said = str(error)
+    of_system = (os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO))
+    return next((reason for reason in of_system if reason in said), said.split("\n")[0])
+
+
 def collect(job, sources):
     """Yields an outcome for each source, in order."""
     process = job.start(sources)
     try:
         for batch in batches(job, sources, process.stdout):
             yield from write_batch(job, batch)
-    except duckdb.Error as error:
-        raise Sentence(f"{job.lake} cannot be written: {str(error).splitlines()[0]}") from None
-    except OSError as error:
-        raise Sentence(f"{job.lake} cannot be written: {error.strerror or error}") from None
+    except (duckdb.Error, OSError) as error:
+        raise Sentence(f"{job.lake} cannot be written: {reason_of(error)}") from None
     finally:
         process.terminate()
         process.stdout.close()

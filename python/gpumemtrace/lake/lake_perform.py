@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 
-from .lake_answer import Answer, Ended, Sentence, end_by_signals, words
+from .lake_answer import USAGE, Answer, Ended, Sentence, end_by_signals, words
 from .lake_collect import Job, collect
 from .lake_duckdb import LARGE, Schema, dashboard, exit_code_of, query
 from .lake_folders import recordings_of, writing
@@ -16,7 +16,11 @@ COLUMNS = [("file", "BIGINT"), ("project", "VARCHAR"), ("day", "VARCHAR"), ("run
 
 class Request:
     def __init__(self, request, strings):
-        self.tool, self.lake, self.text, *_ = map(os.fsdecode, strings[:3])
+        self.tool, self.lake, self.text = map(os.fsdecode, strings[:3])
+        for text in (self.lake, self.text):
+            if any("\udc80" <= c <= "\udcff" for c in text):
+                shown = os.fsencode(text).decode("utf-8", "backslashreplace")
+                raise Sentence(f"{shown} is no UTF-8, and DuckDB takes nothing else", USAGE)
         self.paths, self.files = strings[3:], request["files"]
         self.version, self.what, self.large, self.has_lake = request["version"], request["what"], request["large"], request["has_lake"]
 
