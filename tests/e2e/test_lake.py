@@ -269,6 +269,19 @@ def test_broken_recordings_are_left_out(tmp_path):
         assert done.returncode == code and done.stderr.count("\n") == 1 and says in done.stderr, (args, done.stderr)
 
 
+@readers
+def test_texts_of_any_kind(tmp_path):
+    """They come through the rows that the tool writes as they are."""
+    odd = "a\"b,c'd;\"\" é字 \\n \x01 \t\""
+    texts = {"user": ("env.USER", odd), "git_branch": ("git.branch", '"'), "torch": ("torch.version", ","), "python": ("python.version", "null"),
+             "job": ("env.SLURM_JOB_ID", "007"), "cuda": ("torch.cuda", "''")}
+    text = script(0, facts=[f"{key} {value}" for key, value in texts.values()]).replace("Model.forward", 'Mo"d,el.forward')
+    collect(write(tmp_path / "in", "a.gmt", text), "-o", tmp_path / "lake")
+    (row,) = ask("select * from ranks", tmp_path / "lake")
+    assert {name: row[name] for name in texts} == {name: value for name, (_, value) in texts.items()} and row["git_commit"] is None
+    assert 'Mo"d,el.forward' in {r["function"] for r in ask("select function from lines", tmp_path / "lake")}
+
+
 # What is half done
 
 

@@ -42,12 +42,6 @@ static bool is_there(struct json v)
 	return v.s && *v.s != 'n';
 }
 
-static void ignore_columns(void *ctx, struct json names)
-{
-	(void)ctx;
-	(void)names;
-}
-
 /* A row of python/gpumemtrace/lake/lake_perform.py. */
 static void take_outcome(void *ctx, struct json cells)
 {
@@ -190,7 +184,6 @@ int run_collect(const struct collect_options *o, struct emit *out)
 					 .text = o->project,
 					 .large = o->tables != 0,
 					 .files = &j.files,
-					 .columns = ignore_columns,
 					 .row = take_outcome,
 					 .ctx = &j };
 	int rc = check_places(o);

@@ -184,7 +184,8 @@ static bool take_line(struct answer *a, const char *line, size_t len)
 	}
 	a->begun = true;
 	a->columns = count_items(v);
-	a->q->columns(a->q->ctx, v);
+	if (a->q->columns)
+		a->q->columns(a->q->ctx, v);
 	return true;
 }
 

@@ -12,8 +12,8 @@ struct lake_question {
 	const char *text; /* the query, or the project; NULL = none */
 	bool large;	  /* of collect: blocks too */
 	const struct lake_files *files;
-	/* The answer: names and types of the columns, an array of arrays of two; then each row, an
-	 * array. */
+	/* The answer: names and types of the columns, an array of arrays of two (NULL: they are
+	 * known); then each row, an array. */
 	void (*columns)(void *ctx, struct json columns);
 	void (*row)(void *ctx, struct json cells);
 	void *ctx;

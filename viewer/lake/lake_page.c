@@ -13,12 +13,6 @@ struct panels {
 	size_t count;
 };
 
-static void ignore_columns(void *ctx, struct json names)
-{
-	(void)ctx;
-	(void)names;
-}
-
 /* A row is a panel. */
 static void put_panel(void *ctx, struct json cells)
 {
@@ -32,11 +26,9 @@ static void put_panel(void *ctx, struct json cells)
 int lake_page(struct page_text *text, const char *lake)
 {
 	struct panels p = { .f = need_stream(&text->first, &text->first_len) };
-	const struct lake_question q = { .what = "dashboard",
-					 .lake = lake,
-					 .columns = ignore_columns,
-					 .row = put_panel,
-					 .ctx = &p };
+	const struct lake_question q = {
+		.what = "dashboard", .lake = lake, .row = put_panel, .ctx = &p
+	};
 	int rc;
 
 	fputs("{\"tool\":\"" GMT_TOOL_VERSION "\",\"lake\":", p.f);

@@ -48,9 +48,8 @@ static void put_question(FILE *f, const struct lake_question *q)
 {
 	fprintf(f,
 		", \"what\": \"%s\", \"version\": \"" GMT_TOOL_VERSION
-		"\", \"has_lake\": %s, \"has_text\": %s, \"large\": %s, \"files\": ",
-		q->what, q->lake ? "true" : "false", q->text ? "true" : "false",
-		q->large ? "true" : "false");
+		"\", \"has_lake\": %s, \"large\": %s, \"files\": ",
+		q->what, q->lake ? "true" : "false", q->large ? "true" : "false");
 }
 
 /* With its terminator. */

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collecting: the tool gives the rows of many recordings (viewer/lake/lake_work.h), DuckDB writes a Parquet file of each recording and
 table, many at a time, and these get their names when they are complete."""
+from __future__ import annotations
+
+import contextlib
 import csv
 import errno
 import json
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, NamedTuple, Optional
+from typing import Any, BinaryIO, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .lake_answer import Sentence, terminal
-from .lake_duckdb import LARGE, connect, duckdb, quoted
-from .lake_folders import give_name, move, tidy
+from .lake_duckdb import LARGE, DuckError, Schema, connect, quoted
+from .lake_folders import Place, give_name, move, tidy
 from .lake_places import Source
 
 SCHEMA = "1"  # of the files: older readers ignore files with a higher one
-BATCH = 2 << 20  # bytes of rows that DuckDB has at a time
+BATCH = 1 << 19  # bytes of rows that DuckDB has at a time
 AT_ONCE = 4  # recordings
+csv.field_size_limit(1 << 30)
 EVENTS, DAMAGED, PEAK = "events", "damaged", "peak_bytes"
 
 
@@ -26,16 +30,19 @@ class Rows(NamedTuple):
     error: Optional[str]
     tables: Dict[str, bytes]  # the small ones: CSV
 
-    def fact(self, schema, column):
+    def fact(self, schema: Schema, column: str) -> Optional[str]:
         """A cell of its row of the table of recordings, None if null."""
         cells = next(csv.reader([self.tables["ranks"].decode()])) if "ranks" in self.tables else []
         return cells[1 + list(schema.tables["ranks"]).index(column)] or None if cells else None
 
-    def worth(self, schema):
+    def worth(self, schema: Schema) -> Tuple[int, bool]:
         """What covers more of a run is worth more; of two that cover the same, the one that is whole."""
         if self.error is not None or "ranks" not in self.tables:
             return -1 if self.error is not None else 0, True
-        return int(self.fact(schema, EVENTS)), self.fact(schema, DAMAGED) == "false"
+        return int(self.fact(schema, EVENTS) or 0), self.fact(schema, DAMAGED) == "false"
+
+
+Batch = Sequence[Tuple[Source, Rows]]
 
 
 class Outcome(NamedTuple):
@@ -49,17 +56,18 @@ class Outcome(NamedTuple):
 # ---- the tool
 
 
-def read_whole(part, size=None):
+def read_whole(part: bytes, size: Optional[int] = None) -> bytes:
     """A line, or so many bytes."""
     if not part.endswith(b"\n") if size is None else len(part) < size:
         raise Sentence("the rows of the recordings are cut: the process that reads them was ended")
     return part
 
 
-def read_rows(stream, count):
+def read_rows(stream: BinaryIO, count: int) -> Iterator[Rows]:
     for nth in range(count):
         head = json.loads(read_whole(stream.readline()))
-        left, tables = head.get("bytes", 0), {}
+        left: int = head.get("bytes", 0)
+        tables: Dict[str, bytes] = {}
         while left > 0:
             line = read_whole(stream.readline())
             name, size = line.decode().split()
@@ -68,14 +76,15 @@ def read_rows(stream, count):
         yield Rows(nth, head.get("error"), tables)
 
 
-def bits(names, chosen):
+def bits(names: Iterable[str], chosen: Collection[str]) -> int:
     return sum(1 << nth for nth, name in enumerate(names) if name in chosen)
 
 
 class Job:
     """What is collected, from where to where."""
 
-    def __init__(self, tool, schema, paths, lake, scratch, tables, columns=None, compression="zstd", version=""):
+    def __init__(self, tool: str, schema: Schema, paths: Sequence[bytes], lake: str, scratch: str, tables: Sequence[str],
+                 columns: Optional[Mapping[str, Sequence[str]]] = None, compression: str = "zstd", version: str = "") -> None:
         self.tool, self.schema, self.paths, self.lake, self.scratch = tool, schema, paths, lake, scratch
         self.tables = [t for t in schema.tables if t in tables]
         self.small = [t for t in self.tables if t not in LARGE]
@@ -85,49 +94,49 @@ class Job:
         if self.small == self.tables:
             self.connection.execute("set threads = 1")  # of a query: several recordings are written at a time
 
-    def start(self, sources):
+    def start(self, sources: Sequence[Source]) -> Any:
         self.order = [nth for source in sources for nth in source.files]
         masks = [bits(self.schema.tables[t], self.columns.get(t, ())) for t in LARGE]
         words = [self.tool, "--lake-rows", self.scratch, str(bits(self.schema.tables, self.tables)), *map(str, masks)]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal())
+        process: Any = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal())
         with process.stdin as stdin:
             stdin.write(b"".join(self.paths[nth] + b"\0" for nth in self.order))
         return process
 
 
-def best_of(job, rows):
+def best_of(job: Job, rows: Sequence[Rows]) -> Rows:
     """Of recordings of one process; the files of the others go."""
     best = max(rows, key=lambda r: r.worth(job.schema))  # the first of equal ones
     for other in rows:
-        for table in LARGE if other is not best else ():
-            tidy_large(job, other.nth, table)
+        if other is not best:
+            tidy_large(job, other.nth)
     return best
 
 
-def tidy_large(job, nth, table):
-    path = f"{job.scratch}/{nth}.{table}"
-    if os.path.exists(path):
-        os.unlink(path)
+def tidy_large(job: Job, nth: int) -> None:
+    for table in LARGE:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{job.scratch}/{nth}.{table}")
 
 
 # ---- the lake
 
 
-def worths_of(connection, lake, places):
+def worths_of(connection: Any, lake: str, places: Iterable[Place]) -> Dict[str, Tuple[int, bool]]:
     """Of recordings in the lake, by id; without those of a version that did not store it."""
     found = {}
     for place in places:
         path = place.path(lake, "ranks")
         try:
             row = connection.execute(f"select events, damaged from read_parquet({quoted(path)}, hive_partitioning=false)").fetchone()
-        except duckdb.Error:
+        except DuckError:
             continue
         if row and None not in row:
             found[place.id] = (row[0], not row[1])
     return found
 
 
-def cells_of(job, table):
+def cells_of(job: Job, table: str) -> Tuple[str, str]:
     """The rows of a table in a file of CSV are these columns."""
     kinds = {"nth_": "bigint", **{name: job.schema.tables[table][name] for name in job.columns[table]}}
     names = [f'make_timestamp("{n}") as "{n}"' if kind == "timestamp" else f'"{n}"' for n, kind in kinds.items()]
@@ -136,7 +145,7 @@ def cells_of(job, table):
             f"max_line_size=16777216, columns={{{types}}}")
 
 
-def load_small(job, kept):
+def load_small(job: Job, kept: Sequence[Rows]) -> None:
     """Makes a table of DuckDB of the rows of many recordings."""
     for table in job.small:
         path, (names, form) = f"{job.scratch}/{table}.csv", cells_of(job, table)
@@ -146,22 +155,22 @@ def load_small(job, kept):
         os.unlink(path)
 
 
-def form_of(job, table, rows):
+def form_of(job: Job, table: str, rows: Rows) -> str:
     """Earlier versions take from the file's facts what it is worth."""
     facts = dict(job.facts)
     if table == "ranks":
         events, whole = rows.worth(job.schema)
-        facts.update(events=events, damaged=0 if whole else 1)
+        facts.update(events=str(events), damaged="0" if whole else "1")
     listed = ", ".join(f"'gpumemtrace.{key}': '{value}'" for key, value in facts.items())
     return f"format parquet, use_tmp_file false, compression {job.compression}, kv_metadata {{{listed}}}"
 
 
-def copy(connection, job, table, rows):
+def copy(connection: Any, job: Job, table: str, rows: Rows) -> Optional[str]:
     """Writes a Parquet file and returns its name, None if the recording has no rows of this table."""
     path = f"{job.scratch}/{rows.nth}.{table}"
     if table in LARGE:
         names, form = cells_of(job, table)
-        some, of = os.path.getsize(path), f"(select {names} from read_csv({quoted(path)}, {form}))"
+        some, of = os.path.getsize(path) > 0, f"(select {names} from read_csv({quoted(path)}, {form}))"
     else:
         some, of = table in rows.tables, f'"{table}" where nth_ = {rows.nth}'
     if some:
@@ -171,7 +180,7 @@ def copy(connection, job, table, rows):
     return f"{path}.parquet" if some else None
 
 
-def put(job, source, rows):
+def put(job: Job, source: Source, rows: Rows) -> None:
     """The table of recordings is put last, so that everything it refers to exists. A table without rows gets no file, and an older
     file is removed."""
     with job.connection.cursor() as connection:
@@ -184,7 +193,7 @@ def put(job, source, rows):
     move(job.lake, job.schema.tables, source.old, source.place)
 
 
-def write_all(job, kept):
+def write_all(job: Job, kept: Batch) -> None:
     """Small tables of several recordings at a time, as DuckDB does most of the work without Python's lock."""
     load_small(job, [rows for _, rows in kept])
     if job.small != job.tables:
@@ -194,15 +203,15 @@ def write_all(job, kept):
     with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
         started = [pool.submit(put, job, *one) for one in kept]
         try:
-            for one in started:
-                one.result()
+            for future in started:
+                future.result()
         except BaseException:
-            for one in started:
-                one.cancel()
+            for future in started:
+                future.cancel()
             raise
 
 
-def write_batch(job, batch):
+def write_batch(job: Job, batch: Batch) -> Iterator[Outcome]:
     """(source, rows) of each; yields their outcomes."""
     fine = [(source, rows) for source, rows in batch if rows.error is None]
     known = worths_of(job.connection, job.lake, [source.old for source, _ in fine if source.old])
@@ -211,12 +220,14 @@ def write_batch(job, batch):
     for source, rows in batch:
         if source.place.id in less:
             move(job.lake, job.schema.tables, source.old, source.place)
+            tidy_large(job, rows.nth)
         peak = None if source.place.id in less else rows.fact(job.schema, PEAK)
-        yield Outcome(source, job.order[rows.nth], peak and int(peak), source.place.id in less, rows.error)
+        yield Outcome(source, job.order[rows.nth], int(peak) if peak else None, source.place.id in less, rows.error)
 
 
-def batches(job, sources, stream):
-    batch, size = [], 0
+def batches(job: Job, sources: Sequence[Source], stream: BinaryIO) -> Iterator[Batch]:
+    batch: List[Tuple[Source, Rows]] = []
+    size = 0
     rows = read_rows(stream, sum(len(source.files) for source in sources))
     for source in sources:
         best = best_of(job, [next(rows) for _ in source.files])
@@ -228,20 +239,20 @@ def batches(job, sources, stream):
     yield batch
 
 
-def reason_of(error):
+def reason_of(error: Exception) -> str:
     """DuckDB wraps what the system says in much else."""
     said = str(error)
     of_system = (os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO))
     return next((reason for reason in of_system if reason in said), said.split("\n")[0])
 
 
-def collect(job, sources):
+def collect(job: Job, sources: Sequence[Source]) -> Iterator[Outcome]:
     """Yields an outcome for each source, in order."""
     process = job.start(sources)
     try:
         for batch in batches(job, sources, process.stdout):
             yield from write_batch(job, batch)
-    except (duckdb.Error, OSError) as error:
+    except (DuckError, OSError) as error:
         raise Sentence(f"{job.lake} cannot be written: {reason_of(error)}") from None
     finally:
         process.terminate()

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lake in DuckDB: its tables as views over the files, the ready questions, and queries over them."""
+from __future__ import annotations
+
 import glob
+import importlib
 import json
-import os
 import re
 import subprocess
 import sys
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
+
+from .lake_answer import Answer
 
 try:
-    import duckdb
+    duckdb: Any = importlib.import_module("duckdb")
 except ImportError:
     sys.exit(96)  # the command looks for another Python
+DuckError: Any = duckdb.Error
 
 ROWS = 2000  # of a panel; the others are counted
 LARGE = ("allocations", "events")
@@ -38,7 +44,7 @@ class Schema:
 
     PARTITIONS = 4
 
-    def __init__(self, tool):
+    def __init__(self, tool: str) -> None:
         asked = subprocess.run([tool, "sql", "--schema", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
         document = json.loads(asked.stdout)
         columns = {t["name"]: {c["name"]: c["type"] for c in t["columns"]} for t in document["tables"]}
@@ -46,7 +52,7 @@ class Schema:
         self.partitions = dict(list(columns["ranks"].items())[:self.PARTITIONS])
         self.views = {v["name"]: v["sql"] for v in document["views"]}
 
-    def wanted_tables(self, query):
+    def wanted_tables(self, query: str) -> List[str]:
         """Those that a query needs. One that names no large table gets all others, because it may list them."""
         small = [t for t in self.tables if t not in LARGE]
         large = [t for t in LARGE if has_name(query, t)]
@@ -54,7 +60,7 @@ class Schema:
             return small + large
         return large
 
-    def wanted_columns(self, query, table):
+    def wanted_columns(self, query: str, table: str) -> List[str]:
         """Those of a large table that a query may use. count(*) needs none; any other star may mean all, and so may a statement
         without select."""
         stars = re.sub(r"count\s*\(\s*\*", "", query, flags=re.IGNORECASE)
@@ -64,15 +70,15 @@ class Schema:
         return named or list(self.tables[table])[:1]
 
 
-def has_name(text, name):
+def has_name(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE | re.ASCII) is not None
 
 
-def quoted(text):
+def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def connect():
+def connect() -> Any:
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
     return connection
@@ -81,7 +87,7 @@ def connect():
 # ---- the views
 
 
-def view_of(schema, table, lake):
+def view_of(schema: Schema, table: str, lake: Optional[str]) -> str:
     """Columns that older files lack are null; without a lake it is empty."""
     columns = {**schema.partitions, **schema.tables[table]}
     empty = "select " + "".join(f'null::{kind} as "{name}", ' for name, kind in columns.items()) + "1 as none_ where false"
@@ -93,21 +99,20 @@ def view_of(schema, table, lake):
     return f'create or replace view "{table}" as select * exclude none_ from ({empty}{files})'
 
 
-def reach(connection, protocol):
+def reach(connection: Any, protocol: str) -> None:
     """A lake elsewhere is read through fsspec where it is installed (s3fs and its like know how this machine signs in), else by
     DuckDB itself."""
     try:
-        import fsspec
-        connection.register_filesystem(fsspec.filesystem(protocol))
+        connection.register_filesystem(importlib.import_module("fsspec").filesystem(protocol))
     except (ImportError, ValueError):
         pass
 
 
-def view_far_away(connection, schema, table, lake):
+def view_far_away(connection: Any, schema: Schema, table: str, lake: str) -> bool:
     """False: no file. A table of a lake elsewhere shows only when it is read."""
     try:
         connection.execute(view_of(schema, table, lake))
-    except duckdb.Error as error:
+    except DuckError as error:
         if "httpfs" in str(error):
             raise OSError(f"{lake} cannot be read: DuckDB cannot fetch its extension httpfs here. pip install s3fs (gs: gcsfs, abfs: adlfs) "
                           "does without it") from None
@@ -117,7 +122,7 @@ def view_far_away(connection, schema, table, lake):
     return True
 
 
-def make_views(connection, schema, lake):
+def make_views(connection: Any, schema: Schema, lake: str) -> None:
     far = re.match(r"(\w+)://", lake)
     if far:
         reach(connection, far[1])
@@ -136,7 +141,7 @@ def make_views(connection, schema, lake):
 # ---- queries
 
 
-def cell(value):
+def cell(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -148,7 +153,7 @@ def cell(value):
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def run(connection, query):
+def run(connection: Any, query: str) -> Tuple[List[Tuple[str, str]], Any]:
     """A time with a zone becomes text: as a Python object it would need one more package."""
     found = connection.execute(query)
     columns = [(c[0], str(c[1])) for c in found.description or ()]
@@ -160,13 +165,13 @@ def run(connection, query):
     return columns, found
 
 
-def rows_of(columns, found):
+def rows_of(columns: Sequence[Tuple[str, str]], found: Any) -> Iterator[List[List[Any]]]:
     """In parts of ten thousand."""
     while rows := found.fetchmany(10000) if columns else ():
         yield [[cell(v) for v in row] for row in rows]
 
 
-def query(schema, lake, text, answer):
+def query(schema: Schema, lake: str, text: str, answer: Answer) -> None:
     connection = connect()
     make_views(connection, schema, lake)
     columns, found = run(connection, text)
@@ -175,7 +180,7 @@ def query(schema, lake, text, answer):
         answer.rows(rows)
 
 
-def dashboard(schema, lake, answer):
+def dashboard(schema: Schema, lake: str, answer: Answer) -> None:
     """A row for each panel, which is an object."""
     connection = connect()
     make_views(connection, schema, lake)
@@ -186,7 +191,7 @@ def dashboard(schema, lake, answer):
         answer.rows([[{"name": name, "title": title, "note": note, "columns": columns, "rows": rows[:ROWS], "left_out": max(len(rows) - ROWS, 0)}]])
 
 
-def exit_code_of(error):
+def exit_code_of(error: Exception) -> int:
     """Of an exception of DuckDB, or of the file system that it reads through."""
     unreadable = isinstance(error, (OSError, MemoryError, duckdb.IOException, duckdb.OutOfMemoryException))
     return 3 if unreadable else 2

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `gpumemtrace collect`, `sql` and `dashboard` start Python with (viewer/lake/lake_request.c). The modules beside this file lie
 # inside the tool and come on stdin, so that any Python that has DuckDB will do, gpumemtrace installed or not.
+from __future__ import annotations
+
 import json
 import sys
 import types
+from typing import Any, List, Tuple
 
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
 
 
-def load(modules):
+def load(modules: List[Tuple[str, str]]) -> Any:
     package = types.ModuleType("gpumemtrace_lake")
-    package.__path__ = []
+    setattr(package, "__path__", [])
     sys.modules[package.__name__] = package
     for name, text in modules:
         module = types.ModuleType(f"{package.__name__}.{name}")

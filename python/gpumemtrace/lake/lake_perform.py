@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `gpumemtrace collect`, `sql` and `dashboard` hand over."""
+from __future__ import annotations
+
 import os
 import shutil
 import tempfile
+from typing import Any, Mapping, Optional, Sequence
 
 from .lake_answer import USAGE, Answer, Ended, Sentence, end_by_signals, words
-from .lake_collect import Job, collect
+from .lake_collect import Job, Outcome, collect
 from .lake_duckdb import LARGE, Schema, dashboard, exit_code_of, query
 from .lake_folders import recordings_of, writing
 from .lake_places import place_all
@@ -15,7 +18,7 @@ COLUMNS = [("file", "BIGINT"), ("project", "VARCHAR"), ("day", "VARCHAR"), ("run
 
 
 class Request:
-    def __init__(self, request, strings):
+    def __init__(self, request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
         self.tool, self.lake, self.text = map(os.fsdecode, strings[:3])
         for text in (self.lake, self.text):
             if any("\udc80" <= c <= "\udcff" for c in text):
@@ -25,7 +28,7 @@ class Request:
         self.version, self.what, self.large, self.has_lake = request["version"], request["what"], request["large"], request["has_lake"]
 
 
-def note_of(outcome, path, alone):
+def note_of(outcome: Outcome, path: str, alone: bool) -> Optional[str]:
     if outcome.less:
         return f"{path}: the lake has a recording of this process with more in it, and keeps that one"
     if outcome.error is None or alone:
@@ -33,7 +36,7 @@ def note_of(outcome, path, alone):
     return f"{outcome.error}: skipped" if outcome.error.startswith(path + ":") else f"{path}: {outcome.error}: skipped"
 
 
-def collect_into_lake(request, schema, answer):
+def collect_into_lake(request: Request, schema: Schema, answer: Answer) -> None:
     """A row for each process: which of the files it is from, its place, and what came of it."""
     tables = [t for t in schema.tables if t not in LARGE] + (["allocations"] if request.large else [])
     answer.columns(COLUMNS)
@@ -49,7 +52,7 @@ def collect_into_lake(request, schema, answer):
             answer.rows([[nth, place.project, place.day, place.run, place.rank, outcome.peak, outcome.less, outcome.error]])
 
 
-def temporary_lake(request, schema, answer, lake):
+def temporary_lake(request: Request, schema: Schema, answer: Answer, lake: str) -> None:
     tables = schema.wanted_tables(request.text)
     columns = {t: schema.wanted_columns(request.text, t) for t in LARGE}
     scratch = f"{lake}/.new"
@@ -58,14 +61,14 @@ def temporary_lake(request, schema, answer, lake):
     job = Job(request.tool, schema, request.paths, lake, scratch, tables, columns, "uncompressed", request.version)
     failed = [o for o in collect(job, sources) if o.error is not None]
     if len(sources) == 1 and failed:
-        raise Sentence(failed[0].error)
+        raise Sentence(failed[0].error or "")
     for one in failed:
         answer.note(f"{os.fsdecode(request.paths[one.file])}: left out: {one.error}")
     if len(failed) == len(sources):
         raise Sentence(f"none of {len(failed)} recordings can be read")
 
 
-def ask_recordings(request, schema, answer):
+def ask_recordings(request: Request, schema: Schema, answer: Answer) -> None:
     """A lake for one query: the tables that it names, in a folder that goes afterwards."""
     folder = os.environ.get("TMPDIR") or "/tmp"
     try:
@@ -79,7 +82,7 @@ def ask_recordings(request, schema, answer):
         shutil.rmtree(lake, ignore_errors=True)
 
 
-def perform(request, answer):
+def perform(request: Request, answer: Answer) -> None:
     schema = Schema(request.tool)
     if request.what == "collect":
         collect_into_lake(request, schema, answer)
@@ -91,7 +94,7 @@ def perform(request, answer):
         ask_recordings(request, schema, answer)
 
 
-def main(request, strings):
+def main(request: Mapping[str, Any], strings: Sequence[bytes]) -> None:
     end_by_signals()
     answer = Answer()
     try:
