@@ -4,8 +4,11 @@ ranks that do not run, and the shards of those that do."""
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import time
 
 import json_page
 import pytest
@@ -67,3 +70,74 @@ def test_a_pipeline_of_two_stages(tmp_path):
     first, middle, last = (r["peak_bytes"] for r in card["ranks"])
     assert middle == last != first
     assert len(re.findall(r"elements (\d+)", logs)) == 3
+
+
+# ---- the process that stands in for the other ranks ----
+
+
+def start(folder, ranks, *command, **env):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
+    return subprocess.Popen([toy.TOOL, "fit", "--ranks", ranks, "--cards", "h100-80g", "-o", folder / "search", "--", *command], cwd=folder,
+                            env={**kept, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def processes(size):
+    """The stand-ins of a world of that size: their ids and their parents'."""
+    rows = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [[int(n) for n in row.split()[:2]] for row in rows if row.endswith(f" -I -S - {size} 2")]
+
+
+def until(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize("how", ["interrupted", "killed", "run killed", "ended"])
+def test_no_process_and_no_port_is_left(how, tmp_path):
+    size = 100_000 + os.getpid()
+    search = start(tmp_path, f"{size}:0,1", "sh", "-c", "echo $MASTER_PORT >$RANK.new; mv $RANK.new port.$RANK; while [ ! -e go ]; do sleep 0.1; done")
+    ports = [int(until(lambda path=path: path.exists() and path.read_text())) for path in (tmp_path / "port.0", tmp_path / "port.1")]
+    for port in ports:
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+    (_, run), = processes(size)
+    if how == "ended":
+        (tmp_path / "go").touch()
+    elif how == "run killed":
+        os.kill(run, signal.SIGKILL)
+    else:
+        search.send_signal(signal.SIGINT if how == "interrupted" else signal.SIGKILL)
+    _, said = search.communicate(timeout=60)
+    assert search.returncode == {"interrupted": 130, "killed": -signal.SIGKILL}.get(how, 3), said
+    until(lambda: not processes(size), 10)
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=10)
+
+
+def fake(folder, text):
+    path = folder / "python3"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_which_python_it_is(tmp_path):
+    def fails(*command, code, **env):
+        search = start(tmp_path, "20", *command, PATH=str(tmp_path), **env)
+        _, said = search.communicate(timeout=60)
+        assert search.returncode == code and said.count("\n") == 1
+        return said
+
+    none = "--ranks: the ranks that do not run are simulated by Python 3.9 or later, and neither python3 nor python on the PATH is that"
+    program = ["-c", "print('it ran')"]
+    assert none in fails("/bin/sh", "-c", "true", code=2)
+    assert "It printed last: it ran" in fails(sys.executable, *program, code=3)  # the program's own
+    assert "It printed last: it ran" in fails("/bin/sh", "-c", "echo it ran", code=3, GPUMEMTRACE_PYTHON=sys.executable)
+    fake(tmp_path, "exit 1")
+    assert none in fails("/bin/sh", "-c", "true", code=2)
+    assert "It printed last: it ran" in fails(sys.executable, *program, code=3, GPUMEMTRACE_PYTHON="/no/such/python")
+    fake(tmp_path, '[ "$3" = -c ] && exit 0; echo no memory left >&2; exit 1')
+    assert "exit code 126: no memory left" in fails("/bin/sh", "-c", "true", code=3)

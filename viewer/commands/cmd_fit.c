@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/interpreter.h"
 #include "../search/search.h"
+#include "../stacks/owners.h"
 #include "command.h"
 #include "run_program.h"
 #include "simcards.h"
@@ -28,6 +30,20 @@ static int perform_search(struct search *s, struct emit *out)
 	return search_code(s);
 }
 
+/* Finds the Python that simulates ranks that do not run; the program's own is the last choice. */
+static int find_python(struct plan *p, const char *program)
+{
+	bool is_python = !strncmp(owners_base(program), "python", 6);
+
+	p->python = p->world.count ? python_find(is_python ? program : NULL) : NULL;
+	if (!p->world.count || p->python)
+		return 0;
+	return say_error(EXIT_USAGE,
+			 "--ranks: the ranks that do not run are simulated by Python " PYTHON_LEAST
+			 " or later, and neither python3 nor python on the PATH is that (name "
+			 "another: GPUMEMTRACE_PYTHON=PATH)");
+}
+
 int run_fit(const struct fit_options *o, struct emit *out)
 {
 	struct search s = { .jobs = o->jobs };
@@ -45,6 +61,8 @@ int run_fit(const struct fit_options *o, struct emit *out)
 	if (!rc && (run_program_missing(command[0], why, sizeof(why)) ||
 		    run_program_obstacle(command[0], why, sizeof(why))))
 		rc = say_error(EXIT_USAGE, "%s", why);
+	if (!rc)
+		rc = find_python(&s.plan, command[0]);
 	if (!rc)
 		rc = vary_parse(&s.plan.varied, o->vary);
 	if (!rc) {

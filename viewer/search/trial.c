@@ -7,7 +7,6 @@
  */
 #include "trial.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,13 +52,18 @@ const char *trial_launcher(char *const *command)
 
 /* ---- the program ---- */
 
-static void redirect(const struct trial *t, const struct plan *p)
+static int open_log(const struct trial *t, const struct plan *p)
 {
 	char path[PATH_MAX];
-	int in = open("/dev/null", O_RDONLY), out;
 
 	trial_path(t, p, ".log", path);
-	out = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+static void redirect(const struct trial *t, const struct plan *p)
+{
+	int in = open("/dev/null", O_RDONLY), out = open_log(t, p);
+
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
@@ -154,16 +158,25 @@ static long copies_of(const struct plan *p)
 	return p->world.size && !trial_launcher(p->command) ? p->world.size : 1;
 }
 
-static int start(struct group *g, const struct trial *t, const struct plan *p)
+static bool start_stand_in(struct stand_in *in, const struct trial *t, const struct plan *p)
+{
+	int log = open_log(t, p);
+	bool started = stand_in_start(in, &p->world, p->python, log);
+
+	if (log >= 0)
+		close(log);
+	return started;
+}
+
+static bool start(struct group *g, const struct trial *t, const struct plan *p)
 {
 	long copies = copies_of(p);
-	int port = 20000 + (int)(getpid() % 30000), rc;
+	int port = 20000 + (int)(getpid() % 30000);
 	char messages[PATH_MAX];
 
 	*g = (struct group){ .count = (size_t)copies };
-	rc = p->world.count ? stand_in_start(&g->stand_in, &p->world) : 0;
-	if (rc)
-		return rc;
+	if (p->world.count && !start_stand_in(&g->stand_in, t, p))
+		return false;
 	if (p->world.count)
 		make_file(t, p, ".messages", messages);
 	for (long i = 0; i < copies; i++) {
@@ -180,13 +193,13 @@ static int start(struct group *g, const struct trial *t, const struct plan *p)
 			become(t, p, g->first);
 		}
 		if (pid < 0)
-			return errno;
+			return false;
 		setpgid(pid, g->first ? g->first : pid);
 		g->first = g->first ? g->first : pid;
 		g->pids[i] = pid;
 		g->left++;
 	}
-	return 0;
+	return true;
 }
 
 static void reap(struct group *g)
@@ -292,7 +305,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	char path[PATH_MAX];
 	struct rusage used;
 	char **living;
-	int rc;
+	bool started;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -301,8 +314,8 @@ int trial_run(const struct trial *t, const struct plan *p)
 	signal(SIGINT, SIG_IGN);
 	clear_files(t, p);
 	be_silent();
-	rc = start(&running, t, p);
-	if (!rc)
+	started = start(&running, t, p);
+	if (started)
 		follow(&running, t, p, &how);
 	living = trial_living(t, p);
 	if (running.first)
@@ -314,7 +327,7 @@ int trial_run(const struct trial *t, const struct plan *p)
 	if (stopped)
 		_exit(128 + SIGTERM);
 	trial_complete(living);
-	how.code = rc ? 126 : running.code;
+	how.code = started ? running.code : 126;
 	running.first = 0;
 	getrusage(RUSAGE_CHILDREN, &used);
 	how.resident = (uint64_t)used.ru_maxrss * 1024;

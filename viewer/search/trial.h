@@ -36,6 +36,7 @@ struct plan {
 	long seconds;	    /* time limit of a run */
 	bool patient;	    /* data preparation may then take as long */
 	struct world world; /* size 0: the command's own number of ranks */
+	const char *python; /* simulates the ranks of the world that do not run */
 	unsigned threads;   /* for each run, where the program does not set its own */
 };
 

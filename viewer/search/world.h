@@ -7,11 +7,20 @@
 #ifndef VIEWER_WORLD_H
 #define VIEWER_WORLD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-#include "store.h"
-
 #define WORLD_MOST (1 << 20)
+#define WORLD_RUN  8 /* most ranks that run */
+
+/* The ranks of a world that run, ascending. */
+struct world {
+	long size;
+	long ranks[WORLD_RUN];
+	size_t count; /* 0: all ranks run */
+	long node;    /* ranks per node */
+};
 
 /* Parses "8", "512", "512:0,64,511"; NULL: none. Without a list, up to WORLD_HERE ranks all run
  * (w->count is 0). In a larger world the first, the middle and the last rank run. Returns 0, or an
@@ -30,8 +39,9 @@ struct stand_in {
 	int ports[WORLD_RUN]; /* rendezvous ports, one per running rank */
 };
 
-/* Starts it; returns 0 or an errno. It ends with this process, or by stand_in_end. */
-int stand_in_start(struct stand_in *in, const struct world *w);
+/* Starts it (python/gpumemtrace/_world.py) with that Python; false: there is no such process. Its
+ * errors go to `log`. It ends with this process, or by stand_in_end. */
+bool stand_in_start(struct stand_in *in, const struct world *w, const char *python, int log);
 void stand_in_end(struct stand_in *in);
 
 void world_set(const char *name, long n); /* sets an environment variable */
