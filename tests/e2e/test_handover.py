@@ -68,7 +68,8 @@ except Exception as error:
 def test_tables_of_the_tool(stand_in, tmp_path):
     def read(does):
         stand_in(does)
-        done = subprocess.run([ROOT / ".venv-tools/bin/python", "-c", READ, PACKAGE, tmp_path / "tool", NEW], capture_output=True, text=True, timeout=200)
+        done = subprocess.run([ROOT / ".venv-tools/bin/python", "-c", READ, PACKAGE, tmp_path / "tool", NEW], capture_output=True, text=True, timeout=200,
+                              cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout.split(" ", 1)
     whole = read('"$TOOL" "$@"')
