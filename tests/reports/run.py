@@ -25,7 +25,7 @@ BEGIN, END = "<!-- reports -->", "<!-- end of reports -->"
 
 
 def record(script, path, card, ranks=1):
-    """The recording of a run; of several ranks that of the first that wrote its own (torchrun ends the others)."""
+    """The recording of a run; of several ranks a folder of all, or, for a file, that of the first that wrote its own (torchrun ends the others)."""
     if path.exists():
         return path
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
@@ -36,7 +36,12 @@ def record(script, path, card, ranks=1):
     work.mkdir(parents=True, exist_ok=True)
     subprocess.run([TOOL, "run", "-q", "--sim", f"{card},{abs(ranks)}", "-o", new, "--", sys.executable, *launch, script],
                    env=env, cwd=work, capture_output=True, text=True, timeout=600)
-    min(path.parent.glob(f"{path.stem}.*new.gmt")).rename(path)
+    written = sorted(path.parent.glob(f"{path.stem}.*new.gmt"))
+    if path.suffix == ".gmt":
+        return written[0].rename(path)
+    path.mkdir()
+    for i, file in enumerate(written):
+        file.rename(path / f"{i}.gmt")
     return path
 
 
@@ -72,7 +77,7 @@ def recordings(program, folder):
     if "oom" in needed:
         files["small"] = record(REPORTS / name / "broken.py", folder / f"{name}.small.gmt", f"mine={program.card}", program.ranks)
     if needed - {"oom"}:
-        files["broken"] = record(REPORTS / name / "broken.py", folder / f"{name}.broken.gmt", LARGE, program.ranks)
+        files["broken"] = record(REPORTS / name / "broken.py", folder / (f"{name}.broken" + ".gmt" * (program.ranks <= 1)), LARGE, program.ranks)
     if "diff" in needed:
         files["fixed"] = record(REPORTS / name / "fixed.py", folder / f"{name}.fixed.gmt", LARGE, program.ranks)
     return files
