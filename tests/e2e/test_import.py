@@ -418,6 +418,7 @@ def test_paths_of_windows(tool, tmp_path):
     a, b = write(tmp_path / "a.pickle", linux), write(tmp_path / "b.pickle", windows(linux))
     assert tool.json("diff", a, b)["findings"] == []
     mine, theirs = (tool.json("report", p)["devices"] for p in (a, b))
+    assert [m.pop("file") for m in mine] == ["/home/me/net/model.py"] and [t.pop("file") for t in theirs] == ["C:/home/me/net/model.py"]
     assert mine == theirs and "activations" in mine[0]["categories_at_peak"]
     stack = tool.json("live", b)["blocks"][0]["stack"]
     files = [f["file"] for f in tool.json("stack", b, stack)["frames"]]

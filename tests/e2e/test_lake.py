@@ -295,7 +295,7 @@ for path in sys.argv[1:]:
 
 def whole_files(lake):
     """Those that readers see: each must be whole."""
-    seen = [p for p in lake.rglob("*.parquet") if ".new" not in p.parts]
+    seen = [Path(at) / name for at, _, names in os.walk(lake) for name in names if name.endswith(".parquet") and "/.new" not in at]
     if seen:
         subprocess.run([TOOLS, "-c", FINE, *seen], check=True)
     return seen
