@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for the ranks of a world that do not run (``gpumemtrace fit --ranks 512``): a server for PyTorch's TCPStore
+"""Simulates the ranks of a world that do not run (``gpumemtrace fit --ranks 512``): a server for PyTorch's TCPStore
 and for the peers in gloo groups. The tool carries this file and starts it by
 
     python3 -I -S - SIZE COUNT    a world of SIZE ranks, of which COUNT run
@@ -223,7 +223,7 @@ class Store:
         return (own or usable)[-1].value if usable else None
 
     def ready(self, who: int, key: bytes, may_be_set: Callable[[], bool]) -> bool:
-        """Whether the key is there, or is made now. Peers of gloo are not waited for: this process stands in for all."""
+        """Whether the key is there, or is made now. Addresses of gloo peers are not waited for: this process simulates them all."""
         entry = self.entries.get(key)
         if entry and (entry.value is not None or entry.queue):
             return True
@@ -378,7 +378,7 @@ class GlooPeer(Peer):
 
 # ---- the server ----
 
-# Of two ranks of gloo the one with the greater address connects, and it compares ports by their low byte first.
+# In a pair of gloo ranks the one with the greater address connects; ports are compared by their low byte first.
 GLOO_PORTS = range(0x400, 0x8000, 0x100)
 
 

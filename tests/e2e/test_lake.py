@@ -282,7 +282,7 @@ def test_texts_of_any_kind(tmp_path):
     assert 'Mo"d,el.forward' in {r["function"] for r in ask("select function from lines", tmp_path / "lake")}
 
 
-# What is half done
+# Unfinished files
 
 
 FINE = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that stands in for ranks that do not run (python/gpumemtrace/_world.py), asked by PyTorch's own clients of TCPStore and
+"""The process that simulates ranks that do not run (python/gpumemtrace/_world.py), asked by PyTorch's own clients of TCPStore and
 of gloo, and by connections that send something else."""
 import contextlib
 import datetime

@@ -72,7 +72,7 @@ def test_a_pipeline_of_two_stages(tmp_path):
     assert len(re.findall(r"elements (\d+)", logs)) == 3
 
 
-# ---- the process that stands in for the other ranks ----
+# ---- the process that simulates the other ranks ----
 
 
 def start(folder, ranks, *command, **env):

@@ -88,7 +88,7 @@ static void result_at_the_end(void)
 	died(0x1000, native_frame(maker));
 }
 
-/* What a line makes after a backward pass, one for each parameter, and gives up. */
+/* A line computes a tensor for each parameter after a backward pass, and frees them. */
 static void set_by(uint32_t line)
 {
 	two_parameters();
@@ -105,7 +105,7 @@ static void copied_gradients(void)
 		    statement(0, "<module>", "grads = [p.grad.clone() for p in params]")));
 }
 
-/* Moments of them are none, whatever the line speaks of. */
+/* Squares of gradients are no gradients, even where the line names p.grad. */
 static void computed_of_gradients(void)
 {
 	set_by(join(native_frame(squares),

@@ -50,14 +50,24 @@ static bool is_recent(const char *python)
 	return pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
+const char *python_place(size_t i)
+{
+	static const char *const names[] = { "python3", "python" };
+	const char *named = getenv("GPUMEMTRACE_PYTHON");
+
+	if (named && *named && i-- == 0)
+		return named;
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+}
+
 const char *python_find(const char *last)
 {
-	const char *const places[] = { getenv("GPUMEMTRACE_PYTHON"), "python3", "python", last };
+	const char *python;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (places[i] && *places[i] && is_recent(places[i]))
-			return places[i];
-	return NULL;
+	for (size_t i = 0; (python = python_place(i)); i++)
+		if (is_recent(python))
+			return python;
+	return last && *last && is_recent(last) ? last : NULL;
 }
 
 /* A file without a name that has this text; -1: none. */

@@ -95,6 +95,15 @@ struct json json_next(struct json of, struct json item, struct json *key)
 	return p < of.end && *p == ',' ? entry(of, p + 1, key) : none;
 }
 
+size_t json_count(struct json of)
+{
+	size_t n = 0;
+
+	for (struct json v = json_first(of, NULL); v.s; v = json_next(of, v, NULL))
+		n++;
+	return n;
+}
+
 static bool same(struct json v, const char *text, size_t len)
 {
 	return v.s && *v.s == '"' && (size_t)(v.end - v.s) == len + 2 &&

@@ -22,6 +22,7 @@ struct json json_member(struct json object, const char *key);
 /* The first and each further item of an array, or member of an object (*key is its name then). */
 struct json json_first(struct json of, struct json *key);
 struct json json_next(struct json of, struct json item, struct json *key);
+size_t json_count(struct json of); /* its items or members */
 
 /*
  * By the way to it, parts with a dot between them: NAME is a member, a number that item of an

@@ -88,8 +88,8 @@ bool set_loaded(struct classifier *c, const struct history *h)
 }
 
 /* By a line that speaks of gradients, between a backward pass and what follows it: one for each, or
- * all in one. A line whose source is not there may speak of them unless it brings a batch. Absolute
- * values, squares and products are no gradients any more. */
+ * all in one. If the source of a line is not known, it may use them unless it brings a batch.
+ * Absolute values, squares and products are no gradients any more. */
 bool set_copied_gradients(struct classifier *c, const struct history *h)
 {
 	uint32_t place;

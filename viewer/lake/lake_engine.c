@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../base/ending.h"
+#include "../base/interpreter.h"
 #include "../base/say.h"
 #include "lake_request.h"
 
@@ -125,15 +126,6 @@ static void send_request(int fd, const struct bytes *request)
 
 /* ---- the answer, line by line ---- */
 
-static size_t count_items(struct json array)
-{
-	size_t n = 0;
-
-	for (struct json v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
-		n++;
-	return n;
-}
-
 /* An error of DuckDB, or a sentence of our own. */
 static bool take_error(struct answer *a, struct json v)
 {
@@ -175,7 +167,7 @@ static bool take_line(struct answer *a, const char *line, size_t len)
 		return false;
 	if (*v.s == '{')
 		return take_object(a, v);
-	if (*v.s != '[' || (a->begun && count_items(v) != a->columns))
+	if (*v.s != '[' || (a->begun && json_count(v) != a->columns))
 		return false;
 	if (a->begun) {
 		a->rows++;
@@ -183,7 +175,7 @@ static bool take_line(struct answer *a, const char *line, size_t len)
 		return true;
 	}
 	a->begun = true;
-	a->columns = count_items(v);
+	a->columns = json_count(v);
 	if (a->q->columns)
 		a->q->columns(a->q->ctx, v);
 	return true;
@@ -269,7 +261,8 @@ static int finish(struct answer *a, const char *python, int out, int err)
 	return lacks_duckdb(a, status) ? -1 : judge(a, python, status, err);
 }
 
-static int ask(const struct lake_question *q, const char *python, const struct bytes *request)
+static int ask_python(const struct lake_question *q, const char *python,
+		      const struct bytes *request)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err = memfd_create("errors", MFD_CLOEXEC), rc;
 	struct answer a = { .q = q };
@@ -295,16 +288,15 @@ static int ask(const struct lake_question *q, const char *python, const struct b
 
 int lake_ask(const struct lake_question *q)
 {
-	const char *const places[] = { getenv("GPUMEMTRACE_PYTHON"), "python3", "python" };
 	struct sigaction old[ENDING];
 	struct bytes request = { 0 };
+	const char *python;
 	int rc = -1;
 
 	lake_request(&request, q);
 	listen_to_signals(old);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc < 0; i++)
-		if (places[i] && *places[i])
-			rc = ask(q, places[i], &request);
+	for (size_t i = 0; rc < 0 && (python = python_place(i)); i++)
+		rc = ask_python(q, python, &request);
 	stop_listening(old);
 	bytes_free(&request);
 	if (rc >= 0)

@@ -15,7 +15,7 @@ struct lake_files {
 int lake_files_find(struct lake_files *files, char *const *paths);
 void lake_files_free(struct lake_files *files);
 
-/* What says which process and which run each is of: a JSON array of objects. */
+/* The process and the run of each recording: a JSON array of objects. */
 void lake_files_json(const struct lake_files *files, struct bytes *out);
 
 #endif

@@ -73,15 +73,14 @@ struct oom {
 	uint64_t capacity;  /* reserved and free: what the framework could have had */
 
 	uint64_t lasting; /* parameters, gradients, optimizer state, buffers, its temporaries */
-	uint64_t
-		batch[CATEGORIES]; /* inputs, activations, temporaries: what goes with the batch, */
-	uint64_t passing;	   /* the sum */
-	uint64_t trainable;	   /* parameters that a leaf was seen in */
-	uint64_t state;		   /* made in an optimizer's step: no copy that the program keeps */
-	uint64_t projected;	   /* what the optimizer will keep, by its kind; 0 = not known */
-	uint64_t unsharded;	   /* gathered parameters, and buffers of collectives */
-	uint64_t grown;		   /* kept from earlier steps at lines that grow */
-	uint64_t grown_graph;	   /* of that: graphs and outputs of modules */
+	uint64_t batch[CATEGORIES]; /* inputs, activations, temporaries that grow with the batch */
+	uint64_t passing;	    /* their sum */
+	uint64_t trainable;	    /* parameters that a leaf was seen in */
+	uint64_t state;	      /* made in an optimizer's step: no copy that the program keeps */
+	uint64_t projected;   /* what the optimizer will keep, by its kind; 0 = not known */
+	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
+	uint64_t grown;	      /* kept from earlier steps at lines that grow */
+	uint64_t grown_graph; /* of that: graphs and outputs of modules */
 	struct oom_held {
 		uint64_t bytes, from;
 		size_t count;

@@ -33,7 +33,7 @@ static bool is_there_through_passes(const struct oom *o, uint32_t life)
 	return times == FEWEST;
 }
 
-/* Itself, or the latest that was asked for there before; UINT32_MAX = there is none. */
+/* Returns the block's own life, or the latest that the same stack asked for; UINT32_MAX = none. */
 static uint32_t latest_of(const struct oom *o, const struct block *b)
 {
 	const struct lives *l = &o->timeline->model.lives;

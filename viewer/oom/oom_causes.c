@@ -324,7 +324,7 @@ static void say_calls(const struct oom *o, char *text)
 static bool is_batch_too_large(const struct oom *o, char *text)
 {
 	bool input = o->wanted_category == CATEGORY_inputs;
-	uint64_t all = o->passing + oom_asked_for_batch(o);
+	uint64_t asked = oom_asked_for_batch(o), all = o->passing + asked;
 	const uint64_t *b = o->batch;
 
 	if (!is_share(all, o->allocated + o->block, 3))
@@ -334,9 +334,9 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 		"it%s, %s in all. PyTorch could use %s, and the model takes %s of that.",
 		B(b[CATEGORY_inputs]), B(b[CATEGORY_activations]),
 		B(b[CATEGORY_forward_temporaries] + b[CATEGORY_backward_temporaries]),
-		!oom_asked_for_batch(o) ? ""
-		: input			? ", another batch was being made"
-					: ", with what was asked",
+		!asked	? ""
+		: input ? ", another batch was being made"
+			: ", with what was asked",
 		B(all), B(o->capacity), B(o->lasting));
 	say_calls(o, text);
 	return true;

@@ -137,7 +137,7 @@ static void find_place(struct oom *o)
 			 phase_text(o->phase), o->instant.what[0] ? ", " : "", o->instant.what);
 }
 
-/* What a script makes of gradients by itself, between passes, is no part of the model. */
+/* Tensors that a script computes from gradients between passes are no part of the model. */
 static bool is_lasting(const struct oom *o, enum category c)
 {
 	return c == CATEGORY_parameters || c == CATEGORY_gradients ||

@@ -62,6 +62,7 @@ uint64_t oom_batch_begin(const struct oom *o, size_t step)
 static bool has_begun(const struct oom *o, size_t step)
 {
 	const struct spans *s = &o->timeline->model.spans;
+	uint64_t begin = oom_batch_begin(o, step);
 
 	for (size_t i = o->timeline->steps.items[step].first; i < s->count; i++)
 		if (s->items[i].extent.first_seq <= o->refusal.event.seq &&
@@ -69,8 +70,7 @@ static bool has_begun(const struct oom *o, size_t step)
 		     (s->items[i].phase != PHASE_OTHER && s->items[i].phase != PHASE_ZERO_GRAD)))
 			return true;
 	for (size_t i = 0; i < o->shot.moment.count; i++)
-		if (o->shot.classes[i] == CATEGORY_inputs &&
-		    o->shot.moment.blocks[i].seq >= oom_batch_begin(o, step))
+		if (o->shot.classes[i] == CATEGORY_inputs && o->shot.moment.blocks[i].seq >= begin)
 			return true;
 	return o->wanted_category == CATEGORY_inputs;
 }

@@ -88,15 +88,6 @@ void ranks_documents(const struct ranks_result *r, struct json out[2])
 		out[1] = json_text(out[0].end, (size_t)(end - out[0].end));
 }
 
-static size_t items(struct json array)
-{
-	size_t n = 0;
-
-	for (struct json v = json_first(array, NULL); v.s; v = json_next(array, v, NULL))
-		n++;
-	return n;
-}
-
 /* "devices.*.ooms" is a sum, "blocks.#" a count, "last_ns - first_ns" a difference. */
 static double number_at(struct json doc, const char *path, bool *known)
 {
@@ -114,7 +105,7 @@ static double number_at(struct json doc, const char *path, bool *known)
 		snprintf(head, sizeof(head), "%.*s", (int)(number ? len - 2 : len), path);
 		v = json_at(doc, head);
 		*known = v.s && strncmp(v.s, "null", 4);
-		return number ? (double)items(v) : json_number(v);
+		return number ? (double)json_count(v) : json_number(v);
 	}
 	v = json_at(doc, head);
 	*known = v.s;

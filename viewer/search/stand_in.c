@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that stands in for the ranks that do not run. */
+/* Starts and ends the process that simulates the ranks that do not run. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>

@@ -28,7 +28,7 @@ PANELS = (  # of the dashboard, in order: name, title, note, query
     ("peaks", "Peak by commit", "the same command on the same card; the bar is from the least to the most of its runs",
      "select * from peak_by_commit order by project, command, card, first_day, git_commit"),
     ("refusals", "Out of memory", "the last refusal of each recording", "select * from out_of_memory order by day desc, run, rank"),
-    ("strays", "Ranks that stray", "over 2 % and over 2 MiB from the median of their run",
+    ("strays", "Outlier ranks", "over 2 % and over 2 MiB from the median of their run",
      "select * from stray_ranks order by abs(from_median_bytes) desc, run, rank"),
     ("growth", "What grows", "bytes that stay with each step, the most of all runs",
      "select * from largest_growth order by bytes_per_step desc, project, class"),
