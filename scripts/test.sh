@@ -8,7 +8,6 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 JOBS=$(nproc)
 LOGS=build/test-logs
-ALONE=$LOGS/alone.txt
 failed=''
 table=''
 
@@ -22,19 +21,13 @@ stage() { # name command...
 }
 
 # End to end with one environment; what is about the Python package is run from a wheel, installed. Many tests wait, so there is one worker more than cores.
-# A test may fail only because others took the processor: up to three are run once more, alone, and those that pass then are named in the last line.
 pytests() { # environment pytest-arguments...
-	local run="$1/bin/python -m pytest -q -c tests/pytest.ini" list=$LOGS/failed.txt again
+	local env=$1
 	shift
-	rm -f "$list"
-	GPUMEMTRACE_TEST_FAILED=$list $run -n $((JOBS + 1)) --dist worksteal "$@" tests/e2e && return
-	[ -s "$list" ] && [ "$(wc -l <"$list")" -le 3 ] || return 1
-	mapfile -t again <"$list"
-	$run "${again[@]}" && sed "s,^$PWD/,," "$list" >>"$ALONE"
+	"$env/bin/python" -m pytest -q -c tests/pytest.ini -n $((JOBS + 1)) --dist worksteal "$@" tests/e2e
 }
 
 mkdir -p "$LOGS"
-: >"$ALONE"
 stage build make -j"$JOBS" all programs || { echo 'the build failed'; exit 1; }
 stage lint make lint
 stage unit make -j"$JOBS" -k unit
@@ -50,7 +43,7 @@ done
 printf '\n%s' "$table"
 [ -z "$failed" ] || printf 'failed:%s (logs in %s)\n' "$failed" "$LOGS"
 # The sum of what the test runners said, in the form that any reader of logs knows.
-cat "$LOGS"/unit*.log "$LOGS"/e2e*.log | awk -v alone="$(wc -l <"$ALONE")" -v names="$(tr '\n' ' ' <"$ALONE")" '
+cat "$LOGS"/unit*.log "$LOGS"/e2e*.log | awk '
 	/test\(s\) run/ { p += $(NF - 2) }
 	/^ +FAILED / { f++ }
 	/^(=+ )?[0-9]+ (passed|failed|error|skipped|deselected).* in [0-9.]+s/ {
@@ -60,5 +53,5 @@ cat "$LOGS"/unit*.log "$LOGS"/e2e*.log | awk -v alone="$(wc -l <"$ALONE")" -v na
 			if ($i ~ /^skipped/) s += $(i - 1)
 		}
 	}
-	END { printf "%d passed, %d failed, %d skipped%s\n", p, f - alone, s, alone ? ", passed only alone: " names : "" }'
+	END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
 [ -z "$failed" ]

@@ -107,13 +107,6 @@ class Programs:
         return self.folder / output
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    """For scripts/test.sh: the tests that failed, a line each."""
-    if path := os.environ.get("GPUMEMTRACE_TEST_FAILED"):
-        failed = [*terminalreporter.stats.get("failed", []), *terminalreporter.stats.get("error", [])]
-        Path(path).write_text("".join(f"{config.rootpath / r.nodeid}\n" for r in failed))
-
-
 @pytest.fixture
 def tool():
     return Tool()
