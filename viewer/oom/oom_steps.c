@@ -49,9 +49,10 @@ static bool holds_graph(const struct snapshot *s)
 uint64_t oom_batch_begin(const struct oom *o, size_t step)
 {
 	const struct spans *s = &o->timeline->model.spans;
-	size_t at = o->timeline->steps.items[step].first;
+	const struct steps *steps = &o->timeline->steps;
+	size_t at = steps->items[step].first;
 
-	while (at &&
+	while (steps->basis != STEPS_FORWARD && at &&
 	       (s->items[at - 1].phase == PHASE_OTHER || s->items[at - 1].phase == PHASE_ZERO_GRAD))
 		at--;
 	return at < s->count ? s->items[at].extent.first_seq : 0;
