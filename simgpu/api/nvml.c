@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * NVML, which monitoring tools and out-of-memory messages query. It sees all devices, also those
- * that CUDA_VISIBLE_DEVICES hides, but only this process's memory. Needs no CUDA initialisation and
- * makes no context.
+ * that CUDA_VISIBLE_DEVICES hides, and processes that share them (core/processes.c). Needs no CUDA
+ * initialisation and makes no context.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "../core/devices.h"
 #include "../core/memory.h"
+#include "../core/processes.h"
 #include "../core/usage.h"
 
 static unsigned int users;	      /* of nvmlInit */
@@ -21,15 +22,6 @@ static int ordinal(nvmlDevice_t device)
 	uintptr_t i = (uintptr_t)device - (uintptr_t)devices;
 
 	return i < (uintptr_t)device_physical_count() ? (int)i : -1;
-}
-
-/* Bytes that this process has allocated on a physical device. */
-static size_t used_of(int physical)
-{
-	for (int i = 0; sim_is_init() && i < sim_device_count(); i++)
-		if (device_physical(i) == physical)
-			return memory_used(i);
-	return 0;
 }
 
 /* Every query about a device begins with this. */
@@ -44,6 +36,7 @@ static nvmlReturn_t open_library(void)
 {
 	if (!device_physical_count())
 		return NVML_ERROR_DRIVER_NOT_LOADED;
+	usage_open();
 	__atomic_add_fetch(&users, 1, __ATOMIC_RELAXED);
 	return NVML_SUCCESS;
 }
@@ -226,7 +219,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *
 	DEVICE(i, device);
 	usage_asked();
 	memory->total = sim_card()->memory;
-	memory->used = sim_card()->taken + used_of(i);
+	memory->used = memory_in_use(i);
 	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }
@@ -237,7 +230,7 @@ SIM_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_
 	usage_asked();
 	memory->total = sim_card()->memory;
 	memory->reserved = 0;
-	memory->used = sim_card()->taken + used_of(i);
+	memory->used = memory_in_use(i);
 	memory->free = memory->total - memory->used;
 	return NVML_SUCCESS;
 }
@@ -284,22 +277,25 @@ SIM_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockTyp
 	return nvmlDeviceGetClockInfo(device, type, mhz);
 }
 
-/* ---- processes: this one, once it holds memory ---- */
+/* ---- processes that hold memory ---- */
 
 static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *room, void *infos, size_t size)
 {
-	nvmlProcessInfo_t info = { .pid = (unsigned int)getpid(),
-				   .gpuInstanceId = ~0u,
-				   .computeInstanceId = ~0u };
-	unsigned int had = *room;
+	struct process_part parts[PROCESSES];
+	unsigned int had = infos ? *room : 0;
 
 	DEVICE(i, device);
-	info.usedGpuMemory = used_of(i);
-	*room = info.usedGpuMemory ? 1 : 0;
-	if (*room > had || (*room && !infos))
+	*room = processes_list(i, parts, PROCESSES);
+	if (*room > had)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
-	if (*room)
-		memcpy(infos, &info, size);
+	for (unsigned int k = 0; k < *room; k++) {
+		nvmlProcessInfo_t info = { .pid = parts[k].pid,
+					   .usedGpuMemory = parts[k].bytes,
+					   .gpuInstanceId = ~0u,
+					   .computeInstanceId = ~0u };
+
+		memcpy((char *)infos + k * size, &info, size);
+	}
 	return NVML_SUCCESS;
 }
 

@@ -32,7 +32,7 @@ extern pthread_mutex_t memory_lock; /* protects what follows, pools and VMM */
 int memory_init(void);
 bool memory_charge(int device, size_t bytes);
 void memory_uncharge(int device, size_t bytes);
-size_t memory_used(int device);
+size_t memory_in_use(int physical); /* of a device, by all processes */
 /* These need memory_lock. */
 uintptr_t pages_take(int device, size_t pages, uint64_t bytes); /* charged; 0 if full */
 void pages_give(uintptr_t base);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include "devices.h"
 #include "memory.h"
+#include "processes.h"
 #include "usage.h"
 
 #define VMM_BYTES ((size_t)8 << 40)
@@ -103,12 +104,12 @@ bool memory_charge(int device, size_t bytes)
 	const size_t room = sim_card()->memory - sim_card()->taken;
 	struct device_memory *m = &devices[device];
 
-	if (bytes > room || m->used > room - bytes) {
+	if (bytes > room || !usage_hold(device_physical(device), m->used + bytes, room)) {
+		processes_hold(device_physical(device), m->used);
 		usage_refused();
 		return false;
 	}
 	m->used += bytes;
-	usage_peak(device_physical(device), m->used);
 	return true;
 }
 
@@ -117,17 +118,20 @@ void memory_uncharge(int device, size_t bytes)
 	struct device_memory *m = &devices[device];
 
 	m->used -= bytes < m->used ? bytes : m->used;
+	processes_hold(device_physical(device), m->used);
 }
 
-size_t memory_used(int device)
+size_t memory_in_use(int physical)
 {
-	return __atomic_load_n(&devices[device].used, __ATOMIC_RELAXED);
+	return sim_card()->taken + processes_held(physical);
 }
 
 void sim_mem_info(int device, size_t *free_bytes, size_t *total)
 {
+	size_t used = memory_in_use(device_physical(device));
+
 	*total = sim_card()->memory;
-	*free_bytes = *total - sim_card()->taken - memory_used(device);
+	*free_bytes = *total - (used < *total ? used : *total);
 }
 
 /* ---- whole pages ---- */

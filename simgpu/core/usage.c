@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Peak use of each device. SIMGPU_USAGE names an existing file whose numbers are kept up to date,
- * so that they are right however the program ends. With several processes the highest numbers
- * count. Any thread; without that setting nothing is done.
+ * so that they are right however the program ends. Processes that have the same file share the
+ * devices. Any thread; without that setting nothing is done.
  *
  * The file has 64-bit numbers of this machine: a magic number, the card's memory, the size of a
  * context, the number of failed allocations, the number of queries for free memory before the first
  * of them (afterwards a framework queries it for its message), the peak of each device, and NCCL's
  * part of it: simulated, least, most; then a number that changes with each piece of work on a
- * device.
+ * device; then the table of processes.c. Peaks are those of all processes together.
  */
 #include "usage.h"
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "core.h"
+#include "processes.h"
 
 #define MAGIC 0x3145474153554d53ull /* "SMUSAGE1" */
 
@@ -29,24 +30,37 @@ struct usage {
 
 static struct usage *usage;
 
-void usage_open(void)
+static struct usage *map_file(const char *path)
 {
-	const char *path = getenv("SIMGPU_USAGE");
+	const size_t bytes = sizeof(*usage) + processes_bytes();
 	int fd = path && *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	void *p;
 
 	if (fd < 0)
-		return;
-	p = ftruncate(fd, sizeof(*usage))
+		return NULL;
+	p = ftruncate(fd, (off_t)bytes)
 		    ? MAP_FAILED
-		    : mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	if (p == MAP_FAILED)
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* What the program held that became this one by exec is free. */
+static __attribute__((constructor)) void begin(void)
+{
+	usage = map_file(getenv("SIMGPU_USAGE"));
+	if (usage)
+		processes_begin(usage + 1);
+}
+
+void usage_open(void)
+{
+	if (!usage)
 		return;
-	usage = p;
 	usage->memory = sim_card()->memory;
 	usage->context = sim_card()->context;
 	usage->magic = MAGIC;
+	processes_open();
 }
 
 static void raise_to(uint64_t *most, uint64_t to)
@@ -58,10 +72,20 @@ static void raise_to(uint64_t *most, uint64_t to)
 		;
 }
 
-void usage_peak(int device, size_t used)
+bool usage_hold(int device, uint64_t used, uint64_t room)
 {
+	uint64_t most = usage ? usage->peak[device] : 0;
+
+	if (used > room)
+		return false;
+	processes_hold(device, used);
+	most = most < used ? used : most;
+	used += processes_others(device, (most < room ? most : room) - used);
+	if (used > room)
+		return false;
 	if (usage)
 		raise_to(&usage->peak[device], used);
+	return true;
 }
 
 void usage_nccl(uint64_t taken, uint64_t least, uint64_t most)

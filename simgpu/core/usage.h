@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of each device was ever used, for whoever started the program: usage.c.
+ * How much of each device is and ever was used, for whoever started the program: usage.c.
  */
 #ifndef SIMGPU_USAGE_H
 #define SIMGPU_USAGE_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 void usage_open(void);
-void usage_peak(int device, size_t used);
+/* This process is to hold so much of a physical device. False if there is no room, beside others.
+ */
+bool usage_hold(int device, uint64_t used, uint64_t room);
 /* NCCL's memory in this process now: simulated, least, most. */
 void usage_nccl(uint64_t taken, uint64_t least, uint64_t most);
 void usage_work(void); /* a device is given some */

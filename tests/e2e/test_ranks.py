@@ -129,7 +129,7 @@ def test_memory_on_another_ranks_device(tool, programs, tmp_path):
         done = programs("elsewhere.py", tmp_path / "state.pt", where, count=2, RANK=rank, GPUMEMTRACE_OUTPUT=tmp_path / folder / f"{rank}.gmt", **settings)
         return [int(n) for n in done.stdout.split()]
 
-    reserved = [run("bad", rank, "none") for rank in (0, 1)][1]
+    (_, first), (_, reserved) = [run("bad", rank, "none") for rank in (0, 1)]
     shutil.copytree(tmp_path / "bad", tmp_path / "good")
     shutil.copytree(tmp_path / "bad", tmp_path / "own")
     (tmp_path / "good/1.gmt").unlink()
@@ -137,7 +137,8 @@ def test_memory_on_another_ranks_device(tool, programs, tmp_path):
     run("good", 1, "home")
     run("own", 1, "none", CUDA_VISIBLE_DEVICES=1)  # it sees one device, as its number 0
     (e,) = tool.json("report", tmp_path / "bad")["elsewhere"]
-    assert (e["rank"], [e["device"], e["bytes"]], e["of"], e["file"].split("/")[-1], e["line"]) == (1, reserved, str(tmp_path / "bad/0.gmt"), "elsewhere.py", 14)
+    assert (e["rank"], [e["device"], e["bytes"]], e["of"], e["file"].split("/")[-1], e["line"]) == (1, [0, reserved], str(tmp_path / "bad/0.gmt"), "elsewhere.py", 14)
+    assert e["device_bytes"] == first + reserved
     text = " ".join(tool("report", tmp_path / "bad").split())
     assert "rank 1: 32.0 MiB reserved on device 0, where rank 0 works (<module> elsewhere.py:14), and a context" in text
     for folder in ("good", "own"):

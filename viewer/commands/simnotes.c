@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../base/say.h"
@@ -18,7 +19,20 @@
 
 static char path[256];
 
-void simnotes_open(void)
+/* All processes of the program share the simulated cards. The file in which they count what they
+ * hold has no name, so nothing is left behind. */
+static void share_cards(void)
+{
+	char name[64];
+	int fd = getenv("SIMGPU_USAGE") ? -1 : memfd_create("gpumemtrace-cards", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", getpid(), fd);
+	setenv("SIMGPU_USAGE", name, 1);
+}
+
+static void open_notes(void)
 {
 	const char *folder = getenv("TMPDIR");
 	int fd;
@@ -32,6 +46,12 @@ void simnotes_open(void)
 	}
 	close(fd);
 	setenv("SIMGPU_NOTES", path, 1);
+}
+
+void simnotes_open(void)
+{
+	share_cards();
+	open_notes();
 }
 
 void simnotes_close(struct run_result *r)

@@ -31,6 +31,19 @@ static size_t who_works_there(const struct ranks_table *t, size_t row, const str
 	return i;
 }
 
+uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_elsewhere *e)
+{
+	const char *host = t->rows[e->row].file->host;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->run->count; i++)
+		for (size_t k = 0; k < t->rows[i].device_count; k++)
+			if (!strcmp(t->rows[i].devices[k].uuid, e->device->uuid) &&
+			    !strcmp(t->rows[i].file->host, host))
+				sum += t->rows[i].devices[k].reserved;
+	return sum;
+}
+
 bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *e)
 {
 	size_t k = e->device ? (size_t)(e->device - t->rows[e->row].devices) + 1 : 0;

@@ -12,5 +12,7 @@ struct ranks_elsewhere {
 
 /* The first one behind `last`; false: there is no other. Start with a row of 0 and no device. */
 bool ranks_elsewhere_next(const struct ranks_table *t, struct ranks_elsewhere *last);
+/* The most that each rank had reserved on that device, added up. */
+uint64_t ranks_elsewhere_sum(const struct ranks_table *t, const struct ranks_elsewhere *e);
 
 #endif

@@ -317,12 +317,14 @@ static void say_elsewhere(struct emit *out, const struct ranks_table *t,
 {
 	const struct ranks_place *p = &t->places[e->device->place];
 	const struct owner o = { .function = p->function, .file = p->file, .line = p->line };
-	char place[OWNER_WORDS], b[HUMAN_MAX], line[3 * ROOM];
+	char place[OWNER_WORDS], b[HUMAN_MAX], all[HUMAN_MAX], line[3 * ROOM];
 
 	snprintf(line, sizeof(line),
-		 "%s: %s reserved on device %d, where %s works (%s), and a context",
+		 "%s: %s reserved on device %d, where %s works (%s), and a context. All ranks "
+		 "together reserved up to %s there",
 		 t->rows[e->row].file->name, human_bytes(b, e->device->reserved), e->device->number,
-		 t->rows[e->of].file->name, owner_words(&o, place, sizeof(place), 0));
+		 t->rows[e->of].file->name, owner_words(&o, place, sizeof(place), 0),
+		 human_bytes(all, ranks_elsewhere_sum(t, e)));
 	emit_paragraph(out, "  ", "    ", line);
 }
 

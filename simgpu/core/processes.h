@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the processes that share the devices hold of each (processes.c). Devices are physical ones.
+ */
+#ifndef SIMGPU_PROCESSES_H
+#define SIMGPU_PROCESSES_H
+
+#include "sim.h"
+
+#define PROCESSES 256 /* that may share the devices */
+
+struct process_part {
+	uint32_t pid;
+	uint64_t bytes;
+};
+
+size_t processes_bytes(void);			/* of the table */
+void processes_begin(void *table);		/* the file of usage.c has it */
+void processes_open(void);			/* this process has a part of it from now on */
+void processes_hold(int device, uint64_t used); /* so much is this process's */
+/* What the others hold. Where that is more than expected, those that have ended are looked for. */
+uint64_t processes_others(int device, uint64_t expected);
+uint64_t processes_held(int device); /* by all that live */
+/* This process first. Returns how many there are, which may be more than `most`. */
+unsigned int processes_list(int device, struct process_part *out, unsigned int most);
+
+#endif
