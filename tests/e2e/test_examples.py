@@ -76,7 +76,9 @@ def test_kubernetes(programs, tool, tmp_path):
         init = pod["initContainers"][0]["command"]
         assert init[:2] == ["sh", "-c"] and mounts["gpumemtrace"] in init[2] and "/wheels/" in init[2]
         assert "COPY dist/gpumemtrace-*-x86_64.whl /wheels/" in (EXAMPLES / "kubernetes/Dockerfile").read_text()
-        command = init[2].replace("/wheels/", f"{Path(WHEEL).parent}/").replace(f" {mounts['gpumemtrace']} ", f" {tmp_path}/volume ")
+        (tmp_path / "wheels").mkdir()  # what the image has: one wheel, of its machine
+        shutil.copy(WHEEL, tmp_path / "wheels")
+        command = init[2].replace("/wheels/", f"{tmp_path}/wheels/").replace(f" {mounts['gpumemtrace']} ", f" {tmp_path}/volume ")
         start(["sh", "-c", command], tmp_path)
         lib = tmp_path / "volume/gpumemtrace/lib"
         assert lib.is_dir(), command
