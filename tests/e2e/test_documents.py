@@ -97,7 +97,6 @@ def one_recording(documents, file, folder, monkeypatch):
     block = look("live", file)["blocks"][0]
     look("why", file, block["addr"])
     look("stack", file, block["stack"])
-    look("flame", file, "-o", folder / "x.svg")
     look("html", file, "-o", folder / "x.html")
     look("export", file, "--to", "csv", "-o", folder / "x.csv")
     look("recover", file, "-o", folder / "recovered.gmt")

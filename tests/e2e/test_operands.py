@@ -17,7 +17,7 @@ BEHIND = {"why": ["0x1"], "stack": ["1"], "check": ["--max-peak", "1GiB"], "html
 INPUTS = [[c, "FILE", *BEHIND.get(c, [])] for c in READERS if c != "dashboard"] + [
     ["diff", OLD, "FILE"], ["check", OLD, "--baseline", "FILE"], ["sql", "select 1", "FILE"], ["sql", "select 1", OLD, "FILE"],
     ["html", OLD, "FILE", "-o", "x.html"], ["collect", OLD, "FILE", "-o", "lake"]]
-OUTPUTS = [["html", OLD, "-o", "FILE"], ["diff", OLD, OLD, "-o", "FILE"], ["export", OLD, "--to", "csv", "-o", "FILE"], ["flame", OLD, "-o", "FILE"],
+OUTPUTS = [["html", OLD, "-o", "FILE"], ["diff", OLD, OLD, "-o", "FILE"], ["export", OLD, "--to", "csv", "-o", "FILE"],
            ["recover", OLD, "-o", "FILE"], ["import", OLD, "-o", "FILE"], ["collect", OLD, "-o", "FILE"], ["replay", OLD, "--curve", "FILE"],
            ["check", OLD, "--max-peak", "1GiB", "--junit", "FILE"], ["run", "--sim", "h100-80g", "-o", "FILE", "--", "true"]]
 

@@ -33,7 +33,7 @@ def long_snapshot(long_recording):
 
 WRITERS = {
     "import": ["import", "SNAPSHOT", "-o", "x.gmt"],
-    "html": ["html", "LONG", "-o", "x.html"], "diff": ["diff", "LONG", "LONG", "-o", "x.html"], "flame": ["flame", "LONG", "-o", "x.svg"],
+    "html": ["html", "LONG", "-o", "x.html"], "diff": ["diff", "LONG", "LONG", "-o", "x.html"],
     "csv": ["export", "LONG", "--to", "csv", "-o", "x.csv"], "torch": ["export", "LONG", "--to", "torch", "-o", "x.pickle"],
     "recover": ["recover", "LONG", "-o", "x.gmt"], "curve": ["replay", "LONG", "--curve", "x.csv"],
     "junit": ["check", "LONG", "--max-peak", "1GiB", "--junit", "x.xml"], "collect": ["collect", "LONG", "-o", "lake", "--tables", "allocations"],

@@ -6,8 +6,6 @@
 #ifndef VIEWER_FLAME_H
 #define VIEWER_FLAME_H
 
-#include <stdio.h>
-
 #include "../moments/snapshot.h"
 
 enum flame_kind { FLAME_ALL, FLAME_PYTHON, FLAME_NATIVE, FLAME_MODULE, FLAME_CLASS };
@@ -48,11 +46,5 @@ void flame_begin(struct flame *f);
 uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like, size_t len);
 void flame_count(struct flame *f, uint32_t at, uint64_t bytes, uint64_t blocks, unsigned category);
 void flame_sort(struct flame *f);
-
-/* A self-contained SVG with a little script: click to enlarge, / to search. */
-void flame_svg(const struct flame *f, const char *title, FILE *out);
-
-/* First bytes of each of these files. */
-#define FLAME_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg"
 
 #endif

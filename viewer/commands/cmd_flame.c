@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame: the blocks of a moment by the frames that led to them, as folded stacks or as a picture.
- */
+/* flame: the blocks of a moment by the frames that led to them, as folded stacks. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../answers/flame.h"
 #include "../base/need.h"
-#include "../base/outfile.h"
 #include "command.h"
-
-int check_flame(struct flame_options *o)
-{
-	size_t len = o->output ? strlen(o->output) : 0;
-
-	if (!o->output || (len >= 4 && !strcmp(o->output + len - 4, ".svg")))
-		return 0;
-	return say_error(EXIT_USAGE,
-			 "-o %s: the name of a picture must end with .svg; folded stacks go to "
-			 "stdout",
-			 o->output);
-}
 
 static bool has_value(const char *value, const char *word)
 {
@@ -117,30 +103,6 @@ static void print_stacks(struct emit *out, const struct flame *f, const struct s
 			folded(out, f, i);
 }
 
-static int write_svg(struct emit *out, const struct flame *f, const struct snapshot *s,
-		     const struct flame_options *o)
-{
-	char title[200], bytes[HUMAN_MAX], when[MOMENTS_WHEN];
-	struct row_flame_file row;
-	struct outfile file;
-	int rc = outfile_open(&file, o->output, FLAME_HEAD, "a flame graph");
-
-	if (rc)
-		return rc;
-	snprintf(title, sizeof(title), "%.80s: %s on device %d%s (%.40s)", owners_base(o->file),
-		 human_bytes(bytes, f->nodes[0].bytes), s->moment.device,
-		 moments_when(s->model, s->moment.seq, s->moment.time_ns, when, sizeof(when)),
-		 o->at.text);
-	flame_svg(f, title, file.f);
-	rc = outfile_commit(&file);
-	if (rc)
-		return rc;
-	row = (struct row_flame_file){ .file = o->output, .bytes = f->nodes[0].bytes };
-	emit_document(out, flame_file, &row);
-	emit_line(out, "%s: %s, opens in any browser", o->output, title);
-	return 0;
-}
-
 /* Everything between the recording and the tree. */
 int run_flame(const struct flame_options *o, struct emit *out, struct recording *r)
 {
@@ -162,10 +124,7 @@ int run_flame(const struct flame_options *o, struct emit *out, struct recording 
 		say_note("%s: nothing%s%s is alive at that moment; --at names another", o->file,
 			 o->category < 0 ? "" : " of class ",
 			 o->category < 0 ? "" : category_name((unsigned)o->category));
-	if (o->output)
-		rc = write_svg(out, &f, &s, o);
-	else
-		print_stacks(out, &f, &s);
+	print_stacks(out, &f, &s);
 	flame_free(&f);
 	owners_close(&owners);
 	snapshot_free(&s);
