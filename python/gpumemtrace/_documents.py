@@ -281,6 +281,41 @@ class ReportDevice(Row):
 
 
 @dataclass(frozen=True)
+class Summary(Row):
+    """What matters about a run.
+
+    kind: `out_of_memory`, `growth` (from step to step), `unused` (weights that are not trained any more, their gradients and state), `spike` (the peak is far above that of the median step), `reserved` or `pools` (what the framework had reserved and did not use), `values` (of a simulated device, that decided), `incomplete` (what the recording lacks)
+    bytes: what it is about: of a refusal, all that was reserved and what was asked for (bytes)
+    text: what was found
+    action: what to do about it, or the command that says more
+    function: function of the line that it is about; empty if none is known; empty if not known
+    file: its file; empty if not known
+    line: its number, 0 if not known
+    time_ns: when; 0 if it is of the whole run (ns, of the clock of `dump`)
+    """
+
+    kind: str
+    bytes: int
+    text: str
+    action: str
+    function: str
+    file: str
+    line: int
+    time_ns: int
+
+    _kinds: ClassVar[Kinds] = {
+        "kind": ("TEXT", None),
+        "bytes": ("BYTES", None),
+        "text": ("TEXT", None),
+        "action": ("TEXT", None),
+        "function": ("TEXT", None),
+        "file": ("TEXT", None),
+        "line": ("NUMBER", None),
+        "time_ns": ("NS", None),
+    }
+
+
+@dataclass(frozen=True)
 class ReportStep(Row):
     """A step, with `--steps`.
 
@@ -377,6 +412,7 @@ class Report(Row):
     dropped: events that the program could not keep (count)
     truncated: whether the end mark is missing, or a part of the file is damaged
     devices: the devices that had memory
+    summary: what matters, at most five, most bytes first; empty where nothing does
     file_bytes: length of the recording (bytes)
     steps: with `--steps`: before the first step, each step, after the last
     values_not_computed: if there are any: values that the program read and a simulated device had not computed
@@ -388,6 +424,7 @@ class Report(Row):
     dropped: int
     truncated: bool
     devices: Table[ReportDevice]
+    summary: Table[Summary]
     file_bytes: int
     steps: Optional[Table[ReportStep]] = None
     values_not_computed: Optional[Values] = None
@@ -399,6 +436,7 @@ class Report(Row):
         "dropped": ("COUNT", None),
         "truncated": ("FLAG", None),
         "devices": ("LIST", ReportDevice),
+        "summary": ("LIST", Summary),
         "file_bytes": ("BYTES", None),
         "steps": ("LIST", ReportStep),
         "values_not_computed": ("PART", Values),

@@ -164,7 +164,8 @@ def test_the_page_is_current():
 def test_a_wrong_document_is_found(change):
     device = dict(device=0, peak_bytes=1, peak_time_ns=2, end_bytes=0, peak_reserved_bytes=1, resident_peak_bytes=1, asleep_bytes=0,
                   categories_at_peak={"parameters": 1}, ooms=0, pools=[], function="f", file="a.py", line=1)
-    document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device], file_bytes=9)
+    document = dict(events=1, allocs=1, frees=0, dropped=0, truncated=False, devices=[device],
+                    summary=[dict(kind="growth", bytes=1, text="t", action="a", function="f", file="a.py", line=1, time_ns=1)], file_bytes=9)
     assert json_page.check(TABLES, "report", document) == []
     change(document)
     assert json_page.check(TABLES, "report", document)

@@ -49,6 +49,7 @@ def answers(tool, path):
     def strip(value):
         if isinstance(value, dict):
             return {k: strip(v) for k, v in value.items() if k not in of_file}
+        value = value.replace(str(path), "FILE") if isinstance(value, str) else value
         return [strip(v) for v in value] if isinstance(value, list) else value
 
     questions = [["report"], ["peak"], ["steps"], ["modules"], ["leaks"], ["advise"], ["account"], ["live", "--at", "peak"],

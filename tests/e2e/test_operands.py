@@ -148,7 +148,7 @@ def test_any_name_is_a_file(tmp_path, name):
 
     behind = report("report", "--", word)
     assert behind.returncode == 0, behind.stderr
-    hints = [line[12:].decode() for line in behind.stdout.splitlines() if b"gumemtrace" in line.replace(b"gpum", b"gum") and b"ADDRESS" not in line]
+    hints = [line[12:].decode() for line in behind.stdout[behind.stdout.index(b"Where next"):].splitlines() if b"gumemtrace" in line.replace(b"gpum", b"gum") and b"ADDRESS" not in line]
     assert len(hints) == 3 and hints[0].startswith("gpumemtrace html ") and all(h.isprintable() for h in hints)
     for shell in filter(shutil.which, ("bash", "zsh")):
         for hint in hints:

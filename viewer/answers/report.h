@@ -30,7 +30,7 @@ struct report {
 	uint64_t (*step_bytes)[CATEGORIES]; /* at the peak of each step; with each_step */
 };
 
-void report_text(struct report *r, struct emit *out);
+void report_text(struct report *r, struct emit *out); /* all but its head */
 /* Most of the device in one piece. */
 void report_arena(struct report *r, const struct moment *mo, struct emit *out);
 void report_find_pools(struct report *r, size_t i);

@@ -336,6 +336,20 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 	free(s.steps);
 }
 
+void unused_at_end(struct unused *u, struct timeline *t)
+{
+	size_t n = steps_number(&t->steps);
+	struct snapshot shot;
+
+	while (n && !t->steps.items[n].ended)
+		n--;
+	if (!n || t->device < 0)
+		return;
+	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
+	unused_find(u, t, &shot);
+	snapshot_free(&shot);
+}
+
 void unused_free(struct unused *u)
 {
 	free(u->since);

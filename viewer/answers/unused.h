@@ -20,6 +20,8 @@ struct unused {
 };
 
 void unused_find(struct unused *u, struct timeline *t, const struct snapshot *s);
+/* The same at the end of the last step that ended. *u is empty, and stays so if none did. */
+void unused_at_end(struct unused *u, struct timeline *t);
 void unused_free(struct unused *u);
 /* "parameters 1.0 GiB, optimizer state 2.0 GiB". Returns buf. */
 const char *unused_words(const struct unused *u, char *buf, size_t room);

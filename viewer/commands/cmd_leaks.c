@@ -107,21 +107,6 @@ static bool unused_row(void *ctx, size_t i, struct row_leaks_idle *row)
 	return true;
 }
 
-/* At the end of the last step that ended. */
-static void find_unused(struct unused *u, struct timeline *t)
-{
-	size_t n = steps_number(&t->steps);
-	struct snapshot shot;
-
-	while (n && !t->steps.items[n].ended)
-		n--;
-	if (!n || t->device < 0)
-		return;
-	snapshot_take(&shot, t, t->steps.items[n].extent.last_seq);
-	unused_find(u, t, &shot);
-	snapshot_free(&shot);
-}
-
 static struct row_leaks leaks_row(struct timeline *t, struct leaks_view *v)
 {
 	const struct leaks *l = v->leaks;
@@ -216,7 +201,7 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	struct row_leaks row;
 
 	leaks_find(&leaks, t);
-	find_unused(&view.unused, t);
+	unused_at_end(&view.unused, t);
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &leaks, &row, o->top);

@@ -8,6 +8,7 @@
 #include "../base/need.h"
 #include "../classes/classify.h"
 #include "command.h"
+#include "summary.h"
 
 /* The owner of most bytes that is a line of code, or else the owner of most bytes. */
 static struct owner largest_line(const struct holders *all)
@@ -46,12 +47,13 @@ static bool report_device_row(void *ctx, size_t i, struct row_report_device *row
 	return true;
 }
 
-static void emit_report(struct report *r, struct emit *out)
+static void emit_report(struct report *r, struct summary *s, struct emit *out)
 {
 	struct row_report row = { .events = r->timeline.model.events,
 				  .dropped = r->timeline.model.dropped,
 				  .truncated = r->timeline.recording->info->truncated,
 				  .devices = { r->count, report_device_row, r },
+				  .summary = summary_rows(s),
 				  .has_steps = r->each_step,
 				  .steps = report_steps_rows(r),
 				  .file_bytes = r->timeline.recording->file_bytes };
@@ -124,18 +126,25 @@ static void take_down(struct report *r)
 int run_report(const struct report_options *o, struct emit *out, struct recording *recording)
 {
 	struct report *r = need_new(sizeof(*r));
+	struct summary summary = { 0 };
 	int rc;
 
 	r->top = o->top;
 	r->each_step = o->steps;
 	rc = build_report(r, recording);
 	if (!rc)
-		emit_report(r, out);
+		summary_find(&summary, r);
+	if (!rc)
+		emit_report(r, &summary, out);
 	if (!rc && o->with_peak && model_main_device(&r->timeline.model) >= 0)
 		print_peak(r, out);
-	if (!rc && !emit_json(out))
+	if (!rc && !emit_json(out)) {
+		report_head(r, out);
+		summary_print(&summary, out);
 		report_text(r, out);
+	}
 	if (!rc)
 		take_down(r);
+	summary_free(&summary);
 	return rc;
 }

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summary.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../answers/reserved.h"
+#include "../base/need.h"
+#include "../base/shell.h"
+#include "../oom/oom.h"
+#include "../recording/run_state.h"
+
+#define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
+#define PART	  50
+#define CACHE	  10 /* so large a part of what is reserved lies unused */
+#define FEW_STEPS 4  /* say nothing about a usual one */
+
+/* What is found, while it is found. */
+struct search {
+	struct summary *found;
+	struct report *report;
+	struct timeline *timeline;
+	const struct moment *peak; /* of the main device */
+	uint64_t least;
+	char file[SHELL_WORD];
+	struct leaks leaks;
+	struct unused unused;
+	enum oom_cause cause; /* of a refusal, which says it already */
+	bool looked;	      /* at the refusal: growth and what is unused are known */
+};
+
+static struct matter *add(struct search *s, const char *kind, uint64_t bytes)
+{
+	struct summary *all = s->found;
+	struct matter *m;
+
+	if (all->count == all->room)
+		all->items = need_resize(all->items, (all->room = 2 * all->room + 8) * sizeof(*m));
+	m = &all->items[all->count++];
+	*m = (struct matter){ .kind = kind,
+			      .bytes = bytes,
+			      .owner = { .function = "", .file = "" } };
+	return m;
+}
+
+/* A longer text is cut. */
+static void put_text(char text[SUMMARY_TEXT], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void put_text(char text[SUMMARY_TEXT], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, SUMMARY_TEXT, format, args);
+	va_end(args);
+}
+
+static void say_more(struct search *s, struct matter *m, const char *command, const char *options)
+{
+	put_text(m->action, "gpumemtrace %s %s%s", command, s->file, options);
+}
+
+static void find_refusal(struct search *s)
+{
+	struct timeline *t = s->timeline;
+	struct refusal refusal;
+	struct oom o = { 0 };
+	struct oom_answer a;
+	struct matter *m;
+	int device;
+
+	if (!refusals_find(&refusal, &t->model.lives, 0))
+		return;
+	device = refusal.event.device < 0 ? 0 : refusal.event.device;
+	if (device >= MODEL_DEVICES)
+		return;
+	m = add(s, "out_of_memory",
+		model_peak_reserved(&t->model.devices[device]) + refusal.event.size);
+	m->time_ns = refusal.event.ns;
+	say_more(s, m, "oom", "");
+	if (device != t->device) {
+		put_text(m->text, "Out of memory on device %d: %s were asked for.", device,
+			 B(refusal.event.size));
+		return;
+	}
+	oom_look(&o, t, &refusal);
+	oom_answer(&a, &o);
+	m->owner = o.wanted_owner;
+	s->cause = a.cause;
+	put_text(m->text, "Out of memory%s: %s",
+		 refusal.later_allocs ? ", and the program went on" : "", a.why);
+	if (a.count && a.remedies[0].saves)
+		put_text(m->action, "%s (saves %s%s)", a.remedies[0].what, B(a.remedies[0].saves),
+			 a.remedies[0].enough ? ", which would have been enough" : "");
+	if (!refusal.later_allocs) {
+		s->looked = true;
+		s->leaks = o.leaks;
+		s->unused = o.unused;
+		o.leaks = (struct leaks){ 0 };
+		o.unused = (struct unused){ 0 };
+	}
+	oom_close(&o);
+}
+
+static uint64_t grown(const struct search *s)
+{
+	return s->leaks.bytes_per_step * (s->leaks.to_step - s->leaks.from_step);
+}
+
+static void say_growth(struct search *s)
+{
+	const struct leaks *l = &s->leaks;
+	uint64_t bytes = grown(s);
+	const struct leak *most = l->items;
+	struct matter *m;
+
+	if (!l->count || bytes < s->least || s->cause == CAUSE_growing ||
+	    s->cause == CAUSE_retained_graph)
+		return;
+	m = add(s, "growth", bytes);
+	m->owner = most->owner;
+	m->time_ns = s->timeline->steps.items[l->to_step].extent.last_ns;
+	put_text(m->text,
+		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
+		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
+		 category_words(most->category), WHO(&most->owner));
+	say_more(s, m, "leaks", "");
+}
+
+static void say_unused(struct search *s)
+{
+	const struct unused *u = &s->unused;
+	char classes[200];
+	struct matter *m;
+
+	if (u->bytes < s->least || s->cause == CAUSE_unused)
+		return;
+	m = add(s, "unused", u->bytes);
+	m->owner = u->holders.items[0].owner;
+	m->time_ns = s->timeline->steps.items[u->step].extent.last_ns;
+	put_text(m->text,
+		 "Earlier models or their optimizers are still in memory: %s have not been trained "
+		 "since step %zu (%s).",
+		 B(u->bytes), u->step, unused_words(u, classes, sizeof(classes)));
+	say_more(s, m, "leaks", "");
+}
+
+static void find_kept(struct search *s)
+{
+	if (!s->looked) {
+		leaks_find(&s->leaks, s->timeline);
+		unused_at_end(&s->unused, s->timeline);
+	}
+	say_growth(s);
+	say_unused(s);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Half of the steps need less, half more; 0: too few ended. */
+static uint64_t usual_peak(const struct steps *all)
+{
+	size_t n = steps_number(all), count = 0;
+	uint64_t *peaks = need_new((n + 1) * sizeof(*peaks)), usual;
+
+	for (size_t i = 1; i <= n; i++)
+		if (all->items[i].ended)
+			peaks[count++] = all->items[i].extent.peak;
+	qsort(peaks, count, sizeof(*peaks), by_size);
+	usual = count < FEW_STEPS ? 0 : peaks[count / 2];
+	free(peaks);
+	return usual;
+}
+
+/* The peak is far above what the training needs most of the time. */
+static void find_spike(struct search *s)
+{
+	struct timeline *t = s->timeline;
+	uint64_t usual = usual_peak(&t->steps);
+	char place[64] = "before the first step";
+	const struct extent *e;
+	struct matter *m;
+	size_t step;
+
+	e = usual ? timeline_peak(t, &step) : NULL;
+	if (!e || e->peak < usual + usual / CACHE || e->peak - usual < s->least ||
+	    grown(s) >= s->least)
+		return;
+	if (step && step <= steps_number(&t->steps))
+		snprintf(place, sizeof(place), "in step %zu", step);
+	else if (step)
+		snprintf(place, sizeof(place), "after the last step");
+	m = add(s, "spike", e->peak - usual);
+	m->time_ns = e->peak_ns;
+	m->owner = owners_find(&t->owners,
+			       &(struct block){ .stack = e->peak_stack, .seq = e->peak_seq });
+	put_text(m->text, "The peak, %s, is %s, %s above the peak of the median step (%s)%s%s.",
+		 B(e->peak), place, B(m->bytes), B(usual), m->owner.function[0] ? ": " : "",
+		 m->owner.function[0] ? WHO(&m->owner) : "");
+	say_more(s, m, "live", " --at peak");
+}
+
+/* The cache, when it was largest. */
+static void find_reserved(struct search *s)
+{
+	struct reserved_peak most;
+	struct moment mo;
+	struct matter *m;
+	uint64_t free_bytes;
+	char words[RESERVED_WORDS];
+	bool known;
+
+	reserved_find(&most, s->timeline, s->timeline->device);
+	if (!most.bytes)
+		return;
+	mo = (struct moment){ .device = s->timeline->device,
+			      .seq = most.seq + 1, /* behind the memory, the block */
+			      .framework = s->peak->framework };
+	model_take(&s->timeline->model, &mo);
+	free_bytes = most.bytes > mo.bytes ? most.bytes - mo.bytes : 0;
+	moment_free(&mo);
+	if (free_bytes < s->least || free_bytes < most.bytes / CACHE)
+		return;
+	m = add(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
+	m->time_ns = most.time_ns;
+	m->owner = most.owner;
+	known = most.owner.function[0];
+	put_text(m->text, "Of %s that PyTorch had reserved, %s were not in use%s%s.", B(most.bytes),
+		 B(free_bytes), known ? "; " : "",
+		 known ? reserved_words(&most, words, sizeof(words)) : "");
+	if (most.pools.bytes >= most.bytes / 2)
+		put_text(m->action, "%s", pool_advice(most.pools.items[0].kind));
+	else
+		say_more(s, m, "replay", "");
+}
+
+/* What makes the figures themselves doubtful. */
+static void find_doubts(struct search *s)
+{
+	const struct recording *r = s->timeline->recording;
+	const char *state = recording_state_sentence(recording_state(r));
+	const struct values *v = &s->report->values;
+	char text[VALUES_SENTENCE], n[HUMAN_MANY];
+	struct matter *m;
+
+	if (v->decisions) {
+		m = add(s, "values", 0);
+		put_text(m->text, "%s.", values_sentence(v, text));
+		put_text(m->action, "%s", values_effect(v));
+		m->owner = v->first ? v->first->owner : m->owner;
+	}
+	if (!s->timeline->model.dropped && !state)
+		return;
+	m = add(s, "incomplete", 0);
+	say_more(s, m, "verify", "");
+	if (s->timeline->model.dropped)
+		put_text(m->text, "%s lost while recording: figures may be too low or too high.",
+			 human_many(n, s->timeline->model.dropped, "event"));
+	else
+		put_text(m->text, "%s", state);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct matter *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+void summary_find(struct summary *out, struct report *r)
+{
+	struct search s = {
+		.found = out, .report = r, .timeline = &r->timeline, .cause = OOM_CAUSES
+	};
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->moments[i].device == r->timeline.device)
+			s.peak = &r->moments[i];
+	if (!s.peak)
+		return;
+	shell_word(r->timeline.recording->path, s.file);
+	s.least = s.peak->bytes / PART > LEAST ? s.peak->bytes / PART : LEAST;
+	if (!moments_state_only(&r->timeline.model)) {
+		find_refusal(&s);
+		find_kept(&s);
+		find_spike(&s);
+		find_reserved(&s);
+	}
+	find_doubts(&s);
+	leaks_free(&s.leaks);
+	unused_free(&s.unused);
+	qsort(out->items, out->count, sizeof(*out->items), by_bytes);
+	if (out->count > SUMMARY_MOST)
+		out->count = SUMMARY_MOST;
+}
+
+void summary_free(struct summary *s)
+{
+	free(s->items);
+}
+
+static bool summary_row(void *ctx, size_t i, struct row_summary *row)
+{
+	const struct matter *m = &((struct summary *)ctx)->items[i];
+
+	*row = (struct row_summary){ .kind = m->kind,
+				     .bytes = m->bytes,
+				     .text = m->text,
+				     .action = m->action,
+				     .owner = m->owner,
+				     .time_ns = m->time_ns };
+	return true;
+}
+
+struct rows_summary summary_rows(struct summary *s)
+{
+	return (struct rows_summary){ s->count, summary_row, s };
+}
+
+static bool is_command(const char *action)
+{
+	return !strncmp(action, "gpumemtrace ", strlen("gpumemtrace "));
+}
+
+void summary_print(struct summary *s, struct emit *out)
+{
+	char text[SUMMARY_TEXT + 32];
+
+	/* What has no bytes stands below, behind the figures that it is about. */
+	for (size_t i = 0; i < s->count && s->items[i].bytes; i++) {
+		snprintf(text, sizeof(text), " %zu. %s", i + 1, s->items[i].text);
+		emit_paragraph(out, "", "    ", text);
+		snprintf(text, sizeof(text), "Next: %s", s->items[i].action);
+		if (is_command(s->items[i].action)) /* can be pasted */
+			emit_line(out, "    %s", text);
+		else
+			emit_paragraph(out, "    ", "          ", text);
+	}
+	if (!s->count || !s->items[0].bytes)
+		emit_line(out, "%s", "Nothing stands out.");
+	emit_line(out, "%s", "");
+}
