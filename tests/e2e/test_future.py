@@ -24,6 +24,10 @@ PROGRAMS = {
 }
 HELD = {  # "": what looks the same and is needed
     "trials_in_a_log": "unused",
+    "tower_with_a_head": "unused",
+    "group_that_is_added": "unused",
+    "frozen_stem": "",
+    "heads_of_tasks": "",
     "long_turns": "",
     "checkpoint_in_an_object": "loaded",
     "kept_errors": "refused_attempts",

@@ -7,7 +7,6 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 PASSING = {"activations", "inputs", "forward_temporaries", "backward_temporaries", "kv_cache"}
 ROUNDED = 1.06  # of a figure in a sentence
 NEAR = 1.02
-STATE = 2  # tensors of a weight that optimizers keep at most
 
 
 def amounts(text):
@@ -185,7 +184,9 @@ def unused(m, r, doc):
         return any(s > m.seq for s in [*b.trained, *b.saves, *b.grads])
     so = m.bytes(lambda b: (b.trained or b.grads) and not is_later(b))
     state = m.bytes(lambda b: b.seq < m.begin and m.by_optimizer(b) and b.end > m.run.in_optimizer(b.seq)[1])
-    so += max(0, state - STATE * m.bytes(lambda b: any(s > m.seq for s in b.trained) and any(s < m.begin for s in b.trained)))
+    weights = m.bytes(lambda b: any(s < m.begin for s in b.trained))
+    tensors = min(2, -(-state // weights)) if weights else 0  # that the optimizer keeps of a weight, at most
+    so += max(0, state - tensors * m.bytes(lambda b: is_later(b) and any(s < m.begin for s in b.trained)))
     return at_most(r["saves_bytes"], so), so
 
 

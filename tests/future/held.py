@@ -120,6 +120,120 @@ def long_turns():
             second.zero_grad()
 
 
+class Contrastive(nn.Module):
+    """Two towers with a projection each; only the first goes on."""
+
+    def __init__(self, d=1024):
+        super().__init__()
+        self.image, self.text = mlp(512, 2 * d, d), mlp(512, 2 * d, 2 * d, d)
+        self.project = mlp(d, 2 * d, 256)
+
+    def forward(self, x, y):
+        a, b = (F.normalize(self.project(tower(part)), dim=-1) for tower, part in ((self.image, x), (self.text, y)))
+        return F.cross_entropy(a @ b.T / 0.07, torch.arange(len(x), device="cuda"))
+
+
+def pretrained(steps=3):
+    net = Contrastive()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
+    for _ in range(steps):
+        loss = net(torch.randn(256, 512, device="cuda"), torch.randn(256, 512, device="cuda"))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    optimizer.zero_grad()
+    return net, optimizer
+
+
+def fine_tune(parts, optimizer, steps=4, n=8192):
+    for _ in range(steps):
+        x = torch.randn(n, 512, device="cuda")
+        for part in parts:
+            x = part(x)
+        loss = F.cross_entropy(x, torch.zeros(n, dtype=torch.long, device="cuda"))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("a tower of a contrastive pre-training is fine-tuned with a new head; its optimizer and the other tower are held")
+def tower_with_a_head():
+    net, optimizer = pretrained()
+    head = nn.Linear(1024, 10).cuda()
+    fine_tune([net.image, head], torch.optim.AdamW([{"params": net.image.parameters(), "lr": 1e-5}, {"params": head.parameters()}]))
+    optimizer.zero_grad()
+
+
+@case("the same with a group of parameters that is added to the first optimizer")
+def group_that_is_added():
+    net, optimizer = pretrained()
+    head = nn.Linear(1024, 10).cuda()
+    optimizer.add_param_group({"params": head.parameters()})
+    fine_tune([net.image, head], optimizer)
+    optimizer.zero_grad()
+
+
+class Stem(nn.Module):
+    def __init__(self, d=64):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Flatten(), nn.Linear(512, d * d), *[m for _ in range(6) for m in (nn.Unflatten(1, (d, 8, 8)), nn.Conv2d(d, d, 3, padding=1), nn.BatchNorm2d(d), nn.ReLU(True), nn.Flatten())])
+        self.body = mlp(d * d, 1024, 1024)
+        self.head = mlp(1024, 4096, 4096, 512)
+
+    def forward(self, x):
+        return self.head(self.body(self.stem(x)))
+
+
+@case("needed: the stem is frozen, in evaluation mode, and part of each pass with a new head")
+def frozen_stem():
+    net = Stem().cuda()
+    first = torch.optim.AdamW(net.parameters())
+    train(net, first, 3)
+    net.stem.requires_grad_(False).eval()
+    net.head = nn.Linear(1024, 10).cuda()
+    del first
+    fine_tune([net], torch.optim.AdamW(p for p in net.parameters() if p.requires_grad))
+
+
+class Tied(nn.Module):
+    def __init__(self, vocab=8192, d=512):
+        super().__init__()
+        self.words, self.body = nn.Embedding(vocab, d), mlp(d, 2048, d)
+        self.more = mlp(d, 2048, d)
+
+    def forward(self, ids, head=None):
+        x = self.body(self.words(ids))
+        return head(x[:, 0]) if head else self.more(x) @ self.words.weight.T
+
+
+@case("needed: the words' weights, which the head of the pre-training shared, in the new phase too")
+def tied_weights():
+    net = Tied().cuda()
+    first = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    ids = torch.randint(8192, (16, 64), device="cuda")
+    for _ in range(3):
+        F.cross_entropy(net(ids).flatten(0, 1), ids.flatten()).backward()
+        first.step()
+        first.zero_grad()
+    head = nn.Linear(512, 2).cuda()
+    second = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1, momentum=0.9)
+    for _ in range(4):
+        F.cross_entropy(net(ids, head), ids[:, 0] % 2).backward()
+        second.step()
+        second.zero_grad()
+
+
+@case("needed: tasks come one after the other, each with a head, and all heads are trained at the end")
+def heads_of_tasks():
+    body, heads, optimizers = mlp(512, 2048, 1024), [], []
+    for _ in range(3):
+        heads.append(mlp(1024, 2048, 10))
+        optimizers.append(torch.optim.AdamW([*body.parameters(), *heads[-1].parameters()]))
+        fine_tune([body, heads[-1]], optimizers[-1], 2, 256)
+    for head, optimizer in zip(heads, optimizers):
+        fine_tune([body, head], optimizer, 2, 256)
+
+
 def saved(net, optimizer=None):
     path = os.path.join(tempfile.mkdtemp(), "checkpoint.pt")
     torch.save({"net": net.state_dict(), "optimizer": optimizer and optimizer.state_dict()}, path)

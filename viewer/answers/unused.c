@@ -10,10 +10,12 @@
 /* A block at whose weights gradients arrived. */
 struct weight {
 	uint32_t life, stack;
-	uint64_t size, first, last; /* arrivals */
+	uint64_t size, born, first, last; /* first, last: arrivals */
+	uint64_t leaf, saved;		  /* when a graph took it last, as what */
 	size_t from_step, to_step;
 	bool there;	 /* as a parameter */
 	bool idle, over; /* over: shown to be unused */
+	bool left;	 /* out of the latest graph, and that is all that shows it */
 };
 
 /* The optimizer that one line calls. */
@@ -27,6 +29,7 @@ struct site {
 /* A step in which weights were trained. */
 struct trained {
 	uint64_t results; /* of a forward pass, 1 more; 0: not counted yet */
+	uint64_t bare;	  /* of these: that no graph ever saved */
 	bool by_old;	  /* all its optimizers are over */
 	bool used;	  /* weights that it trained first are in use or gone */
 	uint64_t last;	  /* arrival at one of them */
@@ -39,6 +42,8 @@ struct search {
 	struct map weights;   /* life -> index */
 	struct map gradients; /* life -> index of the weight that it is for */
 	struct map latest;    /* stack -> index of the weight that it made last */
+	struct map births;    /* event -> index of the weight that was made then */
+	struct map state;     /* step and size -> blocks of state that were found to be unused */
 	struct weight *items;
 	size_t count, room;
 	struct site *sites;
@@ -46,7 +51,9 @@ struct search {
 	struct map step_ids; /* step -> index */
 	struct trained *steps;
 	size_t step_count, step_room;
-	size_t step; /* of the latest arrival */
+	size_t step;				    /* of the latest arrival */
+	uint64_t newest, used_first, trained_first; /* of its graph */
+	bool left;				    /* it leaves some out */
 };
 
 static const struct lives *lives_of(const struct search *s)
@@ -59,7 +66,11 @@ static void add_weight(struct search *s, struct weight *w, uint32_t life)
 	const struct life *row = lives_at(lives_of(s), life);
 	const struct life_request *request = lives_request(lives_of(s), row);
 
-	*w = (struct weight){ .life = life, .stack = request->stack, .size = request->size };
+	*w = (struct weight){ .life = life,
+			      .stack = request->stack,
+			      .size = request->size,
+			      .born = lives_seq(lives_of(s), &row->born) };
+	*map_put(&s->births, w->born, NULL) = (uint32_t)(w - s->items);
 }
 
 /* Gradients also arrive at inputs and at what checkpointing cuts a graph at. */
@@ -102,10 +113,10 @@ static void read_arrivals(struct search *s)
 }
 
 /* Results that a forward pass of the step makes, for each backward pass. */
-static uint64_t results_of(const struct search *s, size_t step)
+static void count_results(const struct search *s, size_t step, struct trained *of)
 {
 	const struct step *x = &s->timeline->steps.items[step];
-	uint64_t made = 0, backwards = 0;
+	uint64_t made = 0, bare = 0, backwards = 0;
 
 	for (size_t i = x->first; i <= x->last && i < s->timeline->model.spans.count; i++) {
 		const struct span *span = &s->timeline->model.spans.items[i];
@@ -119,18 +130,24 @@ static uint64_t results_of(const struct search *s, size_t step)
 			const struct life *row = lives_at(lives_of(s), l);
 			const struct position *p = lives_position(lives_of(s), row->born.position);
 
-			made += p->stage == STAGE_FORWARD && p->layer == LIFE_BLOCK;
+			if (p->stage != STAGE_FORWARD || p->layer != LIFE_BLOCK)
+				continue;
+			made++;
+			bare += !lives_facts(lives_of(s), row).save_ns;
 		}
 	}
-	return made / (backwards ? backwards : 1);
+	backwards = backwards ? backwards : 1;
+	of->results = made / backwards + 1;
+	of->bare = bare / backwards;
 }
 
-/* The line makes a model for each fold or trial, and a later one is trained. */
+/* The line makes a model for each fold or trial, and a later one is trained; where weights that
+ * were trained with it are too, it may be a head for each task. */
 static bool is_replaced(const struct search *s, const struct weight *w)
 {
 	const struct weight *next = &s->items[*map_get(&s->latest, w->stack)];
 
-	return lives_seq(lives_of(s), &lives_at(lives_of(s), next->life)->born) > w->last;
+	return next->born > w->last;
 }
 
 static struct site *site_of(struct search *s, const struct span *x)
@@ -229,34 +246,101 @@ static struct trained *trained_in(struct search *s, size_t step)
 	struct trained *x = map_item(&s->step_ids, step, s->steps, s->step_count, s->step_room);
 
 	if (!x->results) {
-		x->results = results_of(s, step) + 1;
+		count_results(s, step, x);
 		x->by_old = is_by_old(s, step);
 	}
 	return x;
 }
 
-/* A layer has a weight and a bias, or the weight alone: without it a pass makes one result less. */
+/* When a graph took each weight last. */
+static void find_uses(struct search *s)
+{
+	const struct model *m = &s->timeline->model;
+	struct lives_cursor c;
+	const uint32_t *at;
+
+	for (size_t i = 0; i < m->leaf_count; i++) {
+		at = m->leaves[i].seq ? map_get(&s->births, m->leaves[i].seq) : NULL;
+		if (at && m->leaves[i].used > s->items[*at].leaf)
+			s->items[*at].leaf = m->leaves[i].used;
+	}
+	for (lives_first(&c, lives_of(s)); c.change; lives_next(&c)) {
+		at = c.change == CHANGE_SAVED ? map_get(&s->weights, c.now.life + 1) : NULL;
+		if (at)
+			s->items[*at].saved = c.now.seq;
+	}
+}
+
+/* Of the latest graph: the newest weight that it is the first of; that of its weights which was
+ * trained first; and the same of those that were recorded as leaves anew, as all would have been
+ * that were trained with them. */
+static void find_latest_graph(struct search *s)
+{
+	uint64_t begin = s->timeline->steps.items[s->step].extent.first_seq;
+
+	s->used_first = s->trained_first = UINT64_MAX;
+	for (const struct weight *w = s->items; w < s->items + s->count; w++) {
+		bool leaf = w->leaf >= begin && w->leaf <= s->shot->moment.seq;
+		bool used = leaf || w->last >= begin || w->saved >= begin;
+
+		if (!w->there)
+			continue;
+		if (leaf && w->first < s->trained_first)
+			s->trained_first = w->first;
+		if (used && w->first < s->used_first)
+			s->used_first = w->first;
+		if (w->from_step == s->step && w->born > s->newest &&
+		    model_signs(&s->timeline->model, w->stack) & STACK_PARAM)
+			s->newest = w->born;
+	}
+}
+
+/* No pass goes through so many weights without a graph: it makes results for them, of which most
+ * are not saved. A layer has a weight and a bias, or the weight alone. */
+static bool is_without(struct search *s, const struct weight *w, size_t weights)
+{
+	const struct trained now = *trained_in(s, s->step), *then = trained_in(s, w->to_step);
+
+	return now.results + weights / 2 <= then->results && now.bare <= then->bare;
+}
+
 static bool is_over(struct search *s, const struct weight *w, size_t idle)
 {
-	uint64_t now = trained_in(s, s->step)->results;
-	const struct trained *then = trained_in(s, w->to_step);
+	if (!w->idle)
+		return false;
+	return (is_replaced(s, w) && s->used_first > w->last && is_without(s, w, 0)) ||
+	       (trained_in(s, w->to_step)->by_old && is_without(s, w, idle));
+}
 
-	return w->idle && ((is_replaced(s, w) && now <= then->results) ||
-			   (then->by_old && now + idle / 2 <= then->results));
+static bool is_left_out(const struct search *s, const struct weight *w)
+{
+	return w->idle && w->leaf <= w->last && w->saved <= w->last && s->newest > w->last &&
+	       s->trained_first <= w->last;
 }
 
 static void find_weights(struct search *s)
 {
-	size_t idle = 0;
+	size_t idle = 0, left = 0;
 
 	for (struct weight *w = s->items; w < s->items + s->count; w++) {
 		w->idle = w->there && w->to_step && w->to_step < s->step;
 		idle += w->idle && trained_in(s, w->to_step)->by_old;
+		left += w->idle;
 	}
+	if (left) {
+		find_uses(s);
+		find_latest_graph(s);
+	}
+	left = 0;
+	for (struct weight *w = s->items; w < s->items + s->count; w++)
+		left += w->left = is_left_out(s, w);
 	for (struct weight *w = s->items; w < s->items + s->count; w++) {
 		struct trained *first;
+		bool over = is_over(s, w, idle);
 
-		w->over = is_over(s, w, idle);
+		w->left = !over && w->left && is_without(s, w, left);
+		w->over = over || w->left;
+		s->left |= w->left;
 		first = trained_in(s, w->from_step);
 		first->used |= !w->over;
 		first->last = w->last > first->last ? w->last : first->last;
@@ -278,17 +362,55 @@ static uint64_t state_over(struct search *s, const struct block *b)
 	return first->used ? 0 : first->last;
 }
 
-static uint64_t over_since(struct search *s, size_t i)
+/* State of weights that are left out, if their optimizer's first step kept just so many blocks of
+ * that size: no matter which, they are alike. Returns the last use of one such weight. */
+static uint64_t state_left(struct search *s, const struct block *b)
+{
+	size_t step = steps_at(&s->timeline->steps, b->seq), of = 0, left = 0, kept = 0;
+	const struct span *span = span_at(s, b->seq);
+	char name[OPTIMIZER_NAME];
+	uint64_t last = 0;
+	int tensors = span ? optimizer_tensors(optimizer_name(
+				     defs_string(s->timeline->model.defs, span->name).s, name))
+			   : 0;
+
+	for (const struct weight *w = s->items; w < s->items + s->count; w++) {
+		if (!w->there || w->from_step != step || w->size != b->size)
+			continue;
+		of++;
+		left += w->left;
+		last = w->left && w->last > last ? w->last : last;
+	}
+	if (tensors <= 0 || !left)
+		return 0;
+	for (size_t i = 0; i < s->shot->moment.count; i++)
+		kept += s->shot->classes[i] == CATEGORY_optimizer_state &&
+			s->shot->moment.blocks[i].size == b->size &&
+			span_at(s, s->shot->moment.blocks[i].seq) == span;
+	if (kept != (size_t)tensors * of ||
+	    (*map_put(&s->state, step << 44 ^ b->size, NULL))++ >= (size_t)tensors * left)
+		return 0;
+	return last;
+}
+
+/* left: only out of the latest graph. */
+static uint64_t over_since(struct search *s, size_t i, bool *left)
 {
 	const struct block *b = &s->shot->moment.blocks[i];
 	uint32_t life = b->life;
 	const uint32_t *at = life ? map_get(&s->weights, life) : NULL;
+	uint64_t since;
 
 	if (!at && life)
 		at = map_get(&s->gradients, life - 1);
+	*left = at ? s->items[*at].left : false;
 	if (at)
 		return s->items[*at].over ? s->items[*at].last : 0;
-	return s->shot->classes[i] == CATEGORY_optimizer_state ? state_over(s, b) : 0;
+	if (s->shot->classes[i] != CATEGORY_optimizer_state)
+		return 0;
+	since = state_over(s, b);
+	*left = !since;
+	return since || !s->left ? since : state_left(s, b);
 }
 
 static void collect(struct search *s)
@@ -299,10 +421,12 @@ static void collect(struct search *s)
 		const struct block *b = &s->shot->moment.blocks[i];
 		enum category c = s->shot->classes[i];
 		size_t step;
+		bool left;
 
-		u->since[i] = over_since(s, i);
+		u->since[i] = over_since(s, i, &left);
 		if (!u->since[i])
 			continue;
+		u->left += left ? b->size : 0;
 		step = steps_at(&s->timeline->steps, u->since[i]);
 		u->step = step > u->step ? step : u->step;
 		u->bytes += b->size;
@@ -330,6 +454,8 @@ void unused_find(struct unused *u, struct timeline *t, const struct snapshot *sh
 	map_free(&s.weights);
 	map_free(&s.gradients);
 	map_free(&s.latest);
+	map_free(&s.births);
+	map_free(&s.state);
 	map_free(&s.step_ids);
 	free(s.items);
 	free(s.sites);

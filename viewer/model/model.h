@@ -123,6 +123,7 @@ struct model {
 	struct map leaf_ids; /* AccumulateGrad node -> index in leaves */
 	struct model_leaf {
 		uint64_t addr, seq;
+		uint64_t used; /* its latest event */
 		int32_t device;
 		bool cut;	  /* it is a cut in a graph */
 		uint32_t counted; /* in grad_bytes, since that clearing */

@@ -63,7 +63,7 @@ void model_tag_leaf(struct model *m, const struct gmt_event *e)
 
 	m->tags++;
 	tensors_note(&m->tensors, e, true);
-	*leaf = (struct model_leaf){ .cut = b && is_cut(m, b) };
+	*leaf = (struct model_leaf){ .used = e->seq, .cut = b && is_cut(m, b) };
 	if (m->watch)
 		m->watch->leaf(m->watcher, (uint32_t)(leaf - m->leaves), NULL);
 	note_leaf(m, leaf, e, b);

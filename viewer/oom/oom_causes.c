@@ -65,7 +65,7 @@ static bool is_unused(const struct oom *o, char *text)
 	const struct unused *u = &o->unused;
 	char classes[200], other[OWNER_WORDS + 8] = "";
 
-	if (!is_share(u->bytes, o->allocated, 4) || u->bytes < o->grown)
+	if (!is_share(u->bytes - u->left, o->allocated, 4) || u->bytes < o->grown)
 		return false;
 	if (u->holders.count > 1)
 		snprintf(other, sizeof(other), " and %s", WHO(&u->holders.items[1].owner));
