@@ -347,6 +347,111 @@ def first_token():
         del x, y
 
 
+class Frames(nn.Module):
+    """A frozen encoder of frames, read by a small decoder that is trained."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, width, 3, 2, 1), nn.BatchNorm2d(width), nn.ReLU(True))
+        self.stages = nn.ModuleList(nn.Sequential(nn.Conv2d(width, width, 3, 1, 1), nn.BatchNorm2d(width), nn.SiLU()) for _ in range(6))
+        self.neck = nn.Conv2d(width, 256, 1)
+        self.decoder = nn.Sequential(nn.Conv2d(256, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 2, 1))
+        for part in (self.stem, self.stages, self.neck):
+            part.requires_grad_(False).eval()
+
+    def encode(self, x):
+        x = self.stem(x)
+        if torch.is_grad_enabled():
+            x.requires_grad_()  # "checkpointing needs it"
+        for stage in self.stages:
+            x = x + stage(x)
+        return self.neck(x)
+
+    def forward(self, x):
+        with torch.set_grad_enabled(not AFTER):
+            features = self.encode(x)
+        return self.decoder(features)
+
+
+@case("frozen_graph")
+def frozen_encoder():
+    model = Frames().cuda()
+    optimizer = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        loss = model(torch.randn(4, 3, 512, 512, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del loss
+
+
+@case("frozen_graph")
+def embeddings_that_require_grad():
+    """transformers' enable_input_require_grads, on each of two encoders of which one is trained."""
+    from transformers import BertConfig, BertModel
+    query, document = (BertModel(BertConfig(vocab_size=4096, hidden_size=512, num_hidden_layers=n, num_attention_heads=8, intermediate_size=2048)).cuda() for n in (2, 6))
+    document.requires_grad_(False)
+    for part in (query, document):
+        part.enable_input_require_grads()
+    optimizer = torch.optim.AdamW(query.parameters())
+    for _ in range(3):
+        t = tokens(16, 256)
+        with torch.set_grad_enabled(not AFTER):
+            wanted = document(t).pooler_output
+        loss = F.mse_loss(query(t).pooler_output, wanted)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del loss, wanted
+
+
+class Report:
+    """Moments of the gradients, for a log."""
+
+    def __init__(self, model):
+        self.named, self.rows = [*model.named_parameters()], []
+
+    def __call__(self):
+        if AFTER:
+            self.rows.append({name: p.grad.square().mean().sqrt() for name, p in self.named})
+            return
+        squares = {name: p.grad.square() for name, p in self.named}
+        self.rows.append({name: s.mean().sqrt() for name, s in squares.items()})
+
+
+@case("one_by_one")
+def squares_for_a_log():
+    model = mlp(4096, 6)
+    optimizer, report = torch.optim.SGD(model.parameters(), lr=0.1), Report(model)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(16, 4096, device="cuda")).square().mean().backward()
+        report()
+        optimizer.step()
+
+
+def norm_in_float(weights):
+    if AFTER:
+        return torch.stack([p.grad.float().norm() for p in weights]).norm()
+    wide = [p.grad.detach().float() for p in weights if p.grad is not None]
+    return torch.stack([g.norm() for g in wide]).norm()
+
+
+@case("one_by_one")
+def clipped_in_float():
+    """Gradients of 16 bits are clipped by a norm that is computed in 32."""
+    model = Gpt(width=1024, depth=8).cuda().to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for _ in range(3):
+        t = tokens(1, 128)
+        next_token(model(t), t).backward()
+        factor = (1.0 / (norm_in_float([*model.parameters()]) + 1e-6)).clamp(max=1.0)
+        for p in model.parameters():
+            p.grad.mul_(factor)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("logits_in_float32")
 def upcast_logits():
     model = Gpt(depth=2, vocab=32768).cuda().to(torch.bfloat16)

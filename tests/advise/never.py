@@ -68,6 +68,136 @@ def adapters():
         optimizer.zero_grad()
 
 
+@case("frozen_graph")
+def soft_prompt():
+    """A trained prompt before a frozen model, whose embeddings were made to require grad too."""
+    model, prompt = gpt2(4, 512, 2048), torch.zeros(8, 512, device="cuda", requires_grad=True)
+    model.requires_grad_(False)
+    model.enable_input_require_grads()
+    optimizer = torch.optim.AdamW([prompt])
+    for _ in range(3):
+        t = words(8, 128, 2048)
+        x = torch.cat([prompt.expand(8, -1, -1), model.get_input_embeddings()(t)], 1)
+        loss = F.cross_entropy(model(inputs_embeds=x).logits[:, 8:-1].flatten(0, 1), t[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def adapted(**checkpointing):
+    from peft import LoraConfig, get_peft_model
+    model = get_peft_model(llama(6, 768, 2048), LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
+    model.enable_input_require_grads()
+    if checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=checkpointing)
+    model.train()
+    optimizer = torch.optim.AdamW(p for p in model.parameters() if p.requires_grad)
+    for _ in range(3):
+        t = words(8, 256, 2048)
+        model(input_ids=t, labels=t).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("frozen_graph")
+def adapters_under_reentrant_checkpoints():
+    """The Function of a checkpoint needs an input that requires grad; the adapters inside are used in backward."""
+    adapted(use_reentrant=True)
+
+
+@case("frozen_graph")
+def adapters_under_checkpoints():
+    adapted(use_reentrant=False)
+
+
+@case("frozen_graph")
+def frozen_layers_below_trained_ones():
+    """One loop over all layers: the lower ones are frozen, the embedding is trained."""
+    net, embed = nn.ModuleList(nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(6)).cuda(), nn.Embedding(2048, 512).cuda()
+    net[:4].requires_grad_(False)
+    optimizer = torch.optim.AdamW([*embed.parameters(), *net[4:].parameters()])
+    for _ in range(3):
+        x = embed(words(32, 256, 2048))
+        for layer in net:
+            x = x + layer(x)
+        loss = x.square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("frozen_graph")
+def gradients_of_features():
+    """Class activation maps: nothing is trained, the gradient of a layer's result is wanted."""
+    lower, upper = (nn.Sequential(nn.Conv2d(a, b, 3, 1, 1), nn.ReLU(), nn.Conv2d(b, b, 3, 1, 1)).cuda().requires_grad_(False) for a, b in ((3, 64), (64, 64)))
+    for _ in range(3):
+        features = lower(torch.randn(4, 3, 256, 256, device="cuda")).requires_grad_()
+        upper(features).mean((2, 3)).amax(1).sum().backward()
+        (features.grad.mean((2, 3), keepdim=True) * features).sum(1).relu().cpu()
+        del features
+
+
+def linears(n=6, width=4096):
+    return nn.Sequential(*[nn.Linear(width, width) for _ in range(n)]).cuda()
+
+
+@case("one_by_one")
+def gradients_of_two_tasks():
+    """Those of the first loss are projected on those of the second, whose backward pass comes between."""
+    model = linears()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(16, 4096, device="cuda")).square().mean().backward()
+        first = [p.grad.clone() for p in model.parameters()]
+        optimizer.zero_grad()
+        model(torch.randn(16, 4096, device="cuda")).abs().mean().backward()
+        dot = sum((a * p.grad).sum() for a, p in zip(first, model.parameters()))
+        for a, p in zip(first, model.parameters()):
+            p.grad.add_(a * dot.clamp(max=0))
+        optimizer.step()
+        optimizer.zero_grad()
+        del first
+
+
+@case("one_by_one")
+def largest_of_all():
+    """Only the largest gradients of the whole model are applied: the threshold needs all sizes, and each is used again."""
+    model = linears()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(16, 4096, device="cuda")).square().mean().backward()
+        sizes = [p.grad.abs() for p in model.parameters()]
+        least = torch.stack([s.amax() for s in sizes]).amin()
+        for s, p in zip(sizes, model.parameters()):
+            p.grad.mul_(s >= least)
+        del sizes
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("one_by_one")
+def sharp_minima():
+    """SAM: the step to the worst point near by is undone after a second backward pass."""
+    model = linears()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4096, device="cuda")
+        model(x).square().mean().backward()
+        with torch.no_grad():
+            size = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+            steps = [p.grad * (0.05 / (size + 1e-12)) for p in model.parameters()]
+            for p, s in zip(model.parameters(), steps):
+                p.add_(s)
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        with torch.no_grad():
+            for p, s in zip(model.parameters(), steps):
+                p.sub_(s)
+        optimizer.step()
+        optimizer.zero_grad()
+        del steps
+
+
 @case("overlap")
 def state_from_step_to_step():
     """Truncated backpropagation: the hidden state of a batch goes into the next one."""

@@ -17,7 +17,8 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
 @simulated
 @pytest.mark.parametrize("kind, name, error", [("checkpoint", "checkpoint_gpt", 0.02), ("set_to_none", "zeroed_gradients", 0),
                                                ("late_del", "held_outputs", 0), ("logits_in_float32", "upcast_logits", 0),
-                                               ("idle_weights", "reference_model", 0),
+                                               ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
+                                               ("one_by_one", "squares_for_a_log", 0), ("one_by_one", "clipped_in_float", 0),
                                                ("unused_results", "answer_positions", 0.002)])
 def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
@@ -35,11 +36,11 @@ def test_at_least_the_unused_results(tmp_path):
 
 
 @simulated
-@pytest.mark.parametrize("name", ["halves_that_are_both_used", "shifted_logits"])
-def test_results_that_are_used(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("kind, name", [case for case in table.names("never") if case[0] in ("unused_results", "frozen_graph", "one_by_one")])
+def test_what_is_needed(tmp_path, monkeypatch, kind, name):
     monkeypatch.setitem(table.FILES, "never", sys.executable)
     path = table.record(tmp_path / "x.gmt", "never", name)
-    assert "unused_results" not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
+    assert kind not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}
 
 
 @simulated

@@ -190,6 +190,14 @@ def unused(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
+def one_by_one(m, r, doc):
+    """Made between two passes, and gone before the next."""
+    last = max((end for _, end in m.run.backwards if end <= m.seq), default=0)
+    then = min((begin for begin, _ in m.run.backwards if begin > m.seq), default=float("inf"))
+    so = m.bytes(lambda b: b.seq > last and b.end < then and not m.is_needed(b)) + m.wanted.size
+    return at_most(r["saves_bytes"], so), so
+
+
 def refused_attempts(m, r, doc):
     so = m.bytes(lambda b: not m.is_needed(b))
     return at_most(r["saves_bytes"], so), so
@@ -204,9 +212,9 @@ def nobody_else(m, r, doc):
     return False, 0
 
 
-REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved,
+REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
             "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "refused_attempts": refused_attempts, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
 
 

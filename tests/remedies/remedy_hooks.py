@@ -152,6 +152,23 @@ def without_grad(finding):
     around_calls(around, outermost=True)
 
 
+def is_frozen(module):
+    weights = [*module.parameters()]
+    return weights and not any(p.requires_grad for p in weights)
+
+
+@remedy("frozen_graph")
+def frozen_without_grad(finding):
+    def around(module, call, args, kwargs):
+        if not torch.is_grad_enabled() or not is_frozen(module):
+            return call(*args, **kwargs)
+        noted()
+        with torch.no_grad():
+            return call(*args, **kwargs)
+
+    around_calls(around)
+
+
 # ---- the optimizer ----
 
 def optimizers_with(**options):

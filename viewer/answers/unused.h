@@ -19,7 +19,7 @@ struct unused {
 	uint64_t *since;	/* of each block of the snapshot: its last use, 0 = it is in use */
 	uint64_t bytes, classes[CATEGORIES];
 	uint64_t left; /* of these bytes: only left out of the latest graph */
-	size_t step; /* the latest in which one of them was used */
+	size_t step;   /* the latest in which one of them was used */
 };
 
 void unused_find(struct unused *u, struct timeline *t, const struct snapshot *s);

@@ -10,6 +10,11 @@ static inline uint64_t arithmetic_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t arithmetic_most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Rounded down; of 0 it is 0. */
 static inline unsigned arithmetic_log2(uint64_t n)
 {

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules whose weights get no gradient keep a graph, since a result that they take was made to
+ * require one (by a hook that was meant for others). What is saved before any weight, or any tensor
+ * that the program made by itself, was used as a leaf is saved for such results alone. This is read
+ * from what comes before the first backward pass, since a graph that is kept keeps its leaves: then
+ * they are not recorded again. Whether the program wants the gradient of such a result is not
+ * known. In checkpointing and other Functions leaves are used that are not recorded there.
+ */
+#include "../base/sorted.h"
+#include "advise.h"
+#include "layers.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+enum { FOR_NOTHING = 1, FOR_WEIGHTS = 2 };
+
+struct search {
+	struct advise *advise;
+	struct sites sites;
+	struct layers layers;
+	uint64_t from, until; /* ns: the first such result, the first other leaf */
+	struct map stacks;    /* what is saved of theirs: enum */
+	struct map ends;      /* pass -> its last life of these stacks */
+	struct owner owner;   /* of the largest such result */
+	uint64_t largest;
+	bool frozen; /* weights are saved that are no leaves */
+};
+
+/* A block that was made before the first backward pass. */
+struct early {
+	const struct life_request *request;
+	struct life_facts facts;
+	bool weight, result;
+	uint32_t signs;
+};
+
+static bool early_read(const struct advise *a, uint32_t i, struct early *e)
+{
+	const struct life *row = i < a->lives->rows.count ? lives_at(a->lives, i) : NULL;
+	const struct position *born = row ? lives_position(a->lives, row->born.position) : NULL;
+
+	if (!row || born->backwards || lives_seq(a->lives, &row->born) > a->until)
+		return false;
+	e->request = lives_request(a->lives, row);
+	e->facts = lives_facts(a->lives, row);
+	e->signs = model_signs(&a->timeline->model, e->request->stack);
+	e->weight = e->signs & STACK_PARAM;
+	e->result = born->stage == STAGE_FORWARD && !e->weight && born->layer == LIFE_BLOCK;
+	return true;
+}
+
+/* Leaves elsewhere, on the host or without memory of their own, may be weights of a graph. */
+static bool knows_leaves(const struct model *m)
+{
+	for (size_t i = 0; i < m->leaf_count; i++)
+		if (!m->leaves[i].seq)
+			return false;
+	return m->leaf_count;
+}
+
+static void find_leaves(struct search *s)
+{
+	struct early e;
+
+	s->from = s->until = UINT64_MAX;
+	for (uint32_t i = 0; early_read(s->advise, i, &e); i++) {
+		uint64_t *first = e.result ? &s->from : &s->until;
+
+		if (!e.facts.leaf_ns || !(e.facts.tags & BLOCK_LEAF))
+			continue;
+		*first = e.facts.leaf_ns < *first ? e.facts.leaf_ns : *first;
+		if (!e.result || e.facts.leaf_ns > s->until || e.request->size <= s->largest)
+			continue;
+		s->largest = e.request->size;
+		s->owner = owners_find(&s->advise->timeline->owners,
+				       &(struct block){ .stack = e.request->stack });
+	}
+}
+
+/* False: nothing follows. */
+static bool find_stacks(struct search *s)
+{
+	struct early e;
+
+	for (uint32_t i = 0; early_read(s->advise, i, &e); i++) {
+		bool nothing = e.facts.save_ns >= s->from && e.facts.save_ns < s->until;
+
+		if (!e.facts.save_ns || (!nothing && e.weight))
+			continue;
+		if (nothing && (e.facts.tags & BLOCK_PACKED ||
+				e.signs & (STACK_FUNCTION | STACK_RECOMPUTE | STACK_UNSHARDED) ||
+				(e.weight && e.facts.leaf_ns)))
+			return false;
+		s->frozen |= nothing && e.weight;
+		if (e.result)
+			*map_put(&s->stacks, e.request->stack, NULL) |=
+				nothing ? FOR_NOTHING : FOR_WEIGHTS;
+	}
+	return s->frozen;
+}
+
+static bool is_for_nothing(const struct search *s, const struct advised *l)
+{
+	const uint32_t *of = map_get(&s->stacks, l->stack);
+
+	return of && *of == FOR_NOTHING && l->born->stage == STAGE_FORWARD;
+}
+
+static void find_calls(struct search *s)
+{
+	struct advised l;
+
+	ADVISE_EACH(s->advise, UINT16_MAX, l)
+	{
+		struct site_path p = { 0 };
+
+		if (l.born->stage == STAGE_FORWARD)
+			p = sites_find(&s->sites, l.stack);
+		if (p.count)
+			layers_note(&s->layers, &p, &l);
+		if (is_for_nothing(s, &l))
+			*map_put(&s->ends, l.born->forwards, NULL) = l.life;
+	}
+}
+
+/* What later modules save of them is there for those too. most: the next operator may be theirs. */
+static bool is_saved_inside(const struct search *s, const struct advised *l, bool most)
+{
+	const struct advise *a = s->advise;
+	const uint32_t *end = map_get(&s->ends, l->born->forwards);
+
+	return end && *end + most < a->lives->rows.count && a->saved[l->life] &&
+	       a->saved[l->life] <= lives_seq(a->lives, &lives_at(a->lives, *end + most)->born);
+}
+
+static bool is_result(const struct advise *a, uint32_t life)
+{
+	const struct life *row = lives_at(a->lives, life);
+
+	return lives_position(a->lives, row->born.position)->stage == STAGE_FORWARD;
+}
+
+/* Backward goes on with it after the last weight got its gradient: it goes back into such modules.
+ */
+static bool goes_back(const struct advise *a, const struct advised *l)
+{
+	const struct row_store *all = &a->lives->arrivals;
+	uint64_t next = advise_next(a, l->from, PHASE_OPTIMIZER);
+	const struct lives_arrival *x;
+	uint32_t n;
+
+	if (l->until >= next || next > a->until)
+		return false;
+	n = (uint32_t)SORTED_FIRST(all->count, i,
+				   (x = rows_at(all, (uint32_t)i), x->seq <= l->until));
+	for (; n < all->count && (x = rows_at(all, n), x->seq < next); n++)
+		if (!x->leaf || !is_result(a, x->leaf - 1))
+			return false;
+	return true;
+}
+
+static void without_backward(struct advise *a, struct life_plan *p)
+{
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(backward_temporaries), l)
+	{
+		if (l.born->stage == STAGE_BACKWARD && goes_back(a, &l))
+			plan_without(p, l.from, l.until, l.size, a->peak_seq);
+	}
+}
+
+static void look_at(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct finding *f = advise_add(a, "frozen_graph");
+	uint64_t bytes = 0;
+	struct advised l;
+
+	f->range = true;
+	f->owner = s->owner;
+	ADVISE_EACH(a, CLASS_BIT(activations), l)
+	{
+		if (!is_for_nothing(s, &l) || !is_saved_inside(s, &l, true))
+			continue;
+		plan_without(&f->plan, a->saved[l.life] + 1, l.until, l.size, a->peak_seq);
+		if (is_saved_inside(s, &l, false))
+			plan_without(&f->cautious, layers_after_next(&s->layers, l.from), l.until,
+				     l.size, a->peak_seq);
+		bytes += advise_counts(a, &l) ? l.size : 0;
+	}
+	if (bytes)
+		without_backward(a, &f->plan);
+	advise_put(f->what,
+		   "Run the frozen modules that take the result of this line under "
+		   "torch.no_grad(), unless the program reads that result's own gradient: it was "
+		   "made to require one, and no weight up to their end gets any");
+	advise_put(f->how,
+		   "%s saved for backward %s, from that result to the first weight that requires a "
+		   "gradient; at least: where what a layer makes is there until the next two are "
+		   "through; at most: without the gradients that go back into them",
+		   B(bytes), a->when);
+}
+
+void advise_frozen_graph(struct advise *a)
+{
+	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
+	bool trains;
+
+	if (!knows_leaves(&a->timeline->model))
+		return;
+	find_leaves(&s);
+	/* Where nothing is trained, the gradient of such a result is what is wanted. */
+	trains = s.until != UINT64_MAX || !a->timeline->model.spans.backwards;
+	if (trains && s.from < s.until && find_stacks(&s)) {
+		find_calls(&s);
+		look_at(&s);
+	}
+	layers_free(&s.layers);
+	sites_free(&s.sites);
+	map_free(&s.stacks);
+	map_free(&s.ends);
+}

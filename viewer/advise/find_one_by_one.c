@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors that a line of the script makes of the gradients, one of each (absolute values, squares,
+ * copies), all held at once. Once they are there only small results are made, and all are gone
+ * before the next pass: each could go before the next one is made. That an optimizer makes the
+ * update shows that they are not its arithmetic; what is done in place is not recorded.
+ */
+#include <stdlib.h>
+
+#include "../base/arithmetic.h"
+#include "../base/need.h"
+#include "advise.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+enum { FEWEST = 3, SMALL = 8 }; /* an eighth of the largest: smaller than a mask of it */
+
+/* All that one stack made; the latest turn begins at `first`. */
+struct line {
+	uint32_t *lives;
+	size_t count, room, first;
+	bool once, never; /* a turn was as it should be; one was not */
+};
+
+struct search {
+	struct advise *advise;
+	struct map ids; /* stack -> index */
+	struct line *items;
+	size_t count, room;
+};
+
+struct turn {
+	uint64_t begin, complete, end; /* the first and the last birth, the last death */
+	uint64_t bytes, largest;       /* of those that are there at once, at the last birth */
+	size_t blocks;
+};
+
+static struct turn read_turn(const struct advise *a, const struct line *x, size_t first, size_t end)
+{
+	struct turn t = { 0 };
+	struct advised l;
+
+	for (size_t i = end; i-- > first && advise_life(a, x->lives[i], UINT16_MAX, &l);) {
+		t.complete = t.complete ? t.complete : l.from;
+		t.begin = l.from;
+		t.end = arithmetic_most(t.end, l.until);
+		if (l.until <= t.complete)
+			continue;
+		t.blocks++;
+		t.bytes += l.size;
+		t.largest = arithmetic_most(t.largest, l.size);
+	}
+	return t;
+}
+
+static bool makes_small(const struct advise *a, const struct turn *t)
+{
+	uint32_t end = lives_born_by(a->lives, t->end);
+
+	for (uint32_t i = lives_born_by(a->lives, t->complete); i < end; i++) {
+		const struct life *row = lives_at(a->lives, i);
+		const struct position *born = lives_position(a->lives, row->born.position);
+
+		if (born->stage == STAGE_OUTSIDE && born->layer == LIFE_BLOCK &&
+		    lives_request(a->lives, row)->size > t->largest / SMALL)
+			return false;
+	}
+	return true;
+}
+
+static bool is_before_next_pass(const struct advise *a, const struct turn *t)
+{
+	return t->end < advise_next(a, t->begin, PHASE_FORWARD) &&
+	       t->end < advise_next(a, t->begin, PHASE_EVALUATION) &&
+	       t->end < advise_next(a, t->begin, PHASE_BACKWARD);
+}
+
+static void end_turn(const struct advise *a, struct line *x)
+{
+	struct turn t = read_turn(a, x, x->first, x->count);
+
+	if (t.end == PLAN_END) /* not over, at a refusal */
+		x->never |= !a->wanted_count;
+	else if (t.blocks < FEWEST || !is_before_next_pass(a, &t) || !makes_small(a, &t))
+		x->never = true;
+	else
+		x->once = true;
+	x->first = x->count;
+}
+
+static bool is_of_gradient(const struct advise *a, const struct advised *l)
+{
+	return l->born->stage == STAGE_OUTSIDE && l->born->backwards && l->stack &&
+	       (l->life >= a->lives->rows.count ||
+		!lives_facts(a->lives, lives_at(a->lives, l->life)).tags);
+}
+
+static void collect(struct search *s)
+{
+	struct advise *a = s->advise;
+	struct advised l, before;
+
+	ADVISE_EACH(a, CLASS_BIT(optimizer_temporaries) | CLASS_BIT(gradients), l)
+	{
+		struct line *x;
+
+		if (!is_of_gradient(a, &l))
+			continue;
+		x = map_item(&s->ids, l.stack, s->items, s->count, s->room);
+		if (x->count > x->first &&
+		    advise_life(a, x->lives[x->count - 1], UINT16_MAX, &before) &&
+		    before.born->backwards != l.born->backwards)
+			end_turn(a, x);
+		*need_item(x->lives, x->count, x->room) = l.life;
+	}
+}
+
+/* In each turn the largest is there all the time. */
+static void look_at(struct advise *a, const struct line *x)
+{
+	struct finding *f = advise_add(a, "one_by_one");
+	struct advised l, next;
+	struct turn t;
+	struct block b;
+
+	for (size_t first = 0, i = 0; i < x->count; i++) {
+		bool last = i + 1 == x->count;
+
+		advise_life(a, x->lives[i], UINT16_MAX, &l);
+		plan_without(&f->plan, l.from, l.until, l.size, a->peak_seq);
+		if (!last)
+			advise_life(a, x->lives[i + 1], UINT16_MAX, &next);
+		if (!last && next.born->backwards == l.born->backwards)
+			continue;
+		t = read_turn(a, x, first, i + 1);
+		plan_with(&f->plan, t.begin, t.end, t.largest, a->peak_seq);
+		if (t.begin <= a->peak_seq && a->peak_seq < t.end)
+			advise_put(f->how,
+				   "%s in %zu blocks %s, and once all are there nothing is made "
+				   "that is larger than an eighth of the largest: all but that one",
+				   B(t.bytes), t.blocks, a->when);
+		first = i + 1;
+	}
+	advise_block(a, &l, &b);
+	f->owner = owners_find(&a->timeline->owners, &b);
+	advise_put(f->what, "Make these tensors of the gradients one at a time, and let each go "
+			    "before the next, unless each is used again when all are known");
+}
+
+void advise_one_by_one(struct advise *a)
+{
+	struct search s = { .advise = a };
+
+	if (a->timeline->steps.basis == STEPS_OPTIMIZER)
+		collect(&s);
+	for (struct line *x = s.items; x < s.items + s.count; x++) {
+		end_turn(a, x);
+		if (x->once && !x->never)
+			look_at(a, x);
+		free(x->lives);
+	}
+	free(s.items);
+	map_free(&s.ids);
+}
