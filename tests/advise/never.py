@@ -137,6 +137,22 @@ def gradients_of_features():
         del features
 
 
+@case("frozen_graph")
+def adapter_in_a_second_phase():
+    """A head is trained on a frozen tower; then an adapter in front of the tower is trained too."""
+    stem, tower, head = nn.Linear(512, 512).cuda(), nn.Sequential(*[nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(4)]).cuda(), nn.Linear(512, 10).cuda()
+    adapter = nn.Linear(512, 512).cuda()
+    for part in (stem, tower):
+        part.requires_grad_(False)
+    stem.register_forward_hook(lambda module, args, out: out.requires_grad_() if out.is_leaf else out)
+    optimizer = torch.optim.AdamW([*adapter.parameters(), *head.parameters()])
+    for step in range(6):
+        x = torch.randn(4096, 512, device="cuda")
+        head(tower(stem(x if step < 3 else adapter(x)))).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def linears(n=6, width=4096):
     return nn.Sequential(*[nn.Linear(width, width) for _ in range(n)]).cuda()
 

@@ -7,6 +7,8 @@
  * they are not recorded again. Whether the program wants the gradient of such a result is not
  * known. In checkpointing and other Functions leaves are used that are not recorded there.
  */
+#include <string.h>
+
 #include "../base/sorted.h"
 #include "advise.h"
 #include "layers.h"
@@ -19,7 +21,8 @@ struct search {
 	struct advise *advise;
 	struct sites sites;
 	struct layers layers;
-	uint64_t from, until; /* ns: the first such result, the first other leaf */
+	uint64_t from, until; /* ns: the first such result, the first other leaf, */
+	uint64_t backward;    /* the first block of the first backward pass */
 	struct map stacks;    /* what is saved of theirs: enum */
 	struct map ends;      /* pass -> its last life of these stacks */
 	struct owner owner;   /* of the largest such result */
@@ -31,6 +34,7 @@ struct search {
 struct early {
 	const struct life_request *request;
 	struct life_facts facts;
+	uint64_t ns;
 	bool weight, result;
 	uint32_t signs;
 };
@@ -44,27 +48,48 @@ static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 		return false;
 	e->request = lives_request(a->lives, row);
 	e->facts = lives_facts(a->lives, row);
+	e->ns = lives_ns(a->lives, &row->born);
 	e->signs = model_signs(&a->timeline->model, e->request->stack);
 	e->weight = e->signs & STACK_PARAM;
 	e->result = born->stage == STAGE_FORWARD && !e->weight && born->layer == LIFE_BLOCK;
 	return true;
 }
 
-/* Leaves elsewhere, on the host or without memory of their own, may be weights of a graph. */
-static bool knows_leaves(const struct model *m)
+/* Of a distributed tensor, whose leaf has no memory of its own and is not recorded. */
+static bool is_distributed(const struct advise *a, uint32_t stack)
 {
-	for (size_t i = 0; i < m->leaf_count; i++)
-		if (!m->leaves[i].seq)
-			return false;
-	return m->leaf_count;
+	struct stacks *s = &a->timeline->stacks;
+
+	stacks_read_python(s, stack);
+	for (size_t i = 0; i < s->count; i++)
+		if (strstr(s->frames[i].file, "/torch/distributed/"))
+			return true;
+	return false;
+}
+
+/* A weight that is trained later only may lie before such modules then. */
+static bool is_trained_later(const struct search *s)
+{
+	const struct advise *a = s->advise;
+	struct advised l;
+
+	ADVISE_EACH(a, CLASS_BIT(parameters), l)
+	{
+		if (l.life < a->lives->rows.count &&
+		    lives_facts(a->lives, lives_at(a->lives, l.life)).leaf_ns > s->backward)
+			return true;
+	}
+	return false;
 }
 
 static void find_leaves(struct search *s)
 {
+	const struct lives *l = s->advise->lives;
 	struct early e;
+	uint32_t i;
 
 	s->from = s->until = UINT64_MAX;
-	for (uint32_t i = 0; early_read(s->advise, i, &e); i++) {
+	for (i = 0; early_read(s->advise, i, &e); i++) {
 		uint64_t *first = e.result ? &s->from : &s->until;
 
 		if (!e.facts.leaf_ns || !(e.facts.tags & BLOCK_LEAF))
@@ -76,6 +101,7 @@ static void find_leaves(struct search *s)
 		s->owner = owners_find(&s->advise->timeline->owners,
 				       &(struct block){ .stack = e.request->stack });
 	}
+	s->backward = i < l->rows.count ? lives_ns(l, &lives_at(l, i)->born) : UINT64_MAX;
 }
 
 /* False: nothing follows. */
@@ -90,10 +116,11 @@ static bool find_stacks(struct search *s)
 			continue;
 		if (nothing && (e.facts.tags & BLOCK_PACKED ||
 				e.signs & (STACK_FUNCTION | STACK_RECOMPUTE | STACK_UNSHARDED) ||
-				(e.weight && e.facts.leaf_ns)))
+				(e.weight &&
+				 (e.facts.leaf_ns || is_distributed(s->advise, e.request->stack)))))
 			return false;
 		s->frozen |= nothing && e.weight;
-		if (e.result)
+		if (e.result && (nothing || e.ns > s->until))
 			*map_put(&s->stacks, e.request->stack, NULL) |=
 				nothing ? FOR_NOTHING : FOR_WEIGHTS;
 	}
@@ -208,12 +235,10 @@ void advise_frozen_graph(struct advise *a)
 	struct search s = { .advise = a, .sites = { .stacks = &a->timeline->stacks } };
 	bool trains;
 
-	if (!knows_leaves(&a->timeline->model))
-		return;
 	find_leaves(&s);
 	/* Where nothing is trained, the gradient of such a result is what is wanted. */
 	trains = s.until != UINT64_MAX || !a->timeline->model.spans.backwards;
-	if (trains && s.from < s.until && find_stacks(&s)) {
+	if (trains && s.from < s.until && find_stacks(&s) && !is_trained_later(&s)) {
 		find_calls(&s);
 		look_at(&s);
 	}
