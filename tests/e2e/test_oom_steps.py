@@ -115,6 +115,7 @@ def test_results_of_an_evaluation(programs, tool):
     assert list(found) == [2, 4]
     for said in (s for step in found.values() for s in step):
         assert older(said) == {} and "smaller_batch" not in names(said)
+        assert {r["saves_bytes"] >> 20 for r in said["remedies"] if r["name"] == "results_on_host"} == {128}  # not the rows that it takes
         assert said["cause"] not in ("retained_graph", "growing", "batch_too_large")
 
 

@@ -158,6 +158,9 @@ uint64_t oom_evaluation(const struct oom *o);
 /* A block of that class, made in that stage: half the batch would take half of it. */
 bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum category c,
 			  enum block_stage stage);
+/* Tensors that the evaluation made for the results of all its passes, if something as large as one
+ * of them, its owner, was asked for behind a pass; 0 = none. */
+uint64_t oom_results(const struct oom *o, struct owner *owner);
 uint64_t oom_asked_for_batch(const struct oom *o); /* what was asked for, 0 if it does not */
 /* What `since` is; before: of the compared step's peak, NULL = there is none. */
 void oom_find_since(struct oom *o, size_t passes_before);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that goes with the batch: half of it would take half as much. */
+#include <string.h>
+
 #include "oom.h"
 
 #define FEWEST 4	  /* passes that are many */
@@ -60,6 +62,38 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum categ
 		return oom_is_passing(c);
 	life = latest_of(o, b);
 	return life == UINT32_MAX || !is_there_through_passes(o, life);
+}
+
+/* Nobody computed it: an operator made room for what is yet to come. */
+static bool is_room_for_results(const struct oom *o, const struct block *b)
+{
+	char op[64];
+
+	instant_operator(&o->timeline->stacks, b->stack, b->seq, op, sizeof(op));
+	return strstr(op, "zeros") || strstr(op, "empty") || strstr(op, "full");
+}
+
+uint64_t oom_results(const struct oom *o, struct owner *owner)
+{
+	const struct snapshot *s = &o->shot;
+	uint64_t bytes = 0;
+	bool asked = false;
+
+	if (!o->evaluation || o->wanted_stage != STAGE_OUTSIDE)
+		return 0;
+	for (size_t i = 0; i < s->moment.count; i++) {
+		const struct block *b = &s->moment.blocks[i];
+
+		if (s->classes[i] != CATEGORY_inputs || b->seq < o->evaluation ||
+		    oom_grows_with_batch(o, b, s->classes[i], STAGE_OUTSIDE) ||
+		    !is_room_for_results(o, b))
+			continue;
+		bytes += b->size;
+		asked |= b->size == o->block;
+		if (b->size == o->block)
+			*owner = owners_find(&o->timeline->owners, b);
+	}
+	return asked ? bytes : 0;
 }
 
 uint64_t oom_asked_for_batch(const struct oom *o)

@@ -227,6 +227,26 @@ static uint64_t smaller_batch(const struct oom *o, char *what, char *how)
 	return all / 2;
 }
 
+static uint64_t results_on_host(const struct oom *o, char *what, char *how)
+{
+	struct owner owner = { 0 };
+	uint64_t bytes = oom_results(o, &owner);
+
+	if (!bytes)
+		return 0;
+	oom_say(what,
+		"Keep the results of this evaluation on the host: make the tensor of %s with "
+		"device=\"cpu\", and move the result of each pass there (.cpu()) before it is "
+		"added",
+		WHO(&owner));
+	oom_say(how,
+		"%s in tensors that the evaluation made empty and that are there through all of "
+		"its "
+		"passes, with one as large as what was asked for; that goes to the host too",
+		B(bytes));
+	return bytes;
+}
+
 /* A row of the table; a finding that has none stands under its kind. */
 struct remedy_row {
 	const char *name, *kind;
