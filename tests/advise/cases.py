@@ -518,6 +518,103 @@ def evaluated_with_gradients():
             print(model(torch.randn(32768, 2048, device="cuda")).mean(0).shape)
 
 
+@case("kept_results")
+def predictions_of_micro_batches():
+    """Logits for a figure at the end of the step, kept as they are."""
+    model = Gpt(depth=2).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        seen = []
+        for _ in range(6):
+            t = tokens(batch=2)
+            logits = model(t)
+            next_token(logits, t).backward()
+            seen.append(logits.detach().cpu() if AFTER else logits)
+        optimizer.step()
+        optimizer.zero_grad()
+        [x.argmax(-1) for x in seen]
+
+
+@case("kept_results")
+def losses_of_adapters():
+    """Small losses, but their graphs hold the embeddings, which were made to require a gradient, and it."""
+    model = Gpt(depth=2).cuda()
+    model.embed.requires_grad_(False)
+    model.embed.register_forward_hook(lambda module, given, out: out.requires_grad_(True))
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+
+    def micro_batch():
+        t = tokens()
+        loss = next_token(model(t), t)
+        loss.backward()
+        return loss.detach() if AFTER else loss
+
+    for _ in range(3):
+        losses = [micro_batch() for _ in range(8)]
+        optimizer.step()
+        optimizer.zero_grad()
+    print(torch.stack(losses).mean().item())
+
+
+@case("backward_each")
+def one_backward_for_all_micro_batches():
+    model = Gpt(depth=2).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        losses = []
+        for _ in range(6):
+            t = tokens(batch=4)
+            loss = next_token(model(t), t) / 6
+            if AFTER:
+                loss.backward()
+            losses.append(loss.detach() if AFTER else loss)
+        if not AFTER:
+            torch.stack(losses).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("backward_each")
+def chunks_of_positions():
+    """Logits and loss by chunks, which share the graph of the layers before."""
+    trunk, head = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512)).cuda(), nn.Linear(512, 16384).cuda()
+    optimizer = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden, total = trunk(torch.randn(8192, 512, device="cuda")), 0.0
+        target = torch.randint(16384, (8192,), device="cuda")
+        cut = hidden.detach().requires_grad_() if AFTER else hidden
+        for h, t in zip(cut.split(1024), target.split(1024)):
+            loss = F.cross_entropy(head(h), t, reduction="sum") / len(target)
+            if AFTER:
+                loss.backward()
+            total = total + loss.detach() if AFTER else total + loss
+        hidden.backward(cut.grad) if AFTER else total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("backward_each")
+def views_of_one_batch():
+    """A squared error, whose scalar lies in a larger block, summed up by a helper function."""
+    weight = torch.randn(1024, 1024, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def score(x, goal):
+        return F.mse_loss(torch.tanh((x + 0.1 * torch.randn_like(x)) @ weight), goal)
+
+    for _ in range(3):
+        x, total = torch.randn(8192, 1024, device="cuda"), torch.zeros((), device="cuda")
+        for _ in range(5):
+            loss = score(x, x)
+            if AFTER:
+                loss.backward()
+            total = total + loss.detach() if AFTER else total + loss
+        if not AFTER:
+            total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("offload_activations")
 def saved_on_the_host():
     model = mlp(width=1024, depth=16)

@@ -39,6 +39,88 @@ def shifted_logits():
         optimizer.zero_grad()
 
 
+@case("kept_results")
+def results_that_are_used_again():
+    model, head = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)).cuda() for _ in range(2))
+    optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        kept = []
+        for _ in range(6):
+            out = model(torch.randn(4096, 1024, device="cuda"))
+            out.square().mean().backward()
+            kept.append(out.detach())
+        for x in kept:
+            head(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("kept_results")
+def stage_of_a_pipeline():
+    """Several micro-batches wait for their backward passes while others have theirs."""
+    model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        waiting = []
+        for i in range(14):
+            if i >= 4:
+                x, y = waiting.pop(0)
+                y.backward(torch.ones_like(y))
+            if i < 10:
+                x = torch.randn(4096, 1024, device="cuda").requires_grad_()
+                waiting.append((x, model(x)))
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("backward_each")
+def losses_of_a_recurrent_network():
+    w, u, v = (torch.randn(1024, 1024, device="cuda", requires_grad=True) for _ in range(3))
+    optimizer = torch.optim.SGD([w, u, v], lr=0.1)
+    for _ in range(3):
+        h, total = torch.zeros(1024, 1024, device="cuda").requires_grad_(), 0
+        for _ in range(10):
+            x = torch.randn(1024, 1024, device="cuda")
+            h = torch.tanh(x @ w + h @ u)
+            total = total + (h @ v - x).square().mean()
+        total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("backward_each")
+def penalties_of_layers():
+    """A scalar for each layer, of what comes before its activation: no graph takes that again."""
+    layers = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(8)).cuda()
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for _ in range(3):
+        x, penalty = torch.randn(4096, 1024, device="cuda").requires_grad_(), 0
+        for layer in layers:
+            h = layer(x)
+            penalty = penalty + h.pow(2).mean()
+            x = h.relu()
+        (penalty + x.mean()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("backward_each")
+def chunks_of_one_contrast():
+    """Each chunk has a figure of its own; the loss is of all of them."""
+    model = nn.Sequential(nn.Linear(512, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        norms, found = [], []
+        for chunk in torch.randn(8192, 512, device="cuda").requires_grad_().split(1024):
+            z = model(chunk)
+            norms.append(z.square().mean())
+            found.append(F.normalize(z, dim=-1))
+        e = torch.cat(found)
+        F.cross_entropy(e @ e.T * 20, torch.arange(len(e), device="cuda")).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("idle_weights")
 def frozen_network_in_the_loss():
     """A perceptual loss: backward goes through the frozen network."""

@@ -19,7 +19,9 @@ simulated = pytest.mark.skipif(REAL or not (BUILD / "libsimgpu.so").exists(), re
                                                ("late_del", "held_outputs", 0), ("logits_in_float32", "upcast_logits", 0),
                                                ("idle_weights", "reference_model", 0), ("frozen_graph", "frozen_encoder", 0),
                                                ("one_by_one", "squares_for_a_log", 0), ("one_by_one", "clipped_in_float", 0),
-                                               ("unused_results", "answer_positions", 0.002)])
+                                               ("unused_results", "answer_positions", 0.002),
+                                               ("kept_results", "losses_of_adapters", 0.005),
+                                               ("backward_each", "chunks_of_positions", 0.003), ("backward_each", "views_of_one_batch", 0.003)])
 def test_the_promise_holds(tmp_path, kind, name, error):
     before, finding, measured = table.judge("cases", kind, name, tmp_path)
     slack = error * before["peak_bytes"] + 512 * 4
@@ -35,9 +37,13 @@ def test_at_least_the_unused_results(tmp_path):
     assert 0.95 * 510 * 2**20 < finding["saves_bytes"] <= measured
 
 
+NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
+         "penalties_of_layers", "chunks_of_one_contrast"]
+
+
 @simulated
-@pytest.mark.parametrize("kind, name", [case for case in table.names("never") if case[0] in ("unused_results", "frozen_graph", "one_by_one")])
-def test_what_is_needed(tmp_path, monkeypatch, kind, name):
+@pytest.mark.parametrize("kind, name", [case for case in table.names("never") if case[0] in ("unused_results", "frozen_graph", "one_by_one") or case[1] in NEVER])
+def test_what_would_be_wrong(tmp_path, monkeypatch, kind, name):
     monkeypatch.setitem(table.FILES, "never", sys.executable)
     path = table.record(tmp_path / "x.gmt", "never", name)
     assert kind not in {f["kind"] for f in table.ask("advise", path, "--top", "0")["findings"]}

@@ -18,6 +18,8 @@ PROGRAMS = {
     "contrast_in_the_loop": {"smaller_batch"},
     "evaluation_with_graphs": {"no_grad", "retained_graph"},
     "kept_losses": {"retained_graph", "let_go"},
+    "kept_outputs": {"kept_results"},
+    "loss_in_parts": {"backward_each"},
     "micro_batches": {"smaller_batch"},
     "rollout_of_calls": {"batch_too_large"},
     "two_players": {"checkpoint"},

@@ -74,6 +74,33 @@ def cut_graphs():
         optimizer.step()
         optimizer.zero_grad()
 
+def parts():
+    net, optimizer = made(D, D)
+    for step in range(2):
+        with torch.no_grad():
+            found = net(torch.randn(4096, D, device="cuda"))
+        leaf, total = found.detach().requires_grad_(), 0
+        for at in range(0, 4096, 512):
+            scores = leaf[at:at + 512] @ leaf.T  # here
+            total = total + nn.functional.cross_entropy(scores, torch.arange(at, at + 512, device="cuda"), reduction="sum")
+        total.backward()
+        net(torch.randn(4096, D, device="cuda")).backward(leaf.grad)
+        optimizer.step()
+        optimizer.zero_grad()
+
+def chunks():
+    weight = torch.randn(D, D, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    for step in range(2):
+        size, kept = 0, []
+        for chunk in torch.randn(16384, D, device="cuda").requires_grad_().split(2048):
+            found = torch.tanh(chunk @ weight)  # here
+            size = size + found.square().mean()
+            kept.append(found * 2)
+        torch.cat(kept).softmax(0).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
 globals()[sys.argv[1]]()
 """
 PASSING = {"activations", "inputs", "forward_temporaries", "backward_temporaries"}
@@ -154,6 +181,17 @@ def test_absolute_values_are_no_gradients(programs, tool):
 def test_what_checkpointing_cuts_off_is_no_weight(programs, tool):
     found = staged(programs, tool, "cut_graphs")
     assert found and not [r for step in found.values() for said in step for r in said["remedies"] if r["name"] == "unused"]
+
+
+def test_a_backward_pass_for_each_part(programs, tool):
+    found = staged(programs, tool, "parts")
+    saves = {n: [r["saves_bytes"] >> 20 for r in said[-1]["remedies"] if r["name"] == "backward_each"] for n, said in found.items()}
+    assert saves == {1: [7 * 8], 2: [6 * 8]}  # the last refusal that can be staged there: in the eighth part, and in the seventh
+
+
+def test_chunks_of_one_loss_are_no_parts(programs, tool):
+    found = staged(programs, tool, "chunks")
+    assert list(found) == [1, 2] and not [said for step in found.values() for said in step if "backward_each" in names(said)]
 
 
 @pytest.mark.parametrize("kind", ["votes", "batches"])

@@ -203,6 +203,18 @@ def refused_attempts(m, r, doc):
     return at_most(r["saves_bytes"], so), so
 
 
+def kept_results(m, r, doc):
+    """Leaves that a graph keeps with their gradients, too: no other gradient comes for them."""
+    so = m.bytes(lambda b: not m.is_needed(b) and not any(g > m.seq for g in b.grads))
+    return at_most(r["saves_bytes"], so), so
+
+
+def backward_each(m, r, doc):
+    """Graphs that one backward pass goes through, the next one that comes or that is at work."""
+    so = m.bytes(lambda b: b.is_used_by_backward(m.seq))
+    return at_most(r["saves_bytes"], so), so
+
+
 def results_on_host(m, r, doc):
     so = m.bytes(lambda b: not b.saves and not b.grads and not b.trained)
     return at_most(r["saves_bytes"], so), so
@@ -219,7 +231,7 @@ def nobody_else(m, r, doc):
 
 REMEDIES = {"free_device": nobody_else, "let_go": let_go, "overlap": overlap, "late_del": late_del, "no_grad": no_grad, "checkpoint": saved, "offload_activations": saved, "frozen_graph": saved,
             "smaller_batch": smaller_batch, "in_pieces": in_pieces, "foreach_off": foreach_off, "state_elsewhere": state_elsewhere,
-            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "results_on_host": results_on_host, "loaded": loaded}
+            "set_to_none": set_to_none, "idle_weights": idle_weights, "unused": unused, "one_by_one": one_by_one, "refused_attempts": refused_attempts, "kept_results": kept_results, "backward_each": backward_each, "results_on_host": results_on_host, "loaded": loaded}
 SENTENCES = {"step": step, "older": older, "cause": kept, "first_step": first_step}
 
 

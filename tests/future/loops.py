@@ -243,6 +243,35 @@ def pairs_of_rows():
         optimizer.zero_grad()
 
 
+@case("a loss in parts, each of a share of the rows, and one backward pass for their sum")
+def loss_in_parts():
+    model, head = net(2), nn.Linear(D, 8192).cuda()
+    optimizer = adam(model, head)
+    for _ in range(3):
+        h, target = model(rows()), torch.randint(8192, (4096,), device="cuda")
+        total = 0
+        for part, wanted in zip(h.split(512), target.split(512)):
+            total = total + F.cross_entropy(head(part), wanted, reduction="sum") / len(h)
+        total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case("results of micro-batches are kept to the end of the step with their graphs, whose leaves are results")
+def kept_outputs():
+    model = net(2)
+    optimizer = adam(model)
+    for _ in range(3):
+        kept = []
+        for _ in range(6):
+            x = (rows() * 0.5).requires_grad_()
+            out = model(x)
+            out.square().mean().backward()
+            kept.append(out)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case("generation: keys and values grow, nothing is trained")
 def generate():
     model = net(6)

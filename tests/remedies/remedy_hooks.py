@@ -350,7 +350,7 @@ def deleted_before_next_step(finding):
     around_calls(around, outermost=True)
 
 
-@remedy("kept", "let_go")
+@remedy("kept", "let_go", "kept_results")
 def kept_on_host(finding):
     """What lists and dictionaries have of earlier steps, of this line or with a graph, are values on the host."""
     held = held_names.Held(lambda frame: is_at(frame, finding))

@@ -16,6 +16,7 @@ void lives_init(struct lives *l)
 	levels_init(&l->levels);
 	rows_init(&l->marks, sizeof(struct lives_mark));
 	rows_init(&l->arrivals, sizeof(struct lives_arrival));
+	rows_init(&l->retaken, sizeof(struct lives_retaken));
 	rows_init(&l->runs, sizeof(struct lives_run));
 	rows_init(&l->positions, sizeof(struct position));
 	rows_init(&l->requests, sizeof(struct life_request));
@@ -33,6 +34,7 @@ void lives_free(struct lives *l)
 	levels_free(&l->levels);
 	rows_free(&l->marks);
 	rows_free(&l->arrivals);
+	rows_free(&l->retaken);
 	rows_free(&l->runs);
 	rows_free(&l->positions);
 	rows_free(&l->requests);

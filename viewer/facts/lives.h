@@ -143,6 +143,14 @@ struct lives_arrival {
 	uint32_t life, leaf; /* leaf: 1 + the life that its parameter lies in, 0 = not known */
 } __attribute__((packed, aligned(4)));
 
+/* Saved for backward once more while it still was, with a small block made in between. */
+struct lives_retaken {
+	uint64_t seq;
+	uint32_t life;
+} __attribute__((packed, aligned(4)));
+
+#define LIVES_SMALL 512 /* bytes of a scalar's block */
+
 struct lives_writer {
 	uint64_t seq, ns;
 	uint32_t life;
@@ -162,7 +170,7 @@ struct lives_recent {
 };
 
 struct lives {
-	struct row_store rows, marks, arrivals, runs;
+	struct row_store rows, marks, arrivals, retaken, runs;
 	struct row_store positions, requests, notes, facts; /* row 0 is none */
 	struct lives_recent *recent;
 	struct levels levels;

@@ -33,6 +33,7 @@ struct history {
 	uint32_t arrived_backward;	       /* or that a gradient for it came from */
 	uint32_t signs, died_signs;	       /* of the stack: enum stack_sign */
 	uint32_t saved;			       /* SavedVariables that hold a tensor in it now */
+	uint64_t saved_seq;		       /* when the latest one came */
 	uint64_t away;			       /* bytes of it that are not mapped now */
 	bool asleep;			       /* all of it */
 	uint16_t refs;			       /* of physical memory: handles and mappings */

@@ -130,6 +130,7 @@ struct model {
 	} * leaves;
 	size_t leaf_count, leaf_room;
 	uint64_t tags;	     /* events of autograd */
+	uint64_t small_seq;  /* of the latest block of LIVES_SMALL bytes or less */
 	bool held;	     /* the program was asked what its objects hold */
 	bool grads_live;     /* gradients arrived since they were last cleared, */
 	uint64_t grad_bytes; /* so many outside of buckets, each leaf's once */

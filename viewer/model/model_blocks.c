@@ -44,6 +44,8 @@ void model_block_alloc(struct model *m, const struct gmt_event *e)
 	say_reserved(m, d, e);
 	model_rise(m, &d->blocks, e->size, e);
 	model_row_born(m, b, LIFE_BLOCK);
+	if (e->size <= LIVES_SMALL)
+		m->small_seq = e->seq;
 	d->block_allocs++;
 	if (d->retry == RETRY_FREED) {
 		d->retries++;

@@ -197,6 +197,10 @@ void model_tag_saved(struct model *m, const struct gmt_event *e)
 		m->saved[*at] = (struct model_saved){ b->block.addr, b->block.seq, e->device };
 		if (!b->saved++)
 			model_change(m, b, CHANGE_SAVED, e);
+		else if (b->saved_seq < m->small_seq)
+			*(struct lives_retaken *)rows_add(&m->lives.retaken) =
+				(struct lives_retaken){ e->seq, b->block.life - 1 };
+		b->saved_seq = e->seq;
 	}
 }
 

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loss that is computed in parts, with one backward pass for the sum of them: the graphs of all
+ * parts wait for it. With a backward pass for each part, a part's graph is gone when the next one
+ * begins. Parts end where one line made a scalar again and again; no graph of a later part takes
+ * what an earlier one made (layers, steps of a recurrent network), nor a weight of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/need.h"
+#include "ops.h"
+
+#define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
+
+#define RESULTS (CLASS_BIT(activations) | CLASS_BIT(inputs) | CLASS_BIT(forward_temporaries))
+#define LARGE	(8 * LIVES_SMALL)
+
+enum { FEWEST = 3, CANDIDATES = 8, PARTS = 1, LAYERS = 2 };
+
+/* What was made between two backward passes. */
+struct window {
+	uint64_t from, until;	  /* events; until: the backward pass, or the moment, begins */
+	const struct span *after; /* the backward pass, NULL = none has come */
+	struct item {
+		struct advised l;
+		uint32_t part;
+		uint64_t gone; /* from its graph, PLAN_END = it is there */
+	} * items;
+	size_t count, room;
+	uint64_t *ends; /* of parts; what is made behind the last one is of another part */
+	size_t parts, ends_room;
+	struct map repeated; /* stack -> parts that it made something large in */
+};
+
+struct search {
+	struct advise *advise;
+	struct ops ops;
+	struct window w;
+	struct map lines; /* stacks of scalars -> PARTS, as a backward pass proved, or LAYERS */
+	struct row_store taken; /* struct lives_retaken: when graphs took weights */
+	uint64_t bytes, parts;
+};
+
+static uint64_t gone_at(const struct advise *a, const struct advised *l)
+{
+	uint64_t released = a->released[l->life];
+
+	return a->saved[l->life] > released ? l->until : released;
+}
+
+static void collect(struct search *s, size_t *next)
+{
+	struct advise *a = s->advise;
+	struct window *w = &s->w;
+	struct advised l;
+
+	w->count = 0;
+	for (; *next < a->known_count; ++*next) {
+		uint32_t life = a->known[*next];
+
+		if (life >= a->lives->rows.count)
+			return;
+		if (lives_seq(a->lives, &lives_at(a->lives, life)->born) >= w->until)
+			return;
+		if (advise_life(a, life, RESULTS, &l) && l.from > w->from &&
+		    !stage_is_backward(l.born->stage))
+			*need_item(w->items, w->count, w->room) =
+				(struct item){ .l = l, .gone = gone_at(a, &l) };
+	}
+}
+
+static bool is_small(const struct search *s, const struct advised *l)
+{
+	return l->size <= LIVES_SMALL && !s->advise->saved[l->life];
+}
+
+static bool is_reduction(struct search *s, const struct advised *l)
+{
+	static const char *const names[] = { "loss", "entropy", "mean", "sum", "kl_div" };
+	const char *op = ops_find(&s->ops, l)->name;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strstr(op, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_sum(struct search *s, const struct advised *l)
+{
+	return strstr(ops_find(&s->ops, l)->name, "add");
+}
+
+static void cut(struct search *s, uint32_t stack)
+{
+	struct window *w = &s->w;
+
+	w->parts = 0;
+	for (size_t i = 0; i < w->count; i++) {
+		struct item *x = &w->items[i];
+
+		x->part = (uint32_t)w->parts;
+		if (x->l.stack == stack && is_small(s, &x->l))
+			*need_item(w->ends, w->parts, w->ends_room) = x->l.from;
+	}
+}
+
+/* Stacks that made something large in each of the parts that are complete. */
+static void find_repeated(struct window *w)
+{
+	struct map latest = { 0 };
+
+	map_free(&w->repeated);
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+		uint32_t *part = map_put(&latest, x->l.stack, NULL);
+
+		if (x->l.size > LARGE && x->part < w->parts && *part <= x->part) {
+			*part = x->part + 1;
+			++*map_put(&w->repeated, x->l.stack, NULL);
+		}
+	}
+	map_free(&latest);
+}
+
+static bool is_repeated(const struct window *w, const struct item *x)
+{
+	const uint32_t *parts = map_get(&w->repeated, x->l.stack);
+
+	return x->l.size > LARGE && parts && *parts == w->parts;
+}
+
+/* The first row of an event from that one on; rows begin with it. */
+static uint32_t row_since(const struct row_store *rows, uint64_t seq)
+{
+	uint32_t low = 0, high = rows->count;
+
+	while (low < high) {
+		uint32_t i = low + (high - low) / 2;
+		uint64_t at;
+
+		memcpy(&at, rows_at(rows, i), sizeof(at));
+		if (at < seq)
+			low = i + 1;
+		else
+			high = i;
+	}
+	return low;
+}
+
+static int compare_lives(const void *life, const void *item)
+{
+	uint32_t x = *(const uint32_t *)life, y = ((const struct item *)item)->l.life;
+
+	return (x > y) - (x < y);
+}
+
+/* A graph of a later part takes what this one made. */
+static bool is_taken_later(const struct search *s)
+{
+	const struct row_store *rows = &s->advise->lives->retaken;
+	const struct window *w = &s->w;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+
+		if (x->part < w->parts && s->advise->saved[x->l.life] > w->ends[x->part] &&
+		    is_repeated(w, x))
+			return true;
+	}
+	for (uint32_t i = row_since(rows, w->from); i < rows->count; i++) {
+		const struct lives_retaken *r = rows_at(rows, i);
+		const struct item *x;
+		uint32_t life = r->life;
+
+		if (r->seq >= w->until)
+			break;
+		x = bsearch(&life, w->items, w->count, sizeof(*x), compare_lives);
+		if (x && x->part < w->parts && r->seq > w->ends[x->part] && is_repeated(w, x))
+			return true;
+	}
+	return false;
+}
+
+static void find_taken(struct search *s)
+{
+	const struct advise *a = s->advise;
+	struct lives_cursor c;
+	struct advised l;
+
+	rows_init(&s->taken, sizeof(struct lives_retaken));
+	for (lives_first(&c, a->lives); c.change; lives_next(&c))
+		if (c.change == CHANGE_SAVED &&
+		    advise_life(a, c.now.life, CLASS_BIT(parameters), &l) && l.size > LARGE &&
+		    advise_leaf(a, &l))
+			*(struct lives_retaken *)rows_add(&s->taken) =
+				(struct lives_retaken){ c.now.seq, c.now.life };
+}
+
+/* A weight that no earlier part took: parts are layers. */
+static bool has_own_weights(struct search *s)
+{
+	struct map first = { 0 };
+	bool own = false, fresh;
+
+	if (!s->taken.each)
+		find_taken(s);
+	for (uint32_t i = row_since(&s->taken, s->w.from); i < s->taken.count && !own; i++) {
+		const struct lives_retaken *r = rows_at(&s->taken, i);
+
+		if (r->seq >= s->w.until)
+			break;
+		map_put(&first, r->life, &fresh);
+		own = fresh && r->seq > s->w.ends[0];
+	}
+	map_free(&first);
+	return own;
+}
+
+/* What comes of the parts is no sum of their scalars, for which a graph takes nothing. What a part
+ * makes behind its scalar has been made in others. */
+static bool goes_on(const struct search *s)
+{
+	const struct window *w = &s->w;
+	struct map seen = { 0 };
+	bool found = false;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+
+		if (x->part < w->parts)
+			map_put(&seen, x->l.stack, NULL);
+		else
+			found |= s->advise->saved[x->l.life] && !map_get(&seen, x->l.stack);
+	}
+	map_free(&seen);
+	return found;
+}
+
+static bool holds_graphs(const struct search *s)
+{
+	const struct window *w = &s->w;
+	uint32_t parts = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+
+		if (x->part == parts && s->advise->saved[x->l.life] && is_repeated(w, x) &&
+		    x->gone > w->ends[w->parts - 1])
+			parts++;
+	}
+	return parts >= w->parts;
+}
+
+/* Part after part went in the backward pass, or the moment is in it. */
+static bool is_proven(const struct search *s)
+{
+	const struct window *w = &s->w;
+	uint64_t end = w->after->extent.last_seq;
+
+	if (goes_on(s))
+		return false;
+	for (size_t i = 0; i < w->count; i++)
+		if (s->advise->saved[w->items[i].l.life] && is_repeated(w, &w->items[i]) &&
+		    w->items[i].gone > end && end < s->advise->until)
+			return false;
+	return true;
+}
+
+/* The program has results of parts, a loss of all of them may come. Variables of a loop have those
+ * of the last part. */
+static bool keeps_results(const struct search *s)
+{
+	const struct window *w = &s->w;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+
+		if (x->part + 1 < w->parts && x->l.until >= w->until && is_repeated(w, x) &&
+		    s->advise->saved[x->l.life] <= s->advise->released[x->l.life])
+			return true;
+	}
+	return false;
+}
+
+/* Nothing shows yet whether a backward pass comes: results that were made leaves tell so, and
+ * scalars are summed up. */
+static bool is_expected(struct search *s)
+{
+	const struct window *w = &s->w;
+	bool sums = false, leaf = false;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct advised *l = &w->items[i].l;
+
+		sums |= is_small(s, l) && w->items[i].part && is_sum(s, l);
+		leaf |= !w->items[i].part && advise_leaf(s->advise, l);
+	}
+	return sums && leaf && !keeps_results(s);
+}
+
+static bool are_parts(struct search *s, uint32_t stack)
+{
+	uint32_t *line = map_put(&s->lines, stack, NULL);
+
+	cut(s, stack);
+	find_repeated(&s->w);
+	if (*line == LAYERS || s->w.parts < FEWEST || !holds_graphs(s))
+		return false;
+	if (is_taken_later(s) || has_own_weights(s)) {
+		*line = LAYERS;
+		return false;
+	}
+	if (!s->w.after)
+		return *line == PARTS || is_expected(s);
+	if (is_proven(s))
+		*line = PARTS;
+	return is_proven(s);
+}
+
+static struct map_slot *rarest(const struct map *times)
+{
+	struct map_slot *best = NULL;
+
+	for (size_t i = 0; i < times->room; i++) {
+		struct map_slot *x = &times->slots[i];
+
+		if (x->used && x->value >= FEWEST && (!best || x->value < best->value))
+			best = x;
+	}
+	return best;
+}
+
+/* The rarest of the lines that made scalars so: inside of a part others may come more often. */
+static bool find_parts_by(struct search *s, bool (*is_end)(struct search *, const struct advised *))
+{
+	struct window *w = &s->w;
+	struct map times = { 0 };
+	struct map_slot *best;
+	bool found = false;
+
+	for (size_t i = 0; i < w->count; i++)
+		if (is_small(s, &w->items[i].l) && is_end(s, &w->items[i].l))
+			++*map_put(&times, w->items[i].l.stack, NULL);
+	for (unsigned i = 0; i < CANDIDATES && !found && (best = rarest(&times)); i++) {
+		best->value = 0;
+		found = are_parts(s, (uint32_t)best->key);
+	}
+	map_free(&times);
+	return found;
+}
+
+/* Some losses lie in a block as large as what they are the mean of: their sum does not. */
+static bool find_parts(struct search *s)
+{
+	return find_parts_by(s, is_reduction) || find_parts_by(s, is_sum);
+}
+
+/* The backward pass goes from the last part to the first: when it is done with each. */
+static uint64_t *find_done(const struct search *s)
+{
+	const struct window *w = &s->w;
+	uint64_t *done = need_new((w->parts + 2) * sizeof(*done));
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct item *x = &w->items[i];
+
+		if (s->advise->saved[x->l.life] && x->gone > done[x->part])
+			done[x->part] = x->gone;
+	}
+	return done;
+}
+
+/* Gradients are there since the first part's backward pass: those that are known, and where that is
+ * not over, of each leaf that has none yet. */
+static void with_gradients(struct search *s, struct finding *f)
+{
+	const struct advise *a = s->advise;
+	const struct row_store *arrivals = &a->lives->arrivals;
+	uint64_t begin = s->w.ends[0], until = s->w.until;
+	struct map have = { 0 };
+	struct advised l;
+
+	for (uint32_t i = a->wanted_count ? 0 : row_since(arrivals, until); i < arrivals->count;
+	     i++) {
+		const struct lives_arrival *x = rows_at(arrivals, i);
+
+		if (s->w.after && x->seq > s->w.after->extent.last_seq)
+			break;
+		if (!x->leaf || !advise_life(a, x->life, CLASS_BIT(gradients), &l) ||
+		    x->seq > a->until || l.until < until)
+			continue;
+		if (l.from >= until)
+			plan_with(&f->cautious, begin, l.from, l.size, a->peak_seq);
+		*map_put(&have, x->leaf - 1, NULL) = 1;
+	}
+	ADVISE_EACH(a, UINT16_MAX, l)
+	{
+		if (a->wanted_count && l.life < a->lives->rows.count && advise_leaf(a, &l) &&
+		    advise_counts(a, &l) && l.from <= begin && !map_get(&have, l.life))
+			plan_with(&f->cautious, begin, PLAN_END, l.size, a->peak_seq);
+	}
+	map_free(&have);
+}
+
+static void take_away(struct search *s, struct finding *f)
+{
+	struct advise *a = s->advise;
+	struct window *w = &s->w;
+	uint64_t *done = find_done(s), largest = 0;
+	bool latest = w->items[w->count - 1].part == w->parts && !w->after;
+
+	for (size_t i = 0; i < w->count; i++) {
+		struct item *x = &w->items[i];
+		uint64_t until = done[x->part + 1], from;
+
+		if (x->part >= w->parts || !a->saved[x->l.life] || !is_repeated(w, x) ||
+		    (x->part + 1 == w->parts && !latest))
+			continue;
+		from = w->ends[x->part];
+		until = latest || until > x->l.until ? x->l.until : until;
+		plan_without(&f->plan, from, until, x->l.size, a->peak_seq);
+		plan_without(&f->cautious, from, until, x->l.size, a->peak_seq);
+		if (from > a->peak_seq || a->peak_seq >= until)
+			continue;
+		s->bytes += x->l.size;
+		s->parts = w->parts;
+		if (x->l.size > largest)
+			f->owner = ops_find(&s->ops, &x->l)->owner;
+		largest = x->l.size > largest ? x->l.size : largest;
+	}
+	with_gradients(s, f);
+	free(done);
+}
+
+/* A refusal is about the last window only. f: NULL where lines are tried, of all windows. */
+static void look_at(struct search *s, struct finding *f)
+{
+	const struct advise *a = s->advise;
+	bool last = !s->w.after || s->w.after->extent.last_seq >= a->until;
+
+	if (find_parts(s) && f && (!a->wanted_count || last))
+		take_away(s, f);
+}
+
+static void look_at_all(struct search *s, struct finding *f)
+{
+	const struct advise *a = s->advise;
+	const struct spans *spans = &a->timeline->model.spans;
+	size_t next = 0;
+
+	s->w.from = 0;
+	for (const struct span *x = spans->items; x < spans->items + spans->count; x++) {
+		if (x->extent.first_seq > a->until ||
+		    (x->phase != PHASE_BACKWARD && x->phase != PHASE_OPTIMIZER))
+			continue;
+		s->w.until = x->extent.first_seq;
+		s->w.after = x;
+		collect(s, &next);
+		if (x->phase == PHASE_BACKWARD && s->w.count)
+			look_at(s, f);
+		s->w.from = x->extent.last_seq;
+	}
+	s->w.until = a->until;
+	s->w.after = NULL;
+	collect(s, &next);
+	if (a->wanted_count && s->w.count && s->w.from < a->until)
+		look_at(s, f);
+}
+
+void advise_backward_each(struct advise *a)
+{
+	struct search s = { .advise = a, .ops = { .advise = a } };
+	struct finding *f = advise_add(a, "backward_each");
+
+	f->range = true;
+	look_at_all(&s, NULL);
+	look_at_all(&s, f);
+	advise_put(f->what,
+		   "Call backward() on the loss of each part as soon as it is computed, in "
+		   "place of one backward pass for their sum; results that parts share "
+		   "are cut off before (x.detach().requires_grad_()), and get their "
+		   "gradient at the end (x.backward(leaf.grad))");
+	advise_put(f->how,
+		   "%s %s in the graphs of %zu parts, of which no later part takes anything; at "
+		   "least: with the gradients that then come with the first part",
+		   B(s.bytes), a->when, (size_t)s.parts);
+	map_free(&s.w.repeated);
+	map_free(&s.lines);
+	if (s.taken.each)
+		rows_free(&s.taken);
+	free(s.w.items);
+	free(s.w.ends);
+	ops_free(&s.ops);
+}
