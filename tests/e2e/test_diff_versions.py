@@ -208,6 +208,72 @@ def step(model):
 """
 SELECTED = """picked = torch.gather(logits, -1, ids.unsqueeze(-1)).squeeze(-1)
     return picked - torch.stack([torch.logsumexp(row, -1) for row in logits])"""
+# The nearest other row that is farther than that of the pair: of a cube of the batch, and then of sorted rows, of which local variables
+# are all that is left before the backward pass.
+NEAREST = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64))
+    def nearest(self, apart, others):
+        {nearest}
+    def forward(self, x, labels):
+        y = self.layers(x)
+        apart = (y[:, None] - y[None]).square().sum(-1)
+        same = labels[:, None] == labels
+        nearest = self.nearest(apart, ~same)
+        farthest = (apart - apart.min(1, keepdim=True).values) * ~same
+        chosen = torch.where(torch.isfinite(nearest), nearest, farthest + 1)
+        return ((apart - chosen).clamp(min=0) * same).sum()
+def make():
+    return Net()
+def step(model):
+    model(torch.randn(256, 64, device="cuda"), torch.arange(256, device="cuda") % 16).backward()
+"""
+CUBE = """cube = apart.repeat(len(apart), 1)
+        farther = others.repeat(len(apart), 1) & (cube > apart.T.reshape(-1, 1))
+        most = cube.max(1, keepdim=True).values
+        least = ((cube - most) * farther).min(1, keepdim=True).values + most
+        return least.reshape(apart.shape).T"""
+SORTED = """rows = apart.masked_fill(~others, torch.inf).sort(-1).values
+        return rows.gather(-1, torch.searchsorted(rows.detach(), apart.detach(), right=True).clamp(max=len(rows) - 1))"""
+# What a layer computes of its weights is kept: by one method of all layers, which stand in two kinds of blocks.
+KEPT = """
+import torch
+from torch import nn
+class Layer(nn.Module):
+    def __init__(self, width, out):
+        super().__init__()
+        self.base, self.a, self.b, self.known = nn.Linear(width, out), nn.Linear(width, 8), nn.Linear(8, out), None
+    {method}
+    def forward(self, x):
+        {weight}
+        norm = (self.base.weight + weight).norm(dim=1)
+        return self.base(x) * (1 / norm) + x @ weight.T
+class First(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.one, self.two = Layer(width, width), Layer(width, width)
+    def forward(self, x):
+        return self.two(torch.relu(self.one(x)))
+class Second(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = Layer(width, 3 * width), Layer(3 * width, width)
+    def forward(self, x):
+        return self.down(torch.relu(self.up(x)))
+def make():
+    return nn.Sequential(*[kind(512) for _ in range(3) for kind in (First, Second)])
+@torch.no_grad()
+def step(model):
+    model(torch.randn(128, 512, device="cuda"))
+"""
+KEEPS = """def product(self):
+        if self.known is None:
+            self.known = self.b.weight @ self.a.weight
+        return self.known"""
 
 # files of the two versions; of the first finding: cause, function, words in its text, bytes that the program knows
 PAIRS = {
@@ -227,6 +293,10 @@ PAIRS = {
     "selective": ({"net.py": SELECTIVE.format(chosen="return torch.gather(logits.log_softmax(-1), -1, ids.unsqueeze(-1)).squeeze(-1)")},
                   {"net.py": SELECTIVE.format(chosen=SELECTED)},
                   "line|function", "chosen", "^(Gone|Less).* of chosen", -8 * 128 * 16000 * 4),
+    "nearest": ({"net.py": NEAREST.format(nearest=CUBE)}, {"net.py": NEAREST.format(nearest=SORTED)},
+                "line|function", r"Net\.nearest", "^(Gone|Less)", None),
+    "kept": ({"net.py": KEPT.format(method="", weight="weight = self.b.weight @ self.a.weight")}, {"net.py": KEPT.format(method=KEEPS, weight="weight = self.product()")},
+             "line|function", r"Layer\.(product|forward)", "^(New|More)", None),
 }
 FALSE = "larger model|smaller model|inputs are|precision or width|times as large, the parameters too|no_grad|optimizer state for"
 

@@ -126,3 +126,67 @@ def test_a_cache_that_grows_beside_its_blocks(tool, programs, name):
     tool("check", old, "--max-growth", "10MiB")
     assert f"{name}.py:" in tool("check", new, "--max-reserved", str(new_bytes - 1), code=1)
     tool("check", new, "--max-reserved", str(new_bytes))
+
+
+# The cache of an earlier time has room for what was added later.
+ROOM = """
+import torch
+w = torch.zeros(1 << 20, device="cuda", requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+kept = []
+for step in range(9):
+    t = torch.empty(40 + 60 * step << 20, dtype=torch.uint8, device="cuda")
+    u = torch.empty(SIZE << 20, dtype=torch.uint8, device="cuda") if step == 8 else None
+    del t, u
+    kept.append(torch.empty(2 << 20, dtype=torch.uint8, device="cuda"))
+    (w * 2).sum().backward()
+    opt.step()
+    opt.zero_grad()
+"""
+
+# A pass that is far below the peak makes less, and the cache has more pieces.
+BELOW = """
+import torch
+class Large(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        large = torch.empty(1000 << 20, dtype=torch.uint8, device="cuda")
+        return gradient
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w, self.kept = torch.nn.Parameter(torch.zeros(1 << 20)), []
+    def forward(self):
+        for n in PIECES if not self.kept else []:
+            t = torch.empty(n << 20, dtype=torch.uint8, device="cuda")
+            del t
+            self.kept.append(torch.empty(2 << 20, dtype=torch.uint8, device="cuda"))
+        x = Large.apply(self.w)
+        t = torch.empty(SIZE << 20, dtype=torch.uint8, device="cuda")
+        return x.sum() + t[0]
+net = Net().cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    net().backward()
+    opt.step()
+    opt.zero_grad()
+"""
+STAYS = {"room": (ROOM, {"SIZE": "300"}, {"SIZE": "100"}, 0), "below": (BELOW, {"SIZE": "600", "PIECES": "[100] * 5"}, {"SIZE": "2", "PIECES": "[100, 180, 260]"}, 1)}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_blocks_come_first_where_they_changed_more_than_the_cache(tool, programs, name):
+    program, old, new, others = STAYS[name]
+    files = []
+    for side, values in ("old", old), ("new", new):
+        script = programs.folder / f"{name}.py"
+        script.write_text(re.sub("SIZE|PIECES", lambda m: values[m[0]], program) + END)
+        files.append(programs.traced(script, output=side + ".gmt"))
+    for pair in files, files[::-1]:
+        findings = tool.json("diff", *pair)["findings"]
+        print([f["text"] for f in findings])
+        assert re.match("(Gone|Less|New|More)", findings[0]["text"]) and abs(findings[0]["delta"]) > 190 << 20
+        assert [f["cause"] for f in findings].count("reserved") == others

@@ -41,6 +41,7 @@ def of_transformers(name, program, old, new, *rest):
 
 
 T = transformers("4.45.2")
+SKLEARN = " scikit-learn==1.7.2 scipy==1.16.3 joblib==1.5.2 threadpoolctl==3.6.0 "
 TRL = f" {DATASETS} accelerate==1.3.0 " + transformers("4.48.3")
 PAIRS = [
     of_transformers("llama-mask", "llama_mask", "4.38.0", "4.39.3", r"LlamaModel\.(_update_causal_mask|__init__) modeling_llama\.py", "^(Gone|Less)",
@@ -78,4 +79,15 @@ PAIRS = [
          "results are released earlier", "monai PR 7066"),
     Pair("retrieval", "retrieval", "torchmetrics==1.8.2" + METRICS, "torchmetrics==1.9.0" + METRICS, r"_bincount data\.py",
          "^(Gone|Less)", "no count for each number that an index may have", "torchmetrics PR 3291"),
+    Pair("checkpoints", "sbert_checkpoint", "sentence-transformers==3.0.0" + SKLEARN + T, "sentence-transformers==3.0.1" + SKLEARN + T,
+         r"modeling_bert\.py", "^Activations are now made again in backward",
+         "gradient checkpointing reaches the model inside", "sentence-transformers PR 2717"),
+    Pair("triplets", "sbert_triplets", "sentence-transformers==6.1.0" + SKLEARN, "sentence-transformers==6.2.0" + SKLEARN,
+         r"BatchSemiHardTripletLoss", "^(Gone|Less)", "mining of triplets without a cube of the batch", "sentence-transformers PR 4026"),
+    Pair("modules-to-save", "peft_copies", "peft==0.14.0 " + T, "peft==0.15.0 " + T, r"ModulesToSaveWrapper\.update other\.py", "^(Gone|Less) parameters",
+         "no needless copies of modules that another adapter trains", "peft PR 2220"),
+    Pair("dora-cache", "peft_dora_cached", "peft==0.18.1", "peft==0.19.0", r"DoraLinearLayer\.(get_lora_weight|forward) dora\.py",
+         "^(New|More)", "inference keeps what DoRA computed of its weights, if asked to", "peft PR 2661"),
+    Pair("prodigy-state", "prodigy_beta0", "prodigyopt==1.1", "prodigyopt==1.1.1", r"Prodigy\.step prodigy\.py", "^Less optimizer state",
+         "no average of gradients where beta1 is 0", "prodigy PR 32"),
 ]

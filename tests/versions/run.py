@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpumemtrace diff` on released versions of packages (pairs.py): each is recorded once, in FOLDER, and the first finding is
-compared with what the maintainers say. Packages are installed by version, each into a folder of the cache. With --table the
-table of docs/diff.md is written. Exit code 1: one of them is not right.
+compared with what the maintainers say. The same for the commit that `gpumemtrace bisect` finds in a history (histories.py).
+Packages are installed by version, each into a folder of the cache, where repositories are cloned to. With --table the tables of
+docs/diff.md are written. Exit code 1: one of them is not right.
 
-Usage: .venv/bin/python tests/versions/run.py FOLDER [--pair NAME]... [--table docs/diff.md]"""
+Usage: .venv/bin/python tests/versions/run.py FOLDER [--only NAME]... [--table docs/diff.md]"""
 import argparse
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import time
+from array import array
 from pathlib import Path
 
+from histories import HISTORIES
 from pairs import PAIRS
 
 HERE = Path(__file__).resolve().parent
@@ -56,7 +60,7 @@ def diff(old, new):
 
 def adds_up(said):
     compared = said["new"]["compared"]["bytes"] - said["old"]["compared"]["bytes"]
-    return sum(f["delta"] for f in said["findings"] if f["cause"] != "peak") == compared
+    return sum(f["delta"] for f in said["findings"] if f["cause"] not in ("peak", "reserved")) == compared
 
 
 def problems(pair, said, back):
@@ -67,7 +71,7 @@ def problems(pair, said, back):
         out.append("line")
     if not re.search(pair.reason, first["text"]):
         out.append("reason")
-    out += ["false: " + f["text"] for f in said["findings"] + back["findings"] if re.search(FALSE, f["text"])]
+    out += ["false: " + f["text"] for f in said["findings"] + back["findings"] if re.search(FALSE, f["text"]) and not re.search(FALSE, pair.reason)]
     deltas = [sorted((f["cause"], sign * f["delta"]) for f in x["findings"]) for x, sign in ((said, 1), (back, -1))]
     if deltas[0] != deltas[1]:
         out.append("the other direction differs")
@@ -96,17 +100,71 @@ def judge(pair, folder):
     return f"| {versions(pair)} | {pair.words} ({pair.source}) | {peak} | {first} | {'yes' if not wrong else '; '.join(wrong)} | {seconds:.2f} |", not wrong
 
 
-HEAD = """# `gpumemtrace diff`, judged
+def clone(history):
+    folder = CACHE / "repositories" / history.repository.split("/")[-1]
+    if not folder.is_dir():
+        subprocess.run(["git", "clone", "-q", history.repository, folder], check=True)
+    return folder
 
-Released versions of packages whose maintainers say what changed (`make test-versions` makes this table; `tests/versions` has the
-programs): the peak before and after in MiB, which is PyTorch's own figure, the first finding, and whether its line and its reason are
-those of the maintainers, nothing false is said in either direction, both directions mirror each other, and the findings add up. Five of
-these changes, reduced to small modules, are tests in `make test` (`tests/e2e/test_diff_versions.py`).
+
+def tokens(folder):
+    """Files as a repository's own training reads them."""
+    random.seed(0)
+    folder.mkdir(exist_ok=True)
+    for name in "train.bin", "val.bin":
+        (folder / name).write_bytes(array("H", (random.randrange(50000) for _ in range(20000))).tobytes())
+    return str(folder)
+
+
+def bisect(history, folder):
+    """The answer, and in how many seconds; the folder has the recordings then."""
+    env = {**ENV, "PYTHONPATH": ":".join([".", *map(package, history.specs.split())])}
+    program = HERE / "programs" / history.command[0]
+    command = [program if program.exists() else history.command[0], *(x.format(data=tokens(folder.parent / "tokens")) for x in history.command[1:])]
+    start = time.monotonic()
+    done = subprocess.run([TOOL, "bisect", "--json", "-o", folder, history.good, history.bad, "--", sys.executable, *command], cwd=clone(history), env=env,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout), time.monotonic() - start
+
+
+def judge_history(history, folder):
+    found, seconds = bisect(history, folder.resolve() / history.name)
+    commit = found["commit"][:12]
+    files = [folder / history.name / (x[:12] + ".gmt") for x in (found["parent"], commit)]
+    said, back = diff(*files)[0], diff(*reversed(files))[0]
+    wrong = ["commit"] * (commit != history.commit) + problems(history, said, back)
+    count = subprocess.run(["git", "rev-list", "--count", f"{history.good}..{history.bad}"], cwd=clone(history), capture_output=True, text=True, check=True).stdout.strip()
+    peak, first = f"{found['peak_old'] / 2**20:,.1f} to {found['peak_new'] / 2**20:,.1f}", said["findings"][0]["text"]
+    print(f"{history.name}: {'right' if not wrong else '; '.join(wrong)} ({seconds:.0f} s)\n  {commit} {found['subject']}\n  {first}", flush=True)
+    return (f"| {history.repository.split('/', 3)[-1]} {history.good[:7]}..{history.bad[:7]} | {count} | {len(found['measured'])} | {commit} | "
+            f"{history.words} ({history.source}) | {peak} | {first} | {'yes' if not wrong else '; '.join(wrong)} | {seconds:.0f} |"), not wrong
+
+
+HEAD = """# How often `gpumemtrace diff` is right
+
+The table compares released versions of packages whose maintainers describe the change (`make test-versions` makes this table;
+`tests/versions` has the programs). It has the peak before and after in MiB, by PyTorch's own figures, and the first finding. *right*
+means: line and reason of the first finding are those of the maintainers, no finding is false in either direction, both directions
+mirror each other, and the findings add up. Five of these changes, reduced to small modules, are tests in `make test`
+(`tests/e2e/test_diff_versions.py`).
 
 Right: %d of %d.
 
 | versions | what changed | peak in MiB | first finding | right | seconds |
 |---|---|---|---|---|---|
+%s
+
+## Histories
+
+`gpumemtrace bisect` on histories of public repositories: the number of commits in the range and of those that were run, the commit that
+was found, and what its message or its pull request says. *right* means: it is that commit, and the first finding of `diff` on it and its
+parent is right as above. The seconds are those of the whole bisect.
+
+Right: %d of %d.
+
+| history | commits | run | found | what changed | peak in MiB | first finding | right | seconds |
+|---|---|---|---|---|---|---|---|---|
 %s
 """
 
@@ -114,17 +172,19 @@ Right: %d of %d.
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("folder", type=Path)
-    args.add_argument("--pair", action="append")
+    args.add_argument("--only", action="append", metavar="NAME")
     args.add_argument("--table", type=Path)
     args = args.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     CACHE.mkdir(parents=True, exist_ok=True)
-    rows = [judge(p, args.folder) for p in PAIRS if not args.pair or p.name in args.pair]
-    right = sum(ok for _, ok in rows)
+    parts = []
+    for all_of, judged_by in (PAIRS, judge), (HISTORIES, judge_history):
+        rows = [judged_by(x, args.folder) for x in all_of if not args.only or x.name in args.only]
+        parts += [sum(ok for _, ok in rows), len(rows), "\n".join(row for row, _ in rows)]
     if args.table:
-        args.table.write_text(HEAD % (right, len(rows), "\n".join(row for row, _ in rows)))
-    print(f"{right} of {len(rows)} right")
-    return right < len(rows)
+        args.table.write_text(HEAD % tuple(parts))
+    print(f"{parts[0]} of {parts[1]} pairs right, {parts[3]} of {parts[4]} histories")
+    return parts[0] + parts[3] < parts[1] + parts[4]
 
 
 if __name__ == "__main__":

@@ -64,9 +64,11 @@ static void compare_peaks(struct diff *d)
 
 static uint64_t first_weight(const struct diff *d)
 {
-	const struct diff_finding *f = d->findings;
+	size_t at = d->count && d->findings[0].cause == CAUSE_RESERVED; /* that is no block's */
+	const struct diff_finding *f = &d->findings[at];
 
-	return d->count && f->cause != CAUSE_MOVED ? diff_apart(f->bytes_old, f->bytes_new) : 0;
+	return at < d->count && f->cause != CAUSE_MOVED ? diff_apart(f->bytes_old, f->bytes_new)
+							: 0;
 }
 
 /* Compares where the two sides differ most, if they differ much more there than at the peak: in an

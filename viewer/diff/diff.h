@@ -84,12 +84,11 @@ int64_t diff_delta(const struct diff_pair *p);
 uint64_t diff_size(const struct diff_pair *p); /* size of the change, without its sign */
 /* The new version's, if it exists there. */
 const struct diff_site *diff_site_of(const struct diff_pair *p);
-const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p);
 const struct owner *diff_owner(const struct diff_pair *p);
-const struct diff_place *diff_line_of(const struct diff *d,
-				      const struct diff_pair *p); /* NULL: it has none */
-/* Whether their lines are in one function. */
-bool diff_same_function(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b);
+/* Whether they have a line in common, or a function, on any side: independent of which is the old
+ * one. */
+bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
+		     bool line);
 bool diff_differs(const struct diff_pair *p); /* and is not part of a finding yet */
 /* Makes a finding from the pairs that takes() accepts. Its name comes from the largest of the
  * naming classes (bits; 0 = any). NULL if there are none. */

@@ -53,7 +53,7 @@ static int by_score(const void *a, const void *b)
 static double score_of(const struct diff *d, const struct diff_pair *gone,
 		       const struct diff_pair *new)
 {
-	return 2 * diff_same_function(d, gone, new) +
+	return 2 * diff_same_place(d, gone, new, false) +
 	       !strcmp(gone->old_site->module, new->new_site->module) - fabs(gone->at - new->at);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that differ are put together to one finding, which is named after one of them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"
@@ -20,29 +21,32 @@ const struct diff_site *diff_site_of(const struct diff_pair *p)
 	return p->new_site ? p->new_site : p->old_site;
 }
 
-const struct diff_side *diff_side_of(const struct diff *d, const struct diff_pair *p)
-{
-	return p->new_site ? &d->new : &d->old;
-}
-
 const struct owner *diff_owner(const struct diff_pair *p)
 {
 	return &diff_site_of(p)->owner;
 }
 
-const struct diff_place *diff_line_of(const struct diff *d, const struct diff_pair *p)
+/* The numbers of a pair's function and line, on one of its sides; false: it has none there. */
+static bool place_on(const struct diff *d, const struct diff_pair *p, bool new, uint32_t at[2])
 {
-	return diff_innermost(diff_side_of(d, p), diff_site_of(p));
+	const struct diff_side *s = new ? &d->new : &d->old;
+	const struct diff_site *site = new ? p->new_site : p->old_site;
+	const struct diff_place *line = site ? diff_innermost(s, site) : NULL;
+
+	if (line)
+		memcpy(at, (uint32_t[]){ s->functions[line->function].common, line->common }, 8);
+	return line != NULL;
 }
 
-static uint32_t function_of(const struct diff *d, const struct diff_pair *p)
+bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,
+		     bool line)
 {
-	return diff_side_of(d, p)->functions[diff_line_of(d, p)->function].common;
-}
+	uint32_t x[2], y[2];
 
-bool diff_same_function(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b)
-{
-	return diff_line_of(d, a) && diff_line_of(d, b) && function_of(d, a) == function_of(d, b);
+	for (unsigned i = 0; i < 4; i++)
+		if (place_on(d, a, i & 1, x) && place_on(d, b, i & 2, y) && x[line] == y[line])
+			return true;
+	return false;
 }
 
 bool diff_takes_classes(const struct diff *d, const struct diff_pair *p, const void *ctx)

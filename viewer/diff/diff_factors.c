@@ -152,7 +152,7 @@ static bool in_function_that_casts(const struct diff *d, const struct diff_pair 
 {
 	for (size_t i = 0; i < d->pair_count; i++)
 		if (diff_differs(&d->pairs[i]) && shows_cast(&d->pairs[i], factor) &&
-		    diff_same_function(d, &d->pairs[i], p))
+		    diff_same_place(d, &d->pairs[i], p, false))
 			return true;
 	return false;
 }

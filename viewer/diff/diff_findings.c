@@ -15,14 +15,10 @@
 static bool takes_like(const struct diff *d, const struct diff_pair *p, const void *ctx)
 {
 	const struct diff_pair *first = ctx;
-	const struct diff_place *a = diff_line_of(d, p), *b = diff_line_of(d, first);
+	bool all = diff_site_of(first)->module[0] && p->category == CATEGORY_activations;
 
-	if (p == first)
-		return true;
-	if ((p->category != first->category && !d->no_classes) || !diff_same_function(d, p, first))
-		return false;
-	return (diff_site_of(first)->module[0] && p->category == CATEGORY_activations) ||
-	       a->common == b->common;
+	return p == first || ((p->category == first->category || d->no_classes) &&
+			      diff_same_place(d, p, first, !all));
 }
 
 static void find_rest(struct diff *d)
@@ -108,12 +104,14 @@ static void drop_moves(struct diff *d)
 int64_t diff_reserved(const struct diff *d)
 {
 	uint64_t old = d->old.reserved.bytes, new = d->new.reserved.bytes;
-	int64_t apart = (int64_t)(new - old) - (int64_t)(d->new.peak - d->old.peak);
+	int64_t change = (int64_t)(new - old);
+	int64_t apart = change - (int64_t)(d->new.peak - d->old.peak);
+	int64_t enough = (int64_t)reserved_varies(old > new ? old : new);
 
-	bool same_way = (apart < 0) == (new < old);
-	bool enough = (uint64_t)llabs(apart) >= reserved_varies(old > new ? old : new);
-
-	return old && new &&same_way &&enough ? apart : 0;
+	return old && new &&llabs(apart) >= enough &&llabs(change) >= enough &&
+			       (apart < 0) == (change < 0)
+		       ? apart
+		       : 0;
 }
 
 /* First if it changed by more than any line did and by ten times as much as the peak of the blocks,

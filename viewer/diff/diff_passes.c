@@ -17,14 +17,9 @@ static bool takes_recorded(const struct diff *d, const struct diff_pair *p, cons
 
 void diff_find_recorded(struct diff *d)
 {
-	uint64_t before = 0, after = 0;
-	bool gained;
+	uint64_t before = d->old.shot.dropped, after = d->new.shot.dropped;
+	bool gained = after > before;
 
-	for (size_t i = 0; i < d->pair_count; i++) {
-		before += d->pairs[i].unused_old;
-		after += d->pairs[i].unused_new;
-	}
-	gained = after > before;
 	if (diff_backwards(&d->old) != diff_backwards(&d->new))
 		return;
 	if (gained ? before < after / 8 : after < before / 8)

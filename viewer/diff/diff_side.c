@@ -86,6 +86,34 @@ static bool is_unused(const struct model *m, const struct block *b, unsigned cat
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
+/* Of passes that lose most of their results so: a local variable dies before the backward pass of
+ * any. */
+static uint64_t dropped_of(const struct snapshot *snap)
+{
+	struct pass {
+		uint64_t all, unused;
+	} *passes = NULL;
+	size_t count = 0, room = 0;
+	struct map ids = { 0 };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < snap->moment.count; i++) {
+		const struct block *b = &snap->moment.blocks[i];
+		struct pass *of;
+
+		if (snap->classes[i] != CATEGORY_activations)
+			continue;
+		of = map_item(&ids, model_born(snap->model, b)->forwards, passes, count, room);
+		of->all += b->size;
+		of->unused += is_unused(snap->model, b, snap->classes[i]) ? b->size : 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		sum += 2 * passes[i].unused > passes[i].all ? passes[i].unused : 0;
+	free(passes);
+	map_free(&ids);
+	return sum;
+}
+
 /* The script's line with the most recent activation. */
 static struct owner latest_of(struct diff_side *s, const struct snapshot *snap)
 {
@@ -166,6 +194,7 @@ void diff_shot_take(struct diff_shot *out, struct diff_side *s, uint64_t seq)
 	take_sizes(out, s, &snap);
 	out->latest = latest_of(s, &snap);
 	out->passes = snapshot_passes(&snap, 0, 1u << CATEGORY_activations);
+	out->dropped = dropped_of(&snap);
 	snapshot_free(&snap);
 }
 

@@ -62,6 +62,7 @@ struct diff_shot {
 	size_t step;
 	struct owner latest; /* line of the most recent activation; file "" = none */
 	size_t passes;	     /* forward passes whose results are alive */
+	uint64_t dropped;    /* results of forward passes that no backward pass follows */
 	uint64_t bytes[CATEGORIES];
 	struct diff_row *rows;
 	size_t count, room;
