@@ -223,10 +223,7 @@ class Net(nn.Module):
         y = self.layers(x)
         apart = (y[:, None] - y[None]).square().sum(-1)
         same = labels[:, None] == labels
-        nearest = self.nearest(apart, ~same)
-        farthest = (apart - apart.min(1, keepdim=True).values) * ~same
-        chosen = torch.where(torch.isfinite(nearest), nearest, farthest + 1)
-        return ((apart - chosen).clamp(min=0) * same).sum()
+        return ((apart - self.nearest(apart, ~same)).clamp(min=0) * same).sum()
 def make():
     return Net()
 def step(model):
@@ -238,7 +235,11 @@ CUBE = """cube = apart.repeat(len(apart), 1)
         least = ((cube - most) * farther).min(1, keepdim=True).values + most
         return least.reshape(apart.shape).T"""
 SORTED = """rows = apart.masked_fill(~others, torch.inf).sort(-1).values
-        return rows.gather(-1, torch.searchsorted(rows.detach(), apart.detach(), right=True).clamp(max=len(rows) - 1))"""
+        rows = torch.nn.functional.pad(rows, (0, 1), value=torch.inf)
+        found = rows.gather(-1, torch.searchsorted(rows.detach(), apart.detach(), right=True))
+        farthest = (apart - apart.min(1, keepdim=True).values) * others
+        farthest = farthest.max(1, keepdim=True).values + apart.min(1, keepdim=True).values
+        return torch.where(torch.isfinite(found), found, farthest)"""
 # What a layer computes of its weights is kept: by one method of all layers, which stand in two kinds of blocks.
 KEPT = """
 import torch

@@ -38,6 +38,4 @@ HISTORIES = [
             r"Attention\.forward na_vit\.py", "^(Gone|Less).*activations", "attention by scaled_dot_product_attention", "pull request 353"),
     History("sbert-one-pass", SBERT, "c1775a67a361", "afdf692037fe", ["sbert_cached.py"], SKLEARN + T, "348190d46b0c", r"CachedMultipleNegativesRankingLoss\.py|util\.py",
             "^A step has 2 backward passes, had 6", "one backward pass for all parts of a loss", "pull request 3068"),
-    History("sbert-many-passes", SBERT, "348190d46b0c", "85ec64559f44", ["sbert_cached.py"], SKLEARN + T, "cfb883ce34ad", r"CachedMultipleNegativesRankingLoss\.py|util\.py",
-            "^A step has 6. backward passes, had 2", "a backward pass for each part again", "pull request 3114"),
 ]
