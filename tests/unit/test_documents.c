@@ -119,7 +119,7 @@ static void as_json(void **state)
 		"\"resident_peak_bytes\":0,\"asleep_bytes\":0,\"categories_at_peak\":{"
 		"\"parameters\":3,\"optimizer_state\":4},\"ooms\":0,\"pools\":[],"
 		"\"function\":\"\",\"file\":\"\",\"line\":0,"
-		"\"state_only\":true}],\"file_bytes\":0}\n");
+		"\"state_only\":true}],\"summary\":[],\"file_bytes\":0}\n");
 }
 
 static void as_lines(void **state)

@@ -15,6 +15,7 @@
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50
 #define CACHE	  10 /* so large a part of what is reserved lies unused */
+#define SOON	  4  /* events */
 #define FEW_STEPS 4  /* say nothing about a usual one */
 
 /* What is found, while it is found. */
@@ -207,26 +208,51 @@ static void find_spike(struct search *s)
 	say_more(s, m, "live", " --at peak");
 }
 
+static uint64_t bytes_at(struct search *s, uint64_t seq)
+{
+	struct moment mo = { .device = s->timeline->device,
+			     .seq = seq,
+			     .framework = s->peak->framework };
+	uint64_t bytes;
+
+	model_take(&s->timeline->model, &mo);
+	bytes = mo.bytes;
+	moment_free(&mo);
+	return bytes;
+}
+
+static bool is_much(const struct search *s, uint64_t unused, uint64_t reserved)
+{
+	return unused >= s->least && unused >= reserved / CACHE;
+}
+
+/* Of the cache when it was largest. The block that it grew for comes some events after its memory,
+ * and is no larger than that, unless the memory came in pieces. */
+static uint64_t unused_cache(struct search *s, const struct reserved_peak *most)
+{
+	const struct model_device *d = &s->timeline->model.devices[s->timeline->device];
+	uint64_t used = bytes_at(s, most->seq) + d->reserved.peak.event.size, later;
+
+	for (unsigned i = 1;
+	     i <= SOON && used < most->bytes && is_much(s, most->bytes - used, most->bytes); i++) {
+		later = bytes_at(s, most->seq + i);
+		used = later > used ? later : used;
+	}
+	return used < most->bytes ? most->bytes - used : 0;
+}
+
 /* The cache, when it was largest. */
 static void find_reserved(struct search *s)
 {
 	struct reserved_peak most;
-	struct moment mo;
 	struct matter *m;
 	uint64_t free_bytes;
 	char words[RESERVED_WORDS];
 	bool known;
 
 	reserved_find(&most, s->timeline, s->timeline->device);
-	if (!most.bytes)
-		return;
-	mo = (struct moment){ .device = s->timeline->device,
-			      .seq = most.seq + 1, /* behind the memory, the block */
-			      .framework = s->peak->framework };
-	model_take(&s->timeline->model, &mo);
-	free_bytes = most.bytes > mo.bytes ? most.bytes - mo.bytes : 0;
-	moment_free(&mo);
-	if (free_bytes < s->least || free_bytes < most.bytes / CACHE)
+	free_bytes = most.bytes ? unused_cache(s, &most) : 0;
+	if (!is_much(s, free_bytes, most.bytes) || !free_bytes)
 		return;
 	m = add(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
 	m->time_ns = most.time_ns;
