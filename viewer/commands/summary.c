@@ -322,7 +322,8 @@ void summary_find(struct summary *out, struct report *r)
 	find_doubts(&s);
 	leaks_free(&s.leaks);
 	unused_free(&s.unused);
-	qsort(out->items, out->count, sizeof(*out->items), by_bytes);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_bytes);
 	if (out->count > SUMMARY_MOST)
 		out->count = SUMMARY_MOST;
 }
