@@ -8,7 +8,6 @@
 #include <nvml.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "../core/devices.h"
 #include "../core/memory.h"
 #include "../core/processes.h"

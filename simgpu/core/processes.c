@@ -64,7 +64,7 @@ static bool lives(uint32_t pid, uint64_t *start)
 	return true;
 }
 
-static void clear(struct part *p, uint32_t pid)
+static void clear_part(struct part *p, uint32_t pid)
 {
 	if (!__atomic_compare_exchange_n(&p->pid, &pid, CLEANED, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
@@ -103,7 +103,7 @@ static void forget_dead(void)
 		struct part *p = other(i, &pid);
 
 		if (p && is_dead(p, pid))
-			clear(p, pid);
+			clear_part(p, pid);
 	}
 }
 
@@ -114,10 +114,10 @@ void processes_begin(void *table)
 	all = table;
 	for (uint32_t i = 0; i < count(); i++)
 		if (other(i, &pid) && pid == own)
-			clear(&all->parts[i], pid);
+			clear_part(&all->parts[i], pid);
 }
 
-static bool take(struct part *p, uint32_t pid)
+static bool claim_part(struct part *p, uint32_t pid)
 {
 	uint32_t nobody = NOBODY;
 
@@ -146,7 +146,7 @@ void processes_open(void)
 	forget_dead();
 	lives(pid, &start);
 	for (uint32_t i = 0; mine == &unshared && i < PROCESSES; i++) {
-		if (!take(&all->parts[i], pid))
+		if (!claim_part(&all->parts[i], pid))
 			continue;
 		mine = &all->parts[i];
 		mine->start = start;
@@ -159,7 +159,7 @@ void processes_hold(int device, uint64_t used)
 	__atomic_store_n(&mine->used[device], used, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t sum(int device)
+static uint64_t sum_others(int device)
 {
 	uint32_t pid, n = count();
 	uint64_t bytes = 0;
@@ -174,12 +174,12 @@ static uint64_t sum(int device)
 
 uint64_t processes_others(int device, uint64_t expected)
 {
-	uint64_t bytes = sum(device);
+	uint64_t bytes = sum_others(device);
 
 	if (bytes <= expected)
 		return bytes;
 	forget_dead();
-	return sum(device);
+	return sum_others(device);
 }
 
 uint64_t processes_held(int device)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processes that share the devices hold of each (processes.c). Devices are physical ones.
+ * The memory that each process holds of the devices that it shares (processes.c). Devices are
+ * physical ones.
  */
 #ifndef SIMGPU_PROCESSES_H
 #define SIMGPU_PROCESSES_H
@@ -18,7 +19,8 @@ size_t processes_bytes(void);			/* of the table */
 void processes_begin(void *table);		/* the file of usage.c has it */
 void processes_open(void);			/* this process has a part of it from now on */
 void processes_hold(int device, uint64_t used); /* so much is this process's */
-/* What the others hold. Where that is more than expected, those that have ended are looked for. */
+/* The other processes' memory. Where it is more than expected, those that have ended are looked for
+ * and left out. */
 uint64_t processes_others(int device, uint64_t expected);
 uint64_t processes_held(int device); /* by all that live */
 /* This process first. Returns how many there are, which may be more than `most`. */

@@ -45,7 +45,7 @@ static struct usage *map_file(const char *path)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* What the program held that became this one by exec is free. */
+/* Memory of the program that became this one by exec is free. */
 static __attribute__((constructor)) void begin(void)
 {
 	usage = map_file(getenv("SIMGPU_USAGE"));

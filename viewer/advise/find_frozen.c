@@ -55,7 +55,7 @@ static bool early_read(const struct advise *a, uint32_t i, struct early *e)
 	return true;
 }
 
-/* Of a distributed tensor, whose leaf has no memory of its own and is not recorded. */
+/* The leaf of a distributed tensor has no memory of its own, and is not recorded. */
 static bool is_distributed(const struct advise *a, uint32_t stack)
 {
 	struct stacks *s = &a->timeline->stacks;
@@ -151,7 +151,7 @@ static void find_calls(struct search *s)
 	}
 }
 
-/* What later modules save of them is there for those too. most: the next operator may be theirs. */
+/* Later modules save some of them too, which keeps those. most: the next operator may be theirs. */
 static bool is_saved_inside(const struct search *s, const struct advised *l, bool most)
 {
 	const struct advise *a = s->advise;

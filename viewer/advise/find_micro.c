@@ -126,7 +126,7 @@ static bool is_at_peak(const struct advise *a, const struct advised *l, uint64_t
 }
 
 /* Each pass counts once for a stack: lives are in order of birth. */
-static void count(struct search *s)
+static void count_passes(struct search *s)
 {
 	uint64_t since = first_of_step(s->advise);
 	struct map latest = { 0 };
@@ -181,7 +181,7 @@ static void take_results(struct search *s, struct finding *f)
 	}
 }
 
-/* Of those that are leaves, their gradients. */
+/* Gradients of those that are leaves. */
 static void take_gradients(struct search *s)
 {
 	const struct row_store *arrivals = &s->advise->lives->arrivals;
@@ -199,7 +199,7 @@ static void take_gradients(struct search *s)
 	}
 }
 
-static void say(struct search *s, struct finding *f)
+static void say_kept(struct search *s, struct finding *f)
 {
 	advise_put(f->what,
 		   "Detach the results that are kept of each micro-batch: x.detach(), or "
@@ -219,11 +219,11 @@ void advise_kept_results(struct advise *a)
 	s.over = need_new((s.passes.count + 1) * sizeof(*s.over));
 	s.plan = &f->plan;
 	find_over(&s);
-	count(&s);
+	count_passes(&s);
 	take_results(&s, f);
 	take_gradients(&s);
 	if (s.bytes)
-		say(&s, f);
+		say_kept(&s, f);
 	map_free(&s.counts);
 	map_free(&s.kept);
 	free(s.over);

@@ -15,7 +15,7 @@
 
 enum { FEWEST = 3, SMALL = 8 }; /* an eighth of the largest: smaller than a mask of it */
 
-/* All that one stack made; the latest turn begins at `first`. */
+/* Blocks of one stack; the latest turn begins at `first`. */
 struct line {
 	uint32_t *lives;
 	size_t count, room, first;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "ops.h"
 
 #define B(n) human_bytes((char[HUMAN_MAX]){ 0 }, n)
@@ -18,7 +19,7 @@
 
 enum { FEWEST = 3, CANDIDATES = 8, PARTS = 1, LAYERS = 2 };
 
-/* What was made between two backward passes. */
+/* Blocks that were made between two backward passes. */
 struct window {
 	uint64_t from, until;	  /* events; until: the backward pass, or the moment, begins */
 	const struct span *after; /* the backward pass, NULL = none has come */
@@ -133,19 +134,10 @@ static bool is_repeated(const struct window *w, const struct item *x)
 /* The first row of an event from that one on; rows begin with it. */
 static uint32_t row_since(const struct row_store *rows, uint64_t seq)
 {
-	uint32_t low = 0, high = rows->count;
+	uint64_t at;
 
-	while (low < high) {
-		uint32_t i = low + (high - low) / 2;
-		uint64_t at;
-
-		memcpy(&at, rows_at(rows, i), sizeof(at));
-		if (at < seq)
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low;
+	return (uint32_t)SORTED_FIRST(
+		rows->count, i, (memcpy(&at, rows_at(rows, (uint32_t)i), sizeof(at)), at < seq));
 }
 
 static int compare_lives(const void *life, const void *item)
@@ -217,8 +209,8 @@ static bool has_own_weights(struct search *s)
 	return own;
 }
 
-/* What comes of the parts is no sum of their scalars, for which a graph takes nothing. What a part
- * makes behind its scalar has been made in others. */
+/* More follows from the parts than the sum of their scalars, for which a graph takes nothing.
+ * Blocks that a part makes behind its scalar have been made in others. */
 static bool goes_on(const struct search *s)
 {
 	const struct window *w = &s->w;

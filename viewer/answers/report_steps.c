@@ -6,6 +6,7 @@
 
 #include "../base/human.h"
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "../documents/columns.h"
 #include "../moments/series.h"
 #include "report.h"
@@ -56,13 +57,6 @@ static void end_of_event(void *ctx, const struct series_event *e)
 	memcpy(k->before, k->now, sizeof(k->now));
 }
 
-static int by_event(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* The events of all peaks, and those before them. */
 static uint64_t *peaks(const struct steps *steps)
 {
@@ -75,7 +69,7 @@ static uint64_t *peaks(const struct steps *steps)
 		seqs[2 * i + 1] = seq;
 	}
 	if (steps->count)
-		qsort(seqs, 2 * steps->count, sizeof(*seqs), by_event);
+		qsort(seqs, 2 * steps->count, sizeof(*seqs), sorted_numbers);
 	return seqs;
 }
 

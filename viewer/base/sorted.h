@@ -4,6 +4,7 @@
 #define VIEWER_SORTED_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* How many of `count` items, `i` being the number of one, are of the first kind, that `is_first`
  * says: those of the other kind stand behind them all. */
@@ -21,5 +22,13 @@
 		}                                             \
 		from_;                                        \
 	})
+
+/* Ascending 64-bit numbers, for qsort. */
+static inline int sorted_numbers(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
 
 #endif

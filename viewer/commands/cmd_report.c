@@ -132,19 +132,18 @@ int run_report(const struct report_options *o, struct emit *out, struct recordin
 	r->top = o->top;
 	r->each_step = o->steps;
 	rc = build_report(r, recording);
-	if (!rc)
-		summary_find(&summary, r);
-	if (!rc)
-		emit_report(r, &summary, out);
-	if (!rc && o->with_peak && model_main_device(&r->timeline.model) >= 0)
+	if (rc)
+		return rc;
+	summary_find(&summary, r);
+	emit_report(r, &summary, out);
+	if (o->with_peak && model_main_device(&r->timeline.model) >= 0)
 		print_peak(r, out);
-	if (!rc && !emit_json(out)) {
+	if (!emit_json(out)) {
 		report_head(r, out);
 		summary_print(&summary, out);
 		report_text(r, out);
 	}
-	if (!rc)
-		take_down(r);
+	take_down(r);
 	summary_free(&summary);
-	return rc;
+	return 0;
 }

@@ -7,18 +7,20 @@
 #include <string.h>
 
 #include "../answers/reserved.h"
+#include "../base/arithmetic.h"
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "../base/shell.h"
 #include "../oom/oom.h"
 #include "../recording/run_state.h"
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
 #define PART	  50
-#define CACHE	  10 /* so large a part of what is reserved lies unused */
+#define MUCH	  10 /* a tenth of what is reserved, or of a usual peak, is much */
 #define SOON	  4  /* events */
 #define FEW_STEPS 4  /* say nothing about a usual one */
 
-/* What is found, while it is found. */
+/* Findings, and all that is asked for them. */
 struct search {
 	struct summary *found;
 	struct report *report;
@@ -32,14 +34,11 @@ struct search {
 	bool looked;	      /* at the refusal: growth and what is unused are known */
 };
 
-static struct matter *add(struct search *s, const char *kind, uint64_t bytes)
+static struct matter *add_matter(struct search *s, const char *kind, uint64_t bytes)
 {
 	struct summary *all = s->found;
-	struct matter *m;
+	struct matter *m = need_item(all->items, all->count, all->room);
 
-	if (all->count == all->room)
-		all->items = need_resize(all->items, (all->room = 2 * all->room + 8) * sizeof(*m));
-	m = &all->items[all->count++];
 	*m = (struct matter){ .kind = kind,
 			      .bytes = bytes,
 			      .owner = { .function = "", .file = "" } };
@@ -77,8 +76,8 @@ static void find_refusal(struct search *s)
 	device = refusal.event.device < 0 ? 0 : refusal.event.device;
 	if (device >= MODEL_DEVICES)
 		return;
-	m = add(s, "out_of_memory",
-		model_peak_reserved(&t->model.devices[device]) + refusal.event.size);
+	m = add_matter(s, "out_of_memory",
+		       model_peak_reserved(&t->model.devices[device]) + refusal.event.size);
 	m->time_ns = refusal.event.ns;
 	say_more(s, m, "oom", "");
 	if (device != t->device) {
@@ -120,7 +119,7 @@ static void say_growth(struct search *s)
 	if (!l->count || bytes < s->least || s->cause == CAUSE_growing ||
 	    s->cause == CAUSE_retained_graph)
 		return;
-	m = add(s, "growth", bytes);
+	m = add_matter(s, "growth", bytes);
 	m->owner = most->owner;
 	m->time_ns = s->timeline->steps.items[l->to_step].extent.last_ns;
 	put_text(m->text,
@@ -138,7 +137,7 @@ static void say_unused(struct search *s)
 
 	if (u->bytes < s->least || s->cause == CAUSE_unused)
 		return;
-	m = add(s, "unused", u->bytes);
+	m = add_matter(s, "unused", u->bytes);
 	m->owner = u->holders.items[0].owner;
 	m->time_ns = s->timeline->steps.items[u->step].extent.last_ns;
 	put_text(m->text,
@@ -158,13 +157,6 @@ static void find_kept(struct search *s)
 	say_unused(s);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* Half of the steps need less, half more; 0: too few ended. */
 static uint64_t usual_peak(const struct steps *all)
 {
@@ -174,7 +166,7 @@ static uint64_t usual_peak(const struct steps *all)
 	for (size_t i = 1; i <= n; i++)
 		if (all->items[i].ended)
 			peaks[count++] = all->items[i].extent.peak;
-	qsort(peaks, count, sizeof(*peaks), by_size);
+	qsort(peaks, count, sizeof(*peaks), sorted_numbers);
 	usual = count < FEW_STEPS ? 0 : peaks[count / 2];
 	free(peaks);
 	return usual;
@@ -191,14 +183,14 @@ static void find_spike(struct search *s)
 	size_t step;
 
 	e = usual ? timeline_peak(t, &step) : NULL;
-	if (!e || e->peak < usual + usual / CACHE || e->peak - usual < s->least ||
+	if (!e || e->peak < usual + usual / MUCH || e->peak - usual < s->least ||
 	    grown(s) >= s->least)
 		return;
 	if (step && step <= steps_number(&t->steps))
 		snprintf(place, sizeof(place), "in step %zu", step);
 	else if (step)
 		snprintf(place, sizeof(place), "after the last step");
-	m = add(s, "spike", e->peak - usual);
+	m = add_matter(s, "spike", e->peak - usual);
 	m->time_ns = e->peak_ns;
 	m->owner = owners_find(&t->owners,
 			       &(struct block){ .stack = e->peak_stack, .seq = e->peak_seq });
@@ -223,10 +215,10 @@ static uint64_t bytes_at(struct search *s, uint64_t seq)
 
 static bool is_much(const struct search *s, uint64_t unused, uint64_t reserved)
 {
-	return unused >= s->least && unused >= reserved / CACHE;
+	return unused >= s->least && unused >= reserved / MUCH;
 }
 
-/* Of the cache when it was largest. The block that it grew for comes some events after its memory,
+/* The cache when it was largest. The block that it grew for comes some events after its memory,
  * and is no larger than that, unless the memory came in pieces. */
 static uint64_t unused_cache(struct search *s, const struct reserved_peak *most)
 {
@@ -236,7 +228,7 @@ static uint64_t unused_cache(struct search *s, const struct reserved_peak *most)
 	for (unsigned i = 1;
 	     i <= SOON && used < most->bytes && is_much(s, most->bytes - used, most->bytes); i++) {
 		later = bytes_at(s, most->seq + i);
-		used = later > used ? later : used;
+		used = arithmetic_most(used, later);
 	}
 	return used < most->bytes ? most->bytes - used : 0;
 }
@@ -254,7 +246,7 @@ static void find_reserved(struct search *s)
 	free_bytes = most.bytes ? unused_cache(s, &most) : 0;
 	if (!is_much(s, free_bytes, most.bytes) || !free_bytes)
 		return;
-	m = add(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
+	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
 	m->time_ns = most.time_ns;
 	m->owner = most.owner;
 	known = most.owner.function[0];
@@ -267,7 +259,7 @@ static void find_reserved(struct search *s)
 		say_more(s, m, "replay", "");
 }
 
-/* What makes the figures themselves doubtful. */
+/* Reasons to doubt the figures themselves. */
 static void find_doubts(struct search *s)
 {
 	const struct recording *r = s->timeline->recording;
@@ -277,14 +269,14 @@ static void find_doubts(struct search *s)
 	struct matter *m;
 
 	if (v->decisions) {
-		m = add(s, "values", 0);
+		m = add_matter(s, "values", 0);
 		put_text(m->text, "%s.", values_sentence(v, text));
 		put_text(m->action, "%s", values_effect(v));
 		m->owner = v->first ? v->first->owner : m->owner;
 	}
 	if (!s->timeline->model.dropped && !state)
 		return;
-	m = add(s, "incomplete", 0);
+	m = add_matter(s, "incomplete", 0);
 	say_more(s, m, "verify", "");
 	if (s->timeline->model.dropped)
 		put_text(m->text, "%s lost while recording: figures may be too low or too high.",
@@ -312,7 +304,7 @@ void summary_find(struct summary *out, struct report *r)
 	if (!s.peak)
 		return;
 	shell_word(r->timeline.recording->path, s.file);
-	s.least = s.peak->bytes / PART > LEAST ? s.peak->bytes / PART : LEAST;
+	s.least = arithmetic_most(s.peak->bytes / PART, LEAST);
 	if (!moments_state_only(&r->timeline.model)) {
 		find_refusal(&s);
 		find_kept(&s);
@@ -360,7 +352,7 @@ void summary_print(struct summary *s, struct emit *out)
 {
 	char text[SUMMARY_TEXT + 32];
 
-	/* What has no bytes stands below, behind the figures that it is about. */
+	/* A finding without bytes stands below, behind the figures that it is about. */
 	for (size_t i = 0; i < s->count && s->items[i].bytes; i++) {
 		snprintf(text, sizeof(text), " %zu. %s", i + 1, s->items[i].text);
 		emit_paragraph(out, "", "    ", text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What matters about a run, most bytes first: what other commands say at length, one line of each.
- */
+/* Findings that matter about a run, most bytes first: one line of each that other commands say at
+ * length. */
 #ifndef VIEWER_SUMMARY_H
 #define VIEWER_SUMMARY_H
 

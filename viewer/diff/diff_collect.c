@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that differ are put together to one finding, which is named after one of them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../base/need.h"
 #include "diff.h"
@@ -33,9 +32,11 @@ static bool place_on(const struct diff *d, const struct diff_pair *p, bool new, 
 	const struct diff_site *site = new ? p->new_site : p->old_site;
 	const struct diff_place *line = site ? diff_innermost(s, site) : NULL;
 
-	if (line)
-		memcpy(at, (uint32_t[]){ s->functions[line->function].common, line->common }, 8);
-	return line != NULL;
+	if (!line)
+		return false;
+	at[0] = s->functions[line->function].common;
+	at[1] = line->common;
+	return true;
 }
 
 bool diff_same_place(const struct diff *d, const struct diff_pair *a, const struct diff_pair *b,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 #include "diff_causes.h"
 
 /* Whether each block is larger by the factor. The allocator rounds small blocks up. A large block
@@ -61,13 +62,6 @@ struct sizes {
 	size_t count, room;
 };
 
-static int by_size(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 {
 	for (uint64_t i = 0; items && i < count; i++)
@@ -77,7 +71,7 @@ static void add_sizes(struct sizes *s, const uint64_t *items, uint64_t count)
 static void sort_sizes(struct sizes *s)
 {
 	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), by_size);
+		qsort(s->items, s->count, sizeof(*s->items), sorted_numbers);
 }
 
 /* Removes sizes that occur on both sides, wherever those parameters were made. */

@@ -108,10 +108,9 @@ int64_t diff_reserved(const struct diff *d)
 	int64_t apart = change - (int64_t)(d->new.peak - d->old.peak);
 	int64_t enough = (int64_t)reserved_varies(old > new ? old : new);
 
-	return old && new &&llabs(apart) >= enough &&llabs(change) >= enough &&
-			       (apart < 0) == (change < 0)
-		       ? apart
-		       : 0;
+	if (!old || !new || (apart < 0) != (change < 0))
+		return 0;
+	return llabs(apart) >= enough && llabs(change) >= enough ? apart : 0;
 }
 
 /* First if it changed by more than any line did and by ten times as much as the peak of the blocks,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/need.h"
+#include "../base/sorted.h"
 
 static bool find_recompute(struct diff_side *s)
 {
@@ -86,7 +87,7 @@ static bool is_unused(const struct model *m, const struct block *b, unsigned cat
 	       model_died(m, b)->backwards == model_born(m, b)->backwards;
 }
 
-/* Of passes that lose most of their results so: a local variable dies before the backward pass of
+/* Results of passes that lose most of theirs so: a local variable dies before the backward pass of
  * any. */
 static uint64_t dropped_of(const struct snapshot *snap)
 {
@@ -147,13 +148,6 @@ static void add_block(struct diff_shot *out, struct diff_side *s, const struct b
 	row->first_seq = row->first_seq && row->first_seq < b->seq ? row->first_seq : b->seq;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct snapshot *snap)
 {
 	size_t *next = need_new((out->count + 1) * sizeof(*next)), at = 0;
@@ -174,7 +168,7 @@ static void take_sizes(struct diff_shot *out, struct diff_side *s, const struct 
 	for (size_t i = 0; i < out->count; i++)
 		if (out->rows[i].blocks > 1)
 			qsort(&out->sizes[out->rows[i].sizes], out->rows[i].blocks,
-			      sizeof(*out->sizes), by_size);
+			      sizeof(*out->sizes), sorted_numbers);
 	free(next);
 }
 
