@@ -80,6 +80,7 @@ def test_what_the_recording_lacks(tool, tmp_path):
     recording, _ = record(tmp_path, "none")
     recording.write_bytes(recording.read_bytes()[:-200])
     assert tool.json("report", recording)["summary"][-1]["kind"] == "incomplete"
+    assert "Nothing stands out" not in tool("report", recording)
 
 
 def test_examples_of_the_manual(tool):

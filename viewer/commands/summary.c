@@ -362,7 +362,8 @@ void summary_print(struct summary *s, struct emit *out)
 		else
 			emit_paragraph(out, "    ", "          ", text);
 	}
-	if (!s->count || !s->items[0].bytes)
+	if (!s->count)
 		emit_line(out, "%s", "Nothing stands out.");
-	emit_line(out, "%s", "");
+	if (!s->count || s->items[0].bytes)
+		emit_line(out, "%s", "");
 }
