@@ -51,8 +51,12 @@ static void become_worker(const struct ranks_work *w, size_t i, struct worker *x
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* it may have files to remove */
 	dup2(fileno(x->err), STDERR_FILENO);
 	rc = w->work(w->ctx, i, x->out);
-	if (fflush(x->out) || ferror(x->out)) /* a part of it would be another answer */
+	if (fflush(x->out) || ferror(x->out)) {
 		rc = say_error(EXIT_UNREADABLE, "the answer cannot be kept: %s", strerror(errno));
+		/* What is there could pass for the answer: its first document may be whole. */
+		if (ftruncate(fileno(x->out), 0))
+			raise(SIGKILL);
+	}
 	if (parts)
 		parts[i] = recording_any_part();
 	fflush(stderr);
@@ -137,7 +141,7 @@ static void finish_worker(const struct ranks_work *w, size_t i, struct worker *x
 		r.rc = WEXITSTATUS(status);
 	r.error = error;
 	r.a_part = parts && parts[i];
-	pass_on_result(w, i, &r, x->out);
+	pass_on_result(w, i, &r, WIFSIGNALED(status) ? NULL : x->out);
 	free(error);
 	if (x->out)
 		fclose(x->out);
