@@ -188,6 +188,10 @@ struct gmt_def_symbol {
 	uint32_t name_len; /* file name, function's name follow */
 } __attribute__((packed));
 
+struct gmt_def_function {
+	uint64_t address; /* as in the value of a native frame; the name, mangled, follows */
+} __attribute__((packed));
+
 enum gmt_source_flag {
 	GMT_SOURCE_CUT = 1 << 0,     /* the statement is longer than its text */
 	GMT_SOURCE_CHANGED = 1 << 1, /* the file is newer than the process: no text */

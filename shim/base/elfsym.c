@@ -181,6 +181,49 @@ void *elfsym_in(const struct dl_phdr_info *info, const char *name)
 	return s ? (void *)(info->dlpi_addr + s->st_value) : NULL;
 }
 
+/* No table says how many there are. GNU's lists all that are exported behind those that are not, in
+ * chains; the last chain ends with the last symbol. */
+static void exported(const struct tables *t, uint32_t *first, uint32_t *end)
+{
+	const uint32_t *buckets, *chains;
+	uint32_t last = 0;
+
+	*first = *end = 0;
+	if (!t->hash) {
+		*end = t->old[1];
+		return;
+	}
+	buckets = t->hash + 4 + 2 * t->hash[2];
+	chains = buckets + t->hash[0];
+	for (uint32_t i = 0; i < t->hash[0]; i++)
+		last = buckets[i] > last ? buckets[i] : last;
+	*first = t->hash[1];
+	if (last < *first)
+		return;
+	while (!(chains[last - *first] & 1))
+		last++;
+	*end = last + 1;
+}
+
+void elfsym_functions(const struct dl_phdr_info *info,
+		      void (*fn)(void *ctx, uint64_t start, uint64_t size, const char *name),
+		      void *ctx)
+{
+	struct tables t;
+	uint32_t i, end;
+
+	if (!read_tables(info, &t))
+		return;
+	for (exported(&t, &i, &end); i < end; i++) {
+		const ElfW(Sym) *s = &t.symbols[i];
+		unsigned type = ELF64_ST_TYPE(s->st_info);
+
+		if (s->st_shndx != SHN_UNDEF && s->st_size &&
+		    (type == STT_FUNC || type == STT_GNU_IFUNC))
+			fn(ctx, info->dlpi_addr + s->st_value, s->st_size, t.strings + s->st_name);
+	}
+}
+
 static int find_in(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct wanted *w = ctx;

@@ -22,6 +22,11 @@ bool elfsym_path(const char *base, char *path, size_t room);
 bool elfsym_holds(const struct dl_phdr_info *info, uintptr_t address);
 void *elfsym_in(const struct dl_phdr_info *info, const char *name);
 
+/* Calls fn for each function that it exports and whose size is known. */
+void elfsym_functions(const struct dl_phdr_info *info,
+		      void (*fn)(void *ctx, uint64_t start, uint64_t size, const char *name),
+		      void *ctx);
+
 /* Its DT_SONAME or the first of its DT_NEEDED that begins with `prefix`; NULL = none. */
 const char *elfsym_entry(const struct dl_phdr_info *info, int64_t tag, const char *prefix);
 

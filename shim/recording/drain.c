@@ -21,6 +21,7 @@
 #include "../rings/live.h"
 #include "../stacks/intern_stack.h"
 #include "../stacks/modules.h"
+#include "../stacks/names.h"
 #include "output.h"
 #include "ring_heap.h"
 #include "../stacks/python.h"
@@ -449,6 +450,7 @@ bool drain_finish(void)
 		;
 	if (drain.gone)
 		return false;
+	names_emit(drain_def);
 	drain_flush();
 	drain.closing = true;
 	note_losses();

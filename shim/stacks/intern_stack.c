@@ -54,6 +54,24 @@ uint64_t stack_nodes_cut(void)
 	return __atomic_load_n(&cut, __ATOMIC_RELAXED);
 }
 
+struct native_each {
+	void (*fn)(void *ctx, uint64_t address);
+	void *ctx;
+};
+
+static void if_native(void *ctx, const struct intern_entry *e)
+{
+	const struct native_each *each = ctx;
+
+	if ((e->b & 0xff) == GMT_FRAME_NATIVE)
+		each->fn(each->ctx, e->a);
+}
+
+void stack_native_each(void (*fn)(void *ctx, uint64_t address), void *ctx)
+{
+	intern_each(&nodes, if_native, &(struct native_each){ fn, ctx });
+}
+
 void stack_nodes_forget(void)
 {
 	intern_forget(&nodes);

@@ -12,6 +12,9 @@ uint32_t stack_node(struct thread *t, uint32_t parent, enum gmt_frame frame, uin
 uint64_t stack_nodes(void);	/* how many there are */
 uint64_t stack_nodes_cut(void); /* how often a stack was cut because there was no room */
 
+/* The value of each native node, in no order, some more than once. */
+void stack_native_each(void (*fn)(void *ctx, uint64_t address), void *ctx);
+
 void stack_nodes_forget(void);
 
 #endif

@@ -40,6 +40,42 @@ static void test_same_as_the_loader(void **state)
 	}
 }
 
+struct seen {
+	size_t count, wrong, of_ours;
+};
+
+/* Of each function the loader finds the same address by its name, or another version of it. */
+static void compare(void *ctx, uint64_t start, uint64_t size, const char *name)
+{
+	struct seen *seen = ctx;
+	void *theirs = dlsym(RTLD_DEFAULT, name);
+	Dl_info found;
+
+	seen->count++;
+	seen->of_ours += theirs == (void *)start;
+	if (!size || !dladdr((void *)start, &found) || found.dli_saddr != (void *)start)
+		seen->wrong++;
+}
+
+static int compare_libc(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)size;
+	if (strstr(info->dlpi_name, "/libc.so."))
+		elfsym_functions(info, compare, ctx);
+	return 0;
+}
+
+static void test_every_function(void **state)
+{
+	struct seen seen = { 0 };
+
+	(void)state;
+	dl_iterate_phdr(compare_libc, &seen);
+	assert_true(seen.count > 1000);
+	assert_int_equal(seen.wrong, 0);
+	assert_true(seen.of_ours > seen.count / 2);
+}
+
 static void test_not_there(void **state)
 {
 	(void)state;
@@ -64,6 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_the_loader),
+		cmocka_unit_test(test_every_function),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_path),
 	};

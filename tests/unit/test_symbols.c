@@ -194,6 +194,45 @@ static void address_of_another_object_before(void **state)
 	defs_free(&d);
 }
 
+static void define_function(struct defs *d, uint64_t address, const char *name)
+{
+	char payload[128];
+	struct gmt_def_function head = { address };
+	struct gmt_def def = { GMT_DEF_FUNCTION, 1, sizeof(head) + strlen(name), payload };
+
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), name, strlen(name));
+	defs_add(d, &def);
+}
+
+/* The names that the recording holds are of what was mapped there at the program's end. */
+static void names_without_the_file(void **state)
+{
+	struct object first = { .start = 0x1000, .end = 0x2000, .path = "/first.so" };
+	struct object second = { .start = 0x1800, .end = 0x3000, .path = "/second.so" };
+	struct object here_now = object_of((void *)caller_of_it);
+	struct defs d = { 0 };
+	struct symbols *s;
+
+	(void)state;
+	caller_of_it();
+	define_module(&d, 1, &first, 10);
+	define_module(&d, 2, &second, 500);
+	define_module(&d, 3, &here_now, 1);
+	define_function(&d, 0x1900, "_ZN2at5emptyEl");
+	define_function(&d, 0x1100, "of_first");
+	define_function(&d, here, "another_name");
+	s = symbols_new(&d);
+	assert_string_equal(symbols_find(s, 0x1900, 600)->function, "at::empty(long)");
+	assert_string_equal(symbols_find(s, 0x1900, 600)->raw, "_ZN2at5emptyEl");
+	assert_string_equal(symbols_find(s, 0x1900, 499)->function, "");
+	assert_string_equal(symbols_find(s, 0x1100, 600)->function, "of_first");
+	assert_string_equal(symbols_find(s, 0x1104, 600)->function, "");
+	assert_string_equal(symbols_find(s, here, 600)->function, "caller_of_it");
+	symbols_free(s);
+	defs_free(&d);
+}
+
 static void names_of_cpp(void **state)
 {
 	char *name = demangle("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
@@ -382,6 +421,7 @@ int main(void)
 		cmocka_unit_test(libc_by_dlsym),
 		cmocka_unit_test(another_build_has_no_names),
 		cmocka_unit_test(address_of_another_object_before),
+		cmocka_unit_test(names_without_the_file),
 		cmocka_unit_test(names_of_cpp),
 		cmocka_unit_test(brief_names),
 		cmocka_unit_test(stacks_are_merged),

@@ -63,7 +63,8 @@ uint32_t place_of_script(struct classifier *c, const struct history *h)
 			 PLACE_KNOWN | look_at_script(c->owners->stacks, h->block.stack));
 }
 
-/* Parts of the names of native functions; the innermost that fits counts. */
+/* Parts of the names of native functions; the innermost that fits counts. Where the libraries are
+ * not on this machine only what they export has names: of those around cuDNN the last two. */
 static const struct {
 	const char *part;
 	uint32_t place;
@@ -74,6 +75,8 @@ static const struct {
 	{ "at::native::run_fused_conv", PLACE_WORKSPACE },
 	{ "at::native::run_conv_plan", PLACE_WORKSPACE },
 	{ "at::native::generate_and_filter_plans", PLACE_WORKSPACE },
+	{ "at::native::cudnn_convolution", PLACE_WORKSPACE },
+	{ "at::native::convolution_backward", PLACE_WORKSPACE },
 	{ "c10d::ProcessGroup", PLACE_NETWORK },
 	{ "at::autocast::cached_cast", PLACE_CAST },
 	{ "THPStorage_pynew", PLACE_STORAGE },
@@ -142,27 +145,55 @@ static const struct {
 	{ "mse_loss", PLACE_TAKES },
 };
 
+/* "mul(" is also how "mul::call" and, with its overload, "mul_Tensor::call" begin. */
+static bool begins(const char *op, const char *begin)
+{
+	size_t n = strcspn(begin, "(");
+
+	if (strncmp(op, begin, n))
+		return false;
+	return !begin[n] || op[n] == '(' || op[n] == ':' ||
+	       (op[n] == '_' && op[n + 1] >= 'A' && op[n + 1] <= 'Z');
+}
+
 /* `converts`: to another type; what is converted was on the device before. */
 static uint32_t place_of_op(const char *op, bool converts)
 {
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (!strncmp(op, ops[i].begin, strlen(ops[i].begin)))
+		if (begins(op, ops[i].begin))
 			found |= ops[i].place;
 	if (!(found & PLACE_MAKER))
 		return found | PLACE_COMPUTED;
 	return converts ? found & ~PLACE_MOVED : found;
 }
 
-/* What follows in the name of a function that Python calls; NULL if it is none. */
-static const char *op_of(struct stacks *s, size_t i, uint64_t seq)
-{
-	static const char binding[] = "torch::autograd::THPVariable_";
-	const char *f =
-		i < s->count ? symbols_find(s->symbols, s->frames[i].ip, seq)->function : "";
+/* Where the native frames are read from inside out: what was passed on the way. */
+struct passed {
+	const char *op; /* the outermost operator */
+	bool tensor;	/* the memory is a tensor's: no workspace */
+};
 
-	return strncmp(f, binding, sizeof(binding) - 1) ? NULL : f + sizeof(binding) - 1;
+static const char *behind(const char *text, const char *begin)
+{
+	size_t n = strlen(begin);
+
+	return strncmp(text, begin, n) ? NULL : text + n;
+}
+
+/* The operator that Python called, if frame i is its binding. PyTorch does not export the bindings:
+ * a frame of theirs without a name is that of the operator inside. */
+static const char *op_of(struct stacks *s, size_t i, uint64_t seq, const char *inside)
+{
+	const struct symbol *f =
+		i < s->count ? symbols_find(s->symbols, s->frames[i].ip, seq) : NULL;
+
+	if (!f)
+		return NULL;
+	if (!f->function[0] && strstr(f->module, "/libtorch_python"))
+		return inside;
+	return behind(f->function, "torch::autograd::THPVariable_");
 }
 
 /* x.half() and its like are one function within another. */
@@ -176,23 +207,40 @@ static uint32_t place_of_conversion(const char *outer)
 	return PLACE_CONVERTED;
 }
 
+static void pass(struct passed *p, const char *function)
+{
+	const char *op = behind(function, "at::_ops::");
+
+	p->op = op ? op : p->op;
+	p->tensor |= strstr(function, "at::detail::empty") || strstr(function, "resize_bytes");
+}
+
+static uint32_t place_of_function(const char *function, const struct passed *p)
+{
+	for (size_t k = 0; k < sizeof(functions) / sizeof(functions[0]); k++)
+		if (strstr(function, functions[k].part))
+			return p->tensor ? functions[k].place & ~PLACE_WORKSPACE
+					 : functions[k].place;
+	return 0;
+}
+
 static uint32_t look_at_native(struct stacks *s, uint32_t stack, uint64_t seq)
 {
-	static const char conversion[] = "at::_ops::to_dtype::";
+	struct passed p = { 0 };
 	uint32_t found = 0;
 	bool converts = false;
 
 	stacks_read_native(s, stack, seq);
 	for (size_t i = 0; i < s->count; i++) {
-		const char *f = symbols_find(s->symbols, s->frames[i].ip, seq)->function;
-		const char *op = op_of(s, i, seq);
+		const char *f = symbols_find(s->symbols, s->frames[i].ip, seq)->function, *op;
 
-		for (size_t k = 0; !found && k < sizeof(functions) / sizeof(functions[0]); k++)
-			if (strstr(f, functions[k].part))
-				found = functions[k].place;
-		converts |= !strncmp(f, conversion, sizeof(conversion) - 1);
+		pass(&p, f);
+		op = op_of(s, i, seq, p.op);
+		if (!found)
+			found = place_of_function(f, &p);
+		converts |= behind(f, "at::_ops::to_dtype::") != NULL;
 		if (op && converts)
-			found |= place_of_conversion(op_of(s, i + 1, seq));
+			found |= place_of_conversion(op_of(s, i + 1, seq, NULL));
 		if (op)
 			return found | place_of_op(op, converts);
 	}

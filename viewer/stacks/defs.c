@@ -164,6 +164,18 @@ static bool add_symbol(struct defs *d, uint32_t id, struct rest r)
 	return true;
 }
 
+static bool add_function(struct defs *d, uint32_t id, struct rest r)
+{
+	struct gmt_def_function h;
+	struct defs_text t;
+
+	(void)id;
+	if (!rest_read(&r, &h, sizeof(h)) || !take_text(d, &r, r.len, &t))
+		return false;
+	*(struct defs_text *)kind_entry(&d->functions, h.address, sizeof(t)) = t;
+	return true;
+}
+
 /* Sources are found by file and line, not by id. Two of them may have the same hash. Then the key
  * is the next one that is free or already theirs. */
 static uint64_t source_key(const struct defs *d, const char *file, unsigned line)
@@ -205,10 +217,11 @@ const struct defs_source *defs_source(const struct defs *d, const char *file, un
 int defs_add(void *ctx, const struct gmt_def *def)
 {
 	static bool (*const add[])(struct defs *, uint32_t, struct rest) = {
-		[GMT_DEF_STRING] = add_string, [GMT_DEF_META] = add_meta,
-		[GMT_DEF_THREAD] = add_thread, [GMT_DEF_MODULE] = add_module,
-		[GMT_DEF_CODE] = add_code,     [GMT_DEF_STACK] = add_stack,
-		[GMT_DEF_SYMBOL] = add_symbol, [GMT_DEF_SOURCE] = add_source,
+		[GMT_DEF_STRING] = add_string,	   [GMT_DEF_META] = add_meta,
+		[GMT_DEF_THREAD] = add_thread,	   [GMT_DEF_MODULE] = add_module,
+		[GMT_DEF_CODE] = add_code,	   [GMT_DEF_STACK] = add_stack,
+		[GMT_DEF_SYMBOL] = add_symbol,	   [GMT_DEF_SOURCE] = add_source,
+		[GMT_DEF_FUNCTION] = add_function,
 	};
 	struct defs *d = ctx;
 
@@ -233,7 +246,7 @@ int defs_read(struct gmt_reader *r, int (*def)(void *ctx, const struct gmt_def *
 	return gmt_reader_run(r, 0, UINT64_MAX, &tool, ctx);
 }
 
-static const void *get(const struct defs_kind *k, uint32_t id, size_t each)
+static const void *get(const struct defs_kind *k, uint64_t id, size_t each)
 {
 	const uint32_t *at = map_get(&k->ids, id);
 
@@ -260,6 +273,13 @@ const struct defs_code *defs_code(const struct defs *d, uint32_t id)
 const struct defs_node *defs_node(const struct defs *d, uint32_t id)
 {
 	return get(&d->nodes, id, sizeof(struct defs_node));
+}
+
+struct defs_text defs_function(const struct defs *d, uint64_t address)
+{
+	const struct defs_text *t = get(&d->functions, address, sizeof(*t));
+
+	return t ? *t : (struct defs_text){ "", 0 };
 }
 
 struct defs_text defs_meta(const struct defs *d, const char *key)
@@ -290,8 +310,9 @@ static void free_kind(struct defs_kind *k)
 
 void defs_free(struct defs *d)
 {
-	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules, &d->codes,
-				      &d->nodes,   &d->metas,	&d->symbols, &d->sources };
+	struct defs_kind *kinds[] = { &d->strings, &d->threads, &d->modules,
+				      &d->codes,   &d->nodes,	&d->metas,
+				      &d->symbols, &d->sources, &d->functions };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		free_kind(kinds[i]);

@@ -65,7 +65,8 @@ struct defs_kind {
 };
 
 struct defs {
-	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources;
+	struct defs_kind strings, threads, modules, codes, nodes, metas, symbols, sources,
+		functions;
 	uint64_t bad;		   /* payloads that could not be read */
 	struct defs_chunk *chunks; /* storage of the strings */
 };
@@ -84,6 +85,8 @@ const struct defs_thread *defs_thread(const struct defs *d, uint32_t id);
 const struct defs_code *defs_code(const struct defs *d, uint32_t id);
 const struct defs_node *defs_node(const struct defs *d, uint32_t id);
 const struct defs_source *defs_source(const struct defs *d, const char *file, unsigned line);
+/* The name, mangled, of the exported function that a call returns to. */
+struct defs_text defs_function(const struct defs *d, uint64_t address);
 struct defs_text defs_meta(const struct defs *d, const char *key);
 /* Whether the recording has code from a file whose path contains that part. */
 bool defs_has_file(const struct defs *d, const char *part);

@@ -22,6 +22,7 @@ struct known {
 };
 
 struct symbols {
+	const struct defs *defs;
 	struct object *objects;
 	size_t count;
 	const struct defs_symbol *recorded;
@@ -43,6 +44,7 @@ struct symbols *symbols_new(const struct defs *defs)
 	struct symbols *s = need_new(sizeof(*s));
 	const struct defs_module *m = defs->modules.items;
 
+	s->defs = defs;
 	s->count = defs->modules.count;
 	s->objects = need_new(s->count * sizeof(*s->objects));
 	for (size_t i = 0; i < s->count; i++)
@@ -109,19 +111,27 @@ static const char *plain_name(const char *raw)
 	return len ? need_copy(raw, len) : "";
 }
 
-static void name(struct object *o, struct symbol *out, uint64_t address)
+/* Exported names were written at the program's end: they are of what was mapped there last. */
+static const char *exported(const struct symbols *s, const struct object *o, uint64_t ip)
+{
+	return o == object_at(s, ip - 1, UINT64_MAX) ? defs_function(s->defs, ip).s : "";
+}
+
+/* The object's file knows more names than those that it exports, if it is still there. */
+static void name(const struct symbols *s, struct object *o, struct symbol *out, uint64_t ip)
 {
 	const struct defs_module *m = o->module;
+	const char *raw = NULL;
 
 	out->module = m->path.s;
-	out->offset = address - m->bias;
+	out->offset = ip - 1 - m->bias;
 	if (!o->tried) {
 		o->tried = true;
 		o->names = elf_names_open(m->path.s, m->build_id.s, m->build_id.len);
 	}
-	if (!o->names)
-		return;
-	out->raw = plain_name(elf_names_function(o->names, out->offset));
+	if (o->names)
+		raw = elf_names_function(o->names, out->offset);
+	out->raw = plain_name(raw ? raw : exported(s, o, ip));
 	out->function = demangle(out->raw);
 	if (!out->function)
 		out->function = out->raw;
@@ -172,7 +182,7 @@ const struct symbol *symbols_find(struct symbols *s, uint64_t ip, uint64_t seq)
 	if (!name_recorded(s, &k->symbol, ip)) {
 		k->object = o;
 		if (o)
-			name(o, &k->symbol, ip - 1);
+			name(s, o, &k->symbol, ip);
 	}
 	*need_item(s->found, s->found_count, s->found_room) = k;
 	return &k->symbol;

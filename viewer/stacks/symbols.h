@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Maps addresses of the traced process to functions, files, lines. The recording has the address
- * and the build-id of each object. Names come from the file on this machine, if its build-id is the
- * same.
+ * and the build-id of each object, and the names of functions that objects export. All other names
+ * come from the object's file on this machine, if its build-id is the same.
  */
 #ifndef VIEWER_SYMBOLS_H
 #define VIEWER_SYMBOLS_H
