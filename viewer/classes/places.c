@@ -172,7 +172,7 @@ static uint32_t place_of_op(const char *op, bool converts)
 /* Where the native frames are read from inside out: what was passed on the way. */
 struct passed {
 	const char *op; /* the outermost operator */
-	bool tensor;	/* the memory is a tensor's: no workspace */
+	bool tensor;	/* the memory is a tensor's: no workspace, like that of an operator */
 };
 
 static const char *behind(const char *text, const char *begin)
@@ -219,8 +219,8 @@ static uint32_t place_of_function(const char *function, const struct passed *p)
 {
 	for (size_t k = 0; k < sizeof(functions) / sizeof(functions[0]); k++)
 		if (strstr(function, functions[k].part))
-			return p->tensor ? functions[k].place & ~PLACE_WORKSPACE
-					 : functions[k].place;
+			return p->tensor || p->op ? functions[k].place & ~PLACE_WORKSPACE
+						  : functions[k].place;
 	return 0;
 }
 
