@@ -58,6 +58,17 @@ def test_exported_names_stay(tmp_path, tool):
     assert functions(tmp_path / "run.gmt", tool) == left
 
 
+def test_recover_adds_names(tmp_path, tool):
+    library = test_hooks.cc(tmp_path, "libtaker.so", LIBRARY, test_hooks.SIM)
+    program = test_hooks.cc(tmp_path, "program", PROGRAM.replace("!= 4;", "!= 4 || raise(9);"), library, test_hooks.SIM)
+    with pytest.raises(AssertionError, match="-9"):
+        test_hooks.simulated(program, folder=tmp_path)
+    tool("recover", tmp_path / "run.gmt", "-o", tmp_path / "whole.gmt")
+    os.unlink(library)
+    assert not {"only_in_the_file", "exported_by_it"} & set(functions(tmp_path / "run.gmt", tool))
+    assert {"only_in_the_file", "exported_by_it"} <= set(functions(tmp_path / "whole.gmt", tool))
+
+
 def answer(recording, *command):
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=recording.parent).stdout
 

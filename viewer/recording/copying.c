@@ -11,8 +11,10 @@
 #include "../../format/block.h"
 #include "../../format/writer.h"
 #include "../base/ending.h"
+#include "../base/need.h"
 #include "../base/outfile.h"
 #include "../base/say.h"
+#include "../stacks/symbols.h"
 #include "running.h"
 
 struct copy {
@@ -51,6 +53,46 @@ static int add_mark(struct gmt_writer *w, const char *why)
 	return gmt_writer_def(w, &d);
 }
 
+static int add_name(struct gmt_writer *w, uint32_t id, uint64_t address, const char *name)
+{
+	size_t len = strlen(name);
+	struct gmt_def_function *payload = need_new(sizeof(*payload) + len);
+	struct gmt_def d = { GMT_DEF_FUNCTION, id, (uint32_t)(sizeof(*payload) + len), payload };
+	int rc;
+
+	payload->address = address;
+	memcpy(payload + 1, name, len);
+	rc = gmt_writer_def(w, &d);
+	free(payload);
+	return rc;
+}
+
+/* The names of native functions, which a program writes at its end: a killed one has none. */
+static int add_names(const struct defs *defs, struct gmt_writer *w)
+{
+	const struct defs_node *nodes = defs->nodes.items;
+	struct symbols *symbols = symbols_new(defs);
+	struct map seen = { 0 };
+	uint32_t count = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < defs->nodes.count && !rc; i++) {
+		uint64_t address = nodes[i].value;
+		const char *name;
+
+		if (nodes[i].frame != GMT_FRAME_NATIVE || defs_function(defs, address).len ||
+		    map_number(&seen, address, count) < count)
+			continue;
+		count++;
+		name = symbols_find(symbols, address, UINT64_MAX)->raw;
+		if (*name)
+			rc = add_name(w, defs->functions.count + count, address, name);
+	}
+	map_free(&seen);
+	symbols_free(symbols);
+	return rc;
+}
+
 static int copy_all(const struct recording *r, int fd, const char *why, struct copy *c)
 {
 	static const struct gmt_tool tool = { .def = copy_def, .event = copy_event };
@@ -67,6 +109,8 @@ static int copy_all(const struct recording *r, int fd, const char *why, struct c
 		rc = add_mark(c->writer, why);
 		if (!rc)
 			rc = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, c);
+		if (!rc && !r->defs.symbols.count)
+			rc = add_names(&r->defs, c->writer);
 		if (!rc)
 			rc = gmt_writer_finish(c->writer);
 		if (!rc && fsync(fd) && errno != EINVAL)
