@@ -106,7 +106,7 @@ def test_same_numbers_as_text_and_json(tool, gpt2, page):
 def test_says_as_the_report_does_what_the_recording_lacks(tool, tmp_path, file, words):
     path, out = ROOT / f"tests/data/{file}.gmt", tmp_path / "run.html"
     tool("html", path, "-o", out)
-    shown, text = browse(out, "document.querySelector('#peak .note').textContent")[0], tool("report", path)
+    shown, text = browse(out, "document.querySelector('#findings').textContent")[0], tool("report", path)
     states = ["The file is damaged", "The program was killed or crashed", "The recording stops before the run's end", "The program is still running"]
     assert [s for s in states if s in shown] == [s for s in states if s in text] == ([words] if words else [])
 
@@ -200,7 +200,7 @@ def test_panels_and_controls(page, theme, width):
         {"click": "#theme"}, "document.documentElement.dataset.theme",
         {"press": "Enter", "on": "#steps tr[data-step='1']"}, "[window.gpumemtrace.app.seq, window.gpumemtrace.app.track.steps.items.find((s) => s.number === 1).peakSeq]",
         theme=theme, width=width)
-    assert got[0] == ["peak", "timeline", "moment", "steps", "leaks", "account", "run"]
+    assert got[0] == ["findings", "peak", "timeline", "moment", "steps", "leaks", "account", "run"]
     assert got[1] and got[2]
     assert got[6] > got[4]
     assert got[8][0] == got[8][1]
@@ -428,8 +428,9 @@ def test_panels_of_a_failure(programs, tool, tmp_path):
     run, page = programs.traced("oom.py", "retained_graph", "truth.json", card="card=2GiB"), tmp_path / "x.html"
     assert panels(page, run) >= {"oom", "#oom tr.link", "timeline", "moment", "run"}
     oom = tool.json("oom", run)
-    why, figures, wide = browse(page, "document.querySelector('#oom .why').textContent", FIGURES, "document.documentElement.scrollWidth", width=390)
-    assert why == f"Cause: {oom['cause'].replace('_', ' ')}. {oom['text']}"
+    why, cause, figures, wide = browse(page, "document.querySelector('#findings .text').firstChild.textContent", "document.querySelector('#oom .why').textContent",
+                                       FIGURES, "document.documentElement.scrollWidth", width=390)
+    assert why.startswith("Out of memory") and why.endswith(oom["text"]) and cause == f"Cause: {oom['cause'].replace('_', ' ')}."
     assert oom["asked_bytes"] == 20 * MIB > oom["block_bytes"] and wide == 390
     assert (figures["asked for"], figures["for a tensor of"]) == ("20.0 MiB", "%.1f MiB" % (oom["block_bytes"] / MIB))
 

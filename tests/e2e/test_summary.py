@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT
+from test_html import browse, needs_browser
 
 MIB = 1 << 20
 PROGRAM = """
@@ -74,6 +75,37 @@ def test_a_refusal_comes_first_with_its_cause_and_the_best_remedy(tool, tmp_path
     assert first["action"].startswith(oom["remedies"][0]["what"]) and oom["remedies"][0]["saves_bytes"]
     assert oom["cause"] in ("growing", "retained_graph") and "growth" not in {m["kind"] for m in others}  # said as the cause
     assert first["bytes"] >= max(m["bytes"] for m in others or [first])
+
+
+# Of each finding in the page: its text, its action, what its link says. `VISIBLE`: the heading, and whether all of them stand in the first 800 pixels, above the chart.
+ON_PAGE = """[...document.querySelectorAll('#findings ol.findings > li')].map((li) => ({ kind: li.dataset.kind, text: li.querySelector('.text').firstChild.textContent,
+  action: li.querySelector('.next').lastChild.textContent, link: (li.querySelector('a[href="#moment"]') || { textContent: '' }).textContent }))"""
+VISIBLE = """[document.querySelector('#findings h2').textContent, document.getElementById('findings').getBoundingClientRect().bottom <= 800,
+  document.getElementById('findings').getBoundingClientRect().bottom <= document.querySelector('#timeline .chart').getBoundingClientRect().top]"""
+SHOWN = """(() => { const g = window.gpumemtrace, search = document.querySelector('input[type=search]').value; return { ns: g.moment().ns, hash: location.hash, search,
+  complete: g.moment().complete, rows: [...document.querySelectorAll('.tab.blocks .space .row .line')].map((e) => e.textContent) } })()"""
+
+
+@needs_browser
+@pytest.mark.parametrize("kind,card", [("old.gmt", None), ("leak", "h100-80g"), ("spike", "h100-80g"), ("oom", "mine=720MiB")])
+def test_on_top_of_the_page(tool, tmp_path, kind, card):
+    """The same findings as `report`; each link sets the moment, and the search to its line if that has blocks then."""
+    recording = record(tmp_path, kind, card, code=int(kind == "oom"))[0] if card else ROOT / "tests/data/example" / kind
+    summary = tool.json("report", recording)["summary"]
+    tool("html", recording, "-o", tmp_path / "x.html")
+    look = {"high": 800}, {"wait": 100}, VISIBLE, ON_PAGE, "document.getElementById('findings').textContent"
+    hands = []
+    for i in range(len(summary)):
+        hands += [{"type": "zero_grad", "on": "input[type=search]"}, {"wait": 200}, {"press": "Enter", "on": f"#findings li:nth-child({i + 1}) a"}, {"wait": 100}, SHOWN]
+    _, _, (heading, high, above), said, text, *rest = browse(tmp_path / "x.html", *look, *hands)
+    assert heading == "What stands out" and high and above
+    assert ("Nothing stands out." in text) == (not summary) == (not card)
+    assert [(m["kind"], m["text"], m["action"]) for m in said] == [(m["kind"], m["text"], m["action"]) for m in summary]
+    for m, link, shown in zip(summary, (x["link"] for x in said), rest[4::5]):
+        assert shown["ns"] == m["time_ns"] and shown["hash"] == "#moment" and shown["complete"] and shown["rows"]
+        line = "" if m["kind"] == "out_of_memory" else f"{m['function']} {m['file'].rsplit('/', 1)[-1]}:{m['line']}" if m["line"] else f"{m['function']} (backward)"
+        assert shown["search"] == line.lower() and all(r == line for r in shown["rows"] if line)
+        assert link.startswith("Go to ") and link.endswith(line)
 
 
 def test_what_the_recording_lacks(tool, tmp_path):

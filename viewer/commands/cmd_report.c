@@ -7,8 +7,8 @@
 #include "../answers/report.h"
 #include "../base/need.h"
 #include "../classes/classify.h"
+#include "../oom/summary.h"
 #include "command.h"
-#include "summary.h"
 
 /* The owner of most bytes that is a line of code, or else the owner of most bytes. */
 static struct owner largest_line(const struct holders *all)
@@ -134,7 +134,7 @@ int run_report(const struct report_options *o, struct emit *out, struct recordin
 	rc = build_report(r, recording);
 	if (rc)
 		return rc;
-	summary_find(&summary, r);
+	summary_find(&summary, &r->timeline, &r->values, recording->path);
 	emit_report(r, &summary, out);
 	if (o->with_peak && model_main_device(&r->timeline.model) >= 0)
 		print_peak(r, out);

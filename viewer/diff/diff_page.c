@@ -127,7 +127,7 @@ static void put_owner(struct page *p, struct bytes *c, const struct diff_site *s
 	column_row(c, function, names_path(&p->names, o->file), o->line, o->backward);
 }
 
-static void emit_lines(struct page *p, const struct diff *d)
+static void emit_all_lines(struct page *p, const struct diff *d)
 {
 	struct diff_groups l = diff_group(d, DIFF_BY_LINE);
 	size_t room = page_room(p, LINE_ROWS, 100), rows = l.count < room ? l.count : room;
@@ -169,7 +169,7 @@ static void write_document(struct page *p, void *ctx)
 	emit_flag(p->out, "below_peak", d->below_peak);
 	emit_times(p, d);
 	emit_modules(p, d);
-	emit_lines(p, d);
+	emit_all_lines(p, d);
 	diff_stacks_emit(p, d);
 	emit_end(p->out);
 }

@@ -11,6 +11,7 @@
 
 #include "../base/emit.h"
 #include "../moments/timeline.h"
+#include "../oom/summary.h"
 #include "page_curve.h"
 #include "page_lives.h"
 #include "page_names.h"
@@ -44,14 +45,12 @@ struct track_mark {
 	uint32_t name, stack; /* name: string of the recording */
 };
 
-struct pool_sums;
-struct room;
-
 struct track {
 	struct page *page;
 	enum track_parts parts;
 	struct recording *recording;
 	struct timeline *timeline; /* of this device */
+	struct summary summary;	   /* of a whole one */
 	struct page_curve curve;
 	struct page_lives blocks;
 	struct track_mark *marks;
@@ -75,6 +74,8 @@ void marks_emit(struct track *t);
 uint64_t marks_first_oom(const struct track *t); /* its time, 0 = none */
 void page_lives_emit(struct track *t);
 void page_facts_emit(struct track *t);
+void page_summary_find(struct track *t); /* with the key moments that its findings are about */
+void page_summary_emit(struct track *t);
 void page_steps_emit(struct track *t);
 void page_account_emit(struct track *t);
 void page_leaks_emit(struct track *t);

@@ -7,9 +7,7 @@
 
 #include "../answers/parts.h"
 #include "../answers/private_pools.h"
-#include "../answers/values.h"
 #include "../moments/instant.h"
-#include "../recording/run_state.h"
 #include "page.h"
 
 enum how { SHOW, HIDE /* where paths, arguments and hosts are left out */ };
@@ -96,18 +94,6 @@ static void emit_notes(struct track *t)
 	emit_end(t->page->first);
 }
 
-/* A note if the program used values that the simulated device did not compute; else "". */
-static void emit_values(struct track *t)
-{
-	struct values v;
-	char text[VALUES_SENTENCE];
-
-	values_find(&v, &t->timeline->model.reads, &t->timeline->owners);
-	values_sentence(&v, text);
-	emit_number(t->page->first, "values", names_word(&t->page->words, text));
-	values_free(&v);
-}
-
 static void emit_libraries(struct track *t)
 {
 	const struct model_device *d = &t->timeline->model.devices[t->timeline->device];
@@ -155,7 +141,6 @@ static void emit_figures(struct track *t)
 	const struct model *m = &t->timeline->model;
 	const struct model_device *d = &m->devices[t->timeline->device];
 	const struct steps *s = &t->timeline->steps;
-	const char *state = recording_state_sentence(recording_state(t->recording));
 	struct emit *out = t->page->first;
 
 	emit_number(out, "end_bytes", model_curve(d)->now);
@@ -166,12 +151,10 @@ static void emit_figures(struct track *t)
 	emit_number(out, "steps_done", s->count ? s->count - 1 - s->tail : 0);
 	emit_number(out, "ooms", model_ooms(d));
 	emit_number(out, "first_oom_ns", marks_first_oom(t));
-	emit_number(out, "oom_asked", d->oom_asked);
 	emit_number(out, "retries", d->retries);
 	emit_number(out, "events", m->events);
 	emit_number(out, "dropped", m->dropped);
 	emit_number(out, "left_out", m->left_out);
-	emit_number(out, "state", names_word(&t->page->words, state ? state : ""));
 	emit_number(out, "first_ns", m->first_ns);
 	emit_number(out, "last_ns", m->last_ns);
 	emit_number(out, "last_seq", m->last_seq);
@@ -200,7 +183,6 @@ void page_facts_emit(struct track *t)
 	emit_rank(t);
 	emit_rows(t);
 	emit_notes(t);
-	emit_values(t);
 	emit_peak(t);
 	emit_figures(t);
 	emit_libraries(t);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Growth from step to step, as reported by `leaks`. */
-#include "../answers/leaks.h"
 #include "page.h"
 
 enum { LINES = 40 };
@@ -36,20 +35,18 @@ static void emit_leak(struct track *t, const struct leak *l)
 void page_leaks_emit(struct track *t)
 {
 	struct emit *out = t->page->out;
-	struct leaks leaks = { 0 };
+	const struct leaks *leaks = t->summary.leaks;
 
-	if (t->timeline->steps.count < 4)
+	if (!leaks || t->timeline->steps.count < 4)
 		return;
-	leaks_find(&leaks, t->timeline);
 	emit_object(out, "leaks");
-	emit_number(out, "from_step", leaks.from_step);
-	emit_number(out, "to_step", leaks.to_step);
-	emit_number(out, "bytes_per_step", leaks.bytes_per_step);
-	emit_number(out, "left_out", leaks.count > LINES ? leaks.count - LINES : 0);
+	emit_number(out, "from_step", leaks->from_step);
+	emit_number(out, "to_step", leaks->to_step);
+	emit_number(out, "bytes_per_step", leaks->bytes_per_step);
+	emit_number(out, "left_out", leaks->count > LINES ? leaks->count - LINES : 0);
 	emit_array(out, "lines");
-	for (size_t i = 0; i < leaks.count && i < LINES; i++)
-		emit_leak(t, &leaks.items[i]);
+	for (size_t i = 0; i < leaks->count && i < LINES; i++)
+		emit_leak(t, &leaks->items[i]);
 	emit_end(out);
 	emit_end(out);
-	leaks_free(&leaks);
 }

@@ -10,7 +10,7 @@
 #include "../moments/series.h"
 #include "page_curve.h"
 
-#define LIVES_KEYS 24
+#define LIVES_KEYS 28
 
 /* From `seq` on the block was of this class, with the facts that a verdict needs. */
 struct stretch {
@@ -27,7 +27,7 @@ struct page_life {
 /* A moment that the page has all blocks of: after the event `seq`. */
 struct key_moment {
 	uint64_t seq, time_ns;
-	const char *name; /* "peak", "oom", "end", "step" */
+	const char *name; /* "peak", "oom", "end", "step", "finding" */
 	size_t number;	  /* of a step */
 	struct point at;
 };

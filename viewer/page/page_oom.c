@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why memory ran out the last time, and what would have made room, as `oom` says it. */
-#include "../oom/oom.h"
+/* The last time that memory ran out, and what would have made room, as `oom` says it. */
 #include "page.h"
 
 static void emit_remedies(struct track *t, const struct oom_answer *a)
@@ -23,24 +22,18 @@ static void emit_remedies(struct track *t, const struct oom_answer *a)
 
 void page_oom_emit(struct track *t)
 {
-	struct refusal refusal;
+	const struct oom_answer *a = &t->summary.answer;
+	const struct oom *o = a->oom;
 	struct emit *out = t->page->out;
-	struct oom_answer a;
-	struct oom o = { 0 };
 
-	if (!t->ooms || !refusals_find(&refusal, &t->timeline->model.lives, 0) ||
-	    refusal.event.device != t->timeline->device)
+	if (!o)
 		return;
-	oom_look(&o, t->timeline, &refusal);
-	oom_answer(&a, &o);
 	emit_object(out, "oom");
-	emit_number(out, "seq", refusal.event.seq);
-	emit_text(out, "cause", oom_cause_name(a.cause));
-	emit_number(out, "asked", o.asked);
-	emit_number(out, "block", o.block);
-	emit_number(out, "why", names_word(&t->page->names, a.why));
-	page_apart_emit(out, &t->page->names, &o.pools, &o.room);
-	emit_remedies(t, &a);
+	emit_number(out, "seq", o->refusal.event.seq);
+	emit_text(out, "cause", oom_cause_name(a->cause));
+	emit_number(out, "asked", o->asked);
+	emit_number(out, "block", o->block);
+	page_apart_emit(out, &t->page->names, &o->pools, &o->room);
+	emit_remedies(t, a);
 	emit_end(out);
-	oom_close(&o);
 }

@@ -49,7 +49,8 @@ static void event(void *ctx, const struct series_event *e)
 static void add_key(struct page_lives *l, const char *name, size_t number, uint64_t seq,
 		    uint64_t ns)
 {
-	if (l->key_count < LIVES_KEYS - 4) /* room for those out of memory */
+	/* Room for the summary's findings and for those out of memory. */
+	if (l->key_count < LIVES_KEYS - SUMMARY_MOST - 4)
 		l->keys[l->key_count++] = (struct key_moment){
 			.seq = seq, .time_ns = ns, .name = name, .number = number
 		};
@@ -91,6 +92,8 @@ static void run(struct track *t)
 	groups = page_room(t->page, CURVE_GROUPS, 100) & ~(size_t)1;
 	page_curve_init(&t->curve, groups < CURVE_MOST ? groups : CURVE_MOST);
 	choose_keys(t);
+	if (t->parts == TRACK_WHOLE)
+		page_summary_find(t);
 	marks_find(t);
 	page_lives_choose(&t->blocks, t->parts == TRACK_WHOLE);
 	timeline_series(t->timeline, &sink, NULL, 0);
@@ -147,6 +150,8 @@ static void emit_track(struct track *t)
 	page_facts_emit(t);
 	groups = emit_curve(t);
 	emit_moments(t);
+	if (t->parts == TRACK_WHOLE)
+		page_summary_emit(t);
 	emit_end(t->page->first);
 	emit_object(out, NULL);
 	if (groups < t->curve.count)
@@ -168,6 +173,7 @@ void track_write(struct page *p, struct timeline *timeline, enum track_parts par
 	run(&t);
 	emit_track(&t);
 	page_lives_free(&t.blocks);
+	summary_free(&t.summary);
 	free(t.marks);
 	map_free(&t.stacks);
 }

@@ -63,9 +63,8 @@ function prepareTrack(doc, t, index) {
   t.index = index;
   t.file = doc.texts[t.file];
   t.peak_text = doc.texts[t.peak_text];
-  t.values = doc.texts[t.values];
-  t.state = doc.texts[t.state];
   t.apart.forEach((a) => { a.note = doc.texts[a.note]; });
+  for (const f of t.summary || []) Object.assign(f, { text: visible(f.text), action: visible(f.action), fn: doc.texts[f.fn], file: doc.texts[f.file] });
   t.notes = t.notes.map((text) => doc.texts[text]);
   t.facts = t.facts.map(([label, text]) => [label, doc.texts[text]]);
   t.label = (t.rank === '' ? t.file : 'rank ' + t.rank) + (doc.tracks.length > 1 || t.device ? ', device ' + t.device : '');
@@ -80,7 +79,6 @@ function completeTrack(doc, t, rest) {
   t.spans = readSpans(t.steps, t.first_ns);
   t.steps.items = readSteps(doc, t.steps, t.first_ns);
   if (t.oom) {
-    t.oom.why = doc.texts[t.oom.why];
     t.oom.apart.forEach((a) => { a.note = doc.texts[a.note]; });
     for (const r of t.oom.remedies) {
       r.what = doc.texts[r.what];

@@ -51,6 +51,13 @@ function setFilter(name, value) {
   tell('filter');
 }
 
+/* Blocks with that text, whatever was chosen before; all, if the moment has none with it. */
+function showOnly(text) {
+  const some = moment().blocks.some((e) => haystack(e.block, e.category).includes(text));
+  Object.assign(filters, { category: '', least: 0, age: '0', thread: '', stream: '' });
+  setFilter('text', some ? text : '');
+}
+
 function filterBar() {
   filters.age = '0';
   const select = (name, label, options) => h('select', { 'aria-label': label, onchange: (e) => setFilter(name, name === 'least' ? Number(e.target.value) : e.target.value) },
@@ -59,8 +66,13 @@ function filterBar() {
   let wait = 0;
   const search = h('input', { type: 'search', placeholder: 'Search functions, files, classes, addresses', 'aria-label': 'Search',
     oninput: (e) => { clearTimeout(wait); wait = setTimeout(() => setFilter('text', e.target.value.trim().toLowerCase()), 120); } });
-  const bar = h('div', { class: 'filters' }, search, kinds, select('least', 'Size', SIZES), select('age', 'Age', AGES), threads, streams);
+  const selects = { category: kinds, least: select('least', 'Size', SIZES), age: select('age', 'Age', AGES), thread: threads, stream: streams };
+  const bar = h('div', { class: 'filters' }, search, Object.values(selects));
   const fill = (element, all, options) => replace(element, h('option', { value: '' }, all), options.map(([value, text]) => h('option', { value }, text)));
+  on('filter', () => {
+    if (document.activeElement !== search) search.value = filters.text;
+    for (const [name, element] of Object.entries(selects)) element.value = filters[name] || (name === 'least' ? 0 : '');
+  });
   on('moment', () => {
     const m = moment(), t = app.track, names = (key) => [...new Set(t.contexts.map((c) => c[key]))].sort();
     fill(kinds, 'all classes', m.classes.map((n, k) => [k, n]).filter(([, n]) => n).map(([k, n]) => [k, app.doc.classes[k].words + ' \u2013 ' + bytesText(n)]));

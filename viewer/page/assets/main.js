@@ -50,6 +50,7 @@ function start() {
   app.shown = app.doc.classes.map(() => true);
   const main = app.doc.tracks.reduce((a, b) => (b.peak_bytes > a.peak_bytes ? b : a));
   on('track', headLine, true);
+  summaryPanel();
   ranksPanel();
   peakPanel();
   timelinePanel();

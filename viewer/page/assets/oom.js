@@ -29,7 +29,7 @@ function oomPanel() {
     return h('article', {},
       h('h3', {}, (count > 1 ? 'No. ' + number + ', at ' : 'At ') + secondsText(mark.time_ns - t.first_ns) + ', ' + (whereText(app.doc, t, mark.seq) || 'event ' + countText(mark.seq)),
         frame ? h('span', { class: 'where' }, ' ' + frame.fn + ' ' + baseName(frame.file) + ':' + frame.line) : null),
-      answer ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + answer.cause.replaceAll('_', ' ') + '. '), answer.why) : null,
+      answer ? h('p', { class: 'why' }, h('b', {}, 'Cause: ' + answer.cause.replaceAll('_', ' ') + '.')) : null,
       h('dl', { class: 'figures' }, facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', { class: 'num' }, v)))),
       table([{ title: 'class' }, { title: 'bytes', right: true }, { title: 'blocks', right: true }, { title: 'held by', class: 'wide' }],
         holders(m).map((l) => ({ props: { class: 'link', onclick: () => { chooseMoment(mark.seq, true); chooseBlock(l.entry.block); } },

@@ -46,11 +46,7 @@ function peakPanel() {
       h('p', { class: 'note' }, 'Still allocated at the end: ' + bytesText(t.end_bytes) + '.',
         m.point && t.peak_reserved_bytes > 1.1 * m.point.reserved ? ' Reserved at most: ' + bytesText(t.peak_reserved_bytes) + '.' : null,
         t.retries ? ' The cache was emptied to make room ' + plural(t.retries, 'time') + ', which stalls.' : null,
-        t.ooms ? h('b', { class: 'alarm' }, ' Out of memory' + (t.ooms > 1 ? ' ' + plural(t.ooms, 'time') + '; the last time ' : ': ') + 'a tensor of ' + bytesText(t.oom_asked) + ' did not fit.') : null,
-        t.values ? h('b', { class: 'alarm', id: 'values' }, ' ' + t.values + '. On a card the peak may be another.') : null,
-        t.dropped ? h('b', { class: 'alarm' }, ' ' + plural(t.dropped, 'event') + ' were lost while recording: figures may be too low or too high.') : null,
-        t.left_out ? ' ' + plural(t.left_out, 'event') + ' of blocks that came and went were left out to bound the recording: peaks by step and what was alive afterwards are exact.' : null,
-        t.state ? ' ' + t.state : null));
+        t.left_out ? ' ' + plural(t.left_out, 'event') + ' of blocks that came and went were left out to bound the recording: peaks by step and what was alive afterwards are exact.' : null));
   }
   on('track', show, true);
 }

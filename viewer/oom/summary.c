@@ -11,7 +11,6 @@
 #include "../base/need.h"
 #include "../base/sorted.h"
 #include "../base/shell.h"
-#include "../oom/oom.h"
 #include "../recording/run_state.h"
 
 #define LEAST	  (32u << 20) /* fewer bytes than this, or than a part of the peak, do not matter */
@@ -23,16 +22,26 @@
 /* Findings, and all that is asked for them. */
 struct search {
 	struct summary *found;
-	struct report *report;
 	struct timeline *timeline;
-	const struct moment *peak; /* of the main device */
 	uint64_t least;
 	char file[SHELL_WORD];
-	struct leaks leaks;
-	struct unused unused;
 	enum oom_cause cause; /* of a refusal, which says it already */
-	bool looked;	      /* at the refusal: growth and what is unused are known */
+	bool ended;	      /* with that refusal: what is unused is known */
 };
+
+/* file: as commands are to name it. */
+static void start_search(struct search *s, struct summary *out, struct timeline *t,
+			 const char *file)
+{
+	const struct model_device *d = &t->model.devices[t->device];
+
+	s->found = out;
+	s->timeline = t;
+	s->least = arithmetic_most(model_curve(d)->peak.bytes / PART, LEAST);
+	s->cause = OOM_CAUSES;
+	s->ended = false;
+	shell_word(file, s->file);
+}
 
 static struct matter *add_matter(struct search *s, const char *kind, uint64_t bytes)
 {
@@ -43,6 +52,19 @@ static struct matter *add_matter(struct search *s, const char *kind, uint64_t by
 			      .bytes = bytes,
 			      .owner = { .function = "", .file = "" } };
 	return m;
+}
+
+static void put_moment(struct matter *m, uint64_t seq, uint64_t time_ns)
+{
+	m->seq = seq;
+	m->time_ns = time_ns;
+}
+
+static void put_end(struct matter *m, const struct steps *all, size_t step)
+{
+	const struct extent *e = &all->items[step].extent;
+
+	put_moment(m, e->last_seq, e->last_ns);
 }
 
 /* A longer text is cut. */
@@ -62,56 +84,57 @@ static void say_more(struct search *s, struct matter *m, const char *command, co
 	put_text(m->action, "gpumemtrace %s %s%s", command, s->file, options);
 }
 
+/* Returns its device, -1: there is none. */
+static int last_refusal(struct refusal *out, const struct timeline *t)
+{
+	bool found = refusals_find(out, &t->model.lives, 0);
+	int device = out->event.device < 0 ? 0 : out->event.device;
+
+	return found && device < MODEL_DEVICES ? device : -1;
+}
+
 static void find_refusal(struct search *s)
 {
 	struct timeline *t = s->timeline;
+	struct oom_answer *a = &s->found->answer;
+	struct oom *o = &s->found->oom;
 	struct refusal refusal;
-	struct oom o = { 0 };
-	struct oom_answer a;
 	struct matter *m;
-	int device;
+	int device = last_refusal(&refusal, t);
 
-	if (!refusals_find(&refusal, &t->model.lives, 0))
-		return;
-	device = refusal.event.device < 0 ? 0 : refusal.event.device;
-	if (device >= MODEL_DEVICES)
+	if (device < 0)
 		return;
 	m = add_matter(s, "out_of_memory",
 		       model_peak_reserved(&t->model.devices[device]) + refusal.event.size);
-	m->time_ns = refusal.event.ns;
+	put_moment(m, refusal.event.seq, refusal.event.ns);
 	say_more(s, m, "oom", "");
 	if (device != t->device) {
 		put_text(m->text, "Out of memory on device %d: %s were asked for.", device,
 			 B(refusal.event.size));
 		return;
 	}
-	oom_look(&o, t, &refusal);
-	oom_answer(&a, &o);
-	m->owner = o.wanted_owner;
-	s->cause = a.cause;
-	put_text(m->text, "Out of memory%s: %s",
-		 refusal.later_allocs ? ", and the program went on" : "", a.why);
-	if (a.count && a.remedies[0].saves)
-		put_text(m->action, "%s (saves %s%s)", a.remedies[0].what, B(a.remedies[0].saves),
-			 a.remedies[0].enough ? ", which would have been enough" : "");
-	if (!refusal.later_allocs) {
-		s->looked = true;
-		s->leaks = o.leaks;
-		s->unused = o.unused;
-		o.leaks = (struct leaks){ 0 };
-		o.unused = (struct unused){ 0 };
-	}
-	oom_close(&o);
+	oom_look(o, t, &refusal);
+	oom_answer(a, o);
+	m->owner = o->wanted_owner;
+	s->cause = a->cause;
+	s->ended = !refusal.later_allocs;
+	put_text(m->text, "Out of memory%s: %s", s->ended ? "" : ", and the program went on",
+		 a->why);
+	if (a->count && a->remedies[0].saves)
+		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
+			 a->remedies[0].enough ? ", which would have been enough" : "");
 }
 
 static uint64_t grown(const struct search *s)
 {
-	return s->leaks.bytes_per_step * (s->leaks.to_step - s->leaks.from_step);
+	const struct leaks *l = s->found->leaks;
+
+	return l->bytes_per_step * (l->to_step - l->from_step);
 }
 
 static void say_growth(struct search *s)
 {
-	const struct leaks *l = &s->leaks;
+	const struct leaks *l = s->found->leaks;
 	uint64_t bytes = grown(s);
 	const struct leak *most = l->items;
 	struct matter *m;
@@ -121,7 +144,7 @@ static void say_growth(struct search *s)
 		return;
 	m = add_matter(s, "growth", bytes);
 	m->owner = most->owner;
-	m->time_ns = s->timeline->steps.items[l->to_step].extent.last_ns;
+	put_end(m, &s->timeline->steps, l->to_step);
 	put_text(m->text,
 		 "Memory grows by %s with each step (step %zu to %zu: %s), most of it %s of %s.",
 		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
@@ -129,9 +152,8 @@ static void say_growth(struct search *s)
 	say_more(s, m, "leaks", "");
 }
 
-static void say_unused(struct search *s)
+static void say_unused(struct search *s, const struct unused *u)
 {
-	const struct unused *u = &s->unused;
 	char classes[200];
 	struct matter *m;
 
@@ -139,7 +161,7 @@ static void say_unused(struct search *s)
 		return;
 	m = add_matter(s, "unused", u->bytes);
 	m->owner = u->holders.items[0].owner;
-	m->time_ns = s->timeline->steps.items[u->step].extent.last_ns;
+	put_end(m, &s->timeline->steps, u->step);
 	put_text(m->text,
 		 "Earlier models or their optimizers are still in memory: %s have not been trained "
 		 "since step %zu (%s).",
@@ -149,12 +171,17 @@ static void say_unused(struct search *s)
 
 static void find_kept(struct search *s)
 {
-	if (!s->looked) {
-		leaks_find(&s->leaks, s->timeline);
-		unused_at_end(&s->unused, s->timeline);
-	}
+	struct summary *found = s->found;
+	struct unused at_end = { 0 };
+
+	found->leaks = &found->oom.leaks;
+	if (!found->answer.oom)
+		leaks_find(&found->oom.leaks, s->timeline);
+	if (!s->ended)
+		unused_at_end(&at_end, s->timeline);
 	say_growth(s);
-	say_unused(s);
+	say_unused(s, s->ended ? &found->oom.unused : &at_end);
+	unused_free(&at_end);
 }
 
 /* Half of the steps need less, half more; 0: too few ended. */
@@ -191,7 +218,7 @@ static void find_spike(struct search *s)
 	else if (step)
 		snprintf(place, sizeof(place), "after the last step");
 	m = add_matter(s, "spike", e->peak - usual);
-	m->time_ns = e->peak_ns;
+	put_moment(m, e->peak_seq, e->peak_ns);
 	m->owner = owners_find(&t->owners,
 			       &(struct block){ .stack = e->peak_stack, .seq = e->peak_seq });
 	put_text(m->text, "The peak, %s, is %s, %s above the peak of the median step (%s)%s%s.",
@@ -204,7 +231,7 @@ static uint64_t bytes_at(struct search *s, uint64_t seq)
 {
 	struct moment mo = { .device = s->timeline->device,
 			     .seq = seq,
-			     .framework = s->peak->framework };
+			     .framework = s->timeline->framework };
 	uint64_t bytes;
 
 	model_take(&s->timeline->model, &mo);
@@ -247,7 +274,7 @@ static void find_reserved(struct search *s)
 	if (!is_much(s, free_bytes, most.bytes) || !free_bytes)
 		return;
 	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes);
-	m->time_ns = most.time_ns;
+	put_moment(m, most.seq, most.time_ns);
 	m->owner = most.owner;
 	known = most.owner.function[0];
 	put_text(m->text, "Of %s that PyTorch had reserved, %s were not in use%s%s.", B(most.bytes),
@@ -260,11 +287,10 @@ static void find_reserved(struct search *s)
 }
 
 /* Reasons to doubt the figures themselves. */
-static void find_doubts(struct search *s)
+static void find_doubts(struct search *s, const struct values *v)
 {
 	const struct recording *r = s->timeline->recording;
 	const char *state = recording_state_sentence(recording_state(r));
-	const struct values *v = &s->report->values;
 	char text[VALUES_SENTENCE], n[HUMAN_MANY];
 	struct matter *m;
 
@@ -292,36 +318,53 @@ static int by_bytes(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-void summary_find(struct summary *out, struct report *r)
+/* The smallest, but none of the doubts, which have no bytes and stand last. */
+static void leave_out(struct summary *s)
 {
-	struct search s = {
-		.found = out, .report = r, .timeline = &r->timeline, .cause = OOM_CAUSES
-	};
+	for (size_t end; s->count > SUMMARY_MOST; s->count--) {
+		for (end = s->count; !s->items[end - 1].bytes; end--)
+			;
+		memmove(&s->items[end - 1], &s->items[end], (s->count - end) * sizeof(*s->items));
+	}
+}
 
-	for (size_t i = 0; i < r->count; i++)
-		if (r->moments[i].device == r->timeline.device)
-			s.peak = &r->moments[i];
-	if (!s.peak)
+void summary_find(struct summary *out, struct timeline *t, const struct values *v, const char *file)
+{
+	struct search s;
+
+	if (!model_has_memory(&t->model.devices[t->device]))
 		return;
-	shell_word(r->timeline.recording->path, s.file);
-	s.least = arithmetic_most(s.peak->bytes / PART, LEAST);
-	if (!moments_state_only(&r->timeline.model)) {
+	start_search(&s, out, t, file);
+	if (!moments_state_only(&t->model)) {
 		find_refusal(&s);
 		find_kept(&s);
 		find_spike(&s);
 		find_reserved(&s);
 	}
-	find_doubts(&s);
-	leaks_free(&s.leaks);
-	unused_free(&s.unused);
+	find_doubts(&s, v);
 	if (out->count)
 		qsort(out->items, out->count, sizeof(*out->items), by_bytes);
-	if (out->count > SUMMARY_MOST)
-		out->count = SUMMARY_MOST;
+	leave_out(out);
+}
+
+bool summary_find_end(struct summary *out, struct timeline *t, const char *file)
+{
+	struct refusal refusal;
+	struct search s;
+	int device = last_refusal(&refusal, t);
+
+	if (device < 0 || refusal.later_allocs)
+		return false;
+	if (device != t->device)
+		timeline_look(t, device);
+	start_search(&s, out, t, file);
+	find_refusal(&s);
+	return true;
 }
 
 void summary_free(struct summary *s)
 {
+	oom_close(&s->oom);
 	free(s->items);
 }
 
