@@ -20,10 +20,11 @@ struct gmt_notes {
 	uint32_t failed; /* recordings that could not be begun */
 	int32_t error;	 /* errno of the first of them */
 	uint32_t recordings;
+	uint32_t refused;		       /* requests for device memory */
 	uint32_t files_used;		       /* bytes; may exceed what is there */
 	char programs[GMT_NOTES_PROGRAMS][16]; /* names, of the first ones */
 	char failed_path[4096];		       /* of the first that failed */
-	char files[(1u << 18) - 4096 - 32 - 16 * GMT_NOTES_PROGRAMS]; /* paths, each ended by 0 */
+	char files[(1u << 18) - 4096 - 40 - 16 * GMT_NOTES_PROGRAMS]; /* paths, each ended by 0 */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "hook.h"
 #include "cuda_device.h"
 #include "meminfo.h"
+#include "../recording/notes.h"
 
 #include <string.h>
 
@@ -91,6 +92,8 @@ static void record_after(const struct call *c, struct gmt_event *e)
 		e->flags |= GMT_FLAG_NESTED;
 	ask = e->device >= 0 && !(e->flags & GMT_FLAG_CAPTURING);
 	gmt_capture(e);
+	if (e->kind == GMT_MEM_FAIL)
+		notes_refused();
 	if (e->device >= 0)
 		device_describe(c, e->device);
 	if (ask && (is_growth(e) || e->kind == GMT_MEM_FAIL))

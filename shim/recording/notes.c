@@ -2,7 +2,8 @@
 /*
  * A few stores into a file in memory that `gpumemtrace run` owns. Whatever stands in the
  * environment is opened only if it is a plain file of the right size, and used only if it begins as
- * it should. notes_setup runs in the constructor, the others on the thread of the first event.
+ * it should. notes_setup runs in the constructor, notes_refused on the thread that asked for
+ * memory, the others on that of the first event.
  */
 #include "notes.h"
 
@@ -81,4 +82,10 @@ void notes_failed(const char *path, int error)
 	notes->error = error;
 	if (bytes <= sizeof(notes->failed_path))
 		memcpy(notes->failed_path, path, bytes);
+}
+
+void notes_refused(void)
+{
+	if (notes)
+		__atomic_add_fetch(&notes->refused, 1, __ATOMIC_RELAXED);
 }

@@ -10,5 +10,6 @@
 void notes_setup(bool enabled); /* in the constructor: the library is loaded here */
 void notes_begun(const char *path);
 void notes_failed(const char *path, int error);
+void notes_refused(void); /* any thread: memory of a device */
 
 #endif

@@ -7,6 +7,7 @@
 #include "../cuda/hook.h"
 #include "../cuda/meminfo.h"
 #include "../cuda/reuse.h"
+#include "../recording/notes.h"
 #include "torch.h"
 
 struct device {
@@ -73,6 +74,7 @@ static void refusal(int64_t bytes, uint64_t allocated, uint64_t reserved, struct
 
 	if (d.type != CUDA || !gmt_recording())
 		return;
+	notes_refused();
 	meminfo_sample(true); /* a limit of the program's own comes without a refused call */
 	torch_size_refused();
 	e.stream = torch_stream(d.index, NULL);

@@ -15,6 +15,7 @@
 #include "child.h"
 #include "command.h"
 #include "preload.h"
+#include "run_end.h"
 #include "run_output.h"
 #include "run_program.h"
 #include "run_result.h"
@@ -144,7 +145,8 @@ static void tell_values(const struct values *v)
 		say_note("%s; %s", values_sentence(v, text), values_effect(v));
 }
 
-static void emit_run(const struct run_result *f, int code, const struct values *values)
+static void emit_run(const struct run_result *f, int code, const struct values *values,
+		     const struct run_end *end)
 {
 	struct emit *out = emit_open(stderr, true);
 	struct row_run row = { .file = f->path,
@@ -153,6 +155,8 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 			       .exit_code = code,
 			       .has_why = !f->files,
 			       .why = f->why,
+			       .has_out_of_memory = end->text[0],
+			       .out_of_memory = end->text,
 			       .has_folder = run_ranks_folder(&f->ranks),
 			       .folder = run_ranks_folder(&f->ranks),
 			       .has_runtime_inside = f->runtime[0],
@@ -183,7 +187,7 @@ static void tell_files(const struct run_result *f)
 		 human_many(n, f->events, "event"), shell_word(f->path, word));
 }
 
-static void tell_run(const struct run_result *f, const struct values *values)
+static void tell_run(const struct run_result *f, int code, const struct values *values)
 {
 	say_command(NULL);
 	simnotes_tell(f);
@@ -192,6 +196,7 @@ static void tell_run(const struct run_result *f, const struct values *values)
 	else
 		say_note("nothing was recorded: %s", f->why);
 	tell_values(values);
+	tell_failure(code, values);
 }
 
 int run_run(const struct run_options *o, struct emit *out)
@@ -200,6 +205,7 @@ int run_run(const struct run_options *o, struct emit *out)
 	const struct values *values = &read.values;
 	struct timespec start;
 	struct run_result f = { .files = 0 };
+	struct run_end end;
 	char **command = run_program_python(o->command);
 	int code = set_up(o);
 
@@ -213,11 +219,16 @@ int run_run(const struct run_options *o, struct emit *out)
 	run_result_find(&f, command, getenv(OUTPUT), &start);
 	if (o->sim)
 		simnotes_close(&f);
-	if (!o->quiet && o->sim && f.files)
+	if (o->quiet || ((code == 126 || code == 127) && !f.files))
+		return code;
+	if (o->sim && f.files)
 		find_values(&read, &f);
-	if (!o->quiet && (code < 126 || code > 127 || f.files))
-		emit_json(out) ? emit_run(&f, code, values) : tell_run(&f, values);
-	if (!o->quiet && o->sim && f.files && !emit_json(out))
-		tell_failure(code, values);
+	if (!emit_json(out))
+		tell_run(&f, code, values);
+	run_end_find(&end, &f, code);
+	if (emit_json(out))
+		emit_run(&f, code, values, &end);
+	else
+		run_end_tell(&end);
 	return code;
 }

@@ -15,6 +15,7 @@
 
 #include "../../format/runnotes.h"
 #include "../../format/reader.h"
+#include "../base/need.h"
 #include "child.h"
 #include "run_output.h"
 #include "run_program.h"
@@ -44,6 +45,13 @@ void run_result_listen(void)
 
 /* ---- files ---- */
 
+static void add_path(struct run_result *r, const char *path)
+{
+	r->paths = need_grow(r->paths, &r->path_room, r->files + 1, sizeof(*r->paths));
+	r->paths[r->files++] = need_copy(path, strlen(path));
+	r->paths[r->files] = NULL;
+}
+
 static void look_at_noted(struct run_result *r, const char *path)
 {
 	int err;
@@ -54,10 +62,12 @@ static void look_at_noted(struct run_result *r, const char *path)
 		return;
 	events = gmt_reader_info(reader)->last_seq;
 	gmt_reader_close(reader);
-	run_ranks_note(&r->ranks, run_output_short(path));
-	if (!r->files++ || events > r->events) {
+	path = run_output_short(path);
+	run_ranks_note(&r->ranks, path);
+	add_path(r, path);
+	if (r->files == 1 || events > r->events) {
 		r->events = events;
-		snprintf(r->path, sizeof(r->path), "%s", run_output_short(path));
+		snprintf(r->path, sizeof(r->path), "%s", path);
 	}
 }
 
@@ -221,6 +231,7 @@ void run_result_find(struct run_result *r, char **command, const char *pattern,
 		look_at_noted(r, p);
 	if (!notes || !notes->loaded)
 		find_by_name(r, pattern, start);
+	r->refused = notes && notes->refused;
 	if (!r->files)
 		tell_nothing_recorded(r, command[0]);
 }

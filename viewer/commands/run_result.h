@@ -4,6 +4,7 @@
 #define VIEWER_RUN_RESULT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -12,6 +13,9 @@
 struct run_result {
 	char path[PATH_MAX]; /* the recording with most events */
 	uint64_t events, files;
+	char **paths; /* of all of them, after which NULL */
+	size_t path_room;
+	bool refused; /* a process was refused memory, whatever came of it */
 	struct run_ranks ranks;
 	char why[2 * PATH_MAX]; /* why nothing was recorded; "" if there is a file */
 	char runtime[PATH_MAX]; /* a file with NVIDIA's own runtime inside (simnotes.h), or "" */
