@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from dataclasses import dataclass
 from typing import ClassVar, Dict, List, Mapping, Optional, Tuple, Union
@@ -97,6 +98,15 @@ class Recording:
 
     def __repr__(self) -> str:
         return f"gpumemtrace.open({self.path!r})"
+
+    def _repr_html_(self) -> Optional[str]:
+        """What matters, for a notebook; None, so that it shows the plain words, of a folder or of what cannot be read."""
+        try:
+            summary = self.report().summary
+        except Error:
+            return None
+        items = "".join(f"<li>{html.escape(m.text)}<br>Next: <code>{html.escape(m.action)}</code></li>" for m in summary)
+        return (f"<ol>{items}</ol>" if items else "<p>Nothing stands out.</p>") + f"<code>{html.escape(repr(self))}</code>"
 
     def _ask(self, command: str, *arguments: str) -> Dict[str, object]:
         document = ask(command, self._operand, *arguments, *self._of_rank)

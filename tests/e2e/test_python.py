@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package says what the tool says, in objects and in tables that pandas, Polars, pyarrow and DuckDB take as they
 are; what a recorded program says through it is held against PyTorch's own list of blocks."""
+import html
 import json
 import os
 import subprocess
@@ -66,7 +67,20 @@ def test_short_answers(tool, new):
     assert plain(new.stack(block.stack)) == tool.json("stack", NEW, block.stack)["frames"]
     assert gpumemtrace.open(OLD).oom() is None
     assert repr(new.allocations).startswith(f"<StreamTable of {NEW}: for pandas")
+    assert [m.text for m in new.report().summary] == [m["text"] for m in tool.json("report", NEW)["summary"]]
     assert gpumemtrace.__version__ == tool("--version").split()[-1]
+
+
+def test_a_notebook_shows_what_matters_first(tool, tmp_path):
+    (matter,), run = tool.json("report", NEW)["summary"], tmp_path / "a<b>.gmt"
+    run.symlink_to(NEW)
+    first, then = gpumemtrace.open(run)._repr_html_().split("</ol>")
+    shown = html.unescape(first)
+    assert first.startswith("<ol><li>") and shown.index(matter["text"]) < shown.index(matter["action"]) and "<module>" not in first
+    assert html.unescape(then) == f"<code>{gpumemtrace.open(run)!r}</code>" and "<b>" not in then
+    assert "Nothing stands out." in gpumemtrace.open(OLD)._repr_html_()
+    (tmp_path / "broken.gmt").write_text("no recording")
+    assert gpumemtrace.open(NEW.parent)._repr_html_() is gpumemtrace.open(tmp_path / "broken.gmt")._repr_html_() is None
 
 
 def test_ranks_of_a_folder(tool):
