@@ -45,10 +45,10 @@ print(json.dumps(truth))
 
 def record(folder, kind, card="h100-80g", code=0):
     (folder / "train.py").write_text(PROGRAM)
-    done = subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", folder / "x.gmt", "--", sys.executable, folder / "train.py", kind],
+    done = subprocess.run([BUILD / "gpumemtrace", "run", "--sim", card, "-o", folder / "x.gmt", "--", sys.executable, folder / "train.py", kind],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
-    return folder / "x.gmt", json.loads(done.stdout) if not code else {}
+    return folder / "x.gmt", json.loads(done.stdout) if not code else done.stderr
 
 
 @pytest.mark.parametrize("kind", ["none", "leak", "spike", "cache"])
@@ -69,9 +69,10 @@ def test_bytes_are_what_pytorch_counts(tool, tmp_path, kind):
 
 
 def test_a_refusal_comes_first_with_its_cause_and_the_best_remedy(tool, tmp_path):
-    recording, _ = record(tmp_path, "oom", card="mine=720MiB", code=1)
+    recording, said = record(tmp_path, "oom", card="mine=720MiB", code=1)
     oom, (first, *others) = tool.json("oom", recording), tool.json("report", recording)["summary"]
     assert first["kind"] == "out_of_memory" and first["text"] == "Out of memory: " + oom["text"]
+    assert f"\ngpumemtrace: {first['text']}\ngpumemtrace: next: gpumemtrace oom {recording}\n" in said
     assert first["action"].startswith(oom["remedies"][0]["what"]) and oom["remedies"][0]["saves_bytes"]
     assert oom["cause"] in ("growing", "retained_graph") and "growth" not in {m["kind"] for m in others}  # said as the cause
     assert first["bytes"] >= max(m["bytes"] for m in others or [first])
