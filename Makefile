@@ -105,7 +105,8 @@ $(O)/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
 $(O)/viewer/lake/lake_request.o: $(wildcard python/gpumemtrace/lake/*.py)
 $(O)/viewer/lake/lake_views.o: viewer/lake/views.sql
 $(O)/viewer/attach/exchange.o: viewer/attach/attach.py
-$(O)/viewer/search/stand_in.o: python/gpumemtrace/_world.py
+$(O)/viewer/search/search_engine.o: python/gpumemtrace/_world.py viewer/search/search_modules.def $(wildcard python/gpumemtrace/search/*.py)
+$(O)/viewer/base/handover.o: viewer/base/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))
 	$(call say,LINK,$@)

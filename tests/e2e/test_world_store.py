@@ -198,7 +198,7 @@ print(json.dumps(said))
 
 
 def rank_environment(rank, size, port):
-    """The variables that the tool sets (viewer/search/world.c)."""
+    """The variables that the tool sets (python/gpumemtrace/search/search_world.py)."""
     env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     return {**env, "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
             "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0", "TORCH_GLOO_LAZY_INIT": "1", "GLOO_SOCKET_IFNAME": "lo"}

@@ -131,7 +131,7 @@ def test_which_python_it_is(tmp_path):
         assert search.returncode == code and said.count("\n") == 1
         return said
 
-    none = "--ranks: the ranks that do not run are simulated by Python 3.9 or later, and neither python3 nor python on the PATH is that"
+    none = "the runs are started by Python 3.9 or later, and neither python3 nor python on the PATH is that"
     program = ["-c", "print('it ran')"]
     assert none in fails("/bin/sh", "-c", "true", code=2)
     assert "It printed last: it ran" in fails(sys.executable, *program, code=3)  # the program's own
@@ -139,5 +139,7 @@ def test_which_python_it_is(tmp_path):
     fake(tmp_path, "exit 1")
     assert none in fails("/bin/sh", "-c", "true", code=2)
     assert "It printed last: it ran" in fails(sys.executable, *program, code=3, GPUMEMTRACE_PYTHON="/no/such/python")
-    fake(tmp_path, '[ "$3" = -c ] && exit 0; echo no memory left >&2; exit 1')
+    # The process that simulates the other ranks does not start: one that runs the search, and nothing else.
+    fake(tmp_path, 'case "$*" in *" - "*) echo no memory left >&2; exit 1;; esac\n'
+         f"exec /bin/bash -c 'exec -a \"$0\" {sys.executable} \"$@\"' \"$0\" \"$@\"")
     assert "exit code 126: no memory left" in fails("/bin/sh", "-c", "true", code=3)

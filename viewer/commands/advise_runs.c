@@ -2,148 +2,160 @@
 #include "advise_runs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../base/folder.h"
 #include "../base/need.h"
 #include "../base/say.h"
-#include "../search/folder.h"
+#include "../search/search_engine.h"
 #include "run_program.h"
 #include "simcards.h"
 
 #define ALLOCATOR "PYTORCH_CUDA_ALLOC_CONF"
+#define CARD	  "h100-80g"
 
 /* Settings that are tried with every program. */
-static const char *const always[] = { "env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
+static char *const always[] = { (char *)"env:CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8" };
+#define ALWAYS (sizeof(always) / sizeof(*always))
 
-/* One run; s->plan.varied has one value of each name. */
-static int run_once(const struct advise_runs *r, struct search *s, struct trial **out)
+/* ---- runs ---- */
+
+/* With each of the changes; or unchanged, with the recordings in that folder. */
+static int perform_runs(const struct advise_runs *r, char *const *tries, const char *folder,
+			void (*run)(void *ctx, struct json run), void *ctx)
 {
-	int rc = simcards_find(r->card ? r->card : "h100-80g", &s->cards, &s->card_count);
-	struct setting setting;
+	struct search s = { .run = run, .ctx = ctx, .command = r->command };
+	struct card *cards = NULL;
+	size_t count;
+	int rc = simcards_find(r->card ? r->card : CARD, &cards, &count);
 
-	s->plan.command = r->command;
-	s->plan.steps = r->steps;
-	s->plan.seconds = TRIAL_SECONDS;
-	if (!rc)
-		rc = folder_make(s->plan.folder, "advise", &s->temporary);
-	if (rc)
-		return rc;
-	setting = vary_setting(&s->plan.varied, 0);
-	*out = search_trial(s, s->cards, &setting);
-	rc = search_run(s, out, 1);
-	say_progress_end();
+	if (!rc) {
+		search_begin(&s, "runs");
+		search_cards(&s, cards, 1);
+		search_list(&s, "tries", tries);
+		emit_text(s.request, "folder", folder);
+		emit_signed(s.request, "steps", r->steps);
+		rc = search_perform(&s);
+	}
+	free(cards);
 	return rc;
+}
+
+static void take_recording(void *ctx, struct json run)
+{
+	struct advise_runs *r = ctx;
+	char path[PATH_MAX];
+
+	json_string(json_member(run, "recording"), path, sizeof(path));
+	r->recording = need_copy(path, strlen(path));
 }
 
 int advise_runs_begin(struct advise_runs *r)
 {
 	char why[PATH_MAX + 256];
-	struct trial *t;
 	int rc;
 
 	r->command = run_program_python(r->command);
-	if (run_program_missing(r->command[0], why, sizeof(why)) ||
-	    run_program_obstacle(r->command[0], why, sizeof(why)))
+	if (run_program_fails(r->command[0], why, sizeof(why)))
 		return say_error(EXIT_USAGE, "%s", why);
-	rc = run_once(r, &r->base, &t);
-	if (rc)
-		return rc;
-	r->recordings = trial_recordings(t, &r->base.plan);
-	if (t->verdict == ENDING_FAILED || !r->recordings[0])
-		return trial_say_failure(t, &r->base.plan);
-	return 0;
+	rc = folder_make(r->folder, "advise");
+	return rc ? rc : perform_runs(r, NULL, r->folder, take_recording, r);
 }
 
-/* One value per name; a comma belongs to the value. */
-static void set_one(struct varied *v, const char *text)
-{
-	bool environment = !strncmp(text, "env:", 4);
-	const char *name = text + (environment ? 4 : strspn(text, "-"));
-	const char *equals = strchr(name, '=');
-	struct vary *one = &v->items[0];
+/* ---- changes ---- */
 
-	one->environment = environment;
-	one->name = need_copy(name, (size_t)(equals - name));
-	one->values = need_new(2 * sizeof(*one->values));
-	one->values[0] = need_copy(equals + 1, strlen(equals + 1));
-	one->count = 1;
-	v->count = 1;
-}
+struct tries {
+	const struct advise_runs *runs;
+	struct advise *advise;
+	char **texts; /* ending with NULL */
+	size_t count, room;
+	size_t found; /* the first so many are of findings, */
+	size_t *of;   /* these */
+	size_t of_room;
+	size_t done;
+};
 
-static void note_run(struct advise *a, struct finding *f, const struct trial *t)
+static void note_run(struct tries *t, struct finding *f, struct json run)
 {
-	uint64_t before = f->reserved ? a->reserved : a->peak;
-	uint64_t after = f->reserved ? t->reserved : t->peak;
+	uint64_t before = f->reserved ? t->advise->reserved : t->advise->peak;
+	uint64_t after =
+		json_unsigned(json_member(run, f->reserved ? "peak_reserved_bytes" : "peak_bytes"));
 
 	f->known = KNOWN_run;
 	f->saves = f->least = before > after ? before - after : 0;
 	f->peak = after;
-	advise_put(f->how, "Run on a simulated %s: %s with it, %s without", t->card->name,
+	advise_put(f->how, "Run on a simulated %s: %s with it, %s without",
+		   t->runs->card ? t->runs->card : CARD,
 		   human_bytes((char[HUMAN_MAX]){ 0 }, after),
 		   human_bytes((char[HUMAN_MAX]){ 0 }, before));
 }
 
-/* Measures a run with the change; *ran is false if the run fails. */
-static int measure_with(struct advise_runs *r, struct advise *a, struct finding *f,
-			const char *text, bool *ran)
+static void note_new(struct tries *t, const char *text, struct json run)
 {
-	struct search s = { 0 };
-	struct trial *t;
-	int rc;
-
-	set_one(&s.plan.varied, text);
-	rc = run_once(r, &s, &t);
-	*ran = !rc && (t->verdict == ENDING_FITS || t->verdict == ENDING_UNSTABLE);
-	if (*ran)
-		note_run(a, f, t);
-	else if (!rc)
-		say_note("With %s the program did not finish: nothing is known of that change.",
-			 text);
-	search_free(&s);
-	return rc;
-}
-
-static int try_new(struct advise_runs *r, struct advise *a, const char *text)
-{
-	struct finding f = { .kind = "option", .order = a->count };
-	bool ran;
-	int rc;
+	struct finding f = { .kind = "option", .order = t->advise->count };
 
 	advise_put(f.what, "Run it with %s", strncmp(text, "env:", 4) ? text : text + 4);
-	rc = measure_with(r, a, &f, text, &ran);
-	if (!rc && ran)
-		*advise_add(a, f.kind) = f;
-	return rc;
+	note_run(t, &f, run);
+	*advise_add(t->advise, f.kind) = f;
 }
 
-static int confirm(struct advise_runs *r, struct advise *a, struct finding *f)
+static void take_try(void *ctx, struct json run)
+{
+	struct tries *t = ctx;
+	size_t i = t->done++;
+
+	if (!json_number(json_member(run, "finished")))
+		say_note("With %s the program did not finish: nothing is known of that change.",
+			 t->texts[i]);
+	else if (i < t->found)
+		note_run(t, &t->advise->items[t->of[i]], run);
+	else
+		note_new(t, t->texts[i], run);
+}
+
+static void add_try(struct tries *t, const char *text)
+{
+	t->texts = need_grow(t->texts, &t->room, t->count + 1, sizeof(*t->texts));
+	t->texts[t->count++] = need_copy(text, strlen(text));
+	t->texts[t->count] = NULL;
+}
+
+static void add_findings(struct tries *t)
 {
 	char text[ADVISE_TEXT + 40];
-	bool ran;
 
-	snprintf(text, sizeof(text), "env:" ALLOCATOR "=%s", f->setting);
-	return measure_with(r, a, f, text, &ran);
+	for (size_t i = 0; i < t->advise->count; i++) {
+		if (!t->advise->items[i].setting[0])
+			continue;
+		snprintf(text, sizeof(text), "env:" ALLOCATOR "=%s", t->advise->items[i].setting);
+		*need_item(t->of, t->found, t->of_room) = i;
+		add_try(t, text);
+	}
 }
 
 int advise_runs_try(struct advise_runs *r, struct advise *a)
 {
-	size_t found = a->count;
-	int rc = 0;
+	struct tries t = { .runs = r, .advise = a };
+	int rc;
 
-	for (size_t i = 0; i < found && !rc; i++)
-		if (a->items[i].setting[0])
-			rc = confirm(r, a, &a->items[i]);
-	for (size_t i = 0; i < sizeof(always) / sizeof(*always) && !rc; i++)
-		rc = try_new(r, a, always[i]);
-	for (char **t = r->tries; t && *t && !rc; t++)
-		rc = try_new(r, a, *t);
+	add_findings(&t);
+	for (size_t i = 0; i < ALWAYS; i++)
+		add_try(&t, always[i]);
+	for (char **text = r->tries; text && *text; text++)
+		add_try(&t, *text);
+	rc = perform_runs(r, t.texts, "", take_try, &t);
 	advise_choose(a);
+	while (t.count)
+		free(t.texts[--t.count]);
+	free(t.texts);
+	free(t.of);
 	return rc;
 }
 
 void advise_runs_free(struct advise_runs *r)
 {
-	if (r->recordings)
-		vary_command_free(r->recordings);
-	search_free(&r->base);
+	free(r->recording);
+	if (r->folder[0])
+		folder_remove(r->folder);
 }

@@ -4,15 +4,17 @@
 #ifndef VIEWER_ADVISE_RUNS_H
 #define VIEWER_ADVISE_RUNS_H
 
+#include <limits.h>
+
 #include "../advise/advise.h"
-#include "../search/search.h"
 
 struct advise_runs {
 	char **command, **tries; /* tries: each NAME=VALUE or env:NAME=VALUE, or NULL */
 	const char *card;
 	long steps;
-	struct search base;
-	char **recordings; /* of the program as it is */
+	/* Set here: */
+	char folder[PATH_MAX];
+	char *recording; /* of the program as it is */
 };
 
 /* Runs it unchanged. Returns 0, or an exit code after one error message; to be freed in any

@@ -144,7 +144,7 @@ int run_advise(const struct advise_options *o, struct emit *out)
 		return of_recording(o, o->file, NULL, out);
 	rc = advise_runs_begin(&runs);
 	if (!rc)
-		rc = of_recording(o, runs.recordings[0], &runs, out);
+		rc = of_recording(o, runs.recording, &runs, out);
 	advise_runs_free(&runs);
 	return rc;
 }

@@ -10,6 +10,7 @@
 
 #include "../../format/version.h"
 #include "../lake/lake_work.h"
+#include "../search/search_facts.h"
 #include "command.h"
 #include "completions.h"
 #include "of_ranks.h"
@@ -131,6 +132,8 @@ static int run_words(char **argv)
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (!strcmp(argv[1], LAKE_WORK))
 		return lake_work(argv + 2);
+	if (!strcmp(argv[1], SEARCH_FACTS))
+		return search_facts();
 	if (argv[1][0] == '-')
 		return say_error(EXIT_USAGE, "unknown option %s; see gpumemtrace --help", argv[1]);
 	c = find_command(argv[1]);

@@ -96,7 +96,7 @@ static const char *look_at_rights(const char *path)
 	return NULL;
 }
 
-bool run_program_missing(const char *name, char *text, size_t room)
+static bool is_missing(const char *name, char *text, size_t room)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -127,6 +127,11 @@ bool run_program_obstacle(const char *name, char *text, size_t room)
 	if (why)
 		snprintf(text, room, "%s %s, so the library is not loaded into it", path, why);
 	return why;
+}
+
+bool run_program_fails(const char *name, char *text, size_t room)
+{
+	return is_missing(name, text, room) || run_program_obstacle(name, text, room);
 }
 
 char **run_program_python(char **command)

@@ -6,7 +6,6 @@
 
 #include "lake_engine.h"
 
-const char *lake_request_loader(void); /* for python -c */
 void lake_request(struct bytes *out, const struct lake_question *q);
 
 #endif

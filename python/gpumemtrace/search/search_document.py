@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a search as the document that `fit --json` prints and the search's page shows (viewer/documents/documents.def)."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, List
+
+from .search_answer import decimal, in_units, many
+from .search_cells import Cell
+from .search_largest import Largest, Line
+from .search_runs import Runs
+from .search_trial import REFUSED, UNSTABLE, Trial
+from .search_vary import same_but
+
+
+@dataclass
+class Found:
+    runs: Runs
+    cells: List[Cell]
+    temporary: bool  # the folder is removed after the search
+    largest: List[Largest] = field(default_factory=list)
+    lines: List[Line] = field(default_factory=list)
+
+
+def rises(cell: Cell) -> Dict[str, Any]:
+    """Growth of a peak that rises, also if the run ended before memory ran out."""
+    t = cell.trial
+    rising = t.number("rising_bytes")
+    if not rising or not (cell.fits or cell.verdict == UNSTABLE):
+        return {}
+    unit = "step" if t.number("by_steps") else "second"
+    return {"rising_bytes": rising, "rising_ends": cell.ends(),
+            "rising": f"+{in_units(rising)} a {unit}, out of memory after about {many(cell.ends(), unit)} on this card"}
+
+
+def why_refused(trial: Trial) -> Dict[str, Any]:
+    members = ("what", "saves_bytes", "how_known")
+    remedies = [{m: r.get(m) for m in members} for r in trial.oom("remedies") or ()]
+    if trial.oom("cause"):
+        return {"cause": trial.oom("cause"), "text": trial.oom("text") or "", "remedies": remedies}
+    return {"cause": "unknown", "text": f"A library was refused memory, and the program failed: {trial.text('last_words')}", "remedies": remedies}
+
+
+def ranks_of(trial: Trial) -> Dict[str, Any]:
+    out = {"ranks": trial.result["ranks"]} if trial.result.get("ranks") else {}
+    if trial.number("nccl_bytes"):
+        out.update((m, trial.number(m)) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
+    return out
+
+
+def card_of(found: Found, cell: Cell) -> Dict[str, Any]:
+    t, device = cell.trial, cell.device()
+    row = {
+        "card": cell.card.name, "verdict": cell.verdict, "fits": cell.fits, "capacity_bytes": cell.card.memory,
+        "peak_bytes": t.number("peak_bytes"), "peak_reserved_bytes": t.number("peak_reserved_bytes"), "device_bytes": device,
+        "measured": cell.measured, "vary": found.runs.plan.varied.members(cell.setting), "margin_bytes": cell.card.memory - device,
+        "context_bytes": max(device - t.number("peak_reserved_bytes"), 0), "run_on": t.card.name, "steps": t.number("steps"),
+        "to_end": not t.number("early"), "refusals": t.number("refusals"), "peak_text": t.text("peak_text"), "peak_class": t.text("peak_class"),
+        "peak_line": t.text("peak_line"), **ranks_of(t), **rises(cell)}
+    if cell.verdict == REFUSED:
+        row.update(why_refused(t))
+    for member, has in (("idle", cell.fits), ("late", not cell.failed), ("ended", True)):
+        if t.text(member) and has:
+            row[member] = t.text(member)
+    if cell.failed:
+        row["error"] = t.failure()
+    if not found.temporary:
+        row["recording"] = t.text("recording")
+    return row
+
+
+def without_effect(found: Found) -> List[Dict[str, str]]:
+    """Names with all of whose values the same memory is needed, whatever the other values are."""
+    rows = []
+    for at, vary in enumerate(found.runs.plan.varied.items):
+        pairs = [(a, b) for i, a in enumerate(found.cells) for b in found.cells[:i] if a.card == b.card and same_but(a.setting, b.setting, at)]
+        if pairs and all(a.fits and b.fits and same_figures(a.trial, b.trial) for a, b in pairs):
+            rows.append({"name": vary.name,
+                         "text": f"With all values of {vary.name} the peak is the same to the byte: does the program use it?"})
+    return rows
+
+
+def same_figures(a: Trial, b: Trial) -> bool:
+    return all(a.number(m) == b.number(m) for m in ("peak_bytes", "peak_reserved_bytes"))
+
+
+def document_of(found: Found) -> Dict[str, Any]:
+    varied = found.runs.plan.varied
+    return {
+        "cards": [card_of(found, c) for c in found.cells],
+        "largest": [{"card": x.card.name, "vary": varied.members(x.setting), "bounded": bool(x.high)} for x in found.largest if x.low],
+        "lines": [{"card": x.card.name, "name": varied.items[varied.counted()].name, "vary": varied.members(x.setting),
+                   "base_bytes": decimal(x.base), "bytes_each": decimal(x.each), "error": decimal(x.error), "points": len(x.points)}
+                  for x in found.lines],
+        "unused": without_effect(found), "runs": found.runs.ran, "runs_kept": found.runs.kept}
+
+
+def page_of(found: Found, document: Dict[str, Any]) -> Dict[str, Any]:
+    """With the pages of the runs beside it."""
+    plan = found.runs.plan
+    pages = [c.trial.path(".html") for c in found.cells]
+    return {"command": " ".join(plan.command), "tool": plan.version, "names": [v.name for v in plan.varied.items],
+            "pages": [os.path.basename(page) if os.access(page, os.R_OK) else "" for page in pages], "fit": document}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a run: figures of its recordings (of the process with the highest peak if there are several), the device's own counts, and
+the cause if memory ran out."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional
+
+from .search_answer import many
+from .search_facts import Facts
+from .search_stable import STABLE
+from .search_trial import FAILED, FITS, REFUSED, UNSTABLE, Trial
+from .search_usage import Usage, read_usage
+from .search_watch import End
+from .search_watched import rise_of
+
+NAME = "gpumemtrace"  # begins the lines that the tool itself prints
+LINE = 2000  # most characters of the last words
+
+
+@dataclass
+class Measured:
+    seen: List[Dict[str, Any]] = field(default_factory=list)  # facts of each recording that can be read
+    main: Optional[Dict[str, Any]] = None  # of the one with the highest peak
+    first: Optional[Dict[str, Any]] = None  # of the first that ran out of memory
+    refusals: int = 0
+    fails: int = 0  # recorded allocations that failed, retried or not
+    refused: bool = False  # out of memory, and a process did not recover
+    caught: bool = False  # a training process recovered
+
+    def add(self, facts: Dict[str, Any]) -> None:
+        self.seen.append(facts)
+        self.fails += facts.get("fails", 0)
+        if "units" in facts and (self.main is None or facts["peak"] > self.main["peak"]):
+            self.main = facts
+        if facts.get("refusals"):
+            self.refusals += facts["refusals"]
+            self.refused |= not facts["went_on"]
+            self.caught |= facts["trains"]
+            if self.first is None or facts["refused_ns"] < self.first["refused_ns"]:
+                self.first = facts
+
+    def verdict(self, end: End, usage: Usage) -> str:
+        """A failed allocation that the program did not recover from is the reason, however it ended. A library may only report that a call
+        failed. Then only the device's counts show the failed allocation."""
+        failed = bool(end.code) and not end.early
+        if self.refused or (failed and self.refusals and not self.caught) or (failed and usage.refused > self.fails):
+            return REFUSED
+        if failed or self.main is None or end.hangs or (end.late and not end.partly):
+            return FAILED
+        return UNSTABLE if end.early and end.stable != STABLE else FITS
+
+
+def last_words(path: str) -> str:
+    """The program's last line of output, or the tool's if the program printed nothing."""
+    words, own = "", False
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as f:
+        for line in f:
+            line = line.rstrip("\n")
+            ours = line.startswith(NAME)
+            if line.strip(" \t\r") and not (ours and own):
+                words = line.lstrip(" \t\r")[:LINE]
+                own |= not ours
+    return words
+
+
+def figures(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
+    main = m.main or {}
+    steps = main.get("steps", 0)
+    units, by_steps, rising = steps, steps > 0, rise_of(main.get("units", ()))
+    if end.early and not end.hangs:
+        by_steps, rising = end.course.steps, end.course.stable.each
+        units = units if by_steps else end.course.units
+    return {"exit_code": end.code, "steps": steps, "limit_seconds": trial.plan.seconds if end.late else 0, "peak_bytes": main.get("peak", 0),
+            "peak_reserved_bytes": main.get("reserved", 0), "device_bytes": usage.peak, "context_bytes": usage.context, "asked": usage.asked,
+            "refusals": m.refusals, "early": int(end.early), "units": units, "by_steps": int(by_steps), "rising_bytes": rising,
+            "nccl_bytes": usage.nccl[0], "nccl_least_bytes": usage.nccl[1], "nccl_most_bytes": usage.nccl[2], "resident_bytes": end.resident}
+
+
+def ended(units: int, by_steps: bool) -> str:
+    """How much of a run that was ended early was observed."""
+    return f"Measured over {many(units, 'step' if by_steps else 'second')}{'' if by_steps else ' of work on the device'}; the run was ended then."
+
+
+def ranks(trial: Trial, m: Measured) -> List[Dict[str, Any]]:
+    """Peaks by rank, in a world of which only some ranks run."""
+    return [{"rank": rank, "peak_bytes": facts["peak"], "peak_reserved_bytes": facts["reserved"], "recording": os.path.basename(facts["path"])}
+            for rank in trial.plan.world.ranks for facts in m.seen if facts["rank"] == rank and facts.get("peak")]
+
+
+def why_refused(trial: Trial, path: str) -> Dict[str, Any]:
+    done = subprocess.run([trial.plan.tool, "oom", "--json", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with contextlib.suppress(ValueError):
+        document = json.loads(done.stdout)
+        if isinstance(document, dict):
+            return {"oom": document}
+    return {}
+
+
+def result_of(trial: Trial, m: Measured, end: End, usage: Usage) -> Dict[str, Any]:
+    result: Dict[str, Any] = {"fingerprint": trial.fingerprint, "card": trial.card.name, "verdict": m.verdict(end, usage)}
+    numbers = figures(trial, m, end, usage)
+    if end.early and not (end.hangs or end.idle or end.late):
+        result["ended"] = ended(numbers["units"], bool(numbers["by_steps"]))
+    result.update(numbers, last_words=last_words(trial.path(".log")))
+    result.update((name, text) for name, text in (("hangs", end.hangs), ("idle", end.idle), ("late", end.late)) if text)
+    if m.main:
+        result["recording"] = os.path.basename(m.main["path"])
+    result["ranks"] = ranks(trial, m)
+    if m.main:
+        result.update(m.main["description"])
+    if m.first:
+        result.update(why_refused(trial, m.first["path"]))
+    return result
+
+
+def make_page(trial: Trial, recording: str) -> None:
+    subprocess.run([trial.plan.tool, "html", recording, "-o", trial.path(".html")], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def keep(trial: Trial, result: Dict[str, Any]) -> None:
+    """The file gets its name when it is complete; only its owner may read it."""
+    part = f"{trial.path('.json')}.{os.getpid()}.part"
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as f:
+            json.dump(result, f, separators=(",", ":"))
+            f.write("\n")
+        os.replace(part, trial.path(".json"))
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def measure(trial: Trial, facts: Facts, end: End) -> None:
+    m = Measured()
+    for path in trial.recordings():
+        found = facts.ask("whole", path)
+        if found is not None:
+            m.add({**found, "path": path})
+    usage = read_usage(trial.path(".usage"))
+    with contextlib.suppress(OSError):
+        os.unlink(trial.path(".usage"))
+    keep(trial, result_of(trial, m, end, usage))
+    if trial.plan.pages and m.main:
+        make_page(trial, m.main["path"])

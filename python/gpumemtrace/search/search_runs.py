@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a search. Results of an earlier search in the folder are reused, the other runs are started, as many at once as cores and
+memory allow. An interrupt ends them all; their results so far stay."""
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import signal
+import time
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .search_answer import Answer, Interrupted, Sentence
+from .search_process import fork
+from .search_run import STOPPED, run
+from .search_trial import FAILED, Card, Plan, Trial, new_trial
+from .search_vary import Setting
+
+AT_ONCE = 64
+NEEDS = 2 << 30  # memory of the machine for a run, before one was measured
+REST = 0.02  # seconds
+DOING = 256  # bytes that say what a run waits for
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupt:
+    came = False
+
+    def note(self, *_: object) -> None:
+        self.came = True
+
+
+interrupt = Interrupt()
+
+
+def listen() -> None:
+    for one in SIGNALS:
+        signal.signal(one, interrupt.note)
+
+
+class Running(NamedTuple):
+    trial: Trial
+    pid: int
+    doing: mmap.mmap
+
+
+def available() -> int:
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as f:
+        return next((int(row.split()[1]) << 10 for row in f if row.startswith("MemAvailable:")), 0)
+    return 0
+
+
+class Runs:
+    def __init__(self, plan: Plan, answer: Answer, jobs: int = 0, enter: Callable[[], None] = lambda: None) -> None:
+        self.plan, self.answer, self.jobs = plan, answer, jobs  # jobs 0: limited by cores and memory
+        self.enter = enter  # changes to the folder of the run
+        self.trials: Dict[Tuple[Card, Setting], Trial] = {}
+        self.ran = self.kept = 0  # runs now, and results of an earlier search
+
+    def trial(self, card: Card, setting: Setting) -> Trial:
+        key = card, setting
+        if key not in self.trials:
+            self.trials[key] = new_trial(self.plan, card, setting)
+        return self.trials[key]
+
+    def most_at_once(self) -> int:
+        ranks, cores = self.plan.world.runs(), os.sysconf("SC_NPROCESSORS_ONLN")
+        return max(1, min(self.jobs or cores // max(ranks, 1), AT_ONCE))
+
+    def may_start(self, running: int) -> bool:
+        """The first run may always start; another one only if memory is available for it."""
+        if not running:
+            return True
+        if running >= self.most_at_once():
+            return False
+        needs = max((t.number("resident_bytes") for t in self.trials.values()), default=0) * 5 // 4 or NEEDS
+        return available() > needs * max(self.plan.world.runs(), 1)
+
+    def is_an_answer(self, trial: Trial) -> bool:
+        """A failed run is repeated, because what it lacked may be there now. So is one that timed out, if it gets more time."""
+        limit = trial.number("limit_seconds")
+        return trial.verdict != FAILED and (not limit or self.plan.seconds <= limit)
+
+    def run(self, trials: Sequence[Trial]) -> None:
+        """Those without result."""
+        if interrupt.came:
+            raise Interrupted
+        due: List[Trial] = []
+        for trial in trials:
+            if trial.result or any(t is trial for t in due):
+                continue
+            if trial.read() and self.is_an_answer(trial):
+                self.kept += 1
+            else:
+                due.append(trial)
+        self.plan.threads = 1 if self.most_at_once() > 1 else 0
+        running: List[Running] = []
+        try:
+            self.run_all(due, running)
+        except Sentence:
+            end_all(running)
+            raise
+        finally:
+            self.answer.doing("")
+
+    def run_all(self, due: List[Trial], running: List[Running]) -> None:
+        count, due = len(due), list(due)
+        while running or due:
+            while due and self.may_start(len(running)) and not interrupt.came:
+                running.append(start(due.pop(0), self.enter))
+            if running and running[0].doing[0]:
+                self.answer.doing(f"runs {count - len(due) - len(running)} of {count}, {len(running)} running; {read_doing(running[0].doing)}")
+            ended = wait_for_one(running)
+            if interrupt.came:
+                raise Interrupted
+            if ended:
+                running.remove(ended)
+                ended.doing.close()
+                self.finish(ended.trial)
+
+    def finish(self, trial: Trial) -> None:
+        trial.fresh = True
+        self.ran += 1
+        if not trial.read():
+            raise Sentence(f"{trial.path('.json')} could not be written: is there room left?")
+
+
+def start(trial: Trial, enter: Callable[[], None]) -> Running:
+    doing = mmap.mmap(-1, DOING)
+
+    def say(text: str) -> None:
+        doing[:] = text.encode("utf-8", "replace")[:DOING - 1].ljust(DOING, b"\0")
+
+    def work() -> int:
+        enter()
+        return run(trial, say)
+    try:
+        return Running(trial, fork(work), doing)
+    except OSError as error:
+        raise Sentence(f"no process can be started: {error.strerror}") from None
+
+
+def read_doing(doing: mmap.mmap) -> str:
+    return doing[:].split(b"\0")[0].decode("utf-8", "replace")
+
+
+def wait_for_one(running: Sequence[Running]) -> Optional[Running]:
+    """One that has ended, or None. A run that was ended from outside leaves no result. That counts as an interrupt, because a signal to the
+    whole group reaches the runs first."""
+    pid, status = os.waitpid(-1, os.WNOHANG)
+    if not pid:
+        time.sleep(REST)
+    elif os.WIFEXITED(status) and os.WEXITSTATUS(status) == STOPPED:
+        interrupt.note()
+    return next((r for r in running if r.pid == pid), None)
+
+
+def end_all(running: Sequence[Running]) -> None:
+    for r in running:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(r.pid, signal.SIGTERM)
+    for r in running:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(r.pid, 0)
+
+
+@contextlib.contextmanager
+def folder_of(given: str, word: str, environment: Dict[str, str]) -> Iterator[str]:
+    """The folder of a search: the one that the user named, or a new one whose name has that word, which is removed."""
+    if given:
+        make_folder(given)
+        yield given
+        return
+    place = environment.get("TMPDIR") or "/tmp"
+    path = f"{place}/gpumemtrace-{word}-XXXXXX"
+    try:
+        path = temporary_folder(place, word)
+    except OSError as error:
+        raise Sentence(f"{path} cannot be made: {error.strerror}") from None
+    try:
+        yield path
+    finally:
+        remove_folder(path)
+
+
+def make_folder(path: str) -> None:
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise Sentence(f"{path} is no folder")
+    try:
+        os.mkdir(path, 0o777)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise Sentence(f"{path} cannot be made: {error.strerror}") from None
+
+
+def temporary_folder(place: str, word: str) -> str:
+    while True:
+        path = f"{place}/gpumemtrace-{word}-{os.urandom(3).hex()}"
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+            return path
+
+
+def remove_folder(path: str) -> None:
+    """And the files in it."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{path}/{name}")
+        os.rmdir(path)
+

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a search as text: the table of cards, then the owners of the peak, then why cards do not fit."""
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from .search_answer import Answer, Column, in_units, many
+from .search_cells import Cell
+from .search_document import Found
+from .search_trial import FAILED, FITS, REFUSED, UNSTABLE
+
+REMEDIES = 3
+LINES = 8  # a table of more is left out
+CARDS: List[Column] = [("card", 2, -16), ("setting", 2, -8), ("fits", 2, -4), ("capacity", 1, 9), ("allocated", 1, 9), ("reserved", 1, 9),
+                       ("besides", 1, 9), ("free", 1, 9), ("how known", 2, -3)]
+
+
+def verdict_word(cell: Cell) -> str:
+    if cell.failed and cell.trial.number("limit_seconds"):
+        return "late"
+    return {FITS: "yes", REFUSED: "no"}.get(cell.verdict, cell.verdict)
+
+
+def cards_table(found: Found, rows: List[Dict[str, Any]], answer: Answer) -> None:
+    """The column of settings exists only if there are some."""
+    varied = found.runs.plan.varied
+    table = []
+    for cell, row in zip(found.cells, rows):
+        sizes = [row["capacity_bytes"], row["peak_bytes"], row["peak_reserved_bytes"], row["context_bytes"], max(row["margin_bytes"], 0)]
+        table.append([row["card"], varied.words(cell.setting), verdict_word(cell), *map(in_units, sizes),
+                      "run" if cell.measured else f"from {cell.trial.card.name}"])
+    kept = [i for i in range(len(CARDS)) if varied.items or i != 1]
+    answer.table([CARDS[i] for i in kept], [[row[i] for i in kept] for row in table])
+
+
+def largest_tables(found: Found, answer: Answer) -> None:
+    varied = found.runs.plan.varied
+    if found.largest:
+        answer.line()
+        answer.table([("largest that fits", 2, -17), ("setting", 2, -8), ("", 2, -3)],
+                     [[x.card.name, varied.words(x.setting), "the next does not fit" if x.high else "the largest that was asked for"]
+                      for x in found.largest if x.low])
+    if 0 < len(found.lines) <= LINES:
+        name = varied.items[varied.counted()].name
+        answer.line()
+        answer.table([("needed", 2, -17), ("by a straight line", 2, -8)],
+                     [[x.card.name, f"{in_units(int(max(x.base, 0)))} + {in_units(int(max(x.each, 0)))} x {name}, off by {100 * x.error:.1f} % at most"]
+                      for x in found.lines])
+
+
+def place(found: Found, cell: Cell, answer: Answer) -> None:
+    t, words = cell.trial, found.runs.plan.varied.words(cell.setting)
+    setting, when = f" with {words}" if words else "", f", {t.text('peak_text')}" if t.text("peak_text") else ""
+    answer.sentence(f"Peak on {t.card.name}{setting}: {in_units(t.number('peak_bytes'))} in use{when}; most by {t.text('peak_line')} "
+                    f"({t.text('peak_class').replace('_', ' ')})")
+
+
+def ended(cell: Cell, answer: Answer) -> None:
+    """How the run ended, unless by itself, and other remarks on it."""
+    t = cell.trial
+    if t.number("refusals"):
+        answer.sentence(f"Memory ran out {many(t.number('refusals'), 'time')}, and the program went on.")
+    for member in ("idle", "late", "ended"):
+        if t.text(member):
+            answer.sentence(t.text(member))
+
+
+def ranks(found: Found, row: Dict[str, Any], answer: Answer) -> None:
+    """Peaks by rank, in a world of which only some ranks were run."""
+    size = found.runs.plan.world.size
+    if row.get("ranks"):
+        answer.line()
+        answer.table([("rank", 2, 8), ("allocated", 1, 9), ("reserved", 1, 9)],
+                     [[f"{r['rank']:,}", in_units(r["peak_bytes"]), in_units(r["peak_reserved_bytes"])] for r in row["ranks"]])
+        answer.sentence(f"The other ranks of {size} were answered for, not run.")
+    if "nccl_bytes" in row and size:
+        expected, least, most = (in_units(row[m]) for m in ("nccl_bytes", "nccl_least_bytes", "nccl_most_bytes"))
+        answer.sentence(f"NCCL's buffers are an estimate: {expected}, counted in besides; on a card they may take {least} to {most}.")
+
+
+def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> None:
+    words = found.runs.plan.varied.words(cell.setting)
+    name = row["card"] + (f" with {words}" if words else "")
+    answer.line()
+    if cell.failed:
+        answer.sentence(f"{name}: {cell.trial.failed()}, {row['error']}")
+    elif cell.verdict == UNSTABLE:
+        answer.sentence(f"{name} is not stable" + (f": {row['rising']}" if "rising" in row else ""))
+        ended(cell, answer)
+    else:
+        answer.sentence(f"{name} does not fit: {row['cause']}: {row['text']}")
+    for i, remedy in enumerate(row.get("remedies", ())[:REMEDIES]):
+        answer.item(i + 1, f"{remedy['what']} (saves {in_units(remedy['saves_bytes'])}; {remedy['how_known']})")
+
+
+def is_said(cell: Cell, before: List[Cell]) -> bool:
+    """One reason per run that does not fit; the other cells based on that run have the same. Of several settings the smallest is enough."""
+    return cell.fits or any(b.verdict == cell.verdict != UNSTABLE and (b.trial is cell.trial or b.card == cell.card or cell.verdict == FAILED)
+                            for b in before)
+
+
+def runs(found: Found, answer: Answer) -> None:
+    r = found.runs
+    answer.line()
+    answer.sentence(
+        f"{r.ran} run{'' if r.ran == 1 else 's'}{', the others were in the folder' if r.kept else ''}."
+        + ("" if all(c.measured for c in found.cells) else
+           " A row that was not run follows from the run on the card of the same generation that it names.")
+        + ("" if found.temporary else f" The page: {r.plan.folder}/index.html"), "")
+
+
+def print_text(found: Found, document: Dict[str, Any], answer: Answer) -> None:
+    rows, cells = document["cards"], found.cells
+    fits = [i for i, c in enumerate(cells) if c.fits]
+    answer.title(f"Fits {len(fits)} of {len(cells)} cards{' and settings' if found.runs.plan.varied.items else ''}")
+    answer.line()
+    cards_table(found, rows, answer)
+    largest_tables(found, answer)
+    if fits:
+        cell, row = cells[fits[0]], rows[fits[0]]
+        answer.line()
+        place(found, cell, answer)
+        if "rising" in row:
+            answer.sentence(f"The peak rises from step to step: {row['rising']}.")
+        ended(cell, answer)
+        for unused in document["unused"]:
+            answer.sentence(unused["text"])
+        ranks(found, row, answer)
+    for i, cell in enumerate(cells):
+        if not is_said(cell, cells[:i]):
+            reason(found, cell, rows[i], answer)
+    runs(found, answer)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hands a question over to Python. The modules that answer it lie inside the tool and go along with
+ * the question, so that any Python will do; the answer comes back line by line. Signals that would
+ * end this process are passed on, so that nothing half done stays.
+ */
+#ifndef VIEWER_HANDOVER_H
+#define VIEWER_HANDOVER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "bytes.h"
+
+#define PYTHON_LEAST   "3.9"
+#define HANDOVER_WORDS 512
+enum { HANDOVER_NOT_STARTED = 97, HANDOVER_SIGNALS = 3 };
+
+struct handover_module {
+	const char *name, *text;
+};
+
+struct handover {
+	const char *const *flags; /* of Python, ending with NULL */
+	const struct bytes *request;
+	bool (*take)(void *ctx, const char *line, size_t len); /* false: no part of an answer */
+	void *ctx;
+	/* The result: */
+	bool begun;   /* this Python ran the question's first lines */
+	bool foreign; /* a line came that is no part of an answer */
+	int status;   /* as of waitpid */
+	char words[HANDOVER_WORDS]; /* ": " and the last line of what it wrote besides, or "" */
+};
+
+/* Where a Python is looked for, in order: GPUMEMTRACE_PYTHON if it is set, python3, python; then
+ * NULL. */
+const char *python_place(size_t i);
+
+/* Returns 0 when that Python has ended, else an exit code after one error message. */
+int handover_ask(struct handover *h, const char *python);
+
+/* While questions are asked signals are passed on: those that would end this process, or even those
+ * that it ignores. handover_stop returns the one that came, or 0. */
+void handover_listen(struct sigaction old[HANDOVER_SIGNALS], bool even_ignored);
+int handover_stop(const struct sigaction old[HANDOVER_SIGNALS]);
+bool handover_interrupted(void);
+
+/* Begins a request: the package and its modules, each of which imports only what stands above it;
+ * the object stays open for further members. */
+void handover_modules(FILE *f, const char *package, const struct handover_module *modules,
+		      size_t count);
+/* Strings of any bytes behind that object, with their terminators. */
+void handover_string(struct bytes *out, const char *s);
+void handover_own_path(struct bytes *out);
+
+#endif
