@@ -28,9 +28,9 @@ struct handover {
 	bool (*take)(void *ctx, const char *line, size_t len); /* false: no part of an answer */
 	void *ctx;
 	/* The result: */
-	bool begun;   /* this Python ran the question's first lines */
-	bool foreign; /* a line came that is no part of an answer */
-	int status;   /* as of waitpid */
+	bool begun;		    /* this Python ran the question's first lines */
+	bool foreign;		    /* a line came that is no part of an answer */
+	int status;		    /* as of waitpid */
 	char words[HANDOVER_WORDS]; /* ": " and the last line of what it wrote besides, or "" */
 };
 

@@ -34,8 +34,8 @@ static int perform_runs(const struct advise_runs *r, char *const *tries, const c
 		search_begin(&s, "runs");
 		search_cards(&s, cards, 1);
 		search_list(&s, "tries", tries);
-		emit_text(s.request, "folder", folder);
-		emit_signed(s.request, "steps", r->steps);
+		search_text(&s, "folder", folder);
+		search_number(&s, "steps", (double)r->steps);
 		rc = search_perform(&s);
 	}
 	free(cards);
@@ -86,8 +86,7 @@ static void note_run(struct tries *t, struct finding *f, struct json run)
 	f->saves = f->least = before > after ? before - after : 0;
 	f->peak = after;
 	advise_put(f->how, "Run on a simulated %s: %s with it, %s without",
-		   t->runs->card ? t->runs->card : CARD,
-		   human_bytes((char[HUMAN_MAX]){ 0 }, after),
+		   t->runs->card ? t->runs->card : CARD, human_bytes((char[HUMAN_MAX]){ 0 }, after),
 		   human_bytes((char[HUMAN_MAX]){ 0 }, before));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bisect: the commit that raised the peak. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	bool absolute = o->max_peak.text;
 	const struct amount *limit = absolute ? &o->max_peak.amount : &o->fail_above.amount;
 	struct search s = { .out = out, .command = run_program_python(o->command) };
+	char value[32];
 	struct card *cards = NULL;
 	size_t count;
 	int rc = check_limits(o);
@@ -31,13 +33,14 @@ int run_bisect(const struct bisect_options *o, struct emit *out)
 	if (!rc) {
 		search_begin(&s, "bisect");
 		search_cards(&s, cards, 1);
-		emit_text(s.request, "good", o->good);
-		emit_text(s.request, "bad", o->bad);
-		emit_text(s.request, "folder", o->output ? o->output : "");
-		emit_signed(s.request, "steps", o->steps);
-		emit_decimal(s.request, "limit", limit->value);
-		emit_flag(s.request, "percent", limit->percent);
-		emit_flag(s.request, "absolute", absolute);
+		search_text(&s, "good", o->good);
+		search_text(&s, "bad", o->bad);
+		search_text(&s, "folder", o->output ? o->output : "");
+		search_number(&s, "steps", (double)o->steps);
+		snprintf(value, sizeof(value), "%.17g", limit->value);
+		search_text(&s, "limit", value);
+		search_number(&s, "percent", limit->percent);
+		search_number(&s, "absolute", absolute);
 		rc = search_perform(&s);
 	}
 	free(cards);

@@ -28,15 +28,15 @@ int run_fit(const struct fit_options *o, struct emit *out)
 		search_begin(&s, "fit");
 		search_cards(&s, cards, count);
 		search_list(&s, "vary", o->vary);
-		emit_text(s.request, "folder", o->output ? o->output : "");
-		emit_signed(s.request, "steps", o->steps);
-		emit_flag(s.request, "to_end", o->to_end);
-		emit_signed(s.request, "max_time", o->max_time);
-		emit_signed(s.request, "jobs", o->jobs);
+		search_text(&s, "folder", o->output ? o->output : "");
+		search_number(&s, "steps", (double)o->steps);
+		search_number(&s, "to_end", o->to_end);
+		search_number(&s, "max_time", (double)o->max_time);
+		search_number(&s, "jobs", (double)o->jobs);
 		if (o->ranks)
-			emit_text(s.request, "ranks", o->ranks);
+			search_text(&s, "ranks", o->ranks);
 		if (run_program_fails(s.command[0], why, sizeof(why)))
-			emit_text(s.request, "obstacle", why);
+			search_text(&s, "obstacle", why);
 		rc = search_perform(&s);
 	}
 	free(cards);

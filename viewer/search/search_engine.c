@@ -50,6 +50,16 @@ void search_list(struct search *s, const char *key, char *const *words)
 	emit_end(s->request);
 }
 
+void search_text(struct search *s, const char *key, const char *text)
+{
+	emit_text(s->request, key, text);
+}
+
+void search_number(struct search *s, const char *key, double n)
+{
+	emit_decimal(s->request, key, n);
+}
+
 void search_begin(struct search *s, const char *what)
 {
 	char self[PATH_MAX] = "";
@@ -267,10 +277,10 @@ static void take_error(struct answer *a, struct json v)
 static const struct {
 	const char *name;
 	void (*take)(struct answer *a, struct json v);
-} parts[] = { { "doing", take_doing },	 { "note", take_note },		{ "title", take_title },
-	      { "line", take_line },	 { "sentence", take_sentence }, { "item", take_item },
-	      { "table", take_table },	 { "document", take_document }, { "page", take_page },
-	      { "run", take_run },	 { "error", take_error },	{ "end", take_end } };
+} parts[] = { { "doing", take_doing }, { "note", take_note },	      { "title", take_title },
+	      { "line", take_line },   { "sentence", take_sentence }, { "item", take_item },
+	      { "table", take_table }, { "document", take_document }, { "page", take_page },
+	      { "run", take_run },     { "error", take_error },	      { "end", take_end } };
 
 static bool take_part(void *ctx, const char *line, size_t len)
 {
@@ -295,8 +305,9 @@ static int judge(const struct answer *a, const struct handover *h, const char *p
 	if (handover_interrupted())
 		return INTERRUPTED;
 	if (WIFSIGNALED(h->status) && !h->foreign)
-		return say_error(EXIT_UNREADABLE, "%s, which runs the search, was ended by signal %d",
-				 python, WTERMSIG(h->status));
+		return say_error(EXIT_UNREADABLE,
+				 "%s, which runs the search, was ended by signal %d", python,
+				 WTERMSIG(h->status));
 	return say_error(EXIT_UNREADABLE, "%s, which runs the search, %s%s", python,
 			 h->foreign ? "gave an answer that cannot be read" : "ended before its end",
 			 h->words);

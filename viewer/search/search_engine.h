@@ -24,9 +24,9 @@ struct search {
 	void (*run)(void *ctx, struct json run);
 	void *ctx;
 
-	struct emit *request; /* its members, for the caller to add to */
 	char **command;
 	/* Set here: */
+	struct emit *request;
 	char *text;
 	size_t len;
 	FILE *f;
@@ -36,6 +36,8 @@ struct search {
  * environment. */
 void search_begin(struct search *s, const char *what);
 void search_list(struct search *s, const char *key, char *const *words); /* ending with NULL */
+void search_text(struct search *s, const char *key, const char *text);
+void search_number(struct search *s, const char *key, double n);
 void search_cards(struct search *s, const struct card *cards, size_t count);
 /* Performs it, frees the request and returns the exit code. */
 int search_perform(struct search *s);

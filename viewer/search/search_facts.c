@@ -254,8 +254,7 @@ static void emit_refusals(struct emit *out, const struct timeline *t)
 		return;
 	emit_number(out, "refusals", refusal.count);
 	emit_signed(out, "refused_ns",
-		    (int64_t)refusal.event.ns +
-			    t->recording->info->realtime_minus_monotonic_ns);
+		    (int64_t)refusal.event.ns + t->recording->info->realtime_minus_monotonic_ns);
 	emit_flag(out, "went_on", went_on(&t->model.spans, &refusal));
 }
 
@@ -369,7 +368,9 @@ static bool written(struct emit *out, const char *path)
 static const struct {
 	const char *word;
 	bool (*answer)(struct emit *out, const char *path);
-} questions[] = { { "look ", look }, { "whole ", whole }, { "complete ", complete }, { "written ", written } };
+} questions[] = {
+	{ "look ", look }, { "whole ", whole }, { "complete ", complete }, { "written ", written }
+};
 
 static bool answer_question(struct emit *out, const char *line)
 {

@@ -33,7 +33,7 @@ class Limit:
         if self.absolute:
             return int(self.value)
         peak = trial.number("peak_bytes")
-        return peak + int(peak * self.value / 100 if self.percent else self.value)
+        return peak + int(self.value / 100 * peak if self.percent else self.value)
 
 
 @dataclass
@@ -205,7 +205,7 @@ def bisect(plan: Plan, card: Card, options: Mapping[str, Any], answer: Answer) -
     with folder_of(options["folder"], "bisect", plan.environment) as folder:
         plan.folder = os.path.realpath(folder)  # git runs in another one
         tree = Tree(git, top, prefix, os.getcwd(), f"{plan.folder}/tree.{os.getpid()}", good, bad)
-        limit = Limit(options["limit"], options["percent"], options["absolute"])
+        limit = Limit(float(options["limit"]), options["percent"], options["absolute"])
         b = Bisect(plan, card, answer, git, tree, limit, (options["good"], options["bad"]))
         try:
             found = b.search()

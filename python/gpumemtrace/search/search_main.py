@@ -45,7 +45,7 @@ def plan_of_fit(plan: Plan, request: Mapping[str, Any]) -> None:
         raise Sentence(request["obstacle"], USAGE)
     plan.varied = parse(request["vary"])
     plan.steps, plan.look = request["steps"] or STEPS, 0 if request["steps"] else LOOK
-    plan.to_end, limit = request["to_end"], request["max_time"]
+    plan.to_end, limit = bool(request["to_end"]), request["max_time"]
     plan.seconds = limit if limit >= 0 else 0 if plan.to_end else SECONDS
     plan.patient, plan.pages = plan.to_end or limit >= 0, bool(request["folder"])
 

@@ -4,9 +4,12 @@ memory allow. An interrupt ends them all; their results so far stay."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
+import shutil
 import signal
+import tempfile
 import time
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -97,7 +100,7 @@ class Runs:
         running: List[Running] = []
         try:
             self.run_all(due, running)
-        except Sentence:
+        except BaseException:
             end_all(running)
             raise
         finally:
@@ -172,15 +175,14 @@ def folder_of(given: str, word: str, environment: Dict[str, str]) -> Iterator[st
         yield given
         return
     place = environment.get("TMPDIR") or "/tmp"
-    path = f"{place}/gpumemtrace-{word}-XXXXXX"
     try:
-        path = temporary_folder(place, word)
+        path = tempfile.mkdtemp(prefix=f"gpumemtrace-{word}-", dir=place)
     except OSError as error:
-        raise Sentence(f"{path} cannot be made: {error.strerror}") from None
+        raise Sentence(f"{place}/gpumemtrace-{word}-XXXXXX cannot be made: {error.strerror}") from None
     try:
         yield path
     finally:
-        remove_folder(path)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def make_folder(path: str) -> None:
@@ -192,21 +194,6 @@ def make_folder(path: str) -> None:
         pass
     except OSError as error:
         raise Sentence(f"{path} cannot be made: {error.strerror}") from None
-
-
-def temporary_folder(place: str, word: str) -> str:
-    while True:
-        path = f"{place}/gpumemtrace-{word}-{os.urandom(3).hex()}"
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-            return path
-
-
-def remove_folder(path: str) -> None:
-    """And the files in it."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(path):
-            with contextlib.suppress(OSError):
-                os.unlink(f"{path}/{name}")
-        os.rmdir(path)
-
+    if not os.access(path, os.W_OK | os.X_OK):
+        read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+        raise Sentence(f"{path}: nothing can be written to this folder: {os.strerror(errno.EROFS if read_only else errno.EACCES)}")
