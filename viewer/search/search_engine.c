@@ -324,7 +324,7 @@ static int ask_python(struct search *s, const struct bytes *request, const char 
 	say_progress_end();
 	if (rc)
 		return rc;
-	return h.begun ? judge(&a, &h, python) : -1;
+	return h.begun || handover_interrupted() ? judge(&a, &h, python) : -1;
 }
 
 /* The program's own is the last choice. */

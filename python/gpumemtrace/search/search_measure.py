@@ -58,12 +58,12 @@ class Measured:
 def last_words(path: str) -> str:
     """The program's last line of output, or the tool's if the program printed nothing."""
     words, own = "", False
-    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as f:
-        for line in f:
-            line = line.rstrip("\n")
+    with contextlib.suppress(OSError), open(path, "rb") as f:
+        for piece in iter(lambda: f.readline(LINE), b""):
+            line = os.fsdecode(piece.rstrip(b"\n"))
             ours = line.startswith(NAME)
             if line.strip(" \t\r") and not (ours and own):
-                words = line.lstrip(" \t\r")[:LINE]
+                words = line.lstrip(" \t\r")
                 own |= not ours
     return words
 

@@ -102,7 +102,8 @@ def fork(child: Callable[[], int], ends_by: int = signal.SIGTERM) -> int:
 def become(argv: Sequence[str], environment: Dict[str, str], streams: Sequence[int], group: Optional[int] = None) -> NoReturn:
     """Replaces this process, which was forked. streams: its standard input, output and errors."""
     if group is not None:
-        os.setpgid(0, group)
+        with contextlib.suppress(OSError):
+            os.setpgid(0, group)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(one, signal.SIG_DFL)
     moved = [os.dup(fd) for fd in streams]

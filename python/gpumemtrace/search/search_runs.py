@@ -22,6 +22,7 @@ from .search_vary import Setting
 AT_ONCE = 64
 NEEDS = 2 << 30  # memory of the machine for a run, before one was measured
 REST = 0.02  # seconds
+AGAIN = 1.0  # seconds between two requests to end
 DOING = 256  # bytes that say what a run waits for
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -109,20 +110,21 @@ class Runs:
     def run_all(self, due: List[Trial], running: List[Running]) -> None:
         count, due = len(due), list(due)
         while running or due:
-            while due and self.may_start(len(running)) and not interrupt.came:
+            while due and self.may_start(len(running)):
                 running.append(start(due.pop(0), self.enter))
+            if interrupt.came:
+                break
             if running and running[0].doing[0]:
                 self.answer.doing(f"runs {count - len(due) - len(running)} of {count}, {len(running)} running; {read_doing(running[0].doing)}")
             ended = wait_for_one(running)
-            if interrupt.came:
-                raise Interrupted
             if ended:
                 running.remove(ended)
-                ended.doing.close()
-                self.finish(ended.trial)
+                if not interrupt.came:
+                    self.finish(ended.trial)
+        if interrupt.came:
+            raise Interrupted
 
     def finish(self, trial: Trial) -> None:
-        trial.fresh = True
         self.ran += 1
         if not trial.read():
             raise Sentence(f"{trial.path('.json')} could not be written: is there room left?")
@@ -159,12 +161,16 @@ def wait_for_one(running: Sequence[Running]) -> Optional[Running]:
 
 
 def end_all(running: Sequence[Running]) -> None:
-    for r in running:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(r.pid, signal.SIGTERM)
-    for r in running:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(r.pid, 0)
+    """Asked again and again, as one that has just been started does not listen yet."""
+    left = {r.pid for r in running}
+    while left:
+        for pid in left:
+            os.kill(pid, signal.SIGTERM)
+        for _ in range(int(AGAIN / REST)):
+            time.sleep(REST)
+            left -= {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
+            if not left:
+                break
 
 
 @contextlib.contextmanager

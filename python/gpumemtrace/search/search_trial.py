@@ -68,7 +68,6 @@ class Trial:
     name: str  # of its files
     fingerprint: str
     result: Dict[str, Any] = field(default_factory=dict)  # contents of NAME.json
-    fresh: bool = False  # run now, not read from the folder
 
     def path(self, ending: str) -> str:
         return f"{self.plan.folder}/{self.name}{ending}"
