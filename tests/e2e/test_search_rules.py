@@ -9,9 +9,9 @@ import pytest
 import toy
 from conftest import PACKAGE
 
-sys.path.insert(0, str(PACKAGE / "gpumemtrace"))
-from search import search_answer, search_stable, search_world  # noqa: E402
-from search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish  # noqa: E402
+sys.path.insert(0, str(PACKAGE))
+from gpumemtrace.search import search_answer, search_stable, search_world  # noqa: E402
+from gpumemtrace.search.search_stable import NOT_YET, RISES, STABLE, Unit, Wish  # noqa: E402
 
 MIB, GIB, MOST = 1 << 20, 1 << 30, 20000
 QUICK, MINUTE = Wish(2, 0), Wish(2, 60)
@@ -136,6 +136,7 @@ def test_answers_of_another_process(does, code, says, tmp_path):
     for name in ("python3", "python"):
         (tmp_path / name).write_text(f"#!/bin/bash\ncat >/dev/null\n{does}\n")
         (tmp_path / name).chmod(0o755)
-    done = subprocess.run([toy.TOOL, "fit", "--", TAKES], env={**os.environ, "PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, timeout=60)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
+    done = subprocess.run([toy.TOOL, "fit", "--", TAKES], env={**env, "PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, timeout=60)
     assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == (1 if code else 0), done.stderr
     assert done.stdout in ("", "one\n")
